@@ -1,0 +1,40 @@
+// What a code generator gives: the binary and how to call it. Plain data; services turn it into the wire's Artifact.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/program.h"
+
+namespace kiln::codegen {
+
+enum class BinaryKind : uint8_t { kSharedObject, kCubin, kNull };
+
+struct Argument {
+  std::string name;
+  ir::Type type;
+  std::vector<int64_t> shape;
+  ir::Scope scope;  // kInput, kOutput or kWorkspace
+  uint32_t alignment_bytes = 64;
+  int64_t index_limit = 0;
+};
+
+struct Launch {
+  std::string symbol;
+  std::vector<uint32_t> grid, block;  // x, y, z; empty on CPU
+  uint32_t dynamic_shared_bytes = 0;
+  std::vector<uint32_t> args;  // indices into Compiled::args
+};
+
+struct Compiled {
+  BinaryKind kind = BinaryKind::kSharedObject;
+  std::string binary;
+  std::vector<Argument> args;
+  std::vector<Launch> launches;
+};
+
+// Deliberately broken code, for the fault tests of builders and runners.
+enum class Fault : uint8_t { kNone, kNullStore, kInfiniteLoop, kWrongAnswer };
+
+}  // namespace kiln::codegen

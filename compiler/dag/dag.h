@@ -1,0 +1,166 @@
+// The compute DAG: placeholders and compute operators with index expressions and static shapes. Immutable once made;
+// freely shared between threads.
+//
+// An operator's body is closed over local numbers, so that it can be shared and moved between DAGs unchanged:
+//   variable i   is axis i: spatial axes 0..n-1, then reduce axes n..n+m-1
+//   load slot s  is inputs[s]
+// A stage-changing step (cache read, cache write, rfactor) makes new operators that reuse these bodies.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/expr.h"
+
+namespace kiln::dag {
+
+enum class OpKind : uint8_t { kPlaceholder, kCompute };
+
+// How a reduction combines. kArgMax/kArgMin have two bodies (index, value): ties go to the smaller index.
+enum class Combiner : uint8_t { kNone, kSum, kProd, kMax, kMin, kArgMax, kArgMin };
+
+struct Axis {
+  std::string name;  // unique within the operator
+  int64_t extent;    // > 0
+};
+
+// Attributes understood by the search (facts §1.3).
+struct Attrs {
+  std::vector<std::string> simplify_const_tensor_indices;
+  std::vector<std::string> always_unroll_inner;
+  std::vector<std::string> no_split_at_inner;
+  std::vector<std::string> layout_free_placeholders;  // names of inputs
+  std::string task_scheduler_tag;
+  double flop = -1;           // overrides the estimate when >= 0
+  bool const_matrix = false;  // constant matrix: features read it as 1.0
+  bool operator==(const Attrs&) const = default;
+};
+
+class Operator;
+using OperatorPtr = std::shared_ptr<const Operator>;
+
+// One output of an operator.
+struct Tensor {
+  int32_t op = -1;  // index into Dag::ops()
+  int32_t output = 0;
+  bool operator==(const Tensor&) const = default;
+};
+
+// One read of an input.
+struct Access {
+  int32_t slot;
+  ir::Expr load;  // its args are the index expressions
+};
+
+// Facts of the body, computed once when the operator is made.
+struct OperatorFacts {
+  std::vector<Access> reads;   // distinct loads in order of first occurrence
+  bool has_branch = false;     // kSelect or kIf in the body
+  bool has_expensive = false;  // exp in the body
+  double flops_per_element = 0;  // facts §1.4; < 0: unknown
+};
+
+class Operator {
+ public:
+  static OperatorPtr Placeholder(std::string name, ir::Type type, std::vector<int64_t> shape);
+  // `bodies`: one, or two for argmax and argmin; for a reduction the source that is combined. pool keeps them alive.
+  // `input_shapes` and `input_types` follow the load slots used in the bodies.
+  // Refuses: duplicate axis names, non-positive or overflowing extents, unknown variables, wrong arity of a load, a body
+  // whose type is bad, a reduction without reduce axes or the reverse, an index that can leave its input.
+  static StatusOr<OperatorPtr> Compute(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
+                                       Combiner combiner, std::vector<ir::Expr> bodies,
+                                       std::shared_ptr<const ir::ExprPool> pool,
+                                       std::span<const ir::Type> input_types,
+                                       std::span<const std::vector<int64_t>> input_shapes, Attrs attrs = {});
+
+  OpKind kind() const { return kind_; }
+  bool is_placeholder() const { return kind_ == OpKind::kPlaceholder; }
+  const std::string& name() const { return name_; }
+  const std::vector<Axis>& axes() const { return axes_; }  // spatial
+  const std::vector<Axis>& reduce_axes() const { return reduce_axes_; }
+  bool is_reduction() const { return combiner_ != Combiner::kNone; }
+  Combiner combiner() const { return combiner_; }
+  int num_outputs() const { return static_cast<int>(types_.size()); }
+  ir::Type type(int output = 0) const { return types_[output]; }
+  std::vector<int64_t> shape() const;  // extents of the spatial axes
+  int64_t num_elements() const;
+  ir::Expr body(int output = 0) const { return bodies_[output]; }
+  const std::vector<ir::Expr>& bodies() const { return bodies_; }
+  const std::shared_ptr<const ir::ExprPool>& pool() const { return pool_; }
+  int num_inputs() const { return num_inputs_; }  // load slots used: 0..num_inputs-1
+  const OperatorFacts& facts() const { return facts_; }
+  const Attrs& attrs() const { return attrs_; }
+
+  // The same computation under another name.
+  OperatorPtr Renamed(std::string name) const;
+
+ private:
+  Operator() = default;
+  OpKind kind_ = OpKind::kPlaceholder;
+  std::string name_;
+  std::vector<Axis> axes_, reduce_axes_;
+  Combiner combiner_ = Combiner::kNone;
+  std::vector<ir::Type> types_;
+  std::vector<ir::Expr> bodies_;
+  std::shared_ptr<const ir::ExprPool> pool_;
+  int num_inputs_ = 0;
+  OperatorFacts facts_;
+  Attrs attrs_;
+};
+
+// The neutral element a reduction starts from, and the combination of accumulator and source (facts: sum 0, prod 1,
+// max lowest, min highest). For argmax/argmin: (index -1, value lowest/highest).
+ir::Expr ReduceIdentity(Combiner combiner, int output, ir::Type type, ir::ExprPool& pool);
+// combined[k] from accumulators[0..n-1] and sources[0..n-1].
+std::vector<ir::Expr> Combine(Combiner combiner, std::span<const ir::Expr> accumulators,
+                              std::span<const ir::Expr> sources, ir::ExprPool& pool);
+
+class Dag;
+using DagPtr = std::shared_ptr<const Dag>;
+
+// One operator in its place.
+struct OpNode {
+  OperatorPtr op;
+  std::vector<Tensor> inputs;  // by load slot; all have smaller op index
+};
+
+class Dag {
+ public:
+  // `nodes` in topological order. Stage ids are these positions. Names of operators are unique... except that facts
+  // allow two T_add in one DAG: text forms print a second one as `T_add'1` (see text.h).
+  static StatusOr<DagPtr> Make(std::vector<OpNode> nodes);
+
+  // Orders the operators as facts §1.1: depth-first post-order from the outputs, inputs in order of first occurrence.
+  static StatusOr<DagPtr> MakeOrdered(std::vector<OpNode> nodes);
+
+  int size() const { return static_cast<int>(nodes_.size()); }
+  const OpNode& node(int i) const { return nodes_[i]; }
+  const Operator& op(int i) const { return *nodes_[i].op; }
+  const std::vector<OpNode>& nodes() const { return nodes_; }
+
+  // Readers of op i, ascending, each once.
+  const std::vector<int>& consumers(int i) const { return consumers_[i]; }
+  // Producers of op i, each once, in slot order.
+  const std::vector<int>& producers(int i) const { return producers_[i]; }
+  bool is_output(int i) const { return consumers_[i].empty(); }
+
+  // Arguments of the whole computation, facts §1.1: placeholders in order, then outputs.
+  const std::vector<Tensor>& arguments() const { return arguments_; }
+  std::vector<int64_t> shape(Tensor t) const { return op(t.op).shape(); }
+
+  double flop_count() const { return flop_count_; }  // facts §1.4; -1 unknown
+
+ private:
+  Dag() = default;
+  std::vector<OpNode> nodes_;
+  std::vector<std::vector<int>> consumers_, producers_;
+  std::vector<Tensor> arguments_;
+  double flop_count_ = 0;
+};
+
+}  // namespace kiln::dag

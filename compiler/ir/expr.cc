@@ -1,0 +1,410 @@
+#include "compiler/ir/expr.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+namespace kiln::ir {
+namespace {
+
+constexpr size_t kBlockBytes = 16 << 10;
+
+uint64_t Mix(uint64_t h, uint64_t v) {
+  h ^= v + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2);
+  h *= 0xff51afd7ed558ccdULL;
+  return h ^ (h >> 32);
+}
+
+int64_t WrapTo(int64_t value, Type type) {
+  if (type.is_bool()) return value != 0;
+  if (type.bits >= 64) return value;
+  const int shift = 64 - type.bits;
+  return static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift;
+}
+
+double RoundToHalf(double value) {
+  if (!std::isfinite(value) || value == 0) return value;
+  int exponent;
+  std::frexp(value, &exponent);
+  // 11 significant bits; subnormals below 2^-14 have a fixed step of 2^-24.
+  const int step = exponent - 11 < -24 ? -24 : exponent - 11;
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -step)), step);
+  return std::abs(rounded) > 65504.0 ? std::copysign(INFINITY, value) : rounded;
+}
+
+double RoundToBFloat(double value) {
+  const float f = static_cast<float>(value);
+  if (!std::isfinite(f)) return f;
+  uint32_t bits = std::bit_cast<uint32_t>(f);
+  bits += 0x7fff + ((bits >> 16) & 1);
+  return std::bit_cast<float>(bits & 0xffff0000u);
+}
+
+double RoundTo(double value, Type type) {
+  if (type == kFloat32) return static_cast<float>(value);
+  if (type == kFloat16) return RoundToHalf(value);
+  if (type == kBFloat16) return RoundToBFloat(value);
+  return value;
+}
+
+// Folding of two integer constants; false when the operation has no value (division by zero).
+bool FoldConstants(Op op, int64_t a, int64_t b, int64_t* out) {
+  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  switch (op) {
+    case Op::kAdd: *out = static_cast<int64_t>(ua + ub); return true;
+    case Op::kSub: *out = static_cast<int64_t>(ua - ub); return true;
+    case Op::kMul: *out = static_cast<int64_t>(ua * ub); return true;
+    case Op::kFloorDiv:
+      if (b == 0) return false;
+      *out = FloorDiv(a, b);
+      return true;
+    case Op::kFloorMod:
+      if (b == 0) return false;
+      *out = FloorMod(a, b);
+      return true;
+    case Op::kMin: *out = a < b ? a : b; return true;
+    case Op::kMax: *out = a > b ? a : b; return true;
+    case Op::kEq: *out = a == b; return true;
+    case Op::kNe: *out = a != b; return true;
+    case Op::kLt: *out = a < b; return true;
+    case Op::kLe: *out = a <= b; return true;
+    case Op::kGt: *out = a > b; return true;
+    case Op::kGe: *out = a >= b; return true;
+    case Op::kAnd: *out = (a != 0) && (b != 0); return true;
+    case Op::kOr: *out = (a != 0) || (b != 0); return true;
+    default: return false;
+  }
+}
+
+constexpr std::array<std::pair<std::string_view, int>, 14> kIntrinsics = {{
+    {"exp", 1},
+    {"log", 1},
+    {"sqrt", 1},
+    {"rsqrt", 1},
+    {"tanh", 1},
+    {"sigmoid", 1},
+    {"erf", 1},
+    {"pow", 2},
+    {"abs", 1},
+    {"floor", 1},
+    {"ceil", 1},
+    {"round", 1},
+    {"sin", 1},
+    {"cos", 1},
+}};
+
+}  // namespace
+
+int64_t FloorDiv(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+
+int64_t FloorMod(int64_t a, int64_t b) {
+  const int64_t r = a % b;
+  return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
+}
+
+bool IsComparison(Op op) { return op >= Op::kEq && op <= Op::kGe; }
+bool IsBinary(Op op) { return op >= Op::kAdd && op <= Op::kOr; }
+
+ExprPool::ExprPool() : table_(256, nullptr) {}
+ExprPool::~ExprPool() = default;
+
+void* ExprPool::Allocate(size_t size) {
+  size = (size + 7) & ~size_t{7};
+  if (next_ == nullptr || static_cast<size_t>(end_ - next_) < size) {
+    const size_t block = size > kBlockBytes ? size : kBlockBytes;
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(block));
+    next_ = blocks_.back().get();
+    end_ = next_ + block;
+  }
+  void* result = next_;
+  next_ += size;
+  return result;
+}
+
+void ExprPool::GrowTable() {
+  std::vector<Expr> old(table_.size() * 2, nullptr);
+  old.swap(table_);
+  for (Expr e : old) {
+    if (e == nullptr) continue;
+    size_t i = e->hash & (table_.size() - 1);
+    while (table_[i] != nullptr) i = (i + 1) & (table_.size() - 1);
+    table_[i] = e;
+  }
+}
+
+Expr ExprPool::Intern(Op op, Type type, int32_t id, int64_t value_bits, std::span<const Expr> args) {
+  uint64_t hash = Mix(static_cast<uint64_t>(op) << 16 | static_cast<uint64_t>(type.code) << 8 | type.bits,
+                      static_cast<uint64_t>(static_cast<uint32_t>(id)));
+  hash = Mix(hash, static_cast<uint64_t>(value_bits));
+  for (Expr a : args) hash = Mix(hash, a->hash);
+
+  size_t i = hash & (table_.size() - 1);
+  for (; table_[i] != nullptr; i = (i + 1) & (table_.size() - 1)) {
+    Expr e = table_[i];
+    if (e->hash == hash && e->op == op && e->type == type && e->id == id && e->int_value == value_bits &&
+        e->num_args == args.size() && std::equal(args.begin(), args.end(), e->args_begin)) {
+      return e;
+    }
+  }
+  Expr* copied = nullptr;
+  if (!args.empty()) {
+    copied = static_cast<Expr*>(Allocate(args.size_bytes()));
+    std::copy(args.begin(), args.end(), copied);
+  }
+  Node* node = new (Allocate(sizeof(Node))) Node;
+  node->op = op;
+  node->type = type;
+  node->num_args = static_cast<uint16_t>(args.size());
+  node->id = id;
+  node->int_value = value_bits;
+  node->args_begin = copied;
+  node->hash = hash;
+  table_[i] = node;
+  if (++num_nodes_ * 2 > table_.size()) GrowTable();
+  return node;
+}
+
+Expr ExprPool::Int(int64_t value, Type type) {
+  return Intern(Op::kInt, type, 0, WrapTo(value, type), {});
+}
+
+Expr ExprPool::Float(double value, Type type) {
+  return Intern(Op::kFloat, type, 0, std::bit_cast<int64_t>(RoundTo(value, type)), {});
+}
+
+Expr ExprPool::Var(int32_t id, Type type) { return Intern(Op::kVar, type, id, 0, {}); }
+
+// Identities that hold for integers and bools; null when none applies.
+Expr ExprPool::FoldIntegers(Op op, Type type, Expr a, Expr b) {
+  if (a->is_const_int() && b->is_const_int()) {
+    int64_t value;
+    if (FoldConstants(op, a->int_value, b->int_value, &value)) return Int(value, type);
+    return nullptr;
+  }
+  switch (op) {
+    case Op::kAdd:
+      if (a->is_const_int(0)) return b;
+      if (b->is_const_int(0)) return a;
+      return nullptr;
+    case Op::kSub:
+      if (b->is_const_int(0)) return a;
+      if (a == b) return Int(0, type);
+      return nullptr;
+    case Op::kMul:
+      if (a->is_const_int(1)) return b;
+      if (b->is_const_int(1)) return a;
+      if (a->is_const_int(0)) return a;
+      if (b->is_const_int(0)) return b;
+      return nullptr;
+    case Op::kFloorDiv:
+      if (b->is_const_int(1) || a->is_const_int(0)) return a;
+      return nullptr;
+    case Op::kFloorMod:
+      if (b->is_const_int(1)) return Int(0, type);
+      if (a->is_const_int(0)) return a;
+      return nullptr;
+    case Op::kMin:
+    case Op::kMax:
+      return a == b ? a : nullptr;
+    case Op::kAnd:
+      if (a->is_const_int(1)) return b;
+      if (b->is_const_int(1)) return a;
+      if (a->is_const_int(0)) return a;
+      if (b->is_const_int(0)) return b;
+      return a == b ? a : nullptr;
+    case Op::kOr:
+      if (a->is_const_int(0)) return b;
+      if (b->is_const_int(0)) return a;
+      if (a->is_const_int(1)) return a;
+      if (b->is_const_int(1)) return b;
+      return a == b ? a : nullptr;
+    case Op::kEq:
+    case Op::kLe:
+    case Op::kGe:
+      return a == b ? Bool(true) : nullptr;
+    case Op::kNe:
+    case Op::kLt:
+    case Op::kGt:
+      return a == b ? Bool(false) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+Expr ExprPool::Binary(Op op, Expr a, Expr b) {
+  KILN_CHECK(IsBinary(op) && a->type == b->type, "op {} on {} and {}", static_cast<int>(op), TypeName(a->type),
+             TypeName(b->type));
+  const Type type = IsComparison(op) ? kBool : a->type;
+  if (!a->type.is_float()) {
+    if (Expr folded = FoldIntegers(op, type, a, b)) return folded;
+  }
+  const Expr args[] = {a, b};
+  return Intern(op, type, 0, 0, args);
+}
+
+Expr ExprPool::Not(Expr a) {
+  if (a->is_const_int()) return Bool(a->int_value == 0);
+  if (a->op == Op::kNot) return a->arg(0);
+  const Expr args[] = {a};
+  return Intern(Op::kNot, kBool, 0, 0, args);
+}
+
+Expr ExprPool::Select(Expr condition, Expr a, Expr b) {
+  KILN_CHECK(a->type == b->type);
+  if (condition->is_const_int()) return condition->int_value ? a : b;
+  if (a == b) return a;
+  const Expr args[] = {condition, a, b};
+  return Intern(Op::kSelect, a->type, 0, 0, args);
+}
+
+Expr ExprPool::If(Expr condition, Expr a, Expr b) {
+  KILN_CHECK(a->type == b->type);
+  if (condition->is_const_int()) return condition->int_value ? a : b;
+  const Expr args[] = {condition, a, b};
+  return Intern(Op::kIf, a->type, 0, 0, args);
+}
+
+Expr ExprPool::Cast(Type type, Expr a) {
+  if (a->type == type) return a;
+  if (a->op == Op::kInt && !type.is_float()) return Int(a->int_value, type);
+  if (a->op == Op::kInt) return Float(static_cast<double>(a->int_value), type);
+  if (a->op == Op::kFloat && type.is_float()) return Float(a->float_value, type);
+  const Expr args[] = {a};
+  return Intern(Op::kCast, type, 0, 0, args);
+}
+
+Expr ExprPool::Load(int32_t slot, std::span<const Expr> indices, Type type) {
+  return Intern(Op::kLoad, type, slot, 0, indices);
+}
+
+Expr ExprPool::Call(Intrinsic intrinsic, std::span<const Expr> args) {
+  KILN_CHECK(static_cast<int>(args.size()) == IntrinsicArity(intrinsic));
+  return Intern(Op::kCall, args[0]->type, static_cast<int32_t>(intrinsic), 0, args);
+}
+
+Expr ExprPool::WithArgs(Expr e, std::span<const Expr> args) {
+  switch (e->op) {
+    case Op::kInt:
+    case Op::kFloat:
+    case Op::kVar:
+      return Intern(e->op, e->type, e->id, e->int_value, {});
+    case Op::kNot: return Not(args[0]);
+    case Op::kSelect: return Select(args[0], args[1], args[2]);
+    case Op::kIf: return If(args[0], args[1], args[2]);
+    case Op::kCast: return Cast(e->type, args[0]);
+    case Op::kLoad: return Load(e->id, args, e->type);
+    case Op::kCall: return Call(e->intrinsic(), args);
+    default: return Binary(e->op, args[0], args[1]);
+  }
+}
+
+Expr ExprPool::Import(Expr e) { return Substitute(e, {}); }
+
+namespace {
+// Small association list: bodies have tens of distinct nodes, a hash map costs more than it saves.
+class Memo {
+ public:
+  Expr Find(Expr key) const {
+    if (big_.empty()) {
+      for (const auto& [k, v] : small_) {
+        if (k == key) return v;
+      }
+      return nullptr;
+    }
+    auto it = big_.find(key);
+    return it == big_.end() ? nullptr : it->second;
+  }
+  void Add(Expr key, Expr value) {
+    if (big_.empty() && small_.size() < 64) {
+      small_.emplace_back(key, value);
+      return;
+    }
+    if (big_.empty()) big_.insert(small_.begin(), small_.end());
+    big_.emplace(key, value);
+  }
+
+ private:
+  std::vector<std::pair<Expr, Expr>> small_;
+  std::unordered_map<Expr, Expr> big_;
+};
+
+Expr SubstituteIn(ExprPool& pool, Expr e, std::span<const Expr> vars, std::span<const int32_t> slots,
+                  Memo& memo) {
+  if (e->op == Op::kVar) {
+    const auto i = static_cast<size_t>(e->id);
+    if (i < vars.size() && vars[i] != nullptr) return vars[i];
+    return pool.Var(e->id, e->type);
+  }
+  if (e->num_args == 0) return pool.WithArgs(e, {});
+  if (Expr known = memo.Find(e)) return known;
+  std::array<Expr, 8> small;
+  std::vector<Expr> large;
+  std::span<Expr> args{small.data(), e->num_args};
+  if (e->num_args > small.size()) {
+    large.resize(e->num_args);
+    args = large;
+  }
+  for (size_t i = 0; i < args.size(); ++i) args[i] = SubstituteIn(pool, e->arg(i), vars, slots, memo);
+  Expr result;
+  if (e->op == Op::kLoad && static_cast<size_t>(e->id) < slots.size() && slots[e->id] >= 0) {
+    result = pool.Load(slots[e->id], args, e->type);
+  } else {
+    result = pool.WithArgs(e, args);
+  }
+  memo.Add(e, result);
+  return result;
+}
+}  // namespace
+
+Expr ExprPool::Substitute(Expr e, std::span<const Expr> vars, std::span<const int32_t> slots) {
+  Memo memo;
+  return SubstituteIn(*this, e, vars, slots, memo);
+}
+
+bool Equal(Expr a, Expr b) {
+  if (a == b) return true;
+  if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->id != b->id ||
+      a->int_value != b->int_value || a->num_args != b->num_args) {
+    return false;
+  }
+  for (int i = 0; i < a->num_args; ++i) {
+    if (!Equal(a->arg(i), b->arg(i))) return false;
+  }
+  return true;
+}
+
+bool UsesVar(Expr e, int32_t var) {
+  bool found = false;
+  Visit(e, [&](Expr n) { found = found || (n->op == Op::kVar && n->id == var); });
+  return found;
+}
+
+bool HasLoad(Expr e) {
+  bool found = false;
+  Visit(e, [&](Expr n) { found = found || n->op == Op::kLoad; });
+  return found;
+}
+
+std::string_view IntrinsicName(Intrinsic intrinsic) {
+  return kIntrinsics[static_cast<size_t>(intrinsic)].first;
+}
+
+int IntrinsicArity(Intrinsic intrinsic) { return kIntrinsics[static_cast<size_t>(intrinsic)].second; }
+
+StatusOr<Intrinsic> ParseIntrinsic(std::string_view name) {
+  for (size_t i = 0; i < kIntrinsics.size(); ++i) {
+    if (kIntrinsics[i].first == name) return static_cast<Intrinsic>(i);
+  }
+  return InvalidArgument(
+      "unknown function '{}', expected one of exp, log, sqrt, rsqrt, tanh, sigmoid, erf, pow, abs, floor, ceil, "
+      "round, sin, cos",
+      name);
+}
+
+}  // namespace kiln::ir

@@ -1,0 +1,213 @@
+// Expressions: immutable, hash-consed nodes that live in an ExprPool.
+//
+// Semantics (the interpreter and every code generator agree on these):
+//   * Index arithmetic is exact 64-bit; overflow does not happen (the DAG builder refuses tensors that could overflow).
+//   * kDiv is true division and only on floats. kFloorDiv, kFloorMod round towards minus infinity; divisors are
+//     never 0 (positive constants in everything Kiln makes itself).
+//   * Float arithmetic may be contracted to fused multiply-add; it is never reassociated except by schedule steps
+//     that say so (rfactor, split reductions). kMin, kMax on NaN: unspecified operand.
+//   * kIf(c, a, b) evaluates only the chosen side, so it may guard an out-of-bounds load. kSelect evaluates both.
+//     kAnd, kOr evaluate left to right and stop early.
+//   * Expressions have no side effects.
+//   * bfloat16 and float16 arithmetic is carried out in float32 and rounded at each store or cast.
+//
+// What a kVar and a kLoad mean depends on the owner: in the body of a dag::Operator variable i is its i-th axis
+// (spatial, then reduce) and slot s its s-th input; in a Program they are loop variables and buffers of that program.
+//
+// Ownership: nodes belong to their pool and die with it; an Expr is a plain pointer. Two structurally equal expressions of
+// one pool are the same pointer. Threads: a pool is used by one thread at a time; its nodes may be read by any.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compiler/ir/type.h"
+
+namespace kiln::ir {
+
+enum class Op : uint8_t {
+  // leaves
+  kInt,    // int_value; types int*, bool
+  kFloat,  // float_value; types float*
+  kVar,    // id
+  // arithmetic, both operands of one type, which is the result's
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFloorDiv,
+  kFloorMod,
+  kMin,
+  kMax,
+  // comparison: result bool
+  kEq,
+  kNe,
+  kLt,
+  kLe,
+  kGt,
+  kGe,
+  // logic
+  kAnd,
+  kOr,
+  kNot,
+  // choice: (condition, if true, if false)
+  kSelect,
+  kIf,
+  // conversion to `type`; float to int truncates
+  kCast,
+  // id = slot; args = indices, of type kIndex (or any int: widened)
+  kLoad,
+  // id = Intrinsic; args
+  kCall,
+};
+
+enum class Intrinsic : int32_t {
+  kExp,
+  kLog,
+  kSqrt,
+  kRsqrt,
+  kTanh,
+  kSigmoid,
+  kErf,
+  kPow,
+  kAbs,
+  kFloor,
+  kCeil,
+  kRound,  // half to even
+  kSin,
+  kCos,
+};
+
+struct Node;
+using Expr = const Node*;
+
+struct Node {
+  Op op;
+  Type type;
+  uint16_t num_args = 0;
+  int32_t id = 0;  // kVar, kLoad, kCall
+  union {
+    int64_t int_value = 0;
+    double float_value;
+  };
+  const Expr* args_begin = nullptr;
+  uint64_t hash = 0;  // structural: equal expressions of any two pools have equal hashes
+
+  std::span<const Expr> args() const { return {args_begin, num_args}; }
+  Expr arg(int i) const { return args_begin[i]; }
+  Intrinsic intrinsic() const { return static_cast<Intrinsic>(id); }
+  bool is_const_int() const { return op == Op::kInt; }
+  bool is_const_int(int64_t value) const { return op == Op::kInt && int_value == value; }
+};
+
+// A bump allocator with an intern table. Making a node costs a few tens of nanoseconds.
+//
+// The makers fold constants and the identities x+0, x-0, x*1, x*0, x//1, x%1, min(x,x), !!x, true&&x, ... on integers and bools
+// (never on floats), so everything in a pool is folded and printing and parsing give the same node.
+// Deeper simplification is in simplify.h.
+class ExprPool {
+ public:
+  ExprPool();
+  ~ExprPool();
+  ExprPool(const ExprPool&) = delete;
+  ExprPool& operator=(const ExprPool&) = delete;
+
+  Expr Int(int64_t value, Type type = kIndex);
+  Expr Float(double value, Type type = kFloat32);  // value is rounded to type
+  Expr Bool(bool value) { return Int(value ? 1 : 0, kBool); }
+  Expr Var(int32_t id, Type type = kIndex);
+  Expr Binary(Op op, Expr a, Expr b);  // kAdd .. kOr
+  Expr Not(Expr a);
+  Expr Select(Expr condition, Expr a, Expr b);
+  Expr If(Expr condition, Expr a, Expr b);
+  Expr Cast(Type type, Expr a);
+  Expr Load(int32_t slot, std::span<const Expr> indices, Type type);
+  Expr Call(Intrinsic intrinsic, std::span<const Expr> args);  // type of args[0]
+
+  Expr Add(Expr a, Expr b) { return Binary(Op::kAdd, a, b); }
+  Expr Sub(Expr a, Expr b) { return Binary(Op::kSub, a, b); }
+  Expr Mul(Expr a, Expr b) { return Binary(Op::kMul, a, b); }
+  Expr Div(Expr a, Expr b) { return Binary(Op::kDiv, a, b); }
+  Expr FloorDiv(Expr a, Expr b) { return Binary(Op::kFloorDiv, a, b); }
+  Expr FloorMod(Expr a, Expr b) { return Binary(Op::kFloorMod, a, b); }
+  Expr Min(Expr a, Expr b) { return Binary(Op::kMin, a, b); }
+  Expr Max(Expr a, Expr b) { return Binary(Op::kMax, a, b); }
+  Expr Lt(Expr a, Expr b) { return Binary(Op::kLt, a, b); }
+  Expr Le(Expr a, Expr b) { return Binary(Op::kLe, a, b); }
+  Expr Ge(Expr a, Expr b) { return Binary(Op::kGe, a, b); }
+  Expr Eq(Expr a, Expr b) { return Binary(Op::kEq, a, b); }
+  Expr And(Expr a, Expr b) { return Binary(Op::kAnd, a, b); }
+  Expr Or(Expr a, Expr b) { return Binary(Op::kOr, a, b); }
+
+  // Copies an expression of another pool (or of this one: returns it).
+  Expr Import(Expr e);
+
+  // The same node with other arguments, through the folding makers.
+  Expr WithArgs(Expr e, std::span<const Expr> args);
+
+  // Replaces variable i by vars[i] and load slot s by slots[s], where given (null and negative entries, and ids past the
+  // end, stay). `e` may come from another pool; the result is of this one. Linear in the distinct nodes of e.
+  Expr Substitute(Expr e, std::span<const Expr> vars, std::span<const int32_t> slots = {});
+
+  size_t num_nodes() const { return num_nodes_; }
+
+  // size bytes, aligned to 8, that live as long as the pool; for nodes of other kinds (statements).
+  void* Allocate(size_t size);
+
+ private:
+  Expr Intern(Op op, Type type, int32_t id, int64_t value_bits, std::span<const Expr> args);
+  Expr FoldIntegers(Op op, Type type, Expr a, Expr b);
+  void GrowTable();
+
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  char* next_ = nullptr;
+  char* end_ = nullptr;
+  std::vector<Expr> table_;  // open addressing
+  size_t num_nodes_ = 0;
+};
+
+// Same structure, across pools too.
+bool Equal(Expr a, Expr b);
+
+int64_t FloorDiv(int64_t a, int64_t b);  // b != 0
+int64_t FloorMod(int64_t a, int64_t b);
+
+// Visits every distinct node once, children first.
+template <typename Visitor>
+void Visit(Expr e, Visitor&& visit);
+
+// Does any node satisfy the predicate?
+bool UsesVar(Expr e, int32_t var);
+bool HasLoad(Expr e);
+
+bool IsComparison(Op op);
+bool IsBinary(Op op);  // kAdd .. kOr
+
+std::string_view IntrinsicName(Intrinsic intrinsic);  // "exp", ...
+StatusOr<Intrinsic> ParseIntrinsic(std::string_view name);
+int IntrinsicArity(Intrinsic intrinsic);
+
+// ---- implementation of templates
+
+namespace internal {
+template <typename Visitor>
+void VisitNode(Expr e, std::vector<Expr>& seen, Visitor& visit) {
+  for (Expr s : seen) {
+    if (s == e) return;
+  }
+  for (Expr a : e->args()) VisitNode(a, seen, visit);
+  seen.push_back(e);
+  visit(e);
+}
+}  // namespace internal
+
+template <typename Visitor>
+void Visit(Expr e, Visitor&& visit) {
+  std::vector<Expr> seen;
+  internal::VisitNode(e, seen, visit);
+}
+
+}  // namespace kiln::ir

@@ -1,0 +1,117 @@
+#include "compiler/ir/program.h"
+
+#include <algorithm>
+#include <new>
+
+namespace kiln::ir {
+namespace {
+template <typename T>
+const T* CopyInto(ExprPool& pool, std::span<const T> items) {
+  if (items.empty()) return nullptr;
+  T* copy = static_cast<T*>(pool.Allocate(items.size_bytes()));
+  std::copy(items.begin(), items.end(), copy);
+  return copy;
+}
+
+StmtNode* NewNode(ExprPool& pool, StmtKind kind, std::span<const Expr> exprs, std::span<const Stmt> children) {
+  auto* node = new (pool.Allocate(sizeof(StmtNode))) StmtNode;
+  node->kind = kind;
+  node->num_exprs = static_cast<uint32_t>(exprs.size());
+  node->num_children = static_cast<uint32_t>(children.size());
+  node->exprs_begin = CopyInto(pool, exprs);
+  node->children_begin = CopyInto(pool, children);
+  return node;
+}
+}  // namespace
+
+std::string_view LoopKindName(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::kSerial: return "for";
+    case LoopKind::kParallel: return "parallel";
+    case LoopKind::kVectorized: return "vectorize";
+    case LoopKind::kUnrolled: return "unroll";
+    case LoopKind::kVThread: return "vthread";
+    case LoopKind::kBlockX: return "blockIdx.x";
+    case LoopKind::kBlockY: return "blockIdx.y";
+    case LoopKind::kBlockZ: return "blockIdx.z";
+    case LoopKind::kThreadX: return "threadIdx.x";
+    case LoopKind::kThreadY: return "threadIdx.y";
+    case LoopKind::kThreadZ: return "threadIdx.z";
+  }
+  return "?";
+}
+
+std::string_view ScopeName(Scope scope) {
+  switch (scope) {
+    case Scope::kInput: return "input";
+    case Scope::kOutput: return "output";
+    case Scope::kWorkspace: return "workspace";
+    case Scope::kShared: return "shared";
+    case Scope::kLocal: return "local";
+  }
+  return "?";
+}
+
+Stmt MakeFor(ExprPool& pool, int32_t var, int64_t extent, LoopKind kind, Stmt body) {
+  const Stmt children[] = {body};
+  StmtNode* node = NewNode(pool, StmtKind::kFor, {}, children);
+  node->loop_kind = kind;
+  node->var = var;
+  node->extent = extent;
+  return node;
+}
+
+Stmt MakeStore(ExprPool& pool, int32_t slot, int32_t stage, std::span<const Expr> indices, Expr value) {
+  std::vector<Expr> exprs(indices.begin(), indices.end());
+  exprs.push_back(value);
+  StmtNode* node = NewNode(pool, StmtKind::kStore, exprs, {});
+  node->slot = slot;
+  node->stage = stage;
+  return node;
+}
+
+Stmt MakeIf(ExprPool& pool, Expr condition, Stmt then) {
+  if (condition->is_const_int(1)) return then;
+  const Expr exprs[] = {condition};
+  const Stmt children[] = {then};
+  return NewNode(pool, StmtKind::kIf, exprs, children);
+}
+
+Stmt MakeSeq(ExprPool& pool, std::span<const Stmt> children) {
+  if (children.size() == 1) return children[0];
+  std::vector<Stmt> flat;
+  for (Stmt child : children) {
+    if (child->kind == StmtKind::kSeq) {
+      flat.insert(flat.end(), child->children().begin(), child->children().end());
+    } else {
+      flat.push_back(child);
+    }
+  }
+  return NewNode(pool, StmtKind::kSeq, {}, flat);
+}
+
+Stmt MakeAlloc(ExprPool& pool, int32_t slot, Stmt body) {
+  const Stmt children[] = {body};
+  StmtNode* node = NewNode(pool, StmtKind::kAlloc, {}, children);
+  node->slot = slot;
+  return node;
+}
+
+Stmt MakeBarrier(ExprPool& pool) { return NewNode(pool, StmtKind::kBarrier, {}, {}); }
+
+int64_t Buffer::num_elements() const {
+  int64_t n = 1;
+  for (int64_t extent : shape) n *= extent;
+  return n;
+}
+
+int Program::num_args() const {
+  int n = 0;
+  for (const Buffer& buffer : buffers) {
+    if (buffer.scope == Scope::kShared || buffer.scope == Scope::kLocal) break;
+    ++n;
+  }
+  return n;
+}
+
+}  // namespace kiln::ir

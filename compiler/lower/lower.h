@@ -1,0 +1,22 @@
+// State -> program. The one path used by code generation, features and validity checks.
+#pragma once
+
+#include "base/status.h"
+#include "compiler/ir/program.h"
+#include "compiler/schedule/state.h"
+
+namespace kiln::lower {
+
+// What the passes have to know of the target.
+struct Options {
+  bool gpu = false;  // thread and block annotations are bound; else refused
+};
+
+// Refuses a state that is not concrete, or whose attachments or annotations have no meaning on the target, with the stage and the
+// reason. Deterministic. Cost: a few hundred microseconds for a tiled convolution; see tests/bench.
+StatusOr<ir::Program> Lower(const schedule::State& state, const Options& options);
+
+// Fills the extents of every loop that depends on the region an attached stage must cover (facts: InferBound).
+StatusOr<schedule::State> InferBounds(const schedule::State& state);
+
+}  // namespace kiln::lower

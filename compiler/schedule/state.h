@@ -1,0 +1,153 @@
+// A state: a compute DAG with a list of steps applied to it: its stages, iterators and attach map (facts §2.1, §2.4).
+//
+// States are values. Copying one copies vectors of pointers: stages, operators and steps are shared and immutable
+// (copy on write when a step changes a stage). Threads: as any value.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "compiler/dag/dag.h"
+
+namespace kiln::schedule {
+
+enum class IterKind : uint8_t { kSpatial = 0, kReduce = 1, kMixed = 2, kSpecial = 3 };
+
+// Numbers are those of the records ("AN" steps).
+enum class Annotation : uint8_t {
+  kNone = 0,
+  kUnroll = 1,
+  kVectorize = 2,
+  kParallel = 3,
+  kVThread = 4,
+  kBlockX = 5,
+  kThreadX = 6,
+  kBlockY = 7,
+  kThreadY = 8,
+  kBlockZ = 9,
+  kThreadZ = 10,
+  kTensorize = 11,
+};
+std::string_view AnnotationName(Annotation annotation);  // "for", "unroll", "vectorize", ..., "threadIdx.x"
+
+inline constexpr int64_t kUnknownExtent = -1;
+
+// How iterators of one stage came out of others. Numbers are indices into Stage::iters.
+struct Relation {
+  enum Kind : uint8_t { kSplit, kFuse };
+  Kind kind;
+  bool inner_to_outer = true;               // kSplit: lengths are those of the inner children, else of the outer ones
+  absl::InlinedVector<int32_t, 4> parents;  // kSplit: 1; kFuse: any number, outermost first (0 for a rank-0 stage)
+  absl::InlinedVector<int32_t, 6> children;  // kSplit: lengths+1, outermost first; kFuse: 1
+  absl::InlinedVector<int64_t, 5> lengths;   // kSplit; 0 = blank (sketch)
+};
+
+// Any iterator that a stage has or had. The first ones are the operator's axes, spatial then reduce.
+struct IterVar {
+  IterKind kind = IterKind::kSpatial;
+  int64_t extent = kUnknownExtent;  // unknown: depends on a blank, or on the region an attached stage must cover
+  int32_t relation = -1;            // the Relation it is a child of; -1: an axis
+};
+
+struct LoopIter {
+  int32_t iter;  // index into Stage::iters
+  Annotation annotation = Annotation::kNone;
+};
+
+struct Stage {
+  dag::OperatorPtr op;
+  std::vector<IterVar> iters;
+  std::vector<Relation> relations;  // in the order they were made
+  std::vector<LoopIter> loops;      // the loop nest, outermost first
+  int32_t auto_unroll_max_step = 0;
+  // storage_align: the buffer's stride outside axis `align_axis` is a multiple of align_factor plus align_offset.
+  int32_t align_axis = -1, align_factor = 0, align_offset = 0;
+
+  bool is_placeholder() const { return op->is_placeholder(); }
+  int num_axes() const {
+    return static_cast<int>(op->axes().size() + op->reduce_axes().size());
+  }
+  const IterVar& loop(int i) const { return iters[loops[i].iter]; }
+  Annotation annotation(int i) const { return loops[i].annotation; }
+};
+using StagePtr = std::shared_ptr<const Stage>;
+
+// "i.0", "i.0@j.0@": facts §2.1. Made on demand: hot paths do not use names.
+std::string IterName(const Stage& stage, int32_t iter);
+std::string LoopName(const Stage& stage, int loop);
+// The tile level: the last ".N" of a split child; -1 for axes and fused iterators.
+int LoopLevel(const Stage& stage, int loop);
+// The axes an iterator is made of, ascending.
+std::vector<int> AxesOf(const Stage& stage, int32_t iter);
+
+struct Attach {
+  enum Kind : uint8_t { kRoot = 0, kInlined = 1, kIter = 2 };
+  Kind kind = kRoot;
+  int32_t stage = -1;  // kIter: computed inside loop `loop` of stage `stage`
+  int32_t loop = -1;
+  bool operator==(const Attach&) const = default;
+};
+
+class Step;
+using StepPtr = std::shared_ptr<const Step>;
+
+class State {
+ public:
+  explicit State(dag::DagPtr dag);  // every compute operator at root, loops = its axes
+
+  const dag::DagPtr& initial_dag() const { return initial_dag_; }
+  const dag::DagPtr& dag() const { return dag_; }  // stage i computes operator i of this
+  int num_stages() const { return static_cast<int>(stages_.size()); }
+  const Stage& stage(int i) const { return *stages_[i]; }
+  const StagePtr& stage_ptr(int i) const { return stages_[i]; }
+  const Attach& attach(int i) const { return attach_[i]; }
+  const std::vector<StepPtr>& steps() const { return steps_; }
+  bool concrete() const;  // no blank length anywhere
+
+  // Stages attached to (stage, loop), ascending.
+  std::vector<int> AttachedTo(int stage, int loop) const;
+  bool HasAttached(int stage, int loop) const;
+
+  // Appends the step and applies it. Refused: the state is unchanged; the message names the step, the reason and what would have
+  // been legal ("split #3 of stage 4 (conv): loop 9 does not exist, the stage has 7 loops").
+  Status Apply(StepPtr step);
+
+  // Readers and producers through inlined stages (facts §1.2): an inlined one is replaced by its own.
+  std::vector<int> Consumers(int stage) const;
+  std::vector<int> Producers(int stage) const;
+
+  // For steps only (schedule/steps): the parts that a step edits.
+  Stage& MutableStage(int i);
+  std::vector<Attach>& mutable_attach() { return attach_; }
+  // Replaces the DAG by one where an operator was inserted as `position`; stages and attachments at and after it move up. The
+  // stages listed in `changed` (numbers in the new DAG) are reset to fresh loops of their operator.
+  void InsertStage(dag::DagPtr dag, int position, std::span<const int> changed);
+  // For bound inference: fills extents that depend on regions.
+  void SetExtents(int stage, std::span<const int64_t> iter_extents);
+
+ private:
+  dag::DagPtr initial_dag_, dag_;
+  std::vector<StagePtr> stages_;
+  std::vector<Attach> attach_;
+  std::vector<StepPtr> steps_;
+};
+
+// A fresh stage of an operator: loops are its axes.
+Stage MakeStage(dag::OperatorPtr op);
+
+// Applies all steps to the initial state of dag. The error names the step by number.
+StatusOr<State> Replay(dag::DagPtr dag, std::span<const StepPtr> steps);
+
+// The loop nest as text (facts §2.1 "Printed form"): what a person reads.
+std::string PrintLoops(const State& state, bool omit_unit_loops = true);
+// The schedule as a sequence of primitives, Python-like ("conv_i_o, conv_i_i = s[conv].split(conv_i, factor=16)").
+std::string PrintPrimitives(const State& state);
+
+// Identity of a state for duplicate detection: a hash over the steps' effect-bearing fields. Equal step lists: equal hash.
+uint64_t HashSteps(std::span<const StepPtr> steps);
+
+}  // namespace kiln::schedule

@@ -1,0 +1,74 @@
+#include "store/record.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace kiln::store {
+namespace {
+
+constexpr std::pair<JobState, std::string_view> kJobStates[] = {
+    {JobState::kQueued, "queued"}, {JobState::kRunning, "running"},
+    {JobState::kSucceeded, "succeeded"}, {JobState::kFailed, "failed"},
+    {JobState::kCancelled, "cancelled"},
+};
+
+}  // namespace
+
+std::string_view JobStateName(JobState state) {
+  for (const auto& [candidate, name] : kJobStates) {
+    if (candidate == state) return name;
+  }
+  KILN_CHECK(false, "job state {}", static_cast<int>(state));
+  return {};
+}
+
+StatusOr<JobState> ParseJobState(std::string_view name) {
+  for (const auto& [state, candidate] : kJobStates) {
+    if (candidate == name) return state;
+  }
+  return InvalidArgument(
+      "job state '{}' is unknown, expected queued, running, succeeded, failed or cancelled", name);
+}
+
+bool IsFinal(JobState state) {
+  return state != JobState::kQueued && state != JobState::kRunning;
+}
+
+double MeanCost(const Record& record) {
+  if (record.error != kNoError || record.costs_s.empty()) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return std::accumulate(record.costs_s.begin(), record.costs_s.end(), 0.0) /
+         static_cast<double>(record.costs_s.size());
+}
+
+bool BetterThan(const Record& a, const Record& b) {
+  auto rank = [](const Record& r) {
+    return std::tuple(r.error != kNoError, r.stopped_early, MeanCost(r), r.id);
+  };
+  return rank(a) < rank(b);
+}
+
+Status ValidateRecord(const Record& record) {
+  if (record.job_id.empty()) return InvalidArgument("a record needs a job id, found none");
+  if (record.error < 0 || record.error >= kNumErrorKinds) {
+    return InvalidArgument("trial {} of job {}: error kind {}, expected 0 to {}", record.trial,
+                           record.job_id, record.error, kNumErrorKinds - 1);
+  }
+  if (record.error == kNoError && record.costs_s.empty()) {
+    return InvalidArgument("trial {} of job {}: no error and no costs, expected one cost per repeat",
+                           record.trial, record.job_id);
+  }
+  for (double cost : record.costs_s) {
+    if (!std::isfinite(cost) || (cost <= 0 && record.error == kNoError)) {
+      return InvalidArgument("trial {} of job {}: cost {} s, expected a positive finite number",
+                             record.trial, record.job_id, cost);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::store

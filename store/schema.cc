@@ -1,0 +1,81 @@
+#include "store/schema.h"
+
+namespace kiln::store {
+namespace {
+
+// A REAL that may be NULL is a number that may be NaN.
+constexpr const char kVersion1[] = R"sql(
+CREATE TABLE dags (
+  id     INTEGER PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,
+  text   TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE jobs (
+  number      INTEGER PRIMARY KEY,
+  id          TEXT NOT NULL UNIQUE,
+  name        TEXT NOT NULL,
+  user        TEXT NOT NULL,
+  priority    INTEGER NOT NULL,
+  state       TEXT NOT NULL
+              CHECK (state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')),
+  message     TEXT NOT NULL,
+  spec        BLOB NOT NULL,
+  created_ms  INTEGER NOT NULL,
+  started_ms  INTEGER NOT NULL,
+  finished_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX unfinished_jobs ON jobs (number) WHERE state IN ('queued', 'running');
+
+CREATE TABLE tasks (
+  job_id           TEXT NOT NULL REFERENCES jobs (id),
+  task_index       INTEGER NOT NULL,
+  workload_key     TEXT NOT NULL,
+  dag_id           INTEGER REFERENCES dags (id),
+  target           TEXT NOT NULL,
+  weight           REAL,
+  description      TEXT NOT NULL,
+  flop_count       REAL,
+  reference_cost_s REAL,
+  PRIMARY KEY (job_id, task_index)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE records (
+  id            INTEGER PRIMARY KEY,
+  job_id        TEXT NOT NULL REFERENCES jobs (id),
+  task_index    INTEGER NOT NULL,
+  trial         INTEGER NOT NULL,
+  workload_key  TEXT NOT NULL,
+  dag_id        INTEGER REFERENCES dags (id),
+  target        TEXT NOT NULL,
+  hardware      TEXT NOT NULL,
+  steps         TEXT NOT NULL,
+  costs_s       TEXT NOT NULL,
+  mean_cost_s   REAL,
+  error         INTEGER NOT NULL CHECK (error BETWEEN 0 AND 8),
+  message       TEXT NOT NULL,
+  build_s       REAL,
+  run_s         REAL,
+  timestamp_s   INTEGER NOT NULL,
+  device        TEXT NOT NULL,
+  builder       TEXT NOT NULL,
+  runner        TEXT NOT NULL,
+  stopped_early INTEGER NOT NULL,
+  max_error     REAL,
+  flop_count    REAL,
+  UNIQUE (job_id, trial)
+) STRICT;
+CREATE INDEX best_of_workload ON records (workload_key, target, stopped_early, mean_cost_s, id)
+  WHERE error = 0;
+CREATE INDEX best_of_task ON records (job_id, task_index, stopped_early, mean_cost_s, id)
+  WHERE error = 0;
+CREATE INDEX records_of_workload ON records (workload_key, timestamp_s);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1};
+
+}  // namespace
+
+std::span<const char* const> Migrations() { return kMigrations; }
+
+}  // namespace kiln::store

@@ -1,0 +1,278 @@
+#include "store/sqlite.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <thread>
+#include <utility>
+
+namespace kiln::store::sqlite {
+
+// ---------------------------------------------------------------------------------------------- Statement
+
+Status Statement::BindOne(int index, std::string_view text) {
+  // A null pointer would bind NULL; an empty view may hold one.
+  const char* data = text.data() == nullptr ? "" : text.data();
+  return database_->Error(sqlite3_bind_text64(statement_.get(), index, data, text.size(),
+                                              SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
+Status Statement::BindOne(int index, Blob blob) {
+  const char* data = blob.bytes.data() == nullptr ? "" : blob.bytes.data();
+  return database_->Error(
+      sqlite3_bind_blob64(statement_.get(), index, data, blob.bytes.size(), SQLITE_TRANSIENT));
+}
+
+Status Statement::BindOne(int index, double value) {
+  return database_->Error(sqlite3_bind_double(statement_.get(), index, value));
+}
+
+Status Statement::BindOne(int index, std::nullptr_t) {
+  return database_->Error(sqlite3_bind_null(statement_.get(), index));
+}
+
+Status Statement::BindInt(int index, int64_t value) {
+  return database_->Error(sqlite3_bind_int64(statement_.get(), index, value));
+}
+
+StatusOr<bool> Statement::Step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return database_->Error(code);
+}
+
+Status Statement::Run() {
+  StatusOr<bool> row = Step();
+  Reset();
+  return row.status();
+}
+
+void Statement::Reset() { sqlite3_reset(statement_.get()); }
+
+double Statement::Double(int column) const {
+  if (IsNull(column)) return std::numeric_limits<double>::quiet_NaN();
+  return sqlite3_column_double(statement_.get(), column);
+}
+
+std::string Statement::Text(int column) const {
+  const void* data = sqlite3_column_blob(statement_.get(), column);
+  const int size_bytes = sqlite3_column_bytes(statement_.get(), column);
+  if (data == nullptr) return {};
+  return std::string(static_cast<const char*>(data), size_bytes);
+}
+
+bool Statement::IsNull(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+// ----------------------------------------------------------------------------------------------- Database
+
+namespace {
+
+int OpenFlags(OpenOptions::Mode mode) {
+  switch (mode) {
+    case OpenOptions::Mode::kCreate: return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    case OpenOptions::Mode::kReadWrite: return SQLITE_OPEN_READWRITE;
+    case OpenOptions::Mode::kReadOnly: return SQLITE_OPEN_READONLY;
+  }
+  return 0;
+}
+
+Status ReadOnly(std::string_view path) {
+  return FailedPrecondition(
+      "{} is read-only; make the file and its folder writable, or give another path", path);
+}
+
+}  // namespace
+
+Status Database::Error(int code) const {
+  if (code == SQLITE_OK) return OkStatus();
+  const std::string_view reason = sqlite3_errmsg(handle_.get());
+  switch (code & 0xff) {
+    case SQLITE_NOTADB:
+      return FailedPrecondition("{} is not a Kiln database ({}); give another path", path_, reason);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return Unavailable("{} is locked by another process (waited {} ms); try again, or end that process",
+                         path_, options_.busy_timeout_ms);
+    case SQLITE_FULL:
+      return ResourceExhausted("no space left for {} ({}); free some and try again", path_, reason);
+    case SQLITE_NOMEM:
+      return ResourceExhausted("out of memory while using {}", path_);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return ReadOnly(path_);
+    case SQLITE_CANTOPEN: {
+      const int os_error = sqlite3_system_errno(handle_.get());
+      return NotFound("cannot open {} ({})", path_,
+                      os_error != 0 ? std::string_view(std::strerror(os_error)) : reason);
+    }
+    case SQLITE_CORRUPT:
+      return DataLoss("{} is damaged ({}); restore a copy, or recover it with `sqlite3 {} .recover`",
+                      path_, reason, path_);
+    case SQLITE_IOERR: {
+      const int os_error = sqlite3_system_errno(handle_.get());
+      return Unavailable("cannot read or write {} ({}: {})", path_, reason,
+                         os_error != 0 ? std::strerror(os_error) : "no cause given");
+    }
+    case SQLITE_TOOBIG:
+      return InvalidArgument("{}: value too large for the database", path_);
+    case SQLITE_CONSTRAINT:
+      if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY) {
+        return AlreadyExists("{}: {}", path_, reason);
+      }
+      return InvalidArgument("{}: {}", path_, reason);
+    default:
+      return Internal("{}: {} (sqlite {})", path_, reason, code);
+  }
+}
+
+StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, int32_t application_id,
+                                                   const OpenOptions& options) {
+  // SQLite takes "" for a temporary file of its own, which would vanish at the end.
+  if (path.empty()) return InvalidArgument("the path of the database is empty, expected a file name");
+  sqlite3* handle = nullptr;
+  const int flags = OpenFlags(options.mode) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  if (handle == nullptr) return ResourceExhausted("out of memory while opening {}", path);
+  std::unique_ptr<Database> database(new Database(path, handle, options));
+  KILN_RETURN_IF_ERROR(database->Error(code));
+  KILN_RETURN_IF_ERROR(database->Error(sqlite3_busy_timeout(handle, options.busy_timeout_ms)));
+  KILN_RETURN_IF_ERROR(database->CheckOwner(application_id));
+  KILN_RETURN_IF_ERROR(database->Configure(application_id));
+  return database;
+}
+
+// Reads only, so that a file of someone else stays as it is.
+Status Database::CheckOwner(int32_t application_id) {
+  KILN_ASSIGN_OR_RETURN(const int64_t tables, QueryInt("SELECT count(*) FROM sqlite_schema"));
+  KILN_ASSIGN_OR_RETURN(const int64_t found, QueryInt("PRAGMA application_id"));
+  if (found == application_id) return OkStatus();
+  if (tables == 0 && found == 0) {
+    if (options_.mode == OpenOptions::Mode::kCreate) return OkStatus();
+    return FailedPrecondition("{} is not a Kiln database (the file is empty); give another path", path_);
+  }
+  return FailedPrecondition(
+      "{} is not a Kiln database (application id {:#x}, expected {:#x}); give another path", path_,
+      found, application_id);
+}
+
+Status Database::Configure(int32_t application_id) {
+  KILN_RETURN_IF_ERROR(Execute("PRAGMA foreign_keys=ON"));
+  if (options_.mode == OpenOptions::Mode::kReadOnly) return OkStatus();
+  // SQLite falls back to reading where it may not write.
+  if (sqlite3_db_readonly(handle_.get(), "main") == 1) return ReadOnly(path_);
+  KILN_RETURN_IF_ERROR(SwitchToWal());
+  KILN_RETURN_IF_ERROR(Execute("PRAGMA synchronous=FULL"));
+  KILN_ASSIGN_OR_RETURN(const int64_t found, QueryInt("PRAGMA application_id"));
+  if (found == application_id) return OkStatus();
+  return Execute(fmt::format("PRAGMA application_id={}", application_id).c_str());
+}
+
+// The busy handler is not asked while the journal mode changes: two processes that open a new file at once
+// must wait for each other here.
+Status Database::SwitchToWal() {
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.busy_timeout_ms);
+  while (true) {
+    StatusOr<Statement> pragma = Prepare("PRAGMA journal_mode=WAL");
+    Status status = pragma.status();
+    if (status.ok()) {
+      StatusOr<bool> row = pragma->Step();
+      status = row.status();
+      if (status.ok() && pragma->Text(0) != "wal") {
+        return FailedPrecondition(
+            "{}: this file system does not support write-ahead logging (journal mode stays {}); "
+            "use a local disk",
+            path_, pragma->Text(0));
+      }
+    }
+    const bool busy = status.code() == StatusCode::kUnavailable;
+    if (!busy || std::chrono::steady_clock::now() >= deadline) return status;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+Status Database::Execute(const char* sql) {
+  return Error(sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr));
+}
+
+StatusOr<Statement> Database::Prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  KILN_RETURN_IF_ERROR(Error(sqlite3_prepare_v2(handle_.get(), sql.data(),
+                                                static_cast<int>(sql.size()), &statement, nullptr)));
+  return Statement(this, statement);
+}
+
+StatusOr<int64_t> Database::QueryInt(std::string_view sql) {
+  KILN_ASSIGN_OR_RETURN(Statement statement, Prepare(sql));
+  KILN_ASSIGN_OR_RETURN(const bool row, statement.Step());
+  if (!row) return Internal("{}: no row from `{}`", path_, sql);
+  return statement.Int(0);
+}
+
+// -------------------------------------------------------------------------------------------- Transaction
+
+StatusOr<Transaction> Transaction::Begin(Database& database) {
+  KILN_CHECK(!database.in_transaction(), "a transaction is open on {}", database.path());
+  KILN_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
+  return Transaction(&database);
+}
+
+Transaction::Transaction(Transaction&& other) noexcept
+    : database_(std::exchange(other.database_, nullptr)) {}
+
+Transaction::~Transaction() {
+  // SQLite itself rolls back on some errors (disk full); a second ROLLBACK would only fail.
+  if (database_ != nullptr && database_->in_transaction()) {
+    database_->Execute("ROLLBACK").IgnoreError();
+  }
+}
+
+Status Transaction::Commit() {
+  KILN_CHECK(database_ != nullptr, "transaction committed twice");
+  KILN_RETURN_IF_ERROR(database_->Execute("COMMIT"));
+  database_ = nullptr;
+  return OkStatus();
+}
+
+// ---------------------------------------------------------------------------------------------- migration
+
+namespace {
+
+// The versions still missing; none when the schema is current.
+StatusOr<int64_t> CheckVersion(Database& database, int64_t known) {
+  KILN_ASSIGN_OR_RETURN(const int64_t found, database.QueryInt("PRAGMA user_version"));
+  if (found > known) {
+    return FailedPrecondition(
+        "{} was made by a newer Kiln (schema {}, this one knows {}); use that Kiln, or another path",
+        database.path(), found, known);
+  }
+  return found;
+}
+
+}  // namespace
+
+Status Migrate(Database& database, std::span<const char* const> migrations, bool read_only) {
+  const auto known = static_cast<int64_t>(migrations.size());
+  KILN_ASSIGN_OR_RETURN(int64_t version, CheckVersion(database, known));
+  if (version == known) return OkStatus();
+  if (read_only) {
+    return FailedPrecondition(
+        "{} was made by an older Kiln (schema {}, this one needs {}); open it once for writing",
+        database.path(), version, known);
+  }
+  KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+  // Another process may have migrated while this one waited for the lock.
+  KILN_ASSIGN_OR_RETURN(version, CheckVersion(database, known));
+  for (; version < known; ++version) {
+    KILN_RETURN_IF_ERROR(Annotate(database.Execute(migrations[version]),
+                                  fmt::format("migrating to schema {}", version + 1)));
+  }
+  KILN_RETURN_IF_ERROR(database.Execute(fmt::format("PRAGMA user_version={}", known).c_str()));
+  return transaction.Commit();
+}
+
+}  // namespace kiln::store::sqlite

@@ -1,0 +1,149 @@
+// SQLite, without surprises: owning handles over its C API, Status instead of result codes.
+//
+// One Database is one connection. Not thread-safe: the caller locks around a connection and everything
+// made from it. A Statement and a Transaction must not outlive their Database.
+//
+// Durability: WAL with synchronous=FULL. A transaction whose Commit() returned OK is on the disk: it survives the
+// death of the process and of the machine. Cost: one fsync per commit.
+//
+// Errors, all naming the file:
+//   Unavailable         locked by another process for longer than the busy timeout; an I/O error
+//   ResourceExhausted   disk full, out of memory
+//   FailedPrecondition  not a Kiln database, read-only, made by a newer Kiln
+//   NotFound            no such file or folder
+//   AlreadyExists       a UNIQUE or PRIMARY KEY constraint refused the row
+//   InvalidArgument     another constraint refused the row; value too large
+//   DataLoss            the file is damaged
+//   Internal            wrong SQL: a Kiln bug
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "base/status.h"
+
+namespace kiln::store::sqlite {
+
+// Bytes bound as a BLOB; a std::string_view is bound as TEXT.
+struct Blob {
+  std::string_view bytes;
+};
+
+class Statement {
+ public:
+  // Binds all parameters, from the first on. Values are copied. NaN is bound as NULL (SQLite has no NaN).
+  template <typename... Values>
+  Status Bind(const Values&... values) {
+    int index = 0;
+    Status status;
+    ((status = status.ok() ? BindOne(++index, values) : status), ...);
+    return status;
+  }
+
+  // Runs to the next row; false when there is none. After an error or false, Reset() before binding again.
+  StatusOr<bool> Step();
+  // Runs a statement that yields no rows, and resets it.
+  Status Run();
+  void Reset();
+
+  // The current row, columns from 0. REQUIRES: the last Step() returned true.
+  int64_t Int(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+  double Double(int column) const;  // NULL is NaN, see Bind
+  std::string Text(int column) const;  // TEXT or BLOB, whole, embedded NULs included; NULL is ""
+  bool IsNull(int column) const;
+
+ private:
+  friend class Database;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  Statement(const class Database* database, sqlite3_stmt* statement)
+      : database_(database), statement_(statement) {}
+
+  Status BindOne(int index, std::string_view text);
+  Status BindOne(int index, Blob blob);
+  Status BindOne(int index, double value);
+  Status BindOne(int index, std::nullptr_t);
+  Status BindInt(int index, int64_t value);
+  template <typename Integer>
+    requires std::is_integral_v<Integer>
+  Status BindOne(int index, Integer value) {
+    static_assert(sizeof(Integer) < 8 || std::is_signed_v<Integer>);
+    return BindInt(index, value);
+  }
+
+  const class Database* database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+struct OpenOptions {
+  enum class Mode { kCreate, kReadWrite, kReadOnly };
+  Mode mode = Mode::kCreate;
+  int busy_timeout_ms = 10'000;
+};
+
+class Database {
+ public:
+  // Opens the connection and sets WAL, synchronous=FULL, foreign keys and the busy timeout. A file that is not
+  // empty and whose application_id is another is refused untouched.
+  static StatusOr<std::unique_ptr<Database>> Open(const std::string& path, int32_t application_id,
+                                                  const OpenOptions& options);
+
+  // One or more statements without parameters or rows.
+  Status Execute(const char* sql);
+  StatusOr<Statement> Prepare(std::string_view sql);
+  // The first column of the first row of a statement that has one, as a number.
+  StatusOr<int64_t> QueryInt(std::string_view sql);
+
+  int64_t last_insert_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
+  int64_t changes() const { return sqlite3_changes64(handle_.get()); }
+  bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
+  const std::string& path() const { return path_; }
+
+ private:
+  friend class Statement;
+  struct Close {
+    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+  };
+  Database(std::string path, sqlite3* handle, const OpenOptions& options)
+      : path_(std::move(path)), options_(options), handle_(handle) {}
+
+  Status Error(int code) const;
+  Status CheckOwner(int32_t application_id);
+  Status Configure(int32_t application_id);
+  Status SwitchToWal();
+
+  std::string path_;
+  OpenOptions options_;
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+// BEGIN IMMEDIATE at birth (so that a write never fails half way for want of the lock); rolled back at death
+// unless committed.
+class Transaction {
+ public:
+  static StatusOr<Transaction> Begin(Database& database);
+  Transaction(Transaction&& other) noexcept;
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+
+  // Durable when it returns OK. After an error nothing of the transaction is kept.
+  Status Commit();
+
+ private:
+  explicit Transaction(Database* database) : database_(database) {}
+  Database* database_;  // null once over
+};
+
+// Brings the schema from `PRAGMA user_version` to migrations.size(), in one transaction: all or nothing.
+// migrations[v] is the SQL that makes version v + 1 of version v; entries are never edited, only appended.
+// A file whose version is larger is refused. A read-only connection is only checked.
+Status Migrate(Database& database, std::span<const char* const> migrations, bool read_only);
+
+}  // namespace kiln::store::sqlite
