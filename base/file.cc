@@ -1,0 +1,150 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/errno_status.h"
+#include "base/fd.h"
+#include "base/unique_id.h"
+
+namespace kiln {
+namespace {
+
+Status WriteAll(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "cannot write {}", path);
+    content.remove_prefix(n);
+  }
+  return OkStatus();
+}
+
+Status CreateWith(const std::string& path, int flags, int mode, std::string_view content,
+                  bool sync) {
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode));
+  if (!fd.valid()) return ErrnoStatus(errno, "cannot create {}", path);
+  KILN_RETURN_IF_ERROR(WriteAll(fd.get(), content, path));
+  if (sync && fsync(fd.get()) != 0) return ErrnoStatus(errno, "cannot sync {}", path);
+  if (close(fd.Release()) != 0) return ErrnoStatus(errno, "cannot write {}", path);
+  return OkStatus();
+}
+
+// Makes the rename itself survive a crash.
+void SyncFolderOf(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  UniqueFd fd(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.valid()) fsync(fd.get());  // some file systems refuse; there is nothing else to try
+}
+
+}  // namespace
+
+StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoStatus(errno, "cannot open {}", path);
+  struct stat info{};
+  if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "cannot read {}", path);
+  // Files of /proc and pipes have size 0 here: the size is a hint.
+  constexpr size_t kStepBytes = 1 << 16;
+  const size_t hint = S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) + 1 : 0;
+  std::string content;
+  size_t filled = 0;
+  while (true) {
+    if (filled > max_bytes) {
+      return ResourceExhausted("{} is longer than {} bytes", path, max_bytes);
+    }
+    if (filled == content.size()) {
+      content.resize(filled == 0 ? std::max(kStepBytes, std::min(hint, max_bytes)) : 2 * filled);
+    }
+    const ssize_t n = read(fd.get(), content.data() + filled, content.size() - filled);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "cannot read {}", path);
+    if (n == 0) break;
+    filled += n;
+  }
+  content.resize(filled);
+  return content;
+}
+
+Status WriteFile(const std::string& path, std::string_view content) {
+  return CreateWith(path, O_TRUNC, 0666, content, /*sync=*/false);
+}
+
+Status WriteFileAtomically(const std::string& path, std::string_view content, int mode) {
+  const std::string temporary = fmt::format("{}.{}.tmp", path, UniqueId(8));
+  Status status = CreateWith(temporary, O_EXCL, mode, content, /*sync=*/true);
+  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
+    status = ErrnoStatus(errno, "cannot replace {}", path);
+  }
+  if (status.ok()) {
+    SyncFolderOf(path);
+  } else {
+    unlink(temporary.c_str());
+  }
+  return status;
+}
+
+Status MakeDirs(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return ErrnoStatus(error.value(), "cannot create folder {}", path);
+  if (!std::filesystem::is_directory(path, error)) {
+    return AlreadyExists("cannot create folder {}: a file is in its place", path);
+  }
+  return OkStatus();
+}
+
+bool FileExists(const std::string& path) {
+  struct stat info{};
+  return stat(path.c_str(), &info) == 0;
+}
+
+StatusOr<int64_t> FileSize(const std::string& path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "cannot look at {}", path);
+  return static_cast<int64_t>(info.st_size);
+}
+
+Status RemoveFile(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return OkStatus();
+  return ErrnoStatus(errno, "cannot remove {}", path);
+}
+
+Status RemoveTree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) return ErrnoStatus(error.value(), "cannot remove {}", path);
+  return OkStatus();
+}
+
+std::string JoinPath(std::string_view folder, std::string_view name) {
+  if (folder.empty() || name.starts_with('/')) return std::string(name);
+  return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", name);
+}
+
+StatusOr<TempDir> TempDir::Make(std::string_view name_prefix) {
+  const char* root = std::getenv("TMPDIR");
+  std::string path = JoinPath(root == nullptr || *root == '\0' ? "/tmp" : root,
+                              fmt::format("{}.XXXXXX", name_prefix));
+  if (mkdtemp(path.data()) == nullptr) {
+    return ErrnoStatus(errno, "cannot create a temporary folder {}", path);
+  }
+  return TempDir(std::move(path));
+}
+
+TempDir& TempDir::operator=(TempDir&& other) noexcept {
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+TempDir::~TempDir() {
+  if (!path_.empty()) RemoveTree(path_).IgnoreError();
+}
+
+}  // namespace kiln

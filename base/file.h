@@ -1,0 +1,53 @@
+// Files. Each error names the path and the system's reason: "cannot read /x/y: Permission denied".
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace kiln {
+
+// The whole content. ResourceExhausted beyond max_bytes; a folder is an error.
+StatusOr<std::string> ReadFile(const std::string& path,
+                               size_t max_bytes = std::numeric_limits<size_t>::max());
+
+// Creates or replaces.
+Status WriteFile(const std::string& path, std::string_view content);
+
+// The file has the old content or the new, never a part, also after a crash: written beside,
+// synced, renamed. A new file gets `mode`, less the umask.
+Status WriteFileAtomically(const std::string& path, std::string_view content, int mode = 0666);
+
+// With all parents; fine when it exists.
+Status MakeDirs(const std::string& path);
+
+bool FileExists(const std::string& path);  // of any kind
+StatusOr<int64_t> FileSize(const std::string& path);
+// OK when there is none.
+Status RemoveFile(const std::string& path);
+// With everything in it; links are removed, not followed.
+Status RemoveTree(const std::string& path);
+
+// `name` under `folder`; an absolute name stands for itself.
+std::string JoinPath(std::string_view folder, std::string_view name);
+
+// A folder that goes, with all in it, when its owner does. Under $TMPDIR or /tmp.
+class TempDir {
+ public:
+  static StatusOr<TempDir> Make(std::string_view name_prefix);
+  TempDir(TempDir&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TempDir& operator=(TempDir&& other) noexcept;
+  ~TempDir();
+
+  const std::string& path() const { return path_; }
+  std::string Join(std::string_view name) const { return JoinPath(path_, name); }
+
+ private:
+  explicit TempDir(std::string path) : path_(std::move(path)) {}
+  std::string path_;  // empty after a move
+};
+
+}  // namespace kiln

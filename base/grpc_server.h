@@ -1,0 +1,61 @@
+// A gRPC server with what every daemon of ours has: health service, reflection, its own port, a
+// clean stop.
+#pragma once
+
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/net.h"
+#include "base/status.h"
+
+namespace kiln {
+
+// Start and Shutdown by the owner; the rest by any thread. Services are not owned and outlive the
+// server.
+class GrpcServer {
+ public:
+  struct Options {
+    std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 = any free one
+    std::vector<grpc::Service*> services;
+    int max_message_bytes = 256 << 20;                     // of a request or an answer
+    std::shared_ptr<grpc::ServerCredentials> credentials;  // null: plain text
+  };
+
+  // Unavailable, ... "cannot listen on 127.0.0.1:80: Permission denied; choose another address with
+  // --listen". A port that another process listens on is refused (gRPC alone would share it in
+  // silence).
+  static StatusOr<std::unique_ptr<GrpcServer>> Start(const Options& options);
+
+  // Shuts down with a short grace if that has not been done.
+  ~GrpcServer();
+
+  int port() const { return address_.port; }
+  // HOST:PORT with the port that was bound.
+  std::string address() const { return address_.ToString(); }
+
+  // What the health service answers; true from the start.
+  void SetServing(bool serving);
+
+  // Takes no new calls, lets running ones end for `grace`, then cancels them; returns when all
+  // handlers have returned. Handlers that wait must look at ServerContext::IsCancelled.
+  void Shutdown(absl::Duration grace);
+
+ private:
+  GrpcServer(std::unique_ptr<grpc::Server> server, HostPort address)
+      : server_(std::move(server)), address_(std::move(address)) {}
+
+  std::unique_ptr<grpc::Server> server_;
+  HostPort address_;
+  bool stopped_ = false;
+};
+
+// Sends what the gRPC library prints by itself to our log, its errors as debug lines: every error
+// that matters comes back as a status. Start does it; a pure client calls it at the start of main.
+void RouteGrpcLog();
+
+}  // namespace kiln

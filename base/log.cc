@@ -1,0 +1,134 @@
+#include "base/log.h"
+
+#include <errno.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <charconv>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace kiln {
+namespace {
+
+std::atomic<LogLevel> log_level{LogLevel::kInfo};
+
+// Hands finished lines to the function set by SetLogSink, or to stderr.
+class Sink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void Set(std::function<void(std::string_view)> function) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    function_ = std::move(function);
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (function_) {
+      function_(std::string_view(line.data(), line.size() - 1));
+      return;
+    }
+    std::fwrite(line.data(), 1, line.size(), stderr);  // stderr is unbuffered: one write
+  }
+  void flush_() override {}
+
+ private:
+  std::function<void(std::string_view)> function_;
+};
+
+struct Log {
+  Log() : sink(std::make_shared<Sink>()) { SetName(program_invocation_short_name); }
+
+  void SetName(std::string_view name) {
+    auto fresh = std::make_shared<spdlog::logger>(std::string(name), sink);
+    fresh->set_level(spdlog::level::trace);
+    // Our own levels are printed, as part of the message: spdlog says "warning" and "err".
+    fresh->set_pattern("%Y-%m-%d %H:%M:%S.%e %n %v");
+    std::atomic_store(&logger, std::move(fresh));
+  }
+
+  std::shared_ptr<Sink> sink;
+  std::shared_ptr<spdlog::logger> logger;
+};
+
+// Never destroyed: threads may log while the process ends.
+Log& TheLog() {
+  static Log* log = new Log;
+  return *log;
+}
+
+constexpr std::string_view kNames[] = {"debug", "info", "warn", "error"};
+
+std::string_view NameOf(LogLevel level) { return kNames[static_cast<int>(level)]; }
+
+spdlog::level::level_enum SpdlogLevel(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      break;
+  }
+  return spdlog::level::err;
+}
+
+int ParseNumber(std::string_view text) {
+  int value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? value : 0;
+}
+
+}  // namespace
+
+void InitLog(std::string_view process_name) { TheLog().SetName(process_name); }
+
+Status SetLogLevel(std::string_view name) {
+  for (int i = 0; i < 4; ++i) {
+    if (name == kNames[i]) {
+      SetLogLevel(static_cast<LogLevel>(i));
+      return OkStatus();
+    }
+  }
+  return InvalidArgument("unknown log level '{}', expected debug, info, warn or error", name);
+}
+
+void SetLogLevel(LogLevel level) { log_level.store(level, std::memory_order_relaxed); }
+LogLevel GetLogLevel() { return log_level.load(std::memory_order_relaxed); }
+bool LogEnabled(LogLevel level) { return level >= log_level.load(std::memory_order_relaxed); }
+
+void SetLogSink(std::function<void(std::string_view)> sink) { TheLog().sink->Set(std::move(sink)); }
+
+void LogLine(LogLevel level, std::string_view message) {
+  auto logger = std::atomic_load(&TheLog().logger);
+  logger->log(SpdlogLevel(level), "{}: {}", NameOf(level), message);
+}
+
+int DebugLevelIn(std::string_view spec, std::string_view area) {
+  int level = 0;
+  while (!spec.empty()) {
+    const size_t comma = spec.find(',');
+    const std::string_view part = spec.substr(0, comma);
+    spec = comma == std::string_view::npos ? std::string_view() : spec.substr(comma + 1);
+    const size_t equals = part.find('=');
+    const std::string_view name = part.substr(0, equals);
+    if (name != area && name != "all") continue;
+    const int value = equals == std::string_view::npos ? 1 : ParseNumber(part.substr(equals + 1));
+    level = std::max(level, value);
+  }
+  return level;
+}
+
+int DebugLevel(std::string_view area) {
+  static const char* spec = std::getenv("KILN_DEBUG");
+  return spec == nullptr ? 0 : DebugLevelIn(spec, area);
+}
+
+}  // namespace kiln

@@ -1,0 +1,102 @@
+#include "base/net.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+
+#include "base/errno_status.h"
+#include "base/fd.h"
+
+namespace kiln {
+namespace {
+
+constexpr std::string_view kExpected = "expected HOST:PORT, as in 127.0.0.1:9190";
+
+bool IsHostCharacter(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' ||
+         c == '-' || c == '_';
+}
+
+bool IsIpv6Character(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == ':' ||
+         c == '.' || c == '%';
+}
+
+Status CheckHost(std::string_view host, bool brackets, std::string_view text) {
+  if (host.empty()) return InvalidArgument("'{}' has no host: {}", text, kExpected);
+  for (char c : host) {
+    if (brackets ? IsIpv6Character(c) : IsHostCharacter(c)) continue;
+    if (c == ':') {
+      return InvalidArgument(
+          "'{}' has more than one ':' ({}; an IPv6 address needs brackets: [::1]:9190)", text,
+          kExpected);
+    }
+    return InvalidArgument("'{}' has the character '{}' in its host: {}", text, c, kExpected);
+  }
+  return OkStatus();
+}
+
+StatusOr<HostPort> Parse(std::string_view text, int lowest_port) {
+  const size_t colon = text.rfind(':');
+  if (text.empty()) return InvalidArgument("the address is empty: {}", kExpected);
+  if (colon == std::string_view::npos || text.ends_with(']')) {
+    return InvalidArgument("'{}' has no port: {}", text, kExpected);
+  }
+  std::string_view host = text.substr(0, colon);
+  const bool brackets = host.starts_with('[') && host.ends_with(']');
+  if (brackets) host = host.substr(1, host.size() - 2);
+  KILN_RETURN_IF_ERROR(CheckHost(host, brackets, text));
+
+  const std::string_view port_text = text.substr(colon + 1);
+  int port = 0;
+  const char* end = port_text.data() + port_text.size();
+  auto [stop, error] = std::from_chars(port_text.data(), end, port);
+  if (error != std::errc() || stop != end || port < lowest_port || port > 65535) {
+    return InvalidArgument("'{}' has the port '{}', expected a number from {} to 65535", text,
+                           port_text, lowest_port);
+  }
+  return HostPort{std::string(host), port};
+}
+
+}  // namespace
+
+std::string HostPort::ToString() const {
+  const bool ipv6 = host.find(':') != std::string::npos;
+  return ipv6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+StatusOr<HostPort> ParseHostPort(std::string_view text) { return Parse(text, 1); }
+
+StatusOr<HostPort> ParseListenAddress(std::string_view text) { return Parse(text, 0); }
+
+std::string HostName() {
+  char name[256] = "localhost";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+Status CheckCanListen(const HostPort& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error =
+      getaddrinfo(address.host.c_str(), fmt::format("{}", address.port).c_str(), &hints, &found);
+  if (error != 0) return Unavailable("{}: {}", address.ToString(), gai_strerror(error));
+  UniqueFd fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  Status status;
+  if (!fd.valid() || bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      listen(fd.get(), 1) != 0) {
+    status = ErrnoStatus(errno, "{}", address.ToString());
+  }
+  freeaddrinfo(found);
+  return status;
+}
+
+}  // namespace kiln

@@ -1,0 +1,15 @@
+// Numbers for people: three or four significant digits and a unit. Not for machines to read back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace kiln {
+
+std::string FormatSeconds(double seconds);         // "1.234 ms", "10.50 us", "2.500 s"
+std::string FormatElapsed(double seconds);         // "4.2 s", "3m 07s", "2h 05m"
+std::string FormatFlops(double flops_per_second);  // "43.21 GFLOP/s"
+std::string FormatBytes(int64_t bytes);            // "512 B", "1.50 MiB"
+std::string FormatCount(int64_t count);            // "1,234,567"
+
+}  // namespace kiln
