@@ -1,0 +1,231 @@
+#include "tracker/service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/grpc_status.h"
+#include "base/log.h"
+#include "base/unique_id.h"
+
+namespace kiln::tracker {
+namespace {
+
+Status Stopping() { return Unavailable("the tracker is stopping; try again"); }
+
+RegistryOptions WithInstance(RegistryOptions options) {
+  options.instance = UniqueId(8);
+  return options;
+}
+
+}  // namespace
+
+// Owned by gRPC from Acquire's return to OnDone. Finish is called once, by whoever takes it out of
+// waiters_.
+class TrackerService::Waiter : public grpc::ServerUnaryReactor {
+ public:
+  Waiter(TrackerService* service, std::string request_id, int64_t until_ms, v1::AcquireReply* reply)
+      : service_(service), request_id_(std::move(request_id)), until_ms_(until_ms), reply_(reply) {}
+
+  const std::string& request_id() const { return request_id_; }
+  int64_t until_ms() const { return until_ms_; }
+
+  void Answer(v1::AcquireReply reply) {
+    *reply_ = std::move(reply);
+    Finish(grpc::Status::OK);
+  }
+  void Refuse(const Status& status) { Finish(ToGrpc(status)); }
+
+ private:
+  void OnCancel() override { service_->Cancelled(this); }
+  void OnDone() override { delete this; }
+
+  TrackerService* const service_;
+  const std::string request_id_;
+  const int64_t until_ms_;
+  v1::AcquireReply* const reply_;
+};
+
+TrackerService::TrackerService(Options options)
+    : clock_(options.clock), registry_(WithInstance(options.registry), NowMs()) {
+  thread_ = std::thread([this] { LetTimePass(); });
+}
+
+TrackerService::~TrackerService() {
+  Stop();
+  thread_.join();
+}
+
+void TrackerService::Stop() {
+  std::map<std::string, Waiter*> waiters;
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    waiters.swap(waiters_);
+  }
+  changed_.notify_all();
+  for (const auto& [id, waiter] : waiters) waiter->Refuse(Stopping());
+}
+
+int64_t TrackerService::NowMs() const { return clock_->MonotonicNanos() / 1'000'000; }
+
+template <typename Call>
+grpc::ServerUnaryReactor* TrackerService::Answer(grpc::CallbackServerContext* context,
+                                                 const Call& call) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  Status status;
+  {
+    std::lock_guard lock(mutex_);
+    status = stopping_ ? Stopping() : call();
+    AnswerGranted();
+    ++version_;
+  }
+  changed_.notify_all();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* TrackerService::Announce(grpc::CallbackServerContext* context,
+                                                   const v1::AnnounceRequest* request,
+                                                   v1::AnnounceReply* reply) {
+  return Answer(context, [&] {
+    const bool known = registry_.Knows(request->worker().id());
+    auto result = registry_.Announce(*request, NowMs());
+    if (!result.ok()) return result.status();
+    if (request->leaving()) {
+      if (known) LogInfo("worker {} leaves", request->worker().id());
+    } else if (!known) {
+      LogInfo("worker {} joins: {} at {}, {} slots", request->worker().id(),
+              v1::WorkerKind_Name(request->worker().kind()), request->worker().address(),
+              request->worker().slots());
+    }
+    *reply = *std::move(result);
+    return OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* TrackerService::Renew(grpc::CallbackServerContext* context,
+                                                const v1::RenewRequest* request,
+                                                v1::RenewReply* reply) {
+  return Answer(context, [&] {
+    auto result = registry_.Renew(*request, NowMs());
+    if (!result.ok()) return result.status();
+    for (const std::string& id : result->lost_lease_ids()) {
+      LogInfo("lease {} of scheduler {} is lost", id, request->scheduler_id());
+    }
+    *reply = *std::move(result);
+    return OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* TrackerService::Release(grpc::CallbackServerContext* context,
+                                                  const v1::ReleaseRequest* request,
+                                                  v1::ReleaseReply*) {
+  return Answer(context, [&] {
+    registry_.Release(*request, NowMs());
+    return OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* TrackerService::List(grpc::CallbackServerContext* context,
+                                               const v1::ListRequest*, v1::ListReply* reply) {
+  return Answer(context, [&] {
+    *reply = registry_.List(NowMs());
+    return OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* context,
+                                                  const v1::AcquireRequest* request,
+                                                  v1::AcquireReply* reply) {
+  Waiter* older = nullptr;
+  Waiter* waiter = nullptr;
+  Status status;
+  {
+    std::lock_guard lock(mutex_);
+    const int64_t now_ms = NowMs();
+    StatusOr<v1::AcquireReply> result =
+        stopping_ ? StatusOr<v1::AcquireReply>(Stopping()) : registry_.Acquire(*request, now_ms);
+    status = result.status();
+    if (result.ok()) {
+      // Polled a second time: the client has given up the first poll.
+      const auto it = waiters_.find(request->request_id());
+      if (it != waiters_.end()) {
+        older = it->second;
+        waiters_.erase(it);
+      }
+      const int64_t wait_ms = std::min(request->wait_ms(), Registry::kMaxWaitMs);
+      if (!result->has_lease() && wait_ms > 0) {
+        waiter = new Waiter(this, request->request_id(), now_ms + wait_ms, reply);
+        waiters_[request->request_id()] = waiter;
+      }
+      *reply = *std::move(result);
+    }
+    AnswerGranted();
+    ++version_;
+  }
+  changed_.notify_all();
+  if (older != nullptr) older->Answer({});
+  if (waiter != nullptr) return waiter;
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
+void TrackerService::AnswerGranted() {
+  for (const std::string& id : registry_.TakeGranted()) {
+    const auto it = waiters_.find(id);
+    if (it == waiters_.end()) continue;  // between two polls, or being answered by Acquire itself
+    Waiter* waiter = it->second;
+    waiters_.erase(it);
+    waiter->Answer(registry_.Poll(id, NowMs()));
+  }
+}
+
+void TrackerService::AnswerOverdue() {
+  const int64_t now_ms = NowMs();
+  for (auto it = waiters_.begin(); it != waiters_.end();) {
+    Waiter* waiter = it->second;
+    if (now_ms < waiter->until_ms()) {
+      ++it;
+      continue;
+    }
+    it = waiters_.erase(it);
+    waiter->Answer(registry_.Poll(waiter->request_id(), now_ms));
+  }
+}
+
+void TrackerService::Cancelled(Waiter* waiter) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = waiters_.find(waiter->request_id());
+    if (it == waiters_.end() || it->second != waiter) return;  // answered already
+    waiters_.erase(it);
+    registry_.StopPolling(waiter->request_id(), NowMs());
+    ++version_;
+  }
+  changed_.notify_all();
+  waiter->Refuse(kiln::Cancelled("the client has gone"));
+}
+
+int64_t TrackerService::NextEventMs() const {
+  int64_t next_ms = registry_.NextEventMs();
+  for (const auto& [id, waiter] : waiters_) next_ms = std::min(next_ms, waiter->until_ms());
+  return next_ms;
+}
+
+void TrackerService::LetTimePass() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    registry_.Advance(NowMs());
+    AnswerGranted();
+    AnswerOverdue();
+    const int64_t next_ms = NextEventMs();
+    const absl::Duration sleep = next_ms == Registry::kNever
+                                     ? absl::InfiniteDuration()
+                                     : absl::Milliseconds(std::max<int64_t>(next_ms - NowMs(), 1));
+    const uint64_t seen = version_;
+    clock_->WaitFor(lock, changed_, sleep, [&] { return stopping_ || version_ != seen; });
+  }
+}
+
+}  // namespace kiln::tracker
