@@ -17,6 +17,6 @@ struct Options {
 StatusOr<ir::Program> Lower(const schedule::State& state, const Options& options);
 
 // Fills the extents of every loop that depends on the region an attached stage must cover (facts: InferBound).
-StatusOr<schedule::State> InferBounds(const schedule::State& state);
+StatusOr<schedule::State> FillExtents(const schedule::State& state);
 
 }  // namespace kiln::lower

@@ -1,0 +1,326 @@
+#include "compiler/lower/bounds.h"
+
+#include <algorithm>
+
+#include "compiler/lower/body.h"
+#include "compiler/lower/iteration.h"
+
+namespace kiln::lower {
+namespace {
+
+using schedule::Annotation;
+using schedule::Attach;
+using schedule::Stage;
+using schedule::State;
+
+// A touched interval of one dimension.
+struct Range {
+  ir::Linear min;
+  int64_t extent;
+};
+
+bool IsThread(Annotation a) {
+  return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ ||
+         a == Annotation::kVThread;
+}
+
+class BoundInference {
+ public:
+  BoundInference(const State& state, bool gpu, Bounds& out) : state_(state), gpu_(gpu), out_(out) {}
+
+  Status Run() {
+    const int n = state_.num_stages();
+    out_.stages.resize(n);
+    reads_.resize(n);
+    thread_vars_.assign(n, {});
+    for (int s = n - 1; s >= 0; --s) {
+      if (state_.stage(s).is_placeholder() || state_.attach(s).kind == Attach::kInlined) continue;
+      KILN_RETURN_IF_ERROR(InferStage(s));
+    }
+    return OkStatus();
+  }
+
+ private:
+  // One read of a stage, by a computed stage.
+  struct Read {
+    int reader;
+    std::vector<ir::Linear> indices;
+  };
+
+  std::string NameOf(int s) const { return fmt::format("stage {} ({})", s, state_.stage(s).op->name()); }
+
+  Status InferStage(int s) {
+    StageBounds& bounds = out_.stages[s];
+    bounds.computed = true;
+    KILN_RETURN_IF_ERROR(InferRegion(s, bounds));
+
+    const Stage& stage = state_.stage(s);
+    for (const auto& relation : stage.relations) {
+      for (int64_t length : relation.lengths) {
+        if (length <= 0) {
+          return FailedPrecondition("{}: a split has a blank length; fill all tile sizes before lowering", NameOf(s));
+        }
+      }
+    }
+    std::vector<int64_t> axis_extents = bounds.region_extent;
+    for (const dag::Axis& axis : stage.op->reduce_axes()) axis_extents.push_back(axis.extent);
+    bounds.iter_extents = IterExtents(stage, axis_extents);
+
+    KILN_RETURN_IF_ERROR(MakeLoopVars(s, bounds));
+    std::vector<ir::Linear> loop_values;
+    loop_values.reserve(stage.loops.size());
+    for (int32_t var : bounds.loop_vars) {
+      loop_values.push_back(var < 0 ? ir::Linear{} : out_.simplifier.Var(var));
+    }
+    bounds.iter_values = IterValues(stage, bounds.iter_extents, loop_values, out_.simplifier);
+    for (int i = 0; i < stage.num_axes(); ++i) {
+      bounds.axis_values.push_back(i < static_cast<int>(bounds.region_min.size())
+                                       ? bounds.region_min[i] + bounds.iter_values[i]
+                                       : bounds.iter_values[i]);
+    }
+    bounds.guards = Guards(stage, bounds, bounds.iter_values, /*reductions=*/true, out_.simplifier);
+    CollectReads(s, bounds);
+    return OkStatus();
+  }
+
+  Status MakeLoopVars(int s, StageBounds& bounds) {
+    const Stage& stage = state_.stage(s);
+    const int root = RootOf(s);
+    for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+      const int64_t extent = bounds.iter_extents[stage.loops[i].iter];
+      const Annotation annotation = stage.annotation(i);
+      const bool shared_var = gpu_ && annotation >= Annotation::kBlockX && annotation <= Annotation::kThreadZ;
+      if (!shared_var) {
+        bounds.loop_vars.push_back(extent == 1 ? -1 : NewVar(s, i, extent));
+        continue;
+      }
+      // Bound loops of one kernel share a variable.
+      std::vector<std::pair<Annotation, int32_t>>& known = thread_vars_[root];
+      const auto found = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == annotation; });
+      if (found == known.end()) {
+        const int32_t var = NewVar(s, i, extent);
+        known.emplace_back(annotation, var);
+        bounds.loop_vars.push_back(var);
+        continue;
+      }
+      const ir::Interval range = out_.simplifier.RangeOf(out_.pool->Var(found->second));
+      if (range.hi + 1 != extent) {
+        return FailedPrecondition("{}: loop {} is bound to {} with extent {}, another loop of the same kernel has {}",
+                                  NameOf(s), i, schedule::AnnotationName(annotation), extent, range.hi + 1);
+      }
+      bounds.loop_vars.push_back(found->second);
+    }
+    return OkStatus();
+  }
+
+  int32_t NewVar(int s, int loop, int64_t extent) {
+    out_.owners.push_back({s, loop});
+    return out_.simplifier.AddVar(extent);
+  }
+
+  int RootOf(int s) const {
+    while (state_.attach(s).kind == Attach::kIter) s = state_.attach(s).stage;
+    return s;
+  }
+
+  void CollectReads(int s, const StageBounds& bounds) {
+    const auto record = [&](int producer, int output, const std::vector<ir::Linear>& indices, ir::Type type) {
+      if (state_.attach(producer).kind == Attach::kIter) reads_[producer].push_back({s, indices});
+      (void)output;
+      return type.is_float() ? out_.pool->Float(0, type) : UnknownInteger(producer, indices, type);
+    };
+    for (int output = 0; output < state_.stage(s).op->num_outputs(); ++output) {
+      LowerBody(state_, s, output, bounds.axis_values, out_.simplifier, record);
+    }
+  }
+
+  // Stands for a loaded integer in index arithmetic: nothing is known of it.
+  ir::Expr UnknownInteger(int producer, const std::vector<ir::Linear>& indices, ir::Type type) {
+    std::vector<ir::Expr> exprs;
+    exprs.reserve(indices.size());
+    for (const ir::Linear& index : indices) exprs.push_back(out_.simplifier.ToExpr(index));
+    return out_.pool->Load(producer, exprs, type);
+  }
+
+  // ---- regions
+
+  Status InferRegion(int s, StageBounds& bounds) {
+    const Attach& attach = state_.attach(s);
+    const std::vector<int64_t> shape = state_.stage(s).op->shape();
+    bounds.region_min.assign(shape.size(), {});
+    bounds.region_extent = shape;
+    if (attach.kind == Attach::kRoot) return OkStatus();
+    if (state_.dag()->is_output(s)) {
+      return FailedPrecondition("{} is an output and cannot be attached to {}", NameOf(s), NameOf(attach.stage));
+    }
+    if (!out_.stages[attach.stage].computed) {
+      return FailedPrecondition("{} is attached to {}, which is not computed in a loop nest of its own", NameOf(s),
+                                NameOf(attach.stage));
+    }
+    for (const Read& read : reads_[s]) {
+      if (!IsInside(read.reader, s)) {
+        return FailedPrecondition("{} is computed inside loop {} of {} but {} reads it outside that loop", NameOf(s),
+                                  attach.loop, NameOf(attach.stage), NameOf(read.reader));
+      }
+    }
+    FindStandingVars(s);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const Range range = Touched(s, d, shape[d]);
+      bounds.region_min[d] = range.min;
+      bounds.region_extent[d] = range.extent;
+    }
+    return OkStatus();
+  }
+
+  // Is `reader` executed inside the loop that s is attached to, after s?
+  bool IsInside(int reader, int s) const {
+    const Attach& at = state_.attach(s);
+    int stage = reader;
+    int loop = static_cast<int>(state_.stage(reader).loops.size());
+    while (true) {
+      if (stage == at.stage) return loop >= at.loop;
+      const Attach& up = state_.attach(stage);
+      if (up.kind != Attach::kIter) return false;
+      stage = up.stage;
+      loop = up.loop;
+    }
+  }
+
+  // Marks the variables that stand still at the attach point of s.
+  void FindStandingVars(int s) {
+    standing_.assign(out_.owners.size(), false);
+    const bool shared = gpu_ && IsSharedStage(s);
+    for (Attach at = state_.attach(s); at.kind == Attach::kIter; at = state_.attach(at.stage)) {
+      for (size_t v = 0; v < out_.owners.size(); ++v) {
+        if (out_.owners[v].stage != at.stage || out_.owners[v].loop > at.loop) continue;
+        // Shared memory serves all threads of the block.
+        const bool thread = IsThread(state_.stage(at.stage).annotation(out_.owners[v].loop));
+        if (!(shared && thread)) standing_[v] = true;
+      }
+    }
+  }
+
+  bool IsSharedStage(int s) const { return state_.stage(s).op->name().ends_with(".shared"); }
+
+  Range Touched(int s, size_t d, int64_t extent) {
+    const Range whole{{}, extent};
+    bool first = true;
+    Range hull{{}, 0};
+    for (const Read& read : reads_[s]) {
+      Range range = Relax(read.indices[d]);
+      if (range.extent >= extent) return whole;
+      if (first) {
+        hull = std::move(range);
+        first = false;
+        continue;
+      }
+      const ir::Linear distance = range.min - hull.min;
+      if (!distance.is_constant()) return whole;
+      const int64_t end = std::max(hull.extent, distance.constant + range.extent);
+      if (distance.constant < 0) {
+        hull.extent = end - distance.constant;
+        hull.min = range.min;
+      } else {
+        hull.extent = end;
+      }
+      if (hull.extent >= extent) return whole;
+    }
+    if (first) return whole;  // read by nobody that is executed
+    if (hull.min.is_constant()) {
+      const int64_t lo = std::max<int64_t>(hull.min.constant, 0);
+      const int64_t hi = std::min(hull.min.constant + hull.extent, extent);
+      if (lo >= hi) return {{}, 1};
+      return {ir::Constant(lo), hi - lo};
+    }
+    return hull;
+  }
+
+  enum Use { kStanding = 1, kMoving = 2 };
+  int UsesOf(ir::Expr e) const {
+    if (e->op == ir::Op::kVar) return standing_[e->id] ? kStanding : kMoving;
+    int uses = 0;
+    for (ir::Expr a : e->args()) uses |= UsesOf(a);
+    return uses;
+  }
+
+  // The interval of e while the moving variables run.
+  Range Relax(const ir::Linear& e) {
+    Range range{ir::Constant(e.constant), 1};
+    for (const ir::Term& term : e.terms) {
+      const Range atom = RelaxAtom(term.atom);
+      const int64_t k = term.coefficient, spread = atom.extent - 1;
+      range.min = range.min + atom.min * k;
+      if (k < 0) range.min.constant += k * spread;
+      range.extent += std::abs(k) * spread;
+      range.extent = std::min<int64_t>(range.extent, int64_t{1} << 50);
+    }
+    return range;
+  }
+
+  Range RelaxAtom(ir::Expr atom) {
+    const int uses = UsesOf(atom);
+    if (uses == kStanding && atom->op != ir::Op::kLoad) {
+      Range r{{}, 1};
+      r.min.terms.push_back({atom, 1});
+      return r;
+    }
+    if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorDiv && atom->arg(1)->is_const_int()) {
+      const int64_t c = atom->arg(1)->int_value;
+      const Range inner = Relax(out_.simplifier.ToLinear(atom->arg(0)));
+      const ir::Linear phase = out_.simplifier.FloorMod(inner.min, c);
+      const int64_t most = phase.is_constant() ? phase.constant : c - 1;
+      return {out_.simplifier.FloorDiv(inner.min, c), (most + inner.extent - 1) / c + 1};
+    }
+    if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorMod && atom->arg(1)->is_const_int()) {
+      const int64_t c = atom->arg(1)->int_value;
+      const Range inner = Relax(out_.simplifier.ToLinear(atom->arg(0)));
+      const ir::Linear phase = out_.simplifier.FloorMod(inner.min, c);
+      if (out_.simplifier.RangeOf(phase).hi + inner.extent - 1 < c) return {phase, inner.extent};
+    }
+    const ir::Interval r = out_.simplifier.RangeOf(atom);
+    return {ir::Constant(r.lo), r.hi - r.lo + 1};
+  }
+
+  const State& state_;
+  const bool gpu_;
+  Bounds& out_;
+  std::vector<std::vector<Read>> reads_;  // of each attached stage
+  std::vector<std::vector<std::pair<Annotation, int32_t>>> thread_vars_;  // by root stage
+  std::vector<bool> standing_;
+};
+
+}  // namespace
+
+std::vector<ir::Expr> Guards(const Stage& stage, const StageBounds& bounds, const std::vector<ir::Linear>& iter_values,
+                             bool reductions, ir::Simplifier& simplifier) {
+  std::vector<ir::Expr> guards;
+  ir::ExprPool& pool = simplifier.pool();
+  const auto add = [&](ir::Expr guard) {
+    if (std::find(guards.begin(), guards.end(), guard) == guards.end()) guards.push_back(guard);
+  };
+  for (const SplitGuard& g : SplitGuards(stage, bounds.iter_extents)) {
+    if (!reductions && stage.iters[g.iter].kind != schedule::IterKind::kSpatial) continue;
+    if (simplifier.RangeOf(iter_values[g.iter]).hi < g.extent) continue;
+    add(pool.Lt(simplifier.ToExpr(iter_values[g.iter]), pool.Int(g.extent)));
+  }
+  const std::vector<dag::Axis>& axes = stage.op->axes();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const ir::Linear value = bounds.region_min[i] + iter_values[i];
+    const ir::Interval range = simplifier.RangeOf(value);
+    // The guards above may already keep the value inside; a root stage's always do.
+    if (bounds.region_min[i].is_constant() && bounds.region_min[i].constant + bounds.region_extent[i] <= axes[i].extent) {
+      continue;
+    }
+    if (range.hi >= axes[i].extent) add(pool.Lt(simplifier.ToExpr(value), pool.Int(axes[i].extent)));
+    if (range.lo < 0) add(pool.Ge(simplifier.ToExpr(value), pool.Int(0)));
+  }
+  return guards;
+}
+
+StatusOr<std::unique_ptr<Bounds>> InferBounds(const State& state, bool gpu) {
+  auto bounds = std::make_unique<Bounds>(std::make_shared<ir::ExprPool>());
+  KILN_RETURN_IF_ERROR(BoundInference(state, gpu, *bounds).Run());
+  return bounds;
+}
+
+}  // namespace kiln::lower

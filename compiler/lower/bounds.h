@@ -1,0 +1,52 @@
+// Bound inference: for every computed stage the region of its output that it must cover, the extents of its loops, and the
+// values of its axes as sums of the program's loop variables.
+//
+// Consumers come before producers. A root stage covers its whole tensor. A stage attached to loop l of stage t covers what all its
+// readers touch while t's loops up to l (and those outside t) stand still and all others run: per dimension an interval
+// [min, min + extent) with a static extent and a min that is a sum of the standing loops' variables.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/program.h"
+#include "compiler/ir/simplify.h"
+#include "compiler/schedule/state.h"
+
+namespace kiln::lower {
+
+struct LoopOwner {
+  int32_t stage, loop;
+};
+
+struct StageBounds {
+  bool computed = false;  // false: placeholder or inlined; the rest is empty
+  std::vector<ir::Linear> region_min;   // per spatial axis
+  std::vector<int64_t> region_extent;   // per spatial axis
+  std::vector<int64_t> iter_extents;    // per Stage::iters
+  std::vector<int32_t> loop_vars;       // per loop: program variable, -1 when it runs once
+  std::vector<ir::Linear> iter_values;  // per Stage::iters; axes are relative to region_min
+  std::vector<ir::Linear> axis_values;  // per axis, in tensor coordinates
+  std::vector<ir::Expr> guards;         // conditions of an iteration; never trivially true
+};
+
+// Everything the later passes need; they share the simplifier and with it the program's variables.
+struct Bounds {
+  explicit Bounds(std::shared_ptr<ir::ExprPool> p) : pool(std::move(p)), simplifier(*pool) {}
+  std::shared_ptr<ir::ExprPool> pool;
+  ir::Simplifier simplifier;
+  std::vector<LoopOwner> owners;  // of each program variable
+  std::vector<StageBounds> stages;
+};
+
+// Refuses blanks, and attachments that do not make sense: a reader outside the loop it is attached to.
+StatusOr<std::unique_ptr<Bounds>> InferBounds(const schedule::State& state, bool gpu);
+
+// The conditions under which an iteration of the stage is real, given iterator values: inexact splits, and axis
+// values that can leave the tensor. reductions: also those that involve reduce axes.
+std::vector<ir::Expr> Guards(const schedule::Stage& stage, const StageBounds& bounds,
+                             const std::vector<ir::Linear>& iter_values, bool reductions, ir::Simplifier& simplifier);
+
+}  // namespace kiln::lower

@@ -1,0 +1,106 @@
+#include "compiler/lower/iteration.h"
+
+#include <algorithm>
+
+namespace kiln::lower {
+namespace {
+
+using schedule::Annotation;
+using schedule::Relation;
+using schedule::Stage;
+
+bool IsBound(Annotation a) { return a >= Annotation::kVThread && a <= Annotation::kThreadZ; }
+
+// Iterators whose extent must be kept as written: bound to threads, or split or fused into such.
+std::vector<bool> KeptExtents(const Stage& stage) {
+  std::vector<bool> kept(stage.iters.size(), false);
+  bool any = false;
+  for (const auto& loop : stage.loops) {
+    if (IsBound(loop.annotation)) any = kept[loop.iter] = true;
+  }
+  if (!any) return kept;
+  for (size_t r = stage.relations.size(); r-- > 0;) {
+    const Relation& relation = stage.relations[r];
+    const bool child_kept = std::any_of(relation.children.begin(), relation.children.end(), [&](int c) { return kept[c]; });
+    if (child_kept && relation.kind == Relation::kFuse) {
+      for (int p : relation.parents) kept[p] = true;
+    }
+  }
+  return kept;
+}
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> axis_extents) {
+  std::vector<int64_t> extents(stage.iters.size(), 1);
+  std::copy(axis_extents.begin(), axis_extents.end(), extents.begin());
+  const std::vector<bool> kept = KeptExtents(stage);
+  for (const Relation& relation : stage.relations) {
+    if (relation.kind == Relation::kFuse) {
+      int64_t product = 1;
+      for (int p : relation.parents) product *= extents[p];
+      extents[relation.children[0]] = product;
+      continue;
+    }
+    int64_t rest = extents[relation.parents[0]];
+    const int n = static_cast<int>(relation.lengths.size());
+    const auto take = [&](int child, int64_t length) {
+      extents[child] = kept[child] ? length : std::min(length, rest);
+      rest = CeilDiv(rest, extents[child]);
+    };
+    if (relation.inner_to_outer) {
+      for (int i = n; i > 0; --i) take(relation.children[i], relation.lengths[i - 1]);
+      extents[relation.children[0]] = rest;
+    } else {
+      for (int i = 0; i < n; ++i) take(relation.children[i], relation.lengths[i]);
+      extents[relation.children[n]] = rest;
+    }
+  }
+  return extents;
+}
+
+std::vector<ir::Linear> IterValues(const Stage& stage, std::span<const int64_t> iter_extents,
+                                   std::span<const ir::Linear> loop_values, ir::Simplifier& simplifier) {
+  std::vector<ir::Linear> values(stage.iters.size());
+  for (size_t i = 0; i < stage.loops.size(); ++i) values[stage.loops[i].iter] = loop_values[i];
+  for (size_t r = stage.relations.size(); r-- > 0;) {
+    const Relation& relation = stage.relations[r];
+    if (relation.kind == Relation::kSplit) {
+      ir::Linear sum;
+      int64_t stride = 1;
+      for (size_t c = relation.children.size(); c-- > 0;) {
+        sum = sum + values[relation.children[c]] * stride;
+        stride *= iter_extents[relation.children[c]];
+      }
+      values[relation.parents[0]] = std::move(sum);
+      continue;
+    }
+    if (relation.parents.empty()) continue;
+    const ir::Linear& fused = values[relation.children[0]];
+    int64_t inner = 1;
+    for (size_t p = relation.parents.size(); p-- > 0;) {
+      const int32_t parent = relation.parents[p];
+      ir::Linear quotient = simplifier.FloorDiv(fused, inner);
+      // The outermost part needs no remainder: an overrun of the fused loop is guarded.
+      values[parent] = p == 0 ? std::move(quotient) : simplifier.FloorMod(quotient, iter_extents[parent]);
+      inner *= iter_extents[parent];
+    }
+  }
+  return values;
+}
+
+std::vector<SplitGuard> SplitGuards(const Stage& stage, std::span<const int64_t> iter_extents) {
+  std::vector<SplitGuard> guards;
+  for (const Relation& relation : stage.relations) {
+    if (relation.kind != Relation::kSplit) continue;
+    int64_t product = 1;
+    for (int c : relation.children) product *= iter_extents[c];
+    const int32_t parent = relation.parents[0];
+    if (product != iter_extents[parent]) guards.push_back({parent, iter_extents[parent]});
+  }
+  return guards;
+}
+
+}  // namespace kiln::lower

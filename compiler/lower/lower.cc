@@ -1,0 +1,48 @@
+#include "compiler/lower/lower.h"
+
+#include <vector>
+
+#include "compiler/lower/annotations.h"
+#include "compiler/lower/bounds.h"
+#include "compiler/lower/loops.h"
+#include "compiler/lower/nest.h"
+
+namespace kiln::lower {
+namespace {
+
+// More lanes than this make code that is longer than it is fast.
+constexpr int64_t kMaxLanes = 64;
+
+std::vector<int32_t> StagesOfVars(const Bounds& bounds) {
+  std::vector<int32_t> stages;
+  stages.reserve(bounds.owners.size());
+  for (const LoopOwner& owner : bounds.owners) stages.push_back(owner.stage);
+  return stages;
+}
+
+}  // namespace
+
+StatusOr<ir::Program> Lower(const schedule::State& state, const Options& options) {
+  KILN_RETURN_IF_ERROR(CheckAnnotations(state, options.gpu));
+  // Regions, loop extents, axis values; inlining happens wherever a body is read.
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, InferBounds(state, options.gpu));
+  // Attach points, buffers, initialisation and guards.
+  ir::Program program = BuildNests(state, *bounds);
+  // From here on only the kinds of loops change. Vectorized loops first: one that becomes serial may be unrolled.
+  SerializeNestedParallel(program);
+  LegalizeVectorized(program, kMaxLanes);
+  AutoUnroll(program, StagesOfVars(*bounds));
+  return program;
+}
+
+StatusOr<schedule::State> FillExtents(const schedule::State& state) {
+  // Bound loops of a GPU state keep their own extents; sharing of variables does not change extents.
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, InferBounds(state, /*gpu=*/true));
+  schedule::State result = state;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (bounds->stages[s].computed) result.SetExtents(s, bounds->stages[s].iter_extents);
+  }
+  return result;
+}
+
+}  // namespace kiln::lower
