@@ -21,9 +21,9 @@ class GrpcServer {
  public:
   struct Options {
     std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 = any free one
-    std::vector<grpc::Service*> services;
-    int max_message_bytes = 256 << 20;                     // of a request or an answer
-    std::shared_ptr<grpc::ServerCredentials> credentials;  // null: plain text
+    std::vector<grpc::Service*> services = {};
+    int max_message_bytes = 256 << 20;                               // of a request or an answer
+    std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;  // null: plain text
   };
 
   // Unavailable, ... "cannot listen on 127.0.0.1:80: Permission denied; choose another address with

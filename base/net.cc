@@ -28,8 +28,12 @@ bool IsIpv6Character(char c) {
 
 Status CheckHost(std::string_view host, bool brackets, std::string_view text) {
   if (host.empty()) return InvalidArgument("'{}' has no host: {}", text, kExpected);
+  bool zone = false;  // fe80::1%eth0
   for (char c : host) {
-    if (brackets ? IsIpv6Character(c) : IsHostCharacter(c)) continue;
+    if (brackets && !zone ? IsIpv6Character(c) : IsHostCharacter(c)) {
+      zone |= c == '%';
+      continue;
+    }
     if (c == ':') {
       return InvalidArgument(
           "'{}' has more than one ':' ({}; an IPv6 address needs brackets: [::1]:9190)", text,

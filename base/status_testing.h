@@ -14,10 +14,11 @@ const Status& StatusOf(const StatusOr<T>& result) {
 }
 
 // EXPECT_THAT(f(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("axis 3")));
-MATCHER_P2(StatusIs, code, message_matcher, "") {
+// Either may be a value or a matcher (testing::_: any).
+MATCHER_P2(StatusIs, code_matcher, message_matcher, "") {
   const Status& status = StatusOf(arg);
   *result_listener << status.ToString();
-  return status.code() == code &&
+  return testing::ExplainMatchResult(code_matcher, status.code(), result_listener) &&
          testing::ExplainMatchResult(message_matcher, std::string(Message(status)), result_listener);
 }
 }  // namespace kiln

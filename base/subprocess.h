@@ -27,10 +27,10 @@ namespace kiln {
 
 // Absent = as the parent's.
 struct ResourceLimits {
-  std::optional<int64_t> address_space_bytes;  // RLIMIT_AS; a sanitizer build needs terabytes of it
-  std::optional<int64_t> data_bytes;           // RLIMIT_DATA: heap and private mappings
-  std::optional<int64_t> cpu_s;                // RLIMIT_CPU: SIGXCPU, one second later SIGKILL
-  std::optional<int64_t> open_files;           // RLIMIT_NOFILE
+  std::optional<int64_t> address_space_bytes = {};  // RLIMIT_AS; sanitizer builds need terabytes
+  std::optional<int64_t> data_bytes = {};           // RLIMIT_DATA: heap and private mappings
+  std::optional<int64_t> cpu_s = {};                // RLIMIT_CPU: SIGXCPU, one second later SIGKILL
+  std::optional<int64_t> open_files = {};           // RLIMIT_NOFILE
   bool core_dumps = false;
 };
 
@@ -41,20 +41,20 @@ Status ApplyResourceLimits(const ResourceLimits& limits, pid_t pid = 0);
 struct SubprocessOptions {
   enum class Stream { kInherit, kNull, kPipe };
 
-  std::vector<std::string> argv;  // argv[0] is looked up in PATH when it has no slash
+  std::vector<std::string> argv = {};  // argv[0] is looked up in PATH when it has no slash
   // "NAME=value"; these replace our own variables of the same names.
-  std::vector<std::string> env;
+  std::vector<std::string> env = {};
   bool clear_env = false;  // start from no variables instead of ours
   Stream input = Stream::kNull;
   Stream output = Stream::kInherit;
   Stream error = Stream::kInherit;
   // The i-th becomes descriptor 3 + i of the child. Still the caller's, who may close them after
   // Spawn.
-  std::vector<int> inherited_fds;
+  std::vector<int> inherited_fds = {};
   bool own_process_group = true;
   // Set right after the start; a child that must not run an instruction without them calls
   // ApplyResourceLimits too.
-  ResourceLimits limits;
+  ResourceLimits limits = {};
 };
 
 struct ExitStatus {

@@ -1,0 +1,224 @@
+#include "base/grpc_server.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/grpc_status.h"
+#include "base/status_testing.h"
+#include "base/testing/echo.grpc.pb.h"
+
+namespace kiln {
+namespace {
+
+using base::testing::Echo;
+using base::testing::EchoMessage;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+class EchoService : public Echo::Service {
+ public:
+  std::atomic<bool> hanging = false;
+
+ private:
+  grpc::Status Say(grpc::ServerContext*, const EchoMessage* request,
+                   EchoMessage* response) override {
+    if (request->fail_with() != 0) {
+      return ToGrpc(Status(static_cast<StatusCode>(request->fail_with()), request->text()));
+    }
+    *response = *request;
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Hang(grpc::ServerContext* context, const EchoMessage*, EchoMessage*) override {
+    hanging = true;
+    while (!context->IsCancelled()) Clock::Real().SleepFor(absl::Milliseconds(5));
+    return grpc::Status::CANCELLED;
+  }
+};
+
+std::string Bytes(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(buffer.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices)
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return bytes;
+}
+
+class GrpcServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start({.services = {&service_}});
+    ASSERT_OK(server);
+    server_ = std::move(*server);
+    channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+    stub_ = Echo::NewStub(channel_);
+  }
+
+  grpc::Status Say(const EchoMessage& request, EchoMessage* response) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    return stub_->Say(&context, request, response);
+  }
+
+  static void SetDeadline(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  }
+
+  // Calls a method whose stub is not among the system's headers: one message out, one back, both as
+  // bytes.
+  std::string CallRaw(const std::string& method, std::string_view request) {
+    grpc::GenericStub stub(channel_);
+    grpc::ClientContext context;
+    SetDeadline(context);
+    grpc::CompletionQueue queue;
+    void* tag;
+    bool ok = true;
+    auto next = [&] { ok &= queue.Next(&tag, &ok); };
+    auto call = stub.PrepareCall(&context, method, &queue);
+    call->StartCall(nullptr);
+    next();
+    grpc::Slice slice(request.data(), request.size());
+    call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
+    next();
+    grpc::ByteBuffer response;
+    call->Read(&response, nullptr);
+    next();
+    const std::string bytes = ok ? Bytes(response) : "";
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    queue.Next(&tag, &ok);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return bytes;
+  }
+
+  // The answer to HealthCheckRequest{}: field 1, the serving status.
+  std::string Health() { return CallRaw("/grpc.health.v1.Health/Check", ""); }
+
+  EchoService service_;
+  std::unique_ptr<GrpcServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<Echo::Stub> stub_;
+};
+
+TEST_F(GrpcServerTest, ServesOnThePortItReports) {
+  EXPECT_GT(server_->port(), 0);
+  EXPECT_EQ(server_->address(), fmt::format("127.0.0.1:{}", server_->port()));
+  EchoMessage request, response;
+  request.set_text("hello");
+  const grpc::Status status = Say(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.text(), "hello");
+}
+
+TEST_F(GrpcServerTest, StatusesOfAllCodesArriveWithTheirMessage) {
+  for (int code = 1; code <= 16; ++code) {
+    EchoMessage request, response;
+    request.set_fail_with(code);
+    request.set_text("reason: 7 µs\nsecond line");
+    EXPECT_THAT(FromGrpc(Say(request, &response)),
+                StatusIs(static_cast<StatusCode>(code), request.text()));
+  }
+}
+
+TEST_F(GrpcServerTest, AHugeErrorMessageArrivesShortened) {
+  EchoMessage request, response;
+  request.set_fail_with(static_cast<int>(StatusCode::kInvalidArgument));
+  request.set_text("begin" + std::string(1 << 20, '\n') + "end");
+  EXPECT_THAT(FromGrpc(Say(request, &response)),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("begin"), HasSubstr("bytes left out"), EndsWith("end"))));
+}
+
+TEST_F(GrpcServerTest, LargeMessagesPass) {
+  EchoMessage request, response;
+  request.set_text(std::string(20 << 20, 'x'));  // gRPC's own default is 4 MiB
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  stub_ = Echo::NewStub(
+      grpc::CreateCustomChannel(server_->address(), grpc::InsecureChannelCredentials(), arguments));
+  const grpc::Status status = Say(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.text().size(), request.text().size());
+}
+
+TEST_F(GrpcServerTest, ReflectionListsTheServices) {
+  // ServerReflectionRequest{list_services: "*"}
+  const std::string answer =
+      CallRaw("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*");
+  EXPECT_THAT(answer, HasSubstr("base.testing.Echo"));
+}
+
+TEST_F(GrpcServerTest, ReflectionKnowsTheMethods) {
+  // ServerReflectionRequest{file_containing_symbol: "base.testing.Echo"}
+  const std::string answer =
+      CallRaw("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+              "\x22\x11"
+              "base.testing.Echo");
+  EXPECT_THAT(answer, AllOf(HasSubstr("base/testing/echo.proto"), HasSubstr("Hang")));
+}
+
+TEST_F(GrpcServerTest, HealthIsServingUntilSetOtherwise) {
+  EXPECT_EQ(Health(), "\x08\x01");  // SERVING
+  server_->SetServing(false);
+  EXPECT_EQ(Health(), "\x08\x02");  // NOT_SERVING
+  server_->SetServing(true);
+  EXPECT_EQ(Health(), "\x08\x01");
+}
+
+TEST_F(GrpcServerTest, ATakenPortIsRefusedWithTheReason) {
+  EXPECT_THAT(
+      GrpcServer::Start({.listen = server_->address()}),
+      StatusIs(StatusCode::kUnavailable, fmt::format("cannot listen on {}: Address already in use; "
+                                                     "choose another address with --listen",
+                                                     server_->address())));
+}
+
+TEST_F(GrpcServerTest, BadAddresses) {
+  EXPECT_THAT(GrpcServer::Start({.listen = "nowhere"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("has no port")));
+  EXPECT_THAT(GrpcServer::Start({.listen = "192.0.2.1:0"}),
+              StatusIs(StatusCode::kUnavailable,
+                       HasSubstr("192.0.2.1:0: Cannot assign requested address; choose another")));
+  EXPECT_THAT(
+      GrpcServer::Start({.listen = "no-such-host.invalid:0"}),
+      StatusIs(StatusCode::kUnavailable, HasSubstr("cannot listen on no-such-host.invalid:0: ")));
+}
+
+TEST_F(GrpcServerTest, ThePortIsFreeAfterShutdown) {
+  const std::string address = server_->address();
+  server_->Shutdown(absl::Seconds(1));
+  server_->Shutdown(absl::Seconds(1));
+  EchoMessage request, response;
+  EXPECT_EQ(Say(request, &response).error_code(), grpc::StatusCode::UNAVAILABLE);
+  ASSERT_OK(GrpcServer::Start({.listen = address}));
+}
+
+TEST_F(GrpcServerTest, ShutdownCancelsWhatHangs) {
+  std::jthread caller([&] {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    EchoMessage request, response;
+    EXPECT_FALSE(stub_->Hang(&context, request, &response).ok());
+  });
+  while (!service_.hanging) Clock::Real().SleepFor(absl::Milliseconds(2));
+  const double start = Clock::Real().MonotonicSeconds();
+  server_->Shutdown(absl::Milliseconds(100));
+  EXPECT_LT(Clock::Real().MonotonicSeconds() - start, 10);
+}
+
+TEST(GrpcStatusTest, BothWays) {
+  EXPECT_TRUE(ToGrpc(OkStatus()).ok());
+  EXPECT_OK(FromGrpc(grpc::Status::OK));
+  EXPECT_EQ(ToGrpc(NotFound("no {}", "job")).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(FromGrpc(ToGrpc(DataLoss("bits"))), StatusIs(StatusCode::kDataLoss, "bits"));
+}
+
+}  // namespace
+}  // namespace kiln
