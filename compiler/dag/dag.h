@@ -1,28 +1,41 @@
-// The compute DAG: placeholders and compute operators with index expressions and static shapes. Immutable once made;
-// freely shared between threads.
+// The compute DAG: placeholders and compute operators with index expressions and static shapes.
+// Immutable once made; freely shared between threads.
 //
-// An operator's body is closed over local numbers, so that it can be shared and moved between DAGs unchanged:
+// Sizes: a tensor has at most kMaxElements elements, and so has the reduction domain of an
+// operator, so that every linear offset and every product of loop extents Kiln forms is far from
+// overflow.
+//
+// An operator's body is closed over local numbers, so that it can be shared and moved between DAGs
+// unchanged:
 //   variable i   is axis i: spatial axes 0..n-1, then reduce axes n..n+m-1
 //   load slot s  is inputs[s]
-// A stage-changing step (cache read, cache write, rfactor) makes new operators that reuse these bodies.
+// A stage-changing step (cache read, cache write, rfactor) makes new operators that reuse these
+// bodies.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "compiler/ir/expr.h"
 
 namespace kiln::dag {
 
+inline constexpr int64_t kMaxElements = int64_t{1} << 40;
+
 enum class OpKind : uint8_t { kPlaceholder, kCompute };
 
-// How a reduction combines. kArgMax/kArgMin have two bodies (index, value): ties go to the smaller index.
+// How a reduction combines. kArgMax/kArgMin have two bodies (index, value): ties go to the smaller
+// index.
 enum class Combiner : uint8_t { kNone, kSum, kProd, kMax, kMin, kArgMax, kArgMin };
+std::string_view CombinerName(
+    Combiner combiner);  // "sum", "prod", "max", "min", "argmax", "argmin"; kNone: ""
+// False when the name is none of these.
+bool ParseCombiner(std::string_view name, Combiner* combiner);
 
 struct Axis {
   std::string name;  // unique within the operator
@@ -59,24 +72,30 @@ struct Access {
 
 // Facts of the body, computed once when the operator is made.
 struct OperatorFacts {
-  std::vector<Access> reads;   // distinct loads in order of first occurrence
-  bool has_branch = false;     // kSelect or kIf in the body
-  bool has_expensive = false;  // exp in the body
+  std::vector<Access>
+      reads;  // distinct loads in order of first occurrence, those inside indices first
+  bool has_branch = false;       // kSelect or kIf in the body
+  bool has_expensive = false;    // exp in the body
   double flops_per_element = 0;  // facts §1.4; < 0: unknown
 };
 
 class Operator {
  public:
-  static OperatorPtr Placeholder(std::string name, ir::Type type, std::vector<int64_t> shape);
-  // `bodies`: one, or two for argmax and argmin; for a reduction the source that is combined. pool keeps them alive.
-  // `input_shapes` and `input_types` follow the load slots used in the bodies.
-  // Refuses: duplicate axis names, non-positive or overflowing extents, unknown variables, wrong arity of a load, a body
-  // whose type is bad, a reduction without reduce axes or the reverse, an index that can leave its input.
-  static StatusOr<OperatorPtr> Compute(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
-                                       Combiner combiner, std::vector<ir::Expr> bodies,
+  // Refuses non-positive extents and more than kMaxElements elements. Rank 0 is a scalar.
+  static StatusOr<OperatorPtr> Placeholder(std::string name, ir::Type type,
+                                           std::vector<int64_t> shape);
+  // `bodies`: one, or two for argmax and argmin; for a reduction the source that is combined. pool
+  // keeps them alive. `input_shapes` and `input_types` follow the load slots used in the bodies.
+  // Refuses: duplicate axis names, non-positive or overflowing extents, unknown variables, wrong
+  // arity of a load, a body whose type is bad, a reduction without reduce axes or the reverse, an
+  // index that can leave its input (check_body.h).
+  static StatusOr<OperatorPtr> Compute(std::string name, std::vector<Axis> axes,
+                                       std::vector<Axis> reduce_axes, Combiner combiner,
+                                       std::vector<ir::Expr> bodies,
                                        std::shared_ptr<const ir::ExprPool> pool,
                                        std::span<const ir::Type> input_types,
-                                       std::span<const std::vector<int64_t>> input_shapes, Attrs attrs = {});
+                                       std::span<const std::vector<int64_t>> input_shapes,
+                                       Attrs attrs = {});
 
   OpKind kind() const { return kind_; }
   bool is_placeholder() const { return kind_ == OpKind::kPlaceholder; }
@@ -87,17 +106,22 @@ class Operator {
   Combiner combiner() const { return combiner_; }
   int num_outputs() const { return static_cast<int>(types_.size()); }
   ir::Type type(int output = 0) const { return types_[output]; }
-  std::vector<int64_t> shape() const;  // extents of the spatial axes
-  int64_t num_elements() const;
+  const std::vector<int64_t>& shape() const { return shape_; }  // extents of the spatial axes
+  int64_t num_elements() const { return num_elements_; }
+  int64_t reduce_size() const { return reduce_size_; }  // product of the reduce extents, 1 without
   ir::Expr body(int output = 0) const { return bodies_[output]; }
   const std::vector<ir::Expr>& bodies() const { return bodies_; }
   const std::shared_ptr<const ir::ExprPool>& pool() const { return pool_; }
-  int num_inputs() const { return num_inputs_; }  // load slots used: 0..num_inputs-1
+  // Load slots are 0..num_inputs-1; a slot need not be read.
+  int num_inputs() const { return static_cast<int>(input_types_.size()); }
+  ir::Type input_type(int slot) const { return input_types_[slot]; }
+  const std::vector<int64_t>& input_shape(int slot) const { return input_shapes_[slot]; }
   const OperatorFacts& facts() const { return facts_; }
   const Attrs& attrs() const { return attrs_; }
 
-  // The same computation under another name.
+  // The same computation under another name, or with other attributes.
   OperatorPtr Renamed(std::string name) const;
+  OperatorPtr WithAttrs(Attrs attrs) const;
 
  private:
   Operator() = default;
@@ -108,15 +132,23 @@ class Operator {
   std::vector<ir::Type> types_;
   std::vector<ir::Expr> bodies_;
   std::shared_ptr<const ir::ExprPool> pool_;
-  int num_inputs_ = 0;
+  std::vector<ir::Type> input_types_;
+  std::vector<std::vector<int64_t>> input_shapes_;
+  std::vector<int64_t> shape_;
+  int64_t num_elements_ = 1, reduce_size_ = 1;
   OperatorFacts facts_;
   Attrs attrs_;
 };
 
-// The neutral element a reduction starts from, and the combination of accumulator and source (facts: sum 0, prod 1,
-// max lowest, min highest). For argmax/argmin: (index -1, value lowest/highest).
+// Same computation: names, axes, bodies, input types and shapes, attributes.
+bool Equal(const Operator& a, const Operator& b);
+
+// The neutral element a reduction starts from: sum 0, prod 1, max the lowest value (-inf for
+// floats), min the highest. For argmax/argmin: (the highest index of its type, value as max/min),
+// which is neutral since ties go to the smaller index.
 ir::Expr ReduceIdentity(Combiner combiner, int output, ir::Type type, ir::ExprPool& pool);
-// combined[k] from accumulators[0..n-1] and sources[0..n-1].
+// The combination of accumulator and source: combined[k] from accumulators[0..n-1] and
+// sources[0..n-1].
 std::vector<ir::Expr> Combine(Combiner combiner, std::span<const ir::Expr> accumulators,
                               std::span<const ir::Expr> sources, ir::ExprPool& pool);
 
@@ -131,11 +163,15 @@ struct OpNode {
 
 class Dag {
  public:
-  // `nodes` in topological order. Stage ids are these positions. Names of operators are unique... except that facts
-  // allow two T_add in one DAG: text forms print a second one as `T_add'1` (see text.h).
+  // `nodes` in topological order. Stage ids are these positions. Names of operators need not be
+  // unique (two T_add in one DAG are common): text forms print a second one as `T_add'1` (see
+  // text.h). Refuses: an input that is not an earlier operator, whose type or shape is not what the
+  // body was made for, an input nobody reads, no compute operator. A few microseconds: operators
+  // were checked when they were made.
   static StatusOr<DagPtr> Make(std::vector<OpNode> nodes);
 
-  // Orders the operators as facts §1.1: depth-first post-order from the outputs, inputs in order of first occurrence.
+  // Orders the operators as facts §1.1: depth-first post-order from the outputs, inputs in order of
+  // first occurrence. `nodes` may come in any order; refuses a cycle.
   static StatusOr<DagPtr> MakeOrdered(std::vector<OpNode> nodes);
 
   int size() const { return static_cast<int>(nodes_.size()); }
@@ -151,7 +187,8 @@ class Dag {
 
   // Arguments of the whole computation, facts §1.1: placeholders in order, then outputs.
   const std::vector<Tensor>& arguments() const { return arguments_; }
-  std::vector<int64_t> shape(Tensor t) const { return op(t.op).shape(); }
+  const std::vector<int64_t>& shape(Tensor t) const { return op(t.op).shape(); }
+  ir::Type type(Tensor t) const { return op(t.op).type(t.output); }
 
   double flop_count() const { return flop_count_; }  // facts §1.4; -1 unknown
 
@@ -162,5 +199,8 @@ class Dag {
   std::vector<Tensor> arguments_;
   double flop_count_ = 0;
 };
+
+// Same operators in the same places.
+bool Equal(const Dag& a, const Dag& b);
 
 }  // namespace kiln::dag

@@ -1,0 +1,286 @@
+#include "compiler/dag/builder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "compiler/dag/check_body.h"
+
+namespace kiln::dag {
+namespace {
+
+using ir::Expr;
+using ir::Op;
+
+std::string_view Symbol(Op op) {
+  switch (op) {
+    case Op::kAdd:
+      return "+";
+    case Op::kSub:
+      return "-";
+    case Op::kMul:
+      return "*";
+    case Op::kDiv:
+      return "/";
+    case Op::kFloorDiv:
+      return "//";
+    case Op::kFloorMod:
+      return "%";
+    case Op::kMin:
+      return "min";
+    case Op::kMax:
+      return "max";
+    case Op::kAnd:
+      return "and";
+    case Op::kOr:
+      return "or";
+    default:
+      return "comparison";
+  }
+}
+
+}  // namespace
+
+DagBuilder::DagBuilder() : pool_(std::make_shared<ir::ExprPool>()) {}
+
+void DagBuilder::Fail(Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+Value DagBuilder::Constant(double value, ir::Type type) {
+  if (type.is_float()) return Value(this, pool_->Float(value, type));
+  return Value(this, pool_->Int(static_cast<int64_t>(value), type));
+}
+
+Expr DagBuilder::Resolve(const Value& v, ir::Type type) {
+  if (!v.is_literal()) {
+    KILN_CHECK(v.builder() == this, "a value of another builder");
+    return v.expr();
+  }
+  if (type.is_float()) return pool_->Float(v.float_, type);
+  if (v.is_int_) return pool_->Int(v.int_, type);
+  Fail(InvalidArgument("the literal {} meets a value of type {}", v.float_, TypeName(type)));
+  return nullptr;
+}
+
+bool DagBuilder::Unify(const Value& a, const Value& b, Expr* x, Expr* y) {
+  if ((!a.is_literal() && a.expr() == nullptr) || (!b.is_literal() && b.expr() == nullptr))
+    return false;
+  const ir::Type type = (a.is_literal() ? b : a).expr()->type;
+  *x = Resolve(a, type);
+  *y = Resolve(b, type);
+  if (*x == nullptr || *y == nullptr) return false;
+  if ((*x)->type == (*y)->type) return true;
+  Fail(InvalidArgument("operands of types {} and {}: cast one of them", TypeName((*x)->type),
+                       TypeName((*y)->type)));
+  return false;
+}
+
+Value Binary(Op op, const Value& a, const Value& b) {
+  DagBuilder* builder = a.is_literal() ? b.builder() : a.builder();
+  KILN_CHECK(builder != nullptr, "{} of two literals", Symbol(op));
+  Expr x, y;
+  if (!builder->Unify(a, b, &x, &y)) return Value(builder, nullptr);
+  const ir::Type type = x->type;
+  const bool logic = op == Op::kAnd || op == Op::kOr;
+  const bool equality = op == Op::kEq || op == Op::kNe;
+  if (logic != type.is_bool() && !equality) {
+    return builder->FailValue(
+        InvalidArgument("{} of values of type {}", Symbol(op), TypeName(type)));
+  }
+  if ((op == Op::kDiv && !type.is_float()) ||
+      ((op == Op::kFloorDiv || op == Op::kFloorMod) && type.is_float())) {
+    return builder->FailValue(
+        InvalidArgument("{} of values of type {}: / is for floats, // and % are for integers",
+                        Symbol(op), TypeName(type)));
+  }
+  return Value(builder, builder->pool_->Binary(op, x, y));
+}
+
+Value operator!(const Value& a) {
+  KILN_CHECK(!a.is_literal());
+  if (a.expr() == nullptr) return a;
+  if (!a.expr()->type.is_bool()) {
+    return a.builder()->FailValue(
+        InvalidArgument("not of a value of type {}", TypeName(a.expr()->type)));
+  }
+  return Value(a.builder(), a.builder()->pool_->Not(a.expr()));
+}
+
+Value operator-(const Value& a) {
+  if (a.is_literal()) return a.is_int_ ? Value(-a.int_) : Value(-a.float_);
+  return Binary(Op::kSub, 0, a);
+}
+
+Value ChooseValue(Op op, const Value& condition, const Value& a, const Value& b) {
+  KILN_CHECK(!condition.is_literal() && !(a.is_literal() && b.is_literal()),
+             "a choice between two literals");
+  DagBuilder* builder = condition.builder();
+  Expr x, y;
+  if (condition.expr() == nullptr || !builder->Unify(a, b, &x, &y)) return Value(builder, nullptr);
+  if (!condition.expr()->type.is_bool()) {
+    return builder->FailValue(InvalidArgument("the condition has type {}, expected bool",
+                                              TypeName(condition.expr()->type)));
+  }
+  Expr c = condition.expr();
+  return Value(builder,
+               op == Op::kIf ? builder->pool_->If(c, x, y) : builder->pool_->Select(c, x, y));
+}
+
+Value Select(const Value& condition, const Value& a, const Value& b) {
+  return ChooseValue(Op::kSelect, condition, a, b);
+}
+Value If(const Value& condition, const Value& a, const Value& b) {
+  return ChooseValue(Op::kIf, condition, a, b);
+}
+
+Value Cast(ir::Type type, const Value& a) {
+  KILN_CHECK(!a.is_literal());
+  if (a.expr() == nullptr) return a;
+  return Value(a.builder(), a.builder()->pool_->Cast(type, a.expr()));
+}
+
+Value Call(ir::Intrinsic intrinsic, const Value& a) {
+  KILN_CHECK(!a.is_literal());
+  if (a.expr() == nullptr) return a;
+  if (!a.expr()->type.is_float() && intrinsic != ir::Intrinsic::kAbs) {
+    return a.builder()->FailValue(InvalidArgument("{} of a value of type {}, expected a float",
+                                                  IntrinsicName(intrinsic),
+                                                  TypeName(a.expr()->type)));
+  }
+  const Expr args[] = {a.expr()};
+  return Value(a.builder(), a.builder()->pool_->Call(intrinsic, args));
+}
+
+Value Pow(const Value& a, const Value& b) {
+  DagBuilder* builder = a.is_literal() ? b.builder() : a.builder();
+  KILN_CHECK(builder != nullptr);
+  Expr args[2];
+  if (!builder->Unify(a, b, &args[0], &args[1])) return Value(builder, nullptr);
+  if (!args[0]->type.is_float()) {
+    return builder->FailValue(
+        InvalidArgument("pow of values of type {}, expected floats", TypeName(args[0]->type)));
+  }
+  return Value(builder, builder->pool_->Call(ir::Intrinsic::kPow, args));
+}
+
+const std::string& TensorRef::name() const { return builder_->tensors_[id_].name; }
+ir::Type TensorRef::type() const { return builder_->tensors_[id_].type; }
+const std::vector<int64_t>& TensorRef::shape() const { return builder_->tensors_[id_].shape; }
+
+TensorRef TensorRef::output(int k) const {
+  KILN_CHECK(k >= 0 && k < builder_->tensors_[id_].num_outputs);
+  return TensorRef(builder_, id_ - builder_->tensors_[id_].tensor.output + k);
+}
+
+Value TensorRef::At(std::span<const Value> indices) const {
+  KILN_CHECK(builder_ != nullptr, "an empty TensorRef");
+  if (indices.size() != shape().size()) {
+    return builder_->FailValue(InvalidArgument("{} has {} dimensions, got {} indices", name(),
+                                               shape().size(), indices.size()));
+  }
+  std::vector<Expr> exprs;
+  for (const Value& index : indices) {
+    Expr e = builder_->Resolve(index, ir::kIndex);
+    if (e == nullptr) return Value(builder_, nullptr);
+    exprs.push_back(e);
+  }
+  return Value(builder_, builder_->pool_->Load(id_, exprs, type()));
+}
+
+std::vector<Value> DagBuilder::MakeVars(size_t count) {
+  std::vector<Value> vars;
+  for (size_t i = 0; i < count; ++i) vars.emplace_back(this, pool_->Var(static_cast<int32_t>(i)));
+  return vars;
+}
+
+TensorRef DagBuilder::AddTensors(const std::string& name, std::vector<ir::Type> types,
+                                 const std::vector<int64_t>& shape, int op) {
+  const int id = static_cast<int>(tensors_.size());
+  for (size_t k = 0; k < types.size(); ++k) {
+    tensors_.push_back(
+        {name, types[k], shape, {op, static_cast<int32_t>(k)}, static_cast<int>(types.size())});
+  }
+  return TensorRef(this, id);
+}
+
+TensorRef DagBuilder::Placeholder(std::string name, ir::Type type, std::vector<int64_t> shape) {
+  const int op = static_cast<int>(nodes_.size());
+  auto made = Operator::Placeholder(name, type, shape);
+  if (made.ok()) {
+    nodes_.push_back({*std::move(made), {}});
+  } else {
+    Fail(made.status());
+  }
+  return AddTensors(name, {type}, shape, op);
+}
+
+TensorRef DagBuilder::Compute(std::string name, std::vector<Axis> axes, const Body& body,
+                              Attrs attrs) {
+  return Reduce(std::move(name), std::move(axes), {}, Combiner::kNone, body, std::move(attrs));
+}
+
+TensorRef DagBuilder::Reduce(std::string name, std::vector<Axis> axes,
+                             std::vector<Axis> reduce_axes, Combiner combiner, const Body& body,
+                             Attrs attrs) {
+  const Value value = body(MakeVars(axes.size() + reduce_axes.size()));
+  Expr e = Resolve(value, ir::kFloat32);
+  return AddOperator(std::move(name), std::move(axes), std::move(reduce_axes), combiner, {e},
+                     std::move(attrs));
+}
+
+TensorRef DagBuilder::ReduceArg(std::string name, std::vector<Axis> axes,
+                                std::vector<Axis> reduce_axes, Combiner combiner,
+                                const PairBody& body, Attrs attrs) {
+  const auto [index, value] = body(MakeVars(axes.size() + reduce_axes.size()));
+  std::vector<Expr> bodies = {Resolve(index, ir::kInt64), Resolve(value, ir::kFloat32)};
+  return AddOperator(std::move(name), std::move(axes), std::move(reduce_axes), combiner,
+                     std::move(bodies), std::move(attrs));
+}
+
+TensorRef DagBuilder::AddOperator(std::string name, std::vector<Axis> axes,
+                                  std::vector<Axis> reduce_axes, Combiner combiner,
+                                  std::vector<Expr> bodies, Attrs attrs) {
+  std::vector<ir::Type> types;
+  for (Expr e : bodies) types.push_back(e == nullptr ? ir::kFloat32 : e->type);
+  std::vector<int64_t> shape;
+  for (const Axis& axis : axes) shape.push_back(axis.extent);
+  const TensorRef result = AddTensors(name, types, shape, static_cast<int>(nodes_.size()));
+  if (!status_.ok()) {
+    return result;
+  }
+
+  // Slots by first occurrence.
+  std::vector<int32_t> slot_of(tensors_.size(), -1);
+  std::vector<int32_t> ids;
+  std::vector<ir::Type> input_types;
+  std::vector<std::vector<int64_t>> input_shapes;
+  std::vector<Tensor> inputs;
+  for (Expr body : bodies) {
+    ir::Visit(body, [&](Expr e) {
+      if (e->op != Op::kLoad || slot_of[e->id] >= 0) return;
+      slot_of[e->id] = static_cast<int32_t>(ids.size());
+      ids.push_back(e->id);
+      input_types.push_back(tensors_[e->id].type);
+      input_shapes.push_back(tensors_[e->id].shape);
+      inputs.push_back(tensors_[e->id].tensor);
+    });
+  }
+  for (Expr& body : bodies) body = pool_->Substitute(body, {}, slot_of);
+  auto made =
+      Operator::Compute(name, std::move(axes), std::move(reduce_axes), combiner, std::move(bodies),
+                        pool_, input_types, input_shapes, std::move(attrs));
+  if (!made.ok()) {
+    Fail(made.status());
+    return result;
+  }
+  nodes_.push_back({*std::move(made), std::move(inputs)});
+  return result;
+}
+
+StatusOr<DagPtr> DagBuilder::Build() {
+  if (!status_.ok()) return status_;
+  return Dag::MakeOrdered(nodes_);
+}
+
+}  // namespace kiln::dag

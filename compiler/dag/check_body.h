@@ -1,0 +1,55 @@
+// Checks the body of an operator: variables and loads exist, types fit, index arithmetic stays far
+// from overflow, and no access can leave its input whatever the axes' values.
+//
+// Bounds come from interval analysis over linear forms, made sharper by the conditions of kIf, kAnd
+// and kOr around the access: `if(1 <= h && h < 15, A[h - 1], 0)` is accepted. kSelect evaluates
+// both sides and therefore guards nothing. The analysis is conservative: what it can't prove is
+// refused. An index that is itself a load of an integer input
+// (`A[index[i]]`) is trusted: whoever fills that input keeps its values inside (program.h:
+// Buffer::index_limit).
+//
+// Pure functions; cost: a few microseconds for a convolution.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/expr.h"
+
+namespace kiln::dag {
+
+// Values in [min, max]. Beyond +-kRangeLimit a bound means "unknown".
+struct Range {
+  int64_t min;
+  int64_t max;
+  bool operator==(const Range&) const = default;
+};
+inline constexpr int64_t kRangeLimit = int64_t{1} << 60;
+inline constexpr Range kUnknownRange{-kRangeLimit, kRangeLimit};
+
+// Range of an integer expression whose variable i lies in [0, extents[i]-1]; the smallest that the
+// analysis can prove.
+Range RangeOf(ir::Expr e, std::span<const int64_t> extents);
+
+// How errors call things; empty functions give "input 2" and leave index expressions out.
+struct BodyNames {
+  std::function<std::string(int slot)> input;
+  std::function<std::string(ir::Expr)> expr;
+};
+
+struct BodyError {
+  ir::Expr where;  // the node at fault
+  std::string message;
+};
+
+// `extents`: spatial, then reduce axes.
+std::optional<BodyError> CheckBody(ir::Expr body, std::span<const int64_t> extents,
+                                   std::span<const ir::Type> input_types,
+                                   std::span<const std::vector<int64_t>> input_shapes,
+                                   const BodyNames& names = {});
+
+}  // namespace kiln::dag

@@ -1,0 +1,187 @@
+#include "compiler/dag/dag.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kiln::dag {
+namespace {
+
+void AddOnce(std::vector<int>& list, int value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+Status CheckInputs(const std::vector<OpNode>& nodes, int index) {
+  const OpNode& node = nodes[index];
+  KILN_CHECK(node.op != nullptr);
+  const Operator& op = *node.op;
+  if (static_cast<int>(node.inputs.size()) != op.num_inputs()) {
+    return InvalidArgument("{} has {} inputs, got {}", op.name(), op.num_inputs(),
+                           node.inputs.size());
+  }
+  for (int slot = 0; slot < op.num_inputs(); ++slot) {
+    const Tensor in = node.inputs[slot];
+    if (in.op < 0 || in.op >= index) {
+      return InvalidArgument("input {} of {} is operator {}, expected one before it (0 to {})",
+                             slot, op.name(), in.op, index - 1);
+    }
+    const Operator& producer = *nodes[in.op].op;
+    if (in.output < 0 || in.output >= producer.num_outputs()) {
+      return InvalidArgument("input {} of {} is output {} of {}, which has {}", slot, op.name(),
+                             in.output, producer.name(), producer.num_outputs());
+    }
+    if (producer.type(in.output) != op.input_type(slot)) {
+      return InvalidArgument("{} reads {} as {}, but it holds {}", op.name(), producer.name(),
+                             TypeName(op.input_type(slot)), TypeName(producer.type(in.output)));
+    }
+    if (producer.shape() != op.input_shape(slot)) {
+      return InvalidArgument("{} reads {} with shape [{}], but its shape is [{}]", op.name(),
+                             producer.name(), fmt::join(op.input_shape(slot), ", "),
+                             fmt::join(producer.shape(), ", "));
+    }
+  }
+  return OkStatus();
+}
+
+// Flops of one operator, -1 when unknown.
+double OperatorFlops(const Operator& op) {
+  if (op.is_placeholder()) return 0;
+  if (op.attrs().flop >= 0) return op.attrs().flop;
+  if (op.facts().flops_per_element < 0) return -1;
+  return static_cast<double>(op.num_elements()) * op.facts().flops_per_element;
+}
+
+// Depth-first post-order over nodes given in any order.
+class Ordering {
+ public:
+  explicit Ordering(const std::vector<OpNode>& nodes)
+      : nodes_(nodes), marks_(nodes.size(), Mark::kNew) {}
+
+  StatusOr<std::vector<int>> Run() {
+    const int count = static_cast<int>(nodes_.size());
+    std::vector<bool> read(nodes_.size(), false);
+    for (const OpNode& node : nodes_) {
+      for (Tensor in : node.inputs) {
+        if (in.op < 0 || in.op >= count) {
+          return InvalidArgument("{} reads operator {}, but there are {}", node.op->name(), in.op,
+                                 count);
+        }
+        read[in.op] = true;
+      }
+    }
+    for (int i = 0; i < count; ++i) {
+      if (!read[i]) KILN_RETURN_IF_ERROR(Visit(i));
+    }
+    for (int i = 0; i < count; ++i) {
+      if (marks_[i] == Mark::kNew)
+        return InvalidArgument("{} depends on itself", nodes_[i].op->name());
+    }
+    return std::move(order_);
+  }
+
+ private:
+  enum class Mark : uint8_t { kNew, kOpen, kDone };
+
+  // With a stack of its own: chains of operators may be long.
+  Status Visit(int root) {
+    struct Frame {
+      int node;
+      std::vector<int> inputs;
+      size_t next = 0;
+    };
+    std::vector<Frame> stack;
+    auto open = [&](int node) {
+      marks_[node] = Mark::kOpen;
+      stack.push_back({node, InputsInOrder(node)});
+    };
+    open(root);
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      if (frame.next == frame.inputs.size()) {
+        marks_[frame.node] = Mark::kDone;
+        order_.push_back(frame.node);
+        stack.pop_back();
+        continue;
+      }
+      const int input = frame.inputs[frame.next++];
+      if (marks_[input] == Mark::kOpen)
+        return InvalidArgument("{} depends on itself", nodes_[input].op->name());
+      if (marks_[input] == Mark::kNew) open(input);
+    }
+    return OkStatus();
+  }
+
+  // Producers as they first occur in the body, then those of slots that are not read.
+  std::vector<int> InputsInOrder(int i) const {
+    const OpNode& node = nodes_[i];
+    std::vector<int> inputs;
+    for (const Access& access : node.op->facts().reads) {
+      if (static_cast<size_t>(access.slot) < node.inputs.size())
+        AddOnce(inputs, node.inputs[access.slot].op);
+    }
+    for (Tensor in : node.inputs) AddOnce(inputs, in.op);
+    return inputs;
+  }
+
+  const std::vector<OpNode>& nodes_;
+  std::vector<Mark> marks_;
+  std::vector<int> order_;
+};
+
+}  // namespace
+
+StatusOr<DagPtr> Dag::Make(std::vector<OpNode> nodes) {
+  auto dag = std::shared_ptr<Dag>(new Dag);
+  const int count = static_cast<int>(nodes.size());
+  dag->consumers_.resize(count);
+  dag->producers_.resize(count);
+  for (int i = 0; i < count; ++i) {
+    KILN_RETURN_IF_ERROR(CheckInputs(nodes, i));
+    for (Tensor in : nodes[i].inputs) {
+      AddOnce(dag->producers_[i], in.op);
+      AddOnce(dag->consumers_[in.op], i);
+    }
+  }
+  for (int i = 0; i < count; ++i) {
+    if (!nodes[i].op->is_placeholder()) continue;
+    if (dag->consumers_[i].empty())
+      return InvalidArgument("input {} is not used", nodes[i].op->name());
+    dag->arguments_.push_back({i, 0});
+  }
+  for (int i = 0; i < count; ++i) {
+    const Operator& op = *nodes[i].op;
+    const double flops = OperatorFlops(op);
+    dag->flop_count_ = flops < 0 || dag->flop_count_ < 0 ? -1 : dag->flop_count_ + flops;
+    if (op.is_placeholder() || !dag->consumers_[i].empty()) continue;
+    for (int output = 0; output < op.num_outputs(); ++output)
+      dag->arguments_.push_back({i, output});
+  }
+  if (dag->arguments_.empty() || nodes[dag->arguments_.back().op].op->is_placeholder()) {
+    return InvalidArgument(
+        "the computation has no output: it needs at least one operator that computes something");
+  }
+  dag->nodes_ = std::move(nodes);
+  return DagPtr(std::move(dag));
+}
+
+StatusOr<DagPtr> Dag::MakeOrdered(std::vector<OpNode> nodes) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<int> order, Ordering(nodes).Run());
+  std::vector<int> position(nodes.size());
+  for (size_t i = 0; i < order.size(); ++i) position[order[i]] = static_cast<int>(i);
+  std::vector<OpNode> ordered;
+  ordered.reserve(nodes.size());
+  for (int i : order) {
+    ordered.push_back(std::move(nodes[i]));
+    for (Tensor& in : ordered.back().inputs) in.op = position[in.op];
+  }
+  return Make(std::move(ordered));
+}
+
+bool Equal(const Dag& a, const Dag& b) {
+  if (a.size() != b.size()) return false;
+  for (int i = 0; i < a.size(); ++i) {
+    if (a.node(i).inputs != b.node(i).inputs || !Equal(a.op(i), b.op(i))) return false;
+  }
+  return true;
+}
+
+}  // namespace kiln::dag
