@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "compiler/ir/scalar.h"
+
 namespace kiln::ir {
 namespace {
 
@@ -18,45 +20,19 @@ uint64_t Mix(uint64_t h, uint64_t v) {
   return h ^ (h >> 32);
 }
 
-int64_t WrapTo(int64_t value, Type type) {
-  if (type.is_bool()) return value != 0;
-  if (type.bits >= 64) return value;
-  const int shift = 64 - type.bits;
-  return static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift;
-}
-
-double RoundToHalf(double value) {
-  if (!std::isfinite(value) || value == 0) return value;
-  int exponent;
-  std::frexp(value, &exponent);
-  // 11 significant bits; subnormals below 2^-14 have a fixed step of 2^-24.
-  const int step = exponent - 11 < -24 ? -24 : exponent - 11;
-  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -step)), step);
-  return std::abs(rounded) > 65504.0 ? std::copysign(INFINITY, value) : rounded;
-}
-
-double RoundToBFloat(double value) {
-  const float f = static_cast<float>(value);
-  if (!std::isfinite(f)) return f;
-  uint32_t bits = std::bit_cast<uint32_t>(f);
-  bits += 0x7fff + ((bits >> 16) & 1);
-  return std::bit_cast<float>(bits & 0xffff0000u);
-}
-
-double RoundTo(double value, Type type) {
-  if (type == kFloat32) return static_cast<float>(value);
-  if (type == kFloat16) return RoundToHalf(value);
-  if (type == kBFloat16) return RoundToBFloat(value);
-  return value;
-}
-
 // Folding of two integer constants; false when the operation has no value (division by zero).
 bool FoldConstants(Op op, int64_t a, int64_t b, int64_t* out) {
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   switch (op) {
-    case Op::kAdd: *out = static_cast<int64_t>(ua + ub); return true;
-    case Op::kSub: *out = static_cast<int64_t>(ua - ub); return true;
-    case Op::kMul: *out = static_cast<int64_t>(ua * ub); return true;
+    case Op::kAdd:
+      *out = static_cast<int64_t>(ua + ub);
+      return true;
+    case Op::kSub:
+      *out = static_cast<int64_t>(ua - ub);
+      return true;
+    case Op::kMul:
+      *out = static_cast<int64_t>(ua * ub);
+      return true;
     case Op::kFloorDiv:
       if (b == 0) return false;
       *out = FloorDiv(a, b);
@@ -65,17 +41,38 @@ bool FoldConstants(Op op, int64_t a, int64_t b, int64_t* out) {
       if (b == 0) return false;
       *out = FloorMod(a, b);
       return true;
-    case Op::kMin: *out = a < b ? a : b; return true;
-    case Op::kMax: *out = a > b ? a : b; return true;
-    case Op::kEq: *out = a == b; return true;
-    case Op::kNe: *out = a != b; return true;
-    case Op::kLt: *out = a < b; return true;
-    case Op::kLe: *out = a <= b; return true;
-    case Op::kGt: *out = a > b; return true;
-    case Op::kGe: *out = a >= b; return true;
-    case Op::kAnd: *out = (a != 0) && (b != 0); return true;
-    case Op::kOr: *out = (a != 0) || (b != 0); return true;
-    default: return false;
+    case Op::kMin:
+      *out = a < b ? a : b;
+      return true;
+    case Op::kMax:
+      *out = a > b ? a : b;
+      return true;
+    case Op::kEq:
+      *out = a == b;
+      return true;
+    case Op::kNe:
+      *out = a != b;
+      return true;
+    case Op::kLt:
+      *out = a < b;
+      return true;
+    case Op::kLe:
+      *out = a <= b;
+      return true;
+    case Op::kGt:
+      *out = a > b;
+      return true;
+    case Op::kGe:
+      *out = a >= b;
+      return true;
+    case Op::kAnd:
+      *out = (a != 0) && (b != 0);
+      return true;
+    case Op::kOr:
+      *out = (a != 0) || (b != 0);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -98,12 +95,15 @@ constexpr std::array<std::pair<std::string_view, int>, 14> kIntrinsics = {{
 
 }  // namespace
 
+// The quotient of the lowest int64 and -1 wraps; the processor would trap.
 int64_t FloorDiv(int64_t a, int64_t b) {
+  if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
   const int64_t q = a / b;
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
 int64_t FloorMod(int64_t a, int64_t b) {
+  if (b == -1) return 0;
   const int64_t r = a % b;
   return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
@@ -138,17 +138,20 @@ void ExprPool::GrowTable() {
   }
 }
 
-Expr ExprPool::Intern(Op op, Type type, int32_t id, int64_t value_bits, std::span<const Expr> args) {
-  uint64_t hash = Mix(static_cast<uint64_t>(op) << 16 | static_cast<uint64_t>(type.code) << 8 | type.bits,
-                      static_cast<uint64_t>(static_cast<uint32_t>(id)));
+Expr ExprPool::Intern(Op op, Type type, int32_t id, int64_t value_bits,
+                      std::span<const Expr> args) {
+  uint64_t hash =
+      Mix(static_cast<uint64_t>(op) << 16 | static_cast<uint64_t>(type.code) << 8 | type.bits,
+          static_cast<uint64_t>(static_cast<uint32_t>(id)));
   hash = Mix(hash, static_cast<uint64_t>(value_bits));
   for (Expr a : args) hash = Mix(hash, a->hash);
 
   size_t i = hash & (table_.size() - 1);
   for (; table_[i] != nullptr; i = (i + 1) & (table_.size() - 1)) {
     Expr e = table_[i];
-    if (e->hash == hash && e->op == op && e->type == type && e->id == id && e->int_value == value_bits &&
-        e->num_args == args.size() && std::equal(args.begin(), args.end(), e->args_begin)) {
+    if (e->hash == hash && e->op == op && e->type == type && e->id == id &&
+        e->int_value == value_bits && e->num_args == args.size() &&
+        std::equal(args.begin(), args.end(), e->args_begin)) {
       return e;
     }
   }
@@ -171,11 +174,11 @@ Expr ExprPool::Intern(Op op, Type type, int32_t id, int64_t value_bits, std::spa
 }
 
 Expr ExprPool::Int(int64_t value, Type type) {
-  return Intern(Op::kInt, type, 0, WrapTo(value, type), {});
+  return Intern(Op::kInt, type, 0, WrapToType(value, type), {});
 }
 
 Expr ExprPool::Float(double value, Type type) {
-  return Intern(Op::kFloat, type, 0, std::bit_cast<int64_t>(RoundTo(value, type)), {});
+  return Intern(Op::kFloat, type, 0, std::bit_cast<int64_t>(RoundToType(value, type)), {});
 }
 
 Expr ExprPool::Var(int32_t id, Type type) { return Intern(Op::kVar, type, id, 0, {}); }
@@ -238,8 +241,11 @@ Expr ExprPool::FoldIntegers(Op op, Type type, Expr a, Expr b) {
 }
 
 Expr ExprPool::Binary(Op op, Expr a, Expr b) {
-  KILN_CHECK(IsBinary(op) && a->type == b->type, "op {} on {} and {}", static_cast<int>(op), TypeName(a->type),
-             TypeName(b->type));
+  KILN_CHECK(IsBinary(op) && a->type == b->type, "op {} on {} and {}", static_cast<int>(op),
+             TypeName(a->type), TypeName(b->type));
+  KILN_CHECK(op != Op::kDiv || a->type.is_float(), "'/' on {}, which needs '//'",
+             TypeName(a->type));
+  KILN_CHECK(op < Op::kAnd || a->type.is_bool(), "logic on {}", TypeName(a->type));
   const Type type = IsComparison(op) ? kBool : a->type;
   if (!a->type.is_float()) {
     if (Expr folded = FoldIntegers(op, type, a, b)) return folded;
@@ -249,6 +255,7 @@ Expr ExprPool::Binary(Op op, Expr a, Expr b) {
 }
 
 Expr ExprPool::Not(Expr a) {
+  KILN_CHECK(a->type.is_bool(), "'!' on {}", TypeName(a->type));
   if (a->is_const_int()) return Bool(a->int_value == 0);
   if (a->op == Op::kNot) return a->arg(0);
   const Expr args[] = {a};
@@ -256,7 +263,8 @@ Expr ExprPool::Not(Expr a) {
 }
 
 Expr ExprPool::Select(Expr condition, Expr a, Expr b) {
-  KILN_CHECK(a->type == b->type);
+  KILN_CHECK(condition->type.is_bool() && a->type == b->type, "choice by {} between {} and {}",
+             TypeName(condition->type), TypeName(a->type), TypeName(b->type));
   if (condition->is_const_int()) return condition->int_value ? a : b;
   if (a == b) return a;
   const Expr args[] = {condition, a, b};
@@ -264,7 +272,8 @@ Expr ExprPool::Select(Expr condition, Expr a, Expr b) {
 }
 
 Expr ExprPool::If(Expr condition, Expr a, Expr b) {
-  KILN_CHECK(a->type == b->type);
+  KILN_CHECK(condition->type.is_bool() && a->type == b->type, "choice by {} between {} and {}",
+             TypeName(condition->type), TypeName(a->type), TypeName(b->type));
   if (condition->is_const_int()) return condition->int_value ? a : b;
   const Expr args[] = {condition, a, b};
   return Intern(Op::kIf, a->type, 0, 0, args);
@@ -272,19 +281,30 @@ Expr ExprPool::If(Expr condition, Expr a, Expr b) {
 
 Expr ExprPool::Cast(Type type, Expr a) {
   if (a->type == type) return a;
-  if (a->op == Op::kInt && !type.is_float()) return Int(a->int_value, type);
-  if (a->op == Op::kInt) return Float(static_cast<double>(a->int_value), type);
+  if (a->op == Op::kInt) {
+    const Value value = CastValue(Value::Int(a->int_value), a->type, type);
+    return type.is_float() ? Float(value.f, type) : Int(value.i, type);
+  }
   if (a->op == Op::kFloat && type.is_float()) return Float(a->float_value, type);
   const Expr args[] = {a};
   return Intern(Op::kCast, type, 0, 0, args);
 }
 
 Expr ExprPool::Load(int32_t slot, std::span<const Expr> indices, Type type) {
+  KILN_CHECK(indices.size() <= UINT16_MAX, "{} indices", indices.size());
   return Intern(Op::kLoad, type, slot, 0, indices);
 }
 
 Expr ExprPool::Call(Intrinsic intrinsic, std::span<const Expr> args) {
-  KILN_CHECK(static_cast<int>(args.size()) == IntrinsicArity(intrinsic));
+  KILN_CHECK(static_cast<int>(args.size()) == IntrinsicArity(intrinsic), "{} of {} arguments",
+             IntrinsicName(intrinsic), args.size());
+  const Type type = args[0]->type;
+  KILN_CHECK(type.is_float() || (intrinsic == Intrinsic::kAbs && type.is_int()), "{} of {}",
+             IntrinsicName(intrinsic), TypeName(type));
+  for (Expr a : args) {
+    KILN_CHECK(a->type == type, "{} of {} and {}", IntrinsicName(intrinsic), TypeName(type),
+               TypeName(a->type));
+  }
   return Intern(Op::kCall, args[0]->type, static_cast<int32_t>(intrinsic), 0, args);
 }
 
@@ -294,13 +314,20 @@ Expr ExprPool::WithArgs(Expr e, std::span<const Expr> args) {
     case Op::kFloat:
     case Op::kVar:
       return Intern(e->op, e->type, e->id, e->int_value, {});
-    case Op::kNot: return Not(args[0]);
-    case Op::kSelect: return Select(args[0], args[1], args[2]);
-    case Op::kIf: return If(args[0], args[1], args[2]);
-    case Op::kCast: return Cast(e->type, args[0]);
-    case Op::kLoad: return Load(e->id, args, e->type);
-    case Op::kCall: return Call(e->intrinsic(), args);
-    default: return Binary(e->op, args[0], args[1]);
+    case Op::kNot:
+      return Not(args[0]);
+    case Op::kSelect:
+      return Select(args[0], args[1], args[2]);
+    case Op::kIf:
+      return If(args[0], args[1], args[2]);
+    case Op::kCast:
+      return Cast(e->type, args[0]);
+    case Op::kLoad:
+      return Load(e->id, args, e->type);
+    case Op::kCall:
+      return Call(e->intrinsic(), args);
+    default:
+      return Binary(e->op, args[0], args[1]);
   }
 }
 
@@ -334,23 +361,21 @@ class Memo {
   std::unordered_map<Expr, Expr> big_;
 };
 
-Expr SubstituteIn(ExprPool& pool, Expr e, std::span<const Expr> vars, std::span<const int32_t> slots,
-                  Memo& memo) {
+Expr SubstituteIn(ExprPool& pool, Expr e, std::span<const Expr> vars,
+                  std::span<const int32_t> slots, Memo& memo) {
   if (e->op == Op::kVar) {
     const auto i = static_cast<size_t>(e->id);
     if (i < vars.size() && vars[i] != nullptr) return vars[i];
     return pool.Var(e->id, e->type);
   }
-  if (e->num_args == 0) return pool.WithArgs(e, {});
+  if (e->num_args == 0 && e->op != Op::kLoad) return pool.WithArgs(e, {});
   if (Expr known = memo.Find(e)) return known;
   std::array<Expr, 8> small;
-  std::vector<Expr> large;
-  std::span<Expr> args{small.data(), e->num_args};
-  if (e->num_args > small.size()) {
-    large.resize(e->num_args);
-    args = large;
-  }
-  for (size_t i = 0; i < args.size(); ++i) args[i] = SubstituteIn(pool, e->arg(i), vars, slots, memo);
+  std::vector<Expr> large(e->num_args > small.size() ? e->num_args : 0);
+  const std::span<Expr> args =
+      large.empty() ? std::span<Expr>(small).first(e->num_args) : std::span<Expr>(large);
+  for (size_t i = 0; i < args.size(); ++i)
+    args[i] = SubstituteIn(pool, e->arg(i), vars, slots, memo);
   Expr result;
   if (e->op == Op::kLoad && static_cast<size_t>(e->id) < slots.size() && slots[e->id] >= 0) {
     result = pool.Load(slots[e->id], args, e->type);
@@ -367,16 +392,33 @@ Expr ExprPool::Substitute(Expr e, std::span<const Expr> vars, std::span<const in
   return SubstituteIn(*this, e, vars, slots, memo);
 }
 
-bool Equal(Expr a, Expr b) {
+namespace {
+bool SameNode(Expr a, Expr b) {
+  return a->hash == b->hash && a->op == b->op && a->type == b->type && a->id == b->id &&
+         a->int_value == b->int_value && a->num_args == b->num_args;
+}
+
+// `compared` holds the nodes of a found equal to one of b; within one pool that is one node each.
+bool EqualNodes(Expr a, Expr b, std::unordered_map<Expr, Expr>& compared, int& budget) {
   if (a == b) return true;
-  if (a->hash != b->hash || a->op != b->op || a->type != b->type || a->id != b->id ||
-      a->int_value != b->int_value || a->num_args != b->num_args) {
-    return false;
+  if (!SameNode(a, b)) return false;
+  // Small expressions are compared as trees; a large one may share so much that its tree is
+  // endless.
+  if (--budget < 0) {
+    if (auto [it, is_new] = compared.try_emplace(a, b); !is_new) return it->second == b;
   }
   for (int i = 0; i < a->num_args; ++i) {
-    if (!Equal(a->arg(i), b->arg(i))) return false;
+    if (!EqualNodes(a->arg(i), b->arg(i), compared, budget)) return false;
   }
   return true;
+}
+}  // namespace
+
+bool Equal(Expr a, Expr b) {
+  if (a == b) return true;
+  std::unordered_map<Expr, Expr> compared;
+  int budget = 64;
+  return EqualNodes(a, b, compared, budget);
 }
 
 bool UsesVar(Expr e, int32_t var) {
@@ -395,14 +437,17 @@ std::string_view IntrinsicName(Intrinsic intrinsic) {
   return kIntrinsics[static_cast<size_t>(intrinsic)].first;
 }
 
-int IntrinsicArity(Intrinsic intrinsic) { return kIntrinsics[static_cast<size_t>(intrinsic)].second; }
+int IntrinsicArity(Intrinsic intrinsic) {
+  return kIntrinsics[static_cast<size_t>(intrinsic)].second;
+}
 
 StatusOr<Intrinsic> ParseIntrinsic(std::string_view name) {
   for (size_t i = 0; i < kIntrinsics.size(); ++i) {
     if (kIntrinsics[i].first == name) return static_cast<Intrinsic>(i);
   }
   return InvalidArgument(
-      "unknown function '{}', expected one of exp, log, sqrt, rsqrt, tanh, sigmoid, erf, pow, abs, floor, ceil, "
+      "unknown function '{}', expected one of exp, log, sqrt, rsqrt, tanh, sigmoid, erf, pow, abs, "
+      "floor, ceil, "
       "round, sin, cos",
       name);
 }

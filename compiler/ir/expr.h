@@ -1,23 +1,31 @@
 // Expressions: immutable, hash-consed nodes that live in an ExprPool.
 //
 // Semantics (the interpreter and every code generator agree on these):
-//   * Index arithmetic is exact 64-bit; overflow does not happen (the DAG builder refuses tensors that could overflow).
-//   * kDiv is true division and only on floats. kFloorDiv, kFloorMod round towards minus infinity; divisors are
+//   * Index arithmetic is exact 64-bit; overflow does not happen (the DAG builder refuses tensors
+//   that could overflow).
+//   * kDiv is true division and only on floats. kFloorDiv, kFloorMod round towards minus infinity;
+//   divisors are
 //     never 0 (positive constants in everything Kiln makes itself).
-//   * Float arithmetic may be contracted to fused multiply-add; it is never reassociated except by schedule steps
+//   * Float arithmetic may be contracted to fused multiply-add; it is never reassociated except by
+//   schedule steps
 //     that say so (rfactor, split reductions). kMin, kMax on NaN: unspecified operand.
-//   * kIf(c, a, b) evaluates only the chosen side, so it may guard an out-of-bounds load. kSelect evaluates both.
+//   * kIf(c, a, b) evaluates only the chosen side, so it may guard an out-of-bounds load. kSelect
+//   evaluates both.
 //     kAnd, kOr evaluate left to right and stop early.
 //   * Expressions have no side effects.
 //   * bfloat16 and float16 arithmetic is carried out in float32 and rounded at each store or cast.
 //
-// What a kVar and a kLoad mean depends on the owner: in the body of a dag::Operator variable i is its i-th axis
-// (spatial, then reduce) and slot s its s-th input; in a Program they are loop variables and buffers of that program.
+// What a kVar and a kLoad mean depends on the owner: in the body of a dag::Operator variable i is
+// its i-th axis (spatial, then reduce) and slot s its s-th input; in a Program they are loop
+// variables and buffers of that program.
 //
-// Ownership: nodes belong to their pool and die with it; an Expr is a plain pointer. Two structurally equal expressions of
-// one pool are the same pointer. Threads: a pool is used by one thread at a time; its nodes may be read by any.
+// Ownership: nodes belong to their pool and die with it; an Expr is a plain pointer. Two
+// structurally equal expressions of one pool are the same pointer. Threads: a pool is used by one
+// thread at a time; its nodes may be read by any.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -105,9 +113,9 @@ struct Node {
 
 // A bump allocator with an intern table. Making a node costs a few tens of nanoseconds.
 //
-// The makers fold constants and the identities x+0, x-0, x*1, x*0, x//1, x%1, min(x,x), !!x, true&&x, ... on integers and bools
-// (never on floats), so everything in a pool is folded and printing and parsing give the same node.
-// Deeper simplification is in simplify.h.
+// The makers fold constants and the identities x+0, x-0, x*1, x*0, x//1, x%1, min(x,x), !!x,
+// true&&x, ... on integers and bools (never on floats), so everything in a pool is folded and
+// printing and parsing give the same node. Deeper simplification is in simplify.h.
 class ExprPool {
  public:
   ExprPool();
@@ -148,8 +156,9 @@ class ExprPool {
   // The same node with other arguments, through the folding makers.
   Expr WithArgs(Expr e, std::span<const Expr> args);
 
-  // Replaces variable i by vars[i] and load slot s by slots[s], where given (null and negative entries, and ids past the
-  // end, stay). `e` may come from another pool; the result is of this one. Linear in the distinct nodes of e.
+  // Replaces variable i by vars[i] and load slot s by slots[s], where given (null and negative
+  // entries, and ids past the end, stay). `e` may come from another pool; the result is of this
+  // one. Linear in the distinct nodes of e.
   Expr Substitute(Expr e, std::span<const Expr> vars, std::span<const int32_t> slots = {});
 
   size_t num_nodes() const { return num_nodes_; }
@@ -179,7 +188,7 @@ int64_t FloorMod(int64_t a, int64_t b);
 template <typename Visitor>
 void Visit(Expr e, Visitor&& visit);
 
-// Does any node satisfy the predicate?
+// Is there such a node?
 bool UsesVar(Expr e, int32_t var);
 bool HasLoad(Expr e);
 
@@ -193,20 +202,63 @@ int IntrinsicArity(Intrinsic intrinsic);
 // ---- implementation of templates
 
 namespace internal {
-template <typename Visitor>
-void VisitNode(Expr e, std::vector<Expr>& seen, Visitor& visit) {
-  for (Expr s : seen) {
-    if (s == e) return;
+// A set of nodes: a list while small, which most expressions are, then a hash table.
+class NodeSet {
+ public:
+  bool Contains(Expr e) const {
+    if (table_.empty()) return std::find(list_, list_ + size_, e) != list_ + size_;
+    return *FindSlot(e) == e;
   }
+  void Insert(Expr e) {  // not in it yet
+    if (table_.empty()) {
+      if (size_ < kListSize) {
+        list_[size_++] = e;
+        return;
+      }
+      Rehash(4 * kListSize);
+    } else if (2 * size_ >= table_.size()) {
+      Rehash(2 * table_.size());
+    }
+    *FindSlot(e) = e;
+    ++size_;
+  }
+
+ private:
+  static constexpr size_t kListSize = 24;
+  Expr* FindSlot(Expr e) const {
+    size_t i = (reinterpret_cast<uintptr_t>(e) * 0x9e3779b97f4a7c15ULL) >> shift_;
+    while (table_[i] != nullptr && table_[i] != e) i = (i + 1) & (table_.size() - 1);
+    return const_cast<Expr*>(&table_[i]);
+  }
+  void Rehash(size_t num_slots) {
+    num_slots = std::bit_ceil(num_slots);
+    std::vector<Expr> old(num_slots, nullptr);
+    old.swap(table_);
+    if (old.empty()) old.assign(list_, list_ + size_);
+    shift_ = 64 - std::countr_zero(num_slots);
+    for (Expr e : old) {
+      if (e != nullptr) *FindSlot(e) = e;
+    }
+  }
+
+  size_t size_ = 0;
+  int shift_ = 0;
+  Expr list_[kListSize];
+  std::vector<Expr> table_;  // open addressing
+};
+
+template <typename Visitor>
+void VisitNode(Expr e, NodeSet& seen, Visitor& visit) {
+  if (seen.Contains(e)) return;
   for (Expr a : e->args()) VisitNode(a, seen, visit);
-  seen.push_back(e);
+  seen.Insert(e);
   visit(e);
 }
 }  // namespace internal
 
 template <typename Visitor>
 void Visit(Expr e, Visitor&& visit) {
-  std::vector<Expr> seen;
+  internal::NodeSet seen;
   internal::VisitNode(e, seen, visit);
 }
 

@@ -13,7 +13,8 @@ const T* CopyInto(ExprPool& pool, std::span<const T> items) {
   return copy;
 }
 
-StmtNode* NewNode(ExprPool& pool, StmtKind kind, std::span<const Expr> exprs, std::span<const Stmt> children) {
+StmtNode* NewNode(ExprPool& pool, StmtKind kind, std::span<const Expr> exprs,
+                  std::span<const Stmt> children) {
   auto* node = new (pool.Allocate(sizeof(StmtNode))) StmtNode;
   node->kind = kind;
   node->num_exprs = static_cast<uint32_t>(exprs.size());
@@ -26,28 +27,44 @@ StmtNode* NewNode(ExprPool& pool, StmtKind kind, std::span<const Expr> exprs, st
 
 std::string_view LoopKindName(LoopKind kind) {
   switch (kind) {
-    case LoopKind::kSerial: return "for";
-    case LoopKind::kParallel: return "parallel";
-    case LoopKind::kVectorized: return "vectorize";
-    case LoopKind::kUnrolled: return "unroll";
-    case LoopKind::kVThread: return "vthread";
-    case LoopKind::kBlockX: return "blockIdx.x";
-    case LoopKind::kBlockY: return "blockIdx.y";
-    case LoopKind::kBlockZ: return "blockIdx.z";
-    case LoopKind::kThreadX: return "threadIdx.x";
-    case LoopKind::kThreadY: return "threadIdx.y";
-    case LoopKind::kThreadZ: return "threadIdx.z";
+    case LoopKind::kSerial:
+      return "for";
+    case LoopKind::kParallel:
+      return "parallel";
+    case LoopKind::kVectorized:
+      return "vectorize";
+    case LoopKind::kUnrolled:
+      return "unroll";
+    case LoopKind::kVThread:
+      return "vthread";
+    case LoopKind::kBlockX:
+      return "blockIdx.x";
+    case LoopKind::kBlockY:
+      return "blockIdx.y";
+    case LoopKind::kBlockZ:
+      return "blockIdx.z";
+    case LoopKind::kThreadX:
+      return "threadIdx.x";
+    case LoopKind::kThreadY:
+      return "threadIdx.y";
+    case LoopKind::kThreadZ:
+      return "threadIdx.z";
   }
   return "?";
 }
 
 std::string_view ScopeName(Scope scope) {
   switch (scope) {
-    case Scope::kInput: return "input";
-    case Scope::kOutput: return "output";
-    case Scope::kWorkspace: return "workspace";
-    case Scope::kShared: return "shared";
-    case Scope::kLocal: return "local";
+    case Scope::kInput:
+      return "input";
+    case Scope::kOutput:
+      return "output";
+    case Scope::kWorkspace:
+      return "workspace";
+    case Scope::kShared:
+      return "shared";
+    case Scope::kLocal:
+      return "local";
   }
   return "?";
 }
@@ -61,7 +78,8 @@ Stmt MakeFor(ExprPool& pool, int32_t var, int64_t extent, LoopKind kind, Stmt bo
   return node;
 }
 
-Stmt MakeStore(ExprPool& pool, int32_t slot, int32_t stage, std::span<const Expr> indices, Expr value) {
+Stmt MakeStore(ExprPool& pool, int32_t slot, int32_t stage, std::span<const Expr> indices,
+               Expr value) {
   std::vector<Expr> exprs(indices.begin(), indices.end());
   exprs.push_back(value);
   StmtNode* node = NewNode(pool, StmtKind::kStore, exprs, {});

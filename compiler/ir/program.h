@@ -1,9 +1,10 @@
-// A program: loop nests over buffers, ready for code generation. What lowering makes, what features read, what
-// code generators turn into LLVM IR or CUDA C, and what the program interpreter runs.
+// A program: loop nests over buffers, ready for code generation. What lowering makes, what features
+// read, what code generators turn into LLVM IR or CUDA C, and what the program interpreter runs.
 //
-// Statements are immutable nodes in the program's ExprPool, like expressions. Loops run from 0 to extent-1; the extent
-// is static. A loop's kind says how it is executed; the meaning is always that of the serial loop, except for bound
-// (block, thread) loops, which all threads of a kernel share by kind.
+// Statements are immutable nodes in the program's ExprPool, like expressions. Loops run from 0 to
+// extent-1; the extent is static. A loop's kind says how it is executed; the meaning is always that
+// of the serial loop, except for bound (block, thread) loops, which all threads of a kernel share
+// by kind.
 //
 // Every buffer access stays inside the buffer's shape; the interpreter checks it on every access.
 #pragma once
@@ -32,7 +33,8 @@ enum class LoopKind : uint8_t {
   kThreadY,
   kThreadZ,
 };
-std::string_view LoopKindName(LoopKind kind);  // "for", "parallel", "vectorize", "unroll", "vthread", "blockIdx.x", ...
+std::string_view LoopKindName(
+    LoopKind kind);  // "for", "parallel", "vectorize", "unroll", "vthread", "blockIdx.x", ...
 
 enum class StmtKind : uint8_t {
   kFor,      // var, extent, loop_kind, body = children[0]
@@ -68,7 +70,8 @@ struct StmtNode {
 
 // Makers. Nodes live in `pool`.
 Stmt MakeFor(ExprPool& pool, int32_t var, int64_t extent, LoopKind kind, Stmt body);
-Stmt MakeStore(ExprPool& pool, int32_t slot, int32_t stage, std::span<const Expr> indices, Expr value);
+Stmt MakeStore(ExprPool& pool, int32_t slot, int32_t stage, std::span<const Expr> indices,
+               Expr value);
 Stmt MakeIf(ExprPool& pool, Expr condition, Stmt then);
 Stmt MakeSeq(ExprPool& pool, std::span<const Stmt> children);  // flattens; one child: that child
 Stmt MakeAlloc(ExprPool& pool, int32_t slot, Stmt body);
@@ -117,15 +120,17 @@ struct Kernel {
 struct Program {
   std::shared_ptr<ExprPool> pool;
   std::vector<LoopVar> vars;
-  std::vector<Buffer> buffers;  // arguments first, in call order: inputs and outputs as the DAG lists them, then workspaces
+  std::vector<Buffer> buffers;  // arguments first, in call order: inputs and outputs as the DAG
+                                // lists them, then workspaces
   std::vector<ProgramStage> stages;
   std::vector<Kernel> kernels;  // run in order
 
   int num_args() const;  // leading buffers with scope kInput, kOutput, kWorkspace
 };
 
-// Checks the structure: ids in range, each variable bound by one loop around its uses, each local buffer allocated around
-// its uses, arity of accesses, types of stores, no nested parallel loop. An error here is a Kiln bug in what made it.
+// Checks the structure: ids in range, each variable bound by one loop around its uses, each local
+// buffer allocated around its uses, arity of accesses, types of stores, no nested parallel loop. An
+// error here is a Kiln bug in what made it.
 Status Verify(const Program& program);
 
 }  // namespace kiln::ir

@@ -30,7 +30,8 @@ StatusOr<Type> ParseType(std::string_view name) {
     if (candidate == name) return type;
   }
   return InvalidArgument(
-      "unknown type '{}', expected one of float32, float16, bfloat16, float64, int8, int32, int64, bool",
+      "unknown type '{}', expected one of float32, float16, bfloat16, float64, int8, int32, int64, "
+      "bool",
       name);
 }
 

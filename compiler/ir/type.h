@@ -1,4 +1,5 @@
-// Scalar types. Vectors do not exist in the IR: a vectorized loop is a loop kind, code generators make the vectors.
+// Scalar types. Vectors do not exist in the IR: a vectorized loop is a loop kind, code generators
+// make the vectors.
 #pragma once
 
 #include <cstdint>

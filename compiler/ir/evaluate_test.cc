@@ -1,0 +1,289 @@
+#include "compiler/ir/evaluate.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/rng.h"
+#include "base/status_testing.h"
+#include "compiler/ir/random_expr_testing.h"
+
+namespace kiln::ir {
+namespace {
+using testing::HasSubstr;
+
+// A value for any index, so that random expressions never leave a buffer.
+class EndlessBuffers : public LoadSource {
+ public:
+  explicit EndlessBuffers(std::vector<RandomSlot> slots) : slots_(std::move(slots)) {}
+  Status Load(int32_t slot, std::span<const int64_t> indices, Value* value) override {
+    ++loads;
+    uint64_t hash = static_cast<uint64_t>(slot);
+    for (int64_t i : indices) hash = MixBits(hash ^ static_cast<uint64_t>(i));
+    const Type type = slots_[static_cast<size_t>(slot)].type;
+    const auto small = static_cast<int64_t>(hash % 64) - 32;
+    *value = CastValue(Value::Float(static_cast<double>(small) / 4), kFloat64, type);
+    return OkStatus();
+  }
+  int loads = 0;
+
+ private:
+  std::vector<RandomSlot> slots_;
+};
+
+// The specification, word for word.
+Value Naive(Expr e, std::span<const Value> vars, LoadSource& loads) {
+  auto arg = [&](int i) { return Naive(e->arg(i), vars, loads); };
+  auto integer = [&](int64_t v) { return Value::Int(WrapToType(v, e->type)); };
+  auto carried = [&](double v) {
+    return Value::Float(e->type == kFloat64 ? v : static_cast<float>(v));
+  };
+  switch (e->op) {
+    case Op::kInt:
+      return Value::Int(e->int_value);
+    case Op::kFloat:
+      return Value::Float(e->float_value);
+    case Op::kVar:
+      return vars[static_cast<size_t>(e->id)];
+    case Op::kAnd:
+      return arg(0).i ? arg(1) : Value::Int(0);
+    case Op::kOr:
+      return arg(0).i ? Value::Int(1) : arg(1);
+    case Op::kNot:
+      return Value::Int(!arg(0).i);
+    case Op::kSelect:
+    case Op::kIf:
+      return arg(0).i ? arg(1) : arg(2);
+    case Op::kCast:
+      return CastValue(arg(0), e->arg(0)->type, e->type);
+    case Op::kLoad: {
+      std::vector<int64_t> indices;
+      for (int i = 0; i < e->num_args; ++i) indices.push_back(arg(i).i);
+      Value value;
+      KILN_CHECK(loads.Load(e->id, indices, &value).ok());
+      return value;
+    }
+    case Op::kCall: {
+      const Value x = arg(0);
+      if (e->type.is_int())
+        return integer(x.i < 0 ? static_cast<int64_t>(-static_cast<uint64_t>(x.i)) : x.i);
+      switch (e->intrinsic()) {
+        case Intrinsic::kExp:
+          return carried(std::exp(x.f));
+        case Intrinsic::kLog:
+          return carried(std::log(x.f));
+        case Intrinsic::kSqrt:
+          return carried(std::sqrt(x.f));
+        case Intrinsic::kRsqrt:
+          return carried(1 / std::sqrt(x.f));
+        case Intrinsic::kTanh:
+          return carried(std::tanh(x.f));
+        case Intrinsic::kSigmoid:
+          return carried(1 / (1 + std::exp(-x.f)));
+        case Intrinsic::kErf:
+          return carried(std::erf(x.f));
+        case Intrinsic::kPow:
+          return carried(std::pow(x.f, arg(1).f));
+        case Intrinsic::kAbs:
+          return carried(std::fabs(x.f));
+        case Intrinsic::kFloor:
+          return carried(std::floor(x.f));
+        case Intrinsic::kCeil:
+          return carried(std::ceil(x.f));
+        case Intrinsic::kRound:
+          return carried(std::rint(x.f));
+        case Intrinsic::kSin:
+          return carried(std::sin(x.f));
+        case Intrinsic::kCos:
+          return carried(std::cos(x.f));
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  const Value a = arg(0), b = arg(1);
+  if (e->arg(0)->type.is_float()) {
+    switch (e->op) {
+      case Op::kAdd:
+        return carried(a.f + b.f);
+      case Op::kSub:
+        return carried(a.f - b.f);
+      case Op::kMul:
+        return carried(a.f * b.f);
+      case Op::kDiv:
+        return carried(a.f / b.f);
+      case Op::kFloorDiv:
+        return carried(std::floor(a.f / b.f));
+      case Op::kFloorMod: {
+        const double r = std::fmod(a.f, b.f);
+        return carried(r != 0 && (r < 0) != (b.f < 0) ? r + b.f : r);
+      }
+      case Op::kMin:
+        return carried(a.f < b.f ? a.f : b.f);
+      case Op::kMax:
+        return carried(a.f > b.f ? a.f : b.f);
+      case Op::kEq:
+        return Value::Int(a.f == b.f);
+      case Op::kNe:
+        return Value::Int(a.f != b.f);
+      case Op::kLt:
+        return Value::Int(a.f < b.f);
+      case Op::kLe:
+        return Value::Int(a.f <= b.f);
+      case Op::kGt:
+        return Value::Int(a.f > b.f);
+      default:
+        return Value::Int(a.f >= b.f);
+    }
+  }
+  const auto ua = static_cast<uint64_t>(a.i), ub = static_cast<uint64_t>(b.i);
+  switch (e->op) {
+    case Op::kAdd:
+      return integer(static_cast<int64_t>(ua + ub));
+    case Op::kSub:
+      return integer(static_cast<int64_t>(ua - ub));
+    case Op::kMul:
+      return integer(static_cast<int64_t>(ua * ub));
+    case Op::kFloorDiv:
+      return integer(FloorDiv(a.i, b.i));
+    case Op::kFloorMod:
+      return integer(FloorMod(a.i, b.i));
+    case Op::kMin:
+      return integer(std::min(a.i, b.i));
+    case Op::kMax:
+      return integer(std::max(a.i, b.i));
+    case Op::kEq:
+      return Value::Int(a.i == b.i);
+    case Op::kNe:
+      return Value::Int(a.i != b.i);
+    case Op::kLt:
+      return Value::Int(a.i < b.i);
+    case Op::kLe:
+      return Value::Int(a.i <= b.i);
+    case Op::kGt:
+      return Value::Int(a.i > b.i);
+    default:
+      return Value::Int(a.i >= b.i);
+  }
+}
+
+bool SameValue(Value a, Value b, Type type) {
+  if (!type.is_float()) return a.i == b.i;
+  return a.f == b.f || (std::isnan(a.f) && std::isnan(b.f));
+}
+
+TEST(EvaluateTest, RandomExpressionsFollowTheSpecification) {
+  const std::vector<RandomSlot> slots = {{kFloat32, 2}, {kInt32, 1},    {kFloat16, 1},
+                                         {kBool, 1},    {kBFloat16, 0}, {kFloat64, 3}};
+  EndlessBuffers loads(slots);
+  for (uint64_t seed = 0; seed < 20000; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    ExprPool pool;
+    RandomExprs make(pool, rng, 3, slots);
+    Expr e = make.Make(make.AnyType(), 5);
+    CompiledExpr compiled(e);
+    for (int round = 0; round < 2; ++round) {
+      const Value vars[] = {Value::Int(UniformIn(rng, -5, 5)), Value::Int(UniformIn(rng, -5, 5)),
+                            Value::Int(UniformIn(rng, -5, 5))};
+      Value value;
+      ASSERT_OK(compiled.Run(vars, &loads, &value));
+      ASSERT_TRUE(SameValue(value, Naive(e, vars, loads), e->type))
+          << value.i << " " << value.f << " " << TypeName(e->type);
+    }
+  }
+}
+
+Value ValueOf(Expr e) {
+  auto result = EvaluateExpr(e, {});
+  KILN_CHECK(result.ok());
+  return *result;
+}
+
+TEST(EvaluateTest, Float32IsRoundedAtEachOperationFloat16IsCarried) {
+  ExprPool pool;
+  const Expr big = pool.Float(16777216), one = pool.Float(1);
+  EXPECT_EQ(ValueOf(pool.Add(pool.Add(big, one), one)).f, 16777216);
+  const Expr big64 = pool.Float(16777216, kFloat64), one64 = pool.Float(1, kFloat64);
+  EXPECT_EQ(ValueOf(pool.Add(pool.Add(big64, one64), one64)).f, 16777218);
+  const Expr h = pool.Float(2048, kFloat16), h1 = pool.Float(1, kFloat16);
+  EXPECT_EQ(ValueOf(pool.Add(pool.Add(h, h1), h1)).f, 2050);
+  EXPECT_EQ(ValueOf(pool.Cast(kFloat32, pool.Add(h, h1))).f, 2049);
+}
+
+TEST(EvaluateTest, DivisionByZeroIsAnError) {
+  ExprPool pool;
+  const Expr x = pool.Var(0);
+  const Value zero[] = {Value::Int(0)};
+  EXPECT_THAT(EvaluateExpr(pool.FloorDiv(pool.Int(7), x), zero),
+              StatusIs(StatusCode::kInvalidArgument, "7 // 0 has no value"));
+  EXPECT_THAT(EvaluateExpr(pool.FloorMod(pool.Int(7), x), zero),
+              StatusIs(StatusCode::kInvalidArgument, "7 % 0 has no value"));
+}
+
+// Fails on negative indices.
+class Guarded : public LoadSource {
+ public:
+  Status Load(int32_t slot, std::span<const int64_t> indices, Value* value) override {
+    if (indices[0] < 0) return OutOfRange("slot {} index {}", slot, indices[0]);
+    *value = Value::Float(static_cast<double>(indices[0]));
+    ++loads;
+    return OkStatus();
+  }
+  int loads = 0;
+};
+
+TEST(EvaluateTest, IfAndLogicAreLazySelectIsNot) {
+  ExprPool pool;
+  const Expr x = pool.Var(0), inside = pool.Ge(x, pool.Int(0));
+  const Expr index[] = {x};
+  const Expr load = pool.Load(4, index, kFloat32), zero = pool.Float(0);
+  const Expr positive = pool.Binary(Op::kGt, load, zero);
+  const Value minus[] = {Value::Int(-1)}, two[] = {Value::Int(2)};
+  Guarded loads;
+  ASSERT_OK_AND_ASSIGN(Value v, EvaluateExpr(pool.If(inside, load, zero), minus, &loads));
+  EXPECT_EQ(v.f, 0);
+  ASSERT_OK_AND_ASSIGN(v, EvaluateExpr(pool.If(inside, load, zero), two, &loads));
+  EXPECT_EQ(v.f, 2);
+  ASSERT_OK_AND_ASSIGN(v, EvaluateExpr(pool.And(inside, positive), minus, &loads));
+  EXPECT_EQ(v.i, 0);
+  ASSERT_OK_AND_ASSIGN(v, EvaluateExpr(pool.Or(pool.Not(inside), positive), minus, &loads));
+  EXPECT_EQ(v.i, 1);
+  EXPECT_THAT(EvaluateExpr(pool.Select(inside, load, zero), minus, &loads),
+              StatusIs(StatusCode::kOutOfRange, "slot 4 index -1"));
+}
+
+TEST(EvaluateTest, SharedNodesAreComputedOnceAndOnlyWhenReached) {
+  ExprPool pool;
+  const Expr x = pool.Var(0);
+  const Expr index[] = {x};
+  Expr e = pool.Load(0, index, kFloat32);
+  for (int i = 0; i < 64; ++i) e = pool.Add(e, e);  // a tree of 2^64 leaves
+  Guarded loads;
+  const Value one[] = {Value::Int(1)};
+  CompiledExpr compiled(e);
+  for (int run = 1; run <= 2; ++run) {
+    Value v;
+    ASSERT_OK(compiled.Run(one, &loads, &v));
+    EXPECT_EQ(v.f, 0x1p64);
+    EXPECT_EQ(loads.loads, run);
+  }
+  // The first use stands in the side that is not taken.
+  const Expr shared = pool.Mul(pool.Load(0, index, kFloat32), pool.Float(3));
+  const Expr both = pool.If(pool.Binary(Op::kEq, x, pool.Int(5)), pool.Add(shared, pool.Float(1)),
+                            pool.Sub(shared, pool.Float(1)));
+  ASSERT_OK_AND_ASSIGN(Value v, EvaluateExpr(both, one, &loads));
+  EXPECT_EQ(v.f, 2);
+}
+
+TEST(EvaluateTest, MissingInputsAreErrors) {
+  ExprPool pool;
+  const Value one[] = {Value::Int(1)};
+  EXPECT_THAT(EvaluateExpr(pool.Var(1), one),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("variable 1 has no value")));
+  EXPECT_THAT(EvaluateExpr(pool.Load(0, {}, kFloat32), one),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("nothing to load from")));
+}
+
+}  // namespace
+}  // namespace kiln::ir

@@ -1,0 +1,147 @@
+#include "compiler/ir/scalar.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace kiln::ir {
+namespace {
+
+int ExponentOf(double value) {
+  return static_cast<int>((std::bit_cast<uint64_t>(value) >> 52) & 0x7ff) - 1023;
+}
+
+// To `precision` significant bits, but no finer than steps of 2^min_step; `largest` is the largest
+// finite value.
+double RoundSignificand(double value, int precision, int min_step, double largest) {
+  if (value == 0 || std::isinf(value)) return value;
+  if (std::abs(value) >= 2 * largest) return std::copysign(INFINITY, value);
+  int step = ExponentOf(value) - (precision - 1);
+  if (step < min_step) step = min_step;
+  // Adding 1.5 * 2^(step+52) leaves no bits below 2^step; the processor rounds to nearest even.
+  const double shifter =
+      std::bit_cast<double>(static_cast<uint64_t>(step + 52 + 1023) << 52 | uint64_t{1} << 51);
+  const double rounded = (value + shifter) - shifter;
+  if (std::abs(rounded) > largest) return std::copysign(INFINITY, value);
+  return std::copysign(rounded, value);
+}
+
+template <typename T>
+T LoadAs(const void* data) {
+  T value;
+  std::memcpy(&value, data, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void StoreAs(void* data, T value) {
+  std::memcpy(data, &value, sizeof(T));
+}
+
+int64_t Saturate(double value, Type type) {
+  if (std::isnan(value)) return 0;
+  const int64_t highest = std::numeric_limits<int64_t>::max() >> (64 - type.bits);
+  const int64_t lowest = -highest - 1;
+  // -lowest is a power of two, hence exact as a double.
+  if (value >= -static_cast<double>(lowest)) return highest;
+  if (value <= static_cast<double>(lowest)) return lowest;
+  return static_cast<int64_t>(value);
+}
+
+}  // namespace
+
+double RoundToType(double value, Type type) {
+  if (std::isnan(value)) return std::numeric_limits<double>::quiet_NaN();
+  if (type == kFloat32) return static_cast<float>(value);
+  if (type == kFloat16) return RoundSignificand(value, 11, -24, 65504.0);
+  if (type == kBFloat16) return RoundSignificand(value, 8, -133, 0x1.fep127);
+  return value;
+}
+
+int64_t WrapToType(int64_t value, Type type) {
+  if (type.is_bool()) return value != 0;
+  if (type.bits >= 64) return value;
+  const int shift = 64 - type.bits;
+  return static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift;
+}
+
+Value CastValue(Value value, Type from, Type to) {
+  if (from.is_float()) {
+    if (to.is_float()) return Value::Float(RoundToType(value.f, to));
+    if (to.is_bool()) return Value::Int(value.f != 0);
+    return Value::Int(Saturate(value.f, to));
+  }
+  if (!to.is_float()) return Value::Int(WrapToType(value.i, to));
+  // Not by way of double, which would round twice.
+  if (to == kFloat32) return Value::Float(static_cast<float>(value.i));
+  return Value::Float(RoundToType(static_cast<double>(value.i), to));
+}
+
+uint16_t HalfBits(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return sign | 0x7e00;
+  const double magnitude = std::abs(value);
+  if (std::isinf(magnitude)) return sign | 0x7c00;
+  if (magnitude < 0x1p-14) return sign | static_cast<uint16_t>(magnitude * 0x1p24);
+  const int exponent = ExponentOf(magnitude);
+  const auto fraction = static_cast<uint16_t>(std::bit_cast<uint64_t>(magnitude) >> 42 & 0x3ff);
+  return sign | static_cast<uint16_t>((exponent + 15) << 10) | fraction;
+}
+
+double HalfFromBits(uint16_t bits) {
+  const double sign = bits & 0x8000 ? -1.0 : 1.0;
+  const int exponent = bits >> 10 & 0x1f;
+  const int fraction = bits & 0x3ff;
+  if (exponent == 31) return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * INFINITY;
+  if (exponent == 0) return sign * fraction * 0x1p-24;
+  return std::bit_cast<double>(static_cast<uint64_t>(exponent - 15 + 1023) << 52 |
+                               static_cast<uint64_t>(fraction) << 42) *
+         sign;
+}
+
+uint16_t BFloatBits(double value) {
+  if (std::isnan(value)) return 0x7fc0;
+  return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);
+}
+
+double BFloatFromBits(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+Value ReadElement(const void* data, Type type) {
+  switch (type.code) {
+    case TypeCode::kBool:
+      return Value::Int(LoadAs<uint8_t>(data) != 0);
+    case TypeCode::kInt:
+      if (type.bits == 8) return Value::Int(LoadAs<int8_t>(data));
+      if (type.bits == 32) return Value::Int(LoadAs<int32_t>(data));
+      return Value::Int(LoadAs<int64_t>(data));
+    case TypeCode::kFloat:
+      if (type.bits == 32) return Value::Float(LoadAs<float>(data));
+      if (type.bits == 64) return Value::Float(LoadAs<double>(data));
+      return Value::Float(HalfFromBits(LoadAs<uint16_t>(data)));
+    case TypeCode::kBFloat:
+      return Value::Float(BFloatFromBits(LoadAs<uint16_t>(data)));
+  }
+  return Value::Int(0);
+}
+
+void WriteElement(void* data, Type type, Value value) {
+  switch (type.code) {
+    case TypeCode::kBool:
+      return StoreAs<uint8_t>(data, value.i != 0);
+    case TypeCode::kInt:
+      if (type.bits == 8) return StoreAs(data, static_cast<int8_t>(value.i));
+      if (type.bits == 32) return StoreAs(data, static_cast<int32_t>(value.i));
+      return StoreAs(data, value.i);
+    case TypeCode::kFloat:
+      if (type.bits == 32) return StoreAs(data, static_cast<float>(value.f));
+      if (type.bits == 64) return StoreAs(data, value.f);
+      return StoreAs(data, HalfBits(RoundToType(value.f, type)));
+    case TypeCode::kBFloat:
+      return StoreAs(data, BFloatBits(RoundToType(value.f, type)));
+  }
+}
+
+}  // namespace kiln::ir

@@ -1,0 +1,55 @@
+// Scalar values and the number formats behind the types: rounding, wrapping, bits in memory,
+// conversion. The one place that says what a cast does; folding, the evaluator and the arrays all
+// use it.
+//
+// Pure functions, any thread. Cost: a few nanoseconds.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/ir/type.h"
+
+namespace kiln::ir {
+
+// Ints and bools (0 or 1) in `i`; floats of every width in `f`, exactly. The type is known from
+// context.
+struct Value {
+  union {
+    int64_t i;
+    double f;
+  };
+  static Value Int(int64_t v) {
+    Value r;
+    r.i = v;
+    return r;
+  }
+  static Value Float(double v) {
+    Value r;
+    r.f = v;
+    return r;
+  }
+};
+static_assert(sizeof(Value) == 8);
+
+// Nearest value of a float type, ties to even; past the largest: infinity. Every NaN becomes one
+// NaN.
+double RoundToType(double value, Type type);
+
+// Two's complement wrap to the width; bool: value != 0.
+int64_t WrapToType(int64_t value, Type type);
+
+// kCast. Float to int truncates; what does not fit (unspecified in compiled code) saturates here,
+// NaN gives 0. Anything to bool is "!= 0".
+Value CastValue(Value value, Type from, Type to);
+
+// float16 and bfloat16 as bits. `value` must be representable (RoundToType first).
+uint16_t HalfBits(double value);
+double HalfFromBits(uint16_t bits);
+uint16_t BFloatBits(double value);
+double BFloatFromBits(uint16_t bits);
+
+// One element in memory, little-endian, type.bytes() long, any alignment. Writing rounds or wraps.
+Value ReadElement(const void* data, Type type);
+void WriteElement(void* data, Type type, Value value);
+
+}  // namespace kiln::ir

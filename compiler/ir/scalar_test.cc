@@ -1,0 +1,109 @@
+#include "compiler/ir/scalar.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace kiln::ir {
+namespace {
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(ScalarTest, HalfRounding) {
+  auto round = [](double x) { return RoundToType(x, kFloat16); };
+  EXPECT_EQ(round(0.1), 0.0999755859375);
+  EXPECT_EQ(round(1.0 / 3), 0.333251953125);
+  EXPECT_EQ(round(2049), 2048);  // tie to even
+  EXPECT_EQ(round(2051), 2052);
+  EXPECT_EQ(round(65504), 65504);
+  EXPECT_EQ(round(65519.99), 65504);
+  EXPECT_EQ(round(65520), kInf);
+  EXPECT_EQ(round(-1e300), -kInf);
+  EXPECT_EQ(round(-kInf), -kInf);
+  EXPECT_EQ(round(0x1p-24), 0x1p-24);
+  EXPECT_EQ(round(0x1p-25), 0);  // tie to even
+  EXPECT_EQ(round(0x1.8p-25), 0x1p-24);
+  EXPECT_TRUE(std::signbit(round(-0x1p-26)));
+  EXPECT_EQ(round(5e-324), 0);
+  EXPECT_TRUE(std::isnan(round(kNan)));
+}
+
+TEST(ScalarTest, BFloatRounding) {
+  auto round = [](double x) { return RoundToType(x, kBFloat16); };
+  EXPECT_EQ(round(0.1), 0.10009765625);
+  EXPECT_EQ(round(3.140625), 3.140625);
+  EXPECT_EQ(round(257), 256);
+  EXPECT_EQ(round(259), 260);
+  EXPECT_EQ(round(0x1.fep127), 0x1.fep127);
+  EXPECT_EQ(round(0x1.ffp127), kInf);
+  EXPECT_EQ(round(0x1p-133), 0x1p-133);
+  EXPECT_EQ(round(0x1p-134), 0);
+  // Rounding to float32 first would give the tie, and then 1.
+  EXPECT_EQ(round(1 + 0x1p-8 + 0x1p-40), 1 + 0x1p-7);
+}
+
+TEST(ScalarTest, EveryHalfAndBFloatSurvivesItsBits) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const double half = HalfFromBits(static_cast<uint16_t>(bits));
+    const double bfloat = BFloatFromBits(static_cast<uint16_t>(bits));
+    if (std::isnan(half)) {
+      EXPECT_TRUE(std::isnan(HalfFromBits(HalfBits(half))));
+    } else {
+      EXPECT_EQ(RoundToType(half, kFloat16), half);
+      EXPECT_EQ(HalfBits(half), bits);
+    }
+    if (std::isnan(bfloat)) {
+      EXPECT_TRUE(std::isnan(BFloatFromBits(BFloatBits(bfloat))));
+    } else {
+      EXPECT_EQ(RoundToType(bfloat, kBFloat16), bfloat);
+      EXPECT_EQ(BFloatBits(bfloat), bits);
+    }
+  }
+}
+
+// Between two neighbours everything goes to the nearer one, the middle to the even one.
+TEST(ScalarTest, HalfRoundsToTheNearest) {
+  for (uint32_t bits = 0; bits < 0x7bff; ++bits) {
+    const double low = HalfFromBits(static_cast<uint16_t>(bits));
+    const double high = HalfFromBits(static_cast<uint16_t>(bits + 1));
+    const double middle = (low + high) / 2;
+    EXPECT_EQ(RoundToType(middle, kFloat16), bits % 2 ? high : low);
+    EXPECT_EQ(RoundToType(std::nextafter(middle, low), kFloat16), low);
+    EXPECT_EQ(RoundToType(-std::nextafter(middle, high), kFloat16), -high);
+  }
+}
+
+TEST(ScalarTest, Casts) {
+  auto to_int = [](double x, Type to) { return CastValue(Value::Float(x), kFloat32, to).i; };
+  EXPECT_EQ(to_int(-2.9, kInt32), -2);
+  EXPECT_EQ(to_int(2.9, kInt64), 2);
+  EXPECT_EQ(to_int(300, kInt8), 127);
+  EXPECT_EQ(to_int(-1e30, kInt64), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(to_int(1e30, kInt64), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(to_int(kNan, kInt32), 0);
+  EXPECT_EQ(to_int(0.5, kBool), 1);
+  EXPECT_EQ(CastValue(Value::Int(300), kInt64, kInt8).i, 44);
+  EXPECT_EQ(CastValue(Value::Int(256), kInt64, kBool).i, 1);
+  // 2^53+2^29+1 to float32: rounding to double first would lose the last bit and tie down.
+  EXPECT_EQ(CastValue(Value::Int((int64_t{1} << 53) + (1 << 29) + 1), kInt64, kFloat32).f,
+            0x1.000002p53);
+  EXPECT_EQ(CastValue(Value::Int(2049), kInt64, kFloat16).f, 2048);
+}
+
+TEST(ScalarTest, ElementsInMemory) {
+  std::byte memory[9] = {};
+  for (Type type : {kBool, kInt8, kInt32, kInt64}) {
+    WriteElement(memory + 1, type, Value::Int(1));
+    EXPECT_EQ(ReadElement(memory + 1, type).i, 1) << TypeName(type);
+  }
+  WriteElement(memory + 1, kInt8, Value::Int(-129));
+  EXPECT_EQ(ReadElement(memory + 1, kInt8).i, 127);
+  for (Type type : {kFloat16, kBFloat16, kFloat32, kFloat64}) {
+    WriteElement(memory + 1, type, Value::Float(0.1));
+    EXPECT_EQ(ReadElement(memory + 1, type).f, RoundToType(0.1, type)) << TypeName(type);
+  }
+}
+
+}  // namespace
+}  // namespace kiln::ir
