@@ -1,13 +1,15 @@
-// A state: a compute DAG with a list of steps applied to it: its stages, iterators and attach map (facts §2.1, §2.4).
+// A state: a compute DAG with a list of steps applied to it: its stages, iterators and attach map
+// (facts §2.1, §2.4).
 //
-// States are values. Copying one copies vectors of pointers: stages, operators and steps are shared and immutable
-// (copy on write when a step changes a stage). Threads: as any value.
+// States are values. Copying one copies vectors of pointers: stages, operators and steps are shared
+// and immutable (copy on write when a step changes a stage). Threads: as any value.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -32,7 +34,8 @@ enum class Annotation : uint8_t {
   kThreadZ = 10,
   kTensorize = 11,
 };
-std::string_view AnnotationName(Annotation annotation);  // "for", "unroll", "vectorize", ..., "threadIdx.x"
+std::string_view AnnotationName(
+    Annotation annotation);  // "for", "unroll", "vectorize", ..., "threadIdx.x"
 
 inline constexpr int64_t kUnknownExtent = -1;
 
@@ -40,21 +43,25 @@ inline constexpr int64_t kUnknownExtent = -1;
 struct Relation {
   enum Kind : uint8_t { kSplit, kFuse };
   Kind kind;
-  bool inner_to_outer = true;               // kSplit: lengths are those of the inner children, else of the outer ones
-  absl::InlinedVector<int32_t, 4> parents;  // kSplit: 1; kFuse: any number, outermost first (0 for a rank-0 stage)
+  bool inner_to_outer =
+      true;  // kSplit: lengths are those of the inner children, else of the outer ones
+  absl::InlinedVector<int32_t, 4>
+      parents;  // kSplit: 1; kFuse: any number, outermost first (0 for a rank-0 stage)
   absl::InlinedVector<int32_t, 6> children;  // kSplit: lengths+1, outermost first; kFuse: 1
   absl::InlinedVector<int64_t, 5> lengths;   // kSplit; 0 = blank (sketch)
 };
 
-// Any iterator that a stage has or had. The first ones are the operator's axes, spatial then reduce.
+// Any iterator that a stage has or had. The first ones are the operator's axes, spatial then
+// reduce.
 struct IterVar {
   IterKind kind = IterKind::kSpatial;
-  int64_t extent = kUnknownExtent;  // unknown: depends on a blank, or on the region an attached stage must cover
-  int32_t relation = -1;            // the Relation it is a child of; -1: an axis
+  int64_t extent =
+      kUnknownExtent;  // unknown: depends on a blank, or on the region an attached stage must cover
+  int32_t relation = -1;  // the Relation it is a child of; -1: an axis
 };
 
 struct LoopIter {
-  int32_t iter;  // index into Stage::iters
+  int32_t iter = -1;  // index into Stage::iters
   Annotation annotation = Annotation::kNone;
 };
 
@@ -64,13 +71,12 @@ struct Stage {
   std::vector<Relation> relations;  // in the order they were made
   std::vector<LoopIter> loops;      // the loop nest, outermost first
   int32_t auto_unroll_max_step = 0;
-  // storage_align: the buffer's stride outside axis `align_axis` is a multiple of align_factor plus align_offset.
+  // storage_align: the buffer's stride outside axis `align_axis` is a multiple of align_factor plus
+  // align_offset.
   int32_t align_axis = -1, align_factor = 0, align_offset = 0;
 
   bool is_placeholder() const { return op->is_placeholder(); }
-  int num_axes() const {
-    return static_cast<int>(op->axes().size() + op->reduce_axes().size());
-  }
+  int num_axes() const { return static_cast<int>(op->axes().size() + op->reduce_axes().size()); }
   const IterVar& loop(int i) const { return iters[loops[i].iter]; }
   Annotation annotation(int i) const { return loops[i].annotation; }
 };
@@ -112,21 +118,24 @@ class State {
   std::vector<int> AttachedTo(int stage, int loop) const;
   bool HasAttached(int stage, int loop) const;
 
-  // Appends the step and applies it. Refused: the state is unchanged; the message names the step, the reason and what would have
-  // been legal ("split #3 of stage 4 (conv): loop 9 does not exist, the stage has 7 loops").
+  // Applies the step and appends it. Refused: the state is unchanged; the message names the step,
+  // the reason and what would have been legal ("split #3 (SP) of stage 4 (conv): loop 9 does not
+  // exist, the stage has loops 0 to 6").
   Status Apply(StepPtr step);
 
-  // Readers and producers through inlined stages (facts §1.2): an inlined one is replaced by its own.
+  // Readers and producers through inlined stages (facts §1.2): an inlined one is replaced by its
+  // own.
   std::vector<int> Consumers(int stage) const;
   std::vector<int> Producers(int stage) const;
 
   // For steps only (schedule/steps): the parts that a step edits.
-  Stage& MutableStage(int i);
+  Stage& MutableStage(int i);  // clones it first when other states share it
   std::vector<Attach>& mutable_attach() { return attach_; }
-  // Replaces the DAG by one where an operator was inserted as `position`; stages and attachments at and after it move up. The
-  // stages listed in `changed` (numbers in the new DAG) are reset to fresh loops of their operator.
+  // Replaces the DAG by one where an operator was inserted as `position`; stages and attachments at
+  // and after it move up, the new stage is at root. The stages listed in `changed` (numbers in the
+  // new DAG) are reset to fresh loops of their operator and stay attached where they are.
   void InsertStage(dag::DagPtr dag, int position, std::span<const int> changed);
-  // For bound inference: fills extents that depend on regions.
+  // For bound inference: sets the extent of every iterator (indices of Stage::iters) of one stage.
   void SetExtents(int stage, std::span<const int64_t> iter_extents);
 
  private:
@@ -144,10 +153,12 @@ StatusOr<State> Replay(dag::DagPtr dag, std::span<const StepPtr> steps);
 
 // The loop nest as text (facts §2.1 "Printed form"): what a person reads.
 std::string PrintLoops(const State& state, bool omit_unit_loops = true);
-// The schedule as a sequence of primitives, Python-like ("conv_i_o, conv_i_i = s[conv].split(conv_i, factor=16)").
+// The schedule as a sequence of primitives, Python-like ("conv_i_o, conv_i_i =
+// s[conv].split(conv_i, factor=16)").
 std::string PrintPrimitives(const State& state);
 
-// Identity of a state for duplicate detection: a hash over the steps' effect-bearing fields. Equal step lists: equal hash.
+// Identity of a state for duplicate detection: a hash over the steps' effect-bearing fields. Equal
+// step lists: equal hash.
 uint64_t HashSteps(std::span<const StepPtr> steps);
 
 }  // namespace kiln::schedule

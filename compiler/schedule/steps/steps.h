@@ -1,4 +1,5 @@
-// The step kinds of facts §2.2, as plain data with public fields, so that a search can read and re-make them.
+// The step kinds of facts §2.2, as plain data with public fields, so that a search can read and
+// re-make them.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +10,23 @@
 
 namespace kiln::schedule {
 
-#define KILN_STEP_OVERRIDES                                        \
-  std::string_view tag() const override { return kTag; }           \
-  int stage() const override { return stage_id; }                  \
-  Status ApplyTo(State& state) const override;                     \
-  std::string ToJson() const override;                             \
+class StepReader;  // steps/reader.h
+
+#define KILN_STEP_OVERRIDES                                                         \
+  static StatusOr<StepPtr> Parse(StepReader& reader);                               \
+  std::string_view tag() const override { return kTag; }                            \
+  std::string_view name() const override { return kName; }                          \
+  int stage() const override { return stage_id; }                                   \
+  Status ApplyTo(State& state) const override;                                      \
+  std::string ToJson() const override;                                              \
   std::string ToPrimitives(const State& before, const State& after) const override; \
   uint64_t Hash() const override
 
 // ["AN", stage, loop, annotation]
 struct AnnotateStep final : Step {
-  static constexpr std::string_view kTag = "AN";
-  AnnotateStep(int stage_id, int loop, Annotation annotation) : stage_id(stage_id), loop(loop), annotation(annotation) {}
+  static constexpr std::string_view kTag = "AN", kName = "annotate";
+  AnnotateStep(int stage_id, int loop, Annotation annotation)
+      : stage_id(stage_id), loop(loop), annotation(annotation) {}
   KILN_STEP_OVERRIDES;
   int stage_id, loop;
   Annotation annotation;
@@ -28,7 +34,7 @@ struct AnnotateStep final : Step {
 
 // ["FU", stage, [loops...]]: consecutive; empty: a rank-0 stage gets one loop of extent 1.
 struct FuseStep final : Step {
-  static constexpr std::string_view kTag = "FU";
+  static constexpr std::string_view kTag = "FU", kName = "fuse";
   FuseStep(int stage_id, std::vector<int> loops) : stage_id(stage_id), loops(std::move(loops)) {}
   KILN_STEP_OVERRIDES;
   int stage_id;
@@ -37,8 +43,9 @@ struct FuseStep final : Step {
 
 // ["PR", stage, loop, "auto_unroll_max_step$N" | "debug_skip_region"]
 struct PragmaStep final : Step {
-  static constexpr std::string_view kTag = "PR";
-  PragmaStep(int stage_id, int loop, std::string pragma) : stage_id(stage_id), loop(loop), pragma(std::move(pragma)) {}
+  static constexpr std::string_view kTag = "PR", kName = "pragma";
+  PragmaStep(int stage_id, int loop, std::string pragma)
+      : stage_id(stage_id), loop(loop), pragma(std::move(pragma)) {}
   KILN_STEP_OVERRIDES;
   int stage_id, loop;
   std::string pragma;
@@ -46,18 +53,24 @@ struct PragmaStep final : Step {
 
 // ["RE", stage, [new order as old numbers]]
 struct ReorderStep final : Step {
-  static constexpr std::string_view kTag = "RE";
+  static constexpr std::string_view kTag = "RE", kName = "reorder";
   ReorderStep(int stage_id, std::vector<int> order) : stage_id(stage_id), order(std::move(order)) {}
   KILN_STEP_OVERRIDES;
   int stage_id;
   std::vector<int> order;
 };
 
-// ["SP", stage, loop, extent, [lengths...], inner_to_outer]; length 0 = blank; extent is advisory (facts §3.6).
+// ["SP", stage, loop, extent, [lengths...], inner_to_outer]; length 0 = blank; extent is advisory
+// (facts §3.6).
 struct SplitStep final : Step {
-  static constexpr std::string_view kTag = "SP";
-  SplitStep(int stage_id, int loop, int64_t extent, std::vector<int64_t> lengths, bool inner_to_outer)
-      : stage_id(stage_id), loop(loop), extent(extent), lengths(std::move(lengths)), inner_to_outer(inner_to_outer) {}
+  static constexpr std::string_view kTag = "SP", kName = "split";
+  SplitStep(int stage_id, int loop, int64_t extent, std::vector<int64_t> lengths,
+            bool inner_to_outer)
+      : stage_id(stage_id),
+        loop(loop),
+        extent(extent),
+        lengths(std::move(lengths)),
+        inner_to_outer(inner_to_outer) {}
   KILN_STEP_OVERRIDES;
   int stage_id, loop;
   int64_t extent;
@@ -67,7 +80,7 @@ struct SplitStep final : Step {
 
 // ["FSP", stage, loop, src_step, n_split]: follows an earlier SP's factors.
 struct FollowSplitStep final : Step {
-  static constexpr std::string_view kTag = "FSP";
+  static constexpr std::string_view kTag = "FSP", kName = "follow split";
   FollowSplitStep(int stage_id, int loop, int src_step, int n_split)
       : stage_id(stage_id), loop(loop), src_step(src_step), n_split(n_split) {}
   KILN_STEP_OVERRIDES;
@@ -76,9 +89,14 @@ struct FollowSplitStep final : Step {
 
 // ["FFSP", stage, loop, [src_steps...], level, factor_or_nparts]
 struct FollowFusedSplitStep final : Step {
-  static constexpr std::string_view kTag = "FFSP";
-  FollowFusedSplitStep(int stage_id, int loop, std::vector<int> src_steps, int level, bool factor_or_nparts)
-      : stage_id(stage_id), loop(loop), src_steps(std::move(src_steps)), level(level), factor_or_nparts(factor_or_nparts) {}
+  static constexpr std::string_view kTag = "FFSP", kName = "follow fused split";
+  FollowFusedSplitStep(int stage_id, int loop, std::vector<int> src_steps, int level,
+                       bool factor_or_nparts)
+      : stage_id(stage_id),
+        loop(loop),
+        src_steps(std::move(src_steps)),
+        level(level),
+        factor_or_nparts(factor_or_nparts) {}
   KILN_STEP_OVERRIDES;
   int stage_id, loop;
   std::vector<int> src_steps;
@@ -88,7 +106,7 @@ struct FollowFusedSplitStep final : Step {
 
 // ["SA", stage, loop, factor, offset]
 struct StorageAlignStep final : Step {
-  static constexpr std::string_view kTag = "SA";
+  static constexpr std::string_view kTag = "SA", kName = "storage align";
   StorageAlignStep(int stage_id, int loop, int factor, int offset)
       : stage_id(stage_id), loop(loop), factor(factor), offset(offset) {}
   KILN_STEP_OVERRIDES;
@@ -97,7 +115,7 @@ struct StorageAlignStep final : Step {
 
 // ["CA", stage, target_stage, target_loop]
 struct ComputeAtStep final : Step {
-  static constexpr std::string_view kTag = "CA";
+  static constexpr std::string_view kTag = "CA", kName = "compute at";
   ComputeAtStep(int stage_id, int target_stage, int target_loop)
       : stage_id(stage_id), target_stage(target_stage), target_loop(target_loop) {}
   KILN_STEP_OVERRIDES;
@@ -106,7 +124,7 @@ struct ComputeAtStep final : Step {
 
 // ["CI", stage]
 struct ComputeInlineStep final : Step {
-  static constexpr std::string_view kTag = "CI";
+  static constexpr std::string_view kTag = "CI", kName = "compute inline";
   explicit ComputeInlineStep(int stage_id) : stage_id(stage_id) {}
   KILN_STEP_OVERRIDES;
   int stage_id;
@@ -114,7 +132,7 @@ struct ComputeInlineStep final : Step {
 
 // ["CR", stage]
 struct ComputeRootStep final : Step {
-  static constexpr std::string_view kTag = "CR";
+  static constexpr std::string_view kTag = "CR", kName = "compute root";
   explicit ComputeRootStep(int stage_id) : stage_id(stage_id) {}
   KILN_STEP_OVERRIDES;
   int stage_id;
@@ -122,7 +140,7 @@ struct ComputeRootStep final : Step {
 
 // ["CHR", stage, "scope", [reader stages]]: new stage `stage+1`, named <name>.<scope>.
 struct CacheReadStep final : Step {
-  static constexpr std::string_view kTag = "CHR";
+  static constexpr std::string_view kTag = "CHR", kName = "cache read";
   CacheReadStep(int stage_id, std::string scope, std::vector<int> readers)
       : stage_id(stage_id), scope(std::move(scope)), readers(std::move(readers)) {}
   KILN_STEP_OVERRIDES;
@@ -131,9 +149,10 @@ struct CacheReadStep final : Step {
   std::vector<int> readers;
 };
 
-// ["CHW", stage, "scope"]: the computation moves to a new stage `stage`, the old one copies from it.
+// ["CHW", stage, "scope"]: the computation moves to a new stage `stage`, the old one copies from
+// it.
 struct CacheWriteStep final : Step {
-  static constexpr std::string_view kTag = "CHW";
+  static constexpr std::string_view kTag = "CHW", kName = "cache write";
   CacheWriteStep(int stage_id, std::string scope) : stage_id(stage_id), scope(std::move(scope)) {}
   KILN_STEP_OVERRIDES;
   int stage_id;
@@ -142,8 +161,9 @@ struct CacheWriteStep final : Step {
 
 // ["RF", stage, loop, factor_iter]
 struct RfactorStep final : Step {
-  static constexpr std::string_view kTag = "RF";
-  RfactorStep(int stage_id, int loop, int factor_iter) : stage_id(stage_id), loop(loop), factor_iter(factor_iter) {}
+  static constexpr std::string_view kTag = "RF", kName = "rfactor";
+  RfactorStep(int stage_id, int loop, int factor_iter)
+      : stage_id(stage_id), loop(loop), factor_iter(factor_iter) {}
   KILN_STEP_OVERRIDES;
   int stage_id, loop, factor_iter;
 };
@@ -151,7 +171,8 @@ struct RfactorStep final : Step {
 #undef KILN_STEP_OVERRIDES
 
 // The lengths that FSP and FFSP take from the steps before them.
-StatusOr<std::vector<int64_t>> FollowedLengths(const FollowSplitStep& step, std::span<const StepPtr> steps);
+StatusOr<std::vector<int64_t>> FollowedLengths(const FollowSplitStep& step,
+                                               std::span<const StepPtr> steps);
 StatusOr<int64_t> FollowedLength(const FollowFusedSplitStep& step, std::span<const StepPtr> steps);
 
 }  // namespace kiln::schedule

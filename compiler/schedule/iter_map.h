@@ -1,0 +1,35 @@
+// The value of every iterator of a stage as an expression of its loop variables: the obvious
+// computation, through the split and fuse relations. Used where a stage is rewritten (rfactor), and
+// by tests as the truth for lowering.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/ir/expr.h"
+#include "compiler/schedule/state.h"
+
+namespace kiln::schedule {
+
+// Extents of all of Stage::iters when axis i runs over [0, axis_extents[i]): the whole axis, or a
+// region of it. Refuses blank lengths and products that overflow.
+StatusOr<std::vector<int64_t>> IterExtents(const Stage& stage,
+                                           std::span<const int64_t> axis_extents);
+// The same for the whole operator.
+StatusOr<std::vector<int64_t>> IterExtents(const Stage& stage);
+
+struct IterMap {
+  std::vector<ir::Expr> values;  // by index of Stage::iters; the axes come first
+  // Are the loop variables inside? A loop nest of inexact splits counts further than the axes go.
+  // Conditions stand in an order in which every one may rely on those before it. Bool(true) when
+  // every split is exact.
+  ir::Expr inside;
+};
+
+// loop_vars[i] is the value of loop i, in [0, its extent). `extents` are those of IterExtents.
+IterMap MapIters(const Stage& stage, std::span<const ir::Expr> loop_vars,
+                 std::span<const int64_t> extents, ir::ExprPool& pool);
+
+}  // namespace kiln::schedule

@@ -1,0 +1,29 @@
+#include "compiler/schedule/primitives.h"
+#include "compiler/schedule/steps/hash.h"
+#include "compiler/schedule/steps/legality.h"
+#include "compiler/schedule/steps/reader.h"
+#include "compiler/schedule/steps/steps.h"
+
+namespace kiln::schedule {
+
+StatusOr<StepPtr> ComputeRootStep::Parse(StepReader& reader) {
+  const int stage = reader.Int("stage");
+  return reader.Make<ComputeRootStep>(stage);
+}
+
+Status ComputeRootStep::ApplyTo(State& state) const {
+  KILN_RETURN_IF_ERROR(CheckComputes(state, stage_id));
+  for (IterVar& iter : state.MutableStage(stage_id).iters) iter.extent = kUnknownExtent;
+  state.mutable_attach()[stage_id] = Attach{};
+  return OkStatus();
+}
+
+std::string ComputeRootStep::ToJson() const { return fmt::format("[\"CR\", {}]", stage_id); }
+
+std::string ComputeRootStep::ToPrimitives(const State& before, const State&) const {
+  return fmt::format("s[{}].compute_root()\n", StageVar(before, stage_id));
+}
+
+uint64_t ComputeRootStep::Hash() const { return StepHash(kTag).Add(stage_id).value(); }
+
+}  // namespace kiln::schedule

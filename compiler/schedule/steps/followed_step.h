@@ -1,0 +1,13 @@
+// The split that FSP and FFSP follow.
+#pragma once
+
+#include <span>
+
+#include "compiler/schedule/steps/steps.h"
+
+namespace kiln::schedule {
+
+// Step `number`; refused when it does not exist or is not an SP.
+StatusOr<const SplitStep*> FollowedStep(std::span<const StepPtr> steps, int number);
+
+}  // namespace kiln::schedule

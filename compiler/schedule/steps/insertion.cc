@@ -1,0 +1,58 @@
+#include "compiler/schedule/steps/insertion.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace kiln::schedule {
+
+std::vector<dag::OpNode> NodesWithGap(const dag::Dag& dag, int position) {
+  std::vector<dag::OpNode> nodes;
+  nodes.reserve(dag.size() + 1);
+  nodes.assign(dag.nodes().begin(), dag.nodes().end());
+  for (int i = position; i < dag.size(); ++i) {
+    for (dag::Tensor& input : nodes[i].inputs) {
+      if (input.op >= position) ++input.op;
+    }
+  }
+  nodes.insert(nodes.begin() + position, dag::OpNode{});
+  return nodes;
+}
+
+std::string CacheName(const dag::Dag& dag, std::string_view name, std::string_view scope) {
+  std::string base(name);
+  while (true) {
+    std::string candidate = fmt::format("{}.{}", base, scope);
+    const bool taken = std::any_of(dag.nodes().begin(), dag.nodes().end(),
+                                   [&](const auto& node) { return node.op->name() == candidate; });
+    if (!taken) return candidate;
+    base += ".d";
+  }
+}
+
+StatusOr<dag::OperatorPtr> MakeCopy(const dag::Operator& producer, std::string name,
+                                    std::vector<dag::Axis> axes) {
+  auto pool = std::make_shared<ir::ExprPool>();
+  std::vector<ir::Expr> indices;
+  for (size_t i = 0; i < axes.size(); ++i) indices.push_back(pool->Var(static_cast<int32_t>(i)));
+  const ir::Expr body = pool->Load(0, indices, producer.type());
+  const ir::Type type = producer.type();
+  const std::vector<int64_t> shape = producer.shape();
+  return dag::Operator::Compute(std::move(name), std::move(axes), {}, dag::Combiner::kNone, {body},
+                                std::move(pool), {&type, 1}, {&shape, 1});
+}
+
+Status CheckCacheable(const dag::Operator& producer, std::string_view scope) {
+  const bool word = !scope.empty() && std::all_of(scope.begin(), scope.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_';
+  });
+  if (!word) {
+    return InvalidArgument("scope \"{}\" is not a word; expected \"shared\" or \"local\"", scope);
+  }
+  if (producer.num_outputs() != 1) {
+    return InvalidArgument("it has {} outputs; expected an operator with one",
+                           producer.num_outputs());
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::schedule

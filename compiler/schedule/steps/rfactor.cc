@@ -1,0 +1,186 @@
+#include <algorithm>
+
+#include "compiler/schedule/iter_map.h"
+#include "compiler/schedule/primitives.h"
+#include "compiler/schedule/steps/hash.h"
+#include "compiler/schedule/steps/insertion.h"
+#include "compiler/schedule/steps/legality.h"
+#include "compiler/schedule/steps/reader.h"
+#include "compiler/schedule/steps/steps.h"
+
+namespace kiln::schedule {
+namespace {
+
+// Spatial loops are still the axes in order, reduce loops are made of reduce axes only, and nothing
+// hangs on any.
+Status CheckLoopsFactorable(const State& state, int number) {
+  const Stage& stage = state.stage(number);
+  int32_t next_axis = 0;
+  for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+    if (stage.annotation(i) != Annotation::kNone) {
+      return InvalidArgument(
+          "{} is annotated with {}, which would be lost; expected rfactor before annotations",
+          DescribeLoop(state, number, i), AnnotationName(stage.annotation(i)));
+    }
+    if (state.HasAttached(number, i)) {
+      return InvalidArgument("stages {} are computed at {}; expected nothing attached",
+                             DescribeStages(state, state.AttachedTo(number, i)),
+                             DescribeLoop(state, number, i));
+    }
+    if (stage.loop(i).kind == IterKind::kReduce) continue;
+    if (stage.loops[i].iter != next_axis++) {
+      return InvalidArgument(
+          "{} is not the next spatial axis, and changes of spatial loops would be lost; expected "
+          "rfactor before them",
+          DescribeLoop(state, number, i));
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckFactorable(const State& state, const RfactorStep& step) {
+  KILN_RETURN_IF_ERROR(CheckLoop(state, step.stage_id, step.loop));
+  const Stage& stage = state.stage(step.stage_id);
+  const dag::Combiner combiner = stage.op->combiner();
+  if (state.attach(step.stage_id).kind == Attach::kInlined) {
+    return InvalidArgument("the stage is inlined; expected a stage with loops");
+  }
+  if (combiner == dag::Combiner::kArgMax || combiner == dag::Combiner::kArgMin) {
+    return InvalidArgument("argmax and argmin cannot be factored; expected sum, prod, max or min");
+  }
+  if (stage.loop(step.loop).kind != IterKind::kReduce) {
+    return InvalidArgument("{} is not a reduction loop; expected one",
+                           DescribeLoop(state, step.stage_id, step.loop));
+  }
+  KILN_RETURN_IF_ERROR(CheckLoopsFactorable(state, step.stage_id));
+  const int spatial = static_cast<int>(stage.op->axes().size());
+  if (step.factor_iter < 0 || step.factor_iter > spatial) {
+    return InvalidArgument("position {} of the new axis is out of range; expected 0 to {}",
+                           step.factor_iter, spatial);
+  }
+  return OkStatus();
+}
+
+// Makes the two operators out of one.
+class Factoring {
+ public:
+  Factoring(const Stage& stage, const RfactorStep& step, std::span<const int64_t> extents)
+      : stage_(stage), op_(*stage.op), step_(step), extents_(extents) {}
+
+  // name.rf: spatial axes and the factored loop; reduces over the other reduce loops.
+  StatusOr<dag::OperatorPtr> Partial(std::string name) const {
+    auto pool = std::make_shared<ir::ExprPool>();
+    std::vector<dag::Axis> axes = op_.axes();
+    axes.insert(axes.begin() + step_.factor_iter, LoopAxis(step_.loop, axes));
+    std::vector<dag::Axis> reduce_axes;
+
+    std::vector<ir::Expr> loop_vars(stage_.loops.size());
+    const int num_axes = static_cast<int>(axes.size());
+    for (int i = 0; i < static_cast<int>(loop_vars.size()); ++i) {
+      if (i == step_.loop) {
+        loop_vars[i] = pool->Var(step_.factor_iter);
+      } else if (stage_.loop(i).kind != IterKind::kReduce) {
+        const int32_t axis = stage_.loops[i].iter;
+        loop_vars[i] = pool->Var(axis < step_.factor_iter ? axis : axis + 1);
+      } else {
+        loop_vars[i] = pool->Var(num_axes + static_cast<int32_t>(reduce_axes.size()));
+        std::vector<dag::Axis> taken = axes;
+        taken.insert(taken.end(), reduce_axes.begin(), reduce_axes.end());
+        reduce_axes.push_back(LoopAxis(i, taken));
+      }
+    }
+    const IterMap map = MapIters(stage_, loop_vars, extents_, *pool);
+    const std::span<const ir::Expr> values(map.values.data(), stage_.num_axes());
+    const ir::Expr identity = dag::ReduceIdentity(op_.combiner(), 0, op_.type(), *pool);
+    const ir::Expr body = pool->If(map.inside, pool->Substitute(op_.body(), values), identity);
+
+    // Left over from axis names and the whole operator: no longer true of this one.
+    dag::Attrs attrs;
+    attrs.layout_free_placeholders = op_.attrs().layout_free_placeholders;
+    std::vector<ir::Type> types;
+    std::vector<std::vector<int64_t>> shapes;
+    for (int slot = 0; slot < op_.num_inputs(); ++slot) {
+      types.push_back(op_.input_type(slot));
+      shapes.push_back(op_.input_shape(slot));
+    }
+    const dag::Combiner combiner = reduce_axes.empty() ? dag::Combiner::kNone : op_.combiner();
+    return dag::Operator::Compute(std::move(name), std::move(axes), std::move(reduce_axes),
+                                  combiner, {body}, std::move(pool), types, shapes, attrs);
+  }
+
+  // The old name: reduces `partial` over the factored axis.
+  StatusOr<dag::OperatorPtr> Final(const dag::Operator& partial) const {
+    auto pool = std::make_shared<ir::ExprPool>();
+    const int num_axes = static_cast<int>(op_.axes().size());
+    std::vector<ir::Expr> indices;
+    for (int i = 0; i < num_axes; ++i) indices.push_back(pool->Var(i));
+    indices.insert(indices.begin() + step_.factor_iter, pool->Var(num_axes));
+    const ir::Type type = partial.type();
+    const std::vector<int64_t> shape = partial.shape();
+    const ir::Expr body = pool->Load(0, indices, type);
+    return dag::Operator::Compute(op_.name(), op_.axes(), {partial.axes()[step_.factor_iter]},
+                                  op_.combiner(), {body}, std::move(pool), {&type, 1}, {&shape, 1});
+  }
+
+ private:
+  // The loop as an axis, named like it ("k.0" is k_0) and unlike `taken`.
+  dag::Axis LoopAxis(int loop, const std::vector<dag::Axis>& taken) const {
+    std::string name = LoopName(stage_, loop);
+    std::replace(name.begin(), name.end(), '.', '_');
+    std::replace(name.begin(), name.end(), '@', '_');
+    while (std::any_of(taken.begin(), taken.end(), [&](const auto& a) { return a.name == name; })) {
+      name += '_';
+    }
+    return {std::move(name), extents_[stage_.loops[loop].iter]};
+  }
+
+  const Stage& stage_;
+  const dag::Operator& op_;
+  const RfactorStep& step_;
+  const std::span<const int64_t> extents_;
+};
+
+}  // namespace
+
+StatusOr<StepPtr> RfactorStep::Parse(StepReader& reader) {
+  const int stage = reader.Int("stage");
+  const int loop = reader.Int("loop");
+  const int factor_iter = reader.Int("factor_iter");
+  return reader.Make<RfactorStep>(stage, loop, factor_iter);
+}
+
+Status RfactorStep::ApplyTo(State& state) const {
+  KILN_RETURN_IF_ERROR(CheckFactorable(state, *this));
+  const dag::Dag& dag = *state.dag();
+  const Stage& stage = state.stage(stage_id);
+  KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> extents, IterExtents(stage));
+  const Factoring factoring(stage, *this, extents);
+
+  std::vector<dag::OpNode> nodes = NodesWithGap(dag, stage_id);
+  dag::OpNode& partial = nodes[stage_id];
+  dag::OpNode& final_op = nodes[stage_id + 1];
+  KILN_ASSIGN_OR_RETURN(partial.op, factoring.Partial(CacheName(dag, stage.op->name(), "rf")));
+  KILN_ASSIGN_OR_RETURN(final_op.op, factoring.Final(*partial.op));
+  partial.inputs = dag.node(stage_id).inputs;
+  final_op.inputs = {{stage_id, 0}};
+  KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, dag::Dag::Make(std::move(nodes)));
+  const int reset[] = {stage_id + 1};
+  state.InsertStage(std::move(changed), stage_id, reset);
+  return OkStatus();
+}
+
+std::string RfactorStep::ToJson() const {
+  return fmt::format("[\"RF\", {}, {}, {}]", stage_id, loop, factor_iter);
+}
+
+std::string RfactorStep::ToPrimitives(const State& before, const State& after) const {
+  return fmt::format("{} = s.rfactor({}, {}, {})\n{}{}", StageVar(after, stage_id),
+                     StageVar(before, stage_id), LoopVar(before, stage_id, loop), factor_iter,
+                     DeclareLoops(after, stage_id), DeclareLoops(after, stage_id + 1));
+}
+
+uint64_t RfactorStep::Hash() const {
+  return StepHash(kTag).Add(stage_id).Add(loop).Add(factor_iter).value();
+}
+
+}  // namespace kiln::schedule

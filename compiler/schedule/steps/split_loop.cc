@@ -1,0 +1,68 @@
+#include "compiler/schedule/steps/split_loop.h"
+
+#include <fmt/ranges.h>
+
+#include "compiler/schedule/primitives.h"
+
+namespace kiln::schedule {
+namespace {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+void SplitLoop(State& state, int number, int loop, std::span<const int64_t> lengths,
+               bool inner_to_outer) {
+  Stage& stage = state.MutableStage(number);
+  const int32_t parent = stage.loops[loop].iter;
+  const IterKind kind = stage.iters[parent].kind;
+  const int32_t pieces = static_cast<int32_t>(lengths.size()) + 1;
+  const int32_t first = static_cast<int32_t>(stage.iters.size());
+  const int32_t relation_number = static_cast<int32_t>(stage.relations.size());
+
+  Relation& relation = stage.relations.emplace_back();
+  relation.kind = Relation::kSplit;
+  relation.inner_to_outer = inner_to_outer;
+  relation.parents.push_back(parent);
+  relation.lengths.assign(lengths.begin(), lengths.end());
+
+  // What is left for the piece without a length. Dividing length by length rounds up like dividing
+  // by the product.
+  int64_t rest = stage.iters[parent].extent;
+  for (int64_t length : lengths) {
+    if (rest != kUnknownExtent) rest = length > 0 ? CeilDiv(rest, length) : kUnknownExtent;
+  }
+  for (int32_t i = 0; i < pieces; ++i) {
+    const bool is_rest = inner_to_outer ? i == 0 : i == pieces - 1;
+    const int64_t length = is_rest ? rest : lengths[inner_to_outer ? i - 1 : i];
+    relation.children.push_back(first + i);
+    stage.iters.push_back({kind, length == 0 ? kUnknownExtent : length, relation_number});
+  }
+
+  stage.loops[loop] = {first};
+  stage.loops.insert(stage.loops.begin() + loop + 1, pieces - 1, LoopIter{});
+  for (int32_t i = 1; i < pieces; ++i) stage.loops[loop + i] = {first + i};
+
+  // What was attached to the split loop ends at its innermost piece.
+  for (Attach& attach : state.mutable_attach()) {
+    if (attach.kind == Attach::kIter && attach.stage == number && attach.loop >= loop) {
+      attach.loop += pieces - 1;
+    }
+  }
+}
+
+std::string SplitPrimitive(const State& before, const State& after, int stage, int loop,
+                           std::span<const int64_t> lengths, bool inner_to_outer) {
+  const std::string results = LoopVars(after, stage, loop, static_cast<int>(lengths.size()) + 1);
+  std::string amount;
+  if (lengths.size() == 1) {
+    amount = fmt::format("{}={}", inner_to_outer ? "factor" : "nparts", lengths[0]);
+  } else {
+    amount = fmt::format("{}=[{}]", inner_to_outer ? "factors" : "nparts",
+                         fmt::join(lengths.begin(), lengths.end(), ", "));
+  }
+  return fmt::format("{} = s[{}].split({}, {})\n", results, StageVar(before, stage),
+                     LoopVar(before, stage, loop), amount);
+}
+
+}  // namespace kiln::schedule

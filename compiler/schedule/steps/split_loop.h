@@ -1,0 +1,19 @@
+// What SP, FSP and FFSP do once their lengths are known.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "compiler/schedule/state.h"
+
+namespace kiln::schedule {
+
+// Replaces the loop by lengths+1 loops (facts §2.3, §2.4). The loop was checked.
+void SplitLoop(State& state, int stage, int loop, std::span<const int64_t> lengths,
+               bool inner_to_outer);
+
+// "x_o, x_i = s[c].split(x, factor=4)".
+std::string SplitPrimitive(const State& before, const State& after, int stage, int loop,
+                           std::span<const int64_t> lengths, bool inner_to_outer);
+
+}  // namespace kiln::schedule
