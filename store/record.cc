@@ -10,7 +10,7 @@ namespace kiln::store {
 namespace {
 
 constexpr std::pair<JobState, std::string_view> kJobStates[] = {
-    {JobState::kQueued, "queued"}, {JobState::kRunning, "running"},
+    {JobState::kQueued, "queued"},       {JobState::kRunning, "running"},
     {JobState::kSucceeded, "succeeded"}, {JobState::kFailed, "failed"},
     {JobState::kCancelled, "cancelled"},
 };
@@ -33,9 +33,7 @@ StatusOr<JobState> ParseJobState(std::string_view name) {
       "job state '{}' is unknown, expected queued, running, succeeded, failed or cancelled", name);
 }
 
-bool IsFinal(JobState state) {
-  return state != JobState::kQueued && state != JobState::kRunning;
-}
+bool IsFinal(JobState state) { return state != JobState::kQueued && state != JobState::kRunning; }
 
 double MeanCost(const Record& record) {
   if (record.error != kNoError || record.costs_s.empty()) {
@@ -59,8 +57,9 @@ Status ValidateRecord(const Record& record) {
                            record.job_id, record.error, kNumErrorKinds - 1);
   }
   if (record.error == kNoError && record.costs_s.empty()) {
-    return InvalidArgument("trial {} of job {}: no error and no costs, expected one cost per repeat",
-                           record.trial, record.job_id);
+    return InvalidArgument(
+        "trial {} of job {}: no error and no costs, expected one cost per repeat", record.trial,
+        record.job_id);
   }
   for (double cost : record.costs_s) {
     if (!std::isfinite(cost) || (cost <= 0 && record.error == kNoError)) {

@@ -9,7 +9,8 @@
 
 namespace kiln::store::sqlite {
 
-// ---------------------------------------------------------------------------------------------- Statement
+// ----------------------------------------------------------------------------------------------
+// Statement
 
 Status Statement::BindOne(int index, std::string_view text) {
   // A null pointer would bind NULL; an empty view may hold one.
@@ -67,15 +68,19 @@ bool Statement::IsNull(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }
 
-// ----------------------------------------------------------------------------------------------- Database
+// -----------------------------------------------------------------------------------------------
+// Database
 
 namespace {
 
 int OpenFlags(OpenOptions::Mode mode) {
   switch (mode) {
-    case OpenOptions::Mode::kCreate: return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    case OpenOptions::Mode::kReadWrite: return SQLITE_OPEN_READWRITE;
-    case OpenOptions::Mode::kReadOnly: return SQLITE_OPEN_READONLY;
+    case OpenOptions::Mode::kCreate:
+      return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    case OpenOptions::Mode::kReadWrite:
+      return SQLITE_OPEN_READWRITE;
+    case OpenOptions::Mode::kReadOnly:
+      return SQLITE_OPEN_READONLY;
   }
   return 0;
 }
@@ -95,8 +100,9 @@ Status Database::Error(int code) const {
       return FailedPrecondition("{} is not a Kiln database ({}); give another path", path_, reason);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return Unavailable("{} is locked by another process (waited {} ms); try again, or end that process",
-                         path_, options_.busy_timeout_ms);
+      return Unavailable(
+          "{} is locked by another process (waited {} ms); try again, or end that process", path_,
+          options_.busy_timeout_ms);
     case SQLITE_FULL:
       return ResourceExhausted("no space left for {} ({}); free some and try again", path_, reason);
     case SQLITE_NOMEM:
@@ -110,8 +116,9 @@ Status Database::Error(int code) const {
                       os_error != 0 ? std::string_view(std::strerror(os_error)) : reason);
     }
     case SQLITE_CORRUPT:
-      return DataLoss("{} is damaged ({}); restore a copy, or recover it with `sqlite3 {} .recover`",
-                      path_, reason, path_);
+      return DataLoss(
+          "{} is damaged ({}); restore a copy, or recover it with `sqlite3 {} .recover`", path_,
+          reason, path_);
     case SQLITE_IOERR: {
       const int os_error = sqlite3_system_errno(handle_.get());
       return Unavailable("cannot read or write {} ({}: {})", path_, reason,
@@ -132,7 +139,8 @@ Status Database::Error(int code) const {
 StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, int32_t application_id,
                                                    const OpenOptions& options) {
   // SQLite takes "" for a temporary file of its own, which would vanish at the end.
-  if (path.empty()) return InvalidArgument("the path of the database is empty, expected a file name");
+  if (path.empty())
+    return InvalidArgument("the path of the database is empty, expected a file name");
   sqlite3* handle = nullptr;
   const int flags = OpenFlags(options.mode) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
@@ -152,7 +160,8 @@ Status Database::CheckOwner(int32_t application_id) {
   if (found == application_id) return OkStatus();
   if (tables == 0 && found == 0) {
     if (options_.mode == OpenOptions::Mode::kCreate) return OkStatus();
-    return FailedPrecondition("{} is not a Kiln database (the file is empty); give another path", path_);
+    return FailedPrecondition("{} is not a Kiln database (the file is empty); give another path",
+                              path_);
   }
   return FailedPrecondition(
       "{} is not a Kiln database (application id {:#x}, expected {:#x}); give another path", path_,
@@ -171,8 +180,8 @@ Status Database::Configure(int32_t application_id) {
   return Execute(fmt::format("PRAGMA application_id={}", application_id).c_str());
 }
 
-// The busy handler is not asked while the journal mode changes: two processes that open a new file at once
-// must wait for each other here.
+// The busy handler is not asked while the journal mode changes: two processes that open a new file
+// at once must wait for each other here.
 Status Database::SwitchToWal() {
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.busy_timeout_ms);
@@ -201,8 +210,8 @@ Status Database::Execute(const char* sql) {
 
 StatusOr<Statement> Database::Prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
-  KILN_RETURN_IF_ERROR(Error(sqlite3_prepare_v2(handle_.get(), sql.data(),
-                                                static_cast<int>(sql.size()), &statement, nullptr)));
+  KILN_RETURN_IF_ERROR(Error(sqlite3_prepare_v2(
+      handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr)));
   return Statement(this, statement);
 }
 
@@ -213,7 +222,8 @@ StatusOr<int64_t> Database::QueryInt(std::string_view sql) {
   return statement.Int(0);
 }
 
-// -------------------------------------------------------------------------------------------- Transaction
+// --------------------------------------------------------------------------------------------
+// Transaction
 
 StatusOr<Transaction> Transaction::Begin(Database& database) {
   KILN_CHECK(!database.in_transaction(), "a transaction is open on {}", database.path());
@@ -238,7 +248,8 @@ Status Transaction::Commit() {
   return OkStatus();
 }
 
-// ---------------------------------------------------------------------------------------------- migration
+// ----------------------------------------------------------------------------------------------
+// migration
 
 namespace {
 
@@ -247,7 +258,8 @@ StatusOr<int64_t> CheckVersion(Database& database, int64_t known) {
   KILN_ASSIGN_OR_RETURN(const int64_t found, database.QueryInt("PRAGMA user_version"));
   if (found > known) {
     return FailedPrecondition(
-        "{} was made by a newer Kiln (schema {}, this one knows {}); use that Kiln, or another path",
+        "{} was made by a newer Kiln (schema {}, this one knows {}); use that Kiln, or another "
+        "path",
         database.path(), found, known);
   }
   return found;

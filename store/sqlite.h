@@ -1,10 +1,10 @@
 // SQLite, without surprises: owning handles over its C API, Status instead of result codes.
 //
-// One Database is one connection. Not thread-safe: the caller locks around a connection and everything
-// made from it. A Statement and a Transaction must not outlive their Database.
+// One Database is one connection. Not thread-safe: the caller locks around a connection and
+// everything made from it. A Statement and a Transaction must not outlive their Database.
 //
-// Durability: WAL with synchronous=FULL. A transaction whose Commit() returned OK is on the disk: it survives the
-// death of the process and of the machine. Cost: one fsync per commit.
+// Durability: WAL with synchronous=FULL. A transaction whose Commit() returned OK is on the disk:
+// it survives the death of the process and of the machine. Cost: one fsync per commit.
 //
 // Errors, all naming the file:
 //   Unavailable         locked by another process for longer than the busy timeout; an I/O error
@@ -37,7 +37,8 @@ struct Blob {
 
 class Statement {
  public:
-  // Binds all parameters, from the first on. Values are copied. NaN is bound as NULL (SQLite has no NaN).
+  // Binds all parameters, from the first on. Values are copied. NaN is bound as NULL (SQLite has no
+  // NaN), and a column gives -0.0 back as 0.0.
   template <typename... Values>
   Status Bind(const Values&... values) {
     int index = 0;
@@ -46,7 +47,8 @@ class Statement {
     return status;
   }
 
-  // Runs to the next row; false when there is none. After an error or false, Reset() before binding again.
+  // Runs to the next row; false when there is none. After an error or false, Reset() before binding
+  // again.
   StatusOr<bool> Step();
   // Runs a statement that yields no rows, and resets it.
   Status Run();
@@ -54,7 +56,7 @@ class Statement {
 
   // The current row, columns from 0. REQUIRES: the last Step() returned true.
   int64_t Int(int column) const { return sqlite3_column_int64(statement_.get(), column); }
-  double Double(int column) const;  // NULL is NaN, see Bind
+  double Double(int column) const;     // NULL is NaN, see Bind
   std::string Text(int column) const;  // TEXT or BLOB, whole, embedded NULs included; NULL is ""
   bool IsNull(int column) const;
 
@@ -90,8 +92,8 @@ struct OpenOptions {
 
 class Database {
  public:
-  // Opens the connection and sets WAL, synchronous=FULL, foreign keys and the busy timeout. A file that is not
-  // empty and whose application_id is another is refused untouched.
+  // Opens the connection and sets WAL, synchronous=FULL, foreign keys and the busy timeout. A file
+  // that is not empty and whose application_id is another is refused untouched.
   static StatusOr<std::unique_ptr<Database>> Open(const std::string& path, int32_t application_id,
                                                   const OpenOptions& options);
 
@@ -124,8 +126,8 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-// BEGIN IMMEDIATE at birth (so that a write never fails half way for want of the lock); rolled back at death
-// unless committed.
+// BEGIN IMMEDIATE at birth (so that a write never fails half way for want of the lock); rolled back
+// at death unless committed.
 class Transaction {
  public:
   static StatusOr<Transaction> Begin(Database& database);
@@ -141,9 +143,10 @@ class Transaction {
   Database* database_;  // null once over
 };
 
-// Brings the schema from `PRAGMA user_version` to migrations.size(), in one transaction: all or nothing.
-// migrations[v] is the SQL that makes version v + 1 of version v; entries are never edited, only appended.
-// A file whose version is larger is refused. A read-only connection is only checked.
+// Brings the schema from `PRAGMA user_version` to migrations.size(), in one transaction: all or
+// nothing. migrations[v] is the SQL that makes version v + 1 of version v; entries are never
+// edited, only appended. A file whose version is larger is refused. A read-only connection is only
+// checked.
 Status Migrate(Database& database, std::span<const char* const> migrations, bool read_only);
 
 }  // namespace kiln::store::sqlite

@@ -1,0 +1,149 @@
+#include "store/distill.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "store/json_cursor.h"
+
+namespace kiln::store {
+namespace {
+
+// What of a record takes part.
+struct Entry {
+  std::string_view workload_key;
+  std::string_view target;
+  bool failed = false;
+  bool stopped_early = false;
+  double mean_cost_s = 0;
+};
+
+// The value of ` -name=value` in a target, "" if absent.
+std::string_view TargetOption(std::string_view target, std::string_view name) {
+  const std::string option = fmt::format(" -{}=", name);
+  const size_t at = target.find(option);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = target.substr(at + option.size());
+  return rest.substr(0, rest.find(' '));
+}
+
+void AddKeys(std::string_view comma_separated, std::vector<std::string>& keys) {
+  while (!comma_separated.empty()) {
+    const std::string_view key = comma_separated.substr(0, comma_separated.find(','));
+    comma_separated.remove_prefix(std::min(comma_separated.size(), key.size() + 1));
+    if (!key.empty() && std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      keys.emplace_back(key);
+    }
+  }
+}
+
+// ["hash", args...] -> hash and the text of args. A key of another form is all hash.
+std::pair<std::string, std::string> SplitWorkloadKey(std::string_view workload_key) {
+  JsonCursor json(workload_key);
+  std::string args;
+  auto parse = [&]() -> StatusOr<std::string> {
+    KILN_RETURN_IF_ERROR(json.Expect('[', "a workload key"));
+    KILN_ASSIGN_OR_RETURN(std::string hash, json.String("a hash"));
+    KILN_ASSIGN_OR_RETURN(bool more, json.Next(']'));
+    while (more) {
+      KILN_ASSIGN_OR_RETURN(const std::string arg, json.Value("an argument"));
+      args += arg + ", ";
+      KILN_ASSIGN_OR_RETURN(more, json.Next(']'));
+    }
+    KILN_RETURN_IF_ERROR(json.ExpectEnd());
+    return hash;
+  };
+  StatusOr<std::string> hash = parse();
+  if (!hash.ok()) return {std::string(workload_key), ""};
+  return {*std::move(hash), std::move(args)};
+}
+
+// Numbers texts in the order in which they appear, for each prefix anew.
+class AppearanceOrder {
+ public:
+  using Path = std::array<int, 3>;
+
+  Path Of(const std::string& target_key, const std::string& hash, const std::string& args) {
+    const int key = Number({-1, -1}, target_key);
+    const int workload = Number({key, -1}, hash);
+    return {key, workload, Number({key, workload}, args)};
+  }
+
+ private:
+  int Number(std::pair<int, int> prefix, const std::string& text) {
+    std::map<std::string, int>& numbers = numbers_[prefix];
+    return numbers.try_emplace(text, static_cast<int>(numbers.size())).first->second;
+  }
+
+  std::map<std::pair<int, int>, std::map<std::string, int>> numbers_;
+};
+
+std::vector<size_t> BestIndices(const std::vector<Entry>& entries) {
+  AppearanceOrder order;
+  std::map<AppearanceOrder::Path, size_t> best;
+  auto rank = [&](size_t i) { return std::pair(entries[i].stopped_early, entries[i].mean_cost_s); };
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].failed) continue;
+    const auto [hash, args] = SplitWorkloadKey(entries[i].workload_key);
+    for (const std::string& key : TargetKeys(entries[i].target)) {
+      auto [it, inserted] = best.try_emplace(order.Of(key, hash, args), i);
+      if (!inserted && rank(i) < rank(it->second)) it->second = i;
+    }
+  }
+  std::vector<size_t> indices;
+  std::set<size_t> taken;
+  for (const auto& [path, index] : best) {
+    if (taken.insert(index).second) indices.push_back(index);
+  }
+  return indices;
+}
+
+template <typename T>
+std::vector<T> Pick(std::span<const T> all, const std::vector<Entry>& entries) {
+  std::vector<T> picked;
+  for (size_t index : BestIndices(entries)) picked.push_back(all[index]);
+  return picked;
+}
+
+}  // namespace
+
+std::vector<std::string> TargetKeys(std::string_view target) {
+  const std::string_view kind = target.substr(0, target.find(' '));
+  std::vector<std::string> keys;
+  AddKeys(TargetOption(target, "keys"), keys);
+  AddKeys(TargetOption(target, "device"), keys);
+  AddKeys(kind == "cuda" ? "cuda,gpu" : kind == "llvm" ? "cpu" : kind, keys);
+  return keys;
+}
+
+std::vector<Record> Distill(std::span<const Record> records) {
+  std::vector<Entry> entries;
+  for (const Record& r : records) {
+    entries.push_back({.workload_key = r.workload_key,
+                       .target = r.target,
+                       .failed = r.error != kNoError || r.costs_s.empty(),
+                       .stopped_early = r.stopped_early,
+                       .mean_cost_s = MeanCost(r)});
+  }
+  return Pick(records, entries);
+}
+
+std::vector<MeasureLogLine> Distill(std::span<const MeasureLogLine> lines) {
+  std::vector<Entry> entries;
+  for (const MeasureLogLine& line : lines) {
+    entries.push_back(
+        {.workload_key = line.workload_key,
+         .target = line.target,
+         .failed = line.error_no != kNoError || line.costs_s.empty(),
+         .mean_cost_s = std::accumulate(line.costs_s.begin(), line.costs_s.end(), 0.0) /
+                        static_cast<double>(line.costs_s.size())});
+  }
+  return Pick(lines, entries);
+}
+
+}  // namespace kiln::store

@@ -1,0 +1,101 @@
+#include "store/distill.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "store/test_record.h"
+
+namespace kiln::store {
+namespace {
+
+using testing::ElementsAre;
+
+Record Measured(uint32_t trial, std::string key, std::string target, double cost_s) {
+  Record record = TestRecord("j", trial, cost_s);
+  record.workload_key = std::move(key);
+  record.target = std::move(target);
+  return record;
+}
+
+std::vector<uint32_t> DistilledTrials(const std::vector<Record>& records) {
+  std::vector<uint32_t> trials;
+  for (const Record& record : Distill(std::span(records))) trials.push_back(record.trial);
+  return trials;
+}
+
+TEST(Distill, TargetKeys) {
+  EXPECT_THAT(TargetKeys("cuda -keys=cuda,gpu -arch=sm_86"), ElementsAre("cuda", "gpu"));
+  EXPECT_THAT(TargetKeys("cuda -arch=sm_90"), ElementsAre("cuda", "gpu"));
+  EXPECT_THAT(TargetKeys("llvm"), ElementsAre("cpu"));
+  EXPECT_THAT(TargetKeys("llvm -keys=arm_cpu,cpu -device=arm_cpu -mcpu=x"),
+              ElementsAre("arm_cpu", "cpu"));
+  EXPECT_THAT(TargetKeys("llvm -device=mine -keys=,a,,"), ElementsAre("a", "mine", "cpu"));
+  EXPECT_THAT(TargetKeys("null"), ElementsAre("null"));
+  EXPECT_THAT(TargetKeys(""), ElementsAre());
+}
+
+TEST(Distill, KeepsTheBestPerKeyHashAndArguments) {
+  const std::string a = R"(["a", [1, 2]])";
+  const std::string a_spaced = R"(["a",[1,2]])";
+  const std::string a_larger = R"(["a", [1, 3]])";
+  const std::string b = R"(["b", [1, 2]])";
+  std::vector<Record> records = {
+      Measured(0, a, "cuda", 3),        Measured(1, b, "cuda", 1),
+      Measured(2, a_spaced, "cuda", 2), Measured(3, a, "llvm", 0.5),
+      Measured(4, a_larger, "cuda", 9), Measured(5, "plain", "cuda", 1),
+      Measured(6, a, "cuda", 2),        Measured(7, "plain", "cuda", 4),
+  };
+  records.push_back(FailedRecord("j", 8, 3));
+  EXPECT_THAT(DistilledTrials(records), ElementsAre(2, 4, 1, 5, 3));
+}
+
+TEST(Distill, SharedKeysLetTargetsCompete) {
+  EXPECT_THAT(DistilledTrials({Measured(0, R"(["a"])", "cuda -arch=sm_86", 3),
+                               Measured(1, R"(["a"])", "opencl -keys=opencl,gpu", 1)}),
+              ElementsAre(0, 1));  // best of cuda; best of gpu and of opencl
+}
+
+TEST(Distill, MeansAndEarlyStops) {
+  std::vector<Record> records = {Measured(0, "k", "t", 0.1), Measured(1, "k", "t", 1),
+                                 Measured(2, "k", "t", 1)};
+  records[0].stopped_early = true;
+  records[1].costs_s = {0.5, 3};
+  EXPECT_THAT(DistilledTrials(records), ElementsAre(2));
+  records.resize(1);
+  EXPECT_THAT(DistilledTrials(records), ElementsAre(0));
+}
+
+TEST(Distill, ALogOfBestRecordsStaysAsItIs) {
+  std::ifstream file("store/testdata/resnet-18-NHWC-B1-cuda.json");
+  std::ostringstream text;
+  text << file.rdbuf();
+  MeasureLog log = ParseMeasureLog(text.str());
+  ASSERT_EQ(log.lines.size(), 24u);
+  auto sorted = [](const std::vector<MeasureLogLine>& lines) {
+    std::vector<std::string> texts;
+    for (const MeasureLogLine& line : lines) texts.push_back(PrintMeasureLogLine(line));
+    std::sort(texts.begin(), texts.end());
+    return texts;
+  };
+  const std::vector<std::string> best = sorted(log.lines);
+  EXPECT_EQ(sorted(Distill(std::span<const MeasureLogLine>(log.lines))), best);
+  for (size_t i = 0; i < 24; ++i) {  // worse, failed and empty ones change nothing
+    MeasureLogLine other = log.lines[i];
+    other.costs_s = {other.costs_s[0] * 1.5};
+    log.lines.insert(log.lines.begin(), other);
+    ++i;
+    other.costs_s = {1e-9};
+    other.error_no = 4;
+    log.lines.push_back(other);
+    other.error_no = 0;
+    other.costs_s.clear();
+    log.lines.push_back(other);
+  }
+  EXPECT_EQ(sorted(Distill(std::span<const MeasureLogLine>(log.lines))), best);
+}
+
+}  // namespace
+}  // namespace kiln::store

@@ -1,0 +1,283 @@
+#include "store/json_cursor.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace kiln::store {
+namespace {
+
+constexpr int kMaxDepth = 32;
+
+bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+void AppendUtf8(uint32_t code, std::string& out) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xc0 | code >> 6);
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xe0 | code >> 12);
+    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else {
+    out += static_cast<char>(0xf0 | code >> 18);
+    out += static_cast<char>(0x80 | (code >> 12 & 0x3f));
+    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  }
+}
+
+// The four hex digits of \uXXXX at `at`; -1 if they are not four hex digits.
+int32_t HexUnit(std::string_view token, size_t at) {
+  if (at + 4 > token.size()) return -1;
+  uint32_t unit = 0;
+  const char* const first = token.data() + at;
+  const auto [end, error] = std::from_chars(first, first + 4, unit, 16);
+  return error == std::errc() && end == first + 4 ? static_cast<int32_t>(unit) : -1;
+}
+
+// The escape whose letter stands at `at`; `at` moves behind it. False: not an escape of JSON.
+bool AppendEscape(std::string_view token, size_t& at, std::string& out) {
+  constexpr std::string_view kLetters = "\"\\/bfnrt";
+  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+  const char letter = token[at++];
+  if (const size_t index = kLetters.find(letter); index != std::string_view::npos) {
+    out += kMeanings[index];
+    return true;
+  }
+  if (letter != 'u') return false;
+  const int32_t unit = HexUnit(token, at);
+  if (unit < 0) return false;
+  at += 4;
+  if (unit < 0xd800 || unit > 0xdfff) {
+    AppendUtf8(unit, out);
+    return true;
+  }
+  // A surrogate means something only as the first of a pair.
+  if (unit > 0xdbff || token.substr(at, 2) != "\\u") return false;
+  const int32_t low = HexUnit(token, at + 2);
+  if (low < 0xdc00 || low > 0xdfff) return false;
+  at += 6;
+  AppendUtf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00), out);
+  return true;
+}
+
+}  // namespace
+
+void JsonCursor::SkipSpace() {
+  while (position_ < text_.size() && IsSpace(text_[position_])) ++position_;
+}
+
+bool JsonCursor::Take(char c) {
+  SkipSpace();
+  if (position_ == text_.size() || text_[position_] != c) return false;
+  ++position_;
+  return true;
+}
+
+Status JsonCursor::ErrorAt(size_t position, std::string_view what) const {
+  constexpr size_t kShown = 24;
+  if (position >= text_.size()) {
+    return InvalidArgument("column {}: expected {}, found the end of the line", text_.size() + 1,
+                           what);
+  }
+  const std::string_view rest = text_.substr(position);
+  return InvalidArgument("column {}: expected {}, found '{}{}'", position + 1, what,
+                         rest.substr(0, kShown), rest.size() > kShown ? "..." : "");
+}
+
+Status JsonCursor::Error(std::string_view what) {
+  SkipSpace();
+  return ErrorAt(position_, what);
+}
+
+Status JsonCursor::Expect(char c, std::string_view what) {
+  if (Take(c)) return OkStatus();
+  return Error(fmt::format("'{}' ({})", c, what));
+}
+
+StatusOr<bool> JsonCursor::Next(char close) {
+  if (Take(',')) return true;
+  if (Take(close)) return false;
+  return Error(fmt::format("',' or '{}'", close));
+}
+
+Status JsonCursor::ExpectEnd() {
+  SkipSpace();
+  return position_ == text_.size() ? OkStatus() : Error("the end of the line");
+}
+
+StatusOr<std::string_view> JsonCursor::StringToken(std::string_view what) {
+  SkipSpace();
+  const size_t begin = position_;
+  if (!Take('"')) return Error(what);
+  while (position_ < text_.size() && text_[position_] != '"') {
+    if (static_cast<unsigned char>(text_[position_]) < 0x20) {
+      return ErrorAt(position_, "no control character inside a string");
+    }
+    position_ += text_[position_] == '\\' ? 2 : 1;
+  }
+  if (position_ >= text_.size()) return ErrorAt(text_.size(), "the closing '\"' of a string");
+  ++position_;
+  return text_.substr(begin, position_ - begin);
+}
+
+StatusOr<std::string> JsonCursor::String(std::string_view what) {
+  SkipSpace();
+  const size_t begin = position_;
+  KILN_ASSIGN_OR_RETURN(std::string_view token, StringToken(what));
+  token = token.substr(1, token.size() - 2);
+  std::string decoded;
+  for (size_t at = 0; at < token.size();) {
+    if (token[at] != '\\') {
+      decoded += token[at++];
+      continue;
+    }
+    const size_t escape = at++;
+    if (!AppendEscape(token, at, decoded)) return ErrorAt(begin + 1 + escape, "an escape of JSON");
+  }
+  return decoded;
+}
+
+StatusOr<std::string_view> JsonCursor::NumberToken(std::string_view what) {
+  SkipSpace();
+  const size_t begin = position_;
+  size_t at = begin;
+  auto digits = [&] {
+    const size_t first = at;
+    while (at < text_.size() && IsDigit(text_[at])) ++at;
+    return at > first;
+  };
+  auto is = [&](std::string_view any_of) {
+    return at < text_.size() && any_of.find(text_[at]) != std::string_view::npos;
+  };
+  if (is("-")) ++at;
+  if (is("0")) {
+    ++at;
+  } else if (!digits()) {
+    return ErrorAt(begin, what);
+  }
+  if (is(".")) {
+    ++at;
+    if (!digits()) return ErrorAt(begin, what);
+  }
+  if (is("eE")) {
+    ++at;
+    if (is("+-")) ++at;
+    if (!digits()) return ErrorAt(begin, what);
+  }
+  position_ = at;
+  return text_.substr(begin, at - begin);
+}
+
+StatusOr<int64_t> JsonCursor::Int(std::string_view what) {
+  SkipSpace();
+  const size_t begin = position_;
+  KILN_ASSIGN_OR_RETURN(const std::string_view token, NumberToken(what));
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+  if (error != std::errc() || end != token.data() + token.size()) {
+    return ErrorAt(begin, fmt::format("{}, an integer of 64 bits", what));
+  }
+  return value;
+}
+
+StatusOr<double> JsonCursor::Double(std::string_view what) {
+  SkipSpace();
+  const size_t begin = position_;
+  KILN_ASSIGN_OR_RETURN(const std::string_view token, NumberToken(what));
+  double value = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+  if (error == std::errc::result_out_of_range) {
+    return ErrorAt(begin, fmt::format("{}, within the range of a double", what));
+  }
+  return value;
+}
+
+Status JsonCursor::AppendItems(char close, int depth, std::string& out) {
+  if (Take(close)) {
+    out += close;
+    return OkStatus();
+  }
+  bool more = true;
+  while (more) {
+    if (close == '}') {
+      KILN_ASSIGN_OR_RETURN(const std::string_view key, StringToken("a key in quotes"));
+      KILN_RETURN_IF_ERROR(Expect(':', "after a key"));
+      out += key;
+      out += ": ";
+    }
+    KILN_RETURN_IF_ERROR(AppendValue("a value", depth + 1, out));
+    KILN_ASSIGN_OR_RETURN(more, Next(close));
+    if (more) out += ", ";
+  }
+  out += close;
+  return OkStatus();
+}
+
+Status JsonCursor::AppendValue(std::string_view what, int depth, std::string& out) {
+  SkipSpace();
+  if (depth > kMaxDepth) return Error(fmt::format("at most {} levels of brackets", kMaxDepth));
+  const size_t begin = position_;
+  const char c = begin < text_.size() ? text_[begin] : '\0';
+  if (c == '[' || c == '{') {
+    ++position_;
+    out += c;
+    return AppendItems(c == '[' ? ']' : '}', depth, out);
+  }
+  if (c == '"') {
+    // Decoded too, so that a broken escape is refused here and not by a later reader.
+    KILN_RETURN_IF_ERROR(String(what).status());
+    out += text_.substr(begin, position_ - begin);
+    return OkStatus();
+  }
+  for (std::string_view word : {"null", "true", "false"}) {
+    if (text_.substr(begin, word.size()) != word) continue;
+    position_ += word.size();
+    out += word;
+    return OkStatus();
+  }
+  KILN_ASSIGN_OR_RETURN(const std::string_view number, NumberToken(what));
+  out += number;
+  return OkStatus();
+}
+
+StatusOr<std::string> JsonCursor::Value(std::string_view what) {
+  std::string value;
+  KILN_RETURN_IF_ERROR(AppendValue(what, 0, value));
+  return value;
+}
+
+std::string JsonQuote(std::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    switch (c) {
+      case '"':
+        quoted += "\\\"";
+        break;
+      case '\\':
+        quoted += "\\\\";
+        break;
+      case '\n':
+        quoted += "\\n";
+        break;
+      case '\r':
+        quoted += "\\r";
+        break;
+      case '\t':
+        quoted += "\\t";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          quoted += fmt::format("\\u{:04x}", c);
+        } else {
+          quoted += c;
+        }
+    }
+  }
+  return quoted += '"';
+}
+
+}  // namespace kiln::store

@@ -1,0 +1,26 @@
+// The Store in a SQLite file, kiln.db. Schema: docs/records.md.
+//
+// One connection. Other processes may read the file meanwhile (`sqlite3 kiln.db`, another Kiln that
+// opens it read-only), and a second writer waits its turn; two schedulers on one file would both
+// resume its jobs, so don't. Beside FILE stand FILE-wal and FILE-shm while it is open, and after a
+// crash: they belong to it, copy all three or none. A local file system is needed.
+//
+// Cost: AddRecord is one fsync; best-record queries are one index look-up, however many records
+// there are.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+namespace kiln::store {
+
+// Makes the file if it is not there (mode kCreate) and brings its schema up to date. Errors: see
+// sqlite.h.
+StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
+                                                 const sqlite::OpenOptions& options = {});
+
+}  // namespace kiln::store

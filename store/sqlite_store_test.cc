@@ -1,0 +1,159 @@
+// What only the SQLite store does: it outlives its process, and shares its file.
+#include "store/sqlite_store.h"
+
+#include <thread>
+
+#include "base/status_testing.h"
+#include "store/schema.h"
+#include "store/test_folder.h"
+#include "store/test_record.h"
+
+namespace kiln::store {
+namespace {
+
+using sqlite::Database;
+using sqlite::OpenOptions;
+using testing::HasSubstr;
+using testing::Not;
+
+class SqliteStoreTest : public testing::Test {
+ protected:
+  StatusOr<std::unique_ptr<Store>> Open(OpenOptions::Mode mode = OpenOptions::Mode::kCreate) {
+    return OpenSqliteStore(path_, {.mode = mode, .busy_timeout_ms = 5000});
+  }
+  static Status AddJob(Store& store, const std::string& id) {
+    JobRow job;
+    job.id = id;
+    return store.AddJob(job);
+  }
+  // A second connection, to look at the file from outside.
+  StatusOr<std::unique_ptr<Database>> Raw() { return Database::Open(path_, kApplicationId, {}); }
+
+  TestFolder folder_;
+  std::string path_ = folder_.File("kiln.db");
+};
+
+TEST_F(SqliteStoreTest, EverythingIsThereAfterReopening) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto store, Open());
+    ASSERT_OK(AddJob(*store, "j"));
+    const TaskRow task = {.index = 0, .workload_key = kTestKey, .dag = "dag", .target = "t"};
+    ASSERT_OK(store->AddTasks("j", {&task, 1}));
+    ASSERT_OK(store->AddRecord(TestRecord("j", 7)));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK_AND_ASSIGN(const auto jobs, store->LoadUnfinishedJobs());
+  ASSERT_EQ(jobs.size(), 1);
+  ASSERT_OK_AND_ASSIGN(const auto tasks, store->TasksOfJob("j"));
+  ASSERT_EQ(tasks.size(), 1);
+  EXPECT_EQ(tasks[0].dag, "dag");
+  ASSERT_OK_AND_ASSIGN(const auto records, store->RecordsOfJob("j", 0));
+  ASSERT_EQ(records.size(), 1);
+  EXPECT_EQ(Describe(records[0]), Describe(TestRecord("j", 7)));
+  EXPECT_THAT(store->AddRecord(TestRecord("j", 7)),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("7")));
+}
+
+TEST_F(SqliteStoreTest, ADagIsKeptOnce) {
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK(AddJob(*store, "j"));
+  for (uint32_t trial = 0; trial < 10; ++trial) ASSERT_OK(store->AddRecord(TestRecord("j", trial)));
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK_AND_ASSIGN(const int64_t dags, raw->QueryInt("SELECT count(*) FROM dags"));
+  EXPECT_EQ(dags, 1);
+}
+
+TEST_F(SqliteStoreTest, CostsReadAsJsonInSql) {
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK(AddJob(*store, "j"));
+  Record record = TestRecord("j", 0);
+  record.costs_s = {1e-5, 3e-5};
+  ASSERT_OK(store->AddRecord(record));
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK_AND_ASSIGN(
+      const int64_t matches,
+      raw->QueryInt("SELECT count(*) FROM records, json_each(costs_s) WHERE value IN (1e-5, 3e-5) "
+                    "AND abs(mean_cost_s - 2e-5) < 1e-20 AND json_array_length(hardware) = 8"));
+  EXPECT_EQ(matches, 2);
+}
+
+TEST_F(SqliteStoreTest, ANewerFileIsRefused) {
+  ASSERT_OK(Open());
+  {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(raw->Execute("PRAGMA user_version=1000"));
+  }
+  EXPECT_THAT(
+      Open(),
+      StatusIs(StatusCode::kFailedPrecondition,
+               HasSubstr(fmt::format("made by a newer Kiln (schema 1000, this one knows {})",
+                                     Migrations().size()))));
+}
+
+TEST_F(SqliteStoreTest, ARecordThatAProgramDamagedIsDataLoss) {
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK(AddJob(*store, "j"));
+  ASSERT_OK(store->AddRecord(TestRecord("j", 0)));
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  for (const char* costs : {"", "[", "[1", "[1,2]", "[1, ]", "[1, 2] ", "[x]", "1"}) {
+    ASSERT_OK(raw->Execute(fmt::format("UPDATE records SET costs_s = '{}'", costs).c_str()));
+    EXPECT_THAT(store->GetRecord(1), StatusIs(StatusCode::kDataLoss, HasSubstr("costs_s")))
+        << costs;
+  }
+  ASSERT_OK(raw->Execute("UPDATE records SET costs_s = '[1]', hardware = '[1, 2]'"));
+  EXPECT_THAT(store->GetRecord(1),
+              StatusIs(StatusCode::kDataLoss, HasSubstr("2 hardware parameters, expected 8")));
+}
+
+TEST_F(SqliteStoreTest, ReadersSeeRecordsWhileTheyAreWritten) {
+  ASSERT_OK_AND_ASSIGN(auto writer, Open());
+  ASSERT_OK(AddJob(*writer, "j"));
+  ASSERT_OK_AND_ASSIGN(auto reader, Open(OpenOptions::Mode::kReadOnly));
+  for (uint32_t trial = 0; trial < 3; ++trial) {
+    ASSERT_OK(writer->AddRecord(TestRecord("j", trial, 1.0 / (1 + trial))));
+    ASSERT_OK_AND_ASSIGN(const auto best, reader->BestRecord(kTestKey, ""));
+    ASSERT_TRUE(best.has_value());
+    EXPECT_EQ(best->trial, trial);
+  }
+  EXPECT_THAT(reader->AddRecord(TestRecord("j", 9)),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("read-only")));
+}
+
+TEST_F(SqliteStoreTest, TwoWritersWaitForEachOther) {
+  ASSERT_OK_AND_ASSIGN(auto first, Open());
+  ASSERT_OK_AND_ASSIGN(auto second, Open());
+  ASSERT_OK(AddJob(*first, "a"));
+  ASSERT_OK(AddJob(*second, "b"));
+  auto write = [](Store& store, const char* job) {
+    for (uint32_t trial = 0; trial < 50; ++trial)
+      ASSERT_OK(store.AddRecord(TestRecord(job, trial)));
+  };
+  std::thread other([&] { write(*second, "b"); });
+  write(*first, "a");
+  other.join();
+  ASSERT_OK_AND_ASSIGN(const auto records, first->RecordsOfWorkload(kTestKey, ""));
+  EXPECT_EQ(records.size(), 100);
+}
+
+// The queries whose cost must not grow with the number of records use their index, without a sort.
+TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
+  ASSERT_OK(Open());
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  auto plan = [&](std::string_view where) {
+    std::string text;
+    auto query =
+        raw->Prepare(fmt::format("EXPLAIN QUERY PLAN SELECT * FROM records r WHERE {} ORDER BY "
+                                 "stopped_early, mean_cost_s, r.id LIMIT 1",
+                                 where));
+    EXPECT_OK(query.status());
+    while (*query->Step()) text += query->Text(3) + "\n";
+    return text;
+  };
+  EXPECT_THAT(plan("workload_key = ? AND target = ? AND error = 0"),
+              testing::AllOf(HasSubstr("INDEX best_of_workload"), Not(HasSubstr("TEMP B-TREE"))));
+  EXPECT_THAT(plan("job_id = ? AND task_index = ? AND error = 0"),
+              testing::AllOf(HasSubstr("INDEX best_of_task"), Not(HasSubstr("TEMP B-TREE"))));
+}
+
+}  // namespace
+}  // namespace kiln::store

@@ -1,0 +1,118 @@
+// The store: jobs, tasks and records, kept for ever.
+//
+// Implementations: OpenSqliteStore (sqlite_store.h) and NewMemoryStore (memory_store.h);
+// store_test.cc holds one suite that both pass. All methods are thread-safe: one std::mutex inside,
+// held for one call (a write of the SQLite store lasts one fsync). Values are copied in and out;
+// nothing returned refers to the store.
+//
+// Durability: when a method that writes returns OK, the change is committed: it survives kill -9
+// and, in the SQLite store, a loss of power. When it returns an error, nothing was changed.
+//
+// "Best" is BetterThan() of record.h: smallest mean of costs_s; a record that was stopped early
+// only wins where no complete one exists; records with an error never win.
+//
+// Errors: NotFound for a job, task or record that is not there; AlreadyExists for a second one of
+// the same identity; InvalidArgument for what ValidateRecord refuses; the rest is of the medium
+// (sqlite.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "store/record.h"
+
+namespace kiln::store {
+
+// Trials of a job, counted.
+struct TrialCounts {
+  int64_t total = 0;
+  std::array<int64_t, kNumErrorKinds> by_error{};
+  std::map<uint32_t, int64_t> by_task;  // tasks without trials are absent
+  uint32_t next_trial = 0;  // one past the largest number used: where a resumed job goes on
+};
+
+// All set conditions must hold.
+struct RecordFilter {
+  std::string job_id = {};        // "" = all jobs
+  std::string workload_key = {};  // "" = all workloads
+  std::string target = {};        // "" = all targets
+  bool include_errors = false;
+  int64_t after_id = 0;  // only records with a larger id
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // ---- jobs
+  // The job and its tasks, all or nothing. Each task's job_id must be the job's, or "" for it.
+  virtual Status AddJob(const JobRow& job, std::span<const TaskRow> tasks) = 0;
+  Status AddJob(const JobRow& job) { return AddJob(job, {}); }
+  // Sets started_ms on the first change to running and finished_ms on the change to a final state.
+  // A final state stays: another one is refused with FailedPrecondition (of cancel and success, the
+  // first wins); the same one again is OK and changes nothing.
+  virtual Status UpdateJobState(std::string_view job_id, JobState state, std::string_view message,
+                                int64_t now_ms) = 0;
+  virtual StatusOr<JobRow> GetJob(std::string_view job_id) = 0;
+  // Newest first; limit 0 = all.
+  virtual StatusOr<std::vector<JobRow>> ListJobs(uint32_t limit) = 0;
+  // Queued and running ones in the order they were added.
+  virtual StatusOr<std::vector<JobRow>> LoadUnfinishedJobs() = 0;
+
+  // ---- tasks
+  // All or nothing.
+  virtual Status AddTasks(std::string_view job_id, std::span<const TaskRow> tasks) = 0;
+  virtual StatusOr<std::vector<TaskRow>> TasksOfJob(std::string_view job_id) = 0;
+  virtual Status SetReferenceCost(std::string_view job_id, uint32_t task_index, double cost_s) = 0;
+
+  // ---- records
+  // Returns the new id (`record.id` is ignored). AlreadyExists for a second record of (job_id,
+  // trial): so a result that is delivered twice counts once.
+  virtual StatusOr<int64_t> AddRecord(const Record& record) = 0;
+  // All or nothing, in one commit. Ids in the order given.
+  virtual StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records) = 0;
+  virtual StatusOr<Record> GetRecord(int64_t id) = 0;
+  // Errors included, ordered by trial. No records for an unknown job.
+  virtual StatusOr<std::vector<Record>> RecordsOfJob(std::string_view job_id,
+                                                     uint32_t from_trial) = 0;
+  // Errors included, ordered by id. target "" = any.
+  virtual StatusOr<std::vector<Record>> RecordsOfWorkload(std::string_view workload_key,
+                                                          std::string_view target) = 0;
+  // Over all jobs; target "" = any.
+  virtual StatusOr<std::optional<Record>> BestRecord(std::string_view workload_key,
+                                                     std::string_view target) = 0;
+  // The best record for each target that has one, ordered by target.
+  virtual StatusOr<std::vector<Record>> BestPerTarget(std::string_view workload_key) = 0;
+  virtual StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id,
+                                                    uint32_t task_index) = 0;
+  virtual StatusOr<TrialCounts> CountTrials(std::string_view job_id) = 0;
+  // Is there a record of the same workload, target, steps, error and timestamp, in whatever job?
+  // What makes an imported line a duplicate (its costs are rounded, so they can't tell).
+  virtual StatusOr<bool> HasMeasurement(const Record& record) = 0;
+
+  // Calls `visit` for each record that matches, by ascending id, until it returns an error, which
+  // is then returned. Reads in pages of bounded memory and holds no lock while `visit` runs: it may
+  // take its time and call the store. Records added meanwhile may be seen.
+  Status ForEachRecord(const RecordFilter& filter,
+                       const std::function<Status(const Record&)>& visit);
+
+ protected:
+  // The first `limit` records that match, by ascending id.
+  virtual StatusOr<std::vector<Record>> Page(const RecordFilter& filter, uint32_t limit) = 0;
+};
+
+// The task as a row of `job_id`; refused when it names another job.
+StatusOr<TaskRow> TaskOfJob(const TaskRow& task, std::string_view job_id);
+
+// The shared rule of UpdateJobState: false when nothing is to change.
+StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view message, int64_t now_ms);
+
+}  // namespace kiln::store

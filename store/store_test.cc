@@ -1,0 +1,475 @@
+// The conformance suite: what every Store does.
+#include "store/store.h"
+
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "base/status_testing.h"
+#include "store/memory_store.h"
+#include "store/sqlite_store.h"
+#include "store/test_folder.h"
+#include "store/test_record.h"
+
+namespace kiln::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+struct Implementation {
+  const char* name;
+  StatusOr<std::unique_ptr<Store>> (*open)(const TestFolder& folder);
+};
+
+class StoreTest : public testing::TestWithParam<Implementation> {
+ protected:
+  void SetUp() override { ASSERT_OK_AND_ASSIGN(store_, GetParam().open(folder_)); }
+
+  void AddJob(const std::string& id) {
+    JobRow job;
+    job.id = id;
+    ASSERT_OK(store_->AddJob(job));
+  }
+  int64_t Add(const Record& record) {
+    StatusOr<int64_t> id = store_->AddRecord(record);
+    EXPECT_OK(id);
+    return id.ok() ? *id : -1;
+  }
+  // The trial of a best-record answer, -1 if there is none.
+  static int64_t Trial(const StatusOr<std::optional<Record>>& best) {
+    EXPECT_OK(best);
+    return best.ok() && best->has_value() ? int64_t{(*best)->trial} : -1;
+  }
+  static std::vector<uint32_t> Trials(const StatusOr<std::vector<Record>>& records) {
+    EXPECT_OK(records);
+    std::vector<uint32_t> trials;
+    if (records.ok()) {
+      for (const Record& record : *records) trials.push_back(record.trial);
+    }
+    return trials;
+  }
+  std::vector<uint32_t> Visited(const RecordFilter& filter) {
+    std::vector<uint32_t> trials;
+    EXPECT_OK(store_->ForEachRecord(filter, [&](const Record& record) {
+      trials.push_back(record.trial);
+      return OkStatus();
+    }));
+    return trials;
+  }
+
+  TestFolder folder_;
+  std::unique_ptr<Store> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, StoreTest,
+    testing::Values(Implementation{"Memory",
+                                   [](const TestFolder&) -> StatusOr<std::unique_ptr<Store>> {
+                                     return NewMemoryStore();
+                                   }},
+                    Implementation{"Sqlite",
+                                   [](const TestFolder& folder) {
+                                     return OpenSqliteStore(folder.File("kiln.db"));
+                                   }}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(StoreTest, JobKeepsEveryField) {
+  JobRow job;
+  job.id = "j1";
+  job.name = "o'brien; DROP TABLE jobs";
+  job.user = "grüße";
+  job.priority = -7;
+  job.state = JobState::kRunning;
+  job.message = "m";
+  job.spec = std::string("\0\xff\x01bytes\0", 9);
+  job.created_ms = 1700000000123;
+  job.started_ms = 2;
+  job.finished_ms = 3;
+  ASSERT_OK(store_->AddJob(job));
+  ASSERT_OK_AND_ASSIGN(const JobRow found, store_->GetJob("j1"));
+  EXPECT_EQ(found.id, job.id);
+  EXPECT_EQ(found.name, job.name);
+  EXPECT_EQ(found.user, job.user);
+  EXPECT_EQ(found.priority, job.priority);
+  EXPECT_EQ(found.state, job.state);
+  EXPECT_EQ(found.message, job.message);
+  EXPECT_EQ(found.spec, job.spec);
+  EXPECT_EQ(found.created_ms, job.created_ms);
+  EXPECT_EQ(found.started_ms, job.started_ms);
+  EXPECT_EQ(found.finished_ms, job.finished_ms);
+}
+
+TEST_P(StoreTest, JobsThatAreMissingOrThereTwiceAreRefused) {
+  AddJob("j1");
+  JobRow job;
+  job.id = "j1";
+  EXPECT_THAT(store_->AddJob(job), StatusIs(StatusCode::kAlreadyExists, "job j1 exists already"));
+  EXPECT_THAT(store_->AddJob(JobRow()), StatusIs(StatusCode::kInvalidArgument, HasSubstr("id")));
+  EXPECT_THAT(store_->GetJob("j2"), StatusIs(StatusCode::kNotFound, "no job j2"));
+  EXPECT_THAT(store_->UpdateJobState("j2", JobState::kRunning, "", 1),
+              StatusIs(StatusCode::kNotFound, "no job j2"));
+  EXPECT_THAT(store_->AddTasks("j2", {}), StatusIs(StatusCode::kNotFound, "no job j2"));
+  EXPECT_THAT(store_->AddRecord(TestRecord("j2", 0)), StatusIs(StatusCode::kNotFound, "no job j2"));
+  EXPECT_THAT(store_->SetReferenceCost("j1", 3, 1),
+              StatusIs(StatusCode::kNotFound, "no task 3 in job j1"));
+  EXPECT_THAT(store_->GetRecord(1), StatusIs(StatusCode::kNotFound, "no record 1"));
+}
+
+TEST_P(StoreTest, JobStatesGoForwardAndKeepTheirTimes) {
+  AddJob("j");
+  ASSERT_OK(store_->UpdateJobState("j", JobState::kRunning, "", 100));
+  ASSERT_OK(store_->UpdateJobState("j", JobState::kQueued, "no workers", 150));
+  ASSERT_OK(store_->UpdateJobState("j", JobState::kRunning, "", 200));
+  ASSERT_OK(store_->UpdateJobState("j", JobState::kFailed, "disk full", 300));
+  ASSERT_OK(store_->UpdateJobState("j", JobState::kFailed, "again", 400));
+  EXPECT_THAT(store_->UpdateJobState("j", JobState::kCancelled, "", 500),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       "job j is already failed, it cannot become cancelled"));
+  ASSERT_OK_AND_ASSIGN(const JobRow job, store_->GetJob("j"));
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_EQ(job.message, "disk full");
+  EXPECT_EQ(job.started_ms, 100);
+  EXPECT_EQ(job.finished_ms, 300);
+}
+
+TEST_P(StoreTest, JobsAreListedNewestFirstAndResumedOldestFirst) {
+  for (const char* id : {"c", "a", "b", "d"}) AddJob(id);
+  ASSERT_OK(store_->UpdateJobState("a", JobState::kSucceeded, "", 1));
+  ASSERT_OK(store_->UpdateJobState("b", JobState::kRunning, "", 1));
+  auto ids = [](const StatusOr<std::vector<JobRow>>& jobs) {
+    std::string joined;
+    EXPECT_OK(jobs);
+    for (const JobRow& job : *jobs) joined += job.id;
+    return joined;
+  };
+  EXPECT_EQ(ids(store_->ListJobs(0)), "dbac");
+  EXPECT_EQ(ids(store_->ListJobs(2)), "db");
+  EXPECT_EQ(ids(store_->ListJobs(100)), "dbac");
+  EXPECT_EQ(ids(store_->LoadUnfinishedJobs()), "cbd");
+}
+
+TEST_P(StoreTest, TasksKeepEveryFieldAndTheirOrder) {
+  JobRow job;
+  job.id = "j";
+  std::vector<TaskRow> tasks(2);
+  tasks[0] = {.job_id = "",
+              .index = 1,
+              .workload_key = "k1",
+              .dag = "dag",
+              .target = "llvm",
+              .weight = 2.5,
+              .description = "dense",
+              .flop_count = 1e12,
+              .reference_cost_s = 0.5};
+  tasks[1] = {.job_id = "j", .index = 0, .workload_key = "k0", .dag = "", .target = "null"};
+  ASSERT_OK(store_->AddJob(job, tasks));
+  ASSERT_OK(store_->SetReferenceCost("j", 0, 0.125));
+  ASSERT_OK_AND_ASSIGN(const std::vector<TaskRow> found, store_->TasksOfJob("j"));
+  ASSERT_EQ(found.size(), 2);
+  EXPECT_EQ(found[0].index, 0);
+  EXPECT_EQ(found[0].dag, "");
+  EXPECT_EQ(found[0].reference_cost_s, 0.125);
+  EXPECT_EQ(found[1].job_id, "j");
+  EXPECT_EQ(found[1].index, 1);
+  EXPECT_EQ(found[1].workload_key, "k1");
+  EXPECT_EQ(found[1].dag, "dag");
+  EXPECT_EQ(found[1].target, "llvm");
+  EXPECT_EQ(found[1].weight, 2.5);
+  EXPECT_EQ(found[1].description, "dense");
+  EXPECT_EQ(found[1].flop_count, 1e12);
+  EXPECT_EQ(found[1].reference_cost_s, 0.5);
+  ASSERT_OK_AND_ASSIGN(const std::vector<TaskRow> none, store_->TasksOfJob("other"));
+  EXPECT_THAT(none, IsEmpty());
+}
+
+TEST_P(StoreTest, ARefusedTaskLeavesNothingBehind) {
+  JobRow job;
+  job.id = "j";
+  std::vector<TaskRow> tasks(3);
+  tasks[1].index = 1;
+  tasks[2].index = 1;
+  EXPECT_THAT(store_->AddJob(job, tasks),
+              StatusIs(StatusCode::kAlreadyExists, "job j has a task 1 already"));
+  EXPECT_THAT(store_->GetJob("j"), StatusIs(StatusCode::kNotFound, "no job j"));
+  AddJob("j");
+  tasks[2].job_id = "k";
+  EXPECT_THAT(store_->AddTasks("j", tasks),
+              StatusIs(StatusCode::kInvalidArgument, "task 1 names job k, expected j"));
+  ASSERT_OK_AND_ASSIGN(const std::vector<TaskRow> none, store_->TasksOfJob("j"));
+  EXPECT_THAT(none, IsEmpty());
+  tasks[2] = {.index = 2};
+  ASSERT_OK(store_->AddTasks("j", tasks));
+  EXPECT_THAT(store_->AddTasks("j", tasks),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("task 0")));
+}
+
+TEST_P(StoreTest, RecordKeepsEveryFieldToTheLastBit) {
+  AddJob("j");
+  Record record = TestRecord("j", 4000000000u);
+  record.id = 77;
+  record.task_index = 3;
+  record.costs_s = {1.0 / 3.0, 4.9406564584124654e-324, 1.7976931348623157e308, 1e-5};
+  record.message = std::string("line 1\nline \0 2 'quoted' \xff\xfe", 28);
+  record.timestamp_s = -1;
+  record.stopped_early = true;
+  record.max_error = std::nan("");
+  record.build_s = INFINITY;
+  record.run_s = -0.1;
+  record.flop_count = 0.1;
+  record.hardware = {INT64_MIN, INT64_MAX, 0, 1, 2, 3, 4, 5};
+  const int64_t id = Add(record);
+  ASSERT_OK_AND_ASSIGN(const Record found, store_->GetRecord(id));
+  EXPECT_EQ(found.id, id);
+  EXPECT_EQ(Describe(found), Describe(record));
+  const int64_t failed = Add(FailedRecord("j", 0, 8));
+  ASSERT_OK_AND_ASSIGN(const Record found_failed, store_->GetRecord(failed));
+  EXPECT_EQ(Describe(found_failed), Describe(FailedRecord("j", 0, 8)));
+}
+
+TEST_P(StoreTest, ASecondRecordOfATrialIsRefused) {
+  AddJob("j");
+  AddJob("k");
+  Add(TestRecord("j", 5, 1));
+  EXPECT_THAT(store_->AddRecord(TestRecord("j", 5, 2)),
+              StatusIs(StatusCode::kAlreadyExists, "job j has a record of trial 5 already"));
+  Add(TestRecord("k", 5, 3));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Record> records, store_->RecordsOfJob("j", 0));
+  ASSERT_EQ(records.size(), 1);
+  EXPECT_EQ(records[0].costs_s, std::vector<double>{1});
+}
+
+TEST_P(StoreTest, InvalidRecordsAreRefused) {
+  AddJob("j");
+  EXPECT_THAT(store_->AddRecord(TestRecord("j", 0, NAN)),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("cost nan s")));
+  EXPECT_EQ(Trials(store_->RecordsOfJob("j", 0)), std::vector<uint32_t>{});
+}
+
+TEST_P(StoreTest, ABatchIsAllOrNothing) {
+  AddJob("j");
+  std::vector<Record> batch = {TestRecord("j", 0), TestRecord("j", 1), TestRecord("j", 0)};
+  EXPECT_THAT(store_->AddRecords(batch),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("trial 0")));
+  EXPECT_THAT(Trials(store_->RecordsOfJob("j", 0)), IsEmpty());
+  batch[2] = TestRecord("none", 2);
+  EXPECT_THAT(store_->AddRecords(batch), StatusIs(StatusCode::kNotFound, "no job none"));
+  EXPECT_THAT(Trials(store_->RecordsOfJob("j", 0)), IsEmpty());
+  batch[2] = TestRecord("j", 2);
+  ASSERT_OK_AND_ASSIGN(const std::vector<int64_t> ids, store_->AddRecords(batch));
+  ASSERT_EQ(ids.size(), 3);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_OK_AND_ASSIGN(const Record record, store_->GetRecord(ids[i]));
+    EXPECT_EQ(record.trial, i);
+  }
+  EXPECT_LT(ids[0], ids[1]);
+  EXPECT_LT(ids[1], ids[2]);
+  ASSERT_OK_AND_ASSIGN(const std::vector<int64_t> none, store_->AddRecords({}));
+  EXPECT_THAT(none, IsEmpty());
+}
+
+TEST_P(StoreTest, RecordsOfJobAreOrderedByTrial) {
+  AddJob("j");
+  for (uint32_t trial : {3, 0, 2, 7}) Add(TestRecord("j", trial));
+  Add(FailedRecord("j", 1, 4));
+  EXPECT_THAT(Trials(store_->RecordsOfJob("j", 0)), ElementsAre(0, 1, 2, 3, 7));
+  EXPECT_THAT(Trials(store_->RecordsOfJob("j", 2)), ElementsAre(2, 3, 7));
+  EXPECT_THAT(Trials(store_->RecordsOfJob("j", 8)), IsEmpty());
+  EXPECT_THAT(Trials(store_->RecordsOfJob("k", 0)), IsEmpty());
+}
+
+TEST_P(StoreTest, BestIsTheSmallestMeanOfTheCompleteOnes) {
+  AddJob("j");
+  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), -1);
+  Add(FailedRecord("j", 0, 5));
+  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), -1);
+  Record early = TestRecord("j", 1, 0.5);
+  early.stopped_early = true;
+  Add(early);
+  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), 1);  // nothing else exists
+  Record mean = TestRecord("j", 2);
+  mean.costs_s = {0.1, 2.9};
+  Add(mean);
+  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, kTestTarget)), 2);
+  Add(TestRecord("j", 3, 1.4));
+  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), 3);
+  Add(TestRecord("j", 4, 1.4));  // as good: the older one stays
+  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), 3);
+  EXPECT_EQ(Trial(store_->BestOfJob("j", 0)), 3);
+  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "llvm")), -1);
+  EXPECT_EQ(Trial(store_->BestRecord("other", "")), -1);
+}
+
+TEST_P(StoreTest, BestIsByTargetAndByTask) {
+  AddJob("j");
+  AddJob("k");
+  Record cpu = TestRecord("j", 0, 5);
+  cpu.target = "llvm";
+  Add(cpu);
+  Add(TestRecord("j", 1, 1));
+  Record second_task = TestRecord("k", 2, 0.5);
+  second_task.task_index = 1;
+  Add(second_task);
+  Add(TestRecord("k", 3, 0.75));
+  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), 2);
+  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "llvm")), 0);
+  EXPECT_THAT(Trials(store_->BestPerTarget(kTestKey)), ElementsAre(2, 0));
+  EXPECT_THAT(Trials(store_->BestPerTarget("other")), IsEmpty());
+  EXPECT_EQ(Trial(store_->BestOfJob("k", 0)), 3);
+  EXPECT_EQ(Trial(store_->BestOfJob("k", 1)), 2);
+  EXPECT_EQ(Trial(store_->BestOfJob("k", 2)), -1);
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(kTestKey, "")), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(kTestKey, "llvm")), ElementsAre(0));
+}
+
+TEST_P(StoreTest, CountsTrials) {
+  AddJob("j");
+  AddJob("k");
+  ASSERT_OK_AND_ASSIGN(const TrialCounts none, store_->CountTrials("j"));
+  EXPECT_EQ(none.total, 0);
+  EXPECT_EQ(none.next_trial, 0);
+  Add(TestRecord("j", 0));
+  Add(FailedRecord("j", 9, 4));
+  Add(FailedRecord("j", 3, 8));
+  Record other = FailedRecord("j", 4, 4);
+  other.task_index = 2;
+  Add(other);
+  Add(TestRecord("k", 50));
+  ASSERT_OK_AND_ASSIGN(const TrialCounts counts, store_->CountTrials("j"));
+  EXPECT_EQ(counts.total, 4);
+  EXPECT_THAT(counts.by_error, ElementsAre(1, 0, 0, 0, 2, 0, 0, 0, 1));
+  EXPECT_THAT(counts.by_task, ElementsAre(Pair(0, 3), Pair(2, 1)));
+  EXPECT_EQ(counts.next_trial, 10);
+}
+
+TEST_P(StoreTest, HasMeasurementComparesWhatIdentifiesALine) {
+  AddJob("j");
+  AddJob("k");
+  const Record record = TestRecord("j", 0, 1e-3);
+  Add(record);
+  auto has = [&](const Record& candidate) {
+    StatusOr<bool> answer = store_->HasMeasurement(candidate);
+    EXPECT_OK(answer);
+    return answer.ok() && *answer;
+  };
+  Record rounded = TestRecord("k", 5, 1.00001e-3);
+  rounded.steps = record.steps;
+  rounded.timestamp_s = record.timestamp_s;
+  EXPECT_TRUE(has(rounded));
+  for (auto change : {+[](Record& r) { r.workload_key += " "; },
+                      +[](Record& r) { r.target = "llvm"; }, +[](Record& r) { r.steps = "[]"; },
+                      +[](Record& r) { r.error = 1; }, +[](Record& r) { ++r.timestamp_s; }}) {
+    Record changed = rounded;
+    change(changed);
+    EXPECT_FALSE(has(changed)) << Describe(changed);
+  }
+}
+
+TEST_P(StoreTest, ForEachRecordFilters) {
+  AddJob("j");
+  AddJob("k");
+  Add(TestRecord("j", 0));
+  Add(FailedRecord("j", 1, 2));
+  Record other = TestRecord("k", 2);
+  other.workload_key = "other";
+  Add(other);
+  other.trial = 3;
+  other.target = "llvm";
+  const int64_t last = Add(other);
+  EXPECT_THAT(Visited({}), ElementsAre(0, 2, 3));
+  EXPECT_THAT(Visited({.include_errors = true}), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Visited({.job_id = "j"}), ElementsAre(0));
+  EXPECT_THAT(Visited({.job_id = "j", .include_errors = true}), ElementsAre(0, 1));
+  EXPECT_THAT(Visited({.workload_key = "other"}), ElementsAre(2, 3));
+  EXPECT_THAT(Visited({.workload_key = "other", .target = "llvm"}), ElementsAre(3));
+  EXPECT_THAT(Visited({.job_id = "j", .workload_key = "other"}), IsEmpty());
+  EXPECT_THAT(Visited({.after_id = last - 1}), ElementsAre(3));
+  EXPECT_THAT(Visited({.after_id = last}), IsEmpty());
+}
+
+TEST_P(StoreTest, ForEachRecordStreamsInPagesAndStopsAtAnError) {
+  AddJob("j");
+  std::vector<Record> batch;
+  for (uint32_t trial = 0; trial < 600; ++trial) batch.push_back(TestRecord("j", trial));
+  ASSERT_OK(store_->AddRecords(batch));
+  EXPECT_EQ(Visited({}).size(), 600);
+  // The visitor may call the store: no lock is held.
+  uint32_t seen = 0;
+  const Status status = store_->ForEachRecord({}, [&](const Record& record) -> Status {
+    KILN_RETURN_IF_ERROR(store_->GetRecord(record.id).status());
+    return ++seen == 300 ? Cancelled("enough") : OkStatus();
+  });
+  EXPECT_THAT(status, StatusIs(StatusCode::kCancelled, "enough"));
+  EXPECT_EQ(seen, 300);
+}
+
+// Any order of random records gives the answers of a sort with BetterThan().
+TEST_P(StoreTest, BestAgreesWithASortOnRandomRecords) {
+  AddJob("j");
+  const uint64_t seed = 20240611;
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937_64 rng(seed);
+  std::vector<Record> batch;
+  for (uint32_t trial = 0; trial < 300; ++trial) {
+    Record record = TestRecord("j", trial, 1 + static_cast<double>(rng() % 40) / 7);
+    if (rng() % 2 == 0) record.costs_s.push_back(1 + static_cast<double>(rng() % 40) / 7);
+    record.error = rng() % 4 == 0 ? static_cast<int>(rng() % kNumErrorKinds) : 0;
+    record.stopped_early = rng() % 3 == 0;
+    record.workload_key = fmt::format("k{}", rng() % 3);
+    record.target = fmt::format("t{}", rng() % 3);
+    record.task_index = rng() % 5;
+    batch.push_back(record);
+  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<int64_t> ids, store_->AddRecords(batch));
+  for (size_t i = 0; i < batch.size(); ++i) batch[i].id = ids[i];
+  auto expected = [&](auto matches) {
+    const Record* best = nullptr;
+    for (const Record& r : batch) {
+      if (r.error == 0 && matches(r) && (best == nullptr || BetterThan(r, *best))) best = &r;
+    }
+    return best == nullptr ? int64_t{-1} : int64_t{best->trial};
+  };
+  for (const std::string key : {"k0", "k1", "k2"}) {
+    EXPECT_EQ(Trial(store_->BestRecord(key, "")),
+              expected([&](const Record& r) { return r.workload_key == key; }));
+    for (const std::string target : {"t0", "t1", "t2"}) {
+      EXPECT_EQ(Trial(store_->BestRecord(key, target)), expected([&](const Record& r) {
+                  return r.workload_key == key && r.target == target;
+                }));
+    }
+  }
+  for (uint32_t task = 0; task < 5; ++task) {
+    EXPECT_EQ(Trial(store_->BestOfJob("j", task)),
+              expected([&](const Record& r) { return r.task_index == task; }));
+  }
+}
+
+TEST_P(StoreTest, ThreadsShareIt) {
+  AddJob("j");
+  constexpr uint32_t kTrials = 40;
+  std::atomic<int> added = 0;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (uint32_t trial = 0; trial < kTrials; ++trial) {
+        const Status status = store_->AddRecord(TestRecord("j", trial, 1.0 + trial)).status();
+        ++(status.ok() ? added : refused);
+        EXPECT_TRUE(status.ok() || status.code() == StatusCode::kAlreadyExists) << status;
+        EXPECT_OK(store_->BestRecord(kTestKey, ""));
+        EXPECT_OK(store_->CountTrials("j"));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(added, static_cast<int>(kTrials));
+  EXPECT_EQ(refused, static_cast<int>(3 * kTrials));
+  EXPECT_EQ(Trials(store_->RecordsOfJob("j", 0)).size(), kTrials);
+}
+
+}  // namespace
+}  // namespace kiln::store
