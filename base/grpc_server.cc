@@ -1,5 +1,6 @@
 #include "base/grpc_server.h"
 
+#include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -15,24 +16,24 @@ namespace {
 
 constexpr absl::Duration kDestructorGrace = absl::Milliseconds(100);
 
-// Once per process, before the first server is built.
-void EnablePlugins() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    RouteGrpcLog();
-  });
-}
-
 void LogGrpcLine(gpr_log_func_args* args) { LogDebug("grpc: {}", args->message); }
 
 }  // namespace
 
-void RouteGrpcLog() { gpr_set_log_function(LogGrpcLine); }
+void InitGrpc() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    gpr_set_log_function(LogGrpcLine);
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    // Never undone. Otherwise the end of the last channel or server takes the library down, and
+    // with it waits up to ten seconds for a thread that polls the sockets of large messages.
+    grpc_init();
+  });
+}
 
 StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& options) {
-  EnablePlugins();
+  InitGrpc();
   KILN_ASSIGN_OR_RETURN(HostPort address, ParseListenAddress(options.listen));
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

@@ -54,8 +54,10 @@ class GrpcServer {
   bool stopped_ = false;
 };
 
-// Sends what the gRPC library prints by itself to our log, its errors as debug lines: every error
-// that matters comes back as a status. Start does it; a pure client calls it at the start of main.
-void RouteGrpcLog();
+// Sets the gRPC library up for this process: what it prints by itself goes to our log as debug
+// lines (every error that matters comes back as a status), and it stays up until the process ends,
+// for its own way down can take ten seconds. GrpcServer::Start does it; a pure client calls it at
+// the start of main. Any number of times.
+void InitGrpc();
 
 }  // namespace kiln
