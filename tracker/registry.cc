@@ -144,7 +144,9 @@ void Registry::RememberReleased(const std::string& id) {
   released_forget_.emplace_back(now_ms_ + kRememberReleasedMs, id);
 }
 
-void Registry::RemoveWorker(Workers::iterator worker) {
+void Registry::RemoveWorker(Workers::iterator worker, std::string_view why) {
+  news_.push_back(fmt::format("worker {} at {} is gone: {}; {} leases lost", worker->first,
+                              worker->second.state.address(), why, worker->second.leases.size()));
   while (!worker->second.leases.empty()) {
     RemoveLease(std::string(*worker->second.leases.begin()), /*released=*/false);
   }
@@ -170,7 +172,7 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
     KILN_RETURN_IF_ERROR(CheckId("worker id", state.id()));
     SetNow(now_ms);
     const auto it = workers_.find(state.id());
-    if (it != workers_.end()) RemoveWorker(it);
+    if (it != workers_.end()) RemoveWorker(it, "it leaves");
     Advance(now_ms);
     return reply;
   }
@@ -193,6 +195,12 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
   if (!worker.announced && request.rejoining()) {
     worker.grantable_from_ms = now_ms_ + options_.refill_ms;
   }
+  if (!worker.announced) {
+    news_.push_back(fmt::format("worker {} at {} {}: {}, {} slots, keys {}", state.id(),
+                                state.address(), request.rejoining() ? "rejoins" : "joins",
+                                v1::WorkerKind_Name(state.kind()), state.slots(),
+                                fmt::join(state.keys(), ", ")));
+  }
   worker.announced = true;
   worker.state = state;
   worker.gone_at_ms = now_ms_ + options_.deadline_ms;
@@ -205,7 +213,9 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
 void Registry::EvictAddress(const v1::WorkerState& state) {
   for (auto it = workers_.begin(); it != workers_.end();) {
     const auto next = std::next(it);
-    if (it->second.state.address() == state.address()) RemoveWorker(it);
+    if (it->second.state.address() == state.address()) {
+      RemoveWorker(it, fmt::format("worker {} has its address now", state.id()));
+    }
     it = next;
   }
 }
@@ -374,6 +384,8 @@ void Registry::StopPolling(std::string_view request_id, int64_t now_ms) {
 
 std::vector<std::string> Registry::TakeGranted() { return std::exchange(granted_, {}); }
 
+std::vector<std::string> Registry::TakeNews() { return std::exchange(news_, {}); }
+
 // ---- leases ---------------------------------------------------------------------------------
 
 StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_t now_ms) {
@@ -525,14 +537,20 @@ void Registry::Advance(int64_t now_ms) {
   SetNow(now_ms);
   for (auto it = workers_.begin(); it != workers_.end();) {
     const auto next = std::next(it);
-    if (now_ms_ >= it->second.gone_at_ms) RemoveWorker(it);
+    if (now_ms_ >= it->second.gone_at_ms) {
+      RemoveWorker(it, fmt::format("silent for {} ms", options_.deadline_ms));
+    }
     it = next;
   }
   std::vector<std::string> expired;
   for (const auto& [id, lease] : leases_) {
     if (now_ms_ >= lease.expires_ms) expired.push_back(id);
   }
-  for (const std::string& id : expired) RemoveLease(id, /*released=*/false);
+  for (const std::string& id : expired) {
+    news_.push_back(fmt::format("lease {} of scheduler {} has expired", id,
+                                leases_.find(id)->second.scheduler_id));
+    RemoveLease(id, /*released=*/false);
+  }
   for (auto it = requests_.begin(); it != requests_.end();) {
     const auto next = std::next(it);
     if (!it->second.delivered && now_ms_ >= it->second.keep_until_ms) RemoveRequest(it);

@@ -85,6 +85,10 @@ class Registry {
   // Ids of the requests granted since the last call, in the order of the grants.
   std::vector<std::string> TakeGranted();
 
+  // What happened since the last call that an operator wants to read, a line each: workers that
+  // came and went, leases that were lost.
+  std::vector<std::string> TakeNews();
+
   StatusOr<v1::RenewReply> Renew(const v1::RenewRequest& request, int64_t now_ms);
 
   // Unknown ids, and leases of other schedulers, are passed over.
@@ -99,7 +103,6 @@ class Registry {
   v1::ListReply List(int64_t now_ms);
 
   int64_t NextAnnounceMs() const;
-  bool Knows(std::string_view worker_id) const { return workers_.count(worker_id) > 0; }
 
  private:
   using KindKey = std::pair<v1::WorkerKind, std::string>;
@@ -153,7 +156,7 @@ class Registry {
 
   void AddLease(LeaseEntry entry, Worker& worker);
   void RemoveLease(std::string_view id, bool released);
-  void RemoveWorker(Workers::iterator worker);
+  void RemoveWorker(Workers::iterator worker, std::string_view why);
   void RememberReleased(const std::string& id);
   void RemoveRequest(Requests::iterator request);
   void EvictAddress(const v1::WorkerState& state);
@@ -183,6 +186,7 @@ class Registry {
   std::deque<std::pair<int64_t, std::string>>
       released_forget_;  // (when to forget it, id), in order
   std::vector<std::string> granted_;
+  std::vector<std::string> news_;
 };
 
 // InvalidArgument when a worker's state cannot be used: what was found, what was expected.

@@ -183,6 +183,17 @@ TEST_F(RegistryTest, ANewProcessAtTheSameAddressReplacesTheDeadOne) {
   EXPECT_EQ(Granted(Ask("r2", "ann")).worker().id(), "new");
 }
 
+TEST_F(RegistryTest, TellsOperatorsWhatHappened) {
+  Announce(Worker("w", 1, {"cuda", "null"}));
+  Granted(Ask("r1", "ann"));
+  now_ms_ += 10'000;
+  registry_.Advance(now_ms_);
+  EXPECT_THAT(registry_.TakeNews(),
+              ElementsAre("worker w at w:1 joins: RUNNER, 1 slots, keys cuda, null",
+                          "worker w at w:1 is gone: silent for 10000 ms; 1 leases lost"));
+  EXPECT_THAT(registry_.TakeNews(), IsEmpty());
+}
+
 TEST_F(RegistryTest, AnUnrenewedLeaseGoesToTheNext) {
   Announce(Worker("w", 1, {"cuda"}));
   const v1::Lease lease = Granted(Ask("r1", "ann"));

@@ -77,6 +77,7 @@ grpc::ServerUnaryReactor* TrackerService::Answer(grpc::CallbackServerContext* co
     std::lock_guard lock(mutex_);
     status = stopping_ ? Stopping() : call();
     AnswerGranted();
+    LogNews();
     ++version_;
   }
   changed_.notify_all();
@@ -88,16 +89,8 @@ grpc::ServerUnaryReactor* TrackerService::Announce(grpc::CallbackServerContext* 
                                                    const v1::AnnounceRequest* request,
                                                    v1::AnnounceReply* reply) {
   return Answer(context, [&] {
-    const bool known = registry_.Knows(request->worker().id());
     auto result = registry_.Announce(*request, NowMs());
     if (!result.ok()) return result.status();
-    if (request->leaving()) {
-      if (known) LogInfo("worker {} leaves", request->worker().id());
-    } else if (!known) {
-      LogInfo("worker {} joins: {} at {}, {} slots", request->worker().id(),
-              v1::WorkerKind_Name(request->worker().kind()), request->worker().address(),
-              request->worker().slots());
-    }
     *reply = *std::move(result);
     return OkStatus();
   });
@@ -109,9 +102,6 @@ grpc::ServerUnaryReactor* TrackerService::Renew(grpc::CallbackServerContext* con
   return Answer(context, [&] {
     auto result = registry_.Renew(*request, NowMs());
     if (!result.ok()) return result.status();
-    for (const std::string& id : result->lost_lease_ids()) {
-      LogInfo("lease {} of scheduler {} is lost", id, request->scheduler_id());
-    }
     *reply = *std::move(result);
     return OkStatus();
   });
@@ -161,6 +151,7 @@ grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* c
       *reply = *std::move(result);
     }
     AnswerGranted();
+    LogNews();
     ++version_;
   }
   changed_.notify_all();
@@ -169,6 +160,10 @@ grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* c
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status));
   return reactor;
+}
+
+void TrackerService::LogNews() {
+  for (const std::string& line : registry_.TakeNews()) LogInfo("{}", line);
 }
 
 void TrackerService::AnswerGranted() {
@@ -219,6 +214,7 @@ void TrackerService::LetTimePass() {
     registry_.Advance(NowMs());
     AnswerGranted();
     AnswerOverdue();
+    LogNews();
     const int64_t next_ms = NextEventMs();
     const absl::Duration sleep = next_ms == Registry::kNever
                                      ? absl::InfiniteDuration()

@@ -53,6 +53,7 @@ class TrackerService : public v1::Tracker::CallbackService {
   // Runs `call` on the registry under the lock and answers all whose turn came by it.
   template <typename Call>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const Call& call);
+  void LogNews();                  // lock held
   void AnswerGranted();            // lock held
   void AnswerOverdue();            // lock held
   int64_t NextEventMs() const;     // lock held

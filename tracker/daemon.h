@@ -1,0 +1,10 @@
+// The tracker as a program.
+#pragma once
+
+namespace kiln::tracker {
+
+// Parses the command line, serves until SIGTERM or SIGINT, returns the exit status. Call from main
+// before any other thread runs: it blocks those signals.
+int TrackerMain(int argc, char** argv);
+
+}  // namespace kiln::tracker
