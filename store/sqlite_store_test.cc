@@ -1,6 +1,7 @@
 // What only the SQLite store does: it outlives its process, and shares its file.
 #include "store/sqlite_store.h"
 
+#include <atomic>
 #include <thread>
 
 #include "base/status_testing.h"
@@ -153,6 +154,63 @@ TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
               testing::AllOf(HasSubstr("INDEX best_of_workload"), Not(HasSubstr("TEMP B-TREE"))));
   EXPECT_THAT(plan("job_id = ? AND task_index = ? AND error = 0"),
               testing::AllOf(HasSubstr("INDEX best_of_task"), Not(HasSubstr("TEMP B-TREE"))));
+}
+
+// ---- Is a record synced to the disk before AddRecord returns? A default VFS that counts what
+// reaches the log.
+
+std::atomic<int> g_wal_syncs = 0;
+// Writes to the log since its last sync: what a loss of power would take away.
+std::atomic<int> g_wal_unsynced_writes = 0;
+const sqlite3_io_methods* g_real_methods = nullptr;
+sqlite3_io_methods g_counting_methods;
+sqlite3_vfs* g_real_vfs = nullptr;
+
+int CountingSync(sqlite3_file* file, int flags) {
+  ++g_wal_syncs;
+  g_wal_unsynced_writes = 0;
+  return g_real_methods->xSync(file, flags);
+}
+
+int CountingWrite(sqlite3_file* file, const void* data, int size_bytes, sqlite3_int64 offset) {
+  ++g_wal_unsynced_writes;
+  return g_real_methods->xWrite(file, data, size_bytes, offset);
+}
+
+int CountingOpen(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
+  const int code = g_real_vfs->xOpen(g_real_vfs, name, file, flags, out_flags);
+  if (code != SQLITE_OK || (flags & SQLITE_OPEN_WAL) == 0) return code;
+  g_real_methods = file->pMethods;
+  g_counting_methods = *file->pMethods;
+  g_counting_methods.xSync = CountingSync;
+  g_counting_methods.xWrite = CountingWrite;
+  file->pMethods = &g_counting_methods;
+  return code;
+}
+
+TEST_F(SqliteStoreTest, ARecordIsOnTheDiskWhenAddRecordReturns) {
+  g_real_vfs = sqlite3_vfs_find(nullptr);
+  sqlite3_vfs counting = *g_real_vfs;
+  counting.zName = "counting";
+  counting.xOpen = CountingOpen;
+  ASSERT_EQ(sqlite3_vfs_register(&counting, /*makeDflt=*/1), SQLITE_OK);
+  {
+    ASSERT_OK_AND_ASSIGN(auto store, Open());
+    ASSERT_OK(AddJob(*store, "j"));
+    for (uint32_t trial = 0; trial < 20; ++trial) {
+      const int syncs = g_wal_syncs;
+      ASSERT_OK(store->AddRecord(TestRecord("j", trial)));
+      EXPECT_GT(g_wal_syncs, syncs);
+      EXPECT_EQ(g_wal_unsynced_writes, 0);
+    }
+    const int syncs = g_wal_syncs;
+    std::vector<Record> batch;
+    for (uint32_t trial = 20; trial < 120; ++trial) batch.push_back(TestRecord("j", trial));
+    ASSERT_OK(store->AddRecords(batch));
+    EXPECT_EQ(g_wal_unsynced_writes, 0);
+    EXPECT_LE(g_wal_syncs, syncs + 2) << "a batch is one commit";
+  }
+  sqlite3_vfs_unregister(&counting);
 }
 
 }  // namespace
