@@ -1,0 +1,170 @@
+"""The layer table: which folder may include from which. Includes point down only.
+
+usage: layers.py WORKSPACE      prints each violation, one a line; exit status 1 if there is one
+
+A folder stands for all below it unless a longer path is listed. A source file in a folder that is not listed is a
+violation too, so that the table stays complete.
+"""
+import os
+import re
+import sys
+
+# The compiler without its two ends, features and code.
+_COMPILER = [
+    "compiler/target",
+    "compiler/ir",
+    "compiler/dag",
+    "compiler/schedule",
+    "compiler/lower",
+]
+
+# What a folder may include besides itself: folders, or single headers.
+TABLE = {
+    "base": [],
+    "proto": ["base"],
+    # The compiler is a pipeline of folders: each sees those before it.
+    "compiler/target": ["base"],
+    "compiler/ir": ["base"],
+    "compiler/dag": ["base", "compiler/ir"],
+    "compiler/schedule": ["base", "compiler/ir", "compiler/dag"],
+    "compiler/lower": ["base", "compiler/target", "compiler/ir", "compiler/dag", "compiler/schedule"],
+    "compiler/features": ["base"] + _COMPILER,
+    # A compiled program and its loader agree on cpu_abi.h, a plain C header.
+    "compiler/codegen": ["base", "proto/cpu_abi.h"] + _COMPILER,
+    "frontend": ["base", "compiler/ir", "compiler/dag"],
+    # These two know nothing of programs: the one sees floats, the other strings.
+    "costmodel": ["base"],
+    "store": ["base"],
+    "search": ["base", "costmodel", "compiler/features"] + _COMPILER,
+    # The services meet in proto/ and never include each other.
+    "tracker": ["base", "proto"],
+    "builder": ["base", "proto", "compiler"],
+    "runner": ["base", "proto"],
+    "scheduler": ["base", "proto", "costmodel", "search", "store", "compiler/features"] + _COMPILER,
+    "client": [
+        "base",
+        "proto",
+        "compiler",
+        "frontend",
+        "costmodel",
+        "search",
+        "store",
+        # Of the services only what the one binary starts.
+        "tracker/daemon.h",
+        "builder/daemon.h",
+        "runner/daemon.h",
+        "scheduler/daemon.h",
+    ],
+    "tests": ["*"],
+}
+
+# Libraries that stay in a few places. What is not listed may be included by all.
+_SERVICES = ["proto", "tracker", "builder", "runner", "scheduler", "client"]
+LIBRARIES = {
+    "grpc": ["base"] + _SERVICES,
+    "grpcpp": ["base"] + _SERVICES,
+    "google/protobuf": ["base"] + _SERVICES,
+    "llvm": ["compiler/codegen"],
+    "llvm-c": ["compiler/codegen"],
+    "lld": ["compiler/codegen"],
+    "nvrtc.h": ["compiler/codegen"],
+    "spdlog": ["base"],
+    "sqlite3.h": ["store"],
+    "xgboost": ["costmodel"],
+}
+
+SOURCE = re.compile(r".*\.(h|hh|hpp|inc|c|cc|cpp|cu|cuh)$")
+# Quoted and angled alike: <store/store.h> would compile as well.
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
+# Tests and what only they use: these may include any library.
+TEST = re.compile(r".*_(test|fuzz|benchmark)\.\w+$|(.*/)?(test|fake)_[^/]*$|.*_testing\.h$|.*/testing/.*")
+
+# Not ours: bazel's links into its output, version control, documentation.
+SKIPPED = re.compile(r"^(\..*|bazel-.*|docs|deploy|third_party)$")
+
+
+def sources(root):
+    """The paths of all source files below root, relative to it."""
+    for folder, subfolders, files in os.walk(root):
+        relative = os.path.relpath(folder, root)
+        if relative == ".":
+            relative = ""
+            subfolders[:] = [f for f in subfolders if not SKIPPED.match(f)]
+        subfolders.sort()
+        for name in sorted(files):
+            path = os.path.join(relative, name)
+            if SOURCE.match(name):
+                yield path
+
+
+def layer_of(path):
+    """The entry of TABLE that the path belongs to, or None."""
+    folder = os.path.dirname(path)
+    while folder:
+        if folder in TABLE:
+            return folder
+        folder = os.path.dirname(folder)
+    return None
+
+
+def matches(included, entries):
+    """The entry that is a folder above `included`, or that header itself; else None."""
+    for entry in entries:
+        if entry == "*" or included == entry or included.startswith(entry + "/"):
+            return entry
+    return None
+
+
+def check_include(path, included, top_folders):
+    """The reason why the source file `path` may not include `included`, or None."""
+    layer = layer_of(path)
+    allowed = TABLE[layer]
+    is_test = TEST.match(path) or layer == "tests"
+    library = matches(included, LIBRARIES)
+    if library is not None:
+        if is_test or layer in LIBRARIES[library]:
+            return None
+        return f"{library} is for {', '.join(LIBRARIES[library])} only"
+    if included.split("/")[0] not in top_folders:
+        return None  # a library, or a header of the system
+    target = layer_of(included)
+    if target == layer or "*" in allowed or matches(included, allowed):
+        return None
+    if target is None:
+        return "that folder is not in the layer table"
+    return f"{layer} may include {', '.join(allowed) or 'nothing else'}"
+
+
+def violations(root):
+    """All violations below root, as lines of text."""
+    paths = list(sources(root))
+    top_folders = {p.split("/")[0] for p in paths} | {layer.split("/")[0] for layer in TABLE}
+    for path in paths:
+        if layer_of(path) is None:
+            yield f"{path}: this folder is not in the layer table (tests/layers/layers.py)"
+            continue
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        for match in INCLUDE.finditer(text):
+            included = match.group(1)
+            line = text.count("\n", 0, match.start()) + 1
+            if "/" not in included and os.path.exists(os.path.join(root, os.path.dirname(path), included)):
+                yield f"{path}:{line}: includes {included}: write the path from the top folder"
+            elif reason := check_include(path, os.path.normpath(included), top_folders):
+                yield f"{path}:{line}: includes {included}: {reason}"
+
+
+def main():
+    found = list(violations(sys.argv[1]))
+    for line in found:
+        print(line)
+    count = sum(1 for _ in sources(sys.argv[1]))
+    if count == 0:
+        found.append("")
+        print(f"no source file below {sys.argv[1]}")
+    print(f"{count} source files, {len(found)} violations of the layer table")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
