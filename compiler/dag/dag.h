@@ -44,12 +44,15 @@ struct Axis {
 
 // Attributes understood by the search (facts §1.3).
 struct Attrs {
-  std::vector<std::string> simplify_const_tensor_indices;
-  std::vector<std::string> always_unroll_inner;
-  std::vector<std::string> no_split_at_inner;
-  std::vector<std::string> layout_free_placeholders;  // names of inputs
-  std::string task_scheduler_tag;
-  double flop = -1;           // overrides the estimate when >= 0
+  std::vector<std::string> simplify_const_tensor_indices = {};
+  std::vector<std::string> always_unroll_inner = {};
+  std::vector<std::string> no_split_at_inner = {};
+  std::vector<std::string> layout_free_placeholders = {};  // names of inputs
+  std::string task_scheduler_tag = {};
+  double flop = -1;  // overrides the estimate when >= 0
+  // Stands for the body in the hash text (workload_key.h), where an old key spells out what the IR
+  // folds away.
+  std::string hash_body = {};
   bool const_matrix = false;  // constant matrix: features read it as 1.0
   bool operator==(const Attrs&) const = default;
 };

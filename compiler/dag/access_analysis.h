@@ -1,0 +1,51 @@
+// Static analysis of how the operators of a DAG read each other (facts §1.2). What sketch rules
+// decide by.
+//
+// Computed once for a DAG, which must outlive it; immutable afterwards. Cost: linear in the
+// accesses, quadratic in the number of operators for common_outer_iterators.
+#pragma once
+
+#include <vector>
+
+#include "compiler/dag/dag.h"
+
+namespace kiln::dag {
+
+class AccessAnalysis {
+ public:
+  explicit AccessAnalysis(const Dag& dag);
+
+  // Every index of every read is an integer constant or a spatial axis plus or minus a constant.
+  bool is_simple_access(int op) const { return facts_[op].simple; }
+  // Simple, axes in order and none twice, no exp, no branch; an operator without reads always is, a
+  // placeholder never.
+  bool is_strictly_inlineable(int op) const { return facts_[op].strictly_inlineable; }
+  // Two producers that do not use all spatial axes (of extent > 1), or one and a reduction.
+  bool needs_multi_level_tiling(int op) const { return facts_[op].multi_level_tiling; }
+  bool is_output(int op) const { return dag_.is_output(op); }
+
+  // Leading dimensions that `producer` and `op` enumerate alike, for any producer upstream; 0 when
+  // there is no path.
+  int num_common_outer_iterators(int producer, int op) const { return common_[producer][op]; }
+
+  // From op to target each step has one reader of the same shape that reads element by element.
+  bool elementwise_match(int op, int target) const;
+
+ private:
+  struct OpFacts {
+    bool simple = true, strictly_inlineable = false, multi_level_tiling = false;
+  };
+  void AnalyzeOp(int op);
+  void AnalyzeCommonIterators();
+  int CommonLeading(int producer, int op) const;
+  bool ReadsElementwise(int reader, int producer) const;
+
+  const Dag& dag_;
+  std::vector<OpFacts> facts_;
+  std::vector<std::vector<int>> common_;  // [producer][op]
+};
+
+// The axis number when e is an axis plus or minus an integer constant, else -1.
+int ConstShiftedAxis(ir::Expr e);
+
+}  // namespace kiln::dag

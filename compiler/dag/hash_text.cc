@@ -1,0 +1,213 @@
+#include "compiler/dag/hash_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+#include <string_view>
+
+namespace kiln::dag {
+namespace {
+
+using ir::Expr;
+using ir::Op;
+
+std::string_view CallName(ir::Intrinsic intrinsic) {
+  switch (intrinsic) {
+    case ir::Intrinsic::kAbs:
+      return "fabs";
+    case ir::Intrinsic::kRound:
+      return "nearbyint";
+    default:
+      return IntrinsicName(intrinsic);
+  }
+}
+
+class Printer {
+ public:
+  Printer(const Dag& dag, int op, std::string& out) : dag_(dag), node_(dag.node(op)), out_(out) {}
+
+  void Line(int output) {
+    const Operator& op = *node_.op;
+    out_ += op.name();
+    out_ += '(';
+    for (size_t i = 0; i < op.axes().size(); ++i) {
+      if (i > 0) out_ += ", ";
+      out_ += op.axes()[i].name;
+    }
+    out_ += ')';
+    if (op.num_outputs() > 1) Append(".v{}", output);
+    Body(op, output);
+    out_ += '\n';
+  }
+
+ private:
+  template <typename... Args>
+  void Append(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  void Body(const Operator& op, int output) {
+    if (!op.attrs().hash_body.empty()) return Append(" = {}", op.attrs().hash_body);
+    switch (op.combiner()) {
+      case Combiner::kNone:
+        return Assignment(op.body(output));
+      case Combiner::kSum:
+        out_ += " += ";
+        return Print(op.body());
+      case Combiner::kMax:
+        out_ += " max= ";
+        return Print(op.body());
+      case Combiner::kMin:
+        out_ += " min= ";
+        return Print(op.body());
+      case Combiner::kProd:
+        out_ += "reduce(x*y)";
+        return;
+      case Combiner::kArgMax:
+        return Arg("argmax", '>');
+      case Combiner::kArgMin:
+        return Arg("argmin", '<');
+    }
+  }
+
+  void Assignment(Expr e) {
+    out_ += " = ";
+    if (e->op == Op::kCall) return Append("Op(tir.{})", CallName(e->intrinsic()));
+    if (e->op == Op::kIf) return Append("Op(tir.if_then_else)");
+    Print(e);
+  }
+
+  void Arg(std::string_view name, char better) {
+    Append(
+        " select((({0}_lhs_1 {1} {0}_rhs_1) || (({0}_lhs_1 == {0}_rhs_1) && ({0}_lhs_0 < "
+        "{0}_rhs_0))), {0}_lhs_0, "
+        "{0}_rhs_0)= (",
+        name, better);
+    Print(node_.op->body(0));
+    out_ += ',';
+    Print(node_.op->body(1));
+    out_ += ')';
+  }
+
+  void List(std::string_view open, std::span<const Expr> args, std::string_view close) {
+    out_ += open;
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (i > 0) out_ += ", ";
+      Print(args[i]);
+    }
+    out_ += close;
+  }
+
+  void Infix(Expr e, std::string_view symbol) {
+    out_ += '(';
+    Print(e->arg(0));
+    out_ += symbol;
+    Print(e->arg(1));
+    out_ += ')';
+  }
+
+  void Int(Expr e) {
+    // Index constants and 32-bit ones carry no type.
+    if (e->type == ir::kIndex || e->type == ir::kInt32) return Append("{}", e->int_value);
+    Append("({}){}", TypeName(e->type), e->int_value);
+  }
+
+  void Float(Expr e) {
+    Append("{:g}", e->float_value);
+    if (e->type.bits == 32) out_ += 'f';
+    if (e->type.bits == 16) out_ += 'h';
+  }
+
+  void Load(Expr e) {
+    const Tensor input = node_.inputs[e->id];
+    const Operator& producer = dag_.op(input.op);
+    out_ += producer.name();
+    if (producer.num_outputs() > 1) Append(".v{}", input.output);
+    List("[", e->args(), "]");
+  }
+
+  void Print(Expr e) {
+    const Operator& op = *node_.op;
+    switch (e->op) {
+      case Op::kInt:
+        return Int(e);
+      case Op::kFloat:
+        return Float(e);
+      case Op::kVar: {
+        const auto i = static_cast<size_t>(e->id);
+        out_ +=
+            i < op.axes().size() ? op.axes()[i].name : op.reduce_axes()[i - op.axes().size()].name;
+        return;
+      }
+      case Op::kAdd:
+        return Infix(e, " + ");
+      case Op::kSub:
+        return Infix(e, " - ");
+      case Op::kMul:
+        return Infix(e, "*");
+      case Op::kDiv:
+        return Infix(e, "/");
+      case Op::kFloorDiv:
+        return List("floordiv(", e->args(), ")");
+      case Op::kFloorMod:
+        return List("floormod(", e->args(), ")");
+      case Op::kMin:
+        return List("min(", e->args(), ")");
+      case Op::kMax:
+        return List("max(", e->args(), ")");
+      case Op::kEq:
+        return Infix(e, " == ");
+      case Op::kNe:
+        return Infix(e, " != ");
+      case Op::kLt:
+        return Infix(e, " < ");
+      case Op::kLe:
+        return Infix(e, " <= ");
+      case Op::kGt:
+        return Infix(e, " > ");
+      case Op::kGe:
+        return Infix(e, " >= ");
+      case Op::kAnd:
+        return Infix(e, " && ");
+      case Op::kOr:
+        return Infix(e, " || ");
+      case Op::kNot:
+        return List("!", e->args(), "");
+      case Op::kSelect:
+        return List("select(", e->args(), ")");
+      case Op::kIf:
+        return List("tir.if_then_else(", e->args(), ")");
+      case Op::kCast:
+        // Indices are 32 bits wide in old keys: making one of them int32 was no cast.
+        if (e->type == ir::kInt32 && e->arg(0)->type == ir::kIndex) return Print(e->arg(0));
+        return List(fmt::format("{}(", TypeName(e->type)), e->args(), ")");
+      case Op::kLoad:
+        return Load(e);
+      case Op::kCall:
+        return List(fmt::format("tir.{}(", CallName(e->intrinsic())), e->args(), ")");
+    }
+  }
+
+  const Dag& dag_;
+  const OpNode& node_;
+  std::string& out_;
+};
+
+}  // namespace
+
+std::string HashText(const Dag& dag) {
+  std::string text;
+  for (int i = 0; i < dag.size(); ++i) {
+    if (dag.op(i).is_placeholder()) {
+      text += dag.op(i).name();
+      text += " = PLACEHOLDER \n";
+      continue;
+    }
+    for (int output = 0; output < dag.op(i).num_outputs(); ++output)
+      Printer(dag, i, text).Line(output);
+  }
+  return text;
+}
+
+}  // namespace kiln::dag

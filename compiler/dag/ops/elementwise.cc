@@ -1,0 +1,191 @@
+// Elementwise functions of one tensor (activations) and of two (with broadcast).
+#include <array>
+
+#include "compiler/dag/ops/op.h"
+
+namespace kiln::dag {
+namespace {
+
+struct Unary {
+  std::string_view name;
+  std::string_view stage;   // name of the operator
+  std::string_view prefix;  // of its axes
+  std::string_view doc;
+  Value (*f)(const Value&);
+};
+
+Value Relu(const Value& x) { return Max(x, 0); }
+Value Relu6(const Value& x) { return Max(Min(x, 6), 0); }
+Value LeakyRelu(const Value& x) { return Select(x > 0, x, x * 0.1); }
+Value Gelu(const Value& x) { return x * 0.5 * (Erf(x * 0.70710678118654752) + 1.0); }
+Value HardSigmoid(const Value& x) { return Max(Min(x + 3.0, 6.0), 0.0) / 6.0; }
+Value HardSwish(const Value& x) { return x * Max(Min(x + 3.0, 6.0), 0.0) / 6.0; }
+Value Silu(const Value& x) { return x * Sigmoid(x); }
+Value Softplus(const Value& x) { return Max(x, 0.0) + Log(Exp(0.0 - Abs(x)) + 1.0); }
+Value Elu(const Value& x) { return Select(x > 0, x, Exp(Min(x, 0.0)) - 1.0); }
+Value Square(const Value& x) { return x * x; }
+Value NegativeOf(const Value& x) { return 0 - x; }
+Value ReciprocalOf(const Value& x) { return 1.0 / x; }
+
+const std::array<Unary, 21>& UnaryTable() {
+  static const std::array<Unary, 21> table = {{
+      {"relu", "T_relu", "ax", "max(x, 0)", Relu},
+      {"relu6", "compute", "i", "x clipped to [0, 6]", Relu6},
+      {"leaky_relu", "T_leaky_relu", "ax", "x, or 0.1 x where negative", LeakyRelu},
+      {"elu", "T_elu", "ax", "x, or exp(x) - 1 where negative", Elu},
+      {"sigmoid", "T_sigmoid", "ax", "1 / (1 + exp(-x))", Sigmoid},
+      {"tanh", "T_tanh", "ax", "hyperbolic tangent", Tanh},
+      {"gelu", "T_gelu", "ax", "x Phi(x), by erf", Gelu},
+      {"silu", "T_silu", "ax", "x sigmoid(x), also called swish", Silu},
+      {"swish", "T_silu", "ax", "the same as silu", Silu},
+      {"hard_sigmoid", "T_hard_sigmoid", "ax", "clip(x + 3, 0, 6) / 6", HardSigmoid},
+      {"hard_swish", "T_hard_swish", "ax", "x clip(x + 3, 0, 6) / 6", HardSwish},
+      {"softplus", "T_softplus", "ax", "log(1 + exp(x))", Softplus},
+      {"exp", "T_exp", "ax", "exponential", Exp},
+      {"log", "T_log", "ax", "natural logarithm", Log},
+      {"sqrt", "T_sqrt", "ax", "square root", Sqrt},
+      {"rsqrt", "T_rsqrt", "ax", "1 / square root", Rsqrt},
+      {"erf", "T_erf", "ax", "error function", Erf},
+      {"abs", "T_abs", "ax", "absolute value", Abs},
+      {"square", "T_square", "ax", "x x", Square},
+      {"negative", "T_negative", "ax", "-x", NegativeOf},
+      {"reciprocal", "T_reciprocal", "ax", "1 / x", ReciprocalOf},
+  }};
+  return table;
+}
+
+const Unary* FindUnary(std::string_view name) {
+  for (const Unary& unary : UnaryTable()) {
+    if (unary.name == name) return &unary;
+  }
+  return nullptr;
+}
+
+struct BinaryOp {
+  std::string_view name;
+  std::string_view stage;
+  std::string_view doc;
+  Value (*f)(const Value&, const Value&);
+};
+
+const std::array<BinaryOp, 7> kBinaryTable = {{
+    {"add", "T_add", "x + y", [](const Value& x, const Value& y) { return x + y; }},
+    {"sub", "T_subtract", "x - y", [](const Value& x, const Value& y) { return x - y; }},
+    {"mul", "T_multiply", "x y", [](const Value& x, const Value& y) { return x * y; }},
+    {"div", "T_divide", "x / y", [](const Value& x, const Value& y) { return x / y; }},
+    {"maximum", "T_maximum", "the larger",
+     [](const Value& x, const Value& y) { return Max(x, y); }},
+    {"minimum", "T_minimum", "the smaller",
+     [](const Value& x, const Value& y) { return Min(x, y); }},
+    {"power", "T_power", "x to the y", [](const Value& x, const Value& y) { return Pow(x, y); }},
+}};
+
+TensorRef BuildBinary(OpContext& c, std::string_view name) {
+  const std::vector<int64_t>& shape = c.args.shape();
+  std::vector<int64_t> second = shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  for (int64_t axis : c.args.list("broadcast")) {
+    const int64_t at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank) {
+      c.Fail("broadcast = {} of a tensor with {} dimensions, expected {} to {}", axis, rank, -rank,
+             rank - 1);
+      continue;
+    }
+    second[static_cast<size_t>(at)] = 1;
+  }
+  TensorRef x = c.Input(shape);
+  return ApplyBinary(c, name, x, c.Input(second));
+}
+
+TensorRef BiasAdd(OpContext& c) {
+  const std::vector<int64_t>& shape = c.args.shape();
+  const auto rank = static_cast<int64_t>(shape.size());
+  int64_t axis = c.args["axis"];
+  if (axis < 0) axis += rank;
+  std::vector<int64_t> bias(shape.size(), 1);
+  if (axis < 0 || axis >= rank) {
+    c.Fail("axis = {} of a tensor with {} dimensions, expected {} to {}", c.args["axis"], rank,
+           -rank, rank - 1);
+  } else {
+    bias[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis)];
+  }
+  TensorRef x = c.Input(shape);
+  return ApplyBinary(c, "add", x, c.Input(bias));
+}
+
+}  // namespace
+
+bool HasUnary(std::string_view name) { return FindUnary(name) != nullptr; }
+
+std::vector<std::string> UnaryNames() {
+  std::vector<std::string> names;
+  for (const Unary& unary : UnaryTable()) names.emplace_back(unary.name);
+  return names;
+}
+
+TensorRef ApplyUnary(OpContext& c, std::string_view name, const TensorRef& x) {
+  const Unary* unary = FindUnary(name);
+  KILN_CHECK(unary != nullptr, "{}", name);
+  return c.b.Compute(std::string(unary->stage), NumberedAxes(unary->prefix, x.shape()),
+                     [&](Vars v) { return unary->f(x.At(v)); });
+}
+
+TensorRef ApplyBinary(OpContext& c, std::string_view name, const TensorRef& x, const TensorRef& y) {
+  for (const BinaryOp& op : kBinaryTable) {
+    if (op.name != name) continue;
+    const std::vector<int64_t> shape = x.shape();
+    return c.b.Compute(std::string(op.stage), NumberedAxes("ax", shape), [&](Vars v) {
+      std::vector<Value> index;
+      for (size_t i = 0; i < v.size(); ++i)
+        index.push_back(y.shape()[i] == shape[i] ? v[i] : Value(0));
+      return op.f(x.At(v), y.At(index));
+    });
+  }
+  KILN_CHECK(false, "no binary operator {}", name);
+  return {};
+}
+
+std::vector<OpInfo> UnaryOps() {
+  std::vector<OpInfo> ops;
+  for (const Unary& unary : UnaryTable()) {
+    ops.push_back({.name = std::string(unary.name),
+                   .family = "elementwise",
+                   .doc = std::string(unary.doc),
+                   .takes_shape = true,
+                   .parameters = {},
+                   .build = [name = unary.name](OpContext& c) {
+                     return ApplyUnary(c, name, c.Input(c.args.shape()));
+                   }});
+  }
+  return ops;
+}
+
+std::vector<OpInfo> BinaryOps() {
+  std::vector<OpInfo> ops;
+  for (const BinaryOp& op : kBinaryTable) {
+    ops.push_back({.name = std::string(op.name),
+                   .family = "elementwise",
+                   .doc = std::string(op.doc) + ", elementwise",
+                   .takes_shape = true,
+                   .parameters = {{.name = "broadcast",
+                                   .doc = "axes along which y has extent 1, one broadcast= each",
+                                   .min = -8,
+                                   .max = 7,
+                                   .default_value = std::nullopt,
+                                   .list = true}},
+                   .build = [name = op.name](OpContext& c) { return BuildBinary(c, name); }});
+  }
+  ops.push_back({.name = "bias_add",
+                 .family = "elementwise",
+                 .doc = "x + a vector along one axis",
+                 .takes_shape = true,
+                 .parameters = {{.name = "axis",
+                                 .doc = "axis; negative: from the end",
+                                 .min = -8,
+                                 .max = 7,
+                                 .default_value = -1}},
+                 .build = BiasAdd});
+  return ops;
+}
+
+}  // namespace kiln::dag

@@ -1,0 +1,21 @@
+// What may follow an operator in one DAG: `--epilogue bias,relu`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/dag/ops/op.h"
+
+namespace kiln::dag {
+
+// x with one more operator after it. `channel_axis` is where bias and scale lie; negative: from the
+// end.
+StatusOr<TensorRef> ApplyEpilogue(OpContext& c, std::string_view name, const TensorRef& x,
+                                  int channel_axis);
+
+// At most three of `names` that are near `name`, nearest first.
+std::vector<std::string> ClosestNames(std::string_view name, const std::vector<std::string>& names);
+
+}  // namespace kiln::dag

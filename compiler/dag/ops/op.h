@@ -1,0 +1,120 @@
+// What an operator of the library is: a name, parameters, and a function that writes it into a DAG.
+// Adding one: docs/operators.md, last section.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/dag/builder.h"
+
+namespace kiln::dag {
+
+inline constexpr int64_t kMaxExtent = int64_t{1} << 31;
+
+struct Parameter {
+  std::string name;
+  std::string doc;
+  int64_t min = 1;
+  int64_t max = kMaxExtent;
+  std::optional<int64_t> default_value = {};  // none: must be given
+  bool list = false;  // may be given by name any number of times, never by position
+};
+
+// Values for one use of an operator, checked against its parameters.
+class OpArgs {
+ public:
+  int64_t operator[](std::string_view name) const;  // of a parameter that is not a list
+  const std::vector<int64_t>& list(std::string_view name) const;  // empty when not given
+  const std::vector<int64_t>& shape() const { return shape_; }  // of an operator that takes a shape
+  void Set(const std::string& name, int64_t value) { values_[name] = {value}; }
+  void Append(const std::string& name, int64_t value) { values_[name].push_back(value); }
+  void SetShape(std::vector<int64_t> shape) { shape_ = std::move(shape); }
+
+ private:
+  std::map<std::string, std::vector<int64_t>, std::less<>> values_;
+  std::vector<int64_t> shape_;
+};
+
+// Where an operator is written to. Inputs are called p0, p1, ... in the order they are asked for.
+class OpContext {
+ public:
+  OpContext(DagBuilder& builder, const OpArgs& args, ir::Type type, ir::Type out_type)
+      : b(builder), args(args), type(type), out_type(out_type) {}
+
+  TensorRef Input(std::vector<int64_t> shape) { return Input(std::move(shape), type); }
+  TensorRef Input(std::vector<int64_t> shape, ir::Type input_type) {
+    return b.Placeholder("p" + std::to_string(num_inputs_++), input_type, std::move(shape));
+  }
+  // As the type that products are made and summed in.
+  Value Widen(const Value& v) const { return v.expr() == nullptr ? v : Cast(out_type, v); }
+
+  template <typename... Args>
+  void Fail(fmt::format_string<Args...> format, Args&&... fail_args) {
+    b.Fail(InvalidArgument(format, std::forward<Args>(fail_args)...));
+  }
+
+  DagBuilder& b;
+  const OpArgs& args;
+  const ir::Type type;      // of inputs
+  const ir::Type out_type;  // of results and accumulators
+
+ private:
+  int num_inputs_ = 0;
+};
+
+struct OpInfo {
+  std::string name;
+  std::string family;
+  std::string doc;
+  bool takes_shape =
+      false;         // the positional arguments are the extents of the input; parameters go by name
+  int min_rank = 1;  // of that shape
+  std::vector<Parameter> parameters = {};
+  int channel_axis = -1;  // of the result, for bias and scale; negative: from the end
+  std::function<TensorRef(OpContext&)> build = {};
+};
+
+// One call per family file; the registry puts them together.
+std::vector<OpInfo> MatmulOps();
+std::vector<OpInfo> Conv2dOps();
+std::vector<OpInfo> DepthwiseOps();
+std::vector<OpInfo> WinogradOps();
+std::vector<OpInfo> PoolOps();
+std::vector<OpInfo> SoftmaxOps();
+std::vector<OpInfo> ReduceOps();
+std::vector<OpInfo> PadOps();
+std::vector<OpInfo> UnaryOps();
+std::vector<OpInfo> BinaryOps();
+
+// Axes `prefix`0, `prefix`1, ... over a shape.
+std::vector<Axis> NumberedAxes(std::string_view prefix, std::span<const int64_t> shape);
+
+// Zero-padding of some axes, as the convolutions and pools need it: `name`(i0, i1, ...) with axes
+// called `prefix`. Padding by 0 everywhere makes a plain copy when `always`, else nothing.
+struct Padding {
+  std::vector<int64_t> before, after;  // per axis
+  double value = 0;
+};
+TensorRef Pad(OpContext& c, const TensorRef& x, std::string name, std::string_view prefix,
+              const Padding& padding, bool always);
+
+// (extent + padding - dilated kernel) / stride + 1; fails `c` when that is not positive.
+int64_t WindowExtent(OpContext& c, std::string_view axis, int64_t extent, int64_t total_padding,
+                     int64_t kernel, int64_t stride, int64_t dilation);
+
+// Elementwise functions by name ("relu"); false when there is none.
+bool HasUnary(std::string_view name);
+std::vector<std::string> UnaryNames();
+TensorRef ApplyUnary(OpContext& c, std::string_view name, const TensorRef& x);
+
+// "add", "sub", ...: x op y with y broadcast along its axes of extent 1. Ranks are equal.
+TensorRef ApplyBinary(OpContext& c, std::string_view name, const TensorRef& x, const TensorRef& y);
+
+}  // namespace kiln::dag

@@ -1,0 +1,56 @@
+// The operator library by name: `conv2d_nchw` with arguments 1,7,7,512,512,3,3,1,1 and epilogue
+// bias,relu is a DAG.
+//
+// Immutable after the first call; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/dag/dag.h"
+#include "compiler/dag/ops/op.h"
+
+namespace kiln::dag {
+
+struct OpOptions {
+  ir::Type dtype = ir::kFloat32;
+  // Of products, sums and the result; none: int32 for int8, else dtype.
+  std::optional<ir::Type> out_dtype = {};
+  // Applied to the result in this order: a name of EpilogueNames().
+  std::vector<std::string> epilogue = {};
+};
+
+// "1,7,7,512,groups=2": positional numbers, then name=value. A list parameter may come more than
+// once.
+struct OpArguments {
+  std::vector<int64_t> positional = {};
+  std::vector<std::pair<std::string, int64_t>> named = {};
+};
+StatusOr<OpArguments> ParseOpArguments(std::string_view text);
+std::vector<std::string> SplitEpilogue(std::string_view text);  // "bias,relu"; "" gives none
+
+// All operators, in the order of the documentation. Names are unique.
+const std::vector<OpInfo>& AllOps();
+// Error: no such operator; names the closest ones.
+StatusOr<const OpInfo*> FindOp(std::string_view name);
+// bias, scale, residual, and the elementwise functions.
+std::vector<std::string> EpilogueNames();
+// "conv2d_nchw takes N,H,W,CO,CI,KH,KW,stride,pad[,dilation[,groups]]"
+std::string Signature(const OpInfo& op);
+
+StatusOr<DagPtr> BuildOp(std::string_view name, const OpArguments& arguments,
+                         const OpOptions& options = {});
+// The same from text: BuildOp("matmul", "512,512,512", {.epilogue = {"relu"}}).
+StatusOr<DagPtr> BuildOp(std::string_view name, std::string_view arguments,
+                         const OpOptions& options = {});
+
+// docs/operators.md between its markers: tables of the operators by family.
+std::string OperatorTables();
+
+}  // namespace kiln::dag

@@ -1,0 +1,120 @@
+// 3x3 stride-1 convolution NHWC by Winograd's minimal filtering, F(2x2, 3x3) and F(4x4, 3x3), with
+// weights that are already transformed: [alpha, alpha, CO, CI], alpha = tile + 2.
+#include "compiler/dag/ops/op.h"
+
+namespace kiln::dag {
+namespace {
+
+// Rows of the Cook-Toom matrices for the points 0, -1, 1 and 0, -1, 1, 0.5, -2.
+struct Matrix {
+  int rows, columns;
+  std::vector<double> values;  // row-major
+};
+
+Matrix OutputTransform(int64_t tile) {
+  if (tile == 2) return {4, 2, {1, 0, 1, -1, 1, 1, 0, 1}};
+  return {6, 4, {1, 0, 0, 0, 1, -1, 1, -1, 1, 1, 1, 1, 1, .5, .25, .125, 1, -2, 4, -8, 0, 0, 0, 1}};
+}
+
+Matrix InputTransform(int64_t tile) {
+  if (tile == 2) return {4, 4, {1, 0, 0, 0, 0, -1, 1, -1, -1, 1, 1, 0, 0, 0, 0, 1}};
+  return {6, 6, {1,   0,  0,   0, 0,   0,  -1.5, 1, -1, -2, .5, 1,   -2, -2.5, .5, -1, -1, -1.5,
+                 1.5, .5, 2.5, 2, -.5, -2, 1,    1, 1,  1,  1,  1.5, 0,  0,    0,  0,  0,  1}};
+}
+
+// An operator whose elements are constants: a chain of selects, unrolled wherever it is used.
+TensorRef ConstantMatrix(OpContext& c, std::string name, const Matrix& matrix) {
+  return c.b.Compute(
+      std::move(name), {{"i", matrix.rows}, {"j", matrix.columns}},
+      [&](Vars v) {
+        Value e = c.b.Constant(0, c.out_type);
+        for (int i = 0; i < matrix.rows; ++i) {
+          for (int j = 0; j < matrix.columns; ++j) {
+            const double value = matrix.values[static_cast<size_t>(i * matrix.columns + j)];
+            e = Select(v[0] % matrix.rows == i && v[1] % matrix.columns == j, value, e);
+          }
+        }
+        return e;
+      },
+      {.const_matrix = true});
+}
+
+TensorRef Winograd(OpContext& c) {
+  const int64_t n = c.args["N"], h = c.args["H"], w = c.args["W"], co = c.args["CO"],
+                ci = c.args["CI"];
+  const int64_t pad = c.args["pad"];
+  int64_t tile = c.args["tile"];
+  if (tile == 0) tile = h % 8 == 0 ? 4 : 2;
+  if (tile != 2 && tile != 4) {
+    c.Fail("tile = {}: there are transforms for 2 and 4, and 0 chooses", tile);
+    tile = 2;
+  }
+  const int64_t alpha = tile + 2;
+  const int64_t oh = WindowExtent(c, "H", h, 2 * pad, 3, 1, 1),
+                ow = WindowExtent(c, "W", w, 2 * pad, 3, 1, 1);
+  const int64_t nh = (oh + tile - 1) / tile, nw = (ow + tile - 1) / tile;
+  const int64_t tiles = n * nh * nw;
+  const int64_t extra_h = nh * tile + 2 - (h + 2 * pad), extra_w = nw * tile + 2 - (w + 2 * pad);
+
+  TensorRef data = c.Input({n, h, w, ci});
+  TensorRef padded =
+      Pad(c, data, "data_pad", "i", {{0, pad, pad, 0}, {0, pad + extra_h, pad + extra_w, 0}}, true);
+  TensorRef input_tile = c.b.Compute(
+      "input_tile", {{"eps", alpha}, {"nu", alpha}, {"p", tiles}, {"ci", ci}}, [&](Vars v) {
+        const Value &eps = v[0], &nu = v[1], &p = v[2];
+        return padded(FloorDiv(p, nh * nw), FloorDiv(p, nw) % nh * tile + eps, p % nw * tile + nu,
+                      v[3]);
+      });
+  TensorRef b = ConstantMatrix(c, "B", InputTransform(tile));
+  TensorRef data_pack = c.b.Reduce(
+      "data_pack", {{"eps", alpha}, {"nu", alpha}, {"p", tiles}, {"ci", ci}},
+      {{"r_a", alpha}, {"r_b", alpha}}, Combiner::kSum,
+      [&](Vars v) {
+        return c.Widen(input_tile(v[4], v[5], v[2], v[3])) * b(v[4], v[0]) * b(v[5], v[1]);
+      },
+      {.simplify_const_tensor_indices = {"eps", "nu", "r_a", "r_b"}});
+  TensorRef weight = c.Input({alpha, alpha, co, ci});
+  TensorRef bgemm = c.b.Reduce("bgemm", {{"eps", alpha}, {"nu", alpha}, {"p", tiles}, {"co", co}},
+                               {{"ci", ci}}, Combiner::kSum,
+                               [&](Vars v) {
+                                 return data_pack(v[0], v[1], v[2], v[4]) *
+                                        c.Widen(weight(v[0], v[1], v[3], v[4]));
+                               },
+                               {.layout_free_placeholders = {"p1"}});
+  TensorRef a = ConstantMatrix(c, "A", OutputTransform(tile));
+  TensorRef inverse = c.b.Reduce(
+      "inverse", {{"vh", tile}, {"vw", tile}, {"p", tiles}, {"co", co}},
+      {{"r_a", alpha}, {"r_b", alpha}}, Combiner::kSum,
+      [&](Vars v) { return bgemm(v[4], v[5], v[2], v[3]) * a(v[4], v[0]) * a(v[5], v[1]); },
+      {.simplify_const_tensor_indices = {"vh", "vw", "r_a", "r_b"}});
+  return c.b.Compute("conv2d_winograd", {{"n", n}, {"h", oh}, {"w", ow}, {"co", co}}, [&](Vars v) {
+    const Value &image = v[0], &y = v[1], &x = v[2];
+    return inverse(y % tile, x % tile, image * nh * nw + FloorDiv(y, tile) * nw + FloorDiv(x, tile),
+                   v[3]);
+  });
+}
+
+}  // namespace
+
+std::vector<OpInfo> WinogradOps() {
+  return {{.name = "conv2d_winograd_nhwc",
+           .family = "convolutions",
+           .doc = "3x3 stride-1 convolution by Winograd's method; weights are transformed: "
+                  "[tile+2, tile+2, CO, CI]",
+           .parameters =
+               {{.name = "N", .doc = "batch"},
+                {.name = "H", .doc = "input height"},
+                {.name = "W", .doc = "input width"},
+                {.name = "CO", .doc = "output channels"},
+                {.name = "CI", .doc = "input channels"},
+                {.name = "pad", .doc = "zeros added on each side", .min = 0, .default_value = 1},
+                {.name = "tile",
+                 .doc = "output tile: 2, 4, or 0: 4 when 8 divides H, else 2",
+                 .min = 0,
+                 .max = 4,
+                 .default_value = 0}},
+           .channel_axis = 3,
+           .build = Winograd}};
+}
+
+}  // namespace kiln::dag

@@ -1,0 +1,38 @@
+// The key of a workload: ["<md5 of the hash text>", [shape of argument], ...] as JSON text. Types
+// are not part of it. Keys of other makers are read too: flattened shapes, and ["function name",
+// arguments...]. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/dag/dag.h"
+
+namespace kiln::dag {
+
+std::string DagHash(const Dag& dag);  // 32 hex digits
+std::string WorkloadKey(
+    const Dag& dag);  // with Python's separators: ["0fad...", [1, 56, 56, 64], ...]
+
+// A number, or the JSON text of anything else (strings without quotes).
+using KeyItem = std::variant<int64_t, std::string>;
+
+struct DecodedKey {
+  std::string name;            // hash or function name
+  std::vector<KeyItem> items;  // everything after it, lists flattened
+  bool operator==(const DecodedKey&) const = default;
+};
+
+// Text that is not a JSON list starting with a string is a name without items. Never fails.
+DecodedKey DecodeWorkloadKey(std::string_view key);
+
+// How far a record made for `candidate` is from `target`: 1 when equal, the product of the ratios
+// target/candidate when every size of the target is a multiple of the candidate's, infinity when
+// the schedule can't be carried over.
+double WorkloadDistance(const DecodedKey& target, const DecodedKey& candidate);
+
+}  // namespace kiln::dag
