@@ -1,0 +1,268 @@
+#include <charconv>
+#include <cmath>
+
+#include "compiler/ir/scalar.h"
+#include "compiler/ir/text.h"
+
+namespace kiln::ir {
+namespace {
+
+// How tightly an expression holds together; calls, loads and literals are kAtom.
+enum Precedence {
+  kOrLevel = 1,
+  kAndLevel,
+  kCompareLevel,
+  kSumLevel,
+  kProductLevel,
+  kUnaryLevel,
+  kAtom
+};
+
+int PrecedenceOf(Expr e) {
+  switch (e->op) {
+    case Op::kOr:
+      return kOrLevel;
+    case Op::kAnd:
+      return kAndLevel;
+    case Op::kEq:
+    case Op::kNe:
+    case Op::kLt:
+    case Op::kLe:
+    case Op::kGt:
+    case Op::kGe:
+      return kCompareLevel;
+    case Op::kAdd:
+    case Op::kSub:
+      return kSumLevel;
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kFloorDiv:
+    case Op::kFloorMod:
+      return kProductLevel;
+    case Op::kNot:
+      return kUnaryLevel;
+    default:
+      return kAtom;
+  }
+}
+
+std::string_view Symbol(Op op) {
+  switch (op) {
+    case Op::kOr:
+      return " || ";
+    case Op::kAnd:
+      return " && ";
+    case Op::kEq:
+      return " == ";
+    case Op::kNe:
+      return " != ";
+    case Op::kLt:
+      return " < ";
+    case Op::kLe:
+      return " <= ";
+    case Op::kGt:
+      return " > ";
+    case Op::kGe:
+      return " >= ";
+    case Op::kAdd:
+      return " + ";
+    case Op::kSub:
+      return " - ";
+    case Op::kMul:
+      return "*";
+    case Op::kDiv:
+      return " / ";
+    case Op::kFloorDiv:
+      return " // ";
+    case Op::kFloorMod:
+      return " % ";
+    case Op::kMin:
+      return "min";
+    case Op::kMax:
+      return "max";
+    default:
+      return "?";
+  }
+}
+
+// The type a parser finds without being told: false for what consists of number literals only.
+bool SaysItsType(Expr e) {
+  switch (e->op) {
+    case Op::kInt:
+      return e->type.is_bool();
+    case Op::kFloat:
+      return false;
+    case Op::kVar:
+    case Op::kLoad:
+    case Op::kCast:
+      return true;
+    case Op::kSelect:
+    case Op::kIf:
+      return SaysItsType(e->arg(1)) || SaysItsType(e->arg(2));
+    default:
+      break;
+  }
+  if (e->type.is_bool()) return true;
+  for (Expr a : e->args()) {
+    if (SaysItsType(a)) return true;
+  }
+  return false;
+}
+
+bool ReadsBack(std::string_view text, double value, Type type) {
+  double parsed;
+  std::from_chars(text.data(), text.data() + text.size(), parsed);
+  return RoundToType(parsed, type) == value;
+}
+
+std::string Digits(double value, Type type) {
+  const bool is_small_integer = value == std::trunc(value) && std::abs(value) < 1e6;
+  if (type.bits == 16 && !is_small_integer) {
+    for (int digits = 1; digits < 6; ++digits) {
+      std::string text = fmt::format("{:.{}g}", value, digits);
+      if (ReadsBack(text, value, type)) return text;
+    }
+  }
+  if (type == kFloat32) {
+    std::string text = fmt::format("{}", static_cast<float>(value));
+    if (ReadsBack(text, value, type)) return text;
+  }
+  return fmt::format("{}", value);
+}
+
+class Printer {
+ public:
+  Printer(std::string& out, const ExprNames& names) : out_(out), names_(names) {}
+
+  void Print(Expr e, std::optional<Type> context) {
+    switch (e->op) {
+      case Op::kInt:
+      case Op::kFloat:
+        return PrintLiteral(e, context);
+      case Op::kVar:
+        out_ += names_.var ? NameText(names_.var(e->id)) : fmt::format("v{}", e->id);
+        return;
+      case Op::kLoad:
+        return PrintLoad(e);
+      case Op::kNot:
+        out_ += '!';
+        return PrintOperand(e->arg(0), kUnaryLevel, kBool);
+      case Op::kCast:
+        out_ += TypeName(e->type);
+        out_ += '(';
+        Print(e->arg(0), {});
+        out_ += ')';
+        return;
+      case Op::kSelect:
+      case Op::kIf:
+        out_ += e->op == Op::kIf ? "if(" : "select(";
+        Print(e->arg(0), kBool);
+        out_ += ", ";
+        return PrintArgs(e->args().subspan(1), context);
+      case Op::kCall:
+        out_ += IntrinsicName(e->intrinsic());
+        out_ += '(';
+        return PrintArgs(e->args(), context);
+      case Op::kMin:
+      case Op::kMax:
+        out_ += Symbol(e->op);
+        out_ += '(';
+        return PrintArgs(e->args(), context);
+      default:
+        return PrintInfix(e, context);
+    }
+  }
+
+ private:
+  // Operands of one type, which is `context`, or what one of them says, or what the first is made
+  // to say.
+  static std::optional<Type> SharedContext(std::span<const Expr> args,
+                                           std::optional<Type> context) {
+    const Type type = args[0]->type;
+    if (context == type) return type;
+    for (Expr a : args) {
+      if (SaysItsType(a)) return type;
+    }
+    return {};
+  }
+
+  void PrintArgs(std::span<const Expr> args, std::optional<Type> context) {
+    std::optional<Type> shared = SharedContext(args, context);
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (i > 0) out_ += ", ";
+      Print(args[i], shared);
+      shared = args[0]->type;
+    }
+    out_ += ')';
+  }
+
+  void PrintInfix(Expr e, std::optional<Type> context) {
+    if (IsComparison(e->op)) context = {};
+    const int level = PrecedenceOf(e);
+    const std::optional<Type> shared = SharedContext(e->args(), context);
+    PrintOperand(e->arg(0), level == kCompareLevel ? level + 1 : level, shared);
+    out_ += Symbol(e->op);
+    PrintOperand(e->arg(1), level + 1, e->arg(0)->type);
+  }
+
+  void PrintOperand(Expr e, int lowest, std::optional<Type> context) {
+    if (PrecedenceOf(e) >= lowest) return Print(e, context);
+    out_ += '(';
+    Print(e, context);
+    out_ += ')';
+  }
+
+  void PrintLoad(Expr e) {
+    out_ += names_.slot ? NameText(names_.slot(e->id)) : fmt::format("b{}", e->id);
+    out_ += '[';
+    for (int i = 0; i < e->num_args; ++i) {
+      if (i > 0) out_ += ", ";
+      Print(e->arg(i), kIndex);
+    }
+    out_ += ']';
+  }
+
+  void PrintLiteral(Expr e, std::optional<Type> context) {
+    if (e->type.is_bool()) {
+      out_ += e->int_value ? "true" : "false";
+      return;
+    }
+    const Type usual = e->op == Op::kInt ? kIndex : kFloat32;
+    const bool is_plain = e->type == context || (!context && e->type == usual);
+    if (!is_plain) {
+      out_ += TypeName(e->type);
+      out_ += '(';
+    }
+    if (e->op == Op::kInt) {
+      fmt::format_to(std::back_inserter(out_), "{}", e->int_value);
+    } else {
+      out_ += FloatText(e->float_value, e->type);
+    }
+    if (!is_plain) out_ += ')';
+  }
+
+  std::string& out_;
+  const ExprNames& names_;
+};
+
+}  // namespace
+
+std::string FloatText(double value, Type type) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  std::string text = Digits(value, type);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+void AppendExpr(std::string& out, Expr e, const ExprNames& names, std::optional<Type> context) {
+  Printer(out, names).Print(e, context);
+}
+
+std::string ExprText(Expr e, const ExprNames& names, std::optional<Type> context) {
+  std::string out;
+  AppendExpr(out, e, names, context);
+  return out;
+}
+
+}  // namespace kiln::ir
