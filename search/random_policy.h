@@ -1,0 +1,32 @@
+// Random sampling from the task's sketches: the baseline, and the source of every search's first candidates.
+#pragma once
+
+#include <unordered_set>
+
+#include "search/parameters.h"
+#include "search/policy.h"
+#include "search/sketch.h"
+
+namespace kiln::search {
+
+class RandomPolicy final : public Policy {
+ public:
+  RandomPolicy(const Task& task, Parameters parameters, uint64_t seed);
+
+  StatusOr<std::vector<Candidate>> Propose(int n) override;
+  void Observe(std::span<const Observation> observations) override;
+
+  const std::vector<schedule::State>& sketches() const { return sketches_; }
+
+ private:
+  // One draw; an illegal one is an error.
+  StatusOr<Candidate> Draw();
+
+  const Task& task_;
+  const Parameters parameters_;
+  Rng rng_;
+  std::vector<schedule::State> sketches_;
+  std::unordered_set<uint64_t> known_;  // proposed or observed
+};
+
+}  // namespace kiln::search

@@ -1,0 +1,45 @@
+// Sketches: the structure of a schedule with tile sizes left blank (facts §3.2, §3.3).
+//
+// Rules are tried on (state, stage) pairs from the last stage to the first. A rule answers whether it applies and whether
+// later rules are tried as well; an application gives one or more (state, next stage). A state whose next stage is -1 is a
+// sketch. Breadth first, so the order of sketches is fixed.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/schedule/state.h"
+#include "search/parameters.h"
+#include "search/task.h"
+
+namespace kiln::search {
+
+enum class RuleAnswer { kSkip, kApply, kApplyAndSkipRest };
+
+// What rules know beside the state.
+struct RuleContext {
+  const Task& task;
+  const Parameters& parameters;
+};
+
+// Stateless.
+class SketchRule {
+ public:
+  virtual ~SketchRule() = default;
+  virtual std::string_view name() const = 0;
+  virtual RuleAnswer Condition(const RuleContext& context, const schedule::State& state, int stage) const = 0;
+  virtual std::vector<std::pair<schedule::State, int>> Apply(const RuleContext& context, const schedule::State& state,
+                                                             int stage) const = 0;
+};
+
+// In the order of facts §3.2.
+std::vector<std::unique_ptr<SketchRule>> CpuSketchRules();
+
+// States with blank tile sizes. At least one: the last rule always applies.
+std::vector<schedule::State> GenerateSketches(const RuleContext& context,
+                                              std::span<const std::unique_ptr<SketchRule>> rules);
+
+}  // namespace kiln::search

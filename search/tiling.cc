@@ -1,0 +1,88 @@
+#include "search/tiling.h"
+
+#include <algorithm>
+
+#include "compiler/schedule/steps/steps.h"
+
+namespace kiln::search {
+
+using schedule::IterKind;
+using schedule::Stage;
+using schedule::State;
+
+void MustApply(State& state, schedule::StepPtr step) {
+  const Status status = state.Apply(step);
+  KILN_CHECK(status.ok(), "{} refused: {}\n{}", step->ToJson(), Message(status), schedule::PrintLoops(state));
+}
+
+std::vector<int> TileMultiLevel(State& state, int s, std::string_view structure) {
+  const int spatial_levels = static_cast<int>(std::count(structure.begin(), structure.end(), 'S'));
+  const int reduce_levels = static_cast<int>(std::count(structure.begin(), structure.end(), 'R'));
+  const Stage fresh = state.stage(s);
+  const std::vector<std::string>& whole = fresh.op->attrs().no_split_at_inner;
+
+  // pieces[axis]: how many loops it becomes. Loops of one axis stay together until the reorder.
+  std::vector<int> spatial_steps, pieces;
+  int position = 0;
+  for (int axis = 0; axis < static_cast<int>(fresh.loops.size()); ++axis) {
+    const bool reduce = fresh.loop(axis).kind == IterKind::kReduce;
+    const int levels = reduce ? reduce_levels : spatial_levels;
+    const bool keep = std::find(whole.begin(), whole.end(), schedule::LoopName(fresh, axis)) != whole.end();
+    if (keep || levels <= 1) {
+      pieces.push_back(1);
+      ++position;
+      continue;
+    }
+    if (!reduce) spatial_steps.push_back(static_cast<int>(state.steps().size()));
+    MustApply(state, std::make_shared<schedule::SplitStep>(s, position, fresh.loop(axis).extent,
+                                                           std::vector<int64_t>(levels - 1, 0), true));
+    pieces.push_back(levels);
+    position += levels;
+  }
+
+  std::vector<int> order;
+  int spatial_level = 0, reduce_level = 0;
+  for (char letter : structure) {
+    const bool reduce = letter == 'R';
+    const int level = reduce ? reduce_level++ : spatial_level++;
+    const int levels = reduce ? reduce_levels : spatial_levels;
+    int first = 0;
+    for (int axis = 0; axis < static_cast<int>(pieces.size()); ++axis) {
+      if ((fresh.loop(axis).kind == IterKind::kReduce) == reduce) {
+        if (pieces[axis] > 1) {
+          order.push_back(first + level);
+        } else if (level == levels - 1) {
+          order.push_back(first);
+        }
+      }
+      first += pieces[axis];
+    }
+  }
+  MustApply(state, std::make_shared<schedule::ReorderStep>(s, order));
+  return spatial_steps;
+}
+
+void FollowTiling(State& state, int consumer, const std::vector<int>& spatial_steps, int levels) {
+  const int n = static_cast<int>(spatial_steps.size());
+  int position = 0;
+  for (int step : spatial_steps) {
+    MustApply(state, std::make_shared<schedule::FollowSplitStep>(consumer, position, step, levels));
+    position += levels + 1;
+  }
+  std::vector<int> order;
+  for (int level = 0; level <= levels; ++level) {
+    for (int axis = 0; axis < n; ++axis) order.push_back(axis * (levels + 1) + level);
+  }
+  MustApply(state, std::make_shared<schedule::ReorderStep>(consumer, order));
+}
+
+bool IsTiled(const Stage& stage) { return static_cast<int>(stage.loops.size()) != stage.num_axes(); }
+
+bool HasReduceLoop(const Stage& stage) {
+  for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+    if (stage.loop(i).kind != IterKind::kSpatial && stage.loop(i).kind != IterKind::kSpecial) return true;
+  }
+  return false;
+}
+
+}  // namespace kiln::search
