@@ -1,7 +1,8 @@
 #!/bin/bash
-# usage: tools/bundle.sh OUT_DIR BINARY...
+# usage: deploy/bundle.sh OUT_DIR BINARY...
 # Copies the binaries, and every shared library they need but glibc's own, into OUT_DIR and OUT_DIR/lib.
-# The binaries must have been linked with RPATH $ORIGIN/lib (see BUNDLED in rpc/BUILD.bazel).
+# The binaries must have been linked with RPATH $ORIGIN/lib:
+#   bazel build --linkopt=-Wl,-rpath,'$ORIGIN/lib' --linkopt=-Wl,--disable-new-dtags TARGET
 set -euo pipefail
 out=$1
 shift

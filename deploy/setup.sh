@@ -1,0 +1,95 @@
+# Installs the packages the build needs and checks what it cannot install. To be sourced, by quickstart.sh and test.sh:
+#   . deploy/setup.sh
+# Says what it does; does nothing when nothing is missing; stops with one sentence when it can't go on.
+# KILN_SKIP_DISTRO_CHECK=1 goes on where the distribution is another one (packages of the same names are needed).
+# BAZEL="command and startup options" takes the place of /usr/bin/bazel.
+
+# Compiler and build tool; gRPC, Protocol Buffers, Abseil; LLVM; the cost model; records; tests; small libraries;
+# the libraries that benchmarks compare with; the scripts of the build.
+KILN_PACKAGES=(
+  g++ bazel-bootstrap
+  libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
+  llvm-19-dev liblld-19-dev
+  libxgboost-dev
+  libsqlite3-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libxxhash-dev libssl-dev libzstd-dev
+  libdnnl-dev libopenblas-dev
+  python3
+)
+# A first build takes 3 GB of these, the packages 1.5 GB.
+KILN_BUILD_MB=5000
+KILN_INSTALL_MB=2000
+
+say() { echo "== $*"; }
+
+stop() {
+  echo "error: $*" >&2
+  exit 1
+}
+
+check_distribution() {
+  [[ ${KILN_SKIP_DISTRO_CHECK:-} == 1 ]] && return
+  local id version name
+  id=$(. /etc/os-release 2>/dev/null && echo "${ID:-}") || true
+  version=$(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}") || true
+  name=$(. /etc/os-release 2>/dev/null && echo "${PRETTY_NAME:-}") || true
+  [[ $id == debian && $version == 12 ]] ||
+    stop "this is ${name:-an unknown system}, and Kiln builds on Debian 12 (set KILN_SKIP_DISTRO_CHECK=1 to try all the same)"
+}
+
+# check_space FOLDER MEGABYTES WHAT-FOR; the folder need not exist yet.
+check_space() {
+  local folder=$1
+  while [[ ! -d $folder ]]; do folder=$(dirname "$folder"); done
+  local free_mb
+  free_mb=$(df -P -B1M "$folder" | awk 'NR == 2 {print $4}')
+  ((free_mb >= $2)) ||
+    stop "$folder has $free_mb MB free and $3 needs $2 MB; free some space and start again"
+}
+
+missing_packages() {
+  local package state
+  for package in "${KILN_PACKAGES[@]}"; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || state=
+    [[ $state == installed ]] || echo "$package"
+  done
+}
+
+install_packages() {
+  local missing
+  mapfile -t missing < <(missing_packages)
+  if ((${#missing[@]} == 0)); then
+    say "all ${#KILN_PACKAGES[@]} packages are installed"
+    return
+  fi
+  local as_root=()
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null ||
+      stop "these packages are missing and you are not root: ${missing[*]}"
+    as_root=(sudo)
+  fi
+  check_space /usr "$KILN_INSTALL_MB" "installing packages"
+  say "installing ${#missing[@]} packages: ${missing[*]}"
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300)
+  "${apt[@]}" update || stop "apt-get update failed: see its messages above"
+  # apt-get's own chatter is of use only when it fails.
+  local log
+  log=$(mktemp)
+  if ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    stop "apt-get install failed: see its messages above"
+  fi
+  rm -f "$log"
+}
+
+set_up() {
+  # bazel keeps its output and its disk cache below the home folder.
+  export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+  check_distribution
+  install_packages
+  check_space "$HOME/.cache" "$KILN_BUILD_MB" "the build"
+  read -ra bazel <<<"${BAZEL:-/usr/bin/bazel}"
+  command -v "${bazel[0]}" >/dev/null || stop "${bazel[0]} is not there; set BAZEL to the bazel 4 command"
+}
