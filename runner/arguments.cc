@@ -1,0 +1,117 @@
+#include "runner/arguments.h"
+
+#include <fmt/ranges.h>
+
+#include <bit>
+
+namespace kiln::runner {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{1} << 46;
+constexpr int64_t kMaxAlignment = 4096;
+constexpr int64_t kMinAlignment = 64;  // a cache line, whatever the plan asks for
+constexpr int kMaxArguments = 4096;
+
+StatusOr<Argument> ParseArgument(const v1::ArgSpec& spec, int index) {
+  Argument argument;
+  argument.name = spec.name().empty() ? fmt::format("arg{}", index) : spec.name();
+  auto dtype = ParseDType(spec.dtype());
+  if (!dtype.ok()) {
+    return Annotate(dtype.status(), fmt::format("argument {} '{}'", index, argument.name));
+  }
+  argument.dtype = *dtype;
+  argument.shape.assign(spec.shape().begin(), spec.shape().end());
+  for (int64_t extent : argument.shape) {
+    if (extent < 1) {
+      return InvalidArgument("argument {} '{}': extent {} in shape [{}], expected at least 1",
+                             index, argument.name, extent, fmt::join(argument.shape, ", "));
+    }
+    if (__builtin_mul_overflow(argument.elements, extent, &argument.elements) ||
+        argument.elements > kMaxBytes) {
+      return InvalidArgument("argument {} '{}': shape [{}] has too many elements", index,
+                             argument.name, fmt::join(argument.shape, ", "));
+    }
+  }
+  argument.bytes = argument.elements * DTypeBytes(argument.dtype);
+  if (!v1::ArgSpec::Role_IsValid(spec.role())) {
+    return InvalidArgument("argument {} '{}': unknown role {}", index, argument.name,
+                           static_cast<int>(spec.role()));
+  }
+  argument.role = spec.role();
+  const int64_t alignment = spec.alignment_bytes();
+  if (alignment > kMaxAlignment ||
+      (alignment != 0 && !std::has_single_bit(spec.alignment_bytes()))) {
+    return InvalidArgument(
+        "argument {} '{}': alignment of {} bytes, expected a power of two up to {}", index,
+        argument.name, alignment, kMaxAlignment);
+  }
+  argument.alignment_bytes = std::max(alignment, kMinAlignment);
+  if (spec.index_limit() < 0) {
+    return InvalidArgument("argument {} '{}': index limit {}, expected 0 or more", index,
+                           argument.name, spec.index_limit());
+  }
+  argument.index_limit = spec.index_limit();
+  return argument;
+}
+
+std::vector<const Argument*> OfRole(const std::vector<Argument>& arguments,
+                                    v1::ArgSpec::Role role) {
+  std::vector<const Argument*> found;
+  for (const Argument& argument : arguments) {
+    if (argument.role == role) found.push_back(&argument);
+  }
+  return found;
+}
+
+}  // namespace
+
+StatusOr<std::vector<Argument>> ParseArguments(const v1::LaunchPlan& plan) {
+  if (plan.args_size() > kMaxArguments) {
+    return InvalidArgument("plan with {} arguments, expected at most {}", plan.args_size(),
+                           kMaxArguments);
+  }
+  std::vector<Argument> arguments;
+  bool has_output = false;
+  for (int i = 0; i < plan.args_size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(Argument argument, ParseArgument(plan.args(i), i));
+    has_output |= argument.role == v1::ArgSpec::OUTPUT;
+    arguments.push_back(std::move(argument));
+  }
+  if (!has_output) return InvalidArgument("plan without an output argument");
+  return arguments;
+}
+
+std::string TypeText(const Argument& argument) {
+  return fmt::format("{}[{}]", DTypeName(argument.dtype), fmt::join(argument.shape, ", "));
+}
+
+Status CheckSameInterface(const std::vector<Argument>& candidate,
+                          const std::vector<Argument>& reference) {
+  for (auto role : {v1::ArgSpec::INPUT, v1::ArgSpec::OUTPUT}) {
+    const std::string_view kind = role == v1::ArgSpec::INPUT ? "input" : "output";
+    const auto got = OfRole(candidate, role);
+    const auto want = OfRole(reference, role);
+    if (got.size() != want.size()) {
+      return InvalidArgument("{} {}s, the reference has {}", got.size(), kind, want.size());
+    }
+    for (size_t i = 0; i < got.size(); ++i) {
+      if (TypeText(*got[i]) != TypeText(*want[i])) {
+        return InvalidArgument("{} {} '{}' is {}, the reference has {}", kind, i, got[i]->name,
+                               TypeText(*got[i]), TypeText(*want[i]));
+      }
+      if (role == v1::ArgSpec::INPUT && InputKey(*got[i], i, 0) != InputKey(*want[i], i, 0)) {
+        return InvalidArgument(
+            "input {} '{}' (index limit {}) is '{}' (index limit {}) in the reference", i,
+            got[i]->name, got[i]->index_limit, want[i]->name, want[i]->index_limit);
+      }
+    }
+  }
+  return OkStatus();
+}
+
+std::string InputKey(const Argument& argument, int ordinal, uint64_t seed) {
+  return fmt::format("{}:{}:{}:{}:{}", seed, ordinal, TypeText(argument), argument.index_limit,
+                     argument.name);
+}
+
+}  // namespace kiln::runner

@@ -1,0 +1,12 @@
+// The child process of a runner: holds the device, does one request of child.proto at a time, and
+// ends when its daemon closes the pipe. What the programs it runs do to it stays here.
+#pragma once
+
+namespace kiln::runner {
+
+// Flags: --device cpu, --threads N. Descriptor 3 is the message pipe, 4 takes what is printed on
+// stdout and stderr. Returns the exit status. For a daemon (child_process.h) to start, not for
+// people.
+int RunnerChildMain(int argc, char** argv);
+
+}  // namespace kiln::runner

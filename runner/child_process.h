@@ -1,0 +1,63 @@
+// The daemon's end of one child (child.h): sends it a request, watches its time, and tells how it
+// ended. Used by one thread at a time. Destroying it kills the child and all that it started.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/fd.h"
+#include "base/message_pipe.h"
+#include "base/subprocess.h"
+#include "runner/child.pb.h"
+
+namespace kiln::runner {
+
+struct ChildLimits {
+  absl::Duration prepare;  // loading, allocating, filling
+  absl::Duration run;      // from the first run on
+};
+
+struct ChildOutcome {
+  enum Kind {
+    kDone,
+    kNotStarted,  // the child was gone before it began: no fault of the program, send it to another
+                  // child
+    kDied,
+    kTimedOut,   // and killed
+    kCancelled,  // and killed
+  };
+  Kind kind = kDone;
+  wire::ChildDone done;                // of kDone
+  wire::Phase phase = wire::STARTING;  // the last that began
+  std::string
+      message;  // of the others: "killed by signal 11 (Segmentation fault) while running: ..."
+};
+
+class ChildProcess {
+ public:
+  // Does not wait for it to be ready. `command` is the child's argv.
+  static StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& command);
+
+  // After any outcome but kDone the child is gone. `cancelled` is asked about 20 times a second; a
+  // cancelled program has half a second to end by itself, which spares a new child.
+  ChildOutcome Run(const wire::ChildRequest& request, const ChildLimits& limits,
+                   const std::function<bool()>& cancelled);
+
+  pid_t pid() const { return process_.pid(); }
+
+ private:
+  ChildProcess(Subprocess process, MessagePipe pipe, UniqueFd output)
+      : process_(std::move(process)), pipe_(std::move(pipe)), output_(std::move(output)) {}
+  // What the child printed last, on one line; empties it.
+  std::string TakeOutput();
+  std::string DescribeEnd(wire::Phase phase);
+
+  Subprocess process_;
+  MessagePipe pipe_;
+  UniqueFd output_;  // memory file behind the child's stdout and stderr
+};
+
+}  // namespace kiln::runner

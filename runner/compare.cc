@@ -1,0 +1,157 @@
+#include "runner/compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace kiln::runner {
+namespace {
+
+template <typename T>
+T Load(std::span<const std::byte> bytes, int64_t index) {
+  T value;
+  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+struct Half {
+  uint16_t bits;
+};
+struct BFloat {
+  uint16_t bits;
+};
+double ToDouble(Half value) { return HalfToFloat(value.bits); }
+double ToDouble(BFloat value) { return BFloat16ToFloat(value.bits); }
+template <typename T>
+double ToDouble(T value) {
+  return static_cast<double>(value);
+}
+
+// "[0, 3, 5, 6]"
+std::string Position(const Argument& argument, int64_t index) {
+  std::vector<int64_t> position(argument.shape.size());
+  for (size_t axis = position.size(); axis-- > 0;) {
+    position[axis] = index % argument.shape[axis];
+    index /= argument.shape[axis];
+  }
+  return fmt::format("[{}]", fmt::join(position, ", "));
+}
+
+std::string Describe(const Argument& argument, int64_t index, const std::string& got,
+                     const std::string& want, int64_t different) {
+  return fmt::format("output {}: element {}: got {}, expected {}; {} of {} elements differ",
+                     argument.name, Position(argument, index), got, want, different,
+                     argument.elements);
+}
+
+// Sign of NaN says nothing.
+std::string FloatText(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.7g}", value);
+}
+
+bool Near(double got, double want, double absolute, double relative) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
+  if (std::isinf(want) || std::isinf(got)) return want == got;
+  return std::fabs(got - want) <= absolute + relative * std::fabs(want);
+}
+
+template <typename T>
+Comparison CompareFloats(const Argument& argument, std::span<const std::byte> got_bytes,
+                         std::span<const std::byte> want_bytes, const v1::Tolerance& tolerance) {
+  double largest = 0;
+  for (int64_t i = 0; i < argument.elements; ++i) {
+    const double want = std::fabs(ToDouble(Load<T>(want_bytes, i)));
+    if (std::isfinite(want)) largest = std::max(largest, want);
+  }
+  const double absolute = tolerance.absolute() * largest;
+  Comparison result;
+  int64_t first = -1;
+  double worst = 0;
+  for (int64_t i = 0; i < argument.elements; ++i) {
+    const double got = ToDouble(Load<T>(got_bytes, i));
+    const double want = ToDouble(Load<T>(want_bytes, i));
+    if (!Near(got, want, absolute, tolerance.relative())) {
+      if (first < 0) first = i;
+      ++result.different;
+    }
+    const double error = std::fabs(got - want);
+    if (std::isfinite(error)) worst = std::max(worst, error);
+  }
+  result.max_error = largest > 0 ? worst / largest : worst;
+  if (first >= 0) {
+    result.message = Describe(argument, first, FloatText(ToDouble(Load<T>(got_bytes, first))),
+                              FloatText(ToDouble(Load<T>(want_bytes, first))), result.different);
+  }
+  return result;
+}
+
+template <typename T>
+Comparison CompareExact(const Argument& argument, std::span<const std::byte> got_bytes,
+                        std::span<const std::byte> want_bytes) {
+  Comparison result;
+  if (std::memcmp(got_bytes.data(), want_bytes.data(), got_bytes.size()) == 0) return result;
+  int64_t first = -1;
+  double largest = 0;
+  double worst = 0;
+  for (int64_t i = 0; i < argument.elements; ++i) {
+    const T got = Load<T>(got_bytes, i);
+    const T want = Load<T>(want_bytes, i);
+    largest = std::max(largest, std::fabs(ToDouble(want)));
+    if (got == want) continue;
+    if (first < 0) first = i;
+    ++result.different;
+    worst = std::max(worst, std::fabs(ToDouble(got) - ToDouble(want)));
+  }
+  result.max_error = largest > 0 ? worst / largest : worst;
+  result.message = Describe(argument, first, fmt::format("{}", +Load<T>(got_bytes, first)),
+                            fmt::format("{}", +Load<T>(want_bytes, first)), result.different);
+  return result;
+}
+
+}  // namespace
+
+v1::Tolerance DefaultTolerance(DType dtype) {
+  v1::Tolerance tolerance;
+  const auto set = [&](double relative, double absolute) {
+    tolerance.set_relative(relative);
+    tolerance.set_absolute(absolute);
+  };
+  if (dtype == DType::kFloat64) set(1e-9, 1e-10);
+  if (dtype == DType::kFloat32) set(1e-3, 1e-4);
+  if (dtype == DType::kFloat16) set(2e-2, 1e-2);
+  if (dtype == DType::kBFloat16) set(5e-2, 2e-2);
+  return tolerance;
+}
+
+Comparison Compare(const Argument& argument, std::span<const std::byte> got,
+                   std::span<const std::byte> want, const v1::Tolerance& asked) {
+  v1::Tolerance tolerance = DefaultTolerance(argument.dtype);
+  if (asked.relative() > 0) tolerance.set_relative(asked.relative());
+  if (asked.absolute() > 0) tolerance.set_absolute(asked.absolute());
+  switch (argument.dtype) {
+    case DType::kFloat64:
+      return CompareFloats<double>(argument, got, want, tolerance);
+    case DType::kFloat32:
+      return CompareFloats<float>(argument, got, want, tolerance);
+    case DType::kFloat16:
+      return CompareFloats<Half>(argument, got, want, tolerance);
+    case DType::kBFloat16:
+      return CompareFloats<BFloat>(argument, got, want, tolerance);
+    case DType::kInt64:
+      return CompareExact<int64_t>(argument, got, want);
+    case DType::kInt32:
+      return CompareExact<int32_t>(argument, got, want);
+    case DType::kInt16:
+      return CompareExact<int16_t>(argument, got, want);
+    case DType::kInt8:
+      return CompareExact<int8_t>(argument, got, want);
+    case DType::kUInt8:
+    case DType::kBool:
+      return CompareExact<uint8_t>(argument, got, want);
+  }
+  return {};
+}
+
+}  // namespace kiln::runner

@@ -1,0 +1,38 @@
+// Element-by-element comparison of an output with the reference's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "proto/trial.pb.h"
+#include "runner/arguments.h"
+
+namespace kiln::runner {
+
+struct Comparison {
+  int64_t different = 0;  // elements outside the tolerance
+  double max_error = 0;   // largest |got - want| / max|want| over finite pairs
+  std::string message;    // the first different element; empty when none
+};
+
+// Zeros in `tolerance` mean the defaults of the dtype:
+//   float64             relative 1e-9, absolute 1e-10
+//   float32             relative 1e-3, absolute 1e-4: a reordered sum of n terms is off by about
+//   sqrt(n) to n times 6e-8
+//                       of the largest partial sum; 1e5 positive terms added in order reach 1e-3 of
+//                       their sum, and terms of both signs stay far below 1e-4 of the largest
+//                       element
+//   float16             relative 2e-2, absolute 1e-2 (one rounding is 5e-4; accumulation may be
+//   narrow) bfloat16            relative 5e-2, absolute 2e-2 (one rounding is 4e-3) integers and
+//   bool   exact, whatever the tolerance says
+v1::Tolerance DefaultTolerance(DType dtype);
+
+// Equal when |got - want| <= absolute * max|want| + relative * |want|, the largest over the finite
+// elements of `want`. NaN equals NaN only, an infinity equals the same infinity only. Both spans
+// hold argument.bytes.
+Comparison Compare(const Argument& argument, std::span<const std::byte> got,
+                   std::span<const std::byte> want, const v1::Tolerance& tolerance);
+
+}  // namespace kiln::runner

@@ -1,0 +1,195 @@
+// Filling and comparing: what goes into arguments and how what comes out is judged.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "runner/compare.h"
+#include "runner/fill.h"
+
+namespace kiln::runner {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+template <typename T>
+std::vector<T> Filled(size_t count, DType dtype, int64_t limit, std::string_view key) {
+  std::vector<T> values(count);
+  FillRandom(std::as_writable_bytes(std::span(values)), dtype, limit, key);
+  return values;
+}
+
+TEST(FillTest, FloatsAreUniformAndSigned) {
+  const auto values = Filled<float>(100000, DType::kFloat32, 0, "x");
+  double sum = 0, squares = 0;
+  for (float v : values) {
+    ASSERT_GE(v, -1.0f);
+    ASSERT_LT(v, 1.0f);
+    sum += v;
+    squares += v * v;
+  }
+  EXPECT_NEAR(sum / 1e5, 0, 0.01);
+  EXPECT_NEAR(squares / 1e5, 1.0 / 3, 0.01);
+}
+
+TEST(FillTest, DependsOnKeyAndIndexOnly) {
+  const auto values = Filled<float>(100, DType::kFloat32, 0, "x");
+  const auto longer = Filled<float>(200, DType::kFloat32, 0, "x");
+  EXPECT_TRUE(std::equal(values.begin(), values.end(), longer.begin()));
+  EXPECT_NE(values, Filled<float>(100, DType::kFloat32, 0, "y"));
+}
+
+TEST(FillTest, NarrowFloatsAreConvertedNotTruncatedBits) {
+  const auto wide = Filled<float>(1000, DType::kFloat32, 0, "x");
+  const auto half = Filled<uint16_t>(1000, DType::kFloat16, 0, "x");
+  const auto brain = Filled<uint16_t>(1000, DType::kBFloat16, 0, "x");
+  for (size_t i = 0; i < wide.size(); ++i) {
+    EXPECT_NEAR(HalfToFloat(half[i]), wide[i], 5e-4);
+    EXPECT_NEAR(BFloat16ToFloat(brain[i]), wide[i], 4e-3);
+  }
+}
+
+TEST(FillTest, IntegersRespectTheIndexLimit) {
+  std::set<int32_t> seen;
+  for (int32_t v : Filled<int32_t>(1000, DType::kInt32, 7, "x")) seen.insert(v);
+  EXPECT_EQ(*seen.begin(), 0);
+  EXPECT_EQ(*seen.rbegin(), 6);
+  EXPECT_EQ(seen.size(), 7u);
+  seen.clear();
+  for (int8_t v : Filled<int8_t>(1000, DType::kInt8, 0, "x")) seen.insert(v);
+  EXPECT_EQ(*seen.begin(), -8);
+  EXPECT_EQ(*seen.rbegin(), 7);
+  seen.clear();
+  for (uint8_t v : Filled<uint8_t>(1000, DType::kBool, 0, "x")) seen.insert(v);
+  EXPECT_EQ(seen, (std::set<int32_t>{0, 1}));
+}
+
+TEST(FillTest, PoisonIsNaNThenFiniteAndLarge) {
+  std::vector<float> values(3);
+  const auto bytes = std::as_writable_bytes(std::span(values));
+  FillPoison(bytes, DType::kFloat32, Poison::kNaN);
+  for (float v : values) EXPECT_TRUE(std::isnan(v));
+  FillPoison(bytes, DType::kFloat32, Poison::kStale);
+  for (float v : values) EXPECT_GT(v, 1e6f);
+  std::vector<uint16_t> halves(3);
+  FillPoison(std::as_writable_bytes(std::span(halves)), DType::kFloat16, Poison::kNaN);
+  for (uint16_t v : halves) EXPECT_TRUE(std::isnan(HalfToFloat(v)));
+  FillPoison(std::as_writable_bytes(std::span(halves)), DType::kFloat16, Poison::kStale);
+  for (uint16_t v : halves) EXPECT_GT(HalfToFloat(v), 100.0f);
+}
+
+TEST(DTypeTest, EveryHalfSurvivesTheRoundTrip) {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    const float value = HalfToFloat(static_cast<uint16_t>(bits));
+    if (std::isnan(value)) continue;
+    ASSERT_EQ(FloatToHalf(value), bits) << value;
+  }
+  EXPECT_TRUE(std::isnan(HalfToFloat(FloatToHalf(kNaN))));
+}
+
+TEST(DTypeTest, HalvesRoundToNearestEven) {
+  EXPECT_EQ(FloatToHalf(1.0f + 0x1p-11f), 0x3c00);      // half way: down to even
+  EXPECT_EQ(FloatToHalf(1.0f + 3 * 0x1p-11f), 0x3c02);  // half way: up to even
+  EXPECT_EQ(FloatToHalf(65519.0f), 0x7bff);
+  EXPECT_EQ(FloatToHalf(65520.0f), 0x7c00);  // the first that rounds to infinity
+  EXPECT_EQ(FloatToHalf(0x1p-25f), 0x0000);  // half the smallest: to even, zero
+  EXPECT_EQ(FloatToHalf(0x1.8p-25f), 0x0001);
+  EXPECT_EQ(FloatToHalf(-0.0f), 0x8000);
+}
+
+TEST(DTypeTest, BrainFloatsRoundToNearestEven) {
+  EXPECT_EQ(FloatToBFloat16(1.0f), 0x3f80);
+  EXPECT_EQ(FloatToBFloat16(1.0f + 0x1p-8f), 0x3f80);
+  EXPECT_EQ(FloatToBFloat16(1.0f + 3 * 0x1p-8f), 0x3f82);
+  EXPECT_EQ(FloatToBFloat16(kInf), 0x7f80);
+  EXPECT_TRUE(std::isnan(BFloat16ToFloat(FloatToBFloat16(kNaN))));
+}
+
+Argument Output(DType dtype, std::vector<int64_t> shape) {
+  Argument argument;
+  argument.name = "conv";
+  argument.dtype = dtype;
+  argument.shape = shape;
+  for (int64_t extent : shape) argument.elements *= extent;
+  argument.bytes = argument.elements * DTypeBytes(dtype);
+  argument.role = v1::ArgSpec::OUTPUT;
+  return argument;
+}
+
+template <typename T>
+Comparison CompareValues(DType dtype, const std::vector<T>& got, const std::vector<T>& want,
+                         const v1::Tolerance& tolerance = {}) {
+  return Compare(Output(dtype, {static_cast<int64_t>(got.size())}), std::as_bytes(std::span(got)),
+                 std::as_bytes(std::span(want)), tolerance);
+}
+
+TEST(CompareTest, TellsTheFirstElementAndHowMany) {
+  std::vector<float> want(2 * 3 * 4, 1.25f);
+  std::vector<float> got = want;
+  got[17] = kNaN;
+  got[20] = 7;
+  const Comparison result =
+      Compare(Output(DType::kFloat32, {2, 3, 4}), std::as_bytes(std::span(got)),
+              std::as_bytes(std::span(want)), {});
+  EXPECT_EQ(result.message,
+            "output conv: element [1, 1, 1]: got nan, expected 1.25; 2 of 24 elements differ");
+  EXPECT_EQ(result.different, 2);
+  EXPECT_NEAR(result.max_error, 4.6, 1e-6);
+}
+
+TEST(CompareTest, ToleranceIsRelativePlusScaledAbsolute) {
+  // Defaults of float32: 1e-4 of the largest, plus 1e-3 of the element.
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {100, 0.009f}, {100, 0}).different, 0);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {100, 0.011f}, {100, 0}).different, 1);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {100.1f, 0}, {100, 0}).different, 0);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {100.12f, 0}, {100, 0}).different, 1);
+  v1::Tolerance tolerance;
+  tolerance.set_relative(1e-6);
+  tolerance.set_absolute(1e-9);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {100.1f, 0}, {100, 0}, tolerance).different, 1);
+}
+
+TEST(CompareTest, NanAndInfinityEqualTheirOwnKindOnly) {
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {kNaN, kInf, -kInf, 1}, {kNaN, kInf, -kInf, 1})
+                .different,
+            0);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {kNaN, 1}, {kInf, 1}).different, 1);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {kInf, 1}, {-kInf, 1}).different, 1);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {3e38f, 1}, {kInf, 1}).different, 1);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {kInf, 1}, {3e38f, 1}).different, 1);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {1, 1}, {kNaN, 1}).different, 1);
+}
+
+TEST(CompareTest, AllZeroOutputsMustBeZero) {
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {0, -0.0f}, {0, 0}).different, 0);
+  EXPECT_EQ(CompareValues<float>(DType::kFloat32, {1e-30f, 0}, {0, 0}).different, 1);
+}
+
+TEST(CompareTest, NarrowFloatsAreLooser) {
+  const auto half = [](float v) { return FloatToHalf(v); };
+  EXPECT_EQ(CompareValues<uint16_t>(DType::kFloat16, {half(1.02f)}, {half(1)}).different, 0);
+  EXPECT_EQ(CompareValues<uint16_t>(DType::kFloat16, {half(1.05f)}, {half(1)}).different, 1);
+  const auto brain = [](float v) { return FloatToBFloat16(v); };
+  EXPECT_EQ(CompareValues<uint16_t>(DType::kBFloat16, {brain(1.05f)}, {brain(1)}).different, 0);
+  EXPECT_EQ(CompareValues<uint16_t>(DType::kBFloat16, {brain(1.1f)}, {brain(1)}).different, 1);
+}
+
+TEST(CompareTest, IntegersAreExactWhateverTheTolerance) {
+  v1::Tolerance tolerance;
+  tolerance.set_relative(1);
+  tolerance.set_absolute(1);
+  const Comparison result = CompareValues<int8_t>(DType::kInt8, {1, 2, -3}, {1, 2, -4}, tolerance);
+  EXPECT_EQ(result.message,
+            "output conv: element [2]: got -3, expected -4; 1 of 3 elements differ");
+  EXPECT_EQ(
+      CompareValues<int64_t>(DType::kInt64, {int64_t{1} << 60}, {(int64_t{1} << 60) + 1}).different,
+      1);
+}
+
+}  // namespace
+}  // namespace kiln::runner

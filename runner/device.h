@@ -1,0 +1,73 @@
+// A device to measure on: the interface behind which CPUs and GPUs look the same to a trial
+// (trial.h).
+//
+// Lives in a runner's child process and is used by one thread. Programs and buffers must be gone
+// before their device. A fault may end the process instead of returning an error (a CPU always
+// does, with the cause on stderr); after an error of Run or Time the device may be unusable, and
+// the process is to be replaced.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "proto/trial.pb.h"
+#include "runner/arguments.h"
+#include "runner/compare.h"
+#include "runner/fill.h"
+
+namespace kiln::runner {
+
+// A loaded artifact; unloaded when destroyed.
+class Program {
+ public:
+  virtual ~Program() = default;
+};
+
+// The memory of one argument, between guards that show stray writes.
+class Buffer {
+ public:
+  explicit Buffer(Argument argument) : argument_(std::move(argument)) {}
+  virtual ~Buffer() = default;
+  const Argument& argument() const { return argument_; }
+
+ private:
+  Argument argument_;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // As the device names itself: "AMD EPYC 9654 96-Core Processor".
+  virtual std::string Name() const = 0;
+  // What buffers may use together now.
+  virtual int64_t FreeMemoryBytes() const = 0;
+
+  // InvalidArgument when the artifact is not for this device or does not load.
+  virtual StatusOr<std::unique_ptr<Program>> Load(const v1::Artifact& artifact) = 0;
+
+  // ResourceExhausted when there is no memory for it. Contents undefined.
+  virtual StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) = 0;
+  virtual Status Fill(Buffer& buffer, std::span<const std::byte> bytes) = 0;
+  virtual Status Poison(Buffer& buffer, Poison poison) = 0;
+  virtual StatusOr<std::vector<std::byte>> Fetch(const Buffer& buffer) = 0;
+  virtual StatusOr<uint64_t> Checksum(const Buffer& buffer) = 0;
+  virtual StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,
+                                       const v1::Tolerance& tolerance) = 0;
+  // An error that names the argument when something outside of it was written.
+  virtual Status CheckGuards(const Buffer& buffer) = 0;
+
+  // One call, and its end. `args` in the order of the plan.
+  virtual Status Run(Program& program, std::span<Buffer* const> args) = 0;
+  // Seconds that `number` calls back to back took together.
+  virtual StatusOr<double> Time(Program& program, std::span<Buffer* const> args,
+                                int64_t number) = 0;
+  virtual void FlushCaches() = 0;
+};
+
+}  // namespace kiln::runner

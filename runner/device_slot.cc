@@ -1,0 +1,240 @@
+#include "runner/device_slot.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "runner/null_program.h"
+#include "runner/workbench.h"
+
+namespace kiln::runner {
+namespace {
+
+constexpr int kMaxStarts = 3;
+constexpr auto kCancelPoll = std::chrono::milliseconds(50);
+
+std::string Short(const std::string& digest) { return digest.substr(0, 12); }
+
+Status CheckRequest(const v1::MeasureRequest& request) {
+  if (!request.has_artifact()) return InvalidArgument("the request has no artifact");
+  if (request.has_reference() && request.reference().digest() != request.reference_digest()) {
+    return InvalidArgument("the reference has digest '{}', reference_digest is '{}'",
+                           Short(request.reference().digest()), Short(request.reference_digest()));
+  }
+  return OkStatus();
+}
+
+Status ReferenceNeeded(const v1::MeasureRequest& request) {
+  return FailedPrecondition(
+      "reference {} is not known here for seed {}; send the request again with `reference` set",
+      Short(request.reference_digest()), request.seed());
+}
+
+v1::TrialResult ResultOf(const ChildOutcome& outcome) {
+  if (outcome.kind == ChildOutcome::kDone) return outcome.done.result();
+  v1::TrialResult result;
+  result.set_message(outcome.message);
+  if (outcome.kind == ChildOutcome::kTimedOut) {
+    result.set_error(v1::RUN_TIMEOUT_ERROR);
+  } else {
+    result.set_error(outcome.phase == wire::LOADING ? v1::COMPILE_DEVICE_ERROR
+                                                    : v1::RUNTIME_DEVICE_ERROR);
+  }
+  return result;
+}
+
+}  // namespace
+
+// A place in the queue; the device is its owner's from Wait until it is destroyed.
+class DeviceSlot::Turn {
+ public:
+  explicit Turn(DeviceSlot& slot) : slot_(slot) {}
+  ~Turn() {
+    std::lock_guard lock(slot_.mutex_);
+    std::erase(slot_.queue_, this);
+    slot_.turn_changed_.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  Status Wait(const std::function<bool()>& cancelled) {
+    std::unique_lock lock(slot_.mutex_);
+    if (slot_.queue_.size() > slot_.options_.max_waiting) {
+      return ResourceExhausted("{} calls wait for this device already", slot_.queue_.size() - 1);
+    }
+    slot_.queue_.push_back(this);
+    while (slot_.queue_.front() != this) {
+      slot_.turn_changed_.wait_for(lock, kCancelPoll);
+      lock.unlock();
+      const bool stop = cancelled();
+      lock.lock();
+      if (stop) return Cancelled("cancelled while waiting for the device");
+    }
+    return OkStatus();
+  }
+
+ private:
+  DeviceSlot& slot_;
+};
+
+DeviceSlot::DeviceSlot(DeviceSlotOptions options)
+    : options_(std::move(options)), references_(options_.reference_bytes) {
+  if (options_.device == "null") return;
+  const Status status = WarmUp();
+  if (!status.ok()) LogWarn("no child is ready yet: {}", Message(status));
+}
+
+DeviceSlot::~DeviceSlot() = default;
+
+DeviceSlot::Stats DeviceSlot::stats() const {
+  return {trials_done_, children_started_, children_lost_, references_run_};
+}
+
+// An active child and one behind it.
+Status DeviceSlot::WarmUp() {
+  if (active_ == nullptr) active_ = std::move(standby_);
+  for (auto* child : {&active_, &standby_}) {
+    if (*child != nullptr) continue;
+    KILN_ASSIGN_OR_RETURN(*child, ChildProcess::Start(options_.child_command));
+    ++children_started_;
+  }
+  return OkStatus();
+}
+
+StatusOr<ChildOutcome> DeviceSlot::RunInChild(const wire::ChildRequest& request,
+                                              const ChildLimits& limits,
+                                              const std::function<bool()>& cancelled) {
+  std::string last_message;
+  for (int attempt = 0; attempt < kMaxStarts; ++attempt) {
+    const Status warm = WarmUp();
+    // Without a standby the trial still runs.
+    if (active_ == nullptr) return Unavailable("cannot start a child: {}", Message(warm));
+    ChildOutcome outcome = active_->Run(request, limits, cancelled);
+    if (outcome.kind == ChildOutcome::kDone) return outcome;
+    ++children_lost_;
+    LogInfo("child {} is lost: {}", active_->pid(), outcome.message);
+    active_ = nullptr;
+    // The next trial must not wait for the start of its child.
+    const Status again = WarmUp();
+    if (!again.ok()) LogWarn("cannot start a child: {}", Message(again));
+    if (outcome.kind == ChildOutcome::kCancelled) return Cancelled("{}", outcome.message);
+    if (outcome.kind != ChildOutcome::kNotStarted) return outcome;
+    last_message = outcome.message;
+  }
+  return Unavailable("{} children in a row ended before they began to work, the last one: {}",
+                     kMaxStarts, last_message);
+}
+
+StatusOr<const Reference*> DeviceSlot::RunReference(const v1::MeasureRequest& request,
+                                                    std::string key,
+                                                    const std::function<bool()>& cancelled) {
+  Reference reference;
+  reference.key = std::move(key);
+  reference.plan = request.reference().plan();
+  KILN_ASSIGN_OR_RETURN(reference.outputs, MakeOutputFile());
+  wire::ChildRequest child_request;
+  *child_request.mutable_reference()->mutable_artifact() = request.reference();
+  child_request.mutable_reference()->set_seed(request.seed());
+  child_request.mutable_reference()->set_output_path(reference.Path());
+  KILN_ASSIGN_OR_RETURN(
+      ChildOutcome outcome,
+      RunInChild(child_request, {options_.prepare_limit, options_.reference_limit}, cancelled));
+  ++references_run_;
+  const std::string& error =
+      outcome.kind == ChildOutcome::kDone ? outcome.done.reference_error() : outcome.message;
+  if (!error.empty()) {
+    return Internal("reference program {}: {}", Short(request.reference_digest()), error);
+  }
+  KILN_RETURN_IF_ERROR(SealOutputFile(reference.outputs));
+  reference.cost_s = outcome.done.reference_cost_s();
+  KILN_ASSIGN_OR_RETURN(const auto arguments, ParseArguments(reference.plan));
+  for (const Argument& argument : arguments) {
+    if (argument.role == v1::ArgSpec::OUTPUT) reference.bytes += argument.bytes;
+  }
+  return &references_.Insert(std::move(reference));
+}
+
+StatusOr<const Reference*> DeviceSlot::FindReference(const v1::MeasureRequest& request,
+                                                     const std::function<bool()>& cancelled) {
+  if (request.reference_digest().empty()) {
+    return InvalidArgument(
+        "reference_digest is empty: a result that nothing is compared with is none");
+  }
+  const std::string key = ReferenceStore::KeyOf(request.reference_digest(), request.seed());
+  if (const Reference* known = references_.Find(key); known != nullptr) return known;
+  if (!request.has_reference()) return ReferenceNeeded(request);
+  return RunReference(request, key, cancelled);
+}
+
+StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& request,
+                                                      const std::function<bool()>& cancelled) {
+  KILN_ASSIGN_OR_RETURN(const Reference* reference, FindReference(request, cancelled));
+  const v1::MeasureOptions measure_options = WithDefaults(request.options());
+  wire::ChildRequest child_request;
+  wire::TrialRun& trial = *child_request.mutable_trial();
+  *trial.mutable_artifact() = request.artifact();
+  trial.set_seed(request.seed());
+  *trial.mutable_reference_plan() = reference->plan;
+  trial.set_reference_path(reference->Path());
+  trial.set_reference_key(reference->key);
+  *trial.mutable_tolerance() = request.tolerance();
+  *trial.mutable_options() = measure_options;
+  const ChildLimits limits{options_.prepare_limit,
+                           absl::Milliseconds(measure_options.timeout_ms())};
+  KILN_ASSIGN_OR_RETURN(ChildOutcome outcome, RunInChild(child_request, limits, cancelled));
+  v1::MeasureReply reply;
+  *reply.mutable_result() = ResultOf(outcome);
+  reply.set_reference_cost_s(reference->cost_s);
+  return reply;
+}
+
+// The same protocol without a device: also the reference must have been sent once when one is
+// named.
+StatusOr<v1::MeasureReply> DeviceSlot::MeasureNull(const v1::MeasureRequest& request) {
+  v1::MeasureReply reply;
+  if (!request.reference_digest().empty()) {
+    const std::string key = ReferenceStore::KeyOf(request.reference_digest(), request.seed());
+    const Reference* reference = references_.Find(key);
+    if (reference == nullptr) {
+      if (!request.has_reference()) return ReferenceNeeded(request);
+      Reference made;
+      made.key = key;
+      made.cost_s = NullCost(request.reference());
+      reference = &references_.Insert(std::move(made));
+    }
+    reply.set_reference_cost_s(reference->cost_s);
+  }
+  v1::TrialResult& result = *reply.mutable_result();
+  if (request.artifact().kind() != v1::Artifact::NULL_PROGRAM) {
+    result.set_error(v1::COMPILE_DEVICE_ERROR);
+    result.set_message(fmt::format("an artifact of kind {} is not for the null device",
+                                   v1::Artifact::Kind_Name(request.artifact().kind())));
+    return reply;
+  }
+  const double cost_s = NullCost(request.artifact());
+  for (uint32_t i = 0; i < WithDefaults(request.options()).repeat(); ++i)
+    result.add_costs_s(cost_s);
+  return reply;
+}
+
+StatusOr<v1::MeasureReply> DeviceSlot::Measure(const v1::MeasureRequest& request,
+                                               const std::function<bool()>& cancelled) {
+  KILN_RETURN_IF_ERROR(CheckRequest(request));
+  Turn turn(*this);
+  KILN_RETURN_IF_ERROR(turn.Wait(cancelled));
+  Clock& clock = Clock::Real();
+  const double start_s = clock.MonotonicSeconds();
+  const bool null =
+      options_.device == "null" || request.artifact().kind() == v1::Artifact::NULL_PROGRAM;
+  auto reply = null ? MeasureNull(request) : MeasureInChild(request, cancelled);
+  if (!reply.ok()) return reply;
+  ++trials_done_;
+  v1::TrialResult& result = *reply->mutable_result();
+  result.set_run_s(clock.MonotonicSeconds() - start_s);
+  result.set_timestamp_s(static_cast<int64_t>(clock.UnixSeconds()));
+  result.set_device(options_.device_name);
+  return reply;
+}
+
+}  // namespace kiln::runner

@@ -1,0 +1,86 @@
+// One device of a runner: its queue, its warm child and the standby behind it, its references.
+//
+// Whatever a program does costs its own trial and at most one child. Thread-safe: concurrent
+// Measure calls wait in order of arrival.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/runner.pb.h"
+#include "runner/child_process.h"
+#include "runner/reference_store.h"
+
+namespace kiln::runner {
+
+struct DeviceSlotOptions {
+  std::string device = "cpu";              // or "null": no children
+  std::vector<std::string> child_command;  // argv of a child, the device's flags included
+  std::string device_name;                 // for results
+  absl::Duration prepare_limit = absl::Seconds(60);
+  // The unscheduled loops of a large workload are slow, and run once.
+  absl::Duration reference_limit = absl::Seconds(180);
+  int64_t reference_bytes = int64_t{2} << 30;
+  size_t max_waiting = 256;
+};
+
+class DeviceSlot {
+ public:
+  explicit DeviceSlot(DeviceSlotOptions options);
+  ~DeviceSlot();
+
+  // A trial that failed is an OK reply with an error kind. Errors are the infrastructure's:
+  //   FailedPrecondition  "reference ... is not known ...": send again with `reference` set.
+  //   Nothing else has this code InvalidArgument     no artifact, no reference digest, a reference
+  //   of another digest Internal            the reference itself failed; the message says how
+  //   ResourceExhausted   too many calls wait
+  //   Unavailable         no child can be started
+  //   Cancelled           `cancelled` said so
+  StatusOr<v1::MeasureReply> Measure(const v1::MeasureRequest& request,
+                                     const std::function<bool()>& cancelled);
+
+  struct Stats {
+    uint64_t trials_done = 0;
+    uint64_t children_started = 0;
+    uint64_t children_lost = 0;  // ended other than by our closing them
+    uint64_t references_run = 0;
+  };
+  Stats stats() const;
+
+ private:
+  class Turn;
+  StatusOr<v1::MeasureReply> MeasureNull(const v1::MeasureRequest& request);
+  StatusOr<v1::MeasureReply> MeasureInChild(const v1::MeasureRequest& request,
+                                            const std::function<bool()>& cancelled);
+  StatusOr<const Reference*> FindReference(const v1::MeasureRequest& request,
+                                           const std::function<bool()>& cancelled);
+  StatusOr<const Reference*> RunReference(const v1::MeasureRequest& request, std::string key,
+                                          const std::function<bool()>& cancelled);
+  StatusOr<ChildOutcome> RunInChild(const wire::ChildRequest& request, const ChildLimits& limits,
+                                    const std::function<bool()>& cancelled);
+  Status WarmUp();
+
+  const DeviceSlotOptions options_;
+
+  std::mutex mutex_;  // guards the queue; the front of it owns the rest
+  std::condition_variable turn_changed_;
+  std::deque<const Turn*> queue_;
+
+  std::unique_ptr<ChildProcess> active_;
+  std::unique_ptr<ChildProcess> standby_;
+  ReferenceStore references_;
+
+  std::atomic<uint64_t> trials_done_{0};
+  std::atomic<uint64_t> children_started_{0};
+  std::atomic<uint64_t> children_lost_{0};
+  std::atomic<uint64_t> references_run_{0};
+};
+
+}  // namespace kiln::runner

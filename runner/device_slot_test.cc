@@ -1,0 +1,373 @@
+// Whole trials in real child processes, with right programs and with each fault. A fault may cost
+// its own trial and one child, never the next trial.
+#include "runner/device_slot.h"
+
+#include <signal.h>
+
+#include <thread>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/status_testing.h"
+
+namespace kiln::runner {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::Gt;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+bool NotCancelled() { return false; }
+
+DeviceSlotOptions TestOptions() {
+  DeviceSlotOptions options;
+  options.child_command = {"runner/kiln_runner", "--child", "--device", "cpu", "--threads", "2"};
+  options.device_name = "test device";
+  return options;
+}
+
+void AddArg(v1::LaunchPlan& plan, const std::string& name, std::vector<int64_t> shape,
+            v1::ArgSpec::Role role) {
+  v1::ArgSpec& arg = *plan.add_args();
+  arg.set_name(name);
+  arg.set_dtype("float32");
+  arg.mutable_shape()->Assign(shape.begin(), shape.end());
+  arg.set_role(role);
+  arg.set_alignment_bytes(64);
+}
+
+v1::Artifact Program(const std::string& name) {
+  v1::Artifact artifact;
+  artifact.set_kind(v1::Artifact::SHARED_OBJECT);
+  auto binary = ReadFile("runner/testdata/" + name + ".so");
+  KILN_CHECK(binary.ok(), "{}", Message(binary.status()));
+  artifact.set_binary(*binary);
+  artifact.set_digest(Sha256Hex(*binary));
+  v1::LaunchPlan& plan = *artifact.mutable_plan();
+  AddArg(plan, "a", {4, 6}, v1::ArgSpec::INPUT);
+  AddArg(plan, "b", {4, 6}, v1::ArgSpec::INPUT);
+  AddArg(plan, "out", {4, 6}, v1::ArgSpec::OUTPUT);
+  AddArg(plan, "scratch", {16}, v1::ArgSpec::WORKSPACE);
+  plan.add_launches()->set_symbol("kiln_entry");
+  return artifact;
+}
+
+v1::MeasureRequest Request(const std::string& name) {
+  v1::MeasureRequest request;
+  *request.mutable_artifact() = Program(name);
+  *request.mutable_reference() = Program("correct");
+  request.set_reference_digest(request.reference().digest());
+  request.set_seed(42);
+  request.mutable_options()->set_timeout_ms(5000);
+  return request;
+}
+
+class DeviceSlotTest : public testing::Test {
+ protected:
+  v1::MeasureReply Measure(const v1::MeasureRequest& request) {
+    auto reply = slot_.Measure(request, NotCancelled);
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    return reply.ok() ? *reply : v1::MeasureReply();
+  }
+  void ExpectRight() {
+    const v1::TrialResult result = Measure(Request("correct")).result();
+    EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
+    EXPECT_THAT(result.costs_s(), SizeIs(1));
+  }
+
+  DeviceSlot slot_{TestOptions()};
+};
+
+TEST_F(DeviceSlotTest, MeasuresARightProgram) {
+  v1::MeasureRequest request = Request("correct");
+  request.mutable_options()->set_repeat(4);
+  request.mutable_options()->set_min_repeat_ms(2);
+  const v1::MeasureReply reply = Measure(request);
+  const v1::TrialResult& result = reply.result();
+  EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
+  EXPECT_EQ(result.message(), "");
+  EXPECT_THAT(result.costs_s(), AllOf(SizeIs(4), Each(Gt(0))));
+  EXPECT_EQ(result.max_error(), 0);
+  EXPECT_EQ(result.device(), "test device");
+  EXPECT_GT(result.run_s(), 0.008);
+  EXPECT_GT(result.timestamp_s(), 1'600'000'000);
+  EXPECT_GT(reply.reference_cost_s(), 0);
+}
+
+TEST_F(DeviceSlotTest, MeasuresWithFlushedCaches) {
+  v1::MeasureRequest request = Request("correct");
+  request.mutable_options()->set_repeat(3);
+  request.mutable_options()->set_flush_cache(true);
+  EXPECT_THAT(Measure(request).result().costs_s(), SizeIs(3));
+}
+
+TEST_F(DeviceSlotTest, StopsHopelessProgramsEarly) {
+  v1::MeasureRequest request = Request("correct");
+  request.mutable_options()->set_repeat(5);
+  request.mutable_options()->set_hopeless_ratio(2);
+  request.mutable_options()->set_best_cost_s(1e-12);
+  const v1::TrialResult result = Measure(request).result();
+  EXPECT_TRUE(result.stopped_early());
+  EXPECT_THAT(result.costs_s(), SizeIs(1));
+}
+
+TEST_F(DeviceSlotTest, ProgramsMayUseTheStackAndPrint) {
+  for (const char* name : {"deep_stack", "prints"}) {
+    const v1::TrialResult result = Measure(Request(name)).result();
+    EXPECT_EQ(result.error(), v1::NO_ERROR) << name << ": " << result.message();
+  }
+  EXPECT_EQ(slot_.stats().children_lost, 0);
+}
+
+TEST_F(DeviceSlotTest, ToleranceIsTheCallers) {
+  v1::MeasureRequest request = Request("slightly_off");
+  const v1::TrialResult loose = Measure(request).result();
+  EXPECT_EQ(loose.error(), v1::NO_ERROR) << loose.message();
+  EXPECT_GT(loose.max_error(), 0);
+  request.mutable_tolerance()->set_relative(1e-6);
+  request.mutable_tolerance()->set_absolute(1e-6);
+  EXPECT_EQ(Measure(request).result().error(), v1::WRONG_ANSWER_ERROR);
+}
+
+struct Fault {
+  const char* program;
+  v1::ErrorKind error;
+  const char* message;
+  bool loses_child;
+};
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.program; }
+
+class FaultTest : public DeviceSlotTest, public testing::WithParamInterface<Fault> {};
+
+TEST_P(FaultTest, CostsOneTrial) {
+  const Fault& fault = GetParam();
+  ExpectRight();
+  v1::MeasureRequest request = Request(fault.program);
+  request.mutable_options()->set_timeout_ms(400);
+  const v1::TrialResult result = Measure(request).result();
+  EXPECT_EQ(v1::ErrorKind_Name(result.error()), v1::ErrorKind_Name(fault.error));
+  EXPECT_THAT(result.message(), HasSubstr(fault.message));
+  EXPECT_THAT(result.costs_s(), SizeIs(0));
+
+  ExpectRight();
+  const DeviceSlot::Stats stats = slot_.stats();
+  EXPECT_EQ(stats.children_lost, fault.loses_child ? 1 : 0);
+  EXPECT_EQ(stats.children_started, fault.loses_child ? 3 : 2);
+  EXPECT_EQ(stats.references_run, 1) << "a new child needs no new run of the reference";
+  EXPECT_EQ(stats.trials_done, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FaultTest,
+    testing::Values(
+        Fault{
+            "null_store", v1::RUNTIME_DEVICE_ERROR,
+            "killed by signal 11 (Segmentation fault) while running: access through a null pointer",
+            true},
+        Fault{"task_crash", v1::RUNTIME_DEVICE_ERROR, "killed by signal 11", true},
+        Fault{"infinite_loop", v1::RUN_TIMEOUT_ERROR, "not finished after 400ms", true},
+        Fault{"abort", v1::RUNTIME_DEVICE_ERROR, "killed by signal 6 (Aborted)", true},
+        Fault{"killed", v1::RUNTIME_DEVICE_ERROR, "killed by signal 9 (Killed)", true},
+        Fault{"exit", v1::RUNTIME_DEVICE_ERROR, "the program called exit(0)", true},
+        Fault{"stack_overflow", v1::RUNTIME_DEVICE_ERROR, "stack overflow", true},
+        Fault{"returns_error", v1::RUNTIME_DEVICE_ERROR, "the program returned 3, expected 0",
+              false},
+        Fault{"wrong_answer", v1::WRONG_ANSWER_ERROR, "output out: element [1, 3]: got ", false},
+        Fault{"nan", v1::WRONG_ANSWER_ERROR, "output out: element [3, 5]: got nan", false},
+        Fault{"unwritten", v1::WRONG_ANSWER_ERROR, "output out: element [3, 5]: got nan, expected",
+              false},
+        Fault{"accumulates", v1::WRONG_ANSWER_ERROR, "24 of 24 elements differ", false},
+        Fault{"changing", v1::WRONG_ANSWER_ERROR,
+              "right in the first run, not after repeated runs: output out: element [0, 0]", false},
+        Fault{"modifies_input", v1::WRONG_ANSWER_ERROR, "the program modified its input b", false},
+        Fault{"out_of_bounds", v1::RUNTIME_DEVICE_ERROR,
+              "write outside of argument 'out': 12 bytes after its end", false},
+        Fault{"before_start", v1::RUNTIME_DEVICE_ERROR,
+              "write outside of argument 'out': 5 bytes before its start", false},
+        Fault{"scratch_out_of_bounds", v1::RUNTIME_DEVICE_ERROR, "argument 'scratch'", true},
+        Fault{"far_out_of_bounds", v1::RUNTIME_DEVICE_ERROR,
+              "16384 bytes after the end of argument 'out'", true},
+        Fault{"load_crash", v1::COMPILE_DEVICE_ERROR, "killed by signal 6 (Aborted) while loading",
+              true},
+        Fault{"no_entry", v1::COMPILE_DEVICE_ERROR, "does not export kiln_entry", false},
+        Fault{"undefined_symbol", v1::COMPILE_DEVICE_ERROR, "nobody_defines_this", false}),
+    [](const auto& info) { return std::string(info.param.program); });
+
+TEST_F(DeviceSlotTest, BrokenObjectDoesNotLoad) {
+  v1::MeasureRequest request = Request("correct");
+  request.mutable_artifact()->set_binary("not an ELF file");
+  EXPECT_EQ(Measure(request).result().error(), v1::COMPILE_DEVICE_ERROR);
+  request.mutable_artifact()->set_binary("");
+  EXPECT_EQ(Measure(request).result().error(), v1::COMPILE_DEVICE_ERROR);
+  // Cut anywhere: refused, or a crash of the loader; never an answer, never the end of the runner.
+  const std::string whole = Program("correct").binary();
+  for (size_t size : {64, 400, 1000, 4096}) {
+    request.mutable_artifact()->set_binary(whole.substr(0, std::min(size, whole.size() - 1)));
+    const v1::TrialResult result = Measure(request).result();
+    EXPECT_NE(result.error(), v1::NO_ERROR) << size;
+  }
+  ExpectRight();
+}
+
+TEST_F(DeviceSlotTest, ManyProgramsThroughOneChild) {
+  // Each load is a new object even where the loader could take it for an earlier one.
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(Measure(Request("correct")).result().error(), v1::NO_ERROR);
+    EXPECT_EQ(Measure(Request("wrong_answer")).result().error(), v1::WRONG_ANSWER_ERROR);
+  }
+  EXPECT_EQ(slot_.stats().children_started, 2);
+}
+
+TEST_F(DeviceSlotTest, AsksForTheReferenceOnce) {
+  v1::MeasureRequest request = Request("correct");
+  request.clear_reference();
+  EXPECT_THAT(slot_.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("send the request again with")));
+  ExpectRight();
+  const v1::MeasureReply reply = Measure(request);
+  EXPECT_EQ(reply.result().error(), v1::NO_ERROR);
+  EXPECT_GT(reply.reference_cost_s(), 0);
+  EXPECT_EQ(slot_.stats().references_run, 1);
+  request.set_seed(43);  // other inputs
+  EXPECT_THAT(slot_.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("for seed 43")));
+}
+
+TEST_F(DeviceSlotTest, RefusesBadRequests) {
+  v1::MeasureRequest request = Request("correct");
+  request.clear_artifact();
+  EXPECT_THAT(slot_.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no artifact")));
+  request = Request("correct");
+  request.clear_reference();
+  request.clear_reference_digest();
+  EXPECT_THAT(slot_.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("reference_digest is empty")));
+  request = Request("correct");
+  request.set_reference_digest("0123");
+  EXPECT_THAT(slot_.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("reference_digest is '0123'")));
+}
+
+TEST_F(DeviceSlotTest, PlansThatDoNotFitAreTrialsThatFailed) {
+  v1::MeasureRequest request = Request("correct");
+  request.mutable_artifact()->mutable_plan()->mutable_args(2)->set_shape(0, 5);
+  v1::TrialResult result = Measure(request).result();
+  EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR);
+  EXPECT_THAT(result.message(), HasSubstr("float32[5, 6], the reference has float32[4, 6]"));
+
+  request = Request("correct");
+  request.mutable_artifact()->mutable_plan()->mutable_args(0)->set_dtype("float31");
+  result = Measure(request).result();
+  EXPECT_EQ(result.error(), v1::COMPILE_DEVICE_ERROR);
+  EXPECT_THAT(result.message(), HasSubstr("unknown dtype 'float31'"));
+
+  request = Request("correct");
+  request.mutable_artifact()->mutable_plan()->mutable_args(3)->set_shape(0, int64_t{1} << 43);
+  result = Measure(request).result();
+  EXPECT_EQ(result.error(), v1::RUNTIME_DEVICE_ERROR);
+  EXPECT_THAT(result.message(), HasSubstr("the arguments need 32.00 TiB"));
+
+  request = Request("correct");
+  request.mutable_artifact()->set_kind(v1::Artifact::CUBIN);
+  EXPECT_EQ(Measure(request).result().error(), v1::COMPILE_DEVICE_ERROR);
+  EXPECT_EQ(slot_.stats().children_lost, 0);
+}
+
+TEST_F(DeviceSlotTest, ReferenceThatFailsIsAnErrorOfTheInfrastructure) {
+  v1::MeasureRequest request = Request("correct");
+  for (const char* name :
+       {"null_store", "changing", "out_of_bounds", "modifies_input", "no_entry"}) {
+    *request.mutable_reference() = Program(name);
+    request.set_reference_digest(request.reference().digest());
+    EXPECT_THAT(slot_.Measure(request, NotCancelled),
+                StatusIs(StatusCode::kInternal, HasSubstr("reference program ")))
+        << name;
+  }
+  ExpectRight();
+}
+
+TEST_F(DeviceSlotTest, ReferenceThatHangsIsStopped) {
+  DeviceSlotOptions options = TestOptions();
+  options.reference_limit = absl::Milliseconds(300);
+  DeviceSlot slot(options);
+  v1::MeasureRequest request = Request("correct");
+  *request.mutable_reference() = Program("infinite_loop");
+  request.set_reference_digest(request.reference().digest());
+  EXPECT_THAT(slot.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kInternal, HasSubstr("not finished after 300ms")));
+}
+
+TEST_F(DeviceSlotTest, CancelledCallDoesNotHoldTheDevice) {
+  ExpectRight();
+  v1::MeasureRequest request = Request("infinite_loop");
+  request.mutable_options()->set_timeout_ms(600'000);
+  const Status status = slot_.Measure(request, [] { return true; }).status();
+  EXPECT_THAT(status, StatusIs(StatusCode::kCancelled, HasSubstr("cancelled")));
+  ExpectRight();
+}
+
+TEST_F(DeviceSlotTest, ConcurrentCallsWaitTheirTurn) {
+  ExpectRight();
+  std::atomic<bool> cancel{false};
+  std::thread hog([&] {
+    v1::MeasureRequest request = Request("infinite_loop");
+    request.mutable_options()->set_timeout_ms(600'000);
+    EXPECT_THAT(slot_.Measure(request, [&] { return cancel.load(); }),
+                StatusIs(StatusCode::kCancelled, HasSubstr("cancelled")));
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  // This one gives up while it waits, the others get the device afterwards.
+  EXPECT_THAT(slot_.Measure(Request("correct"), [] { return true; }),
+              StatusIs(StatusCode::kCancelled, HasSubstr("waiting for the device")));
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) callers.emplace_back([&] { ExpectRight(); });
+  cancel = true;
+  for (std::thread& caller : callers) caller.join();
+  hog.join();
+  EXPECT_EQ(slot_.stats().trials_done, 5);
+}
+
+TEST(DeviceSlotStartTest, ChildThatDoesNotStartIsUnavailable) {
+  DeviceSlotOptions options = TestOptions();
+  options.child_command = {"/nonexistent/runner"};
+  DeviceSlot missing(options);
+  EXPECT_THAT(missing.Measure(Request("correct"), NotCancelled),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("/nonexistent/runner")));
+  options.child_command = {"/bin/false"};
+  DeviceSlot failing(options);
+  EXPECT_THAT(failing.Measure(Request("correct"), NotCancelled),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("exit status 1")));
+}
+
+TEST(NullDeviceTest, MakesUpACostFromTheBytes) {
+  DeviceSlotOptions options;
+  options.device = "null";
+  DeviceSlot slot(options);
+  v1::MeasureRequest request;
+  request.mutable_artifact()->set_kind(v1::Artifact::NULL_PROGRAM);
+  request.mutable_artifact()->set_binary("some program");
+  request.mutable_options()->set_repeat(2);
+  request.set_reference_digest("r");
+  EXPECT_THAT(slot.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not known")));
+  *request.mutable_reference() = request.artifact();
+  request.mutable_reference()->set_binary("the reference");
+  request.mutable_reference()->set_digest("r");
+  ASSERT_OK_AND_ASSIGN(const v1::MeasureReply first, slot.Measure(request, NotCancelled));
+  request.clear_reference();
+  ASSERT_OK_AND_ASSIGN(const v1::MeasureReply second, slot.Measure(request, NotCancelled));
+  ASSERT_THAT(first.result().costs_s(), SizeIs(2));
+  EXPECT_EQ(first.result().costs_s(0), second.result().costs_s(1));
+  EXPECT_EQ(first.reference_cost_s(), second.reference_cost_s());
+  EXPECT_THAT(first.result().costs_s(0), AllOf(testing::Ge(1e-5), testing::Le(1e-2)));
+  request.mutable_artifact()->set_binary("another program");
+  ASSERT_OK_AND_ASSIGN(const v1::MeasureReply other, slot.Measure(request, NotCancelled));
+  EXPECT_NE(other.result().costs_s(0), first.result().costs_s(0));
+  EXPECT_EQ(slot.stats().children_started, 0);
+}
+
+}  // namespace
+}  // namespace kiln::runner

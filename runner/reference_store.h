@@ -1,0 +1,48 @@
+// The daemon's copies of reference outputs, in memory files that its children read, so that a new
+// child needs no new run of the reference. Bounded by bytes, least recently used out first. Not
+// thread-safe.
+#pragma once
+
+#include <list>
+#include <string>
+
+#include "base/fd.h"
+#include "base/status.h"
+#include "proto/trial.pb.h"
+
+namespace kiln::runner {
+
+struct Reference {
+  std::string key;
+  v1::LaunchPlan plan;
+  double cost_s = 0;
+  UniqueFd outputs;  // sealed; invalid for a null program
+  int64_t bytes = 0;
+
+  // Where a child of this process opens `outputs`.
+  std::string Path() const;
+};
+
+class ReferenceStore {
+ public:
+  explicit ReferenceStore(int64_t max_bytes) : max_bytes_(max_bytes) {}
+
+  static std::string KeyOf(const std::string& digest, uint64_t seed);
+
+  // Null when there is none. Valid until the next Insert.
+  const Reference* Find(const std::string& key);
+  // One that is larger than the whole store is kept alone until the next.
+  const Reference& Insert(Reference reference);
+
+ private:
+  const int64_t max_bytes_;
+  int64_t bytes_ = 0;
+  std::list<Reference> references_;  // most recently used first
+};
+
+// An empty memory file for a child to write to, and the end of its being written.
+StatusOr<UniqueFd> MakeOutputFile();
+Status SealOutputFile(const UniqueFd& file);
+std::string PathOfFd(const UniqueFd& fd);
+
+}  // namespace kiln::runner

@@ -1,0 +1,24 @@
+#include "runner/service.h"
+
+#include "base/grpc_status.h"
+#include "base/log.h"
+
+namespace kiln::runner {
+
+grpc::Status RunnerService::Measure(grpc::ServerContext* context, const v1::MeasureRequest* request,
+                                    v1::MeasureReply* reply) {
+  auto measured = slot_.Measure(*request, [&] { return stopping_ || context->IsCancelled(); });
+  if (!measured.ok()) {
+    LogInfo("measure refused: {}", Message(measured.status()));
+    return ToGrpc(measured.status());
+  }
+  *reply = *std::move(measured);
+  v1::TrialResult& result = *reply->mutable_result();
+  result.set_runner(worker_id_);
+  LogDebug("measured {}: {} {}", request->artifact().digest().substr(0, 12),
+           v1::ErrorKind_Name(result.error()),
+           result.costs_s().empty() ? result.message() : fmt::format("{} s", result.costs_s(0)));
+  return grpc::Status::OK;
+}
+
+}  // namespace kiln::runner

@@ -1,0 +1,30 @@
+// The Runner gRPC service: a DeviceSlot behind the wire contract. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "proto/runner.grpc.pb.h"
+#include "runner/device_slot.h"
+
+namespace kiln::runner {
+
+class RunnerService : public v1::Runner::Service {
+ public:
+  // `slot` outlives this. worker_id is put into results.
+  RunnerService(DeviceSlot& slot, std::string worker_id)
+      : slot_(slot), worker_id_(std::move(worker_id)) {}
+
+  // From now on calls that wait or run end with Cancelled. Call before the server's Shutdown.
+  void Stop() { stopping_ = true; }
+
+  grpc::Status Measure(grpc::ServerContext* context, const v1::MeasureRequest* request,
+                       v1::MeasureReply* reply) override;
+
+ private:
+  DeviceSlot& slot_;
+  const std::string worker_id_;
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace kiln::runner

@@ -1,0 +1,106 @@
+/* Small programs of the CPU contract: out[i] = 2 * a[i] + b[i] over 24 floats in shape [4, 6], right or wrong in one way.
+ * The build picks one by -DPROGRAM_<name>. Arguments: a, b, out, scratch. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/cpu_abi.h"
+
+enum { kCount = 24 };
+
+typedef struct Closure {
+  const float* a;
+  const float* b;
+  float* out;
+} Closure;
+
+static void Task(void* raw, int64_t begin, int64_t end) {
+  const Closure* closure = raw;
+#ifdef PROGRAM_task_crash
+  if (end == kCount) *(volatile int*)8 = 1;
+#endif
+  for (int64_t i = begin; i < end; ++i) closure->out[i] = 2 * closure->a[i] + closure->b[i];
+}
+
+#if defined(PROGRAM_stack_overflow)
+static int Recurse(volatile char* outer, int depth) {
+  volatile char frame[4096];
+  frame[0] = outer[0];
+  return Recurse(frame, depth + 1) + frame[0];
+}
+#elif defined(PROGRAM_deep_stack)
+static float UseStack(void) {
+  volatile char frame[60 << 20]; /* nearly all that is promised */
+  for (size_t i = 0; i < sizeof(frame); i += 4096) frame[i] = 1;
+  return frame[4096] == 1 ? 0.0f : 1.0f;
+}
+#elif defined(PROGRAM_load_crash)
+__attribute__((constructor)) static void Construct(void) { abort(); }
+#elif defined(PROGRAM_undefined_symbol)
+extern void nobody_defines_this(void);
+#endif
+
+#ifdef PROGRAM_no_entry
+#define kiln_entry another_name
+#endif
+
+int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
+  Closure closure = {args[0], args[1], args[2]};
+  float* out = closure.out;
+  for (int i = 0; i < 4; ++i) {
+    if ((uintptr_t)args[i] % 64 != 0) return 7;
+  }
+#if defined(PROGRAM_null_store)
+  *(volatile int*)0 = 1;
+#elif defined(PROGRAM_infinite_loop)
+  for (volatile int forever = 1; forever;) {
+  }
+#elif defined(PROGRAM_abort)
+  abort();
+#elif defined(PROGRAM_exit)
+  exit(0);
+#elif defined(PROGRAM_stack_overflow)
+  return Recurse((volatile char*)out, 0);
+#elif defined(PROGRAM_returns_error)
+  return 3;
+#elif defined(PROGRAM_undefined_symbol)
+  nobody_defines_this();
+#elif defined(PROGRAM_prints)
+  puts("a line of output");
+  fflush(stdout);
+#elif defined(PROGRAM_killed)
+  raise(SIGKILL);
+#endif
+#ifdef PROGRAM_unwritten
+  Task(&closure, 0, kCount - 1);
+#elif defined(PROGRAM_accumulates)
+  for (int i = 0; i < kCount; ++i) out[i] += 2 * closure.a[i] + closure.b[i];
+#else
+  context->parallel_for(context, Task, &closure, kCount);
+#endif
+  memset(args[3], 0, 16 * sizeof(float));
+#if defined(PROGRAM_wrong_answer)
+  out[9] += 1; /* [1, 3] */
+#elif defined(PROGRAM_slightly_off)
+  out[9] *= 1.0001f;
+#elif defined(PROGRAM_nan)
+  out[23] = 0.0f / (out[23] - out[23]);
+#elif defined(PROGRAM_out_of_bounds)
+  out[kCount + 3] = 1;
+#elif defined(PROGRAM_far_out_of_bounds)
+  out[kCount + 4096] = 1;
+#elif defined(PROGRAM_before_start)
+  out[-2] = 1;
+#elif defined(PROGRAM_scratch_out_of_bounds)
+  ((float*)args[3])[16] = 1;
+#elif defined(PROGRAM_modifies_input)
+  ((float*)args[1])[5] = 42;
+#elif defined(PROGRAM_deep_stack)
+  out[0] += UseStack();
+#elif defined(PROGRAM_changing)
+  static int calls;
+  if (calls++ > 0) out[0] += 1;
+#endif
+  return 0;
+}

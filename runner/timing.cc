@@ -1,0 +1,130 @@
+#include "runner/timing.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kiln::runner {
+namespace {
+
+constexpr int kMaxZeroReadings = 100;  // a clock that stands still must not loop for ever
+constexpr int64_t kMaxNumber = int64_t{1} << 40;
+// An interrupt can make one short call look hopeless: what is called so is the best of a few calls,
+// as long as they are cheap.
+constexpr int kHopelessReadings = 3;
+constexpr double kCheapReadingsS = 1e-3;
+constexpr double kLongCallS = 0.1;
+
+class Timer {
+ public:
+  Timer(const TimingOptions& options, const TimingDevice& device)
+      : options_(options), device_(device), start_s_(device.now_s()) {
+    if (options_.flush_cache) {
+      options_.number = 1;
+      options_.min_repeat_s = 0;
+    }
+  }
+
+  StatusOr<Timing> Run() {
+    if (options_.earlier_call_s < kLongCallS) {
+      KILN_RETURN_IF_ERROR(device_.time_batch(1).status());
+    }
+    Prepare();
+    KILN_ASSIGN_OR_RETURN(double first_s, device_.time_batch(1));
+    KILN_ASSIGN_OR_RETURN(const bool hopeless, IsHopeless(first_s));
+    if (hopeless) return timing_;
+    call_s_ = first_s;
+    number_ = FirstNumber(first_s);
+    for (int repeat = 0; repeat < std::max(1, options_.repeat); ++repeat) {
+      if (repeat == 0 && number_ == 1) {
+        Add(first_s, 1);  // that call was a whole batch
+        continue;
+      }
+      if (repeat > 0 && !Fits(options_.cooldown_s + call_s_ * static_cast<double>(number_))) break;
+      if (repeat > 0) Prepare();
+      KILN_RETURN_IF_ERROR(RunRepeat());
+    }
+    return timing_;
+  }
+
+ private:
+  void Prepare() {
+    if (options_.cooldown_s > 0) device_.sleep(options_.cooldown_s);
+    if (options_.flush_cache) device_.flush_cache();
+  }
+
+  double LeftS() const { return options_.budget_s - (device_.now_s() - start_s_); }
+  bool Fits(double seconds) const { return options_.budget_s <= 0 || seconds <= LeftS(); }
+
+  void Add(double batch_s, int64_t number) {
+    timing_.costs_s.push_back(batch_s / static_cast<double>(number));
+    timing_.number = number;
+  }
+
+  StatusOr<bool> IsHopeless(double call_s) {
+    if (options_.hopeless_ratio <= 0 || options_.best_cost_s <= 0) return false;
+    const double limit_s = options_.hopeless_ratio * options_.best_cost_s;
+    for (int i = 1; call_s > limit_s && call_s < kCheapReadingsS && i < kHopelessReadings; ++i) {
+      KILN_ASSIGN_OR_RETURN(double again_s, device_.time_batch(1));
+      call_s = std::min(call_s, again_s);
+    }
+    if (call_s <= limit_s) return false;
+    Add(call_s, 1);
+    timing_.stopped_early = true;
+    return true;
+  }
+
+  int64_t FirstNumber(double call_s) const {
+    if (options_.min_repeat_s <= 0)
+      return AtMostLeft(std::max<int64_t>(1, options_.number), call_s);
+    if (call_s >= options_.min_repeat_s) return 1;
+    if (call_s <= 0) return std::max<int64_t>(1, options_.number);
+    return AtMostLeft(static_cast<int64_t>(options_.min_repeat_s / call_s) + 1, call_s);
+  }
+
+  // A batch cannot be interrupted, so it is cut beforehand to what the budget holds.
+  int64_t AtMostLeft(int64_t number, double call_s) const {
+    number = std::min(number, kMaxNumber);
+    if (options_.budget_s <= 0 || call_s <= 0) return number;
+    const double most = std::floor(LeftS() / call_s);
+    return most >= static_cast<double>(number) ? number
+                                               : std::max<int64_t>(1, static_cast<int64_t>(most));
+  }
+
+  // One reading, number_ grown until the batch is long enough.
+  Status RunRepeat() {
+    int zero_readings = 0;
+    while (true) {
+      KILN_ASSIGN_OR_RETURN(double batch_s, device_.time_batch(number_));
+      const double number = static_cast<double>(number_);
+      call_s_ = batch_s / number;
+      if (batch_s <= 0) ++zero_readings;
+      const bool long_enough = batch_s >= options_.min_repeat_s;
+      int64_t next = kMaxNumber;
+      const double wanted = batch_s > 0
+                                ? std::max(options_.min_repeat_s / call_s_ + 1, number * 1.618)
+                                : number * 1.618 + 1;
+      if (wanted < static_cast<double>(kMaxNumber)) next = static_cast<int64_t>(wanted);
+      if (long_enough || zero_readings >= kMaxZeroReadings || next == number_ ||
+          !Fits(call_s_ * static_cast<double>(next))) {
+        Add(batch_s, number_);
+        return OkStatus();
+      }
+      number_ = next;
+    }
+  }
+
+  TimingOptions options_;
+  const TimingDevice& device_;
+  const double start_s_;
+  double call_s_ = 0;  // latest estimate of one call
+  int64_t number_ = 1;
+  Timing timing_;
+};
+
+}  // namespace
+
+StatusOr<Timing> TimeProgram(const TimingOptions& options, const TimingDevice& device) {
+  return Timer(options, device).Run();
+}
+
+}  // namespace kiln::runner

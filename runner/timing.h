@@ -1,0 +1,57 @@
+// How a program is timed, without a device or a clock of its own.
+//
+//   one untimed call (left out when an earlier call took long: there is nothing to warm up then)
+//   one timed call: hopeless programs stop here
+//   repeat times: cool down; flush the caches; run `number` calls back to back, and while such a
+//   batch lasts less than
+//                 min_repeat_ms, again with number = max(min_repeat / (batch / number) + 1, number
+//                 * 1.618)
+//   cost = batch / number, one per repeat; the grown number carries over to the next repeat
+//
+// Differences from the classical time_evaluator, each to save device time on slow kernels without
+// losing precision: with min_repeat_ms > 0 the batch starts from what the first timed call predicts
+// rather than from `number`, so one that lasts min_repeat_ms by itself runs once per repeat, and
+// that first call is the first repeat's reading; repeats that no longer fit in the budget are left
+// out (never the first).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/status.h"
+
+namespace kiln::runner {
+
+struct TimingOptions {
+  int64_t number = 3;         // calls per batch, at least 1
+  int repeat = 1;             // at least 1
+  double min_repeat_s = 0;    // 0 = run exactly `number` calls per batch
+  double cooldown_s = 0;      // sleep before each repeat
+  bool flush_cache = false;   // before each repeat; then number is 1 and min_repeat_s is 0: later
+                              // calls would be warm
+  double hopeless_ratio = 0;  // 0 = never stop early
+  double best_cost_s = 0;     // 0 = none known
+  double budget_s = 0;        // wall time for all of it; 0 = no limit
+  double earlier_call_s = 0;  // what a call before this took; 0 = there was none
+};
+
+// What is timed and where. now_s is monotonic.
+struct TimingDevice {
+  std::function<StatusOr<double>(int64_t number)>
+      time_batch;  // seconds that `number` calls took together
+  std::function<void()> flush_cache;
+  std::function<void(double seconds)> sleep;
+  std::function<double()> now_s;
+};
+
+struct Timing {
+  std::vector<double> costs_s;
+  bool stopped_early = false;
+  int64_t number = 0;  // calls in the last batch
+};
+
+// Errors are those of time_batch.
+StatusOr<Timing> TimeProgram(const TimingOptions& options, const TimingDevice& device);
+
+}  // namespace kiln::runner

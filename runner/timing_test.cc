@@ -1,0 +1,188 @@
+#include "runner/timing.h"
+
+#include <numeric>
+
+#include "base/status_testing.h"
+
+namespace kiln::runner {
+namespace {
+
+using testing::DoubleNear;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+// A device whose calls take call_s, on a clock that only they and sleeping move.
+struct FakeDevice {
+  double call_s = 1e-3;
+  double now_s = 100;
+  double slept_s = 0;
+  int flushes = 0;
+  std::vector<int64_t> batches;              // every time_batch
+  std::function<double(size_t batch)> cost;  // instead of call_s
+
+  TimingDevice Device() {
+    TimingDevice device;
+    device.time_batch = [this](int64_t number) -> StatusOr<double> {
+      const double one_s = cost ? cost(batches.size()) : call_s;
+      batches.push_back(number);
+      now_s += one_s * static_cast<double>(number);
+      return one_s * static_cast<double>(number);
+    };
+    device.flush_cache = [this] { ++flushes; };
+    device.sleep = [this](double seconds) {
+      slept_s += seconds;
+      now_s += seconds;
+    };
+    device.now_s = [this] { return now_s; };
+    return device;
+  }
+  int64_t Calls() const { return std::accumulate(batches.begin(), batches.end(), int64_t{0}); }
+};
+
+TEST(TimingTest, RunsNumberCallsPerRepeat) {
+  FakeDevice device;
+  ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram({.number = 5, .repeat = 2}, device.Device()));
+  EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1e-3, 1e-12), DoubleNear(1e-3, 1e-12)));
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 5, 5));  // untimed, first timed, two repeats
+  EXPECT_FALSE(timing.stopped_early);
+}
+
+TEST(TimingTest, GrowsTheBatchToTheMinimumTime) {
+  FakeDevice device;
+  device.call_s = 1e-5;
+  ASSERT_OK_AND_ASSIGN(Timing timing,
+                       TimeProgram({.repeat = 3, .min_repeat_s = 0.1}, device.Device()));
+  EXPECT_THAT(timing.costs_s, SizeIs(3));
+  EXPECT_THAT(timing.costs_s, Each(DoubleNear(1e-5, 1e-12)));
+  EXPECT_GE(timing.number, 10000);
+  EXPECT_LE(timing.number, 10001);
+  EXPECT_THAT(device.batches, SizeIs(2 + 3));  // the prediction was right at once
+}
+
+TEST(TimingTest, GrowsOnWhenTheFirstCallWasSlow) {
+  FakeDevice device;
+  device.cost = [](size_t batch) { return batch < 2 ? 5e-3 : 1e-5; };
+  ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram({.min_repeat_s = 0.02}, device.Device()));
+  ASSERT_THAT(device.batches, SizeIs(4));
+  EXPECT_EQ(device.batches[2], 5);     // 20 ms / 5 ms + 1
+  EXPECT_GE(device.batches[3], 2000);  // corrected
+  EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1e-5, 1e-12)));
+}
+
+TEST(TimingTest, GrowsByTheGoldenRatioAtLeast) {
+  FakeDevice device;
+  // The first batch is only just too short: one more call would do.
+  device.cost = [](size_t batch) { return batch < 2 ? 1e-3 : 0.94e-3; };
+  ASSERT_OK(TimeProgram({.min_repeat_s = 0.02}, device.Device()));
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 21, 33));  // 21 * 1.618
+}
+
+TEST(TimingTest, SlowProgramRunsNoMoreThanNeeded) {
+  FakeDevice device;
+  device.call_s = 0.5;
+  ASSERT_OK_AND_ASSIGN(Timing timing,
+                       TimeProgram({.number = 3, .min_repeat_s = 0.1}, device.Device()));
+  EXPECT_EQ(device.Calls(), 2);  // the untimed one and the reading
+  EXPECT_THAT(timing.costs_s, ElementsAre(0.5));
+}
+
+TEST(TimingTest, BudgetCutsRepeatsAndBatches) {
+  FakeDevice device;
+  device.call_s = 1;
+  ASSERT_OK_AND_ASSIGN(Timing timing,
+                       TimeProgram({.number = 1, .repeat = 100, .budget_s = 5}, device.Device()));
+  EXPECT_THAT(timing.costs_s, SizeIs(4));
+  EXPECT_LE(device.now_s, 100 + 5 + 1e-9);
+
+  FakeDevice other;
+  other.call_s = 1;
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram({.number = 50, .budget_s = 6}, other.Device()));
+  EXPECT_THAT(other.batches, ElementsAre(1, 1, 4));
+  EXPECT_THAT(timing.costs_s, ElementsAre(1));
+}
+
+TEST(TimingTest, ExhaustedBudgetStillGivesOneReading) {
+  FakeDevice device;
+  device.call_s = 10;
+  ASSERT_OK_AND_ASSIGN(Timing timing,
+                       TimeProgram({.number = 3, .repeat = 3, .budget_s = 1}, device.Device()));
+  EXPECT_THAT(timing.costs_s, ElementsAre(10));
+  EXPECT_EQ(device.Calls(), 2);
+}
+
+TEST(TimingTest, HopelessProgramStopsAfterTheFirstTimedCall) {
+  FakeDevice device;
+  device.call_s = 0.02;
+  ASSERT_OK_AND_ASSIGN(
+      Timing timing,
+      TimeProgram({.repeat = 5, .min_repeat_s = 1, .hopeless_ratio = 10, .best_cost_s = 1e-3},
+                  device.Device()));
+  EXPECT_TRUE(timing.stopped_early);
+  EXPECT_THAT(timing.costs_s, ElementsAre(0.02));
+  EXPECT_EQ(device.Calls(), 2);
+}
+
+TEST(TimingTest, OneSlowReadingOfAShortProgramIsNotHopeless) {
+  FakeDevice device;
+  device.cost = [](size_t batch) { return batch == 1 ? 9e-4 : 1e-5; };
+  ASSERT_OK_AND_ASSIGN(
+      Timing timing,
+      TimeProgram({.number = 3, .hopeless_ratio = 5, .best_cost_s = 1e-5}, device.Device()));
+  EXPECT_FALSE(timing.stopped_early);
+  EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1e-5, 1e-12)));
+}
+
+TEST(TimingTest, LongProgramThatHasRunIsNotWarmedUp) {
+  FakeDevice device;
+  device.call_s = 2;
+  ASSERT_OK_AND_ASSIGN(Timing timing,
+                       TimeProgram({.min_repeat_s = 0.1, .earlier_call_s = 2}, device.Device()));
+  EXPECT_EQ(device.Calls(), 1);
+  EXPECT_THAT(timing.costs_s, ElementsAre(2));
+}
+
+TEST(TimingTest, NothingIsHopelessWithoutABestCost) {
+  FakeDevice device;
+  device.call_s = 5;
+  ASSERT_OK_AND_ASSIGN(Timing timing,
+                       TimeProgram({.number = 2, .hopeless_ratio = 2}, device.Device()));
+  EXPECT_FALSE(timing.stopped_early);
+}
+
+TEST(TimingTest, FlushMeansOneCallPerReading) {
+  FakeDevice device;
+  device.call_s = 1e-5;
+  ASSERT_OK_AND_ASSIGN(
+      Timing timing,
+      TimeProgram({.number = 7, .repeat = 4, .min_repeat_s = 0.1, .flush_cache = true},
+                  device.Device()));
+  EXPECT_THAT(timing.costs_s, SizeIs(4));
+  EXPECT_EQ(device.flushes, 4);
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 1, 1, 1));
+}
+
+TEST(TimingTest, CoolsDownBeforeEachRepeat) {
+  FakeDevice device;
+  ASSERT_OK(TimeProgram({.number = 1, .repeat = 3, .cooldown_s = 0.25}, device.Device()));
+  EXPECT_NEAR(device.slept_s, 0.75, 1e-9);
+}
+
+TEST(TimingTest, ClockThatStandsStillEnds) {
+  FakeDevice device;
+  device.call_s = 0;
+  ASSERT_OK_AND_ASSIGN(Timing timing,
+                       TimeProgram({.number = 1, .min_repeat_s = 0.1}, device.Device()));
+  EXPECT_THAT(timing.costs_s, ElementsAre(0));
+}
+
+TEST(TimingTest, PassesErrorsOn) {
+  FakeDevice fake;
+  TimingDevice device = fake.Device();
+  device.time_batch = [](int64_t) -> StatusOr<double> { return Internal("device lost"); };
+  EXPECT_THAT(TimeProgram({}, device), StatusIs(StatusCode::kInternal, HasSubstr("device lost")));
+}
+
+}  // namespace
+}  // namespace kiln::runner

@@ -1,0 +1,322 @@
+#include "runner/workbench.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/errno_status.h"
+#include "base/fd.h"
+#include "base/units.h"
+#include "runner/timing.h"
+
+namespace kiln::runner {
+namespace {
+
+// Longer references are not run a second time: their cost needs no better reading.
+constexpr double kLongReferenceS = 1;
+// Kept free of the trial's time limit for the second check, in units of the first run.
+constexpr double kRecheckRuns = 2;
+constexpr uint32_t kMaxRepeat = 100000;  // readings are kept in the reply
+
+TimingOptions TimingFrom(const v1::MeasureOptions& options) {
+  TimingOptions timing;
+  timing.number = options.number();
+  timing.repeat = static_cast<int>(options.repeat());
+  timing.min_repeat_s = 1e-3 * options.min_repeat_ms();
+  timing.cooldown_s = 1e-3 * options.cooldown_ms();
+  timing.flush_cache = options.flush_cache();
+  timing.hopeless_ratio = options.hopeless_ratio();
+  timing.best_cost_s = options.best_cost_s();
+  return timing;
+}
+
+// A part of a file, in memory.
+class MappedFile {
+ public:
+  static StatusOr<MappedFile> Open(const std::string& path, int64_t expected_bytes) {
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) return ErrnoStatus(errno, "cannot open the reference outputs at {}", path);
+    const off_t bytes = lseek(fd.get(), 0, SEEK_END);
+    if (bytes != expected_bytes) {
+      return Internal("the reference outputs at {} have {} bytes, expected {}", path, bytes,
+                      expected_bytes);
+    }
+    void* mapping = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (mapping == MAP_FAILED) return ErrnoStatus(errno, "cannot map the reference outputs");
+    return MappedFile({static_cast<const std::byte*>(mapping), static_cast<size_t>(bytes)});
+  }
+  MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile() {
+    if (bytes_.data() != nullptr) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  std::span<const std::byte> bytes_;
+};
+
+Status WriteAll(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoStatus(errno, "cannot keep the reference outputs");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return OkStatus();
+}
+
+// The failure as the trial's result, and as the status that ends its phases.
+Status Fail(v1::ErrorKind kind, const Status& cause, v1::TrialResult& result) {
+  result.set_error(kind);
+  result.set_message(std::string(Message(cause)));
+  return cause;
+}
+
+}  // namespace
+
+v1::MeasureOptions WithDefaults(v1::MeasureOptions options) {
+  if (options.number() == 0) options.set_number(3);
+  options.set_repeat(std::clamp<uint32_t>(options.repeat(), 1, kMaxRepeat));
+  if (options.timeout_ms() == 0) options.set_timeout_ms(10000);
+  return options;
+}
+
+// The arguments of one program.
+struct Workbench::Job {
+  std::vector<Buffer*> args;                   // plan order
+  std::vector<std::unique_ptr<Buffer>> owned;  // outputs and workspaces
+  struct Kept {
+    std::string key;  // in the cache
+    std::shared_ptr<CachedBuffer> buffer;
+  };
+  std::vector<Kept> inputs;
+  std::vector<Buffer*> outputs;
+  std::vector<Kept> wanted;          // the reference's, for each output
+  std::unique_ptr<Program> program;  // last: unloaded before its arguments go
+};
+
+StatusOr<std::shared_ptr<CachedBuffer>> Workbench::InputBuffer(const Argument& argument,
+                                                               const std::string& key) {
+  if (auto cached = cache_.Find(key)) return cached;
+  auto cached = std::make_shared<CachedBuffer>();
+  KILN_ASSIGN_OR_RETURN(cached->buffer, device_.Allocate(argument));
+  std::vector<std::byte> bytes(static_cast<size_t>(argument.bytes));
+  FillRandom(bytes, argument.dtype, argument.index_limit, key);
+  KILN_RETURN_IF_ERROR(device_.Fill(*cached->buffer, bytes));
+  KILN_ASSIGN_OR_RETURN(cached->checksum, device_.Checksum(*cached->buffer));
+  cache_.Insert(key, cached);
+  return cached;
+}
+
+Status Workbench::Prepare(Job& job, const std::vector<Argument>& arguments, uint64_t seed) {
+  int64_t needed_bytes = 0;
+  for (const Argument& argument : arguments) needed_bytes += argument.bytes;
+  const int64_t available_bytes = device_.FreeMemoryBytes() + cache_.bytes();
+  if (needed_bytes > available_bytes) {
+    return ResourceExhausted("the arguments need {} of memory, the device has {} free",
+                             FormatBytes(needed_bytes), FormatBytes(available_bytes));
+  }
+  int inputs = 0;
+  for (const Argument& argument : arguments) {
+    if (argument.role == v1::ArgSpec::INPUT) {
+      const std::string key = InputKey(argument, inputs++, seed);
+      KILN_ASSIGN_OR_RETURN(auto cached, InputBuffer(argument, key));
+      job.args.push_back(cached->buffer.get());
+      job.inputs.push_back({key, std::move(cached)});
+      continue;
+    }
+    KILN_ASSIGN_OR_RETURN(auto buffer, device_.Allocate(argument));
+    job.args.push_back(buffer.get());
+    if (argument.role == v1::ArgSpec::OUTPUT) job.outputs.push_back(buffer.get());
+    job.owned.push_back(std::move(buffer));
+  }
+  return OkStatus();
+}
+
+Status Workbench::LoadWanted(Job& job, const wire::TrialRun& trial) {
+  bool complete = true;
+  int64_t total_bytes = 0;
+  for (size_t i = 0; i < job.outputs.size(); ++i) {
+    total_bytes += job.outputs[i]->argument().bytes;
+    const std::string key = fmt::format("{}:{}", trial.reference_key(), i);
+    job.wanted.push_back({key, cache_.Find(key)});
+    complete &= job.wanted.back().buffer != nullptr;
+  }
+  if (complete) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const MappedFile file,
+                        MappedFile::Open(trial.reference_path(), total_bytes));
+  size_t offset = 0;
+  for (size_t i = 0; i < job.outputs.size(); ++i) {
+    Argument argument = job.outputs[i]->argument();
+    const size_t bytes = static_cast<size_t>(argument.bytes);
+    if (job.wanted[i].buffer == nullptr) {
+      argument.name += " (reference)";
+      auto wanted = std::make_shared<CachedBuffer>();
+      KILN_ASSIGN_OR_RETURN(wanted->buffer, device_.Allocate(argument));
+      KILN_RETURN_IF_ERROR(device_.Fill(*wanted->buffer, file.bytes().subspan(offset, bytes)));
+      KILN_ASSIGN_OR_RETURN(wanted->checksum, device_.Checksum(*wanted->buffer));
+      cache_.Insert(job.wanted[i].key, wanted);
+      job.wanted[i].buffer = std::move(wanted);
+    }
+    offset += bytes;
+  }
+  return OkStatus();
+}
+
+Status Workbench::PoisonAll(Job& job, Poison poison) {
+  for (auto& buffer : job.owned) KILN_RETURN_IF_ERROR(device_.Poison(*buffer, poison));
+  return OkStatus();
+}
+
+// Runs on poisoned outputs; returns the seconds it took.
+StatusOr<double> Workbench::CheckedRun(Job& job, Poison poison) {
+  KILN_RETURN_IF_ERROR(PoisonAll(job, poison));
+  return device_.Time(*job.program, job.args, 1);
+}
+
+Status Workbench::CheckMemory(Job& job) {
+  for (Buffer* buffer : job.args) KILN_RETURN_IF_ERROR(device_.CheckGuards(*buffer));
+  for (auto& wanted : job.wanted) {
+    KILN_ASSIGN_OR_RETURN(uint64_t checksum, device_.Checksum(*wanted.buffer->buffer));
+    if (checksum == wanted.buffer->checksum) continue;
+    cache_.Erase(wanted.key);
+    return Internal("write outside of all arguments, into the reference outputs");
+  }
+  return OkStatus();
+}
+
+Status Workbench::CheckOutputs(Job& job, const v1::Tolerance& tolerance, double& max_error) {
+  for (auto& input : job.inputs) {
+    KILN_ASSIGN_OR_RETURN(uint64_t checksum, device_.Checksum(*input.buffer->buffer));
+    if (checksum == input.buffer->checksum) continue;
+    cache_.Erase(input.key);  // the next trial fills it anew
+    return InvalidArgument("the program modified its input {}",
+                           input.buffer->buffer->argument().name);
+  }
+  for (size_t i = 0; i < job.outputs.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(
+        Comparison comparison,
+        device_.Compare(*job.outputs[i], *job.wanted[i].buffer->buffer, tolerance));
+    max_error = std::max(max_error, comparison.max_error);
+    if (comparison.different > 0) return InvalidArgument("{}", comparison.message);
+  }
+  return OkStatus();
+}
+
+Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase,
+                            v1::TrialResult& result) {
+  const auto fail = [&](v1::ErrorKind kind, const Status& cause) {
+    return Fail(kind, cause, result);
+  };
+  on_phase(wire::LOADING);
+  auto arguments = ParseArguments(trial.artifact().plan());
+  if (!arguments.ok()) return fail(v1::COMPILE_DEVICE_ERROR, arguments.status());
+  auto expected = ParseArguments(trial.reference_plan());
+  if (!expected.ok()) return fail(v1::UNKNOWN_ERROR, expected.status());
+  Status status = CheckSameInterface(*arguments, *expected);
+  if (!status.ok()) return fail(v1::WRONG_ANSWER_ERROR, status);
+  Job job;
+  auto program = device_.Load(trial.artifact());
+  if (!program.ok()) return fail(v1::COMPILE_DEVICE_ERROR, program.status());
+  job.program = *std::move(program);
+
+  on_phase(wire::PREPARING);
+  status = Prepare(job, *arguments, trial.seed());
+  if (!status.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, status);
+  status = LoadWanted(job, trial);
+  if (!status.ok()) return fail(v1::UNKNOWN_ERROR, status);
+
+  double max_error = 0;
+  const auto check = [&](std::string_view when) {
+    // Stray writes are told before wrong answers, which they may have caused.
+    const Status memory = CheckMemory(job);
+    if (!memory.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, memory);
+    const Status outputs = CheckOutputs(job, trial.tolerance(), max_error);
+    result.set_max_error(max_error);
+    if (outputs.ok()) return OkStatus();
+    return fail(v1::WRONG_ANSWER_ERROR, when.empty() ? outputs : Annotate(outputs, when));
+  };
+
+  on_phase(wire::RUNNING);
+  Clock& clock = Clock::Real();
+  const double start_s = clock.MonotonicSeconds();
+  auto first_s = CheckedRun(job, Poison::kNaN);
+  if (!first_s.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, first_s.status());
+  KILN_RETURN_IF_ERROR(check(""));
+
+  on_phase(wire::TIMING);
+  TimingDevice timing_device;
+  timing_device.time_batch = [&](int64_t number) {
+    return device_.Time(*job.program, job.args, number);
+  };
+  timing_device.flush_cache = [&] { device_.FlushCaches(); };
+  timing_device.sleep = [&](double seconds) { clock.SleepFor(absl::Seconds(seconds)); };
+  timing_device.now_s = [&] { return clock.MonotonicSeconds(); };
+  TimingOptions options = TimingFrom(trial.options());
+  const double used_s = clock.MonotonicSeconds() - start_s;
+  options.earlier_call_s = *first_s;
+  options.budget_s =
+      std::max(1e-3, 1e-3 * trial.options().timeout_ms() - used_s - kRecheckRuns * *first_s);
+  auto timing = TimeProgram(options, timing_device);
+  if (!timing.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, timing.status());
+
+  on_phase(wire::RECHECKING);
+  const auto second_s = CheckedRun(job, Poison::kStale);
+  if (!second_s.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, second_s.status());
+  KILN_RETURN_IF_ERROR(check("right in the first run, not after repeated runs"));
+  result.mutable_costs_s()->Assign(timing->costs_s.begin(), timing->costs_s.end());
+  result.set_stopped_early(timing->stopped_early);
+  return OkStatus();
+}
+
+v1::TrialResult Workbench::RunTrial(const wire::TrialRun& trial, const OnPhase& on_phase) {
+  v1::TrialResult result;
+  const Status status = RunPhases(trial, on_phase, result);
+  KILN_CHECK(status.ok() == (result.error() == v1::NO_ERROR), "{}", Message(status));
+  return result;
+}
+
+StatusOr<double> Workbench::RunReference(const wire::ReferenceRun& reference,
+                                         const OnPhase& on_phase) {
+  on_phase(wire::LOADING);
+  KILN_ASSIGN_OR_RETURN(auto arguments, ParseArguments(reference.artifact().plan()));
+  Job job;
+  KILN_ASSIGN_OR_RETURN(job.program, device_.Load(reference.artifact()));
+  on_phase(wire::PREPARING);
+  KILN_RETURN_IF_ERROR(Prepare(job, arguments, reference.seed()));
+  on_phase(wire::RUNNING);
+  KILN_ASSIGN_OR_RETURN(double cost_s, CheckedRun(job, Poison::kNaN));
+  KILN_RETURN_IF_ERROR(CheckMemory(job));
+
+  const UniqueFd file(open(reference.output_path().c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid()) return ErrnoStatus(errno, "cannot open {}", reference.output_path());
+  for (Buffer* output : job.outputs) {
+    KILN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, device_.Fetch(*output));
+    KILN_RETURN_IF_ERROR(WriteAll(file.get(), bytes));
+    // What the second run is compared with.
+    auto wanted = std::make_shared<CachedBuffer>();
+    KILN_ASSIGN_OR_RETURN(wanted->buffer, device_.Allocate(output->argument()));
+    KILN_RETURN_IF_ERROR(device_.Fill(*wanted->buffer, bytes));
+    KILN_ASSIGN_OR_RETURN(wanted->checksum, device_.Checksum(*wanted->buffer));
+    job.wanted.push_back({"", std::move(wanted)});
+  }
+  const bool again = cost_s < kLongReferenceS;
+  if (again) {
+    on_phase(wire::TIMING);
+    KILN_ASSIGN_OR_RETURN(cost_s, CheckedRun(job, Poison::kStale));
+    KILN_RETURN_IF_ERROR(CheckMemory(job));
+  }
+  // Also shows modified inputs, so it is not left out for the long ones.
+  double max_error = 0;
+  KILN_RETURN_IF_ERROR(Annotate(CheckOutputs(job, v1::Tolerance(), max_error),
+                                again ? "two runs differ" : "checked after its run"));
+  return cost_s;
+}
+
+}  // namespace kiln::runner

@@ -1,0 +1,57 @@
+// A device with the inputs and reference outputs of recent workloads: what a runner's child works
+// at.
+//
+// A trial: load the artifact, poison outputs and workspaces, run once, check, time, poison again,
+// run, check. "Check" is: nothing written outside of any argument, inputs unchanged, outputs within
+// the tolerance. What goes wrong with the program is in the result; a fault may end the process
+// instead (device.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/trial.pb.h"
+#include "runner/buffer_cache.h"
+#include "runner/child.pb.h"
+#include "runner/device.h"
+
+namespace kiln::runner {
+
+// Zeros replaced by their defaults (proto/trial.proto).
+v1::MeasureOptions WithDefaults(v1::MeasureOptions options);
+
+// Used by one thread.
+class Workbench {
+ public:
+  // Called as each phase begins.
+  using OnPhase = std::function<void(wire::Phase)>;
+
+  // `device` outlives this. cache_bytes: inputs and reference outputs that are kept.
+  Workbench(Device& device, int64_t cache_bytes) : device_(device), cache_(cache_bytes) {}
+
+  v1::TrialResult RunTrial(const wire::TrialRun& trial, const OnPhase& on_phase);
+
+  // Runs the reference twice on differently poisoned outputs, which must agree, and writes them to
+  // the file; the second run is left out when the first took more than a second. Returns the cost
+  // of the last one.
+  StatusOr<double> RunReference(const wire::ReferenceRun& reference, const OnPhase& on_phase);
+
+ private:
+  struct Job;
+  Status Prepare(Job& job, const std::vector<Argument>& arguments, uint64_t seed);
+  Status LoadWanted(Job& job, const wire::TrialRun& trial);
+  StatusOr<std::shared_ptr<CachedBuffer>> InputBuffer(const Argument& argument,
+                                                      const std::string& key);
+  Status PoisonAll(Job& job, Poison poison);
+  Status CheckMemory(Job& job);
+  Status CheckOutputs(Job& job, const v1::Tolerance& tolerance, double& max_error);
+  StatusOr<double> CheckedRun(Job& job, Poison poison);
+  Status RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase, v1::TrialResult& result);
+
+  Device& device_;
+  BufferCache cache_;
+};
+
+}  // namespace kiln::runner
