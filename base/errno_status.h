@@ -1,6 +1,6 @@
 // A failed system call as a Status: "cannot open /x/y: No such file or directory".
-// The code follows errno: ENOENT is kNotFound, EEXIST kAlreadyExists, ENOSPC kResourceExhausted,
-// ...
+// The code follows errno: ENOENT is kNotFound, EEXIST
+// kAlreadyExists, ENOSPC kResourceExhausted, ...
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A gRPC server with what every daemon of ours has: health service, reflection, its own port, a
-// clean stop.
+// A gRPC server with what every daemon of ours has:
+// health service, reflection, its own port, a clean stop.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -15,8 +15,8 @@
 
 namespace kiln {
 
-// Start and Shutdown by the owner; the rest by any thread. Services are not owned and outlive the
-// server.
+// Start and Shutdown by the owner; the rest by any
+// thread. Services are not owned and outlive the server.
 class GrpcServer {
  public:
   struct Options {

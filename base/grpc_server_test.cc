@@ -71,8 +71,8 @@ class GrpcServerTest : public ::testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   }
 
-  // Calls a method whose stub is not among the system's headers: one message out, one back, both as
-  // bytes.
+  // Calls a method whose stub is not among the system's
+  // headers: one message out, one back, both as bytes.
   std::string CallRaw(const std::string& method, std::string_view request) {
     grpc::GenericStub stub(channel_);
     grpc::ClientContext context;

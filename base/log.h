@@ -30,9 +30,9 @@ void SetLogLevel(LogLevel level);
 LogLevel GetLogLevel();
 bool LogEnabled(LogLevel level);
 
-// Where lines go instead of stderr (without the newline); nullptr = stderr again. For a program
-// that owns the terminal (base/terminal.h) and for tests. Called by one thread at a time; must not
-// log.
+// Where lines go instead of stderr (without the newline); nullptr =
+// stderr again. For a program that owns the terminal (base/terminal.h)
+// and for tests. Called by one thread at a time; must not log.
 void SetLogSink(std::function<void(std::string_view line)> sink);
 
 // Writes whatever the level.

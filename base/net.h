@@ -1,5 +1,5 @@
-// Network addresses in text: HOST:PORT, where HOST is a name, an IPv4 address or an IPv6 address in
-// brackets.
+// Network addresses in text: HOST:PORT, where HOST is a
+// name, an IPv4 address or an IPv6 address in brackets.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ StatusOr<HostPort> ParseListenAddress(std::string_view text);
 // The name of this machine.
 std::string HostName();
 
-// Tries to bind: OK when one could listen there (with port 0: when the host is ours), else the
-// reason
+// Tries to bind: OK when one could listen there (with
+// port 0: when the host is ours), else the reason
 // ("127.0.0.1:80: Permission denied").
 Status CheckCanListen(const HostPort& address);
 

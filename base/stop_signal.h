@@ -27,8 +27,8 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  // The signal number, or 0 when it was Trigger. Wait and WaitFor are called by the thread that
-  // made this.
+  // The signal number, or 0 when it was Trigger. Wait
+  // and WaitFor are called by the thread that made this.
   int Wait();
   // Nothing after `timeout`.
   std::optional<int> WaitFor(absl::Duration timeout);

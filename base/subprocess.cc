@@ -221,8 +221,8 @@ struct Subprocess::State {
     if (!ended) kill(own_group ? -pid : pid, signal);
   }
 
-  // Waits up to timeout_ms (-1: no limit; may return early). True when the child has ended and is
-  // reaped.
+  // Waits up to timeout_ms (-1: no limit; may return
+  // early). True when the child has ended and is reaped.
   bool WaitOnce(int timeout_ms) {
     if (Reap()) return true;
     if (pidfd.valid()) {

@@ -34,8 +34,8 @@ struct ResourceLimits {
   bool core_dumps = false;
 };
 
-// Sets the limits of process `pid` (0 = this process). One that is above the hard limit is an
-// error.
+// Sets the limits of process `pid` (0 = this process).
+// One that is above the hard limit is an error.
 Status ApplyResourceLimits(const ResourceLimits& limits, pid_t pid = 0);
 
 struct SubprocessOptions {
@@ -48,12 +48,12 @@ struct SubprocessOptions {
   Stream input = Stream::kNull;
   Stream output = Stream::kInherit;
   Stream error = Stream::kInherit;
-  // The i-th becomes descriptor 3 + i of the child. Still the caller's, who may close them after
-  // Spawn.
+  // The i-th becomes descriptor 3 + i of the child.
+  // Still the caller's, who may close them after Spawn.
   std::vector<int> inherited_fds = {};
   bool own_process_group = true;
-  // Set right after the start; a child that must not run an instruction without them calls
-  // ApplyResourceLimits too.
+  // Set right after the start; a child that must not run an
+  // instruction without them calls ApplyResourceLimits too.
   ResourceLimits limits = {};
 };
 
@@ -69,8 +69,8 @@ struct ExitStatus {
   std::string ToString() const;
 };
 
-// Kill and Running may be called by any thread, also during a Wait; all else by one thread at a
-// time.
+// Kill and Running may be called by any thread, also
+// during a Wait; all else by one thread at a time.
 class Subprocess {
  public:
   // NotFound when there is no such program.
@@ -119,8 +119,9 @@ StatusOr<RunResult> RunToEnd(SubprocessOptions options, std::string_view input =
 // The path of the running program.
 StatusOr<std::string> CurrentExecutable();
 
-// In the child: be killed by SIGKILL when the parent process ends. If it has ended already, exits
-// at once.
+// In the child: be killed by SIGKILL when the parent
+// process ends. If it has ended already, exits at once. For
+// direct children of Spawn only, not through a shell or wrapper.
 void DieWithParent();
 
 }  // namespace kiln
