@@ -1,0 +1,106 @@
+// Steps that rewrite operators (CHR, CHW, RF) change how a DAG is computed, never what.
+#include <gtest/gtest.h>
+
+#include "base/status_testing.h"
+#include "compiler/schedule/evaluate_dag_testing.h"
+#include "compiler/schedule/random_schedule.h"
+#include "compiler/schedule/step.h"
+#include "compiler/schedule/test_dags.h"
+
+namespace kiln::schedule {
+namespace {
+
+using dag::Combiner;
+
+void ExpectSameResult(const State& state, const std::string& context) {
+  EXPECT_EQ(EvaluateDag(*state.dag(), 7), EvaluateDag(*state.initial_dag(), 7)) << context;
+}
+
+void ExpectSameResult(const dag::DagPtr& dag, const std::string& text) {
+  ASSERT_OK_AND_ASSIGN(auto steps, ParseSteps(text));
+  ASSERT_OK_AND_ASSIGN(const State state, Replay(dag, steps));
+  ExpectSameResult(state, text);
+}
+
+class CombinerTest : public testing::TestWithParam<Combiner> {};
+
+// Exact and inexact splits, every piece, every position of the new axis.
+TEST_P(CombinerTest, RfactorOfOneAxis) {
+  for (int extent : {12, 13, 1}) {
+    for (const char* lengths : {"[4]", "[3, 2]", "[5]", "[16]"}) {
+      for (int direction : {0, 1}) {
+        const int pieces = std::string_view(lengths) == "[3, 2]" ? 3 : 2;
+        for (int piece = 0; piece < pieces; ++piece) {
+          for (int position : {0, 1}) {
+            ExpectSameResult(ReduceRows(GetParam(), 3, extent, 2),
+                             fmt::format(R"([["SP", 1, 1, 0, {}, {}], ["RF", 1, {}, {}]])", lengths,
+                                         direction, 1 + piece, position));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(CombinerTest, RfactorOfFusedAxes) {
+  for (int k : {4, 5, 7}) {
+    for (int piece : {1, 2}) {
+      ExpectSameResult(
+          ReduceRows(GetParam(), 3, 3, k),
+          fmt::format(R"([["FU", 1, [1, 2]], ["SP", 1, 1, 0, [4], 1], ["RF", 1, {}, 1]])", piece));
+    }
+  }
+}
+
+TEST_P(CombinerTest, RfactorOfAWholeLoop) {
+  ExpectSameResult(ReduceRows(GetParam(), 3, 4, 5), R"([["RF", 1, 1, 0]])");
+  ExpectSameResult(ReduceRows(GetParam(), 3, 4, 5), R"([["FU", 1, [1, 2]], ["RF", 1, 1, 1]])");
+  ExpectSameResult(ReduceAll(GetParam(), 4, 5), R"([["RF", 1, 1, 0], ["RF", 2, 0, 0]])");
+}
+
+TEST_P(CombinerTest, RfactorAfterReorder) {
+  ExpectSameResult(ReduceRows(GetParam(), 3, 4, 5),
+                   R"([["SP", 1, 2, 5, [2], 1], ["RE", 1, [3, 0, 2, 1]], ["RF", 1, 0, 0]])");
+}
+
+TEST_P(CombinerTest, RfactorTwice) {
+  ExpectSameResult(
+      ReduceRows(GetParam(), 3, 4, 7),
+      R"([["SP", 1, 2, 7, [3], 1], ["RF", 1, 3, 1], ["SP", 1, 3, 3, [2], 1], ["RF", 1, 4, 0]])");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CombinerTest,
+                         testing::Values(Combiner::kSum, Combiner::kProd, Combiner::kMax,
+                                         Combiner::kMin),
+                         [](const auto& info) {
+                           return std::string(dag::CombinerName(info.param));
+                         });
+
+TEST(Rfactor, OfAConvolution) {
+  ExpectSameResult(Conv2d({6, 3, 4, 3, 1, 1}, true),
+                   R"([["FU", 3, [4, 5, 6]], ["SP", 3, 4, 27, [8], 1], ["RF", 3, 5, 4]])");
+}
+
+TEST(Caches, KeepTheResult) {
+  const dag::DagPtr conv = Conv2d({6, 3, 4, 3, 2, 1}, true);
+  ExpectSameResult(
+      conv, R"([["CHW", 3, "local"], ["CHR", 2, "shared", [3]], ["CHR", 1, "shared", [4]]])");
+  ExpectSameResult(MatmulRelu(3, 4, 5),
+                   R"([["CHR", 2, "local", [3]], ["CHW", 4, "local"], ["CHR", 0, "local", [2]]])");
+}
+
+TEST(NewStages, RandomSchedulesKeepTheResult) {
+  const dag::DagPtr dags[] = {MatmulRelu(3, 5, 6), Conv2d({4, 2, 3, 3, 1, 1}, true),
+                              ReduceRows(Combiner::kMax, 3, 4, 5), ReduceAll(Combiner::kSum, 4, 5)};
+  int changed = 0;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    const State state = RandomSchedule(dags[seed % 4], seed, 14);
+    if (state.dag() == state.initial_dag()) continue;
+    ++changed;
+    ExpectSameResult(state, fmt::format("seed {} {}", seed, PrintSteps(state.steps())));
+  }
+  EXPECT_GT(changed, 100);
+}
+
+}  // namespace
+}  // namespace kiln::schedule
