@@ -4,7 +4,9 @@
 #include <signal.h>
 
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "base/clock.h"
@@ -188,6 +190,40 @@ TEST(DaemonTest, StopsDuringATrial) {
   ASSERT_OK_AND_ASSIGN(const ExitStatus exit, daemon.process().Wait(absl::Seconds(20)));
   EXPECT_TRUE(exit.ok()) << exit.ToString();
   caller.join();
+}
+
+// The children of any of its threads.
+std::vector<std::string> ChildrenOf(pid_t pid) {
+  std::vector<std::string> children;
+  const std::string tasks = fmt::format("/proc/{}/task", pid);
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    std::istringstream list(ReadFile(task.path() / "children").value_or(""));
+    for (std::string child; list >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+bool IsGone(const std::string& pid) {
+  const auto stat = ReadFile("/proc/" + pid + "/stat");
+  return !stat.ok() || stat->find(") Z ") != std::string::npos;
+}
+
+TEST(DaemonTest, KilledDaemonLeavesNoChildBehind) {
+  Daemon daemon({"--threads", "1"});
+  ASSERT_OK(daemon.Measure(Request("correct")));
+  v1::MeasureRequest hang = Request("infinite_loop");
+  hang.mutable_options()->set_timeout_ms(600'000);
+  std::thread caller([&] { EXPECT_FALSE(daemon.Measure(hang).ok()); });
+  Clock::Real().SleepFor(absl::Milliseconds(200));
+  const std::vector<std::string> children = ChildrenOf(daemon.process().pid());
+  EXPECT_THAT(children, SizeIs(2));
+  daemon.process().Kill(SIGKILL);
+  ASSERT_OK(daemon.process().Wait());
+  caller.join();
+  for (const std::string& child : children) {
+    for (int i = 0; i < 1000 && !IsGone(child); ++i) Clock::Real().SleepFor(absl::Milliseconds(10));
+    EXPECT_TRUE(IsGone(child)) << child;
+  }
 }
 
 TEST(DaemonTest, NullDeviceAnnouncesItself) {

@@ -23,7 +23,16 @@ bool NotCancelled() { return false; }
 
 DeviceSlotOptions TestOptions() {
   DeviceSlotOptions options;
-  options.child_command = {"runner/kiln_runner", "--child", "--device", "cpu", "--threads", "2"};
+  // With the soft limit of most machines, whatever the one of this test is.
+  options.child_command = {"/bin/sh",
+                           "-c",
+                           "ulimit -n 1024; exec \"$0\" \"$@\"",
+                           "runner/kiln_runner",
+                           "--child",
+                           "--device",
+                           "cpu",
+                           "--threads",
+                           "2"};
   options.device_name = "test device";
   return options;
 }
@@ -213,6 +222,9 @@ TEST_F(DeviceSlotTest, BrokenObjectDoesNotLoad) {
 
 TEST_F(DeviceSlotTest, ManyProgramsThroughOneChild) {
   // Each load is a new object even where the loader could take it for an earlier one.
+  // More than there are descriptor numbers under the usual limit of 1024.
+  const v1::MeasureRequest right = Request("correct");
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(Measure(right).result().error(), v1::NO_ERROR) << i;
   for (int i = 0; i < 30; ++i) {
     EXPECT_EQ(Measure(Request("correct")).result().error(), v1::NO_ERROR);
     EXPECT_EQ(Measure(Request("wrong_answer")).result().error(), v1::WRONG_ANSWER_ERROR);

@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <string>
@@ -17,12 +19,16 @@ namespace {
 
 // The loader takes two equal paths for one object, so a path must not come again while an object
 // that could not be unloaded holds it: descriptor numbers are dealt out in turn.
-constexpr int kFirstFd = 1000;
-constexpr int kFdCount = 4000;
+constexpr int kFirstFd = 64;
+constexpr int kMaxFds = 4096;
 
 int NextFd() {
-  static std::atomic<unsigned> counter{0};
-  return kFirstFd + static_cast<int>(counter++ % kFdCount);
+  static std::atomic<int> counter{0};
+  rlimit limit{};
+  // 1024 on most machines; a number beyond the limit is refused.
+  const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+  const int end = known ? static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMaxFds)) : 1024;
+  return kFirstFd + counter++ % std::max(1, end - 2 * kFirstFd);
 }
 
 Status WriteAll(int fd, std::string_view bytes) {
