@@ -213,20 +213,20 @@ TEST_F(GrpcServerTest, ShutdownCancelsWhatHangs) {
   EXPECT_LT(Clock::Real().MonotonicSeconds() - start, 10);
 }
 
-// See InitGrpc: without it, about every second round takes ten seconds.
+// See InitGrpc: without it, every few rounds one takes ten seconds.
 TEST(GrpcServerStopTest, ComesDownAtOnceAfterALargeMessage) {
   const double start = Clock::Real().MonotonicSeconds();
-  for (int round = 0; round < 6; ++round) {
+  for (int round = 0; round < 8; ++round) {
     EchoService service;
     ASSERT_OK_AND_ASSIGN(auto server, GrpcServer::Start({.services = {&service}}));
-    auto stub =
-        Echo::NewStub(grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    auto stub = Echo::NewStub(grpc::CreateCustomChannel(
+        server->address(), grpc::InsecureChannelCredentials(), arguments));
     grpc::ClientContext context;
     EchoMessage request, response;
     request.set_text(std::string(20 << 20, 'x'));
-    // The client's own limit refuses the answer; all of it has been on the way.
-    EXPECT_EQ(stub->Say(&context, request, &response).error_code(),
-              grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_TRUE(stub->Say(&context, request, &response).ok());
   }
   EXPECT_LT(Clock::Real().MonotonicSeconds() - start, 8);
 }
