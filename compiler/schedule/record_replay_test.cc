@@ -5,10 +5,10 @@
 #include <fstream>
 
 #include "base/status_testing.h"
+#include "compiler/dag/ops/registry.h"
 #include "compiler/schedule/iter_map.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
-#include "compiler/schedule/test_dags.h"
 
 namespace kiln::schedule {
 namespace {
@@ -23,23 +23,48 @@ std::vector<StepPtr> RecordedSteps(int line) {
 }
 
 struct Layer {
-  int line;
-  dag::DagPtr dag;
+  const char* op;
+  const char* arguments;
+  std::vector<std::string> epilogue;
 };
 
+// In the order of the lines of the file.
 std::vector<Layer> Layers() {
-  return {{2, Conv2d({56, 64, 64, 1, 1, 0}, false)},
-          {3, Conv2d({56, 64, 128, 3, 2, 1}, true)},
-          {4, Dense(1, 1000, 512)},
-          {5, AvgPool(7, 512)},
-          {7, Conv2d({14, 256, 512, 1, 2, 0}, false)},
-          {11, Conv2d({224, 3, 64, 7, 2, 3}, true)},
-          {12, Conv2d({56, 64, 128, 1, 2, 0}, false)},
-          {13, MaxPool(112, 64)},
-          {15, Conv2d({14, 256, 512, 3, 2, 1}, true)},
-          {16, Softmax(1, 1000)},
-          {19, Conv2d({28, 128, 256, 1, 2, 0}, false)},
-          {21, Conv2d({28, 128, 256, 3, 2, 1}, true)}};
+  return {
+      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"bias", "relu"}},
+      {"conv2d_nhwc", "1,56,56,64,64,1,1,1,0", {}},
+      {"conv2d_nhwc", "1,56,56,128,64,3,3,2,1", {"bias", "relu"}},
+      {"dense", "1,1000,512", {"bias"}},
+      {"global_avg_pool2d_nhwc", "1,7,7,512", {}},
+      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"residual"}},
+      {"conv2d_nhwc", "1,14,14,512,256,1,1,2,0", {}},
+      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"residual"}},
+      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"residual", "bias", "relu"}},
+      {"conv2d_nhwc", "1,224,224,64,3,7,7,2,3", {"bias", "relu"}},
+      {"conv2d_nhwc", "1,56,56,128,64,1,1,2,0", {}},
+      {"max_pool2d_nhwc", "1,112,112,64,3,3,2,1", {"bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"bias", "relu"}},
+      {"conv2d_nhwc", "1,14,14,512,256,3,3,2,1", {"bias", "relu"}},
+      {"softmax", "1,1000", {}},
+      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"residual", "bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"residual"}},
+      {"conv2d_nhwc", "1,28,28,256,128,1,1,2,0", {}},
+      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"residual"}},
+      {"conv2d_nhwc", "1,28,28,256,128,3,3,2,1", {"bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"residual", "bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"residual", "scale", "bias", "relu"}},
+  };
+}
+
+State ReplayLine(int line) {
+  const Layer layer = Layers()[line - 1];
+  StatusOr<dag::DagPtr> dag = dag::BuildOp(layer.op, layer.arguments, {.epilogue = layer.epilogue});
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  StatusOr<State> state = Replay(*dag, RecordedSteps(line));
+  KILN_CHECK(state.ok(), "line {}: {}", line, Message(state.status()));
+  return *std::move(state);
 }
 
 int64_t LoopProduct(const Stage& stage, const std::vector<int64_t>& extents) {
@@ -49,9 +74,9 @@ int64_t LoopProduct(const Stage& stage, const std::vector<int64_t>& extents) {
 }
 
 TEST(RecordReplay, LoopsCoverTheirAxes) {
-  for (const Layer& layer : Layers()) {
-    SCOPED_TRACE(layer.line);
-    ASSERT_OK_AND_ASSIGN(const State state, Replay(layer.dag, RecordedSteps(layer.line)));
+  for (int line = 1; line <= 24; ++line) {
+    SCOPED_TRACE(line);
+    const State state = ReplayLine(line);
     EXPECT_TRUE(state.concrete());
     for (int i = 0; i < state.num_stages(); ++i) {
       const Stage& stage = state.stage(i);
@@ -75,56 +100,54 @@ TEST(RecordReplay, LoopsCoverTheirAxes) {
 
 // The first layer, 7x7 with stride 2, in full.
 TEST(RecordReplay, FirstConvolution) {
-  ASSERT_OK_AND_ASSIGN(const State state,
-                       Replay(Conv2d({224, 3, 64, 7, 2, 3}, true), RecordedSteps(11)));
-  EXPECT_EQ(PrintLoops(state, false), R"(Placeholder: data, weight, bias
-blockIdx.x n.0@h.0@w.0@c.0@ (0,224)
-  vthread n.1@h.1@w.1@c.1@ (0,7)
-    threadIdx.x n.2@h.2@w.2@c.2@ (0,32)
-      conv auto_unroll: 1024
-      for n.0 (None)
-        for h.0 (None)
-          for w.0 (None)
-            for c.0 (None)
-              for n.1 (None)
-                for h.1 (None)
-                  for w.1 (None)
-                    for c.1 (None)
-                      for n.2 (None)
-                        for h.2 (None)
-                          for w.2 (None)
-                            for c.2 (None)
-                              for rh.0 (None)
-                                for rw.0 (None)
+  EXPECT_EQ(PrintLoops(ReplayLine(11), false), R"(Placeholder: p0, p1, p2
+blockIdx.x ax0.0@ax1.0@ax2.0@ax3.0@ (0,224)
+  vthread ax0.1@ax1.1@ax2.1@ax3.1@ (0,7)
+    threadIdx.x ax0.2@ax1.2@ax2.2@ax3.2@ (0,32)
+      conv2d_nhwc auto_unroll: 1024
+      for nn.0 (None)
+        for yy.0 (None)
+          for xx.0 (None)
+            for ff.0 (None)
+              for nn.1 (None)
+                for yy.1 (None)
+                  for xx.1 (None)
+                    for ff.1 (None)
+                      for nn.2 (None)
+                        for yy.2 (None)
+                          for xx.2 (None)
+                            for ff.2 (None)
+                              for ry.0 (None)
+                                for rx.0 (None)
                                   for rc.0 (None)
                                     for ax0@ax1@ax2@ax3@.0.0 (None)
                                       threadIdx.x ax0@ax1@ax2@ax3@.0.1 (0,32)
                                         vectorize ax0@ax1@ax2@ax3@.1 (0,1)
-                                          pad.shared = ...
+                                          pad_temp.shared = ...
                                     for ax0@ax1@ax2@ax3@.0.0 (None)
                                       threadIdx.x ax0@ax1@ax2@ax3@.0.1 (0,32)
                                         vectorize ax0@ax1@ax2@ax3@.1 (0,1)
-                                          weight.shared = ...
-                                    for rh.1 (None)
-                                      for rw.1 (None)
+                                          p1.shared = ...
+                                    for ry.1 (None)
+                                      for rx.1 (None)
                                         for rc.1 (None)
-                                          for n.3 (None)
-                                            for h.3 (None)
-                                              for w.3 (None)
-                                                for c.3 (None)
-                                                  for rh.2 (None)
-                                                    for rw.2 (None)
+                                          for nn.3 (None)
+                                            for yy.3 (None)
+                                              for xx.3 (None)
+                                                for ff.3 (None)
+                                                  for ry.2 (None)
+                                                    for rx.2 (None)
                                                       for rc.2 (None)
-                                                        for n.4 (None)
-                                                          for h.4 (None)
-                                                            for w.4 (None)
-                                                              for c.4 (None)
-                                                                conv = ...
-      for n.3 (0,1)
-        for h.3 (0,2)
-          for w.3 (0,1)
-            for c.3 (0,8)
-              relu = ...
+                                                        for nn.4 (None)
+                                                          for yy.4 (None)
+                                                            for xx.4 (None)
+                                                              for ff.4 (None)
+                                                                conv2d_nhwc = ...
+      for ax0.3 (0,1)
+        for ax1.3 (0,2)
+          for ax2.3 (0,1)
+            for ax3.3 (0,8)
+              T_relu = ...
 )");
 }
 
