@@ -1,4 +1,5 @@
-// A target: what to tune for. Text form "llvm -mcpu=znver4 -num-cores=2", "cuda -arch=sm_90", "null".
+// A target: what to tune for. Text form "llvm -mcpu=znver4 -num-cores=2", "cuda -arch=sm_90",
+// "null".
 #pragma once
 
 #include <cstdint>
@@ -37,12 +38,14 @@ struct Target {
 };
 
 std::string_view TargetKindName(TargetKind kind);  // "llvm", "cuda", "null"
-// Known options: llvm: mcpu, mattr, num-cores, mtriple; cuda: arch, max_num_threads, thread_warp_size, ...; keys, libs, model, device for both
-// (from old logs; kept, not used). Unknown target kind or option: error with the list of known ones.
+// Known options: llvm: mcpu, mattr, num-cores, mtriple; cuda: arch, max_num_threads,
+// thread_warp_size, ...; keys, libs, model, device for both (from old logs; kept, not used).
+// Unknown target kind or option: error with the list of known ones.
 StatusOr<Target> ParseTarget(std::string_view text);
 std::string PrintTarget(const Target& target);  // canonical: options sorted
 
-// Hardware parameters of a target as far as the text says; the measured device's own come from its runner.
+// Hardware parameters of a target as far as the text says; the measured device's own come from its
+// runner.
 HardwareParams DefaultHardware(const Target& target, int host_cores);
 
 }  // namespace kiln::target

@@ -1,0 +1,66 @@
+#include "compiler/target/target.h"
+
+#include "base/status_testing.h"
+
+namespace kiln::target {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(Target, PrintIsCanonicalAndParses) {
+  for (const auto& [text, canonical] : std::vector<std::pair<std::string, std::string>>{
+           {"llvm", "llvm"},
+           {"  llvm   -num-cores=2  -mcpu=znver4 ", "llvm -mcpu=znver4 -num-cores=2"},
+           {"llvm -mattr=+avx2,-avx512f", "llvm -mattr=+avx2,-avx512f"},
+           {"cuda -keys=cuda,gpu -arch=sm_86 -max_num_threads=1024 -thread_warp_size=32",
+            "cuda -arch=sm_86 -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32"},
+           {"cuda --arch=sm_90a", "cuda -arch=sm_90a"},
+           {"null -num-cores=4", "null -num-cores=4"}}) {
+    ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(text));
+    EXPECT_EQ(PrintTarget(target), canonical);
+    ASSERT_OK_AND_ASSIGN(const Target again, ParseTarget(canonical));
+    EXPECT_EQ(again, target);
+  }
+}
+
+TEST(Target, RefusesWithTheReason) {
+  auto refused = [](std::string_view text, auto message) {
+    EXPECT_THAT(ParseTarget(text), StatusIs(StatusCode::kInvalidArgument, message)) << text;
+  };
+  refused("", HasSubstr("the target is empty"));
+  refused("opencl", AllOf(HasSubstr("unknown target 'opencl'"), HasSubstr("llvm, cuda or null")));
+  refused("llvm -arch=sm_90", AllOf(HasSubstr("no option 'arch'"), HasSubstr("mcpu")));
+  refused("cuda -mcpu=x", AllOf(HasSubstr("no option 'mcpu'"), HasSubstr("arch")));
+  refused("llvm znver4", HasSubstr("expected options like -mcpu=znver4"));
+  refused("llvm -mcpu", HasSubstr("has no value"));
+  refused("llvm -mcpu=a -mcpu=b", HasSubstr("given twice"));
+  refused("llvm -num-cores=0", HasSubstr("positive whole number"));
+  refused("llvm -num-cores=99999999999", HasSubstr("positive whole number"));
+  refused("cuda -arch=90", HasSubstr("like sm_90"));
+  refused("cuda -arch=sm_", HasSubstr("like sm_90"));
+  refused("llvm -mcpu=\"x\"", HasSubstr("printable ASCII"));
+  refused("llvm -", HasSubstr("no option ''"));
+}
+
+TEST(Target, Hardware) {
+  ASSERT_OK_AND_ASSIGN(const Target cpu, ParseTarget("llvm"));
+  EXPECT_EQ(DefaultHardware(cpu, 6), (HardwareParams{.num_cores = 6}));
+  ASSERT_OK_AND_ASSIGN(const Target two, ParseTarget("llvm -num-cores=2"));
+  EXPECT_EQ(DefaultHardware(two, 6).num_cores, 2);
+  ASSERT_OK_AND_ASSIGN(const Target gpu, ParseTarget("cuda -arch=sm_90"));
+  EXPECT_EQ(DefaultHardware(gpu, 6), (HardwareParams{.num_cores = -1,
+                                                     .vector_unit_bytes = 16,
+                                                     .cache_line_bytes = 64,
+                                                     .max_shared_memory_per_block_bytes = 49152,
+                                                     .max_local_memory_per_block_bytes = 2147483647,
+                                                     .max_threads_per_block = 1024,
+                                                     .max_vthread_extent = 8,
+                                                     .warp_size = 32}));
+  EXPECT_TRUE(gpu.is_gpu());
+  EXPECT_EQ(gpu.Option("arch"), "sm_90");
+  EXPECT_EQ(gpu.Option("model"), "");
+}
+
+}  // namespace
+}  // namespace kiln::target
