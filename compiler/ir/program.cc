@@ -96,7 +96,6 @@ Stmt MakeIf(ExprPool& pool, Expr condition, Stmt then) {
 }
 
 Stmt MakeSeq(ExprPool& pool, std::span<const Stmt> children) {
-  if (children.size() == 1) return children[0];
   std::vector<Stmt> flat;
   for (Stmt child : children) {
     if (child->kind == StmtKind::kSeq) {
@@ -105,6 +104,7 @@ Stmt MakeSeq(ExprPool& pool, std::span<const Stmt> children) {
       flat.push_back(child);
     }
   }
+  if (flat.size() == 1) return flat[0];
   return NewNode(pool, StmtKind::kSeq, {}, flat);
 }
 

@@ -133,4 +133,8 @@ struct Program {
 // error here is a Kiln bug in what made it.
 Status Verify(const Program& program);
 
+// The same program up to the numbers of variables and of shared and local buffers: names, types,
+// structure, expressions.
+bool Equal(const Program& a, const Program& b);
+
 }  // namespace kiln::ir

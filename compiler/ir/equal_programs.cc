@@ -1,0 +1,76 @@
+#include <algorithm>
+
+#include "compiler/ir/program.h"
+
+namespace kiln::ir {
+namespace {
+
+bool SameBuffer(const Buffer& a, const Buffer& b) {
+  return a.name == b.name && a.type == b.type && a.shape == b.shape && a.scope == b.scope &&
+         a.index_limit == b.index_limit;
+}
+
+class Comparison {
+ public:
+  Comparison(const Program& a, const Program& b)
+      : a_(a), b_(b), vars_(a.vars.size(), nullptr), slots_(a.buffers.size(), -1) {}
+
+  bool Run() {
+    const int num_args = a_.num_args();
+    if (num_args != b_.num_args() || a_.stages.size() != b_.stages.size() ||
+        a_.kernels.size() != b_.kernels.size()) {
+      return false;
+    }
+    for (int i = 0; i < num_args; ++i) {
+      if (!SameBuffer(a_.buffers[i], b_.buffers[i])) return false;
+      slots_[i] = i;
+    }
+    for (size_t i = 0; i < a_.stages.size(); ++i) {
+      const ProgramStage &x = a_.stages[i], &y = b_.stages[i];
+      if (x.name != y.name || x.auto_unroll_max_step != y.auto_unroll_max_step) return false;
+    }
+    for (size_t i = 0; i < a_.kernels.size(); ++i) {
+      const Kernel &x = a_.kernels[i], &y = b_.kernels[i];
+      if (x.name != y.name || x.grid != y.grid || x.block != y.block || !Same(x.body, y.body))
+        return false;
+    }
+    return true;
+  }
+
+ private:
+  bool Same(Stmt a, Stmt b) {
+    if (a->kind != b->kind || a->loop_kind != b->loop_kind || a->stage != b->stage ||
+        a->extent != b->extent || a->num_exprs != b->num_exprs ||
+        a->num_children != b->num_children) {
+      return false;
+    }
+    if (a->kind == StmtKind::kFor) {
+      if (a_.vars[a->var].name != b_.vars[b->var].name) return false;
+      vars_[a->var] = pool_.Var(b->var);
+    }
+    if (a->kind == StmtKind::kAlloc) {
+      if (!SameBuffer(a_.buffers[a->slot], b_.buffers[b->slot])) return false;
+      slots_[a->slot] = b->slot;
+    }
+    if (a->kind == StmtKind::kStore && slots_[a->slot] != b->slot) return false;
+    for (uint32_t i = 0; i < a->num_exprs; ++i) {
+      if (pool_.Substitute(a->exprs()[i], vars_, slots_) != pool_.Import(b->exprs()[i]))
+        return false;
+    }
+    for (uint32_t i = 0; i < a->num_children; ++i) {
+      if (!Same(a->children()[i], b->children()[i])) return false;
+    }
+    return true;
+  }
+
+  const Program &a_, &b_;
+  ExprPool pool_;
+  std::vector<Expr> vars_;  // of a -> of b
+  std::vector<int32_t> slots_;
+};
+
+}  // namespace
+
+bool Equal(const Program& a, const Program& b) { return Comparison(a, b).Run(); }
+
+}  // namespace kiln::ir

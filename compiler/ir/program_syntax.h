@@ -1,0 +1,31 @@
+// The words of program text, shared by its printer and its parser.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "compiler/ir/lexer.h"
+#include "compiler/ir/program.h"
+
+namespace kiln::ir {
+
+inline constexpr std::array kLoopKinds = {
+    LoopKind::kSerial,  LoopKind::kParallel, LoopKind::kVectorized, LoopKind::kUnrolled,
+    LoopKind::kVThread, LoopKind::kBlockX,   LoopKind::kBlockY,     LoopKind::kBlockZ,
+    LoopKind::kThreadX, LoopKind::kThreadY,  LoopKind::kThreadZ};
+
+inline bool StartsStatement(std::string_view word) {
+  for (LoopKind kind : kLoopKinds) {
+    if (LoopKindName(kind) == word) return true;
+  }
+  return word == "if" || word == "alloc" || word == "barrier" || word == "stage" ||
+         word == "kernel";
+}
+
+// As NameText, with the words that start a statement in backquotes too; inside expressions they need none.
+inline std::string ProgramName(std::string_view name) {
+  return StartsStatement(name) && name != "if" ? "`" + std::string(name) + "`" : NameText(name);
+}
+
+}  // namespace kiln::ir

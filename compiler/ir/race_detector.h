@@ -1,0 +1,90 @@
+// Finds two agents (iterations of a parallel loop, GPU threads) that touch one element without an
+// order between them, at least one of them writing.
+//
+// Time is cut into epochs. A region (one parallel loop, one kernel launch) begins with a new epoch;
+// agents of one region are grouped in blocks, which run one after the other here but side by side
+// in truth. A barrier orders the agents of its block: it starts a new epoch. Outside regions
+// everything is in order.
+//
+// Exact for this order of execution: an element keeps its last writer, its first reader of the
+// region (which is of another block if any reader is) and its last two different readers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace kiln::ir {
+
+class RaceClock {
+ public:
+  void EnterRegion(int64_t agents_per_block) {
+    region_start_ = ++epoch_;
+    agents_per_block_ = agents_per_block;
+    is_in_region_ = true;
+  }
+  void LeaveRegion() {
+    region_start_ = ++epoch_;
+    is_in_region_ = false;
+  }
+  void Barrier() { ++epoch_; }
+  bool is_in_region() const { return is_in_region_; }
+
+ private:
+  friend class RaceShadow;
+  int64_t epoch_ = 1;
+  int64_t region_start_ = 1;
+  int64_t agents_per_block_ = 1;
+  bool is_in_region_ = false;
+};
+
+// The history of one buffer's elements.
+class RaceShadow {
+ public:
+  void Resize(size_t num_elements) { elements_.resize(num_elements); }
+  void Clear() { elements_.assign(elements_.size(), Element()); }
+
+  // The agent whose earlier access is in conflict, or -1.
+  int64_t Read(const RaceClock& clock, size_t element, int64_t agent) {
+    Element& e = elements_[element];
+    if (Conflicts(clock, e.writer, agent)) return e.writer.agent;
+    const Access now{agent, clock.epoch_};
+    if (e.first_reader.epoch < clock.region_start_) e.first_reader = now;
+    if (e.last_reader.agent != agent) e.other_reader = e.last_reader;
+    e.last_reader = now;
+    return -1;
+  }
+  int64_t Write(const RaceClock& clock, size_t element, int64_t agent) {
+    Element& e = elements_[element];
+    for (const Access& access : {e.writer, e.first_reader, e.last_reader, e.other_reader}) {
+      if (Conflicts(clock, access, agent)) return access.agent;
+    }
+    e.writer = {agent, clock.epoch_};
+    return -1;
+  }
+  // Would only the last writer be in conflict with a write?
+  bool IsWriteAfterWriteOnly(const RaceClock& clock, size_t element, int64_t agent) const {
+    const Element& e = elements_[element];
+    return !Conflicts(clock, e.first_reader, agent) && !Conflicts(clock, e.last_reader, agent) &&
+           !Conflicts(clock, e.other_reader, agent);
+  }
+
+ private:
+  struct Access {
+    int64_t agent = -1;
+    int64_t epoch = 0;
+  };
+  struct Element {
+    Access writer, first_reader, last_reader, other_reader;
+  };
+
+  static bool Conflicts(const RaceClock& clock, const Access& earlier, int64_t agent) {
+    if (earlier.epoch < clock.region_start_ || earlier.agent == agent) return false;
+    const bool same_block =
+        earlier.agent / clock.agents_per_block_ == agent / clock.agents_per_block_;
+    return !same_block || earlier.epoch == clock.epoch_;
+  }
+
+  std::vector<Element> elements_;
+};
+
+}  // namespace kiln::ir

@@ -1,0 +1,258 @@
+#include <set>
+#include <string_view>
+
+#include "compiler/ir/program.h"
+
+namespace kiln::ir {
+namespace {
+
+constexpr int64_t kMaxBufferBytes = int64_t{1} << 46;
+
+bool IsArgument(Scope scope) { return scope < Scope::kShared; }
+bool IsBlock(LoopKind kind) { return kind >= LoopKind::kBlockX && kind <= LoopKind::kBlockZ; }
+bool IsThread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program)
+      : program_(program), vars_(program.vars.size()), buffers_(program.buffers.size()) {}
+
+  Status Run() {
+    if (program_.pool == nullptr) return Internal("the program has no pool");
+    KILN_RETURN_IF_ERROR(CheckVars());
+    KILN_RETURN_IF_ERROR(CheckBuffers());
+    for (const ProgramStage& stage : program_.stages) {
+      if (stage.auto_unroll_max_step < 0) {
+        return Internal("stage '{}' has auto_unroll {}", stage.name, stage.auto_unroll_max_step);
+      }
+    }
+    std::set<std::string_view> names;
+    for (const Kernel& kernel : program_.kernels) {
+      if (!names.insert(kernel.name).second)
+        return Internal("two kernels are named '{}'", kernel.name);
+      KILN_RETURN_IF_ERROR(Annotate(CheckKernel(kernel), fmt::format("kernel '{}'", kernel.name)));
+    }
+    return OkStatus();
+  }
+
+ private:
+  // What a variable or a local buffer has been through.
+  enum class Life : uint8_t { kUnseen, kInside, kOver };
+
+  Status CheckVars() {
+    std::set<std::string_view> names;
+    for (const LoopVar& var : program_.vars) {
+      if (!names.insert(var.name).second) return Internal("two variables are named '{}'", var.name);
+      if (var.extent < 1) return Internal("variable '{}' has extent {}", var.name, var.extent);
+    }
+    return OkStatus();
+  }
+
+  Status CheckBuffers() {
+    std::set<std::string_view> names;
+    Scope last = Scope::kInput;
+    for (const Buffer& buffer : program_.buffers) {
+      if (!names.insert(buffer.name).second)
+        return Internal("two buffers are named '{}'", buffer.name);
+      int64_t bytes = buffer.type.bytes();
+      for (int64_t extent : buffer.shape) {
+        if (extent < 1) return Internal("buffer '{}' has an extent of {}", buffer.name, extent);
+        if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxBufferBytes) {
+          return Internal("buffer '{}' is larger than {} bytes", buffer.name, kMaxBufferBytes);
+        }
+      }
+      if (IsArgument(buffer.scope) && buffer.scope < last &&
+          !(last == Scope::kOutput && buffer.scope == Scope::kInput)) {
+        return Internal("buffer '{}' ({}) comes after a buffer of scope {}", buffer.name,
+                        ScopeName(buffer.scope), ScopeName(last));
+      }
+      last = buffer.scope;
+      const bool may_be_index = buffer.scope == Scope::kInput && buffer.type.is_int();
+      if (buffer.index_limit < 0 || (buffer.index_limit > 0 && !may_be_index)) {
+        return Internal("buffer '{}' ({} {}) has index limit {}", buffer.name,
+                        ScopeName(buffer.scope), TypeName(buffer.type), buffer.index_limit);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status CheckKernel(const Kernel& kernel) {
+    const auto is_identifier = [](std::string_view name) {
+      if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
+      for (char c : name) {
+        const bool fits =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+        if (!fits) return false;
+      }
+      return true;
+    };
+    if (!is_identifier(kernel.name)) return Internal("the name is not an identifier");
+    for (int i = 0; i < 3; ++i) {
+      if (kernel.grid[i] < 1 || kernel.block[i] < 1) {
+        return Internal("launch dimensions are {} x {}", kernel.grid[i], kernel.block[i]);
+      }
+    }
+    kernel_ = &kernel;
+    loops_.clear();
+    return Check(kernel.body);
+  }
+
+  Status Check(Stmt s) {
+    if (s == nullptr) return Internal("a statement is missing");
+    switch (s->kind) {
+      case StmtKind::kFor:
+        return CheckFor(s);
+      case StmtKind::kStore:
+        return CheckStore(s);
+      case StmtKind::kAlloc:
+        return CheckAlloc(s);
+      case StmtKind::kBarrier:
+        return OkStatus();
+      case StmtKind::kIf:
+        if (s->num_exprs != 1 || s->num_children != 1) return Internal("an if of wrong form");
+        if (!s->condition()->type.is_bool()) {
+          return Internal("the condition of an if is {}", TypeName(s->condition()->type));
+        }
+        KILN_RETURN_IF_ERROR(CheckExpr(s->condition()));
+        return Check(s->body());
+      case StmtKind::kSeq:
+        for (Stmt child : s->children()) KILN_RETURN_IF_ERROR(Check(child));
+        return OkStatus();
+    }
+    return Internal("statement kind {}", static_cast<int>(s->kind));
+  }
+
+  Status CheckFor(Stmt s) {
+    if (s->var < 0 || s->var >= std::ssize(program_.vars))
+      return Internal("a loop over variable {}", s->var);
+    if (s->num_children != 1) return Internal("a loop has {} bodies", s->num_children);
+    const LoopVar& var = program_.vars[s->var];
+    if (s->extent != var.extent) {
+      return Internal("the loop over '{}' has extent {}, the variable {}", var.name, s->extent,
+                      var.extent);
+    }
+    if (vars_[s->var] != Life::kUnseen)
+      return Internal("variable '{}' is bound by two loops", var.name);
+    KILN_RETURN_IF_ERROR(CheckLoopKind(s, var));
+    vars_[s->var] = Life::kInside;
+    loops_.push_back(s->loop_kind);
+    const Status status = Check(s->body());
+    loops_.pop_back();
+    vars_[s->var] = Life::kOver;
+    return status;
+  }
+
+  Status CheckLoopKind(Stmt s, const LoopVar& var) {
+    const LoopKind kind = s->loop_kind;
+    if (kind == LoopKind::kParallel && !loops_.empty()) {
+      return Internal("parallel loop '{}' is not the outermost loop", var.name);
+    }
+    const bool is_bound = IsBlock(kind) || IsThread(kind);
+    for (LoopKind outer : loops_) {
+      if (outer == LoopKind::kVectorized && kind == LoopKind::kVectorized) {
+        return Internal("vectorized loop '{}' is inside another", var.name);
+      }
+      if (is_bound && outer == LoopKind::kParallel) {
+        return Internal("loop '{}' is bound to {} inside a parallel loop", var.name,
+                        LoopKindName(kind));
+      }
+      if (is_bound && outer == kind) {
+        return Internal("loop '{}' is bound to {}, and so is a loop around it", var.name,
+                        LoopKindName(kind));
+      }
+    }
+    if (!is_bound) return OkStatus();
+    const int first = static_cast<int>(IsBlock(kind) ? LoopKind::kBlockX : LoopKind::kThreadX);
+    const auto& sizes = IsBlock(kind) ? kernel_->grid : kernel_->block;
+    const int64_t size = sizes[static_cast<int>(kind) - first];
+    if (size == s->extent) return OkStatus();
+    return Internal("loop '{}' of extent {} is bound to {} of size {}", var.name, s->extent,
+                    LoopKindName(kind), size);
+  }
+
+  Status CheckAlloc(Stmt s) {
+    if (s->slot < 0 || s->slot >= std::ssize(program_.buffers))
+      return Internal("an alloc of buffer {}", s->slot);
+    if (s->num_children != 1) return Internal("an alloc has {} bodies", s->num_children);
+    const Buffer& buffer = program_.buffers[s->slot];
+    if (IsArgument(buffer.scope)) {
+      return Internal("{} buffer '{}' is allocated", ScopeName(buffer.scope), buffer.name);
+    }
+    if (buffers_[s->slot] != Life::kUnseen)
+      return Internal("buffer '{}' is allocated twice", buffer.name);
+    buffers_[s->slot] = Life::kInside;
+    const Status status = Check(s->body());
+    buffers_[s->slot] = Life::kOver;
+    return status;
+  }
+
+  Status CheckAccess(int32_t slot, std::span<const Expr> indices, Type type,
+                     std::string_view what) {
+    if (slot < 0 || slot >= std::ssize(program_.buffers))
+      return Internal("a {} of buffer {}", what, slot);
+    const Buffer& buffer = program_.buffers[slot];
+    if (indices.size() != buffer.shape.size()) {
+      return Internal("a {} of '{}' has {} indices, its rank is {}", what, buffer.name,
+                      indices.size(), buffer.shape.size());
+    }
+    for (Expr index : indices) {
+      if (!index->type.is_int()) {
+        return Internal("a {} of '{}' has an index of type {}", what, buffer.name,
+                        TypeName(index->type));
+      }
+    }
+    if (type != buffer.type) {
+      return Internal("a {} of '{}' is {}, the buffer {}", what, buffer.name, TypeName(type),
+                      TypeName(buffer.type));
+    }
+    if (!IsArgument(buffer.scope) && buffers_[slot] != Life::kInside) {
+      return Internal("a {} of '{}' stands outside its alloc", what, buffer.name);
+    }
+    return OkStatus();
+  }
+
+  Status CheckStore(Stmt s) {
+    if (s->num_exprs == 0) return Internal("a store has no value");
+    KILN_RETURN_IF_ERROR(CheckAccess(s->slot, s->indices(), s->value()->type, "store"));
+    const Buffer& buffer = program_.buffers[s->slot];
+    if (buffer.scope == Scope::kInput)
+      return Internal("a store of '{}', which is an input", buffer.name);
+    if (s->stage < 0 || s->stage >= std::ssize(program_.stages)) {
+      return Internal("a store of '{}' belongs to stage {}", buffer.name, s->stage);
+    }
+    for (Expr e : s->exprs()) KILN_RETURN_IF_ERROR(CheckExpr(e));
+    return OkStatus();
+  }
+
+  Status CheckExpr(Expr root) {
+    Status status;
+    Visit(root, [&](Expr e) {
+      if (status.ok() && e->op == Op::kVar) status = CheckVar(e);
+      if (status.ok() && e->op == Op::kLoad)
+        status = CheckAccess(e->id, e->args(), e->type, "load");
+    });
+    return status;
+  }
+
+  Status CheckVar(Expr e) {
+    if (e->id < 0 || e->id >= std::ssize(program_.vars))
+      return Internal("variable {} does not exist", e->id);
+    const LoopVar& var = program_.vars[e->id];
+    if (e->type != kIndex)
+      return Internal("variable '{}' is used as {}", var.name, TypeName(e->type));
+    if (vars_[e->id] != Life::kInside)
+      return Internal("variable '{}' is used outside its loop", var.name);
+    return OkStatus();
+  }
+
+  const Program& program_;
+  std::vector<Life> vars_, buffers_;
+  const Kernel* kernel_ = nullptr;
+  std::vector<LoopKind> loops_;
+};
+
+}  // namespace
+
+Status Verify(const Program& program) { return Verifier(program).Run(); }
+
+}  // namespace kiln::ir
