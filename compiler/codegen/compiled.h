@@ -1,4 +1,5 @@
-// What a code generator gives: the binary and how to call it. Plain data; services turn it into the wire's Artifact.
+// What a code generator gives: the binary and how to call it. Plain data; services turn it into the
+// wire's Artifact.
 #pragma once
 
 #include <cstdint>

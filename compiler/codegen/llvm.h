@@ -10,20 +10,32 @@
 
 namespace kiln::codegen {
 
+// Where the time went.
+struct LlvmTimes {
+  double generate_ms = 0;  // checks, LLVM IR
+  double optimize_ms = 0;
+  double codegen_ms = 0;
+  double link_ms = 0;
+};
+
 struct LlvmOptions {
   Fault fault = Fault::kNone;
-  bool optimize = true;  // false: as generated (what `kiln show --as llvm` prints without -O)
+  bool optimize = true;        // false: as generated (what `kiln show --as llvm` prints without -O)
+  LlvmTimes* times = nullptr;  // filled when given
 };
 
 // -mcpu=native or none given: resolved to the host's own CPU name and features.
 StatusOr<target::Target> ResolveCpu(const target::Target& target);
 
 // Text of the module, after LLVM's optimizer unless options say otherwise.
-StatusOr<std::string> PrintLlvmIr(const ir::Program& program, const target::Target& target, const LlvmOptions& options = {});
+StatusOr<std::string> PrintLlvmIr(const ir::Program& program, const target::Target& target,
+                                  const LlvmOptions& options = {});
 // Text of the machine code.
-StatusOr<std::string> PrintAssembly(const ir::Program& program, const target::Target& target, const LlvmOptions& options = {});
+StatusOr<std::string> PrintAssembly(const ir::Program& program, const target::Target& target,
+                                    const LlvmOptions& options = {});
 
 // Not thread-safe with respect to the linker inside: one call at a time per process.
-StatusOr<Compiled> CompileLlvm(const ir::Program& program, const target::Target& target, const LlvmOptions& options = {});
+StatusOr<Compiled> CompileLlvm(const ir::Program& program, const target::Target& target,
+                               const LlvmOptions& options = {});
 
 }  // namespace kiln::codegen

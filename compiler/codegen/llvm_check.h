@@ -1,0 +1,14 @@
+// What the CPU code generator refuses, found before anything is generated. No LLVM here.
+#pragma once
+
+#include "base/status.h"
+#include "compiler/ir/program.h"
+
+namespace kiln::codegen {
+
+// Refuses GPU loop kinds, shared buffers, barriers, launch dimensions, and local buffers that do
+// not fit a thread's stack (a quarter of KILN_CPU_STACK_BYTES per kernel), each by name. The
+// structure itself (ids, arity) is ir::Verify's matter.
+Status CheckCpuProgram(const ir::Program& program);
+
+}  // namespace kiln::codegen

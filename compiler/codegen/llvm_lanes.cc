@@ -1,0 +1,217 @@
+// Emitter: may the lanes of a loop run side by side, and how do indices differ between them?
+#include <algorithm>
+
+#include "compiler/codegen/llvm_emit.h"
+
+namespace kiln::codegen {
+namespace {
+using ir::Expr;
+using ir::Stmt;
+using ir::StmtKind;
+
+struct BufferAccess {
+  int32_t slot;
+  std::vector<Expr> indices;
+};
+
+// All accesses in a loop body, and which slots are stored to.
+struct Accesses {
+  std::vector<BufferAccess> all;
+  std::vector<bool> stored;
+  std::vector<bool> inner_vars;
+};
+
+void CollectLoads(Expr e, Accesses& out) {
+  ir::Visit(e, [&](Expr node) {
+    if (node->op != ir::Op::kLoad) return;
+    out.all.push_back({node->id, {node->args().begin(), node->args().end()}});
+  });
+}
+
+void Collect(Stmt stmt, Accesses& out) {
+  for (Expr e : stmt->exprs()) CollectLoads(e, out);
+  if (stmt->kind == StmtKind::kStore) {
+    out.stored[static_cast<size_t>(stmt->slot)] = true;
+    out.all.push_back({stmt->slot, {stmt->indices().begin(), stmt->indices().end()}});
+  }
+  if (stmt->kind == StmtKind::kFor) out.inner_vars[static_cast<size_t>(stmt->var)] = true;
+  for (Stmt child : stmt->children()) Collect(child, out);
+}
+
+bool UsesAny(Expr e, const std::vector<bool>& vars) {
+  bool uses = false;
+  ir::Visit(e, [&](Expr node) {
+    if (node->op == ir::Op::kVar && vars[static_cast<size_t>(node->id)]) uses = true;
+  });
+  return uses;
+}
+
+// One index: a value per lane, what is fixed for the whole loop, and the range of the rest.
+struct IndexParts {
+  std::vector<int64_t> lanes;
+  LinearForm fixed;
+  Range rest;
+};
+
+class PartSplitter {
+ public:
+  PartSplitter(Stmt loop, const Accesses& accesses, std::vector<std::optional<int64_t>> known,
+               std::span<const Range> ranges)
+      : loop_(loop), accesses_(accesses), known_(std::move(known)), ranges_(ranges) {}
+
+  std::optional<IndexParts> Split(const LinearForm& form) {
+    IndexParts parts;
+    parts.lanes.assign(static_cast<size_t>(loop_->extent), 0);
+    parts.rest = {form.constant, form.constant};
+    for (const Term& term : form.terms) {
+      if (ir::HasLoad(term.atom)) return std::nullopt;
+      if (ir::UsesVar(term.atom, loop_->var)) {
+        if (!AddLanes(term, parts.lanes)) return std::nullopt;
+      } else if (UsesAny(term.atom, accesses_.inner_vars)) {
+        parts.rest =
+            AddRanges(parts.rest, ScaleRange(RangeOf(term.atom, ranges_), term.coefficient));
+        if (!parts.rest.bounded()) return std::nullopt;
+      } else {
+        LinearForm one;
+        one.terms.push_back(term);
+        parts.fixed.Add(one, 1);
+      }
+    }
+    return parts;
+  }
+
+ private:
+  bool AddLanes(const Term& term, std::vector<int64_t>& lanes) {
+    auto& known = known_[static_cast<size_t>(loop_->var)];
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      known = static_cast<int64_t>(lane);
+      const auto value = Evaluate(term.atom, known_);
+      known.reset();
+      if (!value) return false;
+      lanes[lane] += term.coefficient * *value;
+    }
+    return true;
+  }
+
+  Stmt loop_;
+  const Accesses& accesses_;
+  std::vector<std::optional<int64_t>> known_;
+  std::span<const Range> ranges_;
+};
+
+bool SameFixed(const LinearForm& a, const LinearForm& b) {
+  LinearForm difference = a;
+  difference.Add(b, -1);
+  return difference.terms.empty();
+}
+
+// Is every lane's set of indices disjoint from every other lane's?
+bool Disjoint(const std::vector<IndexParts>& accesses) {
+  Range rest = accesses[0].rest;
+  for (const IndexParts& parts : accesses) {
+    if (parts.lanes != accesses[0].lanes || !SameFixed(parts.fixed, accesses[0].fixed))
+      return false;
+    rest = {std::min(rest.lo, parts.rest.lo), std::max(rest.hi, parts.rest.hi)};
+  }
+  std::vector<int64_t> sorted = accesses[0].lanes;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i] - sorted[i - 1] <= rest.hi - rest.lo) return false;
+  }
+  return true;
+}
+
+bool HasAlloc(Stmt stmt) {
+  if (stmt->kind == StmtKind::kAlloc) return true;
+  return std::any_of(stmt->children().begin(), stmt->children().end(), HasAlloc);
+}
+}  // namespace
+
+// Per stored buffer: in some dimension, or in the flattened index, all accesses of one lane stay
+// away from all accesses of the others.
+bool Emitter::LanesAreIndependent(Stmt loop) const {
+  if (HasAlloc(loop->body())) return false;
+  Accesses accesses;
+  accesses.stored.resize(program_.buffers.size());
+  accesses.inner_vars.resize(program_.vars.size());
+  Collect(loop->body(), accesses);
+  PartSplitter splitter(loop, accesses, known_, ranges_);
+  for (size_t slot = 0; slot < accesses.stored.size(); ++slot) {
+    if (!accesses.stored[slot]) continue;
+    const size_t rank = program_.buffers[slot].shape.size();
+    bool independent = false;
+    // d == rank stands for the flattened index.
+    for (size_t d = 0; d <= rank && !independent; ++d) {
+      std::vector<IndexParts> parts;
+      bool known = true;
+      for (const BufferAccess& access : accesses.all) {
+        if (access.slot != static_cast<int32_t>(slot)) continue;
+        const LinearForm form =
+            d == rank ? Flatten(access.slot, access.indices) : Linearize(access.indices[d], known_);
+        auto split = splitter.Split(form);
+        if (!(known = split.has_value())) break;
+        parts.push_back(*std::move(split));
+      }
+      independent = known && Disjoint(parts);
+    }
+    if (!independent) return false;
+  }
+  return true;
+}
+
+bool Emitter::Depends(Expr e) {
+  if (!lanes_) return false;
+  if (e->op == ir::Op::kVar) return e->id == lanes_->var;
+  if (e->num_args == 0) return false;
+  const auto it = lanes_->depends.find(e);
+  if (it != lanes_->depends.end()) return it->second;
+  bool depends = false;
+  for (Expr arg : e->args()) depends = depends || Depends(arg);
+  lanes_->depends.emplace(e, depends);
+  return depends;
+}
+
+std::optional<Emitter::LaneIndex> Emitter::SplitLanes(const LinearForm& form) {
+  LaneIndex index;
+  index.shared.constant = form.constant;
+  index.offsets.assign(static_cast<size_t>(lanes_->count), 0);
+  auto& known = known_[static_cast<size_t>(lanes_->var)];
+  for (const Term& term : form.terms) {
+    const bool is_lane = term.atom->op == ir::Op::kVar && term.atom->id == lanes_->var;
+    if (is_lane && !lanes_->known_base) {
+      index.shared.terms.push_back(term);  // stands for the base: EvalVar is not asked
+      for (size_t l = 0; l < index.offsets.size(); ++l)
+        index.offsets[l] += term.coefficient * static_cast<int64_t>(l);
+      continue;
+    }
+    if (!Depends(term.atom)) {
+      index.shared.terms.push_back(term);
+      continue;
+    }
+    if (!lanes_->known_base) return std::nullopt;
+    for (size_t l = 0; l < index.offsets.size(); ++l) {
+      known = *lanes_->known_base + static_cast<int64_t>(l);
+      const auto value = Evaluate(term.atom, known_);
+      known.reset();
+      if (!value) return std::nullopt;
+      index.offsets[l] += term.coefficient * *value;
+    }
+  }
+  const int64_t first = index.offsets[0];
+  index.shared.constant += first;
+  for (int64_t& offset : index.offsets) offset -= first;
+  return index;
+}
+
+bool Emitter::LaneIndex::IsUniform() const {
+  return std::all_of(offsets.begin(), offsets.end(), [](int64_t o) { return o == 0; });
+}
+
+bool Emitter::LaneIndex::IsContiguous() const {
+  for (size_t l = 0; l < offsets.size(); ++l) {
+    if (offsets[l] != static_cast<int64_t>(l)) return false;
+  }
+  return true;
+}
+
+}  // namespace kiln::codegen

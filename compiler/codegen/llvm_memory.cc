@@ -1,0 +1,333 @@
+// Emitter: addresses, loads and stores.
+#include <algorithm>
+#include <map>
+
+#include "compiler/codegen/llvm_emit.h"
+
+namespace kiln::codegen {
+namespace {
+using ir::Expr;
+using llvm::Value;
+
+// Lanes within this many elements per lane are fetched by one load and put in place by a shuffle.
+constexpr int64_t kMaxSpanPerLane = 4;
+
+struct Run {
+  size_t first_lane;
+  size_t length;
+};
+
+std::vector<Run> ContiguousRuns(const std::vector<int64_t>& offsets) {
+  std::vector<Run> runs;
+  for (size_t l = 0; l < offsets.size(); ++l) {
+    if (l > 0 && offsets[l] == offsets[l - 1] + 1) {
+      ++runs.back().length;
+    } else {
+      runs.push_back({l, 1});
+    }
+  }
+  return runs;
+}
+
+LinearForm Shifted(LinearForm form, int64_t offset) {
+  form.constant += offset;
+  return form;
+}
+}  // namespace
+
+LinearForm Emitter::Flatten(int32_t slot, std::span<const Expr> indices) const {
+  LinearForm flat;
+  int64_t stride = 1;
+  const std::vector<int64_t>& shape = buffer(slot).shape;
+  std::vector<int64_t> strides(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= shape[d];
+  }
+  // Through one sum, so that quotients and remainders of neighbouring dimensions join.
+  for (size_t d = 0; d < shape.size(); ++d) flat.Add(Linearize(indices[d], known_), strides[d]);
+  JoinQuotients(flat, known_);
+  return flat;
+}
+
+Value* Emitter::WideIndex(Expr atom) {
+  Value* v = Depends(atom) && FitsNarrow(atom) ? EvalNarrow(atom) : Eval(atom);
+  if (atom->type.is_bool()) return builder_.CreateZExt(v, Like(v, builder_.getInt64Ty()));
+  return builder_.CreateSExt(v, Like(v, builder_.getInt64Ty()));
+}
+
+// Outer variables first, so that what does not change in the inner loop is one value. The lane
+// variable stands for its base.
+Value* Emitter::EmitLinear(const LinearForm& form, bool with_constant) {
+  std::vector<Term> terms = form.terms;
+  const auto depth = [&](const Term& term) {
+    int deepest = 0;
+    ir::Visit(term.atom, [&](Expr e) {
+      if (e->op == ir::Op::kVar) deepest = std::max(deepest, depths_[static_cast<size_t>(e->id)]);
+      if (e->op == ir::Op::kLoad) deepest = INT32_MAX;
+    });
+    return deepest;
+  };
+  std::vector<std::pair<int, Term>> ordered;
+  for (const Term& term : terms) ordered.emplace_back(depth(term), term);
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  Value* sum = nullptr;
+  for (const auto& [unused, term] : ordered) {
+    Value* v = term.atom->op == ir::Op::kVar && term.atom->type == ir::kIndex
+                   ? values_[static_cast<size_t>(term.atom->id)]
+                   : WideIndex(term.atom);
+    KILN_CHECK(v != nullptr, "a variable is used outside its loop");
+    if (term.coefficient != 1) {
+      v = builder_.CreateMul(v, builder_.getInt64(static_cast<uint64_t>(term.coefficient)), "",
+                             false, true);
+    }
+    sum = sum == nullptr ? v : builder_.CreateAdd(sum, v, "", false, true);
+  }
+  if (sum == nullptr)
+    return builder_.getInt64(with_constant ? static_cast<uint64_t>(form.constant) : 0);
+  if (!with_constant || form.constant == 0) return sum;
+  return builder_.CreateAdd(sum, builder_.getInt64(static_cast<uint64_t>(form.constant)), "", false,
+                            true);
+}
+
+Value* Emitter::VectorIndex(const LinearForm& form) {
+  LinearForm shared;
+  shared.constant = form.constant;
+  Value* sum = nullptr;
+  for (const Term& term : form.terms) {
+    if (!Depends(term.atom)) {
+      shared.terms.push_back(term);
+      continue;
+    }
+    Value* v = Splat(WideIndex(term.atom));
+    v = builder_.CreateMul(v, llvm::ConstantInt::getSigned(v->getType(), term.coefficient));
+    sum = sum == nullptr ? v : builder_.CreateAdd(sum, v);
+  }
+  Value* base = Splat(EmitLinear(shared, true));
+  return sum == nullptr ? base : builder_.CreateAdd(sum, base);
+}
+
+Value* Emitter::OffsetVector(const LaneIndex& index) {
+  std::vector<uint64_t> offsets(index.offsets.begin(), index.offsets.end());
+  return builder_.CreateAdd(Splat(EmitLinear(index.shared, true)),
+                            llvm::ConstantDataVector::get(context_, offsets));
+}
+
+Value* Emitter::Pointer(int32_t slot, Value* index, bool in_bounds) {
+  llvm::Type* type = MemoryType(buffer(slot).type);
+  return in_bounds ? builder_.CreateInBoundsGEP(type, pointer(slot), index)
+                   : builder_.CreateGEP(type, pointer(slot), index);
+}
+
+llvm::Align Emitter::AlignmentOf(int32_t slot, const LinearForm& index) const {
+  const auto bytes = static_cast<uint64_t>(buffer(slot).type.bytes());
+  uint64_t bits = 64 | (static_cast<uint64_t>(index.constant) * bytes);
+  for (const Term& term : index.terms) bits |= static_cast<uint64_t>(term.coefficient) * bytes;
+  return llvm::Align(bits & -bits);
+}
+
+template <typename Instruction>
+Instruction* Emitter::Tag(int32_t slot, Instruction* access) {
+  access->setMetadata(llvm::LLVMContext::MD_alias_scope, alias_scope_[static_cast<size_t>(slot)]);
+  if (no_alias_[static_cast<size_t>(slot)] != nullptr) {
+    access->setMetadata(llvm::LLVMContext::MD_noalias, no_alias_[static_cast<size_t>(slot)]);
+  }
+  return access;
+}
+
+Value* Emitter::PlainLoad(int32_t slot, llvm::Type* type, Value* pointer, llvm::Align alignment) {
+  return Tag(slot, builder_.CreateAlignedLoad(type, pointer, alignment, buffer(slot).name));
+}
+
+void Emitter::PlainStore(int32_t slot, Value* value, Value* pointer, llvm::Align alignment) {
+  auto* store = Tag(slot, builder_.CreateAlignedStore(value, pointer, alignment));
+  if (stage_ < 0) return;
+  const std::string& name = program_.stages[static_cast<size_t>(stage_)].name;
+  store->setMetadata("kiln.stage",
+                     llvm::MDNode::get(context_, llvm::MDString::get(context_, name)));
+}
+
+Value* Emitter::EmitLoad(int32_t slot, std::span<const Expr> indices) {
+  const LinearForm flat = Flatten(slot, indices);
+  const bool depends = std::any_of(flat.terms.begin(), flat.terms.end(),
+                                   [&](const Term& t) { return Depends(t.atom); });
+  const bool masked = lanes_ && lanes_->mask != nullptr;
+  const Range range = masked ? RangeOf(flat, ranges_) : Range{};
+  const bool in_bounds = !masked || (range.lo >= 0 && range.hi < buffer(slot).num_elements());
+  Value* v = nullptr;
+  if (!depends) {
+    v = in_bounds ? LoadScalar(slot, flat) : LoadGuarded(slot, flat);
+  } else if (const auto index = SplitLanes(flat)) {
+    v = LoadLanes(slot, *index, in_bounds);
+  } else {
+    v = LoadGather(slot, VectorIndex(flat));
+  }
+  return FromMemory(buffer(slot).type, v);
+}
+
+Value* Emitter::LoadScalar(int32_t slot, const LinearForm& index) {
+  return PlainLoad(slot, MemoryType(buffer(slot).type),
+                   Pointer(slot, EmitLinear(index, true), true), AlignmentOf(slot, index));
+}
+
+// The same element for all lanes, but only if a lane wants it.
+Value* Emitter::LoadGuarded(int32_t slot, const LinearForm& index) {
+  using llvm::BasicBlock;
+  BasicBlock* from = builder_.GetInsertBlock();
+  BasicBlock* load = BasicBlock::Create(context_, "any", function_);
+  BasicBlock* end = BasicBlock::Create(context_, "end", function_);
+  builder_.CreateCondBr(builder_.CreateOrReduce(lanes_->mask), load, end);
+  builder_.SetInsertPoint(load);
+  Value* v = LoadScalar(slot, index);
+  BasicBlock* after = builder_.GetInsertBlock();
+  builder_.CreateBr(end);
+  builder_.SetInsertPoint(end);
+  llvm::PHINode* phi = builder_.CreatePHI(v->getType(), 2);
+  phi->addIncoming(llvm::Constant::getNullValue(v->getType()), from);
+  phi->addIncoming(v, after);
+  return phi;
+}
+
+Value* Emitter::LoadLanes(int32_t slot, const LaneIndex& index, bool in_bounds) {
+  if (index.IsUniform())
+    return in_bounds ? LoadScalar(slot, index.shared) : LoadGuarded(slot, index.shared);
+  if (!in_bounds) {
+    if (!index.IsContiguous()) return LoadGather(slot, OffsetVector(index));
+    llvm::Type* type = LaneType(MemoryType(buffer(slot).type));
+    Value* p = Pointer(slot, EmitLinear(index.shared, true), false);
+    return Tag(slot,
+               builder_.CreateMaskedLoad(type, p, AlignmentOf(slot, index.shared), lanes_->mask,
+                                         llvm::Constant::getNullValue(type), buffer(slot).name));
+  }
+  return LoadRuns(slot, index);
+}
+
+Value* Emitter::LoadRuns(int32_t slot, const LaneIndex& index) {
+  llvm::Type* element = MemoryType(buffer(slot).type);
+  const auto [lo, hi] = std::minmax_element(index.offsets.begin(), index.offsets.end());
+  const int64_t span = *hi - *lo + 1;
+  if (span <= kMaxSpanPerLane * static_cast<int64_t>(index.offsets.size())) {
+    const LinearForm first = Shifted(index.shared, *lo);
+    Value* v = PlainLoad(slot, llvm::FixedVectorType::get(element, static_cast<unsigned>(span)),
+                         Pointer(slot, EmitLinear(first, true), true), AlignmentOf(slot, first));
+    if (index.IsContiguous()) return v;
+    std::vector<int> places;
+    for (int64_t offset : index.offsets) places.push_back(static_cast<int>(offset - *lo));
+    return builder_.CreateShuffleVector(v, places);
+  }
+  Value* result = llvm::PoisonValue::get(LaneType(element));
+  std::map<int64_t, Value*> loaded;
+  const std::vector<Run> runs = ContiguousRuns(index.offsets);
+  for (const Run& run : runs) {
+    const LinearForm first = Shifted(index.shared, index.offsets[run.first_lane]);
+    Value* p = Pointer(slot, EmitLinear(first, true), true);
+    if (run.length == 1) {
+      Value*& scalar = loaded[first.constant];
+      if (scalar == nullptr) scalar = PlainLoad(slot, element, p, AlignmentOf(slot, first));
+      result = builder_.CreateInsertElement(result, scalar, static_cast<uint64_t>(run.first_lane));
+      continue;
+    }
+    Value* part =
+        PlainLoad(slot, llvm::FixedVectorType::get(element, static_cast<unsigned>(run.length)), p,
+                  AlignmentOf(slot, first));
+    const int n = lanes_->count, begin = static_cast<int>(run.first_lane),
+              length = static_cast<int>(run.length);
+    std::vector<int> widen(static_cast<size_t>(n), -1), blend(static_cast<size_t>(n));
+    for (int l = 0; l < n; ++l) {
+      const bool inside = l >= begin && l < begin + length;
+      if (inside) widen[static_cast<size_t>(l)] = l - begin;
+      blend[static_cast<size_t>(l)] = inside ? n + l : l;
+    }
+    result = builder_.CreateShuffleVector(result, builder_.CreateShuffleVector(part, widen), blend);
+  }
+  return result;
+}
+
+Value* Emitter::LoadGather(int32_t slot, Value* index) {
+  llvm::Type* element = MemoryType(buffer(slot).type);
+  const llvm::Align alignment(static_cast<uint64_t>(buffer(slot).type.bytes()));
+  if (lanes_->mask != nullptr) {
+    return Tag(slot, builder_.CreateMaskedGather(
+                         LaneType(element), Pointer(slot, index, false), alignment, lanes_->mask,
+                         llvm::Constant::getNullValue(LaneType(element)), buffer(slot).name));
+  }
+  Value* result = llvm::PoisonValue::get(LaneType(element));
+  for (int l = 0; l < lanes_->count; ++l) {
+    Value* p = Pointer(slot, builder_.CreateExtractElement(index, static_cast<uint64_t>(l)), true);
+    result = builder_.CreateInsertElement(result, PlainLoad(slot, element, p, alignment),
+                                          static_cast<uint64_t>(l));
+  }
+  return result;
+}
+
+void Emitter::EmitStore(ir::Stmt store) {
+  const int32_t slot = store->slot;
+  stage_ = store->stage;
+  Value* value = ToMemory(buffer(slot).type, Eval(store->value()));
+  const LinearForm flat = Flatten(slot, store->indices());
+  if (!lanes_) {
+    PlainStore(slot, value, Pointer(slot, EmitLinear(flat, true), true), AlignmentOf(slot, flat));
+    return;
+  }
+  value = Splat(value);
+  const Range range = RangeOf(flat, ranges_);
+  const bool in_bounds = range.lo >= 0 && range.hi < buffer(slot).num_elements();
+  if (const auto index = SplitLanes(flat)) {
+    StoreLanes(slot, *index, value, in_bounds);
+  } else {
+    StoreElements(slot, VectorIndex(flat), value);
+  }
+}
+
+void Emitter::StoreLanes(int32_t slot, const LaneIndex& index, Value* value, bool in_bounds) {
+  const std::vector<Run> runs = ContiguousRuns(index.offsets);
+  Value* mask = lanes_->mask;
+  if (mask != nullptr && index.IsContiguous()) {
+    const llvm::Align alignment = AlignmentOf(slot, index.shared);
+    if (in_bounds && buffer(slot).scope == ir::Scope::kLocal) {
+      // No other thread sees it: writing back what was there keeps it promotable to registers.
+      Value* p = Pointer(slot, EmitLinear(index.shared, true), true);
+      Value* old = PlainLoad(slot, value->getType(), p, alignment);
+      PlainStore(slot, builder_.CreateSelect(mask, value, old), p, alignment);
+    } else {
+      Value* p = Pointer(slot, EmitLinear(index.shared, true), false);
+      Tag(slot, builder_.CreateMaskedStore(value, p, alignment, mask));
+    }
+    return;
+  }
+  if (mask != nullptr) {
+    StoreElements(slot, OffsetVector(index), value);
+    return;
+  }
+  for (const Run& run : runs) {
+    const LinearForm first = Shifted(index.shared, index.offsets[run.first_lane]);
+    Value* p = Pointer(slot, EmitLinear(first, true), true);
+    Value* part = value;
+    if (run.length == 1) {
+      part = builder_.CreateExtractElement(value, static_cast<uint64_t>(run.first_lane));
+    } else if (run.length != index.offsets.size()) {
+      std::vector<int> places;
+      for (size_t l = 0; l < run.length; ++l)
+        places.push_back(static_cast<int>(run.first_lane + l));
+      part = builder_.CreateShuffleVector(value, places);
+    }
+    PlainStore(slot, part, p, AlignmentOf(slot, first));
+  }
+}
+
+// In lane order, which a scatter keeps too.
+void Emitter::StoreElements(int32_t slot, Value* index, Value* value) {
+  const llvm::Align alignment(static_cast<uint64_t>(buffer(slot).type.bytes()));
+  if (lanes_->mask != nullptr) {
+    Tag(slot,
+        builder_.CreateMaskedScatter(value, Pointer(slot, index, false), alignment, lanes_->mask));
+    return;
+  }
+  for (int l = 0; l < lanes_->count; ++l) {
+    Value* p = Pointer(slot, builder_.CreateExtractElement(index, static_cast<uint64_t>(l)), true);
+    PlainStore(slot, builder_.CreateExtractElement(value, static_cast<uint64_t>(l)), p, alignment);
+  }
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,53 @@
+#include "compiler/codegen/null.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace kiln::codegen {
+namespace {
+using ir::Stmt;
+
+void DescribeStmt(Stmt stmt, int depth, std::string& out) {
+  out += fmt::format("{:{}}{} {} var={} slot={} stage={} extent={}", "", 2 * depth,
+                     static_cast<int>(stmt->kind), ir::LoopKindName(stmt->loop_kind), stmt->var,
+                     stmt->slot, stmt->stage, stmt->extent);
+  for (ir::Expr e : stmt->exprs()) out += fmt::format(" {:016x}", e->hash);
+  out += '\n';
+  for (Stmt child : stmt->children()) DescribeStmt(child, depth + 1, out);
+}
+}  // namespace
+
+Compiled CompileNull(const ir::Program& program) {
+  Compiled compiled;
+  compiled.kind = BinaryKind::kNull;
+  std::string& text = compiled.binary;
+  text = "kiln null program\n";
+  for (const ir::Buffer& buffer : program.buffers) {
+    text += fmt::format("buffer {} {} {} [{}]\n", buffer.name, ir::TypeName(buffer.type),
+                        ir::ScopeName(buffer.scope), fmt::join(buffer.shape, ", "));
+  }
+  for (const ir::LoopVar& var : program.vars)
+    text += fmt::format("var {} {}\n", var.name, var.extent);
+  for (const ir::Kernel& kernel : program.kernels) {
+    text += fmt::format("kernel {} grid [{}] block [{}]\n", kernel.name,
+                        fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "));
+    DescribeStmt(kernel.body, 1, text);
+    Launch launch;
+    launch.symbol = kernel.name;
+    for (int i = 0; i < program.num_args(); ++i) launch.args.push_back(static_cast<uint32_t>(i));
+    compiled.launches.push_back(std::move(launch));
+  }
+  for (int slot = 0; slot < program.num_args(); ++slot) {
+    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(slot)];
+    compiled.args.push_back({.name = buffer.name,
+                             .type = buffer.type,
+                             .shape = buffer.shape,
+                             .scope = buffer.scope,
+                             .alignment_bytes = 64,
+                             .index_limit = buffer.index_limit});
+  }
+  return compiled;
+}
+
+}  // namespace kiln::codegen
