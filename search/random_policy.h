@@ -3,6 +3,7 @@
 
 #include <unordered_set>
 
+#include "base/rng.h"
 #include "search/parameters.h"
 #include "search/policy.h"
 #include "search/sketch.h"

@@ -22,7 +22,7 @@ namespace kiln::ir {
 
 enum class LoopKind : uint8_t {
   kSerial,
-  kParallel,    // iterations on any CPU thread; outermost only, never nested
+  kParallel,    // iterations on any CPU thread; only serial loops around it
   kVectorized,  // innermost axis of a vector; extent = lanes
   kUnrolled,
   kVThread,

@@ -144,11 +144,12 @@ class Verifier {
 
   Status CheckLoopKind(Stmt s, const LoopVar& var) {
     const LoopKind kind = s->loop_kind;
-    if (kind == LoopKind::kParallel && !loops_.empty()) {
-      return Internal("parallel loop '{}' is not the outermost loop", var.name);
-    }
     const bool is_bound = IsBlock(kind) || IsThread(kind);
     for (LoopKind outer : loops_) {
+      if (kind == LoopKind::kParallel && outer != LoopKind::kSerial) {
+        return Internal("parallel loop '{}' is inside a loop of kind {}", var.name,
+                        LoopKindName(outer));
+      }
       if (outer == LoopKind::kVectorized && kind == LoopKind::kVectorized) {
         return Internal("vectorized loop '{}' is inside another", var.name);
       }

@@ -89,10 +89,10 @@ TEST_F(VerifyTest, Loops) {
                 "the loop over 'i' has extent 5, the variable 4");
   ExpectRefused(Loop(Loop(StoreB(i_))), "variable 'i' is bound by two loops");
   ExpectRefused(Seq(Loop(StoreB(i_)), Loop(StoreB(i_))), "variable 'i' is bound by two loops");
-  ExpectRefused(Loop(Loop(StoreB(i_), LoopKind::kParallel), LoopKind::kSerial, 1, 2),
-                "parallel loop 'i' is not the outermost loop");
+  ExpectRefused(Loop(Loop(StoreB(i_), LoopKind::kParallel), LoopKind::kVectorized, 1, 2),
+                "parallel loop 'i' is inside a loop of kind vectorize");
   ExpectRefused(Loop(Loop(StoreB(i_), LoopKind::kParallel), LoopKind::kParallel, 1, 2),
-                "parallel loop 'i' is not the outermost loop");
+                "parallel loop 'i' is inside a loop of kind parallel");
   ExpectRefused(Loop(Loop(StoreB(i_), LoopKind::kVectorized), LoopKind::kVectorized, 1, 2),
                 "vectorized loop 'i' is inside another");
   p_.kernels[0].grid = {4, 2, 1};

@@ -1,0 +1,53 @@
+#include "tests/schedules/check_program.h"
+
+#include "compiler/dag/evaluate.h"
+#include "compiler/ir/interpreter.h"
+#include "compiler/ir/program_text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/step.h"
+
+namespace kiln {
+
+Workload MakeWorkload(std::string name, dag::DagPtr dag, uint64_t seed) {
+  Workload workload{std::move(name), std::move(dag), {}, {}};
+  workload.inputs = dag::RandomInputs(*workload.dag, seed, ir::RandomKind::kSmallIntegers);
+  auto outputs = dag::Evaluate(*workload.dag, workload.inputs, {.wide_accumulation = true});
+  KILN_CHECK(outputs.ok(), "{}: {}", workload.name, Message(outputs.status()));
+  workload.outputs = *std::move(outputs);
+  return workload;
+}
+
+std::vector<ir::NDArray> PoisonedOutputs(const Workload& workload) {
+  std::vector<ir::NDArray> outputs;
+  for (const ir::NDArray& want : workload.outputs) {
+    outputs.emplace_back(want.type(), want.shape());
+    outputs.back().Poison();
+  }
+  return outputs;
+}
+
+Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    KILN_RETURN_IF_ERROR(ir::Compare(outputs[i], workload.outputs[i], ir::DefaultTolerance(outputs[i].type()),
+                                     fmt::format("output {}", i)));
+  }
+  return OkStatus();
+}
+
+Status CheckByInterpreter(const Workload& workload, const schedule::State& state) {
+  const auto explain = [&](const Status& status, const ir::Program* program) {
+    return Annotate(status, fmt::format("{} with steps {}\n{}", workload.name, schedule::PrintSteps(state.steps()),
+                                        program == nullptr ? std::string() : ir::ProgramText(*program)));
+  };
+  StatusOr<ir::Program> program = lower::Lower(state, {});
+  if (!program.ok()) return explain(program.status(), nullptr);
+  std::vector<ir::NDArray> inputs = workload.inputs, outputs = PoisonedOutputs(workload);
+  std::vector<ir::NDArray*> arguments;
+  for (ir::NDArray& a : inputs) arguments.push_back(&a);
+  for (ir::NDArray& a : outputs) arguments.push_back(&a);
+  Status status = ir::Interpret(*program, arguments);
+  if (status.ok()) status = CompareOutputs(workload, outputs);
+  return status.ok() ? status : explain(status, &*program);
+}
+
+}  // namespace kiln
