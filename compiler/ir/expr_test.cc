@@ -147,9 +147,15 @@ TEST(ExprTest, SharingMakesNothingExponential) {
 
 TEST(ExprTest, VisitIsChildrenFirstAndOnceAndLinear) {
   ExprPool pool;
-  Expr e = pool.Var(0);
-  constexpr int kTerms = 20000;
-  for (int i = 1; i < kTerms; ++i) e = pool.Add(e, pool.Mul(pool.Var(i), pool.Int(i + 1)));
+  constexpr int kTerms = 1 << 15;
+  std::vector<Expr> terms;
+  for (int i = 0; i < kTerms; ++i) terms.push_back(pool.Mul(pool.Var(i), pool.Int(i + 2)));
+  for (; terms.size() > 1; terms.resize(terms.size() / 2)) {
+    for (size_t i = 0; i < terms.size() / 2; ++i) {
+      terms[i] = pool.Add(terms[2 * i], terms[2 * i + 1]);
+    }
+  }
+  const Expr e = terms[0];
   internal::NodeSet seen;
   int visited = 0;
   Visit(e, [&](Expr n) {
@@ -158,7 +164,7 @@ TEST(ExprTest, VisitIsChildrenFirstAndOnceAndLinear) {
     for (Expr a : n->args()) EXPECT_TRUE(seen.Contains(a));
     seen.Insert(n);
   });
-  EXPECT_EQ(visited, 1 + 4 * (kTerms - 1));
+  EXPECT_EQ(visited, 4 * kTerms - 1);
 }
 
 TEST(ExprTest, WithArgs) {

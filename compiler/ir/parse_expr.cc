@@ -77,12 +77,13 @@ class Parser {
 
   static Status TooDeep(const Token& token) {
     return TokenStream::ErrorAt(
-        token, fmt::format("the expression nests deeper than {} levels", kMaxExprDepth));
+        token, fmt::format("the expression nests deeper than {} operations or {} brackets",
+                           kMaxExprDepth, kMaxExprNesting / 2));
   }
 
   // Precedence climbing. Comparisons do not chain.
   StatusOr<int> ParseInfix(int lowest) {
-    if (depth_ >= kMaxExprDepth) return TooDeep(tokens_.Peek());
+    if (depth_ >= kMaxExprNesting) return TooDeep(tokens_.Peek());
     ++depth_;
     KILN_ASSIGN_OR_RETURN(int left, ParseUnary());
     bool compared = false;
@@ -109,7 +110,7 @@ class Parser {
     const bool is_number = operand_token.kind == TokenKind::kInt ||
                            operand_token.kind == TokenKind::kFloat ||
                            operand_token.is_word("inf") || operand_token.is_word("nan");
-    if (depth_ >= kMaxExprDepth) return TooDeep(token);
+    if (depth_ >= kMaxExprNesting) return TooDeep(token);
     ++depth_;
     KILN_ASSIGN_OR_RETURN(const int operand, ParseUnary());
     --depth_;

@@ -10,7 +10,8 @@
 // point or an exponent) a float32, unless the other operand or the place it stands in asks for
 // another type; int32(3), float16(0.1) say it. An int literal may stand for a float: x + 1.
 //
-// Recursive: expressions nest at most kMaxExprDepth deep, deeper text is refused.
+// Recursive: text whose tree is higher than kMaxExprDepth or whose brackets nest deeper than some
+// 250 is refused. Longer expressions can be made and printed, but not read.
 #pragma once
 
 #include <functional>
@@ -24,6 +25,8 @@
 namespace kiln::ir {
 
 inline constexpr int kMaxExprDepth = 1000;
+// The parser's own recursion: two for each bracket inside an operand.
+inline constexpr int kMaxExprNesting = 500;
 
 // Names of variables and load slots. They are printed through NameText. A missing function means
 // v0, v1, ... and b0, b1, ...
