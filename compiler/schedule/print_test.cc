@@ -1,8 +1,6 @@
 // Goldens of the two readable forms of a schedule.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "base/status_testing.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
