@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 #include "base/status.h"
@@ -24,6 +25,12 @@ Range Add(Range a, Range b) {
   return {Clamp(__int128{a.min} + b.min), Clamp(__int128{a.max} + b.max)};
 }
 Range Negate(Range a) { return {-a.max, -a.min}; }
+
+bool IsIndex(Expr e) { return e->type == ir::kIndex; }
+bool IsIndexSum(Expr e) { return IsIndex(e) && (e->op == Op::kAdd || e->op == Op::kSub); }
+
+// More nodes than this are kept in a hash table.
+constexpr size_t kSmall = 64;
 
 template <typename Corner>
 Range Corners(Range a, Range b, Corner corner) {
@@ -83,8 +90,8 @@ class Checker {
 
   std::optional<BodyError> TakeError() { return std::move(error_); }
 
-  // False when an error was found.
-  bool Check(Expr e);
+  // False when an error was found. Of nested sums only the outermost is checked for overflow.
+  bool Check(Expr e, bool in_sum = false);
   Range RangeOf(Expr e);
 
  private:
@@ -106,9 +113,19 @@ class Checker {
   bool CheckGuarded(Expr condition, bool value, Expr e);
   bool CheckArgs(Expr e) {
     for (Expr a : e->args()) {
-      if (!Check(a)) return false;
+      if (!Check(a, IsIndexSum(e))) return false;
     }
     return true;
+  }
+  bool IsChecked(Expr e) const {
+    if (checked_.size() > kSmall) return checked_set_.contains(e);
+    return std::find(checked_.begin(), checked_.end(), e) != checked_.end();
+  }
+  void MarkChecked(Expr e) {
+    checked_.push_back(e);
+    if (checked_.size() <= kSmall) return;
+    if (checked_.size() == kSmall + 1) checked_set_.insert(checked_.begin(), checked_.end());
+    checked_set_.insert(e);
   }
 
   void Linearize(Expr e, int64_t factor, Linear& out);
@@ -128,6 +145,7 @@ class Checker {
   Mark Save() const { return {constraints_.size(), checked_.size(), vars_, dead_}; }
   void Restore(Mark mark) {
     constraints_.resize(mark.constraints);
+    for (size_t i = mark.checked; i < checked_.size(); ++i) checked_set_.erase(checked_[i]);
     checked_.resize(mark.checked);
     vars_ = std::move(mark.vars);
     dead_ = mark.dead;
@@ -140,15 +158,14 @@ class Checker {
   std::vector<Constraint> constraints_;
   // Nodes found good under the current conditions or weaker ones.
   std::vector<Expr> checked_;
+  std::unordered_set<Expr> checked_set_;  // the same, when there are many
   bool dead_ = false;  // the conditions contradict each other: nothing here is ever evaluated
   std::optional<BodyError> error_;
 };
 
-bool IsIndex(Expr e) { return e->type == ir::kIndex; }
-
-bool Checker::Check(Expr e) {
+bool Checker::Check(Expr e, bool in_sum) {
   if (e->num_args == 0) return e->op != Op::kVar || CheckVar(e);
-  if (std::find(checked_.rbegin(), checked_.rend(), e) != checked_.rend()) return true;
+  if (IsChecked(e)) return true;
   bool good;
   switch (e->op) {
     case Op::kIf:
@@ -163,10 +180,10 @@ bool Checker::Check(Expr e) {
       good = CheckLoad(e);
       break;
     default:
-      good = CheckArgs(e) && CheckArithmetic(e);
+      good = CheckArgs(e) && ((in_sum && IsIndexSum(e)) || CheckArithmetic(e));
       break;
   }
-  if (good) checked_.push_back(e);
+  if (good && !(in_sum && IsIndexSum(e))) MarkChecked(e);
   return good;
 }
 
@@ -248,8 +265,8 @@ bool Checker::CheckArithmetic(Expr e) {
   if (e->op == Op::kCall && !e->type.is_float() && e->intrinsic() != ir::Intrinsic::kAbs) {
     return Fail(e, "{} needs a float, got {}", IntrinsicName(e->intrinsic()), TypeName(e->type));
   }
-  if (IsIndex(e) && e->op >= Op::kAdd && e->op <= Op::kMul && !ir::HasLoad(e) &&
-      !Known(RangeOf(e))) {
+  if (IsIndex(e) && e->op >= Op::kAdd && e->op <= Op::kMul && !Known(RangeOf(e)) &&
+      !ir::HasLoad(e)) {
     return Fail(e, "index arithmetic{} can overflow", IndexText(e));
   }
   return true;

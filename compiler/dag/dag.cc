@@ -1,6 +1,7 @@
 #include "compiler/dag/dag.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace kiln::dag {
@@ -136,6 +137,9 @@ StatusOr<DagPtr> Dag::Make(std::vector<OpNode> nodes) {
   dag->producers_.resize(count);
   for (int i = 0; i < count; ++i) {
     KILN_RETURN_IF_ERROR(CheckInputs(nodes, i));
+    for (const Access& access : nodes[i].op->facts().reads) {
+      AddOnce(dag->producers_[i], nodes[i].inputs[access.slot].op);
+    }
     for (Tensor in : nodes[i].inputs) {
       AddOnce(dag->producers_[i], in.op);
       AddOnce(dag->consumers_[in.op], i);
@@ -176,12 +180,61 @@ StatusOr<DagPtr> Dag::MakeOrdered(std::vector<OpNode> nodes) {
   return Make(std::move(ordered));
 }
 
-bool Equal(const Dag& a, const Dag& b) {
-  if (a.size() != b.size()) return false;
-  for (int i = 0; i < a.size(); ++i) {
-    if (a.node(i).inputs != b.node(i).inputs || !Equal(a.op(i), b.op(i))) return false;
+namespace {
+
+// Equality of bodies where loads are the same when they read the same tensor.
+class BodyEquality {
+ public:
+  BodyEquality(const OpNode& a, const OpNode& b) : a_(a), b_(b) {}
+
+  bool operator()(ir::Expr x, ir::Expr y) {
+    if (x->op != y->op || x->type != y->type || x->num_args != y->num_args) return false;
+    if (x->op == ir::Op::kLoad) {
+      if (a_.inputs[x->id] != b_.inputs[y->id]) return false;
+    } else if (x->id != y->id || x->int_value != y->int_value) {
+      return false;
+    }
+    if (x->num_args == 0 || known_[x] == y) return true;
+    for (int i = 0; i < x->num_args; ++i) {
+      if (!(*this)(x->arg(i), y->arg(i))) return false;
+    }
+    known_[x] = y;
+    return true;
+  }
+
+ private:
+  const OpNode& a_;
+  const OpNode& b_;
+  std::unordered_map<ir::Expr, ir::Expr> known_;
+};
+
+bool SameAxes(const std::vector<Axis>& a, const std::vector<Axis>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Axis& x, const Axis& y) {
+    return x.name == y.name && x.extent == y.extent;
+  });
+}
+
+bool EqualNodes(const OpNode& a, const OpNode& b) {
+  if (a.op == b.op && a.inputs == b.inputs) return true;
+  const Operator &x = *a.op, &y = *b.op;
+  if (x.kind() != y.kind() || x.name() != y.name() || x.combiner() != y.combiner() ||
+      x.num_outputs() != y.num_outputs() || x.shape() != y.shape() || !(x.attrs() == y.attrs())) {
+    return false;
+  }
+  if (x.is_placeholder()) return x.type() == y.type();
+  if (!SameAxes(x.axes(), y.axes()) || !SameAxes(x.reduce_axes(), y.reduce_axes())) return false;
+  BodyEquality same(a, b);
+  for (int k = 0; k < x.num_outputs(); ++k) {
+    if (!same(x.body(k), y.body(k))) return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool Equal(const Dag& a, const Dag& b) {
+  return std::equal(a.nodes().begin(), a.nodes().end(), b.nodes().begin(), b.nodes().end(),
+                    EqualNodes);
 }
 
 }  // namespace kiln::dag

@@ -143,9 +143,6 @@ class Operator {
   Attrs attrs_;
 };
 
-// Same computation: names, axes, bodies, input types and shapes, attributes.
-bool Equal(const Operator& a, const Operator& b);
-
 // The neutral element a reduction starts from: sum 0, prod 1, max the lowest value (-inf for
 // floats), min the highest. For argmax/argmin: (the highest index of its type, value as max/min),
 // which is neutral since ties go to the smaller index.
@@ -184,7 +181,7 @@ class Dag {
 
   // Readers of op i, ascending, each once.
   const std::vector<int>& consumers(int i) const { return consumers_[i]; }
-  // Producers of op i, each once, in slot order.
+  // Producers of op i, each once, in order of first occurrence in its body.
   const std::vector<int>& producers(int i) const { return producers_[i]; }
   bool is_output(int i) const { return consumers_[i].empty(); }
 
@@ -203,7 +200,8 @@ class Dag {
   double flop_count_ = 0;
 };
 
-// Same operators in the same places.
+// Same operators in the same places, reading the same tensors; how load slots are numbered does not
+// matter.
 bool Equal(const Dag& a, const Dag& b);
 
 }  // namespace kiln::dag

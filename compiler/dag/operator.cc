@@ -172,31 +172,6 @@ OperatorPtr Operator::WithAttrs(Attrs attrs) const {
   return op;
 }
 
-bool Equal(const Operator& a, const Operator& b) {
-  if (&a == &b) return true;
-  auto same_axes = [](std::span<const Axis> x, std::span<const Axis> y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Axis& p, const Axis& q) {
-      return p.name == q.name && p.extent == q.extent;
-    });
-  };
-  if (a.kind() != b.kind() || a.name() != b.name() || a.combiner() != b.combiner() ||
-      a.num_outputs() != b.num_outputs() || a.num_inputs() != b.num_inputs() ||
-      !(a.attrs() == b.attrs()) || !same_axes(a.axes(), b.axes()) ||
-      !same_axes(a.reduce_axes(), b.reduce_axes()) || a.bodies().size() != b.bodies().size()) {
-    return false;
-  }
-  for (int i = 0; i < a.num_outputs(); ++i) {
-    if (a.type(i) != b.type(i)) return false;
-  }
-  for (size_t i = 0; i < a.bodies().size(); ++i) {
-    if (!ir::Equal(a.bodies()[i], b.bodies()[i])) return false;
-  }
-  for (int i = 0; i < a.num_inputs(); ++i) {
-    if (a.input_type(i) != b.input_type(i) || a.input_shape(i) != b.input_shape(i)) return false;
-  }
-  return true;
-}
-
 namespace {
 
 Expr Lowest(ir::Type type, ir::ExprPool& pool) {

@@ -1,0 +1,411 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "compiler/dag/check_body.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/text_syntax.h"
+#include "compiler/ir/text.h"
+
+namespace kiln::dag {
+namespace {
+
+using ir::Expr;
+using ir::Token;
+using ir::TokenStream;
+
+// An extent may be this large by itself; products are checked where operators are made.
+constexpr int64_t kMaxParsedExtent = kMaxElements;
+
+class Parser {
+ public:
+  explicit Parser(TokenStream tokens)
+      : tokens_(std::move(tokens)), pool_(std::make_shared<ir::ExprPool>()) {}
+
+  StatusOr<DagPtr> Parse() {
+    const bool keep_order = tokens_.Peek().is_symbol("@") && tokens_.Peek(1).is_word("keep_order");
+    if (keep_order) {
+      tokens_.Next();
+      tokens_.Next();
+    }
+    while (!tokens_.AtEnd()) KILN_RETURN_IF_ERROR(Statement());
+    KILN_RETURN_IF_ERROR(CheckUses());
+    return keep_order ? Dag::Make(std::move(nodes_)) : Dag::MakeOrdered(std::move(nodes_));
+  }
+
+ private:
+  struct Named {
+    Tensor tensor;
+    ir::Type type;
+    Token token;  // where it is defined
+  };
+  // The operator being parsed.
+  struct Scope {
+    std::vector<Axis> axes, reduce_axes;
+    std::unordered_map<std::string, int32_t> vars;
+    std::vector<std::string> slot_names;
+    std::vector<Tensor> inputs;
+    std::vector<ir::Type> input_types;
+    std::vector<std::vector<int64_t>> input_shapes;
+  };
+
+  Status Statement() {
+    const Token& first = tokens_.Peek();
+    if (first.is_word("input") && tokens_.Peek(1).kind == ir::TokenKind::kName) return Input();
+    if (first.is_word("let") && tokens_.Peek(1).kind == ir::TokenKind::kName) return Let();
+    if (first.kind != ir::TokenKind::kName && !first.is_symbol("@")) {
+      return tokens_.Expected("'input', 'let' or the name of an operator");
+    }
+    return Compute();
+  }
+
+  // let NAME = constant
+  Status Let() {
+    tokens_.Next();
+    const Token token = tokens_.Peek();
+    KILN_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of a constant"));
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", "after the name"));
+    KILN_ASSIGN_OR_RETURN(const int64_t value,
+                          Constant("a constant whole number", INT64_MIN / 4, INT64_MAX / 4));
+    if (!constants_.emplace(name, value).second) {
+      return TokenStream::ErrorAt(token, fmt::format("{} is given a value twice", name));
+    }
+    return OkStatus();
+  }
+
+  // input NAME: TYPE[extents]
+  Status Input() {
+    tokens_.Next();
+    const Token token = tokens_.Peek();
+    KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("the name of an input"));
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(":", fmt::format("after the name {}", name)));
+    const Token type_token = tokens_.Peek();
+    KILN_ASSIGN_OR_RETURN(const std::string type_name, tokens_.ExpectName("a type like float32"));
+    StatusOr<ir::Type> type = ir::ParseType(type_name);
+    if (!type.ok()) return TokenStream::ErrorAt(type_token, Message(type.status()));
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("[", "and the extents, or [] for a scalar"));
+    std::vector<int64_t> shape;
+    while (!tokens_.Peek().is_symbol("]")) {
+      if (!shape.empty()) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "or ']' after an extent"));
+      KILN_ASSIGN_OR_RETURN(const int64_t extent, Extent());
+      shape.push_back(extent);
+    }
+    tokens_.Next();
+    StatusOr<OperatorPtr> op = Operator::Placeholder(std::string(BaseName(name)), *type, shape);
+    if (!op.ok()) return TokenStream::ErrorAt(token, Message(op.status()));
+    KILN_RETURN_IF_ERROR(Define(token, name, *op));
+    nodes_.push_back({*std::move(op), {}});
+    return OkStatus();
+  }
+
+  // NAME[axes] = body, with its attributes before it
+  Status Compute() {
+    Attrs attrs;
+    while (tokens_.Peek().is_symbol("@")) KILN_RETURN_IF_ERROR(Attribute(attrs));
+    const Token token = tokens_.Peek();
+    KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("the name of an operator"));
+    Scope scope;
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("[", fmt::format("and the axes of {}", name)));
+    KILN_RETURN_IF_ERROR(Axes("]", scope, scope.axes));
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", fmt::format("and the value of {}", name)));
+    KILN_ASSIGN_OR_RETURN(const Combiner combiner, Reduction(scope));
+    KILN_ASSIGN_OR_RETURN(std::vector<Expr> bodies, Bodies(scope, combiner));
+    KILN_RETURN_IF_ERROR(CheckBodies(scope, token, bodies));
+
+    StatusOr<OperatorPtr> op =
+        Operator::Compute(std::string(BaseName(name)), scope.axes, scope.reduce_axes, combiner,
+                          bodies, pool_, scope.input_types, scope.input_shapes, std::move(attrs));
+    if (!op.ok()) return TokenStream::ErrorAt(token, Message(op.status()));
+    KILN_RETURN_IF_ERROR(Define(token, name, *op));
+    nodes_.push_back({*std::move(op), std::move(scope.inputs)});
+    return OkStatus();
+  }
+
+  Status Attribute(Attrs& attrs) {
+    tokens_.Next();
+    const Token token = tokens_.Peek();
+    KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("the name of an attribute"));
+    if (name == "const_matrix") {
+      attrs.const_matrix = true;
+      return OkStatus();
+    }
+    for (const NameListAttribute& a : kNameListAttributes) {
+      if (a.name != name) continue;
+      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
+      do {
+        KILN_ASSIGN_OR_RETURN(std::string item, tokens_.ExpectName("a name"));
+        (attrs.*a.field).push_back(std::move(item));
+      } while (tokens_.TakeSymbol(","));
+      return tokens_.ExpectSymbol(")", "after the names");
+    }
+    for (const TextAttribute& a : kTextAttributes) {
+      if (a.name != name) continue;
+      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
+      KILN_ASSIGN_OR_RETURN(attrs.*a.field, tokens_.ExpectName("a name, or text in backquotes"));
+      return tokens_.ExpectSymbol(")", "after the text");
+    }
+    if (name == "flop") {
+      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
+      const Token number = tokens_.Next();
+      if (number.kind != ir::TokenKind::kInt && number.kind != ir::TokenKind::kFloat) {
+        return TokenStream::ErrorAt(number, "expected a number of operations");
+      }
+      KILN_ASSIGN_OR_RETURN(attrs.flop, ir::FloatTokenValue(number));
+      return tokens_.ExpectSymbol(")", "after the number");
+    }
+    return TokenStream::ErrorAt(token,
+                                fmt::format("unknown attribute '{}', expected one of "
+                                            "simplify_const_tensor_indices, always_unroll_inner, "
+                                            "no_split_at_inner, layout_free_placeholders, "
+                                            "task_scheduler_tag, hash_body, flop, const_matrix"
+                                            " (keep_order stands at the start of the file)",
+                                            name));
+  }
+
+  // NAME: extent, ... and the closing symbol
+  Status Axes(std::string_view close, Scope& scope, std::vector<Axis>& axes) {
+    while (!tokens_.Peek().is_symbol(close)) {
+      if (!axes.empty())
+        KILN_RETURN_IF_ERROR(
+            tokens_.ExpectSymbol(",", fmt::format("or '{}' after an axis", close)));
+      const Token token = tokens_.Peek();
+      KILN_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of an axis"));
+      const auto id = static_cast<int32_t>(scope.vars.size());
+      if (!scope.vars.emplace(name, id).second) {
+        return TokenStream::ErrorAt(token, fmt::format("two axes are called {}", name));
+      }
+      KILN_RETURN_IF_ERROR(
+          tokens_.ExpectSymbol(":", fmt::format("and the extent of axis {}", name)));
+      KILN_ASSIGN_OR_RETURN(const int64_t extent, Extent());
+      axes.push_back({std::move(name), extent});
+    }
+    tokens_.Next();
+    return OkStatus();
+  }
+
+  // sum(k: 256, ...), or nothing
+  StatusOr<Combiner> Reduction(Scope& scope) {
+    Combiner combiner = Combiner::kNone;
+    const Token token = tokens_.Peek();
+    if (token.kind != ir::TokenKind::kName || token.is_quoted ||
+        !ParseCombiner(token.text, &combiner) || !tokens_.Peek(1).is_symbol("(")) {
+      return Combiner::kNone;
+    }
+    const bool axes_follow =
+        tokens_.Peek(2).kind == ir::TokenKind::kName && tokens_.Peek(3).is_symbol(":");
+    const bool is_function = combiner == Combiner::kMax || combiner == Combiner::kMin;
+    if (!axes_follow && is_function) return Combiner::kNone;  // max(a, b)
+    tokens_.Next();
+    tokens_.Next();
+    if (!axes_follow)
+      return tokens_.Expected(
+          fmt::format("an axis like k: 256 to {} over", CombinerName(combiner)));
+    KILN_RETURN_IF_ERROR(Axes(")", scope, scope.reduce_axes));
+    return combiner;
+  }
+
+  StatusOr<std::vector<Expr>> Bodies(Scope& scope, Combiner combiner) {
+    std::vector<Expr> bodies;
+    const bool pair = combiner == Combiner::kArgMax || combiner == Combiner::kArgMin;
+    if (pair) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "and (index, value)"));
+    KILN_ASSIGN_OR_RETURN(Expr first, Expression(scope));
+    bodies.push_back(first);
+    if (!pair) return bodies;
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "between index and value"));
+    KILN_ASSIGN_OR_RETURN(Expr second, Expression(scope));
+    bodies.push_back(second);
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after the value"));
+    return bodies;
+  }
+
+  ir::ExprScope NamesIn(Scope& scope) {
+    return {.var = [this, &scope](std::string_view name) { return Variable(scope, name); },
+            .slot = [this, &scope](std::string_view name) { return Slot(scope, name); }};
+  }
+
+  StatusOr<Expr> Expression(Scope& scope) {
+    later_ = std::nullopt;
+    const Token first = tokens_.Peek();
+    StatusOr<Expr> e = ir::ParseExpr(tokens_, NamesIn(scope), *pool_);
+    if (e.ok() || !later_) return e;
+    // A name that is defined further down: say so, where it stands.
+    TokenStream cursor = start_;
+    while (!cursor.AtEnd() && Before(cursor.Peek(), first)) cursor.Next();
+    while (!cursor.AtEnd() && cursor.Peek().text != later_->text) cursor.Next();
+    return TokenStream::ErrorAt(
+        cursor.Peek(),
+        fmt::format("{} is read here but defined only in line {}: an operator comes after "
+                    "what it reads",
+                    later_->text, later_->line));
+  }
+
+  static bool Before(const Token& a, const Token& b) {
+    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+  }
+
+  Expr Variable(const Scope& scope, std::string_view name) {
+    if (auto it = scope.vars.find(std::string(name)); it != scope.vars.end())
+      return pool_->Var(it->second);
+    if (auto it = constants_.find(name); it != constants_.end()) return pool_->Int(it->second);
+    return nullptr;
+  }
+
+  std::optional<ir::ExprScope::Slot> Slot(Scope& scope, std::string_view name) {
+    auto it = tensors_.find(name);
+    if (it == tensors_.end()) {
+      later_ = DefinitionOf(name);
+      return std::nullopt;
+    }
+    const Operator& op = *nodes_[static_cast<size_t>(it->second.tensor.op)].op;
+    auto known = std::find(scope.inputs.begin(), scope.inputs.end(), it->second.tensor);
+    const auto slot = static_cast<int32_t>(known - scope.inputs.begin());
+    if (known == scope.inputs.end()) {
+      scope.slot_names.emplace_back(name);
+      scope.inputs.push_back(it->second.tensor);
+      scope.input_types.push_back(it->second.type);
+      scope.input_shapes.push_back(op.shape());
+      used_[static_cast<size_t>(it->second.tensor.op)] = true;
+    }
+    return ir::ExprScope::Slot{slot, it->second.type, static_cast<int>(op.shape().size())};
+  }
+
+  // Where `name` is defined after the current place: NAME[axis: or NAME[] =
+  std::optional<Token> DefinitionOf(std::string_view name) const {
+    for (size_t i = 0; tokens_.Peek(i).kind != ir::TokenKind::kEnd; ++i) {
+      const Token& token = tokens_.Peek(i);
+      if (token.kind != ir::TokenKind::kName || token.text != name) continue;
+      if (i > 0 && tokens_.Peek(i - 1).is_word("input")) return token;
+      if (!tokens_.Peek(i + 1).is_symbol("[")) continue;
+      if (tokens_.Peek(i + 3).is_symbol(":")) return token;
+      if (tokens_.Peek(i + 2).is_symbol("]") && tokens_.Peek(i + 3).is_symbol("=")) return token;
+    }
+    return std::nullopt;
+  }
+
+  // The bounds of all accesses, with names and places in the message.
+  Status CheckBodies(Scope& scope, const Token& definition, std::span<const Expr> bodies) {
+    std::vector<int64_t> extents;
+    for (const Axis& axis : scope.axes) extents.push_back(axis.extent);
+    for (const Axis& axis : scope.reduce_axes) extents.push_back(axis.extent);
+    const ir::ExprNames names{
+        .var =
+            [&](int32_t id) {
+              const auto v = static_cast<size_t>(id);
+              return v < scope.axes.size() ? scope.axes[v].name
+                                           : scope.reduce_axes[v - scope.axes.size()].name;
+            },
+        .slot = [&](int32_t slot) { return scope.slot_names[static_cast<size_t>(slot)]; }};
+    const BodyNames body_names{
+        .input = [&](int slot) { return scope.slot_names[static_cast<size_t>(slot)]; },
+        .expr = [&](Expr e) { return ir::ExprText(e, names, ir::kIndex); }};
+    for (Expr body : bodies) {
+      auto error = CheckBody(body, extents, scope.input_types, scope.input_shapes, body_names);
+      if (error)
+        return TokenStream::ErrorAt(PlaceOf(scope, definition, error->where), error->message);
+    }
+    return OkStatus();
+  }
+
+  // The first token of the first index, from `definition` on, that is this expression; else
+  // `definition`.
+  Token PlaceOf(Scope& scope, const Token& definition, Expr where) {
+    TokenStream cursor = start_;
+    const Token end = tokens_.Peek();
+    while (!cursor.AtEnd() && Before(cursor.Peek(), definition)) cursor.Next();
+    int tries = 0;
+    for (bool in_body = false; !cursor.AtEnd() && (tokens_.AtEnd() || Before(cursor.Peek(), end));
+         cursor.Next()) {
+      in_body = in_body || cursor.Peek().is_symbol("=");
+      if (!in_body || !(cursor.Peek().is_symbol("[") || cursor.Peek().is_symbol(","))) continue;
+      if (++tries > 200) break;  // each copies the tokens
+      TokenStream attempt = cursor;
+      attempt.Next();
+      const Token place = attempt.Peek();
+      StatusOr<Expr> index = ir::ParseIndexExpr(attempt, NamesIn(scope), *pool_);
+      if (index.ok() && *index == where) return place;
+    }
+    return definition;
+  }
+
+  StatusOr<int64_t> Extent() { return Constant("an extent", 1, kMaxParsedExtent); }
+
+  // An expression of literals and constants.
+  StatusOr<int64_t> Constant(std::string_view what, int64_t lowest, int64_t highest) {
+    const Token token = tokens_.Peek();
+    const ir::ExprScope scope{.var = [this](std::string_view name) -> Expr {
+                                auto it = constants_.find(name);
+                                return it == constants_.end() ? nullptr : pool_->Int(it->second);
+                              },
+                              .slot = [](std::string_view) { return std::nullopt; }};
+    KILN_ASSIGN_OR_RETURN(Expr e, ir::ParseIndexExpr(tokens_, scope, *pool_));
+    if (!e->is_const_int())
+      return TokenStream::ErrorAt(token, fmt::format("expected {}, found an expression", what));
+    if (e->int_value < lowest || e->int_value > highest) {
+      return TokenStream::ErrorAt(token, fmt::format("expected {} from {} to {}, found {}", what,
+                                                     lowest, highest, e->int_value));
+    }
+    return e->int_value;
+  }
+
+  // Enters the tensors of an operator that becomes the next node.
+  Status Define(const Token& token, const std::string& name, const OperatorPtr& op) {
+    const auto index = static_cast<int32_t>(nodes_.size());
+    std::vector<std::string> names = {name};
+    if (op->num_outputs() > 1) {
+      names = {name + std::string(kPartNames[0]), name + std::string(kPartNames[1])};
+      // The operator's own name is taken too, though it can't be read.
+      if (auto it = tensors_.find(name); it != tensors_.end())
+        return Taken(token, name, it->second.token);
+    }
+    for (size_t k = 0; k < names.size(); ++k) {
+      const Named named{{index, static_cast<int32_t>(k)}, op->type(static_cast<int>(k)), token};
+      auto [it, inserted] = tensors_.emplace(names[k], named);
+      if (!inserted) return Taken(token, names[k], it->second.token);
+    }
+    definitions_.push_back(token);
+    used_.push_back(false);
+    return OkStatus();
+  }
+
+  static Status Taken(const Token& token, std::string_view name, const Token& first) {
+    return TokenStream::ErrorAt(
+        token, fmt::format("the name {} is taken: it is defined in line {}", name, first.line));
+  }
+
+  Status CheckUses() {
+    const bool computes = std::any_of(nodes_.begin(), nodes_.end(), [](const OpNode& node) {
+      return !node.op->is_placeholder();
+    });
+    if (!computes) {
+      return TokenStream::ErrorAt(
+          tokens_.Peek(), "there is no output: expected an operator like C[i: 8] = A[i] + 1.0");
+    }
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (used_[i] || !nodes_[i].op->is_placeholder()) continue;
+      return TokenStream::ErrorAt(definitions_[i],
+                                  fmt::format("input {} is not used", definitions_[i].text));
+    }
+    return OkStatus();
+  }
+
+  TokenStream tokens_;
+  const TokenStream start_ = tokens_;
+  std::shared_ptr<ir::ExprPool> pool_;
+  std::map<std::string, int64_t, std::less<>> constants_;
+  std::map<std::string, Named, std::less<>> tensors_;
+  std::vector<OpNode> nodes_;
+  std::vector<Token> definitions_;  // of node i
+  std::vector<bool> used_;          // is node i read
+  std::optional<Token> later_;      // definition of a name that was read too early
+};
+
+}  // namespace
+
+StatusOr<DagPtr> ParseDag(std::string_view text) {
+  KILN_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Tokenize(text));
+  return Parser(std::move(tokens)).Parse();
+}
+
+}  // namespace kiln::dag

@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <unordered_set>
+
+#include "compiler/dag/text.h"
+#include "compiler/dag/text_syntax.h"
+#include "compiler/ir/text.h"
+
+namespace kiln::dag {
+namespace {
+
+class Printer {
+ public:
+  explicit Printer(const Dag& dag) : dag_(dag), names_(DisplayNames(dag)) {}
+
+  std::string Print() {
+    if (!IsInOrder()) out_ += "@keep_order\n";
+    for (int i = 0; i < dag_.size(); ++i) {
+      if (dag_.op(i).is_placeholder()) {
+        out_ += fmt::format("input {}: {}[{}]\n", ir::NameText(names_[i]),
+                            TypeName(dag_.op(i).type()), fmt::join(dag_.op(i).shape(), ", "));
+      } else {
+        Attributes(dag_.op(i).attrs());
+        Compute(i);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool IsInOrder() const {
+    StatusOr<DagPtr> ordered = Dag::MakeOrdered(dag_.nodes());
+    return ordered.ok() && (*ordered)->nodes().size() == dag_.nodes().size() &&
+           std::equal(dag_.nodes().begin(), dag_.nodes().end(), (*ordered)->nodes().begin(),
+                      [](const OpNode& a, const OpNode& b) {
+                        return a.op == b.op && a.inputs == b.inputs;
+                      });
+  }
+
+  void Attributes(const Attrs& attrs) {
+    for (const NameListAttribute& a : kNameListAttributes) {
+      if ((attrs.*a.field).empty()) continue;
+      std::vector<std::string> names;
+      for (const std::string& name : attrs.*a.field) names.push_back(ir::NameText(name));
+      out_ += fmt::format("@{}({})\n", a.name, fmt::join(names, ", "));
+    }
+    for (const TextAttribute& a : kTextAttributes) {
+      if (!(attrs.*a.field).empty())
+        out_ += fmt::format("@{}({})\n", a.name, ir::NameText(attrs.*a.field));
+    }
+    if (attrs.flop >= 0)
+      out_ += fmt::format("@flop({})\n", ir::FloatText(attrs.flop, ir::kFloat64));
+    if (attrs.const_matrix) out_ += "@const_matrix\n";
+  }
+
+  void Axes(const std::vector<Axis>& axes) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      out_ +=
+          fmt::format("{}{}: {}", i > 0 ? ", " : "", ir::NameText(axes[i].name), axes[i].extent);
+    }
+  }
+
+  void Compute(int i) {
+    const OpNode& node = dag_.node(i);
+    const Operator& op = *node.op;
+    const ir::ExprNames names{
+        .var =
+            [&op](int32_t id) {
+              const auto v = static_cast<size_t>(id);
+              return v < op.axes().size() ? op.axes()[v].name
+                                          : op.reduce_axes()[v - op.axes().size()].name;
+            },
+        .slot = [&](int32_t slot) { return TensorName(dag_, names_, node.inputs[slot]); }};
+    out_ += ir::NameText(names_[i]);
+    out_ += '[';
+    Axes(op.axes());
+    out_ += "] = ";
+    if (op.is_reduction()) {
+      out_ += CombinerName(op.combiner());
+      out_ += '(';
+      Axes(op.reduce_axes());
+      out_ += ") ";
+    }
+    if (op.num_outputs() == 1) {
+      ir::AppendExpr(out_, op.body(), names);
+    } else {
+      out_ += '(';
+      ir::AppendExpr(out_, op.body(0), names);
+      out_ += ", ";
+      ir::AppendExpr(out_, op.body(1), names);
+      out_ += ')';
+    }
+    out_ += '\n';
+  }
+
+  const Dag& dag_;
+  const std::vector<std::string> names_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string_view BaseName(std::string_view display_name) {
+  const size_t quote = display_name.rfind('\'');
+  if (quote == std::string_view::npos || quote == 0 || quote + 1 == display_name.size())
+    return display_name;
+  const std::string_view digits = display_name.substr(quote + 1);
+  const bool number =
+      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return number ? display_name.substr(0, quote) : display_name;
+}
+
+std::vector<std::string> DisplayNames(const Dag& dag) {
+  std::unordered_set<std::string> taken;
+  auto is_free = [&](const std::string& name, int outputs) {
+    if (taken.contains(name)) return false;
+    if (outputs == 1) return true;
+    return !taken.contains(name + std::string(kPartNames[0])) &&
+           !taken.contains(name + std::string(kPartNames[1]));
+  };
+  std::vector<std::string> names;
+  for (const OpNode& node : dag.nodes()) {
+    const std::string& own = node.op->name();
+    const int outputs = node.op->num_outputs();
+    // A name that already looks like x'1 would be read as x.
+    std::string name = own;
+    for (int k = 1; BaseName(name) != own || !is_free(name, outputs); ++k)
+      name = fmt::format("{}'{}", own, k);
+    taken.insert(name);
+    if (outputs > 1) {
+      for (std::string_view part : kPartNames) taken.insert(name + std::string(part));
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+std::string TensorName(const Dag& dag, const std::vector<std::string>& display_names,
+                       Tensor tensor) {
+  const std::string& name = display_names[tensor.op];
+  if (dag.op(tensor.op).num_outputs() == 1) return name;
+  return name + std::string(kPartNames[tensor.output]);
+}
+
+std::string PrintDag(const Dag& dag) { return Printer(dag).Print(); }
+
+}  // namespace kiln::dag

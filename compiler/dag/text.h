@@ -1,0 +1,42 @@
+// DAGs as text: what users write, what the database keeps and RPCs carry. docs/text-form.md
+// describes it.
+//
+//   # relu(A @ B + bias)
+//   input A: float32[512, 256]
+//   input B: float32[256, 128]
+//   input bias: float32[128]
+//   C[i: 512, j: 128] = sum(k: 256) A[i, k] * B[k, j]
+//   D[i: 512, j: 128] = max(C[i, j] + bias[j], 0.0)
+//
+// ParseDag(PrintDag(d)) equals d, for every DAG. Operators that nobody reads are the outputs. The
+// parsed DAG is in the order of facts §1.1, whatever the order of the file, unless the file starts
+// with @keep_order (printed when it is needed).
+//
+// Pure functions. Any bytes are fine as input; errors name line and column. Cost: linear in the
+// text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/dag/dag.h"
+
+namespace kiln::dag {
+
+std::string PrintDag(const Dag& dag);
+
+// Refuses syntax errors, two operators of one name, unknown names, a read of what comes later,
+// wrong types and numbers of indices, an index that can leave its tensor, an input that nothing
+// reads, no operator at all; extents as in dag.h.
+StatusOr<DagPtr> ParseDag(std::string_view text);
+
+// The name of every operator in text forms: its own, with '1, '2, ... behind it when it is taken.
+// Unique; so are the names of the parts of argmax and argmin, NAME.index and NAME.value.
+std::vector<std::string> DisplayNames(const Dag& dag);
+// The name of one output: that of the operator, or NAME.index, NAME.value.
+std::string TensorName(const Dag& dag, const std::vector<std::string>& display_names,
+                       Tensor tensor);
+
+}  // namespace kiln::dag

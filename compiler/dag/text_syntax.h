@@ -1,0 +1,40 @@
+// What the printer and the parser of DAG text share.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/dag/dag.h"
+
+namespace kiln::dag {
+
+inline constexpr std::string_view kPartNames[] = {".index", ".value"};
+
+// Attributes that are lists of names.
+struct NameListAttribute {
+  std::string_view name;
+  std::vector<std::string> Attrs::* field;
+};
+inline constexpr std::array<NameListAttribute, 4> kNameListAttributes = {{
+    {"simplify_const_tensor_indices", &Attrs::simplify_const_tensor_indices},
+    {"always_unroll_inner", &Attrs::always_unroll_inner},
+    {"no_split_at_inner", &Attrs::no_split_at_inner},
+    {"layout_free_placeholders", &Attrs::layout_free_placeholders},
+}};
+
+// Attributes that are one piece of text.
+struct TextAttribute {
+  std::string_view name;
+  std::string Attrs::* field;
+};
+inline constexpr std::array<TextAttribute, 2> kTextAttributes = {{
+    {"task_scheduler_tag", &Attrs::task_scheduler_tag},
+    {"hash_body", &Attrs::hash_body},
+}};
+
+// The name without a '1 behind it.
+std::string_view BaseName(std::string_view display_name);
+
+}  // namespace kiln::dag

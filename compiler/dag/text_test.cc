@@ -1,0 +1,284 @@
+#include "compiler/dag/text.h"
+
+#include <random>
+
+#include "base/status_testing.h"
+#include "compiler/dag/builder.h"
+#include "compiler/dag/evaluate.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/workload_key.h"
+
+namespace kiln::dag {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// parse(print(x)) == x, and the text is stable.
+void ExpectRoundTrip(const Dag& dag) {
+  const std::string text = PrintDag(dag);
+  StatusOr<DagPtr> parsed = ParseDag(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
+  EXPECT_TRUE(Equal(**parsed, dag)) << text << "\n" << PrintDag(**parsed);
+  EXPECT_EQ(PrintDag(**parsed), text);
+  EXPECT_EQ(WorkloadKey(**parsed), WorkloadKey(dag));
+  EXPECT_EQ((*parsed)->flop_count(), dag.flop_count());
+  EXPECT_EQ((*parsed)->arguments(), dag.arguments());
+}
+
+constexpr std::string_view kMatmul = R"(input A: float32[512, 256]
+input B: float32[256, 128]
+C[i: 512, j: 128] = sum(k: 256) A[i, k]*B[k, j]
+input bias: float32[128]
+D[i: 512, j: 128] = max(C[i, j] + bias[j], 0.0)
+)";
+
+TEST(Text, PrintsWhatAPersonWouldWrite) {
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, ParseDag(R"(
+# relu(A @ B + bias)
+let M = 512
+input A: float32[M, 256]
+input B: float32[256, 128]
+input bias: float32[128]
+C[i: M, j: 64 * 2] = sum(k: 256) A[i, k] * B[k, j]
+D[i: M, j: 128] = max(C[i, j] + bias[j], 0)
+)"));
+  std::string text = PrintDag(*dag);
+  std::string expected(kMatmul);
+  std::erase(text, ' ');
+  std::erase(expected, ' ');
+  EXPECT_EQ(text, expected);
+  ExpectRoundTrip(*dag);
+}
+
+TEST(Text, EveryOperatorRoundTrips) {
+  for (const OpInfo& op : AllOps()) {
+    OpArguments args;
+    if (op.takes_shape) args.positional = {2, 6, 4, 8};
+    for (const Parameter& p : op.parameters) {
+      if (op.takes_shape || p.default_value) continue;
+      const bool image = p.name == "H" || p.name == "W", window = p.name == "KH" || p.name == "KW";
+      args.positional.push_back(image                ? 9
+                                : window             ? 3
+                                : p.name == "pad"    ? 1
+                                : p.name == "stride" ? 2
+                                                     : 4);
+    }
+    for (ir::Type type : {ir::kFloat32, ir::kFloat16, ir::kFloat64, ir::kBFloat16}) {
+      SCOPED_TRACE(op.name);
+      ASSERT_OK_AND_ASSIGN(DagPtr dag, BuildOp(op.name, args, {.dtype = type}));
+      ExpectRoundTrip(*dag);
+    }
+    if (op.name.starts_with("arg")) continue;
+    ASSERT_OK_AND_ASSIGN(
+        DagPtr dag,
+        BuildOp(op.name, args, {.epilogue = {"bias", "residual", "relu", "gelu", "relu"}}));
+    ExpectRoundTrip(*dag);
+  }
+}
+
+TEST(Text, Argmax) {
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, ParseDag(R"(
+input A: float16[5, 7]
+M[i: 5] = argmax(k: 7) (int32(k), A[i, k])
+first[i: 5] = M.index[i]
+twice[i: 5] = M.value[i] + M.value[i]
+)"));
+  EXPECT_EQ(dag->op(1).num_outputs(), 2);
+  EXPECT_EQ(dag->op(1).type(0), ir::kInt32);
+  ExpectRoundTrip(*dag);
+}
+
+TEST(Text, AttributesAndOddNames) {
+  DagBuilder b;
+  TensorRef a = b.Placeholder("A.shared", ir::kFloat32, {4});
+  TensorRef same = b.Placeholder("A.shared", ir::kFloat32, {4});
+  TensorRef quote = b.Placeholder("x'1", ir::kFloat32, {4});
+  TensorRef keyword = b.Placeholder("input", ir::kFloat32, {4});
+  TensorRef spaced = b.Placeholder("my tensor`\n\\", ir::kFloat32, {});
+  TensorRef function = b.Placeholder("exp", ir::kFloat32, {4});
+  Attrs attrs;
+  attrs.simplify_const_tensor_indices = {"max", "j k"};
+  attrs.always_unroll_inner = {"max"};
+  attrs.no_split_at_inner = {"max"};
+  attrs.layout_free_placeholders = {"A.shared", "exp"};
+  attrs.task_scheduler_tag = "tag with spaces";
+  attrs.hash_body = "(a + `b`)\n";
+  attrs.flop = 1.5e9;
+  attrs.const_matrix = true;
+  TensorRef y = b.Compute(
+      "exp", {{"max", 4}},
+      [&](Vars v) {
+        return a(v[0]) + same(v[0]) + quote(v[0]) * spaced() - keyword(v[0]) + function(v[0]);
+      },
+      attrs);
+  b.Compute("exp", {{"max", 4}}, [&](Vars v) { return y(v[0]) * 1e30; });
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build());
+  ExpectRoundTrip(*dag);
+  EXPECT_EQ(dag->flop_count(), 1.5e9 + 4);
+}
+
+TEST(Text, PartsOfArgmaxDoNotClashWithNames) {
+  DagBuilder b;
+  TensorRef a = b.Placeholder("M.index", ir::kFloat32, {4});
+  TensorRef m = b.ReduceArg("M", {}, {{"k", 4}}, Combiner::kArgMin,
+                            [&](Vars v) { return std::pair(Cast(ir::kInt32, v[0]), a(v[0])); });
+  b.Compute("M.value", {}, [&](Vars) { return m(); });
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build());
+  EXPECT_THAT(DisplayNames(*dag), ElementsAre("M.index", "M'1", "M.value"));
+  ExpectRoundTrip(*dag);
+}
+
+TEST(Text, UnusualOrderIsKept) {
+  ASSERT_OK_AND_ASSIGN(
+      DagPtr dag,
+      ParseDag("@keep_order\ninput B: int8[3]\ninput A: int8[3]\nC[i: 3] = A[i] + B[i]\n"));
+  EXPECT_EQ(dag->op(0).name(), "B");
+  ExpectRoundTrip(*dag);
+  ASSERT_OK_AND_ASSIGN(DagPtr ordered,
+                       ParseDag("input B: int8[3]\ninput A: int8[3]\nC[i: 3] = A[i] + B[i]\n"));
+  EXPECT_EQ(ordered->op(0).name(), "A");
+  ExpectRoundTrip(*ordered);
+}
+
+TEST(Text, ScalarsGathersAndGuards) {
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, ParseDag(R"(
+input table: bfloat16[10, 4]
+input ids: int64[6]
+input scale: bfloat16[]
+rows[i: 6, j: 4] = table[ids[i], j] * scale[]
+padded[i: 8, j: 4] = if(i >= 1 && i < 7, rows[i - 1, j], bfloat16(0.0))
+total[] = sum(i: 8, j: 4) float32(padded[i, j])
+)"));
+  ExpectRoundTrip(*dag);
+}
+
+TEST(Text, LayerNorm) {
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, ParseDag(R"(
+let rows = 3
+let width = 5
+input x: float64[rows, width]
+mean[i: rows] = sum(k: width) x[i, k] / 5
+variance[i: rows] = sum(k: width) (x[i, k] - mean[i]) * (x[i, k] - mean[i]) / 5.0
+y[i: rows, j: width] = (x[i, j] - mean[i]) * rsqrt(variance[i] + 1e-12)
+)"));
+  ExpectRoundTrip(*dag);
+  const std::vector<ir::NDArray> inputs = RandomInputs(*dag, 17);
+  ASSERT_OK_AND_ASSIGN(const auto y, Evaluate(*dag, inputs));
+  for (int row = 0; row < 3; ++row) {
+    double sum = 0, squares = 0;
+    for (int j = 0; j < 5; ++j) {
+      const double v = y[0].GetDouble(row * 5 + j);
+      sum += v;
+      squares += v * v;
+    }
+    EXPECT_NEAR(sum, 0, 1e-9);
+    EXPECT_NEAR(squares, 5, 1e-6);
+  }
+}
+
+void ExpectError(std::string_view text, const testing::Matcher<std::string>& message) {
+  EXPECT_THAT(ParseDag(text), StatusIs(StatusCode::kInvalidArgument, message)) << text;
+}
+
+TEST(Text, ErrorsNameThePlace) {
+  ExpectError(
+      "input A: float32[512, 512]\nB[i: 512, j: 512] =\n  A[i, j] +\n     A[j, i] * A[i + 1, j]\n",
+      "line 4, column 18: index i + 1 of A reaches 512, axis 0 has extent 512");
+  ExpectError("input A: float32[4]\ninput A: float32[4]\n",
+              "line 2, column 7: the name A is taken: it is defined in line 1");
+  ExpectError("input A: float32[4]\nA[i: 4] = A[i]\n",
+              HasSubstr("line 2, column 1: the name A is taken"));
+  ExpectError("input A: float32[4]\ninput B: float32[4]\nC[i: 4] = A[i]\n",
+              "line 2, column 7: input B is not used");
+  ExpectError("input A: float32[4]\nC[i: 4] = D[i]\nD[i: 4] = A[i]\n",
+              "line 2, column 11: D is read here but defined only in line 3: an operator comes "
+              "after what it reads");
+  ExpectError("C[i: 4] = C[i]\n", HasSubstr("line 1, column 11"));
+  ExpectError("input A: float32[4]\nC[i: 4] = A[j]\n", HasSubstr("line 2, column 13"));
+  ExpectError("input A: float32[4]\nC[i: 4] = X[i]\n", HasSubstr("line 2, column 11"));
+  ExpectError("input A: float32[4]\nC[i: 4] = A[i, i]\n", HasSubstr("line 2"));
+  ExpectError("input A: float32[4]\nC[i: 4, i: 4] = A[i]\n",
+              "line 2, column 9: two axes are called i");
+  ExpectError("input A: float32[4]\nC[i: 4] = sum(i: 4) A[i]\n",
+              "line 2, column 15: two axes are called i");
+  ExpectError("input A: float32[0]\n", HasSubstr("line 1, column 18: expected an extent from 1"));
+  ExpectError("input A: float32[-4]\n", HasSubstr("found -4"));
+  ExpectError("input A: float32[99999999999999999999]\n", HasSubstr("line 1, column 18"));
+  ExpectError("input A: float32[1048576, 1048576, 2]\n",
+              HasSubstr("line 1, column 7: A: its shape"));
+  ExpectError("input A: float31[4]\n", HasSubstr("line 1, column 10: unknown type 'float31'"));
+  ExpectError("input A float32[4]\n", HasSubstr("line 1, column 9: expected ':'"));
+  ExpectError("input A: float32[4]\n", HasSubstr("there is no output"));
+  ExpectError("", HasSubstr("there is no output"));
+  ExpectError("# nothing\n", HasSubstr("there is no output"));
+  ExpectError("@shiny\nC[i: 4] = 1.0\n", HasSubstr("line 1, column 2: unknown attribute 'shiny'"));
+  ExpectError("input A: float32[4]\nC[] = sum(4) A[0]\n",
+              HasSubstr("expected an axis like k: 256 to sum over"));
+  ExpectError("input A: float32[4]\nC[i: 4] = A[i] +\n", HasSubstr("line 3"));
+  ExpectError("input A: float32[4]\nC[i: 4] A[i]\n", HasSubstr("line 2, column 9: expected '='"));
+  ExpectError("input A: float32[4]\nC[i: 4] = exp(A[i]) % 2.0\n", HasSubstr("line 2"));
+  ExpectError("input A: float32[4]\ninput B: float16[4]\nC[i: 4] = A[i] + B[i]\n",
+              HasSubstr("line 3"));
+  ExpectError("let a = 1\nlet a = 2\n", "line 2, column 5: a is given a value twice");
+  ExpectError("input A: float32[b]\n", HasSubstr("line 1, column 18"));
+  ExpectError("\x80\xff", HasSubstr("line 1, column 1"));
+  ExpectError("= 4",
+              HasSubstr("line 1, column 1: expected 'input', 'let' or the name of an operator"));
+}
+
+// Whatever is done to a file, it is parsed or refused.
+TEST(Text, DamagedTextNeverCrashes) {
+  const uint64_t seed = 20240607;
+  std::mt19937_64 rng(seed);
+  ASSERT_OK_AND_ASSIGN(DagPtr conv, BuildOp("conv2d_nchw", "1,7,7,4,4,3,3,1,1,groups=2",
+                                            {.epilogue = {"bias", "gelu"}}));
+  ASSERT_OK_AND_ASSIGN(DagPtr arg, BuildOp("argmax", "3,4"));
+  const std::string texts[] = {PrintDag(*conv), PrintDag(*arg), std::string(kMatmul)};
+  int parsed = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = texts[rng() % 3];
+    for (uint64_t edits = 1 + rng() % 3; edits > 0; --edits) {
+      const size_t at = rng() % text.size(), length = 1 + rng() % 4;
+      switch (rng() % 4) {
+        case 0:
+          text.erase(at, length);
+          break;
+        case 1:
+          text.insert(at, text.substr(rng() % text.size(), length));
+          break;
+        case 2:
+          text[at] = "[](){},:=+-*/%<>&|!'`@#.0129ikAx \n\\"[rng() % 36];
+          break;
+        default:
+          text[at] = static_cast<char>(rng());
+          break;
+      }
+      if (text.empty()) text = " ";
+    }
+    StatusOr<DagPtr> dag = ParseDag(text);
+    if (!dag.ok()) {
+      EXPECT_FALSE(Message(dag.status()).empty());
+      continue;
+    }
+    ++parsed;
+    SCOPED_TRACE(testing::Message() << "seed " << seed << " round " << i << "\n" << text);
+    ExpectRoundTrip(**dag);
+  }
+  EXPECT_GT(parsed, 30);
+}
+
+TEST(Text, DeepAndLongTextIsFast) {
+  const std::string open(100000, '('), zeros = "C[i: 4] = ";
+  EXPECT_FALSE(ParseDag(zeros + open).ok());
+  std::string sum = "input A: float32[4]\nC[i: 4] = A[i]";
+  for (int i = 0; i < 900; ++i) sum += " + A[i//" + std::to_string(i + 1) + "]";
+  EXPECT_OK(ParseDag(sum));
+  std::string many = "input A0: float32[4]\n";
+  for (int i = 1; i < 3000; ++i) many += fmt::format("A{}[i: 4] = A{}[i] + 1.0\n", i, i - 1);
+  EXPECT_OK(ParseDag(many));
+}
+
+}  // namespace
+}  // namespace kiln::dag
