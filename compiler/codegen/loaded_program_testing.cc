@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -51,22 +50,37 @@ void LoadedProgram::Run(const std::vector<void*>& args, int slices) const {
   KILN_CHECK(entry_(&context, args.data()) == 0);
 }
 
-GuardedBytes::GuardedBytes(size_t size)
-    : size_(size),
-      storage_(
-          static_cast<unsigned char*>(std::aligned_alloc(64, (size + 2 * kGuard + 63) / 64 * 64))) {
-  std::memset(storage_.get(), 0xa5, kGuard);
-  std::memset(storage_.get() + kGuard, 0, size);
-  std::memset(storage_.get() + kGuard + size, 0xa5, kGuard);
+namespace {
+constexpr size_t kPage = 4096;
+constexpr unsigned char kPattern = 0xa5;
+}  // namespace
+
+GuardedBytes::GuardedBytes(size_t size, Place place)
+    : size_(size), inner_size_((size + kPage - 1) / kPage * kPage) {
+  void* all = mmap(nullptr, inner_size_ + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  KILN_CHECK(all != MAP_FAILED);
+  inner_ = static_cast<unsigned char*>(all) + kPage;
+  KILN_CHECK(inner_size_ == 0 || mprotect(inner_, inner_size_, PROT_READ | PROT_WRITE) == 0);
+  data_ = inner_;
+  if (place == Place::kBack) data_ += (inner_size_ - size_) / 64 * 64;
+  std::fill(inner_, inner_ + inner_size_, kPattern);
+  std::fill(data_, data_ + size_, 0);
 }
 
-bool GuardedBytes::GuardsIntact() const {
-  const auto intact = [](unsigned char c) { return c == 0xa5; };
-  const unsigned char* end = storage_.get() + kGuard + size_;
-  return std::all_of(storage_.get(), storage_.get() + kGuard, intact) &&
-         std::all_of(end, end + kGuard, intact);
+GuardedBytes::GuardedBytes(GuardedBytes&& other) noexcept
+    : size_(other.size_),
+      inner_size_(other.inner_size_),
+      inner_(std::exchange(other.inner_, nullptr)),
+      data_(other.data_) {}
+
+GuardedBytes::~GuardedBytes() {
+  if (inner_ != nullptr) munmap(inner_ - kPage, inner_size_ + 2 * kPage);
 }
 
-void GuardedBytes::Free::operator()(unsigned char* p) const { std::free(p); }
+bool GuardedBytes::PatternIntact() const {
+  const auto intact = [](unsigned char c) { return c == kPattern; };
+  return std::all_of(inner_, data_, intact) &&
+         std::all_of(data_ + size_, inner_ + inner_size_, intact);
+}
 
 }  // namespace kiln::codegen

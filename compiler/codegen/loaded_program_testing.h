@@ -1,7 +1,7 @@
 // A compiled CPU program, loaded into this process and called, for tests and benchmarks.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -28,25 +28,29 @@ class LoadedProgram {
   KilnEntry entry_;
 };
 
-// 64-byte aligned bytes with a guard zone of a known pattern on both sides.
+// 64-byte aligned zeros between two pages that must not be touched, right behind the first or right
+// before the second, so that a read outside faults. What is left of the pages holds a pattern.
 class GuardedBytes {
  public:
-  explicit GuardedBytes(size_t size);
-  void* data() { return storage_.get() + kGuard; }
+  enum class Place : uint8_t { kFront, kBack };
+  explicit GuardedBytes(size_t size, Place place = Place::kFront);
+  GuardedBytes(GuardedBytes&& other) noexcept;
+  GuardedBytes& operator=(GuardedBytes&&) = delete;
+  ~GuardedBytes();
+
+  void* data() { return data_; }
   template <typename T>
   T* as() {
-    return static_cast<T*>(data());
+    return reinterpret_cast<T*>(data_);
   }
   size_t size() const { return size_; }
-  bool GuardsIntact() const;
+  bool PatternIntact() const;
 
  private:
-  static constexpr size_t kGuard = 256;
-  struct Free {
-    void operator()(unsigned char* p) const;
-  };
   size_t size_;
-  std::unique_ptr<unsigned char, Free> storage_;
+  size_t inner_size_;     // whole pages
+  unsigned char* inner_;  // between the two pages
+  unsigned char* data_;
 };
 
 }  // namespace kiln::codegen

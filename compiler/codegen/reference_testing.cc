@@ -1,5 +1,6 @@
 #include "compiler/codegen/reference_testing.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -99,27 +100,43 @@ Status RunReference(const ir::Program& program, std::vector<ir::NDArray>& buffer
   return OkStatus();
 }
 
-StatusOr<std::vector<ir::NDArray>> RunCompiled(const ir::Program& program,
-                                               const std::vector<ir::NDArray>& buffers,
-                                               const target::Target& target,
-                                               const LlvmOptions& options) {
-  KILN_ASSIGN_OR_RETURN(const Compiled compiled, CompileLlvm(program, target, options));
-  KILN_ASSIGN_OR_RETURN(const LoadedProgram loaded, LoadedProgram::Load(compiled.binary));
+namespace {
+StatusOr<std::vector<ir::NDArray>> RunInPlace(const LoadedProgram& loaded,
+                                              const std::vector<ir::NDArray>& buffers,
+                                              GuardedBytes::Place place) {
   std::vector<GuardedBytes> memory;
   std::vector<void*> args;
   for (const ir::NDArray& buffer : buffers) {
-    memory.emplace_back(buffer.bytes().size());
+    memory.emplace_back(buffer.bytes().size(), place);
     std::memcpy(memory.back().data(), buffer.bytes().data(), buffer.bytes().size());
     args.push_back(memory.back().data());
   }
   loaded.Run(args);
   std::vector<ir::NDArray> results = buffers;
   for (size_t i = 0; i < memory.size(); ++i) {
-    if (!memory[i].GuardsIntact())
-      return Internal("buffer {} was written out of bounds", program.buffers[i].name);
+    if (!memory[i].PatternIntact()) return Internal("argument {} was written out of bounds", i);
     std::memcpy(results[i].mutable_bytes().data(), memory[i].data(), memory[i].size());
   }
   return results;
+}
+}  // namespace
+
+StatusOr<std::vector<ir::NDArray>> RunCompiled(const ir::Program& program,
+                                               const std::vector<ir::NDArray>& buffers,
+                                               const target::Target& target,
+                                               const LlvmOptions& options) {
+  KILN_ASSIGN_OR_RETURN(const Compiled compiled, CompileLlvm(program, target, options));
+  KILN_ASSIGN_OR_RETURN(const LoadedProgram loaded, LoadedProgram::Load(compiled.binary));
+  KILN_ASSIGN_OR_RETURN(const std::vector<ir::NDArray> front,
+                        RunInPlace(loaded, buffers, GuardedBytes::Place::kFront));
+  KILN_ASSIGN_OR_RETURN(std::vector<ir::NDArray> back,
+                        RunInPlace(loaded, buffers, GuardedBytes::Place::kBack));
+  for (size_t i = 0; i < back.size(); ++i) {
+    if (!std::ranges::equal(front[i].bytes(), back[i].bytes())) {
+      return Internal("argument {} differs between two runs", i);
+    }
+  }
+  return back;
 }
 
 std::vector<ir::NDArray> MakeArguments(const ir::Program& program, uint64_t seed) {
