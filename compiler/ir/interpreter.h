@@ -17,7 +17,7 @@
 // the threads of a block in lockstep, statement by statement; locals are one per thread, shared
 // buffers one per block.
 //
-// Cost: some 100 ns a store and thread for simple bodies.
+// Cost: 150 ns for c[i, j] = c[i, j] + a[i, k]*b[k, j]; a program of 16 stores takes 3 us in all.
 #pragma once
 
 #include <span>
