@@ -17,13 +17,15 @@ TEST(AccessAnalysis, PaddedConvolutionWithBiasAndRelu) {
   DagBuilder b;
   auto data = b.Placeholder("data", ir::kFloat32, {1, 8, 7, 7});
   auto pad = b.Compute("pad", {{"i0", 1}, {"i1", 8}, {"i2", 9}, {"i3", 9}}, [&](Vars v) {
-    return If(v[2] >= 1 && v[2] < 8 && v[3] >= 1 && v[3] < 8, data(v[0], v[1], v[2] - 1, v[3] - 1), 0.0);
+    return If(v[2] >= 1 && v[2] < 8 && v[3] >= 1 && v[3] < 8, data(v[0], v[1], v[2] - 1, v[3] - 1),
+              0.0);
   });
   auto weight = b.Placeholder("weight", ir::kFloat32, {16, 8, 3, 3});
-  auto conv = b.Reduce("conv", {{"nn", 1}, {"ff", 16}, {"yy", 7}, {"xx", 7}}, {{"rc", 8}, {"ry", 3}, {"rx", 3}},
-                       Combiner::kSum, [&](Vars v) {
-                         return pad(v[0], v[4], v[2] + v[5], v[3] + v[6]) * weight(v[1], v[4], v[5], v[6]);
-                       });
+  auto conv =
+      b.Reduce("conv", {{"nn", 1}, {"ff", 16}, {"yy", 7}, {"xx", 7}},
+               {{"rc", 8}, {"ry", 3}, {"rx", 3}}, Combiner::kSum, [&](Vars v) {
+                 return pad(v[0], v[4], v[2] + v[5], v[3] + v[6]) * weight(v[1], v[4], v[5], v[6]);
+               });
   auto bias = b.Placeholder("bias", ir::kFloat32, {16});
   auto add = b.Compute("add", {{"a", 1}, {"b", 16}, {"c", 7}, {"d", 7}},
                        [&](Vars v) { return conv(v[0], v[1], v[2], v[3]) + bias(v[1]); });
@@ -55,8 +57,10 @@ TEST(AccessAnalysis, MatmulPoolSoftmaxTranspose) {
   auto w = b.Placeholder("w", ir::kFloat32, {6, 4});
   auto mm = b.Reduce("mm", {{"i", 4}, {"j", 4}}, {{"k", 6}}, Combiner::kSum,
                      [&](Vars v) { return x(v[0], v[2]) * w(v[2], v[1]); });
-  auto m = b.Reduce("m", {{"i", 4}}, {{"k", 4}}, Combiner::kMax, [&](Vars v) { return mm(v[0], v[1]); });
-  auto e = b.Compute("e", {{"i", 4}, {"j", 4}}, [&](Vars v) { return Exp(mm(v[0], v[1]) - m(v[0])); });
+  auto m =
+      b.Reduce("m", {{"i", 4}}, {{"k", 4}}, Combiner::kMax, [&](Vars v) { return mm(v[0], v[1]); });
+  auto e =
+      b.Compute("e", {{"i", 4}, {"j", 4}}, [&](Vars v) { return Exp(mm(v[0], v[1]) - m(v[0])); });
   b.Compute("t", {{"i", 4}, {"j", 4}}, [&](Vars v) { return e(v[1], v[0]) + 1.0; });
   const DagPtr dag = MustBuild(b);  // x 0, w 1, mm 2, m 3, e 4, t 5
   const AccessAnalysis a(*dag);
