@@ -1,0 +1,91 @@
+#include "builder/artifact.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+namespace kiln::builder {
+namespace {
+
+codegen::Compiled Sample() {
+  codegen::Compiled compiled;
+  compiled.kind = codegen::BinaryKind::kCubin;
+  compiled.binary = std::string("\x7f\0ELF", 5);
+  compiled.args = {
+      {.name = "a",
+       .type = ir::kInt32,
+       .shape = {2, 3},
+       .scope = ir::Scope::kInput,
+       .alignment_bytes = 64,
+       .index_limit = 7},
+      {.name = "b",
+       .type = ir::kFloat16,
+       .shape = {},
+       .scope = ir::Scope::kOutput,
+       .alignment_bytes = 128},
+      {.name = "c", .type = ir::kFloat32, .shape = {9}, .scope = ir::Scope::kWorkspace}};
+  compiled.launches = {{.symbol = "k",
+                        .grid = {1, 2, 3},
+                        .block = {4, 5, 6},
+                        .dynamic_shared_bytes = 8,
+                        .args = {2, 0, 1}}};
+  return compiled;
+}
+
+TEST(ArtifactTest, CarriesEveryField) {
+  const v1::Artifact artifact = MakeArtifact(Sample());
+  EXPECT_EQ(artifact.kind(), v1::Artifact::CUBIN);
+  EXPECT_EQ(artifact.binary(), std::string("\x7f\0ELF", 5));
+  v1::Artifact bare = artifact;
+  bare.clear_binary();
+  bare.clear_digest();
+  EXPECT_EQ(bare.ShortDebugString(),
+            "kind: CUBIN plan { "
+            "args { name: \"a\" dtype: \"int32\" shape: 2 shape: 3 alignment_bytes: 64 "
+            "index_limit: 7 } "
+            "args { name: \"b\" dtype: \"float16\" role: OUTPUT alignment_bytes: 128 } "
+            "args { name: \"c\" dtype: \"float32\" shape: 9 role: WORKSPACE alignment_bytes: 64 } "
+            "launches { symbol: \"k\" grid: 1 grid: 2 grid: 3 block: 4 block: 5 block: 6 "
+            "dynamic_shared_bytes: 8 args: 2 args: 0 args: 1 } }");
+}
+
+// The digest is a name that others keep: it must never change for the same content.
+TEST(ArtifactTest, DigestIsStable) {
+  EXPECT_EQ(MakeArtifact(Sample()).digest(),
+            "35f3102993147e05d2a2dd71ac1744ddfa3550d4bc997aa297675ce156b2dd71");
+}
+
+TEST(ArtifactTest, DigestDependsOnEachField) {
+  const v1::Artifact artifact = MakeArtifact(Sample());
+  std::set<std::string> digests = {artifact.digest()};
+  const auto differs = [&](const char* what, const std::function<void(v1::Artifact&)>& change) {
+    v1::Artifact other = artifact;
+    change(other);
+    EXPECT_TRUE(digests.insert(DigestOf(other)).second) << what;
+  };
+  using A = v1::Artifact&;
+  differs("kind", [](A a) { a.set_kind(v1::Artifact::SHARED_OBJECT); });
+  differs("binary", [](A a) { a.mutable_binary()->push_back('x'); });
+  differs("fewer args", [](A a) { a.mutable_plan()->mutable_args()->RemoveLast(); });
+  differs("name", [](A a) { a.mutable_plan()->mutable_args(0)->set_name("a1"); });
+  differs("dtype", [](A a) { a.mutable_plan()->mutable_args(0)->set_dtype("int8"); });
+  differs("shape", [](A a) { a.mutable_plan()->mutable_args(0)->set_shape(0, 3); });
+  differs("rank", [](A a) { a.mutable_plan()->mutable_args(0)->add_shape(1); });
+  differs("role", [](A a) { a.mutable_plan()->mutable_args(0)->set_role(v1::ArgSpec::OUTPUT); });
+  differs("align", [](A a) { a.mutable_plan()->mutable_args(0)->set_alignment_bytes(16); });
+  differs("limit", [](A a) { a.mutable_plan()->mutable_args(0)->set_index_limit(8); });
+  differs("symbol", [](A a) { a.mutable_plan()->mutable_launches(0)->set_symbol("kk"); });
+  differs("grid", [](A a) { a.mutable_plan()->mutable_launches(0)->set_grid(0, 2); });
+  differs("block", [](A a) { a.mutable_plan()->mutable_launches(0)->set_block(2, 7); });
+  differs("shared",
+          [](A a) { a.mutable_plan()->mutable_launches(0)->set_dynamic_shared_bytes(0); });
+  differs("order", [](A a) { a.mutable_plan()->mutable_launches(0)->set_args(0, 1); });
+  differs("launches", [](A a) { a.mutable_plan()->add_launches()->set_symbol("k"); });
+  v1::Artifact renamed = artifact;
+  renamed.set_digest("other");
+  EXPECT_EQ(DigestOf(renamed), artifact.digest());
+}
+
+}  // namespace
+}  // namespace kiln::builder

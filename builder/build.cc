@@ -1,0 +1,111 @@
+#include "builder/build.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "builder/artifact.h"
+#include "builder/message_text.h"
+#include "compiler/codegen/llvm.h"
+#include "compiler/codegen/null.h"
+#include "compiler/dag/text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/state.h"
+#include "compiler/schedule/step.h"
+#include "compiler/target/target.h"
+
+namespace kiln::builder {
+namespace {
+
+using target::TargetKind;
+
+StatusOr<codegen::Fault> FaultOf(v1::Fault fault, const target::Target& target) {
+  if (fault == v1::FAULT_COMPILER_CRASH) std::abort();
+  while (fault == v1::FAULT_COMPILER_HANG) pause();
+  if (fault == v1::FAULT_NONE) return codegen::Fault::kNone;
+  if (target.kind == TargetKind::kNull) {
+    return InvalidArgument("a program for target null is never run and cannot have fault {}",
+                           v1::Fault_Name(fault));
+  }
+  switch (fault) {
+    case v1::FAULT_NULL_STORE:
+      return codegen::Fault::kNullStore;
+    case v1::FAULT_INFINITE_LOOP:
+      return codegen::Fault::kInfiniteLoop;
+    case v1::FAULT_WRONG_ANSWER:
+      return codegen::Fault::kWrongAnswer;
+    default:
+      return InvalidArgument("unknown fault {}, expected 0 to {}", static_cast<int>(fault),
+                             static_cast<int>(v1::Fault_MAX));
+  }
+}
+
+StatusOr<target::Target> TargetOf(const v1::BuildRequest& request) {
+  auto target = target::ParseTarget(request.target());
+  if (!target.ok()) return Annotate(target.status(), "target");
+  switch (target->kind) {
+    case TargetKind::kNull:
+      return target;
+    case TargetKind::kLlvm: {
+      auto resolved = codegen::ResolveCpu(*target);
+      if (!resolved.ok()) return Annotate(resolved.status(), "target");
+      return resolved;
+    }
+    case TargetKind::kCuda:
+      break;
+  }
+  return Unimplemented(
+      "this builder has no code generator for target '{}', it serves llvm and null",
+      request.target());
+}
+
+StatusOr<ir::Program> Instantiate(const dag::DagPtr& dag, const v1::BuildRequest& request,
+                                  const target::Target& target) {
+  KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(request.steps()));
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(dag, steps));
+  return lower::Lower(state, {.gpu = target.is_gpu()});
+}
+
+StatusOr<codegen::Compiled> Compile(const ir::Program& program, const target::Target& target,
+                                    codegen::Fault fault) {
+  if (target.kind == TargetKind::kNull) return codegen::CompileNull(program);
+  return codegen::CompileLlvm(program, target, {.fault = fault});
+}
+
+BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
+  BuildOutcome outcome;
+  outcome.reply.set_error(kind);
+  outcome.reply.set_message(CutMessage(Message(status)));
+  // Internal is a system call or a library that failed, maybe only now and here.
+  outcome.repeatable = status.code() != StatusCode::kInternal;
+  return outcome;
+}
+
+StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request) {
+  KILN_ASSIGN_OR_RETURN(const target::Target target, TargetOf(request));
+  const auto dag = dag::ParseDag(request.dag());
+  if (!dag.ok()) return InvalidArgument("dag: {}", Message(dag.status()));
+  KILN_ASSIGN_OR_RETURN(const codegen::Fault fault, FaultOf(request.fault(), target));
+  const auto program = Instantiate(*dag, request, target);
+  if (!program.ok()) return Failed(v1::INSTANTIATION_ERROR, program.status());
+  auto compiled = Compile(*program, target, fault);
+  if (!compiled.ok()) return Failed(v1::COMPILE_HOST_ERROR, compiled.status());
+  BuildOutcome outcome;
+  *outcome.reply.mutable_artifact() = MakeArtifact(*std::move(compiled));
+  return outcome;
+}
+
+}  // namespace
+
+StatusOr<BuildOutcome> Build(const v1::BuildRequest& request) {
+  const double start_s = Clock::Real().MonotonicSeconds();
+  auto outcome = RunStages(request);
+  if (outcome.ok()) outcome->reply.set_build_s(Clock::Real().MonotonicSeconds() - start_s);
+  return outcome;
+}
+
+}  // namespace kiln::builder

@@ -1,0 +1,143 @@
+#include "builder/build.h"
+
+#include "base/status_testing.h"
+#include "builder/artifact.h"
+#include "builder/test_requests.h"
+
+namespace kiln::builder {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+v1::BuildReply BuildOrDie(const v1::BuildRequest& request) {
+  auto outcome = Build(request);
+  KILN_CHECK(outcome.ok(), "{}", Message(outcome.status()));
+  return outcome->reply;
+}
+
+TEST(BuildTest, NullTarget) {
+  const v1::BuildReply reply = BuildOrDie(MatmulRequest("null"));
+  EXPECT_EQ(reply.error(), v1::NO_ERROR) << reply.message();
+  EXPECT_EQ(reply.artifact().kind(), v1::Artifact::NULL_PROGRAM);
+  EXPECT_FALSE(reply.artifact().binary().empty());
+  EXPECT_EQ(reply.artifact().plan().args_size(), 3);
+  EXPECT_GT(reply.build_s(), 0);
+  EXPECT_FALSE(reply.cached());
+}
+
+TEST(BuildTest, LlvmTarget) {
+  const v1::BuildReply reply = BuildOrDie(MatmulRequest("llvm -mcpu=native"));
+  ASSERT_EQ(reply.error(), v1::NO_ERROR) << reply.message();
+  const v1::Artifact& artifact = reply.artifact();
+  EXPECT_EQ(artifact.kind(), v1::Artifact::SHARED_OBJECT);
+  EXPECT_EQ(artifact.binary().substr(0, 4),
+            "\x7f"
+            "ELF");
+  EXPECT_EQ(artifact.digest().size(), 64);
+  EXPECT_EQ(artifact.digest(), DigestOf(artifact));
+  const v1::LaunchPlan& plan = artifact.plan();
+  ASSERT_EQ(plan.args_size(), 3);
+  EXPECT_THAT(plan.args(0).shape(), ElementsAre(16, 24));
+  EXPECT_THAT(plan.args(1).shape(), ElementsAre(24, 8));
+  EXPECT_THAT(plan.args(2).shape(), ElementsAre(16, 8));
+  for (const v1::ArgSpec& spec : plan.args()) EXPECT_EQ(spec.dtype(), "float32");
+  EXPECT_EQ(plan.args(0).role(), v1::ArgSpec::INPUT);
+  EXPECT_EQ(plan.args(2).role(), v1::ArgSpec::OUTPUT);
+  ASSERT_EQ(plan.launches_size(), 1);
+  EXPECT_EQ(plan.launches(0).symbol(), "kiln_entry");
+  EXPECT_THAT(plan.launches(0).args(), ElementsAre(0, 1, 2));
+}
+
+TEST(BuildTest, SameRequestSameDigest) {
+  for (const char* target : {"null", "llvm"}) {
+    const std::string digest = BuildOrDie(MatmulRequest(target)).artifact().digest();
+    EXPECT_EQ(BuildOrDie(MatmulRequest(target)).artifact().digest(), digest);
+    EXPECT_NE(BuildOrDie(MatmulRequest(target, SplitRows(4))).artifact().digest(), digest);
+    EXPECT_EQ(BuildOrDie(MatmulRequest(target)).artifact().digest(), digest);
+  }
+}
+
+TEST(BuildTest, BadDagsAndTargetsAreTheRequestersFault) {
+  v1::BuildRequest request = MatmulRequest("null");
+  request.set_dag("input A: float32[16, 24]\nC[i: 16] = B[i]\n");
+  EXPECT_THAT(Build(request),
+              StatusIs(StatusCode::kInvalidArgument, AllOf(HasSubstr("dag: "), HasSubstr("2"))));
+  request.set_dag("");
+  EXPECT_THAT(Build(request), StatusIs(StatusCode::kInvalidArgument, HasSubstr("dag: ")));
+  for (const char* target : {"", "vax", "llvm -mcpu=9000", "llvm -no-such-option=1"}) {
+    EXPECT_THAT(Build(MatmulRequest(target)),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("target: ")))
+        << target;
+  }
+  EXPECT_THAT(Build(MatmulRequest("cuda -arch=sm_90")),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("llvm and null")));
+}
+
+TEST(BuildTest, StepsThatDoNotParseReplayOrLower) {
+  const struct {
+    const char* steps;
+    const char* message;
+  } cases[] = {
+      {"", ""},
+      {"[[", ""},
+      {"[[\"XX\", 2, 0]]", "XX"},
+      {"[[\"SP\", 2, 9, 16, [4], 1]]", "loop 9"},
+      {"[[\"SP\", 7, 0, 16, [4], 1]]", "7"},
+      {"[[\"SP\", 2, 0, 16, [null], 1]]", ""},  // a sketch
+      {"[[\"AN\", 2, 0, 5]]", "blockIdx.x"},    // replays; a CPU has no blocks
+  };
+  for (const char* target : {"null", "llvm"}) {
+    for (const auto& c : cases) {
+      const v1::BuildReply reply = BuildOrDie(MatmulRequest(target, c.steps));
+      EXPECT_EQ(reply.error(), v1::INSTANTIATION_ERROR) << c.steps;
+      EXPECT_THAT(reply.message(), AllOf(HasSubstr(c.message), testing::Not(""))) << c.steps;
+      EXPECT_FALSE(reply.has_artifact()) << c.steps;
+    }
+  }
+}
+
+TEST(BuildTest, CodeGeneratorRefuses) {
+  // A row of C is kept on the stack while it is summed up, and is too long for that.
+  v1::BuildRequest request = MatmulRequest("llvm", R"([["CHW", 2, "local"], ["CA", 2, 3, 0]])");
+  request.set_dag(
+      "input A: float32[2, 3]\n"
+      "input B: float32[3, 16777216]\n"
+      "C[i: 2, j: 16777216] = sum(k: 3) A[i, k] * B[k, j]\n");
+  ASSERT_OK_AND_ASSIGN(const BuildOutcome outcome, Build(request));
+  EXPECT_EQ(outcome.reply.error(), v1::COMPILE_HOST_ERROR);
+  EXPECT_THAT(outcome.reply.message(), HasSubstr("stack"));
+  EXPECT_TRUE(outcome.repeatable);
+}
+
+TEST(BuildTest, LongMessagesAreCut) {
+  std::string steps = "[[\"" + std::string(5000, 'x') + "\", 2, 0]]";
+  const v1::BuildReply reply = BuildOrDie(MatmulRequest("null", steps));
+  EXPECT_EQ(reply.error(), v1::INSTANTIATION_ERROR);
+  EXPECT_LE(reply.message().size(), 512);
+}
+
+TEST(BuildTest, FaultsMakeOtherPrograms) {
+  const std::string sound = BuildOrDie(MatmulRequest("llvm")).artifact().digest();
+  for (const v1::Fault fault :
+       {v1::FAULT_NULL_STORE, v1::FAULT_INFINITE_LOOP, v1::FAULT_WRONG_ANSWER}) {
+    const v1::BuildReply reply = BuildOrDie(FaultRequest(fault));
+    EXPECT_EQ(reply.error(), v1::NO_ERROR) << reply.message();
+    EXPECT_NE(reply.artifact().digest(), sound) << v1::Fault_Name(fault);
+  }
+  EXPECT_THAT(Build(FaultRequest(static_cast<v1::Fault>(99))),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown fault 99")));
+  v1::BuildRequest null_fault = MatmulRequest("null");
+  null_fault.set_fault(v1::FAULT_WRONG_ANSWER);
+  EXPECT_THAT(Build(null_fault), StatusIs(StatusCode::kInvalidArgument, HasSubstr("never run")));
+}
+
+TEST(BuildDeathTest, CompilerCrash) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT((void)Build(FaultRequest(v1::FAULT_COMPILER_CRASH)), testing::KilledBySignal(SIGABRT),
+              "");
+}
+
+}  // namespace
+}  // namespace kiln::builder

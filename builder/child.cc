@@ -1,0 +1,79 @@
+#include "builder/child.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/message_pipe.h"
+#include "base/subprocess.h"
+#include "builder/build.h"
+#include "builder/child.pb.h"
+#include "builder/memory_limit.h"
+
+namespace kiln::builder {
+namespace {
+
+constexpr int kPipeFd = 3;
+constexpr int kOutputFd = 4;
+
+wire::ChildDone Serve(const v1::BuildRequest& request) {
+  wire::ChildDone done;
+  const auto outcome = [&] {
+    const MemoryLimit limit(static_cast<int64_t>(request.memory_limit_bytes()));
+    return Build(request);
+  }();
+  if (outcome.ok()) {
+    *done.mutable_reply() = outcome->reply;
+    done.set_repeatable(outcome->repeatable);
+  } else {
+    done.set_status_code(static_cast<int>(outcome.status().code()));
+    done.set_status_message(std::string(Message(outcome.status())));
+  }
+  done.set_memory_bytes(OwnMemoryBytes());
+  return done;
+}
+
+// Until the daemon closes the pipe.
+Status ServeAll(MessagePipe& pipe) {
+  while (true) {
+    const auto bytes = pipe.Read();
+    if (!bytes.ok()) return IsEndOfPipe(bytes.status()) ? OkStatus() : bytes.status();
+    wire::ChildEvent event;
+    event.set_began(true);
+    KILN_RETURN_IF_ERROR(pipe.Write(event.SerializeAsString()));
+    v1::BuildRequest request;
+    if (!request.ParseFromString(*bytes)) return DataLoss("the daemon sent no BuildRequest");
+    *event.mutable_done() = Serve(request);
+    KILN_RETURN_IF_ERROR(pipe.Write(event.SerializeAsString()));
+  }
+}
+
+void PrepareProcess() {
+  dup2(kOutputFd, STDOUT_FILENO);
+  dup2(kOutputFd, STDERR_FILENO);
+  close(kOutputFd);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  // When the machine runs out of memory, a build goes rather than a daemon. Best effort.
+  (void)WriteFile("/proc/self/oom_score_adj", "500");
+  ReportOutOfMemory();
+}
+
+}  // namespace
+
+int BuilderChildMain(int, char**) {
+  DieWithParent();
+  InitLog("builder-child");
+  PrepareProcess();
+  MessagePipe pipe{UniqueFd(kPipeFd)};
+  const Status status = ServeAll(pipe);
+  if (!status.ok()) LogError("{}", Message(status));
+  // Not through exit(): nothing here needs the destructors of the compiler's globals.
+  _exit(status.ok() ? 0 : 1);
+}
+
+}  // namespace kiln::builder

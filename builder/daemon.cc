@@ -1,0 +1,155 @@
+#include "builder/daemon.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "base/file.h"
+#include "base/grpc_server.h"
+#include "base/log.h"
+#include "base/net.h"
+#include "base/stop_signal.h"
+#include "base/subprocess.h"
+#include "base/unique_id.h"
+#include "builder/cache.h"
+#include "builder/once.h"
+#include "builder/pool.h"
+#include "builder/service.h"
+#include "proto/worker_announcer.h"
+
+namespace kiln::builder {
+namespace {
+
+constexpr absl::Duration kStopGrace = absl::Seconds(2);
+constexpr std::string_view kVersion = "1";
+
+struct Flags {
+  std::string listen = "127.0.0.1:0";
+  std::string advertise;
+  std::string tracker;
+  int jobs = 0;
+  int64_t cache_mib = 512;
+  bool allow_faults = false;
+  std::string log_level = "info";
+  std::string port_file;
+  std::string once;
+  std::string output;
+};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--listen", flags.listen, "HOST:PORT to serve on; port 0 = any free one")
+      ->capture_default_str();
+  app.add_option("--advertise", flags.advertise,
+                 "HOST:PORT at which schedulers reach this builder; default: the address it serves "
+                 "on, with this machine's name when that is all addresses");
+  app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to announce to");
+  app.add_option("--jobs", flags.jobs, "builds at a time; 0 = one per core")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  app.add_option("--cache-mib", flags.cache_mib, "memory for artifacts built before; 0 = none")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
+      ->capture_default_str();
+  app.add_flag("--allow-faults", flags.allow_faults,
+               "build deliberately broken programs on request, to test runners");
+  app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
+      ->capture_default_str();
+  app.add_option("--port-file", flags.port_file,
+                 "write the port here, as a number and a newline, once it is bound");
+  auto* once = app.add_option("--once", flags.once,
+                              "build the BuildRequest in this file (*.txtpb: text, else binary) in "
+                              "this process, print the reply and end");
+  app.add_option("-o,--output", flags.output, "with --once: write the binary to this file")
+      ->needs(once);
+}
+
+int Jobs(const Flags& flags) {
+  if (flags.jobs > 0) return flags.jobs;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+StatusOr<PoolOptions> MakePoolOptions(const Flags& flags,
+                                      const std::vector<std::string>& child_args) {
+  PoolOptions options;
+  options.jobs = Jobs(flags);
+  KILN_ASSIGN_OR_RETURN(const std::string executable, CurrentExecutable());
+  options.child_command = {executable};
+  options.child_command.insert(options.child_command.end(), child_args.begin(), child_args.end());
+  return options;
+}
+
+// What does not change while the daemon runs.
+v1::WorkerState DescribeWorker(const Flags& flags) {
+  v1::WorkerState state;
+  state.set_id(UniqueId());
+  state.set_kind(v1::BUILDER);
+  state.set_slots(static_cast<uint32_t>(Jobs(flags)));
+  state.set_version(std::string(kVersion));
+  state.add_keys("llvm");
+  state.add_keys("null");
+  return state;
+}
+
+// An address to listen on may be no address to connect to.
+StatusOr<std::string> AdvertisedAddress(const Flags& flags, const GrpcServer& server) {
+  if (!flags.advertise.empty()) {
+    KILN_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(flags.advertise));
+    return address.ToString();
+  }
+  KILN_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(server.address()));
+  if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
+  return address.ToString();
+}
+
+Status Serve(const Flags& flags, PoolOptions pool_options) {
+  if (!flags.tracker.empty()) KILN_RETURN_IF_ERROR(ParseHostPort(flags.tracker).status());
+  StopSignal stop;
+  v1::WorkerState state = DescribeWorker(flags);
+  Pool pool(std::move(pool_options));
+  BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
+  BuilderService service(cache, flags.allow_faults);
+  GrpcServer::Options server_options;
+  server_options.listen = flags.listen;
+  server_options.services = {&service};
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
+                        GrpcServer::Start(server_options));
+  KILN_ASSIGN_OR_RETURN(*state.mutable_address(), AdvertisedAddress(flags, *server));
+  if (!flags.port_file.empty()) {
+    KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, fmt::format("{}\n", server->port())));
+  }
+  LogInfo("serving {} builds at a time on {}", state.slots(), server->address());
+  WorkerAnnouncer announcer(flags.tracker, [&] {
+    v1::WorkerState now = state;
+    now.set_trials_done(service.builds_done());
+    return now;
+  });
+  const int signal = stop.Wait();
+  LogInfo("stopping on signal {}", signal);
+  announcer.Stop();
+  service.Stop();
+  server->Shutdown(kStopGrace);
+  return OkStatus();
+}
+
+Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
+  KILN_RETURN_IF_ERROR(SetLogLevel(flags.log_level));
+  if (!flags.once.empty()) return BuildOnce(flags.once, flags.output);
+  KILN_ASSIGN_OR_RETURN(PoolOptions options, MakePoolOptions(flags, child_args));
+  return Serve(flags, std::move(options));
+}
+
+}  // namespace
+
+int BuilderMain(int argc, char** argv, const std::vector<std::string>& child_args) {
+  InitLog("builder");
+  Flags flags;
+  CLI::App app("Turns candidates into compiled programs.", "kiln_builder");
+  AddFlags(app, flags);
+  CLI11_PARSE(app, argc, argv);
+  const Status status = Main(flags, child_args);
+  if (status.ok()) return 0;
+  fmt::print(stderr, "builder: {}\n", Message(status));
+  return 1;
+}
+
+}  // namespace kiln::builder

@@ -1,0 +1,66 @@
+#include "builder/memory_limit.h"
+
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "base/status.h"
+
+namespace kiln::builder {
+namespace {
+
+void SetSoftLimit(uint64_t bytes) {
+  rlimit limit;
+  KILN_CHECK(getrlimit(RLIMIT_DATA, &limit) == 0);
+  limit.rlim_cur = std::min<rlim_t>(bytes, limit.rlim_max);
+  KILN_CHECK(setrlimit(RLIMIT_DATA, &limit) == 0);
+}
+
+void OnOutOfMemory() {
+  // Nothing here may allocate.
+  constexpr char kText[] = "out of memory: the build's memory limit is reached\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof kText - 1);
+  std::abort();
+}
+
+}  // namespace
+
+bool MemoryLimit::Works() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#else
+  return true;
+#endif
+}
+
+MemoryLimit::MemoryLimit(int64_t bytes) : before_(0) {
+  if (!Works()) return;
+  rlimit limit;
+  KILN_CHECK(getrlimit(RLIMIT_DATA, &limit) == 0);
+  before_ = limit.rlim_cur;
+  SetSoftLimit(static_cast<uint64_t>(bytes));
+}
+
+MemoryLimit::~MemoryLimit() {
+  if (Works()) SetSoftLimit(before_);
+}
+
+int64_t OwnMemoryBytes() {
+  malloc_trim(0);
+  // statm: size, resident, shared, text, 0, data and stack; in pages.
+  long pages = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "re"); file != nullptr) {
+    if (std::fscanf(file, "%*d %*d %*d %*d %*d %ld", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  return static_cast<int64_t>(pages) * sysconf(_SC_PAGESIZE);
+}
+
+void ReportOutOfMemory() { std::set_new_handler(OnOutOfMemory); }
+
+}  // namespace kiln::builder

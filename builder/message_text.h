@@ -1,0 +1,19 @@
+// The text of an error on its way into a reply.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace kiln::builder {
+
+inline constexpr size_t kMaxMessageBytes = 512;
+
+// The text itself, or of a longer one the first and the last 256 bytes, " ... " between them
+// included. The result is valid UTF-8, which the wire demands: other bytes become '?'.
+std::string CutMessage(std::string_view text);
+
+// Line ends and control characters become spaces; none at the ends.
+std::string OneLine(std::string_view text);
+
+}  // namespace kiln::builder

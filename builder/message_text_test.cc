@@ -1,0 +1,48 @@
+#include "builder/message_text.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::builder {
+namespace {
+
+TEST(CutMessageTest, ShortTextStays) {
+  EXPECT_EQ(CutMessage(""), "");
+  EXPECT_EQ(CutMessage("größer"), "größer");
+  EXPECT_EQ(CutMessage(std::string(512, 'x')), std::string(512, 'x'));
+}
+
+TEST(CutMessageTest, LongTextKeepsBothEnds) {
+  const std::string cut =
+      CutMessage(std::string(300, 'a') + std::string(9000, 'b') + std::string(300, 'c'));
+  EXPECT_EQ(cut, std::string(251, 'a') + " ... " + std::string(256, 'c'));
+}
+
+TEST(CutMessageTest, CharactersAreNotCut) {
+  // Two bytes each; the odd letter in front puts them across both cuts.
+  for (const char* front : {"", "x"}) {
+    std::string text = front;
+    for (int i = 0; i < 500; ++i) text += "ü";
+    const std::string cut = CutMessage(text);
+    EXPECT_LE(cut.size(), 512);
+    EXPECT_GE(cut.size(), 508);
+    EXPECT_EQ(cut.find('?'), std::string::npos);
+    EXPECT_EQ(CutMessage(cut), cut);
+  }
+}
+
+TEST(CutMessageTest, OtherBytesAreReplaced) {
+  EXPECT_EQ(CutMessage("a\xff\x80z"), "a??z");
+  EXPECT_EQ(CutMessage("\xc3"), "?");
+  EXPECT_EQ(CutMessage("\xc0\xaf \xe0\x80\xaf \xf0\x80\x80\xaf"), "?? ??? ????");  // spelled long
+  EXPECT_EQ(CutMessage("\xed\xa0\x80 \xf4\x90\x80\x80 \xf5"), "??? ???? ?");
+  EXPECT_EQ(CutMessage("€ 😀 \xf4\x8f\xbf\xbf"), "€ 😀 \xf4\x8f\xbf\xbf");
+}
+
+TEST(OneLineTest, ControlCharactersBecomeSpaces) {
+  EXPECT_EQ(OneLine("\n a\nb\tc\x7f\n"), "a b c");
+  EXPECT_EQ(OneLine(" \n\n"), "");
+  EXPECT_EQ(OneLine(""), "");
+}
+
+}  // namespace
+}  // namespace kiln::builder

@@ -1,0 +1,76 @@
+// Builds in warm child processes, so many at a time; further calls wait in order of arrival.
+//
+// Whatever a build does costs its own trial and at most one child. Children are started as they are
+// needed, always one ahead, and replaced after many builds or when they have grown.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "builder/build_executor.h"
+#include "builder/child_process.h"
+
+namespace kiln::builder {
+
+struct PoolOptions {
+  std::vector<std::string> child_command;  // argv of a child
+  int jobs = 1;                            // builds at a time
+  // Defaults of requests that name no limit.
+  uint32_t timeout_ms = 15'000;
+  uint64_t memory_limit_bytes = uint64_t{4} << 30;
+  // A child is replaced after so many builds, or when it keeps so much memory.
+  int max_builds = 500;
+  int64_t max_child_bytes = int64_t{512} << 20;
+  size_t max_waiting = 4096;
+};
+
+class Pool : public BuildExecutor {
+ public:
+  explicit Pool(PoolOptions options);
+  // No call may be running.
+  ~Pool() override;
+
+  StatusOr<BuildOutcome> Build(const v1::BuildRequest& request,
+                               const std::function<bool()>& cancelled) override;
+
+  struct Stats {
+    uint64_t children_started = 0;
+    uint64_t children_lost = 0;      // died, killed for their time, or cancelled
+    uint64_t children_replaced = 0;  // after many builds, or grown
+  };
+  Stats stats() const;
+  // Of the children that wait for work.
+  std::vector<pid_t> IdlePids();
+
+ private:
+  class Place;
+  using Child = std::unique_ptr<ChildProcess>;
+
+  StatusOr<ChildOutcome> RunInChild(const v1::BuildRequest& request,
+                                    const std::function<bool()>& cancelled);
+  StatusOr<Child> TakeChild();
+  void GiveBack(Child child, const wire::ChildDone& done);
+  // A child behind those that work.
+  void KeepSpare();
+  StatusOr<Child> StartChild();
+
+  const PoolOptions options_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable place_freed_;
+  std::deque<const Place*> queue_;
+  int busy_ = 0;
+  std::vector<Child> idle_;  // the last one has worked last
+  bool starting_spare_ = false;
+
+  std::atomic<uint64_t> children_started_{0};
+  std::atomic<uint64_t> children_lost_{0};
+  std::atomic<uint64_t> children_replaced_{0};
+};
+
+}  // namespace kiln::builder

@@ -1,0 +1,29 @@
+#include "builder/service.h"
+
+#include <utility>
+
+#include "base/grpc_status.h"
+#include "base/log.h"
+
+namespace kiln::builder {
+
+grpc::Status BuilderService::Build(grpc::ServerContext* context, const v1::BuildRequest* request,
+                                   v1::BuildReply* reply) {
+  if (request->fault() != v1::FAULT_NONE && !allow_faults_) {
+    return ToGrpc(
+        FailedPrecondition("this builder makes no broken code; start it with --allow-faults"));
+  }
+  auto outcome = executor_.Build(*request, [&] { return stopping_ || context->IsCancelled(); });
+  if (!outcome.ok()) {
+    LogInfo("build refused: {}", Message(outcome.status()));
+    return ToGrpc(outcome.status());
+  }
+  *reply = std::move(outcome->reply);
+  ++builds_done_;
+  LogDebug("built {} in {:.3f} s{}: {} {}", reply->artifact().digest().substr(0, 12),
+           reply->build_s(), reply->cached() ? ", cached" : "", v1::ErrorKind_Name(reply->error()),
+           reply->message());
+  return grpc::Status::OK;
+}
+
+}  // namespace kiln::builder
