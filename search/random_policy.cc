@@ -11,7 +11,7 @@ RandomPolicy::RandomPolicy(const Task& task, Parameters parameters, uint64_t see
 }
 
 StatusOr<Candidate> RandomPolicy::Draw() {
-  const schedule::State& sketch = PickFrom(rng_, sketches_);
+  const Sketch& sketch = PickFrom(rng_, sketches_);
   KILN_ASSIGN_OR_RETURN(schedule::State state, SampleCpu(sketch, task_, parameters_, rng_));
   KILN_RETURN_IF_ERROR(lower::Lower(state, {.gpu = task_.target.is_gpu()}).status());
   return Candidate{state.steps(), schedule::HashSteps(state.steps())};

@@ -17,7 +17,7 @@ class RandomPolicy final : public Policy {
   StatusOr<std::vector<Candidate>> Propose(int n) override;
   void Observe(std::span<const Observation> observations) override;
 
-  const std::vector<schedule::State>& sketches() const { return sketches_; }
+  const std::vector<Sketch>& sketches() const { return sketches_; }
 
  private:
   // One draw; an illegal one is an error.
@@ -26,7 +26,7 @@ class RandomPolicy final : public Policy {
   const Task& task_;
   const Parameters parameters_;
   Rng rng_;
-  std::vector<schedule::State> sketches_;
+  std::vector<Sketch> sketches_;
   std::unordered_set<uint64_t> known_;  // proposed or observed
 };
 

@@ -150,8 +150,8 @@ Status AnnotateVectorize(State& state, int max_lanes, Rng& rng) {
 
 }  // namespace
 
-StatusOr<State> FillTileSizes(const State& sketch, const Parameters& parameters, Rng& rng) {
-  std::vector<StepPtr> steps = sketch.steps();
+StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters, Rng& rng) {
+  std::vector<StepPtr> steps = sketch.steps;
   for (StepPtr& step : steps) {
     if (step->tag() != "SP") continue;
     const auto& split = static_cast<const schedule::SplitStep&>(*step);
@@ -162,7 +162,7 @@ StatusOr<State> FillTileSizes(const State& sketch, const Parameters& parameters,
                             rng),
         split.inner_to_outer);
   }
-  return schedule::Replay(sketch.initial_dag(), steps);
+  return schedule::Replay(sketch.state.initial_dag(), steps);
 }
 
 std::vector<std::pair<int, int>> ComputeLocations(const State& state, int s) {
@@ -199,7 +199,7 @@ std::vector<std::pair<int, int>> ComputeLocations(const State& state, int s) {
   return locations;
 }
 
-StatusOr<State> SampleCpu(const State& sketch, const Task& task, const Parameters& parameters, Rng& rng) {
+StatusOr<State> SampleCpu(const Sketch& sketch, const Task& task, const Parameters& parameters, Rng& rng) {
   KILN_ASSIGN_OR_RETURN(State state, FillTileSizes(sketch, parameters, rng));
   if (parameters.change_compute_location) {
     KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));

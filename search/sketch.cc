@@ -220,22 +220,16 @@ class SkipStage final : public SketchRule {
   Next Apply(const RuleContext&, const State& state, int s) const override { return {{state, s - 1}}; }
 };
 
-// The length of every SP that directly precedes an RF becomes blank.
-State BlankRfactorSplits(const State& state) {
-  std::vector<StepPtr> steps = state.steps();
-  bool changed = false;
+// The steps, with the length of every SP that directly precedes an RF blank.
+std::vector<StepPtr> BlankRfactorSplits(std::vector<StepPtr> steps) {
   for (size_t i = 1; i < steps.size(); ++i) {
     if (steps[i]->tag() != "RF" || steps[i - 1]->tag() != "SP") continue;
     const auto& split = static_cast<const schedule::SplitStep&>(*steps[i - 1]);
     steps[i - 1] = std::make_shared<schedule::SplitStep>(split.stage_id, split.loop, split.extent,
                                                          std::vector<int64_t>(split.lengths.size(), 0),
                                                          split.inner_to_outer);
-    changed = true;
   }
-  if (!changed) return state;
-  StatusOr<State> replayed = schedule::Replay(state.initial_dag(), steps);
-  KILN_CHECK(replayed.ok(), "blanking an rfactor split: {}", Message(replayed.status()));
-  return *std::move(replayed);
+  return steps;
 }
 
 }  // namespace
@@ -252,16 +246,16 @@ std::vector<std::unique_ptr<SketchRule>> CpuSketchRules() {
   return rules;
 }
 
-std::vector<State> GenerateSketches(const RuleContext& context, std::span<const std::unique_ptr<SketchRule>> rules) {
+std::vector<Sketch> GenerateSketches(const RuleContext& context, std::span<const std::unique_ptr<SketchRule>> rules) {
   const State initial(context.task.dag);
   Next now, next;
   now.emplace_back(initial, initial.num_stages() - 1);
-  std::vector<State> sketches;
+  std::vector<Sketch> sketches;
   while (!now.empty()) {
     next.clear();
     for (const auto& [state, s] : now) {
       if (s < 0) {
-        sketches.push_back(BlankRfactorSplits(state));
+        sketches.push_back({state, BlankRfactorSplits(state.steps())});
         continue;
       }
       for (const auto& rule : rules) {

@@ -38,8 +38,15 @@ class SketchRule {
 // In the order of facts §3.2.
 std::vector<std::unique_ptr<SketchRule>> CpuSketchRules();
 
-// States with blank tile sizes. At least one: the last rule always applies.
-std::vector<schedule::State> GenerateSketches(const RuleContext& context,
+// A schedule with blanks. The length of a split that an rfactor follows is blank in `steps` but 1 in `state`: an rfactor
+// cannot be applied to a blank.
+struct Sketch {
+  schedule::State state;
+  std::vector<schedule::StepPtr> steps;
+};
+
+// At least one: the last rule always applies.
+std::vector<Sketch> GenerateSketches(const RuleContext& context,
                                               std::span<const std::unique_ptr<SketchRule>> rules);
 
 }  // namespace kiln::search

@@ -51,7 +51,7 @@ struct TaskProgress {
 struct TuneOptions {
   uint32_t trials = 64;            // of the whole job, earlier runs included
   uint32_t first_trial = 0;        // next trial number to give out, where no number of `missing` is left
-  std::vector<uint32_t> missing;   // numbers below first_trial that have no result: given out first
+  std::vector<uint32_t> missing = {};   // numbers below first_trial that have no result: given out first
   uint32_t early_stopping = 0;     // stop a task after this many trials without improvement; 0: never
   uint32_t proposals_per_call = 16;
 };
