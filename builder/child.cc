@@ -13,6 +13,7 @@
 #include "builder/build.h"
 #include "builder/child.pb.h"
 #include "builder/memory_limit.h"
+#include "builder/message_text.h"
 
 namespace kiln::builder {
 namespace {
@@ -31,7 +32,8 @@ wire::ChildDone Serve(const v1::BuildRequest& request) {
     done.set_repeatable(outcome->repeatable);
   } else {
     done.set_status_code(static_cast<int>(outcome.status().code()));
-    done.set_status_message(std::string(Message(outcome.status())));
+    // It may quote a part of a character of the DAG.
+    done.set_status_message(ValidUtf8(Message(outcome.status())));
   }
   done.set_memory_bytes(OwnMemoryBytes());
   return done;

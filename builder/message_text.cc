@@ -23,6 +23,8 @@ size_t CharacterLength(std::string_view text) {
   return length;
 }
 
+}  // namespace
+
 std::string ValidUtf8(std::string_view text) {
   std::string valid;
   while (!text.empty()) {
@@ -37,8 +39,6 @@ std::string ValidUtf8(std::string_view text) {
   }
   return valid;
 }
-
-}  // namespace
 
 std::string CutMessage(std::string_view text) {
   constexpr std::string_view kGap = " ... ";

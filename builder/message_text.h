@@ -9,8 +9,11 @@ namespace kiln::builder {
 
 inline constexpr size_t kMaxMessageBytes = 512;
 
+// What the wire demands of text: bytes that are no UTF-8 become '?'.
+std::string ValidUtf8(std::string_view text);
+
 // The text itself, or of a longer one the first and the last 256 bytes, " ... " between them
-// included. The result is valid UTF-8, which the wire demands: other bytes become '?'.
+// included. The result is valid UTF-8.
 std::string CutMessage(std::string_view text);
 
 // Line ends and control characters become spaces; none at the ends.

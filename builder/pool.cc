@@ -150,7 +150,8 @@ StatusOr<ChildOutcome> Pool::RunInChild(const v1::BuildRequest& request,
                                         const std::function<bool()>& cancelled) {
   std::string last_message;
   for (int attempt = 0; attempt < kMaxStarts; ++attempt) {
-    auto child = TakeChild();
+    // The last attempt is for a fresh one: those that stood by may all have been killed just now.
+    auto child = attempt + 1 < kMaxStarts ? TakeChild() : StartChild();
     if (!child.ok()) {
       return Unavailable("cannot start a build process: {}", Message(child.status()));
     }

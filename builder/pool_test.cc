@@ -58,6 +58,16 @@ TEST(PoolTest, FailedCandidatesAndBadRequestsCostNoChild) {
   EXPECT_FALSE(reply.message().empty());
   EXPECT_THAT(pool.Build(MatmulRequest("vax"), Never),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("vax")));
+  // Characters of more than one byte, which a message may quote the first byte of.
+  v1::BuildRequest foreign = MatmulRequest("null");
+  for (const char* dag : {"ü", "input ü: float32[3]\n", "input A: float32[3]\nC[i: 3] = A[ü]\n"}) {
+    foreign.set_dag(dag);
+    EXPECT_THAT(pool.Build(foreign, Never), StatusIs(StatusCode::kInvalidArgument, _)) << dag;
+  }
+  foreign = MatmulRequest("ü");
+  EXPECT_THAT(pool.Build(foreign, Never), StatusIs(StatusCode::kInvalidArgument, _));
+  EXPECT_EQ(BuildOrDie(pool, MatmulRequest("null", "[[\"ü\", 2, 0]]")).error(),
+            v1::INSTANTIATION_ERROR);
   ExpectWorks(pool);
   EXPECT_EQ(pool.stats().children_lost, 0);
 }
