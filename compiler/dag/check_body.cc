@@ -253,17 +253,11 @@ bool Checker::CheckArithmetic(Expr e) {
     if (divisor.min <= 0 && divisor.max >= 0)
       return Fail(e, "the divisor{} may be 0", IndexText(e->arg(1)));
   }
-  if (e->op == Op::kDiv && !e->type.is_float()) {
-    return Fail(e, "/ needs floats, got {}; use // for integers", TypeName(e->type));
-  }
   if (e->op == Op::kFloorDiv && e->type.is_float()) {
     return Fail(e, "// needs integers, got {}; use / and floor", TypeName(e->type));
   }
   if (e->op == Op::kFloorMod && e->type.is_float()) {
     return Fail(e, "% needs integers, got {}", TypeName(e->type));
-  }
-  if (e->op == Op::kCall && !e->type.is_float() && e->intrinsic() != ir::Intrinsic::kAbs) {
-    return Fail(e, "{} needs a float, got {}", IntrinsicName(e->intrinsic()), TypeName(e->type));
   }
   if (IsIndex(e) && e->op >= Op::kAdd && e->op <= Op::kMul && !Known(RangeOf(e)) &&
       !ir::HasLoad(e)) {
