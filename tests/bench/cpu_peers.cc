@@ -1,0 +1,309 @@
+// Tuned programs against the vendor-grade CPU libraries, in one run, on all cores:
+//
+//   bazel run //tests/bench:cpu_peers -- --trials 200
+//
+// For each workload: random candidates are built, checked against the unscheduled program and timed on the runner's device;
+// then the best one and the library take turns, and the medians of their times are compared. The libraries choose their
+// own data layouts and get their weights already packed in them, which is not timed.
+#include <cblas.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <dnnl.hpp>
+#include <functional>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "builder/build.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+#include "compiler/schedule/step.h"
+#include "compiler/target/target.h"
+#include "runner/cpu_device.h"
+#include "search/policy.h"
+
+namespace kiln {
+namespace {
+
+double Now() { return static_cast<double>(Clock::Real().MonotonicNanos()) * 1e-9; }
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+// Runs calls of `run` for about `seconds`; returns the seconds of one.
+double TimeFor(double seconds, const std::function<double(int64_t)>& run) {
+  double batch = run(1);
+  const auto number = std::max<int64_t>(1, static_cast<int64_t>(seconds / std::max(batch, 1e-9)));
+  batch = run(number);
+  return batch / static_cast<double>(number);
+}
+
+// A built program with its arguments on the device.
+class LoadedArtifact {
+ public:
+  static StatusOr<LoadedArtifact> Make(runner::Device& device, const v1::Artifact& artifact) {
+    LoadedArtifact loaded(device);
+    KILN_ASSIGN_OR_RETURN(loaded.program_, device.Load(artifact));
+    KILN_ASSIGN_OR_RETURN(const auto arguments, runner::ParseArguments(artifact.plan()));
+    uint64_t ordinal = 0;
+    for (const runner::Argument& argument : arguments) {
+      KILN_ASSIGN_OR_RETURN(auto buffer, device.Allocate(argument));
+      KILN_RETURN_IF_ERROR(device.Poison(*buffer, runner::Poison::kNaN));
+      if (argument.role == v1::ArgSpec::INPUT) {
+        KILN_RETURN_IF_ERROR(device.Fill(*buffer, RandomFloats(argument.elements, ++ordinal)));
+      }
+      loaded.pointers_.push_back(buffer.get());
+      loaded.buffers_.push_back(std::move(buffer));
+    }
+    return loaded;
+  }
+
+  StatusOr<double> Time(int64_t number) { return device_->Time(*program_, pointers_, number); }
+
+  // Largest difference of the outputs, relative to the largest value.
+  StatusOr<double> Difference(LoadedArtifact& other) {
+    double worst = 0;
+    const std::vector<float> a = Output(*this), b = Output(other);
+    double scale = 1e-30;
+    for (float v : b) scale = std::max<double>(scale, std::abs(v));
+    for (size_t i = 0; i < a.size(); ++i) {
+      const double d = std::abs(static_cast<double>(a[i]) - b[i]) / scale;
+      worst = d <= worst ? worst : d;
+      if (!(d == d)) return DataLoss("an output element is not a number");
+    }
+    return worst;
+  }
+
+ private:
+  explicit LoadedArtifact(runner::Device& device) : device_(&device) {}
+
+  static std::vector<std::byte> RandomFloats(int64_t n, uint64_t seed) {
+    Rng rng(seed);
+    std::vector<std::byte> bytes(static_cast<size_t>(n) * sizeof(float));
+    for (int64_t i = 0; i < n; ++i) {
+      const auto v = static_cast<float>(UniformReal(rng) * 2 - 1);
+      std::memcpy(bytes.data() + i * sizeof(float), &v, sizeof v);
+    }
+    return bytes;
+  }
+
+  static std::vector<float> Output(LoadedArtifact& artifact) {
+    for (const auto& buffer : artifact.buffers_) {
+      if (buffer->argument().role != v1::ArgSpec::OUTPUT) continue;
+      const auto bytes = artifact.device_->Fetch(*buffer);
+      KILN_CHECK(bytes.ok());
+      std::vector<float> values(bytes->size() / sizeof(float));
+      std::memcpy(values.data(), bytes->data(), bytes->size());
+      return values;
+    }
+    return {};
+  }
+
+  runner::Device* device_;
+  std::unique_ptr<runner::Program> program_;
+  std::vector<std::unique_ptr<runner::Buffer>> buffers_;
+  std::vector<runner::Buffer*> pointers_;
+};
+
+StatusOr<v1::Artifact> BuildArtifact(const std::string& dag, std::string_view steps) {
+  v1::BuildRequest request;
+  request.set_dag(dag);
+  request.set_target("llvm");
+  request.set_steps(std::string(steps));
+  KILN_ASSIGN_OR_RETURN(const builder::BuildOutcome outcome, builder::Build(request));
+  if (outcome.reply.error() != v1::NO_ERROR) return Internal("{}", outcome.reply.message());
+  return outcome.reply.artifact();
+}
+
+struct Tuned {
+  v1::Artifact artifact;
+  std::string steps;
+  double cost_s = 1e30;
+  int failures = 0;
+};
+
+// The best of `trials` proposals of the policy.
+StatusOr<Tuned> TuneOn(runner::Device& device, const dag::DagPtr& dag, int trials, uint64_t seed, int threads) {
+  const std::string text = dag::PrintDag(*dag);
+  target::HardwareParams hardware;
+  hardware.num_cores = threads;
+  const search::Task task(dag, target::Target{}, hardware, "");
+  KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy("sketch.random", task, seed));
+  KILN_ASSIGN_OR_RETURN(const v1::Artifact reference_artifact, BuildArtifact(text, "[]"));
+  KILN_ASSIGN_OR_RETURN(LoadedArtifact reference, LoadedArtifact::Make(device, reference_artifact));
+  KILN_RETURN_IF_ERROR(reference.Time(1).status());
+
+  Tuned best;
+  for (int done = 0; done < trials;) {
+    KILN_ASSIGN_OR_RETURN(const auto candidates, policy->Propose(std::min(16, trials - done)));
+    if (candidates.empty()) break;
+    for (const search::Candidate& candidate : candidates) {
+      ++done;
+      const std::string steps = schedule::PrintSteps(candidate.steps);
+      KILN_ASSIGN_OR_RETURN(const v1::Artifact artifact, BuildArtifact(text, steps));
+      KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device, artifact));
+      KILN_ASSIGN_OR_RETURN(double cost, loaded.Time(1));
+      KILN_ASSIGN_OR_RETURN(const double difference, loaded.Difference(reference));
+      if (difference > 1e-4) {
+        std::fprintf(stderr, "wrong answer (%g): %s\n", difference, steps.c_str());
+        ++best.failures;
+        continue;
+      }
+      if (cost < 3 * best.cost_s) cost = TimeFor(0.02, [&](int64_t n) { return *loaded.Time(n); });
+      if (cost < best.cost_s) best = {artifact, steps, cost, best.failures};
+    }
+  }
+  return best;
+}
+
+std::vector<float> Random(int64_t n) {
+  Rng rng(static_cast<uint64_t>(n));
+  std::vector<float> values(n);
+  for (float& v : values) v = static_cast<float>(UniformReal(rng) * 2 - 1);
+  return values;
+}
+
+std::function<double(int64_t)> OpenBlasGemm(int64_t n) {
+  struct Data {
+    std::vector<float> a, b, c;
+  };
+  auto data = std::make_shared<Data>(Data{Random(n * n), Random(n * n + 1), std::vector<float>(n * n)});
+  return [data, n](int64_t number) {
+    const double start = Now();
+    for (int64_t i = 0; i < number; ++i) {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f, data->a.data(), n, data->b.data(), n, 0.0f,
+                  data->c.data(), n);
+    }
+    return Now() - start;
+  };
+}
+
+std::function<double(int64_t)> OneDnnGemm(int64_t n) {
+  using namespace dnnl;
+  const engine cpu(engine::kind::cpu, 0);
+  auto queue = std::make_shared<stream>(cpu);
+  const memory::desc desc({n, n}, memory::data_type::f32, memory::format_tag::ab);
+  auto gemm = std::make_shared<matmul>(matmul::primitive_desc(matmul::desc(desc, desc, desc), cpu));
+  auto args = std::make_shared<std::unordered_map<int, memory>>();
+  for (int arg : {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}) {
+    memory m(desc, cpu);
+    std::fill_n(static_cast<float*>(m.get_data_handle()), n * n, 0.5f);
+    args->emplace(arg, m);
+  }
+  return [=](int64_t number) {
+    const double start = Now();
+    for (int64_t i = 0; i < number; ++i) gemm->execute(*queue, *args);
+    queue->wait();
+    return Now() - start;
+  };
+}
+
+struct Conv {
+  int64_t h, w, ci, co, k, stride, pad;
+};
+
+// Convolution + bias + relu in the layouts the library likes best.
+std::function<double(int64_t)> OneDnnConv(const Conv& c) {
+  using namespace dnnl;
+  const engine cpu(engine::kind::cpu, 0);
+  auto queue = std::make_shared<stream>(cpu);
+  const int64_t oh = (c.h + 2 * c.pad - c.k) / c.stride + 1, ow = (c.w + 2 * c.pad - c.k) / c.stride + 1;
+  const auto f32 = memory::data_type::f32;
+  const auto any = memory::format_tag::any;
+  const convolution_forward::desc desc(prop_kind::forward_inference, algorithm::convolution_auto,
+                                       {{1, c.ci, c.h, c.w}, f32, any}, {{c.co, c.ci, c.k, c.k}, f32, any},
+                                       {{c.co}, f32, memory::format_tag::x}, {{1, c.co, oh, ow}, f32, any},
+                                       {c.stride, c.stride}, {c.pad, c.pad}, {c.pad, c.pad});
+  post_ops ops;
+  ops.append_eltwise(1.0f, algorithm::eltwise_relu, 0.0f, 0.0f);
+  primitive_attr attr;
+  attr.set_post_ops(ops);
+  const convolution_forward::primitive_desc pd(desc, attr, cpu);
+  auto conv = std::make_shared<convolution_forward>(pd);
+  auto args = std::make_shared<std::unordered_map<int, memory>>();
+  const auto add = [&](int arg, const memory::desc& d) {
+    memory m(d, cpu);
+    std::fill_n(static_cast<float*>(m.get_data_handle()), d.get_size() / sizeof(float), 0.25f);
+    args->emplace(arg, m);
+  };
+  add(DNNL_ARG_SRC, pd.src_desc());
+  add(DNNL_ARG_WEIGHTS, pd.weights_desc());
+  add(DNNL_ARG_BIAS, pd.bias_desc());
+  add(DNNL_ARG_DST, pd.dst_desc());
+  return [=](int64_t number) {
+    const double start = Now();
+    for (int64_t i = 0; i < number; ++i) conv->execute(*queue, *args);
+    queue->wait();
+    return Now() - start;
+  };
+}
+
+struct Case {
+  std::string op, args, epilogue;
+  std::vector<std::pair<std::string, std::function<double(int64_t)>>> peers;
+};
+
+Status RunCase(const Case& c, runner::Device& device, int trials, uint64_t seed, int threads, bool print_steps) {
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)}));
+  KILN_ASSIGN_OR_RETURN(const Tuned tuned, TuneOn(device, dag, trials, seed, threads));
+  KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device, tuned.artifact));
+  std::vector<double> ours;
+  std::vector<std::vector<double>> theirs(c.peers.size());
+  for (int round = 0; round < 15; ++round) {
+    ours.push_back(TimeFor(0.05, [&](int64_t n) { return *loaded.Time(n); }));
+    for (size_t p = 0; p < c.peers.size(); ++p) {
+      // The threads of one side must be asleep before the other starts.
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      theirs[p].push_back(TimeFor(0.05, c.peers[p].second));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  const double cost = Median(ours);
+  std::printf("%-28s kiln %9.1f us %7.1f GFLOP/s", (c.op + " " + c.args).c_str(), cost * 1e6, dag->flop_count() / cost * 1e-9);
+  for (size_t p = 0; p < c.peers.size(); ++p) {
+    const double other = Median(theirs[p]);
+    std::printf(" | %s %9.1f us, ratio %.2f", c.peers[p].first.c_str(), other * 1e6, other / cost);
+  }
+  std::printf(" | %d wrong\n", tuned.failures);
+  if (print_steps) std::printf("  %s\n", tuned.steps.c_str());
+  std::fflush(stdout);
+  return OkStatus();
+}
+
+}  // namespace
+}  // namespace kiln
+
+int main(int argc, char** argv) {
+  CLI::App app("Tuned programs against OpenBLAS and oneDNN");
+  int trials = 200, threads = kiln::runner::DefaultCpuThreads();
+  uint64_t seed = 1;
+  std::string only;
+  bool steps = false;
+  app.add_option("--trials", trials, "candidates per workload");
+  app.add_option("--seed", seed, "of the search");
+  app.add_option("--only", only, "workloads whose name contains this");
+  app.add_flag("--steps", steps, "print the best schedules");
+  CLI11_PARSE(app, argc, argv);
+
+  const auto device = kiln::runner::MakeCpuDevice({.threads = threads});
+  std::printf("%s, %d threads, %d trials each; ratio = library's time / ours\n", device->Name().c_str(), threads, trials);
+  const std::vector<kiln::Case> cases = {
+      {"matmul", "512,512,512", "", {{"OpenBLAS", kiln::OpenBlasGemm(512)}, {"oneDNN", kiln::OneDnnGemm(512)}}},
+      {"matmul", "1024,1024,1024", "", {{"OpenBLAS", kiln::OpenBlasGemm(1024)}, {"oneDNN", kiln::OneDnnGemm(1024)}}},
+      {"conv2d_nchw", "1,7,7,512,512,3,3,1,1", "bias,relu", {{"oneDNN", kiln::OneDnnConv({7, 7, 512, 512, 3, 1, 1})}}},
+  };
+  for (const kiln::Case& c : cases) {
+    if ((c.op + " " + c.args).find(only) == std::string::npos) continue;
+    const kiln::Status status = kiln::RunCase(c, *device, trials, seed, threads, steps);
+    if (!status.ok()) {
+      std::fprintf(stderr, "%s %s: %s\n", c.op.c_str(), c.args.c_str(), std::string(kiln::Message(status)).c_str());
+      return 1;
+    }
+  }
+  return 0;
+}
