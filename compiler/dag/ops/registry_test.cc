@@ -108,7 +108,7 @@ struct Task {
   const char* name;
   const char* args;
   std::vector<std::string> epilogue;
-  const char* key;
+  std::string key;
   double flops;
 };
 
@@ -117,8 +117,7 @@ std::vector<Task> Resnet18() {
   const char* strided = "07f9fcad27bdd3233f86fe35a5185d33";
   const char* shortcut = "0fad1b42d0d33418e0a8d15d3bbad3c9";
   auto key = [](const char* hash, const char* shapes) {
-    return (new std::string(fmt::format("[\"{}\", {}]", hash, shapes)))
-        ->c_str();  // lives as long as the test
+    return fmt::format("[\"{}\", {}]", hash, shapes);
   };
   return {
       {0,
