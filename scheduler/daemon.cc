@@ -1,0 +1,93 @@
+#include "scheduler/daemon.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/file.h"
+#include "base/grpc_server.h"
+#include "base/log.h"
+#include "base/net.h"
+#include "base/stop_signal.h"
+#include "base/unique_id.h"
+#include "scheduler/database_lock.h"
+#include "scheduler/jobs.h"
+#include "scheduler/service.h"
+#include "scheduler/tracker_check.h"
+#include "store/sqlite_store.h"
+
+namespace kiln::scheduler {
+namespace {
+
+constexpr absl::Duration kStopGrace = absl::Seconds(2);
+
+struct Flags {
+  std::string listen = "127.0.0.1:9290";
+  std::string tracker = "127.0.0.1:9190";
+  std::string db = "kiln.db";
+  int max_jobs = Jobs::Options().max_running;
+  std::string log_level = "info";
+  std::string port_file;
+};
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--listen", flags.listen, "HOST:PORT to serve on; port 0 = any free one")
+      ->capture_default_str();
+  app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to lease workers from")
+      ->capture_default_str();
+  app.add_option("--db", flags.db, "the database of jobs and records; made if it is not there")
+      ->capture_default_str();
+  app.add_option("--max-jobs", flags.max_jobs, "jobs that run at once; others are queued")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
+      ->capture_default_str();
+  app.add_option("--port-file", flags.port_file,
+                 "write the port here, as a number and a newline, once it is bound");
+}
+
+Status Serve(const Flags& flags) {
+  KILN_RETURN_IF_ERROR(SetLogLevel(flags.log_level));
+  KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
+  StopSignal stop;
+  KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
+  KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(flags.db));
+  EventHub events;
+  Jobs::Options options;
+  options.max_running = flags.max_jobs;
+  Jobs jobs(*store, TrackerLeases(flags.tracker, UniqueId()), events, options);
+  SchedulerService service(*store, jobs, events);
+  GrpcServer::Options server_options;
+  server_options.listen = flags.listen;
+  server_options.services = {&service};
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
+                        GrpcServer::Start(server_options));
+  KILN_RETURN_IF_ERROR(jobs.Start());
+  if (!flags.port_file.empty()) {
+    KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, fmt::format("{}\n", server->port())));
+  }
+  LogInfo("serving {} on {}", flags.db, server->address());
+  const TrackerCheck tracker_check(flags.tracker);
+  const int signal = stop.Wait();
+  LogInfo("stopping on signal {}; unfinished jobs go on with the next start", signal);
+  service.Stop();
+  jobs.Stop();
+  server->Shutdown(kStopGrace);
+  return OkStatus();
+}
+
+}  // namespace
+
+int SchedulerMain(int argc, char** argv) {
+  InitLog("scheduler");
+  Flags flags;
+  CLI::App app("Runs tuning jobs on the workers of a tracker and keeps their records.",
+               "kiln_scheduler");
+  AddFlags(app, flags);
+  CLI11_PARSE(app, argc, argv);
+  const Status status = Serve(flags);
+  if (status.ok()) return 0;
+  fmt::print(stderr, "scheduler: {}\n", Message(status));
+  return 1;
+}
+
+}  // namespace kiln::scheduler

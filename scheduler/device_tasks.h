@@ -1,0 +1,25 @@
+// A job's tasks on the device that was leased for it.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/target/target.h"
+#include "proto/tracker.pb.h"
+#include "scheduler/job_spec.h"
+#include "search/task.h"
+
+namespace kiln::scheduler {
+
+// The user's target with what he leaves open filled in from the runner's. Refused when the runner's
+// target does not parse or is of another kind.
+StatusOr<target::Target> CompleteTarget(const target::Target& asked, const v1::WorkerState& runner);
+
+// The device's own parameters; what it does not say (0) is the target's default.
+target::HardwareParams HardwareOf(const target::Target& completed, const v1::WorkerState& runner);
+
+// The tasks as the search sees them, in the job's order.
+StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,
+                                                  const v1::WorkerState& runner);
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,539 @@
+#include "scheduler/dispatch.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <ctime>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "compiler/schedule/step.h"
+#include "proto/builder.pb.h"
+#include "proto/runner.pb.h"
+#include "scheduler/messages.h"
+#include "scheduler/worker_calls.h"
+#include "scheduler/worker_pool.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint32_t kDefaultBuildTimeoutMs = 15'000;  // the builder's own
+constexpr uint32_t kDefaultRunTimeoutMs = 10'000;    // the runner's own
+// A reference that fails so often, without one success, ends the job.
+constexpr int kReferenceFailures = 3;
+constexpr std::chrono::seconds kCommitAgain{1};
+
+// A trial, or the reference of a task, on its way.
+struct TrialItem : WorkItem {
+  bool reference = false;
+  int task = 0;
+  search::Trial trial;
+  std::string steps;
+  int attempts = 0;  // failed ones
+  v1::Artifact artifact;
+  double build_s = 0;
+  std::string builder;
+};
+using TrialItemPtr = std::unique_ptr<TrialItem>;
+
+TrialItemPtr AsTrial(WorkItemPtr item) {
+  return TrialItemPtr(static_cast<TrialItem*>(item.release()));
+}
+
+std::string NameOf(const TrialItem& item) {
+  return item.reference ? fmt::format("the unscheduled program of task {}", item.task)
+                        : fmt::format("trial {}", item.trial.number);
+}
+
+std::string Describe(const LeasedWorker& lease) {
+  return fmt::format("{} at {}", lease.worker().id(), lease.worker().address());
+}
+
+// A builder that says so would say it again, and so would the others.
+bool IsRefusal(const Status& status) {
+  return status.code() == StatusCode::kInvalidArgument ||
+         status.code() == StatusCode::kFailedPrecondition ||
+         status.code() == StatusCode::kPermissionDenied;
+}
+
+// The worker had no time for it: nobody's failure.
+bool IsBusy(const Status& status) { return status.code() == StatusCode::kResourceExhausted; }
+
+struct Measured {
+  search::Trial trial;
+  store::Record record;
+  double reference_cost_s = 0;  // > 0: to be stored
+};
+
+}  // namespace
+
+class Dispatcher::Core {
+ public:
+  Core(Job job, const DispatchOptions& options, LeaseSource& builders, LeaseSource& runners,
+       LeasedWorker first_runner, store::Store& store, std::function<void()> committed);
+  ~Core();
+
+  int capacity() const { return builders_.usable() + runners_.usable() + options_.queued; }
+  void Submit(search::Trial trial);
+  StatusOr<search::Outcome> Next();
+  void Stop();
+  Waiting waiting() const;
+
+ private:
+  struct TaskState {
+    DispatchTask facts;
+    bool reference_requested = false;
+    std::shared_ptr<const v1::Artifact> reference;  // null: not built yet
+    std::vector<TrialItemPtr> waiting;              // built, for want of it
+    bool reference_ran = false;
+    int reference_failures = 0;
+  };
+
+  WorkerPool::Options PoolOptions(std::string name, int lanes) const;
+  Attempt Build(TrialItemPtr item, const LeasedWorker& lease, std::stop_token stop);
+  void Built(TrialItemPtr item, const LeasedWorker& lease, v1::BuildReply reply);
+  void ReferenceBuilt(const TrialItem& item, v1::BuildReply reply);
+  Attempt Measure(TrialItemPtr item, const LeasedWorker& lease, std::stop_token stop);
+  CallResult CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
+                         std::shared_ptr<const v1::Artifact> reference, std::stop_token stop,
+                         v1::MeasureReply* reply);
+  v1::MeasureRequest RequestOf(const TrialItem& item, const TaskState& task) const;  // lock held
+  void NoteReferenceFailure(const TrialItem& item, const Status& status);
+  // The call failed: the item goes back, or is given up.
+  Attempt Failed(TrialItemPtr item, const LeasedWorker& lease, const CallResult& result,
+                 std::stop_token stop);
+  void Finish(TrialItemPtr item, const LeasedWorker* runner, const v1::TrialResult& result,
+              double reference_cost_s);
+  store::Record RecordOf(const TrialItem& item) const;
+  void CommitLoop();
+  Status CommitPatiently(const std::vector<Measured>& batch);
+  Status Commit(const std::vector<Measured>& batch);
+  void Fail(Status status);
+  milliseconds BuildDeadline() const;
+  milliseconds MeasureDeadline(bool with_reference) const;
+
+  const Job job_;
+  const DispatchOptions options_;
+  store::Store& store_;
+  const std::function<void()> committed_;
+  WorkerCalls calls_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<TaskState> tasks_;
+  std::vector<Measured> measured_;        // not yet committed
+  std::deque<search::Outcome> finished_;  // committed
+  Status failure_;                        // why the job can't go on
+  bool stopping_ = false;                 // no outcome is wanted any more
+  bool closing_ = false;                  // nothing more is measured
+
+  std::thread committer_;
+  WorkerPool builders_;  // these two last: their lanes use the rest
+  WorkerPool runners_;
+};
+
+// ---- life -----------------------------------------------------------------------------------
+
+Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& builders,
+                       LeaseSource& runners, LeasedWorker first_runner, store::Store& store,
+                       std::function<void()> committed)
+    : job_(std::move(job)),
+      options_(options),
+      store_(store),
+      committed_(std::move(committed)),
+      tasks_(job_.tasks.size()),
+      builders_(PoolOptions("builder", options.max_builders), builders,
+                [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop) {
+                  return Build(AsTrial(std::move(item)), lease, std::move(stop));
+                }),
+      runners_(
+          PoolOptions("runner", options.max_runners), runners,
+          [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop) {
+            return Measure(AsTrial(std::move(item)), lease, std::move(stop));
+          },
+          [this](const v1::WorkerState& worker) -> std::string {
+            if (job_.runner_target.empty() || worker.target() == job_.runner_target) return "";
+            return fmt::format("its target is '{}', the job runs on '{}'", worker.target(),
+                               job_.runner_target);
+          },
+          std::move(first_runner)) {
+  for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i].facts = job_.tasks[i];
+  committer_ = std::thread([this] { CommitLoop(); });
+}
+
+Dispatcher::Core::~Core() {
+  Stop();
+  builders_.Join();
+  runners_.Join();
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+    changed_.notify_all();
+  }
+  committer_.join();
+}
+
+WorkerPool::Options Dispatcher::Core::PoolOptions(std::string name, int lanes) const {
+  return {.name = std::move(name),
+          .lanes = lanes,
+          .idle_release = options_.idle_release,
+          .first_backoff = options_.first_backoff,
+          .longest_backoff = options_.longest_backoff};
+}
+
+void Dispatcher::Core::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  builders_.Stop();
+  runners_.Stop();
+}
+
+void Dispatcher::Core::Fail(Status status) {
+  std::lock_guard lock(mutex_);
+  if (failure_.ok()) failure_ = std::move(status);
+  changed_.notify_all();
+}
+
+Dispatcher::Waiting Dispatcher::Core::waiting() const {
+  Waiting result;
+  const auto builder = builders_.Obstacle();
+  const auto runner = runners_.Obstacle();
+  result.for_builder = builder.has_value();
+  result.for_runner = runner.has_value();
+  result.problem = runner.value_or(builder.value_or(""));
+  if (result.problem.empty()) result.problem = builder.value_or("");
+  return result;
+}
+
+// ---- in and out -----------------------------------------------------------------------------
+
+void Dispatcher::Core::Submit(search::Trial trial) {
+  const int task = trial.task;
+  auto item = std::make_unique<TrialItem>();
+  item->task = task;
+  item->steps = schedule::PrintSteps(trial.candidate.steps);
+  item->trial = std::move(trial);
+  TrialItemPtr reference;
+  {
+    std::lock_guard lock(mutex_);
+    if (!std::exchange(tasks_[task].reference_requested, true)) {
+      reference = std::make_unique<TrialItem>();
+      reference->reference = true;
+      reference->task = task;
+      reference->steps = "[]";
+    }
+  }
+  if (reference != nullptr) builders_.PushFirst(std::move(reference));
+  builders_.Push(std::move(item));
+}
+
+StatusOr<search::Outcome> Dispatcher::Core::Next() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stopping_ || !failure_.ok() || !finished_.empty(); });
+  if (!failure_.ok()) return failure_;
+  if (stopping_) return Cancelled("stopped");
+  search::Outcome outcome = std::move(finished_.front());
+  finished_.pop_front();
+  return outcome;
+}
+
+// ---- building -------------------------------------------------------------------------------
+
+milliseconds Dispatcher::Core::BuildDeadline() const {
+  const uint32_t limit = job_.options.build_timeout_ms();
+  return milliseconds(limit == 0 ? kDefaultBuildTimeoutMs : limit) + options_.build_slack;
+}
+
+Attempt Dispatcher::Core::Build(TrialItemPtr item, const LeasedWorker& lease,
+                                std::stop_token stop) {
+  v1::BuildRequest request;
+  request.set_dag(job_.tasks[item->task].dag);
+  request.set_target(job_.tasks[item->task].target);
+  request.set_steps(item->steps);
+  request.set_timeout_ms(job_.options.build_timeout_ms());
+  const auto fault = job_.options.faults().find(item->trial.number);
+  if (!item->reference && fault != job_.options.faults().end()) {
+    request.set_fault(static_cast<v1::Fault>(fault->second));
+  }
+  v1::BuildReply reply;
+  CallResult result = calls_.Build(lease.worker().address(), request,
+                                   {.connect = options_.connect,
+                                    .deadline = BuildDeadline(),
+                                    .lost = lease.lost_token(),
+                                    .stop = stop},
+                                   &reply);
+  if (result.status.ok() && reply.error() == v1::NO_ERROR && !reply.has_artifact()) {
+    result.status = Internal("the answer has neither an artifact nor an error");
+  }
+  if (!result.status.ok()) {
+    if (result.reached && IsRefusal(result.status) && !stop.stop_requested()) {
+      Fail(Annotate(result.status,
+                    fmt::format("builder {} refuses {}", Describe(lease), NameOf(*item))));
+      return {};
+    }
+    return Failed(std::move(item), lease, result, stop);
+  }
+  Built(std::move(item), lease, std::move(reply));
+  return {};
+}
+
+void Dispatcher::Core::Built(TrialItemPtr item, const LeasedWorker& lease, v1::BuildReply reply) {
+  if (item->reference) return ReferenceBuilt(*item, std::move(reply));
+  item->build_s = reply.build_s();
+  item->builder = lease.worker().id();
+  if (reply.error() != v1::NO_ERROR) {
+    v1::TrialResult result;
+    result.set_error(reply.error());
+    result.set_message(reply.message());
+    return Finish(std::move(item), nullptr, result, 0);
+  }
+  item->artifact = std::move(*reply.mutable_artifact());
+  item->avoid_worker.clear();
+  {
+    std::lock_guard lock(mutex_);
+    TaskState& task = tasks_[item->task];
+    if (task.reference == nullptr) {
+      task.waiting.push_back(std::move(item));
+      return;
+    }
+  }
+  runners_.Push(std::move(item));
+}
+
+void Dispatcher::Core::ReferenceBuilt(const TrialItem& item, v1::BuildReply reply) {
+  if (reply.error() != v1::NO_ERROR) {
+    return Fail(FailedPrecondition("{} does not build, so no answer can be checked: {}: {}",
+                                   NameOf(item), v1::ErrorKind_Name(reply.error()),
+                                   CutText(reply.message(), 512)));
+  }
+  std::vector<TrialItemPtr> ready;
+  {
+    std::lock_guard lock(mutex_);
+    TaskState& task = tasks_[item.task];
+    task.reference = std::make_shared<const v1::Artifact>(std::move(*reply.mutable_artifact()));
+    ready.swap(task.waiting);
+  }
+  for (TrialItemPtr& trial : ready) runners_.Push(std::move(trial));
+}
+
+// ---- measuring ------------------------------------------------------------------------------
+
+milliseconds Dispatcher::Core::MeasureDeadline(bool with_reference) const {
+  const v1::MeasureOptions& measure = job_.options.measure();
+  const uint32_t limit = measure.timeout_ms();
+  return milliseconds(limit == 0 ? kDefaultRunTimeoutMs : limit) +
+         milliseconds(measure.cooldown_ms()) * std::max(1u, measure.repeat()) +
+         (with_reference ? options_.reference_slack : options_.measure_slack);
+}
+
+v1::MeasureRequest Dispatcher::Core::RequestOf(const TrialItem& item, const TaskState& task) const {
+  v1::MeasureRequest request;
+  *request.mutable_artifact() = item.artifact;
+  request.set_reference_digest(task.reference->digest());
+  request.set_seed(job_.options.seed());
+  *request.mutable_tolerance() = job_.options.tolerance();
+  v1::MeasureOptions& options = *request.mutable_options();
+  options = job_.options.measure();
+  options.set_hopeless_ratio(std::max(0.0, options.hopeless_ratio()));
+  options.set_best_cost_s(task.facts.best_cost_s);
+  return request;
+}
+
+// A runner that does not have the reference is sent it.
+CallResult Dispatcher::Core::CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
+                                         std::shared_ptr<const v1::Artifact> reference,
+                                         std::stop_token stop, v1::MeasureReply* reply) {
+  CallLimits limits{.connect = options_.connect,
+                    .deadline = MeasureDeadline(false),
+                    .lost = lease.lost_token(),
+                    .stop = stop};
+  const std::string& address = lease.worker().address();
+  CallResult result = calls_.Measure(address, request, limits, reply);
+  if (result.status.code() != StatusCode::kFailedPrecondition) return result;
+  *request.mutable_reference() = *reference;
+  limits.deadline = MeasureDeadline(true);
+  reply->Clear();
+  return calls_.Measure(address, request, limits, reply);
+}
+
+Attempt Dispatcher::Core::Measure(TrialItemPtr item, const LeasedWorker& lease,
+                                  std::stop_token stop) {
+  v1::MeasureRequest request;
+  std::shared_ptr<const v1::Artifact> reference;
+  {
+    std::lock_guard lock(mutex_);
+    reference = tasks_[item->task].reference;
+    request = RequestOf(*item, tasks_[item->task]);
+  }
+  v1::MeasureReply reply;
+  CallResult result = CallMeasure(lease, request, reference, stop, &reply);
+  if (result.status.ok() && !reply.has_result()) {
+    result.status = Unavailable("the answer has no result");
+  }
+  if (!result.status.ok()) {
+    if (result.status.code() == StatusCode::kInternal) NoteReferenceFailure(*item, result.status);
+    return Failed(std::move(item), lease, result, stop);
+  }
+  Finish(std::move(item), &lease, reply.result(), reply.reference_cost_s());
+  return {};
+}
+
+// INTERNAL is the runner's word for a reference that fails: no trial of the task can be checked.
+void Dispatcher::Core::NoteReferenceFailure(const TrialItem& item, const Status& status) {
+  {
+    std::lock_guard lock(mutex_);
+    TaskState& task = tasks_[item.task];
+    if (task.reference_ran || ++task.reference_failures < kReferenceFailures) return;
+  }
+  Fail(
+      FailedPrecondition("the unscheduled program of task {} fails on the device, so no answer "
+                         "can be checked: {}",
+                         item.task, Message(status)));
+}
+
+Attempt Dispatcher::Core::Failed(TrialItemPtr item, const LeasedWorker& lease,
+                                 const CallResult& result, std::stop_token stop) {
+  if (stop.stop_requested()) return {};
+  Attempt attempt;
+  // A lost lease is gone with its worker: nothing is left to be let alone.
+  if (!lease.lost()) attempt.complaint = Message(result.status);
+  const bool counts = result.reached && !IsBusy(result.status);
+  if (counts) ++item->attempts;
+  if (item->attempts < options_.max_attempts) {
+    LogDebug("job {}: {} goes to another worker: {}: {}", job_.id, NameOf(*item), Describe(lease),
+             Message(result.status));
+    attempt.again = std::move(item);
+    return attempt;
+  }
+  const std::string cause = fmt::format("given up after {} attempts, the last one on {}: {}",
+                                        item->attempts, Describe(lease), Message(result.status));
+  if (item->reference) {
+    Fail(Unavailable("{} could not be built: {}", NameOf(*item), cause));
+    return attempt;
+  }
+  v1::TrialResult given_up;
+  given_up.set_error(v1::UNKNOWN_ERROR);
+  given_up.set_message(cause);
+  Finish(std::move(item), nullptr, given_up, 0);
+  return attempt;
+}
+
+// ---- results --------------------------------------------------------------------------------
+
+store::Record Dispatcher::Core::RecordOf(const TrialItem& item) const {
+  const DispatchTask& task = job_.tasks[item.task];
+  store::Record record;
+  record.job_id = job_.id;
+  record.task_index = static_cast<uint32_t>(item.task);
+  record.trial = item.trial.number;
+  record.workload_key = task.workload_key;
+  record.dag = task.dag;
+  record.target = task.target;
+  record.hardware = task.hardware;
+  record.steps = item.steps;
+  record.flop_count = task.flop_count;
+  record.build_s = item.build_s;
+  record.builder = item.builder;
+  record.timestamp_s = std::time(nullptr);
+  return record;
+}
+
+// `runner` is null when the trial did not get so far.
+void Dispatcher::Core::Finish(TrialItemPtr item, const LeasedWorker* runner,
+                              const v1::TrialResult& result, double reference_cost_s) {
+  Measured measured;
+  measured.record = RecordOf(*item);
+  if (runner != nullptr) {
+    measured.record.device = runner->worker().device();
+    measured.record.runner = runner->worker().id();
+  }
+  SetResult(result, measured.record);
+  measured.trial = std::move(item->trial);
+  std::lock_guard lock(mutex_);
+  TaskState& task = tasks_[item->task];
+  if (runner != nullptr) task.reference_ran = true;
+  if (reference_cost_s > 0 && task.facts.reference_cost_s == 0) {
+    task.facts.reference_cost_s = measured.reference_cost_s = reference_cost_s;
+  }
+  const double cost_s = store::MeanCost(measured.record);
+  if (measured.record.error == store::kNoError && !measured.record.stopped_early &&
+      (task.facts.best_cost_s == 0 || cost_s < task.facts.best_cost_s)) {
+    task.facts.best_cost_s = cost_s;
+  }
+  measured_.push_back(std::move(measured));
+  changed_.notify_all();
+}
+
+void Dispatcher::Core::CommitLoop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return closing_ || !measured_.empty(); });
+    if (measured_.empty()) return;
+    std::vector<Measured> batch = std::exchange(measured_, {});
+    lock.unlock();
+    const Status status = CommitPatiently(batch);
+    if (!status.ok()) {
+      Fail(Annotate(status, "results cannot be kept"));
+      return;
+    }
+    committed_();
+    lock.lock();
+    for (Measured& m : batch) {
+      const bool valid = m.record.error == store::kNoError;
+      finished_.push_back({std::move(m.trial), valid, valid ? store::MeanCost(m.record) : 0});
+    }
+    changed_.notify_all();
+  }
+}
+
+// A full disk or a locked file is waited out: what was measured is worth more than the time.
+Status Dispatcher::Core::CommitPatiently(const std::vector<Measured>& batch) {
+  while (true) {
+    Status status = Commit(batch);
+    if (status.code() != StatusCode::kUnavailable &&
+        status.code() != StatusCode::kResourceExhausted) {
+      return status;
+    }
+    LogError("job {}: results wait: {}", job_.id, Message(status));
+    std::unique_lock lock(mutex_);
+    const bool stop = changed_.wait_for(lock, kCommitAgain, [this] { return stopping_; });
+    if (stop) return status;
+  }
+}
+
+Status Dispatcher::Core::Commit(const std::vector<Measured>& batch) {
+  std::vector<store::Record> records;
+  for (const Measured& m : batch) records.push_back(m.record);
+  KILN_RETURN_IF_ERROR(store_.AddRecords(records).status());
+  for (const Measured& m : batch) {
+    if (m.reference_cost_s == 0) continue;
+    KILN_RETURN_IF_ERROR(store_.SetReferenceCost(job_.id, m.record.task_index, m.reference_cost_s));
+  }
+  return OkStatus();
+}
+
+// ---- the dispatcher -------------------------------------------------------------------------
+
+Dispatcher::Dispatcher(Job job, const DispatchOptions& options, LeaseSource& builders,
+                       LeaseSource& runners, LeasedWorker first_runner, store::Store& store,
+                       std::function<void()> committed)
+    : core_(std::make_unique<Core>(std::move(job), options, builders, runners,
+                                   std::move(first_runner), store, std::move(committed))) {}
+
+Dispatcher::~Dispatcher() = default;
+
+int Dispatcher::capacity() { return core_->capacity(); }
+void Dispatcher::Submit(search::Trial trial) { core_->Submit(std::move(trial)); }
+StatusOr<search::Outcome> Dispatcher::Next() { return core_->Next(); }
+void Dispatcher::Stop() { core_->Stop(); }
+Dispatcher::Waiting Dispatcher::waiting() const { return core_->waiting(); }
+
+}  // namespace kiln::scheduler

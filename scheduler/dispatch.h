@@ -1,0 +1,94 @@
+// Trials to workers: builds ahead on all builders it can lease, measures on all runners, commits
+// each result to the store, and only then hands the outcome to the search.
+//
+//   Submit -> [build queue] -> builder lanes -> [run queue] -> runner lanes -> commit -> Next
+//
+// An infrastructure failure (a call that failed, a lease that was lost) sends the trial to another
+// worker under the same number; after max_attempts it is recorded as UNKNOWN_ERROR. A worker that
+// could not be reached at all does not count against the trial. Without workers it waits for ever.
+//
+// Submit and Next belong to one thread; the rest may be called by any. Cost: one commit for all
+// results that came since the last one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/lease_source.h"
+#include "proto/scheduler.pb.h"
+#include "search/tune.h"
+#include "store/store.h"
+
+namespace kiln::scheduler {
+
+// What all trials of one task have in common.
+struct DispatchTask {
+  std::string workload_key;
+  std::string dag;
+  std::string target;  // completed
+  store::HardwareParams hardware{};
+  double flop_count = 0;
+  double best_cost_s = 0;       // of earlier runs of the job; 0: none
+  double reference_cost_s = 0;  // 0: not measured yet
+};
+
+struct DispatchOptions {
+  int max_builders = 16;
+  int max_runners = 16;
+  int queued = 4;        // trials in flight beyond those that a worker can have in hand
+  int max_attempts = 3;  // of a trial that reached a worker
+  std::chrono::milliseconds connect{3'000};
+  // What a call may take beyond the time limits of build and run: waiting, loading, sending.
+  std::chrono::milliseconds build_slack{30'000};
+  std::chrono::milliseconds measure_slack{90'000};
+  std::chrono::milliseconds reference_slack{300'000};
+  std::chrono::milliseconds idle_release{2'000};
+  std::chrono::milliseconds first_backoff{1'000};
+  std::chrono::milliseconds longest_backoff{15'000};
+};
+
+class Dispatcher final : public search::Measurer {
+ public:
+  struct Job {
+    std::string id;
+    v1::TuneOptions options;
+    std::vector<DispatchTask> tasks;
+    // Only runners that announce this target are used; "" = all. Costs of one job stay comparable.
+    std::string runner_target;
+  };
+
+  // Sources and store outlive this. `first_runner`: the lease that told what the device is.
+  // `committed` is called after each commit, in a thread of ours.
+  Dispatcher(Job job, const DispatchOptions& options, LeaseSource& builders, LeaseSource& runners,
+             LeasedWorker first_runner, store::Store& store, std::function<void()> committed);
+  // Stops, and waits for the lanes; what was measured is committed.
+  ~Dispatcher() override;
+
+  // As many as the leased workers can have in hand, and a few more.
+  int capacity() override;
+  void Submit(search::Trial trial) override;
+  // Cancelled after Stop; FailedPrecondition and the like when the job can't go on: a reference
+  // that does not build or run, a builder that refuses, a store that fails.
+  StatusOr<search::Outcome> Next() override;
+
+  void Stop();
+
+  // What stands in the way when no trial can go on; "" when nothing does.
+  struct Waiting {
+    bool for_builder = false;
+    bool for_runner = false;
+    std::string problem;  // the last complaint; may be ""
+  };
+  Waiting waiting() const;
+
+ private:
+  class Core;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace kiln::scheduler

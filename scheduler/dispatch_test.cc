@@ -1,0 +1,457 @@
+#include "scheduler/dispatch.h"
+
+#include <set>
+
+#include "base/status_testing.h"
+#include "compiler/schedule/step.h"
+#include "scheduler/fake_workers.h"
+#include "store/memory_store.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kJobId[] = "job";
+
+search::Trial MakeTrial(uint32_t number) {
+  search::Trial trial;
+  trial.number = number;
+  // Never replayed: the fakes only look at the text.
+  auto steps = schedule::ParseSteps(fmt::format(R"([["SP", 2, 0, 512, [{}], 1]])", number + 1));
+  KILN_CHECK(steps.ok(), "{}", steps.status().ToString());
+  trial.candidate.steps = *std::move(steps);
+  trial.candidate.hash = number;
+  return trial;
+}
+
+class DispatchTest : public testing::Test {
+ protected:
+  DispatchTest() : store_(store::NewMemoryStore()) {
+    store::JobRow row;
+    row.id = kJobId;
+    store::TaskRow task;
+    KILN_CHECK(store_->AddJob(row, {&task, 1}).ok());
+    job_.id = kJobId;
+    job_.options.set_trials(100);
+    job_.options.set_build_timeout_ms(200);
+    job_.options.mutable_measure()->set_timeout_ms(200);
+    job_.options.mutable_measure()->set_hopeless_ratio(10);
+    job_.tasks.resize(1);
+    job_.tasks[0].workload_key = "[\"key\"]";
+    job_.tasks[0].dag = "a dag";
+    job_.tasks[0].target = "null";
+  }
+
+  void AddBuilder(FakeBuilder& builder, std::string id, uint32_t slots = 2) {
+    workers_.push_back(std::make_unique<FakeWorker>(builder, v1::BUILDER, std::move(id), slots));
+    cluster_.Add(*workers_.back());
+  }
+  void AddRunner(FakeRunner& runner, std::string id) {
+    workers_.push_back(std::make_unique<FakeWorker>(runner, v1::RUNNER, std::move(id)));
+    cluster_.Add(*workers_.back());
+  }
+
+  // After the first runner was added.
+  void Start(DispatchOptions options = QuickDispatch()) {
+    auto lease = cluster_.runners.Acquire(absl::Seconds(5), {});
+    KILN_CHECK(lease.ok(), "{}", lease.status().ToString());
+    dispatcher_ = std::make_unique<Dispatcher>(job_, options, cluster_.builders, cluster_.runners,
+                                               *std::move(lease), *store_, [this] { ++commits_; });
+  }
+
+  // Submits trials [begin, end) and takes all their outcomes.
+  std::set<uint32_t> RunTrials(uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; ++i) dispatcher_->Submit(MakeTrial(i));
+    std::set<uint32_t> numbers;
+    for (uint32_t i = begin; i < end; ++i) {
+      const auto outcome = dispatcher_->Next();
+      EXPECT_OK(outcome);
+      if (!outcome.ok()) break;
+      numbers.insert(outcome->trial.number);
+    }
+    return numbers;
+  }
+
+  std::vector<store::Record> Records() { return *store_->RecordsOfJob(kJobId, 0); }
+
+  std::unique_ptr<store::Store> store_;
+  FakeCluster cluster_;
+  Dispatcher::Job job_;
+  std::vector<std::unique_ptr<FakeWorker>> workers_;
+  std::atomic<int> commits_{0};
+  std::unique_ptr<Dispatcher> dispatcher_;  // before the rest goes
+};
+
+TEST_F(DispatchTest, EveryTrialIsRecordedBeforeItsOutcome) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  for (uint32_t i = 0; i < 20; ++i) {
+    dispatcher_->Submit(MakeTrial(i));
+    ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, dispatcher_->Next());
+    EXPECT_EQ(outcome.trial.number, i);
+    EXPECT_TRUE(outcome.valid);
+    ASSERT_EQ(Records().size(), i + 1);
+    const store::Record record = Records().back();
+    EXPECT_EQ(outcome.cost_s, store::MeanCost(record));
+    EXPECT_EQ(outcome.cost_s, FakeRunner::CostOf(record.steps));
+    EXPECT_EQ(record.steps, fmt::format(R"([["SP", 2, 0, 512, [{}], 1]])", i + 1));
+    EXPECT_EQ(record.builder, "b1");
+    EXPECT_EQ(record.runner, "r1");
+    EXPECT_EQ(record.device, "fake device");
+    EXPECT_EQ(record.dag, "a dag");
+    EXPECT_EQ(record.build_s, 0.01);
+    EXPECT_GT(record.timestamp_s, 0);
+  }
+  EXPECT_EQ(builder.calls, 21);          // with the reference
+  EXPECT_EQ(runner.references_sent, 1);  // asked for once
+  EXPECT_EQ(store_->TasksOfJob(kJobId)->at(0).reference_cost_s, 5e-3);
+}
+
+TEST_F(DispatchTest, SeveralBuildersAndRunnersShareTheTrials) {
+  std::atomic<int> at_once{0}, most{0};
+  FakeBuilder b1, b2;
+  const auto slow = [&](grpc::ServerContext&, const v1::MeasureRequest&, v1::MeasureReply&) {
+    const int now = ++at_once;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    absl::SleepFor(absl::Milliseconds(10));
+    --at_once;
+    return grpc::Status::OK;
+  };
+  FakeRunner r1(slow), r2(slow), r3(slow);
+  AddRunner(r1, "r1");
+  Start();
+  AddRunner(r2, "r2");
+  AddRunner(r3, "r3");
+  AddBuilder(b1, "b1");
+  AddBuilder(b2, "b2");
+  EXPECT_EQ(RunTrials(0, 60).size(), 60u);
+  EXPECT_EQ(most, 3);
+  EXPECT_GT(r2.measured, 0);
+  EXPECT_GT(r3.measured, 0);
+  EXPECT_EQ(r1.measured + r2.measured + r3.measured, 60);
+  EXPECT_EQ(Records().size(), 60u);
+}
+
+TEST_F(DispatchTest, CapacityFollowsTheLeases) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddRunner(runner, "r1");
+  Start();
+  AddBuilder(builder, "b1", 4);
+  EXPECT_LE(dispatcher_->capacity(), 5);
+  EXPECT_EQ(RunTrials(0, 30).size(), 30u);
+  EXPECT_GE(dispatcher_->capacity(), 6);
+  // Nothing to do: everything is given back.
+  EXPECT_TRUE(
+      Eventually([&] { return cluster_.builders.held() == 0 && cluster_.runners.held() == 0; }));
+  EXPECT_EQ(RunTrials(30, 40).size(), 10u);
+}
+
+TEST_F(DispatchTest, FailuresOfTheCandidateAreResults) {
+  FakeBuilder builder([](auto&, const v1::BuildRequest& request, v1::BuildReply& reply) {
+    if (request.steps().find("[3]") != std::string::npos) {
+      reply.set_error(v1::COMPILE_HOST_ERROR);
+      reply.set_message("compiler process killed by signal 6 (Aborted)");
+    }
+    return grpc::Status::OK;
+  });
+  FakeRunner runner([](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    const std::string& steps = request.artifact().binary();
+    if (steps.find("[4]") != std::string::npos) {
+      reply.mutable_result()->set_error(v1::WRONG_ANSWER_ERROR);
+      reply.mutable_result()->set_message("element 0");
+      reply.mutable_result()->add_costs_s(1e10);
+    } else if (steps.find("[5]") != std::string::npos) {
+      reply.mutable_result();  // a success without costs
+    } else if (steps.find("[6]") != std::string::npos) {
+      reply.mutable_result()->add_costs_s(0);
+    }
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 8).size(), 8u);
+  const auto records = Records();
+  ASSERT_EQ(records.size(), 8u);
+  EXPECT_EQ(records[2].error, v1::COMPILE_HOST_ERROR);
+  EXPECT_THAT(records[2].message, HasSubstr("signal 6"));
+  EXPECT_EQ(records[3].error, v1::WRONG_ANSWER_ERROR);
+  EXPECT_TRUE(records[3].costs_s.empty());
+  EXPECT_EQ(records[4].error, v1::UNKNOWN_ERROR);
+  EXPECT_THAT(records[4].message, HasSubstr("success without costs"));
+  EXPECT_EQ(records[5].error, v1::UNKNOWN_ERROR);
+  EXPECT_EQ(records[6].error, store::kNoError);
+  EXPECT_EQ(builder.calls, 9);  // no candidate was built twice
+}
+
+TEST_F(DispatchTest, ATrialGoesToAnotherBuilderWhenOneFails) {
+  FakeBuilder bad([](auto&, const auto&, auto&) {
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "out of children");
+  });
+  FakeBuilder good;
+  FakeRunner runner;
+  AddBuilder(bad, "b1", 1);
+  AddBuilder(good, "b2", 1);
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 20).size(), 20u);
+  for (const store::Record& record : Records()) {
+    EXPECT_EQ(record.error, store::kNoError) << record.message;
+    EXPECT_EQ(record.builder, "b2");
+  }
+  EXPECT_GT(bad.calls, 0);
+  EXPECT_LT(bad.calls, 20);
+}
+
+TEST_F(DispatchTest, GivesUpOnATrialThatFailsOnEveryWorker) {
+  FakeBuilder builder;
+  FakeRunner runner([](auto&, const v1::MeasureRequest& request, auto&) {
+    const bool cursed = request.artifact().binary().find("[2]") != std::string::npos;
+    return cursed ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "connection reset")
+                  : grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 5).size(), 5u);
+  const auto records = Records();
+  EXPECT_EQ(records[1].error, v1::UNKNOWN_ERROR);
+  EXPECT_THAT(records[1].message, HasSubstr("given up after 3 attempts"));
+  EXPECT_THAT(records[1].message, HasSubstr("connection reset"));
+  for (const int other : {0, 2, 3, 4}) EXPECT_EQ(records[other].error, store::kNoError);
+}
+
+TEST_F(DispatchTest, AHangingWorkerCostsADeadline) {
+  std::atomic<int> hung{0};
+  FakeBuilder builder;
+  FakeRunner runner([&](grpc::ServerContext& context, const auto&, auto&) {
+    if (hung++ > 0) return grpc::Status::OK;
+    while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    return grpc::Status::CANCELLED;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 3).size(), 3u);
+  for (const auto& record : Records()) EXPECT_EQ(record.error, store::kNoError) << record.message;
+}
+
+TEST_F(DispatchTest, AnUnreachableWorkerCostsNoTrial) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 4).size(), 4u);
+  workers_[1]->StopListening();
+  dispatcher_->Submit(MakeTrial(4));
+  EXPECT_TRUE(Eventually([&] { return dispatcher_->waiting().for_runner; }));
+  EXPECT_TRUE(Eventually([&] {
+    return dispatcher_->waiting().problem.find("no connection to") != std::string::npos;
+  }));
+  absl::SleepFor(absl::Milliseconds(1500));  // more tries than a trial has attempts
+  workers_[1]->ListenAgain();
+  ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, dispatcher_->Next());
+  EXPECT_TRUE(outcome.valid);
+  EXPECT_FALSE(dispatcher_->waiting().for_runner);
+}
+
+TEST_F(DispatchTest, ALostLeaseSendsTheTrialElsewhere) {
+  FakeBuilder builder;
+  std::atomic<bool> started{false};
+  FakeRunner r1([&](grpc::ServerContext& context, const auto&, auto&) {
+    started = true;
+    while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    return grpc::Status::CANCELLED;
+  });
+  FakeRunner r2;
+  AddBuilder(builder, "b1");
+  AddRunner(r1, "r1");
+  job_.options.mutable_measure()->set_timeout_ms(60'000);
+  Start();
+  dispatcher_->Submit(MakeTrial(0));
+  ASSERT_TRUE(Eventually([&] { return started.load(); }));
+  cluster_.runners.RemoveWorker("r1");  // for ever
+  absl::SleepFor(absl::Milliseconds(50));
+  AddRunner(r2, "r2");  // and another comes
+  ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, dispatcher_->Next());
+  EXPECT_TRUE(outcome.valid);
+  EXPECT_EQ(Records().at(0).runner, "r2");
+}
+
+TEST_F(DispatchTest, ABuilderVanishesAndComesBack) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 4).size(), 4u);
+  cluster_.builders.RemoveWorker("b1");
+  for (uint32_t i = 4; i < 8; ++i) dispatcher_->Submit(MakeTrial(i));
+  EXPECT_TRUE(Eventually([&] { return dispatcher_->waiting().for_builder; }));
+  AddBuilder(builder, "b2");
+  for (int i = 4; i < 8; ++i) EXPECT_OK(dispatcher_->Next());
+  EXPECT_EQ(Records().size(), 8u);
+}
+
+TEST_F(DispatchTest, AWantedLeaseIsGivenBackBetweenTrials) {
+  FakeBuilder builder;
+  FakeRunner runner([](auto&, const auto&, auto&) {
+    absl::SleepFor(absl::Milliseconds(20));
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  const int before = cluster_.runners.acquired();
+  for (uint32_t i = 0; i < 20; ++i) dispatcher_->Submit(MakeTrial(i));
+  ASSERT_OK(dispatcher_->Next());
+  cluster_.runners.Want("r1");
+  for (int i = 1; i < 20; ++i) ASSERT_OK(dispatcher_->Next());
+  EXPECT_GT(cluster_.runners.acquired(), before);
+  for (const auto& record : Records()) EXPECT_EQ(record.error, store::kNoError);
+}
+
+TEST_F(DispatchTest, ARunnerOfAnotherKindIsNotUsed) {
+  FakeBuilder builder;
+  FakeRunner r1, r2;
+  AddRunner(r1, "r1");
+  job_.runner_target = "null";
+  Start();
+  workers_.push_back(std::make_unique<FakeWorker>(r2, v1::RUNNER, "r2"));
+  workers_.back()->state().set_target("null -num-cores=1");
+  cluster_.Add(*workers_.back());
+  AddBuilder(builder, "b1");
+  EXPECT_EQ(RunTrials(0, 20).size(), 20u);
+  EXPECT_EQ(r2.calls, 0);
+}
+
+TEST_F(DispatchTest, TheBestCostGoesWithEachTrial) {
+  std::mutex mutex;
+  std::vector<v1::MeasureOptions> seen;
+  FakeBuilder builder;
+  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    std::lock_guard lock(mutex);
+    seen.push_back(request.options());
+    if (seen.size() == 3) {  // it was hopeless
+      reply.mutable_result()->add_costs_s(1);
+      reply.mutable_result()->set_stopped_early(true);
+    }
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  for (uint32_t i = 0; i < 4; ++i) {
+    dispatcher_->Submit(MakeTrial(i));
+    ASSERT_OK(dispatcher_->Next());
+  }
+  ASSERT_EQ(seen.size(), 4u);
+  EXPECT_EQ(seen[0].best_cost_s(), 0);
+  EXPECT_EQ(seen[0].hopeless_ratio(), 10);
+  const auto records = Records();
+  EXPECT_EQ(seen[1].best_cost_s(), store::MeanCost(records[0]));
+  const double best = std::min(store::MeanCost(records[0]), store::MeanCost(records[1]));
+  EXPECT_EQ(seen[2].best_cost_s(), best);
+  EXPECT_EQ(seen[3].best_cost_s(), best);
+  EXPECT_TRUE(records[2].stopped_early);
+}
+
+TEST_F(DispatchTest, AReferenceThatDoesNotBuildEndsTheJob) {
+  FakeBuilder builder([](auto&, const v1::BuildRequest& request, v1::BuildReply& reply) {
+    if (request.steps() == "[]") {
+      reply.set_error(v1::COMPILE_HOST_ERROR);
+      reply.set_message("no such instruction");
+    }
+    return grpc::Status::OK;
+  });
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  dispatcher_->Submit(MakeTrial(0));
+  EXPECT_THAT(dispatcher_->Next(),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no such instruction")));
+}
+
+TEST_F(DispatchTest, AReferenceThatDoesNotRunEndsTheJob) {
+  FakeBuilder builder;
+  FakeRunner runner([](auto&, const auto&, auto&) {
+    return grpc::Status(grpc::StatusCode::INTERNAL, "the reference: run timeout");
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  for (uint32_t i = 0; i < 4; ++i) dispatcher_->Submit(MakeTrial(i));
+  Status status;
+  while (status.ok()) status = dispatcher_->Next().status();
+  EXPECT_THAT(status, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("run timeout")));
+}
+
+TEST_F(DispatchTest, FaultsAreBuiltInAndARefusalEndsTheJob) {
+  std::atomic<bool> allowed{true};
+  FakeBuilder builder([&](auto&, const v1::BuildRequest& request, v1::BuildReply& reply) {
+    if (request.fault() == v1::FAULT_NONE) return grpc::Status::OK;
+    if (!allowed) {
+      return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "start it with --allow-faults");
+    }
+    reply.set_error(v1::COMPILE_HOST_ERROR);
+    reply.set_message(v1::Fault_Name(request.fault()));
+    return grpc::Status::OK;
+  });
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  (*job_.options.mutable_faults())[1] = v1::FAULT_COMPILER_CRASH;
+  (*job_.options.mutable_faults())[5] = v1::FAULT_NULL_STORE;
+  Start();
+  EXPECT_EQ(RunTrials(0, 3).size(), 3u);
+  EXPECT_EQ(Records()[1].message, "FAULT_COMPILER_CRASH");
+  EXPECT_EQ(Records()[0].error, store::kNoError);
+  allowed = false;
+  dispatcher_->Submit(MakeTrial(5));
+  EXPECT_THAT(dispatcher_->Next(),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--allow-faults")));
+}
+
+TEST_F(DispatchTest, StopEndsNextAtOnceWhateverRuns) {
+  FakeBuilder builder;
+  std::atomic<bool> started{false};
+  FakeRunner runner([&](grpc::ServerContext& context, const auto&, auto&) {
+    started = true;
+    while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    return grpc::Status::CANCELLED;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  job_.options.mutable_measure()->set_timeout_ms(60'000);
+  Start();
+  dispatcher_->Submit(MakeTrial(0));
+  ASSERT_TRUE(Eventually([&] { return started.load(); }));
+  const absl::Time start = absl::Now();
+  dispatcher_->Stop();
+  EXPECT_THAT(dispatcher_->Next(), StatusIs(StatusCode::kCancelled, testing::_));
+  dispatcher_.reset();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_TRUE(Records().empty());
+  EXPECT_EQ(cluster_.runners.held(), 0);
+}
+
+TEST_F(DispatchTest, StopsWithoutAnyWorker) {
+  FakeRunner runner;
+  AddRunner(runner, "r1");
+  Start();
+  dispatcher_->Submit(MakeTrial(0));
+  EXPECT_TRUE(Eventually([&] { return dispatcher_->waiting().for_builder; }));
+  dispatcher_->Stop();
+  EXPECT_THAT(dispatcher_->Next(), StatusIs(StatusCode::kCancelled, testing::_));
+}
+
+}  // namespace
+}  // namespace kiln::scheduler

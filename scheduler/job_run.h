@@ -1,0 +1,70 @@
+// One run of one job: leases a device, completes the tasks by what it is, rebuilds what earlier
+// runs learned from the records, and tunes until the trials are used up.
+//
+// A run that is stopped, or whose process dies, leaves the job unfinished; another run goes on from
+// the records: every trial number is used exactly once.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "base/status.h"
+#include "proto/lease_source.h"
+#include "scheduler/dispatch.h"
+#include "scheduler/job_spec.h"
+#include "scheduler/lease_factory.h"
+#include "scheduler/messages.h"
+#include "store/store.h"
+
+namespace kiln::scheduler {
+
+// Outlives the runs.
+struct RunContext {
+  store::Store* store = nullptr;
+  LeaseFactory leases;
+  DispatchOptions dispatch;
+  std::function<void(const std::string& job_id)> changed;  // after each commit
+};
+
+class JobRun {
+ public:
+  JobRun(const RunContext& context, store::JobRow job);
+  ~JobRun();
+
+  // Blocks until the job is done: OK with a remark ("" or why it took fewer trials than asked).
+  // Cancelled after Stop; any other error: why the job failed.
+  StatusOr<std::string> Run();
+
+  // Any thread, any number of times, also before Run.
+  void Stop();
+  LiveStatus live() const;
+
+ private:
+  struct Knowledge;
+  struct Device;
+
+  StatusOr<Device> LeaseDevice(const CheckedJob& job);
+  Status Learn(const CheckedJob& job, const Device& device, Knowledge& knowledge);
+  StatusOr<std::string> Tune(const CheckedJob& job, Device device);
+  StatusOr<std::string> Remark(const CheckedJob& job);
+  void SetProblem(std::string problem);
+  LeaseWish Wish(v1::WorkerKind kind, std::string key) const;
+
+  const RunContext& context_;
+  const store::JobRow job_;
+  std::stop_source stop_;
+  std::atomic<bool> stopped_{false};
+
+  mutable std::mutex mutex_;  // guards what live() reads
+  std::string device_;
+  std::string problem_;
+  bool leasing_device_ = false;
+  Leases first_, builders_, runners_;
+  Dispatcher* dispatcher_ = nullptr;
+};
+
+}  // namespace kiln::scheduler

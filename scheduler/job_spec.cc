@@ -1,0 +1,154 @@
+#include "scheduler/job_spec.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_key.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/state.h"
+#include "proto/builder.pb.h"
+#include "search/policy.h"
+
+namespace kiln::scheduler {
+namespace {
+
+constexpr uint32_t kDefaultTrials = 64;
+constexpr uint32_t kDefaultTrialsPerRound = 64;
+constexpr uint32_t kMostTrials = 10'000'000;
+constexpr int kMostTasks = 10'000;
+constexpr uint32_t kLongestMs = 3'600'000;
+constexpr uint32_t kMostCalls = 1'000'000;  // number and repeat
+constexpr double kHopelessRatio = 10;
+
+Status CheckAtMost(std::string_view name, uint32_t value, uint32_t most) {
+  if (value <= most) return OkStatus();
+  return InvalidArgument("option {} is {}, expected at most {}", name, value, most);
+}
+
+Status CheckNotNegative(std::string_view name, double value) {
+  if (std::isfinite(value) && value >= 0) return OkStatus();
+  return InvalidArgument("option {} is {}, expected a finite number that is not negative", name,
+                         value);
+}
+
+Status CheckMeasure(v1::MeasureOptions& measure) {
+  KILN_RETURN_IF_ERROR(CheckAtMost("number", measure.number(), kMostCalls));
+  KILN_RETURN_IF_ERROR(CheckAtMost("repeat", measure.repeat(), kMostCalls));
+  KILN_RETURN_IF_ERROR(CheckAtMost("min_repeat_ms", measure.min_repeat_ms(), kLongestMs));
+  KILN_RETURN_IF_ERROR(CheckAtMost("cooldown_ms", measure.cooldown_ms(), kLongestMs));
+  KILN_RETURN_IF_ERROR(CheckAtMost("timeout_ms", measure.timeout_ms(), kLongestMs));
+  if (!std::isfinite(measure.hopeless_ratio())) {
+    return InvalidArgument(
+        "option hopeless_ratio is {}, expected a number, 0 for the default or a negative one for "
+        "never",
+        measure.hopeless_ratio());
+  }
+  if (measure.hopeless_ratio() == 0) measure.set_hopeless_ratio(kHopelessRatio);
+  measure.clear_best_cost_s();  // the scheduler's to fill in
+  return OkStatus();
+}
+
+Status CheckPolicy(v1::TuneOptions& options) {
+  const std::vector<std::string> known = search::PolicyNames();
+  if (options.policy().empty()) options.set_policy("sketch.random");
+  if (std::find(known.begin(), known.end(), options.policy()) != known.end()) return OkStatus();
+  return InvalidArgument("policy '{}' is unknown, expected one of: {}", options.policy(),
+                         fmt::join(known, ", "));
+}
+
+Status CheckFaults(const v1::TuneOptions& options) {
+  for (const auto& [trial, fault] : options.faults()) {
+    if (!v1::Fault_IsValid(static_cast<int>(fault))) {
+      return InvalidArgument("trial {} is given the fault {}, expected 0 to {}", trial, fault,
+                             static_cast<int>(v1::Fault_MAX));
+    }
+    if (trial >= options.trials()) {
+      return InvalidArgument("trial {} is given a fault, expected a trial below {}", trial,
+                             options.trials());
+    }
+  }
+  return OkStatus();
+}
+
+Status CheckOptions(v1::TuneOptions& options, int tasks) {
+  if (options.trials() == 0) options.set_trials(kDefaultTrials);
+  KILN_RETURN_IF_ERROR(CheckAtMost("trials", options.trials(), kMostTrials));
+  KILN_RETURN_IF_ERROR(CheckPolicy(options));
+  KILN_RETURN_IF_ERROR(CheckMeasure(*options.mutable_measure()));
+  KILN_RETURN_IF_ERROR(CheckNotNegative("tolerance.relative", options.tolerance().relative()));
+  KILN_RETURN_IF_ERROR(CheckNotNegative("tolerance.absolute", options.tolerance().absolute()));
+  KILN_RETURN_IF_ERROR(CheckAtMost("build_timeout_ms", options.build_timeout_ms(), kLongestMs));
+  if (options.trials_per_round() == 0) options.set_trials_per_round(kDefaultTrialsPerRound);
+  const uint32_t per_task = std::max(1u, options.trials() / static_cast<uint32_t>(tasks));
+  options.set_trials_per_round(std::min(options.trials_per_round(), per_task));
+  return CheckFaults(options);
+}
+
+// Shows early what every trial of it would fail with.
+Status CheckLowers(const CheckedTask& task) {
+  const auto program = lower::Lower(schedule::State(task.dag), {.gpu = task.target.is_gpu()});
+  return Annotate(program.status(), "its loops cannot be generated");
+}
+
+StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec) {
+  CheckedTask task;
+  if (spec.dag().empty()) return InvalidArgument("it has no DAG text");
+  KILN_ASSIGN_OR_RETURN(task.dag, dag::ParseDag(spec.dag()));
+  if (spec.target().empty()) {
+    return InvalidArgument("it has no target, expected one like 'llvm' or 'null'");
+  }
+  KILN_ASSIGN_OR_RETURN(task.target, target::ParseTarget(spec.target()));
+  if (task.target.is_gpu()) {
+    return InvalidArgument("its target is '{}', and no policy can tune for GPUs yet; use 'llvm'",
+                           spec.target());
+  }
+  if (!std::isfinite(spec.weight()) || spec.weight() < 0) {
+    return InvalidArgument("its weight is {}, expected a finite number above 0", spec.weight());
+  }
+  if (spec.weight() == 0) spec.set_weight(1);
+  KILN_RETURN_IF_ERROR(CheckLowers(task));
+  spec.set_dag(dag::PrintDag(*task.dag));
+  spec.set_target(target::PrintTarget(task.target));
+  task.workload_key = dag::WorkloadKey(*task.dag);
+  task.flop_count = task.dag->flop_count();
+  return task;
+}
+
+// Bad input has one code, whatever part of the compiler found it.
+Status Refuse(int index, const v1::TaskSpec& spec, const Status& status) {
+  const std::string name =
+      spec.description().empty() ? std::string() : fmt::format(" ({})", spec.description());
+  return InvalidArgument("task {}{}: {}", index, name, Message(status));
+}
+
+}  // namespace
+
+StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec) {
+  CheckedJob job;
+  if (spec.tasks().empty()) return InvalidArgument("the job has no task, expected at least one");
+  if (spec.tasks_size() > kMostTasks) {
+    return InvalidArgument("the job has {} tasks, expected at most {}", spec.tasks_size(),
+                           kMostTasks);
+  }
+  KILN_RETURN_IF_ERROR(CheckOptions(*spec.mutable_options(), spec.tasks_size()));
+  for (int i = 0; i < spec.tasks_size(); ++i) {
+    v1::TaskSpec& task_spec = *spec.mutable_tasks(i);
+    StatusOr<CheckedTask> task = CheckTask(task_spec);
+    if (!task.ok()) return Refuse(i, task_spec, task.status());
+    if (i > 0 && task_spec.target() != spec.tasks(0).target()) {
+      return InvalidArgument(
+          "task {} has the target '{}' and task 0 has '{}', expected one target for all tasks of a "
+          "job; submit one job for each",
+          i, task_spec.target(), spec.tasks(0).target());
+    }
+    job.tasks.push_back(*std::move(task));
+  }
+  if (spec.name().empty()) spec.set_name(spec.tasks(0).description());
+  job.spec = std::move(spec);
+  return job;
+}
+
+}  // namespace kiln::scheduler

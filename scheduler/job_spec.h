@@ -1,0 +1,35 @@
+// What a user may submit: checks a JobSpec, fills in the defaults and puts the texts into their
+// canonical form. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/dag/dag.h"
+#include "compiler/target/target.h"
+#include "proto/scheduler.pb.h"
+
+namespace kiln::scheduler {
+
+struct CheckedTask {
+  dag::DagPtr dag;
+  target::Target target;  // as far as the user says it; the leased device completes it
+  std::string workload_key;
+  double flop_count = 0;
+};
+
+struct CheckedJob {
+  // Canonical: checking it again gives the same.
+  v1::JobSpec spec;
+  std::vector<CheckedTask> tasks;  // as many as spec.tasks(), at least one; all of one target
+};
+
+// InvalidArgument in one sentence: which task or option, what was found, what was expected.
+//
+// Defaults that are the scheduler's: trials 64, policy "sketch.random", trials_per_round 64 (at
+// most trials per task), weight 1, hopeless_ratio 10 (a negative one means never), name: the first
+// task's description.
+StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec);
+
+}  // namespace kiln::scheduler

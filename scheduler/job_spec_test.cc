@@ -1,0 +1,116 @@
+#include "scheduler/job_spec.h"
+
+#include <functional>
+#include <limits>
+
+#include "base/status_testing.h"
+#include "scheduler/test_job.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(JobSpecTest, FillsInTheDefaults) {
+  v1::JobSpec spec = TestJob(0);
+  spec.mutable_options()->clear_trials();
+  ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
+  EXPECT_EQ(job.spec.options().trials(), 64u);
+  EXPECT_EQ(job.spec.options().policy(), "sketch.random");
+  EXPECT_EQ(job.spec.options().trials_per_round(), 64u);
+  EXPECT_EQ(job.spec.options().measure().hopeless_ratio(), 10);
+  EXPECT_EQ(job.spec.tasks(0).weight(), 1);
+  EXPECT_EQ(job.spec.name(), "matmul");
+  ASSERT_EQ(job.tasks.size(), 1u);
+  EXPECT_EQ(job.tasks[0].flop_count, 2.0 * 64 * 64 * 64);
+  EXPECT_THAT(job.tasks[0].workload_key, HasSubstr("[64, 64]"));
+}
+
+TEST(JobSpecTest, IsCanonical) {
+  v1::JobSpec spec = TestJob(5);
+  spec.mutable_tasks(0)->set_target("llvm   -num-cores=2  -mcpu=znver4");
+  spec.mutable_tasks(0)->set_dag("# a comment\n" + spec.tasks(0).dag());
+  ASSERT_OK_AND_ASSIGN(const CheckedJob once, CheckJobSpec(spec));
+  EXPECT_EQ(once.spec.tasks(0).target(), "llvm -mcpu=znver4 -num-cores=2");
+  EXPECT_THAT(once.spec.tasks(0).dag(), testing::Not(HasSubstr("comment")));
+  EXPECT_EQ(once.spec.options().trials_per_round(), 5u);
+  ASSERT_OK_AND_ASSIGN(const CheckedJob twice, CheckJobSpec(once.spec));
+  EXPECT_EQ(once.spec.SerializeAsString(), twice.spec.SerializeAsString());
+}
+
+struct Refusal {
+  const char* name;
+  std::function<void(v1::JobSpec&)> spoil;
+  std::vector<const char*> words;
+};
+
+class JobSpecRefusalTest : public testing::TestWithParam<Refusal> {};
+
+TEST_P(JobSpecRefusalTest, SaysWhatIsWrong) {
+  v1::JobSpec spec = TestJob(64);
+  GetParam().spoil(spec);
+  const Status status = CheckJobSpec(spec).status();
+  for (const char* word : GetParam().words) {
+    EXPECT_THAT(status, StatusIs(StatusCode::kInvalidArgument, HasSubstr(word)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, JobSpecRefusalTest,
+    testing::Values(
+        Refusal{"NoTask", [](v1::JobSpec& s) { s.clear_tasks(); }, {"no task"}},
+        Refusal{"NoDag",
+                [](v1::JobSpec& s) { s.mutable_tasks(0)->clear_dag(); },
+                {"task 0 (matmul)", "no DAG text"}},
+        Refusal{"BadDag",
+                [](v1::JobSpec& s) { s.mutable_tasks(0)->set_dag("input A: float99[2]\n"); },
+                {"task 0", "float99"}},
+        Refusal{"NoTarget",
+                [](v1::JobSpec& s) { s.mutable_tasks(0)->clear_target(); },
+                {"task 0", "no target"}},
+        Refusal{"BadTarget",
+                [](v1::JobSpec& s) { s.mutable_tasks(0)->set_target("vax -m"); },
+                {"task 0", "vax"}},
+        Refusal{"Gpu",
+                [](v1::JobSpec& s) { s.mutable_tasks(0)->set_target("cuda -arch=sm_90"); },
+                {"task 0", "GPU"}},
+        Refusal{"TwoTargets",
+                [](v1::JobSpec& s) {
+                  *s.add_tasks() = s.tasks(0);
+                  s.mutable_tasks(1)->set_target("llvm");
+                },
+                {"task 1", "'llvm'", "'null'", "one target"}},
+        Refusal{"Weight",
+                [](v1::JobSpec& s) { s.mutable_tasks(0)->set_weight(-1); },
+                {"task 0", "weight is -1"}},
+        Refusal{"Policy",
+                [](v1::JobSpec& s) { s.mutable_options()->set_policy("oracle"); },
+                {"'oracle'", "sketch.random"}},
+        Refusal{"Trials",
+                [](v1::JobSpec& s) { s.mutable_options()->set_trials(4'000'000'000); },
+                {"trials is 4000000000", "at most"}},
+        Refusal{"Repeat",
+                [](v1::JobSpec& s) {
+                  s.mutable_options()->mutable_measure()->set_repeat(4'000'000'000);
+                },
+                {"repeat is 4000000000"}},
+        Refusal{"Hopeless",
+                [](v1::JobSpec& s) {
+                  s.mutable_options()->mutable_measure()->set_hopeless_ratio(
+                      std::numeric_limits<double>::quiet_NaN());
+                },
+                {"hopeless_ratio"}},
+        Refusal{"Tolerance",
+                [](v1::JobSpec& s) { s.mutable_options()->mutable_tolerance()->set_relative(-1); },
+                {"tolerance.relative is -1"}},
+        Refusal{"Fault",
+                [](v1::JobSpec& s) { (*s.mutable_options()->mutable_faults())[1] = 77; },
+                {"trial 1", "fault 77"}},
+        Refusal{"FaultBeyond",
+                [](v1::JobSpec& s) { (*s.mutable_options()->mutable_faults())[64] = 1; },
+                {"trial 64", "below 64"}}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace kiln::scheduler

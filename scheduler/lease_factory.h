@@ -1,0 +1,34 @@
+// Where a job's workers come from: the tracker in the daemon, a fake in tests.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "proto/lease_source.h"
+
+namespace kiln::scheduler {
+
+struct LeaseWish {
+  v1::WorkerKind kind = v1::RUNNER;
+  std::string key;
+  std::string job_id;
+  std::string user;
+  int32_t priority = 0;
+  int max_leases = 1;
+};
+
+struct Leases {
+  std::unique_ptr<LeaseSource> source;
+  // Why no worker comes, for people; "" when nothing is known. Any thread.
+  std::function<std::string()> why_waiting = [] { return std::string(); };
+};
+
+using LeaseFactory = std::function<Leases(const LeaseWish&)>;
+
+// Leases from the tracker at HOST:PORT. `scheduler_id` is unique for the life of the process; each
+// job is a holder of its own to the tracker, so that the jobs of one scheduler share as those of
+// several would.
+LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id);
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,39 @@
+// Rows of the store as messages of the protocol, and back.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "proto/scheduler.pb.h"
+#include "store/store.h"
+
+namespace kiln::scheduler {
+
+store::HardwareParams HardwareRow(const v1::HardwareParams& hardware);
+v1::HardwareParams HardwareMessage(const store::HardwareParams& row);
+
+v1::Record RecordMessage(const store::Record& record);
+
+// Puts a result into the record of its trial, whatever it says: what the store would refuse (a
+// success without costs, a cost of 0, an unknown error kind) becomes an UNKNOWN_ERROR that says so.
+void SetResult(const v1::TrialResult& result, store::Record& record);
+
+// At most max_bytes, cut in the middle, between characters.
+std::string CutText(std::string_view text, size_t max_bytes);
+
+// What is only known while the job runs.
+struct LiveStatus {
+  bool waiting_for_workers = false;
+  std::string obstacle;  // what it waits for
+  std::string device;
+};
+
+// The status as the store has it; `now_ms` for the elapsed time of a job that runs.
+StatusOr<v1::JobStatus> StatusMessage(store::Store& store, const store::JobRow& job,
+                                      const LiveStatus& live, int64_t now_ms);
+
+// The DAG texts can be large: lists and repeated events do without.
+void DropDagTexts(v1::JobStatus& status);
+
+}  // namespace kiln::scheduler

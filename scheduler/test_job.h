@@ -1,0 +1,30 @@
+// A small job for tests.
+#pragma once
+
+#include <string>
+
+#include "proto/scheduler.pb.h"
+
+namespace kiln::scheduler {
+
+inline v1::TaskSpec TestTask(int size = 64) {
+  const std::string n = std::to_string(size);
+  v1::TaskSpec task;
+  task.set_dag("input A: float32[" + n + ", " + n + "]\n" +  //
+               "input B: float32[" + n + ", " + n + "]\n" +  //
+               "C[i: " + n + ", j: " + n + "] = sum(k: " + n + ") A[i, k] * B[k, j]\n");
+  task.set_target("null");
+  task.set_description("matmul");
+  return task;
+}
+
+inline v1::JobSpec TestJob(uint32_t trials) {
+  v1::JobSpec spec;
+  spec.set_user("ada");
+  *spec.add_tasks() = TestTask();
+  spec.mutable_options()->set_trials(trials);
+  spec.mutable_options()->set_seed(7);
+  return spec;
+}
+
+}  // namespace kiln::scheduler

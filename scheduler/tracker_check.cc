@@ -1,0 +1,33 @@
+#include "scheduler/tracker_check.h"
+
+#include <chrono>
+
+#include "base/log.h"
+#include "proto/channel.h"
+
+namespace kiln::scheduler {
+namespace {
+
+constexpr std::chrono::milliseconds kSlice{100};
+constexpr int kSlicesBeforeWarning = 20;
+
+void Check(const std::stop_token& stop, const std::string& tracker) {
+  const auto channel = MakeChannel(tracker);
+  for (int slices = 0; !stop.stop_requested(); ++slices) {
+    if (channel->WaitForConnected(std::chrono::system_clock::now() + kSlice)) {
+      LogInfo("the tracker at {} is reached", tracker);
+      return;
+    }
+    if (slices == kSlicesBeforeWarning) {
+      LogWarn("no connection to the tracker at {}; jobs wait until there is, trying on", tracker);
+    }
+  }
+}
+
+}  // namespace
+
+TrackerCheck::TrackerCheck(std::string tracker)
+    : thread_(
+          [tracker = std::move(tracker)](const std::stop_token& stop) { Check(stop, tracker); }) {}
+
+}  // namespace kiln::scheduler

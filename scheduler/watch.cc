@@ -1,0 +1,94 @@
+#include "scheduler/watch.h"
+
+#include <utility>
+
+namespace kiln::scheduler {
+namespace {
+
+// How soon a watcher that has gone is noticed, and a change that is not in the store is told.
+constexpr absl::Duration kLook = absl::Milliseconds(250);
+
+class Watch {
+ public:
+  Watch(store::Store& store, const Jobs& jobs, const EventHub& events, const WatchOptions& options)
+      : store_(store), jobs_(jobs), events_(events), options_(options) {}
+
+  Status Run() {
+    while (true) {
+      const uint64_t seen = events_.version(options_.job_id);
+      // The state is read before the records: once it is final there are no more of them.
+      KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(options_.job_id));
+      KILN_ASSIGN_OR_RETURN(v1::JobStatus status, jobs_.StatusOf(job));
+      KILN_RETURN_IF_ERROR(SendRecords(status));
+      const bool final = store::IsFinal(job.state);
+      if (final || Changed(status)) KILN_RETURN_IF_ERROR(Send(std::move(status), nullptr));
+      if (final) return OkStatus();
+      KILN_RETURN_IF_ERROR(Wait(seen));
+    }
+  }
+
+ private:
+  Status SendRecords(const v1::JobStatus& status) {
+    store::RecordFilter filter;
+    filter.job_id = options_.job_id;
+    filter.include_errors = true;
+    filter.after_id = last_id_;
+    return store_.ForEachRecord(filter, [&](const store::Record& record) -> Status {
+      last_id_ = record.id;
+      if (record.trial < options_.from_trial) return CheckAlive();
+      return Send(status, &record);
+    });
+  }
+
+  // What a record does not tell.
+  bool Changed(const v1::JobStatus& status) const {
+    return !sent_any_ || status.state() != sent_.state() || status.message() != sent_.message() ||
+           status.device() != sent_.device() ||
+           status.waiting_for_workers() != sent_.waiting_for_workers();
+  }
+
+  Status Send(v1::JobStatus status, const store::Record* record) {
+    KILN_RETURN_IF_ERROR(CheckAlive());
+    v1::JobEvent event;
+    *event.mutable_status() = std::move(status);
+    if (sent_any_) DropDagTexts(*event.mutable_status());
+    if (record != nullptr) *event.mutable_record() = RecordMessage(*record);
+    if (!options_.write(event)) return Gone();
+    sent_any_ = true;
+    sent_ = std::move(*event.mutable_status());
+    return OkStatus();
+  }
+
+  Status Wait(uint64_t seen) {
+    const absl::Time start = absl::Now();
+    while (events_.Wait(options_.job_id, seen, kLook) == seen) {
+      KILN_RETURN_IF_ERROR(CheckAlive());
+      if (absl::Now() - start >= kLook * 2) break;
+    }
+    return CheckAlive();
+  }
+
+  Status CheckAlive() const {
+    if (options_.cancelled()) return Gone();
+    if (events_.closed()) return Unavailable("the scheduler is stopping; watch again");
+    return OkStatus();
+  }
+  static Status Gone() { return Cancelled("the watcher has gone"); }
+
+  store::Store& store_;
+  const Jobs& jobs_;
+  const EventHub& events_;
+  const WatchOptions& options_;
+  int64_t last_id_ = 0;
+  bool sent_any_ = false;
+  v1::JobStatus sent_;  // the last one
+};
+
+}  // namespace
+
+Status WatchJob(store::Store& store, const Jobs& jobs, const EventHub& events,
+                const WatchOptions& options) {
+  return Watch(store, jobs, events, options).Run();
+}
+
+}  // namespace kiln::scheduler

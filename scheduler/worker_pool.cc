@@ -1,0 +1,206 @@
+#include "scheduler/worker_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace kiln::scheduler {
+namespace {
+
+// A source that refuses is asked again after this.
+constexpr std::chrono::milliseconds kAskAgain{500};
+
+}  // namespace
+
+WorkerPool::WorkerPool(Options options, LeaseSource& source, Work work,
+                       std::function<std::string(const v1::WorkerState&)> accept,
+                       std::optional<LeasedWorker> first)
+    : options_(std::move(options)),
+      source_(source),
+      work_(std::move(work)),
+      accept_(std::move(accept)) {
+  for (int i = 0; i < options_.lanes; ++i) {
+    lanes_.emplace_back([this, lease = std::exchange(first, std::nullopt)]() mutable {
+      RunLane(std::exchange(lease, std::nullopt));
+    });
+  }
+}
+
+WorkerPool::~WorkerPool() {
+  Stop();
+  Join();
+}
+
+void WorkerPool::Push(WorkItemPtr item) {
+  std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(item));
+  changed_.notify_all();
+}
+
+void WorkerPool::PushFirst(WorkItemPtr item) {
+  std::lock_guard lock(mutex_);
+  queue_.push_front(std::move(item));
+  changed_.notify_all();
+}
+
+void WorkerPool::Stop() {
+  stop_.request_stop();
+  std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+void WorkerPool::Join() {
+  for (std::thread& lane : lanes_) {
+    if (lane.joinable()) lane.join();
+  }
+}
+
+int WorkerPool::usable() const {
+  std::lock_guard lock(mutex_);
+  int sum = 0;
+  for (const auto& [worker, lanes] : usable_) sum += lanes;
+  return sum;
+}
+
+std::optional<std::string> WorkerPool::Obstacle() const {
+  std::lock_guard lock(mutex_);
+  if (queue_.empty() || !usable_.empty()) return std::nullopt;
+  return problem_;
+}
+
+// ---- lanes ----------------------------------------------------------------------------------
+
+void WorkerPool::RunLane(std::optional<LeasedWorker> lease) {
+  while (true) {
+    if (!lease.has_value()) {
+      if (!WaitForWork()) return;
+      lease = AcquireLease();
+      if (!lease.has_value()) continue;
+    }
+    Serve(*lease);
+    lease.reset();
+    if (stop_.stop_requested()) return;
+  }
+}
+
+bool WorkerPool::WaitForWork() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stop_.stop_requested() || queue_.size() > seeking_; });
+  if (stop_.stop_requested()) return false;
+  ++seeking_;
+  return true;
+}
+
+std::optional<LeasedWorker> WorkerPool::AcquireLease() {
+  StatusOr<LeasedWorker> lease = source_.Acquire(absl::InfiniteDuration(), stop_.get_token());
+  std::unique_lock lock(mutex_);
+  --seeking_;
+  changed_.notify_all();
+  if (lease.ok()) return *std::move(lease);
+  if (stop_.stop_requested()) return std::nullopt;
+  if (lease.status().code() != StatusCode::kDeadlineExceeded) {
+    problem_ = Message(lease.status());
+    changed_.wait_for(lock, kAskAgain, [this] { return stop_.stop_requested(); });
+  }
+  return std::nullopt;
+}
+
+void WorkerPool::Serve(const LeasedWorker& lease) {
+  const std::stop_callback on_lost(lease.lost_token(), [this] {
+    std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  });
+  const std::string& worker = lease.worker().id();
+  if (accept_ != nullptr) {
+    const std::string refusal = accept_(lease.worker());
+    if (!refusal.empty()) {
+      LogWarn("{} {} at {} is not used: {}", options_.name, worker, lease.worker().address(),
+              refusal);
+      Settle(lease, {.again = nullptr, .complaint = refusal});
+    }
+  }
+  std::unique_lock lock(mutex_);
+  while (!stop_.stop_requested() && !lease.lost() && !lease.wanted()) {
+    if (!WaitOutTrouble(lock, lease)) return;
+    ++usable_[worker];
+    WorkItemPtr item = Take(lock, lease);
+    Attempt attempt;
+    const bool idle = item == nullptr;
+    if (!idle) {
+      lock.unlock();
+      attempt = work_(std::move(item), lease, stop_.get_token());
+      lock.lock();
+    }
+    if (--usable_[worker] == 0) usable_.erase(worker);
+    if (idle) {
+      changed_.notify_all();  // what was left to us may be taken by others now
+      return;
+    }
+    lock.unlock();
+    Settle(lease, std::move(attempt));
+    lock.lock();
+  }
+}
+
+// True: the worker can be used. False: let it go.
+bool WorkerPool::WaitOutTrouble(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease) {
+  if (!InTrouble(lease.worker().id())) return true;
+  // The slot is kept meanwhile, so that the next lease is one on another worker.
+  changed_.wait_until(lock, trouble_.at(lease.worker().id()).until,
+                      [&] { return stop_.stop_requested() || lease.lost() || lease.wanted(); });
+  return false;
+}
+
+// Items that failed on this worker are left to lanes on others, if there are such lanes.
+std::deque<WorkItemPtr>::iterator WorkerPool::FindTakeable(const std::string& worker) {
+  const bool alone = usable_.size() == 1;
+  return std::find_if(queue_.begin(), queue_.end(), [&](const WorkItemPtr& item) {
+    return alone || item->avoid_worker != worker;
+  });
+}
+
+bool WorkerPool::InTrouble(const std::string& worker) const {
+  const auto it = trouble_.find(worker);
+  return it != trouble_.end() && it->second.until > Clock::now();
+}
+
+// Null: the lease is to be let go.
+WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease) {
+  const std::string& worker = lease.worker().id();
+  const auto over = [&] { return stop_.stop_requested() || lease.lost() || InTrouble(worker); };
+  ++seeking_;
+  changed_.wait_for(lock, options_.idle_release,
+                    [&] { return over() || FindTakeable(worker) != queue_.end(); });
+  --seeking_;
+  const auto found = over() ? queue_.end() : FindTakeable(worker);
+  if (found == queue_.end()) return nullptr;
+  WorkItemPtr item = std::move(*found);
+  queue_.erase(found);
+  return item;
+}
+
+void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
+  const std::string& worker = lease.worker().id();
+  std::lock_guard lock(mutex_);
+  if (attempt.complaint.empty()) {
+    trouble_.erase(worker);
+    problem_.clear();
+  } else if (!stop_.stop_requested()) {
+    Trouble& trouble = trouble_[worker];
+    const int doublings = std::min(trouble.failures++, 20);
+    const auto pause =
+        std::min(options_.longest_backoff, options_.first_backoff * (int64_t{1} << doublings));
+    trouble.until = Clock::now() + pause;
+    problem_ = fmt::format("{} {} at {}: {}", options_.name, worker, lease.worker().address(),
+                           attempt.complaint);
+    LogWarn("{}; left alone for {} ms", problem_, pause.count());
+  }
+  if (attempt.again != nullptr) {
+    attempt.again->avoid_worker = worker;
+    queue_.push_front(std::move(attempt.again));
+  }
+  changed_.notify_all();
+}
+
+}  // namespace kiln::scheduler
