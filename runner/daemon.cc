@@ -96,7 +96,7 @@ v1::WorkerState DescribeWorker(const Flags& flags, const std::string& device_nam
   state.add_keys("llvm");
   state.add_keys("cpu");
   state.add_keys("llvm/" + level);
-  state.set_target(fmt::format("llvm -march-level={} -num-cores={}", level, Threads(flags)));
+  state.set_target(fmt::format("llvm -mcpu={} -num-cores={}", level, Threads(flags)));
   *state.mutable_hardware() = CpuHardware(Threads(flags));
   return state;
 }

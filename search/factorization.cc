@@ -19,16 +19,19 @@ void Enumerate(int64_t rest, int n, int64_t max_innermost, std::vector<int64_t>&
   }
 }
 
-// Counts by (remaining extent, remaining lengths); the remaining extent is always one of few divisors.
+// Counts by (remaining extent, remaining lengths); the remaining extent is always one of few
+// divisors.
 class Counter {
  public:
-  Counter(int64_t extent, int n, int64_t max_innermost) : divisors_(Divisors(extent)), max_innermost_(max_innermost) {
+  Counter(int64_t extent, int n, int64_t max_innermost)
+      : divisors_(Divisors(extent)), max_innermost_(max_innermost) {
     table_.assign(divisors_.size() * (n + 1), -1);
   }
 
   int64_t Count(int64_t rest, int n) {
     if (n == 0) return 1;
-    const size_t row = std::lower_bound(divisors_.begin(), divisors_.end(), rest) - divisors_.begin();
+    const size_t row =
+        std::lower_bound(divisors_.begin(), divisors_.end(), rest) - divisors_.begin();
     int64_t& known = table_[row + divisors_.size() * n];
     if (known >= 0) return known;
     int64_t sum = 0;

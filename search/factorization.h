@@ -8,8 +8,9 @@
 
 namespace kiln::search {
 
-// All ways to choose lengths l1..ln, each a divisor of what remains of `extent` (the quotient that is left is the
-// outermost tile), with ln <= max_innermost. Facts §3.5: (512, 4) gives 700 with max_innermost 64.
+// All ways to choose lengths l1..ln, each a divisor of what remains of `extent` (the quotient that
+// is left is the outermost tile), with ln <= max_innermost. Facts §3.5: (512, 4) gives 700 with
+// max_innermost 64.
 std::vector<std::vector<int64_t>> Factorizations(int64_t extent, int n, int64_t max_innermost);
 
 // Their number, without making them.

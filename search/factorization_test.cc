@@ -9,10 +9,12 @@ namespace {
 
 TEST(Factorization, CountsOfTheFacts) {
   const std::map<std::pair<int64_t, int>, int64_t> want = {
-      {{512, 4}, 700}, {{512, 3}, 210}, {{512, 2}, 49}, {{512, 1}, 7},   {{64, 4}, 210}, {{56, 4}, 175},
-      {{14, 4}, 25},   {{7, 4}, 5},     {{49, 4}, 15},  {{49, 1}, 3},    {{1000, 4}, 1170}, {{128, 3}, 119}};
+      {{512, 4}, 700}, {{512, 3}, 210}, {{512, 2}, 49},    {{512, 1}, 7},
+      {{64, 4}, 210},  {{56, 4}, 175},  {{14, 4}, 25},     {{7, 4}, 5},
+      {{49, 4}, 15},   {{49, 1}, 3},    {{1000, 4}, 1170}, {{128, 3}, 119}};
   for (const auto& [key, count] : want) {
-    EXPECT_EQ(CountFactorizations(key.first, key.second, 64), count) << key.first << ", " << key.second;
+    EXPECT_EQ(CountFactorizations(key.first, key.second, 64), count)
+        << key.first << ", " << key.second;
     EXPECT_EQ(static_cast<int64_t>(Factorizations(key.first, key.second, 64).size()), count);
   }
 }

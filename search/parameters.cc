@@ -17,12 +17,14 @@ StatusOr<Parameters> MakeParameters(const std::map<std::string, double>& overrid
     const auto found = ints.find(name);
     if (found == ints.end()) {
       return InvalidArgument(
-          "unknown search parameter '{}', expected one of disable_change_compute_location, max_futile_samples, "
+          "unknown search parameter '{}', expected one of disable_change_compute_location, "
+          "max_futile_samples, "
           "max_innermost_split_factor, max_vectorize_size",
           name);
     }
     if (!(value >= 1 && value <= 1e9)) {
-      return InvalidArgument("search parameter {} is {}, expected a number from 1 to 1e9", name, value);
+      return InvalidArgument("search parameter {} is {}, expected a number from 1 to 1e9", name,
+                             value);
     }
     *found->second = static_cast<int>(value);
   }

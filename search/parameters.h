@@ -12,10 +12,12 @@ struct Parameters {
   // Tile letters from outermost to innermost: S splits every spatial axis, R every reduction axis.
   std::string cpu_tiling = "SSRSRS";
   int max_innermost_split_factor = 64;
-  // Lanes of one vectorized loop. The predecessor's default is 16; several vectors per row make better register tiles.
+  // Lanes of one vectorized loop. The predecessor's default is 16; several vectors per row make
+  // better register tiles.
   int max_vectorize_size = 64;
   bool change_compute_location = true;
-  // How many samples in a row may be refused or already known before a policy says the space is exhausted.
+  // How many samples in a row may be refused or already known before a policy says the space is
+  // exhausted.
   int max_futile_samples = 2000;
 };
 

@@ -1,4 +1,5 @@
-// Random sampling from the task's sketches: the baseline, and the source of every search's first candidates.
+// Random sampling from the task's sketches: the baseline, and the source of every search's first
+// candidates.
 #pragma once
 
 #include <unordered_set>

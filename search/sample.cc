@@ -33,7 +33,8 @@ bool IsReduce(const Stage& stage, int loop) {
 Status ChangeComputeLocations(State& state, Rng& rng) {
   const dag::AccessAnalysis analysis(*state.dag());
   for (int s = state.num_stages() - 1; s >= 0; --s) {
-    if (!Computed(state, s) || IsTiled(state.stage(s)) || analysis.needs_multi_level_tiling(s)) continue;
+    if (!Computed(state, s) || IsTiled(state.stage(s)) || analysis.needs_multi_level_tiling(s))
+      continue;
     if (state.dag()->is_output(s)) continue;
     const std::vector<std::pair<int, int>> locations = ComputeLocations(state, s);
     const int64_t choice = UniformInt(rng, static_cast<int64_t>(locations.size()) + 2);
@@ -53,8 +54,8 @@ Status ChangeComputeLocations(State& state, Rng& rng) {
   return OkStatus();
 }
 
-// Fuses outer loops from `first` on and makes them parallel; where there is nothing to run in parallel, goes on inside the
-// stages attached there.
+// Fuses outer loops from `first` on and makes them parallel; where there is nothing to run in
+// parallel, goes on inside the stages attached there.
 Status AnnotateParallel(State& state, int s, int first, int num_cores) {
   const Stage stage = state.stage(s);
   const int n = static_cast<int>(stage.loops.size());
@@ -69,12 +70,14 @@ Status AnnotateParallel(State& state, int s, int first, int num_cores) {
   }
   if (degree == 1 && loop < n && state.HasAttached(s, loop)) {
     for (int attached : state.AttachedTo(s, loop)) {
-      if (!state.stage(attached).is_placeholder()) KILN_RETURN_IF_ERROR(AnnotateParallel(state, attached, 0, num_cores));
+      if (!state.stage(attached).is_placeholder())
+        KILN_RETURN_IF_ERROR(AnnotateParallel(state, attached, 0, num_cores));
     }
     KILN_RETURN_IF_ERROR(AnnotateParallel(state, s, loop + 1, num_cores));
   }
   if (to_fuse.empty()) return OkStatus();
-  if (to_fuse.size() > 1) KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::FuseStep>(s, to_fuse)));
+  if (to_fuse.size() > 1)
+    KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::FuseStep>(s, to_fuse)));
   return state.Apply(std::make_shared<schedule::AnnotateStep>(s, first, Annotation::kParallel));
 }
 
@@ -96,13 +99,14 @@ Status UnrollNamed(State& state, int s) {
     const std::vector<int> axes = schedule::AxesOf(stage, stage.loops[loop].iter);
     if (axes.size() != 1) break;
     const int spatial = static_cast<int>(stage.op->axes().size());
-    const std::string& axis =
-        axes[0] < spatial ? stage.op->axes()[axes[0]].name : stage.op->reduce_axes()[axes[0] - spatial].name;
+    const std::string& axis = axes[0] < spatial ? stage.op->axes()[axes[0]].name
+                                                : stage.op->reduce_axes()[axes[0] - spatial].name;
     if (std::find(seen.begin(), seen.end(), axis) != seen.end()) break;  // the next tile level
     seen.push_back(axis);
     if (std::find(names.begin(), names.end(), axis) == names.end()) continue;
     if (stage.annotation(loop) != Annotation::kNone) continue;
-    KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::AnnotateStep>(s, loop, Annotation::kUnroll)));
+    KILN_RETURN_IF_ERROR(
+        state.Apply(std::make_shared<schedule::AnnotateStep>(s, loop, Annotation::kUnroll)));
   }
   return OkStatus();
 }
@@ -113,8 +117,8 @@ Status AnnotateUnroll(State& state, Rng& rng) {
     KILN_RETURN_IF_ERROR(UnrollNamed(state, s));
     if (!HasReduceLoop(state.stage(s))) continue;
     const int steps = PickFrom(rng, kCpuUnrollSteps);
-    KILN_RETURN_IF_ERROR(
-        state.Apply(std::make_shared<schedule::PragmaStep>(s, 0, fmt::format("auto_unroll_max_step${}", steps))));
+    KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::PragmaStep>(
+        s, 0, fmt::format("auto_unroll_max_step${}", steps))));
   }
   return OkStatus();
 }
@@ -129,7 +133,9 @@ Status AnnotateVectorize(State& state, int max_lanes, Rng& rng) {
     int fusible = 0;
     while (fusible < n) {
       const int loop = n - 1 - fusible;
-      if (state.HasAttached(s, loop) || IsReduce(stage, loop) || stage.annotation(loop) != Annotation::kNone) break;
+      if (state.HasAttached(s, loop) || IsReduce(stage, loop) ||
+          stage.annotation(loop) != Annotation::kNone)
+        break;
       if (tiled && fusible != 0) break;
       lanes *= stage.loop(loop).extent;
       if (lanes > max_lanes) break;
@@ -142,8 +148,8 @@ Status AnnotateVectorize(State& state, int max_lanes, Rng& rng) {
       for (int i = n - fusible; i < n; ++i) loops.push_back(i);
       KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::FuseStep>(s, loops)));
     }
-    KILN_RETURN_IF_ERROR(
-        state.Apply(std::make_shared<schedule::AnnotateStep>(s, n - fusible, Annotation::kVectorize)));
+    KILN_RETURN_IF_ERROR(state.Apply(
+        std::make_shared<schedule::AnnotateStep>(s, n - fusible, Annotation::kVectorize)));
   }
   return OkStatus();
 }
@@ -158,8 +164,8 @@ StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters
     if (std::find(split.lengths.begin(), split.lengths.end(), 0) == split.lengths.end()) continue;
     step = std::make_shared<schedule::SplitStep>(
         split.stage_id, split.loop, split.extent,
-        RandomFactorization(split.extent, static_cast<int>(split.lengths.size()), parameters.max_innermost_split_factor,
-                            rng),
+        RandomFactorization(split.extent, static_cast<int>(split.lengths.size()),
+                            parameters.max_innermost_split_factor, rng),
         split.inner_to_outer);
   }
   return schedule::Replay(sketch.state.initial_dag(), steps);
@@ -199,7 +205,8 @@ std::vector<std::pair<int, int>> ComputeLocations(const State& state, int s) {
   return locations;
 }
 
-StatusOr<State> SampleCpu(const Sketch& sketch, const Task& task, const Parameters& parameters, Rng& rng) {
+StatusOr<State> SampleCpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
+                          Rng& rng) {
   KILN_ASSIGN_OR_RETURN(State state, FillTileSizes(sketch, parameters, rng));
   if (parameters.change_compute_location) {
     KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));

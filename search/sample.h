@@ -9,14 +9,16 @@
 
 namespace kiln::search {
 
-// Fills every blank uniformly among the ordered factorizations of its extent, moves untiled stages to random places, then
-// parallelizes outer loops, chooses unroll depths and vectorizes innermost loops. Refuses (FailedPrecondition) a draw that turns
-// out to be illegal; draw again. Deterministic for the state of rng.
-StatusOr<schedule::State> SampleCpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
-                                    Rng& rng);
+// Fills every blank uniformly among the ordered factorizations of its extent, moves untiled stages
+// to random places, then parallelizes outer loops, chooses unroll depths and vectorizes innermost
+// loops. Refuses (FailedPrecondition) a draw that turns out to be illegal; draw again.
+// Deterministic for the state of rng.
+StatusOr<schedule::State> SampleCpu(const Sketch& sketch, const Task& task,
+                                    const Parameters& parameters, Rng& rng);
 
 // One part of it each, for tests and for mutation.
-StatusOr<schedule::State> FillTileSizes(const Sketch& sketch, const Parameters& parameters, Rng& rng);
+StatusOr<schedule::State> FillTileSizes(const Sketch& sketch, const Parameters& parameters,
+                                        Rng& rng);
 
 // Where a stage may be computed: (stage, loop) pairs (facts §3.5 "Candidate list").
 std::vector<std::pair<int, int>> ComputeLocations(const schedule::State& state, int stage);

@@ -26,13 +26,15 @@ class StageView {
   bool StrictlyInlineable() const { return analysis_.is_strictly_inlineable(s_); }
   bool Output() const { return state_.dag()->is_output(s_); }
 
-  // The only consumer, when stage and consumer are matched element by element and not both reduce; else -1.
+  // The only consumer, when stage and consumer are matched element by element and not both reduce;
+  // else -1.
   int ElementwiseConsumer() const {
     const std::vector<int> consumers = state_.Consumers(s_);
     if (consumers.size() != 1) return -1;
     const int consumer = consumers[0];
     if (!analysis_.elementwise_match(s_, consumer)) return -1;
-    const bool both_reduce = HasReduceLoop(state_.stage(s_)) && HasReduceLoop(state_.stage(consumer));
+    const bool both_reduce =
+        HasReduceLoop(state_.stage(s_)) && HasReduceLoop(state_.stage(consumer));
     if (both_reduce || state_.stage(consumer).op->name().ends_with(".shared")) return -1;
     return consumer;
   }
@@ -69,7 +71,8 @@ class AlwaysInline final : public SketchRule {
   std::string_view name() const override { return "always inline"; }
   RuleAnswer Condition(const RuleContext&, const State& state, int s) const override {
     const StageView view(state, s);
-    if (state.stage(s).is_placeholder() || view.Output() || HasReduceLoop(state.stage(s))) return RuleAnswer::kSkip;
+    if (state.stage(s).is_placeholder() || view.Output() || HasReduceLoop(state.stage(s)))
+      return RuleAnswer::kSkip;
     return view.StrictlyInlineable() ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kSkip;
   }
   Next Apply(const RuleContext&, const State& state, int s) const override {
@@ -84,8 +87,9 @@ class SimplifyConstTensor final : public SketchRule {
  public:
   std::string_view name() const override { return "simplify computation with constant tensors"; }
   RuleAnswer Condition(const RuleContext&, const State& state, int s) const override {
-    return state.stage(s).op->attrs().simplify_const_tensor_indices.empty() ? RuleAnswer::kSkip
-                                                                            : RuleAnswer::kApplyAndSkipRest;
+    return state.stage(s).op->attrs().simplify_const_tensor_indices.empty()
+               ? RuleAnswer::kSkip
+               : RuleAnswer::kApplyAndSkipRest;
   }
   Next Apply(const RuleContext&, const State& state, int s) const override {
     State next = state;
@@ -94,8 +98,10 @@ class SimplifyConstTensor final : public SketchRule {
     std::vector<int> outer, inner, constant;
     int position = 0;
     for (int i = 0; i < static_cast<int>(fresh.loops.size()); ++i) {
-      if (std::find(unrolled.begin(), unrolled.end(), schedule::LoopName(fresh, i)) != unrolled.end()) {
-        MustApply(next, std::make_shared<schedule::AnnotateStep>(s, position, schedule::Annotation::kUnroll));
+      if (std::find(unrolled.begin(), unrolled.end(), schedule::LoopName(fresh, i)) !=
+          unrolled.end()) {
+        MustApply(next, std::make_shared<schedule::AnnotateStep>(s, position,
+                                                                 schedule::Annotation::kUnroll));
         constant.push_back(position++);
         continue;
       }
@@ -119,7 +125,8 @@ class AddRfactor final : public SketchRule {
     const StageView view(state, s);
     if (!HasReduceLoop(state.stage(s)) || view.IsCacheWriteStage()) return RuleAnswer::kSkip;
     const dag::Combiner combiner = state.stage(s).op->combiner();
-    if (combiner == dag::Combiner::kArgMax || combiner == dag::Combiner::kArgMin) return RuleAnswer::kSkip;
+    if (combiner == dag::Combiner::kArgMax || combiner == dag::Combiner::kArgMin)
+      return RuleAnswer::kSkip;
     const double spatial = view.SpatialProduct(), reduce = view.ReduceProduct();
     const double cores = context.task.hardware.num_cores;
     bool needed = reduce > 1 && reduce > cores;
@@ -136,8 +143,9 @@ class AddRfactor final : public SketchRule {
       MustApply(base, std::make_shared<schedule::FuseStep>(s, loops));
     }
     // Length 1 now so that the state is concrete for rfactor; GenerateSketches blanks it.
-    MustApply(base, std::make_shared<schedule::SplitStep>(s, spatial, base.stage(s).loop(spatial).extent,
-                                                          std::vector<int64_t>{1}, true));
+    MustApply(base,
+              std::make_shared<schedule::SplitStep>(s, spatial, base.stage(s).loop(spatial).extent,
+                                                    std::vector<int64_t>{1}, true));
     Next next;
     for (int piece = 0; piece < 2; ++piece) {
       State variant = base;
@@ -177,7 +185,8 @@ class MultiLevelTilingWithFusion final : public SketchRule {
   std::string_view name() const override { return "multi-level tiling with fusion"; }
   RuleAnswer Condition(const RuleContext&, const State& state, int s) const override {
     const StageView view(state, s);
-    if (state.stage(s).is_placeholder() || !view.NeedsMultiLevelTiling() || view.ElementwiseConsumer() < 0) {
+    if (state.stage(s).is_placeholder() || !view.NeedsMultiLevelTiling() ||
+        view.ElementwiseConsumer() < 0) {
       return RuleAnswer::kSkip;
     }
     return view.IsCacheWriteStage() ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kApply;
@@ -204,7 +213,8 @@ class MultiLevelTiling final : public SketchRule {
   std::string_view name() const override { return "multi-level tiling"; }
   RuleAnswer Condition(const RuleContext&, const State& state, int s) const override {
     if (state.stage(s).is_placeholder()) return RuleAnswer::kSkip;
-    return StageView(state, s).NeedsMultiLevelTiling() ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kSkip;
+    return StageView(state, s).NeedsMultiLevelTiling() ? RuleAnswer::kApplyAndSkipRest
+                                                       : RuleAnswer::kSkip;
   }
   Next Apply(const RuleContext& context, const State& state, int s) const override {
     State next = state;
@@ -216,8 +226,12 @@ class MultiLevelTiling final : public SketchRule {
 class SkipStage final : public SketchRule {
  public:
   std::string_view name() const override { return "skip stage"; }
-  RuleAnswer Condition(const RuleContext&, const State&, int) const override { return RuleAnswer::kApply; }
-  Next Apply(const RuleContext&, const State& state, int s) const override { return {{state, s - 1}}; }
+  RuleAnswer Condition(const RuleContext&, const State&, int) const override {
+    return RuleAnswer::kApply;
+  }
+  Next Apply(const RuleContext&, const State& state, int s) const override {
+    return {{state, s - 1}};
+  }
 };
 
 // The steps, with the length of every SP that directly precedes an RF blank.
@@ -225,9 +239,9 @@ std::vector<StepPtr> BlankRfactorSplits(std::vector<StepPtr> steps) {
   for (size_t i = 1; i < steps.size(); ++i) {
     if (steps[i]->tag() != "RF" || steps[i - 1]->tag() != "SP") continue;
     const auto& split = static_cast<const schedule::SplitStep&>(*steps[i - 1]);
-    steps[i - 1] = std::make_shared<schedule::SplitStep>(split.stage_id, split.loop, split.extent,
-                                                         std::vector<int64_t>(split.lengths.size(), 0),
-                                                         split.inner_to_outer);
+    steps[i - 1] = std::make_shared<schedule::SplitStep>(
+        split.stage_id, split.loop, split.extent, std::vector<int64_t>(split.lengths.size(), 0),
+        split.inner_to_outer);
   }
   return steps;
 }
@@ -246,7 +260,8 @@ std::vector<std::unique_ptr<SketchRule>> CpuSketchRules() {
   return rules;
 }
 
-std::vector<Sketch> GenerateSketches(const RuleContext& context, std::span<const std::unique_ptr<SketchRule>> rules) {
+std::vector<Sketch> GenerateSketches(const RuleContext& context,
+                                     std::span<const std::unique_ptr<SketchRule>> rules) {
   const State initial(context.task.dag);
   Next now, next;
   now.emplace_back(initial, initial.num_stages() - 1);

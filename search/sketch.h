@@ -1,8 +1,9 @@
 // Sketches: the structure of a schedule with tile sizes left blank (facts §3.2, §3.3).
 //
-// Rules are tried on (state, stage) pairs from the last stage to the first. A rule answers whether it applies and whether
-// later rules are tried as well; an application gives one or more (state, next stage). A state whose next stage is -1 is a
-// sketch. Breadth first, so the order of sketches is fixed.
+// Rules are tried on (state, stage) pairs from the last stage to the first. A rule answers whether
+// it applies and whether later rules are tried as well; an application gives one or more (state,
+// next stage). A state whose next stage is -1 is a sketch. Breadth first, so the order of sketches
+// is fixed.
 #pragma once
 
 #include <memory>
@@ -30,16 +31,18 @@ class SketchRule {
  public:
   virtual ~SketchRule() = default;
   virtual std::string_view name() const = 0;
-  virtual RuleAnswer Condition(const RuleContext& context, const schedule::State& state, int stage) const = 0;
-  virtual std::vector<std::pair<schedule::State, int>> Apply(const RuleContext& context, const schedule::State& state,
+  virtual RuleAnswer Condition(const RuleContext& context, const schedule::State& state,
+                               int stage) const = 0;
+  virtual std::vector<std::pair<schedule::State, int>> Apply(const RuleContext& context,
+                                                             const schedule::State& state,
                                                              int stage) const = 0;
 };
 
 // In the order of facts §3.2.
 std::vector<std::unique_ptr<SketchRule>> CpuSketchRules();
 
-// A schedule with blanks. The length of a split that an rfactor follows is blank in `steps` but 1 in `state`: an rfactor
-// cannot be applied to a blank.
+// A schedule with blanks. The length of a split that an rfactor follows is blank in `steps` but 1
+// in `state`: an rfactor cannot be applied to a blank.
 struct Sketch {
   schedule::State state;
   std::vector<schedule::StepPtr> steps;
@@ -47,6 +50,6 @@ struct Sketch {
 
 // At least one: the last rule always applies.
 std::vector<Sketch> GenerateSketches(const RuleContext& context,
-                                              std::span<const std::unique_ptr<SketchRule>> rules);
+                                     std::span<const std::unique_ptr<SketchRule>> rules);
 
 }  // namespace kiln::search

@@ -60,7 +60,8 @@ TEST(Sketch, CountsOfTheFacts) {
   EXPECT_EQ(CountSketches("matmul", "512,512,512"), 3u);
   EXPECT_EQ(CountSketches("matmul", "8,8,512"), 5u) << "two with rfactor";
   EXPECT_EQ(CountSketches(ChainedMatmuls()), 9u);
-  EXPECT_EQ(CountSketches("conv2d_nchw", "1,56,56,512,512,3,3,1,1", "bias,relu"), 3u) << "fusion at two levels, or none";
+  EXPECT_EQ(CountSketches("conv2d_nchw", "1,56,56,512,512,3,3,1,1", "bias,relu"), 3u)
+      << "fusion at two levels, or none";
   EXPECT_EQ(CountSketches("max_pool2d_nchw", "1,56,56,512,2,2,1,1"), 1u);
   EXPECT_EQ(CountSketches("min", "10,1024,axis=1"), 3u);
   EXPECT_EQ(CountSketches("softmax", "512,512"), 9u);
@@ -68,8 +69,8 @@ TEST(Sketch, CountsOfTheFacts) {
 }
 
 TEST(Sketch, ConvolutionTilesSixLevelsAndFusesIntoTheRelu) {
-  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag,
-                       dag::BuildOp("conv2d_nhwc", "1,14,14,32,16,3,3,1,1", {.epilogue = {"bias", "relu"}}));
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::BuildOp("conv2d_nhwc", "1,14,14,32,16,3,3,1,1",
+                                                           {.epilogue = {"bias", "relu"}}));
   const Task task = MakeTask(dag);
   const Parameters parameters;
   const auto sketches = GenerateSketches({task, parameters}, CpuSketchRules());

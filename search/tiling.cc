@@ -12,7 +12,8 @@ using schedule::State;
 
 void MustApply(State& state, schedule::StepPtr step) {
   const Status status = state.Apply(step);
-  KILN_CHECK(status.ok(), "{} refused: {}\n{}", step->ToJson(), Message(status), schedule::PrintLoops(state));
+  KILN_CHECK(status.ok(), "{} refused: {}\n{}", step->ToJson(), Message(status),
+             schedule::PrintLoops(state));
 }
 
 std::vector<int> TileMultiLevel(State& state, int s, std::string_view structure) {
@@ -27,15 +28,17 @@ std::vector<int> TileMultiLevel(State& state, int s, std::string_view structure)
   for (int axis = 0; axis < static_cast<int>(fresh.loops.size()); ++axis) {
     const bool reduce = fresh.loop(axis).kind == IterKind::kReduce;
     const int levels = reduce ? reduce_levels : spatial_levels;
-    const bool keep = std::find(whole.begin(), whole.end(), schedule::LoopName(fresh, axis)) != whole.end();
+    const bool keep =
+        std::find(whole.begin(), whole.end(), schedule::LoopName(fresh, axis)) != whole.end();
     if (keep || levels <= 1) {
       pieces.push_back(1);
       ++position;
       continue;
     }
     if (!reduce) spatial_steps.push_back(static_cast<int>(state.steps().size()));
-    MustApply(state, std::make_shared<schedule::SplitStep>(s, position, fresh.loop(axis).extent,
-                                                           std::vector<int64_t>(levels - 1, 0), true));
+    MustApply(state,
+              std::make_shared<schedule::SplitStep>(s, position, fresh.loop(axis).extent,
+                                                    std::vector<int64_t>(levels - 1, 0), true));
     pieces.push_back(levels);
     position += levels;
   }
@@ -76,11 +79,14 @@ void FollowTiling(State& state, int consumer, const std::vector<int>& spatial_st
   MustApply(state, std::make_shared<schedule::ReorderStep>(consumer, order));
 }
 
-bool IsTiled(const Stage& stage) { return static_cast<int>(stage.loops.size()) != stage.num_axes(); }
+bool IsTiled(const Stage& stage) {
+  return static_cast<int>(stage.loops.size()) != stage.num_axes();
+}
 
 bool HasReduceLoop(const Stage& stage) {
   for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
-    if (stage.loop(i).kind != IterKind::kSpatial && stage.loop(i).kind != IterKind::kSpecial) return true;
+    if (stage.loop(i).kind != IterKind::kSpatial && stage.loop(i).kind != IterKind::kSpecial)
+      return true;
   }
   return false;
 }

@@ -8,7 +8,8 @@ namespace {
 
 class TuneLoop {
  public:
-  TuneLoop(std::span<TaskProgress> tasks, const TuneOptions& options, Measurer& measurer, const std::atomic<bool>& stop)
+  TuneLoop(std::span<TaskProgress> tasks, const TuneOptions& options, Measurer& measurer,
+           const std::atomic<bool>& stop)
       : tasks_(tasks),
         options_(options),
         measurer_(measurer),
@@ -55,8 +56,9 @@ class TuneLoop {
   // Candidates for at least one more trial, or the task is marked exhausted.
   Status RefillTask(int task) {
     if (!ready_[task].empty()) return OkStatus();
-    KILN_ASSIGN_OR_RETURN(std::vector<Candidate> proposals,
-                          tasks_[task].policy->Propose(static_cast<int>(options_.proposals_per_call)));
+    KILN_ASSIGN_OR_RETURN(
+        std::vector<Candidate> proposals,
+        tasks_[task].policy->Propose(static_cast<int>(options_.proposals_per_call)));
     if (proposals.empty()) tasks_[task].exhausted = true;
     std::move(proposals.begin(), proposals.end(), std::back_inserter(ready_[task]));
     return OkStatus();
@@ -98,7 +100,8 @@ class TuneLoop {
 
 }  // namespace
 
-Status Tune(std::span<TaskProgress> tasks, const TuneOptions& options, Measurer& measurer, const std::atomic<bool>& stop) {
+Status Tune(std::span<TaskProgress> tasks, const TuneOptions& options, Measurer& measurer,
+            const std::atomic<bool>& stop) {
   return TuneLoop(tasks, options, measurer, stop).Run();
 }
 

@@ -1,7 +1,8 @@
-// The tuning loop of one job: chooses a task, asks its policy for candidates, keeps the measurer busy, feeds results back.
+// The tuning loop of one job: chooses a task, asks its policy for candidates, keeps the measurer
+// busy, feeds results back.
 //
-// Knows neither RPC nor store: both are behind Measurer. Search overlaps with measuring: new proposals are made while earlier
-// trials are in flight.
+// Knows neither RPC nor store: both are behind Measurer. Search overlaps with measuring: new
+// proposals are made while earlier trials are in flight.
 #pragma once
 
 #include <atomic>
@@ -35,30 +36,33 @@ class Measurer {
   virtual int capacity() = 0;
   // Takes a trial. Does not block.
   virtual void Submit(Trial trial) = 0;
-  // The next finished trial, in any order; it is safely recorded when it is returned. Blocks. An error ends the job.
+  // The next finished trial, in any order; it is safely recorded when it is returned. Blocks. An
+  // error ends the job.
   virtual StatusOr<Outcome> Next() = 0;
 };
 
 struct TaskProgress {
   Policy* policy = nullptr;  // not owned
   double weight = 1;
-  uint32_t trials = 0;       // finished and in flight, earlier runs of the job included
-  double best_cost_s = 0;    // 0: none
-  uint32_t best_trial = 0;   // `trials` when the best was found
+  uint32_t trials = 0;      // finished and in flight, earlier runs of the job included
+  double best_cost_s = 0;   // 0: none
+  uint32_t best_trial = 0;  // `trials` when the best was found
   bool exhausted = false;
 };
 
 struct TuneOptions {
-  uint32_t trials = 64;            // of the whole job, earlier runs included
-  uint32_t first_trial = 0;        // next trial number to give out, where no number of `missing` is left
-  std::vector<uint32_t> missing = {};   // numbers below first_trial that have no result: given out first
-  uint32_t early_stopping = 0;     // stop a task after this many trials without improvement; 0: never
+  uint32_t trials = 64;      // of the whole job, earlier runs included
+  uint32_t first_trial = 0;  // next trial number to give out, where no number of `missing` is left
+  std::vector<uint32_t> missing =
+      {};                       // numbers below first_trial that have no result: given out first
+  uint32_t early_stopping = 0;  // stop a task after this many trials without improvement; 0: never
   uint32_t proposals_per_call = 16;
 };
 
-// Runs until the trials are used up, every task is exhausted or stopped, or `stop` becomes true (then it waits for the
-// trials in flight and returns Cancelled). Tasks take turns: the one
-// with the fewest trials is next (ties: the first).
-Status Tune(std::span<TaskProgress> tasks, const TuneOptions& options, Measurer& measurer, const std::atomic<bool>& stop);
+// Runs until the trials are used up, every task is exhausted or stopped, or `stop` becomes true
+// (then it waits for the trials in flight and returns Cancelled). Tasks take turns: the one with
+// the fewest trials is next (ties: the first).
+Status Tune(std::span<TaskProgress> tasks, const TuneOptions& options, Measurer& measurer,
+            const std::atomic<bool>& stop);
 
 }  // namespace kiln::search

@@ -104,7 +104,8 @@ TEST(Tune, StopWaitsForTrialsInFlight) {
   FakeMeasurer measurer;
   std::atomic<bool> stop = false;
   measurer.stop = &stop;
-  EXPECT_THAT(Tune(tasks, {.trials = 500}, measurer, stop), StatusIs(StatusCode::kCancelled, testing::_));
+  EXPECT_THAT(Tune(tasks, {.trials = 500}, measurer, stop),
+              StatusIs(StatusCode::kCancelled, testing::_));
   EXPECT_EQ(policy.observed.size(), measurer.numbers.size());
   EXPECT_LT(measurer.numbers.size(), 12u);
 }
@@ -115,7 +116,8 @@ TEST(Tune, AnErrorOfTheMeasurerEndsTheJob) {
   FakeMeasurer measurer;
   measurer.fail_after = 4;
   const std::atomic<bool> stop = false;
-  EXPECT_THAT(Tune(tasks, {.trials = 500}, measurer, stop), StatusIs(StatusCode::kInternal, "the store is gone"));
+  EXPECT_THAT(Tune(tasks, {.trials = 500}, measurer, stop),
+              StatusIs(StatusCode::kInternal, "the store is gone"));
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ void AccessAnalysis::AnalyzeCommonIterators() {
         const int through = std::min(best[p], CommonLeading(p, i));
         best[i] = best[i] < 0 ? through : std::min(best[i], through);
       }
-      if (best[i] > 0) common_[producer][i] = best[i];
+      if (best[i] > 0) common_[producer][i] = common_[i][producer] = best[i];
     }
   }
 }

@@ -24,9 +24,8 @@ class AccessAnalysis {
   bool needs_multi_level_tiling(int op) const { return facts_[op].multi_level_tiling; }
   bool is_output(int op) const { return dag_.is_output(op); }
 
-  // Leading dimensions that `producer` and `op` enumerate alike, for any producer upstream; 0 when
-  // there is no path.
-  int num_common_outer_iterators(int producer, int op) const { return common_[producer][op]; }
+  // Leading dimensions that both operators enumerate alike, when one is upstream of the other; 0 when there is no path.
+  int num_common_outer_iterators(int a, int b) const { return common_[a][b]; }
 
   // From op to target each step has one reader of the same shape that reads element by element.
   bool elementwise_match(int op, int target) const;
@@ -42,7 +41,7 @@ class AccessAnalysis {
 
   const Dag& dag_;
   std::vector<OpFacts> facts_;
-  std::vector<std::vector<int>> common_;  // [producer][op]
+  std::vector<std::vector<int>> common_;  // symmetric
 };
 
 // The axis number when e is an axis plus or minus an integer constant, else -1.

@@ -2,9 +2,10 @@
 //
 //   bazel run //tests/bench:cpu_peers -- --trials 200
 //
-// For each workload: random candidates are built, checked against the unscheduled program and timed on the runner's device;
-// then the best one and the library take turns, and the medians of their times are compared. The libraries choose their
-// own data layouts and get their weights already packed in them, which is not timed.
+// For each workload: random candidates are built, checked against the unscheduled program and timed
+// on the runner's device; then the best one and the library take turns, and the medians of their
+// times are compared. The libraries choose their own data layouts and get their weights already
+// packed in them, which is not timed.
 #include <cblas.h>
 
 #include <CLI/CLI.hpp>
@@ -128,7 +129,8 @@ struct Tuned {
 };
 
 // The best of `trials` proposals of the policy.
-StatusOr<Tuned> TuneOn(runner::Device& device, const dag::DagPtr& dag, int trials, uint64_t seed, int threads) {
+StatusOr<Tuned> TuneOn(runner::Device& device, const dag::DagPtr& dag, int trials, uint64_t seed,
+                       int threads) {
   const std::string text = dag::PrintDag(*dag);
   target::HardwareParams hardware;
   hardware.num_cores = threads;
@@ -172,12 +174,13 @@ std::function<double(int64_t)> OpenBlasGemm(int64_t n) {
   struct Data {
     std::vector<float> a, b, c;
   };
-  auto data = std::make_shared<Data>(Data{Random(n * n), Random(n * n + 1), std::vector<float>(n * n)});
+  auto data =
+      std::make_shared<Data>(Data{Random(n * n), Random(n * n + 1), std::vector<float>(n * n)});
   return [data, n](int64_t number) {
     const double start = Now();
     for (int64_t i = 0; i < number; ++i) {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f, data->a.data(), n, data->b.data(), n, 0.0f,
-                  data->c.data(), n);
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f, data->a.data(), n,
+                  data->b.data(), n, 0.0f, data->c.data(), n);
     }
     return Now() - start;
   };
@@ -212,13 +215,14 @@ std::function<double(int64_t)> OneDnnConv(const Conv& c) {
   using namespace dnnl;
   const engine cpu(engine::kind::cpu, 0);
   auto queue = std::make_shared<stream>(cpu);
-  const int64_t oh = (c.h + 2 * c.pad - c.k) / c.stride + 1, ow = (c.w + 2 * c.pad - c.k) / c.stride + 1;
+  const int64_t oh = (c.h + 2 * c.pad - c.k) / c.stride + 1,
+                ow = (c.w + 2 * c.pad - c.k) / c.stride + 1;
   const auto f32 = memory::data_type::f32;
   const auto any = memory::format_tag::any;
-  const convolution_forward::desc desc(prop_kind::forward_inference, algorithm::convolution_auto,
-                                       {{1, c.ci, c.h, c.w}, f32, any}, {{c.co, c.ci, c.k, c.k}, f32, any},
-                                       {{c.co}, f32, memory::format_tag::x}, {{1, c.co, oh, ow}, f32, any},
-                                       {c.stride, c.stride}, {c.pad, c.pad}, {c.pad, c.pad});
+  const convolution_forward::desc desc(
+      prop_kind::forward_inference, algorithm::convolution_auto, {{1, c.ci, c.h, c.w}, f32, any},
+      {{c.co, c.ci, c.k, c.k}, f32, any}, {{c.co}, f32, memory::format_tag::x},
+      {{1, c.co, oh, ow}, f32, any}, {c.stride, c.stride}, {c.pad, c.pad}, {c.pad, c.pad});
   post_ops ops;
   ops.append_eltwise(1.0f, algorithm::eltwise_relu, 0.0f, 0.0f);
   primitive_attr attr;
@@ -248,8 +252,10 @@ struct Case {
   std::vector<std::pair<std::string, std::function<double(int64_t)>>> peers;
 };
 
-Status RunCase(const Case& c, runner::Device& device, int trials, uint64_t seed, int threads, bool print_steps) {
-  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)}));
+Status RunCase(const Case& c, runner::Device& device, int trials, uint64_t seed, int threads,
+               bool print_steps) {
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag,
+                        dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)}));
   KILN_ASSIGN_OR_RETURN(const Tuned tuned, TuneOn(device, dag, trials, seed, threads));
   KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device, tuned.artifact));
   std::vector<double> ours;
@@ -264,7 +270,8 @@ Status RunCase(const Case& c, runner::Device& device, int trials, uint64_t seed,
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   const double cost = Median(ours);
-  std::printf("%-28s kiln %9.1f us %7.1f GFLOP/s", (c.op + " " + c.args).c_str(), cost * 1e6, dag->flop_count() / cost * 1e-9);
+  std::printf("%-28s kiln %9.1f us %7.1f GFLOP/s", (c.op + " " + c.args).c_str(), cost * 1e6,
+              dag->flop_count() / cost * 1e-9);
   for (size_t p = 0; p < c.peers.size(); ++p) {
     const double other = Median(theirs[p]);
     std::printf(" | %s %9.1f us, ratio %.2f", c.peers[p].first.c_str(), other * 1e6, other / cost);
@@ -291,17 +298,28 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const auto device = kiln::runner::MakeCpuDevice({.threads = threads});
-  std::printf("%s, %d threads, %d trials each; ratio = library's time / ours\n", device->Name().c_str(), threads, trials);
+  std::printf("%s, %d threads, %d trials each; ratio = library's time / ours\n",
+              device->Name().c_str(), threads, trials);
   const std::vector<kiln::Case> cases = {
-      {"matmul", "512,512,512", "", {{"OpenBLAS", kiln::OpenBlasGemm(512)}, {"oneDNN", kiln::OneDnnGemm(512)}}},
-      {"matmul", "1024,1024,1024", "", {{"OpenBLAS", kiln::OpenBlasGemm(1024)}, {"oneDNN", kiln::OneDnnGemm(1024)}}},
-      {"conv2d_nchw", "1,7,7,512,512,3,3,1,1", "bias,relu", {{"oneDNN", kiln::OneDnnConv({7, 7, 512, 512, 3, 1, 1})}}},
+      {"matmul",
+       "512,512,512",
+       "",
+       {{"OpenBLAS", kiln::OpenBlasGemm(512)}, {"oneDNN", kiln::OneDnnGemm(512)}}},
+      {"matmul",
+       "1024,1024,1024",
+       "",
+       {{"OpenBLAS", kiln::OpenBlasGemm(1024)}, {"oneDNN", kiln::OneDnnGemm(1024)}}},
+      {"conv2d_nchw",
+       "1,7,7,512,512,3,3,1,1",
+       "bias,relu",
+       {{"oneDNN", kiln::OneDnnConv({7, 7, 512, 512, 3, 1, 1})}}},
   };
   for (const kiln::Case& c : cases) {
     if ((c.op + " " + c.args).find(only) == std::string::npos) continue;
     const kiln::Status status = kiln::RunCase(c, *device, trials, seed, threads, steps);
     if (!status.ok()) {
-      std::fprintf(stderr, "%s %s: %s\n", c.op.c_str(), c.args.c_str(), std::string(kiln::Message(status)).c_str());
+      std::fprintf(stderr, "%s %s: %s\n", c.op.c_str(), c.args.c_str(),
+                   std::string(kiln::Message(status)).c_str());
       return 1;
     }
   }

@@ -51,8 +51,8 @@ TABLE = {
         "store",
         # Of the services only what the one binary starts.
         "tracker/daemon.h",
-        "builder/daemon.h",
-        "runner/daemon.h",
+        "builder/daemon.h", "builder/child.h",
+        "runner/daemon.h", "runner/child.h",
         "scheduler/daemon.h",
     ],
     "tests": ["*"],

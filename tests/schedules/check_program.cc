@@ -28,7 +28,8 @@ std::vector<ir::NDArray> PoisonedOutputs(const Workload& workload) {
 
 Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    KILN_RETURN_IF_ERROR(ir::Compare(outputs[i], workload.outputs[i], ir::DefaultTolerance(outputs[i].type()),
+    KILN_RETURN_IF_ERROR(ir::Compare(outputs[i], workload.outputs[i],
+                                     ir::DefaultTolerance(outputs[i].type()),
                                      fmt::format("output {}", i)));
   }
   return OkStatus();
@@ -36,8 +37,10 @@ Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> out
 
 Status CheckByInterpreter(const Workload& workload, const schedule::State& state) {
   const auto explain = [&](const Status& status, const ir::Program* program) {
-    return Annotate(status, fmt::format("{} with steps {}\n{}", workload.name, schedule::PrintSteps(state.steps()),
-                                        program == nullptr ? std::string() : ir::ProgramText(*program)));
+    return Annotate(
+        status,
+        fmt::format("{} with steps {}\n{}", workload.name, schedule::PrintSteps(state.steps()),
+                    program == nullptr ? std::string() : ir::ProgramText(*program)));
   };
   StatusOr<ir::Program> program = lower::Lower(state, {});
   if (!program.ok()) return explain(program.status(), nullptr);

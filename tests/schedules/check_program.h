@@ -1,4 +1,5 @@
-// Does a schedule compute what its DAG says? The check shared by the exhaustive and the random suite.
+// Does a schedule compute what its DAG says? The check shared by the exhaustive and the random
+// suite.
 #pragma once
 
 #include <span>
@@ -28,8 +29,8 @@ std::vector<ir::NDArray> PoisonedOutputs(const Workload& workload);
 // Compares outputs with the oracle's.
 Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> outputs);
 
-// Lowers the state and runs the program in the interpreter, which checks every access and every race. The error holds the
-// steps and the program.
+// Lowers the state and runs the program in the interpreter, which checks every access and every
+// race. The error holds the steps and the program.
 Status CheckByInterpreter(const Workload& workload, const schedule::State& state);
 
 }  // namespace kiln

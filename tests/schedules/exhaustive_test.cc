@@ -42,6 +42,7 @@ class Exhaustive {
   void CheckOnce(const schedule::State& state) {
     StatusOr<ir::Program> program = lower::Lower(state, {});
     ASSERT_TRUE(program.ok()) << program.status() << "\n" << schedule::PrintSteps(state.steps());
+    ASSERT_TRUE(ir::Verify(*program).ok()) << ir::Verify(*program);
     if (!programs_.insert(ir::ProgramText(*program)).second) return;
     const Status status = CheckByInterpreter(workload_, state);
     ASSERT_TRUE(status.ok()) << status;
@@ -58,18 +59,23 @@ void CheckAll(std::string name, dag::DagPtr dag, schedule::EnumerateOptions opti
   const Workload workload = MakeWorkload(std::move(name), std::move(dag), 1);
   Exhaustive exhaustive(workload, 3, std::move(options));
   exhaustive.Run();
-  std::printf("%s: %d sequences, %zu different programs\n", workload.name.c_str(), exhaustive.sequences(),
-              exhaustive.programs());
+  std::printf("%s: %d sequences, %zu different programs\n", workload.name.c_str(),
+              exhaustive.sequences(), exhaustive.programs());
   EXPECT_GT(exhaustive.sequences(), 1000);
 }
 
-// One split length, one that does not divide most extents; both directions would double every level.
+// One split length, one that does not divide most extents; both directions would double every
+// level.
 const schedule::EnumerateOptions kOptions = {.lengths = {{3}}, .outer_to_inner = false};
 
 TEST(Exhaustive, Matmul) { CheckAll("matmul 4x6x5", schedule::MatmulRelu(4, 6, 5), kOptions); }
 TEST(Exhaustive, Conv) {
-  CheckAll("conv 1x3x5x5", schedule::Conv2d({.size = 5, .in_channels = 3, .out_channels = 2, .kernel = 3, .stride = 1, .padding = 1}, false),
-           kOptions);
+  CheckAll(
+      "conv 1x3x5x5",
+      schedule::Conv2d(
+          {.size = 5, .in_channels = 3, .out_channels = 2, .kernel = 3, .stride = 1, .padding = 1},
+          false),
+      kOptions);
 }
 TEST(Exhaustive, Softmax) { CheckAll("softmax 3x7", schedule::Softmax(3, 7), kOptions); }
 TEST(Exhaustive, Pool) { CheckAll("average pool 4x4x1", schedule::AvgPool(4, 1), kOptions); }

@@ -1,6 +1,8 @@
-// Random legal schedules over the operator library, compiled by LLVM, compute what the oracle computes.
+// Random legal schedules over the operator library, compiled by LLVM, compute what the oracle
+// computes.
 //
-// KILN_SEED (default 1) and KILN_SCHEDULES (default 2000) choose which and how many; a failure prints operator, seed and steps.
+// KILN_SEED (default 1) and KILN_SCHEDULES (default 2000) choose which and how many; a failure
+// prints operator, seed and steps.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -64,8 +66,10 @@ uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-StatusOr<std::vector<ir::NDArray>> RunCompiled(const Workload& workload, const codegen::Compiled& compiled) {
-  KILN_ASSIGN_OR_RETURN(const codegen::LoadedProgram program, codegen::LoadedProgram::Load(compiled.binary));
+StatusOr<std::vector<ir::NDArray>> RunCompiled(const Workload& workload,
+                                               const codegen::Compiled& compiled) {
+  KILN_ASSIGN_OR_RETURN(const codegen::LoadedProgram program,
+                        codegen::LoadedProgram::Load(compiled.binary));
   std::vector<codegen::GuardedBytes> memory;
   std::vector<void*> pointers;
   std::vector<ir::NDArray> outputs = PoisonedOutputs(workload);
@@ -74,7 +78,8 @@ StatusOr<std::vector<ir::NDArray>> RunCompiled(const Workload& workload, const c
     const ir::NDArray array(arg.type, arg.shape);
     memory.emplace_back(array.bytes().size(), codegen::GuardedBytes::Place::kBack);
     if (arg.scope == ir::Scope::kInput) {
-      std::memcpy(memory.back().data(), workload.inputs[input++].bytes().data(), array.bytes().size());
+      std::memcpy(memory.back().data(), workload.inputs[input++].bytes().data(),
+                  array.bytes().size());
     } else {
       std::memset(memory.back().data(), 0xa5, array.bytes().size());
     }
@@ -83,7 +88,8 @@ StatusOr<std::vector<ir::NDArray>> RunCompiled(const Workload& workload, const c
   program.Run(pointers);
   for (size_t i = 0; i < compiled.args.size(); ++i) {
     if (compiled.args[i].scope != ir::Scope::kOutput) continue;
-    std::memcpy(outputs[output].mutable_bytes().data(), memory[i].data(), outputs[output].bytes().size());
+    std::memcpy(outputs[output].mutable_bytes().data(), memory[i].data(),
+                outputs[output].bytes().size());
     ++output;
   }
   return outputs;
@@ -91,6 +97,7 @@ StatusOr<std::vector<ir::NDArray>> RunCompiled(const Workload& workload, const c
 
 Status CheckByLlvm(const Workload& workload, const schedule::State& state) {
   KILN_ASSIGN_OR_RETURN(const ir::Program program, lower::Lower(state, {}));
+  KILN_RETURN_IF_ERROR(ir::Verify(program));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget("llvm"));
   KILN_ASSIGN_OR_RETURN(const codegen::Compiled compiled, codegen::CompileLlvm(program, target));
   KILN_ASSIGN_OR_RETURN(const std::vector<ir::NDArray> outputs, RunCompiled(workload, compiled));
@@ -101,12 +108,15 @@ TEST(RandomSchedules, ComputeWhatTheOracleComputes) {
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
   const uint64_t count = EnvironmentOr("KILN_SCHEDULES", 2000);
   // Bazel's shards take turns.
-  const uint64_t shards = EnvironmentOr("TEST_TOTAL_SHARDS", 1), shard = EnvironmentOr("TEST_SHARD_INDEX", 0);
-  if (const char* status_file = std::getenv("TEST_SHARD_STATUS_FILE")) std::fclose(std::fopen(status_file, "w"));
+  const uint64_t shards = EnvironmentOr("TEST_TOTAL_SHARDS", 1),
+                 shard = EnvironmentOr("TEST_SHARD_INDEX", 0);
+  if (const char* status_file = std::getenv("TEST_SHARD_STATUS_FILE"))
+    std::fclose(std::fopen(status_file, "w"));
 
   std::vector<Workload> workloads;
   for (const OpCase& c : kCases) {
-    ASSERT_OK_AND_ASSIGN(dag::DagPtr dag, dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)}));
+    ASSERT_OK_AND_ASSIGN(dag::DagPtr dag,
+                         dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)}));
     workloads.push_back(MakeWorkload(fmt::format("{} {} {}", c.op, c.args, c.epilogue), dag, seed));
   }
   for (uint64_t i = shard; i < count; i += shards) {
@@ -116,8 +126,8 @@ TEST(RandomSchedules, ComputeWhatTheOracleComputes) {
     const int length = static_cast<int>(UniformIn(rng, 1, 14));
     const schedule::State state = schedule::RandomSchedule(workload.dag, schedule_seed, length);
     const Status status = CheckByLlvm(workload, state);
-    ASSERT_TRUE(status.ok()) << workload.name << ", seed " << seed << ", schedule " << i << "\nsteps "
-                             << schedule::PrintSteps(state.steps()) << "\n"
+    ASSERT_TRUE(status.ok()) << workload.name << ", seed " << seed << ", schedule " << i
+                             << "\nsteps " << schedule::PrintSteps(state.steps()) << "\n"
                              << status;
   }
 }

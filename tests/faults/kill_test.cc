@@ -1,0 +1,211 @@
+// A job survives kill -9 of any process of the farm: it ends with its full number of trials and loses no record that
+// a client has seen.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <functional>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "base/grpc_server.h"
+#include "base/status_testing.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+#include "tests/faults/farm.h"
+
+namespace kiln {
+namespace {
+
+v1::JobSpec MatmulJob(uint32_t trials) {
+  v1::JobSpec spec;
+  spec.set_name("faults");
+  spec.set_user("test");
+  v1::TaskSpec& task = *spec.add_tasks();
+  task.set_dag(dag::PrintDag(**dag::BuildOp("matmul", "48,32,40", {.epilogue = {"relu"}})));
+  task.set_target("llvm");
+  spec.mutable_options()->set_trials(trials);
+  spec.mutable_options()->set_seed(11);
+  spec.mutable_options()->mutable_measure()->set_timeout_ms(5000);
+  return spec;
+}
+
+class KillTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto farm = Farm::Start();
+    ASSERT_TRUE(farm.ok()) << farm.status();
+    farm_ = *std::move(farm);
+  }
+
+  std::string Submit(const v1::JobSpec& spec) {
+    v1::SubmitRequest request;
+    *request.mutable_spec() = spec;
+    v1::SubmitReply reply;
+    grpc::ClientContext context;
+    const grpc::Status status = farm_->Connect()->Submit(&context, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return reply.job_id();
+  }
+
+  // Nothing while the scheduler does not answer.
+  bool Get(const std::string& job, v1::JobStatus* status) {
+    v1::GetJobRequest request;
+    request.set_job_id(job);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+    return farm_->Connect()->GetJob(&context, request, status).ok();
+  }
+
+  static bool Final(const v1::JobStatus& status) {
+    return status.state() == v1::SUCCEEDED || status.state() == v1::FAILED || status.state() == v1::CANCELLED;
+  }
+
+  // Waits until `trials` are done or the job has ended.
+  v1::JobStatus WaitFor(const std::string& job, uint32_t trials) {
+    v1::JobStatus status;
+    for (int i = 0; i < 3000; ++i) {
+      if (Get(job, &status) && (status.trials_done() >= trials || Final(status))) return status;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    ADD_FAILURE() << "job " << job << " hangs at " << status.trials_done() << " trials\n" << farm_->Logs();
+    return status;
+  }
+
+  std::map<uint32_t, v1::Record> Records(const std::string& job) {
+    v1::ListRecordsRequest request;
+    request.set_job_id(job);
+    request.set_include_errors(true);
+    grpc::ClientContext context;
+    auto stub = farm_->Connect();
+    auto stream = stub->ListRecords(&context, request);
+    std::map<uint32_t, v1::Record> records;
+    for (v1::Record record; stream->Read(&record);) {
+      EXPECT_TRUE(records.emplace(record.trial(), record).second) << "trial " << record.trial() << " twice";
+    }
+    EXPECT_TRUE(stream->Finish().ok());
+    return records;
+  }
+
+  // Runs a job of `trials`, calls `fault` each time another `every` trials are done, and checks the end.
+  void RunWithFaults(uint32_t trials, uint32_t every, const std::function<void()>& fault) {
+    const std::string job = Submit(MatmulJob(trials));
+    std::map<uint32_t, v1::Record> seen;
+    for (uint32_t at = every; at < trials; at += every) {
+      if (Final(WaitFor(job, at))) break;
+      for (const auto& [trial, record] : Records(job)) seen.emplace(trial, record);
+      fault();
+    }
+    const v1::JobStatus status = WaitFor(job, trials + 1);
+    EXPECT_EQ(status.state(), v1::SUCCEEDED) << status.ShortDebugString() << farm_->Logs();
+    const std::map<uint32_t, v1::Record> records = Records(job);
+    EXPECT_EQ(records.size(), trials);
+    for (uint32_t trial = 0; trial < trials; ++trial) EXPECT_TRUE(records.contains(trial)) << trial;
+    for (const auto& [trial, record] : seen) {
+      const auto now = records.find(trial);
+      ASSERT_NE(now, records.end()) << "record of trial " << trial << " was lost";
+      EXPECT_EQ(now->second.SerializeAsString(), record.SerializeAsString()) << "trial " << trial;
+    }
+    uint32_t failed = 0;
+    for (const auto& [trial, record] : records) failed += record.result().error() != v1::NO_ERROR;
+    EXPECT_LE(failed, trials / 4) << "a kill costs at most the trials in flight\n" << farm_->Logs();
+  }
+
+  std::unique_ptr<Farm> farm_;
+};
+
+TEST_F(KillTest, Builder) {
+  RunWithFaults(40, 10, [&] {
+    farm_->builder().Kill();
+    ASSERT_OK(farm_->builder().Start());
+  });
+}
+
+TEST_F(KillTest, BuilderChildren) {
+  RunWithFaults(40, 10, [&] {
+    for (int child : ChildrenOf(farm_->builder().pid())) kill(child, SIGKILL);
+  });
+}
+
+TEST_F(KillTest, RunnerChild) {
+  RunWithFaults(40, 10, [&] {
+    for (int child : ChildrenOf(farm_->runner().pid())) kill(child, SIGKILL);
+  });
+}
+
+TEST_F(KillTest, Runner) {
+  RunWithFaults(40, 10, [&] {
+    farm_->runner().Kill();
+    ASSERT_OK(farm_->runner().Start());
+  });
+}
+
+TEST_F(KillTest, Scheduler) {
+  RunWithFaults(40, 8, [&] {
+    farm_->scheduler().Kill();
+    ASSERT_OK(farm_->scheduler().Start());
+  });
+}
+
+TEST_F(KillTest, Tracker) {
+  RunWithFaults(40, 10, [&] {
+    farm_->tracker().Kill();
+    ASSERT_OK(farm_->tracker().Start());
+  });
+}
+
+TEST_F(KillTest, EverythingAtOnce) {
+  RunWithFaults(30, 10, [&] {
+    farm_->scheduler().Kill();
+    farm_->runner().Kill();
+    farm_->builder().Kill();
+    farm_->tracker().Kill();
+    ASSERT_OK(farm_->tracker().Start());
+    ASSERT_OK(farm_->runner().Start());
+    ASSERT_OK(farm_->scheduler().Start());
+    ASSERT_OK(farm_->builder().Start());
+  });
+}
+
+// A candidate that crashes, hangs, answers wrongly or breaks the compiler costs one trial and shows as what it is.
+TEST_F(KillTest, BadCandidatesCostOneTrialEach) {
+  v1::JobSpec spec = MatmulJob(16);
+  auto& faults = *spec.mutable_options()->mutable_faults();
+  faults[3] = 1;   // null store
+  faults[6] = 2;   // infinite loop
+  faults[9] = 3;   // wrong answer
+  faults[12] = 4;  // compiler crash
+  spec.mutable_options()->mutable_measure()->set_timeout_ms(1500);
+  const std::string job = Submit(spec);
+  const v1::JobStatus status = WaitFor(job, 17);
+  EXPECT_EQ(status.state(), v1::SUCCEEDED) << status.ShortDebugString() << farm_->Logs();
+  const std::map<uint32_t, v1::Record> records = Records(job);
+  ASSERT_EQ(records.size(), 16u);
+  const std::map<uint32_t, v1::ErrorKind> want = {{3, v1::RUNTIME_DEVICE_ERROR},
+                                                  {6, v1::RUN_TIMEOUT_ERROR},
+                                                  {9, v1::WRONG_ANSWER_ERROR},
+                                                  {12, v1::COMPILE_HOST_ERROR}};
+  for (const auto& [trial, record] : records) {
+    const auto expected = want.find(trial);
+    EXPECT_EQ(record.result().error(), expected == want.end() ? v1::NO_ERROR : expected->second)
+        << "trial " << trial << ": " << record.result().message();
+    EXPECT_EQ(record.result().message().empty(), expected == want.end());
+  }
+  for (const auto& [trial, kind] : want) EXPECT_EQ(status.error_counts().at(kind), 1u);
+}
+
+TEST_F(KillTest, DaemonsStopCleanly) {
+  for (Daemon* daemon : {&farm_->scheduler(), &farm_->builder(), &farm_->runner(), &farm_->tracker()}) {
+    ASSERT_OK_AND_ASSIGN(const ExitStatus exit, daemon->Stop());
+    EXPECT_TRUE(exit.ok()) << exit.ToString() << daemon->Log();
+  }
+}
+
+}  // namespace
+}  // namespace kiln
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  kiln::InitGrpc();
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,48 @@
+// What the search policies propose computes what the DAG says.
+#include <gtest/gtest.h>
+
+#include "base/status_testing.h"
+#include "compiler/dag/ops/registry.h"
+#include "search/random_policy.h"
+#include "tests/schedules/check_program.h"
+
+namespace kiln::search {
+namespace {
+
+Task MakeTask(std::string_view op, std::string_view args, std::string_view epilogue) {
+  auto dag = dag::BuildOp(op, args, {.epilogue = dag::SplitEpilogue(epilogue)});
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  target::HardwareParams hardware;
+  hardware.num_cores = 2;
+  return Task(*dag, target::Target{}, hardware, "[]");
+}
+
+TEST(Policies, CandidatesComputeWhatTheDagSays) {
+  const struct {
+    const char *op, *args, *epilogue;
+  } cases[] = {{"matmul", "12,8,6", "relu"},
+               {"matmul", "2,3,64", ""},
+               {"conv2d_nchw", "1,7,7,4,3,3,3,1,1", "bias,relu"},
+               {"conv2d_nhwc", "1,6,6,8,3,3,3,2,1", ""},
+               {"depthwise_conv2d_nchw", "1,5,5,4,3,3,1,1", "relu"},
+               {"max_pool2d_nchw", "1,7,7,3,3,3,2,1", ""},
+               {"softmax", "4,14", ""},
+               {"sum", "4,64,axis=1", ""}};
+  for (const auto& c : cases) {
+    const Task task = MakeTask(c.op, c.args, c.epilogue);
+    const Workload workload =
+        MakeWorkload(fmt::format("{} {} {}", c.op, c.args, c.epilogue), task.dag, 3);
+    RandomPolicy policy(task, Parameters(), 17);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy.Propose(60));
+    ASSERT_GT(candidates.size(), 10u) << workload.name;
+    for (const Candidate& candidate : candidates) {
+      ASSERT_OK_AND_ASSIGN(const schedule::State state,
+                           schedule::Replay(task.dag, candidate.steps));
+      const Status status = CheckByInterpreter(workload, state);
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln::search
