@@ -1,0 +1,68 @@
+#include "scheduler/database_lock.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "base/status_testing.h"
+#include "store/test_folder.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+TEST(DatabaseLockTest, OneHolderAtATime) {
+  store::TestFolder folder;
+  const std::string db = folder.File("kiln.db");
+  {
+    ASSERT_OK_AND_ASSIGN(const DatabaseLock held, DatabaseLock::Take(db));
+    EXPECT_THAT(DatabaseLock::Take(db),
+                StatusIs(StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr(db), HasSubstr(std::to_string(getpid())))));
+    EXPECT_OK(DatabaseLock::Take(folder.File("other.db")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(db + ".lock"));
+  EXPECT_OK(DatabaseLock::Take(db));
+}
+
+TEST(DatabaseLockTest, AFileThatWasLeftBehindIsHarmless) {
+  store::TestFolder folder;
+  store::WriteFile(folder.File("kiln.db.lock"), "123456789\n");
+  EXPECT_OK(DatabaseLock::Take(folder.File("kiln.db")));
+}
+
+TEST(DatabaseLockTest, NeverTwoHoldersWhileTheFileComesAndGoes) {
+  store::TestFolder folder;
+  const std::string db = folder.File("kiln.db");
+  std::atomic<int> holders{0}, most{0}, taken{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < 500; ++n) {
+          auto lock = DatabaseLock::Take(db);
+          if (!lock.ok()) continue;
+          const int now = ++holders;
+          ++taken;
+          for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+          }
+          --holders;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(most, 1);
+  EXPECT_GT(taken, 0);
+}
+
+TEST(DatabaseLockTest, NoSuchFolder) {
+  EXPECT_THAT(DatabaseLock::Take("/no-such-folder/kiln.db"),
+              StatusIs(StatusCode::kNotFound, HasSubstr("/no-such-folder/kiln.db")));
+}
+
+}  // namespace
+}  // namespace kiln::scheduler

@@ -1,0 +1,379 @@
+#include "scheduler/jobs.h"
+
+#include <set>
+
+#include "base/status_testing.h"
+#include "scheduler/fake_workers.h"
+#include "scheduler/test_job.h"
+#include "store/memory_store.h"
+#include "store/sqlite_store.h"
+#include "store/test_folder.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Every test with both stores.
+class JobsTest : public testing::TestWithParam<bool> {
+ protected:
+  JobsTest() { OpenStore(); }
+
+  void OpenStore() {
+    store_.reset();
+    if (GetParam()) {
+      auto store = store::OpenSqliteStore(folder_.File("kiln.db"));
+      KILN_CHECK(store.ok(), "{}", store.status().ToString());
+      store_ = *std::move(store);
+    } else {
+      store_ = store::NewMemoryStore();
+    }
+  }
+
+  void AddBuilder(FakeBuilder& builder, std::string id = "b1", uint32_t slots = 2) {
+    workers_.push_back(std::make_unique<FakeWorker>(builder, v1::BUILDER, std::move(id), slots));
+    cluster_.Add(*workers_.back());
+  }
+  FakeWorker& AddRunner(FakeRunner& runner, std::string id = "r1") {
+    workers_.push_back(std::make_unique<FakeWorker>(runner, v1::RUNNER, std::move(id)));
+    cluster_.Add(*workers_.back());
+    return *workers_.back();
+  }
+
+  void Start(int max_running = 4) {
+    events_ = std::make_unique<EventHub>();
+    Jobs::Options options;
+    options.max_running = max_running;
+    options.dispatch = QuickDispatch();
+    jobs_ = std::make_unique<Jobs>(*store_, cluster_.factory(), *events_, options);
+    ASSERT_OK(jobs_->Start());
+  }
+  // As a killed process: nothing is told to anyone. The file is opened anew, the memory store has
+  // to stay.
+  void Restart() {
+    jobs_.reset();
+    if (GetParam()) OpenStore();
+    Start();
+  }
+
+  std::string Submit(const v1::JobSpec& spec) {
+    auto id = jobs_->Submit(spec);
+    KILN_CHECK(id.ok(), "{}", id.status().ToString());
+    return *id;
+  }
+  v1::JobStatus Status(const std::string& id) { return *jobs_->StatusOf(*store_->GetJob(id)); }
+  v1::JobState State(const std::string& id) { return Status(id).state(); }
+  bool Ends(const std::string& id) {
+    return Eventually([&] { return store::IsFinal(store_->GetJob(id)->state); });
+  }
+  size_t Count(const std::string& id) { return store_->RecordsOfJob(id, 0)->size(); }
+
+  // As many as asked for, numbered without gaps, no candidate twice.
+  void ExpectExactly(const std::string& id, size_t trials) {
+    const auto records = *store_->RecordsOfJob(id, 0);
+    ASSERT_EQ(records.size(), trials);
+    std::set<std::string> candidates;
+    for (size_t i = 0; i < records.size(); ++i) {
+      EXPECT_EQ(records[i].trial, i);
+      candidates.insert(fmt::format("{} {}", records[i].task_index, records[i].steps));
+    }
+    EXPECT_EQ(candidates.size(), trials);
+  }
+
+  store::TestFolder folder_;
+  std::unique_ptr<store::Store> store_;
+  FakeCluster cluster_;
+  std::vector<std::unique_ptr<FakeWorker>> workers_;
+  std::unique_ptr<EventHub> events_;
+  std::unique_ptr<Jobs> jobs_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, JobsTest, testing::Values(false, true), [](const auto& info) {
+  return info.param ? std::string("Sqlite") : std::string("Memory");
+});
+
+FakeRunner::Hook Slow(int ms) {
+  return [ms](auto&, const auto&, auto&) {
+    absl::SleepFor(absl::Milliseconds(ms));
+    return grpc::Status::OK;
+  };
+}
+
+TEST_P(JobsTest, AFullJob) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  const std::string id = Submit(TestJob(50));
+  ASSERT_TRUE(Ends(id));
+  const v1::JobStatus status = Status(id);
+  EXPECT_EQ(status.state(), v1::SUCCEEDED) << status.message();
+  EXPECT_EQ(status.message(), "");
+  EXPECT_EQ(status.trials_done(), 50u);
+  EXPECT_EQ(status.device(), "fake device");
+  EXPECT_EQ(status.spec().user(), "ada");
+  ASSERT_EQ(status.tasks_size(), 1);
+  EXPECT_EQ(status.tasks(0).trials(), 50u);
+  EXPECT_EQ(status.tasks(0).reference_cost_s(), 5e-3);
+  ExpectExactly(id, 50);
+  double best = 1;
+  const auto records = *store_->RecordsOfJob(id, 0);
+  for (const auto& r : records) {
+    best = std::min(best, store::MeanCost(r));
+    EXPECT_EQ(r.hardware[0], 4);
+    EXPECT_EQ(r.target, "null");
+  }
+  EXPECT_EQ(status.tasks(0).best_cost_s(), best);
+  EXPECT_EQ(runner.measured, 50);
+  // All leases go back.
+  EXPECT_TRUE(Eventually([&] { return cluster_.runners.held() + cluster_.builders.held() == 0; }));
+}
+
+TEST_P(JobsTest, TasksTakeTurns) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(30);
+  *spec.add_tasks() = TestTask(32);
+  *spec.add_tasks() = TestTask(48);
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED);
+  const v1::JobStatus status = Status(id);
+  for (const v1::TaskStatus& task : status.tasks()) {
+    EXPECT_EQ(task.trials(), 10u);
+    EXPECT_GT(task.best_cost_s(), 0);
+    EXPECT_GT(task.best_record_id(), 0);
+  }
+  ExpectExactly(id, 30);
+}
+
+TEST_P(JobsTest, WaitsForWorkersAndSaysSo) {
+  Start();
+  const std::string id = Submit(TestJob(5));
+  EXPECT_TRUE(Eventually([&] { return Status(id).waiting_for_workers() == 1; }));
+  FakeRunner runner;
+  AddRunner(runner);
+  EXPECT_TRUE(Eventually([&] { return Status(id).device() == "fake device"; }));
+  EXPECT_TRUE(Eventually([&] { return Status(id).waiting_for_workers() == 1; }));
+  FakeBuilder builder;
+  AddBuilder(builder);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(Status(id).waiting_for_workers(), 0u);
+  ExpectExactly(id, 5);
+}
+
+TEST_P(JobsTest, CancelInTheMiddle) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(5));
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  const std::string id = Submit(TestJob(100'000));
+  ASSERT_TRUE(Eventually([&] { return Count(id) >= 10; }));
+  ASSERT_OK(jobs_->Cancel(id));
+  EXPECT_EQ(State(id), v1::CANCELLED);
+  EXPECT_TRUE(Eventually([&] { return cluster_.runners.held() + cluster_.builders.held() == 0; }));
+  const size_t count = Count(id);
+  EXPECT_LT(count, 1'000u);
+  ASSERT_OK(jobs_->Cancel(id));  // again
+  Restart();
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(State(id), v1::CANCELLED);
+  EXPECT_EQ(Count(id), count);
+}
+
+TEST_P(JobsTest, CancelWhileItWaits) {
+  Start(1);
+  const std::string waiting = Submit(TestJob(5));  // for a worker
+  const std::string queued = Submit(TestJob(5));
+  EXPECT_TRUE(Eventually([&] { return State(waiting) == v1::RUNNING; }));
+  EXPECT_EQ(State(queued), v1::QUEUED);
+  ASSERT_OK(jobs_->Cancel(queued));
+  ASSERT_OK(jobs_->Cancel(waiting));
+  EXPECT_EQ(State(queued), v1::CANCELLED);
+  EXPECT_EQ(State(waiting), v1::CANCELLED);
+  EXPECT_THAT(jobs_->Cancel("nobody"), StatusIs(StatusCode::kNotFound, HasSubstr("nobody")));
+}
+
+TEST_P(JobsTest, AFinishedJobCannotBeCancelled) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  const std::string id = Submit(TestJob(3));
+  ASSERT_TRUE(Ends(id));
+  EXPECT_THAT(jobs_->Cancel(id),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("already succeeded")));
+}
+
+TEST_P(JobsTest, ARestartInTheMiddleLosesAndRepeatsNothing) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(3));
+  AddBuilder(builder);
+  AddRunner(runner, "r1");
+  FakeRunner other(Slow(7));
+  AddRunner(other, "r2");
+  Start();
+  v1::JobSpec spec = TestJob(120);
+  *spec.add_tasks() = TestTask(32);
+  const std::string id = Submit(spec);
+  for (const size_t stop_at : {7u, 30u, 31u, 90u}) {
+    ASSERT_TRUE(Eventually([&] { return Count(id) >= stop_at; }));
+    Restart();
+    EXPECT_TRUE(Eventually([&] { return State(id) == v1::RUNNING; }));
+  }
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
+  ExpectExactly(id, 120);
+  EXPECT_EQ(Status(id).tasks(0).trials(), 60u);
+}
+
+TEST_P(JobsTest, GapsInTheTrialNumbersAreFilled) {
+  Start();
+  const std::string id = Submit(TestJob(20));
+  jobs_.reset();
+  // What a process leaves that died with trials 0, 2 and 5 done.
+  for (const uint32_t trial : {0u, 2u, 5u}) {
+    store::Record record;
+    record.job_id = id;
+    record.trial = trial;
+    record.target = "null";
+    record.steps = "[]";
+    record.costs_s = {1e-4};
+    ASSERT_OK(store_->AddRecord(record));
+  }
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  ASSERT_TRUE(Ends(id));
+  const auto records = *store_->RecordsOfJob(id, 0);
+  ASSERT_EQ(records.size(), 20u);
+  for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(records[i].trial, i);
+  EXPECT_EQ(runner.measured, 17);
+}
+
+TEST_P(JobsTest, AJobThatWasDoneWhenTheProcessDiedNeedsNoWorker) {
+  Start();
+  const std::string id = Submit(TestJob(1));
+  jobs_.reset();
+  store::Record record;
+  record.job_id = id;
+  record.costs_s = {1e-4};
+  ASSERT_OK(store_->AddRecord(record));
+  Start();
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED);
+}
+
+TEST_P(JobsTest, EarlyStopping) {
+  FakeBuilder builder;
+  // Nothing is ever better than the first.
+  FakeRunner runner([](auto&, const auto&, v1::MeasureReply& reply) {
+    reply.mutable_result()->add_costs_s(1e-3);
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(10'000);
+  spec.mutable_options()->set_early_stopping(20);
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED);
+  EXPECT_GE(Count(id), 20u);
+  EXPECT_LE(Count(id), 40u);
+  EXPECT_THAT(Status(id).message(), HasSubstr("of 10000 trials"));
+}
+
+TEST_P(JobsTest, ASpaceThatIsUsedUp) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(100'000);
+  spec.mutable_tasks(0)->set_dag("input A: float32[2]\nB[i: 2] = A[i] + 1.0\n");
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
+  EXPECT_GT(Count(id), 0u);
+  EXPECT_THAT(Status(id).message(), HasSubstr("no candidates are left"));
+}
+
+TEST_P(JobsTest, AJobWithoutOneCorrectProgramFails) {
+  FakeBuilder builder;
+  FakeRunner runner([](auto&, const auto&, v1::MeasureReply& reply) {
+    reply.mutable_result()->set_error(v1::WRONG_ANSWER_ERROR);
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  const std::string id = Submit(TestJob(5));
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::FAILED);
+  EXPECT_THAT(Status(id).message(), AllOf(HasSubstr("none of the 5"), HasSubstr("WRONG_ANSWER")));
+  EXPECT_EQ(Status(id).error_counts().at(v1::WRONG_ANSWER_ERROR), 5u);
+}
+
+TEST_P(JobsTest, TwoJobsShareTheWorkers) {
+  FakeBuilder builder;
+  FakeRunner r1(Slow(2)), r2(Slow(2));
+  AddBuilder(builder, "b1", 4);
+  AddRunner(r1, "r1");
+  AddRunner(r2, "r2");
+  Start();
+  const std::string a = Submit(TestJob(40));
+  const std::string b = Submit(TestJob(40));
+  ASSERT_TRUE(Ends(a));
+  ASSERT_TRUE(Ends(b));
+  ExpectExactly(a, 40);
+  ExpectExactly(b, 40);
+  EXPECT_EQ(r1.measured + r2.measured, 80);
+}
+
+TEST_P(JobsTest, UrgentJobsGoFirst) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(1));
+  AddBuilder(builder);
+  Start(1);
+  const std::string first = Submit(TestJob(3));
+  ASSERT_TRUE(Eventually([&] { return State(first) == v1::RUNNING; }));
+  const std::string normal = Submit(TestJob(3));
+  v1::JobSpec urgent_spec = TestJob(3);
+  urgent_spec.set_priority(5);
+  const std::string urgent = Submit(urgent_spec);
+  AddRunner(runner);
+  for (const auto& id : {first, normal, urgent}) ASSERT_TRUE(Ends(id));
+  EXPECT_LE(store_->GetJob(urgent)->finished_ms, store_->GetJob(normal)->started_ms);
+}
+
+TEST_P(JobsTest, ARunnerThatAnnouncesNonsenseIsNotUsed) {
+  FakeBuilder builder;
+  FakeRunner good, bad;
+  AddBuilder(builder);
+  workers_.push_back(std::make_unique<FakeWorker>(bad, v1::RUNNER, "a-bad"));
+  workers_.back()->state().set_target("vax -fast");
+  cluster_.Add(*workers_.back());
+  Start();
+  const std::string id = Submit(TestJob(3));
+  EXPECT_TRUE(Eventually([&] {
+    return Status(id).message().find("announces the target 'vax -fast'") != std::string::npos;
+  }));
+  cluster_.runners.RemoveWorker("a-bad");
+  AddRunner(good, "b-good");
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED);
+  EXPECT_EQ(bad.calls, 0);
+}
+
+}  // namespace
+}  // namespace kiln::scheduler

@@ -1,0 +1,312 @@
+#include "scheduler/service.h"
+
+#include <thread>
+
+#include "base/grpc_status.h"
+#include "base/status_testing.h"
+#include "proto/channel.h"
+#include "scheduler/fake_workers.h"
+#include "scheduler/test_job.h"
+#include "store/memory_store.h"
+#include "store/test_record.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using testing::HasSubstr;
+
+class ServiceTest : public testing::Test {
+ protected:
+  ServiceTest() : store_(store::NewMemoryStore()) {
+    Jobs::Options options;
+    options.dispatch = QuickDispatch();
+    jobs_ = std::make_unique<Jobs>(*store_, cluster_.factory(), events_, options);
+    KILN_CHECK(jobs_->Start().ok());
+    service_ = std::make_unique<SchedulerService>(*store_, *jobs_, events_);
+    auto server = GrpcServer::Start({.services = {service_.get()}});
+    KILN_CHECK(server.ok(), "{}", server.status().ToString());
+    server_ = *std::move(server);
+    stub_ = v1::Scheduler::NewStub(MakeChannel(server_->address()));
+  }
+  ~ServiceTest() override {
+    service_->Stop();
+    jobs_->Stop();
+    server_->Shutdown(absl::Seconds(1));
+  }
+
+  void AddWorkers(FakeBuilder& builder, FakeRunner& runner) {
+    workers_.push_back(std::make_unique<FakeWorker>(builder, v1::BUILDER, "b1", 2));
+    cluster_.Add(*workers_.back());
+    workers_.push_back(std::make_unique<FakeWorker>(runner, v1::RUNNER, "r1"));
+    cluster_.Add(*workers_.back());
+  }
+
+  template <typename Request, typename Reply>
+  StatusOr<Reply> Call(grpc::Status (v1::Scheduler::Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&, Reply*),
+                       const Request& request) {
+    grpc::ClientContext context;
+    Reply reply;
+    const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
+    if (!status.ok()) return FromGrpc(status);
+    return reply;
+  }
+
+  std::string Submit(const v1::JobSpec& spec) {
+    v1::SubmitRequest request;
+    *request.mutable_spec() = spec;
+    const auto reply = Call(&v1::Scheduler::Stub::Submit, request);
+    EXPECT_OK(reply);
+    return reply->job_id();
+  }
+
+  struct Watched {
+    std::vector<v1::JobEvent> events;
+    Status status;
+    std::vector<uint32_t> trials() const {
+      std::vector<uint32_t> result;
+      for (const auto& event : events) {
+        if (event.has_record()) result.push_back(event.record().trial());
+      }
+      return result;
+    }
+  };
+  Watched Watch(const std::string& id, uint32_t from_trial = 0, absl::Duration pause = {}) {
+    v1::WatchJobRequest request;
+    request.set_job_id(id);
+    request.set_from_trial(from_trial);
+    grpc::ClientContext context;
+    const auto reader = stub_->WatchJob(&context, request);
+    Watched watched;
+    v1::JobEvent event;
+    while (reader->Read(&event)) {
+      watched.events.push_back(event);
+      absl::SleepFor(pause);
+    }
+    watched.status = FromGrpc(reader->Finish());
+    return watched;
+  }
+
+  EventHub events_;
+  std::unique_ptr<store::Store> store_;
+  FakeCluster cluster_;
+  std::vector<std::unique_ptr<FakeWorker>> workers_;
+  std::unique_ptr<Jobs> jobs_;
+  std::unique_ptr<SchedulerService> service_;
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<v1::Scheduler::Stub> stub_;
+};
+
+FakeRunner::Hook Slow(int ms) {
+  return [ms](auto&, const auto&, auto&) {
+    absl::SleepFor(absl::Milliseconds(ms));
+    return grpc::Status::OK;
+  };
+}
+
+TEST_F(ServiceTest, WatchSendsEveryRecordAndEndsWithTheFinalState) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(2));
+  const std::string id = Submit(TestJob(30));
+  std::thread late([&] {
+    absl::SleepFor(absl::Milliseconds(50));
+    AddWorkers(builder, runner);
+  });
+  const Watched live = Watch(id);
+  late.join();
+  ASSERT_OK(live.status);
+  EXPECT_EQ(live.trials().size(), 30u);
+  ASSERT_GE(live.events.size(), 32u);  // waiting, the records, the end
+  EXPECT_THAT(live.events.front().status().tasks(0).spec().dag(), HasSubstr("float32[64, 64]"));
+  EXPECT_EQ(live.events.back().status().state(), v1::SUCCEEDED);
+  EXPECT_EQ(live.events.back().status().trials_done(), 30u);
+  EXPECT_EQ(live.events.back().status().tasks(0).spec().dag(), "");
+  for (const auto& event : live.events) EXPECT_EQ(event.status().id(), id);
+
+  const Watched after = Watch(id);
+  ASSERT_OK(after.status);
+  EXPECT_EQ(after.trials(), live.trials());
+  const Watched from = Watch(id, 10);
+  EXPECT_EQ(from.trials().size(), 20u);
+  for (const uint32_t trial : from.trials()) EXPECT_GE(trial, 10u);
+}
+
+TEST_F(ServiceTest, ASlowWatcherMissesNothingAndHoldsNothingUp) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddWorkers(builder, runner);
+  const std::string id = Submit(TestJob(100));
+  const Watched watched = Watch(id, 0, absl::Milliseconds(5));
+  ASSERT_OK(watched.status);
+  EXPECT_EQ(watched.trials().size(), 100u);
+  const store::JobRow job = *store_->GetJob(id);
+  EXPECT_LT(job.finished_ms - job.started_ms, 5'000);
+}
+
+TEST_F(ServiceTest, AWatcherThatLeavesIsNoticed) {
+  const std::string id = Submit(TestJob(10));  // waits for workers
+  v1::WatchJobRequest request;
+  request.set_job_id(id);
+  grpc::ClientContext context;
+  const auto reader = stub_->WatchJob(&context, request);
+  v1::JobEvent event;
+  ASSERT_TRUE(reader->Read(&event));
+  context.TryCancel();
+  while (reader->Read(&event)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  // A handler that had not ended would hold up the end of the server.
+  const absl::Time start = absl::Now();
+  absl::SleepFor(absl::Milliseconds(600));
+  server_->Shutdown(absl::Seconds(20));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+}
+
+TEST_F(ServiceTest, StoppingEndsTheWatch) {
+  const std::string id = Submit(TestJob(10));
+  std::thread stopper([&] {
+    absl::SleepFor(absl::Milliseconds(50));
+    service_->Stop();
+  });
+  EXPECT_THAT(Watch(id).status, StatusIs(StatusCode::kUnavailable, HasSubstr("stopping")));
+  stopper.join();
+}
+
+TEST_F(ServiceTest, CancelEndsTheWatch) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(5));
+  AddWorkers(builder, runner);
+  const std::string id = Submit(TestJob(100'000));
+  std::thread canceller([&] {
+    EXPECT_TRUE(Eventually([&] { return runner.measured > 10; }));
+    v1::CancelJobRequest request;
+    request.set_job_id(id);
+    EXPECT_OK(Call(&v1::Scheduler::Stub::CancelJob, request));
+  });
+  const Watched watched = Watch(id);
+  canceller.join();
+  ASSERT_OK(watched.status);
+  EXPECT_EQ(watched.events.back().status().state(), v1::CANCELLED);
+}
+
+TEST_F(ServiceTest, JobsAreListedNewestFirst) {
+  const std::string a = Submit(TestJob(10));
+  const std::string b = Submit(TestJob(20));
+  v1::ListJobsRequest request;
+  ASSERT_OK_AND_ASSIGN(const auto all, Call(&v1::Scheduler::Stub::ListJobs, request));
+  ASSERT_EQ(all.jobs_size(), 2);
+  EXPECT_EQ(all.jobs(0).id(), b);
+  EXPECT_EQ(all.jobs(1).id(), a);
+  EXPECT_EQ(all.jobs(0).spec().tasks(0).dag(), "");
+  request.set_limit(1);
+  ASSERT_OK_AND_ASSIGN(const auto one, Call(&v1::Scheduler::Stub::ListJobs, request));
+  EXPECT_EQ(one.jobs_size(), 1);
+  v1::GetJobRequest get;
+  get.set_job_id(a);
+  ASSERT_OK_AND_ASSIGN(const auto status, Call(&v1::Scheduler::Stub::GetJob, get));
+  EXPECT_EQ(status.spec().options().trials(), 10u);
+  EXPECT_THAT(status.spec().tasks(0).dag(), HasSubstr("float32"));
+  EXPECT_GT(status.created_s(), 0);
+}
+
+TEST_F(ServiceTest, BestAndRecords) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddWorkers(builder, runner);
+  v1::JobSpec spec = TestJob(20);
+  *spec.add_tasks() = TestTask(32);
+  const std::string id = Submit(spec);
+  ASSERT_OK(Watch(id).status);
+
+  v1::BestRequest of_job;
+  of_job.set_job_id(id);
+  ASSERT_OK_AND_ASSIGN(const auto best, Call(&v1::Scheduler::Stub::Best, of_job));
+  ASSERT_EQ(best.records_size(), 2);
+  EXPECT_EQ(best.records(1).task_index(), 1u);
+  EXPECT_THAT(best.records(0).dag(), HasSubstr("float32[64, 64]"));
+
+  v1::BestRequest of_workload;
+  of_workload.set_workload_key(best.records(0).workload_key());
+  ASSERT_OK_AND_ASSIGN(const auto same, Call(&v1::Scheduler::Stub::Best, of_workload));
+  ASSERT_EQ(same.records_size(), 1);
+  EXPECT_EQ(same.records(0).id(), best.records(0).id());
+  of_workload.set_target("llvm");
+  ASSERT_OK_AND_ASSIGN(const auto none, Call(&v1::Scheduler::Stub::Best, of_workload));
+  EXPECT_EQ(none.records_size(), 0);
+
+  v1::GetRecordRequest get;
+  get.set_id(best.records(0).id());
+  ASSERT_OK_AND_ASSIGN(const auto record, Call(&v1::Scheduler::Stub::GetRecord, get));
+  EXPECT_EQ(record.steps(), best.records(0).steps());
+  EXPECT_EQ(record.hardware().num_cores(), 4);
+
+  v1::ListRecordsRequest list;
+  list.set_job_id(id);
+  grpc::ClientContext context;
+  const auto reader = stub_->ListRecords(&context, list);
+  v1::Record each;
+  int count = 0;
+  while (reader->Read(&each)) ++count;
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(count, 20);
+}
+
+TEST_F(ServiceTest, Refusals) {
+  v1::SubmitRequest submit;
+  *submit.mutable_spec() = TestJob(1);
+  submit.mutable_spec()->mutable_tasks(0)->set_dag("nonsense");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::Submit, submit),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("task 0")));
+  v1::GetJobRequest get;
+  get.set_job_id("nobody");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::GetJob, get),
+              StatusIs(StatusCode::kNotFound, HasSubstr("nobody")));
+  EXPECT_THAT(Watch("nobody").status, StatusIs(StatusCode::kNotFound, HasSubstr("nobody")));
+  v1::CancelJobRequest cancel;
+  cancel.set_job_id("nobody");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::CancelJob, cancel),
+              StatusIs(StatusCode::kNotFound, HasSubstr("nobody")));
+  v1::BestRequest best;
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::Best, best),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("neither")));
+  best.set_job_id("nobody");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::Best, best),
+              StatusIs(StatusCode::kNotFound, HasSubstr("nobody")));
+  best.set_workload_key("x");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::Best, best),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("both")));
+  v1::GetRecordRequest record;
+  record.set_id(77);
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::GetRecord, record),
+              StatusIs(StatusCode::kNotFound, HasSubstr("77")));
+}
+
+TEST_F(ServiceTest, ImportCountsNewLinesDuplicatesAndErrors) {
+  const std::string line =
+      R"({"i": [["[\"8c53\", [1, 7]]", "llvm -keys=cpu", [4, 64, 64, 0, 0, 0, 0, 0], "", 0, []], [[], [["FU", 2, [0, 1]]]]], "r": [[0.001], 0, 0.5, 1691392900], "v": "v0.6"})";
+  for (const bool again : {false, true}) {
+    grpc::ClientContext context;
+    v1::ImportRecordsReply reply;
+    const auto writer = stub_->ImportRecords(&context, &reply);
+    for (const std::string& text : {line + "\n", std::string("# comment"), std::string("{}")}) {
+      v1::ImportRecordsRequest request;
+      request.set_line(text);
+      ASSERT_TRUE(writer->Write(request));
+    }
+    writer->WritesDone();
+    ASSERT_TRUE(writer->Finish().ok());
+    EXPECT_EQ(reply.imported(), again ? 0u : 1u);
+    EXPECT_EQ(reply.duplicates(), again ? 1u : 0u);
+    ASSERT_EQ(reply.errors_size(), 1);
+    EXPECT_THAT(reply.errors(0), HasSubstr("line 3"));
+  }
+  v1::GetJobRequest get;
+  get.set_job_id("import");
+  ASSERT_OK_AND_ASSIGN(const auto status, Call(&v1::Scheduler::Stub::GetJob, get));
+  EXPECT_EQ(status.state(), v1::SUCCEEDED);
+  EXPECT_EQ(status.trials_done(), 1u);
+  EXPECT_OK(Watch("import").status);
+}
+
+}  // namespace
+}  // namespace kiln::scheduler
