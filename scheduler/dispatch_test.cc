@@ -43,14 +43,10 @@ class DispatchTest : public testing::Test {
     job_.tasks[0].target = "null";
   }
 
-  void AddBuilder(FakeBuilder& builder, std::string id, uint32_t slots = 2) {
-    workers_.push_back(std::make_unique<FakeWorker>(builder, v1::BUILDER, std::move(id), slots));
-    cluster_.Add(*workers_.back());
+  void AddBuilder(FakeBuilder& builder, const std::string& id, uint32_t slots = 2) {
+    cluster_.AddBuilder(builder, id, slots);
   }
-  void AddRunner(FakeRunner& runner, std::string id) {
-    workers_.push_back(std::make_unique<FakeWorker>(runner, v1::RUNNER, std::move(id)));
-    cluster_.Add(*workers_.back());
-  }
+  void AddRunner(FakeRunner& runner, const std::string& id) { cluster_.AddRunner(runner, id); }
 
   // After the first runner was added.
   void Start(DispatchOptions options = QuickDispatch()) {
@@ -78,7 +74,6 @@ class DispatchTest : public testing::Test {
   std::unique_ptr<store::Store> store_;
   FakeCluster cluster_;
   Dispatcher::Job job_;
-  std::vector<std::unique_ptr<FakeWorker>> workers_;
   std::atomic<int> commits_{0};
   std::unique_ptr<Dispatcher> dispatcher_;  // before the rest goes
 };
@@ -249,14 +244,14 @@ TEST_F(DispatchTest, AnUnreachableWorkerCostsNoTrial) {
   AddRunner(runner, "r1");
   Start();
   EXPECT_EQ(RunTrials(0, 4).size(), 4u);
-  workers_[1]->StopListening();
+  runner.workers[0]->StopListening();
   dispatcher_->Submit(MakeTrial(4));
   EXPECT_TRUE(Eventually([&] { return dispatcher_->waiting().for_runner; }));
   EXPECT_TRUE(Eventually([&] {
     return dispatcher_->waiting().problem.find("no connection to") != std::string::npos;
   }));
   absl::SleepFor(absl::Milliseconds(1500));  // more tries than a trial has attempts
-  workers_[1]->ListenAgain();
+  runner.workers[0]->ListenAgain();
   ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, dispatcher_->Next());
   EXPECT_TRUE(outcome.valid);
   EXPECT_FALSE(dispatcher_->waiting().for_runner);
@@ -324,9 +319,7 @@ TEST_F(DispatchTest, ARunnerOfAnotherKindIsNotUsed) {
   AddRunner(r1, "r1");
   job_.runner_target = "null";
   Start();
-  workers_.push_back(std::make_unique<FakeWorker>(r2, v1::RUNNER, "r2"));
-  workers_.back()->state().set_target("null -num-cores=1");
-  cluster_.Add(*workers_.back());
+  cluster_.AddRunner(r2, "r2", "null -num-cores=1");
   AddBuilder(builder, "b1");
   EXPECT_EQ(RunTrials(0, 20).size(), 20u);
   EXPECT_EQ(r2.calls, 0);

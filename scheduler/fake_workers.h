@@ -1,5 +1,6 @@
 // Builders and runners in the test's own process that compile and run nothing, and the leases on
-// them. They fail when the test says so.
+// them. They fail when the test says so. A fake ends its calls before it goes: what its hook refers
+// to is declared before it.
 #pragma once
 
 #include <atomic>
@@ -21,77 +22,6 @@
 #include "scheduler/lease_factory.h"
 
 namespace kiln::scheduler {
-
-// The artifact's bytes are the steps.
-class FakeBuilder : public v1::Builder::Service {
- public:
-  // Called first; an error, or a reply with an error kind, is the answer.
-  using Hook =
-      std::function<grpc::Status(grpc::ServerContext&, const v1::BuildRequest&, v1::BuildReply&)>;
-  explicit FakeBuilder(Hook hook = nullptr) : hook_(std::move(hook)) {}
-
-  grpc::Status Build(grpc::ServerContext* context, const v1::BuildRequest* request,
-                     v1::BuildReply* reply) override {
-    ++calls;
-    if (hook_ != nullptr) {
-      const grpc::Status status = hook_(*context, *request, *reply);
-      if (!status.ok() || reply->error() != v1::NO_ERROR) return status;
-    }
-    reply->set_build_s(0.01);
-    reply->mutable_artifact()->set_binary(request->steps());
-    reply->mutable_artifact()->set_digest(Sha256Hex(request->dag() + request->steps()));
-    return grpc::Status::OK;
-  }
-
-  std::atomic<int> calls{0};
-
- private:
-  const Hook hook_;
-};
-
-// Costs are a function of the artifact: 1 to 2 ms. The reference costs 5 ms.
-class FakeRunner : public v1::Runner::Service {
- public:
-  using Hook = std::function<grpc::Status(grpc::ServerContext&, const v1::MeasureRequest&,
-                                          v1::MeasureReply&)>;
-  explicit FakeRunner(Hook hook = nullptr) : hook_(std::move(hook)) {}
-
-  grpc::Status Measure(grpc::ServerContext* context, const v1::MeasureRequest* request,
-                       v1::MeasureReply* reply) override {
-    ++calls;
-    {
-      std::lock_guard lock(mutex_);
-      if (request->has_reference()) {
-        ++references_sent;
-        known_.insert(request->reference().digest());
-      }
-      if (known_.count(request->reference_digest()) == 0) {
-        return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "the reference is not known");
-      }
-    }
-    if (hook_ != nullptr) {
-      const grpc::Status status = hook_(*context, *request, *reply);
-      if (!status.ok() || reply->has_result()) return status;
-    }
-    reply->mutable_result()->add_costs_s(CostOf(request->artifact().binary()));
-    reply->set_reference_cost_s(5e-3);
-    ++measured;
-    return grpc::Status::OK;
-  }
-
-  static double CostOf(const std::string& steps) {
-    return 1e-3 * (1 + static_cast<double>(Xxh3(steps) % 1'000) / 1'000);
-  }
-
-  std::atomic<int> calls{0};
-  std::atomic<int> measured{0};
-  std::atomic<int> references_sent{0};
-
- private:
-  const Hook hook_;
-  std::mutex mutex_;
-  std::set<std::string> known_;
-};
 
 // A service on a port of its own, that it keeps over restarts, and how it announces itself.
 class FakeWorker {
@@ -129,13 +59,94 @@ class FakeWorker {
   std::unique_ptr<GrpcServer> server_;
 };
 
+// The artifact's bytes are the steps.
+class FakeBuilder : public v1::Builder::Service {
+ public:
+  // Called first; an error, or a reply with an error kind, is the answer.
+  using Hook =
+      std::function<grpc::Status(grpc::ServerContext&, const v1::BuildRequest&, v1::BuildReply&)>;
+  explicit FakeBuilder(Hook hook = nullptr) : hook_(std::move(hook)) {}
+  ~FakeBuilder() override { workers.clear(); }
+
+  grpc::Status Build(grpc::ServerContext* context, const v1::BuildRequest* request,
+                     v1::BuildReply* reply) override {
+    ++calls;
+    if (hook_ != nullptr) {
+      const grpc::Status status = hook_(*context, *request, *reply);
+      if (!status.ok() || reply->error() != v1::NO_ERROR) return status;
+    }
+    reply->set_build_s(0.01);
+    reply->mutable_artifact()->set_binary(request->steps());
+    reply->mutable_artifact()->set_digest(Sha256Hex(request->dag() + request->steps()));
+    return grpc::Status::OK;
+  }
+
+  std::vector<std::unique_ptr<FakeWorker>> workers;  // that serve it
+  std::atomic<int> calls{0};
+
+ private:
+  const Hook hook_;
+};
+
+// Costs are a function of the artifact: 1 to 2 ms. The reference costs 5 ms.
+class FakeRunner : public v1::Runner::Service {
+ public:
+  using Hook = std::function<grpc::Status(grpc::ServerContext&, const v1::MeasureRequest&,
+                                          v1::MeasureReply&)>;
+  explicit FakeRunner(Hook hook = nullptr) : hook_(std::move(hook)) {}
+  ~FakeRunner() override { workers.clear(); }
+
+  grpc::Status Measure(grpc::ServerContext* context, const v1::MeasureRequest* request,
+                       v1::MeasureReply* reply) override {
+    ++calls;
+    {
+      std::lock_guard lock(mutex_);
+      if (request->has_reference()) {
+        ++references_sent;
+        known_.insert(request->reference().digest());
+      }
+      if (known_.count(request->reference_digest()) == 0) {
+        return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "the reference is not known");
+      }
+    }
+    if (hook_ != nullptr) {
+      const grpc::Status status = hook_(*context, *request, *reply);
+      if (!status.ok() || reply->has_result()) return status;
+    }
+    reply->mutable_result()->add_costs_s(CostOf(request->artifact().binary()));
+    reply->set_reference_cost_s(5e-3);
+    ++measured;
+    return grpc::Status::OK;
+  }
+
+  static double CostOf(const std::string& steps) {
+    return 1e-3 * (1 + static_cast<double>(Xxh3(steps) % 1'000) / 1'000);
+  }
+
+  std::vector<std::unique_ptr<FakeWorker>> workers;  // that serve it
+  std::atomic<int> calls{0};
+  std::atomic<int> measured{0};
+  std::atomic<int> references_sent{0};
+
+ private:
+  const Hook hook_;
+  std::mutex mutex_;
+  std::set<std::string> known_;
+};
+
 // The two sources that all jobs of a test share.
 class FakeCluster {
  public:
   FakeLeaseSource builders, runners;
 
-  void Add(FakeWorker& worker) {
-    (worker.state().kind() == v1::BUILDER ? builders : runners).AddWorker(worker.state());
+  void AddBuilder(FakeBuilder& builder, const std::string& id, uint32_t slots) {
+    builder.workers.push_back(std::make_unique<FakeWorker>(builder, v1::BUILDER, id, slots));
+    builders.AddWorker(builder.workers.back()->state());
+  }
+  void AddRunner(FakeRunner& runner, const std::string& id, const std::string& target = "null") {
+    runner.workers.push_back(std::make_unique<FakeWorker>(runner, v1::RUNNER, id));
+    runner.workers.back()->state().set_target(target);
+    runners.AddWorker(runner.workers.back()->state());
   }
 
   LeaseFactory factory() {

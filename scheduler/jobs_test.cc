@@ -31,14 +31,11 @@ class JobsTest : public testing::TestWithParam<bool> {
     }
   }
 
-  void AddBuilder(FakeBuilder& builder, std::string id = "b1", uint32_t slots = 2) {
-    workers_.push_back(std::make_unique<FakeWorker>(builder, v1::BUILDER, std::move(id), slots));
-    cluster_.Add(*workers_.back());
+  void AddBuilder(FakeBuilder& builder, const std::string& id = "b1", uint32_t slots = 2) {
+    cluster_.AddBuilder(builder, id, slots);
   }
-  FakeWorker& AddRunner(FakeRunner& runner, std::string id = "r1") {
-    workers_.push_back(std::make_unique<FakeWorker>(runner, v1::RUNNER, std::move(id)));
-    cluster_.Add(*workers_.back());
-    return *workers_.back();
+  void AddRunner(FakeRunner& runner, const std::string& id = "r1") {
+    cluster_.AddRunner(runner, id);
   }
 
   void Start(int max_running = 4) {
@@ -84,7 +81,6 @@ class JobsTest : public testing::TestWithParam<bool> {
   store::TestFolder folder_;
   std::unique_ptr<store::Store> store_;
   FakeCluster cluster_;
-  std::vector<std::unique_ptr<FakeWorker>> workers_;
   std::unique_ptr<EventHub> events_;
   std::unique_ptr<Jobs> jobs_;
 };
@@ -360,9 +356,7 @@ TEST_P(JobsTest, ARunnerThatAnnouncesNonsenseIsNotUsed) {
   FakeBuilder builder;
   FakeRunner good, bad;
   AddBuilder(builder);
-  workers_.push_back(std::make_unique<FakeWorker>(bad, v1::RUNNER, "a-bad"));
-  workers_.back()->state().set_target("vax -fast");
-  cluster_.Add(*workers_.back());
+  cluster_.AddRunner(bad, "a-bad", "vax -fast");
   Start();
   const std::string id = Submit(TestJob(3));
   EXPECT_TRUE(Eventually([&] {

@@ -35,10 +35,8 @@ class ServiceTest : public testing::Test {
   }
 
   void AddWorkers(FakeBuilder& builder, FakeRunner& runner) {
-    workers_.push_back(std::make_unique<FakeWorker>(builder, v1::BUILDER, "b1", 2));
-    cluster_.Add(*workers_.back());
-    workers_.push_back(std::make_unique<FakeWorker>(runner, v1::RUNNER, "r1"));
-    cluster_.Add(*workers_.back());
+    cluster_.AddBuilder(builder, "b1", 2);
+    cluster_.AddRunner(runner, "r1");
   }
 
   template <typename Request, typename Reply>
@@ -90,7 +88,6 @@ class ServiceTest : public testing::Test {
   EventHub events_;
   std::unique_ptr<store::Store> store_;
   FakeCluster cluster_;
-  std::vector<std::unique_ptr<FakeWorker>> workers_;
   std::unique_ptr<Jobs> jobs_;
   std::unique_ptr<SchedulerService> service_;
   std::unique_ptr<GrpcServer> server_;
