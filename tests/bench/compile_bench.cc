@@ -25,6 +25,7 @@
 #include "compiler/codegen/llvm.h"
 #include "compiler/codegen/loaded_program_testing.h"
 #include "compiler/dag/ops/registry.h"
+#include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
@@ -182,9 +183,9 @@ class Bench {
 
   Status Print(const search::Candidate& candidate, const ir::Program& program) const {
     fmt::print("{}\n", schedule::PrintSteps(candidate.steps));
-    if (o_.print == "program") fmt::print("{}\n", ir::PrintProgram(program));
-    if (o_.print == "llvm") {
-      KILN_ASSIGN_OR_RETURN(const std::string text, codegen::PrintLlvmIr(program, target_));
+    if (o_.print == "program") fmt::print("{}\n", ir::ProgramText(program));
+    if (o_.print == "llvm" || o_.print == "generated") {
+      KILN_ASSIGN_OR_RETURN(const std::string text, codegen::PrintLlvmIr(program, target_, {.optimize = o_.print == "llvm"}));
       fmt::print("{}\n", text);
     }
     if (o_.print == "asm") {
@@ -284,7 +285,7 @@ int main(int argc, char** argv) {
   app.add_option("--save", o.save, "folder for the objects");
   app.add_option("--against", o.against, "folder with objects to time against");
   app.add_option("--only", o.only, "the candidate with this number");
-  app.add_option("--print", o.print, "of every candidate")->check(CLI::IsMember({"steps", "program", "llvm", "asm"}));
+  app.add_option("--print", o.print, "of every candidate")->check(CLI::IsMember({"steps", "program", "generated", "llvm", "asm"}));
   app.add_flag("--run", o.run, "check and time them in one thread");
   app.add_flag("--list", o.list, "a line per candidate");
   CLI11_PARSE(app, argc, argv);
