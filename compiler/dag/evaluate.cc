@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/dag/index_limit.h"
 #include "compiler/ir/evaluate.h"
 
 namespace kiln::dag {
@@ -162,26 +163,6 @@ StatusOr<std::vector<NDArray>> Evaluate(const Dag& dag, std::span<const NDArray>
     outputs.push_back(std::move(tensors[static_cast<size_t>(t.op)][static_cast<size_t>(t.output)]));
   }
   return outputs;
-}
-
-int64_t IndexLimit(const Dag& dag, int op) {
-  int64_t limit = 0;
-  auto is_this = [&](const OpNode& reader, ir::Expr index) {
-    if (index->op == ir::Op::kCast) index = index->arg(0);
-    return index->op == ir::Op::kLoad && index->type.is_int() &&
-           reader.inputs[static_cast<size_t>(index->id)].op == op;
-  };
-  for (int i : dag.consumers(op)) {
-    const OpNode& reader = dag.node(i);
-    for (const Access& access : reader.op->facts().reads) {
-      for (int d = 0; d < access.load->num_args; ++d) {
-        if (!is_this(reader, access.load->arg(d))) continue;
-        const int64_t extent = reader.op->input_shape(access.slot)[static_cast<size_t>(d)];
-        limit = limit == 0 ? extent : std::min(limit, extent);
-      }
-    }
-  }
-  return limit;
 }
 
 std::vector<NDArray> RandomInputs(const Dag& dag, uint64_t seed, ir::RandomKind kind) {

@@ -38,7 +38,4 @@ StatusOr<std::vector<std::vector<ir::NDArray>>> EvaluateAll(const Dag& dag,
 std::vector<ir::NDArray> RandomInputs(const Dag& dag, uint64_t seed,
                                       ir::RandomKind kind = ir::RandomKind::kUniform);
 
-// The smallest extent that elements of op i are used as an index of, 0 when they are not.
-int64_t IndexLimit(const Dag& dag, int op);
-
 }  // namespace kiln::dag

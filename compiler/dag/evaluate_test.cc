@@ -4,6 +4,7 @@
 
 #include "base/status_testing.h"
 #include "compiler/dag/builder.h"
+#include "compiler/dag/index_limit.h"
 #include "compiler/dag/ops/registry.h"
 
 namespace kiln::dag {

@@ -10,7 +10,8 @@ Status CheckLoop(const schedule::Stage& stage, int i, bool gpu) {
   const Annotation a = stage.annotation(i);
   const IterKind kind = stage.loop(i).kind;
   if (kind == IterKind::kMixed) {
-    return FailedPrecondition("a loop that fuses spatial with reduction axes cannot be lowered; fuse axes of one kind");
+    return FailedPrecondition(
+        "a loop that fuses spatial with reduction axes cannot be lowered; fuse axes of one kind");
   }
   const bool reduction = kind == IterKind::kReduce;
   const bool bound = a >= Annotation::kVThread && a <= Annotation::kThreadZ;
@@ -18,11 +19,13 @@ Status CheckLoop(const schedule::Stage& stage, int i, bool gpu) {
     return FailedPrecondition("{} has no meaning on a CPU; use parallel, vectorize or unroll",
                               schedule::AnnotationName(a));
   }
-  if (a == Annotation::kParallel && gpu) return FailedPrecondition("parallel has no meaning on a GPU; bind the loop");
+  if (a == Annotation::kParallel && gpu)
+    return FailedPrecondition("parallel has no meaning on a GPU; bind the loop");
   if (a == Annotation::kTensorize) return Unimplemented("tensorize is not supported");
   if (reduction && (a == Annotation::kParallel || a == Annotation::kVectorize)) {
-    return FailedPrecondition("a reduction loop cannot be {}: iterations depend on each other; use rfactor first",
-                              a == Annotation::kParallel ? "parallel" : "vectorized");
+    return FailedPrecondition(
+        "a reduction loop cannot be {}: iterations depend on each other; use rfactor first",
+        a == Annotation::kParallel ? "parallel" : "vectorized");
   }
   return OkStatus();
 }

@@ -6,8 +6,8 @@
 
 namespace kiln::lower {
 
-// Refuses, naming stage and loop: thread and block bindings on a CPU, parallel or vectorized reduction loops, fused
-// spatial-with-reduce loops, tensorize.
+// Refuses, naming stage and loop: thread and block bindings on a CPU, parallel or vectorized
+// reduction loops, fused spatial-with-reduce loops, tensorize.
 Status CheckAnnotations(const schedule::State& state, bool gpu);
 
 }  // namespace kiln::lower

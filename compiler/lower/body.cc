@@ -16,12 +16,14 @@ class BodyLowering {
   }
 
  private:
-  ir::Expr LowerLoad(const dag::OpNode& reader, ir::Expr load, const std::vector<ir::Linear>& axis_values) {
+  ir::Expr LowerLoad(const dag::OpNode& reader, ir::Expr load,
+                     const std::vector<ir::Linear>& axis_values) {
     const auto nested = [&](ir::Expr inner) { return LowerLoad(reader, inner, axis_values); };
     const ir::Simplifier::LoadFn load_fn = nested;
     std::vector<ir::Linear> indices;
     indices.reserve(load->num_args);
-    for (ir::Expr index : load->args()) indices.push_back(simplifier_.ToLinear(index, &axis_values, &load_fn));
+    for (ir::Expr index : load->args())
+      indices.push_back(simplifier_.ToLinear(index, &axis_values, &load_fn));
     const dag::Tensor producer = reader.inputs[load->id];
     if (state_.attach(producer.op).kind == schedule::Attach::kInlined) {
       return Lower(producer.op, producer.output, indices);
@@ -36,8 +38,9 @@ class BodyLowering {
 
 }  // namespace
 
-ir::Expr LowerBody(const schedule::State& state, int s, int output, const std::vector<ir::Linear>& axis_values,
-                   ir::Simplifier& simplifier, ReadFn read) {
+ir::Expr LowerBody(const schedule::State& state, int s, int output,
+                   const std::vector<ir::Linear>& axis_values, ir::Simplifier& simplifier,
+                   ReadFn read) {
   return BodyLowering(state, simplifier, read).Lower(s, output, axis_values);
 }
 

@@ -1,4 +1,5 @@
-// The body of a stage as an expression of the program: axes replaced by their values, inlined producers substituted.
+// The body of a stage as an expression of the program: axes replaced by their values, inlined
+// producers substituted.
 #pragma once
 
 #include <vector>
@@ -10,10 +11,12 @@
 namespace kiln::lower {
 
 // What to put for a read of `stage`'s output `output` at `indices` (tensor coordinates).
-using ReadFn = absl::FunctionRef<ir::Expr(int stage, int output, const std::vector<ir::Linear>& indices, ir::Type type)>;
+using ReadFn = absl::FunctionRef<ir::Expr(int stage, int output,
+                                          const std::vector<ir::Linear>& indices, ir::Type type)>;
 
 // bodies()[output] of stage s with axis i at axis_values[i].
-ir::Expr LowerBody(const schedule::State& state, int s, int output, const std::vector<ir::Linear>& axis_values,
-                   ir::Simplifier& simplifier, ReadFn read);
+ir::Expr LowerBody(const schedule::State& state, int s, int output,
+                   const std::vector<ir::Linear>& axis_values, ir::Simplifier& simplifier,
+                   ReadFn read);
 
 }  // namespace kiln::lower

@@ -19,6 +19,9 @@ struct Range {
   int64_t extent;
 };
 
+// An extent that no tensor has: anything may be touched.
+constexpr int64_t kUnbounded = int64_t{1} << 50;
+
 bool IsThread(Annotation a) {
   return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ ||
          a == Annotation::kVThread;
@@ -32,7 +35,6 @@ class BoundInference {
     const int n = state_.num_stages();
     out_.stages.resize(n);
     reads_.resize(n);
-    thread_vars_.assign(n, {});
     for (int s = n - 1; s >= 0; --s) {
       if (state_.stage(s).is_placeholder() || state_.attach(s).kind == Attach::kInlined) continue;
       KILN_RETURN_IF_ERROR(InferStage(s));
@@ -47,7 +49,9 @@ class BoundInference {
     std::vector<ir::Linear> indices;
   };
 
-  std::string NameOf(int s) const { return fmt::format("stage {} ({})", s, state_.stage(s).op->name()); }
+  std::string NameOf(int s) const {
+    return fmt::format("stage {} ({})", s, state_.stage(s).op->name());
+  }
 
   Status InferStage(int s) {
     StageBounds& bounds = out_.stages[s];
@@ -58,7 +62,8 @@ class BoundInference {
     for (const auto& relation : stage.relations) {
       for (int64_t length : relation.lengths) {
         if (length <= 0) {
-          return FailedPrecondition("{}: a split has a blank length; fill all tile sizes before lowering", NameOf(s));
+          return FailedPrecondition(
+              "{}: a split has a blank length; fill all tile sizes before lowering", NameOf(s));
         }
       }
     }
@@ -85,32 +90,40 @@ class BoundInference {
 
   Status MakeLoopVars(int s, StageBounds& bounds) {
     const Stage& stage = state_.stage(s);
-    const int root = RootOf(s);
     for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
       const int64_t extent = bounds.iter_extents[stage.loops[i].iter];
       const Annotation annotation = stage.annotation(i);
-      const bool shared_var = gpu_ && annotation >= Annotation::kBlockX && annotation <= Annotation::kThreadZ;
-      if (!shared_var) {
+      if (!gpu_ || annotation < Annotation::kBlockX || annotation > Annotation::kThreadZ) {
         bounds.loop_vars.push_back(extent == 1 ? -1 : NewVar(s, i, extent));
         continue;
       }
-      // Bound loops of one kernel share a variable.
-      std::vector<std::pair<Annotation, int32_t>>& known = thread_vars_[root];
-      const auto found = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.first == annotation; });
-      if (found == known.end()) {
-        const int32_t var = NewVar(s, i, extent);
-        known.emplace_back(annotation, var);
-        bounds.loop_vars.push_back(var);
+      // Inside a loop bound to the same threads the variable is that loop's.
+      const LoopOwner outer = EnclosingLoop(s, annotation);
+      if (outer.stage < 0) {
+        bounds.loop_vars.push_back(extent == 1 ? -1 : NewVar(s, i, extent));
         continue;
       }
-      const ir::Interval range = out_.simplifier.RangeOf(out_.pool->Var(found->second));
-      if (range.hi + 1 != extent) {
-        return FailedPrecondition("{}: loop {} is bound to {} with extent {}, another loop of the same kernel has {}",
-                                  NameOf(s), i, schedule::AnnotationName(annotation), extent, range.hi + 1);
+      const StageBounds& around = out_.stages[outer.stage];
+      const int64_t outer_extent =
+          around.iter_extents[state_.stage(outer.stage).loops[outer.loop].iter];
+      if (outer_extent != extent) {
+        return FailedPrecondition(
+            "{}: loop {} is bound to {} with extent {}, the loop around it with extent {}",
+            NameOf(s), i, schedule::AnnotationName(annotation), extent, outer_extent);
       }
-      bounds.loop_vars.push_back(found->second);
+      bounds.loop_vars.push_back(around.loop_vars[outer.loop]);
     }
     return OkStatus();
+  }
+
+  // The loop with this annotation that stage s is computed inside of; stage -1: none.
+  LoopOwner EnclosingLoop(int s, Annotation annotation) const {
+    for (Attach at = state_.attach(s); at.kind == Attach::kIter; at = state_.attach(at.stage)) {
+      for (int l = 0; l <= at.loop; ++l) {
+        if (state_.stage(at.stage).annotation(l) == annotation) return {at.stage, l};
+      }
+    }
+    return {-1, -1};
   }
 
   int32_t NewVar(int s, int loop, int64_t extent) {
@@ -118,13 +131,9 @@ class BoundInference {
     return out_.simplifier.AddVar(extent);
   }
 
-  int RootOf(int s) const {
-    while (state_.attach(s).kind == Attach::kIter) s = state_.attach(s).stage;
-    return s;
-  }
-
   void CollectReads(int s, const StageBounds& bounds) {
-    const auto record = [&](int producer, int output, const std::vector<ir::Linear>& indices, ir::Type type) {
+    const auto record = [&](int producer, int output, const std::vector<ir::Linear>& indices,
+                            ir::Type type) {
       if (state_.attach(producer).kind == Attach::kIter) reads_[producer].push_back({s, indices});
       (void)output;
       return type.is_float() ? out_.pool->Float(0, type) : UnknownInteger(producer, indices, type);
@@ -151,16 +160,19 @@ class BoundInference {
     bounds.region_extent = shape;
     if (attach.kind == Attach::kRoot) return OkStatus();
     if (state_.dag()->is_output(s)) {
-      return FailedPrecondition("{} is an output and cannot be attached to {}", NameOf(s), NameOf(attach.stage));
+      return FailedPrecondition("{} is an output and cannot be attached to {}", NameOf(s),
+                                NameOf(attach.stage));
     }
     if (!out_.stages[attach.stage].computed) {
-      return FailedPrecondition("{} is attached to {}, which is not computed in a loop nest of its own", NameOf(s),
-                                NameOf(attach.stage));
+      return FailedPrecondition(
+          "{} is attached to {}, which is not computed in a loop nest of its own", NameOf(s),
+          NameOf(attach.stage));
     }
     for (const Read& read : reads_[s]) {
       if (!IsInside(read.reader, s)) {
-        return FailedPrecondition("{} is computed inside loop {} of {} but {} reads it outside that loop", NameOf(s),
-                                  attach.loop, NameOf(attach.stage), NameOf(read.reader));
+        return FailedPrecondition(
+            "{} is computed inside loop {} of {} but {} reads it outside that loop", NameOf(s),
+            attach.loop, NameOf(attach.stage), NameOf(read.reader));
       }
     }
     FindStandingVars(s);
@@ -235,8 +247,10 @@ class BoundInference {
     return hull;
   }
 
-  enum Use { kStanding = 1, kMoving = 2 };
+  // What an index is made of. Of a loaded element nothing is known.
+  enum Use { kStanding = 1, kMoving = 2, kLoaded = 4 };
   int UsesOf(ir::Expr e) const {
+    if (e->op == ir::Op::kLoad) return kLoaded;
     if (e->op == ir::Op::kVar) return standing_[e->id] ? kStanding : kMoving;
     int uses = 0;
     for (ir::Expr a : e->args()) uses |= UsesOf(a);
@@ -248,30 +262,34 @@ class BoundInference {
     Range range{ir::Constant(e.constant), 1};
     for (const ir::Term& term : e.terms) {
       const Range atom = RelaxAtom(term.atom);
+      if (atom.extent >= kUnbounded) return {{}, kUnbounded};
       const int64_t k = term.coefficient, spread = atom.extent - 1;
       range.min = range.min + atom.min * k;
       if (k < 0) range.min.constant += k * spread;
       range.extent += std::abs(k) * spread;
-      range.extent = std::min<int64_t>(range.extent, int64_t{1} << 50);
+      if (range.extent >= kUnbounded) return {{}, kUnbounded};
     }
     return range;
   }
 
   Range RelaxAtom(ir::Expr atom) {
     const int uses = UsesOf(atom);
-    if (uses == kStanding && atom->op != ir::Op::kLoad) {
+    if (uses == kStanding) {
       Range r{{}, 1};
       r.min.terms.push_back({atom, 1});
       return r;
     }
-    if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorDiv && atom->arg(1)->is_const_int()) {
+    if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorDiv &&
+        atom->arg(1)->is_const_int()) {
       const int64_t c = atom->arg(1)->int_value;
       const Range inner = Relax(out_.simplifier.ToLinear(atom->arg(0)));
+      if (inner.extent >= kUnbounded) return inner;
       const ir::Linear phase = out_.simplifier.FloorMod(inner.min, c);
-      const int64_t most = phase.is_constant() ? phase.constant : c - 1;
+      const int64_t most = out_.simplifier.RangeOf(phase).hi;
       return {out_.simplifier.FloorDiv(inner.min, c), (most + inner.extent - 1) / c + 1};
     }
-    if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorMod && atom->arg(1)->is_const_int()) {
+    if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorMod &&
+        atom->arg(1)->is_const_int()) {
       const int64_t c = atom->arg(1)->int_value;
       const Range inner = Relax(out_.simplifier.ToLinear(atom->arg(0)));
       const ir::Linear phase = out_.simplifier.FloorMod(inner.min, c);
@@ -285,14 +303,14 @@ class BoundInference {
   const bool gpu_;
   Bounds& out_;
   std::vector<std::vector<Read>> reads_;  // of each attached stage
-  std::vector<std::vector<std::pair<Annotation, int32_t>>> thread_vars_;  // by root stage
   std::vector<bool> standing_;
 };
 
 }  // namespace
 
-std::vector<ir::Expr> Guards(const Stage& stage, const StageBounds& bounds, const std::vector<ir::Linear>& iter_values,
-                             bool reductions, ir::Simplifier& simplifier) {
+std::vector<ir::Expr> Guards(const Stage& stage, const StageBounds& bounds,
+                             const std::vector<ir::Linear>& iter_values, bool reductions,
+                             ir::Simplifier& simplifier) {
   std::vector<ir::Expr> guards;
   ir::ExprPool& pool = simplifier.pool();
   const auto add = [&](ir::Expr guard) {
@@ -308,10 +326,12 @@ std::vector<ir::Expr> Guards(const Stage& stage, const StageBounds& bounds, cons
     const ir::Linear value = bounds.region_min[i] + iter_values[i];
     const ir::Interval range = simplifier.RangeOf(value);
     // The guards above may already keep the value inside; a root stage's always do.
-    if (bounds.region_min[i].is_constant() && bounds.region_min[i].constant + bounds.region_extent[i] <= axes[i].extent) {
+    if (bounds.region_min[i].is_constant() &&
+        bounds.region_min[i].constant + bounds.region_extent[i] <= axes[i].extent) {
       continue;
     }
-    if (range.hi >= axes[i].extent) add(pool.Lt(simplifier.ToExpr(value), pool.Int(axes[i].extent)));
+    if (range.hi >= axes[i].extent)
+      add(pool.Lt(simplifier.ToExpr(value), pool.Int(axes[i].extent)));
     if (range.lo < 0) add(pool.Ge(simplifier.ToExpr(value), pool.Int(0)));
   }
   return guards;

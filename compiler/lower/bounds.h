@@ -1,9 +1,10 @@
-// Bound inference: for every computed stage the region of its output that it must cover, the extents of its loops, and the
-// values of its axes as sums of the program's loop variables.
+// Bound inference: for every computed stage the region of its output that it must cover, the
+// extents of its loops, and the values of its axes as sums of the program's loop variables.
 //
-// Consumers come before producers. A root stage covers its whole tensor. A stage attached to loop l of stage t covers what all its
-// readers touch while t's loops up to l (and those outside t) stand still and all others run: per dimension an interval
-// [min, min + extent) with a static extent and a min that is a sum of the standing loops' variables.
+// Consumers come before producers. A root stage covers its whole tensor. A stage attached to loop l
+// of stage t covers what all its readers touch while t's loops up to l (and those outside t) stand
+// still and all others run: per dimension an interval [min, min + extent) with a static extent and
+// a min that is a sum of the standing loops' variables.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ struct LoopOwner {
 };
 
 struct StageBounds {
-  bool computed = false;  // false: placeholder or inlined; the rest is empty
+  bool computed = false;                // false: placeholder or inlined; the rest is empty
   std::vector<ir::Linear> region_min;   // per spatial axis
   std::vector<int64_t> region_extent;   // per spatial axis
   std::vector<int64_t> iter_extents;    // per Stage::iters
@@ -41,12 +42,15 @@ struct Bounds {
   std::vector<StageBounds> stages;
 };
 
-// Refuses blanks, and attachments that do not make sense: a reader outside the loop it is attached to.
+// Refuses blanks, and attachments that do not make sense: a reader outside the loop it is attached
+// to.
 StatusOr<std::unique_ptr<Bounds>> InferBounds(const schedule::State& state, bool gpu);
 
-// The conditions under which an iteration of the stage is real, given iterator values: inexact splits, and axis
-// values that can leave the tensor. reductions: also those that involve reduce axes.
+// The conditions under which an iteration of the stage is real, given iterator values: inexact
+// splits, and axis values that can leave the tensor. reductions: also those that involve reduce
+// axes.
 std::vector<ir::Expr> Guards(const schedule::Stage& stage, const StageBounds& bounds,
-                             const std::vector<ir::Linear>& iter_values, bool reductions, ir::Simplifier& simplifier);
+                             const std::vector<ir::Linear>& iter_values, bool reductions,
+                             ir::Simplifier& simplifier);
 
 }  // namespace kiln::lower

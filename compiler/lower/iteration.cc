@@ -21,7 +21,8 @@ std::vector<bool> KeptExtents(const Stage& stage) {
   if (!any) return kept;
   for (size_t r = stage.relations.size(); r-- > 0;) {
     const Relation& relation = stage.relations[r];
-    const bool child_kept = std::any_of(relation.children.begin(), relation.children.end(), [&](int c) { return kept[c]; });
+    const bool child_kept = std::any_of(relation.children.begin(), relation.children.end(),
+                                        [&](int c) { return kept[c]; });
     if (child_kept && relation.kind == Relation::kFuse) {
       for (int p : relation.parents) kept[p] = true;
     }
@@ -62,7 +63,8 @@ std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> ax
 }
 
 std::vector<ir::Linear> IterValues(const Stage& stage, std::span<const int64_t> iter_extents,
-                                   std::span<const ir::Linear> loop_values, ir::Simplifier& simplifier) {
+                                   std::span<const ir::Linear> loop_values,
+                                   ir::Simplifier& simplifier) {
   std::vector<ir::Linear> values(stage.iters.size());
   for (size_t i = 0; i < stage.loops.size(); ++i) values[stage.loops[i].iter] = loop_values[i];
   for (size_t r = stage.relations.size(); r-- > 0;) {
@@ -84,7 +86,8 @@ std::vector<ir::Linear> IterValues(const Stage& stage, std::span<const int64_t> 
       const int32_t parent = relation.parents[p];
       ir::Linear quotient = simplifier.FloorDiv(fused, inner);
       // The outermost part needs no remainder: an overrun of the fused loop is guarded.
-      values[parent] = p == 0 ? std::move(quotient) : simplifier.FloorMod(quotient, iter_extents[parent]);
+      values[parent] =
+          p == 0 ? std::move(quotient) : simplifier.FloorMod(quotient, iter_extents[parent]);
       inner *= iter_extents[parent];
     }
   }

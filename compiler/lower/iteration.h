@@ -1,4 +1,5 @@
-// How the loops of one stage enumerate its axes: extents through splits and fuses, axis values as sums of loop variables.
+// How the loops of one stage enumerate its axes: extents through splits and fuses, axis values as
+// sums of loop variables.
 #pragma once
 
 #include <span>
@@ -9,19 +10,25 @@
 
 namespace kiln::lower {
 
-// Extents of every iterator of a stage, given those of its axes. A split child never has more iterations than its parent
-// needs, unless it is bound to a GPU thread or block (all stages of a kernel must agree on those).
-std::vector<int64_t> IterExtents(const schedule::Stage& stage, std::span<const int64_t> axis_extents);
+// Extents of every iterator of a stage, given those of its axes. A split child never has more
+// iterations than its parent needs, unless it is bound to a GPU thread or block (all stages of a
+// kernel must agree on those).
+std::vector<int64_t> IterExtents(const schedule::Stage& stage,
+                                 std::span<const int64_t> axis_extents);
 
 // Values of every iterator, given those of the loops (indexed like Stage::loops).
-std::vector<ir::Linear> IterValues(const schedule::Stage& stage, std::span<const int64_t> iter_extents,
-                                   std::span<const ir::Linear> loop_values, ir::Simplifier& simplifier);
+std::vector<ir::Linear> IterValues(const schedule::Stage& stage,
+                                   std::span<const int64_t> iter_extents,
+                                   std::span<const ir::Linear> loop_values,
+                                   ir::Simplifier& simplifier);
 
-// A condition under which an iteration is real: value < extent for the parent of a split that is not exact.
+// A condition under which an iteration is real: value < extent for the parent of a split that is
+// not exact.
 struct SplitGuard {
-  int32_t iter;     // the parent, an index into Stage::iters
+  int32_t iter;  // the parent, an index into Stage::iters
   int64_t extent;
 };
-std::vector<SplitGuard> SplitGuards(const schedule::Stage& stage, std::span<const int64_t> iter_extents);
+std::vector<SplitGuard> SplitGuards(const schedule::Stage& stage,
+                                    std::span<const int64_t> iter_extents);
 
 }  // namespace kiln::lower

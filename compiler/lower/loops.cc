@@ -14,14 +14,20 @@ using ir::StmtKind;
 
 // The same statement with other children.
 Stmt Rebuild(ir::ExprPool& pool, Stmt s, const std::vector<Stmt>& children) {
-  if (std::equal(children.begin(), children.end(), s->children().begin(), s->children().end())) return s;
+  if (std::equal(children.begin(), children.end(), s->children().begin(), s->children().end()))
+    return s;
   switch (s->kind) {
-    case StmtKind::kFor: return ir::MakeFor(pool, s->var, s->extent, s->loop_kind, children[0]);
-    case StmtKind::kIf: return ir::MakeIf(pool, s->condition(), children[0]);
-    case StmtKind::kSeq: return ir::MakeSeq(pool, children);
-    case StmtKind::kAlloc: return ir::MakeAlloc(pool, s->slot, children[0]);
+    case StmtKind::kFor:
+      return ir::MakeFor(pool, s->var, s->extent, s->loop_kind, children[0]);
+    case StmtKind::kIf:
+      return ir::MakeIf(pool, s->condition(), children[0]);
+    case StmtKind::kSeq:
+      return ir::MakeSeq(pool, children);
+    case StmtKind::kAlloc:
+      return ir::MakeAlloc(pool, s->slot, children[0]);
     case StmtKind::kStore:
-    case StmtKind::kBarrier: return s;
+    case StmtKind::kBarrier:
+      return s;
   }
   return s;
 }
@@ -43,12 +49,15 @@ Stmt MapKinds(ir::ExprPool& pool, Stmt s, std::vector<LoopKind>& outer, const Ki
 template <typename KindOf>
 void MapKinds(Program& program, const KindOf& kind_of) {
   std::vector<LoopKind> outer;
-  for (ir::Kernel& kernel : program.kernels) kernel.body = MapKinds(*program.pool, kernel.body, outer, kind_of);
+  for (ir::Kernel& kernel : program.kernels)
+    kernel.body = MapKinds(*program.pool, kernel.body, outer, kind_of);
 }
 
 bool FitsInVectorLoop(Stmt s) {
   if (s->kind == StmtKind::kAlloc || s->kind == StmtKind::kBarrier) return false;
-  if (s->kind == StmtKind::kFor && s->loop_kind != LoopKind::kSerial && s->loop_kind != LoopKind::kUnrolled) return false;
+  if (s->kind == StmtKind::kFor && s->loop_kind != LoopKind::kSerial &&
+      s->loop_kind != LoopKind::kUnrolled)
+    return false;
   return std::all_of(s->children().begin(), s->children().end(), FitsInVectorLoop);
 }
 
@@ -58,7 +67,8 @@ bool Contains(const std::vector<LoopKind>& kinds, LoopKind kind) {
 
 class Unroller {
  public:
-  Unroller(Program& program, std::span<const int32_t> stage_of_var) : program_(program), stage_of_var_(stage_of_var) {}
+  Unroller(Program& program, std::span<const int32_t> stage_of_var)
+      : program_(program), stage_of_var_(stage_of_var) {}
 
   struct Shape {
     int64_t steps = 0;
@@ -79,10 +89,14 @@ class Unroller {
       shape.normal_depth = std::max(shape.normal_depth, inner.normal_depth);
       shape.unroll_depth = std::max(shape.unroll_depth, inner.unroll_depth);
     }
-    if (s->kind != StmtKind::kFor || s->loop_kind == LoopKind::kVectorized) return Rebuild(*program_.pool, s, children);
-    const int64_t limit = program_.stages[stage_of_var_[s->var]].auto_unroll_max_step;
-    const bool automatic = s->loop_kind == LoopKind::kSerial && shape.normal_depth == 0 && shape.unroll_depth <= 8 &&
-                           s->extent * shape.steps <= limit;
+    if (s->kind != StmtKind::kFor || s->loop_kind == LoopKind::kVectorized)
+      return Rebuild(*program_.pool, s, children);
+    // Loops that other passes added have no stage and are not unrolled.
+    const int64_t limit = static_cast<size_t>(s->var) < stage_of_var_.size()
+                              ? program_.stages[stage_of_var_[s->var]].auto_unroll_max_step
+                              : 0;
+    const bool automatic = s->loop_kind == LoopKind::kSerial && shape.normal_depth == 0 &&
+                           shape.unroll_depth <= 8 && s->extent * shape.steps <= limit;
     if (!automatic && s->loop_kind != LoopKind::kUnrolled) {
       ++shape.normal_depth;
       return Rebuild(*program_.pool, s, children);
@@ -103,7 +117,8 @@ class Unroller {
 void SerializeNestedParallel(Program& program) {
   MapKinds(program, [](Stmt loop, const std::vector<LoopKind>& outer) {
     if (loop->loop_kind != LoopKind::kParallel) return loop->loop_kind;
-    const bool nested = Contains(outer, LoopKind::kParallel) || Contains(outer, LoopKind::kVectorized) ||
+    const bool nested = Contains(outer, LoopKind::kParallel) ||
+                        Contains(outer, LoopKind::kVectorized) ||
                         Contains(outer, LoopKind::kUnrolled);
     return nested ? LoopKind::kSerial : LoopKind::kParallel;
   });
@@ -112,7 +127,8 @@ void SerializeNestedParallel(Program& program) {
 void LegalizeVectorized(Program& program, int64_t max_lanes) {
   MapKinds(program, [max_lanes](Stmt loop, const std::vector<LoopKind>&) {
     if (loop->loop_kind != LoopKind::kVectorized) return loop->loop_kind;
-    return loop->extent <= max_lanes && FitsInVectorLoop(loop->body()) ? LoopKind::kVectorized : LoopKind::kSerial;
+    return loop->extent <= max_lanes && FitsInVectorLoop(loop->body()) ? LoopKind::kVectorized
+                                                                       : LoopKind::kSerial;
   });
 }
 

@@ -5,17 +5,19 @@
 
 namespace kiln::lower {
 
-// Makes a parallel loop inside a parallel, vectorized or unrolled loop serial: parallel regions do not nest.
+// Makes a parallel loop inside a parallel, vectorized or unrolled loop serial: parallel regions do
+// not nest.
 void SerializeNestedParallel(ir::Program& program);
 
-// Makes a vectorized loop serial when its body is more than stores, conditions and plain loops (an allocation, another
-// vectorized loop), or when it has more than `max_lanes` iterations.
+// Makes a vectorized loop serial when its body is more than stores, conditions and plain loops (an
+// allocation, another vectorized loop), or when it has more than `max_lanes` iterations.
 void LegalizeVectorized(ir::Program& program, int64_t max_lanes);
 
-// Unrolls serial loops from the innermost outward while the unrolled body has at most auto_unroll_max_step stores, taken
-// from the stage whose loop it is (stage_of_var[v] is an index into Program::stages). The rule is that of the
-// predecessor's UnrollLoop pass with explicit unrolling and depth at most 8: a vectorized loop counts as one step, and a
-// loop around one that was not unrolled is not unrolled either.
+// Unrolls serial loops from the innermost outward while the unrolled body has at most
+// auto_unroll_max_step stores, taken from the stage whose loop it is (stage_of_var[v] is an index
+// into Program::stages). The rule is that of the predecessor's UnrollLoop pass with explicit
+// unrolling and depth at most 8: a vectorized loop counts as one step, and a loop around one that
+// was not unrolled is not unrolled either.
 void AutoUnroll(ir::Program& program, std::span<const int32_t> stage_of_var);
 
 }  // namespace kiln::lower

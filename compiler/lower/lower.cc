@@ -3,9 +3,11 @@
 #include <vector>
 
 #include "compiler/lower/annotations.h"
+#include "compiler/lower/bind.h"
 #include "compiler/lower/bounds.h"
 #include "compiler/lower/loops.h"
 #include "compiler/lower/nest.h"
+#include "compiler/lower/vthread.h"
 
 namespace kiln::lower {
 namespace {
@@ -22,13 +24,17 @@ std::vector<int32_t> StagesOfVars(const Bounds& bounds) {
 
 }  // namespace
 
-StatusOr<ir::Program> Lower(const schedule::State& state, const Options& options) {
+StatusOr<ir::Program> Lower(const schedule::State& original, const Options& options) {
+  KILN_ASSIGN_OR_RETURN(const schedule::State state,
+                        options.gpu ? BindUnbound(original) : StatusOr<schedule::State>(original));
   KILN_RETURN_IF_ERROR(CheckAnnotations(state, options.gpu));
   // Regions, loop extents, axis values; inlining happens wherever a body is read.
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, InferBounds(state, options.gpu));
   // Attach points, buffers, initialisation and guards.
-  ir::Program program = BuildNests(state, *bounds);
-  // From here on only the kinds of loops change. Vectorized loops first: one that becomes serial may be unrolled.
+  KILN_ASSIGN_OR_RETURN(ir::Program program, BuildNests(state, *bounds, options.gpu));
+  if (options.gpu) InjectVThreads(program);
+  // From here on only the kinds of loops change. Vectorized loops first: one that becomes serial
+  // may be unrolled.
   SerializeNestedParallel(program);
   LegalizeVectorized(program, kMaxLanes);
   AutoUnroll(program, StagesOfVars(*bounds));
@@ -36,7 +42,8 @@ StatusOr<ir::Program> Lower(const schedule::State& state, const Options& options
 }
 
 StatusOr<schedule::State> FillExtents(const schedule::State& state) {
-  // Bound loops of a GPU state keep their own extents; sharing of variables does not change extents.
+  // Bound loops of a GPU state keep their own extents; sharing of variables does not change
+  // extents.
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, InferBounds(state, /*gpu=*/true));
   schedule::State result = state;
   for (int s = 0; s < state.num_stages(); ++s) {

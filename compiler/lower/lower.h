@@ -12,11 +12,13 @@ struct Options {
   bool gpu = false;  // thread and block annotations are bound; else refused
 };
 
-// Refuses a state that is not concrete, or whose attachments or annotations have no meaning on the target, with the stage and the
-// reason. Deterministic. Cost: a few hundred microseconds for a tiled convolution; see tests/bench.
+// Refuses a state that is not concrete, or whose attachments or annotations have no meaning on the
+// target, with the stage and the reason. Deterministic. Cost: a few hundred microseconds for a
+// tiled convolution; see tests/bench.
 StatusOr<ir::Program> Lower(const schedule::State& state, const Options& options);
 
-// Fills the extents of every loop that depends on the region an attached stage must cover (facts: InferBound).
+// Fills the extents of every loop that depends on the region an attached stage must cover (facts:
+// InferBound).
 StatusOr<schedule::State> FillExtents(const schedule::State& state);
 
 }  // namespace kiln::lower

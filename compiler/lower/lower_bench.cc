@@ -1,4 +1,5 @@
-// How many states per second one core replays and lowers. Run: bazel run //compiler/lower:lower_bench
+// How many states per second one core replays and lowers. Run: bazel run
+// //compiler/lower:lower_bench
 #include <benchmark/benchmark.h>
 
 #include "compiler/dag/builder.h"
@@ -15,16 +16,19 @@ dag::DagPtr ConvBiasRelu() {
   auto data = b.Placeholder("data", ir::kFloat32, {1, h, h, ci});
   auto weight = b.Placeholder("weight", ir::kFloat32, {3, 3, ci, co});
   auto bias = b.Placeholder("bias", ir::kFloat32, {1, 1, 1, co});
-  auto pad = b.Compute("pad_temp", {{"i0", 1}, {"i1", h + 2}, {"i2", h + 2}, {"i3", ci}}, [&](dag::Vars v) {
-    return dag::If(v[1] >= 1 && v[1] < h + 1 && v[2] >= 1 && v[2] < h + 1, data(v[0], v[1] - 1, v[2] - 1, v[3]), 0.0);
-  });
-  auto conv = b.Reduce("conv2d_nhwc", {{"nn", 1}, {"yy", h}, {"xx", h}, {"ff", co}}, {{"ry", 3}, {"rx", 3}, {"rc", ci}},
-                       dag::Combiner::kSum, [&](dag::Vars v) {
-                         return pad(v[0], v[1] + v[4], v[2] + v[5], v[6]) * weight(v[4], v[5], v[6], v[3]);
+  auto pad = b.Compute("pad_temp", {{"i0", 1}, {"i1", h + 2}, {"i2", h + 2}, {"i3", ci}},
+                       [&](dag::Vars v) {
+                         return dag::If(v[1] >= 1 && v[1] < h + 1 && v[2] >= 1 && v[2] < h + 1,
+                                        data(v[0], v[1] - 1, v[2] - 1, v[3]), 0.0);
                        });
-  auto add = b.Compute("T_add", {{"ax0", 1}, {"ax1", h}, {"ax2", h}, {"ax3", co}}, [&](dag::Vars v) {
-    return conv(v[0], v[1], v[2], v[3]) + bias(v[0], 0, 0, v[3]);
-  });
+  auto conv =
+      b.Reduce("conv2d_nhwc", {{"nn", 1}, {"yy", h}, {"xx", h}, {"ff", co}},
+               {{"ry", 3}, {"rx", 3}, {"rc", ci}}, dag::Combiner::kSum, [&](dag::Vars v) {
+                 return pad(v[0], v[1] + v[4], v[2] + v[5], v[6]) * weight(v[4], v[5], v[6], v[3]);
+               });
+  auto add =
+      b.Compute("T_add", {{"ax0", 1}, {"ax1", h}, {"ax2", h}, {"ax3", co}},
+                [&](dag::Vars v) { return conv(v[0], v[1], v[2], v[3]) + bias(v[0], 0, 0, v[3]); });
   b.Compute("T_relu", {{"ax0", 1}, {"ax1", h}, {"ax2", h}, {"ax3", co}},
             [&](dag::Vars v) { return dag::Max(add(v[0], v[1], v[2], v[3]), 0.0); });
   StatusOr<dag::DagPtr> dag = b.Build();

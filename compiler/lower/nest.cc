@@ -1,9 +1,11 @@
 #include "compiler/lower/nest.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <unordered_set>
 
+#include "compiler/dag/index_limit.h"
 #include "compiler/lower/body.h"
 #include "compiler/lower/iteration.h"
 
@@ -18,17 +20,28 @@ using schedule::State;
 
 ir::LoopKind KindOf(Annotation annotation) {
   switch (annotation) {
-    case Annotation::kUnroll: return ir::LoopKind::kUnrolled;
-    case Annotation::kVectorize: return ir::LoopKind::kVectorized;
-    case Annotation::kParallel: return ir::LoopKind::kParallel;
-    case Annotation::kVThread: return ir::LoopKind::kVThread;
-    case Annotation::kBlockX: return ir::LoopKind::kBlockX;
-    case Annotation::kBlockY: return ir::LoopKind::kBlockY;
-    case Annotation::kBlockZ: return ir::LoopKind::kBlockZ;
-    case Annotation::kThreadX: return ir::LoopKind::kThreadX;
-    case Annotation::kThreadY: return ir::LoopKind::kThreadY;
-    case Annotation::kThreadZ: return ir::LoopKind::kThreadZ;
-    default: return ir::LoopKind::kSerial;
+    case Annotation::kUnroll:
+      return ir::LoopKind::kUnrolled;
+    case Annotation::kVectorize:
+      return ir::LoopKind::kVectorized;
+    case Annotation::kParallel:
+      return ir::LoopKind::kParallel;
+    case Annotation::kVThread:
+      return ir::LoopKind::kVThread;
+    case Annotation::kBlockX:
+      return ir::LoopKind::kBlockX;
+    case Annotation::kBlockY:
+      return ir::LoopKind::kBlockY;
+    case Annotation::kBlockZ:
+      return ir::LoopKind::kBlockZ;
+    case Annotation::kThreadX:
+      return ir::LoopKind::kThreadX;
+    case Annotation::kThreadY:
+      return ir::LoopKind::kThreadY;
+    case Annotation::kThreadZ:
+      return ir::LoopKind::kThreadZ;
+    default:
+      return ir::LoopKind::kSerial;
   }
 }
 
@@ -52,9 +65,10 @@ class Names {
 
 class NestBuilder {
  public:
-  NestBuilder(const State& state, Bounds& bounds) : state_(state), bounds_(bounds), pool_(*bounds.pool) {}
+  NestBuilder(const State& state, Bounds& bounds, bool gpu)
+      : state_(state), bounds_(bounds), pool_(*bounds.pool), gpu_(gpu) {}
 
-  ir::Program Build() {
+  StatusOr<ir::Program> Build() {
     program_.pool = bounds_.pool;
     MakeStages();
     MakeArguments();
@@ -68,6 +82,8 @@ class NestBuilder {
       ir::Kernel kernel;
       kernel.name = kernel_names.Unique(state_.stage(s).op->name());
       kernel.body = EmitStage(s);
+      KILN_RETURN_IF_ERROR(error_);
+      if (gpu_) KILN_RETURN_IF_ERROR(SetLaunch(kernel));
       program_.kernels.push_back(std::move(kernel));
     }
     MakeLoopVars();
@@ -83,20 +99,53 @@ class NestBuilder {
     }
   }
 
+  // Launch dimensions: the extents of the bound loops.
+  Status SetLaunch(ir::Kernel& kernel) const {
+    std::array<int64_t, 6> extents = {};
+    KILN_RETURN_IF_ERROR(CollectLaunch(kernel.body, extents));
+    for (int d = 0; d < 3; ++d) {
+      kernel.grid[d] = std::max<int64_t>(1, extents[d]);
+      kernel.block[d] = std::max<int64_t>(1, extents[3 + d]);
+    }
+    return OkStatus();
+  }
+
+  Status CollectLaunch(ir::Stmt s, std::array<int64_t, 6>& extents) const {
+    if (s->kind == ir::StmtKind::kFor && s->loop_kind >= ir::LoopKind::kBlockX) {
+      const int d = static_cast<int>(s->loop_kind) - static_cast<int>(ir::LoopKind::kBlockX);
+      if (extents[d] != 0 && extents[d] != s->extent) {
+        return FailedPrecondition("loops bound to {} have extents {} and {}, expected one extent",
+                                  ir::LoopKindName(s->loop_kind), extents[d], s->extent);
+      }
+      extents[d] = s->extent;
+    }
+    for (ir::Stmt child : s->children()) KILN_RETURN_IF_ERROR(CollectLaunch(child, extents));
+    return OkStatus();
+  }
+
   // The stage's own pragma, or that of the nest it is attached to.
   int32_t UnrollLimit(int s) const {
-    while (state_.stage(s).auto_unroll_max_step == 0 && state_.attach(s).kind == Attach::kIter) s = state_.attach(s).stage;
+    while (state_.stage(s).auto_unroll_max_step == 0 && state_.attach(s).kind == Attach::kIter)
+      s = state_.attach(s).stage;
     return state_.stage(s).auto_unroll_max_step;
   }
 
-  // Arguments of the program: inputs and outputs as the initial DAG lists them, then whole intermediate tensors.
+  // Arguments of the program: inputs and outputs as the initial DAG lists them, then whole
+  // intermediate tensors.
   void MakeArguments() {
     slots_.resize(state_.num_stages());
     const dag::Dag& dag = *state_.dag();
-    for (int s = 0; s < state_.num_stages(); ++s) slots_[s].assign(state_.stage(s).op->num_outputs(), -1);
-    for (const dag::Tensor& t : dag.arguments()) {
-      AddBuffer(t.op, t.output, dag.op(t.op).is_placeholder() ? ir::Scope::kInput : ir::Scope::kOutput,
-                state_.stage(t.op).op->shape());
+    for (int s = 0; s < state_.num_stages(); ++s)
+      slots_[s].assign(state_.stage(s).op->num_outputs(), -1);
+    for (size_t a = 0; a < dag.arguments().size(); ++a) {
+      const dag::Tensor& t = dag.arguments()[a];
+      const dag::Operator& op = dag.op(t.op);
+      AddBuffer(t.op, t.output, op.is_placeholder() ? ir::Scope::kInput : ir::Scope::kOutput,
+                op.shape());
+      if (!op.is_placeholder() || !op.type().is_int()) continue;
+      // In the initial DAG: steps may have put copies between the input and its use as an index.
+      const dag::Dag& initial = *state_.initial_dag();
+      program_.buffers.back().index_limit = dag::IndexLimit(initial, initial.arguments()[a].op);
     }
     for (int s = 0; s < state_.num_stages(); ++s) {
       if (!bounds_.stages[s].computed || state_.attach(s).kind != Attach::kRoot) continue;
@@ -111,10 +160,12 @@ class NestBuilder {
     const dag::Operator& op = *state_.stage(s).op;
     std::string name = op.name();
     if (op.num_outputs() > 1) name += fmt::format(".v{}", output);
-    program_.buffers.push_back({buffer_names_.Unique(std::move(name)), op.type(output), std::move(shape), scope, 0});
+    program_.buffers.push_back(
+        {buffer_names_.Unique(std::move(name)), op.type(output), std::move(shape), scope, 0});
   }
 
-  // The region's shape, with the dimension inside the aligned axis enlarged until its stride fits storage_align.
+  // The region's shape, with the dimension inside the aligned axis enlarged until its stride fits
+  // storage_align.
   std::vector<int64_t> PaddedShape(int s) const {
     const Stage& stage = state_.stage(s);
     std::vector<int64_t> shape = bounds_.stages[s].region_extent;
@@ -147,8 +198,9 @@ class NestBuilder {
     int s;
     const Stage& stage;
     const StageBounds& bounds;
-    int first_reduce;                    // loop number; number of loops when there is none
-    std::vector<int> guard_levels;       // per guard: the loop at which all its variables are known, -1: outside the stage
+    int first_reduce;               // loop number; number of loops when there is none
+    std::vector<int> guard_levels;  // per guard: the loop at which all its variables are known, -1:
+                                    // outside the stage
   };
 
   ir::Stmt EmitStage(int s) {
@@ -160,7 +212,10 @@ class NestBuilder {
         break;
       }
     }
-    for (ir::Expr guard : frame.bounds.guards) frame.guard_levels.push_back(GuardLevel(frame, guard));
+    // A barrier must be reached by all threads: guards then stand at the innermost loop.
+    const int innermost = gpu_ && HasBarrier(s) ? static_cast<int>(stage.loops.size()) - 1 : -1;
+    for (ir::Expr guard : frame.bounds.guards)
+      frame.guard_levels.push_back(std::max(GuardLevel(frame, guard), innermost));
     ir::Stmt body = EmitLoops(frame, 0);
     return WrapGuards(frame, -1, body);
   }
@@ -176,11 +231,20 @@ class NestBuilder {
     return level;
   }
 
+  // Is the guard outside the reduction loops, and with that outside the initialisation too?
+  static bool StandsAround(const StageFrame& frame, ir::Expr guard) {
+    for (size_t g = 0; g < frame.guard_levels.size(); ++g) {
+      if (frame.bounds.guards[g] == guard) return frame.guard_levels[g] < frame.first_reduce;
+    }
+    return false;
+  }
+
   ir::Stmt WrapGuards(const StageFrame& frame, int level, ir::Stmt body) {
     ir::Expr condition = nullptr;
     for (size_t g = 0; g < frame.guard_levels.size(); ++g) {
       if (frame.guard_levels[g] != level) continue;
-      condition = condition == nullptr ? frame.bounds.guards[g] : pool_.And(condition, frame.bounds.guards[g]);
+      condition = condition == nullptr ? frame.bounds.guards[g]
+                                       : pool_.And(condition, frame.bounds.guards[g]);
     }
     return condition == nullptr ? body : ir::MakeIf(pool_, condition, body);
   }
@@ -188,14 +252,16 @@ class NestBuilder {
   // Loops i.. of the main nest.
   ir::Stmt EmitLoops(const StageFrame& frame, int i) {
     if (i == static_cast<int>(frame.stage.loops.size())) return EmitStores(frame);
+    if (i == frame.first_reduce && ReducesOverThreads(frame)) return EmitThreadReduction(frame);
     ir::Stmt body = EmitLoops(frame, i + 1);
-    const std::vector<int>& attached = attached_[frame.s];
-    for (size_t k = attached.size(); k-- > 0;) {
-      if (state_.attach(attached[k]).loop == i) body = EmitAttached(attached[k], body);
+    std::vector<int> here;
+    for (int a : attached_[frame.s]) {
+      if (state_.attach(a).loop == i) here.push_back(a);
     }
+    body = EmitAttachedGroup(here, RunsRepeatedly(frame.s, i), body);
     body = WrapGuards(frame, i, body);
     const int32_t var = frame.bounds.loop_vars[i];
-    if (var >= 0) {
+    if (var >= 0 && IsOwn(frame, i)) {
       const int64_t extent = frame.bounds.iter_extents[frame.stage.loops[i].iter];
       body = ir::MakeFor(pool_, var, extent, KindOf(frame.stage.annotation(i)), body);
     }
@@ -204,6 +270,231 @@ class NestBuilder {
       body = ir::MakeSeq(pool_, both);
     }
     return body;
+  }
+
+  // A bound loop inside another one with the same binding has that one's variable and is not
+  // emitted.
+  bool IsOwn(const StageFrame& frame, int i) const {
+    const LoopOwner owner = bounds_.owners[frame.bounds.loop_vars[i]];
+    return owner.stage == frame.s && owner.loop == i;
+  }
+
+  // ---- GPU
+
+  static bool IsThread(Annotation a) {
+    return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ;
+  }
+
+  bool IsShared(int s) const {
+    if (!gpu_ || state_.attach(s).kind != Attach::kIter) return false;
+    if (state_.stage(s).op->name().ends_with(".shared")) return true;
+    for (Attach at = state_.attach(s); at.kind == Attach::kIter; at = state_.attach(at.stage)) {
+      for (int l = 0; l <= at.loop; ++l) {
+        if (IsThread(state_.stage(at.stage).annotation(l))) return false;
+      }
+    }
+    return true;
+  }
+
+  // Is a barrier emitted inside the nest of s?
+  bool HasBarrier(int s) const {
+    for (int l = 0; l < static_cast<int>(state_.stage(s).loops.size()); ++l) {
+      if (IsThread(state_.stage(s).annotation(l)) &&
+          state_.stage(s).loop(l).kind == IterKind::kReduce) {
+        return true;
+      }
+    }
+    return std::any_of(attached_[s].begin(), attached_[s].end(),
+                       [&](int a) { return IsShared(a) || HasBarrier(a); });
+  }
+
+  // Does loop i of stage s, or one around it, run its body more than once in a thread?
+  bool RunsRepeatedly(int s, int i) const {
+    for (int stage = s, loop = i;;) {
+      for (int l = 0; l <= loop; ++l) {
+        const Annotation a = state_.stage(stage).annotation(l);
+        const bool bound = a >= Annotation::kVThread && a <= Annotation::kThreadZ;
+        if (!bound && bounds_.stages[stage].loop_vars[l] >= 0) return true;
+      }
+      const Attach& at = state_.attach(stage);
+      if (at.kind != Attach::kIter) return false;
+      stage = at.stage;
+      loop = at.loop;
+    }
+  }
+
+  // The stages attached to one loop, then the rest of its body. What is shared is complete before
+  // anything reads it, and read by all before it is overwritten.
+  ir::Stmt EmitAttachedGroup(const std::vector<int>& group, bool repeated, ir::Stmt rest) {
+    bool synchronized = true;
+    for (size_t k = group.size(); k-- > 0;) {
+      const int s = group[k];
+      if (!IsShared(s)) {
+        rest = EmitAttached(s, rest);
+        synchronized = false;
+        continue;
+      }
+      // One barrier serves neighbours that do not read each other.
+      const bool read_next =
+          k + 1 < group.size() && (!IsShared(group[k + 1]) || Reads(group[k + 1], s));
+      if (k + 1 == group.size() || read_next || !synchronized) {
+        const ir::Stmt both[] = {ir::MakeBarrier(pool_), rest};
+        rest = ir::MakeSeq(pool_, both);
+      }
+      synchronized = true;
+      rest = EmitAttached(s, rest);
+    }
+    const bool any_shared =
+        std::any_of(group.begin(), group.end(), [&](int s) { return IsShared(s); });
+    if (!any_shared || !repeated) return rest;
+    const ir::Stmt both[] = {ir::MakeBarrier(pool_), rest};
+    return ir::MakeSeq(pool_, both);
+  }
+
+  bool Reads(int reader, int s) const {
+    const std::vector<int> producers = state_.Producers(reader);
+    return std::find(producers.begin(), producers.end(), s) != producers.end();
+  }
+
+  bool ReducesOverThreads(const StageFrame& frame) const {
+    if (!gpu_) return false;
+    for (int l = frame.first_reduce; l < static_cast<int>(frame.stage.loops.size()); ++l) {
+      if (IsThread(frame.stage.annotation(l)) && frame.stage.loop(l).kind == IterKind::kReduce)
+        return true;
+    }
+    return false;
+  }
+
+  // Each thread reduces its share into a register; the shares are combined by a tree over shared
+  // memory; every thread then holds the result in reach, one stores it.
+  ir::Stmt EmitThreadReduction(const StageFrame& frame) {
+    const Stage& stage = frame.stage;
+    const int n = static_cast<int>(stage.loops.size());
+    int bound = -1;
+    for (int l = frame.first_reduce; l < n; ++l) {
+      if (stage.loop(l).kind == IterKind::kSpatial && frame.bounds.loop_vars[l] >= 0) {
+        return Refuse(frame, "spatial loops inside a reduction over threads cannot be lowered");
+      }
+      if (!IsThread(stage.annotation(l))) continue;
+      if (bound >= 0) return Refuse(frame, "more than one reduction loop is bound to threads");
+      bound = l;
+    }
+    const int32_t thread = frame.bounds.loop_vars[bound];
+    if (thread >= 0 && !IsOwn(frame, bound)) {
+      return Refuse(frame, "a reduction over threads stands inside a loop bound to them");
+    }
+    const int64_t threads = thread < 0 ? 1 : frame.bounds.iter_extents[stage.loops[bound].iter];
+    const ir::Expr thread_id = thread < 0 ? pool_.Int(0) : pool_.Var(thread);
+    const dag::Operator& op = *stage.op;
+    const int outputs = op.num_outputs();
+
+    std::vector<int32_t> partial, tree;
+    for (int k = 0; k < outputs; ++k) {
+      partial.push_back(NewBuffer(op.name() + ".partial", op.type(k), {1}, ir::Scope::kLocal));
+      tree.push_back(NewBuffer(op.name() + ".tree", op.type(k), {threads}, ir::Scope::kShared));
+    }
+    const ir::Expr zero[] = {pool_.Int(0)}, mine[] = {thread_id};
+    std::vector<ir::Stmt> body;
+    for (int k = 0; k < outputs; ++k) {
+      body.push_back(ir::MakeStore(pool_, partial[k], frame.s, zero,
+                                   dag::ReduceIdentity(op.combiner(), k, op.type(k), pool_)));
+    }
+    body.push_back(EmitPartial(frame, partial, bound));
+    if (RunsRepeatedly(frame.s, frame.first_reduce - 1)) body.push_back(ir::MakeBarrier(pool_));
+    for (int k = 0; k < outputs; ++k) {
+      body.push_back(
+          ir::MakeStore(pool_, tree[k], frame.s, mine, pool_.Load(partial[k], zero, op.type(k))));
+    }
+    body.push_back(ir::MakeBarrier(pool_));
+    for (int64_t left = threads; left > 1;) {
+      const int64_t half = (left + 1) / 2;
+      body.push_back(EmitTreeLevel(frame, tree, thread_id, left, half));
+      body.push_back(ir::MakeBarrier(pool_));
+      left = half;
+    }
+    std::vector<ir::Expr> results;
+    for (int k = 0; k < outputs; ++k) results.push_back(pool_.Load(tree[k], zero, op.type(k)));
+    ir::Stmt store = StoreAll(frame, StoreIndices(frame, frame.bounds.iter_values), results);
+    for (ir::Expr guard :
+         Guards(stage, frame.bounds, frame.bounds.iter_values, false, bounds_.simplifier)) {
+      store = ir::MakeIf(pool_, guard, store);
+    }
+    body.push_back(ir::MakeIf(pool_, pool_.Eq(thread_id, pool_.Int(0)), store));
+
+    ir::Stmt result = ir::MakeSeq(pool_, body);
+    for (int k = 0; k < outputs; ++k) {
+      result = ir::MakeAlloc(pool_, partial[k], result);
+      result = ir::MakeAlloc(pool_, tree[k], result);
+    }
+    if (thread >= 0)
+      result = ir::MakeFor(pool_, thread, threads, KindOf(stage.annotation(bound)), result);
+    return result;
+  }
+
+  // The share of one thread: the reduction loops that are not bound.
+  ir::Stmt EmitPartial(const StageFrame& frame, const std::vector<int32_t>& partial, int bound) {
+    const dag::Operator& op = *frame.stage.op;
+    const auto read = [&](int producer, int output, const std::vector<ir::Linear>& at,
+                          ir::Type type) { return EmitRead(producer, output, at, type); };
+    const ir::Expr zero[] = {pool_.Int(0)};
+    std::vector<ir::Expr> sources, accumulators;
+    for (int k = 0; k < op.num_outputs(); ++k) {
+      sources.push_back(
+          LowerBody(state_, frame.s, k, frame.bounds.axis_values, bounds_.simplifier, read));
+      accumulators.push_back(pool_.Load(partial[k], zero, op.type(k)));
+    }
+    const std::vector<ir::Expr> values = dag::Combine(op.combiner(), accumulators, sources, pool_);
+    std::vector<ir::Stmt> stores;
+    for (int k = 0; k < op.num_outputs(); ++k) {
+      stores.push_back(ir::MakeStore(pool_, partial[k], frame.s, zero, values[k]));
+    }
+    ir::Stmt body = ir::MakeSeq(pool_, stores);
+    for (ir::Expr guard : frame.bounds.guards) body = ir::MakeIf(pool_, guard, body);
+    for (int l = static_cast<int>(frame.stage.loops.size()); l-- > frame.first_reduce;) {
+      if (l == bound) continue;
+      std::vector<int> here;
+      for (int a : attached_[frame.s]) {
+        if (state_.attach(a).loop == l) here.push_back(a);
+      }
+      body = EmitAttachedGroup(here, true, body);
+      const int32_t var = frame.bounds.loop_vars[l];
+      if (var < 0) continue;
+      const int64_t extent = frame.bounds.iter_extents[frame.stage.loops[l].iter];
+      body = ir::MakeFor(pool_, var, extent, KindOf(frame.stage.annotation(l)), body);
+    }
+    return body;
+  }
+
+  // tree[i] = combine(tree[i], tree[i + half]) for the threads that have a partner.
+  ir::Stmt EmitTreeLevel(const StageFrame& frame, const std::vector<int32_t>& tree, ir::Expr thread,
+                         int64_t left, int64_t half) {
+    const dag::Operator& op = *frame.stage.op;
+    const ir::Expr mine[] = {thread}, partner[] = {pool_.Add(thread, pool_.Int(half))};
+    std::vector<ir::Expr> a, b;
+    for (size_t k = 0; k < tree.size(); ++k) {
+      a.push_back(pool_.Load(tree[k], mine, op.type(static_cast<int>(k))));
+      b.push_back(pool_.Load(tree[k], partner, op.type(static_cast<int>(k))));
+    }
+    const std::vector<ir::Expr> values = dag::Combine(op.combiner(), a, b, pool_);
+    std::vector<ir::Stmt> stores;
+    for (size_t k = 0; k < tree.size(); ++k) {
+      stores.push_back(ir::MakeStore(pool_, tree[k], frame.s, mine, values[k]));
+    }
+    return ir::MakeIf(pool_, pool_.Lt(thread, pool_.Int(left - half)), ir::MakeSeq(pool_, stores));
+  }
+
+  int32_t NewBuffer(std::string name, ir::Type type, std::vector<int64_t> shape, ir::Scope scope) {
+    program_.buffers.push_back(
+        {buffer_names_.Unique(std::move(name)), type, std::move(shape), scope, 0});
+    return static_cast<int32_t>(program_.buffers.size()) - 1;
+  }
+
+  // Notes why the state cannot be lowered; the first reason is kept.
+  ir::Stmt Refuse(const StageFrame& frame, std::string_view reason) {
+    if (error_.ok()) {
+      error_ = FailedPrecondition("stage {} ({}): {}", frame.s, frame.stage.op->name(), reason);
+    }
+    return ir::MakeBarrier(pool_);
   }
 
   ir::Stmt EmitAttached(int s, ir::Stmt rest) {
@@ -219,7 +510,7 @@ class NestBuilder {
 
   int32_t SlotOf(int s, int output) {
     if (slots_[s][output] < 0) {
-      const bool shared = state_.stage(s).op->name().ends_with(".shared");
+      const bool shared = IsShared(s);
       for (int k = 0; k < state_.stage(s).op->num_outputs(); ++k) {
         AddBuffer(s, k, shared ? ir::Scope::kShared : ir::Scope::kLocal, PaddedShape(s));
       }
@@ -227,22 +518,26 @@ class NestBuilder {
     return slots_[s][output];
   }
 
-  ir::Expr EmitRead(int producer, int output, const std::vector<ir::Linear>& indices, ir::Type type) {
+  ir::Expr EmitRead(int producer, int output, const std::vector<ir::Linear>& indices,
+                    ir::Type type) {
     const bool local = state_.attach(producer).kind == Attach::kIter;
     std::vector<ir::Expr> exprs;
     exprs.reserve(indices.size());
     for (size_t d = 0; d < indices.size(); ++d) {
-      exprs.push_back(bounds_.simplifier.ToExpr(local ? indices[d] - bounds_.stages[producer].region_min[d] : indices[d]));
+      exprs.push_back(bounds_.simplifier.ToExpr(
+          local ? indices[d] - bounds_.stages[producer].region_min[d] : indices[d]));
     }
     return pool_.Load(SlotOf(producer, output), exprs, type);
   }
 
   // Where the stage stores: inside its region when attached.
-  std::vector<ir::Expr> StoreIndices(const StageFrame& frame, const std::vector<ir::Linear>& iter_values) {
+  std::vector<ir::Expr> StoreIndices(const StageFrame& frame,
+                                     const std::vector<ir::Linear>& iter_values) {
     const bool local = state_.attach(frame.s).kind == Attach::kIter;
     std::vector<ir::Expr> indices;
     for (size_t d = 0; d < frame.stage.op->axes().size(); ++d) {
-      indices.push_back(bounds_.simplifier.ToExpr(local ? iter_values[d] : frame.bounds.region_min[d] + iter_values[d]));
+      indices.push_back(bounds_.simplifier.ToExpr(
+          local ? iter_values[d] : frame.bounds.region_min[d] + iter_values[d]));
     }
     return indices;
   }
@@ -251,11 +546,11 @@ class NestBuilder {
     const dag::Operator& op = *frame.stage.op;
     const std::vector<ir::Expr> indices = StoreIndices(frame, frame.bounds.iter_values);
     std::vector<ir::Expr> values;
-    const auto read = [&](int producer, int output, const std::vector<ir::Linear>& at, ir::Type type) {
-      return EmitRead(producer, output, at, type);
-    };
+    const auto read = [&](int producer, int output, const std::vector<ir::Linear>& at,
+                          ir::Type type) { return EmitRead(producer, output, at, type); };
     for (int k = 0; k < op.num_outputs(); ++k) {
-      values.push_back(LowerBody(state_, frame.s, k, frame.bounds.axis_values, bounds_.simplifier, read));
+      values.push_back(
+          LowerBody(state_, frame.s, k, frame.bounds.axis_values, bounds_.simplifier, read));
     }
     if (op.is_reduction()) {
       std::vector<ir::Expr> accumulators;
@@ -267,15 +562,18 @@ class NestBuilder {
     return StoreAll(frame, indices, values);
   }
 
-  ir::Stmt StoreAll(const StageFrame& frame, const std::vector<ir::Expr>& indices, const std::vector<ir::Expr>& values) {
+  ir::Stmt StoreAll(const StageFrame& frame, const std::vector<ir::Expr>& indices,
+                    const std::vector<ir::Expr>& values) {
     std::vector<ir::Stmt> stores;
     for (size_t k = 0; k < values.size(); ++k) {
-      stores.push_back(ir::MakeStore(pool_, SlotOf(frame.s, static_cast<int>(k)), frame.s, indices, values[k]));
+      stores.push_back(
+          ir::MakeStore(pool_, SlotOf(frame.s, static_cast<int>(k)), frame.s, indices, values[k]));
     }
     return ir::MakeSeq(pool_, stores);
   }
 
-  // The initialisation of a reduction: its spatial loops from first_reduce on, with variables of their own.
+  // The initialisation of a reduction: its spatial loops from first_reduce on, with variables of
+  // their own.
   ir::Stmt EmitInit(const StageFrame& frame) {
     const Stage& stage = frame.stage;
     const int n = static_cast<int>(stage.loops.size());
@@ -298,12 +596,15 @@ class NestBuilder {
       identities.push_back(dag::ReduceIdentity(stage.op->combiner(), k, stage.op->type(k), pool_));
     }
     ir::Stmt body = StoreAll(frame, StoreIndices(frame, values), identities);
-    for (ir::Expr guard : Guards(stage, frame.bounds, values, /*reductions=*/false, bounds_.simplifier)) {
+    for (ir::Expr guard :
+         Guards(stage, frame.bounds, values, /*reductions=*/false, bounds_.simplifier)) {
+      if (StandsAround(frame, guard)) continue;
       body = ir::MakeIf(pool_, guard, body);
     }
     for (int i = n; i-- > frame.first_reduce;) {
       if (vars[i] < 0 || stage.loop(i).kind != IterKind::kSpatial) continue;
-      body = ir::MakeFor(pool_, vars[i], frame.bounds.iter_extents[stage.loops[i].iter], KindOf(stage.annotation(i)), body);
+      body = ir::MakeFor(pool_, vars[i], frame.bounds.iter_extents[stage.loops[i].iter],
+                         KindOf(stage.annotation(i)), body);
     }
     return body;
   }
@@ -311,14 +612,18 @@ class NestBuilder {
   const State& state_;
   Bounds& bounds_;
   ir::ExprPool& pool_;
+  const bool gpu_;
+  Status error_;
   ir::Program program_;
-  std::vector<std::vector<int32_t>> slots_;   // [stage][output] -> buffer, -1: not made yet
-  std::vector<std::vector<int>> attached_;    // [stage] -> stages attached to it, ascending
+  std::vector<std::vector<int32_t>> slots_;  // [stage][output] -> buffer, -1: not made yet
+  std::vector<std::vector<int>> attached_;   // [stage] -> stages attached to it, ascending
   Names stage_names_, buffer_names_;
 };
 
 }  // namespace
 
-ir::Program BuildNests(const State& state, Bounds& bounds) { return NestBuilder(state, bounds).Build(); }
+StatusOr<ir::Program> BuildNests(const State& state, Bounds& bounds, bool gpu) {
+  return NestBuilder(state, bounds, gpu).Build();
+}
 
 }  // namespace kiln::lower

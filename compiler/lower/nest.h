@@ -1,8 +1,10 @@
-// Loop nests: bounds -> program. Each root stage becomes a kernel; attached stages are emitted inside the loop they are
-// attached to, before the rest of its body, with a buffer of the size of their region.
+// Loop nests: bounds -> program. Each root stage becomes a kernel; attached stages are emitted
+// inside the loop they are attached to, before the rest of its body, with a buffer of the size of
+// their region.
 //
-// A reduction is initialised in a nest of its own just outside its outermost reduction loop. Guards stand at the outermost
-// loop that knows their variables, so that the loops inside them are free of conditions.
+// A reduction is initialised in a nest of its own just outside its outermost reduction loop. Guards
+// stand at the outermost loop that knows their variables, so that the loops inside them are free of
+// conditions.
 #pragma once
 
 #include "compiler/ir/program.h"
@@ -11,7 +13,12 @@
 
 namespace kiln::lower {
 
-// The bounds' simplifier gets further variables (initialisation loops). The program shares the bounds' pool.
-ir::Program BuildNests(const schedule::State& state, Bounds& bounds);
+// On a GPU: an attached stage inside a loop bound to threads is per thread, any other (and one
+// named *.shared) is in shared memory with barriers around its nest; a reduction loop bound to
+// threads becomes a tree over shared memory.
+//
+// The bounds' simplifier gets further variables (initialisation loops). The program shares the
+// bounds' pool.
+StatusOr<ir::Program> BuildNests(const schedule::State& state, Bounds& bounds, bool gpu);
 
 }  // namespace kiln::lower

@@ -35,20 +35,20 @@ Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> out
   return OkStatus();
 }
 
-Status CheckByInterpreter(const Workload& workload, const schedule::State& state) {
+Status CheckByInterpreter(const Workload& workload, const schedule::State& state, bool gpu) {
   const auto explain = [&](const Status& status, const ir::Program* program) {
     return Annotate(
         status,
         fmt::format("{} with steps {}\n{}", workload.name, schedule::PrintSteps(state.steps()),
                     program == nullptr ? std::string() : ir::ProgramText(*program)));
   };
-  StatusOr<ir::Program> program = lower::Lower(state, {});
+  StatusOr<ir::Program> program = lower::Lower(state, {.gpu = gpu});
   if (!program.ok()) return explain(program.status(), nullptr);
   std::vector<ir::NDArray> inputs = workload.inputs, outputs = PoisonedOutputs(workload);
   std::vector<ir::NDArray*> arguments;
   for (ir::NDArray& a : inputs) arguments.push_back(&a);
   for (ir::NDArray& a : outputs) arguments.push_back(&a);
-  Status status = ir::Interpret(*program, arguments);
+  Status status = ir::Interpret(*program, arguments, {.allow_equal_writes = gpu});
   if (status.ok()) status = CompareOutputs(workload, outputs);
   return status.ok() ? status : explain(status, &*program);
 }

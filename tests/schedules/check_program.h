@@ -31,6 +31,7 @@ Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> out
 
 // Lowers the state and runs the program in the interpreter, which checks every access and every
 // race. The error holds the steps and the program.
-Status CheckByInterpreter(const Workload& workload, const schedule::State& state);
+// gpu: lowered for a GPU; threads may then write equal values to one element.
+Status CheckByInterpreter(const Workload& workload, const schedule::State& state, bool gpu = false);
 
 }  // namespace kiln

@@ -1,0 +1,210 @@
+// The passes on loop kinds, on programs written by hand.
+#include "compiler/lower/loops.h"
+
+#include "base/status_testing.h"
+#include "compiler/ir/program_text.h"
+
+namespace kiln::lower {
+namespace {
+
+constexpr std::string_view kHead = R"(program(
+  A: input float32[4, 8, 8],
+  B: output float32[4, 8, 8],
+) {
+)";
+
+ir::Program Parse(std::string_view stages, std::string_view body) {
+  StatusOr<ir::Program> program =
+      ir::ParseProgram(fmt::format("{}{}kernel B {{\n{}\n}}\n}}\n", kHead, stages, body));
+  KILN_CHECK(program.ok(), "{}", Message(program.status()));
+  return *std::move(program);
+}
+
+// Runs the pass on `before` and compares the whole text with `after`.
+template <typename Pass>
+void ExpectRewritten(std::string_view stages, std::string_view before, std::string_view after,
+                     const Pass& pass) {
+  ir::Program program = Parse(stages, before);
+  pass(program);
+  EXPECT_OK(ir::Verify(program));
+  EXPECT_EQ(ir::ProgramText(program), ir::ProgramText(Parse(stages, after)));
+}
+
+void ExpectSerialized(std::string_view before, std::string_view after) {
+  // Not through Parse: a program with nested parallel loops is not legal yet.
+  ir::Program program = Parse("stage B\n", after);
+  ir::ExprPool& pool = *program.pool;
+  // The kinds of `before`, outermost first.
+  std::vector<ir::LoopKind> kinds;
+  for (char c : before) {
+    kinds.push_back(c == 'p'   ? ir::LoopKind::kParallel
+                    : c == 'v' ? ir::LoopKind::kVectorized
+                    : c == 'u' ? ir::LoopKind::kUnrolled
+                               : ir::LoopKind::kSerial);
+  }
+  std::vector<ir::Stmt> loops;
+  ir::Stmt s = program.kernels[0].body;
+  for (; s->kind == ir::StmtKind::kFor; s = s->body()) loops.push_back(s);
+  ASSERT_EQ(loops.size(), kinds.size());
+  for (size_t i = loops.size(); i-- > 0;) {
+    s = ir::MakeFor(pool, loops[i]->var, loops[i]->extent, kinds[i], s);
+  }
+  program.kernels[0].body = s;
+  SerializeNestedParallel(program);
+  EXPECT_OK(ir::Verify(program));
+  EXPECT_EQ(ir::ProgramText(program), ir::ProgramText(Parse("stage B\n", after)));
+}
+
+constexpr std::string_view kNest = R"(
+    {} i in 0..4 {{ {} j in 0..8 {{ {} k in 0..8 {{ B[i, j, k] = A[i, j, k] @ B }} }} }})";
+
+std::string Nest(std::string_view i, std::string_view j, std::string_view k) {
+  return fmt::format(fmt::runtime(kNest), i, j, k);
+}
+
+TEST(SerializeNestedParallel, OnlyTheOutermostStays) {
+  ExpectSerialized("ppp", Nest("parallel", "for", "for"));
+  ExpectSerialized("psp", Nest("parallel", "for", "for"));
+}
+
+TEST(SerializeNestedParallel, InsideSerialLoopsItStays) {
+  ExpectSerialized("ssp", Nest("for", "for", "parallel"));
+  ExpectSerialized("spv", Nest("for", "parallel", "vectorize"));
+}
+
+TEST(SerializeNestedParallel, NotInsideUnrolledOrVectorizedLoops) {
+  ExpectSerialized("sup", Nest("for", "unroll", "for"));
+  ExpectSerialized("svp", Nest("for", "vectorize", "for"));
+}
+
+TEST(SerializeNestedParallel, LoopsSideBySideAreIndependent) {
+  const std::string_view body = R"(
+      parallel i in 0..4 { B[i, 0, 0] = A[i, 0, 0] @ B }
+      parallel j in 0..4 { B[j, 1, 0] = A[j, 1, 0] @ B })";
+  ExpectRewritten("stage B\n", body, body, SerializeNestedParallel);
+}
+
+void LegalizeTo8Lanes(ir::Program& program) { LegalizeVectorized(program, 8); }
+
+TEST(LegalizeVectorized, StoresConditionsAndPlainLoopsFit) {
+  const std::string_view body = R"(
+      for i in 0..4 { vectorize j in 0..8 {
+        if j < 5 { B[i, j, 0] = A[i, j, 0] @ B }
+        for k in 0..7 { B[i, j, k + 1] = A[i, j, k] @ B }
+        unroll k1 in 0..2 { B[i, j, k1] = A[i, j, k1] @ B }
+      } })";
+  ExpectRewritten("stage B\n", body, body, LegalizeTo8Lanes);
+}
+
+TEST(LegalizeVectorized, TooManyLanes) {
+  const auto body = [](std::string_view kind) {
+    return fmt::format("{} i in 0..9 {{ B[0, 0, i // 2] = A[0, 0, i // 2] @ B }}", kind);
+  };
+  ExpectRewritten("stage B\n", body("vectorize"), body("for"), LegalizeTo8Lanes);
+}
+
+TEST(LegalizeVectorized, AnAllocationDoesNotFit) {
+  const auto body = [](std::string_view kind) {
+    return fmt::format(R"({} i in 0..4 {{
+        alloc t: local float32[1]
+        t[0] = A[i, 0, 0] @ B
+        B[i, 0, 0] = t[0] @ B
+      }})",
+                       kind);
+  };
+  ExpectRewritten("stage B\n", body("vectorize"), body("for"), LegalizeTo8Lanes);
+}
+
+TEST(LegalizeVectorized, OfTwoNestedLoopsTheInnerStays) {
+  ir::Program program = Parse("stage B\n", Nest("for", "for", "vectorize"));
+  ir::Stmt i = program.kernels[0].body, j = i->body();
+  j = ir::MakeFor(*program.pool, j->var, j->extent, ir::LoopKind::kVectorized, j->body());
+  program.kernels[0].body = ir::MakeFor(*program.pool, i->var, i->extent, i->loop_kind, j);
+  LegalizeTo8Lanes(program);
+  EXPECT_OK(ir::Verify(program));
+  EXPECT_EQ(ir::ProgramText(program),
+            ir::ProgramText(Parse("stage B\n", Nest("for", "for", "vectorize"))));
+}
+
+// Every variable belongs to stage 0, but for those listed.
+struct Unroll {
+  std::vector<int32_t> stage_of_var = {};
+  void operator()(ir::Program& program) const {
+    std::vector<int32_t> stages = stage_of_var;
+    stages.resize(program.vars.size(), 0);
+    AutoUnroll(program, stages);
+  }
+};
+
+TEST(AutoUnroll, FromTheInnermostOutwardWhileStoresFit) {
+  ExpectRewritten("stage B auto_unroll 64\n", Nest("for", "for", "for"),
+                  Nest("for", "unroll", "unroll"), Unroll());
+  ExpectRewritten("stage B auto_unroll 63\n", Nest("for", "for", "for"),
+                  Nest("for", "for", "unroll"), Unroll());
+  ExpectRewritten("stage B auto_unroll 7\n", Nest("for", "for", "for"), Nest("for", "for", "for"),
+                  Unroll());
+  ExpectRewritten("stage B auto_unroll 256\n", Nest("for", "for", "for"),
+                  Nest("unroll", "unroll", "unroll"), Unroll());
+}
+
+TEST(AutoUnroll, WithoutAPragmaNothingChanges) {
+  ExpectRewritten("stage B\n", Nest("for", "for", "for"), Nest("for", "for", "for"), Unroll());
+}
+
+TEST(AutoUnroll, AVectorizedLoopIsOneStep) {
+  ExpectRewritten("stage B auto_unroll 8\n", Nest("for", "for", "vectorize"),
+                  Nest("for", "unroll", "vectorize"), Unroll());
+}
+
+TEST(AutoUnroll, AnUnrolledLoopCountsItsStores) {
+  ExpectRewritten("stage B auto_unroll 63\n", Nest("for", "for", "unroll"),
+                  Nest("for", "for", "unroll"), Unroll());
+  ExpectRewritten("stage B auto_unroll 64\n", Nest("for", "for", "unroll"),
+                  Nest("for", "unroll", "unroll"), Unroll());
+}
+
+TEST(AutoUnroll, AParallelLoopStaysAndSoDoLoopsAroundIt) {
+  ExpectRewritten("stage B auto_unroll 512\n", Nest("for", "parallel", "for"),
+                  Nest("for", "parallel", "unroll"), Unroll());
+}
+
+TEST(AutoUnroll, ALoopAroundOneThatStaysIsNotUnrolled) {
+  // k has 8 steps, above the limit of 4; i alone would fit.
+  const std::string_view body = R"(
+      for i in 0..2 {
+        for k in 0..8 { B[i, 0, k] = A[i, 0, k] @ B }
+      })";
+  ExpectRewritten("stage B auto_unroll 4\n", body, body, Unroll());
+}
+
+TEST(AutoUnroll, StoresSideBySideAddUp) {
+  const auto body = [](std::string_view kind) {
+    return fmt::format(R"({} i in 0..4 {{
+        B[i, 0, 0] = A[i, 0, 0] @ B
+        if i < 3 {{ B[i, 1, 0] = A[i, 1, 0] @ B }}
+      }})",
+                       kind);
+  };
+  ExpectRewritten("stage B auto_unroll 8\n", body("for"), body("unroll"), Unroll());
+  ExpectRewritten("stage B auto_unroll 7\n", body("for"), body("for"), Unroll());
+}
+
+TEST(AutoUnroll, TheLimitIsThatOfTheLoopsStage) {
+  // Loop 1 (j) is a loop of stage `other`, which has no pragma.
+  ExpectRewritten("stage B auto_unroll 512\nstage other\n", Nest("for", "for", "for"),
+                  Nest("for", "for", "unroll"), Unroll{{0, 1, 0}});
+}
+
+TEST(AutoUnroll, AtMostNineLoopsDeep) {
+  // The tenth loop from inside has a nest of nine around the store in it.
+  std::string before, after;
+  for (int i = 0; i < 11; ++i) {
+    before += fmt::format("for i{} in 0..1 {{ ", i);
+    after += fmt::format("{} i{} in 0..1 {{ ", i < 2 ? "for" : "unroll", i);
+  }
+  const std::string tail = "B[0, 0, 0] = A[0, 0, 0] @ B" + std::string(11, '}');
+  ExpectRewritten("stage B auto_unroll 16\n", before + tail, after + tail, Unroll());
+}
+
+}  // namespace
+}  // namespace kiln::lower

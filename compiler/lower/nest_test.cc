@@ -1,0 +1,120 @@
+// Whole programs, as text: testdata/*.txt hold a computation, steps, and the program they lower to.
+//
+// After a wanted change, refresh them and read the difference:
+//   KILN_UPDATE_GOLDEN=1 bazel run //compiler/lower:nest_test && git diff compiler/lower/testdata
+#include "compiler/lower/nest.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "base/status_testing.h"
+#include "compiler/ir/program_text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/lower/state_testing.h"
+#include "tests/schedules/check_program.h"
+
+namespace kiln::lower {
+namespace {
+
+constexpr std::string_view kFolder = "compiler/lower/testdata";
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  KILN_CHECK(file.good(), "cannot read {}", path.string());
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// "--- NAME" lines start the sections; what comes before is a comment.
+struct Golden {
+  std::string head;  // all up to and including the line "--- program"
+  std::string dag, steps, program;
+};
+
+Golden ParseGolden(const std::string& text) {
+  const auto find = [&](std::string_view marker) {
+    const size_t at = text.find(marker);
+    KILN_CHECK(at != std::string::npos, "no line {}", marker);
+    return at;
+  };
+  constexpr std::string_view kDag = "--- dag\n", kSteps = "--- steps\n", kProgram = "--- program\n";
+  const size_t dag = find(kDag), steps = find(kSteps), program = find(kProgram);
+  const size_t dag_from = dag + kDag.size(), steps_from = steps + kSteps.size();
+  const size_t program_from = program + kProgram.size();
+  return {text.substr(0, program_from), text.substr(dag_from, steps - dag_from),
+          text.substr(steps_from, program - steps_from), text.substr(program_from)};
+}
+
+std::vector<std::string> GoldenNames() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Where to write, when asked to: `bazel run` tells the source tree.
+std::optional<std::filesystem::path> FolderToUpdate() {
+  const char* root = std::getenv("BUILD_WORKSPACE_DIRECTORY");
+  if (std::getenv("KILN_UPDATE_GOLDEN") == nullptr) return std::nullopt;
+  KILN_CHECK(root != nullptr, "golden files are refreshed by `bazel run`, not by `bazel test`");
+  return std::filesystem::path(root) / kFolder;
+}
+
+class GoldenTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenTest, LowersToTheTextInTheFile) {
+  const std::string file = GetParam() + ".txt";
+  const Golden golden = ParseGolden(ReadFile(std::filesystem::path(kFolder) / file));
+  const schedule::State state = StateFrom(golden.dag, golden.steps);
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, Lower(state, {}));
+  ASSERT_OK(ir::Verify(program));
+  const std::string text = ir::ProgramText(program);
+
+  // The text means the program, and the program computes the right thing.
+  ASSERT_OK_AND_ASSIGN(const ir::Program parsed, ir::ParseProgram(text));
+  EXPECT_TRUE(ir::Equal(program, parsed)) << text;
+  EXPECT_OK(CheckByInterpreter(MakeWorkload(file, state.initial_dag(), 1), state));
+
+  if (const auto folder = FolderToUpdate()) {
+    std::ofstream(*folder / file) << golden.head << text;
+    return;
+  }
+  EXPECT_EQ(text, golden.program) << file
+                                  << ": if the new text is what it should be, refresh the file:\n"
+                                  << "  KILN_UPDATE_GOLDEN=1 bazel run //compiler/lower:nest_test";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenTest, testing::ValuesIn(GoldenNames()),
+                         [](const auto& info) { return info.param; });
+
+TEST(Nest, TheSameStateGivesTheSameText) {
+  const Golden golden =
+      ParseGolden(ReadFile(std::filesystem::path(kFolder) / "conv_bias_relu.txt"));
+  const schedule::State state = StateFrom(golden.dag, golden.steps);
+  ASSERT_OK_AND_ASSIGN(const ir::Program a, Lower(state, {}));
+  ASSERT_OK_AND_ASSIGN(const ir::Program b, Lower(state, {}));
+  EXPECT_EQ(ir::ProgramText(a), ir::ProgramText(b));
+}
+
+TEST(FillExtents, OfAttachedStagesAreThoseOfTheirRegions) {
+  const schedule::State state = StateFrom(R"(
+      input data: float32[14]
+      input w: float32[3]
+      pad[x: 16] = if(x >= 1 && x < 15, data[x - 1], 0.0)
+      conv[x: 14] = sum(r: 3) pad[x + r] * w[r])",
+                                          R"([["SP", 3, 0, 14, [4], 1], ["CA", 1, 3, 0]])");
+  EXPECT_EQ(state.stage(1).loop(0).extent, schedule::kUnknownExtent);
+  ASSERT_OK_AND_ASSIGN(const schedule::State filled, FillExtents(state));
+  EXPECT_EQ(filled.stage(1).loop(0).extent, 6);
+  EXPECT_EQ(filled.stage(3).loop(0).extent, 4);
+}
+
+}  // namespace
+}  // namespace kiln::lower
