@@ -1,0 +1,38 @@
+// Where jobs and records are looked up: a scheduler (client.h) or, without one, the database file
+// (local_archive.h). Commands that only read know this and nothing else.
+//
+// One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "proto/scheduler.pb.h"
+
+namespace kiln::client {
+
+class Archive {
+ public:
+  virtual ~Archive() = default;
+
+  // For messages: "kiln.db", "the scheduler at 127.0.0.1:9290".
+  virtual std::string Name() const = 0;
+
+  virtual StatusOr<v1::JobStatus> Job(const std::string& id) = 0;
+  // Newest first; 0 = all.
+  virtual StatusOr<std::vector<v1::JobStatus>> Jobs(uint32_t limit) = 0;
+  // As the RPC Best: one record per target of a workload, or per task of a job. Empty: none yet.
+  virtual StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) = 0;
+  virtual StatusOr<v1::Record> GetRecord(int64_t id) = 0;
+  // In the order of commit, until `visit` returns an error, which is then returned.
+  virtual Status VisitRecords(const v1::ListRecordsRequest& request,
+                              const std::function<Status(const v1::Record&)>& visit) = 0;
+  // The lines of a measure-record log.
+  virtual StatusOr<v1::ImportRecordsReply> Import(std::string_view log) = 0;
+};
+
+}  // namespace kiln::client

@@ -1,0 +1,178 @@
+// The command line of the real binary: what it refuses, and what works without a cluster.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "client/kiln_testing.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+class CliTest : public testing::Test {
+ protected:
+  std::string File(const std::string& name, const std::string& text) {
+    const std::string path = folder_.Join(name);
+    KILN_CHECK(WriteFile(path, text).ok());
+    return path;
+  }
+  // One sentence on stderr that starts with "kiln: ", and an exit status that is not 0.
+  std::string Refused(const Words& words) {
+    const RunResult result = RunKiln(words);
+    EXPECT_EQ(result.exit.signal, 0);
+    EXPECT_THAT(result.exit.code, testing::AnyOf(1, 2)) << result.error;
+    EXPECT_THAT(result.error, testing::StartsWith("kiln: "));
+    EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1) << result.error;
+    EXPECT_EQ(result.output, "");
+    return result.error;
+  }
+  std::string RefusedTune(Words words) {
+    words.insert(words.begin(), "tune");
+    words.insert(words.end(), {"--db", folder_.Join("none.db")});
+    const std::string error = Refused(words);
+    EXPECT_FALSE(FileExists(folder_.Join("none.db"))) << "nothing is left behind";
+    return error;
+  }
+  TempDir folder_ = *TempDir::Make("cli-test");
+};
+
+TEST_F(CliTest, HelpListsEveryCommand) {
+  const std::string help = KilnPrints({"--help"});
+  for (const char* command :
+       {"tune", "submit", "jobs", "watch", "cancel", "workers", "best", "show", "trial", "records",
+        "ops", "check", "doctor", "version", "tracker", "scheduler", "builder", "runner"}) {
+    EXPECT_THAT(help, HasSubstr(std::string("  ") + command + " ")) << command;
+  }
+  EXPECT_THAT(KilnPrints({"tune", "--help"}), HasSubstr("--trials"));
+  for (const char* daemon : {"tracker", "scheduler", "builder", "runner"}) {
+    EXPECT_THAT(KilnPrints({daemon, "--help"}), HasSubstr("--port-file")) << daemon;
+  }
+}
+
+TEST_F(CliTest, WrongUsageNamesTheHelp) {
+  EXPECT_THAT(Refused({}), HasSubstr("kiln --help"));
+  EXPECT_THAT(Refused({"tnue"}), HasSubstr("kiln --help"));
+  EXPECT_THAT(Refused({"tune", "--no-such-flag"}), HasSubstr("kiln tune --help"));
+  EXPECT_THAT(Refused({"tune", "matmul", "--trials", "0"}), HasSubstr("trials"));
+  EXPECT_THAT(Refused({"tune", "matmul", "--trials", "many"}), HasSubstr("trials"));
+  EXPECT_THAT(Refused({"show", "--as", "cuda"}), HasSubstr("cuda"));
+  EXPECT_THAT(Refused({"jobs", "--db", "a.db", "--scheduler", "b:1"}), HasSubstr("exclude"));
+}
+
+TEST_F(CliTest, UnknownOperatorsGetTheClosestNames) {
+  EXPECT_THAT(RefusedTune({"conv2d_ncwh", "--args", "1,7,7,8,8,3,3,1,1"}),
+              HasSubstr("conv2d_nchw"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--epilogue", "rleu"}), HasSubstr("relu"));
+}
+
+TEST_F(CliTest, ArgumentsThatMakeNoOperator) {
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8"}), HasSubstr("matmul takes M,N,K"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8,8"}), HasSubstr("matmul takes M,N,K"));
+  EXPECT_THAT(RefusedTune({"matmul"}), HasSubstr("matmul takes M,N,K"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,0,8"}), HasSubstr("0"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "-8,8,8"}), HasSubstr("-8"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,x,8"}), HasSubstr("x"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "2147483648,2147483648,8"}), HasSubstr("elements"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "99999999999999999999,8,8"}),
+              HasSubstr("99999999999999999999"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--dtype", "float31"}),
+              HasSubstr("float31"));
+}
+
+TEST_F(CliTest, UnknownTargets) {
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "llmv"}), HasSubstr("llmv"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "llvm -mcp=x"}),
+              HasSubstr("mcp"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "cuda -arch=sm_90"}),
+              HasSubstr("GPU"));
+}
+
+TEST_F(CliTest, MalformedTextFilesHaveAPlace) {
+  const std::string path = File("bad.te", "input A: float32[4]\nB[i: 4] = A[i +\n");
+  EXPECT_THAT(RefusedTune({path}), MatchesRegex("kiln: .*/bad.te:[23]:[0-9]+: .*\n"));
+  EXPECT_THAT(Refused({"check", path}), MatchesRegex("kiln: .*/bad.te:[23]:[0-9]+: .*\n"));
+  EXPECT_THAT(Refused({"check", File("empty.te", "")}), HasSubstr("empty.te"));
+  EXPECT_THAT(Refused({"check", folder_.Join("none.te")}), HasSubstr("No such file"));
+  EXPECT_THAT(Refused({"check", folder_.path() + "/"}), HasSubstr("directory"));
+}
+
+TEST_F(CliTest, UnreachableServices) {
+  EXPECT_THAT(Refused({"jobs", "--scheduler", "127.0.0.1:1"}),
+              AllOf(HasSubstr("cannot reach a scheduler at 127.0.0.1:1: "),
+                    HasSubstr("start one with `kiln scheduler` or leave out --scheduler")));
+  EXPECT_THAT(Refused({"tune", "matmul", "--args", "8,8,8", "--scheduler", "127.0.0.1:1"}),
+              HasSubstr("cannot reach a scheduler at 127.0.0.1:1: "));
+  EXPECT_THAT(Refused({"workers", "--tracker", "127.0.0.1:1"}),
+              HasSubstr("cannot reach a tracker at 127.0.0.1:1: "));
+  EXPECT_THAT(Refused({"jobs", "--scheduler", "nonsense"}), HasSubstr("nonsense"));
+  EXPECT_THAT(Refused({"watch", "4f3a"}), HasSubstr("needs a scheduler"));
+  EXPECT_THAT(Refused({"submit", "matmul", "--args", "8,8,8"}), HasSubstr("needs a scheduler"));
+}
+
+TEST_F(CliTest, DatabasesThatAreNone) {
+  const std::string text = File("text.db", "This is no database, but long enough to be one.\n");
+  EXPECT_THAT(Refused({"jobs", "--db", text}), HasSubstr("text.db"));
+  EXPECT_THAT(Refused({"tune", "matmul", "--args", "8,8,8", "--target", "null", "--db", text}),
+              HasSubstr("text.db"));
+  EXPECT_THAT(Refused({"jobs", "--db", folder_.Join("none.db")}), HasSubstr("no database at"));
+  EXPECT_EQ(*ReadFile(text), "This is no database, but long enough to be one.\n") << "untouched";
+}
+
+TEST_F(CliTest, OperatorsAreListedWithTheirParameters) {
+  const std::string table = KilnPrints({"ops"});
+  for (const char* name : {"matmul", "conv2d_nchw", "softmax", "M,N,K", "bias"}) {
+    EXPECT_THAT(table, HasSubstr(name));
+  }
+  EXPECT_THAT(KilnPrints({"ops", "conv2d_nchw"}), HasSubstr("stride"));
+  EXPECT_THAT(Refused({"ops", "matmull"}), HasSubstr("matmul"));
+  const Json op = Json::parse(KilnPrints({"ops", "matmul", "--json"}));
+  EXPECT_EQ(op["name"], "matmul");
+  EXPECT_EQ(op["parameters"].size(), 3u);
+}
+
+TEST_F(CliTest, CheckPrintsTheCanonicalFormThatChecksAgain) {
+  const std::string path = File("op.te", "input A:float32[4,8]\nB[i:4]=sum(k:8) A[i,k]*A[i,k]\n");
+  const Json first = Json::parse(KilnPrints({"check", path, "--json"}));
+  const std::string canonical = File("again.te", first["dag"].get<std::string>());
+  EXPECT_EQ(Json::parse(KilnPrints({"check", canonical, "--json"})), first);
+  EXPECT_EQ(first["flop_count"], 64);
+  EXPECT_THAT(KilnPrints({"check", path}), AllOf(HasSubstr("FLOPs     64"), HasSubstr("workload")));
+  EXPECT_THAT(KilnPrints({"check", "matmul", "--args", "8,8,8"}),
+              HasSubstr("input p0: float32[8, 8]"));
+}
+
+TEST_F(CliTest, ShowNeedsNoRecordForStepsOfAFile) {
+  const Words matmul = {"show", "--op", "matmul", "--args", "64,64,64"};
+  auto show = [&](const Words& more) {
+    Words words = matmul;
+    words.insert(words.end(), more.begin(), more.end());
+    return KilnPrints(words);
+  };
+  const std::string steps = File("steps.json", R"([["SP", 2, 0, 64, [8], 1], ["AN", 2, 0, 3]])");
+  EXPECT_THAT(show({"--steps", steps, "--as", "schedule"}), HasSubstr("parallel"));
+  EXPECT_THAT(show({"--steps", "none", "--as", "program"}), Not(HasSubstr("parallel")));
+  EXPECT_THAT(show({"--steps", steps, "--as", "llvm", "--target", "llvm -mcpu=x86-64-v3"}),
+              HasSubstr("define"));
+  EXPECT_THAT(show({"--as", "dag"}), HasSubstr("input p0"));
+}
+
+TEST_F(CliTest, VersionAndDoctor) {
+  EXPECT_THAT(KilnPrints({"version"}), testing::StartsWith("kiln "));
+  const RunResult doctor = RunKiln({"doctor", "--db", folder_.Join("none.db")});
+  for (const char* what : {"CPU", "LLVM", "CUDA", "limits", "disk", "database"}) {
+    EXPECT_THAT(doctor.output, HasSubstr(what));
+  }
+  const std::string text = File("text.db", "no database at all, really none\n");
+  EXPECT_THAT(RunKiln({"doctor", "--db", text}).output, HasSubstr("BAD  database"));
+}
+
+}  // namespace
+}  // namespace kiln::client

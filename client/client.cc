@@ -1,0 +1,217 @@
+#include "client/client.h"
+
+#include <grpcpp/client_context.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "absl/time/clock.h"
+#include "base/grpc_status.h"
+#include "base/net.h"
+#include "proto/channel.h"
+#include "proto/tracker.grpc.pb.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr auto kConnectTimeout = std::chrono::seconds(5);
+constexpr auto kCallTimeout = std::chrono::seconds(60);
+constexpr absl::Duration kReconnectPause = absl::Milliseconds(200);
+
+void SetTimeout(grpc::ClientContext& context, std::chrono::seconds timeout) {
+  context.set_deadline(std::chrono::system_clock::now() + timeout);
+}
+
+// One call of a stub's method.
+template <typename Reply, typename Stub, typename Request>
+StatusOr<Reply> Call(Stub& stub,
+                     grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                     const Request& request, std::chrono::seconds timeout = kCallTimeout) {
+  grpc::ClientContext context;
+  SetTimeout(context, timeout);
+  Reply reply;
+  const grpc::Status status = (stub.*method)(&context, request, &reply);
+  if (!status.ok()) return FromGrpc(status);
+  return reply;
+}
+
+// What went wrong on the way to the first answer.
+Status CannotReach(std::string_view service, const std::string& address, const Status& status,
+                   std::string_view advice) {
+  if (status.code() == StatusCode::kUnimplemented) {
+    return Unavailable("{} answers, but is no {}: {}", address, service, advice);
+  }
+  if (status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kDeadlineExceeded) {
+    return status;
+  }
+  const std::string reason =
+      status.code() == StatusCode::kUnavailable ? ConnectionReason(Message(status)) : "no answer";
+  return Unavailable("cannot reach a {} at {}: {}; {}", service, address, reason, advice);
+}
+
+// The trial numbers received, and from where on to ask again after a lost connection.
+class Received {
+ public:
+  // False when it was there before.
+  bool Add(uint32_t trial) { return trials_.insert(trial).second; }
+  uint32_t FirstMissing() {
+    while (trials_.count(first_missing_) > 0) ++first_missing_;
+    return first_missing_;
+  }
+
+ private:
+  std::set<uint32_t> trials_;
+  uint32_t first_missing_ = 0;
+};
+
+}  // namespace
+
+std::string ConnectionReason(std::string_view grpc_message) {
+  constexpr std::string_view kMarks[] = {"remote host: ", "last error: "};
+  for (std::string_view mark : kMarks) {
+    const size_t at = grpc_message.rfind(mark);
+    if (at != std::string_view::npos) return std::string(grpc_message.substr(at + mark.size()));
+  }
+  return std::string(grpc_message);
+}
+
+bool IsFinal(v1::JobState state) {
+  return state == v1::SUCCEEDED || state == v1::FAILED || state == v1::CANCELLED;
+}
+
+StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::string& address) {
+  KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(address));
+  auto stub = v1::Scheduler::NewStub(MakeChannel(host_port.ToString()));
+  v1::ListJobsRequest request;
+  request.set_limit(1);
+  const auto reply = Call(*stub, &v1::Scheduler::Stub::ListJobs, request, kConnectTimeout);
+  if (!reply.ok()) {
+    return CannotReach("scheduler", address, reply.status(),
+                       "start one with `kiln scheduler` or leave out --scheduler");
+  }
+  return std::unique_ptr<SchedulerClient>(new SchedulerClient(address, std::move(stub)));
+}
+
+StatusOr<std::string> SchedulerClient::Submit(const v1::JobSpec& spec) {
+  v1::SubmitRequest request;
+  *request.mutable_spec() = spec;
+  KILN_ASSIGN_OR_RETURN(const auto reply, Call(*stub_, &v1::Scheduler::Stub::Submit, request));
+  return reply.job_id();
+}
+
+Status SchedulerClient::Cancel(const std::string& job_id) {
+  v1::CancelJobRequest request;
+  request.set_job_id(job_id);
+  return Call(*stub_, &v1::Scheduler::Stub::CancelJob, request).status();
+}
+
+Status SchedulerClient::Watch(const std::string& job_id,
+                              const std::function<void(const v1::JobEvent&)>& on_event,
+                              std::stop_token stop, absl::Duration patience) {
+  Received received;
+  bool ended = false;
+  absl::Time last_contact = absl::Now();
+  while (!stop.stop_requested()) {
+    v1::WatchJobRequest request;
+    request.set_job_id(job_id);
+    request.set_from_trial(received.FirstMissing());
+    grpc::ClientContext context;
+    std::stop_callback cancel(stop, [&] { context.TryCancel(); });
+    const auto stream = stub_->WatchJob(&context, request);
+    v1::JobEvent event;
+    while (stream->Read(&event)) {
+      last_contact = absl::Now();
+      if (event.has_record() && !received.Add(event.record().trial())) event.clear_record();
+      ended = IsFinal(event.status().state());
+      on_event(event);
+    }
+    const grpc::Status status = stream->Finish();
+    if (status.ok() && ended) return OkStatus();
+    if (stop.stop_requested()) break;
+    // A stream that ends early without an error: the scheduler is stopping.
+    const Status error = status.ok()
+                             ? Unavailable("the scheduler ended the stream of job {}", job_id)
+                             : FromGrpc(status);
+    if (error.code() != StatusCode::kUnavailable) return error;
+    if (absl::Now() - last_contact > patience) {
+      return Unavailable("lost the scheduler at {}: {}; job {} goes on when it is back", address_,
+                         ConnectionReason(Message(error)), job_id);
+    }
+    absl::SleepFor(kReconnectPause);
+  }
+  return Cancelled("stopped watching job {}", job_id);
+}
+
+std::string SchedulerClient::Name() const { return "the scheduler at " + address_; }
+
+StatusOr<v1::JobStatus> SchedulerClient::Job(const std::string& id) {
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  return Call(*stub_, &v1::Scheduler::Stub::GetJob, request);
+}
+
+StatusOr<std::vector<v1::JobStatus>> SchedulerClient::Jobs(uint32_t limit) {
+  v1::ListJobsRequest request;
+  request.set_limit(limit);
+  KILN_ASSIGN_OR_RETURN(const auto reply, Call(*stub_, &v1::Scheduler::Stub::ListJobs, request));
+  return std::vector<v1::JobStatus>(reply.jobs().begin(), reply.jobs().end());
+}
+
+StatusOr<std::vector<v1::Record>> SchedulerClient::Best(const v1::BestRequest& request) {
+  const auto reply = Call(*stub_, &v1::Scheduler::Stub::Best, request);
+  if (reply.status().code() == StatusCode::kNotFound && request.job_id().empty()) {
+    return std::vector<v1::Record>();
+  }
+  KILN_RETURN_IF_ERROR(reply.status());
+  return std::vector<v1::Record>(reply->records().begin(), reply->records().end());
+}
+
+StatusOr<v1::Record> SchedulerClient::GetRecord(int64_t id) {
+  v1::GetRecordRequest request;
+  request.set_id(id);
+  return Call(*stub_, &v1::Scheduler::Stub::GetRecord, request);
+}
+
+Status SchedulerClient::VisitRecords(const v1::ListRecordsRequest& request,
+                                     const std::function<Status(const v1::Record&)>& visit) {
+  grpc::ClientContext context;
+  const auto stream = stub_->ListRecords(&context, request);
+  v1::Record record;
+  while (stream->Read(&record)) {
+    const Status status = visit(record);
+    if (status.ok()) continue;
+    context.TryCancel();
+    (void)stream->Finish();
+    return status;
+  }
+  return FromGrpc(stream->Finish());
+}
+
+StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(std::string_view log) {
+  grpc::ClientContext context;
+  v1::ImportRecordsReply reply;
+  const auto stream = stub_->ImportRecords(&context, &reply);
+  v1::ImportRecordsRequest request;
+  while (!log.empty()) {
+    const size_t end = std::min(log.find('\n'), log.size());
+    request.set_line(std::string(log.substr(0, end)));
+    log.remove_prefix(std::min(end + 1, log.size()));
+    if (!stream->Write(request)) break;
+  }
+  stream->WritesDone();
+  KILN_RETURN_IF_ERROR(FromGrpc(stream->Finish()));
+  return reply;
+}
+
+StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address) {
+  KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(tracker_address));
+  const auto stub = v1::Tracker::NewStub(MakeChannel(host_port.ToString()));
+  auto reply = Call(*stub, &v1::Tracker::Stub::List, v1::ListRequest(), kConnectTimeout);
+  if (!reply.ok()) {
+    return CannotReach("tracker", tracker_address, reply.status(), "start one with `kiln tracker`");
+  }
+  return reply;
+}
+
+}  // namespace kiln::client

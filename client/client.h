@@ -1,0 +1,63 @@
+// The scheduler's RPCs as functions: what the command line uses, and any other program may.
+//
+//   KILN_ASSIGN_OR_RETURN(auto client, SchedulerClient::Connect("127.0.0.1:9290"));
+//   KILN_ASSIGN_OR_RETURN(const std::string job, client->Submit(spec));
+//   KILN_RETURN_IF_ERROR(client->Watch(job, [](const v1::JobEvent& event) { ... }, stop));
+//
+// Thread-safe. Call InitGrpc (base/grpc_server.h) at the start of main.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "absl/time/time.h"
+#include "client/archive.h"
+#include "proto/scheduler.grpc.pb.h"
+
+namespace kiln::client {
+
+class SchedulerClient : public Archive {
+ public:
+  // Asks the scheduler something at once. Unavailable: "cannot reach a scheduler at ...".
+  static StatusOr<std::unique_ptr<SchedulerClient>> Connect(const std::string& address);
+
+  const std::string& address() const { return address_; }
+
+  // The id of the new job.
+  StatusOr<std::string> Submit(const v1::JobSpec& spec);
+  Status Cancel(const std::string& job_id);
+
+  // Calls `on_event` in this thread for every record of the job, each once, and every change of its
+  // status, until it has ended. A connection that is lost is made again: Unavailable only when it
+  // stays away for `patience`. Cancelled once `stop` is requested.
+  Status Watch(const std::string& job_id, const std::function<void(const v1::JobEvent&)>& on_event,
+               std::stop_token stop, absl::Duration patience = absl::Seconds(30));
+
+  std::string Name() const override;
+  StatusOr<v1::JobStatus> Job(const std::string& id) override;
+  StatusOr<std::vector<v1::JobStatus>> Jobs(uint32_t limit) override;
+  StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override;
+  StatusOr<v1::Record> GetRecord(int64_t id) override;
+  Status VisitRecords(const v1::ListRecordsRequest& request,
+                      const std::function<Status(const v1::Record&)>& visit) override;
+  StatusOr<v1::ImportRecordsReply> Import(std::string_view log) override;
+
+ private:
+  SchedulerClient(std::string address, std::unique_ptr<v1::Scheduler::Stub> stub)
+      : address_(std::move(address)), stub_(std::move(stub)) {}
+
+  std::string address_;
+  std::unique_ptr<v1::Scheduler::Stub> stub_;
+};
+
+bool IsFinal(v1::JobState state);
+
+// What a tracker knows of its workers. Unavailable: "cannot reach a tracker at ...".
+StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address);
+
+// "failed to connect to all addresses; last error: ... Connection refused" -> "Connection refused".
+std::string ConnectionReason(std::string_view grpc_message);
+
+}  // namespace kiln::client

@@ -1,0 +1,420 @@
+#include "client/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+
+#include "base/grpc_server.h"
+#include "base/log.h"
+#include "client/commands.h"
+#include "client/render.h"
+#include "client/wording.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr uint32_t kMostTrials = 10'000'000;
+constexpr uint32_t kLongestMs = 3'600'000;
+constexpr uint32_t kMostCalls = 1'000'000;
+constexpr int kUsageExit = 2;
+
+constexpr char kFooter[] =
+    "Start here:  kiln tune matmul --args 512,512,512\n"
+    "             kiln ops            the operators and their arguments\n"
+    "Environment: KILN_SCHEDULER, KILN_TRACKER (HOST:PORT), KILN_DB stand for the flags.";
+
+// What the flags are read into; the commands take parts of it.
+struct Flags {
+  Session session;
+  bool db_given = false, scheduler_given = false;
+  WorkloadWords words;
+  JobFlags job;
+  ClusterFlags cluster;
+  uint32_t trials = 64, number = 3, repeat = 1, min_repeat_ms = 100, cooldown_ms = 0;
+  uint32_t timeout_ms = 10'000, build_timeout_ms = 15'000, early_stopping = 0;
+  uint64_t seed = 1;
+  bool flush_cache = false;
+  std::string policy = "sketch.random";
+  std::string resume;
+  std::string job_id;
+  uint32_t limit = 20;
+  bool all = false;
+  SubjectFlags subject;
+  std::string form = "schedule", steps;
+  std::string trial, keep;
+  ExportFlags exported;
+  std::string path, output;
+  std::string name;
+  std::string tracker = "127.0.0.1:9190";
+};
+
+using Run = std::function<StatusOr<int>()>;
+
+// A command that gives nothing but a status.
+Run Plain(std::function<Status()> run) {
+  return [run = std::move(run)]() -> StatusOr<int> {
+    InitGrpc();
+    KILN_RETURN_IF_ERROR(run());
+    return 0;
+  };
+}
+
+class CommandLine {
+ public:
+  explicit CommandLine(std::string program)
+      : app_(
+            "Kiln tunes tensor operators: it searches the schedules of a computation for the "
+            "fastest correct program and keeps every measurement.",
+            "kiln") {
+    flags_.session.program = std::move(program);
+    app_.require_subcommand(1);
+    app_.footer(kFooter);
+    AddJobCommands();
+    AddRecordCommands();
+    AddTools();
+    AddDaemons();
+  }
+
+  int Main(int argc, char** argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::Success& success) {
+      return app_.exit(success);  // help
+    } catch (const CLI::ParseError& error) {
+      return WrongUsage(error);
+    }
+    ReadEnvironment();
+    const StatusOr<int> exit_status = Go();
+    if (exit_status.ok()) return *exit_status;
+    std::fflush(stdout);
+    fmt::print(stderr, "kiln: {}\n", Message(exit_status.status()));
+    return 1;
+  }
+
+ private:
+  StatusOr<int> Go() {
+    if (flags_.db_given && flags_.scheduler_given) {
+      return InvalidArgument(
+          "--db and --scheduler exclude each other: a scheduler has its own "
+          "database");
+    }
+    if (run_ == nullptr) return InvalidArgument("incomplete command; see kiln --help");
+    return run_();
+  }
+
+  int WrongUsage(const CLI::ParseError& error) {
+    std::string help = "kiln";
+    const CLI::App* at = &app_;
+    while (!at->get_subcommands().empty()) {
+      at = at->get_subcommands()[0];
+      help += " " + at->get_name();
+    }
+    std::string message = FirstLine(error.what());
+    while (message.ends_with('.')) message.pop_back();
+    fmt::print(stderr, "kiln: {}; see {} --help\n", message, help);
+    return kUsageExit;
+  }
+
+  // A flag wins over the environment, and of the environment the scheduler over the database.
+  void ReadEnvironment() {
+    auto read = [](const char* name, bool given, std::string& value) {
+      const char* text = std::getenv(name);
+      if (!given && text != nullptr && *text != '\0') value = text;
+    };
+    read("KILN_DB", flags_.db_given, flags_.session.db);
+    read("KILN_SCHEDULER", flags_.db_given || flags_.scheduler_given, flags_.session.scheduler);
+    read("KILN_TRACKER", tracker_given_, flags_.tracker);
+  }
+
+  CLI::App* Command(CLI::App& parent, const std::string& name, const std::string& what, Run run) {
+    CLI::App* command = parent.add_subcommand(name, what);
+    command->callback([this, run = std::move(run)] { run_ = run; });
+    return command;
+  }
+
+  void AddPlace(CLI::App& c) {
+    c.add_option_function<std::string>(
+         "--scheduler",
+         [this](const std::string& value) {
+           flags_.session.scheduler = value;
+           flags_.scheduler_given = true;
+         },
+         "HOST:PORT of the scheduler to use")
+        ->type_name("HOST:PORT");
+    c.add_option_function<std::string>(
+         "--db",
+         [this](const std::string& value) {
+           flags_.session.db = value;
+           flags_.db_given = true;
+         },
+         "without a scheduler: the database file of jobs and records [kiln.db]")
+        ->type_name("FILE");
+    AddJson(c);
+  }
+
+  void AddJson(CLI::App& c) {
+    c.add_flag("--json", flags_.session.json, "print JSON, one value a line");
+  }
+
+  void AddWords(CLI::App& c, WorkloadWords& words) {
+    c.add_option("--args", words.args, "its arguments, for instance 512,512,512; see kiln ops")
+        ->type_name("N,N,...");
+    c.add_option("--dtype", words.dtype, "type of the inputs")->capture_default_str();
+    c.add_option("--out-dtype", words.out_dtype, "type of sums and results [as --dtype]");
+    c.add_option("--epilogue", words.epilogue, "what follows it, for instance bias,relu");
+  }
+
+  void AddJobFlags(CLI::App& c) {
+    c.add_option("op", flags_.words.op, "an operator (kiln ops), or a text file (*.te)");
+    AddWords(c, flags_.words);
+    c.add_option("--target", flags_.job.target, "llvm, llvm -mcpu=..., or null (measures nothing)")
+        ->capture_default_str();
+    c.add_option("--trials", flags_.trials, "candidates to measure")
+        ->check(CLI::Range(1u, kMostTrials))
+        ->capture_default_str();
+    c.add_option("--seed", flags_.seed, "of everything random")->capture_default_str();
+    c.add_option("--policy", flags_.policy, "how candidates are found")->capture_default_str();
+    c.add_option("--early-stopping", flags_.early_stopping,
+                 "stop after so many trials without improvement; 0 = never")
+        ->capture_default_str();
+    c.add_option("--name", flags_.job.name, "of the job [the operator]");
+    c.add_option("--priority", flags_.job.priority, "over other jobs, higher first")
+        ->capture_default_str();
+    AddMeasureFlags(c);
+    AddPlace(c);
+  }
+
+  void AddMeasureFlags(CLI::App& c) {
+    auto number = [&](const char* name, uint32_t& value, uint32_t least, uint32_t most,
+                      const char* what) {
+      c.add_option(name, value, what)
+          ->check(CLI::Range(least, most))
+          ->capture_default_str()
+          ->group("Measuring");
+    };
+    number("--number", flags_.number, 1, kMostCalls, "calls of the program that are timed at once");
+    number("--repeat", flags_.repeat, 1, kMostCalls,
+           "timings of each candidate; their mean counts");
+    number("--min-repeat-ms", flags_.min_repeat_ms, 0, kLongestMs,
+           "least time of one timing: more calls if it is shorter");
+    number("--cooldown-ms", flags_.cooldown_ms, 0, kLongestMs, "pause after each trial");
+    number("--timeout-ms", flags_.timeout_ms, 1, kLongestMs, "limit of one trial's run");
+    number("--build-timeout-ms", flags_.build_timeout_ms, 1, kLongestMs, "limit of one build");
+    c.add_flag("--flush-cache", flags_.flush_cache, "empty the caches before each timing")
+        ->group("Measuring");
+    c.add_option("--fault", flags_.job.faults,
+                 "TRIAL:FAULT builds a broken program into a trial, to see what becomes of it "
+                 "(null-store, infinite-loop, wrong-answer, compiler-crash, compiler-hang)")
+        ->type_name("TRIAL:FAULT")
+        ->group("Measuring");
+  }
+
+  JobFlags Job() const {
+    JobFlags job = flags_.job;
+    job.words = flags_.words;
+    v1::TuneOptions& options = job.options;
+    options.set_trials(flags_.trials);
+    options.set_seed(flags_.seed);
+    options.set_policy(flags_.policy);
+    options.set_early_stopping(flags_.early_stopping);
+    options.set_build_timeout_ms(flags_.build_timeout_ms);
+    v1::MeasureOptions& measure = *options.mutable_measure();
+    measure.set_number(flags_.number);
+    measure.set_repeat(flags_.repeat);
+    measure.set_min_repeat_ms(flags_.min_repeat_ms);
+    measure.set_cooldown_ms(flags_.cooldown_ms);
+    measure.set_timeout_ms(flags_.timeout_ms);
+    measure.set_flush_cache(flags_.flush_cache);
+    return job;
+  }
+
+  void AddJobCommands() {
+    CLI::App* tune =
+        Command(app_, "tune", "tune an operator and watch it; without --scheduler on this machine",
+                [this]() -> StatusOr<int> {
+                  StopSignal stop;  // before any thread
+                  InitGrpc();
+                  return Tune(Job(), flags_.cluster, flags_.resume, flags_.session, stop);
+                });
+    AddJobFlags(*tune);
+    tune->add_option("--resume", flags_.resume,
+                     "go on with an unfinished job of the database; alone: the newest one")
+        ->expected(0, 1)
+        ->default_str("last")
+        ->type_name("JOB");
+    tune->add_option("--log-dir", flags_.cluster.log_folder,
+                     "keep the logs of the processes started here [in a temporary folder]")
+        ->group("Without a scheduler");
+    tune->add_option("--threads", flags_.cluster.threads, "cores to measure on; 0 = all")
+        ->check(CLI::Range(0, 4096))
+        ->capture_default_str()
+        ->group("Without a scheduler");
+    tune->add_option("--build-jobs", flags_.cluster.build_jobs, "builds at once; 0 = one per core")
+        ->check(CLI::Range(0, 4096))
+        ->capture_default_str()
+        ->group("Without a scheduler");
+
+    CLI::App* submit = Command(app_, "submit", "hand a job to a scheduler and print its id",
+                               Plain([this] { return SubmitCommand(Job(), flags_.session); }));
+    AddJobFlags(*submit);
+
+    CLI::App* jobs = Command(
+        app_, "jobs", "list the jobs, or show one with its failed trials", Plain([this] {
+          return flags_.job_id.empty() ? JobsCommand(flags_.limit, flags_.session)
+                                       : JobCommand(flags_.job_id, flags_.all, flags_.session);
+        }));
+    jobs->add_option("job", flags_.job_id, "id of one job");
+    jobs->add_option("--limit", flags_.limit, "the newest so many; 0 = all")->capture_default_str();
+    jobs->add_flag("--all", flags_.all, "all failed trials of the job, not the first ones");
+    AddPlace(*jobs);
+
+    CLI::App* watch =
+        Command(app_, "watch", "watch a job of a scheduler to its end", [this]() -> StatusOr<int> {
+          StopSignal stop;  // before any thread
+          InitGrpc();
+          return WatchCommand(flags_.job_id, flags_.session, stop);
+        });
+    watch->add_option("job", flags_.job_id, "id of the job")->required();
+    AddPlace(*watch);
+
+    CLI::App* cancel =
+        Command(app_, "cancel", "cancel a job; its records are kept",
+                Plain([this] { return CancelCommand(flags_.job_id, flags_.session); }));
+    cancel->add_option("job", flags_.job_id, "id of the job")->required();
+    AddPlace(*cancel);
+
+    CLI::App* workers =
+        Command(app_, "workers", "list a tracker's workers and its queue",
+                Plain([this] { return WorkersCommand(flags_.tracker, flags_.session.json); }));
+    workers
+        ->add_option_function<std::string>(
+            "--tracker",
+            [this](const std::string& value) {
+              flags_.tracker = value;
+              tracker_given_ = true;
+            },
+            "address of the tracker [127.0.0.1:9190]")
+        ->type_name("HOST:PORT");
+    AddJson(*workers);
+  }
+
+  void AddSubject(CLI::App& c) {
+    c.add_option("what", flags_.subject.what,
+                 "a job, a workload key, the number of a record, an operator (with --args), or a "
+                 "text file; nothing: the newest job");
+    c.add_option("--op", flags_.subject.words.op, "an operator or text file");
+    AddWords(c, flags_.subject.words);
+    c.add_option("--target", flags_.subject.target, "only targets that start so");
+    c.add_option("--task", flags_.subject.task, "only this task of a job");
+    AddPlace(c);
+  }
+
+  void AddRecordCommands() {
+    CLI::App* best = Command(app_, "best", "the best record of a workload or of a job",
+                             Plain([this] { return BestCommand(flags_.subject, flags_.session); }));
+    AddSubject(*best);
+
+    CLI::App* show =
+        Command(app_, "show", "a schedule in every form, the best one by default", Plain([this] {
+                  return ShowCommand(flags_.subject, flags_.form, flags_.steps, flags_.session);
+                }));
+    AddSubject(*show);
+    show->add_option("--as", flags_.form, "dag, steps, schedule, loops, program, llvm or asm")
+        ->check(CLI::IsMember(RenderForms()))
+        ->capture_default_str();
+    show->add_option("--record", flags_.subject.record, "this record, by its number")
+        ->check(CLI::PositiveNumber);
+    show->add_option("--steps", flags_.steps,
+                     "with --op: a file with steps as JSON; none: the unscheduled loops")
+        ->type_name("FILE");
+
+    CLI::App* trial =
+        Command(app_, "trial", "build and measure one recorded trial again, alone",
+                Plain([this] { return TrialCommand(flags_.trial, flags_.keep, flags_.session); }));
+    trial->add_option("trial", flags_.trial, "JOB/NUMBER")->required();
+    trial->add_option("--keep", flags_.keep, "keep requests and binaries in this folder");
+    AddPlace(*trial);
+
+    CLI::App* records = app_.add_subcommand("records", "records in and out as measure logs");
+    records->require_subcommand(1);
+    AddRecordSubcommands(*records);
+  }
+
+  void AddRecordSubcommands(CLI::App& records) {
+    CLI::App* out =
+        Command(records, "export", "print records as lines of a measure log",
+                Plain([this] { return ExportCommand(flags_.exported, flags_.session); }));
+    out->add_option("--job", flags_.exported.job, "only of this job");
+    out->add_option("--workload", flags_.exported.workload, "only of this workload key");
+    out->add_flag("--errors", flags_.exported.errors, "failed trials too");
+    out->add_option("-o,--output", flags_.exported.output, "write to this file [stdout]");
+    AddPlace(*out);
+
+    CLI::App* in = Command(records, "import", "add the lines of a measure log",
+                           Plain([this] { return ImportCommand(flags_.path, flags_.session); }));
+    in->add_option("file", flags_.path, "the log; - = stdin")->required();
+    AddPlace(*in);
+
+    CLI::App* distill = Command(
+        records, "distill", "the best record of each workload, as a measure log",
+        Plain([this] { return DistillCommand(flags_.path, flags_.output, flags_.session); }));
+    distill->add_option("file", flags_.path, "a log [the records of the database or scheduler]");
+    distill->add_option("-o,--output", flags_.output, "write to this file [stdout]");
+    AddPlace(*distill);
+
+    CLI::App* stats = Command(records, "stats", "how many records there are of what",
+                              Plain([this] { return StatsCommand(flags_.session); }));
+    AddPlace(*stats);
+  }
+
+  void AddTools() {
+    CLI::App* ops = Command(app_, "ops", "list the operators, or the parameters of one",
+                            Plain([this] { return OpsCommand(flags_.name, flags_.session.json); }));
+    ops->add_option("operator", flags_.name, "one operator");
+    AddJson(*ops);
+
+    CLI::App* check =
+        Command(app_, "check", "check a text file (or operator): canonical form, FLOPs, key",
+                Plain([this] { return CheckCommand(flags_.words, flags_.session.json); }));
+    check->add_option("file", flags_.words.op, "the text file, or an operator with --args")
+        ->required();
+    AddWords(*check, flags_.words);
+    AddJson(*check);
+
+    CLI::App* doctor = Command(app_, "doctor", "what this machine offers and lacks",
+                               Plain([this] { return DoctorCommand(flags_.session); }));
+    AddPlace(*doctor);
+
+    CLI::App* version = Command(app_, "version", "print the version",
+                                Plain([this] { return VersionCommand(flags_.session.json); }));
+    AddJson(*version);
+  }
+
+  // For the help; main never gets here with them.
+  void AddDaemons() {
+    for (const auto& [name, what] :
+         {std::pair{"tracker", "keeps the list of workers and leases them"},
+          std::pair{"scheduler", "runs jobs and keeps the records"},
+          std::pair{"builder", "compiles candidates"},
+          std::pair{"runner", "checks and times programs on a device"}}) {
+      app_.add_subcommand(name, what)->group("Daemons");
+    }
+  }
+
+  CLI::App app_;
+  Flags flags_;
+  bool tracker_given_ = false;
+  Run run_;
+};
+
+}  // namespace
+
+int RunCommandLine(int argc, char** argv) {
+  InitLog("kiln");
+  SetLogLevel(LogLevel::kWarn);
+  CommandLine command_line(argv[0]);
+  return command_line.Main(argc, argv);
+}
+
+}  // namespace kiln::client

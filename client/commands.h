@@ -1,0 +1,78 @@
+// The commands of `kiln`, free of their flags' syntax (command_line.cc). Each prints its result on
+// stdout; the error it returns is for stderr.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/stop_signal.h"
+#include "client/session.h"
+#include "client/workload_source.h"
+#include "proto/scheduler.pb.h"
+
+namespace kiln::client {
+
+// An exit status beyond "worked" and "failed": after Ctrl-C, as shells expect it.
+inline constexpr int kInterruptedExit = 130;
+
+// ---- jobs
+struct JobFlags {
+  WorkloadWords words;
+  std::string target = "llvm";
+  std::string name;
+  int32_t priority = 0;
+  v1::TuneOptions options;
+  std::vector<std::string> faults;  // "3:null-store"
+};
+StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags);
+
+struct ClusterFlags {
+  std::string log_folder;
+  int threads = 0;
+  int build_jobs = 0;
+};
+// Through the scheduler of the session, or a cluster of its own. The exit status.
+// `resume`: follow this unfinished job of the database instead of a new one ("last": the newest).
+StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std::string& resume,
+                   const Session& session, StopSignal& stop);
+StatusOr<int> WatchCommand(const std::string& job_id, const Session& session, StopSignal& stop);
+Status SubmitCommand(const JobFlags& flags, const Session& session);
+Status JobsCommand(uint32_t limit, const Session& session);
+Status JobCommand(const std::string& job_id, bool all_failures, const Session& session);
+Status CancelCommand(const std::string& job_id, const Session& session);
+Status WorkersCommand(const std::string& tracker, bool json);
+
+// ---- records
+struct SubjectFlags {
+  std::string what;     // workload key, job, record, operator or text file; "": the newest job
+  WorkloadWords words;  // --op, --args, ...
+  std::string target;   // "": any
+  int task = -1;        // of a job; -1: any
+  int64_t record = 0;
+};
+Status BestCommand(const SubjectFlags& subject, const Session& session);
+// steps_path: a file with steps instead of a record's; "none": the unscheduled loops.
+Status ShowCommand(const SubjectFlags& subject, const std::string& form,
+                   const std::string& steps_path, const Session& session);
+// `trial`: "JOB/N". Files are kept in `keep` if given.
+Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session);
+
+struct ExportFlags {
+  std::string job, workload, output;  // output "": stdout
+  bool errors = false;
+};
+Status ExportCommand(const ExportFlags& flags, const Session& session);
+Status ImportCommand(const std::string& path, const Session& session);
+// Of a log file, or with path "" of the session's records.
+Status DistillCommand(const std::string& path, const std::string& output, const Session& session);
+Status StatsCommand(const Session& session);
+
+// ---- tools
+Status OpsCommand(const std::string& name, bool json);
+Status CheckCommand(const WorkloadWords& words, bool json);
+Status DoctorCommand(const Session& session);
+Status VersionCommand(bool json);
+
+}  // namespace kiln::client

@@ -1,0 +1,140 @@
+#include "client/doctor.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/net.h"
+#include "base/units.h"
+#include "client/local_archive.h"
+#include "compiler/codegen/llvm.h"
+#include "compiler/target/target.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr int64_t kLowDiskBytes = int64_t{1} << 30;
+constexpr int64_t kFewFiles = 256;
+// The tools' numbers are those of LLVM's C interface: its header is for compiler/codegen only.
+extern "C" void LLVMGetVersion(unsigned* major, unsigned* minor, unsigned* patch);
+
+std::string CpuModel() {
+  const auto cpuinfo = ReadFile("/proc/cpuinfo");
+  if (!cpuinfo.ok()) return "unknown CPU";
+  const size_t key = cpuinfo->find("model name");
+  if (key == std::string::npos) return "unknown CPU";
+  const size_t begin = cpuinfo->find(": ", key);
+  const size_t end = cpuinfo->find('\n', key);
+  if (begin == std::string::npos || begin > end) return "unknown CPU";
+  return cpuinfo->substr(begin + 2, end - begin - 2);
+}
+
+int UsableCores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+std::string VectorUnits() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return "AVX-512";
+  if (__builtin_cpu_supports("avx2")) return "AVX2";
+  return "SSE";
+#else
+  return "its own vector unit";
+#endif
+}
+
+Finding Llvm() {
+  unsigned major = 0, minor = 0, patch = 0;
+  LLVMGetVersion(&major, &minor, &patch);
+  const auto target = codegen::ResolveCpu({});
+  Finding finding = {"LLVM", target.ok(), fmt::format("{}.{}.{}", major, minor, patch)};
+  finding.detail += target.ok() ? ", tunes for " + target->Option("mcpu")
+                                : fmt::format(", but {}", Message(target.status()));
+  return finding;
+}
+
+Finding Cuda() {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver != nullptr) dlclose(driver);
+  const char* home = std::getenv("CUDA_HOME");
+  const std::string root = home != nullptr ? home : "/usr/local/cuda";
+  const bool toolkit = FileExists(root + "/include/nvrtc.h");
+  return {"CUDA", true,
+          fmt::format("driver {}, toolkit {} (optional)", driver != nullptr ? "found" : "not found",
+                      toolkit ? "at " + root : "not found")};
+}
+
+Finding Memory() {
+  const int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
+  return {"memory", bytes >= (int64_t{2} << 30), FormatBytes(bytes)};
+}
+
+std::string LimitText(rlim_t limit) {
+  return limit == RLIM_INFINITY ? "unlimited" : FormatCount(static_cast<int64_t>(limit));
+}
+
+Finding Limits() {
+  rlimit files = {}, processes = {};
+  getrlimit(RLIMIT_NOFILE, &files);
+  getrlimit(RLIMIT_NPROC, &processes);
+  return {"limits", files.rlim_cur >= kFewFiles,
+          fmt::format("{} open files, {} processes", LimitText(files.rlim_cur),
+                      LimitText(processes.rlim_cur))};
+}
+
+Finding Loopback() {
+  const Status status = CheckCanListen({"127.0.0.1", 0});
+  return {"loopback", status.ok(),
+          status.ok() ? "ports can be opened" : std::string(Message(status))};
+}
+
+Finding Disk(const std::string& db) {
+  const size_t slash = db.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : db.substr(0, slash + 1);
+  struct statvfs stat = {};
+  if (statvfs(folder.c_str(), &stat) != 0) return {"disk", false, folder + " is not there"};
+  const auto bytes = static_cast<int64_t>(stat.f_bavail) * static_cast<int64_t>(stat.f_frsize);
+  const bool writable = access(folder.c_str(), W_OK) == 0;
+  return {"disk", writable && bytes >= kLowDiskBytes,
+          fmt::format("{} free in {}{}", FormatBytes(bytes), folder,
+                      writable ? "" : ", which is not writable")};
+}
+
+Finding Temporary() {
+  const auto folder = TempDir::Make("kiln-doctor");
+  return {"temporary", folder.ok(),
+          folder.ok() ? folder->path().substr(0, folder->path().rfind('/')) + " is writable"
+                      : std::string(Message(folder.status()))};
+}
+
+Finding DatabaseFile(const std::string& db) {
+  if (!FileExists(db)) return {"database", true, db + " is not there yet"};
+  const auto archive = OpenLocalArchive(db);
+  if (!archive.ok()) return {"database", false, std::string(Message(archive.status()))};
+  const auto jobs = (*archive)->Jobs(0);
+  if (!jobs.ok()) return {"database", false, std::string(Message(jobs.status()))};
+  return {"database", true, fmt::format("{}: {} jobs", db, jobs->size())};
+}
+
+}  // namespace
+
+std::vector<Finding> Diagnose(const std::string& db) {
+  return {{"CPU", true, fmt::format("{}, {} cores, {}", CpuModel(), UsableCores(), VectorUnits())},
+          Memory(),
+          Llvm(),
+          Cuda(),
+          Limits(),
+          Loopback(),
+          Temporary(),
+          Disk(db),
+          DatabaseFile(db)};
+}
+
+}  // namespace kiln::client

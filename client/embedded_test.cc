@@ -1,0 +1,263 @@
+// `kiln tune` with a cluster of its own, on the null target, by the real binary; and what is read
+// of its database afterwards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "client/kiln_testing.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+std::vector<Json> Lines(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+// Processes that name `mark` on their command line, this one's children or not.
+std::set<pid_t> ProcessesWith(const std::string& mark) {
+  std::set<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ostringstream text;
+    text << std::ifstream(entry.path() / "cmdline").rdbuf();
+    if (text.str().find(mark) != std::string::npos) found.insert(std::stoi(name));
+  }
+  return found;
+}
+
+bool Eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1500; ++i) {
+    if (condition()) return true;
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  return condition();
+}
+
+// Blocks until the child has printed `text`; returns all it has printed by then.
+std::string ReadUntil(Subprocess& process, const std::string& text) {
+  std::string printed;
+  char buffer[4096];
+  while (printed.find(text) == std::string::npos) {
+    const ssize_t size = read(process.output().get(), buffer, sizeof(buffer));
+    if (size <= 0) {
+      ADD_FAILURE() << "the end came before '" << text << "': " << printed;
+      break;
+    }
+    printed.append(buffer, static_cast<size_t>(size));
+  }
+  return printed;
+}
+
+class EmbeddedTest : public testing::Test {
+ protected:
+  Words TuneWords(const Words& more, const std::string& args = "64,64,64") const {
+    Words words = {"tune", "matmul", "--args", args,        "--target",
+                   "null", "--db",   db_,      "--log-dir", logs_};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // A job that does not end by itself within the test: the logs are the mark of its processes.
+  std::unique_ptr<Subprocess> StartLongJob(std::string* job_id) {
+    auto process = Subprocess::Spawn(KilnOptions(
+        TuneWords({"--trials", "1000000", "--json", "--cooldown-ms", "50"}, "512,512,512")));
+    KILN_CHECK(process.ok(), "{}", Message(process.status()));
+    auto kiln = std::make_unique<Subprocess>(*std::move(process));
+    const std::string printed = ReadUntil(*kiln, "\"trial\"");
+    *job_id = Json::parse(printed.substr(0, printed.find('\n')))["job"];
+    EXPECT_GE(ProcessesWith(logs_).size(), 5u) << "kiln and its four";
+    return kiln;
+  }
+  Json Job(const std::string& id) {
+    return Json::parse(KilnPrints({"jobs", id, "--db", db_, "--json"}))["job"];
+  }
+
+  TempDir folder_ = *TempDir::Make("embedded-test");
+  const std::string db_ = folder_.Join("kiln.db"), logs_ = folder_.Join("logs");
+};
+
+TEST_F(EmbeddedTest, AJobRunsToItsEndAndLeavesNoProcess) {
+  const std::string out = KilnPrints(TuneWords({"--trials", "20"}));
+  EXPECT_THAT(out, AllOf(HasSubstr("trials 20/20"), HasSubstr("  best "), HasSubstr("GFLOP/s"),
+                         HasSubstr("over the unscheduled loops"), HasSubstr("schedule of trial"),
+                         HasSubstr(".split("), HasSubstr("show ")));
+  EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
+}
+
+TEST_F(EmbeddedTest, JsonHasOneLineForEachTrial) {
+  const auto events = Lines(KilnPrints(TuneWords({"--trials", "20", "--json", "--seed", "7"})));
+  ASSERT_THAT(events, SizeIs(22));
+  EXPECT_EQ(events.front()["event"], "start");
+  std::set<int> trials;
+  for (size_t i = 1; i + 1 < events.size(); ++i) {
+    EXPECT_EQ(events[i]["event"], "trial");
+    EXPECT_GT(events[i]["cost_s"], 0);
+    trials.insert(events[i]["trial"].get<int>());
+  }
+  EXPECT_THAT(trials, SizeIs(20));
+  EXPECT_EQ(events.back()["state"], "SUCCEEDED");
+  EXPECT_EQ(events.back()["trials_done"], 20);
+  EXPECT_GT(events.back()["tasks"][0]["speed_up"], 0);
+}
+
+TEST_F(EmbeddedTest, TheSameSeedGivesTheSameBest) {
+  auto best = [&](const std::string& seed) {
+    const auto events = Lines(KilnPrints(TuneWords({"--trials", "30", "--json", "--seed", seed})));
+    return events.back()["tasks"][0]["steps"].get<std::string>();
+  };
+  EXPECT_EQ(best("3"), best("3"));
+}
+
+TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
+  const auto events = Lines(KilnPrints(TuneWords({"--trials", "10", "--json"})));
+  const std::string job = events.front()["job"];
+  const std::string record = std::to_string(events.back()["tasks"][0]["record"].get<int64_t>());
+  const Words at = {"--db", db_};
+  auto kiln = [&](Words words) {
+    words.insert(words.end(), at.begin(), at.end());
+    return KilnPrints(words);
+  };
+  EXPECT_THAT(kiln({"jobs"}), AllOf(HasSubstr(job), HasSubstr("succeeded"), HasSubstr("10/10")));
+  EXPECT_THAT(kiln({"jobs", job}),
+              AllOf(HasSubstr("state     succeeded"), HasSubstr("matmul 64,64,64")));
+  const Json best = Json::parse(kiln({"best", job, "--json"}));
+  EXPECT_EQ(best["id"], record);
+  const std::string key = best["workload_key"];
+  for (const Words& subject : std::vector<Words>{{},
+                                                 {job},
+                                                 {record},
+                                                 {key},
+                                                 {"matmul", "--args", "64,64,64"},
+                                                 {"--op", "matmul", "--args", "64,64,64"},
+                                                 {"--record", record}}) {
+    Words words = {"show", "--as", "steps"};
+    words.insert(words.end(), subject.begin(), subject.end());
+    EXPECT_EQ(Json::parse(kiln(words)), Json::parse(best["steps"].get<std::string>()));
+  }
+  EXPECT_THAT(kiln({"show", job, "--as", "program"}), HasSubstr("program("));
+  EXPECT_THAT(kiln({"best", key}), HasSubstr("matmul 64,64,64"));
+  EXPECT_THAT(kiln({"records", "stats"}), AllOf(HasSubstr("matmul 64,64,64"), HasSubstr("10")));
+  EXPECT_THAT(kiln({"trial", job + "/0"}), AllOf(HasSubstr("then "), HasSubstr("now ")));
+
+  // Out as a log, and into another database; a second time adds nothing.
+  const std::string log = folder_.Join("log.json"), other = folder_.Join("other.db");
+  kiln({"records", "export", "-o", log});
+  EXPECT_THAT(KilnPrints({"records", "import", log, "--db", other}), HasSubstr("10 imported"));
+  EXPECT_THAT(KilnPrints({"records", "import", log, "--db", other}),
+              AllOf(HasSubstr("0 imported"), HasSubstr("10 were there already")));
+  EXPECT_THAT(Lines(kiln({"records", "distill"})), SizeIs(1));
+  EXPECT_THAT(Lines(KilnPrints({"records", "distill", log})), SizeIs(1));
+  // Imported records have no DAG: the operator says it.
+  EXPECT_THAT(
+      KilnPrints({"show", "matmul", "--args", "64,64,64", "--as", "schedule", "--db", other}),
+      HasSubstr(".split("));
+}
+
+TEST_F(EmbeddedTest, WhatIsNotThereIsSaid) {
+  KilnPrints(TuneWords({"--trials", "2"}));
+  auto error = [&](Words words) {
+    words.insert(words.end(), {"--db", db_});
+    const RunResult result = RunKiln(words);
+    EXPECT_EQ(result.exit.code, 1);
+    return result.error;
+  };
+  EXPECT_THAT(error({"jobs", "nope"}), HasSubstr("there is no job nope"));
+  EXPECT_THAT(error({"show", "nope"}), HasSubstr("'nope' is no job"));
+  EXPECT_THAT(error({"show", "--record", "999"}), HasSubstr("there is no record 999"));
+  EXPECT_THAT(error({"best", "matmul", "--args", "8,8,8"}), HasSubstr("tune it first"));
+  EXPECT_THAT(error({"trial", "nope"}), HasSubstr("expected JOB/NUMBER"));
+  EXPECT_THAT(error({"trial", "nope/1"}), HasSubstr("there is no job nope"));
+  EXPECT_THAT(error({"show", "--as", "llvm"}), HasSubstr("target 'null"));
+  EXPECT_THAT(error({"cancel", "nope"}), HasSubstr("there is no job nope"));
+  EXPECT_THAT(error({"tune", "--resume"}), HasSubstr("no unfinished job"));
+}
+
+TEST_F(EmbeddedTest, CtrlCCancelsTheJobAndLeavesNoProcess) {
+  std::string job;
+  const auto kiln = StartLongJob(&job);
+  kill(kiln->pid(), SIGINT);
+  const auto exit = kiln->Wait(absl::Seconds(30));
+  ASSERT_OK(exit);
+  EXPECT_EQ(exit->code, 130) << exit->ToString();
+  EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
+  const Json status = Job(job);
+  EXPECT_EQ(status["state"], "CANCELLED");
+  EXPECT_GT(status["trials_done"], 0) << "what was measured is kept";
+}
+
+TEST_F(EmbeddedTest, AKilledKilnLeavesNoProcessAndAJobToResume) {
+  std::string job;
+  {
+    const auto kiln = StartLongJob(&job);
+    kill(kiln->pid(), SIGKILL);
+    ASSERT_OK(kiln->Wait(absl::Seconds(30)));
+  }
+  EXPECT_TRUE(Eventually([&] { return ProcessesWith(logs_).empty(); }));
+  const Json before = Job(job);
+  EXPECT_EQ(before["state"], "RUNNING");
+  // It goes on from where it was.
+  auto process = Subprocess::Spawn(
+      KilnOptions({"tune", "--resume", "--json", "--db", db_, "--log-dir", logs_}));
+  ASSERT_OK(process);
+  const std::string trial =
+      "\"trial\":" + std::to_string(before["trials_done"].get<int>() + 100) + ",";
+  EXPECT_THAT(ReadUntil(*process, trial), HasSubstr(job));
+  process->Kill(SIGTERM);
+  ASSERT_OK(process->Wait(absl::Seconds(30)));
+  EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
+  EXPECT_EQ(Job(job)["state"], "CANCELLED");
+}
+
+TEST_F(EmbeddedTest, ADaemonThatIsKilledIsStartedAgain) {
+  std::string job;
+  const auto kiln = StartLongJob(&job);
+  for (const char* daemon : {"runner", "builder", "tracker", "scheduler"}) {
+    const auto old = ProcessesWith(logs_ + "/" + daemon + ".log");
+    ASSERT_THAT(old, SizeIs(1)) << daemon;
+    kill(*old.begin(), SIGKILL);
+    EXPECT_TRUE(Eventually([&] {
+      const auto now = ProcessesWith(logs_ + "/" + daemon + ".log");
+      return now.size() == 1 && now != old;
+    })) << daemon;
+  }
+  const int done = Job(job)["trials_done"];
+  EXPECT_TRUE(Eventually([&] { return Job(job)["trials_done"].get<int>() > done + 5; }));
+  kiln->Kill(SIGTERM);
+  ASSERT_OK(kiln->Wait(absl::Seconds(60)));
+  EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
+}
+
+TEST_F(EmbeddedTest, AFailedTrialIsListedWithTheCommandThatReproducesIt) {
+  const std::string out = KilnPrints(TuneWords({"--trials", "8", "--fault", "3:compiler-crash"}));
+  EXPECT_THAT(out, AllOf(HasSubstr("trial    3  compile error"), HasSubstr("failed trials: 1")));
+  const std::string jobs = KilnPrints({"jobs", "--json", "--db", db_});
+  const std::string job = Lines(jobs)[0]["id"];
+  const std::string shown = KilnPrints({"jobs", job, "--db", db_});
+  EXPECT_THAT(shown, AllOf(HasSubstr("errors    1 (1 compile error)"),
+                           HasSubstr("trial 3: compile error"), HasSubstr("trial " + job + "/3")));
+  EXPECT_THAT(KilnPrints({"trial", job + "/3", "--db", db_}),
+              AllOf(HasSubstr("then      compile error"),
+                    HasSubstr("now       compile error: compiler process killed by signal 6")));
+}
+
+}  // namespace
+}  // namespace kiln::client

@@ -1,0 +1,149 @@
+#include "client/follow.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/terminal.h"
+#include "client/job_view.h"
+#include "client/json.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr absl::Duration kFrame = absl::Milliseconds(100);
+constexpr absl::Duration kCancelPatience = absl::Seconds(30);
+
+// Receives the events in a thread of its own, so that the terminal has one owner.
+class Receiver {
+ public:
+  Receiver(SchedulerClient& client, const std::string& job_id)
+      : thread_([this, &client, job_id](std::stop_token stop) {
+          const Status status = client.Watch(
+              job_id,
+              [this](const v1::JobEvent& event) {
+                std::lock_guard lock(mutex_);
+                events_.push_back(event);
+              },
+              stop);
+          std::lock_guard lock(mutex_);
+          end_ = status;
+        }) {}
+
+  std::vector<v1::JobEvent> TakeEvents() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(events_, {});
+  }
+  // How it ended, once all events are taken.
+  std::optional<Status> End() {
+    std::lock_guard lock(mutex_);
+    return events_.empty() ? end_ : std::nullopt;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<v1::JobEvent> events_;
+  std::optional<Status> end_;
+  std::jthread thread_;  // last: uses the rest
+};
+
+class Follower {
+ public:
+  Follower(SchedulerClient& client, std::string job_id, const Session& session, StopSignal& stop,
+           LocalCluster* cluster)
+      : client_(client),
+        job_id_(std::move(job_id)),
+        session_(session),
+        stop_(stop),
+        cluster_(cluster),
+        color_(UseColor(STDOUT_FILENO)) {}
+
+  StatusOr<Followed> Run() {
+    Receiver receiver(client_, job_id_);
+    for (;;) {
+      for (const v1::JobEvent& event : receiver.TakeEvents()) Show(event);
+      if (!session_.json && view_.seen()) Redraw();
+      if (const auto end = receiver.End()) {
+        if (!end->ok()) return *end;
+        return Followed{view_.status(), interrupted_};
+      }
+      if (Interrupted() && cluster_ == nullptr) return Followed{view_.status(), true};
+      if (interrupted_ && absl::Now() > cancel_deadline_) {
+        return DeadlineExceeded("job {} did not end within {} s of its cancellation", job_id_,
+                                absl::ToInt64Seconds(kCancelPatience));
+      }
+      if (cluster_ != nullptr) {
+        KILN_RETURN_IF_ERROR(cluster_->Supervise([&](const std::string& text) { Notice(text); }));
+      }
+    }
+  }
+
+ private:
+  void Show(const v1::JobEvent& event) {
+    last_event_ = absl::Now();
+    const std::vector<std::string> lines = view_.Observe(event);
+    if (session_.json) {
+      if (event.has_record()) fmt::print("{}\n", TrialEvent(event));
+    } else if (!printer_.live()) {
+      for (const std::string& line : lines) fmt::print("{}\n", line);
+    }
+    std::fflush(stdout);
+  }
+
+  void Redraw() {
+    const double since_s = absl::ToDoubleSeconds(absl::Now() - last_event_);
+    printer_.Redraw(view_.Lines(frame_++, since_s, color_));
+  }
+
+  void Notice(const std::string& text) {
+    if (session_.json || !printer_.live()) {
+      fmt::print(stderr, "kiln: {}\n", text);
+    } else {
+      printer_.Print("kiln: " + text);
+    }
+  }
+
+  // Waits a frame long. The first signal cancels the job of a cluster of our own.
+  bool Interrupted() {
+    if (interrupted_) {
+      // The signals have their default action again: a second Ctrl-C ends us at once.
+      absl::SleepFor(kFrame);
+      return true;
+    }
+    if (!stop_.WaitFor(kFrame).has_value() && std::ferror(stdout) == 0) return false;
+    interrupted_ = true;
+    cancel_deadline_ = absl::Now() + kCancelPatience;
+    if (cluster_ != nullptr) {
+      Notice("stopping: waiting for the trials in flight (Ctrl-C again: at once)");
+      (void)client_.Cancel(job_id_);
+    }
+    return true;
+  }
+
+  SchedulerClient& client_;
+  const std::string job_id_;
+  const Session& session_;
+  StopSignal& stop_;
+  LocalCluster* const cluster_;
+  const bool color_;
+  LivePrinter printer_;
+  JobView view_;
+  int frame_ = 0;
+  absl::Time last_event_ = absl::Now();
+  bool interrupted_ = false;
+  absl::Time cancel_deadline_ = absl::InfiniteFuture();
+};
+
+}  // namespace
+
+StatusOr<Followed> Follow(SchedulerClient& client, const std::string& job_id,
+                          const Session& session, StopSignal& stop, LocalCluster* cluster) {
+  return Follower(client, job_id, session, stop, cluster).Run();
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,124 @@
+#include "client/job_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/wording.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr std::string_view kSpinner[] = {"|", "/", "-", "\\"};
+constexpr int kDescriptionColumns = 48;
+constexpr double kLongWait_s = 1;
+
+// Sum over the tasks of weight * best; 0 while one has no result.
+double TotalLatency(const v1::JobStatus& job) {
+  double total = 0;
+  for (const v1::TaskStatus& task : job.tasks()) {
+    if (task.best_cost_s() <= 0) return 0;
+    total += task.best_cost_s() * std::max(task.spec().weight(), 0.0);
+  }
+  return total;
+}
+
+bool Waits(const v1::JobStatus& job) {
+  return job.state() == v1::RUNNING && job.waiting_for_workers() != 0;
+}
+
+std::string WhatItDoes(const v1::JobStatus& job) {
+  if (!Waits(job)) return std::string(JobStateName(job.state()));
+  return "waiting for workers" + (job.message().empty() ? "" : ": " + FirstLine(job.message()));
+}
+
+}  // namespace
+
+std::optional<std::string> JobView::Improvement(const v1::Record& record) {
+  const double cost_s = MeanCost(record.result());
+  const size_t task_index = record.task_index();
+  if (cost_s <= 0 || record.result().stopped_early()) return {};
+  if (best_s_.size() <= task_index) best_s_.resize(task_index + 1);
+  double& best_s = best_s_[task_index];
+  if (best_s > 0 && cost_s >= best_s) return {};
+  best_s = cost_s;
+  std::string line = fmt::format("trial {:>4}  {:>10}  {:>14}", record.trial(), LatencyCell(cost_s),
+                                 SpeedCell(record.flop_count(), cost_s));
+  if (task_index >= static_cast<size_t>(status_.tasks_size())) return line;
+  const v1::TaskStatus& task = status_.tasks(record.task_index());
+  const std::string speed_up = SpeedUp(task.reference_cost_s(), cost_s);
+  if (!speed_up.empty()) line += fmt::format("  {} over the unscheduled loops", speed_up);
+  if (status_.tasks_size() > 1) line += fmt::format("  {}", task.spec().description());
+  return line;
+}
+
+std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
+  std::vector<std::string> lines;
+  status_ = event.status();
+  seen_ = true;
+  // Every job waits for a moment at its start.
+  if (Waits(status_) && status_.elapsed_s() >= kLongWait_s && WhatItDoes(status_) != last_wait_) {
+    last_wait_ = WhatItDoes(status_);
+    lines.push_back(last_wait_);
+  }
+  if (event.has_record()) ObserveRecord(event.record(), lines);
+  const uint32_t step = std::max(1u, status_.spec().options().trials() / 10);
+  const uint32_t done = status_.trials_done();
+  const bool ended = status_.state() >= v1::SUCCEEDED && done > last_progress_;
+  if (done >= last_progress_ + step || ended) {
+    last_progress_ = done;
+    lines.push_back(Totals(status_.elapsed_s()));
+  }
+  return lines;
+}
+
+void JobView::ObserveRecord(const v1::Record& record, std::vector<std::string>& lines) {
+  const uint32_t kind = record.result().error();
+  if (kind != v1::NO_ERROR && (seen_errors_ >> kind & 1) == 0) {
+    seen_errors_ |= 1u << kind;
+    lines.push_back(fmt::format("trial {:>4}  {}: {}", record.trial(), ErrorName(kind),
+                                FirstLine(record.result().message())));
+  }
+  if (auto line = Improvement(record)) lines.push_back(*std::move(line));
+}
+
+std::string JobView::Totals(double elapsed_s) const {
+  const uint32_t done = status_.trials_done(), all = status_.spec().options().trials();
+  std::string line = fmt::format("total latency {}  trials {}/{}  errors {}  time {}",
+                                 LatencyCell(TotalLatency(status_)), done, all,
+                                 ErrorCounts(status_), FormatElapsed(elapsed_s));
+  if (done > 0 && done < all && status_.state() < v1::SUCCEEDED) {
+    line += fmt::format("  left {}", FormatElapsed(elapsed_s * (all - done) / done));
+  }
+  return line;
+}
+
+std::vector<std::string> JobView::Lines(int frame, double since_event_s, bool color) const {
+  Table table({{"ID", Table::kRight},
+               {"Task", Table::kLeft, kDescriptionColumns},
+               {"Latency", Table::kRight},
+               {"Speed", Table::kRight},
+               {"Speed-up", Table::kRight},
+               {"Trials", Table::kRight}});
+  for (int i = 0; i < status_.tasks_size(); ++i) {
+    const v1::TaskStatus& task = status_.tasks(i);
+    table.AddRow({fmt::format("{}", i), task.spec().description(), LatencyCell(task.best_cost_s()),
+                  SpeedCell(task.flop_count(), task.best_cost_s()),
+                  SpeedUp(task.reference_cost_s(), task.best_cost_s()),
+                  fmt::format("{}", task.trials())});
+  }
+  std::vector<std::string> lines = table.Lines();
+  lines[0] = Colored(lines[0], Color::kBold, color);
+  const bool running = status_.state() == v1::QUEUED || status_.state() == v1::RUNNING;
+  const double elapsed_s = status_.elapsed_s() + (running ? since_event_s : 0);
+  lines.push_back(Totals(elapsed_s));
+  const std::string_view spinner = running ? kSpinner[frame % std::size(kSpinner)] : " ";
+  lines.push_back(Colored(fmt::format("{} job {} {}{}", spinner, status_.id(), WhatItDoes(status_),
+                                      status_.device().empty() ? "" : " on " + status_.device()),
+                          Color::kDim, color));
+  return lines;
+}
+
+}  // namespace kiln::client

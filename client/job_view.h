@@ -1,0 +1,40 @@
+// What is shown of a job while it runs: the state built from its events, as a table for a terminal
+// and as plain lines for a pipe. No terminal, clock or RPC in here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/scheduler.pb.h"
+
+namespace kiln::client {
+
+class JobView {
+ public:
+  // Takes an event in, and says what is new in plain lines: an improvement of a task, a failed
+  // trial of a kind not seen before, and a line of progress every tenth of the trials and at the
+  // end.
+  std::vector<std::string> Observe(const v1::JobEvent& event);
+
+  bool seen() const { return seen_; }  // one event at least
+  const v1::JobStatus& status() const { return status_; }
+
+  // The live block: a row per task, then the totals. `frame` turns the spinner; elapsed_s of the
+  // job's own clock is too coarse for a terminal, so the caller adds the time since the last event.
+  std::vector<std::string> Lines(int frame, double since_event_s, bool color) const;
+
+ private:
+  void ObserveRecord(const v1::Record& record, std::vector<std::string>& lines);
+  std::optional<std::string> Improvement(const v1::Record& record);
+  std::string Totals(double elapsed_s) const;
+
+  v1::JobStatus status_;
+  bool seen_ = false;
+  std::vector<double> best_s_;  // per task, from the records seen
+  uint32_t seen_errors_ = 0;    // bits: error kinds
+  uint32_t last_progress_ = 0;  // trials done at the last progress line
+  std::string last_wait_;
+};
+
+}  // namespace kiln::client

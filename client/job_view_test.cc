@@ -1,0 +1,149 @@
+#include "client/job_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kiln::client {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+// A job of one task with 2e9 FLOPs whose unscheduled loops take 10 ms.
+v1::JobEvent Event(uint32_t trials_done, double best_s) {
+  v1::JobEvent event;
+  v1::JobStatus& job = *event.mutable_status();
+  job.set_id("4f3a");
+  job.set_state(v1::RUNNING);
+  job.set_trials_done(trials_done);
+  job.set_elapsed_s(trials_done);
+  job.mutable_spec()->mutable_options()->set_trials(100);
+  v1::TaskStatus& task = *job.add_tasks();
+  task.mutable_spec()->set_description("matmul 1000,1000,1000");
+  task.mutable_spec()->set_weight(1);
+  task.set_flop_count(2e9);
+  task.set_trials(trials_done);
+  task.set_best_cost_s(best_s);
+  task.set_reference_cost_s(10e-3);
+  return event;
+}
+
+v1::JobEvent Trial(uint32_t trial, double cost_s, double best_s) {
+  v1::JobEvent event = Event(trial + 1, best_s);
+  v1::Record& record = *event.mutable_record();
+  record.set_trial(trial);
+  record.set_flop_count(2e9);
+  record.mutable_result()->add_costs_s(cost_s);
+  return event;
+}
+
+v1::JobEvent FailedTrial(uint32_t trial, v1::ErrorKind kind) {
+  v1::JobEvent event = Event(trial + 1, 0);
+  event.mutable_record()->set_trial(trial);
+  event.mutable_record()->mutable_result()->set_error(kind);
+  event.mutable_record()->mutable_result()->set_message("element 7 is 3, expected 4\nmore");
+  (*event.mutable_status()->mutable_error_counts())[kind] = 1;
+  return event;
+}
+
+TEST(JobViewTest, AnImprovementIsALineAndASlowerTrialIsNot) {
+  JobView view;
+  EXPECT_THAT(view.Observe(Trial(0, 2e-3, 2e-3)),
+              ElementsAre(AllOf(HasSubstr("trial    0"), HasSubstr("2.000 ms"),
+                                HasSubstr("1.000 TFLOP/s"), HasSubstr("5.00x over"))));
+  EXPECT_THAT(view.Observe(Trial(1, 3e-3, 2e-3)), IsEmpty());
+  EXPECT_THAT(view.Observe(Trial(2, 1e-3, 1e-3)), ElementsAre(HasSubstr("10.0x over")));
+}
+
+TEST(JobViewTest, ATrialStoppedEarlyIsNoImprovement) {
+  JobView view;
+  v1::JobEvent event = Trial(0, 1e-3, 0);
+  event.mutable_record()->mutable_result()->set_stopped_early(true);
+  EXPECT_THAT(view.Observe(event), IsEmpty());
+}
+
+TEST(JobViewTest, TheFirstFailureOfAKindIsALine) {
+  JobView view;
+  EXPECT_THAT(view.Observe(FailedTrial(0, v1::WRONG_ANSWER_ERROR)),
+              ElementsAre("trial    0  wrong answer: element 7 is 3, expected 4"));
+  EXPECT_THAT(view.Observe(FailedTrial(1, v1::WRONG_ANSWER_ERROR)), IsEmpty());
+  EXPECT_THAT(view.Observe(FailedTrial(2, v1::RUN_TIMEOUT_ERROR)), SizeIs(1));
+}
+
+TEST(JobViewTest, EveryTenthOfTheTrialsIsALine) {
+  JobView view;
+  int lines = 0;
+  for (uint32_t trial = 0; trial < 100; ++trial) {
+    for (const std::string& line : view.Observe(Trial(trial, 1, 1))) {
+      lines += line.find("trials ") != std::string::npos;
+    }
+  }
+  EXPECT_EQ(lines, 10);
+}
+
+TEST(JobViewTest, TheEndIsALineOnce) {
+  JobView view;
+  view.Observe(Trial(94, 1, 1));
+  v1::JobEvent event = Event(97, 1);
+  event.mutable_status()->set_state(v1::CANCELLED);
+  EXPECT_THAT(view.Observe(event), ElementsAre(HasSubstr("trials 97/100")));
+  EXPECT_THAT(view.Observe(event), IsEmpty());
+}
+
+TEST(JobViewTest, ALongWaitIsSaidOnce) {
+  JobView view;
+  v1::JobEvent event = Event(0, 0);
+  event.mutable_status()->set_waiting_for_workers(1);
+  EXPECT_THAT(view.Observe(event), IsEmpty()) << "of no time yet";
+  event.mutable_status()->set_elapsed_s(5);
+  event.mutable_status()->set_message("no runner serves 'llvm'");
+  EXPECT_THAT(view.Observe(event), ElementsAre("waiting for workers: no runner serves 'llvm'"));
+  EXPECT_THAT(view.Observe(event), IsEmpty());
+}
+
+TEST(JobViewTest, TheTableHasARowForEachTaskAndTheTotals) {
+  JobView view;
+  v1::JobEvent event = Event(25, 1e-3);
+  v1::TaskStatus& second = *event.mutable_status()->add_tasks();
+  second.mutable_spec()->set_description("softmax 8,1000");
+  second.mutable_spec()->set_weight(3);
+  second.set_best_cost_s(1e-3);
+  second.set_flop_count(-1);
+  view.Observe(event);
+  const auto lines = view.Lines(0, 5, false);
+  ASSERT_THAT(lines, SizeIs(6));
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("ID"), HasSubstr("Task"), HasSubstr("Latency"),
+                              HasSubstr("Speed"), HasSubstr("Trials")));
+  EXPECT_THAT(lines[2], AllOf(HasSubstr("matmul 1000,1000,1000"), HasSubstr("1.000 ms"),
+                              HasSubstr("2.000 TFLOP/s"), HasSubstr("10.0x"), HasSubstr("25")));
+  EXPECT_THAT(lines[3], AllOf(HasSubstr("softmax 8,1000"), HasSubstr(" - ")));
+  // 1 * 1 ms + 3 * 1 ms; 30 s for 25 trials, so 90 s for the other 75.
+  EXPECT_EQ(lines[4], "total latency 4.000 ms  trials 25/100  errors 0  time 30.0 s  left 1m 30s");
+  EXPECT_EQ(lines[5], "| job 4f3a running");
+  EXPECT_EQ(view.Lines(1, 5, false)[5], "/ job 4f3a running");
+}
+
+TEST(JobViewTest, ATaskWithoutAResultLeavesTheTotalOpen) {
+  JobView view;
+  v1::JobEvent event = Event(25, 1e-3);
+  event.mutable_status()->add_tasks();
+  view.Observe(event);
+  EXPECT_THAT(view.Lines(0, 0, false)[4], HasSubstr("total latency -  "));
+}
+
+TEST(JobViewTest, AFinishedJobHasNoTimeLeftAndItsClockStands) {
+  JobView view;
+  v1::JobEvent event = Event(25, 1e-3);
+  event.mutable_status()->set_state(v1::CANCELLED);
+  view.Observe(event);
+  EXPECT_THAT(view.Lines(0, 100, false)[3],
+              AllOf(HasSubstr("time 25.0 s"), Not(HasSubstr("left"))));
+  EXPECT_EQ(view.Lines(0, 0, false)[4], "  job 4f3a cancelled");
+}
+
+}  // namespace
+}  // namespace kiln::client

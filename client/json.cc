@@ -1,0 +1,110 @@
+#include "client/json.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <nlohmann/json.hpp>
+
+#include "client/wording.h"
+
+namespace kiln::client {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Messages of programs may hold any bytes.
+std::string Print(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// JSON has no way to say "not known" but null.
+Json OrNull(double value) { return value > 0 ? Json(value) : Json(nullptr); }
+
+Json Gflops(double flop_count, double cost_s) {
+  return OrNull(cost_s > 0 ? flop_count / cost_s * 1e-9 : 0);
+}
+
+Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
+  Json json = {{"description", task.spec().description()},
+               {"workload_key", task.workload_key()},
+               {"trials", task.trials()},
+               {"best_cost_s", OrNull(task.best_cost_s())},
+               {"gflops", Gflops(task.flop_count(), task.best_cost_s())},
+               {"reference_cost_s", OrNull(task.reference_cost_s())},
+               {"speed_up",
+                OrNull(task.best_cost_s() > 0 ? task.reference_cost_s() / task.best_cost_s() : 0)}};
+  if (best != nullptr) {
+    json["record"] = best->id();
+    json["max_error"] = best->result().max_error();
+    json["steps"] = best->steps();
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string JsonOf(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string text;
+  const auto status = google::protobuf::util::MessageToJsonString(message, &text, options);
+  return status.ok() ? text : "null";
+}
+
+std::string JsonString(const std::string& text) { return Print(text); }
+
+std::string StartEvent(const std::string& job_id, const v1::JobSpec& spec,
+                       const std::string& place) {
+  Json json = {{"event", "start"},
+               {"job", job_id},
+               {"trials", spec.options().trials()},
+               {"seed", spec.options().seed()},
+               {"place", place}};
+  for (const auto& task : spec.tasks()) json["tasks"].push_back(task.description());
+  return Print(json);
+}
+
+std::string TrialEvent(const v1::JobEvent& event) {
+  const v1::Record& record = event.record();
+  const v1::JobStatus& job = event.status();
+  const double cost_s = MeanCost(record.result());
+  const bool known = record.task_index() < static_cast<uint32_t>(job.tasks_size());
+  const double best_s = known ? job.tasks(static_cast<int>(record.task_index())).best_cost_s() : 0;
+  return Print({{"event", "trial"},
+                {"job", job.id()},
+                {"trial", record.trial()},
+                {"task", record.task_index()},
+                {"record", record.id()},
+                {"error", v1::ErrorKind_Name(record.result().error())},
+                {"message", record.result().message()},
+                {"cost_s", OrNull(cost_s)},
+                {"gflops", Gflops(record.flop_count(), cost_s)},
+                {"stopped_early", record.result().stopped_early()},
+                {"best_cost_s", OrNull(best_s)},
+                {"trials_done", job.trials_done()}});
+}
+
+std::string EndEvent(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
+  Json json = {{"event", "end"},
+               {"job", job.id()},
+               {"state", v1::JobState_Name(job.state())},
+               {"message", job.message()},
+               {"trials_done", job.trials_done()},
+               {"elapsed_s", job.elapsed_s()},
+               {"errors", Json::object()},
+               {"tasks", Json::array()}};
+  for (const auto& [kind, trials] : job.error_counts()) {
+    if (kind == v1::NO_ERROR || trials == 0) continue;
+    json["errors"][v1::ErrorKind_Name(static_cast<v1::ErrorKind>(kind))] = trials;
+  }
+  for (int i = 0; i < job.tasks_size(); ++i) {
+    const v1::Record* record = nullptr;
+    for (const v1::Record& candidate : best) {
+      if (candidate.task_index() == static_cast<uint32_t>(i)) record = &candidate;
+    }
+    json["tasks"].push_back(TaskJson(job.tasks(i), record));
+  }
+  return Print(json);
+}
+
+}  // namespace kiln::client

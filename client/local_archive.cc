@@ -1,0 +1,150 @@
+#include "client/local_archive.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <optional>
+
+#include "absl/time/clock.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "client/record_conversion.h"
+#include "store/import_log.h"
+#include "store/sqlite_store.h"
+
+namespace kiln::client {
+namespace {
+
+using store::sqlite::OpenOptions;
+
+int64_t NowMs() { return absl::ToUnixMillis(absl::Now()); }
+
+// A scheduler that works on the file holds this lock; see scheduler/database_lock.h.
+bool SchedulerAtWork(const std::string& path) {
+  const UniqueFd lock(open((path + ".lock").c_str(), O_RDONLY | O_CLOEXEC));
+  return lock.valid() && flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+class LocalArchive : public Archive {
+ public:
+  LocalArchive(std::string path, std::unique_ptr<store::Store> store)
+      : path_(std::move(path)), store_(std::move(store)) {}
+
+  std::string Name() const override { return path_; }
+
+  StatusOr<v1::JobStatus> Job(const std::string& id) override {
+    const auto job = store_->GetJob(id);
+    if (job.status().code() == StatusCode::kNotFound) {
+      return NotFound("there is no job {} in {}", id, path_);
+    }
+    KILN_RETURN_IF_ERROR(job.status());
+    return JobStatusFromStore(*store_, *job, NowMs());
+  }
+
+  StatusOr<std::vector<v1::JobStatus>> Jobs(uint32_t limit) override {
+    KILN_ASSIGN_OR_RETURN(const auto rows, store_->ListJobs(limit));
+    std::vector<v1::JobStatus> jobs;
+    for (const store::JobRow& row : rows) {
+      KILN_ASSIGN_OR_RETURN(jobs.emplace_back(), JobStatusFromStore(*store_, row, NowMs()));
+    }
+    return jobs;
+  }
+
+  StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override {
+    if (!request.job_id().empty()) return BestOfJob(request.job_id());
+    if (request.target().empty()) {
+      KILN_ASSIGN_OR_RETURN(const auto found, store_->BestPerTarget(request.workload_key()));
+      std::vector<v1::Record> records;
+      for (const store::Record& record : found) records.push_back(ToProto(record));
+      return records;
+    }
+    KILN_ASSIGN_OR_RETURN(const auto best,
+                          store_->BestRecord(request.workload_key(), request.target()));
+    std::vector<v1::Record> records;
+    if (best.has_value()) records.push_back(ToProto(*best));
+    return records;
+  }
+
+  StatusOr<v1::Record> GetRecord(int64_t id) override {
+    const auto record = store_->GetRecord(id);
+    if (record.status().code() == StatusCode::kNotFound) {
+      return NotFound("there is no record {} in {}", id, path_);
+    }
+    KILN_RETURN_IF_ERROR(record.status());
+    return ToProto(*record);
+  }
+
+  Status VisitRecords(const v1::ListRecordsRequest& request,
+                      const std::function<Status(const v1::Record&)>& visit) override {
+    store::RecordFilter filter;
+    filter.job_id = request.job_id();
+    filter.workload_key = request.workload_key();
+    filter.include_errors = request.include_errors();
+    return store_->ForEachRecord(
+        filter, [&](const store::Record& record) { return visit(ToProto(record)); });
+  }
+
+  StatusOr<v1::ImportRecordsReply> Import(std::string_view log) override {
+    KILN_ASSIGN_OR_RETURN(const auto result, store::ImportLog(*store_, log, NowMs()));
+    v1::ImportRecordsReply reply;
+    reply.set_imported(static_cast<uint64_t>(result.imported));
+    reply.set_duplicates(static_cast<uint64_t>(result.duplicates));
+    for (const std::string& error : result.errors) reply.add_errors(error);
+    return reply;
+  }
+
+ private:
+  StatusOr<std::vector<v1::Record>> BestOfJob(const std::string& job_id) {
+    KILN_ASSIGN_OR_RETURN(const auto tasks, store_->TasksOfJob(job_id));
+    std::vector<v1::Record> records;
+    for (const store::TaskRow& task : tasks) {
+      KILN_ASSIGN_OR_RETURN(const auto best, store_->BestOfJob(job_id, task.index));
+      if (best.has_value()) records.push_back(ToProto(*best));
+    }
+    return records;
+  }
+
+  std::string path_;
+  std::unique_ptr<store::Store> store_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Archive>> OpenLocalArchive(const std::string& path, bool write) {
+  if (!write && !FileExists(path)) {
+    return NotFound(
+        "no database at {}: nothing was tuned here yet; name another file with --db, or a "
+        "scheduler with --scheduler",
+        path);
+  }
+  OpenOptions options;
+  options.mode = write ? OpenOptions::Mode::kCreate : OpenOptions::Mode::kReadWrite;
+  auto store = store::OpenSqliteStore(path, options);
+  if (!store.ok() && !write) {
+    // Somebody else's file, or a read-only disk.
+    options.mode = OpenOptions::Mode::kReadOnly;
+    auto readable = store::OpenSqliteStore(path, options);
+    if (readable.ok()) store = std::move(readable);
+  }
+  KILN_RETURN_IF_ERROR(store.status());
+  return std::make_unique<LocalArchive>(path, *std::move(store));
+}
+
+Status CheckDatabase(const std::string& path) { return store::OpenSqliteStore(path).status(); }
+
+Status CancelInDatabase(const std::string& path, const std::string& job_id) {
+  if (!FileExists(path)) return NotFound("no database at {}", path);
+  if (SchedulerAtWork(path)) {
+    return FailedPrecondition("a scheduler works on {}: cancel through it, with --scheduler", path);
+  }
+  KILN_ASSIGN_OR_RETURN(const auto store,
+                        store::OpenSqliteStore(path, {.mode = OpenOptions::Mode::kReadWrite}));
+  const auto job = store->GetJob(job_id);
+  if (job.status().code() == StatusCode::kNotFound) {
+    return NotFound("there is no job {} in {}", job_id, path);
+  }
+  KILN_RETURN_IF_ERROR(job.status());
+  return store->UpdateJobState(job_id, store::JobState::kCancelled, "", NowMs());
+}
+
+}  // namespace kiln::client

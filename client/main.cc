@@ -1,0 +1,41 @@
+// The one binary: client, daemons, and the children of both.
+#include <cstdio>
+#include <string_view>
+
+#include "builder/child.h"
+#include "builder/daemon.h"
+#include "client/command_line.h"
+#include "client/local_cluster.h"
+#include "runner/child.h"
+#include "runner/daemon.h"
+#include "scheduler/daemon.h"
+#include "tracker/daemon.h"
+
+namespace {
+
+int Main(int argc, char** argv) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "tracker") return kiln::tracker::TrackerMain(argc - 1, argv + 1);
+  if (command == "scheduler") return kiln::scheduler::SchedulerMain(argc - 1, argv + 1);
+  if (command == "builder")
+    return kiln::builder::BuilderMain(argc - 1, argv + 1, {"builder-child"});
+  if (command == "runner") return kiln::runner::RunnerMain(argc - 1, argv + 1, {"runner-child"});
+  if (command == "builder-child") return kiln::builder::BuilderChildMain(argc - 1, argv + 1);
+  if (command == "runner-child") return kiln::runner::RunnerChildMain(argc - 1, argv + 1);
+  return kiln::client::RunCommandLine(argc, argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3 || std::string_view(argv[1]) != kiln::client::kClusterChild) {
+    return Main(argc, argv);
+  }
+  const kiln::Status status = kiln::client::BecomeClusterChild(argv[2]);
+  if (!status.ok()) {
+    fmt::print(stderr, "kiln: {}\n", kiln::Message(status));
+    return 1;
+  }
+  argv[2] = argv[0];
+  return Main(argc - 2, argv + 2);
+}

@@ -1,0 +1,358 @@
+// kiln best, show, trial, records: what was measured, in every form.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "base/file.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/commands.h"
+#include "client/json.h"
+#include "client/record_conversion.h"
+#include "client/render.h"
+#include "client/reproduce.h"
+#include "client/resolve.h"
+#include "client/summary.h"
+#include "client/wording.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_key.h"
+#include "store/distill.h"
+#include "store/measure_log.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr size_t kMaxLogBytes = size_t{4} << 30;
+
+// Of a job the descriptions of its tasks, by workload key.
+StatusOr<std::map<std::string, std::string>> Descriptions(Archive& archive) {
+  std::map<std::string, std::string> names;
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(0));
+  for (const v1::JobStatus& job : jobs) {
+    for (const v1::TaskStatus& task : job.tasks()) {
+      names.emplace(task.workload_key(), task.spec().description());
+    }
+  }
+  return names;
+}
+
+std::string NameOr(const std::map<std::string, std::string>& names, const std::string& key) {
+  const auto found = names.find(key);
+  return found == names.end() || found->second.empty() ? key : found->second;
+}
+
+// The record to show with the DAG it belongs to.
+StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subject) {
+  Rendered rendered;
+  rendered.steps = record.steps();
+  rendered.target = record.target();
+  if (!record.dag().empty()) {
+    KILN_ASSIGN_OR_RETURN(rendered.dag, dag::ParseDag(record.dag()));
+    return rendered;
+  }
+  if (subject.dag == nullptr) {
+    return FailedPrecondition(
+        "record {} came from a log and has no DAG: say which operator it is with --op and --args",
+        record.id());
+  }
+  if (dag::WorkloadKey(*subject.dag) != record.workload_key()) {
+    return InvalidArgument("record {} is of workload {}, and the operator given is {}", record.id(),
+                           record.workload_key(), dag::WorkloadKey(*subject.dag));
+  }
+  rendered.dag = subject.dag;
+  return rendered;
+}
+
+StatusOr<Rendered> FromSteps(const SubjectFlags& flags, const std::string& steps_path) {
+  KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
+  if (!workload.has_value()) {
+    return InvalidArgument("--steps needs an operator or a text file: --op and --args");
+  }
+  Rendered rendered;
+  rendered.dag = workload->dag;
+  rendered.target = flags.target.empty() ? "llvm" : flags.target;
+  if (steps_path == "none") return rendered;
+  KILN_ASSIGN_OR_RETURN(rendered.steps, ReadFile(steps_path));
+  return rendered;
+}
+
+StatusOr<Rendered> WhatToShow(const SubjectFlags& flags, const std::string& form,
+                              const std::string& steps_path, const Session& session) {
+  if (!steps_path.empty()) return FromSteps(flags, steps_path);
+  if (form == "dag" && flags.record == 0) {
+    KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
+    if (workload.has_value()) return Rendered{.dag = workload->dag, .target = {}};
+  }
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
+  const bool any_target = subject.record.has_value();
+  KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, *archive));
+  KILN_ASSIGN_OR_RETURN(Rendered rendered, RenderedRecord(records[0], subject));
+  if (any_target && !flags.target.empty()) rendered.target = flags.target;
+  return rendered;
+}
+
+StatusOr<TrialRequest> FindTrial(const std::string& trial, Archive& archive) {
+  const size_t slash = trial.rfind('/');
+  const std::string job_id = trial.substr(0, slash);
+  unsigned number = 0;
+  char after = 0;
+  if (slash == std::string::npos ||
+      std::sscanf(trial.c_str() + slash + 1, "%u%c", &number, &after) != 1) {
+    return InvalidArgument("'{}' is no trial: expected JOB/NUMBER, for instance 4f3a/12", trial);
+  }
+  TrialRequest request;
+  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(job_id));
+  request.spec = job.spec();
+  v1::ListRecordsRequest list;
+  list.set_job_id(job_id);
+  list.set_include_errors(true);
+  bool found = false;
+  KILN_RETURN_IF_ERROR(archive.VisitRecords(list, [&](const v1::Record& record) {
+    if (record.trial() == number) {
+      request.record = record;
+      found = true;
+    }
+    return OkStatus();
+  }));
+  if (!found) {
+    return NotFound("job {} has no trial {}: it has {}", job_id, number, job.trials_done());
+  }
+  if (request.record.dag().empty()) {
+    return FailedPrecondition("trial {} was imported from a log: it has no DAG to build", trial);
+  }
+  return request;
+}
+
+std::string OutcomeText(uint32_t error, const std::string& message, double cost_s) {
+  if (error == v1::NO_ERROR) return FormatSeconds(cost_s);
+  return fmt::format("{}: {}", ErrorName(error), message);
+}
+
+void PrintReplay(const TrialRequest& request, const TrialReplay& replay) {
+  const v1::TrialResult& then = request.record.result();
+  fmt::print("then      {}\n",
+             OutcomeText(then.error(), FirstLine(then.message()), MeanCost(then)));
+  const bool built = replay.build.error() == v1::NO_ERROR;
+  if (!built) {
+    fmt::print("now       {}\n", OutcomeText(replay.build.error(), replay.build.message(), 0));
+  } else if (!replay.reference_problem.empty()) {
+    fmt::print("now       built, but not its reference: {}\n", replay.reference_problem);
+  } else {
+    const v1::TrialResult& now = replay.measure.result();
+    fmt::print("now       {}\n", OutcomeText(now.error(), now.message(), MeanCost(now)));
+    if (now.error() == v1::NO_ERROR) {
+      v1::Record record = request.record;
+      *record.mutable_result() = now;
+      fmt::print("checked   {}\n", CheckText(record));
+    }
+  }
+}
+
+// Where a command writes: a file that appears complete, or stdout.
+class Output {
+ public:
+  explicit Output(std::string path) : path_(std::move(path)) {}
+  Status Add(std::string_view line) {
+    if (!path_.empty()) {
+      text_ += line;
+      return OkStatus();
+    }
+    if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size()) return OkStatus();
+    return Unavailable("cannot write to stdout");
+  }
+  Status Finish(int64_t lines) {
+    if (path_.empty()) return OkStatus();
+    KILN_RETURN_IF_ERROR(WriteFileAtomically(path_, text_));
+    fmt::print(stderr, "{} records written to {}\n", FormatCount(lines), path_);
+    return OkStatus();
+  }
+
+ private:
+  std::string path_, text_;
+};
+
+Status AddLogLine(const store::Record& record, Output& output) {
+  KILN_ASSIGN_OR_RETURN(const auto line, store::LineOfRecord(record));
+  return output.Add(store::PrintMeasureLogLine(line) + "\n");
+}
+
+StatusOr<std::string> ReadLog(const std::string& path) {
+  if (path != "-") return ReadFile(path, kMaxLogBytes);
+  std::string text;
+  char buffer[1 << 16];
+  while (const size_t size = std::fread(buffer, 1, sizeof(buffer), stdin))
+    text.append(buffer, size);
+  return text;
+}
+
+}  // namespace
+
+Status BestCommand(const SubjectFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
+  KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, *archive));
+  if (session.json) {
+    for (const v1::Record& record : records) fmt::print("{}\n", JsonOf(record));
+    return OkStatus();
+  }
+  KILN_ASSIGN_OR_RETURN(const auto names, Descriptions(*archive));
+  Table table({{"Record", Table::kRight},
+               {"Task", Table::kLeft, 60},
+               {"Target"},
+               {"Latency", Table::kRight},
+               {"Speed", Table::kRight},
+               {"Largest error", Table::kRight},
+               {"Trial"},
+               {"Device"}});
+  for (const v1::Record& record : records) {
+    const double cost_s = MeanCost(record.result());
+    table.AddRow({fmt::format("{}", record.id()), NameOr(names, record.workload_key()),
+                  record.target(), LatencyCell(cost_s), SpeedCell(record.flop_count(), cost_s),
+                  fmt::format("{:.1e}", record.result().max_error()),
+                  fmt::format("{}/{}", record.job_id(), record.trial()), record.result().device()});
+  }
+  fmt::print("{}", table.ToString());
+  return OkStatus();
+}
+
+Status ShowCommand(const SubjectFlags& flags, const std::string& form,
+                   const std::string& steps_path, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const Rendered rendered, WhatToShow(flags, form, steps_path, session));
+  KILN_ASSIGN_OR_RETURN(const std::string text, Render(rendered, form));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return OkStatus();
+}
+
+Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const TrialRequest request, FindTrial(trial, *archive));
+  KILN_ASSIGN_OR_RETURN(const TempDir temporary, TempDir::Make("kiln-trial"));
+  const std::string& folder = keep.empty() ? temporary.path() : keep;
+  KILN_RETURN_IF_ERROR(MakeDirs(folder));
+  KILN_ASSIGN_OR_RETURN(TrialReplay replay, ReplayTrial(request, folder));
+  if (session.json) {
+    replay.build.mutable_artifact()->clear_binary();
+    fmt::print("{{\"trial\":{},\"build\":{},\"measure\":{}}}\n", JsonOf(request.record),
+               JsonOf(replay.build), JsonOf(replay.measure));
+    return OkStatus();
+  }
+  PrintReplay(request, replay);
+  if (keep.empty()) {
+    fmt::print("to keep the files and get the commands: {}\n",
+               session.Command(fmt::format("trial {} --keep FOLDER", trial)));
+    return OkStatus();
+  }
+  fmt::print("build     {}\n", replay.build_command);
+  if (!replay.measure_command.empty()) fmt::print("measure   {}\n", replay.measure_command);
+  return OkStatus();
+}
+
+Status ExportCommand(const ExportFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  if (!flags.job.empty()) KILN_RETURN_IF_ERROR(archive->Job(flags.job).status());
+  v1::ListRecordsRequest request;
+  request.set_job_id(flags.job);
+  request.set_workload_key(flags.workload);
+  request.set_include_errors(flags.errors);
+  Output output(flags.output);
+  int64_t lines = 0;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
+    ++lines;
+    return AddLogLine(FromProto(record), output);
+  }));
+  return output.Finish(lines);
+}
+
+Status ImportCommand(const std::string& path, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const std::string log, ReadLog(path));
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive(/*write=*/true));
+  KILN_ASSIGN_OR_RETURN(const v1::ImportRecordsReply reply, archive->Import(log));
+  if (session.json) {
+    fmt::print("{}\n", JsonOf(reply));
+  } else {
+    fmt::print("{} imported into {}, {} were there already, {} refused\n",
+               FormatCount(static_cast<int64_t>(reply.imported())), archive->Name(),
+               FormatCount(static_cast<int64_t>(reply.duplicates())), reply.errors_size());
+  }
+  for (const std::string& error : reply.errors()) {
+    fmt::print(stderr, "kiln: {}: {}\n", path, error);
+  }
+  if (reply.errors().empty()) return OkStatus();
+  return InvalidArgument("{}: {} lines were refused, the others are imported", path,
+                         reply.errors_size());
+}
+
+Status DistillCommand(const std::string& path, const std::string& output_path,
+                      const Session& session) {
+  Output output(output_path);
+  if (!path.empty()) {
+    KILN_ASSIGN_OR_RETURN(const std::string text, ReadLog(path));
+    const store::MeasureLog log = store::ParseMeasureLog(text);
+    if (!log.errors.empty()) return InvalidArgument("{}: {}", path, log.errors[0]);
+    const auto best = store::Distill(log.lines);
+    for (const store::MeasureLogLine& line : best) {
+      KILN_RETURN_IF_ERROR(output.Add(store::PrintMeasureLogLine(line) + "\n"));
+    }
+    return output.Finish(static_cast<int64_t>(best.size()));
+  }
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  std::vector<store::Record> records;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords({}, [&](const v1::Record& record) {
+    records.push_back(FromProto(record));
+    return OkStatus();
+  }));
+  const auto best = store::Distill(records);
+  for (const store::Record& record : best) KILN_RETURN_IF_ERROR(AddLogLine(record, output));
+  return output.Finish(static_cast<int64_t>(best.size()));
+}
+
+Status StatsCommand(const Session& session) {
+  struct Row {
+    int64_t records = 0, failed = 0;
+    double best_s = 0, flop_count = 0;
+    std::set<std::string> jobs;
+  };
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const auto names, Descriptions(*archive));
+  v1::ListRecordsRequest request;
+  request.set_include_errors(true);
+  std::map<std::pair<std::string, std::string>, Row> rows;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
+    Row& row = rows[{record.workload_key(), record.target()}];
+    const double cost_s = MeanCost(record.result());
+    ++row.records;
+    if (record.result().error() != v1::NO_ERROR) ++row.failed;
+    const bool counts = cost_s > 0 && !record.result().stopped_early();
+    if (counts && (row.best_s == 0 || cost_s < row.best_s)) row.best_s = cost_s;
+    row.flop_count = record.flop_count();
+    row.jobs.insert(record.job_id());
+    return OkStatus();
+  }));
+  Table table({{"Task", Table::kLeft, 60},
+               {"Target"},
+               {"Jobs", Table::kRight},
+               {"Records", Table::kRight},
+               {"Failed", Table::kRight},
+               {"Best", Table::kRight},
+               {"Speed", Table::kRight}});
+  for (const auto& [key, row] : rows) {
+    if (session.json) {
+      fmt::print(
+          "{{\"workload_key\":{},\"target\":{},\"jobs\":{},\"records\":{},\"failed\":{},"
+          "\"best_cost_s\":{}}}\n",
+          JsonString(key.first), JsonString(key.second), row.jobs.size(), row.records, row.failed,
+          row.best_s > 0 ? fmt::format("{}", row.best_s) : "null");
+      continue;
+    }
+    table.AddRow({NameOr(names, key.first), key.second, fmt::format("{}", row.jobs.size()),
+                  FormatCount(row.records), FormatCount(row.failed), LatencyCell(row.best_s),
+                  SpeedCell(row.flop_count, row.best_s)});
+  }
+  if (!session.json) fmt::print("{}", table.ToString());
+  return OkStatus();
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,25 @@
+// A schedule of a workload in every form a person may want to read: what `kiln show --as` prints.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/dag/dag.h"
+
+namespace kiln::client {
+
+// dag, steps, schedule, loops, program, llvm, asm.
+std::vector<std::string> RenderForms();
+
+struct Rendered {
+  dag::DagPtr dag;
+  std::string steps = "[]";  // JSON array
+  std::string target;        // text; needed by program, llvm and asm
+};
+
+// Ends with a newline. `form` is one of RenderForms.
+StatusOr<std::string> Render(const Rendered& what, std::string_view form);
+
+}  // namespace kiln::client

@@ -1,0 +1,63 @@
+#include "client/render.h"
+
+#include "base/status_testing.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Rows of eight in parallel.
+constexpr char kSteps[] = R"([["SP", 2, 0, 64, [8], 1], ["AN", 2, 0, 3]])";
+
+class RenderTest : public testing::Test {
+ protected:
+  std::string Text(const Rendered& what, std::string_view form) {
+    auto text = Render(what, form);
+    EXPECT_OK(text.status());
+    return text.ok() ? *text : std::string();
+  }
+  dag::DagPtr dag_ = *dag::BuildOp("matmul", "64,64,64");
+};
+
+TEST_F(RenderTest, EveryFormEndsWithANewline) {
+  for (const std::string& form : RenderForms()) {
+    for (const char* steps : {"[]", kSteps}) {
+      const std::string text = Text({dag_, steps, "llvm -mcpu=x86-64-v3"}, form);
+      ASSERT_FALSE(text.empty()) << form;
+      EXPECT_EQ(text.back(), '\n') << form;
+    }
+  }
+}
+
+TEST_F(RenderTest, TheFormsAreWhatTheySay) {
+  const Rendered what = {dag_, kSteps, "llvm -mcpu=x86-64-v3"};
+  EXPECT_OK(dag::ParseDag(Text(what, "dag")).status());
+  EXPECT_EQ(Text(what, "steps"), "[[\"SP\", 2, 0, 64, [8], 1],\n [\"AN\", 2, 0, 3]]\n");
+  EXPECT_THAT(Text(what, "schedule"), HasSubstr(".parallel("));
+  EXPECT_THAT(Text(what, "loops"), HasSubstr("parallel"));
+  EXPECT_THAT(Text(what, "program"), HasSubstr("program("));
+  EXPECT_THAT(Text(what, "llvm"), HasSubstr("define "));
+  EXPECT_THAT(Text(what, "asm"), HasSubstr(".text"));
+}
+
+TEST_F(RenderTest, TheUnscheduledLoopsHaveNoPrimitives) {
+  EXPECT_THAT(Text({dag_, "[]", "null"}, "schedule"), HasSubstr("unscheduled"));
+  EXPECT_THAT(Text({dag_, "[]", "null"}, "program"), Not(HasSubstr("parallel")));
+}
+
+TEST_F(RenderTest, Refusals) {
+  EXPECT_THAT(Render({dag_, "[]", "null"}, "llvm").status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("target 'null' has no llvm form")));
+  EXPECT_THAT(Render({dag_, "[]", "llvm"}, "cuda").status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected one of: dag, steps")));
+  EXPECT_FALSE(Render({dag_, R"([["SP", 9, 0, 64, [8], 1]])", "llvm"}, "loops").ok());
+  EXPECT_FALSE(Render({dag_, "no JSON", "llvm"}, "steps").ok());
+  EXPECT_FALSE(Render({dag_, "[]", "llvm -mcpu=8086"}, "asm").ok());
+}
+
+}  // namespace
+}  // namespace kiln::client

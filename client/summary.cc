@@ -1,0 +1,110 @@
+#include "client/summary.h"
+
+#include <fmt/format.h>
+
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/render.h"
+#include "client/wording.h"
+#include "compiler/dag/text.h"
+
+namespace kiln::client {
+namespace {
+
+std::string Line(std::string_view name, const std::string& text) {
+  return fmt::format("  {:<11}{}\n", name, text);
+}
+
+bool IsNull(const v1::Record& record) { return record.target().starts_with("null"); }
+
+std::string Indented(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1);
+    out += "  " + std::string(text.substr(0, end + 1));
+    text.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+std::string ScheduleText(const v1::Record& record) {
+  const auto dag = dag::ParseDag(record.dag());
+  if (!dag.ok()) return fmt::format("(cannot be shown: {})\n", Message(dag.status()));
+  const auto text = Render({*dag, record.steps(), record.target()}, "schedule");
+  if (!text.ok()) return fmt::format("(cannot be shown: {})\n", Message(text.status()));
+  return *text;
+}
+
+std::string TaskText(const v1::JobStatus& job, const v1::TaskStatus& task,
+                     const v1::Record& record) {
+  const double cost_s = MeanCost(record.result());
+  const std::string speed = SpeedCell(record.flop_count(), cost_s);
+  std::string text = Line(
+      "best", fmt::format("{}{}, trial {} of {}", FormatSeconds(cost_s),
+                          speed == "-" ? "" : ", " + speed, record.trial(), job.trials_done()));
+  const std::string speed_up = SpeedUp(task.reference_cost_s(), cost_s);
+  if (!speed_up.empty()) {
+    text += Line("speed-up", fmt::format("{} over the unscheduled loops ({})", speed_up,
+                                         FormatSeconds(task.reference_cost_s())));
+  }
+  text += Line("checked", CheckText(record));
+  if (!record.result().device().empty()) text += Line("device", record.result().device());
+  return text;
+}
+
+std::string OneTask(const v1::JobStatus& job, const v1::Record& record, const Session& session) {
+  std::string text = job.tasks(0).spec().description() + "\n" + TaskText(job, job.tasks(0), record);
+  text +=
+      fmt::format("\nschedule of trial {}:\n{}", record.trial(), Indented(ScheduleText(record)));
+  const std::string id = fmt::format("show {}", record.id());
+  text += IsNull(record)
+              ? fmt::format("\nits loops:    {}\n", session.Command(id + " --as program"))
+              : fmt::format("\nits LLVM IR:  {}\n", session.Command(id + " --as llvm"));
+  return text;
+}
+
+std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& best,
+                      const Session& session) {
+  Table table({{"ID", Table::kRight},
+               {"Task"},
+               {"Best", Table::kRight},
+               {"Speed", Table::kRight},
+               {"Speed-up", Table::kRight},
+               {"Largest error", Table::kRight},
+               {"Record", Table::kRight}});
+  for (const v1::Record& record : best) {
+    if (record.task_index() >= static_cast<uint32_t>(job.tasks_size())) continue;
+    const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
+    const double cost_s = MeanCost(record.result());
+    table.AddRow(
+        {fmt::format("{}", record.task_index()), task.spec().description(), LatencyCell(cost_s),
+         SpeedCell(record.flop_count(), cost_s), SpeedUp(task.reference_cost_s(), cost_s),
+         fmt::format("{:.1e}", record.result().max_error()), fmt::format("{}", record.id())});
+  }
+  return table.ToString() +
+         fmt::format("\na schedule:  {}\n", session.Command("show RECORD --as schedule"));
+}
+
+}  // namespace
+
+std::string CheckText(const v1::Record& record) {
+  if (IsNull(record)) return "nothing was run: target null makes its costs up";
+  return fmt::format(
+      "result equals the reference on random inputs; largest error {:.1e} of its largest value",
+      record.result().max_error());
+}
+
+std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& best,
+                    const Session& session) {
+  std::string text;
+  if (!best.empty()) {
+    text = job.tasks_size() == 1 ? OneTask(job, best[0], session) : ManyTasks(job, best, session);
+  }
+  if (NumErrors(job) > 0) {
+    text += fmt::format("failed trials: {}; see {}\n", ErrorCounts(job),
+                        session.Command("jobs " + job.id()));
+  }
+  return text;
+}
+
+}  // namespace kiln::client

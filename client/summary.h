@@ -1,0 +1,20 @@
+// What a person reads at the end of a job.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/session.h"
+#include "proto/scheduler.pb.h"
+
+namespace kiln::client {
+
+// The best of each task, how much was gained, that it was checked, and where to look next; for a
+// job of one task its schedule as primitives. Ends with a newline.
+std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& best,
+                    const Session& session);
+
+// "checked      against the reference, ...": of one record.
+std::string CheckText(const v1::Record& record);
+
+}  // namespace kiln::client

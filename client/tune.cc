@@ -1,0 +1,230 @@
+// kiln tune, watch, submit: jobs from the command line to their end.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "client/client.h"
+#include "client/commands.h"
+#include "client/follow.h"
+#include "client/json.h"
+#include "client/local_archive.h"
+#include "client/local_cluster.h"
+#include "client/summary.h"
+#include "client/wording.h"
+#include "compiler/dag/text.h"
+#include "compiler/target/target.h"
+#include "proto/builder.pb.h"
+
+namespace kiln::client {
+namespace {
+
+// "null-store" -> FAULT_NULL_STORE
+StatusOr<v1::Fault> ParseFault(std::string_view name) {
+  std::vector<std::string> known;
+  for (int value = 1; v1::Fault_IsValid(value); ++value) {
+    std::string word = v1::Fault_Name(static_cast<v1::Fault>(value)).substr(6);
+    for (char& c : word) c = c == '_' ? '-' : static_cast<char>(std::tolower(c));
+    if (word == name) return static_cast<v1::Fault>(value);
+    known.push_back(word);
+  }
+  return InvalidArgument("unknown fault '{}', expected one of: {}", name, fmt::join(known, ", "));
+}
+
+Status AddFault(std::string_view text, v1::TuneOptions& options) {
+  uint32_t trial = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), trial);
+  if (error != std::errc() || end == text.data() + text.size() || *end != ':') {
+    return InvalidArgument("--fault {}: expected TRIAL:FAULT, for instance 3:null-store", text);
+  }
+  KILN_ASSIGN_OR_RETURN(const v1::Fault fault, ParseFault({end + 1, text.data() + text.size()}));
+  (*options.mutable_faults())[trial] = fault;
+  return OkStatus();
+}
+
+std::string UserName() {
+  const char* user = std::getenv("USER");
+  return user != nullptr && *user != '\0' ? user : "unknown";
+}
+
+Status NothingFound(const v1::JobStatus& job, const Session& session) {
+  return FailedPrecondition("no trial of job {} succeeded: {}; see {}", job.id(), ErrorCounts(job),
+                            session.Command("jobs " + job.id()));
+}
+
+// The end of a job, whatever it is. The exit status.
+StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const Session& session) {
+  const v1::JobStatus& job = followed.job;
+  v1::BestRequest request;
+  request.set_job_id(job.id());
+  KILN_ASSIGN_OR_RETURN(const auto best, client.Best(request));
+  if (session.json) {
+    fmt::print("{}\n", EndEvent(job, best));
+  } else {
+    fmt::print("\n{}", Summary(job, best, session));
+  }
+  std::fflush(stdout);
+  if (job.state() == v1::FAILED) return Internal("job {} failed: {}", job.id(), job.message());
+  if (followed.interrupted || job.state() == v1::CANCELLED) {
+    fmt::print(stderr, "kiln: job {} was cancelled after {} trials; their records are kept\n",
+               job.id(), job.trials_done());
+    return kInterruptedExit;
+  }
+  if (best.empty()) return NothingFound(job, session);
+  return 0;
+}
+
+// `followed` was interrupted and runs on, since it is not ours.
+int LeftRunning(const Followed& followed, const std::string& job_id, const Session& session) {
+  fmt::print(stderr, "kiln: job {} goes on ({} trials done); {} shows it, {} ends it\n", job_id,
+             followed.job.trials_done(), session.Command("watch " + job_id),
+             session.Command("cancel " + job_id));
+  return kInterruptedExit;
+}
+
+void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Session& session,
+                const std::string& place) {
+  if (session.json) {
+    fmt::print("{}\n", StartEvent(job_id, spec, place));
+  } else {
+    fmt::print("job {}: {}, {} trials, target {}, records in {}\n", job_id,
+               spec.tasks(0).description(), spec.options().trials(), spec.tasks(0).target(), place);
+  }
+  std::fflush(stdout);
+}
+
+// The cluster serves one target: what its runner's device is.
+LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags& flags,
+                                     const Session& session) {
+  LocalCluster::Options options;
+  options.db = session.db;
+  const auto target = target::ParseTarget(spec.tasks(0).target());
+  if (target.ok() && target->kind == target::TargetKind::kNull) options.device = "null";
+  options.runner_threads = flags.threads;
+  options.builder_jobs = flags.build_jobs;
+  options.allow_faults = !spec.options().faults().empty();
+  options.log_folder = flags.log_folder;
+  return options;
+}
+
+// The unfinished job to go on with.
+StatusOr<v1::JobStatus> JobToResume(const std::string& wanted, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, OpenLocalArchive(session.db));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(0));
+  for (const v1::JobStatus& job : jobs) {
+    if (wanted != "last" && job.id() != wanted) continue;
+    if (!IsFinal(job.state())) return job;
+    if (wanted != "last") {
+      return FailedPrecondition("job {} has ended ({}): there is nothing to go on with", wanted,
+                                JobStateName(job.state()));
+    }
+  }
+  if (wanted == "last") return NotFound("{} has no unfinished job", session.db);
+  return NotFound("there is no job {} in {}", wanted, session.db);
+}
+
+StatusOr<int> TuneThrough(SchedulerClient& client, const v1::JobSpec& spec, const Session& session,
+                          StopSignal& stop) {
+  KILN_ASSIGN_OR_RETURN(const std::string job_id, client.Submit(spec));
+  PrintStart(job_id, spec, session, client.Name());
+  KILN_ASSIGN_OR_RETURN(const Followed followed, Follow(client, job_id, session, stop, nullptr));
+  if (followed.interrupted) return LeftRunning(followed, job_id, session);
+  return Conclude(followed, client, session);
+}
+
+StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const ClusterFlags& flags,
+                       const Session& session, StopSignal& stop) {
+  KILN_RETURN_IF_ERROR(CheckDatabase(session.db));
+  bool interrupted = false;
+  auto cluster = LocalCluster::Start(ClusterOptions(spec, flags, session), [&] {
+    return interrupted = interrupted || stop.WaitFor(absl::ZeroDuration()).has_value();
+  });
+  if (interrupted) return kInterruptedExit;
+  KILN_RETURN_IF_ERROR(cluster.status());
+  KILN_ASSIGN_OR_RETURN(const auto client,
+                        SchedulerClient::Connect((*cluster)->scheduler_address()));
+  std::string job_id = resumed_id;
+  if (job_id.empty()) {
+    KILN_ASSIGN_OR_RETURN(job_id, client->Submit(spec));
+  }
+  PrintStart(job_id, spec, session, session.db);
+  KILN_ASSIGN_OR_RETURN(const Followed followed,
+                        Follow(*client, job_id, session, stop, cluster->get()));
+  return Conclude(followed, *client, session);
+}
+
+}  // namespace
+
+StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
+  KILN_ASSIGN_OR_RETURN(const Workload workload, LoadWorkload(flags.words));
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
+  if (target.is_gpu()) {
+    return InvalidArgument("target '{}': GPUs cannot be tuned for yet; expected llvm or null",
+                           flags.target);
+  }
+  v1::JobSpec spec;
+  spec.set_name(flags.name);
+  spec.set_user(UserName());
+  spec.set_priority(flags.priority);
+  *spec.mutable_options() = flags.options;
+  for (const std::string& fault : flags.faults) {
+    KILN_RETURN_IF_ERROR(AddFault(fault, *spec.mutable_options()));
+  }
+  v1::TaskSpec& task = *spec.add_tasks();
+  task.set_dag(dag::PrintDag(*workload.dag));
+  task.set_target(target::PrintTarget(target));
+  task.set_weight(1);
+  task.set_description(workload.description);
+  return spec;
+}
+
+StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std::string& resume,
+                   const Session& session, StopSignal& stop) {
+  if (!resume.empty()) {
+    if (!session.scheduler.empty()) {
+      return InvalidArgument(
+          "--resume is for a database without a scheduler; a scheduler resumes "
+          "its jobs by itself: see `kiln watch`");
+    }
+    KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, JobToResume(resume, session));
+    return TuneHere(job.spec(), job.id(), cluster, session, stop);
+  }
+  KILN_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(flags));
+  if (session.scheduler.empty()) return TuneHere(spec, "", cluster, session, stop);
+  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
+  return TuneThrough(*client, spec, session, stop);
+}
+
+StatusOr<int> WatchCommand(const std::string& job_id, const Session& session, StopSignal& stop) {
+  if (session.scheduler.empty()) {
+    return InvalidArgument(
+        "watch needs a scheduler: give --scheduler HOST:PORT or set "
+        "KILN_SCHEDULER; `kiln jobs {}` reads the database",
+        job_id);
+  }
+  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
+  KILN_RETURN_IF_ERROR(client->Job(job_id).status());
+  KILN_ASSIGN_OR_RETURN(const Followed followed, Follow(*client, job_id, session, stop, nullptr));
+  if (followed.interrupted) return LeftRunning(followed, job_id, session);
+  return Conclude(followed, *client, session);
+}
+
+Status SubmitCommand(const JobFlags& flags, const Session& session) {
+  if (session.scheduler.empty()) {
+    return InvalidArgument(
+        "submit needs a scheduler: give --scheduler HOST:PORT or set "
+        "KILN_SCHEDULER; `kiln tune` works without one");
+  }
+  KILN_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(flags));
+  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
+  KILN_ASSIGN_OR_RETURN(const std::string job_id, client->Submit(spec));
+  if (session.json) {
+    fmt::print("{}\n", StartEvent(job_id, spec, client->Name()));
+  } else {
+    fmt::print("{}\n", job_id);
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::client

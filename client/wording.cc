@@ -1,0 +1,97 @@
+#include "client/wording.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "absl/time/time.h"
+#include "base/units.h"
+
+namespace kiln::client {
+
+std::string_view ErrorName(uint32_t kind) {
+  constexpr std::string_view kNames[] = {"ok",
+                                         "bad schedule",
+                                         "compile error",
+                                         "load error",
+                                         "crash",
+                                         "wrong answer",
+                                         "build timeout",
+                                         "run timeout",
+                                         "gave up (workers vanished)"};
+  return kind < std::size(kNames) ? kNames[kind] : "unknown error";
+}
+
+std::string_view JobStateName(v1::JobState state) {
+  constexpr std::string_view kNames[] = {"unknown",   "queued", "running",
+                                         "succeeded", "failed", "cancelled"};
+  const auto i = static_cast<size_t>(state);
+  return i < std::size(kNames) ? kNames[i] : "unknown";
+}
+
+std::string_view WorkerKindName(v1::WorkerKind kind) {
+  if (kind == v1::BUILDER) return "builder";
+  return kind == v1::RUNNER ? "runner" : "unknown";
+}
+
+uint32_t NumErrors(const v1::JobStatus& job) {
+  uint32_t count = 0;
+  for (const auto& [kind, trials] : job.error_counts()) {
+    if (kind != v1::NO_ERROR) count += trials;
+  }
+  return count;
+}
+
+std::string ErrorCounts(const v1::JobStatus& job) {
+  std::map<uint32_t, uint32_t> by_kind(job.error_counts().begin(), job.error_counts().end());
+  by_kind.erase(v1::NO_ERROR);
+  std::string list;
+  for (const auto& [kind, trials] : by_kind) {
+    if (trials == 0) continue;
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", trials, ErrorName(kind));
+  }
+  if (list.empty()) return "0";
+  return fmt::format("{} ({})", NumErrors(job), list);
+}
+
+double MeanCost(const v1::TrialResult& result) {
+  if (result.error() != v1::NO_ERROR || result.costs_s().empty()) return 0;
+  double sum = 0;
+  for (double cost : result.costs_s()) sum += cost;
+  return sum / result.costs_s_size();
+}
+
+std::string LatencyCell(double cost_s) { return cost_s > 0 ? FormatSeconds(cost_s) : "-"; }
+
+std::string SpeedCell(double flop_count, double cost_s) {
+  return cost_s > 0 && flop_count > 0 ? FormatFlops(flop_count / cost_s) : "-";
+}
+
+std::string SpeedUp(double reference_s, double cost_s) {
+  if (reference_s <= 0 || cost_s <= 0) return {};
+  const double ratio = reference_s / cost_s;
+  return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
+}
+
+std::string FirstLine(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+std::string ShellWord(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string TimeText(int64_t unix_s) {
+  if (unix_s <= 0) return "-";
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(unix_s),
+                          absl::LocalTimeZone());
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,73 @@
+#include "client/workload_source.h"
+
+#include <cstdio>
+
+#include "base/file.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr size_t kMaxTextBytes = 16 << 20;
+
+// "line 3, column 14: expected ..." -> "my_op.te:3:14: expected ...", which editors jump to.
+Status AtPlace(const std::string& path, const Status& status) {
+  const std::string message(Message(status));
+  int line = 0, column = 0, end = 0;
+  if (std::sscanf(message.c_str(), "line %d, column %d: %n", &line, &column, &end) == 2 &&
+      end > 0) {
+    return InvalidArgument("{}:{}:{}: {}", path, line, column, message.substr(end));
+  }
+  return InvalidArgument("{}: {}", path, message);
+}
+
+StatusOr<Workload> LoadOperator(const WorkloadWords& words) {
+  KILN_RETURN_IF_ERROR(dag::FindOp(words.op).status());
+  dag::OpOptions options;
+  KILN_ASSIGN_OR_RETURN(options.dtype, ir::ParseType(words.dtype));
+  if (!words.out_dtype.empty()) {
+    KILN_ASSIGN_OR_RETURN(options.out_dtype, ir::ParseType(words.out_dtype));
+  }
+  options.epilogue = dag::SplitEpilogue(words.epilogue);
+  Workload workload;
+  KILN_ASSIGN_OR_RETURN(workload.dag, dag::BuildOp(words.op, words.args, options));
+  workload.description = words.op + " " + words.args;
+  if (words.dtype != "float32") workload.description += " " + words.dtype;
+  for (const std::string& name : options.epilogue) workload.description += " + " + name;
+  return workload;
+}
+
+}  // namespace
+
+bool IsTextFile(std::string_view op) {
+  return op.ends_with(".te") || op.find('/') != std::string_view::npos;
+}
+
+StatusOr<dag::DagPtr> LoadTextFile(const std::string& path) {
+  KILN_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxTextBytes));
+  auto dag = dag::ParseDag(text);
+  if (!dag.ok()) return AtPlace(path, dag.status());
+  return dag;
+}
+
+StatusOr<Workload> LoadWorkload(const WorkloadWords& words) {
+  if (words.op.empty()) {
+    return InvalidArgument(
+        "no operator: name one, for instance `matmul --args 512,512,512`, or a "
+        "text file; `kiln ops` lists the operators");
+  }
+  if (!IsTextFile(words.op)) return LoadOperator(words);
+  if (!words.args.empty() || !words.epilogue.empty() || words.dtype != "float32") {
+    return InvalidArgument(
+        "{} is a text file, which says its own shapes, types and epilogue: leave out --args, "
+        "--dtype and --epilogue",
+        words.op);
+  }
+  Workload workload;
+  KILN_ASSIGN_OR_RETURN(workload.dag, LoadTextFile(words.op));
+  workload.description = words.op.substr(words.op.rfind('/') + 1);
+  return workload;
+}
+
+}  // namespace kiln::client

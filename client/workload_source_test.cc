@@ -1,0 +1,67 @@
+#include "client/workload_source.h"
+
+#include "base/file.h"
+#include "base/status_testing.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class WorkloadSourceTest : public testing::Test {
+ protected:
+  std::string File(const std::string& name, const std::string& text) {
+    const std::string path = folder_.Join(name);
+    KILN_CHECK(WriteFile(path, text).ok());
+    return path;
+  }
+  TempDir folder_ = *TempDir::Make("workload-source-test");
+};
+
+TEST_F(WorkloadSourceTest, AnOperatorWithItsEpilogue) {
+  ASSERT_OK_AND_ASSIGN(
+      const Workload workload,
+      LoadWorkload({.op = "matmul", .args = "8,16,32", .out_dtype = "", .epilogue = "bias,relu"}));
+  EXPECT_EQ(workload.description, "matmul 8,16,32 + bias + relu");
+  EXPECT_GE(workload.dag->flop_count(), 2 * 8 * 16 * 32);
+}
+
+TEST_F(WorkloadSourceTest, ATextFile) {
+  const std::string path = File("my_op.te",
+                                "input A: float32[4, 8]\n"
+                                "B[i: 4] = sum(k: 8) A[i, k] * 2.0\n");
+  ASSERT_OK_AND_ASSIGN(const Workload workload, LoadWorkload({.op = path, .args = ""}));
+  EXPECT_EQ(workload.description, "my_op.te");
+  EXPECT_EQ(workload.dag->size(), 2);
+}
+
+TEST_F(WorkloadSourceTest, AMistakeInAFileHasItsPlace) {
+  const std::string path = File("bad.te",
+                                "input A: float32[4, 8]\n"
+                                "B[i: 4] = sum(k: 8) A[i, k] *\n");
+  const Status status = LoadTextFile(path).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(Message(status)), testing::MatchesRegex(".*/bad.te:[23]:[0-9]+: .*"));
+}
+
+TEST_F(WorkloadSourceTest, AFileSaysItsOwnShapes) {
+  const std::string path = File("my_op.te", "input A: float32[4]\nB[i: 4] = A[i]\n");
+  EXPECT_THAT(std::string(Message(LoadWorkload({.op = path, .args = "4"}).status())),
+              HasSubstr("leave out --args"));
+}
+
+TEST_F(WorkloadSourceTest, Refusals) {
+  auto message = [](const WorkloadWords& words) {
+    const auto workload = LoadWorkload(words);
+    EXPECT_FALSE(workload.ok());
+    return std::string(Message(workload.status()));
+  };
+  EXPECT_THAT(message({.op = "", .args = ""}), StartsWith("no operator"));
+  EXPECT_THAT(message({.op = "conv2d_ncwh", .args = "1"}), HasSubstr("conv2d_nchw"));
+  EXPECT_THAT(message({.op = "none.te", .args = ""}), HasSubstr("cannot"));
+  EXPECT_THAT(message({.op = "matmul", .args = "1,2,3", .dtype = "float33"}), HasSubstr("float33"));
+}
+
+}  // namespace
+}  // namespace kiln::client
