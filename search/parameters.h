@@ -11,6 +11,7 @@ namespace kiln::search {
 struct Parameters {
   // Tile letters from outermost to innermost: S splits every spatial axis, R every reduction axis.
   std::string cpu_tiling = "SSRSRS";
+  std::string gpu_tiling = "SSSRRSRS";  // blocks, vthreads, threads, ...
   int max_innermost_split_factor = 64;
   // Lanes of one vectorized loop. The predecessor's default is 16; several vectors per row make
   // better register tiles.

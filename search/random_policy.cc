@@ -2,17 +2,20 @@
 
 #include "compiler/lower/lower.h"
 #include "search/sample.h"
+#include "search/sample_gpu.h"
 
 namespace kiln::search {
 
 RandomPolicy::RandomPolicy(const Task& task, Parameters parameters, uint64_t seed)
     : task_(task), parameters_(std::move(parameters)), rng_(seed) {
-  sketches_ = GenerateSketches({task_, parameters_}, CpuSketchRules());
+  sketches_ = GenerateSketches({task_, parameters_});
 }
 
 StatusOr<Candidate> RandomPolicy::Draw() {
   const Sketch& sketch = PickFrom(rng_, sketches_);
-  KILN_ASSIGN_OR_RETURN(schedule::State state, SampleCpu(sketch, task_, parameters_, rng_));
+  KILN_ASSIGN_OR_RETURN(schedule::State state, task_.target.is_gpu()
+                                                   ? SampleGpu(sketch, task_, parameters_, rng_)
+                                                   : SampleCpu(sketch, task_, parameters_, rng_));
   KILN_RETURN_IF_ERROR(lower::Lower(state, {.gpu = task_.target.is_gpu()}).status());
   return Candidate{state.steps(), schedule::HashSteps(state.steps())};
 }

@@ -1,12 +1,12 @@
 #include "search/sample.h"
 
 #include <algorithm>
-#include <array>
 
 #include "compiler/dag/access_analysis.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/factorization.h"
+#include "search/sample_unroll.h"
 #include "search/tiling.h"
 
 namespace kiln::search {
@@ -19,7 +19,7 @@ using schedule::Stage;
 using schedule::State;
 using schedule::StepPtr;
 
-constexpr std::array<int, 4> kCpuUnrollSteps = {0, 16, 64, 512};
+constexpr int kCpuUnrollSteps[] = {0, 16, 64, 512};
 
 bool Computed(const State& state, int s) {
   return !state.stage(s).is_placeholder() && state.attach(s).kind != Attach::kInlined;
@@ -85,40 +85,6 @@ Status ParallelizeRoots(State& state, int num_cores) {
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.stage(s).is_placeholder() || state.attach(s).kind != Attach::kRoot) continue;
     KILN_RETURN_IF_ERROR(AnnotateParallel(state, s, 0, num_cores));
-  }
-  return OkStatus();
-}
-
-// Unrolls the axes that the operator wants unrolled, in the innermost tile.
-Status UnrollNamed(State& state, int s) {
-  const std::vector<std::string>& names = state.stage(s).op->attrs().always_unroll_inner;
-  if (names.empty()) return OkStatus();
-  const Stage stage = state.stage(s);
-  std::vector<std::string> seen;
-  for (int loop = static_cast<int>(stage.loops.size()) - 1; loop >= 0; --loop) {
-    const std::vector<int> axes = schedule::AxesOf(stage, stage.loops[loop].iter);
-    if (axes.size() != 1) break;
-    const int spatial = static_cast<int>(stage.op->axes().size());
-    const std::string& axis = axes[0] < spatial ? stage.op->axes()[axes[0]].name
-                                                : stage.op->reduce_axes()[axes[0] - spatial].name;
-    if (std::find(seen.begin(), seen.end(), axis) != seen.end()) break;  // the next tile level
-    seen.push_back(axis);
-    if (std::find(names.begin(), names.end(), axis) == names.end()) continue;
-    if (stage.annotation(loop) != Annotation::kNone) continue;
-    KILN_RETURN_IF_ERROR(
-        state.Apply(std::make_shared<schedule::AnnotateStep>(s, loop, Annotation::kUnroll)));
-  }
-  return OkStatus();
-}
-
-Status AnnotateUnroll(State& state, Rng& rng) {
-  for (int s = 0; s < state.num_stages(); ++s) {
-    if (!Computed(state, s)) continue;
-    KILN_RETURN_IF_ERROR(UnrollNamed(state, s));
-    if (!HasReduceLoop(state.stage(s))) continue;
-    const int steps = PickFrom(rng, kCpuUnrollSteps);
-    KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::PragmaStep>(
-        s, 0, fmt::format("auto_unroll_max_step${}", steps))));
   }
   return OkStatus();
 }
@@ -214,7 +180,7 @@ StatusOr<State> SampleCpu(const Sketch& sketch, const Task& task, const Paramete
   }
   KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
   KILN_RETURN_IF_ERROR(ParallelizeRoots(state, std::max(1, task.hardware.num_cores)));
-  KILN_RETURN_IF_ERROR(AnnotateUnroll(state, rng));
+  KILN_RETURN_IF_ERROR(AnnotateUnroll(state, kCpuUnrollSteps, rng));
   KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
   KILN_RETURN_IF_ERROR(AnnotateVectorize(state, parameters.max_vectorize_size, rng));
   return state;

@@ -40,6 +40,7 @@ class SketchRule {
 
 // In the order of facts §3.2.
 std::vector<std::unique_ptr<SketchRule>> CpuSketchRules();
+std::vector<std::unique_ptr<SketchRule>> GpuSketchRules();
 
 // A schedule with blanks. The length of a split that an rfactor follows is blank in `steps` but 1
 // in `state`: an rfactor cannot be applied to a blank.
@@ -48,7 +49,8 @@ struct Sketch {
   std::vector<schedule::StepPtr> steps;
 };
 
-// At least one: the last rule always applies.
+// At least one: the last rule always applies. Without `rules`: those of the task's target.
+std::vector<Sketch> GenerateSketches(const RuleContext& context);
 std::vector<Sketch> GenerateSketches(const RuleContext& context,
                                      std::span<const std::unique_ptr<SketchRule>> rules);
 

@@ -79,6 +79,17 @@ void FollowTiling(State& state, int consumer, const std::vector<int>& spatial_st
   MustApply(state, std::make_shared<schedule::ReorderStep>(consumer, order));
 }
 
+int FuseReduceLoops(State& state, int s) {
+  const int first = static_cast<int>(state.stage(s).op->axes().size());
+  const int count = static_cast<int>(state.stage(s).op->reduce_axes().size());
+  if (count > 1) {
+    std::vector<int> loops(count);
+    for (int i = 0; i < count; ++i) loops[i] = first + i;
+    MustApply(state, std::make_shared<schedule::FuseStep>(s, loops));
+  }
+  return first;
+}
+
 bool IsTiled(const Stage& stage) {
   return static_cast<int>(stage.loops.size()) != stage.num_axes();
 }

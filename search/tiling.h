@@ -22,6 +22,9 @@ std::vector<int> TileMultiLevel(schedule::State& state, int stage, std::string_v
 void FollowTiling(schedule::State& state, int consumer, const std::vector<int>& spatial_steps,
                   int levels);
 
+// Makes one loop of the reduction loops of an untiled stage and returns its number.
+int FuseReduceLoops(schedule::State& state, int stage);
+
 // Spatial iterators are those that split or fused into others; true when the stage has not its
 // original loops any more.
 bool IsTiled(const schedule::Stage& stage);

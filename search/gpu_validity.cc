@@ -1,0 +1,83 @@
+#include "search/gpu_validity.h"
+
+#include <algorithm>
+#include <array>
+
+namespace kiln::search {
+namespace {
+
+using schedule::Annotation;
+using schedule::Attach;
+using schedule::Stage;
+using schedule::State;
+
+int RootOf(const State& state, int s) {
+  while (state.attach(s).kind == Attach::kIter) s = state.attach(s).stage;
+  return s;
+}
+
+// Bytes of the region that an attached stage covers.
+int64_t RegionBytes(const Stage& stage) {
+  int64_t elements = 1;
+  for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
+    elements *= std::max<int64_t>(stage.iters[axis].extent, 1);
+  return elements * stage.op->type().bytes();
+}
+
+}  // namespace
+
+BlockUse UseOfKernel(const State& state, int root) {
+  BlockUse use;
+  std::array<int64_t, 3> threads = {1, 1, 1};
+  for (int s = 0; s < state.num_stages(); ++s) {
+    const Stage& stage = state.stage(s);
+    if (stage.is_placeholder() || state.attach(s).kind == Attach::kInlined ||
+        RootOf(state, s) != root) {
+      continue;
+    }
+    for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+      const int64_t extent = stage.loop(i).extent;
+      switch (stage.annotation(i)) {
+        case Annotation::kThreadX:
+          threads[0] = std::max(threads[0], extent);
+          break;
+        case Annotation::kThreadY:
+          threads[1] = std::max(threads[1], extent);
+          break;
+        case Annotation::kThreadZ:
+          threads[2] = std::max(threads[2], extent);
+          break;
+        case Annotation::kVThread:
+          use.vthreads = std::max(use.vthreads, extent);
+          break;
+        default:
+          break;
+      }
+    }
+    if (stage.op->name().ends_with(".shared")) use.shared_bytes += RegionBytes(stage);
+  }
+  use.threads = threads[0] * threads[1] * threads[2];
+  return use;
+}
+
+Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware) {
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (state.stage(s).is_placeholder() || state.attach(s).kind != Attach::kRoot) continue;
+    const BlockUse use = UseOfKernel(state, s);
+    const auto refuse = [&](std::string_view what, int64_t found, int64_t limit) {
+      return FailedPrecondition("stage {} ({}): {} {}, the device has {}", s,
+                                state.stage(s).op->name(), found, what, limit);
+    };
+    if (use.threads > hardware.max_threads_per_block)
+      return refuse("threads per block", use.threads, hardware.max_threads_per_block);
+    if (use.vthreads > hardware.max_vthread_extent)
+      return refuse("virtual threads", use.vthreads, hardware.max_vthread_extent);
+    if (use.shared_bytes > hardware.max_shared_memory_per_block_bytes) {
+      return refuse("bytes of shared memory per block", use.shared_bytes,
+                    hardware.max_shared_memory_per_block_bytes);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::search

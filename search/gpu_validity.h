@@ -1,0 +1,29 @@
+// What a GPU state must keep to be worth lowering, read off its loop extents: a few comparisons
+// instead of a few hundred microseconds.
+//
+// Sound but not complete: a state refused here cannot launch; one that passes is checked exactly on
+// the lowered program before code is made.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "compiler/schedule/state.h"
+#include "compiler/target/target.h"
+
+namespace kiln::search {
+
+// Of the kernel of one root stage.
+struct BlockUse {
+  int64_t threads = 1;       // per block
+  int64_t vthreads = 1;      // the largest extent of a vthread loop
+  int64_t shared_bytes = 0;  // cache-read stages; without padding and without scratch of reductions
+};
+
+// The extents must be filled (lower::FillExtents); unknown ones count as 1.
+BlockUse UseOfKernel(const schedule::State& state, int root);
+
+// FailedPrecondition names the stage, the amount and the limit.
+Status CheckGpuLimits(const schedule::State& state, const target::HardwareParams& hardware);
+
+}  // namespace kiln::search

@@ -1,0 +1,236 @@
+#include "search/sample_gpu.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/dag/access_analysis.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/gpu_validity.h"
+#include "search/sample.h"
+#include "search/sample_unroll.h"
+#include "search/stage_view.h"
+#include "search/tiling.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::Annotation;
+using schedule::Attach;
+using schedule::IterKind;
+using schedule::Stage;
+using schedule::State;
+
+constexpr int kGpuUnrollSteps[] = {0, 16, 64, 512, 1024};
+// The position of the threadIdx tile among a spatial split's lengths: vthreads, threads, two inner
+// ones.
+constexpr int kThreadLevel = 1;
+
+// Stages that a multi-level tiled stage is attached to: their loops are tiles for blocks, vthreads
+// and threads.
+std::set<int> TilingRoots(const State& state) {
+  const dag::AccessAnalysis analysis(*state.dag());
+  std::set<int> roots;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (analysis.needs_multi_level_tiling(s) && state.attach(s).kind == Attach::kIter)
+      roots.insert(state.attach(s).stage);
+  }
+  return roots;
+}
+
+bool HasThreadLoop(const Stage& stage) {
+  return std::any_of(stage.loops.begin(), stage.loops.end(), [](const schedule::LoopIter& loop) {
+    return loop.annotation == Annotation::kThreadX;
+  });
+}
+
+class ThreadBinder {
+ public:
+  ThreadBinder(State& state, const target::HardwareParams& hardware, Rng& rng)
+      : state_(state), hardware_(hardware), rng_(rng), roots_(TilingRoots(state)) {}
+
+  Status Run() {
+    // Consumers first: a shared stage follows the threads of the stage that reads it.
+    for (int s = state_.num_stages() - 1; s >= 0; --s) {
+      const Stage& stage = state_.stage(s);
+      const Attach::Kind kind = state_.attach(s).kind;
+      if (stage.is_placeholder() || kind == Attach::kInlined) continue;
+      if (HasCrossThreadReduction(state_, s)) {
+        if (kind == Attach::kRoot) KILN_RETURN_IF_ERROR(BindReducingRoot(s));
+      } else if (HasThreadLoop(stage)) {
+        continue;
+      } else if (kind == Attach::kRoot) {
+        KILN_RETURN_IF_ERROR(roots_.contains(s) ? BindTiles(s) : BindUntiled(s));
+      } else if (stage.op->name().ends_with(".shared")) {
+        KILN_RETURN_IF_ERROR(BindFetch(s));
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
+  Status Bind(int s, int loop, Annotation annotation) {
+    return state_.Apply(std::make_shared<schedule::AnnotateStep>(s, loop, annotation));
+  }
+  int64_t Extent(int s, int loop) const { return state_.stage(s).loop(loop).extent; }
+
+  // Makes loop 0 of the outer spatial loops, as far as nothing hangs between them. Returns whether
+  // there are any.
+  StatusOr<bool> FuseOuterSpatial(int s) {
+    const Stage& stage = state_.stage(s);
+    std::vector<int> loops;
+    for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+      if (stage.loop(i).kind == IterKind::kReduce || stage.annotation(i) != Annotation::kNone)
+        break;
+      if (i > 0 && state_.HasAttached(s, i - 1)) break;
+      loops.push_back(i);
+    }
+    if (loops.size() == 1) return true;
+    if (loops.empty() && !stage.loops.empty()) return false;
+    KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::FuseStep>(s, loops)));
+    return true;
+  }
+
+  // The threads are in the reduction; the rest are blocks. A scalar's reduction is one block.
+  Status BindReducingRoot(int s) {
+    KILN_ASSIGN_OR_RETURN(const bool fused, FuseOuterSpatial(s));
+    return fused ? Bind(s, 0, Annotation::kBlockX) : OkStatus();
+  }
+
+  Status BindUntiled(int s) {
+    KILN_ASSIGN_OR_RETURN(const bool fused, FuseOuterSpatial(s));
+    if (!fused) return OkStatus();
+    const int64_t extent = Extent(s, 0), warp = hardware_.warp_size;
+    if (extent <= warp) return Bind(s, 0, Annotation::kThreadX);
+    KILN_RETURN_IF_ERROR(state_.Apply(
+        std::make_shared<schedule::SplitStep>(s, 0, extent, std::vector<int64_t>{warp}, true)));
+    KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
+    return Bind(s, 1, Annotation::kThreadX);
+  }
+
+  // Fuses the loops of tile level `level`, which begin at the loop of the same number.
+  Status FuseLevel(int s, int level) {
+    const Stage& stage = state_.stage(s);
+    const int end = std::min(level + static_cast<int>(stage.op->axes().size()),
+                             static_cast<int>(stage.loops.size()));
+    std::vector<int> loops;
+    for (int i = level; i < end && schedule::LoopLevel(stage, i) == level; ++i) loops.push_back(i);
+    if (loops.empty()) {
+      return FailedPrecondition("stage {} ({}) has no tiles of level {}", s, stage.op->name(),
+                                level);
+    }
+    return state_.Apply(std::make_shared<schedule::FuseStep>(s, loops));
+  }
+
+  Status BindTiles(int s) {
+    const dag::Operator& op = *state_.stage(s).op;
+    const bool tiny = op.num_elements() * op.reduce_size() <= hardware_.warp_size * 2;
+    KILN_RETURN_IF_ERROR(FuseLevel(s, 0));
+    KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
+
+    KILN_RETURN_IF_ERROR(FuseLevel(s, 1));
+    if (Extent(s, 1) > hardware_.max_vthread_extent) {
+      return FailedPrecondition("stage {} ({}): {} virtual threads, the limit is {}", s, op.name(),
+                                Extent(s, 1), hardware_.max_vthread_extent);
+    }
+    KILN_RETURN_IF_ERROR(Bind(s, 1, Annotation::kVThread));
+
+    KILN_RETURN_IF_ERROR(FuseLevel(s, 2));
+    const int64_t threads = Extent(s, 2);
+    if ((threads < hardware_.warp_size && !tiny) || threads > hardware_.max_threads_per_block) {
+      return FailedPrecondition("stage {} ({}): {} threads per block, expected {} to {}", s,
+                                op.name(), threads, hardware_.warp_size,
+                                hardware_.max_threads_per_block);
+    }
+    extents_known_ = false;
+    return Bind(s, 2, Annotation::kThreadX);
+  }
+
+  // The SP steps of the spatial axes of a tiled stage, the last first.
+  std::vector<int> SpatialSplits(int s) const {
+    const Stage& stage = state_.stage(s);
+    const std::vector<int> splits = SplitStepsOf(state_, s);
+    std::vector<int> spatial;
+    size_t next = 0;  // SP steps and split relations are in the same order
+    for (const schedule::Relation& relation : stage.relations) {
+      if (relation.kind != schedule::Relation::kSplit || next == splits.size()) continue;
+      if (stage.iters[relation.parents[0]].kind == IterKind::kSpatial)
+        spatial.push_back(splits[next]);
+      ++next;
+    }
+    std::reverse(spatial.begin(), spatial.end());
+    return spatial;
+  }
+
+  // All threads of the block fetch together what it shares.
+  Status BindFetch(int s) {
+    const int reader = state_.attach(s).stage;
+    const std::vector<int> splits = SpatialSplits(reader);
+    if (splits.empty())
+      return FailedPrecondition("stage {} has no spatial tiles whose threads could fetch", reader);
+    if (!extents_known_) {  // they depend on what is bound to threads
+      KILN_ASSIGN_OR_RETURN(state_, lower::FillExtents(state_));
+      extents_known_ = true;
+    }
+    const schedule::FollowFusedSplitStep follow(s, 0, splits, kThreadLevel, true);
+    KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, state_.steps()));
+    const int64_t width =
+        PickFrom(rng_, FetchWidths(state_, s, threads, hardware_.vector_unit_bytes));
+
+    std::vector<int> all(state_.stage(s).loops.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+    KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::FuseStep>(s, all)));
+    KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::SplitStep>(
+        s, 0, std::max<int64_t>(Extent(s, 0), 0), std::vector<int64_t>{width}, true)));
+    KILN_RETURN_IF_ERROR(Bind(s, 1, Annotation::kVectorize));
+    KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::FollowFusedSplitStep>(follow)));
+    return Bind(s, 1, Annotation::kThreadX);
+  }
+
+  State& state_;
+  const target::HardwareParams& hardware_;
+  Rng& rng_;
+  const std::set<int> roots_;
+  bool extents_known_ = false;
+};
+
+}  // namespace
+
+std::vector<int64_t> FetchWidths(const State& state, int s, int64_t threads, int vector_bytes) {
+  const Stage& stage = state.stage(s);
+  // Elements of the region in all, and in one run of consecutive addresses of the source.
+  int64_t elements = 1, run = 1;
+  bool contiguous = true;
+  for (size_t axis = stage.op->axes().size(); axis-- > 0;) {
+    const int64_t extent = stage.iters[axis].extent;
+    elements *= extent;
+    if (!contiguous) continue;
+    run *= extent;
+    contiguous = extent == stage.op->axes()[axis].extent;
+  }
+  const int64_t per_thread = (elements + threads - 1) / threads;
+  std::vector<int64_t> widths = {1};
+  const int64_t most = std::min<int64_t>(per_thread, vector_bytes / stage.op->type().bytes());
+  for (int64_t width = 2; width <= most && run % width == 0; width *= 2) widths.push_back(width);
+  return widths;
+}
+
+Status BindThreads(State& state, const target::HardwareParams& hardware, Rng& rng) {
+  return ThreadBinder(state, hardware, rng).Run();
+}
+
+Status AnnotateGpuUnroll(State& state, Rng& rng) {
+  return AnnotateUnroll(state, kGpuUnrollSteps, rng);
+}
+
+StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
+                          Rng& rng) {
+  KILN_ASSIGN_OR_RETURN(State state, FillTileSizes(sketch, parameters, rng));
+  KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, rng));
+  KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware));
+  return state;
+}
+
+}  // namespace kiln::search

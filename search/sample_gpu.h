@@ -1,0 +1,33 @@
+// From a sketch to a complete GPU state: random tile sizes, loops bound to blocks and threads
+// (facts §3.6), random widths of vectorized fetches and unroll depths.
+#pragma once
+
+#include "base/rng.h"
+#include "compiler/schedule/state.h"
+#include "search/parameters.h"
+#include "search/sketch.h"
+#include "search/task.h"
+
+namespace kiln::search {
+
+// Refuses (FailedPrecondition) a draw that is illegal or beyond the device's limits
+// (gpu_validity.h); draw again: of a convolution's draws about one in ten is accepted.
+// Deterministic for the state of rng.
+StatusOr<schedule::State> SampleGpu(const Sketch& sketch, const Task& task,
+                                    const Parameters& parameters, Rng& rng);
+
+// The parts of it, for tests and for mutation.
+
+// Binds every kernel's loops. The fetches of a shared stage take a random vector width: one that
+// fits the device's vector loads, divides what a thread fetches and stays in a contiguous run of
+// the source. Leaves extents unknown.
+Status BindThreads(schedule::State& state, const target::HardwareParams& hardware, Rng& rng);
+
+// The widths that a fetch of the shared stage may take, ascending, 1 among them. The extents of
+// `state` must be filled.
+std::vector<int64_t> FetchWidths(const schedule::State& state, int stage, int64_t threads,
+                                 int vector_bytes);
+
+Status AnnotateGpuUnroll(schedule::State& state, Rng& rng);
+
+}  // namespace kiln::search

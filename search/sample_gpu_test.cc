@@ -1,0 +1,273 @@
+#include "search/sample_gpu.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/status_testing.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/ir/program.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/gpu_validity.h"
+#include "search/random_policy.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::Annotation;
+using schedule::Attach;
+using schedule::Stage;
+using schedule::State;
+
+struct Case {
+  const char *op, *args;
+  std::vector<std::string> epilogue = {};
+};
+
+Task MakeTask(const Case& c) {
+  auto dag = dag::BuildOp(c.op, c.args, {.epilogue = c.epilogue});
+  KILN_CHECK(dag.ok(), "{} {}: {}", c.op, c.args, Message(dag.status()));
+  return Task(*dag, *target::ParseTarget("cuda"), {}, "[]");
+}
+
+// The loops with this annotation, as extents.
+std::vector<int64_t> ExtentsOf(const Stage& stage, Annotation annotation) {
+  std::vector<int64_t> extents;
+  for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+    if (stage.annotation(i) == annotation) extents.push_back(stage.loop(i).extent);
+  }
+  return extents;
+}
+
+TEST(SampleGpu, DefaultsOfTheTargetFillWhatTheDeviceDoesNotSay) {
+  const Task task = MakeTask({"relu", "4"});
+  EXPECT_EQ(task.hardware.warp_size, 32);
+  EXPECT_EQ(task.hardware.max_threads_per_block, 1024);
+  EXPECT_EQ(task.hardware.vector_unit_bytes, 16);
+  target::HardwareParams own;
+  own.max_threads_per_block = 512;
+  const Task given(task.dag, task.target, own, "[]");
+  EXPECT_EQ(given.hardware.max_threads_per_block, 512);
+  EXPECT_EQ(given.hardware.max_shared_memory_per_block_bytes, 49152);
+}
+
+TEST(SampleGpu, ConvolutionIsBoundAndFetchesTogether) {
+  const Task task = MakeTask({"conv2d_nhwc", "1,14,14,32,16,3,3,1,1", {"bias", "relu"}});
+  const Parameters parameters;
+  const auto sketches = GenerateSketches({task, parameters});
+  ASSERT_EQ(sketches.size(), 1u);
+  Rng rng(11);
+  std::set<int64_t> widths;
+  int accepted = 0;
+  for (int draw = 0; draw < 1500; ++draw) {
+    const StatusOr<State> sampled = SampleGpu(sketches[0], task, parameters, rng);
+    if (!sampled.ok()) {
+      ASSERT_THAT(sampled, StatusIs(StatusCode::kFailedPrecondition, testing::_));
+      continue;
+    }
+    ++accepted;
+    const State& state = *sampled;
+    SCOPED_TRACE(schedule::PrintLoops(state));
+    ASSERT_OK_AND_ASSIGN(const State replayed, schedule::Replay(task.dag, state.steps()));
+    ASSERT_TRUE(replayed.concrete());
+
+    const int root = state.num_stages() - 1;
+    const Stage& output = state.stage(root);
+    ASSERT_EQ(state.attach(root).kind, Attach::kRoot);
+    EXPECT_EQ(output.annotation(0), Annotation::kBlockX);
+    EXPECT_EQ(output.annotation(1), Annotation::kVThread);
+    EXPECT_EQ(output.annotation(2), Annotation::kThreadX);
+    EXPECT_LE(output.loop(1).extent, task.hardware.max_vthread_extent);
+    const int64_t threads = output.loop(2).extent;
+    EXPECT_GE(threads, 32);
+    EXPECT_LE(threads, 1024);
+
+    int fetches = 0;
+    for (int s = 0; s < state.num_stages(); ++s) {
+      const Stage& stage = state.stage(s);
+      if (!stage.op->name().ends_with(".shared")) continue;
+      ++fetches;
+      EXPECT_EQ(ExtentsOf(stage, Annotation::kThreadX), std::vector<int64_t>{threads});
+      const auto lanes = ExtentsOf(stage, Annotation::kVectorize);
+      ASSERT_EQ(lanes.size(), 1u);
+      widths.insert(lanes[0]);
+      // After the outermost tiles of all three reduction axes.
+      const Attach& at = state.attach(s);
+      const Stage& reader = state.stage(at.stage);
+      int reductions = 0;
+      for (int loop = 0; loop <= at.loop; ++loop) {
+        if (reader.loop(loop).kind != schedule::IterKind::kReduce) continue;
+        EXPECT_EQ(schedule::LoopLevel(reader, loop), 0);
+        ++reductions;
+      }
+      EXPECT_EQ(reductions, 3);
+      EXPECT_EQ(reader.loop(at.loop).kind, schedule::IterKind::kReduce);
+      // The recorded extent is the region's.
+      int64_t region = 1;
+      for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
+        region *= stage.iters[axis].extent;
+      for (const schedule::StepPtr& step : state.steps()) {
+        if (step->tag() == "SP" && step->stage() == s) {
+          EXPECT_EQ(static_cast<const schedule::SplitStep&>(*step).extent, region);
+        }
+      }
+    }
+    EXPECT_EQ(fetches, 2);
+    EXPECT_LE(UseOfKernel(state, root).shared_bytes, 49152);
+  }
+  EXPECT_GT(accepted, 50);
+  EXPECT_EQ(widths, (std::set<int64_t>{1, 2, 4}));
+}
+
+TEST(SampleGpu, EveryAcceptedDrawReplaysAndLowers) {
+  const Case cases[] = {{"conv2d_nchw", "1,56,56,64,64,3,3,1,1", {"bias", "relu"}},
+                        {"conv2d_nhwc", "2,13,11,24,12,3,3,2,1"},
+                        {"depthwise_conv2d_nchw", "1,28,28,32,3,3,1,1", {"relu"}},
+                        {"matmul", "1024,1024,1024"},
+                        {"matmul", "8,8,1024"},
+                        {"matmul", "127,61,33"},
+                        {"dense", "1,1000,512", {"bias"}},
+                        {"conv2d_winograd_nhwc", "1,14,14,64,64", {"bias", "relu"}},
+                        {"max_pool2d_nchw", "1,56,56,64,3,3,2,1"},
+                        {"global_avg_pool2d_nhwc", "1,7,7,512"},
+                        {"softmax", "64,1000"},
+                        {"min", "10,1024,axis=1"},
+                        {"relu", "1000"}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.op, c.args));
+    const Task task = MakeTask(c);
+    const Parameters parameters;
+    const auto sketches = GenerateSketches({task, parameters});
+    Rng rng(5);
+    int accepted = 0, lowered = 0, draws = 0;
+    for (; draws < 4000 && accepted < 40; ++draws) {
+      const StatusOr<State> state = SampleGpu(PickFrom(rng, sketches), task, parameters, rng);
+      if (!state.ok()) continue;
+      ++accepted;
+      ASSERT_OK(schedule::Replay(task.dag, state->steps()).status());
+      const auto program = lower::Lower(*state, {.gpu = true});
+      if (!program.ok()) {
+        ADD_FAILURE() << program.status() << "\n" << schedule::PrintLoops(*state);
+        continue;
+      }
+      const Status verified = ir::Verify(*program);
+      EXPECT_TRUE(verified.ok()) << verified;
+      lowered += verified.ok();
+    }
+    EXPECT_EQ(accepted, 40) << "of " << draws << " draws";
+    EXPECT_EQ(lowered, accepted);
+    RecordProperty(fmt::format("draws_{}", c.op), draws);
+  }
+}
+
+TEST(GpuValidity, LimitsAreNamed) {
+  const Task task = MakeTask({"matmul", "512,512,512"});
+  ASSERT_OK_AND_ASSIGN(
+      const auto steps,
+      schedule::ParseSteps(
+          R"([["CHW", 2, "local"], ["SP", 2, 0, 512, [1, 16, 1, 4], 1],)"
+          R"( ["SP", 2, 5, 512, [1, 16, 1, 4], 1], ["SP", 2, 10, 512, [4, 4], 1],)"
+          R"( ["RE", 2, [0, 5, 1, 6, 2, 7, 10, 11, 3, 8, 12, 4, 9]],)"
+          R"( ["FSP", 3, 0, 1, 3], ["FSP", 3, 4, 2, 3], ["RE", 3, [0, 4, 1, 5, 2, 6, 3, 7]],)"
+          R"( ["CA", 2, 3, 5], ["CHR", 1, "shared", [2]], ["CA", 2, 3, 6],)"
+          R"( ["FU", 4, [0, 1]], ["AN", 4, 0, 5], ["FU", 4, [1, 2]], ["AN", 4, 1, 4],)"
+          R"( ["FU", 4, [2, 3]], ["AN", 4, 2, 6]])"));
+  ASSERT_OK_AND_ASSIGN(State state, schedule::Replay(task.dag, steps));
+  ASSERT_OK_AND_ASSIGN(state, lower::FillExtents(state));
+  const BlockUse use = UseOfKernel(state, state.num_stages() - 1);
+  EXPECT_EQ(use.threads, 256);
+  EXPECT_EQ(use.vthreads, 1);
+  EXPECT_EQ(use.shared_bytes, 64 * 16 * 4) << "64 columns, 16 of the reduction";
+  EXPECT_OK(CheckGpuLimits(state, task.hardware));
+
+  target::HardwareParams small = task.hardware;
+  small.max_shared_memory_per_block_bytes = 64 * 16 * 4 - 1;
+  EXPECT_THAT(CheckGpuLimits(state, small),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       testing::HasSubstr("4096 bytes of shared memory per block")));
+  small = task.hardware;
+  small.max_threads_per_block = 255;
+  EXPECT_THAT(CheckGpuLimits(state, small), StatusIs(StatusCode::kFailedPrecondition,
+                                                     testing::HasSubstr("256 threads per block")));
+}
+
+// ---- against recorded schedules of a network's layers: same sketches, same binding
+
+const std::vector<Case>& RecordedLayers() {
+  static const std::vector<Case> layers = {
+      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"bias", "relu"}},
+      {"conv2d_nhwc", "1,56,56,64,64,1,1,1,0", {}},
+      {"conv2d_nhwc", "1,56,56,128,64,3,3,2,1", {"bias", "relu"}},
+      {"dense", "1,1000,512", {"bias"}},
+      {"global_avg_pool2d_nhwc", "1,7,7,512", {}},
+      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"residual"}},
+      {"conv2d_nhwc", "1,14,14,512,256,1,1,2,0", {}},
+      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"residual"}},
+      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"residual", "bias", "relu"}},
+      {"conv2d_nhwc", "1,224,224,64,3,7,7,2,3", {"bias", "relu"}},
+      {"conv2d_nhwc", "1,56,56,128,64,1,1,2,0", {}},
+      {"max_pool2d_nhwc", "1,112,112,64,3,3,2,1", {"bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"bias", "relu"}},
+      {"conv2d_nhwc", "1,14,14,512,256,3,3,2,1", {"bias", "relu"}},
+      {"softmax", "1,1000", {}},
+      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"residual", "bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"residual"}},
+      {"conv2d_nhwc", "1,28,28,256,128,1,1,2,0", {}},
+      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"residual"}},
+      {"conv2d_nhwc", "1,28,28,256,128,3,3,2,1", {"bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"residual", "bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"bias", "relu"}},
+      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"residual", "scale", "bias", "relu"}},
+  };
+  return layers;
+}
+
+// A step without what a search chooses: tile lengths, unroll depths, extents that may be stale.
+std::string Shape(const schedule::Step& step) {
+  nlohmann::json json = nlohmann::json::parse(step.ToJson());
+  if (step.tag() == "SP") {
+    json[3] = 0;
+    for (auto& length : json[4]) length = 0;
+  }
+  if (step.tag() == "PR") json[3] = "";
+  return json.dump();
+}
+
+std::vector<std::string> Shapes(std::span<const schedule::StepPtr> steps) {
+  std::vector<std::string> shapes;
+  for (const schedule::StepPtr& step : steps) shapes.push_back(Shape(*step));
+  return shapes;
+}
+
+TEST(SampleGpu, MakesTheStructureOfRecordedSchedules) {
+  std::ifstream file("compiler/schedule/testdata/resnet18_cuda_steps.txt");
+  std::string text;
+  int lines = 0;
+  for (const Case& layer : RecordedLayers()) {
+    ASSERT_TRUE(std::getline(file, text));
+    SCOPED_TRACE(fmt::format("line {}: {} {}", ++lines, layer.op, layer.args));
+    ASSERT_OK_AND_ASSIGN(const auto recorded, schedule::ParseSteps(text));
+    const Task task = MakeTask(layer);
+    const Parameters parameters;
+    bool found = false;
+    for (const Sketch& sketch : GenerateSketches({task, parameters})) {
+      const size_t n = sketch.steps.size();
+      const std::vector<schedule::StepPtr> prefix(recorded.begin(),
+                                                  recorded.begin() + std::min(n, recorded.size()));
+      if (Shapes(prefix) != Shapes(sketch.steps)) continue;
+      ASSERT_OK_AND_ASSIGN(State state, schedule::Replay(task.dag, prefix));
+      Rng rng(lines);
+      if (!BindThreads(state, task.hardware, rng).ok()) continue;
+      ASSERT_OK(AnnotateGpuUnroll(state, rng));
+      found = found || Shapes(state.steps()) == Shapes(recorded);
+    }
+    EXPECT_TRUE(found) << text;
+  }
+}
+
+}  // namespace
+}  // namespace kiln::search

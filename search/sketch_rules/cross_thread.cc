@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include "compiler/schedule/steps/steps.h"
+#include "search/sketch_rules/rules.h"
+#include "search/stage_view.h"
+#include "search/tiling.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::Annotation;
+using schedule::Attach;
+using schedule::State;
+
+// The stage that all readers of s are computed in: the only reader itself, or the root stage they
+// share. -1: there is none.
+int CommonReader(const State& state, const std::vector<int>& readers) {
+  if (readers.size() == 1) return readers[0];
+  int common = -1;
+  for (int reader : readers) {
+    const Attach& attach = state.attach(reader);
+    const int root = attach.kind == Attach::kIter ? attach.stage : reader;
+    if (common >= 0 && root != common) return -1;
+    common = root;
+  }
+  return common;
+}
+
+// The threads of a block share one reduction (facts §3.4), where possible inside the loops of the
+// stage that reads it.
+class CrossThreadReduction final : public SketchRule {
+ public:
+  std::string_view name() const override { return "cross-thread reduction"; }
+
+  RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
+    const StageView view(state, s);
+    if (!HasReduceLoop(state.stage(s)) || view.IsCacheWriteStage()) return RuleAnswer::kSkip;
+    const target::HardwareParams& hardware = context.task.hardware;
+    const double spatial = view.SpatialProduct(), reduce = view.ReduceProduct();
+    bool needed = reduce > hardware.warp_size;
+    if (view.NeedsMultiLevelTiling())
+      needed = spatial <= hardware.max_threads_per_block && spatial < reduce;
+    return needed ? RuleAnswer::kApply : RuleAnswer::kSkip;
+  }
+
+  NextStates Apply(const RuleContext& context, const State& state, int s) const override {
+    const int warp = context.task.hardware.warp_size;
+    State next = state;
+    const int reduce_loop = FuseReduceLoops(next, s);
+    const Place place = FindPlace(next, s);
+    if (place.stage < 0) {
+      SplitByWarp(next, s, reduce_loop, warp);
+      return {{std::move(next), s - 1}};
+    }
+    std::vector<int> splits = SplitStepsOf(next, place.stage);
+    if (splits.empty()) {
+      splits.push_back(static_cast<int>(next.steps().size()));
+      SplitByWarp(next, place.stage, static_cast<int>(next.stage(place.stage).loops.size()) - 1,
+                  warp);
+    }
+    MustApply(next, std::make_shared<schedule::FollowSplitStep>(s, reduce_loop, splits[0], 1));
+    MustApply(next,
+              std::make_shared<schedule::AnnotateStep>(s, reduce_loop + 1, Annotation::kThreadX));
+    MustApply(next, std::make_shared<schedule::ComputeAtStep>(s, place.stage, place.loop));
+    return {{std::move(next), s - 1}};
+  }
+
+ private:
+  struct Place {
+    int stage = -1, loop = -1;
+  };
+
+  static void SplitByWarp(State& state, int s, int loop, int warp) {
+    MustApply(state,
+              std::make_shared<schedule::SplitStep>(s, loop, state.stage(s).loop(loop).extent,
+                                                    std::vector<int64_t>{warp}, true));
+    MustApply(state, std::make_shared<schedule::AnnotateStep>(s, loop + 1, Annotation::kThreadX));
+  }
+
+  // The loop of the reader that the reduction is computed in; none: at root.
+  static Place FindPlace(const State& state, int s) {
+    const std::vector<int> readers = state.Consumers(s);
+    const int target = CommonReader(state, readers);
+    if (target < 0) return {};
+    const dag::AccessAnalysis analysis(*state.dag());
+    int common = analysis.num_common_outer_iterators(s, target);
+    for (int reader : readers) {  // it must be done before any of them begins
+      if (reader != target) common = std::min(common, state.attach(reader).loop + 1);
+    }
+    if (common <= 0 || analysis.needs_multi_level_tiling(target)) return {};
+    // Either it is untouched and splits its last loop now, or it has one split to follow.
+    const size_t splits = SplitStepsOf(state, target).size();
+    if (splits > 1 || (splits == 0 && HasReduceLoop(state.stage(target)))) return {};
+    return {target, common - 1};
+  }
+};
+
+}  // namespace
+
+SketchRulePtr CrossThreadReductionRule() { return std::make_unique<CrossThreadReduction>(); }
+
+}  // namespace kiln::search

@@ -1,0 +1,68 @@
+#include "compiler/schedule/steps/steps.h"
+#include "search/sketch_rules/rules.h"
+#include "search/stage_view.h"
+#include "search/tiling.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::State;
+
+// On a GPU everything that can be computed where it is read is: recomputing costs less than a
+// kernel.
+bool ShouldInline(const RuleContext& context, const State& state, int s) {
+  const StageView view(state, s);
+  if (state.stage(s).is_placeholder() || view.Output() || HasReduceLoop(state.stage(s)))
+    return false;
+  return context.task.target.is_gpu() || view.StrictlyInlineable();
+}
+
+class AlwaysInline final : public SketchRule {
+ public:
+  std::string_view name() const override { return "always inline"; }
+  RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
+    return ShouldInline(context, state, s) ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kSkip;
+  }
+  NextStates Apply(const RuleContext&, const State& state, int s) const override {
+    State next = state;
+    MustApply(next, std::make_shared<schedule::ComputeInlineStep>(s));
+    return {{std::move(next), s - 1}};
+  }
+};
+
+// The input tile of Winograd's method: computed once for the unrolled loops of its reader, which
+// read every element many times.
+class SpecialComputeLocation final : public SketchRule {
+ public:
+  std::string_view name() const override { return "special compute location"; }
+  RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
+    if (state.Producers(s).empty() || !ShouldInline(context, state, s)) return RuleAnswer::kSkip;
+    return Location(state, s).second >= 0 ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kSkip;
+  }
+  NextStates Apply(const RuleContext&, const State& state, int s) const override {
+    const auto [reader, loop] = Location(state, s);
+    State next = state;
+    MustApply(next, std::make_shared<schedule::ComputeAtStep>(s, reader, loop));
+    return {{std::move(next), s - 1}};
+  }
+
+ private:
+  // The reader's last loop before its unrolled ones; {-1, -1} when the reader is not of that kind.
+  static std::pair<int, int> Location(const State& state, int s) {
+    const std::vector<int> consumers = state.Consumers(s);
+    if (consumers.size() != 1) return {-1, -1};
+    const schedule::Stage& reader = state.stage(consumers[0]);
+    if (reader.op->attrs().simplify_const_tensor_indices.empty()) return {-1, -1};
+    for (int loop = 1; loop < static_cast<int>(reader.loops.size()); ++loop) {
+      if (reader.annotation(loop) == schedule::Annotation::kUnroll) return {consumers[0], loop - 1};
+    }
+    return {-1, -1};
+  }
+};
+
+}  // namespace
+
+SketchRulePtr AlwaysInlineRule() { return std::make_unique<AlwaysInline>(); }
+SketchRulePtr SpecialComputeLocationRule() { return std::make_unique<SpecialComputeLocation>(); }
+
+}  // namespace kiln::search

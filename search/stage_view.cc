@@ -1,0 +1,82 @@
+#include "search/stage_view.h"
+
+#include <algorithm>
+
+#include "compiler/schedule/step.h"
+#include "search/tiling.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::Annotation;
+using schedule::IterKind;
+using schedule::Stage;
+using schedule::State;
+
+bool ChangesStages(const schedule::Step& step) {
+  const std::string_view tag = step.tag();
+  return tag == "CHW" || tag == "CHR" || tag == "RF";
+}
+
+double Product(const std::vector<dag::Axis>& axes) {
+  double product = 1;
+  for (const dag::Axis& axis : axes) product *= static_cast<double>(axis.extent);
+  return product;
+}
+
+bool ReducesAcrossThreads(const Stage& stage) {
+  for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+    if (stage.annotation(i) == Annotation::kThreadX && stage.loop(i).kind == IterKind::kReduce)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int StageView::ElementwiseConsumer() const {
+  const std::vector<int> consumers = state_.Consumers(s_);
+  if (consumers.size() != 1) return -1;
+  const int consumer = consumers[0];
+  if (!analysis_.elementwise_match(s_, consumer)) return -1;
+  const bool both_reduce = HasReduceLoop(state_.stage(s_)) && HasReduceLoop(state_.stage(consumer));
+  if (both_reduce || state_.stage(consumer).op->name().ends_with(".shared")) return -1;
+  return consumer;
+}
+
+bool StageView::IsCacheWriteStage() const {
+  int s = s_;
+  for (size_t i = state_.steps().size(); i-- > 0;) {
+    const schedule::Step& step = *state_.steps()[i];
+    if (step.tag() == "CHW" && step.stage() == s) return true;
+    if (ChangesStages(step) && s > step.stage()) --s;
+  }
+  return false;
+}
+
+double StageView::SpatialProduct() const { return Product(state_.stage(s_).op->axes()); }
+double StageView::ReduceProduct() const { return Product(state_.stage(s_).op->reduce_axes()); }
+
+bool HasCrossThreadReduction(const State& state, int s) {
+  if (ReducesAcrossThreads(state.stage(s))) return true;
+  for (int other = 0; other < state.num_stages(); ++other) {
+    const schedule::Attach& attach = state.attach(other);
+    if (attach.kind == schedule::Attach::kIter && attach.stage == s &&
+        ReducesAcrossThreads(state.stage(other)))
+      return true;
+  }
+  return false;
+}
+
+std::vector<int> SplitStepsOf(const State& state, int s) {
+  std::vector<int> numbers;
+  for (int i = static_cast<int>(state.steps().size()) - 1; i >= 0; --i) {
+    const schedule::Step& step = *state.steps()[i];
+    if (step.tag() == "SP" && step.stage() == s) numbers.push_back(i);
+    if (ChangesStages(step) && s > step.stage()) --s;
+  }
+  std::reverse(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+}  // namespace kiln::search

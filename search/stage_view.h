@@ -1,0 +1,42 @@
+// What sketch rules and samplers ask about a stage in its state.
+#pragma once
+
+#include <vector>
+
+#include "compiler/dag/access_analysis.h"
+#include "compiler/schedule/state.h"
+
+namespace kiln::search {
+
+// For one question after the other about one stage; the state must outlive it. Making one analyses
+// the whole DAG.
+class StageView {
+ public:
+  StageView(const schedule::State& state, int s) : state_(state), s_(s), analysis_(*state.dag()) {}
+
+  bool NeedsMultiLevelTiling() const { return analysis_.needs_multi_level_tiling(s_); }
+  bool StrictlyInlineable() const { return analysis_.is_strictly_inlineable(s_); }
+  bool Output() const { return state_.dag()->is_output(s_); }
+
+  // The only consumer, when stage and consumer are matched element by element and not both reduce;
+  // else -1.
+  int ElementwiseConsumer() const;
+  // Was this stage made by a cache write?
+  bool IsCacheWriteStage() const;
+
+  double SpatialProduct() const;
+  double ReduceProduct() const;
+
+ private:
+  const schedule::State& state_;
+  const int s_;
+  dag::AccessAnalysis analysis_;
+};
+
+// Does a thread-bound loop reduce, in the stage or in one attached to it?
+bool HasCrossThreadReduction(const schedule::State& state, int s);
+
+// The numbers of the SP steps that work on what is now stage s, ascending.
+std::vector<int> SplitStepsOf(const schedule::State& state, int s);
+
+}  // namespace kiln::search
