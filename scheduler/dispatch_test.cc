@@ -345,6 +345,7 @@ TEST_F(DispatchTest, TheBestCostGoesWithEachTrial) {
     dispatcher_->Submit(MakeTrial(i));
     ASSERT_OK(dispatcher_->Next());
   }
+  std::lock_guard lock(mutex);
   ASSERT_EQ(seen.size(), 4u);
   EXPECT_EQ(seen[0].best_cost_s(), 0);
   EXPECT_EQ(seen[0].hopeless_ratio(), 10);

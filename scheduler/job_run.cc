@@ -84,7 +84,7 @@ StatusOr<std::string> JobRun::Run() {
   KILN_ASSIGN_OR_RETURN(const CheckedJob job, CheckJobSpec(std::move(spec)));
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, context_.store->CountTrials(job_.id));
   // A run that died between its last record and its end.
-  if (counts.total >= job.spec.options().trials()) return std::string();
+  if (counts.total >= job.spec.options().trials()) return Remark(job);
   KILN_ASSIGN_OR_RETURN(Device device, LeaseDevice(job));
   auto result = Tune(job, std::move(device));
   if (!result.ok() && stopped_) return Cancelled("stopped");

@@ -269,6 +269,20 @@ TEST_P(JobsTest, AJobThatWasDoneWhenTheProcessDiedNeedsNoWorker) {
   EXPECT_EQ(State(id), v1::SUCCEEDED);
 }
 
+TEST_P(JobsTest, AJobThatFailedWhenTheProcessDiedIsNoSuccess) {
+  Start();
+  const std::string id = Submit(TestJob(1));
+  jobs_.reset();
+  store::Record record;
+  record.job_id = id;
+  record.error = v1::RUN_TIMEOUT_ERROR;
+  ASSERT_OK(store_->AddRecord(record));
+  Start();
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::FAILED);
+  EXPECT_THAT(Status(id).message(), HasSubstr("RUN_TIMEOUT_ERROR"));
+}
+
 TEST_P(JobsTest, EarlyStopping) {
   FakeBuilder builder;
   // Nothing is ever better than the first.
