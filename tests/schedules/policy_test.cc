@@ -17,6 +17,47 @@ Task MakeTask(std::string_view op, std::string_view args, std::string_view epilo
   return Task(*dag, target::Target{}, hardware, "[]");
 }
 
+Task MakeGpuTask(std::string_view op, std::string_view args, std::string_view epilogue) {
+  auto dag = dag::BuildOp(op, args, {.epilogue = dag::SplitEpilogue(epilogue)});
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  // Small warps: tiny workloads use several of them, and several blocks.
+  return Task(*dag, *target::ParseTarget("cuda -thread_warp_size=4"), {}, "[]");
+}
+
+TEST(Policies, GpuCandidatesComputeWhatTheDagSays) {
+  const struct {
+    const char *op, *args, *epilogue;
+  } cases[] = {{"matmul", "8,8,8", ""},
+               {"matmul", "12,8,6", "relu"},
+               {"matmul", "2,3,64", ""},
+               {"matmul", "7,9,5", ""},
+               {"conv2d_nchw", "1,6,6,4,3,3,3,1,1", "bias,relu"},
+               {"conv2d_nhwc", "1,6,6,8,4,3,3,2,1", ""},
+               {"depthwise_conv2d_nchw", "1,5,5,4,3,3,1,1", "relu"},
+               {"conv2d_winograd_nhwc", "1,4,4,4,3", "bias,relu"},
+               {"max_pool2d_nchw", "1,7,7,3,3,3,2,1", ""},
+               {"global_avg_pool2d_nhwc", "1,5,5,6", ""},
+               {"softmax", "4,16", ""},
+               {"softmax", "3,14", ""},
+               {"min", "4,64,axis=1", ""},
+               {"sum", "64,axis=0", ""}};
+  for (const auto& c : cases) {
+    const Task task = MakeGpuTask(c.op, c.args, c.epilogue);
+    const Workload workload =
+        MakeWorkload(fmt::format("{} {} {}", c.op, c.args, c.epilogue), task.dag, 3);
+    RandomPolicy policy(task, Parameters(), 17);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy.Propose(40));
+    ASSERT_GT(candidates.size(), 0u) << workload.name;
+    for (const Candidate& candidate : candidates) {
+      ASSERT_OK_AND_ASSIGN(const schedule::State state,
+                           schedule::Replay(task.dag, candidate.steps));
+      const Status status = CheckByInterpreter(workload, state, /*gpu=*/true);
+      EXPECT_TRUE(status.ok()) << status;
+      if (!status.ok()) break;
+    }
+  }
+}
+
 TEST(Policies, CandidatesComputeWhatTheDagSays) {
   const struct {
     const char *op, *args, *epilogue;
