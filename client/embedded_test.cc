@@ -259,5 +259,93 @@ TEST_F(EmbeddedTest, AFailedTrialIsListedWithTheCommandThatReproducesIt) {
                     HasSubstr("now       compile error: compiler process killed by signal 6")));
 }
 
+// Daemons as a farm has them, each started by itself.
+class FarmTest : public EmbeddedTest {
+ protected:
+  void SetUp() override {
+    const std::string tracker = Start("tracker", {});
+    Start("builder", {"--tracker", tracker});
+    Start("runner", {"--tracker", tracker, "--device", "null"});
+    scheduler_ = Start("scheduler", {"--tracker", tracker, "--db", db_});
+    tracker_ = tracker;
+  }
+  // Its address.
+  std::string Start(const std::string& name, const Words& more) {
+    const std::string port_file = folder_.Join(name + ".port");
+    Words words = {name,      "--listen",    "127.0.0.1:0", "--port-file",
+                   port_file, "--log-level", "error"};
+    words.insert(words.end(), more.begin(), more.end());
+    SubprocessOptions options = KilnOptions(words);
+    options.output = options.error = SubprocessOptions::Stream::kInherit;
+    auto process = Subprocess::Spawn(options);
+    KILN_CHECK(process.ok(), "{}", Message(process.status()));
+    daemons_.push_back(*std::move(process));
+    EXPECT_TRUE(Eventually([&] { return FileExists(port_file); })) << name;
+    const std::string port = *ReadFile(port_file);
+    return "127.0.0.1:" + port.substr(0, port.size() - 1);
+  }
+  std::string Kiln(Words words) {
+    words.insert(words.end(), {"--scheduler", scheduler_});
+    return KilnPrints(words);
+  }
+  std::string Submit(const Words& more) {
+    Words words = {"submit", "matmul", "--args", "64,64,64", "--target", "null"};
+    words.insert(words.end(), more.begin(), more.end());
+    const std::string id = Kiln(words);
+    return id.substr(0, id.size() - 1);
+  }
+  std::string tracker_, scheduler_;
+  std::vector<Subprocess> daemons_;
+};
+
+TEST_F(FarmTest, AJobIsSubmittedWatchedAndReadThroughTheScheduler) {
+  const std::string job = Submit({"--trials", "15"});
+  EXPECT_THAT(Kiln({"watch", job}), AllOf(HasSubstr("trials 15/15"), HasSubstr("  best ")));
+  // All of it again, though it has ended.
+  EXPECT_THAT(Lines(Kiln({"watch", job, "--json"})), SizeIs(16));
+  EXPECT_THAT(Kiln({"jobs"}), AllOf(HasSubstr(job), HasSubstr("succeeded"), HasSubstr("15/15")));
+  EXPECT_THAT(Kiln({"jobs", job}), HasSubstr("matmul 64,64,64"));
+  EXPECT_THAT(Kiln({"best", job}), HasSubstr("matmul 64,64,64"));
+  EXPECT_THAT(Kiln({"show", "matmul", "--args", "64,64,64"}), HasSubstr(".split("));
+  EXPECT_THAT(Kiln({"trial", job + "/2"}), HasSubstr("now "));
+  EXPECT_THAT(Lines(Kiln({"records", "export"})), SizeIs(15));
+  const std::string log = folder_.Join("log.json");
+  Kiln({"records", "export", "-o", log});
+  EXPECT_THAT(Kiln({"records", "import", log}), HasSubstr("15 were there already"));
+  EXPECT_THAT(Lines(Kiln({"tune", "matmul", "--args", "8,8,8", "--target", "null", "--trials", "3",
+                          "--json"})),
+              SizeIs(5));
+}
+
+TEST_F(FarmTest, WorkersAreListed) {
+  std::string listed;
+  ASSERT_TRUE(Eventually([&] {
+    listed = KilnPrints({"workers", "--tracker", tracker_});
+    return listed.find("runner") != std::string::npos && listed.find("llvm") != std::string::npos;
+  })) << listed;
+  EXPECT_THAT(listed, AllOf(HasSubstr("builder"), HasSubstr("Pending"), HasSubstr("null")));
+  EXPECT_THAT(Json::parse(KilnPrints({"workers", "--tracker", tracker_, "--json"}))["workers"],
+              SizeIs(2));
+  // A service, but not the one that is meant.
+  EXPECT_THAT(RunKiln({"jobs", "--scheduler", tracker_}).error, HasSubstr("is no scheduler"));
+}
+
+TEST_F(FarmTest, CtrlCLeavesTheJobRunningAndCancelEndsIt) {
+  auto kiln =
+      Subprocess::Spawn(KilnOptions({"tune", "matmul", "--args", "512,512,512", "--target", "null",
+                                     "--trials", "1000000", "--json", "--scheduler", scheduler_}));
+  ASSERT_OK(kiln);
+  const std::string printed = ReadUntil(*kiln, "\"trial\"");
+  const std::string job = Json::parse(printed.substr(0, printed.find('\n')))["job"];
+  kill(kiln->pid(), SIGINT);
+  const auto exit = kiln->Wait(absl::Seconds(30));
+  ASSERT_OK(exit);
+  EXPECT_EQ(exit->code, 130);
+  EXPECT_THAT(Kiln({"jobs", job}), HasSubstr("state     running"));
+  Kiln({"cancel", job});
+  EXPECT_TRUE(Eventually(
+      [&] { return Kiln({"jobs", job}).find("state     cancelled") != std::string::npos; }));
+}
+
 }  // namespace
 }  // namespace kiln::client

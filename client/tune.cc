@@ -14,6 +14,7 @@
 #include "client/summary.h"
 #include "client/wording.h"
 #include "compiler/dag/text.h"
+#include "compiler/codegen/llvm.h"
 #include "compiler/target/target.h"
 #include "proto/builder.pb.h"
 
@@ -108,6 +109,17 @@ LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags
   return options;
 }
 
+// On the embedded cluster builder and runner share this machine: code may be for exactly its CPU.
+Status NameThisCpu(v1::JobSpec& spec) {
+  for (v1::TaskSpec& task : *spec.mutable_tasks()) {
+    KILN_ASSIGN_OR_RETURN(const target::Target asked, target::ParseTarget(task.target()));
+    if (asked.kind != target::TargetKind::kLlvm) continue;
+    KILN_ASSIGN_OR_RETURN(const target::Target resolved, codegen::ResolveCpu(asked));
+    task.set_target(target::PrintTarget(resolved));
+  }
+  return OkStatus();
+}
+
 // The unfinished job to go on with.
 StatusOr<v1::JobStatus> JobToResume(const std::string& wanted, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, OpenLocalArchive(session.db));
@@ -190,8 +202,11 @@ StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std
     KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, JobToResume(resume, session));
     return TuneHere(job.spec(), job.id(), cluster, session, stop);
   }
-  KILN_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(flags));
-  if (session.scheduler.empty()) return TuneHere(spec, "", cluster, session, stop);
+  KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
+  if (session.scheduler.empty()) {
+    KILN_RETURN_IF_ERROR(NameThisCpu(spec));
+    return TuneHere(spec, "", cluster, session, stop);
+  }
   KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
   return TuneThrough(*client, spec, session, stop);
 }

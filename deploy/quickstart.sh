@@ -20,5 +20,3 @@ say "building (several minutes the first time)"
 
 say "tuning conv2d + bias + relu of ResNet's last stage on this CPU"
 bazel-bin/client/kiln tune conv2d_nchw --args 1,7,7,512,512,3,3,1,1 --epilogue bias,relu --target llvm "$@"
-
-say "the LLVM IR of the best schedule: bazel-bin/client/kiln show --as llvm (--help lists the other forms)"
