@@ -12,6 +12,7 @@
 #include "base/message_pipe.h"
 #include "base/subprocess.h"
 #include "runner/cpu_device.h"
+#include "runner/cuda_device.h"
 #include "runner/fault_report.h"
 #include "runner/workbench.h"
 
@@ -25,7 +26,13 @@ constexpr int kCacheShare = 4;
 
 StatusOr<std::unique_ptr<Device>> MakeDevice(const std::string& name, int threads) {
   if (name == "cpu") return MakeCpuDevice({.threads = threads});
-  return InvalidArgument("unknown device '{}', expected cpu", name);
+  if (!IsCudaDevice(name)) {
+    return InvalidArgument("unknown device '{}', expected cpu or cuda:GPU-...", name);
+  }
+  KILN_ASSIGN_OR_RETURN(const CudaDriver* driver, LoadCudaDriver());
+  KILN_ASSIGN_OR_RETURN(const auto gpus, SelectCudaGpus(*driver, name));
+  if (gpus.size() != 1) return InvalidArgument("'{}' stands for {} GPUs", name, gpus.size());
+  return MakeCudaDevice(*driver, gpus.front());
 }
 
 wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request,
@@ -50,8 +57,8 @@ void EndAtOnce(int code, void*) {
   _exit(code);
 }
 
-// Until the daemon closes the pipe.
-Status ServeAll(MessagePipe& pipe, Workbench& bench) {
+// Until the daemon closes the pipe, or the device is lost.
+Status ServeAll(MessagePipe& pipe, Device& device, Workbench& bench) {
   while (true) {
     const auto bytes = pipe.Read();
     if (!bytes.ok()) return IsEndOfPipe(bytes.status()) ? OkStatus() : bytes.status();
@@ -68,7 +75,10 @@ Status ServeAll(MessagePipe& pipe, Workbench& bench) {
     };
     wire::ChildEvent event;
     *event.mutable_done() = Serve(bench, request, on_phase);
+    const bool lost = !device.Usable();
+    event.mutable_done()->set_device_lost(lost);
     KILN_RETURN_IF_ERROR(send(event));
+    if (lost) return OkStatus();
   }
 }
 
@@ -97,7 +107,7 @@ int RunnerChildMain(int argc, char** argv) {
   Status status = device.status();
   if (status.ok()) {
     Workbench bench(**device, (*device)->FreeMemoryBytes() / kCacheShare);
-    status = ServeAll(pipe, bench);
+    status = ServeAll(pipe, **device, bench);
   }
   if (!status.ok()) LogError("{}", Message(status));
   // Not through exit(): the destructors that a program registered are not ours to run.

@@ -28,6 +28,13 @@ struct Comparison {
 //   narrow) bfloat16            relative 5e-2, absolute 2e-2 (one rounding is 4e-3) integers and
 //   bool   exact, whatever the tolerance says
 v1::Tolerance DefaultTolerance(DType dtype);
+v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked);
+
+// "output x: element [0, 3]: got 1, expected 2; 7 of 100 elements differ": what `message` says.
+// `got` and `want` hold that one element.
+std::string DescribeDifference(const Argument& argument, int64_t index,
+                               std::span<const std::byte> got, std::span<const std::byte> want,
+                               int64_t different);
 
 // Equal when |got - want| <= absolute * max|want| + relative * |want|, the largest over the finite
 // elements of `want`. NaN equals NaN only, an infinity equals the same infinity only. Both spans

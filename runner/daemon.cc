@@ -13,6 +13,7 @@
 #include "proto/worker_announcer.h"
 #include "runner/cpu_description.h"
 #include "runner/cpu_device.h"
+#include "runner/cuda_gpus.h"
 #include "runner/once.h"
 #include "runner/service.h"
 
@@ -34,15 +35,23 @@ struct Flags {
   std::string once;
 };
 
+std::string CheckDevice(const std::string& device) {
+  if (device == "cpu" || device == "null" || IsCudaDevice(device)) return "";
+  return fmt::format("'{}' is no device, expected cpu, cuda, cuda:0, cuda:GPU-... or null", device);
+}
+
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--listen", flags.listen, "HOST:PORT to serve on; port 0 = any free one")
+  app.add_option("--listen", flags.listen,
+                 "HOST:PORT to serve on; port 0 = any free one; each further GPU has the next port")
       ->capture_default_str();
   app.add_option("--advertise", flags.advertise,
                  "HOST:PORT at which schedulers reach this runner; default: the address it serves "
                  "on, with this machine's name when that is all addresses");
   app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to announce to");
-  app.add_option("--device", flags.device, "cpu, or null: runs nothing, costs are made up")
-      ->check(CLI::IsMember({"cpu", "null"}))
+  app.add_option("--device", flags.device,
+                 "cpu; cuda: every NVIDIA GPU, cuda:0 or cuda:GPU-...: one of them; or null: runs "
+                 "nothing, costs are made up")
+      ->check(CheckDevice)
       ->capture_default_str();
   app.add_option("--threads", flags.threads, "cores to run programs on; 0 = all")
       ->check(CLI::Range(0, 4096))
@@ -53,8 +62,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str();
-  app.add_option("--port-file", flags.port_file,
-                 "write the port here, as a number and a newline, once it is bound");
+  app.add_option(
+      "--port-file", flags.port_file,
+      "write the port here, as a number and a newline, once it is bound; one line per GPU");
   app.add_option("--once", flags.once,
                  "measure the MeasureRequest in this file (*.txtpb: text, else binary), print the "
                  "reply and end");
@@ -62,49 +72,93 @@ void AddFlags(CLI::App& app, Flags& flags) {
 
 int Threads(const Flags& flags) { return flags.threads > 0 ? flags.threads : DefaultCpuThreads(); }
 
-StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags,
-                                        const std::vector<std::string>& child_args) {
-  DeviceSlotOptions options;
-  options.device = flags.device;
-  options.device_name = flags.device == "null" ? "null" : CpuModelName();
-  options.reference_limit = absl::Milliseconds(flags.reference_timeout_ms);
-  KILN_ASSIGN_OR_RETURN(const std::string executable, CurrentExecutable());
-  std::vector<std::string>& command = options.child_command;
-  command = {executable};
-  command.insert(command.end(), child_args.begin(), child_args.end());
-  const std::vector<std::string> device = {"--device", flags.device, "--threads",
-                                           fmt::format("{}", Threads(flags))};
-  command.insert(command.end(), device.begin(), device.end());
-  return options;
-}
-
 // What does not change while the daemon runs.
-v1::WorkerState DescribeWorker(const Flags& flags, const std::string& device_name) {
+struct DeviceDescription {
+  std::string device;     // as a child's --device
+  v1::WorkerState state;  // without an address
+};
+
+v1::WorkerState NewWorker(const std::string& device_name, const std::string& target) {
   v1::WorkerState state;
   state.set_id(UniqueId());
   state.set_kind(v1::RUNNER);
   state.set_slots(1);
   state.set_device(device_name);
   state.set_version(std::string(kVersion));
-  if (flags.device == "null") {
-    state.add_keys("null");
-    state.set_target("null");
-    *state.mutable_hardware() = CpuHardware(Threads(flags));
-    return state;
-  }
-  const std::string level = CpuLevel();
-  state.add_keys("llvm");
-  state.add_keys("cpu");
-  state.add_keys("llvm/" + level);
-  state.set_target(fmt::format("llvm -mcpu={} -num-cores={}", level, Threads(flags)));
-  *state.mutable_hardware() = CpuHardware(Threads(flags));
+  state.set_target(target);
   return state;
 }
 
+DeviceDescription DescribeNull(const Flags& flags) {
+  DeviceDescription description{"null", NewWorker("null", "null")};
+  description.state.add_keys("null");
+  *description.state.mutable_hardware() = CpuHardware(Threads(flags));
+  return description;
+}
+
+DeviceDescription DescribeCpu(const Flags& flags) {
+  const std::string level = CpuLevel();
+  const std::string target = fmt::format("llvm -mcpu={} -num-cores={}", level, Threads(flags));
+  DeviceDescription description{"cpu", NewWorker(CpuModelName(), target)};
+  description.state.add_keys("llvm");
+  description.state.add_keys("cpu");
+  description.state.add_keys("llvm/" + level);
+  *description.state.mutable_hardware() = CpuHardware(Threads(flags));
+  return description;
+}
+
+DeviceDescription DescribeGpu(const CudaGpu& gpu) {
+  // By UUID: the child means the same GPU whatever the order.
+  DeviceDescription description{"cuda:" + gpu.uuid, NewWorker(gpu.name, TargetOf(gpu))};
+  for (const std::string& key : KeysOf(gpu)) description.state.add_keys(key);
+  *description.state.mutable_hardware() = HardwareOf(gpu);
+  return description;
+}
+
+StatusOr<std::vector<DeviceDescription>> DescribeDevices(const Flags& flags) {
+  if (flags.device == "null") return std::vector{DescribeNull(flags)};
+  if (flags.device == "cpu") return std::vector{DescribeCpu(flags)};
+  // Asks the driver for facts only; contexts are the children's.
+  KILN_ASSIGN_OR_RETURN(const CudaDriver* driver, LoadCudaDriver());
+  KILN_ASSIGN_OR_RETURN(const std::vector<CudaGpu> gpus, SelectCudaGpus(*driver, flags.device));
+  std::vector<DeviceDescription> devices;
+  for (const CudaGpu& gpu : gpus) devices.push_back(DescribeGpu(gpu));
+  return devices;
+}
+
+StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags, const DeviceDescription& device,
+                                        const std::vector<std::string>& child_args) {
+  DeviceSlotOptions options;
+  options.device = device.device;
+  options.device_name = device.state.device();
+  options.reference_limit = absl::Milliseconds(flags.reference_timeout_ms);
+  KILN_ASSIGN_OR_RETURN(const std::string executable, CurrentExecutable());
+  std::vector<std::string>& command = options.child_command;
+  command = {executable};
+  command.insert(command.end(), child_args.begin(), child_args.end());
+  const std::vector<std::string> device_args = {"--device", device.device, "--threads",
+                                                fmt::format("{}", Threads(flags))};
+  command.insert(command.end(), device_args.begin(), device_args.end());
+  return options;
+}
+
+// The address of the index-th worker of this process, given that of the first.
+StatusOr<HostPort> NthAddress(HostPort address, size_t index) {
+  if (address.port == 0) return address;
+  if (address.port + index > 65535) {
+    return InvalidArgument("no port for device {} after {}, choose a lower one", index,
+                           address.ToString());
+  }
+  address.port += static_cast<int>(index);
+  return address;
+}
+
 // An address to listen on may be no address to connect to.
-StatusOr<std::string> AdvertisedAddress(const Flags& flags, const GrpcServer& server) {
+StatusOr<std::string> AdvertisedAddress(const Flags& flags, const GrpcServer& server,
+                                        size_t index) {
   if (!flags.advertise.empty()) {
-    KILN_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(flags.advertise));
+    KILN_ASSIGN_OR_RETURN(const HostPort first, ParseHostPort(flags.advertise));
+    KILN_ASSIGN_OR_RETURN(const HostPort address, NthAddress(first, index));
     return address.ToString();
   }
   KILN_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(server.address()));
@@ -112,40 +166,86 @@ StatusOr<std::string> AdvertisedAddress(const Flags& flags, const GrpcServer& se
   return address.ToString();
 }
 
-Status Serve(const Flags& flags, DeviceSlotOptions slot_options) {
+// One device to the world: a worker with a port of its own, since a request names no device.
+class Worker {
+ public:
+  static StatusOr<std::unique_ptr<Worker>> Start(const Flags& flags, DeviceDescription device,
+                                                 size_t index, DeviceSlotOptions slot_options) {
+    KILN_ASSIGN_OR_RETURN(const HostPort first, ParseListenAddress(flags.listen));
+    KILN_ASSIGN_OR_RETURN(const HostPort listen, NthAddress(first, index));
+    std::unique_ptr<Worker> worker(new Worker(std::move(device), std::move(slot_options)));
+    GrpcServer::Options options;
+    options.listen = listen.ToString();
+    options.services = {&worker->service_};
+    KILN_ASSIGN_OR_RETURN(worker->server_, GrpcServer::Start(options));
+    KILN_ASSIGN_OR_RETURN(*worker->state_.mutable_address(),
+                          AdvertisedAddress(flags, *worker->server_, index));
+    LogInfo("serving {} ({}) on {}", worker->state_.device(), worker->state_.target(),
+            worker->server_->address());
+    return worker;
+  }
+
+  int port() const { return server_->port(); }
+
+  void Announce(const std::string& tracker) {
+    announcer_ = std::make_unique<WorkerAnnouncer>(tracker, [this] {
+      v1::WorkerState now = state_;
+      now.set_trials_done(slot_.stats().trials_done);
+      return now;
+    });
+  }
+
+  // In three steps, so that all workers of a process end together.
+  void Leave() {
+    if (announcer_ != nullptr) announcer_->Stop();
+  }
+  void Cancel() { service_.Stop(); }
+  void Shutdown() { server_->Shutdown(kStopGrace); }
+
+ private:
+  Worker(DeviceDescription device, DeviceSlotOptions slot_options)
+      : state_(std::move(device.state)),
+        slot_(std::move(slot_options)),
+        service_(slot_, state_.id()) {}
+
+  v1::WorkerState state_;
+  DeviceSlot slot_;
+  RunnerService service_;
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<WorkerAnnouncer> announcer_;
+};
+
+Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
+             const std::vector<std::string>& child_args) {
   if (!flags.tracker.empty()) KILN_RETURN_IF_ERROR(ParseHostPort(flags.tracker).status());
   StopSignal stop;
-  v1::WorkerState state = DescribeWorker(flags, slot_options.device_name);
-  DeviceSlot slot(std::move(slot_options));
-  RunnerService service(slot, state.id());
-  GrpcServer::Options server_options;
-  server_options.listen = flags.listen;
-  server_options.services = {&service};
-  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
-                        GrpcServer::Start(server_options));
-  KILN_ASSIGN_OR_RETURN(*state.mutable_address(), AdvertisedAddress(flags, *server));
-  if (!flags.port_file.empty()) {
-    KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, fmt::format("{}\n", server->port())));
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::string ports;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(DeviceSlotOptions slot_options,
+                          SlotOptions(flags, devices[i], child_args));
+    KILN_ASSIGN_OR_RETURN(auto worker,
+                          Worker::Start(flags, std::move(devices[i]), i, std::move(slot_options)));
+    ports += fmt::format("{}\n", worker->port());
+    workers.push_back(std::move(worker));
   }
-  LogInfo("serving {} ({} threads) on {}", state.device(), state.hardware().num_cores(),
-          server->address());
-  WorkerAnnouncer announcer(flags.tracker, [&] {
-    v1::WorkerState now = state;
-    now.set_trials_done(slot.stats().trials_done);
-    return now;
-  });
+  if (!flags.port_file.empty()) {
+    KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, ports));
+  }
+  for (auto& worker : workers) worker->Announce(flags.tracker);
   const int signal = stop.Wait();
   LogInfo("stopping on signal {}", signal);
-  announcer.Stop();
-  service.Stop();
-  server->Shutdown(kStopGrace);
+  for (auto& worker : workers) worker->Leave();
+  for (auto& worker : workers) worker->Cancel();
+  for (auto& worker : workers) worker->Shutdown();
   return OkStatus();
 }
 
 Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
   KILN_RETURN_IF_ERROR(SetLogLevel(flags.log_level));
-  KILN_ASSIGN_OR_RETURN(DeviceSlotOptions options, SlotOptions(flags, child_args));
-  if (flags.once.empty()) return Serve(flags, std::move(options));
+  KILN_ASSIGN_OR_RETURN(std::vector<DeviceDescription> devices, DescribeDevices(flags));
+  if (flags.once.empty()) return Serve(flags, std::move(devices), child_args);
+  KILN_ASSIGN_OR_RETURN(DeviceSlotOptions options, SlotOptions(flags, devices[0], child_args));
   DeviceSlot slot(std::move(options));
   return MeasureOnce(flags.once, slot);
 }

@@ -68,6 +68,9 @@ class Device {
   virtual StatusOr<double> Time(Program& program, std::span<Buffer* const> args,
                                 int64_t number) = 0;
   virtual void FlushCaches() = 0;
+
+  // False once nothing can run here any more, whatever it is: the process is to be replaced.
+  virtual bool Usable() { return true; }
 };
 
 }  // namespace kiln::runner

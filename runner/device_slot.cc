@@ -111,8 +111,9 @@ StatusOr<ChildOutcome> DeviceSlot::RunInChild(const wire::ChildRequest& request,
     // Without a standby the trial still runs.
     if (active_ == nullptr) return Unavailable("cannot start a child: {}", Message(warm));
     ChildOutcome outcome = active_->Run(request, limits, cancelled);
-    if (outcome.kind == ChildOutcome::kDone) return outcome;
+    if (outcome.kind == ChildOutcome::kDone && !outcome.done.device_lost()) return outcome;
     ++children_lost_;
+    if (outcome.kind == ChildOutcome::kDone) outcome.message = "it lost its device";
     LogInfo("child {} is lost: {}", active_->pid(), outcome.message);
     active_ = nullptr;
     // The next trial must not wait for the start of its child.

@@ -71,14 +71,14 @@ void FillRandom(std::span<std::byte> bytes, DType dtype, int64_t index_limit,
   }
 }
 
+uint8_t PoisonByte(DType dtype, Poison poison) {
+  // 0x5a5a: 203 in float16, 1.5e16 in float32.
+  if (poison == Poison::kStale) return 0x5a;
+  return IsFloat(dtype) ? 0xff : 0xa5;
+}
+
 void FillPoison(std::span<std::byte> bytes, DType dtype, Poison poison) {
-  int pattern = 0;
-  if (IsFloat(dtype)) {
-    pattern = poison == Poison::kNaN ? 0xff : 0x5a;  // 0x5a5a: 203 in float16, 1.5e16 in float32
-  } else {
-    pattern = poison == Poison::kNaN ? 0xa5 : 0x5a;
-  }
-  std::memset(bytes.data(), pattern, bytes.size());
+  std::memset(bytes.data(), PoisonByte(dtype, poison), bytes.size());
 }
 
 }  // namespace kiln::runner

@@ -22,6 +22,7 @@ void FillRandom(std::span<std::byte> bytes, DType dtype, int64_t index_limit, st
 // integers 0xA5A5...); kStale is finite and large in every type, so that a sum added to stale
 // contents differs between runs and an unwritten element whose right value is NaN is noticed.
 enum class Poison { kNaN, kStale };
+uint8_t PoisonByte(DType dtype, Poison poison);  // every byte of it
 void FillPoison(std::span<std::byte> bytes, DType dtype, Poison poison);
 
 }  // namespace kiln::runner

@@ -1,0 +1,170 @@
+// What the runner itself runs on a GPU: checks of a trial's buffers, and a lead-in for timings.
+//
+// Shipped as PTX (cuda_kernels.ptx, made by generate_ptx.sh), which the driver compiles when a
+// child starts: neither the build nor the GPU box needs a toolkit. No headers, so that the PTX
+// depends on the compiler alone. All kernels are grid-stride loops: any launch size is right.
+// cuda_device.cc knows the parameters; cuda_fake_driver.cc does the same on the host.
+
+using u8 = unsigned char;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+
+// The order of runner::DType.
+enum { kFloat64, kFloat32, kFloat16, kBFloat16, kInt64, kInt32, kInt16, kInt8, kUInt8, kBool };
+
+// runner::CompareState of cuda_kernels.h.
+struct CompareState {
+  u64 largest;    // bits of a double >= 0, which sort like the numbers
+  u64 worst;      // likewise
+  u64 different;  // elements
+  u64 first;      // index of the first of them; all ones when there is none
+};
+
+constexpr u64 kExponent = 0x7ff0000000000000ull;
+constexpr u64 kMagnitude = 0x7fffffffffffffffull;
+
+__device__ i64 First() { return static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ i64 Step() { return static_cast<i64>(gridDim.x) * blockDim.x; }
+
+__device__ double FromHalf(unsigned short bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
+__device__ bool IsExact(int dtype) { return dtype >= kInt64; }
+
+__device__ i64 LoadInteger(const void* data, i64 i, int dtype) {
+  switch (dtype) {
+    case kInt64:
+      return static_cast<const i64*>(data)[i];
+    case kInt32:
+      return static_cast<const int*>(data)[i];
+    case kInt16:
+      return static_cast<const short*>(data)[i];
+    case kInt8:
+      return static_cast<const signed char*>(data)[i];
+    default:
+      return static_cast<const u8*>(data)[i];
+  }
+}
+
+__device__ double LoadDouble(const void* data, i64 i, int dtype) {
+  switch (dtype) {
+    case kFloat64:
+      return static_cast<const double*>(data)[i];
+    case kFloat32:
+      return static_cast<const float*>(data)[i];
+    case kFloat16:
+      return FromHalf(static_cast<const unsigned short*>(data)[i]);
+    case kBFloat16:
+      return __uint_as_float(static_cast<u32>(static_cast<const unsigned short*>(data)[i]) << 16);
+    default:
+      return static_cast<double>(LoadInteger(data, i, dtype));
+  }
+}
+
+// |value| as bits that sort like the numbers; infinities and NaN are kExponent and above.
+__device__ u64 Magnitude(double value) {
+  return static_cast<u64>(__double_as_longlong(value)) & kMagnitude;
+}
+
+__device__ u64 WarpMax(u64 value) {
+  for (int lane = 16; lane > 0; lane /= 2) {
+    const u64 other = __shfl_down_sync(0xffffffff, value, lane);
+    value = other > value ? other : value;
+  }
+  return value;
+}
+
+// The largest finite |want|, into state->largest.
+extern "C" __global__ void kiln_largest(const void* want, i64 elements, int dtype,
+                                        CompareState* state) {
+  u64 largest = 0;
+  for (i64 i = First(); i < elements; i += Step()) {
+    const u64 value = Magnitude(LoadDouble(want, i, dtype));
+    if (value < kExponent && value > largest) largest = value;
+  }
+  largest = WarpMax(largest);
+  if (threadIdx.x % 32 == 0) atomicMax(&state->largest, largest);
+}
+
+// After kiln_largest. The rule is that of compare.h.
+extern "C" __global__ void kiln_compare(const void* got_data, const void* want_data, i64 elements,
+                                        int dtype, double absolute, double relative,
+                                        CompareState* state) {
+  const double allowed = absolute * __longlong_as_double(static_cast<i64>(state->largest));
+  u64 worst = 0;
+  u64 different = 0;
+  u64 first = ~0ull;
+  for (i64 i = First(); i < elements; i += Step()) {
+    const double got = LoadDouble(got_data, i, dtype);
+    const double want = LoadDouble(want_data, i, dtype);
+    const u64 got_bits = Magnitude(got);
+    const u64 want_bits = Magnitude(want);
+    const u64 error = Magnitude(got - want);
+    if (error < kExponent && error > worst) worst = error;
+    bool same;
+    if (IsExact(dtype)) {
+      same = LoadInteger(got_data, i, dtype) == LoadInteger(want_data, i, dtype);
+    } else if (got_bits > kExponent || want_bits > kExponent) {
+      same = got_bits > kExponent && want_bits > kExponent;
+    } else if (got_bits == kExponent || want_bits == kExponent) {
+      same = got == want;
+    } else {
+      same = __longlong_as_double(static_cast<i64>(error)) <=
+             allowed + relative * __longlong_as_double(static_cast<i64>(want_bits));
+    }
+    if (same) continue;
+    ++different;
+    if (static_cast<u64>(i) < first) first = static_cast<u64>(i);
+  }
+  worst = WarpMax(worst);
+  if (threadIdx.x % 32 == 0) atomicMax(&state->worst, worst);
+  if (different == 0) return;
+  atomicAdd(&state->different, different);
+  atomicMin(&state->first, first);
+}
+
+__device__ u64 Mix(u64 z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+// Adds a hash of each 8 bytes and their place to *sum; the last ones may be fewer than 8.
+extern "C" __global__ void kiln_checksum(const u8* data, i64 bytes, u64* sum) {
+  const i64 words = bytes / 8;
+  u64 total = 0;
+  for (i64 i = First(); i <= words; i += Step()) {
+    u64 word = 0;
+    if (i < words) {
+      word = reinterpret_cast<const u64*>(data)[i];
+    } else {
+      for (i64 at = 8 * words; at < bytes; ++at) word = word << 8 | data[at];
+    }
+    total += Mix(word + Mix(0x9e3779b97f4a7c15ull * static_cast<u64>(i + 1)));
+  }
+  for (int lane = 16; lane > 0; lane /= 2) total += __shfl_down_sync(0xffffffff, total, lane);
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, total);
+}
+
+// Counts the bytes of both guards that are not `canary` into *stray.
+extern "C" __global__ void kiln_guards(const u8* before, const u8* after, i64 bytes, u32 canary,
+                                       u64* stray) {
+  u64 found = 0;
+  for (i64 i = First(); i < bytes; i += Step())
+    found += (before[i] != canary) + (after[i] != canary);
+  if (found > 0) atomicAdd(stray, found);
+}
+
+// Keeps the stream busy while the host queues what is to be timed.
+extern "C" __global__ void kiln_lead_in(u64 nanoseconds) {
+  u64 start;
+  u64 now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - start < nanoseconds);
+}
