@@ -90,7 +90,7 @@ std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& b
 std::string CheckText(const v1::Record& record) {
   if (IsNull(record)) return "nothing was run: target null makes its costs up";
   return fmt::format(
-      "result equals the reference on random inputs; largest error {:.1e} of its largest value",
+      "result matches the reference on random inputs; largest error {:.1e} of its largest value",
       record.result().max_error());
 }
 
