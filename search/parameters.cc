@@ -14,12 +14,16 @@ StatusOr<Parameters> MakeParameters(const std::map<std::string, double>& overrid
       parameters.change_compute_location = value == 0;
       continue;
     }
+    if (name == "vary_thread_counts") {
+      parameters.vary_thread_counts = value != 0;
+      continue;
+    }
     const auto found = ints.find(name);
     if (found == ints.end()) {
       return InvalidArgument(
           "unknown search parameter '{}', expected one of disable_change_compute_location, "
           "max_futile_samples, "
-          "max_innermost_split_factor, max_vectorize_size",
+          "max_innermost_split_factor, max_vectorize_size, vary_thread_counts",
           name);
     }
     if (!(value >= 1 && value <= 1e9)) {

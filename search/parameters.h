@@ -17,6 +17,9 @@ struct Parameters {
   // better register tiles.
   int max_vectorize_size = 64;
   bool change_compute_location = true;
+  // GPU kernels that are not tiled (pooling, elementwise) and reductions across threads: a warp per
+  // block, as the predecessor begins with, or 1 to 32 warps by chance.
+  bool vary_thread_counts = false;
   // How many samples in a row may be refused or already known before a policy says the space is
   // exhausted.
   int max_futile_samples = 2000;

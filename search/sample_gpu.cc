@@ -6,6 +6,7 @@
 #include "compiler/dag/access_analysis.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/factorization.h"
 #include "search/gpu_validity.h"
 #include "search/sample.h"
 #include "search/sample_unroll.h"
@@ -44,10 +45,37 @@ bool HasThreadLoop(const Stage& stage) {
   });
 }
 
+// A warp times a power of two: up to a block, and no more than `extent` keeps busy.
+int64_t RandomThreads(int64_t extent, const target::HardwareParams& hardware, Rng& rng) {
+  std::vector<int64_t> choices = {hardware.warp_size};
+  while (choices.back() < extent && choices.back() * 2 <= hardware.max_threads_per_block)
+    choices.push_back(choices.back() * 2);
+  return PickFrom(rng, choices);
+}
+
+// The sketch with other numbers of threads in its reductions across threads.
+Sketch VaryReducingThreads(Sketch sketch, const target::HardwareParams& hardware, Rng& rng) {
+  std::vector<schedule::StepPtr>& steps = sketch.steps;
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    if (steps[i]->tag() != "SP" || steps[i + 1]->tag() != "AN") continue;
+    const auto& split = static_cast<const schedule::SplitStep&>(*steps[i]);
+    const auto& bind = static_cast<const schedule::AnnotateStep&>(*steps[i + 1]);
+    if (bind.annotation != Annotation::kThreadX || split.stage_id != bind.stage_id) continue;
+    steps[i] = std::make_shared<schedule::SplitStep>(
+        split.stage_id, split.loop, split.extent,
+        std::vector<int64_t>{RandomThreads(split.extent, hardware, rng)}, split.inner_to_outer);
+  }
+  return sketch;
+}
+
 class ThreadBinder {
  public:
-  ThreadBinder(State& state, const target::HardwareParams& hardware, Rng& rng)
-      : state_(state), hardware_(hardware), rng_(rng), roots_(TilingRoots(state)) {}
+  ThreadBinder(State& state, const target::HardwareParams& hardware, bool vary_threads, Rng& rng)
+      : state_(state),
+        hardware_(hardware),
+        vary_threads_(vary_threads),
+        rng_(rng),
+        roots_(TilingRoots(state)) {}
 
   Status Run() {
     // Consumers first: a shared stage follows the threads of the stage that reads it.
@@ -100,10 +128,12 @@ class ThreadBinder {
   Status BindUntiled(int s) {
     KILN_ASSIGN_OR_RETURN(const bool fused, FuseOuterSpatial(s));
     if (!fused) return OkStatus();
-    const int64_t extent = Extent(s, 0), warp = hardware_.warp_size;
-    if (extent <= warp) return Bind(s, 0, Annotation::kThreadX);
+    const int64_t extent = Extent(s, 0);
+    if (extent <= hardware_.warp_size) return Bind(s, 0, Annotation::kThreadX);
+    const int64_t threads =
+        vary_threads_ ? RandomThreads(extent, hardware_, rng_) : hardware_.warp_size;
     KILN_RETURN_IF_ERROR(state_.Apply(
-        std::make_shared<schedule::SplitStep>(s, 0, extent, std::vector<int64_t>{warp}, true)));
+        std::make_shared<schedule::SplitStep>(s, 0, extent, std::vector<int64_t>{threads}, true)));
     KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
     return Bind(s, 1, Annotation::kThreadX);
   }
@@ -137,13 +167,31 @@ class ThreadBinder {
 
     KILN_RETURN_IF_ERROR(FuseLevel(s, 2));
     const int64_t threads = Extent(s, 2);
-    if ((threads < hardware_.warp_size && !tiny) || threads > hardware_.max_threads_per_block) {
+    const int64_t most = hardware_.max_threads_per_block;
+    const int64_t least = tiny ? 1 : std::min<int64_t>(hardware_.warp_size, MostThreads(s, 2));
+    if (threads < least || threads > most) {
       return FailedPrecondition("stage {} ({}): {} threads per block, expected {} to {}", s,
-                                op.name(), threads, hardware_.warp_size,
-                                hardware_.max_threads_per_block);
+                                op.name(), threads, least, most);
     }
     extents_known_ = false;
     return Bind(s, 2, Annotation::kThreadX);
+  }
+
+  // The most threads that exact tiles of the axes in this loop can make: a large prime extent has
+  // none but 1.
+  int64_t MostThreads(int s, int loop) const {
+    const Stage& stage = state_.stage(s);
+    const int64_t limit = hardware_.max_threads_per_block;
+    std::set<int64_t> products = {1};
+    for (int axis : schedule::AxesOf(stage, stage.loops[loop].iter)) {
+      const std::set<int64_t> before = products;
+      for (int64_t divisor : Divisors(stage.op->axes()[axis].extent)) {
+        for (int64_t product : before) {
+          if (product * divisor <= limit) products.insert(product * divisor);
+        }
+      }
+    }
+    return *products.rbegin();
   }
 
   // The SP steps of the spatial axes of a tiled stage, the last first.
@@ -189,6 +237,7 @@ class ThreadBinder {
 
   State& state_;
   const target::HardwareParams& hardware_;
+  const bool vary_threads_;
   Rng& rng_;
   const std::set<int> roots_;
   bool extents_known_ = false;
@@ -215,8 +264,9 @@ std::vector<int64_t> FetchWidths(const State& state, int s, int64_t threads, int
   return widths;
 }
 
-Status BindThreads(State& state, const target::HardwareParams& hardware, Rng& rng) {
-  return ThreadBinder(state, hardware, rng).Run();
+Status BindThreads(State& state, const target::HardwareParams& hardware, bool vary_threads,
+                   Rng& rng) {
+  return ThreadBinder(state, hardware, vary_threads, rng).Run();
 }
 
 Status AnnotateGpuUnroll(State& state, Rng& rng) {
@@ -225,8 +275,11 @@ Status AnnotateGpuUnroll(State& state, Rng& rng) {
 
 StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
                           Rng& rng) {
-  KILN_ASSIGN_OR_RETURN(State state, FillTileSizes(sketch, parameters, rng));
-  KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, rng));
+  const bool vary = parameters.vary_thread_counts;
+  KILN_ASSIGN_OR_RETURN(
+      State state, FillTileSizes(vary ? VaryReducingThreads(sketch, task.hardware, rng) : sketch,
+                                 parameters, rng));
+  KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, vary, rng));
   KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));
   KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware));

@@ -163,6 +163,37 @@ TEST(SampleGpu, EveryAcceptedDrawReplaysAndLowers) {
   }
 }
 
+TEST(SampleGpu, ThreadCountsVaryWhenAsked) {
+  const Parameters vary{.vary_thread_counts = true};
+  for (const Case& c : {Case{"relu", "100000"}, Case{"softmax", "64,1000"}}) {
+    SCOPED_TRACE(c.op);
+    const Task task = MakeTask(c);
+    const auto sketches = GenerateSketches({task, vary});
+    for (const bool varied : {false, true}) {
+      const Parameters parameters{.vary_thread_counts = varied};
+      Rng rng(3);
+      std::set<int64_t> threads;
+      for (int draw = 0; draw < 200; ++draw) {
+        ASSERT_OK_AND_ASSIGN(const State state,
+                             SampleGpu(PickFrom(rng, sketches), task, parameters, rng));
+        threads.insert(UseOfKernel(state, state.num_stages() - 1).threads);
+        ASSERT_OK(lower::Lower(state, {.gpu = true}).status());
+      }
+      const std::set<int64_t> all = {32, 64, 128, 256, 512, 1024};
+      EXPECT_EQ(threads, varied ? all : std::set<int64_t>{32});
+    }
+  }
+}
+
+// No divisor of 1031 but 1 is a number of threads that a block can have.
+TEST(SampleGpu, PrimeExtentsBeyondABlockStillHaveCandidates) {
+  const Task task = MakeTask({"dense", "1,1031,64"});
+  const Parameters parameters;
+  RandomPolicy policy(task, parameters, 1);
+  ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(4));
+  EXPECT_EQ(candidates.size(), 4u);
+}
+
 TEST(GpuValidity, LimitsAreNamed) {
   const Task task = MakeTask({"matmul", "512,512,512"});
   ASSERT_OK_AND_ASSIGN(
@@ -261,7 +292,7 @@ TEST(SampleGpu, MakesTheStructureOfRecordedSchedules) {
       if (Shapes(prefix) != Shapes(sketch.steps)) continue;
       ASSERT_OK_AND_ASSIGN(State state, schedule::Replay(task.dag, prefix));
       Rng rng(lines);
-      if (!BindThreads(state, task.hardware, rng).ok()) continue;
+      if (!BindThreads(state, task.hardware, false, rng).ok()) continue;
       ASSERT_OK(AnnotateGpuUnroll(state, rng));
       found = found || Shapes(state.steps()) == Shapes(recorded);
     }

@@ -43,9 +43,10 @@ TEST(Policies, GpuCandidatesComputeWhatTheDagSays) {
                {"sum", "64,axis=0", ""}};
   for (const auto& c : cases) {
     const Task task = MakeGpuTask(c.op, c.args, c.epilogue);
+    const Parameters parameters{.vary_thread_counts = true};
     const Workload workload =
         MakeWorkload(fmt::format("{} {} {}", c.op, c.args, c.epilogue), task.dag, 3);
-    RandomPolicy policy(task, Parameters(), 17);
+    RandomPolicy policy(task, parameters, 17);
     ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy.Propose(40));
     ASSERT_GT(candidates.size(), 0u) << workload.name;
     for (const Candidate& candidate : candidates) {
