@@ -1,0 +1,196 @@
+// The text of one CUDA kernel. Internal to cuda_*.cc.
+//
+//   * Addresses are flattened and simplified (compiler/ir/simplify.h); what is left of quotients
+//   and
+//     remainders gets a name where its last variable is bound, outside the loops that use it.
+//   * Index arithmetic is `int` wherever every intermediate value fits, proven node by node, and
+//     `long long` elsewhere.
+//   * Vectorized loops become vector loads and stores where lanes are proven to be consecutive and
+//     aligned; otherwise they are unrolled loops.
+//
+// The kernel is emitted twice: the first pass finds the quotients to name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/codegen/cuda_shared.h"
+#include "compiler/codegen/cuda_source.h"
+#include "compiler/ir/program.h"
+#include "compiler/ir/simplify.h"
+
+namespace kiln::codegen {
+
+// C++ identifiers, each once: "i.0" -> "i_0", and "i_0_1" when that is taken.
+class CudaNames {
+ public:
+  CudaNames();
+  std::string Unique(std::string_view name);
+
+ private:
+  std::set<std::string, std::less<>> used_;
+};
+
+// What the kernels of a program need above them.
+struct CudaPreamble {
+  bool half = false, bfloat = false, sigmoid = false, floor_div = false, floor_mod = false;
+  std::map<std::string, std::string> vector_types;  // name -> definition
+};
+
+std::string CudaTypeName(ir::Type type);  // in memory: "float", "__half", "signed char"
+
+class CudaEmitter {
+ public:
+  CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
+              const std::vector<std::string>& buffer_names,
+              const std::vector<std::string>& var_names, CudaNames& names, CudaPreamble& preamble);
+
+  // Statements of the kernel, indented by two.
+  StatusOr<std::string> EmitBody(const SharedLayout& shared, bool is_dynamic);
+
+ private:
+  // Text of an expression and how tightly it binds.
+  enum Precedence : int {
+    kTernary,
+    kOr,
+    kAnd,
+    kEquality,
+    kRelation,
+    kSum,
+    kProduct,
+    kUnary,
+    kPrimary
+  };
+  struct Text {
+    std::string text;
+    Precedence precedence = kPrimary;
+    bool is_long = false;  // index arithmetic: long long, not int
+  };
+  // A quotient or remainder that may get a name.
+  struct Named {
+    int32_t var = -1;       // the innermost variable in it
+    bool is_worth = false;  // used in a deeper loop, or twice
+    bool is_long = false;
+    std::string name;  // second pass
+  };
+  // What is being emitted of a vectorized loop.
+  struct Vector {
+    int32_t var;
+    int lanes;
+    ir::Linear base;  // value of the variable in lane 0
+  };
+
+  // cuda_stmt.cc
+  void Emit(ir::Stmt stmt);
+  void EmitFor(ir::Stmt loop);
+  template <typename Body>
+  void EmitLoop(int32_t var, int64_t extent, bool unroll, Body&& body);
+  void EmitIf(ir::Stmt stmt);
+  void EmitStore(ir::Stmt store);
+  void EmitShared(const SharedLayout& shared, bool is_dynamic);
+  void EmitNamed(int32_t var);
+  void EnterVar(int32_t var);
+  void Line(std::string_view text);
+  static std::string_view IndexTypeName(int64_t extent);
+  void CommentStage(ir::Stmt stmt);
+  bool ShouldUnroll(ir::Stmt loop) const;
+  int64_t ExpandedStores(ir::Stmt stmt) const;
+
+  // cuda_vector.cc. False: nothing was emitted, the loop must be a loop.
+  bool EmitVectorized(ir::Stmt loop);
+  void EmitVectorBody(ir::Stmt body, const Vector& vector);
+  void EmitVectorStore(ir::Stmt store, const Vector& vector);
+  bool CanVectorize(ir::Stmt body, const Vector& vector, bool must_store);
+  std::optional<Vector> ChooseLanes(ir::Stmt loop);
+  int32_t ChunkVar(int32_t var, int lanes, int64_t extent);
+  void SetLane(const Vector& vector, int lane);
+  std::optional<ir::Linear> VectorAddress(int32_t slot, std::span<const ir::Expr> indices,
+                                          const Vector& vector);
+  bool IsUniform(ir::Expr condition, const Vector& vector);
+  bool IsVectorValue(ir::Expr e, const Vector& vector);
+  std::string VectorValue(ir::Expr e, const Vector& vector);
+  // The largest parts of e that are read whatever the lanes hold and that are vector values.
+  void FindVectorValues(ir::Expr e, const Vector& vector, std::vector<ir::Expr>& found);
+  std::string VectorTypeName(ir::Type type, int lanes);
+  static std::string LaneName(ir::Type type, int lane);
+  std::string VectorElement(int32_t slot, const ir::Linear& address, int lanes, bool is_load);
+  int64_t MultipleOf(const ir::Linear& e);
+  int64_t MultipleOf(ir::Expr e);
+
+  // cuda_expr.cc
+  Text Print(ir::Expr e);            // of the program
+  Text PrintSimplified(ir::Expr e);  // of the simplifier
+  Text PrintRaw(ir::Expr e);         // as it is in memory
+  Text PrintConstant(ir::Expr e);
+  Text PrintBinary(ir::Expr e);
+  Text PrintIndexBinary(ir::Expr e, Text a, Text b);
+  Text PrintMinMax(ir::Expr e, const Text& a, const Text& b);
+  Text PrintDivision(ir::Expr e);
+  Text PrintNamed(ir::Expr e);
+  Text PrintLogic(ir::Expr e);
+  Text PrintChoice(ir::Expr e);
+  Text PrintCast(ir::Expr e);
+  Text PrintCall(ir::Expr e);
+  Text PrintLoad(ir::Expr e);
+  Text FromMemory(ir::Type type, int64_t index_limit, const std::string& raw);
+  std::string ToMemory(ir::Type type, const Text& value);
+  Text Child(ir::Expr e);
+  void NameQuotient(ir::Expr e);
+  std::string Element(int32_t slot, const ir::Linear& address);  // name[address]
+  ir::Linear Address(int32_t slot, std::span<const ir::Expr> indices);
+  ir::Interval RangeOf(ir::Expr e);
+  static std::string Wrap(const Text& text, Precedence at_least);
+
+  const ir::Buffer& buffer(int32_t slot) const {
+    return program_.buffers[static_cast<size_t>(slot)];
+  }
+
+  const ir::Program& program_;
+  const ir::Kernel& kernel_;
+  const std::vector<std::string>& buffer_names_;
+  std::vector<std::string> var_names_;  // of the simplifier's variables: the program's, then chunks
+  CudaNames& names_;
+  CudaPreamble& preamble_;
+
+  ir::ExprPool pool_;
+  ir::Simplifier simplifier_{pool_};
+  std::vector<ir::Linear> env_;  // what each variable of the program or chunk stands for
+  std::unordered_map<int32_t, std::map<int, int32_t>> chunk_vars_;  // loop, lanes -> variable
+
+  bool is_first_pass_ = true;
+  std::unordered_map<ir::Expr, Named> named_;
+  std::vector<ir::Expr> named_order_;
+  std::unordered_map<int32_t, int> depth_of_var_;         // of the enclosing loops
+  std::unordered_map<int32_t, int> serial_depth_of_var_;  // real loops around and including it
+  int depth_ = 0;
+  int serial_depth_ = 0;
+
+  std::vector<std::pair<ir::Expr, std::string>> vectors_;  // loaded already: the vector's name
+  std::unordered_map<ir::Expr, std::string> lanes_;        // of them, the current lane: raw text
+  std::string out_;
+  int indent_ = 1;
+  int32_t stage_ = -1;  // of the last comment
+  int64_t budget_ = 0;  // of expression nodes
+};
+
+// ---- implementation of templates
+
+// for (int name = 0; ...) { body() }
+template <typename Body>
+void CudaEmitter::EmitLoop(int32_t var, int64_t extent, bool unroll, Body&& body) {
+  const std::string& name = var_names_[static_cast<size_t>(var)];
+  if (unroll) Line("#pragma unroll");
+  Line(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", IndexTypeName(extent), name, extent));
+  ++indent_, ++depth_, ++serial_depth_;
+  EnterVar(var);
+  body();
+  --indent_, --depth_, --serial_depth_;
+  Line("}");
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,253 @@
+#include "compiler/codegen/cuda_emulation_testing.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/ir/interpreter.h"
+
+namespace kiln::codegen {
+namespace {
+namespace fs = std::filesystem;
+
+// What CUDA C has and C++ has not, as far as generated code uses it.
+constexpr std::string_view kHeader = R"cuda(
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <utility>
+template <typename T> T max(T a, T b) { return a < b ? b : a; }
+template <typename T> T min(T a, T b) { return b < a ? b : a; }
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __shared__ static
+struct dim3 { unsigned x, y, z; };
+static dim3 blockIdx, threadIdx;
+#define VECTOR2(T, N) struct alignas(2 * sizeof(T)) N##2 { T x, y; }; \
+  inline N##2 make_##N##2(T x, T y) { return {x, y}; }
+#define VECTOR4(T, N) struct alignas(16) N##4 { T x, y, z, w; }; \
+  inline N##4 make_##N##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+VECTOR2(float, float) VECTOR4(float, float) VECTOR2(int, int) VECTOR4(int, int)
+VECTOR2(double, double) VECTOR2(long long, longlong)
+inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }
+inline unsigned float_bits(float f) { unsigned i; memcpy(&i, &f, 4); return i; }
+inline double __longlong_as_double(long long i) { double f; memcpy(&f, &i, 8); return f; }
+inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+inline double rsqrt(double x) { return 1.0 / sqrt(x); }
+struct __half { unsigned short bits; };
+struct __nv_bfloat16 { unsigned short bits; };
+inline float __bfloat162float(__nv_bfloat16 h) { return __int_as_float(unsigned(h.bits) << 16); }
+inline __nv_bfloat16 __float2bfloat16_rn(float f) {
+  unsigned i = float_bits(f);
+  if (f != f) return {0x7fff};
+  return {static_cast<unsigned short>((i + 0x7fff + (i >> 16 & 1)) >> 16)};
+}
+inline float __half2float(__half h) {
+  const float sign = h.bits & 0x8000 ? -1.0f : 1.0f;
+  const int e = h.bits >> 10 & 31, m = h.bits & 1023;
+  if (e == 31) return m ? __int_as_float(0x7fc00000) : sign * INFINITY;
+  return sign * (e == 0 ? ldexpf(m, -24) : ldexpf(m + 1024, e - 25));
+}
+inline __half __double2half(double f) {
+  const unsigned short sign = signbit(f) ? 0x8000 : 0;
+  f = fabs(f);
+  if (f != f) return {0x7fff};
+  if (f >= 65520) return {static_cast<unsigned short>(sign | 0x7c00)};
+  if (f == 0) return {sign};
+  int e = 0;
+  frexp(f, &e);
+  e = max(e - 1, -14);
+  const double ulp = ldexp(1.0, e - 10);
+  const long long n = llrint(f / ulp);
+  return {static_cast<unsigned short>(sign | (n + (e + 14) * 1024))};
+}
+inline __half __float2half_rn(float f) { return __double2half(f); }
+inline __nv_bfloat16 __double2bfloat16(double f) { return __float2bfloat16_rn((float)f); }
+
+constexpr int kStackBytes = 256 << 10, kMaxThreads = 1024;
+struct Fiber { ucontext_t context; char* stack; bool is_done; };
+static ucontext_t main_context;
+static Fiber* current;
+static void (*kernel_call)(void*);
+static void* kernel_state;
+static void Enter() {
+  kernel_call(kernel_state);
+  current->is_done = true;
+  swapcontext(&current->context, &main_context);
+}
+static void __syncthreads() {
+  swapcontext(&current->context, &main_context);
+}
+static void Start(Fiber& fiber) {
+  if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
+  fiber.is_done = false;
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack;
+  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, Enter, 0);
+}
+// 1: a thread ended while others wait at a barrier.
+static int RunBlock(dim3 block) {
+  const unsigned n = block.x * block.y * block.z;
+  static Fiber fibers[kMaxThreads];
+  for (unsigned t = 0; t < n; ++t) Start(fibers[t]);
+  for (unsigned left = n; left > 0;) {
+    left = 0;
+    for (unsigned t = 0; t < n; ++t) {
+      threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
+      current = &fibers[t];
+      swapcontext(&main_context, &current->context);
+      left += !current->is_done;
+    }
+    if (left != 0 && left != n) return 1;
+  }
+  return 0;
+}
+template <typename... A, size_t... I>
+static int LaunchWith(void (*f)(A...), void** args, dim3 grid, dim3 block,
+                      std::index_sequence<I...>) {
+  auto call = [&] { f(static_cast<A>(args[I])...); };
+  kernel_call = [](void* state) { (*static_cast<decltype(call)*>(state))(); };
+  kernel_state = &call;
+  for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z)
+    for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
+      for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
+        if (RunBlock(block)) return 1;
+  return 0;
+}
+template <typename... A>
+static int Launch(void (*f)(A...), void** args, dim3 grid, dim3 block) {
+  return LaunchWith(f, args, grid, block, std::index_sequence_for<A...>());
+}
+)cuda";
+
+void Replace(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at; (at = text.find(from)) != text.npos;) text.replace(at, from.size(), to);
+}
+
+std::string HostText(const CudaSource& source) {
+  std::string text = source.text;
+  Replace(text, "extern __shared__ __align__(16) unsigned char shared_memory[];",
+          "alignas(16) static unsigned char shared_memory[256 << 10];");
+  Replace(text, "#include <cuda_fp16.h>\n", "");
+  Replace(text, "#include <cuda_bf16.h>\n", "");
+  Replace(text, "extern \"C\" __global__", "__global__ static");
+  text = std::string(kHeader) + text;
+  for (size_t i = 0; i < source.kernels.size(); ++i) {
+    const CudaKernel& k = source.kernels[i];
+    const auto dims = [](const std::array<int64_t, 3>& d) {
+      return fmt::format("{{{}, {}, {}}}", d[0], d[1], d[2]);
+    };
+    text += fmt::format(
+        "extern \"C\" int run_kernel_{}(void** args) {{ return Launch({}, args, {}, {}); }}\n", i,
+        k.name, dims(k.grid), dims(k.block));
+  }
+  return text;
+}
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+StatusOr<void*> CompileAndLoad(const CudaSource& source, const fs::path& folder) {
+  const fs::path cc = folder / "kernel.cc", so = folder / "kernel.so", log = folder / "log";
+  std::ofstream(cc) << HostText(source);
+  const std::string command = fmt::format(
+      "g++ -std=c++17 -O0 -w -shared -fPIC -fsanitize=alignment -fsanitize-undefined-trap-on-error "
+      "-o {} {} > {} 2>&1",
+      so.string(), cc.string(), log.string());
+  if (std::system(command.c_str()) != 0) {
+    return Internal("g++ refuses the generated text: {}\n{}", ReadFile(log).substr(0, 3000),
+                    source.text);
+  }
+  void* library = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return Internal("{}", dlerror());
+  return library;
+}
+
+Status RunKernels(void* library, const CudaSource& source, std::vector<ir::NDArray>& buffers) {
+  for (size_t i = 0; i < source.kernels.size(); ++i) {
+    auto run =
+        reinterpret_cast<int (*)(void**)>(dlsym(library, fmt::format("run_kernel_{}", i).c_str()));
+    if (run == nullptr) return Internal("{}", dlerror());
+    std::vector<void*> args;
+    for (int32_t slot : source.kernels[i].args)
+      args.push_back(buffers[static_cast<size_t>(slot)].mutable_bytes().data());
+    args.push_back(nullptr);
+    if (run(args.data()) != 0) {
+      return Internal("kernel {}: some threads of a block wait at a barrier, others have ended",
+                      source.kernels[i].name);
+    }
+  }
+  return OkStatus();
+}
+
+Status CompareOutputs(const ir::Program& program, const std::vector<ir::NDArray>& found,
+                      const std::vector<ir::NDArray>& expected, double tolerance) {
+  for (size_t slot = 0; slot < found.size(); ++slot) {
+    if (program.buffers[slot].scope != ir::Scope::kOutput) continue;
+    for (int64_t i = 0; i < found[slot].num_elements(); ++i) {
+      const double a = found[slot].GetDouble(i), b = expected[slot].GetDouble(i);
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      if (std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b))) continue;
+      return Internal("{}[{}] is {}, expected {}", program.buffers[slot].name, i, a, b);
+    }
+  }
+  return OkStatus();
+}
+}  // namespace
+
+Status EmulateCuda(const ir::Program& program, const CudaSource& source,
+                   std::vector<ir::NDArray>& buffers) {
+  KILN_CHECK(std::ssize(buffers) == program.num_args());
+  std::string pattern = (fs::temp_directory_path() / "kiln_emulation_XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) return Internal("no temporary folder");
+  StatusOr<void*> library = CompileAndLoad(source, pattern);
+  Status status = library.ok() ? RunKernels(*library, source, buffers) : library.status();
+  if (library.ok()) dlclose(*library);
+  std::error_code error;
+  fs::remove_all(pattern, error);
+  return status;
+}
+
+Status CompareEmulated(const ir::Program& program, uint64_t seed, double tolerance,
+                       const CudaOptions& options) {
+  std::vector<ir::NDArray> expected;
+  for (int i = 0; i < program.num_args(); ++i) {
+    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
+    expected.emplace_back(buffer.type, buffer.shape);
+    if (buffer.scope == ir::Scope::kInput) {
+      expected.back().FillRandom(seed + static_cast<uint64_t>(i), ir::RandomKind::kUniform,
+                                 buffer.index_limit);
+    } else {
+      expected.back().Poison();
+    }
+  }
+  std::vector<ir::NDArray> found = expected;
+  std::vector<ir::NDArray*> arguments;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (program.buffers[i].scope != ir::Scope::kWorkspace) arguments.push_back(&expected[i]);
+  }
+  KILN_RETURN_IF_ERROR(ir::Interpret(program, arguments));
+  KILN_ASSIGN_OR_RETURN(const CudaSource source, GenerateCuda(program, options));
+  KILN_RETURN_IF_ERROR(EmulateCuda(program, source, found));
+  const Status status = CompareOutputs(program, found, expected, tolerance);
+  if (status.ok()) return status;
+  return Internal("{}; seed {}\n{}", Message(status), seed, source.text);
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,28 @@
+// Runs generated CUDA C on the CPU: the text is compiled by g++ against a small header that gives
+// blockIdx, __syncthreads and the rest, and the threads of a block run as fibers, one after the
+// other from barrier to barrier. It tests the text, not the speed, on machines without a GPU.
+//
+// Caught besides wrong results: misaligned vector accesses (they trap), a barrier that not all
+// threads of a block reach. Needs g++ in the path at run time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/codegen/cuda_source.h"
+#include "compiler/ir/ndarray.h"
+#include "compiler/ir/program.h"
+
+namespace kiln::codegen {
+
+// buffers: one per argument of the program, workspaces too; changed in place.
+Status EmulateCuda(const ir::Program& program, const CudaSource& source,
+                   std::vector<ir::NDArray>& buffers);
+
+// Interprets the program (ir/interpreter.h) and emulates its CUDA text on the same random inputs,
+// then compares the outputs: |a - b| <= tolerance * max(1, |b|).
+Status CompareEmulated(const ir::Program& program, uint64_t seed, double tolerance,
+                       const CudaOptions& options = {});
+
+}  // namespace kiln::codegen

@@ -1,0 +1,211 @@
+#include "compiler/codegen/cuda_source.h"
+
+#include <algorithm>
+
+#include "compiler/codegen/cuda_emit.h"
+
+namespace kiln::codegen {
+namespace {
+using ir::Stmt;
+using ir::StmtKind;
+
+// What a buffer or a loop may not be called.
+constexpr std::string_view kReserved[] = {
+    "alignas",       "alignof",  "and",       "asm",       "auto",
+    "bool",          "break",    "case",      "catch",     "char",
+    "class",         "const",    "constexpr", "continue",  "default",
+    "delete",        "do",       "double",    "else",      "enum",
+    "explicit",      "extern",   "false",     "float",     "for",
+    "friend",        "goto",     "if",        "inline",    "int",
+    "long",          "mutable",  "namespace", "new",       "not",
+    "operator",      "or",       "private",   "protected", "public",
+    "register",      "return",   "short",     "signed",    "sizeof",
+    "static",        "struct",   "switch",    "template",  "this",
+    "throw",         "true",     "try",       "typedef",   "typename",
+    "union",         "unsigned", "using",     "virtual",   "void",
+    "volatile",      "while",    "xor",       "exp",       "expf",
+    "log",           "logf",     "sqrt",      "sqrtf",     "rsqrt",
+    "rsqrtf",        "tanh",     "tanhf",     "erf",       "erff",
+    "pow",           "powf",     "abs",       "fabs",      "fabsf",
+    "floor",         "floorf",   "ceil",      "ceilf",     "rint",
+    "rintf",         "sin",      "sinf",      "cos",       "cosf",
+    "min",           "max",      "fminf",     "fmaxf",     "fmin",
+    "fmax",          "llabs",    "sigmoid",   "floor_div", "floor_mod",
+    "shared_memory", "half",     "half2",     "int2",      "int4",
+    "float2",        "float4",   "double2",   "double4",   "longlong2",
+    "longlong4",     "dim3",     "threadIdx", "blockIdx",  "blockDim",
+    "gridDim",       "warpSize", "main"};
+
+bool Uses(Stmt stmt, int32_t slot) {
+  if (stmt->kind == StmtKind::kStore && stmt->slot == slot) return true;
+  bool result = false;
+  for (ir::Expr e : stmt->exprs()) {
+    ir::Visit(e, [&](ir::Expr node) {
+      if (node->op == ir::Op::kLoad && node->id == slot) result = true;
+    });
+  }
+  return result || std::ranges::any_of(stmt->children(), [&](Stmt s) { return Uses(s, slot); });
+}
+
+std::string Dimensions(const std::array<int64_t, 3>& sizes) {
+  return fmt::format("{} x {} x {}", sizes[0], sizes[1], sizes[2]);
+}
+
+std::string PreambleText(const CudaPreamble& preamble) {
+  std::string text;
+  if (preamble.half) text += "#include <cuda_fp16.h>\n";
+  if (preamble.bfloat) text += "#include <cuda_bf16.h>\n";
+  if (!text.empty()) text += '\n';
+  for (const auto& [name, definition] : preamble.vector_types) text += definition + '\n';
+  if (preamble.sigmoid) {
+    text +=
+        "__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }\n"
+        "__device__ __forceinline__ double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }\n\n";
+  }
+  if (preamble.floor_div) {
+    text +=
+        "// Rounds towards minus infinity.\n"
+        "template <typename T>\n"
+        "__device__ __forceinline__ T floor_div(T a, T b) {\n"
+        "  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);\n"
+        "}\n\n";
+  }
+  if (preamble.floor_mod) {
+    text +=
+        "// The remainder of a division that rounds towards minus infinity.\n"
+        "template <typename T>\n"
+        "__device__ __forceinline__ T floor_mod(T a, T b) {\n"
+        "  const T r = a % b;\n"
+        "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"
+        "}\n\n";
+  }
+  return text;
+}
+
+class Generator {
+ public:
+  Generator(const ir::Program& program, const CudaOptions& options)
+      : program_(program), options_(options) {}
+
+  StatusOr<CudaSource> Run() {
+    MakeNames();
+    CudaSource source;
+    std::string kernels;
+    for (const ir::Kernel& kernel : program_.kernels) {
+      CudaKernel launch;
+      KILN_ASSIGN_OR_RETURN(const std::string text, KernelText(kernel, launch));
+      kernels += text + '\n';
+      source.kernels.push_back(std::move(launch));
+    }
+    if (options_.fault == Fault::kWrongAnswer) AddWrongAnswer(source, kernels);
+    kernels.pop_back();
+    source.needs_toolkit_headers = preamble_.half || preamble_.bfloat;
+    source.text = PreambleText(preamble_) + kernels;
+    return source;
+  }
+
+ private:
+  void MakeNames() {
+    for (const ir::Kernel& kernel : program_.kernels)
+      kernel_names_.push_back(names_.Unique(kernel.name));
+    for (const ir::Buffer& buffer : program_.buffers) {
+      buffer_names_.push_back(names_.Unique(buffer.name));
+      if (buffer.type == ir::kFloat16) preamble_.half = true;
+      if (buffer.type == ir::kBFloat16) preamble_.bfloat = true;
+    }
+    for (const ir::LoopVar& var : program_.vars) var_names_.push_back(names_.Unique(var.name));
+  }
+
+  StatusOr<std::string> KernelText(const ir::Kernel& kernel, CudaKernel& launch) {
+    const SharedLayout shared = LayOutShared(program_, kernel);
+    const bool is_dynamic = shared.bytes > kMaxStaticSharedBytes;
+    launch.name = kernel_names_[static_cast<size_t>(&kernel - program_.kernels.data())];
+    launch.grid = kernel.grid;
+    launch.block = kernel.block;
+    (is_dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = shared.bytes;
+    CudaEmitter emitter(program_, kernel, buffer_names_, var_names_, names_, preamble_);
+    KILN_ASSIGN_OR_RETURN(const std::string body, emitter.EmitBody(shared, is_dynamic));
+    std::string text = fmt::format("// {} blocks of {} threads", Dimensions(kernel.grid),
+                                   Dimensions(kernel.block));
+    if (shared.bytes > 0)
+      text +=
+          fmt::format(", {} bytes of {}shared memory", shared.bytes, is_dynamic ? "dynamic " : "");
+    std::string bounds = std::to_string(kernel.block[0] * kernel.block[1] * kernel.block[2]);
+    if (options_.min_blocks_per_multiprocessor > 0)
+      bounds += fmt::format(", {}", options_.min_blocks_per_multiprocessor);
+    text += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({})\n{}(\n{}) {{\n",
+                        bounds, launch.name, Parameters(kernel, launch));
+    if (&kernel == &program_.kernels.front()) text += FaultText();
+    return text + body + "}\n";
+  }
+
+  std::string Parameters(const ir::Kernel& kernel, CudaKernel& launch) {
+    std::string text;
+    for (int32_t slot = 0; slot < program_.num_args(); ++slot) {
+      if (!Uses(kernel.body, slot)) continue;
+      launch.args.push_back(slot);
+      const ir::Buffer& buffer = program_.buffers[static_cast<size_t>(slot)];
+      text += fmt::format("{}    {}{}* __restrict__ {}", text.empty() ? "" : ",\n",
+                          buffer.scope == ir::Scope::kInput ? "const " : "",
+                          CudaTypeName(buffer.type), buffer_names_[static_cast<size_t>(slot)]);
+      text += fmt::format(" /* [{}] */", fmt::join(buffer.shape, ", "));
+    }
+    return text;
+  }
+
+  std::string FaultText() const {
+    if (options_.fault == Fault::kNullStore)
+      return "  *static_cast<volatile int*>(nullptr) = 0;  // fault test\n";
+    if (options_.fault == Fault::kInfiniteLoop)
+      return "  for (volatile int forever = 1; forever != 0;) {  // fault test\n  }\n";
+    return "";
+  }
+
+  // One more kernel that spoils the first element of the first output.
+  void AddWrongAnswer(CudaSource& source, std::string& kernels) {
+    const auto output = std::ranges::find(program_.buffers, ir::Scope::kOutput, &ir::Buffer::scope);
+    if (output == program_.buffers.end()) return;
+    CudaKernel kernel;
+    kernel.name = names_.Unique("wrong_answer");
+    kernel.args = {static_cast<int32_t>(output - program_.buffers.begin())};
+    const std::string value =
+        output->type.is_bool()          ? "!out[0]"
+        : output->type == ir::kFloat16  ? "__float2half_rn(__half2float(out[0]) + 1000.0f)"
+        : output->type == ir::kBFloat16 ? "__float2bfloat16_rn(__bfloat162float(out[0]) + 1000.0f)"
+                                        : "out[0] + 100";
+    kernels += fmt::format(
+        "// fault test\nextern \"C\" __global__ void {}({}* out) {{\n  out[0] = {};\n}}\n\n",
+        kernel.name, CudaTypeName(output->type), value);
+    source.kernels.push_back(std::move(kernel));
+  }
+
+  const ir::Program& program_;
+  const CudaOptions& options_;
+  CudaNames names_;
+  CudaPreamble preamble_;
+  std::vector<std::string> kernel_names_, buffer_names_, var_names_;
+};
+}  // namespace
+
+CudaNames::CudaNames() { used_.insert(std::begin(kReserved), std::end(kReserved)); }
+
+std::string CudaNames::Unique(std::string_view name) {
+  std::string id;
+  for (char c : name) {
+    const bool fits =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    id += fits ? c : '_';
+  }
+  if (id.empty() || (id[0] >= '0' && id[0] <= '9') || id[0] == '_') id = "v" + id;
+  std::string unique = id;
+  for (int n = 1; !used_.insert(unique).second; ++n) unique = fmt::format("{}_{}", id, n);
+  return unique;
+}
+
+StatusOr<CudaSource> GenerateCuda(const ir::Program& program, const CudaOptions& options) {
+  KILN_RETURN_IF_ERROR(ir::Verify(program));
+  if (program.kernels.empty()) return InvalidArgument("the program has no kernels");
+  return Generator(program, options).Run();
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,247 @@
+#include <algorithm>
+
+#include "compiler/codegen/cuda_emit.h"
+
+namespace kiln::codegen {
+namespace {
+using ir::Expr;
+using ir::LoopKind;
+using ir::Op;
+using ir::Stmt;
+using ir::StmtKind;
+
+// Unrolled loops of more stores stay loops, the compiler's time grows with them.
+constexpr int64_t kMaxUnrolledStores = 4096;
+// Serial loops over registers are unrolled up to here: a register has no run-time index.
+constexpr int64_t kMaxSerialUnrolledStores = 1024;
+constexpr int64_t kMaxExprNodes = 1 << 20;
+
+bool IsBound(LoopKind kind) { return kind >= LoopKind::kBlockX; }
+
+bool HasBarrier(Stmt stmt) {
+  return stmt->kind == StmtKind::kBarrier || std::ranges::any_of(stmt->children(), HasBarrier);
+}
+
+constexpr int kNoStage = -1, kSeveralStages = -2;
+
+int32_t OnlyStage(Stmt stmt) {
+  if (stmt->kind == StmtKind::kStore) return stmt->stage;
+  int32_t result = kNoStage;
+  for (Stmt child : stmt->children()) {
+    const int32_t stage = OnlyStage(child);
+    if (stage == kNoStage || stage == result) continue;
+    if (result != kNoStage) return kSeveralStages;
+    result = stage;
+  }
+  return result;
+}
+
+bool IndexesLocal(const ir::Program& program, Stmt stmt, int32_t var) {
+  const auto is_indexed = [&](int32_t slot, std::span<const Expr> indices) {
+    return program.buffers[static_cast<size_t>(slot)].scope == ir::Scope::kLocal &&
+           std::ranges::any_of(indices, [&](Expr index) { return ir::UsesVar(index, var); });
+  };
+  if (stmt->kind == StmtKind::kStore && is_indexed(stmt->slot, stmt->indices())) return true;
+  bool result = false;
+  for (Expr e : stmt->exprs()) {
+    ir::Visit(e, [&](Expr node) {
+      if (node->op == Op::kLoad && is_indexed(node->id, node->args())) result = true;
+    });
+  }
+  return result || std::ranges::any_of(stmt->children(), [&](Stmt child) {
+           return IndexesLocal(program, child, var);
+         });
+}
+
+}  // namespace
+
+CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
+                         const std::vector<std::string>& buffer_names,
+                         const std::vector<std::string>& var_names, CudaNames& names,
+                         CudaPreamble& preamble)
+    : program_(program),
+      kernel_(kernel),
+      buffer_names_(buffer_names),
+      var_names_(var_names),
+      names_(names),
+      preamble_(preamble),
+      budget_(kMaxExprNodes) {
+  for (const ir::LoopVar& var : program.vars) {
+    env_.push_back(simplifier_.Var(simplifier_.AddVar(var.extent)));
+  }
+}
+
+StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_dynamic) {
+  const CudaNames names = names_;
+  for (const bool is_first : {true, false}) {
+    is_first_pass_ = is_first;
+    if (!is_first) names_ = names;
+    out_.clear();
+    stage_ = kNoStage;
+    EmitShared(shared, is_dynamic);
+    Emit(kernel_.body);
+    if (budget_ < 0) {
+      return ResourceExhausted(
+          "the expressions of kernel '{}' have more than {} nodes written out: inline less",
+          kernel_.name, kMaxExprNodes);
+    }
+    budget_ = kMaxExprNodes;
+  }
+  return std::move(out_);
+}
+
+void CudaEmitter::Line(std::string_view text) {
+  out_.append(static_cast<size_t>(2 * indent_), ' ');
+  out_ += text;
+  out_ += '\n';
+}
+
+std::string_view CudaEmitter::IndexTypeName(int64_t extent) {
+  return extent <= INT32_MAX ? "int" : "long long";
+}
+
+void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
+  if (is_dynamic) Line("extern __shared__ __align__(16) unsigned char shared_memory[];");
+  for (const SharedBuffer& place : shared.buffers) {
+    const ir::Buffer& b = buffer(place.slot);
+    const std::string& name = buffer_names_[static_cast<size_t>(place.slot)];
+    const std::string type = CudaTypeName(b.type),
+                      shape = fmt::format("[{}]", fmt::join(b.shape, ", "));
+    if (is_dynamic) {
+      Line(fmt::format("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});  // {3}",
+                       type, name, place.offset, shape));
+    } else {
+      Line(fmt::format("__shared__ __align__(16) {} {}[{}];  // {}", type, name, b.num_elements(),
+                       shape));
+    }
+  }
+}
+
+void CudaEmitter::Emit(Stmt stmt) {
+  CommentStage(stmt);
+  switch (stmt->kind) {
+    case StmtKind::kFor:
+      return EmitFor(stmt);
+    case StmtKind::kStore:
+      return EmitStore(stmt);
+    case StmtKind::kIf:
+      return EmitIf(stmt);
+    case StmtKind::kSeq:
+      for (Stmt child : stmt->children()) Emit(child);
+      return;
+    case StmtKind::kAlloc: {
+      const ir::Buffer& b = buffer(stmt->slot);
+      if (b.scope == ir::Scope::kLocal) {
+        Line(fmt::format("{} {}[{}];  // [{}]", CudaTypeName(b.type),
+                         buffer_names_[static_cast<size_t>(stmt->slot)], b.num_elements(),
+                         fmt::join(b.shape, ", ")));
+      }
+      return Emit(stmt->body());
+    }
+    case StmtKind::kBarrier:
+      return Line("__syncthreads();");
+  }
+}
+
+void CudaEmitter::CommentStage(Stmt stmt) {
+  if (stmt->kind == StmtKind::kBarrier) return;
+  const int32_t stage = OnlyStage(stmt);
+  if (stage >= 0 && stage != stage_) Line("// " + program_.stages[static_cast<size_t>(stage)].name);
+  stage_ = stage;
+}
+
+int64_t CudaEmitter::ExpandedStores(Stmt stmt) const {
+  if (stmt->kind == StmtKind::kStore) return 1;
+  int64_t result = 0;
+  for (Stmt child : stmt->children())
+    result = std::min<int64_t>(result + ExpandedStores(child), int64_t{1} << 20);
+  if (stmt->kind != StmtKind::kFor || IsBound(stmt->loop_kind) || !ShouldUnroll(stmt))
+    return result;
+  return std::min<int64_t>(result * std::min<int64_t>(stmt->extent, 1 << 20), int64_t{1} << 20);
+}
+
+bool CudaEmitter::ShouldUnroll(Stmt loop) const {
+  switch (loop->loop_kind) {
+    case LoopKind::kUnrolled:
+    case LoopKind::kVectorized:
+    case LoopKind::kVThread:
+      return loop->extent * ExpandedStores(loop->body()) <= kMaxUnrolledStores;
+    case LoopKind::kSerial:
+      return loop->extent <= kMaxSerialUnrolledStores && !HasBarrier(loop) &&
+             IndexesLocal(program_, loop->body(), loop->var) &&
+             loop->extent * ExpandedStores(loop->body()) <= kMaxSerialUnrolledStores;
+    default:
+      return false;
+  }
+}
+
+void CudaEmitter::EnterVar(int32_t var) {
+  depth_of_var_[var] = depth_;
+  serial_depth_of_var_[var] = serial_depth_;
+  EmitNamed(var);
+}
+
+void CudaEmitter::EmitNamed(int32_t var) {
+  if (is_first_pass_) return;
+  for (Expr e : named_order_) {
+    Named& named = named_[e];
+    if (named.var != var || !named.is_worth) continue;
+    const Text text = PrintDivision(e);
+    const Expr of = e->arg(0);
+    const auto inner = named_.find(of);
+    const std::string base = inner != named_.end() && !inner->second.name.empty()
+                                 ? inner->second.name
+                                 : var_names_[static_cast<size_t>(var)];
+    const std::string divisor =
+        e->arg(1)->is_const_int() ? fmt::format("_{}", e->arg(1)->int_value) : "";
+    const std::string name = names_.Unique(
+        fmt::format("{}_{}{}", base, e->op == Op::kFloorDiv ? "div" : "mod", divisor));
+    Line(fmt::format("const {} {} = {};", text.is_long ? "long long" : "int", name, text.text));
+    named.is_long = text.is_long;
+    named.name = name;
+  }
+}
+
+void CudaEmitter::EmitFor(Stmt loop) {
+  const std::string& name = var_names_[static_cast<size_t>(loop->var)];
+  if (IsBound(loop->loop_kind)) {
+    if (loop->extent > 1) {
+      Line(fmt::format("const int {} = {};  // 0..{}", name, ir::LoopKindName(loop->loop_kind),
+                       loop->extent - 1));
+      ++depth_;
+      EnterVar(loop->var);
+    }
+    Emit(loop->body());
+    if (loop->extent > 1) --depth_;
+    return;
+  }
+  if (loop->extent == 1) return Emit(loop->body());
+  if (loop->loop_kind == LoopKind::kVectorized && EmitVectorized(loop)) return;
+  if (loop->extent <= 0) return;
+  EmitLoop(loop->var, loop->extent, ShouldUnroll(loop), [&] { Emit(loop->body()); });
+}
+
+void CudaEmitter::EmitIf(Stmt stmt) {
+  const Expr condition = simplifier_.Simplify(stmt->condition(), &env_);
+  if (condition->is_const_int(0)) return;
+  if (condition->is_const_int()) return Emit(stmt->body());
+  Line(fmt::format("if ({}) {{", PrintSimplified(condition).text));
+  ++indent_;
+  Emit(stmt->body());
+  --indent_;
+  Line("}");
+}
+
+void CudaEmitter::EmitStore(Stmt store) {
+  const std::string element = Element(store->slot, Address(store->slot, store->indices()));
+  const Expr value = store->value();
+  const bool is_plain = value->type == ir::kFloat32 || value->type == ir::kFloat64;
+  if (is_plain && value->op == Op::kAdd && value->arg(0)->op == Op::kLoad &&
+      value->arg(0)->id == store->slot && !lanes_.contains(value->arg(0)) &&
+      std::ranges::equal(value->arg(0)->args(), store->indices())) {
+    return Line(fmt::format("{} += {};", element, Print(value->arg(1)).text));
+  }
+  Line(fmt::format("{} = {};", element, PrintRaw(value).text));
+}
+
+}  // namespace kiln::codegen

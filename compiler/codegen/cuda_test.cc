@@ -1,0 +1,213 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_testing.h"
+#include "compiler/codegen/cuda_compile.h"
+#include "compiler/codegen/cuda_emulation_testing.h"
+#include "compiler/codegen/cuda_programs_testing.h"
+#include "compiler/codegen/cuda_source.h"
+#include "compiler/ir/program_text.h"
+
+namespace kiln::codegen {
+namespace {
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string Generate(std::string_view text, const CudaOptions& options = {}) {
+  const StatusOr<ir::Program> program = ir::ParseProgram(text);
+  if (!program.ok()) return "REFUSED: " + std::string(Message(program.status()));
+  const StatusOr<CudaSource> source = GenerateCuda(*program, options);
+  return source.ok() ? source->text : "REFUSED: " + std::string(Message(source.status()));
+}
+
+// Means what the interpreter says it means; NVRTC, where there is one, compiles it without a
+// warning and keeps every local buffer in registers.
+void ExpectRight(std::string_view text, double tolerance = 1e-5, bool may_use_stack = false) {
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(text));
+  ASSERT_OK(CompareEmulated(program, 17, tolerance));
+  if (!FindNvrtc().ok()) return;
+  ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+  ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileCubin(source.text, "sm_90"));
+  EXPECT_EQ(cubin.kernels.size(), source.kernels.size());
+  for (const KernelResources& kernel : cubin.kernels)
+    EXPECT_TRUE(kernel.stack_bytes == 0 || may_use_stack) << kernel.name << "\n" << source.text;
+  EXPECT_EQ(cubin.log, "");
+}
+
+// One kernel of 8 threads around one vectorized or other loop.
+std::string Elementwise(std::string_view arguments, std::string_view body) {
+  return fmt::format(
+      "program({}) {{ stage s kernel k grid [1, 1, 1] block [8, 1, 1] {{ threadIdx.x t in 0..8 {{ "
+      "{} }} }} }}",
+      arguments, body);
+}
+
+TEST(Cuda, TiledMatmul) {
+  ExpectRight(kTiledMatmul);
+  const std::string text = Generate(kTiledMatmul);
+  EXPECT_THAT(text, HasSubstr("extern \"C\" __global__ void __launch_bounds__(64)\nmatmul(\n    "
+                              "const float* __restrict__ A /* [64, 48] */,\n"));
+  EXPECT_THAT(text, HasSubstr("  __shared__ __align__(16) float A_shared[512];  // [32, 16]\n"));
+  EXPECT_THAT(text, HasSubstr(R"(
+    // A.shared
+    for (int f0 = 0; f0 < 2; ++f0) {
+      *reinterpret_cast<float4*>(&A_shared[t * 4 + f0 * 256]) = *reinterpret_cast<const float4*>(&A[k_0 * 16 + f0 * 768 + b_div_2 * 1536 + t_div_4 * 48 + t_mod_4 * 4]);
+    }
+)"));
+  EXPECT_THAT(text, HasSubstr(R"(
+    __syncthreads();
+    // C.local
+    for (int k_1 = 0; k_1 < 16; ++k_1) {
+      #pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float4 B_shared_vec = *reinterpret_cast<const float4*>(&B_shared[k_1 * 32 + t_mod_8 * 4]);
+        C_local[i * 4] += A_shared[k_1 + i * 16 + t_div_8 * 64] * B_shared_vec.x;
+)"));
+  // Quotients have names, outside the loops.
+  const std::string loops = text.substr(text.find("for ("));
+  EXPECT_THAT(loops, Not(HasSubstr(" % ")));
+  EXPECT_EQ(loops.find(" / "), loops.npos);
+}
+
+TEST(Cuda, PaddedConvolution) {
+  ExpectRight(kConv);
+  EXPECT_THAT(Generate(kConv), AllOf(HasSubstr(": (make_float4(0.0f, 0.0f, 0.0f, 0.0f));"),
+                                     HasSubstr("*reinterpret_cast<float4*>(&out[")));
+}
+
+TEST(Cuda, Reduction) {
+  ExpectRight(kReduction);
+  EXPECT_THAT(Generate(kReduction),
+              HasSubstr("  __syncthreads();\n  if (t < 16) {\n    red[t] += red[t + 16];\n  }\n"));
+}
+
+TEST(Cuda, TwoKernelsVirtualThreadsGuardsAndIndices) {
+  ExpectRight(kOdd);
+  EXPECT_THAT(Generate(kOdd), AllOf(HasSubstr("  #pragma unroll\n  for (int v = 0; v < 4; ++v) {"),
+                                    HasSubstr("static_cast<int>(r[")));
+}
+
+TEST(Cuda, HalfVectors) {
+  for (const std::string type : {"float16", "bfloat16"}) {
+    const std::string text = Elementwise(
+        fmt::format("a: input {0}[64], b: input {0}[64], out: output {0}[64]", type),
+        "vectorize v in 0..8 { out[t*8 + v] = a[t*8 + v]*b[t*8 + v] + a[t*8 + v] @ s }");
+    ExpectRight(text, type == "float16" ? 2e-3 : 2e-2);
+    EXPECT_THAT(Generate(text), HasSubstr("_x8*>(&a[t * 8]);"));
+  }
+}
+
+TEST(Cuda, MovedHalvesAreNotConverted) {
+  const std::string text = Elementwise("a: input float16[64], out: output float16[64]",
+                                       "vectorize v in 0..8 { out[t*8 + v] = a[t*8 + v] @ s }");
+  ExpectRight(text, 0);
+  EXPECT_THAT(Generate(text), Not(HasSubstr("__half2float")));
+}
+
+TEST(Cuda, EveryType) {
+  for (const std::string type : {"int8", "int32", "int64", "float32", "float64", "float16"}) {
+    ExpectRight(Elementwise(fmt::format("a: input {0}[64], out: output {0}[64]", type),
+                            "vectorize v in 0..4 { for i in 0..2 { out[t*8 + v + 4*i] = "
+                            "max(a[t*8 + v + 4*i], a[t]) - a[63] @ s } }"),
+                1e-3);
+  }
+  ExpectRight(Elementwise("a: input float32[64], out: output bool[64]",
+                          "vectorize v in 0..8 { out[t*8 + v] = a[t*8 + v] < 0.0 @ s }"),
+              0);
+}
+
+// Vectors of odd length, lanes apart, unaligned, read across lanes: loops, with the same meaning.
+TEST(Cuda, VectorsThatAreNone) {
+  for (const std::string body :
+       {"vectorize v in 0..7 { out[t*7 + v] = a[t*7 + v] @ s }",
+        "vectorize v in 0..4 { out[v*8 + t] = a[t*4 + v] @ s }",
+        "vectorize v in 0..4 { out[t*4 + v] = a[t*4 + v + 1] @ s }",
+        "vectorize v in 0..4 { out[t*4 + v] = if(v < 2, a[t*4 + v], 1.0) @ s }",
+        "vectorize v in 0..4 { out[t*4 + v] = a[t*4] + a[t*4 + v] @ s }",
+        "vectorize v in 0..16 { if t < 2 { out[t*16 + v] = a[t*16 + v] * 2.0 @ s } }"}) {
+    SCOPED_TRACE(body);
+    const int n = body.find("0..7") != body.npos ? 56 : 32;
+    ExpectRight(Elementwise(fmt::format("a: input float32[64], out: output float32[{}]", n), body));
+  }
+  EXPECT_THAT(Generate(Elementwise("a: input float32[64], out: output float32[32]",
+                                   "vectorize v in 0..4 { out[t*4 + v] = a[t*4 + v + 1] @ s }")),
+              Not(HasSubstr("const float4*")));
+}
+
+TEST(Cuda, Intrinsics) {
+  for (const std::string type : {"float32", "float64"}) {
+    std::string body;
+    int row = 0;
+    for (const std::string call :
+         {"exp(a[t])", "log(abs(a[t]) + 1.5)", "sqrt(abs(a[t]))", "rsqrt(abs(a[t]) + 1.5)",
+          "tanh(a[t])", "sigmoid(a[t])", "erf(a[t])", "pow(abs(a[t]), 2.5)", "floor(a[t]*3.0)",
+          "ceil(a[t]*3.0)", "round(a[t]*5.0)", "sin(a[t])", "cos(a[t])", "a[t] / (a[t] + 3.0)",
+          "min(a[t], 0.25)", "select(a[t] < 0.0 || a[t] > 0.5 && !(a[t] > 0.75), -inf, nan)"}) {
+      body += fmt::format("out[{}, t] = {} @ s ", row++, call);
+    }
+    ExpectRight(Elementwise(fmt::format("a: input {0}[8], out: output {0}[16, 8]", type), body),
+                1e-5, /*may_use_stack=*/true);  // sine and cosine of large arguments
+  }
+}
+
+TEST(Cuda, LargeSharedMemoryIsDynamic) {
+  const std::string text = Elementwise(
+      "a: input float32[8], out: output float32[8]",
+      "alloc big: shared float32[16384] alloc more: shared float32[8] big[t] = a[t] @ s "
+      "more[t] = a[t] @ s barrier out[t] = big[7 - t] + more[7 - t] @ s");
+  ExpectRight(text);
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(text));
+  ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+  EXPECT_EQ(source.kernels[0].dynamic_shared_bytes, 65536 + 32);
+  EXPECT_EQ(source.kernels[0].static_shared_bytes, 0);
+  EXPECT_THAT(source.text, HasSubstr("float* const more = reinterpret_cast<float*>(shared_memory + "
+                                     "65536);  // [8]"));
+}
+
+TEST(Cuda, LargeTensorsAreIndexedWith64Bits) {
+  const std::string large = Elementwise("a: input float32[70000, 70000], out: output float32[8]",
+                                        "out[t] = a[t*8000, t] @ s");
+  EXPECT_THAT(Generate(large), HasSubstr("a[(long long)t * 560000001]"));
+  EXPECT_THAT(Generate(Elementwise("a: input float32[30000, 70000], out: output float32[8]",
+                                   "out[t] = a[t*3, t] @ s")),
+              HasSubstr("a[t * 210001]"));
+}
+
+TEST(Cuda, NamesAreIdentifiers) {
+  const std::string text = Elementwise("int: input float32[8], out.0: output float32[8]",
+                                       "for i.0 in 0..1 { out.0[t] = int[t] @ s }");
+  EXPECT_THAT(Generate(text), AllOf(HasSubstr("int_1[t]"), HasSubstr("out_0[t]")));
+  ExpectRight(text);
+}
+
+TEST(Cuda, NegativeNumeratorsRoundDown) {
+  ExpectRight(Elementwise("a: input float32[8], out: output float32[8]",
+                          "out[t] = a[(t - 5) // 3 + 2 + (t - 4) % 3] @ s"));
+}
+
+TEST(Cuda, LaunchBoundsOption) {
+  EXPECT_THAT(Generate(kReduction, {.min_blocks_per_multiprocessor = 2}),
+              HasSubstr("__launch_bounds__(32, 2)"));
+}
+
+TEST(Cuda, Faults) {
+  EXPECT_THAT(Generate(kReduction, {.fault = Fault::kNullStore}), HasSubstr("nullptr"));
+  EXPECT_THAT(Generate(kReduction, {.fault = Fault::kInfiniteLoop}), HasSubstr("forever"));
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(kReduction));
+  EXPECT_THAT(CompareEmulated(program, 1, 1e-5, {.fault = Fault::kWrongAnswer}),
+              StatusIs(StatusCode::kInternal, HasSubstr("y[0] is 10")));
+}
+
+TEST(Cuda, TheEmulatorSeesAHangingBarrier) {
+  ASSERT_OK_AND_ASSIGN(const ir::Program program,
+                       ir::ParseProgram(Elementwise("a: input float32[8], out: output float32[8]",
+                                                    "if t < 4 { barrier } out[t] = a[t] @ s")));
+  ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+  std::vector<ir::NDArray> buffers(2, ir::NDArray(ir::kFloat32, {8}));
+  EXPECT_THAT(EmulateCuda(program, source, buffers),
+              StatusIs(StatusCode::kInternal, HasSubstr("wait at a barrier")));
+}
+
+}  // namespace
+}  // namespace kiln::codegen
