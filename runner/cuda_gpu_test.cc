@@ -276,7 +276,7 @@ TEST_F(CudaSlotTest, EachFaultCostsOneTrial) {
       {"unwritten", v1::WRONG_ANSWER_ERROR, "got nan", 0},
       {"modifies_input", v1::WRONG_ANSWER_ERROR, "modified its input a", 0},
       {"out_of_bounds", v1::RUNTIME_DEVICE_ERROR, "'out': 40 bytes after its end", 0},
-      {"before_start", v1::RUNTIME_DEVICE_ERROR, "'out': 8 bytes before its start", 0},
+      {"before_start", v1::RUNTIME_DEVICE_ERROR, "'out': 5 bytes before its start", 0},
       {"nothing", v1::COMPILE_DEVICE_ERROR, "no such kernel", 0},
       {"far_out_of_bounds", v1::RUNTIME_DEVICE_ERROR, "CUDA_ERROR_ILLEGAL_ADDRESS", 1},
       {"misaligned", v1::RUNTIME_DEVICE_ERROR, "CUDA_ERROR_MISALIGNED_ADDRESS", 1},

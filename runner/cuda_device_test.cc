@@ -1,0 +1,255 @@
+// The GPU runner's logic over a fake driver: what needs no GPU.
+#include "runner/cuda_device.h"
+
+#include <elf.h>
+
+#include "base/status_testing.h"
+#include "runner/cuda_fake_driver.h"
+#include "runner/cuda_program.h"
+
+namespace kiln::runner {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string EmptyCubin() {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_machine = 190;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 1;
+  header.e_shoff = sizeof(header);
+  Elf64_Shdr section{};
+  section.sh_type = SHT_PROGBITS;
+  section.sh_offset = sizeof(header) + sizeof(section);
+  section.sh_size = 100;
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
+  bytes.append(reinterpret_cast<const char*>(&section), sizeof(section));
+  return bytes.append(100, 'x');
+}
+
+class CudaDeviceTest : public testing::Test {
+ protected:
+  CudaDeviceTest() {
+    cuda_.Reset();
+    cuda_.kernels["add"] = {
+        .run =
+            [](const FakeLaunch& launch) {
+              auto* in = reinterpret_cast<float*>(FakeParameter<CuPointer>(launch, 0));
+              auto* out = reinterpret_cast<float*>(FakeParameter<CuPointer>(launch, 1));
+              for (int i = 0; i < 8; ++i) out[i] = in[i] + 1;
+              return 0;
+            },
+        .parameters = 2};
+  }
+  void MakeDevice(CudaDeviceOptions options = {}) {
+    const auto gpus = ListCudaGpus(FakeCuda::Driver());
+    ASSERT_OK(gpus);
+    auto device = MakeCudaDevice(FakeCuda::Driver(), gpus->front(), options);
+    ASSERT_OK(device);
+    device_ = *std::move(device);
+    for (const char* name : {"in", "out"}) {
+      Argument argument;
+      argument.name = name;
+      argument.shape = {2, 4};
+      argument.elements = 8;
+      argument.bytes = 32;
+      buffers_.push_back(*device_->Allocate(argument));
+      args_.push_back(buffers_.back().get());
+    }
+    const std::vector<float> values(8, 1.0f);
+    ASSERT_OK(device_->Fill(*args_[0], std::as_bytes(std::span(values))));
+    ASSERT_OK(device_->Poison(*args_[1], Poison::kNaN));
+    cuda_.launched.clear();
+  }
+  static v1::Artifact Add() {
+    v1::Artifact artifact;
+    artifact.set_kind(v1::Artifact::CUBIN);
+    artifact.set_binary(EmptyCubin());
+    artifact.mutable_plan()->add_args()->set_name("in");
+    artifact.mutable_plan()->add_args()->set_name("out");
+    v1::KernelLaunch& launch = *artifact.mutable_plan()->add_launches();
+    launch.set_symbol("add");
+    for (uint32_t extent : {2, 3, 1}) launch.add_grid(extent);
+    for (uint32_t extent : {32, 4, 1}) launch.add_block(extent);
+    launch.add_args(0);
+    launch.add_args(1);
+    return artifact;
+  }
+  static v1::KernelLaunch& LaunchOf(v1::Artifact& artifact) {
+    return *artifact.mutable_plan()->mutable_launches(0);
+  }
+
+  FakeCuda& cuda_ = FakeCuda::Get();
+  std::unique_ptr<Device> device_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::vector<Buffer*> args_;
+};
+
+TEST_F(CudaDeviceTest, RunsAndCompares) {
+  MakeDevice({.lead_in_ns = 0});
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
+  ASSERT_OK(device_->Run(*program, args_));
+  EXPECT_THAT(cuda_.launched, ElementsAre("add"));
+  ASSERT_OK_AND_ASSIGN(const auto bytes, device_->Fetch(*args_[1]));
+  const std::vector<float> want(8, 2.0f);
+  EXPECT_EQ(std::memcmp(bytes.data(), want.data(), bytes.size()), 0);
+  ASSERT_OK_AND_ASSIGN(const Comparison comparison, device_->Compare(*args_[0], *args_[1], {}));
+  EXPECT_EQ(comparison.different, 8);
+  EXPECT_EQ(comparison.message,
+            "output in: element [0, 0]: got 1, expected 2; 8 of 8 elements differ");
+  EXPECT_OK(device_->CheckGuards(*args_[1]));
+}
+
+TEST_F(CudaDeviceTest, LaunchesLongBatchesThroughAGraph) {
+  MakeDevice({.graph_calls = 4, .lead_in_ns = 1000});
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
+  for (int number : {1, 3, 4, 11}) {
+    cuda_.launched.clear();
+    cuda_.graph_launches = 0;
+    ASSERT_OK_AND_ASSIGN(const double seconds, device_->Time(*program, args_, number));
+    EXPECT_FLOAT_EQ(seconds, 0.002);
+    ASSERT_EQ(cuda_.launched.size(), static_cast<size_t>(number + 1));
+    EXPECT_EQ(cuda_.launched[0], "kiln_lead_in");
+    EXPECT_EQ(cuda_.graph_launches, number / 4);
+  }
+}
+
+TEST_F(CudaDeviceTest, NamesTheNearestStrayWriteOnce) {
+  MakeDevice();
+  cuda_.kernels["add"].run = [](const FakeLaunch& launch) {
+    auto* out = reinterpret_cast<char*>(FakeParameter<CuPointer>(launch, 1));
+    out[32 + 7] = 0;
+    out[32 + 70] = 0;
+    return 0;
+  };
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
+  ASSERT_OK(device_->Run(*program, args_));
+  EXPECT_OK(device_->CheckGuards(*args_[0]));
+  EXPECT_THAT(device_->CheckGuards(*args_[1]),
+              StatusIs(StatusCode::kInternal, HasSubstr("'out': 7 bytes after its end")));
+  EXPECT_OK(device_->CheckGuards(*args_[1]));
+}
+
+TEST_F(CudaDeviceTest, IsLostAfterAStickyError) {
+  MakeDevice();
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
+  EXPECT_TRUE(device_->Usable());
+  cuda_.kernels["add"].run = [](const FakeLaunch&) { return 700; };
+  EXPECT_THAT(device_->Run(*program, args_),
+              StatusIs(StatusCode::kInternal, HasSubstr("CUDA_ERROR_FAKE (700)")));
+  EXPECT_FALSE(device_->Usable());
+  EXPECT_FALSE(device_->Checksum(*args_[0]).ok());
+}
+
+TEST_F(CudaDeviceTest, RefusesLaunchesThatTheGpuDoesNotTake) {
+  MakeDevice();
+  const auto expect_refused = [&](const v1::Artifact& artifact, const char* message) {
+    EXPECT_THAT(device_->Load(artifact).status(),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(message)));
+    EXPECT_EQ(cuda_.modules, 1) << "only the runner's own";
+  };
+  v1::Artifact artifact = Add();
+  LaunchOf(artifact).set_symbol("sub");
+  expect_refused(artifact, "kernel 'sub': the cubin has no such kernel");
+  artifact = Add();
+  LaunchOf(artifact).add_args(1);
+  expect_refused(artifact, "takes 2 parameters, the plan gives 3");
+  artifact = Add();
+  LaunchOf(artifact).set_args(1, 2);
+  expect_refused(artifact, "argument 2 of a plan with 2");
+  artifact = Add();
+  LaunchOf(artifact).set_grid(1, 65536);
+  expect_refused(artifact, "grid extent y is 65536");
+  artifact = Add();
+  LaunchOf(artifact).set_block(2, 0);
+  expect_refused(artifact, "block extent z is 0");
+  artifact = Add();
+  LaunchOf(artifact).clear_grid();
+  expect_refused(artifact, "grid of 0 extents");
+  artifact = Add();
+  LaunchOf(artifact).set_block(1, 64);
+  expect_refused(artifact, "2048 threads per block");
+  artifact = Add();
+  LaunchOf(artifact).set_dynamic_shared_bytes(232449);
+  expect_refused(artifact, "232449 bytes of shared memory");
+  artifact = Add();
+  artifact.mutable_plan()->clear_launches();
+  expect_refused(artifact, "launches nothing");
+  artifact = Add();
+  artifact.set_kind(v1::Artifact::SHARED_OBJECT);
+  expect_refused(artifact, "expected CUBIN");
+}
+
+TEST_F(CudaDeviceTest, RefusesEveryCutOffCubin) {
+  const std::string cubin = EmptyCubin();
+  ASSERT_OK(CheckCubin(cubin));
+  for (size_t bytes = 0; bytes < cubin.size(); ++bytes) {
+    EXPECT_FALSE(CheckCubin(cubin.substr(0, bytes)).ok()) << bytes;
+  }
+}
+
+TEST_F(CudaDeviceTest, AsksForSharedMemoryAbove48KiB) {
+  MakeDevice();
+  v1::Artifact artifact = Add();
+  LaunchOf(artifact).set_dynamic_shared_bytes(48 << 10);
+  ASSERT_OK(device_->Load(artifact));
+  EXPECT_EQ(cuda_.kernels["add"].dynamic_shared_bytes, 0);
+  LaunchOf(artifact).set_dynamic_shared_bytes(100 << 10);
+  ASSERT_OK(device_->Load(artifact));
+  EXPECT_EQ(cuda_.kernels["add"].dynamic_shared_bytes, 100 << 10);
+}
+
+TEST_F(CudaDeviceTest, SaysWhenMemoryIsShortAndFreesWhatItTook) {
+  MakeDevice();
+  Argument argument;
+  argument.name = "huge";
+  argument.bytes = int64_t{1} << 40;
+  EXPECT_THAT(device_->Allocate(argument).status(),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("'huge'")));
+  device_->FlushCaches();
+  buffers_.clear();
+  device_ = nullptr;
+  EXPECT_TRUE(cuda_.memory.empty());
+  EXPECT_EQ(cuda_.modules, 0);
+}
+
+TEST_F(CudaDeviceTest, SelectsAndDescribesGpus) {
+  cuda_.gpus.resize(3);
+  cuda_.gpus[1].uuid = 0x12;
+  cuda_.gpus[2].uuid = 0x22;
+  cuda_.gpus[2].name = "Small GPU";
+  cuda_.gpus[2].major = 7;
+  cuda_.gpus[2].attributes[kCuMaxThreadsPerBlock] = 512;
+  const auto count = [](std::string_view device) -> StatusOr<size_t> {
+    KILN_ASSIGN_OR_RETURN(const auto gpus, SelectCudaGpus(FakeCuda::Driver(), device));
+    return gpus.size();
+  };
+  EXPECT_EQ(*count("cuda"), 3);
+  EXPECT_EQ(*count("cuda:2"), 1);
+  EXPECT_EQ(*count("cuda:GPU-11"), 1);
+  EXPECT_THAT(count("cuda:GPU-1").status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("2 GPUs")));
+  EXPECT_THAT(count("cuda:3").status(), StatusIs(StatusCode::kNotFound, HasSubstr("Small GPU")));
+  EXPECT_FALSE(count("cuda:").ok());
+  EXPECT_FALSE(count("cuda:-1").ok());
+  EXPECT_FALSE(count("opencl").ok());
+  const auto gpus = *SelectCudaGpus(FakeCuda::Driver(), "cuda:GPU-22");
+  EXPECT_EQ(gpus[0].uuid, "GPU-22222222-2222-2222-2222-222222222222");
+  EXPECT_EQ(TargetOf(gpus[0]), "cuda -arch=sm_70 -max_threads_per_block=512");
+  EXPECT_THAT(KeysOf(gpus[0]), ElementsAre("cuda", "cuda/sm_70", "Small GPU", gpus[0].uuid));
+  const v1::HardwareParams hardware = HardwareOf(gpus[0]);
+  EXPECT_EQ(hardware.num_cores(), -1);
+  EXPECT_EQ(hardware.max_shared_memory_per_block_bytes(), 49152);
+  EXPECT_EQ(hardware.max_local_memory_per_block_bytes(), 2147483647);
+  EXPECT_EQ(hardware.max_threads_per_block(), 512);
+  EXPECT_EQ(hardware.max_vthread_extent(), 8);
+  cuda_.gpus.clear();
+  EXPECT_THAT(count("cuda").status(),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no GPU")));
+}
+
+}  // namespace
+}  // namespace kiln::runner

@@ -1,0 +1,61 @@
+// A CUDA driver without a GPU, for tests: device memory is host memory, work is done when it is
+// queued, and kernels are functions of the host. The runner's own kernels are there.
+//
+// One per process, as the real one; Reset before each test. Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runner/cuda_driver.h"
+
+namespace kiln::runner {
+
+struct FakeLaunch {
+  std::string kernel;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void** parameters;
+};
+
+struct FakeCuda {
+  struct Gpu {
+    std::string name = "Fake GPU";
+    unsigned char uuid = 0x11;  // all bytes of it
+    int major = 9;
+    std::map<int, int> attributes;  // others have usual values
+  };
+  struct Kernel {
+    std::function<CuResult(const FakeLaunch&)> run;  // not 0: a sticky error
+    int parameters = 0;
+    int max_threads = 1024;
+    int static_shared_bytes = 0;
+    int dynamic_shared_bytes = 0;  // as allowed last
+  };
+
+  std::vector<Gpu> gpus = {Gpu()};
+  std::map<std::string, Kernel> kernels;  // of every module
+  size_t free_bytes = size_t{1} << 30;
+  CuResult load_result = 0;
+
+  // What has happened.
+  CuResult sticky = 0;
+  int graph_launches = 0;
+  int modules = 0;  // loaded now
+  std::vector<std::string> launched;
+  std::map<CuPointer, size_t> memory;  // blocks and their bytes
+
+  static FakeCuda& Get();
+  static const CudaDriver& Driver();
+  void Reset();  // as new, with the runner's own kernels
+};
+
+template <typename T>
+T FakeParameter(const FakeLaunch& launch, int index) {
+  return *static_cast<T*>(launch.parameters[index]);
+}
+
+}  // namespace kiln::runner
