@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "builder/artifact.h"
 #include "builder/message_text.h"
+#include "compiler/codegen/cuda_checks.h"
+#include "compiler/codegen/cuda_compile.h"
 #include "compiler/codegen/llvm.h"
 #include "compiler/codegen/null.h"
 #include "compiler/dag/text.h"
@@ -55,24 +57,33 @@ StatusOr<target::Target> TargetOf(const v1::BuildRequest& request) {
       if (!resolved.ok()) return Annotate(resolved.status(), "target");
       return resolved;
     }
-    case TargetKind::kCuda:
-      break;
+    case TargetKind::kCuda: {
+      const auto nvrtc = codegen::FindNvrtc();
+      if (!nvrtc.ok()) {
+        return Unimplemented("this builder cannot compile for '{}', it serves llvm and null: {}",
+                             request.target(), Message(nvrtc.status()));
+      }
+      return target;
+    }
   }
-  return Unimplemented(
-      "this builder has no code generator for target '{}', it serves llvm and null",
-      request.target());
+  return Unimplemented("this builder has no code generator for target '{}'", request.target());
 }
 
 StatusOr<ir::Program> Instantiate(const dag::DagPtr& dag, const v1::BuildRequest& request,
                                   const target::Target& target) {
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(request.steps()));
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(dag, steps));
-  return lower::Lower(state, {.gpu = target.is_gpu()});
+  auto program = lower::Lower(state, {.gpu = target.is_gpu()});
+  if (!program.ok() || !target.is_gpu()) return program;
+  KILN_RETURN_IF_ERROR(
+      codegen::CheckCudaProgram(*program, target::DefaultHardware(target, /*host_cores=*/1)));
+  return program;
 }
 
 StatusOr<codegen::Compiled> Compile(const ir::Program& program, const target::Target& target,
                                     codegen::Fault fault) {
   if (target.kind == TargetKind::kNull) return codegen::CompileNull(program);
+  if (target.is_gpu()) return codegen::CompileCuda(program, target, {.fault = fault});
   return codegen::CompileLlvm(program, target, {.fault = fault});
 }
 

@@ -3,6 +3,7 @@
 #include "base/status_testing.h"
 #include "builder/artifact.h"
 #include "builder/test_requests.h"
+#include "compiler/codegen/cuda_compile.h"
 
 namespace kiln::builder {
 namespace {
@@ -71,8 +72,19 @@ TEST(BuildTest, BadDagsAndTargetsAreTheRequestersFault) {
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("target: ")))
         << target;
   }
-  EXPECT_THAT(Build(MatmulRequest("cuda -arch=sm_90")),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("llvm and null")));
+}
+
+TEST(BuildTest, CudaWhereNvrtcIs) {
+  const auto outcome = Build(MatmulRequest("cuda -arch=sm_90"));
+  if (!codegen::FindNvrtc().ok()) {
+    EXPECT_THAT(outcome, StatusIs(StatusCode::kUnimplemented, HasSubstr("llvm and null")));
+    return;
+  }
+  ASSERT_OK(outcome);
+  ASSERT_EQ(outcome->reply.error(), v1::NO_ERROR) << outcome->reply.message();
+  EXPECT_EQ(outcome->reply.artifact().kind(), v1::Artifact::CUBIN);
+  ASSERT_GE(outcome->reply.artifact().plan().launches_size(), 1);
+  EXPECT_EQ(outcome->reply.artifact().plan().launches(0).grid_size(), 3);
 }
 
 TEST(BuildTest, StepsThatDoNotParseReplayOrLower) {

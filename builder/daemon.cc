@@ -16,6 +16,7 @@
 #include "builder/once.h"
 #include "builder/pool.h"
 #include "builder/service.h"
+#include "compiler/codegen/cuda_compile.h"
 #include "proto/worker_announcer.h"
 
 namespace kiln::builder {
@@ -87,6 +88,12 @@ v1::WorkerState DescribeWorker(const Flags& flags) {
   state.set_version(std::string(kVersion));
   state.add_keys("llvm");
   state.add_keys("null");
+  if (const auto nvrtc = codegen::FindNvrtc(); nvrtc.ok()) {
+    LogInfo("compiles for CUDA with NVRTC {}.{} ({})", nvrtc->major, nvrtc->minor, nvrtc->path);
+    state.add_keys("cuda");
+  } else {
+    LogInfo("does not compile for CUDA: {}", Message(nvrtc.status()));
+  }
   return state;
 }
 

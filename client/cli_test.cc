@@ -63,7 +63,7 @@ TEST_F(CliTest, WrongUsageNamesTheHelp) {
   EXPECT_THAT(Refused({"tune", "--no-such-flag"}), HasSubstr("kiln tune --help"));
   EXPECT_THAT(Refused({"tune", "matmul", "--trials", "0"}), HasSubstr("trials"));
   EXPECT_THAT(Refused({"tune", "matmul", "--trials", "many"}), HasSubstr("trials"));
-  EXPECT_THAT(Refused({"show", "--as", "cuda"}), HasSubstr("cuda"));
+  EXPECT_THAT(Refused({"show", "--as", "ptx"}), HasSubstr("ptx"));
   EXPECT_THAT(Refused({"jobs", "--db", "a.db", "--scheduler", "b:1"}), HasSubstr("exclude"));
 }
 
@@ -91,8 +91,8 @@ TEST_F(CliTest, UnknownTargets) {
   EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "llmv"}), HasSubstr("llmv"));
   EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "llvm -mcp=x"}),
               HasSubstr("mcp"));
-  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "cuda -arch=sm_90"}),
-              HasSubstr("GPU"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "cuda -ach=sm_90"}),
+              HasSubstr("ach"));
 }
 
 TEST_F(CliTest, MalformedTextFilesHaveAPlace) {

@@ -320,7 +320,7 @@ class CommandLine {
                   return ShowCommand(flags_.subject, flags_.form, flags_.steps, flags_.session);
                 }));
     AddSubject(*show);
-    show->add_option("--as", flags_.form, "dag, steps, schedule, loops, program, llvm or asm")
+    show->add_option("--as", flags_.form, "dag, steps, schedule, loops, program, llvm, asm or cuda")
         ->check(CLI::IsMember(RenderForms()))
         ->capture_default_str();
     show->add_option("--record", flags_.subject.record, "this record, by its number")

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "compiler/codegen/cuda_source.h"
 #include "compiler/codegen/llvm.h"
 #include "compiler/dag/text.h"
 #include "compiler/ir/program_text.h"
@@ -48,10 +49,21 @@ StatusOr<std::string> RenderCode(const schedule::State& state, const Rendered& w
   return codegen::PrintLlvmIr(program, target);
 }
 
+StatusOr<std::string> RenderCuda(const schedule::State& state, const Rendered& what) {
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(what.target));
+  if (!target.is_gpu()) {
+    return InvalidArgument("target '{}' has no cuda form, only cuda targets do; say --target cuda",
+                           what.target);
+  }
+  KILN_ASSIGN_OR_RETURN(const ir::Program program, LoweredProgram(state, what));
+  KILN_ASSIGN_OR_RETURN(codegen::CudaSource source, codegen::GenerateCuda(program));
+  return std::move(source.text);
+}
+
 }  // namespace
 
 std::vector<std::string> RenderForms() {
-  return {"dag", "steps", "schedule", "loops", "program", "llvm", "asm"};
+  return {"dag", "steps", "schedule", "loops", "program", "llvm", "asm", "cuda"};
 }
 
 StatusOr<std::string> Render(const Rendered& what, std::string_view form) {
@@ -74,6 +86,10 @@ StatusOr<std::string> Render(const Rendered& what, std::string_view form) {
   }
   if (form == "llvm" || form == "asm") {
     KILN_ASSIGN_OR_RETURN(std::string text, RenderCode(state, what, form));
+    return WithNewline(std::move(text));
+  }
+  if (form == "cuda") {
+    KILN_ASSIGN_OR_RETURN(std::string text, RenderCuda(state, what));
     return WithNewline(std::move(text));
   }
   return InvalidArgument("unknown form '{}', expected one of: {}", form,

@@ -10,13 +10,13 @@
 
 namespace kiln::client {
 
-// dag, steps, schedule, loops, program, llvm, asm.
+// dag, steps, schedule, loops, program, llvm, asm, cuda.
 std::vector<std::string> RenderForms();
 
 struct Rendered {
   dag::DagPtr dag;
   std::string steps = "[]";  // JSON array
-  std::string target;        // text; needed by program, llvm and asm
+  std::string target;        // text; needed by program, llvm, asm and cuda
 };
 
 // Ends with a newline. `form` is one of RenderForms.

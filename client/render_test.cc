@@ -47,12 +47,15 @@ TEST_F(RenderTest, TheFormsAreWhatTheySay) {
 TEST_F(RenderTest, TheUnscheduledLoopsHaveNoPrimitives) {
   EXPECT_THAT(Text({dag_, "[]", "null"}, "schedule"), HasSubstr("unscheduled"));
   EXPECT_THAT(Text({dag_, "[]", "null"}, "program"), Not(HasSubstr("parallel")));
+  EXPECT_THAT(Text({dag_, "[]", "cuda -arch=sm_90"}, "cuda"), HasSubstr("__global__"));
 }
 
 TEST_F(RenderTest, Refusals) {
   EXPECT_THAT(Render({dag_, "[]", "null"}, "llvm").status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("target 'null' has no llvm form")));
   EXPECT_THAT(Render({dag_, "[]", "llvm"}, "cuda").status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("target 'llvm' has no cuda form")));
+  EXPECT_THAT(Render({dag_, "[]", "llvm"}, "ptx").status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected one of: dag, steps")));
   EXPECT_FALSE(Render({dag_, R"([["SP", 9, 0, 64, [8], 1]])", "llvm"}, "loops").ok());
   EXPECT_FALSE(Render({dag_, "no JSON", "llvm"}, "steps").ok());

@@ -102,6 +102,7 @@ LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags
   options.db = session.db;
   const auto target = target::ParseTarget(spec.tasks(0).target());
   if (target.ok() && target->kind == target::TargetKind::kNull) options.device = "null";
+  if (target.ok() && target->is_gpu()) options.device = "cuda";
   options.runner_threads = flags.threads;
   options.builder_jobs = flags.build_jobs;
   options.allow_faults = !spec.options().faults().empty();
@@ -171,10 +172,6 @@ StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const Cl
 StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
   KILN_ASSIGN_OR_RETURN(const Workload workload, LoadWorkload(flags.words));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
-  if (target.is_gpu()) {
-    return InvalidArgument("target '{}': GPUs cannot be tuned for yet; expected llvm or null",
-                           flags.target);
-  }
   v1::JobSpec spec;
   spec.set_name(flags.name);
   spec.set_user(UserName());

@@ -101,10 +101,6 @@ StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec) {
     return InvalidArgument("it has no target, expected one like 'llvm' or 'null'");
   }
   KILN_ASSIGN_OR_RETURN(task.target, target::ParseTarget(spec.target()));
-  if (task.target.is_gpu()) {
-    return InvalidArgument("its target is '{}', and no policy can tune for GPUs yet; use 'llvm'",
-                           spec.target());
-  }
   if (!std::isfinite(spec.weight()) || spec.weight() < 0) {
     return InvalidArgument("its weight is {}, expected a finite number above 0", spec.weight());
   }

@@ -72,9 +72,6 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"BadTarget",
                 [](v1::JobSpec& s) { s.mutable_tasks(0)->set_target("vax -m"); },
                 {"task 0", "vax"}},
-        Refusal{"Gpu",
-                [](v1::JobSpec& s) { s.mutable_tasks(0)->set_target("cuda -arch=sm_90"); },
-                {"task 0", "GPU"}},
         Refusal{"TwoTargets",
                 [](v1::JobSpec& s) {
                   *s.add_tasks() = s.tasks(0);

@@ -19,7 +19,7 @@ struct Parameters {
   bool change_compute_location = true;
   // GPU kernels that are not tiled (pooling, elementwise) and reductions across threads: a warp per
   // block, as the predecessor begins with, or 1 to 32 warps by chance.
-  bool vary_thread_counts = false;
+  bool vary_thread_counts = true;
   // How many samples in a row may be refused or already known before a policy says the space is
   // exhausted.
   int max_futile_samples = 2000;
