@@ -267,6 +267,17 @@ TEST(OnceTest, RefusesFilesThatAreNoRequest) {
   EXPECT_THAT(RunRunner({"--once", folder.Join("none.pb")}).error, HasSubstr("No such file"));
 }
 
+TEST(FlagsTest, SaysWhenThereIsNoGpu) {
+  // Also where there is a driver.
+  setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+  for (const char* device : {"cuda", "cuda:0", "cuda:GPU-1"}) {
+    const RunResult result = RunRunner({"--device", device});
+    EXPECT_EQ(result.exit.code, 1);
+    EXPECT_THAT(result.error, HasSubstr("NVIDIA driver"));
+  }
+  unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
 TEST(FlagsTest, HelpAndBadFlags) {
   EXPECT_THAT(RunRunner({"--help"}).output, AllOf(HasSubstr("--tracker"), HasSubstr("--once")));
   EXPECT_NE(RunRunner({"--device", "tpu"}).exit.code, 0);
