@@ -115,7 +115,8 @@ class CudaEmitter {
   bool IsVectorValue(ir::Expr e, const Vector& vector);
   std::string VectorValue(ir::Expr e, const Vector& vector);
   // The largest parts of e that are read whatever the lanes hold and that are vector values.
-  void FindVectorValues(ir::Expr e, const Vector& vector, std::vector<ir::Expr>& found);
+  void FindVectorValues(ir::Expr e, const Vector& vector, std::vector<ir::Expr>& found,
+                        bool loads_only = false);
   std::string VectorTypeName(ir::Type type, int lanes);
   static std::string LaneName(ir::Type type, int lane);
   std::string VectorElement(int32_t slot, const ir::Linear& address, int lanes, bool is_load);
@@ -123,6 +124,9 @@ class CudaEmitter {
   int64_t MultipleOf(ir::Expr e);
 
   // cuda_expr.cc
+  ir::Expr Simplify(ir::Expr e);
+  ir::Linear ToLinear(ir::Expr e);
+  ir::Expr KeepLane(ir::Expr load);
   Text Print(ir::Expr e);            // of the program
   Text PrintSimplified(ir::Expr e);  // of the simplifier
   Text PrintRaw(ir::Expr e);         // as it is in memory

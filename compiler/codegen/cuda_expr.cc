@@ -95,14 +95,34 @@ std::string CudaEmitter::Wrap(const Text& text, Precedence at_least) {
   return text.precedence >= at_least ? text.text : "(" + text.text + ")";
 }
 
+// Loads that a vector load has done stay what they are, to be found in lanes_.
+Expr CudaEmitter::KeepLane(Expr load) {
+  if (lanes_.contains(load)) return load;
+  std::vector<Expr> indices;
+  for (Expr index : load->args()) indices.push_back(Simplify(index));
+  return pool_.Load(load->id, indices, load->type);
+}
+
+Expr CudaEmitter::Simplify(Expr e) {
+  if (lanes_.empty()) return simplifier_.Simplify(e, &env_);
+  const auto keep = [this](Expr load) { return KeepLane(load); };
+  const ir::Simplifier::LoadFn load(keep);
+  return simplifier_.Simplify(e, &env_, &load);
+}
+
+Linear CudaEmitter::ToLinear(Expr e) {
+  if (lanes_.empty()) return simplifier_.ToLinear(e, &env_);
+  const auto keep = [this](Expr load) { return KeepLane(load); };
+  const ir::Simplifier::LoadFn load(keep);
+  return simplifier_.ToLinear(e, &env_, &load);
+}
+
 CudaEmitter::Text CudaEmitter::Print(Expr e) {
+  if (e->op == Op::kLoad) return PrintLoad(e);
   if (const auto found = lanes_.find(e); found != lanes_.end())
     return FromMemory(e->type, 0, found->second);
-  if (e->op == Op::kLoad) return PrintLoad(e);
-  if (e->type.is_bool() && e->op != Op::kCast)
-    return PrintSimplified(simplifier_.Simplify(e, &env_));
-  if (IsIndex(e) && e->op != Op::kCall)
-    return PrintSimplified(simplifier_.ToExpr(simplifier_.ToLinear(e, &env_)));
+  if (e->type.is_bool() && e->op != Op::kCast) return PrintSimplified(Simplify(e));
+  if (IsIndex(e) && e->op != Op::kCall) return PrintSimplified(simplifier_.ToExpr(ToLinear(e)));
   return PrintSimplified(e);
 }
 
@@ -245,7 +265,7 @@ CudaEmitter::Text CudaEmitter::PrintLogic(Expr e) {
 }
 
 CudaEmitter::Text CudaEmitter::PrintChoice(Expr e) {
-  const Expr condition = simplifier_.Simplify(e->arg(0), &env_);
+  const Expr condition = Simplify(e->arg(0));
   if (condition->is_const_int()) return Child(e->arg(condition->int_value != 0 ? 1 : 2));
   const Text c = PrintSimplified(condition), a = Child(e->arg(1)), b = Child(e->arg(2));
   const bool is_long = a.is_long || b.is_long;
@@ -294,7 +314,10 @@ CudaEmitter::Text CudaEmitter::PrintCall(Expr e) {
 }
 
 CudaEmitter::Text CudaEmitter::PrintLoad(Expr e) {
-  return FromMemory(e->type, buffer(e->id).index_limit, Element(e->id, Address(e->id, e->args())));
+  const auto found = lanes_.find(e);
+  return FromMemory(
+      e->type, buffer(e->id).index_limit,
+      found != lanes_.end() ? found->second : Element(e->id, Address(e->id, e->args())));
 }
 
 // index_limit: of the buffer, when its elements are indices.
@@ -325,7 +348,7 @@ CudaEmitter::Text CudaEmitter::PrintRaw(Expr e) {
   if (const auto found = lanes_.find(e); found != lanes_.end()) return {found->second};
   if (e->op == Op::kLoad) return {Element(e->id, Address(e->id, e->args()))};
   if (e->op == Op::kIf || e->op == Op::kSelect) {
-    const Expr condition = simplifier_.Simplify(e->arg(0), &env_);
+    const Expr condition = Simplify(e->arg(0));
     if (condition->is_const_int()) return PrintRaw(e->arg(condition->int_value != 0 ? 1 : 2));
     const Text c = PrintSimplified(condition), a = PrintRaw(e->arg(1)), b = PrintRaw(e->arg(2));
     return {fmt::format("{} ? {} : {}", Wrap(c, kOr), Wrap(a, kOr), Wrap(b, kOr)), kTernary};
@@ -337,8 +360,7 @@ ir::Linear CudaEmitter::Address(int32_t slot, std::span<const Expr> indices) {
   std::vector<Linear> linear;
   linear.reserve(indices.size());
   for (Expr index : indices) {
-    linear.push_back(
-        simplifier_.ToLinear(IsIndex(index) ? index : pool_.Cast(ir::kIndex, index), &env_));
+    linear.push_back(ToLinear(IsIndex(index) ? index : pool_.Cast(ir::kIndex, index)));
   }
   return ir::Flatten(simplifier_, linear, buffer(slot).shape);
 }

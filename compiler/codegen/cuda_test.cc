@@ -72,7 +72,7 @@ TEST(Cuda, TiledMatmul) {
 
 TEST(Cuda, PaddedConvolution) {
   ExpectRight(kConv);
-  EXPECT_THAT(Generate(kConv), AllOf(HasSubstr(": (make_float4(0.0f, 0.0f, 0.0f, 0.0f));"),
+  EXPECT_THAT(Generate(kConv), AllOf(HasSubstr(": make_float4(0.0f, 0.0f, 0.0f, 0.0f);"),
                                      HasSubstr("*reinterpret_cast<float4*>(&out[")));
 }
 
@@ -125,6 +125,10 @@ TEST(Cuda, VectorsThatAreNone) {
         "vectorize v in 0..4 { out[t*4 + v] = a[t*4 + v + 1] @ s }",
         "vectorize v in 0..4 { out[t*4 + v] = if(v < 2, a[t*4 + v], 1.0) @ s }",
         "vectorize v in 0..4 { out[t*4 + v] = a[t*4] + a[t*4 + v] @ s }",
+        "vectorize v in 0..4 { out[t*4 + v] = if(t < 2, if(t < 1, a[t*4 + v], 5.0), a[t*4 + v + "
+        "4]) @ s }",
+        "vectorize v in 0..4 { out[t*4 + v] = if(a[t*4 + v] < 0.0, a[t*4 + v + 8], 1.0) @ s }",
+        "vectorize v in 0..4 { out[(t*4 + v) % 32] = a[(t*4 + v) // 8 * 8 + (t*4 + v) % 8] @ s }",
         "vectorize v in 0..16 { if t < 2 { out[t*16 + v] = a[t*16 + v] * 2.0 @ s } }"}) {
     SCOPED_TRACE(body);
     const int n = body.find("0..7") != body.npos ? 56 : 32;
@@ -179,6 +183,17 @@ TEST(Cuda, NamesAreIdentifiers) {
                                        "for i.0 in 0..1 { out.0[t] = int[t] @ s }");
   EXPECT_THAT(Generate(text), AllOf(HasSubstr("int_1[t]"), HasSubstr("out_0[t]")));
   ExpectRight(text);
+}
+
+TEST(Cuda, GathersReadTheirIndicesAsVectors) {
+  for (const std::string type : {"int32", "int64"}) {
+    const std::string text = Elementwise(
+        fmt::format("a: input float32[64], i: input {}[32] below 64, out: output float32[32]",
+                    type),
+        "for h in 0..2 { vectorize v in 0..2 { out[t*4 + h*2 + v] = a[i[t*4 + h*2 + v]] @ s } }");
+    ExpectRight(text);
+    EXPECT_THAT(Generate(text), HasSubstr("i_vec.y"));
+  }
 }
 
 TEST(Cuda, NegativeNumeratorsRoundDown) {

@@ -147,21 +147,28 @@ std::string CudaEmitter::VectorValue(Expr e, const Vector& vector) {
   const Expr condition = simplifier_.Simplify(e->arg(0), &env_);
   if (condition->is_const_int())
     return VectorValue(e->arg(condition->int_value != 0 ? 1 : 2), vector);
-  return fmt::format("{} ? {} : {}", Wrap(PrintSimplified(condition), kOr),
-                     Wrap({VectorValue(e->arg(1), vector), kTernary}, kOr),
-                     Wrap({VectorValue(e->arg(2), vector), kTernary}, kOr));
+  const auto side = [&](int i) {
+    const std::string value = VectorValue(e->arg(i), vector);
+    const bool is_choice = ir::UsesVar(e->arg(i), vector.var) && e->arg(i)->op != Op::kLoad;
+    return is_choice ? "(" + value + ")" : value;
+  };
+  const std::string yes = side(1);
+  return fmt::format("{} ? {} : {}", Wrap(PrintSimplified(condition), kOr), yes, side(2));
 }
 
-void CudaEmitter::FindVectorValues(Expr e, const Vector& vector, std::vector<Expr>& found) {
+void CudaEmitter::FindVectorValues(Expr e, const Vector& vector, std::vector<Expr>& found,
+                                   bool loads_only) {
   if (!ir::UsesVar(e, vector.var) || std::ranges::find(found, e) != found.end()) return;
-  if (IsVectorValue(e, vector)) {
+  if ((e->op == Op::kLoad || !loads_only) && IsVectorValue(e, vector)) {
     found.push_back(e);
     return;
   }
+  // Conditions and index arithmetic are simplified, which keeps loads but no choices.
+  loads_only |= e->type.is_bool() || e->type == ir::kIndex || e->op == Op::kLoad;
   // Only what is evaluated in any case may be read ahead.
   const bool is_lazy = e->op == Op::kIf || e->op == Op::kAnd || e->op == Op::kOr;
   const int count = is_lazy ? 1 : e->num_args;
-  for (int i = 0; i < count; ++i) FindVectorValues(e->arg(i), vector, found);
+  for (int i = 0; i < count; ++i) FindVectorValues(e->arg(i), vector, found, loads_only);
 }
 
 bool CudaEmitter::CanVectorize(Stmt body, const Vector& vector, bool must_store) {
