@@ -1,26 +1,91 @@
 #!/bin/bash
-# usage: deploy/bundle.sh OUT_DIR BINARY...
-# Copies the binaries, and every shared library they need but glibc's own, into OUT_DIR and OUT_DIR/lib.
-# The binaries must have been linked with RPATH $ORIGIN/lib:
-#   bazel build --linkopt=-Wl,-rpath,'$ORIGIN/lib' --linkopt=-Wl,--disable-new-dtags TARGET
+# usage: deploy/bundle.sh [--out DIR] [--binaries DIR]
+# Builds with --config=static and packs into DIR (default: dist), for any x86-64 Linux with glibc 2.36 or newer:
+#   kiln-runner.tar.gz   the runner alone, for a box that only measures
+#   kiln.tar.xz          the one binary: command line, tracker, scheduler, builder, runner
+# --binaries DIR packs DIR/client/kiln and DIR/runner/kiln_runner instead of building them.
+# Nothing is packed that would not run elsewhere: another library than glibc's or a newer glibc is an error.
 set -euo pipefail
-out=$1
-shift
-mkdir -p "$out/lib"
-for binary in "$@"; do
-  install -m 755 "$binary" "$out/"
-  if ldd "$binary" | grep 'not found' >&2; then exit 1; fi
-  ldd "$binary" | awk '$2 == "=>" && $3 ~ /^\// {print $3}'
-done | sort -u | while read -r lib; do
-  case $lib in /usr/local/cuda*) continue ;; esac # the GPU machine has its own toolkit
-  case $(basename "$lib") in
-    # glibc: must come from the machine, together with its own ld-linux
-    libc.so.* | libm.so.* | libmvec.so.* | libpthread.so.* | libdl.so.* | librt.so.* | \
-      libresolv.so.* | libutil.so.* | libanl.so.* | libnsl.so.* | ld-linux*) ;;
-    # the NVIDIA driver: same
-    libcuda.so.* | libnvidia-*) ;;
-    *) install -m 644 "$(readlink -f "$lib")" "$out/lib/$(basename "$lib")" ;;
+usage() { sed -n '2,7s/^# //p' "${BASH_SOURCE[0]}"; }
+
+readonly GLIBC_NEWEST=2.36
+readonly RUNNER_MAX_MB=8
+readonly KILN_MAX_MB=60
+
+out=dist
+binaries=
+while (($#)); do
+  case $1 in
+    --out | --binaries)
+      [[ -n ${2:-} ]] || { echo "error: $1 needs a folder" >&2; exit 2; }
+      if [[ $1 == --out ]]; then out=$2; else binaries=$(realpath -e "$2"); fi
+      shift 2 ;;
+    --help | -h) usage; exit 0 ;;
+    *) echo "error: unknown argument $1; see deploy/bundle.sh --help" >&2; exit 2 ;;
   esac
 done
-strip --strip-unneeded "$out"/lib/*.so* 2>/dev/null || true
-find "$out" -maxdepth 1 -type f -perm -100 -exec strip {} +
+mkdir -p "$out"
+out=$(realpath "$out")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. deploy/setup.sh
+
+build() {
+  set_up
+  local progress=()
+  [[ -t 2 ]] || progress=(--noshow_progress)
+  say "building with --config=static (several minutes the first time)"
+  # No links: bazel-bin goes on naming the ordinary build.
+  "${bazel[@]}" build --config=static --symlink_prefix=/ "${progress[@]}" --ui_event_filters=-info --show_result=0 \
+    //client:kiln //runner:kiln_runner || stop "the build failed: see the first error above"
+  binaries=$("${bazel[@]}" info --config=static --ui_event_filters=-info bazel-bin 2>/dev/null)
+}
+
+# check_portable BINARY: it needs glibc alone, and none that is too new.
+check_portable() {
+  local library newest
+  while read -r library; do
+    case $library in
+      libc.so.6 | libm.so.6 | ld-linux-x86-64.so.2) ;;
+      *) stop "$1 needs $library, so it was not built with --config=static" ;;
+    esac
+  done < <(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  newest=$(objdump -T "$1" | grep -oE 'GLIBC_[0-9.]+' | cut -d_ -f2 | sort -V | tail -n 1)
+  [[ $(printf '%s\n' "$newest" $GLIBC_NEWEST | sort -V | tail -n 1) == "$GLIBC_NEWEST" ]] ||
+    stop "$1 needs glibc $newest, and $GLIBC_NEWEST is promised; build on Debian 12"
+}
+
+# pack FOLDER BINARY ARCHIVE MAX_MB COMPRESSOR...; README.txt comes from standard input.
+pack() {
+  local folder=$1 binary=$2 archive=$3 max_mb=$4 bytes
+  shift 4
+  [[ -f $binary ]] || stop "$binary is not there"
+  mkdir "$stage/$folder"
+  install -m 755 "$binary" "$stage/$folder/"
+  strip "$stage/$folder/$(basename "$binary")"
+  check_portable "$stage/$folder/$(basename "$binary")"
+  cat >"$stage/$folder/README.txt"
+  chmod 644 "$stage/$folder/README.txt"
+  # The same binary gives the same archive; under its own name only when it is complete.
+  tar -C "$stage" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - "$folder" |
+    "$@" >"$out/$archive.part"
+  bytes=$(stat -c %s "$out/$archive.part")
+  ((bytes < max_mb * 1000000)) || stop "$archive has $bytes bytes, $max_mb MB are allowed"
+  mv "$out/$archive.part" "$out/$archive"
+  say "$out/$archive: $bytes bytes, unpacked $(du -bs "$stage/$folder" | cut -f1)"
+}
+
+command -v xz >/dev/null || stop "xz is not installed (apt-get install xz-utils)"
+[[ -n $binaries ]] || build
+stage=$(mktemp -d)
+trap 'rm -rf "$stage" "$out"/*.tar.*.part' EXIT
+
+pack kiln-runner "$binaries/runner/kiln_runner" kiln-runner.tar.gz $RUNNER_MAX_MB gzip -9n <<'README'
+Kiln's runner, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else and runs from any folder.
+Join a farm: ./kiln_runner --listen 0.0.0.0:9490 --tracker HOST:9190
+All flags:   ./kiln_runner --help
+README
+pack kiln "$binaries/client/kiln" kiln.tar.xz $KILN_MAX_MB xz -6 -T0 <<'README'
+Kiln, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else and runs from any folder.
+Start here: ./kiln doctor, then ./kiln tune matmul --args 512,512,512
+A farm:     ./kiln tracker|scheduler|builder|runner --help
+README
