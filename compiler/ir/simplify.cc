@@ -25,6 +25,14 @@ int64_t MulClamped(int64_t a, int64_t b) {
   return Clamp(r);
 }
 
+// The values of an int type.
+Interval RangeOfType(Type type) {
+  if (!type.is_int() || type.bits >= 62) return {-kFar, kFar};
+  return {-(int64_t{1} << (type.bits - 1)), (int64_t{1} << (type.bits - 1)) - 1};
+}
+
+bool Within(Interval inner, Interval outer) { return inner.lo >= outer.lo && inner.hi <= outer.hi; }
+
 Linear Combine(const Linear& a, const Linear& b, int64_t sign) {
   Linear out;
   out.constant = a.constant + sign * b.constant;
@@ -83,6 +91,8 @@ Linear Simplifier::Atom(Expr e) const {
   return out;
 }
 
+Linear Simplifier::IndexAtom(Expr e) { return Atom(pool_.Cast(kIndex, e)); }
+
 Interval Simplifier::RangeOf(const Linear& e) const {
   Interval r{e.constant, e.constant};
   for (const Term& t : e.terms) {
@@ -123,7 +133,8 @@ Interval Simplifier::RangeOf(Expr e) const {
       if (!e->arg(1)->is_const_int() || e->arg(1)->int_value <= 0) return {-kFar, kFar};
       const int64_t c = e->arg(1)->int_value;
       const Interval a = RangeOf(e->arg(0));
-      if (ir::FloorDiv(a.lo, c) == ir::FloorDiv(a.hi, c)) return {ir::FloorMod(a.lo, c), ir::FloorMod(a.hi, c)};
+      if (ir::FloorDiv(a.lo, c) == ir::FloorDiv(a.hi, c))
+        return {ir::FloorMod(a.lo, c), ir::FloorMod(a.hi, c)};
       return {0, c - 1};
     }
     case Op::kMin: {
@@ -141,11 +152,17 @@ Interval Simplifier::RangeOf(Expr e) const {
     }
     case Op::kCast:
       if (e->arg(0)->type.is_bool()) return {0, 1};
-      if (e->type == kIndex && e->arg(0)->type.is_int()) return RangeOf(e->arg(0));
-      return {-kFar, kFar};
+      if (e->arg(0)->type.is_int()) {
+        // What does not fit wraps around, where it is computed or here.
+        const Interval a = RangeOf(e->arg(0));
+        const Interval source = RangeOfType(e->arg(0)->type), result = RangeOfType(e->type);
+        const Interval value = Within(a, source) ? a : source;
+        return Within(value, result) ? value : result;
+      }
+      return RangeOfType(e->type);
     default:
       if (e->type.is_bool()) return {0, 1};
-      return {-kFar, kFar};
+      return RangeOfType(e->type);
   }
 }
 
@@ -183,7 +200,8 @@ Linear Simplifier::FloorDiv(const Linear& a, int64_t c) {
   }
   if (rest.constant == 0 && rest.terms.size() == 1 && rest.terms[0].coefficient == 1) {
     Expr inner = rest.terms[0].atom;  // (x // d) // c = x // (d*c)
-    if (inner->op == Op::kFloorDiv && inner->arg(1)->is_const_int() && inner->arg(1)->int_value > 0) {
+    if (inner->op == Op::kFloorDiv && inner->arg(1)->is_const_int() &&
+        inner->arg(1)->int_value > 0) {
       return quotient + FloorDiv(ToLinear(inner->arg(0)), inner->arg(1)->int_value * c);
     }
   }
@@ -230,19 +248,28 @@ Expr Simplifier::ToExpr(const Linear& e) {
   if (leading_constant) sum = pool_.Int(e.constant);
   for (const Term& t : e.terms) {
     if (t.coefficient >= 0) continue;
-    sum = pool_.Sub(sum, t.coefficient == -1 ? t.atom : pool_.Mul(t.atom, pool_.Int(-t.coefficient)));
+    sum =
+        pool_.Sub(sum, t.coefficient == -1 ? t.atom : pool_.Mul(t.atom, pool_.Int(-t.coefficient)));
   }
   if (leading_constant || e.constant == 0) return sum;
-  return e.constant > 0 ? pool_.Add(sum, pool_.Int(e.constant)) : pool_.Sub(sum, pool_.Int(-e.constant));
+  return e.constant > 0 ? pool_.Add(sum, pool_.Int(e.constant))
+                        : pool_.Sub(sum, pool_.Int(-e.constant));
 }
 
 Linear Simplifier::ToLinear(Expr e, const std::vector<Linear>* env, const LoadFn* load) {
+  const Linear sum = SumOf(e, env, load);
+  if (e->type == kIndex || Within(RangeOf(sum), RangeOfType(e->type))) return sum;
+  return IndexAtom(Simplify(e, env, load));  // it may wrap around
+}
+
+Linear Simplifier::SumOf(Expr e, const std::vector<Linear>* env, const LoadFn* load) {
   switch (e->op) {
     case Op::kInt:
       return Constant(e->int_value);
     case Op::kVar:
       if (env != nullptr) return (*env)[e->id];
-      return static_cast<size_t>(e->id) < ranges_.size() ? Var(e->id) : Atom(pool_.Var(e->id, e->type));
+      return static_cast<size_t>(e->id) < ranges_.size() ? Var(e->id)
+                                                         : Atom(pool_.Var(e->id, e->type));
     case Op::kAdd:
       return ToLinear(e->arg(0), env, load) + ToLinear(e->arg(1), env, load);
     case Op::kSub:
@@ -272,15 +299,16 @@ Linear Simplifier::ToLinear(Expr e, const std::vector<Linear>* env, const LoadFn
     case Op::kSelect:
     case Op::kIf: {
       Expr condition = Simplify(e->arg(0), env, load);
-      if (condition->is_const_int()) return ToLinear(e->arg(condition->int_value ? 1 : 2), env, load);
+      if (condition->is_const_int())
+        return ToLinear(e->arg(condition->int_value ? 1 : 2), env, load);
       Expr a = ToExpr(ToLinear(e->arg(1), env, load)), b = ToExpr(ToLinear(e->arg(2), env, load));
       return Atom(e->op == Op::kSelect ? pool_.Select(condition, a, b) : pool_.If(condition, a, b));
     }
     case Op::kCast:
-      if (e->arg(0)->type == kIndex && e->type == kIndex) return ToLinear(e->arg(0), env, load);
-      return Atom(pool_.Cast(e->type, Simplify(e->arg(0), env, load)));
+      if (e->arg(0)->type.is_int()) return ToLinear(e->arg(0), env, load);
+      return IndexAtom(pool_.Cast(e->type, Simplify(e->arg(0), env, load)));
     default:
-      return Atom(Simplify(e, env, load));
+      return IndexAtom(Simplify(e, env, load));
   }
 }
 
@@ -329,10 +357,12 @@ Expr Simplifier::Simplify(Expr e, const std::vector<Linear>* env, const LoadFn* 
     for (Expr index : e->args()) indices.push_back(Simplify(index, env, load));
     return pool_.Load(e->id, indices, e->type);
   }
-  if (e->type == kIndex && e->op != Op::kCast && e->op != Op::kCall) return ToExpr(ToLinear(e, env, load));
+  if (e->type == kIndex && e->op != Op::kCast && e->op != Op::kCall)
+    return ToExpr(ToLinear(e, env, load));
   if (e->num_args == 0) return pool_.Import(e);
   if (IsComparison(e->op) && e->arg(0)->type == kIndex) {
-    return SimplifyComparison(e->op, ToLinear(e->arg(0), env, load), ToLinear(e->arg(1), env, load));
+    return SimplifyComparison(e->op, ToLinear(e->arg(0), env, load),
+                              ToLinear(e->arg(1), env, load));
   }
   if (e->op == Op::kSelect || e->op == Op::kIf) {
     Expr condition = Simplify(e->arg(0), env, load);
@@ -356,7 +386,9 @@ Linear Simplifier::Recombine(const Linear& e) {
       const int64_t c = mod.atom->arg(1)->int_value;
       const Linear x = ToLinear(mod.atom->arg(0));
       const Linear quotient = FloorDiv(x, c);
-      if (quotient.constant != 0 || quotient.terms.size() != 1 || quotient.terms[0].coefficient != 1) continue;
+      if (quotient.constant != 0 || quotient.terms.size() != 1 ||
+          quotient.terms[0].coefficient != 1)
+        continue;
       const auto found = std::find_if(sum.terms.begin(), sum.terms.end(), [&](const Term& t) {
         return t.atom == quotient.terms[0].atom && t.coefficient == mod.coefficient * c;
       });
@@ -370,7 +402,8 @@ Linear Simplifier::Recombine(const Linear& e) {
   return sum;
 }
 
-Linear Flatten(Simplifier& simplifier, std::span<const Linear> indices, std::span<const int64_t> shape) {
+Linear Flatten(Simplifier& simplifier, std::span<const Linear> indices,
+               std::span<const int64_t> shape) {
   Linear sum;
   int64_t stride = 1;
   for (size_t i = indices.size(); i-- > 0;) {

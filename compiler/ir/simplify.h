@@ -1,15 +1,17 @@
 // Exact simplification of quasi-affine index arithmetic.
 //
-// A Linear is an integer sum  constant + sum coefficient * atom  where an atom is a variable or a term that is not linear
-// (x // c, x % c, min, max, a load). Sums are kept sorted without zero coefficients, so equal sums are equal values.
+// A Linear is an integer sum  constant + sum coefficient * atom  where an atom is a variable or a
+// term that is not linear (x // c, x % c, min, max, a load). Sums are kept sorted without zero
+// coefficients, so equal sums are equal values.
 //
-// A Simplifier knows the range of every variable (loops run from 0 to extent-1) and uses it to decide comparisons and to
-// take quotients and remainders apart:
+// A Simplifier knows the range of every variable (loops run from 0 to extent-1) and uses it to
+// decide comparisons and to take quotients and remainders apart:
 //   (c*q + r) // c = q        when 0 <= r < c
 //   (c*q + r) %  c = r        when 0 <= r < c
 //   (g*q + r) // (g*c) = q//c when 0 <= r < g
 //
-// Cost: proportional to the terms; no allocation for sums of up to six terms. One thread at a time, as its pool.
+// Cost: proportional to the terms; no allocation for sums of up to six terms. One thread at a time,
+// as its pool.
 #pragma once
 
 #include <cstdint>
@@ -63,10 +65,12 @@ class Simplifier {
   Linear FloorDiv(const Linear& a, int64_t divisor);  // divisor > 0
   Linear FloorMod(const Linear& a, int64_t divisor);
 
-  // How to treat a load that occurs in the expression: gives what stands for it. Without it loads stay.
+  // How to treat a load that occurs in the expression: gives what stands for it. Without it loads
+  // stay.
   using LoadFn = absl::FunctionRef<Expr(Expr load)>;
 
-  // An integer expression as a sum. Variable i stands for env[i] if env is given, else for variable i of this simplifier.
+  // An expression of any int type as a sum of kIndex terms. Variable i stands for env[i] if env is
+  // given, else for variable i of this simplifier.
   Linear ToLinear(Expr e, const std::vector<Linear>* env = nullptr, const LoadFn* load = nullptr);
   Expr ToExpr(const Linear& e);
 
@@ -77,7 +81,10 @@ class Simplifier {
   Linear Recombine(const Linear& e);
 
  private:
-  Linear Atom(Expr e) const;
+  Linear Atom(Expr e) const;  // of type kIndex
+  Linear IndexAtom(Expr e);   // of any int type
+  // The sum in whole numbers, also where the type of e would wrap around.
+  Linear SumOf(Expr e, const std::vector<Linear>* env, const LoadFn* load);
   Expr SimplifyComparison(Op op, const Linear& a, const Linear& b);
 
   ExprPool& pool_;
@@ -85,6 +92,7 @@ class Simplifier {
 };
 
 // The address of an element in a row-major buffer, in elements.
-Linear Flatten(Simplifier& simplifier, std::span<const Linear> indices, std::span<const int64_t> shape);
+Linear Flatten(Simplifier& simplifier, std::span<const Linear> indices,
+               std::span<const int64_t> shape);
 
 }  // namespace kiln::ir

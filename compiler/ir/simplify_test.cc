@@ -5,6 +5,8 @@
 #include <functional>
 #include <random>
 
+#include "compiler/ir/scalar.h"
+
 namespace kiln::ir {
 namespace {
 
@@ -17,11 +19,13 @@ int64_t Eval(Expr e, const std::vector<int64_t>& vars) {
     case Op::kVar:
       return vars[e->id];
     case Op::kAdd:
-      return arg(0) + arg(1);
+      return WrapToType(arg(0) + arg(1), e->type);
     case Op::kSub:
-      return arg(0) - arg(1);
+      return WrapToType(arg(0) - arg(1), e->type);
     case Op::kMul:
-      return arg(0) * arg(1);
+      return WrapToType(arg(0) * arg(1), e->type);
+    case Op::kCast:
+      return WrapToType(arg(0), e->type);
     case Op::kFloorDiv:
       return FloorDiv(arg(0), arg(1));
     case Op::kFloorMod:
@@ -79,7 +83,7 @@ struct Generator {
     if (depth == 0 || Pick(5) == 0)
       return Pick(3) == 0 ? pool.Int(Pick(12) - 4) : pool.Var(Pick(num_vars));
     Expr a = Int(depth - 1);
-    switch (Pick(9)) {
+    switch (Pick(10)) {
       case 0:
       case 1:
         return pool.Add(a, Int(depth - 1));
@@ -95,9 +99,17 @@ struct Generator {
         return pool.Min(a, Int(depth - 1));
       case 7:
         return pool.Max(a, Int(depth - 1));
+      case 8:
+        return pool.Cast(kIndex, Narrow(a, Int(depth - 1)));
       default:
         return pool.Select(Bool(depth - 1), a, Int(depth - 1));
     }
+  }
+
+  // Arithmetic in int8: some of it wraps around.
+  Expr Narrow(Expr a, Expr b) {
+    const Op ops[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kMin};
+    return pool.Binary(ops[Pick(4)], pool.Cast(kInt8, a), pool.Cast(kInt8, b));
   }
 
   Expr Bool(int depth) {
@@ -154,6 +166,26 @@ TEST_F(SimplifyTest, TakesTilesApart) {
   EXPECT_EQ(simplifier_.FloorMod(i, 2), simplifier_.FloorMod(inner, 2));
   EXPECT_EQ(simplifier_.FloorMod(i, 8), simplifier_.FloorMod(outer, 2) * 4 + inner);
   EXPECT_EQ(simplifier_.FloorDiv(simplifier_.FloorDiv(i, 2), 4), simplifier_.FloorDiv(i, 8));
+}
+
+TEST_F(SimplifyTest, NarrowArithmeticIsASumWhereItFits) {
+  const Linear x = simplifier_.Var(simplifier_.AddVar(100));
+  const Expr narrow = pool_.Cast(kInt8, simplifier_.ToExpr(x));
+  EXPECT_EQ(simplifier_.ToLinear(pool_.Add(narrow, pool_.Int(27, kInt8))), x + Constant(27));
+  // 99 + 29 = 128 does not fit.
+  const Linear wrapped = simplifier_.ToLinear(pool_.Add(narrow, pool_.Int(29, kInt8)));
+  ASSERT_EQ(wrapped.terms.size(), 1u);
+  EXPECT_EQ(wrapped.terms[0].atom->type, kIndex);
+  EXPECT_EQ(simplifier_.RangeOf(wrapped), (Interval{-128, 127}));
+}
+
+TEST_F(SimplifyTest, LoadedIndicesAreKIndexTerms) {
+  const Expr zero[] = {pool_.Int(0)};
+  const Expr load = pool_.Load(0, zero, kInt32);
+  const Linear sum = simplifier_.ToLinear(load) + Constant(1);
+  EXPECT_EQ(simplifier_.ToExpr(sum), pool_.Add(pool_.Cast(kIndex, load), pool_.Int(1)));
+  EXPECT_EQ(simplifier_.ToLinear(pool_.Cast(kIndex, load)), simplifier_.ToLinear(load));
+  EXPECT_EQ(simplifier_.RangeOf(sum), (Interval{-(int64_t{1} << 31) + 1, int64_t{1} << 31}));
 }
 
 TEST_F(SimplifyTest, DecidesComparisonsByRange) {

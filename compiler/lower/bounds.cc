@@ -274,11 +274,7 @@ class BoundInference {
 
   Range RelaxAtom(ir::Expr atom) {
     const int uses = UsesOf(atom);
-    if (uses == kStanding) {
-      Range r{{}, 1};
-      r.min.terms.push_back({atom, 1});
-      return r;
-    }
+    if (uses == kStanding) return {ir::Linear{0, {ir::Term{atom, 1}}}, 1};
     if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorDiv &&
         atom->arg(1)->is_const_int()) {
       const int64_t c = atom->arg(1)->int_value;
