@@ -10,7 +10,7 @@
 
 namespace kiln::codegen {
 
-// Where the time went.
+// Where the time went: CPU time of the calling thread.
 struct LlvmTimes {
   double generate_ms = 0;  // checks, LLVM IR
   double optimize_ms = 0;
