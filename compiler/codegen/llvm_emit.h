@@ -19,12 +19,15 @@
 // inside task functions too.
 #pragma once
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/affine.h"
@@ -39,6 +42,9 @@ struct CpuFeatures {
   bool half_convert = false;   // F16C: float16 <-> float32 in hardware
   bool masked_access = false;  // AVX-512: part of a register is loaded and stored in one go
 };
+
+// May it be evaluated although its value is not wanted: cannot fault and costs little.
+bool IsSpeculatable(ir::Expr e);
 
 // Emits into an empty module. The program has passed CheckCpuProgram and ir::Verify. Single use.
 class Emitter {
@@ -56,6 +62,21 @@ class Emitter {
     std::optional<int64_t> known_base;           // when constant
     llvm::Value* mask = nullptr;                 // <count x i1>; null: all lanes are active
     std::unordered_map<ir::Expr, bool> depends;  // does the value differ between lanes?
+  };
+  // Index arithmetic is emitted once, at the head of the innermost loop that it depends on: an
+  // unrolled body of hundreds of accesses must not repeat it hundreds of times. One scope per open
+  // loop, the function's own first. Atoms are told apart by the values of expanded variables too.
+  struct Scope {
+    llvm::BasicBlock* block;
+    llvm::Instruction* last = nullptr;  // of the head; null: nothing there yet
+    std::map<std::pair<ir::Expr, std::vector<int64_t>>, llvm::Value*> atoms;
+    std::map<std::pair<llvm::Value*, llvm::Value*>, llvm::Value*> sums, products;
+    std::map<std::pair<int32_t, llvm::Value*>, llvm::Value*> pointers;
+  };
+  // A value with the depth of the loop whose head computes it; -1: right here.
+  struct Placed {
+    llvm::Value* value;
+    int depth;
   };
   // index of lane l = shared + offsets[l]; offsets[0] == 0.
   struct LaneIndex {
@@ -94,6 +115,7 @@ class Emitter {
   template <typename Body>
   void EmitLoop(const std::string& name, llvm::Value* begin, llvm::Value* end, bool guard,
                 Body&& body);
+  int depth() const { return static_cast<int>(scopes_.size()) - 1; }
   void Bind(int32_t var, llvm::Value* value, std::optional<int64_t> known);
   void Unbind(int32_t var);
   int64_t ExpandedStores(ir::Stmt stmt) const;
@@ -150,11 +172,16 @@ class Emitter {
   llvm::Value* LoadGather(int32_t slot, llvm::Value* index);
   void StoreLanes(int32_t slot, const LaneIndex& index, llvm::Value* value, bool in_bounds);
   void StoreElements(int32_t slot, llvm::Value* index, llvm::Value* value);
+  llvm::Value* AtHead(int depth, llvm::function_ref<llvm::Value*()> make);
+  Placed PlaceAtom(ir::Expr atom);
+  Placed PlaceTerm(const Term& term);
+  Placed PlaceSum(const LinearForm& form);  // without the constant; value is null if it is zero
   llvm::Value* EmitLinear(const LinearForm& form, bool with_constant);
   llvm::Value* WideIndex(ir::Expr atom);  // i64, or vector of it
   llvm::Value* VectorIndex(const LinearForm& form);
   llvm::Value* OffsetVector(const LaneIndex& index);
   llvm::Value* Pointer(int32_t slot, llvm::Value* index, bool in_bounds);
+  llvm::Value* Pointer(int32_t slot, const LinearForm& index, bool in_bounds);
   llvm::Align AlignmentOf(int32_t slot, const LinearForm& index) const;
   llvm::Value* PlainLoad(int32_t slot, llvm::Type* type, llvm::Value* pointer,
                          llvm::Align alignment);
@@ -186,8 +213,8 @@ class Emitter {
   std::vector<llvm::Value*> pointers_;         // by slot
   std::vector<llvm::Value*> values_;           // by variable, i64; null: not bound here
   std::vector<std::optional<int64_t>> known_;  // by variable
-  std::vector<int> depths_;                    // by variable
-  int depth_ = 0;
+  std::vector<int> depths_;                    // by variable: its scope
+  std::vector<Scope> scopes_;                  // of the open loops
   int num_tasks_ = 0;
   int32_t stage_ = -1;
   std::optional<Lanes> lanes_;

@@ -12,19 +12,6 @@ using ir::Op;
 using llvm::BasicBlock;
 using llvm::Value;
 
-// May it be evaluated although its value is not wanted: cannot fault and costs little.
-bool IsSpeculatable(Expr e) {
-  bool speculatable = true;
-  ir::Visit(e, [&](Expr node) {
-    const bool divides = node->op == Op::kFloorDiv || node->op == Op::kFloorMod;
-    if (node->op == Op::kLoad || node->op == Op::kCall ||
-        (divides && !node->arg(1)->is_const_int())) {
-      speculatable = false;
-    }
-  });
-  return speculatable;
-}
-
 llvm::CmpInst::Predicate Predicate(Op op, ir::Type type) {
   using P = llvm::CmpInst::Predicate;
   const bool is_float = type.is_float(), is_bool = type.is_bool();
@@ -50,6 +37,18 @@ llvm::CmpInst::Predicate Predicate(Op op, ir::Type type) {
 
 bool IsInt32(Range range) { return range.lo >= INT32_MIN && range.hi <= INT32_MAX; }
 }  // namespace
+
+bool IsSpeculatable(ir::Expr e) {
+  bool speculatable = true;
+  ir::Visit(e, [&](Expr node) {
+    const bool divides = node->op == Op::kFloorDiv || node->op == Op::kFloorMod;
+    if (node->op == Op::kLoad || node->op == Op::kCall ||
+        (divides && !node->arg(1)->is_const_int())) {
+      speculatable = false;
+    }
+  });
+  return speculatable;
+}
 
 llvm::Type* Emitter::LaneType(llvm::Type* scalar) const {
   return llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_->count));

@@ -56,39 +56,93 @@ Value* Emitter::WideIndex(Expr atom) {
   return builder_.CreateSExt(v, Like(v, builder_.getInt64Ty()));
 }
 
-// Outer variables first, so that what does not change in the inner loop is one value. The lane
-// variable stands for its base.
-Value* Emitter::EmitLinear(const LinearForm& form, bool with_constant) {
-  std::vector<Term> terms = form.terms;
-  const auto depth = [&](const Term& term) {
-    int deepest = 0;
-    ir::Visit(term.atom, [&](Expr e) {
-      if (e->op == ir::Op::kVar) deepest = std::max(deepest, depths_[static_cast<size_t>(e->id)]);
-      if (e->op == ir::Op::kLoad) deepest = INT32_MAX;
-    });
-    return deepest;
-  };
-  std::vector<std::pair<int, Term>> ordered;
-  for (const Term& term : terms) ordered.emplace_back(depth(term), term);
-  std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  Value* sum = nullptr;
-  for (const auto& [unused, term] : ordered) {
-    Value* v = term.atom->op == ir::Op::kVar && term.atom->type == ir::kIndex
-                   ? values_[static_cast<size_t>(term.atom->id)]
-                   : WideIndex(term.atom);
-    KILN_CHECK(v != nullptr, "a variable is used outside its loop");
-    if (term.coefficient != 1) {
-      v = builder_.CreateMul(v, builder_.getInt64(static_cast<uint64_t>(term.coefficient)), "",
-                             false, true);
-    }
-    sum = sum == nullptr ? v : builder_.CreateAdd(sum, v, "", false, true);
+// What `make` emits stands at the head of the loop of that depth, behind what is there already.
+Value* Emitter::AtHead(int depth, llvm::function_ref<Value*()> make) {
+  Scope& scope = scopes_[static_cast<size_t>(depth)];
+  const llvm::IRBuilderBase::InsertPointGuard insert_point(builder_);
+  // Before this one, or at the end of the block, which may be where the guard goes back to.
+  llvm::Instruction* next = scope.last == nullptr
+                                ? (scope.block->empty() ? nullptr : &scope.block->front())
+                                : scope.last->getNextNode();
+  if (next == nullptr) {
+    builder_.SetInsertPoint(scope.block);
+  } else {
+    builder_.SetInsertPoint(next);
   }
-  if (sum == nullptr)
-    return builder_.getInt64(with_constant ? static_cast<uint64_t>(form.constant) : 0);
+  Value* v = make();
+  llvm::Instruction* end = next == nullptr ? nullptr : next->getPrevNode();
+  if (next == nullptr && !scope.block->empty()) end = &scope.block->back();
+  if (end != nullptr) scope.last = end;
+  return v;
+}
+
+Emitter::Placed Emitter::PlaceAtom(Expr atom) {
+  if (atom->op == ir::Op::kVar && atom->type == ir::kIndex) {
+    Value* v = values_[static_cast<size_t>(atom->id)];
+    KILN_CHECK(v != nullptr, "a variable is used outside its loop");
+    return {v, depths_[static_cast<size_t>(atom->id)]};
+  }
+  if (!IsSpeculatable(atom)) return {WideIndex(atom), -1};
+  int deepest = 0;
+  std::vector<int64_t> known;
+  ir::Visit(atom, [&](Expr e) {
+    if (e->op != ir::Op::kVar) return;
+    const auto var = static_cast<size_t>(e->id);
+    deepest = std::max(deepest, depths_[var]);
+    if (known_[var]) known.push_back(*known_[var]);
+  });
+  auto& atoms = scopes_[static_cast<size_t>(deepest)].atoms;
+  const auto [it, is_new] = atoms.try_emplace({atom, std::move(known)}, nullptr);
+  if (is_new) it->second = AtHead(deepest, [&] { return WideIndex(atom); });
+  return {it->second, deepest};
+}
+
+Emitter::Placed Emitter::PlaceTerm(const Term& term) {
+  const Placed atom = PlaceAtom(term.atom);
+  if (term.coefficient == 1) return atom;
+  Value* factor = builder_.getInt64(static_cast<uint64_t>(term.coefficient));
+  const auto multiply = [&] { return builder_.CreateMul(atom.value, factor, "", false, true); };
+  if (atom.depth < 0) return {multiply(), -1};
+  auto& products = scopes_[static_cast<size_t>(atom.depth)].products;
+  const auto [it, is_new] = products.try_emplace({atom.value, factor}, nullptr);
+  if (is_new) it->second = AtHead(atom.depth, multiply);
+  return {it->second, atom.depth};
+}
+
+// Outer variables first, so that what does not change in an inner loop is one value outside of it.
+// The lane variable stands for its base.
+Emitter::Placed Emitter::PlaceSum(const LinearForm& form) {
+  std::vector<Placed> terms;
+  for (const Term& term : form.terms) terms.push_back(PlaceTerm(term));
+  std::stable_sort(terms.begin(), terms.end(), [](const Placed& a, const Placed& b) {
+    return static_cast<unsigned>(a.depth) < static_cast<unsigned>(b.depth);  // -1 last
+  });
+  Placed sum{nullptr, 0};
+  for (const Placed& term : terms) {
+    if (sum.value == nullptr) {
+      sum = term;
+      continue;
+    }
+    Value* before = sum.value;
+    const auto add = [&] { return builder_.CreateAdd(before, term.value, "", false, true); };
+    if (term.depth < 0) {
+      sum = {add(), -1};
+      continue;
+    }
+    auto& sums = scopes_[static_cast<size_t>(term.depth)].sums;
+    const auto [it, is_new] = sums.try_emplace({before, term.value}, nullptr);
+    if (is_new) it->second = AtHead(term.depth, add);
+    sum = {it->second, term.depth};
+  }
+  return sum;
+}
+
+Value* Emitter::EmitLinear(const LinearForm& form, bool with_constant) {
+  Value* constant = builder_.getInt64(with_constant ? static_cast<uint64_t>(form.constant) : 0);
+  Value* sum = PlaceSum(form).value;
+  if (sum == nullptr) return constant;
   if (!with_constant || form.constant == 0) return sum;
-  return builder_.CreateAdd(sum, builder_.getInt64(static_cast<uint64_t>(form.constant)), "", false,
-                            true);
+  return builder_.CreateAdd(sum, constant, "", false, true);
 }
 
 Value* Emitter::VectorIndex(const LinearForm& form) {
@@ -118,6 +172,28 @@ Value* Emitter::Pointer(int32_t slot, Value* index, bool in_bounds) {
   llvm::Type* type = MemoryType(buffer(slot).type);
   return in_bounds ? builder_.CreateInBoundsGEP(type, pointer(slot), index)
                    : builder_.CreateGEP(type, pointer(slot), index);
+}
+
+// The part that varies is one pointer per loop, the constant is added to it: it becomes part of the
+// instruction.
+Value* Emitter::Pointer(int32_t slot, const LinearForm& index, bool in_bounds) {
+  const Placed sum = PlaceSum(index);
+  if (sum.value == nullptr || sum.depth < 0 || llvm::isa<llvm::Constant>(sum.value)) {
+    return Pointer(slot, EmitLinear(index, true), in_bounds);
+  }
+  LinearForm varying = index;
+  varying.constant = 0;
+  const Range range = RangeOf(varying, ranges_);
+  const bool stays_inside = range.lo >= 0 && range.hi < buffer(slot).num_elements();
+  auto& pointers = scopes_[static_cast<size_t>(sum.depth)].pointers;
+  const auto [it, is_new] = pointers.try_emplace({slot, sum.value}, nullptr);
+  if (is_new)
+    it->second = AtHead(sum.depth, [&] { return Pointer(slot, sum.value, stays_inside); });
+  if (index.constant == 0) return it->second;
+  Value* constant = builder_.getInt64(static_cast<uint64_t>(index.constant));
+  llvm::Type* type = MemoryType(buffer(slot).type);
+  return in_bounds && stays_inside ? builder_.CreateInBoundsGEP(type, it->second, constant)
+                                   : builder_.CreateGEP(type, it->second, constant);
 }
 
 llvm::Align Emitter::AlignmentOf(int32_t slot, const LinearForm& index) const {
@@ -167,8 +243,8 @@ Value* Emitter::EmitLoad(int32_t slot, std::span<const Expr> indices) {
 }
 
 Value* Emitter::LoadScalar(int32_t slot, const LinearForm& index) {
-  return PlainLoad(slot, MemoryType(buffer(slot).type),
-                   Pointer(slot, EmitLinear(index, true), true), AlignmentOf(slot, index));
+  return PlainLoad(slot, MemoryType(buffer(slot).type), Pointer(slot, index, true),
+                   AlignmentOf(slot, index));
 }
 
 // The same element for all lanes, but only if a lane wants it.
@@ -195,7 +271,7 @@ Value* Emitter::LoadLanes(int32_t slot, const LaneIndex& index, bool in_bounds) 
   if (!in_bounds) {
     if (!index.IsContiguous()) return LoadGather(slot, OffsetVector(index));
     llvm::Type* type = LaneType(MemoryType(buffer(slot).type));
-    Value* p = Pointer(slot, EmitLinear(index.shared, true), false);
+    Value* p = Pointer(slot, index.shared, false);
     return Tag(slot,
                builder_.CreateMaskedLoad(type, p, AlignmentOf(slot, index.shared), lanes_->mask,
                                          llvm::Constant::getNullValue(type), buffer(slot).name));
@@ -210,7 +286,7 @@ Value* Emitter::LoadRuns(int32_t slot, const LaneIndex& index) {
   if (span <= kMaxSpanPerLane * static_cast<int64_t>(index.offsets.size())) {
     const LinearForm first = Shifted(index.shared, *lo);
     Value* v = PlainLoad(slot, llvm::FixedVectorType::get(element, static_cast<unsigned>(span)),
-                         Pointer(slot, EmitLinear(first, true), true), AlignmentOf(slot, first));
+                         Pointer(slot, first, true), AlignmentOf(slot, first));
     if (index.IsContiguous()) return v;
     std::vector<int> places;
     for (int64_t offset : index.offsets) places.push_back(static_cast<int>(offset - *lo));
@@ -221,7 +297,7 @@ Value* Emitter::LoadRuns(int32_t slot, const LaneIndex& index) {
   const std::vector<Run> runs = ContiguousRuns(index.offsets);
   for (const Run& run : runs) {
     const LinearForm first = Shifted(index.shared, index.offsets[run.first_lane]);
-    Value* p = Pointer(slot, EmitLinear(first, true), true);
+    Value* p = Pointer(slot, first, true);
     if (run.length == 1) {
       Value*& scalar = loaded[first.constant];
       if (scalar == nullptr) scalar = PlainLoad(slot, element, p, AlignmentOf(slot, first));
@@ -267,7 +343,7 @@ void Emitter::EmitStore(ir::Stmt store) {
   Value* value = ToMemory(buffer(slot).type, Eval(store->value()));
   const LinearForm flat = Flatten(slot, store->indices());
   if (!lanes_) {
-    PlainStore(slot, value, Pointer(slot, EmitLinear(flat, true), true), AlignmentOf(slot, flat));
+    PlainStore(slot, value, Pointer(slot, flat, true), AlignmentOf(slot, flat));
     return;
   }
   value = Splat(value);
@@ -287,11 +363,11 @@ void Emitter::StoreLanes(int32_t slot, const LaneIndex& index, Value* value, boo
     const llvm::Align alignment = AlignmentOf(slot, index.shared);
     if (in_bounds && buffer(slot).scope == ir::Scope::kLocal) {
       // No other thread sees it: writing back what was there keeps it promotable to registers.
-      Value* p = Pointer(slot, EmitLinear(index.shared, true), true);
+      Value* p = Pointer(slot, index.shared, true);
       Value* old = PlainLoad(slot, value->getType(), p, alignment);
       PlainStore(slot, builder_.CreateSelect(mask, value, old), p, alignment);
     } else {
-      Value* p = Pointer(slot, EmitLinear(index.shared, true), false);
+      Value* p = Pointer(slot, index.shared, false);
       Tag(slot, builder_.CreateMaskedStore(value, p, alignment, mask));
     }
     return;
@@ -302,7 +378,7 @@ void Emitter::StoreLanes(int32_t slot, const LaneIndex& index, Value* value, boo
   }
   for (const Run& run : runs) {
     const LinearForm first = Shifted(index.shared, index.offsets[run.first_lane]);
-    Value* p = Pointer(slot, EmitLinear(first, true), true);
+    Value* p = Pointer(slot, first, true);
     Value* part = value;
     if (run.length == 1) {
       part = builder_.CreateExtractElement(value, static_cast<uint64_t>(run.first_lane));

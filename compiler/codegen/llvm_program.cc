@@ -106,8 +106,10 @@ llvm::Function* Emitter::EmitKernel(const ir::Kernel& kernel) {
   function_ = function;
   runtime_ = function->getArg(0);
   num_tasks_ = 0;
-  depth_ = 0;
-  builder_.SetInsertPoint(BasicBlock::Create(context_, "entry", function));
+  BasicBlock* start = BasicBlock::Create(context_, "entry", function);
+  scopes_.clear();
+  scopes_.push_back({.block = start, .atoms = {}, .sums = {}, .products = {}, .pointers = {}});
+  builder_.SetInsertPoint(start);
   EmitStmt(kernel.body);
   builder_.CreateRetVoid();
   return function;

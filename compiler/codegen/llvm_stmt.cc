@@ -93,7 +93,7 @@ void Emitter::Bind(int32_t var, Value* value, std::optional<int64_t> known) {
   const auto i = static_cast<size_t>(var);
   values_[i] = value;
   known_[i] = known;
-  depths_[i] = known ? 0 : depth_;
+  depths_[i] = known ? 0 : depth();
   if (known) ranges_[i] = {*known, *known};
 }
 
@@ -117,9 +117,10 @@ void Emitter::EmitLoop(const std::string& name, Value* begin, Value* end, bool g
   builder_.SetInsertPoint(loop);
   llvm::PHINode* i = builder_.CreatePHI(builder_.getInt64Ty(), 2, name);
   i->addIncoming(begin, from);
-  ++depth_;
+  scopes_.push_back(
+      {.block = loop, .last = i, .atoms = {}, .sums = {}, .products = {}, .pointers = {}});
   body(i);
-  --depth_;
+  scopes_.pop_back();
   Value* next = builder_.CreateAdd(i, builder_.getInt64(1), name + ".next", true, true);
   i->addIncoming(next, builder_.GetInsertBlock());
   builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, exit);
@@ -188,8 +189,9 @@ void Emitter::EmitVectorizedFor(Stmt loop) {
   int64_t done = 0;
   if (const int64_t pieces = loop->extent / max_lanes; pieces > kMaxExpandedPieces) {
     EmitLoop(var_name(loop->var), constant(0), constant(pieces), false, [&](Value* p) {
-      EmitLanes(loop, max_lanes, builder_.CreateMul(p, constant(max_lanes), "", true, true),
-                std::nullopt);
+      Value* base = AtHead(
+          depth(), [&] { return builder_.CreateMul(p, constant(max_lanes), "", true, true); });
+      EmitLanes(loop, max_lanes, base, std::nullopt);
     });
     done = pieces * max_lanes;
   }
@@ -311,7 +313,9 @@ llvm::Function* Emitter::EmitTask(Stmt loop, llvm::StructType* closure_type,
   const llvm::IRBuilderBase::InsertPointGuard insert_point(builder_);
   llvm::Function* const outer_function = std::exchange(function_, task);
   Value* const outer_runtime = std::exchange(runtime_, nullptr);
-  const int outer_depth = std::exchange(depth_, 0);
+  std::vector<Scope> outer_scopes;
+  outer_scopes.swap(scopes_);
+  const std::vector<int> outer_depths = depths_;
   const std::vector<Value*> outer_pointers =
       std::exchange(pointers_, std::vector<Value*>(pointers_.size()));
   const std::vector<Value*> outer_values = values_;
@@ -327,7 +331,17 @@ llvm::Function* Emitter::EmitTask(Stmt loop, llvm::StructType* closure_type,
     AnnotatePointer(load, buffer(slot).bytes());
     pointer(slot) = load;
   }
-  for (int32_t var : vars) values_[static_cast<size_t>(var)] = load_field(var_name(var));
+  for (int32_t var : vars) {
+    values_[static_cast<size_t>(var)] = load_field(var_name(var));
+    depths_[static_cast<size_t>(var)] = 0;
+  }
+  llvm::BasicBlock& entry = task->getEntryBlock();
+  scopes_.push_back({.block = &entry,
+                     .last = entry.empty() ? nullptr : &entry.back(),
+                     .atoms = {},
+                     .sums = {},
+                     .products = {},
+                     .pointers = {}});
   EmitLoop(var_name(loop->var), task->getArg(1), task->getArg(2), /*guard=*/true, [&](Value* i) {
     Bind(loop->var, i, std::nullopt);
     EmitStmt(loop->body());
@@ -337,7 +351,8 @@ llvm::Function* Emitter::EmitTask(Stmt loop, llvm::StructType* closure_type,
 
   function_ = outer_function;
   runtime_ = outer_runtime;
-  depth_ = outer_depth;
+  scopes_.swap(outer_scopes);
+  depths_ = outer_depths;
   pointers_ = outer_pointers;
   values_ = outer_values;
   return task;
