@@ -1,9 +1,10 @@
-// What does compiling one candidate of a search cost, and how fast is what comes out? One thread, CPU time.
+// What does compiling one candidate of a search cost, and how fast is what comes out? One thread,
+// CPU time.
 //
 //   bazel run //tests/bench:compile_bench -- --op matmul --args 512,512,512 --count 150 --run
 //
-// To compare two versions of the code generator on the same candidates, the first one saves its objects and the second one
-// times its own against them, taking turns:
+// To compare two versions of the code generator on the same candidates, the first one saves its
+// objects and the second one times its own against them, taking turns:
 //
 //   compile_bench --count 60 --save /tmp/objects      (before)
 //   compile_bench --count 60 --against /tmp/objects   (after)
@@ -48,10 +49,13 @@ double Now() {
 // The value below which `part` of the values lie.
 double Quantile(std::vector<double> values, double part) {
   std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1, static_cast<size_t>(part * static_cast<double>(values.size())))];
+  return values[std::min(values.size() - 1,
+                         static_cast<size_t>(part * static_cast<double>(values.size())))];
 }
 
-std::string ObjectPath(const std::string& folder, int index) { return fmt::format("{}/{}.so", folder, index); }
+std::string ObjectPath(const std::string& folder, int index) {
+  return fmt::format("{}/{}.so", folder, index);
+}
 
 StatusOr<std::string> ReadObject(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -71,7 +75,8 @@ class Arguments {
       if (arg.scope == ir::Scope::kOutput) output_ = bytes_.size() - 1;
       if (arg.scope != ir::Scope::kInput || arg.type != ir::kFloat32) continue;
       Rng rng(bytes_.size());
-      for (int64_t i = 0; i < elements; ++i) bytes_.back().as<float>()[i] = static_cast<float>(UniformReal(rng) * 2 - 1);
+      for (int64_t i = 0; i < elements; ++i)
+        bytes_.back().as<float>()[i] = static_cast<float>(UniformReal(rng) * 2 - 1);
     }
   }
   const std::vector<void*>& pointers() const { return pointers_; }
@@ -86,10 +91,10 @@ class Arguments {
   size_t output_ = 0;
 };
 
-// Shortest times of the programs in seconds, taking turns for about `budget` seconds each: other processes only ever make a
-// run longer.
-std::vector<double> BestTimes(const std::vector<const codegen::LoadedProgram*>& programs, const std::vector<void*>& args,
-                              double budget) {
+// Shortest times of the programs in seconds, taking turns for about `budget` seconds each: other
+// processes only ever make a run longer.
+std::vector<double> BestTimes(const std::vector<const codegen::LoadedProgram*>& programs,
+                              const std::vector<void*>& args, double budget) {
   std::vector<double> best(programs.size(), 1e30);
   const double end = Now() + budget * static_cast<double>(programs.size());
   for (int round = 0; round < 3 || Now() < end; ++round) {
@@ -116,7 +121,9 @@ struct Sample {
   codegen::LlvmTimes times;
   double seconds = 0, before = 0;
 
-  double total_ms() const { return times.generate_ms + times.optimize_ms + times.codegen_ms + times.link_ms; }
+  double total_ms() const {
+    return times.generate_ms + times.optimize_ms + times.codegen_ms + times.link_ms;
+  }
 };
 
 class Bench {
@@ -124,7 +131,8 @@ class Bench {
   explicit Bench(Options options) : o_(std::move(options)) {}
 
   Status Run() {
-    KILN_ASSIGN_OR_RETURN(dag_, dag::BuildOp(o_.op, o_.args, {.epilogue = dag::SplitEpilogue(o_.epilogue)}));
+    KILN_ASSIGN_OR_RETURN(
+        dag_, dag::BuildOp(o_.op, o_.args, {.epilogue = dag::SplitEpilogue(o_.epilogue)}));
     KILN_ASSIGN_OR_RETURN(target_, codegen::ResolveCpu({}));
     target::HardwareParams hardware;
     hardware.num_cores = o_.cores;
@@ -166,12 +174,15 @@ class Bench {
     Sample sample;
     KILN_ASSIGN_OR_RETURN(const codegen::Compiled compiled,
                           codegen::CompileLlvm(program, target_, {.times = &sample.times}));
-    if (!o_.save.empty()) std::ofstream(ObjectPath(o_.save, index), std::ios::binary) << compiled.binary;
+    if (!o_.save.empty())
+      std::ofstream(ObjectPath(o_.save, index), std::ios::binary) << compiled.binary;
     if (arguments_) KILN_RETURN_IF_ERROR(Time(index, compiled, sample));
     if (o_.list) {
-      fmt::print("{:4} {:8.1f} ms: generate {:6.1f} optimize {:7.1f} codegen {:7.1f} link {:5.1f}  {:8} bytes", index,
-                 sample.total_ms(), sample.times.generate_ms, sample.times.optimize_ms, sample.times.codegen_ms,
-                 sample.times.link_ms, compiled.binary.size());
+      fmt::print(
+          "{:4} {:8.1f} ms: generate {:6.1f} optimize {:7.1f} codegen {:7.1f} link {:5.1f}  {:8} "
+          "bytes",
+          index, sample.total_ms(), sample.times.generate_ms, sample.times.optimize_ms,
+          sample.times.codegen_ms, sample.times.link_ms, compiled.binary.size());
       if (arguments_) fmt::print("  {:8.2f} GFLOP/s", Gflops(sample.seconds));
       if (sample.before > 0) fmt::print(" was {:8.2f}", Gflops(sample.before));
       fmt::print("\n");
@@ -185,7 +196,9 @@ class Bench {
     fmt::print("{}\n", schedule::PrintSteps(candidate.steps));
     if (o_.print == "program") fmt::print("{}\n", ir::ProgramText(program));
     if (o_.print == "llvm" || o_.print == "generated") {
-      KILN_ASSIGN_OR_RETURN(const std::string text, codegen::PrintLlvmIr(program, target_, {.optimize = o_.print == "llvm"}));
+      KILN_ASSIGN_OR_RETURN(
+          const std::string text,
+          codegen::PrintLlvmIr(program, target_, {.optimize = o_.print == "llvm"}));
       fmt::print("{}\n", text);
     }
     if (o_.print == "asm") {
@@ -198,7 +211,8 @@ class Bench {
   Status Time(int index, const codegen::Compiled& compiled, Sample& sample) {
     KILN_ASSIGN_OR_RETURN(const auto after, codegen::LoadedProgram::Load(compiled.binary));
     after.Run(arguments_->pointers(), 1);
-    if (Differs(arguments_->Output(), reference_)) return Internal("candidate {} computes something else", index);
+    if (Differs(arguments_->Output(), reference_))
+      return Internal("candidate {} computes something else", index);
     if (o_.against.empty()) {
       sample.seconds = BestTimes({&after}, arguments_->pointers(), 0.1)[0];
       return OkStatus();
@@ -217,11 +231,14 @@ class Bench {
   void ReportRow(const char* name, Get get) const {
     std::vector<double> values;
     for (const Sample& s : samples_) values.push_back(get(s));
-    fmt::print("{:10} {:9.1f} {:9.1f} {:9.1f} {:9.1f}\n", name, Quantile(values, 0.5), Quantile(values, 0.9),
-               Quantile(values, 1.0), std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()));
+    fmt::print(
+        "{:10} {:9.1f} {:9.1f} {:9.1f} {:9.1f}\n", name, Quantile(values, 0.5),
+        Quantile(values, 0.9), Quantile(values, 1.0),
+        std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()));
   }
 
-  // Geometric mean of the speed relative to the objects before, over the candidates that were fastest before or after.
+  // Geometric mean of the speed relative to the objects before, over the candidates that were
+  // fastest before or after.
   void ReportRatio(double part) const {
     std::vector<double> fastest;
     for (const Sample& s : samples_) fastest.push_back(std::min(s.seconds, s.before));
@@ -233,12 +250,14 @@ class Bench {
       logs += std::log(s.before / s.seconds);
       ++n;
     }
-    fmt::print("fastest {:3.0f}% ({} candidates): speed x {:.3f}\n", part * 100, n, std::exp(logs / n));
+    fmt::print("fastest {:3.0f}% ({} candidates): speed x {:.3f}\n", part * 100, n,
+               std::exp(logs / n));
   }
 
   void Report() const {
     if (samples_.empty()) return;
-    fmt::print("{} {} {}: {} candidates, seed {}\n", o_.op, o_.args, o_.epilogue, samples_.size(), o_.seed);
+    fmt::print("{} {} {}: {} candidates, seed {}\n", o_.op, o_.args, o_.epilogue, samples_.size(),
+               o_.seed);
     fmt::print("{:10} {:>9} {:>9} {:>9} {:>9}\n", "CPU ms", "median", "p90", "max", "mean");
     ReportRow("generate", [](const Sample& s) { return s.times.generate_ms; });
     ReportRow("optimize", [](const Sample& s) { return s.times.optimize_ms; });
@@ -253,8 +272,8 @@ class Bench {
     }
     for (const auto& [name, values] : {std::pair{"GFLOP/s", now}, std::pair{"before", before}}) {
       if (values[0] == 0) continue;
-      fmt::print("{:8} best {:7.2f}  p90 {:7.2f}  median {:7.2f}\n", name, Quantile(values, 1.0), Quantile(values, 0.9),
-                 Quantile(values, 0.5));
+      fmt::print("{:8} best {:7.2f}  p90 {:7.2f}  median {:7.2f}\n", name, Quantile(values, 1.0),
+                 Quantile(values, 0.9), Quantile(values, 0.5));
     }
     if (o_.against.empty()) return;
     ReportRatio(1.0);
@@ -281,11 +300,13 @@ int main(int argc, char** argv) {
   app.add_option("--epilogue", o.epilogue, "what follows it, like bias,relu");
   app.add_option("--count", o.count, "candidates")->capture_default_str();
   app.add_option("--seed", o.seed, "of the search")->capture_default_str();
-  app.add_option("--cores", o.cores, "the search thinks that there are this many")->capture_default_str();
+  app.add_option("--cores", o.cores, "the search thinks that there are this many")
+      ->capture_default_str();
   app.add_option("--save", o.save, "folder for the objects");
   app.add_option("--against", o.against, "folder with objects to time against");
   app.add_option("--only", o.only, "the candidate with this number");
-  app.add_option("--print", o.print, "of every candidate")->check(CLI::IsMember({"steps", "program", "generated", "llvm", "asm"}));
+  app.add_option("--print", o.print, "of every candidate")
+      ->check(CLI::IsMember({"steps", "program", "generated", "llvm", "asm"}));
   app.add_flag("--run", o.run, "check and time them in one thread");
   app.add_flag("--list", o.list, "a line per candidate");
   CLI11_PARSE(app, argc, argv);
