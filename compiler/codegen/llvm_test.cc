@@ -258,6 +258,26 @@ TEST(LlvmTest, GuardedDivisionByZero) {
   EXPECT_OK(CompareWithReference(b.program(), 1, 0));
 }
 
+// What compares two programs in one process must not get the first one twice.
+TEST(LlvmTest, TwoLoadedProgramsAreTwo) {
+  const auto load = [](double value) {
+    ProgramBuilder b;
+    const int Y = b.Buffer("y", Scope::kOutput, {1});
+    b.Kernel("fill", b.Store(Y, {b.Int(0)}, b.pool().Float(value)));
+    return LoadedProgram::Load(CompileLlvm(b.program(), {}).value().binary);
+  };
+  ASSERT_OK_AND_ASSIGN(const LoadedProgram one, load(1));
+  ASSERT_OK_AND_ASSIGN(const LoadedProgram two, load(2));
+  ASSERT_OK_AND_ASSIGN(const LoadedProgram three, load(3));
+  float y = 0;
+  one.Run({&y});
+  EXPECT_EQ(y, 1);
+  two.Run({&y});
+  EXPECT_EQ(y, 2);
+  three.Run({&y});
+  EXPECT_EQ(y, 3);
+}
+
 TEST(LlvmTest, SameProgramSameBytes) {
   const MatmulTiles tiles{.m = 12,
                           .n = 64,

@@ -1,6 +1,7 @@
 #include "compiler/codegen/loaded_program_testing.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,21 +21,46 @@ void RunSlices(KilnCpuContext* context, KilnTask task, void* closure, int64_t ex
 }
 }  // namespace
 
+namespace {
+// dlopen knows files by name: under that of a program which is still loaded it gives that program
+// again.
+bool IsTaken(const std::string& path) {
+  void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (loaded != nullptr) dlclose(loaded);
+  return loaded != nullptr;
+}
+
+StatusOr<void*> Open(int file) {
+  std::string path;
+  int fd = -1;
+  do {
+    const int next = fcntl(file, F_DUPFD_CLOEXEC, fd + 1);
+    if (fd >= 0) close(fd);
+    if (next < 0) return Internal("no name is left for a program: {}", std::strerror(errno));
+    fd = next;
+    path = fmt::format("/proc/{}/fd/{}", getpid(), fd);
+  } while (IsTaken(path));
+  dlerror();  // the expected "not loaded"
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  close(fd);
+  if (library == nullptr) return Internal("{}", dlerror());
+  return library;
+}
+}  // namespace
+
 StatusOr<LoadedProgram> LoadedProgram::Load(const std::string& binary) {
   const int fd = memfd_create("kiln_test", MFD_CLOEXEC);
   if (fd < 0) return Internal("memfd_create: {}", std::strerror(errno));
-  const ssize_t written = write(fd, binary.data(), binary.size());
-  // The process id makes the name differ from that of an earlier object with the same descriptor:
-  // dlopen knows files by name.
-  void* library = nullptr;
-  if (written == static_cast<ssize_t>(binary.size())) {
-    library = dlopen(fmt::format("/proc/{}/fd/{}", getpid(), fd).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (write(fd, binary.data(), binary.size()) != static_cast<ssize_t>(binary.size())) {
+    close(fd);
+    return Internal("write: {}", std::strerror(errno));
   }
+  const StatusOr<void*> library = Open(fd);
   close(fd);
-  if (library == nullptr) return Internal("{}", written < 0 ? std::strerror(errno) : dlerror());
-  auto entry = reinterpret_cast<KilnEntry>(dlsym(library, KILN_CPU_ENTRY));
+  KILN_RETURN_IF_ERROR(library.status());
+  auto entry = reinterpret_cast<KilnEntry>(dlsym(*library, KILN_CPU_ENTRY));
   if (entry == nullptr) return Internal("{}", dlerror());
-  return LoadedProgram(library, entry);
+  return LoadedProgram(*library, entry);
 }
 
 LoadedProgram::LoadedProgram(LoadedProgram&& other) noexcept
