@@ -1,7 +1,6 @@
 #include "compiler/codegen/llvm_machine.h"
 
 #include <llvm/ADT/SmallVector.h>
-#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
@@ -14,7 +13,6 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
-#include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <algorithm>
 #include <map>
@@ -22,7 +20,6 @@
 #include <mutex>
 
 #include "compiler/codegen/llvm.h"
-#include "compiler/codegen/llvm_block_memory.h"
 
 namespace kiln::codegen {
 namespace {
@@ -175,41 +172,6 @@ void PrepareModule(llvm::TargetMachine& machine, llvm::Module& module) {
   }
 }
 
-namespace {
-bool IsVectorAccess(const llvm::Instruction& instruction) {
-  return llvm::getLoadStorePointerOperand(&instruction) != nullptr &&
-         llvm::getLoadStoreType(const_cast<llvm::Instruction*>(&instruction))->isVectorTy();
-}
-
-bool HasVectors(const llvm::Module& module) {
-  for (const llvm::Function& function : module) {
-    for (const llvm::BasicBlock& block : function) {
-      if (std::any_of(block.begin(), block.end(), IsVectorAccess)) return true;
-    }
-  }
-  return false;
-}
-
-// Keeps LLVM's vectorizer from looking at loops that are vector code already or expanded to large
-// bodies: it takes long to find that it can do nothing.
-struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
-  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-    for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
-      if (!loop->isInnermost()) continue;
-      constexpr size_t kMaxInstructions = 400;
-      const auto is_done = [](const llvm::BasicBlock* block) {
-        return block->size() > kMaxInstructions ||
-               std::any_of(block->begin(), block->end(), IsVectorAccess);
-      };
-      if (std::any_of(loop->block_begin(), loop->block_end(), is_done)) {
-        llvm::addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
-      }
-    }
-    return llvm::PreservedAnalyses::all();
-  }
-};
-}  // namespace
-
 void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -225,25 +187,7 @@ void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  if (!HasVectors(module)) {
-    // Nothing was scheduled: all is left to LLVM.
-    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
-    WidenOddVectors(machine, module);
-    return;
-  }
-  llvm::ModulePassManager passes;
-  const auto add = [&](llvm::StringRef text) {
-    KILN_CHECK(!builder.parsePassPipeline(passes, text), "bad pass pipeline '{}'", text.str());
-  };
-  add("always-inline,function(sroa<modify-cfg>,simplifycfg,early-cse,"
-      "instcombine<no-verify-fixpoint>,loop-mssa(licm),loop(indvars,loop-unroll-full),"
-      "sroa<modify-cfg>,early-cse)");
-  passes.addPass(llvm::createModuleToFunctionPassAdaptor(BlockMemoryPass()));
-  passes.addPass(llvm::createModuleToFunctionPassAdaptor(MarkVectorLoopsPass()));
-  add("function(loop-mssa(licm),loop-vectorize,loop-unroll<O3>,early-cse)");
-  passes.addPass(llvm::createModuleToFunctionPassAdaptor(BlockMemoryPass()));
-  add("function(loop-mssa(licm),instcombine<no-verify-fixpoint>,simplifycfg),globaldce");
-  passes.run(module, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
   WidenOddVectors(machine, module);
 }
 
@@ -327,14 +271,13 @@ StatusOr<std::string> EmitCode(llvm::TargetMachine& machine, llvm::Module& modul
                                llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream out(code);
-  // addPassesToEmitFile without the schedulers of machine code: on unrolled bodies they take most
-  // of the time, and processors that reorder instructions themselves gain nothing from them.
+  // addPassesToEmitFile without the scheduler behind register allocation: it takes half of the time
+  // on unrolled bodies, and processors that reorder instructions themselves gain nothing from it.
   auto& target = static_cast<llvm::LLVMTargetMachine&>(machine);
   llvm::legacy::PassManager passes;
   auto* info = new llvm::MachineModuleInfoWrapperPass(&target);
   llvm::TargetPassConfig* config = target.createPassConfig(passes);
   config->disablePass(&llvm::PostRASchedulerID);
-  config->disablePass(&llvm::MachineSchedulerID);
   passes.add(config);
   passes.add(info);
   if (config->addISelPasses()) {
