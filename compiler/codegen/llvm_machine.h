@@ -25,7 +25,7 @@ CpuFeatures FeaturesOf(llvm::TargetMachine& machine);
 // Layout, triple, and on every function the CPU and the preferred vector width.
 void PrepareModule(llvm::TargetMachine& machine, llvm::Module& module);
 
-// LLVM's O3, then WidenOddVectors.
+// LLVM's O3 with BlockMemoryPass in front, then WidenOddVectors.
 void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module);
 
 // Loads and stores of vectors whose length is no power of two become masked ones of the next power,
