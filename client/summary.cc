@@ -57,9 +57,13 @@ std::string OneTask(const v1::JobStatus& job, const v1::Record& record, const Se
   text +=
       fmt::format("\nschedule of trial {}:\n{}", record.trial(), Indented(ScheduleText(record)));
   const std::string id = fmt::format("show {}", record.id());
-  text += IsNull(record)
-              ? fmt::format("\nits loops:    {}\n", session.Command(id + " --as program"))
-              : fmt::format("\nits LLVM IR:  {}\n", session.Command(id + " --as llvm"));
+  if (IsNull(record)) {
+    text += fmt::format("\nits loops:    {}\n", session.Command(id + " --as program"));
+  } else if (record.target().starts_with("cuda")) {
+    text += fmt::format("\nits CUDA C:   {}\n", session.Command(id + " --as cuda"));
+  } else {
+    text += fmt::format("\nits LLVM IR:  {}\n", session.Command(id + " --as llvm"));
+  }
   return text;
 }
 
