@@ -1,0 +1,54 @@
+// A cost model: ranks programs by their feature rows (facts §5). Sees floats only.
+//
+// A program is a matrix of rows, one for each store; its score is the sum of its rows' scores.
+// Scores order the programs of one task (higher is faster) and have no other unit.
+//
+// Predict may be called by several threads at once, Update by one while nobody predicts. The same
+// calls with the same seed give the same scores.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/float_matrix.h"
+#include "base/status.h"
+
+namespace kiln::costmodel {
+
+// One measured program.
+struct Sample {
+  // Shared: the model keeps it for later trainings.
+  std::shared_ptr<const FloatMatrix> rows;
+  // Costs of different tasks are never compared: each task's throughputs are normalised by its
+  // best one. Any stable identity, for instance a hash of workload and target.
+  uint64_t task = 0;
+  double cost_s = 0;  // 0: the program failed; it counts as infinitely slow
+};
+
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  virtual std::string_view name() const = 0;
+
+  // Learns from samples not given before; may train. On error the model is as before.
+  virtual Status Update(std::vector<Sample> samples) = 0;
+
+  // A score for each program. A program without rows scores minus infinity.
+  virtual std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const = 0;
+  // A score for each row of one program: which stage makes it slow.
+  virtual std::vector<double> PredictRows(const FloatMatrix& program) const = 0;
+
+  // Has it learned enough to be better than chance? A search without it explores more.
+  virtual bool trained() const = 0;
+
+  // The model as bytes, samples not included; Load refuses bytes of another kind, version or number
+  // of columns.
+  virtual StatusOr<std::string> Save() const = 0;
+  virtual Status Load(std::string_view bytes) = 0;
+};
+
+}  // namespace kiln::costmodel
