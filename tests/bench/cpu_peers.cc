@@ -2,18 +2,22 @@
 //
 //   bazel run //tests/bench:cpu_peers -- --trials 200
 //
-// For each workload: random candidates are built, checked against the unscheduled program and timed
-// on the runner's device; then the best one and the library take turns, and the medians of their
-// times are compared. The libraries choose their own data layouts and get their weights already
-// packed in them, which is not timed.
+// For each workload: the candidates that the policy proposes are built, checked against the
+// unscheduled program and timed on the runner's device; then the best one and the library take
+// turns, and the medians of their times are compared. The libraries choose their own data layouts
+// and get their weights already packed in them, which is not timed.
 #include <cblas.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <dnnl.hpp>
 #include <functional>
+#include <map>
+#include <numeric>
 #include <thread>
 
 #include "base/clock.h"
@@ -121,6 +125,13 @@ StatusOr<v1::Artifact> BuildArtifact(const std::string& dag, std::string_view st
   return outcome.reply.artifact();
 }
 
+struct Search {
+  std::string policy = "sketch.random";
+  int trials = 200;
+  int trials_per_round = 32;
+  uint64_t seed = 1;
+};
+
 struct Tuned {
   v1::Artifact artifact;
   std::string steps;
@@ -129,21 +140,23 @@ struct Tuned {
 };
 
 // The best of `trials` proposals of the policy.
-StatusOr<Tuned> TuneOn(runner::Device& device, const dag::DagPtr& dag, int trials, uint64_t seed,
+StatusOr<Tuned> TuneOn(runner::Device& device, const dag::DagPtr& dag, const Search& search,
                        int threads) {
   const std::string text = dag::PrintDag(*dag);
   target::HardwareParams hardware;
   hardware.num_cores = threads;
   const search::Task task(dag, target::Target{}, hardware, "");
-  KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy("sketch.random", task, seed));
+  KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy(search.policy, task, search.seed));
   KILN_ASSIGN_OR_RETURN(const v1::Artifact reference_artifact, BuildArtifact(text, "[]"));
   KILN_ASSIGN_OR_RETURN(LoadedArtifact reference, LoadedArtifact::Make(device, reference_artifact));
   KILN_RETURN_IF_ERROR(reference.Time(1).status());
 
   Tuned best;
-  for (int done = 0; done < trials;) {
-    KILN_ASSIGN_OR_RETURN(const auto candidates, policy->Propose(std::min(16, trials - done)));
+  for (int done = 0; done < search.trials;) {
+    KILN_ASSIGN_OR_RETURN(const auto candidates,
+                          policy->Propose(std::min(search.trials_per_round, search.trials - done)));
     if (candidates.empty()) break;
+    std::vector<search::Observation> observations;
     for (const search::Candidate& candidate : candidates) {
       ++done;
       const std::string steps = schedule::PrintSteps(candidate.steps);
@@ -154,11 +167,14 @@ StatusOr<Tuned> TuneOn(runner::Device& device, const dag::DagPtr& dag, int trial
       if (difference > 1e-4) {
         std::fprintf(stderr, "wrong answer (%g): %s\n", difference, steps.c_str());
         ++best.failures;
+        observations.push_back({candidate, false, 0});
         continue;
       }
       if (cost < 3 * best.cost_s) cost = TimeFor(0.02, [&](int64_t n) { return *loaded.Time(n); });
+      observations.push_back({candidate, true, cost});
       if (cost < best.cost_s) best = {artifact, steps, cost, best.failures};
     }
+    policy->Observe(observations);
   }
   return best;
 }
@@ -208,6 +224,7 @@ std::function<double(int64_t)> OneDnnGemm(int64_t n) {
 
 struct Conv {
   int64_t h, w, ci, co, k, stride, pad;
+  bool depthwise = false;
 };
 
 // Convolution + bias + relu in the layouts the library likes best.
@@ -219,10 +236,12 @@ std::function<double(int64_t)> OneDnnConv(const Conv& c) {
                 ow = (c.w + 2 * c.pad - c.k) / c.stride + 1;
   const auto f32 = memory::data_type::f32;
   const auto any = memory::format_tag::any;
+  const memory::dims weights =
+      c.depthwise ? memory::dims{c.ci, 1, 1, c.k, c.k} : memory::dims{c.co, c.ci, c.k, c.k};
   const convolution_forward::desc desc(
       prop_kind::forward_inference, algorithm::convolution_auto, {{1, c.ci, c.h, c.w}, f32, any},
-      {{c.co, c.ci, c.k, c.k}, f32, any}, {{c.co}, f32, memory::format_tag::x},
-      {{1, c.co, oh, ow}, f32, any}, {c.stride, c.stride}, {c.pad, c.pad}, {c.pad, c.pad});
+      {weights, f32, any}, {{c.co}, f32, memory::format_tag::x}, {{1, c.co, oh, ow}, f32, any},
+      {c.stride, c.stride}, {c.pad, c.pad}, {c.pad, c.pad});
   post_ops ops;
   ops.append_eltwise(1.0f, algorithm::eltwise_relu, 0.0f, 0.0f);
   primitive_attr attr;
@@ -247,16 +266,40 @@ std::function<double(int64_t)> OneDnnConv(const Conv& c) {
   };
 }
 
+std::function<double(int64_t)> OneDnnSoftmax(int64_t rows, int64_t columns) {
+  using namespace dnnl;
+  const engine cpu(engine::kind::cpu, 0);
+  auto queue = std::make_shared<stream>(cpu);
+  const memory::desc desc({rows, columns}, memory::data_type::f32, memory::format_tag::ab);
+  const softmax_forward::primitive_desc pd(
+      softmax_forward::desc(prop_kind::forward_inference, desc, 1), cpu);
+  auto softmax = std::make_shared<softmax_forward>(pd);
+  auto args = std::make_shared<std::unordered_map<int, memory>>();
+  for (int arg : {DNNL_ARG_SRC, DNNL_ARG_DST}) {
+    memory m(desc, cpu);
+    std::fill_n(static_cast<float*>(m.get_data_handle()), rows * columns, 0.5f);
+    args->emplace(arg, m);
+  }
+  return [=](int64_t number) {
+    const double start = Now();
+    for (int64_t i = 0; i < number; ++i) softmax->execute(*queue, *args);
+    queue->wait();
+    return Now() - start;
+  };
+}
+
 struct Case {
+  std::string group;  // what a geometric mean is taken over
   std::string op, args, epilogue;
   std::vector<std::pair<std::string, std::function<double(int64_t)>>> peers;
 };
 
-Status RunCase(const Case& c, runner::Device& device, int trials, uint64_t seed, int threads,
-               bool print_steps) {
+// The libraries' times over ours, in the order of the peers.
+StatusOr<std::vector<double>> RunCase(const Case& c, runner::Device& device, const Search& search,
+                                      int threads, bool print_steps) {
   KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag,
                         dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)}));
-  KILN_ASSIGN_OR_RETURN(const Tuned tuned, TuneOn(device, dag, trials, seed, threads));
+  KILN_ASSIGN_OR_RETURN(const Tuned tuned, TuneOn(device, dag, search, threads));
   KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device, tuned.artifact));
   std::vector<double> ours;
   std::vector<std::vector<double>> theirs(c.peers.size());
@@ -270,16 +313,61 @@ Status RunCase(const Case& c, runner::Device& device, int trials, uint64_t seed,
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   const double cost = Median(ours);
-  std::printf("%-28s kiln %9.1f us %7.1f GFLOP/s", (c.op + " " + c.args).c_str(), cost * 1e6,
+  std::vector<double> ratios;
+  std::printf("%-42s kiln %9.1f us %7.1f GFLOP/s", (c.op + " " + c.args).c_str(), cost * 1e6,
               dag->flop_count() / cost * 1e-9);
   for (size_t p = 0; p < c.peers.size(); ++p) {
     const double other = Median(theirs[p]);
+    ratios.push_back(other / cost);
     std::printf(" | %s %9.1f us, ratio %.2f", c.peers[p].first.c_str(), other * 1e6, other / cost);
   }
   std::printf(" | %d wrong\n", tuned.failures);
   if (print_steps) std::printf("  %s\n", tuned.steps.c_str());
   std::fflush(stdout);
-  return OkStatus();
+  return ratios;
+}
+
+// The 12 convolutions of ResNet-18, a depthwise one of MobileNet, products and a softmax.
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (int64_t n : {512, 1024}) {
+    cases.push_back({"matmul",
+                     "matmul",
+                     fmt::format("{0},{0},{0}", n),
+                     "",
+                     {{"OpenBLAS", OpenBlasGemm(n)}, {"oneDNN", OneDnnGemm(n)}}});
+  }
+  cases.push_back({"quickstart",
+                   "conv2d_nchw",
+                   "1,7,7,512,512,3,3,1,1",
+                   "bias,relu",
+                   {{"oneDNN", OneDnnConv({7, 7, 512, 512, 3, 1, 1})}}});
+  for (const Conv& c : std::initializer_list<Conv>{{224, 224, 3, 64, 7, 2, 3},
+                                                   {56, 56, 64, 64, 3, 1, 1},
+                                                   {56, 56, 64, 64, 1, 1, 0},
+                                                   {56, 56, 64, 128, 3, 2, 1},
+                                                   {56, 56, 64, 128, 1, 2, 0},
+                                                   {28, 28, 128, 128, 3, 1, 1},
+                                                   {28, 28, 128, 256, 3, 2, 1},
+                                                   {28, 28, 128, 256, 1, 2, 0},
+                                                   {14, 14, 256, 256, 3, 1, 1},
+                                                   {14, 14, 256, 512, 3, 2, 1},
+                                                   {14, 14, 256, 512, 1, 2, 0},
+                                                   {7, 7, 512, 512, 3, 1, 1}}) {
+    cases.push_back(
+        {"conv2d",
+         "conv2d_nhwc",
+         fmt::format("1,{},{},{},{},{},{},{},{}", c.h, c.w, c.ci, c.co, c.k, c.k, c.stride, c.pad),
+         "bias,relu",
+         {{"oneDNN", OneDnnConv(c)}}});
+  }
+  cases.push_back({"conv2d",
+                   "depthwise_conv2d_nhwc",
+                   "1,56,56,128,3,3,1,1",
+                   "bias,relu",
+                   {{"oneDNN", OneDnnConv({56, 56, 128, 128, 3, 1, 1, true})}}});
+  cases.push_back({"softmax", "softmax", "512,1000", "", {{"oneDNN", OneDnnSoftmax(512, 1000)}}});
+  return cases;
 }
 
 }  // namespace
@@ -287,41 +375,38 @@ Status RunCase(const Case& c, runner::Device& device, int trials, uint64_t seed,
 
 int main(int argc, char** argv) {
   CLI::App app("Tuned programs against OpenBLAS and oneDNN");
-  int trials = 200, threads = kiln::runner::DefaultCpuThreads();
-  uint64_t seed = 1;
+  const int threads = kiln::runner::DefaultCpuThreads();
+  kiln::Search search;
   std::string only;
   bool steps = false;
-  app.add_option("--trials", trials, "candidates per workload");
-  app.add_option("--seed", seed, "of the search");
+  app.add_option("--policy", search.policy, "the search policy");
+  app.add_option("--trials", search.trials, "candidates per workload");
+  app.add_option("--trials-per-round", search.trials_per_round, "proposed at once");
+  app.add_option("--seed", search.seed, "of the search");
   app.add_option("--only", only, "workloads whose name contains this");
   app.add_flag("--steps", steps, "print the best schedules");
   CLI11_PARSE(app, argc, argv);
 
   const auto device = kiln::runner::MakeCpuDevice({.threads = threads});
-  std::printf("%s, %d threads, %d trials each; ratio = library's time / ours\n",
-              device->Name().c_str(), threads, trials);
-  const std::vector<kiln::Case> cases = {
-      {"matmul",
-       "512,512,512",
-       "",
-       {{"OpenBLAS", kiln::OpenBlasGemm(512)}, {"oneDNN", kiln::OneDnnGemm(512)}}},
-      {"matmul",
-       "1024,1024,1024",
-       "",
-       {{"OpenBLAS", kiln::OpenBlasGemm(1024)}, {"oneDNN", kiln::OneDnnGemm(1024)}}},
-      {"conv2d_nchw",
-       "1,7,7,512,512,3,3,1,1",
-       "bias,relu",
-       {{"oneDNN", kiln::OneDnnConv({7, 7, 512, 512, 3, 1, 1})}}},
-  };
-  for (const kiln::Case& c : cases) {
+  std::printf("%s, %d threads, %s, %d trials each; ratio = library's time / ours\n",
+              device->Name().c_str(), threads, search.policy.c_str(), search.trials);
+  // Logarithms of the ratios by group and library.
+  std::map<std::string, std::vector<double>> ratios;
+  for (const kiln::Case& c : kiln::Cases()) {
     if ((c.op + " " + c.args).find(only) == std::string::npos) continue;
-    const kiln::Status status = kiln::RunCase(c, *device, trials, seed, threads, steps);
-    if (!status.ok()) {
+    const auto result = kiln::RunCase(c, *device, search, threads, steps);
+    if (!result.ok()) {
       std::fprintf(stderr, "%s %s: %s\n", c.op.c_str(), c.args.c_str(),
-                   std::string(kiln::Message(status)).c_str());
+                   std::string(kiln::Message(result.status())).c_str());
       return 1;
     }
+    for (size_t p = 0; p < c.peers.size(); ++p)
+      ratios[c.group + " / " + c.peers[p].first].push_back(std::log((*result)[p]));
+  }
+  for (const auto& [name, logs] : ratios) {
+    const double sum = std::accumulate(logs.begin(), logs.end(), 0.0);
+    std::printf("geometric mean over %zu of %s: %.2f\n", logs.size(), name.c_str(),
+                std::exp(sum / static_cast<double>(logs.size())));
   }
   return 0;
 }
