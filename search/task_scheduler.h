@@ -1,0 +1,145 @@
+// Which task of a job is tuned next: by the gradient of the objective, or in turns.
+//
+// Pure logic: no policy, no clock, no thread. A round is a number of candidates of one task. The
+// owner asks Next for a task, calls BeginRound, and EndRound once all trials of the round have
+// results. Rounds may overlap: one that is not over counts for what was spent (t), not yet for what
+// was gained (the history). One that is over before the next begins gives the classical rule:
+//
+//   chain_i    = d objective / d latency_i                     (the weight, for a weighted sum)
+//   backward_i = (h_i[last] - h_i[last - window]) / window     0 while the history is shorter
+//   optimist_i = g_i - g_i / t_i                               t rounds gave g: one more gives that
+//   similar_i  = beta * C_i / max over its group of C_j / g_j  what alike tasks have reached
+//   forward_i  = min(optimist_i, similar_i) - g_i
+//   gradient_i = chain_i * (alpha * backward_i + (1 - alpha) * forward_i)    at most 0
+//
+// and the smallest gradient is next; by chance when all are equal. g is the best latency so far, C
+// the FLOPs, h the best latency after each round. A group has the same similarity tag; a member
+// that stays far behind the others is taken out of it.
+//
+// A task without a result has the latency 1e10 s, so it comes first, until it is dead; only while
+// its rounds are open others are preferred. Latencies in seconds. Cost: O(tasks) per call. Not
+// thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/rng.h"
+
+namespace kiln::search {
+
+enum class TaskStrategy { kGradient, kRoundRobin };
+
+// What the job wants small, of the latencies of its tasks. Not above what it is for larger ones.
+using Objective = std::function<double(std::span<const double> latencies_s)>;
+
+// A sum that need not be smaller than `target_s`: no task is worth a trial once it is reached.
+Objective LatencyTarget(std::vector<double> weights, double target_s);
+
+struct ScheduledTask {
+  double weight = 1;
+  double flop_count = 0;
+  std::string similarity_tag = {};  // "": alone
+};
+
+// Of a DAG's tags and FLOPs: tasks of one kind and about one size. "" when there are no tags.
+std::string SimilarityTag(std::string_view tags, double flop_count);
+
+struct TaskSchedulerOptions {
+  TaskStrategy strategy = TaskStrategy::kGradient;
+  double alpha = 0.2;
+  double beta = 2;
+  int backward_window = 3;        // rounds
+  Objective objective = nullptr;  // null: the sum of weight * latency
+  uint32_t round_trials = 64;
+  // Of a task's first round; each further one has twice as many, up to round_trials. 0: all rounds
+  // have round_trials.
+  uint32_t first_round_trials = 0;
+  // Trials of one task without improvement, after which it is dead; 0 = never.
+  uint32_t task_early_stopping = 0;
+  // Trials of the job without an improvement of any task, once every task that is not dead has a
+  // result, after which all is over; 0 = never.
+  uint32_t early_stopping = 0;
+  // Trials of one task that all failed, after which it is dead; 0 = never.
+  uint32_t hopeless_trials = 256;
+  uint64_t seed = 0;  // of choices among equals
+};
+
+class TaskScheduler {
+ public:
+  static constexpr double kNoResult_s = 1e10;
+
+  TaskScheduler(std::vector<ScheduledTask> tasks, TaskSchedulerOptions options);
+
+  // Results of an earlier run in the order of their trials; 0 = failed. Call before the first
+  // round. The history is as if they had come in rounds.
+  void Restore(int task, std::span<const double> costs_s);
+
+  // The task of the next round: each one once in order, then by the strategy. None: all are dead,
+  // or the objective can't be improved.
+  std::optional<int> Next();
+  uint32_t RoundTrials(int task) const;  // of its next round
+
+  void BeginRound(int task);
+  // A result; 0 = failed. True: the task's best so far.
+  bool AddResult(int task, double cost_s);
+  // All of the task's oldest open round is measured.
+  void EndRound(int task);
+  // Nothing is left to measure.
+  void MarkExhausted(int task);
+
+  struct Gradient {
+    double chain = 0, backward = 0, forward = 0, gradient = 0;
+  };
+  Gradient GradientOf(int task) const;
+
+  bool dead(int task) const { return tasks_[task].exhausted || Stopped(tasks_[task]); }
+  double latency_s(int task) const { return tasks_[task].best_s; }  // kNoResult_s: none
+  uint32_t trials(int task) const { return tasks_[task].trials; }   // with a result, failed or not
+  int rounds(int task) const { return tasks_[task].begun; }
+  const std::vector<double>& history_s(int task) const { return tasks_[task].history_s; }
+  int num_tasks() const { return static_cast<int>(tasks_.size()); }
+
+  // The objective; none while a task has no result.
+  std::optional<double> Score() const;
+
+ private:
+  struct TaskState {
+    ScheduledTask facts;
+    std::string group;  // "": alone
+    int begun = 0;      // rounds
+    double best_s = kNoResult_s;
+    uint32_t trials = 0;
+    uint32_t best_trials = 0;       // `trials` when the best came
+    std::vector<double> history_s;  // best_s after each round that ended
+    bool exhausted = false;
+  };
+
+  bool Stopped(const TaskState& task) const;
+  bool Awaited(const TaskState& task) const;
+  bool Over() const;
+  double Evaluate(std::span<const double> latencies_s) const;
+  std::vector<double> Latencies() const;
+  std::vector<int> Group(int task) const;
+  double BestSpeed(std::span<const int> group) const;
+  double Chain(int task) const;
+  double Backward(const TaskState& task) const;
+  double Forward(int task) const;
+  std::optional<int> ByGradient();
+  std::optional<int> InTurn() const;
+  void LeaveGroupIfFarBehind(int task);
+
+  const TaskSchedulerOptions options_;
+  Rng rng_;
+  std::vector<TaskState> tasks_;
+  uint32_t trials_ = 0;           // of all tasks
+  uint32_t improved_trials_ = 0;  // trials_ when a task last improved
+};
+
+}  // namespace kiln::search
