@@ -5,9 +5,13 @@
 namespace kiln::dag {
 namespace {
 
-// Is `e` an integer element of op, as it is or converted?
+bool IsClamp(ir::Expr e) {
+  return (e->op == ir::Op::kMin || e->op == ir::Op::kMax) && e->arg(1)->is_const_int();
+}
+
+// Is `e` an integer element of op, as it is, converted or clamped?
 bool IsElementOf(const OpNode& reader, int op, ir::Expr e) {
-  if (e->op == ir::Op::kCast) e = e->arg(0);
+  while (e->op == ir::Op::kCast || IsClamp(e)) e = e->arg(0);
   return e->op == ir::Op::kLoad && e->type.is_int() &&
          reader.inputs[static_cast<size_t>(e->id)].op == op;
 }

@@ -44,6 +44,14 @@ TEST(IndexLimit, ThroughConversionsAndCopies) {
             5);
 }
 
+TEST(IndexLimit, ThroughClamps) {
+  EXPECT_EQ(LimitOfIds(R"(
+      input table: float32[5]
+      input ids: int32[4]
+      out[i: 4] = table[min(max(ids[i], 0), 4)])"),
+            5);
+}
+
 TEST(IndexLimit, NumbersThatAreNoIndices) {
   EXPECT_EQ(LimitOfIds(R"(
       input table: float32[5]

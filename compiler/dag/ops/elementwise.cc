@@ -26,9 +26,24 @@ Value Elu(const Value& x) { return Select(x > 0, x, Exp(Min(x, 0.0)) - 1.0); }
 Value Square(const Value& x) { return x * x; }
 Value NegativeOf(const Value& x) { return 0 - x; }
 Value ReciprocalOf(const Value& x) { return 1.0 / x; }
+Value GeluTanh(const Value& x) {
+  return x * 0.5 * (Tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1.0);
+}
+Value Mish(const Value& x) { return x * Tanh(Softplus(x)); }
+Value Softsign(const Value& x) { return x / (Abs(x) + 1.0); }
+Value Selu(const Value& x) {
+  return Select(x > 0, x, (Exp(Min(x, 0.0)) - 1.0) * 1.6732632423543772) * 1.0507009873554805;
+}
+Value LogSigmoid(const Value& x) { return 0.0 - Softplus(0.0 - x); }
+Value Sign(const Value& x) { return Select(x > 0, 1, Select(x < 0, -1, x * 0)); }
+Value Sin(const Value& x) { return Call(ir::Intrinsic::kSin, x); }
+Value Cos(const Value& x) { return Call(ir::Intrinsic::kCos, x); }
+Value Floor(const Value& x) { return Call(ir::Intrinsic::kFloor, x); }
+Value Ceil(const Value& x) { return Call(ir::Intrinsic::kCeil, x); }
+Value Round(const Value& x) { return Call(ir::Intrinsic::kRound, x); }
 
-const std::array<Unary, 21>& UnaryTable() {
-  static const std::array<Unary, 21> table = {{
+const std::array<Unary, 32>& UnaryTable() {
+  static const std::array<Unary, 32> table = {{
       {"relu", "T_relu", "ax", "max(x, 0)", Relu},
       {"relu6", "compute", "i", "x clipped to [0, 6]", Relu6},
       {"leaky_relu", "T_leaky_relu", "ax", "x, or 0.1 x where negative", LeakyRelu},
@@ -36,16 +51,27 @@ const std::array<Unary, 21>& UnaryTable() {
       {"sigmoid", "T_sigmoid", "ax", "1 / (1 + exp(-x))", Sigmoid},
       {"tanh", "T_tanh", "ax", "hyperbolic tangent", Tanh},
       {"gelu", "T_gelu", "ax", "x Phi(x), by erf", Gelu},
+      {"gelu_tanh", "T_gelu_tanh", "ax", "gelu, approximated by tanh", GeluTanh},
       {"silu", "T_silu", "ax", "x sigmoid(x), also called swish", Silu},
       {"swish", "T_silu", "ax", "the same as silu", Silu},
       {"hard_sigmoid", "T_hard_sigmoid", "ax", "clip(x + 3, 0, 6) / 6", HardSigmoid},
       {"hard_swish", "T_hard_swish", "ax", "x clip(x + 3, 0, 6) / 6", HardSwish},
       {"softplus", "T_softplus", "ax", "log(1 + exp(x))", Softplus},
+      {"mish", "T_mish", "ax", "x tanh(softplus(x))", Mish},
+      {"selu", "T_selu", "ax", "1.0507 (x, or 1.6733 (exp(x) - 1) where negative)", Selu},
+      {"softsign", "T_softsign", "ax", "x / (1 + |x|)", Softsign},
+      {"log_sigmoid", "T_log_sigmoid", "ax", "log(sigmoid(x))", LogSigmoid},
       {"exp", "T_exp", "ax", "exponential", Exp},
       {"log", "T_log", "ax", "natural logarithm", Log},
       {"sqrt", "T_sqrt", "ax", "square root", Sqrt},
       {"rsqrt", "T_rsqrt", "ax", "1 / square root", Rsqrt},
       {"erf", "T_erf", "ax", "error function", Erf},
+      {"sin", "T_sin", "ax", "sine", Sin},
+      {"cos", "T_cos", "ax", "cosine", Cos},
+      {"floor", "T_floor", "ax", "rounded down", Floor},
+      {"ceil", "T_ceil", "ax", "rounded up", Ceil},
+      {"round", "T_round", "ax", "rounded to the nearest whole number, ties to even", Round},
+      {"sign", "T_sign", "ax", "-1, 0 or 1", Sign},
       {"abs", "T_abs", "ax", "absolute value", Abs},
       {"square", "T_square", "ax", "x x", Square},
       {"negative", "T_negative", "ax", "-x", NegativeOf},
@@ -83,15 +109,8 @@ const std::array<BinaryOp, 7> kBinaryTable = {{
 TensorRef BuildBinary(OpContext& c, std::string_view name) {
   const std::vector<int64_t>& shape = c.args.shape();
   std::vector<int64_t> second = shape;
-  const auto rank = static_cast<int64_t>(shape.size());
   for (int64_t axis : c.args.list("broadcast")) {
-    const int64_t at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank) {
-      c.Fail("broadcast = {} of a tensor with {} dimensions, expected {} to {}", axis, rank, -rank,
-             rank - 1);
-      continue;
-    }
-    second[static_cast<size_t>(at)] = 1;
+    if (const std::optional<size_t> at = c.AxisAt("broadcast", axis)) second[*at] = 1;
   }
   TensorRef x = c.Input(shape);
   return ApplyBinary(c, name, x, c.Input(second));
@@ -99,18 +118,35 @@ TensorRef BuildBinary(OpContext& c, std::string_view name) {
 
 TensorRef BiasAdd(OpContext& c) {
   const std::vector<int64_t>& shape = c.args.shape();
-  const auto rank = static_cast<int64_t>(shape.size());
-  int64_t axis = c.args["axis"];
-  if (axis < 0) axis += rank;
+  const size_t axis = c.AxisAt("axis", c.args["axis"]).value_or(0);
   std::vector<int64_t> bias(shape.size(), 1);
-  if (axis < 0 || axis >= rank) {
-    c.Fail("axis = {} of a tensor with {} dimensions, expected {} to {}", c.args["axis"], rank,
-           -rank, rank - 1);
-  } else {
-    bias[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis)];
-  }
+  bias[axis] = shape[axis];
   TensorRef x = c.Input(shape);
   return ApplyBinary(c, "add", x, c.Input(bias));
+}
+
+// relu with a slope of its own for negative numbers of each channel.
+TensorRef Prelu(OpContext& c) {
+  const std::vector<int64_t>& shape = c.args.shape();
+  const size_t axis = c.AxisAt("axis", c.args["axis"]).value_or(0);
+  TensorRef x = c.Input(shape);
+  TensorRef slope = c.Input({shape[axis]});
+  return c.b.Compute("T_prelu", NumberedAxes("ax", shape), [&](Vars v) {
+    return Select(x.At(v) > 0, x.At(v), x.At(v) * slope(v[axis]));
+  });
+}
+
+OpInfo ChannelOp(std::string name, std::string doc, int64_t axis, TensorRef (*build)(OpContext&)) {
+  return {.name = std::move(name),
+          .family = "elementwise",
+          .doc = std::move(doc),
+          .takes_shape = true,
+          .parameters = {{.name = "axis",
+                          .doc = "axis; negative: from the end",
+                          .min = -8,
+                          .max = 7,
+                          .default_value = axis}},
+          .build = build};
 }
 
 }  // namespace
@@ -175,16 +211,9 @@ std::vector<OpInfo> BinaryOps() {
                                    .list = true}},
                    .build = [name = op.name](OpContext& c) { return BuildBinary(c, name); }});
   }
-  ops.push_back({.name = "bias_add",
-                 .family = "elementwise",
-                 .doc = "x + a vector along one axis",
-                 .takes_shape = true,
-                 .parameters = {{.name = "axis",
-                                 .doc = "axis; negative: from the end",
-                                 .min = -8,
-                                 .max = 7,
-                                 .default_value = -1}},
-                 .build = BiasAdd});
+  ops.push_back(ChannelOp("bias_add", "x + a vector along one axis", -1, BiasAdd));
+  ops.push_back(ChannelOp(
+      "prelu", "x, or where negative x times a slope from a vector along one axis", -1, Prelu));
   return ops;
 }
 

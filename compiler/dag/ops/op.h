@@ -60,6 +60,12 @@ class OpContext {
     b.Fail(InvalidArgument(format, std::forward<Args>(fail_args)...));
   }
 
+  // Axis `value` of the input's shape, counted from the end when negative; fails and is empty when
+  // there is no such axis.
+  std::optional<size_t> AxisAt(std::string_view parameter, int64_t value);
+  // Fails for integers: operators that divide or take roots.
+  void RequireFloat();
+
   DagBuilder& b;
   const OpArgs& args;
   const ir::Type type;      // of inputs
@@ -83,13 +89,18 @@ struct OpInfo {
 
 // One call per family file; the registry puts them together.
 std::vector<OpInfo> MatmulOps();
-std::vector<OpInfo> Conv2dOps();
+std::vector<OpInfo> ConvOps();
+std::vector<OpInfo> ConvTransposeOps();
 std::vector<OpInfo> DepthwiseOps();
 std::vector<OpInfo> WinogradOps();
 std::vector<OpInfo> PoolOps();
+std::vector<OpInfo> AdaptivePoolOps();
 std::vector<OpInfo> SoftmaxOps();
+std::vector<OpInfo> NormalizeOps();
 std::vector<OpInfo> ReduceOps();
 std::vector<OpInfo> PadOps();
+std::vector<OpInfo> RearrangeOps();
+std::vector<OpInfo> ResizeOps();
 std::vector<OpInfo> UnaryOps();
 std::vector<OpInfo> BinaryOps();
 

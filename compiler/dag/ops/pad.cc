@@ -57,17 +57,12 @@ TensorRef PadOp(OpContext& c) {
   const auto rank = static_cast<int64_t>(shape.size());
   Padding padding{std::vector<int64_t>(shape.size(), 0), std::vector<int64_t>(shape.size(), 0)};
   std::vector<int64_t> axes = c.args.list("axis");
-  if (axes.empty()) axes = {rank - 2, rank - 1};
+  if (axes.empty()) axes = {std::max<int64_t>(rank - 2, 0), rank - 1};
   for (int64_t axis : axes) {
-    const int64_t at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank) {
-      if (rank == 1 && c.args.list("axis").empty()) continue;
-      c.Fail("axis = {} of a tensor with {} dimensions, expected {} to {}", axis, rank, -rank,
-             rank - 1);
-      continue;
-    }
-    padding.before[static_cast<size_t>(at)] = c.args["before"];
-    padding.after[static_cast<size_t>(at)] = c.args["after"];
+    const std::optional<size_t> at = c.AxisAt("axis", axis);
+    if (!at) continue;
+    padding.before[*at] = c.args["before"];
+    padding.after[*at] = c.args["after"];
   }
   return Pad(c, c.Input(shape), "T_pad", "ax", padding, /*always=*/true);
 }
@@ -76,7 +71,7 @@ TensorRef PadOp(OpContext& c) {
 
 std::vector<OpInfo> PadOps() {
   return {{.name = "pad",
-           .family = "elementwise",
+           .family = "rearrangement",
            .doc = "zeros around a tensor",
            .takes_shape = true,
            .parameters = {{.name = "axis",

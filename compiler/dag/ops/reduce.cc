@@ -15,17 +15,10 @@ struct Domain {
 
 Domain ReadDomain(OpContext& c) {
   const std::vector<int64_t>& shape = c.args.shape();
-  const auto rank = static_cast<int64_t>(shape.size());
   Domain d;
   d.reduced.assign(shape.size(), c.args.list("axis").empty());
   for (int64_t axis : c.args.list("axis")) {
-    const int64_t at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank) {
-      c.Fail("axis = {} of a tensor with {} dimensions, expected {} to {}", axis, rank, -rank,
-             rank - 1);
-      continue;
-    }
-    d.reduced[static_cast<size_t>(at)] = true;
+    if (const std::optional<size_t> at = c.AxisAt("axis", axis)) d.reduced[*at] = true;
   }
   for (size_t i = 0; i < shape.size(); ++i) {
     if (d.reduced[i]) {

@@ -11,8 +11,9 @@ namespace {
 
 std::vector<OpInfo> CollectOps() {
   std::vector<OpInfo> all;
-  for (auto family : {MatmulOps, Conv2dOps, DepthwiseOps, WinogradOps, PoolOps, SoftmaxOps,
-                      ReduceOps, UnaryOps, BinaryOps, PadOps}) {
+  for (auto family : {MatmulOps, ConvOps, DepthwiseOps, ConvTransposeOps, WinogradOps, PoolOps,
+                      AdaptivePoolOps, SoftmaxOps, NormalizeOps, ReduceOps, UnaryOps, BinaryOps,
+                      RearrangeOps, PadOps, ResizeOps}) {
     for (OpInfo& op : family()) all.push_back(std::move(op));
   }
   return all;
@@ -21,6 +22,20 @@ std::vector<OpInfo> CollectOps() {
 // Old or short names of operators.
 std::string_view Canonical(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+      {"conv1d", "conv1d_ncw"},
+      {"conv3d", "conv3d_ncdhw"},
+      {"conv2d_transpose", "conv2d_transpose_nchw"},
+      {"adaptive_avg_pool1d", "adaptive_avg_pool1d_ncw"},
+      {"adaptive_max_pool1d", "adaptive_max_pool1d_ncw"},
+      {"adaptive_avg_pool2d", "adaptive_avg_pool2d_nchw"},
+      {"adaptive_max_pool2d", "adaptive_max_pool2d_nchw"},
+      {"resize_nearest", "resize_nearest_nchw"},
+      {"resize_bilinear", "resize_bilinear_nchw"},
+      {"concatenate", "concat"},
+      {"strided_slice", "slice"},
+      {"take", "gather"},
+      {"hardsigmoid", "hard_sigmoid"},
+      {"hardswish", "hard_swish"},
       {"max_pool2d", "max_pool2d_nchw"},
       {"avg_pool2d", "avg_pool2d_nchw"},
       {"global_avg_pool2d", "global_avg_pool2d_nchw"},
@@ -141,6 +156,20 @@ int64_t OpArgs::operator[](std::string_view name) const {
   return it->second[0];
 }
 
+std::optional<size_t> OpContext::AxisAt(std::string_view parameter, int64_t value) {
+  const auto rank = static_cast<int64_t>(args.shape().size());
+  const int64_t at = value < 0 ? value + rank : value;
+  if (at >= 0 && at < rank) return static_cast<size_t>(at);
+  Fail("{} = {} of a tensor with {} dimension{}, expected {} to {}", parameter, value, rank,
+       rank == 1 ? "" : "s", -rank, rank - 1);
+  return std::nullopt;
+}
+
+void OpContext::RequireFloat() {
+  if (!type.is_float() || !out_type.is_float())
+    Fail("for float types only, got {}", TypeName(type.is_float() ? out_type : type));
+}
+
 const std::vector<int64_t>& OpArgs::list(std::string_view name) const {
   static const std::vector<int64_t> none;
   auto it = values_.find(name);
@@ -228,6 +257,11 @@ StatusOr<DagPtr> BuildOp(std::string_view name, const OpArguments& arguments,
   }
   StatusOr<DagPtr> dag = builder.Build();
   if (!dag.ok()) return Annotate(dag.status(), op->name);
+  if (options.out_dtype && result.type() != *options.out_dtype) {
+    return InvalidArgument("{} makes {} of {}: leave out the output type {}", op->name,
+                           TypeName(result.type()), TypeName(options.dtype),
+                           TypeName(*options.out_dtype));
+  }
   return dag;
 }
 
@@ -242,7 +276,7 @@ namespace {
 
 std::string ParameterCell(const OpInfo& op) {
   std::vector<std::string> cells;
-  if (op.takes_shape) cells.push_back("extents of the input (1 to 8)");
+  if (op.takes_shape) cells.push_back(fmt::format("extents of the input ({} to 8)", op.min_rank));
   for (const Parameter& p : op.parameters) {
     std::string cell = fmt::format("`{}`: {}", p.name, p.doc);
     if (p.default_value) cell += fmt::format(" (default {})", *p.default_value);

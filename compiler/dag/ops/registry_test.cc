@@ -1,7 +1,10 @@
 #include "compiler/dag/ops/registry.h"
 
+#include <set>
+
 #include "base/status_testing.h"
 #include "compiler/dag/hash_text.h"
+#include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/dag/workload_key.h"
 
 namespace kiln::dag {
@@ -76,30 +79,112 @@ TEST(Registry, Int8IsSummedInInt32) {
   EXPECT_EQ(dag->op(2).type(), ir::kInt32);
 }
 
-// Every operator with its epilogues can be made.
+TEST(Registry, OutputTypesThatAnOperatorDoesNotMakeAreRefused) {
+  ASSERT_OK_AND_ASSIGN(
+      DagPtr dag, BuildOp("softmax", "3,5", {.dtype = ir::kFloat16, .out_dtype = ir::kFloat32}));
+  EXPECT_EQ(dag->type(dag->arguments().back()), ir::kFloat32);
+  EXPECT_THAT(BuildOp("relu", "3", {.dtype = ir::kFloat16, .out_dtype = ir::kFloat32}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "relu makes float16 of float16: leave out the output type float32"));
+  EXPECT_THAT(
+      BuildOp("avg_pool2d", "1,4,4,2,2,2,2,0", {.dtype = ir::kInt8}),
+      StatusIs(StatusCode::kInvalidArgument, "avg_pool2d_nchw: for float types only, got int8"));
+}
+
+TEST(Registry, BadArgumentsOfEachFamilyAreOneSentence) {
+  const struct {
+    const char *op, *args, *message;
+  } cases[] = {
+      {"conv1d_ncw", "1,3,4,4,9,1,0", "conv1d_ncw: the kernel spans 9 along W"},
+      {"conv3d_ndhwc", "1,3,3,3,4,4,3,3,3,1,1,groups=3", "groups = 3 must divide CI = 4"},
+      {"conv2d_transpose_nchw", "1,4,4,2,2,3,3,2,3", "pad = 3 must be smaller than the kernel 3x3"},
+      {"conv2d_transpose_nhwc", "1,4,4,2,2,3,3,2,1,2",
+       "output_pad = 2 must be smaller than stride"},
+      {"conv2d_transpose_nchw", "1,1,1,2,2,3,3,1,2", "output rows or columns, expected 1 to"},
+      {"conv2d_transpose_nchw", "1,2147483648,4,2,2,3,3,2147483648,1", "expected 1 to"},
+      {"adaptive_avg_pool2d_nchw", "1,5,5,3,3", "got 5 arguments"},
+      {"layer_norm", "3,5,axis=2", "axis = 2 of a tensor with 2 dimensions, expected -2 to 1"},
+      {"layer_norm", "3,5,eps=0", "eps = 0, expected 1 to 12"},
+      {"batch_norm", "3", "batch_norm takes the extents of its input"},
+      {"reshape", "3,4", "reshape: needs its new extents"},
+      {"reshape", "3,4,to=5", "[3, 4] has 12 elements, which do not fit [5]"},
+      {"reshape", "3,4,to=-1,to=5", "[3, 4] has 12 elements, which do not fit [-1, 5]"},
+      {"reshape", "3,4,to=-1,to=-1", "to = -1 is given twice"},
+      {"reshape", "3,4,to=0", "to = 0, expected a positive extent"},
+      {"reshape", "2147483648,2147483648,2147483648,2147483648,2147483648,to=1", "2^40"},
+      {"transpose", "3,4,axis=1,axis=1", "axis = 1 is given twice"},
+      {"transpose", "3,4,axis=1", "got 1 axes, expected all 2 of the input"},
+      {"concat", "3,4", "concat: needs a second input"},
+      {"slice", "3,4,begin=4", "begin = 4 along axis 0 with extent 3, expected -3 to 3"},
+      {"slice", "3,4,begin=2,end=2", "nothing is left of axis 0"},
+      {"slice", "3,4,stride=1,stride=1,stride=1", "stride is given 3 times, the input has 2 axes"},
+      {"slice", "3,4,stride=0", "stride = 0, expected 1 to"},
+      {"gather", "3,4", "gather: needs the extents of its indices"},
+      {"gather", "3,4,axis=2,indices=1", "axis = 2 of a tensor with 2 dimensions"},
+      {"gather", "2,2,2,2,2,2,2,2,indices=0", "indices = 0, expected 1 to"},
+      {"resize_nearest_nchw", "1,3,3,2,5,5,3", "coordinates = 3, expected 0 to 2"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(BuildOp(c.op, c.args), StatusIs(StatusCode::kInvalidArgument, HasSubstr(c.message)))
+        << c.op << " " << c.args;
+  }
+}
+
+// The cases name every operator, and every one with its epilogues can be made in every float type.
 TEST(Registry, EveryOperatorBuilds) {
-  for (const OpInfo& op : AllOps()) {
-    OpArguments args;
-    if (op.takes_shape) args.positional = {2, 6, 4, 8};
-    for (const Parameter& p : op.parameters) {
-      if (op.takes_shape || p.default_value) continue;
-      const bool image = p.name == "H" || p.name == "W", window = p.name == "KH" || p.name == "KW";
-      args.positional.push_back(image                ? 9
-                                : window             ? 3
-                                : p.name == "pad"    ? 1
-                                : p.name == "stride" ? 2
-                                                     : 4);
+  std::set<std::string> names;
+  for (const OpCase& c : SmallOpCases()) {
+    SCOPED_TRACE(c.Name());
+    names.insert(c.op);
+    const DagPtr made = c.Build();
+    EXPECT_GE(made->flop_count(), 0);
+    if (c.dtype != ir::kFloat32) continue;
+    for (ir::Type type : {ir::kFloat16, ir::kFloat64, ir::kBFloat16}) {
+      EXPECT_OK(BuildOp(c.op, c.args, {.dtype = type}).status());
     }
-    for (ir::Type type : {ir::kFloat32, ir::kFloat16, ir::kFloat64, ir::kBFloat16}) {
-      StatusOr<DagPtr> dag = BuildOp(op.name, args, {.dtype = type, .epilogue = {}});
-      ASSERT_TRUE(dag.ok()) << op.name << ": " << dag.status();
-      EXPECT_GE((*dag)->flop_count(), 0) << op.name;
-    }
-    if (op.name.starts_with("arg")) continue;
+    if (std::string_view(c.op).starts_with("arg")) continue;
     for (const std::string& epilogue : EpilogueNames()) {
-      StatusOr<DagPtr> dag = BuildOp(op.name, args, {.epilogue = {"bias", epilogue}});
-      ASSERT_TRUE(dag.ok()) << op.name << " " << epilogue << ": " << dag.status();
+      SCOPED_TRACE(epilogue);
+      EXPECT_OK(BuildOp(c.op, c.args, {.epilogue = {"bias", epilogue}}).status());
     }
+  }
+  for (const OpInfo& op : AllOps()) EXPECT_TRUE(names.contains(op.name)) << op.name;
+}
+
+// Products and rearrangements of int8.
+TEST(Registry, IntegerOperators) {
+  const struct {
+    const char *op, *args;
+    ir::Type out;
+  } cases[] = {{"conv1d_ncw", "1,5,2,2,3,1,1", ir::kInt32},
+               {"conv3d_ndhwc", "1,3,3,3,2,2,2,2,2,1,0", ir::kInt32},
+               {"conv2d_transpose_nhwc", "1,3,3,2,2,3,3,2,1", ir::kInt32},
+               {"batch_matmul", "2,3,4,5", ir::kInt32},
+               {"sum", "3,5", ir::kInt32},
+               {"adaptive_max_pool2d", "1,5,5,2,2,2", ir::kInt8},
+               {"resize_nearest", "1,3,3,2,5,5", ir::kInt8},
+               {"reshape", "3,4,to=12", ir::kInt8},
+               {"concat", "3,with=2", ir::kInt8},
+               {"gather", "3,4,indices=2", ir::kInt8}};
+  for (const auto& c : cases) {
+    ASSERT_OK_AND_ASSIGN(DagPtr dag, BuildOp(c.op, c.args, {.dtype = ir::kInt8}));
+    EXPECT_EQ(dag->type(dag->arguments().back()), c.out) << c.op;
+  }
+}
+
+TEST(Registry, FlopsOfProducts) {
+  const struct {
+    const char *op, *args;
+    double flops;
+  } cases[] = {{"conv1d_ncw", "1,8,4,3,3,1,1", 2. * 8 * 4 * 3 * 3},
+               {"conv1d_nwc", "1,8,4,6,3,1,1,groups=2", 2. * 8 * 4 * 3 * 3},
+               {"conv3d_ncdhw", "1,4,4,4,5,3,3,3,3,1,1", 2. * 64 * 5 * 3 * 27},
+               {"conv2d_transpose_nchw", "1,4,4,3,2,4,4,2,1", 2. * 64 * 3 * 2 * 16},
+               {"reshape", "3,4,to=12", 0},
+               {"concat", "3,with=2", 0}};
+  for (const auto& c : cases) {
+    ASSERT_OK_AND_ASSIGN(DagPtr dag, BuildOp(c.op, c.args));
+    EXPECT_EQ(dag->flop_count(), c.flops) << c.op;
   }
 }
 

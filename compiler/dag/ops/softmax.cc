@@ -6,18 +6,11 @@ namespace {
 
 TensorRef Softmax(OpContext& c) {
   const std::vector<int64_t>& shape = c.args.shape();
-  const auto rank = static_cast<int64_t>(shape.size());
-  int64_t axis = c.args["axis"];
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) {
-    c.Fail("axis = {} of a tensor with {} dimensions, expected {} to {}", c.args["axis"], rank,
-           -rank, rank - 1);
-    axis = rank - 1;
-  }
+  const size_t axis = c.AxisAt("axis", c.args["axis"]).value_or(0);
   const auto at = static_cast<std::ptrdiff_t>(axis);
   std::vector<int64_t> outer = shape;
   outer.erase(outer.begin() + at);
-  const Axis k{"k", shape[static_cast<size_t>(axis)]};
+  const Axis k{"k", shape[axis]};
 
   // Index of the whole tensor from the other axes and k, and the reverse.
   auto insert = [&](Vars v) {
@@ -33,9 +26,9 @@ TensorRef Softmax(OpContext& c) {
 
   TensorRef x = c.Input(shape);
   TensorRef max = c.b.Reduce("T_softmax_maxelem", NumberedAxes("i", outer), {k}, Combiner::kMax,
-                             [&](Vars v) { return x.At(insert(v)); });
+                             [&](Vars v) { return c.Widen(x.At(insert(v))); });
   TensorRef exp = c.b.Compute("T_softmax_exp", NumberedAxes("i", shape),
-                              [&](Vars v) { return Exp(x.At(v) - max.At(without(v))); });
+                              [&](Vars v) { return Exp(c.Widen(x.At(v)) - max.At(without(v))); });
   TensorRef sum = c.b.Reduce("T_softmax_expsum", NumberedAxes("i", outer), {k}, Combiner::kSum,
                              [&](Vars v) { return exp.At(insert(v)); });
   return c.b.Compute("T_softmax_norm", NumberedAxes("i", shape),

@@ -1,0 +1,127 @@
+// Layer, root-mean-square and batch normalization at inference.
+#include <cmath>
+
+#include "compiler/dag/ops/op.h"
+
+namespace kiln::dag {
+namespace {
+
+// The axes from `axis` on are normalized together; the others are independent rows.
+struct Rows {
+  std::vector<int64_t> outer, inner;
+  std::vector<Axis> reduce;
+  double size = 1;  // elements of a row
+
+  Vars Outer(Vars v) const { return v.first(outer.size()); }
+  Vars Inner(Vars v) const { return v.subspan(outer.size()); }
+};
+
+Rows ReadRows(OpContext& c) {
+  const std::vector<int64_t>& shape = c.args.shape();
+  const size_t axis = c.AxisAt("axis", c.args["axis"]).value_or(0);
+  Rows rows;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    (i < axis ? rows.outer : rows.inner).push_back(shape[i]);
+    if (i < axis) continue;
+    rows.reduce.push_back({fmt::format("k{}", i), shape[i]});
+    rows.size *= static_cast<double>(shape[i]);
+  }
+  return rows;
+}
+
+// 10 to the -eps, added to what is divided by.
+double Epsilon(OpContext& c) { return std::pow(10.0, -static_cast<double>(c.args["eps"])); }
+
+TensorRef LayerNorm(OpContext& c) {
+  c.RequireFloat();
+  const Rows rows = ReadRows(c);
+  const double epsilon = Epsilon(c);
+  TensorRef x = c.Input(c.args.shape());
+  const std::vector<Axis> outer = NumberedAxes("ax", rows.outer);
+  TensorRef sum = c.b.Reduce("T_layer_norm_sum", outer, rows.reduce, Combiner::kSum,
+                             [&](Vars v) { return c.Widen(x.At(v)); });
+  TensorRef mean = c.b.Compute("T_layer_norm_mean", outer,
+                               [&](Vars v) { return sum.At(v) * (1.0 / rows.size); });
+  TensorRef squares =
+      c.b.Reduce("T_layer_norm_squares", outer, rows.reduce, Combiner::kSum, [&](Vars v) {
+        const Value distance = c.Widen(x.At(v)) - mean.At(rows.Outer(v));
+        return distance * distance;
+      });
+  TensorRef gamma = c.Input(rows.inner), beta = c.Input(rows.inner);
+  return c.b.Compute("T_layer_norm", NumberedAxes("ax", c.args.shape()), [&](Vars v) {
+    const Value scale = Rsqrt(squares.At(rows.Outer(v)) * (1.0 / rows.size) + epsilon);
+    return (c.Widen(x.At(v)) - mean.At(rows.Outer(v))) * scale * c.Widen(gamma.At(rows.Inner(v))) +
+           c.Widen(beta.At(rows.Inner(v)));
+  });
+}
+
+TensorRef RmsNorm(OpContext& c) {
+  c.RequireFloat();
+  const Rows rows = ReadRows(c);
+  const double epsilon = Epsilon(c);
+  TensorRef x = c.Input(c.args.shape());
+  TensorRef squares =
+      c.b.Reduce("T_rms_norm_squares", NumberedAxes("ax", rows.outer), rows.reduce, Combiner::kSum,
+                 [&](Vars v) { return c.Widen(x.At(v)) * c.Widen(x.At(v)); });
+  TensorRef gamma = c.Input(rows.inner);
+  return c.b.Compute("T_rms_norm", NumberedAxes("ax", c.args.shape()), [&](Vars v) {
+    const Value scale = Rsqrt(squares.At(rows.Outer(v)) * (1.0 / rows.size) + epsilon);
+    return c.Widen(x.At(v)) * scale * c.Widen(gamma.At(rows.Inner(v)));
+  });
+}
+
+// With the mean and variance of training. A variance is not negative; the clamp makes the function
+// total, so that a test on any numbers means something.
+TensorRef BatchNorm(OpContext& c) {
+  c.RequireFloat();
+  const std::vector<int64_t>& shape = c.args.shape();
+  const size_t axis = c.AxisAt("axis", c.args["axis"]).value_or(0);
+  const std::vector<int64_t> channels = {shape[axis]};
+  const double epsilon = Epsilon(c);
+  TensorRef x = c.Input(shape);
+  TensorRef mean = c.Input(channels), variance = c.Input(channels), gamma = c.Input(channels),
+            beta = c.Input(channels);
+  return c.b.Compute("T_batch_norm", NumberedAxes("ax", shape), [&](Vars v) {
+    const Value& channel = v[axis];
+    return (x.At(v) - mean(channel)) * Rsqrt(Max(variance(channel), 0.0) + epsilon) *
+               gamma(channel) +
+           beta(channel);
+  });
+}
+
+Parameter Eps() {
+  return {.name = "eps",
+          .doc = "10 to the -eps is added to the variance",
+          .min = 1,
+          .max = 12,
+          .default_value = 5};
+}
+
+OpInfo Info(std::string name, std::string doc, std::string axis_doc, int64_t axis,
+            TensorRef (*build)(OpContext&)) {
+  return {
+      .name = std::move(name),
+      .family = "normalizations",
+      .doc = std::move(doc),
+      .takes_shape = true,
+      .parameters =
+          {{.name = "axis", .doc = std::move(axis_doc), .min = -8, .max = 7, .default_value = axis},
+           Eps()},
+      .build = build};
+}
+
+}  // namespace
+
+std::vector<OpInfo> NormalizeOps() {
+  const std::string rows = "first normalized axis, all after it are too; negative: from the end";
+  OpInfo batch = Info("batch_norm",
+                      "(x - mean) / sqrt(variance) gamma + beta with given vectors along one axis",
+                      "axis of the channels; negative: from the end", 1, BatchNorm);
+  batch.min_rank = 2;
+  return {Info("layer_norm", "(x - mean) / sqrt(variance) gamma + beta over the last axes", rows,
+               -1, LayerNorm),
+          Info("rms_norm", "x / sqrt(mean of squares) gamma over the last axes", rows, -1, RmsNorm),
+          batch};
+}
+
+}  // namespace kiln::dag
