@@ -1,36 +1,77 @@
 #include "search/parameters.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <variant>
+#include <vector>
+
 namespace kiln::search {
+namespace {
+
+struct Named {
+  std::string_view name;
+  std::variant<int*, double*, bool*> value;
+  double least, most;
+};
+
+std::vector<Named> AllParameters(Parameters& p) {
+  return {
+      {"crossover_prob", &p.crossover_prob, 0, 1},
+      {"draft_eps_greedy", &p.draft_eps_greedy, 0, 1},
+      {"eps_greedy", &p.eps_greedy, 0, 1},
+      {"evolutionary_search_mutation_prob", &p.evolutionary_search_mutation_prob, 0, 1},
+      {"evolutionary_search_num_iters", &p.evolutionary_search_num_iters, 0, 1000},
+      {"evolutionary_search_population", &p.evolutionary_search_population, 1, 1e6},
+      {"max_futile_samples", &p.max_futile_samples, 1, 1e9},
+      {"max_innermost_split_factor", &p.max_innermost_split_factor, 1, 1e9},
+      {"max_same_outer_tiles", &p.max_same_outer_tiles, 0, 1},
+      {"max_same_tiles", &p.max_same_tiles, 1, 1e9},
+      {"max_vectorize_size", &p.max_vectorize_size, 1, 1e9},
+      {"measured_parent_prob", &p.measured_parent_prob, 0, 1},
+      {"sample_init_min_population", &p.sample_init_min_population, 1, 1e6},
+      {"sample_init_population", &p.sample_init_population, 1, 1e6},
+      {"sample_init_use_measured_ratio", &p.sample_init_use_measured_ratio, 0, 1},
+      {"vary_thread_counts", &p.vary_thread_counts, 0, 1},
+  };
+}
+
+void Set(const Named& parameter, double value) {
+  std::visit(
+      [value](auto* to) {
+        using T = std::remove_pointer_t<decltype(to)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          *to = value != 0;
+        } else {
+          *to = static_cast<T>(value);
+        }
+      },
+      parameter.value);
+}
+
+}  // namespace
 
 StatusOr<Parameters> MakeParameters(const std::map<std::string, double>& overrides) {
   Parameters parameters;
-  const std::map<std::string_view, int*> ints = {
-      {"max_innermost_split_factor", &parameters.max_innermost_split_factor},
-      {"max_vectorize_size", &parameters.max_vectorize_size},
-      {"max_futile_samples", &parameters.max_futile_samples},
-  };
+  const std::vector<Named> all = AllParameters(parameters);
   for (const auto& [name, value] : overrides) {
     if (name == "disable_change_compute_location") {
       parameters.change_compute_location = value == 0;
       continue;
     }
-    if (name == "vary_thread_counts") {
-      parameters.vary_thread_counts = value != 0;
-      continue;
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const Named& p) { return p.name == name; });
+    if (found == all.end()) {
+      std::vector<std::string_view> names = {"disable_change_compute_location"};
+      for (const Named& p : all) names.push_back(p.name);
+      return InvalidArgument("unknown search parameter '{}', expected one of {}", name,
+                             fmt::join(names, ", "));
     }
-    const auto found = ints.find(name);
-    if (found == ints.end()) {
-      return InvalidArgument(
-          "unknown search parameter '{}', expected one of disable_change_compute_location, "
-          "max_futile_samples, "
-          "max_innermost_split_factor, max_vectorize_size, vary_thread_counts",
-          name);
+    if (!(value >= found->least && value <= found->most)) {
+      return InvalidArgument("search parameter {} is {}, expected a number from {} to {}", name,
+                             value, found->least, found->most);
     }
-    if (!(value >= 1 && value <= 1e9)) {
-      return InvalidArgument("search parameter {} is {}, expected a number from 1 to 1e9", name,
-                             value);
-    }
-    *found->second = static_cast<int>(value);
+    Set(*found, value);
   }
   return parameters;
 }

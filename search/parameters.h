@@ -23,6 +23,27 @@ struct Parameters {
   // How many samples in a row may be refused or already known before a policy says the space is
   // exhausted.
   int max_futile_samples = 2000;
+
+  // ---- the learned search
+  double eps_greedy = 0.05;  // share of a round that is chosen by chance
+  // The same while no learned model ranks: a model learns from contrast.
+  double draft_eps_greedy = 0.25;
+  // States that the sampler makes each round, and below how many it tries harder before it takes
+  // the space for small.
+  int sample_init_population = 512;
+  int sample_init_min_population = 50;
+  // Of the population: the best measured states join each round's first generation.
+  double sample_init_use_measured_ratio = 0.2;
+  int evolutionary_search_population = 2048;
+  int evolutionary_search_num_iters = 4;
+  // Of a generation: the rest are the best of the one before.
+  double evolutionary_search_mutation_prob = 0.85;
+  double crossover_prob = 0.1;        // of the changed ones
+  double measured_parent_prob = 0.2;  // a parent is one of the best measured states
+  // Of a round's candidates: with equal tile lengths everywhere, and (as a share) with equal
+  // outermost tiles.
+  int max_same_tiles = 2;
+  double max_same_outer_tiles = 0.125;
 };
 
 // "max_vectorize_size" -> 32, ... Unknown names: error with the list of known ones.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -15,19 +16,31 @@
 
 #include "base/status.h"
 #include "compiler/schedule/step.h"
+#include "costmodel/cost_model.h"
+#include "search/round_report.h"
 #include "search/task.h"
 
 namespace kiln::search {
 
+inline constexpr double kNoScore = -std::numeric_limits<double>::infinity();
+
 struct Candidate {
   std::vector<schedule::StepPtr> steps;
   uint64_t hash = 0;  // schedule::HashSteps(steps): its identity
+  // Where it comes from, for people: "sketch 0, random", "sketch 1, tile sizes of conv2d.rc, 2
+  // changes from trial 17".
+  std::string origin = {};
+  // What the model of that time predicted, and the place among the round's candidates that gave it,
+  // from 1. kNoScore and 0: chosen by chance.
+  double score = kNoScore;
+  int rank = 0;
 };
 
 struct Observation {
   Candidate candidate;
   bool valid = false;  // false: the trial failed
   double cost_s = 0;   // mean, when valid
+  uint32_t trial = 0;  // its number in the job, for origins
 };
 
 class Policy {
@@ -40,12 +53,28 @@ class Policy {
 
   // Results of proposals, or of earlier searches of the same task: those are not proposed again.
   virtual void Observe(std::span<const Observation> observations) = 0;
+
+  // How the last Propose went.
+  virtual const RoundReport& last_round() const = 0;
 };
 
-// Policies by name: "sketch.random". `parameters` override the defaults of facts §3.1 by name. An
-// unknown name or parameter: error with the list of known ones. `task` must outlive the policy.
+// `parameters` override the defaults of facts §3.1 by name (parameters.h).
+struct PolicyOptions {
+  std::map<std::string, double> parameters = {};
+  // What sketch.xgb learns with and ranks by; policies of one job share it and call it one after
+  // the other. Without one sketch.xgb is an error.
+  std::shared_ptr<costmodel::CostModel> model = {};
+  // Ranks while `model` is not trained, and always for sketch.analytic, which needs it. Without
+  // one, candidates are random until the model is trained.
+  std::shared_ptr<costmodel::CostModel> draft_model = {};
+  // Of a call to Propose or Observe; results do not depend on it. 0: one for each CPU.
+  int threads = 0;
+};
+
+// "sketch.xgb", "sketch.analytic", "sketch.random", "empty". An unknown name or parameter: error
+// with the list of known ones. `task` must outlive the policy.
 StatusOr<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const Task& task, uint64_t seed,
-                                             const std::map<std::string, double>& parameters = {});
+                                             const PolicyOptions& options = {});
 std::vector<std::string> PolicyNames();
 
 }  // namespace kiln::search

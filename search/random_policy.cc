@@ -2,7 +2,6 @@
 
 #include "compiler/lower/lower.h"
 #include "search/sample.h"
-#include "search/sample_gpu.h"
 
 namespace kiln::search {
 
@@ -12,15 +11,24 @@ RandomPolicy::RandomPolicy(const Task& task, Parameters parameters, uint64_t see
 }
 
 StatusOr<Candidate> RandomPolicy::Draw() {
-  const Sketch& sketch = PickFrom(rng_, sketches_);
-  KILN_ASSIGN_OR_RETURN(schedule::State state, task_.target.is_gpu()
-                                                   ? SampleGpu(sketch, task_, parameters_, rng_)
-                                                   : SampleCpu(sketch, task_, parameters_, rng_));
-  KILN_RETURN_IF_ERROR(lower::Lower(state, {.gpu = task_.target.is_gpu()}).status());
-  return Candidate{state.steps(), schedule::HashSteps(state.steps())};
+  const int number = static_cast<int>(UniformInt(rng_, static_cast<int64_t>(sketches_.size())));
+  StatusOr<schedule::State> state = Sample(sketches_[number], task_, parameters_, rng_);
+  if (!state.ok()) {
+    ++report_.count(Drop::kIllegal);
+    return state.status();
+  }
+  ++report_.sampled;
+  const Status lowered = lower::Lower(*state, {.gpu = task_.target.is_gpu()}).status();
+  if (!lowered.ok()) {
+    ++report_.count(Drop::kLowering);
+    return lowered;
+  }
+  return Candidate{state->steps(), schedule::HashSteps(state->steps()),
+                   fmt::format("sketch {}, random", number)};
 }
 
 StatusOr<std::vector<Candidate>> RandomPolicy::Propose(int n) {
+  report_ = {.round = report_.round + 1, .sketches = static_cast<int>(sketches_.size())};
   std::vector<Candidate> candidates;
   int futile = 0;
   Status last;
@@ -30,6 +38,7 @@ StatusOr<std::vector<Candidate>> RandomPolicy::Propose(int n) {
       last = candidate.status();
       ++futile;
     } else if (!known_.insert(candidate->hash).second) {
+      ++report_.count(Drop::kKnown);
       ++futile;
     } else {
       candidates.push_back(*std::move(candidate));
@@ -39,6 +48,7 @@ StatusOr<std::vector<Candidate>> RandomPolicy::Propose(int n) {
   if (candidates.empty() && known_.empty() && !last.ok()) {
     return Annotate(last, "no sampled candidate is legal, the last one");
   }
+  report_.proposed = report_.proposed_by_chance = static_cast<int>(candidates.size());
   return candidates;
 }
 

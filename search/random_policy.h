@@ -17,11 +17,12 @@ class RandomPolicy final : public Policy {
 
   StatusOr<std::vector<Candidate>> Propose(int n) override;
   void Observe(std::span<const Observation> observations) override;
+  const RoundReport& last_round() const override { return report_; }
 
   const std::vector<Sketch>& sketches() const { return sketches_; }
 
  private:
-  // One draw; an illegal one is an error.
+  // One draw; an illegal one is an error, counted in the report.
   StatusOr<Candidate> Draw();
 
   const Task& task_;
@@ -29,6 +30,7 @@ class RandomPolicy final : public Policy {
   Rng rng_;
   std::vector<Sketch> sketches_;
   std::unordered_set<uint64_t> known_;  // proposed or observed
+  RoundReport report_;
 };
 
 }  // namespace kiln::search

@@ -68,7 +68,7 @@ TEST(Policy, UnknownNamesAreRefused) {
   EXPECT_THAT(
       MakePolicy("sketch.magic", task, 1),
       StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("expected one of sketch.random")));
-  EXPECT_THAT(MakePolicy("sketch.random", task, 1, {{"wings", 2}}),
+  EXPECT_THAT(MakePolicy("sketch.random", task, 1, {.parameters = {{"wings", 2}}}),
               StatusIs(StatusCode::kInvalidArgument,
                        testing::HasSubstr("unknown search parameter 'wings'")));
 }

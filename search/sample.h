@@ -16,11 +16,12 @@ namespace kiln::search {
 StatusOr<schedule::State> SampleCpu(const Sketch& sketch, const Task& task,
                                     const Parameters& parameters, Rng& rng);
 
+// SampleCpu or SampleGpu, as the task's target asks.
+StatusOr<schedule::State> Sample(const Sketch& sketch, const Task& task,
+                                 const Parameters& parameters, Rng& rng);
+
 // One part of it each, for tests and for mutation.
 StatusOr<schedule::State> FillTileSizes(const Sketch& sketch, const Parameters& parameters,
                                         Rng& rng);
-
-// Where a stage may be computed: (stage, loop) pairs (facts §3.5 "Candidate list").
-std::vector<std::pair<int, int>> ComputeLocations(const schedule::State& state, int stage);
 
 }  // namespace kiln::search

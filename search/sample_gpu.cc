@@ -22,7 +22,6 @@ using schedule::IterKind;
 using schedule::Stage;
 using schedule::State;
 
-constexpr int kGpuUnrollSteps[] = {0, 16, 64, 512, 1024};
 // The position of the threadIdx tile among a spatial split's lengths: vthreads, threads, two inner
 // ones.
 constexpr int kThreadLevel = 1;
@@ -270,7 +269,7 @@ Status BindThreads(State& state, const target::HardwareParams& hardware, bool va
 }
 
 Status AnnotateGpuUnroll(State& state, Rng& rng) {
-  return AnnotateUnroll(state, kGpuUnrollSteps, rng);
+  return AnnotateUnroll(state, [&](int) { return PickFrom(rng, UnrollChoices(/*gpu=*/true)); });
 }
 
 StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Parameters& parameters,

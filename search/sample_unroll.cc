@@ -1,7 +1,9 @@
 #include "search/sample_unroll.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/schedule/steps/steps.h"
@@ -13,6 +15,8 @@ namespace {
 using schedule::Annotation;
 using schedule::Stage;
 using schedule::State;
+
+constexpr std::string_view kAutoUnroll = "auto_unroll_max_step$";
 
 // Unrolls the axes that the operator wants unrolled, in the innermost tile.
 Status UnrollNamed(State& state, int s) {
@@ -38,17 +42,32 @@ Status UnrollNamed(State& state, int s) {
 
 }  // namespace
 
-Status AnnotateUnroll(State& state, std::span<const int> choices, Rng& rng) {
+std::span<const int> UnrollChoices(bool gpu) {
+  static constexpr int kCpu[] = {0, 16, 64, 512};
+  static constexpr int kGpu[] = {0, 16, 64, 512, 1024};
+  return gpu ? std::span<const int>(kGpu) : std::span<const int>(kCpu);
+}
+
+Status AnnotateUnroll(State& state, absl::FunctionRef<int(int)> choose) {
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.stage(s).is_placeholder() || state.attach(s).kind == schedule::Attach::kInlined)
       continue;
     KILN_RETURN_IF_ERROR(UnrollNamed(state, s));
     if (!HasReduceLoop(state.stage(s))) continue;
-    const int steps = PickFrom(rng, choices);
-    KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::PragmaStep>(
-        s, 0, fmt::format("auto_unroll_max_step${}", steps))));
+    KILN_RETURN_IF_ERROR(state.Apply(
+        std::make_shared<schedule::PragmaStep>(s, 0, fmt::format("{}{}", kAutoUnroll, choose(s)))));
   }
   return OkStatus();
+}
+
+std::optional<int> UnrollDepth(const schedule::Step& step) {
+  if (step.tag() != schedule::PragmaStep::kTag) return std::nullopt;
+  const std::string_view pragma = static_cast<const schedule::PragmaStep&>(step).pragma;
+  if (!pragma.starts_with(kAutoUnroll)) return std::nullopt;
+  const std::string_view digits = pragma.substr(kAutoUnroll.size());
+  int depth = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), depth);
+  return depth;
 }
 
 }  // namespace kiln::search

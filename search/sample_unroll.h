@@ -1,15 +1,23 @@
-// Random unroll depths (facts §3.5), for CPUs and GPUs alike.
+// Unroll depths (facts §3.5), for CPUs and GPUs alike.
 #pragma once
 
+#include <optional>
 #include <span>
 
-#include "base/rng.h"
+#include "absl/functional/function_ref.h"
 #include "compiler/schedule/state.h"
+#include "compiler/schedule/step.h"
 
 namespace kiln::search {
 
+// The values of auto_unroll_max_step that are worth trying.
+std::span<const int> UnrollChoices(bool gpu);
+
 // Unrolls the axes that an operator wants unrolled, in its innermost tile, and gives every computed
-// stage that reduces one of `choices` as its auto_unroll_max_step.
-Status AnnotateUnroll(schedule::State& state, std::span<const int> choices, Rng& rng);
+// stage that reduces `choose(stage)` as its auto_unroll_max_step.
+Status AnnotateUnroll(schedule::State& state, absl::FunctionRef<int(int stage)> choose);
+
+// The auto_unroll_max_step that a step sets, if it sets one.
+std::optional<int> UnrollDepth(const schedule::Step& step);
 
 }  // namespace kiln::search

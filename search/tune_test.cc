@@ -22,10 +22,12 @@ class FakePolicy final : public Policy {
   void Observe(std::span<const Observation> observations) override {
     for (const Observation& o : observations) observed.push_back(o);
   }
+  const RoundReport& last_round() const override { return report_; }
   std::vector<Observation> observed;
 
  private:
   int limit_, next_ = 0;
+  RoundReport report_;
 };
 
 // Finishes trials newest first; candidate h costs 1/h, every fifth one fails.

@@ -1,0 +1,162 @@
+#include "search/annotate_cpu.h"
+
+#include <algorithm>
+
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/sample_unroll.h"
+#include "search/tiling.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::AnnotateStep;
+using schedule::Annotation;
+using schedule::Attach;
+using schedule::FuseStep;
+using schedule::IterKind;
+using schedule::Stage;
+using schedule::State;
+using schedule::StepPtr;
+
+bool IsReduce(const Stage& stage, int loop) {
+  return stage.loop(loop).kind == IterKind::kReduce || stage.loop(loop).kind == IterKind::kMixed;
+}
+
+class Annotator {
+ public:
+  Annotator(State& state, const CpuLimits& limits, const CpuChoices& choices, Rng& rng)
+      : state_(state), limits_(limits), choices_(choices), rng_(rng) {}
+
+  Status ParallelizeRoots() {
+    for (int s = 0; s < state_.num_stages(); ++s) {
+      if (state_.stage(s).is_placeholder() || state_.attach(s).kind != Attach::kRoot) continue;
+      const auto chosen = choices_.parallel_loops.find(s);
+      KILN_RETURN_IF_ERROR(
+          Parallelize(s, 0, chosen == choices_.parallel_loops.end() ? 0 : chosen->second));
+    }
+    return OkStatus();
+  }
+
+  Status Unroll() {
+    return AnnotateUnroll(state_, [&](int s) {
+      const auto chosen = choices_.unroll.find(s);
+      return chosen == choices_.unroll.end() ? PickFrom(rng_, UnrollChoices(/*gpu=*/false))
+                                             : chosen->second;
+    });
+  }
+
+  Status Vectorize() {
+    for (int s = 0; s < state_.num_stages(); ++s) {
+      if (state_.stage(s).is_placeholder() || state_.attach(s).kind == Attach::kInlined) continue;
+      const int most = VectorizableLoops(s);
+      if (most == 0) continue;
+      const auto chosen = choices_.vector_loops.find(s);
+      int count = most;
+      if (chosen != choices_.vector_loops.end()) {
+        count = std::clamp(chosen->second, 0, most);
+      } else if (most > 1) {
+        count = 1 + static_cast<int>(UniformInt(rng_, most - 1));
+      }
+      if (count == 0) continue;
+      const int first = static_cast<int>(state_.stage(s).loops.size()) - count;
+      KILN_RETURN_IF_ERROR(Fuse(s, first, count));
+      KILN_RETURN_IF_ERROR(
+          state_.Apply(std::make_shared<AnnotateStep>(s, first, Annotation::kVectorize)));
+    }
+    return OkStatus();
+  }
+
+ private:
+  Status Fuse(int s, int first, int count) {
+    if (count < 2) return OkStatus();
+    std::vector<int> loops(count);
+    for (int i = 0; i < count; ++i) loops[i] = first + i;
+    return state_.Apply(std::make_shared<FuseStep>(s, loops));
+  }
+
+  // Fuses outer loops from `first` on and makes them parallel; where there is nothing to run in
+  // parallel, goes on inside the stages attached there. `wanted` loops, or, if 0, as many as the
+  // cores need.
+  Status Parallelize(int s, int first, int wanted) {
+    const Stage stage = state_.stage(s);
+    const int n = static_cast<int>(stage.loops.size());
+    int count = 0;
+    int64_t degree = 1;
+    int loop = first;
+    for (; loop < n; ++loop) {
+      if (IsReduce(stage, loop) || stage.annotation(loop) != Annotation::kNone) break;
+      ++count;
+      degree *= stage.loop(loop).extent;
+      const bool enough = wanted > 0 ? count >= wanted : degree > int64_t{limits_.num_cores} * 16;
+      if (enough || state_.HasAttached(s, loop)) break;
+    }
+    if (degree == 1 && loop < n && state_.HasAttached(s, loop)) {
+      for (int attached : state_.AttachedTo(s, loop)) {
+        if (!state_.stage(attached).is_placeholder())
+          KILN_RETURN_IF_ERROR(Parallelize(attached, 0, 0));
+      }
+      KILN_RETURN_IF_ERROR(Parallelize(s, loop + 1, 0));
+    }
+    if (count == 0) return OkStatus();
+    KILN_RETURN_IF_ERROR(Fuse(s, first, count));
+    return state_.Apply(std::make_shared<AnnotateStep>(s, first, Annotation::kParallel));
+  }
+
+  // How many inner loops, of a tiled stage only the innermost, may become one vector loop.
+  int VectorizableLoops(int s) const {
+    const Stage& stage = state_.stage(s);
+    const int n = static_cast<int>(stage.loops.size());
+    int64_t lanes = 1;
+    int count = 0;
+    for (; count < (IsTiled(stage) ? std::min(n, 1) : n); ++count) {
+      const int loop = n - 1 - count;
+      if (state_.HasAttached(s, loop) || IsReduce(stage, loop) ||
+          stage.annotation(loop) != Annotation::kNone)
+        break;
+      lanes *= stage.loop(loop).extent;
+      if (lanes > limits_.max_lanes) break;
+    }
+    return count;
+  }
+
+  State& state_;
+  const CpuLimits& limits_;
+  const CpuChoices& choices_;
+  Rng& rng_;
+};
+
+}  // namespace
+
+CpuChoices ReadCpuChoices(std::span<const StepPtr> steps) {
+  CpuChoices choices;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (const auto depth = UnrollDepth(*steps[i])) choices.unroll[steps[i]->stage()] = *depth;
+    if (steps[i]->tag() != "AN") continue;
+    const auto& annotate = static_cast<const AnnotateStep&>(*steps[i]);
+    int fused = 1;
+    if (i > 0 && steps[i - 1]->tag() == "FU" && steps[i - 1]->stage() == annotate.stage_id) {
+      const auto& fuse = static_cast<const FuseStep&>(*steps[i - 1]);
+      if (!fuse.loops.empty() && fuse.loops[0] == annotate.loop)
+        fused = static_cast<int>(fuse.loops.size());
+    }
+    if (annotate.annotation == Annotation::kParallel && annotate.loop == 0)
+      choices.parallel_loops[annotate.stage_id] = fused;
+    if (annotate.annotation == Annotation::kVectorize)
+      choices.vector_loops[annotate.stage_id] = fused;
+  }
+  return choices;
+}
+
+StatusOr<State> AnnotateCpu(State state, const CpuLimits& limits, const CpuChoices& choices,
+                            Rng& rng) {
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  Annotator annotator(state, limits, choices, rng);
+  KILN_RETURN_IF_ERROR(annotator.ParallelizeRoots());
+  KILN_RETURN_IF_ERROR(annotator.Unroll());
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  KILN_RETURN_IF_ERROR(annotator.Vectorize());
+  return state;
+}
+
+}  // namespace kiln::search
