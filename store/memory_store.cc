@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/unique_id.h"
+
 namespace kiln::store {
 namespace {
 
@@ -156,14 +158,50 @@ class MemoryStore final : public Store {
   StatusOr<TrialCounts> CountTrials(std::string_view job_id) override {
     std::lock_guard lock(mutex_);
     TrialCounts counts;
+    std::set<std::string> runners;
     for (const Record& record : records_) {
       if (record.job_id != job_id) continue;
+      counts.run_s += record.run_s;
+      if (!record.runner.empty()) runners.insert(record.runner);
       ++counts.total;
       ++counts.by_error[record.error];
       ++counts.by_task[record.task_index];
       counts.next_trial = std::max(counts.next_trial, record.trial + 1);
     }
+    counts.runners = static_cast<int64_t>(runners.size());
     return counts;
+  }
+
+  Status SetFinals(int64_t id, std::span<const double> final_costs_s, double confidence_s,
+                   int error, std::string_view message) override {
+    std::lock_guard lock(mutex_);
+    if (id < 1 || id > static_cast<int64_t>(records_.size())) return NotFound("no record {}", id);
+    KILN_ASSIGN_OR_RETURN(records_[id - 1], WithFinals(records_[id - 1], final_costs_s,
+                                                       confidence_s, error, message));
+    return OkStatus();
+  }
+
+  StatusOr<uint32_t> AddRound(const RoundRow& row) override {
+    std::lock_guard lock(mutex_);
+    if (FindJob(row.job_id) == nullptr) return NotFound("no job {}", row.job_id);
+    std::vector<RoundRow>& rounds = rounds_[row.job_id];
+    rounds.push_back(row);
+    rounds.back().number = static_cast<uint32_t>(rounds.size() - 1);
+    return rounds.back().number;
+  }
+
+  StatusOr<std::vector<RoundRow>> RoundsOfJob(std::string_view job_id, uint32_t from) override {
+    std::lock_guard lock(mutex_);
+    const auto it = rounds_.find(std::string(job_id));
+    if (it == rounds_.end() || from >= it->second.size()) return std::vector<RoundRow>();
+    return std::vector<RoundRow>(it->second.begin() + from, it->second.end());
+  }
+
+  StatusOr<SchedulerIdentity> NextIncarnation() override {
+    std::lock_guard lock(mutex_);
+    if (identity_.id.empty()) identity_.id = UniqueId();
+    ++identity_.incarnation;
+    return identity_;
   }
 
   StatusOr<bool> HasMeasurement(const Record& record) override {
@@ -235,6 +273,8 @@ class MemoryStore final : public Store {
   std::map<std::pair<std::string, uint32_t>, TaskRow> tasks_;
   std::vector<Record> records_;  // id = index + 1
   std::set<TrialKey> trials_;
+  std::map<std::string, std::vector<RoundRow>> rounds_;  // by job
+  SchedulerIdentity identity_;
 };
 
 }  // namespace

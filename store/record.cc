@@ -1,5 +1,6 @@
 #include "store/record.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -43,9 +44,17 @@ double MeanCost(const Record& record) {
          static_cast<double>(record.costs_s.size());
 }
 
+double Cost(const Record& record) {
+  if (record.error != kNoError || record.final_costs_s.empty()) return MeanCost(record);
+  std::vector<double> sorted = record.final_costs_s;
+  std::sort(sorted.begin(), sorted.end());
+  const size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
 bool BetterThan(const Record& a, const Record& b) {
   auto rank = [](const Record& r) {
-    return std::tuple(r.error != kNoError, r.stopped_early, MeanCost(r), r.id);
+    return std::tuple(r.error != kNoError, r.stopped_early, Cost(r), r.id);
   };
   return rank(a) < rank(b);
 }
@@ -65,6 +74,13 @@ Status ValidateRecord(const Record& record) {
     if (!std::isfinite(cost) || (cost <= 0 && record.error == kNoError)) {
       return InvalidArgument("trial {} of job {}: cost {} s, expected a positive finite number",
                              record.trial, record.job_id, cost);
+    }
+  }
+  for (double cost : record.final_costs_s) {
+    if (!std::isfinite(cost) || cost <= 0) {
+      return InvalidArgument(
+          "trial {} of job {}: final cost {} s, expected a positive finite number", record.trial,
+          record.job_id, cost);
     }
   }
   return OkStatus();

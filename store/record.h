@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,13 @@ struct Record {
   bool stopped_early = false;  // costs_s is one reading: hopeless against the best one
   double max_error = 0;        // largest |got - want| / max|want| seen in the check
   double flop_count = 0;
+  // Why it was tried: where the search had it from, and what its model said; NaN: nothing.
+  std::string origin = {};
+  double score = std::numeric_limits<double>::quiet_NaN();
+  // Readings of a finalist: it was measured again, at length and in turns with its rivals. Empty
+  // for all others.
+  std::vector<double> final_costs_s = {};
+  double confidence_s = 0;  // the cost is within +- this of the true one, 95%; 0 = not known
 };
 
 // Numbers of proto/scheduler.proto.
@@ -78,17 +86,35 @@ struct TaskRow {
   double reference_cost_s = 0;  // 0 = not measured yet
 };
 
+// One round of a job's search, once all its trials have results: a line of the latency log.
+struct RoundRow {
+  std::string job_id = {};
+  uint32_t number = 0;  // given by the store: 0, 1, ... in the order of AddRound
+  uint32_t task_index = 0;
+  double elapsed_s = 0;  // since the job's run began
+  uint32_t trials = 0;   // of the job, with results
+  // Sum of weight * best over the tasks; NaN while one has no result.
+  double total_latency_s = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> best_s = {};  // of each task; 0 = none
+  double search_s = 0;              // what finding the candidates took, training included
+  std::string report = {};          // what was considered and dropped, for people
+};
+
 // "queued", "running", ...: also the text in the database.
 std::string_view JobStateName(JobState state);
 StatusOr<JobState> ParseJobState(std::string_view name);
 // Succeeded, failed or cancelled.
 bool IsFinal(JobState state);
 
-// The figure by which records are compared: the mean of costs_s, in seconds. Infinite on error.
+// The mean of costs_s, in seconds: what the trial itself measured. Infinite on error.
 double MeanCost(const Record& record);
 
+// The figure by which records are compared, in seconds: the median of final_costs_s where there are
+// any, otherwise the mean of costs_s. Infinite on error.
+double Cost(const Record& record);
+
 // Strict weak order "a is the better record": no error before error, complete before stopped early,
-// then the smaller mean cost, then the older id.
+// then the smaller cost, then the older id.
 bool BetterThan(const Record& a, const Record& b);
 
 // What a store refuses to keep: no job id, an error kind out of range, a success without costs, a

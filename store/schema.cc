@@ -72,7 +72,33 @@ CREATE INDEX best_of_task ON records (job_id, task_index, stopped_early, mean_co
 CREATE INDEX records_of_workload ON records (workload_key, timestamp_s);
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1};
+// mean_cost_s is what Cost() says: of a finalist the median of its final readings.
+constexpr const char kVersion2[] = R"sql(
+ALTER TABLE records ADD COLUMN origin TEXT NOT NULL DEFAULT '';
+ALTER TABLE records ADD COLUMN score REAL;
+ALTER TABLE records ADD COLUMN final_costs_s TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE records ADD COLUMN confidence_s REAL DEFAULT 0;
+
+CREATE TABLE rounds (
+  job_id          TEXT NOT NULL REFERENCES jobs (id),
+  number          INTEGER NOT NULL,
+  task_index      INTEGER NOT NULL,
+  elapsed_s       REAL,
+  trials          INTEGER NOT NULL,
+  total_latency_s REAL,
+  best_s          TEXT NOT NULL,
+  search_s        REAL,
+  report          TEXT NOT NULL,
+  PRIMARY KEY (job_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE scheduler (
+  id          TEXT NOT NULL,
+  incarnation INTEGER NOT NULL
+) STRICT;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2};
 
 }  // namespace
 

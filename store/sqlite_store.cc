@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/unique_id.h"
 #include "store/schema.h"
 
 namespace kiln::store {
@@ -80,7 +81,8 @@ constexpr const char kRecordColumns[] =
     "SELECT r.id, job_id, task_index, trial, workload_key, d.text, target, hardware, steps, "
     "costs_s, "
     "error, message, build_s, run_s, timestamp_s, device, builder, runner, stopped_early, "
-    "max_error, flop_count FROM records r LEFT JOIN dags d ON d.id = r.dag_id ";
+    "max_error, flop_count, origin, score, final_costs_s, confidence_s FROM records r LEFT JOIN "
+    "dags d ON d.id = r.dag_id ";
 
 // The order of BetterThan().
 constexpr const char kBestFirst[] = " ORDER BY stopped_early, mean_cost_s, r.id LIMIT 1";
@@ -114,7 +116,25 @@ StatusOr<Record> ReadRecord(const Statement& row) {
   record.stopped_early = row.Int(18) != 0;
   record.max_error = row.Double(19);
   record.flop_count = row.Double(20);
+  record.origin = row.Text(21);
+  record.score = row.Double(22);
+  KILN_ASSIGN_OR_RETURN(record.final_costs_s, ParseNumbers<double>(row.Text(23), "final_costs_s"));
+  record.confidence_s = row.Double(24);
   return record;
+}
+
+StatusOr<RoundRow> ReadRound(const Statement& row) {
+  RoundRow round;
+  round.job_id = row.Text(0);
+  round.number = static_cast<uint32_t>(row.Int(1));
+  round.task_index = static_cast<uint32_t>(row.Int(2));
+  round.elapsed_s = row.Double(3);
+  round.trials = static_cast<uint32_t>(row.Int(4));
+  round.total_latency_s = row.Double(5);
+  KILN_ASSIGN_OR_RETURN(round.best_s, ParseNumbers<double>(row.Text(6), "best_s"));
+  round.search_s = row.Double(7);
+  round.report = row.Text(8);
+  return round;
 }
 
 class SqliteStore final : public Store {
@@ -278,10 +298,11 @@ class SqliteStore final : public Store {
     std::lock_guard lock(mutex_);
     KILN_ASSIGN_OR_RETURN(
         Statement query,
-        database_->Prepare("SELECT task_index, error, count(*), max(trial) FROM records "
-                           "WHERE job_id = ? GROUP BY task_index, error"));
+        database_->Prepare("SELECT task_index, error, count(*), max(trial), sum(run_s) "
+                           "FROM records WHERE job_id = ? GROUP BY task_index, error"));
     KILN_RETURN_IF_ERROR(query.Bind(job_id));
     TrialCounts counts;
+    KILN_ASSIGN_OR_RETURN(counts.runners, CountRunners(job_id));
     while (true) {
       KILN_ASSIGN_OR_RETURN(const bool row, query.Step());
       if (!row) return counts;
@@ -289,8 +310,81 @@ class SqliteStore final : public Store {
       counts.total += trials;
       counts.by_task[static_cast<uint32_t>(query.Int(0))] += trials;
       counts.by_error[query.Int(1)] += trials;  // 0 to 8: the schema checks it
+      const double run_s = query.Double(4);
+      if (run_s > 0) counts.run_s += run_s;  // of an import it is not known
       counts.next_trial = std::max(counts.next_trial, static_cast<uint32_t>(query.Int(3)) + 1);
     }
+  }
+
+  Status SetFinals(int64_t id, std::span<const double> final_costs_s, double confidence_s,
+                   int error, std::string_view message) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    KILN_ASSIGN_OR_RETURN(std::optional<Record> found, SelectOne("WHERE r.id = ?", id));
+    if (!found) return NotFound("no record {}", id);
+    KILN_ASSIGN_OR_RETURN(const Record record, WithFinals(*std::move(found), final_costs_s,
+                                                          confidence_s, error, message));
+    KILN_ASSIGN_OR_RETURN(
+        Statement update,
+        database_->Prepare(
+            "UPDATE records SET costs_s = ?1, final_costs_s = ?2, confidence_s = ?3, "
+            "error = ?4, message = ?5, mean_cost_s = iif(?4 = 0, ?6, NULL) "
+            "WHERE id = ?7"));
+    KILN_RETURN_IF_ERROR(update.Bind(PrintNumbers(record.costs_s),
+                                     PrintNumbers(record.final_costs_s), record.confidence_s,
+                                     record.error, record.message, Cost(record), id));
+    KILN_RETURN_IF_ERROR(update.Run());
+    return transaction.Commit();
+  }
+
+  StatusOr<uint32_t> AddRound(const RoundRow& row) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    KILN_RETURN_IF_ERROR(FindJob(row.job_id).status());
+    KILN_ASSIGN_OR_RETURN(Statement next,
+                          database_->Prepare("SELECT coalesce(max(number) + 1, 0) FROM rounds "
+                                             "WHERE job_id = ?"));
+    KILN_RETURN_IF_ERROR(next.Bind(row.job_id));
+    KILN_RETURN_IF_ERROR(next.Step().status());
+    const int64_t number = next.Int(0);
+    KILN_ASSIGN_OR_RETURN(
+        Statement insert,
+        database_->Prepare("INSERT INTO rounds (job_id, number, task_index, elapsed_s, trials, "
+                           "total_latency_s, best_s, search_s, report) "
+                           "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    KILN_RETURN_IF_ERROR(insert.Bind(row.job_id, number, row.task_index, row.elapsed_s, row.trials,
+                                     row.total_latency_s, PrintNumbers(row.best_s), row.search_s,
+                                     row.report));
+    KILN_RETURN_IF_ERROR(insert.Run());
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    return static_cast<uint32_t>(number);
+  }
+
+  StatusOr<std::vector<RoundRow>> RoundsOfJob(std::string_view job_id, uint32_t from) override {
+    std::lock_guard lock(mutex_);
+    return Select<RoundRow>(ReadRound,
+                            "SELECT job_id, number, task_index, elapsed_s, trials, "
+                            "total_latency_s, best_s, search_s, report FROM rounds ",
+                            "WHERE job_id = ? AND number >= ? ORDER BY number", job_id, from);
+  }
+
+  StatusOr<SchedulerIdentity> NextIncarnation() override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    KILN_ASSIGN_OR_RETURN(Statement insert,
+                          database_->Prepare("INSERT INTO scheduler (id, incarnation) SELECT ?, 0 "
+                                             "WHERE NOT EXISTS (SELECT 1 FROM scheduler)"));
+    KILN_RETURN_IF_ERROR(insert.Bind(UniqueId()));
+    KILN_RETURN_IF_ERROR(insert.Run());
+    KILN_ASSIGN_OR_RETURN(Statement update,
+                          database_->Prepare("UPDATE scheduler SET incarnation = incarnation + 1"));
+    KILN_RETURN_IF_ERROR(update.Run());
+    KILN_ASSIGN_OR_RETURN(Statement query,
+                          database_->Prepare("SELECT id, incarnation FROM scheduler"));
+    KILN_RETURN_IF_ERROR(query.Step().status());
+    SchedulerIdentity identity{std::string(query.Text(0)), query.Int(1)};
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    return identity;
   }
 
   StatusOr<bool> HasMeasurement(const Record& record) override {
@@ -348,6 +442,15 @@ class SqliteStore final : public Store {
         workload_key, target);
   }
 
+  StatusOr<int64_t> CountRunners(std::string_view job_id) {
+    KILN_ASSIGN_OR_RETURN(Statement query,
+                          database_->Prepare("SELECT count(DISTINCT runner) FROM records "
+                                             "WHERE job_id = ? AND runner != ''"));
+    KILN_RETURN_IF_ERROR(query.Bind(job_id));
+    KILN_RETURN_IF_ERROR(query.Step().status());
+    return query.Int(0);
+  }
+
   StatusOr<JobRow> FindJob(std::string_view job_id) {
     KILN_ASSIGN_OR_RETURN(std::vector<JobRow> jobs,
                           Select<JobRow>(ReadJob, kJobColumns, "WHERE id = ?", job_id));
@@ -401,15 +504,16 @@ class SqliteStore final : public Store {
             "hardware, steps, "
             "costs_s, mean_cost_s, error, message, build_s, run_s, timestamp_s, device, builder, "
             "runner, "
-            "stopped_early, max_error, flop_count) "
+            "stopped_early, max_error, flop_count, origin, score, final_costs_s, confidence_s) "
             "VALUES (?1, ?2, ?3, ?4, nullif(?5, -1), ?6, ?7, ?8, ?9, iif(?11 = 0, ?10, NULL), ?11, "
-            "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"));
-    KILN_RETURN_IF_ERROR(
-        insert.Bind(record.job_id, record.task_index, record.trial, record.workload_key, dag_id,
-                    record.target, PrintNumbers(record.hardware), record.steps,
-                    PrintNumbers(record.costs_s), MeanCost(record), record.error, record.message,
-                    record.build_s, record.run_s, record.timestamp_s, record.device, record.builder,
-                    record.runner, record.stopped_early, record.max_error, record.flop_count));
+            "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)"));
+    KILN_RETURN_IF_ERROR(insert.Bind(
+        record.job_id, record.task_index, record.trial, record.workload_key, dag_id, record.target,
+        PrintNumbers(record.hardware), record.steps, PrintNumbers(record.costs_s), Cost(record),
+        record.error, record.message, record.build_s, record.run_s, record.timestamp_s,
+        record.device, record.builder, record.runner, record.stopped_early, record.max_error,
+        record.flop_count, record.origin, record.score, PrintNumbers(record.final_costs_s),
+        record.confidence_s));
     if (Status status = insert.Run(); !status.ok()) {
       if (status.code() != StatusCode::kAlreadyExists) return status;
       return AlreadyExists("job {} has a record of trial {} already", record.job_id, record.trial);

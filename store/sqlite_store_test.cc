@@ -2,6 +2,7 @@
 #include "store/sqlite_store.h"
 
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include "base/status_testing.h"
@@ -76,6 +77,31 @@ TEST_F(SqliteStoreTest, CostsReadAsJsonInSql) {
       raw->QueryInt("SELECT count(*) FROM records, json_each(costs_s) WHERE value IN (1e-5, 3e-5) "
                     "AND abs(mean_cost_s - 2e-5) < 1e-20 AND json_array_length(hardware) = 8"));
   EXPECT_EQ(matches, 2);
+}
+
+// A file of the first schema, with a record in it.
+TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(1), false));
+    ASSERT_OK(
+        raw->Execute("INSERT INTO jobs VALUES (1, 'j', '', '', 0, 'succeeded', '', x'', 0, 0, 0)"));
+    ASSERT_OK(raw->Execute(
+        "INSERT INTO records VALUES (1, 'j', 0, 7, 'key', NULL, 'llvm', '[0, 0, 0, 0, 0, 0, 0, 0]',"
+        " '[]', '[0.25]', 0.25, 0, '', 1, 2, 3, 'cpu', 'b', 'r', 0, 0, 1e9)"));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK_AND_ASSIGN(const Record record, store->GetRecord(1));
+  EXPECT_EQ(record.trial, 7u);
+  EXPECT_EQ(Cost(record), 0.25);
+  EXPECT_EQ(record.origin, "");
+  EXPECT_TRUE(std::isnan(record.score));
+  EXPECT_TRUE(record.final_costs_s.empty());
+  EXPECT_EQ(record.confidence_s, 0);
+  const std::vector<double> finals = {0.26};
+  ASSERT_OK(store->SetFinals(1, finals, 0.01, kNoError, ""));
+  EXPECT_EQ(Cost(**store->BestOfJob("j", 0)), 0.26);
+  EXPECT_EQ(store->RoundsOfJob("j", 0)->size(), 0u);
 }
 
 TEST_F(SqliteStoreTest, ANewerFileIsRefused) {

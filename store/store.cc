@@ -23,6 +23,17 @@ StatusOr<TaskRow> TaskOfJob(const TaskRow& task, std::string_view job_id) {
   return row;
 }
 
+StatusOr<Record> WithFinals(Record record, std::span<const double> final_costs_s,
+                            double confidence_s, int error, std::string_view message) {
+  record.final_costs_s.assign(final_costs_s.begin(), final_costs_s.end());
+  record.confidence_s = confidence_s;
+  record.error = error;
+  record.message = message;
+  if (error != kNoError) record.costs_s.clear();
+  KILN_RETURN_IF_ERROR(ValidateRecord(record));
+  return record;
+}
+
 StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view message,
                              int64_t now_ms) {
   if (IsFinal(job.state)) {

@@ -8,7 +8,7 @@
 // Durability: when a method that writes returns OK, the change is committed: it survives kill -9
 // and, in the SQLite store, a loss of power. When it returns an error, nothing was changed.
 //
-// "Best" is BetterThan() of record.h: smallest mean of costs_s; a record that was stopped early
+// "Best" is BetterThan() of record.h: smallest Cost(); a record that was stopped early
 // only wins where no complete one exists; records with an error never win.
 //
 // Errors: NotFound for a job, task or record that is not there; AlreadyExists for a second one of
@@ -37,6 +37,14 @@ struct TrialCounts {
   std::array<int64_t, kNumErrorKinds> by_error{};
   std::map<uint32_t, int64_t> by_task;  // tasks without trials are absent
   uint32_t next_trial = 0;  // one past the largest number used: where a resumed job goes on
+  double run_s = 0;         // sum over all: what the devices were busy with
+  int64_t runners = 0;      // that measured them
+};
+
+// Who opened the database for writing, to others: the same id each time, and a number that grows.
+struct SchedulerIdentity {
+  std::string id;
+  int64_t incarnation = 0;
 };
 
 // All set conditions must hold.
@@ -94,9 +102,23 @@ class Store {
   virtual StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id,
                                                     uint32_t task_index) = 0;
   virtual StatusOr<TrialCounts> CountTrials(std::string_view job_id) = 0;
+  // What a re-measurement said of the record: its final costs and their confidence, or with an
+  // error that it does not hold up (its costs go then).
+  virtual Status SetFinals(int64_t id, std::span<const double> final_costs_s, double confidence_s,
+                           int error, std::string_view message) = 0;
   // Is there a record of the same workload, target, steps, error and timestamp, in whatever job?
   // What makes an imported line a duplicate (its costs are rounded, so they can't tell).
   virtual StatusOr<bool> HasMeasurement(const Record& record) = 0;
+
+  // ---- rounds
+  // Returns its number; row.number is ignored.
+  virtual StatusOr<uint32_t> AddRound(const RoundRow& row) = 0;
+  // Numbers from `from` on, in order. None for an unknown job.
+  virtual StatusOr<std::vector<RoundRow>> RoundsOfJob(std::string_view job_id, uint32_t from) = 0;
+
+  // ---- the scheduler
+  // A new incarnation, larger than all before.
+  virtual StatusOr<SchedulerIdentity> NextIncarnation() = 0;
 
   // Calls `visit` for each record that matches, by ascending id, until it returns an error, which
   // is then returned. Reads in pages of bounded memory and holds no lock while `visit` runs: it may
@@ -111,6 +133,10 @@ class Store {
 
 // The task as a row of `job_id`; refused when it names another job.
 StatusOr<TaskRow> TaskOfJob(const TaskRow& task, std::string_view job_id);
+
+// The shared rule of SetFinals.
+StatusOr<Record> WithFinals(Record record, std::span<const double> final_costs_s,
+                            double confidence_s, int error, std::string_view message);
 
 // The shared rule of UpdateJobState: false when nothing is to change.
 StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view message, int64_t now_ms);

@@ -16,6 +16,7 @@
 namespace kiln::store {
 namespace {
 
+using testing::_;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -221,6 +222,10 @@ TEST_P(StoreTest, RecordKeepsEveryFieldToTheLastBit) {
   record.build_s = INFINITY;
   record.run_s = -0.1;
   record.flop_count = 0.1;
+  record.origin = "sketch 1, tile sizes of 'C'";
+  record.score = -INFINITY;
+  record.final_costs_s = {1.0 / 7.0, 2e-5};
+  record.confidence_s = 1e-7;
   record.hardware = {INT64_MIN, INT64_MAX, 0, 1, 2, 3, 4, 5};
   const int64_t id = Add(record);
   ASSERT_OK_AND_ASSIGN(const Record found, store_->GetRecord(id));
@@ -344,6 +349,79 @@ TEST_P(StoreTest, CountsTrials) {
   EXPECT_THAT(counts.by_error, ElementsAre(1, 0, 0, 0, 2, 0, 0, 0, 1));
   EXPECT_THAT(counts.by_task, ElementsAre(Pair(0, 3), Pair(2, 1)));
   EXPECT_EQ(counts.next_trial, 10);
+  EXPECT_EQ(counts.run_s, 4 * 0.25);
+  EXPECT_EQ(counts.runners, 1);
+}
+
+TEST_P(StoreTest, FinalReadingsDecideWhoIsBest) {
+  AddJob("j");
+  const int64_t lucky = Add(TestRecord("j", 0, 1e-3));
+  const int64_t steady = Add(TestRecord("j", 1, 1.1e-3));
+  const int64_t wrong = Add(TestRecord("j", 2, 0.5e-3));
+  const std::vector<double> slow = {1.3e-3, 1.2e-3, 9e-3}, quick = {1.1e-3, 1.12e-3};
+  ASSERT_OK(store_->SetFinals(lucky, slow, 1e-4, kNoError, ""));
+  ASSERT_OK(store_->SetFinals(steady, quick, 2e-5, kNoError, ""));
+  ASSERT_OK(store_->SetFinals(wrong, {}, 0, 5, "measured again: element 3"));
+  ASSERT_OK_AND_ASSIGN(const auto best, store_->BestOfJob("j", 0));
+  EXPECT_EQ(best->id, steady);
+  EXPECT_EQ(best->final_costs_s, quick);
+  EXPECT_EQ(best->confidence_s, 2e-5);
+  EXPECT_EQ(best->costs_s, std::vector<double>{1.1e-3});
+  EXPECT_DOUBLE_EQ(Cost(*best), 1.11e-3);
+  ASSERT_OK_AND_ASSIGN(const Record failed, store_->GetRecord(wrong));
+  EXPECT_EQ(failed.error, 5);
+  EXPECT_TRUE(failed.costs_s.empty());
+  EXPECT_EQ(failed.message, "measured again: element 3");
+  // A third one, measured once, would have to beat the medians.
+  Add(TestRecord("j", 3, 1.15e-3));
+  EXPECT_EQ((*store_->BestOfJob("j", 0))->id, steady);
+  EXPECT_EQ((*store_->BestRecord(kTestKey, kTestTarget))->id, steady);
+  EXPECT_THAT(store_->SetFinals(99, quick, 0, kNoError, ""), StatusIs(StatusCode::kNotFound, _));
+  const std::vector<double> bad = {-1};
+  EXPECT_THAT(store_->SetFinals(lucky, bad, 0, kNoError, ""),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("final cost -1 s")));
+  EXPECT_EQ(store_->GetRecord(lucky)->final_costs_s, slow);
+}
+
+TEST_P(StoreTest, RoundsAreNumberedPerJob) {
+  AddJob("j");
+  AddJob("k");
+  RoundRow row;
+  row.job_id = "j";
+  row.task_index = 2;
+  row.elapsed_s = 1.5;
+  row.trials = 64;
+  row.best_s = {1e-3, 0, 1.0 / 3};
+  row.search_s = 0.25;
+  row.report = "64 of 2048";
+  EXPECT_EQ(*store_->AddRound(row), 0u);
+  row.total_latency_s = 0.5;
+  EXPECT_EQ(*store_->AddRound(row), 1u);
+  row.job_id = "k";
+  EXPECT_EQ(*store_->AddRound(row), 0u);
+  ASSERT_OK_AND_ASSIGN(const std::vector<RoundRow> rounds, store_->RoundsOfJob("j", 0));
+  ASSERT_EQ(rounds.size(), 2u);
+  EXPECT_TRUE(std::isnan(rounds[0].total_latency_s));
+  EXPECT_EQ(rounds[1].number, 1u);
+  EXPECT_EQ(rounds[1].task_index, 2u);
+  EXPECT_EQ(rounds[1].elapsed_s, 1.5);
+  EXPECT_EQ(rounds[1].trials, 64u);
+  EXPECT_EQ(rounds[1].total_latency_s, 0.5);
+  EXPECT_EQ(rounds[1].best_s, row.best_s);
+  EXPECT_EQ(rounds[1].search_s, 0.25);
+  EXPECT_EQ(rounds[1].report, "64 of 2048");
+  EXPECT_EQ(store_->RoundsOfJob("j", 1)->size(), 1u);
+  EXPECT_EQ(store_->RoundsOfJob("nobody", 0)->size(), 0u);
+  row.job_id = "nobody";
+  EXPECT_THAT(store_->AddRound(row), StatusIs(StatusCode::kNotFound, _));
+}
+
+TEST_P(StoreTest, EachSchedulerIsANewIncarnationOfTheSame) {
+  ASSERT_OK_AND_ASSIGN(const SchedulerIdentity first, store_->NextIncarnation());
+  ASSERT_OK_AND_ASSIGN(const SchedulerIdentity second, store_->NextIncarnation());
+  EXPECT_FALSE(first.id.empty());
+  EXPECT_EQ(first.id, second.id);
+  EXPECT_LT(first.incarnation, second.incarnation);
 }
 
 TEST_P(StoreTest, HasMeasurementComparesWhatIdentifiesALine) {
