@@ -1,10 +1,12 @@
 // A cost model: ranks programs by their feature rows (facts §5). Sees floats only.
 //
-// A program is a matrix of rows, one for each store; its score is the sum of its rows' scores.
-// Scores order the programs of one task (higher is faster) and have no other unit.
+// A program is a matrix of rows, one for each store. Scores order the programs of one task (higher
+// is faster); a model that learns aims at the throughput relative to the best of the task, so
+// about 0 to 1.
 //
-// Predict may be called by several threads at once, Update by one while nobody predicts. The same
-// calls with the same seed give the same scores.
+// Thread-safe: any number of threads may predict, also while another one is in Update; they see the
+// model as it was before until Update is done. The same calls in the same order, with the same seed
+// and number of threads, give the same scores.
 #pragma once
 
 #include <cstdint>
@@ -34,19 +36,21 @@ class CostModel {
   virtual ~CostModel() = default;
   virtual std::string_view name() const = 0;
 
-  // Learns from samples not given before; may train. On error the model is as before.
+  // Learns from samples not given before; may train, which takes from nothing to seconds. Refuses
+  // all of them if one has another number of columns, or a value or cost that is not finite; on
+  // error the model scores as before.
   virtual Status Update(std::vector<Sample> samples) = 0;
 
   // A score for each program. A program without rows scores minus infinity.
   virtual std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const = 0;
-  // A score for each row of one program: which stage makes it slow.
+  // A score for each row of one program: the lowest makes it slow.
   virtual std::vector<double> PredictRows(const FloatMatrix& program) const = 0;
 
   // Has it learned enough to be better than chance? A search without it explores more.
   virtual bool trained() const = 0;
 
-  // The model as bytes, samples not included; Load refuses bytes of another kind, version or number
-  // of columns.
+  // The model as bytes, samples not included. Load refuses bytes that are damaged or of another
+  // kind of model, version or meaning of columns.
   virtual StatusOr<std::string> Save() const = 0;
   virtual Status Load(std::string_view bytes) = 0;
 };

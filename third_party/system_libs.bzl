@@ -118,8 +118,9 @@ def system_libs():
     system_repo(
         name = "xgboost",
         build_file = "//third_party:xgboost.BUILD",
-        packages = ["libxgboost-dev"],
+        packages = ["libxgboost-dev", "libxgboost0", "libdmlc0", "libgomp1", "libstdc++6", "libgcc-s1"],
         probes = ["/usr/include/xgboost/c_api.h"],
+        links = {n: _LIB + n for n in ["libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1", "libdmlc.so.0", "libxgboost.so.0"]},
     )
     system_repo(
         name = "fmt",

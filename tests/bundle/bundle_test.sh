@@ -30,7 +30,7 @@ mkdir -p "$root"/{proc,dev,tmp} "$root$home"
 if [[ -z ${KILN_BUNDLE_ROOT:-} ]]; then
   mkdir -p "$root/lib64" "$root/lib/x86_64-linux-gnu"
   cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
-  cp -L /lib/x86_64-linux-gnu/lib{c,m}.so.6 "$root/lib/x86_64-linux-gnu/"
+  cp -L /lib/x86_64-linux-gnu/{libc.so.6,libm.so.6,libpthread.so.0} "$root/lib/x86_64-linux-gnu/"
 fi
 tar -C "$root$home" -xzf "$dist/kiln-runner.tar.gz"
 tar -C "$root$home" -xJf "$dist/kiln.tar.xz"

@@ -1,0 +1,268 @@
+#include "costmodel/cost_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+#include <thread>
+
+#include "base/status_testing.h"
+#include "costmodel/make_cost_model.h"
+#include "costmodel/synthetic_testing.h"
+
+namespace kiln::costmodel {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::unique_ptr<CostModel> NewModel(std::string_view name,
+                                    const std::map<std::string, double>& parameters = {}) {
+  auto model = MakeCostModel(
+      name, {.seed = 7, .feature_version = 1, .threads = 1, .parameters = parameters});
+  EXPECT_OK(model.status());
+  return *std::move(model);
+}
+std::unique_ptr<CostModel> NewXgb() { return NewModel("xgb"); }
+
+TEST(MakeCostModelTest, NamesWhatThereIs) {
+  for (const std::string& name : CostModelNames()) EXPECT_EQ(NewModel(name)->name(), name);
+  EXPECT_THAT(MakeCostModel("tarot"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("xgb")));
+  EXPECT_THAT(MakeCostModel("xgb", {.parameters = {{"depth", 3}}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("max_depth")));
+  EXPECT_THAT(MakeCostModel("xgb", {.parameters = {{"eta", 3}}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("0.001 to 1")));
+  EXPECT_THAT(MakeCostModel("random", {.parameters = {{"eta", 0.1}}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("")));
+}
+
+TEST(RandomModelTest, ScoresBySeedAndRows) {
+  Rng rng(1);
+  const auto samples = SyntheticSamples(rng, 200);
+  auto a = NewModel("random"), b = NewModel("random");
+  const auto scores = a->Predict(Programs(samples));
+  EXPECT_EQ(scores, b->Predict(Programs(samples)));
+  ASSERT_OK_AND_ASSIGN(auto other, MakeCostModel("random", {.seed = 8}));
+  EXPECT_NE(scores, other->Predict(Programs(samples)));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, a->Save());
+  ASSERT_OK(other->Load(bytes));
+  EXPECT_EQ(scores, other->Predict(Programs(samples)));
+  EXPECT_FALSE(a->trained());
+}
+
+TEST(XgbModelTest, RanksProgramsItHasNotSeen) {
+  Rng rng(2);
+  auto model = NewXgb();
+  const auto held_out = SyntheticSamples(rng, 300);
+  ASSERT_OK(model->Update(SyntheticSamples(rng, 400)));
+  EXPECT_TRUE(model->trained());
+  EXPECT_GT(RankQuality(*model, held_out), 0.9);
+}
+
+TEST(XgbModelTest, TasksAreNormalisedEachByItsBest) {
+  Rng rng(3);
+  auto model = NewXgb();
+  auto samples = SyntheticSamples(rng, 200, 1, 1.0);
+  for (Sample& sample : SyntheticSamples(rng, 200, 2, 1e4)) samples.push_back(std::move(sample));
+  ASSERT_OK(model->Update(samples));
+  EXPECT_GT(RankQuality(*model, SyntheticSamples(rng, 300, 1, 1.0)), 0.9);
+  // What both tasks taught in one scale serves a third one.
+  EXPECT_GT(RankQuality(*model, SyntheticSamples(rng, 300, 3, 1e-3)), 0.9);
+}
+
+TEST(XgbModelTest, ProgramsLikeFailedOnesScoreLow) {
+  Rng rng(4);
+  const auto fails = [](const Sample& sample) {
+    for (int i = 0; i < sample.rows->rows(); ++i) {
+      if (sample.rows->row(i)[9] >= 10) return true;
+    }
+    return false;
+  };
+  auto samples = SyntheticSamples(rng, 400);
+  for (Sample& sample : samples) {
+    if (fails(sample)) sample.cost_s = 0;
+  }
+  auto model = NewXgb();
+  ASSERT_OK(model->Update(samples));
+  const auto held_out = SyntheticSamples(rng, 400);
+  const auto scores = model->Predict(Programs(held_out));
+  double good = 0, bad = 0;
+  int num_good = 0, num_bad = 0;
+  for (size_t i = 0; i < held_out.size(); ++i) {
+    (fails(held_out[i]) ? bad : good) += scores[i];
+    ++(fails(held_out[i]) ? num_bad : num_good);
+  }
+  ASSERT_GT(num_good, 20);
+  ASSERT_GT(num_bad, 20);
+  EXPECT_LT(bad / num_bad, 0.5 * good / num_good);
+}
+
+TEST(XgbModelTest, AllFailedIsNoError) {
+  Rng rng(5);
+  auto samples = SyntheticSamples(rng, 64);
+  for (Sample& sample : samples) sample.cost_s = 0;
+  auto model = NewXgb();
+  ASSERT_OK(model->Update(samples));
+  EXPECT_THAT(model->Predict(Programs(samples)), Each(testing::Lt(0.05)));
+}
+
+TEST(XgbModelTest, EqualProgramsAreNoError) {
+  Rng rng(5);
+  std::vector<Sample> samples(64, SyntheticSamples(rng, 1)[0]);
+  auto model = NewXgb();
+  ASSERT_OK(model->Update(samples));
+  EXPECT_OK(model->Update(samples));
+}
+
+TEST(XgbModelTest, WaitsForEnoughSamples) {
+  Rng rng(6);
+  auto model = NewXgb();
+  const auto samples = SyntheticSamples(rng, 32);
+  ASSERT_OK(model->Update({samples.begin(), samples.begin() + 31}));
+  EXPECT_FALSE(model->trained());
+  EXPECT_THAT(model->Predict(Programs(samples)), Each(0));
+  EXPECT_THAT(model->Save(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("31 samples")));
+  ASSERT_OK(model->Update({samples.back()}));
+  EXPECT_TRUE(model->trained());
+}
+
+TEST(XgbModelTest, ProgramsWithoutRowsScoreLast) {
+  Rng rng(7);
+  auto model = NewXgb();
+  const FloatMatrix empty(200);
+  const FloatMatrix* const programs[] = {&empty};
+  EXPECT_THAT(model->Predict(programs), Each(-kInfinity));
+  auto samples = SyntheticSamples(rng, 40);
+  samples.push_back({.rows = std::make_shared<const FloatMatrix>(200), .task = 1, .cost_s = 1e-9});
+  ASSERT_OK(model->Update(samples));
+  EXPECT_THAT(model->Predict(programs), Each(-kInfinity));
+  EXPECT_TRUE(model->PredictRows(empty).empty());
+}
+
+TEST(XgbModelTest, RowScoresAreTheirShareOfTheTime) {
+  Rng rng(8);
+  auto model = NewXgb();
+  const auto samples = SyntheticSamples(rng, 100);
+  ASSERT_OK(model->Update(samples));
+  const auto scores = model->Predict(Programs(samples));
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const auto rows = model->PredictRows(*samples[i].rows);
+    ASSERT_EQ(rows.size(), static_cast<size_t>(samples[i].rows->rows()));
+    EXPECT_NEAR(-1 / std::accumulate(rows.begin(), rows.end(), 0.0), scores[i], 1e-5 * scores[i]);
+  }
+}
+
+TEST(XgbModelTest, RefusesBadSamplesAndStaysAsItWas) {
+  Rng rng(9);
+  auto model = NewXgb();
+  const auto samples = SyntheticSamples(rng, 100);
+  ASSERT_OK(model->Update(samples));
+  const auto before = model->Predict(Programs(samples));
+  const auto refuse = [&](Sample bad, std::string_view why) {
+    auto more = SyntheticSamples(rng, 100);
+    more.push_back(std::move(bad));
+    EXPECT_THAT(model->Update(more),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(std::string(why))));
+    EXPECT_EQ(model->Predict(Programs(samples)), before);
+  };
+  FloatMatrix nan = SyntheticProgram(rng);
+  nan.row(1)[5] = std::numeric_limits<float>::quiet_NaN();
+  refuse({.rows = std::make_shared<const FloatMatrix>(nan), .task = 1, .cost_s = 1}, "column 5");
+  refuse({.rows = std::make_shared<const FloatMatrix>(1, 3), .task = 1, .cost_s = 1}, "3 columns");
+  refuse({.rows = nullptr, .task = 1, .cost_s = 1}, "without feature rows");
+  refuse({.rows = samples[0].rows, .task = 1, .cost_s = kInfinity}, "costs inf");
+  refuse({.rows = samples[0].rows, .task = 1, .cost_s = -1}, "costs -1");
+}
+
+TEST(XgbModelTest, LoadsWhatItSaved) {
+  Rng rng(10);
+  auto model = NewXgb();
+  const auto samples = SyntheticSamples(rng, 200);
+  ASSERT_OK(model->Update(samples));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, model->Save());
+  auto loaded = NewXgb();
+  ASSERT_OK(loaded->Load(bytes));
+  EXPECT_TRUE(loaded->trained());
+  EXPECT_EQ(loaded->Predict(Programs(samples)), model->Predict(Programs(samples)));
+  // A few new samples do not wipe out what was loaded.
+  const auto held_out = SyntheticSamples(rng, 300);
+  const double before = RankQuality(*loaded, held_out);
+  ASSERT_OK(loaded->Update(SyntheticSamples(rng, 8)));
+  EXPECT_GT(RankQuality(*loaded, held_out), before - 0.05);
+}
+
+TEST(XgbModelTest, RefusesToLoadWhatItCannotRead) {
+  Rng rng(11);
+  auto model = NewXgb();
+  const auto samples = SyntheticSamples(rng, 64);
+  ASSERT_OK(model->Update(samples));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, model->Save());
+  const auto scores = model->Predict(Programs(samples));
+  for (size_t at :
+       {size_t{0}, size_t{12}, bytes.find('\n') + 1, bytes.size() / 2, bytes.size() - 1}) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    EXPECT_FALSE(model->Load(damaged).ok()) << at;
+    EXPECT_THAT(model->Load(bytes.substr(0, at)), StatusIs(StatusCode::kDataLoss, HasSubstr("")))
+        << at;
+  }
+  ASSERT_OK_AND_ASSIGN(auto other_features, MakeCostModel("xgb", {.feature_version = 2}));
+  EXPECT_THAT(other_features->Load(bytes),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("features of version 1")));
+  EXPECT_THAT(NewModel("random")->Load(bytes),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kind xgb")));
+  EXPECT_EQ(model->Predict(Programs(samples)), scores);
+}
+
+TEST(XgbModelTest, TheSameCallsGiveTheSameScores) {
+  std::vector<double> first;
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    Rng rng(12);
+    auto model = NewXgb();
+    for (int i = 0; i < 4; ++i) ASSERT_OK(model->Update(SyntheticSamples(rng, 40)));
+    const auto scores = model->Predict(Programs(SyntheticSamples(rng, 100)));
+    if (repeat == 0) first = scores;
+    EXPECT_EQ(scores, first);
+  }
+}
+
+TEST(XgbModelTest, LittleByLittleIsAsGoodAsAtOnce) {
+  Rng rng(13);
+  const auto samples = SyntheticSamples(rng, 400);
+  const auto held_out = SyntheticSamples(rng, 300);
+  auto once = NewXgb(), steps = NewXgb();
+  ASSERT_OK(once->Update(samples));
+  for (size_t i = 0; i < samples.size(); i += 50) {
+    ASSERT_OK(steps->Update({samples.begin() + static_cast<ptrdiff_t>(i),
+                             samples.begin() + static_cast<ptrdiff_t>(i + 50)}));
+  }
+  EXPECT_GT(RankQuality(*steps, held_out), RankQuality(*once, held_out) - 0.03);
+}
+
+TEST(XgbModelTest, PredictsWhileItLearns) {
+  Rng rng(14);
+  auto model = NewXgb();
+  const auto samples = SyntheticSamples(rng, 100);
+  ASSERT_OK(model->Update(samples));
+  std::atomic<bool> done{false};
+  std::atomic<int> predictions{0};
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      while (!done) {
+        const auto scores = model->Predict(Programs(samples));
+        EXPECT_EQ(scores.size(), samples.size());
+        ++predictions;
+      }
+    });
+  }
+  while (predictions == 0) std::this_thread::yield();
+  EXPECT_OK(model->Update(SyntheticSamples(rng, 100)));
+  done = true;
+}
+
+}  // namespace
+}  // namespace kiln::costmodel

@@ -1,0 +1,30 @@
+// Cost models by name.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "costmodel/cost_model.h"
+
+namespace kiln::costmodel {
+
+struct CostModelOptions {
+  uint64_t seed = 0;
+  // What the columns mean (features::kFeatureVersion): a model saved for others is not loaded.
+  int feature_version = 0;
+  // For training; 0: half of the CPUs of this process, at most 8.
+  int threads = 0;
+  // By name, for instance {"max_depth", 6}; those a model does not have are an error.
+  std::map<std::string, double> parameters = {};
+};
+
+// "xgb", "random". An unknown name or parameter: error with the list of known ones.
+StatusOr<std::unique_ptr<CostModel>> MakeCostModel(std::string_view name,
+                                                   const CostModelOptions& options = {});
+std::vector<std::string> CostModelNames();
+
+}  // namespace kiln::costmodel

@@ -1,0 +1,24 @@
+// The envelope of a saved model: which kind, which version, whole or not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace kiln::costmodel {
+
+struct SavedModel {
+  std::string kind;         // the model's name
+  int feature_version = 0;  // meaning of the columns; 0: it reads none
+  uint64_t samples = 0;     // it was trained on
+  std::string body;
+};
+
+std::string Seal(const SavedModel& model);
+// DataLoss when the bytes are no saved model or damaged; FailedPrecondition when they are one of
+// another kind or feature version.
+StatusOr<SavedModel> Unseal(std::string_view bytes, std::string_view kind, int feature_version);
+
+}  // namespace kiln::costmodel

@@ -1,0 +1,123 @@
+#include "costmodel/training_set.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/digest.h"
+
+namespace kiln::costmodel {
+namespace {
+
+// Nobody cares how much slower a program is than this; and failed ones count as such.
+constexpr float kSlowest = 0.01F;
+
+}  // namespace
+
+TrainingSet::TrainingSet(std::span<const Pack> packs, Objective objective) : objective_(objective) {
+  absl::flat_hash_map<std::pair<uint64_t, uint64_t>, int32_t> known;
+  starts_.push_back(0);
+  for (const Pack& pack : packs) {
+    for (int i = 0; i < pack.rows->rows(); ++i) {
+      const std::span<const float> row = pack.rows->row(i);
+      const Hash128 hash =
+          Xxh3Hash128({reinterpret_cast<const char*>(row.data()), row.size_bytes()});
+      const auto [at, is_new] =
+          known.try_emplace({hash.high, hash.low}, static_cast<int32_t>(full_rows_.size()));
+      if (is_new) full_rows_.push_back(row.data());
+      members_.push_back(at->second);
+    }
+    starts_.push_back(static_cast<int32_t>(members_.size()));
+    const float slowest = std::max(pack.throughput, kSlowest);
+    targets_.push_back(objective == Objective::kTime ? -std::log(slowest) : pack.throughput);
+    failed_.push_back(objective == Objective::kTime && pack.throughput <= kSlowest);
+    weights_.push_back(pack.weight);
+    total_weight_ += pack.weight;
+  }
+  if (full_rows_.empty()) return;
+  if (objective == Objective::kTime) {
+    // As if all rows of a pack took as long.
+    double sum = 0;
+    for (int p = 0; p < this->packs(); ++p) {
+      sum += targets_[p] - std::log(static_cast<double>(Members(p).size()));
+    }
+    base_ = static_cast<float>(sum / this->packs());
+  }
+
+  const int width = packs[0].rows->columns();
+  for (int32_t c = 0; c < width; ++c) {
+    const float first = full_rows_[0][c];
+    const auto differs = [&](const float* row) { return row[c] != first; };
+    if (std::any_of(full_rows_.begin(), full_rows_.end(), differs)) columns_.push_back(c);
+  }
+  rows_ = FloatMatrix(static_cast<int>(full_rows_.size()), static_cast<int>(columns_.size()));
+  for (int i = 0; i < rows_.rows(); ++i) {
+    const std::span<float> row = rows_.row(i);
+    for (size_t c = 0; c < columns_.size(); ++c) row[c] = full_rows_[i][columns_[c]];
+  }
+}
+
+std::span<const int32_t> TrainingSet::Members(int pack) const {
+  return std::span(members_).subspan(static_cast<size_t>(starts_[pack]),
+                                     static_cast<size_t>(starts_[pack + 1] - starts_[pack]));
+}
+
+double TrainingSet::Miss(int pack, std::span<const float> outputs) const {
+  double sum = 0;
+  if (objective_ == Objective::kThroughput) {
+    for (const int32_t row : Members(pack)) sum += outputs[row];
+    return sum - targets_[pack];
+  }
+  for (const int32_t row : Members(pack)) sum += std::exp(outputs[row]);
+  const double miss = std::log(sum) - targets_[pack];
+  return failed_[pack] ? std::min(miss, 0.0) : miss;
+}
+
+double TrainingSet::Loss(std::span<const float> outputs) const {
+  double loss = 0;
+  for (int p = 0; p < packs(); ++p) {
+    const double miss = Miss(p, outputs);
+    loss += 0.5 * weights_[p] * miss * miss;
+  }
+  return total_weight_ > 0 ? loss / total_weight_ : 0;
+}
+
+void TrainingSet::Derive(std::span<const float> outputs, std::span<float> gradient,
+                         std::span<float> hessian) const {
+  std::fill(gradient.begin(), gradient.end(), 0.0F);
+  std::fill(hessian.begin(), hessian.end(), 0.0F);
+  for (int p = 0; p < packs(); ++p) {
+    const std::span<const int32_t> members = Members(p);
+    const auto slope = static_cast<float>(weights_[p] * Miss(p, outputs));
+    if (objective_ == Objective::kThroughput) {
+      // (sum of n changes)^2 <= n * (sum of their squares)
+      const float bound = weights_[p] * static_cast<float>(members.size());
+      for (const int32_t row : members) {
+        gradient[row] += slope;
+        hessian[row] += bound;
+      }
+      continue;
+    }
+    // The logarithm of a sum changes by the mean of the changes, weighted by the rows' shares; and
+    // the square of a mean is at most the mean of the squares.
+    double sum = 0;
+    for (const int32_t row : members) sum += std::exp(outputs[row]);
+    for (const int32_t row : members) {
+      const auto share = static_cast<float>(std::exp(outputs[row]) / sum);
+      gradient[row] += slope * share;
+      hessian[row] += weights_[p] * share;
+    }
+  }
+}
+
+double Score(Objective objective, std::span<const float> outputs) {
+  double sum = 0;
+  if (objective == Objective::kThroughput) {
+    for (const float output : outputs) sum += output;
+    return sum;
+  }
+  for (const float output : outputs) sum += std::exp(output);
+  return 1 / sum;
+}
+
+}  // namespace kiln::costmodel

@@ -1,0 +1,71 @@
+// What a boosting run learns from: packs of rows (programs), of which only the whole is measured,
+// and the loss whose derivatives by row the trees follow.
+//
+// Two losses:
+//   throughput  the sum of the rows' outputs is to be the program's throughput relative to the best
+//               of its task (facts §5, "pack sum"). Right only among programs of as many rows.
+//   time        each output is the logarithm of a row's time, and the logarithm of their sum is to
+//               be that of the program's time relative to the best: times do add up.
+//
+// Rows that are equal are kept once, and columns that never change are left out: both change
+// nothing in what is learned, and most programs of one task share rows and leave columns at zero.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/float_matrix.h"
+
+namespace kiln::costmodel {
+
+enum class Objective { kThroughput, kTime };
+
+struct Pack {
+  const FloatMatrix* rows = nullptr;  // not owned, not empty
+  float throughput = 0;               // relative to the task's best: in (0, 1]; 0: it failed
+  float weight = 1;
+};
+
+// Of the rows of one program: its throughput relative to the best of its task.
+double Score(Objective objective, std::span<const float> outputs);
+
+class TrainingSet {
+ public:
+  TrainingSet(std::span<const Pack> packs, Objective objective);
+
+  // The distinct rows, of the columns that change.
+  const FloatMatrix& rows() const { return rows_; }
+  // The full rows behind them; as long as the packs live.
+  std::span<const float* const> full_rows() const { return full_rows_; }
+  // What each column of rows() is in the full rows.
+  std::span<const int32_t> columns() const { return columns_; }
+  int packs() const { return static_cast<int>(targets_.size()); }
+
+  // What every row's output starts with.
+  float base() const { return base_; }
+  // Half the weighted mean square of what the packs miss, and its derivatives by the output of each
+  // distinct row. The second derivatives are those of a bound that holds however the outputs of a
+  // pack change together: with the plain ones of the throughput, packs of more than 2 / eta rows
+  // would overshoot further in each round.
+  double Loss(std::span<const float> outputs) const;
+  void Derive(std::span<const float> outputs, std::span<float> gradient,
+              std::span<float> hessian) const;
+
+ private:
+  std::span<const int32_t> Members(int pack) const;
+  double Miss(int pack, std::span<const float> outputs) const;
+
+  const Objective objective_;
+  float base_ = 0;
+  FloatMatrix rows_;
+  std::vector<const float*> full_rows_;
+  std::vector<int32_t> columns_;
+  std::vector<int32_t> members_;          // distinct row of each row, pack by pack
+  std::vector<int32_t> starts_;           // of a pack in members_; one more at the end
+  std::vector<float> targets_, weights_;  // throughput, or the logarithm of the time
+  std::vector<bool> failed_;              // its true time is longer than its target
+  double total_weight_ = 0;
+};
+
+}  // namespace kiln::costmodel

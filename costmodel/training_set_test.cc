@@ -1,0 +1,106 @@
+#include "costmodel/training_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace kiln::costmodel {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+
+FloatMatrix Rows(const std::vector<std::vector<float>>& rows) {
+  FloatMatrix matrix(static_cast<int>(rows[0].size()));
+  for (const auto& row : rows) std::copy(row.begin(), row.end(), matrix.AddRow().begin());
+  return matrix;
+}
+
+TEST(TrainingSetTest, KeepsDistinctRowsAndChangingColumns) {
+  const FloatMatrix a = Rows({{1, 7, 0, 2}, {1, 8, 0, 2}}), b = Rows({{1, 7, 0, 2}, {1, 7, 0, 3}});
+  const Pack packs[] = {{.rows = &a}, {.rows = &b}};
+  const TrainingSet set(packs, Objective::kThroughput);
+  EXPECT_THAT(set.columns(), ElementsAre(1, 3));
+  EXPECT_EQ(set.rows(), Rows({{7, 2}, {8, 2}, {7, 3}}));
+  EXPECT_EQ(set.packs(), 2);
+}
+
+TEST(TrainingSetTest, RowsThatAreAllEqualLeaveNoColumn) {
+  const FloatMatrix a = Rows({{1, 2}});
+  const Pack packs[] = {{.rows = &a}, {.rows = &a}};
+  EXPECT_TRUE(TrainingSet(packs, Objective::kTime).columns().empty());
+}
+
+TEST(TrainingSetTest, LossAndDerivatives) {
+  const FloatMatrix a = Rows({{1}, {2}}), b = Rows({{2}, {2}, {3}});
+  const Pack packs[] = {{.rows = &a, .throughput = 1, .weight = 1},
+                        {.rows = &b, .throughput = 0.5, .weight = 3}};
+  const TrainingSet set(packs, Objective::kThroughput);
+  const std::vector<float> outputs = {0.25, 0.5, 0.125};  // of the rows 1, 2, 3
+  // Sums 0.75 and 1.125: misses -0.25 and 0.625.
+  EXPECT_NEAR(set.Loss(outputs), 0.5 * (0.0625 + 3 * 0.390625) / 4, 1e-6);
+  std::vector<float> gradient(3), hessian(3);
+  set.Derive(outputs, gradient, hessian);
+  EXPECT_THAT(gradient, ElementsAre(-0.25, -0.25 + 2 * 1.875, 1.875));
+  EXPECT_THAT(hessian, ElementsAre(2, 2 + 2 * 9, 9));
+
+  // The gradient is that of the loss, by differences.
+  for (size_t i = 0; i < 3; ++i) {
+    std::vector<float> more = outputs, less = outputs;
+    more[i] += 1e-2F;
+    less[i] -= 1e-2F;
+    const double slope = (set.Loss(more) - set.Loss(less)) / 2e-2 * 4;
+    EXPECT_THAT(gradient[i], FloatNear(static_cast<float>(slope), 1e-3F)) << i;
+  }
+}
+
+TEST(TrainingSetTest, TimesAddUpAndAreComparedByTheirLogarithms) {
+  const FloatMatrix a = Rows({{1}, {2}}), b = Rows({{2}, {2}, {3}}), c = Rows({{4}});
+  const Pack packs[] = {{.rows = &a, .throughput = 1, .weight = 1},
+                        {.rows = &b, .throughput = 0.5, .weight = 3},
+                        {.rows = &c, .throughput = 0, .weight = 1}};
+  const TrainingSet set(packs, Objective::kTime);
+  const auto log = [](double x) { return static_cast<float>(std::log(x)); };
+  // Times 0.5 + 0.5 = 1 and 0.5 + 0.5 + 1 = 2 are right; a failure may take as long as it likes.
+  const std::vector<float> right = {log(0.5), log(0.5), log(1), log(1000)};
+  EXPECT_NEAR(set.Loss(right), 0, 1e-12);
+  // A row that takes longer: 1.25 and 2 - 0.5 = 1.5; and a failure that looks fast.
+  const std::vector<float> outputs = {log(0.75), log(0.5), log(0.5), log(1)};
+  const auto square = [](double x) { return x * x; };
+  EXPECT_NEAR(set.Loss(outputs),
+              0.5 * (square(log(1.25)) + 3 * square(log(0.75)) + square(log(0.01))) / 5, 1e-6);
+  std::vector<float> gradient(4), hessian(4);
+  set.Derive(outputs, gradient, hessian);
+  for (size_t i = 0; i < 4; ++i) {
+    std::vector<float> more = outputs, less = outputs;
+    more[i] += 1e-2F;
+    less[i] -= 1e-2F;
+    const double slope = (set.Loss(more) - set.Loss(less)) / 2e-2 * 5;
+    EXPECT_THAT(gradient[i], FloatNear(static_cast<float>(slope), 1e-3F)) << i;
+  }
+  EXPECT_NEAR(hessian[0], 0.75 / 1.25, 1e-6);
+  EXPECT_NEAR(hessian[1], 0.5 / 1.25 + 3 * 2 * 0.5 / 1.5, 1e-6);
+}
+
+TEST(TrainingSetTest, ScoresAreThroughputs) {
+  const std::vector<float> outputs = {0.25, 0.5};
+  EXPECT_DOUBLE_EQ(Score(Objective::kThroughput, outputs), 0.75);
+  EXPECT_NEAR(Score(Objective::kTime, outputs), 1 / (std::exp(0.25) + std::exp(0.5)), 1e-7);
+}
+
+TEST(TrainingSetTest, ANewtonStepNeverOvershoots) {
+  // A pack of 40 different rows that all move the same way: the plain second derivative would
+  // overshoot forty times.
+  FloatMatrix many(1);
+  for (int i = 0; i < 40; ++i) many.AddRow()[0] = static_cast<float>(i);
+  const Pack packs[] = {{.rows = &many, .throughput = 1}};
+  const TrainingSet set(packs, Objective::kThroughput);
+  std::vector<float> outputs(40), gradient(40), hessian(40);
+  set.Derive(outputs, gradient, hessian);
+  for (size_t i = 0; i < 40; ++i) outputs[i] -= gradient[i] / hessian[i];
+  EXPECT_NEAR(set.Loss(outputs), 0, 1e-9);
+}
+
+}  // namespace
+}  // namespace kiln::costmodel

@@ -1,0 +1,208 @@
+#include "costmodel/xgb_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/digest.h"
+#include "base/log.h"
+#include "costmodel/saved_model.h"
+
+namespace kiln::costmodel {
+namespace {
+
+constexpr std::string_view kKind = "xgb";
+
+// Equal rows are walked through the trees once: programs of one task share many.
+class DistinctRows {
+ public:
+  int32_t Add(std::span<const float> row) {
+    const Hash128 hash = Xxh3Hash128({reinterpret_cast<const char*>(row.data()), row.size_bytes()});
+    const auto [at, is_new] =
+        known_.try_emplace({hash.high, hash.low}, static_cast<int32_t>(rows_.size()));
+    if (is_new) rows_.push_back(row.data());
+    return at->second;
+  }
+  std::span<const float* const> rows() const { return rows_; }
+
+ private:
+  absl::flat_hash_map<std::pair<uint64_t, uint64_t>, int32_t> known_;
+  std::vector<const float*> rows_;
+};
+
+}  // namespace
+
+XgbModel::XgbModel(const XgbOptions& options) : options_(options) {}
+
+std::shared_ptr<const Forest> XgbModel::forest() const {
+  std::lock_guard lock(forest_mutex_);
+  return forest_;
+}
+
+void XgbModel::Publish(Forest forest) {
+  auto next = std::make_shared<const Forest>(std::move(forest));
+  std::lock_guard lock(forest_mutex_);
+  forest_ = std::move(next);
+}
+
+// ---- learning -------------------------------------------------------------------------------
+
+Status XgbModel::Check(const std::vector<Sample>& samples) const {
+  int columns = samples_.empty() ? 0 : samples_[0].rows->columns();
+  if (const auto current = forest(); current != nullptr) columns = current->columns();
+  for (const Sample& sample : samples) {
+    if (sample.rows == nullptr) return InvalidArgument("a sample without feature rows");
+    if (!std::isfinite(sample.cost_s) || sample.cost_s < 0) {
+      return InvalidArgument("a sample costs {} s, expected a positive time or 0 for a failure",
+                             sample.cost_s);
+    }
+    if (sample.rows->rows() == 0) continue;
+    if (columns == 0) columns = sample.rows->columns();
+    if (sample.rows->columns() != columns) {
+      return InvalidArgument("a sample has {} columns, those before had {}", sample.rows->columns(),
+                             columns);
+    }
+    const std::span<const float> values = sample.rows->values();
+    const auto bad = std::find_if_not(values.begin(), values.end(),
+                                      [](float value) { return std::isfinite(value); });
+    if (bad != values.end()) {
+      return InvalidArgument("column {} of a sample holds {}, expected a finite number",
+                             (bad - values.begin()) % columns, *bad);
+    }
+  }
+  return OkStatus();
+}
+
+Status XgbModel::Update(std::vector<Sample> samples) {
+  std::lock_guard lock(update_mutex_);
+  KILN_RETURN_IF_ERROR(Check(samples));
+  for (Sample& sample : samples) {
+    if (sample.rows->rows() == 0) continue;  // scores minus infinity whatever it costs
+    if (sample.cost_s > 0) {
+      double& best = best_cost_s_.try_emplace(sample.task, sample.cost_s).first->second;
+      best = std::min(best, sample.cost_s);
+    }
+    samples_.push_back(std::move(sample));
+    ++seen_;
+  }
+  const auto most = static_cast<size_t>(std::max(1, options_.max_samples));
+  if (samples_.size() > most) {
+    samples_.erase(samples_.begin(), samples_.end() - static_cast<ptrdiff_t>(most));
+  }
+  const auto grown_since = [&](uint64_t before, double share) {
+    return seen_ > before &&
+           static_cast<double>(seen_ - before) >= share * static_cast<double>(before);
+  };
+  if (seen_ < static_cast<uint64_t>(std::max(1, options_.min_samples)) && !trained()) {
+    return OkStatus();
+  }
+  if (!trained() || grown_since(seen_at_full_, options_.full_growth)) return Train(true);
+  if (grown_since(seen_at_training_, options_.step_growth)) return Train(false);
+  return OkStatus();
+}
+
+Status XgbModel::Train(bool full) {
+  std::vector<Pack> packs;
+  packs.reserve(samples_.size());
+  for (const Sample& sample : samples_) {
+    // The share of the best throughput of its task; nothing for a failure.
+    const double throughput = sample.cost_s > 0 ? best_cost_s_.at(sample.task) / sample.cost_s : 0;
+    packs.push_back({.rows = sample.rows.get(),
+                     .throughput = static_cast<float>(throughput),
+                     .weight = static_cast<float>(std::max(throughput, options_.min_weight))});
+  }
+  if (packs.empty()) return OkStatus();
+  BoostOptions boost = options_.boost;
+  const auto current = forest();
+  Forest next(packs[0].rows->columns());
+  if (!full) {
+    next = *current;
+    boost.max_rounds = options_.step_rounds;
+  }
+  const TrainingSet set(packs, boost.objective);
+  KILN_RETURN_IF_ERROR(Boost(set, boost, next));
+  KILN_DEBUG_LOG("costmodel", 1, "{} training: {} programs, {} distinct rows, {} columns, {} trees",
+                 full ? "full" : "further", packs.size(), set.rows().rows(), set.columns().size(),
+                 next.trees());
+  Publish(std::move(next));
+  seen_at_training_ = seen_;
+  if (full) seen_at_full_ = seen_;
+  return OkStatus();
+}
+
+// ---- scores ---------------------------------------------------------------------------------
+
+std::vector<double> XgbModel::Predict(std::span<const FloatMatrix* const> programs) const {
+  const auto forest = this->forest();
+  std::vector<double> scores(programs.size(), 0.0);
+  DistinctRows distinct;
+  std::vector<int32_t> members;
+  for (size_t p = 0; p < programs.size(); ++p) {
+    const FloatMatrix* program = programs[p];
+    if (program->rows() == 0) scores[p] = -std::numeric_limits<double>::infinity();
+    if (forest != nullptr && program->rows() > 0) {
+      KILN_CHECK(program->columns() == forest->columns(), "{} columns, the model has {}",
+                 program->columns(), forest->columns());
+    }
+    for (int i = 0; i < program->rows(); ++i) members.push_back(distinct.Add(program->row(i)));
+  }
+  if (forest != nullptr) {
+    const std::vector<float> outputs = forest->Predict(distinct.rows());
+    std::vector<float> of_program;
+    auto member = members.begin();
+    for (size_t p = 0; p < programs.size(); ++p) {
+      of_program.clear();
+      for (int i = 0; i < programs[p]->rows(); ++i) of_program.push_back(outputs[*member++]);
+      if (!of_program.empty()) scores[p] = Score(options_.boost.objective, of_program);
+    }
+  }
+  return scores;
+}
+
+std::vector<double> XgbModel::PredictRows(const FloatMatrix& program) const {
+  const auto forest = this->forest();
+  if (forest == nullptr) return std::vector<double>(static_cast<size_t>(program.rows()), 0.0);
+  KILN_CHECK(program.rows() == 0 || program.columns() == forest->columns(),
+             "{} columns, the model has {}", program.columns(), forest->columns());
+  std::vector<const float*> rows;
+  for (int i = 0; i < program.rows(); ++i) rows.push_back(program.row(i).data());
+  const std::vector<float> outputs = forest->Predict(rows);
+  std::vector<double> scores(outputs.begin(), outputs.end());
+  if (options_.boost.objective == Objective::kTime) {
+    for (double& score : scores) score = -std::exp(score);
+  }
+  return scores;
+}
+
+// ---- keeping --------------------------------------------------------------------------------
+
+StatusOr<std::string> XgbModel::Save() const {
+  std::lock_guard lock(update_mutex_);
+  const auto current = forest();
+  if (current == nullptr) {
+    return FailedPrecondition("the cost model is not trained yet: {} samples, it needs {}", seen_,
+                              options_.min_samples);
+  }
+  return Seal({.kind = std::string(kKind),
+               .feature_version = options_.feature_version,
+               .samples = seen_at_full_,
+               .body = current->Save()});
+}
+
+Status XgbModel::Load(std::string_view bytes) {
+  std::lock_guard lock(update_mutex_);
+  KILN_ASSIGN_OR_RETURN(const SavedModel saved, Unseal(bytes, kKind, options_.feature_version));
+  KILN_ASSIGN_OR_RETURN(Forest loaded, Forest::Load(saved.body));
+  if (!samples_.empty() && samples_[0].rows->columns() != loaded.columns()) {
+    return FailedPrecondition("the saved cost model has {} columns, the samples have {}",
+                              loaded.columns(), samples_[0].rows->columns());
+  }
+  Publish(std::move(loaded));
+  seen_at_full_ = std::max(seen_at_full_, saved.samples);
+  seen_at_training_ = seen_;
+  return OkStatus();
+}
+
+}  // namespace kiln::costmodel

@@ -1,0 +1,63 @@
+// The learned cost model: boosted trees over feature rows, trained so that the sum of a program's
+// rows predicts its throughput relative to the best of its task (facts §5).
+//
+// Keeps its samples. It trains anew when they have grown by much, and in between adds a few trees
+// to those it has: see XgbOptions.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "costmodel/boost.h"
+#include "costmodel/cost_model.h"
+
+namespace kiln::costmodel {
+
+struct XgbOptions {
+  BoostOptions boost;
+  int feature_version = 1;
+  // No training with fewer samples.
+  int min_samples = 32;
+  // The latest so many are kept.
+  int max_samples = 10000;
+  // Trains from nothing when the samples have grown by this share since it last did.
+  double full_growth = 0.5;
+  // In between adds trees when they have grown by this share since it last trained.
+  double step_growth = 0.05;
+  int step_rounds = 20;
+  // Slow and failed programs weigh at least this; the best of a task weighs 1.
+  double min_weight = 0.1;
+};
+
+class XgbModel final : public CostModel {
+ public:
+  explicit XgbModel(const XgbOptions& options);
+
+  std::string_view name() const override { return "xgb"; }
+  Status Update(std::vector<Sample> samples) override;
+  std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const override;
+  std::vector<double> PredictRows(const FloatMatrix& program) const override;
+  bool trained() const override { return forest() != nullptr; }
+  StatusOr<std::string> Save() const override;
+  // Later samples add trees to the loaded ones, until there are more samples than those had.
+  Status Load(std::string_view bytes) override;
+
+ private:
+  Status Check(const std::vector<Sample>& samples) const;
+  Status Train(bool full);
+  std::shared_ptr<const Forest> forest() const;  // nullptr: not trained
+  void Publish(Forest forest);
+
+  const XgbOptions options_;
+  mutable std::mutex update_mutex_;  // one Update or Load at a time; guards what follows
+  std::vector<Sample> samples_;
+  std::unordered_map<uint64_t, double> best_cost_s_;  // by task
+  uint64_t seen_ = 0;                                 // samples ever given
+  uint64_t seen_at_training_ = 0, seen_at_full_ = 0;
+
+  mutable std::mutex forest_mutex_;  // held to copy the pointer
+  std::shared_ptr<const Forest> forest_;
+};
+
+}  // namespace kiln::costmodel
