@@ -200,9 +200,20 @@ class Printer {
     if (IsComparison(e->op)) context = {};
     const int level = PrecedenceOf(e);
     const std::optional<Type> shared = SharedContext(e->args(), context);
-    PrintOperand(e->arg(0), level == kCompareLevel ? level + 1 : level, shared);
+    const bool apart = level == kCompareLevel || MisreadsWithout(e->op, e->arg(0)->op);
+    PrintOperand(e->arg(0), apart ? level + 1 : level, shared);
     out_ += Symbol(e->op);
     PrintOperand(e->arg(1), level + 1, e->arg(0)->type);
+  }
+
+  // "a // 2*16" is (a // 2)*16 to a parser and a // (2*16) to a reader: // and % stand apart from
+  // other products.
+  static bool MisreadsWithout(Op op, Op left) {
+    auto rounds = [](Op o) { return o == Op::kFloorDiv || o == Op::kFloorMod; };
+    return op != left && IsProduct(op) && IsProduct(left) && (rounds(op) || rounds(left));
+  }
+  static bool IsProduct(Op op) {
+    return op == Op::kMul || op == Op::kDiv || op == Op::kFloorDiv || op == Op::kFloorMod;
   }
 
   void PrintOperand(Expr e, int lowest, std::optional<Type> context) {

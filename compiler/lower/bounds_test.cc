@@ -132,10 +132,10 @@ std::vector<RegionCase> RegionCases() {
       {"FusedOneRow", kRows, R"([["FU", 2, [0, 1]], ["SP", 2, 0, 48, [8], 1], ["CA", 1, 2, 0]])",
        "B", "out.y@x@.0:1, 0:8"},
       {"FusedHalfARow", kRows, R"([["FU", 2, [0, 1]], ["SP", 2, 0, 48, [4], 1], ["CA", 1, 2, 0]])",
-       "B", "out.y@x@.0 // 2:1, out.y@x@.0 % 2*4:4"},
+       "B", "out.y@x@.0 // 2:1, (out.y@x@.0 % 2)*4:4"},
       {"FusedRowAndAHalf", kRows,
        R"([["FU", 2, [0, 1]], ["SP", 2, 0, 48, [12], 1], ["CA", 1, 2, 0]])", "B",
-       "out.y@x@.0*3 // 2:2, 0:8"},
+       "(out.y@x@.0*3) // 2:2, 0:8"},
       {"Gather", R"(
            input A: float32[8, 4]
            input ids: int32[3]
