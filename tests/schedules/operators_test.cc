@@ -1,0 +1,109 @@
+// Every operator of the library can be tuned: what the search proposes for it, on a CPU and on a
+// GPU, computes what the oracle computes.
+//
+// KILN_CANDIDATES (default 3): how many for each operator.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/status_testing.h"
+#include "compiler/codegen/cuda_emulation_testing.h"
+#include "compiler/codegen/cuda_source.h"
+#include "compiler/dag/ops/op_cases_testing.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/step.h"
+#include "search/policy.h"
+#include "tests/schedules/check_llvm.h"
+
+namespace kiln::search {
+namespace {
+
+int NumCandidates() {
+  const char* text = std::getenv("KILN_CANDIDATES");
+  return text == nullptr ? 3 : std::atoi(text);
+}
+
+Task MakeTask(dag::DagPtr dag, std::string_view target) {
+  target::HardwareParams hardware;
+  hardware.num_cores = 2;
+  const target::Target parsed = *target::ParseTarget(target);
+  return Task(std::move(dag), parsed, target == "llvm" ? hardware : target::HardwareParams(), "[]");
+}
+
+// Small warps: tiny workloads use several of them, and several blocks.
+constexpr std::string_view kGpu = "cuda -thread_warp_size=4";
+
+std::vector<schedule::State> Proposals(const Task& task, int n) {
+  StatusOr<std::unique_ptr<Policy>> policy = MakePolicy("sketch.random", task, 17);
+  KILN_CHECK(policy.ok(), "{}", Message(policy.status()));
+  StatusOr<std::vector<Candidate>> candidates = (*policy)->Propose(n);
+  KILN_CHECK(candidates.ok(), "{}", Message(candidates.status()));
+  std::vector<schedule::State> states;
+  for (const Candidate& candidate : *candidates) {
+    StatusOr<schedule::State> state = schedule::Replay(task.dag, candidate.steps);
+    KILN_CHECK(state.ok(), "{}", Message(state.status()));
+    states.push_back(*std::move(state));
+  }
+  return states;
+}
+
+// Case i is checked by part i % kParts: Bazel hands out whole tests to its shards.
+constexpr size_t kParts = 8;
+
+class Operators : public testing::TestWithParam<size_t> {};
+
+TEST_P(Operators, CpuCandidatesComputeWhatTheOracleComputes) {
+  const std::span<const dag::OpCase> cases = dag::SmallOpCases();
+  for (size_t i = GetParam(); i < cases.size(); i += kParts) {
+    SCOPED_TRACE(cases[i].Name());
+    const Task task = MakeTask(cases[i].Build(), "llvm");
+    const Workload workload = MakeWorkload(cases[i].Name(), task.dag, 3);
+    const std::vector<schedule::State> states = Proposals(task, NumCandidates());
+    EXPECT_GT(states.size(), 0u);
+    for (const schedule::State& state : states) EXPECT_OK(CheckByLlvm(workload, state));
+  }
+}
+
+TEST_P(Operators, GpuCandidatesComputeWhatTheOracleComputes) {
+  const std::span<const dag::OpCase> cases = dag::SmallOpCases();
+  for (size_t i = GetParam(); i < cases.size(); i += kParts) {
+    SCOPED_TRACE(cases[i].Name());
+    const Task task = MakeTask(cases[i].Build(), kGpu);
+    const Workload workload = MakeWorkload(cases[i].Name(), task.dag, 3);
+    const std::vector<schedule::State> states = Proposals(task, NumCandidates());
+    EXPECT_GT(states.size(), 0u);
+    for (const schedule::State& state : states) {
+      EXPECT_OK(CheckByInterpreter(workload, state, /*gpu=*/true));
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      EXPECT_OK(codegen::GenerateCuda(program).status());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, Operators, testing::Range<size_t>(0, kParts));
+
+// Indices that are read from a tensor, or are quotients and remainders, in CUDA's arithmetic.
+TEST(OperatorsInCuda, OddIndices) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"gather", "11,3,indices=5"},
+      {"reshape", "3,4,5,to=6,to=-1"},
+      {"concat", "3,2,with=5,with=1"},
+      {"resize_nearest_nchw", "1,3,4,2,7,5"},
+      {"resize_bilinear_nhwc", "1,3,4,2,7,5"},
+      {"adaptive_avg_pool2d_nchw", "1,5,8,3,3,3"},
+      {"conv2d_transpose_nhwc", "1,3,4,3,2,3,3,2,1,output_pad=1"},
+      {"argmin", "3,5,4,axis=0,axis=2"},
+  };
+  for (const auto& [op, args] : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", op, args));
+    ASSERT_OK_AND_ASSIGN(dag::DagPtr dag, dag::BuildOp(op, args));
+    const Task task = MakeTask(dag, kGpu);
+    for (const schedule::State& state : Proposals(task, 1)) {
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      EXPECT_OK(codegen::CompareEmulated(program, 5, 1e-4));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln::search
