@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include "compiler/dag/ops/registry.h"
 #include "compiler/ir/program.h"
 #include "compiler/lower/lower.h"
+#include "compiler/schedule/recorded_layers_testing.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/gpu_validity.h"
 #include "search/random_policy.h"
@@ -227,36 +227,6 @@ TEST(GpuValidity, LimitsAreNamed) {
 
 // ---- against recorded schedules of a network's layers: same sketches, same binding
 
-const std::vector<Case>& RecordedLayers() {
-  static const std::vector<Case> layers = {
-      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"bias", "relu"}},
-      {"conv2d_nhwc", "1,56,56,64,64,1,1,1,0", {}},
-      {"conv2d_nhwc", "1,56,56,128,64,3,3,2,1", {"bias", "relu"}},
-      {"dense", "1,1000,512", {"bias"}},
-      {"global_avg_pool2d_nhwc", "1,7,7,512", {}},
-      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"residual"}},
-      {"conv2d_nhwc", "1,14,14,512,256,1,1,2,0", {}},
-      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"residual"}},
-      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"residual", "bias", "relu"}},
-      {"conv2d_nhwc", "1,224,224,64,3,7,7,2,3", {"bias", "relu"}},
-      {"conv2d_nhwc", "1,56,56,128,64,1,1,2,0", {}},
-      {"max_pool2d_nhwc", "1,112,112,64,3,3,2,1", {"bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"bias", "relu"}},
-      {"conv2d_nhwc", "1,14,14,512,256,3,3,2,1", {"bias", "relu"}},
-      {"softmax", "1,1000", {}},
-      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"residual", "bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"residual"}},
-      {"conv2d_nhwc", "1,28,28,256,128,1,1,2,0", {}},
-      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"residual"}},
-      {"conv2d_nhwc", "1,28,28,256,128,3,3,2,1", {"bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"residual", "bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"residual", "scale", "bias", "relu"}},
-  };
-  return layers;
-}
-
 // A step without what a search chooses: tile lengths, unroll depths, extents that may be stale.
 std::string Shape(const schedule::Step& step) {
   nlohmann::json json = nlohmann::json::parse(step.ToJson());
@@ -275,14 +245,10 @@ std::vector<std::string> Shapes(std::span<const schedule::StepPtr> steps) {
 }
 
 TEST(SampleGpu, MakesTheStructureOfRecordedSchedules) {
-  std::ifstream file("compiler/schedule/testdata/resnet18_cuda_steps.txt");
-  std::string text;
-  int lines = 0;
-  for (const Case& layer : RecordedLayers()) {
-    ASSERT_TRUE(std::getline(file, text));
-    SCOPED_TRACE(fmt::format("line {}: {} {}", ++lines, layer.op, layer.args));
-    ASSERT_OK_AND_ASSIGN(const auto recorded, schedule::ParseSteps(text));
-    const Task task = MakeTask(layer);
+  for (const schedule::RecordedLayer& layer : schedule::RecordedLayers()) {
+    SCOPED_TRACE(fmt::format("line {}: {}", layer.line, layer.Name()));
+    const std::vector<schedule::StepPtr>& recorded = layer.steps;
+    const Task task(layer.dag, *target::ParseTarget("cuda"), {}, "[]");
     const Parameters parameters;
     bool found = false;
     for (const Sketch& sketch : GenerateSketches({task, parameters})) {
@@ -291,12 +257,12 @@ TEST(SampleGpu, MakesTheStructureOfRecordedSchedules) {
                                                   recorded.begin() + std::min(n, recorded.size()));
       if (Shapes(prefix) != Shapes(sketch.steps)) continue;
       ASSERT_OK_AND_ASSIGN(State state, schedule::Replay(task.dag, prefix));
-      Rng rng(lines);
+      Rng rng(layer.line);
       if (!BindThreads(state, task.hardware, false, rng).ok()) continue;
       ASSERT_OK(AnnotateGpuUnroll(state, rng));
       found = found || Shapes(state.steps()) == Shapes(recorded);
     }
-    EXPECT_TRUE(found) << text;
+    EXPECT_TRUE(found) << schedule::PrintSteps(recorded);
   }
 }
 

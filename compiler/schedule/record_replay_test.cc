@@ -2,70 +2,14 @@
 // and what is known of its loops fits together.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "base/status_testing.h"
-#include "compiler/dag/ops/registry.h"
 #include "compiler/schedule/iter_map.h"
+#include "compiler/schedule/recorded_layers_testing.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
 
 namespace kiln::schedule {
 namespace {
-
-std::vector<StepPtr> RecordedSteps(int line) {
-  std::ifstream file("compiler/schedule/testdata/resnet18_cuda_steps.txt");
-  std::string text;
-  for (int i = 0; i < line; ++i) std::getline(file, text);
-  StatusOr<std::vector<StepPtr>> steps = ParseSteps(text);
-  KILN_CHECK(steps.ok(), "{}", Message(steps.status()));
-  return *std::move(steps);
-}
-
-struct Layer {
-  const char* op;
-  const char* arguments;
-  std::vector<std::string> epilogue;
-};
-
-// In the order of the lines of the file.
-std::vector<Layer> Layers() {
-  return {
-      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"bias", "relu"}},
-      {"conv2d_nhwc", "1,56,56,64,64,1,1,1,0", {}},
-      {"conv2d_nhwc", "1,56,56,128,64,3,3,2,1", {"bias", "relu"}},
-      {"dense", "1,1000,512", {"bias"}},
-      {"global_avg_pool2d_nhwc", "1,7,7,512", {}},
-      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"residual"}},
-      {"conv2d_nhwc", "1,14,14,512,256,1,1,2,0", {}},
-      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"residual"}},
-      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"residual", "bias", "relu"}},
-      {"conv2d_nhwc", "1,224,224,64,3,7,7,2,3", {"bias", "relu"}},
-      {"conv2d_nhwc", "1,56,56,128,64,1,1,2,0", {}},
-      {"max_pool2d_nhwc", "1,112,112,64,3,3,2,1", {"bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,28,28,128,128", {"bias", "relu"}},
-      {"conv2d_nhwc", "1,14,14,512,256,3,3,2,1", {"bias", "relu"}},
-      {"softmax", "1,1000", {}},
-      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"residual", "bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"residual"}},
-      {"conv2d_nhwc", "1,28,28,256,128,1,1,2,0", {}},
-      {"conv2d_winograd_nhwc", "1,14,14,256,256", {"residual"}},
-      {"conv2d_nhwc", "1,28,28,256,128,3,3,2,1", {"bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"residual", "bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,56,56,64,64", {"bias", "relu"}},
-      {"conv2d_winograd_nhwc", "1,7,7,512,512", {"residual", "scale", "bias", "relu"}},
-  };
-}
-
-State ReplayLine(int line) {
-  const Layer layer = Layers()[line - 1];
-  StatusOr<dag::DagPtr> dag = dag::BuildOp(layer.op, layer.arguments, {.epilogue = layer.epilogue});
-  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
-  StatusOr<State> state = Replay(*dag, RecordedSteps(line));
-  KILN_CHECK(state.ok(), "line {}: {}", line, Message(state.status()));
-  return *std::move(state);
-}
 
 int64_t LoopProduct(const Stage& stage, const std::vector<int64_t>& extents) {
   int64_t product = 1;
@@ -74,9 +18,9 @@ int64_t LoopProduct(const Stage& stage, const std::vector<int64_t>& extents) {
 }
 
 TEST(RecordReplay, LoopsCoverTheirAxes) {
-  for (int line = 1; line <= 24; ++line) {
-    SCOPED_TRACE(line);
-    const State state = ReplayLine(line);
+  for (const RecordedLayer& layer : RecordedLayers()) {
+    SCOPED_TRACE(layer.line);
+    const State state = layer.Replayed();
     EXPECT_TRUE(state.concrete());
     for (int i = 0; i < state.num_stages(); ++i) {
       const Stage& stage = state.stage(i);
@@ -100,7 +44,7 @@ TEST(RecordReplay, LoopsCoverTheirAxes) {
 
 // The first layer, 7x7 with stride 2, in full.
 TEST(RecordReplay, FirstConvolution) {
-  EXPECT_EQ(PrintLoops(ReplayLine(11), false), R"(Placeholder: p0, p1, p2
+  EXPECT_EQ(PrintLoops(RecordedLayers()[10].Replayed(), false), R"(Placeholder: p0, p1, p2
 blockIdx.x ax0.0@ax1.0@ax2.0@ax3.0@ (0,224)
   vthread ax0.1@ax1.1@ax2.1@ax3.1@ (0,7)
     threadIdx.x ax0.2@ax1.2@ax2.2@ax3.2@ (0,32)
