@@ -51,9 +51,8 @@ double Measure(size_t items, double seconds, const std::function<void(size_t)>& 
 }
 
 Status Run(const Options& o) {
-  KILN_ASSIGN_OR_RETURN(
-      const dag::DagPtr dag,
-      dag::BuildOp(o.op, o.args, {.epilogue = dag::SplitEpilogue(o.epilogue)}));
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag,
+                        dag::BuildOp(o.op, o.args, {.epilogue = dag::SplitEpilogue(o.epilogue)}));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(o.target));
   const target::HardwareParams hardware = target::DefaultHardware(target, 2);
   const search::Task task(dag, target, hardware, "");
@@ -74,7 +73,6 @@ Status Run(const Options& o) {
   if (o.print >= 0) {
     KILN_CHECK(o.print < static_cast<int>(programs.size()));
     fmt::print("{}\n", ir::ProgramText(programs[o.print]));
-    if (features::NumFeatures() == 0) return OkStatus();
     const FloatMatrix rows = features::ExtractFeatures(programs[o.print], target, hardware);
     for (int c = 0; c < rows.columns(); ++c) {
       fmt::print("{:32}", features::FeatureNames()[c]);

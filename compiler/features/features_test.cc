@@ -1,0 +1,279 @@
+#include "compiler/features/features.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/status_testing.h"
+#include "compiler/features/columns.h"
+#include "compiler/ir/program_text.h"
+
+namespace kiln::features {
+namespace {
+
+// Rows of a program text, read by column name and without the logarithm.
+class Rows {
+ public:
+  Rows(std::string_view text, std::string_view target_text, target::HardwareParams hardware = {}) {
+    auto program = ir::ParseProgram(text);
+    KILN_CHECK(program.ok(), "{}", Message(program.status()));
+    const auto target = target::ParseTarget(target_text);
+    rows_ = ExtractFeatures(*program, *target, hardware);
+    EXPECT_EQ(rows_, ExtractFeatures(*program, *target, hardware));
+  }
+
+  int size() const { return rows_.rows(); }
+  float Raw(int row, std::string_view name) const {
+    const auto names = FeatureNames();
+    const auto it = std::find(names.begin(), names.end(), name);
+    KILN_CHECK(it != names.end(), "no column {}", name);
+    return rows_.row(row)[static_cast<size_t>(it - names.begin())];
+  }
+  double Value(int row, std::string_view name) const {
+    const double x = Raw(row, name);
+    return std::copysign(std::exp2(std::fabs(x)) - 1, x);
+  }
+
+ private:
+  FloatMatrix rows_;
+};
+
+// Relative: logarithms in single precision.
+#define EXPECT_COLUMN(rows, row, name, expected) \
+  EXPECT_NEAR((rows).Value(row, name), expected, 2e-5 * std::fabs(expected) + 1e-6) << (name)
+
+TEST(Features, NamesAreUniqueAndFirstThoseOfTheFacts) {
+  const auto names = FeatureNames();
+  EXPECT_EQ(NumFeatures(), col::kNumColumns);
+  EXPECT_EQ(std::set<std::string_view>(names.begin(), names.end()).size(), names.size());
+  EXPECT_EQ(names[0], "float_mad");
+  EXPECT_EQ(names[16], "vec_num");
+  EXPECT_EQ(names[57], "B0.acc_type_kRead");
+  EXPECT_EQ(names[57 + 90], "arith_intensity_curve_0");
+  EXPECT_EQ(names[163], "auto_unroll_max_step");
+  EXPECT_EQ(names[164], "B0.is_global");
+}
+
+TEST(Features, AProgramWithoutStoresHasNoRows) {
+  const FloatMatrix rows = ExtractFeatures(ir::Program(), *target::ParseTarget("llvm"), {});
+  EXPECT_EQ(rows.rows(), 0);
+  EXPECT_EQ(rows.columns(), NumFeatures());
+}
+
+constexpr std::string_view kMatmul = R"(
+program(A: input float32[512, 512], B: input float32[512, 512], C: output float32[512, 512]) {
+  stage C auto_unroll 16
+  kernel C {
+    parallel i0 in 0..32 {
+      for j0 in 0..64 {
+        unroll k in 0..512 {
+          vectorize j1 in 0..8 {
+            unroll i1 in 0..16 {
+              C[i0*16 + i1, j0*8 + j1] = C[i0*16 + i1, j0*8 + j1] + A[i0*16 + i1, k]*B[k, j0*8 + j1] @ C
+            }
+          }
+        }
+      }
+    }
+  }
+})";
+
+// By hand: 512^3 iterations.
+TEST(Features, MatmulAsTheFactsHaveIt) {
+  target::HardwareParams hardware;
+  hardware.num_cores = 8;
+  const Rows rows(kMatmul, "llvm", hardware);
+  ASSERT_EQ(rows.size(), 1);
+  const double trips = 512.0 * 512 * 512;
+  EXPECT_COLUMN(rows, 0, "outer_prod", trips);
+  EXPECT_COLUMN(rows, 0, "float_mad", trips);
+  EXPECT_EQ(rows.Raw(0, "float_mul"), 0);
+  EXPECT_EQ(rows.Raw(0, "float_addsub"), 0);
+  // Index expressions of the store: i0*16 + i1 and j0*8 + j1, and those of three loads: two of C,
+  // one of A, one of B; each is one multiply-add.
+  EXPECT_COLUMN(rows, 0, "int_mad", 6 * trips);
+  EXPECT_COLUMN(rows, 0, "vec_num", 1.0);
+  EXPECT_COLUMN(rows, 0, "vec_prod", 8.0);
+  EXPECT_COLUMN(rows, 0, "vec_len", 8.0);
+  EXPECT_EQ(rows.Raw(0, "vec_type_kPosMiddleSpatial"), 1);  // i0 j0 j1 i1
+  EXPECT_COLUMN(rows, 0, "unroll_num", 2.0);
+  EXPECT_COLUMN(rows, 0, "unroll_prod", 512.0 * 16);
+  EXPECT_COLUMN(rows, 0, "unroll_len", 16.0);
+  EXPECT_EQ(rows.Raw(0, "unroll_type_kPosMixed"), 1);  // k is a reduction, i1 is not
+  EXPECT_COLUMN(rows, 0, "parallel_num", 1.0);
+  EXPECT_COLUMN(rows, 0, "parallel_prod", 32.0);
+  EXPECT_EQ(rows.Raw(0, "parallel_type_kPosOuterSpatial"), 1);
+  EXPECT_EQ(rows.Raw(0, "is_gpu"), 0);
+
+  // Slots by lines: C and A have a stride of 512 floats in i1, a line for each iteration. B stays
+  // in i1 and has stride 1 in j1: 512^3 / 16 / (64 / 4).
+  EXPECT_EQ(rows.Raw(0, "B0.acc_type_kReadWrite"), 1);
+  EXPECT_COLUMN(rows, 0, "B0.bytes", trips * 4);
+  EXPECT_COLUMN(rows, 0, "B0.unique_bytes", 512.0 * 512 * 4);
+  EXPECT_COLUMN(rows, 0, "B0.lines", trips);
+  EXPECT_COLUMN(rows, 0, "B0.unique_lines", 512.0 * 512 / 16);
+  EXPECT_EQ(rows.Raw(0, "B0.reuse_type_kLoopMultipleRead"), 1);
+  EXPECT_COLUMN(rows, 0, "B0.reuse_dis_iter", 8.0 * 16);
+  EXPECT_COLUMN(rows, 0, "B0.reuse_dis_bytes", (8.0 * 16 + 8 + 16) * 4);
+  EXPECT_COLUMN(rows, 0, "B0.reuse_ct", 512.0);
+  EXPECT_COLUMN(rows, 0, "B0.bytes_d_reuse_ct", trips * 4 / 512);
+  EXPECT_COLUMN(rows, 0, "B0.stride", 512.0);
+  // A: j1 does not move it; inside j1 are 16 of C, 16 of A, 1 of B.
+  EXPECT_EQ(rows.Raw(0, "B1.acc_type_kRead"), 1);
+  EXPECT_COLUMN(rows, 0, "B1.reuse_dis_iter", 16.0);
+  EXPECT_COLUMN(rows, 0, "B1.reuse_dis_bytes", 33.0 * 4);
+  EXPECT_COLUMN(rows, 0, "B1.reuse_ct", 8.0);
+  // B: not moved by the innermost loop.
+  EXPECT_COLUMN(rows, 0, "B2.lines", trips / 256);
+  EXPECT_COLUMN(rows, 0, "B2.reuse_dis_iter", 1.0);
+  EXPECT_COLUMN(rows, 0, "B2.reuse_dis_bytes", 12.0);
+  EXPECT_COLUMN(rows, 0, "B2.reuse_ct", 16.0);
+  EXPECT_EQ(rows.Raw(0, "B2.stride"), 0);
+  EXPECT_EQ(rows.Raw(0, "B3.bytes"), 0);
+  // All of it: 2 * 512^3 operations on three matrices of a MiB.
+  EXPECT_COLUMN(rows, 0, "arith_intensity_curve_9", 2 * trips / (3 * 512.0 * 512 * 4));
+  EXPECT_COLUMN(rows, 0, "alloc_size", 512.0 * 512 * 4);
+  EXPECT_COLUMN(rows, 0, "alloc_outer_prod", 1.0);
+  EXPECT_COLUMN(rows, 0, "alloc_inner_prod", trips);
+  EXPECT_COLUMN(rows, 0, "num_loops", 5.0);
+  EXPECT_COLUMN(rows, 0, "auto_unroll_max_step", 16.0);
+
+  EXPECT_COLUMN(rows, 0, "row_flops", 2 * trips);
+  EXPECT_COLUMN(rows, 0, "row_reduce_len", 512.0);
+  EXPECT_COLUMN(rows, 0, "row_chains", 128.0);
+  EXPECT_COLUMN(rows, 0, "row_lanes", 8.0);
+  EXPECT_COLUMN(rows, 0, "row_serial_trips", 64.0);
+  EXPECT_COLUMN(rows, 0, "kernel_parallel_tasks", 32.0);
+  EXPECT_COLUMN(rows, 0, "kernel_waves", 4.0);
+  EXPECT_COLUMN(rows, 0, "kernel_unique_bytes", 3 * 512.0 * 512 * 4);
+  // 32 KiB hold all that j1 and i1 touch, but not all k: 16 rows of A and 512 rows of B, a line
+  // each, are 32 KiB each. So A and B are read again for every (i0, j0). The 16 rows of C are read
+  // once for every i0: k does not move C.
+  EXPECT_COLUMN(rows, 0, "row_miss_32k", 2 * 32768.0 * 64 * 32 + 32768.0 * 32);
+}
+
+// One block of 64 threads per 64 rows: threads fetch a column of A (rows of 8 floats, 32 bytes
+// apart), then sum it over shared memory in steps of two floats.
+constexpr std::string_view kBlocks = R"(
+program(A: input float32[256, 8], C: output float32[256]) {
+  stage A_shared
+  stage C
+  kernel C grid [4, 1, 1] block [64, 1, 1] {
+    blockIdx.x b in 0..4 {
+      threadIdx.x t in 0..64 {
+        alloc C_local: local float32[1]
+        C_local[0] = 0.0 @ C
+        for k in 0..8 {
+          barrier
+          alloc A_shared: shared float32[128]
+          A_shared[t] = A[b*64 + t, k] @ A_shared
+          if t < 32 {
+            A_shared[t*2 + 1] = 0.0 @ A_shared
+          }
+          barrier
+          C_local[0] = C_local[0] + A_shared[t*2]*2.0 @ C
+        }
+        C[b*64 + t] = C_local[0] @ C
+      }
+    }
+  }
+})";
+
+TEST(Features, BlocksThreadsAndMemoryOfAGpu) {
+  target::HardwareParams hardware;
+  hardware.num_cores = 132;
+  hardware.warp_size = 32;
+  const Rows rows(kBlocks, "cuda -arch=sm_90", hardware);
+  ASSERT_EQ(rows.size(), 5);
+  const int fetch = 1, clear = 2, sum = 3, store = 4;
+  EXPECT_EQ(rows.Raw(fetch, "is_gpu"), 1);
+  EXPECT_COLUMN(rows, fetch, "blockIdx_x_len", 4.0);
+  EXPECT_COLUMN(rows, fetch, "threadIdx_x_len", 64.0);
+  // A warp's threads read from 32 different sectors; A_shared is written without conflict.
+  EXPECT_COLUMN(rows, fetch, "row_sectors_worst", 32.0);
+  EXPECT_COLUMN(rows, fetch, "row_global_read_bytes", 4 * 2 * 8 * 32 * 32.0);
+  EXPECT_COLUMN(rows, fetch, "row_thread_trips", 8.0);
+  // Half of the threads, all of the first warp.
+  EXPECT_NEAR(rows.Raw(clear, "row_work"), 0.5, 0.05);
+  EXPECT_EQ(rows.Raw(clear, "row_active_lanes"), 1);
+  // Every second word: two threads a bank.
+  EXPECT_COLUMN(rows, sum, "row_wavefronts_worst", 2.0);
+  EXPECT_COLUMN(rows, sum, "row_reduce_len", 8.0);
+  EXPECT_COLUMN(rows, sum, "row_flops", 2 * 256 * 8.0);
+  // The buffer is filled anew for every k: eight loads, none of them kept.
+  EXPECT_COLUMN(rows, sum, "row_thread_accesses", 8.0);
+  EXPECT_COLUMN(rows, store, "row_global_write_bytes", 4 * 2 * 4 * 32.0);
+
+  EXPECT_COLUMN(rows, store, "kernel_blocks", 4.0);
+  EXPECT_COLUMN(rows, store, "kernel_threads", 64.0);
+  EXPECT_COLUMN(rows, store, "kernel_shared_bytes", 512.0);
+  EXPECT_COLUMN(rows, store, "kernel_barriers", 16.0);
+  EXPECT_COLUMN(rows, store, "kernel_stages", 8.0);
+  EXPECT_COLUMN(rows, store, "kernel_stage_loads", 1.0);
+  EXPECT_COLUMN(rows, store, "kernel_blocks_per_core", 32.0);
+  EXPECT_EQ(rows.Raw(store, "kernel_occupancy"), 1);
+  EXPECT_COLUMN(rows, store, "kernel_waves", 4.0 / (132 * 32));
+  EXPECT_COLUMN(rows, store, "kernel_unique_bytes", 256 * 8 * 4.0 + 256 * 4);
+  EXPECT_EQ(rows.Raw(store, "kernel_split_bytes"), 0);
+  for (int r = 0; r < rows.size(); ++r)
+    EXPECT_EQ(rows.Raw(r, "kernel_thread_flops"), rows.Raw(0, "kernel_thread_flops"));
+}
+
+// B is read where the loops that compute it have just written it.
+TEST(Features, WhatWasJustWrittenIsReusedSerially) {
+  const Rows rows(R"(
+program(A: input float32[64, 32], C: output float32[64, 32]) {
+  stage B
+  stage C
+  kernel C {
+    for i in 0..64 {
+      alloc B: local float32[1, 32]
+      for j in 0..32 {
+        B[0, j] = A[i, j] + 1.0 @ B
+        C[i, j] = B[0, j]*2.0 @ C
+      }
+    }
+  }
+})",
+                  "llvm");
+  ASSERT_EQ(rows.size(), 2);
+  // Of C's row: C, then B, both with as many lines.
+  const int b = 1;
+  EXPECT_EQ(rows.Raw(1, "B1.reuse_type_kSerialMultipleReadWrite"), b);
+  EXPECT_COLUMN(rows, 1, "B1.reuse_dis_iter", 1.0);
+  EXPECT_COLUMN(rows, 1, "B1.reuse_dis_bytes", 8.0);  // written and read: 2 * 32 * 4 / 32
+  EXPECT_COLUMN(rows, 1, "B1.reuse_ct", 1.0);
+  EXPECT_COLUMN(rows, 1, "alloc_outer_prod", 1.0);
+  EXPECT_COLUMN(rows, 0, "alloc_outer_prod", 64.0);
+  EXPECT_COLUMN(rows, 0, "alloc_inner_prod", 32.0);
+}
+
+TEST(Features, VectorsOfAFetch) {
+  const Rows rows(R"(
+program(A: input float32[1024], C: output float32[1024]) {
+  stage C
+  kernel C grid [4, 1, 1] block [64, 1, 1] {
+    blockIdx.x b in 0..4 {
+      threadIdx.x t in 0..64 {
+        vectorize v in 0..4 {
+          C[b*256 + t*4 + v] = A[1023 - (b*256 + t*4 + v)] @ C
+        }
+      }
+    }
+  }
+})",
+                  "cuda");
+  ASSERT_EQ(rows.size(), 1);
+  // The store is a vector of 16 bytes; the reversed read is four loads, each over 16 sectors.
+  EXPECT_EQ(rows.Raw(0, "B0.is_global"), 1);
+  const double widths = rows.Value(0, "B0.vector_bytes") + rows.Value(0, "B1.vector_bytes");
+  EXPECT_NEAR(widths, 16 + 4, 1e-3);
+  EXPECT_COLUMN(rows, 0, "row_sectors_worst", 16.0);
+  EXPECT_COLUMN(rows, 0, "row_thread_accesses", 5.0);
+  EXPECT_COLUMN(rows, 0, "row_global_write_bytes", 4096.0);
+}
+
+}  // namespace
+}  // namespace kiln::features

@@ -1,0 +1,346 @@
+#include "compiler/features/index_values.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace kiln::features {
+namespace {
+
+using ir::Expr;
+using ir::LoopKind;
+using ir::Op;
+
+constexpr size_t kBlockValues = 1 << 14;
+constexpr int kWarp = 32;
+// Multiples of these, modulo a power of two, are permutations: samples fill the extent of every
+// loop evenly.
+constexpr int kSteps[] = {1, 19, 7, 27, 11, 23, 5, 29, 13, 3, 21, 9, 25, 15, 31, 17};
+
+uint64_t Mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+// Wraps around: a guarded access may be far outside.
+int64_t WrapAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t WrapSub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t WrapMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+// Through a double: far cheaper than the division of 64-bit integers.
+struct Divisor {
+  int64_t c;
+  double inverse;
+  int64_t Quotient(int64_t a) const {
+    auto q = static_cast<int64_t>(static_cast<double>(a) * inverse);
+    const int64_t rest = WrapSub(a, WrapMul(q, c));
+    // Truncation and rounding: off by one at most, for values below 2^52.
+    if (rest < 0) --q;
+    if (rest >= c) ++q;
+    return q;
+  }
+};
+
+}  // namespace
+
+IndexValues::IndexValues(const ir::Program& program)
+    : program_(program), depth_of_var_(program.vars.size(), -1), table_(256) {}
+
+void IndexValues::Begin(std::span<const EnclosingLoop> loops, const std::array<int64_t, 3>& block,
+                        int num_samples) {
+  for (const EnclosingLoop& loop : loops_) depth_of_var_[loop.var] = -1;
+  loops_.assign(loops.begin(), loops.end());
+  block_ = block;
+  for (size_t d = 0; d < loops.size(); ++d) depth_of_var_[loops[d].var] = static_cast<int32_t>(d);
+  num_loops_ = static_cast<int>(loops.size());
+  const int64_t threads = block[0] * block[1] * block[2];
+  num_lanes_ = threads > 1 ? static_cast<int>(std::min<int64_t>(threads, kWarp)) : 0;
+  num_samples_ = num_samples;
+  size_ = 3 * num_loops_ + 2 + num_lanes_ + num_samples_;
+  ++generation_;
+  entries_ = 0;
+  block_index_ = block_used_ = 0;
+}
+
+int64_t* IndexValues::Allocate() {
+  const size_t size = static_cast<size_t>(size_);
+  if (blocks_.empty() || block_used_ + size > kBlockValues) {
+    if (!blocks_.empty()) ++block_index_;
+    if (block_index_ == blocks_.size())
+      blocks_.push_back(std::make_unique_for_overwrite<int64_t[]>(std::max(size, kBlockValues)));
+    block_used_ = 0;
+  }
+  int64_t* result = blocks_[block_index_].get() + block_used_;
+  block_used_ += size;
+  return result;
+}
+
+IndexValues::Entry& IndexValues::Find(Expr e) {
+  const size_t mask = table_.size() - 1;
+  size_t i = e->hash & mask;
+  while (table_[i].generation == generation_ && table_[i].e != e) i = (i + 1) & mask;
+  return table_[i];
+}
+
+void IndexValues::GrowTable() {
+  std::vector<Entry> old(2 * table_.size());
+  old.swap(table_);
+  for (const Entry& entry : old) {
+    if (entry.generation == generation_) Find(entry.e) = entry;
+  }
+}
+
+IndexValue IndexValues::Of(Expr e) {
+  if (const Entry& entry = Find(e); entry.generation == generation_) return entry.value;
+  const IndexValue value = Compute(e);
+  if (2 * ++entries_ > table_.size()) GrowTable();
+  Find(e) = {e, generation_, value};
+  return value;
+}
+
+IndexValue IndexValues::Constant(int64_t value) {
+  int64_t* out = Allocate();
+  std::fill(out, out + size_, value);
+  return {0, out};
+}
+
+// Any value in [0, limit), another one at each point.
+IndexValue IndexValues::Unknown(int64_t limit, uint64_t seed, uint64_t loops) {
+  int64_t* out = Allocate();
+  for (int i = 0; i < size_; ++i) {
+    out[i] =
+        static_cast<int64_t>(Mix(seed + static_cast<uint64_t>(i)) % static_cast<uint64_t>(limit));
+  }
+  for (int level = 0; level <= num_loops_; ++level) {
+    // Fixed loops, fixed value.
+    const bool runs = level < 63 ? (loops >> level) != 0 : (loops >> 63) != 0;
+    out[lo(level)] = runs ? 0 : out[base()];
+    out[hi(level)] = runs ? limit - 1 : out[base()];
+  }
+  return {loops, out};
+}
+
+IndexValue IndexValues::Variable(Expr e) {
+  const int depth = depth_of_var_[e->id];
+  KILN_CHECK(depth >= 0, "variable {} is used outside its loop", e->id);
+  const int64_t extent = loops_[depth].extent;
+  int64_t* out = Allocate();
+  for (int level = 0; level <= num_loops_; ++level) {
+    out[lo(level)] = 0;
+    out[hi(level)] = level <= depth ? extent - 1 : 0;
+  }
+  for (int d = 0; d < num_loops_; ++d) out[step(d)] = d == depth && extent > 1 ? 1 : 0;
+  const LoopKind kind = loops_[depth].kind;
+  for (int i = 0; i < num_lanes_; ++i) {
+    int64_t value = extent / 2;
+    if (kind == LoopKind::kThreadX) value = i % block_[0];
+    if (kind == LoopKind::kThreadY) value = i / block_[0] % block_[1];
+    if (kind == LoopKind::kThreadZ) value = i / (block_[0] * block_[1]);
+    if (kind == LoopKind::kVectorized) value = 0;
+    out[lane(i)] = std::min(value, extent - 1);
+  }
+  const int step = kSteps[static_cast<size_t>(depth) % std::size(kSteps)];
+  for (int i = 0; i < num_samples_; ++i) {
+    const double at = (i * step % num_samples_ + 0.5) / num_samples_;
+    out[sample(i)] = static_cast<int64_t>(at * static_cast<double>(extent));
+  }
+  return {uint64_t{1} << std::min(depth, 63), out};
+}
+
+IndexValue IndexValues::DivideBy(IndexValue a, int64_t c) {
+  int64_t* out = Allocate();
+  if (std::has_single_bit(static_cast<uint64_t>(c))) {
+    const int shift = std::countr_zero(static_cast<uint64_t>(c));
+    for (int i = 0; i < size_; ++i) out[i] = a.at[i] >> shift;
+  } else {
+    const Divisor divisor{c, 1.0 / static_cast<double>(c)};
+    for (int i = 0; i < size_; ++i) out[i] = divisor.Quotient(a.at[i]);
+  }
+  return {a.loops, out};
+}
+
+IndexValue IndexValues::RemainderBy(IndexValue a, int64_t c) {
+  const IndexValue quotient = DivideBy(a, c);
+  int64_t* out = Allocate();
+  for (int i = 0; i < size_; ++i) out[i] = WrapSub(a.at[i], WrapMul(quotient.at[i], c));
+  for (int level = 0; level <= num_loops_; ++level) {
+    if (quotient.at[lo(level)] == quotient.at[hi(level)]) continue;
+    out[lo(level)] = 0;
+    out[hi(level)] = c - 1;
+  }
+  return {a.loops, out};
+}
+
+IndexValue IndexValues::Arithmetic(Op op, IndexValue a, IndexValue b) {
+  int64_t* out = Allocate();
+  const uint64_t loops = a.loops | b.loops;
+  switch (op) {
+    case Op::kAdd:
+      for (int i = 0; i < size_; ++i) out[i] = WrapAdd(a.at[i], b.at[i]);
+      return {loops, out};
+    case Op::kMin:
+      for (int i = 0; i < size_; ++i) out[i] = std::min(a.at[i], b.at[i]);
+      return {loops, out};
+    case Op::kMax:
+      for (int i = 0; i < size_; ++i) out[i] = std::max(a.at[i], b.at[i]);
+      return {loops, out};
+    case Op::kSub:
+      for (int i = 0; i < size_; ++i) out[i] = WrapSub(a.at[i], b.at[i]);
+      for (int level = 0; level <= num_loops_; ++level) {
+        out[lo(level)] = WrapSub(a.at[lo(level)], b.at[hi(level)]);
+        out[hi(level)] = WrapSub(a.at[hi(level)], b.at[lo(level)]);
+      }
+      return {loops, out};
+    case Op::kMul:
+      for (int i = 0; i < size_; ++i) out[i] = WrapMul(a.at[i], b.at[i]);
+      for (int level = 0; level <= num_loops_; ++level) {
+        const int64_t corners[] = {
+            WrapMul(a.at[lo(level)], b.at[lo(level)]), WrapMul(a.at[lo(level)], b.at[hi(level)]),
+            WrapMul(a.at[hi(level)], b.at[lo(level)]), WrapMul(a.at[hi(level)], b.at[hi(level)])};
+        out[lo(level)] = *std::min_element(corners, corners + 4);
+        out[hi(level)] = *std::max_element(corners, corners + 4);
+      }
+      return {loops, out};
+    default:  // division by what is no constant
+      for (int i = 0; i < size_; ++i) {
+        if (b.at[i] == 0) {
+          out[i] = 0;
+        } else {
+          out[i] =
+              op == Op::kFloorDiv ? ir::FloorDiv(a.at[i], b.at[i]) : ir::FloorMod(a.at[i], b.at[i]);
+        }
+      }
+      for (int level = 0; level < num_loops_; ++level) {
+        out[hi(level)] = op == Op::kFloorDiv ? std::max(out[lo(level)], a.at[hi(level)])
+                                             : std::max(out[lo(level)], b.at[hi(level)]);
+      }
+      return {loops, out};
+  }
+}
+
+// 0 or 1; at levels the whole range of both.
+IndexValue IndexValues::Compare(Expr e) {
+  int64_t* out = nullptr;
+  uint64_t loops = 0;
+  const bool integers = e->num_args > 0 && !e->arg(0)->type.is_float();
+  if (!integers) return Constant(1);
+  const IndexValue a = Of(e->arg(0));
+  const IndexValue b = e->num_args > 1 ? Of(e->arg(1)) : a;
+  out = Allocate();
+  loops = a.loops | b.loops;
+  const auto apply = [&](auto&& op) {
+    for (int i = 0; i < size_; ++i) out[i] = op(a.at[i], b.at[i]) ? 1 : 0;
+  };
+  switch (e->op) {
+    case Op::kEq:
+      apply([](int64_t x, int64_t y) { return x == y; });
+      break;
+    case Op::kNe:
+      apply([](int64_t x, int64_t y) { return x != y; });
+      break;
+    case Op::kLt:
+      apply([](int64_t x, int64_t y) { return x < y; });
+      break;
+    case Op::kLe:
+      apply([](int64_t x, int64_t y) { return x <= y; });
+      break;
+    case Op::kGt:
+      apply([](int64_t x, int64_t y) { return x > y; });
+      break;
+    case Op::kGe:
+      apply([](int64_t x, int64_t y) { return x >= y; });
+      break;
+    case Op::kAnd:
+      apply([](int64_t x, int64_t y) { return x != 0 && y != 0; });
+      break;
+    case Op::kOr:
+      apply([](int64_t x, int64_t y) { return x != 0 || y != 0; });
+      break;
+    default:
+      apply([](int64_t x, int64_t) { return x == 0; });  // kNot
+      break;
+  }
+  for (int level = 0; level < num_loops_; ++level) {
+    out[lo(level)] = 0;
+    out[hi(level)] = 1;
+  }
+  return {loops, out};
+}
+
+IndexValue IndexValues::Choose(Expr e) {
+  const IndexValue c = Of(e->arg(0)), a = Of(e->arg(1)), b = Of(e->arg(2));
+  int64_t* out = Allocate();
+  for (int i = 0; i < size_; ++i) out[i] = c.at[i] != 0 ? a.at[i] : b.at[i];
+  for (int level = 0; level < num_loops_; ++level) {
+    out[lo(level)] = std::min(a.at[lo(level)], b.at[lo(level)]);
+    out[hi(level)] = std::max(a.at[hi(level)], b.at[hi(level)]);
+  }
+  return {a.loops | b.loops | c.loops, out};
+}
+
+IndexValue IndexValues::Compute(Expr e) {
+  switch (e->op) {
+    case Op::kInt:
+      return Constant(e->int_value);
+    case Op::kVar:
+      return Variable(e);
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMin:
+    case Op::kMax:
+      return Arithmetic(e->op, Of(e->arg(0)), Of(e->arg(1)));
+    case Op::kMul:
+      if (e->arg(1)->is_const_int() && e->arg(1)->int_value >= 0) {
+        const IndexValue a = Of(e->arg(0));
+        const int64_t c = e->arg(1)->int_value;
+        int64_t* out = Allocate();
+        for (int i = 0; i < size_; ++i) out[i] = WrapMul(a.at[i], c);
+        return {a.loops, out};
+      }
+      return Arithmetic(e->op, Of(e->arg(0)), Of(e->arg(1)));
+    case Op::kFloorDiv:
+    case Op::kFloorMod:
+      if (e->arg(1)->is_const_int() && e->arg(1)->int_value > 0) {
+        const int64_t c = e->arg(1)->int_value;
+        return e->op == Op::kFloorDiv ? DivideBy(Of(e->arg(0)), c) : RemainderBy(Of(e->arg(0)), c);
+      }
+      return Arithmetic(e->op, Of(e->arg(0)), Of(e->arg(1)));
+    case Op::kSelect:
+    case Op::kIf:
+      return Choose(e);
+    case Op::kCast:
+      if (!e->arg(0)->type.is_float()) return Of(e->arg(0));
+      break;
+    case Op::kEq:
+    case Op::kNe:
+    case Op::kLt:
+    case Op::kLe:
+    case Op::kGt:
+    case Op::kGe:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kNot:
+      return Compare(e);
+    default:
+      break;
+  }
+  // Data: a gather.
+  uint64_t loops = 0;
+  int64_t limit = 1024;
+  ir::Visit(e, [&](Expr node) {
+    if (node->op == Op::kVar && depth_of_var_[node->id] >= 0)
+      loops |= uint64_t{1} << std::min(depth_of_var_[node->id], 63);
+    if (node->op == Op::kLoad && program_.buffers[node->id].index_limit > 0)
+      limit = program_.buffers[node->id].index_limit;
+  });
+  return Unknown(e->type.is_bool() ? 2 : limit, e->hash, loops);
+}
+
+}  // namespace kiln::features

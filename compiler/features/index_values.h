@@ -1,0 +1,93 @@
+// Index expressions of one store, evaluated at many points at once.
+//
+// For a store inside n loops an expression has, in one array:
+//   lo[0..n], hi[0..n]   its range while the loops from level L inward run and those outside stand
+//                        still at 0; level n is one point
+//   steps[0..n)          its value when only loop d has made one step from 0
+//   lanes[0..w)          its values in the threads of a full warp, other loops in mid-flight
+//   samples[0..s)        its values at iterations spread over all
+// Loads (indices that are data) take any value below the limit of their buffer.
+//
+// Values are valid until the next Begin. One thread. Cost: some tens of nanoseconds per distinct
+// node; quotients and remainders by what is no power of two about 200.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "compiler/ir/program.h"
+
+namespace kiln::features {
+
+struct EnclosingLoop {
+  int32_t var;
+  int64_t extent;
+  ir::LoopKind kind;
+};
+
+struct IndexValue {
+  uint64_t loops = 0;  // bit d: depends on loop d (63: on that one or deeper ones)
+  const int64_t* at = nullptr;
+};
+
+class IndexValues {
+ public:
+  explicit IndexValues(const ir::Program& program);
+
+  // block: threads of a block, {1, 1, 1} for a CPU; loops: from outermost to innermost.
+  void Begin(std::span<const EnclosingLoop> loops, const std::array<int64_t, 3>& block,
+             int num_samples);
+
+  // Of an integer or bool expression.
+  IndexValue Of(ir::Expr e);
+
+  // Positions in IndexValue::at.
+  int lo(int level) const { return level; }
+  int hi(int level) const { return num_loops_ + 1 + level; }
+  int base() const { return num_loops_; }
+  int step(int loop) const { return 2 * (num_loops_ + 1) + loop; }
+  int lane(int i) const { return 3 * num_loops_ + 2 + i; }
+  int sample(int i) const { return 3 * num_loops_ + 2 + num_lanes_ + i; }
+  int num_loops() const { return num_loops_; }
+  int num_lanes() const { return num_lanes_; }
+  int num_samples() const { return num_samples_; }
+  int size() const { return size_; }
+
+  // An array for results, of size().
+  int64_t* Allocate();
+
+ private:
+  struct Entry {
+    ir::Expr e = nullptr;
+    uint32_t generation = 0;
+    IndexValue value;
+  };
+
+  IndexValue Compute(ir::Expr e);
+  IndexValue Variable(ir::Expr e);
+  IndexValue Constant(int64_t value);
+  IndexValue Unknown(int64_t limit, uint64_t seed, uint64_t loops);
+  IndexValue DivideBy(IndexValue a, int64_t c);
+  IndexValue RemainderBy(IndexValue a, int64_t c);
+  IndexValue Arithmetic(ir::Op op, IndexValue a, IndexValue b);
+  IndexValue Compare(ir::Expr e);
+  IndexValue Choose(ir::Expr e);
+  Entry& Find(ir::Expr e);
+  void GrowTable();
+
+  const ir::Program& program_;
+  std::vector<EnclosingLoop> loops_;
+  std::array<int64_t, 3> block_ = {1, 1, 1};
+  std::vector<int32_t> depth_of_var_;
+  int num_loops_ = 0, num_lanes_ = 0, num_samples_ = 0, size_ = 0;
+  std::vector<Entry> table_;
+  size_t entries_ = 0;
+  uint32_t generation_ = 0;
+  std::vector<std::unique_ptr<int64_t[]>> blocks_;
+  size_t block_index_ = 0, block_used_ = 0;
+};
+
+}  // namespace kiln::features

@@ -1,0 +1,59 @@
+#include "compiler/features/occupancy.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace kiln::features {
+namespace {
+
+constexpr int64_t kWarp = 32;
+constexpr int64_t kUnknownMultiprocessors = 132;
+
+int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// 90 of sm_90a.
+int ArchOf(const target::Target& target) {
+  const std::string arch = target.Option("arch");
+  int number = 90;
+  if (arch.size() > 3) std::from_chars(arch.data() + 3, arch.data() + arch.size(), number);
+  return number;
+}
+
+}  // namespace
+
+Multiprocessor MultiprocessorOf(const target::Target& target) {
+  const int arch = ArchOf(target);
+  Multiprocessor core;
+  if (arch >= 120) {
+    core = {.threads = 1536, .blocks = 24, .shared_bytes = 100 << 10};
+  } else if (arch == 86 || arch == 87 || arch == 89) {
+    core = {.threads = 1536, .blocks = arch == 89 ? 24 : 16, .shared_bytes = 100 << 10};
+    if (arch == 87) core.shared_bytes = 164 << 10;
+  } else if (arch == 80) {
+    core.shared_bytes = 164 << 10;
+  } else if (arch == 75) {
+    core = {.threads = 1024, .blocks = 16, .shared_bytes = 64 << 10};
+  } else if (arch < 80) {
+    core.shared_bytes = 96 << 10;
+  }
+  if (arch < 80) core.reserved_shared_bytes_per_block = 0;
+  return core;
+}
+
+int64_t ResidentBlocks(const Multiprocessor& core, int64_t threads, int64_t registers_per_thread,
+                       int64_t shared_bytes) {
+  const int64_t warps = (threads + kWarp - 1) / kWarp;
+  const int64_t registers = warps * RoundUp(registers_per_thread * kWarp, 256);
+  const int64_t shared = RoundUp(shared_bytes, 128) + core.reserved_shared_bytes_per_block;
+  int64_t blocks = std::min(core.blocks, core.threads / (warps * kWarp));
+  blocks = std::min(blocks, core.registers / std::max<int64_t>(1, registers));
+  if (shared > 0) blocks = std::min(blocks, core.shared_bytes / shared);
+  return std::max<int64_t>(1, blocks);
+}
+
+int64_t CoresOf(const target::Target& target, const target::HardwareParams& hardware) {
+  if (hardware.num_cores > 0) return hardware.num_cores;
+  return target.is_gpu() ? kUnknownMultiprocessors : 1;
+}
+
+}  // namespace kiln::features

@@ -1,0 +1,28 @@
+// Operations of an expression by class, as the first columns of a feature row name them.
+#pragma once
+
+#include <array>
+
+#include "compiler/ir/expr.h"
+
+namespace kiln::features {
+
+// In the order of the columns float_mad .. select_op.
+struct OpCounts {
+  std::array<float, 16> of = {};
+
+  void Add(const OpCounts& other) {
+    for (size_t i = 0; i < of.size(); ++i) of[i] += other.of[i];
+  }
+  // Floating-point operations: a multiply-add is two.
+  double flops() const;
+  // Instructions of a floating-point unit; a division is about eight of them.
+  double float_instructions() const;
+  double special() const;
+};
+
+// Counts a tree: what occurs twice counts twice. An addition with a product for an operand is one
+// multiply-add. Index expressions count as integer operations. Linear in the distinct nodes.
+OpCounts CountOps(ir::Expr e);
+
+}  // namespace kiln::features
