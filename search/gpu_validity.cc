@@ -16,6 +16,22 @@ int RootOf(const State& state, int s) {
   return s;
 }
 
+bool IsThread(Annotation a) {
+  return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ;
+}
+
+// As lowering decides (lower/nest.h).
+bool IsShared(const State& state, int s) {
+  if (state.attach(s).kind != Attach::kIter) return false;
+  if (state.stage(s).op->name().ends_with(".shared")) return true;
+  for (Attach at = state.attach(s); at.kind == Attach::kIter; at = state.attach(at.stage)) {
+    for (int loop = 0; loop <= at.loop; ++loop) {
+      if (IsThread(state.stage(at.stage).annotation(loop))) return false;
+    }
+  }
+  return true;
+}
+
 // Bytes of the region that an attached stage covers.
 int64_t RegionBytes(const Stage& stage) {
   int64_t elements = 1;
@@ -54,7 +70,7 @@ BlockUse UseOfKernel(const State& state, int root) {
           break;
       }
     }
-    if (stage.op->name().ends_with(".shared")) use.shared_bytes += RegionBytes(stage);
+    if (IsShared(state, s)) use.shared_bytes += RegionBytes(stage);
   }
   use.threads = threads[0] * threads[1] * threads[2];
   return use;

@@ -17,6 +17,8 @@ struct Parameters {
   // better register tiles.
   int max_vectorize_size = 64;
   bool change_compute_location = true;
+  // GPU: reductions of tiled stages are also shared out over blocks and over groups of threads.
+  bool reduction_splits = true;
   // GPU kernels that are not tiled (pooling, elementwise) and reductions across threads: a warp per
   // block, as the predecessor begins with, or 1 to 32 warps by chance.
   bool vary_thread_counts = true;

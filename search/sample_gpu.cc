@@ -8,9 +8,9 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/factorization.h"
 #include "search/gpu_validity.h"
-#include "search/sample.h"
 #include "search/sample_unroll.h"
 #include "search/stage_view.h"
+#include "search/tile_sizes.h"
 #include "search/tiling.h"
 
 namespace kiln::search {
@@ -87,7 +87,10 @@ class ThreadBinder {
       } else if (HasThreadLoop(stage)) {
         continue;
       } else if (kind == Attach::kRoot) {
-        KILN_RETURN_IF_ERROR(roots_.contains(s) ? BindTiles(s) : BindUntiled(s));
+        const int groups = GroupedStageIn(s);
+        KILN_RETURN_IF_ERROR(roots_.contains(s) ? BindTiles(s)
+                             : groups >= 0      ? BindGroups(s, groups)
+                                                : BindUntiled(s));
       } else if (stage.op->name().ends_with(".shared")) {
         KILN_RETURN_IF_ERROR(BindFetch(s));
       }
@@ -176,6 +179,70 @@ class ThreadBinder {
     return Bind(s, 2, Annotation::kThreadX);
   }
 
+  // The tiled stage that is computed at the tiles of a stage computed inside s: groups of threads
+  // share its reduction (sketch_rules/reduction_split.cc). -1: there is none.
+  int GroupedStageIn(int s) const {
+    for (const int root : roots_) {
+      if (state_.attach(root).kind != Attach::kIter || state_.attach(root).stage != s) continue;
+      for (int tile = 0; tile < state_.num_stages(); ++tile) {
+        if (state_.attach(tile).kind == Attach::kIter && state_.attach(tile).stage == root &&
+            GroupSplitOf(state_, tile) >= 0)
+          return tile;
+      }
+    }
+    return -1;
+  }
+
+  // Root stage s has a tile's blocks and its elements, which are shared out to all threads; the
+  // stage inside it has groups of threads, and in each threads for the tile.
+  Status BindGroups(int s, int tile) {
+    const int partial = state_.attach(tile).stage;
+    const std::vector<int> splits = ThreadSplits(tile);
+    const auto product = [&](std::span<const int> numbers, int level) {
+      return FollowedLength({s, 0, {numbers.begin(), numbers.end()}, level, true}, state_.steps());
+    };
+    KILN_ASSIGN_OR_RETURN(const int64_t vthreads, product(SpatialSplits(tile), 0));
+    KILN_ASSIGN_OR_RETURN(const int64_t threads, product(splits, kThreadLevel));
+    const std::string& name = state_.stage(s).op->name();
+    if (vthreads > hardware_.max_vthread_extent) {
+      return FailedPrecondition("stage {} ({}): {} virtual threads, the limit is {}", s, name,
+                                vthreads, hardware_.max_vthread_extent);
+    }
+    if (threads > hardware_.max_threads_per_block) {
+      return FailedPrecondition("stage {} ({}): {} threads per block, the limit is {}", s, name,
+                                threads, hardware_.max_threads_per_block);
+    }
+    KILN_RETURN_IF_ERROR(FuseLevel(s, 0));
+    KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
+    KILN_RETURN_IF_ERROR(FuseLevel(s, 1));
+    KILN_RETURN_IF_ERROR(state_.Apply(
+        std::make_shared<schedule::FollowFusedSplitStep>(s, 1, splits, kThreadLevel, true)));
+    KILN_RETURN_IF_ERROR(Bind(s, 2, Annotation::kThreadX));
+
+    // Its region is one tile: the loops of blocks run once. The groups' axis is its first, and the
+    // outermost of the threads.
+    const int axes = static_cast<int>(state_.stage(partial).op->axes().size()) - 1;
+    KILN_RETURN_IF_ERROR(FuseRange(partial, axes, axes));
+    KILN_RETURN_IF_ERROR(Bind(partial, axes, Annotation::kVThread));
+    KILN_RETURN_IF_ERROR(FuseRange(partial, axes + 1, axes + 1));
+    extents_known_ = false;
+    return Bind(partial, axes + 1, Annotation::kThreadX);
+  }
+
+  Status FuseRange(int s, int first, int count) {
+    std::vector<int> loops(count);
+    for (int i = 0; i < count; ++i) loops[i] = first + i;
+    return state_.Apply(std::make_shared<schedule::FuseStep>(s, loops));
+  }
+
+  // The splits whose second lengths multiply to the threads of a block, the last first.
+  std::vector<int> ThreadSplits(int tile) const {
+    std::vector<int> splits = SpatialSplits(tile);
+    const int groups = GroupSplitOf(state_, tile);
+    if (groups >= 0) splits.push_back(groups);
+    return splits;
+  }
+
   // The most threads that exact tiles of the axes in this loop can make: a large prime extent has
   // none but 1.
   int64_t MostThreads(int s, int loop) const {
@@ -212,7 +279,7 @@ class ThreadBinder {
   // All threads of the block fetch together what it shares.
   Status BindFetch(int s) {
     const int reader = state_.attach(s).stage;
-    const std::vector<int> splits = SpatialSplits(reader);
+    const std::vector<int> splits = ThreadSplits(reader);
     if (splits.empty())
       return FailedPrecondition("stage {} has no spatial tiles whose threads could fetch", reader);
     if (!extents_known_) {  // they depend on what is bound to threads
@@ -276,8 +343,8 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
                           Rng& rng) {
   const bool vary = parameters.vary_thread_counts;
   KILN_ASSIGN_OR_RETURN(
-      State state, FillTileSizes(vary ? VaryReducingThreads(sketch, task.hardware, rng) : sketch,
-                                 parameters, rng));
+      State state, FillGpuTileSizes(vary ? VaryReducingThreads(sketch, task.hardware, rng) : sketch,
+                                    task.hardware, parameters, rng));
   KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, vary, rng));
   KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));
   KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));

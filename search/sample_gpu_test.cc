@@ -56,7 +56,7 @@ TEST(SampleGpu, DefaultsOfTheTargetFillWhatTheDeviceDoesNotSay) {
 
 TEST(SampleGpu, ConvolutionIsBoundAndFetchesTogether) {
   const Task task = MakeTask({"conv2d_nhwc", "1,14,14,32,16,3,3,1,1", {"bias", "relu"}});
-  const Parameters parameters;
+  const Parameters parameters{.reduction_splits = false};
   const auto sketches = GenerateSketches({task, parameters});
   ASSERT_EQ(sketches.size(), 1u);
   Rng rng(11);

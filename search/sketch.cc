@@ -41,6 +41,7 @@ std::vector<std::unique_ptr<SketchRule>> GpuSketchRules() {
   rules.push_back(SpecialComputeLocationRule());
   rules.push_back(AlwaysInlineRule());
   rules.push_back(SimplifyConstTensorRule());
+  rules.push_back(ReductionSplitRule());
   rules.push_back(CrossThreadReductionRule());
   rules.push_back(CacheWriteRule());
   rules.push_back(TilingWithFusionRule());

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/status_testing.h"
 #include "compiler/dag/builder.h"
 #include "compiler/dag/ops/registry.h"
-#include "compiler/schedule/step.h"
+#include "compiler/schedule/steps/steps.h"
 
 namespace kiln::search {
 namespace {
@@ -37,9 +39,10 @@ Task MakeGpuTask(dag::DagPtr dag) {
   return Task(std::move(dag), *target::ParseTarget("cuda"), {}, "[]");
 }
 
-std::vector<Sketch> GpuSketches(const dag::DagPtr& dag) {
+// Without reduction splits: those that the facts count.
+std::vector<Sketch> GpuSketches(const dag::DagPtr& dag, bool reduction_splits = false) {
   const Task task = MakeGpuTask(dag);
-  const Parameters parameters;
+  const Parameters parameters{.reduction_splits = reduction_splits};
   auto sketches = GenerateSketches({task, parameters});
   for (const Sketch& sketch : sketches)
     EXPECT_TRUE(schedule::Replay(dag, sketch.state.steps()).ok());
@@ -47,10 +50,10 @@ std::vector<Sketch> GpuSketches(const dag::DagPtr& dag) {
 }
 
 std::vector<Sketch> GpuSketches(std::string_view op, std::string_view args,
-                                std::string_view epilogue = "") {
+                                std::string_view epilogue = "", bool reduction_splits = false) {
   auto dag = dag::BuildOp(op, args, {.epilogue = dag::SplitEpilogue(epilogue)});
   EXPECT_TRUE(dag.ok()) << dag.status();
-  return GpuSketches(*dag);
+  return GpuSketches(*dag, reduction_splits);
 }
 
 dag::DagPtr ChainedMatmuls() {
@@ -157,6 +160,66 @@ TEST(GpuSketch, ReductionsFuseIntoTheirReader) {
       attached += sketch.state.attach(s).kind == schedule::Attach::kIter;
   }
   EXPECT_EQ(attached, 0 + 0 + 1 + 2) << "neither, the maximum alone, the sum alone, both";
+}
+
+// How a sketch shares out its reduction.
+struct Parts {
+  bool blocks = false, groups = false;
+  auto operator<=>(const Parts&) const = default;
+};
+
+Parts PartsOf(const Sketch& sketch) {
+  Parts parts;
+  for (size_t i = 1; i < sketch.steps.size(); ++i) {
+    if (sketch.steps[i]->tag() != "RF") continue;
+    const auto& split = static_cast<const schedule::SplitStep&>(*sketch.steps[i - 1]);
+    EXPECT_FALSE(split.inner_to_outer);
+    (split.lengths.size() == 1 ? parts.blocks : parts.groups) = true;
+    for (int64_t length : split.lengths) EXPECT_EQ(length, 0) << "sampling chooses it";
+  }
+  return parts;
+}
+
+TEST(GpuSketch, ReductionsOfTiledStagesAreSharedOut) {
+  const struct {
+    const char *op, *args, *epilogue;
+    size_t others;  // sketches without splits
+  } cases[] = {{"matmul", "512,512,512", "", 1},
+               {"matmul", "8,8,1024", "relu", 2},
+               {"dense", "1,1000,512", "bias", 1},
+               {"batch_matmul", "4,64,64,64", "", 1},
+               {"conv2d_nchw", "1,7,7,512,512,3,3,1,1", "bias,relu", 1},
+               {"conv2d_nhwc", "1,7,7,512,512,3,3,1,1", "bias,relu", 1},
+               {"conv2d_nhwc", "1,224,224,64,3,7,7,2,3", "bias,relu", 1}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.op, c.args));
+    const auto sketches = GpuSketches(c.op, c.args, c.epilogue, true);
+    std::map<Parts, size_t> found;
+    for (const Sketch& sketch : sketches) {
+      ++found[PartsOf(sketch)];
+      int roots = 0, fetches = 0;
+      for (int s = 0; s < sketch.state.num_stages(); ++s) {
+        const schedule::Stage& stage = sketch.state.stage(s);
+        roots += !stage.is_placeholder() && sketch.state.attach(s).kind == schedule::Attach::kRoot;
+        fetches += stage.op->name().ends_with(".shared");
+      }
+      if (PartsOf(sketch) == Parts{}) continue;
+      EXPECT_EQ(roots, 1 + PartsOf(sketch).blocks) << "a kernel of partial sums, one for the rest";
+      EXPECT_EQ(fetches, 2);
+    }
+    EXPECT_EQ(sketches.size(), c.others + 3);
+    EXPECT_EQ((found[{false, false}]), c.others);
+    EXPECT_EQ((found[{true, false}]), 1u);
+    EXPECT_EQ((found[{false, true}]), 1u);
+    EXPECT_EQ((found[{true, true}]), 1u) << "the filter's rows and columns where nothing is longer";
+  }
+}
+
+TEST(GpuSketch, ShortOrPrimeReductionsAreNotSharedOut) {
+  EXPECT_EQ(GpuSketches("matmul", "64,64,16", "", true).size(), 1u);
+  EXPECT_EQ(GpuSketches("matmul", "64,64,61", "", true).size(), 1u);
+  EXPECT_EQ(GpuSketches("max_pool2d_nchw", "1,56,56,512,8,8,1,0", "", true).size(),
+            GpuSketches("max_pool2d_nchw", "1,56,56,512,8,8,1,0").size());
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/schedule/step.h"
+#include "compiler/schedule/steps/steps.h"
 #include "search/tiling.h"
 
 namespace kiln::search {
@@ -73,10 +73,27 @@ std::vector<int> SplitStepsOf(const State& state, int s) {
   for (int i = static_cast<int>(state.steps().size()) - 1; i >= 0; --i) {
     const schedule::Step& step = *state.steps()[i];
     if (step.tag() == "SP" && step.stage() == s) numbers.push_back(i);
-    if (ChangesStages(step) && s > step.stage()) --s;
+    if (!ChangesStages(step)) continue;
+    // It began here, or began again with fresh loops.
+    const bool fresh = step.tag() != "CHR" && (s == step.stage() || s == step.stage() + 1);
+    if (fresh || (step.tag() == "CHR" && s == step.stage() + 1)) break;
+    if (s > step.stage()) --s;
   }
   std::reverse(numbers.begin(), numbers.end());
   return numbers;
+}
+
+int GroupSplitOf(const State& state, int s) {
+  for (int i = static_cast<int>(state.steps().size()) - 1; i > 0; --i) {
+    const schedule::Step& step = *state.steps()[i];
+    if (step.tag() == "RF" && step.stage() == s) {
+      const schedule::Step& before = *state.steps()[i - 1];
+      if (before.tag() != "SP" || before.stage() != s) return -1;
+      return static_cast<const schedule::SplitStep&>(before).lengths.size() == 2 ? i - 1 : -1;
+    }
+    if (ChangesStages(step) && s > step.stage()) --s;
+  }
+  return -1;
 }
 
 }  // namespace kiln::search

@@ -36,7 +36,12 @@ class StageView {
 // Does a thread-bound loop reduce, in the stage or in one attached to it?
 bool HasCrossThreadReduction(const schedule::State& state, int s);
 
-// The numbers of the SP steps that work on what is now stage s, ascending.
+// The numbers of the SP steps that work on what is now stage s, ascending; not those from before a
+// cache write or an rfactor gave it fresh loops.
 std::vector<int> SplitStepsOf(const schedule::State& state, int s);
+
+// The number of the SP step that shares the reduction of stage s out over groups of threads
+// (sketch_rules/reduction_split.cc): lengths [outer loop, groups]. -1: it is not shared out.
+int GroupSplitOf(const schedule::State& state, int s);
 
 }  // namespace kiln::search

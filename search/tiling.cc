@@ -16,29 +16,39 @@ void MustApply(State& state, schedule::StepPtr step) {
              schedule::PrintLoops(state));
 }
 
-std::vector<int> TileMultiLevel(State& state, int s, std::string_view structure) {
+std::vector<int> TileMultiLevel(State& state, int s, std::string_view structure,
+                                const TilingExceptions& exceptions) {
   const int spatial_levels = static_cast<int>(std::count(structure.begin(), structure.end(), 'S'));
   const int reduce_levels = static_cast<int>(std::count(structure.begin(), structure.end(), 'R'));
   const Stage fresh = state.stage(s);
   const std::vector<std::string>& whole = fresh.op->attrs().no_split_at_inner;
 
   // pieces[axis]: how many loops it becomes. Loops of one axis stay together until the reorder.
-  std::vector<int> spatial_steps, pieces;
+  // whole_level[axis]: where an axis of one piece stands.
+  std::vector<int> spatial_steps, pieces, whole_level;
   int position = 0;
   for (int axis = 0; axis < static_cast<int>(fresh.loops.size()); ++axis) {
     const bool reduce = fresh.loop(axis).kind == IterKind::kReduce;
     const int levels = reduce ? reduce_levels : spatial_levels;
-    const bool keep =
+    int level = levels - 1;
+    bool keep =
         std::find(whole.begin(), whole.end(), schedule::LoopName(fresh, axis)) != whole.end();
+    for (const TilingExceptions::Whole& exception : exceptions.whole) {
+      if (exception.axis != axis) continue;
+      keep = true;
+      level = exception.level;
+    }
+    whole_level.push_back(level);
     if (keep || levels <= 1) {
       pieces.push_back(1);
       ++position;
       continue;
     }
     if (!reduce) spatial_steps.push_back(static_cast<int>(state.steps().size()));
-    MustApply(state,
-              std::make_shared<schedule::SplitStep>(s, position, fresh.loop(axis).extent,
-                                                    std::vector<int64_t>(levels - 1, 0), true));
+    const int64_t length = axis == exceptions.blocks_axis ? 1 : 0;
+    MustApply(state, std::make_shared<schedule::SplitStep>(s, position, fresh.loop(axis).extent,
+                                                           std::vector<int64_t>(levels - 1, length),
+                                                           true));
     pieces.push_back(levels);
     position += levels;
   }
@@ -48,13 +58,12 @@ std::vector<int> TileMultiLevel(State& state, int s, std::string_view structure)
   for (char letter : structure) {
     const bool reduce = letter == 'R';
     const int level = reduce ? reduce_level++ : spatial_level++;
-    const int levels = reduce ? reduce_levels : spatial_levels;
     int first = 0;
     for (int axis = 0; axis < static_cast<int>(pieces.size()); ++axis) {
       if ((fresh.loop(axis).kind == IterKind::kReduce) == reduce) {
         if (pieces[axis] > 1) {
           order.push_back(first + level);
-        } else if (level == levels - 1) {
+        } else if (level == whole_level[axis]) {
           order.push_back(first);
         }
       }
@@ -65,16 +74,19 @@ std::vector<int> TileMultiLevel(State& state, int s, std::string_view structure)
   return spatial_steps;
 }
 
-void FollowTiling(State& state, int consumer, const std::vector<int>& spatial_steps, int levels) {
+void FollowTiling(State& state, int consumer, const std::vector<int>& spatial_steps, int levels,
+                  int whole_axis_level) {
   const int n = static_cast<int>(spatial_steps.size());
-  int position = 0;
+  const int first = whole_axis_level >= 0 ? 1 : 0;
+  int position = first;
   for (int step : spatial_steps) {
     MustApply(state, std::make_shared<schedule::FollowSplitStep>(consumer, position, step, levels));
     position += levels + 1;
   }
   std::vector<int> order;
   for (int level = 0; level <= levels; ++level) {
-    for (int axis = 0; axis < n; ++axis) order.push_back(axis * (levels + 1) + level);
+    if (level == whole_axis_level) order.push_back(0);
+    for (int axis = 0; axis < n; ++axis) order.push_back(first + axis * (levels + 1) + level);
   }
   MustApply(state, std::make_shared<schedule::ReorderStep>(consumer, order));
 }

@@ -15,12 +15,23 @@ void MustApply(schedule::State& state, schedule::StepPtr step);
 // Splits every axis of the stage by the letters of `structure` and reorders level by level (facts
 // §3.3). Returns the numbers of the spatial SP steps. Axes named in the operator's
 // no_split_at_inner stay whole at the innermost level of their kind.
-std::vector<int> TileMultiLevel(schedule::State& state, int stage, std::string_view structure);
+// Axes that are not tiled like the others.
+struct TilingExceptions {
+  // Stays in one piece, as a loop of level `level` of its kind (spatial or reduction).
+  struct Whole {
+    int axis, level;
+  };
+  std::vector<Whole> whole;
+  int blocks_axis = -1;  // every tile has one element of this axis: its split has no blanks
+};
+std::vector<int> TileMultiLevel(schedule::State& state, int stage, std::string_view structure,
+                                const TilingExceptions& exceptions = {});
 
 // Splits the spatial axes of `consumer` by the first `levels` factors of the given steps and
 // reorders level by level, so that the tiled stage can be computed at its loop levels*n-1.
+// whole_axis_level: `consumer` has one more axis, the first, which stays whole at this level.
 void FollowTiling(schedule::State& state, int consumer, const std::vector<int>& spatial_steps,
-                  int levels);
+                  int levels, int whole_axis_level = -1);
 
 // Makes one loop of the reduction loops of an untiled stage and returns its number.
 int FuseReduceLoops(schedule::State& state, int stage);

@@ -77,7 +77,8 @@ class BoundInference {
     for (int32_t var : bounds.loop_vars) {
       loop_values.push_back(var < 0 ? ir::Linear{} : out_.simplifier.Var(var));
     }
-    bounds.iter_values = IterValues(stage, bounds.iter_extents, loop_values, out_.simplifier);
+    bounds.iter_values =
+        IterValues(stage, bounds.iter_extents, loop_values, out_.simplifier, HasAttached(s));
     for (int i = 0; i < stage.num_axes(); ++i) {
       bounds.axis_values.push_back(i < static_cast<int>(bounds.region_min.size())
                                        ? bounds.region_min[i] + bounds.iter_values[i]
@@ -86,6 +87,14 @@ class BoundInference {
     bounds.guards = Guards(stage, bounds, bounds.iter_values, /*reductions=*/true, out_.simplifier);
     CollectReads(s, bounds);
     return OkStatus();
+  }
+
+  bool HasAttached(int s) const {
+    for (int other = 0; other < s; ++other) {
+      if (state_.attach(other).kind == Attach::kIter && state_.attach(other).stage == s)
+        return true;
+    }
+    return false;
   }
 
   Status MakeLoopVars(int s, StageBounds& bounds) {

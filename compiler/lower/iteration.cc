@@ -64,7 +64,7 @@ std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> ax
 
 std::vector<ir::Linear> IterValues(const Stage& stage, std::span<const int64_t> iter_extents,
                                    std::span<const ir::Linear> loop_values,
-                                   ir::Simplifier& simplifier) {
+                                   ir::Simplifier& simplifier, bool inside) {
   std::vector<ir::Linear> values(stage.iters.size());
   for (size_t i = 0; i < stage.loops.size(); ++i) values[stage.loops[i].iter] = loop_values[i];
   for (size_t r = stage.relations.size(); r-- > 0;) {
@@ -84,10 +84,11 @@ std::vector<ir::Linear> IterValues(const Stage& stage, std::span<const int64_t> 
     int64_t inner = 1;
     for (size_t p = relation.parents.size(); p-- > 0;) {
       const int32_t parent = relation.parents[p];
+      if (iter_extents[parent] == 1) continue;
       ir::Linear quotient = simplifier.FloorDiv(fused, inner);
       // The outermost part needs no remainder: an overrun of the fused loop is guarded.
-      values[parent] =
-          p == 0 ? std::move(quotient) : simplifier.FloorMod(quotient, iter_extents[parent]);
+      values[parent] = p == 0 && !inside ? std::move(quotient)
+                                         : simplifier.FloorMod(quotient, iter_extents[parent]);
       inner *= iter_extents[parent];
     }
   }

@@ -16,11 +16,14 @@ namespace kiln::lower {
 std::vector<int64_t> IterExtents(const schedule::Stage& stage,
                                  std::span<const int64_t> axis_extents);
 
-// Values of every iterator, given those of the loops (indexed like Stage::loops).
+// Values of every iterator, given those of the loops (indexed like Stage::loops). Where a fused
+// loop runs over its end, which is guarded, the values may be beyond their iterators' extents;
+// inside: they are not. That takes a remainder more, but keeps regions that follow from the values
+// small.
 std::vector<ir::Linear> IterValues(const schedule::Stage& stage,
                                    std::span<const int64_t> iter_extents,
                                    std::span<const ir::Linear> loop_values,
-                                   ir::Simplifier& simplifier);
+                                   ir::Simplifier& simplifier, bool inside = false);
 
 // A condition under which an iteration is real: value < extent for the parent of a split that is
 // not exact.

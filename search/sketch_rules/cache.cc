@@ -14,7 +14,7 @@ using schedule::Stage;
 using schedule::State;
 
 // The loop in which every reduction axis that is tiled has run its outermost tile; -1: the stage
-// has no reduction.
+// has no reduction. An axis that is whole further inside (the inner part of a split one) has none.
 int LastLoopOfOutermostReduceTile(const Stage& stage) {
   const std::vector<std::string>& whole = stage.op->attrs().no_split_at_inner;
   size_t tiled = 0;
@@ -22,12 +22,19 @@ int LastLoopOfOutermostReduceTile(const Stage& stage) {
     tiled += std::find(whole.begin(), whole.end(), axis.name) == whole.end();
   }
   std::set<int> seen;
+  int last = -1;
   for (int loop = 0; loop < static_cast<int>(stage.loops.size()); ++loop) {
-    if (stage.loop(loop).kind != IterKind::kReduce) continue;
-    for (int axis : schedule::AxesOf(stage, stage.loops[loop].iter)) seen.insert(axis);
-    if (seen.size() >= tiled) return loop;
+    if (stage.loop(loop).kind != IterKind::kReduce) {
+      if (last >= 0) break;
+      continue;
+    }
+    const std::vector<int> axes = schedule::AxesOf(stage, stage.loops[loop].iter);
+    if (std::ranges::any_of(axes, [&](int axis) { return seen.contains(axis); })) break;
+    seen.insert(axes.begin(), axes.end());
+    last = loop;
+    if (seen.size() >= tiled) break;
   }
-  return -1;
+  return last;
 }
 
 // A tile of an input in shared memory, loaded anew for every outermost reduction tile of its

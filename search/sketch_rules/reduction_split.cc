@@ -1,0 +1,170 @@
+// More parallelism for a tiled reduction on a GPU: its longest axis is shared out
+//   * over blocks: each computes the partial sums of one stretch of the axis into a buffer, and a
+//     second kernel adds them up and goes on with what follows (the epilogue);
+//   * over groups of threads inside a block: the groups work on the same tile of the output and
+//     the same fetched tiles of the inputs, leave their partial sums in shared memory, and all
+//     threads of the block together add them up.
+// or both. Batch-1 convolutions have too few output elements to keep a GPU busy without.
+#include <algorithm>
+
+#include "compiler/schedule/steps/steps.h"
+#include "search/factorization.h"
+#include "search/sketch_rules/rules.h"
+#include "search/stage_view.h"
+#include "search/tiling.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::Annotation;
+using schedule::Attach;
+using schedule::Stage;
+using schedule::State;
+
+// The loop of the longest reduction axis of an untouched stage.
+int LongestReduceLoop(const Stage& stage) {
+  int longest = -1;
+  for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+    if (stage.loop(i).kind != schedule::IterKind::kReduce) continue;
+    if (longest < 0 || stage.loop(i).extent > stage.loop(longest).extent) longest = i;
+  }
+  return longest;
+}
+
+bool HasPart(int64_t extent) {
+  return std::ranges::any_of(Divisors(extent), [](int64_t d) { return d > 1 && d <= kMostParts; });
+}
+
+bool IsUntouched(const State& state, int s) {
+  const Stage& stage = state.stage(s);
+  for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+    if (stage.loops[i].iter != i || stage.annotation(i) != Annotation::kNone ||
+        state.HasAttached(s, i))
+      return false;
+  }
+  return stage.relations.empty() && state.attach(s).kind == Attach::kRoot;
+}
+
+class ReductionSplit final : public SketchRule {
+ public:
+  std::string_view name() const override { return "reduction split"; }
+
+  RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
+    if (!context.parameters.reduction_splits || context.parameters.gpu_tiling != kStructure)
+      return RuleAnswer::kSkip;
+    const Stage& stage = state.stage(s);
+    if (stage.is_placeholder() || !HasReduceLoop(stage) || stage.op->num_outputs() != 1)
+      return RuleAnswer::kSkip;
+    const StageView view(state, s);
+    if (view.IsCacheWriteStage() || !view.NeedsMultiLevelTiling() || !IsUntouched(state, s) ||
+        view.ReduceProduct() < context.task.hardware.warp_size ||
+        !HasPart(stage.loop(LongestReduceLoop(stage)).extent))
+      return RuleAnswer::kSkip;
+    const dag::Combiner combiner = stage.op->combiner();
+    const bool arg = combiner == dag::Combiner::kArgMax || combiner == dag::Combiner::kArgMin;
+    return arg ? RuleAnswer::kSkip : RuleAnswer::kApply;
+  }
+
+  NextStates Apply(const RuleContext&, const State& state, int s) const override {
+    NextStates next;
+    {
+      State groups = state;
+      const int tile = SplitOverGroups(groups, s, -1);
+      next.emplace_back(std::move(groups), tile - 1);
+    }
+    State blocks = state;
+    const int partial = SplitOverBlocks(blocks, s);
+    if (HasPart(blocks.stage(partial).loop(LongestReduceLoop(blocks.stage(partial))).extent)) {
+      State both = blocks;
+      const int tile = SplitOverGroups(both, partial, 0);
+      next.emplace_back(std::move(both), tile - 1);
+    }
+    TilePartial(blocks, partial);
+    next.emplace_back(std::move(blocks), partial - 1);
+    return next;
+  }
+
+ private:
+  // The levels at which a tile of threads and the tiles of the reduction stand.
+  static constexpr std::string_view kStructure = "SSSRRSRS";
+  static constexpr int kThreadLevel = 2, kInnermostReduceLevel = 2;
+
+  // The stage that reads reduction s element by element and at whose loops s may be computed: its
+  // reader, or a copy of its own.
+  static int MakeReader(State& state, int s) {
+    const int reader = StageView(state, s).ElementwiseConsumer();
+    if (reader >= 0 && IsUntouched(state, reader)) return reader;
+    MustApply(state, std::make_shared<schedule::CacheWriteStep>(s, "local"));
+    return s + 1;
+  }
+
+  // Adds up parts, one element at a time: inside `loop` of `reader`.
+  static void CombineAt(State& state, int s, int reader, int loop) {
+    MustApply(state,
+              std::make_shared<schedule::AnnotateStep>(
+                  s, static_cast<int>(state.stage(s).op->axes().size()), Annotation::kUnroll));
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(s, reader, loop));
+  }
+
+  // The kernel of partial sums is the returned stage; its first axis numbers the parts.
+  static int SplitOverBlocks(State& state, int s) {
+    int reader = MakeReader(state, s);
+    const int loop = LongestReduceLoop(state.stage(s));
+    // One length: the number of parts. It is blank in the sketch (GenerateSketches).
+    MustApply(state,
+              std::make_shared<schedule::SplitStep>(s, loop, state.stage(s).loop(loop).extent,
+                                                    std::vector<int64_t>{1}, false));
+    MustApply(state, std::make_shared<schedule::RfactorStep>(s, loop, 0));
+    ++reader;
+    CombineAt(state, s + 1, reader, static_cast<int>(state.stage(reader).loops.size()) - 1);
+    return s;
+  }
+
+  // Tiles of the partial sums in registers, as any tiled stage's.
+  static void TilePartial(State& state, int s) {
+    MustApply(state, std::make_shared<schedule::CacheWriteStep>(s, "local"));
+    const std::vector<int> steps =
+        TileMultiLevel(state, s, kStructure, {.whole = {}, .blocks_axis = 0});
+    FollowTiling(state, s + 1, steps, kThreadLevel + 1);
+    const int loop = (kThreadLevel + 1) * static_cast<int>(steps.size()) - 1;
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(s, s + 1, loop));
+  }
+
+  // Returns the stage whose tile is in registers. blocks_axis: that numbers parts over blocks, -1:
+  // none.
+  static int SplitOverGroups(State& state, int s, int blocks_axis) {
+    int reader = MakeReader(state, s);
+    const int loop = LongestReduceLoop(state.stage(s));
+    // Outer loop, groups, inner loop: what all groups fetch together is contiguous. The groups are
+    // the second length, as the threads are of a spatial split: what follows the number of threads
+    // follows both.
+    MustApply(state,
+              std::make_shared<schedule::SplitStep>(s, loop, state.stage(s).loop(loop).extent,
+                                                    std::vector<int64_t>{1, 1}, false));
+    MustApply(state, std::make_shared<schedule::RfactorStep>(s, loop + 1, 0));
+    MustApply(state, std::make_shared<schedule::CacheWriteStep>(s, "local"));
+    // Now s: sums of one group in registers; s+1: of all groups, shared; s+2: their sum.
+    reader += 2;
+    const int num_axes = static_cast<int>(state.stage(s).op->axes().size());
+    // The rfactor left the outer loop where the axis was, and the inner one after it.
+    const int outer = num_axes + loop - static_cast<int>(state.stage(reader).op->axes().size());
+    TilingExceptions exceptions;
+    exceptions.blocks_axis = blocks_axis < 0 ? -1 : blocks_axis + 1;
+    exceptions.whole = {{0, kThreadLevel}, {outer, 0}, {outer + 1, kInnermostReduceLevel}};
+    const std::vector<int> steps = TileMultiLevel(state, s, kStructure, exceptions);
+    const int n = static_cast<int>(steps.size());
+    FollowTiling(state, s + 1, steps, kThreadLevel + 1, /*whole_axis_level=*/kThreadLevel);
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(s, s + 1, (kThreadLevel + 1) * n));
+    // The reader's loops: blocks, and all elements of a block's tile.
+    FollowTiling(state, reader, steps, 1);
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(s + 1, reader, n - 1));
+    CombineAt(state, s + 2, reader, 2 * n - 1);
+    return s;
+  }
+};
+
+}  // namespace
+
+SketchRulePtr ReductionSplitRule() { return std::make_unique<ReductionSplit>(); }
+
+}  // namespace kiln::search

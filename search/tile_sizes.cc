@@ -1,0 +1,236 @@
+#include "search/tile_sizes.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "compiler/schedule/steps/steps.h"
+#include "search/factorization.h"
+#include "search/sketch_rules/rules.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::SplitStep;
+using schedule::State;
+using schedule::StepPtr;
+
+constexpr int kMostTries = 300;
+// Multiprocessors, where the device did not say.
+constexpr int kUsualCores = 132;
+// What all groups of a block fetch at a time of the reduction axis.
+constexpr int64_t kShortFetch = 8, kLongFetch = 128;
+
+// Uniform ordered factorizations from lists made once per extent.
+class Factorizer {
+ public:
+  std::vector<int64_t> Draw(int64_t extent, int n, int64_t max_innermost, Rng& rng) {
+    const std::tuple key(extent, n, max_innermost);
+    auto found = lists_.find(key);
+    if (found == lists_.end()) {
+      if (CountFactorizations(extent, n, max_innermost) > kMostListed)
+        return RandomFactorization(extent, n, max_innermost, rng);
+      if (lists_.size() >= kMostLists) lists_.clear();
+      found = lists_.emplace(key, Factorizations(extent, n, max_innermost)).first;
+    }
+    return PickFrom(rng, found->second);
+  }
+
+ private:
+  static constexpr int64_t kMostListed = 5000;
+  static constexpr size_t kMostLists = 200;
+  std::map<std::tuple<int64_t, int, int64_t>, std::vector<std::vector<int64_t>>> lists_;
+};
+
+Factorizer& FactorizerOfThread() {
+  thread_local Factorizer factorizer;
+  return factorizer;
+}
+
+const SplitStep* AsSplit(const StepPtr& step) {
+  return step->tag() == "SP" ? static_cast<const SplitStep*>(step.get()) : nullptr;
+}
+
+bool HasBlank(const SplitStep& split) {
+  return std::find(split.lengths.begin(), split.lengths.end(), 0) != split.lengths.end();
+}
+
+class TileFiller {
+ public:
+  TileFiller(const Sketch& sketch, const target::HardwareParams& hardware,
+             const Parameters& parameters, Rng& rng)
+      : steps_(sketch.steps),
+        state_(sketch.state.initial_dag()),
+        hardware_(hardware),
+        parameters_(parameters),
+        rng_(rng),
+        spatial_lengths_(static_cast<size_t>(
+            std::count(parameters.gpu_tiling.begin(), parameters.gpu_tiling.end(), 'S') - 1)) {}
+
+  StatusOr<State> Run() {
+    for (size_t i = 0; i < steps_.size();) {
+      const SplitStep* split = AsSplit(steps_[i]);
+      if (split == nullptr || !HasBlank(*split)) {
+        KILN_RETURN_IF_ERROR(state_.Apply(steps_[i++]));
+      } else if (i + 1 < steps_.size() && steps_[i + 1]->tag() == "RF") {
+        KILN_RETURN_IF_ERROR(FillParts(*split));
+        ++i;
+      } else if (split->lengths.size() == spatial_lengths_) {
+        KILN_RETURN_IF_ERROR(FillTiles(i));
+      } else {
+        KILN_RETURN_IF_ERROR(Fill(*split, Draw(ExtentOf(*split), split->lengths.size())));
+        ++i;
+      }
+    }
+    return std::move(state_);
+  }
+
+ private:
+  // What is split now: in the sketch it may have been another extent, before an rfactor's length
+  // was known.
+  int64_t ExtentOf(const SplitStep& split) const {
+    const int64_t extent = state_.stage(split.stage_id).loop(split.loop).extent;
+    return extent > 0 ? extent : split.extent;
+  }
+
+  std::vector<int64_t> Draw(int64_t extent, size_t n) {
+    return FactorizerOfThread().Draw(extent, static_cast<int>(n),
+                                     parameters_.max_innermost_split_factor, rng_);
+  }
+
+  Status Fill(const SplitStep& split, std::vector<int64_t> lengths) {
+    return state_.Apply(std::make_shared<SplitStep>(split.stage_id, split.loop, ExtentOf(split),
+                                                    std::move(lengths), split.inner_to_outer));
+  }
+
+  // [parts], or [outer loop, groups].
+  Status FillParts(const SplitStep& split) {
+    const int64_t extent = ExtentOf(split);
+    std::vector<std::vector<int64_t>> choices;
+    std::vector<double> weights;
+    for (int64_t parts : Divisors(extent)) {
+      if (parts < 2 || parts > kMostParts) continue;
+      if (split.lengths.size() == 1) {
+        choices.push_back({parts});
+        weights.push_back(1);
+        continue;
+      }
+      // Every number of groups is as likely as the next.
+      const size_t first = weights.size();
+      for (int64_t inner : Divisors(extent / parts)) {
+        if (inner > parameters_.max_innermost_split_factor) break;
+        choices.push_back({extent / parts / inner, parts});
+        const int64_t fetched = parts * inner;
+        weights.push_back(fetched < kShortFetch || fetched > kLongFetch ? 0.2 : 1);
+      }
+      double total = 0;
+      for (size_t i = first; i < weights.size(); ++i) total += weights[i];
+      for (size_t i = first; i < weights.size(); ++i) weights[i] /= total;
+    }
+    if (choices.empty()) {
+      return FailedPrecondition("stage {}: a reduction of {} has no 2 to {} equal parts",
+                                split.stage_id, extent, kMostParts);
+    }
+    const std::vector<int64_t>& lengths = choices[PickWeighted(rng_, weights)];
+    (split.lengths.size() == 1 ? parts_ : groups_) = lengths.back();
+    return Fill(split, lengths);
+  }
+
+  // The spatial splits of one stage, from step i on: i is then the step after.
+  Status FillTiles(size_t& i) {
+    std::vector<const SplitStep*> splits;
+    std::vector<int64_t> extents;
+    // The steps split one loop after the other: the extent of the second is not yet at its loop.
+    const SplitStep& first = *AsSplit(steps_[i]);
+    const schedule::Stage& stage = state_.stage(first.stage_id);
+    for (size_t k = i; k < steps_.size(); ++k) {
+      const SplitStep* split = AsSplit(steps_[k]);
+      if (split == nullptr || !HasBlank(*split) || split->stage_id != first.stage_id ||
+          split->lengths.size() != spatial_lengths_)
+        break;
+      const int loop = split->loop - static_cast<int>((k - i) * spatial_lengths_);
+      const int64_t extent = stage.loop(loop).extent;
+      splits.push_back(split);
+      extents.push_back(extent > 0 ? extent : split->extent);
+    }
+    KILN_ASSIGN_OR_RETURN(const auto lengths, DrawTiles(extents));
+    for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Fill(*splits[k], lengths[k]));
+    i += splits.size();
+    groups_ = parts_ = 1;
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<std::vector<int64_t>>> DrawTiles(const std::vector<int64_t>& extents) {
+    std::vector<std::vector<int64_t>> lengths(extents.size()), legal, most_threads;
+    int64_t most = 0;
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      for (size_t k = 0; k < extents.size(); ++k) lengths[k] = Draw(extents[k], spatial_lengths_);
+      if (spatial_lengths_ < 2) return lengths;
+      const TileUse use = UseOfTiles(extents, lengths);
+      const int64_t threads = use.threads * groups_;
+      if (use.vthreads > hardware_.max_vthread_extent || threads > hardware_.max_threads_per_block)
+        continue;
+      if (threads < hardware_.warp_size) {
+        // Of an extent without divisors no tile has a warp: take the best there is.
+        if (threads > most) {
+          most = threads;
+          most_threads = lengths;
+        }
+        continue;
+      }
+      if (Chance(rng_, Promise(use, groups_, parts_, hardware_))) return lengths;
+      legal = lengths;
+    }
+    if (!legal.empty()) return legal;
+    if (!most_threads.empty()) return most_threads;
+    return FailedPrecondition("no tile sizes within the limits of a block were found");
+  }
+
+  const std::vector<StepPtr>& steps_;
+  State state_;
+  const target::HardwareParams& hardware_;
+  const Parameters& parameters_;
+  Rng& rng_;
+  const size_t spatial_lengths_;    // of each spatial split of a tiled stage
+  int64_t groups_ = 1, parts_ = 1;  // of the stage that is tiled next
+};
+
+}  // namespace
+
+TileUse UseOfTiles(const std::vector<int64_t>& extents,
+                   const std::vector<std::vector<int64_t>>& lengths) {
+  TileUse use;
+  for (size_t k = 0; k < extents.size(); ++k) {
+    int64_t tile = 1;
+    for (int64_t length : lengths[k]) tile *= length;
+    use.vthreads *= lengths[k][0];
+    use.threads *= lengths[k][1];
+    use.outputs *= tile / lengths[k][1];
+    use.blocks *= (extents[k] + tile - 1) / tile;
+  }
+  return use;
+}
+
+double Promise(const TileUse& use, int64_t groups, int64_t parts,
+               const target::HardwareParams& hardware) {
+  const int64_t threads = use.threads * groups, blocks = use.blocks * parts;
+  const int64_t cores = hardware.num_cores > 1 ? hardware.num_cores : kUsualCores;
+  double promise = 1;
+  if (threads < 64) promise *= 0.3;
+  if (threads > 512) promise *= 0.2;
+  if (use.outputs < 4) promise *= 0.2;
+  if (use.outputs > 64) promise *= 0.1;
+  if (use.outputs > 128) promise *= 0.1;
+  if (blocks * 2 < cores) promise *= 0.2;
+  if (blocks * 8 < cores) promise *= 0.2;
+  if (blocks > cores * 32) promise *= 0.3;
+  return promise;
+}
+
+StatusOr<State> FillGpuTileSizes(const Sketch& sketch, const target::HardwareParams& hardware,
+                                 const Parameters& parameters, Rng& rng) {
+  return TileFiller(sketch, hardware, parameters, rng).Run();
+}
+
+}  // namespace kiln::search
