@@ -1,0 +1,168 @@
+// Reductions shared out over blocks and over groups of threads compute what the DAG says: as
+// sampled, with tile lengths changed to anything, and as CUDA text.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/status_testing.h"
+#include "compiler/codegen/cuda_checks.h"
+#include "compiler/codegen/cuda_emulation_testing.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/gpu_validity.h"
+#include "search/sample_gpu.h"
+#include "tests/schedules/check_program.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::SplitStep;
+using schedule::State;
+
+struct Case {
+  const char *op, *args, *epilogue;
+};
+
+std::string NameOf(const Case& c) { return fmt::format("{} {} {}", c.op, c.args, c.epilogue); }
+
+Task MakeGpuTask(const Case& c) {
+  auto dag = dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)});
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  // Small warps: tiny workloads use several of them, and several blocks.
+  return Task(*dag, *target::ParseTarget("cuda -thread_warp_size=4"), {}, "[]");
+}
+
+std::vector<Sketch> SplitSketches(const Task& task) {
+  const Parameters parameters;
+  std::vector<Sketch> sketches = GenerateSketches({task, parameters});
+  std::erase_if(sketches, [](const Sketch& sketch) {
+    return std::ranges::none_of(sketch.steps, [](const auto& s) { return s->tag() == "RF"; });
+  });
+  return sketches;
+}
+
+// The state with the lengths of one or two splits changed, to divisors or not.
+StatusOr<State> ChangeLengths(const Task& task, const State& state, Rng& rng) {
+  std::vector<schedule::StepPtr> steps = state.steps();
+  std::vector<size_t> splits;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i]->tag() == "SP") splits.push_back(i);
+  }
+  for (int64_t changes = UniformIn(rng, 1, 2); changes > 0; --changes) {
+    schedule::StepPtr& step = steps[PickFrom(rng, splits)];
+    const auto& split = static_cast<const SplitStep&>(*step);
+    std::vector<int64_t> lengths = split.lengths;
+    lengths[UniformInt(rng, static_cast<int64_t>(lengths.size()))] = UniformIn(rng, 1, 5);
+    step = std::make_shared<SplitStep>(split.stage_id, split.loop, split.extent, lengths,
+                                       split.inner_to_outer);
+  }
+  KILN_ASSIGN_OR_RETURN(State changed, schedule::Replay(task.dag, steps));
+  KILN_ASSIGN_OR_RETURN(changed, lower::FillExtents(changed));
+  KILN_RETURN_IF_ERROR(CheckGpuLimits(changed, task.hardware));
+  return changed;
+}
+
+constexpr Case kCases[] = {{"matmul", "6,8,12", "relu"},
+                           {"matmul", "5,7,18", ""},
+                           {"matmul", "1,9,16", "bias,relu"},
+                           {"dense", "2,6,20", "bias"},
+                           {"batch_matmul", "2,4,6,8", ""},
+                           {"conv2d_nchw", "1,4,5,8,6,3,3,1,1", "bias,relu"},
+                           {"conv2d_nhwc", "1,5,4,6,4,3,3,2,1", "bias,relu"},
+                           {"conv2d_nhwc", "1,6,6,3,4,3,3,1,1", ""},
+                           {"conv2d_nhwc", "1,7,7,8,4,1,1,1,0", "residual,relu"}};
+
+TEST(ReductionSplits, SamplesComputeWhatTheDagSays) {
+  for (const Case& c : kCases) {
+    const Task task = MakeGpuTask(c);
+    const Workload workload = MakeWorkload(NameOf(c), task.dag, 3);
+    const auto sketches = SplitSketches(task);
+    ASSERT_GE(sketches.size(), 3u) << workload.name;
+    Rng rng(7);
+    for (size_t k = 0; k < sketches.size(); ++k) {
+      int checked = 0;
+      for (int draw = 0; draw < 60 && checked < 8; ++draw) {
+        const StatusOr<State> state = SampleGpu(sketches[k], task, Parameters(), rng);
+        if (!state.ok()) continue;
+        ++checked;
+        const Status status = CheckByInterpreter(workload, *state, /*gpu=*/true);
+        ASSERT_TRUE(status.ok()) << status;
+        const ir::Program program = *lower::Lower(*state, {.gpu = true});
+        ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware));
+      }
+      EXPECT_EQ(checked, 8) << workload.name << " sketch " << k;
+    }
+  }
+}
+
+// What a search does to them: lengths that divide nothing, in places that sampling keeps at 1.
+TEST(ReductionSplits, ChangedLengthsComputeWhatTheDagSays) {
+  for (const Case& c : kCases) {
+    const Task task = MakeGpuTask(c);
+    const Workload workload = MakeWorkload(NameOf(c), task.dag, 3);
+    const auto sketches = SplitSketches(task);
+    Rng rng(8);
+    int checked = 0;
+    for (int draw = 0; draw < 400 && checked < 25; ++draw) {
+      const StatusOr<State> state = SampleGpu(PickFrom(rng, sketches), task, Parameters(), rng);
+      if (!state.ok()) continue;
+      const StatusOr<State> changed = ChangeLengths(task, *state, rng);
+      if (!changed.ok()) continue;
+      ++checked;
+      const Status status = CheckByInterpreter(workload, *changed, /*gpu=*/true);
+      ASSERT_TRUE(status.ok()) << status;
+    }
+    EXPECT_EQ(checked, 25) << workload.name;
+  }
+}
+
+TEST(ReductionSplits, CudaTextComputesTheSame) {
+  for (const Case& c : {kCases[6]}) {
+    const Task task = MakeGpuTask(c);
+    Rng rng(9);
+    for (const Sketch& sketch : SplitSketches(task)) {
+      StatusOr<State> state = SampleGpu(sketch, task, Parameters(), rng);
+      for (int draw = 0; draw < 60 && !state.ok(); ++draw)
+        state = SampleGpu(sketch, task, Parameters(), rng);
+      ASSERT_OK(state.status());
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(*state, {.gpu = true}));
+      const Status status = codegen::CompareEmulated(program, 5, 1e-4);
+      EXPECT_TRUE(status.ok()) << NameOf(c) << "\n" << status;
+    }
+  }
+}
+
+// The region that partial sums cover is the tile of the block, also where the threads that add
+// them up are no divisor of its elements.
+TEST(ReductionSplits, SharedPartialSumsCoverTheTileAlone) {
+  const Case c{"matmul", "64,64,64", ""};
+  const Task task(MakeGpuTask(c).dag, *target::ParseTarget("cuda"), {}, "[]");
+  const auto sketches = SplitSketches(task);
+  Rng rng(2);
+  std::set<bool> divides;
+  for (int draw = 0; draw < 200; ++draw) {
+    const StatusOr<State> sampled = SampleGpu(sketches[0], task, Parameters(), rng);
+    if (!sampled.ok()) continue;
+    const int root = sampled->num_stages() - 1;
+    int64_t tile = 1, threads = UseOfKernel(*sampled, root).threads;
+    for (const schedule::StepPtr& step : sampled->steps()) {
+      const auto* split = step->tag() == "SP" ? static_cast<const SplitStep*>(step.get()) : nullptr;
+      if (split == nullptr || split->lengths.size() != 4) continue;
+      for (int64_t length : split->lengths) tile *= length;
+    }
+    for (int s = 0; s < root; ++s) {
+      const schedule::Stage& stage = sampled->stage(s);
+      if (!stage.op->name().ends_with(".rf")) continue;
+      int64_t region = 1;
+      for (size_t axis = 1; axis < stage.op->axes().size(); ++axis)
+        region *= stage.iters[axis].extent;
+      EXPECT_EQ(region, tile) << schedule::PrintLoops(*sampled);
+      divides.insert(tile % threads == 0);
+    }
+  }
+  EXPECT_EQ(divides.size(), 2u) << "both cases were seen";
+}
+
+}  // namespace
+}  // namespace kiln::search
