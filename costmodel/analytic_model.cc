@@ -1,0 +1,188 @@
+#include "costmodel/analytic_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace kiln::costmodel {
+namespace {
+
+#define KILN_ANALYTIC_COLUMNS(X)                                                                   \
+  X(is_gpu)                                                                                        \
+  X(unroll_prod)                                                                                   \
+  X(auto_unroll_max_step)                                                                          \
+  X(row_work) X(row_thread_trips) X(row_thread_flops) X(row_thread_instructions)                   \
+      X(row_thread_special) X(row_thread_accesses) X(row_body) X(row_chains) X(row_reduce_len)     \
+          X(row_stack_trips) X(row_serial_trips) X(row_lanes) X(row_vector_bytes)                  \
+              X(row_register_share) X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(kernel_index) \
+                  X(kernel_blocks) X(kernel_threads) X(kernel_registers) X(kernel_blocks_per_core) \
+                      X(kernel_thread_instructions) X(kernel_thread_special)                       \
+                          X(kernel_thread_shared_wavefronts) X(kernel_thread_global_requests)      \
+                              X(kernel_thread_sectors) X(kernel_barriers) X(kernel_stages)         \
+                                  X(kernel_stage_loads) X(kernel_unique_bytes)                     \
+                                      X(kernel_global_bytes) X(kernel_parallel_tasks)              \
+                                          X(program_cores) X(program_vector_bytes)
+
+#define KILN_COLUMN(name) k_##name,
+enum Column : int { KILN_ANALYTIC_COLUMNS(KILN_COLUMN) kNumColumns };
+#undef KILN_COLUMN
+#define KILN_NAME(name) #name,
+constexpr std::string_view kNames[] = {KILN_ANALYTIC_COLUMNS(KILN_NAME)};
+#undef KILN_NAME
+
+// Values by name; undoes the scaling of the columns.
+class Row {
+ public:
+  Row(std::span<const float> row, const std::vector<int>& columns) : row_(row), columns_(columns) {}
+  double raw(Column c) const { return row_[static_cast<size_t>(columns_[c])]; }
+  double operator[](Column c) const { return std::exp2(raw(c)) - 1; }
+
+ private:
+  std::span<const float> row_;
+  const std::vector<int>& columns_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<AnalyticModel>> AnalyticModel::Make(
+    std::span<const std::string_view> columns, const DeviceFacts& device) {
+  auto model = std::unique_ptr<AnalyticModel>(new AnalyticModel(device));
+  model->num_columns_ = static_cast<int>(columns.size());
+  for (std::string_view name : kNames) {
+    const auto it = std::find(columns.begin(), columns.end(), name);
+    if (it == columns.end())
+      return InvalidArgument(
+          "the analytic model needs a column '{}', which is not among {} columns", name,
+          columns.size());
+    model->column_.push_back(static_cast<int>(it - columns.begin()));
+  }
+  return model;
+}
+
+std::span<const std::string_view> AnalyticModel::Columns() { return kNames; }
+
+Status AnalyticModel::Load(std::string_view bytes) {
+  if (bytes == name()) return OkStatus();
+  return InvalidArgument("{} bytes are no saved analytic model", bytes.size());
+}
+
+void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
+                              std::span<double> seconds) const {
+  const DeviceFacts& d = device_;
+  const Row kernel(rows.row(begin), column_);
+  const double cores = kernel[k_program_cores];
+  const double blocks = kernel[k_kernel_blocks];
+  const double warps = std::ceil(kernel[k_kernel_threads] / 32);
+  const double resident = std::max(1.0, kernel[k_kernel_blocks_per_core]);
+
+  // What one block keeps the units of a multiprocessor busy with, in cycles.
+  double instructions = kernel[k_kernel_thread_instructions];
+  double latency = 0;  // what a warp waits for itself
+  for (int r = begin; r < end; ++r) {
+    const Row row(rows.row(r), column_);
+    const double runs = row[k_row_thread_trips] * row.raw(k_row_work);
+    if (row[k_row_reduce_len] > 1)
+      latency += runs * d.fma_latency / std::max(1.0, row[k_row_chains]);
+    // Registers that are indexed lie in memory.
+    if (row[k_row_stack_trips] > 1) instructions += 2 * runs;
+  }
+  const double spilled = std::max(0.0, kernel[k_kernel_registers] - 255);
+  instructions *= 1 + spilled / 100;
+  const double issue = warps * instructions / 4;
+  const double special = warps * kernel[k_kernel_thread_special] * 2 * 4 / 4;
+  const double shared = warps * kernel[k_kernel_thread_shared_wavefronts];
+  const double l1 = warps * kernel[k_kernel_thread_sectors] * 32 / d.l1_bytes_per_cycle;
+  const double busy = std::max({issue, shared, l1}) + special;
+
+  const double stages = kernel[k_kernel_stages];
+  const double exposed =
+      (std::max(1.0, stages) * d.global_latency) + kernel[k_kernel_barriers] * d.barrier_latency;
+  // Of the busiest multiprocessor.
+  const double all = std::ceil(blocks / cores);
+  const double together = std::min(all, resident);
+  const double rounds = std::ceil(all / resident);
+  const double one = std::max(latency, busy) + exposed;
+  const double round = std::max(one, together * busy);
+  double cycles = rounds * round;
+  if (rounds > 1) cycles = std::max(one, all * busy) + (one - busy) * (rounds - 1) / resident;
+  cycles = std::max(cycles, kernel[k_kernel_global_bytes] / d.l2_bytes_per_cycle);
+  const double time = cycles / d.clock_hz + d.launch_s;
+
+  // Shares of the rows.
+  double total = 0;
+  for (int r = begin; r < end; ++r) {
+    seconds[r] = 1 + Row(rows.row(r), column_)[k_row_thread_instructions];
+    total += seconds[r];
+  }
+  for (int r = begin; r < end; ++r) seconds[r] *= time / total;
+}
+
+void AnalyticModel::CpuKernel(const FloatMatrix& rows, int begin, int end,
+                              std::span<double> seconds) const {
+  const DeviceFacts& d = device_;
+  const Row kernel(rows.row(begin), column_);
+  const double cores = kernel[k_program_cores];
+  const double tasks = std::max(1.0, kernel[k_kernel_parallel_tasks]);
+  const double speedup = tasks / std::ceil(tasks / cores);
+  for (int r = begin; r < end; ++r) {
+    const Row row(rows.row(r), column_);
+    const double runs = row[k_row_thread_trips] * row.raw(k_row_work);
+    const double lanes = std::max(1.0, row[k_row_lanes]);
+    const double vector = std::max(
+        1.0, std::min(lanes, kernel[k_program_vector_bytes] * lanes / row[k_row_vector_bytes]));
+    double accesses = row[k_row_thread_accesses];
+    // What does not fit into registers is loaded and stored around every instruction.
+    if (row.raw(k_row_register_share) > 1) accesses += 2 * runs / vector;
+    const double compute = row[k_row_thread_instructions] / 2;
+    const double memory = accesses / 1.5;
+    double latency = 0;
+    if (row[k_row_reduce_len] > 1) {
+      const double chains = std::max(1.0, row[k_row_chains] / vector);
+      latency = runs / vector * 4 / chains;
+    }
+    const double missed = row[k_row_miss_32k] / 64 * d.line_cycles_l2 +
+                          row[k_row_miss_1m] / 64 * d.line_cycles_l3 +
+                          row[k_row_miss_32m] / 64 * d.line_cycles_memory;
+    const double special = row[k_row_thread_special] / vector * 20;
+    const double cycles = std::max({compute, memory, latency}) + missed + special;
+    seconds[r] = cycles / d.cpu_clock_hz / speedup;
+  }
+  seconds[begin] += d.fork_s;
+}
+
+std::vector<double> AnalyticModel::PredictRows(const FloatMatrix& program) const {
+  std::vector<double> seconds(program.rows());
+  if (program.rows() == 0) return seconds;
+  KILN_CHECK(program.columns() == num_columns_, "{} columns, expected {}", program.columns(),
+             num_columns_);
+  for (int begin = 0, end; begin < program.rows(); begin = end) {
+    const Row first(program.row(begin), column_);
+    for (end = begin + 1; end < program.rows(); ++end) {
+      if (Row(program.row(end), column_).raw(k_kernel_index) != first.raw(k_kernel_index)) break;
+    }
+    if (first.raw(k_is_gpu) != 0) {
+      GpuKernel(program, begin, end, seconds);
+    } else {
+      CpuKernel(program, begin, end, seconds);
+    }
+  }
+  for (double& s : seconds) s = -s;
+  return seconds;
+}
+
+std::vector<double> AnalyticModel::Predict(std::span<const FloatMatrix* const> programs) const {
+  std::vector<double> scores;
+  scores.reserve(programs.size());
+  for (const FloatMatrix* program : programs) {
+    if (program->rows() == 0) {
+      scores.push_back(-std::numeric_limits<double>::infinity());
+      continue;
+    }
+    double score = 0;
+    for (double row : PredictRows(*program)) score += row;
+    scores.push_back(score);
+  }
+  return scores;
+}
+
+}  // namespace kiln::costmodel

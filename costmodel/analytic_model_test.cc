@@ -1,0 +1,152 @@
+#include "costmodel/analytic_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "base/status_testing.h"
+
+namespace kiln::costmodel {
+namespace {
+
+using testing::HasSubstr;
+using Values = std::map<std::string, double, std::less<>>;
+
+// As the features scale them; shares and flags are raw.
+float Scaled(std::string_view name, double value) {
+  const bool raw = name == "is_gpu" || name == "row_work" || name == "row_register_share";
+  return static_cast<float>(raw ? value : std::log2(value + 1));
+}
+
+// A matrix product in one kernel: 132 blocks of 256 threads, shared tiles in 32 stages.
+const Values kGpu = {
+    {"is_gpu", 1},
+    {"row_work", 1},
+    {"row_thread_trips", 32768},
+    {"row_thread_instructions", 36000},
+    {"row_chains", 64},
+    {"row_reduce_len", 512},
+    {"kernel_blocks", 132},
+    {"kernel_threads", 256},
+    {"kernel_registers", 110},
+    {"kernel_blocks_per_core", 2},
+    {"kernel_thread_instructions", 40000},
+    {"kernel_thread_shared_wavefronts", 2000},
+    {"kernel_thread_sectors", 2000},
+    {"kernel_barriers", 64},
+    {"kernel_stages", 32},
+    {"kernel_global_bytes", 1e7},
+    {"program_cores", 132},
+};
+// The same on four cores with vectors of 64 bytes.
+const Values kCpu = {
+    {"row_work", 1},
+    {"row_thread_trips", 1 << 27},
+    {"row_thread_instructions", 1 << 24},
+    {"row_thread_accesses", 1 << 22},
+    {"row_chains", 128},
+    {"row_reduce_len", 512},
+    {"row_lanes", 16},
+    {"row_vector_bytes", 64},
+    {"row_register_share", 0.7},
+    {"row_miss_32k", 1e7},
+    {"row_miss_1m", 1e6},
+    {"kernel_parallel_tasks", 64},
+    {"program_cores", 4},
+    {"program_vector_bytes", 64},
+};
+
+class AnalyticModelTest : public testing::Test {
+ protected:
+  AnalyticModelTest() : names_(AnalyticModel::Columns().begin(), AnalyticModel::Columns().end()) {
+    auto made = AnalyticModel::Make(names_);
+    KILN_CHECK(made.ok(), "{}", Message(made.status()));
+    model_ = *std::move(made);
+  }
+
+  void AddRow(FloatMatrix& rows, const Values& values) const {
+    const std::span<float> row = rows.AddRow();
+    for (const auto& [name, value] : values) {
+      const auto it = std::find(names_.begin(), names_.end(), name);
+      KILN_CHECK(it != names_.end(), "{}", name);
+      row[static_cast<size_t>(it - names_.begin())] = Scaled(name, value);
+    }
+  }
+  FloatMatrix Program(const Values& values) const {
+    FloatMatrix rows(static_cast<int>(names_.size()));
+    AddRow(rows, values);
+    return rows;
+  }
+  double Score(const FloatMatrix& program) const {
+    const FloatMatrix* const programs[] = {&program};
+    return model_->Predict(programs)[0];
+  }
+  // How many times slower it is with one value changed.
+  double Slower(const Values& values, std::string_view name, double value) const {
+    Values changed = values;
+    changed.at(std::string(name)) = value;
+    return Score(Program(changed)) / Score(Program(values));
+  }
+
+  std::vector<std::string_view> names_;
+  std::unique_ptr<AnalyticModel> model_;
+};
+
+TEST_F(AnalyticModelTest, RefusesColumnsThatLackOne) {
+  names_.erase(std::find(names_.begin(), names_.end(), "kernel_barriers"));
+  EXPECT_THAT(AnalyticModel::Make(names_),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("a column 'kernel_barriers'")));
+}
+
+TEST_F(AnalyticModelTest, EstimatesSecondsOfAGpu) {
+  // 8 warps of 40,000 instructions on four schedulers: 80,000 cycles at 1.7 GHz, and latencies.
+  EXPECT_GT(-Score(Program(kGpu)), 47e-6);
+  EXPECT_LT(-Score(Program(kGpu)), 75e-6);
+}
+
+TEST_F(AnalyticModelTest, WhatIsSlowOnAGpu) {
+  EXPECT_GT(Slower(kGpu, "kernel_thread_instructions", 80000), 1.5);
+  EXPECT_GT(Slower(kGpu, "kernel_thread_shared_wavefronts", 32000), 2);
+  EXPECT_GT(Slower(kGpu, "kernel_thread_sectors", 64000), 2);
+  EXPECT_GT(Slower(kGpu, "kernel_blocks", 133), 1.2);  // one multiprocessor has two blocks
+  EXPECT_GT(Slower(kGpu, "kernel_stages", 512), 1.5);
+  EXPECT_GT(Slower(kGpu, "row_chains", 1), 1.2);
+  EXPECT_LT(Slower(kGpu, "kernel_global_bytes", 1e6), 1.0001);  // hidden
+}
+
+TEST_F(AnalyticModelTest, WhatIsSlowOnACpu) {
+  EXPECT_GT(Slower(kCpu, "row_thread_instructions", 1 << 26), 3);
+  EXPECT_GT(Slower(kCpu, "row_chains", 16), 3);
+  EXPECT_GT(Slower(kCpu, "row_miss_1m", 1e9), 3);
+  EXPECT_GT(Slower(kCpu, "row_register_share", 4), 1.2);
+  EXPECT_GT(Slower(kCpu, "kernel_parallel_tasks", 1), 3.5);  // 4, but for the fork
+  EXPECT_GT(Slower(kCpu, "kernel_parallel_tasks", 5), 1.4);
+}
+
+TEST_F(AnalyticModelTest, AProgramIsTheSumOfItsRows) {
+  FloatMatrix program = Program(kGpu);
+  Values second = kGpu;
+  second["kernel_index"] = 1;
+  AddRow(program, second);
+  const std::vector<double> rows = model_->PredictRows(program);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_NEAR(rows[0], Score(Program(kGpu)), 1e-9);
+  EXPECT_NEAR(rows[0] + rows[1], Score(program), 1e-12);
+  EXPECT_LT(Score(program), Score(Program(kGpu)));
+  EXPECT_EQ(Score(FloatMatrix(1)), -std::numeric_limits<double>::infinity());
+}
+
+TEST_F(AnalyticModelTest, HasNothingToLearnOrToSave) {
+  EXPECT_TRUE(model_->trained());
+  ASSERT_OK(model_->Update({}));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, model_->Save());
+  EXPECT_OK(model_->Load(bytes));
+  EXPECT_THAT(model_->Load("forest"), StatusIs(StatusCode::kInvalidArgument, testing::_));
+}
+
+}  // namespace
+}  // namespace kiln::costmodel
