@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process_tree.h"
 #include "base/status_testing.h"
 
 namespace kiln {
@@ -50,6 +51,15 @@ std::string ReadLine(int fd) {
   std::string line;
   for (char c; read(fd, &c, 1) == 1 && c != '\n';) line += c;
   return line;
+}
+
+TEST(SubprocessTest, IsAmongTheChildrenOfItsProcess) {
+  auto child = Subprocess::Spawn(Child({"--spin"}));
+  ASSERT_TRUE(child.ok());
+  EXPECT_THAT(ChildrenOf(getpid()), testing::Contains(child->pid()));
+  child->Kill();
+  ASSERT_TRUE(child->Wait().ok());
+  EXPECT_THAT(ChildrenOf(getpid()), testing::Not(testing::Contains(child->pid())));
 }
 
 TEST(SubprocessTest, OutputErrorAndExitStatus) {

@@ -93,23 +93,4 @@ std::unique_ptr<v1::Scheduler::Stub> Farm::Connect() { return v1::Scheduler::New
 
 std::string Farm::Logs() const { return tracker_->Log() + scheduler_->Log() + builder_->Log() + runner_->Log(); }
 
-std::vector<int> ChildrenOf(int pid) {
-  std::vector<int> children;
-  const StatusOr<std::string> text = ReadFile(fmt::format("/proc/{}/task/{}/children", pid, pid));
-  if (!text.ok()) return children;
-  const char* p = text->data();
-  const char* end = p + text->size();
-  while (p < end) {
-    int child = 0;
-    const auto [next, error] = std::from_chars(p, end, child);
-    if (error != std::errc()) {
-      ++p;
-      continue;
-    }
-    children.push_back(child);
-    p = next;
-  }
-  return children;
-}
-
 }  // namespace kiln

@@ -53,7 +53,4 @@ class Farm {
   std::unique_ptr<Daemon> tracker_, scheduler_, builder_, runner_;
 };
 
-// Direct children of a process.
-std::vector<int> ChildrenOf(int pid);
-
 }  // namespace kiln

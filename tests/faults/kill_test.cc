@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/grpc_server.h"
+#include "base/process_tree.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
@@ -169,29 +170,35 @@ TEST_F(KillTest, EverythingAtOnce) {
 
 // A candidate that crashes, hangs, answers wrongly or breaks the compiler costs one trial and shows as what it is.
 TEST_F(KillTest, BadCandidatesCostOneTrialEach) {
-  v1::JobSpec spec = MatmulJob(16);
+  v1::JobSpec spec = MatmulJob(20);
   auto& faults = *spec.mutable_options()->mutable_faults();
   faults[3] = 1;   // null store
   faults[6] = 2;   // infinite loop
   faults[9] = 3;   // wrong answer
   faults[12] = 4;  // compiler crash
+  faults[14] = 6;  // trap
+  faults[16] = 7;  // out of bounds
   spec.mutable_options()->mutable_measure()->set_timeout_ms(1500);
   const std::string job = Submit(spec);
-  const v1::JobStatus status = WaitFor(job, 17);
+  const v1::JobStatus status = WaitFor(job, 21);
   EXPECT_EQ(status.state(), v1::SUCCEEDED) << status.ShortDebugString() << farm_->Logs();
   const std::map<uint32_t, v1::Record> records = Records(job);
-  ASSERT_EQ(records.size(), 16u);
+  ASSERT_EQ(records.size(), 20u);
   const std::map<uint32_t, v1::ErrorKind> want = {{3, v1::RUNTIME_DEVICE_ERROR},
                                                   {6, v1::RUN_TIMEOUT_ERROR},
                                                   {9, v1::WRONG_ANSWER_ERROR},
-                                                  {12, v1::COMPILE_HOST_ERROR}};
+                                                  {12, v1::COMPILE_HOST_ERROR},
+                                                  {14, v1::RUNTIME_DEVICE_ERROR},
+                                                  {16, v1::RUNTIME_DEVICE_ERROR}};
   for (const auto& [trial, record] : records) {
     const auto expected = want.find(trial);
     EXPECT_EQ(record.result().error(), expected == want.end() ? v1::NO_ERROR : expected->second)
         << "trial " << trial << ": " << record.result().message();
     EXPECT_EQ(record.result().message().empty(), expected == want.end());
   }
-  for (const auto& [trial, kind] : want) EXPECT_EQ(status.error_counts().at(kind), 1u);
+  for (const auto& [trial, kind] : want) {
+    EXPECT_EQ(status.error_counts().at(kind), kind == v1::RUNTIME_DEVICE_ERROR ? 3u : 1u);
+  }
 }
 
 TEST_F(KillTest, DaemonsStopCleanly) {

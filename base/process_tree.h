@@ -1,0 +1,13 @@
+// Who a process has started. Linux, by /proc.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace kiln {
+
+// Direct children, of all its threads. Empty when it is gone.
+std::vector<pid_t> ChildrenOf(pid_t pid);
+
+}  // namespace kiln
