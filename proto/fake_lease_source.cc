@@ -15,8 +15,9 @@ struct FakeLeaseSource::Core {
     std::shared_ptr<LeasedWorker::Signals> signals;
   };
 
-  const v1::WorkerState* FindFree() const {  // lock held
+  const v1::WorkerState* FindFree(const std::vector<std::string>& avoid) const {  // lock held
     for (const auto& [id, worker] : workers) {
+      if (std::find(avoid.begin(), avoid.end(), id) != avoid.end()) continue;
       const auto busy = std::count_if(held.begin(), held.end(), [&id = id](const auto& entry) {
         return entry.second.worker_id == id;
       });
@@ -73,7 +74,8 @@ int FakeLeaseSource::acquired() const {
   return core_->acquired;
 }
 
-StatusOr<LeasedWorker> FakeLeaseSource::Acquire(absl::Duration timeout, std::stop_token stop) {
+StatusOr<LeasedWorker> FakeLeaseSource::Acquire(absl::Duration timeout, std::stop_token stop,
+                                                const std::vector<std::string>& avoid) {
   const std::shared_ptr<Core> core = core_;
   const std::stop_callback on_stop(stop, [core] {
     std::lock_guard lock(core->mutex);
@@ -83,10 +85,10 @@ StatusOr<LeasedWorker> FakeLeaseSource::Acquire(absl::Duration timeout, std::sto
       std::chrono::steady_clock::now() +
       absl::ToChronoMilliseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(24)));
   std::unique_lock lock(core->mutex);
-  core->changed.wait_until(lock, until,
-                           [&] { return stop.stop_requested() || core->FindFree() != nullptr; });
+  core->changed.wait_until(
+      lock, until, [&] { return stop.stop_requested() || core->FindFree(avoid) != nullptr; });
   if (stop.stop_requested()) return Cancelled("stopped while waiting for a worker");
-  const v1::WorkerState* worker = core->FindFree();
+  const v1::WorkerState* worker = core->FindFree(avoid);
   if (worker == nullptr) return DeadlineExceeded("no fake worker is free");
   v1::Lease lease;
   lease.set_id(fmt::format("fake-{}", ++core->acquired));

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "proto/lease_source.h"
 
@@ -24,7 +25,9 @@ class FakeLeaseSource : public LeaseSource {
   int held() const;
   int acquired() const;  // ever
 
-  StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop) override;
+  using LeaseSource::Acquire;
+  StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,
+                                 const std::vector<std::string>& avoid) override;
 
  private:
   struct Core;

@@ -42,7 +42,8 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
   explicit Core(Options options)
       : options_(std::move(options)), stub_(v1::Tracker::NewStub(MakeChannel(options_.tracker))) {}
 
-  StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop);
+  StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,
+                                 const std::vector<std::string>& avoid);
   Snapshot snapshot() const;
   void Run();
   void Stop();
@@ -58,7 +59,8 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
   // Waits for `pause`, or until stop; lock held.
   void Pause(std::unique_lock<std::mutex>& lock, milliseconds pause, const std::stop_token& stop);
   StatusOr<LeasedWorker> AcquireFromTracker(SteadyClock::time_point until,
-                                            const std::stop_token& stop);
+                                            const std::stop_token& stop,
+                                            const std::vector<std::string>& avoid);
   Status Poll(const v1::AcquireRequest& request, const std::stop_token& stop,
               v1::AcquireReply* reply);
   LeasedWorker Keep(v1::Lease lease);
@@ -90,7 +92,8 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
 
 // ---- acquiring ------------------------------------------------------------------------------
 
-StatusOr<LeasedWorker> LeaseKeeper::Core::Acquire(absl::Duration timeout, std::stop_token stop) {
+StatusOr<LeasedWorker> LeaseKeeper::Core::Acquire(absl::Duration timeout, std::stop_token stop,
+                                                  const std::vector<std::string>& avoid) {
   const auto until = SteadyClock::now() + ToMilliseconds(timeout);
   // Stops when the caller says so or this does.
   std::stop_source either;
@@ -112,7 +115,7 @@ StatusOr<LeasedWorker> LeaseKeeper::Core::Acquire(absl::Duration timeout, std::s
   } else if (!either.stop_requested()) {
     ++slots_in_use_;
     lock.unlock();
-    result = AcquireFromTracker(until, either.get_token());
+    result = AcquireFromTracker(until, either.get_token(), avoid);
     lock.lock();
     if (!result.ok()) --slots_in_use_;
   }
@@ -121,8 +124,9 @@ StatusOr<LeasedWorker> LeaseKeeper::Core::Acquire(absl::Duration timeout, std::s
   return result;
 }
 
-StatusOr<LeasedWorker> LeaseKeeper::Core::AcquireFromTracker(SteadyClock::time_point until,
-                                                             const std::stop_token& stop) {
+StatusOr<LeasedWorker> LeaseKeeper::Core::AcquireFromTracker(
+    SteadyClock::time_point until, const std::stop_token& stop,
+    const std::vector<std::string>& avoid) {
   v1::AcquireRequest request;
   request.set_request_id(UniqueId());
   request.set_scheduler_id(options_.scheduler_id);
@@ -131,6 +135,8 @@ StatusOr<LeasedWorker> LeaseKeeper::Core::AcquireFromTracker(SteadyClock::time_p
   request.set_user(options_.user);
   request.set_priority(options_.priority);
   request.set_lease_ms(options_.lease_ms);
+  request.set_incarnation(options_.incarnation);
+  request.mutable_avoid_worker_ids()->Assign(avoid.begin(), avoid.end());
   milliseconds retry = kFirstRetry;
   while (true) {
     const auto asked = SteadyClock::now();
@@ -315,6 +321,7 @@ bool LeaseKeeper::Core::SendReleases(milliseconds deadline) {
 bool LeaseKeeper::Core::SendRenew() {
   v1::RenewRequest request;
   request.set_scheduler_id(options_.scheduler_id);
+  request.set_incarnation(options_.incarnation);
   {
     std::lock_guard lock(mutex_);
     for (const auto& [id, held] : held_) *request.add_leases() = held.lease;
@@ -399,9 +406,10 @@ LeaseKeeper::~LeaseKeeper() {
   core_->ReleaseAll();
 }
 
-StatusOr<LeasedWorker> LeaseKeeper::Acquire(absl::Duration timeout, std::stop_token stop) {
+StatusOr<LeasedWorker> LeaseKeeper::Acquire(absl::Duration timeout, std::stop_token stop,
+                                            const std::vector<std::string>& avoid) {
   const std::shared_ptr<Core> core = core_;  // outlives this call, whatever the destructor does
-  return core->Acquire(timeout, std::move(stop));
+  return core->Acquire(timeout, std::move(stop), avoid);
 }
 
 LeaseKeeper::Snapshot LeaseKeeper::snapshot() const { return core_->snapshot(); }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "proto/lease_source.h"
 
@@ -18,8 +19,11 @@ namespace kiln {
 class LeaseKeeper : public LeaseSource {
  public:
   struct Options {
-    std::string tracker;       // HOST:PORT
-    std::string scheduler_id;  // unique for the life of the scheduler process; keepers may share it
+    std::string tracker;  // HOST:PORT
+    // Keepers may share it. Unique for the life of the scheduler process; or, with an incarnation
+    // that grows, the same after its restart: the tracker releases then what the dead one held.
+    std::string scheduler_id;
+    uint64_t incarnation = 0;
     v1::WorkerKind kind = v1::RUNNER;
     std::string key;
     std::string user;
@@ -34,7 +38,9 @@ class LeaseKeeper : public LeaseSource {
   // None may be inside Acquire once this returns.
   ~LeaseKeeper() override;
 
-  StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop) override;
+  using LeaseSource::Acquire;
+  StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,
+                                 const std::vector<std::string>& avoid) override;
 
   struct Snapshot {
     int held = 0;

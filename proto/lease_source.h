@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/status.h"
@@ -71,7 +72,12 @@ class LeaseSource {
   // Waits for a worker. DeadlineExceeded after `timeout` with what stood in the way (no such
   // worker, all busy, no tracker); Cancelled when `stop` was requested; InvalidArgument when the
   // source can never serve it. Thread-safe: several threads may wait.
-  virtual StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop) = 0;
+  // `avoid`: ids of workers that are of no use just now; it waits for others.
+  virtual StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,
+                                         const std::vector<std::string>& avoid) = 0;
+  StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop) {
+    return Acquire(timeout, std::move(stop), {});
+  }
 };
 
 }  // namespace kiln

@@ -2,13 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 
+#include "base/digest.h"
 #include "base/file.h"
 #include "base/grpc_server.h"
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop_signal.h"
-#include "base/unique_id.h"
 #include "scheduler/database_lock.h"
 #include "scheduler/jobs.h"
 #include "scheduler/service.h"
@@ -45,6 +46,14 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "write the port here, as a number and a newline, once it is bound");
 }
 
+// Of this database in this place: a copy of the file is another scheduler.
+std::string SchedulerId(const store::SchedulerIdentity& identity, const std::string& db) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(db, error);
+  const std::string place = fmt::format("{}:{}", HostName(), error ? db : path.string());
+  return fmt::format("{}-{:08x}", identity.id, static_cast<uint32_t>(Xxh3(place)));
+}
+
 Status Serve(const Flags& flags) {
   KILN_RETURN_IF_ERROR(SetLogLevel(flags.log_level));
   KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
@@ -54,7 +63,11 @@ Status Serve(const Flags& flags) {
   EventHub events;
   Jobs::Options options;
   options.max_running = flags.max_jobs;
-  Jobs jobs(*store, TrackerLeases(flags.tracker, UniqueId()), events, options);
+  KILN_ASSIGN_OR_RETURN(const store::SchedulerIdentity identity, store->NextIncarnation());
+  Jobs jobs(*store,
+            TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),
+                          static_cast<uint64_t>(identity.incarnation)),
+            events, options);
   SchedulerService service(*store, jobs, events);
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;

@@ -1,6 +1,7 @@
 #include "scheduler/dispatch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <ctime>
 #include <deque>
@@ -9,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "compiler/schedule/step.h"
 #include "proto/builder.pb.h"
@@ -16,6 +18,7 @@
 #include "scheduler/messages.h"
 #include "scheduler/worker_calls.h"
 #include "scheduler/worker_pool.h"
+#include "search/final_race.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -27,10 +30,27 @@ constexpr uint32_t kDefaultRunTimeoutMs = 10'000;    // the runner's own
 // A reference that fails so often, without one success, ends the job.
 constexpr int kReferenceFailures = 3;
 constexpr std::chrono::seconds kCommitAgain{1};
+// Readings of finalists are longer than those of trials, up to this.
+constexpr uint32_t kFinalReadingMs = 100;
+constexpr uint32_t kLongerReading = 3;
+constexpr uint32_t kFinalReadings = 2;  // at each of its turns
 
-// A trial, or the reference of a task, on its way.
+// Finalists of a task, while they are built and measured.
+struct Race {
+  struct Entry {
+    Dispatcher::Finalist finalist;
+    std::optional<v1::Artifact> artifact;
+    v1::TrialResult failure;  // when it has an error: why it is out
+  };
+  std::vector<Entry> entries;
+  size_t to_build = 0;
+};
+
+// A trial, the reference of a task, or finalists on their way.
 struct TrialItem : WorkItem {
   bool reference = false;
+  std::shared_ptr<Race> race;  // null: of no finalists
+  int entry = -1;              // of the race: to be built; -1: all of it, to be measured
   int task = 0;
   search::Trial trial;
   std::string steps;
@@ -46,6 +66,7 @@ TrialItemPtr AsTrial(WorkItemPtr item) {
 }
 
 std::string NameOf(const TrialItem& item) {
+  if (item.race != nullptr) return fmt::format("the finalists of task {}", item.task);
   return item.reference ? fmt::format("the unscheduled program of task {}", item.task)
                         : fmt::format("trial {}", item.trial.number);
 }
@@ -64,6 +85,10 @@ bool IsRefusal(const Status& status) {
 // The worker had no time for it: nobody's failure.
 bool IsBusy(const Status& status) { return status.code() == StatusCode::kResourceExhausted; }
 
+bool MayBeChance(v1::ErrorKind error) {
+  return error != v1::NO_ERROR && error != v1::WRONG_ANSWER_ERROR;
+}
+
 struct Measured {
   search::Trial trial;
   store::Record record;
@@ -80,8 +105,11 @@ class Dispatcher::Core {
 
   int capacity() const { return builders_.usable() + runners_.usable() + options_.queued; }
   void Submit(search::Trial trial);
-  StatusOr<search::Outcome> Next();
+  StatusOr<std::optional<search::Outcome>> Next();
+  void Wake();
+  Status MeasureAgain(std::vector<Finalists> lists);
   void Stop();
+  BusyMeter::Reading busy() const;
   Waiting waiting() const;
 
  private:
@@ -103,6 +131,14 @@ class Dispatcher::Core {
                          std::shared_ptr<const v1::Artifact> reference, std::stop_token stop,
                          v1::MeasureReply* reply);
   v1::MeasureRequest RequestOf(const TrialItem& item, const TaskState& task) const;  // lock held
+  void RequestReference(int task);
+  void ToRunners(TrialItemPtr item);
+  // A finalist is built, or not.
+  void EntryBuilt(TrialItemPtr item, v1::BuildReply reply);
+  Attempt RunRace(TrialItemPtr item, const LeasedWorker& lease, std::stop_token stop);
+  v1::MeasureRequest FinalRequestOf(const TrialItem& item, const Race::Entry& entry);
+  Status KeepRace(const Race& race, const search::FinalRace& result);
+  void EndRace();
   void NoteReferenceFailure(const TrialItem& item, const Status& status);
   // The call failed: the item goes back, or is given up.
   Attempt Failed(TrialItemPtr item, const LeasedWorker& lease, const CallResult& result,
@@ -131,6 +167,9 @@ class Dispatcher::Core {
   Status failure_;                        // why the job can't go on
   bool stopping_ = false;                 // no outcome is wanted any more
   bool closing_ = false;                  // nothing more is measured
+  bool woken_ = false;
+  size_t open_races_ = 0;
+  BusyMeter busy_;
 
   std::thread committer_;
   WorkerPool builders_;  // these two last: their lanes use the rest
@@ -221,28 +260,182 @@ void Dispatcher::Core::Submit(search::Trial trial) {
   item->task = task;
   item->steps = schedule::PrintSteps(trial.candidate.steps);
   item->trial = std::move(trial);
-  TrialItemPtr reference;
-  {
-    std::lock_guard lock(mutex_);
-    if (!std::exchange(tasks_[task].reference_requested, true)) {
-      reference = std::make_unique<TrialItem>();
-      reference->reference = true;
-      reference->task = task;
-      reference->steps = "[]";
-    }
-  }
-  if (reference != nullptr) builders_.PushFirst(std::move(reference));
+  RequestReference(task);
   builders_.Push(std::move(item));
 }
 
-StatusOr<search::Outcome> Dispatcher::Core::Next() {
+void Dispatcher::Core::RequestReference(int task) {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(tasks_[task].reference_requested, true)) return;
+  }
+  auto reference = std::make_unique<TrialItem>();
+  reference->reference = true;
+  reference->task = task;
+  reference->steps = "[]";
+  builders_.PushFirst(std::move(reference));
+}
+
+StatusOr<std::optional<search::Outcome>> Dispatcher::Core::Next() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopping_ || !failure_.ok() || !finished_.empty(); });
+  changed_.wait(lock,
+                [this] { return stopping_ || !failure_.ok() || !finished_.empty() || woken_; });
   if (!failure_.ok()) return failure_;
   if (stopping_) return Cancelled("stopped");
+  if (finished_.empty()) {
+    woken_ = false;
+    return std::optional<search::Outcome>();
+  }
   search::Outcome outcome = std::move(finished_.front());
   finished_.pop_front();
-  return outcome;
+  return std::optional<search::Outcome>(std::move(outcome));
+}
+
+void Dispatcher::Core::Wake() {
+  std::lock_guard lock(mutex_);
+  woken_ = true;
+  changed_.notify_all();
+}
+
+BusyMeter::Reading Dispatcher::Core::busy() const {
+  std::lock_guard lock(mutex_);
+  return busy_.Read(Clock::Real().MonotonicSeconds());
+}
+
+// ---- finalists ------------------------------------------------------------------------------
+
+Status Dispatcher::Core::MeasureAgain(std::vector<Finalists> lists) {
+  std::vector<TrialItemPtr> builds;
+  for (Finalists& list : lists) {
+    const auto race = std::make_shared<Race>();
+    race->to_build = list.entries.size();
+    for (Finalist& finalist : list.entries) race->entries.push_back({std::move(finalist), {}, {}});
+    for (size_t i = 0; i < race->entries.size(); ++i) {
+      auto build = std::make_unique<TrialItem>();
+      build->race = race;
+      build->entry = static_cast<int>(i);
+      build->task = list.task;
+      build->steps = race->entries[i].finalist.steps;
+      builds.push_back(std::move(build));
+    }
+  }
+  {
+    std::lock_guard lock(mutex_);
+    for (const Finalists& list : lists) open_races_ += !list.entries.empty();
+  }
+  for (TrialItemPtr& build : builds) {
+    RequestReference(build->task);
+    builders_.Push(std::move(build));
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stopping_ || !failure_.ok() || open_races_ == 0; });
+  if (!failure_.ok()) return failure_;
+  return stopping_ && open_races_ > 0 ? Cancelled("stopped") : OkStatus();
+}
+
+void Dispatcher::Core::EntryBuilt(TrialItemPtr item, v1::BuildReply reply) {
+  {
+    std::lock_guard lock(mutex_);
+    Race::Entry& entry = item->race->entries[item->entry];
+    if (reply.has_artifact()) {
+      entry.artifact = std::move(*reply.mutable_artifact());
+    } else {
+      entry.failure.set_error(reply.error());
+      entry.failure.set_message(reply.message());
+    }
+    if (--item->race->to_build > 0) return;
+  }
+  item->entry = -1;
+  item->attempts = 0;
+  item->avoid_worker.clear();
+  ToRunners(std::move(item));
+}
+
+v1::MeasureRequest Dispatcher::Core::FinalRequestOf(const TrialItem& item,
+                                                    const Race::Entry& entry) {
+  v1::MeasureRequest request = RequestOf(item, tasks_[item.task]);
+  *request.mutable_artifact() = *entry.artifact;
+  v1::MeasureOptions& options = *request.mutable_options();
+  options.set_hopeless_ratio(0);
+  options.set_repeat(std::max(kFinalReadings, options.repeat()));
+  const uint32_t reading_ms = options.min_repeat_ms();
+  options.set_min_repeat_ms(
+      std::max(reading_ms, std::min(kLongerReading * reading_ms, kFinalReadingMs)));
+  return request;
+}
+
+Attempt Dispatcher::Core::RunRace(TrialItemPtr item, const LeasedWorker& lease,
+                                  std::stop_token stop) {
+  Race& race = *item->race;
+  search::FinalRace result(static_cast<int>(race.entries.size()), {});
+  for (size_t i = 0; i < race.entries.size(); ++i) {
+    const Race::Entry& entry = race.entries[i];
+    if (!entry.artifact.has_value() || entry.failure.error() != v1::NO_ERROR) {
+      result.Disqualify(static_cast<int>(i));
+    }
+  }
+  for (auto round = result.NextRound(); !round.empty(); round = result.NextRound()) {
+    for (const int i : round) {
+      Race::Entry& entry = race.entries[i];
+      v1::MeasureRequest request;
+      std::shared_ptr<const v1::Artifact> reference;
+      {
+        std::lock_guard lock(mutex_);
+        reference = tasks_[item->task].reference;
+        request = FinalRequestOf(*item, entry);
+      }
+      v1::MeasureReply reply;
+      CallResult call = CallMeasure(lease, request, reference, stop, &reply);
+      // A crash may be another's: only a second one counts.
+      if (call.status.ok() && MayBeChance(reply.result().error())) {
+        reply.Clear();
+        call = CallMeasure(lease, request, reference, stop, &reply);
+      }
+      // It begins anew elsewhere: readings of two devices do not compare.
+      if (!call.status.ok()) return Failed(std::move(item), lease, call, stop);
+      store::Record reading;
+      SetResult(reply.result(), reading);
+      {
+        std::lock_guard lock(mutex_);
+        busy_.Add(lease.worker().id(), Clock::Real().MonotonicSeconds(), reading.run_s);
+      }
+      if (reading.error == store::kNoError) {
+        result.Add(i, reading.costs_s);
+        continue;
+      }
+      entry.failure.set_error(static_cast<v1::ErrorKind>(reading.error));
+      entry.failure.set_message(reading.message);
+      result.Disqualify(i);
+    }
+  }
+  const Status kept = KeepRace(race, result);
+  if (!kept.ok()) Fail(Annotate(kept, "results cannot be kept"));
+  EndRace();
+  return {};
+}
+
+Status Dispatcher::Core::KeepRace(const Race& race, const search::FinalRace& result) {
+  for (size_t i = 0; i < race.entries.size(); ++i) {
+    const Race::Entry& entry = race.entries[i];
+    const int64_t id = entry.finalist.record_id;
+    if (entry.failure.error() != v1::NO_ERROR) {
+      const std::string message = "when it was measured again: " + entry.failure.message();
+      KILN_RETURN_IF_ERROR(store_.SetFinals(id, {}, 0, entry.failure.error(), message));
+      continue;
+    }
+    const std::vector<double>& costs_s = result.costs_s(static_cast<int>(i));
+    if (costs_s.empty()) continue;
+    KILN_RETURN_IF_ERROR(store_.SetFinals(
+        id, costs_s, result.median(static_cast<int>(i)).confidence_s, store::kNoError, ""));
+  }
+  return OkStatus();
+}
+
+void Dispatcher::Core::EndRace() {
+  committed_();
+  std::lock_guard lock(mutex_);
+  --open_races_;
+  changed_.notify_all();
 }
 
 // ---- building -------------------------------------------------------------------------------
@@ -260,7 +453,8 @@ Attempt Dispatcher::Core::Build(TrialItemPtr item, const LeasedWorker& lease,
   request.set_steps(item->steps);
   request.set_timeout_ms(job_.options.build_timeout_ms());
   const auto fault = job_.options.faults().find(item->trial.number);
-  if (!item->reference && fault != job_.options.faults().end()) {
+  const bool trial = !item->reference && item->race == nullptr;
+  if (trial && fault != job_.options.faults().end()) {
     request.set_fault(static_cast<v1::Fault>(fault->second));
   }
   v1::BuildReply reply;
@@ -287,6 +481,7 @@ Attempt Dispatcher::Core::Build(TrialItemPtr item, const LeasedWorker& lease,
 
 void Dispatcher::Core::Built(TrialItemPtr item, const LeasedWorker& lease, v1::BuildReply reply) {
   if (item->reference) return ReferenceBuilt(*item, std::move(reply));
+  if (item->race != nullptr) return EntryBuilt(std::move(item), std::move(reply));
   item->build_s = reply.build_s();
   item->builder = lease.worker().id();
   if (reply.error() != v1::NO_ERROR) {
@@ -297,6 +492,11 @@ void Dispatcher::Core::Built(TrialItemPtr item, const LeasedWorker& lease, v1::B
   }
   item->artifact = std::move(*reply.mutable_artifact());
   item->avoid_worker.clear();
+  ToRunners(std::move(item));
+}
+
+// Once the reference of its task is built.
+void Dispatcher::Core::ToRunners(TrialItemPtr item) {
   {
     std::lock_guard lock(mutex_);
     TaskState& task = tasks_[item->task];
@@ -366,6 +566,7 @@ CallResult Dispatcher::Core::CallMeasure(const LeasedWorker& lease, v1::MeasureR
 
 Attempt Dispatcher::Core::Measure(TrialItemPtr item, const LeasedWorker& lease,
                                   std::stop_token stop) {
+  if (item->race != nullptr) return RunRace(std::move(item), lease, std::move(stop));
   v1::MeasureRequest request;
   std::shared_ptr<const v1::Artifact> reference;
   {
@@ -419,6 +620,16 @@ Attempt Dispatcher::Core::Failed(TrialItemPtr item, const LeasedWorker& lease,
     Fail(Unavailable("{} could not be built: {}", NameOf(*item), cause));
     return attempt;
   }
+  if (item->race != nullptr && item->entry < 0) {
+    LogWarn("job {}: {} stay as they are: {}", job_.id, NameOf(*item), cause);
+    EndRace();
+    return attempt;
+  }
+  if (item->race != nullptr) {
+    // Not its fault: it keeps its first reading, the others race without it.
+    EntryBuilt(std::move(item), v1::BuildReply());
+    return attempt;
+  }
   v1::TrialResult given_up;
   given_up.set_error(v1::UNKNOWN_ERROR);
   given_up.set_message(cause);
@@ -443,6 +654,8 @@ store::Record Dispatcher::Core::RecordOf(const TrialItem& item) const {
   record.build_s = item.build_s;
   record.builder = item.builder;
   record.timestamp_s = std::time(nullptr);
+  record.origin = item.trial.candidate.origin;
+  if (std::isfinite(item.trial.candidate.score)) record.score = item.trial.candidate.score;
   return record;
 }
 
@@ -459,7 +672,10 @@ void Dispatcher::Core::Finish(TrialItemPtr item, const LeasedWorker* runner,
   measured.trial = std::move(item->trial);
   std::lock_guard lock(mutex_);
   TaskState& task = tasks_[item->task];
-  if (runner != nullptr) task.reference_ran = true;
+  if (runner != nullptr) {
+    task.reference_ran = true;
+    busy_.Add(runner->worker().id(), Clock::Real().MonotonicSeconds(), measured.record.run_s);
+  }
   if (reference_cost_s > 0 && task.facts.reference_cost_s == 0) {
     task.facts.reference_cost_s = measured.reference_cost_s = reference_cost_s;
   }
@@ -532,7 +748,12 @@ Dispatcher::~Dispatcher() = default;
 
 int Dispatcher::capacity() { return core_->capacity(); }
 void Dispatcher::Submit(search::Trial trial) { core_->Submit(std::move(trial)); }
-StatusOr<search::Outcome> Dispatcher::Next() { return core_->Next(); }
+StatusOr<std::optional<search::Outcome>> Dispatcher::Next() { return core_->Next(); }
+void Dispatcher::Wake() { core_->Wake(); }
+Status Dispatcher::MeasureAgain(std::vector<Finalists> lists) {
+  return core_->MeasureAgain(std::move(lists));
+}
+BusyMeter::Reading Dispatcher::busy() const { return core_->busy(); }
 void Dispatcher::Stop() { core_->Stop(); }
 Dispatcher::Waiting Dispatcher::waiting() const { return core_->waiting(); }
 

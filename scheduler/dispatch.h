@@ -7,8 +7,11 @@
 // worker under the same number; after max_attempts it is recorded as UNKNOWN_ERROR. A worker that
 // could not be reached at all does not count against the trial. Without workers it waits for ever.
 //
-// Submit and Next belong to one thread; the rest may be called by any. Cost: one commit for all
-// results that came since the last one.
+// Finalists go the same way, all of a task together to one runner, which measures them in turns
+// (search/final_race.h).
+//
+// Submit, Next and MeasureAgain belong to one thread; the rest may be called by any. Cost: one
+// commit for all results that came since the last one.
 #pragma once
 
 #include <chrono>
@@ -16,11 +19,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "proto/lease_source.h"
 #include "proto/scheduler.pb.h"
+#include "scheduler/busy_meter.h"
 #include "search/tune.h"
 #include "store/store.h"
 
@@ -74,9 +79,25 @@ class Dispatcher final : public search::Measurer {
   void Submit(search::Trial trial) override;
   // Cancelled after Stop; FailedPrecondition and the like when the job can't go on: a reference
   // that does not build or run, a builder that refuses, a store that fails.
-  StatusOr<search::Outcome> Next() override;
+  StatusOr<std::optional<search::Outcome>> Next() override;
+  void Wake() override;
+
+  // Measures candidates that have a record again, each list by one runner, and puts what comes of
+  // it into their records. Blocks. A list that no runner could measure stays as it is. Errors as
+  // Next.
+  struct Finalist {
+    int64_t record_id = 0;
+    std::string steps;
+  };
+  struct Finalists {
+    int task = 0;
+    std::vector<Finalist> entries;
+  };
+  Status MeasureAgain(std::vector<Finalists> lists);
 
   void Stop();
+
+  BusyMeter::Reading busy() const;
 
   // What stands in the way when no trial can go on; "" when nothing does.
   struct Waiting {

@@ -1,6 +1,8 @@
 #include "scheduler/dispatch.h"
 
+#include <map>
 #include <set>
+#include <thread>
 
 #include "base/status_testing.h"
 #include "compiler/schedule/step.h"
@@ -61,12 +63,18 @@ class DispatchTest : public testing::Test {
     for (uint32_t i = begin; i < end; ++i) dispatcher_->Submit(MakeTrial(i));
     std::set<uint32_t> numbers;
     for (uint32_t i = begin; i < end; ++i) {
-      const auto outcome = dispatcher_->Next();
+      const auto outcome = NextOutcome();
       EXPECT_OK(outcome);
       if (!outcome.ok()) break;
       numbers.insert(outcome->trial.number);
     }
     return numbers;
+  }
+
+  StatusOr<search::Outcome> NextOutcome() {
+    KILN_ASSIGN_OR_RETURN(std::optional<search::Outcome> outcome, dispatcher_->Next());
+    KILN_CHECK(outcome.has_value(), "nobody called Wake");
+    return *std::move(outcome);
   }
 
   std::vector<store::Record> Records() { return *store_->RecordsOfJob(kJobId, 0); }
@@ -86,7 +94,7 @@ TEST_F(DispatchTest, EveryTrialIsRecordedBeforeItsOutcome) {
   Start();
   for (uint32_t i = 0; i < 20; ++i) {
     dispatcher_->Submit(MakeTrial(i));
-    ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, dispatcher_->Next());
+    ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, NextOutcome());
     EXPECT_EQ(outcome.trial.number, i);
     EXPECT_TRUE(outcome.valid);
     ASSERT_EQ(Records().size(), i + 1);
@@ -252,7 +260,7 @@ TEST_F(DispatchTest, AnUnreachableWorkerCostsNoTrial) {
   }));
   absl::SleepFor(absl::Milliseconds(1500));  // more tries than a trial has attempts
   runner.workers[0]->ListenAgain();
-  ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, dispatcher_->Next());
+  ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, NextOutcome());
   EXPECT_TRUE(outcome.valid);
   EXPECT_FALSE(dispatcher_->waiting().for_runner);
 }
@@ -275,7 +283,7 @@ TEST_F(DispatchTest, ALostLeaseSendsTheTrialElsewhere) {
   cluster_.runners.RemoveWorker("r1");  // for ever
   absl::SleepFor(absl::Milliseconds(50));
   AddRunner(r2, "r2");  // and another comes
-  ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, dispatcher_->Next());
+  ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, NextOutcome());
   EXPECT_TRUE(outcome.valid);
   EXPECT_EQ(Records().at(0).runner, "r2");
 }
@@ -445,6 +453,121 @@ TEST_F(DispatchTest, StopsWithoutAnyWorker) {
   EXPECT_TRUE(Eventually([&] { return dispatcher_->waiting().for_builder; }));
   dispatcher_->Stop();
   EXPECT_THAT(dispatcher_->Next(), StatusIs(StatusCode::kCancelled, testing::_));
+}
+
+TEST_F(DispatchTest, WakeEndsNextWithoutAnOutcome) {
+  FakeRunner runner;
+  AddRunner(runner, "r1");
+  Start();
+  std::thread waker([&] {
+    absl::SleepFor(absl::Milliseconds(20));
+    dispatcher_->Wake();
+  });
+  ASSERT_OK_AND_ASSIGN(const auto none, dispatcher_->Next());
+  EXPECT_FALSE(none.has_value());
+  waker.join();
+  dispatcher_->Wake();  // before Next
+  EXPECT_FALSE(dispatcher_->Next()->has_value());
+}
+
+// It takes all the leases that a job may have, and none of its trials.
+TEST_F(DispatchTest, ABuilderThatCannotBeReachedIsLeftForOthers) {
+  FakeBuilder gone, good;
+  FakeRunner runner;
+  AddBuilder(gone, "a", 4);
+  gone.workers[0]->StopListening();
+  AddBuilder(good, "b", 1);
+  AddRunner(runner, "r1");
+  DispatchOptions options = QuickDispatch();
+  options.max_builders = 2;
+  options.connect = std::chrono::milliseconds(50);
+  options.first_backoff = options.longest_backoff = std::chrono::seconds(30);
+  Start(options);
+  const absl::Time start = absl::Now();
+  EXPECT_EQ(RunTrials(0, 30).size(), 30u);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  EXPECT_EQ(good.calls, 31);
+}
+
+// Reads as its artifact says, with a first reading that is too good for one of them.
+TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
+  FakeBuilder builder;
+  std::mutex mutex;
+  std::vector<std::string> order;
+  std::map<std::string, int> reads;
+  uint32_t repeat = 0, reading_ms = 0;
+  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    std::lock_guard lock(mutex);
+    const std::string& steps = request.artifact().binary();
+    const bool first = ++reads[steps] == 1;
+    order.push_back(steps);
+    repeat = request.options().repeat();
+    reading_ms = request.options().min_repeat_ms();
+    double cost_s = 1e-3;
+    if (steps.find("[1]") != std::string::npos) cost_s = first ? 0.9e-3 : 1.2e-3;
+    if (steps.find("[3]") != std::string::npos && !first) {
+      reply.mutable_result()->set_error(v1::WRONG_ANSWER_ERROR);
+      reply.mutable_result()->set_message("element 7");
+      return grpc::Status::OK;
+    }
+    for (uint32_t i = 0; i < repeat; ++i) {
+      reply.mutable_result()->add_costs_s(cost_s * (1 + 0.001 * (reads[steps] % 3 + i)));
+    }
+    reply.mutable_result()->set_run_s(0.01);
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  job_.options.mutable_measure()->set_repeat(1);
+  job_.options.mutable_measure()->set_min_repeat_ms(20);
+  Start();
+  EXPECT_EQ(RunTrials(0, 3).size(), 3u);
+  EXPECT_EQ((*store_->BestOfJob(kJobId, 0))->trial, 0u);
+  Dispatcher::Finalists list;
+  for (const store::Record& record : Records()) list.entries.push_back({record.id, record.steps});
+  order.clear();
+  ASSERT_OK(dispatcher_->MeasureAgain({list}));
+  EXPECT_EQ(repeat, 2u);
+  EXPECT_EQ(reading_ms, 60u);
+  const auto records = Records();
+  EXPECT_EQ((*store_->BestOfJob(kJobId, 0))->trial, 1u);
+  EXPECT_NEAR(store::Cost(records[0]), 1.2e-3, 1e-5);
+  EXPECT_NEAR(store::MeanCost(records[0]), 0.9e-3, 1e-5);
+  EXPECT_GT(records[1].confidence_s, 0);
+  EXPECT_LT(records[1].confidence_s, 1e-5);
+  EXPECT_EQ(records[2].error, v1::WRONG_ANSWER_ERROR);
+  EXPECT_THAT(records[2].message, HasSubstr("measured again: element 7"));
+  // In turns, back and forth.
+  ASSERT_GE(order.size(), 5u);
+  EXPECT_EQ(order[0], records[0].steps);
+  EXPECT_EQ(order[1], records[1].steps);
+  EXPECT_EQ(order[2], records[2].steps);
+  EXPECT_EQ(order[3], records[1].steps);
+  EXPECT_EQ(order[4], records[0].steps);
+  EXPECT_GT(dispatcher_->busy().busy_share, 0);
+  EXPECT_EQ(dispatcher_->busy().devices, 1);
+}
+
+TEST_F(DispatchTest, FinalsBeginAnewWhenTheirRunnerGoes) {
+  FakeBuilder builder;
+  std::atomic<int> calls{0};
+  FakeRunner bad([&](auto&, const auto&, auto&) {
+    return ++calls > 4 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken") : grpc::Status::OK;
+  });
+  FakeRunner good;
+  AddBuilder(builder, "b1");
+  AddRunner(bad, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 2).size(), 2u);
+  Dispatcher::Finalists list;
+  for (const store::Record& record : Records()) list.entries.push_back({record.id, record.steps});
+  AddRunner(good, "r2");
+  ASSERT_OK(dispatcher_->MeasureAgain({list, {}}));
+  // What the first one said of them is not mixed in.
+  for (const store::Record& record : Records()) {
+    ASSERT_FALSE(record.final_costs_s.empty());
+    EXPECT_LE(static_cast<int>(record.final_costs_s.size()), good.measured);
+  }
 }
 
 }  // namespace

@@ -161,8 +161,9 @@ class FakeCluster {
   class Borrowed : public LeaseSource {
    public:
     explicit Borrowed(LeaseSource& source) : source_(source) {}
-    StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop) override {
-      return source_.Acquire(timeout, std::move(stop));
+    StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,
+                                   const std::vector<std::string>& avoid) override {
+      return source_.Acquire(timeout, std::move(stop), avoid);
     }
 
    private:

@@ -5,17 +5,19 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "compiler/schedule/step.h"
 #include "scheduler/device_tasks.h"
+#include "search/final_race.h"
 #include "search/policy.h"
-#include "search/tune.h"
+#include "search/round_report.h"
 
 namespace kiln::scheduler {
 namespace {
 
-// A device that can't be used is kept so long, so that the next lease is of another one.
+// A device that can't be used is left alone so long, if there are others.
 constexpr std::chrono::seconds kPauseOnBadDevice{5};
 constexpr std::chrono::milliseconds kAskAgain{500};
 
@@ -24,6 +26,48 @@ void SleepFor(std::chrono::milliseconds time, const std::stop_token& stop) {
   std::condition_variable_any stopped;
   std::unique_lock lock(mutex);
   stopped.wait_for(lock, stop, time, [] { return false; });
+}
+
+// Fewer finalists for short jobs; their measurement takes a part of the job's time.
+constexpr int kTrialsPerFinalist = 8;
+constexpr int kFinalPasses = 2;
+
+int64_t NowMs() { return absl::ToUnixMillis(Clock::Real().Now()); }
+
+int64_t StartOf(const store::JobRow& job) { return job.started_ms != 0 ? job.started_ms : NowMs(); }
+
+// Smaller rounds first: the model learns early, and many tasks leave trials for the best of them.
+constexpr uint32_t kFirstRoundTrials = 16;
+constexpr uint32_t kWarmUpShare = 4;  // the first rounds take one of so many trials
+
+search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
+  const v1::TuneOptions& options = spec.options();
+  search::TaskSchedulerOptions schedule;
+  schedule.strategy = options.task_strategy() == kRoundRobinStrategy
+                          ? search::TaskStrategy::kRoundRobin
+                          : search::TaskStrategy::kGradient;
+  schedule.round_trials = options.trials_per_round();
+  const uint32_t share =
+      options.trials() / (kWarmUpShare * static_cast<uint32_t>(spec.tasks_size()));
+  schedule.first_round_trials = std::clamp(share, 1u, kFirstRoundTrials);
+  schedule.task_early_stopping = options.early_stopping();
+  schedule.early_stopping = options.total_early_stopping();
+  schedule.seed = options.seed();
+  if (options.latency_target_s() > 0) {
+    std::vector<double> weights;
+    for (const v1::TaskSpec& task : spec.tasks()) weights.push_back(task.weight());
+    schedule.objective = search::LatencyTarget(std::move(weights), options.latency_target_s());
+  }
+  return schedule;
+}
+
+std::string TagOf(const dag::Dag& dag) {
+  std::string tags;
+  for (const dag::OpNode& node : dag.nodes()) {
+    const std::string& tag = node.op->attrs().task_scheduler_tag;
+    if (!tag.empty()) tags += tag + "_";
+  }
+  return search::SimilarityTag(tags, dag.flop_count());
 }
 
 std::string MostCommonError(const store::TrialCounts& counts) {
@@ -43,12 +87,13 @@ struct JobRun::Device {
 // What earlier runs learned.
 struct JobRun::Knowledge {
   std::vector<std::unique_ptr<search::Policy>> policies;
-  std::vector<search::TaskProgress> progress;
+  std::vector<search::TuneTask> tasks;
+  std::vector<double> best_cost_s;  // of each task; 0: none
   search::TuneOptions options;
 };
 
 JobRun::JobRun(const RunContext& context, store::JobRow job)
-    : context_(context), job_(std::move(job)) {}
+    : context_(context), job_(std::move(job)), started_ms_(StartOf(job_)) {}
 
 JobRun::~JobRun() = default;
 
@@ -63,12 +108,15 @@ LiveStatus JobRun::live() const {
   std::lock_guard lock(mutex_);
   LiveStatus live;
   live.device = device_;
+  live.phase = phase_;
+  live.next_task = next_task_;
   if (leasing_device_) {
     live.waiting_for_workers = true;
     live.obstacle = problem_.empty() ? first_.why_waiting() : problem_;
   } else if (dispatcher_ != nullptr) {
     const Dispatcher::Waiting waiting = dispatcher_->waiting();
     live.waiting_for_workers = waiting.for_builder || waiting.for_runner;
+    live.busy = dispatcher_->busy();
     live.obstacle = waiting.problem;
     if (live.obstacle.empty() && waiting.for_runner) live.obstacle = runners_.why_waiting();
     if (live.obstacle.empty() && waiting.for_builder) live.obstacle = builders_.why_waiting();
@@ -84,7 +132,10 @@ StatusOr<std::string> JobRun::Run() {
   KILN_ASSIGN_OR_RETURN(const CheckedJob job, CheckJobSpec(std::move(spec)));
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, context_.store->CountTrials(job_.id));
   // A run that died between its last record and its end.
-  if (counts.total >= job.spec.options().trials()) return Remark(job);
+  if (counts.total >= job.spec.options().trials()) {
+    KILN_ASSIGN_OR_RETURN(const bool finalists, HasFinalists(job));
+    if (!finalists) return Remark(job);
+  }
   KILN_ASSIGN_OR_RETURN(Device device, LeaseDevice(job));
   auto result = Tune(job, std::move(device));
   if (!result.ok() && stopped_) return Cancelled("stopped");
@@ -118,9 +169,16 @@ StatusOr<JobRun::Device> JobRun::LeaseDevice(const CheckedJob& job) {
     first_ = context_.leases(wish);
     leasing_device_ = true;
   }
+  std::vector<std::string> avoid;
   while (true) {
-    auto lease = first_.source->Acquire(absl::InfiniteDuration(), stop_.get_token());
+    const absl::Duration patience =
+        avoid.empty() ? absl::InfiniteDuration() : absl::FromChrono(kPauseOnBadDevice);
+    auto lease = first_.source->Acquire(patience, stop_.get_token(), avoid);
     if (stopped_) return Cancelled("stopped");
+    if (lease.status().code() == StatusCode::kDeadlineExceeded) {
+      avoid.clear();  // there is no other
+      continue;
+    }
     if (!lease.ok()) {
       SetProblem(std::string(Message(lease.status())));
       SleepFor(kAskAgain, stop_.get_token());
@@ -130,8 +188,7 @@ StatusOr<JobRun::Device> JobRun::LeaseDevice(const CheckedJob& job) {
     if (!tasks.ok()) {
       LogWarn("job {}: {}", job_.id, Message(tasks.status()));
       SetProblem(std::string(Message(tasks.status())));
-      // The lease is kept meanwhile, so that another device may come next.
-      SleepFor(kPauseOnBadDevice, stop_.get_token());
+      avoid.push_back(lease->worker().id());
       continue;
     }
     std::lock_guard lock(mutex_);
@@ -149,15 +206,14 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
                         context_.store->RecordsOfJob(job_.id, 0));
   const v1::TuneOptions& options = job.spec.options();
   const size_t num_tasks = device.tasks.size();
-  knowledge.progress.resize(num_tasks);
+  knowledge.tasks.resize(num_tasks);
+  knowledge.best_cost_s.resize(num_tasks);
   std::vector<std::vector<search::Observation>> observations(num_tasks);
   uint32_t next = 0;  // records come by trial
   for (const store::Record& record : records) {
     while (next < record.trial) knowledge.options.missing.push_back(next++);
     next = record.trial + 1;
     if (record.task_index >= num_tasks) continue;
-    search::TaskProgress& progress = knowledge.progress[record.task_index];
-    ++progress.trials;
     // Of another device: its costs say nothing here, and its candidates may be tried again.
     if (record.target != target::PrintTarget(device.tasks[record.task_index].target)) continue;
     auto steps = schedule::ParseSteps(record.steps);
@@ -170,28 +226,42 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
     o.candidate.hash = schedule::HashSteps(*steps);
     o.candidate.steps = *std::move(steps);
     o.valid = record.error == store::kNoError;
-    o.cost_s = o.valid ? store::MeanCost(record) : 0;
-    if (o.valid && !record.stopped_early &&
-        (progress.best_cost_s == 0 || o.cost_s < progress.best_cost_s)) {
-      progress.best_cost_s = o.cost_s;
-      progress.best_trial = progress.trials;
+    o.cost_s = o.valid ? store::Cost(record) : 0;
+    o.trial = record.trial;
+    knowledge.tasks[record.task_index].earlier_costs_s.push_back(o.cost_s);
+    double& best_cost_s = knowledge.best_cost_s[record.task_index];
+    if (o.valid && !record.stopped_early && (best_cost_s == 0 || o.cost_s < best_cost_s)) {
+      best_cost_s = o.cost_s;
     }
     observations[record.task_index].push_back(std::move(o));
   }
+  const std::map<std::string, double> parameters(options.policy_parameters().begin(),
+                                                 options.policy_parameters().end());
   for (size_t i = 0; i < num_tasks; ++i) {
     // Another seed for each run: the same one would draw what has been drawn, and take that for the
     // end of the space.
     const uint64_t seed = SplitSeed(SplitSeed(options.seed(), i), records.size());
-    KILN_ASSIGN_OR_RETURN(auto policy, search::MakePolicy(options.policy(), device.tasks[i], seed));
+    KILN_ASSIGN_OR_RETURN(auto policy, search::MakePolicy(options.policy(), device.tasks[i], seed,
+                                                          {.parameters = parameters}));
     policy->Observe(observations[i]);
-    knowledge.progress[i].policy = policy.get();
-    knowledge.progress[i].weight = job.spec.tasks(static_cast<int>(i)).weight();
+    search::TuneTask& task = knowledge.tasks[i];
+    task.policy = policy.get();
+    task.facts.weight = job.spec.tasks(static_cast<int>(i)).weight();
+    task.facts.flop_count = job.tasks[i].flop_count;
+    task.facts.similarity_tag = TagOf(*job.tasks[i].dag);
     knowledge.policies.push_back(std::move(policy));
   }
   knowledge.options.trials = options.trials();
   knowledge.options.first_trial = next;
-  knowledge.options.early_stopping = options.early_stopping();
-  knowledge.options.proposals_per_call = options.trials_per_round();
+  knowledge.options.schedule = ScheduleOf(job.spec);
+  knowledge.options.lock_step = options.lock_step();
+  knowledge.options.on_proposed = [this](const search::ProposedRound& round) {
+    std::lock_guard lock(mutex_);
+    next_task_ = static_cast<uint32_t>(round.task) + 1;
+  };
+  knowledge.options.on_measured = [this](const search::MeasuredRound& round) {
+    return KeepRound(round);
+  };
   if (!records.empty()) {
     LogInfo("job {} goes on after {} of {} trials", job_.id, records.size(), options.trials());
   }
@@ -219,7 +289,7 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
                       h.max_shared_memory_per_block_bytes, h.max_local_memory_per_block_bytes,
                       h.max_threads_per_block, h.max_vthread_extent, h.warp_size},
          .flop_count = job.tasks[i].flop_count,
-         .best_cost_s = knowledge.progress[i].best_cost_s,
+         .best_cost_s = knowledge.best_cost_s[i],
          .reference_cost_s = i < rows.size() ? rows[i].reference_cost_s : 0});
   }
 
@@ -239,13 +309,117 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
     dispatcher_ = &dispatcher;
   }
   if (stopped_) dispatcher.Stop();
-  const Status tuned = search::Tune(knowledge.progress, knowledge.options, dispatcher, stopped_);
+  Status tuned = search::Tune(knowledge.tasks, knowledge.options, dispatcher, stopped_);
+  if (tuned.ok()) tuned = MeasureFinalists(job, dispatcher);
   {
     std::lock_guard lock(mutex_);
     dispatcher_ = nullptr;
   }
   KILN_RETURN_IF_ERROR(tuned);
   return Remark(job);
+}
+
+Status JobRun::KeepRound(const search::MeasuredRound& round) {
+  store::RoundRow row;
+  row.job_id = job_.id;
+  row.task_index = static_cast<uint32_t>(round.task);
+  row.elapsed_s = 1e-3 * static_cast<double>(NowMs() - started_ms_);
+  row.trials = round.trials;
+  double total_s = 0;
+  for (int i = 0; i < round.tasks.num_tasks(); ++i) {
+    const double best_s = round.tasks.latency_s(i);
+    row.best_s.push_back(best_s < search::TaskScheduler::kNoResult_s ? best_s : 0);
+    total_s += round.tasks.weight(i) * best_s;
+  }
+  if (std::find(row.best_s.begin(), row.best_s.end(), 0) == row.best_s.end()) {
+    row.total_latency_s = total_s;
+  }
+  row.search_s = round.search_s;
+  row.report = search::PrintRound(round.report);
+  KILN_RETURN_IF_ERROR(context_.store->AddRound(row).status());
+  context_.changed(job_.id);
+  return OkStatus();
+}
+
+// ---- the finals -----------------------------------------------------------------------------
+
+void JobRun::SetPhase(std::string phase) {
+  {
+    std::lock_guard lock(mutex_);
+    phase_ = std::move(phase);
+  }
+  context_.changed(job_.id);
+}
+
+StatusOr<Dispatcher::Finalists> JobRun::FinalistsOf(const CheckedJob& job, uint32_t task) {
+  Dispatcher::Finalists finalists;
+  finalists.task = static_cast<int>(task);
+  const int asked = job.spec.options().finalists();
+  if (asked <= 0) return finalists;
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records,
+                        context_.store->RecordsOfJob(job_.id, 0));
+  KILN_ASSIGN_OR_RETURN(const auto best, context_.store->BestOfJob(job_.id, task));
+  if (!best.has_value()) return finalists;
+  std::vector<const store::Record*> open;  // not measured again yet
+  std::vector<double> costs_s;
+  int trials = 0, raced = 0;
+  double best_final_s = 0;
+  for (const store::Record& record : records) {
+    if (record.task_index != task || record.target != best->target) continue;
+    ++trials;
+    if (record.error != store::kNoError || record.stopped_early) continue;
+    if (!record.final_costs_s.empty()) {
+      ++raced;
+      if (best_final_s == 0 || store::Cost(record) < best_final_s)
+        best_final_s = store::Cost(record);
+      continue;
+    }
+    open.push_back(&record);
+    costs_s.push_back(store::Cost(record));
+  }
+  int most = std::min(asked, std::max(2, trials / kTrialsPerFinalist));
+  if (raced > 0) {
+    // Those that a lucky reading puts before the best of the finals; as many again at most.
+    for (double& cost_s : costs_s) {
+      if (cost_s >= best_final_s) cost_s = 0;
+    }
+    most = std::max(0, 2 * most - raced);
+  }
+  for (const int i : search::ChooseFinalists(costs_s, most)) {
+    finalists.entries.push_back({open[i]->id, open[i]->steps});
+  }
+  return finalists;
+}
+
+StatusOr<bool> JobRun::HasFinalists(const CheckedJob& job) {
+  for (int i = 0; i < job.spec.tasks_size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(const auto best,
+                          context_.store->BestOfJob(job_.id, static_cast<uint32_t>(i)));
+    if (!best.has_value() || !best->final_costs_s.empty()) continue;
+    KILN_ASSIGN_OR_RETURN(const Dispatcher::Finalists finalists,
+                          FinalistsOf(job, static_cast<uint32_t>(i)));
+    if (!finalists.entries.empty()) return true;
+  }
+  return false;
+}
+
+Status JobRun::MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher) {
+  // The second time for those that the first has put before its winner.
+  for (int pass = 0; pass < kFinalPasses; ++pass) {
+    std::vector<Dispatcher::Finalists> lists;
+    size_t candidates = 0;
+    for (int i = 0; i < job.spec.tasks_size(); ++i) {
+      KILN_ASSIGN_OR_RETURN(Dispatcher::Finalists finalists,
+                            FinalistsOf(job, static_cast<uint32_t>(i)));
+      candidates += finalists.entries.size();
+      if (!finalists.entries.empty()) lists.push_back(std::move(finalists));
+    }
+    if (lists.empty()) break;
+    SetPhase(fmt::format("measuring the {} best candidates again", candidates));
+    KILN_RETURN_IF_ERROR(dispatcher.MeasureAgain(std::move(lists)));
+  }
+  SetPhase("");
+  return OkStatus();
 }
 
 StatusOr<std::string> JobRun::Remark(const CheckedJob& job) {
@@ -256,10 +430,14 @@ StatusOr<std::string> JobRun::Remark(const CheckedJob& job) {
   }
   const uint32_t asked = job.spec.options().trials();
   if (counts.total >= asked) return std::string();
-  return fmt::format("{} of {} trials: {}", counts.total, asked,
-                     job.spec.options().early_stopping() > 0
-                         ? "stopped for want of improvement, or no candidates are left"
-                         : "no candidates are left");
+  const v1::TuneOptions& options = job.spec.options();
+  std::string_view why = "no candidates are left";
+  if (options.early_stopping() > 0 || options.total_early_stopping() > 0) {
+    why = "stopped for want of improvement, or no candidates are left";
+  } else if (options.latency_target_s() > 0) {
+    why = "the latency asked for is reached, or no candidates are left";
+  }
+  return fmt::format("{} of {} trials: {}", counts.total, asked, why);
 }
 
 }  // namespace kiln::scheduler

@@ -1,5 +1,6 @@
 // One run of one job: leases a device, completes the tasks by what it is, rebuilds what earlier
-// runs learned from the records, and tunes until the trials are used up.
+// runs learned from the records, tunes until the trials are used up, and measures the best
+// candidates again.
 //
 // A run that is stopped, or whose process dies, leaves the job unfinished; another run goes on from
 // the records: every trial number is used exactly once.
@@ -18,6 +19,7 @@
 #include "scheduler/job_spec.h"
 #include "scheduler/lease_factory.h"
 #include "scheduler/messages.h"
+#include "search/tune.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {
@@ -50,18 +52,28 @@ class JobRun {
   StatusOr<Device> LeaseDevice(const CheckedJob& job);
   Status Learn(const CheckedJob& job, const Device& device, Knowledge& knowledge);
   StatusOr<std::string> Tune(const CheckedJob& job, Device device);
+  Status KeepRound(const search::MeasuredRound& round);
+  void SetPhase(std::string phase);
+  // The best candidates of each task, at length; those that were so already are left out.
+  Status MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher);
+  // What is left to measure again of a task: the finalists, or those that seem to beat them.
+  StatusOr<Dispatcher::Finalists> FinalistsOf(const CheckedJob& job, uint32_t task);
+  StatusOr<bool> HasFinalists(const CheckedJob& job);
   StatusOr<std::string> Remark(const CheckedJob& job);
   void SetProblem(std::string problem);
   LeaseWish Wish(v1::WorkerKind kind, std::string key) const;
 
   const RunContext& context_;
   const store::JobRow job_;
+  const int64_t started_ms_;  // of the job's first run
   std::stop_source stop_;
   std::atomic<bool> stopped_{false};
 
   mutable std::mutex mutex_;  // guards what live() reads
   std::string device_;
   std::string problem_;
+  std::string phase_;
+  uint32_t next_task_ = 0;  // 1 + index; 0: none
   bool leasing_device_ = false;
   Leases first_, builders_, runners_;
   Dispatcher* dispatcher_ = nullptr;

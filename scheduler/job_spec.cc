@@ -10,6 +10,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "proto/builder.pb.h"
+#include "search/parameters.h"
 #include "search/policy.h"
 
 namespace kiln::scheduler {
@@ -22,6 +23,8 @@ constexpr int kMostTasks = 10'000;
 constexpr uint32_t kLongestMs = 3'600'000;
 constexpr uint32_t kMostCalls = 1'000'000;  // number and repeat
 constexpr double kHopelessRatio = 10;
+constexpr int kDefaultFinalists = 8;
+constexpr int kMostFinalists = 1000;
 
 Status CheckAtMost(std::string_view name, uint32_t value, uint32_t most) {
   if (value <= most) return OkStatus();
@@ -59,6 +62,31 @@ Status CheckPolicy(v1::TuneOptions& options) {
                          fmt::join(known, ", "));
 }
 
+Status CheckStrategy(v1::TuneOptions& options) {
+  if (options.task_strategy().empty()) options.set_task_strategy(std::string(kGradientStrategy));
+  if (options.task_strategy() != kGradientStrategy &&
+      options.task_strategy() != kRoundRobinStrategy) {
+    return InvalidArgument("task strategy '{}' is unknown, expected {} or {}",
+                           options.task_strategy(), kGradientStrategy, kRoundRobinStrategy);
+  }
+  const std::map<std::string, double> parameters(options.policy_parameters().begin(),
+                                                 options.policy_parameters().end());
+  KILN_RETURN_IF_ERROR(search::MakeParameters(parameters).status());
+  KILN_RETURN_IF_ERROR(CheckNotNegative("latency_target_s", options.latency_target_s()));
+  if (options.finalists() > kMostFinalists) {
+    return InvalidArgument("option finalists is {}, expected at most {}", options.finalists(),
+                           kMostFinalists);
+  }
+  return OkStatus();
+}
+
+// Nothing is measured on target null: its costs are always the same.
+void FillByTarget(const target::Target& target, v1::TuneOptions& options) {
+  const bool null = target.kind == target::TargetKind::kNull;
+  if (null) options.set_lock_step(true);
+  if (options.finalists() == 0) options.set_finalists(null ? -1 : kDefaultFinalists);
+}
+
 Status CheckFaults(const v1::TuneOptions& options) {
   for (const auto& [trial, fault] : options.faults()) {
     if (!v1::Fault_IsValid(static_cast<int>(fault))) {
@@ -77,6 +105,7 @@ Status CheckOptions(v1::TuneOptions& options, int tasks) {
   if (options.trials() == 0) options.set_trials(kDefaultTrials);
   KILN_RETURN_IF_ERROR(CheckAtMost("trials", options.trials(), kMostTrials));
   KILN_RETURN_IF_ERROR(CheckPolicy(options));
+  KILN_RETURN_IF_ERROR(CheckStrategy(options));
   KILN_RETURN_IF_ERROR(CheckMeasure(*options.mutable_measure()));
   KILN_RETURN_IF_ERROR(CheckNotNegative("tolerance.relative", options.tolerance().relative()));
   KILN_RETURN_IF_ERROR(CheckNotNegative("tolerance.absolute", options.tolerance().absolute()));
@@ -142,6 +171,7 @@ StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec) {
     }
     job.tasks.push_back(*std::move(task));
   }
+  FillByTarget(job.tasks[0].target, *spec.mutable_options());
   if (spec.name().empty()) spec.set_name(spec.tasks(0).description());
   job.spec = std::move(spec);
   return job;

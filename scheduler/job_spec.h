@@ -12,6 +12,9 @@
 
 namespace kiln::scheduler {
 
+inline constexpr std::string_view kGradientStrategy = "gradient";
+inline constexpr std::string_view kRoundRobinStrategy = "round-robin";
+
 struct CheckedTask {
   dag::DagPtr dag;
   target::Target target;  // as far as the user says it; the leased device completes it
@@ -28,8 +31,9 @@ struct CheckedJob {
 // InvalidArgument in one sentence: which task or option, what was found, what was expected.
 //
 // Defaults that are the scheduler's: trials 64, policy "sketch.random", trials_per_round 64 (at
-// most trials per task), weight 1, hopeless_ratio 10 (a negative one means never), name: the first
-// task's description.
+// most trials per task), weight 1, hopeless_ratio 10 (a negative one means never), task_strategy
+// "gradient", finalists 8 (none for target null, which has lock_step set), name: the first task's
+// description.
 StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec);
 
 }  // namespace kiln::scheduler

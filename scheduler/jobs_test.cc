@@ -1,5 +1,6 @@
 #include "scheduler/jobs.h"
 
+#include <cmath>
 #include <set>
 
 #include "base/status_testing.h"
@@ -136,16 +137,134 @@ TEST_P(JobsTest, TasksTakeTurns) {
   v1::JobSpec spec = TestJob(30);
   *spec.add_tasks() = TestTask(32);
   *spec.add_tasks() = TestTask(48);
+  spec.mutable_options()->set_task_strategy("round-robin");
+  spec.mutable_options()->set_trials_per_round(5);
   const std::string id = Submit(spec);
   ASSERT_TRUE(Ends(id));
   EXPECT_EQ(State(id), v1::SUCCEEDED);
   const v1::JobStatus status = Status(id);
   for (const v1::TaskStatus& task : status.tasks()) {
-    EXPECT_EQ(task.trials(), 10u);
+    EXPECT_NEAR(task.trials(), 10, 2);  // rounds of 2, 4, and 5
     EXPECT_GT(task.best_cost_s(), 0);
     EXPECT_GT(task.best_record_id(), 0);
   }
   ExpectExactly(id, 30);
+}
+
+TEST_P(JobsTest, TrialsGoWhereTheyAreWorthMost) {
+  FakeBuilder builder;
+  FakeRunner runner([](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    reply.mutable_result()->add_costs_s(FakeRunner::CostOf(request.artifact().binary()));
+    reply.mutable_result()->set_run_s(1e-3);
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(64);
+  spec.mutable_tasks(0)->set_weight(100);
+  *spec.add_tasks() = TestTask(32);
+  spec.mutable_options()->set_trials_per_round(4);
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  const v1::JobStatus status = Status(id);
+  EXPECT_EQ(status.tasks(0).trials() + status.tasks(1).trials(), 64u);
+  EXPECT_GT(status.tasks(0).trials(), 50u);
+  EXPECT_GE(status.tasks(1).trials(), 4u);
+  EXPECT_EQ(status.devices(), 1u);
+  EXPECT_GT(status.busy_share(), 0);
+  // The latency log: a line for each round.
+  ASSERT_OK_AND_ASSIGN(const auto rounds, store_->RoundsOfJob(id, 0));
+  ASSERT_EQ(rounds.size(), 16u);
+  EXPECT_EQ(rounds.back().trials, 64u);
+  EXPECT_TRUE(std::isnan(rounds[0].total_latency_s));
+  for (size_t i = 1; i < rounds.size(); ++i) {
+    EXPECT_NEAR(rounds[i].total_latency_s, 100 * rounds[i].best_s[0] + rounds[i].best_s[1], 1e-12);
+    const double before_s = i > 1 ? rounds[i - 1].total_latency_s : 1;
+    EXPECT_LE(rounds[i].total_latency_s, before_s);
+    EXPECT_FALSE(rounds[i].report.empty());
+  }
+  EXPECT_EQ(rounds.back().best_s[0], status.tasks(0).best_cost_s());
+}
+
+TEST_P(JobsTest, TheSameSeedGivesTheSameRun) {
+  int runs = 0;
+  const auto run = [&](int slots) {
+    FakeBuilder builder;
+    FakeRunner runner;
+    AddBuilder(builder, fmt::format("b{}", ++runs), static_cast<uint32_t>(slots));
+    AddRunner(runner, fmt::format("r{}", runs));
+    Start();
+    v1::JobSpec spec = TestJob(40);
+    *spec.add_tasks() = TestTask(32);
+    spec.mutable_options()->set_trials_per_round(8);
+    const std::string id = Submit(spec);
+    EXPECT_TRUE(Ends(id));
+    std::vector<std::string> steps;
+    const auto records = *store_->RecordsOfJob(id, 0);
+    for (const auto& r : records) {
+      steps.push_back(fmt::format("{} {}", r.task_index, r.steps));
+    }
+    jobs_.reset();
+    cluster_.builders.RemoveWorker(fmt::format("b{}", runs));
+    cluster_.runners.RemoveWorker(fmt::format("r{}", runs));
+    return steps;
+  };
+  const auto first = run(1);
+  EXPECT_EQ(first.size(), 40u);
+  EXPECT_EQ(run(1), first);
+  EXPECT_EQ(run(4), first);
+}
+
+TEST_P(JobsTest, FinalistsAreMeasuredAgainAlsoAfterARestart) {
+  FakeBuilder builder;
+  std::atomic<bool> hold{true};
+  std::atomic<int> again{0};
+  FakeRunner runner([&](auto& context, const v1::MeasureRequest& request, auto&) {
+    const bool final = request.options().repeat() > 1;
+    while (final && hold && !context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    again += final;
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(32);
+  spec.mutable_options()->set_finalists(3);
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Eventually([&] { return Status(id).phase() != ""; }));
+  EXPECT_EQ(Status(id).phase(), "measuring the 3 best candidates again");
+  EXPECT_EQ(Status(id).trials_done(), 32u);
+  EXPECT_EQ(State(id), v1::RUNNING);
+  hold = false;
+  Restart();
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED);
+  ExpectExactly(id, 32);
+  int finals = 0;
+  const auto records = *store_->RecordsOfJob(id, 0);
+  for (const auto& r : records) finals += !r.final_costs_s.empty();
+  EXPECT_GE(finals, 2);
+  EXPECT_LE(finals, 6);
+  EXPECT_GE(again, 2 * finals);
+  EXPECT_FALSE(store_->BestOfJob(id, 0)->value().final_costs_s.empty());
+}
+
+TEST_P(JobsTest, ALatencyThatIsReachedEndsTheJob) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(2000);
+  spec.mutable_options()->set_trials_per_round(8);
+  spec.mutable_options()->set_latency_target_s(1.05e-3);  // costs are 1 to 2 ms
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED);
+  EXPECT_LT(Status(id).trials_done(), 1000u);
+  EXPECT_LE(Status(id).tasks(0).best_cost_s(), 1.05e-3);
+  EXPECT_THAT(Status(id).message(), HasSubstr("the latency asked for is reached"));
 }
 
 TEST_P(JobsTest, WaitsForWorkersAndSaysSo) {
@@ -174,9 +293,10 @@ TEST_P(JobsTest, CancelInTheMiddle) {
   ASSERT_OK(jobs_->Cancel(id));
   EXPECT_EQ(State(id), v1::CANCELLED);
   EXPECT_TRUE(Eventually([&] { return cluster_.runners.held() + cluster_.builders.held() == 0; }));
+  ASSERT_OK(jobs_->Cancel(id));  // again
+  jobs_->Stop();                 // what was measured is committed by then
   const size_t count = Count(id);
   EXPECT_LT(count, 1'000u);
-  ASSERT_OK(jobs_->Cancel(id));  // again
   Restart();
   absl::SleepFor(absl::Milliseconds(50));
   EXPECT_EQ(State(id), v1::CANCELLED);
@@ -227,7 +347,7 @@ TEST_P(JobsTest, ARestartInTheMiddleLosesAndRepeatsNothing) {
   ASSERT_TRUE(Ends(id));
   EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
   ExpectExactly(id, 120);
-  EXPECT_EQ(Status(id).tasks(0).trials(), 60u);
+  EXPECT_EQ(Status(id).tasks(0).trials() + Status(id).tasks(1).trials(), 120u);
 }
 
 TEST_P(JobsTest, GapsInTheTrialNumbersAreFilled) {

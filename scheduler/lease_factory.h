@@ -1,6 +1,7 @@
 // Where a job's workers come from: the tracker in the daemon, a fake in tests.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,9 +27,9 @@ struct Leases {
 
 using LeaseFactory = std::function<Leases(const LeaseWish&)>;
 
-// Leases from the tracker at HOST:PORT. `scheduler_id` is unique for the life of the process; each
-// job is a holder of its own to the tracker, so that the jobs of one scheduler share as those of
-// several would.
-LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id);
+// Leases from the tracker at HOST:PORT. `scheduler_id` stays the same over restarts, `incarnation`
+// grows with each; each job is a holder of its own to the tracker, so that the jobs of one
+// scheduler share as those of several would.
+LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id, uint64_t incarnation);
 
 }  // namespace kiln::scheduler

@@ -56,7 +56,7 @@ StatusOr<v1::TaskStatus> TaskMessage(store::Store& store, const store::TaskRow& 
   task.set_reference_cost_s(row.reference_cost_s);
   KILN_ASSIGN_OR_RETURN(const auto best, store.BestOfJob(row.job_id, row.index));
   if (best.has_value()) {
-    task.set_best_cost_s(store::MeanCost(*best));
+    task.set_best_cost_s(store::Cost(*best));
     task.set_best_record_id(best->id);
   }
   return task;
@@ -100,6 +100,8 @@ v1::Record RecordMessage(const store::Record& r) {
   m.set_steps(r.steps);
   m.set_trial(r.trial);
   m.set_flop_count(r.flop_count);
+  m.set_origin(r.origin);
+  m.set_score(r.score);
   v1::TrialResult& result = *m.mutable_result();
   for (const double cost : r.costs_s) result.add_costs_s(cost);
   result.set_error(static_cast<v1::ErrorKind>(r.error));
@@ -112,6 +114,21 @@ v1::Record RecordMessage(const store::Record& r) {
   result.set_runner(r.runner);
   result.set_stopped_early(r.stopped_early);
   result.set_max_error(r.max_error);
+  for (const double cost : r.final_costs_s) result.add_final_costs_s(cost);
+  result.set_confidence_s(r.confidence_s);
+  return m;
+}
+
+v1::Round RoundMessage(const store::RoundRow& row) {
+  v1::Round m;
+  m.set_number(row.number);
+  m.set_task_index(row.task_index);
+  m.set_elapsed_s(row.elapsed_s);
+  m.set_trials(row.trials);
+  if (std::isfinite(row.total_latency_s)) m.set_total_latency_s(row.total_latency_s);
+  for (const double best_s : row.best_s) m.add_best_s(best_s);
+  m.set_search_s(row.search_s);
+  m.set_report(row.report);
   return m;
 }
 
@@ -161,7 +178,14 @@ StatusOr<v1::JobStatus> StatusMessage(store::Store& store, const store::JobRow& 
     if (status.message().empty()) status.set_message(live.obstacle);
   }
   status.set_device(live.device);
+  status.set_phase(live.phase);
+  status.set_next_task(live.next_task);
+  status.set_busy_share_last_minute(live.busy.busy_share);
+  status.set_trials_per_s_last_minute(live.busy.trials_per_s);
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store.CountTrials(job.id));
+  status.set_devices(static_cast<uint32_t>(counts.runners));
+  const double device_s = status.elapsed_s() * static_cast<double>(counts.runners);
+  if (device_s > 0) status.set_busy_share(std::min(1.0, counts.run_s / device_s));
   status.set_trials_done(static_cast<uint32_t>(counts.total));
   for (int kind = 1; kind < store::kNumErrorKinds; ++kind) {
     if (counts.by_error[kind] == 0) continue;

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "proto/scheduler.pb.h"
+#include "scheduler/busy_meter.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {
@@ -14,6 +15,7 @@ store::HardwareParams HardwareRow(const v1::HardwareParams& hardware);
 v1::HardwareParams HardwareMessage(const store::HardwareParams& row);
 
 v1::Record RecordMessage(const store::Record& record);
+v1::Round RoundMessage(const store::RoundRow& row);
 
 // Puts a result into the record of its trial, whatever it says: what the store would refuse (a
 // success without costs, a cost of 0, an unknown error kind) becomes an UNKNOWN_ERROR that says so.
@@ -27,6 +29,9 @@ struct LiveStatus {
   bool waiting_for_workers = false;
   std::string obstacle;  // what it waits for
   std::string device;
+  std::string phase;       // "": it searches
+  uint32_t next_task = 0;  // 1 + the task of the newest round; 0: none yet
+  BusyMeter::Reading busy;
 };
 
 // The status as the store has it; `now_ms` for the elapsed time of a job that runs.

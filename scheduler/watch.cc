@@ -20,6 +20,7 @@ class Watch {
       KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(options_.job_id));
       KILN_ASSIGN_OR_RETURN(v1::JobStatus status, jobs_.StatusOf(job));
       KILN_RETURN_IF_ERROR(SendRecords(status));
+      KILN_RETURN_IF_ERROR(SendRounds(status));
       const bool final = store::IsFinal(job.state);
       if (final || Changed(status)) KILN_RETURN_IF_ERROR(Send(std::move(status), nullptr));
       if (final) return OkStatus();
@@ -40,19 +41,41 @@ class Watch {
     });
   }
 
+  Status SendRounds(const v1::JobStatus& status) {
+    KILN_ASSIGN_OR_RETURN(const std::vector<store::RoundRow> rounds,
+                          store_.RoundsOfJob(options_.job_id, next_round_));
+    for (const store::RoundRow& round : rounds) {
+      next_round_ = round.number + 1;
+      KILN_RETURN_IF_ERROR(Send(status, nullptr, &round));
+    }
+    return OkStatus();
+  }
+
   // What a record does not tell.
   bool Changed(const v1::JobStatus& status) const {
     return !sent_any_ || status.state() != sent_.state() || status.message() != sent_.message() ||
-           status.device() != sent_.device() ||
+           status.device() != sent_.device() || status.phase() != sent_.phase() ||
+           status.next_task() != sent_.next_task() || BestRecords(status) != BestRecords(sent_) ||
            status.waiting_for_workers() != sent_.waiting_for_workers();
   }
 
-  Status Send(v1::JobStatus status, const store::Record* record) {
+  // The best candidates, with their costs: finals change the one or the other.
+  static std::vector<std::pair<int64_t, double>> BestRecords(const v1::JobStatus& status) {
+    std::vector<std::pair<int64_t, double>> best;
+    for (const v1::TaskStatus& task : status.tasks()) {
+      best.emplace_back(task.best_record_id(), task.best_cost_s());
+    }
+    return best;
+  }
+
+  Status Send(v1::JobStatus status, const store::Record* record,
+              const store::RoundRow* round = nullptr) {
     KILN_RETURN_IF_ERROR(CheckAlive());
     v1::JobEvent event;
     *event.mutable_status() = std::move(status);
     if (sent_any_) DropDagTexts(*event.mutable_status());
     if (record != nullptr) *event.mutable_record() = RecordMessage(*record);
+    if (round != nullptr) *event.mutable_round() = RoundMessage(*round);
     if (!options_.write(event)) return Gone();
     sent_any_ = true;
     sent_ = std::move(*event.mutable_status());
@@ -80,6 +103,7 @@ class Watch {
   const EventHub& events_;
   const WatchOptions& options_;
   int64_t last_id_ = 0;
+  uint32_t next_round_ = 0;
   bool sent_any_ = false;
   v1::JobStatus sent_;  // the last one
 };

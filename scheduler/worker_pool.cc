@@ -93,8 +93,14 @@ bool WorkerPool::WaitForWork() {
 }
 
 std::optional<LeasedWorker> WorkerPool::AcquireLease() {
-  StatusOr<LeasedWorker> lease = source_.Acquire(absl::InfiniteDuration(), stop_.get_token());
   std::unique_lock lock(mutex_);
+  Clock::time_point until = Clock::time_point::max();
+  const std::vector<std::string> avoid = InTroubleNow(&until);
+  lock.unlock();
+  const absl::Duration patience =
+      avoid.empty() ? absl::InfiniteDuration() : absl::FromChrono(until - Clock::now());
+  StatusOr<LeasedWorker> lease = source_.Acquire(patience, stop_.get_token(), avoid);
+  lock.lock();
   --seeking_;
   changed_.notify_all();
   if (lease.ok()) return *std::move(lease);
@@ -122,7 +128,7 @@ void WorkerPool::Serve(const LeasedWorker& lease) {
   }
   std::unique_lock lock(mutex_);
   while (!stop_.stop_requested() && !lease.lost() && !lease.wanted()) {
-    if (!WaitOutTrouble(lock, lease)) return;
+    if (InTrouble(worker)) return;
     ++usable_[worker];
     WorkItemPtr item = Take(lock, lease);
     Attempt attempt;
@@ -143,13 +149,15 @@ void WorkerPool::Serve(const LeasedWorker& lease) {
   }
 }
 
-// True: the worker can be used. False: let it go.
-bool WorkerPool::WaitOutTrouble(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease) {
-  if (!InTrouble(lease.worker().id())) return true;
-  // The slot is kept meanwhile, so that the next lease is one on another worker.
-  changed_.wait_until(lock, trouble_.at(lease.worker().id()).until,
-                      [&] { return stop_.stop_requested() || lease.lost() || lease.wanted(); });
-  return false;
+std::vector<std::string> WorkerPool::InTroubleNow(Clock::time_point* until) const {
+  std::vector<std::string> workers;
+  const auto now = Clock::now();
+  for (const auto& [worker, trouble] : trouble_) {
+    if (trouble.until <= now) continue;
+    workers.push_back(worker);
+    *until = std::min(*until, trouble.until);
+  }
+  return workers;
 }
 
 // Items that failed on this worker are left to lanes on others, if there are such lanes.

@@ -3,7 +3,8 @@
 // A lane asks for a lease when there is something to do, keeps it while there is, and lets it go
 // when it is lost, when others want it, or when there was nothing to do for a while. An item that
 // failed on a worker goes back to the front of the queue and is kept for another worker if there is
-// one; the worker that failed is left alone for a while, twice as long each time.
+// one; the worker that failed is left alone for a while, twice as long each time: its leases are
+// let go, and others are asked for.
 //
 // Thread-safe. Knows no RPC: what is done with an item on a worker is the owner's function.
 #pragma once
@@ -89,7 +90,8 @@ class WorkerPool {
   std::optional<LeasedWorker> AcquireLease();
   // Serves until the lease is to be let go.
   void Serve(const LeasedWorker& lease);
-  bool WaitOutTrouble(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease);
+  // The workers to leave alone now, and when the first of them may be tried again; lock held.
+  std::vector<std::string> InTroubleNow(Clock::time_point* until) const;
   bool InTrouble(const std::string& worker) const;
   WorkItemPtr Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease);
   std::deque<WorkItemPtr>::iterator FindTakeable(const std::string& worker);

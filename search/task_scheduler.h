@@ -100,10 +100,12 @@ class TaskScheduler {
   Gradient GradientOf(int task) const;
 
   bool dead(int task) const { return tasks_[task].exhausted || Stopped(tasks_[task]); }
+  bool exhausted(int task) const { return tasks_[task].exhausted; }
   double latency_s(int task) const { return tasks_[task].best_s; }  // kNoResult_s: none
   uint32_t trials(int task) const { return tasks_[task].trials; }   // with a result, failed or not
   int rounds(int task) const { return tasks_[task].begun; }
   const std::vector<double>& history_s(int task) const { return tasks_[task].history_s; }
+  double weight(int task) const { return tasks_[task].facts.weight; }
   int num_tasks() const { return static_cast<int>(tasks_.size()); }
 
   // The objective; none while a task has no result.

@@ -1,35 +1,77 @@
 #include "search/tune.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
+#include <map>
+
+#include "base/clock.h"
+#include "search/search_thread.h"
 
 namespace kiln::search {
 namespace {
 
+// Trials that are left when a round comes in time, beyond what the measurer holds.
+constexpr double kSpare = 4;
+// Of the time between two results: new ones count so much in the average.
+constexpr double kNewest = 0.1;
+
 class TuneLoop {
  public:
-  TuneLoop(std::span<TaskProgress> tasks, const TuneOptions& options, Measurer& measurer,
+  TuneLoop(std::span<const TuneTask> tasks, const TuneOptions& options, Measurer& measurer,
            const std::atomic<bool>& stop)
       : tasks_(tasks),
         options_(options),
         measurer_(measurer),
         stop_(stop),
+        schedule_(FactsOf(tasks), options.schedule),
         missing_(options.missing.begin(), options.missing.end()),
         next_number_(options.first_trial),
-        ready_(tasks.size()) {}
-
-  Status Run() {
-    while (true) {
-      KILN_RETURN_IF_ERROR(FillMeasurer());
-      if (in_flight_ == 0) return stop_ ? Cancelled("stopped") : OkStatus();
-      KILN_ASSIGN_OR_RETURN(const Outcome outcome, measurer_.Next());
-      --in_flight_;
-      Observe(outcome);
+        news_(tasks.size()),
+        search_([this] { measurer_.Wake(); }) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      schedule_.Restore(static_cast<int>(i), tasks[i].earlier_costs_s);
     }
   }
 
+  Status Run() {
+    while (true) {
+      KILN_RETURN_IF_ERROR(TakeProposals());
+      KILN_RETURN_IF_ERROR(FillMeasurer());
+      MaybeSearch();
+      if (in_flight_.empty() && !search_.busy()) break;
+      KILN_ASSIGN_OR_RETURN(std::optional<Outcome> outcome, measurer_.Next());
+      if (outcome.has_value()) KILN_RETURN_IF_ERROR(TakeOutcome(*std::move(outcome)));
+    }
+    // The last results are not lost to models that are kept.
+    for (auto& [policy, observations] : TakeNews()) policy->Observe(observations);
+    return stop_ ? Cancelled("stopped") : OkStatus();
+  }
+
  private:
-  bool NumbersLeft() const { return !missing_.empty() || next_number_ < options_.trials; }
+  struct Round {
+    int task = 0;
+    size_t left = 0;  // candidates without a result
+    double search_s = 0;
+    RoundReport report;
+  };
+  using RoundPtr = std::shared_ptr<Round>;
+  struct Ready {
+    RoundPtr round;
+    Candidate candidate;
+  };
+
+  static std::vector<ScheduledTask> FactsOf(std::span<const TuneTask> tasks) {
+    std::vector<ScheduledTask> facts;
+    for (const TuneTask& task : tasks) facts.push_back(task.facts);
+    return facts;
+  }
+
+  // ---- trial numbers
+
+  size_t NumbersLeft() const {
+    return missing_.size() + (std::max(options_.trials, next_number_) - next_number_);
+  }
 
   uint32_t TakeNumber() {
     if (missing_.empty()) return next_number_++;
@@ -38,69 +80,136 @@ class TuneLoop {
     return number;
   }
 
-  Status FillMeasurer() {
-    while (!stop_ && NumbersLeft() && in_flight_ < std::max(1, measurer_.capacity())) {
-      const int task = ChooseTask();
-      if (task < 0) return OkStatus();
-      KILN_RETURN_IF_ERROR(RefillTask(task));
-      if (ready_[task].empty()) continue;
-      Trial trial{task, TakeNumber(), std::move(ready_[task].front())};
-      ready_[task].pop_front();
-      ++tasks_[task].trials;
-      ++in_flight_;
-      measurer_.Submit(std::move(trial));
-    }
-    return OkStatus();
+  // ---- searching
+
+  // How many trials may be left when the next search begins.
+  size_t Ahead() {
+    if (options_.lock_step) return 0;
+    const double meanwhile = interval_s_ > 0 ? std::ceil(search_s_ / interval_s_) : 0;
+    const double most = 2.0 * options_.schedule.round_trials;
+    return static_cast<size_t>(std::max(1, measurer_.capacity()) +
+                               std::min(meanwhile + kSpare, most));
   }
 
-  // Candidates for at least one more trial, or the task is marked exhausted.
-  Status RefillTask(int task) {
-    if (!ready_[task].empty()) return OkStatus();
-    KILN_ASSIGN_OR_RETURN(
-        std::vector<Candidate> proposals,
-        tasks_[task].policy->Propose(static_cast<int>(options_.proposals_per_call)));
-    if (proposals.empty()) tasks_[task].exhausted = true;
-    std::move(proposals.begin(), proposals.end(), std::back_inserter(ready_[task]));
-    return OkStatus();
+  void MaybeSearch() {
+    if (stop_ || search_.busy() || NumbersLeft() <= ready_.size()) return;
+    if (in_flight_.size() + ready_.size() > Ahead()) return;
+    const std::optional<int> task = schedule_.Next();
+    if (!task.has_value()) return;
+    SearchThread::Order order;
+    order.news = TakeNews();
+    order.policy = tasks_[*task].policy;
+    order.candidates = static_cast<int>(
+        std::min<size_t>(schedule_.RoundTrials(*task), NumbersLeft() - ready_.size()));
+    searched_ = *task;
+    schedule_.BeginRound(*task);
+    search_.Start(std::move(order));
   }
 
-  bool Finished(const TaskProgress& task) const {
-    return task.exhausted || (options_.early_stopping > 0 && task.best_cost_s > 0 &&
-                              task.trials - task.best_trial > options_.early_stopping);
-  }
-
-  int ChooseTask() const {
-    int chosen = -1;
+  // Each task's by trial: in lock step the order in which they came must not matter.
+  std::vector<std::pair<Policy*, std::vector<Observation>>> TakeNews() {
+    std::vector<std::pair<Policy*, std::vector<Observation>>> news;
     for (size_t i = 0; i < tasks_.size(); ++i) {
-      if (Finished(tasks_[i])) continue;
-      if (chosen < 0 || tasks_[i].trials < tasks_[chosen].trials) chosen = static_cast<int>(i);
+      if (news_[i].empty()) continue;
+      std::sort(news_[i].begin(), news_[i].end(),
+                [](const Observation& a, const Observation& b) { return a.trial < b.trial; });
+      news.emplace_back(tasks_[i].policy, std::exchange(news_[i], {}));
     }
-    return chosen;
+    return news;
   }
 
-  void Observe(const Outcome& outcome) {
-    TaskProgress& task = tasks_[outcome.trial.task];
-    if (outcome.valid && (task.best_cost_s == 0 || outcome.cost_s < task.best_cost_s)) {
-      task.best_cost_s = outcome.cost_s;
-      task.best_trial = task.trials;
+  Status TakeProposals() {
+    std::optional<SearchThread::Answer> answer = search_.Take();
+    if (!answer.has_value()) return OkStatus();
+    KILN_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, std::move(answer->candidates));
+    search_s_ = answer->search_s;
+    if (options_.on_proposed != nullptr) {
+      options_.on_proposed({searched_, candidates, answer->report, answer->search_s,
+                            static_cast<int>(in_flight_.size() + ready_.size())});
     }
-    const Observation observation{outcome.trial.candidate, outcome.valid, outcome.cost_s};
-    task.policy->Observe({&observation, 1});
+    if (candidates.empty()) {
+      schedule_.MarkExhausted(searched_);
+      schedule_.EndRound(searched_);
+      return OkStatus();
+    }
+    const auto round = std::make_shared<Round>(
+        Round{searched_, candidates.size(), answer->search_s, std::move(answer->report)});
+    for (Candidate& candidate : candidates) ready_.push_back({round, std::move(candidate)});
+    return OkStatus();
   }
 
-  std::span<TaskProgress> tasks_;
+  // ---- measuring
+
+  Status FillMeasurer() {
+    while (!stop_ && !ready_.empty() && NumbersLeft() > 0 &&
+           in_flight_.size() < static_cast<size_t>(std::max(1, measurer_.capacity()))) {
+      Ready next = std::move(ready_.front());
+      ready_.pop_front();
+      const int task = next.round->task;
+      // It has stopped improving meanwhile.
+      if (schedule_.dead(task) && !schedule_.exhausted(task)) {
+        KILN_RETURN_IF_ERROR(OneLess(*next.round));
+        continue;
+      }
+      const uint32_t number = TakeNumber();
+      in_flight_[number] = next.round;
+      measurer_.Submit({task, number, std::move(next.candidate)});
+    }
+    return OkStatus();
+  }
+
+  Status TakeOutcome(Outcome outcome) {
+    NoteInterval();
+    const auto it = in_flight_.find(outcome.trial.number);
+    KILN_CHECK(it != in_flight_.end(), "trial {} is not in flight", outcome.trial.number);
+    const RoundPtr round = std::move(it->second);
+    in_flight_.erase(it);
+    const int task = outcome.trial.task;
+    schedule_.AddResult(task, outcome.valid ? outcome.cost_s : 0);
+    Observation observation{std::move(outcome.trial.candidate), outcome.valid, outcome.cost_s,
+                            outcome.trial.number};
+    news_[task].push_back(std::move(observation));
+    return OneLess(*round);
+  }
+
+  Status OneLess(Round& round) {
+    if (--round.left > 0) return OkStatus();
+    schedule_.EndRound(round.task);
+    if (options_.on_measured == nullptr) return OkStatus();
+    uint32_t trials = 0;
+    for (int i = 0; i < schedule_.num_tasks(); ++i) trials += schedule_.trials(i);
+    return options_.on_measured({round.task, trials, round.search_s, round.report, schedule_});
+  }
+
+  void NoteInterval() {
+    const double now_s = Clock::Real().MonotonicSeconds();
+    if (last_result_s_ > 0) {
+      const double interval_s = now_s - last_result_s_;
+      interval_s_ += (interval_s_ == 0 ? 1 : kNewest) * (interval_s - interval_s_);
+    }
+    last_result_s_ = now_s;
+  }
+
+  const std::span<const TuneTask> tasks_;
   const TuneOptions& options_;
   Measurer& measurer_;
   const std::atomic<bool>& stop_;
+  TaskScheduler schedule_;
   std::deque<uint32_t> missing_;
   uint32_t next_number_;
-  int in_flight_ = 0;
-  std::vector<std::deque<Candidate>> ready_;  // proposed, not yet submitted, per task
+  std::deque<Ready> ready_;                     // proposed, not yet submitted
+  std::map<uint32_t, RoundPtr> in_flight_;      // by trial number
+  std::vector<std::vector<Observation>> news_;  // per task: not yet told
+  int searched_ = 0;                            // the task of the order in hand
+  double search_s_ = 0;                         // of the last round
+  double interval_s_ = 0;                       // between results, on average
+  double last_result_s_ = 0;
+  SearchThread search_;  // last: it wakes the measurer until it is gone
 };
 
 }  // namespace
 
-Status Tune(std::span<TaskProgress> tasks, const TuneOptions& options, Measurer& measurer,
+Status Tune(std::span<const TuneTask> tasks, const TuneOptions& options, Measurer& measurer,
             const std::atomic<bool>& stop) {
   return TuneLoop(tasks, options, measurer, stop).Run();
 }

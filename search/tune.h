@@ -1,18 +1,30 @@
 // The tuning loop of one job: chooses a task, asks its policy for candidates, keeps the measurer
 // busy, feeds results back.
 //
-// Knows neither RPC nor store: both are behind Measurer. Search overlaps with measuring: new
-// proposals are made while earlier trials are in flight.
+//   task scheduler -> [search thread: Observe, Propose] -> ready -> Measurer -> results
+//          ^                        ^                                              |
+//          +------------------------+----------------------------------------------+
+//
+// Policies live in a thread of their own, so that candidates of the next round are found, and
+// models trained, while those of the last one are built and measured. A round is asked for when so
+// few trials are left that they would be over before the search is. In lock step it is asked for
+// when none is left: every search knows all results, and the same seed and costs give the same run,
+// however many trials are measured at once.
+//
+// Knows neither RPC nor store: both are behind Measurer.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "search/policy.h"
+#include "search/task_scheduler.h"
 
 namespace kiln::search {
 
@@ -28,7 +40,7 @@ struct Outcome {
   double cost_s = 0;  // mean, when valid
 };
 
-// Builds, checks and times trials. Called by the thread that runs Tune.
+// Builds, checks and times trials. All but Wake are called by the thread that runs Tune.
 class Measurer {
  public:
   virtual ~Measurer() = default;
@@ -36,33 +48,55 @@ class Measurer {
   virtual int capacity() = 0;
   // Takes a trial. Does not block.
   virtual void Submit(Trial trial) = 0;
-  // The next finished trial, in any order; it is safely recorded when it is returned. Blocks. An
-  // error ends the job.
-  virtual StatusOr<Outcome> Next() = 0;
+  // The next finished trial, in any order; it is safely recorded when it is returned. Blocks, until
+  // Wake: then nothing. An error ends the job.
+  virtual StatusOr<std::optional<Outcome>> Next() = 0;
+  // Ends the Next that waits, or the one that comes. Any thread.
+  virtual void Wake() = 0;
 };
 
-struct TaskProgress {
-  Policy* policy = nullptr;  // not owned
-  double weight = 1;
-  uint32_t trials = 0;      // finished and in flight, earlier runs of the job included
-  double best_cost_s = 0;   // 0: none
-  uint32_t best_trial = 0;  // `trials` when the best was found
-  bool exhausted = false;
+struct TuneTask {
+  Policy* policy = nullptr;  // not owned; used by the search thread until Tune returns
+  ScheduledTask facts = {};
+  // Of earlier runs of the job, in the order of their trials; 0 = failed. The policy has observed
+  // them.
+  std::vector<double> earlier_costs_s = {};
+};
+
+// A round as it begins.
+struct ProposedRound {
+  int task = 0;
+  std::span<const Candidate> candidates;  // none: the task is exhausted
+  const RoundReport& report;
+  double search_s = 0;  // training included
+  int in_hand = 0;      // trials that the measurer had left when the round came
+};
+
+// A round whose trials all have results.
+struct MeasuredRound {
+  int task = 0;
+  uint32_t trials = 0;  // results of all tasks so far, earlier runs included
+  double search_s = 0;
+  const RoundReport& report;
+  const TaskScheduler& tasks;
 };
 
 struct TuneOptions {
   uint32_t trials = 64;      // of the whole job, earlier runs included
   uint32_t first_trial = 0;  // next trial number to give out, where no number of `missing` is left
   std::vector<uint32_t> missing =
-      {};                       // numbers below first_trial that have no result: given out first
-  uint32_t early_stopping = 0;  // stop a task after this many trials without improvement; 0: never
-  uint32_t proposals_per_call = 16;
+      {};  // numbers below first_trial that have no result: given out first
+  TaskSchedulerOptions schedule = {};
+  bool lock_step = false;
+  // For tables and logs, in the thread that runs Tune; null: nobody looks.
+  std::function<void(const ProposedRound&)> on_proposed = nullptr;
+  // An error ends the job.
+  std::function<Status(const MeasuredRound&)> on_measured = nullptr;
 };
 
 // Runs until the trials are used up, every task is exhausted or stopped, or `stop` becomes true
-// (then it waits for the trials in flight and returns Cancelled). Tasks take turns: the one with
-// the fewest trials is next (ties: the first).
-Status Tune(std::span<TaskProgress> tasks, const TuneOptions& options, Measurer& measurer,
+// (then it waits for the trials in flight and returns Cancelled).
+Status Tune(std::span<const TuneTask> tasks, const TuneOptions& options, Measurer& measurer,
             const std::atomic<bool>& stop);
 
 }  // namespace kiln::search

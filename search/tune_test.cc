@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <deque>
 #include <set>
+#include <thread>
 
 #include "base/status_testing.h"
 
@@ -15,15 +17,21 @@ class FakePolicy final : public Policy {
  public:
   explicit FakePolicy(int limit) : limit_(limit) {}
   StatusOr<std::vector<Candidate>> Propose(int n) override {
+    if (search_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(search_ms));
+    known_at_round.push_back(observed.size());
     std::vector<Candidate> out;
     for (; n > 0 && next_ < limit_; --n) out.push_back({{}, static_cast<uint64_t>(++next_)});
     return out;
   }
   void Observe(std::span<const Observation> observations) override {
+    ++batches;
     for (const Observation& o : observations) observed.push_back(o);
   }
   const RoundReport& last_round() const override { return report_; }
   std::vector<Observation> observed;
+  std::vector<size_t> known_at_round;
+  int batches = 0;
+  int search_ms = 0;
 
  private:
   int limit_, next_ = 0;
@@ -36,44 +44,79 @@ class FakeMeasurer final : public Measurer {
   int capacity() override { return 3; }
   void Submit(Trial trial) override {
     numbers.push_back(trial.number);
+    tasks.push_back(trial.task);
     queue_.push_back(std::move(trial));
     most_in_flight = std::max(most_in_flight, queue_.size());
   }
-  StatusOr<Outcome> Next() override {
+  StatusOr<std::optional<Outcome>> Next() override {
     if (fail_after-- == 0) return Internal("the store is gone");
+    if (queue_.empty()) {
+      std::unique_lock lock(mutex_);
+      const auto start = std::chrono::steady_clock::now();
+      changed_.wait(lock, [this] { return woken_; });
+      idle_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+                     .count();
+      woken_ = false;
+      return std::optional<Outcome>();
+    }
+    if (trial_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(trial_ms));
     Outcome outcome{std::move(queue_.back()), true, 0};
     queue_.pop_back();
-    outcome.valid = outcome.trial.candidate.hash % 5 != 0;
+    outcome.valid = !all_fail && outcome.trial.candidate.hash % 5 != 0;
     outcome.cost_s = 1.0 / static_cast<double>(outcome.trial.candidate.hash);
     if (stop != nullptr && outcome.trial.number >= 4) *stop = true;
-    return outcome;
+    return std::optional<Outcome>(std::move(outcome));
   }
+  void Wake() override {
+    std::lock_guard lock(mutex_);
+    woken_ = true;
+    changed_.notify_all();
+  }
+
   std::vector<uint32_t> numbers;
+  std::vector<int> tasks;
   size_t most_in_flight = 0;
   int fail_after = -1;
+  int trial_ms = 0;
+  double idle_ms = 0;
+  bool all_fail = false;
   std::atomic<bool>* stop = nullptr;
 
  private:
   std::deque<Trial> queue_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool woken_ = false;
 };
 
 TEST(Tune, RunsExactlyTheTrialsAskedForAndFeedsAllBack) {
   FakePolicy a(100), b(100);
-  TaskProgress tasks[] = {{.policy = &a}, {.policy = &b}};
+  const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
   FakeMeasurer measurer;
   const std::atomic<bool> stop = false;
-  ASSERT_OK(Tune(tasks, {.trials = 20}, measurer, stop));
+  TuneOptions options{.trials = 20};
+  options.schedule.strategy = TaskStrategy::kRoundRobin;
+  options.schedule.round_trials = 5;
+  std::vector<int> rounds;
+  double best_s = 0;
+  options.on_measured = [&](const MeasuredRound& round) {
+    rounds.push_back(round.task);
+    if (round.trials == 20) best_s = round.tasks.latency_s(0);
+    return OkStatus();
+  };
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
   EXPECT_EQ(std::set<uint32_t>(measurer.numbers.begin(), measurer.numbers.end()).size(), 20u);
   EXPECT_EQ(*std::max_element(measurer.numbers.begin(), measurer.numbers.end()), 19u);
-  EXPECT_EQ(a.observed.size() + b.observed.size(), 20u);
-  EXPECT_EQ(tasks[0].trials, 10u);
+  EXPECT_EQ(a.observed.size(), 10u);
+  EXPECT_EQ(b.observed.size(), 10u);
+  EXPECT_EQ(rounds.size(), 4u);
   EXPECT_EQ(measurer.most_in_flight, 3u);
-  EXPECT_DOUBLE_EQ(tasks[0].best_cost_s, 1.0 / 9);  // candidate 10 fails
+  EXPECT_DOUBLE_EQ(best_s, 1.0 / 9);  // candidate 10 fails
 }
 
 TEST(Tune, FillsTheGapsOfAnEarlierRunFirst) {
   FakePolicy policy(100);
-  TaskProgress tasks[] = {{.policy = &policy, .trials = 8}};
+  const TuneTask tasks[] = {{.policy = &policy, .earlier_costs_s = std::vector<double>(8, 1.0)}};
   FakeMeasurer measurer;
   const std::atomic<bool> stop = false;
   ASSERT_OK(Tune(tasks, {.trials = 12, .first_trial = 10, .missing = {3, 7}}, measurer, stop));
@@ -82,27 +125,42 @@ TEST(Tune, FillsTheGapsOfAnEarlierRunFirst) {
 
 TEST(Tune, EndsWhenPoliciesAreExhausted) {
   FakePolicy policy(5);
-  TaskProgress tasks[] = {{.policy = &policy}};
+  const TuneTask tasks[] = {{.policy = &policy}};
   FakeMeasurer measurer;
   const std::atomic<bool> stop = false;
   ASSERT_OK(Tune(tasks, {.trials = 50}, measurer, stop));
   EXPECT_EQ(measurer.numbers.size(), 5u);
-  EXPECT_TRUE(tasks[0].exhausted);
+  EXPECT_EQ(policy.observed.size(), 5u);
 }
 
 TEST(Tune, StopsEarlyWithoutImprovement) {
   FakePolicy policy(1000);
   // A best that no candidate reaches.
-  TaskProgress tasks[] = {{.policy = &policy, .trials = 0, .best_cost_s = 1e-9}};
+  const TuneTask tasks[] = {{.policy = &policy, .earlier_costs_s = {1e-9}}};
   FakeMeasurer measurer;
   const std::atomic<bool> stop = false;
-  ASSERT_OK(Tune(tasks, {.trials = 500, .early_stopping = 10}, measurer, stop));
-  EXPECT_EQ(measurer.numbers.size(), 11u);
+  TuneOptions options{.trials = 500};
+  options.schedule.task_early_stopping = 10;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_GE(measurer.numbers.size(), 11u);
+  EXPECT_LE(measurer.numbers.size(), 13u);  // with those in flight
+}
+
+TEST(Tune, ATaskOfFailuresLeavesTheTrialsToOthers) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  measurer.all_fail = true;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 500};
+  options.schedule.hopeless_trials = 40;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_LE(measurer.numbers.size(), 42u);
 }
 
 TEST(Tune, StopWaitsForTrialsInFlight) {
   FakePolicy policy(1000);
-  TaskProgress tasks[] = {{.policy = &policy}};
+  const TuneTask tasks[] = {{.policy = &policy}};
   FakeMeasurer measurer;
   std::atomic<bool> stop = false;
   measurer.stop = &stop;
@@ -114,12 +172,43 @@ TEST(Tune, StopWaitsForTrialsInFlight) {
 
 TEST(Tune, AnErrorOfTheMeasurerEndsTheJob) {
   FakePolicy policy(1000);
-  TaskProgress tasks[] = {{.policy = &policy}};
+  const TuneTask tasks[] = {{.policy = &policy}};
   FakeMeasurer measurer;
   measurer.fail_after = 4;
   const std::atomic<bool> stop = false;
   EXPECT_THAT(Tune(tasks, {.trials = 500}, measurer, stop),
               StatusIs(StatusCode::kInternal, "the store is gone"));
+}
+
+// 8 rounds of 16 trials of 2 ms, each found in 15 ms: one after the other that would be 120 ms of
+// waiting. Only the first round is waited for.
+TEST(Tune, TheMeasurerDoesNotWaitForTheSearch) {
+  FakePolicy policy(1000);
+  policy.search_ms = 15;
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  measurer.trial_ms = 2;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 128};
+  options.schedule.round_trials = 16;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(measurer.numbers.size(), 128u);
+  EXPECT_LT(measurer.idle_ms, 60) << "of 120 ms of search";
+  EXPECT_GE(policy.known_at_round.size(), 8u);
+  EXPECT_LE(policy.batches, static_cast<int>(policy.known_at_round.size()) + 1);
+  EXPECT_GT(policy.known_at_round[3], 0u);  // it learns on the way
+}
+
+TEST(Tune, InLockStepEverySearchKnowsAllResultsInOrder) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 40, .lock_step = true};
+  options.schedule.round_trials = 16;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(policy.known_at_round, (std::vector<size_t>{0, 16, 32}));
+  for (size_t i = 0; i < policy.observed.size(); ++i) EXPECT_EQ(policy.observed[i].trial, i);
 }
 
 }  // namespace

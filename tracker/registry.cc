@@ -75,6 +75,12 @@ bool Serves(const v1::WorkerState& worker, v1::WorkerKind kind, std::string_view
          std::find(worker.keys().begin(), worker.keys().end(), key) != worker.keys().end();
 }
 
+bool Suits(const v1::WorkerState& worker, const v1::AcquireRequest& request) {
+  const auto& avoided = request.avoid_worker_ids();
+  return Serves(worker, request.kind(), request.key()) &&
+         std::find(avoided.begin(), avoided.end(), worker.id()) == avoided.end();
+}
+
 // ---- bookkeeping ----------------------------------------------------------------------------
 
 int64_t Registry::Held::User(v1::WorkerKind kind, const std::string& user) const {
@@ -267,6 +273,9 @@ void Registry::Match() {
     for (auto& [id, request] : requests_) {
       if (!request.lease_id.empty()) continue;
       if (free.count({request.request.kind(), request.request.key()}) == 0) continue;
+      // What is free may be just what it avoids.
+      const bool picky = !request.request.avoid_worker_ids().empty();
+      if (picky && PickWorker(request.request) == nullptr) continue;
       if (first == nullptr || Before(request, *first)) first = &request;
     }
     if (first == nullptr) return;
@@ -285,7 +294,7 @@ void Registry::Match() {
 Registry::Worker* Registry::PickWorker(const v1::AcquireRequest& request) {
   Worker* best = nullptr;
   for (auto& [id, worker] : workers_) {
-    if (!Serves(worker.state, request.kind(), request.key())) continue;
+    if (!Suits(worker.state, request)) continue;
     const int64_t free = FreeSlots(worker);
     if (free <= 0) continue;
     if (best == nullptr || free > FreeSlots(*best) ||
@@ -308,6 +317,7 @@ void Registry::Grant(Request& request, Worker& worker) {
   entry.scheduler_id = asked.scheduler_id();
   entry.request_id = asked.request_id();
   entry.kind = asked.kind();
+  entry.incarnation = asked.incarnation();
   entry.granted_ms = now_ms_;
   entry.expires_ms = now_ms_ + entry.lease.lease_ms();
   worker.last_grant = entry.serial;
@@ -320,6 +330,7 @@ void Registry::Grant(Request& request, Worker& worker) {
 StatusOr<v1::AcquireReply> Registry::Acquire(const v1::AcquireRequest& request, int64_t now_ms) {
   KILN_RETURN_IF_ERROR(CheckRequest(request));
   Advance(now_ms);
+  ReleaseEarlier(request.scheduler_id(), request.incarnation());
   auto it = requests_.find(request.request_id());
   if (it == requests_.end()) {
     if (waiting_ >= options_.max_waiting) {
@@ -344,6 +355,28 @@ StatusOr<v1::AcquireReply> Registry::Acquire(const v1::AcquireRequest& request, 
   entry.keep_until_ms = std::max(entry.keep_until_ms, now_ms_ + wait_ms + options_.request_idle_ms);
   Match();
   return Poll(request.request_id(), now_ms);
+}
+
+// The process that held them is dead: its slots need not wait for their leases to expire.
+void Registry::ReleaseEarlier(const std::string& scheduler_id, uint64_t incarnation) {
+  if (incarnation == 0) return;
+  std::vector<std::string> requests, leases;
+  for (const auto& [id, request] : requests_) {
+    const bool same = request.request.scheduler_id() == scheduler_id;
+    if (same && request.request.incarnation() < incarnation) requests.push_back(id);
+  }
+  for (const std::string& id : requests) {
+    const auto it = requests_.find(id);
+    if (it != requests_.end()) RemoveRequest(it);
+  }
+  for (const auto& [id, lease] : leases_) {
+    if (lease.scheduler_id == scheduler_id && lease.incarnation < incarnation) leases.push_back(id);
+  }
+  for (const std::string& id : leases) RemoveLease(id, /*released=*/true);
+  if (requests.empty() && leases.empty()) return;
+  news_.push_back(
+      fmt::format("scheduler {} has started again; {} leases of its earlier run go free",
+                  scheduler_id, leases.size() + requests.size()));
 }
 
 v1::AcquireReply Registry::Poll(std::string_view request_id, int64_t now_ms) {
@@ -395,7 +428,7 @@ StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_
   int64_t next_ms = options_.renew_ms;
   std::vector<const v1::Lease*> kept;
   for (const v1::Lease& lease : request.leases()) {
-    if (!RenewOne(lease, request.scheduler_id())) {
+    if (!RenewOne(lease, request)) {
       reply.add_lost_lease_ids(lease.id());
       continue;
     }
@@ -410,23 +443,24 @@ StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_
   return reply;
 }
 
-bool Registry::RenewOne(const v1::Lease& lease, const std::string& scheduler_id) {
+bool Registry::RenewOne(const v1::Lease& lease, const v1::RenewRequest& by) {
   const auto it = leases_.find(lease.id());
-  if (it == leases_.end()) return Recreate(lease, scheduler_id);
+  if (it == leases_.end()) return Recreate(lease, by);
   LeaseEntry& entry = it->second;
-  if (entry.scheduler_id != scheduler_id) return false;
+  if (entry.scheduler_id != by.scheduler_id()) return false;
   entry.expires_ms = now_ms_ + entry.lease.lease_ms();
   return true;
 }
 
-bool Registry::Recreate(const v1::Lease& lease, const std::string& scheduler_id) {
+bool Registry::Recreate(const v1::Lease& lease, const v1::RenewRequest& by) {
   if (!CheckId("lease id", lease.id()).ok() || released_.count(lease.id()) > 0) return false;
   Worker* worker = WorkerOfUnknownLease(lease.worker());
   if (worker == nullptr || worker->leases.size() >= worker->state.slots()) return false;
   LeaseEntry entry;
   entry.lease = lease;
   entry.lease.set_lease_ms(static_cast<uint32_t>(LeaseMs(lease.lease_ms())));
-  entry.scheduler_id = scheduler_id;
+  entry.scheduler_id = by.scheduler_id();
+  entry.incarnation = by.incarnation();
   entry.kind = worker->state.kind();
   entry.serial = ++serial_;
   entry.granted_ms = now_ms_;
@@ -498,7 +532,7 @@ Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Held& h
   for (auto& [id, lease] : leases_) {
     if (lease.kind != request.request.kind() || named.count(&lease) > 0) continue;
     const Worker& worker = workers_.find(lease.lease.worker().id())->second;
-    if (!Serves(worker.state, request.request.kind(), request.request.key())) continue;
+    if (!Suits(worker.state, request.request)) continue;
     if (!Outranks(request, lease, held)) continue;
     const std::tuple<bool, int64_t, int64_t, uint64_t> rank(
         !lease.wanted, lease.lease.priority(), -held.User(lease.kind, lease.lease.user()),

@@ -16,6 +16,7 @@
 //   arrival. Granted
 //            as soon as a matching slot is free; one that no free worker serves holds nobody up.
 //            Dropped, with its lease if nobody fetched it, when not polled for request_idle_ms.
+//            A newer incarnation of its scheduler drops it, and the leases of the older one.
 //   wanted   a lease whose slot a waiting request should have: the request has the higher priority;
 //   or the same,
 //            and the lease is older than turn_ms and its user holds so much more that moving one
@@ -122,7 +123,8 @@ class Registry {
     v1::WorkerKind kind = v1::WORKER_KIND_UNSPECIFIED;
     int64_t expires_ms = 0;
     int64_t granted_ms = 0;
-    uint64_t serial = 0;  // order of grants
+    uint64_t serial = 0;       // order of grants
+    uint64_t incarnation = 0;  // of the scheduler
     bool wanted = false;
   };
   struct Request {
@@ -162,8 +164,9 @@ class Registry {
   void EvictAddress(const v1::WorkerState& state);
   void RevokeSurplus(Worker& worker);
 
-  bool RenewOne(const v1::Lease& lease, const std::string& scheduler_id);
-  bool Recreate(const v1::Lease& lease, const std::string& scheduler_id);
+  void ReleaseEarlier(const std::string& scheduler_id, uint64_t incarnation);
+  bool RenewOne(const v1::Lease& lease, const v1::RenewRequest& by);
+  bool Recreate(const v1::Lease& lease, const v1::RenewRequest& by);
   Worker* WorkerOfUnknownLease(const v1::WorkerState& state);
   void MarkWanted();
   LeaseEntry* PickVictim(const Request& request, const Held& held,
@@ -191,6 +194,9 @@ class Registry {
 
 // InvalidArgument when a worker's state cannot be used: what was found, what was expected.
 Status CheckWorker(const v1::WorkerState& state);
+
+// Whether the request may have a slot of the worker: it serves kind and key, and is not avoided.
+bool Suits(const v1::WorkerState& worker, const v1::AcquireRequest& request);
 
 // Whether the worker is of that kind and lists that key.
 bool Serves(const v1::WorkerState& worker, v1::WorkerKind kind, std::string_view key);

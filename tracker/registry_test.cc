@@ -831,5 +831,45 @@ TEST(RegistryExhaustiveTest, OneSlotTwoUsers) {
   }
 }
 
+TEST_F(RegistryTest, AvoidedWorkersAreLeftToOthers) {
+  Announce(Worker("a", 2, {"cuda"}));
+  v1::AcquireRequest picky = Ask("1", "ada");
+  picky.add_avoid_worker_ids("a");
+  Waits(picky);
+  // It holds nobody up, and gets the next one that it does not avoid.
+  EXPECT_EQ(Granted(Ask("2", "bob")).worker().id(), "a");
+  registry_.TakeGranted();
+  EXPECT_OK(registry_.Announce(Worker("b", 1, {"cuda"}), now_ms_));
+  EXPECT_THAT(registry_.TakeGranted(), ElementsAre("1"));
+  EXPECT_EQ(registry_.Poll("1", now_ms_).lease().worker().id(), "b");
+  v1::AcquireRequest again = Ask("3", "ada");
+  again.add_avoid_worker_ids("b");
+  EXPECT_EQ(Granted(again).worker().id(), "a");
+}
+
+TEST_F(RegistryTest, ARestartedSchedulerDoesNotWaitForItsOwnOldLeases) {
+  Announce(Worker("a", 2, {"cuda"}));
+  v1::AcquireRequest first = Ask("1", "ada"), second = Ask("2", "ada");
+  first.set_incarnation(4);
+  second.set_incarnation(4);
+  const v1::Lease old = Granted(first);
+  Granted(second);  // two of one incarnation live side by side
+  v1::AcquireRequest waiting = Ask("3", "ada");
+  waiting.set_incarnation(4);
+  Waits(waiting);
+  v1::AcquireRequest stranger = Ask("4", "bob");
+  stranger.set_incarnation(9);
+  Waits(stranger);
+  v1::AcquireRequest restarted = Ask("5", "ada");
+  restarted.set_incarnation(5);
+  registry_.TakeGranted();
+  EXPECT_TRUE(registry_.Acquire(restarted, now_ms_)->has_lease());
+  EXPECT_THAT(registry_.TakeGranted(), testing::UnorderedElementsAre("4", "5"));
+  EXPECT_THAT(registry_.TakeNews(), testing::Contains(HasSubstr("s-ada has started again")));
+  // The dead one's lease does not come back, and its request is gone.
+  EXPECT_THAT(Renew(RenewOf("ada", {old})).lost_lease_ids(), ElementsAre(old.id()));
+  EXPECT_EQ(registry_.List(now_ms_).keys(0).pending(), 0u);
+}
+
 }  // namespace
 }  // namespace kiln::tracker

@@ -1,0 +1,35 @@
+// How much of the devices' time trials took lately. A device counts from its first trial on, also
+// while its lease is given back: idle is idle.
+//
+// Seconds of one monotonic clock. Memory: what ended in the last minute. Not thread-safe.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+
+namespace kiln::scheduler {
+
+class BusyMeter {
+ public:
+  static constexpr double kWindow_s = 60;
+
+  // A trial that ended now and had the device for run_s. Times do not go back.
+  void Add(const std::string& runner, double now_s, double run_s);
+
+  struct Reading {
+    double busy_share = 0;  // 0 to 1; of all devices, in the last minute
+    double trials_per_s = 0;
+    int devices = 0;
+  };
+  Reading Read(double now_s) const;
+
+ private:
+  struct Trial {
+    double end_s, run_s;
+  };
+  std::deque<Trial> trials_;
+  std::map<std::string, double> since_s_;  // by runner: when its first trial began
+};
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,61 @@
+#include "search/search_thread.h"
+
+#include "base/clock.h"
+
+namespace kiln::search {
+
+SearchThread::SearchThread(std::function<void()> done)
+    : done_(std::move(done)), thread_([this] { Run(); }) {}
+
+SearchThread::~SearchThread() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
+
+void SearchThread::Start(Order order) {
+  KILN_CHECK(!busy_, "an order at a time");
+  busy_ = true;
+  std::lock_guard lock(mutex_);
+  order_ = std::move(order);
+  changed_.notify_all();
+}
+
+std::optional<SearchThread::Answer> SearchThread::Take() {
+  std::lock_guard lock(mutex_);
+  if (answer_.has_value()) busy_ = false;
+  return std::exchange(answer_, std::nullopt);
+}
+
+SearchThread::Answer SearchThread::Carry(Order& order) {
+  const double start_s = Clock::Real().MonotonicSeconds();
+  for (auto& [policy, observations] : order.news) policy->Observe(observations);
+  Answer answer{std::vector<Candidate>(), {}, 0};
+  if (order.policy != nullptr) {
+    answer.candidates = order.policy->Propose(order.candidates);
+    answer.report = order.policy->last_round();
+  }
+  answer.search_s = Clock::Real().MonotonicSeconds() - start_s;
+  return answer;
+}
+
+void SearchThread::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || order_.has_value(); });
+    if (stopping_) return;
+    Order order = *std::exchange(order_, std::nullopt);
+    lock.unlock();
+    Answer answer = Carry(order);
+    lock.lock();
+    answer_ = std::move(answer);
+    lock.unlock();
+    done_();
+    lock.lock();
+  }
+}
+
+}  // namespace kiln::search
