@@ -15,12 +15,12 @@ namespace kiln::costmodel {
 // Names and meanings are XGBoost's where it has them.
 struct BoostOptions {
   Objective objective = Objective::kTime;
-  int max_depth = 10;
+  int max_depth = 6;
   double gamma = 0.001;
   double min_child_weight = 0;
   double eta = 0.2;
   double lambda = 1;
-  double colsample_bynode = 1;
+  double colsample_bynode = 0.3;
   double subsample = 1;
   int max_bin = 64;
   int max_rounds = 200;

@@ -1,5 +1,5 @@
 // Times and quality of the learned model on synthetic programs:
-//   bazel run //costmodel:cost_model_bench [-- NAME=VALUE...]   parameters of the model
+//   bazel run //costmodel:cost_model_bench [-- NAME=VALUE...]   threads, parameters of the model
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -71,7 +71,13 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "usage: cost_model_bench [NAME=VALUE...]\n");
       return 2;
     }
-    options.parameters[argument.substr(0, equals)] = std::atof(argument.c_str() + equals + 1);
+    const std::string name = argument.substr(0, equals);
+    const double value = std::atof(argument.c_str() + equals + 1);
+    if (name == "threads") {
+      options.threads = static_cast<int>(value);
+    } else {
+      options.parameters[name] = value;
+    }
   }
   return kiln::costmodel::Run(options);
 }

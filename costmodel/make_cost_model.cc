@@ -7,7 +7,6 @@
 #include <functional>
 #include <limits>
 
-#include "base/thread_pool.h"
 #include "costmodel/random_model.h"
 #include "costmodel/xgb_model.h"
 
@@ -58,7 +57,7 @@ StatusOr<XgbOptions> MakeXgbOptions(const CostModelOptions& options) {
   XgbOptions xgb;
   xgb.feature_version = options.feature_version;
   xgb.boost.seed = options.seed;
-  xgb.boost.threads = options.threads > 0 ? options.threads : std::clamp(AvailableCpus() / 2, 1, 8);
+  xgb.boost.threads = std::max(1, options.threads);
   for (const auto& [name, value] : options.parameters) {
     const auto& known = XgbParameters();
     const auto at = std::find_if(known.begin(), known.end(), [&](const Parameter& parameter) {

@@ -16,8 +16,9 @@ struct CostModelOptions {
   uint64_t seed = 0;
   // What the columns mean (features::kFeatureVersion): a model saved for others is not loaded.
   int feature_version = 0;
-  // For training; 0: half of the CPUs of this process, at most 8.
-  int threads = 0;
+  // For training. More than one pays only where those CPUs are idle: XGBoost's threads wait for
+  // each other by spinning. Scores depend on it in the last bits.
+  int threads = 1;
   // By name, for instance {"max_depth", 6}; those a model does not have are an error.
   std::map<std::string, double> parameters = {};
 };

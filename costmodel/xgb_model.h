@@ -27,7 +27,7 @@ struct XgbOptions {
   double step_growth = 0.05;
   int step_rounds = 20;
   // Slow and failed programs weigh at least this; the best of a task weighs 1.
-  double min_weight = 0.1;
+  double min_weight = 0.03;
 };
 
 class XgbModel final : public CostModel {

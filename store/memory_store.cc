@@ -129,6 +129,13 @@ class MemoryStore final : public Store {
     });
   }
 
+  StatusOr<std::vector<Record>> LatestRecords(std::string_view target, uint32_t limit) override {
+    std::lock_guard lock(mutex_);
+    std::vector<Record> records = Select([&](const Record& r) { return r.target == target; });
+    if (records.size() > limit) records.erase(records.begin(), records.end() - limit);
+    return records;
+  }
+
   StatusOr<std::optional<Record>> BestRecord(std::string_view workload_key,
                                              std::string_view target) override {
     std::lock_guard lock(mutex_);

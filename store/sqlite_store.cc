@@ -265,6 +265,16 @@ class SqliteStore final : public Store {
                           workload_key, target);
   }
 
+  StatusOr<std::vector<Record>> LatestRecords(std::string_view target, uint32_t limit) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(
+        std::vector<Record> records,
+        Select<Record>(ReadRecord, kRecordColumns, "WHERE target = ? ORDER BY r.id DESC LIMIT ?",
+                       target, limit));
+    std::reverse(records.begin(), records.end());
+    return records;
+  }
+
   StatusOr<std::optional<Record>> BestRecord(std::string_view workload_key,
                                              std::string_view target) override {
     std::lock_guard lock(mutex_);

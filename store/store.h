@@ -94,6 +94,9 @@ class Store {
   // Errors included, ordered by id. target "" = any.
   virtual StatusOr<std::vector<Record>> RecordsOfWorkload(std::string_view workload_key,
                                                           std::string_view target) = 0;
+  // The newest `limit` records of the target, whatever their workload; errors included, ordered by
+  // id. Reads no more than it returns where the newest records are of this target.
+  virtual StatusOr<std::vector<Record>> LatestRecords(std::string_view target, uint32_t limit) = 0;
   // Over all jobs; target "" = any.
   virtual StatusOr<std::optional<Record>> BestRecord(std::string_view workload_key,
                                                      std::string_view target) = 0;

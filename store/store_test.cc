@@ -331,6 +331,20 @@ TEST_P(StoreTest, BestIsByTargetAndByTask) {
   EXPECT_THAT(Trials(store_->RecordsOfWorkload(kTestKey, "llvm")), ElementsAre(0));
 }
 
+TEST_P(StoreTest, LatestRecordsAreTheNewestOfTheTarget) {
+  AddJob("j");
+  for (uint32_t trial = 0; trial < 8; ++trial) {
+    Record record = trial == 6 ? FailedRecord("j", trial, 2) : TestRecord("j", trial);
+    record.workload_key = trial % 2 == 0 ? "even" : "odd";
+    if (trial == 5) record.target = "llvm";
+    Add(record);
+  }
+  EXPECT_THAT(Trials(store_->LatestRecords(kTestTarget, 3)), ElementsAre(4, 6, 7));
+  EXPECT_THAT(Trials(store_->LatestRecords(kTestTarget, 100)), ElementsAre(0, 1, 2, 3, 4, 6, 7));
+  EXPECT_THAT(Trials(store_->LatestRecords("llvm", 3)), ElementsAre(5));
+  EXPECT_THAT(Trials(store_->LatestRecords("null", 3)), IsEmpty());
+}
+
 TEST_P(StoreTest, CountsTrials) {
   AddJob("j");
   AddJob("k");

@@ -1,0 +1,170 @@
+#include "scheduler/experience.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_testing.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_key.h"
+#include "costmodel/make_cost_model.h"
+#include "search/samples.h"
+#include "store/memory_store.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class ExperienceTest : public testing::Test {
+ protected:
+  static search::Task MakeTask(const std::string& size, std::string_view target = "llvm") {
+    const auto parsed = target::ParseTarget(target);
+    const auto dag = dag::BuildOp("matmul", size + "," + size + "," + size, {});
+    EXPECT_OK(parsed.status());
+    EXPECT_OK(dag.status());
+    return search::Task(*dag, *parsed, target::DefaultHardware(*parsed, 2),
+                        dag::WorkloadKey(**dag));
+  }
+
+  // Records of the candidates that a random search finds; every fourth one failed.
+  void Measure(const std::string& job, const search::Task& task, int count,
+               const std::string& device = "cpu") {
+    ASSERT_OK(store_->AddJob({.id = job}));
+    ASSERT_OK_AND_ASSIGN(const auto policy, search::MakePolicy("sketch.random", task, 3));
+    ASSERT_OK_AND_ASSIGN(const auto candidates, policy->Propose(count));
+    ASSERT_THAT(candidates, SizeIs(count));
+    for (int i = 0; i < count; ++i) {
+      store::Record record;
+      record.job_id = job;
+      record.trial = static_cast<uint32_t>(i);
+      record.workload_key = task.workload_key;
+      record.dag = dag::PrintDag(*task.dag);
+      record.target = target::PrintTarget(task.target);
+      record.steps = schedule::PrintSteps(candidates[i].steps);
+      record.device = device;
+      if (i % 4 == 3) {
+        record.error = 2;
+      } else {
+        record.costs_s = {1e-3 * (i + 1)};
+      }
+      ASSERT_OK(store_->AddRecord(record).status());
+    }
+  }
+
+  Experience Gather(std::string_view job, std::span<const search::Task> tasks,
+                    std::string_view device = "cpu", uint32_t latest = 1000) {
+    auto found = GatherExperience(*store_, job, tasks, device, pool_, {.latest_records = latest});
+    EXPECT_OK(found.status());
+    return *std::move(found);
+  }
+
+  std::unique_ptr<store::Store> store_ = store::NewMemoryStore();
+  ThreadPool pool_{2};
+};
+
+TEST_F(ExperienceTest, TheSameTaskIsObservedAndOthersAreSamples) {
+  const search::Task same = MakeTask("64"), other = MakeTask("32");
+  Measure("a", same, 12);
+  Measure("b", other, 8);
+  const Experience experience = Gather("new", std::span(&same, 1));
+  ASSERT_THAT(experience.of_tasks, SizeIs(1));
+  ASSERT_THAT(experience.of_tasks[0], SizeIs(12));
+  for (int i = 0; i < 12; ++i) {
+    const search::Observation& o = experience.of_tasks[0][i];
+    EXPECT_EQ(o.valid, i % 4 != 3);
+    EXPECT_DOUBLE_EQ(o.cost_s, o.valid ? 1e-3 * (i + 1) : 0);
+    EXPECT_EQ(o.candidate.hash, schedule::HashSteps(o.candidate.steps));
+  }
+  ASSERT_THAT(experience.of_others, SizeIs(8));
+  EXPECT_EQ(experience.of_others[0].task, search::SampleTask(other, "cpu"));
+  EXPECT_DOUBLE_EQ(experience.of_others[2].cost_s, 3e-3);
+  EXPECT_EQ(experience.of_others[3].cost_s, 0);
+  EXPECT_GT(experience.of_others[0].rows->rows(), 0);
+}
+
+TEST_F(ExperienceTest, NothingIsProposedThatWasMeasuredBefore) {
+  const search::Task task = MakeTask("64");
+  Measure("a", task, 12);
+  const Experience experience = Gather("new", std::span(&task, 1));
+  ASSERT_OK_AND_ASSIGN(const auto policy, search::MakePolicy("sketch.random", task, 3));
+  policy->Observe(experience.of_tasks[0]);
+  ASSERT_OK_AND_ASSIGN(const auto candidates, policy->Propose(12));
+  for (const search::Candidate& candidate : candidates) {
+    for (const search::Observation& o : experience.of_tasks[0]) {
+      EXPECT_NE(candidate.hash, o.candidate.hash);
+    }
+  }
+}
+
+TEST_F(ExperienceTest, LeavesOutTheJobItselfAndOtherTargets) {
+  const search::Task task = MakeTask("64"), elsewhere = MakeTask("64", "llvm -num-cores=1");
+  Measure("mine", task, 8);
+  Measure("b", elsewhere, 8);
+  const Experience experience = Gather("mine", std::span(&task, 1));
+  EXPECT_THAT(experience.of_tasks[0], IsEmpty());
+  EXPECT_THAT(experience.of_others, IsEmpty());
+}
+
+TEST_F(ExperienceTest, CostsOfAnotherDeviceTrainButAreNotTaken) {
+  const search::Task task = MakeTask("64");
+  Measure("a", task, 8, "an older cpu");
+  const Experience experience = Gather("new", std::span(&task, 1));
+  EXPECT_THAT(experience.of_tasks[0], IsEmpty());
+  ASSERT_THAT(experience.of_others, SizeIs(8));
+  EXPECT_NE(experience.of_others[0].task, search::SampleTask(task, "cpu"));
+}
+
+TEST_F(ExperienceTest, TakesTheNewestOfMany) {
+  const search::Task task = MakeTask("64"), other = MakeTask("32");
+  Measure("a", other, 20);
+  const Experience experience = Gather("new", std::span(&task, 1), "cpu", 5);
+  ASSERT_THAT(experience.of_others, SizeIs(5));
+  EXPECT_DOUBLE_EQ(experience.of_others[1].cost_s, 1e-3 * 17);
+}
+
+TEST_F(ExperienceTest, RecordsThatMakeNoSenseAreLeftOut) {
+  const search::Task task = MakeTask("64"), other = MakeTask("32");
+  ASSERT_OK(store_->AddJob({.id = "old"}));
+  store::Record record;
+  record.job_id = "old";
+  record.target = target::PrintTarget(task.target);
+  record.costs_s = {1};
+  const auto add = [&](const search::Task& of, std::string dag, std::string steps) {
+    record.workload_key = of.workload_key;
+    record.dag = std::move(dag);
+    record.steps = std::move(steps);
+    ASSERT_OK(store_->AddRecord(record).status());
+    ++record.trial;
+  };
+  const std::string text = dag::PrintDag(*other.dag);
+  add(task, text, "no steps");
+  add(other, text, "no steps");
+  add(other, text, R"([["SP", 77, 0, 32, [1], 1]])");  // of a stage that is not there
+  add(MakeTask("16"), "", "[]");                       // imported
+  add(MakeTask("8"), "no dag", "[]");
+  const Experience experience = Gather("new", std::span(&task, 1));
+  EXPECT_THAT(experience.of_tasks[0], IsEmpty());
+  EXPECT_THAT(experience.of_others, IsEmpty());
+}
+
+TEST_F(ExperienceTest, ATaskThatAJobHoldsTwiceIsLearnedOnce) {
+  const search::Task tasks[] = {MakeTask("64"), MakeTask("64")};
+  Measure("a", tasks[0], 8);
+  const Experience experience = Gather("new", tasks);
+  EXPECT_THAT(experience.of_tasks[0], SizeIs(8));
+  EXPECT_THAT(experience.of_tasks[1], IsEmpty());
+}
+
+TEST_F(ExperienceTest, TrainsAModel) {
+  const search::Task task = MakeTask("64"), other = MakeTask("32");
+  Measure("a", other, 60);
+  ASSERT_OK_AND_ASSIGN(const auto model,
+                       costmodel::MakeCostModel("xgb", {.seed = 1, .threads = 1}));
+  ASSERT_OK(model->Update(Gather("new", std::span(&task, 1)).of_others));
+  EXPECT_TRUE(model->trained());
+}
+
+}  // namespace
+}  // namespace kiln::scheduler
