@@ -128,6 +128,11 @@ class Annotator {
 
 }  // namespace
 
+CpuLimits CpuLimitsOf(const Task& task, const Parameters& parameters) {
+  return {.num_cores = std::max(1, task.hardware.num_cores),
+          .max_lanes = parameters.max_vectorize_size};
+}
+
 CpuChoices ReadCpuChoices(std::span<const StepPtr> steps) {
   CpuChoices choices;
   for (size_t i = 0; i < steps.size(); ++i) {

@@ -10,6 +10,8 @@
 
 #include "base/rng.h"
 #include "compiler/schedule/state.h"
+#include "search/parameters.h"
+#include "search/task.h"
 
 namespace kiln::search {
 
@@ -27,6 +29,7 @@ struct CpuLimits {
   int num_cores = 1;
   int max_lanes = 64;
 };
+CpuLimits CpuLimitsOf(const Task& task, const Parameters& parameters);
 
 // As many parallel loops as give every core 16 pieces of work, unroll depths and vector widths by
 // chance, all as far as `choices` does not say. A choice that has become impossible is cut to what

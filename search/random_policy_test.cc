@@ -67,7 +67,7 @@ TEST(Policy, UnknownNamesAreRefused) {
   const Task task = MakeTask("relu", "4");
   EXPECT_THAT(
       MakePolicy("sketch.magic", task, 1),
-      StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("expected one of sketch.random")));
+      StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("expected one of sketch.xgb")));
   EXPECT_THAT(MakePolicy("sketch.random", task, 1, {.parameters = {{"wings", 2}}}),
               StatusIs(StatusCode::kInvalidArgument,
                        testing::HasSubstr("unknown search parameter 'wings'")));

@@ -18,6 +18,12 @@ std::string_view PartName(Part part) {
   return kNames[static_cast<int>(part)];
 }
 
+void RoundReport::AddDrop(Drop drop, const Status& reason) {
+  ++count(drop);
+  std::string& example = drop_examples[static_cast<int>(drop)];
+  if (example.empty()) example = std::string(Message(reason));
+}
+
 std::string PrintRound(const RoundReport& r) {
   std::string text = fmt::format(
       "round {}: {} proposed ({} by chance), ranked by {}; {} sketches, {} sampled, {} mutated, {} "

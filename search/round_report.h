@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "base/status.h"
 
 namespace kiln::search {
 
@@ -44,6 +45,7 @@ struct RoundReport {
   std::array<double, kNumParts> part_s = {};
   double wall_s = 0;
 
+  void AddDrop(Drop drop, const Status& reason);  // and keeps the first reason as the example
   int64_t& count(Drop drop) { return dropped[static_cast<int>(drop)]; }
   double& seconds(Part part) { return part_s[static_cast<int>(part)]; }
 };

@@ -35,10 +35,7 @@ StatusOr<State> SampleCpu(const Sketch& sketch, const Task& task, const Paramete
     KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
     for (int s : MovableStages(state)) KILN_RETURN_IF_ERROR(MoveStage(state, s, rng));
   }
-  return AnnotateCpu(std::move(state),
-                     {.num_cores = std::max(1, task.hardware.num_cores),
-                      .max_lanes = parameters.max_vectorize_size},
-                     {}, rng);
+  return AnnotateCpu(std::move(state), CpuLimitsOf(task, parameters), {}, rng);
 }
 
 StatusOr<State> Sample(const Sketch& sketch, const Task& task, const Parameters& parameters,

@@ -54,10 +54,13 @@ Status AnnotateUnroll(State& state, absl::FunctionRef<int(int)> choose) {
       continue;
     KILN_RETURN_IF_ERROR(UnrollNamed(state, s));
     if (!HasReduceLoop(state.stage(s))) continue;
-    KILN_RETURN_IF_ERROR(state.Apply(
-        std::make_shared<schedule::PragmaStep>(s, 0, fmt::format("{}{}", kAutoUnroll, choose(s)))));
+    KILN_RETURN_IF_ERROR(state.Apply(UnrollStep(s, choose(s))));
   }
   return OkStatus();
+}
+
+schedule::StepPtr UnrollStep(int stage, int depth) {
+  return std::make_shared<schedule::PragmaStep>(stage, 0, fmt::format("{}{}", kAutoUnroll, depth));
 }
 
 std::optional<int> UnrollDepth(const schedule::Step& step) {

@@ -17,6 +17,7 @@ std::span<const int> UnrollChoices(bool gpu);
 // stage that reduces `choose(stage)` as its auto_unroll_max_step.
 Status AnnotateUnroll(schedule::State& state, absl::FunctionRef<int(int stage)> choose);
 
+schedule::StepPtr UnrollStep(int stage, int depth);
 // The auto_unroll_max_step that a step sets, if it sets one.
 std::optional<int> UnrollDepth(const schedule::Step& step);
 

@@ -1,0 +1,14 @@
+// What a piece of work costs its thread, however many others run.
+#pragma once
+
+#include <ctime>
+
+namespace kiln::search {
+
+inline double ThreadCpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace kiln::search

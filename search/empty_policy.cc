@@ -1,0 +1,21 @@
+#include "search/empty_policy.h"
+
+#include "compiler/lower/lower.h"
+
+namespace kiln::search {
+
+StatusOr<std::vector<Candidate>> EmptyPolicy::Propose(int n) {
+  report_ = {.round = report_.round + 1};
+  if (n <= 0 || known_) return std::vector<Candidate>();
+  const schedule::State state(task_.dag);
+  KILN_RETURN_IF_ERROR(lower::Lower(state, {.gpu = task_.target.is_gpu()}).status());
+  known_ = true;
+  report_.proposed = 1;
+  return std::vector<Candidate>{{{}, schedule::HashSteps({}), "no schedule"}};
+}
+
+void EmptyPolicy::Observe(std::span<const Observation> observations) {
+  for (const Observation& o : observations) known_ |= o.candidate.hash == schedule::HashSteps({});
+}
+
+}  // namespace kiln::search

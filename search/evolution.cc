@@ -1,0 +1,186 @@
+#include "search/evolution.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "search/cpu_time.h"
+#include "search/crossover.h"
+#include "search/mutation.h"
+#include "search/rebuild.h"
+
+namespace kiln::search {
+namespace {
+
+constexpr int kAttempts = 8;    // of one child
+constexpr int kTournament = 3;  // the best of so many random ones is a parent
+
+bool Better(const Individual& a, const Individual& b) {
+  return a.score != b.score ? a.score > b.score : a.hash < b.hash;
+}
+
+struct Child {
+  std::optional<Individual> individual;
+  bool crossed = false;
+  std::vector<std::pair<Drop, Status>> drops;
+  double cpu_s = 0;
+};
+
+class Breeder {
+ public:
+  Breeder(const EvolutionInput& input, const std::vector<Individual>& generation,
+          const std::vector<Individual>& leaders, const std::unordered_set<uint64_t>& seen)
+      : input_(input), generation_(generation), leaders_(leaders), seen_(seen) {}
+
+  Child Breed(uint64_t seed) const {
+    const double start = ThreadCpuSeconds();
+    Rng rng(seed);
+    Child child;
+    for (int i = 0; i < kAttempts && !child.individual.has_value(); ++i) Try(rng, child);
+    child.cpu_s = ThreadCpuSeconds() - start;
+    return child;
+  }
+
+ private:
+  const Individual& PickParent(Rng& rng) const {
+    const bool leader = !leaders_.empty() && (generation_.empty() ||
+                                              Chance(rng, input_.parameters.measured_parent_prob));
+    const std::vector<Individual>& all = leader ? leaders_ : generation_;
+    int64_t best = UniformInt(rng, static_cast<int64_t>(all.size()));
+    for (int i = 1; i < kTournament; ++i)
+      best = std::min(best, UniformInt(rng, static_cast<int64_t>(all.size())));
+    return all[best];
+  }
+
+  void Try(Rng& rng, Child& child) const {
+    const Individual& parent = PickParent(rng);
+    if (Chance(rng, input_.parameters.crossover_prob)) {
+      for (int i = 0; i < 4; ++i) {  // partners of the same sketch may be rare
+        const Individual& other = PickParent(rng);
+        if (other.sketch < 0 || other.sketch != parent.sketch || other.hash == parent.hash)
+          continue;
+        auto steps = Cross(parent.steps, other.steps, rng);
+        if (!steps.ok()) continue;
+        Origin origin = parent.origin;
+        origin.kind = Origin::kCrossover;
+        origin.other_trial = other.origin.trial;
+        origin.changes = std::max(origin.changes, other.origin.changes) + 1;
+        child.crossed = true;
+        return Finish(parent, *steps, origin, child);
+      }
+    }
+    const Genome genome{parent.steps, parent.sketch < 0 ? std::span<const schedule::StepPtr>()
+                                                        : input_.sketches[parent.sketch].steps};
+    auto mutation = Mutate(input_.workers.task, input_.parameters, genome, rng);
+    if (!mutation.ok()) return;
+    Origin origin = parent.origin;
+    origin.kind = Origin::kMutation;
+    origin.mutation = mutation->kind;
+    origin.step = mutation->step;
+    ++origin.changes;
+    child.crossed = false;
+    Finish(parent, mutation->steps, origin, child);
+  }
+
+  // Fewer threads than a warp waste it; a parent that does so had no choice.
+  Status CheckWarp(std::span<const schedule::StepPtr> steps, const Individual& parent) const {
+    const int64_t warp = input_.workers.task.hardware.warp_size;
+    const std::optional<int64_t> threads = ThreadsOfTiles(steps);
+    if (!threads.has_value() || *threads >= warp) return OkStatus();
+    if (*threads >= ThreadsOfTiles(parent.steps).value_or(1)) return OkStatus();
+    return FailedPrecondition("{} threads per block, fewer than a warp", *threads);
+  }
+
+  void Finish(const Individual& parent, std::span<const schedule::StepPtr> steps,
+              const Origin& origin, Child& child) const {
+    const auto drop = [&](Drop why, Status reason) {
+      child.drops.emplace_back(why, std::move(reason));
+    };
+    if (seen_.contains(schedule::HashSteps(steps))) return drop(Drop::kDuplicate, OkStatus());
+    if (Status warp = CheckWarp(steps, parent); !warp.ok())
+      return drop(Drop::kThreads, std::move(warp));
+    Drop why = Drop::kIllegal;
+    StatusOr<schedule::State> state = Rebuild(input_.workers.task, steps, why);
+    if (!state.ok()) return drop(why, state.status());
+    Individual made = MakeIndividual(*std::move(state), parent.sketch, origin);
+    if (seen_.contains(made.hash)) return drop(Drop::kDuplicate, OkStatus());
+    child.individual = std::move(made);
+  }
+
+  const EvolutionInput& input_;
+  const std::vector<Individual>& generation_;
+  const std::vector<Individual>& leaders_;
+  const std::unordered_set<uint64_t>& seen_;
+};
+
+// Distinct new individuals, in the order of their slots.
+std::vector<Individual> BreedGeneration(const EvolutionInput& input, int number, int count,
+                                        const std::vector<Individual>& generation,
+                                        const std::vector<Individual>& leaders,
+                                        std::unordered_set<uint64_t>& seen, RoundReport& report) {
+  const Breeder breeder(input, generation, leaders, seen);
+  std::vector<Child> children(count);
+  const uint64_t seed = SplitSeed(input.seed, number);
+  input.workers.ForEach(count, [&](int64_t i) { children[i] = breeder.Breed(SplitSeed(seed, i)); });
+  std::vector<Individual> made;
+  for (Child& child : children) {
+    report.seconds(Part::kChange) += child.cpu_s;
+    for (const auto& [why, reason] : child.drops) report.AddDrop(why, reason);
+    if (!child.individual.has_value()) continue;
+    if (!seen.insert(child.individual->hash).second) {
+      ++report.count(Drop::kDuplicate);
+      continue;
+    }
+    ++(child.crossed ? report.crossed : report.mutated);
+    made.push_back(*std::move(child.individual));
+  }
+  return made;
+}
+
+// Adds those that are not known to `best` and cuts it to the `keep` best ones.
+void KeepBest(const std::vector<Individual>& from, const std::unordered_set<uint64_t>& known,
+              int keep, std::vector<Individual>& best) {
+  for (const Individual& individual : from) {
+    if (!known.contains(individual.hash)) best.push_back(individual);
+  }
+  SortByScore(best);
+  if (static_cast<int>(best.size()) > keep) best.resize(keep);
+}
+
+}  // namespace
+
+void SortByScore(std::vector<Individual>& individuals) {
+  std::sort(individuals.begin(), individuals.end(), Better);
+}
+
+std::vector<Individual> Evolve(const EvolutionInput& input, std::vector<Individual> first,
+                               const std::vector<Individual>& leaders,
+                               const std::unordered_set<uint64_t>& known, RoundReport& report) {
+  std::unordered_set<uint64_t> seen = known;
+  for (const Individual& individual : first) seen.insert(individual.hash);
+  std::vector<Individual> generation = std::move(first), best;
+  SortByScore(generation);
+  KeepBest(generation, known, input.keep, best);
+  const int changed = static_cast<int>(
+      std::ceil(input.population * input.parameters.evolutionary_search_mutation_prob));
+  for (int number = 0; number < input.parameters.evolutionary_search_num_iters; ++number) {
+    if (generation.empty() && leaders.empty()) break;
+    std::vector<Individual> made =
+        BreedGeneration(input, number, changed, generation, leaders, seen, report);
+    if (made.empty()) break;
+    FillRows(input.workers, made, report);
+    FillScores(input.model, made, report);
+    KeepBest(made, known, input.keep, best);
+    if (static_cast<int>(generation.size()) > input.population - changed)
+      generation.resize(std::max(0, input.population - changed));
+    generation.insert(generation.end(), std::make_move_iterator(made.begin()),
+                      std::make_move_iterator(made.end()));
+    SortByScore(generation);
+  }
+  if (!generation.empty()) {
+    report.best_score = generation.front().score;
+    report.median_score = generation[generation.size() / 2].score;
+  }
+  return best;
+}
+
+}  // namespace kiln::search

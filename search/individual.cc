@@ -1,0 +1,93 @@
+#include "search/individual.h"
+
+#include <fmt/format.h>
+
+#include "base/rng.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/tile_moves.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::SplitStep;
+using schedule::Step;
+
+// The same structure: tile lengths may differ.
+bool SameShape(const Step& a, const Step& b) {
+  if (a.tag() != b.tag() || a.stage() != b.stage()) return false;
+  if (a.tag() != SplitStep::kTag) return a.Hash() == b.Hash();
+  const auto& x = static_cast<const SplitStep&>(a);
+  const auto& y = static_cast<const SplitStep&>(b);
+  return x.loop == y.loop && x.lengths.size() == y.lengths.size() &&
+         x.inner_to_outer == y.inner_to_outer;
+}
+
+bool BeginsWith(std::span<const schedule::StepPtr> steps,
+                std::span<const schedule::StepPtr> beginning) {
+  if (steps.size() < beginning.size()) return false;
+  for (size_t i = 0; i < beginning.size(); ++i) {
+    if (!SameShape(*steps[i], *beginning[i])) return false;
+  }
+  return true;
+}
+
+std::string Ancestor(const Origin& origin) {
+  return origin.trial >= 0 ? fmt::format("trial {}", origin.trial) : "a random one";
+}
+
+}  // namespace
+
+Individual MakeIndividual(schedule::State state, int sketch, Origin origin) {
+  Individual individual{.steps = state.steps(),
+                        .hash = schedule::HashSteps(state.steps()),
+                        .sketch = sketch,
+                        .origin = origin};
+  individual.state = std::move(state);
+  return individual;
+}
+
+int SketchOf(std::span<const schedule::StepPtr> steps, std::span<const Sketch> sketches) {
+  int found = -1;  // the longest: one may be the beginning of another
+  for (int i = 0; i < static_cast<int>(sketches.size()); ++i) {
+    if (!BeginsWith(steps, sketches[i].steps)) continue;
+    if (found < 0 || sketches[i].steps.size() > sketches[found].steps.size()) found = i;
+  }
+  return found;
+}
+
+std::string Describe(const Individual& individual, const dag::DagPtr& dag) {
+  const Origin& origin = individual.origin;
+  const std::string sketch =
+      individual.sketch < 0 ? "no sketch" : fmt::format("sketch {}", individual.sketch);
+  if (origin.kind == Origin::kRandom) return sketch + ", random";
+  if (origin.kind == Origin::kMeasured) return fmt::format("{}, trial {}", sketch, origin.trial);
+  const std::string changes =
+      origin.changes == 1 ? "1 change" : fmt::format("{} changes", origin.changes);
+  if (origin.kind == Origin::kCrossover) {
+    const std::string other =
+        origin.other_trial >= 0 ? fmt::format("trial {}", origin.other_trial) : "a random one";
+    return fmt::format("{}, crossover of the lines of {} and {}, {}", sketch, Ancestor(origin),
+                       other, changes);
+  }
+  const std::string subject = SubjectOfStep(dag, individual.steps, origin.step);
+  return fmt::format("{}, {}{}, {} from {}", sketch, MutationName(origin.mutation),
+                     subject.empty() ? "" : " of " + subject, changes, Ancestor(origin));
+}
+
+uint64_t TilesHash(const Individual& individual) {
+  uint64_t hash = MixBits(static_cast<uint64_t>(individual.sketch));
+  for (const schedule::StepPtr& step : individual.steps) {
+    if (step->tag() == SplitStep::kTag) hash = MixBits(hash ^ step->Hash());
+  }
+  return hash;
+}
+
+uint64_t OuterTilesHash(const Individual& individual) {
+  uint64_t hash = MixBits(static_cast<uint64_t>(individual.sketch));
+  for (const Tiles& tiles : TilesOf(individual.steps))
+    hash = MixBits(hash ^ MixBits(static_cast<uint64_t>(tiles.step)) ^
+                   static_cast<uint64_t>(tiles.levels[0]));
+  return hash;
+}
+
+}  // namespace kiln::search

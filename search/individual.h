@@ -1,0 +1,51 @@
+// A schedule in the population of a search, with what is known of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/float_matrix.h"
+#include "compiler/schedule/state.h"
+#include "search/mutation.h"
+#include "search/policy.h"
+#include "search/sketch.h"
+
+namespace kiln::search {
+
+struct Origin {
+  enum Kind : uint8_t { kRandom, kMeasured, kMutation, kCrossover };
+  Kind kind = kRandom;
+  MutationKind mutation = MutationKind::kTileSize;  // the last change
+  int step = -1;                                    // that it changed
+  int changes = 0;                                  // since it was measured or drawn
+  int64_t trial = -1, other_trial = -1;             // nearest measured ancestors; -1: none
+};
+
+struct Individual {
+  std::vector<schedule::StepPtr> steps = {};
+  uint64_t hash = 0;
+  int sketch = -1;  // -1: of none that this search made
+  Origin origin = {};
+  std::optional<schedule::State> state = {};  // as long as it is not evaluated
+  std::shared_ptr<const FloatMatrix> rows = {};
+  double score = kNoScore;
+  double cost_s = 0;  // when measured
+};
+
+Individual MakeIndividual(schedule::State state, int sketch, Origin origin);
+
+// The number of the sketch that a schedule was made of; -1: none.
+int SketchOf(std::span<const schedule::StepPtr> steps, std::span<const Sketch> sketches);
+
+// "sketch 1, tile sizes of conv2d_nhwc.rc, 2 changes from trial 17"
+std::string Describe(const Individual& individual, const dag::DagPtr& dag);
+
+// Equal for schedules whose tiles are equal everywhere, or whose outermost tiles are.
+uint64_t TilesHash(const Individual& individual);
+uint64_t OuterTilesHash(const Individual& individual);
+
+}  // namespace kiln::search

@@ -1,0 +1,255 @@
+#include "search/mutation.h"
+
+#include <algorithm>
+#include <array>
+
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/annotate_cpu.h"
+#include "search/compute_location.h"
+#include "search/factorization.h"
+#include "search/rebuild.h"
+#include "search/sample_unroll.h"
+#include "search/tile_moves.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::SplitStep;
+using schedule::State;
+using schedule::StepPtr;
+
+struct Weight {
+  MutationKind kind;
+  double weight;
+};
+// Facts §3.9, where they have the kind.
+constexpr Weight kCpuWeights[] = {{MutationKind::kTileSize, 0.86},
+                                  {MutationKind::kUnroll, 0.04},
+                                  {MutationKind::kComputeLocation, 0.05},
+                                  {MutationKind::kParallel, 0.02},
+                                  {MutationKind::kVectorize, 0.03}};
+constexpr Weight kGpuWeights[] = {{MutationKind::kTileSize, 0.80},
+                                  {MutationKind::kUnroll, 0.08},
+                                  {MutationKind::kThreads, 0.06},
+                                  {MutationKind::kFetchWidth, 0.06}};
+
+Status NoUse() { return NotFound("nothing of this kind in the schedule"); }
+Status NoChange() { return FailedPrecondition("the change came to nothing"); }
+
+std::vector<StepPtr> Copy(const Genome& genome) {
+  return {genome.steps.begin(), genome.steps.end()};
+}
+
+StatusOr<Mutation> MutateTiles(const Parameters& parameters, const Genome& genome, Rng& rng) {
+  std::vector<Tiles> tiles = TilesOf(genome.steps, genome.sketch);
+  if (tiles.empty()) return NoUse();
+  const std::vector<int> changed = MoveTiles(tiles, parameters.max_innermost_split_factor, rng);
+  if (changed.empty()) return NoChange();
+  Mutation mutation{MutationKind::kTileSize, Copy(genome), tiles[changed[0]].step};
+  for (int t : changed) {
+    StepPtr& step = mutation.steps[tiles[t].step];
+    step = WithTiles(step, tiles[t]);
+  }
+  return mutation;
+}
+
+StatusOr<Mutation> MutateUnroll(bool gpu, const Genome& genome, Rng& rng) {
+  std::vector<int> pragmas;
+  for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
+    if (UnrollDepth(*genome.steps[i])) pragmas.push_back(i);
+  }
+  if (pragmas.empty()) return NoUse();
+  const int picked = PickFrom(rng, pragmas);
+  const auto& pragma = static_cast<const schedule::PragmaStep&>(*genome.steps[picked]);
+  std::vector<int> others;
+  for (int depth : UnrollChoices(gpu)) {
+    if (depth != *UnrollDepth(pragma)) others.push_back(depth);
+  }
+  Mutation mutation{MutationKind::kUnroll, Copy(genome), picked};
+  mutation.steps[picked] = UnrollStep(pragma.stage_id, PickFrom(rng, others));
+  return mutation;
+}
+
+// The split with one length in place of another.
+StatusOr<Mutation> MutateLength(MutationKind kind, const Genome& genome, int step,
+                                std::vector<int64_t> choices, Rng& rng) {
+  const auto& split = static_cast<const SplitStep&>(*genome.steps[step]);
+  std::erase(choices, split.lengths[0]);
+  if (choices.empty()) return NoChange();
+  Mutation mutation{kind, Copy(genome), step};
+  mutation.steps[step] = std::make_shared<SplitStep>(split.stage_id, split.loop, split.extent,
+                                                     std::vector<int64_t>{PickFrom(rng, choices)},
+                                                     split.inner_to_outer);
+  return mutation;
+}
+
+StatusOr<Mutation> MutateThreads(const target::HardwareParams& hardware, const Genome& genome,
+                                 Rng& rng) {
+  std::vector<int> splits;
+  for (size_t i = 0; i < genome.steps.size(); ++i) {
+    if (IsThreadSplit(genome.steps, i) && !IsFetchSplit(genome.steps, i))
+      splits.push_back(static_cast<int>(i));
+  }
+  if (splits.empty()) return NoUse();
+  const int picked = PickFrom(rng, splits);
+  const int64_t extent = static_cast<const SplitStep&>(*genome.steps[picked]).extent;
+  std::vector<int64_t> choices = {hardware.warp_size};
+  while (choices.back() < extent && choices.back() * 2 <= hardware.max_threads_per_block)
+    choices.push_back(choices.back() * 2);
+  return MutateLength(MutationKind::kThreads, genome, picked, std::move(choices), rng);
+}
+
+// Widths that the tiles do not allow are cut by Rebuild.
+StatusOr<Mutation> MutateFetchWidth(const target::HardwareParams& hardware, const Genome& genome,
+                                    Rng& rng) {
+  std::vector<int> splits;
+  for (size_t i = 0; i < genome.steps.size(); ++i) {
+    if (IsFetchSplit(genome.steps, i)) splits.push_back(static_cast<int>(i));
+  }
+  if (splits.empty()) return NoUse();
+  std::vector<int64_t> choices;
+  for (int64_t width = 1; width <= hardware.vector_unit_bytes; width *= 2) choices.push_back(width);
+  return MutateLength(MutationKind::kFetchWidth, genome, PickFrom(rng, splits), std::move(choices),
+                      rng);
+}
+
+// ---- the last part of a CPU schedule: places, then annotations
+
+bool IsPlace(const schedule::Step& step) {
+  return step.tag() == "CA" || step.tag() == "CI" || step.tag() == "CR";
+}
+
+struct CpuParts {
+  std::span<const StepPtr> sketch, places, annotations;
+};
+
+StatusOr<CpuParts> PartsOf(const Genome& genome) {
+  if (genome.sketch.empty() || genome.sketch.size() > genome.steps.size()) return NoUse();
+  size_t end = genome.sketch.size();
+  while (end < genome.steps.size() && IsPlace(*genome.steps[end])) ++end;
+  return CpuParts{genome.steps.first(genome.sketch.size()),
+                  genome.steps.subspan(genome.sketch.size(), end - genome.sketch.size()),
+                  genome.steps.subspan(end)};
+}
+
+// The last part made anew; with the choices of the old one, as far as they are in `choices`.
+StatusOr<Mutation> AnnotateAnew(MutationKind kind, State state, const Task& task,
+                                const Parameters& parameters, const Genome& genome,
+                                const CpuChoices& choices, Rng& rng) {
+  KILN_ASSIGN_OR_RETURN(state,
+                        AnnotateCpu(std::move(state), CpuLimitsOf(task, parameters), choices, rng));
+  Mutation mutation{kind, state.steps(), -1};
+  if (schedule::HashSteps(mutation.steps) == schedule::HashSteps(genome.steps)) return NoChange();
+  return mutation;
+}
+
+StatusOr<Mutation> MutateLocation(const Task& task, const Parameters& parameters,
+                                  const Genome& genome, Rng& rng) {
+  KILN_ASSIGN_OR_RETURN(const CpuParts parts, PartsOf(genome));
+  KILN_ASSIGN_OR_RETURN(State state, schedule::Replay(task.dag, parts.sketch));
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  const std::vector<int> movable = MovableStages(state);
+  if (movable.empty()) return NoUse();
+  const int moved = PickFrom(rng, movable);
+  for (int s : movable) {
+    if (s == moved) {
+      KILN_RETURN_IF_ERROR(MoveStage(state, s, rng));
+      continue;
+    }
+    for (const StepPtr& place : parts.places) {
+      if (place->stage() == s) KILN_RETURN_IF_ERROR(state.Apply(place));
+    }
+  }
+  return AnnotateAnew(MutationKind::kComputeLocation, std::move(state), task, parameters, genome,
+                      ReadCpuChoices(parts.annotations), rng);
+}
+
+// Another number of fused loops for one stage of `counts`.
+Status ChangeCount(std::map<int, int>& counts, int least, int most, Rng& rng) {
+  if (counts.empty()) return NoUse();
+  const auto picked =
+      std::next(counts.begin(), UniformInt(rng, static_cast<int64_t>(counts.size())));
+  const int other = static_cast<int>(UniformIn(rng, least, most - 1));
+  picked->second = other < picked->second ? other : other + 1;
+  return OkStatus();
+}
+
+StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
+                                    const Parameters& parameters, const Genome& genome, Rng& rng) {
+  // More loops than a stage has are cut to what it has.
+  constexpr int kMostLoops = 6;
+  KILN_ASSIGN_OR_RETURN(const CpuParts parts, PartsOf(genome));
+  CpuChoices choices = ReadCpuChoices(parts.annotations);
+  KILN_RETURN_IF_ERROR(kind == MutationKind::kParallel
+                           ? ChangeCount(choices.parallel_loops, 1, kMostLoops, rng)
+                           : ChangeCount(choices.vector_loops, 1, 4, rng));
+  KILN_ASSIGN_OR_RETURN(
+      State state,
+      schedule::Replay(task.dag, genome.steps.first(parts.sketch.size() + parts.places.size())));
+  return AnnotateAnew(kind, std::move(state), task, parameters, genome, choices, rng);
+}
+
+}  // namespace
+
+std::string_view MutationName(MutationKind kind) {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "tile sizes",       "unroll depth",   "threads",     "fetch width",
+      "place of a stage", "parallel loops", "vector loops"};
+  return kNames[static_cast<int>(kind)];
+}
+
+StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameters& parameters,
+                            const Genome& genome, Rng& rng) {
+  switch (kind) {
+    case MutationKind::kTileSize:
+      return MutateTiles(parameters, genome, rng);
+    case MutationKind::kUnroll:
+      return MutateUnroll(task.target.is_gpu(), genome, rng);
+    case MutationKind::kThreads:
+      return MutateThreads(task.hardware, genome, rng);
+    case MutationKind::kFetchWidth:
+      return MutateFetchWidth(task.hardware, genome, rng);
+    case MutationKind::kComputeLocation:
+      return MutateLocation(task, parameters, genome, rng);
+    case MutationKind::kParallel:
+    case MutationKind::kVectorize:
+      return MutateAnnotation(kind, task, parameters, genome, rng);
+  }
+  return NoUse();
+}
+
+StatusOr<Mutation> Mutate(const Task& task, const Parameters& parameters, const Genome& genome,
+                          Rng& rng) {
+  const std::span<const Weight> all = task.target.is_gpu() ? std::span<const Weight>(kGpuWeights)
+                                                           : std::span<const Weight>(kCpuWeights);
+  std::vector<double> weights;
+  for (const Weight& w : all) {
+    const bool wanted =
+        w.kind != MutationKind::kComputeLocation || parameters.change_compute_location;
+    weights.push_back(wanted ? w.weight : 0);
+  }
+  // A kind that the schedule has no use for leaves its share to the others.
+  for (size_t tries = 0; tries < all.size(); ++tries) {
+    const int64_t picked = PickWeighted(rng, weights);
+    StatusOr<Mutation> mutation = MutateAs(all[picked].kind, task, parameters, genome, rng);
+    if (mutation.ok() || mutation.status().code() != absl::StatusCode::kNotFound) return mutation;
+    weights[picked] = 0;
+    if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) break;
+  }
+  return NoUse();
+}
+
+std::string SubjectOfStep(const dag::DagPtr& dag, std::span<const StepPtr> steps, int number) {
+  if (number < 0 || number >= static_cast<int>(steps.size())) return "";
+  const auto state = schedule::Replay(dag, steps.first(number));
+  const int s = steps[number]->stage();
+  if (!state.ok() || s >= state->num_stages()) return "";
+  const std::string& stage = state->stage(s).op->name();
+  if (steps[number]->tag() != SplitStep::kTag) return stage;
+  const int loop = static_cast<const SplitStep&>(*steps[number]).loop;
+  if (loop >= static_cast<int>(state->stage(s).loops.size())) return stage;
+  return stage + "." + schedule::LoopName(state->stage(s), loop);
+}
+
+}  // namespace kiln::search

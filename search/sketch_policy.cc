@@ -1,0 +1,202 @@
+#include "search/sketch_policy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/log.h"
+#include "search/choose.h"
+#include "search/cpu_time.h"
+#include "search/evolution.h"
+#include "search/population.h"
+
+namespace kiln::search {
+namespace {
+
+// The reserve is as large as what a round draws anew; leaders are few: the tenth part of what was
+// measured.
+constexpr size_t kMostLeaders = 64, kFewestLeaders = 8;
+// A space of which no more can be drawn gets so many slots of a generation per schedule known.
+constexpr int kSlotsPerState = 16;
+
+uint64_t TaskId(const Task& task) {
+  return Xxh3(task.workload_key + " " + target::PrintTarget(task.target));
+}
+
+}  // namespace
+
+SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t seed,
+                           SketchPolicyOptions options)
+    : task_(task),
+      parameters_(std::move(parameters)),
+      seed_(seed),
+      options_(std::move(options)),
+      task_id_(TaskId(task)) {
+  sketches_ = GenerateSketches({task_, parameters_});
+}
+
+const costmodel::CostModel* SketchPolicy::Ranker() const {
+  if (options_.model != nullptr && options_.model->trained()) return options_.model.get();
+  return options_.draft.get();
+}
+
+void SketchPolicy::Train() {
+  if (options_.model == nullptr || pending_.empty()) return;
+  const double start = ThreadCpuSeconds();
+  const Status status = options_.model->Update(std::exchange(pending_, {}));
+  if (!status.ok()) LogWarn("cost model {}: {}", options_.model->name(), Message(status));
+  report_.seconds(Part::kTrain) += ThreadCpuSeconds() - start;
+}
+
+std::vector<Individual> SketchPolicy::Draw(int count, int max_futile, const Workers& workers,
+                                           Hashes& seen) {
+  std::vector<Individual> all;
+  // Those that do not lower are made up for, as long as some do.
+  while (static_cast<int>(all.size()) < count) {
+    std::vector<Individual> drawn =
+        DrawPopulation(workers, parameters_, sketches_, count - static_cast<int>(all.size()),
+                       max_futile, SplitSeed(seed_, draws_++), seen, report_);
+    FillRows(workers, drawn, report_);
+    if (drawn.empty()) break;
+    std::move(drawn.begin(), drawn.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::vector<Individual> SketchPolicy::Leaders(size_t most) const {
+  return {measured_.begin(),
+          measured_.begin() + static_cast<std::ptrdiff_t>(std::min(most, measured_.size()))};
+}
+
+std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, int n,
+                                           const Workers& workers,
+                                           const std::vector<Individual>& drawn) {
+  const int population = parameters_.evolutionary_search_population;
+  std::vector<Individual> first =
+      Leaders(static_cast<size_t>(population * parameters_.sample_init_use_measured_ratio));
+  first.insert(first.end(), drawn.begin(), drawn.end());
+  first.insert(first.end(), std::make_move_iterator(reserve_.begin()),
+               std::make_move_iterator(reserve_.end()));
+  reserve_.clear();
+  FillScores(model, first, report_);
+
+  const bool small = static_cast<int>(drawn.size()) < parameters_.sample_init_min_population;
+  const int slots = small
+                        ? std::min(population, kSlotsPerState * static_cast<int>(first.size() + 1))
+                        : population;
+  const EvolutionInput input{.workers = workers,
+                             .parameters = parameters_,
+                             .sketches = sketches_,
+                             .model = model,
+                             .population = slots,
+                             .keep = n + parameters_.sample_init_population,
+                             .seed = SplitSeed(~seed_, static_cast<uint64_t>(report_.round))};
+  const size_t leaders = std::clamp(measured_.size() / 10, kFewestLeaders, kMostLeaders);
+  return Evolve(input, std::move(first), Leaders(leaders), known_, report_);
+}
+
+void SketchPolicy::Accept(const Individual& individual, int rank,
+                          std::vector<Candidate>& candidates) {
+  known_.insert(individual.hash);
+  in_flight_.emplace(individual.hash, individual);
+  candidates.push_back({individual.steps, individual.hash, Describe(individual, task_.dag),
+                        rank > 0 ? individual.score : kNoScore, rank});
+  if (rank == 0) ++report_.proposed_by_chance;
+}
+
+void SketchPolicy::ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,
+                                  std::vector<Candidate>& candidates) {
+  std::vector<int> order(drawn.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  Rng rng(SplitSeed(seed_ + 1, static_cast<uint64_t>(report_.round)));
+  Shuffle(rng, order);
+  for (int i : order) {
+    if (n <= 0) return;
+    if (!chosen.insert(drawn[i].hash).second) continue;
+    Accept(drawn[i], 0, candidates);
+    --n;
+  }
+}
+
+StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
+  const double start = Clock::Real().MonotonicSeconds();
+  report_ = {.round = report_.round + 1, .sketches = static_cast<int>(sketches_.size())};
+  if (n <= 0) return std::vector<Candidate>();
+  Train();
+  const costmodel::CostModel* ranker = Ranker();
+  const Workers workers(task_, options_.features, options_.threads);
+
+  Hashes seen = known_;
+  for (const Individual& individual : reserve_) seen.insert(individual.hash);
+  const int population = parameters_.evolutionary_search_population;
+  const int wanted =
+      ranker == nullptr ? n : std::max(n, std::min(parameters_.sample_init_population, population));
+  std::vector<Individual> drawn = Draw(wanted, parameters_.max_futile_samples, workers, seen);
+
+  std::vector<Candidate> candidates;
+  Hashes chosen;
+  if (ranker != nullptr) {
+    report_.ranked_by = ranker->name();
+    const double eps =
+        ranker == options_.model.get() ? parameters_.eps_greedy : parameters_.draft_eps_greedy;
+    const int by_chance = static_cast<int>(std::floor(n * eps + 0.5));
+    std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
+    const std::vector<int> best = ChooseDiverse(ranked, n - by_chance, parameters_, report_);
+    for (int i : best) {
+      chosen.insert(ranked[i].hash);
+      Accept(ranked[i], i + 1, candidates);
+    }
+    ChooseByChance(n - static_cast<int>(candidates.size()), drawn, chosen, candidates);
+    // What the random share did not find is made up by the next best ones.
+    for (size_t i = 0; i < ranked.size(); ++i) {
+      if (chosen.contains(ranked[i].hash)) continue;
+      if (static_cast<int>(candidates.size()) < n) {
+        Accept(ranked[i], static_cast<int>(i) + 1, candidates);
+      } else if (static_cast<int>(reserve_.size()) < parameters_.sample_init_population) {
+        reserve_.push_back(std::move(ranked[i]));
+      }
+    }
+  } else {
+    ChooseByChance(n, drawn, chosen, candidates);
+  }
+  report_.proposed = static_cast<int>(candidates.size());
+  report_.wall_s = Clock::Real().MonotonicSeconds() - start;
+  if (candidates.empty() && known_.empty()) {
+    return FailedPrecondition("no sampled candidate is legal\n{}", PrintRound(report_));
+  }
+  return candidates;
+}
+
+// Keeps measured_ sorted; a failed one teaches the model alone.
+void SketchPolicy::Remember(Individual individual) {
+  pending_.push_back({individual.rows, task_id_, individual.cost_s});
+  if (individual.cost_s <= 0) return;
+  const auto place = std::upper_bound(
+      measured_.begin(), measured_.end(), individual,
+      [](const Individual& a, const Individual& b) { return a.cost_s < b.cost_s; });
+  measured_.insert(place, std::move(individual));
+}
+
+void SketchPolicy::Observe(std::span<const Observation> observations) {
+  std::vector<Individual> individuals;
+  for (const Observation& o : observations) {
+    known_.insert(o.candidate.hash);
+    Individual individual;
+    if (auto found = in_flight_.extract(o.candidate.hash); !found.empty()) {
+      individual = std::move(found.mapped());
+    } else {
+      individual.steps = o.candidate.steps;
+      individual.hash = o.candidate.hash;
+      individual.sketch = SketchOf(individual.steps, sketches_);
+    }
+    individual.origin = {.kind = Origin::kMeasured, .trial = static_cast<int64_t>(o.trial)};
+    individual.cost_s = o.valid && std::isfinite(o.cost_s) ? std::max(o.cost_s, 0.0) : 0;
+    individuals.push_back(std::move(individual));
+  }
+  // Records of earlier runs have no rows yet; those that do not lower teach nothing.
+  FillRows(Workers(task_, options_.features, options_.threads), individuals, report_);
+  for (Individual& individual : individuals) Remember(std::move(individual));
+}
+
+}  // namespace kiln::search

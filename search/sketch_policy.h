@@ -1,0 +1,76 @@
+// The learned search: sketches, evolution under a cost model, and what was measured as parents.
+//
+// One Propose: the model learns what was observed since the last one; random schedules, the best
+// ones left over from earlier rounds and the best measured ones are the first generation; evolution
+// ranks; the candidates are the best but for a share chosen by chance. While nothing is trained a
+// draft model ranks, and without one the candidates are random.
+//
+// Proposals in flight count as known. Observations are featurized (from the proposal, or by
+// lowering again) and given to the model in the next Propose, not before: results trickle in one by
+// one.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "costmodel/cost_model.h"
+#include "search/evaluate.h"
+#include "search/individual.h"
+#include "search/parameters.h"
+#include "search/policy.h"
+#include "search/sketch.h"
+
+namespace kiln::search {
+
+struct SketchPolicyOptions {
+  std::shared_ptr<costmodel::CostModel> model;        // learns; null: nothing learns
+  std::shared_ptr<const costmodel::CostModel> draft;  // ranks while `model` does not; may be null
+  FeatureFn features;
+  int threads = 0;  // 0: one for each CPU
+};
+
+class SketchPolicy final : public Policy {
+ public:
+  SketchPolicy(const Task& task, Parameters parameters, uint64_t seed, SketchPolicyOptions options);
+
+  StatusOr<std::vector<Candidate>> Propose(int n) override;
+  void Observe(std::span<const Observation> observations) override;
+  const RoundReport& last_round() const override { return report_; }
+
+  const std::vector<Sketch>& sketches() const { return sketches_; }
+
+ private:
+  using Hashes = std::unordered_set<uint64_t>;
+
+  void Train();
+  const costmodel::CostModel* Ranker() const;
+  // Random schedules that are not in `seen`, with rows.
+  std::vector<Individual> Draw(int count, int max_futile, const Workers& workers, Hashes& seen);
+  // All that may be proposed, the best first; `drawn` are of this round.
+  std::vector<Individual> Rank(const costmodel::CostModel& model, int n, const Workers& workers,
+                               const std::vector<Individual>& drawn);
+  std::vector<Individual> Leaders(size_t most) const;
+  // Takes up to n of `drawn` by chance, without those chosen.
+  void ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,
+                      std::vector<Candidate>& candidates);
+  void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
+  void Remember(Individual individual);
+
+  const Task& task_;
+  const Parameters parameters_;
+  const uint64_t seed_;
+  const SketchPolicyOptions options_;
+  const uint64_t task_id_;
+  std::vector<Sketch> sketches_;
+  Hashes known_;                                        // proposed or observed
+  std::unordered_map<uint64_t, Individual> in_flight_;  // proposed, not observed
+  std::vector<Individual> measured_;                    // valid ones, the fastest first
+  std::vector<Individual> reserve_;                     // ranked in earlier rounds, not proposed
+  std::vector<costmodel::Sample> pending_;              // not given to the model yet
+  uint64_t draws_ = 0;                                  // calls of DrawPopulation, for seeds
+  RoundReport report_;
+};
+
+}  // namespace kiln::search

@@ -1,0 +1,295 @@
+#include "search/sketch_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+
+#include "base/status_testing.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/choose.h"
+#include "search/random_policy.h"
+#include "search/synthetic_testing.h"
+
+namespace kiln::search {
+namespace {
+
+Task MakeTask(std::string_view op, std::string_view args, bool gpu = false) {
+  auto dag = dag::BuildOp(op, args);
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  target::HardwareParams hardware;
+  hardware.num_cores = 4;
+  return gpu ? Task(*dag, *target::ParseTarget("cuda"), {}, "[]")
+             : Task(*dag, target::Target{}, hardware, "[]");
+}
+
+Parameters SmallParameters() {
+  Parameters parameters;
+  parameters.evolutionary_search_population = 128;
+  parameters.sample_init_population = 48;
+  parameters.sample_init_min_population = 20;
+  parameters.max_futile_samples = 300;
+  return parameters;
+}
+
+SketchPolicyOptions Options(std::shared_ptr<costmodel::CostModel> model, int threads = 1) {
+  return {
+      .model = std::move(model), .draft = nullptr, .features = TileFeaturesOf, .threads = threads};
+}
+
+std::vector<Observation> Measure(std::span<const Candidate> candidates, uint32_t first_trial) {
+  std::vector<Observation> observations;
+  for (const Candidate& c : candidates)
+    observations.push_back({c, true, HiddenCost(c.steps), first_trial++});
+  return observations;
+}
+
+// The best hidden cost after so many trials in rounds.
+double Tune(Policy& policy, int trials, int round) {
+  double best = std::numeric_limits<double>::infinity();
+  std::set<uint64_t> seen;
+  for (int done = 0; done < trials;) {
+    const auto candidates = policy.Propose(round);
+    KILN_CHECK(candidates.ok(), "{}", Message(candidates.status()));
+    if (candidates->empty()) break;
+    for (const Candidate& c : *candidates) EXPECT_TRUE(seen.insert(c.hash).second) << c.origin;
+    const auto observations = Measure(*candidates, static_cast<uint32_t>(done));
+    policy.Observe(observations);
+    for (const Observation& o : observations) best = std::min(best, o.cost_s);
+    done += static_cast<int>(candidates->size());
+  }
+  return best;
+}
+
+TEST(SketchPolicy, FindsInFewTrialsWhatRandomDoesNotInMany) {
+  for (const bool gpu : {false, true}) {
+    SCOPED_TRACE(gpu);
+    const Task task = MakeTask("matmul", "512,512,512", gpu);
+    for (const uint64_t seed : {1, 2, 3}) {
+      SketchPolicy policy(task, SmallParameters(), seed,
+                          Options(std::make_shared<AdditiveModel>(), 2));
+      RandomPolicy random(task, SmallParameters(), seed);
+      const double learned = Tune(policy, 96, 16);
+      const double same_trials = Tune(random, 96, 16), ten_times = Tune(random, 864, 96);
+      RecordProperty(fmt::format("{}_{}", gpu ? "gpu" : "cpu", seed),
+                     fmt::format("learned {:.3g}, random {:.3g}, of ten times the trials {:.3g}",
+                                 learned, same_trials, ten_times));
+      EXPECT_LT(learned, std::min(same_trials, ten_times)) << "seed " << seed;
+    }
+  }
+}
+
+TEST(SketchPolicy, ResultsDoNotDependOnTheNumberOfThreads) {
+  for (const bool gpu : {false, true}) {
+    const Task task = MakeTask("conv2d_nhwc", "1,14,14,16,16,3,3,1,1", gpu);
+    std::vector<std::vector<uint64_t>> runs;
+    for (const int threads : {1, 4}) {
+      SketchPolicy policy(task, SmallParameters(), 9,
+                          Options(std::make_shared<AdditiveModel>(), threads));
+      std::vector<uint64_t>& hashes = runs.emplace_back();
+      for (int round = 0; round < 3; ++round) {
+        ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(12));
+        for (const Candidate& c : candidates) hashes.push_back(c.hash);
+        policy.Observe(Measure(candidates, 12 * round));
+      }
+    }
+    EXPECT_EQ(runs[0].size(), 36u);
+    EXPECT_EQ(runs[0], runs[1]);
+  }
+}
+
+TEST(SketchPolicy, ProposalsInFlightAreKnown) {
+  const Task task = MakeTask("matmul", "64,64,64");
+  SketchPolicy policy(task, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
+  std::set<uint64_t> seen;
+  std::vector<Candidate> waiting;
+  for (int round = 0; round < 6; ++round) {
+    ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(10));
+    ASSERT_EQ(candidates.size(), 10u);
+    for (const Candidate& c : candidates) EXPECT_TRUE(seen.insert(c.hash).second);
+    // Results are a round late, the newest first.
+    std::reverse(waiting.begin(), waiting.end());
+    policy.Observe(Measure(waiting, 10 * round));
+    waiting = candidates;
+  }
+}
+
+TEST(SketchPolicy, TellsWhereCandidatesComeFrom) {
+  const Task task = MakeTask("matmul", "256,256,256");
+  SketchPolicy policy(task, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
+  ASSERT_OK_AND_ASSIGN(const auto first, policy.Propose(16));
+  for (const Candidate& c : first) {
+    EXPECT_THAT(c.origin, testing::MatchesRegex("sketch [0-9], random"));
+    EXPECT_EQ(c.rank, 0);
+    EXPECT_EQ(c.score, kNoScore);
+  }
+  EXPECT_EQ(policy.last_round().ranked_by, "");
+  policy.Observe(Measure(first, 100));
+  ASSERT_OK_AND_ASSIGN(const auto second, policy.Propose(32));
+  ASSERT_EQ(second.size(), 32u);
+  int changed = 0, of_trials = 0;
+  for (size_t i = 0; i < second.size(); ++i) {
+    const Candidate& c = second[i];
+    changed += c.origin.find("change") != std::string::npos;
+    of_trials += c.origin.find("from trial 1") != std::string::npos;
+    if (c.rank > 0) {
+      EXPECT_GT(c.score, kNoScore);
+      if (i > 0) {
+        EXPECT_LT(second[i - 1].rank, c.rank);
+      }
+    }
+  }
+  EXPECT_GT(changed, 15);
+  EXPECT_GT(of_trials, 0);
+  const RoundReport& report = policy.last_round();
+  EXPECT_EQ(report.round, 2);
+  EXPECT_EQ(report.ranked_by, "additive");
+  EXPECT_EQ(report.proposed, 32);
+  EXPECT_EQ(report.proposed_by_chance, 2);
+  EXPECT_GT(report.mutated, 100);
+  EXPECT_GT(report.crossed, 5);
+  EXPECT_THAT(PrintRound(report), testing::HasSubstr("ranked by additive"));
+}
+
+TEST(SketchPolicy, GoesOnFromTheRecordsOfAnEarlierRun) {
+  const Task task = MakeTask("matmul", "256,256,256");
+  SketchPolicy first(task, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
+  ASSERT_OK_AND_ASSIGN(const auto measured, first.Propose(40));
+  auto observations = Measure(measured, 0);
+  for (Observation& o : observations) o.candidate.origin.clear();  // records keep steps alone
+  observations[7].valid = false;
+  auto model = std::make_shared<AdditiveModel>();
+  SketchPolicy second(task, SmallParameters(), 2, Options(model));
+  second.Observe(observations);
+  ASSERT_OK_AND_ASSIGN(const auto next, second.Propose(20));
+  ASSERT_EQ(model->samples().size(), 40u);
+  for (size_t i = 0; i < 40; ++i) EXPECT_EQ(model->samples()[i].cost_s > 0, i != 7);
+  std::set<uint64_t> known;
+  for (const Candidate& c : measured) known.insert(c.hash);
+  for (const Candidate& c : next) EXPECT_FALSE(known.contains(c.hash));
+  EXPECT_EQ(second.last_round().ranked_by, "additive");
+}
+
+TEST(SketchPolicy, TrainsOncePerRoundHoweverResultsArrive) {
+  const Task task = MakeTask("matmul", "64,64,64");
+  auto model = std::make_shared<AdditiveModel>();
+  SketchPolicy policy(task, SmallParameters(), 1, Options(model));
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(8));
+    for (const Observation& o : Measure(candidates, 0)) policy.Observe({&o, 1});
+  }
+  EXPECT_EQ(model->updates, 2);
+  EXPECT_EQ(model->samples().size(), 16u);
+}
+
+TEST(SketchPolicy, SmallSpacesAreExhaustedAndEnd) {
+  for (const bool gpu : {false, true}) {
+    for (const char* size : {"1", "4", "40"}) {
+      SCOPED_TRACE(fmt::format("{} {}", gpu, size));
+      const Task task = MakeTask("relu", size, gpu);
+      RandomPolicy random(task, SmallParameters(), 1);
+      SketchPolicy policy(task, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
+      std::set<uint64_t> all, found;
+      for (int round = 0; round < 60; ++round) {
+        ASSERT_OK_AND_ASSIGN(const auto some, random.Propose(8));
+        for (const Candidate& c : some) all.insert(c.hash);
+        ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(8));
+        for (const Candidate& c : candidates) EXPECT_TRUE(found.insert(c.hash).second);
+        policy.Observe(Measure(candidates, 0));
+        if (candidates.empty() && some.empty()) break;
+      }
+      ASSERT_OK_AND_ASSIGN(const auto last, policy.Propose(8));
+      EXPECT_TRUE(last.empty());
+      for (uint64_t hash : all) EXPECT_TRUE(found.contains(hash));
+    }
+  }
+}
+
+// Says that it is trained, and nothing of use.
+class BrokenModel final : public costmodel::CostModel {
+ public:
+  explicit BrokenModel(double score) : score_(score) {}
+  std::string_view name() const override { return "broken"; }
+  Status Update(std::vector<costmodel::Sample>) override { return Internal("no memory"); }
+  std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const override {
+    return std::vector<double>(programs.size(), score_);
+  }
+  std::vector<double> PredictRows(const FloatMatrix& program) const override {
+    return std::vector<double>(program.rows(), score_);
+  }
+  bool trained() const override { return true; }
+  StatusOr<std::string> Save() const override { return Internal("no"); }
+  Status Load(std::string_view) override { return Internal("no"); }
+
+ private:
+  double score_;
+};
+
+TEST(SketchPolicy, AModelThatFailsLeavesASearch) {
+  const Task task = MakeTask("matmul", "64,64,64");
+  for (const double score : {std::nan(""), -std::numeric_limits<double>::infinity(), 0.0, -3.0}) {
+    SCOPED_TRACE(score);
+    SketchPolicy policy(task, SmallParameters(), 1, Options(std::make_shared<BrokenModel>(score)));
+    std::set<uint64_t> seen;
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(16));
+      EXPECT_EQ(candidates.size(), 16u);
+      for (const Candidate& c : candidates) EXPECT_TRUE(seen.insert(c.hash).second);
+      policy.Observe(Measure(candidates, 0));
+    }
+  }
+}
+
+TEST(SketchPolicy, FeaturesThatAreEmptyAreNotProposed) {
+  const Task task = MakeTask("matmul", "64,64,64");
+  SketchPolicyOptions options = Options(std::make_shared<AdditiveModel>());
+  options.features = [](const schedule::State&, const ir::Program&) { return FloatMatrix(3); };
+  SketchPolicy policy(task, SmallParameters(), 1, options);
+  EXPECT_THAT(policy.Propose(4), StatusIs(StatusCode::kFailedPrecondition,
+                                          testing::HasSubstr("no sampled candidate is legal")));
+}
+
+TEST(SketchPolicy, ADraftModelRanksUntilTheOtherIsTrained) {
+  const Task task = MakeTask("matmul", "256,256,256");
+  auto draft = std::make_shared<AdditiveModel>();  // knows the task already
+  RandomPolicy random(task, SmallParameters(), 5);
+  ASSERT_OK_AND_ASSIGN(const auto known, random.Propose(64));
+  for (const Observation& o : Measure(known, 0)) {
+    ASSERT_OK(draft->Update(
+        {{std::make_shared<FloatMatrix>(TileFeatures(o.candidate.steps)), 1, o.cost_s}}));
+  }
+  SketchPolicyOptions options = Options(std::make_shared<AdditiveModel>());
+  options.draft = draft;
+  SketchPolicy drafted(task, SmallParameters(), 1, options);
+  SketchPolicy undrafted(task, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
+  EXPECT_LT(Tune(drafted, 16, 16), Tune(undrafted, 16, 16));
+  ASSERT_OK(drafted.Propose(4).status());
+  EXPECT_EQ(drafted.last_round().ranked_by, "additive");
+}
+
+TEST(ChooseDiverse, LimitsEqualTilesAndEqualOuterTiles) {
+  const auto individual = [](int outer, int inner, int unroll) {
+    Individual i;
+    i.sketch = 0;
+    i.steps = {std::make_shared<schedule::SplitStep>(
+                   0, 0, 64, std::vector<int64_t>{64 / outer / inner, inner}, true),
+               UnrollStep(0, unroll)};
+    i.hash = schedule::HashSteps(i.steps);
+    return i;
+  };
+  std::vector<Individual> ranked;
+  for (int unroll : {0, 16, 64, 512}) ranked.push_back(individual(2, 2, unroll));  // equal tiles
+  for (int inner : {4, 8, 16}) ranked.push_back(individual(2, inner, 0));  // equal outermost tile
+  for (int outer : {4, 8, 16}) ranked.push_back(individual(outer, 2, 0));
+  RoundReport report;
+  const Parameters parameters{.max_same_tiles = 2, .max_same_outer_tiles = 0.5};
+  EXPECT_EQ(ChooseDiverse(ranked, 6, parameters, report), (std::vector<int>{0, 1, 4, 7, 8, 9}));
+  EXPECT_EQ(report.count(Drop::kSimilar), 4);
+  // Rather similar ones than none.
+  EXPECT_EQ(ChooseDiverse(ranked, 8, parameters, report).size(), 8u);
+  EXPECT_EQ(ChooseDiverse(ranked, 50, parameters, report).size(), ranked.size());
+}
+
+}  // namespace
+}  // namespace kiln::search

@@ -1,0 +1,184 @@
+#include "search/tile_moves.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "compiler/schedule/steps/steps.h"
+#include "search/factorization.h"
+#include "search/rebuild.h"
+#include "search/sketch_rules/rules.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::SplitStep;
+using schedule::StepPtr;
+
+constexpr double kSingleMove = 0.6, kSeveralMoves = 0.15, kExchange = 0.15;  // else: anew
+constexpr double kPrimeFactor = 0.75;
+
+bool HasBlank(const schedule::Step& step) {
+  if (step.tag() != SplitStep::kTag) return false;
+  const std::vector<int64_t>& lengths = static_cast<const SplitStep&>(step).lengths;
+  return std::find(lengths.begin(), lengths.end(), 0) != lengths.end();
+}
+
+// Of n > 1: a prime, the smaller the likelier with its power; or any divisor but 1.
+int64_t RandomFactor(int64_t n, Rng& rng) {
+  if (!Chance(rng, kPrimeFactor)) {
+    const std::vector<int64_t> divisors = Divisors(n);
+    return divisors[1 + UniformInt(rng, static_cast<int64_t>(divisors.size()) - 1)];
+  }
+  std::vector<int64_t> primes;
+  for (int64_t p = 2; p * p <= n; ++p) {
+    for (; n % p == 0; n /= p) primes.push_back(p);
+  }
+  if (n > 1) primes.push_back(n);
+  return PickFrom(rng, primes);
+}
+
+class Mover {
+ public:
+  Mover(std::vector<Tiles>& all, int64_t max_innermost, Rng& rng)
+      : all_(all), max_innermost_(max_innermost), rng_(rng) {}
+
+  // Each changes nothing when what it picked is not possible.
+  void MoveFactor() {
+    const int t = PickSplit();
+    const int from = PickLevel(all_[t], [](int64_t length) { return length > 1; });
+    const int to = OtherLevel(all_[t], from);
+    const int64_t factor = RandomFactor(all_[t].levels[from], rng_);
+    Move(all_[t], from, to, factor);
+  }
+
+  void Exchange() {
+    const int a = PickSplit(), b = PickSplit();
+    if (a == b || all_[a].levels.size() != all_[b].levels.size()) return;
+    const int from = PickLevel(all_[a], [](int64_t length) { return length > 1; });
+    const int to = OtherLevel(all_[a], from);
+    const int64_t factor = RandomFactor(all_[a].levels[from], rng_);
+    if (all_[b].levels[to] % factor != 0) return;
+    const Tiles before = all_[a];
+    if (!Move(all_[a], from, to, factor)) return;
+    if (!Move(all_[b], to, from, factor)) all_[a] = before;
+  }
+
+  void DrawAnew() {
+    Tiles& tiles = all_[PickSplit()];
+    const std::vector<int64_t> before = tiles.levels;
+    const int64_t extent = tiles.extent();
+    const std::vector<int64_t> lengths =
+        RandomFactorization(extent, static_cast<int>(tiles.levels.size()) - 1,
+                            tiles.limit_innermost ? max_innermost_ : extent, rng_);
+    tiles.levels[0] = extent;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      tiles.levels[i + 1] = lengths[i];
+      tiles.levels[0] /= lengths[i];
+    }
+    if (!Allowed(tiles)) tiles.levels = before;
+  }
+
+ private:
+  int PickSplit() { return static_cast<int>(UniformInt(rng_, static_cast<int64_t>(all_.size()))); }
+
+  int PickLevel(const Tiles& tiles, const std::function<bool(int64_t)>& wanted) {
+    std::vector<int> levels;
+    for (int i = 0; i < static_cast<int>(tiles.levels.size()); ++i) {
+      if (wanted(tiles.levels[i])) levels.push_back(i);
+    }
+    return PickFrom(rng_, levels);
+  }
+
+  int OtherLevel(const Tiles& tiles, int level) {
+    const int other =
+        static_cast<int>(UniformInt(rng_, static_cast<int64_t>(tiles.levels.size()) - 1));
+    return other < level ? other : other + 1;
+  }
+
+  bool Allowed(const Tiles& tiles) const {
+    if (tiles.limit_innermost && tiles.levels.back() > max_innermost_) return false;
+    if (tiles.parts_level < 0) return true;
+    const int64_t parts = tiles.levels[tiles.parts_level];
+    return parts >= 2 && parts <= kMostParts;
+  }
+
+  bool Move(Tiles& tiles, int from, int to, int64_t factor) const {
+    const std::vector<int64_t> before = tiles.levels;
+    tiles.levels[from] /= factor;
+    tiles.levels[to] *= factor;
+    if (Allowed(tiles)) return true;
+    tiles.levels = before;
+    return false;
+  }
+
+  std::vector<Tiles>& all_;
+  const int64_t max_innermost_;
+  Rng& rng_;
+};
+
+}  // namespace
+
+int64_t Tiles::extent() const {
+  return std::accumulate(levels.begin(), levels.end(), int64_t{1}, std::multiplies<>());
+}
+
+std::vector<Tiles> TilesOf(std::span<const StepPtr> steps, std::span<const StepPtr> sketch) {
+  std::vector<Tiles> all;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i]->tag() != SplitStep::kTag || IsThreadSplit(steps, i) || IsFetchSplit(steps, i) ||
+        (i < sketch.size() && !HasBlank(*sketch[i]))) {
+      continue;
+    }
+    const auto& split = static_cast<const SplitStep&>(*steps[i]);
+    const int64_t product = std::accumulate(split.lengths.begin(), split.lengths.end(), int64_t{1},
+                                            std::multiplies<>());
+    if (split.extent <= 1 || split.lengths.empty() || product <= 0 || split.extent % product != 0)
+      continue;
+    Tiles tiles{.step = static_cast<int>(i), .levels = split.lengths};
+    tiles.levels.insert(split.inner_to_outer ? tiles.levels.begin() : tiles.levels.end(),
+                        split.extent / product);
+    // Parts of a reduction split from the outside in: the last length is their number.
+    if (!split.inner_to_outer && i + 1 < steps.size() &&
+        steps[i + 1]->tag() == schedule::RfactorStep::kTag) {
+      tiles.parts_level = static_cast<int>(split.lengths.size()) - 1;
+      tiles.limit_innermost = split.lengths.size() > 1;
+    }
+    all.push_back(std::move(tiles));
+  }
+  return all;
+}
+
+schedule::StepPtr WithTiles(const schedule::StepPtr& step, const Tiles& tiles) {
+  const auto& split = static_cast<const SplitStep&>(*step);
+  const auto begin = tiles.levels.begin() + (split.inner_to_outer ? 1 : 0);
+  return std::make_shared<SplitStep>(
+      split.stage_id, split.loop, split.extent,
+      std::vector<int64_t>(begin, begin + static_cast<std::ptrdiff_t>(split.lengths.size())),
+      split.inner_to_outer);
+}
+
+std::vector<int> MoveTiles(std::vector<Tiles>& all, int64_t max_innermost, Rng& rng) {
+  if (all.empty()) return {};
+  const std::vector<Tiles> before = all;
+  Mover mover(all, max_innermost, rng);
+  const double kind = UniformReal(rng);
+  if (kind < kSingleMove) {
+    mover.MoveFactor();
+  } else if (kind < kSingleMove + kSeveralMoves) {
+    const int64_t moves = UniformIn(rng, 2, 4);
+    for (int64_t i = 0; i < moves; ++i) mover.MoveFactor();
+  } else if (kind < kSingleMove + kSeveralMoves + kExchange) {
+    mover.Exchange();
+  } else {
+    mover.DrawAnew();
+  }
+  std::vector<int> changed;
+  // Several moves may undo each other.
+  for (int t = 0; t < static_cast<int>(all.size()); ++t) {
+    if (all[t].levels != before[t].levels) changed.push_back(t);
+  }
+  return changed;
+}
+
+}  // namespace kiln::search

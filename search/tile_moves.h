@@ -1,0 +1,42 @@
+// Tile lengths of a schedule's splits, and moves between neighbours.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/rng.h"
+#include "compiler/schedule/step.h"
+
+namespace kiln::search {
+
+// The levels of one split, outermost first.
+struct Tiles {
+  int step = -1;  // number of the SP
+  std::vector<int64_t> levels;
+  // The level that an rfactor makes parts of, -1: none. There are 2 to kMostParts parts
+  // (sketch_rules/rules.h).
+  int parts_level = -1;
+  bool limit_innermost = true;
+
+  int64_t extent() const;
+};
+
+// Splits that divide their extent and have something to move, in the order of the steps; not those
+// that set a number of threads or a vector's width, and not those that `sketch` (if not empty, the
+// steps with blanks) leaves no choice for.
+std::vector<Tiles> TilesOf(std::span<const schedule::StepPtr> steps,
+                           std::span<const schedule::StepPtr> sketch = {});
+// The step with these lengths.
+schedule::StepPtr WithTiles(const schedule::StepPtr& split, const Tiles& tiles);
+
+// Changes at least one of `all` and returns the numbers of those changed; none: this move was not
+// possible. By chance:
+//   one factor goes from one level of a split to another: most often a prime one
+//   two to four such moves, at any splits
+//   a factor goes from a to b in one split and from b to a in another: threads and tile areas stay
+//   one split is drawn anew
+// No innermost level grows beyond max_innermost.
+std::vector<int> MoveTiles(std::vector<Tiles>& all, int64_t max_innermost, Rng& rng);
+
+}  // namespace kiln::search
