@@ -26,6 +26,9 @@ struct Launch {
   std::vector<uint32_t> grid, block;  // x, y, z; empty on CPU
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint32_t> args;  // indices into Compiled::args
+  // What the compiler says of a GPU kernel.
+  uint32_t registers = 0, spilled_bytes = 0, stack_bytes = 0;  // per thread
+  uint32_t shared_bytes = 0;                                   // per block, dynamic ones among them
 };
 
 struct Compiled {

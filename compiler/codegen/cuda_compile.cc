@@ -125,6 +125,28 @@ StatusOr<std::string> CompilePtx(const std::string& source, std::string_view arc
   return nvrtc->Compile(source, flags, Nvrtc::Output::kPtx, &log);
 }
 
+namespace {
+const KernelResources* Find(const Cubin& cubin, const std::string& kernel) {
+  const auto found = std::ranges::find(cubin.kernels, kernel, &KernelResources::name);
+  return found == cubin.kernels.end() ? nullptr : &*found;
+}
+}  // namespace
+
+std::string ResourceComment(const CudaSource& source, const Cubin& cubin) {
+  std::string text = fmt::format("// For {}, per thread:\n", cubin.arch);
+  for (const CudaKernel& kernel : source.kernels) {
+    const KernelResources* const resources = Find(cubin, kernel.name);
+    if (resources == nullptr) continue;
+    text += fmt::format(
+        "//   {}: {} registers, {} bytes spilled, {} bytes of stack; {} bytes of shared memory per "
+        "block\n",
+        kernel.name, resources->registers,
+        resources->spill_store_bytes + resources->spill_load_bytes, resources->stack_bytes,
+        kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
+  }
+  return text;
+}
+
 StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
                                              const target::Target& target,
                                              const CudaOptions& options) {
@@ -154,6 +176,15 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
          .block = {kernel.block.begin(), kernel.block.end()},
          .dynamic_shared_bytes = static_cast<uint32_t>(kernel.dynamic_shared_bytes),
          .args = {kernel.args.begin(), kernel.args.end()}});
+    Launch& launch = compiled.launches.back();
+    launch.shared_bytes =
+        static_cast<uint32_t>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
+    if (const KernelResources* const resources = Find(result.cubin, kernel.name)) {
+      launch.registers = static_cast<uint32_t>(resources->registers);
+      launch.stack_bytes = static_cast<uint32_t>(resources->stack_bytes);
+      launch.spilled_bytes =
+          static_cast<uint32_t>(resources->spill_store_bytes + resources->spill_load_bytes);
+    }
   }
   return result;
 }

@@ -51,6 +51,9 @@ StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
 StatusOr<std::string> CompilePtx(const std::string& source, std::string_view arch,
                                  const CudaOptions& options = {});
 
+// A comment line per kernel: registers, what is spilled, stack, shared memory.
+std::string ResourceComment(const CudaSource& source, const Cubin& cubin);
+
 struct CudaCompiled {
   Compiled compiled;
   CudaSource source;

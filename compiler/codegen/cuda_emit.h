@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,6 +22,7 @@
 
 #include "compiler/codegen/cuda_shared.h"
 #include "compiler/codegen/cuda_source.h"
+#include "compiler/codegen/cuda_unroll.h"
 #include "compiler/ir/program.h"
 #include "compiler/ir/simplify.h"
 
@@ -52,6 +54,7 @@ class CudaEmitter {
 
   // Statements of the kernel, indented by two.
   StatusOr<std::string> EmitBody(const SharedLayout& shared, bool is_dynamic);
+  const UnrollPlan& unrolling() const { return unroll_; }
 
  private:
   // Text of an expression and how tightly it binds.
@@ -85,11 +88,25 @@ class CudaEmitter {
     ir::Linear base;  // value of the variable in lane 0
   };
 
+  // A loop whose products are summed four at a time.
+  struct Dot {
+    ir::Stmt store;
+    ir::Expr a, b;  // loads
+    Vector vector;
+  };
+  // A reduction over the threads of a block through a tree in shared memory.
+  struct WarpReduction {
+    std::vector<ir::Stmt> first, level;  // stores of the threads' own values, of the first level
+    int32_t thread = -1;                 // variable
+    int64_t threads = 0;
+    size_t count = 0;  // statements
+  };
+
   // cuda_stmt.cc
   void Emit(ir::Stmt stmt);
   void EmitFor(ir::Stmt loop);
   template <typename Body>
-  void EmitLoop(int32_t var, int64_t extent, bool unroll, Body&& body);
+  void EmitLoop(int32_t var, int64_t extent, int64_t copies, Body&& body);
   void EmitIf(ir::Stmt stmt);
   void EmitStore(ir::Stmt store);
   void EmitShared(const SharedLayout& shared, bool is_dynamic);
@@ -98,8 +115,19 @@ class CudaEmitter {
   void Line(std::string_view text);
   static std::string_view IndexTypeName(int64_t extent);
   void CommentStage(ir::Stmt stmt);
-  bool ShouldUnroll(ir::Stmt loop) const;
-  int64_t ExpandedStores(ir::Stmt stmt) const;
+
+  // cuda_dot.cc
+  bool EmitDotLoop(ir::Stmt loop);
+  void EmitDotStore(ir::Stmt store);
+
+  // cuda_warp_reduce.cc
+  std::optional<WarpReduction> MatchWarpReduction(std::span<const ir::Stmt> stmts) const;
+  bool MatchLevel(ir::Stmt stmt, int64_t half, WarpReduction& match) const;
+  bool HasOtherUses(const WarpReduction& match, ir::Stmt reader) const;
+  void FindWarpReductions(ir::Stmt stmt);
+  bool IsInRegisters(int32_t slot) const;
+  void EmitWarpReduction(const WarpReduction& reduction);
+  void EmitShuffles(const WarpReduction& reduction, int64_t width);
 
   // cuda_vector.cc. False: nothing was emitted, the loop must be a loop.
   bool EmitVectorized(ir::Stmt loop);
@@ -125,6 +153,8 @@ class CudaEmitter {
 
   // cuda_expr.cc
   ir::Expr Simplify(ir::Expr e);
+  // Each part of a && b knows what those before it say.
+  ir::Expr SimplifyCondition(ir::Expr condition);
   ir::Linear ToLinear(ir::Expr e);
   ir::Expr KeepLane(ir::Expr load);
   Text Print(ir::Expr e);            // of the program
@@ -176,19 +206,26 @@ class CudaEmitter {
 
   std::vector<std::pair<ir::Expr, std::string>> vectors_;  // loaded already: the vector's name
   std::unordered_map<ir::Expr, std::string> lanes_;        // of them, the current lane: raw text
+  std::optional<Dot> dot_;
+  std::set<int32_t> thread_x_;                         // variables
+  std::map<ir::Stmt, WarpReduction> warp_reductions_;  // by their first statement
+  std::map<int32_t, std::string> in_registers_;        // shared buffers that became variables
   std::string out_;
   int indent_ = 1;
   int32_t stage_ = -1;  // of the last comment
+  ir::Stmt body_;
+  UnrollPlan unroll_;
   int64_t budget_ = 0;  // of expression nodes
 };
 
 // ---- implementation of templates
 
-// for (int name = 0; ...) { body() }
+// for (int name = 0; ...) { body() }; copies: as in UnrollPlan, 0 leaves it to the compiler.
 template <typename Body>
-void CudaEmitter::EmitLoop(int32_t var, int64_t extent, bool unroll, Body&& body) {
+void CudaEmitter::EmitLoop(int32_t var, int64_t extent, int64_t copies, Body&& body) {
   const std::string& name = var_names_[static_cast<size_t>(var)];
-  if (unroll) Line("#pragma unroll");
+  if (copies == extent) Line("#pragma unroll");
+  if (copies > 0 && copies < extent) Line(fmt::format("#pragma unroll {}", copies));
   Line(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", IndexTypeName(extent), name, extent));
   ++indent_, ++depth_, ++serial_depth_;
   EnterVar(var);

@@ -74,8 +74,14 @@ inline __half __double2half(double f) {
 inline __half __float2half_rn(float f) { return __double2half(f); }
 inline __nv_bfloat16 __double2bfloat16(double f) { return __float2bfloat16_rn((float)f); }
 
+inline int __dp4a(int a, int b, int sum) {
+  for (int i = 0; i < 32; i += 8) sum += (signed char)(a >> i) * (signed char)(b >> i);
+  return sum;
+}
+
 constexpr int kStackBytes = 256 << 10, kMaxThreads = 1024;
-struct Fiber { ucontext_t context; char* stack; bool is_done; };
+struct Fiber { ucontext_t context; char* stack; bool is_done; unsigned shuffles; };
+static Fiber fibers[kMaxThreads];
 static ucontext_t main_context;
 static Fiber* current;
 static void (*kernel_call)(void*);
@@ -88,9 +94,24 @@ static void Enter() {
 static void __syncthreads() {
   swapcontext(&current->context, &main_context);
 }
+// All threads of the block shuffle together. A thread is at most one shuffle ahead: two slots do.
+static unsigned char shuffle_slots[2][kMaxThreads][8];
+template <typename T> T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width) {
+  const unsigned self = current - fibers, lane = self % 32;
+  if (!(mask >> lane & 1)) __builtin_trap();
+  auto& slots = shuffle_slots[current->shuffles++ % 2];
+  memcpy(slots[self], &value, sizeof(T));
+  __syncthreads();
+  if (lane % width + delta < width) {
+    if (!(mask >> (lane + delta) & 1)) __builtin_trap();
+    memcpy(&value, slots[self + delta], sizeof(T));
+  }
+  return value;
+}
 static void Start(Fiber& fiber) {
   if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
   fiber.is_done = false;
+  fiber.shuffles = 0;
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = fiber.stack;
   fiber.context.uc_stack.ss_size = kStackBytes;
@@ -100,7 +121,6 @@ static void Start(Fiber& fiber) {
 // 1: a thread ended while others wait at a barrier.
 static int RunBlock(dim3 block) {
   const unsigned n = block.x * block.y * block.z;
-  static Fiber fibers[kMaxThreads];
   for (unsigned t = 0; t < n; ++t) Start(fibers[t]);
   for (unsigned left = n; left > 0;) {
     left = 0;

@@ -117,6 +117,17 @@ Linear CudaEmitter::ToLinear(Expr e) {
   return simplifier_.ToLinear(e, &env_, &load);
 }
 
+Expr CudaEmitter::SimplifyCondition(Expr condition) {
+  if (condition->op != Op::kAnd) return Simplify(condition);
+  const Expr first = SimplifyCondition(condition->arg(0));
+  if (first->is_const_int())
+    return first->int_value != 0 ? SimplifyCondition(condition->arg(1)) : first;
+  const ir::FactScope facts(simplifier_, first);
+  const Expr second = SimplifyCondition(condition->arg(1));
+  if (second->is_const_int()) return second->int_value != 0 ? first : second;
+  return pool_.And(first, second);
+}
+
 CudaEmitter::Text CudaEmitter::Print(Expr e) {
   if (e->op == Op::kLoad) return PrintLoad(e);
   if (const auto found = lanes_.find(e); found != lanes_.end())
@@ -265,9 +276,12 @@ CudaEmitter::Text CudaEmitter::PrintLogic(Expr e) {
 }
 
 CudaEmitter::Text CudaEmitter::PrintChoice(Expr e) {
-  const Expr condition = Simplify(e->arg(0));
+  const Expr condition = SimplifyCondition(e->arg(0));
   if (condition->is_const_int()) return Child(e->arg(condition->int_value != 0 ? 1 : 2));
-  const Text c = PrintSimplified(condition), a = Child(e->arg(1)), b = Child(e->arg(2));
+  const Text c = PrintSimplified(condition), b = Child(e->arg(2));
+  std::optional<ir::FactScope> facts;
+  if (e->op == Op::kIf) facts.emplace(simplifier_, condition);
+  const Text a = Child(e->arg(1));
   const bool is_long = a.is_long || b.is_long;
   return {fmt::format("{} ? {} : {}", Wrap(c, kOr), Wrap(a, kOr), Wrap(b, kOr)), kTernary, is_long};
 }
@@ -348,9 +362,12 @@ CudaEmitter::Text CudaEmitter::PrintRaw(Expr e) {
   if (const auto found = lanes_.find(e); found != lanes_.end()) return {found->second};
   if (e->op == Op::kLoad) return {Element(e->id, Address(e->id, e->args()))};
   if (e->op == Op::kIf || e->op == Op::kSelect) {
-    const Expr condition = Simplify(e->arg(0));
+    const Expr condition = SimplifyCondition(e->arg(0));
     if (condition->is_const_int()) return PrintRaw(e->arg(condition->int_value != 0 ? 1 : 2));
-    const Text c = PrintSimplified(condition), a = PrintRaw(e->arg(1)), b = PrintRaw(e->arg(2));
+    const Text c = PrintSimplified(condition), b = PrintRaw(e->arg(2));
+    std::optional<ir::FactScope> facts;
+    if (e->op == Op::kIf) facts.emplace(simplifier_, condition);
+    const Text a = PrintRaw(e->arg(1));
     return {fmt::format("{} ? {} : {}", Wrap(c, kOr), Wrap(a, kOr), Wrap(b, kOr)), kTernary};
   }
   return {ToMemory(e->type, Print(e))};
@@ -366,6 +383,8 @@ ir::Linear CudaEmitter::Address(int32_t slot, std::span<const Expr> indices) {
 }
 
 std::string CudaEmitter::Element(int32_t slot, const Linear& address) {
+  if (const auto found = in_registers_.find(slot); found != in_registers_.end())
+    return found->second;
   return fmt::format("{}[{}]", buffer_names_[static_cast<size_t>(slot)],
                      PrintSimplified(simplifier_.ToExpr(address)).text);
 }

@@ -125,6 +125,7 @@ class Generator {
     (is_dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = shared.bytes;
     CudaEmitter emitter(program_, kernel, buffer_names_, var_names_, names_, preamble_);
     KILN_ASSIGN_OR_RETURN(const std::string body, emitter.EmitBody(shared, is_dynamic));
+    launch.unrolled_cost = emitter.unrolling().cost;
     std::string text = fmt::format("// {} blocks of {} threads", Dimensions(kernel.grid),
                                    Dimensions(kernel.block));
     if (shared.bytes > 0)

@@ -33,6 +33,7 @@ struct CudaKernel {
   std::array<int64_t, 3> block = {1, 1, 1};
   int64_t static_shared_bytes = 0;
   int64_t dynamic_shared_bytes = 0;  // to be given at launch
+  int64_t unrolled_cost = 0;         // of compiling it: cuda_unroll.h
   std::vector<int32_t> args;         // buffers of the program, in the order of the parameters
 };
 

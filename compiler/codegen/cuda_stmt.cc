@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/cuda_emit.h"
+#include "compiler/codegen/cuda_tile_order.h"
 
 namespace kiln::codegen {
 namespace {
@@ -10,17 +11,9 @@ using ir::Op;
 using ir::Stmt;
 using ir::StmtKind;
 
-// Unrolled loops of more stores stay loops, the compiler's time grows with them.
-constexpr int64_t kMaxUnrolledStores = 4096;
-// Serial loops over registers are unrolled up to here: a register has no run-time index.
-constexpr int64_t kMaxSerialUnrolledStores = 1024;
 constexpr int64_t kMaxExprNodes = 1 << 20;
 
 bool IsBound(LoopKind kind) { return kind >= LoopKind::kBlockX; }
-
-bool HasBarrier(Stmt stmt) {
-  return stmt->kind == StmtKind::kBarrier || std::ranges::any_of(stmt->children(), HasBarrier);
-}
 
 constexpr int kNoStage = -1, kSeveralStages = -2;
 
@@ -34,23 +27,6 @@ int32_t OnlyStage(Stmt stmt) {
     result = stage;
   }
   return result;
-}
-
-bool IndexesLocal(const ir::Program& program, Stmt stmt, int32_t var) {
-  const auto is_indexed = [&](int32_t slot, std::span<const Expr> indices) {
-    return program.buffers[static_cast<size_t>(slot)].scope == ir::Scope::kLocal &&
-           std::ranges::any_of(indices, [&](Expr index) { return ir::UsesVar(index, var); });
-  };
-  if (stmt->kind == StmtKind::kStore && is_indexed(stmt->slot, stmt->indices())) return true;
-  bool result = false;
-  for (Expr e : stmt->exprs()) {
-    ir::Visit(e, [&](Expr node) {
-      if (node->op == Op::kLoad && is_indexed(node->id, node->args())) result = true;
-    });
-  }
-  return result || std::ranges::any_of(stmt->children(), [&](Stmt child) {
-           return IndexesLocal(program, child, var);
-         });
 }
 
 }  // namespace
@@ -69,6 +45,9 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
   for (const ir::LoopVar& var : program.vars) {
     env_.push_back(simplifier_.Var(simplifier_.AddVar(var.extent)));
   }
+  FindWarpReductions(kernel.body);
+  body_ = SinkRegisterLoops(pool_, program, kernel.body);
+  unroll_ = PlanUnrolling(program, body_, kernel.block[0] * kernel.block[1] * kernel.block[2]);
 }
 
 StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_dynamic) {
@@ -79,7 +58,7 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
     out_.clear();
     stage_ = kNoStage;
     EmitShared(shared, is_dynamic);
-    Emit(kernel_.body);
+    Emit(body_);
     if (budget_ < 0) {
       return ResourceExhausted(
           "the expressions of kernel '{}' have more than {} nodes written out: inline less",
@@ -103,6 +82,7 @@ std::string_view CudaEmitter::IndexTypeName(int64_t extent) {
 void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
   if (is_dynamic) Line("extern __shared__ __align__(16) unsigned char shared_memory[];");
   for (const SharedBuffer& place : shared.buffers) {
+    if (IsInRegisters(place.slot)) continue;
     const ir::Buffer& b = buffer(place.slot);
     const std::string& name = buffer_names_[static_cast<size_t>(place.slot)];
     const std::string type = CudaTypeName(b.type),
@@ -127,7 +107,15 @@ void CudaEmitter::Emit(Stmt stmt) {
     case StmtKind::kIf:
       return EmitIf(stmt);
     case StmtKind::kSeq:
-      for (Stmt child : stmt->children()) Emit(child);
+      for (size_t i = 0; i < stmt->children().size(); ++i) {
+        const auto reduction = warp_reductions_.find(stmt->children()[i]);
+        if (reduction == warp_reductions_.end()) {
+          Emit(stmt->children()[i]);
+        } else {
+          EmitWarpReduction(reduction->second);
+          i += reduction->second.count - 1;
+        }
+      }
       return;
     case StmtKind::kAlloc: {
       const ir::Buffer& b = buffer(stmt->slot);
@@ -148,31 +136,6 @@ void CudaEmitter::CommentStage(Stmt stmt) {
   const int32_t stage = OnlyStage(stmt);
   if (stage >= 0 && stage != stage_) Line("// " + program_.stages[static_cast<size_t>(stage)].name);
   stage_ = stage;
-}
-
-int64_t CudaEmitter::ExpandedStores(Stmt stmt) const {
-  if (stmt->kind == StmtKind::kStore) return 1;
-  int64_t result = 0;
-  for (Stmt child : stmt->children())
-    result = std::min<int64_t>(result + ExpandedStores(child), int64_t{1} << 20);
-  if (stmt->kind != StmtKind::kFor || IsBound(stmt->loop_kind) || !ShouldUnroll(stmt))
-    return result;
-  return std::min<int64_t>(result * std::min<int64_t>(stmt->extent, 1 << 20), int64_t{1} << 20);
-}
-
-bool CudaEmitter::ShouldUnroll(Stmt loop) const {
-  switch (loop->loop_kind) {
-    case LoopKind::kUnrolled:
-    case LoopKind::kVectorized:
-    case LoopKind::kVThread:
-      return loop->extent * ExpandedStores(loop->body()) <= kMaxUnrolledStores;
-    case LoopKind::kSerial:
-      return loop->extent <= kMaxSerialUnrolledStores && !HasBarrier(loop) &&
-             IndexesLocal(program_, loop->body(), loop->var) &&
-             loop->extent * ExpandedStores(loop->body()) <= kMaxSerialUnrolledStores;
-    default:
-      return false;
-  }
 }
 
 void CudaEmitter::EnterVar(int32_t var) {
@@ -216,23 +179,30 @@ void CudaEmitter::EmitFor(Stmt loop) {
     return;
   }
   if (loop->extent == 1) return Emit(loop->body());
-  if (loop->loop_kind == LoopKind::kVectorized && EmitVectorized(loop)) return;
+  if (EmitDotLoop(loop)) return;
+  if (loop->loop_kind == LoopKind::kVectorized && !dot_ && EmitVectorized(loop)) return;
   if (loop->extent <= 0) return;
-  EmitLoop(loop->var, loop->extent, ShouldUnroll(loop), [&] { Emit(loop->body()); });
+  const auto copies = unroll_.copies.find(loop);
+  EmitLoop(loop->var, loop->extent, copies == unroll_.copies.end() ? 0 : copies->second,
+           [&] { Emit(loop->body()); });
 }
 
 void CudaEmitter::EmitIf(Stmt stmt) {
-  const Expr condition = simplifier_.Simplify(stmt->condition(), &env_);
+  const Expr condition = SimplifyCondition(stmt->condition());
   if (condition->is_const_int(0)) return;
   if (condition->is_const_int()) return Emit(stmt->body());
   Line(fmt::format("if ({}) {{", PrintSimplified(condition).text));
   ++indent_;
-  Emit(stmt->body());
+  {
+    const ir::FactScope facts(simplifier_, condition);
+    Emit(stmt->body());
+  }
   --indent_;
   Line("}");
 }
 
 void CudaEmitter::EmitStore(Stmt store) {
+  if (dot_ && dot_->store == store) return EmitDotStore(store);
   const std::string element = Element(store->slot, Address(store->slot, store->indices()));
   const Expr value = store->value();
   const bool is_plain = value->type == ir::kFloat32 || value->type == ir::kFloat64;

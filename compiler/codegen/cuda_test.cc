@@ -78,8 +78,111 @@ TEST(Cuda, PaddedConvolution) {
 
 TEST(Cuda, Reduction) {
   ExpectRight(kReduction);
+  // A tree that ends otherwise than lowering makes it stays in shared memory.
   EXPECT_THAT(Generate(kReduction),
               HasSubstr("  __syncthreads();\n  if (t < 16) {\n    red[t] += red[t + 16];\n  }\n"));
+}
+
+// The threads of a block reduce `rows` rows, `threads` of them each: sums, and the place of the
+// largest element.
+std::string ThreadReduction(int rows, int threads, std::string_view type = "float32") {
+  std::string tree;
+  const auto at = [&](std::string_view thread) { return fmt::format("[r, {}]", thread); };
+  for (int half = threads / 2; half > 0; half /= 2) {
+    const std::string own = at("t"), other = at(fmt::format("t + {}", half));
+    tree += fmt::format(
+        "if t < {0} {{ s{1} = s{1} + s{2} @ s i{1} = select(v{1} >= v{2}, i{1}, i{2}) @ s v{1} = "
+        "select(v{1} >= v{2}, v{1}, v{2}) @ s }} barrier ",
+        half, own, other);
+  }
+  return fmt::format(
+      "program(a: input {2}[3, {0}, {1}], sum: output {2}[3, {0}], top: output {2}[3, {0}], place: "
+      "output int32[3, {0}]) {{ stage s kernel k grid [3, 1, 1] block [{1}, {0}, 1] {{ blockIdx.x "
+      "b in 0..3 {{ threadIdx.y r in 0..{0} {{ threadIdx.x t in 0..{1} {{ alloc s: shared {2}[{0}, "
+      "{1}] alloc v: shared {2}[{0}, {1}] alloc i: shared int32[{0}, {1}] s[r, t] = a[b, r, t] @ s "
+      "i[r, t] = int32(t) @ s v[r, t] = a[b, r, t] @ s barrier {3} if t == 0 {{ sum[b, r] = s[r, "
+      "0] @ s top[b, r] = v[r, 0] @ s place[b, r] = i[r, 0] @ s }} }} }} }} }} }}",
+      rows, threads, type, tree);
+}
+
+TEST(Cuda, ReductionsOverPartsOfAWarp) {
+  for (const auto& [rows, threads] : {std::pair{1, 32}, {8, 8}, {3, 4}, {3, 16}}) {
+    SCOPED_TRACE(fmt::format("{} rows, {} threads", rows, threads));
+    const std::string text = ThreadReduction(rows, threads);
+    ExpectRight(text);
+    // Rows of a warp that is not full would wait for threads that do not exist.
+    const bool is_shuffled = rows * threads <= 32 || rows * threads % 32 == 0;
+    EXPECT_EQ(Generate(text).find("__shared__") == std::string::npos, is_shuffled);
+    EXPECT_EQ(Generate(text).find("__shfl_down_sync") != std::string::npos, is_shuffled);
+  }
+  for (const std::string_view type : {"float64", "int8"}) {
+    SCOPED_TRACE(type);
+    ExpectRight(ThreadReduction(4, 8, type));
+  }
+  EXPECT_THAT(Generate(ThreadReduction(3, 4)), HasSubstr("__shfl_down_sync(0xfffu, "));
+  // A store that reads what the one before it has changed.
+  std::string text = ThreadReduction(1, 4);
+  for (size_t at = 0; (at = text.find(" i[r, t] = select(v", at)) != text.npos; ++at)
+    text.replace(at, 19, " i[r, t] = select(s");
+  ExpectRight(text);
+  EXPECT_THAT(Generate(text), Not(HasSubstr("__shfl")));
+}
+
+TEST(Cuda, ReductionsOverABlock) {
+  for (const int threads : {64, 1024}) {
+    SCOPED_TRACE(threads);
+    std::string text = ThreadReduction(1, threads);
+    // As lowering makes it: without rows.
+    for (size_t at; (at = text.find("[r, t")) != text.npos;) text.replace(at, 5, "[t");
+    for (size_t at; (at = text.find("[r, 0]")) != text.npos;) text.replace(at, 6, "[0]");
+    for (size_t at; (at = text.find(fmt::format("[1, {}]", threads))) != text.npos;)
+      text.replace(at, fmt::format("[1, {}]", threads).size(), fmt::format("[{}]", threads));
+    for (size_t at; (at = text.find("a[b, r, t]")) != text.npos;)
+      text.replace(at, 10, "a[b, 0, t]");
+    ExpectRight(text);
+    EXPECT_THAT(Generate(text),
+                AllOf(HasSubstr("if (t % 32 == 0) {"),
+                      HasSubstr(fmt::format("s_value = s[t % {}];", threads / 32))));
+  }
+  EXPECT_THAT(Generate(ThreadReduction(2, 64)), Not(HasSubstr("__shfl")));
+}
+
+TEST(Cuda, SumsOfByteProductsGoFourByFour) {
+  const auto matmul = [](std::string_view b, std::string_view at, std::string_view shift) {
+    return fmt::format(
+        "program(a: input int8[8, 20], b: input int8[{}], out: output int32[8, 6]) {{ stage s "
+        "kernel k grid [1, 1, 1] block [8, 1, 1] {{ threadIdx.x t in 0..8 {{ alloc acc: local "
+        "int32[6] for j0 in 0..6 {{ acc[j0] = 0 @ s }} for k0 in 0..4 {{ for j in 0..6 {{ for k1 "
+        "in "
+        "0..4 {{ acc[j] = acc[j] + int32(a[t, k0*4 + k1{}])*int32(b[{}]) @ s }} }} }} for j1 in "
+        "0..6 {{ out[t, j1] = acc[j1] @ s }} }} }} }}",
+        b, shift, at);
+  };
+  const std::string good = matmul("6, 20", "j, k0*4 + k1", "");
+  ExpectRight(good, 0);
+  EXPECT_THAT(Generate(good),
+              HasSubstr("acc[j] = __dp4a(*reinterpret_cast<const int*>(&a[t * 20 + k0 * 4]), "
+                        "*reinterpret_cast<const int*>(&b[k0 * 4 + j * 20]), acc[j]);"));
+  // Bytes apart, and bytes that do not begin at a word.
+  for (const std::string& text :
+       {matmul("20, 6", "k0*4 + k1, j", ""), matmul("6, 20", "j, k0*4 + k1", " + 1"),
+        matmul("6, 18", "j, k0*4 + k1", "")}) {
+    ExpectRight(text, 0);
+    EXPECT_THAT(Generate(text), Not(HasSubstr("__dp4a")));
+  }
+}
+
+// What a guard says makes quotients vanish.
+TEST(Cuda, GuardsSimplifyIndices) {
+  const std::string text =
+      "program(a: input float32[1, 128], out: output float32[1, 128]) { stage s kernel k grid [1, "
+      "1, 1] block [56, 1, 1] { threadIdx.x t in 0..56 { for f in 0..3 { if f*56 + t < 128 && "
+      "(f*56 + t) // 128 < 1 { out[(f*56 + t) // 128, (f*56 + t) // 64 % 2 * 64 + (f*56 + t) % "
+      "64] = if(f*56 + t >= 3, a[(f*56 + t - 3) // 128, f*56 + t - 3], 0.0) @ s } } } } }";
+  ExpectRight(text);
+  EXPECT_THAT(Generate(text),
+              HasSubstr("    if (t + f * 56 < 128) {\n      out[t + f * 56] = t + f "
+                        "* 56 >= 3 ? a[t + f * 56 - 3] : 0.0f;\n"));
 }
 
 TEST(Cuda, TwoKernelsVirtualThreadsGuardsAndIndices) {

@@ -82,7 +82,7 @@ void CudaEmitter::SetLane(const Vector& vector, int lane) {
 std::optional<Linear> CudaEmitter::VectorAddress(int32_t slot, std::span<const Expr> indices,
                                                  const Vector& vector) {
   const ir::Buffer& accessed = buffer(slot);
-  if (accessed.scope == ir::Scope::kLocal) return std::nullopt;  // registers
+  if (accessed.scope == ir::Scope::kLocal || in_registers_.contains(slot)) return std::nullopt;
   if (vector.lanes * accessed.type.bytes() > kMaxVectorBytes) return std::nullopt;
   if (HasBuiltinVector(accessed.type) && vector.lanes > 4) return std::nullopt;
   Linear& value = env_[static_cast<size_t>(vector.var)];
@@ -144,10 +144,12 @@ std::string CudaEmitter::VectorValue(Expr e, const Vector& vector) {
   }
   if (e->op == Op::kLoad)
     return VectorElement(e->id, *VectorAddress(e->id, e->args(), vector), vector.lanes, true);
-  const Expr condition = simplifier_.Simplify(e->arg(0), &env_);
+  const Expr condition = SimplifyCondition(e->arg(0));
   if (condition->is_const_int())
     return VectorValue(e->arg(condition->int_value != 0 ? 1 : 2), vector);
   const auto side = [&](int i) {
+    std::optional<ir::FactScope> facts;
+    if (i == 1 && e->op == Op::kIf) facts.emplace(simplifier_, condition);
     const std::string value = VectorValue(e->arg(i), vector);
     const bool is_choice = ir::UsesVar(e->arg(i), vector.var) && e->arg(i)->op != Op::kLoad;
     return is_choice ? "(" + value + ")" : value;
@@ -220,7 +222,7 @@ bool CudaEmitter::EmitVectorized(Stmt loop) {
     const int64_t chunks = loop->extent / vector->lanes;
     const int32_t chunk = ChunkVar(loop->var, vector->lanes, chunks);
     var_names_[static_cast<size_t>(chunk)] = names_.Unique(var_names_[var] + "_vec");
-    EmitLoop(chunk, chunks, /*unroll=*/chunks <= 64, body);
+    EmitLoop(chunk, chunks, /*copies=*/chunks <= 64 ? chunks : 0, body);
   }
   env_[var] = simplifier_.Var(loop->var);
   return true;
@@ -229,12 +231,15 @@ bool CudaEmitter::EmitVectorized(Stmt loop) {
 void CudaEmitter::EmitVectorBody(Stmt body, const Vector& vector) {
   env_[static_cast<size_t>(vector.var)] = vector.base;
   if (body->kind == StmtKind::kStore) return EmitVectorStore(body, vector);
-  const Expr condition = simplifier_.Simplify(body->condition(), &env_);
+  const Expr condition = SimplifyCondition(body->condition());
   if (condition->is_const_int(0)) return;
   if (condition->is_const_int()) return EmitVectorBody(body->body(), vector);
   Line(fmt::format("if ({}) {{", PrintSimplified(condition).text));
   ++indent_;
-  EmitVectorBody(body->body(), vector);
+  {
+    const ir::FactScope facts(simplifier_, condition);
+    EmitVectorBody(body->body(), vector);
+  }
   --indent_;
   Line("}");
 }

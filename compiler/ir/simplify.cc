@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace kiln::ir {
 namespace {
@@ -93,7 +94,52 @@ Linear Simplifier::Atom(Expr e) const {
 
 Linear Simplifier::IndexAtom(Expr e) { return Atom(pool_.Cast(kIndex, e)); }
 
+void Simplifier::Assume(Expr condition) {
+  if (condition->op == Op::kAnd) {
+    Assume(condition->arg(0));
+    return Assume(condition->arg(1));
+  }
+  if (!IsComparison(condition->op) || condition->op == Op::kNe || condition->arg(0)->type != kIndex)
+    return;
+  // sum + constant <= 0, and the like
+  Linear sum = ToLinear(condition->arg(0)) - ToLinear(condition->arg(1));
+  const int64_t constant = std::exchange(sum.constant, 0);
+  if (sum.is_constant()) return;
+  Interval range = RangeOf(sum);
+  const bool is_equal = condition->op == Op::kEq;
+  if (is_equal || condition->op == Op::kLe) range.hi = std::min(range.hi, -constant);
+  if (is_equal || condition->op == Op::kGe) range.lo = std::max(range.lo, -constant);
+  if (condition->op == Op::kLt) range.hi = std::min(range.hi, -constant - 1);
+  if (condition->op == Op::kGt) range.lo = std::max(range.lo, -constant + 1);
+  if (range.lo > range.hi) return;  // never holds
+  const Expr e = ToExpr(sum);
+  facts_.push_back({std::move(sum), range, e});
+}
+
+// e = k*fact + rest.
+void Simplifier::Narrow(const Linear& e, Interval& range) const {
+  for (const Fact& fact : facts_) {
+    const Term& lead = fact.sum.terms[0];
+    const auto same = std::ranges::find(e.terms, lead.atom, &Term::atom);
+    if (same == e.terms.end() || same->coefficient % lead.coefficient != 0) continue;
+    const int64_t k = same->coefficient / lead.coefficient;
+    const Linear rest = e - fact.sum * k;
+    if (rest.terms.size() + fact.sum.terms.size() != e.terms.size()) continue;
+    const Interval r = RangeByTerms(rest);
+    const int64_t a = MulClamped(fact.range.lo, k), b = MulClamped(fact.range.hi, k);
+    const Interval narrowed{std::max(range.lo, Clamp(std::min(a, b) + r.lo)),
+                            std::min(range.hi, Clamp(std::max(a, b) + r.hi))};
+    if (narrowed.lo <= narrowed.hi) range = narrowed;
+  }
+}
+
 Interval Simplifier::RangeOf(const Linear& e) const {
+  Interval range = RangeByTerms(e);
+  if (!facts_.empty()) Narrow(e, range);
+  return range;
+}
+
+Interval Simplifier::RangeByTerms(const Linear& e) const {
   Interval r{e.constant, e.constant};
   for (const Term& t : e.terms) {
     const Interval a = RangeOf(t.atom);
@@ -124,7 +170,10 @@ Interval Simplifier::RangeOf(Expr e) const {
       return {*std::min_element(p, p + 4), *std::max_element(p, p + 4)};
     }
     case Op::kFloorDiv: {
-      const Interval a = RangeOf(e->arg(0));
+      Interval a = RangeOf(e->arg(0));
+      for (const Fact& fact : facts_) {
+        if (fact.e == e->arg(0)) a = {std::max(a.lo, fact.range.lo), std::min(a.hi, fact.range.hi)};
+      }
       if (!e->arg(1)->is_const_int() || e->arg(1)->int_value <= 0) return {-kFar, kFar};
       const int64_t c = e->arg(1)->int_value;
       return {ir::FloorDiv(a.lo, c), ir::FloorDiv(a.hi, c)};

@@ -10,6 +10,9 @@
 //   (c*q + r) %  c = r        when 0 <= r < c
 //   (g*q + r) // (g*c) = q//c when 0 <= r < g
 //
+// Where a condition holds more is known: a FactScope tells it the simplifier, for as long as it
+// lives.
+//
 // Cost: proportional to the terms; no allocation for sums of up to six terms. One thread at a time,
 // as its pool.
 #pragma once
@@ -81,6 +84,19 @@ class Simplifier {
   Linear Recombine(const Linear& e);
 
  private:
+  friend class FactScope;
+  // lo <= sum of the terms <= hi; the constant is 0. `e` is the same sum.
+  struct Fact {
+    Linear sum;
+    Interval range;
+    Expr e;
+  };
+
+  // Adds what the parts of a && b say about sums of indices.
+  void Assume(Expr condition);
+  Interval RangeByTerms(const Linear& e) const;
+  void Narrow(const Linear& e, Interval& range) const;
+
   Linear Atom(Expr e) const;  // of type kIndex
   Linear IndexAtom(Expr e);   // of any int type
   // The sum in whole numbers, also where the type of e would wrap around.
@@ -89,6 +105,23 @@ class Simplifier {
 
   ExprPool& pool_;
   std::vector<Interval> ranges_;
+  std::vector<Fact> facts_;
+};
+
+// A condition of the simplifier's own variables (as Simplify returns it) holds while this lives.
+class FactScope {
+ public:
+  FactScope(Simplifier& simplifier, Expr condition)
+      : simplifier_(simplifier), count_(simplifier.facts_.size()) {
+    simplifier.Assume(condition);
+  }
+  ~FactScope() { simplifier_.facts_.resize(count_); }
+  FactScope(const FactScope&) = delete;
+  FactScope& operator=(const FactScope&) = delete;
+
+ private:
+  Simplifier& simplifier_;
+  const size_t count_;
 };
 
 // The address of an element in a row-major buffer, in elements.

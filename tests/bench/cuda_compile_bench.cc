@@ -72,9 +72,8 @@ class Bench {
       sample.index = static_cast<int>(samples.size());
       samples.push_back(std::move(sample));
     }
-    std::stable_sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
-      return a.unrolled > b.unrolled;
-    });
+    std::stable_sort(samples.begin(), samples.end(),
+                     [](const Sample& a, const Sample& b) { return a.unrolled > b.unrolled; });
     if (o_.largest > 0) samples.resize(std::min<size_t>(samples.size(), o_.largest));
     if (o_.only >= 0) std::erase_if(samples, [&](const Sample& s) { return s.index != o_.only; });
     for (Sample& sample : samples) {
@@ -99,7 +98,7 @@ class Bench {
     sample.lower_ms = lowered - start;
     sample.generate_ms = CpuMs() - lowered;
     for (const codegen::CudaKernel& kernel : sample.source.kernels)
-      sample.unrolled = std::max(sample.unrolled, kernel.unrolled_stores);
+      sample.unrolled = std::max(sample.unrolled, kernel.unrolled_cost);
     return sample;
   }
 
@@ -126,7 +125,7 @@ class Bench {
 
   void List(const Sample& s) const {
     fmt::print(
-        "{:5} {:9.1f} ms NVRTC {:7.2f} generate {:6.2f} lower  {:7} stores unrolled {:7} bytes "
+        "{:5} {:9.1f} ms NVRTC {:7.2f} generate {:6.2f} lower {:6} cost {:7} bytes "
         "{:4} registers {:5} stack {:6} spilled {}\n",
         s.index, s.nvrtc_ms, s.generate_ms, s.lower_ms, s.unrolled, s.bytes, s.registers, s.stack,
         s.spills, s.error);
@@ -143,10 +142,10 @@ class Bench {
       return values[std::min(values.size() - 1,
                              static_cast<size_t>(part * static_cast<double>(values.size())))];
     };
-    fmt::print("{:16} {:10.1f} {:10.1f} {:10.1f} {:10.1f} {:10.1f}\n", name, at(0.5), at(0.9),
-               at(0.99), values.back(),
-               std::accumulate(values.begin(), values.end(), 0.0) /
-                   static_cast<double>(values.size()));
+    fmt::print(
+        "{:16} {:10.1f} {:10.1f} {:10.1f} {:10.1f} {:10.1f}\n", name, at(0.5), at(0.9), at(0.99),
+        values.back(),
+        std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()));
   }
 
   void Report(const std::vector<Sample>& samples) const {
@@ -160,7 +159,7 @@ class Bench {
     ReportRow("NVRTC", samples, [](const Sample& s) { return s.nvrtc_ms; });
     double all_ms = 0;
     for (const Sample& s : samples) all_ms += s.lower_ms + s.generate_ms + s.nvrtc_ms;
-    ReportRow("unrolled stores", samples, [](const Sample& s) { return s.unrolled; });
+    ReportRow("unrolled cost", samples, [](const Sample& s) { return s.unrolled; });
     ReportRow("cubin bytes", samples, [](const Sample& s) { return s.bytes; });
     ReportRow("registers", samples, [](const Sample& s) { return s.registers; });
     ReportRow("stack bytes", samples, [](const Sample& s) { return s.stack; });

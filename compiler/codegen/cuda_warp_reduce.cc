@@ -1,0 +1,245 @@
+// Reductions over the threads of a block: a tree in shared memory becomes register shuffles inside
+// warps, and shared memory between them.
+#include <algorithm>
+#include <bit>
+
+#include "compiler/codegen/cuda_emit.h"
+
+namespace kiln::codegen {
+namespace {
+using ir::Expr;
+using ir::Op;
+using ir::Stmt;
+using ir::StmtKind;
+using ir::Type;
+
+constexpr int64_t kWarp = 32;
+
+// The stores of a statement that is nothing else.
+std::vector<Stmt> OnlyStores(Stmt stmt) {
+  if (stmt->kind == StmtKind::kStore) return {stmt};
+  if (stmt->kind != StmtKind::kSeq) return {};
+  for (Stmt child : stmt->children()) {
+    if (child->kind != StmtKind::kStore) return {};
+  }
+  return {stmt->children().begin(), stmt->children().end()};
+}
+
+void VisitLoads(Stmt stmt, const std::function<void(Expr)>& visit) {
+  for (Expr e : stmt->exprs()) {
+    ir::Visit(e, [&](Expr node) {
+      if (node->op == Op::kLoad) visit(node);
+    });
+  }
+  for (Stmt child : stmt->children()) VisitLoads(child, visit);
+}
+
+bool IsVar(Expr e, int32_t var) { return e->op == Op::kVar && e->id == var; }
+
+bool IsThreadZero(Stmt stmt, int32_t thread) {
+  if (stmt->kind != StmtKind::kIf) return false;
+  const Expr condition = stmt->condition();
+  return condition->op == Op::kEq && IsVar(condition->arg(0), thread) &&
+         condition->arg(1)->is_const_int(0);
+}
+
+// How far the element that `load` reads is from the thread's own; -1: something else.
+int64_t Distance(Expr load, std::span<const Expr> own, int32_t thread) {
+  if (load->args().size() != own.size()) return -1;
+  for (size_t i = 0; i + 1 < own.size(); ++i) {
+    if (load->arg(static_cast<int>(i)) != own[i]) return -1;
+  }
+  const Expr last = load->args().back();
+  if (IsVar(last, thread)) return 0;
+  if (last->op != Op::kAdd || !IsVar(last->arg(0), thread) || !last->arg(1)->is_const_int())
+    return -1;
+  return last->arg(1)->int_value;
+}
+
+}  // namespace
+
+// tree[t] = mine; barrier; if (t < n/2) tree[t] = tree[t] op tree[t + n/2]; barrier; ...
+// and then  if (t == 0) ... tree[0] ...  as the only reader.
+std::optional<CudaEmitter::WarpReduction> CudaEmitter::MatchWarpReduction(
+    std::span<const Stmt> stmts) const {
+  WarpReduction match;
+  size_t i = 0;
+  for (; i < stmts.size() && stmts[i]->kind == StmtKind::kStore; ++i) {
+    const Stmt store = stmts[i];
+    const Expr last = store->indices().empty() ? nullptr : store->indices().back();
+    if (buffer(store->slot).scope != ir::Scope::kShared || last == nullptr || last->op != Op::kVar)
+      break;
+    match.first.push_back(store);
+  }
+  if (match.first.empty()) return std::nullopt;
+  match.thread = match.first[0]->indices().back()->id;
+  match.threads = program_.vars[static_cast<size_t>(match.thread)].extent;
+  if (!thread_x_.contains(match.thread) || kernel_.block[0] != match.threads || match.threads < 2 ||
+      !std::has_single_bit(static_cast<uint64_t>(match.threads)))
+    return std::nullopt;
+  const int64_t all = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
+  if (match.threads > kWarp ? all != match.threads || match.first[0]->indices().size() > 1
+                            : all > kWarp && all % kWarp != 0)
+    return std::nullopt;
+  const auto is_barrier = [&] {
+    return i < stmts.size() && stmts[i++]->kind == StmtKind::kBarrier;
+  };
+  if (!is_barrier()) return std::nullopt;
+  for (int64_t half = match.threads / 2; half > 0; half /= 2) {
+    if (i >= stmts.size() || !MatchLevel(stmts[i], half, match)) return std::nullopt;
+    ++i;
+    if (!is_barrier()) return std::nullopt;
+  }
+  match.count = i;
+  if (i >= stmts.size() || !IsThreadZero(stmts[i], match.thread)) return std::nullopt;
+  return HasOtherUses(match, stmts[i]) ? std::nullopt : std::optional(match);
+}
+
+bool CudaEmitter::MatchLevel(Stmt stmt, int64_t half, WarpReduction& match) const {
+  if (stmt->kind != StmtKind::kIf) return false;
+  const Expr condition = stmt->condition();
+  if (condition->op != Op::kLt || !IsVar(condition->arg(0), match.thread) ||
+      !condition->arg(1)->is_const_int(half))
+    return false;
+  const std::vector<Stmt> stores = OnlyStores(stmt->body());
+  if (stores.size() != match.first.size()) return false;
+  for (size_t k = 0; k < stores.size(); ++k) {
+    if (stores[k]->slot != match.first[k]->slot ||
+        !std::ranges::equal(stores[k]->indices(), match.first[k]->indices()))
+      return false;
+    // All values are computed before any is stored: nothing may read what was just stored.
+    bool fits = true;
+    const std::span<const Stmt> before(stores.data(), k);
+    ir::Visit(stores[k]->value(), [&](Expr node) {
+      if (node->op != Op::kLoad) return;
+      const auto tree = std::ranges::find(match.first, node->id, [](Stmt s) { return s->slot; });
+      const int64_t distance =
+          tree == match.first.end() ? -1 : Distance(node, (*tree)->indices(), match.thread);
+      fits &= distance == 0 || distance == half;
+      fits &= std::ranges::find(before, node->id, [](Stmt s) { return s->slot; }) == before.end();
+    });
+    if (!fits) return false;
+  }
+  if (match.level.empty()) match.level = stores;
+  return true;
+}
+
+// Is the tree used outside of its reduction and the statement that reads the result?
+bool CudaEmitter::HasOtherUses(const WarpReduction& match, Stmt reader) const {
+  int64_t inside = 0, all = 0;
+  bool is_result = true;
+  const auto is_tree = [&](int32_t slot) {
+    return std::ranges::any_of(match.first, [&](Stmt s) { return s->slot == slot; });
+  };
+  VisitLoads(reader, [&](Expr load) {
+    if (!is_tree(load->id)) return;
+    ++inside;
+    const std::span<const Expr> own = match.first[0]->indices();
+    is_result &= load->args().size() == own.size() && load->args().back()->is_const_int(0) &&
+                 std::equal(own.begin(), own.end() - 1, load->args().begin());
+  });
+  VisitLoads(kernel_.body, [&](Expr load) { all += is_tree(load->id); });
+  int64_t levels = 0;
+  for (Stmt store : match.level) VisitLoads(store, [&](Expr load) { levels += is_tree(load->id); });
+  return !is_result || all != inside + levels * std::countr_zero(uint64_t(match.threads));
+}
+
+void CudaEmitter::FindWarpReductions(Stmt stmt) {
+  if (stmt->kind == StmtKind::kFor && stmt->loop_kind == ir::LoopKind::kThreadX)
+    thread_x_.insert(stmt->var);
+  if (stmt->kind == StmtKind::kSeq) {
+    for (size_t i = 0; i < stmt->children().size(); ++i) {
+      const auto match = MatchWarpReduction(stmt->children().subspan(i));
+      if (match) warp_reductions_[stmt->children()[i]] = *match;
+    }
+  }
+  for (Stmt child : stmt->children()) FindWarpReductions(child);
+}
+
+bool CudaEmitter::IsInRegisters(int32_t slot) const {
+  return std::ranges::any_of(warp_reductions_, [&](const auto& entry) {
+    return entry.second.threads <= kWarp &&
+           std::ranges::any_of(entry.second.first, [&](Stmt s) { return s->slot == slot; });
+  });
+}
+
+void CudaEmitter::EmitWarpReduction(const WarpReduction& reduction) {
+  CommentStage(reduction.first[0]);
+  for (Stmt store : reduction.first) {
+    const std::string& tree = buffer_names_[static_cast<size_t>(store->slot)];
+    const std::string name = names_.Unique(tree + "_value"), value = PrintRaw(store->value()).text;
+    Line(fmt::format("{} {} = {};", CudaTypeName(store->value()->type), name, value));
+    in_registers_[store->slot] = name;
+  }
+  const int64_t width = std::min(reduction.threads, kWarp);
+  EmitShuffles(reduction, width);
+  const int64_t warps = reduction.threads / width;
+  if (warps == 1) return;
+  const std::string& thread = var_names_[static_cast<size_t>(reduction.thread)];
+  Line(fmt::format("if ({} % {} == 0) {{", thread, kWarp));
+  for (Stmt store : reduction.first) {
+    Line(fmt::format("  {}[{} / {}] = {};", buffer_names_[static_cast<size_t>(store->slot)], thread,
+                     kWarp, in_registers_[store->slot]));
+  }
+  Line("}");
+  Line("__syncthreads();");
+  for (Stmt store : reduction.first) {
+    Line(fmt::format("{} = {}[{} % {}];", in_registers_[store->slot],
+                     buffer_names_[static_cast<size_t>(store->slot)], thread, warps));
+  }
+  EmitShuffles(reduction, warps);
+}
+
+// value = value op value of the thread `step` further, for halving steps. What threads beyond the
+// last partner get is never used.
+void CudaEmitter::EmitShuffles(const WarpReduction& reduction, int64_t width) {
+  const int64_t all = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
+  const uint32_t mask = all < kWarp ? (1U << all) - 1 : 0xffffffffU;
+  const bool is_one = reduction.first.size() == 1;
+  for (int64_t step = width / 2; step > 0; step /= 2) {
+    if (!is_one) Line("{");
+    if (!is_one) ++indent_;
+    std::map<int32_t, std::string> other;
+    for (Stmt store : reduction.first) {
+      const Type type = store->value()->type;
+      const std::string& own = in_registers_[store->slot];
+      const bool is_small = type.is_bool() || type == ir::kInt8;
+      const std::string sent = is_small ? fmt::format("static_cast<int>({})", own) : own;
+      std::string text =
+          fmt::format("__shfl_down_sync({:#x}u, {}, {}, {})", mask, sent, step, width);
+      if (is_small) text = fmt::format("static_cast<{}>({})", CudaTypeName(type), text);
+      if (!is_one) {
+        const std::string name = own + "_other";
+        Line(fmt::format("const {} {} = {};", CudaTypeName(type), name, text));
+        text = name;
+      }
+      other[store->slot] = text;
+    }
+    for (Stmt store : reduction.level) {
+      VisitLoads(store, [&](Expr load) {
+        const bool is_own = IsVar(load->args().back(), reduction.thread);
+        lanes_[load] = is_own ? in_registers_[load->id] : other[load->id];
+      });
+    }
+    std::vector<std::string> values;
+    for (Stmt store : reduction.level) values.push_back(PrintRaw(store->value()).text);
+    for (size_t k = 0; k < values.size(); ++k) {
+      const Stmt store = reduction.level[k];
+      const std::string& own = in_registers_[store->slot];
+      if (is_one) {
+        Line(fmt::format("{} = {};", own, values[k]));
+      } else {
+        Line(fmt::format("const {} {}_next = {};", CudaTypeName(store->value()->type), own,
+                         values[k]));
+      }
+    }
+    lanes_.clear();
+    for (Stmt store : reduction.level) {
+      if (!is_one) Line(fmt::format("{0} = {0}_next;", in_registers_[store->slot]));
+    }
+    if (!is_one) --indent_;
+    if (!is_one) Line("}");
+  }
+}
+
+}  // namespace kiln::codegen

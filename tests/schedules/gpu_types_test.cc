@@ -1,0 +1,87 @@
+// Programs over 16-bit floats and bytes, and reductions over threads, as CUDA text on a CPU: what
+// the search proposes computes what the interpreter computes, with the instructions meant for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_testing.h"
+#include "compiler/codegen/cuda_compile.h"
+#include "compiler/codegen/cuda_emulation_testing.h"
+#include "compiler/codegen/cuda_source.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/step.h"
+#include "search/policy.h"
+
+namespace kiln::search {
+namespace {
+
+// The texts of n proposals, emulated and compared.
+std::string CheckedTexts(const dag::DagPtr& dag, int n, double tolerance) {
+  const Task task(dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
+  const StatusOr<std::unique_ptr<Policy>> policy = MakePolicy("sketch.random", task, 5);
+  KILN_CHECK(policy.ok(), "{}", Message(policy.status()));
+  const StatusOr<std::vector<Candidate>> candidates = (*policy)->Propose(n);
+  KILN_CHECK(candidates.ok(), "{}", Message(candidates.status()));
+  std::string texts;
+  for (const Candidate& candidate : *candidates) {
+    SCOPED_TRACE(schedule::PrintSteps(candidate.steps));
+    const StatusOr<schedule::State> state = schedule::Replay(dag, candidate.steps);
+    KILN_CHECK(state.ok(), "{}", Message(state.status()));
+    const StatusOr<ir::Program> program = lower::Lower(*state, {.gpu = true});
+    KILN_CHECK(program.ok(), "{}", Message(program.status()));
+    EXPECT_OK(codegen::CompareEmulated(*program, 9, tolerance));
+    const StatusOr<codegen::CudaSource> source = codegen::GenerateCuda(*program);
+    EXPECT_OK(source.status());
+    if (source.ok()) texts += source->text;
+  }
+  if (codegen::FindNvrtc().ok()) {
+    const StatusOr<schedule::State> state = schedule::Replay(dag, candidates->front().steps);
+    const StatusOr<codegen::CudaSource> source =
+        codegen::GenerateCuda(*lower::Lower(*state, {.gpu = true}));
+    EXPECT_OK(codegen::CompileCubin(source->text, "sm_90").status());
+  }
+  return texts;
+}
+
+dag::DagPtr Dense(std::string_view type, std::string_view sum) {
+  const auto dag = dag::ParseDag(fmt::format(
+      "input A: {0}[32, 64]\ninput B: {0}[32, 64]\nC[i: 32, j: 32] = sum(k: 64) {1}\n", type, sum));
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  return *dag;
+}
+
+TEST(GpuTypes, Halves) {
+  const std::string texts =
+      CheckedTexts(Dense("float16", "float32(A[i, k]) * float32(B[j, k])"), 6, 1e-3);
+  EXPECT_THAT(texts, testing::ContainsRegex("half_x[248]"));
+}
+
+// The sum is rounded to 16 bits at every step, as the declaration says.
+TEST(GpuTypes, HalvesSummedAsHalves) {
+  CheckedTexts(Dense("float16", "A[i, k] * B[j, k]"), 4, 2e-3);
+}
+
+TEST(GpuTypes, BrainFloats) {
+  const std::string texts =
+      CheckedTexts(Dense("bfloat16", "float32(A[i, k]) * float32(B[j, k])"), 4, 1e-3);
+  EXPECT_THAT(texts, testing::ContainsRegex("bfloat_x[248]"));
+}
+
+TEST(GpuTypes, Bytes) {
+  const std::string texts = CheckedTexts(Dense("int8", "int32(A[i, k]) * int32(B[j, k])"), 8, 0);
+  EXPECT_THAT(texts, testing::HasSubstr("__dp4a("));
+  EXPECT_THAT(texts, testing::ContainsRegex("char_x(2|4|8|16)"));
+}
+
+TEST(GpuTypes, ReductionsOverThreads) {
+  for (const auto& [op, args] : {std::pair{"softmax", "3,300"}, {"argmax", "2,1000,axis=1"}}) {
+    SCOPED_TRACE(op);
+    const auto dag = dag::BuildOp(op, args);
+    ASSERT_OK(dag);
+    EXPECT_THAT(CheckedTexts(*dag, 4, 1e-5), testing::HasSubstr("__shfl_down_sync("));
+  }
+}
+
+}  // namespace
+}  // namespace kiln::search
