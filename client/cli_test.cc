@@ -59,12 +59,25 @@ TEST_F(CliTest, HelpListsEveryCommand) {
 
 TEST_F(CliTest, WrongUsageNamesTheHelp) {
   EXPECT_THAT(Refused({}), HasSubstr("kiln --help"));
-  EXPECT_THAT(Refused({"tnue"}), HasSubstr("kiln --help"));
+  EXPECT_THAT(Refused({"tnue"}),
+              AllOf(HasSubstr("no command 'tnue', did you mean tune?"), HasSubstr("kiln --help")));
+  EXPECT_THAT(Refused({"xyzzy"}), HasSubstr("no command 'xyzzy'; commands: tune, submit"));
   EXPECT_THAT(Refused({"tune", "--no-such-flag"}), HasSubstr("kiln tune --help"));
   EXPECT_THAT(Refused({"tune", "matmul", "--trials", "0"}), HasSubstr("trials"));
   EXPECT_THAT(Refused({"tune", "matmul", "--trials", "many"}), HasSubstr("trials"));
   EXPECT_THAT(Refused({"show", "--as", "ptx"}), HasSubstr("ptx"));
   EXPECT_THAT(Refused({"jobs", "--db", "a.db", "--scheduler", "b:1"}), HasSubstr("exclude"));
+}
+
+TEST_F(CliTest, WhatIsWrongWithSeveralTasks) {
+  const std::string file = File("a.te", "input A: float32[8]\nB[i: 8] = A[i] * 2.0\n");
+  EXPECT_THAT(RefusedTune({file, "matmul"}), HasSubstr("found 'matmul' after"));
+  EXPECT_THAT(RefusedTune({file, file, "--weights", "1,2,3"}), HasSubstr("3 numbers for 2 tasks"));
+  EXPECT_THAT(RefusedTune({"--tasks", File("net.txt", "1 matmull 8,8,8\n")}),
+              HasSubstr("net.txt:1:"));
+  EXPECT_THAT(RefusedTune({"matmul", "--tasks", file}), HasSubstr("leave out 'matmul'"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--parameter", "eps_greedy"}),
+              HasSubstr("expected NAME=NUMBER"));
 }
 
 TEST_F(CliTest, UnknownOperatorsGetTheClosestNames) {

@@ -1,5 +1,7 @@
 #include "client/command_line.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include "client/commands.h"
 #include "client/render.h"
 #include "client/wording.h"
+#include "compiler/dag/ops/epilogue.h"
 
 namespace kiln::client {
 namespace {
@@ -31,8 +34,14 @@ struct Flags {
   WorkloadWords words;
   JobFlags job;
   ClusterFlags cluster;
-  uint32_t trials = 64, number = 3, repeat = 1, min_repeat_ms = 100, cooldown_ms = 0;
+  std::vector<std::string> ops;
+  uint32_t trials = 64, number = 3, repeat = 1, min_repeat_ms = 30, cooldown_ms = 0;
   uint32_t timeout_ms = 10'000, build_timeout_ms = 15'000, early_stopping = 0;
+  uint32_t total_early_stopping = 0, trials_per_round = 0;
+  int finalists = 8;
+  std::string task_strategy = "gradient";
+  double latency_target_ms = 0;
+  bool lock_step = false;
   uint64_t seed = 1;
   bool flush_cache = false;
   std::string policy = "sketch.random";
@@ -77,6 +86,11 @@ class CommandLine {
   }
 
   int Main(int argc, char** argv) {
+    const std::vector<std::string> names = CommandNames();
+    const std::string_view word = argc > 1 ? argv[1] : "-";
+    if (!word.starts_with('-') && std::find(names.begin(), names.end(), word) == names.end()) {
+      return UnknownCommand(std::string(word));
+    }
     try {
       app_.parse(argc, argv);
     } catch (const CLI::Success& success) {
@@ -101,6 +115,25 @@ class CommandLine {
     }
     if (run_ == nullptr) return InvalidArgument("incomplete command; see kiln --help");
     return run_();
+  }
+
+  std::vector<std::string> CommandNames() const {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(command->get_name());
+    }
+    return names;
+  }
+
+  int UnknownCommand(const std::string& word) const {
+    const std::vector<std::string> names = CommandNames();
+    const std::vector<std::string> closest = dag::ClosestNames(word, names);
+    const std::string guess = closest.empty()
+                                  ? std::string()
+                                  : fmt::format(", did you mean {}?", fmt::join(closest, " or "));
+    fmt::print(stderr, "kiln: there is no command '{}'{}{} commands: {}; see kiln --help\n", word,
+               guess, guess.empty() ? ";" : "", fmt::join(names, ", "));
+    return kUsageExit;
   }
 
   int WrongUsage(const CLI::ParseError& error) {
@@ -166,8 +199,16 @@ class CommandLine {
   }
 
   void AddJobFlags(CLI::App& c) {
-    c.add_option("op", flags_.words.op, "an operator (kiln ops), or a text file (*.te)");
+    c.add_option("op", flags_.ops,
+                 "an operator (kiln ops), or text files (*.te), each a task of the job");
     AddWords(c, flags_.words);
+    c.add_option(
+         "--tasks", flags_.job.tasks_path,
+         "instead: a file with a task a line: WEIGHT OPERATOR ARGS EPILOGUE, or WEIGHT *.te")
+        ->type_name("FILE");
+    c.add_option("--weights", flags_.job.weights, "uses of each task in the network [1,1,...]")
+        ->delimiter(',')
+        ->type_name("N,N,...");
     c.add_option("--target", flags_.job.target, "llvm, llvm -mcpu=..., or null (measures nothing)")
         ->capture_default_str();
     c.add_option("--trials", flags_.trials, "candidates to measure")
@@ -175,9 +216,27 @@ class CommandLine {
         ->capture_default_str();
     c.add_option("--seed", flags_.seed, "of everything random")->capture_default_str();
     c.add_option("--policy", flags_.policy, "how candidates are found")->capture_default_str();
+    c.add_option("--parameter", flags_.job.parameters,
+                 "of the policy: NAME=NUMBER, any number of them")
+        ->type_name("NAME=NUMBER");
     c.add_option("--early-stopping", flags_.early_stopping,
-                 "stop after so many trials without improvement; 0 = never")
+                 "stop a task after so many trials without improvement; 0 = never")
         ->capture_default_str();
+    c.add_option("--total-early-stopping", flags_.total_early_stopping,
+                 "stop after so many trials that improved no task; 0 = never")
+        ->capture_default_str();
+    c.add_option("--latency-target-ms", flags_.latency_target_ms,
+                 "stop when the weighted sum of the latencies is so small; 0 = never")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    c.add_option("--trials-per-round", flags_.trials_per_round,
+                 "candidates that are proposed at once; 0 = 64, fewer for many tasks")
+        ->capture_default_str();
+    c.add_option("--task-strategy", flags_.task_strategy, "which task is next")
+        ->check(CLI::IsMember({"gradient", "round-robin"}))
+        ->capture_default_str();
+    c.add_flag("--lock-step", flags_.lock_step,
+               "search and measure in turns: the same seed proposes the same for the same costs");
     c.add_option("--name", flags_.job.name, "of the job [the operator]");
     c.add_option("--priority", flags_.job.priority, "over other jobs, higher first")
         ->capture_default_str();
@@ -198,6 +257,11 @@ class CommandLine {
            "timings of each candidate; their mean counts");
     number("--min-repeat-ms", flags_.min_repeat_ms, 0, kLongestMs,
            "least time of one timing: more calls if it is shorter");
+    c.add_option("--finalists", flags_.finalists,
+                 "so many of each task's best are measured again at the end, at length; 0 = none")
+        ->check(CLI::Range(0, 1000))
+        ->capture_default_str()
+        ->group("Measuring");
     number("--cooldown-ms", flags_.cooldown_ms, 0, kLongestMs, "pause after each trial");
     number("--timeout-ms", flags_.timeout_ms, 1, kLongestMs, "limit of one trial's run");
     number("--build-timeout-ms", flags_.build_timeout_ms, 1, kLongestMs, "limit of one build");
@@ -213,11 +277,19 @@ class CommandLine {
   JobFlags Job() const {
     JobFlags job = flags_.job;
     job.words = flags_.words;
+    if (!flags_.ops.empty()) job.words.op = flags_.ops[0];
+    for (size_t i = 1; i < flags_.ops.size(); ++i) job.more.push_back(flags_.ops[i]);
     v1::TuneOptions& options = job.options;
     options.set_trials(flags_.trials);
     options.set_seed(flags_.seed);
     options.set_policy(flags_.policy);
     options.set_early_stopping(flags_.early_stopping);
+    options.set_total_early_stopping(flags_.total_early_stopping);
+    options.set_latency_target_s(1e-3 * flags_.latency_target_ms);
+    options.set_trials_per_round(flags_.trials_per_round);
+    options.set_task_strategy(flags_.task_strategy);
+    options.set_lock_step(flags_.lock_step);
+    options.set_finalists(FinalistsOf(flags_));
     options.set_build_timeout_ms(flags_.build_timeout_ms);
     v1::MeasureOptions& measure = *options.mutable_measure();
     measure.set_number(flags_.number);
@@ -229,6 +301,24 @@ class CommandLine {
     return job;
   }
 
+  // The wire's 0 is "not said", which leaves it to the scheduler.
+  static int FinalistsOf(const Flags& flags) {
+    if (flags.finalists == 0) return -1;
+    return flags.finalists == Flags().finalists ? 0 : flags.finalists;
+  }
+
+  void AddFollowFlags(CLI::App& c) {
+    c.add_flag("--explain", flags_.job.follow.explain,
+               "say of each candidate where it came from and how it scored, and of each round what "
+               "was dropped and why")
+        ->group("Output");
+    c.add_option("--log-file", flags_.job.follow.latency_log,
+                 "write a line for each round: elapsed time, total latency, trials, best of each "
+                 "task")
+        ->type_name("FILE")
+        ->group("Output");
+  }
+
   void AddJobCommands() {
     CLI::App* tune =
         Command(app_, "tune", "tune an operator and watch it; without --scheduler on this machine",
@@ -238,6 +328,7 @@ class CommandLine {
                   return Tune(Job(), flags_.cluster, flags_.resume, flags_.session, stop);
                 });
     AddJobFlags(*tune);
+    AddFollowFlags(*tune);
     tune->add_option("--resume", flags_.resume,
                      "go on with an unfinished job of the database; alone: the newest one")
         ->expected(0, 1)
@@ -273,9 +364,10 @@ class CommandLine {
         Command(app_, "watch", "watch a job of a scheduler to its end", [this]() -> StatusOr<int> {
           StopSignal stop;  // before any thread
           InitGrpc();
-          return WatchCommand(flags_.job_id, flags_.session, stop);
+          return WatchCommand(flags_.job_id, flags_.job.follow, flags_.session, stop);
         });
     watch->add_option("job", flags_.job_id, "id of the job")->required();
+    AddFollowFlags(*watch);
     AddPlace(*watch);
 
     CLI::App* cancel =

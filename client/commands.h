@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "base/stop_signal.h"
+#include "client/follow.h"
 #include "client/session.h"
 #include "client/workload_source.h"
 #include "proto/scheduler.pb.h"
@@ -19,12 +20,17 @@ inline constexpr int kInterruptedExit = 130;
 
 // ---- jobs
 struct JobFlags {
-  WorkloadWords words;
+  WorkloadWords words;                  // of the first operator
+  std::vector<std::string> more;        // text files beside it, a task each
+  std::string tasks_path;               // instead: a file that lists the tasks (task_list.h)
+  std::vector<double> weights;          // of the tasks in order; what is missing is 1
+  std::vector<std::string> parameters;  // of the policy: "eps_greedy=0.1"
   std::string target = "llvm";
   std::string name;
   int32_t priority = 0;
   v1::TuneOptions options;
   std::vector<std::string> faults;  // "3:null-store"
+  FollowOptions follow;
 };
 StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags);
 
@@ -37,7 +43,8 @@ struct ClusterFlags {
 // `resume`: follow this unfinished job of the database instead of a new one ("last": the newest).
 StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std::string& resume,
                    const Session& session, StopSignal& stop);
-StatusOr<int> WatchCommand(const std::string& job_id, const Session& session, StopSignal& stop);
+StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follow,
+                           const Session& session, StopSignal& stop);
 Status SubmitCommand(const JobFlags& flags, const Session& session);
 Status JobsCommand(uint32_t limit, const Session& session);
 Status JobCommand(const std::string& job_id, bool all_failures, const Session& session);

@@ -3,13 +3,16 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/file.h"
 #include "base/terminal.h"
+#include "client/explain.h"
 #include "client/job_view.h"
 #include "client/json.h"
 
@@ -55,8 +58,9 @@ class Receiver {
 class Follower {
  public:
   Follower(SchedulerClient& client, std::string job_id, const Session& session, StopSignal& stop,
-           LocalCluster* cluster)
-      : client_(client),
+           LocalCluster* cluster, const FollowOptions& options)
+      : options_(options),
+        client_(client),
         job_id_(std::move(job_id)),
         session_(session),
         stop_(stop),
@@ -64,9 +68,16 @@ class Follower {
         color_(UseColor(STDOUT_FILENO)) {}
 
   StatusOr<Followed> Run() {
+    // The file is of this job alone.
+    if (!options_.latency_log.empty()) {
+      KILN_RETURN_IF_ERROR(WriteFile(options_.latency_log, ""));
+    }
     Receiver receiver(client_, job_id_);
     for (;;) {
-      for (const v1::JobEvent& event : receiver.TakeEvents()) Show(event);
+      for (const v1::JobEvent& event : receiver.TakeEvents()) {
+        Show(event);
+        KILN_RETURN_IF_ERROR(LogLatency(event));
+      }
       if (!session_.json && view_.seen()) Redraw();
       if (const auto end = receiver.End()) {
         if (!end->ok()) return *end;
@@ -89,8 +100,31 @@ class Follower {
     const std::vector<std::string> lines = view_.Observe(event);
     if (session_.json) {
       if (event.has_record()) fmt::print("{}\n", TrialEvent(event));
+      if (event.has_round()) fmt::print("{}\n", RoundEvent(event));
+    } else if (options_.explain && event.has_record()) {
+      Explain({ExplainTrial(event.record())});
     } else if (!printer_.live()) {
       for (const std::string& line : lines) fmt::print("{}\n", line);
+    }
+    std::fflush(stdout);
+  }
+
+  // Each round once: a connection that was lost begins with the first again.
+  Status LogLatency(const v1::JobEvent& event) {
+    if (!event.has_round() || event.round().number() < next_round_) return OkStatus();
+    next_round_ = event.round().number() + 1;
+    if (options_.explain && !session_.json) Explain(ExplainRound(event.round(), view_.status()));
+    if (options_.latency_log.empty()) return OkStatus();
+    std::ofstream log(options_.latency_log, std::ios::app);
+    log << LatencyLogLine(event.round()) << std::flush;
+    if (log) return OkStatus();
+    return Unavailable("cannot write to the latency log {}", options_.latency_log);
+  }
+
+  void Explain(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      if (!printer_.live()) fmt::print("{}\n", line);
+      if (printer_.live()) printer_.Print(line);
     }
     std::fflush(stdout);
   }
@@ -125,6 +159,7 @@ class Follower {
     return true;
   }
 
+  const FollowOptions options_;
   SchedulerClient& client_;
   const std::string job_id_;
   const Session& session_;
@@ -134,6 +169,7 @@ class Follower {
   LivePrinter printer_;
   JobView view_;
   int frame_ = 0;
+  uint32_t next_round_ = 0;
   absl::Time last_event_ = absl::Now();
   bool interrupted_ = false;
   absl::Time cancel_deadline_ = absl::InfiniteFuture();
@@ -142,8 +178,9 @@ class Follower {
 }  // namespace
 
 StatusOr<Followed> Follow(SchedulerClient& client, const std::string& job_id,
-                          const Session& session, StopSignal& stop, LocalCluster* cluster) {
-  return Follower(client, job_id, session, stop, cluster).Run();
+                          const Session& session, StopSignal& stop, LocalCluster* cluster,
+                          const FollowOptions& options) {
+  return Follower(client, job_id, session, stop, cluster, options).Run();
 }
 
 }  // namespace kiln::client

@@ -10,6 +10,11 @@
 
 namespace kiln::client {
 
+struct FollowOptions {
+  bool explain = false;     // say of each trial and round where it came from
+  std::string latency_log;  // append a line for each round to this file; "": none
+};
+
 struct Followed {
   v1::JobStatus job;
   bool interrupted = false;  // by Ctrl-C, SIGTERM or a reader of our output that went away
@@ -18,6 +23,7 @@ struct Followed {
 // Until the job has ended. When interrupted: with a `cluster`, which dies with us, the job is
 // cancelled and its end awaited; else it is left running, as `job` was last seen.
 StatusOr<Followed> Follow(SchedulerClient& client, const std::string& job_id,
-                          const Session& session, StopSignal& stop, LocalCluster* cluster);
+                          const Session& session, StopSignal& stop, LocalCluster* cluster,
+                          const FollowOptions& options = {});
 
 }  // namespace kiln::client

@@ -30,14 +30,17 @@ bool Waits(const v1::JobStatus& job) {
 }
 
 std::string WhatItDoes(const v1::JobStatus& job) {
-  if (!Waits(job)) return std::string(JobStateName(job.state()));
+  if (!Waits(job)) {
+    const bool finals = job.state() == v1::RUNNING && !job.phase().empty();
+    return finals ? job.phase() : std::string(JobStateName(job.state()));
+  }
   return "waiting for workers" + (job.message().empty() ? "" : ": " + FirstLine(job.message()));
 }
 
 }  // namespace
 
 std::optional<std::string> JobView::Improvement(const v1::Record& record) {
-  const double cost_s = MeanCost(record.result());
+  const double cost_s = CostOf(record.result());
   const size_t task_index = record.task_index();
   if (cost_s <= 0 || record.result().stopped_early()) return {};
   if (best_s_.size() <= task_index) best_s_.resize(task_index + 1);
@@ -91,6 +94,11 @@ std::string JobView::Totals(double elapsed_s) const {
                                  ErrorCounts(status_), FormatElapsed(elapsed_s));
   if (done > 0 && done < all && status_.state() < v1::SUCCEEDED) {
     line += fmt::format("  left {}", FormatElapsed(elapsed_s * (all - done) / done));
+  }
+  const std::string pace = PaceText(status_);
+  if (!pace.empty()) line += "  " + pace;
+  if (status_.state() == v1::RUNNING && status_.tasks_size() > 1 && status_.next_task() > 0) {
+    line += fmt::format("  next {}", status_.next_task() - 1);
   }
   return line;
 }

@@ -122,9 +122,31 @@ TEST(JobViewTest, TheTableHasARowForEachTaskAndTheTotals) {
                               HasSubstr("2.000 TFLOP/s"), HasSubstr("10.0x"), HasSubstr("25")));
   EXPECT_THAT(lines[3], AllOf(HasSubstr("softmax 8,1000"), HasSubstr(" - ")));
   // 1 * 1 ms + 3 * 1 ms; 30 s for 25 trials, so 90 s for the other 75.
-  EXPECT_EQ(lines[4], "total latency 4.000 ms  trials 25/100  errors 0  time 30.0 s  left 1m 30s");
+  EXPECT_EQ(
+      lines[4],
+      "total latency 4.000 ms  trials 25/100  errors 0  time 30.0 s  left 1m 30s  1 trials/s");
   EXPECT_EQ(lines[5], "| job 4f3a running");
   EXPECT_EQ(view.Lines(1, 5, false)[5], "/ job 4f3a running");
+}
+
+TEST(JobViewTest, ThePaceAndTheNextTaskAreAmongTheTotals) {
+  JobView view;
+  v1::JobEvent event = Event(25, 1e-3);
+  event.mutable_status()->add_tasks();
+  event.mutable_status()->set_trials_per_s_last_minute(8.314);
+  event.mutable_status()->set_busy_share_last_minute(0.934);
+  event.mutable_status()->set_busy_share(0.891);
+  event.mutable_status()->set_devices(1);
+  event.mutable_status()->set_next_task(2);
+  event.mutable_status()->set_phase("measuring the 8 best candidates again");
+  view.Observe(event);
+  const auto lines = view.Lines(0, 0, false);
+  EXPECT_THAT(lines[4], HasSubstr("  8.31 trials/s  device 93% busy (89% over all)  next 1"));
+  EXPECT_EQ(lines[5], "| job 4f3a measuring the 8 best candidates again");
+  event.mutable_status()->set_state(v1::SUCCEEDED);
+  view.Observe(event);
+  EXPECT_THAT(view.Lines(0, 0, false)[4],
+              AllOf(HasSubstr("1 trials/s  device 89% busy"), Not(HasSubstr("next"))));
 }
 
 TEST(JobViewTest, ATaskWithoutAResultLeavesTheTotalOpen) {

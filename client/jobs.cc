@@ -96,6 +96,8 @@ void PrintJob(const v1::JobStatus& job) {
                                      job.spec().options().seed()));
   }
   PrintField("errors", ErrorCounts(job));
+  PrintField("pace", PaceText(job));
+  PrintField("phase", job.phase());
   if (!job.tasks().empty()) fmt::print("\n{}", TaskTable(job));
 }
 
@@ -118,13 +120,15 @@ Status JobsCommand(uint32_t limit, const Session& session) {
                {"Trials", Table::kRight},
                {"Errors", Table::kRight},
                {"Best", Table::kRight},
+               {"Busy", Table::kRight},
                {"Time", Table::kRight},
                {"Submitted"}});
   for (const v1::JobStatus& job : jobs) {
     const double best_s = job.tasks_size() == 1 ? job.tasks(0).best_cost_s() : 0;
     table.AddRow({job.id(), NameOf(job), StateText(job), TrialsText(job),
                   fmt::format("{}", NumErrors(job)), LatencyCell(best_s),
-                  FormatElapsed(job.elapsed_s()), TimeText(job.created_s())});
+                  ShareCell(job.busy_share()), FormatElapsed(job.elapsed_s()),
+                  TimeText(job.created_s())});
   }
   fmt::print("{}", table.ToString());
   return OkStatus();

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "client/wording.h"
@@ -35,6 +36,7 @@ Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
   if (best != nullptr) {
     json["record"] = best->id();
     json["max_error"] = best->result().max_error();
+    json["confidence_s"] = OrNull(best->result().confidence_s());
     json["steps"] = best->steps();
   }
   return json;
@@ -53,6 +55,11 @@ std::string JsonOf(const google::protobuf::Message& message) {
 
 std::string JsonString(const std::string& text) { return Print(text); }
 
+std::string ShownJson(const std::string& form, const std::string& target, const std::string& steps,
+                      const std::string& text) {
+  return Print({{"form", form}, {"target", target}, {"steps", steps}, {"text", text}});
+}
+
 std::string StartEvent(const std::string& job_id, const v1::JobSpec& spec,
                        const std::string& place) {
   Json json = {{"event", "start"},
@@ -67,7 +74,7 @@ std::string StartEvent(const std::string& job_id, const v1::JobSpec& spec,
 std::string TrialEvent(const v1::JobEvent& event) {
   const v1::Record& record = event.record();
   const v1::JobStatus& job = event.status();
-  const double cost_s = MeanCost(record.result());
+  const double cost_s = CostOf(record.result());
   const bool known = record.task_index() < static_cast<uint32_t>(job.tasks_size());
   const double best_s = known ? job.tasks(static_cast<int>(record.task_index())).best_cost_s() : 0;
   return Print({{"event", "trial"},
@@ -81,7 +88,25 @@ std::string TrialEvent(const v1::JobEvent& event) {
                 {"gflops", Gflops(record.flop_count(), cost_s)},
                 {"stopped_early", record.result().stopped_early()},
                 {"best_cost_s", OrNull(best_s)},
-                {"trials_done", job.trials_done()}});
+                {"trials_done", job.trials_done()},
+                {"origin", record.origin()},
+                {"score", std::isfinite(record.score()) ? Json(record.score()) : Json(nullptr)}});
+}
+
+std::string RoundEvent(const v1::JobEvent& event) {
+  const v1::Round& round = event.round();
+  Json best = Json::array();
+  for (const double best_s : round.best_s()) best.push_back(OrNull(best_s));
+  return Print({{"event", "round"},
+                {"job", event.status().id()},
+                {"round", round.number()},
+                {"task", round.task_index()},
+                {"trials", round.trials()},
+                {"elapsed_s", round.elapsed_s()},
+                {"search_s", round.search_s()},
+                {"total_latency_s", OrNull(round.total_latency_s())},
+                {"best_s", std::move(best)},
+                {"report", round.report()}});
 }
 
 std::string EndEvent(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
@@ -91,6 +116,7 @@ std::string EndEvent(const v1::JobStatus& job, const std::vector<v1::Record>& be
                {"message", job.message()},
                {"trials_done", job.trials_done()},
                {"elapsed_s", job.elapsed_s()},
+               {"busy_share", job.busy_share()},
                {"errors", Json::object()},
                {"tasks", Json::array()}};
   for (const auto& [kind, trials] : job.error_counts()) {

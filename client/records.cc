@@ -133,8 +133,7 @@ std::string OutcomeText(uint32_t error, const std::string& message, double cost_
 
 void PrintReplay(const TrialRequest& request, const TrialReplay& replay) {
   const v1::TrialResult& then = request.record.result();
-  fmt::print("then      {}\n",
-             OutcomeText(then.error(), FirstLine(then.message()), MeanCost(then)));
+  fmt::print("then      {}\n", OutcomeText(then.error(), FirstLine(then.message()), CostOf(then)));
   const bool built = replay.build.error() == v1::NO_ERROR;
   if (!built) {
     fmt::print("now       {}\n", OutcomeText(replay.build.error(), replay.build.message(), 0));
@@ -142,7 +141,7 @@ void PrintReplay(const TrialRequest& request, const TrialReplay& replay) {
     fmt::print("now       built, but not its reference: {}\n", replay.reference_problem);
   } else {
     const v1::TrialResult& now = replay.measure.result();
-    fmt::print("now       {}\n", OutcomeText(now.error(), now.message(), MeanCost(now)));
+    fmt::print("now       {}\n", OutcomeText(now.error(), now.message(), CostOf(now)));
     if (now.error() == v1::NO_ERROR) {
       v1::Record record = request.record;
       *record.mutable_result() = now;
@@ -208,7 +207,7 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
                {"Trial"},
                {"Device"}});
   for (const v1::Record& record : records) {
-    const double cost_s = MeanCost(record.result());
+    const double cost_s = CostOf(record.result());
     table.AddRow({fmt::format("{}", record.id()), NameOr(names, record.workload_key()),
                   record.target(), LatencyCell(cost_s), SpeedCell(record.flop_count(), cost_s),
                   fmt::format("{:.1e}", record.result().max_error()),
@@ -222,6 +221,10 @@ Status ShowCommand(const SubjectFlags& flags, const std::string& form,
                    const std::string& steps_path, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const Rendered rendered, WhatToShow(flags, form, steps_path, session));
   KILN_ASSIGN_OR_RETURN(const std::string text, Render(rendered, form));
+  if (session.json) {
+    fmt::print("{}\n", ShownJson(form, rendered.target, rendered.steps, text));
+    return OkStatus();
+  }
   std::fwrite(text.data(), 1, text.size(), stdout);
   return OkStatus();
 }
@@ -322,7 +325,7 @@ Status StatsCommand(const Session& session) {
   std::map<std::pair<std::string, std::string>, Row> rows;
   KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
     Row& row = rows[{record.workload_key(), record.target()}];
-    const double cost_s = MeanCost(record.result());
+    const double cost_s = CostOf(record.result());
     ++row.records;
     if (record.result().error() != v1::NO_ERROR) ++row.failed;
     const bool counts = cost_s > 0 && !record.result().stopped_early();

@@ -37,11 +37,17 @@ std::string ScheduleText(const v1::Record& record) {
 
 std::string TaskText(const v1::JobStatus& job, const v1::TaskStatus& task,
                      const v1::Record& record) {
-  const double cost_s = MeanCost(record.result());
+  const double cost_s = CostOf(record.result());
   const std::string speed = SpeedCell(record.flop_count(), cost_s);
   std::string text = Line(
       "best", fmt::format("{}{}, trial {} of {}", FormatSeconds(cost_s),
                           speed == "-" ? "" : ", " + speed, record.trial(), job.trials_done()));
+  if (!record.result().final_costs_s().empty()) {
+    text += Line("measured", fmt::format("again with its rivals: median of {} readings, within {} "
+                                         "of it by 95%",
+                                         record.result().final_costs_s_size(),
+                                         FormatSeconds(record.result().confidence_s())));
+  }
   const std::string speed_up = SpeedUp(task.reference_cost_s(), cost_s);
   if (!speed_up.empty()) {
     text += Line("speed-up", fmt::format("{} over the unscheduled loops ({})", speed_up,
@@ -79,7 +85,7 @@ std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& b
   for (const v1::Record& record : best) {
     if (record.task_index() >= static_cast<uint32_t>(job.tasks_size())) continue;
     const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
-    const double cost_s = MeanCost(record.result());
+    const double cost_s = CostOf(record.result());
     table.AddRow(
         {fmt::format("{}", record.task_index()), task.spec().description(), LatencyCell(cost_s),
          SpeedCell(record.flop_count(), cost_s), SpeedUp(task.reference_cost_s(), cost_s),
@@ -104,6 +110,8 @@ std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& bes
   if (!best.empty()) {
     text = job.tasks_size() == 1 ? OneTask(job, best[0], session) : ManyTasks(job, best, session);
   }
+  const std::string pace = PaceText(job);
+  if (!pace.empty()) text += fmt::format("pace: {} trials, {}\n", job.trials_done(), pace);
   if (NumErrors(job) > 0) {
     text += fmt::format("failed trials: {}; see {}\n", ErrorCounts(job),
                         session.Command("jobs " + job.id()));

@@ -12,6 +12,7 @@
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
 #include "client/summary.h"
+#include "client/task_list.h"
 #include "client/wording.h"
 #include "compiler/codegen/llvm.h"
 #include "compiler/dag/text.h"
@@ -89,8 +90,11 @@ void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Sessio
   if (session.json) {
     fmt::print("{}\n", StartEvent(job_id, spec, place));
   } else {
-    fmt::print("job {}: {}, {} trials, target {}, records in {}\n", job_id,
-               spec.tasks(0).description(), spec.options().trials(), spec.tasks(0).target(), place);
+    const std::string more =
+        spec.tasks_size() > 1 ? fmt::format(" and {} more", spec.tasks_size() - 1) : "";
+    fmt::print("job {}: {}{}, {} trials, target {}, records in {}\n", job_id,
+               spec.tasks(0).description(), more, spec.options().trials(), spec.tasks(0).target(),
+               place);
   }
   std::fflush(stdout);
 }
@@ -137,17 +141,18 @@ StatusOr<v1::JobStatus> JobToResume(const std::string& wanted, const Session& se
   return NotFound("there is no job {} in {}", wanted, session.db);
 }
 
-StatusOr<int> TuneThrough(SchedulerClient& client, const v1::JobSpec& spec, const Session& session,
-                          StopSignal& stop) {
+StatusOr<int> TuneThrough(SchedulerClient& client, const v1::JobSpec& spec,
+                          const FollowOptions& follow, const Session& session, StopSignal& stop) {
   KILN_ASSIGN_OR_RETURN(const std::string job_id, client.Submit(spec));
   PrintStart(job_id, spec, session, client.Name());
-  KILN_ASSIGN_OR_RETURN(const Followed followed, Follow(client, job_id, session, stop, nullptr));
+  KILN_ASSIGN_OR_RETURN(const Followed followed,
+                        Follow(client, job_id, session, stop, nullptr, follow));
   if (followed.interrupted) return LeftRunning(followed, job_id, session);
   return Conclude(followed, client, session);
 }
 
 StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const ClusterFlags& flags,
-                       const Session& session, StopSignal& stop) {
+                       const FollowOptions& follow, const Session& session, StopSignal& stop) {
   KILN_RETURN_IF_ERROR(CheckDatabase(session.db));
   bool interrupted = false;
   auto cluster = LocalCluster::Start(ClusterOptions(spec, flags, session), [&] {
@@ -163,14 +168,59 @@ StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const Cl
   }
   PrintStart(job_id, spec, session, session.db);
   KILN_ASSIGN_OR_RETURN(const Followed followed,
-                        Follow(*client, job_id, session, stop, cluster->get()));
+                        Follow(*client, job_id, session, stop, cluster->get(), follow));
   return Conclude(followed, *client, session);
+}
+
+// "eps_greedy=0.1"
+Status AddParameter(std::string_view text, v1::TuneOptions& options) {
+  const size_t equals = text.find('=');
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(
+      text.data() + (equals == std::string_view::npos ? text.size() : equals + 1), end, value);
+  if (equals == std::string_view::npos || equals == 0 || error != std::errc() || at != end) {
+    return InvalidArgument("--parameter {}: expected NAME=NUMBER, for instance eps_greedy=0.1",
+                           text);
+  }
+  (*options.mutable_policy_parameters())[std::string(text.substr(0, equals))] = value;
+  return OkStatus();
+}
+
+StatusOr<std::vector<WeightedWorkload>> LoadTasks(const JobFlags& flags) {
+  std::vector<WeightedWorkload> tasks;
+  if (!flags.tasks_path.empty()) {
+    if (!flags.words.op.empty() || !flags.weights.empty()) {
+      return InvalidArgument("--tasks lists operators and weights: leave out '{}'{}",
+                             flags.words.op, flags.weights.empty() ? "" : " and --weights");
+    }
+    return LoadTaskList(flags.tasks_path);
+  }
+  tasks.emplace_back();
+  KILN_ASSIGN_OR_RETURN(tasks[0].workload, LoadWorkload(flags.words));
+  for (const std::string& more : flags.more) {
+    if (!IsTextFile(flags.words.op) || !IsTextFile(more)) {
+      return InvalidArgument(
+          "found '{}' after '{}': several tasks are text files (*.te) or lines of a file given "
+          "with "
+          "--tasks; arguments of an operator come with --args",
+          more, flags.words.op);
+    }
+    tasks.emplace_back();
+    KILN_ASSIGN_OR_RETURN(tasks.back().workload, LoadWorkload({.op = more}));
+  }
+  if (flags.weights.size() > tasks.size()) {
+    return InvalidArgument("--weights has {} numbers for {} tasks", flags.weights.size(),
+                           tasks.size());
+  }
+  for (size_t i = 0; i < flags.weights.size(); ++i) tasks[i].weight = flags.weights[i];
+  return tasks;
 }
 
 }  // namespace
 
 StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
-  KILN_ASSIGN_OR_RETURN(const Workload workload, LoadWorkload(flags.words));
+  KILN_ASSIGN_OR_RETURN(const std::vector<WeightedWorkload> tasks, LoadTasks(flags));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
   v1::JobSpec spec;
   spec.set_name(flags.name);
@@ -180,11 +230,16 @@ StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
   for (const std::string& fault : flags.faults) {
     KILN_RETURN_IF_ERROR(AddFault(fault, *spec.mutable_options()));
   }
-  v1::TaskSpec& task = *spec.add_tasks();
-  task.set_dag(dag::PrintDag(*workload.dag));
-  task.set_target(target::PrintTarget(target));
-  task.set_weight(1);
-  task.set_description(workload.description);
+  for (const std::string& parameter : flags.parameters) {
+    KILN_RETURN_IF_ERROR(AddParameter(parameter, *spec.mutable_options()));
+  }
+  for (const WeightedWorkload& given : tasks) {
+    v1::TaskSpec& task = *spec.add_tasks();
+    task.set_dag(dag::PrintDag(*given.workload.dag));
+    task.set_target(target::PrintTarget(target));
+    task.set_weight(given.weight);
+    task.set_description(given.workload.description);
+  }
   return spec;
 }
 
@@ -197,18 +252,19 @@ StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std
           "its jobs by itself: see `kiln watch`");
     }
     KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, JobToResume(resume, session));
-    return TuneHere(job.spec(), job.id(), cluster, session, stop);
+    return TuneHere(job.spec(), job.id(), cluster, flags.follow, session, stop);
   }
   KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
   if (session.scheduler.empty()) {
     KILN_RETURN_IF_ERROR(NameThisCpu(spec));
-    return TuneHere(spec, "", cluster, session, stop);
+    return TuneHere(spec, "", cluster, flags.follow, session, stop);
   }
   KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
-  return TuneThrough(*client, spec, session, stop);
+  return TuneThrough(*client, spec, flags.follow, session, stop);
 }
 
-StatusOr<int> WatchCommand(const std::string& job_id, const Session& session, StopSignal& stop) {
+StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follow,
+                           const Session& session, StopSignal& stop) {
   if (session.scheduler.empty()) {
     return InvalidArgument(
         "watch needs a scheduler: give --scheduler HOST:PORT or set "
@@ -217,7 +273,8 @@ StatusOr<int> WatchCommand(const std::string& job_id, const Session& session, St
   }
   KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
   KILN_RETURN_IF_ERROR(client->Job(job_id).status());
-  KILN_ASSIGN_OR_RETURN(const Followed followed, Follow(*client, job_id, session, stop, nullptr));
+  KILN_ASSIGN_OR_RETURN(const Followed followed,
+                        Follow(*client, job_id, session, stop, nullptr, follow));
   if (followed.interrupted) return LeftRunning(followed, job_id, session);
   return Conclude(followed, *client, session);
 }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "base/units.h"
@@ -59,6 +61,33 @@ double MeanCost(const v1::TrialResult& result) {
   double sum = 0;
   for (double cost : result.costs_s()) sum += cost;
   return sum / result.costs_s_size();
+}
+
+double CostOf(const v1::TrialResult& result) {
+  if (result.error() != v1::NO_ERROR || result.final_costs_s().empty()) return MeanCost(result);
+  std::vector<double> sorted(result.final_costs_s().begin(), result.final_costs_s().end());
+  std::sort(sorted.begin(), sorted.end());
+  const size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+std::string ShareCell(double share) {
+  return share > 0 ? fmt::format("{:.0f}%", 100 * share) : "-";
+}
+
+std::string PaceText(const v1::JobStatus& job) {
+  const bool running = job.state() == v1::RUNNING && job.trials_per_s_last_minute() > 0;
+  const double over_all = job.elapsed_s() > 0 ? job.trials_done() / job.elapsed_s() : 0;
+  const double rate = running ? job.trials_per_s_last_minute() : over_all;
+  if (rate <= 0) return {};
+  std::string text = fmt::format("{:.3g} trials/s", rate);
+  const double share = running ? job.busy_share_last_minute() : job.busy_share();
+  if (share < 0.005) return text;  // nothing was run: target null
+  text += fmt::format("  device{} {} busy", job.devices() > 1 ? "s" : "", ShareCell(share));
+  if (running && job.busy_share() > 0) {
+    text += fmt::format(" ({} over all)", ShareCell(job.busy_share()));
+  }
+  return text;
 }
 
 std::string LatencyCell(double cost_s) { return cost_s > 0 ? FormatSeconds(cost_s) : "-"; }

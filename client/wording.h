@@ -18,7 +18,14 @@ std::string_view WorkerKindName(v1::WorkerKind kind);  // "builder"
 std::string ErrorCounts(const v1::JobStatus& job);
 uint32_t NumErrors(const v1::JobStatus& job);
 
-double MeanCost(const v1::TrialResult& result);  // 0 on error
+double MeanCost(const v1::TrialResult& result);  // of the trial itself; 0 on error
+// What counts: the median of the final readings where there are any, otherwise MeanCost.
+double CostOf(const v1::TrialResult& result);
+std::string ShareCell(double share);  // "93%"; "-" when it is 0
+
+// "8.31 trials/s  device 93% busy (89% over all)"; of an ended job over all. "" of one without
+// trials.
+std::string PaceText(const v1::JobStatus& job);
 
 std::string LatencyCell(double cost_s);                   // "1.234 ms"; "-" when there is none
 std::string SpeedCell(double flop_count, double cost_s);  // "43.21 GFLOP/s"; "-"

@@ -14,6 +14,7 @@ constexpr uint8_t kCanary = 0xc3;
 // On each side. Wrong kernels miss by tiles, not by bytes; also keeps arguments aligned.
 constexpr int64_t kGuardBytes = 64 << 10;
 constexpr unsigned kThreads = 256;
+constexpr double kLongCall_s = 1e-3;  // what a reading costs besides is nothing to it
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int64_t kMinFlushBytes = 32 << 20;
 
@@ -58,6 +59,7 @@ class CudaDevice : public Device {
   Status Run(Program& program, std::span<Buffer* const> args) override;
   StatusOr<double> Time(Program& program, std::span<Buffer* const> args, int64_t number) override;
   void FlushCaches() override;
+  int64_t CallsPerReading(int64_t wanted, double call_s) const override;
   bool Usable() override;
 
  private:
@@ -344,6 +346,14 @@ StatusOr<double> CudaDevice::Time(Program& any_program, std::span<Buffer* const>
 
 Status CudaDevice::Run(Program& program, std::span<Buffer* const> args) {
   return Time(program, args, 1).status();
+}
+
+// Whole graphs: a reading costs one to three microseconds besides its calls, and a call that is
+// launched by itself costs the host more than a short one takes the GPU.
+int64_t CudaDevice::CallsPerReading(int64_t wanted, double call_s) const {
+  if (options_.graph_calls <= 0 || call_s >= kLongCall_s) return wanted;
+  const int64_t graph = options_.graph_calls;
+  return (wanted + graph - 1) / graph * graph;
 }
 
 void CudaDevice::FlushCaches() {

@@ -117,6 +117,14 @@ TEST_F(CudaDeviceTest, LaunchesLongBatchesThroughAGraph) {
   }
 }
 
+TEST_F(CudaDeviceTest, ReadingsOfShortKernelsAreWholeGraphs) {
+  MakeDevice();
+  EXPECT_EQ(device_->CallsPerReading(1, 5e-6), 20);
+  EXPECT_EQ(device_->CallsPerReading(20, 5e-6), 20);
+  EXPECT_EQ(device_->CallsPerReading(21, 5e-6), 40);
+  EXPECT_EQ(device_->CallsPerReading(3, 2e-3), 3);
+}
+
 TEST_F(CudaDeviceTest, NamesTheNearestStrayWriteOnce) {
   MakeDevice();
   cuda_.kernels["add"].run = [](const FakeLaunch& launch) {

@@ -68,6 +68,12 @@ class Device {
   virtual StatusOr<double> Time(Program& program, std::span<Buffer* const> args,
                                 int64_t number) = 0;
   virtual void FlushCaches() = 0;
+  // How many calls of about call_s a reading should have, `wanted` or more, so that what a reading
+  // costs besides them does not count.
+  virtual int64_t CallsPerReading(int64_t wanted, double call_s) const {
+    (void)call_s;
+    return wanted;
+  }
 
   // False once nothing can run here any more, whatever it is: the process is to be replaced.
   virtual bool Usable() { return true; }

@@ -74,11 +74,17 @@ class Timer {
   }
 
   int64_t FirstNumber(double call_s) const {
-    if (options_.min_repeat_s <= 0)
-      return AtMostLeft(std::max<int64_t>(1, options_.number), call_s);
-    if (call_s >= options_.min_repeat_s) return 1;
-    if (call_s <= 0) return std::max<int64_t>(1, options_.number);
-    return AtMostLeft(static_cast<int64_t>(options_.min_repeat_s / call_s) + 1, call_s);
+    const int64_t asked = std::max<int64_t>(1, options_.number);
+    if (options_.min_repeat_s <= 0) return AtMostLeft(Enough(asked, call_s), call_s);
+    if (call_s >= options_.min_repeat_s) return Enough(1, call_s);
+    if (call_s <= 0) return asked;
+    const auto wanted = static_cast<int64_t>(options_.min_repeat_s / call_s) + 1;
+    return AtMostLeft(Enough(wanted, call_s), call_s);
+  }
+
+  int64_t Enough(int64_t wanted, double call_s) const {
+    if (options_.flush_cache || device_.calls_per_reading == nullptr) return wanted;
+    return device_.calls_per_reading(wanted, call_s);
   }
 
   // A batch cannot be interrupted, so it is cut beforehand to what the budget holds.
@@ -103,7 +109,9 @@ class Timer {
       const double wanted = batch_s > 0
                                 ? std::max(options_.min_repeat_s / call_s_ + 1, number * 1.618)
                                 : number * 1.618 + 1;
-      if (wanted < static_cast<double>(kMaxNumber)) next = static_cast<int64_t>(wanted);
+      if (wanted < static_cast<double>(kMaxNumber)) {
+        next = Enough(static_cast<int64_t>(wanted), call_s_);
+      }
       if (long_enough || zero_readings >= kMaxZeroReadings || next == number_ ||
           !Fits(call_s_ * static_cast<double>(next))) {
         Add(batch_s, number_);

@@ -8,6 +8,9 @@
 //                 * 1.618)
 //   cost = batch / number, one per repeat; the grown number carries over to the next repeat
 //
+// Short programs get more calls than that where a reading has a cost of its own (GPUs), else the
+// short ones would look slower than they are, and not all by the same.
+//
 // Differences from the classical time_evaluator, each to save device time on slow kernels without
 // losing precision: with min_repeat_ms > 0 the batch starts from what the first timed call predicts
 // rather than from `number`, so one that lasts min_repeat_ms by itself runs once per repeat, and
@@ -43,6 +46,8 @@ struct TimingDevice {
   std::function<void()> flush_cache;
   std::function<void(double seconds)> sleep;
   std::function<double()> now_s;
+  // Device::CallsPerReading; null: as many as wanted. Not asked where the caches are flushed.
+  std::function<int64_t(int64_t wanted, double call_s)> calls_per_reading = nullptr;
 };
 
 struct Timing {

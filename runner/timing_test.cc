@@ -61,6 +61,30 @@ TEST(TimingTest, GrowsTheBatchToTheMinimumTime) {
   EXPECT_THAT(device.batches, SizeIs(2 + 3));  // the prediction was right at once
 }
 
+// Each reading costs 2 us besides its calls of 5 us: three calls would show 5.67 us.
+TEST(TimingTest, ShortCallsAreManyWhereAReadingHasACostOfItsOwn) {
+  FakeDevice device;
+  TimingDevice timing_device = device.Device();
+  timing_device.time_batch = [&](int64_t number) -> StatusOr<double> {
+    device.batches.push_back(number);
+    return 2e-6 + 5e-6 * static_cast<double>(number);
+  };
+  timing_device.calls_per_reading = [](int64_t wanted, double call_s) {
+    return call_s >= 1e-3 ? wanted : (wanted + 19) / 20 * 20;
+  };
+  ASSERT_OK_AND_ASSIGN(const Timing timing, TimeProgram({.number = 3, .repeat = 2}, timing_device));
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 20, 20));
+  EXPECT_THAT(timing.costs_s, Each(DoubleNear(5.1e-6, 1e-12)));
+  device.batches.clear();
+  ASSERT_OK(TimeProgram({.min_repeat_s = 1e-3}, timing_device));
+  // 7 us in the first one: 142 calls and one, so 160; they take 0.8 ms, so 1.618 times as many.
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 160, 260));
+  // Flushed caches: one call is one call.
+  device.batches.clear();
+  ASSERT_OK(TimeProgram({.number = 3, .flush_cache = true}, timing_device));
+  EXPECT_THAT(device.batches, ElementsAre(1, 1));
+}
+
 TEST(TimingTest, GrowsOnWhenTheFirstCallWasSlow) {
   FakeDevice device;
   device.cost = [](size_t batch) { return batch < 2 ? 5e-3 : 1e-5; };

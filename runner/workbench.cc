@@ -258,6 +258,9 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   timing_device.flush_cache = [&] { device_.FlushCaches(); };
   timing_device.sleep = [&](double seconds) { clock.SleepFor(absl::Seconds(seconds)); };
   timing_device.now_s = [&] { return clock.MonotonicSeconds(); };
+  timing_device.calls_per_reading = [&](int64_t wanted, double call_s) {
+    return device_.CallsPerReading(wanted, call_s);
+  };
   TimingOptions options = TimingFrom(trial.options());
   const double used_s = clock.MonotonicSeconds() - start_s;
   options.earlier_call_s = *first_s;

@@ -1,0 +1,74 @@
+#include "client/task_list.h"
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "base/file.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr size_t kMaxListBytes = 1 << 20;
+
+StatusOr<WeightedWorkload> ParseLine(const std::string& line, const std::string& folder) {
+  std::istringstream in(line);
+  std::string weight, excess;
+  WeightedWorkload task;
+  WorkloadWords words;
+  in >> weight >> words.op >> words.args >> words.epilogue >> excess;
+  const char* end = weight.data() + weight.size();
+  const auto [at, error] = std::from_chars(weight.data(), end, task.weight);
+  const bool good = error == std::errc() && at == end && std::isfinite(task.weight);
+  if (!good || task.weight <= 0) {
+    return InvalidArgument(
+        "found '{}', expected a weight above 0, as in "
+        "`2 matmul 512,512,512 bias,relu`",
+        weight);
+  }
+  if (words.op.empty()) {
+    return InvalidArgument("found a weight alone, expected an operator or a text file after it");
+  }
+  if (!excess.empty()) {
+    return InvalidArgument(
+        "found '{}', expected the end of the line after weight, operator, arguments and epilogue",
+        excess);
+  }
+  if (IsTextFile(words.op) && words.op[0] != '/' && !folder.empty()) {
+    words.op = folder + "/" + words.op;
+  }
+  KILN_ASSIGN_OR_RETURN(task.workload, LoadWorkload(words));
+  return task;
+}
+
+}  // namespace
+
+StatusOr<std::vector<WeightedWorkload>> ParseTaskList(std::string_view text,
+                                                      const std::string& name,
+                                                      const std::string& folder) {
+  std::vector<WeightedWorkload> tasks;
+  int number = 0;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    line.resize(std::min(line.find('#'), line.size()));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    StatusOr<WeightedWorkload> task = ParseLine(line, folder);
+    if (!task.ok()) return InvalidArgument("{}:{}: {}", name, number, Message(task.status()));
+    tasks.push_back(*std::move(task));
+  }
+  if (tasks.empty()) {
+    return InvalidArgument("{} lists no task, expected lines like `2 matmul 512,512,512`", name);
+  }
+  return tasks;
+}
+
+StatusOr<std::vector<WeightedWorkload>> LoadTaskList(const std::string& path) {
+  KILN_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxListBytes));
+  const size_t slash = path.rfind('/');
+  return ParseTaskList(text, path, slash == std::string::npos ? "" : path.substr(0, slash));
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,32 @@
+// The tasks of a job from the command line: an operator, several text files, or a list in a file.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "client/workload_source.h"
+
+namespace kiln::client {
+
+struct WeightedWorkload {
+  Workload workload;
+  double weight = 1;  // uses in the network
+};
+
+// One task a line, "#" begins a comment:
+//
+//   # weight  operator, its arguments and epilogue; or a text file (relative to the list)
+//   2   conv2d_nchw 1,56,56,64,64,3,3,1,1 bias,relu
+//   1   attention.te
+//
+// Errors name file and line.
+StatusOr<std::vector<WeightedWorkload>> LoadTaskList(const std::string& path);
+
+// As LoadTaskList, from its text; text files are looked for in `folder`.
+StatusOr<std::vector<WeightedWorkload>> ParseTaskList(std::string_view text,
+                                                      const std::string& name,
+                                                      const std::string& folder);
+
+}  // namespace kiln::client
