@@ -54,6 +54,10 @@ void AddLaunch(const codegen::Launch& launch, v1::LaunchPlan& plan) {
   kernel.mutable_block()->Add(launch.block.begin(), launch.block.end());
   kernel.set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
   kernel.mutable_args()->Add(launch.args.begin(), launch.args.end());
+  kernel.set_registers(launch.registers);
+  kernel.set_spilled_bytes(launch.spilled_bytes);
+  kernel.set_stack_bytes(launch.stack_bytes);
+  kernel.set_shared_bytes(launch.shared_bytes);
 }
 
 // Unambiguous: no two sequences of calls feed the same bytes.

@@ -87,6 +87,34 @@ TEST(BuildTest, CudaWhereNvrtcIs) {
   EXPECT_EQ(outcome->reply.artifact().plan().launches(0).grid_size(), 3);
 }
 
+// 128 KiB of B in shared memory: refused or built as the device says that runs it.
+TEST(BuildTest, LimitsAreTheDevices) {
+  v1::BuildRequest request = MatmulRequest(
+      "cuda -arch=sm_90",
+      R"([["CHR", 1, "shared", [2]], ["FU", 3, [0, 1]], ["SP", 3, 0, 1024, [32], 1], )"
+      R"(["AN", 3, 0, 5], ["AN", 3, 1, 6], ["CA", 2, 3, 0], ["FU", 2, [0, 1]], )"
+      R"(["SP", 2, 0, 32768, [32], 1], ["AN", 2, 1, 6]])");
+  request.set_dag(
+      "input A: float32[32, 1024]\n"
+      "input B: float32[1024, 32]\n"
+      "C[i: 32, j: 32] = sum(k: 1024) A[i, k] * B[k, j]\n");
+  if (!codegen::FindNvrtc().ok()) GTEST_SKIP() << "no NVRTC";
+  const v1::BuildReply refused = BuildOrDie(request);
+  EXPECT_EQ(refused.error(), v1::INSTANTIATION_ERROR);
+  EXPECT_THAT(refused.message(), HasSubstr("131072 bytes of shared memory, there are 49152"));
+  request.mutable_hardware()->set_max_shared_memory_per_block_bytes(232448);
+  request.mutable_hardware()->set_max_threads_per_block(1024);
+  const v1::BuildReply built = BuildOrDie(request);
+  ASSERT_EQ(built.error(), v1::NO_ERROR) << built.message();
+  const v1::KernelLaunch& launch = built.artifact().plan().launches(0);
+  EXPECT_EQ(launch.dynamic_shared_bytes(), 131072);
+  EXPECT_EQ(launch.shared_bytes(), 131072);
+  EXPECT_GT(launch.registers(), 8);
+  EXPECT_EQ(launch.spilled_bytes(), 0);
+  request.mutable_hardware()->set_max_threads_per_block(16);
+  EXPECT_THAT(BuildOrDie(request).message(), HasSubstr("32 threads, at most 16"));
+}
+
 TEST(BuildTest, StepsThatDoNotParseReplayOrLower) {
   const struct {
     const char* steps;

@@ -29,7 +29,14 @@ std::string RequestKey(const v1::BuildRequest& request, std::string_view version
         std::string_view(request.steps())}) {
     sha.Update(fmt::format("{}:", part.size())).Update(part);
   }
-  return sha.Update(fmt::format("{}", static_cast<int>(request.fault()))).FinishHex();
+  const v1::HardwareParams& h = request.hardware();
+  for (const int64_t limit :
+       {int64_t{request.fault()}, h.max_shared_memory_per_block_bytes(),
+        h.max_local_memory_per_block_bytes(), int64_t{h.max_threads_per_block()},
+        int64_t{h.max_vthread_extent()}, int64_t{h.warp_size()}}) {
+    sha.Update(fmt::format("{}:", limit));
+  }
+  return sha.FinishHex();
 }
 
 BuildCache::Stats BuildCache::stats() const {

@@ -83,6 +83,9 @@ TEST(CacheTest, KeyHasEverythingThatMattersAndNoLimits) {
   other.set_target("nul");
   EXPECT_NE(RequestKey(other, "1"), key);
   other = Request("a");
+  other.mutable_hardware()->set_max_shared_memory_per_block_bytes(232448);
+  EXPECT_NE(RequestKey(other, "1"), key);
+  other = Request("a");
   other.set_timeout_ms(7);
   other.set_memory_limit_bytes(7);
   EXPECT_EQ(RequestKey(other, "1"), key);

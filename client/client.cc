@@ -17,6 +17,7 @@ namespace {
 
 constexpr auto kConnectTimeout = std::chrono::seconds(5);
 constexpr auto kCallTimeout = std::chrono::seconds(60);
+constexpr int kHandshakeRetries = 3;
 constexpr absl::Duration kReconnectPause = absl::Milliseconds(200);
 
 void SetTimeout(grpc::ClientContext& context, std::chrono::seconds timeout) {
@@ -85,7 +86,11 @@ StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::s
   auto stub = v1::Scheduler::NewStub(MakeChannel(host_port.ToString()));
   v1::ListJobsRequest request;
   request.set_limit(1);
-  const auto reply = Call(*stub, &v1::Scheduler::Stub::ListJobs, request, kConnectTimeout);
+  auto reply = Call(*stub, &v1::Scheduler::Stub::ListJobs, request, kConnectTimeout);
+  // gRPC now and then gives up its own handshake and calls that unknown; nothing is wrong then.
+  for (int i = 0; i < kHandshakeRetries && reply.status().code() == StatusCode::kUnknown; ++i) {
+    reply = Call(*stub, &v1::Scheduler::Stub::ListJobs, request, kConnectTimeout);
+  }
   if (!reply.ok()) {
     return CannotReach("scheduler", address, reply.status(),
                        "start one with `kiln scheduler` or leave out --scheduler");

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "compiler/codegen/cuda_compile.h"
 #include "compiler/codegen/cuda_source.h"
 #include "compiler/codegen/llvm.h"
 #include "compiler/dag/text.h"
@@ -56,8 +57,17 @@ StatusOr<std::string> RenderCuda(const schedule::State& state, const Rendered& w
                            what.target);
   }
   KILN_ASSIGN_OR_RETURN(const ir::Program program, LoweredProgram(state, what));
-  KILN_ASSIGN_OR_RETURN(codegen::CudaSource source, codegen::GenerateCuda(program));
-  return std::move(source.text);
+  KILN_ASSIGN_OR_RETURN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+  const std::string arch = target.Option("arch");
+  const bool can_compile = !arch.empty() && codegen::FindNvrtc().ok();
+  if (!can_compile) return source.text;
+  // Code that does not compile is shown all the more.
+  const auto cubin = codegen::CompileCubin(source.text, arch);
+  if (!cubin.ok()) {
+    const std::string_view message = Message(cubin.status());
+    return fmt::format("// {}\n\n{}", message.substr(0, message.find('\n')), source.text);
+  }
+  return codegen::ResourceComment(source, *cubin) + "\n" + source.text;
 }
 
 }  // namespace

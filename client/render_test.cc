@@ -1,6 +1,7 @@
 #include "client/render.h"
 
 #include "base/status_testing.h"
+#include "compiler/codegen/cuda_compile.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 
@@ -51,6 +52,12 @@ TEST_F(RenderTest, TheUnscheduledLoopsHaveNoPrimitives) {
   EXPECT_THAT(Text({dag_, "[]", "null"}, "schedule"), HasSubstr("unscheduled"));
   EXPECT_THAT(Text({dag_, "[]", "null"}, "program"), Not(HasSubstr("parallel")));
   EXPECT_THAT(Text({dag_, "[]", "cuda -arch=sm_90"}, "cuda"), HasSubstr("__global__"));
+  if (codegen::FindNvrtc().ok()) {
+    EXPECT_THAT(
+        Text({dag_, "[]", "cuda -arch=sm_90"}, "cuda"),
+        testing::AllOf(testing::StartsWith("// For sm_90, per thread:\n//   "),
+                       HasSubstr(" registers, 0 bytes spilled, 0 bytes of stack; 0 bytes of")));
+  }
 }
 
 TEST_F(RenderTest, Refusals) {

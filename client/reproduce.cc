@@ -78,6 +78,7 @@ class Replayer {
     build.set_target(request_.record.target());
     build.set_steps(steps);
     build.set_fault(fault);
+    *build.mutable_hardware() = request_.record.hardware();
     std::string text;
     TextFormat::PrintToString(build, &text);
     const std::string request_path = Path(name + ".build.txtpb"), binary_path = Path(name + ".bin");

@@ -250,7 +250,7 @@ TEST_F(CudaDeviceTest, SelectsAndDescribesGpus) {
   EXPECT_THAT(KeysOf(gpus[0]), ElementsAre("cuda", "cuda/sm_70", "Small GPU", gpus[0].uuid));
   const v1::HardwareParams hardware = HardwareOf(gpus[0]);
   EXPECT_EQ(hardware.num_cores(), -1);
-  EXPECT_EQ(hardware.max_shared_memory_per_block_bytes(), 49152);
+  EXPECT_EQ(hardware.max_shared_memory_per_block_bytes(), 232448);  // opted in
   EXPECT_EQ(hardware.max_local_memory_per_block_bytes(), 2147483647);
   EXPECT_EQ(hardware.max_threads_per_block(), 512);
   EXPECT_EQ(hardware.max_vthread_extent(), 8);

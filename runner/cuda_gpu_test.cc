@@ -101,7 +101,8 @@ class CudaGpuDeviceTest : public CudaGpuTest {
 
 TEST_F(CudaGpuTest, DescribesTheGpu) {
   EXPECT_EQ(TargetOf(gpu_.gpu), "cuda -arch=sm_90");
-  EXPECT_EQ(HardwareOf(gpu_.gpu).max_shared_memory_per_block_bytes(), 49152);
+  EXPECT_EQ(HardwareOf(gpu_.gpu).max_shared_memory_per_block_bytes(),
+            gpu_.gpu.max_shared_bytes_per_block_optin);
   EXPECT_EQ(HardwareOf(gpu_.gpu).max_threads_per_block(), 1024);
   EXPECT_EQ(HardwareOf(gpu_.gpu).warp_size(), 32);
   EXPECT_EQ(HardwareOf(gpu_.gpu).max_vthread_extent(), 8);

@@ -1,5 +1,6 @@
 #include "runner/cuda_gpus.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -133,7 +134,9 @@ v1::HardwareParams HardwareOf(const CudaGpu& gpu) {
   hardware.set_num_cores(-1);
   hardware.set_vector_unit_bytes(16);
   hardware.set_cache_line_bytes(64);
-  hardware.set_max_shared_memory_per_block_bytes(gpu.max_shared_bytes_per_block);
+  // What one launch may get: the runner opts in.
+  hardware.set_max_shared_memory_per_block_bytes(
+      std::max(gpu.max_shared_bytes_per_block, gpu.max_shared_bytes_per_block_optin));
   hardware.set_max_local_memory_per_block_bytes(std::numeric_limits<int32_t>::max());
   hardware.set_max_threads_per_block(gpu.max_threads_per_block);
   hardware.set_max_vthread_extent(gpu.warp_size / 4);

@@ -451,6 +451,7 @@ Attempt Dispatcher::Core::Build(TrialItemPtr item, const LeasedWorker& lease,
   request.set_dag(job_.tasks[item->task].dag);
   request.set_target(job_.tasks[item->task].target);
   request.set_steps(item->steps);
+  *request.mutable_hardware() = HardwareMessage(job_.tasks[item->task].hardware);
   request.set_timeout_ms(job_.options.build_timeout_ms());
   const auto fault = job_.options.faults().find(item->trial.number);
   const bool trial = !item->reference && item->race == nullptr;

@@ -48,4 +48,7 @@ std::string PrintTarget(const Target& target);  // canonical: options sorted
 // runner.
 HardwareParams DefaultHardware(const Target& target, int host_cores);
 
+// What the measured device did not say of itself (0) is taken from the target's defaults.
+HardwareParams FillHardware(const Target& target, HardwareParams hardware);
+
 }  // namespace kiln::target
