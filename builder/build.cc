@@ -40,6 +40,10 @@ StatusOr<codegen::Fault> FaultOf(v1::Fault fault, const target::Target& target) 
       return codegen::Fault::kInfiniteLoop;
     case v1::FAULT_WRONG_ANSWER:
       return codegen::Fault::kWrongAnswer;
+    case v1::FAULT_TRAP:
+      return codegen::Fault::kTrap;
+    case v1::FAULT_OUT_OF_BOUNDS:
+      return codegen::Fault::kOutOfBounds;
     default:
       return InvalidArgument("unknown fault {}, expected 0 to {}", static_cast<int>(fault),
                              static_cast<int>(v1::Fault_MAX));
@@ -93,10 +97,19 @@ StatusOr<ir::Program> Instantiate(const dag::DagPtr& dag, const v1::BuildRequest
 }
 
 StatusOr<codegen::Compiled> Compile(const ir::Program& program, const target::Target& target,
-                                    codegen::Fault fault) {
+                                    codegen::Fault fault, v1::TrialTimes& times) {
   if (target.kind == TargetKind::kNull) return codegen::CompileNull(program);
-  if (target.is_gpu()) return codegen::CompileCuda(program, target, {.fault = fault});
-  return codegen::CompileLlvm(program, target, {.fault = fault});
+  if (target.is_gpu()) {
+    KILN_ASSIGN_OR_RETURN(codegen::CudaCompiled result,
+                          codegen::CompileCudaWithReport(program, target, {.fault = fault}));
+    times.set_generate_s(result.generate_s);
+    times.set_compile_s(result.compile_s);
+    return std::move(result.compiled);
+  }
+  const double start_s = Clock::Real().MonotonicSeconds();
+  auto compiled = codegen::CompileLlvm(program, target, {.fault = fault});
+  times.set_compile_s(Clock::Real().MonotonicSeconds() - start_s);
+  return compiled;
 }
 
 BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
@@ -108,16 +121,19 @@ BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
   return outcome;
 }
 
-StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request) {
+StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, double start_s) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, TargetOf(request));
   const auto dag = dag::ParseDag(request.dag());
   if (!dag.ok()) return InvalidArgument("dag: {}", Message(dag.status()));
   KILN_ASSIGN_OR_RETURN(const codegen::Fault fault, FaultOf(request.fault(), target));
+  v1::TrialTimes times;
   const auto program = Instantiate(*dag, request, target);
   if (!program.ok()) return Failed(v1::INSTANTIATION_ERROR, program.status());
-  auto compiled = Compile(*program, target, fault);
+  times.set_instantiate_s(Clock::Real().MonotonicSeconds() - start_s);
+  auto compiled = Compile(*program, target, fault, times);
   if (!compiled.ok()) return Failed(v1::COMPILE_HOST_ERROR, compiled.status());
   BuildOutcome outcome;
+  *outcome.reply.mutable_times() = times;
   *outcome.reply.mutable_artifact() = MakeArtifact(*std::move(compiled));
   return outcome;
 }
@@ -126,7 +142,7 @@ StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request) {
 
 StatusOr<BuildOutcome> Build(const v1::BuildRequest& request) {
   const double start_s = Clock::Real().MonotonicSeconds();
-  auto outcome = RunStages(request);
+  auto outcome = RunStages(request, start_s);
   if (outcome.ok()) outcome->reply.set_build_s(Clock::Real().MonotonicSeconds() - start_s);
   return outcome;
 }

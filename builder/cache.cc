@@ -17,6 +17,7 @@ BuildOutcome FromCache(const v1::BuildReply& reply) {
   outcome.reply = reply;
   outcome.reply.set_cached(true);
   outcome.reply.set_build_s(0);
+  outcome.reply.clear_times();
   return outcome;
 }
 

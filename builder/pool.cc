@@ -183,12 +183,14 @@ StatusOr<BuildOutcome> Pool::Build(const v1::BuildRequest& request,
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
   limited.set_memory_limit_bytes(std::min<uint64_t>(limited.memory_limit_bytes(), kMost));
 
+  const double asked_s = Clock::Real().MonotonicSeconds();
   Place place(*this);
   KILN_RETURN_IF_ERROR(place.Wait(cancelled));
   const double start_s = Clock::Real().MonotonicSeconds();
   KILN_ASSIGN_OR_RETURN(ChildOutcome child, RunInChild(limited, cancelled));
   KILN_ASSIGN_OR_RETURN(BuildOutcome outcome, OutcomeOf(std::move(child)));
   outcome.reply.set_build_s(Clock::Real().MonotonicSeconds() - start_s);
+  outcome.reply.mutable_times()->set_build_wait_s(start_s - asked_s);
   return outcome;
 }
 

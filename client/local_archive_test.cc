@@ -38,6 +38,9 @@ store::Record FullRecord() {
   r.stopped_early = true;
   r.max_error = 1e-6;
   r.flop_count = 1e9;
+  v1::TrialTimes times;
+  times.set_load_s(0.125);
+  r.times = times.SerializeAsString();
   return r;
 }
 
@@ -76,6 +79,7 @@ TEST(RecordConversionTest, NothingIsLost) {
   EXPECT_EQ(back.timestamp_s, record.timestamp_s);
   EXPECT_EQ(back.stopped_early, record.stopped_early);
   EXPECT_EQ(back.max_error, record.max_error);
+  EXPECT_EQ(back.times, record.times);
 }
 
 TEST(RecordConversionTest, TheStatusOfAStoredJob) {

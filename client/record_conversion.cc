@@ -74,6 +74,9 @@ v1::Record ToProto(const store::Record& record) {
   result.set_runner(record.runner);
   result.set_stopped_early(record.stopped_early);
   result.set_max_error(record.max_error);
+  if (record.times.empty() || !result.mutable_times()->ParseFromString(record.times)) {
+    result.clear_times();
+  }
   return out;
 }
 
@@ -101,6 +104,7 @@ store::Record FromProto(const v1::Record& record) {
   out.stopped_early = result.stopped_early();
   out.max_error = result.max_error();
   out.flop_count = record.flop_count();
+  out.times = result.times().SerializeAsString();
   return out;
 }
 

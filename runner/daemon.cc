@@ -33,6 +33,7 @@ struct Flags {
   std::string log_level = "info";
   std::string port_file;
   std::string once;
+  bool list = false;
 };
 
 std::string CheckDevice(const std::string& device) {
@@ -65,6 +66,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option(
       "--port-file", flags.port_file,
       "write the port here, as a number and a newline, once it is bound; one line per GPU");
+  app.add_flag("--list", flags.list,
+               "print the devices that --device means, one a line: as --device, target and name "
+               "with tabs between, and end");
   app.add_option("--once", flags.once,
                  "measure the MeasureRequest in this file (*.txtpb: text, else binary), print the "
                  "reply and end");
@@ -244,6 +248,12 @@ Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
 Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
   KILN_RETURN_IF_ERROR(SetLogLevel(flags.log_level));
   KILN_ASSIGN_OR_RETURN(std::vector<DeviceDescription> devices, DescribeDevices(flags));
+  if (flags.list) {
+    for (const DeviceDescription& device : devices) {
+      fmt::print("{}\t{}\t{}\n", device.device, device.state.target(), device.state.device());
+    }
+    return OkStatus();
+  }
   if (flags.once.empty()) return Serve(flags, std::move(devices), child_args);
   KILN_ASSIGN_OR_RETURN(DeviceSlotOptions options, SlotOptions(flags, devices[0], child_args));
   DeviceSlot slot(std::move(options));

@@ -170,7 +170,11 @@ StatusOr<const Reference*> DeviceSlot::FindReference(const v1::MeasureRequest& r
 
 StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& request,
                                                       const std::function<bool()>& cancelled) {
+  const double start_s = Clock::Real().MonotonicSeconds();
+  const uint64_t references_before = references_run_;
   KILN_ASSIGN_OR_RETURN(const Reference* reference, FindReference(request, cancelled));
+  const bool ran_reference = references_run_ != references_before;
+  const double reference_s = Clock::Real().MonotonicSeconds() - start_s;
   const v1::MeasureOptions measure_options = WithDefaults(request.options());
   wire::ChildRequest child_request;
   wire::TrialRun& trial = *child_request.mutable_trial();
@@ -186,6 +190,7 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   KILN_ASSIGN_OR_RETURN(ChildOutcome outcome, RunInChild(child_request, limits, cancelled));
   v1::MeasureReply reply;
   *reply.mutable_result() = ResultOf(outcome);
+  if (ran_reference) reply.mutable_result()->mutable_times()->set_reference_s(reference_s);
   reply.set_reference_cost_s(reference->cost_s);
   return reply;
 }
@@ -222,9 +227,10 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureNull(const v1::MeasureRequest& req
 StatusOr<v1::MeasureReply> DeviceSlot::Measure(const v1::MeasureRequest& request,
                                                const std::function<bool()>& cancelled) {
   KILN_RETURN_IF_ERROR(CheckRequest(request));
+  Clock& clock = Clock::Real();
+  const double asked_s = clock.MonotonicSeconds();
   Turn turn(*this);
   KILN_RETURN_IF_ERROR(turn.Wait(cancelled));
-  Clock& clock = Clock::Real();
   const double start_s = clock.MonotonicSeconds();
   const bool null =
       options_.device == "null" || request.artifact().kind() == v1::Artifact::NULL_PROGRAM;
@@ -233,6 +239,7 @@ StatusOr<v1::MeasureReply> DeviceSlot::Measure(const v1::MeasureRequest& request
   ++trials_done_;
   v1::TrialResult& result = *reply->mutable_result();
   result.set_run_s(clock.MonotonicSeconds() - start_s);
+  result.mutable_times()->set_run_wait_s(start_s - asked_s);
   result.set_timestamp_s(static_cast<int64_t>(clock.UnixSeconds()));
   result.set_device(options_.device_name);
   return reply;

@@ -103,6 +103,16 @@ TEST_F(DeviceSlotTest, MeasuresARightProgram) {
   EXPECT_GT(result.run_s(), 0.008);
   EXPECT_GT(result.timestamp_s(), 1'600'000'000);
   EXPECT_GT(reply.reference_cost_s(), 0);
+  const v1::TrialTimes& times = result.times();
+  EXPECT_GT(times.timed_runs_s(), 0.008) << "4 batches of 2 ms";
+  EXPECT_GE(times.timing_s(), times.timed_runs_s());
+  EXPECT_GT(times.reference_s(), 0);
+  for (double part : {times.load_s(), times.prepare_s(), times.first_run_s(), times.check_s(),
+                      times.last_run_s(), times.release_s()}) {
+    EXPECT_GT(part, 0) << times.ShortDebugString();
+    EXPECT_LT(part, result.run_s() - times.timing_s()) << times.ShortDebugString();
+  }
+  EXPECT_EQ(Measure(request).result().times().reference_s(), 0) << "its outputs are kept";
 }
 
 TEST_F(DeviceSlotTest, MeasuresWithFlushedCaches) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/errno_status.h"
@@ -70,6 +71,18 @@ Status WriteAll(int fd, std::span<const std::byte> bytes) {
   }
   return OkStatus();
 }
+
+// Wall time from one Lap to the next.
+class Stopwatch {
+ public:
+  double Lap() {
+    const double now_s = Clock::Real().MonotonicSeconds();
+    return now_s - std::exchange(last_s_, now_s);
+  }
+
+ private:
+  double last_s_ = Clock::Real().MonotonicSeconds();
+};
 
 // The failure as the trial's result, and as the status that ends its phases.
 Status Fail(v1::ErrorKind kind, const Status& cause, v1::TrialResult& result) {
@@ -211,6 +224,8 @@ Status Workbench::CheckOutputs(Job& job, const v1::Tolerance& tolerance, double&
 
 Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase,
                             v1::TrialResult& result) {
+  v1::TrialTimes& times = *result.mutable_times();
+  Stopwatch watch;
   const auto fail = [&](v1::ErrorKind kind, const Status& cause) {
     return Fail(kind, cause, result);
   };
@@ -225,12 +240,14 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   auto program = device_.Load(trial.artifact());
   if (!program.ok()) return fail(v1::COMPILE_DEVICE_ERROR, program.status());
   job.program = *std::move(program);
+  times.set_load_s(watch.Lap());
 
   on_phase(wire::PREPARING);
   status = Prepare(job, *arguments, trial.seed());
   if (!status.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, status);
   status = LoadWanted(job, trial);
   if (!status.ok()) return fail(v1::UNKNOWN_ERROR, status);
+  times.set_prepare_s(watch.Lap());
 
   double max_error = 0;
   const auto check = [&](std::string_view when) {
@@ -239,6 +256,7 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
     if (!memory.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, memory);
     const Status outputs = CheckOutputs(job, trial.tolerance(), max_error);
     result.set_max_error(max_error);
+    times.set_check_s(times.check_s() + watch.Lap());
     if (outputs.ok()) return OkStatus();
     return fail(v1::WRONG_ANSWER_ERROR, when.empty() ? outputs : Annotate(outputs, when));
   };
@@ -247,13 +265,16 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   Clock& clock = Clock::Real();
   const double start_s = clock.MonotonicSeconds();
   auto first_s = CheckedRun(job, Poison::kNaN);
+  times.set_first_run_s(watch.Lap());
   if (!first_s.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, first_s.status());
   KILN_RETURN_IF_ERROR(check(""));
 
   on_phase(wire::TIMING);
   TimingDevice timing_device;
   timing_device.time_batch = [&](int64_t number) {
-    return device_.Time(*job.program, job.args, number);
+    auto batch_s = device_.Time(*job.program, job.args, number);
+    if (batch_s.ok()) times.set_timed_runs_s(times.timed_runs_s() + *batch_s);
+    return batch_s;
   };
   timing_device.flush_cache = [&] { device_.FlushCaches(); };
   timing_device.sleep = [&](double seconds) { clock.SleepFor(absl::Seconds(seconds)); };
@@ -267,10 +288,12 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   options.budget_s =
       std::max(1e-3, 1e-3 * trial.options().timeout_ms() - used_s - kRecheckRuns * *first_s);
   auto timing = TimeProgram(options, timing_device);
+  times.set_timing_s(watch.Lap());
   if (!timing.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, timing.status());
 
   on_phase(wire::RECHECKING);
   const auto second_s = CheckedRun(job, Poison::kStale);
+  times.set_last_run_s(watch.Lap());
   if (!second_s.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, second_s.status());
   KILN_RETURN_IF_ERROR(check("right in the first run, not after repeated runs"));
   result.mutable_costs_s()->Assign(timing->costs_s.begin(), timing->costs_s.end());
@@ -280,7 +303,13 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
 
 v1::TrialResult Workbench::RunTrial(const wire::TrialRun& trial, const OnPhase& on_phase) {
   v1::TrialResult result;
+  const double start_s = Clock::Real().MonotonicSeconds();
   const Status status = RunPhases(trial, on_phase, result);
+  v1::TrialTimes& times = *result.mutable_times();
+  const double named_s = times.load_s() + times.prepare_s() + times.first_run_s() +
+                         times.check_s() + times.timing_s() + times.last_run_s();
+  // What is left of a trial that went through all phases is their end.
+  if (status.ok()) times.set_release_s(Clock::Real().MonotonicSeconds() - start_s - named_s);
   KILN_CHECK(status.ok() == (result.error() == v1::NO_ERROR), "{}", Message(status));
   return result;
 }

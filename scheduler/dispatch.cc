@@ -57,6 +57,7 @@ struct TrialItem : WorkItem {
   int attempts = 0;  // failed ones
   v1::Artifact artifact;
   double build_s = 0;
+  v1::TrialTimes build_times;
   std::string builder;
 };
 using TrialItemPtr = std::unique_ptr<TrialItem>;
@@ -484,6 +485,7 @@ void Dispatcher::Core::Built(TrialItemPtr item, const LeasedWorker& lease, v1::B
   if (item->reference) return ReferenceBuilt(*item, std::move(reply));
   if (item->race != nullptr) return EntryBuilt(std::move(item), std::move(reply));
   item->build_s = reply.build_s();
+  item->build_times = reply.times();
   item->builder = lease.worker().id();
   if (reply.error() != v1::NO_ERROR) {
     v1::TrialResult result;
@@ -670,6 +672,9 @@ void Dispatcher::Core::Finish(TrialItemPtr item, const LeasedWorker* runner,
     measured.record.runner = runner->worker().id();
   }
   SetResult(result, measured.record);
+  v1::TrialTimes times = item->build_times;
+  times.MergeFrom(result.times());
+  measured.record.times = times.SerializeAsString();
   measured.trial = std::move(item->trial);
   std::lock_guard lock(mutex_);
   TaskState& task = tasks_[item->task];

@@ -116,6 +116,7 @@ v1::Record RecordMessage(const store::Record& r) {
   result.set_max_error(r.max_error);
   for (const double cost : r.final_costs_s) result.add_final_costs_s(cost);
   result.set_confidence_s(r.confidence_s);
+  if (r.times.empty() || !result.mutable_times()->ParseFromString(r.times)) result.clear_times();
   return m;
 }
 
@@ -156,6 +157,7 @@ void SetResult(const v1::TrialResult& result, store::Record& record) {
   if (!result.runner().empty()) record.runner = result.runner();
   record.stopped_early = result.stopped_early();
   record.max_error = result.max_error();
+  record.times = result.times().SerializeAsString();
 }
 
 StatusOr<v1::JobStatus> StatusMessage(store::Store& store, const store::JobRow& job,

@@ -56,6 +56,7 @@ struct Record {
   // for all others.
   std::vector<double> final_costs_s = {};
   double confidence_s = 0;  // the cost is within +- this of the true one, 95%; 0 = not known
+  std::string times = {};  // bytes: where its time went, a serialized message; "" = not known
 };
 
 // Numbers of proto/scheduler.proto.

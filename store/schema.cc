@@ -98,7 +98,10 @@ CREATE TABLE scheduler (
 ) STRICT;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2};
+// Where a trial's time went.
+constexpr const char kVersion3[] = "ALTER TABLE records ADD COLUMN times BLOB NOT NULL DEFAULT x''";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 
 }  // namespace
 

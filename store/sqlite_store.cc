@@ -81,7 +81,8 @@ constexpr const char kRecordColumns[] =
     "SELECT r.id, job_id, task_index, trial, workload_key, d.text, target, hardware, steps, "
     "costs_s, "
     "error, message, build_s, run_s, timestamp_s, device, builder, runner, stopped_early, "
-    "max_error, flop_count, origin, score, final_costs_s, confidence_s FROM records r LEFT JOIN "
+    "max_error, flop_count, origin, score, final_costs_s, confidence_s, times FROM records r LEFT "
+    "JOIN "
     "dags d ON d.id = r.dag_id ";
 
 // The order of BetterThan().
@@ -120,6 +121,7 @@ StatusOr<Record> ReadRecord(const Statement& row) {
   record.score = row.Double(22);
   KILN_ASSIGN_OR_RETURN(record.final_costs_s, ParseNumbers<double>(row.Text(23), "final_costs_s"));
   record.confidence_s = row.Double(24);
+  record.times = row.Text(25);
   return record;
 }
 
@@ -514,16 +516,17 @@ class SqliteStore final : public Store {
             "hardware, steps, "
             "costs_s, mean_cost_s, error, message, build_s, run_s, timestamp_s, device, builder, "
             "runner, "
-            "stopped_early, max_error, flop_count, origin, score, final_costs_s, confidence_s) "
+            "stopped_early, max_error, flop_count, origin, score, final_costs_s, confidence_s, "
+            "times) "
             "VALUES (?1, ?2, ?3, ?4, nullif(?5, -1), ?6, ?7, ?8, ?9, iif(?11 = 0, ?10, NULL), ?11, "
-            "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)"));
+            "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"));
     KILN_RETURN_IF_ERROR(insert.Bind(
         record.job_id, record.task_index, record.trial, record.workload_key, dag_id, record.target,
         PrintNumbers(record.hardware), record.steps, PrintNumbers(record.costs_s), Cost(record),
         record.error, record.message, record.build_s, record.run_s, record.timestamp_s,
         record.device, record.builder, record.runner, record.stopped_early, record.max_error,
         record.flop_count, record.origin, record.score, PrintNumbers(record.final_costs_s),
-        record.confidence_s));
+        record.confidence_s, Blob{record.times}));
     if (Status status = insert.Run(); !status.ok()) {
       if (status.code() != StatusCode::kAlreadyExists) return status;
       return AlreadyExists("job {} has a record of trial {} already", record.job_id, record.trial);

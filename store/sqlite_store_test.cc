@@ -117,6 +117,23 @@ TEST_F(SqliteStoreTest, ANewerFileIsRefused) {
                                      Migrations().size()))));
 }
 
+TEST_F(SqliteStoreTest, AFileOfTheSecondVersionGetsTimes) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto store, Open());
+    ASSERT_OK(AddJob(*store, "j"));
+    ASSERT_OK(store->AddRecord(TestRecord("j", 0)));
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(raw->Execute("ALTER TABLE records DROP COLUMN times"));
+    ASSERT_OK(raw->Execute("PRAGMA user_version=2"));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  Record expected = TestRecord("j", 0);
+  expected.times.clear();
+  ASSERT_OK_AND_ASSIGN(const Record record, store->GetRecord(1));
+  EXPECT_EQ(Describe(record), Describe(expected));
+  ASSERT_OK(store->AddRecord(TestRecord("j", 1)));
+}
+
 TEST_F(SqliteStoreTest, ARecordThatAProgramDamagedIsDataLoss) {
   ASSERT_OK_AND_ASSIGN(auto store, Open());
   ASSERT_OK(AddJob(*store, "j"));

@@ -39,6 +39,13 @@ struct Compiled {
 };
 
 // Deliberately broken code, for the fault tests of builders and runners.
-enum class Fault : uint8_t { kNone, kNullStore, kInfiniteLoop, kWrongAnswer };
+enum class Fault : uint8_t {
+  kNone,
+  kNullStore,
+  kInfiniteLoop,
+  kWrongAnswer,
+  kTrap,
+  kOutOfBounds,  // 10 elements behind the end of the first output
+};
 
 }  // namespace kiln::codegen

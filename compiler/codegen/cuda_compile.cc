@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/clock.h"
 #include "compiler/codegen/nvrtc.h"
 
 namespace kiln::codegen {
@@ -156,8 +157,13 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
                            target::PrintTarget(target));
   }
   CudaCompiled result;
+  Clock& clock = Clock::Real();
+  const double start_s = clock.MonotonicSeconds();
   KILN_ASSIGN_OR_RETURN(result.source, GenerateCuda(program, options));
+  const double generated_s = clock.MonotonicSeconds();
   KILN_ASSIGN_OR_RETURN(result.cubin, CompileCubin(result.source.text, arch, options));
+  result.generate_s = generated_s - start_s;
+  result.compile_s = clock.MonotonicSeconds() - generated_s;
   Compiled& compiled = result.compiled;
   compiled.kind = BinaryKind::kCubin;
   compiled.binary = std::move(result.cubin.binary);

@@ -58,6 +58,7 @@ struct CudaCompiled {
   Compiled compiled;
   CudaSource source;
   Cubin cubin;  // without the binary, which is in compiled
+  double generate_s = 0, compile_s = 0;
 };
 
 // The architecture comes from the target's -arch. The checks of cuda_checks.h are the caller's.

@@ -97,7 +97,9 @@ class Generator {
       kernels += text + '\n';
       source.kernels.push_back(std::move(launch));
     }
-    if (options_.fault == Fault::kWrongAnswer) AddWrongAnswer(source, kernels);
+    if (options_.fault == Fault::kWrongAnswer || options_.fault == Fault::kOutOfBounds) {
+      AddBadStore(source, kernels);
+    }
     kernels.pop_back();
     source.needs_toolkit_headers = preamble_.half || preamble_.bfloat;
     source.text = PreambleText(preamble_) + kernels;
@@ -157,26 +159,30 @@ class Generator {
   std::string FaultText() const {
     if (options_.fault == Fault::kNullStore)
       return "  *static_cast<volatile int*>(nullptr) = 0;  // fault test\n";
+    if (options_.fault == Fault::kTrap) return "  __trap();  // fault test\n";
     if (options_.fault == Fault::kInfiniteLoop)
       return "  for (volatile int forever = 1; forever != 0;) {  // fault test\n  }\n";
     return "";
   }
 
-  // One more kernel that spoils the first element of the first output.
-  void AddWrongAnswer(CudaSource& source, std::string& kernels) {
+  // One more kernel: it spoils the first element of the first output, or stores behind its end.
+  void AddBadStore(CudaSource& source, std::string& kernels) {
     const auto output = std::ranges::find(program_.buffers, ir::Scope::kOutput, &ir::Buffer::scope);
     if (output == program_.buffers.end()) return;
     CudaKernel kernel;
-    kernel.name = names_.Unique("wrong_answer");
+    kernel.name = names_.Unique("bad_store");
     kernel.args = {static_cast<int32_t>(output - program_.buffers.begin())};
+    const bool outside = options_.fault == Fault::kOutOfBounds;
     const std::string value =
-        output->type.is_bool()          ? "!out[0]"
+        outside                         ? "out[0]"
+        : output->type.is_bool()        ? "!out[0]"
         : output->type == ir::kFloat16  ? "__float2half_rn(__half2float(out[0]) + 1000.0f)"
         : output->type == ir::kBFloat16 ? "__float2bfloat16_rn(__bfloat162float(out[0]) + 1000.0f)"
                                         : "out[0] + 100";
+    const int64_t index = outside ? output->num_elements() + 10 : 0;
     kernels += fmt::format(
-        "// fault test\nextern \"C\" __global__ void {}({}* out) {{\n  out[0] = {};\n}}\n\n",
-        kernel.name, CudaTypeName(output->type), value);
+        "// fault test\nextern \"C\" __global__ void {}({}* out) {{\n  out[{}] = {};\n}}\n\n",
+        kernel.name, CudaTypeName(output->type), index, value);
     source.kernels.push_back(std::move(kernel));
   }
 

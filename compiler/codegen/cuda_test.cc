@@ -312,6 +312,8 @@ TEST(Cuda, LaunchBoundsOption) {
 TEST(Cuda, Faults) {
   EXPECT_THAT(Generate(kReduction, {.fault = Fault::kNullStore}), HasSubstr("nullptr"));
   EXPECT_THAT(Generate(kReduction, {.fault = Fault::kInfiniteLoop}), HasSubstr("forever"));
+  EXPECT_THAT(Generate(kReduction, {.fault = Fault::kTrap}), HasSubstr("__trap();"));
+  EXPECT_THAT(Generate(kReduction, {.fault = Fault::kOutOfBounds}), HasSubstr("] = out[0];"));
   ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(kReduction));
   EXPECT_THAT(CompareEmulated(program, 1, 1e-5, {.fault = Fault::kWrongAnswer}),
               StatusIs(StatusCode::kInternal, HasSubstr("y[0] is 10")));

@@ -92,6 +92,7 @@ class Emitter {
   void EmitFault(Fault fault);
   void AnnotatePointer(llvm::LoadInst* load, int64_t bytes);
   void CorruptFirstOutput(llvm::Value* args);
+  void StoreBehindFirstOutput(llvm::Value* args);
   llvm::LoadInst* LoadArgument(llvm::Value* args, int32_t slot);
   void MakeAliasScopes();
   llvm::Value* EntryAlloca(llvm::Type* type, const std::string& name);

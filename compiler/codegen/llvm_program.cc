@@ -140,6 +140,7 @@ void Emitter::EmitEntry(const std::vector<llvm::Function*>& kernels, Fault fault
   for (int i = 0; i < program_.num_args(); ++i) operands.push_back(LoadArgument(args, i));
   for (llvm::Function* kernel : kernels) builder_.CreateCall(kernel, operands);
   if (fault == Fault::kWrongAnswer) CorruptFirstOutput(args);
+  if (fault == Fault::kOutOfBounds) StoreBehindFirstOutput(args);
   builder_.CreateRet(builder_.getInt32(0));
 }
 
@@ -148,6 +149,20 @@ void Emitter::EmitFault(Fault fault) {
   if (fault == Fault::kNullStore) {
     builder_.CreateStore(builder_.getInt32(0), llvm::ConstantPointerNull::get(builder_.getPtrTy()),
                          true);
+  }
+  if (fault == Fault::kTrap) {
+    // Behind a condition: what follows a trap could not be reached.
+    Value* word = EntryAlloca(builder_.getInt32Ty(), "trap");
+    builder_.CreateStore(builder_.getInt32(1), word, true);
+    BasicBlock* trap = BasicBlock::Create(context_, "trap", function_);
+    BasicBlock* end = BasicBlock::Create(context_, "end", function_);
+    Value* wanted = builder_.CreateICmpNE(builder_.CreateLoad(builder_.getInt32Ty(), word, true),
+                                          builder_.getInt32(0));
+    builder_.CreateCondBr(wanted, trap, end);
+    builder_.SetInsertPoint(trap);
+    builder_.CreateIntrinsic(llvm::Intrinsic::trap, {}, {});
+    builder_.CreateUnreachable();
+    builder_.SetInsertPoint(end);
   }
   if (fault == Fault::kInfiniteLoop) {
     Value* word = EntryAlloca(builder_.getInt32Ty(), "forever");
@@ -182,6 +197,19 @@ void Emitter::CorruptFirstOutput(Value* args) {
           x, llvm::ConstantInt::get(x->getType(), output.type.is_bool() ? 1 : 64));
     }
     builder_.CreateStore(ToMemory(output.type, wrong), p);
+    return;
+  }
+}
+
+// One byte that no canary has.
+void Emitter::StoreBehindFirstOutput(Value* args) {
+  for (int32_t slot = 0; slot < program_.num_args(); ++slot) {
+    const ir::Buffer& output = buffer(slot);
+    if (output.scope != ir::Scope::kOutput) continue;
+    const int64_t offset = output.bytes() + 10 * output.type.bytes();
+    Value* p = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), LoadArgument(args, slot),
+                                           static_cast<uint64_t>(offset));
+    builder_.CreateStore(builder_.getInt8(0x11), p, true);
     return;
   }
 }

@@ -334,6 +334,11 @@ TEST_F(LlvmFaultTest, NullStoreCrashes) {
   EXPECT_EXIT(program.Run({x_.data(), y_.data()}), testing::KilledBySignal(SIGSEGV), "");
 }
 
+TEST_F(LlvmFaultTest, TrapCrashes) {
+  const LoadedProgram program = Compile(Fault::kTrap);
+  EXPECT_EXIT(program.Run({x_.data(), y_.data()}), testing::KilledBySignal(SIGILL), "");
+}
+
 TEST_F(LlvmFaultTest, InfiniteLoopHangs) {
   const LoadedProgram program = Compile(Fault::kInfiniteLoop);
   // The alarm ends it; without it the child would exit with 0.
