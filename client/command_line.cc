@@ -48,12 +48,15 @@ struct Flags {
   std::string resume;
   std::string job_id;
   uint32_t limit = 20;
-  bool all = false;
+  bool all = false, timing = false;
   SubjectFlags subject;
   std::string form = "schedule", steps;
   std::string trial, keep;
   ExportFlags exported;
   std::string path, output;
+  ConformanceFlags conformance;
+  MeasureLogFlags measured_log;
+  SelfTestFlags selftest;
   std::string name;
   std::string tracker = "127.0.0.1:9190";
 };
@@ -209,7 +212,8 @@ class CommandLine {
     c.add_option("--weights", flags_.job.weights, "uses of each task in the network [1,1,...]")
         ->delimiter(',')
         ->type_name("N,N,...");
-    c.add_option("--target", flags_.job.target, "llvm, llvm -mcpu=..., or null (measures nothing)")
+    c.add_option("--target", flags_.job.target,
+                 "llvm, llvm -mcpu=..., cuda, or null (measures nothing)")
         ->capture_default_str();
     c.add_option("--trials", flags_.trials, "candidates to measure")
         ->check(CLI::Range(1u, kMostTrials))
@@ -269,7 +273,8 @@ class CommandLine {
         ->group("Measuring");
     c.add_option("--fault", flags_.job.faults,
                  "TRIAL:FAULT builds a broken program into a trial, to see what becomes of it "
-                 "(null-store, infinite-loop, wrong-answer, compiler-crash, compiler-hang)")
+                 "(null-store, infinite-loop, wrong-answer, trap, out-of-bounds, compiler-crash, "
+                 "compiler-hang)")
         ->type_name("TRIAL:FAULT")
         ->group("Measuring");
   }
@@ -350,14 +355,16 @@ class CommandLine {
                                Plain([this] { return SubmitCommand(Job(), flags_.session); }));
     AddJobFlags(*submit);
 
-    CLI::App* jobs = Command(
-        app_, "jobs", "list the jobs, or show one with its failed trials", Plain([this] {
-          return flags_.job_id.empty() ? JobsCommand(flags_.limit, flags_.session)
+    CLI::App* jobs =
+        Command(app_, "jobs", "list the jobs, or show one with its failed trials", Plain([this] {
+                  if (flags_.job_id.empty()) return JobsCommand(flags_.limit, flags_.session);
+                  return flags_.timing ? JobTimingCommand(flags_.job_id, flags_.session)
                                        : JobCommand(flags_.job_id, flags_.all, flags_.session);
-        }));
+                }));
     jobs->add_option("job", flags_.job_id, "id of one job");
     jobs->add_option("--limit", flags_.limit, "the newest so many; 0 = all")->capture_default_str();
     jobs->add_flag("--all", flags_.all, "all failed trials of the job, not the first ones");
+    jobs->add_flag("--timing", flags_.timing, "of one job: where the time of its trials went");
     AddPlace(*jobs);
 
     CLI::App* watch =
@@ -421,6 +428,17 @@ class CommandLine {
                      "with --op: a file with steps as JSON; none: the unscheduled loops")
         ->type_name("FILE");
 
+    CLI::App* export_kernel = Command(
+        app_, "export-kernel",
+        "a cuda record as a file for nvcc: kernels, reference, a main that checks and times",
+        Plain(
+            [this] { return ExportKernelCommand(flags_.subject, flags_.output, flags_.session); }));
+    AddSubject(*export_kernel);
+    export_kernel->add_option("--record", flags_.subject.record, "this record, by its number")
+        ->check(CLI::PositiveNumber);
+    export_kernel->add_option("-o,--output", flags_.output,
+                              "the file, for instance kernel.cu [stdout]");
+
     CLI::App* trial =
         Command(app_, "trial", "build and measure one recorded trial again, alone",
                 Plain([this] { return TrialCommand(flags_.trial, flags_.keep, flags_.session); }));
@@ -455,6 +473,22 @@ class CommandLine {
     distill->add_option("-o,--output", flags_.output, "write to this file [stdout]");
     AddPlace(*distill);
 
+    CLI::App* measure =
+        Command(records, "measure",
+                "build, check and time the records of a log on this machine, against the log",
+                [this]() -> StatusOr<int> {
+                  InitGrpc();
+                  MeasureLogFlags measured = flags_.measured_log;
+                  measured.measure = Job().options.measure();
+                  measured.build_timeout_ms = flags_.build_timeout_ms;
+                  return MeasureLogCommand(measured, flags_.session);
+                });
+    measure->add_option("file", flags_.measured_log.path, "the log")->required();
+    measure->add_option("--target", flags_.measured_log.target,
+                        "llvm or cuda: the device [as the log's first line]");
+    AddMeasureFlags(*measure);
+    AddPlace(*measure);
+
     CLI::App* stats = Command(records, "stats", "how many records there are of what",
                               Plain([this] { return StatsCommand(flags_.session); }));
     AddPlace(*stats);
@@ -477,6 +511,51 @@ class CommandLine {
     CLI::App* doctor = Command(app_, "doctor", "what this machine offers and lacks",
                                Plain([this] { return DoctorCommand(flags_.session); }));
     AddPlace(*doctor);
+
+    CLI::App* selftest =
+        Command(app_, "selftest",
+                "try the device of this machine: programs of every kind, faults, a job with faults",
+                [this]() -> StatusOr<int> {
+                  InitGrpc();
+                  flags_.selftest.seed = flags_.seed;
+                  return SelfTest(flags_.selftest, flags_.session.json);
+                });
+    selftest->add_option("--device", flags_.selftest.device, "cuda, cuda:0, cuda:GPU-... or cpu")
+        ->capture_default_str();
+    selftest->add_option("--trials", flags_.selftest.trials, "of the job with faults")
+        ->check(CLI::Range(24u, kMostTrials))
+        ->capture_default_str();
+    selftest->add_option("--seed", flags_.seed, "of everything random")->capture_default_str();
+    selftest
+        ->add_option("--slack", flags_.selftest.slack_s,
+                     "seconds that the trial after a fault may take")
+        ->capture_default_str();
+    selftest->add_option("--log-dir", flags_.selftest.log_folder,
+                         "keep the logs of the processes started here");
+    AddJson(*selftest);
+
+    CLI::App* conformance = Command(
+        app_, "conformance",
+        "random candidates of many workloads on this machine's device, and what became of each",
+        [this]() -> StatusOr<int> {
+          InitGrpc();
+          ConformanceFlags conformance_flags = flags_.conformance;
+          conformance_flags.options = Job().options;
+          KILN_RETURN_IF_ERROR(AddFaults(flags_.job.faults, conformance_flags.options));
+          return ConformanceCommand(conformance_flags, flags_.session);
+        });
+    conformance->add_option("--target", flags_.conformance.target, "cuda, llvm or null")
+        ->capture_default_str();
+    conformance->add_option("--trials", flags_.trials, "candidates of each workload")
+        ->check(CLI::Range(1u, kMostTrials))
+        ->capture_default_str();
+    conformance->add_option("--only", flags_.conformance.only,
+                            "only workloads whose name has this, for instance softmax");
+    conformance->add_option("--seed", flags_.seed, "of everything random")->capture_default_str();
+    conformance->add_option("--log-dir", flags_.conformance.log_folder,
+                            "keep the logs of the processes started here");
+    AddMeasureFlags(*conformance);
+    AddPlace(*conformance);
 
     CLI::App* version = Command(app_, "version", "print the version",
                                 Plain([this] { return VersionCommand(flags_.session.json); }));

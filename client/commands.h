@@ -33,6 +33,11 @@ struct JobFlags {
   FollowOptions follow;
 };
 StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags);
+Status AddFaults(const std::vector<std::string>& faults, v1::TuneOptions& options);
+// Of an embedded cluster's runner: cpu, cuda or null.
+StatusOr<std::string> DeviceOfTarget(std::string_view target);
+// On an embedded cluster builder and runner share this machine: code may be for exactly its CPU.
+Status NameThisCpu(v1::JobSpec& spec);
 
 struct ClusterFlags {
   std::string log_folder;
@@ -48,6 +53,8 @@ StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follo
 Status SubmitCommand(const JobFlags& flags, const Session& session);
 Status JobsCommand(uint32_t limit, const Session& session);
 Status JobCommand(const std::string& job_id, bool all_failures, const Session& session);
+// Where the time of the job's trials went.
+Status JobTimingCommand(const std::string& job_id, const Session& session);
 Status CancelCommand(const std::string& job_id, const Session& session);
 Status WorkersCommand(const std::string& tracker, bool json);
 
@@ -63,6 +70,9 @@ Status BestCommand(const SubjectFlags& subject, const Session& session);
 // steps_path: a file with steps instead of a record's; "none": the unscheduled loops.
 Status ShowCommand(const SubjectFlags& subject, const std::string& form,
                    const std::string& steps_path, const Session& session);
+// As a CUDA file with a main; output "": stdout.
+Status ExportKernelCommand(const SubjectFlags& subject, const std::string& output,
+                           const Session& session);
 // `trial`: "JOB/N". Files are kept in `keep` if given.
 Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session);
 
@@ -76,10 +86,40 @@ Status ImportCommand(const std::string& path, const Session& session);
 Status DistillCommand(const std::string& path, const std::string& output, const Session& session);
 Status StatsCommand(const Session& session);
 
+struct MeasureLogFlags {
+  std::string path;
+  std::string target;  // "": that of the first line
+  v1::MeasureOptions measure;
+  uint32_t build_timeout_ms = 60'000;
+};
+// Each record of the log on this machine's device. The exit status: 1 when one was not right.
+StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& session);
+
 // ---- tools
 Status OpsCommand(const std::string& name, bool json);
 Status CheckCommand(const WorkloadWords& words, bool json);
 Status DoctorCommand(const Session& session);
 Status VersionCommand(bool json);
+
+struct ConformanceFlags {
+  std::string target = "cuda";
+  std::string only;  // workloads whose description has this
+  v1::TuneOptions options;
+  std::string log_folder;
+};
+// A random job per workload on this machine's device, into the session's database. The exit
+// status: 1 when a candidate failed.
+StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& session);
+
+struct SelfTestFlags {
+  std::string device = "cuda";  // as `kiln runner --device`
+  uint32_t trials = 32;         // of the job with faults; at least 24
+  uint64_t seed = 1;
+  double slack_s = 1;  // the next trial after a fault may take so long
+  std::string log_folder;
+};
+// Prints a line per check, last "N passed, N failed, N skipped". The exit status: 1 when a check
+// failed. All is skipped, in one line, where the device is missing.
+StatusOr<int> SelfTest(const SelfTestFlags& flags, bool json);
 
 }  // namespace kiln::client

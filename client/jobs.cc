@@ -7,6 +7,7 @@
 #include "client/commands.h"
 #include "client/json.h"
 #include "client/local_archive.h"
+#include "client/timing_table.h"
 #include "client/wording.h"
 
 namespace kiln::client {
@@ -144,6 +145,25 @@ Status JobCommand(const std::string& job_id, bool all_failures, const Session& s
   }
   PrintJob(job);
   PrintFailures(failed, all_failures, session);
+  return OkStatus();
+}
+
+Status JobTimingCommand(const std::string& job_id, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive->Job(job_id));
+  v1::ListRecordsRequest request;
+  request.set_job_id(job_id);
+  request.set_include_errors(true);
+  TimingTable table;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
+    table.Add(record.result());
+    return OkStatus();
+  }));
+  if (session.json) {
+    fmt::print("{}\n", table.ToJson());
+  } else {
+    fmt::print("{}", table.ToString(job.elapsed_s()));
+  }
   return OkStatus();
 }
 

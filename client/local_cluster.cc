@@ -75,6 +75,8 @@ StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   return cluster;
 }
 
+std::string LocalCluster::AddressOf(const Daemon& daemon) { return kLoopback + daemon.port; }
+
 std::string LocalCluster::LogPath(const Daemon& daemon) const {
   const std::string& folder = options_.log_folder.empty() ? folder_.path() : options_.log_folder;
   return JoinPath(folder, daemon.name + ".log");

@@ -27,7 +27,7 @@ class LocalCluster {
  public:
   struct Options {
     std::string db = "kiln.db";
-    std::string device = "cpu";  // of the runner: cpu, null
+    std::string device = "cpu";  // of the runner: cpu, cuda, null
     int runner_threads = 0;      // 0 = all cores
     int builder_jobs = 0;        // 0 = one per core
     bool allow_faults = false;
@@ -41,6 +41,11 @@ class LocalCluster {
   ~LocalCluster();  // Stop
 
   const std::string& scheduler_address() const { return scheduler_address_; }
+  std::string tracker_address() const { return AddressOf(tracker_); }
+  std::string builder_address() const { return AddressOf(builder_); }
+  // Of several GPUs the first one's.
+  std::string runner_address() const { return AddressOf(runner_); }
+  pid_t runner_pid() const { return runner_.process->pid(); }
 
   // To be called a few times a second: starts a process that has died again, and says so through
   // `notice`. An error when one keeps dying.
@@ -60,6 +65,7 @@ class LocalCluster {
 
   LocalCluster(Options options, std::string executable, TempDir folder);
 
+  static std::string AddressOf(const Daemon& daemon);
   Status Launch(Daemon& daemon);
   Status WaitForPort(Daemon& daemon, const std::function<bool()>& interrupted);
   std::string LogPath(const Daemon& daemon) const;

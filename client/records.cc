@@ -48,20 +48,7 @@ StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subje
   Rendered rendered;
   rendered.steps = record.steps();
   rendered.target = record.target();
-  if (!record.dag().empty()) {
-    KILN_ASSIGN_OR_RETURN(rendered.dag, dag::ParseDag(record.dag()));
-    return rendered;
-  }
-  if (subject.dag == nullptr) {
-    return FailedPrecondition(
-        "record {} came from a log and has no DAG: say which operator it is with --op and --args",
-        record.id());
-  }
-  if (dag::WorkloadKey(*subject.dag) != record.workload_key()) {
-    return InvalidArgument("record {} is of workload {}, and the operator given is {}", record.id(),
-                           record.workload_key(), dag::WorkloadKey(*subject.dag));
-  }
-  rendered.dag = subject.dag;
+  KILN_ASSIGN_OR_RETURN(rendered.dag, DagOfRecord(record, subject));
   return rendered;
 }
 

@@ -68,6 +68,11 @@ class Replayer {
     return found == faults.end() ? v1::FAULT_NONE : static_cast<v1::Fault>(found->second);
   }
 
+  static std::string DeviceFor(v1::Artifact::Kind kind) {
+    if (kind == v1::Artifact::NULL_PROGRAM) return "null";
+    return kind == v1::Artifact::CUBIN ? "cuda" : "cpu";
+  }
+
   std::string Path(const std::string& name) const { return JoinPath(folder_, name); }
 
   // In a process of its own. A compiler that dies or hangs is an outcome, not an error.
@@ -126,9 +131,9 @@ class Replayer {
     measure.mutable_options()->clear_hopeless_ratio();
     const std::string path = Path("trial.measure.bin");
     KILN_RETURN_IF_ERROR(WriteFile(path, measure.SerializeAsString()));
-    const bool is_null = replay_.build.artifact().kind() == v1::Artifact::NULL_PROGRAM;
     const std::vector<std::string> argv = {
-        executable_, "runner", "--device", is_null ? "null" : "cpu", "--once", path};
+        executable_, "runner", "--device", DeviceFor(replay_.build.artifact().kind()), "--once",
+        path};
     replay_.measure_command = CommandText(argv);
     KILN_ASSIGN_OR_RETURN(const RunResult result, RunCommand(argv, kRunTimeout));
     if (!result.exit.ok()) {

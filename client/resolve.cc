@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "client/known_workloads.h"
 #include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 
 namespace kiln::client {
@@ -93,6 +95,21 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
   if (!records.empty()) return records;
   return NotFound("{} has no successful record{} in {}; tune it first", Describe(subject),
                   flags.target.empty() ? "" : " for target " + flags.target, archive.Name());
+}
+
+StatusOr<dag::DagPtr> DagOfRecord(const v1::Record& record, const Subject& subject) {
+  if (!record.dag().empty()) return dag::ParseDag(record.dag());
+  if (subject.dag != nullptr) {
+    if (dag::WorkloadKey(*subject.dag) == record.workload_key()) return subject.dag;
+    return InvalidArgument("record {} is of workload {}, and the operator given is {}", record.id(),
+                           record.workload_key(), dag::WorkloadKey(*subject.dag));
+  }
+  if (const KnownWorkload* known = FindByKey(record.workload_key()); known != nullptr) {
+    return known->Build();
+  }
+  return FailedPrecondition(
+      "record {} came from a log and has no DAG: say which operator it is with --op and --args",
+      record.id());
 }
 
 }  // namespace kiln::client

@@ -29,4 +29,8 @@ StatusOr<std::optional<Workload>> NamedWorkload(const SubjectFlags& flags);
 StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFlags& flags,
                                          Archive& archive);
 
+// The record's own DAG; of an imported one, which has none, that of the subject's operator or of
+// the known workload with its key.
+StatusOr<dag::DagPtr> DagOfRecord(const v1::Record& record, const Subject& subject);
+
 }  // namespace kiln::client

@@ -104,25 +104,12 @@ LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags
                                      const Session& session) {
   LocalCluster::Options options;
   options.db = session.db;
-  const auto target = target::ParseTarget(spec.tasks(0).target());
-  if (target.ok() && target->kind == target::TargetKind::kNull) options.device = "null";
-  if (target.ok() && target->is_gpu()) options.device = "cuda";
+  options.device = DeviceOfTarget(spec.tasks(0).target()).value_or("cpu");
   options.runner_threads = flags.threads;
   options.builder_jobs = flags.build_jobs;
   options.allow_faults = !spec.options().faults().empty();
   options.log_folder = flags.log_folder;
   return options;
-}
-
-// On the embedded cluster builder and runner share this machine: code may be for exactly its CPU.
-Status NameThisCpu(v1::JobSpec& spec) {
-  for (v1::TaskSpec& task : *spec.mutable_tasks()) {
-    KILN_ASSIGN_OR_RETURN(const target::Target asked, target::ParseTarget(task.target()));
-    if (asked.kind != target::TargetKind::kLlvm) continue;
-    KILN_ASSIGN_OR_RETURN(const target::Target resolved, codegen::ResolveCpu(asked));
-    task.set_target(target::PrintTarget(resolved));
-  }
-  return OkStatus();
 }
 
 // The unfinished job to go on with.
@@ -219,6 +206,27 @@ StatusOr<std::vector<WeightedWorkload>> LoadTasks(const JobFlags& flags) {
 
 }  // namespace
 
+StatusOr<std::string> DeviceOfTarget(std::string_view text) {
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(text));
+  if (target.kind == target::TargetKind::kNull) return "null";
+  return target.is_gpu() ? "cuda" : "cpu";
+}
+
+Status NameThisCpu(v1::JobSpec& spec) {
+  for (v1::TaskSpec& task : *spec.mutable_tasks()) {
+    KILN_ASSIGN_OR_RETURN(const target::Target asked, target::ParseTarget(task.target()));
+    if (asked.kind != target::TargetKind::kLlvm) continue;
+    KILN_ASSIGN_OR_RETURN(const target::Target resolved, codegen::ResolveCpu(asked));
+    task.set_target(target::PrintTarget(resolved));
+  }
+  return OkStatus();
+}
+
+Status AddFaults(const std::vector<std::string>& faults, v1::TuneOptions& options) {
+  for (const std::string& fault : faults) KILN_RETURN_IF_ERROR(AddFault(fault, options));
+  return OkStatus();
+}
+
 StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
   KILN_ASSIGN_OR_RETURN(const std::vector<WeightedWorkload> tasks, LoadTasks(flags));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
@@ -227,9 +235,7 @@ StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
   spec.set_user(UserName());
   spec.set_priority(flags.priority);
   *spec.mutable_options() = flags.options;
-  for (const std::string& fault : flags.faults) {
-    KILN_RETURN_IF_ERROR(AddFault(fault, *spec.mutable_options()));
-  }
+  KILN_RETURN_IF_ERROR(AddFaults(flags.faults, *spec.mutable_options()));
   for (const std::string& parameter : flags.parameters) {
     KILN_RETURN_IF_ERROR(AddParameter(parameter, *spec.mutable_options()));
   }

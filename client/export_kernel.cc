@@ -1,0 +1,69 @@
+// kiln export-kernel: a schedule as a CUDA file of its own.
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "client/commands.h"
+#include "client/export_cuda.h"
+#include "client/known_workloads.h"
+#include "client/resolve.h"
+#include "client/wording.h"
+#include "compiler/codegen/cuda_compile.h"
+#include "compiler/target/target.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr char kUsualArch[] = "sm_90";
+
+StatusOr<std::string> DescriptionOf(const v1::Record& record, Archive& archive) {
+  const auto job = archive.Job(record.job_id());
+  if (job.ok() && record.task_index() < static_cast<uint32_t>(job->tasks_size())) {
+    const v1::TaskSpec& spec = job->tasks(static_cast<int>(record.task_index())).spec();
+    if (!spec.description().empty()) return spec.description();
+  }
+  const KnownWorkload* known = FindByKey(record.workload_key());
+  return known != nullptr ? known->Description() : record.workload_key();
+}
+
+Status CheckGpuRecord(const v1::Record& record, const target::Target& target,
+                      const Session& session) {
+  if (target.is_gpu()) return OkStatus();
+  const std::string llvm = session.Command(fmt::format("show {} --as llvm", record.id()));
+  return InvalidArgument(
+      "record {} is for target '{}', and only cuda records become CUDA files: {} prints its code",
+      record.id(), record.target(), llvm);
+}
+
+}  // namespace
+
+Status ExportKernelCommand(const SubjectFlags& subject_flags, const std::string& output,
+                           const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(subject_flags, *archive));
+  KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, subject_flags, *archive));
+  const v1::Record& record = records[0];
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(record.target()));
+  KILN_RETURN_IF_ERROR(CheckGpuRecord(record, target, session));
+  ExportedKernel kernel;
+  KILN_ASSIGN_OR_RETURN(kernel.dag, DagOfRecord(record, subject));
+  KILN_ASSIGN_OR_RETURN(kernel.description, DescriptionOf(record, *archive));
+  kernel.steps = record.steps();
+  kernel.workload_key = record.workload_key();
+  kernel.target = record.target();
+  kernel.arch = target.Option("arch").empty() ? kUsualArch : target.Option("arch");
+  kernel.device = record.result().device();
+  kernel.cost_s = MeanCost(record.result());
+  kernel.flop_count = kernel.dag->flop_count();
+  if (!output.empty()) kernel.file_name = output.substr(output.rfind('/') + 1);
+  KILN_ASSIGN_OR_RETURN(const std::string text, ExportCuda(kernel));
+  if (output.empty()) {
+    fmt::print("{}", text);
+    return OkStatus();
+  }
+  KILN_RETURN_IF_ERROR(WriteFileAtomically(output, text));
+  fmt::print("{}: {}, record {}\ncompile it:  nvcc -arch={} -O3 -o kernel {} && ./kernel\n", output,
+             kernel.description, record.id(), kernel.arch, ShellWord(output));
+  return OkStatus();
+}
+
+}  // namespace kiln::client

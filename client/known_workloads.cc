@@ -1,0 +1,99 @@
+#include "client/known_workloads.h"
+
+#include <map>
+
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/workload_key.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr KnownWorkload kResnet18[] = {
+    {"conv2d_winograd_nhwc", "1,14,14,256,256", "bias,relu"},
+    {"conv2d_nhwc", "1,56,56,64,64,1,1,1,0"},
+    {"conv2d_nhwc", "1,56,56,128,64,3,3,2,1", "bias,relu"},
+    {"dense", "1,1000,512", "bias"},
+    {"global_avg_pool2d_nhwc", "1,7,7,512"},
+    {"conv2d_winograd_nhwc", "1,7,7,512,512", "residual"},
+    {"conv2d_nhwc", "1,14,14,512,256,1,1,2,0"},
+    {"conv2d_winograd_nhwc", "1,28,28,128,128", "residual"},
+    {"conv2d_winograd_nhwc", "1,7,7,512,512", "bias,relu"},
+    {"conv2d_winograd_nhwc", "1,28,28,128,128", "residual,bias,relu"},
+    {"conv2d_nhwc", "1,224,224,64,3,7,7,2,3", "bias,relu"},
+    {"conv2d_nhwc", "1,56,56,128,64,1,1,2,0"},
+    {"max_pool2d_nhwc", "1,112,112,64,3,3,2,1", "bias,relu"},
+    {"conv2d_winograd_nhwc", "1,28,28,128,128", "bias,relu"},
+    {"conv2d_nhwc", "1,14,14,512,256,3,3,2,1", "bias,relu"},
+    {"softmax", "1,1000"},
+    {"conv2d_winograd_nhwc", "1,14,14,256,256", "residual,bias,relu"},
+    {"conv2d_winograd_nhwc", "1,56,56,64,64", "residual"},
+    {"conv2d_nhwc", "1,28,28,256,128,1,1,2,0"},
+    {"conv2d_winograd_nhwc", "1,14,14,256,256", "residual"},
+    {"conv2d_nhwc", "1,28,28,256,128,3,3,2,1", "bias,relu"},
+    {"conv2d_winograd_nhwc", "1,56,56,64,64", "residual,bias,relu"},
+    {"conv2d_winograd_nhwc", "1,56,56,64,64", "bias,relu"},
+    {"conv2d_winograd_nhwc", "1,7,7,512,512", "residual,scale,bias,relu"},
+};
+
+constexpr KnownWorkload kConformance[] = {
+    {"conv2d_nhwc", "1,224,224,64,3,7,7,2,3", "bias,relu"},
+    {"conv2d_nhwc", "1,56,56,64,64,3,3,1,1", "bias,relu"},
+    {"conv2d_nhwc", "1,56,56,64,64,1,1,1,0", "bias,relu"},
+    {"conv2d_nhwc", "1,56,56,128,64,3,3,2,1", "bias,relu"},
+    {"conv2d_nhwc", "1,56,56,128,64,1,1,2,0", "bias,relu"},
+    {"conv2d_nhwc", "1,28,28,128,128,3,3,1,1", "bias,relu"},
+    {"conv2d_nhwc", "1,28,28,256,128,3,3,2,1", "bias,relu"},
+    {"conv2d_nhwc", "1,28,28,256,128,1,1,2,0", "bias,relu"},
+    {"conv2d_nhwc", "1,14,14,256,256,3,3,1,1", "bias,relu"},
+    {"conv2d_nhwc", "1,14,14,512,256,3,3,2,1", "bias,relu"},
+    {"conv2d_nhwc", "1,14,14,512,256,1,1,2,0", "bias,relu"},
+    {"conv2d_nhwc", "1,7,7,512,512,3,3,1,1", "bias,relu"},
+    {"matmul", "1024,1024,1024"},
+    {"softmax", "512,1000"},
+    {"sum", "512,4096,axis=1"},
+    // Odd ones: primes, batch 3, sizes that no tile divides.
+    {"conv2d_nhwc", "3,7,13,17,5,3,3,1,1", "bias,relu"},
+    {"conv2d_nchw", "3,17,11,23,7,3,3,2,1"},
+    {"matmul", "127,255,63", "relu"},
+    {"dense", "1,1000,512", "bias"},
+    {"softmax", "7,1009"},
+    {"sum", "13,31,97,axis=0,axis=2"},
+    {"depthwise_conv2d_nhwc", "1,31,29,37,3,3,1,1"},
+};
+
+}  // namespace
+
+StatusOr<dag::DagPtr> KnownWorkload::Build() const {
+  dag::OpOptions options;
+  KILN_ASSIGN_OR_RETURN(options.dtype, ir::ParseType(dtype));
+  options.epilogue = dag::SplitEpilogue(epilogue);
+  return dag::BuildOp(op, args, options);
+}
+
+std::string KnownWorkload::Description() const {
+  std::string text = fmt::format("{} {}", op, args);
+  if (std::string_view(dtype) != "float32") text += fmt::format(" {}", dtype);
+  for (const std::string& name : dag::SplitEpilogue(epilogue)) text += " + " + name;
+  return text;
+}
+
+std::span<const KnownWorkload> Resnet18Tasks() { return kResnet18; }
+std::span<const KnownWorkload> ConformanceWorkloads() { return kConformance; }
+
+const KnownWorkload* FindByKey(std::string_view workload_key) {
+  static const auto* by_key = [] {
+    auto* map = new std::map<std::string, const KnownWorkload*, std::less<>>;
+    for (const auto& list : {Resnet18Tasks(), ConformanceWorkloads()}) {
+      for (const KnownWorkload& workload : list) {
+        const auto dag = workload.Build();
+        KILN_CHECK(dag.ok(), "{}: {}", workload.Description(), Message(dag.status()));
+        map->emplace(dag::WorkloadKey(**dag), &workload);
+      }
+    }
+    return map;
+  }();
+  const auto found = by_key->find(workload_key);
+  return found == by_key->end() ? nullptr : found->second;
+}
+
+}  // namespace kiln::client

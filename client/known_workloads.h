@@ -1,0 +1,32 @@
+// Workloads by name, for commands that work on many: the layers of a ResNet-18, by whose keys old
+// logs are understood, and what a device is tested with.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "compiler/dag/dag.h"
+
+namespace kiln::client {
+
+struct KnownWorkload {
+  const char* op;
+  const char* args;
+  const char* epilogue = "";
+  const char* dtype = "float32";
+
+  StatusOr<dag::DagPtr> Build() const;
+  std::string Description() const;  // "conv2d_nhwc 1,7,7,512,512,3,3,1,1 + bias + relu"
+};
+
+// The 24 tasks of a ResNet-18, NHWC, batch 1, in the order of the well-known log of them.
+std::span<const KnownWorkload> Resnet18Tasks();
+// What `kiln conformance` runs: 12 layers, products, reductions, and odd shapes.
+std::span<const KnownWorkload> ConformanceWorkloads();
+
+// By workload key; null: none of Resnet18Tasks or ConformanceWorkloads.
+const KnownWorkload* FindByKey(std::string_view workload_key);
+
+}  // namespace kiln::client

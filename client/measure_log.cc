@@ -1,0 +1,170 @@
+// kiln records measure: the schedules of a measure log, built, checked and timed on this machine's
+// device.
+#include "store/measure_log.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "base/file.h"
+#include "base/terminal.h"
+#include "client/commands.h"
+#include "client/direct_trials.h"
+#include "client/json.h"
+#include "client/known_workloads.h"
+#include "client/local_archive.h"
+#include "client/wording.h"
+#include "compiler/dag/text.h"
+#include "compiler/target/target.h"
+#include "store/record.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr size_t kMaxLogBytes = size_t{4} << 30;
+
+struct Named {
+  std::string dag;  // text
+  std::string description;
+};
+
+// Keys of the database's tasks, where there is a database.
+std::map<std::string, Named> KeysOfDatabase(const Session& session) {
+  std::map<std::string, Named> named;
+  const auto archive = session.OpenArchive();
+  if (!archive.ok()) return named;
+  const auto jobs = (*archive)->Jobs(0);
+  if (!jobs.ok()) return named;
+  for (const v1::JobStatus& job : *jobs) {
+    for (const v1::TaskStatus& task : job.tasks()) {
+      if (task.spec().dag().empty()) continue;
+      named.try_emplace(task.workload_key(), Named{task.spec().dag(), task.spec().description()});
+    }
+  }
+  return named;
+}
+
+StatusOr<Named> WorkloadOf(const std::string& key, const std::map<std::string, Named>& database) {
+  if (const KnownWorkload* known = FindByKey(key); known != nullptr) {
+    KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, known->Build());
+    return Named{dag::PrintDag(*dag), known->Description()};
+  }
+  const auto found = database.find(key);
+  if (found != database.end()) return found->second;
+  return NotFound("no DAG is known for this key, neither by name nor in the database");
+}
+
+double LoggedCost(const store::MeasureLogLine& line) {
+  if (line.error_no != 0 || line.costs_s.empty()) return 0;
+  double sum = 0;
+  for (const double cost : line.costs_s) sum += cost;
+  return sum / static_cast<double>(line.costs_s.size());
+}
+
+struct Row {
+  std::string workload;
+  double logged_s = 0, here_s = 0;
+  std::string check;  // "right, error 1e-6", "wrong answer: ...", "skipped: ..."
+  bool failed = false;
+};
+
+class LogMeasurer {
+ public:
+  LogMeasurer(const MeasureLogFlags& flags, const Session& session, DirectTrials& trials)
+      : flags_(flags), database_(KeysOfDatabase(session)), trials_(trials) {}
+
+  StatusOr<Row> Measure(const store::MeasureLogLine& line) {
+    Row row;
+    row.logged_s = LoggedCost(line);
+    const auto workload = WorkloadOf(line.workload_key, database_);
+    row.workload = workload.ok() ? workload->description : line.workload_key;
+    if (!workload.ok()) return Failed(row, std::string(Message(workload.status())));
+    const auto logged = target::ParseTarget(line.target);
+    KILN_ASSIGN_OR_RETURN(const auto device, target::ParseTarget(trials_.runner().target()));
+    if (!logged.ok()) return Failed(row, std::string(Message(logged.status())));
+    if (logged->kind != device.kind) {
+      return Failed(row, fmt::format("recorded for {}, this device is {}",
+                                     target::TargetKindName(logged->kind),
+                                     target::TargetKindName(device.kind)));
+    }
+    DirectTrial trial;
+    trial.dag = workload->dag;
+    trial.target = target::PrintTarget(device);
+    trial.steps = line.steps_json;
+    trial.options = flags_.measure;
+    trial.build_timeout_ms = flags_.build_timeout_ms;
+    KILN_ASSIGN_OR_RETURN(const v1::TrialResult result, trials_.Run(trial));
+    if (result.error() != v1::NO_ERROR) {
+      return Failed(row,
+                    fmt::format("{}: {}", ErrorName(result.error()), FirstLine(result.message())));
+    }
+    row.here_s = MeanCost(result);
+    row.check = fmt::format("right, largest error {:.1e}", result.max_error());
+    return row;
+  }
+
+ private:
+  static Row Failed(Row row, std::string why) {
+    row.check = std::move(why);
+    row.failed = true;
+    return row;
+  }
+
+  const MeasureLogFlags& flags_;
+  const std::map<std::string, Named> database_;
+  DirectTrials& trials_;
+};
+
+}  // namespace
+
+StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& session) {
+  if (!session.scheduler.empty()) {
+    return InvalidArgument("records measure uses this machine's device: leave out --scheduler");
+  }
+  KILN_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.path, kMaxLogBytes));
+  const store::MeasureLog log = store::ParseMeasureLog(text);
+  if (!log.errors.empty()) return InvalidArgument("{}: {}", flags.path, log.errors[0]);
+  if (log.lines.empty()) return InvalidArgument("{} has no records", flags.path);
+  std::string target = flags.target.empty() ? log.lines[0].target : flags.target;
+  KILN_ASSIGN_OR_RETURN(const std::string device, DeviceOfTarget(target));
+  KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln-measure"));
+  LocalCluster::Options options;
+  options.db = folder.Join("measure.db");
+  options.device = device;
+  KILN_ASSIGN_OR_RETURN(const auto cluster, LocalCluster::Start(options, [] { return false; }));
+  KILN_ASSIGN_OR_RETURN(const auto trials, DirectTrials::Connect(*cluster));
+  LogMeasurer measurer(flags, session, *trials);
+  Table table({{"Line", Table::kRight},
+               {"Workload", Table::kLeft, 64},
+               {"Logged us", Table::kRight},
+               {"Here us", Table::kRight},
+               {"Check"}});
+  size_t failed = 0;
+  const auto us = [](double cost_s) {
+    return cost_s > 0 ? fmt::format("{:.2f}", 1e6 * cost_s) : std::string("-");
+  };
+  for (size_t i = 0; i < log.lines.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(const Row row, measurer.Measure(log.lines[i]));
+    failed += row.failed;
+    if (session.json) {
+      fmt::print(
+          "{{\"line\":{},\"workload\":{},\"logged_cost_s\":{},\"cost_s\":{},\"ok\":{},"
+          "\"check\":{}}}\n",
+          i + 1, JsonString(row.workload),
+          row.logged_s > 0 ? fmt::format("{}", row.logged_s) : "null",
+          row.here_s > 0 ? fmt::format("{}", row.here_s) : "null", !row.failed,
+          JsonString(row.check));
+      std::fflush(stdout);
+    }
+    table.AddRow(
+        {fmt::format("{}", i + 1), row.workload, us(row.logged_s), us(row.here_s), row.check});
+  }
+  if (!session.json) {
+    fmt::print("logged for {}\nhere on {} ({})\n\n{}\n{} of {} right\n", log.lines[0].target,
+               trials->runner().device(), trials->runner().target(), table.ToString(),
+               log.lines.size() - failed, log.lines.size());
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace kiln::client

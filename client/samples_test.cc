@@ -1,0 +1,50 @@
+// The programs of the self test exist for a GPU, each of its kind, without a GPU.
+#include "client/samples.h"
+
+#include "base/status_testing.h"
+#include "client/selftest.h"
+
+namespace kiln::client {
+namespace {
+
+TEST(SelfTestProgramsTest, EachKindIsFoundForAGpu) {
+  for (const SelfTestProgram& program : SelfTestPrograms()) {
+    SCOPED_TRACE(program.kind);
+    ASSERT_OK_AND_ASSIGN(target::Target target, target::ParseTarget("cuda -arch=sm_90"));
+    if (program.shared_bytes > 0) {
+      target.options["max_shared_memory_per_block"] = fmt::format("{}", program.shared_bytes);
+    }
+    ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, program.workload.Build());
+    const auto steps = StepsOf(program, dag, target, 1);
+    EXPECT_OK(steps);
+    if (!steps.ok()) continue;
+    ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, CudaOfSteps(dag, *steps));
+    if (program.wanted != nullptr) {
+      EXPECT_TRUE(program.wanted(source)) << source.text;
+    }
+  }
+}
+
+TEST(SelfTestProgramsTest, TheSameSeedGivesTheSameSteps) {
+  const SelfTestProgram& program = SelfTestPrograms()[0];
+  ASSERT_OK_AND_ASSIGN(const auto target, target::ParseTarget("llvm -mcpu=x86-64-v3"));
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, program.workload.Build());
+  EXPECT_EQ(*StepsOf(program, dag, target, 5), *StepsOf(program, dag, target, 5));
+  EXPECT_NE(*StepsOf(program, dag, target, 5), *StepsOf(program, dag, target, 6));
+}
+
+TEST(KnownWorkloadsTest, AreFoundByTheirKeys) {
+  EXPECT_EQ(Resnet18Tasks().size(), 24u);
+  EXPECT_EQ(FindByKey("[\"none\"]"), nullptr);
+  const KnownWorkload* winograd = FindByKey(
+      R"(["1097323f3970e5c881ad3a0028ca79cb", [1, 14, 14, 256], [4, 4, 256, 256], [1, 1, 1, 256], [1, 14, 14, 256]])");
+  ASSERT_NE(winograd, nullptr) << "line 1 of the log";
+  EXPECT_EQ(winograd->Description(), "conv2d_winograd_nhwc 1,14,14,256,256 + bias + relu");
+  const KnownWorkload* pool =
+      FindByKey(R"(["8c53ca2904398da2889aa7508082d7bb", [1, 7, 7, 512], [1, 1, 1, 512]])");
+  ASSERT_NE(pool, nullptr) << "line 5";
+  EXPECT_STREQ(pool->op, "global_avg_pool2d_nhwc");
+}
+
+}  // namespace
+}  // namespace kiln::client

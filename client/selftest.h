@@ -1,0 +1,30 @@
+// What `kiln selftest` does: programs of every kind, every kind of fault, and a job in which
+// candidates are broken and the runner's children are killed, all on one device of this machine by
+// an embedded cluster.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/known_workloads.h"
+#include "compiler/codegen/cuda_source.h"
+#include "compiler/dag/dag.h"
+#include "compiler/target/target.h"
+
+namespace kiln::client {
+
+// One program to be checked on a device.
+struct SelfTestProgram {
+  const char* kind;  // "shared memory above 48 KiB"
+  KnownWorkload workload;
+  // What the CUDA text must have to be of this kind; null: any candidate is.
+  bool (*wanted)(const codegen::CudaSource&) = nullptr;
+  int64_t shared_bytes = 0;  // of a block, where the kind needs more than the usual 48 KiB
+};
+const std::vector<SelfTestProgram>& SelfTestPrograms();
+// Of the kind, for a GPU; any sample for a CPU.
+StatusOr<std::string> StepsOf(const SelfTestProgram& program, const dag::DagPtr& dag,
+                              const target::Target& target, uint64_t seed);
+
+}  // namespace kiln::client
