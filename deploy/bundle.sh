@@ -87,5 +87,6 @@ README
 pack kiln "$binaries/client/kiln" kiln.tar.xz $KILN_MAX_MB xz -6 -T0 <<'README'
 Kiln, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else and runs from any folder.
 Start here: ./kiln doctor, then ./kiln tune matmul --args 512,512,512
+A GPU:      ./kiln selftest, then ./kiln tune matmul --args 1024,1024,1024 --target cuda
 A farm:     ./kiln tracker|scheduler|builder|runner --help
 README

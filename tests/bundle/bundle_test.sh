@@ -73,6 +73,8 @@ expect 'Start here' "$kiln" --help
 expect 'LLVM' "$kiln" doctor
 expect 'trials 8/8  errors 0' "$kiln" tune matmul --args 64,64,64 --trials 8 --target llvm
 expect 'matmul' "$kiln" best
+expect ' passed, 0 failed, 0 skipped' "$kiln" selftest --device cpu --slack 10
+expect '0 passed, 0 failed, 1 skipped' "$kiln" selftest --device cuda
 expect '--tracker' "$runner" --help
 cat >"$root/srv/kiln-test/request.txtpb" <<'REQUEST'
 artifact { digest: "a" kind: NULL_PROGRAM binary: "a" }

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
 // They take longer than other commands.
-RunResult Run(const Words& words) {
+RunResult RunLong(const Words& words) {
   auto result = RunToEnd(KilnOptions(words), {}, absl::Minutes(8));
   EXPECT_OK(result.status());
   return result.ok() ? *std::move(result) : RunResult();
@@ -35,13 +35,13 @@ std::vector<Json> JsonLines(const std::string& text) {
 
 // Empty: there is a GPU that can be tested.
 std::string WhyNoGpu() {
-  const RunResult list = Run({"runner", "--device", "cuda", "--list"});
+  const RunResult list = RunLong({"runner", "--device", "cuda", "--list"});
   return list.exit.ok() ? "" : list.error;
 }
 
 // The slack is that of a machine on which other tests run.
 void ExpectAllPass(const std::string& device) {
-  const RunResult result = Run({"selftest", "--device", device, "--json", "--slack", "10"});
+  const RunResult result = RunLong({"selftest", "--device", device, "--json", "--slack", "10"});
   EXPECT_TRUE(result.exit.ok()) << result.output << result.error;
   const auto lines = JsonLines(result.output);
   ASSERT_GT(lines.size(), 20u) << result.output;
@@ -61,7 +61,7 @@ TEST(SelfTest, Cpu) { ExpectAllPass("cpu"); }
 
 TEST(SelfTest, WithoutAGpuItSkipsWithOneSentence) {
   if (WhyNoGpu().empty()) GTEST_SKIP() << "there is a GPU";
-  const RunResult result = Run({"selftest"});
+  const RunResult result = RunLong({"selftest"});
   EXPECT_TRUE(result.exit.ok()) << result.error;
   EXPECT_THAT(result.output, AllOf(HasSubstr("skip  device cuda"), HasSubstr("libcuda.so.1"),
                                    HasSubstr("0 passed, 0 failed, 1 skipped")));
@@ -71,13 +71,13 @@ TEST(SelfTest, WithoutAGpuItSkipsWithOneSentence) {
 TEST(MeasureLog, RecordsOfAJobAreRightAgain) {
   const TempDir folder = *TempDir::Make("measure-log-test");
   const std::string db = folder.Join("kiln.db"), log = folder.Join("log.json");
-  KilnPrints({"tune", "matmul", "--args", "48,40,56", "--trials", "6", "--target", "llvm",
-              "--db", db, "--min-repeat-ms", "2"});
+  KilnPrints({"tune", "matmul", "--args", "48,40,56", "--trials", "6", "--target", "llvm", "--db",
+              db, "--min-repeat-ms", "2"});
   KilnPrints({"records", "export", "--db", db, "-o", log});
-  const RunResult result = Run({"records", "measure", log, "--db", db, "--min-repeat-ms", "2"});
+  const RunResult result = RunLong({"records", "measure", log, "--db", db, "--min-repeat-ms", "2"});
   EXPECT_TRUE(result.exit.ok()) << result.output << result.error;
   EXPECT_THAT(result.output, AllOf(HasSubstr("matmul 48,40,56"), HasSubstr("6 of 6 right")));
-  const RunResult unknown = Run({"records", "measure", log, "--db", folder.Join("none.db")});
+  const RunResult unknown = RunLong({"records", "measure", log, "--db", folder.Join("none.db")});
   EXPECT_EQ(unknown.exit.code, 1);
   EXPECT_THAT(unknown.output, AllOf(HasSubstr("no DAG is known"), HasSubstr("0 of 6 right")));
 }
@@ -85,8 +85,8 @@ TEST(MeasureLog, RecordsOfAJobAreRightAgain) {
 TEST(Conformance, CountsEveryCandidate) {
   const TempDir folder = *TempDir::Make("conformance-test");
   const RunResult result =
-      Run({"conformance", "--target", "llvm", "--only", "127,255,63", "--trials", "8",
-           "--min-repeat-ms", "1", "--db", folder.Join("kiln.db"), "--json"});
+      RunLong({"conformance", "--target", "llvm", "--only", "127,255,63", "--trials", "8",
+               "--min-repeat-ms", "1", "--db", folder.Join("kiln.db"), "--json"});
   EXPECT_TRUE(result.exit.ok()) << result.output << result.error;
   const auto lines = JsonLines(result.output);
   ASSERT_EQ(lines.size(), 1u);
@@ -98,9 +98,9 @@ TEST(Conformance, CountsEveryCandidate) {
 
 TEST(Conformance, FailuresHaveACommandThatShowsThemAgain) {
   const TempDir folder = *TempDir::Make("conformance-test");
-  const RunResult result =
-      Run({"conformance", "--target", "llvm", "--only", "127,255,63", "--trials", "6",
-           "--min-repeat-ms", "1", "--db", folder.Join("kiln.db"), "--fault", "3:wrong-answer"});
+  const RunResult result = RunLong({"conformance", "--target", "llvm", "--only", "127,255,63",
+                                    "--trials", "6", "--min-repeat-ms", "1", "--db",
+                                    folder.Join("kiln.db"), "--fault", "3:wrong-answer"});
   EXPECT_EQ(result.exit.code, 1) << result.output;
   EXPECT_THAT(result.output, AllOf(HasSubstr("wrong answer: "), HasSubstr(" trial "),
                                    HasSubstr("/3 --db " + folder.Join("kiln.db"))));
