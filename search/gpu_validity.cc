@@ -32,6 +32,18 @@ bool IsShared(const State& state, int s) {
   return true;
 }
 
+// Of a shared stage: more than one where it is fetched more than once and ahead.
+int Buffers(const State& state, int s) {
+  const Attach& at = state.attach(s);
+  const Stage& reader = state.stage(at.stage);
+  if (!state.stage(s).op->name().ends_with(".shared")) return 1;
+  for (int loop = 0; loop <= at.loop; ++loop) {
+    if (reader.loop(loop).kind == schedule::IterKind::kReduce && reader.loop(loop).extent > 1)
+      return reader.buffering;
+  }
+  return 1;
+}
+
 // Bytes of the region that an attached stage covers.
 int64_t RegionBytes(const Stage& stage) {
   int64_t elements = 1;
@@ -70,7 +82,8 @@ BlockUse UseOfKernel(const State& state, int root) {
           break;
       }
     }
-    if (IsShared(state, s)) use.shared_bytes += RegionBytes(stage);
+    if (!IsShared(state, s)) continue;
+    use.shared_bytes += RegionBytes(stage) * Buffers(state, s);
   }
   use.threads = threads[0] * threads[1] * threads[2];
   return use;

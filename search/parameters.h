@@ -19,6 +19,8 @@ struct Parameters {
   bool change_compute_location = true;
   // GPU: reductions of tiled stages are also shared out over blocks and over groups of threads.
   bool reduction_splits = true;
+  // GPU: tiles in shared memory may be fetched one iteration ahead of their use.
+  bool fetch_ahead = true;
   // GPU kernels that are not tiled (pooling, elementwise) and reductions across threads: a warp per
   // block, as the predecessor begins with, or 1 to 32 warps by chance.
   bool vary_thread_counts = true;

@@ -339,6 +339,19 @@ Status AnnotateGpuUnroll(State& state, Rng& rng) {
   return AnnotateUnroll(state, [&](int) { return PickFrom(rng, UnrollChoices(/*gpu=*/true)); });
 }
 
+Status AnnotateBuffering(State& state, Rng& rng) {
+  std::set<int> readers;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (state.attach(s).kind == Attach::kIter && state.stage(s).op->name().ends_with(".shared"))
+      readers.insert(state.attach(s).stage);
+  }
+  for (const int reader : readers) {
+    const int depth = 1 + static_cast<int>(UniformInt(rng, 2));
+    KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::BufferingStep>(reader, depth)));
+  }
+  return OkStatus();
+}
+
 StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
                           Rng& rng) {
   const bool vary = parameters.vary_thread_counts;
@@ -347,6 +360,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
                                     task.hardware, parameters, rng));
   KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, vary, rng));
   KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));
+  if (parameters.fetch_ahead) KILN_RETURN_IF_ERROR(AnnotateBuffering(state, rng));
   KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware));
   return state;

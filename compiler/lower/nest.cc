@@ -7,6 +7,7 @@
 
 #include "compiler/dag/index_limit.h"
 #include "compiler/lower/body.h"
+#include "compiler/lower/fetch_ahead.h"
 #include "compiler/lower/iteration.h"
 
 namespace kiln::lower {
@@ -253,6 +254,10 @@ class NestBuilder {
   ir::Stmt EmitLoops(const StageFrame& frame, int i) {
     if (i == static_cast<int>(frame.stage.loops.size())) return EmitStores(frame);
     if (i == frame.first_reduce && ReducesOverThreads(frame)) return EmitThreadReduction(frame);
+    if (i == frame.first_reduce && frame.stage.buffering > 1) {
+      const int fetch = FetchAheadLevel(frame);
+      if (fetch >= 0) return EmitFetchAhead(frame, fetch);
+    }
     ir::Stmt body = EmitLoops(frame, i + 1);
     std::vector<int> here;
     for (int a : attached_[frame.s]) {
@@ -349,6 +354,60 @@ class NestBuilder {
     if (!any_shared || !repeated) return rest;
     const ir::Stmt both[] = {ir::MakeBarrier(pool_), rest};
     return ir::MakeSeq(pool_, both);
+  }
+
+  // The loop whose attached stages can be fetched ahead: the serial reduction loops down to it have
+  // nothing else between them, and it has nothing attached but tiles in shared memory that are read
+  // from global memory. -1: there is none, or nothing runs more than once.
+  int FetchAheadLevel(const StageFrame& frame) const {
+    bool repeats = false;
+    for (int i = frame.first_reduce; i < static_cast<int>(frame.stage.loops.size()); ++i) {
+      if (frame.stage.loop(i).kind != IterKind::kReduce ||
+          KindOf(frame.stage.annotation(i)) != ir::LoopKind::kSerial ||
+          std::find(frame.guard_levels.begin(), frame.guard_levels.end(), i) !=
+              frame.guard_levels.end()) {
+        return -1;
+      }
+      repeats = repeats || frame.bounds.loop_vars[i] >= 0;
+      bool any = false;
+      for (int a : attached_[frame.s]) {
+        if (state_.attach(a).loop != i) continue;
+        any = true;
+        if (!IsShared(a) || !attached_[a].empty() || state_.stage(a).op->is_reduction()) return -1;
+        for (int other : attached_[frame.s]) {
+          if (Reads(a, other)) return -1;
+        }
+      }
+      if (any) return repeats ? i : -1;
+    }
+    return -1;
+  }
+
+  ir::Stmt EmitFetchAhead(const StageFrame& frame, int level) {
+    const ir::Stmt work = EmitLoops(frame, level + 1);
+    std::vector<ir::Stmt> fetches;
+    std::vector<int32_t> slots;
+    for (int a : attached_[frame.s]) {
+      if (state_.attach(a).loop != level) continue;
+      fetches.push_back(EmitStage(a));
+      slots.insert(slots.end(), slots_[a].begin(), slots_[a].end());
+    }
+    std::vector<FetchLoop> loops;
+    for (int i = frame.first_reduce; i <= level; ++i) {
+      const int32_t var = frame.bounds.loop_vars[i];
+      if (var >= 0) loops.push_back({var, frame.bounds.iter_extents[frame.stage.loops[i].iter]});
+    }
+    const auto copy_var = [&](int32_t var, int64_t extent) {
+      bounds_.owners.push_back(bounds_.owners[var]);
+      return bounds_.simplifier.AddVar(extent);
+    };
+    std::vector<ir::Stmt> all = {EmitInit(frame)};
+    // The last round's tiles are still being read.
+    if (RunsRepeatedly(frame.s, frame.first_reduce - 1)) all.push_back(ir::MakeBarrier(pool_));
+    all.push_back(FetchAhead(program_, loops, slots, ir::MakeSeq(pool_, fetches), work, copy_var));
+    ir::Stmt result = ir::MakeSeq(pool_, all);
+    for (int32_t slot : slots) result = ir::MakeAlloc(pool_, slot, result);
+    return result;
   }
 
   bool Reads(int reader, int s) const {

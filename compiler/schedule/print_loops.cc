@@ -31,6 +31,7 @@ class LoopPrinter {
   void PrintStage(int number, int indent) {
     const Stage& stage = state_.stage(number);
     const std::string& name = stage.op->name();
+    if (stage.buffering > 1) Line(indent, fmt::format("{} buffering: {}", name, stage.buffering));
     if (stage.auto_unroll_max_step != 0) {
       Line(indent, fmt::format("{} auto_unroll: {}", name, stage.auto_unroll_max_step));
     }

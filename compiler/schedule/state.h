@@ -75,6 +75,10 @@ struct Stage {
   // align_offset.
   int32_t align_axis = -1, align_factor = 0, align_offset = 0;
 
+  // Tiles in shared memory attached to this stage's loops are fetched buffering - 1 iterations
+  // ahead.
+  int32_t buffering = 1;
+
   bool is_placeholder() const { return op->is_placeholder(); }
   int num_axes() const { return static_cast<int>(op->axes().size() + op->reduce_axes().size()); }
   const IterVar& loop(int i) const { return iters[loops[i].iter]; }

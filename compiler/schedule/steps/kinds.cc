@@ -20,7 +20,7 @@ constexpr Kind kKinds[] = {
     Row<ReorderStep>(),          Row<SplitStep>(),        Row<FollowSplitStep>(),
     Row<FollowFusedSplitStep>(), Row<StorageAlignStep>(), Row<ComputeAtStep>(),
     Row<ComputeInlineStep>(),    Row<ComputeRootStep>(),  Row<CacheReadStep>(),
-    Row<CacheWriteStep>(),       Row<RfactorStep>(),
+    Row<CacheWriteStep>(),       Row<RfactorStep>(),      Row<BufferingStep>(),
 };
 
 StatusOr<StepPtr> ParseStep(StepReader& reader) {

@@ -168,6 +168,15 @@ struct RfactorStep final : Step {
   int stage_id, loop, factor_iter;
 };
 
+// ["BF", stage, depth]: the tiles in shared memory that are computed inside the stage's loops are
+// fetched depth - 1 iterations ahead, into as many buffers as that takes. A step of our own.
+struct BufferingStep final : Step {
+  static constexpr std::string_view kTag = "BF", kName = "buffering";
+  BufferingStep(int stage_id, int depth) : stage_id(stage_id), depth(depth) {}
+  KILN_STEP_OVERRIDES;
+  int stage_id, depth;
+};
+
 #undef KILN_STEP_OVERRIDES
 
 // The lengths that FSP and FFSP take from the steps before them.

@@ -1,0 +1,93 @@
+#include "compiler/lower/fetch_ahead.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_testing.h"
+#include "compiler/dag/evaluate.h"
+#include "compiler/ir/interpreter.h"
+#include "compiler/ir/program_text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/lower/state_testing.h"
+
+namespace kiln::lower {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// A tiled product with two reduction axes: C.local in registers, A and B in shared memory, fetched
+// by 4 threads for each of the outer tiles of k and l.
+constexpr std::string_view kDag = R"(
+    input A: float32[8, 6, 4]
+    input B: float32[6, 4, 8]
+    C[i: 8, j: 8] = sum(k: 6, l: 4) A[i, k, l] * B[k, l, j])";
+
+std::string Steps(std::string_view k_tile, std::string_view l_tile, std::string_view more) {
+  return fmt::format(
+      R"([["CHW", 2, "local"], ["SP", 2, 3, 4, [{}], 1], ["SP", 2, 2, 6, [{}], 1],)"
+      R"( ["RE", 2, [2, 4, 3, 5, 0, 1]], ["SP", 3, 1, 8, [4], 1], ["SP", 3, 0, 8, [4], 1],)"
+      R"( ["RE", 3, [0, 2, 1, 3]], ["FU", 3, [0, 1]], ["CA", 2, 3, 1],)"
+      R"( ["CHR", 1, "shared", [2]], ["CA", 2, 3, 1], ["CHR", 0, "shared", [3]], ["CA", 1, 4, 1],)"
+      R"( ["AN", 5, 0, 5], ["AN", 5, 1, 6], ["FU", 3, [0, 1, 2]], ["SP", 3, 0, 0, [4], 1],)"
+      R"( ["AN", 3, 1, 6], ["FU", 1, [0, 1, 2]], ["SP", 1, 0, 0, [4], 1], ["AN", 1, 1, 6]{}])",
+      l_tile, k_tile, more);
+}
+
+size_t Count(const std::string& text, std::string_view word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+void ExpectComputes(const schedule::State& state, const ir::Program& program) {
+  const dag::Dag& dag = *state.initial_dag();
+  std::vector<ir::NDArray> inputs = dag::RandomInputs(dag, 1, ir::RandomKind::kSmallIntegers);
+  ASSERT_OK_AND_ASSIGN(const std::vector<ir::NDArray> want, dag::Evaluate(dag, inputs));
+  ir::NDArray output(want[0].type(), want[0].shape());
+  output.Poison();
+  ASSERT_OK(ir::Interpret(program, {{&inputs[0], &inputs[1], &output}}));
+  EXPECT_OK(ir::Compare(output, want[0], ir::DefaultTolerance(want[0].type()), "C"));
+}
+
+std::string Lowered(std::string_view k_tile, std::string_view l_tile, std::string_view more) {
+  const schedule::State state = StateFrom(kDag, Steps(k_tile, l_tile, more));
+  const StatusOr<ir::Program> program = Lower(state, {.gpu = true});
+  if (!program.ok()) return "REFUSED: " + std::string(Message(program.status()));
+  EXPECT_OK(ir::Verify(*program));
+  ExpectComputes(state, *program);
+  return ir::ProgramText(*program);
+}
+
+TEST(FetchAhead, ReadsTheNextTilesDuringTheWork) {
+  const std::string single = Lowered("3", "2", "");
+  EXPECT_THAT(single, HasSubstr("A_shared: shared float32[4, 3, 2]"));
+  EXPECT_EQ(Count(single, "barrier"), 2u);
+  EXPECT_THAT(single, Not(HasSubstr("ahead")));
+  EXPECT_EQ(Lowered("3", "2", R"(, ["BF", 4, 1])"), single);
+
+  const std::string twice = Lowered("3", "2", R"(, ["BF", 4, 2])");
+  EXPECT_THAT(twice, HasSubstr("A_shared: shared float32[2, 4, 3, 2]"));
+  EXPECT_THAT(twice, HasSubstr("B_shared: shared float32[2, 3, 2, 4]"));
+  EXPECT_THAT(twice, HasSubstr("A_shared_ahead: local float32[6]"));
+  EXPECT_EQ(Count(twice, "barrier"), 2u) << "after the first tiles, and one per iteration";
+  EXPECT_THAT(twice, HasSubstr("in 0..4")) << "the outer tiles of k and l are one loop";
+}
+
+TEST(FetchAhead, OneTileHasNothingAhead) {
+  const std::string whole = Lowered("6", "4", "");
+  EXPECT_EQ(Lowered("6", "4", R"(, ["BF", 4, 2])"), whole);
+}
+
+// Tiles that divide nothing: guards move with the iteration they are of.
+TEST(FetchAhead, GuardsAreThoseOfTheTileThatIsFetched) {
+  for (const char* k : {"1", "2", "4", "5"}) {
+    for (const char* l : {"1", "3", "4"}) {
+      SCOPED_TRACE(fmt::format("{} {}", k, l));
+      EXPECT_THAT(Lowered(k, l, R"(, ["BF", 4, 2])"), HasSubstr("ahead"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln::lower
