@@ -11,6 +11,7 @@
 #include "compiler/schedule/step.h"
 #include "scheduler/device_tasks.h"
 #include "search/final_race.h"
+#include "search/models.h"
 #include "search/policy.h"
 #include "search/round_report.h"
 
@@ -237,12 +238,17 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
   }
   const std::map<std::string, double> parameters(options.policy_parameters().begin(),
                                                  options.policy_parameters().end());
+  // One model learns from all tasks.
+  KILN_ASSIGN_OR_RETURN(const search::Models models,
+                        search::MakeModels(options.policy(), options.seed()));
   for (size_t i = 0; i < num_tasks; ++i) {
     // Another seed for each run: the same one would draw what has been drawn, and take that for the
     // end of the space.
     const uint64_t seed = SplitSeed(SplitSeed(options.seed(), i), records.size());
     KILN_ASSIGN_OR_RETURN(auto policy, search::MakePolicy(options.policy(), device.tasks[i], seed,
-                                                          {.parameters = parameters}));
+                                                          {.parameters = parameters,
+                                                           .model = models.learned,
+                                                           .draft_model = models.analytic}));
     policy->Observe(observations[i]);
     search::TuneTask& task = knowledge.tasks[i];
     task.policy = policy.get();

@@ -29,10 +29,11 @@ constexpr Weight kCpuWeights[] = {{MutationKind::kTileSize, 0.86},
                                   {MutationKind::kComputeLocation, 0.05},
                                   {MutationKind::kParallel, 0.02},
                                   {MutationKind::kVectorize, 0.03}};
-constexpr Weight kGpuWeights[] = {{MutationKind::kTileSize, 0.80},
+constexpr Weight kGpuWeights[] = {{MutationKind::kTileSize, 0.74},
                                   {MutationKind::kUnroll, 0.08},
                                   {MutationKind::kThreads, 0.06},
-                                  {MutationKind::kFetchWidth, 0.06}};
+                                  {MutationKind::kFetchWidth, 0.06},
+                                  {MutationKind::kBuffering, 0.06}};
 
 Status NoUse() { return NotFound("nothing of this kind in the schedule"); }
 Status NoChange() { return FailedPrecondition("the change came to nothing"); }
@@ -114,6 +115,20 @@ StatusOr<Mutation> MutateFetchWidth(const target::HardwareParams& hardware, cons
                       rng);
 }
 
+StatusOr<Mutation> MutateBuffering(const Genome& genome, Rng& rng) {
+  std::vector<int> found;
+  for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
+    if (genome.steps[i]->tag() == schedule::BufferingStep::kTag) found.push_back(i);
+  }
+  if (found.empty()) return NoUse();
+  const int picked = PickFrom(rng, found);
+  const auto& step = static_cast<const schedule::BufferingStep&>(*genome.steps[picked]);
+  Mutation mutation{MutationKind::kBuffering, Copy(genome), picked};
+  mutation.steps[picked] =
+      std::make_shared<schedule::BufferingStep>(step.stage_id, step.depth == 1 ? 2 : 1);
+  return mutation;
+}
+
 // ---- the last part of a CPU schedule: places, then annotations
 
 bool IsPlace(const schedule::Step& step) {
@@ -193,9 +208,9 @@ StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
 }  // namespace
 
 std::string_view MutationName(MutationKind kind) {
-  static constexpr std::array<std::string_view, 7> kNames = {
-      "tile sizes",       "unroll depth",   "threads",     "fetch width",
-      "place of a stage", "parallel loops", "vector loops"};
+  static constexpr std::array<std::string_view, 8> kNames = {
+      "tile sizes", "unroll depth",     "threads",        "fetch width",
+      "buffering",  "place of a stage", "parallel loops", "vector loops"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -210,6 +225,8 @@ StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameter
       return MutateThreads(task.hardware, genome, rng);
     case MutationKind::kFetchWidth:
       return MutateFetchWidth(task.hardware, genome, rng);
+    case MutationKind::kBuffering:
+      return MutateBuffering(genome, rng);
     case MutationKind::kComputeLocation:
       return MutateLocation(task, parameters, genome, rng);
     case MutationKind::kParallel:

@@ -21,6 +21,7 @@ enum class MutationKind : uint8_t {
   kUnroll,           // another auto_unroll_max_step
   kThreads,          // GPU: threads of a block that is not tiled, or of a reduction across threads
   kFetchWidth,       // GPU: elements that a thread fetches at once into shared memory
+  kBuffering,        // GPU: tiles fetched ahead of their use, or not
   kComputeLocation,  // CPU
   kParallel,         // CPU: how many outer loops run in parallel
   kVectorize,        // CPU: how many inner loops are one vector

@@ -6,8 +6,7 @@
 #include <cstdlib>
 
 #include "compiler/dag/ops/registry.h"
-#include "compiler/features/features.h"
-#include "costmodel/make_cost_model.h"
+#include "search/models.h"
 #include "search/policy.h"
 #include "search/synthetic_testing.h"
 
@@ -30,12 +29,11 @@ Status Bench(const Case& c, int threads, int rounds) {
                         dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)}));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(c.target));
   const Task task(dag, target, target::DefaultHardware(target, 4), "[]");
+  KILN_ASSIGN_OR_RETURN(const Models models, MakeModels("sketch.xgb", 1));
   KILN_ASSIGN_OR_RETURN(
-      std::shared_ptr<costmodel::CostModel> model,
-      costmodel::MakeCostModel("xgb",
-                               {.feature_version = features::kFeatureVersion, .threads = threads}));
-  KILN_ASSIGN_OR_RETURN(const auto policy,
-                        MakePolicy("sketch.xgb", task, 1, {.model = model, .threads = threads}));
+      const auto policy,
+      MakePolicy("sketch.xgb", task, 1,
+                 {.model = models.learned, .draft_model = models.analytic, .threads = threads}));
   fmt::print("---- {} {} {}, {} threads\n", c.op, c.args, c.target, threads);
   double best = 1;
   for (int round = 0; round < rounds; ++round) {

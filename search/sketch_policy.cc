@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/log.h"
 #include "search/choose.h"
 #include "search/cpu_time.h"
 #include "search/evolution.h"
 #include "search/population.h"
+#include "search/samples.h"
 
 namespace kiln::search {
 namespace {
@@ -20,10 +20,6 @@ constexpr size_t kMostLeaders = 64, kFewestLeaders = 8;
 // A space of which no more can be drawn gets so many slots of a generation per schedule known.
 constexpr int kSlotsPerState = 16;
 
-uint64_t TaskId(const Task& task) {
-  return Xxh3(task.workload_key + " " + target::PrintTarget(task.target));
-}
-
 }  // namespace
 
 SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t seed,
@@ -32,7 +28,7 @@ SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t see
       parameters_(std::move(parameters)),
       seed_(seed),
       options_(std::move(options)),
-      task_id_(TaskId(task)) {
+      sample_task_(SampleTask(task)) {
   sketches_ = GenerateSketches({task_, parameters_});
 }
 
@@ -170,7 +166,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
 
 // Keeps measured_ sorted; a failed one teaches the model alone.
 void SketchPolicy::Remember(Individual individual) {
-  pending_.push_back({individual.rows, task_id_, individual.cost_s});
+  pending_.push_back({individual.rows, sample_task_, individual.cost_s});
   if (individual.cost_s <= 0) return;
   const auto place = std::upper_bound(
       measured_.begin(), measured_.end(), individual,

@@ -62,7 +62,7 @@ class SketchPolicy final : public Policy {
   const Parameters parameters_;
   const uint64_t seed_;
   const SketchPolicyOptions options_;
-  const uint64_t task_id_;
+  const uint64_t sample_task_;
   std::vector<Sketch> sketches_;
   Hashes known_;                                        // proposed or observed
   std::unordered_map<uint64_t, Individual> in_flight_;  // proposed, not observed

@@ -14,6 +14,7 @@
 
 #include "base/float_matrix.h"
 #include "compiler/ir/program.h"
+#include "compiler/schedule/steps/steps.h"
 #include "costmodel/cost_model.h"
 #include "search/sample_unroll.h"
 #include "search/tile_moves.h"
@@ -22,7 +23,13 @@ namespace kiln::search {
 
 inline constexpr int kTileColumns = 48;
 
-// log2 of all levels of all splits, then of the unroll depths; one row.
+// Of a BF step; 0 for all others.
+inline int FetchDepth(const schedule::Step& step) {
+  if (step.tag() != schedule::BufferingStep::kTag) return 0;
+  return static_cast<const schedule::BufferingStep&>(step).depth;
+}
+
+// log2 of all levels of all splits, then of the unroll and fetch depths; one row.
 inline FloatMatrix TileFeatures(std::span<const schedule::StepPtr> steps) {
   FloatMatrix rows(1, kTileColumns);
   size_t column = 0;
@@ -34,6 +41,7 @@ inline FloatMatrix TileFeatures(std::span<const schedule::StepPtr> steps) {
   }
   for (const schedule::StepPtr& step : steps) {
     if (const auto depth = UnrollDepth(*step)) add(*depth + 1.0);
+    if (const int depth = FetchDepth(*step); depth > 0) add(depth);
   }
   return rows;
 }
@@ -52,6 +60,7 @@ inline double HiddenCost(std::span<const schedule::StepPtr> steps) {
       distance += std::pow(std::log2(static_cast<double>(level)) - wanted, 2);
     }
   }
+  for (const schedule::StepPtr& step : steps) distance += FetchDepth(*step);
   return 1e-5 * std::exp2(0.1 * distance);
 }
 

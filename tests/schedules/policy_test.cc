@@ -4,6 +4,8 @@
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "search/random_policy.h"
+#include "search/sketch_policy.h"
+#include "search/synthetic_testing.h"
 #include "tests/schedules/check_program.h"
 
 namespace kiln::search {
@@ -83,6 +85,55 @@ TEST(Policies, CandidatesComputeWhatTheDagSays) {
       const Status status = CheckByInterpreter(workload, state);
       ASSERT_TRUE(status.ok()) << status;
     }
+  }
+}
+
+// Of the learned search: mostly changed and crossed ones.
+TEST(Policies, EvolvedCandidatesComputeWhatTheDagSays) {
+  const struct {
+    const char *op, *args, *epilogue;
+    bool gpu;
+  } cases[] = {{"matmul", "12,8,6", "relu", false},
+               {"matmul", "2,3,64", "", false},
+               {"conv2d_nchw", "1,7,7,4,3,3,3,1,1", "bias,relu", false},
+               {"depthwise_conv2d_nchw", "1,5,5,4,3,3,1,1", "relu", false},
+               {"max_pool2d_nchw", "1,7,7,3,3,3,2,1", "", false},
+               {"softmax", "4,14", "", false},
+               {"matmul", "12,8,16", "relu", true},
+               {"matmul", "2,3,64", "", true},
+               {"conv2d_nhwc", "1,6,6,8,4,3,3,2,1", "bias", true},
+               {"conv2d_winograd_nhwc", "1,4,4,4,3", "bias,relu", true},
+               {"depthwise_conv2d_nchw", "1,5,5,4,3,3,1,1", "relu", true},
+               {"softmax", "3,14", "", true}};
+  for (const auto& c : cases) {
+    const Task task =
+        c.gpu ? MakeGpuTask(c.op, c.args, c.epilogue) : MakeTask(c.op, c.args, c.epilogue);
+    const Workload workload =
+        MakeWorkload(fmt::format("{} {} {}", c.op, c.args, c.epilogue), task.dag, 3);
+    Parameters parameters;
+    parameters.evolutionary_search_population = 100;
+    parameters.sample_init_population = 30;
+    parameters.max_futile_samples = 300;
+    SketchPolicy policy(task, parameters, 17,
+                        {.model = std::make_shared<AdditiveModel>(),
+                         .draft = nullptr,
+                         .features = TileFeaturesOf,
+                         .threads = 2});
+    int changed = 0;
+    for (int round = 0; round < 4; ++round) {
+      ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy.Propose(12));
+      std::vector<Observation> observations;
+      for (const Candidate& candidate : candidates) {
+        ASSERT_OK_AND_ASSIGN(const schedule::State state,
+                             schedule::Replay(task.dag, candidate.steps));
+        const Status status = CheckByInterpreter(workload, state, c.gpu);
+        ASSERT_TRUE(status.ok()) << candidate.origin << "\n" << status;
+        observations.push_back({candidate, true, HiddenCost(candidate.steps)});
+        changed += candidate.origin.find("change") != std::string::npos;
+      }
+      policy.Observe(observations);
+    }
+    EXPECT_GT(changed, 3) << workload.name << (c.gpu ? " gpu" : " cpu");
   }
 }
 

@@ -1,0 +1,23 @@
+#include "search/models.h"
+
+#include "compiler/features/features.h"
+#include "costmodel/analytic_model.h"
+#include "costmodel/make_cost_model.h"
+
+namespace kiln::search {
+
+StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed) {
+  Models models;
+  if (policy == "sketch.xgb") {
+    KILN_ASSIGN_OR_RETURN(models.learned,
+                          costmodel::MakeCostModel(
+                              "xgb", {.seed = seed, .feature_version = features::kFeatureVersion}));
+  }
+  if (policy == "sketch.xgb" || policy == "sketch.analytic") {
+    KILN_ASSIGN_OR_RETURN(models.analytic,
+                          costmodel::AnalyticModel::Make(features::FeatureNames()));
+  }
+  return models;
+}
+
+}  // namespace kiln::search
