@@ -108,6 +108,15 @@ TEST_F(CliTest, UnknownTargets) {
               HasSubstr("ach"));
 }
 
+TEST_F(CliTest, OutputThatCannotBeWrittenIsSaid) {
+  SubprocessOptions options = KilnOptions({});
+  options.argv = {"/bin/sh", "-c", std::string(kKiln) + " ops > /dev/full"};
+  const auto result = RunToEnd(std::move(options), {}, absl::Minutes(1));
+  ASSERT_OK(result);
+  EXPECT_EQ(result->exit.code, 1) << result->exit.ToString();
+  EXPECT_THAT(result->error, HasSubstr("cannot write the output: No space left on device"));
+}
+
 TEST_F(CliTest, MalformedTextFilesHaveAPlace) {
   const std::string path = File("bad.te", "input A: float32[4]\nB[i: 4] = A[i +\n");
   EXPECT_THAT(RefusedTune({path}), MatchesRegex("kiln: .*/bad.te:[23]:[0-9]+: .*\n"));

@@ -3,10 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <system_error>
 
+#include "base/errno_status.h"
 #include "base/grpc_server.h"
 #include "base/log.h"
 #include "client/commands.h"
@@ -44,7 +48,7 @@ struct Flags {
   bool lock_step = false;
   uint64_t seed = 1;
   bool flush_cache = false;
-  std::string policy = "sketch.random";
+  std::string policy = "sketch.xgb";
   std::string resume;
   std::string job_id;
   uint32_t limit = 20;
@@ -102,7 +106,7 @@ class CommandLine {
       return WrongUsage(error);
     }
     ReadEnvironment();
-    const StatusOr<int> exit_status = Go();
+    const StatusOr<int> exit_status = GoUnlessOutputEnds();
     if (exit_status.ok()) return *exit_status;
     std::fflush(stdout);
     fmt::print(stderr, "kiln: {}\n", Message(exit_status.status()));
@@ -110,6 +114,22 @@ class CommandLine {
   }
 
  private:
+  // fmt throws when output cannot be written. Whoever has read enough (`kiln ... | head`) has seen
+  // no error; what was started here has been stopped on the way.
+  StatusOr<int> GoUnlessOutputEnds() {
+    constexpr int kBrokenPipeExit = 128 + SIGPIPE;
+    int error = 0;
+    try {
+      StatusOr<int> exit_status = Go();
+      if (std::fflush(stdout) == 0 || !exit_status.ok()) return exit_status;
+      error = errno;
+    } catch (const std::system_error& thrown) {
+      error = thrown.code().value();
+    }
+    if (error == EPIPE) return kBrokenPipeExit;
+    return Unavailable("cannot write the output: {}", ErrnoText(error));
+  }
+
   StatusOr<int> Go() {
     if (flags_.db_given && flags_.scheduler_given) {
       return InvalidArgument(

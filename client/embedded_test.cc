@@ -120,7 +120,7 @@ TEST_F(EmbeddedTest, JsonHasOneLineForEachTrial) {
     }
     EXPECT_EQ(events[i]["event"], "trial");
     EXPECT_GT(events[i]["cost_s"], 0);
-    EXPECT_THAT(events[i]["origin"].get<std::string>(), HasSubstr("random"));
+    EXPECT_THAT(events[i]["origin"].get<std::string>(), HasSubstr("sketch "));
     trials.insert(events[i]["trial"].get<int>());
   }
   EXPECT_THAT(trials, SizeIs(20));
@@ -246,6 +246,17 @@ TEST_F(EmbeddedTest, CtrlCCancelsTheJobAndLeavesNoProcess) {
   const Json status = Job(job);
   EXPECT_EQ(status["state"], "CANCELLED");
   EXPECT_GT(status["trials_done"], 0) << "what was measured is kept";
+}
+
+TEST_F(EmbeddedTest, WhereNobodyReadsOnItEndsAsWithCtrlC) {
+  std::string job;
+  const auto kiln = StartLongJob(&job);
+  kiln->output().Reset();
+  const auto exit = kiln->Wait(absl::Seconds(30));
+  ASSERT_OK(exit);
+  EXPECT_EQ(exit->code, 130) << exit->ToString();
+  EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
+  EXPECT_EQ(Job(job)["state"], "CANCELLED");
 }
 
 TEST_F(EmbeddedTest, AKilledKilnLeavesNoProcessAndAJobToResume) {

@@ -56,7 +56,7 @@ Status CheckMeasure(v1::MeasureOptions& measure) {
 
 Status CheckPolicy(v1::TuneOptions& options) {
   const std::vector<std::string> known = search::PolicyNames();
-  if (options.policy().empty()) options.set_policy("sketch.random");
+  if (options.policy().empty()) options.set_policy("sketch.xgb");
   if (std::find(known.begin(), known.end(), options.policy()) != known.end()) return OkStatus();
   return InvalidArgument("policy '{}' is unknown, expected one of: {}", options.policy(),
                          fmt::join(known, ", "));
@@ -116,6 +116,18 @@ Status CheckOptions(v1::TuneOptions& options, int tasks) {
   return CheckFaults(options);
 }
 
+// No device holds more; one that holds less says so in its first trial.
+Status CheckSize(const dag::Dag& dag) {
+  constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024;
+  double bytes = 0;
+  for (const dag::Tensor argument : dag.arguments()) {
+    bytes += static_cast<double>(dag.op(argument.op).num_elements()) * dag.type(argument).bytes();
+  }
+  if (bytes <= kMostBytes) return OkStatus();
+  return InvalidArgument("its arguments take {:.1f} TiB together, expected at most 1 TiB",
+                         bytes / kMostBytes);
+}
+
 // Shows early what every trial of it would fail with.
 Status CheckLowers(const CheckedTask& task) {
   const auto program = lower::Lower(schedule::State(task.dag), {.gpu = task.target.is_gpu()});
@@ -134,6 +146,7 @@ StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec) {
     return InvalidArgument("its weight is {}, expected a finite number above 0", spec.weight());
   }
   if (spec.weight() == 0) spec.set_weight(1);
+  KILN_RETURN_IF_ERROR(CheckSize(*task.dag));
   KILN_RETURN_IF_ERROR(CheckLowers(task));
   spec.set_dag(dag::PrintDag(*task.dag));
   spec.set_target(target::PrintTarget(task.target));

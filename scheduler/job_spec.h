@@ -30,7 +30,7 @@ struct CheckedJob {
 
 // InvalidArgument in one sentence: which task or option, what was found, what was expected.
 //
-// Defaults that are the scheduler's: trials 64, policy "sketch.random", trials_per_round 64 (at
+// Defaults that are the scheduler's: trials 64, policy "sketch.xgb", trials_per_round 64 (at
 // most trials per task), weight 1, hopeless_ratio 10 (a negative one means never), task_strategy
 // "gradient", finalists 8 (none for target null, which has lock_step set), name: the first task's
 // description.

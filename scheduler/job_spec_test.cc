@@ -17,7 +17,7 @@ TEST(JobSpecTest, FillsInTheDefaults) {
   spec.mutable_options()->clear_trials();
   ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
   EXPECT_EQ(job.spec.options().trials(), 64u);
-  EXPECT_EQ(job.spec.options().policy(), "sketch.random");
+  EXPECT_EQ(job.spec.options().policy(), "sketch.xgb");
   EXPECT_EQ(job.spec.options().trials_per_round(), 64u);
   EXPECT_EQ(job.spec.options().measure().hopeless_ratio(), 10);
   EXPECT_EQ(job.spec.tasks(0).weight(), 1);
@@ -66,6 +66,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"BadDag",
                 [](v1::JobSpec& s) { s.mutable_tasks(0)->set_dag("input A: float99[2]\n"); },
                 {"task 0", "float99"}},
+        Refusal{"TooLarge",
+                [](v1::JobSpec& s) {
+                  s.mutable_tasks(0)->set_dag(
+                      "input A: float32[1000000, 1000000]\n"
+                      "C[i: 1000000, j: 1000000] = A[i, j] + 1.0f\n");
+                },
+                {"task 0", "7.3 TiB", "at most 1 TiB"}},
         Refusal{"NoTarget",
                 [](v1::JobSpec& s) { s.mutable_tasks(0)->clear_target(); },
                 {"task 0", "no target"}},
