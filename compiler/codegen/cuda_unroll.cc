@@ -19,9 +19,12 @@ constexpr int64_t kMaxRegisters = 255;  // per thread
 // Of a kernel. Longer ones take seconds to compile and do not fit the instruction cache (128 KiB).
 constexpr int64_t kMaxRegisterCost = 6000;
 constexpr int64_t kMaxCost = 4000;
-// Stores of a loop that only moves data. Addresses of all of them live in registers at once, around
-// the loops outside.
-constexpr int64_t kMaxMoves = 16;
+// Stores, a vector is one, of a loop that only moves data. All its loads are in flight at once, and
+// so are the addresses, in registers.
+constexpr int64_t kMaxMoves = 32;
+// A loop that is too long for all of it is written out so often, if that is no more than ...
+constexpr int64_t kPart = 4;
+constexpr int64_t kMaxPartCost = 64;
 // Loops of more stay loops unless asked for.
 constexpr int64_t kLongCost = 1000;
 // Of a loop over an array in local memory: the compiler compares every access with every other.
@@ -144,7 +147,24 @@ class Planner {
     for (Stmt child : stmt->children()) KeepLongLoops(child);
     if (stmt->kind != StmtKind::kFor || IsBound(stmt) || stmt->extent <= 1) return;
     if (plan_.copies.contains(stmt)) return;
-    if (IsLong(stmt)) plan_.copies[stmt] = 1;
+    if (IsLong(stmt)) plan_.copies[stmt] = PartOf(stmt);
+  }
+
+  // One that is not written out in full.
+  bool HasLoopLeft(Stmt stmt) const {
+    if (stmt->kind == StmtKind::kFor && !IsBound(stmt) && stmt->extent > 1) {
+      const auto copies = plan_.copies.find(stmt);
+      if (copies != plan_.copies.end() && copies->second < stmt->extent) return true;
+    }
+    return std::ranges::any_of(stmt->children(), [this](Stmt child) { return HasLoopLeft(child); });
+  }
+
+  // More than one, so that several loads are in flight.
+  int64_t PartOf(Stmt loop) const {
+    if (HasBarrier(loop) || over_memory_.contains(loop) || HasLoopLeft(loop->body())) return 1;
+    int64_t part = kPart;
+    while (part > 1 && (part > loop->extent || Cost(loop->body()) * part > kMaxPartCost)) part /= 2;
+    return part;
   }
 
   bool IsLong(Stmt loop) const {
@@ -178,6 +198,7 @@ class Planner {
       return buffer(stmt->slot).scope == ir::Scope::kLocal ? kMany : 1;
     int64_t stores = 0;
     for (Stmt child : stmt->children()) stores = std::min(stores + MemoryStores(child), kMany);
+    if (stmt->kind == StmtKind::kFor && stmt->loop_kind == LoopKind::kVectorized) return stores;
     const auto copies = plan_.copies.find(stmt);
     return copies == plan_.copies.end() ? stores : std::min(stores * copies->second, kMany);
   }

@@ -7,8 +7,8 @@
 //      registers for stay in memory, and their loops are rolled.
 //   2. Then what the schedule asks for (unroll, virtual threads, vectors that became loops),
 //      innermost loops first; in part where all of it is too long.
-// What is left, above all long reductions, stays a loop. NVRTC may unroll short ones on its own,
-// but not those around long bodies.
+// What is left, above all long reductions, stays a loop, of a few copies where the body is short.
+// NVRTC may unroll short ones on its own, but not those around long bodies.
 #pragma once
 
 #include <cstdint>
