@@ -186,6 +186,36 @@ TEST_F(CliTest, ShowNeedsNoRecordForStepsOfAFile) {
   EXPECT_THAT(show({"--as", "dag"}), HasSubstr("input p0"));
 }
 
+TEST_F(CliTest, ShowsTheSketchesOfAnOperator) {
+  const auto sketches = [&](const std::string& op, const std::string& args,
+                            const std::string& target) {
+    std::vector<Json> lines;
+    const std::string text =
+        KilnPrints({"show", op, "--args", args, "--sketches", "--target", target, "--json"});
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find('\n', at);
+      lines.push_back(Json::parse(text.substr(at, end - at)));
+      EXPECT_EQ(lines.back()["sketch"], lines.size() - 1);
+      EXPECT_GE(lines.back()["tile_sizes"], 1);
+      at = end + 1;
+    }
+    return lines;
+  };
+  // Tiled; with a cache of the result; with its reduction shared out.
+  EXPECT_EQ(sketches("matmul", "64,64,64", "llvm").size(), 3u);
+  EXPECT_EQ(sketches("relu", "64,64", "llvm").size(), 1u);
+  EXPECT_GE(sketches("matmul", "64,64,64", "cuda -arch=sm_90").size(), 1u);
+  // Of 4 in 4 levels and of 4 in 2, the innermost at most 64: 10 * 10 * 3.
+  const Json small = sketches("matmul", "4,4,4", "llvm")[0];
+  EXPECT_EQ(small["tile_sizes"], 300);
+
+  const std::string text = KilnPrints({"show", "matmul", "--args", "64,64,64", "--sketches"});
+  EXPECT_THAT(text, AllOf(HasSubstr("sketch 0: "), HasSubstr("sketch 2: "),
+                          HasSubstr("factors=[?, ?, ?]"), HasSubstr("for k.1 (?)")));
+  EXPECT_THAT(Refused({"show", "matmul", "--args", "64,64,64", "--sketches", "--target", "vax"}),
+              HasSubstr("vax"));
+}
+
 TEST_F(CliTest, VersionAndDoctor) {
   EXPECT_THAT(KilnPrints({"version"}), testing::StartsWith("kiln "));
   const RunResult doctor = RunKiln({"doctor", "--db", folder_.Join("none.db")});

@@ -46,6 +46,8 @@ struct Flags {
   std::string task_strategy = "gradient";
   double latency_target_ms = 0;
   bool lock_step = false;
+  bool no_warm_start = false;
+  bool sketches = false;
   uint64_t seed = 1;
   bool flush_cache = false;
   std::string policy = "sketch.xgb";
@@ -261,6 +263,8 @@ class CommandLine {
         ->capture_default_str();
     c.add_flag("--lock-step", flags_.lock_step,
                "search and measure in turns: the same seed proposes the same for the same costs");
+    c.add_flag("--no-warm-start", flags_.no_warm_start,
+               "use nothing that earlier jobs measured: for comparisons of searches");
     c.add_option("--name", flags_.job.name, "of the job [the operator]");
     c.add_option("--priority", flags_.job.priority, "over other jobs, higher first")
         ->capture_default_str();
@@ -314,6 +318,7 @@ class CommandLine {
     options.set_trials_per_round(flags_.trials_per_round);
     options.set_task_strategy(flags_.task_strategy);
     options.set_lock_step(flags_.lock_step);
+    options.set_no_warm_start(flags_.no_warm_start);
     options.set_finalists(FinalistsOf(flags_));
     options.set_build_timeout_ms(flags_.build_timeout_ms);
     v1::MeasureOptions& measure = *options.mutable_measure();
@@ -436,6 +441,7 @@ class CommandLine {
 
     CLI::App* show =
         Command(app_, "show", "a schedule in every form, the best one by default", Plain([this] {
+                  if (flags_.sketches) return SketchesCommand(flags_.subject, flags_.session);
                   return ShowCommand(flags_.subject, flags_.form, flags_.steps, flags_.session);
                 }));
     AddSubject(*show);
@@ -447,6 +453,10 @@ class CommandLine {
     show->add_option("--steps", flags_.steps,
                      "with --op: a file with steps as JSON; none: the unscheduled loops")
         ->type_name("FILE");
+    show->add_flag("--sketches", flags_.sketches,
+                   "the sketches that a search fills in: loops with blanks, for --target (llvm)")
+        ->excludes("--as")
+        ->excludes("--steps");
 
     CLI::App* export_kernel = Command(
         app_, "export-kernel",

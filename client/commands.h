@@ -70,6 +70,8 @@ Status BestCommand(const SubjectFlags& subject, const Session& session);
 // steps_path: a file with steps instead of a record's; "none": the unscheduled loops.
 Status ShowCommand(const SubjectFlags& subject, const std::string& form,
                    const std::string& steps_path, const Session& session);
+// The sketches of what the subject is of: schedules with blanks.
+Status SketchesCommand(const SubjectFlags& subject, const Session& session);
 // As a CUDA file with a main; output "": stdout.
 Status ExportKernelCommand(const SubjectFlags& subject, const std::string& output,
                            const Session& session);

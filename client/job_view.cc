@@ -59,7 +59,7 @@ std::optional<std::string> JobView::Improvement(const v1::Record& record) {
 
 std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
   std::vector<std::string> lines;
-  status_ = event.status();
+  KeepKnown(event.status(), lines);
   seen_ = true;
   // Every job waits for a moment at its start.
   if (Waits(status_) && status_.elapsed_s() >= kLongWait_s && WhatItDoes(status_) != last_wait_) {
@@ -75,6 +75,23 @@ std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
     lines.push_back(Totals(status_.elapsed_s()));
   }
   return lines;
+}
+
+// Only the status of a running job says what earlier jobs know.
+void JobView::KeepKnown(v1::JobStatus status, std::vector<std::string>& lines) {
+  for (int i = 0; i < status.tasks_size(); ++i) {
+    v1::TaskStatus& task = *status.mutable_tasks(i);
+    const bool before = i < status_.tasks_size() && status_.tasks(i).known_states() > 0;
+    if (task.known_states() > 0 && !before) {
+      lines.push_back(KnownText(task));
+      if (status.tasks_size() > 1) lines.back() += "  " + task.spec().description();
+    } else if (task.known_states() == 0 && before) {
+      task.set_known_states(status_.tasks(i).known_states());
+      task.set_known_cost_s(status_.tasks(i).known_cost_s());
+      task.set_known_record_id(status_.tasks(i).known_record_id());
+    }
+  }
+  status_ = std::move(status);
 }
 
 void JobView::ObserveRecord(const v1::Record& record, std::vector<std::string>& lines) {

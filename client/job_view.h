@@ -12,7 +12,8 @@ namespace kiln::client {
 
 class JobView {
  public:
-  // Takes an event in, and says what is new in plain lines: an improvement of a task, a failed
+  // Takes an event in, and says what is new in plain lines: what earlier jobs found, an improvement
+  // of a task, a failed
   // trial of a kind not seen before, and a line of progress every tenth of the trials and at the
   // end.
   std::vector<std::string> Observe(const v1::JobEvent& event);
@@ -25,6 +26,7 @@ class JobView {
   std::vector<std::string> Lines(int frame, double since_event_s, bool color) const;
 
  private:
+  void KeepKnown(v1::JobStatus status, std::vector<std::string>& lines);
   void ObserveRecord(const v1::Record& record, std::vector<std::string>& lines);
   std::optional<std::string> Improvement(const v1::Record& record);
   std::string Totals(double elapsed_s) const;

@@ -50,6 +50,25 @@ v1::JobEvent FailedTrial(uint32_t trial, v1::ErrorKind kind) {
   return event;
 }
 
+TEST(JobViewTest, WhatEarlierJobsFoundIsSaidOnceAndKept) {
+  JobView view;
+  v1::JobEvent event = Event(0, 0);
+  v1::TaskStatus& task = *event.mutable_status()->mutable_tasks(0);
+  task.set_known_states(120);
+  task.set_known_cost_s(12.8e-6);
+  task.set_known_record_id(17);
+  EXPECT_THAT(view.Observe(event),
+              ElementsAre("120 states are known of earlier jobs, the best 12.80 us (record 17)"));
+  EXPECT_THAT(view.Observe(event), IsEmpty());
+  // The status of a job that has ended does not say it.
+  v1::JobEvent end = Event(100, 2e-3);
+  end.mutable_status()->set_state(v1::SUCCEEDED);
+  view.Observe(end);
+  EXPECT_EQ(view.status().tasks(0).known_states(), 120u);
+  EXPECT_EQ(view.status().tasks(0).known_record_id(), 17);
+  EXPECT_EQ(view.status().tasks(0).known_cost_s(), 12.8e-6);
+}
+
 TEST(JobViewTest, AnImprovementIsALineAndASlowerTrialIsNot) {
   JobView view;
   EXPECT_THAT(view.Observe(Trial(0, 2e-3, 2e-3)),

@@ -33,6 +33,11 @@ Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
                {"reference_cost_s", OrNull(task.reference_cost_s())},
                {"speed_up",
                 OrNull(task.best_cost_s() > 0 ? task.reference_cost_s() / task.best_cost_s() : 0)}};
+  if (task.known_states() > 0) {
+    json["known"] = {{"states", task.known_states()},
+                     {"cost_s", OrNull(task.known_cost_s())},
+                     {"record", task.known_record_id()}};
+  }
   if (best != nullptr) {
     json["record"] = best->id();
     json["max_error"] = best->result().max_error();

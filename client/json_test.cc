@@ -57,6 +57,9 @@ TEST(JsonTest, TheEndHasTheBestOfEachTask) {
   v1::JobStatus job = event.status();
   (*job.mutable_error_counts())[v1::WRONG_ANSWER_ERROR] = 2;
   job.add_tasks();  // without a result
+  job.mutable_tasks(0)->set_known_states(3);
+  job.mutable_tasks(0)->set_known_record_id(4);
+  job.mutable_tasks(0)->set_known_cost_s(5e-3);
   const Json json = Json::parse(EndEvent(job, {event.record()}));
   EXPECT_EQ(json["state"], "SUCCEEDED");
   EXPECT_EQ(json["errors"]["WRONG_ANSWER_ERROR"], 2);
@@ -65,6 +68,8 @@ TEST(JsonTest, TheEndHasTheBestOfEachTask) {
   EXPECT_EQ(json["tasks"][0]["record"], 9);
   EXPECT_TRUE(json["tasks"][1]["best_cost_s"].is_null());
   EXPECT_FALSE(json["tasks"][1].contains("record"));
+  EXPECT_EQ(json["tasks"][0]["known"], Json({{"states", 3}, {"cost_s", 5e-3}, {"record", 4}}));
+  EXPECT_FALSE(json["tasks"][1].contains("known"));
 }
 
 TEST(JsonTest, MessagesKeepTheirFieldNamesAndZeros) {

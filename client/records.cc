@@ -14,6 +14,7 @@
 #include "client/render.h"
 #include "client/reproduce.h"
 #include "client/resolve.h"
+#include "client/sketches.h"
 #include "client/summary.h"
 #include "client/wording.h"
 #include "compiler/dag/text.h"
@@ -212,6 +213,17 @@ Status ShowCommand(const SubjectFlags& flags, const std::string& form,
     fmt::print("{}\n", ShownJson(form, rendered.target, rendered.steps, text));
     return OkStatus();
   }
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return OkStatus();
+}
+
+Status SketchesCommand(const SubjectFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
+  Rendered of{.dag = workload.has_value() ? workload->dag : nullptr, .target = flags.target};
+  if (of.dag == nullptr) {
+    KILN_ASSIGN_OR_RETURN(of, WhatToShow(flags, "steps", "", session));
+  }
+  KILN_ASSIGN_OR_RETURN(const std::string text, PrintSketches(of.dag, of.target, session.json));
   std::fwrite(text.data(), 1, text.size(), stdout);
   return OkStatus();
 }

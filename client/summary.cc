@@ -35,8 +35,17 @@ std::string ScheduleText(const v1::Record& record) {
   return *text;
 }
 
-std::string TaskText(const v1::JobStatus& job, const v1::TaskStatus& task,
-                     const v1::Record& record) {
+// What earlier jobs found, where it counts more than what this one did.
+std::string KnownTextOf(const v1::TaskStatus& task, const Session& session) {
+  if (task.known_record_id() == 0) return "";
+  const bool better = task.best_cost_s() <= 0 || task.known_cost_s() < task.best_cost_s();
+  return Line(better ? "better" : "before",
+              fmt::format("{} of an earlier job: {}", FormatSeconds(task.known_cost_s()),
+                          session.Command(fmt::format("show {}", task.known_record_id()))));
+}
+
+std::string TaskText(const v1::JobStatus& job, const v1::TaskStatus& task, const v1::Record& record,
+                     const Session& session) {
   const double cost_s = CostOf(record.result());
   const std::string speed = SpeedCell(record.flop_count(), cost_s);
   std::string text = Line(
@@ -55,11 +64,13 @@ std::string TaskText(const v1::JobStatus& job, const v1::TaskStatus& task,
   }
   text += Line("checked", CheckText(record));
   if (!record.result().device().empty()) text += Line("device", record.result().device());
+  text += KnownTextOf(task, session);
   return text;
 }
 
 std::string OneTask(const v1::JobStatus& job, const v1::Record& record, const Session& session) {
-  std::string text = job.tasks(0).spec().description() + "\n" + TaskText(job, job.tasks(0), record);
+  std::string text =
+      job.tasks(0).spec().description() + "\n" + TaskText(job, job.tasks(0), record, session);
   text +=
       fmt::format("\nschedule of trial {}:\n{}", record.trial(), Indented(ScheduleText(record)));
   const std::string id = fmt::format("show {}", record.id());
@@ -91,7 +102,12 @@ std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& b
          SpeedCell(record.flop_count(), cost_s), SpeedUp(task.reference_cost_s(), cost_s),
          fmt::format("{:.1e}", record.result().max_error()), fmt::format("{}", record.id())});
   }
-  return table.ToString() +
+  std::string better;
+  for (const v1::TaskStatus& task : job.tasks()) {
+    if (task.known_cost_s() <= 0 || task.best_cost_s() <= task.known_cost_s()) continue;
+    better += fmt::format("{}: {}", task.spec().description(), KnownTextOf(task, session));
+  }
+  return table.ToString() + better +
          fmt::format("\na schedule:  {}\n", session.Command("show RECORD --as schedule"));
 }
 
@@ -107,7 +123,9 @@ std::string CheckText(const v1::Record& record) {
 std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& best,
                     const Session& session) {
   std::string text;
-  if (!best.empty()) {
+  if (best.empty()) {
+    for (const v1::TaskStatus& task : job.tasks()) text += KnownTextOf(task, session);
+  } else {
     text = job.tasks_size() == 1 ? OneTask(job, best[0], session) : ManyTasks(job, best, session);
   }
   const std::string pace = PaceText(job);

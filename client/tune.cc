@@ -73,6 +73,10 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
                job.id(), job.trials_done());
     return kInterruptedExit;
   }
+  const bool known = std::any_of(job.tasks().begin(), job.tasks().end(),
+                                 [](const auto& task) { return task.known_record_id() != 0; });
+  // Nothing was left to try beyond what earlier jobs did.
+  if (best.empty() && known && job.trials_done() == 0) return 0;
   if (best.empty()) return NothingFound(job, session);
   return 0;
 }

@@ -102,6 +102,15 @@ std::string SpeedUp(double reference_s, double cost_s) {
   return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
 }
 
+std::string KnownText(const v1::TaskStatus& task) {
+  std::string text = task.known_states() == 1
+                         ? "1 state is known of earlier jobs"
+                         : fmt::format("{} states are known of earlier jobs", task.known_states());
+  if (task.known_record_id() == 0) return text + ", none worked";
+  return text + fmt::format(", the best {} (record {})", LatencyCell(task.known_cost_s()),
+                            task.known_record_id());
+}
+
 std::string FirstLine(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }

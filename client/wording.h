@@ -31,6 +31,9 @@ std::string LatencyCell(double cost_s);                   // "1.234 ms"; "-" whe
 std::string SpeedCell(double flop_count, double cost_s);  // "43.21 GFLOP/s"; "-"
 std::string SpeedUp(double reference_s, double cost_s);   // "14.2x"; "" when either is not known
 
+// "1200 states are known of earlier jobs, the best 12.80 us (record 17)".
+std::string KnownText(const v1::TaskStatus& task);
+
 std::string FirstLine(std::string_view text);
 // In quotes where a shell would need them.
 std::string ShellWord(std::string_view word);

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/log.h"
+#include "base/rng.h"
 #include "compiler/dag/text.h"
 #include "compiler/schedule/step.h"
+#include "proto/trial.pb.h"
 #include "search/samples.h"
 
 namespace kiln::scheduler {
@@ -54,27 +59,104 @@ class TaskTable {
       tasks_;
 };
 
+// Was it the candidate that succeeded or failed?
+bool SaysSomething(const store::Record& record) { return record.error != v1::UNKNOWN_ERROR; }
+
+// Up to `most` of `records`, in their order: one half the fastest, the other by chance.
+std::vector<const store::Record*> Choose(std::vector<const store::Record*> records, size_t most) {
+  if (records.size() <= most) return records;
+  std::vector<size_t> order(records.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const double x = CostOf(*records[a]), y = CostOf(*records[b]);
+    if ((x > 0) != (y > 0)) return x > 0;
+    return x != y ? x < y : a < b;
+  });
+  const size_t best = (most + 1) / 2;
+  // The same ones each time, as long as there are no more records.
+  Rng rng(records.size());
+  for (size_t i = best; i < most; ++i) {
+    const int64_t left = static_cast<int64_t>(order.size() - i);
+    std::swap(order[i], order[i + static_cast<size_t>(UniformInt(rng, left))]);
+  }
+  order.resize(most);
+  std::sort(order.begin(), order.end());
+  std::vector<const store::Record*> chosen;
+  for (const size_t i : order) chosen.push_back(records[i]);
+  return chosen;
+}
+
+using Steps = std::vector<schedule::StepPtr>;
+
+// The steps of each; nothing where they do not parse.
+std::vector<std::optional<Steps>> ParseAll(const std::vector<const store::Record*>& records,
+                                           ThreadPool& pool) {
+  std::vector<std::optional<Steps>> all(records.size());
+  pool.ParallelFor(static_cast<int64_t>(records.size()), [&](int64_t i) {
+    if (auto steps = schedule::ParseSteps(records[i]->steps); steps.ok()) {
+      all[i] = *std::move(steps);
+    }
+  });
+  return all;
+}
+
 Status GatherOwn(store::Store& store, std::string_view job_id, const search::Task& task,
-                 std::string_view device, std::vector<search::Observation>& observations) {
+                 std::string_view device, const ExperienceOptions& options, ThreadPool& pool,
+                 TaskExperience& own) {
   KILN_ASSIGN_OR_RETURN(
-      const std::vector<store::Record> records,
+      const std::vector<store::Record> found,
       store.RecordsOfWorkload(task.workload_key, target::PrintTarget(task.target)));
-  std::set<uint64_t> known;
-  for (const store::Record& record : records) {
+  std::vector<const store::Record*> records;
+  for (const store::Record& record : found) {
     if (record.job_id == job_id || !SameDevice(record.device, device)) continue;
-    auto steps = schedule::ParseSteps(record.steps);
-    if (!steps.ok()) continue;
+    if (SaysSomething(record)) records.push_back(&record);
+  }
+  const std::vector<const store::Record*> chosen = Choose(records, options.observed);
+  const std::set<const store::Record*> observed(chosen.begin(), chosen.end());
+  std::vector<std::optional<Steps>> steps = ParseAll(records, pool);
+  std::set<uint64_t> known;
+  for (size_t i = 0; i < records.size(); ++i) {
+    const store::Record& record = *records[i];
+    if (!steps[i].has_value()) continue;
     search::Observation o;
-    o.candidate.hash = schedule::HashSteps(*steps);
-    if (!known.insert(o.candidate.hash).second) continue;
-    o.candidate.steps = *std::move(steps);
-    o.candidate.origin = fmt::format("trial {} of job {}", record.trial, record.job_id);
     o.valid = record.error == store::kNoError;
     o.cost_s = CostOf(record);
-    o.trial = record.trial;
-    observations.push_back(std::move(o));
+    if (o.valid && !record.stopped_early && (own.best_cost_s == 0 || o.cost_s < own.best_cost_s)) {
+      own.best_cost_s = o.cost_s;
+      own.best_record_id = record.id;
+    }
+    o.candidate.hash = schedule::HashSteps(*steps[i]);
+    if (!known.insert(o.candidate.hash).second) continue;
+    if (!observed.contains(&record)) {
+      own.avoid.push_back(o.candidate.hash);
+      continue;
+    }
+    o.candidate.steps = *std::move(steps[i]);
+    o.record = record.id;
+    own.observations.push_back(std::move(o));
   }
   return OkStatus();
+}
+
+// By workload and device: costs of one are never compared with those of another.
+using Groups =
+    std::map<std::pair<std::string_view, std::string_view>, std::vector<const store::Record*>>;
+
+std::vector<const store::Record*> ChooseOfEach(const Groups& groups, size_t most) {
+  std::vector<size_t> sizes;
+  for (const auto& [key, records] : groups) sizes.push_back(records.size());
+  std::sort(sizes.begin(), sizes.end());
+  // What small ones do not use is the others'.
+  size_t share = 0, left = most;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    share = std::max<size_t>(1, left / (sizes.size() - i));
+    left -= std::min({left, share, sizes[i]});
+  }
+  std::vector<const store::Record*> chosen;
+  for (const auto& [key, records] : groups) {
+    for (const store::Record* record : Choose(records, share)) chosen.push_back(record);
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -91,27 +173,36 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
     targets.insert(target);
     // A job may hold a task twice: then the first one alone learns, or the model would twice.
     if (!own.insert({tasks[i].workload_key, target}).second) continue;
-    KILN_RETURN_IF_ERROR(GatherOwn(store, job_id, tasks[i], device, experience.of_tasks[i]));
+    KILN_RETURN_IF_ERROR(
+        GatherOwn(store, job_id, tasks[i], device, options, pool, experience.of_tasks[i]));
   }
+  if (options.samples == 0) return experience;
 
+  std::vector<store::Record> found;
+  for (const std::string& target : targets) {
+    KILN_ASSIGN_OR_RETURN(std::vector<store::Record> records,
+                          store.LatestRecords(target, options.latest_records));
+    std::move(records.begin(), records.end(), std::back_inserter(found));
+  }
+  Groups groups;
+  for (const store::Record& record : found) {
+    if (record.job_id == job_id || !SaysSomething(record)) continue;
+    const bool is_own = own.contains({record.workload_key, record.target});
+    if (is_own && SameDevice(record.device, device)) continue;
+    groups[{record.workload_key, record.device}].push_back(&record);
+  }
+  const std::vector<const store::Record*> chosen = ChooseOfEach(groups, options.samples);
+  std::vector<std::optional<Steps>> steps = ParseAll(chosen, pool);
   TaskTable table;
   std::vector<search::Measured> measured;
-  for (const std::string& target : targets) {
-    KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records,
-                          store.LatestRecords(target, options.latest_records));
-    for (const store::Record& record : records) {
-      if (record.job_id == job_id) continue;
-      const bool is_own = own.contains({record.workload_key, record.target});
-      if (is_own && SameDevice(record.device, device)) continue;
-      const search::Task* task = table.Find(record);
-      if (task == nullptr) continue;
-      auto steps = schedule::ParseSteps(record.steps);
-      if (!steps.ok()) continue;
-      measured.push_back({.task = task,
-                          .steps = *std::move(steps),
-                          .cost_s = CostOf(record),
-                          .sample_task = search::SampleTask(*task, record.device)});
-    }
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const store::Record& record = *chosen[i];
+    const search::Task* task = table.Find(record);
+    if (task == nullptr || !steps[i].has_value()) continue;
+    measured.push_back({.task = task,
+                        .steps = *std::move(steps[i]),
+                        .cost_s = CostOf(record),
+                        .sample_task = search::SampleTask(*task, record.device)});
   }
   experience.of_others = search::MakeSamples(measured, pool);
   KILN_DEBUG_LOG("costmodel", 1, "{} records of other tasks, {} of them are samples",

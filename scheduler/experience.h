@@ -1,4 +1,4 @@
-// What earlier jobs measured that helps a new one.
+// What earlier jobs measured that helps a new one: its warm start.
 //
 // The same task, on the same device: observed by its policy like results of its own, so never
 // measured again. Other tasks of the same target, and the same one on other devices: they train the
@@ -6,6 +6,9 @@
 //
 // A scheduler that starts again after a crash calls the same function, so a resumed job has what it
 // knew: nothing but records is kept.
+//
+// Cost: a large database must not delay a job, so a part of the records is learned from: of each
+// task the best ones and some others by chance, always the same ones.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +27,31 @@
 namespace kiln::scheduler {
 
 struct ExperienceOptions {
-  // The newest so many records of a target train the model; features of 1,000 take about a second
-  // of one core.
+  // Of a task of the job so many records are observed; of the others nothing but their identity is
+  // kept.
+  uint32_t observed = 1000;
+  // Samples of others are taken from the newest so many records of a target.
   uint32_t latest_records = 5000;
+  // At most so many, shared evenly by their tasks. 0: there is no model to train.
+  uint32_t samples = 1500;
+};
+
+struct TaskExperience {
+  std::vector<search::Observation> observations;  // in the order they were measured
+  std::vector<uint64_t> avoid;                    // measured too: hashes
+  // The fastest of all that ran to its end.
+  int64_t best_record_id = 0;  // 0: none
+  double best_cost_s = 0;
 };
 
 struct Experience {
-  // By task, in the order they were measured.
-  std::vector<std::vector<search::Observation>> of_tasks;
+  std::vector<TaskExperience> of_tasks;  // by task
   std::vector<costmodel::Sample> of_others;
 };
 
 // `job_id`'s own records are left out. `device` as records name it; "" is the same as any. Records
-// that no longer parse, replay or lower are left out: an old database is no reason to fail.
+// that no longer parse, replay or lower are left out: an old database is no reason to fail. So are
+// trials that the workers failed, not the candidate.
 StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_id,
                                       std::span<const search::Task> tasks, std::string_view device,
                                       ThreadPool& pool, const ExperienceOptions& options = {});

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
@@ -70,9 +74,12 @@ TEST_F(ExperienceTest, TheSameTaskIsObservedAndOthersAreSamples) {
   Measure("b", other, 8);
   const Experience experience = Gather("new", std::span(&same, 1));
   ASSERT_THAT(experience.of_tasks, SizeIs(1));
-  ASSERT_THAT(experience.of_tasks[0], SizeIs(12));
+  ASSERT_THAT(experience.of_tasks[0].observations, SizeIs(12));
+  EXPECT_THAT(experience.of_tasks[0].avoid, IsEmpty());
+  EXPECT_DOUBLE_EQ(experience.of_tasks[0].best_cost_s, 1e-3);
+  EXPECT_EQ(experience.of_tasks[0].best_record_id, 1);
   for (int i = 0; i < 12; ++i) {
-    const search::Observation& o = experience.of_tasks[0][i];
+    const search::Observation& o = experience.of_tasks[0].observations[i];
     EXPECT_EQ(o.valid, i % 4 != 3);
     EXPECT_DOUBLE_EQ(o.cost_s, o.valid ? 1e-3 * (i + 1) : 0);
     EXPECT_EQ(o.candidate.hash, schedule::HashSteps(o.candidate.steps));
@@ -89,10 +96,10 @@ TEST_F(ExperienceTest, NothingIsProposedThatWasMeasuredBefore) {
   Measure("a", task, 12);
   const Experience experience = Gather("new", std::span(&task, 1));
   ASSERT_OK_AND_ASSIGN(const auto policy, search::MakePolicy("sketch.random", task, 3));
-  policy->Observe(experience.of_tasks[0]);
+  policy->Observe(experience.of_tasks[0].observations);
   ASSERT_OK_AND_ASSIGN(const auto candidates, policy->Propose(12));
   for (const search::Candidate& candidate : candidates) {
-    for (const search::Observation& o : experience.of_tasks[0]) {
+    for (const search::Observation& o : experience.of_tasks[0].observations) {
       EXPECT_NE(candidate.hash, o.candidate.hash);
     }
   }
@@ -103,7 +110,7 @@ TEST_F(ExperienceTest, LeavesOutTheJobItselfAndOtherTargets) {
   Measure("mine", task, 8);
   Measure("b", elsewhere, 8);
   const Experience experience = Gather("mine", std::span(&task, 1));
-  EXPECT_THAT(experience.of_tasks[0], IsEmpty());
+  EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
   EXPECT_THAT(experience.of_others, IsEmpty());
 }
 
@@ -111,7 +118,7 @@ TEST_F(ExperienceTest, CostsOfAnotherDeviceTrainButAreNotTaken) {
   const search::Task task = MakeTask("64");
   Measure("a", task, 8, "an older cpu");
   const Experience experience = Gather("new", std::span(&task, 1));
-  EXPECT_THAT(experience.of_tasks[0], IsEmpty());
+  EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
   ASSERT_THAT(experience.of_others, SizeIs(8));
   EXPECT_NE(experience.of_others[0].task, search::SampleTask(task, "cpu"));
 }
@@ -122,6 +129,38 @@ TEST_F(ExperienceTest, TakesTheNewestOfMany) {
   const Experience experience = Gather("new", std::span(&task, 1), "cpu", 5);
   ASSERT_THAT(experience.of_others, SizeIs(5));
   EXPECT_DOUBLE_EQ(experience.of_others[1].cost_s, 1e-3 * 17);
+}
+
+TEST_F(ExperienceTest, OfManyTheBestAreLearnedFromAndAllAreAvoided) {
+  const search::Task task = MakeTask("64"), other = MakeTask("32"), third = MakeTask("16");
+  Measure("a", task, 40);
+  Measure("b", other, 40);
+  Measure("c", third, 6);
+  ASSERT_OK_AND_ASSIGN(const Experience experience,
+                       GatherExperience(*store_, "new", std::span(&task, 1), "cpu", pool_,
+                                        {.observed = 10, .latest_records = 1000, .samples = 20}));
+  const TaskExperience& own = experience.of_tasks[0];
+  EXPECT_THAT(own.observations, SizeIs(10));
+  EXPECT_THAT(own.avoid, SizeIs(30));
+  std::set<uint64_t> all(own.avoid.begin(), own.avoid.end());
+  int best = 0;
+  for (const search::Observation& o : own.observations) {
+    all.insert(o.candidate.hash);
+    best += o.valid && o.cost_s < 7e-3;  // 1, 2, 3, 5, 6 ms: each fourth failed
+  }
+  EXPECT_THAT(all, SizeIs(40));
+  EXPECT_EQ(best, 5);
+  // What the small task does not need is the other's.
+  std::map<uint64_t, int> samples;
+  for (const costmodel::Sample& sample : experience.of_others) ++samples[sample.task];
+  EXPECT_EQ(samples[search::SampleTask(third, "cpu")], 6);
+  EXPECT_EQ(samples[search::SampleTask(other, "cpu")], 14);
+  ASSERT_OK_AND_ASSIGN(const auto policy, search::MakePolicy("sketch.random", task, 3));
+  policy->Avoid(own.avoid);
+  ASSERT_OK_AND_ASSIGN(const auto candidates, policy->Propose(40));
+  for (const search::Candidate& candidate : candidates) {
+    EXPECT_EQ(std::count(own.avoid.begin(), own.avoid.end(), candidate.hash), 0);
+  }
 }
 
 TEST_F(ExperienceTest, RecordsThatMakeNoSenseAreLeftOut) {
@@ -145,7 +184,7 @@ TEST_F(ExperienceTest, RecordsThatMakeNoSenseAreLeftOut) {
   add(MakeTask("16"), "", "[]");                       // imported
   add(MakeTask("8"), "no dag", "[]");
   const Experience experience = Gather("new", std::span(&task, 1));
-  EXPECT_THAT(experience.of_tasks[0], IsEmpty());
+  EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
   EXPECT_THAT(experience.of_others, IsEmpty());
 }
 
@@ -153,8 +192,8 @@ TEST_F(ExperienceTest, ATaskThatAJobHoldsTwiceIsLearnedOnce) {
   const search::Task tasks[] = {MakeTask("64"), MakeTask("64")};
   Measure("a", tasks[0], 8);
   const Experience experience = Gather("new", tasks);
-  EXPECT_THAT(experience.of_tasks[0], SizeIs(8));
-  EXPECT_THAT(experience.of_tasks[1], IsEmpty());
+  EXPECT_THAT(experience.of_tasks[0].observations, SizeIs(8));
+  EXPECT_THAT(experience.of_tasks[1].observations, IsEmpty());
 }
 
 TEST_F(ExperienceTest, TrainsAModel) {

@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "base/thread_pool.h"
 #include "compiler/schedule/step.h"
 #include "scheduler/device_tasks.h"
 #include "search/final_race.h"
-#include "search/models.h"
 #include "search/policy.h"
 #include "search/round_report.h"
 
@@ -111,6 +111,7 @@ LiveStatus JobRun::live() const {
   live.device = device_;
   live.phase = phase_;
   live.next_task = next_task_;
+  live.known = known_;
   if (leasing_device_) {
     live.waiting_for_workers = true;
     live.obstacle = problem_.empty() ? first_.why_waiting() : problem_;
@@ -241,15 +242,25 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
   // One model learns from all tasks.
   KILN_ASSIGN_OR_RETURN(const search::Models models,
                         search::MakeModels(options.policy(), options.seed()));
+  KILN_ASSIGN_OR_RETURN(const std::vector<TaskExperience> earlier, WarmStart(job, device, models));
   for (size_t i = 0; i < num_tasks; ++i) {
+    const TaskExperience& known = earlier[i];
     // Another seed for each run: the same one would draw what has been drawn, and take that for the
     // end of the space.
-    const uint64_t seed = SplitSeed(SplitSeed(options.seed(), i), records.size());
+    const uint64_t seed =
+        SplitSeed(SplitSeed(options.seed(), i),
+                  records.size() + known.observations.size() + known.avoid.size());
     KILN_ASSIGN_OR_RETURN(auto policy, search::MakePolicy(options.policy(), device.tasks[i], seed,
                                                           {.parameters = parameters,
                                                            .model = models.learned,
                                                            .draft_model = models.analytic}));
+    policy->Avoid(known.avoid);
+    policy->Observe(known.observations);
     policy->Observe(observations[i]);
+    double& best_cost_s = knowledge.best_cost_s[i];
+    if (known.best_cost_s > 0 && (best_cost_s == 0 || known.best_cost_s < best_cost_s)) {
+      best_cost_s = known.best_cost_s;
+    }
     search::TuneTask& task = knowledge.tasks[i];
     task.policy = policy.get();
     task.facts.weight = job.spec.tasks(static_cast<int>(i)).weight();
@@ -272,6 +283,43 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
     LogInfo("job {} goes on after {} of {} trials", job_.id, records.size(), options.trials());
   }
   return OkStatus();
+}
+
+StatusOr<std::vector<TaskExperience>> JobRun::WarmStart(const CheckedJob& job, const Device& device,
+                                                        const search::Models& models) {
+  std::vector<TaskExperience> none(device.tasks.size());
+  // Without a model nothing is made of it, and chance alone should decide.
+  if (job.spec.options().no_warm_start() || models.analytic == nullptr) return none;
+  const double start_s = Clock::Real().MonotonicSeconds();
+  ThreadPool pool(0);
+  ExperienceOptions options;
+  if (models.learned == nullptr) options.samples = 0;
+  KILN_ASSIGN_OR_RETURN(Experience experience,
+                        GatherExperience(*context_.store, job_.id, device.tasks,
+                                         device.lease.worker().device(), pool, options));
+  const size_t samples = experience.of_others.size();
+  if (samples > 0) {
+    const Status trained = models.learned->Update(std::move(experience.of_others));
+    // Then it learns from this job alone.
+    if (!trained.ok()) LogWarn("job {}: no warm start: {}", job_.id, Message(trained));
+  }
+  std::vector<LiveStatus::Known> all_known;
+  size_t states = 0;
+  for (const TaskExperience& task : experience.of_tasks) {
+    const size_t known = task.observations.size() + task.avoid.size();
+    states += known;
+    all_known.push_back({static_cast<uint32_t>(known), task.best_record_id, task.best_cost_s});
+  }
+  {
+    std::lock_guard lock(mutex_);
+    known_ = std::move(all_known);
+  }
+  if (states + samples > 0) {
+    LogInfo("job {}: knows {} states of earlier jobs, model begins with {} samples; took {:.2f} s",
+            job_.id, states, samples, Clock::Real().MonotonicSeconds() - start_s);
+  }
+  context_.changed(job_.id);
+  return std::move(experience.of_tasks);
 }
 
 StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {

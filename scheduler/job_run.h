@@ -12,13 +12,16 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "proto/lease_source.h"
 #include "scheduler/dispatch.h"
+#include "scheduler/experience.h"
 #include "scheduler/job_spec.h"
 #include "scheduler/lease_factory.h"
 #include "scheduler/messages.h"
+#include "search/models.h"
 #include "search/tune.h"
 #include "store/store.h"
 
@@ -51,6 +54,9 @@ class JobRun {
 
   StatusOr<Device> LeaseDevice(const CheckedJob& job);
   Status Learn(const CheckedJob& job, const Device& device, Knowledge& knowledge);
+  // What earlier jobs measured: trains the model, and says what is known of each task.
+  StatusOr<std::vector<TaskExperience>> WarmStart(const CheckedJob& job, const Device& device,
+                                                  const search::Models& models);
   StatusOr<std::string> Tune(const CheckedJob& job, Device device);
   Status KeepRound(const search::MeasuredRound& round);
   void SetPhase(std::string phase);
@@ -74,6 +80,7 @@ class JobRun {
   std::string problem_;
   std::string phase_;
   uint32_t next_task_ = 0;  // 1 + index; 0: none
+  std::vector<LiveStatus::Known> known_;
   bool leasing_device_ = false;
   Leases first_, builders_, runners_;
   Dispatcher* dispatcher_ = nullptr;

@@ -15,6 +15,7 @@ using testing::HasSubstr;
 TEST(JobSpecTest, FillsInTheDefaults) {
   v1::JobSpec spec = TestJob(0);
   spec.mutable_options()->clear_trials();
+  spec.mutable_options()->clear_policy();
   ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
   EXPECT_EQ(job.spec.options().trials(), 64u);
   EXPECT_EQ(job.spec.options().policy(), "sketch.xgb");
@@ -70,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                 [](v1::JobSpec& s) {
                   s.mutable_tasks(0)->set_dag(
                       "input A: float32[1000000, 1000000]\n"
-                      "C[i: 1000000, j: 1000000] = A[i, j] + 1.0f\n");
+                      "C[i: 1000000, j: 1000000] = A[i, j] + 1.0\n");
                 },
                 {"task 0", "7.3 TiB", "at most 1 TiB"}},
         Refusal{"NoTarget",

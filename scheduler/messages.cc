@@ -195,7 +195,13 @@ StatusOr<v1::JobStatus> StatusMessage(store::Store& store, const store::JobRow& 
   }
   KILN_ASSIGN_OR_RETURN(const auto tasks, store.TasksOfJob(job.id));
   for (const store::TaskRow& row : tasks) {
-    KILN_ASSIGN_OR_RETURN(*status.add_tasks(), TaskMessage(store, row, counts));
+    v1::TaskStatus& task = *status.add_tasks();
+    KILN_ASSIGN_OR_RETURN(task, TaskMessage(store, row, counts));
+    if (row.index >= live.known.size()) continue;
+    const LiveStatus::Known& known = live.known[row.index];
+    task.set_known_states(known.states);
+    task.set_known_cost_s(known.best_cost_s);
+    task.set_known_record_id(known.best_record_id);
   }
   if (status.device().empty() && !status.tasks().empty() && status.tasks(0).best_record_id() != 0) {
     KILN_ASSIGN_OR_RETURN(const auto record, store.GetRecord(status.tasks(0).best_record_id()));

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "proto/scheduler.pb.h"
@@ -31,6 +32,13 @@ struct LiveStatus {
   std::string device;
   std::string phase;       // "": it searches
   uint32_t next_task = 0;  // 1 + the task of the newest round; 0: none yet
+  // By task: what earlier jobs measured of it.
+  struct Known {
+    uint32_t states = 0;
+    int64_t best_record_id = 0;  // 0: none
+    double best_cost_s = 0;
+  };
+  std::vector<Known> known;  // or nothing
   BusyMeter::Reading busy;
 };
 

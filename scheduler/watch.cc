@@ -55,7 +55,8 @@ class Watch {
   bool Changed(const v1::JobStatus& status) const {
     return !sent_any_ || status.state() != sent_.state() || status.message() != sent_.message() ||
            status.device() != sent_.device() || status.phase() != sent_.phase() ||
-           status.next_task() != sent_.next_task() || BestRecords(status) != BestRecords(sent_) ||
+           status.next_task() != sent_.next_task() || KnownStates(status) != KnownStates(sent_) ||
+           BestRecords(status) != BestRecords(sent_) ||
            status.waiting_for_workers() != sent_.waiting_for_workers();
   }
 
@@ -66,6 +67,12 @@ class Watch {
       best.emplace_back(task.best_record_id(), task.best_cost_s());
     }
     return best;
+  }
+
+  static uint64_t KnownStates(const v1::JobStatus& status) {
+    uint64_t states = 0;
+    for (const v1::TaskStatus& task : status.tasks()) states += task.known_states();
+    return states;
   }
 
   Status Send(v1::JobStatus status, const store::Record* record,

@@ -18,4 +18,8 @@ void EmptyPolicy::Observe(std::span<const Observation> observations) {
   for (const Observation& o : observations) known_ |= o.candidate.hash == schedule::HashSteps({});
 }
 
+void EmptyPolicy::Avoid(std::span<const uint64_t> hashes) {
+  for (const uint64_t hash : hashes) known_ |= hash == schedule::HashSteps({});
+}
+
 }  // namespace kiln::search

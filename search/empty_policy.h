@@ -12,6 +12,7 @@ class EmptyPolicy final : public Policy {
 
   StatusOr<std::vector<Candidate>> Propose(int n) override;
   void Observe(std::span<const Observation> observations) override;
+  void Avoid(std::span<const uint64_t> hashes) override;
   const RoundReport& last_round() const override { return report_; }
 
  private:

@@ -63,6 +63,7 @@ class Breeder {
         Origin origin = parent.origin;
         origin.kind = Origin::kCrossover;
         origin.other_trial = other.origin.trial;
+        origin.other_earlier = other.origin.earlier;
         origin.changes = std::max(origin.changes, other.origin.changes) + 1;
         child.crossed = true;
         return Finish(parent, *steps, origin, child);

@@ -31,8 +31,9 @@ bool BeginsWith(std::span<const schedule::StepPtr> steps,
   return true;
 }
 
-std::string Ancestor(const Origin& origin) {
-  return origin.trial >= 0 ? fmt::format("trial {}", origin.trial) : "a random one";
+std::string Ancestor(int64_t number, bool earlier) {
+  if (number < 0) return "a random one";
+  return fmt::format("{} {}", earlier ? "record" : "trial", number);
 }
 
 }  // namespace
@@ -60,18 +61,17 @@ std::string Describe(const Individual& individual, const dag::DagPtr& dag) {
   const std::string sketch =
       individual.sketch < 0 ? "no sketch" : fmt::format("sketch {}", individual.sketch);
   if (origin.kind == Origin::kRandom) return sketch + ", random";
-  if (origin.kind == Origin::kMeasured) return fmt::format("{}, trial {}", sketch, origin.trial);
+  const std::string ancestor = Ancestor(origin.trial, origin.earlier);
+  if (origin.kind == Origin::kMeasured) return fmt::format("{}, {}", sketch, ancestor);
   const std::string changes =
       origin.changes == 1 ? "1 change" : fmt::format("{} changes", origin.changes);
   if (origin.kind == Origin::kCrossover) {
-    const std::string other =
-        origin.other_trial >= 0 ? fmt::format("trial {}", origin.other_trial) : "a random one";
-    return fmt::format("{}, crossover of the lines of {} and {}, {}", sketch, Ancestor(origin),
-                       other, changes);
+    return fmt::format("{}, crossover of the lines of {} and {}, {}", sketch, ancestor,
+                       Ancestor(origin.other_trial, origin.other_earlier), changes);
   }
   const std::string subject = SubjectOfStep(dag, individual.steps, origin.step);
   return fmt::format("{}, {}{}, {} from {}", sketch, MutationName(origin.mutation),
-                     subject.empty() ? "" : " of " + subject, changes, Ancestor(origin));
+                     subject.empty() ? "" : " of " + subject, changes, ancestor);
 }
 
 uint64_t TilesHash(const Individual& individual) {

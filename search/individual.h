@@ -23,6 +23,7 @@ struct Origin {
   int step = -1;                                    // that it changed
   int changes = 0;                                  // since it was measured or drawn
   int64_t trial = -1, other_trial = -1;             // nearest measured ancestors; -1: none
+  bool earlier = false, other_earlier = false;  // of earlier jobs: records' numbers, not trials'
 };
 
 struct Individual {

@@ -41,6 +41,7 @@ struct Observation {
   bool valid = false;  // false: the trial failed
   double cost_s = 0;   // mean, when valid
   uint32_t trial = 0;  // its number in the job, for origins
+  int64_t record = 0;  // of an earlier job: its number in the store instead
 };
 
 class Policy {
@@ -53,6 +54,9 @@ class Policy {
 
   // Results of proposals, or of earlier searches of the same task: those are not proposed again.
   virtual void Observe(std::span<const Observation> observations) = 0;
+
+  // Never proposes them: what is known already and need not be learned from. Cheap for thousands.
+  virtual void Avoid(std::span<const uint64_t> hashes) = 0;
 
   // How the last Propose went.
   virtual const RoundReport& last_round() const = 0;

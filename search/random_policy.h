@@ -17,6 +17,9 @@ class RandomPolicy final : public Policy {
 
   StatusOr<std::vector<Candidate>> Propose(int n) override;
   void Observe(std::span<const Observation> observations) override;
+  void Avoid(std::span<const uint64_t> hashes) override {
+    known_.insert(hashes.begin(), hashes.end());
+  }
   const RoundReport& last_round() const override { return report_; }
 
   const std::vector<Sketch>& sketches() const { return sketches_; }

@@ -186,7 +186,9 @@ void SketchPolicy::Observe(std::span<const Observation> observations) {
       individual.hash = o.candidate.hash;
       individual.sketch = SketchOf(individual.steps, sketches_);
     }
-    individual.origin = {.kind = Origin::kMeasured, .trial = static_cast<int64_t>(o.trial)};
+    individual.origin = {.kind = Origin::kMeasured,
+                         .trial = o.record > 0 ? o.record : static_cast<int64_t>(o.trial),
+                         .earlier = o.record > 0};
     individual.cost_s = o.valid && std::isfinite(o.cost_s) ? std::max(o.cost_s, 0.0) : 0;
     individuals.push_back(std::move(individual));
   }

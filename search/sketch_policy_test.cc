@@ -8,6 +8,8 @@
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/schedule/steps/steps.h"
+#include "costmodel/make_cost_model.h"
+#include "costmodel/synthetic_testing.h"
 #include "search/choose.h"
 #include "search/random_policy.h"
 #include "search/synthetic_testing.h"
@@ -113,6 +115,64 @@ TEST(SketchPolicy, ProposalsInFlightAreKnown) {
     policy.Observe(Measure(waiting, 10 * round));
     waiting = candidates;
   }
+}
+
+// What a process that goes on with a job does, after another one died.
+TEST(SketchPolicy, AModelThatLearnsEverythingAgainRanksAsWell) {
+  const Task task = MakeTask("matmul", "512,512,512");
+  const auto make_model = [] {
+    auto model = costmodel::MakeCostModel("xgb", {.seed = 5, .feature_version = 1});
+    KILN_CHECK(model.ok(), "{}", Message(model.status()));
+    return std::shared_ptr<costmodel::CostModel>(*std::move(model));
+  };
+  const auto lived = make_model(), resumed = make_model();
+  std::vector<Observation> all;
+  SketchPolicy first(task, SmallParameters(), 1, Options(lived));
+  std::set<uint64_t> measured;
+  for (int round = 0; round < 8; ++round) {
+    ASSERT_OK_AND_ASSIGN(const auto candidates, first.Propose(16));
+    const auto observations = Measure(candidates, static_cast<uint32_t>(all.size()));
+    first.Observe(observations);
+    all.insert(all.end(), observations.begin(), observations.end());
+    for (const Candidate& c : candidates) measured.insert(c.hash);
+  }
+  ASSERT_OK(first.Propose(1).status());  // learns what came last
+
+  SketchPolicy second(task, SmallParameters(), 2, Options(resumed));
+  second.Observe(all);
+  ASSERT_OK_AND_ASSIGN(const auto next, second.Propose(64));
+  ASSERT_EQ(next.size(), 64u);
+  EXPECT_EQ(second.last_round().ranked_by, "xgb");
+  for (const Candidate& c : next) EXPECT_FALSE(measured.contains(c.hash)) << c.origin;
+
+  RandomPolicy random(task, SmallParameters(), 77);
+  ASSERT_OK_AND_ASSIGN(const auto fresh, random.Propose(300));
+  std::vector<FloatMatrix> rows;
+  std::vector<const FloatMatrix*> programs;
+  std::vector<double> speeds;
+  for (const Candidate& c : fresh) {
+    rows.push_back(TileFeatures(c.steps));
+    speeds.push_back(1 / HiddenCost(c.steps));
+  }
+  for (const FloatMatrix& program : rows) programs.push_back(&program);
+  const double of_lived = costmodel::Spearman(lived->Predict(programs), speeds);
+  const double of_resumed = costmodel::Spearman(resumed->Predict(programs), speeds);
+  RecordProperty("spearman", fmt::format("{:.3f} lived, {:.3f} resumed", of_lived, of_resumed));
+  EXPECT_GT(of_lived, 0.3);
+  EXPECT_GT(of_resumed, of_lived - 0.1);
+}
+
+TEST(SketchPolicy, WhatIsToBeAvoidedIsNotProposed) {
+  const Task task = MakeTask("matmul", "4,4,4");
+  SketchPolicy first(task, SmallParameters(), 1, Options(nullptr));
+  ASSERT_OK_AND_ASSIGN(const auto seen, first.Propose(30));
+  std::set<uint64_t> hashes;
+  for (const Candidate& c : seen) hashes.insert(c.hash);
+  SketchPolicy second(task, SmallParameters(), 1, Options(nullptr));
+  second.Avoid(std::vector<uint64_t>(hashes.begin(), hashes.end()));
+  ASSERT_OK_AND_ASSIGN(const auto others, second.Propose(30));
+  EXPECT_FALSE(others.empty());
+  for (const Candidate& c : others) EXPECT_FALSE(hashes.contains(c.hash));
 }
 
 TEST(SketchPolicy, TellsWhereCandidatesComeFrom) {

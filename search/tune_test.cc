@@ -27,6 +27,7 @@ class FakePolicy final : public Policy {
     ++batches;
     for (const Observation& o : observations) observed.push_back(o);
   }
+  void Avoid(std::span<const uint64_t>) override {}
   const RoundReport& last_round() const override { return report_; }
   std::vector<Observation> observed;
   std::vector<size_t> known_at_round;

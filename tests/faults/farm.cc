@@ -68,7 +68,7 @@ std::string Daemon::Log() const {
 
 Farm::Farm(TempDir folder) : folder_(std::move(folder)) {}
 
-StatusOr<std::unique_ptr<Farm>> Farm::Start() {
+StatusOr<std::unique_ptr<Farm>> Farm::Start(const std::string& device) {
   KILN_ASSIGN_OR_RETURN(TempDir folder, TempDir::Make("kiln-farm"));
   std::unique_ptr<Farm> farm(new Farm(std::move(folder)));
   const std::string path = farm->folder_.path();
@@ -82,7 +82,7 @@ StatusOr<std::unique_ptr<Farm>> Farm::Start() {
       "builder", "builder/kiln_builder",
       std::vector<std::string>{"--tracker", tracker, "--jobs", "2", "--allow-faults"}, path);
   farm->runner_ = std::make_unique<Daemon>("runner", "runner/kiln_runner",
-                                           std::vector<std::string>{"--tracker", tracker, "--threads", "1"}, path);
+                                           std::vector<std::string>{"--tracker", tracker, "--threads", "1", "--device", device}, path);
   KILN_RETURN_IF_ERROR(farm->scheduler_->Start());
   KILN_RETURN_IF_ERROR(farm->builder_->Start());
   KILN_RETURN_IF_ERROR(farm->runner_->Start());

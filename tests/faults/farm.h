@@ -35,7 +35,8 @@ class Daemon {
 
 class Farm {
  public:
-  static StatusOr<std::unique_ptr<Farm>> Start();
+  // `device` as the runner's --device.
+  static StatusOr<std::unique_ptr<Farm>> Start(const std::string& device = "cpu");
 
   Daemon& tracker() { return *tracker_; }
   Daemon& scheduler() { return *scheduler_; }

@@ -11,6 +11,7 @@
 
 #include "base/grpc_server.h"
 #include "base/process_tree.h"
+#include "base/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
@@ -34,8 +35,10 @@ v1::JobSpec MatmulJob(uint32_t trials) {
 
 class KillTest : public testing::Test {
  protected:
-  void SetUp() override {
-    auto farm = Farm::Start();
+  void SetUp() override { StartFarm("cpu"); }
+
+  void StartFarm(const std::string& device) {
+    auto farm = Farm::Start(device);
     ASSERT_TRUE(farm.ok()) << farm.status();
     farm_ = *std::move(farm);
   }
@@ -105,6 +108,15 @@ class KillTest : public testing::Test {
       for (const auto& [trial, record] : Records(job)) seen.emplace(trial, record);
       fault();
     }
+    ExpectWholeAtEnd(job, trials, seen);
+    const std::map<uint32_t, v1::Record> records = Records(job);
+    EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const auto& entry) {
+      return !entry.second.result().final_costs_s().empty();
+    })) << "the best ones are measured again at the end";
+  }
+
+  // Waits for the end of the job: it has all its trials, those `seen` before as they were, and no candidate twice.
+  void ExpectWholeAtEnd(const std::string& job, uint32_t trials, const std::map<uint32_t, v1::Record>& seen) {
     const v1::JobStatus status = WaitFor(job, trials + 1);
     EXPECT_EQ(status.state(), v1::SUCCEEDED) << status.ShortDebugString() << farm_->Logs();
     const std::map<uint32_t, v1::Record> records = Records(job);
@@ -118,16 +130,44 @@ class KillTest : public testing::Test {
     std::set<std::string> candidates;
     for (const auto& [trial, record] : records) candidates.insert(record.steps());
     EXPECT_EQ(candidates.size(), trials) << "no candidate is measured twice";
-    EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const auto& entry) {
-      return !entry.second.result().final_costs_s().empty();
-    })) << "the best ones are measured again at the end";
     uint32_t failed = 0;
     for (const auto& [trial, record] : records) failed += record.result().error() != v1::NO_ERROR;
     EXPECT_LE(failed, trials / 4) << "a kill costs at most the trials in flight\n" << farm_->Logs();
   }
 
+  // Of a job that has ended.
+  std::vector<v1::Round> Rounds(const std::string& job) {
+    v1::WatchJobRequest request;
+    request.set_job_id(job);
+    grpc::ClientContext context;
+    auto stub = farm_->Connect();
+    auto stream = stub->WatchJob(&context, request);
+    std::vector<v1::Round> rounds;
+    for (v1::JobEvent event; stream->Read(&event);) {
+      if (event.has_round()) rounds.push_back(event.round());
+    }
+    EXPECT_TRUE(stream->Finish().ok());
+    return rounds;
+  }
+
   std::unique_ptr<Farm> farm_;
 };
+
+class NullKillTest : public KillTest {
+  void SetUp() override { StartFarm("null"); }
+};
+
+// Whose rounds are quick.
+v1::JobSpec LearnedJob(const std::string& target, uint32_t trials) {
+  v1::JobSpec spec = MatmulJob(trials);
+  spec.mutable_tasks(0)->set_target(target);
+  spec.mutable_options()->set_policy("sketch.xgb");
+  spec.mutable_options()->set_trials_per_round(16);
+  auto& parameters = *spec.mutable_options()->mutable_policy_parameters();
+  parameters["evolutionary_search_population"] = 128;
+  parameters["sample_init_population"] = 48;
+  return spec;
+}
 
 TEST_F(KillTest, Builder) {
   RunWithFaults(40, 10, [&] {
@@ -160,6 +200,44 @@ TEST_F(KillTest, Scheduler) {
     farm_->scheduler().Kill();
     ASSERT_OK(farm_->scheduler().Start());
   });
+}
+
+TEST_F(KillTest, TheLearnedSearchGoesOnWithAllItHasMeasured) {
+  const std::string job = Submit(LearnedJob("llvm", 80));
+  ASSERT_FALSE(Final(WaitFor(job, 44))) << farm_->Logs();
+  const std::map<uint32_t, v1::Record> seen = Records(job);
+  farm_->scheduler().Kill();
+  ASSERT_OK(farm_->scheduler().Start());
+  ExpectWholeAtEnd(job, 80, seen);
+  // The first round after the kill is ranked by a model that has learned what was measured before.
+  std::vector<std::string> first_rounds;
+  for (const v1::Round& round : Rounds(job)) {
+    if (round.report().starts_with("round 1:")) first_rounds.push_back(round.report());
+  }
+  ASSERT_EQ(first_rounds.size(), 2u);
+  EXPECT_NE(first_rounds[0].find("ranked by analytic"), std::string::npos) << first_rounds[0];
+  EXPECT_NE(first_rounds[1].find("ranked by xgb"), std::string::npos) << first_rounds[1];
+}
+
+TEST_F(NullKillTest, TheLearnedSearchSurvivesTenKillsAtAnyMoment) {
+  constexpr uint32_t kTrials = 400;
+  constexpr uint64_t kSeed = 20261121;
+  SCOPED_TRACE(fmt::format("seed {}", kSeed));
+  Rng rng(kSeed);
+  const std::string job = Submit(LearnedJob("null", kTrials));
+  std::map<uint32_t, v1::Record> seen;
+  for (int kills = 0; kills < 10; ++kills) {
+    // In the middle of whatever it does: the start, a search, a commit.
+    std::this_thread::sleep_for(std::chrono::milliseconds(UniformInt(rng, 500)));
+    v1::JobStatus status;
+    if (Get(job, &status)) {
+      ASSERT_FALSE(Final(status)) << "after " << kills << " kills";
+      for (const auto& [trial, record] : Records(job)) seen.emplace(trial, record);
+    }
+    farm_->scheduler().Kill();
+    ASSERT_OK(farm_->scheduler().Start());
+  }
+  ExpectWholeAtEnd(job, kTrials, seen);
 }
 
 // The leases of the dead one last 10 s; the new one does not wait for them.

@@ -1,0 +1,15 @@
+// kiln show --sketches: the schedules of a task before their blanks are filled.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "compiler/dag/dag.h"
+
+namespace kiln::client {
+
+// For each sketch its loops, blanks as "?", its primitives, and how many tile sizes it has. On a
+// target that says nothing of its device the target's defaults count. json: one object a line.
+StatusOr<std::string> PrintSketches(const dag::DagPtr& dag, const std::string& target, bool json);
+
+}  // namespace kiln::client
