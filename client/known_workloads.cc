@@ -59,6 +59,10 @@ constexpr KnownWorkload kConformance[] = {
     {"softmax", "7,1009"},
     {"sum", "13,31,97,axis=0,axis=2"},
     {"depthwise_conv2d_nhwc", "1,31,29,37,3,3,1,1"},
+    // Other types.
+    {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1", "bias,relu", "bfloat16"},
+    {"dense", "64,256,512", "bias,relu", "float16"},
+    {"dense", "64,256,512", "", "int8"},
 };
 
 }  // namespace

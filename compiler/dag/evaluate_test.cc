@@ -190,7 +190,8 @@ TEST(Evaluate, BroadcastAndEpilogues) {
 }
 
 TEST(Evaluate, Float16SumsAreRoundedAtEachStepUnlessWide) {
-  ASSERT_OK_AND_ASSIGN(DagPtr dag, BuildOp("sum", "4096", {.dtype = ir::kFloat16}));
+  ASSERT_OK_AND_ASSIGN(
+      DagPtr dag, BuildOp("sum", "4096", {.dtype = ir::kFloat16, .out_dtype = ir::kFloat16}));
   NDArray ones(ir::kFloat16, {4096});
   ones.Fill(1);
   ASSERT_OK_AND_ASSIGN(const auto narrow, Evaluate(*dag, std::span(&ones, 1)));
@@ -198,6 +199,21 @@ TEST(Evaluate, Float16SumsAreRoundedAtEachStepUnlessWide) {
                        Evaluate(*dag, std::span(&ones, 1), {.wide_accumulation = true}));
   EXPECT_EQ(narrow[0].GetDouble(0), 2048);  // 2048 + 1 is 2048 in float16
   EXPECT_EQ(wide[0].GetDouble(0), 4096);
+}
+
+TEST(Evaluate, OperatorsSumFloat16InFloat32) {
+  NDArray ones(ir::kFloat16, {4096});
+  ones.Fill(1);
+  const NDArray inputs[] = {ones};
+  EXPECT_EQ(RunOp("sum", "4096", {.dtype = ir::kFloat16}, inputs),
+            Numbers(ir::kFloat16, {}, {4096}));
+  NDArray a(ir::kBFloat16, {1, 1000}), b(ir::kBFloat16, {1000, 1}), bias(ir::kBFloat16, {1, 1});
+  a.Fill(1);
+  b.Fill(1);
+  bias.Fill(24);
+  const NDArray more[] = {a, b, bias};
+  EXPECT_EQ(RunOp("matmul", "1,1,1000", {.dtype = ir::kBFloat16, .epilogue = {"bias"}}, more),
+            Numbers(ir::kBFloat16, {1, 1}, {1024}));
 }
 
 TEST(Evaluate, Int8ProductsAreSummedInInt32) {

@@ -166,6 +166,12 @@ TensorRef ApplyUnary(OpContext& c, std::string_view name, const TensorRef& x) {
                      [&](Vars v) { return unary->f(x.At(v)); });
 }
 
+TensorRef Converted(OpContext& c, const TensorRef& x, ir::Type type) {
+  if (x.type() == type) return x;
+  return c.b.Compute("T_cast", NumberedAxes("ax", x.shape()),
+                     [&](Vars v) { return Cast(type, x.At(v)); });
+}
+
 TensorRef ApplyBinary(OpContext& c, std::string_view name, const TensorRef& x, const TensorRef& y) {
   for (const BinaryOp& op : kBinaryTable) {
     if (op.name != name) continue;

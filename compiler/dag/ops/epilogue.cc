@@ -21,13 +21,19 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// To be combined with x.
+TensorRef SideInput(OpContext& c, std::vector<int64_t> shape, const TensorRef& x) {
+  const bool is_wide = x.type() == c.out_type;
+  return Converted(c, c.Input(std::move(shape), is_wide ? c.result_type : x.type()), x.type());
+}
+
 // A vector along the channel axis, with the rank of x.
 TensorRef ChannelInput(OpContext& c, const TensorRef& x, int channel_axis) {
   std::vector<int64_t> shape(x.shape().size(), 1);
   const int axis = channel_axis < 0 ? channel_axis + x.rank() : channel_axis;
   if (axis >= 0 && axis < x.rank())
     shape[static_cast<size_t>(axis)] = x.shape()[static_cast<size_t>(axis)];
-  return c.Input(std::move(shape), x.type());
+  return SideInput(c, std::move(shape), x);
 }
 
 }  // namespace
@@ -43,8 +49,8 @@ StatusOr<TensorRef> ApplyEpilogue(OpContext& c, std::string_view name, const Ten
   if (name == "bias") return ApplyBinary(c, "add", x, ChannelInput(c, x, channel_axis));
   if (name == "scale") return ApplyBinary(c, "mul", x, ChannelInput(c, x, channel_axis));
   if (name == "residual" || name == "add")
-    return ApplyBinary(c, "add", x, c.Input(x.shape(), x.type()));
-  if (name == "mul") return ApplyBinary(c, "mul", x, c.Input(x.shape(), x.type()));
+    return ApplyBinary(c, "add", x, SideInput(c, x.shape(), x));
+  if (name == "mul") return ApplyBinary(c, "mul", x, SideInput(c, x.shape(), x));
   if (HasUnary(name)) return ApplyUnary(c, name, x);
   const std::vector<std::string> closest = ClosestNames(name, EpilogueNames());
   return NotFound(

@@ -45,8 +45,9 @@ class OpArgs {
 // Where an operator is written to. Inputs are called p0, p1, ... in the order they are asked for.
 class OpContext {
  public:
-  OpContext(DagBuilder& builder, const OpArgs& args, ir::Type type, ir::Type out_type)
-      : b(builder), args(args), type(type), out_type(out_type) {}
+  OpContext(DagBuilder& builder, const OpArgs& args, ir::Type type, ir::Type out_type,
+            ir::Type result_type)
+      : b(builder), args(args), type(type), out_type(out_type), result_type(result_type) {}
 
   TensorRef Input(std::vector<int64_t> shape) { return Input(std::move(shape), type); }
   TensorRef Input(std::vector<int64_t> shape, ir::Type input_type) {
@@ -68,8 +69,9 @@ class OpContext {
 
   DagBuilder& b;
   const OpArgs& args;
-  const ir::Type type;      // of inputs
-  const ir::Type out_type;  // of results and accumulators
+  const ir::Type type;         // of inputs
+  const ir::Type out_type;     // of accumulators, and of results before the epilogue
+  const ir::Type result_type;  // of results, and of inputs of the epilogue
 
  private:
   int num_inputs_ = 0;
@@ -124,6 +126,9 @@ int64_t WindowExtent(OpContext& c, std::string_view axis, int64_t extent, int64_
 bool HasUnary(std::string_view name);
 std::vector<std::string> UnaryNames();
 TensorRef ApplyUnary(OpContext& c, std::string_view name, const TensorRef& x);
+
+// x itself when it has the type.
+TensorRef Converted(OpContext& c, const TensorRef& x, ir::Type type);
 
 // "add", "sub", ...: x op y with y broadcast along its axes of extent 1. Ranks are equal.
 TensorRef ApplyBinary(OpContext& c, std::string_view name, const TensorRef& x, const TensorRef& y);

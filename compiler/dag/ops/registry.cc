@@ -244,17 +244,34 @@ std::string Signature(const OpInfo& op) {
   return text + closing;
 }
 
+namespace {
+
+bool IsHalf(ir::Type type) { return type == ir::kFloat16 || type == ir::kBFloat16; }
+
+// Sums of 16-bit floats are rounded once, at the end.
+ir::Type AccumulatorOf(ir::Type type) {
+  if (type == ir::kInt8) return ir::kInt32;
+  return IsHalf(type) ? ir::kFloat32 : type;
+}
+
+ir::Type ResultOf(ir::Type type) { return type == ir::kInt8 ? ir::kInt32 : type; }
+
+}  // namespace
+
 StatusOr<DagPtr> BuildOp(std::string_view name, const OpArguments& arguments,
                          const OpOptions& options) {
   KILN_ASSIGN_OR_RETURN(const OpInfo* op, FindOp(name));
   KILN_ASSIGN_OR_RETURN(const OpArgs args, ReadArguments(*op, arguments));
   DagBuilder builder;
-  const ir::Type wide = options.dtype == ir::kInt8 ? ir::kInt32 : options.dtype;
-  OpContext context(builder, args, options.dtype, options.out_dtype.value_or(wide));
+  OpContext context(builder, args, options.dtype,
+                    options.out_dtype.value_or(AccumulatorOf(options.dtype)),
+                    options.out_dtype.value_or(ResultOf(options.dtype)));
   TensorRef result = op->build(context);
   for (const std::string& step : options.epilogue) {
     KILN_ASSIGN_OR_RETURN(result, ApplyEpilogue(context, step, result, op->channel_axis));
   }
+  if (IsHalf(options.dtype) && result.type() == context.out_type)
+    result = Converted(context, result, context.result_type);
   StatusOr<DagPtr> dag = builder.Build();
   if (!dag.ok()) return Annotate(dag.status(), op->name);
   if (options.out_dtype && result.type() != *options.out_dtype) {

@@ -20,7 +20,8 @@ namespace kiln::dag {
 
 struct OpOptions {
   ir::Type dtype = ir::kFloat32;
-  // Of products, sums and the result; none: int32 for int8, else dtype.
+  // Of products, sums and the result; none: int32 for int8; for 16-bit floats products and sums in
+  // float32, the result as dtype; else dtype.
   std::optional<ir::Type> out_dtype = {};
   // Applied to the result in this order: a name of EpilogueNames().
   std::vector<std::string> epilogue = {};
