@@ -86,6 +86,8 @@ class Annotator {
     int loop = first;
     for (; loop < n; ++loop) {
       if (IsReduce(stage, loop) || stage.annotation(loop) != Annotation::kNone) break;
+      // The innermost loop is left for vectors where there is work for all cores without it.
+      if (wanted == 0 && loop == n - 1 && degree >= limits_.num_cores && count > 0) break;
       ++count;
       degree *= stage.loop(loop).extent;
       const bool enough = wanted > 0 ? count >= wanted : degree > int64_t{limits_.num_cores} * 16;
@@ -115,7 +117,8 @@ class Annotator {
           stage.annotation(loop) != Annotation::kNone)
         break;
       lanes *= stage.loop(loop).extent;
-      if (lanes > limits_.max_lanes) break;
+      // One long loop is cut into vectors, those around it are not fused with it.
+      if (lanes > limits_.max_lanes) return std::max(count, 1);
     }
     return count;
   }

@@ -63,6 +63,18 @@ TEST(RandomPolicy, ObservedCandidatesAreNotProposedAgain) {
   for (const Candidate& c : later) EXPECT_FALSE(known.contains(c.hash));
 }
 
+// Longer than max_vectorize_size: code generation cuts it into vectors. It is not shared out over
+// the cores, the rows are enough for them.
+TEST(RandomPolicy, ALongInnermostLoopIsVectorizedAlone) {
+  const Task task = MakeTask("relu", "4,200");
+  RandomPolicy policy(task, Parameters(), 1);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy.Propose(10));
+  ASSERT_GE(candidates.size(), 1u);
+  for (const Candidate& c : candidates) {
+    EXPECT_EQ(schedule::PrintSteps(c.steps), R"([["AN", 1, 0, 3], ["AN", 1, 1, 2]])");
+  }
+}
+
 TEST(Policy, UnknownNamesAreRefused) {
   const Task task = MakeTask("relu", "4");
   EXPECT_THAT(

@@ -12,8 +12,9 @@
 namespace kiln::lower {
 namespace {
 
-// More lanes than this make code that is longer than it is fast.
-constexpr int64_t kMaxLanes = 64;
+// GPU: more lanes than this make code that is longer than it is fast. CPU code generation cuts long
+// ones into a loop of vectors.
+constexpr int64_t kMaxGpuLanes = 64, kMaxCpuLanes = 1 << 16;
 
 std::vector<int32_t> StagesOfVars(const Bounds& bounds) {
   std::vector<int32_t> stages;
@@ -36,7 +37,7 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   // From here on only the kinds of loops change. Vectorized loops first: one that becomes serial
   // may be unrolled.
   SerializeNestedParallel(program);
-  LegalizeVectorized(program, kMaxLanes);
+  LegalizeVectorized(program, options.gpu ? kMaxGpuLanes : kMaxCpuLanes);
   AutoUnroll(program, StagesOfVars(*bounds));
   return program;
 }
