@@ -69,6 +69,7 @@ TEST(Policies, CandidatesComputeWhatTheDagSays) {
                {"conv2d_nchw", "1,7,7,4,3,3,3,1,1", "bias,relu"},
                {"conv2d_nhwc", "1,6,6,8,3,3,3,2,1", ""},
                {"depthwise_conv2d_nchw", "1,5,5,4,3,3,1,1", "relu"},
+               {"conv2d_winograd_nhwc", "1,4,4,4,3,by_rows=1", "bias,relu"},
                {"max_pool2d_nchw", "1,7,7,3,3,3,2,1", ""},
                {"softmax", "4,14", ""},
                {"sum", "4,64,axis=1", ""}};

@@ -119,6 +119,70 @@ TEST(Reference, Conv2d) {
   }
 }
 
+// G of Winograd's method, one row for each point: the weights of a window are G g G'.
+std::vector<std::array<double, 3>> WeightTransform(int64_t tile) {
+  const std::vector<double> points =
+      tile == 2 ? std::vector<double>{0, -1, 1} : std::vector<double>{0, -1, 1, 0.5, -2};
+  std::vector<std::array<double, 3>> rows;
+  for (double point : points) {
+    double norm = 1;
+    for (double other : points) norm *= other == point ? 1 : point - other;
+    if (tile == 2 && point == 0) norm = 1;  // that column of the input's matrix is negated
+    rows.push_back({1 / norm, point / norm, point * point / norm});
+  }
+  rows.push_back({0, 0, 1});
+  return rows;
+}
+
+// Transformed weights, [alpha, alpha, CO, CI] or by rows [alpha * alpha, CI, CO], for `g`, which is
+// [3, 3, CI, CO].
+void FillTransformed(const NDArray& g, int64_t tile, bool by_rows, NDArray& weights) {
+  const std::vector<std::array<double, 3>> rows = WeightTransform(tile);
+  const int64_t alpha = tile + 2, ci = g.shape()[2], co = g.shape()[3];
+  for (int64_t i = 0; i < weights.num_elements(); ++i) {
+    const int64_t t = i / (ci * co), c = by_rows ? i / co % ci : i % ci,
+                  f = by_rows ? i % co : i / ci % co;
+    double sum = 0;
+    for (int64_t r = 0; r < 3; ++r) {
+      for (int64_t s = 0; s < 3; ++s) {
+        sum += rows[t / alpha][r] * rows[t % alpha][s] *
+               g.GetDouble(g.Flatten(std::array<int64_t, 4>{r, s, c, f}));
+      }
+    }
+    weights.SetDouble(i, sum);
+  }
+}
+
+TEST(Reference, Conv2dWinograd) {
+  const int64_t height = 7, width = 6, co = 3, ci = 2;
+  NDArray g(ir::kFloat64, {3, 3, ci, co});
+  g.FillRandom(5);
+  for (int64_t tile : {2, 4}) {
+    for (bool by_rows : {false, true}) {
+      const std::string args = fmt::format("2,{},{},{},{},tile={},by_rows={}", height, width, co,
+                                           ci, tile, int{by_rows});
+      SCOPED_TRACE(args);
+      ASSERT_OK_AND_ASSIGN(DagPtr dag,
+                           BuildOp("conv2d_winograd_nhwc", args, {.dtype = ir::kFloat64}));
+      std::vector<NDArray> inputs = RandomInputs(*dag, 3);
+      FillTransformed(g, tile, by_rows, inputs[1]);
+      ASSERT_OK_AND_ASSIGN(const auto outputs, Evaluate(*dag, inputs));
+      ASSERT_OK_AND_ASSIGN(
+          DagPtr direct,
+          BuildOp("conv2d_nhwc", fmt::format("2,{},{},{},{},3,3,1,1", height, width, co, ci),
+                  {.dtype = ir::kFloat64}));
+      const std::vector<NDArray> plain = {inputs[0], g};
+      const Tensors in(*direct, plain);
+      const Definition definition = Conv2d(true, height, width, ci, co, 3, {1, 1, 1}, 1);
+      for (int64_t i = 0; i < outputs[0].num_elements(); ++i) {
+        const Index at = outputs[0].Unflatten(i);
+        ASSERT_NEAR(outputs[0].GetDouble(i), definition(in, at), 1e-9)
+            << "at [" << fmt::format("{}", fmt::join(at, ", ")) << "]";
+      }
+    }
+  }
+}
+
 Definition Conv3d(bool last, std::array<int64_t, 3> size, int64_t ci, int64_t co,
                   std::array<int64_t, 3> kernel, Window w, int64_t groups) {
   return [=](const Tensors& in, const Index& at) {

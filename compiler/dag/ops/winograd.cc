@@ -1,5 +1,9 @@
 // 3x3 stride-1 convolution NHWC by Winograd's minimal filtering, F(2x2, 3x3) and F(4x4, 3x3), with
-// weights that are already transformed: [alpha, alpha, CO, CI], alpha = tile + 2.
+// weights that are already transformed: [alpha, alpha, CO, CI], alpha = tile + 2. With by_rows the
+// transforms are written out, rows first, then columns, and weights are [alpha * alpha, CI, CO]:
+// less arithmetic, and vectors along channels throughout.
+#include <cmath>
+
 #include "compiler/dag/ops/op.h"
 
 namespace kiln::dag {
@@ -39,6 +43,71 @@ TensorRef ConstantMatrix(OpContext& c, std::string name, const Matrix& matrix) {
       {.const_matrix = true});
 }
 
+struct Shape {
+  int64_t n, co, ci, tile, alpha, out_h, out_w;
+  int64_t rows, columns;  // of tiles
+  int64_t tiles() const { return n * rows * columns; }
+};
+
+// Column `at` of `matrix` times f(0), f(1), ...; zeros are left out.
+Value Mix(OpContext& c, const Matrix& matrix, const Value& at, const std::function<Value(int)>& f) {
+  Value chosen = c.b.Constant(0, c.out_type);
+  for (int j = matrix.columns - 1; j >= 0; --j) {
+    std::optional<Value> sum;
+    for (int i = 0; i < matrix.rows; ++i) {
+      const double factor = matrix.values[static_cast<size_t>(i * matrix.columns + j)];
+      if (factor == 0) continue;
+      const Value term = std::abs(factor) == 1 ? f(i) : f(i) * std::abs(factor);
+      if (!sum) {
+        sum = factor < 0 ? -term : term;
+      } else {
+        sum = factor < 0 ? *sum - term : *sum + term;
+      }
+    }
+    chosen = j == matrix.columns - 1 ? *sum : If(at == j, *sum, chosen);
+  }
+  return chosen;
+}
+
+TensorRef ByRows(OpContext& c, const Shape& s, const TensorRef& padded) {
+  const int64_t alpha = s.alpha, per_image = s.rows * s.columns;
+  const Matrix in = InputTransform(s.tile), out = OutputTransform(s.tile);
+  TensorRef rows = c.b.Compute(
+      "input_rows", {{"p", s.tiles()}, {"x", alpha}, {"eps", alpha}, {"ci", s.ci}},
+      [&](Vars v) {
+        const Value& p = v[0];
+        const Value y = FloorDiv(p, s.columns) % s.rows * s.tile, x = p % s.columns * s.tile + v[1];
+        return Mix(c, in, v[2],
+                   [&](int i) { return c.Widen(padded(FloorDiv(p, per_image), y + i, x, v[3])); });
+      },
+      {.always_unroll_inner = {"eps"}});
+  TensorRef pack = c.b.Compute(
+      "input_pack", {{"p", s.tiles()}, {"eps", alpha}, {"nu", alpha}, {"ci", s.ci}},
+      [&](Vars v) { return Mix(c, in, v[2], [&](int x) { return rows(v[0], x, v[1], v[3]); }); },
+      {.always_unroll_inner = {"nu"}});
+  TensorRef weight = c.Input({alpha * alpha, s.ci, s.co});
+  TensorRef bgemm = c.b.Reduce("bgemm", {{"t", alpha * alpha}, {"p", s.tiles()}, {"co", s.co}},
+                               {{"ci", s.ci}}, Combiner::kSum,
+                               [&](Vars v) {
+                                 return pack(v[1], FloorDiv(v[0], alpha), v[0] % alpha, v[3]) *
+                                        c.Widen(weight(v[0], v[3], v[2]));
+                               },
+                               {.layout_free_placeholders = {"p1"}});
+  TensorRef columns = c.b.Compute(
+      "output_columns", {{"p", s.tiles()}, {"eps", alpha}, {"x", s.tile}, {"co", s.co}},
+      [&](Vars v) {
+        return Mix(c, out, v[2], [&](int nu) { return bgemm(v[1] * alpha + nu, v[0], v[3]); });
+      },
+      {.always_unroll_inner = {"x"}});
+  return c.b.Compute(
+      "conv2d_winograd", {{"n", s.n}, {"h", s.out_h}, {"w", s.out_w}, {"co", s.co}}, [&](Vars v) {
+        const Value p =
+            v[0] * per_image + FloorDiv(v[1], s.tile) * s.columns + FloorDiv(v[2], s.tile);
+        return Mix(c, out, v[1] % s.tile,
+                   [&](int eps) { return columns(p, eps, v[2] % s.tile, v[3]); });
+      });
+}
+
 TensorRef Winograd(OpContext& c) {
   const int64_t n = c.args["N"], h = c.args["H"], w = c.args["W"], co = c.args["CO"],
                 ci = c.args["CI"];
@@ -59,6 +128,7 @@ TensorRef Winograd(OpContext& c) {
   TensorRef data = c.Input({n, h, w, ci});
   TensorRef padded =
       Pad(c, data, "data_pad", "i", {{0, pad, pad, 0}, {0, pad + extra_h, pad + extra_w, 0}}, true);
+  if (c.args["by_rows"] != 0) return ByRows(c, {n, co, ci, tile, alpha, oh, ow, nh, nw}, padded);
   TensorRef input_tile = c.b.Compute(
       "input_tile", {{"eps", alpha}, {"nu", alpha}, {"p", tiles}, {"ci", ci}}, [&](Vars v) {
         const Value &eps = v[0], &nu = v[1], &p = v[2];
@@ -100,7 +170,7 @@ std::vector<OpInfo> WinogradOps() {
   return {{.name = "conv2d_winograd_nhwc",
            .family = "convolutions",
            .doc = "3x3 stride-1 convolution by Winograd's method; weights are transformed: "
-                  "[tile+2, tile+2, CO, CI]",
+                  "[tile+2, tile+2, CO, CI]; by_rows: [(tile+2)^2, CI, CO]",
            .parameters =
                {{.name = "N", .doc = "batch"},
                 {.name = "H", .doc = "input height"},
@@ -112,6 +182,11 @@ std::vector<OpInfo> WinogradOps() {
                  .doc = "output tile: 2, 4, or 0: 4 when 8 divides H, else 2",
                  .min = 0,
                  .max = 4,
+                 .default_value = 0},
+                {.name = "by_rows",
+                 .doc = "1: transforms by rows, then by columns, for CPUs",
+                 .min = 0,
+                 .max = 1,
                  .default_value = 0}},
            .channel_axis = 3,
            .build = Winograd}};
