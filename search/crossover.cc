@@ -23,6 +23,9 @@ bool Correspond(const schedule::Step& a, const schedule::Step& b) {
     return x.loop == y.loop && x.lengths.size() == y.lengths.size() &&
            x.inner_to_outer == y.inner_to_outer;
   }
+  if (a.tag() == schedule::BufferingStep::kTag || a.tag() == schedule::LayoutStep::kTag)
+    return true;
+  if (a.tag() == schedule::StorageAlignStep::kTag) return true;
   return a.Hash() == b.Hash() || (UnrollDepth(a) && UnrollDepth(b));
 }
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
+
+#include "compiler/schedule/buffer_shape.h"
 
 namespace kiln::search {
 namespace {
@@ -44,11 +47,13 @@ int Buffers(const State& state, int s) {
   return 1;
 }
 
-// Bytes of the region that an attached stage covers.
-int64_t RegionBytes(const Stage& stage) {
-  int64_t elements = 1;
+// Bytes of the buffer for the region that an attached stage covers.
+int64_t BufferBytes(const Stage& stage) {
+  std::vector<int64_t> region;
   for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
-    elements *= std::max<int64_t>(stage.iters[axis].extent, 1);
+    region.push_back(std::max<int64_t>(stage.iters[axis].extent, 1));
+  int64_t elements = 1;
+  for (const int64_t extent : schedule::BufferShape(stage, region)) elements *= extent;
   return elements * stage.op->type().bytes();
 }
 
@@ -83,7 +88,7 @@ BlockUse UseOfKernel(const State& state, int root) {
       }
     }
     if (!IsShared(state, s)) continue;
-    use.shared_bytes += RegionBytes(stage) * Buffers(state, s);
+    use.shared_bytes += BufferBytes(stage) * Buffers(state, s);
   }
   use.threads = threads[0] * threads[1] * threads[2];
   return use;

@@ -17,7 +17,7 @@ namespace kiln::search {
 struct BlockUse {
   int64_t threads = 1;       // per block
   int64_t vthreads = 1;      // the largest extent of a vthread loop
-  int64_t shared_bytes = 0;  // fetched and partial sums; without padding and without scratch
+  int64_t shared_bytes = 0;  // fetched and partial sums, with padding; without scratch
 };
 
 // The extents must be filled (lower::FillExtents); unknown ones count as 1.

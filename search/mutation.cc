@@ -10,6 +10,7 @@
 #include "search/factorization.h"
 #include "search/rebuild.h"
 #include "search/sample_unroll.h"
+#include "search/shared_layout.h"
 #include "search/tile_moves.h"
 
 namespace kiln::search {
@@ -29,11 +30,10 @@ constexpr Weight kCpuWeights[] = {{MutationKind::kTileSize, 0.86},
                                   {MutationKind::kComputeLocation, 0.05},
                                   {MutationKind::kParallel, 0.02},
                                   {MutationKind::kVectorize, 0.03}};
-constexpr Weight kGpuWeights[] = {{MutationKind::kTileSize, 0.74},
-                                  {MutationKind::kUnroll, 0.08},
-                                  {MutationKind::kThreads, 0.06},
-                                  {MutationKind::kFetchWidth, 0.06},
-                                  {MutationKind::kBuffering, 0.06}};
+constexpr Weight kGpuWeights[] = {
+    {MutationKind::kTileSize, 0.68},  {MutationKind::kUnroll, 0.08},
+    {MutationKind::kThreads, 0.06},   {MutationKind::kFetchWidth, 0.06},
+    {MutationKind::kBuffering, 0.06}, {MutationKind::kLayout, 0.06}};
 
 Status NoUse() { return NotFound("nothing of this kind in the schedule"); }
 Status NoChange() { return FailedPrecondition("the change came to nothing"); }
@@ -129,6 +129,27 @@ StatusOr<Mutation> MutateBuffering(const Genome& genome, Rng& rng) {
   return mutation;
 }
 
+StatusOr<Mutation> MutateLayout(const Task& task, const Genome& genome, Rng& rng) {
+  constexpr int kTries = 8;
+  std::vector<int> found;
+  for (size_t i = 0; i < genome.steps.size(); ++i) {
+    if (IsLayout(genome.steps, i)) found.push_back(static_cast<int>(i));
+  }
+  if (found.empty()) return NoUse();
+  const int picked = PickFrom(rng, found);
+  KILN_ASSIGN_OR_RETURN(const State state, schedule::Replay(task.dag, genome.steps.first(picked)));
+  for (int i = 0; i < kTries; ++i) {
+    const LayoutSteps layout = RandomLayout(state, genome.steps[picked]->stage(), rng);
+    if (layout[0]->Hash() == genome.steps[picked]->Hash() &&
+        layout[1]->Hash() == genome.steps[picked + 1]->Hash())
+      continue;
+    Mutation mutation{MutationKind::kLayout, Copy(genome), picked};
+    std::ranges::copy(layout, mutation.steps.begin() + picked);
+    return mutation;
+  }
+  return NoChange();
+}
+
 // ---- the last part of a CPU schedule: places, then annotations
 
 bool IsPlace(const schedule::Step& step) {
@@ -208,9 +229,9 @@ StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
 }  // namespace
 
 std::string_view MutationName(MutationKind kind) {
-  static constexpr std::array<std::string_view, 8> kNames = {
-      "tile sizes", "unroll depth",     "threads",        "fetch width",
-      "buffering",  "place of a stage", "parallel loops", "vector loops"};
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "tile sizes",    "unroll depth",     "threads",        "fetch width", "buffering",
+      "shared layout", "place of a stage", "parallel loops", "vector loops"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -227,6 +248,8 @@ StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameter
       return MutateFetchWidth(task.hardware, genome, rng);
     case MutationKind::kBuffering:
       return MutateBuffering(genome, rng);
+    case MutationKind::kLayout:
+      return MutateLayout(task, genome, rng);
     case MutationKind::kComputeLocation:
       return MutateLocation(task, parameters, genome, rng);
     case MutationKind::kParallel:

@@ -22,6 +22,7 @@ enum class MutationKind : uint8_t {
   kThreads,          // GPU: threads of a block that is not tiled, or of a reduction across threads
   kFetchWidth,       // GPU: elements that a thread fetches at once into shared memory
   kBuffering,        // GPU: tiles fetched ahead of their use, or not
+  kLayout,           // GPU: another axis of a tile in shared memory innermost, or other padding
   kComputeLocation,  // CPU
   kParallel,         // CPU: how many outer loops run in parallel
   kVectorize,        // CPU: how many inner loops are one vector

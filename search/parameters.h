@@ -21,6 +21,8 @@ struct Parameters {
   bool reduction_splits = true;
   // GPU: tiles in shared memory may be fetched one iteration ahead of their use.
   bool fetch_ahead = true;
+  // GPU: tiles in shared memory may be transposed and their rows padded.
+  bool shared_layouts = true;
   // GPU kernels that are not tiled (pooling, elementwise) and reductions across threads: a warp per
   // block, as the predecessor begins with, or 1 to 32 warps by chance.
   bool vary_thread_counts = true;

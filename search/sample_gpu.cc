@@ -9,6 +9,7 @@
 #include "search/factorization.h"
 #include "search/gpu_validity.h"
 #include "search/sample_unroll.h"
+#include "search/shared_layout.h"
 #include "search/stage_view.h"
 #include "search/tile_sizes.h"
 #include "search/tiling.h"
@@ -358,6 +359,8 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   KILN_ASSIGN_OR_RETURN(
       State state, FillGpuTileSizes(vary ? VaryReducingThreads(sketch, task.hardware, rng) : sketch,
                                     task.hardware, parameters, rng));
+  // Before the loops of a fetch are fused: they are the axes still.
+  if (parameters.shared_layouts) KILN_RETURN_IF_ERROR(AnnotateLayouts(state, rng));
   KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, vary, rng));
   KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));
   if (parameters.fetch_ahead) KILN_RETURN_IF_ERROR(AnnotateBuffering(state, rng));

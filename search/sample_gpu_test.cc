@@ -117,6 +117,15 @@ TEST(SampleGpu, ConvolutionIsBoundAndFetchesTogether) {
     }
     EXPECT_EQ(fetches, 2);
     EXPECT_LE(UseOfKernel(state, root).shared_bytes, 49152);
+    // With padding and all halves.
+    if (accepted % 8 == 0) {
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      int64_t shared = 0;
+      for (const ir::Buffer& buffer : program.buffers) {
+        if (buffer.scope == ir::Scope::kShared) shared += buffer.bytes();
+      }
+      EXPECT_EQ(UseOfKernel(state, root).shared_bytes, shared);
+    }
   }
   EXPECT_GT(accepted, 50);
   EXPECT_EQ(widths, (std::set<int64_t>{1, 2, 4}));

@@ -23,13 +23,18 @@ namespace kiln::search {
 
 inline constexpr int kTileColumns = 48;
 
-// Of a BF step; 0 for all others.
-inline int FetchDepth(const schedule::Step& step) {
-  if (step.tag() != schedule::BufferingStep::kTag) return 0;
-  return static_cast<const schedule::BufferingStep&>(step).depth;
+// What a step chooses for tiles in shared memory: the depth of a BF step, the rows' alignment of an
+// SA step, 2 where an LA step moves an axis; 0 for all others.
+inline int FetchChoice(const schedule::Step& step) {
+  if (step.tag() == schedule::BufferingStep::kTag)
+    return static_cast<const schedule::BufferingStep&>(step).depth;
+  if (step.tag() == schedule::StorageAlignStep::kTag)
+    return static_cast<const schedule::StorageAlignStep&>(step).factor;
+  if (step.tag() != schedule::LayoutStep::kTag) return 0;
+  return std::ranges::is_sorted(static_cast<const schedule::LayoutStep&>(step).order) ? 1 : 2;
 }
 
-// log2 of all levels of all splits, then of the unroll and fetch depths; one row.
+// log2 of all levels of all splits, then of the unroll depths and fetch choices; one row.
 inline FloatMatrix TileFeatures(std::span<const schedule::StepPtr> steps) {
   FloatMatrix rows(1, kTileColumns);
   size_t column = 0;
@@ -41,7 +46,7 @@ inline FloatMatrix TileFeatures(std::span<const schedule::StepPtr> steps) {
   }
   for (const schedule::StepPtr& step : steps) {
     if (const auto depth = UnrollDepth(*step)) add(*depth + 1.0);
-    if (const int depth = FetchDepth(*step); depth > 0) add(depth);
+    if (const int choice = FetchChoice(*step); choice > 0) add(choice);
   }
   return rows;
 }
@@ -60,7 +65,9 @@ inline double HiddenCost(std::span<const schedule::StepPtr> steps) {
       distance += std::pow(std::log2(static_cast<double>(level)) - wanted, 2);
     }
   }
-  for (const schedule::StepPtr& step : steps) distance += FetchDepth(*step);
+  for (const schedule::StepPtr& step : steps) {
+    if (const int choice = FetchChoice(*step); choice > 0) distance += std::log2(choice);
+  }
   return 1e-5 * std::exp2(0.1 * distance);
 }
 

@@ -89,5 +89,48 @@ TEST(FetchAhead, GuardsAreThoseOfTheTileThatIsFetched) {
   }
 }
 
+// Layouts and paddings of the tiles change where an element is, not what is computed.
+TEST(FetchAhead, TilesMayHaveAnyLayout) {
+  // Before the loops of the fetches are fused: stage 3 is B.shared, 1 is A.shared.
+  const std::string plain = Steps("3", "2", "");
+  const size_t fuse = plain.find(R"(["FU", 3, [0, 1, 2]])");
+  ASSERT_NE(fuse, plain.npos);
+  const auto lowered = [&](std::string_view layouts, std::string_view more) {
+    std::string steps = Steps("3", "2", more);
+    steps.insert(fuse, layouts);
+    const schedule::State state = StateFrom(kDag, steps);
+    const StatusOr<ir::Program> program = Lower(state, {.gpu = true});
+    KILN_CHECK(program.ok(), "{}", Message(program.status()));
+    ExpectComputes(state, *program);
+    return ir::ProgramText(*program);
+  };
+  for (const char* more : {"", R"(, ["BF", 4, 2])"}) {
+    SCOPED_TRACE(more);
+    const std::string half = *more == 0 ? "" : "2, ";
+    EXPECT_THAT(lowered(R"(["LA", 1, [1, 2, 0]], )", more),
+                HasSubstr("A_shared: shared float32[" + half + "3, 2, 4]"));
+    EXPECT_THAT(lowered(R"(["LA", 1, [2, 0, 1]], ["SA", 1, 0, 8, 4], )", more),
+                HasSubstr("A_shared: shared float32[" + half + "2, 4, 4]"));
+    EXPECT_THAT(
+        lowered(R"(["SA", 3, 0, 5, 1], ["LA", 3, [0, 2, 1]], ["LA", 1, [2, 1, 0]], )", more),
+        HasSubstr("B_shared: shared float32[" + half + "3, 8, 2]"));
+  }
+}
+
+// A whole intermediate tensor has its own layout too, on a CPU as well.
+TEST(Layout, OfAnIntermediateTensor) {
+  constexpr std::string_view kTwo = R"(
+    input A: float32[6, 5]
+    input B: float32[5, 7]
+    C[i: 6, j: 7] = sum(k: 5) A[i, k] * B[k, j]
+    D[i: 6, j: 7] = max(C[i, j], 0.0))";
+  for (const bool gpu : {false, true}) {
+    const schedule::State state = StateFrom(kTwo, R"([["LA", 2, [1, 0]], ["SA", 2, 1, 8, 3]])");
+    ASSERT_OK_AND_ASSIGN(const ir::Program program, Lower(state, {.gpu = gpu}));
+    EXPECT_THAT(ir::ProgramText(program), HasSubstr("C: workspace float32[7, 11]"));
+    ExpectComputes(state, program);
+  }
+}
+
 }  // namespace
 }  // namespace kiln::lower

@@ -9,6 +9,7 @@
 #include "compiler/lower/body.h"
 #include "compiler/lower/fetch_ahead.h"
 #include "compiler/lower/iteration.h"
+#include "compiler/schedule/buffer_shape.h"
 
 namespace kiln::lower {
 namespace {
@@ -151,7 +152,7 @@ class NestBuilder {
     for (int s = 0; s < state_.num_stages(); ++s) {
       if (!bounds_.stages[s].computed || state_.attach(s).kind != Attach::kRoot) continue;
       for (int k = 0; k < state_.stage(s).op->num_outputs(); ++k) {
-        if (slots_[s][k] < 0) AddBuffer(s, k, ir::Scope::kWorkspace, PaddedShape(s));
+        if (slots_[s][k] < 0) AddBuffer(s, k, ir::Scope::kWorkspace, ShapeOf(s));
       }
     }
   }
@@ -165,22 +166,18 @@ class NestBuilder {
         {buffer_names_.Unique(std::move(name)), op.type(output), std::move(shape), scope, 0});
   }
 
-  // The region's shape, with the dimension inside the aligned axis enlarged until its stride fits
-  // storage_align.
-  std::vector<int64_t> PaddedShape(int s) const {
+  std::vector<int64_t> ShapeOf(int s) const {
+    return schedule::BufferShape(state_.stage(s), bounds_.stages[s].region_extent);
+  }
+
+  // Indices of the axes -> of the dimensions of the stage's buffer. A program's arguments are never
+  // laid out otherwise: LA steps refuse them.
+  std::vector<ir::Expr> LaidOut(int s, std::vector<ir::Expr> indices) const {
     const Stage& stage = state_.stage(s);
-    std::vector<int64_t> shape = bounds_.stages[s].region_extent;
-    const int inner = stage.align_axis + 1;
-    if (stage.align_axis < 0 || inner >= static_cast<int>(shape.size())) return shape;
-    int64_t rest = 1;
-    for (size_t d = inner + 1; d < shape.size(); ++d) rest *= shape[d];
-    for (int64_t extent = shape[inner]; extent < shape[inner] + stage.align_factor; ++extent) {
-      if ((extent * rest) % stage.align_factor == stage.align_offset % stage.align_factor) {
-        shape[inner] = extent;
-        break;
-      }
-    }
-    return shape;
+    if (stage.layout.empty()) return indices;
+    std::vector<ir::Expr> result;
+    for (int axis : stage.layout) result.push_back(indices[axis]);
+    return result;
   }
 
   void MakeLoopVars() {
@@ -571,7 +568,7 @@ class NestBuilder {
     if (slots_[s][output] < 0) {
       const bool shared = IsShared(s);
       for (int k = 0; k < state_.stage(s).op->num_outputs(); ++k) {
-        AddBuffer(s, k, shared ? ir::Scope::kShared : ir::Scope::kLocal, PaddedShape(s));
+        AddBuffer(s, k, shared ? ir::Scope::kShared : ir::Scope::kLocal, ShapeOf(s));
       }
     }
     return slots_[s][output];
@@ -586,7 +583,7 @@ class NestBuilder {
       exprs.push_back(bounds_.simplifier.ToExpr(
           local ? indices[d] - bounds_.stages[producer].region_min[d] : indices[d]));
     }
-    return pool_.Load(SlotOf(producer, output), exprs, type);
+    return pool_.Load(SlotOf(producer, output), LaidOut(producer, std::move(exprs)), type);
   }
 
   // Where the stage stores: inside its region when attached.
@@ -598,7 +595,7 @@ class NestBuilder {
       indices.push_back(bounds_.simplifier.ToExpr(
           local ? iter_values[d] : frame.bounds.region_min[d] + iter_values[d]));
     }
-    return indices;
+    return LaidOut(frame.s, std::move(indices));
   }
 
   ir::Stmt EmitStores(const StageFrame& frame) {

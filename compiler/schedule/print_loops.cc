@@ -38,6 +38,12 @@ class LoopPrinter {
     if (stage.align_offset != 0) {
       Line(indent, fmt::format("{} storage_offset: {}", name, stage.align_offset));
     }
+    if (!stage.layout.empty()) {
+      std::string axes;
+      for (int axis : stage.layout)
+        axes += fmt::format("{}{}", axes.empty() ? "" : ", ", IterName(stage, axis));
+      Line(indent, fmt::format("{} layout: {}", name, axes));
+    }
     for (size_t i = 0; i < stage.loops.size(); ++i) {
       const int loop = static_cast<int>(i);
       const int64_t extent = stage.loop(loop).extent;

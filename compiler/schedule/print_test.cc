@@ -1,4 +1,5 @@
 // Goldens of the two readable forms of a schedule.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -42,6 +43,12 @@ parallel i.0@j.0@ (0,48)
     for j.1 (0,8)
       D = ...
 )");
+}
+
+TEST(PrintLoops, Layout) {
+  const State state = Scheduled(MatmulRelu(1, 4, 8), R"([["LA", 2, [1, 0]]])");
+  EXPECT_THAT(PrintLoops(state), testing::HasSubstr("C layout: j, i\nfor j (0,4)\n"));
+  EXPECT_THAT(PrintPrimitives(state), testing::HasSubstr("s[C].layout(1, 0)\n"));
 }
 
 TEST(PrintLoops, OmitsUnitLoops) {

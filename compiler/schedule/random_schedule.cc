@@ -94,7 +94,8 @@ class Generator {
     if (dice < 83) return ComputeAt();
     if (dice < 87) return std::make_shared<ComputeInlineStep>(stage_);
     if (dice < 89) return std::make_shared<ComputeRootStep>(stage_);
-    if (dice < 91) return StorageAlign();
+    if (dice < 90) return StorageAlign();
+    if (dice < 91) return Layout();
     if (state_.num_stages() >= state_.initial_dag()->size() + kMaxNewStages) return nullptr;
     return dice < 94 ? CacheRead() : dice < 96 ? CacheWrite() : Rfactor();
   }
@@ -184,6 +185,14 @@ class Generator {
     const int rank = static_cast<int>(state_.stage(stage_).op->axes().size());
     if (rank < 2 || loops_ == 0 || state_.dag()->is_output(stage_)) return nullptr;
     return std::make_shared<StorageAlignStep>(stage_, Below(loops_), 8, Below(8));
+  }
+
+  StepPtr Layout() {
+    std::vector<int> order(state_.stage(stage_).op->axes().size());
+    if (order.size() < 2) return nullptr;
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), rng_);
+    return std::make_shared<LayoutStep>(stage_, std::move(order));
   }
 
   StepPtr CacheRead() {

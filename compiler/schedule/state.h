@@ -74,6 +74,8 @@ struct Stage {
   // storage_align: the buffer's stride outside axis `align_axis` is a multiple of align_factor plus
   // align_offset.
   int32_t align_axis = -1, align_factor = 0, align_offset = 0;
+  // The axes in the order of the buffer's dimensions, outermost first; empty: as they are numbered.
+  std::vector<int32_t> layout;
 
   // Tiles in shared memory attached to this stage's loops are fetched buffering - 1 iterations
   // ahead.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
+#include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/step.h"
 #include "compiler/schedule/test_dags.h"
 
@@ -173,6 +174,19 @@ TEST(State, StorageAlign) {
   EXPECT_EQ(state.stage(2).align_axis, 0);
   EXPECT_EQ(state.stage(2).align_factor, 16);
   EXPECT_EQ(state.stage(2).align_offset, 1);
+}
+
+TEST(State, LayoutIsAnOrderOfTheAxes) {
+  State state = Scheduled(Matmul(), R"([["LA", 2, [1, 0]]])");
+  EXPECT_EQ(state.stage(2).layout, (std::vector<int32_t>{1, 0}));
+  EXPECT_EQ(BufferShape(state.stage(2), std::vector<int64_t>{3, 5}), (std::vector<int64_t>{5, 3}));
+  ASSERT_OK_AND_ASSIGN(auto steps, ParseSteps(R"([["SA", 2, 1, 8, 4]])"));
+  ASSERT_OK(state.Apply(steps[0]));
+  EXPECT_EQ(BufferShape(state.stage(2), std::vector<int64_t>{3, 5}), (std::vector<int64_t>{5, 4}))
+      << "the rows of axis 1 are of axis 0 now";
+  EXPECT_EQ(BufferShape(state.stage(2), std::vector<int64_t>{9, 5}), (std::vector<int64_t>{5, 12}));
+  state = Scheduled(Matmul(), R"([["LA", 2, [1, 0]], ["LA", 2, [0, 1]]])");
+  EXPECT_TRUE(state.stage(2).layout.empty());
 }
 
 TEST(State, ComputeAtMakesExtentsUnknown) {

@@ -21,6 +21,7 @@ constexpr Kind kKinds[] = {
     Row<FollowFusedSplitStep>(), Row<StorageAlignStep>(), Row<ComputeAtStep>(),
     Row<ComputeInlineStep>(),    Row<ComputeRootStep>(),  Row<CacheReadStep>(),
     Row<CacheWriteStep>(),       Row<RfactorStep>(),      Row<BufferingStep>(),
+    Row<LayoutStep>(),
 };
 
 StatusOr<StepPtr> ParseStep(StepReader& reader) {

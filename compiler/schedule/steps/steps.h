@@ -177,6 +177,15 @@ struct BufferingStep final : Step {
   int stage_id, depth;
 };
 
+// ["LA", stage, [axes]]: the dimensions of the stage's buffer, outermost first. A step of our own.
+struct LayoutStep final : Step {
+  static constexpr std::string_view kTag = "LA", kName = "layout";
+  LayoutStep(int stage_id, std::vector<int> order) : stage_id(stage_id), order(std::move(order)) {}
+  KILN_STEP_OVERRIDES;
+  int stage_id;
+  std::vector<int> order;
+};
+
 #undef KILN_STEP_OVERRIDES
 
 // The lengths that FSP and FFSP take from the steps before them.

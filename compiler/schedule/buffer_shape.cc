@@ -1,0 +1,26 @@
+#include "compiler/schedule/buffer_shape.h"
+
+namespace kiln::schedule {
+
+std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> region) {
+  const int rank = static_cast<int>(region.size());
+  std::vector<int64_t> shape(rank);
+  int inner = rank;  // the dimension inside the aligned axis
+  for (int d = 0; d < rank; ++d) {
+    shape[d] = region[AxisOfDimension(stage, d)];
+    if (AxisOfDimension(stage, d) == stage.align_axis) inner = d + 1;
+  }
+  if (inner >= rank) return shape;
+  // Enlarged until the stride of the aligned axis fits storage_align.
+  int64_t rest = 1;
+  for (int d = inner + 1; d < rank; ++d) rest *= shape[d];
+  for (int64_t extent = shape[inner]; extent < shape[inner] + stage.align_factor; ++extent) {
+    if ((extent * rest) % stage.align_factor == stage.align_offset % stage.align_factor) {
+      shape[inner] = extent;
+      break;
+    }
+  }
+  return shape;
+}
+
+}  // namespace kiln::schedule

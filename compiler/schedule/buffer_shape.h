@@ -1,0 +1,21 @@
+// The buffer that a stage's region is kept in: its dimensions in the order of the stage's layout
+// (LA), its rows padded (SA). Output buffers of a program have the shape of the tensor instead.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compiler/schedule/state.h"
+
+namespace kiln::schedule {
+
+// region: the extent of each spatial axis.
+std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> region);
+
+// The axis that dimension d of the buffer is for.
+inline int AxisOfDimension(const Stage& stage, int d) {
+  return stage.layout.empty() ? d : stage.layout[d];
+}
+
+}  // namespace kiln::schedule
