@@ -194,11 +194,11 @@ class Finder {
       width = nest_.loops[d].extent;
     }
     if (!gpu_ || width == 1) return width;
+    // Code generation takes the longest vectors that divide the loop and are aligned.
     const int64_t most = std::max<int64_t>(1, kMaxGpuVectorBytes / element);
-    if (width > most || !std::has_single_bit(static_cast<uint64_t>(width))) return 1;
-    // The first element of every vector must be aligned.
+    width = std::min(most, int64_t{1} << std::countr_zero(static_cast<uint64_t>(width)));
     for (int i = 0; i < values_.num_lanes(); ++i) {
-      if (tuple.flat[values_.lane(i)] % width != 0) return 1;
+      while (tuple.flat[values_.lane(i)] % width != 0) width /= 2;
     }
     return width;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace kiln::lower {
@@ -64,6 +65,86 @@ bool FitsInVectorLoop(Stmt s) {
 bool Contains(const std::vector<LoopKind>& kinds, LoopKind kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
+
+// How far e moves with the variable; nothing where that is not one number.
+std::optional<int64_t> Coefficient(ir::Expr e, int32_t var) {
+  if (!ir::UsesVar(e, var)) return 0;
+  if (e->op == ir::Op::kVar) return 1;
+  if (e->op != ir::Op::kAdd && e->op != ir::Op::kSub && e->op != ir::Op::kMul) return std::nullopt;
+  const std::optional<int64_t> a = Coefficient(e->arg(0), var), b = Coefficient(e->arg(1), var);
+  if (!a || !b) return std::nullopt;
+  if (e->op == ir::Op::kAdd) return *a + *b;
+  if (e->op == ir::Op::kSub) return *a - *b;
+  if (e->arg(1)->is_const_int()) return *a * e->arg(1)->int_value;
+  if (e->arg(0)->is_const_int()) return *b * e->arg(0)->int_value;
+  return std::nullopt;
+}
+
+class StoreVectorizer {
+ public:
+  StoreVectorizer(Program& program, int64_t max_lanes) : program_(program), max_lanes_(max_lanes) {}
+
+  Stmt Rewrite(Stmt s) {
+    std::vector<Stmt> loops;
+    Stmt inner = s;
+    for (; IsPlain(inner); inner = inner->body()) loops.push_back(inner);
+    const auto best = std::ranges::max_element(loops, {}, [&](Stmt l) { return Lanes(l, inner); });
+    if (best != loops.end() && Lanes(*best, inner) > 1) {
+      // Innermost. A stage stores to an element the same value whenever it does.
+      std::rotate(best, best + 1, loops.end());
+      for (size_t i = loops.size(); i-- > 0;) {
+        const LoopKind kind = i + 1 == loops.size() ? LoopKind::kVectorized : loops[i]->loop_kind;
+        inner = ir::MakeFor(*program_.pool, loops[i]->var, loops[i]->extent, kind, inner);
+      }
+      return inner;
+    }
+    std::vector<Stmt> children;
+    children.reserve(s->num_children);
+    for (Stmt child : s->children()) children.push_back(Rewrite(child));
+    return Rebuild(*program_.pool, s, children);
+  }
+
+ private:
+  static bool IsPlain(Stmt s) {
+    return s->kind == StmtKind::kFor &&
+           (s->loop_kind == LoopKind::kSerial || s->loop_kind == LoopKind::kUnrolled);
+  }
+  ir::Scope ScopeOf(int32_t slot) const {
+    return program_.buffers[static_cast<size_t>(slot)].scope;
+  }
+
+  // The iterations of the loop when the body is one store of what registers hold, in which they are
+  // consecutive elements of global memory; else 1.
+  int64_t Lanes(Stmt loop, Stmt body) const {
+    if (loop->extent % 2 != 0 || loop->extent > max_lanes_) return 1;
+    for (; body->kind == StmtKind::kIf; body = body->body()) {
+      if (ir::UsesVar(body->condition(), loop->var)) return 1;
+    }
+    if (body->kind != StmtKind::kStore || body->indices().empty() || !StoresRegisters(body, loop))
+      return 1;
+    for (size_t d = 0; d < body->indices().size(); ++d) {
+      const int64_t wanted = d + 1 == body->indices().size() ? 1 : 0;
+      if (Coefficient(body->indices()[d], loop->var) != wanted) return 1;
+    }
+    return loop->extent;
+  }
+
+  bool StoresRegisters(Stmt store, Stmt loop) const {
+    const ir::Scope to = ScopeOf(store->slot);
+    if (to != ir::Scope::kOutput && to != ir::Scope::kWorkspace) return false;
+    bool from_registers = false, accumulates = false;
+    ir::Visit(store->value(), [&](ir::Expr e) {
+      if (e->op != ir::Op::kLoad) return;
+      accumulates = accumulates || e->id == store->slot;
+      from_registers =
+          from_registers || (ScopeOf(e->id) == ir::Scope::kLocal && ir::UsesVar(e, loop->var));
+    });
+    return from_registers && !accumulates;
+  }
+
+  Program& program_;
+  const int64_t max_lanes_;
+};
 
 class Unroller {
  public:
@@ -130,6 +211,11 @@ void LegalizeVectorized(Program& program, int64_t max_lanes) {
     return loop->extent <= max_lanes && FitsInVectorLoop(loop->body()) ? LoopKind::kVectorized
                                                                        : LoopKind::kSerial;
   });
+}
+
+void VectorizeStores(Program& program, int64_t max_lanes) {
+  StoreVectorizer vectorizer(program, max_lanes);
+  for (ir::Kernel& kernel : program.kernels) kernel.body = vectorizer.Rewrite(kernel.body);
 }
 
 void AutoUnroll(Program& program, std::span<const int32_t> stage_of_var) {

@@ -13,6 +13,12 @@ void SerializeNestedParallel(ir::Program& program);
 // allocation, another vectorized loop), or when it has more than `max_lanes` iterations.
 void LegalizeVectorized(ir::Program& program, int64_t max_lanes);
 
+// Vectorizes loops of at most `max_lanes` iterations that store registers to consecutive elements
+// of global memory: what a thread has computed goes out 16 bytes at once. Such a loop becomes the
+// innermost of those around the store. For GPUs, whose code generator goes lane by lane where
+// elements turn out not to be aligned.
+void VectorizeStores(ir::Program& program, int64_t max_lanes);
+
 // Unrolls serial loops from the innermost outward while the unrolled body has at most
 // auto_unroll_max_step stores, taken from the stage whose loop it is (stage_of_var[v] is an index
 // into Program::stages). The rule is that of the predecessor's UnrollLoop pass with explicit

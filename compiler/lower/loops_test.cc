@@ -147,6 +147,36 @@ TEST(AutoUnroll, FromTheInnermostOutwardWhileStoresFit) {
                   Nest("unroll", "unroll", "unroll"), Unroll());
 }
 
+TEST(VectorizeStores, OfRegistersToConsecutiveElements) {
+  const auto nest = [](std::string_view kind, std::string_view body) {
+    return fmt::format(
+        "for i in 0..4 {{ alloc r: local float32[8, 8] for j in 0..8 {{ {} k in 0..8 {{ {} }} }} "
+        "}}",
+        kind, body);
+  };
+  const auto pass = [](ir::Program& program) { VectorizeStores(program, 8); };
+  for (const char* body :
+       {"B[i, j, k] = r[j, k] @ B", "if i < 3 { B[i, 0, k] = r[k, j] + A[j, 0, k] @ B }",
+        "B[i, 3, k] = max(r[j, 7 - k], 0.0) @ B"}) {
+    ExpectRewritten("stage B\n", nest("for", body), nest("vectorize", body), pass);
+  }
+  // Strided, copied from elsewhere, accumulated, of one register, into registers.
+  for (const char* body : {"B[i, k, 0] = r[j, k] @ B", "B[i, k, k] = r[j, k] @ B",
+                           "B[i, j, k] = A[i, j, k] @ B", "B[i, j, k] = B[i, j, k] + r[j, k] @ B",
+                           "B[i, j, k] = r[0, 0] @ B", "r[j, k] = A[i, j, k] @ B"}) {
+    ExpectRewritten("stage B\n", nest("for", body), nest("for", body), pass);
+  }
+  // The rows are not innermost.
+  const auto swapped = [](std::string_view loops) {
+    return fmt::format(
+        "for i in 0..4 {{ alloc r: local float32[8, 8] {} {{ B[i, k, j * 2 - j] = r[j, k] @ B }} "
+        "}} }}",
+        loops);
+  };
+  ExpectRewritten("stage B\n", swapped("unroll j in 0..8 { for k in 0..8"),
+                  swapped("for k in 0..8 { vectorize j in 0..8"), pass);
+}
+
 TEST(AutoUnroll, WithoutAPragmaNothingChanges) {
   ExpectRewritten("stage B\n", Nest("for", "for", "for"), Nest("for", "for", "for"), Unroll());
 }

@@ -38,6 +38,7 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   // may be unrolled.
   SerializeNestedParallel(program);
   LegalizeVectorized(program, options.gpu ? kMaxGpuLanes : kMaxCpuLanes);
+  if (options.gpu) VectorizeStores(program, kMaxGpuLanes);
   AutoUnroll(program, StagesOfVars(*bounds));
   return program;
 }
