@@ -18,7 +18,6 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <thread>
 
 #include "base/clock.h"
@@ -324,9 +323,32 @@ struct Case {
   std::string Name() const { return forms[0].op + " " + forms[0].args; }
 };
 
-// The libraries' times over ours, in the order of the peers.
-StatusOr<std::vector<double>> RunCase(const Case& c, runner::Device& device, Search search,
-                                      int threads, bool print_steps) {
+// Of one side: a mean per turn, and the shortest reading of all turns, which other work on the
+// machine disturbs least.
+struct Readings {
+  std::vector<double> means;
+  double shortest = 1e30;
+
+  void Add(const std::function<double(int64_t)>& run) {
+    constexpr int kReadings = 10;
+    double sum = 0;
+    for (int i = 0; i < kReadings; ++i) {
+      const double reading = TimeFor(0.005, run);
+      sum += reading;
+      shortest = std::min(shortest, reading);
+    }
+    means.push_back(sum / kReadings);
+  }
+};
+
+// A library's time over ours.
+struct Ratio {
+  double medians, shortest;
+};
+
+// The ratios, in the order of the peers.
+StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, Search search,
+                                     int threads, bool print_steps) {
   search.trials = std::max(1, search.trials / static_cast<int>(c.forms.size()));
   Tuned tuned;
   const Form* best = nullptr;
@@ -347,25 +369,26 @@ StatusOr<std::vector<double>> RunCase(const Case& c, runner::Device& device, Sea
     tuned = std::move(of_form);
   }
   KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device, tuned.artifact));
-  std::vector<double> ours;
-  std::vector<std::vector<double>> theirs(c.peers.size());
+  Readings ours;
+  std::vector<Readings> theirs(c.peers.size());
   for (int round = 0; round < 15; ++round) {
-    ours.push_back(TimeFor(0.05, [&](int64_t n) { return *loaded.Time(n); }));
+    ours.Add([&](int64_t n) { return *loaded.Time(n); });
     for (size_t p = 0; p < c.peers.size(); ++p) {
       // The threads of one side must be asleep before the other starts.
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      theirs[p].push_back(TimeFor(0.05, c.peers[p].second));
+      theirs[p].Add(c.peers[p].second);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  const double cost = Median(ours);
-  std::vector<double> ratios;
-  std::printf("%-42s kiln %9.1f us %7.1f GFLOP/s", c.Name().c_str(), cost * 1e6,
-              flops / cost * 1e-9);
+  const double cost = Median(ours.means);
+  std::vector<Ratio> ratios;
+  std::printf("%-42s kiln %9.1f us (%.1f) %7.1f GFLOP/s", c.Name().c_str(), cost * 1e6,
+              ours.shortest * 1e6, flops / cost * 1e-9);
   for (size_t p = 0; p < c.peers.size(); ++p) {
-    const double other = Median(theirs[p]);
-    ratios.push_back(other / cost);
-    std::printf(" | %s %9.1f us, ratio %.2f", c.peers[p].first.c_str(), other * 1e6, other / cost);
+    const double other = Median(theirs[p].means);
+    ratios.push_back({other / cost, theirs[p].shortest / ours.shortest});
+    std::printf(" | %s %9.1f us (%.1f), ratio %.2f (%.2f)", c.peers[p].first.c_str(), other * 1e6,
+                theirs[p].shortest * 1e6, ratios[p].medians, ratios[p].shortest);
   }
   std::printf(" | %s%d wrong\n",
               best == &c.forms[0] ? "" : (best->op + " " + best->args + ", ").c_str(), failures);
@@ -452,10 +475,11 @@ int main(int argc, char** argv) {
   }
 
   const auto device = kiln::runner::MakeCpuDevice({.threads = threads});
-  std::printf("%s, %d threads, %s, %d trials each; ratio = library's time / ours\n",
-              device->Name().c_str(), threads, search.policy.c_str(), search.trials);
-  // Logarithms of the ratios by group and library.
-  std::map<std::string, std::vector<double>> ratios;
+  std::printf(
+      "%s, %d threads, %s, %d trials each; "
+      "ratio = library's time / ours; of the shortest readings in brackets\n",
+      device->Name().c_str(), threads, search.policy.c_str(), search.trials);
+  std::map<std::string, std::vector<kiln::Ratio>> ratios;  // by group and library
   std::vector<kiln::Case> cases = kiln::Cases();
   if (!op.empty()) cases = {{op, {{op, args}}, epilogue, {}}};
   for (kiln::Case& c : cases) {
@@ -468,12 +492,16 @@ int main(int argc, char** argv) {
       return 1;
     }
     for (size_t p = 0; p < c.peers.size(); ++p)
-      ratios[c.group + " / " + c.peers[p].first].push_back(std::log((*result)[p]));
+      ratios[c.group + " / " + c.peers[p].first].push_back((*result)[p]);
   }
-  for (const auto& [name, logs] : ratios) {
-    const double sum = std::accumulate(logs.begin(), logs.end(), 0.0);
-    std::printf("geometric mean over %zu of %s: %.2f\n", logs.size(), name.c_str(),
-                std::exp(sum / static_cast<double>(logs.size())));
+  for (const auto& [name, all] : ratios) {
+    double medians = 0, shortest = 0;
+    for (const kiln::Ratio& ratio : all) {
+      medians += std::log(ratio.medians) / static_cast<double>(all.size());
+      shortest += std::log(ratio.shortest) / static_cast<double>(all.size());
+    }
+    std::printf("geometric mean over %zu of %s: %.2f (%.2f)\n", all.size(), name.c_str(),
+                std::exp(medians), std::exp(shortest));
   }
   return 0;
 }

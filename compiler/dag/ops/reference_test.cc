@@ -134,14 +134,14 @@ std::vector<std::array<double, 3>> WeightTransform(int64_t tile) {
   return rows;
 }
 
-// Transformed weights, [alpha, alpha, CO, CI] or by rows [alpha * alpha, CI, CO], for `g`, which is
-// [3, 3, CI, CO].
+// Transformed weights, [alpha, alpha, CO, CI] or by rows [alpha * alpha, CO / b, CI, b], for `g`,
+// which is [3, 3, CI, CO].
 void FillTransformed(const NDArray& g, int64_t tile, bool by_rows, NDArray& weights) {
   const std::vector<std::array<double, 3>> rows = WeightTransform(tile);
   const int64_t alpha = tile + 2, ci = g.shape()[2], co = g.shape()[3];
   for (int64_t i = 0; i < weights.num_elements(); ++i) {
-    const int64_t t = i / (ci * co), c = by_rows ? i / co % ci : i % ci,
-                  f = by_rows ? i % co : i / ci % co;
+    const int64_t t = i / (ci * co), block = by_rows ? weights.shape()[3] : 1;
+    const int64_t c = i / block % ci, f = i / (block * ci) * block % co + i % block;
     double sum = 0;
     for (int64_t r = 0; r < 3; ++r) {
       for (int64_t s = 0; s < 3; ++s) {
@@ -154,11 +154,12 @@ void FillTransformed(const NDArray& g, int64_t tile, bool by_rows, NDArray& weig
 }
 
 TEST(Reference, Conv2dWinograd) {
-  const int64_t height = 7, width = 6, co = 3, ci = 2;
-  NDArray g(ir::kFloat64, {3, 3, ci, co});
-  g.FillRandom(5);
-  for (int64_t tile : {2, 4}) {
-    for (bool by_rows : {false, true}) {
+  const int64_t height = 7, width = 6, ci = 2;
+  for (int64_t co : {3, 64}) {
+    NDArray g(ir::kFloat64, {3, 3, ci, co});
+    g.FillRandom(5);
+    for (const auto& [tile, by_rows] :
+         {std::pair<int64_t, bool>{2, false}, {2, true}, {4, false}, {4, true}}) {
       const std::string args = fmt::format("2,{},{},{},{},tile={},by_rows={}", height, width, co,
                                            ci, tile, int{by_rows});
       SCOPED_TRACE(args);

@@ -1,7 +1,7 @@
 // 3x3 stride-1 convolution NHWC by Winograd's minimal filtering, F(2x2, 3x3) and F(4x4, 3x3), with
 // weights that are already transformed: [alpha, alpha, CO, CI], alpha = tile + 2. With by_rows the
-// transforms are written out, rows first, then columns, and weights are [alpha * alpha, CI, CO]:
-// less arithmetic, and vectors along channels throughout.
+// transforms are written out, rows first, then columns, and weights are
+// [alpha * alpha, CO / b, CI, b]: less arithmetic, vectors along channels, weights read in order.
 #include <cmath>
 
 #include "compiler/dag/ops/op.h"
@@ -42,6 +42,9 @@ TensorRef ConstantMatrix(OpContext& c, std::string name, const Matrix& matrix) {
       },
       {.const_matrix = true});
 }
+
+// By rows: what a tile of output channels reads of the weights lies in one piece.
+constexpr int64_t kChannelBlock = 32;
 
 struct Shape {
   int64_t n, co, ci, tile, alpha, out_h, out_w;
@@ -85,14 +88,16 @@ TensorRef ByRows(OpContext& c, const Shape& s, const TensorRef& padded) {
       "input_pack", {{"p", s.tiles()}, {"eps", alpha}, {"nu", alpha}, {"ci", s.ci}},
       [&](Vars v) { return Mix(c, in, v[2], [&](int x) { return rows(v[0], x, v[1], v[3]); }); },
       {.always_unroll_inner = {"nu"}});
-  TensorRef weight = c.Input({alpha * alpha, s.ci, s.co});
-  TensorRef bgemm = c.b.Reduce("bgemm", {{"t", alpha * alpha}, {"p", s.tiles()}, {"co", s.co}},
-                               {{"ci", s.ci}}, Combiner::kSum,
-                               [&](Vars v) {
-                                 return pack(v[1], FloorDiv(v[0], alpha), v[0] % alpha, v[3]) *
-                                        c.Widen(weight(v[0], v[3], v[2]));
-                               },
-                               {.layout_free_placeholders = {"p1"}});
+  const int64_t block = s.co % kChannelBlock == 0 ? kChannelBlock : s.co;
+  TensorRef weight = c.Input({alpha * alpha, s.co / block, s.ci, block});
+  TensorRef bgemm =
+      c.b.Reduce("bgemm", {{"t", alpha * alpha}, {"p", s.tiles()}, {"co", s.co}}, {{"ci", s.ci}},
+                 Combiner::kSum,
+                 [&](Vars v) {
+                   return pack(v[1], FloorDiv(v[0], alpha), v[0] % alpha, v[3]) *
+                          c.Widen(weight(v[0], FloorDiv(v[2], block), v[3], v[2] % block));
+                 },
+                 {.layout_free_placeholders = {"p1"}});
   TensorRef columns = c.b.Compute(
       "output_columns", {{"p", s.tiles()}, {"eps", alpha}, {"x", s.tile}, {"co", s.co}},
       [&](Vars v) {
@@ -170,7 +175,8 @@ std::vector<OpInfo> WinogradOps() {
   return {{.name = "conv2d_winograd_nhwc",
            .family = "convolutions",
            .doc = "3x3 stride-1 convolution by Winograd's method; weights are transformed: "
-                  "[tile+2, tile+2, CO, CI]; by_rows: [(tile+2)^2, CI, CO]",
+                  "[tile+2, tile+2, CO, CI]; by_rows: [(tile+2)^2, CO/b, CI, b], b = 32 where it "
+                  "divides CO, else CO",
            .parameters =
                {{.name = "N", .doc = "batch"},
                 {.name = "H", .doc = "input height"},
