@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/freed_memory.h"
 #include "base/grpc_server.h"
 #include "base/log.h"
 #include "base/net.h"
@@ -92,6 +93,7 @@ Status Serve(const Flags& flags) {
 
 int SchedulerMain(int argc, char** argv) {
   InitLog("scheduler");
+  KeepFreedMemory();  // it searches
   Flags flags;
   CLI::App app("Runs tuning jobs on the workers of a tracker and keeps their records.",
                "kiln_scheduler");

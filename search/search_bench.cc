@@ -1,10 +1,12 @@
 // Host time of search rounds at the default parameters, and where it goes. Costs are made up (tile
 // lengths near hidden ones are fast); features and the model are the real ones.
-//   bazel run -c opt //search:search_bench -- [threads] [rounds]
+//   bazel run -c opt //search:search_bench -- [threads] [rounds] [cases]
+// cases: only those whose operator, arguments and target, as printed, contain it.
 #include <fmt/format.h>
 
 #include <cstdlib>
 
+#include "base/freed_memory.h"
 #include "compiler/dag/ops/registry.h"
 #include "search/models.h"
 #include "search/policy.h"
@@ -54,9 +56,12 @@ Status Bench(const Case& c, int threads, int rounds) {
 }  // namespace kiln::search
 
 int main(int argc, char** argv) {
+  kiln::KeepFreedMemory();  // as the scheduler
   const int threads = argc > 1 ? std::atoi(argv[1]) : 0;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 3;
+  const std::string only = argc > 3 ? argv[3] : "";
   for (const auto& c : kiln::search::kCases) {
+    if (fmt::format("{} {} {}", c.op, c.args, c.target).find(only) == std::string::npos) continue;
     const kiln::Status status = kiln::search::Bench(c, threads, rounds);
     if (!status.ok()) {
       fmt::print(stderr, "{} {}: {}\n", c.op, c.args, kiln::Message(status));

@@ -137,6 +137,7 @@ StatusOr<DagPtr> Dag::Make(std::vector<OpNode> nodes) {
   dag->producers_.resize(count);
   for (int i = 0; i < count; ++i) {
     KILN_RETURN_IF_ERROR(CheckInputs(nodes, i));
+    dag->producers_[i].reserve(nodes[i].inputs.size());
     for (const Access& access : nodes[i].op->facts().reads) {
       AddOnce(dag->producers_[i], nodes[i].inputs[access.slot].op);
     }

@@ -10,7 +10,8 @@ using ir::Expr;
 using ir::LoopKind;
 using ir::Op;
 
-constexpr size_t kBlockValues = 1 << 14;
+// Small enough that the allocator keeps them at hand.
+constexpr size_t kBlockValues = 1 << 11;
 constexpr int kWarp = 32;
 // Multiples of these, modulo a power of two, are permutations: samples fill the extent of every
 // loop evenly.

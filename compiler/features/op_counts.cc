@@ -14,6 +14,8 @@ using ir::Op;
 
 class Counter {
  public:
+  Counter() { known_.reserve(16); }
+
   OpCounts Count(Expr e) {
     if (e->num_args == 0) return {};
     for (const auto& [known, counts] : known_) {

@@ -93,6 +93,43 @@ constexpr std::array<std::pair<std::string_view, int>, 14> kIntrinsics = {{
     {"cos", 1},
 }};
 
+// Blocks of pools that are gone, for the next pool of the thread. A search makes and drops a pool
+// for each program it looks at; when the allocator gets back as much at once, it merges all its
+// small free chunks, and the next allocations are slow.
+class SpareBlocks {
+ public:
+  static std::unique_ptr<char[]> Take() {
+    if (ended_ || OfThread().blocks_.empty()) return nullptr;
+    std::unique_ptr<char[]> block = std::move(OfThread().blocks_.back());
+    OfThread().blocks_.pop_back();
+    return block;
+  }
+
+  // At least kBlockBytes long.
+  static void Give(std::unique_ptr<char[]> block) {
+#ifndef __SANITIZE_ADDRESS__  // which would no longer see who uses nodes of a pool that is gone
+    if (!ended_ && OfThread().blocks_.size() < kMost)
+      OfThread().blocks_.push_back(std::move(block));
+#endif
+  }
+
+  ~SpareBlocks() { ended_ = true; }
+
+ private:
+  static constexpr size_t kMost = 32;
+
+  static SpareBlocks& OfThread() {
+    thread_local SpareBlocks blocks;
+    return blocks;
+  }
+
+  // Pools may outlive this at the end of a thread.
+  static thread_local bool ended_;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+};
+
+thread_local bool SpareBlocks::ended_ = false;
+
 }  // namespace
 
 // The quotient of the lowest int64 and -1 wraps; the processor would trap.
@@ -112,13 +149,19 @@ bool IsComparison(Op op) { return op >= Op::kEq && op <= Op::kGe; }
 bool IsBinary(Op op) { return op >= Op::kAdd && op <= Op::kOr; }
 
 ExprPool::ExprPool() : table_(256, nullptr) {}
-ExprPool::~ExprPool() = default;
+
+ExprPool::~ExprPool() {
+  for (std::unique_ptr<char[]>& block : blocks_) SpareBlocks::Give(std::move(block));
+}
 
 void* ExprPool::Allocate(size_t size) {
   size = (size + 7) & ~size_t{7};
   if (next_ == nullptr || static_cast<size_t>(end_ - next_) < size) {
     const size_t block = size > kBlockBytes ? size : kBlockBytes;
-    blocks_.push_back(std::make_unique_for_overwrite<char[]>(block));
+    std::unique_ptr<char[]> spare;
+    if (block == kBlockBytes) spare = SpareBlocks::Take();
+    blocks_.push_back(spare != nullptr ? std::move(spare)
+                                       : std::make_unique_for_overwrite<char[]>(block));
     next_ = blocks_.back().get();
     end_ = next_ + block;
   }

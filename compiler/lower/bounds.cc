@@ -67,7 +67,9 @@ class BoundInference {
         }
       }
     }
-    std::vector<int64_t> axis_extents = bounds.region_extent;
+    std::vector<int64_t> axis_extents;
+    axis_extents.reserve(static_cast<size_t>(stage.num_axes()));
+    axis_extents.assign(bounds.region_extent.begin(), bounds.region_extent.end());
     for (const dag::Axis& axis : stage.op->reduce_axes()) axis_extents.push_back(axis.extent);
     bounds.iter_extents = IterExtents(stage, axis_extents);
 
@@ -79,6 +81,7 @@ class BoundInference {
     }
     bounds.iter_values =
         IterValues(stage, bounds.iter_extents, loop_values, out_.simplifier, HasAttached(s));
+    bounds.axis_values.reserve(static_cast<size_t>(stage.num_axes()));
     for (int i = 0; i < stage.num_axes(); ++i) {
       bounds.axis_values.push_back(i < static_cast<int>(bounds.region_min.size())
                                        ? bounds.region_min[i] + bounds.iter_values[i]
@@ -99,6 +102,7 @@ class BoundInference {
 
   Status MakeLoopVars(int s, StageBounds& bounds) {
     const Stage& stage = state_.stage(s);
+    bounds.loop_vars.reserve(stage.loops.size());
     for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
       const int64_t extent = bounds.iter_extents[stage.loops[i].iter];
       const Annotation annotation = stage.annotation(i);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/container/inlined_vector.h"
+
 namespace kiln::lower {
 namespace {
 
@@ -82,9 +84,14 @@ class Transform {
       return var < values_.size() && values_[var] != nullptr ? values_[var] : e;
     }
     if (e->num_args == 0 && e->op != ir::Op::kLoad) return e;
-    std::vector<Expr> args;
+    absl::InlinedVector<Expr, 6> args;
     if (e->op == ir::Op::kLoad && IsFetched(e->id)) args.push_back(half_);
-    for (Expr a : e->args()) args.push_back(Rewrite(a));
+    bool changed = !args.empty();
+    for (Expr a : e->args()) {
+      args.push_back(Rewrite(a));
+      changed |= args.back() != a;
+    }
+    if (!changed) return e;
     return e->op == ir::Op::kLoad ? pool_.Load(e->id, args, e->type) : pool_.WithArgs(e, args);
   }
 
@@ -127,7 +134,7 @@ class Transform {
       registers_.push_back(NewRegisters(s->slot));
       return ir::MakeStore(pool_, registers_.back(), s->stage, mine, Rewrite(s->value()));
     }
-    std::vector<Expr> indices;
+    absl::InlinedVector<Expr, 6> indices;
     if (fetched) indices.push_back(half_);
     for (Expr index : s->indices()) indices.push_back(Rewrite(index));
     const Expr value = fetched && part_ == kStore

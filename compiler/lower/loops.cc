@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
+
+#include "absl/container/inlined_vector.h"
 
 namespace kiln::lower {
 namespace {
@@ -13,8 +16,11 @@ using ir::Program;
 using ir::Stmt;
 using ir::StmtKind;
 
+// Most statements have one or two.
+using Children = absl::InlinedVector<Stmt, 4>;
+
 // The same statement with other children.
-Stmt Rebuild(ir::ExprPool& pool, Stmt s, const std::vector<Stmt>& children) {
+Stmt Rebuild(ir::ExprPool& pool, Stmt s, std::span<const Stmt> children) {
   if (std::equal(children.begin(), children.end(), s->children().begin(), s->children().end()))
     return s;
   switch (s->kind) {
@@ -38,8 +44,7 @@ template <typename KindOf>
 Stmt MapKinds(ir::ExprPool& pool, Stmt s, std::vector<LoopKind>& outer, const KindOf& kind_of) {
   const LoopKind kind = s->kind == StmtKind::kFor ? kind_of(s, outer) : LoopKind::kSerial;
   if (s->kind == StmtKind::kFor) outer.push_back(kind);
-  std::vector<Stmt> children;
-  children.reserve(s->num_children);
+  Children children;
   for (Stmt child : s->children()) children.push_back(MapKinds(pool, child, outer, kind_of));
   if (s->kind != StmtKind::kFor) return Rebuild(pool, s, children);
   outer.pop_back();
@@ -161,8 +166,7 @@ class Unroller {
       ++shape.steps;
       return s;
     }
-    std::vector<Stmt> children;
-    children.reserve(s->num_children);
+    Children children;
     for (Stmt child : s->children()) {
       Shape inner;
       children.push_back(Visit(child, inner));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+
 namespace kiln::lower {
 namespace {
 
@@ -11,6 +13,7 @@ using ir::LoopKind;
 using ir::Program;
 using ir::Stmt;
 using ir::StmtKind;
+using Children = absl::InlinedVector<Stmt, 4>;
 
 // Rewrites the body of one vthread loop.
 class Injector {
@@ -26,7 +29,9 @@ class Injector {
     while (FindSplitBuffers(loop->body(), false)) {
     }
     for (size_t b = 0; b < split_.size(); ++b) {
-      if (split_[b]) program_.buffers[b].shape.insert(program_.buffers[b].shape.begin(), extent_);
+      if (!split_[b]) continue;
+      any_split_ = true;
+      program_.buffers[b].shape.insert(program_.buffers[b].shape.begin(), extent_);
     }
   }
 
@@ -44,7 +49,7 @@ class Injector {
       case StmtKind::kFor:
         return ir::MakeFor(pool_, s->var, s->extent, s->loop_kind, Rewrite(s->body()));
       case StmtKind::kSeq: {
-        std::vector<Stmt> children;
+        Children children;
         for (Stmt child : s->children()) children.push_back(Rewrite(child));
         return ir::MakeSeq(pool_, children);
       }
@@ -92,16 +97,22 @@ class Injector {
 
   // Loads of split buffers get the virtual thread as their first index.
   Expr RewriteExpr(Expr e) {
-    if (e->num_args == 0 && e->op != ir::Op::kLoad) return e;
-    std::vector<Expr> args;
-    for (Expr a : e->args()) args.push_back(RewriteExpr(a));
-    if (e->op != ir::Op::kLoad || !split_[e->id]) return pool_.WithArgs(e, args);
-    args.insert(args.begin(), pool_.Var(CurrentVar()));
+    const bool split = e->op == ir::Op::kLoad && split_[e->id];
+    if (!any_split_ || (e->num_args == 0 && !split)) return e;
+    absl::InlinedVector<Expr, 6> args;
+    if (split) args.push_back(pool_.Var(CurrentVar()));
+    bool changed = split;
+    for (Expr a : e->args()) {
+      args.push_back(RewriteExpr(a));
+      changed |= args.back() != a;
+    }
+    if (!changed) return e;
+    if (!split) return pool_.WithArgs(e, args);
     return pool_.Load(e->id, args, e->type);
   }
 
   Stmt RewriteStore(Stmt s) {
-    std::vector<Expr> indices;
+    absl::InlinedVector<Expr, 6> indices;
     if (split_[s->slot]) indices.push_back(pool_.Var(CurrentVar()));
     for (Expr index : s->indices()) indices.push_back(RewriteExpr(index));
     return ir::MakeStore(pool_, s->slot, s->stage, indices, RewriteExpr(s->value()));
@@ -117,7 +128,7 @@ class Injector {
       case StmtKind::kFor:
         return ir::MakeFor(pool_, s->var, s->extent, s->loop_kind, RewriteAll(s->body()));
       case StmtKind::kSeq: {
-        std::vector<Stmt> children;
+        Children children;
         for (Stmt child : s->children()) children.push_back(RewriteAll(child));
         return ir::MakeSeq(pool_, children);
       }
@@ -163,7 +174,7 @@ class Injector {
       case StmtKind::kFor:
         return ir::MakeFor(pool_, s->var, s->extent, s->loop_kind, RenameIn(s->body(), vars));
       case StmtKind::kSeq: {
-        std::vector<Stmt> children;
+        Children children;
         for (Stmt child : s->children()) children.push_back(RenameIn(child, vars));
         return ir::MakeSeq(pool_, children);
       }
@@ -179,12 +190,13 @@ class Injector {
   ir::ExprPool& pool_;
   const int32_t var_;
   const int64_t extent_;
-  bool used_ = false;        // var_ is bound by a loop already
+  bool used_ = false;  // var_ is bound by a loop already
+  bool any_split_ = false;
   std::vector<bool> split_;  // buffers with one copy per virtual thread
 };
 
 Stmt InjectIn(Program& program, Stmt s) {
-  std::vector<Stmt> children;
+  Children children;
   for (Stmt child : s->children()) children.push_back(InjectIn(program, child));
   ir::ExprPool& pool = *program.pool;
   Stmt result = s;
