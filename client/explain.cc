@@ -21,7 +21,7 @@ std::string ExplainTrial(const v1::Record& record) {
   std::string line = fmt::format("trial {:>4}  {:>10}", record.trial(),
                                  failed ? std::string(ErrorName(record.result().error()))
                                         : LatencyCell(CostOf(record.result())));
-  line += std::isfinite(record.score()) ? fmt::format("  score {:.3f}", record.score())
+  line += std::isfinite(record.score()) ? fmt::format("  score {:.3g}", record.score())
                                         : std::string("  no score");
   if (!record.origin().empty()) line += "  " + record.origin();
   return line;

@@ -161,6 +161,13 @@ std::vector<const store::Record*> ChooseOfEach(const Groups& groups, size_t most
 
 }  // namespace
 
+bool TeachesOthers(const Experience& experience) {
+  constexpr size_t kSamples = 256, kTasks = 3;
+  std::set<uint64_t> tasks;
+  for (const costmodel::Sample& sample : experience.of_others) tasks.insert(sample.task);
+  return experience.of_others.size() >= kSamples && tasks.size() >= kTasks;
+}
+
 StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_id,
                                       std::span<const search::Task> tasks, std::string_view device,
                                       ThreadPool& pool, const ExperienceOptions& options) {

@@ -49,6 +49,10 @@ struct Experience {
   std::vector<costmodel::Sample> of_others;
 };
 
+// Do the others teach a model enough to rank a task that it knows nothing of? One of few workloads
+// ranks worse than one that learned nothing.
+bool TeachesOthers(const Experience& experience);
+
 // `job_id`'s own records are left out. `device` as records name it; "" is the same as any. Records
 // that no longer parse, replay or lower are left out: an old database is no reason to fail. So are
 // trials that the workers failed, not the candidate.

@@ -196,6 +196,17 @@ TEST_F(ExperienceTest, ATaskThatAJobHoldsTwiceIsLearnedOnce) {
   EXPECT_THAT(experience.of_tasks[1].observations, IsEmpty());
 }
 
+TEST_F(ExperienceTest, FewWorkloadsTeachLittleAboutOthers) {
+  const search::Task task = MakeTask("64");
+  Measure("a", MakeTask("32"), 150);
+  Measure("b", MakeTask("16"), 50);
+  EXPECT_FALSE(TeachesOthers(Gather("new", std::span(&task, 1))));
+  Measure("c", MakeTask("128"), 50);
+  EXPECT_FALSE(TeachesOthers(Gather("new", std::span(&task, 1))));
+  Measure("d", MakeTask("96"), 50);
+  EXPECT_TRUE(TeachesOthers(Gather("new", std::span(&task, 1))));
+}
+
 TEST_F(ExperienceTest, TrainsAModel) {
   const search::Task task = MakeTask("64"), other = MakeTask("32");
   Measure("a", other, 60);

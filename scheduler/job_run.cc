@@ -37,6 +37,11 @@ int64_t NowMs() { return absl::ToUnixMillis(Clock::Real().Now()); }
 
 int64_t StartOf(const store::JobRow& job) { return job.started_ms != 0 ? job.started_ms : NowMs(); }
 
+// A model that knows little but this task ranks from so many of its results on; and one that learns
+// from so many tasks at once knows more.
+constexpr int kOwnResults = 32;
+constexpr size_t kTasksThatTeach = 4;
+
 // Smaller rounds first: the model learns early, and many tasks leave trials for the best of them.
 constexpr uint32_t kFirstRoundTrials = 16;
 constexpr uint32_t kWarmUpShare = 4;  // the first rounds take one of so many trials
@@ -242,18 +247,22 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
   // One model learns from all tasks.
   KILN_ASSIGN_OR_RETURN(const search::Models models,
                         search::MakeModels(options.policy(), options.seed()));
-  KILN_ASSIGN_OR_RETURN(const std::vector<TaskExperience> earlier, WarmStart(job, device, models));
+  KILN_ASSIGN_OR_RETURN(const Start start, WarmStart(job, device, models));
+  // Many tasks teach it about each other.
+  const bool knows_others = start.knows_others || num_tasks >= kTasksThatTeach;
   for (size_t i = 0; i < num_tasks; ++i) {
-    const TaskExperience& known = earlier[i];
+    const TaskExperience& known = start.of_tasks[i];
     // Another seed for each run: the same one would draw what has been drawn, and take that for the
     // end of the space.
     const uint64_t seed =
         SplitSeed(SplitSeed(options.seed(), i),
                   records.size() + known.observations.size() + known.avoid.size());
-    KILN_ASSIGN_OR_RETURN(auto policy, search::MakePolicy(options.policy(), device.tasks[i], seed,
-                                                          {.parameters = parameters,
-                                                           .model = models.learned,
-                                                           .draft_model = models.analytic}));
+    KILN_ASSIGN_OR_RETURN(auto policy,
+                          search::MakePolicy(options.policy(), device.tasks[i], seed,
+                                             {.parameters = parameters,
+                                              .model = models.learned,
+                                              .draft_model = models.analytic,
+                                              .min_own_results = knows_others ? 0 : kOwnResults}));
     policy->Avoid(known.avoid);
     policy->Observe(known.observations);
     policy->Observe(observations[i]);
@@ -285,11 +294,12 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
   return OkStatus();
 }
 
-StatusOr<std::vector<TaskExperience>> JobRun::WarmStart(const CheckedJob& job, const Device& device,
-                                                        const search::Models& models) {
-  std::vector<TaskExperience> none(device.tasks.size());
+StatusOr<JobRun::Start> JobRun::WarmStart(const CheckedJob& job, const Device& device,
+                                          const search::Models& models) {
   // Without a model nothing is made of it, and chance alone should decide.
-  if (job.spec.options().no_warm_start() || models.analytic == nullptr) return none;
+  if (job.spec.options().no_warm_start() || models.analytic == nullptr) {
+    return Start{.of_tasks = std::vector<TaskExperience>(device.tasks.size())};
+  }
   const double start_s = Clock::Real().MonotonicSeconds();
   ThreadPool pool(0);
   ExperienceOptions options;
@@ -297,6 +307,7 @@ StatusOr<std::vector<TaskExperience>> JobRun::WarmStart(const CheckedJob& job, c
   KILN_ASSIGN_OR_RETURN(Experience experience,
                         GatherExperience(*context_.store, job_.id, device.tasks,
                                          device.lease.worker().device(), pool, options));
+  const bool knows_others = TeachesOthers(experience);
   const size_t samples = experience.of_others.size();
   if (samples > 0) {
     const Status trained = models.learned->Update(std::move(experience.of_others));
@@ -319,7 +330,7 @@ StatusOr<std::vector<TaskExperience>> JobRun::WarmStart(const CheckedJob& job, c
             job_.id, states, samples, Clock::Real().MonotonicSeconds() - start_s);
   }
   context_.changed(job_.id);
-  return std::move(experience.of_tasks);
+  return Start{std::move(experience.of_tasks), knows_others};
 }
 
 StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {

@@ -55,8 +55,12 @@ class JobRun {
   StatusOr<Device> LeaseDevice(const CheckedJob& job);
   Status Learn(const CheckedJob& job, const Device& device, Knowledge& knowledge);
   // What earlier jobs measured: trains the model, and says what is known of each task.
-  StatusOr<std::vector<TaskExperience>> WarmStart(const CheckedJob& job, const Device& device,
-                                                  const search::Models& models);
+  struct Start {
+    std::vector<TaskExperience> of_tasks;
+    bool knows_others = false;  // TeachesOthers
+  };
+  StatusOr<Start> WarmStart(const CheckedJob& job, const Device& device,
+                            const search::Models& models);
   StatusOr<std::string> Tune(const CheckedJob& job, Device device);
   Status KeepRound(const search::MeasuredRound& round);
   void SetPhase(std::string phase);

@@ -17,6 +17,7 @@ SketchPolicyOptions OptionsOn(const Task& task, const PolicyOptions& options) {
               [&task](const schedule::State&, const ir::Program& program) {
                 return features::ExtractFeatures(program, task.target, task.hardware);
               },
+          .min_own_results = options.min_own_results,
           .threads = options.threads};
 }
 

@@ -71,6 +71,9 @@ struct PolicyOptions {
   // Ranks while `model` is not trained, and always for sketch.analytic, which needs it. Without
   // one, candidates are random until the model is trained.
   std::shared_ptr<costmodel::CostModel> draft_model = {};
+  // `model` ranks from so many results of this task on; 0: as soon as it is trained, which another
+  // task may have done.
+  int min_own_results = 0;
   // Of a call to Propose or Observe; results do not depend on it. 0: one for each CPU.
   int threads = 0;
 };

@@ -33,7 +33,8 @@ SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t see
 }
 
 const costmodel::CostModel* SketchPolicy::Ranker() const {
-  if (options_.model != nullptr && options_.model->trained()) return options_.model.get();
+  const bool learned = options_.model != nullptr && options_.model->trained();
+  if (learned && own_results_ >= options_.min_own_results) return options_.model.get();
   return options_.draft.get();
 }
 
@@ -167,6 +168,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
 // Keeps measured_ sorted; a failed one teaches the model alone.
 void SketchPolicy::Remember(Individual individual) {
   pending_.push_back({individual.rows, sample_task_, individual.cost_s});
+  ++own_results_;
   if (individual.cost_s <= 0) return;
   const auto place = std::upper_bound(
       measured_.begin(), measured_.end(), individual,

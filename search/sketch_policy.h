@@ -28,7 +28,8 @@ struct SketchPolicyOptions {
   std::shared_ptr<costmodel::CostModel> model;        // learns; null: nothing learns
   std::shared_ptr<const costmodel::CostModel> draft;  // ranks while `model` does not; may be null
   FeatureFn features;
-  int threads = 0;  // 0: one for each CPU
+  int min_own_results = 0;  // before `model` ranks
+  int threads = 0;          // 0: one for each CPU
 };
 
 class SketchPolicy final : public Policy {
@@ -72,6 +73,7 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> measured_;                    // valid ones, the fastest first
   std::vector<Individual> reserve_;                     // ranked in earlier rounds, not proposed
   std::vector<costmodel::Sample> pending_;              // not given to the model yet
+  int own_results_ = 0;                                 // that taught the model
   uint64_t draws_ = 0;                                  // calls of DrawPopulation, for seeds
   RoundReport report_;
 };

@@ -167,6 +167,26 @@ TEST(SketchPolicy, AModelThatLearnsEverythingAgainRanksAsWell) {
   EXPECT_GT(of_resumed, of_lived - 0.1);
 }
 
+TEST(SketchPolicy, AModelThatOthersTaughtMayHaveToWait) {
+  const Task task = MakeTask("matmul", "256,256,256"), other = MakeTask("matmul", "64,64,64");
+  const auto model = std::make_shared<AdditiveModel>();
+  SketchPolicy teacher(other, SmallParameters(), 1, Options(model));
+  ASSERT_OK_AND_ASSIGN(const auto lesson, teacher.Propose(16));
+  teacher.Observe(Measure(lesson, 0));
+  ASSERT_OK(teacher.Propose(1).status());
+  ASSERT_TRUE(model->trained());
+  for (const int wait : {0, 16}) {
+    SketchPolicyOptions options = Options(model);
+    options.min_own_results = wait;
+    SketchPolicy policy(task, SmallParameters(), 1, options);
+    ASSERT_OK_AND_ASSIGN(const auto first, policy.Propose(16));
+    EXPECT_EQ(policy.last_round().ranked_by, wait == 0 ? "additive" : "");
+    policy.Observe(Measure(first, 0));
+    ASSERT_OK(policy.Propose(16).status());
+    EXPECT_EQ(policy.last_round().ranked_by, "additive");
+  }
+}
+
 TEST(SketchPolicy, WhatIsToBeAvoidedIsNotProposed) {
   const Task task = MakeTask("matmul", "4,4,4");
   SketchPolicy first(task, SmallParameters(), 1, Options(nullptr));
