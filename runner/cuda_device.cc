@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 
+#include "base/clock.h"
 #include "runner/cuda_kernels.h"
 #include "runner/cuda_program.h"
 
@@ -17,21 +19,80 @@ constexpr unsigned kThreads = 256;
 constexpr double kLongCall_s = 1e-3;  // what a reading costs besides is nothing to it
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int64_t kMinFlushBytes = 32 << 20;
+// Questions of an inspection that are answered together.
+constexpr size_t kMaxQuestions = 64;
+// Waits are mostly this short. To sleep and be woken takes as long, and milliseconds where every
+// core compiles.
+constexpr double kSpin_s = 200e-6;
+// Of freed memory that is kept for the next trial: most want the same sizes.
+constexpr int64_t kMaxPooledBytes = int64_t{1} << 30;
+
+// Device memory by size. Freeing waits for the whole GPU and allocating is no bargain either, so
+// blocks are kept.
+class MemoryPool {
+ public:
+  explicit MemoryPool(const CudaDriver& driver) : driver_(driver) {}
+  ~MemoryPool() { Clear(); }
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+
+  CuResult Take(size_t bytes, CuPointer* block) {
+    const auto kept = free_.find(bytes);
+    if (kept == free_.end()) {
+      CuResult result = driver_.MemAlloc(block, bytes);
+      if (result == kCuOutOfMemory && !free_.empty()) {
+        Clear();
+        result = driver_.MemAlloc(block, bytes);
+      }
+      return result;
+    }
+    *block = kept->second;
+    bytes_ -= static_cast<int64_t>(bytes);
+    free_.erase(kept);
+    return 0;
+  }
+
+  void Return(size_t bytes, CuPointer block) {
+    if (bytes_ + static_cast<int64_t>(bytes) > kMaxPooledBytes) Clear();
+    if (static_cast<int64_t>(bytes) > kMaxPooledBytes) {
+      driver_.MemFree(block);
+      return;
+    }
+    free_.emplace(bytes, block);
+    bytes_ += static_cast<int64_t>(bytes);
+  }
+
+  int64_t bytes() const { return bytes_; }
+
+  // Fails when the context is lost; then the process's end frees the memory.
+  void Clear() {
+    for (const auto& [bytes, block] : free_) driver_.MemFree(block);
+    free_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  const CudaDriver& driver_;
+  std::multimap<size_t, CuPointer> free_;
+  int64_t bytes_ = 0;
+};
 
 class CudaBuffer : public Buffer {
  public:
-  CudaBuffer(Argument argument, const CudaDriver& driver, CuPointer block)
-      : Buffer(std::move(argument)), driver_(driver), block_(block) {}
-  // Fails when the context is lost; then the process's end frees the memory.
-  ~CudaBuffer() override { driver_.MemFree(block_); }
+  CudaBuffer(Argument argument, MemoryPool& pool, CuPointer block)
+      : Buffer(std::move(argument)), pool_(pool), block_(block) {}
+  ~CudaBuffer() override { pool_.Return(BlockBytes(argument()), block_); }
 
+  static size_t BlockBytes(const Argument& argument) {
+    return static_cast<size_t>(argument.bytes + 2 * kGuardBytes);
+  }
   size_t bytes() const { return static_cast<size_t>(argument().bytes); }
   CuPointer before() const { return block_; }
   CuPointer data() const { return block_ + kGuardBytes; }
   CuPointer after() const { return data() + bytes(); }
 
  private:
-  const CudaDriver& driver_;
+  MemoryPool& pool_;
   const CuPointer block_;
 };
 
@@ -41,7 +102,7 @@ const CudaBuffer& AsCuda(const Buffer& buffer) { return static_cast<const CudaBu
 class CudaDevice : public Device {
  public:
   CudaDevice(const CudaDriver& driver, const CudaGpu& gpu, const CudaDeviceOptions& options)
-      : driver_(driver), gpu_(gpu), options_(options) {}
+      : driver_(driver), gpu_(gpu), options_(options), pool_(driver) {}
   ~CudaDevice() override;
   Status Start();
 
@@ -56,6 +117,7 @@ class CudaDevice : public Device {
   StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,
                                const v1::Tolerance& tolerance) override;
   Status CheckGuards(const Buffer& buffer) override;
+  StatusOr<Findings> Inspect(const Inspection& inspection) override;
   Status Run(Program& program, std::span<Buffer* const> args) override;
   StatusOr<double> Time(Program& program, std::span<Buffer* const> args, int64_t number) override;
   void FlushCaches() override;
@@ -72,15 +134,18 @@ class CudaDevice : public Device {
   };
 
   Status Check(CuResult result, std::string_view what) const { return driver_.Check(result, what); }
-  Status Synchronize(std::string_view what) {
-    return Check(driver_.StreamSynchronize(stream_), what);
-  }
+  Status Synchronize(std::string_view what);
   // `elements` is what the kernel strides over.
   template <typename... Args>
   Status Launch(CuFunction kernel, int64_t elements, Args... args);
   Status CopyOut(CuPointer from, std::span<std::byte> into);
-  Status ToScratch(const CompareState& state);
-  StatusOr<CompareState> FromScratch();
+  // Queues the question that is to be answered at `state`.
+  Status AskGuards(const CudaBuffer& buffer, CuPointer state);
+  Status AskSum(const CudaBuffer& buffer, CuPointer state);
+  Status AskDifference(const Inspection::Pair& pair, const v1::Tolerance& tolerance,
+                       CuPointer state);
+  Status InspectSome(const Inspection& inspection, size_t from, size_t count, Findings& findings);
+  StatusOr<Comparison> ComparisonOf(const Inspection::Pair& pair, const CompareState& state);
   Status DescribeStrayWrite(const CudaBuffer& buffer);
   Status Record(const CudaProgram& program, std::span<CuPointer> pointers, CuGraphExec* graph);
   Status Queue(const CudaProgram& program, std::span<CuPointer> pointers, int64_t number,
@@ -95,7 +160,9 @@ class CudaDevice : public Device {
   CuEvent end_ = nullptr;
   CuModule module_ = nullptr;
   Kernels kernels_;
-  CuPointer scratch_ = 0;  // one CompareState
+  MemoryPool pool_;
+  CuPointer scratch_ = 0;            // kMaxQuestions of CompareState
+  CompareState* answers_ = nullptr;  // likewise, pinned: copies do not wait for each other
   CuPointer flush_ = 0;
   uint8_t flush_value_ = 0;
 };
@@ -112,7 +179,11 @@ Status CudaDevice::Start() {
       Check(driver_.StreamCreate(&stream_, kCuStreamNonBlocking), "make a stream"));
   KILN_RETURN_IF_ERROR(Check(driver_.EventCreate(&start_, kCuEventDefault), "make an event"));
   KILN_RETURN_IF_ERROR(Check(driver_.EventCreate(&end_, kCuEventDefault), "make an event"));
-  KILN_RETURN_IF_ERROR(Check(driver_.MemAlloc(&scratch_, sizeof(CompareState)), "allocate"));
+  const size_t scratch_bytes = kMaxQuestions * sizeof(CompareState);
+  KILN_RETURN_IF_ERROR(Check(driver_.MemAlloc(&scratch_, scratch_bytes), "allocate"));
+  void* answers = nullptr;
+  KILN_RETURN_IF_ERROR(Check(driver_.MemAllocHost(&answers, scratch_bytes), "allocate"));
+  answers_ = static_cast<CompareState*>(answers);
   KILN_RETURN_IF_ERROR(Check(driver_.ModuleLoadData(&module_, CudaKernelsPtx()),
                              "compile the runner's own kernels"));
   const std::pair<const char*, CuFunction*> wanted[] = {
@@ -130,7 +201,9 @@ Status CudaDevice::Start() {
 
 CudaDevice::~CudaDevice() {
   if (!has_context_) return;
+  pool_.Clear();
   if (flush_ != 0) driver_.MemFree(flush_);
+  if (answers_ != nullptr) driver_.MemFreeHost(answers_);
   if (scratch_ != 0) driver_.MemFree(scratch_);
   if (module_ != nullptr) driver_.ModuleUnload(module_);
   if (start_ != nullptr) driver_.EventDestroy(start_);
@@ -139,12 +212,24 @@ CudaDevice::~CudaDevice() {
   driver_.PrimaryCtxRelease(gpu_.handle);
 }
 
+// Turns until it is done or this takes long, then sleeps.
+Status CudaDevice::Synchronize(std::string_view what) {
+  Clock& clock = Clock::Real();
+  const double start_s = clock.MonotonicSeconds();
+  do {
+    const CuResult result = driver_.StreamQuery(stream_);
+    if (result != kCuNotReady) return Check(result, what);
+  } while (clock.MonotonicSeconds() - start_s < kSpin_s);
+  return Check(driver_.StreamSynchronize(stream_), what);
+}
+
 bool CudaDevice::Usable() { return driver_.CtxSynchronize() == 0; }
 
 int64_t CudaDevice::FreeMemoryBytes() const {
   size_t free_bytes = 0;
   size_t total_bytes = 0;
-  return driver_.MemGetInfo(&free_bytes, &total_bytes) == 0 ? static_cast<int64_t>(free_bytes) : 0;
+  if (driver_.MemGetInfo(&free_bytes, &total_bytes) != 0) return 0;
+  return static_cast<int64_t>(free_bytes) + pool_.bytes();
 }
 
 StatusOr<std::unique_ptr<Program>> CudaDevice::Load(const v1::Artifact& artifact) {
@@ -171,9 +256,9 @@ StatusOr<std::unique_ptr<Buffer>> CudaDevice::Allocate(const Argument& argument)
   KILN_CHECK(argument.alignment_bytes <= kGuardBytes, "alignment {}", argument.alignment_bytes);
   CuPointer block = 0;
   KILN_RETURN_IF_ERROR(
-      Check(driver_.MemAlloc(&block, static_cast<size_t>(argument.bytes + 2 * kGuardBytes)),
+      Check(pool_.Take(CudaBuffer::BlockBytes(argument), &block),
             fmt::format("allocate {} bytes for argument '{}'", argument.bytes, argument.name)));
-  auto buffer = std::make_unique<CudaBuffer>(argument, driver_, block);
+  auto buffer = std::make_unique<CudaBuffer>(argument, pool_, block);
   for (const CuPointer guard : {buffer->before(), buffer->after()}) {
     KILN_RETURN_IF_ERROR(Check(driver_.MemsetD8Async(guard, kCanary, kGuardBytes, stream_),
                                "set the guards of an argument"));
@@ -203,43 +288,33 @@ StatusOr<std::vector<std::byte>> CudaDevice::Fetch(const Buffer& buffer) {
   return bytes;
 }
 
-Status CudaDevice::ToScratch(const CompareState& state) {
-  // The host's copy is on the stack: the driver stages such small ones before it returns.
-  return Check(driver_.MemcpyHtoDAsync(scratch_, &state, sizeof(state), stream_),
-               "copy to the GPU");
+Status CudaDevice::AskGuards(const CudaBuffer& buffer, CuPointer state) {
+  return Launch(kernels_.guards, kGuardBytes, buffer.before(), buffer.after(), kGuardBytes,
+                uint32_t{kCanary}, state);
 }
 
-StatusOr<CompareState> CudaDevice::FromScratch() {
-  CompareState state;
-  KILN_RETURN_IF_ERROR(CopyOut(scratch_, std::as_writable_bytes(std::span(&state, 1))));
-  return state;
-}
-
-StatusOr<uint64_t> CudaDevice::Checksum(const Buffer& buffer) {
-  const CudaBuffer& from = AsCuda(buffer);
-  const int64_t bytes = from.argument().bytes;
+Status CudaDevice::AskSum(const CudaBuffer& buffer, CuPointer state) {
+  const int64_t bytes = buffer.argument().bytes;
   // The sum goes where CompareState has `largest`.
-  KILN_RETURN_IF_ERROR(ToScratch({}));
-  KILN_RETURN_IF_ERROR(
-      Launch(kernels_.checksum, std::max<int64_t>(2, bytes / 8), from.data(), bytes, scratch_));
-  KILN_ASSIGN_OR_RETURN(const CompareState state, FromScratch());
-  return state.largest;
+  return Launch(kernels_.checksum, std::max<int64_t>(2, bytes / 8), buffer.data(), bytes, state);
 }
 
-StatusOr<Comparison> CudaDevice::Compare(const Buffer& got_buffer, const Buffer& want_buffer,
-                                         const v1::Tolerance& asked) {
-  const CudaBuffer& got = AsCuda(got_buffer);
-  const CudaBuffer& want = AsCuda(want_buffer);
-  const Argument& argument = got.argument();
+Status CudaDevice::AskDifference(const Inspection::Pair& pair, const v1::Tolerance& asked,
+                                 CuPointer state) {
+  const Argument& argument = pair.got->argument();
   const v1::Tolerance tolerance = EffectiveTolerance(argument.dtype, asked);
   const int dtype = static_cast<int>(argument.dtype);
   const int64_t elements = argument.elements;
   const int64_t strides = std::max<int64_t>(2, elements);
-  KILN_RETURN_IF_ERROR(ToScratch({}));
-  KILN_RETURN_IF_ERROR(Launch(kernels_.largest, strides, want.data(), elements, dtype, scratch_));
-  KILN_RETURN_IF_ERROR(Launch(kernels_.compare, strides, got.data(), want.data(), elements, dtype,
-                              tolerance.absolute(), tolerance.relative(), scratch_));
-  KILN_ASSIGN_OR_RETURN(const CompareState state, FromScratch());
+  const CuPointer want = AsCuda(*pair.want).data();
+  KILN_RETURN_IF_ERROR(Launch(kernels_.largest, strides, want, elements, dtype, state));
+  return Launch(kernels_.compare, strides, AsCuda(*pair.got).data(), want, elements, dtype,
+                tolerance.absolute(), tolerance.relative(), state);
+}
+
+StatusOr<Comparison> CudaDevice::ComparisonOf(const Inspection::Pair& pair,
+                                              const CompareState& state) {
+  const Argument& argument = pair.got->argument();
   Comparison comparison;
   comparison.different = static_cast<int64_t>(state.different);
   const double largest = std::bit_cast<double>(state.largest);
@@ -247,24 +322,81 @@ StatusOr<Comparison> CudaDevice::Compare(const Buffer& got_buffer, const Buffer&
   comparison.max_error = largest > 0 ? worst / largest : worst;
   if (comparison.different == 0) return comparison;
   const size_t element_bytes = static_cast<size_t>(DTypeBytes(argument.dtype));
-  std::byte got_element[8];
-  std::byte want_element[8];
+  std::byte got[8];
+  std::byte want[8];
   const uint64_t offset = state.first * element_bytes;
-  KILN_RETURN_IF_ERROR(CopyOut(got.data() + offset, {got_element, element_bytes}));
-  KILN_RETURN_IF_ERROR(CopyOut(want.data() + offset, {want_element, element_bytes}));
+  KILN_RETURN_IF_ERROR(CopyOut(AsCuda(*pair.got).data() + offset, {got, element_bytes}));
+  KILN_RETURN_IF_ERROR(CopyOut(AsCuda(*pair.want).data() + offset, {want, element_bytes}));
   comparison.message =
-      DescribeDifference(argument, static_cast<int64_t>(state.first), {got_element, element_bytes},
-                         {want_element, element_bytes}, comparison.different);
+      DescribeDifference(argument, static_cast<int64_t>(state.first), {got, element_bytes},
+                         {want, element_bytes}, comparison.different);
   return comparison;
 }
 
+// Questions count through guards, sums and pairs. One copy there, one back, one wait.
+Status CudaDevice::InspectSome(const Inspection& inspection, size_t from, size_t count,
+                               Findings& findings) {
+  const size_t guards = inspection.guards.size();
+  const size_t sums = inspection.sums.size();
+  const size_t bytes = count * sizeof(CompareState);
+  std::fill_n(answers_, count, CompareState{});
+  KILN_RETURN_IF_ERROR(
+      Check(driver_.MemcpyHtoDAsync(scratch_, answers_, bytes, stream_), "copy to the GPU"));
+  for (size_t i = from; i < from + count; ++i) {
+    const CuPointer state = scratch_ + (i - from) * sizeof(CompareState);
+    if (i < guards) {
+      KILN_RETURN_IF_ERROR(AskGuards(AsCuda(*inspection.guards[i]), state));
+    } else if (i < guards + sums) {
+      KILN_RETURN_IF_ERROR(AskSum(AsCuda(*inspection.sums[i - guards]), state));
+    } else {
+      KILN_RETURN_IF_ERROR(
+          AskDifference(inspection.pairs[i - guards - sums], inspection.tolerance, state));
+    }
+  }
+  KILN_RETURN_IF_ERROR(
+      Check(driver_.MemcpyDtoHAsync(answers_, scratch_, bytes, stream_), "copy from the GPU"));
+  KILN_RETURN_IF_ERROR(Synchronize("check the arguments"));
+  for (size_t i = from; i < from + count; ++i) {
+    const CompareState& state = answers_[i - from];
+    if (i < guards) {
+      findings.guards.push_back(
+          state.largest == 0 ? OkStatus() : DescribeStrayWrite(AsCuda(*inspection.guards[i])));
+    } else if (i < guards + sums) {
+      findings.sums.push_back(state.largest);
+    } else {
+      KILN_ASSIGN_OR_RETURN(Comparison comparison,
+                            ComparisonOf(inspection.pairs[i - guards - sums], state));
+      findings.comparisons.push_back(std::move(comparison));
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<Findings> CudaDevice::Inspect(const Inspection& inspection) {
+  Findings findings;
+  const size_t all = inspection.guards.size() + inspection.sums.size() + inspection.pairs.size();
+  for (size_t from = 0; from < all; from += kMaxQuestions) {
+    KILN_RETURN_IF_ERROR(
+        InspectSome(inspection, from, std::min(kMaxQuestions, all - from), findings));
+  }
+  return findings;
+}
+
+StatusOr<uint64_t> CudaDevice::Checksum(const Buffer& buffer) {
+  KILN_ASSIGN_OR_RETURN(const Findings findings, Inspect({.sums = {&buffer}}));
+  return findings.sums[0];
+}
+
+StatusOr<Comparison> CudaDevice::Compare(const Buffer& got, const Buffer& want,
+                                         const v1::Tolerance& tolerance) {
+  KILN_ASSIGN_OR_RETURN(Findings findings,
+                        Inspect({.pairs = {{&got, &want}}, .tolerance = tolerance}));
+  return std::move(findings.comparisons[0]);
+}
+
 Status CudaDevice::CheckGuards(const Buffer& buffer) {
-  const CudaBuffer& checked = AsCuda(buffer);
-  KILN_RETURN_IF_ERROR(ToScratch({}));
-  KILN_RETURN_IF_ERROR(Launch(kernels_.guards, kGuardBytes, checked.before(), checked.after(),
-                              kGuardBytes, uint32_t{kCanary}, scratch_));
-  KILN_ASSIGN_OR_RETURN(const CompareState state, FromScratch());
-  return state.largest == 0 ? OkStatus() : DescribeStrayWrite(checked);
+  KILN_ASSIGN_OR_RETURN(const Findings findings, Inspect({.guards = {&buffer}}));
+  return findings.guards[0];
 }
 
 // The nearest change, and the guards as they were.

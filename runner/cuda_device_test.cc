@@ -141,6 +141,71 @@ TEST_F(CudaDeviceTest, NamesTheNearestStrayWriteOnce) {
   EXPECT_OK(device_->CheckGuards(*args_[1]));
 }
 
+TEST_F(CudaDeviceTest, AnswersManyQuestionsAfterOneWait) {
+  MakeDevice();
+  ASSERT_OK_AND_ASSIGN(const uint64_t sum, device_->Checksum(*args_[0]));
+  cuda_.kernels["add"].run = [](const FakeLaunch& launch) {
+    auto* in = reinterpret_cast<float*>(FakeParameter<CuPointer>(launch, 0));
+    auto* out = reinterpret_cast<float*>(FakeParameter<CuPointer>(launch, 1));
+    std::copy_n(in, 8, out);
+    out[8] = 0;  // one too many
+    return 0;
+  };
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
+  Inspection inspection;
+  inspection.guards = {args_[0], args_[1]};
+  inspection.sums = {args_[0]};
+  inspection.pairs = {{args_[0], args_[0]}, {args_[1], args_[0]}};
+  ASSERT_OK(device_->Poison(*args_[1], Poison::kStale));
+  cuda_.waits = 0;
+  ASSERT_OK_AND_ASSIGN(Findings findings, device_->Inspect(inspection));
+  // And one for each of the two elements that the message shows.
+  EXPECT_EQ(cuda_.waits, 3);
+  EXPECT_EQ(findings.comparisons.at(0).different, 0);
+  EXPECT_EQ(findings.comparisons.at(1).different, 8);
+  ASSERT_OK(device_->Run(*program, args_));
+  cuda_.waits = 0;
+  ASSERT_OK_AND_ASSIGN(findings, device_->Inspect(inspection));
+  EXPECT_THAT(findings.sums, ElementsAre(sum));
+  EXPECT_EQ(findings.comparisons.at(1).different, 0);
+  ASSERT_EQ(findings.guards.size(), 2u);
+  EXPECT_OK(findings.guards[0]);
+  EXPECT_THAT(findings.guards[1],
+              StatusIs(StatusCode::kInternal, HasSubstr("'out': 0 bytes after its end")));
+  // More than are answered at once.
+  inspection.guards.assign(100, args_[0]);
+  inspection.sums.assign(100, args_[0]);
+  cuda_.waits = 0;
+  ASSERT_OK_AND_ASSIGN(findings, device_->Inspect(inspection));
+  EXPECT_EQ(cuda_.waits, 4);
+  EXPECT_EQ(findings.sums, std::vector<uint64_t>(100, sum));
+  EXPECT_EQ(findings.comparisons.size(), 2u);
+}
+
+TEST_F(CudaDeviceTest, KeepsMemoryForTheNextTrial) {
+  MakeDevice();
+  Argument argument;
+  argument.bytes = 1 << 20;
+  const size_t blocks = cuda_.memory.size();
+  const int64_t free_bytes = device_->FreeMemoryBytes();
+  for (int trial = 0; trial < 3; ++trial) {
+    ASSERT_OK_AND_ASSIGN(const auto buffer, device_->Allocate(argument));
+    EXPECT_EQ(cuda_.memory.size(), blocks + 1);
+    EXPECT_OK(device_->CheckGuards(*buffer));
+    ASSERT_OK(device_->Poison(*buffer, Poison::kNaN));
+  }
+  EXPECT_EQ(cuda_.memory.size(), blocks + 1);
+  EXPECT_GT(device_->FreeMemoryBytes(), free_bytes) << "what is kept is free";
+  // Given up for what does not fit besides.
+  argument.bytes = 900 << 20;
+  ASSERT_OK_AND_ASSIGN(const auto large, device_->Allocate(argument));
+  cuda_.free_bytes = 1 << 10;
+  argument.bytes = 2 << 20;
+  EXPECT_THAT(device_->Allocate(argument).status(),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("allocate")));
+  EXPECT_EQ(cuda_.memory.size(), blocks + 1) << "the large one";
+}
+
 TEST_F(CudaDeviceTest, IsLostAfterAStickyError) {
   MakeDevice();
   ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
@@ -221,6 +286,7 @@ TEST_F(CudaDeviceTest, SaysWhenMemoryIsShortAndFreesWhatItTook) {
   buffers_.clear();
   device_ = nullptr;
   EXPECT_TRUE(cuda_.memory.empty());
+  EXPECT_EQ(cuda_.host_blocks, 0);
   EXPECT_EQ(cuda_.modules, 0);
 }
 

@@ -38,6 +38,7 @@ struct CuUuid {
 
 constexpr CuResult kCuOutOfMemory = 2;
 constexpr CuResult kCuNotFound = 500;
+constexpr CuResult kCuNotReady = 600;
 
 // CUdevice_attribute.
 enum CuDeviceAttribute : int {
@@ -87,12 +88,15 @@ constexpr int kCuCaptureThreadLocal = 1;
   X(MemGetInfo, "cuMemGetInfo_v2", (size_t* free_bytes, size_t* total_bytes))                   \
   X(MemAlloc, "cuMemAlloc_v2", (CuPointer*, size_t bytes))                                      \
   X(MemFree, "cuMemFree_v2", (CuPointer))                                                       \
+  X(MemAllocHost, "cuMemAllocHost_v2", (void**, size_t bytes))                                  \
+  X(MemFreeHost, "cuMemFreeHost", (void*))                                                      \
   X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CuPointer, const void*, size_t bytes, CuStream))  \
   X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void*, CuPointer, size_t bytes, CuStream))        \
   X(MemsetD8Async, "cuMemsetD8Async", (CuPointer, unsigned char value, size_t bytes, CuStream)) \
   X(StreamCreate, "cuStreamCreate", (CuStream*, unsigned flags))                                \
   X(StreamDestroy, "cuStreamDestroy_v2", (CuStream))                                            \
   X(StreamSynchronize, "cuStreamSynchronize", (CuStream))                                       \
+  X(StreamQuery, "cuStreamQuery", (CuStream))                                                   \
   X(StreamBeginCapture, "cuStreamBeginCapture_v2", (CuStream, int mode))                        \
   X(StreamEndCapture, "cuStreamEndCapture", (CuStream, CuGraph*))                               \
   X(GraphInstantiate, "cuGraphInstantiateWithFlags", (CuGraphExec*, CuGraph, uint64_t flags))   \

@@ -203,6 +203,10 @@ CudaDriver MakeDriver() {
     std::free(Pointer<void>(pointer));
     return 0;
   };
+  d.MemAllocHost = [](void** pointer, size_t bytes) {
+    return *pointer = std::malloc(bytes), ++Fake().host_blocks, 0;
+  };
+  d.MemFreeHost = [](void* pointer) { return std::free(pointer), --Fake().host_blocks, 0; };
   d.MemcpyHtoDAsync = [](CuPointer to, const void* from, size_t bytes, CuStream) {
     if (Fake().sticky == 0) std::memcpy(Pointer<void>(to), from, bytes);
     return Fake().sticky;
@@ -217,7 +221,8 @@ CudaDriver MakeDriver() {
   };
   d.StreamCreate = [](CuStream* s, unsigned) { return *s = SomeHandle<CuStream>(), 0; };
   d.StreamDestroy = [](CuStream) { return 0; };
-  d.StreamSynchronize = [](CuStream) { return Fake().sticky; };
+  d.StreamSynchronize = [](CuStream) { return ++Fake().waits, Fake().sticky; };
+  d.StreamQuery = [](CuStream) { return ++Fake().waits, Fake().sticky; };
   d.StreamBeginCapture = [](CuStream, int) { return recording = new Recorded, 0; };
   d.StreamEndCapture = [](CuStream, CuGraph* graph) {
     *graph = reinterpret_cast<CuGraph>(std::exchange(recording, nullptr));

@@ -44,7 +44,9 @@ struct FakeCuda {
   // What has happened.
   CuResult sticky = 0;
   int graph_launches = 0;
-  int modules = 0;  // loaded now
+  int modules = 0;      // loaded now
+  int waits = 0;        // for the stream
+  int host_blocks = 0;  // of pinned memory, now
   std::vector<std::string> launched;
   std::map<CuPointer, size_t> memory;  // blocks and their bytes
 

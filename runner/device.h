@@ -39,6 +39,25 @@ class Buffer {
   Argument argument_;
 };
 
+// What a check of a trial asks of a device, all at once: on a GPU each question by itself costs a
+// round trip, and on a host whose cores compile, a wait for one of them.
+struct Inspection {
+  struct Pair {
+    const Buffer* got;
+    const Buffer* want;
+  };
+  std::vector<const Buffer*> guards = {};
+  std::vector<const Buffer*> sums = {};
+  std::vector<Pair> pairs = {};
+  v1::Tolerance tolerance = {};  // of all pairs
+};
+// In the order of the questions.
+struct Findings {
+  std::vector<Status> guards;
+  std::vector<uint64_t> sums;
+  std::vector<Comparison> comparisons;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -61,6 +80,8 @@ class Device {
                                        const v1::Tolerance& tolerance) = 0;
   // An error that names the argument when something outside of it was written.
   virtual Status CheckGuards(const Buffer& buffer) = 0;
+  // The three of them for many buffers. An error: a question could not be answered.
+  virtual StatusOr<Findings> Inspect(const Inspection& inspection);
 
   // One call, and its end. `args` in the order of the plan.
   virtual Status Run(Program& program, std::span<Buffer* const> args) = 0;
