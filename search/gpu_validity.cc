@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 #include "compiler/schedule/buffer_shape.h"
@@ -18,6 +20,8 @@ int RootOf(const State& state, int s) {
   while (state.attach(s).kind == Attach::kIter) s = state.attach(s).stage;
   return s;
 }
+
+constexpr int64_t kWordBytes = 4;
 
 bool IsThread(Annotation a) {
   return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ;
@@ -47,14 +51,24 @@ int Buffers(const State& state, int s) {
   return 1;
 }
 
-// Bytes of the buffer for the region that an attached stage covers.
-int64_t BufferBytes(const Stage& stage) {
+std::vector<int64_t> RegionOf(const Stage& stage) {
   std::vector<int64_t> region;
   for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
     region.push_back(std::max<int64_t>(stage.iters[axis].extent, 1));
-  int64_t elements = 1;
-  for (const int64_t extent : schedule::BufferShape(stage, region)) elements *= extent;
-  return elements * stage.op->type().bytes();
+  return region;
+}
+
+int64_t Product(const std::vector<int64_t>& extents) {
+  return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Bytes of the buffer for the region that an attached stage covers.
+int64_t BufferBytes(const Stage& stage) {
+  return Product(schedule::BufferShape(stage, RegionOf(stage))) * stage.op->type().bytes();
+}
+
+int64_t RegionBytes(const Stage& stage) {
+  return Product(RegionOf(stage)) * stage.op->type().bytes();
 }
 
 }  // namespace
@@ -62,6 +76,7 @@ int64_t BufferBytes(const Stage& stage) {
 BlockUse UseOfKernel(const State& state, int root) {
   BlockUse use;
   std::array<int64_t, 3> threads = {1, 1, 1};
+  std::vector<int64_t> ahead_bytes;
   for (int s = 0; s < state.num_stages(); ++s) {
     const Stage& stage = state.stage(s);
     if (stage.is_placeholder() || state.attach(s).kind == Attach::kInlined ||
@@ -89,8 +104,12 @@ BlockUse UseOfKernel(const State& state, int root) {
     }
     if (!IsShared(state, s)) continue;
     use.shared_bytes += BufferBytes(stage) * Buffers(state, s);
+    if (Buffers(state, s) > 1) ahead_bytes.push_back(RegionBytes(stage));
   }
   use.threads = threads[0] * threads[1] * threads[2];
+  const int64_t bytes_at_once = kWordBytes * use.threads;
+  for (const int64_t bytes : ahead_bytes)
+    use.ahead_words += (bytes + bytes_at_once - 1) / bytes_at_once;
   return use;
 }
 
@@ -109,6 +128,10 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
     if (use.shared_bytes > hardware.max_shared_memory_per_block_bytes) {
       return refuse("bytes of shared memory per block", use.shared_bytes,
                     hardware.max_shared_memory_per_block_bytes);
+    }
+    if (use.ahead_words > kMaxAheadWords) {
+      return FailedPrecondition("stage {} ({}): {} words fetched ahead by each thread, at most {}",
+                                s, state.stage(s).op->name(), use.ahead_words, kMaxAheadWords);
     }
   }
   return OkStatus();

@@ -340,7 +340,8 @@ Status AnnotateGpuUnroll(State& state, Rng& rng) {
   return AnnotateUnroll(state, [&](int) { return PickFrom(rng, UnrollChoices(/*gpu=*/true)); });
 }
 
-Status AnnotateBuffering(State& state, Rng& rng) {
+// Of filled extents. Ahead by chance, where the device has room for it.
+Status AnnotateBuffering(State& state, const target::HardwareParams& hardware, Rng& rng) {
   std::set<int> readers;
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.attach(s).kind == Attach::kIter && state.stage(s).op->name().ends_with(".shared"))
@@ -348,7 +349,13 @@ Status AnnotateBuffering(State& state, Rng& rng) {
   }
   for (const int reader : readers) {
     const int depth = 1 + static_cast<int>(UniformInt(rng, 2));
-    KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::BufferingStep>(reader, depth)));
+    State next = state;
+    KILN_RETURN_IF_ERROR(next.Apply(std::make_shared<schedule::BufferingStep>(reader, depth)));
+    if (depth == 1 || CheckGpuLimits(next, hardware).ok()) {
+      state = std::move(next);
+      continue;
+    }
+    KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::BufferingStep>(reader, 1)));
   }
   return OkStatus();
 }
@@ -363,8 +370,10 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   if (parameters.shared_layouts) KILN_RETURN_IF_ERROR(AnnotateLayouts(state, rng));
   KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, vary, rng));
   KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));
-  if (parameters.fetch_ahead) KILN_RETURN_IF_ERROR(AnnotateBuffering(state, rng));
   KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  if (parameters.fetch_ahead) {
+    KILN_RETURN_IF_ERROR(AnnotateBuffering(state, task.hardware, rng));
+  }
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware));
   return state;
 }

@@ -156,6 +156,7 @@ TEST(SampleGpu, EveryAcceptedDrawReplaysAndLowers) {
       const StatusOr<State> state = SampleGpu(PickFrom(rng, sketches), task, parameters, rng);
       if (!state.ok()) continue;
       ++accepted;
+      EXPECT_OK(CheckGpuLimits(*state, task.hardware));
       ASSERT_OK(schedule::Replay(task.dag, state->steps()).status());
       const auto program = lower::Lower(*state, {.gpu = true});
       if (!program.ok()) {
@@ -232,6 +233,44 @@ TEST(GpuValidity, LimitsAreNamed) {
   small.max_threads_per_block = 255;
   EXPECT_THAT(CheckGpuLimits(state, small), StatusIs(StatusCode::kFailedPrecondition,
                                                      testing::HasSubstr("256 threads per block")));
+}
+
+TEST(GpuValidity, FetchingAheadLeavesRegisters) {
+  const Task task = MakeTask({"matmul", "512,512,512"});
+  const struct {
+    int k;  // of the reduction, so much at once
+    int row_threads;
+    int64_t ahead_words;
+  } cases[] = {{16, 16, 4}, {256, 16, 64}, {256, 8, 128}, {512, 16, 0}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.k, c.row_threads));
+    ASSERT_OK_AND_ASSIGN(
+        const auto steps,
+        schedule::ParseSteps(fmt::format(
+            R"([["CHW", 2, "local"], ["SP", 2, 0, 512, [1, {}, 1, 4], 1],)"
+            R"( ["SP", 2, 5, 512, [1, 16, 1, 4], 1], ["SP", 2, 10, 512, [{}, 4], 1],)"
+            R"( ["RE", 2, [0, 5, 1, 6, 2, 7, 10, 11, 3, 8, 12, 4, 9]],)"
+            R"( ["FSP", 3, 0, 1, 3], ["FSP", 3, 4, 2, 3], ["RE", 3, [0, 4, 1, 5, 2, 6, 3, 7]],)"
+            R"( ["CA", 2, 3, 5], ["CHR", 1, "shared", [2]], ["CA", 2, 3, 6],)"
+            R"( ["FU", 4, [0, 1]], ["AN", 4, 0, 5], ["FU", 4, [1, 2]], ["AN", 4, 1, 4],)"
+            R"( ["FU", 4, [2, 3]], ["AN", 4, 2, 6], ["BF", 3, 2]])",
+            c.row_threads, c.k / 4)));
+    ASSERT_OK_AND_ASSIGN(State state, schedule::Replay(task.dag, steps));
+    ASSERT_OK_AND_ASSIGN(state, lower::FillExtents(state));
+    const BlockUse use = UseOfKernel(state, state.num_stages() - 1);
+    // 64 columns; after all of the reduction nothing is left to be fetched ahead.
+    EXPECT_EQ(use.ahead_words, c.ahead_words);
+    EXPECT_EQ(use.shared_bytes, 64 * c.k * 4 * (c.ahead_words == 0 ? 1 : 2));
+    target::HardwareParams hopper = task.hardware;
+    hopper.max_shared_memory_per_block_bytes = 232448;
+    const Status status = CheckGpuLimits(state, hopper);
+    if (c.ahead_words <= kMaxAheadWords) {
+      EXPECT_OK(status);
+    } else {
+      EXPECT_THAT(status, StatusIs(StatusCode::kFailedPrecondition,
+                                   testing::HasSubstr("128 words fetched ahead by each thread")));
+    }
+  }
 }
 
 // ---- against recorded schedules of a network's layers: same sketches, same binding
