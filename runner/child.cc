@@ -14,6 +14,7 @@
 #include "runner/cpu_device.h"
 #include "runner/cuda_device.h"
 #include "runner/fault_report.h"
+#include "runner/wanted_flag.h"
 #include "runner/workbench.h"
 
 namespace kiln::runner {
@@ -21,6 +22,7 @@ namespace {
 
 constexpr int kPipeFd = 3;
 constexpr int kOutputFd = 4;
+constexpr int kWantedFd = 5;
 // Of what the device has free at the start.
 constexpr int kCacheShare = 4;
 
@@ -103,10 +105,12 @@ int RunnerChildMain(int argc, char** argv) {
   on_exit(EndAtOnce, nullptr);
 
   MessagePipe pipe{UniqueFd(kPipeFd)};
+  const auto wanted = WantedFlag::Open(UniqueFd(kWantedFd));
   auto device = MakeDevice(device_name, threads);
-  Status status = device.status();
+  Status status = device.ok() ? wanted.status() : device.status();
   if (status.ok()) {
-    Workbench bench(**device, (*device)->FreeMemoryBytes() / kCacheShare);
+    Workbench bench(**device, (*device)->FreeMemoryBytes() / kCacheShare,
+                    [&] { return (*wanted)->wanted(); });
     status = ServeAll(pipe, **device, bench);
   }
   if (!status.ok()) LogError("{}", Message(status));

@@ -59,8 +59,8 @@ std::string OneLine(std::string text) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
-    const std::vector<std::string>& command) {
+StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const std::vector<std::string>& command,
+                                                            const WantedFlag& wanted) {
   KILN_ASSIGN_OR_RETURN(auto sockets, MakeSocketPair());
   UniqueFd output(memfd_create("kiln-child-output", MFD_CLOEXEC));
   // Appending, so that emptying the file takes effect on the child's next line.
@@ -69,7 +69,7 @@ StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   }
   SubprocessOptions options;
   options.argv = command;
-  options.inherited_fds = {sockets.second.get(), output.get()};
+  options.inherited_fds = {sockets.second.get(), output.get(), wanted.fd()};
   KILN_ASSIGN_OR_RETURN(Subprocess process, Subprocess::Spawn(options));
   return std::unique_ptr<ChildProcess>(new ChildProcess(
       std::move(process), MessagePipe(std::move(sockets.first)), std::move(output)));

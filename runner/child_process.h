@@ -12,6 +12,7 @@
 #include "base/message_pipe.h"
 #include "base/subprocess.h"
 #include "runner/child.pb.h"
+#include "runner/wanted_flag.h"
 
 namespace kiln::runner {
 
@@ -38,8 +39,9 @@ struct ChildOutcome {
 
 class ChildProcess {
  public:
-  // Does not wait for it to be ready. `command` is the child's argv.
-  static StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& command);
+  // Does not wait for it to be ready. `command` is the child's argv; it can read `wanted`.
+  static StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& command,
+                                                       const WantedFlag& wanted);
 
   // After any outcome but kDone the child is gone. `cancelled` is asked about 20 times a second; a
   // cancelled program has half a second to end by itself, which spares a new child.

@@ -53,6 +53,7 @@ class DeviceSlot::Turn {
   ~Turn() {
     std::lock_guard lock(slot_.mutex_);
     std::erase(slot_.queue_, this);
+    slot_.TellChildren();
     slot_.turn_changed_.notify_all();
   }
   Turn(const Turn&) = delete;
@@ -64,6 +65,7 @@ class DeviceSlot::Turn {
       return ResourceExhausted("{} calls wait for this device already", slot_.queue_.size() - 1);
     }
     slot_.queue_.push_back(this);
+    slot_.TellChildren();
     while (slot_.queue_.front() != this) {
       slot_.turn_changed_.wait_for(lock, kCancelPoll);
       lock.unlock();
@@ -79,7 +81,9 @@ class DeviceSlot::Turn {
 };
 
 DeviceSlot::DeviceSlot(DeviceSlotOptions options)
-    : options_(std::move(options)), references_(options_.reference_bytes) {
+    : options_(std::move(options)),
+      wanted_(WantedFlag::Make()),
+      references_(options_.reference_bytes) {
   if (options_.device == "null") return;
   const Status status = WarmUp();
   if (!status.ok()) LogWarn("no child is ready yet: {}", Message(status));
@@ -91,12 +95,17 @@ DeviceSlot::Stats DeviceSlot::stats() const {
   return {trials_done_, children_started_, children_lost_, references_run_};
 }
 
+void DeviceSlot::TellChildren() {
+  if (wanted_.ok()) (*wanted_)->Set(queue_.size() > 1);
+}
+
 // An active child and one behind it.
 Status DeviceSlot::WarmUp() {
+  KILN_RETURN_IF_ERROR(wanted_.status());
   if (active_ == nullptr) active_ = std::move(standby_);
   for (auto* child : {&active_, &standby_}) {
     if (*child != nullptr) continue;
-    KILN_ASSIGN_OR_RETURN(*child, ChildProcess::Start(options_.child_command));
+    KILN_ASSIGN_OR_RETURN(*child, ChildProcess::Start(options_.child_command, **wanted_));
     ++children_started_;
   }
   return OkStatus();

@@ -17,6 +17,7 @@
 #include "proto/runner.pb.h"
 #include "runner/child_process.h"
 #include "runner/reference_store.h"
+#include "runner/wanted_flag.h"
 
 namespace kiln::runner {
 
@@ -66,9 +67,11 @@ class DeviceSlot {
   StatusOr<ChildOutcome> RunInChild(const wire::ChildRequest& request, const ChildLimits& limits,
                                     const std::function<bool()>& cancelled);
   Status WarmUp();
+  void TellChildren();  // whether somebody waits; lock held
 
   const DeviceSlotOptions options_;
 
+  const StatusOr<std::unique_ptr<WantedFlag>> wanted_;  // set while somebody is behind the front
   std::mutex mutex_;  // guards the queue; the front of it owns the rest
   std::condition_variable turn_changed_;
   std::deque<const Turn*> queue_;

@@ -352,6 +352,31 @@ TEST_F(DeviceSlotTest, ConcurrentCallsWaitTheirTurn) {
   EXPECT_EQ(slot_.stats().trials_done, 5);
 }
 
+// Calls of a program whose cost never gets well known: 100 of them, 3 s, unless another trial
+// comes.
+TEST_F(DeviceSlotTest, IdleTimeMakesReadingsUntilAnotherTrialComes) {
+  ExpectRight();
+  v1::MeasureRequest idle = Request("uneven");
+  idle.mutable_options()->set_number(1);
+  idle.mutable_options()->set_idle_ms(300);
+  const v1::TrialResult alone = Measure(idle).result();
+  EXPECT_THAT(alone.costs_s(), SizeIs(testing::Ge(3)));
+  idle.mutable_options()->set_timeout_ms(60'000);
+  idle.mutable_options()->set_idle_ms(60'000);
+  v1::TrialResult first;
+  std::thread caller([&] { first = Measure(idle).result(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const v1::TrialResult second = Measure(Request("correct")).result();
+  caller.join();
+  EXPECT_EQ(first.error(), v1::NO_ERROR) << first.message();
+  EXPECT_THAT(first.costs_s(), SizeIs(testing::AllOf(testing::Gt(1), testing::Lt(60))));
+  EXPECT_EQ(second.error(), v1::NO_ERROR) << second.message();
+  EXPECT_LT(second.times().run_wait_s(), 1);
+  // The flag is down again.
+  idle.mutable_options()->set_idle_ms(300);
+  EXPECT_THAT(Measure(idle).result().costs_s(), SizeIs(testing::Ge(3)));
+}
+
 TEST(DeviceSlotStartTest, ChildThatDoesNotStartIsUnavailable) {
   DeviceSlotOptions options = TestOptions();
   options.child_command = {"/nonexistent/runner"};

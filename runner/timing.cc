@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.h"
+
 namespace kiln::runner {
 namespace {
 
@@ -13,6 +15,12 @@ constexpr int64_t kMaxNumber = int64_t{1} << 40;
 constexpr int kHopelessReadings = 3;
 constexpr double kCheapReadingsS = 1e-3;
 constexpr double kLongCallS = 0.1;
+// Of the idle time. A median of fewer looks better than it is.
+constexpr size_t kFewestReadings = 5;
+constexpr size_t kMostReadings = 100;
+constexpr double kWellKnown = 0.005;
+// Of the idle time, at most: so long somebody may have to wait.
+constexpr double kLongestPart = 0.2;
 
 class Timer {
  public:
@@ -43,6 +51,7 @@ class Timer {
       if (repeat > 0) Prepare();
       KILN_RETURN_IF_ERROR(RunRepeat());
     }
+    KILN_RETURN_IF_ERROR(UseIdleTime());
     return timing_;
   }
 
@@ -54,6 +63,26 @@ class Timer {
 
   double LeftS() const { return options_.budget_s - (device_.now_s() - start_s_); }
   bool Fits(double seconds) const { return options_.budget_s <= 0 || seconds <= LeftS(); }
+
+  bool IsWellKnown() const {
+    const MedianCost median = MedianOf(timing_.costs_s);
+    return timing_.costs_s.size() >= kFewestReadings &&
+           median.confidence_s <= kWellKnown * median.cost_s;
+  }
+
+  Status UseIdleTime() {
+    if (options_.idle_s <= 0 || device_.is_wanted == nullptr) return OkStatus();
+    const double end_s = device_.now_s() + options_.idle_s;
+    while (timing_.costs_s.size() < kMostReadings && !IsWellKnown()) {
+      const double next_s = options_.cooldown_s + call_s_ * static_cast<double>(number_);
+      if (next_s > kLongestPart * options_.idle_s || device_.now_s() + next_s > end_s) break;
+      if (!Fits(next_s) || device_.is_wanted()) break;
+      Prepare();
+      KILN_ASSIGN_OR_RETURN(const double batch_s, device_.time_batch(number_));
+      Add(batch_s, number_);
+    }
+    return OkStatus();
+  }
 
   void Add(double batch_s, int64_t number) {
     timing_.costs_s.push_back(batch_s / static_cast<double>(number));

@@ -7,6 +7,8 @@
 //                 min_repeat_ms, again with number = max(min_repeat / (batch / number) + 1, number
 //                 * 1.618)
 //   cost = batch / number, one per repeat; the grown number carries over to the next repeat
+//   while the device would be idle: further repeats, of the same number, until the median of all is
+//   known well enough, or the time for it is over. Never after a hopeless one.
 //
 // Short programs get more calls than that where a reading has a cost of its own (GPUs), else the
 // short ones would look slower than they are, and not all by the same.
@@ -37,6 +39,7 @@ struct TimingOptions {
   double best_cost_s = 0;     // 0 = none known
   double budget_s = 0;        // wall time for all of it; 0 = no limit
   double earlier_call_s = 0;  // what a call before this took; 0 = there was none
+  double idle_s = 0;          // wall time for repeats beyond `repeat`; 0 = none
 };
 
 // What is timed and where. now_s is monotonic.
@@ -48,6 +51,8 @@ struct TimingDevice {
   std::function<double()> now_s;
   // Device::CallsPerReading; null: as many as wanted. Not asked where the caches are flushed.
   std::function<int64_t(int64_t wanted, double call_s)> calls_per_reading = nullptr;
+  // Whether somebody waits for the device; asked before each repeat of the idle time. null: always.
+  std::function<bool()> is_wanted = nullptr;
 };
 
 struct Timing {

@@ -1,6 +1,7 @@
 #include "runner/timing.h"
 
 #include <numeric>
+#include <set>
 
 #include "base/status_testing.h"
 
@@ -191,6 +192,82 @@ TEST(TimingTest, CoolsDownBeforeEachRepeat) {
   FakeDevice device;
   ASSERT_OK(TimeProgram({.number = 1, .repeat = 3, .cooldown_s = 0.25}, device.Device()));
   EXPECT_NEAR(device.slept_s, 0.75, 1e-9);
+}
+
+// A reading of 2 ms, further ones while the device would be idle.
+TimingOptions IdleOptions() { return {.min_repeat_s = 2e-3, .idle_s = 0.05}; }
+
+// Readings that differ by 10% and more, so that their median is not known well before long.
+double Noisy(size_t batch) { return 1e-4 * (1 + 0.13 * static_cast<double>(batch * 7 % 11)); }
+
+TEST(TimingTest, ReadsOnWhileNobodyWaits) {
+  FakeDevice device;
+  device.cost = Noisy;
+  TimingDevice timing_device = device.Device();
+  double first_end_s = 0;
+  timing_device.is_wanted = [&] {
+    if (first_end_s == 0) first_end_s = device.now_s;
+    return false;
+  };
+  ASSERT_OK_AND_ASSIGN(const Timing timing, TimeProgram(IdleOptions(), timing_device));
+  EXPECT_GT(timing.costs_s.size(), 10u);
+  EXPECT_LE(device.now_s - first_end_s, 0.05 + 1e-9) << "never more than the limit";
+  EXPECT_GT(device.now_s - first_end_s, 0.04);
+  // All of one size.
+  EXPECT_EQ(std::set<int64_t>(device.batches.end() - 10, device.batches.end()).size(), 1u);
+}
+
+TEST(TimingTest, StopsAtOnceWhenSomebodyWaits) {
+  for (const int free_readings : {0, 1, 4}) {
+    FakeDevice device;
+    device.cost = Noisy;
+    TimingDevice timing_device = device.Device();
+    int asked = 0;
+    timing_device.is_wanted = [&] { return asked++ == free_readings; };
+    ASSERT_OK_AND_ASSIGN(const Timing timing, TimeProgram(IdleOptions(), timing_device));
+    EXPECT_THAT(timing.costs_s, SizeIs(static_cast<size_t>(1 + free_readings)));
+    EXPECT_EQ(asked, free_readings + 1);
+  }
+}
+
+TEST(TimingTest, AWellKnownMedianNeedsNoMoreReadings) {
+  FakeDevice device;
+  device.call_s = 1e-5;
+  TimingDevice timing_device = device.Device();
+  timing_device.is_wanted = [] { return false; };
+  ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram(IdleOptions(), timing_device));
+  EXPECT_THAT(timing.costs_s, SizeIs(5));
+  // A clock that shows nothing ends, too.
+  device.call_s = 0;
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram(IdleOptions(), timing_device));
+  EXPECT_THAT(timing.costs_s, SizeIs(5));
+}
+
+TEST(TimingTest, IdleTimeIsNotForProgramsThatKeepOthersWaiting) {
+  FakeDevice device;
+  device.call_s = 0.02;  // of 50 ms
+  TimingDevice timing_device = device.Device();
+  timing_device.is_wanted = [] { return false; };
+  ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram(IdleOptions(), timing_device));
+  EXPECT_THAT(timing.costs_s, SizeIs(1));
+  // Nor for hopeless ones, nor without being asked for, nor beyond the trial's own limit.
+  device.call_s = 1e-3;
+  TimingOptions options = IdleOptions();
+  options.hopeless_ratio = 10;
+  options.best_cost_s = 5e-5;
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram(options, timing_device));
+  EXPECT_TRUE(timing.stopped_early);
+  EXPECT_THAT(timing.costs_s, SizeIs(1));
+  options = IdleOptions();
+  options.idle_s = 0;
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram(options, timing_device));
+  EXPECT_THAT(timing.costs_s, SizeIs(1));
+  options = IdleOptions();
+  options.budget_s = 0.008;
+  const double start_s = device.now_s;
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram(options, timing_device));
+  EXPECT_LE(device.now_s - start_s, 0.008 + 1e-9);
+  EXPECT_THAT(timing.costs_s, testing::Not(testing::IsEmpty()));
 }
 
 TEST(TimingTest, ClockThatStandsStillEnds) {

@@ -32,6 +32,7 @@ TimingOptions TimingFrom(const v1::MeasureOptions& options) {
   timing.flush_cache = options.flush_cache();
   timing.hopeless_ratio = options.hopeless_ratio();
   timing.best_cost_s = options.best_cost_s();
+  timing.idle_s = 1e-3 * options.idle_ms();
   return timing;
 }
 
@@ -193,29 +194,38 @@ StatusOr<double> Workbench::CheckedRun(Job& job, Poison poison) {
   return device_.Time(*job.program, job.args, 1);
 }
 
-Status Workbench::CheckMemory(Job& job) {
-  for (Buffer* buffer : job.args) KILN_RETURN_IF_ERROR(device_.CheckGuards(*buffer));
-  for (auto& wanted : job.wanted) {
-    KILN_ASSIGN_OR_RETURN(uint64_t checksum, device_.Checksum(*wanted.buffer->buffer));
-    if (checksum == wanted.buffer->checksum) continue;
-    cache_.Erase(wanted.key);
+// Asks all that a check is about.
+StatusOr<Findings> Workbench::Inspect(const Job& job, const v1::Tolerance& tolerance) {
+  Inspection inspection;
+  inspection.tolerance = tolerance;
+  inspection.guards.assign(job.args.begin(), job.args.end());
+  for (const auto& wanted : job.wanted) inspection.sums.push_back(wanted.buffer->buffer.get());
+  for (const auto& input : job.inputs) inspection.sums.push_back(input.buffer->buffer.get());
+  for (size_t i = 0; i < job.wanted.size(); ++i) {
+    inspection.pairs.push_back({job.outputs[i], job.wanted[i].buffer->buffer.get()});
+  }
+  return device_.Inspect(inspection);
+}
+
+Status Workbench::CheckMemory(const Job& job, const Findings& findings) {
+  for (const Status& guard : findings.guards) KILN_RETURN_IF_ERROR(guard);
+  for (size_t i = 0; i < job.wanted.size(); ++i) {
+    if (findings.sums[i] == job.wanted[i].buffer->checksum) continue;
+    cache_.Erase(job.wanted[i].key);
     return Internal("write outside of all arguments, into the reference outputs");
   }
   return OkStatus();
 }
 
-Status Workbench::CheckOutputs(Job& job, const v1::Tolerance& tolerance, double& max_error) {
-  for (auto& input : job.inputs) {
-    KILN_ASSIGN_OR_RETURN(uint64_t checksum, device_.Checksum(*input.buffer->buffer));
-    if (checksum == input.buffer->checksum) continue;
+Status Workbench::CheckOutputs(const Job& job, const Findings& findings, double& max_error) {
+  for (size_t i = 0; i < job.inputs.size(); ++i) {
+    const auto& input = job.inputs[i];
+    if (findings.sums[job.wanted.size() + i] == input.buffer->checksum) continue;
     cache_.Erase(input.key);  // the next trial fills it anew
     return InvalidArgument("the program modified its input {}",
                            input.buffer->buffer->argument().name);
   }
-  for (size_t i = 0; i < job.outputs.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(
-        Comparison comparison,
-        device_.Compare(*job.outputs[i], *job.wanted[i].buffer->buffer, tolerance));
+  for (const Comparison& comparison : findings.comparisons) {
     max_error = std::max(max_error, comparison.max_error);
     if (comparison.different > 0) return InvalidArgument("{}", comparison.message);
   }
@@ -251,10 +261,12 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
 
   double max_error = 0;
   const auto check = [&](std::string_view when) {
+    const auto findings = Inspect(job, trial.tolerance());
+    if (!findings.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, findings.status());
     // Stray writes are told before wrong answers, which they may have caused.
-    const Status memory = CheckMemory(job);
+    const Status memory = CheckMemory(job, *findings);
     if (!memory.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, memory);
-    const Status outputs = CheckOutputs(job, trial.tolerance(), max_error);
+    const Status outputs = CheckOutputs(job, *findings, max_error);
     result.set_max_error(max_error);
     times.set_check_s(times.check_s() + watch.Lap());
     if (outputs.ok()) return OkStatus();
@@ -282,6 +294,7 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   timing_device.calls_per_reading = [&](int64_t wanted, double call_s) {
     return device_.CallsPerReading(wanted, call_s);
   };
+  timing_device.is_wanted = is_wanted_;
   TimingOptions options = TimingFrom(trial.options());
   const double used_s = clock.MonotonicSeconds() - start_s;
   options.earlier_call_s = *first_s;
@@ -324,7 +337,8 @@ StatusOr<double> Workbench::RunReference(const wire::ReferenceRun& reference,
   KILN_RETURN_IF_ERROR(Prepare(job, arguments, reference.seed()));
   on_phase(wire::RUNNING);
   KILN_ASSIGN_OR_RETURN(double cost_s, CheckedRun(job, Poison::kNaN));
-  KILN_RETURN_IF_ERROR(CheckMemory(job));
+  KILN_ASSIGN_OR_RETURN(Findings findings, Inspect(job, {}));
+  KILN_RETURN_IF_ERROR(CheckMemory(job, findings));
 
   const UniqueFd file(open(reference.output_path().c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.valid()) return ErrnoStatus(errno, "cannot open {}", reference.output_path());
@@ -342,11 +356,12 @@ StatusOr<double> Workbench::RunReference(const wire::ReferenceRun& reference,
   if (again) {
     on_phase(wire::TIMING);
     KILN_ASSIGN_OR_RETURN(cost_s, CheckedRun(job, Poison::kStale));
-    KILN_RETURN_IF_ERROR(CheckMemory(job));
   }
+  KILN_ASSIGN_OR_RETURN(findings, Inspect(job, {}));
+  KILN_RETURN_IF_ERROR(CheckMemory(job, findings));
   // Also shows modified inputs, so it is not left out for the long ones.
   double max_error = 0;
-  KILN_RETURN_IF_ERROR(Annotate(CheckOutputs(job, v1::Tolerance(), max_error),
+  KILN_RETURN_IF_ERROR(Annotate(CheckOutputs(job, findings, max_error),
                                 again ? "two runs differ" : "checked after its run"));
   return cost_s;
 }

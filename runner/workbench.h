@@ -28,8 +28,10 @@ class Workbench {
   // Called as each phase begins.
   using OnPhase = std::function<void(wire::Phase)>;
 
-  // `device` outlives this. cache_bytes: inputs and reference outputs that are kept.
-  Workbench(Device& device, int64_t cache_bytes) : device_(device), cache_(cache_bytes) {}
+  // `device` outlives this. cache_bytes: inputs and reference outputs that are kept. is_wanted:
+  // whether another trial waits for the device; null: always.
+  Workbench(Device& device, int64_t cache_bytes, std::function<bool()> is_wanted = nullptr)
+      : device_(device), cache_(cache_bytes), is_wanted_(std::move(is_wanted)) {}
 
   v1::TrialResult RunTrial(const wire::TrialRun& trial, const OnPhase& on_phase);
 
@@ -45,13 +47,15 @@ class Workbench {
   StatusOr<std::shared_ptr<CachedBuffer>> InputBuffer(const Argument& argument,
                                                       const std::string& key);
   Status PoisonAll(Job& job, Poison poison);
-  Status CheckMemory(Job& job);
-  Status CheckOutputs(Job& job, const v1::Tolerance& tolerance, double& max_error);
+  StatusOr<Findings> Inspect(const Job& job, const v1::Tolerance& tolerance);
+  Status CheckMemory(const Job& job, const Findings& findings);
+  Status CheckOutputs(const Job& job, const Findings& findings, double& max_error);
   StatusOr<double> CheckedRun(Job& job, Poison poison);
   Status RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase, v1::TrialResult& result);
 
   Device& device_;
   BufferCache cache_;
+  const std::function<bool()> is_wanted_;
 };
 
 }  // namespace kiln::runner

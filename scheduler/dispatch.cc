@@ -124,6 +124,7 @@ class Dispatcher::Core {
   };
 
   WorkerPool::Options PoolOptions(std::string name, int lanes) const;
+  WorkerPool::Options RunnerOptions() const;
   Attempt Build(TrialItemPtr item, const LeasedWorker& lease, std::stop_token stop);
   void Built(TrialItemPtr item, const LeasedWorker& lease, v1::BuildReply reply);
   void ReferenceBuilt(const TrialItem& item, v1::BuildReply reply);
@@ -192,7 +193,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
                   return Build(AsTrial(std::move(item)), lease, std::move(stop));
                 }),
       runners_(
-          PoolOptions("runner", options.max_runners), runners,
+          RunnerOptions(), runners,
           [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop) {
             return Measure(AsTrial(std::move(item)), lease, std::move(stop));
           },
@@ -224,6 +225,13 @@ WorkerPool::Options Dispatcher::Core::PoolOptions(std::string name, int lanes) c
           .idle_release = options_.idle_release,
           .first_backoff = options_.first_backoff,
           .longest_backoff = options_.longest_backoff};
+}
+
+// A runner that uses idle time must have the next trial to know that it is not idle.
+WorkerPool::Options Dispatcher::Core::RunnerOptions() const {
+  WorkerPool::Options options = PoolOptions("runner", options_.max_runners);
+  options.ahead = job_.options.measure().idle_ms() > 0;
+  return options;
 }
 
 void Dispatcher::Core::Stop() {
@@ -358,6 +366,7 @@ v1::MeasureRequest Dispatcher::Core::FinalRequestOf(const TrialItem& item,
   *request.mutable_artifact() = *entry.artifact;
   v1::MeasureOptions& options = *request.mutable_options();
   options.set_hopeless_ratio(0);
+  options.set_idle_ms(0);  // a turn is as long as any other
   options.set_repeat(std::max(kFinalReadings, options.repeat()));
   const uint32_t reading_ms = options.min_repeat_ms();
   options.set_min_repeat_ms(
@@ -555,7 +564,8 @@ CallResult Dispatcher::Core::CallMeasure(const LeasedWorker& lease, v1::MeasureR
                                          std::shared_ptr<const v1::Artifact> reference,
                                          std::stop_token stop, v1::MeasureReply* reply) {
   CallLimits limits{.connect = options_.connect,
-                    .deadline = MeasureDeadline(false),
+                    // One that was sent ahead may wait for another's reference.
+                    .deadline = MeasureDeadline(job_.options.measure().idle_ms() > 0),
                     .lost = lease.lost_token(),
                     .stop = stop};
   const std::string& address = lease.worker().address();
@@ -577,6 +587,8 @@ Attempt Dispatcher::Core::Measure(TrialItemPtr item, const LeasedWorker& lease,
     reference = tasks_[item->task].reference;
     request = RequestOf(*item, tasks_[item->task]);
   }
+  // Another job's trials wait, which the runner does not see.
+  if (lease.wanted()) request.mutable_options()->set_idle_ms(0);
   v1::MeasureReply reply;
   CallResult result = CallMeasure(lease, request, reference, stop, &reply);
   if (result.status.ok() && !reply.has_result()) {

@@ -548,6 +548,71 @@ TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   EXPECT_EQ(dispatcher_->busy().devices, 1);
 }
 
+// A runner that uses idle time learns from a second call that a trial waits.
+TEST_F(DispatchTest, TheNextTrialIsSentAheadWhereIdleTimeIsUsed) {
+  for (const uint32_t idle_ms : {50, 0}) {
+    std::atomic<int> at_once{0}, most{0};
+    std::atomic<uint32_t> seen_idle_ms{0};
+    FakeBuilder builder;
+    FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply&) {
+      const int now = ++at_once;
+      seen_idle_ms = request.options().idle_ms();
+      for (int before = most; before < now && !most.compare_exchange_weak(before, now);) {
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      --at_once;
+      return grpc::Status::OK;
+    });
+    AddBuilder(builder, fmt::format("b{}", idle_ms));
+    AddRunner(runner, fmt::format("r{}", idle_ms));
+    job_.options.mutable_measure()->set_idle_ms(idle_ms);
+    Start();
+    const uint32_t first = idle_ms == 0 ? 20 : 0;
+    EXPECT_EQ(RunTrials(first, first + 12).size(), 12u);
+    EXPECT_EQ(most, idle_ms == 0 ? 1 : 2);
+    EXPECT_EQ(seen_idle_ms, idle_ms);
+    // Finalists take turns of one length.
+    if (idle_ms > 0) {
+      Dispatcher::Finalists list;
+      const store::Record record = Records()[0];
+      list.entries.push_back({record.id, record.steps});
+      ASSERT_OK(dispatcher_->MeasureAgain({list}));
+      EXPECT_EQ(seen_idle_ms, 0);
+    }
+    dispatcher_ = nullptr;
+    cluster_.runners.RemoveWorker(fmt::format("r{}", idle_ms));
+    cluster_.builders.RemoveWorker(fmt::format("b{}", idle_ms));
+  }
+}
+
+// Where there are other runners, they get it.
+TEST_F(DispatchTest, NothingIsSentAheadThatAFreeRunnerCanTake) {
+  std::mutex mutex;
+  std::map<std::string, int> at_once;
+  FakeBuilder builder;
+  const auto hook = [&](const std::string& name) {
+    return [&, name](auto&, const v1::MeasureRequest&, v1::MeasureReply&) {
+      {
+        std::lock_guard lock(mutex);
+        EXPECT_LE(++at_once[name], 2);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::lock_guard lock(mutex);
+      --at_once[name];
+      return grpc::Status::OK;
+    };
+  };
+  FakeRunner r1(hook("r1")), r2(hook("r2"));
+  AddBuilder(builder, "b1", 4);
+  AddRunner(r1, "r1");
+  AddRunner(r2, "r2");
+  job_.options.mutable_measure()->set_idle_ms(50);
+  Start();
+  EXPECT_EQ(RunTrials(0, 40).size(), 40u);
+  EXPECT_GT(r1.measured, 10);
+  EXPECT_GT(r2.measured, 10);
+}
+
 TEST_F(DispatchTest, FinalsBeginAnewWhenTheirRunnerGoes) {
   FakeBuilder builder;
   std::atomic<int> calls{0};

@@ -21,7 +21,8 @@ constexpr uint32_t kDefaultTrialsPerRound = 64;
 constexpr uint32_t kMostTrials = 10'000'000;
 constexpr int kMostTasks = 10'000;
 constexpr uint32_t kLongestMs = 3'600'000;
-constexpr uint32_t kMostCalls = 1'000'000;  // number and repeat
+constexpr uint32_t kLongestIdleMs = 10'000;  // others wait for a fifth of it at most
+constexpr uint32_t kMostCalls = 1'000'000;   // number and repeat
 constexpr double kHopelessRatio = 10;
 constexpr int kDefaultFinalists = 8;
 constexpr int kMostFinalists = 1000;
@@ -43,6 +44,7 @@ Status CheckMeasure(v1::MeasureOptions& measure) {
   KILN_RETURN_IF_ERROR(CheckAtMost("min_repeat_ms", measure.min_repeat_ms(), kLongestMs));
   KILN_RETURN_IF_ERROR(CheckAtMost("cooldown_ms", measure.cooldown_ms(), kLongestMs));
   KILN_RETURN_IF_ERROR(CheckAtMost("timeout_ms", measure.timeout_ms(), kLongestMs));
+  KILN_RETURN_IF_ERROR(CheckAtMost("idle_ms", measure.idle_ms(), kLongestIdleMs));
   if (!std::isfinite(measure.hopeless_ratio())) {
     return InvalidArgument(
         "option hopeless_ratio is {}, expected a number, 0 for the default or a negative one for "

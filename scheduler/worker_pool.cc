@@ -86,9 +86,12 @@ void WorkerPool::RunLane(std::optional<LeasedWorker> lease) {
 
 bool WorkerPool::WaitForWork() {
   std::unique_lock lock(mutex_);
+  ++resting_;
   changed_.wait(lock, [this] { return stop_.stop_requested() || queue_.size() > seeking_; });
+  --resting_;
   if (stop_.stop_requested()) return false;
   ++seeking_;
+  changed_.notify_all();  // what may be sent ahead depends on it
   return true;
 }
 
@@ -126,6 +129,42 @@ void WorkerPool::Serve(const LeasedWorker& lease) {
       Settle(lease, {.again = nullptr, .complaint = refusal});
     }
   }
+  bool over = false;
+  std::thread ahead;
+  if (options_.ahead) ahead = std::thread([&] { ServeAhead(lease, over); });
+  ServeInTurn(lease);
+  if (!ahead.joinable()) return;
+  {
+    std::lock_guard lock(mutex_);
+    over = true;
+    changed_.notify_all();
+  }
+  ahead.join();
+}
+
+bool WorkerPool::MayGoAhead(const std::string& worker) {
+  return idle_ == 0 && (seeking_ > 0 || resting_ == 0) && usable_.contains(worker) &&
+         !InTrouble(worker) && FindTakeable(worker) != queue_.end();
+}
+
+void WorkerPool::ServeAhead(const LeasedWorker& lease, const bool& over) {
+  const std::string& worker = lease.worker().id();
+  std::unique_lock lock(mutex_);
+  const auto ends = [&] { return over || stop_.stop_requested() || lease.lost(); };
+  while (true) {
+    changed_.wait(lock, [&] { return ends() || (!lease.wanted() && MayGoAhead(worker)); });
+    if (ends()) return;
+    const auto found = FindTakeable(worker);
+    WorkItemPtr item = std::move(*found);
+    queue_.erase(found);
+    lock.unlock();
+    Settle(lease, work_(std::move(item), lease, stop_.get_token()));
+    lock.lock();
+  }
+}
+
+void WorkerPool::ServeInTurn(const LeasedWorker& lease) {
+  const std::string& worker = lease.worker().id();
   std::unique_lock lock(mutex_);
   while (!stop_.stop_requested() && !lease.lost() && !lease.wanted()) {
     if (InTrouble(worker)) return;
@@ -178,9 +217,11 @@ WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWor
   const std::string& worker = lease.worker().id();
   const auto over = [&] { return stop_.stop_requested() || lease.lost() || InTrouble(worker); };
   ++seeking_;
+  ++idle_;
   changed_.wait_for(lock, options_.idle_release,
                     [&] { return over() || FindTakeable(worker) != queue_.end(); });
   --seeking_;
+  --idle_;
   const auto found = over() ? queue_.end() : FindTakeable(worker);
   if (found == queue_.end()) return nullptr;
   WorkItemPtr item = std::move(*found);

@@ -6,6 +6,9 @@
 // one; the worker that failed is left alone for a while, twice as long each time: its leases are
 // let go, and others are asked for.
 //
+// With `ahead`, a lane that is at work sends its worker one more item when no other lane can take
+// it: the worker has it at hand when it is done with the first, and knows that it waits.
+//
 // Thread-safe. Knows no RPC: what is done with an item on a worker is the owner's function.
 #pragma once
 
@@ -46,6 +49,7 @@ class WorkerPool {
   struct Options {
     std::string name = "worker";  // in logs and obstacles
     int lanes = 8;
+    bool ahead = false;
     std::chrono::milliseconds idle_release{2'000};
     std::chrono::milliseconds first_backoff{1'000};
     std::chrono::milliseconds longest_backoff{15'000};
@@ -90,6 +94,11 @@ class WorkerPool {
   std::optional<LeasedWorker> AcquireLease();
   // Serves until the lease is to be let go.
   void Serve(const LeasedWorker& lease);
+  void ServeInTurn(const LeasedWorker& lease);
+  // Beside ServeInTurn, until `over`; `over` and this are guarded by the mutex.
+  void ServeAhead(const LeasedWorker& lease, const bool& over);
+  // What the items of this worker's lane would have to wait for anyway; lock held.
+  bool MayGoAhead(const std::string& worker);
   // The workers to leave alone now, and when the first of them may be tried again; lock held.
   std::vector<std::string> InTroubleNow(Clock::time_point* until) const;
   bool InTrouble(const std::string& worker) const;
@@ -107,6 +116,8 @@ class WorkerPool {
   std::condition_variable changed_;
   std::deque<WorkItemPtr> queue_;
   size_t seeking_ = 0;  // lanes that will take an item once they can: more need not ask for leases
+  size_t idle_ = 0;     // of these, the ones that have a lease
+  size_t resting_ = 0;  // lanes that have none and ask for none
   std::map<std::string, int> usable_;       // worker id -> lanes that can work on it now
   std::map<std::string, Trouble> trouble_;  // by worker id
   std::string problem_;                     // the last complaint or refusal; "" after a success

@@ -8,15 +8,9 @@
 #include <span>
 #include <vector>
 
-namespace kiln::search {
+#include "base/median.h"
 
-// Median and the half width of its 95% confidence interval, from the median absolute deviation and
-// Student's t; 0 = not known (fewer than three readings).
-struct MedianCost {
-  double cost_s = 0;
-  double confidence_s = 0;
-};
-MedianCost MedianOf(std::span<const double> costs_s);
+namespace kiln::search {
 
 // Which of the costs (of one trial each; 0 = failed) are worth a second look: at most `most` of
 // them, best first, none much slower than the best.

@@ -1,9 +1,11 @@
 /* Small programs of the CPU contract: out[i] = 2 * a[i] + b[i] over 24 floats in shape [4, 6], right or wrong in one way.
  * The build picks one by -DPROGRAM_<name>. Arguments: a, b, out, scratch. */
+#define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "proto/cpu_abi.h"
 
@@ -98,6 +100,11 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
   ((float*)args[1])[5] = 42;
 #elif defined(PROGRAM_deep_stack)
   out[0] += UseStack();
+#elif defined(PROGRAM_uneven)
+  /* 20 to 46 ms */
+  static int turns;
+  const struct timespec pause = {0, 20000000 + 2600000 * (turns++ * 7 % 11)};
+  nanosleep(&pause, NULL);
 #elif defined(PROGRAM_changing)
   static int calls;
   if (calls++ > 0) out[0] += 1;

@@ -1,0 +1,16 @@
+// The median of readings and how far it can be trusted. Cost: linear.
+#pragma once
+
+#include <span>
+
+namespace kiln {
+
+// Median and the half width of its 95% confidence interval, from the median absolute deviation and
+// Student's t; 0 = not known (fewer than three readings).
+struct MedianCost {
+  double cost_s = 0;
+  double confidence_s = 0;
+};
+MedianCost MedianOf(std::span<const double> costs_s);
+
+}  // namespace kiln
