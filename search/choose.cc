@@ -6,31 +6,86 @@
 
 namespace kiln::search {
 
-std::vector<int> ChooseDiverse(const std::vector<Individual>& ranked, int n,
-                               const Parameters& parameters, RoundReport& report) {
-  const int same_outer =
-      std::max(2, static_cast<int>(std::ceil(n * parameters.max_same_outer_tiles)));
-  std::unordered_map<uint64_t, int> tiles, outer_tiles;
-  std::vector<int> chosen, crowded;
-  for (int i = 0; i < static_cast<int>(ranked.size()); ++i) {
-    if (static_cast<int>(chosen.size()) == n) {
-      report.count(Drop::kLowScore) += static_cast<int64_t>(ranked.size()) - i;
-      break;
+namespace {
+
+class Chooser {
+ public:
+  Chooser(const std::vector<Individual>& ranked, int n, const Parameters& parameters,
+          Crowds& crowds)
+      : ranked_(ranked),
+        n_(n),
+        same_tiles_(parameters.max_same_tiles),
+        same_outer_(std::max(2, static_cast<int>(std::ceil(n * parameters.max_same_outer_tiles)))),
+        crowds_(crowds),
+        taken_(ranked.size(), false) {}
+
+  void TakeLeast() {
+    for (size_t i = 0; i < ranked_.size() && !full(); ++i) {
+      const auto sketch = static_cast<size_t>(ranked_[i].sketch);
+      if (ranked_[i].sketch < 0 || sketch >= crowds_.least.size() || crowds_.least[sketch] <= 0)
+        continue;
+      if (TakeUnlessCrowded(i)) --crowds_.least[sketch];
     }
-    int& same = tiles[TilesHash(ranked[i])];
-    int& outer = outer_tiles[OuterTilesHash(ranked[i])];
-    if (same >= parameters.max_same_tiles || outer >= same_outer) {
-      crowded.push_back(i);
-      continue;
-    }
-    ++same;
-    ++outer;
-    chosen.push_back(i);
   }
-  const size_t left_over = std::min(crowded.size(), static_cast<size_t>(n) - chosen.size());
-  chosen.insert(chosen.end(), crowded.begin(), crowded.begin() + left_over);
-  report.count(Drop::kSimilar) += static_cast<int64_t>(crowded.size() - left_over);
-  std::sort(chosen.begin(), chosen.end());
+  void TakeBest() {
+    for (size_t i = 0; i < ranked_.size() && !full(); ++i) {
+      if (!taken_[i] && !TakeUnlessCrowded(i)) crowded_.push_back(i);
+    }
+  }
+  // Rather similar ones than none. Returns how many stay out.
+  int64_t TakeCrowded() {
+    const size_t left_over = std::min(crowded_.size(), static_cast<size_t>(n_ - count_));
+    for (size_t i = 0; i < left_over; ++i) Take(crowded_[i]);
+    return static_cast<int64_t>(crowded_.size() - left_over);
+  }
+
+  bool full() const { return count_ == n_; }
+  std::vector<int> chosen() const {
+    std::vector<int> chosen;
+    for (size_t i = 0; i < taken_.size(); ++i) {
+      if (taken_[i]) chosen.push_back(static_cast<int>(i));
+    }
+    return chosen;
+  }
+
+ private:
+  void Take(size_t i) {
+    taken_[i] = true;
+    ++count_;
+  }
+  bool TakeUnlessCrowded(size_t i) {
+    int& tiles = tiles_[TilesHash(ranked_[i])];
+    int& outer = outer_tiles_[OuterTilesHash(ranked_[i])];
+    int* rows = ranked_[i].rows == nullptr ? nullptr : &crowds_.same_rows[RowsHash(ranked_[i])];
+    if (tiles >= same_tiles_ || outer >= same_outer_ || (rows != nullptr && *rows >= same_tiles_))
+      return false;
+    ++tiles;
+    ++outer;
+    if (rows != nullptr) ++*rows;
+    Take(i);
+    return true;
+  }
+
+  const std::vector<Individual>& ranked_;
+  const int n_, same_tiles_, same_outer_;
+  Crowds& crowds_;
+  std::unordered_map<uint64_t, int> tiles_, outer_tiles_;
+  std::vector<bool> taken_;
+  std::vector<size_t> crowded_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+std::vector<int> ChooseDiverse(const std::vector<Individual>& ranked, int n,
+                               const Parameters& parameters, Crowds crowds, RoundReport& report) {
+  Chooser chooser(ranked, n, parameters, crowds);
+  chooser.TakeLeast();
+  chooser.TakeBest();
+  const int64_t similar = chooser.TakeCrowded();
+  std::vector<int> chosen = chooser.chosen();
+  report.count(Drop::kSimilar) += similar;
+  report.count(Drop::kLowScore) += static_cast<int64_t>(ranked.size() - chosen.size()) - similar;
   return chosen;
 }
 

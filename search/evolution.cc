@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "search/cpu_time.h"
 #include "search/crossover.h"
@@ -11,8 +12,10 @@
 namespace kiln::search {
 namespace {
 
-constexpr int kAttempts = 8;    // of one child
-constexpr int kTournament = 3;  // the best of so many random ones is a parent
+constexpr int kAttempts = 8;        // of one child
+constexpr int kTournament = 3;      // the best of so many random ones is a parent
+constexpr double kNicheProb = 0.3;  // that a parent is of a sketch chosen first
+constexpr int kLeastKept = 32;      // of each sketch, for the choice of candidates
 
 bool Better(const Individual& a, const Individual& b) {
   return a.score != b.score ? a.score > b.score : a.hash < b.hash;
@@ -29,7 +32,12 @@ class Breeder {
  public:
   Breeder(const EvolutionInput& input, const std::vector<Individual>& generation,
           const std::vector<Individual>& leaders, const std::unordered_set<uint64_t>& seen)
-      : input_(input), generation_(generation), leaders_(leaders), seen_(seen) {}
+      : input_(input), generation_(generation), leaders_(leaders), seen_(seen) {
+    std::map<int, std::vector<const Individual*>> by_sketch;
+    for (const Individual& individual : generation)
+      by_sketch[individual.sketch].push_back(&individual);
+    for (auto& [sketch, members] : by_sketch) niches_.push_back(std::move(members));
+  }
 
   Child Breed(uint64_t seed) const {
     const double start = ThreadCpuSeconds();
@@ -41,14 +49,23 @@ class Breeder {
   }
 
  private:
+  // The place of a winner among `size`, the best first.
+  static size_t PickPlace(size_t size, Rng& rng) {
+    int64_t best = UniformInt(rng, static_cast<int64_t>(size));
+    for (int i = 1; i < kTournament; ++i)
+      best = std::min(best, UniformInt(rng, static_cast<int64_t>(size)));
+    return static_cast<size_t>(best);
+  }
+
   const Individual& PickParent(Rng& rng) const {
+    if (niches_.size() > 1 && Chance(rng, kNicheProb)) {
+      const std::vector<const Individual*>& niche = PickFrom(rng, niches_);
+      return *niche[PickPlace(niche.size(), rng)];
+    }
     const bool leader = !leaders_.empty() && (generation_.empty() ||
                                               Chance(rng, input_.parameters.measured_parent_prob));
     const std::vector<Individual>& all = leader ? leaders_ : generation_;
-    int64_t best = UniformInt(rng, static_cast<int64_t>(all.size()));
-    for (int i = 1; i < kTournament; ++i)
-      best = std::min(best, UniformInt(rng, static_cast<int64_t>(all.size())));
-    return all[best];
+    return all[PickPlace(all.size(), rng)];
   }
 
   void Try(Rng& rng, Child& child) const {
@@ -111,6 +128,7 @@ class Breeder {
   const std::vector<Individual>& generation_;
   const std::vector<Individual>& leaders_;
   const std::unordered_set<uint64_t>& seen_;
+  std::vector<std::vector<const Individual*>> niches_;  // of the generation
 };
 
 // Distinct new individuals, in the order of their slots.
@@ -144,10 +162,22 @@ void KeepBest(const std::vector<Individual>& from, const std::unordered_set<uint
     if (!known.contains(individual.hash)) best.push_back(individual);
   }
   SortByScore(best);
-  if (static_cast<int>(best.size()) > keep) best.resize(keep);
+  CutToBest(static_cast<size_t>(keep), kLeastKept, best);
 }
 
 }  // namespace
+
+void CutToBest(size_t most, int least, std::vector<Individual>& sorted) {
+  if (sorted.size() <= most) return;
+  std::map<int, int> kept;
+  size_t end = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    if (kept[sorted[i].sketch]++ >= least && i >= most) continue;
+    if (end != i) sorted[end] = std::move(sorted[i]);
+    ++end;
+  }
+  sorted.erase(sorted.begin() + static_cast<std::ptrdiff_t>(end), sorted.end());
+}
 
 void SortByScore(std::vector<Individual>& individuals) {
   std::sort(individuals.begin(), individuals.end(), Better);
@@ -171,8 +201,10 @@ std::vector<Individual> Evolve(const EvolutionInput& input, std::vector<Individu
     FillRows(input.workers, made, report);
     FillScores(input.model, made, report);
     KeepBest(made, known, input.keep, best);
-    if (static_cast<int>(generation.size()) > input.population - changed)
-      generation.resize(std::max(0, input.population - changed));
+    const int survivors = std::max(0, input.population - changed);
+    CutToBest(static_cast<size_t>(survivors),
+              survivors / (2 * std::max<int>(1, static_cast<int>(input.sketches.size()))),
+              generation);
     generation.insert(generation.end(), std::make_move_iterator(made.begin()),
                       std::make_move_iterator(made.end()));
     SortByScore(generation);

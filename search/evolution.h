@@ -1,5 +1,6 @@
 // Evolution of schedules under a model's scores (facts §3.9): the best of a generation and of what
-// was measured have children by small changes and by crossover, and the best of all is kept.
+// was measured have children by small changes and by crossover, and the best of all is kept. Each
+// sketch is a niche: its best ones stay and have children, however good those of others are.
 //
 // A child is checked by its tiles before it is replayed, and is lowered only if it has not been
 // seen in this round. Each child has a seed of its own and generations are put together in the
@@ -35,6 +36,9 @@ struct EvolutionInput {
 std::vector<Individual> Evolve(const EvolutionInput& input, std::vector<Individual> first,
                                const std::vector<Individual>& leaders,
                                const std::unordered_set<uint64_t>& known, RoundReport& report);
+
+// Cuts what is sorted to its first `most`, and besides those to the first `least` of each sketch.
+void CutToBest(size_t most, int least, std::vector<Individual>& sorted);
 
 // The order of generations: by score, equal ones by hash.
 void SortByScore(std::vector<Individual>& individuals);

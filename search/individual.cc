@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/digest.h"
 #include "base/rng.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/tile_moves.h"
@@ -88,6 +89,11 @@ uint64_t OuterTilesHash(const Individual& individual) {
     hash = MixBits(hash ^ MixBits(static_cast<uint64_t>(tiles.step)) ^
                    static_cast<uint64_t>(tiles.levels[0]));
   return hash;
+}
+
+uint64_t RowsHash(const Individual& individual) {
+  const std::span<const float> values = individual.rows->values();
+  return Xxh3({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
 }
 
 }  // namespace kiln::search

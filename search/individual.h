@@ -48,5 +48,7 @@ std::string Describe(const Individual& individual, const dag::DagPtr& dag);
 // Equal for schedules whose tiles are equal everywhere, or whose outermost tiles are.
 uint64_t TilesHash(const Individual& individual);
 uint64_t OuterTilesHash(const Individual& individual);
+// Of the rows: equal for programs that no model can tell apart.
+uint64_t RowsHash(const Individual& individual);
 
 }  // namespace kiln::search

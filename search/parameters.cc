@@ -24,6 +24,7 @@ std::vector<Named> AllParameters(Parameters& p) {
       {"evolutionary_search_num_iters", &p.evolutionary_search_num_iters, 0, 1000},
       {"evolutionary_search_population", &p.evolutionary_search_population, 1, 1e6},
       {"fetch_ahead", &p.fetch_ahead, 0, 1},
+      {"least_sketch_share", &p.least_sketch_share, 0, 1},
       {"max_futile_samples", &p.max_futile_samples, 1, 1e9},
       {"max_innermost_split_factor", &p.max_innermost_split_factor, 1, 1e9},
       {"max_same_outer_tiles", &p.max_same_outer_tiles, 0, 1},

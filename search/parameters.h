@@ -48,8 +48,10 @@ struct Parameters {
   double measured_parent_prob = 0.2;  // a parent is one of the best measured states
   // Of a round's candidates: with equal tile lengths everywhere, and (as a share) with equal
   // outermost tiles.
-  int max_same_tiles = 2;
+  int max_same_tiles = 2;  // also with rows that are equal to the last bit
   double max_same_outer_tiles = 0.125;
+  // Of a round, for each sketch at least; less for one that has proved slow.
+  double least_sketch_share = 0.06;
 };
 
 // "max_vectorize_size" -> 32, ... Unknown names: error with the list of known ones.

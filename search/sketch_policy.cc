@@ -16,6 +16,8 @@ namespace {
 
 // The reserve is as large as what a round draws anew; leaders are few: the tenth part of what was
 // measured.
+// Of a sketch: then its share of a round follows its best time.
+constexpr int kTrialsToJudge = 24;
 constexpr size_t kMostLeaders = 64, kFewestLeaders = 8;
 // A space of which no more can be drawn gets so many slots of a generation per schedule known.
 constexpr int kSlotsPerState = 16;
@@ -64,6 +66,22 @@ std::vector<Individual> SketchPolicy::Draw(int count, int max_futile, const Work
 std::vector<Individual> SketchPolicy::Leaders(size_t most) const {
   return {measured_.begin(),
           measured_.begin() + static_cast<std::ptrdiff_t>(std::min(most, measured_.size()))};
+}
+
+std::vector<int> SketchPolicy::LeastOfSketches(int n) const {
+  std::vector<int> measured(sketches_.size());
+  std::vector<double> best_s(sketches_.size());
+  for (const Individual& individual : measured_) {  // the fastest first
+    if (individual.sketch < 0) continue;
+    if (measured[individual.sketch]++ == 0) best_s[individual.sketch] = individual.cost_s;
+  }
+  std::vector<int> least;
+  for (size_t i = 0; i < sketches_.size(); ++i) {
+    double share = parameters_.least_sketch_share;
+    if (measured[i] >= kTrialsToJudge) share *= std::pow(measured_[0].cost_s / best_s[i], 3);
+    least.push_back(static_cast<int>(std::floor(n * share + 0.5)));
+  }
+  return least;
 }
 
 std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, int n,
@@ -139,7 +157,8 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
         ranker == options_.model.get() ? parameters_.eps_greedy : parameters_.draft_eps_greedy;
     const int by_chance = static_cast<int>(std::floor(n * eps + 0.5));
     std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
-    const std::vector<int> best = ChooseDiverse(ranked, n - by_chance, parameters_, report_);
+    const std::vector<int> best = ChooseDiverse(ranked, n - by_chance, parameters_,
+                                                {LeastOfSketches(n), measured_rows_}, report_);
     for (int i : best) {
       chosen.insert(ranked[i].hash);
       Accept(ranked[i], i + 1, candidates);
@@ -169,6 +188,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
 void SketchPolicy::Remember(Individual individual) {
   pending_.push_back({individual.rows, sample_task_, individual.cost_s});
   ++own_results_;
+  ++measured_rows_[RowsHash(individual)];
   if (individual.cost_s <= 0) return;
   const auto place = std::upper_bound(
       measured_.begin(), measured_.end(), individual,

@@ -56,6 +56,8 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> Rank(const costmodel::CostModel& model, int n, const Workers& workers,
                                const std::vector<Individual>& drawn);
   std::vector<Individual> Leaders(size_t most) const;
+  // How many of a round of n each sketch gets at least: less the slower its best measured one is.
+  std::vector<int> LeastOfSketches(int n) const;
   // Takes up to n of `drawn` by chance, without those chosen.
   void ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,
                       std::vector<Candidate>& candidates);
@@ -71,6 +73,7 @@ class SketchPolicy final : public Policy {
   Hashes known_;                                        // proposed or observed
   std::unordered_map<uint64_t, Individual> in_flight_;  // proposed, not observed
   std::vector<Individual> measured_;                    // valid ones, the fastest first
+  std::unordered_map<uint64_t, int> measured_rows_;     // by RowsHash
   std::vector<Individual> reserve_;                     // ranked in earlier rounds, not proposed
   std::vector<costmodel::Sample> pending_;              // not given to the model yet
   int own_results_ = 0;                                 // that taught the model
