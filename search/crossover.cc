@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compiler/schedule/steps/steps.h"
+#include "search/min_blocks.h"
 #include "search/sample_unroll.h"
 
 namespace kiln::search {
@@ -26,7 +27,8 @@ bool Correspond(const schedule::Step& a, const schedule::Step& b) {
   if (a.tag() == schedule::BufferingStep::kTag || a.tag() == schedule::LayoutStep::kTag)
     return true;
   if (a.tag() == schedule::StorageAlignStep::kTag) return true;
-  return a.Hash() == b.Hash() || (UnrollDepth(a) && UnrollDepth(b));
+  return a.Hash() == b.Hash() || (UnrollDepth(a) && UnrollDepth(b)) ||
+         (MinBlocksOf(a) && MinBlocksOf(b));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "search/annotate_cpu.h"
 #include "search/compute_location.h"
 #include "search/factorization.h"
+#include "search/min_blocks.h"
 #include "search/rebuild.h"
 #include "search/sample_unroll.h"
 #include "search/shared_layout.h"
@@ -31,9 +32,10 @@ constexpr Weight kCpuWeights[] = {{MutationKind::kTileSize, 0.86},
                                   {MutationKind::kParallel, 0.02},
                                   {MutationKind::kVectorize, 0.03}};
 constexpr Weight kGpuWeights[] = {
-    {MutationKind::kTileSize, 0.68},  {MutationKind::kUnroll, 0.08},
+    {MutationKind::kTileSize, 0.65},  {MutationKind::kUnroll, 0.08},
     {MutationKind::kThreads, 0.06},   {MutationKind::kFetchWidth, 0.06},
-    {MutationKind::kBuffering, 0.06}, {MutationKind::kLayout, 0.06}};
+    {MutationKind::kBuffering, 0.06}, {MutationKind::kLayout, 0.06},
+    {MutationKind::kMinBlocks, 0.03}};
 
 Status NoUse() { return NotFound("nothing of this kind in the schedule"); }
 Status NoChange() { return FailedPrecondition("the change came to nothing"); }
@@ -150,6 +152,21 @@ StatusOr<Mutation> MutateLayout(const Task& task, const Genome& genome, Rng& rng
   return NoChange();
 }
 
+StatusOr<Mutation> MutateMinBlocks(const Genome& genome, Rng& rng) {
+  std::vector<int> found;
+  for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
+    if (MinBlocksOf(*genome.steps[i])) found.push_back(i);
+  }
+  if (found.empty()) return NoUse();
+  const int picked = PickFrom(rng, found);
+  std::vector<int> choices = MinBlocksChoices(ThreadsOfTiles(genome.steps).value_or(1));
+  std::erase(choices, *MinBlocksOf(*genome.steps[picked]));
+  if (choices.empty()) return NoChange();
+  Mutation mutation{MutationKind::kMinBlocks, Copy(genome), picked};
+  mutation.steps[picked] = MinBlocksStep(genome.steps[picked]->stage(), PickFrom(rng, choices));
+  return mutation;
+}
+
 // ---- the last part of a CPU schedule: places, then annotations
 
 bool IsPlace(const schedule::Step& step) {
@@ -229,9 +246,9 @@ StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
 }  // namespace
 
 std::string_view MutationName(MutationKind kind) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-      "tile sizes",    "unroll depth",     "threads",        "fetch width", "buffering",
-      "shared layout", "place of a stage", "parallel loops", "vector loops"};
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "tile sizes",    "unroll depth",      "threads",          "fetch width",    "buffering",
+      "shared layout", "minimum of blocks", "place of a stage", "parallel loops", "vector loops"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -250,6 +267,8 @@ StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameter
       return MutateBuffering(genome, rng);
     case MutationKind::kLayout:
       return MutateLayout(task, genome, rng);
+    case MutationKind::kMinBlocks:
+      return MutateMinBlocks(genome, rng);
     case MutationKind::kComputeLocation:
       return MutateLocation(task, parameters, genome, rng);
     case MutationKind::kParallel:

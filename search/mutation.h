@@ -23,6 +23,7 @@ enum class MutationKind : uint8_t {
   kFetchWidth,       // GPU: elements that a thread fetches at once into shared memory
   kBuffering,        // GPU: tiles fetched ahead of their use, or not
   kLayout,           // GPU: another axis of a tile in shared memory innermost, or other padding
+  kMinBlocks,        // GPU: blocks that shall fit a multiprocessor
   kComputeLocation,  // CPU
   kParallel,         // CPU: how many outer loops run in parallel
   kVectorize,        // CPU: how many inner loops are one vector

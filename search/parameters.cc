@@ -31,6 +31,7 @@ std::vector<Named> AllParameters(Parameters& p) {
       {"max_same_tiles", &p.max_same_tiles, 1, 1e9},
       {"max_vectorize_size", &p.max_vectorize_size, 1, 1e9},
       {"measured_parent_prob", &p.measured_parent_prob, 0, 1},
+      {"min_blocks", &p.min_blocks, 0, 1},
       {"reduction_splits", &p.reduction_splits, 0, 1},
       {"sample_init_min_population", &p.sample_init_min_population, 1, 1e6},
       {"sample_init_population", &p.sample_init_population, 1, 1e6},

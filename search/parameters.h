@@ -21,6 +21,8 @@ struct Parameters {
   bool reduction_splits = true;
   // GPU: tiles in shared memory may be fetched one iteration ahead of their use.
   bool fetch_ahead = true;
+  // GPU: kernels may be compiled so that a number of their blocks fits a multiprocessor.
+  bool min_blocks = true;
   // GPU: tiles in shared memory may be transposed and their rows padded.
   bool shared_layouts = true;
   // GPU kernels that are not tiled (pooling, elementwise) and reductions across threads: a warp per

@@ -7,6 +7,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/gpu_validity.h"
 #include "search/sample_gpu.h"
+#include "search/shared_layout.h"
 
 namespace kiln::search {
 namespace {
@@ -122,7 +123,8 @@ StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
     return limits;
   }
   std::vector<StepPtr> steps = state.steps();
-  KILN_ASSIGN_OR_RETURN(const bool changed, MendFetches(filled, task.hardware, steps));
+  KILN_ASSIGN_OR_RETURN(bool changed, MendFetches(filled, task.hardware, steps));
+  changed = SimplifyLayouts(filled, steps) || changed;
   return changed ? schedule::Replay(task.dag, steps) : state;
 }
 

@@ -8,6 +8,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/factorization.h"
 #include "search/gpu_validity.h"
+#include "search/min_blocks.h"
 #include "search/sample_unroll.h"
 #include "search/shared_layout.h"
 #include "search/stage_view.h"
@@ -375,6 +376,12 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
     KILN_RETURN_IF_ERROR(AnnotateBuffering(state, task.hardware, rng));
   }
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware));
+  std::vector<schedule::StepPtr> steps = state.steps();
+  if (SimplifyLayouts(state, steps)) {
+    KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, steps));
+    KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  }
+  if (parameters.min_blocks) KILN_RETURN_IF_ERROR(AnnotateMinBlocks(state, rng));
   return state;
 }
 

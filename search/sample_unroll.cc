@@ -1,9 +1,7 @@
 #include "search/sample_unroll.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "compiler/schedule/steps/steps.h"
@@ -15,8 +13,6 @@ namespace {
 using schedule::Annotation;
 using schedule::Stage;
 using schedule::State;
-
-constexpr std::string_view kAutoUnroll = "auto_unroll_max_step$";
 
 // Unrolls the axes that the operator wants unrolled, in the innermost tile.
 Status UnrollNamed(State& state, int s) {
@@ -60,17 +56,12 @@ Status AnnotateUnroll(State& state, absl::FunctionRef<int(int)> choose) {
 }
 
 schedule::StepPtr UnrollStep(int stage, int depth) {
-  return std::make_shared<schedule::PragmaStep>(stage, 0, fmt::format("{}{}", kAutoUnroll, depth));
+  return std::make_shared<schedule::PragmaStep>(
+      stage, 0, fmt::format("{}{}", schedule::kAutoUnrollPragma, depth));
 }
 
 std::optional<int> UnrollDepth(const schedule::Step& step) {
-  if (step.tag() != schedule::PragmaStep::kTag) return std::nullopt;
-  const std::string_view pragma = static_cast<const schedule::PragmaStep&>(step).pragma;
-  if (!pragma.starts_with(kAutoUnroll)) return std::nullopt;
-  const std::string_view digits = pragma.substr(kAutoUnroll.size());
-  int depth = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), depth);
-  return depth;
+  return schedule::PragmaNumber(step, schedule::kAutoUnrollPragma);
 }
 
 }  // namespace kiln::search

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
+#include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/steps/steps.h"
 
 namespace kiln::search {
@@ -16,7 +18,44 @@ constexpr int kVectorBytes = 16;
 constexpr double kMoveProbability = 0.6;  // where rows of a register tile are not contiguous
 // Products of bytes are summed four at a time where the reduction is contiguous.
 constexpr double kMoveBytesProbability = 0.15;
-constexpr double kPadProbability = 0.5;
+constexpr double kPadProbability = 0.5, kPadWalkedProbability = 0.1;
+
+// Rows as long as they are, a multiple of a vector, an odd multiple of one.
+using Padding = std::pair<int, int>;  // of an SA step: factor, offset
+std::array<Padding, 3> Paddings(const dag::Operator& op) {
+  const int vector = std::max(1, kVectorBytes / op.type().bytes());
+  return {Padding{1, 0}, Padding{vector, 0}, Padding{2 * vector, vector}};
+}
+
+LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
+  const int rows = order[order.size() - 2];
+  return {std::make_shared<LayoutStep>(s, std::move(order)),
+          std::make_shared<StorageAlignStep>(s, rows, padding.first, padding.second)};
+}
+
+// The stride of every axis, 0 where there is but one element, and the size: equal ones, equal
+// places of all elements.
+std::vector<int64_t> Places(schedule::Stage stage, const LayoutSteps& steps) {
+  const auto& layout = static_cast<const LayoutStep&>(*steps[0]);
+  const auto& align = static_cast<const StorageAlignStep&>(*steps[1]);
+  stage.layout.assign(layout.order.begin(), layout.order.end());
+  stage.align_axis = align.loop;  // the loops were the axes
+  stage.align_factor = align.factor;
+  stage.align_offset = align.offset;
+  std::vector<int64_t> region;
+  for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
+    region.push_back(std::max<int64_t>(1, stage.iters[axis].extent));
+  const std::vector<int64_t> shape = schedule::BufferShape(stage, region);
+  std::vector<int64_t> places(shape.size() + 1);
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    const int axis = stage.layout[d];
+    places[axis] = region[axis] > 1 ? stride : 0;
+    stride *= shape[d];
+  }
+  places.back() = stride;
+  return places;
+}
 
 }  // namespace
 
@@ -57,23 +96,45 @@ LayoutSteps RandomLayout(const State& state, int s, Rng& rng) {
   std::vector<int> order(rank);
   std::iota(order.begin(), order.end(), 0);
   std::vector<int> walked = WalkedAxes(state, s);
-  std::erase(walked, rank - 1);
+  const bool innermost_is_walked = std::erase(walked, rank - 1) > 0;
   const bool bytes = op.type().bytes() == 1;
   if (!walked.empty() && Chance(rng, bytes ? kMoveBytesProbability : kMoveProbability)) {
     const int inner = PickFrom(rng, walked);
     order.erase(order.begin() + inner);
     order.push_back(inner);
   }
-  const int vector = std::max(1, kVectorBytes / op.type().bytes());
-  int factor = 1, offset = 0;
-  if (Chance(rng, kPadProbability)) {
-    const bool odd = Chance(rng, 0.5);
-    factor = odd ? 2 * vector : vector;
-    offset = odd ? vector : 0;
+  const bool is_walked = order.back() == rank - 1 && innermost_is_walked;
+  const bool pads = Chance(rng, is_walked ? kPadWalkedProbability : kPadProbability);
+  const std::array<Padding, 3> paddings = Paddings(op);
+  return StepsOf(s, std::move(order), paddings[pads ? 1 + UniformInt(rng, 2) : 0]);
+}
+
+bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps) {
+  bool changed = false;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!IsLayout(steps, i)) continue;
+    // Layouts are given when all stages are made: the number is still the stage's.
+    const int s = steps[i]->stage();
+    const schedule::Stage& stage = filled.stage(s);
+    const LayoutSteps now = {steps[i], steps[i + 1]};
+    const std::vector<int64_t> places = Places(stage, now);
+    const std::vector<int>& order = static_cast<const LayoutStep&>(*now[0]).order;
+    std::vector<int> plain(order.size());
+    std::iota(plain.begin(), plain.end(), 0);
+    const auto simpler = [&]() -> LayoutSteps {
+      for (const std::vector<int>& o : {plain, order}) {
+        for (const Padding& padding : Paddings(*stage.op)) {
+          LayoutSteps other = StepsOf(s, o, padding);
+          if (Places(stage, other) == places) return other;
+        }
+      }
+      return now;
+    }();
+    if (simpler[0]->Hash() == now[0]->Hash() && simpler[1]->Hash() == now[1]->Hash()) continue;
+    std::ranges::copy(simpler, steps.begin() + static_cast<std::ptrdiff_t>(i));
+    changed = true;
   }
-  const int rows = order[rank - 2];
-  return {std::make_shared<LayoutStep>(s, std::move(order)),
-          std::make_shared<StorageAlignStep>(s, rows, factor, offset)};
+  return changed;
 }
 
 Status AnnotateLayouts(State& state, Rng& rng) {

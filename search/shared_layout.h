@@ -31,6 +31,11 @@ LayoutSteps RandomLayout(const schedule::State& state, int s, Rng& rng);
 // Every fetched stage gets a layout. Its loops must not have been split or fused.
 Status AnnotateLayouts(schedule::State& state, Rng& rng);
 
+// Gives layouts that put every element where a simpler one does the simpler one's steps, so that
+// equal programs are equal schedules. The extents of `filled`, the state of the steps, must be
+// known. Returns whether a step changed.
+bool SimplifyLayouts(const schedule::State& filled, std::vector<schedule::StepPtr>& steps);
+
 // Do steps i and i + 1 give a stage its layout?
 bool IsLayout(std::span<const schedule::StepPtr> steps, size_t i);
 

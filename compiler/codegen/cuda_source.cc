@@ -9,6 +9,8 @@ namespace {
 using ir::Stmt;
 using ir::StmtKind;
 
+constexpr int64_t kThreadsPerMultiprocessor = 2048;  // some have fewer: ptxas takes what fits
+
 // What a buffer or a loop may not be called.
 constexpr std::string_view kReserved[] = {
     "alignas",       "alignof",  "and",       "asm",       "auto",
@@ -133,9 +135,11 @@ class Generator {
     if (shared.bytes > 0)
       text +=
           fmt::format(", {} bytes of {}shared memory", shared.bytes, is_dynamic ? "dynamic " : "");
-    std::string bounds = std::to_string(kernel.block[0] * kernel.block[1] * kernel.block[2]);
-    if (options_.min_blocks_per_multiprocessor > 0)
-      bounds += fmt::format(", {}", options_.min_blocks_per_multiprocessor);
+    const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+    std::string bounds = std::to_string(threads);
+    const int64_t blocks =
+        std::min<int64_t>(kernel.min_blocks, kThreadsPerMultiprocessor / threads);
+    if (blocks > 0) bounds += fmt::format(", {}", blocks);
     text += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({})\n{}(\n{}) {{\n",
                         bounds, launch.name, Parameters(kernel, launch));
     if (&kernel == &program_.kernels.front()) text += FaultText();

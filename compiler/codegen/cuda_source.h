@@ -22,8 +22,6 @@ struct CudaOptions {
   // Approximate expf, division and square root, denormals flushed to zero. Off: results are those
   // of the IEEE operations, a multiply and an add may still become one fused multiply-add.
   bool fast_math = false;
-  // Second argument of __launch_bounds__; 0: not given.
-  int min_blocks_per_multiprocessor = 0;
   Fault fault = Fault::kNone;
 };
 

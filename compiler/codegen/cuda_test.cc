@@ -304,14 +304,20 @@ TEST(Cuda, NegativeNumeratorsRoundDown) {
                           "out[t] = a[(t - 5) // 3 + 2 + (t - 4) % 3] @ s"));
 }
 
-TEST(Cuda, LaunchBoundsOption) {
-  EXPECT_THAT(Generate(kReduction, {.min_blocks_per_multiprocessor = 2}),
-              HasSubstr("__launch_bounds__(32, 2)"));
+TEST(Cuda, MinimumOfBlocksIsALaunchBound) {
+  ASSERT_OK_AND_ASSIGN(ir::Program program, ir::ParseProgram(kReduction));
+  program.kernels[0].min_blocks = 2;
+  ASSERT_OK_AND_ASSIGN(CudaSource source, GenerateCuda(program));
+  EXPECT_THAT(source.text, HasSubstr("__launch_bounds__(32, 2)"));
+  program.kernels[0].min_blocks = 100;
+  ASSERT_OK_AND_ASSIGN(source, GenerateCuda(program));
+  EXPECT_THAT(source.text, HasSubstr("__launch_bounds__(32, 64)")) << "2,048 threads";
 }
 
 TEST(Cuda, Faults) {
   EXPECT_THAT(Generate(kReduction, {.fault = Fault::kNullStore}), HasSubstr("nullptr"));
-  EXPECT_THAT(Generate(kReduction, {.fault = Fault::kInfiniteLoop}), HasSubstr("while (clock64() != 0)"));
+  EXPECT_THAT(Generate(kReduction, {.fault = Fault::kInfiniteLoop}),
+              HasSubstr("while (clock64() != 0)"));
   EXPECT_THAT(Generate(kReduction, {.fault = Fault::kTrap}), HasSubstr("__trap();"));
   EXPECT_THAT(Generate(kReduction, {.fault = Fault::kOutOfBounds}), HasSubstr("] = out[0];"));
   ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(kReduction));

@@ -663,6 +663,11 @@ class Extractor {
       const Multiprocessor core = MultiprocessorOf(target_);
       registers = std::min(kMaxRegisters, totals_.registers + operand_registers_ + kOtherRegisters);
       const auto threads = static_cast<int64_t>(Threads());
+      // Blocks that were asked for are made to fit, by fewer registers.
+      const int64_t asked = kernel_->min_blocks;
+      if (asked > 0) {
+        registers = std::min(registers, static_cast<double>(core.registers / (asked * threads)));
+      }
       resident = static_cast<double>(ResidentBlocks(core, threads, static_cast<int64_t>(registers),
                                                     static_cast<int64_t>(totals_.shared_bytes)));
       occupancy = std::min(

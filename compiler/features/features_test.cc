@@ -250,6 +250,36 @@ program(A: input float32[64, 32], C: output float32[64, 32]) {
   EXPECT_COLUMN(rows, 0, "alloc_inner_prod", 32.0);
 }
 
+// What a layout and its padding are for: accesses of a warp in other banks.
+TEST(Features, LayoutsOfSharedTilesShowInTheirWavefronts) {
+  const auto wavefronts = [](std::string_view shape, std::string_view stored,
+                             std::string_view read) {
+    const Rows rows(fmt::format(R"(
+program(A: input float32[64], C: output float32[32, 8]) {{
+  stage S
+  stage C
+  kernel C grid [1, 1, 1] block [32, 1, 1] {{
+    threadIdx.x t in 0..32 {{
+      alloc S: shared float32[{}]
+      for m in 0..8 {{ S[{}] = A[t] @ S }}
+      barrier
+      for r in 0..8 {{ C[t, r] = S[{}] @ C }}
+    }}
+  }}
+}})",
+                                shape, stored, read),
+                    "cuda");
+    return rows.Value(0, "kernel_thread_shared_wavefronts");
+  };
+  // Threads store along k, which is t % 8, and read rows of 8 along m.
+  const double plain = wavefronts("32, 8", "t // 8 + m * 4, t % 8", "(t // 8) * 8 + r, 3");
+  EXPECT_NEAR(plain, 8 * 1 + 8 * 4, 1e-2) << "reads 64 apart";
+  const double transposed = wavefronts("8, 32", "t % 8, t // 8 + m * 4", "3, (t // 8) * 8 + r");
+  EXPECT_NEAR(transposed, 8 * 8 + 8 * 1, 1e-2) << "stores 32 apart";
+  const double padded = wavefronts("8, 36", "t % 8, t // 8 + m * 4", "3, (t // 8) * 8 + r");
+  EXPECT_NEAR(padded, 8 * 1 + 8 * 1, 1e-2);
+}
+
 TEST(Features, VectorsOfAFetch) {
   const Rows rows(R"(
 program(A: input float32[1024], C: output float32[1024]) {

@@ -31,7 +31,8 @@ class Comparison {
     }
     for (size_t i = 0; i < a_.kernels.size(); ++i) {
       const Kernel &x = a_.kernels[i], &y = b_.kernels[i];
-      if (x.name != y.name || x.grid != y.grid || x.block != y.block || !Same(x.body, y.body))
+      if (x.name != y.name || x.grid != y.grid || x.block != y.block ||
+          x.min_blocks != y.min_blocks || !Same(x.body, y.body))
         return false;
     }
     return true;

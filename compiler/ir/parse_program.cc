@@ -125,6 +125,10 @@ class Parser {
     KILN_ASSIGN_OR_RETURN(kernel.name, tokens_.ExpectName("the name of a kernel"));
     KILN_RETURN_IF_ERROR(ParseSizes("grid", kernel.grid));
     KILN_RETURN_IF_ERROR(ParseSizes("block", kernel.block));
+    if (tokens_.TakeWord("min_blocks")) {
+      KILN_ASSIGN_OR_RETURN(const int64_t blocks, tokens_.ExpectInt("a number of blocks", 1, 32));
+      kernel.min_blocks = static_cast<int32_t>(blocks);
+    }
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("{", "before the kernel's statements"));
     KILN_ASSIGN_OR_RETURN(kernel.body, ParseBlock());
     program_.kernels.push_back(std::move(kernel));

@@ -114,6 +114,7 @@ struct Kernel {
   // GPU launch dimensions, 1 where nothing is bound.
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> block = {1, 1, 1};
+  int32_t min_blocks = 0;  // that shall fit a multiprocessor at once; 0: as many as do
 };
 
 // Value type; copies share the pool, whose nodes are immutable.

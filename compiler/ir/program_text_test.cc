@@ -53,7 +53,7 @@ constexpr std::string_view kGpu = R"(program(
   b: output float16[64],
 ) {
   stage copy
-  kernel copy grid [4, 1, 1] block [16, 1, 1] {
+  kernel copy grid [4, 1, 1] block [16, 1, 1] min_blocks 2 {
     blockIdx.x bx in 0..4 {
       alloc `for`: shared float16[16]
       threadIdx.x tx in 0..16 {

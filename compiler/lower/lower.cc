@@ -34,7 +34,7 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   // Attach points, buffers, initialisation and guards.
   KILN_ASSIGN_OR_RETURN(ir::Program program, BuildNests(state, *bounds, options.gpu));
   if (options.gpu) InjectVThreads(program);
-  // From here on only the kinds of loops change. Vectorized loops first: one that becomes serial
+  // From here on only the kinds of loops change, and which one around a store is innermost. Vectorized loops first: one that becomes serial
   // may be unrolled.
   SerializeNestedParallel(program);
   LegalizeVectorized(program, options.gpu ? kMaxGpuLanes : kMaxCpuLanes);

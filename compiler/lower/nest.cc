@@ -86,6 +86,7 @@ class NestBuilder {
       kernel.body = EmitStage(s);
       KILN_RETURN_IF_ERROR(error_);
       if (gpu_) KILN_RETURN_IF_ERROR(SetLaunch(kernel));
+      if (gpu_) kernel.min_blocks = state_.stage(s).min_blocks;
       program_.kernels.push_back(std::move(kernel));
     }
     MakeLoopVars();

@@ -80,6 +80,9 @@ struct Stage {
   // Tiles in shared memory attached to this stage's loops are fetched buffering - 1 iterations
   // ahead.
   int32_t buffering = 1;
+  // Of the kernel that a root stage becomes on a GPU: how many of its blocks shall fit a
+  // multiprocessor. 0: as many as do.
+  int32_t min_blocks = 0;
 
   bool is_placeholder() const { return op->is_placeholder(); }
   int num_axes() const { return static_cast<int>(op->axes().size() + op->reduce_axes().size()); }

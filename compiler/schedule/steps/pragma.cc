@@ -10,13 +10,13 @@
 namespace kiln::schedule {
 namespace {
 
-constexpr std::string_view kUnrollPrefix = "auto_unroll_max_step$";
 constexpr std::string_view kSkipRegion = "debug_skip_region";
+constexpr int kMostBlocks = 32;
 
-// The N of "auto_unroll_max_step$N".
-std::optional<int32_t> UnrollMaxStep(std::string_view pragma) {
-  if (!pragma.starts_with(kUnrollPrefix)) return std::nullopt;
-  const std::string_view digits = pragma.substr(kUnrollPrefix.size());
+// The N of "prefix$N".
+std::optional<int32_t> Number(std::string_view pragma, std::string_view prefix) {
+  if (!pragma.starts_with(prefix)) return std::nullopt;
+  const std::string_view digits = pragma.substr(prefix.size());
   int32_t value = -1;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || stop != digits.data() + digits.size() || value < 0) {
@@ -27,6 +27,11 @@ std::optional<int32_t> UnrollMaxStep(std::string_view pragma) {
 
 }  // namespace
 
+std::optional<int32_t> PragmaNumber(const Step& step, std::string_view prefix) {
+  if (step.tag() != PragmaStep::kTag) return std::nullopt;
+  return Number(static_cast<const PragmaStep&>(step).pragma, prefix);
+}
+
 StatusOr<StepPtr> PragmaStep::Parse(StepReader& reader) {
   const int stage = reader.Int("stage");
   const int loop = reader.Int("loop");
@@ -35,14 +40,20 @@ StatusOr<StepPtr> PragmaStep::Parse(StepReader& reader) {
 }
 
 Status PragmaStep::ApplyTo(State& state) const {
-  const std::optional<int32_t> unroll = UnrollMaxStep(pragma);
-  if (!unroll && pragma != kSkipRegion) {
-    return InvalidArgument("unknown pragma \"{}\"; expected \"{}N\" with N >= 0, or \"{}\"", pragma,
-                           kUnrollPrefix, kSkipRegion);
+  const std::optional<int32_t> unroll = Number(pragma, kAutoUnrollPragma);
+  const std::optional<int32_t> blocks = Number(pragma, kMinBlocksPragma);
+  if (!unroll && !blocks && pragma != kSkipRegion) {
+    return InvalidArgument(
+        "unknown pragma \"{}\"; expected \"{}N\" or \"{}N\" with N >= 0, or \"{}\"", pragma,
+        kAutoUnrollPragma, kMinBlocksPragma, kSkipRegion);
   }
+  if (blocks && *blocks > kMostBlocks)
+    return InvalidArgument("{} blocks are out of range; expected 0 to {}", *blocks, kMostBlocks);
   KILN_RETURN_IF_ERROR(CheckLoop(state, stage_id, loop));
   if (unroll) {
     state.MutableStage(stage_id).auto_unroll_max_step = *unroll;
+  } else if (blocks) {
+    state.MutableStage(stage_id).min_blocks = *blocks;
   } else {
     state.mutable_attach()[stage_id] = Attach{};
   }
@@ -56,8 +67,11 @@ std::string PragmaStep::ToJson() const {
 std::string PragmaStep::ToPrimitives(const State& before, const State&) const {
   const std::string stage = StageVar(before, stage_id);
   const std::string var = LoopVar(before, stage_id, loop);
-  if (const std::optional<int32_t> unroll = UnrollMaxStep(pragma)) {
-    return fmt::format("s[{}].pragma({}, \"auto_unroll_max_step\", {})\n", stage, var, *unroll);
+  for (const std::string_view prefix : {kAutoUnrollPragma, kMinBlocksPragma}) {
+    if (const std::optional<int32_t> number = Number(pragma, prefix)) {
+      return fmt::format("s[{}].pragma({}, \"{}\", {})\n", stage, var,
+                         prefix.substr(0, prefix.size() - 1), *number);
+    }
   }
   return fmt::format("s[{}].pragma({}, \"{}\")\n", stage, var, pragma);
 }

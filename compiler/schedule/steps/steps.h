@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,8 @@ struct FuseStep final : Step {
   std::vector<int> loops;
 };
 
-// ["PR", stage, loop, "auto_unroll_max_step$N" | "debug_skip_region"]
+// ["PR", stage, loop, "auto_unroll_max_step$N" | "debug_skip_region" | "min_blocks$N"], the last of
+// our own.
 struct PragmaStep final : Step {
   static constexpr std::string_view kTag = "PR", kName = "pragma";
   PragmaStep(int stage_id, int loop, std::string pragma)
@@ -187,6 +189,11 @@ struct LayoutStep final : Step {
 };
 
 #undef KILN_STEP_OVERRIDES
+
+inline constexpr std::string_view kAutoUnrollPragma = "auto_unroll_max_step$";
+inline constexpr std::string_view kMinBlocksPragma = "min_blocks$";
+// The number behind the prefix of a PR step; nothing for any other step.
+std::optional<int32_t> PragmaNumber(const Step& step, std::string_view prefix);
 
 // The lengths that FSP and FFSP take from the steps before them.
 StatusOr<std::vector<int64_t>> FollowedLengths(const FollowSplitStep& step,
