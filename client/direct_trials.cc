@@ -60,6 +60,7 @@ StatusOr<v1::BuildReply> DirectTrials::Build(const DirectTrial& trial) {
   request.set_dag(trial.dag);
   request.set_target(trial.target);
   request.set_steps(trial.steps);
+  *request.mutable_hardware() = runner_.hardware();
   request.set_fault(trial.fault);
   request.set_timeout_ms(trial.build_timeout_ms);
   return Call(*builder_, &v1::Builder::Stub::Build, request);
