@@ -7,20 +7,21 @@
 namespace kiln::costmodel {
 namespace {
 
-#define KILN_ANALYTIC_COLUMNS(X)                                                                   \
-  X(is_gpu)                                                                                        \
-  X(unroll_prod)                                                                                   \
-  X(auto_unroll_max_step)                                                                          \
-  X(row_work) X(row_thread_trips) X(row_thread_flops) X(row_thread_instructions)                   \
-      X(row_thread_special) X(row_thread_accesses) X(row_body) X(row_chains) X(row_reduce_len)     \
-          X(row_stack_trips) X(row_serial_trips) X(row_lanes) X(row_vector_bytes)                  \
-              X(row_register_share) X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(kernel_index) \
-                  X(kernel_blocks) X(kernel_threads) X(kernel_registers) X(kernel_blocks_per_core) \
-                      X(kernel_thread_instructions) X(kernel_thread_special)                       \
-                          X(kernel_thread_shared_wavefronts) X(kernel_thread_global_requests)      \
-                              X(kernel_thread_sectors) X(kernel_barriers) X(kernel_stages)         \
-                                  X(kernel_stage_loads) X(kernel_unique_bytes)                     \
-                                      X(kernel_global_bytes) X(kernel_parallel_tasks)              \
+#define KILN_ANALYTIC_COLUMNS(X)                                                              \
+  X(is_gpu)                                                                                   \
+  X(unroll_prod)                                                                              \
+  X(auto_unroll_max_step)                                                                     \
+  X(row_work)                                                                                 \
+  X(row_thread_trips) X(row_thread_flops) X(row_thread_instructions) X(row_thread_special)    \
+      X(row_thread_accesses) X(row_body) X(row_chains) X(row_reduce_len) X(row_stack_trips)   \
+          X(row_serial_trips) X(row_lanes) X(row_vector_bytes) X(row_register_share)          \
+              X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(kernel_index) X(kernel_blocks) \
+                  X(kernel_threads) X(kernel_registers) X(kernel_blocks_per_core)             \
+                      X(kernel_thread_instructions) X(kernel_thread_special)                  \
+                          X(kernel_thread_shared_wavefronts) X(kernel_thread_global_requests) \
+                              X(kernel_thread_sectors) X(kernel_barriers) X(kernel_stages)    \
+                                  X(kernel_stage_loads) X(kernel_unique_bytes)                \
+                                      X(kernel_global_bytes) X(kernel_parallel_tasks)         \
                                           X(program_cores) X(program_vector_bytes)
 
 #define KILN_COLUMN(name) k_##name,

@@ -29,6 +29,8 @@ struct Sample {
   // best one. Any stable identity, for instance a hash of workload and target.
   uint64_t task = 0;
   double cost_s = 0;  // 0: the program failed; it counts as infinitely slow
+  // Of an earlier job and another task: a hint, which counts the less the more others there are.
+  bool prior = false;
 };
 
 class CostModel {

@@ -242,6 +242,46 @@ TEST(XgbModelTest, LittleByLittleIsAsGoodAsAtOnce) {
   EXPECT_GT(RankQuality(*steps, held_out), RankQuality(*once, held_out) - 0.03);
 }
 
+// Of six rows each: or the number of rows alone would tell much. Misleading: what is slow is fast.
+std::vector<Sample> OfSixRows(Rng& rng, int count, bool misleading = false) {
+  std::vector<Sample> samples;
+  for (int i = 0; i < count; ++i) {
+    auto rows = std::make_shared<const FloatMatrix>(SyntheticProgram(rng, 200, 6, 6));
+    const double cost = SyntheticCost(*rows);
+    samples.push_back({.rows = std::move(rows),
+                       .task = misleading ? 9u : 1u,
+                       .cost_s = misleading ? 30e-5 - cost : cost,
+                       .prior = misleading});
+  }
+  return samples;
+}
+
+TEST(XgbModelTest, PriorSamplesTeachWhatNothingElseDoes) {
+  Rng rng(15);
+  auto model = NewXgb();
+  auto samples = SyntheticSamples(rng, 300);
+  for (Sample& sample : samples) sample.prior = true;
+  ASSERT_OK(model->Update(samples));
+  EXPECT_GT(RankQuality(*model, SyntheticSamples(rng, 300, 2)), 0.85);
+}
+
+TEST(XgbModelTest, FewOwnSamplesOutweighManyPriorOnes) {
+  Rng rng(16);
+  auto model = NewModel("xgb", {{"prior_weight", 64}}),
+       trusting = NewModel("xgb", {{"prior_weight", 1e6}});
+  const auto prior = OfSixRows(rng, 800, true), held_out = OfSixRows(rng, 300);
+  ASSERT_OK(model->Update(prior));
+  ASSERT_OK(trusting->Update(prior));
+  EXPECT_LT(RankQuality(*model, held_out), 0);
+  for (int i = 0; i < 4; ++i) {
+    const auto own = OfSixRows(rng, 60);
+    ASSERT_OK(model->Update(own));
+    ASSERT_OK(trusting->Update(own));
+  }
+  EXPECT_GT(RankQuality(*model, held_out), 0.2);
+  EXPECT_GT(RankQuality(*model, held_out), RankQuality(*trusting, held_out) + 0.1);
+}
+
 TEST(XgbModelTest, PredictsWhileItLearns) {
   Rng rng(14);
   auto model = NewXgb();

@@ -49,6 +49,7 @@ const std::vector<Parameter>& XgbParameters() {
       {"step_growth", 0, kMany, Sets(&XgbOptions::step_growth)},
       {"step_rounds", 1, 10000, Sets(&XgbOptions::step_rounds)},
       {"min_weight", 0, 1, Sets(&XgbOptions::min_weight)},
+      {"prior_weight", 0, kMany, Sets(&XgbOptions::prior_weight)},
   };
   return parameters;
 }

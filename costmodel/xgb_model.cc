@@ -84,36 +84,50 @@ Status XgbModel::Update(std::vector<Sample> samples) {
       double& best = best_cost_s_.try_emplace(sample.task, sample.cost_s).first->second;
       best = std::min(best, sample.cost_s);
     }
+    ++(sample.prior ? prior_seen_ : seen_);
     samples_.push_back(std::move(sample));
-    ++seen_;
   }
   const auto most = static_cast<size_t>(std::max(1, options_.max_samples));
   if (samples_.size() > most) {
     samples_.erase(samples_.begin(), samples_.end() - static_cast<ptrdiff_t>(most));
   }
+  const auto few = static_cast<uint64_t>(std::max(1, options_.min_samples));
+  if (!trained()) return seen_ + prior_seen_ < few ? OkStatus() : Train(true);
   const auto grown_since = [&](uint64_t before, double share) {
     return seen_ > before &&
            static_cast<double>(seen_ - before) >= share * static_cast<double>(before);
   };
-  if (seen_ < static_cast<uint64_t>(std::max(1, options_.min_samples)) && !trained()) {
-    return OkStatus();
-  }
-  if (!trained() || grown_since(seen_at_full_, options_.full_growth)) return Train(true);
+  if (seen_ >= few && grown_since(seen_at_full_, options_.full_growth)) return Train(true);
   if (grown_since(seen_at_training_, options_.step_growth)) return Train(false);
   return OkStatus();
+}
+
+// Of a sample; the best one of a task weighs 1.
+float XgbModel::Weight(double throughput) const {
+  return static_cast<float>(std::max(throughput, options_.min_weight));
 }
 
 Status XgbModel::Train(bool full) {
   std::vector<Pack> packs;
   packs.reserve(samples_.size());
+  double prior_weight = 0;  // of all of them
+  bool only_prior = true;
   for (const Sample& sample : samples_) {
     // The share of the best throughput of its task; nothing for a failure.
     const double throughput = sample.cost_s > 0 ? best_cost_s_.at(sample.task) / sample.cost_s : 0;
     packs.push_back({.rows = sample.rows.get(),
                      .throughput = static_cast<float>(throughput),
-                     .weight = static_cast<float>(std::max(throughput, options_.min_weight))});
+                     .weight = Weight(throughput)});
+    if (sample.prior) prior_weight += packs.back().weight;
+    only_prior &= sample.prior;
   }
   if (packs.empty()) return OkStatus();
+  if (!only_prior && prior_weight > options_.prior_weight) {
+    const double less = options_.prior_weight / prior_weight;
+    for (size_t i = 0; i < packs.size(); ++i) {
+      if (samples_[i].prior) packs[i].weight *= static_cast<float>(less);
+    }
+  }
   BoostOptions boost = options_.boost;
   const auto current = forest();
   Forest next(packs[0].rows->columns());
@@ -182,8 +196,8 @@ StatusOr<std::string> XgbModel::Save() const {
   std::lock_guard lock(update_mutex_);
   const auto current = forest();
   if (current == nullptr) {
-    return FailedPrecondition("the cost model is not trained yet: {} samples, it needs {}", seen_,
-                              options_.min_samples);
+    return FailedPrecondition("the cost model is not trained yet: {} samples, it needs {}",
+                              seen_ + prior_seen_, options_.min_samples);
   }
   return Seal({.kind = std::string(kKind),
                .feature_version = options_.feature_version,

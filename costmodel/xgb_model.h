@@ -21,13 +21,16 @@ struct XgbOptions {
   int min_samples = 32;
   // The latest so many are kept.
   int max_samples = 10000;
-  // Trains from nothing when the samples have grown by this share since it last did.
+  // Trains from nothing when the samples that are not prior have grown by this share since it last
+  // did, and with the first min_samples of them.
   double full_growth = 0.5;
   // In between adds trees when they have grown by this share since it last trained.
   double step_growth = 0.05;
   int step_rounds = 20;
   // Slow and failed programs weigh at least this; the best of a task weighs 1.
   double min_weight = 0.03;
+  // Once there are others, all prior samples together weigh at most as much as so many of the best.
+  double prior_weight = 256;
 };
 
 class XgbModel final : public CostModel {
@@ -46,6 +49,7 @@ class XgbModel final : public CostModel {
  private:
   Status Check(const std::vector<Sample>& samples) const;
   Status Train(bool full);
+  float Weight(double throughput) const;
   std::shared_ptr<const Forest> forest() const;  // nullptr: not trained
   void Publish(Forest forest);
 
@@ -53,7 +57,8 @@ class XgbModel final : public CostModel {
   mutable std::mutex update_mutex_;  // one Update or Load at a time; guards what follows
   std::vector<Sample> samples_;
   std::unordered_map<uint64_t, double> best_cost_s_;  // by task
-  uint64_t seen_ = 0;                                 // samples ever given
+  uint64_t prior_seen_ = 0;                           // prior samples ever given
+  uint64_t seen_ = 0;                                 // samples ever given that are not prior
   uint64_t seen_at_training_ = 0, seen_at_full_ = 0;
 
   mutable std::mutex forest_mutex_;  // held to copy the pointer

@@ -212,6 +212,7 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
                         .sample_task = search::SampleTask(*task, record.device)});
   }
   experience.of_others = search::MakeSamples(measured, pool);
+  for (costmodel::Sample& sample : experience.of_others) sample.prior = true;
   KILN_DEBUG_LOG("costmodel", 1, "{} records of other tasks, {} of them are samples",
                  measured.size(), experience.of_others.size());
   return experience;

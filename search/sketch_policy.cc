@@ -19,6 +19,9 @@ namespace {
 // Of a sketch: then its share of a round follows its best time.
 constexpr int kTrialsToJudge = 24;
 constexpr size_t kMostLeaders = 64, kFewestLeaders = 8;
+// The round that a model trained on other tasks leaves to the draft, and how many results of the
+// task itself make that needless.
+constexpr int kDraftRound = 2, kTaskIsKnown = 64;
 // A space of which no more can be drawn gets so many slots of a generation per schedule known.
 constexpr int kSlotsPerState = 16;
 
@@ -36,8 +39,10 @@ SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t see
 
 const costmodel::CostModel* SketchPolicy::Ranker() const {
   const bool learned = options_.model != nullptr && options_.model->trained();
-  if (learned && own_results_ >= options_.min_own_results) return options_.model.get();
-  return options_.draft.get();
+  if (!learned || own_results_ < options_.min_own_results) return options_.draft.get();
+  const bool drafts =
+      options_.draft != nullptr && report_.round == kDraftRound && own_results_ < kTaskIsKnown;
+  return drafts ? options_.draft.get() : options_.model.get();
 }
 
 void SketchPolicy::Train() {

@@ -3,7 +3,9 @@
 // One Propose: the model learns what was observed since the last one; random schedules, the best
 // ones left over from earlier rounds and the best measured ones are the first generation; evolution
 // ranks; the candidates are the best but for a share chosen by chance. While nothing is trained a
-// draft model ranks, and without one the candidates are random.
+// draft model ranks, and without one the candidates are random. A model that was trained on other
+// tasks leaves the second round to the draft: by itself it never tries what those had no use for,
+// and takes the best of what it tries for the best there is.
 //
 // Proposals in flight count as known. Observations are featurized (from the proposal, or by
 // lowering again) and given to the model in the next Propose, not before: results trickle in one by
@@ -49,7 +51,7 @@ class SketchPolicy final : public Policy {
   using Hashes = std::unordered_set<uint64_t>;
 
   void Train();
-  const costmodel::CostModel* Ranker() const;
+  const costmodel::CostModel* Ranker() const;  // of this round
   // Random schedules that are not in `seen`, with rows.
   std::vector<Individual> Draw(int count, int max_futile, const Workers& workers, Hashes& seen);
   // All that may be proposed, the best first; `drawn` are of this round.

@@ -189,6 +189,32 @@ TEST(SketchPolicy, AModelThatOthersTaughtMayHaveToWait) {
   }
 }
 
+TEST(SketchPolicy, AModelThatOthersTaughtLeavesTheSecondRoundToTheDraft) {
+  const Task task = MakeTask("matmul", "256,256,256"), other = MakeTask("matmul", "64,64,64");
+  const auto model = std::make_shared<AdditiveModel>();
+  SketchPolicy teacher(other, SmallParameters(), 1, Options(model));
+  ASSERT_OK_AND_ASSIGN(const auto lesson, teacher.Propose(16));
+  teacher.Observe(Measure(lesson, 0));
+  ASSERT_OK(teacher.Propose(1).status());
+  for (const int known : {0, 64}) {
+    SketchPolicyOptions options = Options(model);
+    ASSERT_OK_AND_ASSIGN(options.draft, costmodel::MakeCostModel("random", {.seed = 5}));
+    SketchPolicy policy(task, SmallParameters(), 1, options);
+    if (known > 0) {
+      RandomPolicy random(task, SmallParameters(), 5);
+      ASSERT_OK_AND_ASSIGN(const auto records, random.Propose(known));
+      policy.Observe(Measure(records, 0));
+    }
+    std::vector<std::string> ranked_by;
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_OK(policy.Propose(8).status());
+      ranked_by.emplace_back(policy.last_round().ranked_by);
+    }
+    EXPECT_THAT(ranked_by,
+                testing::ElementsAre("additive", known > 0 ? "additive" : "random", "additive"));
+  }
+}
+
 TEST(SketchPolicy, WhatIsToBeAvoidedIsNotProposed) {
   const Task task = MakeTask("matmul", "4,4,4");
   SketchPolicy first(task, SmallParameters(), 1, Options(nullptr));

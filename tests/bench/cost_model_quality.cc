@@ -143,6 +143,7 @@ Status Run(const Options& o) {
         if (&other != &workload)
           others.insert(others.end(), other.samples.begin(), other.samples.end());
       }
+      for (costmodel::Sample& sample : others) sample.prior = true;
       both = others;
       both.insert(both.end(), own.begin(), own.end());
       const std::vector<costmodel::Sample>* const kSets[] = {&own, &others, &both};
