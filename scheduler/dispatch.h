@@ -43,7 +43,7 @@ struct DispatchTask {
 };
 
 struct DispatchOptions {
-  int max_builders = 16;
+  int max_builders = 64;  // a GPU is kept busy by 30 to 60 cores that compile
   int max_runners = 16;
   int queued = 4;        // trials in flight beyond those that a worker can have in hand
   int max_attempts = 3;  // of a trial that reached a worker
