@@ -15,6 +15,7 @@ class Chooser {
       : ranked_(ranked),
         n_(n),
         same_tiles_(parameters.max_same_tiles),
+        same_shapes_(parameters.max_same_tile_shapes),
         same_outer_(std::max(2, static_cast<int>(std::ceil(n * parameters.max_same_outer_tiles)))),
         crowds_(crowds),
         taken_(ranked.size(), false) {}
@@ -55,11 +56,14 @@ class Chooser {
   }
   bool TakeUnlessCrowded(size_t i) {
     int& tiles = tiles_[TilesHash(ranked_[i])];
+    int& shapes = tile_shapes_[TileShapesHash(ranked_[i])];
     int& outer = outer_tiles_[OuterTilesHash(ranked_[i])];
     int* rows = ranked_[i].rows == nullptr ? nullptr : &crowds_.same_rows[RowsHash(ranked_[i])];
-    if (tiles >= same_tiles_ || outer >= same_outer_ || (rows != nullptr && *rows >= same_tiles_))
+    if (tiles >= same_tiles_ || shapes >= same_shapes_ || outer >= same_outer_ ||
+        (rows != nullptr && *rows >= same_tiles_))
       return false;
     ++tiles;
+    ++shapes;
     ++outer;
     if (rows != nullptr) ++*rows;
     Take(i);
@@ -67,9 +71,9 @@ class Chooser {
   }
 
   const std::vector<Individual>& ranked_;
-  const int n_, same_tiles_, same_outer_;
+  const int n_, same_tiles_, same_shapes_, same_outer_;
   Crowds& crowds_;
-  std::unordered_map<uint64_t, int> tiles_, outer_tiles_;
+  std::unordered_map<uint64_t, int> tiles_, tile_shapes_, outer_tiles_;
   std::vector<bool> taken_;
   std::vector<size_t> crowded_;
   int count_ = 0;

@@ -20,9 +20,9 @@ struct Crowds {
 };
 
 // Takes up to n of `ranked` (the best first), at most max_same_tiles with equal tiles or with equal
-// rows, and a share of max_same_outer_tiles with equal outermost tiles; when that gives fewer than
-// n, then the best of those left out. Returns indices into `ranked` in its order. Drops are
-// counted.
+// rows, max_same_tile_shapes with nearly equal ones, and a share of max_same_outer_tiles with equal
+// outermost tiles; when that gives fewer than n, then the best of those left out. Returns indices
+// into `ranked` in its order. Drops are counted.
 std::vector<int> ChooseDiverse(const std::vector<Individual>& ranked, int n,
                                const Parameters& parameters, Crowds crowds, RoundReport& report);
 

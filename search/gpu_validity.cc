@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"
 
 namespace kiln::search {
@@ -39,16 +40,18 @@ bool IsShared(const State& state, int s) {
   return true;
 }
 
-// Of a shared stage: more than one where it is fetched more than once and ahead.
-int Buffers(const State& state, int s) {
+// Of a shared stage: more than one where it is fetched more than once and ahead, no more than it is
+// fetched.
+int64_t Buffers(const State& state, int s) {
   const Attach& at = state.attach(s);
   const Stage& reader = state.stage(at.stage);
   if (!state.stage(s).op->name().ends_with(".shared")) return 1;
-  for (int loop = 0; loop <= at.loop; ++loop) {
-    if (reader.loop(loop).kind == schedule::IterKind::kReduce && reader.loop(loop).extent > 1)
-      return reader.buffering;
+  int64_t fetches = 1;
+  for (int loop = 0; loop <= at.loop && fetches < reader.buffering; ++loop) {
+    if (reader.loop(loop).kind == schedule::IterKind::kReduce)
+      fetches *= std::max<int64_t>(reader.loop(loop).extent, 1);
   }
-  return 1;
+  return std::min<int64_t>(fetches, reader.buffering);
 }
 
 std::vector<int64_t> RegionOf(const Stage& stage) {
@@ -104,7 +107,10 @@ BlockUse UseOfKernel(const State& state, int root) {
     }
     if (!IsShared(state, s)) continue;
     use.shared_bytes += BufferBytes(stage) * Buffers(state, s);
-    if (Buffers(state, s) > 1) ahead_bytes.push_back(RegionBytes(stage));
+    const bool ahead = Buffers(state, s) > 1;
+    const bool copied = ahead && state.stage(state.attach(s).stage).asynchronous &&
+                        schedule::CanCopyAsync(state, s);
+    if (ahead && !copied) ahead_bytes.push_back(RegionBytes(stage));
   }
   use.threads = threads[0] * threads[1] * threads[2];
   const int64_t bytes_at_once = kWordBytes * use.threads;

@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/rng.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/rebuild.h"
 #include "search/tile_moves.h"
 
 namespace kiln::search {
@@ -79,6 +80,27 @@ uint64_t TilesHash(const Individual& individual) {
   uint64_t hash = MixBits(static_cast<uint64_t>(individual.sketch));
   for (const schedule::StepPtr& step : individual.steps) {
     if (step->tag() == SplitStep::kTag) hash = MixBits(hash ^ step->Hash());
+  }
+  return hash;
+}
+
+uint64_t TileShapesHash(const Individual& individual) {
+  if (!ThreadsOfTiles(individual.steps)) return TilesHash(individual);
+  uint64_t hash = MixBits(static_cast<uint64_t>(individual.sketch));
+  const auto add = [&](int64_t number) { hash = MixBits(hash ^ static_cast<uint64_t>(number)); };
+  for (size_t i = 0; i < individual.steps.size(); ++i) {
+    const Step& step = *individual.steps[i];
+    if (step.tag() != SplitStep::kTag || IsFetchSplit(individual.steps, i)) continue;
+    const auto& split = static_cast<const SplitStep&>(step);
+    std::vector<int64_t> lengths = split.lengths;
+    if (split.inner_to_outer && lengths.size() > 1) {
+      const int64_t inner = lengths.back();
+      lengths.pop_back();
+      lengths.back() *= inner;
+    }
+    add(split.stage_id);
+    add(split.loop);
+    for (int64_t length : lengths) add(length);
   }
   return hash;
 }

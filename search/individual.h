@@ -47,6 +47,9 @@ std::string Describe(const Individual& individual, const dag::DagPtr& dag);
 
 // Equal for schedules whose tiles are equal everywhere, or whose outermost tiles are.
 uint64_t TilesHash(const Individual& individual);
+// As TilesHash, but for what mostly changes no more than the order of a GPU thread's unrolled
+// loops: only the product counts of the two inner tiles of an axis.
+uint64_t TileShapesHash(const Individual& individual);
 uint64_t OuterTilesHash(const Individual& individual);
 // Of the rows: equal for programs that no model can tell apart.
 uint64_t RowsHash(const Individual& individual);

@@ -6,6 +6,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/annotate_cpu.h"
+#include "search/buffering.h"
 #include "search/compute_location.h"
 #include "search/factorization.h"
 #include "search/min_blocks.h"
@@ -117,17 +118,19 @@ StatusOr<Mutation> MutateFetchWidth(const target::HardwareParams& hardware, cons
                       rng);
 }
 
-StatusOr<Mutation> MutateBuffering(const Genome& genome, Rng& rng) {
+StatusOr<Mutation> MutateBuffering(const Task& task, const Parameters& parameters,
+                                   const Genome& genome, Rng& rng) {
   std::vector<int> found;
   for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
     if (genome.steps[i]->tag() == schedule::BufferingStep::kTag) found.push_back(i);
   }
   if (found.empty()) return NoUse();
   const int picked = PickFrom(rng, found);
-  const auto& step = static_cast<const schedule::BufferingStep&>(*genome.steps[picked]);
+  const schedule::Step& step = *genome.steps[picked];
+  std::vector<StepPtr> choices = BufferingChoices(step.stage(), task, parameters);
+  std::erase_if(choices, [&](const StepPtr& choice) { return choice->Hash() == step.Hash(); });
   Mutation mutation{MutationKind::kBuffering, Copy(genome), picked};
-  mutation.steps[picked] =
-      std::make_shared<schedule::BufferingStep>(step.stage_id, step.depth == 1 ? 2 : 1);
+  mutation.steps[picked] = PickFrom(rng, choices);
   return mutation;
 }
 
@@ -252,6 +255,13 @@ std::string_view MutationName(MutationKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
+std::vector<MutationKind> MutationKinds(bool gpu) {
+  std::vector<MutationKind> kinds;
+  const std::span<const Weight> all = gpu ? std::span<const Weight>(kGpuWeights) : kCpuWeights;
+  for (const Weight& w : all) kinds.push_back(w.kind);
+  return kinds;
+}
+
 StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameters& parameters,
                             const Genome& genome, Rng& rng) {
   switch (kind) {
@@ -264,7 +274,7 @@ StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameter
     case MutationKind::kFetchWidth:
       return MutateFetchWidth(task.hardware, genome, rng);
     case MutationKind::kBuffering:
-      return MutateBuffering(genome, rng);
+      return MutateBuffering(task, parameters, genome, rng);
     case MutationKind::kLayout:
       return MutateLayout(task, genome, rng);
     case MutationKind::kMinBlocks:

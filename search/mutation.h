@@ -21,14 +21,16 @@ enum class MutationKind : uint8_t {
   kUnroll,           // another auto_unroll_max_step
   kThreads,          // GPU: threads of a block that is not tiled, or of a reduction across threads
   kFetchWidth,       // GPU: elements that a thread fetches at once into shared memory
-  kBuffering,        // GPU: tiles fetched ahead of their use, or not
+  kBuffering,        // GPU: how far ahead of their use tiles are fetched, and in which way
   kLayout,           // GPU: another axis of a tile in shared memory innermost, or other padding
   kMinBlocks,        // GPU: blocks that shall fit a multiprocessor
   kComputeLocation,  // CPU
   kParallel,         // CPU: how many outer loops run in parallel
   kVectorize,        // CPU: how many inner loops are one vector
 };
-std::string_view MutationName(MutationKind kind);  // "tile sizes"
+std::string_view MutationName(MutationKind kind);
+// All that Mutate chooses from.
+std::vector<MutationKind> MutationKinds(bool gpu);  // "tile sizes"
 
 struct Mutation {
   MutationKind kind = MutationKind::kTileSize;

@@ -36,7 +36,7 @@ Task MakeTask(const Case& c, bool gpu) {
   KILN_CHECK(dag.ok(), "{} {}: {}", c.op, c.args, Message(dag.status()));
   target::HardwareParams hardware;
   hardware.num_cores = 4;
-  return gpu ? Task(*dag, *target::ParseTarget("cuda"), {}, "[]")
+  return gpu ? Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]")
              : Task(*dag, target::Target{}, hardware, "[]");
 }
 

@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/schedule/steps/steps.h"
+
 namespace kiln::search {
 namespace {
 
@@ -17,6 +19,7 @@ struct Named {
 
 std::vector<Named> AllParameters(Parameters& p) {
   return {
+      {"async_copies", &p.async_copies, 0, 1},
       {"crossover_prob", &p.crossover_prob, 0, 1},
       {"draft_eps_greedy", &p.draft_eps_greedy, 0, 1},
       {"eps_greedy", &p.eps_greedy, 0, 1},
@@ -25,13 +28,16 @@ std::vector<Named> AllParameters(Parameters& p) {
       {"evolutionary_search_population", &p.evolutionary_search_population, 1, 1e6},
       {"fetch_ahead", &p.fetch_ahead, 0, 1},
       {"least_sketch_share", &p.least_sketch_share, 0, 1},
+      {"max_fetch_depth", &p.max_fetch_depth, 2, schedule::BufferingStep::kMaxDepth},
       {"max_futile_samples", &p.max_futile_samples, 1, 1e9},
       {"max_innermost_split_factor", &p.max_innermost_split_factor, 1, 1e9},
       {"max_same_outer_tiles", &p.max_same_outer_tiles, 0, 1},
+      {"max_same_tile_shapes", &p.max_same_tile_shapes, 1, 1e9},
       {"max_same_tiles", &p.max_same_tiles, 1, 1e9},
       {"max_vectorize_size", &p.max_vectorize_size, 1, 1e9},
       {"measured_parent_prob", &p.measured_parent_prob, 0, 1},
       {"min_blocks", &p.min_blocks, 0, 1},
+      {"neighbour_share", &p.neighbour_share, 0, 1},
       {"reduction_splits", &p.reduction_splits, 0, 1},
       {"sample_init_min_population", &p.sample_init_min_population, 1, 1e6},
       {"sample_init_population", &p.sample_init_population, 1, 1e6},

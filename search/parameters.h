@@ -19,8 +19,12 @@ struct Parameters {
   bool change_compute_location = true;
   // GPU: reductions of tiled stages are also shared out over blocks and over groups of threads.
   bool reduction_splits = true;
-  // GPU: tiles in shared memory may be fetched one iteration ahead of their use.
+  // GPU: tiles in shared memory may be fetched ahead of their use: one iteration through registers;
+  // by asynchronous copies, where the architecture has them, up to max_fetch_depth - 1 iterations,
+  // into max_fetch_depth buffers.
   bool fetch_ahead = true;
+  bool async_copies = true;
+  int max_fetch_depth = 4;
   // GPU: kernels may be compiled so that a number of their blocks fits a multiprocessor.
   bool min_blocks = true;
   // GPU: tiles in shared memory may be transposed and their rows padded.
@@ -48,9 +52,13 @@ struct Parameters {
   double evolutionary_search_mutation_prob = 0.85;
   double crossover_prob = 0.1;        // of the changed ones
   double measured_parent_prob = 0.2;  // a parent is one of the best measured states
+  // GPU: of a round, so many are one change of any kind away from one of the best measured states,
+  // whatever the model thinks of them: it has seen most choices in few and bad schedules.
+  double neighbour_share = 0.15;
   // Of a round's candidates: with equal tile lengths everywhere, and (as a share) with equal
   // outermost tiles.
-  int max_same_tiles = 2;  // also with rows that are equal to the last bit
+  int max_same_tiles = 2;        // also with rows that are equal to the last bit
+  int max_same_tile_shapes = 4;  // equal but for the order of unrolled loops
   double max_same_outer_tiles = 0.125;
   // Of a round, for each sketch at least; less for one that has proved slow.
   double least_sketch_share = 0.06;

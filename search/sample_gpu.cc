@@ -6,6 +6,7 @@
 #include "compiler/dag/access_analysis.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/buffering.h"
 #include "search/factorization.h"
 #include "search/gpu_validity.h"
 #include "search/min_blocks.h"
@@ -341,26 +342,6 @@ Status AnnotateGpuUnroll(State& state, Rng& rng) {
   return AnnotateUnroll(state, [&](int) { return PickFrom(rng, UnrollChoices(/*gpu=*/true)); });
 }
 
-// Of filled extents. Ahead by chance, where the device has room for it.
-Status AnnotateBuffering(State& state, const target::HardwareParams& hardware, Rng& rng) {
-  std::set<int> readers;
-  for (int s = 0; s < state.num_stages(); ++s) {
-    if (state.attach(s).kind == Attach::kIter && state.stage(s).op->name().ends_with(".shared"))
-      readers.insert(state.attach(s).stage);
-  }
-  for (const int reader : readers) {
-    const int depth = 1 + static_cast<int>(UniformInt(rng, 2));
-    State next = state;
-    KILN_RETURN_IF_ERROR(next.Apply(std::make_shared<schedule::BufferingStep>(reader, depth)));
-    if (depth == 1 || CheckGpuLimits(next, hardware).ok()) {
-      state = std::move(next);
-      continue;
-    }
-    KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::BufferingStep>(reader, 1)));
-  }
-  return OkStatus();
-}
-
 StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
                           Rng& rng) {
   const bool vary = parameters.vary_thread_counts;
@@ -373,7 +354,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));
   KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
   if (parameters.fetch_ahead) {
-    KILN_RETURN_IF_ERROR(AnnotateBuffering(state, task.hardware, rng));
+    KILN_RETURN_IF_ERROR(AnnotateBuffering(state, task, parameters, rng));
   }
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware));
   std::vector<schedule::StepPtr> steps = state.steps();

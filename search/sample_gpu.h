@@ -32,7 +32,4 @@ std::vector<int64_t> FetchWidths(const schedule::State& state, int stage, int64_
 
 Status AnnotateGpuUnroll(schedule::State& state, Rng& rng);
 
-// Every stage that reads fetched tiles gets a BF step of depth 1 or 2.
-Status AnnotateBuffering(schedule::State& state, Rng& rng);
-
 }  // namespace kiln::search

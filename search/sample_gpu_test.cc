@@ -30,7 +30,7 @@ struct Case {
 Task MakeTask(const Case& c) {
   auto dag = dag::BuildOp(c.op, c.args, {.epilogue = c.epilogue});
   KILN_CHECK(dag.ok(), "{} {}: {}", c.op, c.args, Message(dag.status()));
-  return Task(*dag, *target::ParseTarget("cuda"), {}, "[]");
+  return Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
 }
 
 // The loops with this annotation, as extents.
@@ -240,10 +240,13 @@ TEST(GpuValidity, FetchingAheadLeavesRegisters) {
   const struct {
     int k;  // of the reduction, so much at once
     int row_threads;
-    int64_t ahead_words;
-  } cases[] = {{16, 16, 4}, {256, 16, 64}, {256, 8, 128}, {512, 16, 0}};
+    const char* buffering;
+    int64_t ahead_words, buffers;
+  } cases[] = {{16, 16, "2", 4, 2},    {256, 16, "2", 64, 2},   {256, 8, "2", 128, 2},
+               {512, 16, "2", 0, 1},   {16, 16, "2, 1", 0, 2},  {64, 16, "4, 1", 0, 4},
+               {128, 8, "3, 1", 0, 3}, {128, 16, "7, 1", 0, 4}, {512, 16, "2, 1", 0, 1}};
   for (const auto& c : cases) {
-    SCOPED_TRACE(fmt::format("{} {}", c.k, c.row_threads));
+    SCOPED_TRACE(fmt::format("{} {} {}", c.k, c.row_threads, c.buffering));
     ASSERT_OK_AND_ASSIGN(
         const auto steps,
         schedule::ParseSteps(fmt::format(
@@ -253,14 +256,15 @@ TEST(GpuValidity, FetchingAheadLeavesRegisters) {
             R"( ["FSP", 3, 0, 1, 3], ["FSP", 3, 4, 2, 3], ["RE", 3, [0, 4, 1, 5, 2, 6, 3, 7]],)"
             R"( ["CA", 2, 3, 5], ["CHR", 1, "shared", [2]], ["CA", 2, 3, 6],)"
             R"( ["FU", 4, [0, 1]], ["AN", 4, 0, 5], ["FU", 4, [1, 2]], ["AN", 4, 1, 4],)"
-            R"( ["FU", 4, [2, 3]], ["AN", 4, 2, 6], ["BF", 3, 2]])",
-            c.row_threads, c.k / 4)));
+            R"( ["FU", 4, [2, 3]], ["AN", 4, 2, 6], ["BF", 3, {}]])",
+            c.row_threads, c.k / 4, c.buffering)));
     ASSERT_OK_AND_ASSIGN(State state, schedule::Replay(task.dag, steps));
     ASSERT_OK_AND_ASSIGN(state, lower::FillExtents(state));
     const BlockUse use = UseOfKernel(state, state.num_stages() - 1);
-    // 64 columns; after all of the reduction nothing is left to be fetched ahead.
+    // 64 columns; after all of the reduction nothing is left to be fetched ahead. Copies need no
+    // registers, and no more buffers than there are fetches.
     EXPECT_EQ(use.ahead_words, c.ahead_words);
-    EXPECT_EQ(use.shared_bytes, 64 * c.k * 4 * (c.ahead_words == 0 ? 1 : 2));
+    EXPECT_EQ(use.shared_bytes, 64 * c.k * 4 * c.buffers);
     target::HardwareParams hopper = task.hardware;
     hopper.max_shared_memory_per_block_bytes = 232448;
     const Status status = CheckGpuLimits(state, hopper);

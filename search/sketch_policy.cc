@@ -9,6 +9,7 @@
 #include "search/cpu_time.h"
 #include "search/evolution.h"
 #include "search/population.h"
+#include "search/rebuild.h"
 #include "search/samples.h"
 
 namespace kiln::search {
@@ -22,6 +23,9 @@ constexpr size_t kMostLeaders = 64, kFewestLeaders = 8;
 // The round that a model trained on other tasks leaves to the draft, and how many results of the
 // task itself make that needless.
 constexpr int kDraftRound = 2, kTaskIsKnown = 64;
+// Of neighbours that are measured whatever the model says.
+constexpr size_t kProbedLeaders = 8;
+constexpr int kTriesPerNeighbour = 16;
 // A space of which no more can be drawn gets so many slots of a generation per schedule known.
 constexpr int kSlotsPerState = 16;
 
@@ -139,6 +143,42 @@ void SketchPolicy::ChooseByChance(int n, const std::vector<Individual>& drawn, H
   }
 }
 
+std::vector<Individual> SketchPolicy::Neighbours(int n, const Workers& workers,
+                                                 const Hashes& chosen) {
+  const std::vector<MutationKind> kinds = MutationKinds(task_.target.is_gpu());
+  // Leaders are mostly one program in many orders of its loops.
+  std::vector<const Individual*> leaders;
+  Hashes shapes;
+  for (const Individual& individual : measured_) {
+    if (leaders.size() == kProbedLeaders) break;
+    if (individual.sketch >= 0 && shapes.insert(TileShapesHash(individual)).second)
+      leaders.push_back(&individual);
+  }
+  Rng rng(SplitSeed(seed_ + 2, static_cast<uint64_t>(report_.round)));
+  Hashes made;
+  std::vector<Individual> neighbours;
+  for (int tries = leaders.empty() ? 0 : n * kTriesPerNeighbour;
+       tries > 0 && std::ssize(neighbours) < n; --tries) {
+    const Individual& parent = *PickFrom(rng, leaders);
+    const Genome genome{parent.steps, sketches_[parent.sketch].steps};
+    auto mutation = MutateAs(PickFrom(rng, kinds), task_, parameters_, genome, rng);
+    if (!mutation.ok()) continue;
+    Drop why = Drop::kIllegal;
+    StatusOr<schedule::State> state = Rebuild(task_, mutation->steps, why);
+    if (!state.ok()) continue;
+    Origin origin = parent.origin;
+    origin.kind = Origin::kMutation;
+    origin.mutation = mutation->kind;
+    origin.step = mutation->step;
+    origin.changes = 1;
+    Individual individual = MakeIndividual(*std::move(state), parent.sketch, origin);
+    if (known_.contains(individual.hash) || chosen.contains(individual.hash)) continue;
+    if (made.insert(individual.hash).second) neighbours.push_back(std::move(individual));
+  }
+  FillRows(workers, neighbours, report_);
+  return neighbours;
+}
+
 StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   const double start = Clock::Real().MonotonicSeconds();
   report_ = {.round = report_.round + 1, .sketches = static_cast<int>(sketches_.size())};
@@ -162,13 +202,21 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
         ranker == options_.model.get() ? parameters_.eps_greedy : parameters_.draft_eps_greedy;
     const int by_chance = static_cast<int>(std::floor(n * eps + 0.5));
     std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
-    const std::vector<int> best = ChooseDiverse(ranked, n - by_chance, parameters_,
+    const int beside = task_.target.is_gpu()
+                           ? static_cast<int>(std::floor(n * parameters_.neighbour_share + 0.5))
+                           : 0;
+    const std::vector<int> best = ChooseDiverse(ranked, n - by_chance - beside, parameters_,
                                                 {LeastOfSketches(n), measured_rows_}, report_);
     for (int i : best) {
       chosen.insert(ranked[i].hash);
       Accept(ranked[i], i + 1, candidates);
     }
-    ChooseByChance(n - static_cast<int>(candidates.size()), drawn, chosen, candidates);
+    for (const Individual& neighbour : Neighbours(beside, workers, chosen)) {
+      chosen.insert(neighbour.hash);
+      Accept(neighbour, 0, candidates);
+    }
+    ChooseByChance(std::min(by_chance, n - static_cast<int>(candidates.size())), drawn, chosen,
+                   candidates);
     // What the random share did not find is made up by the next best ones.
     for (size_t i = 0; i < ranked.size(); ++i) {
       if (chosen.contains(ranked[i].hash)) continue;

@@ -63,6 +63,9 @@ class SketchPolicy final : public Policy {
   // Takes up to n of `drawn` by chance, without those chosen.
   void ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,
                       std::vector<Candidate>& candidates);
+  // Up to n that are one change away from the best measured ones, with rows; none of them known or
+  // chosen.
+  std::vector<Individual> Neighbours(int n, const Workers& workers, const Hashes& chosen);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
   void Remember(Individual individual);
 

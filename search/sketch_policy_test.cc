@@ -24,7 +24,7 @@ Task MakeTask(std::string_view op, std::string_view args, bool gpu = false) {
   KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
   target::HardwareParams hardware;
   hardware.num_cores = 4;
-  return gpu ? Task(*dag, *target::ParseTarget("cuda"), {}, "[]")
+  return gpu ? Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]")
              : Task(*dag, target::Target{}, hardware, "[]");
 }
 

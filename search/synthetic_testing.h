@@ -26,8 +26,10 @@ inline constexpr int kTileColumns = 48;
 // What a step chooses for tiles in shared memory: the depth of a BF step, the rows' alignment of an
 // SA step, 2 where an LA step moves an axis; the blocks of a multiprocessor; 0 for all others.
 inline int FetchChoice(const schedule::Step& step) {
-  if (step.tag() == schedule::BufferingStep::kTag)
-    return static_cast<const schedule::BufferingStep&>(step).depth;
+  if (step.tag() == schedule::BufferingStep::kTag) {
+    const auto& buffering = static_cast<const schedule::BufferingStep&>(step);
+    return buffering.depth + (buffering.asynchronous ? 1 : 0);
+  }
   if (step.tag() == schedule::StorageAlignStep::kTag)
     return static_cast<const schedule::StorageAlignStep&>(step).factor;
   if (const auto blocks = schedule::PragmaNumber(step, schedule::kMinBlocksPragma))

@@ -220,8 +220,8 @@ double Promise(const TileUse& use, int64_t groups, int64_t parts,
   if (threads < 64) promise *= 0.3;
   if (threads > 512) promise *= 0.2;
   if (use.outputs < 4) promise *= 0.2;
-  if (use.outputs > 64) promise *= 0.1;
-  if (use.outputs > 128) promise *= 0.1;
+  if (use.outputs > 64) promise *= 0.4;
+  if (use.outputs > 128) promise *= 0.05;
   if (blocks * 2 < cores) promise *= 0.2;
   if (blocks * 8 < cores) promise *= 0.2;
   if (blocks > cores * 32) promise *= 0.3;

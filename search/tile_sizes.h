@@ -34,8 +34,8 @@ TileUse UseOfTiles(const std::vector<int64_t>& extents,
                    const std::vector<std::vector<int64_t>>& lengths);
 
 // How likely a legal draw is kept, above 0 to 1. What is drawn well outside of where fast kernels
-// are found (gpu: 64 to 512 threads, 4 to 64 outputs per thread, a block for every multiprocessor)
-// is seldom kept, but is.
+// are found (gpu: 64 to 512 threads, 4 to 64 outputs per thread, less so up to 128, a block for
+// every multiprocessor) is seldom kept, but is.
 double Promise(const TileUse& use, int64_t groups, int64_t parts,
                const target::HardwareParams& hardware);
 

@@ -99,6 +99,7 @@ class Checker {
         if (Varies(s->condition())) condition = s->condition();
         break;
       case StmtKind::kBarrier:
+      case StmtKind::kCommit:
         if (condition == nullptr) return OkStatus();
         return InvalidArgument(
             "a barrier stands under a condition that differs between the threads of a block: some "

@@ -41,6 +41,7 @@ class CudaNames {
 // What the kernels of a program need above them.
 struct CudaPreamble {
   bool half = false, bfloat = false, sigmoid = false, floor_div = false, floor_mod = false;
+  bool async_copies = false;
   std::map<std::string, std::string> vector_types;  // name -> definition
 };
 
@@ -109,6 +110,7 @@ class CudaEmitter {
   void EmitLoop(int32_t var, int64_t extent, int64_t copies, Body&& body);
   void EmitIf(ir::Stmt stmt);
   void EmitStore(ir::Stmt store);
+  bool EmitCopy(ir::Stmt store, const std::string& to, int lanes);
   void EmitShared(const SharedLayout& shared, bool is_dynamic);
   void EmitNamed(int32_t var);
   void EnterVar(int32_t var);

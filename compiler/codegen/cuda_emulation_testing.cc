@@ -108,10 +108,38 @@ template <typename T> T __shfl_down_sync(unsigned mask, T value, unsigned delta,
   }
   return value;
 }
+// Asynchronous copies happen as late as they may: when their thread waits for their group.
+struct Copy { void* to; unsigned char bytes[16]; int size; unsigned group; };
+struct Copies { Copy* items; int count, room; unsigned groups; };
+static Copies copies[kMaxThreads];
+template <int kBytes> void late_copy_async_if(bool condition, void* to, const void* from) {
+  if ((size_t)to % kBytes != 0 || (condition && (size_t)from % kBytes != 0)) __builtin_trap();
+  Copies& mine = copies[current - fibers];
+  if (mine.count == mine.room) {
+    mine.room = mine.room * 2 + 16;
+    mine.items = static_cast<Copy*>(realloc(mine.items, mine.room * sizeof(Copy)));
+  }
+  Copy& copy = mine.items[mine.count++] = {to, {}, kBytes, mine.groups};
+  if (condition) memcpy(copy.bytes, from, kBytes);
+  memset(to, 0xff, kBytes);  // until then there is nothing to read
+}
+template <int kBytes> void late_copy_async(void* to, const void* from) {
+  late_copy_async_if<kBytes>(true, to, from);
+}
+static void late_commit_copies() { ++copies[current - fibers].groups; }
+template <int kPending> void late_wait_for_copies() {
+  Copies& mine = copies[current - fibers];
+  int done = 0;
+  for (; done < mine.count && mine.items[done].group + kPending < mine.groups; ++done)
+    memcpy(mine.items[done].to, mine.items[done].bytes, mine.items[done].size);
+  mine.count -= done;
+  memmove(mine.items, mine.items + done, mine.count * sizeof(Copy));
+}
 static void Start(Fiber& fiber) {
   if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
   fiber.is_done = false;
   fiber.shuffles = 0;
+  copies[&fiber - fibers].count = copies[&fiber - fibers].groups = 0;
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = fiber.stack;
   fiber.context.uc_stack.ss_size = kStackBytes;
@@ -156,8 +184,21 @@ void Replace(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at; (at = text.find(from)) != text.npos;) text.replace(at, from.size(), to);
 }
 
-std::string HostText(const CudaSource& source) {
+// Where `to` may contain `from`.
+void ReplaceEach(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+std::string HostText(const CudaSource& source, bool late_copies) {
   std::string text = source.text;
+  if (late_copies) {
+    // Calls, not the definitions, which do them at once.
+    ReplaceEach(text, "  copy_async<", "  late_copy_async<");
+    ReplaceEach(text, "  copy_async_if<", "  late_copy_async_if<");
+    ReplaceEach(text, "  commit_copies();", "  late_commit_copies();");
+    ReplaceEach(text, "  wait_for_copies<", "  late_wait_for_copies<");
+  }
   Replace(text, "extern __shared__ __align__(16) unsigned char shared_memory[];",
           "alignas(16) static unsigned char shared_memory[256 << 10];");
   Replace(text, "#include <cuda_fp16.h>\n", "");
@@ -183,9 +224,9 @@ std::string ReadFile(const fs::path& path) {
   return text.str();
 }
 
-StatusOr<void*> CompileAndLoad(const CudaSource& source, const fs::path& folder) {
+StatusOr<void*> CompileAndLoad(const CudaSource& source, const fs::path& folder, bool late_copies) {
   const fs::path cc = folder / "kernel.cc", so = folder / "kernel.so", log = folder / "log";
-  std::ofstream(cc) << HostText(source);
+  std::ofstream(cc) << HostText(source, late_copies);
   const std::string command = fmt::format(
       "g++ -std=c++17 -O0 -w -shared -fPIC -fsanitize=alignment -fsanitize-undefined-trap-on-error "
       "-o {} {} > {} 2>&1",
@@ -232,11 +273,11 @@ Status CompareOutputs(const ir::Program& program, const std::vector<ir::NDArray>
 }  // namespace
 
 Status EmulateCuda(const ir::Program& program, const CudaSource& source,
-                   std::vector<ir::NDArray>& buffers) {
+                   std::vector<ir::NDArray>& buffers, bool late_copies) {
   KILN_CHECK(std::ssize(buffers) == program.num_args());
   std::string pattern = (fs::temp_directory_path() / "kiln_emulation_XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) return Internal("no temporary folder");
-  StatusOr<void*> library = CompileAndLoad(source, pattern);
+  StatusOr<void*> library = CompileAndLoad(source, pattern, late_copies);
   Status status = library.ok() ? RunKernels(*library, source, buffers) : library.status();
   if (library.ok()) dlclose(*library);
   std::error_code error;
@@ -245,7 +286,7 @@ Status EmulateCuda(const ir::Program& program, const CudaSource& source,
 }
 
 Status CompareEmulated(const ir::Program& program, uint64_t seed, double tolerance,
-                       const CudaOptions& options) {
+                       const CudaOptions& options, bool late_copies) {
   std::vector<ir::NDArray> expected;
   for (int i = 0; i < program.num_args(); ++i) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
@@ -264,7 +305,7 @@ Status CompareEmulated(const ir::Program& program, uint64_t seed, double toleran
   }
   KILN_RETURN_IF_ERROR(ir::Interpret(program, arguments));
   KILN_ASSIGN_OR_RETURN(const CudaSource source, GenerateCuda(program, options));
-  KILN_RETURN_IF_ERROR(EmulateCuda(program, source, found));
+  KILN_RETURN_IF_ERROR(EmulateCuda(program, source, found, late_copies));
   const Status status = CompareOutputs(program, found, expected, tolerance);
   if (status.ok()) return status;
   return Internal("{}; seed {}\n{}", Message(status), seed, source.text);

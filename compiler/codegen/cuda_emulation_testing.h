@@ -3,7 +3,8 @@
 // other from barrier to barrier. It tests the text, not the speed, on machines without a GPU.
 //
 // Caught besides wrong results: misaligned vector accesses (they trap), a barrier that not all
-// threads of a block reach. Needs g++ in the path at run time.
+// threads of a block reach. Asynchronous copies happen as late as they may, and until then the
+// element is poisoned. Needs g++ in the path at run time.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,14 @@
 
 namespace kiln::codegen {
 
-// buffers: one per argument of the program, workspaces too; changed in place.
+// buffers: one per argument of the program, workspaces too; changed in place. Without late_copies
+// asynchronous copies are what they are on GPUs that have none.
 Status EmulateCuda(const ir::Program& program, const CudaSource& source,
-                   std::vector<ir::NDArray>& buffers);
+                   std::vector<ir::NDArray>& buffers, bool late_copies = true);
 
 // Interprets the program (ir/interpreter.h) and emulates its CUDA text on the same random inputs,
 // then compares the outputs: |a - b| <= tolerance * max(1, |b|).
 Status CompareEmulated(const ir::Program& program, uint64_t seed, double tolerance,
-                       const CudaOptions& options = {});
+                       const CudaOptions& options = {}, bool late_copies = true);
 
 }  // namespace kiln::codegen

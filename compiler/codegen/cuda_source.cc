@@ -12,31 +12,183 @@ using ir::StmtKind;
 constexpr int64_t kThreadsPerMultiprocessor = 2048;  // some have fewer: ptxas takes what fits
 
 // What a buffer or a loop may not be called.
-constexpr std::string_view kReserved[] = {
-    "alignas",       "alignof",  "and",       "asm",       "auto",
-    "bool",          "break",    "case",      "catch",     "char",
-    "class",         "const",    "constexpr", "continue",  "default",
-    "delete",        "do",       "double",    "else",      "enum",
-    "explicit",      "extern",   "false",     "float",     "for",
-    "friend",        "goto",     "if",        "inline",    "int",
-    "long",          "mutable",  "namespace", "new",       "not",
-    "operator",      "or",       "private",   "protected", "public",
-    "register",      "return",   "short",     "signed",    "sizeof",
-    "static",        "struct",   "switch",    "template",  "this",
-    "throw",         "true",     "try",       "typedef",   "typename",
-    "union",         "unsigned", "using",     "virtual",   "void",
-    "volatile",      "while",    "xor",       "exp",       "expf",
-    "log",           "logf",     "sqrt",      "sqrtf",     "rsqrt",
-    "rsqrtf",        "tanh",     "tanhf",     "erf",       "erff",
-    "pow",           "powf",     "abs",       "fabs",      "fabsf",
-    "floor",         "floorf",   "ceil",      "ceilf",     "rint",
-    "rintf",         "sin",      "sinf",      "cos",       "cosf",
-    "min",           "max",      "fminf",     "fmaxf",     "fmin",
-    "fmax",          "llabs",    "sigmoid",   "floor_div", "floor_mod",
-    "shared_memory", "half",     "half2",     "int2",      "int4",
-    "float2",        "float4",   "double2",   "double4",   "longlong2",
-    "longlong4",     "dim3",     "threadIdx", "blockIdx",  "blockDim",
-    "gridDim",       "warpSize", "main"};
+constexpr std::string_view kReserved[] = {"alignas",
+                                          "alignof",
+                                          "and",
+                                          "asm",
+                                          "auto",
+                                          "bool",
+                                          "break",
+                                          "case",
+                                          "catch",
+                                          "char",
+                                          "class",
+                                          "const",
+                                          "constexpr",
+                                          "continue",
+                                          "default",
+                                          "delete",
+                                          "do",
+                                          "double",
+                                          "else",
+                                          "enum",
+                                          "explicit",
+                                          "extern",
+                                          "false",
+                                          "float",
+                                          "for",
+                                          "friend",
+                                          "goto",
+                                          "if",
+                                          "inline",
+                                          "int",
+                                          "long",
+                                          "mutable",
+                                          "namespace",
+                                          "new",
+                                          "not",
+                                          "operator",
+                                          "or",
+                                          "private",
+                                          "protected",
+                                          "public",
+                                          "register",
+                                          "return",
+                                          "short",
+                                          "signed",
+                                          "sizeof",
+                                          "static",
+                                          "struct",
+                                          "switch",
+                                          "template",
+                                          "this",
+                                          "throw",
+                                          "true",
+                                          "try",
+                                          "typedef",
+                                          "typename",
+                                          "union",
+                                          "unsigned",
+                                          "using",
+                                          "virtual",
+                                          "void",
+                                          "volatile",
+                                          "while",
+                                          "xor",
+                                          "exp",
+                                          "expf",
+                                          "log",
+                                          "logf",
+                                          "sqrt",
+                                          "sqrtf",
+                                          "rsqrt",
+                                          "rsqrtf",
+                                          "tanh",
+                                          "tanhf",
+                                          "erf",
+                                          "erff",
+                                          "pow",
+                                          "powf",
+                                          "abs",
+                                          "fabs",
+                                          "fabsf",
+                                          "floor",
+                                          "floorf",
+                                          "ceil",
+                                          "ceilf",
+                                          "rint",
+                                          "rintf",
+                                          "sin",
+                                          "sinf",
+                                          "cos",
+                                          "cosf",
+                                          "min",
+                                          "max",
+                                          "fminf",
+                                          "fmaxf",
+                                          "fmin",
+                                          "fmax",
+                                          "llabs",
+                                          "sigmoid",
+                                          "floor_div",
+                                          "floor_mod",
+                                          "shared_memory",
+                                          "half",
+                                          "half2",
+                                          "int2",
+                                          "int4",
+                                          "float2",
+                                          "float4",
+                                          "double2",
+                                          "double4",
+                                          "longlong2",
+                                          "longlong4",
+                                          "dim3",
+                                          "threadIdx",
+                                          "blockIdx",
+                                          "blockDim",
+                                          "gridDim",
+                                          "warpSize",
+                                          "main",
+                                          "copied",
+                                          "copy_async",
+                                          "copy_async_if",
+                                          "commit_copies",
+                                          "wait_for_copies"};
+
+// From sm_80 on copies to shared memory that need no registers and go on beside the thread.
+constexpr std::string_view kAsyncCopies = R"cuda(#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+// 4, 8 or 16 bytes.
+template <int kBytes>
+__device__ __forceinline__ void copy_async(void* to, const void* from) {
+  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(kBytes)
+                 : "memory");
+  }
+}
+// Zeros where the condition does not hold; then nothing is read.
+template <int kBytes>
+__device__ __forceinline__ void copy_async_if(bool condition, void* to, const void* from) {
+  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const int bytes = condition ? kBytes : 0;
+  if (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(from),
+                 "n"(kBytes), "r"(bytes)
+                 : "memory");
+  }
+}
+// What this thread copied since the last time is a group.
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits for all groups of this thread but the newest kPending.
+template <int kPending>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+#else
+template <int kBytes>
+struct __align__(kBytes) copied { unsigned words[kBytes / 4]; };
+template <int kBytes>
+__device__ __forceinline__ void copy_async(void* to, const void* from) {
+  *static_cast<copied<kBytes>*>(to) = *static_cast<const copied<kBytes>*>(from);
+}
+template <int kBytes>
+__device__ __forceinline__ void copy_async_if(bool condition, void* to, const void* from) {
+  *static_cast<copied<kBytes>*>(to) =
+      condition ? *static_cast<const copied<kBytes>*>(from) : copied<kBytes>();
+}
+__device__ __forceinline__ void commit_copies() {}
+template <int kPending>
+__device__ __forceinline__ void wait_for_copies() {}
+#endif
+
+)cuda";
 
 bool Uses(Stmt stmt, int32_t slot) {
   if (stmt->kind == StmtKind::kStore && stmt->slot == slot) return true;
@@ -81,6 +233,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
         "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"
         "}\n\n";
   }
+  if (preamble.async_copies) text += kAsyncCopies;
   return text;
 }
 

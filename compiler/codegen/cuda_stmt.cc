@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 
 #include "compiler/codegen/cuda_emit.h"
 #include "compiler/codegen/cuda_tile_order.h"
@@ -127,12 +128,19 @@ void CudaEmitter::Emit(Stmt stmt) {
       return Emit(stmt->body());
     }
     case StmtKind::kBarrier:
+      if (stmt->pending >= 0) {
+        preamble_.async_copies = true;
+        Line(fmt::format("wait_for_copies<{}>();", stmt->pending));
+      }
       return Line("__syncthreads();");
+    case StmtKind::kCommit:
+      preamble_.async_copies = true;
+      return Line("commit_copies();");
   }
 }
 
 void CudaEmitter::CommentStage(Stmt stmt) {
-  if (stmt->kind == StmtKind::kBarrier) return;
+  if (stmt->kind == StmtKind::kBarrier || stmt->kind == StmtKind::kCommit) return;
   const int32_t stage = OnlyStage(stmt);
   if (stage >= 0 && stage != stage_) Line("// " + program_.stages[static_cast<size_t>(stage)].name);
   stage_ = stage;
@@ -204,6 +212,7 @@ void CudaEmitter::EmitIf(Stmt stmt) {
 void CudaEmitter::EmitStore(Stmt store) {
   if (dot_ && dot_->store == store) return EmitDotStore(store);
   const std::string element = Element(store->slot, Address(store->slot, store->indices()));
+  if (store->is_async && EmitCopy(store, element, /*lanes=*/1)) return;
   const Expr value = store->value();
   const bool is_plain = value->type == ir::kFloat32 || value->type == ir::kFloat64;
   if (is_plain && value->op == Op::kAdd && value->arg(0)->op == Op::kLoad &&
@@ -212,6 +221,31 @@ void CudaEmitter::EmitStore(Stmt store) {
     return Line(fmt::format("{} += {};", element, Print(value->arg(1)).text));
   }
   Line(fmt::format("{} = {};", element, PrintRaw(value).text));
+}
+
+// The asynchronous copy of so many elements from where the store's value is loaded. False: the
+// hardware has none of that size, and a plain store does.
+bool CudaEmitter::EmitCopy(Stmt store, const std::string& to, int lanes) {
+  const int64_t bytes = lanes * store->value()->type.bytes();
+  if (bytes != 4 && bytes != 8 && bytes != 16) return false;
+  Expr value = store->value();
+  std::vector<std::unique_ptr<ir::FactScope>> facts;  // in the order of the conditions
+  std::string conditions;
+  for (; value->op != Op::kLoad; value = value->arg(1)) {
+    const Expr condition = SimplifyCondition(value->arg(0));
+    if (condition->is_const_int(0)) return false;
+    if (condition->is_const_int()) continue;
+    conditions += (conditions.empty() ? "" : " && ") + Wrap(PrintSimplified(condition), kAnd);
+    if (value->op == Op::kIf)
+      facts.push_back(std::make_unique<ir::FactScope>(simplifier_, condition));
+  }
+  const std::string from = Element(value->id, Address(value->id, value->args()));
+  preamble_.async_copies = true;
+  Line(conditions.empty()
+           ? fmt::format("copy_async<{}>(&{}, &{});", bytes, to, from)
+           : fmt::format("copy_async_if<{}>({}, &{}, &{});", bytes, conditions, to, from));
+  while (!facts.empty()) facts.pop_back();
+  return true;
 }
 
 }  // namespace kiln::codegen

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/status_testing.h"
 #include "compiler/codegen/cuda_compile.h"
 #include "compiler/codegen/cuda_emulation_testing.h"
@@ -323,6 +325,98 @@ TEST(Cuda, Faults) {
   ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(kReduction));
   EXPECT_THAT(CompareEmulated(program, 1, 1e-5, {.fault = Fault::kWrongAnswer}),
               StatusIs(StatusCode::kInternal, HasSubstr("y[0] is 10")));
+}
+
+// 5 rows through a ring of 3 buffers, `pending` groups in flight; each thread reads what others
+// copied.
+std::string Ring(std::string_view type, int lanes, std::string_view value, int pending = 1) {
+  std::string text = Elementwise(fmt::format("a: input {0}[5, 64], out: output {0}[5, 64]", type),
+                                 R"(alloc s: shared TYPE[3, 64]
+         for p in 0..2 { for f in 0..CHUNKS { vectorize v in 0..LANES {
+           async s[p, f*8*LANES + t*LANES + v] = FIRST @ s } } commit }
+         for r in 0..5 {
+           barrier(PENDING)
+           if r < 3 { for g in 0..CHUNKS { vectorize w in 0..LANES {
+             async s[(r + 2) % 3, g*8*LANES + t*LANES + w] = NEXT @ s } } }
+           commit
+           for x in 0..8 { out[r, t*8 + x] = s[r % 3, 63 - t*8 - x] @ s }
+         })");
+  const auto replace = [](std::string& in, std::string_view from, const std::string& to) {
+    for (size_t at = 0; (at = in.find(from, at)) != in.npos; at += to.size())
+      in.replace(at, from.size(), to);
+  };
+  const std::string n = std::to_string(lanes), chunks = std::to_string(8 / lanes);
+  std::string first(value), next(value);
+  replace(first, "ROW", "p");
+  replace(first, "COLUMN", "f*8*" + n + " + t*" + n + " + v");
+  replace(next, "ROW", "(r + 2)");
+  replace(next, "COLUMN", "g*8*" + n + " + t*" + n + " + w");
+  replace(text, "FIRST", first);
+  replace(text, "NEXT", next);
+  replace(text, "TYPE", std::string(type));
+  replace(text, "CHUNKS", chunks);
+  replace(text, "LANES", n);
+  replace(text, "PENDING", std::to_string(pending));
+  return text;
+}
+
+TEST(Cuda, AsynchronousCopies) {
+  constexpr std::string_view kPlain = "a[ROW, COLUMN]";
+  for (const int lanes : {1, 4}) {
+    const std::string text = Ring("float32", lanes, kPlain);
+    ExpectRight(text);
+    EXPECT_THAT(Generate(text), AllOf(HasSubstr(fmt::format("copy_async<{}>(&s[", 4 * lanes)),
+                                      HasSubstr("  wait_for_copies<1>();\n    __syncthreads();\n"),
+                                      HasSubstr("  commit_copies();\n")));
+  }
+  ExpectRight(Ring("float64", 2, kPlain));
+  ExpectRight(Ring("int8", 4, kPlain));
+  ExpectRight(Ring("float16", 8, kPlain));
+  // Copies have 4 bytes at least: without, it is a load and a store.
+  const std::string narrow = Ring("float16", 1, kPlain);
+  ExpectRight(narrow);
+  EXPECT_THAT(Generate(narrow), Not(HasSubstr("copy_async<2>")));
+}
+
+TEST(Cuda, AsynchronousCopiesOfZeros) {
+  const std::string rows = Ring("float32", 4, "if(ROW >= 1, a[ROW - 1, COLUMN], 0.0)");
+  ExpectRight(rows);
+  EXPECT_THAT(Generate(rows), HasSubstr("copy_async_if<16>(p >= 1, &s["));
+  // Lanes that differ go one by one.
+  const std::string columns =
+      Ring("float32", 4, "if(ROW >= 1, if(COLUMN >= 1, a[ROW - 1, COLUMN - 1], 0.0), 0.0)");
+  ExpectRight(columns);
+  EXPECT_THAT(Generate(columns), HasSubstr("copy_async_if<4>(p >= 1 && "));
+}
+
+// Where the architecture has no such copies they are loads and stores.
+TEST(Cuda, AsynchronousCopiesOnOlderGpus) {
+  for (const std::string_view value : {"a[ROW, COLUMN]", "if(ROW >= 1, a[ROW - 1, COLUMN], 0.0)"}) {
+    ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(Ring("float32", 4, value)));
+    ASSERT_OK(CompareEmulated(program, 3, 0, {}, /*late_copies=*/false));
+    if (!FindNvrtc().ok()) continue;
+    ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+    ASSERT_OK_AND_ASSIGN(const NvrtcInfo nvrtc, FindNvrtc());
+    const std::string oldest = fmt::format("sm_{}", nvrtc.archs.front());
+    ASSERT_OK_AND_ASSIGN(const std::string old_ptx, CompilePtx(source.text, oldest));
+    EXPECT_EQ(old_ptx.find("cp.async") == old_ptx.npos, nvrtc.archs.front() < 80);
+    ASSERT_OK_AND_ASSIGN(const std::string ptx, CompilePtx(source.text, "sm_80"));
+    EXPECT_THAT(ptx, AllOf(HasSubstr("cp.async.cg.shared.global"),
+                           HasSubstr("cp.async.wait_group 1"), HasSubstr("cp.async.commit_group")));
+  }
+}
+
+// What is read before its group was waited for is seen by the interpreter and by the emulator.
+TEST(Cuda, CopiesThatAreNotWaitedForAreMissed) {
+  ASSERT_OK_AND_ASSIGN(const ir::Program program,
+                       ir::ParseProgram(Ring("float32", 4, "a[ROW, COLUMN]", /*pending=*/2)));
+  EXPECT_THAT(CompareEmulated(program, 1, 1e-5),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("has not been written")));
+  ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+  std::vector<ir::NDArray> buffers(2, ir::NDArray(ir::kFloat32, {5, 64}));
+  buffers[0].FillRandom(1, ir::RandomKind::kUniform, 0);
+  ASSERT_OK(EmulateCuda(program, source, buffers));
+  EXPECT_TRUE(std::isnan(buffers[1].GetDouble(0)));
 }
 
 TEST(Cuda, TheEmulatorSeesAHangingBarrier) {

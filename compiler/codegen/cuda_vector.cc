@@ -246,6 +246,18 @@ void CudaEmitter::EmitVectorBody(Stmt body, const Vector& vector) {
 
 void CudaEmitter::EmitVectorStore(Stmt store, const Vector& vector) {
   const std::optional<Linear> address = VectorAddress(store->slot, store->indices(), vector);
+  if (store->is_async) {
+    if (address && IsVectorValue(store->value(), vector) &&
+        EmitCopy(store, Element(store->slot, *address), vector.lanes))
+      return;
+    if (store->value()->type.bytes() >= 4) {
+      for (int lane = 0; lane < vector.lanes; ++lane) {
+        SetLane(vector, lane);
+        EmitStore(store);
+      }
+      return SetLane(vector, 0);
+    }
+  }
   if (address &&
       (IsVectorValue(store->value(), vector) || !ir::UsesVar(store->value(), vector.var))) {
     const std::string to = VectorElement(store->slot, *address, vector.lanes, false);

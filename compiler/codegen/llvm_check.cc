@@ -25,6 +25,7 @@ Status CheckStmt(const ir::Program& program, Stmt stmt, std::vector<bool>& alloc
       }
       break;
     case StmtKind::kBarrier:
+    case StmtKind::kCommit:
       return InvalidArgument(
           "the program has a barrier between GPU threads, which a CPU does not have");
     case StmtKind::kAlloc:

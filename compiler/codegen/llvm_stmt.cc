@@ -60,6 +60,7 @@ void Emitter::EmitStmt(Stmt stmt) {
       for (Stmt child : stmt->children()) EmitStmt(child);
       return;
     case StmtKind::kBarrier:
+    case StmtKind::kCommit:
       break;
   }
   KILN_CHECK(false, "statement kind {} in a CPU program", static_cast<int>(stmt->kind));

@@ -86,6 +86,7 @@ inline constexpr int kNumCurve = 10;
 //   stack_trips      iterations of loops that index registers without being unrolled: such
 //                    "registers" lie in memory
 //   lanes, vector_bytes   of the vectorized loop
+//   async            raw: a copy to shared memory that goes on beside the thread
 //   register_bytes   of operands and results of the body; register_share: raw, of a CPU's registers
 //   miss_*           bytes from beyond a cache of this size
 #define KILN_FEATURE_ROW(X)                                                                       \
@@ -100,7 +101,8 @@ inline constexpr int kNumCurve = 10;
       X(row_vector_bytes) X(row_register_bytes) X(row_register_share) X(row_thread_accesses)      \
           X(row_global_read_bytes) X(row_global_write_bytes) X(row_sectors_worst)                 \
               X(row_sectors_mean) X(row_wavefronts_worst) X(row_wavefronts_mean)                  \
-                  X(row_innermost_stride) X(row_miss_32k) X(row_miss_1m) X(row_miss_32m)
+                  X(row_innermost_stride) X(row_miss_32k) X(row_miss_1m) X(row_miss_32m)           \
+                      X(row_async)
 
 // Of the kernel.
 //   waves            rounds of blocks (CPU: of parallel tasks) over the cores, not rounded
@@ -109,6 +111,7 @@ inline constexpr int kNumCurve = 10;
 //   thread_*         in one thread
 //   barriers         met by one thread
 //   stages           times that shared memory is filled
+//   copies_ahead     groups of asynchronous copies in flight
 //   stage_loads      global loads of a thread between two barriers
 //   unique_bytes     of global buffers: what must be moved at least
 //   global_bytes     moved between multiprocessors and the L2 cache
@@ -128,7 +131,7 @@ inline constexpr int kNumCurve = 10;
               X(kernel_stages) X(kernel_stage_loads) X(kernel_unique_bytes) X(kernel_global_bytes) \
                   X(kernel_split_bytes) X(kernel_shared_bytes_per_flop)                            \
                       X(kernel_global_bytes_per_flop) X(kernel_parallel_tasks) X(program_kernels)  \
-                          X(program_cores) X(program_vector_bytes)
+                          X(program_cores) X(program_vector_bytes) X(kernel_copies_ahead)
 
 namespace col {
 #define KILN_COLUMN(name) name,

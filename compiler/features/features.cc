@@ -69,6 +69,7 @@ struct KernelRecord {
   double flops = 0, all_flops = 0, instructions = 0, special = 0;
   double shared_wavefronts = 0, global_requests = 0, sectors = 0, fetches = 0;
   double global_bytes = 0, miss_bytes = 0;
+  double copies_ahead = 0;  // groups
 };
 
 double Product(const Nest& nest, int begin, int end) {
@@ -150,6 +151,9 @@ class Extractor {
         return;
       case StmtKind::kBarrier:
         totals_.barriers += ThreadTrips();
+        totals_.copies_ahead = std::max(totals_.copies_ahead, s->pending + 1.0);
+        return;
+      case StmtKind::kCommit:
         return;
       case StmtKind::kStore:
         AddStore(s);
@@ -541,6 +545,7 @@ class Extractor {
     Set(col::row_chains, chains);
     Set(col::row_stack_trips, stack_trips);
     Set(col::row_lanes, lanes);
+    SetRaw(col::row_async, store.store->is_async ? 1 : 0);
     Set(col::row_vector_bytes, vector_bytes);
     Set(col::row_register_bytes, register_bytes);
     Set(col::row_thread_accesses, accesses);
@@ -698,6 +703,7 @@ class Extractor {
     Set(col::kernel_thread_global_requests, totals_.global_requests);
     Set(col::kernel_thread_sectors, totals_.sectors);
     Set(col::kernel_barriers, totals_.barriers);
+    Set(col::kernel_copies_ahead, totals_.copies_ahead);
     Set(col::kernel_stages, stages);
     Set(col::kernel_stage_loads, stages > 0 ? totals_.fetches / stages : 0);
     Set(col::kernel_unique_bytes, unique_bytes);

@@ -1,7 +1,6 @@
 #include "compiler/features/occupancy.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace kiln::features {
 namespace {
@@ -11,18 +10,12 @@ constexpr int64_t kUnknownMultiprocessors = 132;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// 90 of sm_90a.
-int ArchOf(const target::Target& target) {
-  const std::string arch = target.Option("arch");
-  int number = 90;
-  if (arch.size() > 3) std::from_chars(arch.data() + 3, arch.data() + arch.size(), number);
-  return number;
-}
+constexpr int kUsualArch = 90;
 
 }  // namespace
 
 Multiprocessor MultiprocessorOf(const target::Target& target) {
-  const int arch = ArchOf(target);
+  const int arch = target.GpuArch() > 0 ? target.GpuArch() : kUsualArch;
   Multiprocessor core;
   if (arch >= 120) {
     core = {.threads = 1536, .blocks = 24, .shared_bytes = 100 << 10};

@@ -41,8 +41,8 @@ class Comparison {
  private:
   bool Same(Stmt a, Stmt b) {
     if (a->kind != b->kind || a->loop_kind != b->loop_kind || a->stage != b->stage ||
-        a->extent != b->extent || a->num_exprs != b->num_exprs ||
-        a->num_children != b->num_children) {
+        a->extent != b->extent || a->is_async != b->is_async || a->pending != b->pending ||
+        a->num_exprs != b->num_exprs || a->num_children != b->num_children) {
       return false;
     }
     if (a->kind == StmtKind::kFor) {

@@ -1,6 +1,7 @@
 #include "compiler/ir/interpreter.h"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
 #include "compiler/ir/evaluate.h"
@@ -173,6 +174,7 @@ class Machine : public LoadSource {
       block_ = {unit_ % kernel.grid[0], unit_ / kernel.grid[0] % kernel.grid[1],
                 unit_ / kernel.grid[0] / kernel.grid[1]};
       clock_.Barrier();
+      copies_.clear();
       KILN_RETURN_IF_ERROR(Execute(body, all_threads_));
     }
     clock_.LeaveRegion();
@@ -199,8 +201,33 @@ class Machine : public LoadSource {
           return Fail(fmt::format("{} of {} threads of the block reach a barrier", threads.size(),
                                   num_threads_));
         }
+        KILN_RETURN_IF_ERROR(FinishCopies(step.stmt->pending));
         clock_.Barrier();
         return OkStatus();
+      case StmtKind::kCommit:
+        if (std::ssize(threads) != num_threads_) {
+          thread_ = threads[0];
+          return Fail(fmt::format("{} of {} threads of the block reach a commit", threads.size(),
+                                  num_threads_));
+        }
+        ++num_groups_;
+        return OkStatus();
+    }
+    return OkStatus();
+  }
+
+  // Asynchronous stores happen as late as they may.
+  Status FinishCopies(int pending) {
+    if (pending < 0) return OkStatus();
+    const int64_t complete = num_groups_ - pending;
+    while (!copies_.empty() && copies_.front().group < complete) {
+      Copy& copy = copies_.front();
+      thread_ = copy.thread;
+      stage_ = copy.stage;
+      KILN_RETURN_IF_ERROR(
+          Write(storage_[static_cast<size_t>(copy.slot)], copy.indices, copy.value));
+      stage_ = -1;
+      copies_.pop_front();
     }
     return OkStatus();
   }
@@ -298,7 +325,14 @@ class Machine : public LoadSource {
       indices[i] = value.i;
     }
     KILN_RETURN_IF_ERROR(Evaluate(step.exprs[rank], thread, &value));
-    KILN_RETURN_IF_ERROR(Write(storage_[static_cast<size_t>(store.slot)], indices, value));
+    Storage& storage = storage_[static_cast<size_t>(store.slot)];
+    KILN_RETURN_IF_ERROR(Write(storage, indices, value));
+    if (store.is_async) {
+      // From now on it may happen: until it is waited for there is nothing to read.
+      storage.is_written[static_cast<size_t>(Flatten(*storage.buffer, indices))] = 0;
+      copies_.push_back(
+          {num_groups_, thread, store.slot, store.stage, {indices.begin(), indices.end()}, value});
+    }
     stage_ = -1;
     return OkStatus();
   }
@@ -391,6 +425,15 @@ class Machine : public LoadSource {
   std::array<int64_t, 3> block_sizes_ = {1, 1, 1};
   std::array<int64_t, 3> block_ = {0, 0, 0};
   int64_t unit_ = 0;  // block, or iteration of the parallel loop
+  // Asynchronous stores that nothing has waited for, oldest first.
+  struct Copy {
+    int64_t group;
+    int32_t thread, slot, stage;
+    std::vector<int64_t> indices;
+    Value value;
+  };
+  std::deque<Copy> copies_;
+  int64_t num_groups_ = 0;  // committed
   size_t num_vars_ = 0;
   std::vector<Value> vars_;  // [threads, vars]
   std::vector<int32_t> all_threads_;

@@ -157,11 +157,21 @@ class Parser {
   StatusOr<Stmt> ParseStatement(bool& is_rest) {
     if (tokens_.TakeWord("if")) return ParseIf();
     if (tokens_.TakeWord("alloc")) return ParseAlloc(is_rest);
-    if (tokens_.TakeWord("barrier")) return MakeBarrier(pool());
+    if (tokens_.TakeWord("barrier")) return ParseBarrier();
+    if (tokens_.TakeWord("commit")) return MakeCommit(pool());
+    if (tokens_.TakeWord("async")) return ParseStore(/*is_async=*/true);
     for (LoopKind kind : kLoopKinds) {
       if (tokens_.TakeWord(LoopKindName(kind))) return ParseFor(kind);
     }
     return ParseStore();
+  }
+
+  StatusOr<Stmt> ParseBarrier() {
+    if (!tokens_.TakeSymbol("(")) return MakeBarrier(pool());
+    KILN_ASSIGN_OR_RETURN(const int64_t pending,
+                          tokens_.ExpectInt("a number of groups", 0, INT8_MAX));
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after the number of groups"));
+    return MakeBarrier(pool(), static_cast<int>(pending));
   }
 
   StatusOr<Stmt> ParseIf() {
@@ -195,7 +205,7 @@ class Parser {
     return MakeFor(pool(), var, extent, kind, body);
   }
 
-  StatusOr<Stmt> ParseStore() {
+  StatusOr<Stmt> ParseStore(bool is_async = false) {
     const Token& token = tokens_.Peek();
     KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("a statement"));
     const std::optional<ExprScope::Slot> slot = scope_.slot(name);
@@ -213,7 +223,7 @@ class Parser {
     KILN_ASSIGN_OR_RETURN(const Expr value, ParseExpr(tokens_, scope_, pool(), slot->type));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("@", "and the stage after the value"));
     KILN_ASSIGN_OR_RETURN(const int32_t stage, ParseStageReference());
-    return MakeStore(pool(), slot->slot, stage, indices, value);
+    return MakeStore(pool(), slot->slot, stage, indices, value, is_async);
   }
 
   StatusOr<int32_t> ParseStageReference() {

@@ -104,7 +104,9 @@ class Printer {
         PrintBlock(s->body());
         return Line("}}");
       case StmtKind::kBarrier:
-        return Line("barrier");
+        return s->pending < 0 ? Line("barrier") : Line("barrier({})", s->pending);
+      case StmtKind::kCommit:
+        return Line("commit");
     }
   }
 
@@ -115,7 +117,7 @@ class Printer {
       AppendExpr(indices, e, names_, kIndex);
     }
     const Buffer& buffer = program_.buffers[s->slot];
-    Line("{}[{}] = {} @ {}", ProgramName(buffer.name), indices,
+    Line("{}{}[{}] = {} @ {}", s->is_async ? "async " : "", ProgramName(buffer.name), indices,
          ExprText(s->value(), names_, buffer.type), StageText(s->stage));
   }
 

@@ -1,6 +1,7 @@
 #include "compiler/ir/program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 
 namespace kiln::ir {
@@ -79,12 +80,13 @@ Stmt MakeFor(ExprPool& pool, int32_t var, int64_t extent, LoopKind kind, Stmt bo
 }
 
 Stmt MakeStore(ExprPool& pool, int32_t slot, int32_t stage, std::span<const Expr> indices,
-               Expr value) {
+               Expr value, bool is_async) {
   std::vector<Expr> exprs(indices.begin(), indices.end());
   exprs.push_back(value);
   StmtNode* node = NewNode(pool, StmtKind::kStore, exprs, {});
   node->slot = slot;
   node->stage = stage;
+  node->is_async = is_async;
   return node;
 }
 
@@ -115,7 +117,35 @@ Stmt MakeAlloc(ExprPool& pool, int32_t slot, Stmt body) {
   return node;
 }
 
-Stmt MakeBarrier(ExprPool& pool) { return NewNode(pool, StmtKind::kBarrier, {}, {}); }
+Stmt MakeBarrier(ExprPool& pool, int pending) {
+  StmtNode* node = NewNode(pool, StmtKind::kBarrier, {}, {});
+  node->pending = static_cast<int8_t>(pending);
+  return node;
+}
+
+Stmt MakeCommit(ExprPool& pool) { return NewNode(pool, StmtKind::kCommit, {}, {}); }
+
+namespace {
+bool IsZeroBits(Expr e) {
+  return e->is_const_int(0) ||
+         (e->op == Op::kFloat && e->float_value == 0 && !std::signbit(e->float_value));
+}
+}  // namespace
+
+Expr CopiedLoad(Expr value) {
+  while (value->op == Op::kIf || value->op == Op::kSelect) {
+    if (!IsZeroBits(value->arg(2)) || HasLoad(value->arg(0))) return nullptr;
+    value = value->arg(1);
+  }
+  return value->op == Op::kLoad ? value : nullptr;
+}
+
+bool IsCopyable(const Program& program, Expr value) {
+  const Expr load = CopiedLoad(value);
+  if (load == nullptr) return false;
+  const Scope scope = program.buffers[static_cast<size_t>(load->id)].scope;
+  return scope == Scope::kInput || scope == Scope::kWorkspace;
+}
 
 int64_t Buffer::num_elements() const {
   int64_t n = 1;

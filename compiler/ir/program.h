@@ -42,7 +42,9 @@ enum class StmtKind : uint8_t {
   kIf,       // if exprs[0] then children[0]
   kSeq,      // children in order
   kAlloc,    // buffer `slot` exists inside children[0]; contents undefined at entry
-  kBarrier,  // all threads of a block meet
+  kBarrier,  // all threads of a block meet; with `pending` >= 0 after each has waited for its
+             // copies
+  kCommit,   // the asynchronous stores since the last one are a group; all threads reach it
 };
 
 struct StmtNode;
@@ -51,6 +53,11 @@ using Stmt = const StmtNode*;
 struct StmtNode {
   StmtKind kind;
   LoopKind loop_kind = LoopKind::kSerial;
+  // kStore: a copy to shared memory that happens at any time until its thread has waited for the
+  // copy's group at a barrier. Who reads the element before that reads nothing of meaning.
+  bool is_async = false;
+  int8_t pending =
+      -1;  // kBarrier: the newest groups that need not be complete; -1: none is waited for
   int32_t var = -1;    // kFor
   int32_t slot = -1;   // kStore, kAlloc: index into Program::buffers
   int32_t stage = -1;  // kStore: index into Program::stages, whose computation this is
@@ -71,11 +78,12 @@ struct StmtNode {
 // Makers. Nodes live in `pool`.
 Stmt MakeFor(ExprPool& pool, int32_t var, int64_t extent, LoopKind kind, Stmt body);
 Stmt MakeStore(ExprPool& pool, int32_t slot, int32_t stage, std::span<const Expr> indices,
-               Expr value);
+               Expr value, bool is_async = false);
 Stmt MakeIf(ExprPool& pool, Expr condition, Stmt then);
 Stmt MakeSeq(ExprPool& pool, std::span<const Stmt> children);  // flattens; one child: that child
 Stmt MakeAlloc(ExprPool& pool, int32_t slot, Stmt body);
-Stmt MakeBarrier(ExprPool& pool);
+Stmt MakeBarrier(ExprPool& pool, int pending = -1);
+Stmt MakeCommit(ExprPool& pool);
 
 enum class Scope : uint8_t {
   kInput,      // argument, read only
@@ -128,6 +136,12 @@ struct Program {
 
   int num_args() const;  // leading buffers with scope kInput, kOutput, kWorkspace
 };
+
+// The load whose element the value is, or is where conditions hold: else 0. Null: it is more.
+Expr CopiedLoad(Expr value);
+// Can a store of the value to shared memory be asynchronous? One of what CopiedLoad finds in global
+// memory.
+bool IsCopyable(const Program& program, Expr value);
 
 // Checks the structure: ids in range, each variable bound by one loop around its uses, each local
 // buffer allocated around its uses, arity of accesses, types of stores, no nested parallel loop. An

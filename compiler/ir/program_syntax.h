@@ -19,11 +19,12 @@ inline bool StartsStatement(std::string_view word) {
   for (LoopKind kind : kLoopKinds) {
     if (LoopKindName(kind) == word) return true;
   }
-  return word == "if" || word == "alloc" || word == "barrier" || word == "stage" ||
-         word == "kernel";
+  return word == "if" || word == "alloc" || word == "barrier" || word == "commit" ||
+         word == "async" || word == "stage" || word == "kernel";
 }
 
-// As NameText, with the words that start a statement in backquotes too; inside expressions they need none.
+// As NameText, with the words that start a statement in backquotes too; inside expressions they
+// need none.
 inline std::string ProgramName(std::string_view name) {
   return StartsStatement(name) && name != "if" ? "`" + std::string(name) + "`" : NameText(name);
 }

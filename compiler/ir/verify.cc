@@ -107,6 +107,7 @@ class Verifier {
       case StmtKind::kAlloc:
         return CheckAlloc(s);
       case StmtKind::kBarrier:
+      case StmtKind::kCommit:
         return OkStatus();
       case StmtKind::kIf:
         if (s->num_exprs != 1 || s->num_children != 1) return Internal("an if of wrong form");
@@ -222,6 +223,8 @@ class Verifier {
       return Internal("a store of '{}' belongs to stage {}", buffer.name, s->stage);
     }
     for (Expr e : s->exprs()) KILN_RETURN_IF_ERROR(CheckExpr(e));
+    if (s->is_async && (buffer.scope != Scope::kShared || !IsCopyable(program_, s->value())))
+      return Internal("an asynchronous store of '{}' is no copy to shared memory", buffer.name);
     return OkStatus();
   }
 

@@ -17,28 +17,37 @@ using ir::StmtKind;
 class Transform {
  public:
   Transform(Program& program, const std::vector<FetchLoop>& loops,
-            const std::vector<int32_t>& slots, const CopyVar& copy_var)
-      : program_(program), pool_(*program.pool), loops_(loops), slots_(slots), copy_var_(copy_var) {
+            const std::vector<FetchedSlot>& slots, FetchWay way, const CopyVar& copy_var)
+      : program_(program),
+        pool_(*program.pool),
+        loops_(loops),
+        slots_(slots),
+        copy_var_(copy_var),
+        asynchronous_(way.asynchronous) {
     for (const FetchLoop& loop : loops) total_ *= loop.extent;
+    depth_ = std::min<int64_t>(way.depth, total_);
   }
 
   Stmt Run(Stmt fetch, Stmt work) {
+    Stmt result = asynchronous_ ? InRing(fetch, work) : ThroughRegisters(fetch, work);
+    for (const FetchedSlot& fetched : slots_) {
+      std::vector<int64_t>& shape = program_.buffers[static_cast<size_t>(fetched.slot)].shape;
+      shape.insert(shape.begin(), depth_);
+    }
+    return result;
+  }
+
+ private:
+  Stmt ThroughRegisters(Stmt fetch, Stmt work) {
     const int32_t var = copy_var_(loops_.back().var, total_);
     const Expr t = pool_.Var(var), next = pool_.Add(t, pool_.Int(1));
     const Expr more = pool_.Lt(t, pool_.Int(total_ - 1));
 
     SetIteration(pool_.Int(0));
-    half_ = pool_.Int(0);
     const Stmt first = Rewrite(fetch);
-
-    SetIteration(t);
-    half_ = pool_.FloorMod(t, pool_.Int(2));
-    copy_loops_ = false;
-    const Stmt current = Rewrite(work);
-    copy_loops_ = true;
+    const Stmt current = Work(work, t);
 
     SetIteration(next);
-    half_ = pool_.FloorMod(next, pool_.Int(2));
     part_ = kLoad;
     const Stmt load = Rewrite(fetch);
     part_ = kStore;
@@ -50,16 +59,51 @@ class Transform {
     Stmt loop = ir::MakeFor(pool_, var, total_, LoopKind::kSerial, ir::MakeSeq(pool_, body));
     for (int32_t slot : registers_) loop = ir::MakeAlloc(pool_, slot, loop);
     const Stmt all[] = {first, ir::MakeBarrier(pool_), loop};
-    for (int32_t slot : slots_) {
-      std::vector<int64_t>& shape = program_.buffers[static_cast<size_t>(slot)].shape;
-      shape.insert(shape.begin(), 2);
-    }
     return ir::MakeSeq(pool_, all);
   }
 
- private:
-  // The loops' variables, given the number of the iteration.
+  Stmt InRing(Stmt fetch, Stmt work) {
+    const int64_t ahead = depth_ - 1;
+    const Stmt commit = ir::MakeCommit(pool_);
+    const int32_t first_var = ahead > 1 ? copy_var_(loops_.back().var, ahead) : -1;
+    SetIteration(ahead > 1 ? pool_.Var(first_var) : pool_.Int(0));
+    part_ = kWhole;
+    const Stmt filled[] = {Rewrite(fetch), commit};
+    Stmt first = ir::MakeSeq(pool_, filled);
+    if (ahead > 1) first = ir::MakeFor(pool_, first_var, ahead, LoopKind::kSerial, first);
+
+    const int32_t var = copy_var_(loops_.back().var, total_);
+    const Expr t = pool_.Var(var);
+    const Expr more = pool_.Lt(t, pool_.Int(total_ - ahead));
+    const Stmt current = Work(work, t);
+    SetIteration(pool_.Add(t, pool_.Int(ahead)));
+    part_ = kLoad;
+    const Stmt load = Rewrite(fetch);
+    std::vector<Stmt> body = {ir::MakeBarrier(pool_, static_cast<int>(ahead) - 1),
+                              ir::MakeIf(pool_, more, load), commit, current};
+    if (!registers_.empty()) {
+      part_ = kStore;
+      next_register_ = 0;
+      body.push_back(ir::MakeIf(pool_, more, Rewrite(fetch)));
+    }
+    Stmt loop = ir::MakeFor(pool_, var, total_, LoopKind::kSerial, ir::MakeSeq(pool_, body));
+    for (int32_t slot : registers_) loop = ir::MakeAlloc(pool_, slot, loop);
+    const Stmt all[] = {first, loop};
+    return ir::MakeSeq(pool_, all);
+  }
+
+  Stmt Work(Stmt work, Expr t) {
+    SetIteration(t);
+    part_ = kWhole;
+    copy_loops_ = false;
+    const Stmt result = Rewrite(work);
+    copy_loops_ = true;
+    return result;
+  }
+
+  // The loops' variables, given the number of the iteration, and its buffer.
   void SetIteration(Expr t) {
+    buffer_ = t->is_const_int() ? t : pool_.FloorMod(t, pool_.Int(depth_));
     int64_t inner = 1;
     for (size_t i = loops_.size(); i-- > 0;) {
       Expr value = inner == 1 ? t : pool_.FloorDiv(t, pool_.Int(inner));
@@ -75,7 +119,13 @@ class Transform {
   }
 
   bool IsFetched(int32_t slot) const {
-    return std::find(slots_.begin(), slots_.end(), slot) != slots_.end();
+    return std::ranges::find(slots_, slot, &FetchedSlot::slot) != slots_.end();
+  }
+
+  bool IsCopied(Stmt store) const {
+    const auto fetched = std::ranges::find(slots_, store->slot, &FetchedSlot::slot);
+    return asynchronous_ && fetched != slots_.end() && fetched->may_copy &&
+           ir::IsCopyable(program_, store->value());
   }
 
   Expr Rewrite(Expr e) {
@@ -85,7 +135,7 @@ class Transform {
     }
     if (e->num_args == 0 && e->op != ir::Op::kLoad) return e;
     absl::InlinedVector<Expr, 6> args;
-    if (e->op == ir::Op::kLoad && IsFetched(e->id)) args.push_back(half_);
+    if (e->op == ir::Op::kLoad && IsFetched(e->id)) args.push_back(buffer_);
     bool changed = !args.empty();
     for (Expr a : e->args()) {
       args.push_back(Rewrite(a));
@@ -101,7 +151,7 @@ class Transform {
         return RewriteStore(s);
       case StmtKind::kIf: {
         const Expr condition = Rewrite(s->condition());
-        return ir::MakeIf(pool_, condition, Rewrite(s->body()));
+        return If(condition, Rewrite(s->body()));
       }
       case StmtKind::kFor: {
         // A variable is bound by one loop: copies have their own.
@@ -110,16 +160,21 @@ class Transform {
         inner_.push_back({var, s->extent});
         const Stmt body = Rewrite(s->body());
         inner_.pop_back();
+        if (IsNothing(body)) return body;
         return ir::MakeFor(pool_, var, s->extent, s->loop_kind, body);
       }
       case StmtKind::kSeq: {
         std::vector<Stmt> children;
-        for (Stmt child : s->children()) children.push_back(Rewrite(child));
+        for (Stmt child : s->children()) {
+          const Stmt part = Rewrite(child);
+          if (!IsNothing(part)) children.push_back(part);
+        }
         return ir::MakeSeq(pool_, children);
       }
       case StmtKind::kAlloc:
         return ir::MakeAlloc(pool_, s->slot, Rewrite(s->body()));
       case StmtKind::kBarrier:
+      case StmtKind::kCommit:
         return s;
     }
     return s;
@@ -129,18 +184,24 @@ class Transform {
     std::vector<Expr> mine;  // the iteration of the fetch, as a place in the registers
     for (const FetchLoop& loop : inner_) mine.push_back(pool_.Var(loop.var));
     if (mine.empty()) mine.push_back(pool_.Int(0));
-    const bool fetched = IsFetched(s->slot);
-    if (fetched && part_ == kLoad) {
+    const bool fetched = IsFetched(s->slot), copied = IsCopied(s);
+    if (copied && part_ == kStore) return ir::MakeSeq(pool_, {});
+    if (fetched && !copied && part_ == kLoad) {
       registers_.push_back(NewRegisters(s->slot));
       return ir::MakeStore(pool_, registers_.back(), s->stage, mine, Rewrite(s->value()));
     }
     absl::InlinedVector<Expr, 6> indices;
-    if (fetched) indices.push_back(half_);
+    if (fetched) indices.push_back(buffer_);
     for (Expr index : s->indices()) indices.push_back(Rewrite(index));
     const Expr value = fetched && part_ == kStore
                            ? pool_.Load(registers_[next_register_++], mine, s->value()->type)
                            : Rewrite(s->value());
-    return ir::MakeStore(pool_, s->slot, s->stage, indices, value);
+    return ir::MakeStore(pool_, s->slot, s->stage, indices, value, copied || s->is_async);
+  }
+
+  static bool IsNothing(Stmt s) { return s->kind == StmtKind::kSeq && s->num_children == 0; }
+  Stmt If(Expr condition, Stmt then) {
+    return IsNothing(then) ? then : ir::MakeIf(pool_, condition, then);
   }
 
   int32_t NewRegisters(int32_t slot) {
@@ -166,13 +227,16 @@ class Transform {
   Program& program_;
   ir::ExprPool& pool_;
   const std::vector<FetchLoop>& loops_;
-  const std::vector<int32_t>& slots_;
+  const std::vector<FetchedSlot>& slots_;
   const CopyVar& copy_var_;
-  int64_t total_ = 1;
+  const bool asynchronous_;
+  int64_t total_ = 1, depth_ = 1;
 
   // What the rewriting of a statement depends on.
   std::vector<Expr> values_;  // of variables that are replaced, else null
-  Expr half_ = nullptr;
+  Expr buffer_ = nullptr;     // of the iteration
+  // Of a fetch: all of it; what is copied, and what is not into registers; from there into the
+  // buffers.
   enum { kWhole, kLoad, kStore } part_ = kWhole;
   bool copy_loops_ = true;
   std::vector<FetchLoop> inner_;    // around the statement, inside the fetch
@@ -183,8 +247,9 @@ class Transform {
 }  // namespace
 
 Stmt FetchAhead(Program& program, const std::vector<FetchLoop>& loops,
-                const std::vector<int32_t>& slots, Stmt fetch, Stmt work, const CopyVar& copy_var) {
-  return Transform(program, loops, slots, copy_var).Run(fetch, work);
+                const std::vector<FetchedSlot>& slots, FetchWay way, Stmt fetch, Stmt work,
+                const CopyVar& copy_var) {
+  return Transform(program, loops, slots, way, copy_var).Run(fetch, work);
 }
 
 }  // namespace kiln::lower

@@ -1,6 +1,8 @@
-// Double buffering: the tiles that a loop fetches into shared memory are read one iteration ahead
-// into registers, while the current ones are worked on, and stored into the other half of buffers
-// of twice the size.
+// Tiles that a loop fetches into shared memory, fetched ahead of their use into buffers of several
+// times the size. Two ways:
+//
+// Through registers: the next tiles are read while the current ones are worked on, and stored into
+// the other half of the buffers afterwards.
 //
 //   for t { barrier; fetch(t); barrier; work(t) }
 //
@@ -15,6 +17,19 @@
 //
 // The loads are in flight during the work, and one barrier an iteration is left: a half is written
 // while the other one is read.
+//
+// Asynchronously, with a ring of `depth` buffers and depth - 1 iterations in flight:
+//
+//   for s < depth - 1 { copies of fetch(s) into buffer s; commit }
+//   for t {
+//     barrier(depth - 2)           iteration t has arrived; all have done with t - 1
+//     if t + depth - 1 < n { copies of fetch(t + depth - 1) into the buffer of t - 1 }
+//     commit
+//     work(t) from buffer t % depth
+//   }
+//
+// What of a fetch is not to be copied so (a tile that is transposed, a value that is computed) goes
+// through registers: it is read where the copies are, and stored behind the work.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +49,23 @@ struct FetchLoop {
 // A new variable owned by the same loop as the given one.
 using CopyVar = std::function<int32_t(int32_t var, int64_t extent)>;
 
-// loops: the serial loops around fetch and work, outermost first, at least one. They become one.
-// slots: the shared buffers that `fetch` writes, each element in at most one iteration of the loops
-// inside it; their shapes get a new first dimension of 2. `fetch` holds stores, loops and
-// conditions that all threads reach.
+struct FetchWay {
+  int depth = 2;              // of the ring; no more than there are iterations
+  bool asynchronous = false;  // else through registers, and depth is 2
+};
+
+// A shared buffer that is fetched; may_copy: asynchronously, where its values are copies.
+struct FetchedSlot {
+  int32_t slot;
+  bool may_copy = false;
+};
+
+// loops: the serial loops around fetch and work, outermost first, at least one, of two iterations
+// at least together. They become one. slots: the shared buffers that `fetch` writes, each element
+// in at most one iteration of the loops inside it; their shapes get a new first dimension, the
+// depth. `fetch` holds stores, loops and conditions that all threads reach.
 ir::Stmt FetchAhead(ir::Program& program, const std::vector<FetchLoop>& loops,
-                    const std::vector<int32_t>& slots, ir::Stmt fetch, ir::Stmt work,
-                    const CopyVar& copy_var);
+                    const std::vector<FetchedSlot>& slots, FetchWay way, ir::Stmt fetch,
+                    ir::Stmt work, const CopyVar& copy_var);
 
 }  // namespace kiln::lower

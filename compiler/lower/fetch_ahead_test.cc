@@ -89,6 +89,76 @@ TEST(FetchAhead, GuardsAreThoseOfTheTileThatIsFetched) {
   }
 }
 
+// A ring of `depth` buffers; the interpreter lets copies happen as late as they may.
+TEST(FetchAhead, CopiesAreInFlightDuringTheWork) {
+  const std::string twice = Lowered("3", "2", R"(, ["BF", 4, 2, 1])");
+  EXPECT_THAT(twice, HasSubstr("A_shared: shared float32[2, 4, 3, 2]"));
+  EXPECT_THAT(twice, Not(HasSubstr("ahead")));
+  EXPECT_EQ(Count(twice, "barrier(0)"), 1u);
+  EXPECT_EQ(Count(twice, "async "), 4u) << "of A and B, of the first iteration and the next";
+  const std::string thrice = Lowered("3", "2", R"(, ["BF", 4, 3, 1])");
+  EXPECT_THAT(thrice, HasSubstr("A_shared: shared float32[3, 4, 3, 2]"));
+  EXPECT_THAT(thrice, HasSubstr("B_shared: shared float32[3, 3, 2, 4]"));
+  EXPECT_EQ(Count(thrice, "barrier"), 1u);
+  EXPECT_EQ(Count(thrice, "barrier(1)"), 1u);
+  EXPECT_EQ(Count(thrice, "commit"), 2u);
+  ASSERT_OK_AND_ASSIGN(const ir::Program parsed, ir::ParseProgram(thrice));
+  EXPECT_EQ(ir::ProgramText(parsed), thrice);
+}
+
+TEST(FetchAhead, NoMoreBuffersThanIterations) {
+  const std::string all = Lowered("3", "2", R"(, ["BF", 4, 4, 1])");
+  EXPECT_THAT(all, HasSubstr("A_shared: shared float32[4, 4, 3, 2]"));
+  EXPECT_EQ(Lowered("3", "2", R"(, ["BF", 4, 7, 1])"), all);
+  EXPECT_EQ(Lowered("6", "4", R"(, ["BF", 4, 3, 1])"), Lowered("6", "4", ""));
+}
+
+TEST(FetchAhead, CopiesWithGuards) {
+  for (const char* k : {"1", "2", "4", "5"}) {
+    for (const char* l : {"1", "3", "4"}) {
+      for (const char* depth : {"2", "3", "5"}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", k, l, depth));
+        EXPECT_THAT(Lowered(k, l, fmt::format(R"(, ["BF", 4, {}, 1])", depth)), HasSubstr("async"));
+      }
+    }
+  }
+}
+
+// Zeros of a padding are copied too; a value that is computed goes through registers.
+TEST(FetchAhead, OnlyCopiesAreAsynchronous) {
+  const auto lowered = [](std::string_view body) {
+    const std::string dag = fmt::format(R"(
+      input A: float32[8, 6, 4]
+      input B: float32[6, 4, 8]
+      E[i: 8, k: 6, l: 4] = {}
+      C[i: 8, j: 8] = sum(k: 6, l: 4) E[i, k, l] * B[k, l, j])",
+                                        body);
+    const std::string steps =
+        R"([["CHW", 3, "local"], ["SP", 3, 3, 4, [2], 1], ["SP", 3, 2, 6, [2], 1],)"
+        R"( ["RE", 3, [2, 4, 3, 5, 0, 1]], ["SP", 4, 1, 8, [4], 1], ["SP", 4, 0, 8, [4], 1],)"
+        R"( ["RE", 4, [0, 2, 1, 3]], ["FU", 4, [0, 1]], ["CA", 3, 4, 1],)"
+        R"( ["CHR", 2, "shared", [3]], ["CA", 3, 4, 1], ["CHR", 1, "shared", [4]],)"
+        R"( ["CA", 2, 5, 1], ["CI", 1], ["AN", 6, 0, 5], ["AN", 6, 1, 6], ["FU", 4, [0, 1, 2]],)"
+        R"( ["SP", 4, 0, 0, [4], 1], ["AN", 4, 1, 6], ["FU", 2, [0, 1, 2]],)"
+        R"( ["SP", 2, 0, 0, [4], 1], ["AN", 2, 1, 6], ["BF", 5, 3, 1]])";
+    const schedule::State state = StateFrom(dag, steps);
+    const StatusOr<ir::Program> program = Lower(state, {.gpu = true});
+    KILN_CHECK(program.ok(), "{}", Message(program.status()));
+    EXPECT_OK(ir::Verify(*program));
+    ExpectComputes(state, *program);
+    return ir::ProgramText(*program);
+  };
+  const std::string padded = lowered("if(k >= 1 && l < 3, A[i, k - 1, l + 1], 0.0)");
+  EXPECT_EQ(Count(padded, "async "), 4u) << padded;
+  EXPECT_THAT(padded, Not(HasSubstr("ahead")));
+  for (const char* body : {"A[i, k, l] * 2.0", "if(k >= 1, A[i, k - 1, l], 1.0)",
+                           "if(k >= 1, A[i, k - 1, l], -0.0)"}) {
+    const std::string computed = lowered(body);
+    EXPECT_EQ(Count(computed, "async "), 2u) << computed;
+    EXPECT_THAT(computed, HasSubstr("E_shared_ahead: local float32[4]"));
+  }
+}
+
 // Layouts and paddings of the tiles change where an element is, not what is computed.
 TEST(FetchAhead, TilesMayHaveAnyLayout) {
   // Before the loops of the fetches are fused: stage 3 is B.shared, 1 is A.shared.
@@ -104,9 +174,9 @@ TEST(FetchAhead, TilesMayHaveAnyLayout) {
     ExpectComputes(state, *program);
     return ir::ProgramText(*program);
   };
-  for (const char* more : {"", R"(, ["BF", 4, 2])"}) {
+  for (const char* more : {"", R"(, ["BF", 4, 2])", R"(, ["BF", 4, 3, 1])"}) {
     SCOPED_TRACE(more);
-    const std::string half = *more == 0 ? "" : "2, ";
+    const std::string half = *more == 0 ? "" : Count(more, "3, 1") > 0 ? "3, " : "2, ";
     EXPECT_THAT(lowered(R"(["LA", 1, [1, 2, 0]], )", more),
                 HasSubstr("A_shared: shared float32[" + half + "3, 2, 4]"));
     EXPECT_THAT(lowered(R"(["LA", 1, [2, 0, 1]], ["SA", 1, 0, 8, 4], )", more),
@@ -115,6 +185,26 @@ TEST(FetchAhead, TilesMayHaveAnyLayout) {
         lowered(R"(["SA", 3, 0, 5, 1], ["LA", 3, [0, 2, 1]], ["LA", 1, [2, 1, 0]], )", more),
         HasSubstr("B_shared: shared float32[" + half + "3, 8, 2]"));
   }
+}
+
+// Fetched in vectors, a transposed tile goes through registers and the other one does not.
+TEST(FetchAhead, TransposedVectorsGoThroughRegisters) {
+  std::string steps = Steps("3", "2", R"(, ["BF", 4, 3, 1])");
+  const auto insert = [&](std::string_view before, std::string_view text) {
+    const size_t at = steps.find(before);
+    ASSERT_NE(at, steps.npos);
+    steps.insert(at, text);
+  };
+  insert(R"(["FU", 3, [0, 1, 2]])", R"(["LA", 1, [1, 2, 0]], )");
+  insert(R"(["SP", 3, 0, 0, [4], 1])", R"(["SP", 3, 0, 0, [2], 1], ["AN", 3, 1, 2], )");
+  insert(R"(["SP", 1, 0, 0, [4], 1])", R"(["SP", 1, 0, 0, [2], 1], ["AN", 1, 1, 2], )");
+  const schedule::State state = StateFrom(kDag, steps);
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, Lower(state, {.gpu = true}));
+  ExpectComputes(state, program);
+  const std::string text = ir::ProgramText(program);
+  EXPECT_THAT(text, HasSubstr("A_shared_ahead: local float32[3, 2]"));
+  EXPECT_EQ(Count(text, "async B_shared"), 2u) << text;
+  EXPECT_EQ(Count(text, "async A_shared"), 0u);
 }
 
 // A whole intermediate tensor has its own layout too, on a CPU as well.

@@ -34,6 +34,7 @@ Stmt Rebuild(ir::ExprPool& pool, Stmt s, std::span<const Stmt> children) {
       return ir::MakeAlloc(pool, s->slot, children[0]);
     case StmtKind::kStore:
     case StmtKind::kBarrier:
+    case StmtKind::kCommit:
       return s;
   }
   return s;
@@ -60,7 +61,8 @@ void MapKinds(Program& program, const KindOf& kind_of) {
 }
 
 bool FitsInVectorLoop(Stmt s) {
-  if (s->kind == StmtKind::kAlloc || s->kind == StmtKind::kBarrier) return false;
+  if (s->kind == StmtKind::kAlloc || s->kind == StmtKind::kBarrier || s->kind == StmtKind::kCommit)
+    return false;
   if (s->kind == StmtKind::kFor && s->loop_kind != LoopKind::kSerial &&
       s->loop_kind != LoopKind::kUnrolled)
     return false;

@@ -9,6 +9,7 @@
 #include "compiler/lower/body.h"
 #include "compiler/lower/fetch_ahead.h"
 #include "compiler/lower/iteration.h"
+#include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"
 
 namespace kiln::lower {
@@ -384,11 +385,11 @@ class NestBuilder {
   ir::Stmt EmitFetchAhead(const StageFrame& frame, int level) {
     const ir::Stmt work = EmitLoops(frame, level + 1);
     std::vector<ir::Stmt> fetches;
-    std::vector<int32_t> slots;
+    std::vector<FetchedSlot> slots;
     for (int a : attached_[frame.s]) {
       if (state_.attach(a).loop != level) continue;
       fetches.push_back(EmitStage(a));
-      slots.insert(slots.end(), slots_[a].begin(), slots_[a].end());
+      for (int32_t slot : slots_[a]) slots.push_back({slot, schedule::CanCopyAsync(state_, a)});
     }
     std::vector<FetchLoop> loops;
     for (int i = frame.first_reduce; i <= level; ++i) {
@@ -402,9 +403,11 @@ class NestBuilder {
     std::vector<ir::Stmt> all = {EmitInit(frame)};
     // The last round's tiles are still being read.
     if (RunsRepeatedly(frame.s, frame.first_reduce - 1)) all.push_back(ir::MakeBarrier(pool_));
-    all.push_back(FetchAhead(program_, loops, slots, ir::MakeSeq(pool_, fetches), work, copy_var));
+    const FetchWay way{frame.stage.buffering, frame.stage.asynchronous};
+    all.push_back(
+        FetchAhead(program_, loops, slots, way, ir::MakeSeq(pool_, fetches), work, copy_var));
     ir::Stmt result = ir::MakeSeq(pool_, all);
-    for (int32_t slot : slots) result = ir::MakeAlloc(pool_, slot, result);
+    for (const FetchedSlot& fetched : slots) result = ir::MakeAlloc(pool_, fetched.slot, result);
     return result;
   }
 

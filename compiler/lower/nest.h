@@ -17,8 +17,8 @@ namespace kiln::lower {
 // named *.shared) is in shared memory with barriers around its nest; a reduction loop bound to
 // threads becomes a tree over shared memory.
 //
-// A stage whose buffering is 2 has its shared tiles fetched one iteration ahead (fetch_ahead.h),
-// where its loops allow it; else it is lowered as with 1.
+// A stage whose buffering is more than 1 has its shared tiles fetched ahead (fetch_ahead.h), where
+// its loops allow it; else it is lowered as with 1.
 //
 // The bounds' simplifier gets further variables (initialisation loops). The program shares the
 // bounds' pool.

@@ -56,6 +56,7 @@ class Injector {
       case StmtKind::kAlloc:
         return ir::MakeAlloc(pool_, s->slot, Rewrite(s->body()));
       case StmtKind::kBarrier:
+      case StmtKind::kCommit:
         return s;
     }
     return s;
@@ -115,7 +116,7 @@ class Injector {
     absl::InlinedVector<Expr, 6> indices;
     if (split_[s->slot]) indices.push_back(pool_.Var(CurrentVar()));
     for (Expr index : s->indices()) indices.push_back(RewriteExpr(index));
-    return ir::MakeStore(pool_, s->slot, s->stage, indices, RewriteExpr(s->value()));
+    return ir::MakeStore(pool_, s->slot, s->stage, indices, RewriteExpr(s->value()), s->is_async);
   }
 
   // The statement as it is inside one copy: nothing is wrapped again.
@@ -135,6 +136,7 @@ class Injector {
       case StmtKind::kAlloc:
         return ir::MakeAlloc(pool_, s->slot, RewriteAll(s->body()));
       case StmtKind::kBarrier:
+      case StmtKind::kCommit:
         return s;
     }
     return s;
@@ -167,7 +169,7 @@ class Injector {
       case StmtKind::kStore: {
         const Expr value = exprs.back();
         exprs.pop_back();
-        return ir::MakeStore(pool_, s->slot, s->stage, exprs, value);
+        return ir::MakeStore(pool_, s->slot, s->stage, exprs, value, s->is_async);
       }
       case StmtKind::kIf:
         return ir::MakeIf(pool_, exprs[0], RenameIn(s->body(), vars));
@@ -181,6 +183,7 @@ class Injector {
       case StmtKind::kAlloc:
         return ir::MakeAlloc(pool_, s->slot, RenameIn(s->body(), vars));
       case StmtKind::kBarrier:
+      case StmtKind::kCommit:
         return s;
     }
     return s;
@@ -214,6 +217,7 @@ Stmt InjectIn(Program& program, Stmt s) {
       return ir::MakeAlloc(pool, s->slot, children[0]);
     case StmtKind::kStore:
     case StmtKind::kBarrier:
+    case StmtKind::kCommit:
       return s;
   }
   return result;

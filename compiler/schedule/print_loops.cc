@@ -31,7 +31,10 @@ class LoopPrinter {
   void PrintStage(int number, int indent) {
     const Stage& stage = state_.stage(number);
     const std::string& name = stage.op->name();
-    if (stage.buffering > 1) Line(indent, fmt::format("{} buffering: {}", name, stage.buffering));
+    if (stage.buffering > 1) {
+      Line(indent, fmt::format("{} buffering: {}{}", name, stage.buffering,
+                               stage.asynchronous ? ", asynchronous" : ""));
+    }
     if (stage.min_blocks > 0)
       Line(indent, fmt::format("{} min_blocks: {}", name, stage.min_blocks));
     if (stage.auto_unroll_max_step != 0) {

@@ -78,8 +78,9 @@ struct Stage {
   std::vector<int32_t> layout;
 
   // Tiles in shared memory attached to this stage's loops are fetched buffering - 1 iterations
-  // ahead.
+  // ahead, through registers or by copies that need none.
   int32_t buffering = 1;
+  bool asynchronous = false;
   // Of the kernel that a root stage becomes on a GPU: how many of its blocks shall fit a
   // multiprocessor. 0: as many as do.
   int32_t min_blocks = 0;

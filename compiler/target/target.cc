@@ -133,6 +133,13 @@ std::string Target::Option(std::string_view name) const {
   return it == options.end() ? std::string() : it->second;
 }
 
+int Target::GpuArch() const {
+  const std::string arch = is_gpu() ? Option("arch") : "";
+  int number = 0;
+  if (arch.starts_with("sm_")) std::from_chars(arch.data() + 3, arch.data() + arch.size(), number);
+  return number;
+}
+
 std::string_view TargetKindName(TargetKind kind) {
   switch (kind) {
     case TargetKind::kLlvm:

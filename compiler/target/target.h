@@ -35,6 +35,8 @@ struct Target {
   bool is_gpu() const { return kind == TargetKind::kCuda; }
   // "" when not given.
   std::string Option(std::string_view name) const;
+  // 90 of -arch=sm_90a; 0: no GPU, or the target does not say.
+  int GpuArch() const;
 };
 
 std::string_view TargetKindName(TargetKind kind);  // "llvm", "cuda", "null"

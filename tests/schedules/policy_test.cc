@@ -23,7 +23,7 @@ Task MakeGpuTask(std::string_view op, std::string_view args, std::string_view ep
   auto dag = dag::BuildOp(op, args, {.epilogue = dag::SplitEpilogue(epilogue)});
   KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
   // Small warps: tiny workloads use several of them, and several blocks.
-  return Task(*dag, *target::ParseTarget("cuda -thread_warp_size=4"), {}, "[]");
+  return Task(*dag, *target::ParseTarget("cuda -arch=sm_90 -thread_warp_size=4"), {}, "[]");
 }
 
 TEST(Policies, GpuCandidatesComputeWhatTheDagSays) {

@@ -30,7 +30,7 @@ Task MakeGpuTask(const Case& c) {
   auto dag = dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)});
   KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
   // Small warps: tiny workloads use several of them, and several blocks.
-  return Task(*dag, *target::ParseTarget("cuda -thread_warp_size=4"), {}, "[]");
+  return Task(*dag, *target::ParseTarget("cuda -arch=sm_90 -thread_warp_size=4"), {}, "[]");
 }
 
 std::vector<Sketch> SplitSketches(const Task& task) {

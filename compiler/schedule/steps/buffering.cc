@@ -9,26 +9,39 @@ namespace kiln::schedule {
 StatusOr<StepPtr> BufferingStep::Parse(StepReader& reader) {
   const int stage = reader.Int("stage");
   const int depth = reader.Int("depth");
-  return reader.Make<BufferingStep>(stage, depth);
+  const bool asynchronous = reader.HasNext() && reader.Flag("asynchronous");
+  return reader.Make<BufferingStep>(stage, depth, asynchronous);
 }
 
 Status BufferingStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckComputes(state, stage_id));
-  if (depth < 1 || depth > 2) {
+  if (asynchronous && (depth < 2 || depth > kMaxDepth)) {
+    return InvalidArgument("depth {} is out of range; expected 2 to {} for asynchronous copies",
+                           depth, kMaxDepth);
+  }
+  if (!asynchronous && (depth < 1 || depth > 2)) {
     return InvalidArgument("depth {} is out of range; expected 1, or 2 to fetch ahead", depth);
   }
-  state.MutableStage(stage_id).buffering = depth;
+  Stage& stage = state.MutableStage(stage_id);
+  stage.buffering = depth;
+  stage.asynchronous = asynchronous;
   return OkStatus();
 }
 
 std::string BufferingStep::ToJson() const {
-  return fmt::format("[\"BF\", {}, {}]", stage_id, depth);
+  return fmt::format("[\"BF\", {}, {}{}]", stage_id, depth, asynchronous ? ", 1" : "");
 }
 
 std::string BufferingStep::ToPrimitives(const State& before, const State&) const {
-  return fmt::format("s[{}].buffering({})\n", StageVar(before, stage_id), depth);
+  return fmt::format("s[{}].buffering({}{})\n", StageVar(before, stage_id), depth,
+                     asynchronous ? ", asynchronous=True" : "");
 }
 
-uint64_t BufferingStep::Hash() const { return StepHash(kTag).Add(stage_id).Add(depth).value(); }
+uint64_t BufferingStep::Hash() const {
+  StepHash hash(kTag);
+  hash.Add(stage_id).Add(depth);
+  if (asynchronous) hash.Add(1);
+  return hash.value();
+}
 
 }  // namespace kiln::schedule

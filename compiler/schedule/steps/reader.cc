@@ -42,6 +42,11 @@ const Status& StepReader::Fail(std::string_view expected) {
   return status_;
 }
 
+bool StepReader::HasNext() {
+  SkipBlanks();
+  return status_.ok() && at_ < text_.size() && text_[at_] == ',';
+}
+
 bool StepReader::NextItem(std::string_view what) {
   if (!status_.ok()) return false;
   if (item_++ > 0 && !TryTake(',')) {

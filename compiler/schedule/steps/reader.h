@@ -28,6 +28,7 @@ class StepReader {
   std::vector<int> Ints(std::string_view what);
   std::vector<int64_t> Int64s(std::string_view what);
   std::string_view Text(std::string_view what);
+  bool HasNext();  // for items that may be left out
 
   // The step, when every item was right and the array ends here.
   template <typename StepT, typename... Args>

@@ -29,6 +29,8 @@ const Refusal kRefusals[] = {
      "compute inline #0 (CI) of stage 4: the state has stages 0 to 3"},
     {"StageNegative", Matmul, "", R"(["CI", -1])", "of stage -1: the state has stages 0 to 3"},
     {"BufferingOfPlaceholder", Matmul, "", R"(["BF", 0, 2])", "a placeholder has no loops"},
+    {"BufferingAsynchronousAtOnce", Matmul, "", R"(["BF", 2, 1, 1])",
+     "depth 1 is out of range; expected 2 to 8 for asynchronous copies"},
     {"BufferingTooDeep", Matmul, "", R"(["BF", 2, 3])",
      "depth 3 is out of range; expected 1, or 2"},
     {"LayoutOfPlaceholder", Matmul, "", R"(["LA", 0, [1, 0]])", "a placeholder has no loops"},

@@ -170,13 +170,17 @@ struct RfactorStep final : Step {
   int stage_id, loop, factor_iter;
 };
 
-// ["BF", stage, depth]: the tiles in shared memory that are computed inside the stage's loops are
-// fetched depth - 1 iterations ahead, into as many buffers as that takes. A step of our own.
+// ["BF", stage, depth], or ["BF", stage, depth, 1]: the tiles in shared memory that are computed
+// inside the stage's loops are fetched depth - 1 iterations ahead, into as many buffers as that
+// takes; through registers (depth 1 or 2), or asynchronously (2 to kMaxDepth). A step of our own.
 struct BufferingStep final : Step {
   static constexpr std::string_view kTag = "BF", kName = "buffering";
-  BufferingStep(int stage_id, int depth) : stage_id(stage_id), depth(depth) {}
+  static constexpr int kMaxDepth = 8;
+  BufferingStep(int stage_id, int depth, bool asynchronous = false)
+      : stage_id(stage_id), depth(depth), asynchronous(asynchronous) {}
   KILN_STEP_OVERRIDES;
   int stage_id, depth;
+  bool asynchronous;
 };
 
 // ["LA", stage, [axes]]: the dimensions of the stage's buffer, outermost first. A step of our own.

@@ -1,0 +1,66 @@
+#include "search/buffering.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/schedule/async_copy.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/gpu_validity.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::BufferingStep;
+using schedule::State;
+
+constexpr int kFirstArchWithCopies = 80;
+// How likely; what is left is for asynchronous copies, all depths alike.
+constexpr double kNotAheadProbability = 0.3, kRegistersProbability = 0.3;
+
+bool IsAsynchronous(const schedule::StepPtr& step) {
+  return static_cast<const BufferingStep&>(*step).asynchronous;
+}
+
+}  // namespace
+
+std::vector<schedule::StepPtr> BufferingChoices(int reader, const Task& task,
+                                                const Parameters& parameters) {
+  std::vector<schedule::StepPtr> choices = {std::make_shared<BufferingStep>(reader, 1),
+                                            std::make_shared<BufferingStep>(reader, 2)};
+  if (!parameters.async_copies || task.target.GpuArch() < kFirstArchWithCopies) return choices;
+  for (int depth = 2; depth <= parameters.max_fetch_depth; ++depth)
+    choices.push_back(std::make_shared<BufferingStep>(reader, depth, /*asynchronous=*/true));
+  return choices;
+}
+
+Status AnnotateBuffering(State& state, const Task& task, const Parameters& parameters, Rng& rng) {
+  std::set<int> readers, copying;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (state.attach(s).kind != schedule::Attach::kIter ||
+        !state.stage(s).op->name().ends_with(".shared"))
+      continue;
+    readers.insert(state.attach(s).stage);
+    if (schedule::CanCopyAsync(state, s)) copying.insert(state.attach(s).stage);
+  }
+  for (const int reader : readers) {
+    std::vector<schedule::StepPtr> choices = BufferingChoices(reader, task, parameters);
+    if (!copying.contains(reader)) std::erase_if(choices, IsAsynchronous);
+    std::vector<double> weights(choices.size(), 1);
+    weights[0] = kNotAheadProbability;
+    weights[1] = kRegistersProbability;
+    for (size_t i = 2; i < weights.size(); ++i) {
+      weights[i] = (1 - kNotAheadProbability - kRegistersProbability) /
+                   static_cast<double>(weights.size() - 2);
+    }
+    State next = state;
+    KILN_RETURN_IF_ERROR(next.Apply(choices[PickWeighted(rng, weights)]));
+    if (CheckGpuLimits(next, task.hardware).ok()) {
+      state = std::move(next);
+    } else {
+      KILN_RETURN_IF_ERROR(state.Apply(choices[0]));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::search
