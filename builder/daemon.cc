@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <thread>
 
 #include "base/file.h"
 #include "base/grpc_server.h"
@@ -11,6 +10,7 @@
 #include "base/net.h"
 #include "base/stop_signal.h"
 #include "base/subprocess.h"
+#include "base/thread_pool.h"
 #include "base/unique_id.h"
 #include "builder/cache.h"
 #include "builder/once.h"
@@ -64,10 +64,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->needs(once);
 }
 
-int Jobs(const Flags& flags) {
-  if (flags.jobs > 0) return flags.jobs;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+int Jobs(const Flags& flags) { return flags.jobs > 0 ? flags.jobs : AvailableCpus(); }
 
 StatusOr<PoolOptions> MakePoolOptions(const Flags& flags,
                                       const std::vector<std::string>& child_args) {

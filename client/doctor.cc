@@ -1,7 +1,6 @@
 #include "client/doctor.h"
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/net.h"
+#include "base/thread_pool.h"
 #include "base/units.h"
 #include "client/local_archive.h"
 #include "compiler/codegen/llvm.h"
@@ -33,11 +33,6 @@ std::string CpuModel() {
   const size_t end = cpuinfo->find('\n', key);
   if (begin == std::string::npos || begin > end) return "unknown CPU";
   return cpuinfo->substr(begin + 2, end - begin - 2);
-}
-
-int UsableCores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 std::string VectorUnits() {
@@ -126,15 +121,16 @@ Finding DatabaseFile(const std::string& db) {
 }  // namespace
 
 std::vector<Finding> Diagnose(const std::string& db) {
-  return {{"CPU", true, fmt::format("{}, {} cores, {}", CpuModel(), UsableCores(), VectorUnits())},
-          Memory(),
-          Llvm(),
-          Cuda(),
-          Limits(),
-          Loopback(),
-          Temporary(),
-          Disk(db),
-          DatabaseFile(db)};
+  return {
+      {"CPU", true, fmt::format("{}, {} cores, {}", CpuModel(), AvailableCpus(), VectorUnits())},
+      Memory(),
+      Llvm(),
+      Cuda(),
+      Limits(),
+      Loopback(),
+      Temporary(),
+      Disk(db),
+      DatabaseFile(db)};
 }
 
 }  // namespace kiln::client
