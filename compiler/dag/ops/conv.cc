@@ -1,6 +1,7 @@
 // Direct convolution of 1, 2 or 3 dimensions with stride, padding, dilation and groups. Weights are
 // OI + kernel where channels come first, kernel + IO where they come last.
 #include "compiler/dag/ops/image.h"
+#include "compiler/dag/ops/winograd.h"
 
 namespace kiln::dag {
 namespace {
@@ -102,7 +103,7 @@ OpInfo Info(Layout layout) {
   for (const std::string& letter : ImageLetters(layout.dims)) kernel.push_back("K" + letter);
   const std::string window = fmt::format("{}", fmt::join(kernel, ", "));
   const std::string image = fmt::format("{}", fmt::join(ImageLetters(layout.dims), ", "));
-  return {
+  OpInfo info{
       .name = fmt::format("conv{}d_{}", layout.dims, layout.Name()),
       .family = "convolutions",
       .doc =
@@ -112,6 +113,8 @@ OpInfo Info(Layout layout) {
       .parameters = std::move(parameters),
       .channel_axis = layout.channel_axis(),
       .build = [layout](OpContext& c) { return Convolution(c, layout); }};
+  if (layout.dims == 2 && layout.channels_last) info.other_forms = WinogradForms;
+  return info;
 }
 
 }  // namespace

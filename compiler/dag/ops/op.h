@@ -77,6 +77,14 @@ class OpContext {
   int num_inputs_ = 0;
 };
 
+// Another operator that does the same work, when a constant input of it has been prepared before.
+struct OtherForm {
+  std::string name;      // "winograd F(4,3)"
+  std::string op, args;  // "conv2d_winograd_nhwc", "1,56,56,64,64,pad=1,tile=4,by_rows=1"
+  int prepared = 1;      // the input p`prepared` is what the next operator makes of the original's
+  std::string prepare_op, prepare_args;  // "conv2d_winograd_weights", "64,64,tile=4,by_rows=1"
+};
+
 struct OpInfo {
   std::string name;
   std::string family;
@@ -87,6 +95,8 @@ struct OpInfo {
   std::vector<Parameter> parameters = {};
   int channel_axis = -1;  // of the result, for bias and scale; negative: from the end
   std::function<TensorRef(OpContext&)> build = {};
+  // Null: it has none.
+  std::function<std::vector<OtherForm>(const OpArgs&, ir::Type dtype, bool gpu)> other_forms = {};
 };
 
 // One call per family file; the registry puts them together.

@@ -38,6 +38,8 @@ constexpr OpCase kCases[] = {
     {"conv2d_winograd_nhwc", "2,5,7,3,2,by_rows=1"},
     {"conv2d_winograd_nhwc", "1,3,3,64,2,by_rows=1"},
     {"conv2d_winograd_nhwc", "1,7,6,2,3,tile=4,by_rows=1", "bias,relu"},
+    {"conv2d_winograd_weights", "3,5,2"},
+    {"conv2d_winograd_weights", "64,3,4,by_rows=1"},
     {"max_pool2d_nchw", "1,7,7,3,3,3,2,1"},
     {"max_pool2d_nhwc", "1,6,7,2,2,2,2,0"},
     {"avg_pool2d_nchw", "1,5,6,3,3,3,2,1"},

@@ -184,6 +184,26 @@ TEST(Reference, Conv2dWinograd) {
   }
 }
 
+TEST(Reference, Conv2dWinogradWeights) {
+  for (int64_t co : {3, 64}) {
+    for (int64_t tile : {2, 4}) {
+      for (bool by_rows : {false, true}) {
+        const std::string args = fmt::format("{},2,{},by_rows={}", co, tile, int{by_rows});
+        SCOPED_TRACE(args);
+        ASSERT_OK_AND_ASSIGN(DagPtr dag,
+                             BuildOp("conv2d_winograd_weights", args, {.dtype = ir::kFloat64}));
+        const std::vector<NDArray> inputs = RandomInputs(*dag, 7);
+        ASSERT_OK_AND_ASSIGN(const auto outputs, Evaluate(*dag, inputs));
+        NDArray want(ir::kFloat64, outputs[0].shape());
+        FillTransformed(inputs[0], tile, by_rows, want);
+        for (int64_t i = 0; i < want.num_elements(); ++i) {
+          ASSERT_NEAR(outputs[0].GetDouble(i), want.GetDouble(i), 1e-12) << i;
+        }
+      }
+    }
+  }
+}
+
 Definition Conv3d(bool last, std::array<int64_t, 3> size, int64_t ci, int64_t co,
                   std::array<int64_t, 3> kernel, Window w, int64_t groups) {
   return [=](const Tensors& in, const Index& at) {

@@ -2,9 +2,10 @@
 // weights that are already transformed: [alpha, alpha, CO, CI], alpha = tile + 2. With by_rows the
 // transforms are written out, rows first, then columns, and weights are
 // [alpha * alpha, CO / b, CI, b]: less arithmetic, vectors along channels, weights read in order.
-#include <cmath>
+// And the operator that transforms them.
+#include "compiler/dag/ops/winograd.h"
 
-#include "compiler/dag/ops/op.h"
+#include <cmath>
 
 namespace kiln::dag {
 namespace {
@@ -26,6 +27,17 @@ Matrix InputTransform(int64_t tile) {
                  1.5, .5, 2.5, 2, -.5, -2, 1,    1, 1,  1,  1,  1.5, 0,  0,    0,  0,  0,  1}};
 }
 
+// One column for each point: a window of weights g becomes transposed(m) g m.
+Matrix WeightTransform(int64_t tile) {
+  if (tile == 2) return {3, 4, {1, .5, .5, 0, 0, -.5, .5, 0, 0, .5, .5, 1}};
+  constexpr double k3 = 1.0 / 3, k15 = 1.0 / 15;
+  return {3,
+          6,
+          {1, -k3, k3, -16 * k15, k15, 0,     //
+           0, k3, k3, -8 * k15, -2 * k15, 0,  //
+           0, -k3, k3, -4 * k15, 4 * k15, 1}};
+}
+
 // An operator whose elements are constants: a chain of selects, unrolled wherever it is used.
 TensorRef ConstantMatrix(OpContext& c, std::string name, const Matrix& matrix) {
   return c.b.Compute(
@@ -45,6 +57,8 @@ TensorRef ConstantMatrix(OpContext& c, std::string name, const Matrix& matrix) {
 
 // By rows: what a tile of output channels reads of the weights lies in one piece.
 constexpr int64_t kChannelBlock = 32;
+
+int64_t ChannelBlock(int64_t co) { return co % kChannelBlock == 0 ? kChannelBlock : co; }
 
 struct Shape {
   int64_t n, co, ci, tile, alpha, out_h, out_w;
@@ -88,7 +102,7 @@ TensorRef ByRows(OpContext& c, const Shape& s, const TensorRef& padded) {
       "input_pack", {{"p", s.tiles()}, {"eps", alpha}, {"nu", alpha}, {"ci", s.ci}},
       [&](Vars v) { return Mix(c, in, v[2], [&](int x) { return rows(v[0], x, v[1], v[3]); }); },
       {.always_unroll_inner = {"nu"}});
-  const int64_t block = s.co % kChannelBlock == 0 ? kChannelBlock : s.co;
+  const int64_t block = ChannelBlock(s.co);
   TensorRef weight = c.Input({alpha * alpha, s.co / block, s.ci, block});
   TensorRef bgemm =
       c.b.Reduce("bgemm", {{"t", alpha * alpha}, {"p", s.tiles()}, {"co", s.co}}, {{"ci", s.ci}},
@@ -169,7 +183,67 @@ TensorRef Winograd(OpContext& c) {
   });
 }
 
+TensorRef Weights(OpContext& c) {
+  c.RequireFloat();
+  const int64_t co = c.args["CO"], ci = c.args["CI"];
+  int64_t tile = c.args["tile"];
+  if (tile != 2 && tile != 4) {
+    c.Fail("tile = {}: there are transforms for 2 and 4", tile);
+    tile = 2;
+  }
+  const int64_t alpha = tile + 2;
+  const Matrix m = WeightTransform(tile);
+  TensorRef plain = c.Input({3, 3, ci, co});
+  TensorRef rows = c.b.Compute(
+      "weight_rows", {{"eps", alpha}, {"x", 3}, {"ci", ci}, {"co", co}},
+      [&](Vars v) {
+        return Mix(c, m, v[0], [&](int y) { return c.Widen(plain(y, v[1], v[2], v[3])); });
+      },
+      {.always_unroll_inner = {"eps"}});
+  if (c.args["by_rows"] == 0) {
+    return c.b.Compute(
+        "winograd_weights", {{"eps", alpha}, {"nu", alpha}, {"co", co}, {"ci", ci}},
+        [&](Vars v) { return Mix(c, m, v[1], [&](int x) { return rows(v[0], x, v[3], v[2]); }); });
+  }
+  const int64_t block = ChannelBlock(co);
+  return c.b.Compute("winograd_weights",
+                     {{"t", alpha * alpha}, {"f", co / block}, {"ci", ci}, {"b", block}},
+                     [&](Vars v) {
+                       return Mix(c, m, v[0] % alpha, [&](int x) {
+                         return rows(FloorDiv(v[0], alpha), x, v[2], v[1] * block + v[3]);
+                       });
+                     });
+}
+
+// So many tiles must share a transformed weight that F(4x4, 3x3) pays, which has 2.25 times the
+// weights of F(2x2, 3x3) for 0.56 of its products. Measured on layers of ResNet-18 at batch 1: on
+// CPUs the small tile is faster for 7x7 (4 large tiles) alone; on a GPU, which must read the
+// weights from afar for each block of tiles, for 28x28 (49) too.
+constexpr int64_t kLargeTiles = 8, kLargeTilesOnGpu = 100;
+
 }  // namespace
+
+std::vector<OtherForm> WinogradForms(const OpArgs& args, ir::Type dtype, bool gpu) {
+  const bool fits = args["KH"] == 3 && args["KW"] == 3 && args["stride"] == 1 &&
+                    args["dilation"] == 1 && args["groups"] == 1;
+  // Of 16 bits, transformed weights have too few.
+  if (!fits || (dtype != ir::kFloat32 && dtype != ir::kFloat64)) return {};
+  const auto tiles = [&](std::string_view extent) {
+    return (args[extent] + 2 * args["pad"] - 2 + 3) / 4;
+  };
+  const int64_t large_tiles = args["N"] * tiles("H") * tiles("W");
+  const int tile = large_tiles >= (gpu ? kLargeTilesOnGpu : kLargeTiles) ? 4 : 2;
+  // GPUs have rules for small products with constant matrices.
+  const int by_rows = gpu ? 0 : 1;
+  return {{.name = fmt::format("winograd F({},3)", tile),
+           .op = "conv2d_winograd_nhwc",
+           .args = fmt::format("{},{},{},{},{},pad={},tile={},by_rows={}", args["N"], args["H"],
+                               args["W"], args["CO"], args["CI"], args["pad"], tile, by_rows),
+           .prepared = 1,
+           .prepare_op = "conv2d_winograd_weights",
+           .prepare_args =
+               fmt::format("{},{},tile={},by_rows={}", args["CO"], args["CI"], tile, by_rows)}};
+}
 
 std::vector<OpInfo> WinogradOps() {
   return {{.name = "conv2d_winograd_nhwc",
@@ -195,7 +269,19 @@ std::vector<OpInfo> WinogradOps() {
                  .max = 1,
                  .default_value = 0}},
            .channel_axis = 3,
-           .build = Winograd}};
+           .build = Winograd},
+          {.name = "conv2d_winograd_weights",
+           .family = "convolutions",
+           .doc = "weights of conv2d_winograd_nhwc from those of conv2d_nhwc, [3, 3, CI, CO]",
+           .parameters = {{.name = "CO", .doc = "output channels"},
+                          {.name = "CI", .doc = "input channels"},
+                          {.name = "tile", .doc = "output tile: 2 or 4", .min = 2, .max = 4},
+                          {.name = "by_rows",
+                           .doc = "1: as conv2d_winograd_nhwc wants them with by_rows=1",
+                           .min = 0,
+                           .max = 1,
+                           .default_value = 0}},
+           .build = Weights}};
 }
 
 }  // namespace kiln::dag
