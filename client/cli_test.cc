@@ -80,6 +80,14 @@ TEST_F(CliTest, WhatIsWrongWithSeveralTasks) {
               HasSubstr("expected NAME=NUMBER"));
 }
 
+TEST_F(CliTest, FormsAndObjectivesThatThereAreNot) {
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--forms", "winograd"}),
+              HasSubstr("matmul has no winograd form: conv2d_nhwc has one for 3x3 kernels"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--forms", "fast"}), HasSubstr("fast"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--objective", "median"}),
+              HasSubstr("geometric-mean"));
+}
+
 TEST_F(CliTest, UnknownOperatorsGetTheClosestNames) {
   EXPECT_THAT(RefusedTune({"conv2d_ncwh", "--args", "1,7,7,8,8,3,3,1,1"}),
               HasSubstr("conv2d_nchw"));

@@ -20,6 +20,7 @@
 #include "client/render.h"
 #include "client/wording.h"
 #include "compiler/dag/ops/epilogue.h"
+#include "search/objective.h"
 
 namespace kiln::client {
 namespace {
@@ -48,6 +49,7 @@ struct Flags {
   uint32_t total_early_stopping = 0, trials_per_round = 0;
   int finalists = 8;
   std::string task_strategy = "gradient";
+  std::string objective = "weighted-sum";
   double latency_target_ms = 0;
   bool lock_step = false;
   bool no_warm_start = false;
@@ -236,6 +238,11 @@ class CommandLine {
          "--tasks", flags_.job.tasks_path,
          "instead: a file with a task a line: WEIGHT OPERATOR ARGS EPILOGUE, or WEIGHT *.te")
         ->type_name("FILE");
+    c.add_option("--forms", flags_.job.forms,
+                 "direct, winograd or all: which forms of a convolution; others than direct take "
+                 "weights that are prepared before")
+        ->check(CLI::IsMember({kDirectForms, kWinogradForms, kAllForms}))
+        ->capture_default_str();
     c.add_option("--weights", flags_.job.weights, "uses of each task in the network [1,1,...]")
         ->delimiter(',')
         ->type_name("N,N,...");
@@ -256,8 +263,11 @@ class CommandLine {
     c.add_option("--total-early-stopping", flags_.total_early_stopping,
                  "stop after so many trials that improved no task; 0 = never")
         ->capture_default_str();
+    c.add_option("--objective", flags_.objective, "of the tasks' latencies, what is to be small")
+        ->check(CLI::IsMember(search::ObjectiveNames()))
+        ->capture_default_str();
     c.add_option("--latency-target-ms", flags_.latency_target_ms,
-                 "stop when the weighted sum of the latencies is so small; 0 = never")
+                 "stop when the objective is so small; 0 = never")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     c.add_option("--trials-per-round", flags_.trials_per_round,
@@ -325,6 +335,7 @@ class CommandLine {
     options.set_policy(flags_.policy);
     options.set_early_stopping(flags_.early_stopping);
     options.set_total_early_stopping(flags_.total_early_stopping);
+    options.set_objective(flags_.objective);
     options.set_latency_target_s(1e-3 * flags_.latency_target_ms);
     options.set_trials_per_round(flags_.trials_per_round);
     options.set_task_strategy(flags_.task_strategy);

@@ -108,6 +108,51 @@ TEST_F(EmbeddedTest, AJobRunsToItsEndAndLeavesNoProcess) {
   EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
 }
 
+// Both forms of a convolution: which one is faster is said everywhere.
+TEST_F(EmbeddedTest, FormsOfOneWork) {
+  const Words conv = {"conv2d_nhwc", "--args", "1,9,9,3,2,3,3,1,1"};
+  const auto with = [&](Words words, const Words& more) {
+    words.insert(words.end(), conv.begin(), conv.end());
+    words.insert(words.end(), {"--db", db_});
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const Words tune = {"--target", "null", "--trials", "40",
+                      "--seed",   "3",    "--policy", "sketch.random"};
+  Words direct = {"tune", "--db", folder_.Join("direct.db")};
+  direct.insert(direct.end(), conv.begin(), conv.end());
+  direct.insert(direct.end(), tune.begin(), tune.end());
+  EXPECT_THAT(KilnPrints(direct), HasSubstr("conv2d_nhwc has another form, winograd F(4,3)"));
+  Words all = tune;
+  all.insert(all.end(), {"--forms", "all", "--json", "--objective", "max", "--no-warm-start"});
+  const Json end = Lines(KilnPrints(with({"tune"}, all))).back();
+  ASSERT_THAT(end["tasks"], SizeIs(2));
+  EXPECT_EQ(end["tasks"][0]["form"], "direct");
+  EXPECT_EQ(end["tasks"][1]["form"], "winograd F(4,3)");
+  EXPECT_EQ(end["objective"], "max");
+  const size_t fastest = end["tasks"][0]["fastest"] ? 0 : 1;
+  const Json &best = end["tasks"][fastest], &other = end["tasks"][1 - fastest];
+  EXPECT_LT(best["best_cost_s"], other["best_cost_s"]);
+  EXPECT_EQ(end["objective_s"], best["best_cost_s"]);
+  EXPECT_GT(other["trials"], 0);
+
+  const std::string job = end["job"];
+  EXPECT_THAT(KilnPrints({"jobs", job, "--db", db_}),
+              AllOf(HasSubstr("  or winograd F(4,3)"), HasSubstr("x faster than "),
+                    HasSubstr("objective largest latency"),
+                    HasSubstr("task 1 takes prepared inputs: p1 = conv2d_winograd_weights 3,2,")));
+  EXPECT_EQ(Json::parse(KilnPrints({"show", job, "--as", "steps", "--json", "--db", db_}))["steps"],
+            best["steps"]);
+  // Of the direct form's key: names the other one, whose made-up costs are much smaller.
+  ASSERT_EQ(fastest, 1u);
+  EXPECT_THAT(KilnPrints(with({"best"}, {})),
+              AllOf(HasSubstr("faster than record "), HasSubstr(": winograd F(4,3), "),
+                    HasSubstr("takes prepared inputs: p1 = conv2d_winograd_weights 3,2,")));
+  const Json faster = Lines(KilnPrints(with({"best"}, {"--json"}))).back();
+  EXPECT_EQ(faster["form"], "winograd F(4,3)");
+  EXPECT_EQ(faster["record"], best["record"]);
+}
+
 TEST_F(EmbeddedTest, JsonHasOneLineForEachTrial) {
   const auto events = Lines(KilnPrints(TuneWords({"--trials", "20", "--json", "--seed", "7"})));
   EXPECT_EQ(events.front()["event"], "start");

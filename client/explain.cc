@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "client/wording.h"
+#include "client/works.h"
 
 namespace kiln::client {
 namespace {
@@ -34,6 +35,11 @@ std::vector<std::string> ExplainRound(const v1::Round& round, const v1::JobStatu
   head +=
       fmt::format(", search {}, {} trials so far", FormatSeconds(round.search_s()), round.trials());
   std::vector<std::string> lines = {std::move(head)};
+  if (task < job.tasks_size()) {
+    const std::vector<int> forms = FormsOf(job, task);
+    const std::vector<double> best_s(round.best_s().begin(), round.best_s().end());
+    if (forms.size() > 1) lines.push_back("  forms: " + FormCosts(job, forms, best_s));
+  }
   std::string_view report = round.report();
   while (!report.empty()) {
     const size_t end = std::min(report.find('\n'), report.size());

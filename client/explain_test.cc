@@ -35,6 +35,18 @@ TEST(ExplainTest, ARound) {
                           "  2048 sampled", "  17 dropped: too many threads"));
 }
 
+TEST(ExplainTest, ARoundOfAFormSaysWhereTheFormsAre) {
+  v1::JobStatus job;
+  job.add_tasks()->mutable_spec()->set_description("matmul 8,8,8");
+  job.add_tasks()->mutable_spec()->set_form("winograd F(4,3)");
+  job.mutable_tasks(1)->mutable_spec()->set_alternative_of(0);
+  v1::Round round;
+  round.add_best_s(1e-3);
+  round.add_best_s(0);
+  EXPECT_THAT(ExplainRound(round, job),
+              testing::Contains("  forms: direct 1.000 ms, winograd F(4,3) -"));
+}
+
 TEST(ExplainTest, TheLatencyLog) {
   v1::Round round;
   round.set_elapsed_s(12.4);

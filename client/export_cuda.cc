@@ -70,6 +70,7 @@ std::string Comment(const std::string& name, const std::string& text) {
 std::string Head(const ExportedKernel& kernel, bool half_types) {
   std::string text = fmt::format("// {}: a kernel tuned by Kiln.\n//\n", kernel.description);
   text += Comment("workload", kernel.workload_key);
+  if (!kernel.preparation.empty()) text += Comment("prepared", kernel.preparation + ", before");
   text += Comment("target", kernel.target);
   if (!kernel.device.empty()) text += Comment("device", kernel.device);
   if (kernel.cost_s > 0) {

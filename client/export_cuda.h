@@ -14,6 +14,7 @@ struct ExportedKernel {
   dag::DagPtr dag;
   std::string steps;        // JSON
   std::string description;  // "conv2d_nhwc 1,7,7,512,512,3,3,1,1 + bias + relu"
+  std::string preparation;  // how inputs that come prepared are made; "": none does
   std::string workload_key, target;
   std::string arch;                     // "sm_90"
   std::string device;                   // that it was measured on; "": not known

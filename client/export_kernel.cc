@@ -15,12 +15,15 @@ namespace {
 
 constexpr char kUsualArch[] = "sm_90";
 
-StatusOr<std::string> DescriptionOf(const v1::Record& record, Archive& archive) {
+// What the job says of the record's task; empty where it is not known.
+v1::TaskSpec SpecOf(const v1::Record& record, Archive& archive) {
   const auto job = archive.Job(record.job_id());
-  if (job.ok() && record.task_index() < static_cast<uint32_t>(job->tasks_size())) {
-    const v1::TaskSpec& spec = job->tasks(static_cast<int>(record.task_index())).spec();
-    if (!spec.description().empty()) return spec.description();
-  }
+  if (!job.ok() || record.task_index() >= static_cast<uint32_t>(job->tasks_size())) return {};
+  return job->tasks(static_cast<int>(record.task_index())).spec();
+}
+
+std::string DescriptionOf(const v1::Record& record, const v1::TaskSpec& spec) {
+  if (!spec.description().empty()) return spec.description();
   const KnownWorkload* known = FindByKey(record.workload_key());
   return known != nullptr ? known->Description() : record.workload_key();
 }
@@ -46,7 +49,9 @@ Status ExportKernelCommand(const SubjectFlags& subject_flags, const std::string&
   KILN_RETURN_IF_ERROR(CheckGpuRecord(record, target, session));
   ExportedKernel kernel;
   KILN_ASSIGN_OR_RETURN(kernel.dag, DagOfRecord(record, subject));
-  KILN_ASSIGN_OR_RETURN(kernel.description, DescriptionOf(record, *archive));
+  const v1::TaskSpec spec = SpecOf(record, *archive);
+  kernel.description = DescriptionOf(record, spec);
+  kernel.preparation = spec.preparation();
   kernel.steps = record.steps();
   kernel.workload_key = record.workload_key();
   kernel.target = record.target();

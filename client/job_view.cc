@@ -7,6 +7,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/wording.h"
+#include "client/works.h"
 
 namespace kiln::client {
 namespace {
@@ -14,16 +15,6 @@ namespace {
 constexpr std::string_view kSpinner[] = {"|", "/", "-", "\\"};
 constexpr int kDescriptionColumns = 48;
 constexpr double kLongWait_s = 1;
-
-// Sum over the tasks of weight * best; 0 while one has no result.
-double TotalLatency(const v1::JobStatus& job) {
-  double total = 0;
-  for (const v1::TaskStatus& task : job.tasks()) {
-    if (task.best_cost_s() <= 0) return 0;
-    total += task.best_cost_s() * std::max(task.spec().weight(), 0.0);
-  }
-  return total;
-}
 
 bool Waits(const v1::JobStatus& job) {
   return job.state() == v1::RUNNING && job.waiting_for_workers() != 0;
@@ -106,9 +97,9 @@ void JobView::ObserveRecord(const v1::Record& record, std::vector<std::string>& 
 
 std::string JobView::Totals(double elapsed_s) const {
   const uint32_t done = status_.trials_done(), all = status_.spec().options().trials();
-  std::string line = fmt::format("total latency {}  trials {}/{}  errors {}  time {}",
-                                 LatencyCell(TotalLatency(status_)), done, all,
-                                 ErrorCounts(status_), FormatElapsed(elapsed_s));
+  std::string line = fmt::format("{} {}  trials {}/{}  errors {}  time {}", ObjectiveWord(status_),
+                                 LatencyCell(ObjectiveOf(status_)), done, all, ErrorCounts(status_),
+                                 FormatElapsed(elapsed_s));
   if (done > 0 && done < all && status_.state() < v1::SUCCEEDED) {
     line += fmt::format("  left {}", FormatElapsed(elapsed_s * (all - done) / done));
   }
@@ -129,7 +120,7 @@ std::vector<std::string> JobView::Lines(int frame, double since_event_s, bool co
                {"Trials", Table::kRight}});
   for (int i = 0; i < status_.tasks_size(); ++i) {
     const v1::TaskStatus& task = status_.tasks(i);
-    table.AddRow({fmt::format("{}", i), task.spec().description(), LatencyCell(task.best_cost_s()),
+    table.AddRow({fmt::format("{}", i), TaskCell(task), LatencyCell(task.best_cost_s()),
                   SpeedCell(task.flop_count(), task.best_cost_s()),
                   SpeedUp(task.reference_cost_s(), task.best_cost_s()),
                   fmt::format("{}", task.trials())});

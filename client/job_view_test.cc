@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/works.h"
+
 namespace kiln::client {
 namespace {
 
@@ -48,6 +50,47 @@ v1::JobEvent FailedTrial(uint32_t trial, v1::ErrorKind kind) {
   event.mutable_record()->mutable_result()->set_message("element 7 is 3, expected 4\nmore");
   (*event.mutable_status()->mutable_error_counts())[kind] = 1;
   return event;
+}
+
+// Direct 2 ms, the other form 1 ms, and another task of 8 ms.
+v1::JobEvent EventOfForms() {
+  v1::JobEvent event = Event(10, 2e-3);
+  v1::TaskStatus& other = *event.mutable_status()->add_tasks();
+  other.mutable_spec()->set_alternative_of(0);
+  other.mutable_spec()->set_form("winograd F(2,3)");
+  other.mutable_spec()->set_weight(1);
+  other.set_best_cost_s(1e-3);
+  v1::TaskStatus& last = *event.mutable_status()->add_tasks();
+  last.mutable_spec()->set_description("softmax 8,8");
+  last.mutable_spec()->set_weight(1);
+  last.set_best_cost_s(8e-3);
+  return event;
+}
+
+TEST(JobViewTest, OfFormsTheFasterOneCounts) {
+  v1::JobEvent event = EventOfForms();
+  JobView view;
+  EXPECT_THAT(view.Observe(event), ElementsAre(HasSubstr("total latency 9.000 ms")));
+  const auto lines = view.Lines(0, 0, false);
+  EXPECT_THAT(
+      lines, testing::Contains(AllOf(HasSubstr("1    or winograd F(2,3)"), HasSubstr("1.000 ms"))));
+  v1::TuneOptions& options = *event.mutable_status()->mutable_spec()->mutable_options();
+  options.set_objective("max");
+  EXPECT_THAT(JobView().Observe(event), ElementsAre(HasSubstr("largest latency 8.000 ms")));
+  options.set_objective("geometric-mean");
+  EXPECT_THAT(JobView().Observe(event), ElementsAre(HasSubstr("mean latency 2.828 ms")));
+  event.mutable_status()->mutable_tasks(2)->set_best_cost_s(0);
+  EXPECT_THAT(JobView().Observe(event), ElementsAre(HasSubstr("mean latency -")));
+}
+
+TEST(JobViewTest, FormsInWords) {
+  v1::JobStatus job = EventOfForms().status();
+  EXPECT_EQ(WorksOf(job), (std::vector<std::vector<int>>{{0, 1}, {2}}));
+  EXPECT_EQ(FormText(job, FormsOf(job, 1)), "winograd F(2,3): 2.00x faster than direct (2.000 ms)");
+  EXPECT_EQ(FormText(job, FormsOf(job, 2)), "");
+  job.mutable_tasks(1)->set_best_cost_s(0);
+  EXPECT_EQ(FormText(job, FormsOf(job, 1)), "direct: winograd F(2,3) has no result");
+  EXPECT_EQ(Fastest(job, FormsOf(job, 1)), 0);
 }
 
 TEST(JobViewTest, WhatEarlierJobsFoundIsSaidOnceAndKept) {

@@ -9,6 +9,7 @@
 #include "client/local_archive.h"
 #include "client/timing_table.h"
 #include "client/wording.h"
+#include "client/works.h"
 
 namespace kiln::client {
 namespace {
@@ -48,7 +49,7 @@ std::string TaskTable(const v1::JobStatus& job) {
                {"Record", Table::kRight}});
   for (int i = 0; i < job.tasks_size(); ++i) {
     const v1::TaskStatus& task = job.tasks(i);
-    table.AddRow({fmt::format("{}", i), task.spec().description(), task.spec().target(),
+    table.AddRow({fmt::format("{}", i), TaskCell(task), task.spec().target(),
                   fmt::format("{}", task.trials()), LatencyCell(task.best_cost_s()),
                   SpeedCell(task.flop_count(), task.best_cost_s()),
                   SpeedUp(task.reference_cost_s(), task.best_cost_s()),
@@ -99,7 +100,20 @@ void PrintJob(const v1::JobStatus& job) {
   PrintField("errors", ErrorCounts(job));
   PrintField("pace", PaceText(job));
   PrintField("phase", job.phase());
-  if (!job.tasks().empty()) fmt::print("\n{}", TaskTable(job));
+  const double objective_s = ObjectiveOf(job);
+  if (objective_s > 0) {
+    PrintField("objective", fmt::format("{} {}", ObjectiveWord(job), FormatSeconds(objective_s)));
+  }
+  if (job.tasks().empty()) return;
+  fmt::print("\n{}", TaskTable(job));
+  for (const std::vector<int>& forms : WorksOf(job)) {
+    const std::string form = FormText(job, forms);
+    if (!form.empty()) fmt::print("task {}: {}\n", forms[0], form);
+  }
+  for (int i = 0; i < job.tasks_size(); ++i) {
+    const std::string& preparation = job.tasks(i).spec().preparation();
+    if (!preparation.empty()) fmt::print("task {} takes prepared inputs: {}\n", i, preparation);
+  }
 }
 
 }  // namespace
@@ -125,7 +139,8 @@ Status JobsCommand(uint32_t limit, const Session& session) {
                {"Time", Table::kRight},
                {"Submitted"}});
   for (const v1::JobStatus& job : jobs) {
-    const double best_s = job.tasks_size() == 1 ? job.tasks(0).best_cost_s() : 0;
+    const auto works = WorksOf(job);
+    const double best_s = works.size() == 1 ? job.tasks(Fastest(job, works[0])).best_cost_s() : 0;
     table.AddRow({job.id(), NameOf(job), StateText(job), TrialsText(job),
                   fmt::format("{}", NumErrors(job)), LatencyCell(best_s),
                   ShareCell(job.busy_share()), FormatElapsed(job.elapsed_s()),

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/wording.h"
+#include "client/works.h"
 
 namespace kiln::client {
 namespace {
@@ -38,6 +39,11 @@ Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
                      {"cost_s", OrNull(task.known_cost_s())},
                      {"record", task.known_record_id()}};
   }
+  const v1::TaskSpec& spec = task.spec();
+  if (!spec.form().empty()) json["form"] = spec.form();
+  if (spec.has_alternative_of()) json["alternative_of"] = spec.alternative_of();
+  if (!spec.preparation().empty()) json["preparation"] = spec.preparation();
+  if (!spec.network().empty()) json["network"] = spec.network();
   if (best != nullptr) {
     json["record"] = best->id();
     json["max_error"] = best->result().max_error();
@@ -122,6 +128,8 @@ std::string EndEvent(const v1::JobStatus& job, const std::vector<v1::Record>& be
                {"trials_done", job.trials_done()},
                {"elapsed_s", job.elapsed_s()},
                {"busy_share", job.busy_share()},
+               {"objective", job.spec().options().objective()},
+               {"objective_s", OrNull(ObjectiveOf(job))},
                {"errors", Json::object()},
                {"tasks", Json::array()}};
   for (const auto& [kind, trials] : job.error_counts()) {
@@ -134,6 +142,8 @@ std::string EndEvent(const v1::JobStatus& job, const std::vector<v1::Record>& be
       if (candidate.task_index() == static_cast<uint32_t>(i)) record = &candidate;
     }
     json["tasks"].push_back(TaskJson(job.tasks(i), record));
+    const std::vector<int> forms = FormsOf(job, i);
+    if (forms.size() > 1) json["tasks"].back()["fastest"] = Fastest(job, forms) == i;
   }
   return Print(json);
 }

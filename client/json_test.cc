@@ -72,6 +72,23 @@ TEST(JsonTest, TheEndHasTheBestOfEachTask) {
   EXPECT_FALSE(json["tasks"][1].contains("known"));
 }
 
+TEST(JsonTest, FormsOfOneWork) {
+  v1::JobStatus job = Event().status();
+  v1::TaskSpec& spec = *job.add_tasks()->mutable_spec();
+  spec.set_alternative_of(0);
+  spec.set_form("winograd F(4,3)");
+  spec.set_preparation("p1 = x");
+  job.mutable_tasks(1)->set_best_cost_s(0.5e-3);
+  job.mutable_tasks(0)->mutable_spec()->set_weight(2);
+  const Json json = Json::parse(EndEvent(job, {}));
+  EXPECT_EQ(json["tasks"][0]["fastest"], false);
+  EXPECT_EQ(json["tasks"][1]["fastest"], true);
+  EXPECT_EQ(json["tasks"][1]["alternative_of"], 0);
+  EXPECT_EQ(json["tasks"][1]["form"], "winograd F(4,3)");
+  EXPECT_EQ(json["tasks"][1]["preparation"], "p1 = x");
+  EXPECT_DOUBLE_EQ(json["objective_s"], 1e-3);  // twice the faster one
+}
+
 TEST(JsonTest, MessagesKeepTheirFieldNamesAndZeros) {
   v1::KeyState key;
   key.set_key("a \"b\"");

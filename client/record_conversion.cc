@@ -35,6 +35,10 @@ StatusOr<v1::TaskStatus> TaskStatusFromStore(store::Store& store, const store::T
   spec.set_target(row.target);
   spec.set_weight(row.weight);
   spec.set_description(row.description);
+  if (row.alternative_of.has_value()) spec.set_alternative_of(*row.alternative_of);
+  spec.set_form(row.form);
+  spec.set_preparation(row.preparation);
+  spec.set_network(row.network);
   task.set_workload_key(row.workload_key);
   task.set_flop_count(row.flop_count);
   task.set_reference_cost_s(row.reference_cost_s);
@@ -42,7 +46,7 @@ StatusOr<v1::TaskStatus> TaskStatusFromStore(store::Store& store, const store::T
   if (trials != counts.by_task.end()) task.set_trials(static_cast<uint32_t>(trials->second));
   KILN_ASSIGN_OR_RETURN(const auto best, store.BestOfJob(row.job_id, row.index));
   if (best.has_value()) {
-    task.set_best_cost_s(store::MeanCost(*best));
+    task.set_best_cost_s(store::Cost(*best));
     task.set_best_record_id(best->id);
   }
   return task;
@@ -62,6 +66,8 @@ v1::Record ToProto(const store::Record& record) {
   *out.mutable_hardware() = HardwareToProto(record.hardware);
   out.set_steps(record.steps);
   out.set_flop_count(record.flop_count);
+  out.set_origin(record.origin);
+  out.set_score(record.score);
   v1::TrialResult& result = *out.mutable_result();
   result.mutable_costs_s()->Add(record.costs_s.begin(), record.costs_s.end());
   result.set_error(static_cast<v1::ErrorKind>(record.error));
@@ -74,6 +80,8 @@ v1::Record ToProto(const store::Record& record) {
   result.set_runner(record.runner);
   result.set_stopped_early(record.stopped_early);
   result.set_max_error(record.max_error);
+  result.mutable_final_costs_s()->Add(record.final_costs_s.begin(), record.final_costs_s.end());
+  result.set_confidence_s(record.confidence_s);
   if (record.times.empty() || !result.mutable_times()->ParseFromString(record.times)) {
     result.clear_times();
   }
@@ -104,6 +112,10 @@ store::Record FromProto(const v1::Record& record) {
   out.stopped_early = result.stopped_early();
   out.max_error = result.max_error();
   out.flop_count = record.flop_count();
+  out.origin = record.origin();
+  out.score = record.score();
+  out.final_costs_s.assign(result.final_costs_s().begin(), result.final_costs_s().end());
+  out.confidence_s = result.confidence_s();
   out.times = result.times().SerializeAsString();
   return out;
 }

@@ -17,6 +17,7 @@
 #include "client/sketches.h"
 #include "client/summary.h"
 #include "client/wording.h"
+#include "client/works.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 #include "store/distill.h"
@@ -42,6 +43,47 @@ StatusOr<std::map<std::string, std::string>> Descriptions(Archive& archive) {
 std::string NameOr(const std::map<std::string, std::string>& names, const std::string& key) {
   const auto found = names.find(key);
   return found == names.end() || found->second.empty() ? key : found->second;
+}
+
+// A record of another form of the same work, on the same target.
+struct FasterForm {
+  int64_t than = 0;  // the record that it beats
+  std::string form, preparation;
+  v1::Record record;
+};
+
+// Of records of one workload: forms that a job has tuned as alternatives of it.
+StatusOr<std::vector<FasterForm>> FasterForms(const std::vector<v1::Record>& records,
+                                              Archive& archive) {
+  std::map<std::string, v1::TaskSpec> forms;  // by workload key
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(0));
+  for (const v1::JobStatus& job : jobs) {
+    for (int i = 0; i < job.tasks_size(); ++i) {
+      const v1::TaskStatus& task = job.tasks(i);
+      const v1::TaskStatus& of = job.tasks(FormsOf(job, i)[0]);
+      if (&of == &task || of.workload_key() != records[0].workload_key()) continue;
+      forms.emplace(task.workload_key(), task.spec());
+    }
+  }
+  std::vector<FasterForm> faster;
+  for (const v1::Record& record : records) {
+    for (const auto& [key, spec] : forms) {
+      v1::BestRequest request;
+      request.set_workload_key(key);
+      request.set_target(record.target());
+      KILN_ASSIGN_OR_RETURN(const auto best, archive.Best(request));
+      if (best.empty() || CostOf(best[0].result()) >= CostOf(record.result())) continue;
+      faster.push_back({record.id(), spec.form(), spec.preparation(), best[0]});
+    }
+  }
+  return faster;
+}
+
+std::string FasterFormJson(const FasterForm& form) {
+  return fmt::format(
+      "{{\"faster_than\":{},\"form\":{},\"preparation\":{},\"record\":{},\"cost_s\":{}}}",
+      form.than, JsonString(form.form), JsonString(form.preparation), form.record.id(),
+      CostOf(form.record.result()));
 }
 
 // The record to show with the DAG it belongs to.
@@ -181,8 +223,13 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
   KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, *archive));
+  std::vector<FasterForm> faster;
+  if (!subject.workload_key.empty()) {
+    KILN_ASSIGN_OR_RETURN(faster, FasterForms(records, *archive));
+  }
   if (session.json) {
     for (const v1::Record& record : records) fmt::print("{}\n", JsonOf(record));
+    for (const FasterForm& form : faster) fmt::print("{}\n", FasterFormJson(form));
     return OkStatus();
   }
   KILN_ASSIGN_OR_RETURN(const auto names, Descriptions(*archive));
@@ -202,6 +249,11 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
                   fmt::format("{}/{}", record.job_id(), record.trial()), record.result().device()});
   }
   fmt::print("{}", table.ToString());
+  for (const FasterForm& form : faster) {
+    fmt::print("faster than record {}: {}, {}, record {}\n  takes prepared inputs: {}\n", form.than,
+               form.form, LatencyCell(CostOf(form.record.result())), form.record.id(),
+               form.preparation);
+  }
   return OkStatus();
 }
 

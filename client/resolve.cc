@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "client/known_workloads.h"
+#include "client/works.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
@@ -42,6 +43,18 @@ StatusOr<Subject> JobOrRecord(const std::string& what, Archive& archive) {
     return subject;
   }
   return NotFound("'{}' is no job of {}, no operator and no workload key", what, archive.Name());
+}
+
+// The records of a job, one for each task.
+void FastestFormsFirst(const v1::JobStatus& job, std::vector<v1::Record>& records) {
+  const auto place = [&](const v1::Record& record) {
+    const auto task = static_cast<int>(record.task_index());
+    if (task >= job.tasks_size()) return std::pair(task, false);
+    const std::vector<int> forms = FormsOf(job, task);
+    return std::pair(forms[0], Fastest(job, forms) != task);
+  };
+  std::stable_sort(records.begin(), records.end(),
+                   [&](const v1::Record& a, const v1::Record& b) { return place(a) < place(b); });
 }
 
 std::string Describe(const Subject& subject) {
@@ -92,6 +105,10 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
     return (!flags.target.empty() && !record.target().starts_with(flags.target)) ||
            (flags.task >= 0 && record.task_index() != static_cast<uint32_t>(flags.task));
   });
+  if (!subject.job_id.empty() && !records.empty()) {
+    KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(subject.job_id));
+    FastestFormsFirst(job, records);
+  }
   if (!records.empty()) return records;
   return NotFound("{} has no successful record{} in {}; tune it first", Describe(subject),
                   flags.target.empty() ? "" : " for target " + flags.target, archive.Name());

@@ -25,7 +25,8 @@ StatusOr<Subject> Resolve(const SubjectFlags& flags, Archive& archive);
 StatusOr<std::optional<Workload>> NamedWorkload(const SubjectFlags& flags);
 
 // The best records of the subject (or the record itself), those of flags.target and flags.task if
-// given. Never empty: NotFound says what there is none for.
+// given. Of forms of one work the fastest comes first. Never empty: NotFound says what there is
+// none for.
 StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFlags& flags,
                                          Archive& archive);
 

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/render.h"
 #include "client/wording.h"
+#include "client/works.h"
 #include "compiler/dag/text.h"
 
 namespace kiln::client {
@@ -62,15 +65,21 @@ std::string TaskText(const v1::JobStatus& job, const v1::TaskStatus& task, const
     text += Line("speed-up", fmt::format("{} over the unscheduled loops ({})", speed_up,
                                          FormatSeconds(task.reference_cost_s())));
   }
+  if (const std::string& how = task.spec().preparation(); !how.empty()) {
+    text += Line("prepared", how + ", before and once for constant weights");
+  }
   text += Line("checked", CheckText(record));
   if (!record.result().device().empty()) text += Line("device", record.result().device());
   text += KnownTextOf(task, session);
   return text;
 }
 
-std::string OneTask(const v1::JobStatus& job, const v1::Record& record, const Session& session) {
-  std::string text =
-      job.tasks(0).spec().description() + "\n" + TaskText(job, job.tasks(0), record, session);
+// `forms`: of the job's only work.
+std::string OneWork(const v1::JobStatus& job, std::span<const int> forms, const v1::Record& record,
+                    const Session& session) {
+  const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
+  std::string text = task.spec().description() + "\n" + TaskText(job, task, record, session);
+  if (forms.size() > 1) text += Line("form", FormText(job, forms));
   text +=
       fmt::format("\nschedule of trial {}:\n{}", record.trial(), Indented(ScheduleText(record)));
   const std::string id = fmt::format("show {}", record.id());
@@ -97,17 +106,25 @@ std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& b
     if (record.task_index() >= static_cast<uint32_t>(job.tasks_size())) continue;
     const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
     const double cost_s = CostOf(record.result());
-    table.AddRow(
-        {fmt::format("{}", record.task_index()), task.spec().description(), LatencyCell(cost_s),
-         SpeedCell(record.flop_count(), cost_s), SpeedUp(task.reference_cost_s(), cost_s),
-         fmt::format("{:.1e}", record.result().max_error()), fmt::format("{}", record.id())});
+    table.AddRow({fmt::format("{}", record.task_index()), TaskCell(task), LatencyCell(cost_s),
+                  SpeedCell(record.flop_count(), cost_s), SpeedUp(task.reference_cost_s(), cost_s),
+                  fmt::format("{:.1e}", record.result().max_error()),
+                  fmt::format("{}", record.id())});
+  }
+  std::string forms;
+  for (const std::vector<int>& work : WorksOf(job)) {
+    const int fastest = Fastest(job, work);
+    const std::string& preparation = job.tasks(fastest).spec().preparation();
+    if (work.size() > 1) forms += fmt::format("task {}: {}\n", work[0], FormText(job, work));
+    if (preparation.empty()) continue;
+    forms += fmt::format("task {} takes prepared inputs: {}\n", fastest, preparation);
   }
   std::string better;
   for (const v1::TaskStatus& task : job.tasks()) {
     if (task.known_cost_s() <= 0 || task.best_cost_s() <= task.known_cost_s()) continue;
     better += fmt::format("{}: {}", task.spec().description(), KnownTextOf(task, session));
   }
-  return table.ToString() + better +
+  return table.ToString() + forms + better +
          fmt::format("\na schedule:  {}\n", session.Command("show RECORD --as schedule"));
 }
 
@@ -126,7 +143,14 @@ std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& bes
   if (best.empty()) {
     for (const v1::TaskStatus& task : job.tasks()) text += KnownTextOf(task, session);
   } else {
-    text = job.tasks_size() == 1 ? OneTask(job, best[0], session) : ManyTasks(job, best, session);
+    const auto works = WorksOf(job);
+    const v1::Record* fastest = nullptr;
+    for (const v1::Record& record : best) {
+      const auto task = static_cast<int>(record.task_index());
+      if (works.size() == 1 && task == Fastest(job, works[0])) fastest = &record;
+    }
+    text = fastest != nullptr ? OneWork(job, works[0], *fastest, session)
+                              : ManyTasks(job, best, session);
   }
   const std::string pace = PaceText(job);
   if (!pace.empty()) text += fmt::format("pace: {} trials, {}\n", job.trials_done(), pace);

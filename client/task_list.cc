@@ -11,12 +11,33 @@ namespace {
 
 constexpr size_t kMaxListBytes = 1 << 20;
 
-StatusOr<WeightedWorkload> ParseLine(const std::string& line, const std::string& folder) {
+// "forms=all"; false when the word is none of these. Arguments have "=" too, but after a comma.
+StatusOr<bool> TakeOption(std::string_view word, ListedTask& task) {
+  const size_t equals = word.find('=');
+  const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
+  if (equals == std::string_view::npos) return false;
+  if (name == "network") {
+    task.network = value;
+    return true;
+  }
+  if (name != "forms") return false;
+  task.forms = value;
+  if (value == kDirectForms || value == kWinogradForms || value == kAllForms) return true;
+  return InvalidArgument("found 'forms={}', expected direct, winograd or all", value);
+}
+
+StatusOr<ListedTask> ParseLine(const std::string& line, const std::string& folder) {
   std::istringstream in(line);
   std::string weight, excess;
-  WeightedWorkload task;
-  WorkloadWords words;
-  in >> weight >> words.op >> words.args >> words.epilogue >> excess;
+  ListedTask task;
+  WorkloadWords& words = task.words;
+  in >> weight >> words.op;
+  std::string* const places[] = {&words.args, &words.epilogue, &excess};
+  size_t place = 0;
+  for (std::string word; in >> word;) {
+    KILN_ASSIGN_OR_RETURN(const bool option, TakeOption(word, task));
+    if (!option && place < std::size(places)) *places[place++] = word;
+  }
   const char* end = weight.data() + weight.size();
   const auto [at, error] = std::from_chars(weight.data(), end, task.weight);
   const bool good = error == std::errc() && at == end && std::isfinite(task.weight);
@@ -37,16 +58,16 @@ StatusOr<WeightedWorkload> ParseLine(const std::string& line, const std::string&
   if (IsTextFile(words.op) && words.op[0] != '/' && !folder.empty()) {
     words.op = folder + "/" + words.op;
   }
-  KILN_ASSIGN_OR_RETURN(task.workload, LoadWorkload(words));
+  // Says here what is wrong with it, with its line.
+  KILN_RETURN_IF_ERROR(LoadWorkload(words).status());
   return task;
 }
 
 }  // namespace
 
-StatusOr<std::vector<WeightedWorkload>> ParseTaskList(std::string_view text,
-                                                      const std::string& name,
-                                                      const std::string& folder) {
-  std::vector<WeightedWorkload> tasks;
+StatusOr<std::vector<ListedTask>> ParseTaskList(std::string_view text, const std::string& name,
+                                                const std::string& folder) {
+  std::vector<ListedTask> tasks;
   int number = 0;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -55,7 +76,7 @@ StatusOr<std::vector<WeightedWorkload>> ParseTaskList(std::string_view text,
     ++number;
     line.resize(std::min(line.find('#'), line.size()));
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    StatusOr<WeightedWorkload> task = ParseLine(line, folder);
+    StatusOr<ListedTask> task = ParseLine(line, folder);
     if (!task.ok()) return InvalidArgument("{}:{}: {}", name, number, Message(task.status()));
     tasks.push_back(*std::move(task));
   }
@@ -65,7 +86,7 @@ StatusOr<std::vector<WeightedWorkload>> ParseTaskList(std::string_view text,
   return tasks;
 }
 
-StatusOr<std::vector<WeightedWorkload>> LoadTaskList(const std::string& path) {
+StatusOr<std::vector<ListedTask>> LoadTaskList(const std::string& path) {
   KILN_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxListBytes));
   const size_t slash = path.rfind('/');
   return ParseTaskList(text, path, slash == std::string::npos ? "" : path.substr(0, slash));

@@ -10,23 +10,25 @@
 
 namespace kiln::client {
 
-struct WeightedWorkload {
-  Workload workload;
-  double weight = 1;  // uses in the network
+struct ListedTask {
+  WorkloadWords words;
+  double weight = 1;         // uses in the network
+  std::string forms = {};    // kDirectForms and the like; "": not said
+  std::string network = {};  // "": none
 };
 
 // One task a line, "#" begins a comment:
 //
 //   # weight  operator, its arguments and epilogue; or a text file (relative to the list)
-//   2   conv2d_nchw 1,56,56,64,64,3,3,1,1 bias,relu
-//   1   attention.te
+//   2   conv2d_nhwc 1,56,56,64,64,3,3,1,1 bias,relu forms=all
+//   1   attention.te network=bert
 //
+// forms=direct|winograd|all and network=NAME may stand anywhere behind the operator.
 // Errors name file and line.
-StatusOr<std::vector<WeightedWorkload>> LoadTaskList(const std::string& path);
+StatusOr<std::vector<ListedTask>> LoadTaskList(const std::string& path);
 
 // As LoadTaskList, from its text; text files are looked for in `folder`.
-StatusOr<std::vector<WeightedWorkload>> ParseTaskList(std::string_view text,
-                                                      const std::string& name,
-                                                      const std::string& folder);
+StatusOr<std::vector<ListedTask>> ParseTaskList(std::string_view text, const std::string& name,
+                                                const std::string& folder);
 
 }  // namespace kiln::client

@@ -19,9 +19,25 @@ TEST(TaskListTest, OperatorsAndFilesWithWeights) {
   ASSERT_OK_AND_ASSIGN(const auto tasks, LoadTaskList(folder.Join("net.txt")));
   ASSERT_EQ(tasks.size(), 2u);
   EXPECT_EQ(tasks[0].weight, 2);
-  EXPECT_EQ(tasks[0].workload.description, "matmul 8,8,8 + bias + relu");
+  EXPECT_EQ(tasks[0].words.op, "matmul");
+  EXPECT_EQ(tasks[0].words.args, "8,8,8");
+  EXPECT_EQ(tasks[0].words.epilogue, "bias,relu");
+  EXPECT_EQ(tasks[0].forms, "");
   EXPECT_EQ(tasks[1].weight, 0.5);
-  EXPECT_EQ(tasks[1].workload.description, "double.te");
+  EXPECT_EQ(tasks[1].words.op, folder.Join("double.te"));
+}
+
+TEST(TaskListTest, FormsAndNetworks) {
+  ASSERT_OK_AND_ASSIGN(const auto tasks,
+                       ParseTaskList("1 conv2d_nhwc 1,8,8,4,4,3,3,1,1 forms=all relu network=a\n"
+                                     "1 conv2d_nhwc network=b 1,8,8,4,4,3,3,1,1,groups=2\n",
+                                     "net.txt", ""));
+  EXPECT_EQ(tasks[0].forms, "all");
+  EXPECT_EQ(tasks[0].network, "a");
+  EXPECT_EQ(tasks[0].words.epilogue, "relu");
+  EXPECT_EQ(tasks[1].forms, "");
+  EXPECT_EQ(tasks[1].network, "b");
+  EXPECT_EQ(tasks[1].words.args, "1,8,8,4,4,3,3,1,1,groups=2");
 }
 
 TEST(TaskListTest, ErrorsNameTheLine) {
@@ -37,6 +53,8 @@ TEST(TaskListTest, ErrorsNameTheLine) {
   EXPECT_THAT(refused("1"), HasSubstr("found a weight alone"));
   EXPECT_THAT(refused("1 matmull 8,8,8"), HasSubstr("net.txt:1:"));
   EXPECT_THAT(refused("1 matmul 8,8,8 relu more"), HasSubstr("found 'more'"));
+  EXPECT_THAT(refused("1 matmul 8,8,8 forms=fast"),
+              HasSubstr("found 'forms=fast', expected direct, winograd or all"));
   EXPECT_THAT(refused("# nothing\n"), HasSubstr("lists no task"));
 }
 

@@ -94,8 +94,12 @@ void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Sessio
   if (session.json) {
     fmt::print("{}\n", StartEvent(job_id, spec, place));
   } else {
-    const std::string more =
-        spec.tasks_size() > 1 ? fmt::format(" and {} more", spec.tasks_size() - 1) : "";
+    int works = 0;
+    for (const v1::TaskSpec& task : spec.tasks()) works += task.has_alternative_of() ? 0 : 1;
+    std::string more = works > 1 ? fmt::format(" and {} more", works - 1) : "";
+    if (works == 1) {
+      for (int i = 1; i < spec.tasks_size(); ++i) more += " or " + spec.tasks(i).form();
+    }
     fmt::print("job {}: {}{}, {} trials, target {}, records in {}\n", job_id,
                spec.tasks(0).description(), more, spec.options().trials(), spec.tasks(0).target(),
                place);
@@ -178,8 +182,8 @@ Status AddParameter(std::string_view text, v1::TuneOptions& options) {
   return OkStatus();
 }
 
-StatusOr<std::vector<WeightedWorkload>> LoadTasks(const JobFlags& flags) {
-  std::vector<WeightedWorkload> tasks;
+StatusOr<std::vector<ListedTask>> LoadTasks(const JobFlags& flags) {
+  std::vector<ListedTask> tasks;
   if (!flags.tasks_path.empty()) {
     if (!flags.words.op.empty() || !flags.weights.empty()) {
       return InvalidArgument("--tasks lists operators and weights: leave out '{}'{}",
@@ -187,8 +191,7 @@ StatusOr<std::vector<WeightedWorkload>> LoadTasks(const JobFlags& flags) {
     }
     return LoadTaskList(flags.tasks_path);
   }
-  tasks.emplace_back();
-  KILN_ASSIGN_OR_RETURN(tasks[0].workload, LoadWorkload(flags.words));
+  tasks.push_back({.words = flags.words});
   for (const std::string& more : flags.more) {
     if (!IsTextFile(flags.words.op) || !IsTextFile(more)) {
       return InvalidArgument(
@@ -197,8 +200,7 @@ StatusOr<std::vector<WeightedWorkload>> LoadTasks(const JobFlags& flags) {
           "--tasks; arguments of an operator come with --args",
           more, flags.words.op);
     }
-    tasks.emplace_back();
-    KILN_ASSIGN_OR_RETURN(tasks.back().workload, LoadWorkload({.op = more}));
+    tasks.push_back({.words = {.op = more}});
   }
   if (flags.weights.size() > tasks.size()) {
     return InvalidArgument("--weights has {} numbers for {} tasks", flags.weights.size(),
@@ -206,6 +208,17 @@ StatusOr<std::vector<WeightedWorkload>> LoadTasks(const JobFlags& flags) {
   }
   for (size_t i = 0; i < flags.weights.size(); ++i) tasks[i].weight = flags.weights[i];
   return tasks;
+}
+
+// Where the user has not said which forms he wants, that there are others.
+void PrintOtherForms(const JobFlags& flags, const Session& session) {
+  if (session.json || flags.forms != kDirectForms || !flags.tasks_path.empty()) return;
+  const auto target = target::ParseTarget(flags.target);
+  const auto forms = LoadForms(flags.words, kAllForms, target.ok() && target->is_gpu());
+  if (!forms.ok() || forms->size() < 2) return;
+  fmt::print(
+      "{} has another form, {}, for weights that are prepared before: --forms all tunes both\n",
+      flags.words.op, forms->back().name);
 }
 
 }  // namespace
@@ -232,7 +245,7 @@ Status AddFaults(const std::vector<std::string>& faults, v1::TuneOptions& option
 }
 
 StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
-  KILN_ASSIGN_OR_RETURN(const std::vector<WeightedWorkload> tasks, LoadTasks(flags));
+  KILN_ASSIGN_OR_RETURN(const std::vector<ListedTask> tasks, LoadTasks(flags));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
   v1::JobSpec spec;
   spec.set_name(flags.name);
@@ -243,12 +256,21 @@ StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
   for (const std::string& parameter : flags.parameters) {
     KILN_RETURN_IF_ERROR(AddParameter(parameter, *spec.mutable_options()));
   }
-  for (const WeightedWorkload& given : tasks) {
-    v1::TaskSpec& task = *spec.add_tasks();
-    task.set_dag(dag::PrintDag(*given.workload.dag));
-    task.set_target(target::PrintTarget(target));
-    task.set_weight(given.weight);
-    task.set_description(given.workload.description);
+  for (const ListedTask& given : tasks) {
+    const std::string_view which = given.forms.empty() ? flags.forms : given.forms;
+    KILN_ASSIGN_OR_RETURN(const auto forms, LoadForms(given.words, which, target.is_gpu()));
+    const auto first = static_cast<uint32_t>(spec.tasks_size());
+    for (const WorkloadForm& form : forms) {
+      v1::TaskSpec& task = *spec.add_tasks();
+      if (&form != &forms[0]) task.set_alternative_of(first);
+      task.set_dag(dag::PrintDag(*form.workload.dag));
+      task.set_target(target::PrintTarget(target));
+      task.set_weight(given.weight);
+      task.set_description(form.workload.description);
+      task.set_form(form.name);
+      task.set_preparation(form.preparation);
+      task.set_network(given.network);
+    }
   }
   return spec;
 }
@@ -265,6 +287,7 @@ StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std
     return TuneHere(job.spec(), job.id(), cluster, flags.follow, session, stop);
   }
   KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
+  PrintOtherForms(flags, session);
   if (session.scheduler.empty()) {
     KILN_RETURN_IF_ERROR(NameThisCpu(spec));
     return TuneHere(spec, "", cluster, flags.follow, session, stop);

@@ -22,14 +22,19 @@ Status AtPlace(const std::string& path, const Status& status) {
   return InvalidArgument("{}: {}", path, message);
 }
 
-StatusOr<Workload> LoadOperator(const WorkloadWords& words) {
-  KILN_RETURN_IF_ERROR(dag::FindOp(words.op).status());
+StatusOr<dag::OpOptions> OptionsOf(const WorkloadWords& words) {
   dag::OpOptions options;
   KILN_ASSIGN_OR_RETURN(options.dtype, ir::ParseType(words.dtype));
   if (!words.out_dtype.empty()) {
     KILN_ASSIGN_OR_RETURN(options.out_dtype, ir::ParseType(words.out_dtype));
   }
   options.epilogue = dag::SplitEpilogue(words.epilogue);
+  return options;
+}
+
+StatusOr<Workload> LoadOperator(const WorkloadWords& words) {
+  KILN_RETURN_IF_ERROR(dag::FindOp(words.op).status());
+  KILN_ASSIGN_OR_RETURN(const dag::OpOptions options, OptionsOf(words));
   Workload workload;
   KILN_ASSIGN_OR_RETURN(workload.dag, dag::BuildOp(words.op, words.args, options));
   workload.description = words.op + " " + words.args;
@@ -68,6 +73,35 @@ StatusOr<Workload> LoadWorkload(const WorkloadWords& words) {
   KILN_ASSIGN_OR_RETURN(workload.dag, LoadTextFile(words.op));
   workload.description = words.op.substr(words.op.rfind('/') + 1);
   return workload;
+}
+
+StatusOr<std::vector<WorkloadForm>> LoadForms(const WorkloadWords& words, std::string_view which,
+                                              bool gpu) {
+  std::vector<WorkloadForm> forms(1);
+  KILN_ASSIGN_OR_RETURN(forms[0].workload, LoadWorkload(words));
+  if (which != kDirectForms && !IsTextFile(words.op)) {
+    KILN_ASSIGN_OR_RETURN(const dag::OpOptions options, OptionsOf(words));
+    KILN_ASSIGN_OR_RETURN(const auto others, dag::OtherForms(words.op, words.args, options, gpu));
+    for (const dag::OtherForm& other : others) {
+      if (which != kAllForms && !other.name.starts_with(which)) continue;
+      WorkloadForm& form = forms.emplace_back();
+      form.name = other.name;
+      form.preparation =
+          fmt::format("p{} = {} {}", other.prepared, other.prepare_op, other.prepare_args);
+      if (words.dtype != "float32") form.preparation += " " + words.dtype;
+      KILN_ASSIGN_OR_RETURN(form.workload.dag, dag::BuildOp(other.op, other.args, options));
+      form.workload.description = forms[0].workload.description + ", " + other.name;
+    }
+  }
+  if (which == kWinogradForms) forms.erase(forms.begin());
+  if (forms.empty()) {
+    return InvalidArgument(
+        "{} has no {} form: conv2d_nhwc has one for 3x3 kernels, stride 1, dilation 1, one group, "
+        "float32 or float64; `all` takes what there is",
+        words.op, which);
+  }
+  if (forms.size() > 1) forms[0].name = kDirectForms;
+  return forms;
 }
 
 }  // namespace kiln::client

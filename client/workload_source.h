@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "compiler/dag/dag.h"
@@ -21,6 +23,21 @@ struct Workload {
   dag::DagPtr dag;
   std::string description;  // "conv2d_nchw 1,7,7,512,512,3,3,1,1 + bias + relu", "my_op.te"
 };
+
+// One way to compute a workload.
+struct WorkloadForm {
+  std::string name;         // "direct", "winograd F(4,3)"; "" when it is the only one
+  std::string preparation;  // how constant inputs are made before; "": they are not
+  Workload workload;
+};
+
+// Which forms of a workload are wanted.
+inline constexpr std::string_view kDirectForms = "direct";  // that takes all inputs as they are
+inline constexpr std::string_view kWinogradForms =
+    "winograd";  // InvalidArgument where there is none
+inline constexpr std::string_view kAllForms = "all";
+StatusOr<std::vector<WorkloadForm>> LoadForms(const WorkloadWords& words, std::string_view which,
+                                              bool gpu);
 
 // A path: it has a slash or ends in .te.
 bool IsTextFile(std::string_view op);

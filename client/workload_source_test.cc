@@ -27,6 +27,31 @@ TEST_F(WorkloadSourceTest, AnOperatorWithItsEpilogue) {
   EXPECT_GE(workload.dag->flop_count(), 2 * 8 * 16 * 32);
 }
 
+TEST_F(WorkloadSourceTest, FormsOfAConvolution) {
+  const WorkloadWords words = {
+      .op = "conv2d_nhwc", .args = "1,9,9,4,8,3,3,1,1", .epilogue = "bias"};
+  ASSERT_OK_AND_ASSIGN(const auto direct, LoadForms(words, kDirectForms, false));
+  ASSERT_EQ(direct.size(), 1u);
+  EXPECT_EQ(direct[0].name, "");
+  ASSERT_OK_AND_ASSIGN(const auto all, LoadForms(words, kAllForms, false));
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].name, "direct");
+  EXPECT_EQ(all[0].preparation, "");
+  EXPECT_EQ(all[1].name, "winograd F(4,3)");
+  EXPECT_EQ(all[1].preparation, "p1 = conv2d_winograd_weights 4,8,tile=4,by_rows=1");
+  EXPECT_EQ(all[1].workload.description, "conv2d_nhwc 1,9,9,4,8,3,3,1,1 + bias, winograd F(4,3)");
+  ASSERT_OK_AND_ASSIGN(const auto winograd, LoadForms(words, kWinogradForms, true));
+  ASSERT_EQ(winograd.size(), 1u);
+  EXPECT_EQ(winograd[0].name, "winograd F(2,3)");
+  // What a preparation says is an operator.
+  ASSERT_OK(LoadWorkload({.op = "conv2d_winograd_weights", .args = "4,8,tile=4,by_rows=1"}));
+
+  const WorkloadWords matmul = {.op = "matmul", .args = "8,8,8"};
+  EXPECT_EQ(LoadForms(matmul, kAllForms, false)->size(), 1u);
+  EXPECT_THAT(LoadForms(matmul, kWinogradForms, false),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("matmul has no winograd form")));
+}
+
 TEST_F(WorkloadSourceTest, ATextFile) {
   const std::string path = File("my_op.te",
                                 "input A: float32[4, 8]\n"

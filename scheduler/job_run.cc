@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,8 @@ void SleepFor(std::chrono::milliseconds time, const std::stop_token& stop) {
 // Fewer finalists for short jobs; their measurement takes a part of the job's time.
 constexpr int kTrialsPerFinalist = 8;
 constexpr int kFinalPasses = 2;
+// An alternative that is so much slower than the fastest one will not be used.
+constexpr double kNearFastest = 1.25;
 
 int64_t NowMs() { return absl::ToUnixMillis(Clock::Real().Now()); }
 
@@ -59,11 +62,13 @@ search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
   schedule.task_early_stopping = options.early_stopping();
   schedule.early_stopping = options.total_early_stopping();
   schedule.seed = options.seed();
-  if (options.latency_target_s() > 0) {
-    std::vector<double> weights;
-    for (const v1::TaskSpec& task : spec.tasks()) weights.push_back(task.weight());
-    schedule.objective = search::LatencyTarget(std::move(weights), options.latency_target_s());
+  std::vector<search::Work> works;
+  for (const v1::TaskSpec& task : spec.tasks()) {
+    if (!task.has_alternative_of()) works.push_back({task.weight(), task.network()});
   }
+  const auto kind = search::ParseObjective(options.objective());
+  schedule.objective = search::MakeObjective(kind.value_or(search::ObjectiveKind::kWeightedSum),
+                                             std::move(works), options.latency_target_s());
   return schedule;
 }
 
@@ -272,7 +277,11 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
     }
     search::TuneTask& task = knowledge.tasks[i];
     task.policy = policy.get();
-    task.facts.weight = job.spec.tasks(static_cast<int>(i)).weight();
+    const v1::TaskSpec& spec = job.spec.tasks(static_cast<int>(i));
+    task.facts.weight = spec.weight();
+    if (spec.has_alternative_of()) {
+      task.facts.alternative_of = static_cast<int>(spec.alternative_of());
+    }
     task.facts.flop_count = job.tasks[i].flop_count;
     task.facts.similarity_tag = TagOf(*job.tasks[i].dag);
     knowledge.policies.push_back(std::move(policy));
@@ -390,15 +399,11 @@ Status JobRun::KeepRound(const search::MeasuredRound& round) {
   row.task_index = static_cast<uint32_t>(round.task);
   row.elapsed_s = 1e-3 * static_cast<double>(NowMs() - started_ms_);
   row.trials = round.trials;
-  double total_s = 0;
   for (int i = 0; i < round.tasks.num_tasks(); ++i) {
     const double best_s = round.tasks.latency_s(i);
     row.best_s.push_back(best_s < search::TaskScheduler::kNoResult_s ? best_s : 0);
-    total_s += round.tasks.weight(i) * best_s;
   }
-  if (std::find(row.best_s.begin(), row.best_s.end(), 0) == row.best_s.end()) {
-    row.total_latency_s = total_s;
-  }
+  if (const auto score_s = round.tasks.Score()) row.total_latency_s = *score_s;
   row.search_s = round.search_s;
   row.report = search::PrintRound(round.report);
   KILN_RETURN_IF_ERROR(context_.store->AddRound(row).status());
@@ -416,6 +421,21 @@ void JobRun::SetPhase(std::string phase) {
   context_.changed(job_.id);
 }
 
+// The best cost of the task and its alternatives.
+StatusOr<double> JobRun::BestOfWork(const CheckedJob& job, uint32_t task) {
+  const auto work = [&](uint32_t index) {
+    const v1::TaskSpec& spec = job.spec.tasks(static_cast<int>(index));
+    return spec.has_alternative_of() ? spec.alternative_of() : index;
+  };
+  double best_s = std::numeric_limits<double>::infinity();
+  for (uint32_t i = 0; i < static_cast<uint32_t>(job.spec.tasks_size()); ++i) {
+    if (work(i) != work(task)) continue;
+    KILN_ASSIGN_OR_RETURN(const auto best, context_.store->BestOfJob(job_.id, i));
+    if (best.has_value()) best_s = std::min(best_s, store::Cost(*best));
+  }
+  return best_s;
+}
+
 StatusOr<Dispatcher::Finalists> JobRun::FinalistsOf(const CheckedJob& job, uint32_t task) {
   Dispatcher::Finalists finalists;
   finalists.task = static_cast<int>(task);
@@ -425,6 +445,8 @@ StatusOr<Dispatcher::Finalists> JobRun::FinalistsOf(const CheckedJob& job, uint3
                         context_.store->RecordsOfJob(job_.id, 0));
   KILN_ASSIGN_OR_RETURN(const auto best, context_.store->BestOfJob(job_.id, task));
   if (!best.has_value()) return finalists;
+  KILN_ASSIGN_OR_RETURN(const double fastest_s, BestOfWork(job, task));
+  if (store::Cost(*best) > kNearFastest * fastest_s) return finalists;
   std::vector<const store::Record*> open;  // not measured again yet
   std::vector<double> costs_s;
   int trials = 0, raced = 0;
@@ -501,6 +523,8 @@ StatusOr<std::string> JobRun::Remark(const CheckedJob& job) {
     why = "stopped for want of improvement, or no candidates are left";
   } else if (options.latency_target_s() > 0) {
     why = "the latency asked for is reached, or no candidates are left";
+  } else if (options.objective() == "max") {
+    why = "no candidates are left that can make the largest latency smaller";
   }
   return fmt::format("{} of {} trials: {}", counts.total, asked, why);
 }

@@ -68,6 +68,7 @@ class JobRun {
   Status MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher);
   // What is left to measure again of a task: the finalists, or those that seem to beat them.
   StatusOr<Dispatcher::Finalists> FinalistsOf(const CheckedJob& job, uint32_t task);
+  StatusOr<double> BestOfWork(const CheckedJob& job, uint32_t task);
   StatusOr<bool> HasFinalists(const CheckedJob& job);
   StatusOr<std::string> Remark(const CheckedJob& job);
   void SetProblem(std::string problem);

@@ -10,6 +10,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "proto/builder.pb.h"
+#include "search/objective.h"
 #include "search/parameters.h"
 #include "search/policy.h"
 
@@ -65,6 +66,11 @@ Status CheckPolicy(v1::TuneOptions& options) {
 }
 
 Status CheckStrategy(v1::TuneOptions& options) {
+  if (options.objective().empty()) options.set_objective("weighted-sum");
+  if (!search::ParseObjective(options.objective()).has_value()) {
+    return InvalidArgument("objective '{}' is unknown, expected one of: {}", options.objective(),
+                           fmt::join(search::ObjectiveNames(), ", "));
+  }
   if (options.task_strategy().empty()) options.set_task_strategy(std::string(kGradientStrategy));
   if (options.task_strategy() != kGradientStrategy &&
       options.task_strategy() != kRoundRobinStrategy) {
@@ -157,6 +163,39 @@ StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec) {
   return task;
 }
 
+std::string Interface(const dag::Dag& dag) {
+  std::string outputs;
+  int inputs = 0;
+  for (const dag::Tensor argument : dag.arguments()) {
+    if (dag.op(argument.op).is_placeholder()) {
+      ++inputs;
+    } else {
+      outputs += fmt::format("{}{}[{}]", outputs.empty() ? "" : ", ", TypeName(dag.type(argument)),
+                             fmt::join(dag.shape(argument), ", "));
+    }
+  }
+  return fmt::format("{} of {} inputs", outputs, inputs);
+}
+
+// An alternative takes its place from the task whose work it does.
+Status CheckAlternative(const v1::JobSpec& job, std::span<const CheckedTask> before,
+                        const CheckedTask& task, v1::TaskSpec& spec) {
+  if (!spec.has_alternative_of()) return OkStatus();
+  const uint32_t of = spec.alternative_of();
+  if (of >= before.size() || job.tasks(static_cast<int>(of)).has_alternative_of()) {
+    return InvalidArgument(
+        "it is an alternative of task {}, expected a task before it that is none itself", of);
+  }
+  const std::string is = Interface(*task.dag), expected = Interface(*before[of].dag);
+  if (is != expected) {
+    return InvalidArgument("it is an alternative of task {} and makes {}, expected {}", of, is,
+                           expected);
+  }
+  spec.set_weight(job.tasks(static_cast<int>(of)).weight());
+  spec.set_network(job.tasks(static_cast<int>(of)).network());
+  return OkStatus();
+}
+
 // Bad input has one code, whatever part of the compiler found it.
 Status Refuse(int index, const v1::TaskSpec& spec, const Status& status) {
   const std::string name =
@@ -178,6 +217,8 @@ StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec) {
     v1::TaskSpec& task_spec = *spec.mutable_tasks(i);
     StatusOr<CheckedTask> task = CheckTask(task_spec);
     if (!task.ok()) return Refuse(i, task_spec, task.status());
+    const Status alternative = CheckAlternative(spec, job.tasks, *task, task_spec);
+    if (!alternative.ok()) return Refuse(i, task_spec, alternative);
     if (i > 0 && task_spec.target() != spec.tasks(0).target()) {
       return InvalidArgument(
           "task {} has the target '{}' and task 0 has '{}', expected one target for all tasks of a "

@@ -32,7 +32,7 @@ struct CheckedJob {
 //
 // Defaults that are the scheduler's: trials 64, policy "sketch.xgb", trials_per_round 64 (at
 // most trials per task), weight 1, hopeless_ratio 10 (a negative one means never), task_strategy
-// "gradient", finalists 8 (none for target null, which has lock_step set), name: the first task's
+// "gradient", objective "weighted-sum", finalists 8 (none for target null, which has lock_step set), name: the first task's
 // description.
 StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec);
 

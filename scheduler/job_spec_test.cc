@@ -40,6 +40,20 @@ TEST(JobSpecTest, IsCanonical) {
   EXPECT_EQ(once.spec.SerializeAsString(), twice.spec.SerializeAsString());
 }
 
+TEST(JobSpecTest, AnAlternativeHasWeightAndNetworkOfItsTask) {
+  v1::JobSpec spec = TestJob(5);
+  spec.mutable_tasks(0)->set_weight(3);
+  spec.mutable_tasks(0)->set_network("net");
+  *spec.add_tasks() = TestAlternative(0);
+  spec.mutable_tasks(1)->set_weight(7);
+  ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
+  EXPECT_EQ(job.spec.tasks(1).weight(), 3);
+  EXPECT_EQ(job.spec.tasks(1).network(), "net");
+  EXPECT_EQ(job.spec.tasks(1).alternative_of(), 0u);
+  EXPECT_EQ(job.spec.options().objective(), "weighted-sum");
+  EXPECT_NE(job.tasks[0].workload_key, job.tasks[1].workload_key);
+}
+
 struct Refusal {
   const char* name;
   std::function<void(v1::JobSpec&)> spoil;
@@ -89,6 +103,21 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Weight",
                 [](v1::JobSpec& s) { s.mutable_tasks(0)->set_weight(-1); },
                 {"task 0", "weight is -1"}},
+        Refusal{"Objective",
+                [](v1::JobSpec& s) { s.mutable_options()->set_objective("median"); },
+                {"objective 'median' is unknown", "weighted-sum, geometric-mean, max"}},
+        Refusal{"AlternativeOfItself",
+                [](v1::JobSpec& s) { s.mutable_tasks(0)->set_alternative_of(0); },
+                {"task 0 (matmul)", "an alternative of task 0, expected a task before it"}},
+        Refusal{"AlternativeOfAnAlternative",
+                [](v1::JobSpec& s) {
+                  *s.add_tasks() = TestAlternative(0);
+                  *s.add_tasks() = TestAlternative(1);
+                },
+                {"task 2", "an alternative of task 1, expected"}},
+        Refusal{"AlternativeThatIsNone",
+                [](v1::JobSpec& s) { *s.add_tasks() = TestAlternative(0, 32); },
+                {"makes float32[32, 32] of 2 inputs, expected float32[64, 64] of 2 inputs"}},
         Refusal{"Policy",
                 [](v1::JobSpec& s) { s.mutable_options()->set_policy("oracle"); },
                 {"'oracle'", "sketch.random"}},

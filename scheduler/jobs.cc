@@ -24,6 +24,10 @@ std::vector<store::TaskRow> TaskRows(const CheckedJob& job) {
     row.weight = spec.weight();
     row.description = spec.description();
     row.flop_count = job.tasks[i].flop_count;
+    if (spec.has_alternative_of()) row.alternative_of = spec.alternative_of();
+    row.form = spec.form();
+    row.preparation = spec.preparation();
+    row.network = spec.network();
     rows.push_back(std::move(row));
   }
   return rows;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/digest.h"
 #include "base/status_testing.h"
 #include "scheduler/fake_workers.h"
 #include "scheduler/test_job.h"
@@ -185,6 +186,47 @@ TEST_P(JobsTest, TrialsGoWhereTheyAreWorthMost) {
     EXPECT_FALSE(rounds[i].report.empty());
   }
   EXPECT_EQ(rounds.back().best_s[0], status.tasks(0).best_cost_s());
+}
+
+// One form is four times slower. The job is stopped in the middle and goes on in the same way.
+TEST_P(JobsTest, TheFasterAlternativeHasTheTrials) {
+  v1::JobSpec spec = TestJob(96);
+  *spec.add_tasks() = TestAlternative(0);
+  *spec.add_tasks() = TestTask(32);
+  spec.mutable_tasks(0)->set_weight(2);
+  spec.mutable_options()->set_trials_per_round(4);
+  spec.mutable_options()->set_objective("geometric-mean");
+  const std::string direct = Sha256Hex(CheckJobSpec(spec)->spec.tasks(0).dag() + "[]");
+  FakeBuilder builder;
+  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    const double factor = request.reference_digest() == direct ? 4 : 1;
+    reply.mutable_result()->add_costs_s(factor * FakeRunner::CostOf(request.artifact().binary()));
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Eventually([&] { return Count(id) >= 30; }));
+  Restart();
+  ASSERT_TRUE(Ends(id));
+  const v1::JobStatus status = Status(id);
+  EXPECT_EQ(status.state(), v1::SUCCEEDED) << status.message();
+  ExpectExactly(id, 96);
+  EXPECT_GE(status.tasks(0).trials(), 4u);  // its first round
+  EXPECT_LE(status.tasks(0).trials(), 16u);
+  EXPECT_GE(status.tasks(1).trials(), 28u);
+  EXPECT_GE(status.tasks(2).trials(), 16u);
+  EXPECT_EQ(status.tasks(1).spec().alternative_of(), 0u);
+  EXPECT_EQ(status.tasks(1).spec().form(), "turned");
+  EXPECT_EQ(status.tasks(1).spec().preparation(), "p1 = nothing");
+  EXPECT_FALSE(status.tasks(0).spec().has_alternative_of());
+  // The log has the objective: the faster one counts, twice.
+  ASSERT_OK_AND_ASSIGN(const auto rounds, store_->RoundsOfJob(id, 0));
+  const std::vector<double>& best_s = rounds.back().best_s;
+  ASSERT_EQ(best_s.size(), 3u);
+  EXPECT_LT(best_s[1], best_s[0]);
+  EXPECT_NEAR(rounds.back().total_latency_s, std::cbrt(best_s[1] * best_s[1] * best_s[2]), 1e-9);
 }
 
 TEST_P(JobsTest, TheSameSeedGivesTheSameRun) {

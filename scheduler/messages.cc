@@ -42,6 +42,10 @@ v1::TaskSpec SpecOf(const store::TaskRow& row) {
   spec.set_target(row.target);
   spec.set_weight(row.weight);
   spec.set_description(row.description);
+  if (row.alternative_of.has_value()) spec.set_alternative_of(*row.alternative_of);
+  spec.set_form(row.form);
+  spec.set_preparation(row.preparation);
+  spec.set_network(row.network);
   return spec;
 }
 

@@ -18,6 +18,19 @@ inline v1::TaskSpec TestTask(int size = 64) {
   return task;
 }
 
+// The same work as TestTask(), the factors of each product the other way round.
+inline v1::TaskSpec TestAlternative(uint32_t of, int size = 64) {
+  v1::TaskSpec task = TestTask(size);
+  std::string dag = task.dag();
+  dag.replace(dag.find("A[i, k] * B[k, j]"), 17, "B[k, j] * A[i, k]");
+  task.set_dag(dag);
+  task.set_description("matmul, turned");
+  task.set_form("turned");
+  task.set_preparation("p1 = nothing");
+  task.set_alternative_of(of);
+  return task;
+}
+
 inline v1::JobSpec TestJob(uint32_t trials) {
   v1::JobSpec spec;
   spec.set_user("ada");

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace kiln::search {
 namespace {
 
-// The step of the objective's derivative: absolute for long latencies, a part of short ones.
-constexpr double kStep_s = 1e-4;
-constexpr double kStepPart = 0.01;
 constexpr double kAlone = 1e30;
 // A task leaves its group when it was tuned so many rounds more than the others and still is slow.
 constexpr int kRoundsAhead = 5;
@@ -19,12 +17,13 @@ constexpr double kSizeBase = 1.618;
 
 }  // namespace
 
-Objective LatencyTarget(std::vector<double> weights, double target_s) {
-  return [weights = std::move(weights), target_s](std::span<const double> latencies_s) {
-    double sum = 0;
-    for (size_t i = 0; i < latencies_s.size(); ++i) sum += weights[i] * latencies_s[i];
-    return std::max(sum, target_s);
-  };
+std::vector<int> WorksOf(std::span<const ScheduledTask> tasks) {
+  std::vector<int> works;
+  int next = 0;
+  for (const ScheduledTask& task : tasks) {
+    works.push_back(task.alternative_of.has_value() ? works[*task.alternative_of] : next++);
+  }
+  return works;
 }
 
 std::string SimilarityTag(std::string_view tags, double flop_count) {
@@ -34,12 +33,20 @@ std::string SimilarityTag(std::string_view tags, double flop_count) {
 }
 
 TaskScheduler::TaskScheduler(std::vector<ScheduledTask> tasks, TaskSchedulerOptions options)
-    : options_(std::move(options)), rng_(options_.seed) {
-  for (ScheduledTask& task : tasks) {
+    : options_(std::move(options)), objective_(options_.objective), rng_(options_.seed) {
+  const std::vector<int> works = WorksOf(tasks);
+  std::vector<Work> weights;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (!tasks[i].alternative_of.has_value()) weights.push_back({.weight = tasks[i].weight});
     TaskState state;
-    state.group = task.similarity_tag;
-    state.facts = std::move(task);
+    state.work = works[i];
+    state.group = tasks[i].similarity_tag;
+    state.facts = std::move(tasks[i]);
     tasks_.push_back(std::move(state));
+  }
+  latencies_s_.resize(weights.size(), kNoResult_s);
+  if (objective_.value == nullptr) {
+    objective_ = MakeObjective(ObjectiveKind::kWeightedSum, std::move(weights));
   }
 }
 
@@ -71,6 +78,7 @@ bool TaskScheduler::AddResult(int task, double cost_s) {
   const bool better = cost_s > 0 && cost_s < state.best_s;
   if (better) {
     state.best_s = cost_s;
+    latencies_s_[state.work] = std::min(latencies_s_[state.work], cost_s);
     state.best_trials = state.trials;
     improved_trials_ = trials_;
   }
@@ -98,43 +106,37 @@ bool TaskScheduler::Awaited(const TaskState& task) const {
 }
 
 bool TaskScheduler::Over() const {
+  bool useful = false;
+  for (int i = 0; i < num_tasks() && !useful; ++i) useful = Chain(i) > 0;
+  if (!useful) return true;  // a target is reached
   if (options_.early_stopping == 0) return false;
-  for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (tasks_[i].best_s >= kNoResult_s && !dead(static_cast<int>(i))) return false;
+  for (int i = 0; i < num_tasks(); ++i) {
+    if (latencies_s_[tasks_[i].work] >= kNoResult_s && !dead(i)) return false;
   }
   return trials_ - improved_trials_ >= options_.early_stopping;
 }
 
 // ---- the objective --------------------------------------------------------------------------
 
-std::vector<double> TaskScheduler::Latencies() const {
-  std::vector<double> latencies_s;
-  for (const TaskState& task : tasks_) latencies_s.push_back(task.best_s);
-  return latencies_s;
-}
-
-double TaskScheduler::Evaluate(std::span<const double> latencies_s) const {
-  if (options_.objective != nullptr) return options_.objective(latencies_s);
-  double sum = 0;
-  for (size_t i = 0; i < tasks_.size(); ++i) sum += tasks_[i].facts.weight * latencies_s[i];
-  return sum;
+int TaskScheduler::fastest(int task) const {
+  int fastest = task;
+  for (int i = 0; i < num_tasks(); ++i) {
+    if (tasks_[i].work == tasks_[task].work && tasks_[i].best_s < tasks_[fastest].best_s) {
+      fastest = i;
+    }
+  }
+  return fastest;
 }
 
 std::optional<double> TaskScheduler::Score() const {
-  const std::vector<double> latencies_s = Latencies();
-  for (const double latency_s : latencies_s) {
+  for (const double latency_s : latencies_s_) {
     if (latency_s >= kNoResult_s) return std::nullopt;
   }
-  return Evaluate(latencies_s);
+  return objective_.value(latencies_s_);
 }
 
 double TaskScheduler::Chain(int task) const {
-  if (options_.objective == nullptr) return tasks_[task].facts.weight;
-  std::vector<double> latencies_s = Latencies();
-  const double now = Evaluate(latencies_s);
-  const double step_s = std::min(kStep_s, kStepPart * latencies_s[task]);
-  latencies_s[task] -= step_s;
-  return (now - Evaluate(latencies_s)) / step_s;
+  return objective_.slope(latencies_s_, tasks_[task].work);
 }
 
 // ---- the gradient ---------------------------------------------------------------------------
@@ -174,15 +176,22 @@ double TaskScheduler::Forward(int task) const {
   return std::min(optimist_s, similar_s) - state.best_s;
 }
 
+double TaskScheduler::Promise(int task, const Gradient& of) const {
+  const double best_s = latencies_s_[tasks_[task].work];
+  const double gain_s = options_.alpha * of.backward + (1 - options_.alpha) * of.forward;
+  const double lag_s = latency_s(task) - best_s;
+  // The optimist's gain is never negative; beta below 1 can make the similar one so.
+  return std::min(gain_s * best_s / latency_s(task) + lag_s / options_.catch_up_rounds, 0.0);
+}
+
 TaskScheduler::Gradient TaskScheduler::GradientOf(int task) const {
   Gradient g;
   if (dead(task)) return g;
   g.chain = Chain(task);
   g.backward = Backward(tasks_[task]);
   g.forward = Forward(task);
-  g.gradient = g.chain * (options_.alpha * g.backward + (1 - options_.alpha) * g.forward);
-  // The optimist's gain is never negative; beta below 1 can make the similar one so.
-  g.gradient = std::min(g.gradient, 0.0);
+  g.promise = Promise(task, g);
+  g.gradient = g.chain * g.promise;
   return g;
 }
 
@@ -222,18 +231,16 @@ std::optional<int> TaskScheduler::InTurn() const {
 std::optional<int> TaskScheduler::ByGradient() {
   std::vector<int> alive, awaited;
   for (int i = 0; i < num_tasks(); ++i) {
-    if (!dead(i)) (Awaited(tasks_[i]) ? awaited : alive).push_back(i);
+    // What can't improve the objective is left alone, however much it may improve.
+    if (dead(i) || Chain(i) <= 0) continue;
+    (Awaited(tasks_[i]) ? awaited : alive).push_back(i);
   }
   if (alive.empty()) alive = std::move(awaited);
   if (alive.empty()) return std::nullopt;
   std::vector<double> gradients;
   for (const int i : alive) gradients.push_back(GradientOf(i).gradient);
   const auto [least, most] = std::minmax_element(gradients.begin(), gradients.end());
-  if (*least == *most) {
-    // No task can improve the objective: a target was reached.
-    if (*least == 0 && options_.objective != nullptr && Score().has_value()) return std::nullopt;
-    return PickFrom(rng_, alive);
-  }
+  if (*least == *most) return PickFrom(rng_, alive);
   return alive[least - gradients.begin()];
 }
 

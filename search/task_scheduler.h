@@ -5,25 +5,38 @@
 // results. Rounds may overlap: one that is not over counts for what was spent (t), not yet for what
 // was gained (the history). One that is over before the next begins gives the classical rule:
 //
-//   chain_i    = d objective / d latency_i                     (the weight, for a weighted sum)
+//   chain_i    = d objective / d latency of i's work           (the weight, for a weighted sum)
 //   backward_i = (h_i[last] - h_i[last - window]) / window     0 while the history is shorter
 //   optimist_i = g_i - g_i / t_i                               t rounds gave g: one more gives that
 //   similar_i  = beta * C_i / max over its group of C_j / g_j  what alike tasks have reached
 //   forward_i  = min(optimist_i, similar_i) - g_i
-//   gradient_i = chain_i * (alpha * backward_i + (1 - alpha) * forward_i)    at most 0
+//   promise_i  = alpha * backward_i + (1 - alpha) * forward_i
+//   gradient_i = chain_i * promise_i                           at most 0
 //
 // and the smallest gradient is next; by chance when all are equal. g is the best latency so far, C
 // the FLOPs, h the best latency after each round. A group has the same similarity tag; a member
 // that stays far behind the others is taken out of it.
 //
-// A task without a result has the latency 1e10 s, so it comes first, until it is dead; only while
-// its rounds are open others are preferred. Latencies in seconds. Cost: O(tasks) per call. Not
+// Alternatives. Tasks may be different ways to do one work, of which the faster one will be used: a
+// work's latency is the smallest of its alternatives', and the objective is one of works. To the
+// plain derivative an alternative that is not the fastest is worth nothing. What it is worth is
+// becoming the fastest: with g the smallest latency of the work,
+//
+//   promise_i  = g / g_i * (alpha * backward_i + (1 - alpha) * forward_i) + (g_i - g) / catch_up
+//
+// What it gains each round, in proportion to its latency, less what it must make up for in each of
+// the next `catch_up_rounds` to draw level; at most 0. For the fastest one this is the rule above.
+// One that stays three times slower has a second round after seven of the fastest's, one that stays
+// a third slower eight at most; one that draws near has more and more. All have their first round
+// in any case; without a result after that an alternative gets no more while another has one,
+// except when nothing else can be tuned.
+//
+// A work without a result has the latency 1e10 s, so it comes first, until it is dead; only while
+// its rounds are open others are preferred. Latencies in seconds. Cost: O(tasks^2) per round. Not
 // thread-safe.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,22 +44,22 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "search/objective.h"
 
 namespace kiln::search {
 
 enum class TaskStrategy { kGradient, kRoundRobin };
 
-// What the job wants small, of the latencies of its tasks. Not above what it is for larger ones.
-using Objective = std::function<double(std::span<const double> latencies_s)>;
-
-// A sum that need not be smaller than `target_s`: no task is worth a trial once it is reached.
-Objective LatencyTarget(std::vector<double> weights, double target_s);
-
 struct ScheduledTask {
-  double weight = 1;
+  double weight = 1;  // of its work: that of the first alternative counts
   double flop_count = 0;
   std::string similarity_tag = {};  // "": alone
+  // The earlier task whose work it does in another way; none: it has a work of its own.
+  std::optional<int> alternative_of = {};
 };
+
+// By task: the number of its work. Works are counted by their first tasks.
+std::vector<int> WorksOf(std::span<const ScheduledTask> tasks);
 
 // Of a DAG's tags and FLOPs: tasks of one kind and about one size. "" when there are no tags.
 std::string SimilarityTag(std::string_view tags, double flop_count);
@@ -55,8 +68,9 @@ struct TaskSchedulerOptions {
   TaskStrategy strategy = TaskStrategy::kGradient;
   double alpha = 0.2;
   double beta = 2;
-  int backward_window = 3;        // rounds
-  Objective objective = nullptr;  // null: the sum of weight * latency
+  int backward_window = 3;   // rounds
+  int catch_up_rounds = 3;   // that an alternative has to become the fastest
+  Objective objective = {};  // of works, in their order; empty: the sum of weight * latency
   uint32_t round_trials = 64;
   // Of a task's first round; each further one has twice as many, up to round_trials. 0: all rounds
   // have round_trials.
@@ -95,7 +109,7 @@ class TaskScheduler {
   void MarkExhausted(int task);
 
   struct Gradient {
-    double chain = 0, backward = 0, forward = 0, gradient = 0;
+    double chain = 0, backward = 0, forward = 0, promise = 0, gradient = 0;
   };
   Gradient GradientOf(int task) const;
 
@@ -107,13 +121,16 @@ class TaskScheduler {
   const std::vector<double>& history_s(int task) const { return tasks_[task].history_s; }
   double weight(int task) const { return tasks_[task].facts.weight; }
   int num_tasks() const { return static_cast<int>(tasks_.size()); }
+  // The fastest of the task and its alternatives.
+  int fastest(int task) const;
 
-  // The objective; none while a task has no result.
+  // The objective; none while a work has no result.
   std::optional<double> Score() const;
 
  private:
   struct TaskState {
     ScheduledTask facts;
+    int work = 0;
     std::string group;  // "": alone
     int begun = 0;      // rounds
     double best_s = kNoResult_s;
@@ -126,22 +143,23 @@ class TaskScheduler {
   bool Stopped(const TaskState& task) const;
   bool Awaited(const TaskState& task) const;
   bool Over() const;
-  double Evaluate(std::span<const double> latencies_s) const;
-  std::vector<double> Latencies() const;
   std::vector<int> Group(int task) const;
   double BestSpeed(std::span<const int> group) const;
   double Chain(int task) const;
   double Backward(const TaskState& task) const;
   double Forward(int task) const;
+  double Promise(int task, const Gradient& of) const;
   std::optional<int> ByGradient();
   std::optional<int> InTurn() const;
   void LeaveGroupIfFarBehind(int task);
 
   const TaskSchedulerOptions options_;
+  Objective objective_;
   Rng rng_;
   std::vector<TaskState> tasks_;
-  uint32_t trials_ = 0;           // of all tasks
-  uint32_t improved_trials_ = 0;  // trials_ when a task last improved
+  std::vector<double> latencies_s_;  // by work
+  uint32_t trials_ = 0;              // of all tasks
+  uint32_t improved_trials_ = 0;     // trials_ when a task last improved
 };
 
 }  // namespace kiln::search

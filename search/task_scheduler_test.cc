@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 namespace kiln::search {
 namespace {
@@ -156,9 +157,9 @@ TEST(TaskScheduler, StopsWhenNothingImproves) {
 }
 
 TEST(TaskScheduler, ALatencyTargetEndsTheJobWhenReached) {
-  const std::vector<double> weights = {1, 2};
-  TaskScheduler s =
-      Make({{.weight = 1}, {.weight = 2}}, {.objective = LatencyTarget(weights, 5e-3)});
+  TaskScheduler s = Make({{.weight = 1}, {.weight = 2}},
+                         {.objective = MakeObjective(ObjectiveKind::kWeightedSum,
+                                                     {{.weight = 1}, {.weight = 2}}, 5e-3)});
   Rounds(s, 0, {2e-3});
   Rounds(s, 1, {2e-3});
   EXPECT_NEAR(s.GradientOf(0).chain, 1, 1e-6);
@@ -167,6 +168,121 @@ TEST(TaskScheduler, ALatencyTargetEndsTheJobWhenReached) {
   Rounds(s, 1, {1.4e-3});  // 2 + 2.8 < 5
   EXPECT_EQ(s.Next(), std::nullopt);
   EXPECT_NEAR(*s.Score(), 5e-3, 1e-12);
+}
+
+TEST(TaskScheduler, AlternativesAreOneWork) {
+  const std::vector<ScheduledTask> tasks = {
+      {.weight = 2}, {.weight = 3}, {.weight = 1, .alternative_of = 0}, {.weight = 1}};
+  EXPECT_EQ(WorksOf(tasks), (std::vector<int>{0, 1, 0, 2}));
+  TaskScheduler s = Make(tasks);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(s.Next(), i);  // each has its first round
+    Rounds(s, i, {1e-3 * (3 - i)});
+  }
+  EXPECT_EQ(s.Score(), std::nullopt);
+  Rounds(s, 3, {4e-3});
+  EXPECT_NEAR(*s.Score(), 2 * 1e-3 + 3 * 2e-3 + 4e-3, 1e-12);
+  EXPECT_EQ(s.fastest(0), 2);
+  EXPECT_EQ(s.fastest(2), 2);
+  EXPECT_EQ(s.fastest(1), 1);
+  EXPECT_EQ(s.GradientOf(2).chain, 2);  // its work's
+}
+
+// By hand: the fastest g = 1 ms; task 1 has g = 1.5 ms after 4 rounds, from 2.1.
+//   backward = (1.5 - 2.1) / 3 = -0.2   forward = -1.5 / 4 = -0.375
+//   promise = 1 / 1.5 * (0.2 * -0.2 + 0.8 * -0.375) + (1.5 - 1) / 3 = -0.226667 + 0.166667 = -0.06
+TEST(TaskScheduler, ThePromiseIsTheFormula) {
+  TaskScheduler s = Make({{.weight = 5}, {.alternative_of = 0}});
+  Rounds(s, 0, {2e-3, 1e-3});
+  Rounds(s, 1, {2.1e-3, 1.9e-3, 1.7e-3, 1.5e-3});
+  EXPECT_NEAR(s.GradientOf(1).promise, -0.06e-3, 1e-12);
+  EXPECT_NEAR(s.GradientOf(1).gradient, -0.3e-3, 1e-12);
+  EXPECT_NEAR(s.GradientOf(0).promise, 0.8 * -0.5e-3, 1e-12);  // the plain rule
+  // At 2.1 ms it would have promised nothing: 1 / 2.1 * 0.8 * -0.525 + 0.366667 > 0.
+  TaskScheduler behind = Make({{}, {.alternative_of = 0}});
+  Rounds(behind, 0, {1e-3});
+  Rounds(behind, 1, {2.1e-3, 2.1e-3, 2.1e-3, 2.1e-3});
+  EXPECT_EQ(behind.GradientOf(1).gradient, 0);
+}
+
+// Rounds of each task, of so many in all. curves_s[i](t): the best of task i after t rounds.
+using Curve = std::function<double(int)>;
+std::vector<int> RoundsOf(std::vector<ScheduledTask> tasks, const std::vector<Curve>& curves_s,
+                          int rounds) {
+  TaskScheduler s = Make(std::move(tasks));
+  for (int i = 0; i < rounds; ++i) {
+    const int task = *s.Next();
+    Rounds(s, task, {curves_s[task](s.rounds(task) + 1)});
+  }
+  std::vector<int> counts;
+  for (int i = 0; i < s.num_tasks(); ++i) counts.push_back(s.rounds(i));
+  return counts;
+}
+
+TEST(TaskScheduler, AHopelessAlternativeLosesItsTrials) {
+  const std::vector<ScheduledTask> two = {{}, {.alternative_of = 0}};
+  // Both level off alike, one three times (twice, a tenth) slower for ever.
+  const auto levels_off = [](double end_s) {
+    return [end_s](int t) { return end_s * (1 + 1.0 / t); };
+  };
+  EXPECT_EQ(RoundsOf(two, {levels_off(1e-3), levels_off(10e-3)}, 20), (std::vector<int>{19, 1}));
+  EXPECT_EQ(RoundsOf(two, {levels_off(3e-3), levels_off(1e-3)}, 20)[0], 1);  // the first one too
+  EXPECT_LE(RoundsOf(two, {levels_off(1e-3), levels_off(3e-3)}, 20)[1], 2);
+  EXPECT_LE(RoundsOf(two, {levels_off(1e-3), levels_off(2e-3)}, 20)[1], 3);
+  const std::vector<int> near = RoundsOf(two, {levels_off(1e-3), levels_off(1.1e-3)}, 20);
+  EXPECT_GE(near[1], 6);
+  EXPECT_LE(near[1], 10);
+  // It does not cost other works their trials.
+  const std::vector<int> three = RoundsOf(
+      {{}, {.alternative_of = 0}, {}}, {levels_off(1e-3), levels_off(5e-3), levels_off(1e-3)}, 21);
+  EXPECT_EQ(three[1], 1);
+  EXPECT_NEAR(three[0], three[2], 1);
+}
+
+// Direct: 1 ms soon and no better. The other one begins at 1.6 ms and gains 8% a round: it is as
+// fast after seven, and ends at half.
+TEST(TaskScheduler, AnAlternativeThatCrossesLateGetsThere) {
+  const Curve direct = [](int t) { return 1e-3 * (1 + 0.5 / (t * t)); };
+  const Curve late = [](int t) { return std::max(0.5e-3, 1.6e-3 * std::pow(0.92, t - 1)); };
+  const std::vector<int> counts = RoundsOf({{}, {.alternative_of = 0}}, {direct, late}, 30);
+  EXPECT_GE(counts[1], 15) << "the winner has the most";
+  EXPECT_LE(counts[0], 15);
+  // The same run again is the same.
+  EXPECT_EQ(RoundsOf({{}, {.alternative_of = 0}}, {direct, late}, 30), counts);
+}
+
+TEST(TaskScheduler, AnAlternativeThatFailsLeavesTheOtherAlone) {
+  TaskScheduler s = Make({{}, {.alternative_of = 0}});
+  Rounds(s, 0, {1e-3});
+  Rounds(s, 1, {0});
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_EQ(s.Next(), 0);
+    Rounds(s, 0, {1e-3});
+  }
+  EXPECT_TRUE(s.Score().has_value());
+  // Nothing else is left to be tuned.
+  s.MarkExhausted(0);
+  EXPECT_EQ(s.Next(), 1);
+}
+
+TEST(TaskScheduler, TheLargestIsTunedAlone) {
+  const std::vector<Work> works(3);
+  TaskScheduler s = Make({{}, {}, {}}, {.objective = MakeObjective(ObjectiveKind::kMax, works)});
+  Rounds(s, 0, {1e-3});
+  Rounds(s, 1, {5e-3});
+  Rounds(s, 2, {2e-3});
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_EQ(s.Next(), 1);
+    Rounds(s, 1, {5e-3});
+  }
+  Rounds(s, 1, {2e-3});
+  EXPECT_EQ(*s.Score(), 2e-3);
+  // Both have to become shorter; 2 has had fewer rounds.
+  EXPECT_EQ(s.Next(), 2);
+  // The largest can't: then nothing is to be gained.
+  Rounds(s, 2, {1e-3});
+  s.MarkExhausted(1);
+  EXPECT_EQ(s.Next(), std::nullopt);
 }
 
 TEST(TaskScheduler, OpenRoundsCountAsSpent) {

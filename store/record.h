@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,7 @@ struct Record {
   // for all others.
   std::vector<double> final_costs_s = {};
   double confidence_s = 0;  // the cost is within +- this of the true one, 95%; 0 = not known
-  std::string times = {};  // bytes: where its time went, a serialized message; "" = not known
+  std::string times = {};   // bytes: where its time went, a serialized message; "" = not known
 };
 
 // Numbers of proto/scheduler.proto.
@@ -85,6 +86,12 @@ struct TaskRow {
   std::string description = {};
   double flop_count = 0;
   double reference_cost_s = 0;  // 0 = not measured yet
+  // The task whose work this one does in another way: of their inputs, those that `preparation` (a
+  // text) speaks of are made before. None: it is no alternative.
+  std::optional<uint32_t> alternative_of = {};
+  std::string form = {};  // which way
+  std::string preparation = {};
+  std::string network = {};  // what it is a part of
 };
 
 // One round of a job's search, once all its trials have results: a line of the latency log.
@@ -94,7 +101,7 @@ struct RoundRow {
   uint32_t task_index = 0;
   double elapsed_s = 0;  // since the job's run began
   uint32_t trials = 0;   // of the job, with results
-  // Sum of weight * best over the tasks; NaN while one has no result.
+  // The job's objective, by default the sum of weight * best; NaN while a work has no result.
   double total_latency_s = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> best_s = {};  // of each task; 0 = none
   double search_s = 0;              // what finding the candidates took, training included

@@ -101,7 +101,15 @@ CREATE TABLE scheduler (
 // Where a trial's time went.
 constexpr const char kVersion3[] = "ALTER TABLE records ADD COLUMN times BLOB NOT NULL DEFAULT x''";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
+// Tasks that are alternatives of each other, and networks of tasks.
+constexpr const char kVersion4[] = R"sql(
+ALTER TABLE tasks ADD COLUMN alternative_of INTEGER;
+ALTER TABLE tasks ADD COLUMN form TEXT NOT NULL DEFAULT '';
+ALTER TABLE tasks ADD COLUMN preparation TEXT NOT NULL DEFAULT '';
+ALTER TABLE tasks ADD COLUMN network TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
 
 }  // namespace
 

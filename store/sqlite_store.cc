@@ -74,6 +74,12 @@ StatusOr<TaskRow> ReadTask(const Statement& row) {
   task.description = row.Text(6);
   task.flop_count = row.Double(7);
   task.reference_cost_s = row.Double(8);
+  if (const int64_t index = row.Int(9); index >= 0) {
+    task.alternative_of = static_cast<uint32_t>(index);
+  }
+  task.form = row.Text(10);
+  task.preparation = row.Text(11);
+  task.network = row.Text(12);
   return task;
 }
 
@@ -211,7 +217,8 @@ class SqliteStore final : public Store {
     std::lock_guard lock(mutex_);
     return Select<TaskRow>(ReadTask,
                            "SELECT job_id, task_index, workload_key, d.text, target, weight, "
-                           "description, flop_count, reference_cost_s "
+                           "description, flop_count, reference_cost_s, "
+                           "coalesce(alternative_of, -1), form, preparation, network "
                            "FROM tasks t LEFT JOIN dags d ON d.id = t.dag_id ",
                            "WHERE job_id = ? ORDER BY task_index", job_id);
   }
@@ -493,11 +500,14 @@ class SqliteStore final : public Store {
       KILN_ASSIGN_OR_RETURN(
           Statement insert,
           database_->Prepare("INSERT INTO tasks (job_id, task_index, workload_key, dag_id, target, "
-                             "weight, description, flop_count, reference_cost_s) "
-                             "VALUES (?, ?, ?, nullif(?, -1), ?, ?, ?, ?, ?)"));
+                             "weight, description, flop_count, reference_cost_s, "
+                             "alternative_of, form, preparation, network) VALUES "
+                             "(?, ?, ?, nullif(?, -1), ?, ?, ?, ?, ?, nullif(?, -1), ?, ?, ?)"));
       KILN_RETURN_IF_ERROR(insert.Bind(job_id, task.index, task.workload_key, dag_id, task.target,
                                        task.weight, task.description, task.flop_count,
-                                       task.reference_cost_s));
+                                       task.reference_cost_s,
+                                       task.alternative_of ? int64_t{*task.alternative_of} : -1,
+                                       task.form, task.preparation, task.network));
       if (Status status = insert.Run(); !status.ok()) {
         if (status.code() != StatusCode::kAlreadyExists) return status;
         return AlreadyExists("job {} has a task {} already", job_id, task.index);

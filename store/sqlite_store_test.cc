@@ -86,6 +86,8 @@ TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
     ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(1), false));
     ASSERT_OK(
         raw->Execute("INSERT INTO jobs VALUES (1, 'j', '', '', 0, 'succeeded', '', x'', 0, 0, 0)"));
+    ASSERT_OK(
+        raw->Execute("INSERT INTO tasks VALUES ('j', 0, 'key', NULL, 'llvm', 1, 'dense', 1, 2)"));
     ASSERT_OK(raw->Execute(
         "INSERT INTO records VALUES (1, 'j', 0, 7, 'key', NULL, 'llvm', '[0, 0, 0, 0, 0, 0, 0, 0]',"
         " '[]', '[0.25]', 0.25, 0, '', 1, 2, 3, 'cpu', 'b', 'r', 0, 0, 1e9)"));
@@ -102,6 +104,11 @@ TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
   ASSERT_OK(store->SetFinals(1, finals, 0.01, kNoError, ""));
   EXPECT_EQ(Cost(**store->BestOfJob("j", 0)), 0.26);
   EXPECT_EQ(store->RoundsOfJob("j", 0)->size(), 0u);
+  ASSERT_OK_AND_ASSIGN(const auto tasks, store->TasksOfJob("j"));
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(tasks[0].description, "dense");
+  EXPECT_EQ(tasks[0].alternative_of, std::nullopt);
+  EXPECT_EQ(tasks[0].form, "");
 }
 
 TEST_F(SqliteStoreTest, ANewerFileIsRefused) {
@@ -124,6 +131,10 @@ TEST_F(SqliteStoreTest, AFileOfTheSecondVersionGetsTimes) {
     ASSERT_OK(store->AddRecord(TestRecord("j", 0)));
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
     ASSERT_OK(raw->Execute("ALTER TABLE records DROP COLUMN times"));
+    for (const char* column : {"alternative_of", "form", "preparation", "network"}) {
+      const std::string drop = fmt::format("ALTER TABLE tasks DROP COLUMN {}", column);
+      ASSERT_OK(raw->Execute(drop.c_str()));
+    }
     ASSERT_OK(raw->Execute("PRAGMA user_version=2"));
   }
   ASSERT_OK_AND_ASSIGN(auto store, Open());

@@ -166,7 +166,11 @@ TEST_P(StoreTest, TasksKeepEveryFieldAndTheirOrder) {
               .weight = 2.5,
               .description = "dense",
               .flop_count = 1e12,
-              .reference_cost_s = 0.5};
+              .reference_cost_s = 0.5,
+              .alternative_of = 0,
+              .form = "winograd",
+              .preparation = "p1 = weights",
+              .network = "net"};
   tasks[1] = {.job_id = "j", .index = 0, .workload_key = "k0", .dag = "", .target = "null"};
   ASSERT_OK(store_->AddJob(job, tasks));
   ASSERT_OK(store_->SetReferenceCost("j", 0, 0.125));
@@ -184,6 +188,11 @@ TEST_P(StoreTest, TasksKeepEveryFieldAndTheirOrder) {
   EXPECT_EQ(found[1].description, "dense");
   EXPECT_EQ(found[1].flop_count, 1e12);
   EXPECT_EQ(found[1].reference_cost_s, 0.5);
+  EXPECT_EQ(found[0].alternative_of, std::nullopt);
+  EXPECT_EQ(found[1].alternative_of, 0u);
+  EXPECT_EQ(found[1].form, "winograd");
+  EXPECT_EQ(found[1].preparation, "p1 = weights");
+  EXPECT_EQ(found[1].network, "net");
   ASSERT_OK_AND_ASSIGN(const std::vector<TaskRow> none, store_->TasksOfJob("other"));
   EXPECT_THAT(none, IsEmpty());
 }
