@@ -2,22 +2,28 @@
 //
 //   bazel run //tests/bench:cpu_peers -- --trials 200
 //
-// For each workload: the candidates that the policy proposes are built, checked against the
-// unscheduled program and timed on the runner's device; then the best one and the library take
-// turns, and the medians of their times are compared. The libraries choose their own data layouts
-// and get their weights already packed in them, which is not timed.
+// For each workload: the candidates that the search proposes, of all its forms (weights prepared
+// before), are built, checked against the unscheduled program and timed on the runner's device;
+// then the best one and the library take turns, and the medians of their times are compared. The
+// libraries choose their own data layouts and get their weights already packed in them, which is
+// not timed.
 #include <cblas.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <dnnl.hpp>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
@@ -30,6 +36,7 @@
 #include "runner/cpu_device.h"
 #include "search/models.h"
 #include "search/policy.h"
+#include "search/tune.h"
 
 namespace kiln {
 namespace {
@@ -134,69 +141,122 @@ struct Search {
   std::string schedule;  // steps as JSON: these alone instead of a search
 };
 
-struct Tuned {
-  v1::Artifact artifact;
-  std::string steps;
+// A way to compute a workload: an operator, its DAG as text, and what came of tuning it.
+struct Form {
+  std::string name, op, args;
+  dag::DagPtr dag = nullptr;
+  std::string steps = {};  // of the best schedule; "": none
+  v1::Artifact artifact = {};
   double cost_s = 1e30;
   int failures = 0;
 };
 
-// The best of `trials` proposals of the policy.
-StatusOr<Tuned> TuneOn(runner::Device& device, const dag::DagPtr& dag, const Search& search,
-                       int threads) {
-  const std::string text = dag::PrintDag(*dag);
+// Builds, checks and times trials in this process, one after the other.
+class Bench final : public search::Measurer {
+ public:
+  Bench(runner::Device& device, std::vector<Form>& forms) : device_(device), forms_(forms) {}
+
+  int capacity() override { return 1; }
+  void Submit(search::Trial trial) override { queue_.push_back(std::move(trial)); }
+
+  StatusOr<std::optional<search::Outcome>> Next() override {
+    if (queue_.empty()) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return woken_; });
+      woken_ = false;
+      return std::optional<search::Outcome>();
+    }
+    search::Outcome outcome{std::move(queue_.front())};
+    queue_.pop_front();
+    const std::string steps = schedule::PrintSteps(outcome.trial.candidate.steps);
+    KILN_ASSIGN_OR_RETURN(const std::optional<double> cost_s, Measure(outcome.trial.task, steps));
+    outcome.valid = cost_s.has_value();
+    outcome.cost_s = cost_s.value_or(0);
+    return std::optional<search::Outcome>(std::move(outcome));
+  }
+
+  void Wake() override {
+    std::lock_guard lock(mutex_);
+    woken_ = true;
+    changed_.notify_all();
+  }
+
+  // The schedule's time; none: its answer is wrong. Keeps the best of each form.
+  StatusOr<std::optional<double>> Measure(int task, const std::string& steps) {
+    Form& form = forms_[static_cast<size_t>(task)];
+    const std::string text = dag::PrintDag(*form.dag);
+    std::optional<LoadedArtifact>& reference = references_[task];
+    if (!reference.has_value()) {
+      KILN_ASSIGN_OR_RETURN(const v1::Artifact artifact, BuildArtifact(text, "[]"));
+      KILN_ASSIGN_OR_RETURN(reference, LoadedArtifact::Make(device_, artifact));
+      KILN_RETURN_IF_ERROR(reference->Time(1).status());
+    }
+    KILN_ASSIGN_OR_RETURN(v1::Artifact artifact, BuildArtifact(text, steps));
+    KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device_, artifact));
+    KILN_ASSIGN_OR_RETURN(double cost_s, loaded.Time(1));
+    KILN_ASSIGN_OR_RETURN(const double difference, loaded.Difference(*reference));
+    if (difference > 1e-4) {
+      std::fprintf(stderr, "wrong answer (%g): %s\n", difference, steps.c_str());
+      ++form.failures;
+      return std::optional<double>();
+    }
+    // The shortest of some readings: what else the machine does only ever adds.
+    for (int i = 0; i < 4 && cost_s < 3 * form.cost_s; ++i) {
+      const double reading = TimeFor(0.006, [&](int64_t n) { return *loaded.Time(n); });
+      cost_s = i == 0 ? reading : std::min(cost_s, reading);
+    }
+    if (cost_s < form.cost_s) {
+      form.steps = steps;
+      form.artifact = std::move(artifact);
+      form.cost_s = cost_s;
+    }
+    return std::optional<double>(cost_s);
+  }
+
+ private:
+  runner::Device& device_;
+  std::vector<Form>& forms_;
+  std::map<int, std::optional<LoadedArtifact>> references_;  // by task
+  std::deque<search::Trial> queue_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool woken_ = false;
+};
+
+// Tunes the forms of one work as a job does, as alternatives of one task; nothing else runs while a
+// trial is timed.
+Status TuneForms(runner::Device& device, std::vector<Form>& forms, const Search& search,
+                 int threads) {
+  Bench bench(device, forms);
+  if (!search.schedule.empty()) return bench.Measure(0, search.schedule).status();
   target::HardwareParams hardware;
   hardware.num_cores = threads;
-  const search::Task task(dag, target::Target{}, hardware, "");
   KILN_ASSIGN_OR_RETURN(const search::Models models,
                         search::MakeModels(search.policy, search.seed));
-  KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy(search.policy, task, search.seed,
-                                                              {.model = models.learned,
-                                                               .draft_model = models.analytic,
-                                                               .threads = threads}));
-  KILN_ASSIGN_OR_RETURN(const v1::Artifact reference_artifact, BuildArtifact(text, "[]"));
-  KILN_ASSIGN_OR_RETURN(LoadedArtifact reference, LoadedArtifact::Make(device, reference_artifact));
-  KILN_RETURN_IF_ERROR(reference.Time(1).status());
-
-  Tuned best;
-  if (!search.schedule.empty()) {
-    best.steps = search.schedule;
-    KILN_ASSIGN_OR_RETURN(best.artifact, BuildArtifact(text, best.steps));
-    KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device, best.artifact));
-    KILN_ASSIGN_OR_RETURN(best.cost_s, loaded.Time(1));
-    KILN_ASSIGN_OR_RETURN(const double difference, loaded.Difference(reference));
-    best.failures = difference > 1e-4;
-    return best;
+  std::deque<search::Task> tasks;  // that policies refer to
+  std::vector<std::unique_ptr<search::Policy>> policies;
+  std::vector<search::TuneTask> tuned;
+  for (const Form& form : forms) {
+    tasks.emplace_back(form.dag, target::Target{}, hardware, "");
+    KILN_ASSIGN_OR_RETURN(
+        auto policy,
+        search::MakePolicy(
+            search.policy, tasks.back(), SplitSeed(search.seed, tasks.size()),
+            {.model = models.learned, .draft_model = models.analytic, .threads = threads}));
+    search::TuneTask& task = tuned.emplace_back();
+    task.policy = policy.get();
+    task.facts.flop_count = form.dag->flop_count();
+    if (tuned.size() > 1) task.facts.alternative_of = 0;
+    policies.push_back(std::move(policy));
   }
-  for (int done = 0; done < search.trials;) {
-    KILN_ASSIGN_OR_RETURN(const auto candidates,
-                          policy->Propose(std::min(search.trials_per_round, search.trials - done)));
-    if (candidates.empty()) break;
-    std::vector<search::Observation> observations;
-    for (const search::Candidate& candidate : candidates) {
-      ++done;
-      const std::string steps = schedule::PrintSteps(candidate.steps);
-      KILN_ASSIGN_OR_RETURN(const v1::Artifact artifact, BuildArtifact(text, steps));
-      KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device, artifact));
-      KILN_ASSIGN_OR_RETURN(double cost, loaded.Time(1));
-      KILN_ASSIGN_OR_RETURN(const double difference, loaded.Difference(reference));
-      if (difference > 1e-4) {
-        std::fprintf(stderr, "wrong answer (%g): %s\n", difference, steps.c_str());
-        ++best.failures;
-        observations.push_back({candidate, false, 0});
-        continue;
-      }
-      // The shortest of some readings: what else the machine does only ever adds.
-      for (int i = 0; i < 4 && cost < 3 * best.cost_s; ++i) {
-        const double reading = TimeFor(0.006, [&](int64_t n) { return *loaded.Time(n); });
-        cost = i == 0 ? reading : std::min(cost, reading);
-      }
-      observations.push_back({candidate, true, cost});
-      if (cost < best.cost_s) best = {artifact, steps, cost, best.failures};
-    }
-    policy->Observe(observations);
-  }
-  return best;
+  search::TuneOptions options;
+  options.trials = static_cast<uint32_t>(search.trials);
+  options.schedule.round_trials = static_cast<uint32_t>(search.trials_per_round);
+  options.schedule.first_round_trials = 16;
+  options.schedule.seed = search.seed;
+  options.lock_step = true;
+  const std::atomic<bool> stop = false;
+  return search::Tune(tuned, options, bench, stop);
 }
 
 std::vector<float> Random(int64_t n) {
@@ -308,20 +368,27 @@ std::function<double(int64_t)> OneDnnSoftmax(int64_t rows, int64_t columns) {
   };
 }
 
-struct Form {
-  std::string op, args;
-};
-
 struct Case {
   std::string group;  // what a geometric mean is taken over
-  // Ways to compute the same; all are tuned, with equal shares of the trials. The first names the
-  // workload and says how many FLOPs it has.
-  std::vector<Form> forms;
-  std::string epilogue;
+  std::string op, args, epilogue;
   std::vector<std::pair<std::string, std::function<double(int64_t)>>> peers;
 
-  std::string Name() const { return forms[0].op + " " + forms[0].args; }
+  std::string Name() const { return op + " " + args; }
 };
+
+// The operator as it is, which says how many FLOPs the workload has, and its other forms.
+StatusOr<std::vector<Form>> FormsOf(const Case& c, bool direct_only) {
+  const dag::OpOptions options{.epilogue = dag::SplitEpilogue(c.epilogue)};
+  std::vector<Form> forms = {{.name = "direct", .op = c.op, .args = c.args}};
+  if (!direct_only) {
+    KILN_ASSIGN_OR_RETURN(const auto others, dag::OtherForms(c.op, c.args, options, false));
+    for (const dag::OtherForm& other : others) forms.push_back({other.name, other.op, other.args});
+  }
+  for (Form& form : forms) {
+    KILN_ASSIGN_OR_RETURN(form.dag, dag::BuildOp(form.op, form.args, options));
+  }
+  return forms;
+}
 
 // Of one side: a mean per turn, and the shortest reading of all turns, which other work on the
 // machine disturbs least.
@@ -347,27 +414,17 @@ struct Ratio {
 };
 
 // The ratios, in the order of the peers.
-StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, Search search,
-                                     int threads, bool print_steps) {
-  search.trials = std::max(1, search.trials / static_cast<int>(c.forms.size()));
-  Tuned tuned;
-  const Form* best = nullptr;
-  double flops = 0;
+StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, const Search& search,
+                                     int threads, bool direct_only, bool print_steps) {
+  KILN_ASSIGN_OR_RETURN(std::vector<Form> forms, FormsOf(c, direct_only));
+  KILN_RETURN_IF_ERROR(TuneForms(device, forms, search, threads));
   int failures = 0;
-  for (const Form& form : c.forms) {
-    KILN_ASSIGN_OR_RETURN(
-        const dag::DagPtr dag,
-        dag::BuildOp(form.op, form.args, {.epilogue = dag::SplitEpilogue(c.epilogue)}));
-    if (&form == &c.forms[0]) flops = dag->flop_count();
-    KILN_ASSIGN_OR_RETURN(Tuned of_form, TuneOn(device, dag, search, threads));
-    failures += of_form.failures;
-    if (c.forms.size() > 1) {
-      std::printf("  %-60s %9.1f us\n", (form.op + " " + form.args).c_str(), of_form.cost_s * 1e6);
-    }
-    if (best != nullptr && of_form.cost_s >= tuned.cost_s) continue;
-    best = &form;
-    tuned = std::move(of_form);
+  for (const Form& form : forms) {
+    failures += form.failures;
+    if (forms.size() > 1) std::printf("  %-20s %9.1f us\n", form.name.c_str(), form.cost_s * 1e6);
   }
+  const Form& tuned = *std::ranges::min_element(forms, {}, &Form::cost_s);
+  if (tuned.steps.empty()) return Internal("none of {} trials gave a right answer", search.trials);
   KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device, tuned.artifact));
   Readings ours;
   std::vector<Readings> theirs(c.peers.size());
@@ -383,31 +440,17 @@ StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, Sear
   const double cost = Median(ours.means);
   std::vector<Ratio> ratios;
   std::printf("%-42s kiln %9.1f us (%.1f) %7.1f GFLOP/s", c.Name().c_str(), cost * 1e6,
-              ours.shortest * 1e6, flops / cost * 1e-9);
+              ours.shortest * 1e6, forms[0].dag->flop_count() / cost * 1e-9);
   for (size_t p = 0; p < c.peers.size(); ++p) {
     const double other = Median(theirs[p].means);
     ratios.push_back({other / cost, theirs[p].shortest / ours.shortest});
     std::printf(" | %s %9.1f us (%.1f), ratio %.2f (%.2f)", c.peers[p].first.c_str(), other * 1e6,
                 theirs[p].shortest * 1e6, ratios[p].medians, ratios[p].shortest);
   }
-  std::printf(" | %s%d wrong\n",
-              best == &c.forms[0] ? "" : (best->op + " " + best->args + ", ").c_str(), failures);
+  std::printf(" | %s, %d wrong\n", tuned.name.c_str(), failures);
   if (print_steps) std::printf("  %s\n", tuned.steps.c_str());
   std::fflush(stdout);
   return ratios;
-}
-
-// The direct form, and Winograd's, whose weights are known before, where there is one.
-std::vector<Form> FormsOf(const Conv& c) {
-  std::vector<Form> forms = {{"conv2d_nhwc", fmt::format("1,{},{},{},{},{},{},{},{}", c.h, c.w,
-                                                         c.co, c.ci, c.k, c.k, c.stride, c.pad)}};
-  if (c.k == 3 && c.stride == 1) {
-    // Small images: four times the weights for half of the arithmetic do not pay.
-    const int tile = c.h <= 8 ? 2 : 4;
-    forms.push_back({"conv2d_winograd_nhwc", fmt::format("1,{},{},{},{},pad={},tile={},by_rows=1",
-                                                         c.h, c.w, c.co, c.ci, c.pad, tile)});
-  }
-  return forms;
 }
 
 // The 12 convolutions of ResNet-18, a depthwise one of MobileNet, products and a softmax.
@@ -415,12 +458,14 @@ std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (int64_t n : {512, 1024}) {
     cases.push_back({"matmul",
-                     {{"matmul", fmt::format("{0},{0},{0}", n)}},
+                     "matmul",
+                     fmt::format("{0},{0},{0}", n),
                      "",
                      {{"OpenBLAS", OpenBlasGemm(n)}, {"oneDNN", OneDnnGemm(n)}}});
   }
   cases.push_back({"quickstart",
-                   {{"conv2d_nchw", "1,7,7,512,512,3,3,1,1"}},
+                   "conv2d_nchw",
+                   "1,7,7,512,512,3,3,1,1",
                    "bias,relu",
                    {{"oneDNN", OneDnnConv({7, 7, 512, 512, 3, 1, 1})}}});
   for (const Conv& c : std::initializer_list<Conv>{{224, 224, 3, 64, 7, 2, 3},
@@ -435,14 +480,19 @@ std::vector<Case> Cases() {
                                                    {14, 14, 256, 512, 3, 2, 1},
                                                    {14, 14, 256, 512, 1, 2, 0},
                                                    {7, 7, 512, 512, 3, 1, 1}}) {
-    cases.push_back({"conv2d", FormsOf(c), "bias,relu", {{"oneDNN", OneDnnConv(c)}}});
+    cases.push_back(
+        {"conv2d",
+         "conv2d_nhwc",
+         fmt::format("1,{},{},{},{},{},{},{},{}", c.h, c.w, c.co, c.ci, c.k, c.k, c.stride, c.pad),
+         "bias,relu",
+         {{"oneDNN", OneDnnConv(c)}}});
   }
   cases.push_back({"conv2d",
-                   {{"depthwise_conv2d_nhwc", "1,56,56,128,3,3,1,1"}},
+                   "depthwise_conv2d_nhwc",
+                   "1,56,56,128,3,3,1,1",
                    "bias,relu",
                    {{"oneDNN", OneDnnConv({56, 56, 128, 128, 3, 1, 1, true})}}});
-  cases.push_back(
-      {"softmax", {{"softmax", "512,1000"}}, "", {{"oneDNN", OneDnnSoftmax(512, 1000)}}});
+  cases.push_back({"softmax", "softmax", "512,1000", "", {{"oneDNN", OneDnnSoftmax(512, 1000)}}});
   return cases;
 }
 
@@ -481,13 +531,12 @@ int main(int argc, char** argv) {
       device->Name().c_str(), threads, search.policy.c_str(), search.trials);
   std::map<std::string, std::vector<kiln::Ratio>> ratios;  // by group and library
   std::vector<kiln::Case> cases = kiln::Cases();
-  if (!op.empty()) cases = {{op, {{op, args}}, epilogue, {}}};
-  for (kiln::Case& c : cases) {
+  if (!op.empty()) cases = {{op, op, args, epilogue, {}}};
+  for (const kiln::Case& c : cases) {
     if (c.Name().find(only) == std::string::npos) continue;
-    if (direct) c.forms.resize(1);
-    const auto result = kiln::RunCase(c, *device, search, threads, steps);
+    const auto result = kiln::RunCase(c, *device, search, threads, direct, steps);
     if (!result.ok()) {
-      std::fprintf(stderr, "%s %s: %s\n", c.forms[0].op.c_str(), c.forms[0].args.c_str(),
+      std::fprintf(stderr, "%s: %s\n", c.Name().c_str(),
                    std::string(kiln::Message(result.status())).c_str());
       return 1;
     }
