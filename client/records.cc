@@ -28,10 +28,9 @@ namespace {
 
 constexpr size_t kMaxLogBytes = size_t{4} << 30;
 
-// Of a job the descriptions of its tasks, by workload key.
-StatusOr<std::map<std::string, std::string>> Descriptions(Archive& archive) {
+// What jobs call their tasks, by workload key.
+std::map<std::string, std::string> Descriptions(const std::vector<v1::JobStatus>& jobs) {
   std::map<std::string, std::string> names;
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(0));
   for (const v1::JobStatus& job : jobs) {
     for (const v1::TaskStatus& task : job.tasks()) {
       names.emplace(task.workload_key(), task.spec().description());
@@ -54,9 +53,9 @@ struct FasterForm {
 
 // Of records of one workload: forms that a job has tuned as alternatives of it.
 StatusOr<std::vector<FasterForm>> FasterForms(const std::vector<v1::Record>& records,
+                                              const std::vector<v1::JobStatus>& jobs,
                                               Archive& archive) {
   std::map<std::string, v1::TaskSpec> forms;  // by workload key
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(0));
   for (const v1::JobStatus& job : jobs) {
     for (int i = 0; i < job.tasks_size(); ++i) {
       const v1::TaskStatus& task = job.tasks(i);
@@ -223,16 +222,17 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
   KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, *archive));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(0));
   std::vector<FasterForm> faster;
   if (!subject.workload_key.empty()) {
-    KILN_ASSIGN_OR_RETURN(faster, FasterForms(records, *archive));
+    KILN_ASSIGN_OR_RETURN(faster, FasterForms(records, jobs, *archive));
   }
   if (session.json) {
     for (const v1::Record& record : records) fmt::print("{}\n", JsonOf(record));
     for (const FasterForm& form : faster) fmt::print("{}\n", FasterFormJson(form));
     return OkStatus();
   }
-  KILN_ASSIGN_OR_RETURN(const auto names, Descriptions(*archive));
+  const auto names = Descriptions(jobs);
   Table table({{"Record", Table::kRight},
                {"Task", Table::kLeft, 60},
                {"Target"},
@@ -370,7 +370,8 @@ Status StatsCommand(const Session& session) {
     std::set<std::string> jobs;
   };
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
-  KILN_ASSIGN_OR_RETURN(const auto names, Descriptions(*archive));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(0));
+  const auto names = Descriptions(jobs);
   v1::ListRecordsRequest request;
   request.set_include_errors(true);
   std::map<std::pair<std::string, std::string>, Row> rows;
