@@ -55,6 +55,9 @@ class Chooser {
     ++count_;
   }
   bool TakeUnlessCrowded(size_t i) {
+    const auto sketch = static_cast<size_t>(ranked_[i].sketch);
+    const bool limited = ranked_[i].sketch >= 0 && sketch < crowds_.most.size();
+    if (limited && crowds_.most[sketch] <= 0) return false;
     int& tiles = tiles_[TilesHash(ranked_[i])];
     int& shapes = tile_shapes_[TileShapesHash(ranked_[i])];
     int& outer = outer_tiles_[OuterTilesHash(ranked_[i])];
@@ -66,6 +69,7 @@ class Chooser {
     ++shapes;
     ++outer;
     if (rows != nullptr) ++*rows;
+    if (limited) --crowds_.most[sketch];
     Take(i);
     return true;
   }

@@ -11,14 +11,15 @@ namespace {
 
 constexpr int64_t kRegisters = 65536;  // of a multiprocessor
 constexpr int64_t kRegistersPerThread = 64;
-constexpr double kProbability = 0.5;
+constexpr double kProbability = 0.65;
 
 }  // namespace
 
 std::vector<int> MinBlocksChoices(int64_t threads_per_block) {
   std::vector<int> choices = {0};
-  for (const int blocks : {2, 3, 4, 5, 6, 8}) {
-    if (blocks * threads_per_block * kRegistersPerThread <= kRegisters) choices.push_back(blocks);
+  for (const int blocks : {1, 2, 3, 4, 5, 6, 8}) {
+    if (blocks == 1 || blocks * threads_per_block * kRegistersPerThread <= kRegisters)
+      choices.push_back(blocks);
   }
   return choices;
 }

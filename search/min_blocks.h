@@ -11,7 +11,8 @@
 
 namespace kiln::search {
 
-// 0: the compiler decides; else so many that 64 registers are left for a thread.
+// 0: the compiler decides; else so many that 64 registers are left for a thread. 1 is always one:
+// with it the compiler spends more registers than by its own choice.
 std::vector<int> MinBlocksChoices(int64_t threads_per_block);
 
 schedule::StepPtr MinBlocksStep(int stage, int blocks);

@@ -58,7 +58,7 @@ struct Parameters {
   // Of a round's candidates: with equal tile lengths everywhere, and (as a share) with equal
   // outermost tiles.
   int max_same_tiles = 2;        // also with rows that are equal to the last bit
-  int max_same_tile_shapes = 4;  // equal but for the order of unrolled loops
+  int max_same_tile_shapes = 6;  // equal but for the order of unrolled loops
   double max_same_outer_tiles = 0.125;
   // Of a round, for each sketch at least; less for one that has proved slow.
   double least_sketch_share = 0.06;

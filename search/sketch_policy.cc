@@ -19,6 +19,10 @@ namespace {
 // measured.
 // Of a sketch: then its share of a round follows its best time.
 constexpr int kTrialsToJudge = 24;
+// A slower one then has an upper limit too, less the slower it is: models may take long to believe
+// it.
+constexpr int kTrialsToLimit = 48;
+constexpr double kAsFast = 0.95, kSlowSketchShare = 0.25;
 constexpr size_t kMostLeaders = 64, kFewestLeaders = 8;
 // The round that a model trained on other tasks leaves to the draft, and how many results of the
 // task itself make that needless.
@@ -77,20 +81,26 @@ std::vector<Individual> SketchPolicy::Leaders(size_t most) const {
           measured_.begin() + static_cast<std::ptrdiff_t>(std::min(most, measured_.size()))};
 }
 
-std::vector<int> SketchPolicy::LeastOfSketches(int n) const {
+Crowds SketchPolicy::CrowdsOf(int n) const {
   std::vector<int> measured(sketches_.size());
   std::vector<double> best_s(sketches_.size());
   for (const Individual& individual : measured_) {  // the fastest first
     if (individual.sketch < 0) continue;
     if (measured[individual.sketch]++ == 0) best_s[individual.sketch] = individual.cost_s;
   }
-  std::vector<int> least;
+  Crowds crowds{.same_rows = measured_rows_};
   for (size_t i = 0; i < sketches_.size(); ++i) {
-    double share = parameters_.least_sketch_share;
-    if (measured[i] >= kTrialsToJudge) share *= std::pow(measured_[0].cost_s / best_s[i], 3);
-    least.push_back(static_cast<int>(std::floor(n * share + 0.5)));
+    double least = parameters_.least_sketch_share, most = 1;
+    if (measured[i] >= kTrialsToJudge) {
+      const double speed = measured_[0].cost_s / best_s[i];
+      least *= std::pow(speed, 3);
+      if (measured[i] >= kTrialsToLimit && speed < kAsFast)
+        most = std::max(least, kSlowSketchShare * std::pow(speed / kAsFast, 10));
+    }
+    crowds.least.push_back(static_cast<int>(std::floor(n * least + 0.5)));
+    crowds.most.push_back(static_cast<int>(std::ceil(n * most)));
   }
-  return least;
+  return crowds;
 }
 
 std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, int n,
@@ -205,8 +215,8 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
     const int beside = task_.target.is_gpu()
                            ? static_cast<int>(std::floor(n * parameters_.neighbour_share + 0.5))
                            : 0;
-    const std::vector<int> best = ChooseDiverse(ranked, n - by_chance - beside, parameters_,
-                                                {LeastOfSketches(n), measured_rows_}, report_);
+    const std::vector<int> best =
+        ChooseDiverse(ranked, n - by_chance - beside, parameters_, CrowdsOf(n), report_);
     for (int i : best) {
       chosen.insert(ranked[i].hash);
       Accept(ranked[i], i + 1, candidates);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "costmodel/cost_model.h"
+#include "search/choose.h"
 #include "search/evaluate.h"
 #include "search/individual.h"
 #include "search/parameters.h"
@@ -58,8 +59,9 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> Rank(const costmodel::CostModel& model, int n, const Workers& workers,
                                const std::vector<Individual>& drawn);
   std::vector<Individual> Leaders(size_t most) const;
-  // How many of a round of n each sketch gets at least: less the slower its best measured one is.
-  std::vector<int> LeastOfSketches(int n) const;
+  // How many of a round of n each sketch gets at least and at most: less the slower its best measured
+  // one is.
+  Crowds CrowdsOf(int n) const;
   // Takes up to n of `drawn` by chance, without those chosen.
   void ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,
                       std::vector<Candidate>& candidates);

@@ -420,9 +420,12 @@ TEST(ChooseDiverse, EachSketchGetsItsLeastAndRowsAreNotMeasuredOverAndOver) {
   RoundReport report;
   const Parameters parameters{.max_same_tiles = 2, .max_same_outer_tiles = 1};
   EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {}, report), (std::vector<int>{0, 1, 3, 4, 5}));
-  EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {{1, 1, 0, 2}, {}}, report),
+  EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {.least = {1, 1, 0, 2}}, report),
             (std::vector<int>{0, 1, 3, 9, 11}));
-  EXPECT_EQ(ChooseDiverse(ranked, 3, parameters, {{}, {{RowsHash(ranked[0]), 2}}}, report),
+  EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {.most = {2, 9, 0, 9}}, report),
+            (std::vector<int>{0, 1, 2, 9, 11}))
+      << "rather too many of sketch 0 than too few";
+  EXPECT_EQ(ChooseDiverse(ranked, 3, parameters, {.same_rows = {{RowsHash(ranked[0]), 2}}}, report),
             (std::vector<int>{3, 4, 5}));
 }
 
