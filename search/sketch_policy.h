@@ -59,8 +59,8 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> Rank(const costmodel::CostModel& model, int n, const Workers& workers,
                                const std::vector<Individual>& drawn);
   std::vector<Individual> Leaders(size_t most) const;
-  // How many of a round of n each sketch gets at least and at most: less the slower its best measured
-  // one is.
+  // How many of a round of n each sketch gets at least and at most: less the slower its best
+  // measured one is.
   Crowds CrowdsOf(int n) const;
   // Takes up to n of `drawn` by chance, without those chosen.
   void ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,

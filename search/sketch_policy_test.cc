@@ -1,5 +1,6 @@
 #include "search/sketch_policy.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -106,6 +107,25 @@ TEST(SketchPolicy, ResultsDoNotDependOnTheNumberOfThreads) {
     EXPECT_EQ(runs[0].size(), 36u);
     EXPECT_EQ(runs[0], runs[1]);
   }
+}
+
+TEST(SketchPolicy, MeasuresNeighboursOfTheLeadersWhateverTheModelSays) {
+  const Task task = MakeTask("matmul", "512,512,512", /*gpu=*/true);
+  Parameters parameters = SmallParameters();
+  parameters.eps_greedy = 0;
+  parameters.neighbour_share = 0.5;
+  SketchPolicy policy(task, parameters, 4, Options(std::make_shared<AdditiveModel>()));
+  ASSERT_OK_AND_ASSIGN(const auto first, policy.Propose(64));
+  policy.Observe(Measure(first, 0));
+  ASSERT_OK_AND_ASSIGN(const auto second, policy.Propose(16));
+  ASSERT_EQ(second.size(), 16u);
+  int neighbours = 0;
+  for (const Candidate& c : second) {
+    if (c.rank > 0) continue;
+    ++neighbours;
+    EXPECT_THAT(c.origin, testing::HasSubstr(", 1 change from trial "));
+  }
+  EXPECT_EQ(neighbours, 8);
 }
 
 TEST(SketchPolicy, ProposalsInFlightAreKnown) {
