@@ -11,6 +11,7 @@
 #include "compiler/target/target.h"
 #include "search/factorization.h"
 #include "search/sketch.h"
+#include "search/uneven_tiles.h"
 
 namespace kiln::client {
 namespace {
@@ -20,15 +21,22 @@ bool IsBlank(const schedule::SplitStep& split) {
 }
 
 // Of all blanks together; a double: there are many.
-double CountTileSizes(const search::Sketch& sketch, const search::Parameters& parameters) {
+double CountTileSizes(const search::Sketch& sketch, bool gpu,
+                      const search::Parameters& parameters) {
   double count = 1;
-  for (const schedule::StepPtr& step : sketch.steps) {
-    if (step->tag() != schedule::SplitStep::kTag) continue;
-    const auto& split = static_cast<const schedule::SplitStep&>(*step);
+  for (size_t i = 0; i < sketch.steps.size(); ++i) {
+    if (sketch.steps[i]->tag() != schedule::SplitStep::kTag) continue;
+    const auto& split = static_cast<const schedule::SplitStep&>(*sketch.steps[i]);
     if (!IsBlank(split) || split.extent <= 0) continue;
-    count *= static_cast<double>(
-        search::CountFactorizations(split.extent, static_cast<int>(split.lengths.size()),
-                                    parameters.max_innermost_split_factor));
+    std::vector<int64_t> extents = {split.extent};
+    if (search::MayBeUneven(sketch.steps, i, gpu, parameters))
+      extents = search::TileExtents(split.extent);
+    double ways = 0;
+    for (int64_t extent : extents) {
+      ways += static_cast<double>(search::CountFactorizations(
+          extent, static_cast<int>(split.lengths.size()), parameters.max_innermost_split_factor));
+    }
+    count *= ways;
   }
   return count;
 }
@@ -66,7 +74,7 @@ StatusOr<std::string> PrintSketches(const dag::DagPtr& dag, const std::string& t
   std::string text;
   int number = 0;
   for (const search::Sketch& sketch : search::GenerateSketches({task, parameters})) {
-    const double tile_sizes = CountTileSizes(sketch, parameters);
+    const double tile_sizes = CountTileSizes(sketch, target.is_gpu(), parameters);
     if (json) {
       text += fmt::format("{{\"sketch\":{},\"steps\":{},\"tile_sizes\":{}}}\n", number++,
                           JsonString(schedule::PrintSteps(sketch.steps)), tile_sizes);

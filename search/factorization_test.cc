@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "search/uneven_tiles.h"
+
 namespace kiln::search {
 namespace {
 
@@ -37,6 +39,26 @@ TEST(Factorization, Divisors) {
   EXPECT_EQ(Divisors(1), (std::vector<int64_t>{1}));
   EXPECT_EQ(Divisors(12), (std::vector<int64_t>{1, 2, 3, 4, 6, 12}));
   EXPECT_EQ(Divisors(49), (std::vector<int64_t>{1, 7, 49}));
+}
+
+TEST(UnevenTiles, PoorDivisorsAreThoseWithoutTilesOfUsualSizes) {
+  for (int64_t extent : {1, 2, 3, 4, 6, 8, 12, 14 * 2, 32, 56, 64, 112, 224, 512, 768})
+    EXPECT_FALSE(HasPoorDivisors(extent)) << extent;
+  for (int64_t extent : {5, 7, 13, 14, 49, 63, 127, 255, 1000, 1009})
+    EXPECT_TRUE(HasPoorDivisors(extent)) << extent;
+}
+
+TEST(UnevenTiles, ExtentsAreRoundedUpALittle) {
+  const std::map<int64_t, std::vector<int64_t>> want = {{1, {1}},
+                                                        {7, {7, 8}},
+                                                        {13, {13, 14, 16}},
+                                                        {49, {49, 50, 52, 56, 64}},
+                                                        {56, {56}},
+                                                        {127, {127, 128}},
+                                                        {1000, {1000, 1008, 1024}},
+                                                        {5, {5, 6}},
+                                                        {1009, {1009, 1010, 1012, 1016, 1024}}};
+  for (const auto& [extent, extents] : want) EXPECT_EQ(TileExtents(extent), extents) << extent;
 }
 
 }  // namespace

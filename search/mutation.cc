@@ -14,6 +14,7 @@
 #include "search/sample_unroll.h"
 #include "search/shared_layout.h"
 #include "search/tile_moves.h"
+#include "search/uneven_tiles.h"
 
 namespace kiln::search {
 namespace {
@@ -45,8 +46,14 @@ std::vector<StepPtr> Copy(const Genome& genome) {
   return {genome.steps.begin(), genome.steps.end()};
 }
 
-StatusOr<Mutation> MutateTiles(const Parameters& parameters, const Genome& genome, Rng& rng) {
+StatusOr<Mutation> MutateTiles(bool gpu, const Parameters& parameters, const Genome& genome,
+                               Rng& rng) {
   std::vector<Tiles> tiles = TilesOf(genome.steps, genome.sketch);
+  for (Tiles& t : tiles) {
+    t.uneven = MayBeUneven(genome.steps, static_cast<size_t>(t.step), gpu, parameters) &&
+               HasPoorDivisors(t.extent);
+  }
+  std::erase_if(tiles, [](const Tiles& t) { return !t.uneven && t.covered() != t.extent; });
   if (tiles.empty()) return NoUse();
   const std::vector<int> changed = MoveTiles(tiles, parameters.max_innermost_split_factor, rng);
   if (changed.empty()) return NoChange();
@@ -266,7 +273,7 @@ StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameter
                             const Genome& genome, Rng& rng) {
   switch (kind) {
     case MutationKind::kTileSize:
-      return MutateTiles(parameters, genome, rng);
+      return MutateTiles(task.target.is_gpu(), parameters, genome, rng);
     case MutationKind::kUnroll:
       return MutateUnroll(task.target.is_gpu(), genome, rng);
     case MutationKind::kThreads:

@@ -19,6 +19,7 @@
 #include "search/shared_layout.h"
 #include "search/sketch_rules/rules.h"
 #include "search/tile_moves.h"
+#include "search/uneven_tiles.h"
 
 namespace kiln::search {
 namespace {
@@ -60,12 +61,38 @@ TEST(TileSizes, MovesKeepTheExtentAndTheInnermostLimitAndReachEverything) {
       const bool listed = std::find(changed.begin(), changed.end(), t) != changed.end();
       ASSERT_EQ(listed, all[t].levels != before[t].levels);
     }
-    ASSERT_EQ(all[0].extent(), 48);
-    ASSERT_EQ(all[1].extent(), 7);
+    ASSERT_EQ(all[0].covered(), 48);
+    ASSERT_EQ(all[1].covered(), 7);
     ASSERT_LE(all[0].levels.back(), 16);
     seen.insert(all[0].levels);
   }
   EXPECT_EQ(static_cast<int64_t>(seen.size()), CountFactorizations(48, 2, 16));
+}
+
+TEST(TileSizes, UnevenMovesWasteLittleAndReachGoodTiles) {
+  std::vector<Tiles> all = {{.step = 1, .levels = {1009, 1, 1, 1}, .extent = 1009, .uneven = true},
+                            {.step = 2, .levels = {1, 7, 7}, .extent = 49, .uneven = true},
+                            {.step = 3, .levels = {6, 1}, .extent = 6}};
+  const std::vector<int64_t> extents = {1009, 49, 6};
+  Rng rng(3);
+  std::set<std::vector<int64_t>> seen;
+  for (int i = 0; i < 20000; ++i) {
+    MoveTiles(all, 64, rng);
+    for (int t = 0; t < 3; ++t) {
+      ASSERT_EQ(all[t].extent, extents[t]);
+      ASSERT_GE(all[t].covered(), extents[t]);
+      ASSERT_TRUE(IsAcceptable(all[t].covered(), extents[t])) << all[t].covered();
+      // No outermost tile is all waste.
+      ASSERT_LT((all[t].levels[0] - 1) * (all[t].covered() / all[t].levels[0]), extents[t]);
+      seen.insert(all[t].levels);
+    }
+    ASSERT_EQ(all[2].covered(), 6);
+    ASSERT_LE(all[0].levels.back(), 64);
+  }
+  EXPECT_TRUE(seen.contains({16, 2, 2, 16}));
+  EXPECT_TRUE(seen.contains({4, 4, 4}));
+  EXPECT_TRUE(seen.contains({1, 7, 7}));
+  EXPECT_TRUE(seen.contains({1, 7, 8}));
 }
 
 TEST(TileSizes, NothingToMoveIsNoChange) {

@@ -43,6 +43,7 @@ std::vector<Named> AllParameters(Parameters& p) {
       {"sample_init_population", &p.sample_init_population, 1, 1e6},
       {"sample_init_use_measured_ratio", &p.sample_init_use_measured_ratio, 0, 1},
       {"shared_layouts", &p.shared_layouts, 0, 1},
+      {"uneven_tiles", &p.uneven_tiles, 0, 1},
       {"vary_thread_counts", &p.vary_thread_counts, 0, 1},
   };
 }

@@ -32,6 +32,9 @@ struct Parameters {
   // GPU kernels that are not tiled (pooling, elementwise) and reductions across threads: a warp per
   // block, as the predecessor begins with, or 1 to 32 warps by chance.
   bool vary_thread_counts = true;
+  // Axes whose divisors make poor tiles (49, 127, 1009) are also tiled as if they were a little
+  // longer: the last tile is guarded.
+  bool uneven_tiles = true;
   // How many samples in a row may be refused or already known before a policy says the space is
   // exhausted.
   int max_futile_samples = 2000;

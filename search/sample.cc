@@ -8,6 +8,7 @@
 #include "search/compute_location.h"
 #include "search/factorization.h"
 #include "search/sample_gpu.h"
+#include "search/uneven_tiles.h"
 
 namespace kiln::search {
 using schedule::State;
@@ -15,13 +16,16 @@ using schedule::StepPtr;
 
 StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters, Rng& rng) {
   std::vector<StepPtr> steps = sketch.steps;
-  for (StepPtr& step : steps) {
-    if (step->tag() != "SP") continue;
-    const auto& split = static_cast<const schedule::SplitStep&>(*step);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i]->tag() != "SP") continue;
+    const auto& split = static_cast<const schedule::SplitStep&>(*steps[i]);
     if (std::find(split.lengths.begin(), split.lengths.end(), 0) == split.lengths.end()) continue;
-    step = std::make_shared<schedule::SplitStep>(
+    const int64_t extent = MayBeUneven(steps, i, /*gpu=*/false, parameters)
+                               ? PickFrom(rng, TileExtents(split.extent))
+                               : split.extent;
+    steps[i] = std::make_shared<schedule::SplitStep>(
         split.stage_id, split.loop, split.extent,
-        RandomFactorization(split.extent, static_cast<int>(split.lengths.size()),
+        RandomFactorization(extent, static_cast<int>(split.lengths.size()),
                             parameters.max_innermost_split_factor, rng),
         split.inner_to_outer);
   }

@@ -9,7 +9,8 @@
 
 namespace kiln::search {
 
-// Fills every blank uniformly among the ordered factorizations of its extent, moves untiled stages
+// Fills every blank uniformly among the ordered factorizations of its extent, or of one a little
+// longer (uneven_tiles.h), moves untiled stages
 // to random places, then parallelizes outer loops, chooses unroll depths and vectorizes innermost
 // loops. Refuses (FailedPrecondition) a draw that turns out to be illegal; draw again.
 // Deterministic for the state of rng.

@@ -1,6 +1,7 @@
 #include "search/tile_moves.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <numeric>
 
@@ -8,6 +9,7 @@
 #include "search/factorization.h"
 #include "search/rebuild.h"
 #include "search/sketch_rules/rules.h"
+#include "search/uneven_tiles.h"
 
 namespace kiln::search {
 namespace {
@@ -16,6 +18,7 @@ using schedule::SplitStep;
 using schedule::StepPtr;
 
 constexpr double kSingleMove = 0.6, kSeveralMoves = 0.15, kExchange = 0.15;  // else: anew
+constexpr double kRound = 0.2;  // of the moves, where tiles may be uneven
 constexpr double kPrimeFactor = 0.75;
 
 bool HasBlank(const schedule::Step& step) {
@@ -67,7 +70,8 @@ class Mover {
   void DrawAnew() {
     Tiles& tiles = all_[PickSplit()];
     const std::vector<int64_t> before = tiles.levels;
-    const int64_t extent = tiles.extent();
+    const int64_t extent =
+        tiles.uneven ? PickFrom(rng_, TileExtents(tiles.extent)) : tiles.covered();
     const std::vector<int64_t> lengths =
         RandomFactorization(extent, static_cast<int>(tiles.levels.size()) - 1,
                             tiles.limit_innermost ? max_innermost_ : extent, rng_);
@@ -76,10 +80,40 @@ class Mover {
       tiles.levels[i + 1] = lengths[i];
       tiles.levels[0] /= lengths[i];
     }
-    if (!Allowed(tiles)) tiles.levels = before;
+    KeepIfAllowed(tiles, before);
+  }
+
+  bool AnyUneven() const {
+    return std::ranges::any_of(all_, [](const Tiles& tiles) { return tiles.uneven; });
+  }
+
+  void Round() {
+    std::vector<int> splits;
+    for (int t = 0; t < static_cast<int>(all_.size()); ++t) {
+      if (all_[t].uneven) splits.push_back(t);
+    }
+    Tiles& tiles = all_[PickFrom(rng_, splits)];
+    const std::vector<int64_t> before = tiles.levels;
+    const auto inner = static_cast<int64_t>(tiles.levels.size()) - 1;
+    int64_t& length = tiles.levels[1 + UniformInt(rng_, inner)];
+    const auto n = static_cast<uint64_t>(length);
+    length = static_cast<int64_t>(n == 1 || Chance(rng_, 0.5) ? std::bit_ceil(n + 1)
+                                                              : std::bit_floor(n - 1));
+    KeepIfAllowed(tiles, before);
   }
 
  private:
+  // Uneven tiles cover an axis with as few of the outermost as it takes.
+  bool KeepIfAllowed(Tiles& tiles, const std::vector<int64_t>& before) const {
+    if (tiles.uneven) {
+      const int64_t tile = tiles.covered() / tiles.levels[0];
+      tiles.levels[0] = (tiles.extent + tile - 1) / tile;
+    }
+    if (Allowed(tiles)) return true;
+    tiles.levels = before;
+    return false;
+  }
+
   int PickSplit() { return static_cast<int>(UniformInt(rng_, static_cast<int64_t>(all_.size()))); }
 
   int PickLevel(const Tiles& tiles, const std::function<bool(int64_t)>& wanted) {
@@ -98,6 +132,7 @@ class Mover {
 
   bool Allowed(const Tiles& tiles) const {
     if (tiles.limit_innermost && tiles.levels.back() > max_innermost_) return false;
+    if (tiles.uneven && !IsAcceptable(tiles.covered(), tiles.extent)) return false;
     if (tiles.parts_level < 0) return true;
     const int64_t parts = tiles.levels[tiles.parts_level];
     return parts >= 2 && parts <= kMostParts;
@@ -107,9 +142,7 @@ class Mover {
     const std::vector<int64_t> before = tiles.levels;
     tiles.levels[from] /= factor;
     tiles.levels[to] *= factor;
-    if (Allowed(tiles)) return true;
-    tiles.levels = before;
-    return false;
+    return KeepIfAllowed(tiles, before);
   }
 
   std::vector<Tiles>& all_;
@@ -119,7 +152,7 @@ class Mover {
 
 }  // namespace
 
-int64_t Tiles::extent() const {
+int64_t Tiles::covered() const {
   return std::accumulate(levels.begin(), levels.end(), int64_t{1}, std::multiplies<>());
 }
 
@@ -133,11 +166,10 @@ std::vector<Tiles> TilesOf(std::span<const StepPtr> steps, std::span<const StepP
     const auto& split = static_cast<const SplitStep&>(*steps[i]);
     const int64_t product = std::accumulate(split.lengths.begin(), split.lengths.end(), int64_t{1},
                                             std::multiplies<>());
-    if (split.extent <= 1 || split.lengths.empty() || product <= 0 || split.extent % product != 0)
-      continue;
-    Tiles tiles{.step = static_cast<int>(i), .levels = split.lengths};
+    if (split.extent <= 1 || split.lengths.empty() || product <= 0) continue;
+    Tiles tiles{.step = static_cast<int>(i), .levels = split.lengths, .extent = split.extent};
     tiles.levels.insert(split.inner_to_outer ? tiles.levels.begin() : tiles.levels.end(),
-                        split.extent / product);
+                        (split.extent + product - 1) / product);
     // Parts of a reduction split from the outside in: the last length is their number.
     if (!split.inner_to_outer && i + 1 < steps.size() &&
         steps[i + 1]->tag() == schedule::RfactorStep::kTag) {
@@ -163,7 +195,9 @@ std::vector<int> MoveTiles(std::vector<Tiles>& all, int64_t max_innermost, Rng& 
   const std::vector<Tiles> before = all;
   Mover mover(all, max_innermost, rng);
   const double kind = UniformReal(rng);
-  if (kind < kSingleMove) {
+  if (mover.AnyUneven() && Chance(rng, kRound)) {
+    mover.Round();
+  } else if (kind < kSingleMove) {
     mover.MoveFactor();
   } else if (kind < kSingleMove + kSeveralMoves) {
     const int64_t moves = UniformIn(rng, 2, 4);

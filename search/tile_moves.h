@@ -18,13 +18,15 @@ struct Tiles {
   // (sketch_rules/rules.h).
   int parts_level = -1;
   bool limit_innermost = true;
+  int64_t extent = 0;   // of the loop that is split
+  bool uneven = false;  // may they cover more than that (uneven_tiles.h)?
 
-  int64_t extent() const;
+  int64_t covered() const;  // the product of the levels
 };
 
-// Splits that divide their extent and have something to move, in the order of the steps; not those
-// that set a number of threads or a vector's width, and not those that `sketch` (if not empty, the
-// steps with blanks) leaves no choice for.
+// Splits that have something to move, in the order of the steps; not those that set a number of
+// threads or a vector's width, and not those that `sketch` (if not empty, the steps with blanks)
+// leaves no choice for. What may be uneven is left to the caller.
 std::vector<Tiles> TilesOf(std::span<const schedule::StepPtr> steps,
                            std::span<const schedule::StepPtr> sketch = {});
 // The step with these lengths.
@@ -36,7 +38,9 @@ schedule::StepPtr WithTiles(const schedule::StepPtr& split, const Tiles& tiles);
 //   two to four such moves, at any splits
 //   a factor goes from a to b in one split and from b to a in another: threads and tile areas stay
 //   one split is drawn anew
-// No innermost level grows beyond max_innermost.
+//   where tiles may be uneven: one level becomes the next power of two
+// No innermost level grows beyond max_innermost, uneven tiles waste no more than is acceptable, and
+// other ones divide their extent still.
 std::vector<int> MoveTiles(std::vector<Tiles>& all, int64_t max_innermost, Rng& rng);
 
 }  // namespace kiln::search

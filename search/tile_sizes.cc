@@ -8,6 +8,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/factorization.h"
 #include "search/sketch_rules/rules.h"
+#include "search/uneven_tiles.h"
 
 namespace kiln::search {
 namespace {
@@ -79,7 +80,8 @@ class TileFiller {
       } else if (split->lengths.size() == spatial_lengths_) {
         KILN_RETURN_IF_ERROR(FillTiles(i));
       } else {
-        KILN_RETURN_IF_ERROR(Fill(*split, Draw(ExtentOf(*split), split->lengths.size())));
+        KILN_RETURN_IF_ERROR(
+            Fill(*split, Draw(ExtentsFor(i, ExtentOf(*split)), split->lengths.size())));
         ++i;
       }
     }
@@ -94,7 +96,14 @@ class TileFiller {
     return extent > 0 ? extent : split.extent;
   }
 
-  std::vector<int64_t> Draw(int64_t extent, size_t n) {
+  // What the tiles of step i may cover of an axis.
+  std::vector<int64_t> ExtentsFor(size_t i, int64_t extent) const {
+    if (!MayBeUneven(steps_, i, /*gpu=*/true, parameters_)) return {extent};
+    return TileExtents(extent);
+  }
+
+  std::vector<int64_t> Draw(const std::vector<int64_t>& extents, size_t n) {
+    const int64_t extent = extents.size() == 1 ? extents[0] : PickFrom(rng_, extents);
     return FactorizerOfThread().Draw(extent, static_cast<int>(n),
                                      parameters_.max_innermost_split_factor, rng_);
   }
@@ -141,6 +150,7 @@ class TileFiller {
   Status FillTiles(size_t& i) {
     std::vector<const SplitStep*> splits;
     std::vector<int64_t> extents;
+    std::vector<std::vector<int64_t>> covers;
     // The steps split one loop after the other: the extent of the second is not yet at its loop.
     const SplitStep& first = *AsSplit(steps_[i]);
     const schedule::Stage& stage = state_.stage(first.stage_id);
@@ -153,19 +163,21 @@ class TileFiller {
       const int64_t extent = stage.loop(loop).extent;
       splits.push_back(split);
       extents.push_back(extent > 0 ? extent : split->extent);
+      covers.push_back(ExtentsFor(k, extents.back()));
     }
-    KILN_ASSIGN_OR_RETURN(const auto lengths, DrawTiles(extents));
+    KILN_ASSIGN_OR_RETURN(const auto lengths, DrawTiles(extents, covers));
     for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Fill(*splits[k], lengths[k]));
     i += splits.size();
     groups_ = parts_ = 1;
     return OkStatus();
   }
 
-  StatusOr<std::vector<std::vector<int64_t>>> DrawTiles(const std::vector<int64_t>& extents) {
+  StatusOr<std::vector<std::vector<int64_t>>> DrawTiles(
+      const std::vector<int64_t>& extents, const std::vector<std::vector<int64_t>>& covers) {
     std::vector<std::vector<int64_t>> lengths(extents.size()), legal, most_threads;
     int64_t most = 0;
     for (int tries = 0; tries < kMostTries; ++tries) {
-      for (size_t k = 0; k < extents.size(); ++k) lengths[k] = Draw(extents[k], spatial_lengths_);
+      for (size_t k = 0; k < extents.size(); ++k) lengths[k] = Draw(covers[k], spatial_lengths_);
       if (spatial_lengths_ < 2) return lengths;
       const TileUse use = UseOfTiles(extents, lengths);
       const int64_t threads = use.threads * groups_;

@@ -1,6 +1,7 @@
 #include "compiler/lower/bounds.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/lower/body.h"
 #include "compiler/lower/iteration.h"
@@ -22,6 +23,32 @@ struct Range {
 // An extent that no tensor has: anything may be touched.
 constexpr int64_t kUnbounded = int64_t{1} << 50;
 
+void AddGuard(ir::Expr guard, std::vector<ir::Expr>& guards) {
+  if (std::find(guards.begin(), guards.end(), guard) == guards.end()) guards.push_back(guard);
+}
+
+int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+// value < limit, without the terms that make no difference: 8*i + j < 16 is 8*i < 16 for j below 8.
+// The guard then stands outside the loop j, and is one for a vector of them.
+ir::Expr Below(const ir::Linear& value, int64_t limit, ir::Simplifier& simplifier) {
+  ir::ExprPool& pool = simplifier.pool();
+  std::vector<ir::Term> terms(value.terms.begin(), value.terms.end());
+  std::ranges::stable_sort(terms, {}, [](const ir::Term& t) { return -std::abs(t.coefficient); });
+  int64_t unit = 0;
+  ir::Linear rest = value;
+  for (const ir::Term& term : terms) {
+    unit = std::gcd(unit, std::abs(term.coefficient));
+    rest = rest - ir::Linear{0, {term}};
+    if (rest.is_constant()) break;
+    const ir::Interval range = simplifier.RangeOf(rest);
+    const int64_t most = FloorDivide(limit - 1 - range.lo, unit);
+    if (most != FloorDivide(limit - 1 - range.hi, unit)) continue;
+    return pool.Lt(simplifier.ToExpr(value - rest), pool.Int((most + 1) * unit));
+  }
+  return pool.Lt(simplifier.ToExpr(value), pool.Int(limit));
+}
+
 bool IsThread(Annotation a) {
   return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ ||
          a == Annotation::kVThread;
@@ -38,6 +65,10 @@ class BoundInference {
     for (int s = n - 1; s >= 0; --s) {
       if (state_.stage(s).is_placeholder() || state_.attach(s).kind == Attach::kInlined) continue;
       KILN_RETURN_IF_ERROR(InferStage(s));
+    }
+    if (!gpu_) return OkStatus();
+    for (int s = 0; s < n; ++s) {
+      if (out_.stages[s].computed) DropGuards(s);
     }
     return OkStatus();
   }
@@ -162,6 +193,108 @@ class BoundInference {
     exprs.reserve(indices.size());
     for (const ir::Linear& index : indices) exprs.push_back(out_.simplifier.ToExpr(index));
     return out_.pool->Load(producer, exprs, type);
+  }
+
+  // ---- guards that are not needed (GPU)
+
+  // Producers come first.
+  void DropGuards(int s) {
+    StageBounds& bounds = out_.stages[s];
+    const Stage& stage = state_.stage(s);
+    if (bounds.guards.empty() || state_.attach(s).kind != Attach::kIter) return;
+    if (IsSharedStage(s)) {
+      bounds.fill_guards = AxisGuards(stage, bounds, bounds.iter_values, out_.simplifier);
+      bounds.computes_outside = true;  // zeros
+    } else if (stage.op->is_reduction() && ReadsInsideOfTiles(s)) {
+      bounds.computes_outside = true;
+      bounds.adds_zeros_outside = AddsZerosOutside(s);
+    } else {
+      return;
+    }
+    bounds.guards = Guards(stage, bounds, bounds.iter_values, /*reductions=*/true, out_.simplifier);
+  }
+
+  // What the stage computes for its output, and what it reads for that. Loads give 0.
+  struct Body {
+    ir::Expr value;
+    std::vector<std::pair<int, std::vector<ir::Linear>>> reads;  // producer, indices
+  };
+  Body BodyOf(int s, int output) {
+    Body body{nullptr, {}};
+    const auto read = [&](int producer, int, const std::vector<ir::Linear>& indices,
+                          ir::Type type) {
+      body.reads.emplace_back(producer, indices);
+      return type.is_float() ? out_.pool->Float(0, type) : out_.pool->Int(0, type);
+    };
+    body.value = LowerBody(state_, s, output, out_.stages[s].axis_values, out_.simplifier, read);
+    return body;
+  }
+
+  // Every access of the stage, guarded or not, is to a place of the tiles it is computed from.
+  bool ReadsInsideOfTiles(int s) {
+    for (int output = 0; output < state_.stage(s).op->num_outputs(); ++output) {
+      for (const auto& [producer, indices] : BodyOf(s, output).reads) {
+        if (state_.attach(producer).kind != Attach::kIter) return false;
+        const StageBounds& tile = out_.stages[producer];
+        for (size_t d = 0; d < indices.size(); ++d) {
+          const ir::Interval range = out_.simplifier.RangeOf(indices[d] - tile.region_min[d]);
+          if (range.lo < 0 || range.hi >= tile.region_extent[d]) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  // Does an iteration past the end of a reduction add 0? It does where all that is read there is a
+  // tile's zeros.
+  bool AddsZerosOutside(int s) {
+    const Stage& stage = state_.stage(s);
+    const StageBounds& bounds = out_.stages[s];
+    if (stage.op->combiner() != dag::Combiner::kSum || stage.op->num_outputs() != 1) return false;
+    const Body body = BodyOf(s, 0);
+    if (!IsZero(body.value)) return false;
+    const int spatial = static_cast<int>(stage.op->axes().size());
+    for (const SplitGuard& guard : SplitGuards(stage, bounds.iter_extents)) {
+      if (guard.iter < spatial || stage.iters[guard.iter].kind == schedule::IterKind::kSpatial)
+        continue;
+      if (guard.iter >= stage.num_axes()) return false;
+      for (const auto& [producer, indices] : body.reads) {
+        if (!IsZeroBehind(producer, indices, bounds.axis_values[guard.iter], guard.extent))
+          return false;
+      }
+    }
+    return true;
+  }
+
+  // Are all elements read with this index from `extent` on the zeros of a tile?
+  bool IsZeroBehind(int producer, const std::vector<ir::Linear>& indices, const ir::Linear& index,
+                    int64_t extent) const {
+    if (!IsSharedStage(producer) || out_.stages[producer].fill_guards.empty()) return false;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      if (indices[d] == index && state_.stage(producer).op->axes()[d].extent == extent) return true;
+    }
+    return false;
+  }
+
+  // 0 whatever the conditions in it are. Sums and products of floats that are 0 are.
+  static bool IsZero(ir::Expr e) {
+    switch (e->op) {
+      case ir::Op::kInt:
+        return e->int_value == 0;
+      case ir::Op::kFloat:
+        return e->float_value == 0;
+      case ir::Op::kAdd:
+      case ir::Op::kSub:
+      case ir::Op::kMul:
+        return IsZero(e->arg(0)) && IsZero(e->arg(1));
+      case ir::Op::kCast:
+        return IsZero(e->arg(0));
+      case ir::Op::kIf:
+      case ir::Op::kSelect:
+        return IsZero(e->arg(1)) && IsZero(e->arg(2));
+      default:
+        return false;
+    }
   }
 
   // ---- regions
@@ -321,15 +454,22 @@ std::vector<ir::Expr> Guards(const Stage& stage, const StageBounds& bounds,
                              const std::vector<ir::Linear>& iter_values, bool reductions,
                              ir::Simplifier& simplifier) {
   std::vector<ir::Expr> guards;
-  ir::ExprPool& pool = simplifier.pool();
-  const auto add = [&](ir::Expr guard) {
-    if (std::find(guards.begin(), guards.end(), guard) == guards.end()) guards.push_back(guard);
-  };
   for (const SplitGuard& g : SplitGuards(stage, bounds.iter_extents)) {
-    if (!reductions && stage.iters[g.iter].kind != schedule::IterKind::kSpatial) continue;
+    const bool spatial = stage.iters[g.iter].kind == schedule::IterKind::kSpatial;
+    if (!spatial && (!reductions || bounds.adds_zeros_outside)) continue;
     if (simplifier.RangeOf(iter_values[g.iter]).hi < g.extent) continue;
-    add(pool.Lt(simplifier.ToExpr(iter_values[g.iter]), pool.Int(g.extent)));
+    AddGuard(Below(iter_values[g.iter], g.extent, simplifier), guards);
   }
+  if (bounds.computes_outside) return guards;
+  for (ir::Expr guard : AxisGuards(stage, bounds, iter_values, simplifier)) AddGuard(guard, guards);
+  return guards;
+}
+
+std::vector<ir::Expr> AxisGuards(const Stage& stage, const StageBounds& bounds,
+                                 const std::vector<ir::Linear>& iter_values,
+                                 ir::Simplifier& simplifier) {
+  std::vector<ir::Expr> guards;
+  ir::ExprPool& pool = simplifier.pool();
   const std::vector<dag::Axis>& axes = stage.op->axes();
   for (size_t i = 0; i < axes.size(); ++i) {
     const ir::Linear value = bounds.region_min[i] + iter_values[i];
@@ -339,9 +479,8 @@ std::vector<ir::Expr> Guards(const Stage& stage, const StageBounds& bounds,
         bounds.region_min[i].constant + bounds.region_extent[i] <= axes[i].extent) {
       continue;
     }
-    if (range.hi >= axes[i].extent)
-      add(pool.Lt(simplifier.ToExpr(value), pool.Int(axes[i].extent)));
-    if (range.lo < 0) add(pool.Ge(simplifier.ToExpr(value), pool.Int(0)));
+    if (range.hi >= axes[i].extent) AddGuard(Below(value, axes[i].extent, simplifier), guards);
+    if (range.lo < 0) AddGuard(pool.Ge(simplifier.ToExpr(value), pool.Int(0)), guards);
   }
   return guards;
 }

@@ -31,6 +31,11 @@ struct StageBounds {
   std::vector<ir::Linear> iter_values;  // per Stage::iters; axes are relative to region_min
   std::vector<ir::Linear> axis_values;  // per axis, in tensor coordinates
   std::vector<ir::Expr> guards;         // conditions of an iteration; never trivially true
+  // What is stored where these do not hold is 0: a tile in shared memory, whole although its tensor
+  // ends inside of it.
+  std::vector<ir::Expr> fill_guards;
+  // Iterations outside of the tensor, of its axes or of its reductions, need no guard.
+  bool computes_outside = false, adds_zeros_outside = false;
 };
 
 // Everything the later passes need; they share the simplifier and with it the program's variables.
@@ -47,10 +52,15 @@ struct Bounds {
 StatusOr<std::unique_ptr<Bounds>> InferBounds(const schedule::State& state, bool gpu);
 
 // The conditions under which an iteration of the stage is real, given iterator values: inexact
-// splits, and axis values that can leave the tensor. reductions: also those that involve reduce
-// axes.
+// splits, and axis values that can leave the tensor; but for those that the stage needs none for.
+// reductions: also those that involve reduce axes.
 std::vector<ir::Expr> Guards(const schedule::Stage& stage, const StageBounds& bounds,
                              const std::vector<ir::Linear>& iter_values, bool reductions,
                              ir::Simplifier& simplifier);
+
+// Of those, that the axis values are inside the tensor.
+std::vector<ir::Expr> AxisGuards(const schedule::Stage& stage, const StageBounds& bounds,
+                                 const std::vector<ir::Linear>& iter_values,
+                                 ir::Simplifier& simplifier);
 
 }  // namespace kiln::lower

@@ -9,6 +9,7 @@
 #include "compiler/lower/body.h"
 #include "compiler/lower/fetch_ahead.h"
 #include "compiler/lower/iteration.h"
+#include "compiler/lower/whole_tiles.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"
 
@@ -201,6 +202,7 @@ class NestBuilder {
     int first_reduce;               // loop number; number of loops when there is none
     std::vector<int> guard_levels;  // per guard: the loop at which all its variables are known, -1:
                                     // outside the stage
+    enum { kAnyTile, kWholeTile, kPartTile } tile = kAnyTile;  // what is emitted is for
   };
 
   ir::Stmt EmitStage(int s) {
@@ -231,6 +233,23 @@ class NestBuilder {
     return level;
   }
 
+  // Does no reduction loop decide about it?
+  static bool IsSpatial(const StageFrame& frame, ir::Expr guard) {
+    for (int i = frame.first_reduce; i < static_cast<int>(frame.stage.loops.size()); ++i) {
+      if (frame.stage.loop(i).kind != IterKind::kSpatial && frame.bounds.loop_vars[i] >= 0 &&
+          ir::UsesVar(guard, frame.bounds.loop_vars[i]))
+        return false;
+    }
+    return true;
+  }
+
+  // A guard inside the reduction that holds in a whole tile.
+  static bool HoldsInTile(const StageFrame& frame, size_t guard) {
+    return frame.tile == StageFrame::kWholeTile &&
+           frame.guard_levels[guard] >= frame.first_reduce &&
+           IsSpatial(frame, frame.bounds.guards[guard]);
+  }
+
   // Is the guard outside the reduction loops, and with that outside the initialisation too?
   static bool StandsAround(const StageFrame& frame, ir::Expr guard) {
     for (size_t g = 0; g < frame.guard_levels.size(); ++g) {
@@ -242,7 +261,7 @@ class NestBuilder {
   ir::Stmt WrapGuards(const StageFrame& frame, int level, ir::Stmt body) {
     ir::Expr condition = nullptr;
     for (size_t g = 0; g < frame.guard_levels.size(); ++g) {
-      if (frame.guard_levels[g] != level) continue;
+      if (frame.guard_levels[g] != level || HoldsInTile(frame, g)) continue;
       condition = condition == nullptr ? frame.bounds.guards[g]
                                        : pool_.And(condition, frame.bounds.guards[g]);
     }
@@ -252,6 +271,9 @@ class NestBuilder {
   // Loops i.. of the main nest.
   ir::Stmt EmitLoops(const StageFrame& frame, int i) {
     if (i == static_cast<int>(frame.stage.loops.size())) return EmitStores(frame);
+    if (i == frame.first_reduce && !gpu_ && frame.tile == StageFrame::kAnyTile) {
+      if (const ir::Expr whole = WholeTile(frame); whole != nullptr) return EmitTwice(frame, whole);
+    }
     if (i == frame.first_reduce && ReducesOverThreads(frame)) return EmitThreadReduction(frame);
     if (i == frame.first_reduce && frame.stage.buffering > 1) {
       const int fetch = FetchAheadLevel(frame);
@@ -274,6 +296,51 @@ class NestBuilder {
       body = ir::MakeSeq(pool_, both);
     }
     return body;
+  }
+
+  // Of a reduction with guards inside, the condition under which those of its spatial axes all
+  // hold, as one that stands outside; null: there is none.
+  ir::Expr WholeTile(const StageFrame& frame) {
+    std::vector<int32_t> inner;
+    for (int i = frame.first_reduce; i < static_cast<int>(frame.stage.loops.size()); ++i)
+      inner.push_back(frame.bounds.loop_vars[i]);
+    ir::Expr whole = nullptr;
+    for (size_t g = 0; g < frame.guard_levels.size(); ++g) {
+      const ir::Expr guard = frame.bounds.guards[g];
+      if (frame.guard_levels[g] < frame.first_reduce || !IsSpatial(frame, guard)) continue;
+      const ir::Expr always = HoldsForAll(guard, inner, bounds_.simplifier);
+      // Lanes of one vector would go both ways.
+      if (always == nullptr || DependsOnLane(frame, always)) return nullptr;
+      whole = whole == nullptr ? always : pool_.And(whole, always);
+    }
+    return whole;
+  }
+
+  static bool DependsOnLane(const StageFrame& frame, ir::Expr condition) {
+    for (int i = 0; i < frame.first_reduce; ++i) {
+      const int32_t var = frame.bounds.loop_vars[i];
+      if (frame.stage.annotation(i) == Annotation::kVectorize && var >= 0 &&
+          ir::UsesVar(condition, var))
+        return true;
+    }
+    return false;
+  }
+
+  // The reduction without guards for whole tiles, and with them for the others: tests in an inner
+  // loop cost more than the work there.
+  ir::Stmt EmitTwice(const StageFrame& frame, ir::Expr whole) {
+    StageFrame version = frame;
+    version.tile = StageFrame::kWholeTile;
+    const ir::Stmt inside = EmitLoops(version, frame.first_reduce);
+    version.tile = StageFrame::kPartTile;
+    const ir::Stmt again = EmitLoops(version, frame.first_reduce);
+    const ir::Stmt at_end = CopyWithOwnNames(program_, again, [&](int32_t var) {
+      bounds_.owners.push_back(bounds_.owners[var]);
+      return bounds_.simplifier.AddVar(bounds_.simplifier.RangeOf(pool_.Var(var)).hi + 1);
+    });
+    const ir::Stmt both[] = {ir::MakeIf(pool_, whole, inside),
+                             ir::MakeIf(pool_, pool_.Not(whole), at_end)};
+    return ir::MakeSeq(pool_, both);
   }
 
   // A bound loop inside another one with the same binding has that one's variable and is not
@@ -619,6 +686,16 @@ class NestBuilder {
       }
       values = dag::Combine(op.combiner(), accumulators, values, pool_);
     }
+    if (!frame.bounds.fill_guards.empty()) {
+      ir::Expr inside = nullptr;
+      for (ir::Expr guard : frame.bounds.fill_guards)
+        inside = inside == nullptr ? guard : pool_.And(inside, guard);
+      for (int k = 0; k < op.num_outputs(); ++k) {
+        const ir::Type type = op.type(k);
+        const ir::Expr zero = type.is_float() ? pool_.Float(0, type) : pool_.Int(0, type);
+        values[k] = pool_.If(inside, values[k], zero);
+      }
+    }
     return StoreAll(frame, indices, values);
   }
 
@@ -658,7 +735,7 @@ class NestBuilder {
     ir::Stmt body = StoreAll(frame, StoreIndices(frame, values), identities);
     for (ir::Expr guard :
          Guards(stage, frame.bounds, values, /*reductions=*/false, bounds_.simplifier)) {
-      if (StandsAround(frame, guard)) continue;
+      if (frame.tile == StageFrame::kWholeTile || StandsAround(frame, guard)) continue;
       body = ir::MakeIf(pool_, guard, body);
     }
     for (int i = n; i-- > frame.first_reduce;) {

@@ -123,6 +123,63 @@ TEST(Nest, TheSameStateGivesTheSameText) {
   EXPECT_EQ(ir::ProgramText(a), ir::ProgramText(b));
 }
 
+// A matmul of 13 x 19 and 19 x 17 in tiles of 8 x 8 x 4, fetched into shared memory.
+schedule::State UnevenTiles(std::string_view reduction) {
+  return StateFrom(
+      fmt::format(R"(
+      input A: float32[13, 19]
+      input B: float32[19, 17]
+      C[i: 13, j: 17] = {})",
+                  reduction),
+      R"([["CHW", 2, "local"], ["SP", 2, 0, 13, [1, 4, 1, 2], 1],)"
+      R"( ["SP", 2, 5, 17, [1, 4, 1, 2], 1], ["SP", 2, 10, 19, [2, 2], 1],)"
+      R"( ["RE", 2, [0, 5, 1, 6, 2, 7, 10, 11, 3, 8, 12, 4, 9]],)"
+      R"( ["FSP", 3, 0, 1, 3], ["FSP", 3, 4, 2, 3], ["RE", 3, [0, 4, 1, 5, 2, 6, 3, 7]],)"
+      R"( ["CA", 2, 3, 5], ["CHR", 1, "shared", [2]], ["CA", 2, 3, 6],)"
+      R"( ["CHR", 0, "shared", [3]], ["CA", 1, 4, 6], ["FU", 5, [0, 1]], ["AN", 5, 0, 5],)"
+      R"( ["FU", 5, [1, 2]], ["AN", 5, 1, 4], ["FU", 5, [2, 3]], ["AN", 5, 2, 6],)"
+      R"( ["FU", 3, [0, 1]], ["FFSP", 3, 0, [2, 1], 1, 1], ["AN", 3, 1, 6],)"
+      R"( ["FU", 1, [0, 1]], ["FFSP", 1, 0, [2, 1], 1, 1], ["AN", 1, 1, 6]])");
+}
+
+// Is anything but the output stored under a condition?
+bool GuardsTiles(const ir::Program& program, ir::Stmt s, bool guarded) {
+  if (s->kind == ir::StmtKind::kStore)
+    return guarded && program.buffers[s->slot].scope != ir::Scope::kOutput;
+  guarded = guarded || s->kind == ir::StmtKind::kIf;
+  return std::ranges::any_of(s->children(),
+                             [&](ir::Stmt child) { return GuardsTiles(program, child, guarded); });
+}
+
+TEST(GpuGuards, TilesThatStickOutAreZerosAndComputedWhole) {
+  const schedule::State state = UnevenTiles("sum(k: 19) A[i, k] * B[k, j]");
+  for (const char* depth : {"1", "2"}) {
+    schedule::State deep = state;
+    ASSERT_OK_AND_ASSIGN(const auto steps,
+                         schedule::ParseSteps(fmt::format(R"([["BF", 4, {}]])", depth)));
+    ASSERT_OK(deep.Apply(steps[0]));
+    ASSERT_OK_AND_ASSIGN(const ir::Program program, Lower(deep, {.gpu = true}));
+    ASSERT_OK(ir::Verify(program));
+    ExpectComputes(*state.initial_dag(), program);
+    const std::string text = ir::ProgramText(program);
+    EXPECT_NE(text.find(", 0.0) @ A_shared"), std::string::npos) << text;
+    if (std::string_view(depth) == "2") continue;  // stores what is fetched ahead under a condition
+    EXPECT_FALSE(GuardsTiles(program, program.kernels[0].body, false)) << text;
+  }
+}
+
+// A zero more changes a maximum, and a sum of what is 1 for zeros.
+TEST(GpuGuards, ReductionsThatZerosChangeAreGuarded) {
+  for (const char* reduction : {"max(k: 19) A[i, k] * B[k, j]", "sum(k: 19) exp(A[i, k] * B[k, j])",
+                                "sum(k: 19) A[i, 18 - k] * B[k, j]"}) {
+    const schedule::State state = UnevenTiles(reduction);
+    ASSERT_OK_AND_ASSIGN(const ir::Program program, Lower(state, {.gpu = true}));
+    ASSERT_OK(ir::Verify(program));
+    ExpectComputes(*state.initial_dag(), program);
+    EXPECT_TRUE(GuardsTiles(program, program.kernels[0].body, false)) << ir::ProgramText(program);
+  }
+}
+
 TEST(FillExtents, OfAttachedStagesAreThoseOfTheirRegions) {
   const schedule::State state = StateFrom(R"(
       input data: float32[14]

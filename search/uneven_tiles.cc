@@ -1,0 +1,51 @@
+#include "search/uneven_tiles.h"
+
+#include <algorithm>
+
+#include "search/factorization.h"
+
+namespace kiln::search {
+namespace {
+
+// Windows of pooling and convolution are shorter.
+constexpr int64_t kLeastReduction = 12;
+
+size_t SplitsOf(const std::string& tiling, char letter) {
+  return static_cast<size_t>(std::count(tiling.begin(), tiling.end(), letter)) - 1;
+}
+
+}  // namespace
+
+bool HasPoorDivisors(int64_t extent) {
+  const std::vector<int64_t> divisors = Divisors(extent);
+  for (int64_t size = 4; size <= std::min<int64_t>(extent, 32); size *= 2) {
+    const auto near = std::lower_bound(divisors.begin(), divisors.end(), size * 3 / 4);
+    if (near == divisors.end() || *near > size) return true;
+  }
+  return false;
+}
+
+std::vector<int64_t> TileExtents(int64_t extent) {
+  std::vector<int64_t> extents = {extent};
+  if (!HasPoorDivisors(extent)) return extents;
+  for (int64_t unit = 2; unit <= 32; unit *= 2) {
+    const int64_t covered = (extent + unit - 1) / unit * unit;
+    if (covered > extents.back() && IsAcceptable(covered, extent)) extents.push_back(covered);
+  }
+  return extents;
+}
+
+bool MayBeUneven(std::span<const schedule::StepPtr> steps, size_t i, bool gpu,
+                 const Parameters& parameters) {
+  if (!parameters.uneven_tiles || steps[i]->tag() != schedule::SplitStep::kTag) return false;
+  const auto& split = static_cast<const schedule::SplitStep&>(*steps[i]);
+  if (!split.inner_to_outer) return false;
+  const bool makes_parts =
+      i + 1 < steps.size() && steps[i + 1]->tag() == schedule::RfactorStep::kTag;
+  if (makes_parts) return !gpu;
+  const std::string& tiling = gpu ? parameters.gpu_tiling : parameters.cpu_tiling;
+  if (split.lengths.size() == SplitsOf(tiling, 'S')) return true;
+  return gpu && split.lengths.size() == SplitsOf(tiling, 'R') && split.extent >= kLeastReduction;
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,148 @@
+// Tiles that do not divide their axes, over all operators that are tiled: as the search samples and
+// changes them, the programs compute what the DAG says; compiled by LLVM, lowered for a GPU in the
+// interpreter, and as CUDA text.
+//
+// KILN_SEED (default 1) and KILN_CANDIDATES (default 12, of each operator) choose which and how
+// many; a failure prints operator, seed and steps.
+#include "search/uneven_tiles.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/status_testing.h"
+#include "compiler/codegen/cuda_checks.h"
+#include "compiler/codegen/cuda_emulation_testing.h"
+#include "compiler/codegen/cuda_source.h"
+#include "compiler/dag/ops/op_cases_testing.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/mutation.h"
+#include "search/rebuild.h"
+#include "search/sample.h"
+#include "search/tile_moves.h"
+#include "tests/schedules/check_llvm.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::State;
+
+uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+Task MakeTask(const dag::OpCase& c, bool gpu) {
+  if (gpu) {
+    // Small warps: tiny workloads use several of them, and several blocks.
+    return Task(c.Build(), *target::ParseTarget("cuda -thread_warp_size=4"), {}, "[]");
+  }
+  target::HardwareParams hardware;
+  hardware.num_cores = 2;
+  return Task(c.Build(), target::Target{}, hardware, "[]");
+}
+
+bool IsUneven(const State& state, bool gpu) {
+  for (const Tiles& tiles : TilesOf(state.steps())) {
+    if (tiles.covered() != tiles.extent &&
+        MayBeUneven(state.steps(), static_cast<size_t>(tiles.step), gpu, Parameters()))
+      return true;
+  }
+  return false;
+}
+
+// Samples of all sketches in turn; every second one with its tiles changed.
+std::vector<State> UnevenStates(const Task& task, uint64_t seed, size_t count) {
+  const bool gpu = task.target.is_gpu();
+  const Parameters parameters;
+  const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
+  Rng rng(seed);
+  std::vector<State> states;
+  for (size_t draw = 0; draw < 60 * sketches.size() && states.size() < count; ++draw) {
+    const Sketch& sketch = sketches[draw % sketches.size()];
+    StatusOr<State> state = Sample(sketch, task, parameters, rng);
+    if (state.ok() && states.size() % 2 == 1) {
+      const auto mutation =
+          MutateAs(MutationKind::kTileSize, task, parameters, {state->steps(), sketch.steps}, rng);
+      Drop why = Drop::kIllegal;
+      if (mutation.ok()) state = Rebuild(task, mutation->steps, why);
+    }
+    if (state.ok() && IsUneven(*state, gpu)) states.push_back(*std::move(state));
+  }
+  return states;
+}
+
+// Case i is checked by part i % kParts: Bazel hands out whole tests to its shards.
+constexpr size_t kParts = 4;
+
+class UnevenTiles : public testing::TestWithParam<size_t> {};
+
+TEST_P(UnevenTiles, CpuCandidatesComputeWhatTheOracleComputes) {
+  const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
+  const std::span<const dag::OpCase> cases = dag::SmallOpCases();
+  size_t checked = 0;
+  for (size_t i = GetParam(); i < cases.size(); i += kParts) {
+    SCOPED_TRACE(fmt::format("{}, seed {}", cases[i].Name(), seed));
+    const Task task = MakeTask(cases[i], false);
+    const Workload workload = MakeWorkload(cases[i].Name(), task.dag, 3);
+    for (const State& state : UnevenStates(task, seed, EnvironmentOr("KILN_CANDIDATES", 12))) {
+      ++checked;
+      ASSERT_OK(CheckByLlvm(workload, state));
+    }
+  }
+  EXPECT_GT(checked, 0u);
+}
+
+TEST_P(UnevenTiles, GpuCandidatesComputeWhatTheOracleComputes) {
+  const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
+  const std::span<const dag::OpCase> cases = dag::SmallOpCases();
+  size_t checked = 0;
+  for (size_t i = GetParam(); i < cases.size(); i += kParts) {
+    SCOPED_TRACE(fmt::format("{}, seed {}", cases[i].Name(), seed));
+    const Task task = MakeTask(cases[i], true);
+    const Workload workload = MakeWorkload(cases[i].Name(), task.dag, 3);
+    for (const State& state : UnevenStates(task, seed, EnvironmentOr("KILN_CANDIDATES", 12))) {
+      ++checked;
+      ASSERT_OK(CheckByInterpreter(workload, state, /*gpu=*/true));
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware));
+      ASSERT_OK(codegen::GenerateCuda(program).status());
+    }
+  }
+  EXPECT_GT(checked, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, UnevenTiles, testing::Range<size_t>(0, kParts));
+
+// Reductions long enough to be fetched tile by tile, ahead, and to be split.
+constexpr dag::OpCase kCudaCases[] = {
+    {"matmul", "13,17,19", "relu"},
+    {"matmul", "9,10,37"},
+    {"dense", "5,13,50", "bias"},
+    {"batch_matmul", "2,7,9,13"},
+    {"conv2d_nhwc", "1,7,5,13,14,3,3,1,1", "bias,relu"},
+    {"conv2d_nchw", "1,7,13,5,17,3,3,2,1", "bias"},
+    {"depthwise_conv2d_nhwc", "1,7,9,13,3,3,1,1", "relu"},
+};
+
+TEST(UnevenTilesInCuda, ComputeTheSame) {
+  const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
+  for (const dag::OpCase& c : kCudaCases) {
+    SCOPED_TRACE(fmt::format("{}, seed {}", c.Name(), seed));
+    const Task task = MakeTask(c, true);
+    const Workload workload = MakeWorkload(c.Name(), task.dag, 3);
+    const std::vector<State> states = UnevenStates(task, seed, 24);
+    ASSERT_GT(states.size(), 10u);
+    for (size_t i = 0; i < states.size(); ++i) {
+      ASSERT_OK(CheckByInterpreter(workload, states[i], /*gpu=*/true));
+      if (i % 8 != 0) continue;  // g++ takes its time
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(states[i], {.gpu = true}));
+      const Status status = codegen::CompareEmulated(program, 5, 1e-4);
+      ASSERT_TRUE(status.ok()) << schedule::PrintSteps(states[i].steps()) << "\n" << status;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln::search
