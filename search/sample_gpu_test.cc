@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,6 +14,8 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/gpu_validity.h"
 #include "search/random_policy.h"
+#include "search/tile_moves.h"
+#include "search/uneven_tiles.h"
 
 namespace kiln::search {
 namespace {
@@ -202,6 +205,40 @@ TEST(SampleGpu, PrimeExtentsBeyondABlockStillHaveCandidates) {
   RandomPolicy policy(task, parameters, 1);
   ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(4));
   EXPECT_EQ(candidates.size(), 4u);
+}
+
+// The odd shapes of `kiln conformance`.
+TEST(SampleGpu, AxesWithPoorDivisorsAreTiledUnevenly) {
+  const Case cases[] = {{"matmul", "127,255,63", {"relu"}},
+                        {"dense", "1,1000,512", {"bias"}},
+                        {"conv2d_nhwc", "3,7,13,17,5,3,3,1,1", {"bias", "relu"}},
+                        {"conv2d_nchw", "3,17,11,23,7,3,3,2,1"},
+                        {"depthwise_conv2d_nhwc", "1,31,29,37,3,3,1,1"},
+                        {"matmul", "1009,1009,1009"}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.op, c.args));
+    const Task task = MakeTask(c);
+    std::map<bool, int> uneven[2];
+    for (const bool wanted : {false, true}) {
+      const Parameters parameters{.uneven_tiles = wanted};
+      Rng rng(5);
+      for (const Sketch& sketch : GenerateSketches({task, parameters})) {
+        for (int draw = 0; draw < 40; ++draw) {
+          const StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
+          if (!state.ok()) continue;
+          bool any = false;
+          for (const Tiles& tiles : TilesOf(state->steps())) {
+            ASSERT_TRUE(IsAcceptable(tiles.covered(), tiles.extent));
+            any = any || tiles.covered() != tiles.extent;
+          }
+          ++uneven[wanted][any];
+        }
+      }
+    }
+    EXPECT_EQ(uneven[0][true], 0);
+    EXPECT_GT(uneven[0][false], 0);
+    EXPECT_GT(uneven[1][true], 5);
+  }
 }
 
 TEST(GpuValidity, LimitsAreNamed) {

@@ -20,6 +20,7 @@ namespace kiln::lower {
 
 struct LoopOwner {
   int32_t stage, loop;
+  bool stays_loop = false;  // is not unrolled automatically
 };
 
 struct StageBounds {

@@ -179,9 +179,10 @@ class Unroller {
     if (s->kind != StmtKind::kFor || s->loop_kind == LoopKind::kVectorized)
       return Rebuild(*program_.pool, s, children);
     // Loops that other passes added have no stage and are not unrolled.
-    const int64_t limit = static_cast<size_t>(s->var) < stage_of_var_.size()
-                              ? program_.stages[stage_of_var_[s->var]].auto_unroll_max_step
-                              : 0;
+    const auto var = static_cast<size_t>(s->var);
+    const int32_t stage = var < stage_of_var_.size() ? stage_of_var_[var] : -1;
+    const int64_t limit =
+        stage < 0 ? 0 : program_.stages[static_cast<size_t>(stage)].auto_unroll_max_step;
     const bool automatic = s->loop_kind == LoopKind::kSerial && shape.normal_depth == 0 &&
                            shape.unroll_depth <= 8 && s->extent * shape.steps <= limit;
     if (!automatic && s->loop_kind != LoopKind::kUnrolled) {

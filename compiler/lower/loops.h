@@ -21,9 +21,9 @@ void VectorizeStores(ir::Program& program, int64_t max_lanes);
 
 // Unrolls serial loops from the innermost outward while the unrolled body has at most
 // auto_unroll_max_step stores, taken from the stage whose loop it is (stage_of_var[v] is an index
-// into Program::stages). The rule is that of the predecessor's UnrollLoop pass with explicit
-// unrolling and depth at most 8: a vectorized loop counts as one step, and a loop around one that
-// was not unrolled is not unrolled either.
+// into Program::stages; -1: such loops stay). The rule is that of the predecessor's UnrollLoop pass
+// with explicit unrolling and depth at most 8: a vectorized loop counts as one step, and a loop
+// around one that was not unrolled is not unrolled either.
 void AutoUnroll(ir::Program& program, std::span<const int32_t> stage_of_var);
 
 }  // namespace kiln::lower

@@ -19,7 +19,8 @@ constexpr int64_t kMaxGpuLanes = 64, kMaxCpuLanes = 1 << 16;
 std::vector<int32_t> StagesOfVars(const Bounds& bounds) {
   std::vector<int32_t> stages;
   stages.reserve(bounds.owners.size());
-  for (const LoopOwner& owner : bounds.owners) stages.push_back(owner.stage);
+  for (const LoopOwner& owner : bounds.owners)
+    stages.push_back(owner.stays_loop ? -1 : owner.stage);
   return stages;
 }
 
@@ -34,8 +35,8 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   // Attach points, buffers, initialisation and guards.
   KILN_ASSIGN_OR_RETURN(ir::Program program, BuildNests(state, *bounds, options.gpu));
   if (options.gpu) InjectVThreads(program);
-  // From here on only the kinds of loops change, and which one around a store is innermost. Vectorized loops first: one that becomes serial
-  // may be unrolled.
+  // From here on only the kinds of loops change, and which one around a store is innermost.
+  // Vectorized loops first: one that becomes serial may be unrolled.
   SerializeNestedParallel(program);
   LegalizeVectorized(program, options.gpu ? kMaxGpuLanes : kMaxCpuLanes);
   if (options.gpu) VectorizeStores(program, kMaxGpuLanes);

@@ -272,7 +272,8 @@ class NestBuilder {
   ir::Stmt EmitLoops(const StageFrame& frame, int i) {
     if (i == static_cast<int>(frame.stage.loops.size())) return EmitStores(frame);
     if (i == frame.first_reduce && !gpu_ && frame.tile == StageFrame::kAnyTile) {
-      if (const ir::Expr whole = WholeTile(frame); whole != nullptr) return EmitTwice(frame, whole);
+      const TileConditions tile = ConditionsOf(frame);
+      if (tile.whole != nullptr) return EmitTwice(frame, tile);
     }
     if (i == frame.first_reduce && ReducesOverThreads(frame)) return EmitThreadReduction(frame);
     if (i == frame.first_reduce && frame.stage.buffering > 1) {
@@ -298,22 +299,29 @@ class NestBuilder {
     return body;
   }
 
-  // Of a reduction with guards inside, the condition under which those of its spatial axes all
-  // hold, as one that stands outside; null: there is none.
-  ir::Expr WholeTile(const StageFrame& frame) {
+  // Of a reduction with guards of spatial axes inside, as conditions that stand outside: that they
+  // all hold in the whole tile, and that they may somewhere in it. Null: there is none.
+  struct TileConditions {
+    ir::Expr whole = nullptr, some = nullptr;
+  };
+  TileConditions ConditionsOf(const StageFrame& frame) {
     std::vector<int32_t> inner;
     for (int i = frame.first_reduce; i < static_cast<int>(frame.stage.loops.size()); ++i)
       inner.push_back(frame.bounds.loop_vars[i]);
-    ir::Expr whole = nullptr;
+    const auto both = [&](ir::Expr a, ir::Expr b) {
+      return a == nullptr ? b : b == nullptr ? a : pool_.And(a, b);
+    };
+    TileConditions tile;
     for (size_t g = 0; g < frame.guard_levels.size(); ++g) {
       const ir::Expr guard = frame.bounds.guards[g];
       if (frame.guard_levels[g] < frame.first_reduce || !IsSpatial(frame, guard)) continue;
       const ir::Expr always = HoldsForAll(guard, inner, bounds_.simplifier);
       // Lanes of one vector would go both ways.
-      if (always == nullptr || DependsOnLane(frame, always)) return nullptr;
-      whole = whole == nullptr ? always : pool_.And(whole, always);
+      if (always == nullptr || DependsOnLane(frame, always)) return {};
+      tile.whole = both(tile.whole, always);
+      tile.some = both(tile.some, HoldsForSome(guard, inner, bounds_.simplifier));
     }
-    return whole;
+    return tile;
   }
 
   static bool DependsOnLane(const StageFrame& frame, ir::Expr condition) {
@@ -328,18 +336,28 @@ class NestBuilder {
 
   // The reduction without guards for whole tiles, and with them for the others: tests in an inner
   // loop cost more than the work there.
-  ir::Stmt EmitTwice(const StageFrame& frame, ir::Expr whole) {
+  ir::Stmt EmitTwice(const StageFrame& frame, const TileConditions& tile) {
     StageFrame version = frame;
     version.tile = StageFrame::kWholeTile;
     const ir::Stmt inside = EmitLoops(version, frame.first_reduce);
     version.tile = StageFrame::kPartTile;
     const ir::Stmt again = EmitLoops(version, frame.first_reduce);
+    // The outermost reduction stays a loop: what is at the end is not worth the code.
+    std::vector<int32_t> outermost;
+    for (int i = frame.first_reduce; i < static_cast<int>(frame.stage.loops.size()) &&
+                                     frame.stage.loop(i).kind != IterKind::kSpatial;
+         ++i)
+      outermost.push_back(frame.bounds.loop_vars[i]);
     const ir::Stmt at_end = CopyWithOwnNames(program_, again, [&](int32_t var) {
-      bounds_.owners.push_back(bounds_.owners[var]);
+      LoopOwner owner = bounds_.owners[var];
+      owner.stays_loop = owner.stays_loop || std::ranges::find(outermost, var) != outermost.end();
+      bounds_.owners.push_back(owner);
       return bounds_.simplifier.AddVar(bounds_.simplifier.RangeOf(pool_.Var(var)).hi + 1);
     });
-    const ir::Stmt both[] = {ir::MakeIf(pool_, whole, inside),
-                             ir::MakeIf(pool_, pool_.Not(whole), at_end)};
+    const ir::Expr part = pool_.Not(tile.whole);
+    const ir::Stmt both[] = {
+        ir::MakeIf(pool_, tile.whole, inside),
+        ir::MakeIf(pool_, tile.some == nullptr ? part : pool_.And(part, tile.some), at_end)};
     return ir::MakeSeq(pool_, both);
   }
 

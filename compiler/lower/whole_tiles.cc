@@ -86,9 +86,9 @@ class Copier {
   std::unordered_map<int32_t, int32_t> vars_, slots_;
 };
 
-}  // namespace
-
-Expr HoldsForAll(Expr guard, std::span<const int32_t> inner, ir::Simplifier& simplifier) {
+// The guard for the inner values for which it is hardest, or easiest, to hold. Null where that is
+// unknown, or the same always.
+Expr Extreme(Expr guard, std::span<const int32_t> inner, bool hardest, ir::Simplifier& simplifier) {
   const bool is_below = guard->op == ir::Op::kLt;
   if ((!is_below && guard->op != ir::Op::kGe) || ir::HasLoad(guard)) return nullptr;
   // difference < 0, or >= 0
@@ -103,14 +103,24 @@ Expr HoldsForAll(Expr guard, std::span<const int32_t> inner, ir::Simplifier& sim
     standing = standing - one;
   }
   const ir::Interval range = simplifier.RangeOf(moving);
-  standing.constant += is_below ? range.hi : range.lo;
+  standing.constant += is_below == hardest ? range.hi : range.lo;
   const ir::Interval all = simplifier.RangeOf(standing);
-  if (is_below ? all.lo >= 0 : all.hi < 0) return nullptr;
+  if (all.lo >= 0 || all.hi < 0) return nullptr;
   const int64_t limit = -standing.constant;
   standing.constant = 0;
   ir::ExprPool& pool = simplifier.pool();
   return is_below ? pool.Lt(simplifier.ToExpr(standing), pool.Int(limit))
                   : pool.Ge(simplifier.ToExpr(standing), pool.Int(limit));
+}
+
+}  // namespace
+
+Expr HoldsForAll(Expr guard, std::span<const int32_t> inner, ir::Simplifier& simplifier) {
+  return Extreme(guard, inner, true, simplifier);
+}
+
+Expr HoldsForSome(Expr guard, std::span<const int32_t> inner, ir::Simplifier& simplifier) {
+  return Extreme(guard, inner, false, simplifier);
 }
 
 Stmt CopyWithOwnNames(ir::Program& program, Stmt s,

@@ -15,6 +15,9 @@ namespace kiln::lower {
 // where none is known, or where it never holds. Guards are comparisons as bounds.h makes them.
 ir::Expr HoldsForAll(ir::Expr guard, std::span<const int32_t> inner, ir::Simplifier& simplifier);
 
+// One without which it holds for none of them; null where none is known, or where it always holds.
+ir::Expr HoldsForSome(ir::Expr guard, std::span<const int32_t> inner, ir::Simplifier& simplifier);
+
 // The same statement with variables and buffers of its own wherever it binds them. copy_var makes a
 // variable like the given one.
 ir::Stmt CopyWithOwnNames(ir::Program& program, ir::Stmt s,

@@ -12,6 +12,7 @@
 
 #include "base/status_testing.h"
 #include "compiler/codegen/cuda_checks.h"
+#include "compiler/codegen/cuda_compile.h"
 #include "compiler/codegen/cuda_emulation_testing.h"
 #include "compiler/codegen/cuda_source.h"
 #include "compiler/dag/ops/op_cases_testing.h"
@@ -140,6 +141,9 @@ TEST(UnevenTilesInCuda, ComputeTheSame) {
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(states[i], {.gpu = true}));
       const Status status = codegen::CompareEmulated(program, 5, 1e-4);
       ASSERT_TRUE(status.ok()) << schedule::PrintSteps(states[i].steps()) << "\n" << status;
+      if (!codegen::FindNvrtc().ok()) continue;
+      ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+      EXPECT_OK(codegen::CompileCubin(source.text, "sm_90").status());
     }
   }
 }
