@@ -52,6 +52,7 @@ StatusOr<Mutation> MutateTiles(bool gpu, const Parameters& parameters, const Gen
   for (Tiles& t : tiles) {
     t.uneven = MayBeUneven(genome.steps, static_cast<size_t>(t.step), gpu, parameters) &&
                HasPoorDivisors(t.extent);
+    t.kept = KeptLengths(static_cast<const SplitStep&>(*genome.steps[t.step]), gpu, parameters);
   }
   std::erase_if(tiles, [](const Tiles& t) { return !t.uneven && t.covered() != t.extent; });
   if (tiles.empty()) return NoUse();

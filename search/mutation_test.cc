@@ -82,7 +82,12 @@ TEST(TileSizes, UnevenMovesWasteLittleAndReachGoodTiles) {
       ASSERT_EQ(all[t].extent, extents[t]);
       ASSERT_GE(all[t].covered(), extents[t]);
       ASSERT_TRUE(IsAcceptable(all[t].covered(), extents[t])) << all[t].covered();
-      // No outermost tile is all waste.
+      // No level is longer than what is left for it, and no outermost tile is all waste.
+      int64_t left = extents[t];
+      for (size_t level = all[t].levels.size(); level-- > 0;) {
+        ASSERT_LE(all[t].levels[level], left);
+        left = (left + all[t].levels[level] - 1) / all[t].levels[level];
+      }
       ASSERT_LT((all[t].levels[0] - 1) * (all[t].covered() / all[t].levels[0]), extents[t]);
       seen.insert(all[t].levels);
     }

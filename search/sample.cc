@@ -23,11 +23,13 @@ StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters
     const int64_t extent = MayBeUneven(steps, i, /*gpu=*/false, parameters)
                                ? PickFrom(rng, TileExtents(split.extent))
                                : split.extent;
-    steps[i] = std::make_shared<schedule::SplitStep>(
-        split.stage_id, split.loop, split.extent,
-        RandomFactorization(extent, static_cast<int>(split.lengths.size()),
-                            parameters.max_innermost_split_factor, rng),
-        split.inner_to_outer);
+    std::vector<int64_t> lengths = RandomFactorization(
+        extent, static_cast<int>(split.lengths.size()), parameters.max_innermost_split_factor, rng);
+    if (extent != split.extent) {
+      CutLengths(lengths, split.extent, KeptLengths(split, /*gpu=*/false, parameters));
+    }
+    steps[i] = std::make_shared<schedule::SplitStep>(split.stage_id, split.loop, split.extent,
+                                                     std::move(lengths), split.inner_to_outer);
   }
   return schedule::Replay(sketch.state.initial_dag(), steps);
 }

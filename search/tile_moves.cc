@@ -106,6 +106,7 @@ class Mover {
   // Uneven tiles cover an axis with as few of the outermost as it takes.
   bool KeepIfAllowed(Tiles& tiles, const std::vector<int64_t>& before) const {
     if (tiles.uneven) {
+      CutLengths(std::span(tiles.levels).subspan(1), tiles.extent, tiles.kept);
       const int64_t tile = tiles.covered() / tiles.levels[0];
       tiles.levels[0] = (tiles.extent + tile - 1) / tile;
     }

@@ -20,6 +20,7 @@ struct Tiles {
   bool limit_innermost = true;
   int64_t extent = 0;   // of the loop that is split
   bool uneven = false;  // may they cover more than that (uneven_tiles.h)?
+  size_t kept = 0;      // inner levels that are not cut then
 
   int64_t covered() const;  // the product of the levels
 };

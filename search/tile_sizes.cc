@@ -109,6 +109,10 @@ class TileFiller {
   }
 
   Status Fill(const SplitStep& split, std::vector<int64_t> lengths) {
+    // Of lengths that divide nothing is cut.
+    if (split.inner_to_outer) {
+      CutLengths(lengths, ExtentOf(split), KeptLengths(split, /*gpu=*/true, parameters_));
+    }
     return state_.Apply(std::make_shared<SplitStep>(split.stage_id, split.loop, ExtentOf(split),
                                                     std::move(lengths), split.inner_to_outer));
   }

@@ -7,6 +7,8 @@
 namespace kiln::search {
 namespace {
 
+// Virtual threads and threads.
+constexpr size_t kBoundLevels = 2;
 // Windows of pooling and convolution are shorter.
 constexpr int64_t kLeastReduction = 12;
 
@@ -46,6 +48,18 @@ bool MayBeUneven(std::span<const schedule::StepPtr> steps, size_t i, bool gpu,
   const std::string& tiling = gpu ? parameters.gpu_tiling : parameters.cpu_tiling;
   if (split.lengths.size() == SplitsOf(tiling, 'S')) return true;
   return gpu && split.lengths.size() == SplitsOf(tiling, 'R') && split.extent >= kLeastReduction;
+}
+
+size_t KeptLengths(const schedule::SplitStep& split, bool gpu, const Parameters& parameters) {
+  const bool spatial = split.lengths.size() == SplitsOf(parameters.gpu_tiling, 'S');
+  return gpu && spatial ? std::min(kBoundLevels, split.lengths.size()) : 0;
+}
+
+void CutLengths(std::span<int64_t> lengths, int64_t extent, size_t kept) {
+  for (size_t i = lengths.size(); i-- > kept;) {
+    lengths[i] = std::min(lengths[i], extent);
+    extent = (extent + lengths[i] - 1) / lengths[i];
+  }
 }
 
 }  // namespace kiln::search

@@ -34,4 +34,12 @@ inline bool IsAcceptable(int64_t covered, int64_t extent) {
 bool MayBeUneven(std::span<const schedule::StepPtr> steps, size_t i, bool gpu,
                  const Parameters& parameters);
 
+// How many outer lengths of the split become blocks of threads: lowering keeps them as they are.
+// Any other is cut to what is left of the extent.
+size_t KeptLengths(const schedule::SplitStep& split, bool gpu, const Parameters& parameters);
+
+// Cuts the lengths, outermost first, behind the first `kept` as lowering does: states that differ
+// in nothing else have the same lengths.
+void CutLengths(std::span<int64_t> lengths, int64_t extent, size_t kept);
+
 }  // namespace kiln::search
