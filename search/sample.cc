@@ -21,7 +21,7 @@ StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters
     const auto& split = static_cast<const schedule::SplitStep&>(*steps[i]);
     if (std::find(split.lengths.begin(), split.lengths.end(), 0) == split.lengths.end()) continue;
     const int64_t extent = MayBeUneven(steps, i, /*gpu=*/false, parameters)
-                               ? PickFrom(rng, TileExtents(split.extent))
+                               ? PickTileExtent(TileExtents(split.extent), rng)
                                : split.extent;
     std::vector<int64_t> lengths = RandomFactorization(
         extent, static_cast<int>(split.lengths.size()), parameters.max_innermost_split_factor, rng);

@@ -71,7 +71,7 @@ class Mover {
     Tiles& tiles = all_[PickSplit()];
     const std::vector<int64_t> before = tiles.levels;
     const int64_t extent =
-        tiles.uneven ? PickFrom(rng_, TileExtents(tiles.extent)) : tiles.covered();
+        tiles.uneven ? PickTileExtent(TileExtents(tiles.extent), rng_) : tiles.covered();
     const std::vector<int64_t> lengths =
         RandomFactorization(extent, static_cast<int>(tiles.levels.size()) - 1,
                             tiles.limit_innermost ? max_innermost_ : extent, rng_);

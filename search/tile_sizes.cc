@@ -103,7 +103,7 @@ class TileFiller {
   }
 
   std::vector<int64_t> Draw(const std::vector<int64_t>& extents, size_t n) {
-    const int64_t extent = extents.size() == 1 ? extents[0] : PickFrom(rng_, extents);
+    const int64_t extent = PickTileExtent(extents, rng_);
     return FactorizerOfThread().Draw(extent, static_cast<int>(n),
                                      parameters_.max_innermost_split_factor, rng_);
   }

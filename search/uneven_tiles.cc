@@ -37,6 +37,11 @@ std::vector<int64_t> TileExtents(int64_t extent) {
   return extents;
 }
 
+int64_t PickTileExtent(std::span<const int64_t> extents, Rng& rng) {
+  if (extents.size() == 1 || Chance(rng, 0.5)) return extents[0];
+  return PickFrom(rng, extents.subspan(1));
+}
+
 bool MayBeUneven(std::span<const schedule::StepPtr> steps, size_t i, bool gpu,
                  const Parameters& parameters) {
   if (!parameters.uneven_tiles || steps[i]->tag() != schedule::SplitStep::kTag) return false;

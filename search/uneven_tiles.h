@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/rng.h"
 #include "compiler/schedule/step.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/parameters.h"
@@ -23,7 +24,11 @@ bool HasPoorDivisors(int64_t extent);
 // waste no more than kMostWaste. Ascending.
 std::vector<int64_t> TileExtents(int64_t extent);
 
-// Is `waste` of tiles that cover `covered` instead of `extent` acceptable?
+// One of TileExtents; every second time the extent itself, for axes that do well as they are
+// although they have poor divisors.
+int64_t PickTileExtent(std::span<const int64_t> extents, Rng& rng);
+
+// Is the waste of tiles that cover `covered` instead of `extent` acceptable?
 inline bool IsAcceptable(int64_t covered, int64_t extent) {
   return static_cast<double>(covered - extent) <= kMostWaste * static_cast<double>(covered);
 }

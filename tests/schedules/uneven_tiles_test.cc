@@ -2,7 +2,7 @@
 // changes them, the programs compute what the DAG says; compiled by LLVM, lowered for a GPU in the
 // interpreter, and as CUDA text.
 //
-// KILN_SEED (default 1) and KILN_CANDIDATES (default 12, of each operator) choose which and how
+// KILN_SEED (default 1) and KILN_CANDIDATES (default 8, of each operator) choose which and how
 // many; a failure prints operator, seed and steps.
 #include "search/uneven_tiles.h"
 
@@ -87,7 +87,7 @@ TEST_P(UnevenTiles, CpuCandidatesComputeWhatTheOracleComputes) {
     SCOPED_TRACE(fmt::format("{}, seed {}", cases[i].Name(), seed));
     const Task task = MakeTask(cases[i], false);
     const Workload workload = MakeWorkload(cases[i].Name(), task.dag, 3);
-    for (const State& state : UnevenStates(task, seed, EnvironmentOr("KILN_CANDIDATES", 12))) {
+    for (const State& state : UnevenStates(task, seed, EnvironmentOr("KILN_CANDIDATES", 8))) {
       ++checked;
       ASSERT_OK(CheckByLlvm(workload, state));
     }
@@ -103,7 +103,7 @@ TEST_P(UnevenTiles, GpuCandidatesComputeWhatTheOracleComputes) {
     SCOPED_TRACE(fmt::format("{}, seed {}", cases[i].Name(), seed));
     const Task task = MakeTask(cases[i], true);
     const Workload workload = MakeWorkload(cases[i].Name(), task.dag, 3);
-    for (const State& state : UnevenStates(task, seed, EnvironmentOr("KILN_CANDIDATES", 12))) {
+    for (const State& state : UnevenStates(task, seed, EnvironmentOr("KILN_CANDIDATES", 8))) {
       ++checked;
       ASSERT_OK(CheckByInterpreter(workload, state, /*gpu=*/true));
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
@@ -133,7 +133,7 @@ TEST(UnevenTilesInCuda, ComputeTheSame) {
     SCOPED_TRACE(fmt::format("{}, seed {}", c.Name(), seed));
     const Task task = MakeTask(c, true);
     const Workload workload = MakeWorkload(c.Name(), task.dag, 3);
-    const std::vector<State> states = UnevenStates(task, seed, 24);
+    const std::vector<State> states = UnevenStates(task, seed, 16);
     ASSERT_GT(states.size(), 10u);
     for (size_t i = 0; i < states.size(); ++i) {
       ASSERT_OK(CheckByInterpreter(workload, states[i], /*gpu=*/true));
@@ -141,7 +141,7 @@ TEST(UnevenTilesInCuda, ComputeTheSame) {
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(states[i], {.gpu = true}));
       const Status status = codegen::CompareEmulated(program, 5, 1e-4);
       ASSERT_TRUE(status.ok()) << schedule::PrintSteps(states[i].steps()) << "\n" << status;
-      if (!codegen::FindNvrtc().ok()) continue;
+      if (i > 0 || !codegen::FindNvrtc().ok()) continue;
       ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
       EXPECT_OK(codegen::CompileCubin(source.text, "sm_90").status());
     }
