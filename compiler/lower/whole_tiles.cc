@@ -24,7 +24,8 @@ class Copier {
       case StmtKind::kStore: {
         std::vector<Expr> indices;
         for (Expr index : s->indices()) indices.push_back(Copy(index));
-        return ir::MakeStore(pool_, SlotFor(s->slot), s->stage, indices, Copy(s->value()));
+        return ir::MakeStore(pool_, SlotFor(s->slot), s->stage, indices, Copy(s->value()),
+                             s->is_async);
       }
       case StmtKind::kIf: {
         const Expr condition = Copy(s->condition());
@@ -44,6 +45,7 @@ class Copier {
         return ir::MakeAlloc(pool_, slot, Copy(s->body()));
       }
       case StmtKind::kBarrier:
+      case StmtKind::kCommit:
         return s;
     }
     return s;
