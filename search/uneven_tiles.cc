@@ -9,6 +9,8 @@ namespace {
 
 // Virtual threads and threads.
 constexpr size_t kBoundLevels = 2;
+// Axes up to this are a tile whole, or a vector with a mask: on a CPU no uneven tile was better.
+constexpr int64_t kMostWhole = 8;
 // Windows of pooling and convolution are shorter.
 constexpr int64_t kLeastReduction = 12;
 
@@ -38,7 +40,9 @@ std::vector<int64_t> TileExtents(int64_t extent) {
 }
 
 int64_t PickTileExtent(std::span<const int64_t> extents, Rng& rng) {
-  if (extents.size() == 1 || Chance(rng, 0.5)) return extents[0];
+  // Of short ones there are several in most tasks that have them, and a search is to see all whole.
+  const double share = extents[0] <= kMostWhole ? 0.25 : 0.5;
+  if (extents.size() == 1 || !Chance(rng, share)) return extents[0];
   return PickFrom(rng, extents.subspan(1));
 }
 
@@ -46,7 +50,7 @@ bool MayBeUneven(std::span<const schedule::StepPtr> steps, size_t i, bool gpu,
                  const Parameters& parameters) {
   if (!parameters.uneven_tiles || steps[i]->tag() != schedule::SplitStep::kTag) return false;
   const auto& split = static_cast<const schedule::SplitStep&>(*steps[i]);
-  if (!split.inner_to_outer) return false;
+  if (!split.inner_to_outer || (!gpu && split.extent <= kMostWhole)) return false;
   const bool makes_parts =
       i + 1 < steps.size() && steps[i + 1]->tag() == schedule::RfactorStep::kTag;
   if (makes_parts) return !gpu;

@@ -24,8 +24,8 @@ bool HasPoorDivisors(int64_t extent);
 // waste no more than kMostWaste. Ascending.
 std::vector<int64_t> TileExtents(int64_t extent);
 
-// One of TileExtents; every second time the extent itself, for axes that do well as they are
-// although they have poor divisors.
+// One of TileExtents; at least every second time the extent itself, for axes that do well as they
+// are although they have poor divisors.
 int64_t PickTileExtent(std::span<const int64_t> extents, Rng& rng);
 
 // Is the waste of tiles that cover `covered` instead of `extent` acceptable?
@@ -35,7 +35,8 @@ inline bool IsAcceptable(int64_t covered, int64_t extent) {
 
 // May the tiles of this split (step i) be uneven? Those of spatial axes may, where an axis is tiled
 // in all levels; the pieces that an rfactor makes on a CPU; on a GPU also those of reductions that
-// are long enough. Parts that blocks or groups of threads reduce are equal.
+// are long enough. Not axes up to 8 on a CPU. Parts that blocks or groups of threads reduce are
+// equal.
 bool MayBeUneven(std::span<const schedule::StepPtr> steps, size_t i, bool gpu,
                  const Parameters& parameters);
 

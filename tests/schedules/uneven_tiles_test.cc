@@ -74,6 +74,23 @@ std::vector<State> UnevenStates(const Task& task, uint64_t seed, size_t count) {
   return states;
 }
 
+// Reductions long enough to be fetched tile by tile, ahead, and to be split.
+constexpr dag::OpCase kOddCases[] = {
+    {"matmul", "13,17,19", "relu"},
+    {"matmul", "9,10,37"},
+    {"dense", "5,13,50", "bias"},
+    {"batch_matmul", "2,7,9,13"},
+    {"conv2d_nhwc", "1,7,5,13,14,3,3,1,1", "bias,relu"},
+    {"conv2d_nchw", "1,7,13,5,17,3,3,2,1", "bias"},
+    {"depthwise_conv2d_nhwc", "1,7,9,13,3,3,1,1", "relu"},
+};
+
+std::vector<dag::OpCase> AllCases() {
+  std::vector<dag::OpCase> cases(std::begin(kOddCases), std::end(kOddCases));
+  cases.insert(cases.end(), dag::SmallOpCases().begin(), dag::SmallOpCases().end());
+  return cases;
+}
+
 // Case i is checked by part i % kParts: Bazel hands out whole tests to its shards.
 constexpr size_t kParts = 4;
 
@@ -81,7 +98,7 @@ class UnevenTiles : public testing::TestWithParam<size_t> {};
 
 TEST_P(UnevenTiles, CpuCandidatesComputeWhatTheOracleComputes) {
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
-  const std::span<const dag::OpCase> cases = dag::SmallOpCases();
+  const std::vector<dag::OpCase> cases = AllCases();
   size_t checked = 0;
   for (size_t i = GetParam(); i < cases.size(); i += kParts) {
     SCOPED_TRACE(fmt::format("{}, seed {}", cases[i].Name(), seed));
@@ -92,12 +109,12 @@ TEST_P(UnevenTiles, CpuCandidatesComputeWhatTheOracleComputes) {
       ASSERT_OK(CheckByLlvm(workload, state));
     }
   }
-  EXPECT_GT(checked, 0u);
+  EXPECT_GT(checked, 10u);
 }
 
 TEST_P(UnevenTiles, GpuCandidatesComputeWhatTheOracleComputes) {
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
-  const std::span<const dag::OpCase> cases = dag::SmallOpCases();
+  const std::vector<dag::OpCase> cases = AllCases();
   size_t checked = 0;
   for (size_t i = GetParam(); i < cases.size(); i += kParts) {
     SCOPED_TRACE(fmt::format("{}, seed {}", cases[i].Name(), seed));
@@ -111,25 +128,14 @@ TEST_P(UnevenTiles, GpuCandidatesComputeWhatTheOracleComputes) {
       ASSERT_OK(codegen::GenerateCuda(program).status());
     }
   }
-  EXPECT_GT(checked, 0u);
+  EXPECT_GT(checked, 10u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, UnevenTiles, testing::Range<size_t>(0, kParts));
 
-// Reductions long enough to be fetched tile by tile, ahead, and to be split.
-constexpr dag::OpCase kCudaCases[] = {
-    {"matmul", "13,17,19", "relu"},
-    {"matmul", "9,10,37"},
-    {"dense", "5,13,50", "bias"},
-    {"batch_matmul", "2,7,9,13"},
-    {"conv2d_nhwc", "1,7,5,13,14,3,3,1,1", "bias,relu"},
-    {"conv2d_nchw", "1,7,13,5,17,3,3,2,1", "bias"},
-    {"depthwise_conv2d_nhwc", "1,7,9,13,3,3,1,1", "relu"},
-};
-
 TEST(UnevenTilesInCuda, ComputeTheSame) {
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
-  for (const dag::OpCase& c : kCudaCases) {
+  for (const dag::OpCase& c : kOddCases) {
     SCOPED_TRACE(fmt::format("{}, seed {}", c.Name(), seed));
     const Task task = MakeTask(c, true);
     const Workload workload = MakeWorkload(c.Name(), task.dag, 3);
