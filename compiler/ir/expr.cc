@@ -106,7 +106,7 @@ class SpareBlocks {
   }
 
   // At least kBlockBytes long.
-  static void Give(std::unique_ptr<char[]> block) {
+  static void Give([[maybe_unused]] std::unique_ptr<char[]> block) {
 #ifndef __SANITIZE_ADDRESS__  // which would no longer see who uses nodes of a pool that is gone
     if (!ended_ && OfThread().blocks_.size() < kMost)
       OfThread().blocks_.push_back(std::move(block));
