@@ -110,7 +110,7 @@ TEST_F(EmbeddedTest, AJobRunsToItsEndAndLeavesNoProcess) {
 
 // Both forms of a convolution: which one is faster is said everywhere.
 TEST_F(EmbeddedTest, FormsOfOneWork) {
-  const Words conv = {"conv2d_nhwc", "--args", "1,9,9,3,2,3,3,1,1"};
+  const Words conv = {"conv2d_nhwc", "--args", "1,28,28,48,64,3,3,1,1"};
   const auto with = [&](Words words, const Words& more) {
     words.insert(words.end(), conv.begin(), conv.end());
     words.insert(words.end(), {"--db", db_});
@@ -140,14 +140,14 @@ TEST_F(EmbeddedTest, FormsOfOneWork) {
   EXPECT_THAT(KilnPrints({"jobs", job, "--db", db_}),
               AllOf(HasSubstr("  or winograd F(4,3)"), HasSubstr("x faster than "),
                     HasSubstr("objective largest latency"),
-                    HasSubstr("task 1 takes prepared inputs: p1 = conv2d_winograd_weights 3,2,")));
+                    HasSubstr("task 1 takes prepared inputs: p1 = conv2d_winograd_weights 48,64,")));
   EXPECT_EQ(Json::parse(KilnPrints({"show", job, "--as", "steps", "--json", "--db", db_}))["steps"],
             best["steps"]);
   // Of the direct form's key: names the other one, whose made-up costs are much smaller.
   ASSERT_EQ(fastest, 1u);
   EXPECT_THAT(KilnPrints(with({"best"}, {})),
               AllOf(HasSubstr("faster than record "), HasSubstr(": winograd F(4,3), "),
-                    HasSubstr("takes prepared inputs: p1 = conv2d_winograd_weights 3,2,")));
+                    HasSubstr("takes prepared inputs: p1 = conv2d_winograd_weights 48,64,")));
   const Json faster = Lines(KilnPrints(with({"best"}, {"--json"}))).back();
   EXPECT_EQ(faster["form"], "winograd F(4,3)");
   EXPECT_EQ(faster["record"], best["record"]);
