@@ -112,6 +112,12 @@ template <typename T> T __shfl_down_sync(unsigned mask, T value, unsigned delta,
 struct Copy { void* to; unsigned char bytes[16]; int size; unsigned group; };
 struct Copies { Copy* items; int count, room; unsigned groups; };
 static Copies copies[kMaxThreads];
+static struct Release {
+  ~Release() {
+    for (Fiber& fiber : fibers) free(fiber.stack);
+    for (Copies& mine : copies) free(mine.items);
+  }
+} release;
 template <int kBytes> void late_copy_async_if(bool condition, void* to, const void* from) {
   if ((size_t)to % kBytes != 0 || (condition && (size_t)from % kBytes != 0)) __builtin_trap();
   Copies& mine = copies[current - fibers];
