@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-// Depth is bounded: a key is a list of lists at most a few levels deep.
+// Real keys have a few levels. Printing a value takes stack for each.
+constexpr int kDeepest = 64;
+
 void Flatten(const json& value, int depth, std::vector<KeyItem>& items) {
   if (value.is_array() && depth < 8) {
     for (const json& item : value) Flatten(item, depth + 1, items);
@@ -39,7 +42,13 @@ std::string WorkloadKey(const Dag& dag) {
 }
 
 DecodedKey DecodeWorkloadKey(std::string_view key) {
-  const json parsed = json::parse(key.begin(), key.end(), nullptr, /*allow_exceptions=*/false);
+  int deepest = 0;
+  const auto look = [&](int depth, json::parse_event_t, json&) {
+    deepest = std::max(deepest, depth);
+    return true;
+  };
+  const json parsed = json::parse(key.begin(), key.end(), look, /*allow_exceptions=*/false);
+  if (deepest > kDeepest) return {std::string(key), {}};
   if (!parsed.is_array() || parsed.empty() || !parsed[0].is_string()) return {std::string(key), {}};
   DecodedKey result{parsed[0].get<std::string>(), {}};
   for (size_t i = 1; i < parsed.size(); ++i) Flatten(parsed[i], 0, result.items);

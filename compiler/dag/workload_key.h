@@ -27,7 +27,8 @@ struct DecodedKey {
   bool operator==(const DecodedKey&) const = default;
 };
 
-// Text that is not a JSON list starting with a string is a name without items. Never fails.
+// Text that is not a JSON list starting with a string, or is nested more than 64 deep, is a name
+// without items. Never fails.
 DecodedKey DecodeWorkloadKey(std::string_view key);
 
 // How far a record made for `candidate` is from `target`: 1 when equal, the product of the ratios

@@ -66,9 +66,13 @@ TEST(WorkloadKey, DecodeFlattensBothEras) {
   for (const char* odd : {"", "plain", "[", "[1, 2]", "{}", "[\"a\"", "\xff\xfe"}) {
     EXPECT_EQ(DecodeWorkloadKey(odd).name, odd);
   }
-  EXPECT_EQ(
-      DecodeWorkloadKey("[\"a\", " + std::string(5000, '[') + std::string(5000, ']') + "]").name,
-      "a");
+  const auto nested_key = [](size_t depth) {
+    return "[\"a\", " + std::string(depth, '[') + std::string(depth, ']') + "]";
+  };
+  EXPECT_EQ(DecodeWorkloadKey(nested_key(60)).name, "a");
+  for (const size_t depth : {70u, 5'000u, 500'000u}) {
+    EXPECT_EQ(DecodeWorkloadKey(nested_key(depth)).name, nested_key(depth));
+  }
 }
 
 TEST(WorkloadKey, Distance) {
