@@ -102,11 +102,6 @@ Status XgbModel::Update(std::vector<Sample> samples) {
   return OkStatus();
 }
 
-// Of a sample; the best one of a task weighs 1.
-float XgbModel::Weight(double throughput) const {
-  return static_cast<float>(std::max(throughput, options_.min_weight));
-}
-
 Status XgbModel::Train(bool full) {
   std::vector<Pack> packs;
   packs.reserve(samples_.size());
@@ -117,7 +112,7 @@ Status XgbModel::Train(bool full) {
     const double throughput = sample.cost_s > 0 ? best_cost_s_.at(sample.task) / sample.cost_s : 0;
     packs.push_back({.rows = sample.rows.get(),
                      .throughput = static_cast<float>(throughput),
-                     .weight = Weight(throughput)});
+                     .weight = static_cast<float>(std::max(throughput, options_.min_weight))});
     if (sample.prior) prior_weight += packs.back().weight;
     only_prior &= sample.prior;
   }

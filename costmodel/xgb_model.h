@@ -49,7 +49,6 @@ class XgbModel final : public CostModel {
  private:
   Status Check(const std::vector<Sample>& samples) const;
   Status Train(bool full);
-  float Weight(double throughput) const;
   std::shared_ptr<const Forest> forest() const;  // nullptr: not trained
   void Publish(Forest forest);
 

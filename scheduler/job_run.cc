@@ -367,13 +367,13 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
          .reference_cost_s = i < rows.size() ? rows[i].reference_cost_s : 0});
   }
 
-  // Keys go from general to exact: from now on devices like this one.
+  // From now on devices like this one.
   const std::string general(target::TargetKindName(job.tasks[0].target.kind));
-  const std::string exact = worker.keys().empty() ? general : worker.keys(worker.keys_size() - 1);
+  const std::string model = ModelKey(worker);
   {
     std::lock_guard lock(mutex_);
     builders_ = context_.leases(Wish(v1::BUILDER, general));
-    runners_ = context_.leases(Wish(v1::RUNNER, exact));
+    runners_ = context_.leases(Wish(v1::RUNNER, model.empty() ? general : model));
   }
   Dispatcher dispatcher(std::move(dispatch), context_.dispatch, *builders_.source, *runners_.source,
                         std::move(device.lease), *context_.store,
