@@ -26,10 +26,12 @@ void RoundReport::AddDrop(Drop drop, const Status& reason) {
 
 std::string PrintRound(const RoundReport& r) {
   std::string text = fmt::format(
-      "round {}: {} proposed ({} by chance), ranked by {}; {} sketches, {} sampled, {} mutated, {} "
+      "round {}: {} proposed ({} by chance, {} beside leaders), ranked by {}; {} sketches, {} "
+      "sampled, {} mutated, {} "
       "crossed, {} evaluated\n",
-      r.round, r.proposed, r.proposed_by_chance, r.ranked_by.empty() ? "chance" : r.ranked_by,
-      r.sketches, r.sampled, r.mutated, r.crossed, r.evaluated);
+      r.round, r.proposed, r.proposed_by_chance, r.proposed_beside_leaders,
+      r.ranked_by.empty() ? "chance" : r.ranked_by, r.sketches, r.sampled, r.mutated, r.crossed,
+      r.evaluated);
   for (int i = 0; i < kNumDrops; ++i) {
     if (r.dropped[i] == 0) continue;
     text += fmt::format("  dropped {}: {}", r.dropped[i], DropName(static_cast<Drop>(i)));

@@ -39,6 +39,7 @@ struct RoundReport {
   int64_t evaluated = 0;  // distinct ones lowered and scored
   int proposed = 0;
   int proposed_by_chance = 0;
+  int proposed_beside_leaders = 0;  // one change away, whatever the model says
   std::array<int64_t, kNumDrops> dropped = {};
   std::array<std::string, kNumDrops> drop_examples = {};  // one message for each kind that has one
   double best_score = 0, median_score = 0;                // of the last generation

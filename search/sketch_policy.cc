@@ -15,14 +15,14 @@
 namespace kiln::search {
 namespace {
 
-// The reserve is as large as what a round draws anew; leaders are few: the tenth part of what was
-// measured.
 // Of a sketch: then its share of a round follows its best time.
 constexpr int kTrialsToJudge = 24;
 // A slower one then has an upper limit too, less the slower it is: models may take long to believe
 // it.
 constexpr int kTrialsToLimit = 48;
 constexpr double kAsFast = 0.95, kSlowSketchShare = 0.25;
+// The reserve is as large as what a round draws anew; leaders are few: the tenth part of what was
+// measured.
 constexpr size_t kMostLeaders = 64, kFewestLeaders = 8;
 // The round that a model trained on other tasks leaves to the draft, and how many results of the
 // task itself make that needless.
@@ -136,7 +136,6 @@ void SketchPolicy::Accept(const Individual& individual, int rank,
   in_flight_.emplace(individual.hash, individual);
   candidates.push_back({individual.steps, individual.hash, Describe(individual, task_.dag),
                         rank > 0 ? individual.score : kNoScore, rank});
-  if (rank == 0) ++report_.proposed_by_chance;
 }
 
 void SketchPolicy::ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,
@@ -149,6 +148,7 @@ void SketchPolicy::ChooseByChance(int n, const std::vector<Individual>& drawn, H
     if (n <= 0) return;
     if (!chosen.insert(drawn[i].hash).second) continue;
     Accept(drawn[i], 0, candidates);
+    ++report_.proposed_by_chance;
     --n;
   }
 }
@@ -224,6 +224,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
     for (const Individual& neighbour : Neighbours(beside, workers, chosen)) {
       chosen.insert(neighbour.hash);
       Accept(neighbour, 0, candidates);
+      ++report_.proposed_beside_leaders;
     }
     ChooseByChance(std::min(by_chance, n - static_cast<int>(candidates.size())), drawn, chosen,
                    candidates);

@@ -126,6 +126,7 @@ TEST(SketchPolicy, MeasuresNeighboursOfTheLeadersWhateverTheModelSays) {
     EXPECT_THAT(c.origin, testing::HasSubstr(", 1 change from trial "));
   }
   EXPECT_EQ(neighbours, 8);
+  EXPECT_EQ(policy.last_round().proposed_beside_leaders, 8);
 }
 
 TEST(SketchPolicy, ProposalsInFlightAreKnown) {
