@@ -31,7 +31,7 @@ class Comparison {
     }
     for (size_t i = 0; i < a_.kernels.size(); ++i) {
       const Kernel &x = a_.kernels[i], &y = b_.kernels[i];
-      if (x.name != y.name || x.grid != y.grid || x.block != y.block ||
+      if (x.name != y.name || x.grid != y.grid || x.block != y.block || x.cluster != y.cluster ||
           x.min_blocks != y.min_blocks || !Same(x.body, y.body))
         return false;
     }
@@ -42,7 +42,8 @@ class Comparison {
   bool Same(Stmt a, Stmt b) {
     if (a->kind != b->kind || a->loop_kind != b->loop_kind || a->stage != b->stage ||
         a->extent != b->extent || a->is_async != b->is_async || a->pending != b->pending ||
-        a->num_exprs != b->num_exprs || a->num_children != b->num_children) {
+        a->is_of_cluster != b->is_of_cluster || a->num_exprs != b->num_exprs ||
+        a->num_children != b->num_children) {
       return false;
     }
     if (a->kind == StmtKind::kFor) {

@@ -10,8 +10,9 @@
 namespace kiln::ir {
 namespace {
 
-bool IsBlock(LoopKind kind) { return kind >= LoopKind::kBlockX && kind <= LoopKind::kBlockZ; }
-bool IsThread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
+constexpr int64_t kMaxThreads = 1024, kMaxCluster = 16;
+
+bool IsBound(LoopKind kind) { return kind >= LoopKind::kBlockX; }
 
 // A statement with its expressions compiled.
 struct Step {
@@ -30,19 +31,19 @@ Step Compile(Stmt stmt) {
 }
 
 bool HasBoundLoop(Stmt s) {
-  if (s->kind == StmtKind::kFor && (IsBlock(s->loop_kind) || IsThread(s->loop_kind))) return true;
+  if (s->kind == StmtKind::kFor && IsBound(s->loop_kind)) return true;
   return std::ranges::any_of(s->children(), HasBoundLoop);
 }
 
 // The elements of a buffer. A local one has a copy for each thread of a block, one behind the
-// other.
+// other; a shared one for each block of a cluster.
 struct Storage {
   const Buffer* buffer = nullptr;
   Type type;
   NDArray* array = nullptr;
   NDArray own;
-  int64_t num_elements = 0;  // of one copy
-  bool is_per_thread = false;
+  int64_t num_elements = 0;         // of one copy
+  int64_t threads_per_copy = 0;     // 0: there is one for all
   bool is_private = false;          // allocated inside the current parallel iteration
   std::vector<uint8_t> is_written;  // of every copy; empty: an input
   RaceShadow shadow;
@@ -68,7 +69,9 @@ class Machine : public LoadSource {
     Storage& storage = storage_[static_cast<size_t>(slot)];
     const int64_t flat = Flatten(*storage.buffer, indices);
     if (flat < 0) return OutOfBounds("load", *storage.buffer, indices);
-    const int64_t at = storage.is_per_thread ? thread_ * storage.num_elements + flat : flat;
+    const int64_t at = PlaceOf(storage, flat);
+    if (storage.buffer->scope == Scope::kCluster && indices[0] != thread_ / threads_of_block_)
+      read_elsewhere_ = slot;
     if (!storage.is_written.empty()) {
       if (!storage.is_written[static_cast<size_t>(at)]) {
         return Fail(fmt::format("load of {}{}, which has not been written", storage.buffer->name,
@@ -128,6 +131,11 @@ class Machine : public LoadSource {
     return OkStatus();
   }
 
+  int64_t PlaceOf(const Storage& storage, int64_t flat) const {
+    if (storage.threads_per_copy == 0) return flat;
+    return thread_ / storage.threads_per_copy * storage.num_elements + flat;
+  }
+
   static int64_t Flatten(const Buffer& buffer, std::span<const int64_t> indices) {
     int64_t flat = 0;
     for (size_t i = 0; i < indices.size(); ++i) {
@@ -153,11 +161,19 @@ class Machine : public LoadSource {
   // ---- kernels
 
   Status RunKernel(const Kernel& kernel) {
-    is_gpu_ = HasBoundLoop(kernel.body) || Product(kernel.grid) * Product(kernel.block) > 1;
+    is_gpu_ = HasBoundLoop(kernel.body) ||
+              Product(kernel.grid) * Product(kernel.block) * kernel.cluster > 1;
     block_sizes_ = is_gpu_ ? kernel.block : std::array<int64_t, 3>{1, 1, 1};
-    num_threads_ = Product(block_sizes_);
-    if (num_threads_ > 1024)
-      return FailedPrecondition("a block has {} threads, at most 1024 can be", num_threads_);
+    threads_of_block_ = Product(block_sizes_);
+    if (threads_of_block_ > kMaxThreads) {
+      return FailedPrecondition("a block has {} threads, at most {} can be", threads_of_block_,
+                                kMaxThreads);
+    }
+    if (kernel.cluster > kMaxCluster) {
+      return FailedPrecondition("a cluster has {} blocks, at most {} can be", kernel.cluster,
+                                kMaxCluster);
+    }
+    num_threads_ = threads_of_block_ * kernel.cluster;
     num_vars_ = program_.vars.size();
     vars_.assign(num_vars_ * static_cast<size_t>(num_threads_), Value::Int(0));
     all_threads_.resize(static_cast<size_t>(num_threads_));
@@ -168,14 +184,21 @@ class Machine : public LoadSource {
       unit_ = 0;
       return Execute(body, all_threads_);
     }
-    clock_.EnterRegion(num_threads_);
-    const int64_t num_blocks = Product(kernel.grid);
-    for (unit_ = 0; unit_ < num_blocks; ++unit_) {
+    clock_.EnterRegion(threads_of_block_, kernel.cluster);
+    const int64_t num_units = Product(kernel.grid);
+    for (unit_ = 0; unit_ < num_units; ++unit_) {
       block_ = {unit_ % kernel.grid[0], unit_ / kernel.grid[0] % kernel.grid[1],
                 unit_ / kernel.grid[0] / kernel.grid[1]};
-      clock_.Barrier();
+      clock_.ClusterBarrier();
       copies_.clear();
+      read_elsewhere_ = -1;
       KILN_RETURN_IF_ERROR(Execute(body, all_threads_));
+      if (read_elsewhere_ >= 0) {
+        return FailedPrecondition(
+            "blocks read {} in other blocks of their cluster, which may have ended: no barrier of "
+            "the cluster follows",
+            program_.buffers[static_cast<size_t>(read_elsewhere_)].name);
+      }
     }
     clock_.LeaveRegion();
     return OkStatus();
@@ -198,17 +221,22 @@ class Machine : public LoadSource {
       case StmtKind::kBarrier:
         if (std::ssize(threads) != num_threads_) {
           thread_ = threads[0];
-          return Fail(fmt::format("{} of {} threads of the block reach a barrier", threads.size(),
-                                  num_threads_));
+          return Fail(fmt::format("{} of {} threads of the {} reach a barrier", threads.size(),
+                                  num_threads_, GroupName()));
         }
         KILN_RETURN_IF_ERROR(FinishCopies(step.stmt->pending));
-        clock_.Barrier();
+        if (!step.stmt->is_of_cluster) {
+          clock_.Barrier();
+          return OkStatus();
+        }
+        clock_.ClusterBarrier();
+        read_elsewhere_ = -1;
         return OkStatus();
       case StmtKind::kCommit:
         if (std::ssize(threads) != num_threads_) {
           thread_ = threads[0];
-          return Fail(fmt::format("{} of {} threads of the block reach a commit", threads.size(),
-                                  num_threads_));
+          return Fail(fmt::format("{} of {} threads of the {} reach a commit", threads.size(),
+                                  num_threads_, GroupName()));
         }
         ++num_groups_;
         return OkStatus();
@@ -239,7 +267,7 @@ class Machine : public LoadSource {
   Status ExecuteFor(Step& step, const std::vector<int32_t>& threads) {
     const StmtNode& loop = *step.stmt;
     loops_.push_back(loop.var);
-    if (IsBlock(loop.loop_kind) || IsThread(loop.loop_kind)) {
+    if (IsBound(loop.loop_kind)) {
       for (int32_t thread : threads) SetVar(loop.var, thread, Coordinate(loop.loop_kind, thread));
       KILN_RETURN_IF_ERROR(Execute(step.children[0], threads));
     } else {
@@ -256,8 +284,11 @@ class Machine : public LoadSource {
     return OkStatus();
   }
 
-  int64_t Coordinate(LoopKind kind, int32_t thread) const {
+  int64_t Coordinate(LoopKind kind, int32_t thread_of_cluster) const {
+    const int64_t thread = thread_of_cluster % threads_of_block_;
     switch (kind) {
+      case LoopKind::kCluster:
+        return thread_of_cluster / threads_of_block_;
       case LoopKind::kBlockX:
         return block_[0];
       case LoopKind::kBlockY:
@@ -286,13 +317,15 @@ class Machine : public LoadSource {
   Status ExecuteAlloc(Step& step, const std::vector<int32_t>& threads) {
     Storage& storage = storage_[static_cast<size_t>(step.stmt->slot)];
     const bool is_local = storage.buffer->scope == Scope::kLocal;
-    const int64_t copies = is_local ? num_threads_ : 1;
+    const bool is_shared = storage.buffer->scope == Scope::kShared;
+    const int64_t threads_per_copy = is_local ? 1 : is_shared ? threads_of_block_ : num_threads_;
+    const int64_t copies = num_threads_ / threads_per_copy;
     const auto elements = static_cast<size_t>(storage.num_elements * copies);
     if (storage.is_written.empty()) {
       KILN_RETURN_IF_ERROR(MakeElements(storage, copies));
       storage.is_written.resize(elements);
       if (options_.check_races) storage.shadow.Resize(elements);
-      storage.is_per_thread = is_local && num_threads_ > 1;
+      storage.threads_per_copy = copies > 1 ? threads_per_copy : 0;
     }
     if (is_local) {
       for (int32_t thread : threads) {
@@ -340,7 +373,7 @@ class Machine : public LoadSource {
   Status Write(Storage& storage, std::span<const int64_t> indices, Value value) {
     const int64_t flat = Flatten(*storage.buffer, indices);
     if (flat < 0) return OutOfBounds("store", *storage.buffer, indices);
-    const int64_t at = storage.is_per_thread ? thread_ * storage.num_elements + flat : flat;
+    const int64_t at = PlaceOf(storage, flat);
     if (MustWatch(storage)) {
       const auto element = static_cast<size_t>(at);
       const int64_t other = storage.shadow.Write(clock_, element, agent());
@@ -379,11 +412,16 @@ class Machine : public LoadSource {
     return options_.check_races && clock_.is_in_region() && !storage.is_private;
   }
 
+  std::string_view GroupName() const {
+    return num_threads_ > threads_of_block_ ? "cluster" : "block";
+  }
+
   int64_t agent() const { return unit_ * num_threads_ + thread_; }
 
   std::string AgentText(int64_t agent) const {
     if (!is_gpu_) return fmt::format("parallel iteration {}", agent);
-    return fmt::format("thread {} of block {}", agent % num_threads_, agent / num_threads_);
+    return fmt::format("thread {} of block {}", agent % threads_of_block_,
+                       agent / threads_of_block_);
   }
 
   Status Race(std::string_view what, const Storage& storage, std::span<const int64_t> indices,
@@ -421,10 +459,12 @@ class Machine : public LoadSource {
 
   // Of the running kernel.
   bool is_gpu_ = false;
-  int64_t num_threads_ = 1;
+  // Of a block; of all that run in step: a block or a cluster of them.
+  int64_t threads_of_block_ = 1, num_threads_ = 1;
+  int32_t read_elsewhere_ = -1;  // a buffer, since the last barrier of the cluster
   std::array<int64_t, 3> block_sizes_ = {1, 1, 1};
   std::array<int64_t, 3> block_ = {0, 0, 0};
-  int64_t unit_ = 0;  // block, or iteration of the parallel loop
+  int64_t unit_ = 0;  // block or cluster, or iteration of the parallel loop
   // Asynchronous stores that nothing has waited for, oldest first.
   struct Copy {
     int64_t group;

@@ -259,5 +259,48 @@ TEST(InterpreterTest, ArgumentsMustFit) {
                                                 HasSubstr("is float32[5], expected float32[4]")));
 }
 
+// Two clusters of 2 blocks of 2 threads; `c` is of a cluster, a part of 2 elements in each block.
+Outcome RunClusterBody(std::string_view body) {
+  return RunText(fmt::format(
+      "program(a: input float32[8], b: output float32[8]) {{ stage s kernel k grid [2, 1, 1] block "
+      "[2, 1, 1] cluster 2 {{ blockIdx.x x in 0..2 {{ alloc c: cluster float32[2, 2] {} }} }} }}",
+      body));
+}
+
+TEST(InterpreterTest, BlocksOfAClusterReadEachOther) {
+  constexpr std::string_view kFill =
+      "cluster p in 0..2 { threadIdx.x t in 0..2 { c[p, t] = a[x*4 + p*2 + t] @ s } }";
+  constexpr std::string_view kTurn =
+      "cluster q in 0..2 { threadIdx.x u in 0..2 { b[x*4 + q*2 + u] = c[1 - q, 1 - u] @ s } }";
+  const Outcome outcome =
+      RunClusterBody(fmt::format("{} cluster_barrier {} cluster_barrier", kFill, kTurn));
+  ASSERT_OK(outcome.status);
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(outcome.arrays[1].GetDouble(i), outcome.arrays[0].GetDouble(i / 4 * 4 + 3 - i % 4));
+  ExpectFails(RunClusterBody(fmt::format("{} barrier {} cluster_barrier", kFill, kTurn)),
+              "load of c[1, 1] by thread 0 of block 0 races with thread 1 of block 1");
+  ExpectFails(RunClusterBody(fmt::format("{} cluster_barrier {}", kFill, kTurn)),
+              "blocks read c in other blocks of their cluster, which may have ended");
+  // What others still read is overwritten.
+  constexpr std::string_view kAgain =
+      "cluster r in 0..2 { threadIdx.x v in 0..2 { c[r, v] = 0 @ s } }";
+  ExpectFails(RunClusterBody(fmt::format("{} cluster_barrier {} barrier {} cluster_barrier", kFill,
+                                         kTurn, kAgain)),
+              "store of c[0, 0] by thread 0 of block 0 races with thread 1 of block 1");
+  ExpectFails(RunClusterBody("cluster p in 0..2 { if p < 1 { cluster_barrier } }"),
+              "2 of 4 threads of the cluster reach a barrier");
+}
+
+TEST(InterpreterTest, EachBlockOfAClusterHasItsSharedMemory) {
+  const Outcome outcome = RunClusterBody(
+      "alloc m: shared float32[2] cluster p in 0..2 { threadIdx.x t in 0..2 { m[t] = a[x*4 + p*2 + "
+      "t] @ s } } barrier cluster q in 0..2 { threadIdx.x u in 0..2 { b[x*4 + q*2 + u] = m[u] @ s "
+      "} "
+      "}");
+  ASSERT_OK(outcome.status);
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(outcome.arrays[1].GetDouble(i), outcome.arrays[0].GetDouble(i));
+}
+
 }  // namespace
 }  // namespace kiln::ir

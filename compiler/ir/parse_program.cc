@@ -74,13 +74,13 @@ class Parser {
   }
 
   StatusOr<Scope> ParseScope(bool is_argument) {
-    for (Scope scope :
-         {Scope::kInput, Scope::kOutput, Scope::kWorkspace, Scope::kShared, Scope::kLocal}) {
+    for (Scope scope : {Scope::kInput, Scope::kOutput, Scope::kWorkspace, Scope::kShared,
+                        Scope::kCluster, Scope::kLocal}) {
       if ((scope < Scope::kShared) == is_argument && tokens_.TakeWord(ScopeName(scope)))
         return scope;
     }
     return tokens_.Expected(is_argument ? "'input', 'output' or 'workspace'"
-                                        : "'shared' or 'local'");
+                                        : "'shared', 'cluster' or 'local'");
   }
 
   StatusOr<std::vector<int64_t>> ParseShape() {
@@ -125,6 +125,9 @@ class Parser {
     KILN_ASSIGN_OR_RETURN(kernel.name, tokens_.ExpectName("the name of a kernel"));
     KILN_RETURN_IF_ERROR(ParseSizes("grid", kernel.grid));
     KILN_RETURN_IF_ERROR(ParseSizes("block", kernel.block));
+    if (tokens_.TakeWord("cluster")) {
+      KILN_ASSIGN_OR_RETURN(kernel.cluster, tokens_.ExpectInt("a number of blocks", 1, kMaxExtent));
+    }
     if (tokens_.TakeWord("min_blocks")) {
       KILN_ASSIGN_OR_RETURN(const int64_t blocks, tokens_.ExpectInt("a number of blocks", 1, 32));
       kernel.min_blocks = static_cast<int32_t>(blocks);
@@ -158,6 +161,7 @@ class Parser {
     if (tokens_.TakeWord("if")) return ParseIf();
     if (tokens_.TakeWord("alloc")) return ParseAlloc(is_rest);
     if (tokens_.TakeWord("barrier")) return ParseBarrier();
+    if (tokens_.TakeWord("cluster_barrier")) return MakeClusterBarrier(pool());
     if (tokens_.TakeWord("commit")) return MakeCommit(pool());
     if (tokens_.TakeWord("async")) return ParseStore(/*is_async=*/true);
     for (LoopKind kind : kLoopKinds) {

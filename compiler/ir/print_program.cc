@@ -50,10 +50,11 @@ class Printer {
   void PrintKernel(const Kernel& kernel) {
     const std::array<int64_t, 3> one = {1, 1, 1};
     const bool is_launched = kernel.grid != one || kernel.block != one;
-    Line("kernel {}{}{} {{", ProgramName(kernel.name),
+    Line("kernel {}{}{}{} {{", ProgramName(kernel.name),
          is_launched ? fmt::format(" grid [{}] block [{}]", fmt::join(kernel.grid, ", "),
                                    fmt::join(kernel.block, ", "))
                      : "",
+         kernel.cluster > 1 ? fmt::format(" cluster {}", kernel.cluster) : "",
          kernel.min_blocks > 0 ? fmt::format(" min_blocks {}", kernel.min_blocks) : "");
     PrintBlock(kernel.body);
     Line("}}");
@@ -104,6 +105,7 @@ class Printer {
         PrintBlock(s->body());
         return Line("}}");
       case StmtKind::kBarrier:
+        if (s->is_of_cluster) return Line("cluster_barrier");
         return s->pending < 0 ? Line("barrier") : Line("barrier({})", s->pending);
       case StmtKind::kCommit:
         return Line("commit");

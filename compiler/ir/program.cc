@@ -44,6 +44,8 @@ std::string_view LoopKindName(LoopKind kind) {
       return "blockIdx.y";
     case LoopKind::kBlockZ:
       return "blockIdx.z";
+    case LoopKind::kCluster:
+      return "cluster";
     case LoopKind::kThreadX:
       return "threadIdx.x";
     case LoopKind::kThreadY:
@@ -64,6 +66,8 @@ std::string_view ScopeName(Scope scope) {
       return "workspace";
     case Scope::kShared:
       return "shared";
+    case Scope::kCluster:
+      return "cluster";
     case Scope::kLocal:
       return "local";
   }
@@ -123,6 +127,12 @@ Stmt MakeBarrier(ExprPool& pool, int pending) {
   return node;
 }
 
+Stmt MakeClusterBarrier(ExprPool& pool) {
+  StmtNode* node = NewNode(pool, StmtKind::kBarrier, {}, {});
+  node->is_of_cluster = true;
+  return node;
+}
+
 Stmt MakeCommit(ExprPool& pool) { return NewNode(pool, StmtKind::kCommit, {}, {}); }
 
 namespace {
@@ -156,7 +166,7 @@ int64_t Buffer::num_elements() const {
 int Program::num_args() const {
   int n = 0;
   for (const Buffer& buffer : buffers) {
-    if (buffer.scope == Scope::kShared || buffer.scope == Scope::kLocal) break;
+    if (buffer.scope >= Scope::kShared) break;
     ++n;
   }
   return n;

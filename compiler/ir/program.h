@@ -29,12 +29,13 @@ enum class LoopKind : uint8_t {
   kBlockX,
   kBlockY,
   kBlockZ,
+  kCluster,  // the blocks of a cluster
   kThreadX,
   kThreadY,
   kThreadZ,
 };
-std::string_view LoopKindName(
-    LoopKind kind);  // "for", "parallel", "vectorize", "unroll", "vthread", "blockIdx.x", ...
+std::string_view LoopKindName(LoopKind kind);  // "for", "parallel", "vectorize", "unroll",
+                                               // "vthread", "blockIdx.x", "cluster", ...
 
 enum class StmtKind : uint8_t {
   kFor,      // var, extent, loop_kind, body = children[0]
@@ -42,8 +43,8 @@ enum class StmtKind : uint8_t {
   kIf,       // if exprs[0] then children[0]
   kSeq,      // children in order
   kAlloc,    // buffer `slot` exists inside children[0]; contents undefined at entry
-  kBarrier,  // all threads of a block meet; with `pending` >= 0 after each has waited for its
-             // copies
+  kBarrier,  // all threads of a block meet, or of a cluster; with `pending` >= 0 after each has
+             // waited for its copies
   kCommit,   // the asynchronous stores since the last one are a group; all threads reach it
 };
 
@@ -56,6 +57,7 @@ struct StmtNode {
   // kStore: a copy to shared memory that happens at any time until its thread has waited for the
   // copy's group at a barrier. Who reads the element before that reads nothing of meaning.
   bool is_async = false;
+  bool is_of_cluster = false;  // kBarrier
   int8_t pending =
       -1;  // kBarrier: the newest groups that need not be complete; -1: none is waited for
   int32_t var = -1;    // kFor
@@ -83,6 +85,7 @@ Stmt MakeIf(ExprPool& pool, Expr condition, Stmt then);
 Stmt MakeSeq(ExprPool& pool, std::span<const Stmt> children);  // flattens; one child: that child
 Stmt MakeAlloc(ExprPool& pool, int32_t slot, Stmt body);
 Stmt MakeBarrier(ExprPool& pool, int pending = -1);
+Stmt MakeClusterBarrier(ExprPool& pool);
 Stmt MakeCommit(ExprPool& pool);
 
 enum class Scope : uint8_t {
@@ -90,7 +93,10 @@ enum class Scope : uint8_t {
   kOutput,     // argument
   kWorkspace,  // whole intermediate tensor, an argument too; contents undefined at entry
   kShared,     // GPU: one per block
-  kLocal,      // per thread: registers or stack
+  // GPU: one per cluster of blocks. The first dimension is the block: each writes its own part,
+  // which is in its shared memory, and reads all.
+  kCluster,
+  kLocal,  // per thread: registers or stack
 };
 std::string_view ScopeName(Scope scope);
 
@@ -119,9 +125,11 @@ struct ProgramStage {
 struct Kernel {
   std::string name;  // an identifier
   Stmt body;
-  // GPU launch dimensions, 1 where nothing is bound.
+  // GPU launch dimensions, 1 where nothing is bound. Where blocks form clusters the grid is one of
+  // clusters: each of them is `cluster` blocks.
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> block = {1, 1, 1};
+  int64_t cluster = 1;
   int32_t min_blocks = 0;  // that shall fit a multiprocessor at once; 0: as many as do
 };
 

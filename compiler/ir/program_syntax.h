@@ -13,14 +13,14 @@ namespace kiln::ir {
 inline constexpr std::array kLoopKinds = {
     LoopKind::kSerial,  LoopKind::kParallel, LoopKind::kVectorized, LoopKind::kUnrolled,
     LoopKind::kVThread, LoopKind::kBlockX,   LoopKind::kBlockY,     LoopKind::kBlockZ,
-    LoopKind::kThreadX, LoopKind::kThreadY,  LoopKind::kThreadZ};
+    LoopKind::kCluster, LoopKind::kThreadX,  LoopKind::kThreadY,    LoopKind::kThreadZ};
 
 inline bool StartsStatement(std::string_view word) {
   for (LoopKind kind : kLoopKinds) {
     if (LoopKindName(kind) == word) return true;
   }
-  return word == "if" || word == "alloc" || word == "barrier" || word == "commit" ||
-         word == "async" || word == "stage" || word == "kernel";
+  return word == "if" || word == "alloc" || word == "barrier" || word == "cluster_barrier" ||
+         word == "commit" || word == "async" || word == "stage" || word == "kernel";
 }
 
 // As NameText, with the words that start a statement in backquotes too; inside expressions they

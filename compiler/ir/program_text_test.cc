@@ -118,7 +118,8 @@ TEST(ProgramTextTest, ErrorsNameThePlace) {
       {WithStatement("for i in 1..4 {}"), "line 6, column 10: expected 0 from 0 to 0, found 1"},
       {WithStatement("for i in 0..4 {} for i in 0..4 {}"),
        "column 22: a loop over 'i' exists already"},
-      {WithStatement("alloc c: output float32[4]"), "expected 'shared' or 'local', found 'output'"},
+      {WithStatement("alloc c: output float32[4]"),
+       "expected 'shared', 'cluster' or 'local', found 'output'"},
       {WithStatement("if 3 {}"), "line 6, column 4: expected bool, found 3"},
       {WithStatement("a[0] = 1.0 @ s"), "a store of 'a', which is an input"},
       {WithStatement("5"), "line 6, column 1: expected a statement, found '5'"},
@@ -242,6 +243,44 @@ TEST(ProgramTextTest, MutatedTextNeverCrashes) {
     ASSERT_TRUE(Equal(*program, again)) << "seed " << seed;
   }
   EXPECT_GT(parsed_count, 50);
+}
+
+TEST(ProgramTextTest, Clusters) {
+  constexpr std::string_view kText = R"(program(
+  a: input float32[4, 2],
+  b: output float32[4, 2],
+) {
+  stage s
+  kernel k grid [1, 1, 1] block [2, 1, 1] cluster 4 {
+    alloc c: cluster float32[4, 2]
+    cluster p in 0..4 {
+      threadIdx.x t in 0..2 {
+        c[p, t] = a[p, t] @ s
+      }
+    }
+    cluster_barrier
+    cluster q in 0..4 {
+      threadIdx.x u in 0..2 {
+        b[q, u] = c[3 - q, u] @ s
+      }
+    }
+    cluster_barrier
+  }
+}
+)";
+  ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(kText));
+  EXPECT_EQ(ProgramText(program), kText);
+  const auto refuses = [&](std::string_view from, std::string_view to, std::string_view message) {
+    std::string text(kText);
+    text.replace(text.find(from), from.size(), to);
+    EXPECT_THAT(ParseProgram(text),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(std::string(message))));
+  };
+  refuses("c[p, t] =", "c[0, t] =", "a store of 'c' that is not to the own block's part");
+  refuses("cluster float32[4, 2]", "cluster float32[2, 4]",
+          "buffer 'c' has no part for each of the 4 blocks of a cluster");
+  refuses("cluster p in 0..4", "cluster p in 0..2",
+          "loop 'p' of extent 2 is bound to the 4 blocks of a cluster");
 }
 
 }  // namespace

@@ -3,11 +3,13 @@
 //
 // Time is cut into epochs. A region (one parallel loop, one kernel launch) begins with a new epoch;
 // agents of one region are grouped in blocks, which run one after the other here but side by side
-// in truth. A barrier orders the agents of its block: it starts a new epoch. Outside regions
-// everything is in order.
+// in truth. A barrier orders the agents of its block: it starts a new epoch. Blocks that form a
+// cluster run in step, and a barrier of the cluster orders the agents of all of them. Outside
+// regions everything is in order.
 //
 // Exact for this order of execution: an element keeps its last writer, its first reader of the
-// region (which is of another block if any reader is) and its last two different readers.
+// region (which is of another cluster if any reader is), its first one since the last barrier of
+// the cluster with one of another block, and its last two different readers.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +19,10 @@ namespace kiln::ir {
 
 class RaceClock {
  public:
-  void EnterRegion(int64_t agents_per_block) {
-    region_start_ = ++epoch_;
+  void EnterRegion(int64_t agents_per_block, int64_t blocks_per_cluster = 1) {
+    region_start_ = cluster_start_ = ++epoch_;
     agents_per_block_ = agents_per_block;
+    agents_per_cluster_ = agents_per_block * blocks_per_cluster;
     is_in_region_ = true;
   }
   void LeaveRegion() {
@@ -27,13 +30,15 @@ class RaceClock {
     is_in_region_ = false;
   }
   void Barrier() { ++epoch_; }
+  void ClusterBarrier() { cluster_start_ = ++epoch_; }
   bool is_in_region() const { return is_in_region_; }
 
  private:
   friend class RaceShadow;
   int64_t epoch_ = 1;
   int64_t region_start_ = 1;
-  int64_t agents_per_block_ = 1;
+  int64_t cluster_start_ = 1;  // the last barrier of the cluster
+  int64_t agents_per_block_ = 1, agents_per_cluster_ = 1;
   bool is_in_region_ = false;
 };
 
@@ -49,13 +54,20 @@ class RaceShadow {
     if (Conflicts(clock, e.writer, agent)) return e.writer.agent;
     const Access now{agent, clock.epoch_};
     if (e.first_reader.epoch < clock.region_start_) e.first_reader = now;
+    if (e.cluster_reader.epoch < clock.cluster_start_) {
+      e.cluster_reader = now;
+    } else if (e.cluster_reader.agent / clock.agents_per_block_ !=
+               agent / clock.agents_per_block_) {
+      e.other_block_reader = now;
+    }
     if (e.last_reader.agent != agent) e.other_reader = e.last_reader;
     e.last_reader = now;
     return -1;
   }
   int64_t Write(const RaceClock& clock, size_t element, int64_t agent) {
     Element& e = elements_[element];
-    for (const Access& access : {e.writer, e.first_reader, e.last_reader, e.other_reader}) {
+    for (const Access& access : {e.writer, e.first_reader, e.cluster_reader, e.other_block_reader,
+                                 e.last_reader, e.other_reader}) {
       if (Conflicts(clock, access, agent)) return access.agent;
     }
     e.writer = {agent, clock.epoch_};
@@ -64,8 +76,9 @@ class RaceShadow {
   // Would only the last writer be in conflict with a write?
   bool IsWriteAfterWriteOnly(const RaceClock& clock, size_t element, int64_t agent) const {
     const Element& e = elements_[element];
-    return !Conflicts(clock, e.first_reader, agent) && !Conflicts(clock, e.last_reader, agent) &&
-           !Conflicts(clock, e.other_reader, agent);
+    return !Conflicts(clock, e.first_reader, agent) && !Conflicts(clock, e.cluster_reader, agent) &&
+           !Conflicts(clock, e.other_block_reader, agent) &&
+           !Conflicts(clock, e.last_reader, agent) && !Conflicts(clock, e.other_reader, agent);
   }
 
  private:
@@ -74,14 +87,16 @@ class RaceShadow {
     int64_t epoch = 0;
   };
   struct Element {
-    Access writer, first_reader, last_reader, other_reader;
+    Access writer, first_reader, cluster_reader, other_block_reader, last_reader, other_reader;
   };
 
   static bool Conflicts(const RaceClock& clock, const Access& earlier, int64_t agent) {
     if (earlier.epoch < clock.region_start_ || earlier.agent == agent) return false;
-    const bool same_block =
-        earlier.agent / clock.agents_per_block_ == agent / clock.agents_per_block_;
-    return !same_block || earlier.epoch == clock.epoch_;
+    if (earlier.agent / clock.agents_per_block_ == agent / clock.agents_per_block_)
+      return earlier.epoch == clock.epoch_;
+    if (earlier.agent / clock.agents_per_cluster_ == agent / clock.agents_per_cluster_)
+      return earlier.epoch >= clock.cluster_start_;
+    return true;
   }
 
   std::vector<Element> elements_;

@@ -10,7 +10,6 @@ constexpr int64_t kMaxBufferBytes = int64_t{1} << 46;
 
 bool IsArgument(Scope scope) { return scope < Scope::kShared; }
 bool IsBlock(LoopKind kind) { return kind >= LoopKind::kBlockX && kind <= LoopKind::kBlockZ; }
-bool IsThread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
 
 class Verifier {
  public:
@@ -92,8 +91,10 @@ class Verifier {
         return Internal("launch dimensions are {} x {}", kernel.grid[i], kernel.block[i]);
       }
     }
+    if (kernel.cluster < 1) return Internal("clusters have {} blocks", kernel.cluster);
     kernel_ = &kernel;
     loops_.clear();
+    cluster_var_ = -1;
     return Check(kernel.body);
   }
 
@@ -107,6 +108,9 @@ class Verifier {
       case StmtKind::kAlloc:
         return CheckAlloc(s);
       case StmtKind::kBarrier:
+        if (s->is_of_cluster && kernel_->cluster == 1)
+          return Internal("a barrier of a cluster in a kernel without");
+        return OkStatus();
       case StmtKind::kCommit:
         return OkStatus();
       case StmtKind::kIf:
@@ -137,7 +141,10 @@ class Verifier {
     KILN_RETURN_IF_ERROR(CheckLoopKind(s, var));
     vars_[s->var] = Life::kInside;
     loops_.push_back(s->loop_kind);
+    const bool is_cluster = s->loop_kind == LoopKind::kCluster;
+    if (is_cluster) cluster_var_ = s->var;
     const Status status = Check(s->body());
+    if (is_cluster) cluster_var_ = -1;
     loops_.pop_back();
     vars_[s->var] = Life::kOver;
     return status;
@@ -145,7 +152,7 @@ class Verifier {
 
   Status CheckLoopKind(Stmt s, const LoopVar& var) {
     const LoopKind kind = s->loop_kind;
-    const bool is_bound = IsBlock(kind) || IsThread(kind);
+    const bool is_bound = kind >= LoopKind::kBlockX;
     for (LoopKind outer : loops_) {
       if (kind == LoopKind::kParallel && outer != LoopKind::kSerial) {
         return Internal("parallel loop '{}' is inside a loop of kind {}", var.name,
@@ -164,6 +171,11 @@ class Verifier {
       }
     }
     if (!is_bound) return OkStatus();
+    if (kind == LoopKind::kCluster) {
+      if (kernel_->cluster == s->extent) return OkStatus();
+      return Internal("loop '{}' of extent {} is bound to the {} blocks of a cluster", var.name,
+                      s->extent, kernel_->cluster);
+    }
     const int first = static_cast<int>(IsBlock(kind) ? LoopKind::kBlockX : LoopKind::kThreadX);
     const auto& sizes = IsBlock(kind) ? kernel_->grid : kernel_->block;
     const int64_t size = sizes[static_cast<int>(kind) - first];
@@ -182,6 +194,11 @@ class Verifier {
     }
     if (buffers_[s->slot] != Life::kUnseen)
       return Internal("buffer '{}' is allocated twice", buffer.name);
+    if (buffer.scope == Scope::kCluster &&
+        (kernel_->cluster == 1 || buffer.shape.empty() || buffer.shape[0] != kernel_->cluster)) {
+      return Internal("buffer '{}' has no part for each of the {} blocks of a cluster", buffer.name,
+                      kernel_->cluster);
+    }
     buffers_[s->slot] = Life::kInside;
     const Status status = Check(s->body());
     buffers_[s->slot] = Life::kOver;
@@ -223,6 +240,11 @@ class Verifier {
       return Internal("a store of '{}' belongs to stage {}", buffer.name, s->stage);
     }
     for (Expr e : s->exprs()) KILN_RETURN_IF_ERROR(CheckExpr(e));
+    if (buffer.scope == Scope::kCluster) {
+      const Expr part = s->indices()[0];
+      if (part->op != Op::kVar || part->id != cluster_var_)
+        return Internal("a store of '{}' that is not to the own block's part", buffer.name);
+    }
     if (s->is_async && (buffer.scope != Scope::kShared || !IsCopyable(program_, s->value())))
       return Internal("an asynchronous store of '{}' is no copy to shared memory", buffer.name);
     return OkStatus();
@@ -253,6 +275,7 @@ class Verifier {
   std::vector<Life> vars_, buffers_;
   const Kernel* kernel_ = nullptr;
   std::vector<LoopKind> loops_;
+  int32_t cluster_var_ = -1;  // of the loop over the blocks of a cluster, inside of it
 };
 
 }  // namespace

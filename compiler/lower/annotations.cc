@@ -14,8 +14,7 @@ Status CheckLoop(const schedule::Stage& stage, int i, bool gpu) {
         "a loop that fuses spatial with reduction axes cannot be lowered; fuse axes of one kind");
   }
   const bool reduction = kind == IterKind::kReduce;
-  const bool bound = a >= Annotation::kVThread && a <= Annotation::kThreadZ;
-  if (bound && !gpu) {
+  if (schedule::IsBound(a) && !gpu) {
     return FailedPrecondition("{} has no meaning on a CPU; use parallel, vectorize or unroll",
                               schedule::AnnotationName(a));
   }
@@ -26,6 +25,10 @@ Status CheckLoop(const schedule::Stage& stage, int i, bool gpu) {
     return FailedPrecondition(
         "a reduction loop cannot be {}: iterations depend on each other; use rfactor first",
         a == Annotation::kParallel ? "parallel" : "vectorized");
+  }
+  if (reduction && a == Annotation::kCluster) {
+    return FailedPrecondition(
+        "the blocks of a cluster cannot share a reduction loop; use rfactor first");
   }
   return OkStatus();
 }

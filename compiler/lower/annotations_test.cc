@@ -56,6 +56,10 @@ std::vector<Refusal> Refusals() {
       {"PieceOfAReduction", R"([["SP", 2, 2, 8, [4], 1], ["AN", 2, 3, 2]])", false, kPrecondition,
        "stage 2 (C), loop 3 (k.1): a reduction loop cannot be vectorized: iterations depend on "
        "each other; use rfactor first"},
+      {"ClusterReduction", R"([["AN", 2, 2, 12]])", true, kPrecondition,
+       "stage 2 (C), loop 2 (k): the blocks of a cluster cannot share a reduction loop; use "
+       "rfactor "
+       "first"},
       {"ParallelOnAGpu", R"([["AN", 2, 0, 3]])", true, kPrecondition,
        "stage 2 (C), loop 0 (i): parallel has no meaning on a GPU; bind the loop"},
       {"FusedSpatialAndReduction", R"([["FU", 2, [1, 2]]])", false, kPrecondition,

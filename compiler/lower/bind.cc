@@ -18,8 +18,7 @@ constexpr int64_t kThreads = 256;
 bool HasBoundLoop(const State& state, int s) {
   const schedule::Stage& stage = state.stage(s);
   for (int l = 0; l < static_cast<int>(stage.loops.size()); ++l) {
-    const Annotation a = stage.annotation(l);
-    if (a >= Annotation::kVThread && a <= Annotation::kThreadZ) return true;
+    if (schedule::IsBound(stage.annotation(l))) return true;
   }
   for (int other = 0; other < state.num_stages(); ++other) {
     const Attach& at = state.attach(other);

@@ -137,7 +137,7 @@ class BoundInference {
     for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
       const int64_t extent = bounds.iter_extents[stage.loops[i].iter];
       const Annotation annotation = stage.annotation(i);
-      if (!gpu_ || annotation < Annotation::kBlockX || annotation > Annotation::kThreadZ) {
+      if (!gpu_ || !schedule::IsBound(annotation) || annotation == Annotation::kVThread) {
         bounds.loop_vars.push_back(extent == 1 ? -1 : NewVar(s, i, extent));
         continue;
       }
@@ -205,9 +205,9 @@ class BoundInference {
     if (IsSharedStage(s)) {
       bounds.fill_guards = AxisGuards(stage, bounds, bounds.iter_values, out_.simplifier);
       bounds.computes_outside = true;  // zeros
-    } else if (stage.op->is_reduction() && ReadsInsideOfTiles(s)) {
+    } else if (ReadsInsideOfTiles(s)) {
       bounds.computes_outside = true;
-      bounds.adds_zeros_outside = AddsZerosOutside(s);
+      bounds.adds_zeros_outside = stage.op->is_reduction() && AddsZerosOutside(s);
     } else {
       return;
     }
@@ -230,12 +230,16 @@ class BoundInference {
     return body;
   }
 
-  // Every access of the stage, guarded or not, is to a place of the tiles it is computed from.
+  // Every access of the stage, guarded or not, is to a place of the tiles it is computed from, which
+  // have something in all their places.
   bool ReadsInsideOfTiles(int s) {
     for (int output = 0; output < state_.stage(s).op->num_outputs(); ++output) {
       for (const auto& [producer, indices] : BodyOf(s, output).reads) {
         if (state_.attach(producer).kind != Attach::kIter) return false;
         const StageBounds& tile = out_.stages[producer];
+        if (!tile.computes_outside &&
+            !AxisGuards(state_.stage(producer), tile, tile.iter_values, out_.simplifier).empty())
+          return false;
         for (size_t d = 0; d < indices.size(); ++d) {
           const ir::Interval range = out_.simplifier.RangeOf(indices[d] - tile.region_min[d]);
           if (range.lo < 0 || range.hi >= tile.region_extent[d]) return false;

@@ -9,8 +9,6 @@ using schedule::Annotation;
 using schedule::Relation;
 using schedule::Stage;
 
-bool IsBound(Annotation a) { return a >= Annotation::kVThread && a <= Annotation::kThreadZ; }
-
 // Iterators whose extent must be kept as written: bound to threads, or split or fused into such.
 std::vector<bool> KeptExtents(const Stage& stage) {
   std::vector<bool> kept(stage.iters.size(), false);

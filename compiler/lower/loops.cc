@@ -121,7 +121,7 @@ class StoreVectorizer {
   }
 
   // The iterations of the loop when the body is one store of what registers hold, in which they are
-  // consecutive elements of global memory; else 1.
+  // consecutive elements of global memory, or of what a cluster shares; else 1.
   int64_t Lanes(Stmt loop, Stmt body) const {
     if (loop->extent % 2 != 0 || loop->extent > max_lanes_) return 1;
     for (; body->kind == StmtKind::kIf; body = body->body()) {
@@ -138,7 +138,8 @@ class StoreVectorizer {
 
   bool StoresRegisters(Stmt store, Stmt loop) const {
     const ir::Scope to = ScopeOf(store->slot);
-    if (to != ir::Scope::kOutput && to != ir::Scope::kWorkspace) return false;
+    if (to != ir::Scope::kOutput && to != ir::Scope::kWorkspace && to != ir::Scope::kCluster)
+      return false;
     bool from_registers = false, accumulates = false;
     ir::Visit(store->value(), [&](ir::Expr e) {
       if (e->op != ir::Op::kLoad) return;

@@ -38,6 +38,8 @@ ir::LoopKind KindOf(Annotation annotation) {
       return ir::LoopKind::kBlockY;
     case Annotation::kBlockZ:
       return ir::LoopKind::kBlockZ;
+    case Annotation::kCluster:
+      return ir::LoopKind::kCluster;
     case Annotation::kThreadX:
       return ir::LoopKind::kThreadX;
     case Annotation::kThreadY:
@@ -48,6 +50,12 @@ ir::LoopKind KindOf(Annotation annotation) {
       return ir::LoopKind::kSerial;
   }
 }
+
+// Extents of the bound loops by kind, from blockIdx.x on.
+constexpr size_t IndexOf(ir::LoopKind kind) {
+  return static_cast<size_t>(kind) - static_cast<size_t>(ir::LoopKind::kBlockX);
+}
+using LaunchExtents = std::array<int64_t, IndexOf(ir::LoopKind::kThreadZ) + 1>;
 
 // Names that are identifiers and unique in their table.
 class Names {
@@ -88,6 +96,12 @@ class NestBuilder {
       kernel.body = EmitStage(s);
       KILN_RETURN_IF_ERROR(error_);
       if (gpu_) KILN_RETURN_IF_ERROR(SetLaunch(kernel));
+      if (kernel.cluster > 1 && !HasClusterLoop(s)) {
+        return FailedPrecondition(
+            "stage {} ({}) has no loop over the blocks of a cluster, what is computed inside of it "
+            "has: each of them would store all of it",
+            s, state_.stage(s).op->name());
+      }
       if (gpu_) kernel.min_blocks = state_.stage(s).min_blocks;
       program_.kernels.push_back(std::move(kernel));
     }
@@ -106,18 +120,22 @@ class NestBuilder {
 
   // Launch dimensions: the extents of the bound loops.
   Status SetLaunch(ir::Kernel& kernel) const {
-    std::array<int64_t, 6> extents = {};
+    LaunchExtents extents = {};
     KILN_RETURN_IF_ERROR(CollectLaunch(kernel.body, extents));
-    for (int d = 0; d < 3; ++d) {
-      kernel.grid[d] = std::max<int64_t>(1, extents[d]);
-      kernel.block[d] = std::max<int64_t>(1, extents[3 + d]);
+    const auto extent_of = [&](ir::LoopKind first, size_t d) {
+      return std::max<int64_t>(1, extents[IndexOf(first) + d]);
+    };
+    for (size_t d = 0; d < 3; ++d) {
+      kernel.grid[d] = extent_of(ir::LoopKind::kBlockX, d);
+      kernel.block[d] = extent_of(ir::LoopKind::kThreadX, d);
     }
+    kernel.cluster = extent_of(ir::LoopKind::kCluster, 0);
     return OkStatus();
   }
 
-  Status CollectLaunch(ir::Stmt s, std::array<int64_t, 6>& extents) const {
+  Status CollectLaunch(ir::Stmt s, LaunchExtents& extents) const {
     if (s->kind == ir::StmtKind::kFor && s->loop_kind >= ir::LoopKind::kBlockX) {
-      const int d = static_cast<int>(s->loop_kind) - static_cast<int>(ir::LoopKind::kBlockX);
+      const size_t d = IndexOf(s->loop_kind);
       if (extents[d] != 0 && extents[d] != s->extent) {
         return FailedPrecondition("loops bound to {} have extents {} and {}, expected one extent",
                                   ir::LoopKindName(s->loop_kind), extents[d], s->extent);
@@ -214,10 +232,10 @@ class NestBuilder {
         break;
       }
     }
-    // A barrier must be reached by all threads: guards then stand at the innermost loop.
-    const int innermost = gpu_ && HasBarrier(s) ? static_cast<int>(stage.loops.size()) - 1 : -1;
+    if (gpu_) CheckClusterLoop(frame);
+    const int outermost = gpu_ ? OutermostGuardLevel(s) : -1;
     for (ir::Expr guard : frame.bounds.guards)
-      frame.guard_levels.push_back(std::max(GuardLevel(frame, guard), innermost));
+      frame.guard_levels.push_back(std::max(GuardLevel(frame, guard), outermost));
     ir::Stmt body = EmitLoops(frame, 0);
     return WrapGuards(frame, -1, body);
   }
@@ -385,6 +403,61 @@ class NestBuilder {
     return true;
   }
 
+  // The loop of s over the blocks of a cluster, -1: there is none, or it is another stage's.
+  int OwnClusterLoop(int s) const {
+    for (int l = 0; l < static_cast<int>(state_.stage(s).loops.size()); ++l) {
+      const int32_t var = bounds_.stages[s].loop_vars[l];
+      if (state_.stage(s).annotation(l) != Annotation::kCluster || var < 0) continue;
+      return bounds_.owners[var].stage == s && bounds_.owners[var].loop == l ? l : -1;
+    }
+    return -1;
+  }
+
+  bool HasClusterLoop(int s) const {
+    const Stage& stage = state_.stage(s);
+    return std::ranges::any_of(stage.loops, [](const schedule::LoopIter& loop) {
+      return loop.annotation == Annotation::kCluster;
+    });
+  }
+
+  // Is s in the shared memory of all blocks of a cluster, a part in each?
+  bool IsOfCluster(int s) const { return IsShared(s) && OwnClusterLoop(s) >= 0; }
+
+  // What is computed for others by the blocks of a cluster is theirs by the first axis: each has
+  // one element of it.
+  void CheckClusterLoop(const StageFrame& frame) {
+    const int loop = OwnClusterLoop(frame.s);
+    if (loop < 0 || state_.attach(frame.s).kind != Attach::kIter) return;
+    if (!IsShared(frame.s)) {
+      Refuse(frame,
+             "the blocks of a cluster share its loop out, but each thread computes it for itself");
+    } else if (frame.stage.loops[loop].iter != 0 ||
+               (!frame.stage.layout.empty() && frame.stage.layout[0] != 0)) {
+      Refuse(
+          frame,
+          "the blocks of a cluster share another loop out than its first axis, not split and the "
+          "outermost dimension");
+    } else if (!frame.bounds.region_min[0].is_constant()) {
+      Refuse(frame, "the blocks of a cluster share its first axis out, but not all of it is read");
+    }
+  }
+
+  // A barrier must be reached by all threads: guards stand inside the loop that has one. -1: there
+  // is none.
+  int OutermostGuardLevel(int s) const {
+    const int innermost = static_cast<int>(state_.stage(s).loops.size()) - 1;
+    int level = -1;
+    for (int l = 0; l <= innermost; ++l) {
+      if (IsThread(state_.stage(s).annotation(l)) &&
+          state_.stage(s).loop(l).kind == IterKind::kReduce)
+        return innermost;
+    }
+    for (int a : attached_[s]) {
+      if (IsShared(a) || HasBarrier(a)) level = std::max(level, state_.attach(a).loop + 1);
+    }
+    return std::min(level, innermost);
+  }
+
   // Is a barrier emitted inside the nest of s?
   bool HasBarrier(int s) const {
     for (int l = 0; l < static_cast<int>(state_.stage(s).loops.size()); ++l) {
@@ -401,8 +474,7 @@ class NestBuilder {
   bool RunsRepeatedly(int s, int i) const {
     for (int stage = s, loop = i;;) {
       for (int l = 0; l <= loop; ++l) {
-        const Annotation a = state_.stage(stage).annotation(l);
-        const bool bound = a >= Annotation::kVThread && a <= Annotation::kThreadZ;
+        const bool bound = schedule::IsBound(state_.stage(stage).annotation(l));
         if (!bound && bounds_.stages[stage].loop_vars[l] >= 0) return true;
       }
       const Attach& at = state_.attach(stage);
@@ -414,7 +486,16 @@ class NestBuilder {
 
   // The stages attached to one loop, then the rest of its body. What is shared is complete before
   // anything reads it, and read by all before it is overwritten.
+  // What the blocks of a cluster have for each other must also be read by all before one of them
+  // ends.
   ir::Stmt EmitAttachedGroup(const std::vector<int>& group, bool repeated, ir::Stmt rest) {
+    const bool of_cluster =
+        std::any_of(group.begin(), group.end(), [&](int s) { return gpu_ && IsOfCluster(s); });
+    const ir::Stmt barrier = of_cluster ? ir::MakeClusterBarrier(pool_) : ir::MakeBarrier(pool_);
+    if (of_cluster) {
+      const ir::Stmt both[] = {rest, barrier};
+      rest = ir::MakeSeq(pool_, both);
+    }
     bool synchronized = true;
     for (size_t k = group.size(); k-- > 0;) {
       const int s = group[k];
@@ -427,7 +508,7 @@ class NestBuilder {
       const bool read_next =
           k + 1 < group.size() && (!IsShared(group[k + 1]) || Reads(group[k + 1], s));
       if (k + 1 == group.size() || read_next || !synchronized) {
-        const ir::Stmt both[] = {ir::MakeBarrier(pool_), rest};
+        const ir::Stmt both[] = {barrier, rest};
         rest = ir::MakeSeq(pool_, both);
       }
       synchronized = true;
@@ -435,8 +516,8 @@ class NestBuilder {
     }
     const bool any_shared =
         std::any_of(group.begin(), group.end(), [&](int s) { return IsShared(s); });
-    if (!any_shared || !repeated) return rest;
-    const ir::Stmt both[] = {ir::MakeBarrier(pool_), rest};
+    if (!any_shared || !repeated || of_cluster) return rest;
+    const ir::Stmt both[] = {barrier, rest};
     return ir::MakeSeq(pool_, both);
   }
 
@@ -457,7 +538,9 @@ class NestBuilder {
       for (int a : attached_[frame.s]) {
         if (state_.attach(a).loop != i) continue;
         any = true;
-        if (!IsShared(a) || !attached_[a].empty() || state_.stage(a).op->is_reduction()) return -1;
+        if (!IsShared(a) || IsOfCluster(a) || !attached_[a].empty() ||
+            state_.stage(a).op->is_reduction())
+          return -1;
         for (int other : attached_[frame.s]) {
           if (Reads(a, other)) return -1;
         }
@@ -655,10 +738,11 @@ class NestBuilder {
 
   int32_t SlotOf(int s, int output) {
     if (slots_[s][output] < 0) {
-      const bool shared = IsShared(s);
-      for (int k = 0; k < state_.stage(s).op->num_outputs(); ++k) {
-        AddBuffer(s, k, shared ? ir::Scope::kShared : ir::Scope::kLocal, ShapeOf(s));
-      }
+      const ir::Scope scope = IsOfCluster(s) ? ir::Scope::kCluster
+                              : IsShared(s)  ? ir::Scope::kShared
+                                             : ir::Scope::kLocal;
+      for (int k = 0; k < state_.stage(s).op->num_outputs(); ++k)
+        AddBuffer(s, k, scope, ShapeOf(s));
     }
     return slots_[s][output];
   }

@@ -45,8 +45,9 @@ void CollectAxes(const Stage& stage, int32_t iter, std::vector<int>& out) {
 
 std::string_view AnnotationName(Annotation annotation) {
   static constexpr std::string_view kNames[] = {
-      "for",         "unroll",     "vectorize",   "parallel",   "vthread",     "blockIdx.x",
-      "threadIdx.x", "blockIdx.y", "threadIdx.y", "blockIdx.z", "threadIdx.z", "tensorize"};
+      "for",         "unroll",      "vectorize",  "parallel",    "vthread",
+      "blockIdx.x",  "threadIdx.x", "blockIdx.y", "threadIdx.y", "blockIdx.z",
+      "threadIdx.z", "tensorize",   "cluster"};
   return kNames[static_cast<int>(annotation)];
 }
 

@@ -33,7 +33,12 @@ enum class Annotation : uint8_t {
   kBlockZ = 9,
   kThreadZ = 10,
   kTensorize = 11,
+  kCluster = 12,  // of our own: the blocks of a thread block cluster
 };
+// Does the loop stand for blocks, threads or virtual threads of a GPU?
+inline bool IsBound(Annotation a) {
+  return (a >= Annotation::kVThread && a <= Annotation::kThreadZ) || a == Annotation::kCluster;
+}
 std::string_view AnnotationName(
     Annotation annotation);  // "for", "unroll", "vectorize", ..., "threadIdx.x"
 

@@ -7,7 +7,7 @@
 namespace kiln::schedule {
 namespace {
 
-constexpr int kLast = static_cast<int>(Annotation::kTensorize);
+constexpr int kLast = static_cast<int>(Annotation::kCluster);
 
 }  // namespace
 
@@ -16,7 +16,7 @@ StatusOr<StepPtr> AnnotateStep::Parse(StepReader& reader) {
   const int loop = reader.Int("loop");
   const int annotation = reader.Int("annotation");
   if (reader.status().ok() && (annotation < 1 || annotation > kLast)) {
-    return InvalidArgument("annotation {} does not exist; expected 1 (unroll) to {} (tensorize)",
+    return InvalidArgument("annotation {} does not exist; expected 1 (unroll) to {} (cluster)",
                            annotation, kLast);
   }
   return reader.Make<AnnotateStep>(stage, loop, static_cast<Annotation>(annotation));
@@ -24,7 +24,7 @@ StatusOr<StepPtr> AnnotateStep::Parse(StepReader& reader) {
 
 Status AnnotateStep::ApplyTo(State& state) const {
   if (annotation == Annotation::kNone || static_cast<int>(annotation) > kLast) {
-    return InvalidArgument("annotation {} does not exist; expected 1 (unroll) to {} (tensorize)",
+    return InvalidArgument("annotation {} does not exist; expected 1 (unroll) to {} (cluster)",
                            static_cast<int>(annotation), kLast);
   }
   KILN_RETURN_IF_ERROR(CheckPlainLoop(state, stage_id, loop));
