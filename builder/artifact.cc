@@ -52,6 +52,7 @@ void AddLaunch(const codegen::Launch& launch, v1::LaunchPlan& plan) {
   kernel.set_symbol(launch.symbol);
   kernel.mutable_grid()->Add(launch.grid.begin(), launch.grid.end());
   kernel.mutable_block()->Add(launch.block.begin(), launch.block.end());
+  if (launch.cluster > 1) kernel.set_cluster(launch.cluster);
   kernel.set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
   kernel.mutable_args()->Add(launch.args.begin(), launch.args.end());
   kernel.set_registers(launch.registers);
@@ -98,6 +99,7 @@ std::string DigestOf(const v1::Artifact& artifact) {
     digest.AddList(kernel.block());
     digest.Add(int64_t{kernel.dynamic_shared_bytes()});
     digest.AddList(kernel.args());
+    if (kernel.cluster() > 1) digest.Add(int64_t{kernel.cluster()});
   }
   return digest.FinishHex();
 }

@@ -92,7 +92,8 @@ StatusOr<ir::Program> Instantiate(const dag::DagPtr& dag, const v1::BuildRequest
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(dag, steps));
   auto program = lower::Lower(state, {.gpu = target.is_gpu()});
   if (!program.ok() || !target.is_gpu()) return program;
-  KILN_RETURN_IF_ERROR(codegen::CheckCudaProgram(*program, HardwareOf(request, target)));
+  KILN_RETURN_IF_ERROR(
+      codegen::CheckCudaProgram(*program, HardwareOf(request, target), target.GpuArch()));
   return program;
 }
 

@@ -275,6 +275,28 @@ TEST_F(CudaDeviceTest, AsksForSharedMemoryAbove48KiB) {
   EXPECT_EQ(cuda_.kernels["add"].dynamic_shared_bytes, 100 << 10);
 }
 
+TEST_F(CudaDeviceTest, ChecksClusters) {
+  MakeDevice();
+  v1::Artifact artifact = Add();
+  const auto says = [](std::string_view text) {
+    return StatusIs(StatusCode::kInvalidArgument, HasSubstr(std::string(text)));
+  };
+  LaunchOf(artifact).set_cluster(2);
+  EXPECT_THAT(device_->Load(artifact).status(),
+              says("compiled for clusters of 1 blocks, the plan says 2"));
+  cuda_.kernels["add"].cluster_width = 2;
+  ASSERT_OK(device_->Load(artifact));
+  cuda_.active_clusters = 0;
+  EXPECT_THAT(device_->Load(artifact).status(),
+              says("no cluster of 2 blocks with 128 threads and 0 bytes"));
+  cuda_.active_clusters = 1;
+  LaunchOf(artifact).set_grid(0, 3);
+  EXPECT_THAT(device_->Load(artifact).status(), says("3 blocks along x are no clusters of 2"));
+  LaunchOf(artifact).set_cluster(0);
+  EXPECT_THAT(device_->Load(artifact).status(),
+              says("compiled for clusters of 2 blocks, the plan says 1"));
+}
+
 TEST_F(CudaDeviceTest, SaysWhenMemoryIsShortAndFreesWhatItTook) {
   MakeDevice();
   Argument argument;

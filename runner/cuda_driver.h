@@ -57,6 +57,16 @@ enum CuFunctionAttribute : int {
   kCuFunctionMaxThreadsPerBlock = 0,
   kCuFunctionSharedBytes = 1,
   kCuFunctionMaxDynamicSharedBytes = 8,
+  kCuFunctionRequiredClusterWidth = 11,
+};
+// CUlaunchConfig; without attributes: clusters are what the kernel was compiled for.
+struct CuLaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  CuStream stream;
+  void* attributes;
+  unsigned attribute_count;
 };
 constexpr unsigned kCuContextBlockingSync = 4;
 constexpr unsigned kCuStreamNonBlocking = 1;
@@ -112,9 +122,11 @@ constexpr int kCuCaptureThreadLocal = 1;
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CuStream, void** parameters,    \
      void** extra))
 // Newer drivers have these, too; null where they are missing.
-#define KILN_CUDA_OPTIONAL_FUNCTIONS(X)     \
-  X(FuncGetParamInfo, "cuFuncGetParamInfo", \
-    (CuFunction, size_t index, size_t* offset, size_t* bytes))
+#define KILN_CUDA_OPTIONAL_FUNCTIONS(X)                         \
+  X(FuncGetParamInfo, "cuFuncGetParamInfo",                     \
+    (CuFunction, size_t index, size_t* offset, size_t* bytes))  \
+  X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", \
+    (int* clusters, CuFunction, const CuLaunchConfig*))
 
 struct CudaDriver {
 #define KILN_CUDA_DECLARE(member, symbol, parameters) CuResult(*member) parameters = nullptr;

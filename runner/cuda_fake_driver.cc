@@ -178,7 +178,9 @@ CudaDriver MakeDriver() {
   };
   d.FuncGetAttribute = [](int* value, int which, CuFunction function) {
     const auto& kernel = KernelOf(function);
-    *value = which == kCuFunctionSharedBytes ? kernel.static_shared_bytes : kernel.max_threads;
+    *value = which == kCuFunctionSharedBytes            ? kernel.static_shared_bytes
+             : which == kCuFunctionRequiredClusterWidth ? kernel.cluster_width
+                                                        : kernel.max_threads;
     return 0;
   };
   d.FuncSetAttribute = [](CuFunction function, int, int value) {
@@ -188,6 +190,9 @@ CudaDriver MakeDriver() {
     *offset = 8 * index;
     *bytes = 8;
     return index < static_cast<size_t>(KernelOf(function).parameters) ? 0 : 1;
+  };
+  d.OccupancyMaxActiveClusters = [](int* clusters, CuFunction, const CuLaunchConfig*) {
+    return *clusters = Fake().active_clusters, 0;
   };
   d.MemGetInfo = [](size_t* free_bytes, size_t* total_bytes) {
     return *free_bytes = *total_bytes = Fake().free_bytes, 0;

@@ -34,12 +34,14 @@ struct FakeCuda {
     int max_threads = 1024;
     int static_shared_bytes = 0;
     int dynamic_shared_bytes = 0;  // as allowed last
+    int cluster_width = 0;         // it was compiled for
   };
 
   std::vector<Gpu> gpus = {Gpu()};
   std::map<std::string, Kernel> kernels;  // of every module
   size_t free_bytes = size_t{1} << 30;
   CuResult load_result = 0;
+  int active_clusters = 66;  // of any kernel
 
   // What has happened.
   CuResult sticky = 0;

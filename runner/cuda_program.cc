@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace kiln::runner {
@@ -70,6 +71,42 @@ Status CheckResources(const CudaDriver& driver, const CudaGpu& gpu, const CudaLa
       fmt::format("get {} bytes of dynamic shared memory", launch.dynamic_shared_bytes));
 }
 
+// Of kernels whose blocks form clusters: that they are those of the plan, and that one fits the
+// GPU.
+Status CheckCluster(const CudaDriver& driver, const CudaGpu& gpu, const CudaLaunch& launch,
+                    unsigned cluster) {
+  int width = 0;
+  // Drivers that know no clusters know no such attribute.
+  if (driver.FuncGetAttribute(&width, kCuFunctionRequiredClusterWidth, launch.function) != 0)
+    width = 0;
+  // None is 0 or 1.
+  if (std::max(width, 1) != static_cast<int>(std::max(cluster, 1u))) {
+    return InvalidArgument("it was compiled for clusters of {} blocks, the plan says {}",
+                           std::max(width, 1), std::max(cluster, 1u));
+  }
+  if (cluster <= 1) return OkStatus();
+  if (launch.grid[0] % cluster != 0) {
+    return InvalidArgument("{} blocks along x are no clusters of {}", launch.grid[0], cluster);
+  }
+  if (driver.OccupancyMaxActiveClusters == nullptr) return OkStatus();
+  const CuLaunchConfig config{.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+                              .block = {launch.block[0], launch.block[1], launch.block[2]},
+                              .shared_bytes = launch.dynamic_shared_bytes,
+                              .stream = nullptr,
+                              .attributes = nullptr,
+                              .attribute_count = 0};
+  int active = 0;
+  KILN_RETURN_IF_ERROR(
+      driver.Check(driver.OccupancyMaxActiveClusters(&active, launch.function, &config),
+                   fmt::format("ask how many clusters of {} blocks fit the GPU", cluster)));
+  if (active > 0) return OkStatus();
+  return InvalidArgument(
+      "no cluster of {} blocks with {} threads and {} bytes of dynamic shared memory each fits {} "
+      "({})",
+      cluster, launch.block[0] * launch.block[1] * launch.block[2], launch.dynamic_shared_bytes,
+      gpu.name, ArchOf(gpu));
+}
+
 StatusOr<CudaLaunch> PrepareLaunch(const CudaDriver& driver, const CudaGpu& gpu, CuModule module,
                                    const v1::KernelLaunch& from, int plan_args) {
   CudaLaunch launch;
@@ -87,6 +124,7 @@ StatusOr<CudaLaunch> PrepareLaunch(const CudaDriver& driver, const CudaGpu& gpu,
   KILN_RETURN_IF_ERROR(driver.Check(found, "load it"));
   KILN_RETURN_IF_ERROR(CheckParameters(driver, launch.function, launch.args.size()));
   KILN_RETURN_IF_ERROR(CheckResources(driver, gpu, launch));
+  KILN_RETURN_IF_ERROR(CheckCluster(driver, gpu, launch, from.cluster()));
   return launch;
 }
 

@@ -24,6 +24,7 @@ struct Argument {
 struct Launch {
   std::string symbol;
   std::vector<uint32_t> grid, block;  // x, y, z; empty on CPU
+  uint32_t cluster = 1;               // blocks of a cluster, along x
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint32_t> args;  // indices into Compiled::args
   // What the compiler says of a GPU kernel.

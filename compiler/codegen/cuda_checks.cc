@@ -18,6 +18,8 @@ constexpr std::string_view kAxes = "xyz";
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxLocalBytes = 512 << 10;
 constexpr int64_t kMaxParameters = 4096 / 8;
+constexpr int kFirstArchWithClusters = 90;
+constexpr int64_t kMaxCluster = 8;  // 16 exist on some GPUs, for those who ask
 constexpr int64_t kMany = int64_t{1} << 40;
 
 class Checker {
@@ -36,14 +38,18 @@ class Checker {
  private:
   Status CheckLaunch() const {
     int64_t threads = 1;
+    if (kernel_.cluster > kMaxCluster || (kernel_.cluster & (kernel_.cluster - 1)) != 0) {
+      return InvalidArgument("a cluster has {} blocks, expected 2, 4 or 8", kernel_.cluster);
+    }
     for (size_t i = 0; i < 3; ++i) {
       if (kernel_.block[i] > kMaxBlock[i]) {
         return InvalidArgument("a block has {} threads along {}, at most {} can be",
                                kernel_.block[i], kAxes[i], kMaxBlock[i]);
       }
-      if (kernel_.grid[i] > kMaxGrid[i]) {
-        return InvalidArgument("the grid has {} blocks along {}, at most {} can be",
-                               kernel_.grid[i], kAxes[i], kMaxGrid[i]);
+      const int64_t blocks = kernel_.grid[i] * (i == 0 ? kernel_.cluster : 1);
+      if (blocks > kMaxGrid[i]) {
+        return InvalidArgument("the grid has {} blocks along {}, at most {} can be", blocks,
+                               kAxes[i], kMaxGrid[i]);
       }
       threads *= kernel_.block[i];
     }
@@ -84,7 +90,7 @@ class Checker {
   Status Check(Stmt s, int64_t vthreads, Expr condition) {
     switch (s->kind) {
       case StmtKind::kFor: {
-        if (s->loop_kind >= LoopKind::kThreadX && s->extent > 1)
+        if (s->loop_kind >= LoopKind::kCluster && s->extent > 1)
           varies_[static_cast<size_t>(s->var)] = true;
         if (s->loop_kind == LoopKind::kVThread) {
           vthreads = std::min(vthreads * std::min(s->extent, kMany), kMany);
@@ -102,8 +108,8 @@ class Checker {
       case StmtKind::kCommit:
         if (condition == nullptr) return OkStatus();
         return InvalidArgument(
-            "a barrier stands under a condition that differs between the threads of a block: some "
-            "would wait for ever");
+            "a barrier stands under a condition that differs between the threads of a block or the "
+            "blocks of a cluster: some would wait for ever");
       case StmtKind::kAlloc: {
         const ir::Buffer& buffer = program_.buffers[static_cast<size_t>(s->slot)];
         if (buffer.scope == ir::Scope::kLocal)
@@ -133,13 +139,26 @@ class Checker {
   const ir::Program& program_;
   const ir::Kernel& kernel_;
   const target::HardwareParams& hardware_;
-  std::vector<bool> varies_;  // variables that differ between the threads of a block
+  std::vector<bool> varies_;  // variables that differ between the threads of a block or cluster
   int64_t local_bytes_ = 0;
 };
 }  // namespace
 
-Status CheckCudaProgram(const ir::Program& program, const target::HardwareParams& hardware) {
+Status CheckCudaArch(const ir::Program& program, int arch) {
+  for (const ir::Kernel& kernel : program.kernels) {
+    if (kernel.cluster <= 1 || arch >= kFirstArchWithClusters) continue;
+    return InvalidArgument(
+        "kernel '{}': its blocks form clusters of {}, which exist from sm_{} on, the target is "
+        "sm_{}",
+        kernel.name, kernel.cluster, kFirstArchWithClusters, arch);
+  }
+  return OkStatus();
+}
+
+Status CheckCudaProgram(const ir::Program& program, const target::HardwareParams& hardware,
+                        int arch) {
   KILN_RETURN_IF_ERROR(ir::Verify(program));
+  if (arch > 0) KILN_RETURN_IF_ERROR(CheckCudaArch(program, arch));
   for (const ir::Kernel& kernel : program.kernels) {
     const Status status = Checker(program, kernel, hardware).Run();
     if (!status.ok()) return InvalidArgument("kernel '{}': {}", kernel.name, Message(status));

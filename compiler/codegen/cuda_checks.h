@@ -16,7 +16,11 @@ namespace kiln::codegen {
 // Structure: ir::Verify (so bound loops agree with the launch size), barriers only where all
 // threads of a block arrive. Search space: extent of virtual thread loops, in all loops around one
 // another. Limits that are 0 in `hardware` are not checked. Vectors of any length are cut to what a
-// thread can access at once, so they are never refused.
-Status CheckCudaProgram(const ir::Program& program, const target::HardwareParams& hardware);
+// thread can access at once, so they are never refused. Clusters: sm_90 and up, 2, 4 or 8 blocks,
+// which every such GPU can have together; arch: 90 of sm_90, 0: not checked.
+Status CheckCudaProgram(const ir::Program& program, const target::HardwareParams& hardware,
+                        int arch = 0);
+// What of it depends on the architecture alone.
+Status CheckCudaArch(const ir::Program& program, int arch);
 
 }  // namespace kiln::codegen

@@ -82,5 +82,35 @@ TEST(CudaChecks, Barriers) {
   EXPECT_OK(Refused("[1, 1, 1]", "[8, 1, 1]", "for i in 0..8 { if i < 4 { barrier } }"));
 }
 
+TEST(CudaChecks, Clusters) {
+  const auto cluster = [](int64_t size, int arch) -> Status {
+    KILN_ASSIGN_OR_RETURN(
+        const ir::Program program,
+        ir::ParseProgram(fmt::format(
+            "program(a: input float32[8], out: output float32[8]) {{ stage s kernel k grid [1, 1, "
+            "1] block [1, 1, 1] cluster {} {{ cluster c in 0..{} {{ out[0] = a[0] @ s }} }} }}",
+            size, size)));
+    return CheckCudaProgram(program, kGpu, arch);
+  };
+  for (const int64_t size : {2, 4, 8}) EXPECT_OK(cluster(size, 90));
+  EXPECT_THAT(cluster(3, 90), Says("a cluster has 3 blocks, expected 2, 4 or 8"));
+  EXPECT_THAT(cluster(16, 90), Says("a cluster has 16 blocks"));
+  EXPECT_THAT(cluster(2, 80),
+              Says("clusters of 2, which exist from sm_90 on, the target is sm_80"));
+  EXPECT_OK(Check(kClusterSum));
+  // One block has a part of what they share.
+  const std::string half(kClusterSum);
+  target::HardwareParams small = kGpu;
+  small.max_shared_memory_per_block_bytes = 128;
+  EXPECT_OK(Check(half, small));
+  small.max_shared_memory_per_block_bytes = 127;
+  EXPECT_THAT(Check(half, small), Says("needs 128 bytes of shared memory"));
+  EXPECT_THAT(
+      Check("program(a: input float32[8], out: output float32[8]) { stage s kernel k grid [1, "
+            "1, 1] block [1, 1, 1] cluster 2 { cluster c in 0..2 { if c < 1 { "
+            "cluster_barrier } } } }"),
+      Says("barrier stands under a condition"));
+}
+
 }  // namespace
 }  // namespace kiln::codegen

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/clock.h"
+#include "compiler/codegen/cuda_checks.h"
 #include "compiler/codegen/nvrtc.h"
 
 namespace kiln::codegen {
@@ -140,10 +141,11 @@ std::string ResourceComment(const CudaSource& source, const Cubin& cubin) {
     if (resources == nullptr) continue;
     text += fmt::format(
         "//   {}: {} registers, {} bytes spilled, {} bytes of stack; {} bytes of shared memory per "
-        "block\n",
+        "block{}\n",
         kernel.name, resources->registers,
         resources->spill_store_bytes + resources->spill_load_bytes, resources->stack_bytes,
-        kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
+        kernel.static_shared_bytes + kernel.dynamic_shared_bytes,
+        kernel.cluster > 1 ? fmt::format(", clusters of {} blocks", kernel.cluster) : "");
   }
   return text;
 }
@@ -156,6 +158,7 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
     return InvalidArgument("target '{}' names no GPU architecture, expected cuda -arch=sm_90",
                            target::PrintTarget(target));
   }
+  KILN_RETURN_IF_ERROR(CheckCudaArch(program, target.GpuArch()));
   CudaCompiled result;
   Clock& clock = Clock::Real();
   const double start_s = clock.MonotonicSeconds();
@@ -180,6 +183,7 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
         {.symbol = kernel.name,
          .grid = {kernel.grid.begin(), kernel.grid.end()},
          .block = {kernel.block.begin(), kernel.block.end()},
+         .cluster = static_cast<uint32_t>(kernel.cluster),
          .dynamic_shared_bytes = static_cast<uint32_t>(kernel.dynamic_shared_bytes),
          .args = {kernel.args.begin(), kernel.args.end()}});
     Launch& launch = compiled.launches.back();

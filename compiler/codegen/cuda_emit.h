@@ -41,7 +41,7 @@ class CudaNames {
 // What the kernels of a program need above them.
 struct CudaPreamble {
   bool half = false, bfloat = false, sigmoid = false, floor_div = false, floor_mod = false;
-  bool async_copies = false;
+  bool async_copies = false, cluster = false;
   std::map<std::string, std::string> vector_types;  // name -> definition
 };
 
@@ -104,7 +104,9 @@ class CudaEmitter {
   };
 
   // cuda_stmt.cc
+  void FindClusterVar(ir::Stmt stmt);
   void Emit(ir::Stmt stmt);
+  std::string Coordinate(ir::LoopKind kind) const;
   void EmitFor(ir::Stmt loop);
   template <typename Body>
   void EmitLoop(int32_t var, int64_t extent, int64_t copies, Body&& body);
@@ -178,6 +180,7 @@ class CudaEmitter {
   Text Child(ir::Expr e);
   void NameQuotient(ir::Expr e);
   std::string Element(int32_t slot, const ir::Linear& address);  // name[address]
+  std::string ClusterElement(int32_t slot, const ir::Linear& address);
   ir::Linear Address(int32_t slot, std::span<const ir::Expr> indices);
   ir::Interval RangeOf(ir::Expr e);
   static std::string Wrap(const Text& text, Precedence at_least);
@@ -209,6 +212,7 @@ class CudaEmitter {
   std::vector<std::pair<ir::Expr, std::string>> vectors_;  // loaded already: the vector's name
   std::unordered_map<ir::Expr, std::string> lanes_;        // of them, the current lane: raw text
   std::optional<Dot> dot_;
+  std::set<int32_t> cluster_vars_;                     // variables
   std::set<int32_t> thread_x_;                         // variables
   std::map<ir::Stmt, WarpReduction> warp_reductions_;  // by their first statement
   std::map<int32_t, std::string> in_registers_;        // shared buffers that became variables

@@ -30,7 +30,13 @@ template <typename T> T min(T a, T b) { return b < a ? b : a; }
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
-#define __shared__ static
+#define __cluster_dims__(...)
+// In a section: blocks of a cluster, which run in turns, have a copy each.
+#define __shared__ static __attribute__((section("kiln_shared")))
+extern "C" {
+extern char __start_kiln_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_kiln_shared[] __attribute__((weak, visibility("hidden")));
+}
 struct dim3 { unsigned x, y, z; };
 static dim3 blockIdx, threadIdx;
 #define VECTOR2(T, N) struct alignas(2 * sizeof(T)) N##2 { T x, y; }; \
@@ -79,9 +85,14 @@ inline int __dp4a(int a, int b, int sum) {
   return sum;
 }
 
-constexpr int kStackBytes = 256 << 10, kMaxThreads = 1024;
-struct Fiber { ucontext_t context; char* stack; bool is_done; unsigned shuffles; };
-static Fiber fibers[kMaxThreads];
+constexpr int kStackBytes = 256 << 10, kMaxThreads = 1024, kMaxCluster = 8;
+struct Fiber {
+  ucontext_t context;
+  char* stack;
+  unsigned thread, shuffles;  // thread of the block
+  bool is_done, waits_for_cluster;
+};
+static Fiber fibers[kMaxThreads * kMaxCluster];  // block after block
 static ucontext_t main_context;
 static Fiber* current;
 static void (*kernel_call)(void*);
@@ -94,10 +105,29 @@ static void Enter() {
 static void __syncthreads() {
   swapcontext(&current->context, &main_context);
 }
+static void emulated_cluster_barrier() {
+  current->waits_for_cluster = true;
+  swapcontext(&current->context, &main_context);
+}
+// The shared memory of the blocks of the cluster; that of `resident` is where the kernel has it.
+static char* shared_of[kMaxCluster];
+static unsigned cluster_size, resident;
+static size_t SharedBytes() { return __stop_kiln_shared - __start_kiln_shared; }
+static void Switch(unsigned block) {
+  if (block == resident) return;
+  memcpy(shared_of[resident], __start_kiln_shared, SharedBytes());
+  memcpy(__start_kiln_shared, shared_of[block], SharedBytes());
+  resident = block;
+}
+template <typename T> const T* emulated_in_block(const T* mine, unsigned block) {
+  if (block >= cluster_size) __builtin_trap();
+  if (block == resident) return mine;
+  return (const T*)(shared_of[block] + ((const char*)mine - __start_kiln_shared));
+}
 // All threads of the block shuffle together. A thread is at most one shuffle ahead: two slots do.
-static unsigned char shuffle_slots[2][kMaxThreads][8];
+static unsigned char shuffle_slots[2][kMaxThreads][8];  // of the block
 template <typename T> T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width) {
-  const unsigned self = current - fibers, lane = self % 32;
+  const unsigned self = current->thread, lane = self % 32;
   if (!(mask >> lane & 1)) __builtin_trap();
   auto& slots = shuffle_slots[current->shuffles++ % 2];
   memcpy(slots[self], &value, sizeof(T));
@@ -111,11 +141,12 @@ template <typename T> T __shfl_down_sync(unsigned mask, T value, unsigned delta,
 // Asynchronous copies happen as late as they may: when their thread waits for their group.
 struct Copy { void* to; unsigned char bytes[16]; int size; unsigned group; };
 struct Copies { Copy* items; int count, room; unsigned groups; };
-static Copies copies[kMaxThreads];
+static Copies copies[kMaxThreads * kMaxCluster];
 static struct Release {
   ~Release() {
     for (Fiber& fiber : fibers) free(fiber.stack);
     for (Copies& mine : copies) free(mine.items);
+    for (char* shared : shared_of) free(shared);
   }
 } release;
 template <int kBytes> void late_copy_async_if(bool condition, void* to, const void* from) {
@@ -141,7 +172,9 @@ template <int kPending> void late_wait_for_copies() {
   mine.count -= done;
   memmove(mine.items, mine.items + done, mine.count * sizeof(Copy));
 }
-static void Start(Fiber& fiber) {
+static void Start(Fiber& fiber, unsigned thread) {
+  fiber.thread = thread;
+  fiber.waits_for_cluster = false;
   if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
   fiber.is_done = false;
   fiber.shuffles = 0;
@@ -152,21 +185,51 @@ static void Start(Fiber& fiber) {
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, Enter, 0);
 }
-// 1: a thread ended while others wait at a barrier.
-static int RunBlock(dim3 block) {
+// Until the block is done (1) or waits for the others of its cluster (2). 0: some threads ended or
+// wait at another barrier than others.
+static int RunBlock(dim3 block, Fiber* threads) {
   const unsigned n = block.x * block.y * block.z;
-  for (unsigned t = 0; t < n; ++t) Start(fibers[t]);
-  for (unsigned left = n; left > 0;) {
-    left = 0;
+  while (true) {
+    unsigned done = 0, waiting = 0;
     for (unsigned t = 0; t < n; ++t) {
       threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
-      current = &fibers[t];
+      current = &threads[t];
+      current->waits_for_cluster = false;
       swapcontext(&main_context, &current->context);
-      left += !current->is_done;
+      done += current->is_done;
+      waiting += current->waits_for_cluster;
     }
-    if (left != 0 && left != n) return 1;
+    if (done == n) return 1;
+    if (waiting == n) return 2;
+    if (done != 0 || waiting != 0) return 0;
   }
-  return 0;
+}
+// Each block runs as far as it gets, alone. False: see RunBlock, or blocks ended while others wait.
+static bool RunCluster(dim3 block) {
+  const unsigned n = block.x * block.y * block.z, first = blockIdx.x;
+  for (unsigned i = 0; i < n * cluster_size; ++i) Start(fibers[i], i % n);
+  for (unsigned b = 0; b < cluster_size && cluster_size > 1; ++b) {
+    if (shared_of[b] == nullptr) shared_of[b] = static_cast<char*>(malloc(SharedBytes() + 1));
+    memset(shared_of[b], 0xff, SharedBytes());
+  }
+  resident = 0;
+  if (cluster_size > 1) memset(__start_kiln_shared, 0xff, SharedBytes());
+  while (true) {
+    unsigned done = 0;
+    for (unsigned b = 0; b < cluster_size; ++b) {
+      blockIdx.x = first + b;
+      Switch(b);
+      const int result = RunBlock(block, fibers + b * n);
+      if (result == 0) return false;
+      if (result == 2) continue;
+      ++done;
+      // Its shared memory is another block's now.
+      if (cluster_size > 1) memset(__start_kiln_shared, 0xff, SharedBytes());
+    }
+    blockIdx.x = first;
+    if (done == cluster_size) return true;
+    if (done != 0) return false;
+  }
 }
 template <typename... A, size_t... I>
 static int LaunchWith(void (*f)(A...), void** args, dim3 grid, dim3 block,
@@ -176,12 +239,13 @@ static int LaunchWith(void (*f)(A...), void** args, dim3 grid, dim3 block,
   kernel_state = &call;
   for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z)
     for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
-      for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
-        if (RunBlock(block)) return 1;
+      for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x += cluster_size)
+        if (!RunCluster(block)) return 1;
   return 0;
 }
 template <typename... A>
-static int Launch(void (*f)(A...), void** args, dim3 grid, dim3 block) {
+static int Launch(void (*f)(A...), void** args, dim3 grid, dim3 block, unsigned cluster) {
+  cluster_size = cluster;
   return LaunchWith(f, args, grid, block, std::index_sequence_for<A...>());
 }
 )cuda";
@@ -196,6 +260,14 @@ void ReplaceEach(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
+// In the kernels, not in the functions above them.
+void ReplaceCalls(std::string& text, std::string_view from, std::string_view to) {
+  std::string kernels = text.substr(text.find("extern \"C\" __global__"));
+  text.resize(text.size() - kernels.size());
+  ReplaceEach(kernels, from, to);
+  text += kernels;
+}
+
 std::string HostText(const CudaSource& source, bool late_copies) {
   std::string text = source.text;
   if (late_copies) {
@@ -206,7 +278,9 @@ std::string HostText(const CudaSource& source, bool late_copies) {
     ReplaceEach(text, "  wait_for_copies<", "  late_wait_for_copies<");
   }
   Replace(text, "extern __shared__ __align__(16) unsigned char shared_memory[];",
-          "alignas(16) static unsigned char shared_memory[256 << 10];");
+          "alignas(16) __shared__ unsigned char shared_memory[256 << 10];");
+  ReplaceCalls(text, "in_block(", "emulated_in_block(");
+  ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
   Replace(text, "#include <cuda_fp16.h>\n", "");
   Replace(text, "#include <cuda_bf16.h>\n", "");
   Replace(text, "extern \"C\" __global__", "__global__ static");
@@ -217,8 +291,8 @@ std::string HostText(const CudaSource& source, bool late_copies) {
       return fmt::format("{{{}, {}, {}}}", d[0], d[1], d[2]);
     };
     text += fmt::format(
-        "extern \"C\" int run_kernel_{}(void** args) {{ return Launch({}, args, {}, {}); }}\n", i,
-        k.name, dims(k.grid), dims(k.block));
+        "extern \"C\" int run_kernel_{}(void** args) {{ return Launch({}, args, {}, {}, {}); }}\n",
+        i, k.name, dims(k.grid), dims(k.block), k.cluster);
   }
   return text;
 }
@@ -256,8 +330,10 @@ Status RunKernels(void* library, const CudaSource& source, std::vector<ir::NDArr
       args.push_back(buffers[static_cast<size_t>(slot)].mutable_bytes().data());
     args.push_back(nullptr);
     if (run(args.data()) != 0) {
-      return Internal("kernel {}: some threads of a block wait at a barrier, others have ended",
-                      source.kernels[i].name);
+      return Internal(
+          "kernel {}: some threads of a block or cluster wait at a barrier, others have "
+          "ended or wait at another",
+          source.kernels[i].name);
     }
   }
   return OkStatus();

@@ -2,9 +2,12 @@
 // blockIdx, __syncthreads and the rest, and the threads of a block run as fibers, one after the
 // other from barrier to barrier. It tests the text, not the speed, on machines without a GPU.
 //
+// The blocks of a cluster run each as far as it gets, in turns, and the shared memory of one that
+// has ended is gone.
+//
 // Caught besides wrong results: misaligned vector accesses (they trap), a barrier that not all
-// threads of a block reach. Asynchronous copies happen as late as they may, and until then the
-// element is poisoned. Needs g++ in the path at run time.
+// threads of a block or cluster reach. Asynchronous copies happen as late as they may, and until
+// then the element is poisoned. Needs g++ in the path at run time.
 #pragma once
 
 #include <cstdint>

@@ -385,8 +385,22 @@ ir::Linear CudaEmitter::Address(int32_t slot, std::span<const Expr> indices) {
 std::string CudaEmitter::Element(int32_t slot, const Linear& address) {
   if (const auto found = in_registers_.find(slot); found != in_registers_.end())
     return found->second;
+  if (buffer(slot).scope == ir::Scope::kCluster) return ClusterElement(slot, address);
   return fmt::format("{}[{}]", buffer_names_[static_cast<size_t>(slot)],
                      PrintSimplified(simplifier_.ToExpr(address)).text);
+}
+
+// The first dimension is the block whose shared memory holds it.
+std::string CudaEmitter::ClusterElement(int32_t slot, const Linear& address) {
+  const int64_t elements = ElementsInBlock(buffer(slot));
+  const Expr block = simplifier_.ToExpr(simplifier_.FloorDiv(address, elements));
+  const std::string offset =
+      PrintSimplified(simplifier_.ToExpr(simplifier_.FloorMod(address, elements))).text;
+  const std::string& name = buffer_names_[static_cast<size_t>(slot)];
+  if (block->op == Op::kVar && cluster_vars_.contains(block->id))
+    return fmt::format("{}[{}]", name, offset);
+  preamble_.cluster = true;
+  return fmt::format("in_block({}, {})[{}]", name, PrintSimplified(block).text, offset);
 }
 
 // Of an integer expression of the simplifier. Loads of indices are known to lie in their limit.

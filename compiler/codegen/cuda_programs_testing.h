@@ -168,4 +168,45 @@ program(a: input float32[13, 11], r: input int64[13] below 13, out: output float
 }
 )";
 
+// Four blocks of a cluster have a part of the sums each, and share out their elements.
+inline constexpr std::string_view kClusterSum = R"(
+program(a: input float32[2, 4, 32], out: output float32[2, 32]) {
+  stage part
+  stage sum
+  stage out
+  kernel sum grid [2, 1, 1] block [8, 1, 1] cluster 4 {
+    blockIdx.x b in 0..2 {
+      alloc part: cluster float32[4, 32]
+      cluster p in 0..4 {
+        threadIdx.x t in 0..8 {
+          vectorize v in 0..4 {
+            part[p, t*4 + v] = a[b, p, t*4 + v]*2.0 @ part
+          }
+        }
+      }
+      cluster_barrier
+      cluster q in 0..4 {
+        threadIdx.x u in 0..8 {
+          if u < 2 {
+            alloc sum: local float32[4]
+            for i in 0..4 {
+              sum[i] = 0.0 @ sum
+            }
+            unroll r in 0..4 {
+              vectorize j in 0..4 {
+                sum[j] = sum[j] + part[r, q*8 + u*4 + j] @ sum
+              }
+            }
+            vectorize w in 0..4 {
+              out[b, q*8 + u*4 + w] = max(sum[w], 0.5) @ out
+            }
+          }
+        }
+      }
+      cluster_barrier
+    }
+  }
+}
+)";
+
 }  // namespace kiln::codegen

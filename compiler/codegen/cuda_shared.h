@@ -8,6 +8,9 @@
 
 namespace kiln::codegen {
 
+// Elements that each block holds of a shared buffer: of one of a cluster its part.
+int64_t ElementsInBlock(const ir::Buffer& buffer);
+
 struct SharedBuffer {
   int32_t slot;    // index into Program::buffers
   int64_t offset;  // bytes from the start of the block's shared memory; a multiple of 16

@@ -134,7 +134,9 @@ constexpr std::string_view kReserved[] = {"alignas",
                                           "copy_async",
                                           "copy_async_if",
                                           "commit_copies",
-                                          "wait_for_copies"};
+                                          "wait_for_copies",
+                                          "in_block",
+                                          "cluster_barrier"};
 
 // From sm_80 on copies to shared memory that need no registers and go on beside the thread.
 constexpr std::string_view kAsyncCopies = R"cuda(#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -190,6 +192,23 @@ __device__ __forceinline__ void wait_for_copies() {}
 
 )cuda";
 
+// From sm_90 on blocks of a cluster read each other's shared memory.
+constexpr std::string_view kClusters =
+    R"cuda(// What is at the same place of the shared memory of another block of the cluster.
+template <typename T>
+__device__ __forceinline__ const T* in_block(const T* mine, int block) {
+  const T* theirs;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(block));
+  return theirs;
+}
+// All threads of the cluster meet; what they stored before, all see.
+__device__ __forceinline__ void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+)cuda";
+
 bool Uses(Stmt stmt, int32_t slot) {
   if (stmt->kind == StmtKind::kStore && stmt->slot == slot) return true;
   bool result = false;
@@ -234,6 +253,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
         "}\n\n";
   }
   if (preamble.async_copies) text += kAsyncCopies;
+  if (preamble.cluster) text += kClusters;
   return text;
 }
 
@@ -279,12 +299,15 @@ class Generator {
     launch.name = kernel_names_[static_cast<size_t>(&kernel - program_.kernels.data())];
     launch.grid = kernel.grid;
     launch.block = kernel.block;
+    launch.cluster = kernel.cluster;
+    launch.grid[0] *= kernel.cluster;
     (is_dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = shared.bytes;
     CudaEmitter emitter(program_, kernel, buffer_names_, var_names_, names_, preamble_);
     KILN_ASSIGN_OR_RETURN(const std::string body, emitter.EmitBody(shared, is_dynamic));
     launch.unrolled_cost = emitter.unrolling().cost;
-    std::string text = fmt::format("// {} blocks of {} threads", Dimensions(kernel.grid),
+    std::string text = fmt::format("// {} blocks of {} threads", Dimensions(launch.grid),
                                    Dimensions(kernel.block));
+    if (kernel.cluster > 1) text += fmt::format(", in clusters of {}", kernel.cluster);
     if (shared.bytes > 0)
       text +=
           fmt::format(", {} bytes of {}shared memory", shared.bytes, is_dynamic ? "dynamic " : "");
@@ -293,8 +316,10 @@ class Generator {
     const int64_t blocks =
         std::min<int64_t>(kernel.min_blocks, kThreadsPerMultiprocessor / threads);
     if (blocks > 0) bounds += fmt::format(", {}", blocks);
-    text += fmt::format("\nextern \"C\" __global__ void __launch_bounds__({})\n{}(\n{}) {{\n",
-                        bounds, launch.name, Parameters(kernel, launch));
+    const std::string cluster =
+        kernel.cluster > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", kernel.cluster) : "";
+    text += fmt::format("\nextern \"C\" __global__ void {}__launch_bounds__({})\n{}(\n{}) {{\n",
+                        cluster, bounds, launch.name, Parameters(kernel, launch));
     if (&kernel == &program_.kernels.front()) text += FaultText();
     return text + body + "}\n";
   }

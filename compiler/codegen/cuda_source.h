@@ -29,6 +29,8 @@ struct CudaKernel {
   std::string name;
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> block = {1, 1, 1};
+  int64_t cluster =
+      1;  // blocks, consecutive along x; known to the kernel, which is launched as any
   int64_t static_shared_bytes = 0;
   int64_t dynamic_shared_bytes = 0;  // to be given at launch
   int64_t unrolled_cost = 0;         // of compiling it: cuda_unroll.h

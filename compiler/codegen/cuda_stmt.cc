@@ -16,6 +16,11 @@ constexpr int64_t kMaxExprNodes = 1 << 20;
 
 bool IsBound(LoopKind kind) { return kind >= LoopKind::kBlockX; }
 
+std::vector<int64_t> ShapeInBlock(const ir::Buffer& buffer) {
+  const bool is_part = buffer.scope == ir::Scope::kCluster;
+  return {buffer.shape.begin() + (is_part ? 1 : 0), buffer.shape.end()};
+}
+
 constexpr int kNoStage = -1, kSeveralStages = -2;
 
 int32_t OnlyStage(Stmt stmt) {
@@ -46,9 +51,16 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
   for (const ir::LoopVar& var : program.vars) {
     env_.push_back(simplifier_.Var(simplifier_.AddVar(var.extent)));
   }
+  FindClusterVar(kernel.body);
   FindWarpReductions(kernel.body);
   body_ = SinkRegisterLoops(pool_, program, kernel.body);
   unroll_ = PlanUnrolling(program, body_, kernel.block[0] * kernel.block[1] * kernel.block[2]);
+}
+
+void CudaEmitter::FindClusterVar(Stmt stmt) {
+  if (stmt->kind == StmtKind::kFor && stmt->loop_kind == LoopKind::kCluster)
+    cluster_vars_.insert(stmt->var);
+  for (Stmt child : stmt->children()) FindClusterVar(child);
 }
 
 StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_dynamic) {
@@ -87,12 +99,12 @@ void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
     const ir::Buffer& b = buffer(place.slot);
     const std::string& name = buffer_names_[static_cast<size_t>(place.slot)];
     const std::string type = CudaTypeName(b.type),
-                      shape = fmt::format("[{}]", fmt::join(b.shape, ", "));
+                      shape = fmt::format("[{}]", fmt::join(ShapeInBlock(b), ", "));
     if (is_dynamic) {
       Line(fmt::format("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});  // {3}",
                        type, name, place.offset, shape));
     } else {
-      Line(fmt::format("__shared__ __align__(16) {} {}[{}];  // {}", type, name, b.num_elements(),
+      Line(fmt::format("__shared__ __align__(16) {} {}[{}];  // {}", type, name, ElementsInBlock(b),
                        shape));
     }
   }
@@ -128,6 +140,10 @@ void CudaEmitter::Emit(Stmt stmt) {
       return Emit(stmt->body());
     }
     case StmtKind::kBarrier:
+      if (stmt->is_of_cluster) {
+        preamble_.cluster = true;
+        return Line("cluster_barrier();");
+      }
       if (stmt->pending >= 0) {
         preamble_.async_copies = true;
         Line(fmt::format("wait_for_copies<{}>();", stmt->pending));
@@ -173,11 +189,19 @@ void CudaEmitter::EmitNamed(int32_t var) {
   }
 }
 
+// Blocks of a cluster are neighbours along x.
+std::string CudaEmitter::Coordinate(LoopKind kind) const {
+  if (kind == LoopKind::kCluster) return fmt::format("blockIdx.x % {}", kernel_.cluster);
+  if (kind == LoopKind::kBlockX && kernel_.cluster > 1)
+    return fmt::format("blockIdx.x / {}", kernel_.cluster);
+  return std::string(ir::LoopKindName(kind));
+}
+
 void CudaEmitter::EmitFor(Stmt loop) {
   const std::string& name = var_names_[static_cast<size_t>(loop->var)];
   if (IsBound(loop->loop_kind)) {
     if (loop->extent > 1) {
-      Line(fmt::format("const int {} = {};  // 0..{}", name, ir::LoopKindName(loop->loop_kind),
+      Line(fmt::format("const int {} = {};  // 0..{}", name, Coordinate(loop->loop_kind),
                        loop->extent - 1));
       ++depth_;
       EnterVar(loop->var);

@@ -12,6 +12,7 @@
 
 namespace kiln::codegen {
 namespace {
+using testing::_;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -427,6 +428,45 @@ TEST(Cuda, TheEmulatorSeesAHangingBarrier) {
   std::vector<ir::NDArray> buffers(2, ir::NDArray(ir::kFloat32, {8}));
   EXPECT_THAT(EmulateCuda(program, source, buffers),
               StatusIs(StatusCode::kInternal, HasSubstr("wait at a barrier")));
+}
+
+TEST(Cuda, BlocksOfAClusterReadEachOther) {
+  ExpectRight(kClusterSum);
+  const std::string text = Generate(kClusterSum);
+  EXPECT_THAT(text,
+              HasSubstr("// 8 x 1 x 1 blocks of 8 x 1 x 1 threads, in clusters of 4, 128 bytes "
+                        "of shared memory\nextern \"C\" __global__ void __cluster_dims__(4, 1, "
+                        "1) __launch_bounds__(8)\n"));
+  EXPECT_THAT(text, HasSubstr("float part[32];  // [32]\n"));
+  EXPECT_THAT(text, HasSubstr("const int b = blockIdx.x / 4;  // 0..1\n"));
+  EXPECT_THAT(text, HasSubstr("const int q = blockIdx.x % 4;  // 0..3\n"));
+  EXPECT_THAT(text, HasSubstr("*reinterpret_cast<float4*>(&part[t * 4]) = "));
+  EXPECT_THAT(text,
+              HasSubstr("*reinterpret_cast<const float4*>(&in_block(part, r)[q * 8 + u * 4])"));
+  if (!FindNvrtc().ok()) return;
+  ASSERT_OK_AND_ASSIGN(const std::string ptx, CompilePtx(text, "sm_90", {}));
+  EXPECT_THAT(ptx, AllOf(HasSubstr("mapa.u64"), HasSubstr("barrier.cluster.arrive.release.aligned"),
+                         HasSubstr("barrier.cluster.wait.acquire.aligned")));
+}
+
+// Without the first barrier others' sums are not there yet, without the second they are gone.
+TEST(Cuda, TheEmulatorSeesMissingBarriersOfACluster) {
+  const std::string text(kClusterSum);
+  for (const bool last : {false, true}) {
+    std::string without = text;
+    without.erase(last ? text.rfind("cluster_barrier") : text.find("cluster_barrier"),
+                  std::string_view("cluster_barrier").size());
+    ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(without));
+    EXPECT_THAT(CompareEmulated(program, 1, 1e-5), StatusIs(StatusCode::kFailedPrecondition, _));
+    ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+    std::vector<ir::NDArray> buffers = {ir::NDArray(ir::kFloat32, {2, 4, 32}),
+                                        ir::NDArray(ir::kFloat32, {2, 32})};
+    buffers[0].FillRandom(1, ir::RandomKind::kUniform, 0);
+    ASSERT_OK(EmulateCuda(program, source, buffers));
+    bool is_poisoned = false;
+    for (int64_t i = 0; i < 64; ++i) is_poisoned |= buffers[1].GetDouble(i) == 0.5;
+    EXPECT_TRUE(is_poisoned) << "max of a NaN is the other one";
+  }
 }
 
 }  // namespace

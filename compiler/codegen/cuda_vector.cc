@@ -85,6 +85,8 @@ std::optional<Linear> CudaEmitter::VectorAddress(int32_t slot, std::span<const E
   if (accessed.scope == ir::Scope::kLocal || in_registers_.contains(slot)) return std::nullopt;
   if (vector.lanes * accessed.type.bytes() > kMaxVectorBytes) return std::nullopt;
   if (HasBuiltinVector(accessed.type) && vector.lanes > 4) return std::nullopt;
+  if (accessed.scope == ir::Scope::kCluster && ElementsInBlock(accessed) % vector.lanes != 0)
+    return std::nullopt;  // each block's part begins aligned
   Linear& value = env_[static_cast<size_t>(vector.var)];
   const Linear saved = value;
   value = vector.base;
