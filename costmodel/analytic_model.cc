@@ -7,22 +7,25 @@
 namespace kiln::costmodel {
 namespace {
 
-#define KILN_ANALYTIC_COLUMNS(X)                                                              \
-  X(is_gpu)                                                                                   \
-  X(unroll_prod)                                                                              \
-  X(auto_unroll_max_step)                                                                     \
-  X(row_work)                                                                                 \
-  X(row_thread_trips) X(row_thread_flops) X(row_thread_instructions) X(row_thread_special)    \
-      X(row_thread_accesses) X(row_body) X(row_chains) X(row_reduce_len) X(row_stack_trips)   \
-          X(row_serial_trips) X(row_lanes) X(row_vector_bytes) X(row_register_share)          \
-              X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(kernel_index) X(kernel_blocks) \
-                  X(kernel_threads) X(kernel_registers) X(kernel_blocks_per_core)             \
-                      X(kernel_thread_instructions) X(kernel_thread_special)                  \
-                          X(kernel_thread_shared_wavefronts) X(kernel_thread_global_requests) \
-                              X(kernel_thread_sectors) X(kernel_barriers) X(kernel_stages)    \
-                                  X(kernel_stage_loads) X(kernel_unique_bytes)                \
-                                      X(kernel_global_bytes) X(kernel_parallel_tasks)         \
-                                          X(program_cores) X(program_vector_bytes)
+#define KILN_ANALYTIC_COLUMNS(X)                                                                \
+  X(is_gpu)                                                                                     \
+  X(unroll_prod)                                                                                \
+  X(auto_unroll_max_step)                                                                       \
+  X(row_work)                                                                                   \
+  X(row_thread_trips)                                                                           \
+  X(row_thread_flops) X(row_thread_instructions) X(row_thread_special) X(row_thread_accesses)   \
+      X(row_body) X(row_chains) X(row_reduce_len) X(row_stack_trips) X(row_serial_trips)        \
+          X(row_lanes) X(row_vector_bytes) X(row_register_share) X(row_miss_32k) X(row_miss_1m) \
+              X(row_miss_32m) X(kernel_index) X(kernel_blocks) X(kernel_threads)                \
+                  X(kernel_registers) X(kernel_blocks_per_core) X(kernel_thread_instructions)   \
+                      X(kernel_thread_special) X(kernel_thread_shared_wavefronts)               \
+                          X(kernel_thread_global_requests) X(kernel_thread_sectors)             \
+                              X(kernel_barriers) X(kernel_stages) X(kernel_stage_loads)         \
+                                  X(kernel_unique_bytes) X(kernel_global_bytes)                 \
+                                      X(kernel_parallel_tasks) X(program_cores)                 \
+                                          X(program_vector_bytes) X(kernel_cluster_cores)       \
+                                              X(kernel_cluster_barriers)                        \
+                                                  X(kernel_thread_remote_bytes)
 
 #define KILN_COLUMN(name) k_##name,
 enum Column : int { KILN_ANALYTIC_COLUMNS(KILN_COLUMN) kNumColumns };
@@ -71,7 +74,7 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                               std::span<double> seconds) const {
   const DeviceFacts& d = device_;
   const Row kernel(rows.row(begin), column_);
-  const double cores = kernel[k_program_cores];
+  const double cores = std::max(1.0, kernel[k_kernel_cluster_cores]);
   const double blocks = kernel[k_kernel_blocks];
   const double warps = std::ceil(kernel[k_kernel_threads] / 32);
   const double resident = std::max(1.0, kernel[k_kernel_blocks_per_core]);
@@ -93,11 +96,14 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const double special = warps * kernel[k_kernel_thread_special] * 2 * 4 / 4;
   const double shared = warps * kernel[k_kernel_thread_shared_wavefronts];
   const double l1 = warps * kernel[k_kernel_thread_sectors] * 32 / d.l1_bytes_per_cycle;
-  const double busy = std::max({issue, shared, l1}) + special;
+  const double remote =
+      warps * 32 * kernel[k_kernel_thread_remote_bytes] / d.remote_bytes_per_cycle;
+  const double busy = std::max({issue, shared, l1}) + special + remote;
 
   const double stages = kernel[k_kernel_stages];
-  const double exposed =
-      (std::max(1.0, stages) * d.global_latency) + kernel[k_kernel_barriers] * d.barrier_latency;
+  const double exposed = (std::max(1.0, stages) * d.global_latency) +
+                         kernel[k_kernel_barriers] * d.barrier_latency +
+                         kernel[k_kernel_cluster_barriers] * d.cluster_barrier_latency;
   // Of the busiest multiprocessor.
   const double all = std::ceil(blocks / cores);
   const double together = std::min(all, resident);

@@ -41,6 +41,9 @@ const Values kGpu = {
     {"kernel_stages", 32},
     {"kernel_global_bytes", 1e7},
     {"program_cores", 132},
+    {"kernel_cluster_cores", 132},
+    {"kernel_cluster_barriers", 0},
+    {"kernel_thread_remote_bytes", 0},
 };
 // The same on four cores with vectors of 64 bytes.
 const Values kCpu = {
@@ -116,6 +119,10 @@ TEST_F(AnalyticModelTest, WhatIsSlowOnAGpu) {
   EXPECT_GT(Slower(kGpu, "kernel_stages", 512), 1.5);
   EXPECT_GT(Slower(kGpu, "row_chains", 1), 1.2);
   EXPECT_LT(Slower(kGpu, "kernel_global_bytes", 1e6), 1.0001);  // hidden
+  // 132 blocks of clusters of 4 do not run at once.
+  EXPECT_GT(Slower(kGpu, "kernel_cluster_cores", 120), 1.2);
+  EXPECT_GT(Slower(kGpu, "kernel_cluster_barriers", 20), 1.1);
+  EXPECT_GT(Slower(kGpu, "kernel_thread_remote_bytes", 4096), 1.2);
 }
 
 TEST_F(AnalyticModelTest, WhatIsSlowOnACpu) {

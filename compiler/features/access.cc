@@ -118,7 +118,7 @@ class Finder {
       access.body_elements += elements;
       access.vector_bytes = std::max(access.vector_bytes, static_cast<double>(width * element));
       if (!gpu_ || values_.num_lanes() == 0) continue;
-      if (buffer.scope == ir::Scope::kShared) {
+      if (buffer.scope == ir::Scope::kShared || buffer.scope == ir::Scope::kCluster) {
         access.thread_wavefronts += count * Wavefronts(tuple, element, width);
       } else if (buffer.scope != ir::Scope::kLocal) {
         access.thread_sectors += count * Sectors(tuple, element, width);

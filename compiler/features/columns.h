@@ -14,28 +14,28 @@ inline constexpr int kNumSlots = 5;
 inline constexpr int kNumCurve = 10;
 
 // Operations (each times the iterations of the store), annotated loops, launch.
-#define KILN_FEATURE_OPERATIONS(X)                                                              \
-  X(float_mad)                                                                                  \
-  X(float_addsub)                                                                               \
-  X(float_mul)                                                                                  \
-  X(float_divmod)                                                                               \
-  X(float_cmp)                                                                                  \
-  X(float_mathfunc)                                                                             \
-  X(float_otherfunc)                                                                            \
-  X(int_mad)                                                                                    \
-  X(int_addsub) X(int_mul) X(int_divmod) X(int_cmp) X(int_mathfunc) X(int_otherfunc) X(bool_op) \
-      X(select_op)
+#define KILN_FEATURE_OPERATIONS(X) \
+  X(float_mad)                     \
+  X(float_addsub)                  \
+  X(float_mul)                     \
+  X(float_divmod)                  \
+  X(float_cmp)                     \
+  X(float_mathfunc)                \
+  X(float_otherfunc)               \
+  X(int_mad)                       \
+  X(int_addsub)                    \
+  X(int_mul) X(int_divmod) X(int_cmp) X(int_mathfunc) X(int_otherfunc) X(bool_op) X(select_op)
 // One-hot positions are raw.
-#define KILN_FEATURE_POSITIONS(X, p)                                                   \
-  X(p##_num)                                                                           \
-  X(p##_prod)                                                                          \
-  X(p##_len)                                                                           \
-  X(p##_type_kPosNone)                                                                 \
-  X(p##_type_kPosInnerSpatial)                                                         \
-  X(p##_type_kPosMiddleSpatial)                                                        \
-  X(p##_type_kPosOuterSpatial)                                                         \
-  X(p##_type_kPosInnerReduce) X(p##_type_kPosMiddleReduce) X(p##_type_kPosOuterReduce) \
-      X(p##_type_kPosMixed)
+#define KILN_FEATURE_POSITIONS(X, p) \
+  X(p##_num)                         \
+  X(p##_prod)                        \
+  X(p##_len)                         \
+  X(p##_type_kPosNone)               \
+  X(p##_type_kPosInnerSpatial)       \
+  X(p##_type_kPosMiddleSpatial)      \
+  X(p##_type_kPosOuterSpatial)       \
+  X(p##_type_kPosInnerReduce)        \
+  X(p##_type_kPosMiddleReduce) X(p##_type_kPosOuterReduce) X(p##_type_kPosMixed)
 // is_gpu is raw.
 #define KILN_FEATURE_LAUNCH(X) \
   X(is_gpu)                    \
@@ -43,17 +43,18 @@ inline constexpr int kNumCurve = 10;
   X(blockIdx_y_len)            \
   X(blockIdx_z_len) X(threadIdx_x_len) X(threadIdx_y_len) X(threadIdx_z_len) X(vthread_len)
 // Of each buffer slot; the one-hot types are raw.
-#define KILN_FEATURE_BUFFER(X)                                                                  \
-  X(acc_type_kRead)                                                                             \
-  X(acc_type_kWrite)                                                                            \
-  X(acc_type_kReadWrite)                                                                        \
-  X(bytes)                                                                                      \
-  X(unique_bytes)                                                                               \
-  X(lines)                                                                                      \
-  X(unique_lines)                                                                               \
-  X(reuse_type_kLoopMultipleRead) X(reuse_type_kSerialMultipleReadWrite) X(reuse_type_kNoReuse) \
-      X(reuse_dis_iter) X(reuse_dis_bytes) X(reuse_ct) X(bytes_d_reuse_ct)                      \
-          X(unique_bytes_d_reuse_ct) X(lines_d_reuse_ct) X(unique_lines_d_reuse_ct) X(stride)
+#define KILN_FEATURE_BUFFER(X)                                                      \
+  X(acc_type_kRead)                                                                 \
+  X(acc_type_kWrite)                                                                \
+  X(acc_type_kReadWrite)                                                            \
+  X(bytes)                                                                          \
+  X(unique_bytes)                                                                   \
+  X(lines)                                                                          \
+  X(unique_lines)                                                                   \
+  X(reuse_type_kLoopMultipleRead)                                                   \
+  X(reuse_type_kSerialMultipleReadWrite) X(reuse_type_kNoReuse) X(reuse_dis_iter)   \
+      X(reuse_dis_bytes) X(reuse_ct) X(bytes_d_reuse_ct) X(unique_bytes_d_reuse_ct) \
+          X(lines_d_reuse_ct) X(unique_lines_d_reuse_ct) X(stride)
 #define KILN_FEATURE_NEST(X) \
   X(alloc_size)              \
   X(alloc_prod)              \
@@ -97,12 +98,12 @@ inline constexpr int kNumCurve = 10;
   X(row_flops)                                                                                    \
   X(row_thread_instructions)                                                                      \
   X(row_thread_special)                                                                           \
-  X(row_serial_trips) X(row_body) X(row_reduce_len) X(row_chains) X(row_stack_trips) X(row_lanes) \
-      X(row_vector_bytes) X(row_register_bytes) X(row_register_share) X(row_thread_accesses)      \
-          X(row_global_read_bytes) X(row_global_write_bytes) X(row_sectors_worst)                 \
-              X(row_sectors_mean) X(row_wavefronts_worst) X(row_wavefronts_mean)                  \
-                  X(row_innermost_stride) X(row_miss_32k) X(row_miss_1m) X(row_miss_32m)           \
-                      X(row_async)
+  X(row_serial_trips)                                                                             \
+  X(row_body) X(row_reduce_len) X(row_chains) X(row_stack_trips) X(row_lanes) X(row_vector_bytes) \
+      X(row_register_bytes) X(row_register_share) X(row_thread_accesses) X(row_global_read_bytes) \
+          X(row_global_write_bytes) X(row_sectors_worst) X(row_sectors_mean)                      \
+              X(row_wavefronts_worst) X(row_wavefronts_mean) X(row_innermost_stride)              \
+                  X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(row_async)
 
 // Of the kernel.
 //   waves            rounds of blocks (CPU: of parallel tasks) over the cores, not rounded
@@ -112,6 +113,10 @@ inline constexpr int kNumCurve = 10;
 //   barriers         met by one thread
 //   stages           times that shared memory is filled
 //   copies_ahead     groups of asynchronous copies in flight
+//   cluster          blocks of a cluster
+//   cluster_cores    multiprocessors that such clusters can fill
+//   cluster_barriers met by one thread
+//   thread_remote_bytes   read of the shared memory of the cluster's blocks
 //   stage_loads      global loads of a thread between two barriers
 //   unique_bytes     of global buffers: what must be moved at least
 //   global_bytes     moved between multiprocessors and the L2 cache
@@ -125,13 +130,16 @@ inline constexpr int kNumCurve = 10;
   X(kernel_registers)                                                                              \
   X(kernel_blocks_per_core)                                                                        \
   X(kernel_occupancy)                                                                              \
-  X(kernel_waves) X(kernel_wave_share) X(kernel_thread_flops) X(kernel_flops)                      \
-      X(kernel_thread_instructions) X(kernel_thread_special) X(kernel_thread_shared_wavefronts)    \
-          X(kernel_thread_global_requests) X(kernel_thread_sectors) X(kernel_barriers)             \
-              X(kernel_stages) X(kernel_stage_loads) X(kernel_unique_bytes) X(kernel_global_bytes) \
-                  X(kernel_split_bytes) X(kernel_shared_bytes_per_flop)                            \
-                      X(kernel_global_bytes_per_flop) X(kernel_parallel_tasks) X(program_kernels)  \
-                          X(program_cores) X(program_vector_bytes) X(kernel_copies_ahead)
+  X(kernel_waves)                                                                                  \
+  X(kernel_wave_share) X(kernel_thread_flops) X(kernel_flops) X(kernel_thread_instructions)        \
+      X(kernel_thread_special) X(kernel_thread_shared_wavefronts) X(kernel_thread_global_requests) \
+          X(kernel_thread_sectors) X(kernel_barriers) X(kernel_stages) X(kernel_stage_loads)       \
+              X(kernel_unique_bytes) X(kernel_global_bytes) X(kernel_split_bytes)                  \
+                  X(kernel_shared_bytes_per_flop) X(kernel_global_bytes_per_flop)                  \
+                      X(kernel_parallel_tasks) X(program_kernels) X(program_cores)                 \
+                          X(program_vector_bytes) X(kernel_copies_ahead) X(kernel_cluster)         \
+                              X(kernel_cluster_cores) X(kernel_cluster_barriers)                   \
+                                  X(kernel_thread_remote_bytes)
 
 namespace col {
 #define KILN_COLUMN(name) name,

@@ -70,6 +70,7 @@ struct KernelRecord {
   double shared_wavefronts = 0, global_requests = 0, sectors = 0, fetches = 0;
   double global_bytes = 0, miss_bytes = 0;
   double copies_ahead = 0;  // groups
+  double cluster_barriers = 0, remote_bytes = 0;
 };
 
 double Product(const Nest& nest, int begin, int end) {
@@ -150,7 +151,7 @@ class Extractor {
         Walk(s->body());
         return;
       case StmtKind::kBarrier:
-        totals_.barriers += ThreadTrips();
+        (s->is_of_cluster ? totals_.cluster_barriers : totals_.barriers) += ThreadTrips();
         totals_.copies_ahead = std::max(totals_.copies_ahead, s->pending + 1.0);
         return;
       case StmtKind::kCommit:
@@ -166,6 +167,9 @@ class Extractor {
     alloc_depth_[slot] = nest_.depth();
     const auto bytes = static_cast<double>(buffer.bytes());
     if (buffer.scope == Scope::kShared) totals_.shared_bytes += std::ceil(bytes / 16) * 16;
+    if (buffer.scope == Scope::kCluster) {
+      totals_.shared_bytes += std::ceil(bytes / static_cast<double>(buffer.shape[0]) / 16) * 16;
+    }
     if (buffer.scope == Scope::kLocal) totals_.registers += std::ceil(bytes / 4);
   }
 
@@ -270,7 +274,7 @@ class Extractor {
   Scope ScopeOf(const Access& access) const { return program_.buffers[access.slot].scope; }
   bool IsGlobal(const Access& access) const {
     const Scope scope = ScopeOf(access);
-    return scope != Scope::kShared && scope != Scope::kLocal;
+    return scope < Scope::kShared;
   }
 
   // ---- third pass: rows
@@ -337,7 +341,8 @@ class Extractor {
     if (!gpu_) return;
     SetRaw(col::is_gpu, 1);
     for (int d = 0; d < 3; ++d) {
-      Set(col::blockIdx_x_len + d, static_cast<double>(kernel_->grid[d]));
+      const int64_t blocks = kernel_->grid[d] * (d == 0 ? kernel_->cluster : 1);
+      Set(col::blockIdx_x_len + d, static_cast<double>(blocks));
       Set(col::threadIdx_x_len + d, static_cast<double>(kernel_->block[d]));
     }
     double vthreads = 1;
@@ -435,9 +440,9 @@ class Extractor {
 
   void WriteAccess(const Access& access, int at) {
     const Scope scope = ScopeOf(access);
-    SetRaw(at + (scope == Scope::kShared  ? col::is_shared
+    SetRaw(at + (scope < Scope::kShared   ? col::is_global
                  : scope == Scope::kLocal ? col::is_local
-                                          : col::is_global),
+                                          : col::is_shared),
            1);
     Set(at + col::accesses, access.accesses);
     Set(at + col::body_elements, access.body_elements);
@@ -497,7 +502,8 @@ class Extractor {
   }
   double Warps() const { return std::ceil(Threads() / 32) * Blocks(); }
   double Blocks() const {
-    return static_cast<double>(kernel_->grid[0] * kernel_->grid[1] * kernel_->grid[2]);
+    return static_cast<double>(kernel_->grid[0] * kernel_->grid[1] * kernel_->grid[2] *
+                               kernel_->cluster);
   }
 
   void WriteStore(StoreRecord& store) {
@@ -594,7 +600,9 @@ class Extractor {
           sectors += access.thread_sectors;
           reads += access.accesses;
         }
-      } else if (ScopeOf(access) == Scope::kShared) {
+      } else if (ScopeOf(access) == Scope::kCluster && access.reads) {
+        totals_.remote_bytes += access.accesses * access.vector_bytes * store.work;
+      } else if (ScopeOf(access) != Scope::kLocal) {
         totals_.shared_wavefronts += access.thread_wavefronts * store.work;
         if (access.reads) {
           worst_wavefronts = std::max(worst_wavefronts, access.wavefronts);
@@ -678,7 +686,9 @@ class Extractor {
       occupancy = std::min(
           1.0, resident * std::ceil(Threads() / 32) * 32 / static_cast<double>(core.threads));
     }
-    const double waves = tasks / (cores * resident);
+    const double usable_cores =
+        gpu_ ? CoresForClusters(CoresOf(target_, hardware_), kernel_->cluster) : cores;
+    const double waves = tasks / (usable_cores * resident);
     const double stages = std::ceil(totals_.barriers / 2);
     const double flops = std::max(1.0, totals_.flops);
     double unique_bytes = 0, split_bytes = 0;
@@ -704,6 +714,10 @@ class Extractor {
     Set(col::kernel_thread_sectors, totals_.sectors);
     Set(col::kernel_barriers, totals_.barriers);
     Set(col::kernel_copies_ahead, totals_.copies_ahead);
+    Set(col::kernel_cluster, static_cast<double>(kernel_->cluster));
+    Set(col::kernel_cluster_cores, usable_cores);
+    Set(col::kernel_cluster_barriers, totals_.cluster_barriers);
+    Set(col::kernel_thread_remote_bytes, totals_.remote_bytes);
     Set(col::kernel_stages, stages);
     Set(col::kernel_stage_loads, stages > 0 ? totals_.fetches / stages : 0);
     Set(col::kernel_unique_bytes, unique_bytes);

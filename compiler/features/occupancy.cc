@@ -44,6 +44,13 @@ int64_t ResidentBlocks(const Multiprocessor& core, int64_t threads, int64_t regi
   return std::max<int64_t>(1, blocks);
 }
 
+// Measured on an H200, 132 multiprocessors: 132, 120, 120 and 112 take blocks of clusters of 2, 4,
+// 8 and 16.
+double CoresForClusters(int64_t cores, int64_t cluster) {
+  const double share = cluster <= 2 ? 1 : cluster <= 8 ? 120.0 / 132 : 112.0 / 132;
+  return std::max(1.0, static_cast<double>(cores) * share);
+}
+
 int64_t CoresOf(const target::Target& target, const target::HardwareParams& hardware) {
   if (hardware.num_cores > 0) return hardware.num_cores;
   return target.is_gpu() ? kUnknownMultiprocessors : 1;

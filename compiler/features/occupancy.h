@@ -20,6 +20,10 @@ Multiprocessor MultiprocessorOf(const target::Target& target);  // unknown -arch
 int64_t ResidentBlocks(const Multiprocessor& core, int64_t threads, int64_t registers_per_thread,
                        int64_t shared_bytes);
 
+// Of so many multiprocessors, how many blocks of clusters of this size can fill: a cluster stays
+// inside one group of them, and no group is a multiple of every size.
+double CoresForClusters(int64_t cores, int64_t cluster);
+
 // Multiprocessors (CPU: cores) of the device; what an unknown GPU is taken to have.
 int64_t CoresOf(const target::Target& target, const target::HardwareParams& hardware);
 
