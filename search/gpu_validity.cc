@@ -8,6 +8,7 @@
 
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"
+#include "search/sketch_rules/rules.h"
 
 namespace kiln::search {
 namespace {
@@ -70,6 +71,16 @@ int64_t BufferBytes(const Stage& stage) {
   return Product(schedule::BufferShape(stage, RegionOf(stage))) * stage.op->type().bytes();
 }
 
+// Blocks of a cluster that have a part each of what the stage computes: its first axis numbers
+// them.
+int64_t BlocksThatHold(const Stage& stage) {
+  for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+    if (stage.annotation(i) == Annotation::kCluster)
+      return std::max<int64_t>(stage.loop(i).extent, 1);
+  }
+  return 1;
+}
+
 int64_t RegionBytes(const Stage& stage) {
   return Product(RegionOf(stage)) * stage.op->type().bytes();
 }
@@ -98,6 +109,9 @@ BlockUse UseOfKernel(const State& state, int root) {
         case Annotation::kThreadZ:
           threads[2] = std::max(threads[2], extent);
           break;
+        case Annotation::kCluster:
+          use.cluster = std::max(use.cluster, extent);
+          break;
         case Annotation::kVThread:
           use.vthreads = std::max(use.vthreads, extent);
           break;
@@ -106,7 +120,7 @@ BlockUse UseOfKernel(const State& state, int root) {
       }
     }
     if (!IsShared(state, s)) continue;
-    use.shared_bytes += BufferBytes(stage) * Buffers(state, s);
+    use.shared_bytes += BufferBytes(stage) * Buffers(state, s) / BlocksThatHold(stage);
     const bool ahead = Buffers(state, s) > 1;
     const bool copied = ahead && state.stage(state.attach(s).stage).asynchronous &&
                         schedule::CanCopyAsync(state, s);
@@ -129,6 +143,11 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
     };
     if (use.threads > hardware.max_threads_per_block)
       return refuse("threads per block", use.threads, hardware.max_threads_per_block);
+    if (use.cluster > 1 &&
+        std::ranges::find(kClusterSizes, use.cluster) == std::end(kClusterSizes)) {
+      return FailedPrecondition("stage {} ({}): a cluster of {} blocks, expected 2, 4 or 8", s,
+                                state.stage(s).op->name(), use.cluster);
+    }
     if (use.vthreads > hardware.max_vthread_extent)
       return refuse("virtual threads", use.vthreads, hardware.max_vthread_extent);
     if (use.shared_bytes > hardware.max_shared_memory_per_block_bytes) {

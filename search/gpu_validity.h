@@ -17,6 +17,7 @@ namespace kiln::search {
 // Of the kernel of one root stage.
 struct BlockUse {
   int64_t threads = 1;       // per block
+  int64_t cluster = 1;       // blocks
   int64_t vthreads = 1;      // the largest extent of a vthread loop
   int64_t shared_bytes = 0;  // fetched and partial sums, with padding; without scratch
   int64_t ahead_words = 0;   // that each thread holds in registers while it fetches them ahead

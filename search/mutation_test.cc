@@ -18,6 +18,7 @@
 #include "search/sample_unroll.h"
 #include "search/shared_layout.h"
 #include "search/sketch_rules/rules.h"
+#include "search/stage_view.h"
 #include "search/tile_moves.h"
 #include "search/uneven_tiles.h"
 
@@ -180,8 +181,10 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
           const schedule::StepPtr& step = next->steps()[number];
           if (step->tag() != "SP" || !IsFetchSplit(next->steps(), number)) continue;
           int64_t region = 1;
-          const schedule::Stage& stage = filled.stage(step->stage());
-          for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
+          // Of what the blocks of a cluster share out the tile, behind the axis of their parts.
+          const int parts = ClusterStageIn(filled, step->stage());
+          const schedule::Stage& stage = filled.stage(parts < 0 ? step->stage() : parts);
+          for (size_t axis = parts < 0 ? 0 : 1; axis < stage.op->axes().size(); ++axis)
             region *= stage.iters[axis].extent;
           ASSERT_EQ(static_cast<const SplitStep&>(*step).extent, region);
         }

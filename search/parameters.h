@@ -19,6 +19,8 @@ struct Parameters {
   bool change_compute_location = true;
   // GPU: reductions of tiled stages are also shared out over blocks and over groups of threads.
   bool reduction_splits = true;
+  // ... and over the blocks of clusters, where the architecture has them.
+  bool cluster_splits = true;
   // GPU: tiles in shared memory may be fetched ahead of their use: one iteration through registers;
   // by asynchronous copies, where the architecture has them, up to max_fetch_depth - 1 iterations,
   // into max_fetch_depth buffers.

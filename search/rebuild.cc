@@ -8,6 +8,7 @@
 #include "search/gpu_validity.h"
 #include "search/sample_gpu.h"
 #include "search/shared_layout.h"
+#include "search/stage_view.h"
 
 namespace kiln::search {
 namespace {
@@ -84,14 +85,19 @@ StatusOr<bool> MendFetches(const State& state, const target::HardwareParams& har
     const SplitStep& split = *AsSplit(steps[i]);
     // Fetches are bound when all stages are made: the number is still the stage's.
     const int s = split.stage_id;
-    if (s >= state.num_stages() || !state.stage(s).op->name().ends_with(".shared")) continue;
-    const schedule::Stage& stage = state.stage(s);
+    if (s >= state.num_stages()) continue;
+    const int parts = ClusterStageIn(state, s);
+    if (parts < 0 && !state.stage(s).op->name().ends_with(".shared")) continue;
+    // Of a fetch its region; of a cluster's sums the tile, behind the axis of the parts.
+    const schedule::Stage& stage = state.stage(parts < 0 ? s : parts);
     int64_t extent = 1;
-    for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
+    for (size_t axis = parts < 0 ? 0 : 1; axis < stage.op->axes().size(); ++axis)
       extent *= stage.iters[axis].extent;
     const auto& follow = static_cast<const schedule::FollowFusedSplitStep&>(*steps[i + 2]);
     KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, steps));
-    const std::vector<int64_t> widths = FetchWidths(state, s, threads, hardware.vector_unit_bytes);
+    const std::vector<int64_t> widths =
+        parts < 0 ? FetchWidths(state, s, threads, hardware.vector_unit_bytes)
+                  : SumWidths(state, parts, threads, hardware.vector_unit_bytes);
     int64_t width = 1;
     for (int64_t w : widths) {
       if (w <= split.lengths[0]) width = w;
@@ -180,8 +186,9 @@ std::optional<int64_t> ThreadsOfTiles(std::span<const StepPtr> steps) {
   std::optional<int64_t> fewest;
   for (const StepPtr& step : steps) {
     if (step->tag() != schedule::FollowFusedSplitStep::kTag) continue;
-    const auto threads =
-        FollowedLength(static_cast<const schedule::FollowFusedSplitStep&>(*step), steps);
+    const auto& follow = static_cast<const schedule::FollowFusedSplitStep&>(*step);
+    if (follow.level < 1) continue;  // the blocks of a cluster
+    const auto threads = FollowedLength(follow, steps);
     if (threads.ok()) fewest = std::min(*threads, fewest.value_or(*threads));
   }
   return fewest;

@@ -90,10 +90,11 @@ class ThreadBinder {
       } else if (HasThreadLoop(stage)) {
         continue;
       } else if (kind == Attach::kRoot) {
-        const int groups = GroupedStageIn(s);
-        KILN_RETURN_IF_ERROR(roots_.contains(s) ? BindTiles(s)
-                             : groups >= 0      ? BindGroups(s, groups)
-                                                : BindUntiled(s));
+        const int groups = GroupedStageIn(s), parts = ClusterStageIn(state_, s);
+        KILN_RETURN_IF_ERROR(parts >= 0           ? BindCluster(s, parts)
+                             : roots_.contains(s) ? BindTiles(s)
+                             : groups >= 0        ? BindGroups(s, groups)
+                                                  : BindUntiled(s));
       } else if (stage.op->name().ends_with(".shared")) {
         KILN_RETURN_IF_ERROR(BindFetch(s));
       }
@@ -201,20 +202,7 @@ class ThreadBinder {
   Status BindGroups(int s, int tile) {
     const int partial = state_.attach(tile).stage;
     const std::vector<int> splits = ThreadSplits(tile);
-    const auto product = [&](std::span<const int> numbers, int level) {
-      return FollowedLength({s, 0, {numbers.begin(), numbers.end()}, level, true}, state_.steps());
-    };
-    KILN_ASSIGN_OR_RETURN(const int64_t vthreads, product(SpatialSplits(tile), 0));
-    KILN_ASSIGN_OR_RETURN(const int64_t threads, product(splits, kThreadLevel));
-    const std::string& name = state_.stage(s).op->name();
-    if (vthreads > hardware_.max_vthread_extent) {
-      return FailedPrecondition("stage {} ({}): {} virtual threads, the limit is {}", s, name,
-                                vthreads, hardware_.max_vthread_extent);
-    }
-    if (threads > hardware_.max_threads_per_block) {
-      return FailedPrecondition("stage {} ({}): {} threads per block, the limit is {}", s, name,
-                                threads, hardware_.max_threads_per_block);
-    }
+    KILN_RETURN_IF_ERROR(CheckThreads(s, tile));
     KILN_RETURN_IF_ERROR(FuseLevel(s, 0));
     KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
     KILN_RETURN_IF_ERROR(FuseLevel(s, 1));
@@ -225,11 +213,85 @@ class ThreadBinder {
     // Its region is one tile: the loops of blocks run once. The groups' axis is its first, and the
     // outermost of the threads.
     const int axes = static_cast<int>(state_.stage(partial).op->axes().size()) - 1;
-    KILN_RETURN_IF_ERROR(FuseRange(partial, axes, axes));
-    KILN_RETURN_IF_ERROR(Bind(partial, axes, Annotation::kVThread));
-    KILN_RETURN_IF_ERROR(FuseRange(partial, axes + 1, axes + 1));
+    return BindTileLevels(partial, axes, axes, axes + 1);
+  }
+
+  // The loops of stage s from `first` on are so many of virtual threads, and so many of threads.
+  Status BindTileLevels(int s, int first, int vthread_loops, int thread_loops) {
+    KILN_RETURN_IF_ERROR(FuseRange(s, first, vthread_loops));
+    KILN_RETURN_IF_ERROR(Bind(s, first, Annotation::kVThread));
+    KILN_RETURN_IF_ERROR(FuseRange(s, first + 1, thread_loops));
     extents_known_ = false;
-    return Bind(partial, axes + 1, Annotation::kThreadX);
+    return Bind(s, first + 1, Annotation::kThreadX);
+  }
+
+  // Of a block that works on a tile: as its splits say.
+  Status CheckThreads(int s, int tile) const {
+    const auto product = [&](std::span<const int> numbers, int level) {
+      return FollowedLength({s, 0, {numbers.begin(), numbers.end()}, level, true}, state_.steps());
+    };
+    KILN_ASSIGN_OR_RETURN(const int64_t vthreads, product(SpatialSplits(tile), 0));
+    KILN_ASSIGN_OR_RETURN(const int64_t threads, product(ThreadSplits(tile), kThreadLevel));
+    const std::string& name = state_.stage(s).op->name();
+    if (vthreads > hardware_.max_vthread_extent) {
+      return FailedPrecondition("stage {} ({}): {} virtual threads, the limit is {}", s, name,
+                                vthreads, hardware_.max_vthread_extent);
+    }
+    if (threads > hardware_.max_threads_per_block) {
+      return FailedPrecondition("stage {} ({}): {} threads per block, the limit is {}", s, name,
+                                threads, hardware_.max_threads_per_block);
+    }
+    return OkStatus();
+  }
+
+  // The tiled stage that is computed directly in a loop of s; -1: there is none.
+  int TiledStageIn(int s) const {
+    const dag::AccessAnalysis analysis(*state_.dag());
+    for (int tile = 0; tile < state_.num_stages(); ++tile) {
+      if (state_.attach(tile).kind == Attach::kIter && state_.attach(tile).stage == s &&
+          analysis.needs_multi_level_tiling(tile))
+        return tile;
+    }
+    return -1;
+  }
+
+  // Root stage s has a tile's clusters, and its elements, which are shared out to the blocks of a
+  // cluster and their threads in vectors; `parts`, computed inside of it, are the partial sums of
+  // the blocks, and the stage after it their sum.
+  Status BindCluster(int s, int parts) {
+    const int groups = GroupedStageIn(parts), tile = groups >= 0 ? groups : TiledStageIn(parts);
+    if (tile < 0) return FailedPrecondition("stage {} has no tiled stage inside", parts);
+    const int n = static_cast<int>(state_.stage(parts).op->axes().size()) - 1;
+    const std::vector<int> splits = ThreadSplits(tile);
+    KILN_RETURN_IF_ERROR(CheckThreads(s, tile));
+    KILN_ASSIGN_OR_RETURN(const State filled, lower::FillExtents(state_));
+    KILN_ASSIGN_OR_RETURN(const int64_t threads,
+                          FollowedLength({s, 1, splits, kThreadLevel, true}, state_.steps()));
+    const int64_t width =
+        PickFrom(rng_, SumWidths(filled, parts, threads, hardware_.vector_unit_bytes));
+
+    KILN_RETURN_IF_ERROR(FuseLevel(s, 0));
+    KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
+    KILN_RETURN_IF_ERROR(FuseLevel(s, 1));
+    KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::SplitStep>(
+        s, 1, std::max<int64_t>(Extent(s, 1), 0), std::vector<int64_t>{width}, true)));
+    KILN_RETURN_IF_ERROR(Bind(s, 2, Annotation::kVectorize));
+    KILN_RETURN_IF_ERROR(state_.Apply(
+        std::make_shared<schedule::FollowFusedSplitStep>(s, 1, splits, kThreadLevel, true)));
+    KILN_RETURN_IF_ERROR(Bind(s, 2, Annotation::kThreadX));
+    const std::vector<int> blocks = {PartsSplitOf(state_, parts)};
+    KILN_RETURN_IF_ERROR(
+        state_.Apply(std::make_shared<schedule::FollowFusedSplitStep>(s, 1, blocks, 0, true)));
+    KILN_RETURN_IF_ERROR(Bind(s, 2, Annotation::kCluster));
+    KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::ComputeAtStep>(parts + 1, s, 3)));
+
+    KILN_RETURN_IF_ERROR(Bind(parts, 0, Annotation::kCluster));
+    if (groups < 0) return BindTileLevels(parts, 1 + n, n, n);
+    KILN_RETURN_IF_ERROR(FuseRange(parts, 1 + n, n));
+    KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::FollowFusedSplitStep>(
+        parts, 1 + n, splits, kThreadLevel, true)));
+    KILN_RETURN_IF_ERROR(Bind(parts, 2 + n, Annotation::kThreadX));
+    return BindTileLevels(state_.attach(tile).stage, 1 + n, n, n + 1);
   }
 
   Status FuseRange(int s, int first, int count) {
@@ -330,6 +392,20 @@ std::vector<int64_t> FetchWidths(const State& state, int s, int64_t threads, int
   std::vector<int64_t> widths = {1};
   const int64_t most = std::min<int64_t>(per_thread, vector_bytes / stage.op->type().bytes());
   for (int64_t width = 2; width <= most && run % width == 0; width *= 2) widths.push_back(width);
+  return widths;
+}
+
+std::vector<int64_t> SumWidths(const State& state, int parts, int64_t threads, int vector_bytes) {
+  const Stage& stage = state.stage(parts);
+  int64_t elements = 1;
+  for (size_t axis = 1; axis < stage.op->axes().size(); ++axis)
+    elements *= stage.iters[axis].extent;
+  const int64_t row = stage.iters[stage.op->axes().size() - 1].extent;
+  const int64_t at_once = threads * stage.iters[0].extent;
+  const int64_t per_thread = (elements + at_once - 1) / at_once;
+  std::vector<int64_t> widths = {1};
+  const int64_t most = std::min<int64_t>(per_thread, vector_bytes / stage.op->type().bytes());
+  for (int64_t width = 2; width <= most && row % width == 0; width *= 2) widths.push_back(width);
   return widths;
 }
 

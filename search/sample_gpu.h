@@ -30,6 +30,11 @@ Status BindThreads(schedule::State& state, const target::HardwareParams& hardwar
 std::vector<int64_t> FetchWidths(const schedule::State& state, int stage, int64_t threads,
                                  int vector_bytes);
 
+// The same for what a thread adds up of the partial sums `parts` of a cluster's blocks
+// (ClusterStageIn): in a row of the tile.
+std::vector<int64_t> SumWidths(const schedule::State& state, int parts, int64_t threads,
+                               int vector_bytes);
+
 Status AnnotateGpuUnroll(schedule::State& state, Rng& rng);
 
 }  // namespace kiln::search

@@ -83,15 +83,33 @@ std::vector<int> SplitStepsOf(const State& state, int s) {
   return numbers;
 }
 
-int GroupSplitOf(const State& state, int s) {
+namespace {
+// The SP step before the RF step that made stage s, if it has so many lengths; else -1.
+int RfactorSplitOf(const State& state, int s, size_t lengths) {
   for (int i = static_cast<int>(state.steps().size()) - 1; i > 0; --i) {
     const schedule::Step& step = *state.steps()[i];
     if (step.tag() == "RF" && step.stage() == s) {
       const schedule::Step& before = *state.steps()[i - 1];
       if (before.tag() != "SP" || before.stage() != s) return -1;
-      return static_cast<const schedule::SplitStep&>(before).lengths.size() == 2 ? i - 1 : -1;
+      return static_cast<const schedule::SplitStep&>(before).lengths.size() == lengths ? i - 1 : -1;
     }
     if (ChangesStages(step) && s > step.stage()) --s;
+  }
+  return -1;
+}
+
+}  // namespace
+
+int GroupSplitOf(const State& state, int s) { return RfactorSplitOf(state, s, 2); }
+int PartsSplitOf(const State& state, int s) { return RfactorSplitOf(state, s, 1); }
+
+int ClusterStageIn(const State& state, int root) {
+  if (PartsSplitOf(state, root) >= 0) return -1;  // a kernel of partial sums
+  for (int s = 0; s < root; ++s) {
+    const schedule::Attach& attach = state.attach(s);
+    if (attach.kind == schedule::Attach::kIter && attach.stage == root &&
+        PartsSplitOf(state, s) >= 0)
+      return s;
   }
   return -1;
 }

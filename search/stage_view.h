@@ -44,4 +44,10 @@ std::vector<int> SplitStepsOf(const schedule::State& state, int s);
 // (sketch_rules/reduction_split.cc): lengths [outer loop, groups]. -1: it is not shared out.
 int GroupSplitOf(const schedule::State& state, int s);
 
+// The stage at whose first axis the blocks of a cluster share a reduction out, and that is computed
+// inside of root stage `root` (sketch_rules/reduction_split.cc); -1: there is none.
+int ClusterStageIn(const schedule::State& state, int root);
+// The number of the SP step that made this axis, lengths [parts].
+int PartsSplitOf(const schedule::State& state, int s);
+
 }  // namespace kiln::search

@@ -8,6 +8,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/factorization.h"
 #include "search/sketch_rules/rules.h"
+#include "search/stage_view.h"
 #include "search/uneven_tiles.h"
 
 namespace kiln::search {
@@ -66,6 +67,7 @@ class TileFiller {
         hardware_(hardware),
         parameters_(parameters),
         rng_(rng),
+        cluster_split_(ClusterSplitOf(sketch.state)),
         spatial_lengths_(static_cast<size_t>(
             std::count(parameters.gpu_tiling.begin(), parameters.gpu_tiling.end(), 'S') - 1)) {}
 
@@ -75,7 +77,7 @@ class TileFiller {
       if (split == nullptr || !HasBlank(*split)) {
         KILN_RETURN_IF_ERROR(state_.Apply(steps_[i++]));
       } else if (i + 1 < steps_.size() && steps_[i + 1]->tag() == "RF") {
-        KILN_RETURN_IF_ERROR(FillParts(*split));
+        KILN_RETURN_IF_ERROR(FillParts(*split, static_cast<int>(i) == cluster_split_));
         ++i;
       } else if (split->lengths.size() == spatial_lengths_) {
         KILN_RETURN_IF_ERROR(FillTiles(i));
@@ -117,13 +119,25 @@ class TileFiller {
                                                     std::move(lengths), split.inner_to_outer));
   }
 
+  // Of the step that shares a reduction out over the blocks of a cluster; -1: none does.
+  static int ClusterSplitOf(const State& state) {
+    for (int s = 0; s < state.num_stages(); ++s) {
+      const int parts =
+          state.attach(s).kind == schedule::Attach::kRoot ? ClusterStageIn(state, s) : -1;
+      if (parts >= 0) return PartsSplitOf(state, parts);
+    }
+    return -1;
+  }
+
   // [parts], or [outer loop, groups].
-  Status FillParts(const SplitStep& split) {
+  Status FillParts(const SplitStep& split, bool is_cluster) {
     const int64_t extent = ExtentOf(split);
     std::vector<std::vector<int64_t>> choices;
     std::vector<double> weights;
     for (int64_t parts : Divisors(extent)) {
       if (parts < 2 || parts > kMostParts) continue;
+      if (is_cluster && std::ranges::find(kClusterSizes, parts) == std::end(kClusterSizes))
+        continue;
       if (split.lengths.size() == 1) {
         choices.push_back({parts});
         weights.push_back(1);
@@ -208,6 +222,7 @@ class TileFiller {
   const target::HardwareParams& hardware_;
   const Parameters& parameters_;
   Rng& rng_;
+  const int cluster_split_;         // a step number, or -1
   const size_t spatial_lengths_;    // of each spatial split of a tiled stage
   int64_t groups_ = 1, parts_ = 1;  // of the stage that is tiled next
 };

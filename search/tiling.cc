@@ -75,9 +75,9 @@ std::vector<int> TileMultiLevel(State& state, int s, std::string_view structure,
 }
 
 void FollowTiling(State& state, int consumer, const std::vector<int>& spatial_steps, int levels,
-                  int whole_axis_level) {
+                  const std::vector<int>& whole_levels) {
   const int n = static_cast<int>(spatial_steps.size());
-  const int first = whole_axis_level >= 0 ? 1 : 0;
+  const int first = static_cast<int>(whole_levels.size());
   int position = first;
   for (int step : spatial_steps) {
     MustApply(state, std::make_shared<schedule::FollowSplitStep>(consumer, position, step, levels));
@@ -85,7 +85,9 @@ void FollowTiling(State& state, int consumer, const std::vector<int>& spatial_st
   }
   std::vector<int> order;
   for (int level = 0; level <= levels; ++level) {
-    if (level == whole_axis_level) order.push_back(0);
+    for (int axis = 0; axis < first; ++axis) {
+      if (level == whole_levels[axis]) order.push_back(axis);
+    }
     for (int axis = 0; axis < n; ++axis) order.push_back(first + axis * (levels + 1) + level);
   }
   MustApply(state, std::make_shared<schedule::ReorderStep>(consumer, order));

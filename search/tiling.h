@@ -29,9 +29,9 @@ std::vector<int> TileMultiLevel(schedule::State& state, int stage, std::string_v
 
 // Splits the spatial axes of `consumer` by the first `levels` factors of the given steps and
 // reorders level by level, so that the tiled stage can be computed at its loop levels*n-1.
-// whole_axis_level: `consumer` has one more axis, the first, which stays whole at this level.
+// whole_levels: `consumer` has more axes, the first ones, which stay whole at these levels.
 void FollowTiling(schedule::State& state, int consumer, const std::vector<int>& spatial_steps,
-                  int levels, int whole_axis_level = -1);
+                  int levels, const std::vector<int>& whole_levels = {});
 
 // Makes one loop of the reduction loops of an untiled stage and returns its number.
 int FuseReduceLoops(schedule::State& state, int stage);

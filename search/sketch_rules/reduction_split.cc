@@ -3,8 +3,12 @@
 //     second kernel adds them up and goes on with what follows (the epilogue);
 //   * over groups of threads inside a block: the groups work on the same tile of the output and
 //     the same fetched tiles of the inputs, leave their partial sums in shared memory, and all
-//     threads of the block together add them up.
-// or both. Batch-1 convolutions have too few output elements to keep a GPU busy without.
+//     threads of the block together add them up;
+//   * over the blocks of a thread block cluster: each leaves the partial sums of one stretch in its
+//     shared memory, then they share out the elements of the tile, add up what all blocks have, and
+//     go on with what follows: one kernel;
+// or the second together with one of the others. Batch-1 convolutions have too few output elements
+// to keep a GPU busy without.
 #include <algorithm>
 
 #include "compiler/schedule/steps/steps.h"
@@ -33,6 +37,10 @@ int LongestReduceLoop(const Stage& stage) {
 
 bool HasPart(int64_t extent) {
   return std::ranges::any_of(Divisors(extent), [](int64_t d) { return d > 1 && d <= kMostParts; });
+}
+
+bool HasClusterPart(int64_t extent) {
+  return std::ranges::any_of(kClusterSizes, [&](int64_t size) { return extent % size == 0; });
 }
 
 bool IsUntouched(const State& state, int s) {
@@ -65,7 +73,7 @@ class ReductionSplit final : public SketchRule {
     return arg ? RuleAnswer::kSkip : RuleAnswer::kApply;
   }
 
-  NextStates Apply(const RuleContext&, const State& state, int s) const override {
+  NextStates Apply(const RuleContext& context, const State& state, int s) const override {
     NextStates next;
     {
       State groups = state;
@@ -81,6 +89,10 @@ class ReductionSplit final : public SketchRule {
     }
     TilePartial(blocks, partial);
     next.emplace_back(std::move(blocks), partial - 1);
+    if (context.parameters.cluster_splits &&
+        context.task.target.GpuArch() >= kFirstArchWithClusters &&
+        HasClusterPart(state.stage(s).loop(LongestReduceLoop(state.stage(s))).extent))
+      AddClusters(state, s, next);
     return next;
   }
 
@@ -130,11 +142,12 @@ class ReductionSplit final : public SketchRule {
     MustApply(state, std::make_shared<schedule::ComputeAtStep>(s, s + 1, loop));
   }
 
-  // Returns the stage whose tile is in registers. blocks_axis: that numbers parts over blocks, -1:
-  // none.
-  static int SplitOverGroups(State& state, int s, int blocks_axis) {
-    int reader = MakeReader(state, s);
+  // Shares the longest reduction of stage s out over groups of threads: s is then the sums of one
+  // group in registers, s+1 those of all groups in shared memory, s+2 their sum. Returns how s is
+  // tiled.
+  static TilingExceptions SplitIntoGroups(State& state, int s) {
     const int loop = LongestReduceLoop(state.stage(s));
+    const int reduction = loop - static_cast<int>(state.stage(s).op->axes().size());
     // Outer loop, groups, inner loop: what all groups fetch together is contiguous. The groups are
     // the second length, as the threads are of a spatial split: what follows the number of threads
     // follows both.
@@ -143,17 +156,77 @@ class ReductionSplit final : public SketchRule {
                                                     std::vector<int64_t>{1, 1}, false));
     MustApply(state, std::make_shared<schedule::RfactorStep>(s, loop + 1, 0));
     MustApply(state, std::make_shared<schedule::CacheWriteStep>(s, "local"));
-    // Now s: sums of one group in registers; s+1: of all groups, shared; s+2: their sum.
-    reader += 2;
-    const int num_axes = static_cast<int>(state.stage(s).op->axes().size());
     // The rfactor left the outer loop where the axis was, and the inner one after it.
-    const int outer = num_axes + loop - static_cast<int>(state.stage(reader).op->axes().size());
+    const int outer = static_cast<int>(state.stage(s).op->axes().size()) + reduction;
     TilingExceptions exceptions;
-    exceptions.blocks_axis = blocks_axis < 0 ? -1 : blocks_axis + 1;
     exceptions.whole = {{0, kThreadLevel}, {outer, 0}, {outer + 1, kInnermostReduceLevel}};
+    return exceptions;
+  }
+
+  static void AddClusters(const State& state, int s, NextStates& next) {
+    State clusters = state;
+    const int partial = SplitOverBlocks(clusters, s);
+    if (HasPart(clusters.stage(partial).loop(LongestReduceLoop(clusters.stage(partial))).extent)) {
+      State both = clusters;
+      ClusterOfGroups(both, partial);
+      next.emplace_back(std::move(both), partial - 1);
+    }
+    ClusterAlone(clusters, partial);
+    next.emplace_back(std::move(clusters), partial - 1);
+  }
+
+  // Tiles of the partial sums in registers, then in the shared memory of the blocks, whose axis is
+  // the outermost.
+  static void ClusterAlone(State& state, int s) {
+    MustApply(state, std::make_shared<schedule::CacheWriteStep>(s, "local"));
+    const std::vector<int> steps = TileMultiLevel(state, s, kStructure, {.whole = {{0, 0}}});
+    FollowTiling(state, s + 1, steps, kThreadLevel + 1, /*whole_levels=*/{0});
+    const int loop = (kThreadLevel + 1) * static_cast<int>(steps.size());
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(s, s + 1, loop));
+    ComputeInCluster(state, s + 1, steps);
+  }
+
+  static void ClusterOfGroups(State& state, int s) {
+    MustApply(state, std::make_shared<schedule::CacheWriteStep>(s, "local"));
+    TilingExceptions exceptions = SplitIntoGroups(state, s);
+    exceptions.whole.push_back({1, 0});
     const std::vector<int> steps = TileMultiLevel(state, s, kStructure, exceptions);
     const int n = static_cast<int>(steps.size());
-    FollowTiling(state, s + 1, steps, kThreadLevel + 1, /*whole_axis_level=*/kThreadLevel);
+    FollowTiling(state, s + 1, steps, kThreadLevel + 1, /*whole_levels=*/{kThreadLevel, 0});
+    MustApply(state,
+              std::make_shared<schedule::ComputeAtStep>(s, s + 1, (kThreadLevel + 1) * n + 1));
+    FollowTiling(state, s + 3, steps, 1, /*whole_levels=*/{0});
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(s + 1, s + 3, n));
+    CombineAt(state, s + 2, s + 3, 2 * n);
+    ComputeInCluster(state, s + 3, steps);
+  }
+
+  // The partial sums of the blocks, stage `parts`, at the tiles of the stage that reads their sum,
+  // which is the one after them.
+  static void ComputeInCluster(State& state, int parts, const std::vector<int>& steps) {
+    const int n = static_cast<int>(steps.size()), reader = state.Consumers(parts + 1).front();
+    FollowTiling(state, reader, steps, 1);
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(parts, reader, n - 1));
+    // Vectors of the sum: what a thread adds up is contiguous.
+    const int axes = static_cast<int>(state.stage(parts + 1).op->axes().size());
+    std::vector<int> order = {axes};
+    for (int axis = 0; axis < axes; ++axis) order.push_back(axis);
+    MustApply(state, std::make_shared<schedule::ReorderStep>(parts + 1, order));
+    MustApply(state,
+              std::make_shared<schedule::AnnotateStep>(parts + 1, axes, Annotation::kVectorize));
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(parts + 1, reader, 2 * n - 1));
+  }
+
+  // Returns the stage whose tile is in registers. blocks_axis: that numbers parts over blocks, -1:
+  // none.
+  static int SplitOverGroups(State& state, int s, int blocks_axis) {
+    int reader = MakeReader(state, s);
+    TilingExceptions exceptions = SplitIntoGroups(state, s);
+    exceptions.blocks_axis = blocks_axis < 0 ? -1 : blocks_axis + 1;
+    reader += 2;
+    const std::vector<int> steps = TileMultiLevel(state, s, kStructure, exceptions);
+    const int n = static_cast<int>(steps.size());
+    FollowTiling(state, s + 1, steps, kThreadLevel + 1, /*whole_levels=*/{kThreadLevel});
     MustApply(state, std::make_shared<schedule::ComputeAtStep>(s, s + 1, (kThreadLevel + 1) * n));
     // The reader's loops: blocks, and all elements of a block's tile.
     FollowTiling(state, reader, steps, 1);

@@ -22,11 +22,14 @@ SketchRulePtr SimplifyConstTensorRule();
 SketchRulePtr RfactorRule();               // CPU
 SketchRulePtr CrossThreadReductionRule();  // GPU
 
-// reduction_split.cc: a tiled reduction shared out over blocks, groups of threads, or both. The SP
-// step before an RF step holds the parts: [parts] over blocks, [outer loop, groups] inside a block
-// (both from the outside, what is left is the inner loop).
+// reduction_split.cc: a tiled reduction shared out over blocks or the blocks of a cluster, groups
+// of threads, or both. The SP step before an RF step holds the parts: [parts] over blocks, [outer
+// loop, groups] inside a block (both from the outside, what is left is the inner loop).
 SketchRulePtr ReductionSplitRule();    // GPU
 inline constexpr int kMostParts = 32;  // of either kind
+// Blocks of a cluster that every GPU of these architectures can have.
+inline constexpr int kFirstArchWithClusters = 90;
+inline constexpr int64_t kClusterSizes[] = {2, 4, 8};
 
 // cache.cc: tiles of inputs in shared memory, tiles of results in registers.
 SketchRulePtr CacheReadRule();  // GPU

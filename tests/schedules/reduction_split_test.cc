@@ -12,6 +12,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/gpu_validity.h"
 #include "search/sample_gpu.h"
+#include "search/stage_view.h"
 #include "tests/schedules/check_program.h"
 
 namespace kiln::search {
@@ -131,6 +132,57 @@ TEST(ReductionSplits, CudaTextComputesTheSame) {
       EXPECT_TRUE(status.ok()) << NameOf(c) << "\n" << status;
     }
   }
+}
+
+bool IsOfClusters(const State& state) {
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (state.attach(s).kind == schedule::Attach::kRoot && ClusterStageIn(state, s) >= 0)
+      return true;
+  }
+  return false;
+}
+
+// As sampled, and with lengths that divide nothing.
+TEST(ReductionSplits, ClustersComputeTheSame) {
+  for (const Case& c : {kCases[1], kCases[6]}) {
+    const Task task = MakeGpuTask(c);
+    Rng rng(11);
+    std::set<int64_t> sizes;
+    int sketches = 0, uneven = 0;
+    for (const Sketch& sketch : SplitSketches(task)) {
+      if (!IsOfClusters(sketch.state)) continue;
+      ++sketches;
+      for (int draw = 0, checked = 0; draw < 200 && checked < 2; ++draw) {
+        StatusOr<State> state = SampleGpu(sketch, task, Parameters(), rng);
+        if (state.ok() && draw % 2 == 1) state = ChangeLengths(task, *state, rng);
+        if (!state.ok()) continue;
+        ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(*state, {.gpu = true}));
+        if (!codegen::CheckCudaProgram(program, task.hardware, 90).ok()) continue;
+        ++checked;
+        uneven += draw % 2;
+        sizes.insert(program.kernels.back().cluster);
+        const Status status = codegen::CompareEmulated(program, 5, 1e-4);
+        EXPECT_TRUE(status.ok()) << NameOf(c) << "\n" << status;
+      }
+    }
+    EXPECT_EQ(sketches, 2) << NameOf(c) << ": alone and with groups";
+    EXPECT_GT(uneven, 0) << NameOf(c);
+    EXPECT_TRUE(sizes.contains(2)) << NameOf(c);
+  }
+}
+
+// Where the hardware has none, or they are not wanted.
+TEST(ReductionSplits, ClustersAreLeftOut) {
+  const auto clusters = [](std::string_view target, double wanted) {
+    const Task task(MakeGpuTask(kCases[0]).dag, *target::ParseTarget(target), {}, "[]");
+    const Parameters parameters = *MakeParameters({{"cluster_splits", wanted}});
+    return std::ranges::count_if(GenerateSketches({task, parameters}),
+                                 [](const Sketch& sketch) { return IsOfClusters(sketch.state); });
+  };
+  EXPECT_EQ(clusters("cuda -arch=sm_90 -thread_warp_size=4", 1), 2);
+  EXPECT_EQ(clusters("cuda -arch=sm_90 -thread_warp_size=4", 0), 0);
+  EXPECT_EQ(clusters("cuda -arch=sm_89 -thread_warp_size=4", 1), 0);
+  EXPECT_EQ(clusters("cuda -thread_warp_size=4", 1), 0);
 }
 
 // The region that partial sums cover is the tile of the block, also where the threads that add
