@@ -27,6 +27,15 @@ bool HasBlank(const schedule::Step& step) {
   return std::find(lengths.begin(), lengths.end(), 0) != lengths.end();
 }
 
+// The blocks of a cluster share elements out as a split shares a reduction out: by following it.
+bool IsClusterSplit(std::span<const StepPtr> steps, int number) {
+  return std::ranges::any_of(steps, [number](const StepPtr& step) {
+    if (step->tag() != schedule::FollowFusedSplitStep::kTag) return false;
+    const auto& follow = static_cast<const schedule::FollowFusedSplitStep&>(*step);
+    return follow.level == 0 && follow.src_steps.size() == 1 && follow.src_steps[0] == number;
+  });
+}
+
 // Of n > 1: a prime, the smaller the likelier with its power; or any divisor but 1.
 int64_t RandomFactor(int64_t n, Rng& rng) {
   if (!Chance(rng, kPrimeFactor)) {
@@ -136,6 +145,7 @@ class Mover {
     if (tiles.uneven && !IsAcceptable(tiles.covered(), tiles.extent)) return false;
     if (tiles.parts_level < 0) return true;
     const int64_t parts = tiles.levels[tiles.parts_level];
+    if (tiles.is_cluster) return std::ranges::find(kClusterSizes, parts) != std::end(kClusterSizes);
     return parts >= 2 && parts <= kMostParts;
   }
 
@@ -176,6 +186,7 @@ std::vector<Tiles> TilesOf(std::span<const StepPtr> steps, std::span<const StepP
         steps[i + 1]->tag() == schedule::RfactorStep::kTag) {
       tiles.parts_level = static_cast<int>(split.lengths.size()) - 1;
       tiles.limit_innermost = split.lengths.size() > 1;
+      tiles.is_cluster = IsClusterSplit(steps, static_cast<int>(i));
     }
     all.push_back(std::move(tiles));
   }

@@ -17,6 +17,7 @@ struct Tiles {
   // The level that an rfactor makes parts of, -1: none. There are 2 to kMostParts parts
   // (sketch_rules/rules.h).
   int parts_level = -1;
+  bool is_cluster = false;  // the parts are the blocks of a cluster: as many as one can have
   bool limit_innermost = true;
   int64_t extent = 0;   // of the loop that is split
   bool uneven = false;  // may they cover more than that (uneven_tiles.h)?

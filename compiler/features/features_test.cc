@@ -221,6 +221,58 @@ TEST(Features, BlocksThreadsAndMemoryOfAGpu) {
     EXPECT_EQ(rows.Raw(r, "kernel_thread_flops"), rows.Raw(0, "kernel_thread_flops"));
 }
 
+// Half of the sums are in the other block of a cluster of two.
+TEST(Features, ClustersOfBlocks) {
+  target::HardwareParams hardware;
+  hardware.num_cores = 132;
+  hardware.warp_size = 32;
+  const auto rows_of = [&](int cluster) {
+    return Rows(fmt::format(R"(
+program(A: input float32[4, {0}, 128], C: output float32[4, 128]) {{
+  stage part
+  stage C
+  kernel C grid [4, 1, 1] block [32, 1, 1] cluster {0} {{
+    blockIdx.x b in 0..4 {{
+      alloc part: cluster float32[{0}, 128]
+      cluster p in 0..{0} {{
+        threadIdx.x t in 0..32 {{
+          vectorize v in 0..4 {{
+            part[p, t*4 + v] = A[b, p, t*4 + v] @ part
+          }}
+        }}
+      }}
+      cluster_barrier
+      cluster q in 0..{0} {{
+        threadIdx.x u in 0..32 {{
+          vectorize w in 0..4 {{
+            C[b, u*4 + w] = part[0, u*4 + w] + part[1, u*4 + w] @ C
+          }}
+        }}
+      }}
+      cluster_barrier
+    }}
+  }}
+}})",
+                            cluster),
+                "cuda -arch=sm_90", hardware);
+  };
+  const Rows rows = rows_of(2);
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_COLUMN(rows, 1, "blockIdx_x_len", 8.0);
+  EXPECT_COLUMN(rows, 1, "kernel_blocks", 8.0);
+  EXPECT_COLUMN(rows, 1, "kernel_cluster", 2.0);
+  EXPECT_COLUMN(rows, 1, "kernel_cluster_cores", 132.0);
+  EXPECT_COLUMN(rows, 1, "kernel_cluster_barriers", 2.0);
+  EXPECT_COLUMN(rows, 1, "kernel_barriers", 0.0);
+  EXPECT_COLUMN(rows, 1, "kernel_thread_remote_bytes", 32.0);
+  EXPECT_COLUMN(rows, 1, "kernel_shared_bytes", 512.0);  // a part
+  EXPECT_COLUMN(rows, 1, "kernel_split_bytes", 0.0);
+  EXPECT_EQ(rows.Raw(0, "B0.is_global") + rows.Raw(0, "B1.is_global"), 1);
+  EXPECT_EQ(rows.Raw(0, "B0.is_shared") + rows.Raw(0, "B1.is_shared"), 1);
+  EXPECT_COLUMN(rows_of(8), 1, "kernel_cluster_cores", 120.0);
+  EXPECT_COLUMN(rows_of(8), 1, "kernel_waves", 32.0 / (120 * 32));
+}
+
 // B is read where the loops that compute it have just written it.
 TEST(Features, WhatWasJustWrittenIsReusedSerially) {
   const Rows rows(R"(
