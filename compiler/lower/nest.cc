@@ -426,9 +426,15 @@ class NestBuilder {
   // What is computed for others by the blocks of a cluster is theirs by the first axis: each has
   // one element of it.
   void CheckClusterLoop(const StageFrame& frame) {
+    if (state_.attach(frame.s).kind != Attach::kIter) return;
     const int loop = OwnClusterLoop(frame.s);
-    if (loop < 0 || state_.attach(frame.s).kind != Attach::kIter) return;
-    if (!IsShared(frame.s)) {
+    if (loop < 0) {
+      for (int l = 0; l < static_cast<int>(frame.stage.loops.size()); ++l) {
+        if (frame.stage.annotation(l) != Annotation::kCluster || frame.bounds.loop_vars[l] < 0)
+          continue;
+        Refuse(frame, "the blocks of a cluster share its loop out, and one around it already");
+      }
+    } else if (!IsShared(frame.s)) {
       Refuse(frame,
              "the blocks of a cluster share its loop out, but each thread computes it for itself");
     } else if (frame.stage.loops[loop].iter != 0 ||

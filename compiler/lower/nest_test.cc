@@ -180,6 +180,51 @@ TEST(GpuGuards, ReductionsThatZerosChangeAreGuarded) {
   }
 }
 
+// Partial sums of two stretches of k in the shared memory of two blocks, which share out the 24
+// elements of a tile.
+constexpr std::string_view kClusterDag = R"(
+    input A: float32[8, 16]
+    input B: float32[16, 12]
+    C[i: 8, j: 12] = sum(k: 16) A[i, k] * B[k, j]
+    D[i: 8, j: 12] = max(C[i, j], 0.0))";
+// Stages then: 2 C.rf, 3 C, 4 D.
+std::string ClusterSteps(std::string_view parts, std::string_view elements, std::string_view at) {
+  return fmt::format(
+      R"([["SP", 2, 2, 16, [2], 0], ["RF", 2, 2, 0], ["SP", 4, 0, 8, [4], 1],)"
+      R"( ["SP", 4, 2, 12, [6], 1], ["RE", 4, [0, 2, 1, 3]], ["FU", 4, [0, 1]],)"
+      R"( ["FU", 4, [1, 2]], ["SP", 4, 1, 24, [4], 1], ["SP", 4, 1, 6, [2], 1], ["AN", 4, 0, 5],)"
+      R"( {} ["AN", 4, 3, 6], ["CA", 2, 4, {}], ["CA", 3, 4, 3], ["FU", 2, [1, 2]],)"
+      R"( ["SP", 2, 1, 24, [4], 1], ["AN", 2, 2, 6], {}])",
+      elements, at, parts);
+}
+
+TEST(Clusters, BlocksShareAReductionOut) {
+  const schedule::State state =
+      StateFrom(kClusterDag, ClusterSteps(R"(["AN", 2, 0, 12])", R"(["AN", 4, 2, 12],)", "0"));
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, Lower(state, {.gpu = true}));
+  ASSERT_OK(ir::Verify(program));
+  ExpectComputes(*state.initial_dag(), program);
+  ASSERT_EQ(program.kernels.size(), 1u);
+  EXPECT_EQ(program.kernels[0].cluster, 2);
+  const std::string text = ir::ProgramText(program);
+  EXPECT_NE(text.find("kernel D grid [4, 1, 1] block [4, 1, 1] cluster 2 {"), std::string::npos);
+  EXPECT_NE(text.find("alloc C_rf: cluster float32[2, 4, 6]"), std::string::npos) << text;
+}
+
+TEST(Clusters, WhatMeansNothingIsRefused) {
+  const auto says = [](std::string_view parts, std::string_view elements, std::string_view at) {
+    const schedule::State state = StateFrom(kClusterDag, ClusterSteps(parts, elements, at));
+    return std::string(Message(Lower(state, {.gpu = true}).status()));
+  };
+  constexpr std::string_view kParts = R"(["AN", 2, 0, 12])", kElements = R"(["AN", 4, 2, 12],)";
+  EXPECT_THAT(says(kParts, "", "0"),
+              testing::HasSubstr("stage 4 (D) has no loop over the blocks of a cluster"));
+  EXPECT_THAT(says(R"(["SP", 2, 0, 2, [2], 1], ["AN", 2, 1, 12])", kElements, "0"),
+              testing::HasSubstr("another loop out than its first axis"));
+  EXPECT_THAT(says(kParts, kElements, "2"), testing::HasSubstr("and one around it already"));
+  EXPECT_THAT(says(kParts, "", "3"), testing::HasSubstr("each thread computes it for itself"));
+}
+
 TEST(FillExtents, OfAttachedStagesAreThoseOfTheirRegions) {
   const schedule::State state = StateFrom(R"(
       input data: float32[14]
