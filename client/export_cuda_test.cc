@@ -62,7 +62,7 @@ TEST(ExportCudaTest, EveryKindCompilesWithNvcc) {
   std::string all;
   int count = 0;
   for (const char* kind : {"tiled convolution", "shared memory above 48 KiB", "several kernels",
-                           "float16", "int8", "argmax"}) {
+                           "clusters of blocks", "float16", "int8", "argmax"}) {
     SCOPED_TRACE(kind);
     ASSERT_OK_AND_ASSIGN(const std::string text, Exported(Program(kind)));
     const std::string name = fmt::format("part{}.cu", count++);

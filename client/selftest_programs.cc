@@ -31,6 +31,12 @@ bool SharedVectorLoads(const CudaSource& source) {
 bool AcrossThreads(const CudaSource& source) {
   return UsesShared(source) && Has(source, "__syncthreads();");
 }
+bool HasClusters(const CudaSource& source) {
+  for (const auto& kernel : source.kernels) {
+    if (kernel.cluster > 1) return true;
+  }
+  return false;
+}
 bool HasManyKernels(const CudaSource& source) { return source.kernels.size() > 1; }
 bool HalfVectors(const CudaSource& source) { return Has(source, "half_x") || Has(source, "half2"); }
 bool ByteVectors(const CudaSource& source) { return Has(source, "char_x") || Has(source, "char4"); }
@@ -45,6 +51,7 @@ const std::vector<SelfTestProgram>& SelfTestPrograms() {
       {"reduction across threads", {"softmax", "64,1000"}, AcrossThreads},
       {"sum of rows", {"sum", "128,4096,axis=1"}, AcrossThreads},
       {"several kernels", {"conv2d_winograd_nhwc", "1,14,14,32,32", "bias,relu"}, HasManyKernels},
+      {"clusters of blocks", {"conv2d_nhwc", "1,7,7,256,64,3,3,1,1", "bias,relu"}, HasClusters},
       {"argmax", {"argmax", "32,777,axis=1"}},
       {"pooling", {"max_pool2d_nhwc", "1,28,28,32,3,3,2,1"}},
       {"odd sizes, matmul", {"matmul", "127,255,63", "relu"}},
