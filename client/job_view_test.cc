@@ -205,10 +205,16 @@ TEST(JobViewTest, ThePaceAndTheNextTaskAreAmongTheTotals) {
   const auto lines = view.Lines(0, 0, false);
   EXPECT_THAT(lines[4], HasSubstr("  8.31 trials/s  device 93% busy (89% over all)  next 1"));
   EXPECT_EQ(lines[5], "| job 4f3a measuring the 8 best candidates again");
-  event.mutable_status()->set_state(v1::SUCCEEDED);
+  event.mutable_status()->set_leaders_share(0.345);
+  event.mutable_status()->set_leaders_share_last_minute(0.404);
   view.Observe(event);
   EXPECT_THAT(view.Lines(0, 0, false)[4],
-              AllOf(HasSubstr("1 trials/s  device 89% busy"), Not(HasSubstr("next"))));
+              HasSubstr("  device 93% busy (40% with leaders, 89% over all)  next 1"));
+  event.mutable_status()->set_state(v1::SUCCEEDED);
+  view.Observe(event);
+  EXPECT_THAT(
+      view.Lines(0, 0, false)[4],
+      AllOf(HasSubstr("1 trials/s  device 89% busy (34% with leaders)"), Not(HasSubstr("next"))));
 }
 
 TEST(JobViewTest, ATaskWithoutAResultLeavesTheTotalOpen) {

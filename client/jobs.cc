@@ -136,6 +136,7 @@ Status JobsCommand(uint32_t limit, const Session& session) {
                {"Errors", Table::kRight},
                {"Best", Table::kRight},
                {"Busy", Table::kRight},
+               {"Leaders", Table::kRight},
                {"Time", Table::kRight},
                {"Submitted"}});
   for (const v1::JobStatus& job : jobs) {
@@ -143,8 +144,8 @@ Status JobsCommand(uint32_t limit, const Session& session) {
     const double best_s = works.size() == 1 ? job.tasks(Fastest(job, works[0])).best_cost_s() : 0;
     table.AddRow({job.id(), NameOf(job), StateText(job), TrialsText(job),
                   fmt::format("{}", NumErrors(job)), LatencyCell(best_s),
-                  ShareCell(job.busy_share()), FormatElapsed(job.elapsed_s()),
-                  TimeText(job.created_s())});
+                  ShareCell(job.busy_share()), ShareCell(job.leaders_share()),
+                  FormatElapsed(job.elapsed_s()), TimeText(job.created_s())});
   }
   fmt::print("{}", table.ToString());
   return OkStatus();

@@ -48,6 +48,7 @@ Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
     json["record"] = best->id();
     json["max_error"] = best->result().max_error();
     json["confidence_s"] = OrNull(best->result().confidence_s());
+    json["final_readings"] = FinalReadingsOf(best->result());
     json["steps"] = best->steps();
   }
   return json;
@@ -128,6 +129,7 @@ std::string EndEvent(const v1::JobStatus& job, const std::vector<v1::Record>& be
                {"trials_done", job.trials_done()},
                {"elapsed_s", job.elapsed_s()},
                {"busy_share", job.busy_share()},
+               {"leaders_share", job.leaders_share()},
                {"objective", job.spec().options().objective()},
                {"objective_s", OrNull(ObjectiveOf(job))},
                {"errors", Json::object()},

@@ -7,7 +7,8 @@
 //   {"event": "round", "job": "4f..", "round": 0, "task": 0, "trials": 16, "elapsed_s": 3.1,
 //    "search_s": 0.2, "total_latency_s": 1.1e-3, "best_s": [1.1e-3], "report": ".."}
 //   {"event": "end", "job": "4f..", "state": "SUCCEEDED", "message": "", "trials_done": 64,
-//    "errors": {"WRONG_ANSWER_ERROR": 1}, "elapsed_s": 12.5, "busy_share": 0.91, "tasks":
+//    "errors": {"WRONG_ANSWER_ERROR": 1}, "elapsed_s": 12.5, "busy_share": 0.91,
+//    "leaders_share": 0.35, "tasks":
 //    [{"description": "..", "workload_key": "..", "best_cost_s": 1.1e-3, "gflops": 204,
 //    "reference_cost_s": 0.02, "speed_up": 18.1, "max_error": 3e-7, "record": 12}]}
 #pragma once

@@ -1,5 +1,7 @@
 #include "client/record_conversion.h"
 
+#include <algorithm>
+
 namespace kiln::client {
 namespace {
 
@@ -82,6 +84,9 @@ v1::Record ToProto(const store::Record& record) {
   result.set_max_error(record.max_error);
   result.mutable_final_costs_s()->Add(record.final_costs_s.begin(), record.final_costs_s.end());
   result.set_confidence_s(record.confidence_s);
+  result.set_final_readings(record.final_readings);
+  result.set_final_run_s(record.final_run_s);
+  result.set_final_device(record.final_device);
   if (record.times.empty() || !result.mutable_times()->ParseFromString(record.times)) {
     result.clear_times();
   }
@@ -116,6 +121,9 @@ store::Record FromProto(const v1::Record& record) {
   out.score = record.score();
   out.final_costs_s.assign(result.final_costs_s().begin(), result.final_costs_s().end());
   out.confidence_s = result.confidence_s();
+  out.final_readings = result.final_readings();
+  out.final_run_s = result.final_run_s();
+  out.final_device = result.final_device();
   out.times = result.times().SerializeAsString();
   return out;
 }
@@ -137,6 +145,12 @@ StatusOr<v1::JobStatus> JobStatusFromStore(store::Store& store, const store::Job
   }
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store.CountTrials(job.id));
   status.set_trials_done(static_cast<uint32_t>(counts.total));
+  status.set_devices(static_cast<uint32_t>(counts.runners));
+  const double device_s = status.elapsed_s() * static_cast<double>(counts.runners);
+  if (device_s > 0) {
+    status.set_busy_share(std::min(1.0, (counts.run_s + counts.final_run_s) / device_s));
+    status.set_leaders_share(std::min(1.0, counts.final_run_s / device_s));
+  }
   for (uint32_t kind = 1; kind < counts.by_error.size(); ++kind) {
     if (counts.by_error[kind] == 0) continue;
     (*status.mutable_error_counts())[kind] = static_cast<uint32_t>(counts.by_error[kind]);

@@ -57,7 +57,7 @@ std::string TaskText(const v1::JobStatus& job, const v1::TaskStatus& task, const
   if (!record.result().final_costs_s().empty()) {
     text += Line("measured", fmt::format("again with its rivals: median of {} readings, within {} "
                                          "of it by 95%",
-                                         record.result().final_costs_s_size(),
+                                         FinalReadingsOf(record.result()),
                                          FormatSeconds(record.result().confidence_s())));
   }
   const std::string speed_up = SpeedUp(task.reference_cost_s(), cost_s);

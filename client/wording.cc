@@ -84,10 +84,19 @@ std::string PaceText(const v1::JobStatus& job) {
   const double share = running ? job.busy_share_last_minute() : job.busy_share();
   if (share < 0.005) return text;  // nothing was run: target null
   text += fmt::format("  device{} {} busy", job.devices() > 1 ? "s" : "", ShareCell(share));
+  const double leaders = running ? job.leaders_share_last_minute() : job.leaders_share();
+  std::vector<std::string> remarks;
+  if (leaders >= 0.005) remarks.push_back(fmt::format("{} with leaders", ShareCell(leaders)));
   if (running && job.busy_share() > 0) {
-    text += fmt::format(" ({} over all)", ShareCell(job.busy_share()));
+    remarks.push_back(fmt::format("{} over all", ShareCell(job.busy_share())));
   }
+  if (!remarks.empty()) text += fmt::format(" ({})", fmt::join(remarks, ", "));
   return text;
+}
+
+int FinalReadingsOf(const v1::TrialResult& result) {
+  const auto said = static_cast<int>(result.final_readings());
+  return said > 0 ? said : result.final_costs_s_size();
 }
 
 std::string LatencyCell(double cost_s) { return cost_s > 0 ? FormatSeconds(cost_s) : "-"; }

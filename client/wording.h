@@ -21,6 +21,8 @@ uint32_t NumErrors(const v1::JobStatus& job);
 double MeanCost(const v1::TrialResult& result);  // of the trial itself; 0 on error
 // What counts: the median of the final readings where there are any, otherwise MeanCost.
 double CostOf(const v1::TrialResult& result);
+// How many readings its final costs stand for.
+int FinalReadingsOf(const v1::TrialResult& result);
 std::string ShareCell(double share);  // "93%"; "-" when it is 0
 
 // "8.31 trials/s  device 93% busy (89% over all)"; of an ended job over all. "" of one without

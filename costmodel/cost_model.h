@@ -31,6 +31,9 @@ struct Sample {
   double cost_s = 0;  // 0: the program failed; it counts as infinitely slow
   // Of an earlier job and another task: a hint, which counts the less the more others there are.
   bool prior = false;
+  // The sample given before with these very rows (the pointer) costs this by now; it is no new one.
+  // Ignored where it is not known any more.
+  bool corrects = false;
 };
 
 class CostModel {
@@ -38,9 +41,9 @@ class CostModel {
   virtual ~CostModel() = default;
   virtual std::string_view name() const = 0;
 
-  // Learns from samples not given before; may train, which takes from nothing to seconds. Refuses
-  // all of them if one has another number of columns, or a value or cost that is not finite; on
-  // error the model scores as before.
+  // Learns from samples not given before, but for corrections; may train, which takes from nothing
+  // to seconds. Refuses all of them if one has another number of columns, or a value or cost that
+  // is not finite; on error the model scores as before.
   virtual Status Update(std::vector<Sample> samples) = 0;
 
   // A score for each program. A program without rows scores minus infinity.

@@ -117,6 +117,31 @@ TEST(XgbModelTest, EqualProgramsAreNoError) {
   EXPECT_OK(model->Update(samples));
 }
 
+TEST(XgbModelTest, ACorrectionReplacesWhatWasSaidBefore) {
+  Rng rng(23);
+  const auto right = SyntheticSamples(rng, 100), more = SyntheticSamples(rng, 400);
+  auto lucky = right;
+  lucky[7].cost_s /= 100;  // all others are slow by this
+  lucky[8].cost_s = right[8].cost_s / 50;
+  auto told = NewXgb(), corrected = NewXgb();
+  ASSERT_OK(told->Update(right));
+  ASSERT_OK(corrected->Update(lucky));
+  for (const size_t i : {7, 8}) {
+    Sample correction = right[i];
+    correction.corrects = true;
+    ASSERT_OK(corrected->Update({correction}));
+  }
+  ASSERT_OK(told->Update(more));
+  EXPECT_NE(told->Predict(Programs(right)), corrected->Predict(Programs(right)));
+  ASSERT_OK(corrected->Update(more));
+  EXPECT_EQ(told->Predict(Programs(right)), corrected->Predict(Programs(right)));
+  // Of rows that are not known.
+  Sample stranger = SyntheticSamples(rng, 1)[0];
+  stranger.corrects = true;
+  ASSERT_OK(corrected->Update({stranger}));
+  EXPECT_EQ(told->Predict(Programs(right)), corrected->Predict(Programs(right)));
+}
+
 TEST(XgbModelTest, WaitsForEnoughSamples) {
   Rng rng(6);
   auto model = NewXgb();

@@ -80,6 +80,10 @@ Status XgbModel::Update(std::vector<Sample> samples) {
   KILN_RETURN_IF_ERROR(Check(samples));
   for (Sample& sample : samples) {
     if (sample.rows->rows() == 0) continue;  // scores minus infinity whatever it costs
+    if (sample.corrects) {
+      Correct(sample);
+      continue;
+    }
     if (sample.cost_s > 0) {
       double& best = best_cost_s_.try_emplace(sample.task, sample.cost_s).first->second;
       best = std::min(best, sample.cost_s);
@@ -100,6 +104,16 @@ Status XgbModel::Update(std::vector<Sample> samples) {
   if (seen_ >= few && grown_since(seen_at_full_, options_.full_growth)) return Train(true);
   if (grown_since(seen_at_training_, options_.step_growth)) return Train(false);
   return OkStatus();
+}
+
+void XgbModel::Correct(const Sample& correction) {
+  double best_s = 0;
+  for (Sample& sample : samples_) {
+    if (sample.task != correction.task) continue;
+    if (sample.rows == correction.rows) sample.cost_s = correction.cost_s;
+    if (sample.cost_s > 0 && (best_s == 0 || sample.cost_s < best_s)) best_s = sample.cost_s;
+  }
+  if (best_s > 0) best_cost_s_[correction.task] = best_s;
 }
 
 Status XgbModel::Train(bool full) {

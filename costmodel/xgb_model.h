@@ -48,6 +48,7 @@ class XgbModel final : public CostModel {
 
  private:
   Status Check(const std::vector<Sample>& samples) const;
+  void Correct(const Sample& correction);
   Status Train(bool full);
   std::shared_ptr<const Forest> forest() const;  // nullptr: not trained
   void Publish(Forest forest);

@@ -1,5 +1,5 @@
-// How much of the devices' time trials took lately. A device counts from its first trial on, also
-// while its lease is given back: idle is idle.
+// How much of the devices' time trials, and further readings of the best, took lately. A device
+// counts from its first trial on, also while its lease is given back: idle is idle.
 //
 // Seconds of one monotonic clock. Memory: what ended in the last minute. Not thread-safe.
 #pragma once
@@ -14,11 +14,14 @@ class BusyMeter {
  public:
   static constexpr double kWindow_s = 60;
 
-  // A trial that ended now and had the device for run_s. Times do not go back.
-  void Add(const std::string& runner, double now_s, double run_s);
+  // A trial, or a reading of one of the best, that ended now and had the device for run_s. Times do
+  // not go back.
+  enum class Use { kTrial, kLeader };
+  void Add(const std::string& runner, double now_s, double run_s, Use use = Use::kTrial);
 
   struct Reading {
-    double busy_share = 0;  // 0 to 1; of all devices, in the last minute
+    double busy_share = 0;     // 0 to 1; of all devices, in the last minute
+    double leaders_share = 0;  // the part of it that was not trials
     double trials_per_s = 0;
     int devices = 0;
   };
@@ -27,6 +30,7 @@ class BusyMeter {
  private:
   struct Trial {
     double end_s, run_s;
+    Use use;
   };
   std::deque<Trial> trials_;
   std::map<std::string, double> since_s_;  // by runner: when its first trial began

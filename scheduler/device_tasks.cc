@@ -56,11 +56,4 @@ StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,
   return tasks;
 }
 
-std::string ModelKey(const v1::WorkerState& runner) {
-  const auto& keys = runner.keys();
-  if (keys.empty()) return "";
-  const bool is_named = std::find(keys.begin(), keys.end(), runner.device()) != keys.end();
-  return is_named ? runner.device() : keys[keys.size() - 1];
-}
-
 }  // namespace kiln::scheduler

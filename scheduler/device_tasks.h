@@ -19,11 +19,6 @@ StatusOr<target::Target> CompleteTarget(const target::Target& asked, const v1::W
 // The device's own parameters; what it does not say (0) is the target's default.
 target::HardwareParams HardwareOf(const target::Target& completed, const v1::WorkerState& runner);
 
-// The key that runners of devices like this one serve, of which the job may have several: the
-// device's name where it is a key, as of GPUs (whose last key is their own UUID), else the last and
-// most exact one. "" without keys.
-std::string ModelKey(const v1::WorkerState& runner);
-
 // The tasks as the search sees them, in the job's order.
 StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,
                                                   const v1::WorkerState& runner);

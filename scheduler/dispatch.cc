@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <ctime>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -12,13 +13,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/rng.h"
 #include "compiler/schedule/step.h"
 #include "proto/builder.pb.h"
 #include "proto/runner.pb.h"
+#include "scheduler/device_keys.h"
 #include "scheduler/messages.h"
 #include "scheduler/worker_calls.h"
 #include "scheduler/worker_pool.h"
-#include "search/final_race.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -30,21 +32,14 @@ constexpr uint32_t kDefaultRunTimeoutMs = 10'000;    // the runner's own
 // A reference that fails so often, without one success, ends the job.
 constexpr int kReferenceFailures = 3;
 constexpr std::chrono::seconds kCommitAgain{1};
-// Readings of finalists are longer than those of trials, up to this.
-constexpr uint32_t kFinalReadingMs = 100;
-constexpr uint32_t kLongerReading = 3;
-constexpr uint32_t kFinalReadings = 2;  // at each of its turns
-
-// Finalists of a task, while they are built and measured.
-struct Race {
-  struct Entry {
-    Dispatcher::Finalist finalist;
-    std::optional<v1::Artifact> artifact;
-    v1::TrialResult failure;  // when it has an error: why it is out
-  };
-  std::vector<Entry> entries;
-  size_t to_build = 0;
-};
+// What the readings of leaders say is written so often.
+constexpr std::chrono::seconds kWriteLeaders{1};
+// Readings of leaders are of programs of which one may take such a part of the idle time.
+constexpr double kPartOfIdleTime = 0.2;
+// The best are checked again with other inputs where the reference takes no longer than this: it
+// has to run for them, once.
+constexpr double kCheapReference_s = 0.05;
+constexpr uint64_t kOtherInputs = 1;  // stream of the job's seed
 
 // A trial, the reference of a task, or finalists on their way.
 struct TrialItem : WorkItem {
@@ -55,7 +50,7 @@ struct TrialItem : WorkItem {
   search::Trial trial;
   std::string steps;
   int attempts = 0;  // failed ones
-  v1::Artifact artifact;
+  std::shared_ptr<const v1::Artifact> artifact;
   double build_s = 0;
   v1::TrialTimes build_times;
   std::string builder;
@@ -86,15 +81,25 @@ bool IsRefusal(const Status& status) {
 // The worker had no time for it: nobody's failure.
 bool IsBusy(const Status& status) { return status.code() == StatusCode::kResourceExhausted; }
 
-bool MayBeChance(v1::ErrorKind error) {
-  return error != v1::NO_ERROR && error != v1::WRONG_ANSWER_ERROR;
-}
-
 struct Measured {
   search::Trial trial;
   store::Record record;
-  double reference_cost_s = 0;  // > 0: to be stored
+  double reference_cost_s = 0;                   // > 0: to be stored
+  std::shared_ptr<const v1::Artifact> artifact;  // when it may lead
 };
+
+LeaderBoard::Options LeadersOf(const v1::TuneOptions& options) {
+  LeaderBoard::Options leaders;
+  leaders.finalists = std::max(0, options.finalists());
+  leaders.slowest_s = kPartOfIdleTime * 1e-3 * options.measure().idle_ms();
+  return leaders;
+}
+
+std::vector<int> WorksOf(const std::vector<DispatchTask>& tasks) {
+  std::vector<int> works;
+  for (const DispatchTask& task : tasks) works.push_back(task.work);
+  return works;
+}
 
 }  // namespace
 
@@ -108,7 +113,9 @@ class Dispatcher::Core {
   void Submit(search::Trial trial);
   StatusOr<std::optional<search::Outcome>> Next();
   void Wake();
+  std::vector<search::Correction> TakeCorrections();
   Status MeasureAgain(std::vector<Finalists> lists);
+  Status EndIdleReadings();
   void Stop();
   BusyMeter::Reading busy() const;
   Waiting waiting() const;
@@ -121,6 +128,7 @@ class Dispatcher::Core {
     std::vector<TrialItemPtr> waiting;              // built, for want of it
     bool reference_ran = false;
     int reference_failures = 0;
+    bool other_inputs_fail = false;  // of the reference
   };
 
   WorkerPool::Options PoolOptions(std::string name, int lanes) const;
@@ -132,15 +140,22 @@ class Dispatcher::Core {
   CallResult CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
                          std::shared_ptr<const v1::Artifact> reference, std::stop_token stop,
                          v1::MeasureReply* reply);
-  v1::MeasureRequest RequestOf(const TrialItem& item, const TaskState& task) const;  // lock held
+  v1::MeasureRequest RequestOf(int task, const v1::Artifact& artifact) const;  // lock held
+  // As RequestOf, of one of the best; with other inputs if that is cheap; lock held.
+  v1::MeasureRequest FinalRequestOf(int task, const v1::Artifact& artifact) const;
+  CallResult MeasureOneAgain(const LeasedWorker& lease, int task, const v1::Artifact& artifact,
+                             bool idle, std::stop_token stop, v1::MeasureReply* reply);
   void RequestReference(int task);
   void ToRunners(TrialItemPtr item);
   // A finalist is built, or not.
   void EntryBuilt(TrialItemPtr item, v1::BuildReply reply);
   Attempt RunRace(TrialItemPtr item, const LeasedWorker& lease, std::stop_token stop);
-  v1::MeasureRequest FinalRequestOf(const TrialItem& item, const Race::Entry& entry);
-  Status KeepRace(const Race& race, const search::FinalRace& result);
   void EndRace();
+  // While the runner would be idle.
+  std::optional<Attempt> ReadLeader(const LeasedWorker& lease, std::stop_token stop);
+  bool MayReadLeaders() const;
+  void NoteReading(const LeaderBoard::Turn& turn, const std::string& device,
+                   const v1::MeasureReply& reply);
   void NoteReferenceFailure(const TrialItem& item, const Status& status);
   // The call failed: the item goes back, or is given up.
   Attempt Failed(TrialItemPtr item, const LeasedWorker& lease, const CallResult& result,
@@ -149,8 +164,10 @@ class Dispatcher::Core {
               double reference_cost_s);
   store::Record RecordOf(const TrialItem& item) const;
   void CommitLoop();
-  Status CommitPatiently(const std::vector<Measured>& batch);
-  Status Commit(const std::vector<Measured>& batch);
+  Status Patiently(const std::function<Status()>& write);
+  Status Commit(std::vector<Measured>& batch);  // sets the records' ids
+  Status WriteLeaders();
+  void AddLeader(Measured& measured);  // lock held
   void Fail(Status status);
   milliseconds BuildDeadline() const;
   milliseconds MeasureDeadline(bool with_reference) const;
@@ -170,8 +187,13 @@ class Dispatcher::Core {
   bool stopping_ = false;                 // no outcome is wanted any more
   bool closing_ = false;                  // nothing more is measured
   bool woken_ = false;
+  bool idle_readings_ = false;                         // leaders are read
+  std::vector<search::Correction> early_corrections_;  // of outcomes that Next has not returned
   size_t open_races_ = 0;
   BusyMeter busy_;
+
+  LeaderBoard leaders_;
+  std::mutex writing_leaders_;  // what was taken from them is written before what is taken next
 
   std::thread committer_;
   WorkerPool builders_;  // these two last: their lanes use the rest
@@ -188,6 +210,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
       store_(store),
       committed_(std::move(committed)),
       tasks_(job_.tasks.size()),
+      leaders_(LeadersOf(job_.options), WorksOf(job_.tasks)),
       builders_(PoolOptions("builder", options.max_builders), builders,
                 [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop) {
                   return Build(AsTrial(std::move(item)), lease, std::move(stop));
@@ -202,8 +225,19 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
             return fmt::format("its target is '{}', the job runs on '{}'", worker.target(),
                                job_.runner_target);
           },
-          std::move(first_runner)) {
-  for (size_t i = 0; i < tasks_.size(); ++i) tasks_[i].facts = job_.tasks[i];
+          std::move(first_runner),
+          [this](const LeasedWorker& lease, std::stop_token stop) {
+            return ReadLeader(lease, std::move(stop));
+          }) {
+  {
+    std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      tasks_[i].facts = job_.tasks[i];
+      leaders_.CountTrials(static_cast<int>(i), job_.tasks[i].trials);
+      for (const Leader& leader : job_.tasks[i].leaders) leaders_.Add(leader);
+    }
+    idle_readings_ = job_.options.measure().idle_ms() > 0 && !job_.options.lock_step();
+  }
   committer_ = std::thread([this] { CommitLoop(); });
 }
 
@@ -311,30 +345,173 @@ BusyMeter::Reading Dispatcher::Core::busy() const {
   return busy_.Read(Clock::Real().MonotonicSeconds());
 }
 
+std::vector<search::Correction> Dispatcher::Core::TakeCorrections() {
+  const std::vector<LeaderBoard::Correction> news = leaders_.TakeCorrections();
+  std::lock_guard lock(mutex_);
+  std::vector<search::Correction> all = std::exchange(early_corrections_, {});
+  for (const LeaderBoard::Correction& c : news) {
+    all.push_back({c.task, c.trial, c.hash, c.cost_s > 0, c.cost_s});
+  }
+  const auto is_early = [this](const search::Correction& correction) {
+    return std::ranges::any_of(finished_, [&](const search::Outcome& outcome) {
+      return outcome.trial.number == correction.trial;
+    });
+  };
+  const auto early = std::stable_partition(all.begin(), all.end(), std::not_fn(is_early));
+  early_corrections_.assign(early, all.end());
+  all.erase(early, all.end());
+  return all;
+}
+
+// ---- the best, again ------------------------------------------------------------------------
+
+v1::MeasureRequest Dispatcher::Core::FinalRequestOf(int task, const v1::Artifact& artifact) const {
+  v1::MeasureRequest request = RequestOf(task, artifact);
+  const double reference_s = tasks_[task].facts.reference_cost_s;
+  if (reference_s > 0 && reference_s <= kCheapReference_s && !tasks_[task].other_inputs_fail) {
+    request.set_seed(SplitSeed(job_.options.seed(), kOtherInputs));
+  }
+  SetFinalReading(*request.mutable_options());
+  return request;
+}
+
+// `idle`: as long as no trial comes.
+CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task,
+                                             const v1::Artifact& artifact, bool idle,
+                                             std::stop_token stop, v1::MeasureReply* reply) {
+  while (true) {
+    v1::MeasureRequest request;
+    std::shared_ptr<const v1::Artifact> reference;
+    {
+      std::lock_guard lock(mutex_);
+      reference = tasks_[task].reference;
+      request = FinalRequestOf(task, artifact);
+    }
+    if (idle) {
+      request.mutable_options()->set_repeat(1);
+      request.mutable_options()->set_idle_ms(job_.options.measure().idle_ms());
+    }
+    CallResult result = CallMeasure(lease, request, reference, stop, reply);
+    if (result.status.ok() && !reply->has_result()) {
+      result.status = Unavailable("the answer has no result");
+    }
+    std::lock_guard lock(mutex_);
+    if (result.status.ok()) {
+      busy_.Add(lease.worker().id(), Clock::Real().MonotonicSeconds(), reply->result().run_s(),
+                BusyMeter::Use::kLeader);
+      return result;
+    }
+    // The reference fails, which it did not with the inputs of the trials.
+    const bool other_inputs = request.seed() != job_.options.seed();
+    if (result.status.code() != StatusCode::kInternal || !other_inputs) return result;
+    LogWarn("job {}: task {} is checked with the same inputs only: {}", job_.id, task,
+            Message(result.status));
+    tasks_[task].other_inputs_fail = true;
+    reply->Clear();
+  }
+}
+
+// ---- leaders --------------------------------------------------------------------------------
+
+bool Dispatcher::Core::MayReadLeaders() const {
+  std::lock_guard lock(mutex_);
+  return idle_readings_ && !stopping_ && failure_.ok();
+}
+
+std::optional<Attempt> Dispatcher::Core::ReadLeader(const LeasedWorker& lease,
+                                                    std::stop_token stop) {
+  if (!MayReadLeaders()) return std::nullopt;
+  const std::string device = DeviceIdentity(lease.worker());
+  const std::optional<LeaderBoard::Turn> turn = leaders_.Next(device);
+  if (!turn.has_value()) return std::nullopt;
+  v1::MeasureReply reply;
+  const CallResult call =
+      MeasureOneAgain(lease, turn->task, *turn->artifact, /*idle=*/true, stop, &reply);
+  Attempt attempt;
+  if (call.status.ok()) {
+    NoteReading(*turn, device, reply);
+  } else if (!stop.stop_requested() && !lease.lost()) {
+    attempt.complaint = Message(call.status);
+  }
+  return attempt;
+}
+
+void Dispatcher::Core::NoteReading(const LeaderBoard::Turn& turn, const std::string& device,
+                                   const v1::MeasureReply& reply) {
+  store::Record reading;
+  SetResult(reply.result(), reading);
+  std::lock_guard lock(mutex_);
+  if (!idle_readings_) return;
+  if (reading.error == store::kNoError) {
+    leaders_.Read(turn, device, reading.costs_s, reading.run_s);
+  } else if (leaders_.Fail(turn, reading.error, reading.message, reading.run_s)) {
+    LogInfo("job {}: record {} fails when it is measured again: {}", job_.id, turn.record_id,
+            reading.message);
+  }
+  changed_.notify_all();
+}
+
+Status Dispatcher::Core::WriteLeaders() {
+  std::lock_guard writing(writing_leaders_);
+  const std::vector<store::Finals> finals = leaders_.TakeUnwritten();
+  if (finals.empty()) return OkStatus();
+  return Patiently([&] { return store_.SetFinals(finals); });
+}
+
+Status Dispatcher::Core::EndIdleReadings() {
+  {
+    std::lock_guard lock(mutex_);
+    idle_readings_ = false;
+  }
+  return WriteLeaders();
+}
+
+void Dispatcher::Core::AddLeader(Measured& measured) {
+  leaders_.CountTrials(measured.trial.task, 1);
+  if (measured.artifact == nullptr) return;
+  leaders_.Add({.task = measured.trial.task,
+                .trial = measured.trial.number,
+                .record_id = measured.record.id,
+                .hash = measured.trial.candidate.hash,
+                .cost_s = store::MeanCost(measured.record),
+                .artifact = std::move(measured.artifact)});
+}
+
 // ---- finalists ------------------------------------------------------------------------------
 
 Status Dispatcher::Core::MeasureAgain(std::vector<Finalists> lists) {
-  std::vector<TrialItemPtr> builds;
+  std::vector<TrialItemPtr> builds, whole;
   for (Finalists& list : lists) {
+    if (list.entries.empty()) continue;
     const auto race = std::make_shared<Race>();
-    race->to_build = list.entries.size();
-    for (Finalist& finalist : list.entries) race->entries.push_back({std::move(finalist), {}, {}});
-    for (size_t i = 0; i < race->entries.size(); ++i) {
-      auto build = std::make_unique<TrialItem>();
-      build->race = race;
-      build->entry = static_cast<int>(i);
-      build->task = list.task;
-      build->steps = race->entries[i].finalist.steps;
-      builds.push_back(std::move(build));
+    for (Finalist& finalist : list.entries) {
+      auto artifact = leaders_.ArtifactOf(finalist.record_id);
+      race->entries.push_back({std::move(finalist), std::move(artifact), {}});
     }
-  }
-  {
+    const auto item_of = [&](int entry) {
+      auto item = std::make_unique<TrialItem>();
+      item->race = race;
+      item->entry = entry;
+      item->task = list.task;
+      return item;
+    };
+    for (size_t i = 0; i < race->entries.size(); ++i) {
+      if (race->entries[i].artifact != nullptr) continue;
+      ++race->to_build;
+      builds.push_back(item_of(static_cast<int>(i)));
+      builds.back()->steps = race->entries[i].finalist.steps;
+    }
+    if (race->to_build == 0) whole.push_back(item_of(-1));
     std::lock_guard lock(mutex_);
-    for (const Finalists& list : lists) open_races_ += !list.entries.empty();
+    ++open_races_;
   }
   for (TrialItemPtr& build : builds) {
     RequestReference(build->task);
     builders_.Push(std::move(build));
+  }
+  for (TrialItemPtr& race : whole) {
+    RequestReference(race->task);
+    ToRunners(std::move(race));
   }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stopping_ || !failure_.ok() || open_races_ == 0; });
@@ -347,7 +524,7 @@ void Dispatcher::Core::EntryBuilt(TrialItemPtr item, v1::BuildReply reply) {
     std::lock_guard lock(mutex_);
     Race::Entry& entry = item->race->entries[item->entry];
     if (reply.has_artifact()) {
-      entry.artifact = std::move(*reply.mutable_artifact());
+      entry.artifact = std::make_shared<const v1::Artifact>(std::move(*reply.mutable_artifact()));
     } else {
       entry.failure.set_error(reply.error());
       entry.failure.set_message(reply.message());
@@ -360,85 +537,27 @@ void Dispatcher::Core::EntryBuilt(TrialItemPtr item, v1::BuildReply reply) {
   ToRunners(std::move(item));
 }
 
-v1::MeasureRequest Dispatcher::Core::FinalRequestOf(const TrialItem& item,
-                                                    const Race::Entry& entry) {
-  v1::MeasureRequest request = RequestOf(item, tasks_[item.task]);
-  *request.mutable_artifact() = *entry.artifact;
-  v1::MeasureOptions& options = *request.mutable_options();
-  options.set_hopeless_ratio(0);
-  options.set_idle_ms(0);  // a turn is as long as any other
-  options.set_repeat(std::max(kFinalReadings, options.repeat()));
-  const uint32_t reading_ms = options.min_repeat_ms();
-  options.set_min_repeat_ms(
-      std::max(reading_ms, std::min(kLongerReading * reading_ms, kFinalReadingMs)));
-  return request;
-}
-
 Attempt Dispatcher::Core::RunRace(TrialItemPtr item, const LeasedWorker& lease,
                                   std::stop_token stop) {
-  Race& race = *item->race;
-  search::FinalRace result(static_cast<int>(race.entries.size()), {});
-  for (size_t i = 0; i < race.entries.size(); ++i) {
-    const Race::Entry& entry = race.entries[i];
-    if (!entry.artifact.has_value() || entry.failure.error() != v1::NO_ERROR) {
-      result.Disqualify(static_cast<int>(i));
-    }
+  const std::string device = DeviceIdentity(lease.worker());
+  for (Race::Entry& entry : item->race->entries) {
+    store::Finals& known = entry.finalist.known;
+    if (known.device == device) continue;
+    // Of several devices the record has the readings of one.
+    store::Finals own = leaders_.KnownOn(entry.finalist.record_id, device);
+    own.run_s = known.run_s;
+    if (!own.costs_s.empty()) known = std::move(own);
   }
-  for (auto round = result.NextRound(); !round.empty(); round = result.NextRound()) {
-    for (const int i : round) {
-      Race::Entry& entry = race.entries[i];
-      v1::MeasureRequest request;
-      std::shared_ptr<const v1::Artifact> reference;
-      {
-        std::lock_guard lock(mutex_);
-        reference = tasks_[item->task].reference;
-        request = FinalRequestOf(*item, entry);
-      }
-      v1::MeasureReply reply;
-      CallResult call = CallMeasure(lease, request, reference, stop, &reply);
-      // A crash may be another's: only a second one counts.
-      if (call.status.ok() && MayBeChance(reply.result().error())) {
-        reply.Clear();
-        call = CallMeasure(lease, request, reference, stop, &reply);
-      }
-      // It begins anew elsewhere: readings of two devices do not compare.
-      if (!call.status.ok()) return Failed(std::move(item), lease, call, stop);
-      store::Record reading;
-      SetResult(reply.result(), reading);
-      {
-        std::lock_guard lock(mutex_);
-        busy_.Add(lease.worker().id(), Clock::Real().MonotonicSeconds(), reading.run_s);
-      }
-      if (reading.error == store::kNoError) {
-        result.Add(i, reading.costs_s);
-        continue;
-      }
-      entry.failure.set_error(static_cast<v1::ErrorKind>(reading.error));
-      entry.failure.set_message(reading.message);
-      result.Disqualify(i);
-    }
-  }
-  const Status kept = KeepRace(race, result);
+  const MeasureOnce measure = [&](const v1::Artifact& artifact, v1::MeasureReply* reply) {
+    return MeasureOneAgain(lease, item->task, artifact, /*idle=*/false, stop, reply);
+  };
+  std::vector<store::Finals> finals;
+  const CallResult call = scheduler::RunRace(*item->race, device, measure, &finals);
+  if (!call.status.ok()) return Failed(std::move(item), lease, call, stop);
+  const Status kept = store_.SetFinals(finals);
   if (!kept.ok()) Fail(Annotate(kept, "results cannot be kept"));
   EndRace();
   return {};
-}
-
-Status Dispatcher::Core::KeepRace(const Race& race, const search::FinalRace& result) {
-  for (size_t i = 0; i < race.entries.size(); ++i) {
-    const Race::Entry& entry = race.entries[i];
-    const int64_t id = entry.finalist.record_id;
-    if (entry.failure.error() != v1::NO_ERROR) {
-      const std::string message = "when it was measured again: " + entry.failure.message();
-      KILN_RETURN_IF_ERROR(store_.SetFinals(id, {}, 0, entry.failure.error(), message));
-      continue;
-    }
-    const std::vector<double>& costs_s = result.costs_s(static_cast<int>(i));
-    if (costs_s.empty()) continue;
-    KILN_RETURN_IF_ERROR(store_.SetFinals(
-        id, costs_s, result.median(static_cast<int>(i)).confidence_s, store::kNoError, ""));
-  }
-  return OkStatus();
 }
 
 void Dispatcher::Core::EndRace() {
@@ -502,7 +621,7 @@ void Dispatcher::Core::Built(TrialItemPtr item, const LeasedWorker& lease, v1::B
     result.set_message(reply.message());
     return Finish(std::move(item), nullptr, result, 0);
   }
-  item->artifact = std::move(*reply.mutable_artifact());
+  item->artifact = std::make_shared<const v1::Artifact>(std::move(*reply.mutable_artifact()));
   item->avoid_worker.clear();
   ToRunners(std::move(item));
 }
@@ -546,16 +665,16 @@ milliseconds Dispatcher::Core::MeasureDeadline(bool with_reference) const {
          (with_reference ? options_.reference_slack : options_.measure_slack);
 }
 
-v1::MeasureRequest Dispatcher::Core::RequestOf(const TrialItem& item, const TaskState& task) const {
+v1::MeasureRequest Dispatcher::Core::RequestOf(int task, const v1::Artifact& artifact) const {
   v1::MeasureRequest request;
-  *request.mutable_artifact() = item.artifact;
-  request.set_reference_digest(task.reference->digest());
+  *request.mutable_artifact() = artifact;
+  request.set_reference_digest(tasks_[task].reference->digest());
   request.set_seed(job_.options.seed());
   *request.mutable_tolerance() = job_.options.tolerance();
   v1::MeasureOptions& options = *request.mutable_options();
   options = job_.options.measure();
   options.set_hopeless_ratio(std::max(0.0, options.hopeless_ratio()));
-  options.set_best_cost_s(task.facts.best_cost_s);
+  options.set_best_cost_s(tasks_[task].facts.best_cost_s);
   return request;
 }
 
@@ -585,7 +704,7 @@ Attempt Dispatcher::Core::Measure(TrialItemPtr item, const LeasedWorker& lease,
   {
     std::lock_guard lock(mutex_);
     reference = tasks_[item->task].reference;
-    request = RequestOf(*item, tasks_[item->task]);
+    request = RequestOf(item->task, *item->artifact);
   }
   // Another job's trials wait, which the runner does not see.
   if (lease.wanted()) request.mutable_options()->set_idle_ms(0);
@@ -702,36 +821,54 @@ void Dispatcher::Core::Finish(TrialItemPtr item, const LeasedWorker* runner,
       (task.facts.best_cost_s == 0 || cost_s < task.facts.best_cost_s)) {
     task.facts.best_cost_s = cost_s;
   }
+  const bool whole = measured.record.error == store::kNoError && !measured.record.stopped_early;
+  if (whole && idle_readings_ && leaders_.MayLead(item->task, cost_s)) {
+    measured.artifact = std::move(item->artifact);
+  }
   measured_.push_back(std::move(measured));
   changed_.notify_all();
 }
 
 void Dispatcher::Core::CommitLoop() {
   std::unique_lock lock(mutex_);
+  auto write_leaders = std::chrono::steady_clock::now() + kWriteLeaders;
   while (true) {
-    changed_.wait(lock, [this] { return closing_ || !measured_.empty(); });
-    if (measured_.empty()) return;
+    const auto due = [this] { return closing_ || !measured_.empty() || leaders_.has_failures(); };
+    changed_.wait(lock, [&] { return due() || leaders_.has_unwritten(); });
+    changed_.wait_until(lock, write_leaders, due);
+    const bool ends = closing_ && measured_.empty();
+    const auto now = std::chrono::steady_clock::now();
+    const bool with_leaders = ends || leaders_.has_failures() || now >= write_leaders;
     std::vector<Measured> batch = std::exchange(measured_, {});
     lock.unlock();
-    const Status status = CommitPatiently(batch);
+    Status status = batch.empty() ? OkStatus() : Patiently([&] { return Commit(batch); });
+    if (status.ok() && with_leaders) {
+      status = WriteLeaders();
+      write_leaders = now + kWriteLeaders;
+    }
     if (!status.ok()) {
       Fail(Annotate(status, "results cannot be kept"));
       return;
     }
+    if (ends) return;
     committed_();
     lock.lock();
     for (Measured& m : batch) {
       const bool valid = m.record.error == store::kNoError;
+      if (idle_readings_) AddLeader(m);
       finished_.push_back({std::move(m.trial), valid, valid ? store::MeanCost(m.record) : 0});
     }
     changed_.notify_all();
+    lock.unlock();
+    if (!batch.empty()) runners_.Poke();
+    lock.lock();
   }
 }
 
 // A full disk or a locked file is waited out: what was measured is worth more than the time.
-Status Dispatcher::Core::CommitPatiently(const std::vector<Measured>& batch) {
+Status Dispatcher::Core::Patiently(const std::function<Status()>& write) {
   while (true) {
-    Status status = Commit(batch);
+    Status status = write();
     if (status.code() != StatusCode::kUnavailable &&
         status.code() != StatusCode::kResourceExhausted) {
       return status;
@@ -743,10 +880,11 @@ Status Dispatcher::Core::CommitPatiently(const std::vector<Measured>& batch) {
   }
 }
 
-Status Dispatcher::Core::Commit(const std::vector<Measured>& batch) {
+Status Dispatcher::Core::Commit(std::vector<Measured>& batch) {
   std::vector<store::Record> records;
   for (const Measured& m : batch) records.push_back(m.record);
-  KILN_RETURN_IF_ERROR(store_.AddRecords(records).status());
+  KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, store_.AddRecords(records));
+  for (size_t i = 0; i < batch.size(); ++i) batch[i].record.id = ids[i];
   for (const Measured& m : batch) {
     if (m.reference_cost_s == 0) continue;
     KILN_RETURN_IF_ERROR(store_.SetReferenceCost(job_.id, m.record.task_index, m.reference_cost_s));
@@ -771,6 +909,8 @@ void Dispatcher::Wake() { core_->Wake(); }
 Status Dispatcher::MeasureAgain(std::vector<Finalists> lists) {
   return core_->MeasureAgain(std::move(lists));
 }
+std::vector<search::Correction> Dispatcher::TakeCorrections() { return core_->TakeCorrections(); }
+Status Dispatcher::EndIdleReadings() { return core_->EndIdleReadings(); }
 BusyMeter::Reading Dispatcher::busy() const { return core_->busy(); }
 void Dispatcher::Stop() { core_->Stop(); }
 Dispatcher::Waiting Dispatcher::waiting() const { return core_->waiting(); }

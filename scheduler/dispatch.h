@@ -8,10 +8,11 @@
 // could not be reached at all does not count against the trial. Without workers it waits for ever.
 //
 // Finalists go the same way, all of a task together to one runner, which measures them in turns
-// (search/final_race.h).
+// (races.h). Where the job uses idle time, a runner that has no trial reads the leaders meanwhile
+// (leaders.h); what that says goes to the store once a second, a failure at once.
 //
-// Submit, Next and MeasureAgain belong to one thread; the rest may be called by any. Cost: one
-// commit for all results that came since the last one.
+// Submit, Next, TakeCorrections and MeasureAgain belong to one thread; the rest may be called by
+// any. Cost: one commit for all results that came since the last one.
 #pragma once
 
 #include <chrono>
@@ -26,6 +27,8 @@
 #include "proto/lease_source.h"
 #include "proto/scheduler.pb.h"
 #include "scheduler/busy_meter.h"
+#include "scheduler/leaders.h"
+#include "scheduler/races.h"
 #include "search/tune.h"
 #include "store/store.h"
 
@@ -40,6 +43,10 @@ struct DispatchTask {
   double flop_count = 0;
   double best_cost_s = 0;       // of earlier runs of the job; 0: none
   double reference_cost_s = 0;  // 0: not measured yet
+  int work = 0;                 // tasks that are alternatives of each other have one
+  // Of earlier runs of the job.
+  int trials = 0;
+  std::vector<Leader> leaders = {};
 };
 
 struct DispatchOptions {
@@ -81,21 +88,18 @@ class Dispatcher final : public search::Measurer {
   // that does not build or run, a builder that refuses, a store that fails.
   StatusOr<std::optional<search::Outcome>> Next() override;
   void Wake() override;
+  // Of trials that Next has returned.
+  std::vector<search::Correction> TakeCorrections() override;
 
   // Measures candidates that have a record again, each list by one runner, and puts what comes of
   // it into their records. Blocks. A list that no runner could measure stays as it is. Errors as
   // Next.
-  struct Finalist {
-    int64_t record_id = 0;
-    std::string steps;
-  };
-  struct Finalists {
-    int task = 0;
-    std::vector<Finalist> entries;
-  };
   Status MeasureAgain(std::vector<Finalists> lists);
 
   void Stop();
+
+  // Writes what the leaders' readings say, and takes no more of them.
+  Status EndIdleReadings();
 
   BusyMeter::Reading busy() const;
 

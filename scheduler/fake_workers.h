@@ -3,6 +3,7 @@
 // to is declared before it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -132,6 +133,43 @@ class FakeRunner : public v1::Runner::Service {
   const Hook hook_;
   std::mutex mutex_;
   std::set<std::string> known_;
+};
+
+// A device as a runner has it: one call at a time, in order of arrival; with idle time one reading
+// after another until another call waits. A trial's cost is known after five of them, one that is
+// read again is never known well enough.
+class FakeDevice {
+ public:
+  explicit FakeDevice(int reading_ms) : reading_(reading_ms) {}
+
+  void Measure(grpc::ServerContext& context, const v1::MeasureRequest& request,
+               v1::MeasureReply& reply) {
+    const absl::Time asked = absl::Now();
+    const int ticket = tickets_++;
+    while (serving_ != ticket) absl::SleepFor(absl::Microseconds(200));
+    const absl::Time begin = absl::Now();
+    const absl::Duration idle = absl::Milliseconds(request.options().idle_ms());
+    const int most = request.options().hopeless_ratio() > 0 ? 5 : 1'000'000;
+    v1::TrialResult& result = *reply.mutable_result();
+    const int least = std::max<int>(1, static_cast<int>(request.options().repeat()));
+    const auto goes_on = [&] {
+      if (context.IsCancelled()) return false;
+      if (result.costs_s_size() < least) return true;
+      return absl::Now() < begin + idle && result.costs_s_size() < most && tickets_ == ticket + 1;
+    };
+    do {
+      absl::SleepFor(absl::Milliseconds(reading_));
+      result.add_costs_s(FakeRunner::CostOf(request.artifact().binary()));
+    } while (goes_on());
+    ++serving_;
+    result.set_run_s(absl::ToDoubleSeconds(absl::Now() - begin));
+    result.mutable_times()->set_run_wait_s(absl::ToDoubleSeconds(begin - asked));
+    reply.set_reference_cost_s(5e-3);
+  }
+
+ private:
+  const int reading_;
+  std::atomic<int> tickets_{0}, serving_{0};
 };
 
 // The two sources that all jobs of a test share.

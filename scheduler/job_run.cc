@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "base/rng.h"
 #include "base/thread_pool.h"
 #include "compiler/schedule/step.h"
+#include "scheduler/device_keys.h"
 #include "scheduler/device_tasks.h"
 #include "search/final_race.h"
 #include "search/policy.h"
@@ -30,11 +32,36 @@ void SleepFor(std::chrono::milliseconds time, const std::stop_token& stop) {
   stopped.wait_for(lock, stop, time, [] { return false; });
 }
 
-// Fewer finalists for short jobs; their measurement takes a part of the job's time.
-constexpr int kTrialsPerFinalist = 8;
 constexpr int kFinalPasses = 2;
-// An alternative that is so much slower than the fastest one will not be used.
-constexpr double kNearFastest = 1.25;
+
+// Of the trials with further readings.
+store::Finals KnownOf(const store::Record& record) {
+  store::Finals known;
+  known.id = record.id;
+  known.costs_s = record.final_costs_s;
+  known.confidence_s = record.confidence_s;
+  known.readings = record.final_readings != 0 ? record.final_readings
+                                              : static_cast<uint32_t>(record.final_costs_s.size());
+  known.run_s = record.final_run_s;
+  known.device = record.final_device;
+  return known;
+}
+
+// Would a race of these begin?
+bool IsOpen(const std::vector<Finalist>& entries) {
+  search::FinalRace race(static_cast<int>(entries.size()), {});
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const store::Finals& known = entries[i].known;
+    race.Restore(static_cast<int>(i), known.costs_s, static_cast<int>(known.readings));
+  }
+  return !race.NextRound().empty();
+}
+
+// Alternatives of each other have one.
+int WorkOf(const CheckedJob& job, int task) {
+  const v1::TaskSpec& spec = job.spec.tasks(task);
+  return spec.has_alternative_of() ? static_cast<int>(spec.alternative_of()) : task;
+}
 
 int64_t NowMs() { return absl::ToUnixMillis(Clock::Real().Now()); }
 
@@ -100,6 +127,7 @@ struct JobRun::Knowledge {
   std::vector<std::unique_ptr<search::Policy>> policies;
   std::vector<search::TuneTask> tasks;
   std::vector<double> best_cost_s;  // of each task; 0: none
+  std::vector<std::vector<Leader>> leaders;
   search::TuneOptions options;
 };
 
@@ -220,6 +248,7 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
   const size_t num_tasks = device.tasks.size();
   knowledge.tasks.resize(num_tasks);
   knowledge.best_cost_s.resize(num_tasks);
+  knowledge.leaders.resize(num_tasks);
   std::vector<std::vector<search::Observation>> observations(num_tasks);
   uint32_t next = 0;  // records come by trial
   for (const store::Record& record : records) {
@@ -244,6 +273,14 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
     double& best_cost_s = knowledge.best_cost_s[record.task_index];
     if (o.valid && !record.stopped_early && (best_cost_s == 0 || o.cost_s < best_cost_s)) {
       best_cost_s = o.cost_s;
+    }
+    if (o.valid && !record.stopped_early) {
+      knowledge.leaders[record.task_index].push_back({.task = static_cast<int>(record.task_index),
+                                                      .trial = record.trial,
+                                                      .record_id = record.id,
+                                                      .hash = o.candidate.hash,
+                                                      .cost_s = store::MeanCost(record),
+                                                      .known = KnownOf(record)});
     }
     observations[record.task_index].push_back(std::move(o));
   }
@@ -364,7 +401,10 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
                       h.max_threads_per_block, h.max_vthread_extent, h.warp_size},
          .flop_count = job.tasks[i].flop_count,
          .best_cost_s = knowledge.best_cost_s[i],
-         .reference_cost_s = i < rows.size() ? rows[i].reference_cost_s : 0});
+         .reference_cost_s = i < rows.size() ? rows[i].reference_cost_s : 0,
+         .work = WorkOf(job, static_cast<int>(i)),
+         .trials = static_cast<int>(knowledge.tasks[i].earlier_costs_s.size()),
+         .leaders = std::move(knowledge.leaders[i])});
   }
 
   // From now on devices like this one.
@@ -384,6 +424,7 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
   }
   if (stopped_) dispatcher.Stop();
   Status tuned = search::Tune(knowledge.tasks, knowledge.options, dispatcher, stopped_);
+  if (tuned.ok()) tuned = dispatcher.EndIdleReadings();
   if (tuned.ok()) tuned = MeasureFinalists(job, dispatcher);
   {
     std::lock_guard lock(mutex_);
@@ -423,21 +464,19 @@ void JobRun::SetPhase(std::string phase) {
 
 // The best cost of the task and its alternatives.
 StatusOr<double> JobRun::BestOfWork(const CheckedJob& job, uint32_t task) {
-  const auto work = [&](uint32_t index) {
-    const v1::TaskSpec& spec = job.spec.tasks(static_cast<int>(index));
-    return spec.has_alternative_of() ? spec.alternative_of() : index;
-  };
   double best_s = std::numeric_limits<double>::infinity();
-  for (uint32_t i = 0; i < static_cast<uint32_t>(job.spec.tasks_size()); ++i) {
-    if (work(i) != work(task)) continue;
-    KILN_ASSIGN_OR_RETURN(const auto best, context_.store->BestOfJob(job_.id, i));
+  for (int i = 0; i < job.spec.tasks_size(); ++i) {
+    if (WorkOf(job, i) != WorkOf(job, static_cast<int>(task))) continue;
+    KILN_ASSIGN_OR_RETURN(const auto best,
+                          context_.store->BestOfJob(job_.id, static_cast<uint32_t>(i)));
     if (best.has_value()) best_s = std::min(best_s, store::Cost(*best));
   }
   return best_s;
 }
 
-StatusOr<Dispatcher::Finalists> JobRun::FinalistsOf(const CheckedJob& job, uint32_t task) {
-  Dispatcher::Finalists finalists;
+StatusOr<Finalists> JobRun::FinalistsOf(const CheckedJob& job, uint32_t task,
+                                        std::set<int64_t>& raced) {
+  Finalists finalists;
   finalists.task = static_cast<int>(task);
   const int asked = job.spec.options().finalists();
   if (asked <= 0) return finalists;
@@ -446,62 +485,58 @@ StatusOr<Dispatcher::Finalists> JobRun::FinalistsOf(const CheckedJob& job, uint3
   KILN_ASSIGN_OR_RETURN(const auto best, context_.store->BestOfJob(job_.id, task));
   if (!best.has_value()) return finalists;
   KILN_ASSIGN_OR_RETURN(const double fastest_s, BestOfWork(job, task));
-  if (store::Cost(*best) > kNearFastest * fastest_s) return finalists;
-  std::vector<const store::Record*> open;  // not measured again yet
+  // An alternative that is so much slower than the fastest one will not be used.
+  if (store::Cost(*best) > search::kWorthALook * fastest_s) return finalists;
+  std::vector<const store::Record*> able;
   std::vector<double> costs_s;
-  int trials = 0, raced = 0;
-  double best_final_s = 0;
+  int trials = 0;
+  const store::Record* winner = nullptr;
   for (const store::Record& record : records) {
     if (record.task_index != task || record.target != best->target) continue;
     ++trials;
     if (record.error != store::kNoError || record.stopped_early) continue;
-    if (!record.final_costs_s.empty()) {
-      ++raced;
-      if (best_final_s == 0 || store::Cost(record) < best_final_s)
-        best_final_s = store::Cost(record);
-      continue;
-    }
-    open.push_back(&record);
+    able.push_back(&record);
     costs_s.push_back(store::Cost(record));
+    if (!raced.contains(record.id)) continue;
+    if (winner == nullptr || store::BetterThan(record, *winner)) winner = &record;
   }
-  int most = std::min(asked, std::max(2, trials / kTrialsPerFinalist));
-  if (raced > 0) {
-    // Those that a lucky reading puts before the best of the finals; as many again at most.
-    for (double& cost_s : costs_s) {
-      if (cost_s >= best_final_s) cost_s = 0;
-    }
-    most = std::max(0, 2 * most - raced);
+  // After a race its winner, and those that a lucky reading puts before it.
+  for (size_t i = 0; winner != nullptr && i < able.size(); ++i) {
+    const bool before = !raced.contains(able[i]->id) && costs_s[i] < store::Cost(*winner);
+    if (able[i] != winner && !before) costs_s[i] = 0;
   }
+  const int most = search::MostFinalists(asked, trials) + (winner != nullptr ? 1 : 0);
   for (const int i : search::ChooseFinalists(costs_s, most)) {
-    finalists.entries.push_back({open[i]->id, open[i]->steps});
+    finalists.entries.push_back({able[i]->id, able[i]->steps, KnownOf(*able[i])});
   }
+  const bool rivals = winner == nullptr || finalists.entries.size() > 1;
+  for (const Finalist& entry : finalists.entries) raced.insert(entry.record_id);
+  if (!rivals || !IsOpen(finalists.entries)) finalists.entries.clear();
   return finalists;
 }
 
 StatusOr<bool> JobRun::HasFinalists(const CheckedJob& job) {
   for (int i = 0; i < job.spec.tasks_size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(const auto best,
-                          context_.store->BestOfJob(job_.id, static_cast<uint32_t>(i)));
-    if (!best.has_value() || !best->final_costs_s.empty()) continue;
-    KILN_ASSIGN_OR_RETURN(const Dispatcher::Finalists finalists,
-                          FinalistsOf(job, static_cast<uint32_t>(i)));
+    std::set<int64_t> raced;
+    KILN_ASSIGN_OR_RETURN(const Finalists finalists,
+                          FinalistsOf(job, static_cast<uint32_t>(i), raced));
     if (!finalists.entries.empty()) return true;
   }
   return false;
 }
 
 Status JobRun::MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher) {
+  std::set<int64_t> raced;
   // The second time for those that the first has put before its winner.
   for (int pass = 0; pass < kFinalPasses; ++pass) {
-    std::vector<Dispatcher::Finalists> lists;
+    std::vector<Finalists> lists;
     size_t candidates = 0;
     for (int i = 0; i < job.spec.tasks_size(); ++i) {
-      KILN_ASSIGN_OR_RETURN(Dispatcher::Finalists finalists,
-                            FinalistsOf(job, static_cast<uint32_t>(i)));
+      KILN_ASSIGN_OR_RETURN(Finalists finalists, FinalistsOf(job, static_cast<uint32_t>(i), raced));
       candidates += finalists.entries.size();
       if (!finalists.entries.empty()) lists.push_back(std::move(finalists));
     }
-    if (lists.empty()) break;
+    if (lists.empty()) continue;
     SetPhase(fmt::format("measuring the {} best candidates again", candidates));
     KILN_RETURN_IF_ERROR(dispatcher.MeasureAgain(std::move(lists)));
   }

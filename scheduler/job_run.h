@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -64,10 +65,11 @@ class JobRun {
   StatusOr<std::string> Tune(const CheckedJob& job, Device device);
   Status KeepRound(const search::MeasuredRound& round);
   void SetPhase(std::string phase);
-  // The best candidates of each task, at length; those that were so already are left out.
+  // The best candidates of each task, at length; where that is known already, none.
   Status MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher);
-  // What is left to measure again of a task: the finalists, or those that seem to beat them.
-  StatusOr<Dispatcher::Finalists> FinalistsOf(const CheckedJob& job, uint32_t task);
+  // Who is in the finals of a task; nobody, when further readings would not be taken. `raced`: who
+  // was in them before, or would have been; those that are now are added.
+  StatusOr<Finalists> FinalistsOf(const CheckedJob& job, uint32_t task, std::set<int64_t>& raced);
   StatusOr<double> BestOfWork(const CheckedJob& job, uint32_t task);
   StatusOr<bool> HasFinalists(const CheckedJob& job);
   StatusOr<std::string> Remark(const CheckedJob& job);

@@ -293,6 +293,57 @@ TEST_P(JobsTest, FinalistsAreMeasuredAgainAlsoAfterARestart) {
   EXPECT_FALSE(store_->BestOfJob(id, 0)->value().final_costs_s.empty());
 }
 
+// The device is faster than the builder. The job is stopped in the middle and goes on: what was
+// read of its leaders counts, and the finals are short.
+TEST_P(JobsTest, LeadersAreReadMeanwhileAlsoAfterARestart) {
+  FakeDevice device(2);
+  FakeBuilder builder([](auto&, const auto&, auto&) {
+    absl::SleepFor(absl::Milliseconds(20));
+    return grpc::Status::OK;
+  });
+  std::atomic<int> of_finals{0};
+  FakeRunner runner([&](auto& context, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    of_finals += request.options().hopeless_ratio() == 0 && request.options().idle_ms() == 0;
+    device.Measure(context, request, reply);
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1", 1);
+  cluster_.AddRunner(runner, "r1", "llvm");
+  Start();
+  v1::JobSpec spec = TestJob(48);
+  spec.mutable_tasks(0)->set_target("llvm");
+  spec.mutable_options()->set_finalists(4);
+  spec.mutable_options()->mutable_measure()->set_idle_ms(20);
+  const std::string id = Submit(spec);
+  const auto read_again = [&] {
+    std::map<int64_t, store::Record> again;
+    const auto records = *store_->RecordsOfJob(id, 0);
+    for (const store::Record& r : records) {
+      if (!r.final_costs_s.empty()) again[r.id] = r;
+    }
+    return again;
+  };
+  ASSERT_TRUE(Eventually([&] { return Count(id) >= 16 && read_again().size() >= 2; }));
+  Restart();
+  const auto before = read_again();
+  EXPECT_GE(before.size(), 2u);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
+  ExpectExactly(id, 48);
+  const auto after = read_again();
+  for (const auto& [record, r] : before) {
+    ASSERT_TRUE(after.contains(record));
+    EXPECT_GE(after.at(record).final_readings, r.final_readings);
+    EXPECT_EQ(after.at(record).final_device, "r1");
+  }
+  const store::Record best = store_->BestOfJob(id, 0)->value();
+  EXPECT_GE(best.final_costs_s.size(), 10u) << "five turns";
+  EXPECT_NEAR(store::Cost(best), FakeRunner::CostOf(best.steps), 1e-6);
+  EXPECT_LT(of_finals, 2 * 5 * 4) << "turns";
+  EXPECT_GT(Status(id).leaders_share(), 0);
+  EXPECT_GT(Status(id).busy_share(), Status(id).leaders_share());
+}
+
 TEST_P(JobsTest, ALatencyThatIsReachedEndsTheJob) {
   FakeBuilder builder;
   FakeRunner runner;

@@ -120,6 +120,9 @@ v1::Record RecordMessage(const store::Record& r) {
   result.set_max_error(r.max_error);
   for (const double cost : r.final_costs_s) result.add_final_costs_s(cost);
   result.set_confidence_s(r.confidence_s);
+  result.set_final_readings(r.final_readings);
+  result.set_final_run_s(r.final_run_s);
+  result.set_final_device(r.final_device);
   if (r.times.empty() || !result.mutable_times()->ParseFromString(r.times)) result.clear_times();
   return m;
 }
@@ -187,11 +190,15 @@ StatusOr<v1::JobStatus> StatusMessage(store::Store& store, const store::JobRow& 
   status.set_phase(live.phase);
   status.set_next_task(live.next_task);
   status.set_busy_share_last_minute(live.busy.busy_share);
+  status.set_leaders_share_last_minute(live.busy.leaders_share);
   status.set_trials_per_s_last_minute(live.busy.trials_per_s);
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store.CountTrials(job.id));
   status.set_devices(static_cast<uint32_t>(counts.runners));
   const double device_s = status.elapsed_s() * static_cast<double>(counts.runners);
-  if (device_s > 0) status.set_busy_share(std::min(1.0, counts.run_s / device_s));
+  if (device_s > 0) {
+    status.set_busy_share(std::min(1.0, (counts.run_s + counts.final_run_s) / device_s));
+    status.set_leaders_share(std::min(1.0, counts.final_run_s / device_s));
+  }
   status.set_trials_done(static_cast<uint32_t>(counts.total));
   for (int kind = 1; kind < store::kNumErrorKinds; ++kind) {
     if (counts.by_error[kind] == 0) continue;

@@ -15,11 +15,12 @@ constexpr std::chrono::milliseconds kAskAgain{500};
 
 WorkerPool::WorkerPool(Options options, LeaseSource& source, Work work,
                        std::function<std::string(const v1::WorkerState&)> accept,
-                       std::optional<LeasedWorker> first)
+                       std::optional<LeasedWorker> first, Meanwhile meanwhile)
     : options_(std::move(options)),
       source_(source),
       work_(std::move(work)),
-      accept_(std::move(accept)) {
+      accept_(std::move(accept)),
+      meanwhile_(std::move(meanwhile)) {
   for (int i = 0; i < options_.lanes; ++i) {
     lanes_.emplace_back([this, lease = std::exchange(first, std::nullopt)]() mutable {
       RunLane(std::exchange(lease, std::nullopt));
@@ -41,6 +42,12 @@ void WorkerPool::Push(WorkItemPtr item) {
 void WorkerPool::PushFirst(WorkItemPtr item) {
   std::lock_guard lock(mutex_);
   queue_.push_front(std::move(item));
+  changed_.notify_all();
+}
+
+void WorkerPool::Poke() {
+  std::lock_guard lock(mutex_);
+  ++news_;
   changed_.notify_all();
 }
 
@@ -129,14 +136,14 @@ void WorkerPool::Serve(const LeasedWorker& lease) {
       Settle(lease, {.again = nullptr, .complaint = refusal});
     }
   }
-  bool over = false;
+  Serving serving;
   std::thread ahead;
-  if (options_.ahead) ahead = std::thread([&] { ServeAhead(lease, over); });
-  ServeInTurn(lease);
+  if (options_.ahead) ahead = std::thread([&] { ServeAhead(lease, serving); });
+  ServeInTurn(lease, serving);
   if (!ahead.joinable()) return;
   {
     std::lock_guard lock(mutex_);
-    over = true;
+    serving.over = true;
     changed_.notify_all();
   }
   ahead.join();
@@ -147,29 +154,34 @@ bool WorkerPool::MayGoAhead(const std::string& worker) {
          !InTrouble(worker) && FindTakeable(worker) != queue_.end();
 }
 
-void WorkerPool::ServeAhead(const LeasedWorker& lease, const bool& over) {
+void WorkerPool::ServeAhead(const LeasedWorker& lease, Serving& serving) {
   const std::string& worker = lease.worker().id();
   std::unique_lock lock(mutex_);
-  const auto ends = [&] { return over || stop_.stop_requested() || lease.lost(); };
+  const auto ends = [&] { return serving.over || stop_.stop_requested() || lease.lost(); };
   while (true) {
     changed_.wait(lock, [&] { return ends() || (!lease.wanted() && MayGoAhead(worker)); });
     if (ends()) return;
     const auto found = FindTakeable(worker);
     WorkItemPtr item = std::move(*found);
     queue_.erase(found);
+    serving.ahead_works = true;
     lock.unlock();
-    Settle(lease, work_(std::move(item), lease, stop_.get_token()));
+    Attempt attempt = work_(std::move(item), lease, stop_.get_token());
+    lock.lock();
+    serving.ahead_works = false;
+    lock.unlock();
+    Settle(lease, std::move(attempt));
     lock.lock();
   }
 }
 
-void WorkerPool::ServeInTurn(const LeasedWorker& lease) {
+void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) {
   const std::string& worker = lease.worker().id();
   std::unique_lock lock(mutex_);
   while (!stop_.stop_requested() && !lease.lost() && !lease.wanted()) {
     if (InTrouble(worker)) return;
     ++usable_[worker];
-    WorkItemPtr item = Take(lock, lease);
+    WorkItemPtr item = Take(lock, lease, serving);
     Attempt attempt;
     const bool idle = item == nullptr;
     if (!idle) {
@@ -213,19 +225,39 @@ bool WorkerPool::InTrouble(const std::string& worker) const {
 }
 
 // Null: the lease is to be let go.
-WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease) {
+WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease,
+                             const Serving& serving) {
   const std::string& worker = lease.worker().id();
   const auto over = [&] { return stop_.stop_requested() || lease.lost() || InTrouble(worker); };
-  ++seeking_;
-  ++idle_;
-  changed_.wait_for(lock, options_.idle_release,
-                    [&] { return over() || FindTakeable(worker) != queue_.end(); });
-  --seeking_;
-  --idle_;
-  const auto found = over() ? queue_.end() : FindTakeable(worker);
-  if (found == queue_.end()) return nullptr;
-  WorkItemPtr item = std::move(*found);
-  queue_.erase(found);
+  const auto found = [&] { return FindTakeable(worker) != queue_.end(); };
+  auto until = Clock::now() + options_.idle_release;
+  while (!over() && !found()) {
+    const uint64_t seen = news_;
+    if (meanwhile_ != nullptr && !serving.ahead_works && !lease.wanted()) {
+      lock.unlock();
+      std::optional<Attempt> attempt = meanwhile_(lease, stop_.get_token());
+      const bool did = attempt.has_value();
+      if (did) Settle(lease, *std::move(attempt));
+      lock.lock();
+      if (did && lease.wanted() && !found()) return nullptr;
+      if (did) until = Clock::now() + options_.idle_release;
+      if (did) continue;
+    }
+    const auto more = [&] {
+      return meanwhile_ != nullptr && news_ != seen && !serving.ahead_works && !lease.wanted();
+    };
+    ++seeking_;
+    ++idle_;
+    const bool woken =
+        changed_.wait_until(lock, until, [&] { return over() || found() || more(); });
+    --seeking_;
+    --idle_;
+    if (!woken) return nullptr;
+  }
+  if (over()) return nullptr;
+  const auto taken = FindTakeable(worker);
+  WorkItemPtr item = std::move(*taken);
+  queue_.erase(taken);
   return item;
 }
 
@@ -249,6 +281,7 @@ void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
     attempt.again->avoid_worker = worker;
     queue_.push_front(std::move(attempt.again));
   }
+  ++news_;
   changed_.notify_all();
 }
 

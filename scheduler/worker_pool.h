@@ -9,6 +9,9 @@
 // With `ahead`, a lane that is at work sends its worker one more item when no other lane can take
 // it: the worker has it at hand when it is done with the first, and knows that it waits.
 //
+// A lane with a lease and without an item may do something else meanwhile, in short pieces; with
+// `ahead` an item that comes is sent at once all the same.
+//
 // Thread-safe. Knows no RPC: what is done with an item on a worker is the owner's function.
 #pragma once
 
@@ -59,16 +62,23 @@ class WorkerPool {
   using Work =
       std::function<Attempt(WorkItemPtr item, const LeasedWorker& worker, std::stop_token stop)>;
 
+  // Runs in a lane whose worker has nothing in hand and whose lease nobody wants. Nothing: there
+  // was nothing to do. Must end soon after an item comes.
+  using Meanwhile =
+      std::function<std::optional<Attempt>(const LeasedWorker& worker, std::stop_token stop)>;
+
   // `source` outlives this. `first`: a lease to begin with. `accept` says why a worker can't be
   // used, "" when it can; null: all can.
   WorkerPool(Options options, LeaseSource& source, Work work,
              std::function<std::string(const v1::WorkerState&)> accept = nullptr,
-             std::optional<LeasedWorker> first = std::nullopt);
+             std::optional<LeasedWorker> first = std::nullopt, Meanwhile meanwhile = nullptr);
   // Stops. Items that are left are dropped.
   ~WorkerPool();
 
   void Push(WorkItemPtr item);
   void PushFirst(WorkItemPtr item);
+  // There may be something to do meanwhile.
+  void Poke();
 
   // Lanes end after the item in hand, which is told to stop. Does not block.
   void Stop();
@@ -94,15 +104,21 @@ class WorkerPool {
   std::optional<LeasedWorker> AcquireLease();
   // Serves until the lease is to be let go.
   void Serve(const LeasedWorker& lease);
-  void ServeInTurn(const LeasedWorker& lease);
-  // Beside ServeInTurn, until `over`; `over` and this are guarded by the mutex.
-  void ServeAhead(const LeasedWorker& lease, const bool& over);
+  // What the two threads of a lease know of each other; guarded by the mutex.
+  struct Serving {
+    bool over = false;         // ServeInTurn has ended
+    bool ahead_works = false;  // ServeAhead has an item in hand
+  };
+  void ServeInTurn(const LeasedWorker& lease, const Serving& serving);
+  // Beside ServeInTurn, until it is over.
+  void ServeAhead(const LeasedWorker& lease, Serving& serving);
   // What the items of this worker's lane would have to wait for anyway; lock held.
   bool MayGoAhead(const std::string& worker);
   // The workers to leave alone now, and when the first of them may be tried again; lock held.
   std::vector<std::string> InTroubleNow(Clock::time_point* until) const;
   bool InTrouble(const std::string& worker) const;
-  WorkItemPtr Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease);
+  WorkItemPtr Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease,
+                   const Serving& serving);
   std::deque<WorkItemPtr>::iterator FindTakeable(const std::string& worker);
   void Settle(const LeasedWorker& lease, Attempt attempt);
 
@@ -110,6 +126,7 @@ class WorkerPool {
   LeaseSource& source_;
   const Work work_;
   const std::function<std::string(const v1::WorkerState&)> accept_;
+  const Meanwhile meanwhile_;
   std::stop_source stop_;
 
   mutable std::mutex mutex_;
@@ -118,6 +135,7 @@ class WorkerPool {
   size_t seeking_ = 0;  // lanes that will take an item once they can: more need not ask for leases
   size_t idle_ = 0;     // of these, the ones that have a lease
   size_t resting_ = 0;  // lanes that have none and ask for none
+  uint64_t news_ = 0;   // grows when there may be something to do meanwhile
   std::map<std::string, int> usable_;       // worker id -> lanes that can work on it now
   std::map<std::string, Trouble> trouble_;  // by worker id
   std::string problem_;                     // the last complaint or refusal; "" after a success

@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace kiln::search {
 namespace {
 
-// Single short readings are this far from the truth at most, as a factor.
-constexpr double kWorthALook = 1.25;
+constexpr int kTrialsPerFinalist = 8;
 
 }  // namespace
+
+int MostFinalists(int asked, int trials) {
+  return std::min(asked, std::max(2, trials / kTrialsPerFinalist));
+}
 
 std::vector<int> ChooseFinalists(std::span<const double> costs_s, int most) {
   std::vector<int> chosen;
@@ -29,36 +31,40 @@ std::vector<int> ChooseFinalists(std::span<const double> costs_s, int most) {
 
 FinalRace::FinalRace(int entries, const Options& options) : options_(options), entries_(entries) {}
 
+void FinalRace::Restore(int entry, std::span<const double> values_s, int readings) {
+  readings_.Restore(entry, values_s, readings);
+}
+
 std::vector<int> FinalRace::NextRound() {
-  if (round_ >= options_.rounds_for_all) LetHopelessLeave();
+  LetHopelessLeave();
   std::vector<int> order;
+  int fewest = options_.rounds;
   for (size_t i = 0; i < entries_.size(); ++i) {
-    if (!entries_[i].failed && !entries_[i].left) order.push_back(static_cast<int>(i));
+    if (entries_[i].failed || entries_[i].left) continue;
+    order.push_back(static_cast<int>(i));
+    fewest = std::min(fewest, readings_.blocks(static_cast<int>(i)));
   }
-  const bool over =
-      round_ >= options_.rounds || (order.size() < 2 && round_ >= options_.rounds_for_all);
-  if (over) return {};
+  const int needed = order.size() < 2 ? options_.rounds_for_all : options_.rounds;
+  if (fewest >= needed || round_ >= needed) return {};
   // Nobody always follows the same rival.
   if (round_ % 2 == 1) std::reverse(order.begin(), order.end());
   ++round_;
+  readings_.BeginRound();
   return order;
 }
 
-void FinalRace::Add(int entry, std::span<const double> costs_s) {
-  std::vector<double>& all = entries_[entry].costs_s;
-  all.insert(all.end(), costs_s.begin(), costs_s.end());
-}
+void FinalRace::Add(int entry, std::span<const double> costs_s) { readings_.Add(entry, costs_s); }
 
 void FinalRace::Disqualify(int entry) {
   entries_[entry].failed = true;
-  entries_[entry].costs_s.clear();
+  readings_.Forget(entry);
 }
 
 int FinalRace::best() const {
   int best = -1;
   for (size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].failed || entries_[i].costs_s.empty()) continue;
     const int entry = static_cast<int>(i);
+    if (entries_[i].failed || values_s(entry).empty()) continue;
     if (best < 0 || median(entry).cost_s < median(best).cost_s) best = entry;
   }
   return best;
@@ -66,12 +72,13 @@ int FinalRace::best() const {
 
 void FinalRace::LetHopelessLeave() {
   const int leader = best();
-  if (leader < 0) return;
+  if (leader < 0 || readings_.blocks(leader) < options_.rounds_for_all) return;
   const MedianCost first = median(leader);
-  if (first.confidence_s == 0) return;
   for (size_t i = 0; i < entries_.size(); ++i) {
-    const MedianCost own = median(static_cast<int>(i));
-    if (static_cast<int>(i) == leader || own.confidence_s == 0) continue;
+    const int entry = static_cast<int>(i);
+    if (entry == leader || readings_.blocks(entry) < options_.rounds_for_all) continue;
+    const MedianCost own = median(entry);
+    if (first.confidence_s == 0 || own.confidence_s == 0) continue;
     if (own.cost_s - own.confidence_s > first.cost_s + first.confidence_s) entries_[i].left = true;
   }
 }

@@ -42,6 +42,9 @@ struct Observation {
   double cost_s = 0;   // mean, when valid
   uint32_t trial = 0;  // its number in the job, for origins
   int64_t record = 0;  // of an earlier job: its number in the store instead
+  // Further readings of what was observed before: this is its cost now, or it has failed. Of the
+  // candidate only the hash is set.
+  bool corrects = false;
 };
 
 class Policy {

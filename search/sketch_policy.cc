@@ -248,21 +248,44 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   return candidates;
 }
 
-// Keeps measured_ sorted; a failed one teaches the model alone.
+// A failed one teaches the model alone.
 void SketchPolicy::Remember(Individual individual) {
   pending_.push_back({individual.rows, sample_task_, individual.cost_s});
   ++own_results_;
   ++measured_rows_[RowsHash(individual)];
-  if (individual.cost_s <= 0) return;
+  if (individual.cost_s > 0) AddMeasured(std::move(individual));
+}
+
+// Keeps measured_ sorted.
+void SketchPolicy::AddMeasured(Individual individual) {
   const auto place = std::upper_bound(
       measured_.begin(), measured_.end(), individual,
       [](const Individual& a, const Individual& b) { return a.cost_s < b.cost_s; });
   measured_.insert(place, std::move(individual));
 }
 
+void SketchPolicy::Correct(const Observation& observation) {
+  const auto found = std::find_if(measured_.begin(), measured_.end(), [&](const Individual& known) {
+    return known.hash == observation.candidate.hash;
+  });
+  if (found == measured_.end()) return;
+  Individual individual = std::move(*found);
+  measured_.erase(found);
+  individual.cost_s = observation.valid ? observation.cost_s : 0;
+  const auto untold = std::ranges::find(pending_, individual.rows, &costmodel::Sample::rows);
+  if (untold != pending_.end()) {
+    untold->cost_s = individual.cost_s;
+  } else {
+    pending_.push_back({individual.rows, sample_task_, individual.cost_s});
+    pending_.back().corrects = true;
+  }
+  if (individual.cost_s > 0) AddMeasured(std::move(individual));
+}
+
 void SketchPolicy::Observe(std::span<const Observation> observations) {
   std::vector<Individual> individuals;
   for (const Observation& o : observations) {
+    if (o.corrects) continue;
     known_.insert(o.candidate.hash);
     Individual individual;
     if (auto found = in_flight_.extract(o.candidate.hash); !found.empty()) {
@@ -281,6 +304,9 @@ void SketchPolicy::Observe(std::span<const Observation> observations) {
   // Records of earlier runs have no rows yet; those that do not lower teach nothing.
   FillRows(Workers(task_, options_.features, options_.threads), individuals, report_);
   for (Individual& individual : individuals) Remember(std::move(individual));
+  for (const Observation& o : observations) {
+    if (o.corrects) Correct(o);
+  }
 }
 
 }  // namespace kiln::search

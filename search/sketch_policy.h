@@ -70,6 +70,8 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> Neighbours(int n, const Workers& workers, const Hashes& chosen);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
   void Remember(Individual individual);
+  void AddMeasured(Individual individual);
+  void Correct(const Observation& observation);
 
   const Task& task_;
   const Parameters parameters_;

@@ -90,6 +90,58 @@ TEST(SketchPolicy, FindsInFewTrialsWhatRandomDoesNotInMany) {
   }
 }
 
+// One is slower than its first reading said, one does not hold up.
+TEST(SketchPolicy, ACorrectionChangesParentsAndModel) {
+  const Task task = MakeTask("matmul", "512,512,512");
+  const auto model = std::make_shared<AdditiveModel>();
+  SketchPolicy policy(task, SmallParameters(), 3, Options(model));
+  ASSERT_OK_AND_ASSIGN(const auto first, policy.Propose(16));
+  std::vector<Observation> observations = Measure(first, 0);
+  observations[3].cost_s = 1e-9;
+  observations[4].cost_s = 2e-9;
+  policy.Observe(observations);
+  const auto children_of = [](const std::vector<Candidate>& candidates, int trial) {
+    const std::string from = fmt::format("from trial {}", trial);
+    return std::ranges::count_if(candidates, [&](const Candidate& c) {
+      const size_t at = c.origin.find(from);
+      return at != std::string::npos && !std::isdigit(c.origin[at + from.size()]);
+    });
+  };
+  ASSERT_OK_AND_ASSIGN(const auto second, policy.Propose(32));
+  EXPECT_GT(children_of(second, 3) + children_of(second, 4), 0);
+  std::vector<Observation> corrections(3);
+  const int trials[] = {3, 4, 77};
+  for (int i = 0; i < 3; ++i) {
+    corrections[i].candidate.hash = i < 2 ? first[trials[i]].hash : 12345;  // one is not known
+    corrections[i].trial = static_cast<uint32_t>(trials[i]);
+    corrections[i].corrects = true;
+    corrections[i].valid = i == 0;
+    corrections[i].cost_s = i == 0 ? 1.0 : 0;  // the slowest of all
+  }
+  policy.Observe(corrections);
+  ASSERT_OK_AND_ASSIGN(const auto third, policy.Propose(32));
+  // A few are left over from the second round.
+  EXPECT_LT(children_of(third, 3) + children_of(third, 4),
+            children_of(second, 3) + children_of(second, 4));
+  for (const Candidate& c : third) EXPECT_NE(c.hash, first[3].hash) << "it is known all the same";
+  std::vector<double> told_s;
+  for (const costmodel::Sample& sample : model->samples()) {
+    if (sample.corrects) told_s.push_back(sample.cost_s);
+  }
+  EXPECT_EQ(told_s, (std::vector<double>{1.0, 0}));
+  // What the model was not told yet is told right at once.
+  std::vector<Observation> more = Measure(second, 16);
+  policy.Observe(more);
+  Observation correction;
+  correction.candidate.hash = second[0].hash;
+  correction.valid = correction.corrects = true;
+  correction.cost_s = 0.125;
+  policy.Observe({&correction, 1});
+  ASSERT_OK(policy.Propose(4).status());
+  EXPECT_EQ(std::ranges::count(model->samples(), true, &costmodel::Sample::corrects), 2);
+  EXPECT_EQ(std::ranges::count(model->samples(), 0.125, &costmodel::Sample::cost_s), 1);
+}
+
 TEST(SketchPolicy, ResultsDoNotDependOnTheNumberOfThreads) {
   for (const bool gpu : {false, true}) {
     const Task task = MakeTask("conv2d_nhwc", "1,14,14,16,16,3,3,1,1", gpu);

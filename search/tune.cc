@@ -97,6 +97,15 @@ class TuneLoop {
     const std::optional<int> task = schedule_.Next();
     if (!task.has_value()) return;
     SearchThread::Order order;
+    for (const Correction& correction : measurer_.TakeCorrections()) {
+      Observation observation;
+      observation.candidate.hash = correction.hash;
+      observation.valid = correction.valid;
+      observation.cost_s = correction.cost_s;
+      observation.trial = correction.trial;
+      observation.corrects = true;
+      news_[correction.task].push_back(std::move(observation));
+    }
     order.news = TakeNews();
     order.policy = tasks_[*task].policy;
     order.candidates = static_cast<int>(
@@ -106,13 +115,15 @@ class TuneLoop {
     search_.Start(std::move(order));
   }
 
-  // Each task's by trial: in lock step the order in which they came must not matter.
+  // Each task's by trial: in lock step the order in which they came must not matter. A correction
+  // comes after what it corrects.
   std::vector<std::pair<Policy*, std::vector<Observation>>> TakeNews() {
     std::vector<std::pair<Policy*, std::vector<Observation>>> news;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       if (news_[i].empty()) continue;
-      std::sort(news_[i].begin(), news_[i].end(),
-                [](const Observation& a, const Observation& b) { return a.trial < b.trial; });
+      std::stable_sort(
+          news_[i].begin(), news_[i].end(),
+          [](const Observation& a, const Observation& b) { return a.trial < b.trial; });
       news.emplace_back(tasks_[i].policy, std::exchange(news_[i], {}));
     }
     return news;

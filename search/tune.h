@@ -40,6 +40,15 @@ struct Outcome {
   double cost_s = 0;  // mean, when valid
 };
 
+// A trial that costs something else than its outcome said, as is known by now.
+struct Correction {
+  int task = 0;
+  uint32_t trial = 0;
+  uint64_t hash = 0;  // of its candidate
+  bool valid = false;
+  double cost_s = 0;  // when valid
+};
+
 // Builds, checks and times trials. All but Wake are called by the thread that runs Tune.
 class Measurer {
  public:
@@ -51,6 +60,8 @@ class Measurer {
   // The next finished trial, in any order; it is safely recorded when it is returned. Blocks, until
   // Wake: then nothing. An error ends the job.
   virtual StatusOr<std::optional<Outcome>> Next() = 0;
+  // What has become known since the last call of trials that Next has returned.
+  virtual std::vector<Correction> TakeCorrections() { return {}; }
   // Ends the Next that waits, or the one that comes. Any thread.
   virtual void Wake() = 0;
 };

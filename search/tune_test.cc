@@ -68,6 +68,7 @@ class FakeMeasurer final : public Measurer {
     if (stop != nullptr && outcome.trial.number >= 4) *stop = true;
     return std::optional<Outcome>(std::move(outcome));
   }
+  std::vector<Correction> TakeCorrections() override { return std::exchange(corrections, {}); }
   void Wake() override {
     std::lock_guard lock(mutex_);
     woken_ = true;
@@ -81,6 +82,7 @@ class FakeMeasurer final : public Measurer {
   int trial_ms = 0;
   double idle_ms = 0;
   bool all_fail = false;
+  std::vector<Correction> corrections;
   std::atomic<bool>* stop = nullptr;
 
  private:
@@ -113,6 +115,25 @@ TEST(Tune, RunsExactlyTheTrialsAskedForAndFeedsAllBack) {
   EXPECT_EQ(rounds.size(), 4u);
   EXPECT_EQ(measurer.most_in_flight, 3u);
   EXPECT_DOUBLE_EQ(best_s, 1.0 / 9);  // candidate 10 fails
+}
+
+TEST(Tune, CorrectionsReachTheirPolicy) {
+  FakePolicy a(100), b(100);
+  const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
+  FakeMeasurer measurer;
+  measurer.corrections = {{1, 3, 42, true, 0.5}, {1, 4, 43, false, 0}};
+  const std::atomic<bool> stop = false;
+  ASSERT_OK(Tune(tasks, {.trials = 20}, measurer, stop));
+  std::vector<Observation> corrected;
+  for (const Observation& o : b.observed) {
+    if (o.corrects) corrected.push_back(o);
+  }
+  ASSERT_EQ(corrected.size(), 2u);
+  EXPECT_EQ(corrected[0].candidate.hash, 42u);
+  EXPECT_EQ(corrected[0].cost_s, 0.5);
+  EXPECT_EQ(corrected[0].trial, 3u);
+  EXPECT_FALSE(corrected[1].valid);
+  EXPECT_TRUE(std::ranges::none_of(a.observed, &Observation::corrects));
 }
 
 TEST(Tune, FillsTheGapsOfAnEarlierRunFirst) {

@@ -169,6 +169,7 @@ class MemoryStore final : public Store {
     for (const Record& record : records_) {
       if (record.job_id != job_id) continue;
       counts.run_s += record.run_s;
+      counts.final_run_s += record.final_run_s;
       if (!record.runner.empty()) runners.insert(record.runner);
       ++counts.total;
       ++counts.by_error[record.error];
@@ -179,12 +180,17 @@ class MemoryStore final : public Store {
     return counts;
   }
 
-  Status SetFinals(int64_t id, std::span<const double> final_costs_s, double confidence_s,
-                   int error, std::string_view message) override {
+  Status SetFinals(std::span<const Finals> finals) override {
     std::lock_guard lock(mutex_);
-    if (id < 1 || id > static_cast<int64_t>(records_.size())) return NotFound("no record {}", id);
-    KILN_ASSIGN_OR_RETURN(records_[id - 1], WithFinals(records_[id - 1], final_costs_s,
-                                                       confidence_s, error, message));
+    std::vector<Record> records;
+    for (const Finals& f : finals) {
+      if (f.id < 1 || f.id > static_cast<int64_t>(records_.size())) {
+        return NotFound("no record {}", f.id);
+      }
+      KILN_ASSIGN_OR_RETURN(Record record, WithFinals(records_[f.id - 1], f));
+      records.push_back(std::move(record));
+    }
+    for (Record& record : records) records_[record.id - 1] = std::move(record);
     return OkStatus();
   }
 

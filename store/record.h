@@ -53,11 +53,14 @@ struct Record {
   // Why it was tried: where the search had it from, and what its model said; NaN: nothing.
   std::string origin = {};
   double score = std::numeric_limits<double>::quiet_NaN();
-  // Readings of a finalist: it was measured again, at length and in turns with its rivals. Empty
-  // for all others.
+  // Of one of the best: it was read again, in turns with its rivals. Two values for each turn, of
+  // however many readings, the device's drift taken out. Empty for all others.
   std::vector<double> final_costs_s = {};
-  double confidence_s = 0;  // the cost is within +- this of the true one, 95%; 0 = not known
-  std::string times = {};   // bytes: where its time went, a serialized message; "" = not known
+  double confidence_s = 0;        // the cost is within +- this of the true one, 95%; 0 = not known
+  uint32_t final_readings = 0;    // that final_costs_s stand for; 0 = as many as they are
+  double final_run_s = 0;         // what they took of the device's time
+  std::string final_device = {};  // identity of the device that took them; "" = not known
+  std::string times = {};  // bytes: where its time went, a serialized message; "" = not known
 };
 
 // Numbers of proto/scheduler.proto.

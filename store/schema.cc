@@ -109,7 +109,14 @@ ALTER TABLE tasks ADD COLUMN preparation TEXT NOT NULL DEFAULT '';
 ALTER TABLE tasks ADD COLUMN network TEXT NOT NULL DEFAULT '';
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
+// Of the readings of the best that are taken while the job goes on.
+constexpr const char kVersion5[] = R"sql(
+ALTER TABLE records ADD COLUMN final_readings INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE records ADD COLUMN final_run_s REAL DEFAULT 0;
+ALTER TABLE records ADD COLUMN final_device TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 
 }  // namespace
 

@@ -87,9 +87,8 @@ constexpr const char kRecordColumns[] =
     "SELECT r.id, job_id, task_index, trial, workload_key, d.text, target, hardware, steps, "
     "costs_s, "
     "error, message, build_s, run_s, timestamp_s, device, builder, runner, stopped_early, "
-    "max_error, flop_count, origin, score, final_costs_s, confidence_s, times FROM records r LEFT "
-    "JOIN "
-    "dags d ON d.id = r.dag_id ";
+    "max_error, flop_count, origin, score, final_costs_s, confidence_s, times, final_readings, "
+    "final_run_s, final_device FROM records r LEFT JOIN dags d ON d.id = r.dag_id ";
 
 // The order of BetterThan().
 constexpr const char kBestFirst[] = " ORDER BY stopped_early, mean_cost_s, r.id LIMIT 1";
@@ -128,6 +127,9 @@ StatusOr<Record> ReadRecord(const Statement& row) {
   KILN_ASSIGN_OR_RETURN(record.final_costs_s, ParseNumbers<double>(row.Text(23), "final_costs_s"));
   record.confidence_s = row.Double(24);
   record.times = row.Text(25);
+  record.final_readings = static_cast<uint32_t>(row.Int(26));
+  record.final_run_s = row.Double(27);
+  record.final_device = row.Text(28);
   return record;
 }
 
@@ -317,8 +319,9 @@ class SqliteStore final : public Store {
     std::lock_guard lock(mutex_);
     KILN_ASSIGN_OR_RETURN(
         Statement query,
-        database_->Prepare("SELECT task_index, error, count(*), max(trial), sum(run_s) "
-                           "FROM records WHERE job_id = ? GROUP BY task_index, error"));
+        database_->Prepare(
+            "SELECT task_index, error, count(*), max(trial), sum(run_s), sum(final_run_s) "
+            "FROM records WHERE job_id = ? GROUP BY task_index, error"));
     KILN_RETURN_IF_ERROR(query.Bind(job_id));
     TrialCounts counts;
     KILN_ASSIGN_OR_RETURN(counts.runners, CountRunners(job_id));
@@ -331,28 +334,20 @@ class SqliteStore final : public Store {
       counts.by_error[query.Int(1)] += trials;  // 0 to 8: the schema checks it
       const double run_s = query.Double(4);
       if (run_s > 0) counts.run_s += run_s;  // of an import it is not known
+      counts.final_run_s += query.Double(5);
       counts.next_trial = std::max(counts.next_trial, static_cast<uint32_t>(query.Int(3)) + 1);
     }
   }
 
-  Status SetFinals(int64_t id, std::span<const double> final_costs_s, double confidence_s,
-                   int error, std::string_view message) override {
+  Status SetFinals(std::span<const Finals> finals) override {
     std::lock_guard lock(mutex_);
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
-    KILN_ASSIGN_OR_RETURN(std::optional<Record> found, SelectOne("WHERE r.id = ?", id));
-    if (!found) return NotFound("no record {}", id);
-    KILN_ASSIGN_OR_RETURN(const Record record, WithFinals(*std::move(found), final_costs_s,
-                                                          confidence_s, error, message));
-    KILN_ASSIGN_OR_RETURN(
-        Statement update,
-        database_->Prepare(
-            "UPDATE records SET costs_s = ?1, final_costs_s = ?2, confidence_s = ?3, "
-            "error = ?4, message = ?5, mean_cost_s = iif(?4 = 0, ?6, NULL) "
-            "WHERE id = ?7"));
-    KILN_RETURN_IF_ERROR(update.Bind(PrintNumbers(record.costs_s),
-                                     PrintNumbers(record.final_costs_s), record.confidence_s,
-                                     record.error, record.message, Cost(record), id));
-    KILN_RETURN_IF_ERROR(update.Run());
+    for (const Finals& f : finals) {
+      KILN_ASSIGN_OR_RETURN(std::optional<Record> found, SelectOne("WHERE r.id = ?", f.id));
+      if (!found) return NotFound("no record {}", f.id);
+      KILN_ASSIGN_OR_RETURN(const Record record, WithFinals(*std::move(found), f));
+      KILN_RETURN_IF_ERROR(UpdateFinals(record));
+    }
     return transaction.Commit();
   }
 
@@ -516,6 +511,20 @@ class SqliteStore final : public Store {
     return OkStatus();
   }
 
+  Status UpdateFinals(const Record& record) {
+    KILN_ASSIGN_OR_RETURN(
+        Statement update,
+        database_->Prepare(
+            "UPDATE records SET costs_s = ?1, final_costs_s = ?2, confidence_s = ?3, "
+            "error = ?4, message = ?5, mean_cost_s = iif(?4 = 0, ?6, NULL), final_readings = ?7, "
+            "final_run_s = ?8, final_device = ?9 WHERE id = ?10"));
+    KILN_RETURN_IF_ERROR(
+        update.Bind(PrintNumbers(record.costs_s), PrintNumbers(record.final_costs_s),
+                    record.confidence_s, record.error, record.message, Cost(record),
+                    record.final_readings, record.final_run_s, record.final_device, record.id));
+    return update.Run();
+  }
+
   StatusOr<int64_t> InsertRecord(const Record& record) {
     KILN_RETURN_IF_ERROR(FindJob(record.job_id).status());
     KILN_ASSIGN_OR_RETURN(const int64_t dag_id, DagId(record.dag));
@@ -527,16 +536,18 @@ class SqliteStore final : public Store {
             "costs_s, mean_cost_s, error, message, build_s, run_s, timestamp_s, device, builder, "
             "runner, "
             "stopped_early, max_error, flop_count, origin, score, final_costs_s, confidence_s, "
-            "times) "
+            "times, final_readings, final_run_s, final_device) "
             "VALUES (?1, ?2, ?3, ?4, nullif(?5, -1), ?6, ?7, ?8, ?9, iif(?11 = 0, ?10, NULL), ?11, "
-            "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"));
+            "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, "
+            "?29)"));
     KILN_RETURN_IF_ERROR(insert.Bind(
         record.job_id, record.task_index, record.trial, record.workload_key, dag_id, record.target,
         PrintNumbers(record.hardware), record.steps, PrintNumbers(record.costs_s), Cost(record),
         record.error, record.message, record.build_s, record.run_s, record.timestamp_s,
         record.device, record.builder, record.runner, record.stopped_early, record.max_error,
         record.flop_count, record.origin, record.score, PrintNumbers(record.final_costs_s),
-        record.confidence_s, Blob{record.times}));
+        record.confidence_s, Blob{record.times}, record.final_readings, record.final_run_s,
+        record.final_device));
     if (Status status = insert.Run(); !status.ok()) {
       if (status.code() != StatusCode::kAlreadyExists) return status;
       return AlreadyExists("job {} has a record of trial {} already", record.job_id, record.trial);

@@ -100,8 +100,10 @@ TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
   EXPECT_TRUE(std::isnan(record.score));
   EXPECT_TRUE(record.final_costs_s.empty());
   EXPECT_EQ(record.confidence_s, 0);
-  const std::vector<double> finals = {0.26};
-  ASSERT_OK(store->SetFinals(1, finals, 0.01, kNoError, ""));
+  EXPECT_EQ(record.final_readings, 0u);
+  EXPECT_EQ(record.final_device, "");
+  const Finals finals = {.id = 1, .costs_s = {0.26}, .confidence_s = 0.01};
+  ASSERT_OK(store->SetFinals({&finals, 1}));
   EXPECT_EQ(Cost(**store->BestOfJob("j", 0)), 0.26);
   EXPECT_EQ(store->RoundsOfJob("j", 0)->size(), 0u);
   ASSERT_OK_AND_ASSIGN(const auto tasks, store->TasksOfJob("j"));
@@ -130,7 +132,10 @@ TEST_F(SqliteStoreTest, AFileOfTheSecondVersionGetsTimes) {
     ASSERT_OK(AddJob(*store, "j"));
     ASSERT_OK(store->AddRecord(TestRecord("j", 0)));
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
-    ASSERT_OK(raw->Execute("ALTER TABLE records DROP COLUMN times"));
+    for (const char* column : {"times", "final_readings", "final_run_s", "final_device"}) {
+      const std::string drop = fmt::format("ALTER TABLE records DROP COLUMN {}", column);
+      ASSERT_OK(raw->Execute(drop.c_str()));
+    }
     for (const char* column : {"alternative_of", "form", "preparation", "network"}) {
       const std::string drop = fmt::format("ALTER TABLE tasks DROP COLUMN {}", column);
       ASSERT_OK(raw->Execute(drop.c_str()));

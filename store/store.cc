@@ -23,13 +23,16 @@ StatusOr<TaskRow> TaskOfJob(const TaskRow& task, std::string_view job_id) {
   return row;
 }
 
-StatusOr<Record> WithFinals(Record record, std::span<const double> final_costs_s,
-                            double confidence_s, int error, std::string_view message) {
-  record.final_costs_s.assign(final_costs_s.begin(), final_costs_s.end());
-  record.confidence_s = confidence_s;
-  record.error = error;
-  record.message = message;
-  if (error != kNoError) record.costs_s.clear();
+StatusOr<Record> WithFinals(Record record, const Finals& finals) {
+  record.final_run_s = finals.run_s;
+  if (record.error != kNoError) return record;
+  record.final_costs_s = finals.costs_s;
+  record.confidence_s = finals.confidence_s;
+  record.final_readings = finals.readings;
+  record.final_device = finals.device;
+  record.error = finals.error;
+  record.message = finals.message;
+  if (record.error != kNoError) record.costs_s.clear();
   KILN_RETURN_IF_ERROR(ValidateRecord(record));
   return record;
 }

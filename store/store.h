@@ -38,7 +38,21 @@ struct TrialCounts {
   std::map<uint32_t, int64_t> by_task;  // tasks without trials are absent
   uint32_t next_trial = 0;  // one past the largest number used: where a resumed job goes on
   double run_s = 0;         // sum over all: what the devices were busy with
+  double final_run_s = 0;   // likewise, with further readings of the best
   int64_t runners = 0;      // that measured them
+};
+
+// What further readings said of a record: fields of the same names in record.h, or with an error
+// that it does not hold up (its costs go then).
+struct Finals {
+  int64_t id = 0;
+  std::vector<double> costs_s = {};
+  double confidence_s = 0;
+  uint32_t readings = 0;
+  double run_s = 0;  // of all of them so far
+  std::string device = {};
+  int error = kNoError;
+  std::string message = {};
 };
 
 // Who opened the database for writing, to others: the same id each time, and a number that grows.
@@ -105,10 +119,8 @@ class Store {
   virtual StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id,
                                                     uint32_t task_index) = 0;
   virtual StatusOr<TrialCounts> CountTrials(std::string_view job_id) = 0;
-  // What a re-measurement said of the record: its final costs and their confidence, or with an
-  // error that it does not hold up (its costs go then).
-  virtual Status SetFinals(int64_t id, std::span<const double> final_costs_s, double confidence_s,
-                           int error, std::string_view message) = 0;
+  // All or nothing, in one commit. A record that failed before stays failed.
+  virtual Status SetFinals(std::span<const Finals> finals) = 0;
   // Is there a record of the same workload, target, steps, error and timestamp, in whatever job?
   // What makes an imported line a duplicate (its costs are rounded, so they can't tell).
   virtual StatusOr<bool> HasMeasurement(const Record& record) = 0;
@@ -138,8 +150,7 @@ class Store {
 StatusOr<TaskRow> TaskOfJob(const TaskRow& task, std::string_view job_id);
 
 // The shared rule of SetFinals.
-StatusOr<Record> WithFinals(Record record, std::span<const double> final_costs_s,
-                            double confidence_s, int error, std::string_view message);
+StatusOr<Record> WithFinals(Record record, const Finals& finals);
 
 // The shared rule of UpdateJobState: false when nothing is to change.
 StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view message, int64_t now_ms);

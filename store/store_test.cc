@@ -235,6 +235,9 @@ TEST_P(StoreTest, RecordKeepsEveryFieldToTheLastBit) {
   record.score = -INFINITY;
   record.final_costs_s = {1.0 / 7.0, 2e-5};
   record.confidence_s = 1e-7;
+  record.final_readings = 4'000'000'000;
+  record.final_run_s = 0.1;
+  record.final_device = "GPU-1";
   record.hardware = {INT64_MIN, INT64_MAX, 0, 1, 2, 3, 4, 5};
   const int64_t id = Add(record);
   ASSERT_OK_AND_ASSIGN(const Record found, store_->GetRecord(id));
@@ -382,13 +385,24 @@ TEST_P(StoreTest, FinalReadingsDecideWhoIsBest) {
   const int64_t steady = Add(TestRecord("j", 1, 1.1e-3));
   const int64_t wrong = Add(TestRecord("j", 2, 0.5e-3));
   const std::vector<double> slow = {1.3e-3, 1.2e-3, 9e-3}, quick = {1.1e-3, 1.12e-3};
-  ASSERT_OK(store_->SetFinals(lucky, slow, 1e-4, kNoError, ""));
-  ASSERT_OK(store_->SetFinals(steady, quick, 2e-5, kNoError, ""));
-  ASSERT_OK(store_->SetFinals(wrong, {}, 0, 5, "measured again: element 3"));
+  const std::vector<Finals> finals = {
+      {.id = lucky, .costs_s = slow, .confidence_s = 1e-4, .run_s = 0.5},
+      {.id = steady,
+       .costs_s = quick,
+       .confidence_s = 2e-5,
+       .readings = 37,
+       .run_s = 0.25,
+       .device = "GPU-1"},
+      {.id = wrong, .run_s = 0.125, .error = 5, .message = "measured again: element 3"}};
+  ASSERT_OK(store_->SetFinals(finals));
   ASSERT_OK_AND_ASSIGN(const auto best, store_->BestOfJob("j", 0));
   EXPECT_EQ(best->id, steady);
   EXPECT_EQ(best->final_costs_s, quick);
   EXPECT_EQ(best->confidence_s, 2e-5);
+  EXPECT_EQ(best->final_readings, 37u);
+  EXPECT_EQ(best->final_run_s, 0.25);
+  EXPECT_EQ(best->final_device, "GPU-1");
+  EXPECT_EQ(store_->CountTrials("j")->final_run_s, 0.875);
   EXPECT_EQ(best->costs_s, std::vector<double>{1.1e-3});
   EXPECT_DOUBLE_EQ(Cost(*best), 1.11e-3);
   ASSERT_OK_AND_ASSIGN(const Record failed, store_->GetRecord(wrong));
@@ -399,11 +413,18 @@ TEST_P(StoreTest, FinalReadingsDecideWhoIsBest) {
   Add(TestRecord("j", 3, 1.15e-3));
   EXPECT_EQ((*store_->BestOfJob("j", 0))->id, steady);
   EXPECT_EQ((*store_->BestRecord(kTestKey, kTestTarget))->id, steady);
-  EXPECT_THAT(store_->SetFinals(99, quick, 0, kNoError, ""), StatusIs(StatusCode::kNotFound, _));
-  const std::vector<double> bad = {-1};
-  EXPECT_THAT(store_->SetFinals(lucky, bad, 0, kNoError, ""),
+  // All or nothing.
+  std::vector<Finals> again = {{.id = lucky, .costs_s = quick}, {.id = 99, .costs_s = quick}};
+  EXPECT_THAT(store_->SetFinals(again), StatusIs(StatusCode::kNotFound, _));
+  again = {{.id = lucky, .costs_s = quick}, {.id = steady, .costs_s = {-1}}};
+  EXPECT_THAT(store_->SetFinals(again),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("final cost -1 s")));
   EXPECT_EQ(store_->GetRecord(lucky)->final_costs_s, slow);
+  // What failed stays failed.
+  again = {{.id = wrong, .costs_s = quick, .run_s = 1}};
+  ASSERT_OK(store_->SetFinals(again));
+  EXPECT_EQ(store_->GetRecord(wrong)->error, 5);
+  EXPECT_TRUE(store_->GetRecord(wrong)->final_costs_s.empty());
 }
 
 TEST_P(StoreTest, RoundsAreNumberedPerJob) {

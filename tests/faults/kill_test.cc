@@ -96,6 +96,9 @@ class KillTest : public testing::Test {
   static std::string AsMeasured(v1::Record record) {
     record.mutable_result()->clear_final_costs_s();
     record.mutable_result()->clear_confidence_s();
+    record.mutable_result()->clear_final_readings();
+    record.mutable_result()->clear_final_run_s();
+    record.mutable_result()->clear_final_device();
     return record.SerializeAsString();
   }
 

@@ -1,4 +1,4 @@
-#include "scheduler/device_tasks.h"
+#include "scheduler/device_keys.h"
 
 #include <gtest/gtest.h>
 
@@ -26,6 +26,15 @@ TEST(ModelKey, IsTheMostExactOneWhereTheDeviceIsNoKey) {
   EXPECT_EQ(ModelKey(Runner("AMD EPYC", {"llvm", "cpu", "llvm/x86-64-v4"})), "llvm/x86-64-v4");
   EXPECT_EQ(ModelKey(Runner("null", {"null"})), "null");
   EXPECT_EQ(ModelKey(Runner("AMD EPYC", {})), "");
+}
+
+TEST(DeviceIdentity, IsTheOwnKeyOrTheRunner) {
+  auto gpu = Runner("NVIDIA H200", {"cuda", "cuda/sm_90", "NVIDIA H200", "GPU-11"});
+  gpu.set_id("r1");
+  EXPECT_EQ(DeviceIdentity(gpu), "GPU-11");
+  auto cpu = Runner("AMD EPYC", {"llvm", "cpu", "llvm/x86-64-v4"});
+  cpu.set_id("r2");
+  EXPECT_EQ(DeviceIdentity(cpu), "r2");
 }
 
 }  // namespace

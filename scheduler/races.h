@@ -1,0 +1,55 @@
+// The finals of a task: its best candidates, measured in turns by one device (search/final_race.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/runner.pb.h"
+#include "proto/trial.pb.h"
+#include "scheduler/worker_calls.h"
+#include "store/store.h"
+
+namespace kiln::scheduler {
+
+struct Finalist {
+  int64_t record_id = 0;
+  std::string steps;
+  store::Finals known = {};  // what was read of it before
+};
+struct Finalists {
+  int task = 0;
+  std::vector<Finalist> entries;
+};
+
+// Finalists while they are built and measured.
+struct Race {
+  struct Entry {
+    Finalist finalist;
+    std::shared_ptr<const v1::Artifact> artifact = nullptr;  // null: not built (yet)
+    v1::TrialResult failure = {};                            // has an error: why it is out
+  };
+  std::vector<Entry> entries;
+  size_t to_build = 0;
+};
+
+// How readings of the best candidates are taken: longer than those of trials, but, where idle time
+// is used, no longer than a trial that comes may wait.
+void SetFinalReading(v1::MeasureOptions& options);
+
+// May the failure be another program's? Then only a second one counts.
+bool MayBeChance(v1::ErrorKind error);
+
+// Measures an artifact once on the race's runner.
+using MeasureOnce =
+    std::function<CallResult(const v1::Artifact& artifact, v1::MeasureReply* reply)>;
+
+// Runs it to its end; `finals` is then what came of each that was measured. A call that failed ends
+// it: it begins anew elsewhere, as readings of two devices do not compare. `device`: who measures;
+// what other devices have read before is left out.
+CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& measure,
+                   std::vector<store::Finals>* finals);
+
+}  // namespace kiln::scheduler
