@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "scheduler/dispatch_core.h"
+#include "scheduler/messages.h"
+
+namespace kiln::scheduler {
+namespace {
+
+constexpr std::chrono::seconds kCommitAgain{1};
+// What the readings of leaders say is written so often.
+constexpr std::chrono::seconds kWriteLeaders{1};
+
+}  // namespace
+
+// ---- results --------------------------------------------------------------------------------
+
+store::Record Dispatcher::Core::RecordOf(const TrialItem& item) const {
+  const DispatchTask& task = job_.tasks[item.task];
+  store::Record record;
+  record.job_id = job_.id;
+  record.task_index = static_cast<uint32_t>(item.task);
+  record.trial = item.trial.number;
+  record.workload_key = task.workload_key;
+  record.dag = task.dag;
+  record.target = task.target;
+  record.hardware = task.hardware;
+  record.steps = item.steps;
+  record.flop_count = task.flop_count;
+  record.build_s = item.build_s;
+  record.builder = item.builder;
+  record.timestamp_s = std::time(nullptr);
+  record.origin = item.trial.candidate.origin;
+  if (std::isfinite(item.trial.candidate.score)) record.score = item.trial.candidate.score;
+  return record;
+}
+
+// `runner` is null when the trial did not get so far.
+void Dispatcher::Core::Finish(TrialItemPtr item, const LeasedWorker* runner,
+                              const v1::TrialResult& result, double reference_cost_s) {
+  Measured measured;
+  measured.record = RecordOf(*item);
+  if (runner != nullptr) {
+    measured.record.device = runner->worker().device();
+    measured.record.runner = runner->worker().id();
+  }
+  SetResult(result, measured.record);
+  v1::TrialTimes times = item->build_times;
+  times.MergeFrom(result.times());
+  measured.record.times = times.SerializeAsString();
+  measured.trial = std::move(item->trial);
+  std::lock_guard lock(mutex_);
+  TaskState& task = tasks_[item->task];
+  if (runner != nullptr) {
+    task.reference_ran = true;
+    busy_.Add(runner->worker().id(), Clock::Real().MonotonicSeconds(), measured.record.run_s);
+  }
+  if (reference_cost_s > 0 && task.facts.reference_cost_s == 0) {
+    task.facts.reference_cost_s = measured.reference_cost_s = reference_cost_s;
+  }
+  const double cost_s = store::MeanCost(measured.record);
+  if (measured.record.error == store::kNoError && !measured.record.stopped_early &&
+      (task.facts.best_cost_s == 0 || cost_s < task.facts.best_cost_s)) {
+    task.facts.best_cost_s = cost_s;
+  }
+  const bool whole = measured.record.error == store::kNoError && !measured.record.stopped_early;
+  if (whole && idle_readings_ && leaders_.MayLead(item->task, cost_s)) {
+    measured.artifact = std::move(item->artifact);
+  }
+  measured_.push_back(std::move(measured));
+  changed_.notify_all();
+}
+
+void Dispatcher::Core::CommitLoop() {
+  std::unique_lock lock(mutex_);
+  auto write_leaders = std::chrono::steady_clock::now() + kWriteLeaders;
+  while (true) {
+    const auto due = [this] { return closing_ || !measured_.empty() || leaders_.has_failures(); };
+    changed_.wait(lock, [&] { return due() || leaders_.has_unwritten(); });
+    changed_.wait_until(lock, write_leaders, due);
+    const bool ends = closing_ && measured_.empty();
+    const auto now = std::chrono::steady_clock::now();
+    const bool with_leaders = ends || leaders_.has_failures() || now >= write_leaders;
+    std::vector<Measured> batch = std::exchange(measured_, {});
+    lock.unlock();
+    Status status = batch.empty() ? OkStatus() : Patiently([&] { return Commit(batch); });
+    if (status.ok() && with_leaders) {
+      status = WriteLeaders();
+      write_leaders = now + kWriteLeaders;
+    }
+    if (!status.ok()) {
+      Fail(Annotate(status, "results cannot be kept"));
+      return;
+    }
+    if (ends) return;
+    committed_();
+    lock.lock();
+    for (Measured& m : batch) {
+      const bool valid = m.record.error == store::kNoError;
+      if (idle_readings_) AddLeader(m);
+      finished_.push_back({std::move(m.trial), valid, valid ? store::MeanCost(m.record) : 0});
+    }
+    changed_.notify_all();
+    lock.unlock();
+    if (!batch.empty()) runners_.Poke();
+    lock.lock();
+  }
+}
+
+// A full disk or a locked file is waited out: what was measured is worth more than the time.
+Status Dispatcher::Core::Patiently(const std::function<Status()>& write) {
+  while (true) {
+    Status status = write();
+    if (status.code() != StatusCode::kUnavailable &&
+        status.code() != StatusCode::kResourceExhausted) {
+      return status;
+    }
+    LogError("job {}: results wait: {}", job_.id, Message(status));
+    std::unique_lock lock(mutex_);
+    const bool stop = changed_.wait_for(lock, kCommitAgain, [this] { return stopping_; });
+    if (stop) return status;
+  }
+}
+
+Status Dispatcher::Core::Commit(std::vector<Measured>& batch) {
+  std::vector<store::Record> records;
+  for (const Measured& m : batch) records.push_back(m.record);
+  KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, store_.AddRecords(records));
+  for (size_t i = 0; i < batch.size(); ++i) batch[i].record.id = ids[i];
+  for (const Measured& m : batch) {
+    if (m.reference_cost_s == 0) continue;
+    KILN_RETURN_IF_ERROR(store_.SetReferenceCost(job_.id, m.record.task_index, m.reference_cost_s));
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::scheduler
