@@ -33,7 +33,7 @@ struct DeviceFacts {
   double l2_bytes_per_cycle = 2800;  // of the whole chip
   double l1_bytes_per_cycle = 64;    // of one multiprocessor
   // Blocks of a cluster wait for the slowest of them, and for each other's shared memory.
-  double cluster_barrier_latency = 1000, remote_bytes_per_cycle = 20;
+  double cluster_barrier_latency = 500, remote_bytes_per_cycle = 20;
   // CPU
   double cpu_clock_hz = 3e9;
   double fork_s = 3e-6;  // of one parallel loop

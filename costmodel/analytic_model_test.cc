@@ -121,7 +121,7 @@ TEST_F(AnalyticModelTest, WhatIsSlowOnAGpu) {
   EXPECT_LT(Slower(kGpu, "kernel_global_bytes", 1e6), 1.0001);  // hidden
   // 132 blocks of clusters of 4 do not run at once.
   EXPECT_GT(Slower(kGpu, "kernel_cluster_cores", 120), 1.2);
-  EXPECT_GT(Slower(kGpu, "kernel_cluster_barriers", 20), 1.1);
+  EXPECT_GT(Slower(kGpu, "kernel_cluster_barriers", 40), 1.1);
   EXPECT_GT(Slower(kGpu, "kernel_thread_remote_bytes", 4096), 1.2);
 }
 

@@ -220,6 +220,8 @@ class CudaEmitter {
   int indent_ = 1;
   int32_t stage_ = -1;  // of the last comment
   ir::Stmt body_;
+  // Barriers of the cluster emitted so far; after which of them the kernel ends, -1: none.
+  int cluster_barriers_ = 0, last_cluster_barrier_ = -1;
   UnrollPlan unroll_;
   int64_t budget_ = 0;  // of expression nodes
 };

@@ -90,7 +90,7 @@ struct Fiber {
   ucontext_t context;
   char* stack;
   unsigned thread, shuffles;  // thread of the block
-  bool is_done, waits_for_cluster;
+  bool is_done, waits_for_cluster, has_left;
 };
 static Fiber fibers[kMaxThreads * kMaxCluster];  // block after block
 static ucontext_t main_context;
@@ -109,6 +109,10 @@ static void emulated_cluster_barrier() {
   current->waits_for_cluster = true;
   swapcontext(&current->context, &main_context);
 }
+static void emulated_leave_cluster() {
+  current->has_left = true;
+  emulated_cluster_barrier();
+}
 // The shared memory of the blocks of the cluster; that of `resident` is where the kernel has it.
 static char* shared_of[kMaxCluster];
 static unsigned cluster_size, resident;
@@ -120,7 +124,7 @@ static void Switch(unsigned block) {
   resident = block;
 }
 template <typename T> const T* emulated_in_block(const T* mine, unsigned block) {
-  if (block >= cluster_size) __builtin_trap();
+  if (block >= cluster_size || current->has_left) __builtin_trap();
   if (block == resident) return mine;
   return (const T*)(shared_of[block] + ((const char*)mine - __start_kiln_shared));
 }
@@ -174,7 +178,7 @@ template <int kPending> void late_wait_for_copies() {
 }
 static void Start(Fiber& fiber, unsigned thread) {
   fiber.thread = thread;
-  fiber.waits_for_cluster = false;
+  fiber.waits_for_cluster = fiber.has_left = false;
   if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
   fiber.is_done = false;
   fiber.shuffles = 0;
@@ -281,6 +285,7 @@ std::string HostText(const CudaSource& source, bool late_copies) {
           "alignas(16) __shared__ unsigned char shared_memory[256 << 10];");
   ReplaceCalls(text, "in_block(", "emulated_in_block(");
   ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
+  ReplaceCalls(text, "leave_cluster();", "emulated_leave_cluster();");
   Replace(text, "#include <cuda_fp16.h>\n", "");
   Replace(text, "#include <cuda_bf16.h>\n", "");
   Replace(text, "extern \"C\" __global__", "__global__ static");

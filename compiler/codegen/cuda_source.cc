@@ -136,7 +136,8 @@ constexpr std::string_view kReserved[] = {"alignas",
                                           "commit_copies",
                                           "wait_for_copies",
                                           "in_block",
-                                          "cluster_barrier"};
+                                          "cluster_barrier",
+                                          "leave_cluster"};
 
 // From sm_80 on copies to shared memory that need no registers and go on beside the thread.
 constexpr std::string_view kAsyncCopies = R"cuda(#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -201,9 +202,20 @@ __device__ __forceinline__ const T* in_block(const T* mine, int block) {
   asm("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(block));
   return theirs;
 }
-// All threads of the cluster meet; what they stored before, all see.
+// All threads of the cluster meet; what they stored in shared memory before, all see.
 __device__ __forceinline__ void cluster_barrier() {
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208
+  // Does not wait for global memory.
+  asm volatile("fence.release.sync_restrict::shared::cta.cluster;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#else
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// The last one: a block may end, for none reads its shared memory any more.
+__device__ __forceinline__ void leave_cluster() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 

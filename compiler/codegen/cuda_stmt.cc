@@ -16,6 +16,22 @@ constexpr int64_t kMaxExprNodes = 1 << 20;
 
 bool IsBound(LoopKind kind) { return kind >= LoopKind::kBlockX; }
 
+int CountClusterBarriers(Stmt stmt) {
+  int count = stmt->kind == StmtKind::kBarrier && stmt->is_of_cluster ? 1 : 0;
+  for (Stmt child : stmt->children()) count += CountClusterBarriers(child);
+  return count;
+}
+
+// Is the last thing that a thread does, once, a barrier of its cluster?
+bool EndsWithClusterBarrier(Stmt stmt) {
+  if (stmt->kind == StmtKind::kSeq && stmt->num_children > 0)
+    return EndsWithClusterBarrier(stmt->children().back());
+  const bool is_once =
+      stmt->kind == StmtKind::kFor && (IsBound(stmt->loop_kind) || stmt->extent == 1);
+  if (is_once || stmt->kind == StmtKind::kAlloc) return EndsWithClusterBarrier(stmt->body());
+  return stmt->kind == StmtKind::kBarrier && stmt->is_of_cluster;
+}
+
 std::vector<int64_t> ShapeInBlock(const ir::Buffer& buffer) {
   const bool is_part = buffer.scope == ir::Scope::kCluster;
   return {buffer.shape.begin() + (is_part ? 1 : 0), buffer.shape.end()};
@@ -54,6 +70,8 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
   FindClusterVar(kernel.body);
   FindWarpReductions(kernel.body);
   body_ = SinkRegisterLoops(pool_, program, kernel.body);
+  // Statements may be one node: the last one is known by its place.
+  if (EndsWithClusterBarrier(body_)) last_cluster_barrier_ = CountClusterBarriers(body_);
   unroll_ = PlanUnrolling(program, body_, kernel.block[0] * kernel.block[1] * kernel.block[2]);
 }
 
@@ -69,6 +87,7 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
     is_first_pass_ = is_first;
     if (!is_first) names_ = names;
     out_.clear();
+    cluster_barriers_ = 0;
     stage_ = kNoStage;
     EmitShared(shared, is_dynamic);
     Emit(body_);
@@ -142,7 +161,8 @@ void CudaEmitter::Emit(Stmt stmt) {
     case StmtKind::kBarrier:
       if (stmt->is_of_cluster) {
         preamble_.cluster = true;
-        return Line("cluster_barrier();");
+        return Line(++cluster_barriers_ == last_cluster_barrier_ ? "leave_cluster();"
+                                                                 : "cluster_barrier();");
       }
       if (stmt->pending >= 0) {
         preamble_.async_copies = true;

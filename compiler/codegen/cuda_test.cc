@@ -445,8 +445,10 @@ TEST(Cuda, BlocksOfAClusterReadEachOther) {
               HasSubstr("*reinterpret_cast<const float4*>(&in_block(part, r)[q * 8 + u * 4])"));
   if (!FindNvrtc().ok()) return;
   ASSERT_OK_AND_ASSIGN(const std::string ptx, CompilePtx(text, "sm_90", {}));
-  EXPECT_THAT(ptx, AllOf(HasSubstr("mapa.u64"), HasSubstr("barrier.cluster.arrive.release.aligned"),
+  EXPECT_THAT(ptx, AllOf(HasSubstr("mapa.u64"), HasSubstr("barrier.cluster.arrive.rel"),
                          HasSubstr("barrier.cluster.wait.acquire.aligned")));
+  EXPECT_THAT(text, HasSubstr("  leave_cluster();\n}\n"));
+  EXPECT_THAT(text, HasSubstr("  cluster_barrier();\n  const int q"));
 }
 
 // Without the first barrier others' sums are not there yet, without the second they are gone.

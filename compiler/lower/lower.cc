@@ -5,6 +5,7 @@
 #include "compiler/lower/annotations.h"
 #include "compiler/lower/bind.h"
 #include "compiler/lower/bounds.h"
+#include "compiler/lower/cluster_sums.h"
 #include "compiler/lower/loops.h"
 #include "compiler/lower/nest.h"
 #include "compiler/lower/vthread.h"
@@ -35,6 +36,8 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   // Attach points, buffers, initialisation and guards.
   KILN_ASSIGN_OR_RETURN(ir::Program program, BuildNests(state, *bounds, options.gpu));
   if (options.gpu) InjectVThreads(program);
+  // Before stores become vectors: what is between the two loops is in registers still.
+  if (options.gpu) SumBeforeStoring(program);
   // From here on only the kinds of loops change, and which one around a store is innermost.
   // Vectorized loops first: one that becomes serial may be unrolled.
   SerializeNestedParallel(program);

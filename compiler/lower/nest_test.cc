@@ -209,6 +209,9 @@ TEST(Clusters, BlocksShareAReductionOut) {
   const std::string text = ir::ProgramText(program);
   EXPECT_NE(text.find("kernel D grid [4, 1, 1] block [4, 1, 1] cluster 2 {"), std::string::npos);
   EXPECT_NE(text.find("alloc C_rf: cluster float32[2, 4, 6]"), std::string::npos) << text;
+  // A thread's three sums, then its three stores.
+  EXPECT_NE(text.find("alloc C: local float32[3, 1, 1]"), std::string::npos) << text;
+  EXPECT_GT(text.find("@ D\n"), text.rfind("C_rf[")) << text;
 }
 
 TEST(Clusters, WhatMeansNothingIsRefused) {

@@ -163,6 +163,9 @@ TEST(ReductionSplits, ClustersComputeTheSame) {
         sizes.insert(program.kernels.back().cluster);
         const Status status = codegen::CompareEmulated(program, 5, 1e-4);
         EXPECT_TRUE(status.ok()) << NameOf(c) << "\n" << status;
+        const std::string text = codegen::GenerateCuda(program)->text;
+        EXPECT_NE(text.find("\n  cluster_barrier();\n"), text.npos) << text;
+        EXPECT_NE(text.find("\n  leave_cluster();\n}"), text.npos) << text;
       }
     }
     EXPECT_EQ(sketches, 2) << NameOf(c) << ": alone and with groups";
