@@ -525,8 +525,12 @@ TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   EXPECT_EQ((*store_->BestOfJob(kJobId, 0))->trial, 0u);
   Finalists list;
   for (const store::Record& record : Records()) list.entries.push_back({record.id, record.steps});
-  order.clear();
+  {
+    std::lock_guard lock(mutex);
+    order.clear();
+  }
   ASSERT_OK(dispatcher_->MeasureAgain({list}));
+  std::lock_guard lock(mutex);
   EXPECT_EQ(repeat, 2u);
   EXPECT_EQ(reading_ms, 60u);
   const auto records = Records();
@@ -706,8 +710,10 @@ TEST_F(IdleTimeTest, LeadersAreReadAndNoTrialWaitsLongerThanForAReading) {
   Start();
   EXPECT_EQ(RunTrials(0, 24).size(), 24u);
   EXPECT_GT(of_leaders_, 12);
-  // Of idle times of 2 s.
-  EXPECT_LT(longest_wait_s_, 0.25);
+  {
+    std::lock_guard lock(mutex_);
+    EXPECT_LT(longest_wait_s_, 0.25) << "of idle times of 2 s";
+  }
   EXPECT_TRUE(other_seed_);
   const BusyMeter::Reading busy = dispatcher_->busy();
   EXPECT_GT(busy.leaders_share, 0.2);

@@ -103,8 +103,10 @@ class KillTest : public testing::Test {
   }
 
   // Runs a job of `trials`, calls `fault` each time another `every` trials are done, and checks the end.
-  void RunWithFaults(uint32_t trials, uint32_t every, const std::function<void()>& fault) {
-    const std::string job = Submit(MatmulJob(trials));
+  void RunWithFaults(uint32_t trials, uint32_t every, const std::function<void()>& fault, uint32_t idle_ms = 0) {
+    v1::JobSpec spec = MatmulJob(trials);
+    spec.mutable_options()->mutable_measure()->set_idle_ms(idle_ms);
+    const std::string job = Submit(spec);
     std::map<uint32_t, v1::Record> seen;
     for (uint32_t at = every; at < trials; at += every) {
       if (Final(WaitFor(job, at))) break;
@@ -203,6 +205,26 @@ TEST_F(KillTest, Scheduler) {
     farm_->scheduler().Kill();
     ASSERT_OK(farm_->scheduler().Start());
   });
+}
+
+// The best are read again while builders work, and go on being so.
+TEST_F(KillTest, SchedulerThatReadsLeadersMeanwhile) {
+  RunWithFaults(
+      40, 13,
+      [&] {
+        farm_->scheduler().Kill();
+        ASSERT_OK(farm_->scheduler().Start());
+      },
+      20);
+  v1::ListJobsReply jobs;
+  grpc::ClientContext context;
+  ASSERT_TRUE(farm_->Connect()->ListJobs(&context, {}, &jobs).ok());
+  ASSERT_EQ(jobs.jobs_size(), 1);
+  EXPECT_GT(jobs.jobs(0).leaders_share(), 0);
+  const std::map<uint32_t, v1::Record> records = Records(jobs.jobs(0).id());
+  EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const auto& entry) {
+    return entry.second.result().final_readings() > 10;  // more than finals alone take
+  }));
 }
 
 TEST_F(KillTest, TheLearnedSearchGoesOnWithAllItHasMeasured) {
