@@ -4,6 +4,7 @@
 #include <map>
 
 #include "compiler/schedule/steps/steps.h"
+#include "search/fragments.h"
 #include "search/min_blocks.h"
 #include "search/sample_unroll.h"
 
@@ -28,7 +29,7 @@ bool Correspond(const schedule::Step& a, const schedule::Step& b) {
     return true;
   if (a.tag() == schedule::StorageAlignStep::kTag) return true;
   return a.Hash() == b.Hash() || (UnrollDepth(a) && UnrollDepth(b)) ||
-         (MinBlocksOf(a) && MinBlocksOf(b));
+         (MinBlocksOf(a) && MinBlocksOf(b)) || (FragmentsOf(a) && FragmentsOf(b));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "search/buffering.h"
 #include "search/compute_location.h"
 #include "search/factorization.h"
+#include "search/fragments.h"
 #include "search/min_blocks.h"
 #include "search/rebuild.h"
 #include "search/sample_unroll.h"
@@ -34,10 +35,10 @@ constexpr Weight kCpuWeights[] = {{MutationKind::kTileSize, 0.86},
                                   {MutationKind::kParallel, 0.02},
                                   {MutationKind::kVectorize, 0.03}};
 constexpr Weight kGpuWeights[] = {
-    {MutationKind::kTileSize, 0.65},  {MutationKind::kUnroll, 0.08},
+    {MutationKind::kTileSize, 0.61},  {MutationKind::kUnroll, 0.08},
     {MutationKind::kThreads, 0.06},   {MutationKind::kFetchWidth, 0.06},
     {MutationKind::kBuffering, 0.06}, {MutationKind::kLayout, 0.06},
-    {MutationKind::kMinBlocks, 0.03}};
+    {MutationKind::kFragments, 0.04}, {MutationKind::kMinBlocks, 0.03}};
 
 Status NoUse() { return NotFound("nothing of this kind in the schedule"); }
 Status NoChange() { return FailedPrecondition("the change came to nothing"); }
@@ -163,6 +164,20 @@ StatusOr<Mutation> MutateLayout(const Task& task, const Genome& genome, Rng& rng
   return NoChange();
 }
 
+StatusOr<Mutation> MutateFragments(const Genome& genome, Rng& rng) {
+  std::vector<int> found;
+  for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
+    if (FragmentsOf(*genome.steps[i])) found.push_back(i);
+  }
+  if (found.empty()) return NoUse();
+  const int picked = PickFrom(rng, found);
+  const int other = 1 + static_cast<int>(rng() % (kFragmentWays - 1));
+  Mutation mutation{MutationKind::kFragments, Copy(genome), picked};
+  mutation.steps[picked] = FragmentsStep(
+      genome.steps[picked]->stage(), (*FragmentsOf(*genome.steps[picked]) + other) % kFragmentWays);
+  return mutation;
+}
+
 StatusOr<Mutation> MutateMinBlocks(const Genome& genome, Rng& rng) {
   std::vector<int> found;
   for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
@@ -285,6 +300,8 @@ StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameter
       return MutateBuffering(task, parameters, genome, rng);
     case MutationKind::kLayout:
       return MutateLayout(task, genome, rng);
+    case MutationKind::kFragments:
+      return MutateFragments(genome, rng);
     case MutationKind::kMinBlocks:
       return MutateMinBlocks(genome, rng);
     case MutationKind::kComputeLocation:

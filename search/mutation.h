@@ -23,6 +23,7 @@ enum class MutationKind : uint8_t {
   kFetchWidth,       // GPU: elements that a thread fetches at once into shared memory
   kBuffering,        // GPU: how far ahead of their use tiles are fetched, and in which way
   kLayout,           // GPU: another axis of a tile in shared memory innermost, or other padding
+  kFragments,        // GPU: whether register tiles read shared memory ahead
   kMinBlocks,        // GPU: blocks that shall fit a multiprocessor
   kComputeLocation,  // CPU
   kParallel,         // CPU: how many outer loops run in parallel

@@ -228,11 +228,12 @@ TEST(Mutation, EachKindChangesWhatItSays) {
     bool gpu;
     Case c;
   } cases[] = {
-      {MutationKind::kUnroll, true, conv},    {MutationKind::kFetchWidth, true, conv},
-      {MutationKind::kBuffering, true, conv}, {MutationKind::kLayout, true, conv},
-      {MutationKind::kMinBlocks, true, conv}, {MutationKind::kThreads, true, pool},
-      {MutationKind::kUnroll, false, conv},   {MutationKind::kComputeLocation, false, conv},
-      {MutationKind::kParallel, false, conv}, {MutationKind::kVectorize, false, pool}};
+      {MutationKind::kUnroll, true, conv},           {MutationKind::kFetchWidth, true, conv},
+      {MutationKind::kBuffering, true, conv},        {MutationKind::kLayout, true, conv},
+      {MutationKind::kFragments, true, conv},        {MutationKind::kMinBlocks, true, conv},
+      {MutationKind::kThreads, true, pool},          {MutationKind::kUnroll, false, conv},
+      {MutationKind::kComputeLocation, false, conv}, {MutationKind::kParallel, false, conv},
+      {MutationKind::kVectorize, false, pool}};
   for (const auto& [kind, gpu, c] : cases) {
     SCOPED_TRACE(fmt::format("{} gpu {}", MutationName(kind), gpu));
     const Task task = MakeTask(c, gpu);

@@ -28,6 +28,7 @@ std::vector<Named> AllParameters(Parameters& p) {
       {"evolutionary_search_num_iters", &p.evolutionary_search_num_iters, 0, 1000},
       {"evolutionary_search_population", &p.evolutionary_search_population, 1, 1e6},
       {"fetch_ahead", &p.fetch_ahead, 0, 1},
+      {"fragments", &p.fragments, 0, 1},
       {"least_sketch_share", &p.least_sketch_share, 0, 1},
       {"max_fetch_depth", &p.max_fetch_depth, 2, schedule::BufferingStep::kMaxDepth},
       {"max_futile_samples", &p.max_futile_samples, 1, 1e9},

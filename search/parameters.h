@@ -27,6 +27,8 @@ struct Parameters {
   bool fetch_ahead = true;
   bool async_copies = true;
   int max_fetch_depth = 4;
+  // GPU: register tiles may read shared memory a step of the reduction ahead.
+  bool fragments = true;
   // GPU: kernels may be compiled so that a number of their blocks fits a multiprocessor.
   bool min_blocks = true;
   // GPU: tiles in shared memory may be transposed and their rows padded.

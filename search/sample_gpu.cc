@@ -8,6 +8,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/buffering.h"
 #include "search/factorization.h"
+#include "search/fragments.h"
 #include "search/gpu_validity.h"
 #include "search/min_blocks.h"
 #include "search/sample_unroll.h"
@@ -438,6 +439,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
     KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, steps));
     KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
   }
+  if (parameters.fragments) KILN_RETURN_IF_ERROR(AnnotateFragments(state, rng));
   if (parameters.min_blocks) KILN_RETURN_IF_ERROR(AnnotateMinBlocks(state, rng));
   return state;
 }

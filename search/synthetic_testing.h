@@ -34,6 +34,7 @@ inline int FetchChoice(const schedule::Step& step) {
     return static_cast<const schedule::StorageAlignStep&>(step).factor;
   if (const auto blocks = schedule::PragmaNumber(step, schedule::kMinBlocksPragma))
     return std::max(1, *blocks);
+  if (const auto way = schedule::PragmaNumber(step, schedule::kFragmentsPragma)) return 1 + *way;
   if (step.tag() != schedule::LayoutStep::kTag) return 0;
   return std::ranges::is_sorted(static_cast<const schedule::LayoutStep&>(step).order) ? 1 : 2;
 }

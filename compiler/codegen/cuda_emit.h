@@ -219,7 +219,6 @@ class CudaEmitter {
   std::string out_;
   int indent_ = 1;
   int32_t stage_ = -1;  // of the last comment
-  ir::Stmt body_;
   // Barriers of the cluster emitted so far; after which of them the kernel ends, -1: none.
   int cluster_barriers_ = 0, last_cluster_barrier_ = -1;
   UnrollPlan unroll_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "compiler/codegen/cuda_emit.h"
+#include "compiler/codegen/cuda_fragments.h"
+#include "compiler/codegen/cuda_tile_order.h"
 
 namespace kiln::codegen {
 namespace {
@@ -406,7 +408,14 @@ std::string CudaNames::Unique(std::string_view name) {
 StatusOr<CudaSource> GenerateCuda(const ir::Program& program, const CudaOptions& options) {
   KILN_RETURN_IF_ERROR(ir::Verify(program));
   if (program.kernels.empty()) return InvalidArgument("the program has no kernels");
-  return Generator(program, options).Run();
+  // As the threads work it off. New nodes live in a pool of its own: another thread may read the
+  // program's.
+  ir::Program arranged = program;
+  arranged.pool = std::make_shared<ir::ExprPool>();
+  for (ir::Kernel& kernel : arranged.kernels)
+    kernel.body = SinkRegisterLoops(*arranged.pool, arranged, kernel.body);
+  ReadFragmentsAhead(arranged);
+  return Generator(arranged, options).Run();
 }
 
 }  // namespace kiln::codegen

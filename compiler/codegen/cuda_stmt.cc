@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "compiler/codegen/cuda_emit.h"
-#include "compiler/codegen/cuda_tile_order.h"
 
 namespace kiln::codegen {
 namespace {
@@ -69,10 +68,11 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
   }
   FindClusterVar(kernel.body);
   FindWarpReductions(kernel.body);
-  body_ = SinkRegisterLoops(pool_, program, kernel.body);
   // Statements may be one node: the last one is known by its place.
-  if (EndsWithClusterBarrier(body_)) last_cluster_barrier_ = CountClusterBarriers(body_);
-  unroll_ = PlanUnrolling(program, body_, kernel.block[0] * kernel.block[1] * kernel.block[2]);
+  if (EndsWithClusterBarrier(kernel.body))
+    last_cluster_barrier_ = CountClusterBarriers(kernel.body);
+  unroll_ =
+      PlanUnrolling(program, kernel.body, kernel.block[0] * kernel.block[1] * kernel.block[2]);
 }
 
 void CudaEmitter::FindClusterVar(Stmt stmt) {
@@ -90,7 +90,7 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
     cluster_barriers_ = 0;
     stage_ = kNoStage;
     EmitShared(shared, is_dynamic);
-    Emit(body_);
+    Emit(kernel_.body);
     if (budget_ < 0) {
       return ResourceExhausted(
           "the expressions of kernel '{}' have more than {} nodes written out: inline less",

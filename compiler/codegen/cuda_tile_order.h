@@ -7,9 +7,23 @@
 // its terms in the same order: results are the same to the last bit.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
+
+// A nest of loops and conditions around one accumulation into a local array, whose loops may
+// change places: those that index the array mean different elements, one each.
+struct RegisterTile {
+  std::vector<ir::Stmt> loops;    // as they stand, outermost first, down to the first condition
+  std::vector<ir::Stmt> outside;  // of these, the ones that do not index the array
+  std::vector<ir::Stmt> inside;   // ... that do
+  ir::Stmt body;                  // of the innermost loop: the store, or conditions around it
+  ir::Stmt store;
+};
+std::optional<RegisterTile> MatchRegisterTile(const ir::Program& program, ir::Stmt stmt);
 
 // New statements live in `pool`, which must outlive the result.
 ir::Stmt SinkRegisterLoops(ir::ExprPool& pool, const ir::Program& program, ir::Stmt body);

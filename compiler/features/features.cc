@@ -552,6 +552,8 @@ class Extractor {
     Set(col::row_stack_trips, stack_trips);
     Set(col::row_lanes, lanes);
     SetRaw(col::row_async, store.store->is_async ? 1 : 0);
+    const int32_t fragments = program_.stages[static_cast<size_t>(store.store->stage)].fragments;
+    SetRaw(col::row_fragments, fragments);
     Set(col::row_vector_bytes, vector_bytes);
     Set(col::row_register_bytes, register_bytes);
     Set(col::row_thread_accesses, accesses);
@@ -576,6 +578,7 @@ class Extractor {
         if (!access.writes && ScopeOf(access) != Scope::kLocal)
           operands += access.body_elements * ElementBytes(access) / 4 / reduce_in_body;
       }
+      if (fragments > 0) operands *= 2;  // of two steps
       operand_registers_ = std::max(operand_registers_, operands);
     } else {
       WriteMisses(store);

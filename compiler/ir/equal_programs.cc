@@ -27,7 +27,9 @@ class Comparison {
     }
     for (size_t i = 0; i < a_.stages.size(); ++i) {
       const ProgramStage &x = a_.stages[i], &y = b_.stages[i];
-      if (x.name != y.name || x.auto_unroll_max_step != y.auto_unroll_max_step) return false;
+      if (x.name != y.name || x.auto_unroll_max_step != y.auto_unroll_max_step ||
+          x.fragments != y.fragments)
+        return false;
     }
     for (size_t i = 0; i < a_.kernels.size(); ++i) {
       const Kernel &x = a_.kernels[i], &y = b_.kernels[i];

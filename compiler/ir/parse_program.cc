@@ -103,6 +103,10 @@ class Parser {
                             tokens_.ExpectInt("a number of steps", 1, INT32_MAX));
       stage.auto_unroll_max_step = static_cast<int32_t>(steps);
     }
+    if (tokens_.TakeWord("fragments")) {
+      KILN_ASSIGN_OR_RETURN(const int64_t way, tokens_.ExpectInt("1 or 2", 1, 2));
+      stage.fragments = static_cast<int32_t>(way);
+    }
     const auto number = static_cast<int32_t>(program_.stages.size());
     const auto [it, is_new] = stages_.emplace(stage.name, number);
     if (!is_new) it->second = -1;

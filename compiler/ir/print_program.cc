@@ -23,9 +23,10 @@ class Printer {
     for (int i = 0; i < num_args; ++i) Line("{},", Declaration(program_.buffers[i]));
     if (num_args > 0) out_ += ") {\n";
     for (const ProgramStage& stage : program_.stages) {
-      const int32_t unroll = stage.auto_unroll_max_step;
-      Line("stage {}{}", ProgramName(stage.name),
-           unroll ? fmt::format(" auto_unroll {}", unroll) : "");
+      const int32_t unroll = stage.auto_unroll_max_step, fragments = stage.fragments;
+      Line("stage {}{}{}", ProgramName(stage.name),
+           unroll ? fmt::format(" auto_unroll {}", unroll) : "",
+           fragments ? fmt::format(" fragments {}", fragments) : "");
     }
     for (const Kernel& kernel : program_.kernels) PrintKernel(kernel);
     return out_ + "}\n";

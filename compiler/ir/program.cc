@@ -135,6 +135,25 @@ Stmt MakeClusterBarrier(ExprPool& pool) {
 
 Stmt MakeCommit(ExprPool& pool) { return NewNode(pool, StmtKind::kCommit, {}, {}); }
 
+Stmt WithChildren(ExprPool& pool, Stmt stmt, std::span<const Stmt> children) {
+  if (std::ranges::equal(children, stmt->children())) return stmt;
+  switch (stmt->kind) {
+    case StmtKind::kFor:
+      return MakeFor(pool, stmt->var, stmt->extent, stmt->loop_kind, children[0]);
+    case StmtKind::kIf:
+      return MakeIf(pool, stmt->condition(), children[0]);
+    case StmtKind::kSeq:
+      return MakeSeq(pool, children);
+    case StmtKind::kAlloc:
+      return MakeAlloc(pool, stmt->slot, children[0]);
+    case StmtKind::kStore:
+    case StmtKind::kBarrier:
+    case StmtKind::kCommit:
+      return stmt;
+  }
+  return stmt;
+}
+
 namespace {
 bool IsZeroBits(Expr e) {
   return e->is_const_int(0) ||

@@ -87,6 +87,8 @@ Stmt MakeAlloc(ExprPool& pool, int32_t slot, Stmt body);
 Stmt MakeBarrier(ExprPool& pool, int pending = -1);
 Stmt MakeClusterBarrier(ExprPool& pool);
 Stmt MakeCommit(ExprPool& pool);
+// The same statement with other children, as many; the statement itself where they are its own.
+Stmt WithChildren(ExprPool& pool, Stmt stmt, std::span<const Stmt> children);
 
 enum class Scope : uint8_t {
   kInput,      // argument, read only
@@ -120,6 +122,9 @@ struct LoopVar {
 struct ProgramStage {
   std::string name;
   int32_t auto_unroll_max_step = 0;
+  // GPU: what its register tiles read of shared memory. 0: where it is used; 1: a step of the
+  // reduction ahead, into registers; 2: and the rows of the tile are worked off to and fro.
+  int32_t fragments = 0;
 };
 
 struct Kernel {

@@ -24,6 +24,8 @@ class Verifier {
       if (stage.auto_unroll_max_step < 0) {
         return Internal("stage '{}' has auto_unroll {}", stage.name, stage.auto_unroll_max_step);
       }
+      if (stage.fragments < 0 || stage.fragments > 2)
+        return Internal("stage '{}' has fragments {}", stage.name, stage.fragments);
     }
     std::set<std::string_view> names;
     for (const Kernel& kernel : program_.kernels) {

@@ -19,27 +19,6 @@ using ir::StmtKind;
 // Most statements have one or two.
 using Children = absl::InlinedVector<Stmt, 4>;
 
-// The same statement with other children.
-Stmt Rebuild(ir::ExprPool& pool, Stmt s, std::span<const Stmt> children) {
-  if (std::equal(children.begin(), children.end(), s->children().begin(), s->children().end()))
-    return s;
-  switch (s->kind) {
-    case StmtKind::kFor:
-      return ir::MakeFor(pool, s->var, s->extent, s->loop_kind, children[0]);
-    case StmtKind::kIf:
-      return ir::MakeIf(pool, s->condition(), children[0]);
-    case StmtKind::kSeq:
-      return ir::MakeSeq(pool, children);
-    case StmtKind::kAlloc:
-      return ir::MakeAlloc(pool, s->slot, children[0]);
-    case StmtKind::kStore:
-    case StmtKind::kBarrier:
-    case StmtKind::kCommit:
-      return s;
-  }
-  return s;
-}
-
 // Rewrites the kinds of loops: `kind_of(loop, enclosing kinds)` gives the new one.
 template <typename KindOf>
 Stmt MapKinds(ir::ExprPool& pool, Stmt s, std::vector<LoopKind>& outer, const KindOf& kind_of) {
@@ -47,9 +26,9 @@ Stmt MapKinds(ir::ExprPool& pool, Stmt s, std::vector<LoopKind>& outer, const Ki
   if (s->kind == StmtKind::kFor) outer.push_back(kind);
   Children children;
   for (Stmt child : s->children()) children.push_back(MapKinds(pool, child, outer, kind_of));
-  if (s->kind != StmtKind::kFor) return Rebuild(pool, s, children);
+  if (s->kind != StmtKind::kFor) return ir::WithChildren(pool, s, children);
   outer.pop_back();
-  if (kind == s->loop_kind) return Rebuild(pool, s, children);
+  if (kind == s->loop_kind) return ir::WithChildren(pool, s, children);
   return ir::MakeFor(pool, s->var, s->extent, kind, children[0]);
 }
 
@@ -108,7 +87,7 @@ class StoreVectorizer {
     std::vector<Stmt> children;
     children.reserve(s->num_children);
     for (Stmt child : s->children()) children.push_back(Rewrite(child));
-    return Rebuild(*program_.pool, s, children);
+    return ir::WithChildren(*program_.pool, s, children);
   }
 
  private:
@@ -178,7 +157,7 @@ class Unroller {
       shape.unroll_depth = std::max(shape.unroll_depth, inner.unroll_depth);
     }
     if (s->kind != StmtKind::kFor || s->loop_kind == LoopKind::kVectorized)
-      return Rebuild(*program_.pool, s, children);
+      return ir::WithChildren(*program_.pool, s, children);
     // Loops that other passes added have no stage and are not unrolled.
     const auto var = static_cast<size_t>(s->var);
     const int32_t stage = var < stage_of_var_.size() ? stage_of_var_[var] : -1;
@@ -188,11 +167,11 @@ class Unroller {
                            shape.unroll_depth <= 8 && s->extent * shape.steps <= limit;
     if (!automatic && s->loop_kind != LoopKind::kUnrolled) {
       ++shape.normal_depth;
-      return Rebuild(*program_.pool, s, children);
+      return ir::WithChildren(*program_.pool, s, children);
     }
     shape.steps *= s->extent;
     ++shape.unroll_depth;
-    if (s->loop_kind == LoopKind::kUnrolled) return Rebuild(*program_.pool, s, children);
+    if (s->loop_kind == LoopKind::kUnrolled) return ir::WithChildren(*program_.pool, s, children);
     return ir::MakeFor(*program_.pool, s->var, s->extent, LoopKind::kUnrolled, children[0]);
   }
 

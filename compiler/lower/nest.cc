@@ -114,7 +114,8 @@ class NestBuilder {
 
   void MakeStages() {
     for (int s = 0; s < state_.num_stages(); ++s) {
-      program_.stages.push_back({stage_names_.Unique(state_.stage(s).op->name()), UnrollLimit(s)});
+      program_.stages.push_back({stage_names_.Unique(state_.stage(s).op->name()), UnrollLimit(s),
+                                 gpu_ ? state_.stage(s).fragments : 0});
     }
   }
 

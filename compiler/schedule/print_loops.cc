@@ -35,6 +35,7 @@ class LoopPrinter {
       Line(indent, fmt::format("{} buffering: {}{}", name, stage.buffering,
                                stage.asynchronous ? ", asynchronous" : ""));
     }
+    if (stage.fragments > 0) Line(indent, fmt::format("{} fragments: {}", name, stage.fragments));
     if (stage.min_blocks > 0)
       Line(indent, fmt::format("{} min_blocks: {}", name, stage.min_blocks));
     if (stage.auto_unroll_max_step != 0) {

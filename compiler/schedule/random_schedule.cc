@@ -164,8 +164,9 @@ class Generator {
   StepPtr Pragma() {
     if (loops_ == 0) return nullptr;
     static constexpr const char* kChoices[] = {"auto_unroll_max_step$0", "auto_unroll_max_step$16",
-                                               "auto_unroll_max_step$64"};
-    return std::make_shared<PragmaStep>(stage_, 0, kChoices[Below(3)]);
+                                               "auto_unroll_max_step$64", "fragments$1",
+                                               "fragments$2"};
+    return std::make_shared<PragmaStep>(stage_, 0, kChoices[Below(std::size(kChoices))]);
   }
 
   StepPtr ComputeAt() {

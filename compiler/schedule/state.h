@@ -86,6 +86,8 @@ struct Stage {
   // ahead, through registers or by copies that need none.
   int32_t buffering = 1;
   bool asynchronous = false;
+  // GPU: how its register tiles read shared memory; ir::ProgramStage::fragments.
+  int32_t fragments = 0;
   // Of the kernel that a root stage becomes on a GPU: how many of its blocks shall fit a
   // multiprocessor. 0: as many as do.
   int32_t min_blocks = 0;

@@ -11,7 +11,7 @@ namespace kiln::schedule {
 namespace {
 
 constexpr std::string_view kSkipRegion = "debug_skip_region";
-constexpr int kMostBlocks = 32;
+constexpr int kMostBlocks = 32, kMostFragments = 2;
 
 // The N of "prefix$N".
 std::optional<int32_t> Number(std::string_view pragma, std::string_view prefix) {
@@ -42,18 +42,23 @@ StatusOr<StepPtr> PragmaStep::Parse(StepReader& reader) {
 Status PragmaStep::ApplyTo(State& state) const {
   const std::optional<int32_t> unroll = Number(pragma, kAutoUnrollPragma);
   const std::optional<int32_t> blocks = Number(pragma, kMinBlocksPragma);
-  if (!unroll && !blocks && pragma != kSkipRegion) {
+  const std::optional<int32_t> fragments = Number(pragma, kFragmentsPragma);
+  if (!unroll && !blocks && !fragments && pragma != kSkipRegion) {
     return InvalidArgument(
-        "unknown pragma \"{}\"; expected \"{}N\" or \"{}N\" with N >= 0, or \"{}\"", pragma,
-        kAutoUnrollPragma, kMinBlocksPragma, kSkipRegion);
+        "unknown pragma \"{}\"; expected \"{}N\", \"{}N\" or \"{}N\" with N >= 0, or \"{}\"",
+        pragma, kAutoUnrollPragma, kMinBlocksPragma, kFragmentsPragma, kSkipRegion);
   }
   if (blocks && *blocks > kMostBlocks)
     return InvalidArgument("{} blocks are out of range; expected 0 to {}", *blocks, kMostBlocks);
+  if (fragments && *fragments > kMostFragments)
+    return InvalidArgument("fragments {}: expected 0 to {}", *fragments, kMostFragments);
   KILN_RETURN_IF_ERROR(CheckLoop(state, stage_id, loop));
   if (unroll) {
     state.MutableStage(stage_id).auto_unroll_max_step = *unroll;
   } else if (blocks) {
     state.MutableStage(stage_id).min_blocks = *blocks;
+  } else if (fragments) {
+    state.MutableStage(stage_id).fragments = *fragments;
   } else {
     state.mutable_attach()[stage_id] = Attach{};
   }
@@ -67,7 +72,7 @@ std::string PragmaStep::ToJson() const {
 std::string PragmaStep::ToPrimitives(const State& before, const State&) const {
   const std::string stage = StageVar(before, stage_id);
   const std::string var = LoopVar(before, stage_id, loop);
-  for (const std::string_view prefix : {kAutoUnrollPragma, kMinBlocksPragma}) {
+  for (const std::string_view prefix : {kAutoUnrollPragma, kMinBlocksPragma, kFragmentsPragma}) {
     if (const std::optional<int32_t> number = Number(pragma, prefix)) {
       return fmt::format("s[{}].pragma({}, \"{}\", {})\n", stage, var,
                          prefix.substr(0, prefix.size() - 1), *number);

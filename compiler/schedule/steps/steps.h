@@ -42,8 +42,8 @@ struct FuseStep final : Step {
   std::vector<int> loops;
 };
 
-// ["PR", stage, loop, "auto_unroll_max_step$N" | "debug_skip_region" | "min_blocks$N"], the last of
-// our own.
+// ["PR", stage, loop, "auto_unroll_max_step$N" | "debug_skip_region" | "min_blocks$N" | "fragments$N"],
+// the last two of our own.
 struct PragmaStep final : Step {
   static constexpr std::string_view kTag = "PR", kName = "pragma";
   PragmaStep(int stage_id, int loop, std::string pragma)
@@ -196,6 +196,7 @@ struct LayoutStep final : Step {
 
 inline constexpr std::string_view kAutoUnrollPragma = "auto_unroll_max_step$";
 inline constexpr std::string_view kMinBlocksPragma = "min_blocks$";
+inline constexpr std::string_view kFragmentsPragma = "fragments$";
 // The number behind the prefix of a PR step; nothing for any other step.
 std::optional<int32_t> PragmaNumber(const Step& step, std::string_view prefix);
 
