@@ -84,8 +84,10 @@ uint64_t TilesHash(const Individual& individual) {
   return hash;
 }
 
-uint64_t TileShapesHash(const Individual& individual) {
-  if (!ThreadsOfTiles(individual.steps)) return TilesHash(individual);
+namespace {
+// Of the lengths of all splits but those of fetches, each list as `shape_of` leaves it.
+template <typename ShapeOf>
+uint64_t ShapesHash(const Individual& individual, const ShapeOf& shape_of) {
   uint64_t hash = MixBits(static_cast<uint64_t>(individual.sketch));
   const auto add = [&](int64_t number) { hash = MixBits(hash ^ static_cast<uint64_t>(number)); };
   for (size_t i = 0; i < individual.steps.size(); ++i) {
@@ -93,16 +95,36 @@ uint64_t TileShapesHash(const Individual& individual) {
     if (step.tag() != SplitStep::kTag || IsFetchSplit(individual.steps, i)) continue;
     const auto& split = static_cast<const SplitStep&>(step);
     std::vector<int64_t> lengths = split.lengths;
-    if (split.inner_to_outer && lengths.size() > 1) {
-      const int64_t inner = lengths.back();
-      lengths.pop_back();
-      lengths.back() *= inner;
-    }
+    if (split.inner_to_outer && lengths.size() > 1) shape_of(lengths);
     add(split.stage_id);
     add(split.loop);
     for (int64_t length : lengths) add(length);
   }
   return hash;
+}
+
+void JoinLast(std::vector<int64_t>& lengths) {
+  const int64_t inner = lengths.back();
+  lengths.pop_back();
+  lengths.back() *= inner;
+}
+}  // namespace
+
+uint64_t TileShapesHash(const Individual& individual) {
+  if (!ThreadsOfTiles(individual.steps)) return TilesHash(individual);
+  return ShapesHash(individual, JoinLast);
+}
+
+uint64_t BlockShapesHash(const Individual& individual) {
+  if (!ThreadsOfTiles(individual.steps)) return TilesHash(individual);
+  return ShapesHash(individual, [](std::vector<int64_t>& lengths) {
+    // Virtual threads, threads, and two levels of a thread's tile; or two of a reduction.
+    JoinLast(lengths);
+    if (lengths.size() == 3) {
+      lengths[0] *= lengths[2];
+      lengths.pop_back();
+    }
+  });
 }
 
 uint64_t OuterTilesHash(const Individual& individual) {

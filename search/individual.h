@@ -50,6 +50,10 @@ uint64_t TilesHash(const Individual& individual);
 // As TilesHash, but for what mostly changes no more than the order of a GPU thread's unrolled
 // loops: only the product counts of the two inner tiles of an axis.
 uint64_t TileShapesHash(const Individual& individual);
+// Equal for GPU schedules whose blocks, threads and elements per thread are the same along every
+// axis, and whose steps of a reduction have the same length: what is left is in which order a
+// thread works, and what the compiler makes of it.
+uint64_t BlockShapesHash(const Individual& individual);
 uint64_t OuterTilesHash(const Individual& individual);
 // Of the rows: equal for programs that no model can tell apart.
 uint64_t RowsHash(const Individual& individual);

@@ -28,8 +28,10 @@ constexpr size_t kMostLeaders = 64, kFewestLeaders = 8;
 // task itself make that needless.
 constexpr int kDraftRound = 2, kTaskIsKnown = 64;
 // Of neighbours that are measured whatever the model says.
-constexpr size_t kProbedLeaders = 8;
+constexpr int kProbedLeaders = 12, kProbedOfSketch = 5;
+constexpr double kProbedWithin = 1.15;  // of the fastest
 constexpr int kTriesPerNeighbour = 16;
+constexpr double kProbeTiles = 0.4;  // that the change is one of tiles
 // A space of which no more can be drawn gets so many slots of a generation per schedule known.
 constexpr int kSlotsPerState = 16;
 
@@ -153,25 +155,39 @@ void SketchPolicy::ChooseByChance(int n, const std::vector<Individual>& drawn, H
   }
 }
 
+// Leaders are mostly one shape of block in many orders of its loops, and of one sketch: how fast
+// the others could be is known when their neighbours are, too.
+std::vector<const Individual*> SketchPolicy::ProbedLeaders() const {
+  std::vector<const Individual*> leaders;
+  Hashes shapes;
+  std::vector<int> of_sketch(sketches_.size());
+  for (const Individual& individual : measured_) {
+    if (std::ssize(leaders) == kProbedLeaders ||
+        individual.cost_s > kProbedWithin * measured_[0].cost_s)
+      break;
+    if (individual.sketch < 0 || of_sketch[individual.sketch] == kProbedOfSketch) continue;
+    if (!shapes.insert(BlockShapesHash(individual)).second) continue;
+    ++of_sketch[individual.sketch];
+    leaders.push_back(&individual);
+  }
+  return leaders;
+}
+
 std::vector<Individual> SketchPolicy::Neighbours(int n, const Workers& workers,
                                                  const Hashes& chosen) {
   const std::vector<MutationKind> kinds = MutationKinds(task_.target.is_gpu());
-  // Leaders are mostly one program in many orders of its loops.
-  std::vector<const Individual*> leaders;
-  Hashes shapes;
-  for (const Individual& individual : measured_) {
-    if (leaders.size() == kProbedLeaders) break;
-    if (individual.sketch >= 0 && shapes.insert(TileShapesHash(individual)).second)
-      leaders.push_back(&individual);
-  }
+  const std::vector<const Individual*> leaders = ProbedLeaders();
   Rng rng(SplitSeed(seed_ + 2, static_cast<uint64_t>(report_.round)));
   Hashes made;
   std::vector<Individual> neighbours;
   for (int tries = leaders.empty() ? 0 : n * kTriesPerNeighbour;
        tries > 0 && std::ssize(neighbours) < n; --tries) {
-    const Individual& parent = *PickFrom(rng, leaders);
+    const Individual* two[] = {PickFrom(rng, leaders), PickFrom(rng, leaders)};
+    const Individual& parent = two[0]->cost_s <= two[1]->cost_s ? *two[0] : *two[1];
     const Genome genome{parent.steps, sketches_[parent.sketch].steps};
-    auto mutation = MutateAs(PickFrom(rng, kinds), task_, parameters_, genome, rng);
+    const MutationKind kind =
+        Chance(rng, kProbeTiles) ? MutationKind::kTileSize : PickFrom(rng, kinds);
+    auto mutation = MutateAs(kind, task_, parameters_, genome, rng);
     if (!mutation.ok()) continue;
     Drop why = Drop::kIllegal;
     StatusOr<schedule::State> state = Rebuild(task_, mutation->steps, why);

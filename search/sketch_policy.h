@@ -67,6 +67,7 @@ class SketchPolicy final : public Policy {
                       std::vector<Candidate>& candidates);
   // Up to n that are one change away from the best measured ones, with rows; none of them known or
   // chosen.
+  std::vector<const Individual*> ProbedLeaders() const;
   std::vector<Individual> Neighbours(int n, const Workers& workers, const Hashes& chosen);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
   void Remember(Individual individual);
