@@ -61,7 +61,7 @@ struct Parameters {
   double measured_parent_prob = 0.2;  // a parent is one of the best measured states
   // GPU: of a round, so many are one change of any kind away from one of the best measured states,
   // whatever the model thinks of them: it has seen most choices in few and bad schedules.
-  double neighbour_share = 0.15;
+  double neighbour_share = 0.3;
   // Of a round's candidates: with equal tile lengths everywhere, and (as a share) with equal
   // outermost tiles.
   int max_same_tiles = 2;        // also with rows that are equal to the last bit
