@@ -181,19 +181,27 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
           const schedule::StepPtr& step = next->steps()[number];
           if (step->tag() != "SP" || !IsFetchSplit(next->steps(), number)) continue;
           int64_t region = 1;
-          // Of what the blocks of a cluster share out the tile, behind the axis of their parts.
-          const int parts = ClusterStageIn(filled, step->stage());
-          const schedule::Stage& stage = filled.stage(parts < 0 ? step->stage() : parts);
-          for (size_t axis = parts < 0 ? 0 : 1; axis < stage.op->axes().size(); ++axis)
-            region *= stage.iters[axis].extent;
-          ASSERT_EQ(static_cast<const SplitStep&>(*step).extent, region);
+          if (ClusterStageIn(filled, step->stage()) < 0) {
+            const schedule::Stage& stage = filled.stage(step->stage());
+            for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
+              region *= stage.iters[axis].extent;
+          } else {  // what the blocks of a cluster share out: the loop that it is
+            const std::span<const schedule::StepPtr> before(next->steps().data(), number);
+            ASSERT_OK_AND_ASSIGN(const State tile, schedule::Replay(task.dag, before));
+            region =
+                tile.stage(step->stage()).loop(static_cast<const SplitStep&>(*step).loop).extent;
+          }
+          ASSERT_EQ(static_cast<const SplitStep&>(*step).extent, region)
+              << "step " << number << " after " << MutationName(mutation->kind) << " of "
+              << schedule::PrintSteps(state.steps()) << "\nto "
+              << schedule::PrintSteps(next->steps());
         }
       }
       state = *next;
     }
   }
   // Every kind of the target happened.
-  EXPECT_EQ(accepted.size(), gpu ? 7u : 5u);
+  EXPECT_EQ(accepted.size(), gpu ? 8u : 5u);
   EXPECT_GT(accepted[MutationKind::kTileSize], refused);
 }
 

@@ -63,12 +63,19 @@ int64_t ExtentAt(const State& state, const SplitStep& split) {
   return stage.loop(split.loop).extent;
 }
 
+// The split of a tile that the blocks of a cluster share out: by lanes, threads, then blocks.
+bool IsOfCluster(std::span<const StepPtr> steps, size_t i) {
+  return i + 5 < steps.size() && AsSplit(steps[i]) != nullptr &&
+         Binds(*steps[i + 5], steps[i]->stage(), AsSplit(steps[i])->loop + 1, Annotation::kCluster);
+}
+
 StatusOr<State> ReplayExact(const dag::DagPtr& dag, std::span<const StepPtr> steps) {
   State state(dag);
   for (size_t i = 0; i < steps.size(); ++i) {
     const SplitStep* split = AsSplit(steps[i]);
-    // What the fetches run over is known only at the end.
-    const bool exact = split != nullptr && !IsFetchSplit(steps, i);
+    // What the fetches run over is known only at the end; what the blocks of a cluster share out
+    // is a tile.
+    const bool exact = split != nullptr && (!IsFetchSplit(steps, i) || IsOfCluster(steps, i));
     KILN_RETURN_IF_ERROR(
         state.Apply(exact ? AtExtent(steps[i], ExtentAt(state, *split)) : steps[i]));
   }
@@ -88,10 +95,10 @@ StatusOr<bool> MendFetches(const State& state, const target::HardwareParams& har
     if (s >= state.num_stages()) continue;
     const int parts = ClusterStageIn(state, s);
     if (parts < 0 && !state.stage(s).op->name().ends_with(".shared")) continue;
-    // Of a fetch its region; of a cluster's sums the tile, behind the axis of the parts.
-    const schedule::Stage& stage = state.stage(parts < 0 ? s : parts);
-    int64_t extent = 1;
-    for (size_t axis = parts < 0 ? 0 : 1; axis < stage.op->axes().size(); ++axis)
+    // Of a fetch its region; of a cluster's sums the tile, as it is.
+    const schedule::Stage& stage = state.stage(s);
+    int64_t extent = parts < 0 ? 1 : split.extent;
+    for (size_t axis = 0; parts < 0 && axis < stage.op->axes().size(); ++axis)
       extent *= stage.iters[axis].extent;
     const auto& follow = static_cast<const schedule::FollowFusedSplitStep&>(*steps[i + 2]);
     KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, steps));

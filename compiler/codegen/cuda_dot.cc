@@ -51,7 +51,7 @@ bool CudaEmitter::EmitDotLoop(Stmt loop) {
   const int32_t chunk = ChunkVar(loop->var, kLanes, chunks);
   if (chunks > 1) vector.base = simplifier_.Var(chunk) * kLanes;
   const auto is_vector = [&](Expr load) {
-    return VectorAddress(load->id, load->args(), vector).has_value();
+    return VectorPlace(load->id, load->args(), vector).has_value();
   };
   if (!is_vector(factors->first) || !is_vector(factors->second)) return false;
   dot_ = Dot{store, factors->first, factors->second, vector};
@@ -76,9 +76,9 @@ bool CudaEmitter::EmitDotLoop(Stmt loop) {
 void CudaEmitter::EmitDotStore(Stmt store) {
   const auto word = [&](Expr load) {
     return fmt::format("*reinterpret_cast<const int*>(&{})",
-                       Element(load->id, *VectorAddress(load->id, load->args(), dot_->vector)));
+                       Element(load->id, *VectorPlace(load->id, load->args(), dot_->vector)));
   };
-  const std::string sum = Element(store->slot, Address(store->slot, store->indices()));
+  const std::string sum = Element(store->slot, PlaceOf(store->slot, store->indices()));
   Line(fmt::format("{0} = __dp4a({1}, {2}, {0});", sum, word(dot_->a), word(dot_->b)));
 }
 

@@ -82,6 +82,11 @@ class CudaEmitter {
     bool is_long = false;
     std::string name;  // second pass
   };
+  // Where an element is: its offset in the buffer, of a cluster's buffer in the part of this block.
+  struct Place {
+    ir::Linear offset;
+    std::optional<ir::Linear> block;
+  };
   // What is being emitted of a vectorized loop.
   struct Vector {
     int32_t var;
@@ -141,8 +146,8 @@ class CudaEmitter {
   std::optional<Vector> ChooseLanes(ir::Stmt loop);
   int32_t ChunkVar(int32_t var, int lanes, int64_t extent);
   void SetLane(const Vector& vector, int lane);
-  std::optional<ir::Linear> VectorAddress(int32_t slot, std::span<const ir::Expr> indices,
-                                          const Vector& vector);
+  std::optional<Place> VectorPlace(int32_t slot, std::span<const ir::Expr> indices,
+                                   const Vector& vector);
   bool IsUniform(ir::Expr condition, const Vector& vector);
   bool IsVectorValue(ir::Expr e, const Vector& vector);
   std::string VectorValue(ir::Expr e, const Vector& vector);
@@ -151,7 +156,7 @@ class CudaEmitter {
                         bool loads_only = false);
   std::string VectorTypeName(ir::Type type, int lanes);
   static std::string LaneName(ir::Type type, int lane);
-  std::string VectorElement(int32_t slot, const ir::Linear& address, int lanes, bool is_load);
+  std::string VectorElement(int32_t slot, const Place& place, int lanes, bool is_load);
   int64_t MultipleOf(const ir::Linear& e);
   int64_t MultipleOf(ir::Expr e);
 
@@ -179,9 +184,8 @@ class CudaEmitter {
   std::string ToMemory(ir::Type type, const Text& value);
   Text Child(ir::Expr e);
   void NameQuotient(ir::Expr e);
-  std::string Element(int32_t slot, const ir::Linear& address);  // name[address]
-  std::string ClusterElement(int32_t slot, const ir::Linear& address);
-  ir::Linear Address(int32_t slot, std::span<const ir::Expr> indices);
+  std::string Element(int32_t slot, const Place& place);  // name[offset]
+  Place PlaceOf(int32_t slot, std::span<const ir::Expr> indices);
   ir::Interval RangeOf(ir::Expr e);
   static std::string Wrap(const Text& text, Precedence at_least);
 

@@ -331,7 +331,7 @@ CudaEmitter::Text CudaEmitter::PrintLoad(Expr e) {
   const auto found = lanes_.find(e);
   return FromMemory(
       e->type, buffer(e->id).index_limit,
-      found != lanes_.end() ? found->second : Element(e->id, Address(e->id, e->args())));
+      found != lanes_.end() ? found->second : Element(e->id, PlaceOf(e->id, e->args())));
 }
 
 // index_limit: of the buffer, when its elements are indices.
@@ -360,7 +360,7 @@ CudaEmitter::Text CudaEmitter::PrintRaw(Expr e) {
   if (!IsHalf(e->type)) return Print(e);
   // What is only moved is not converted.
   if (const auto found = lanes_.find(e); found != lanes_.end()) return {found->second};
-  if (e->op == Op::kLoad) return {Element(e->id, Address(e->id, e->args()))};
+  if (e->op == Op::kLoad) return {Element(e->id, PlaceOf(e->id, e->args()))};
   if (e->op == Op::kIf || e->op == Op::kSelect) {
     const Expr condition = SimplifyCondition(e->arg(0));
     if (condition->is_const_int()) return PrintRaw(e->arg(condition->int_value != 0 ? 1 : 2));
@@ -373,30 +373,26 @@ CudaEmitter::Text CudaEmitter::PrintRaw(Expr e) {
   return {ToMemory(e->type, Print(e))};
 }
 
-ir::Linear CudaEmitter::Address(int32_t slot, std::span<const Expr> indices) {
+CudaEmitter::Place CudaEmitter::PlaceOf(int32_t slot, std::span<const Expr> indices) {
   std::vector<Linear> linear;
   linear.reserve(indices.size());
   for (Expr index : indices) {
     linear.push_back(ToLinear(IsIndex(index) ? index : pool_.Cast(ir::kIndex, index)));
   }
-  return ir::Flatten(simplifier_, linear, buffer(slot).shape);
+  const std::span<const int64_t> shape = buffer(slot).shape;
+  if (buffer(slot).scope != ir::Scope::kCluster)
+    return {ir::Flatten(simplifier_, linear, shape), std::nullopt};
+  // The first dimension is the block whose shared memory holds it.
+  return {ir::Flatten(simplifier_, std::span(linear).subspan(1), shape.subspan(1)), linear[0]};
 }
 
-std::string CudaEmitter::Element(int32_t slot, const Linear& address) {
+std::string CudaEmitter::Element(int32_t slot, const Place& place) {
   if (const auto found = in_registers_.find(slot); found != in_registers_.end())
     return found->second;
-  if (buffer(slot).scope == ir::Scope::kCluster) return ClusterElement(slot, address);
-  return fmt::format("{}[{}]", buffer_names_[static_cast<size_t>(slot)],
-                     PrintSimplified(simplifier_.ToExpr(address)).text);
-}
-
-// The first dimension is the block whose shared memory holds it.
-std::string CudaEmitter::ClusterElement(int32_t slot, const Linear& address) {
-  const int64_t elements = ElementsInBlock(buffer(slot));
-  const Expr block = simplifier_.ToExpr(simplifier_.FloorDiv(address, elements));
-  const std::string offset =
-      PrintSimplified(simplifier_.ToExpr(simplifier_.FloorMod(address, elements))).text;
   const std::string& name = buffer_names_[static_cast<size_t>(slot)];
+  const std::string offset = PrintSimplified(simplifier_.ToExpr(place.offset)).text;
+  if (!place.block) return fmt::format("{}[{}]", name, offset);
+  const Expr block = simplifier_.ToExpr(*place.block);
   if (block->op == Op::kVar && cluster_vars_.contains(block->id))
     return fmt::format("{}[{}]", name, offset);
   preamble_.cluster = true;

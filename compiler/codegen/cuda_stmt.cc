@@ -255,7 +255,7 @@ void CudaEmitter::EmitIf(Stmt stmt) {
 
 void CudaEmitter::EmitStore(Stmt store) {
   if (dot_ && dot_->store == store) return EmitDotStore(store);
-  const std::string element = Element(store->slot, Address(store->slot, store->indices()));
+  const std::string element = Element(store->slot, PlaceOf(store->slot, store->indices()));
   if (store->is_async && EmitCopy(store, element, /*lanes=*/1)) return;
   const Expr value = store->value();
   const bool is_plain = value->type == ir::kFloat32 || value->type == ir::kFloat64;
@@ -283,7 +283,7 @@ bool CudaEmitter::EmitCopy(Stmt store, const std::string& to, int lanes) {
     if (value->op == Op::kIf)
       facts.push_back(std::make_unique<ir::FactScope>(simplifier_, condition));
   }
-  const std::string from = Element(value->id, Address(value->id, value->args()));
+  const std::string from = Element(value->id, PlaceOf(value->id, value->args()));
   preamble_.async_copies = true;
   Line(conditions.empty()
            ? fmt::format("copy_async<{}>(&{}, &{});", bytes, to, from)

@@ -78,23 +78,23 @@ void CudaEmitter::SetLane(const Vector& vector, int lane) {
   for (const auto& [e, name] : vectors_) lanes_[e] = name + LaneName(e->type, lane);
 }
 
-// The address of lane 0, where the lanes are consecutive and the first one is aligned.
-std::optional<Linear> CudaEmitter::VectorAddress(int32_t slot, std::span<const Expr> indices,
-                                                 const Vector& vector) {
+// The place of lane 0, where the lanes are consecutive and the first one is aligned.
+std::optional<CudaEmitter::Place> CudaEmitter::VectorPlace(int32_t slot,
+                                                           std::span<const Expr> indices,
+                                                           const Vector& vector) {
   const ir::Buffer& accessed = buffer(slot);
   if (accessed.scope == ir::Scope::kLocal || in_registers_.contains(slot)) return std::nullopt;
   if (vector.lanes * accessed.type.bytes() > kMaxVectorBytes) return std::nullopt;
   if (HasBuiltinVector(accessed.type) && vector.lanes > 4) return std::nullopt;
-  if (accessed.scope == ir::Scope::kCluster && ElementsInBlock(accessed) % vector.lanes != 0)
-    return std::nullopt;  // each block's part begins aligned
   Linear& value = env_[static_cast<size_t>(vector.var)];
   const Linear saved = value;
   value = vector.base;
-  const Linear first = Address(slot, indices);
-  bool fits = MultipleOf(first) % vector.lanes == 0;
+  const Place first = PlaceOf(slot, indices);
+  bool fits = MultipleOf(first.offset) % vector.lanes == 0;
   for (int lane = 1; fits && lane < vector.lanes; ++lane) {
     value = vector.base + ir::Constant(lane);
-    fits = Address(slot, indices) - first == ir::Constant(lane);
+    const Place place = PlaceOf(slot, indices);
+    fits = place.offset - first.offset == ir::Constant(lane) && place.block == first.block;
   }
   value = saved;
   if (!fits) return std::nullopt;
@@ -118,7 +118,7 @@ bool CudaEmitter::IsUniform(Expr condition, const Vector& vector) {
 }
 
 bool CudaEmitter::IsVectorValue(Expr e, const Vector& vector) {
-  if (e->op == Op::kLoad) return VectorAddress(e->id, e->args(), vector).has_value();
+  if (e->op == Op::kLoad) return VectorPlace(e->id, e->args(), vector).has_value();
   if (e->op != Op::kIf && e->op != Op::kSelect) return false;
   if (!IsUniform(e->arg(0), vector)) return false;
   bool has_load = false;
@@ -130,10 +130,9 @@ bool CudaEmitter::IsVectorValue(Expr e, const Vector& vector) {
   return has_load;
 }
 
-std::string CudaEmitter::VectorElement(int32_t slot, const Linear& address, int lanes,
-                                       bool is_load) {
+std::string CudaEmitter::VectorElement(int32_t slot, const Place& place, int lanes, bool is_load) {
   return fmt::format("*reinterpret_cast<{}{}*>(&{})", is_load ? "const " : "",
-                     VectorTypeName(buffer(slot).type, lanes), Element(slot, address));
+                     VectorTypeName(buffer(slot).type, lanes), Element(slot, place));
 }
 
 std::string CudaEmitter::VectorValue(Expr e, const Vector& vector) {
@@ -145,7 +144,7 @@ std::string CudaEmitter::VectorValue(Expr e, const Vector& vector) {
                                      : fmt::format("{}{{{{{}}}}}", type, all);
   }
   if (e->op == Op::kLoad)
-    return VectorElement(e->id, *VectorAddress(e->id, e->args(), vector), vector.lanes, true);
+    return VectorElement(e->id, *VectorPlace(e->id, e->args(), vector), vector.lanes, true);
   const Expr condition = SimplifyCondition(e->arg(0));
   if (condition->is_const_int())
     return VectorValue(e->arg(condition->int_value != 0 ? 1 : 2), vector);
@@ -181,7 +180,7 @@ bool CudaEmitter::CanVectorize(Stmt body, const Vector& vector, bool must_store)
            CanVectorize(body->body(), vector, must_store);
   }
   if (body->kind != StmtKind::kStore || !ReadsOnlyOwnLane(body)) return false;
-  if (must_store) return VectorAddress(body->slot, body->indices(), vector).has_value();
+  if (must_store) return VectorPlace(body->slot, body->indices(), vector).has_value();
   std::vector<Expr> found;
   FindVectorValues(body->value(), vector, found);
   // What all lanes store to one place is what the last one stores.
@@ -247,10 +246,10 @@ void CudaEmitter::EmitVectorBody(Stmt body, const Vector& vector) {
 }
 
 void CudaEmitter::EmitVectorStore(Stmt store, const Vector& vector) {
-  const std::optional<Linear> address = VectorAddress(store->slot, store->indices(), vector);
+  const std::optional<Place> place = VectorPlace(store->slot, store->indices(), vector);
   if (store->is_async) {
-    if (address && IsVectorValue(store->value(), vector) &&
-        EmitCopy(store, Element(store->slot, *address), vector.lanes))
+    if (place && IsVectorValue(store->value(), vector) &&
+        EmitCopy(store, Element(store->slot, *place), vector.lanes))
       return;
     if (store->value()->type.bytes() >= 4) {
       for (int lane = 0; lane < vector.lanes; ++lane) {
@@ -260,9 +259,9 @@ void CudaEmitter::EmitVectorStore(Stmt store, const Vector& vector) {
       return SetLane(vector, 0);
     }
   }
-  if (address &&
+  if (place &&
       (IsVectorValue(store->value(), vector) || !ir::UsesVar(store->value(), vector.var))) {
-    const std::string to = VectorElement(store->slot, *address, vector.lanes, false);
+    const std::string to = VectorElement(store->slot, *place, vector.lanes, false);
     return Line(fmt::format("{} = {};", to, VectorValue(store->value(), vector)));
   }
   std::vector<Expr> loads;
@@ -276,7 +275,7 @@ void CudaEmitter::EmitVectorStore(Stmt store, const Vector& vector) {
                      VectorValue(e, vector)));
     vectors_.emplace_back(e, name);
   }
-  if (address) {
+  if (place) {
     const Type type = store->value()->type;
     const std::string type_name = VectorTypeName(type, vector.lanes),
                       result =
@@ -287,8 +286,7 @@ void CudaEmitter::EmitVectorStore(Stmt store, const Vector& vector) {
       Line(fmt::format("{}{} = {};", result, LaneName(type, lane), PrintRaw(store->value()).text));
     }
     SetLane(vector, 0);
-    Line(
-        fmt::format("{} = {};", VectorElement(store->slot, *address, vector.lanes, false), result));
+    Line(fmt::format("{} = {};", VectorElement(store->slot, *place, vector.lanes, false), result));
   } else {
     for (int lane = 0; lane < vector.lanes; ++lane) {
       SetLane(vector, lane);
