@@ -451,6 +451,21 @@ TEST(Cuda, BlocksOfAClusterReadEachOther) {
   EXPECT_THAT(text, HasSubstr("  cluster_barrier();\n  const int q"));
 }
 
+// The index runs past the part where the guard does not hold: it is no other block's.
+TEST(Cuda, BlocksOfAClusterStoreToTheirOwnPart) {
+  std::string text(kClusterSum);
+  const std::string_view whole =
+      "vectorize v in 0..4 {\n            part[p, t*4 + v] = "
+      "a[b, p, t*4 + v]*2.0 @ part\n          }";
+  ASSERT_NE(text.find(whole), text.npos);
+  text.replace(
+      text.find(whole), whole.size(),
+      "for v in 0..5 { if t < 7 && (t < 6 || v < 2) { part[p, t*5 + v] = a[b, p, t*5 + v]*2.0 @ "
+      "part } }");
+  ExpectRight(text);
+  EXPECT_THAT(Generate(text), HasSubstr("part[t * 5 + v] = "));
+}
+
 // Without the first barrier others' sums are not there yet, without the second they are gone.
 TEST(Cuda, TheEmulatorSeesMissingBarriersOfACluster) {
   const std::string text(kClusterSum);

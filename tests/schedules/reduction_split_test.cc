@@ -174,6 +174,31 @@ TEST(ReductionSplits, ClustersComputeTheSame) {
   }
 }
 
+// No part but the own one is stored to, also where tiles stick out: nvcc takes no such text.
+TEST(ReductionSplits, ClustersStoreToTheirOwnPart) {
+  for (const Case& c : kCases) {
+    const Task task = MakeGpuTask(c);
+    Rng rng(13);
+    for (const Sketch& sketch : SplitSketches(task)) {
+      if (!IsOfClusters(sketch.state)) continue;
+      for (int draw = 0, checked = 0; draw < 300 && checked < 30; ++draw) {
+        StatusOr<State> state = SampleGpu(sketch, task, Parameters(), rng);
+        if (state.ok()) state = ChangeLengths(task, *state, rng);
+        if (!state.ok()) continue;
+        ++checked;
+        ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(*state, {.gpu = true}));
+        ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+        const std::string& text = source.text;
+        for (size_t at = text.find("__global__"); (at = text.find("in_block(", at)) != text.npos;
+             ++at) {
+          const size_t line = text.rfind('\n', at);
+          EXPECT_LT(text.find("= ", line), at) << text.substr(line, text.find('\n', at) - line);
+        }
+      }
+    }
+  }
+}
+
 // Where the hardware has none, or they are not wanted.
 TEST(ReductionSplits, ClustersAreLeftOut) {
   const auto clusters = [](std::string_view target, double wanted) {
