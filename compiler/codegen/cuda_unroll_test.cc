@@ -108,6 +108,17 @@ TEST(CudaUnroll, LoopsAroundOneThatStaysAreNotCopied) {
   EXPECT_EQ(Loops(*planned), "i! k0/4");
 }
 
+// Each of the 64 copies would decide anew in each of its 24 steps.
+TEST(CudaUnroll, ReductionsAroundGuardsStayLoopsInManyCopies) {
+  const std::string_view guarded =
+      "for i in N ( for j in N ( if t + j < 7 ( for k0 in N ( if t + i < 7 ( {}";
+  EXPECT_EQ(Loops(*Plan(Tile(8, 8, 24, guarded))), "i* j* k0!");
+  EXPECT_EQ(Loops(*Plan(Tile(2, 4, 24, guarded))), "i* j* k0");
+  EXPECT_EQ(
+      Loops(*Plan(Tile(8, 8, 8, "for i in N ( for j in N ( if t + j < 7 ( for k0 in N ( {}"))),
+      "i* j* k0");
+}
+
 TEST(CudaUnroll, MovesAreUnrolledByAFew) {
   const auto loops = [](int n) {
     const auto planned = Plan(fmt::format(
