@@ -137,10 +137,11 @@ TEST_F(EmbeddedTest, FormsOfOneWork) {
   EXPECT_GT(other["trials"], 0);
 
   const std::string job = end["job"];
-  EXPECT_THAT(KilnPrints({"jobs", job, "--db", db_}),
-              AllOf(HasSubstr("  or winograd F(4,3)"), HasSubstr("x faster than "),
-                    HasSubstr("objective largest latency"),
-                    HasSubstr("task 1 takes prepared inputs: p1 = conv2d_winograd_weights 48,64,")));
+  EXPECT_THAT(
+      KilnPrints({"jobs", job, "--db", db_}),
+      AllOf(HasSubstr("  or winograd F(4,3)"), HasSubstr("x faster than "),
+            HasSubstr("objective largest latency"),
+            HasSubstr("task 1 takes prepared inputs: p1 = conv2d_winograd_weights 48,64,")));
   EXPECT_EQ(Json::parse(KilnPrints({"show", job, "--as", "steps", "--json", "--db", db_}))["steps"],
             best["steps"]);
   // Of the direct form's key: names the other one, whose made-up costs are much smaller.
@@ -251,6 +252,9 @@ TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
   // Out as a log, and into another database; a second time adds nothing.
   const std::string log = folder_.Join("log.json"), other = folder_.Join("other.db");
   kiln({"records", "export", "-o", log});
+  EXPECT_THAT(kiln({"records", "measure", log}),
+              AllOf(HasSubstr("Line  Workload"), HasSubstr("\n  10  matmul 64,64,64 "),
+                    HasSubstr("10 of 10 right")));
   EXPECT_THAT(KilnPrints({"records", "import", log, "--db", other}), HasSubstr("10 imported"));
   EXPECT_THAT(KilnPrints({"records", "import", log, "--db", other}),
               AllOf(HasSubstr("0 imported"), HasSubstr("10 were there already")));

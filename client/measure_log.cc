@@ -4,7 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "base/terminal.h"
@@ -68,10 +73,59 @@ struct Row {
   bool failed = false;
 };
 
+// Rows as they come, in columns: a long log says from the beginning what it finds.
+class RowPrinter {
+ public:
+  explicit RowPrinter(const std::vector<std::string>& workloads) {
+    for (const std::string& workload : workloads)
+      width_ = std::max(width_, std::min(DisplayWidth(workload), kMostWidth));
+    Print("Line", "Workload", "Logged us", "Here us", "Check");
+    fmt::print("{}\n", std::string(static_cast<size_t>(width_) + 34, '-'));
+  }
+
+  void Print(size_t line, const Row& row) const {
+    Print(std::to_string(line), row.workload, Us(row.logged_s), Us(row.here_s), row.check);
+  }
+
+ private:
+  static constexpr int kMostWidth = 64;
+
+  static std::string Us(double cost_s) {
+    return cost_s > 0 ? fmt::format("{:.2f}", 1e6 * cost_s) : std::string("-");
+  }
+  void Print(std::string_view line, std::string_view workload, std::string_view logged,
+             std::string_view here, std::string_view check) const {
+    fmt::print("{:>4}  {:<{}}  {:>9}  {:>9}  {}\n", line, Elide(workload, width_), width_, logged,
+               here, check);
+    std::fflush(stdout);
+  }
+
+  int width_ = 8;
+};
+
+void PrintJson(size_t line, const Row& row) {
+  fmt::print(
+      "{{\"line\":{},\"workload\":{},\"logged_cost_s\":{},\"cost_s\":{},\"ok\":{},"
+      "\"check\":{}}}\n",
+      line, JsonString(row.workload), row.logged_s > 0 ? fmt::format("{}", row.logged_s) : "null",
+      row.here_s > 0 ? fmt::format("{}", row.here_s) : "null", !row.failed, JsonString(row.check));
+  std::fflush(stdout);
+}
+
 class LogMeasurer {
  public:
   LogMeasurer(const MeasureLogFlags& flags, const Session& session, DirectTrials& trials)
       : flags_(flags), database_(KeysOfDatabase(session)), trials_(trials) {}
+
+  // As the rows will say.
+  std::vector<std::string> Workloads(const std::vector<store::MeasureLogLine>& lines) const {
+    std::vector<std::string> workloads;
+    for (const store::MeasureLogLine& line : lines) {
+      const auto workload = WorkloadOf(line.workload_key, database_);
+      workloads.push_back(workload.ok() ? workload->description : line.workload_key);
+    }
+    return workloads;
+  }
 
   StatusOr<Row> Measure(const store::MeasureLogLine& line) {
     Row row;
@@ -134,36 +188,23 @@ StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& ses
   KILN_ASSIGN_OR_RETURN(const auto cluster, LocalCluster::Start(options, [] { return false; }));
   KILN_ASSIGN_OR_RETURN(const auto trials, DirectTrials::Connect(*cluster));
   LogMeasurer measurer(flags, session, *trials);
-  Table table({{"Line", Table::kRight},
-               {"Workload", Table::kLeft, 64},
-               {"Logged us", Table::kRight},
-               {"Here us", Table::kRight},
-               {"Check"}});
+  std::optional<RowPrinter> printer;
+  if (!session.json) {
+    fmt::print("logged for {}\nhere on {} ({})\n\n", log.lines[0].target, trials->runner().device(),
+               trials->runner().target());
+    printer.emplace(measurer.Workloads(log.lines));
+  }
   size_t failed = 0;
-  const auto us = [](double cost_s) {
-    return cost_s > 0 ? fmt::format("{:.2f}", 1e6 * cost_s) : std::string("-");
-  };
   for (size_t i = 0; i < log.lines.size(); ++i) {
     KILN_ASSIGN_OR_RETURN(const Row row, measurer.Measure(log.lines[i]));
     failed += row.failed;
-    if (session.json) {
-      fmt::print(
-          "{{\"line\":{},\"workload\":{},\"logged_cost_s\":{},\"cost_s\":{},\"ok\":{},"
-          "\"check\":{}}}\n",
-          i + 1, JsonString(row.workload),
-          row.logged_s > 0 ? fmt::format("{}", row.logged_s) : "null",
-          row.here_s > 0 ? fmt::format("{}", row.here_s) : "null", !row.failed,
-          JsonString(row.check));
-      std::fflush(stdout);
+    if (printer) {
+      printer->Print(i + 1, row);
+    } else {
+      PrintJson(i + 1, row);
     }
-    table.AddRow(
-        {fmt::format("{}", i + 1), row.workload, us(row.logged_s), us(row.here_s), row.check});
   }
-  if (!session.json) {
-    fmt::print("logged for {}\nhere on {} ({})\n\n{}\n{} of {} right\n", log.lines[0].target,
-               trials->runner().device(), trials->runner().target(), table.ToString(),
-               log.lines.size() - failed, log.lines.size());
-  }
+  if (printer) fmt::print("\n{} of {} right\n", log.lines.size() - failed, log.lines.size());
   return failed == 0 ? 0 : 1;
 }
 
