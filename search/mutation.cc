@@ -272,10 +272,31 @@ StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
 }  // namespace
 
 std::string_view MutationName(MutationKind kind) {
-  static constexpr std::array<std::string_view, 10> kNames = {
-      "tile sizes",    "unroll depth",      "threads",          "fetch width",    "buffering",
-      "shared layout", "minimum of blocks", "place of a stage", "parallel loops", "vector loops"};
-  return kNames[static_cast<int>(kind)];
+  switch (kind) {
+    case MutationKind::kTileSize:
+      return "tile sizes";
+    case MutationKind::kUnroll:
+      return "unroll depth";
+    case MutationKind::kThreads:
+      return "threads";
+    case MutationKind::kFetchWidth:
+      return "fetch width";
+    case MutationKind::kBuffering:
+      return "buffering";
+    case MutationKind::kLayout:
+      return "shared layout";
+    case MutationKind::kFragments:
+      return "fragments";
+    case MutationKind::kMinBlocks:
+      return "minimum of blocks";
+    case MutationKind::kComputeLocation:
+      return "place of a stage";
+    case MutationKind::kParallel:
+      return "parallel loops";
+    case MutationKind::kVectorize:
+      return "vector loops";
+  }
+  return "?";
 }
 
 std::vector<MutationKind> MutationKinds(bool gpu) {

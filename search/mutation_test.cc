@@ -269,6 +269,17 @@ TEST(Mutation, EachKindChangesWhatItSays) {
   }
 }
 
+TEST(Mutation, EachKindHasItsName) {
+  std::set<std::string_view> names;
+  for (const bool gpu : {false, true}) {
+    for (const MutationKind kind : MutationKinds(gpu)) names.insert(MutationName(kind));
+  }
+  EXPECT_EQ(names.size(), 11u);
+  EXPECT_FALSE(names.contains("?"));
+  EXPECT_EQ(MutationName(MutationKind::kFragments), "fragments");
+  EXPECT_EQ(MutationName(MutationKind::kVectorize), "vector loops");
+}
+
 TEST(Mutation, WithoutAnythingToChangeSaysSo) {
   const Task task = MakeTask({"relu", "1"}, true);
   const Parameters parameters;
