@@ -297,27 +297,28 @@ class TileRewriter {
     }
   }
 
-  int32_t NewVar(int32_t like, std::string_view suffix, int64_t extent) {
-    const auto taken = [&](const std::string& name) {
-      return std::ranges::count(program_.vars, name, &ir::LoopVar::name) > 0;
-    };
-    const std::string base = program_.vars[static_cast<size_t>(like)].name + std::string(suffix);
+  // base, or with the first number behind it that makes it another's name no longer.
+  template <typename Items>
+  static std::string UniqueName(const Items& items, const std::string& base) {
     std::string name = base;
-    for (int i = 1; taken(name); ++i) name = base + std::to_string(i);
-    program_.vars.push_back({name, extent});
+    for (int i = 1; std::ranges::any_of(items, [&](const auto& item) { return item.name == name; });
+         ++i)
+      name = base + std::to_string(i);
+    return name;
+  }
+
+  int32_t NewVar(int32_t like, std::string_view suffix, int64_t extent) {
+    const std::string base = program_.vars[static_cast<size_t>(like)].name + std::string(suffix);
+    program_.vars.push_back({UniqueName(program_.vars, base), extent});
     return static_cast<int32_t>(program_.vars.size()) - 1;
   }
 
   int32_t NewBuffer(const Fragment& fragment) {
-    const auto taken = [&](const std::string& name) {
-      return std::ranges::count(program_.buffers, name, &ir::Buffer::name) > 0;
-    };
-    const std::string base = buffer(fragment.load->id).name + ".fragment";
-    std::string name = base;
-    for (int i = 1; taken(name); ++i) name = base + std::to_string(i);
     std::vector<int64_t> shape = {2};
     for (const Loop& dim : fragment.dims) shape.push_back(dim.extent);
-    program_.buffers.push_back({name, fragment.load->type, std::move(shape), ir::Scope::kLocal, 0});
+    program_.buffers.push_back(
+        {UniqueName(program_.buffers, buffer(fragment.load->id).name + ".fragment"),
+         fragment.load->type, std::move(shape), ir::Scope::kLocal, 0});
     return static_cast<int32_t>(program_.buffers.size()) - 1;
   }
 

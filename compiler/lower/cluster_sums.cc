@@ -27,24 +27,12 @@ class Splitter {
         (s->loop_kind == LoopKind::kSerial || s->loop_kind == LoopKind::kUnrolled)) {
       if (const Stmt split = Split(s)) return split;
     }
-    if (s->num_children == 0) return s;
-    if (s->kind == StmtKind::kSeq) {
-      std::vector<Stmt> children;
-      for (Stmt child : s->children()) children.push_back(Rewrite(child));
-      return ir::MakeSeq(pool_, children);
-    }
-    return Around(s, Rewrite(s->body()));
+    std::vector<Stmt> children;
+    for (Stmt child : s->children()) children.push_back(Rewrite(child));
+    return ir::WithChildren(pool_, s, children);
   }
 
  private:
-  // The statement with another body.
-  Stmt Around(Stmt s, Stmt body) {
-    if (body == s->body()) return s;
-    if (s->kind == StmtKind::kFor) return ir::MakeFor(pool_, s->var, s->extent, s->loop_kind, body);
-    if (s->kind == StmtKind::kIf) return ir::MakeIf(pool_, s->condition(), body);
-    return ir::MakeAlloc(pool_, s->slot, body);
-  }
-
   // Null: it is no such loop.
   Stmt Split(Stmt loop) {
     std::vector<Stmt> path;  // between the loop and the registers
@@ -75,7 +63,10 @@ class Splitter {
     iteration_ = pool_.Var(loop->var);
     const auto nest = [&](const std::vector<Stmt>& body) {
       Stmt result = WithIteration(ir::MakeSeq(pool_, body));
-      for (size_t i = path.size(); i-- > 0;) result = Around(path[i], result);
+      for (size_t i = path.size(); i-- > 0;) {
+        const Stmt body[] = {result};
+        result = ir::WithChildren(pool_, path[i], body);
+      }
       return ir::MakeFor(pool_, loop->var, loop->extent, LoopKind::kUnrolled, result);
     };
     const Stmt stores = CopyWithOwnNames(program_, nest(rest), [&](int32_t var) {
@@ -138,8 +129,10 @@ class Splitter {
       }
       case StmtKind::kIf:
         return ir::MakeIf(pool_, WithIteration(s->condition()), WithIteration(s->body()));
-      default:
-        return Around(s, WithIteration(s->body()));
+      default: {
+        const Stmt body[] = {WithIteration(s->body())};
+        return ir::WithChildren(pool_, s, body);
+      }
     }
   }
 
