@@ -7,25 +7,25 @@
 namespace kiln::costmodel {
 namespace {
 
-#define KILN_ANALYTIC_COLUMNS(X)                                                                \
-  X(is_gpu)                                                                                     \
-  X(unroll_prod)                                                                                \
-  X(auto_unroll_max_step)                                                                       \
-  X(row_work)                                                                                   \
-  X(row_thread_trips)                                                                           \
-  X(row_thread_flops) X(row_thread_instructions) X(row_thread_special) X(row_thread_accesses)   \
-      X(row_body) X(row_chains) X(row_reduce_len) X(row_stack_trips) X(row_serial_trips)        \
-          X(row_lanes) X(row_vector_bytes) X(row_register_share) X(row_miss_32k) X(row_miss_1m) \
-              X(row_miss_32m) X(kernel_index) X(kernel_blocks) X(kernel_threads)                \
-                  X(kernel_registers) X(kernel_blocks_per_core) X(kernel_thread_instructions)   \
-                      X(kernel_thread_special) X(kernel_thread_shared_wavefronts)               \
-                          X(kernel_thread_global_requests) X(kernel_thread_sectors)             \
-                              X(kernel_barriers) X(kernel_stages) X(kernel_stage_loads)         \
-                                  X(kernel_unique_bytes) X(kernel_global_bytes)                 \
-                                      X(kernel_parallel_tasks) X(program_cores)                 \
-                                          X(program_vector_bytes) X(kernel_cluster_cores)       \
-                                              X(kernel_cluster_barriers)                        \
-                                                  X(kernel_thread_remote_bytes)
+#define KILN_ANALYTIC_COLUMNS(X)                                                                   \
+  X(is_gpu)                                                                                        \
+  X(unroll_prod)                                                                                   \
+  X(auto_unroll_max_step)                                                                          \
+  X(row_work)                                                                                      \
+  X(row_thread_trips)                                                                              \
+  X(row_thread_flops)                                                                              \
+  X(row_thread_instructions) X(row_thread_special) X(row_thread_accesses) X(row_body)              \
+      X(row_chains) X(row_reduce_len) X(row_serial_trips) X(row_lanes) X(row_vector_bytes)         \
+          X(row_register_share) X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(kernel_index)     \
+              X(kernel_blocks) X(kernel_threads) X(kernel_blocks_per_core)                         \
+                  X(kernel_thread_instructions) X(kernel_thread_special)                           \
+                      X(kernel_thread_shared_wavefronts) X(kernel_thread_global_requests)          \
+                          X(kernel_thread_sectors) X(kernel_barriers) X(kernel_stages)             \
+                              X(kernel_stage_loads) X(kernel_unique_bytes) X(kernel_global_bytes)  \
+                                  X(kernel_parallel_tasks) X(program_cores)                        \
+                                      X(program_vector_bytes) X(kernel_cluster_cores)              \
+                                          X(kernel_cluster_barriers) X(kernel_thread_remote_bytes) \
+                                              X(kernel_spilled)
 
 #define KILN_COLUMN(name) k_##name,
 enum Column : int { KILN_ANALYTIC_COLUMNS(KILN_COLUMN) kNumColumns };
@@ -79,39 +79,46 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const double warps = std::ceil(kernel[k_kernel_threads] / 32);
   const double resident = std::max(1.0, kernel[k_kernel_blocks_per_core]);
 
-  // What one block keeps the units of a multiprocessor busy with, in cycles.
-  double instructions = kernel[k_kernel_thread_instructions];
-  double latency = 0;  // what a warp waits for itself
+  // Of one thread.
+  const double spilled = kernel[k_kernel_spilled];
+  const double instructions = kernel[k_kernel_thread_instructions] *
+                              (1 + spilled / (1 + spilled / d.spilled_most) / d.spilled_doubling);
+  const double wavefronts = kernel[k_kernel_thread_shared_wavefronts];
+  double sums = 0;  // what waits for itself
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);
+    if (row[k_row_reduce_len] <= 1) continue;
     const double runs = row[k_row_thread_trips] * row.raw(k_row_work);
-    if (row[k_row_reduce_len] > 1)
-      latency += runs * d.fma_latency / std::max(1.0, row[k_row_chains]);
-    // Registers that are indexed lie in memory.
-    if (row[k_row_stack_trips] > 1) instructions += 2 * runs;
+    sums += runs * d.fma_latency / std::max(1.0, row[k_row_chains]);
   }
-  const double spilled = std::max(0.0, kernel[k_kernel_registers] - 255);
-  instructions *= 1 + spilled / 100;
-  const double issue = warps * instructions / 4;
-  const double special = warps * kernel[k_kernel_thread_special] * 2 * 4 / 4;
-  const double shared = warps * kernel[k_kernel_thread_shared_wavefronts];
-  const double l1 = warps * kernel[k_kernel_thread_sectors] * 32 / d.l1_bytes_per_cycle;
-  const double remote =
-      warps * 32 * kernel[k_kernel_thread_remote_bytes] / d.remote_bytes_per_cycle;
-  const double busy = std::max({issue, shared, l1}) + special + remote;
+  const double alone =
+      std::max(instructions * d.instruction_latency + wavefronts * d.shared_latency +
+                   kernel[k_kernel_thread_global_requests] * d.request_latency,
+               sums);
 
-  const double stages = kernel[k_kernel_stages];
-  const double exposed = (std::max(1.0, stages) * d.global_latency) +
+  // What blocks keep the units of a multiprocessor busy with, in cycles. Each of its four
+  // schedulers issues for whole warps.
+  const double others =
+      warps * (kernel[k_kernel_thread_special] * 2 +
+               32 * kernel[k_kernel_thread_remote_bytes] / d.remote_bytes_per_cycle);
+  const auto busy = [&](double num_blocks) {
+    const double issue = std::ceil(num_blocks * warps / 4) * instructions;
+    const double shared = num_blocks * warps * wavefronts * d.wavefront_cycles;
+    const double l1 =
+        num_blocks * warps * kernel[k_kernel_thread_sectors] * 32 / d.l1_bytes_per_cycle;
+    return std::max({issue, shared, l1}) + num_blocks * others;
+  };
+
+  const double exposed = std::max(1.0, kernel[k_kernel_stages]) * d.stage_latency +
                          kernel[k_kernel_barriers] * d.barrier_latency +
                          kernel[k_kernel_cluster_barriers] * d.cluster_barrier_latency;
   // Of the busiest multiprocessor.
   const double all = std::ceil(blocks / cores);
   const double together = std::min(all, resident);
   const double rounds = std::ceil(all / resident);
-  const double one = std::max(latency, busy) + exposed;
-  const double round = std::max(one, together * busy);
-  double cycles = rounds * round;
-  if (rounds > 1) cycles = std::max(one, all * busy) + (one - busy) * (rounds - 1) / resident;
+  const double one = std::max(alone, busy(1)) + exposed;
+  double cycles = std::max(one, busy(together) + exposed / together);
+  if (rounds > 1) cycles = std::max(one, busy(all)) + (one - busy(1)) * (rounds - 1) / resident;
   cycles = std::max(cycles, kernel[k_kernel_global_bytes] / d.l2_bytes_per_cycle);
   const double time = cycles / d.clock_hz + d.launch_s;
 

@@ -32,11 +32,12 @@ const Values kGpu = {
     {"row_reduce_len", 512},
     {"kernel_blocks", 132},
     {"kernel_threads", 256},
-    {"kernel_registers", 110},
     {"kernel_blocks_per_core", 2},
     {"kernel_thread_instructions", 40000},
     {"kernel_thread_shared_wavefronts", 2000},
     {"kernel_thread_sectors", 2000},
+    {"kernel_thread_global_requests", 500},
+    {"kernel_spilled", 0},
     {"kernel_barriers", 64},
     {"kernel_stages", 32},
     {"kernel_global_bytes", 1e7},
@@ -108,21 +109,33 @@ TEST_F(AnalyticModelTest, RefusesColumnsThatLackOne) {
 TEST_F(AnalyticModelTest, EstimatesSecondsOfAGpu) {
   // 8 warps of 40,000 instructions on four schedulers: 80,000 cycles at 1.7 GHz, and latencies.
   EXPECT_GT(-Score(Program(kGpu)), 47e-6);
-  EXPECT_LT(-Score(Program(kGpu)), 75e-6);
+  EXPECT_LT(-Score(Program(kGpu)), 90e-6);
 }
 
 TEST_F(AnalyticModelTest, WhatIsSlowOnAGpu) {
   EXPECT_GT(Slower(kGpu, "kernel_thread_instructions", 80000), 1.5);
-  EXPECT_GT(Slower(kGpu, "kernel_thread_shared_wavefronts", 32000), 2);
+  EXPECT_GT(Slower(kGpu, "kernel_thread_shared_wavefronts", 64000), 2);
   EXPECT_GT(Slower(kGpu, "kernel_thread_sectors", 64000), 2);
   EXPECT_GT(Slower(kGpu, "kernel_blocks", 133), 1.2);  // one multiprocessor has two blocks
   EXPECT_GT(Slower(kGpu, "kernel_stages", 512), 1.5);
+  EXPECT_GT(Slower(kGpu, "kernel_spilled", 26), 1.5);
+  EXPECT_LT(Slower(kGpu, "kernel_spilled", 5000), 8);
   EXPECT_GT(Slower(kGpu, "row_chains", 1), 1.2);
   EXPECT_LT(Slower(kGpu, "kernel_global_bytes", 1e6), 1.0001);  // hidden
   // 132 blocks of clusters of 4 do not run at once.
   EXPECT_GT(Slower(kGpu, "kernel_cluster_cores", 120), 1.2);
   EXPECT_GT(Slower(kGpu, "kernel_cluster_barriers", 40), 1.1);
   EXPECT_GT(Slower(kGpu, "kernel_thread_remote_bytes", 4096), 1.2);
+}
+
+// A warp has one of four schedulers, however few others there are.
+TEST_F(AnalyticModelTest, LoneWarpsTakeTheirTime) {
+  Values lone = kGpu;
+  lone["kernel_threads"] = 32;
+  EXPECT_GT(-Score(Program(lone)), 40000 / 1.7e9);
+  Values four = lone;
+  four["kernel_threads"] = 128;
+  EXPECT_LT(Score(Program(lone)) / Score(Program(four)), 1.05);
 }
 
 TEST_F(AnalyticModelTest, WhatIsSlowOnACpu) {

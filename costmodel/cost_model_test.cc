@@ -242,6 +242,113 @@ TEST(XgbModelTest, RefusesToLoadWhatItCannotRead) {
   EXPECT_EQ(model->Predict(Programs(samples)), scores);
 }
 
+// About right, but for products and what is smooth.
+class RoughEstimate final : public CostModel {
+ public:
+  std::string_view name() const override { return "rough"; }
+  Status Update(std::vector<Sample>) override { return OkStatus(); }
+  std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const override {
+    std::vector<double> scores;
+    for (const FloatMatrix* program : programs) {
+      const std::vector<double> rows = PredictRows(*program);
+      scores.push_back(std::accumulate(rows.begin(), rows.end(), 0.0));
+    }
+    return scores;
+  }
+  std::vector<double> PredictRows(const FloatMatrix& program) const override {
+    std::vector<double> scores;
+    for (int r = 0; r < program.rows(); ++r) {
+      const std::span<const float> row = program.row(r);
+      scores.push_back(-1e-6 * (1 + (row[0] > 8 ? 2 : 0) + (row[2] < 3 ? 1 : 0)));
+    }
+    return scores;
+  }
+  bool trained() const override { return true; }
+  StatusOr<std::string> Save() const override { return std::string(); }
+  Status Load(std::string_view) override { return OkStatus(); }
+};
+
+std::unique_ptr<CostModel> NewXgbOverEstimates(const std::map<std::string, double>& parameters = {
+                                                   {"min_samples", 8}}) {
+  auto model = MakeCostModel("xgb", {.seed = 7,
+                                     .feature_version = 1,
+                                     .parameters = parameters,
+                                     .estimate = std::make_shared<RoughEstimate>()});
+  EXPECT_OK(model.status());
+  return *std::move(model);
+}
+
+TEST(XgbOverEstimatesTest, LearnsFromFewWhatEstimatesLack) {
+  Rng rng(21);
+  // As many rows everywhere: else that alone would rank well.
+  const auto draw = [&](int count) {
+    std::vector<Sample> samples;
+    for (int i = 0; i < count; ++i) {
+      auto rows = std::make_shared<const FloatMatrix>(SyntheticProgram(rng, 200, 6, 6));
+      const double cost_s = SyntheticCost(*rows);
+      samples.push_back({.rows = std::move(rows), .task = 1, .cost_s = cost_s});
+    }
+    return samples;
+  };
+  const auto held_out = draw(300), few = draw(32), many = draw(800);
+  auto alone = NewModel("xgb", {{"min_samples", 8}}), over = NewXgbOverEstimates();
+  ASSERT_OK(alone->Update(few));
+  ASSERT_OK(over->Update(few));
+  const double rough = RankQuality(RoughEstimate(), held_out);
+  EXPECT_GT(RankQuality(*over, held_out), RankQuality(*alone, held_out) + 0.1);
+  EXPECT_GT(RankQuality(*over, held_out), rough);
+  ASSERT_OK(over->Update(many));
+  EXPECT_GT(RankQuality(*over, held_out), rough + 0.03);
+}
+
+TEST(XgbOverEstimatesTest, ScoresAreSecondsOfAnyTask) {
+  Rng rng(22);
+  auto model = NewXgbOverEstimates();
+  auto samples = SyntheticSamples(rng, 300, 1);
+  // Another task whose programs are much longer: by rows, which estimates know.
+  for (int i = 0; i < 100; ++i) {
+    auto rows = std::make_shared<const FloatMatrix>(SyntheticProgram(rng, 200, 40, 60));
+    const double cost_s = SyntheticCost(*rows);
+    samples.push_back({.rows = std::move(rows), .task = 2, .cost_s = cost_s});
+  }
+  ASSERT_OK(model->Update(samples));
+  const auto scores = model->Predict(Programs(samples));
+  for (size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_NEAR(-scores[i], samples[i].cost_s, 0.25 * samples[i].cost_s) << i;
+    const auto rows = model->PredictRows(*samples[i].rows);
+    EXPECT_NEAR(std::accumulate(rows.begin(), rows.end(), 0.0), scores[i], 1e-4 * -scores[i]);
+  }
+}
+
+TEST(XgbOverEstimatesTest, FailuresAndTasksThatOnlyFailAreNoError) {
+  Rng rng(23);
+  auto model = NewXgbOverEstimates();
+  auto samples = SyntheticSamples(rng, 40, 1);
+  for (Sample& sample : SyntheticSamples(rng, 20, 2)) {
+    sample.cost_s = 0;
+    samples.push_back(std::move(sample));
+  }
+  ASSERT_OK(model->Update(samples));
+  EXPECT_TRUE(model->trained());
+  for (const double score : model->Predict(Programs(samples))) EXPECT_TRUE(std::isfinite(score));
+}
+
+TEST(XgbOverEstimatesTest, IsAnotherKindOfModel) {
+  Rng rng(24);
+  auto model = NewXgbOverEstimates();
+  const auto samples = SyntheticSamples(rng, 100);
+  ASSERT_OK(model->Update(samples));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, model->Save());
+  EXPECT_THAT(NewXgb()->Load(bytes),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("kind xgb-over-estimates")));
+  auto loaded = NewXgbOverEstimates();
+  ASSERT_OK(loaded->Load(bytes));
+  EXPECT_EQ(loaded->Predict(Programs(samples)), model->Predict(Programs(samples)));
+  EXPECT_THAT(MakeCostModel("xgb", {.parameters = {{"objective", 0}},
+                                    .estimate = std::make_shared<RoughEstimate>()}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("only times can be corrected")));
+}
+
 TEST(XgbModelTest, TheSameCallsGiveTheSameScores) {
   std::vector<double> first;
   for (int repeat = 0; repeat < 2; ++repeat) {

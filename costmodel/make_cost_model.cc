@@ -57,6 +57,7 @@ const std::vector<Parameter>& XgbParameters() {
 StatusOr<XgbOptions> MakeXgbOptions(const CostModelOptions& options) {
   XgbOptions xgb;
   xgb.feature_version = options.feature_version;
+  xgb.estimate = options.estimate;
   xgb.boost.seed = options.seed;
   xgb.boost.threads = std::max(1, options.threads);
   for (const auto& [name, value] : options.parameters) {
@@ -74,6 +75,10 @@ StatusOr<XgbOptions> MakeXgbOptions(const CostModelOptions& options) {
       return InvalidArgument("{} is {}, expected {} to {}", name, value, at->min, at->max);
     }
     at->set(xgb, value);
+  }
+  if (xgb.estimate != nullptr && xgb.boost.objective != Objective::kTime) {
+    return InvalidArgument("objective is {}, expected 1: only times can be corrected",
+                           static_cast<int>(xgb.boost.objective));
   }
   return xgb;
 }

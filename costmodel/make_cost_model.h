@@ -21,6 +21,8 @@ struct CostModelOptions {
   int threads = 1;
   // By name, for instance {"max_depth", 6}; those a model does not have are an error.
   std::map<std::string, double> parameters = {};
+  // XgbOptions::estimate.
+  std::shared_ptr<const CostModel> estimate = {};
 };
 
 // "xgb", "random". An unknown name or parameter: error with the list of known ones.

@@ -26,6 +26,7 @@ TrainingSet::TrainingSet(std::span<const Pack> packs, Objective objective) : obj
           known.try_emplace({hash.high, hash.low}, static_cast<int32_t>(full_rows_.size()));
       if (is_new) full_rows_.push_back(row.data());
       members_.push_back(at->second);
+      estimates_.push_back(pack.estimates.empty() ? 0 : pack.estimates[static_cast<size_t>(i)]);
     }
     starts_.push_back(static_cast<int32_t>(members_.size()));
     const float slowest = std::max(pack.throughput, kSlowest);
@@ -36,11 +37,10 @@ TrainingSet::TrainingSet(std::span<const Pack> packs, Objective objective) : obj
   }
   if (full_rows_.empty()) return;
   if (objective == Objective::kTime) {
-    // As if all rows of a pack took as long.
+    // As if all rows of a pack took as long, or as much longer than estimated.
+    const std::vector<float> zeros(full_rows_.size());
     double sum = 0;
-    for (int p = 0; p < this->packs(); ++p) {
-      sum += targets_[p] - std::log(static_cast<double>(Members(p).size()));
-    }
+    for (int p = 0; p < this->packs(); ++p) sum += targets_[p] - std::log(Time(p, zeros));
     base_ = static_cast<float>(sum / this->packs());
   }
 
@@ -62,14 +62,23 @@ std::span<const int32_t> TrainingSet::Members(int pack) const {
                                      static_cast<size_t>(starts_[pack + 1] - starts_[pack]));
 }
 
-double TrainingSet::Miss(int pack, std::span<const float> outputs) const {
+double TrainingSet::RowTime(int member, std::span<const float> outputs) const {
+  return std::exp(outputs[members_[member]] + estimates_[member]);
+}
+
+double TrainingSet::Time(int pack, std::span<const float> outputs) const {
   double sum = 0;
+  for (int m = starts_[pack]; m < starts_[pack + 1]; ++m) sum += RowTime(m, outputs);
+  return sum;
+}
+
+double TrainingSet::Miss(int pack, std::span<const float> outputs) const {
   if (objective_ == Objective::kThroughput) {
+    double sum = 0;
     for (const int32_t row : Members(pack)) sum += outputs[row];
     return sum - targets_[pack];
   }
-  for (const int32_t row : Members(pack)) sum += std::exp(outputs[row]);
-  const double miss = std::log(sum) - targets_[pack];
+  const double miss = std::log(Time(pack, outputs)) - targets_[pack];
   return failed_[pack] ? std::min(miss, 0.0) : miss;
 }
 
@@ -100,12 +109,11 @@ void TrainingSet::Derive(std::span<const float> outputs, std::span<float> gradie
     }
     // The logarithm of a sum changes by the mean of the changes, weighted by the rows' shares; and
     // the square of a mean is at most the mean of the squares.
-    double sum = 0;
-    for (const int32_t row : members) sum += std::exp(outputs[row]);
-    for (const int32_t row : members) {
-      const auto share = static_cast<float>(std::exp(outputs[row]) / sum);
-      gradient[row] += slope * share;
-      hessian[row] += weights_[p] * share;
+    const double time = Time(p, outputs);
+    for (int m = starts_[p]; m < starts_[p + 1]; ++m) {
+      const auto share = static_cast<float>(RowTime(m, outputs) / time);
+      gradient[members_[m]] += slope * share;
+      hessian[members_[m]] += weights_[p] * share;
     }
   }
 }

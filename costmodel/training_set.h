@@ -5,7 +5,8 @@
 //   throughput  the sum of the rows' outputs is to be the program's throughput relative to the best
 //               of its task (facts §5, "pack sum"). Right only among programs of as many rows.
 //   time        each output is the logarithm of a row's time, and the logarithm of their sum is to
-//               be that of the program's time relative to the best: times do add up.
+//               be that of the program's time relative to the best: times do add up. Where rows
+//               come with estimates, outputs are what these are off by.
 //
 // Rows that are equal are kept once, and columns that never change are left out: both change
 // nothing in what is learned, and most programs of one task share rows and leave columns at zero.
@@ -25,9 +26,12 @@ struct Pack {
   const FloatMatrix* rows = nullptr;  // not owned, not empty
   float throughput = 0;               // relative to the task's best: in (0, 1]; 0: it failed
   float weight = 1;
+  // For Objective::kTime: what is known of each row's time beforehand, as a logarithm; a row's
+  // output is added to it. Empty: nothing.
+  std::span<const float> estimates = {};
 };
 
-// Of the rows of one program: its throughput relative to the best of its task.
+// Of the rows of one program, estimates added: its throughput relative to the best of its task.
 double Score(Objective objective, std::span<const float> outputs);
 
 class TrainingSet {
@@ -55,6 +59,10 @@ class TrainingSet {
  private:
   std::span<const int32_t> Members(int pack) const;
   double Miss(int pack, std::span<const float> outputs) const;
+  // For Objective::kTime: of a row, by its place among those of all packs; and of all rows of a
+  // pack.
+  double RowTime(int member, std::span<const float> outputs) const;
+  double Time(int pack, std::span<const float> outputs) const;
 
   const Objective objective_;
   float base_ = 0;
@@ -62,6 +70,7 @@ class TrainingSet {
   std::vector<const float*> full_rows_;
   std::vector<int32_t> columns_;
   std::vector<int32_t> members_;          // distinct row of each row, pack by pack
+  std::vector<float> estimates_;          // of each row
   std::vector<int32_t> starts_;           // of a pack in members_; one more at the end
   std::vector<float> targets_, weights_;  // throughput, or the logarithm of the time
   std::vector<bool> failed_;              // its true time is longer than its target

@@ -103,4 +103,26 @@ TEST(TrainingSetTest, ANewtonStepNeverOvershoots) {
 }
 
 }  // namespace
+TEST(TrainingSetTest, OutputsAreWhatEstimatesAreOffBy) {
+  // The same row in both programs, estimated otherwise.
+  const FloatMatrix a = Rows({{1}, {2}}), b = Rows({{2}});
+  const auto log = [](double x) { return static_cast<float>(std::log(x)); };
+  const std::vector<float> of_a = {log(0.3), log(0.2)}, of_b = {log(0.5)};
+  const Pack packs[] = {{.rows = &a, .throughput = 1, .weight = 1, .estimates = of_a},
+                        {.rows = &b, .throughput = 0.5, .weight = 2, .estimates = of_b}};
+  const TrainingSet set(packs, Objective::kTime);
+  // 0.5 for 1 and 0.5 for 2: too short by 2 and by 4.
+  EXPECT_NEAR(set.base(), 0.5 * (std::log(2) + std::log(4)), 1e-6);
+  EXPECT_NEAR(set.Loss(std::vector<float>{log(2), log(2)}), 0.5 * 2 * std::pow(log(2), 2) / 3,
+              1e-6);
+  // Right: 0.3 * 2/3 + 0.2 * 4 = 1, 0.5 * 4 = 2.
+  EXPECT_NEAR(set.Loss(std::vector<float>{log(2.0 / 3), log(4)}), 0, 1e-6);
+  const std::vector<float> outputs = {log(3), log(2)};  // 1.3, 1
+  std::vector<float> gradient(2), hessian(2);
+  set.Derive(outputs, gradient, hessian);
+  EXPECT_NEAR(gradient[0], std::log(1.3) * 0.9 / 1.3, 1e-6);
+  EXPECT_NEAR(gradient[1], std::log(1.3) * 0.4 / 1.3 - 2 * std::log(2), 1e-6);
+  EXPECT_NEAR(hessian[1], 0.4 / 1.3 + 2, 1e-6);
+}
+
 }  // namespace kiln::costmodel

@@ -13,7 +13,9 @@
 namespace kiln::costmodel {
 namespace {
 
-constexpr std::string_view kKind = "xgb";
+// A row takes at least this share of its program's time, as estimates go: none takes nothing.
+constexpr double kLeastShare = 1e-3;
+constexpr double kAnyTime_s = 1e-5;
 
 // Equal rows are walked through the trees once: programs of one task share many.
 class DistinctRows {
@@ -34,7 +36,25 @@ class DistinctRows {
 
 }  // namespace
 
-XgbModel::XgbModel(const XgbOptions& options) : options_(options) {}
+XgbModel::XgbModel(const XgbOptions& options) : options_(options) {
+  KILN_CHECK(options_.estimate == nullptr || options_.boost.objective == Objective::kTime,
+             "only times can be corrected");
+}
+
+std::string_view XgbModel::kind() const {
+  return options_.estimate == nullptr ? "xgb" : "xgb-over-estimates";
+}
+
+std::vector<float> XgbModel::Estimates(const FloatMatrix& program) const {
+  if (options_.estimate == nullptr) return {};
+  std::vector<double> seconds = options_.estimate->PredictRows(program);
+  double sum = 0;
+  for (double& s : seconds) sum += s = -s;
+  std::vector<float> logs;
+  for (const double s : seconds)
+    logs.push_back(static_cast<float>(std::log(std::max(s, kLeastShare * sum))));
+  return logs;
+}
 
 std::shared_ptr<const Forest> XgbModel::forest() const {
   std::lock_guard lock(forest_mutex_);
@@ -50,7 +70,7 @@ void XgbModel::Publish(Forest forest) {
 // ---- learning -------------------------------------------------------------------------------
 
 Status XgbModel::Check(const std::vector<Sample>& samples) const {
-  int columns = samples_.empty() ? 0 : samples_[0].rows->columns();
+  int columns = samples_.empty() ? 0 : samples_[0].sample.rows->columns();
   if (const auto current = forest(); current != nullptr) columns = current->columns();
   for (const Sample& sample : samples) {
     if (sample.rows == nullptr) return InvalidArgument("a sample without feature rows");
@@ -89,7 +109,8 @@ Status XgbModel::Update(std::vector<Sample> samples) {
       best = std::min(best, sample.cost_s);
     }
     ++(sample.prior ? prior_seen_ : seen_);
-    samples_.push_back(std::move(sample));
+    std::vector<float> estimates = Estimates(*sample.rows);
+    samples_.push_back({std::move(sample), std::move(estimates)});
   }
   const auto most = static_cast<size_t>(std::max(1, options_.max_samples));
   if (samples_.size() > most) {
@@ -108,7 +129,7 @@ Status XgbModel::Update(std::vector<Sample> samples) {
 
 void XgbModel::Correct(const Sample& correction) {
   double best_s = 0;
-  for (Sample& sample : samples_) {
+  for (auto& [sample, estimates] : samples_) {
     if (sample.task != correction.task) continue;
     if (sample.rows == correction.rows) sample.cost_s = correction.cost_s;
     if (sample.cost_s > 0 && (best_s == 0 || sample.cost_s < best_s)) best_s = sample.cost_s;
@@ -121,12 +142,20 @@ Status XgbModel::Train(bool full) {
   packs.reserve(samples_.size());
   double prior_weight = 0;  // of all of them
   bool only_prior = true;
-  for (const Sample& sample : samples_) {
+  std::vector<std::vector<float>> relative;  // estimates, to the best of the task as targets are
+  relative.reserve(samples_.size());
+  for (const auto& [sample, estimates] : samples_) {
     // The share of the best throughput of its task; nothing for a failure.
-    const double throughput = sample.cost_s > 0 ? best_cost_s_.at(sample.task) / sample.cost_s : 0;
+    const auto best = best_cost_s_.find(sample.task);
+    const double throughput = sample.cost_s > 0 ? best->second / sample.cost_s : 0;
+    relative.push_back(estimates);
+    // Where all have failed, any time will do.
+    const double unit_s = best != best_cost_s_.end() ? best->second : kAnyTime_s;
+    for (float& estimate : relative.back()) estimate -= static_cast<float>(std::log(unit_s));
     packs.push_back({.rows = sample.rows.get(),
                      .throughput = static_cast<float>(throughput),
-                     .weight = static_cast<float>(std::max(throughput, options_.min_weight))});
+                     .weight = static_cast<float>(std::max(throughput, options_.min_weight)),
+                     .estimates = relative.back()});
     if (sample.prior) prior_weight += packs.back().weight;
     only_prior &= sample.prior;
   }
@@ -134,7 +163,7 @@ Status XgbModel::Train(bool full) {
   if (!only_prior && prior_weight > options_.prior_weight) {
     const double less = options_.prior_weight / prior_weight;
     for (size_t i = 0; i < packs.size(); ++i) {
-      if (samples_[i].prior) packs[i].weight *= static_cast<float>(less);
+      if (samples_[i].sample.prior) packs[i].weight *= static_cast<float>(less);
     }
   }
   BoostOptions boost = options_.boost;
@@ -178,7 +207,11 @@ std::vector<double> XgbModel::Predict(std::span<const FloatMatrix* const> progra
     for (size_t p = 0; p < programs.size(); ++p) {
       of_program.clear();
       for (int i = 0; i < programs[p]->rows(); ++i) of_program.push_back(outputs[*member++]);
-      if (!of_program.empty()) scores[p] = Score(options_.boost.objective, of_program);
+      if (of_program.empty()) continue;
+      const std::vector<float> estimates = Estimates(*programs[p]);
+      for (size_t i = 0; i < estimates.size(); ++i) of_program[i] += estimates[i];
+      const double score = Score(options_.boost.objective, of_program);
+      scores[p] = estimates.empty() ? score : -1 / score;
     }
   }
   return scores;
@@ -193,6 +226,8 @@ std::vector<double> XgbModel::PredictRows(const FloatMatrix& program) const {
   for (int i = 0; i < program.rows(); ++i) rows.push_back(program.row(i).data());
   const std::vector<float> outputs = forest->Predict(rows);
   std::vector<double> scores(outputs.begin(), outputs.end());
+  const std::vector<float> estimates = Estimates(program);
+  for (size_t i = 0; i < estimates.size(); ++i) scores[i] += estimates[i];
   if (options_.boost.objective == Objective::kTime) {
     for (double& score : scores) score = -std::exp(score);
   }
@@ -208,7 +243,7 @@ StatusOr<std::string> XgbModel::Save() const {
     return FailedPrecondition("the cost model is not trained yet: {} samples, it needs {}",
                               seen_ + prior_seen_, options_.min_samples);
   }
-  return Seal({.kind = std::string(kKind),
+  return Seal({.kind = std::string(kind()),
                .feature_version = options_.feature_version,
                .samples = seen_at_full_,
                .body = current->Save()});
@@ -216,11 +251,11 @@ StatusOr<std::string> XgbModel::Save() const {
 
 Status XgbModel::Load(std::string_view bytes) {
   std::lock_guard lock(update_mutex_);
-  KILN_ASSIGN_OR_RETURN(const SavedModel saved, Unseal(bytes, kKind, options_.feature_version));
+  KILN_ASSIGN_OR_RETURN(const SavedModel saved, Unseal(bytes, kind(), options_.feature_version));
   KILN_ASSIGN_OR_RETURN(Forest loaded, Forest::Load(saved.body));
-  if (!samples_.empty() && samples_[0].rows->columns() != loaded.columns()) {
+  if (!samples_.empty() && samples_[0].sample.rows->columns() != loaded.columns()) {
     return FailedPrecondition("the saved cost model has {} columns, the samples have {}",
-                              loaded.columns(), samples_[0].rows->columns());
+                              loaded.columns(), samples_[0].sample.rows->columns());
   }
   Publish(std::move(loaded));
   seen_at_full_ = std::max(seen_at_full_, saved.samples);

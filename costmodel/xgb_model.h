@@ -1,5 +1,6 @@
 // The learned cost model: boosted trees over feature rows, trained so that the sum of a program's
-// rows predicts its throughput relative to the best of its task (facts §5).
+// rows predicts its throughput relative to the best of its task (facts §5), or so that they correct
+// the estimates of a model that has nothing to learn.
 //
 // Keeps its samples. It trains anew when they have grown by much, and in between adds a few trees
 // to those it has: see XgbOptions.
@@ -16,6 +17,10 @@ namespace kiln::costmodel {
 
 struct XgbOptions {
   BoostOptions boost;
+  // What the trees correct: a model whose PredictRows gives minus the seconds of each row. It ranks
+  // well before there is anything to learn from, and what remains to be learned is simpler. Scores
+  // are then minus the seconds of a program. Needs Objective::kTime. Null: trees alone.
+  std::shared_ptr<const CostModel> estimate;
   int feature_version = 1;
   // No training with fewer samples.
   int min_samples = 32;
@@ -47,7 +52,15 @@ class XgbModel final : public CostModel {
   Status Load(std::string_view bytes) override;
 
  private:
+  // A sample kept, and what is estimated of its rows.
+  struct Known {
+    Sample sample;
+    std::vector<float> estimates;  // log seconds
+  };
+
+  std::string_view kind() const;
   Status Check(const std::vector<Sample>& samples) const;
+  std::vector<float> Estimates(const FloatMatrix& program) const;  // log seconds; none: empty
   void Correct(const Sample& correction);
   Status Train(bool full);
   std::shared_ptr<const Forest> forest() const;  // nullptr: not trained
@@ -55,7 +68,7 @@ class XgbModel final : public CostModel {
 
   const XgbOptions options_;
   mutable std::mutex update_mutex_;  // one Update or Load at a time; guards what follows
-  std::vector<Sample> samples_;
+  std::vector<Known> samples_;
   std::unordered_map<uint64_t, double> best_cost_s_;  // by task
   uint64_t prior_seen_ = 0;                           // prior samples ever given
   uint64_t seen_ = 0;                                 // samples ever given that are not prior

@@ -69,7 +69,7 @@ int64_t StartOf(const store::JobRow& job) { return job.started_ms != 0 ? job.sta
 
 // A model that knows little but this task ranks from so many of its results on; and one that learns
 // from so many tasks at once knows more.
-constexpr int kOwnResults = 32;
+constexpr int kOwnResults = 16;
 constexpr size_t kTasksThatTeach = 4;
 
 // Smaller rounds first: the model learns early, and many tasks leave trials for the best of them.

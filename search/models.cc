@@ -5,17 +5,25 @@
 #include "costmodel/make_cost_model.h"
 
 namespace kiln::search {
+namespace {
+
+// As it corrects estimates, it learns from few.
+constexpr double kFewSamples = 16;
+
+}  // namespace
 
 StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed) {
   Models models;
-  if (policy == "sketch.xgb") {
-    KILN_ASSIGN_OR_RETURN(models.learned,
-                          costmodel::MakeCostModel(
-                              "xgb", {.seed = seed, .feature_version = features::kFeatureVersion}));
-  }
   if (policy == "sketch.xgb" || policy == "sketch.analytic") {
     KILN_ASSIGN_OR_RETURN(models.analytic,
                           costmodel::AnalyticModel::Make(features::FeatureNames()));
+  }
+  if (policy == "sketch.xgb") {
+    KILN_ASSIGN_OR_RETURN(models.learned, costmodel::MakeCostModel(
+                                              "xgb", {.seed = seed,
+                                                      .feature_version = features::kFeatureVersion,
+                                                      .parameters = {{"min_samples", kFewSamples}},
+                                                      .estimate = models.analytic}));
   }
   return models;
 }

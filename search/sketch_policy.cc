@@ -16,7 +16,7 @@ namespace kiln::search {
 namespace {
 
 // Of a sketch: then its share of a round follows its best time.
-constexpr int kTrialsToJudge = 24;
+constexpr int kTrialsToJudge = 10;
 // A slower one then has an upper limit too, less the slower it is: models may take long to believe
 // it.
 constexpr int kTrialsToLimit = 48;
@@ -31,6 +31,8 @@ constexpr int kDraftRound = 2, kTaskIsKnown = 64;
 constexpr int kProbedLeaders = 12, kProbedOfSketch = 5;
 constexpr double kProbedWithin = 1.15;  // of the fastest
 constexpr int kTriesPerNeighbour = 16;
+// Results from which on leaders are worth their full share of a round: the first are not the last.
+constexpr double kLeadersAreKnown = 200;
 constexpr double kProbeTiles = 0.4;  // that the change is one of tiles
 // A space of which no more can be drawn gets so many slots of a generation per schedule known.
 constexpr int kSlotsPerState = 16;
@@ -228,9 +230,10 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
         ranker == options_.model.get() ? parameters_.eps_greedy : parameters_.draft_eps_greedy;
     const int by_chance = static_cast<int>(std::floor(n * eps + 0.5));
     std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
-    const int beside = task_.target.is_gpu()
-                           ? static_cast<int>(std::floor(n * parameters_.neighbour_share + 0.5))
-                           : 0;
+    const double share = task_.target.is_gpu() ? parameters_.neighbour_share *
+                                                     std::min(1.0, own_results_ / kLeadersAreKnown)
+                                               : 0;
+    const int beside = static_cast<int>(std::floor(n * share + 0.5));
     const std::vector<int> best =
         ChooseDiverse(ranked, n - by_chance - beside, parameters_, CrowdsOf(n), report_);
     for (int i : best) {

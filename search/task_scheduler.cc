@@ -10,6 +10,8 @@ namespace kiln::search {
 namespace {
 
 constexpr double kAlone = 1e30;
+// A round takes one trial for so many that were asked for before.
+constexpr uint32_t kShareOfKnown = 4;
 // A task leaves its group when it was tuned so many rounds more than the others and still is slow.
 constexpr int kRoundsAhead = 5;
 // Of tasks of about one size, one is at most this many times larger.
@@ -64,12 +66,14 @@ void TaskScheduler::Restore(int task, std::span<const double> costs_s) {
 
 uint32_t TaskScheduler::RoundTrials(int task) const {
   if (options_.first_round_trials == 0) return std::max(1u, options_.round_trials);
-  const int doublings = std::min(tasks_[task].begun, 20);
-  const uint64_t trials = uint64_t{options_.first_round_trials} << doublings;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(options_.round_trials, 1, trials));
+  const uint32_t known = std::max(options_.first_round_trials, tasks_[task].asked / kShareOfKnown);
+  return std::clamp(options_.round_trials, 1u, known);
 }
 
-void TaskScheduler::BeginRound(int task) { ++tasks_[task].begun; }
+void TaskScheduler::BeginRound(int task) {
+  tasks_[task].asked += RoundTrials(task);
+  ++tasks_[task].begun;
+}
 
 bool TaskScheduler::AddResult(int task, double cost_s) {
   TaskState& state = tasks_[task];

@@ -69,11 +69,11 @@ struct TaskSchedulerOptions {
   double alpha = 0.2;
   double beta = 2;
   int backward_window = 3;   // rounds
-  int catch_up_rounds = 3;   // that an alternative has to become the fastest
+  int catch_up_rounds = 6;   // that an alternative has to become the fastest
   Objective objective = {};  // of works, in their order; empty: the sum of weight * latency
   uint32_t round_trials = 64;
-  // Of a task's first round; each further one has twice as many, up to round_trials. 0: all rounds
-  // have round_trials.
+  // Of a task's first rounds. Later ones have a quarter of the trials asked for before, up to
+  // round_trials: each knows four fifths of what there is to know. 0: all have round_trials.
   uint32_t first_round_trials = 0;
   // Trials of one task without improvement, after which it is dead; 0 = never.
   uint32_t task_early_stopping = 0;
@@ -131,8 +131,9 @@ class TaskScheduler {
   struct TaskState {
     ScheduledTask facts;
     int work = 0;
-    std::string group;  // "": alone
-    int begun = 0;      // rounds
+    std::string group;   // "": alone
+    int begun = 0;       // rounds
+    uint32_t asked = 0;  // trials of these
     double best_s = kNoResult_s;
     uint32_t trials = 0;
     uint32_t best_trials = 0;       // `trials` when the best came

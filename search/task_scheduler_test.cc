@@ -118,11 +118,11 @@ TEST(TaskScheduler, RoundRobin) {
 TEST(TaskScheduler, RoundsGrow) {
   TaskScheduler s = Make({{}}, {.round_trials = 64, .first_round_trials = 12});
   std::vector<uint32_t> sizes;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 14; ++i) {
     sizes.push_back(s.RoundTrials(0));
     s.BeginRound(0);
   }
-  EXPECT_EQ(sizes, (std::vector<uint32_t>{12, 24, 48, 64, 64}));
+  EXPECT_EQ(sizes, (std::vector<uint32_t>{12, 12, 12, 12, 12, 15, 18, 23, 29, 36, 45, 56, 64, 64}));
   EXPECT_EQ(Make({{}}, {.round_trials = 5, .first_round_trials = 12}).RoundTrials(0), 5u);
 }
 
@@ -192,14 +192,14 @@ TEST(TaskScheduler, AlternativesAreOneWork) {
 //   backward = (1.5 - 2.1) / 3 = -0.2   forward = -1.5 / 4 = -0.375
 //   promise = 1 / 1.5 * (0.2 * -0.2 + 0.8 * -0.375) + (1.5 - 1) / 3 = -0.226667 + 0.166667 = -0.06
 TEST(TaskScheduler, ThePromiseIsTheFormula) {
-  TaskScheduler s = Make({{.weight = 5}, {.alternative_of = 0}});
+  TaskScheduler s = Make({{.weight = 5}, {.alternative_of = 0}}, {.catch_up_rounds = 3});
   Rounds(s, 0, {2e-3, 1e-3});
   Rounds(s, 1, {2.1e-3, 1.9e-3, 1.7e-3, 1.5e-3});
   EXPECT_NEAR(s.GradientOf(1).promise, -0.06e-3, 1e-12);
   EXPECT_NEAR(s.GradientOf(1).gradient, -0.3e-3, 1e-12);
   EXPECT_NEAR(s.GradientOf(0).promise, 0.8 * -0.5e-3, 1e-12);  // the plain rule
   // At 2.1 ms it would have promised nothing: 1 / 2.1 * 0.8 * -0.525 + 0.366667 > 0.
-  TaskScheduler behind = Make({{}, {.alternative_of = 0}});
+  TaskScheduler behind = Make({{}, {.alternative_of = 0}}, {.catch_up_rounds = 3});
   Rounds(behind, 0, {1e-3});
   Rounds(behind, 1, {2.1e-3, 2.1e-3, 2.1e-3, 2.1e-3});
   EXPECT_EQ(behind.GradientOf(1).gradient, 0);
@@ -302,8 +302,9 @@ TEST(TaskScheduler, OpenRoundsCountAsSpent) {
 // A resumed job decides as the one that was never stopped.
 TEST(TaskScheduler, RestoreGivesTheSameState) {
   const TaskSchedulerOptions options{.round_trials = 4, .first_round_trials = 2};
-  const std::vector<double> costs_s = {9e-3, 0,    8e-3, 7e-3, 7e-3, 9e-3, 6e-3,
-                                       0,    6e-3, 5e-3, 5e-3, 6e-3, 4e-3, 4e-3};  // 2 + 4 + 4 + 4
+  const std::vector<double> costs_s = {
+      9e-3, 0,    8e-3, 7e-3, 7e-3, 9e-3, 6e-3, 0,    6e-3,
+      5e-3, 5e-3, 6e-3, 4e-3, 4e-3, 4e-3, 3e-3, 3e-3, 3e-3};  // 6 * 2 + 3 + 3
   TaskScheduler lived = Make({{}, {}}, options), restored = Make({{}, {}}, options);
   size_t at = 0;
   while (at < costs_s.size()) {
@@ -313,10 +314,11 @@ TEST(TaskScheduler, RestoreGivesTheSameState) {
     lived.EndRound(0);
   }
   restored.Restore(0, costs_s);
-  EXPECT_EQ(restored.history_s(0), (std::vector<double>{9e-3, 7e-3, 5e-3, 4e-3}));
+  EXPECT_EQ(restored.history_s(0),
+            (std::vector<double>{9e-3, 7e-3, 7e-3, 6e-3, 5e-3, 5e-3, 4e-3, 3e-3}));
   EXPECT_EQ(restored.history_s(0), lived.history_s(0));
-  EXPECT_EQ(restored.rounds(0), 4);
-  EXPECT_EQ(restored.trials(0), 14u);
+  EXPECT_EQ(restored.rounds(0), 8);
+  EXPECT_EQ(restored.trials(0), 18u);
   EXPECT_EQ(restored.GradientOf(0).gradient, lived.GradientOf(0).gradient);
   EXPECT_LT(restored.GradientOf(0).backward, 0);
 }

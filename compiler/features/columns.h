@@ -43,18 +43,19 @@ inline constexpr int kNumCurve = 10;
   X(blockIdx_y_len)            \
   X(blockIdx_z_len) X(threadIdx_x_len) X(threadIdx_y_len) X(threadIdx_z_len) X(vthread_len)
 // Of each buffer slot; the one-hot types are raw.
-#define KILN_FEATURE_BUFFER(X)                                                                \
-  X(acc_type_kRead)                                                                           \
-  X(acc_type_kWrite)                                                                          \
-  X(acc_type_kReadWrite)                                                                      \
-  X(bytes)                                                                                    \
-  X(unique_bytes)                                                                             \
-  X(lines)                                                                                    \
-  X(unique_lines)                                                                             \
-  X(reuse_type_kLoopMultipleRead)                                                             \
-  X(reuse_type_kSerialMultipleReadWrite)                                                      \
-  X(reuse_type_kNoReuse) X(reuse_dis_iter) X(reuse_dis_bytes) X(reuse_ct) X(bytes_d_reuse_ct) \
-      X(unique_bytes_d_reuse_ct) X(lines_d_reuse_ct) X(unique_lines_d_reuse_ct) X(stride)
+#define KILN_FEATURE_BUFFER(X)                                                                    \
+  X(acc_type_kRead)                                                                               \
+  X(acc_type_kWrite)                                                                              \
+  X(acc_type_kReadWrite)                                                                          \
+  X(bytes)                                                                                        \
+  X(unique_bytes)                                                                                 \
+  X(lines)                                                                                        \
+  X(unique_lines)                                                                                 \
+  X(reuse_type_kLoopMultipleRead)                                                                 \
+  X(reuse_type_kSerialMultipleReadWrite)                                                          \
+  X(reuse_type_kNoReuse)                                                                          \
+  X(reuse_dis_iter) X(reuse_dis_bytes) X(reuse_ct) X(bytes_d_reuse_ct) X(unique_bytes_d_reuse_ct) \
+      X(lines_d_reuse_ct) X(unique_lines_d_reuse_ct) X(stride)
 #define KILN_FEATURE_NEST(X) \
   X(alloc_size)              \
   X(alloc_prod)              \
@@ -91,20 +92,21 @@ inline constexpr int kNumCurve = 10;
 //   async            raw: a copy to shared memory that goes on beside the thread
 //   register_bytes   of operands and results of the body; register_share: raw, of a CPU's registers
 //   miss_*           bytes from beyond a cache of this size
-#define KILN_FEATURE_ROW(X)                                                                       \
-  X(row_work)                                                                                     \
-  X(row_active_lanes)                                                                             \
-  X(row_thread_trips)                                                                             \
-  X(row_thread_flops)                                                                             \
-  X(row_flops)                                                                                    \
-  X(row_thread_instructions)                                                                      \
-  X(row_thread_special)                                                                           \
-  X(row_serial_trips)                                                                             \
-  X(row_body)                                                                                     \
-  X(row_reduce_len) X(row_chains) X(row_stack_trips) X(row_lanes) X(row_vector_bytes)             \
-      X(row_register_bytes) X(row_register_share) X(row_thread_accesses) X(row_global_read_bytes) \
-          X(row_global_write_bytes) X(row_sectors_worst) X(row_sectors_mean)                      \
-              X(row_wavefronts_worst) X(row_wavefronts_mean) X(row_innermost_stride)              \
+#define KILN_FEATURE_ROW(X)                                                               \
+  X(row_work)                                                                             \
+  X(row_active_lanes)                                                                     \
+  X(row_thread_trips)                                                                     \
+  X(row_thread_flops)                                                                     \
+  X(row_flops)                                                                            \
+  X(row_thread_instructions)                                                              \
+  X(row_thread_special)                                                                   \
+  X(row_serial_trips)                                                                     \
+  X(row_body)                                                                             \
+  X(row_reduce_len)                                                                       \
+  X(row_chains) X(row_stack_trips) X(row_lanes) X(row_vector_bytes) X(row_register_bytes) \
+      X(row_register_share) X(row_thread_accesses) X(row_global_read_bytes)               \
+          X(row_global_write_bytes) X(row_sectors_worst) X(row_sectors_mean)              \
+              X(row_wavefronts_worst) X(row_wavefronts_mean) X(row_innermost_stride)      \
                   X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(row_async) X(row_fragments)
 
 // Of the kernel.
@@ -119,6 +121,8 @@ inline constexpr int kNumCurve = 10;
 //   cluster_cores    multiprocessors that such clusters can fill
 //   cluster_barriers met by one thread
 //   thread_remote_bytes   read of the shared memory of the cluster's blocks
+//   registers        that one thread wants; register_limit: that it may have, for the block's size
+//                    and the blocks asked for; spilled: what it wants beyond that
 //   stage_loads      global loads of a thread between two barriers
 //   unique_bytes     of global buffers: what must be moved at least
 //   global_bytes     moved between multiprocessors and the L2 cache
@@ -134,14 +138,16 @@ inline constexpr int kNumCurve = 10;
   X(kernel_occupancy)                                                                              \
   X(kernel_waves)                                                                                  \
   X(kernel_wave_share)                                                                             \
-  X(kernel_thread_flops) X(kernel_flops) X(kernel_thread_instructions) X(kernel_thread_special)    \
+  X(kernel_thread_flops)                                                                           \
+  X(kernel_flops) X(kernel_thread_instructions) X(kernel_thread_special)                           \
       X(kernel_thread_shared_wavefronts) X(kernel_thread_global_requests) X(kernel_thread_sectors) \
           X(kernel_barriers) X(kernel_stages) X(kernel_stage_loads) X(kernel_unique_bytes)         \
               X(kernel_global_bytes) X(kernel_split_bytes) X(kernel_shared_bytes_per_flop)         \
                   X(kernel_global_bytes_per_flop) X(kernel_parallel_tasks) X(program_kernels)      \
                       X(program_cores) X(program_vector_bytes) X(kernel_copies_ahead)              \
                           X(kernel_cluster) X(kernel_cluster_cores) X(kernel_cluster_barriers)     \
-                              X(kernel_thread_remote_bytes)
+                              X(kernel_thread_remote_bytes) X(kernel_register_limit)               \
+                                  X(kernel_spilled)
 
 namespace col {
 #define KILN_COLUMN(name) name,

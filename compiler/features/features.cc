@@ -26,7 +26,6 @@ constexpr int64_t kCompilerUnroll = 16;
 constexpr double kCacheBytes[] = {32 << 10, 1 << 20, 32 << 20};
 // Registers of a GPU thread that hold no data of the program: addresses, counters.
 constexpr double kOtherRegisters = 24;
-constexpr double kMaxRegisters = 255;
 
 // What stores under one loop do to one buffer.
 struct BufferUse {
@@ -674,18 +673,15 @@ class Extractor {
     if (rows_.rows() == first_row) return;
     const double cores = static_cast<double>(CoresOf(target_, hardware_));
     const double tasks = gpu_ ? Blocks() : totals_.parallel_tasks;
-    double resident = 1, occupancy = 0, registers = 0;
+    double resident = 1, occupancy = 0, registers = 0, limit = 0;
     if (gpu_) {
       const Multiprocessor core = MultiprocessorOf(target_);
-      registers = std::min(kMaxRegisters, totals_.registers + operand_registers_ + kOtherRegisters);
       const auto threads = static_cast<int64_t>(Threads());
-      // Blocks that were asked for are made to fit, by fewer registers.
-      const int64_t asked = kernel_->min_blocks;
-      if (asked > 0) {
-        registers = std::min(registers, static_cast<double>(core.registers / (asked * threads)));
-      }
-      resident = static_cast<double>(ResidentBlocks(core, threads, static_cast<int64_t>(registers),
-                                                    static_cast<int64_t>(totals_.shared_bytes)));
+      registers = totals_.registers + operand_registers_ + kOtherRegisters;
+      limit = static_cast<double>(RegisterLimit(core, threads, kernel_->min_blocks));
+      resident = static_cast<double>(
+          ResidentBlocks(core, threads, static_cast<int64_t>(std::min(registers, limit)),
+                         static_cast<int64_t>(totals_.shared_bytes)));
       occupancy = std::min(
           1.0, resident * std::ceil(Threads() / 32) * 32 / static_cast<double>(core.threads));
     }
@@ -703,7 +699,9 @@ class Extractor {
     Set(col::kernel_blocks, gpu_ ? Blocks() : 0);
     Set(col::kernel_threads, gpu_ ? Threads() : 0);
     Set(col::kernel_shared_bytes, totals_.shared_bytes);
-    Set(col::kernel_registers, gpu_ ? totals_.registers + operand_registers_ + kOtherRegisters : 0);
+    Set(col::kernel_registers, registers);
+    Set(col::kernel_register_limit, limit);
+    Set(col::kernel_spilled, std::max(0.0, registers - limit));
     Set(col::kernel_blocks_per_core, gpu_ ? resident : 0);
     SetRaw(col::kernel_occupancy, occupancy);
     Set(col::kernel_waves, waves);

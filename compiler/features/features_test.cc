@@ -221,6 +221,41 @@ TEST(Features, BlocksThreadsAndMemoryOfAGpu) {
     EXPECT_EQ(rows.Raw(r, "kernel_thread_flops"), rows.Raw(0, "kernel_thread_flops"));
 }
 
+// What a thread may have of a multiprocessor's 65,536 registers: for the size of the block, and for
+// the blocks that were asked for.
+TEST(Features, RegistersThatAreMissing) {
+  const auto rows_of = [](int threads, std::string_view min_blocks) {
+    return Rows(fmt::format(R"(
+program(A: input float32[4, {0}], C: output float32[4, {0}]) {{
+  stage C
+  kernel C grid [4, 1, 1] block [{0}, 1, 1]{1} {{
+    blockIdx.x b in 0..4 {{
+      threadIdx.x t in 0..{0} {{
+        alloc C_local: local float32[75]
+        unroll k in 0..75 {{
+          C_local[k] = 2.0 @ C
+        }}
+        C[b, t] = A[b, t] + C_local[74] @ C
+      }}
+    }}
+  }}
+}})",
+                            threads, min_blocks),
+                "cuda -arch=sm_90");
+  };
+  const Rows roomy = rows_of(128, ""), large = rows_of(1024, ""),
+             forced = rows_of(128, " min_blocks 8");
+  EXPECT_COLUMN(roomy, 0, "kernel_registers", 100.0);  // 75, an operand, 24 for all else
+  EXPECT_COLUMN(roomy, 0, "kernel_register_limit", 255.0);
+  EXPECT_COLUMN(roomy, 0, "kernel_spilled", 0.0);
+  EXPECT_COLUMN(large, 0, "kernel_register_limit", 64.0);
+  EXPECT_COLUMN(large, 0, "kernel_spilled", 36.0);
+  EXPECT_COLUMN(large, 0, "kernel_blocks_per_core", 1.0);
+  EXPECT_COLUMN(forced, 0, "kernel_register_limit", 64.0);
+  EXPECT_COLUMN(forced, 0, "kernel_spilled", 36.0);
+  EXPECT_COLUMN(forced, 0, "kernel_blocks_per_core", 8.0);
+}
+
 // Half of the sums are in the other block of a cluster of two.
 TEST(Features, ClustersOfBlocks) {
   target::HardwareParams hardware;

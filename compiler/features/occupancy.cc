@@ -6,6 +6,7 @@ namespace kiln::features {
 namespace {
 
 constexpr int64_t kWarp = 32;
+constexpr int64_t kMostRegisters = 255;  // that an instruction can name
 constexpr int64_t kUnknownMultiprocessors = 132;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -31,6 +32,14 @@ Multiprocessor MultiprocessorOf(const target::Target& target) {
   }
   if (arch < 80) core.reserved_shared_bytes_per_block = 0;
   return core;
+}
+
+int64_t RegisterLimit(const Multiprocessor& core, int64_t threads, int64_t min_blocks) {
+  const int64_t warps = std::max<int64_t>(1, (threads + kWarp - 1) / kWarp);
+  const int64_t most_blocks = std::max<int64_t>(1, core.threads / (warps * kWarp));
+  const int64_t blocks = std::clamp<int64_t>(min_blocks, 1, most_blocks);
+  const int64_t limit = core.registers / (blocks * warps * kWarp) / 8 * 8;
+  return std::min(limit, kMostRegisters);
 }
 
 int64_t ResidentBlocks(const Multiprocessor& core, int64_t threads, int64_t registers_per_thread,

@@ -15,6 +15,10 @@ struct Multiprocessor {
 };
 Multiprocessor MultiprocessorOf(const target::Target& target);  // unknown -arch: that of sm_90
 
+// What the compiler may use of a thread's registers: blocks as large as these must run, and as many
+// of them at once as were asked for (0: one).
+int64_t RegisterLimit(const Multiprocessor& core, int64_t threads, int64_t min_blocks);
+
 // Registers are given to warps in units of 256. At least 1, for a block that cannot run is not
 // proposed.
 int64_t ResidentBlocks(const Multiprocessor& core, int64_t threads, int64_t registers_per_thread,

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "compiler/dag/text.h"
 #include "compiler/features/features.h"
+#include "costmodel/analytic_model.h"
 #include "costmodel/make_cost_model.h"
 #include "costmodel/synthetic_testing.h"
 #include "search/samples.h"
@@ -30,6 +31,7 @@ namespace {
 struct Options {
   std::string db = "kiln.db", model = "xgb";
   int train = 64, seeds = 3;
+  bool estimate = false;  // the model corrects the analytic one
   std::vector<std::string> set;
 };
 
@@ -54,7 +56,9 @@ StatusOr<std::vector<Workload>> Read(const std::string& path) {
         if (workload.task == nullptr) {
           KILN_ASSIGN_OR_RETURN(dag::DagPtr dag, dag::ParseDag(record.dag));
           KILN_ASSIGN_OR_RETURN(target::Target target, target::ParseTarget(record.target));
-          const target::HardwareParams hardware = target::DefaultHardware(target, 2);
+          target::HardwareParams hardware = target::DefaultHardware(target, 2);
+          if (record.hardware[0] != 0)
+            hardware.num_cores = static_cast<int32_t>(record.hardware[0]);
           workload.key = record.workload_key;
           workload.task = std::make_unique<search::Task>(std::move(dag), std::move(target),
                                                          hardware, record.workload_key);
@@ -82,9 +86,14 @@ struct Figures {
 
 StatusOr<Figures> Test(const Options& o, const std::map<std::string, double>& parameters,
                        std::vector<costmodel::Sample> train, std::vector<costmodel::Sample> test) {
+  std::shared_ptr<const costmodel::CostModel> analytic;
+  if (o.estimate) {
+    KILN_ASSIGN_OR_RETURN(analytic, costmodel::AnalyticModel::Make(features::FeatureNames()));
+  }
   KILN_ASSIGN_OR_RETURN(
       const auto model,
-      costmodel::MakeCostModel(o.model, {.seed = 1, .threads = 1, .parameters = parameters}));
+      costmodel::MakeCostModel(
+          o.model, {.seed = 1, .threads = 1, .parameters = parameters, .estimate = analytic}));
   const auto start = Clock::now();
   KILN_RETURN_IF_ERROR(model->Update(std::move(train)));
   Figures figures{.train_s = Seconds(start)};
@@ -183,6 +192,7 @@ int main(int argc, char** argv) {
   app.add_option("--train", o.train, "records of each workload to learn from")
       ->capture_default_str();
   app.add_option("--seeds", o.seeds, "drawings of them")->capture_default_str();
+  app.add_flag("--estimate", o.estimate, "the model corrects the analytic one");
   app.add_option("--set", o.set, "parameters of the model, NAME=VALUE");
   CLI11_PARSE(app, argc, argv);
   const kiln::Status status = kiln::Run(o);
