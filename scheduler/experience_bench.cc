@@ -30,7 +30,8 @@ Status Bench(store::Store& store, const store::Record& record) {
   const double trained_s = now_s();
   KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy("sketch.xgb", task, 1,
                                                               {.model = models.learned,
-                                                               .draft_model = models.analytic}));
+                                                               .draft_model = models.analytic,
+                                                               .half_way_model = models.half_way}));
   policy->Avoid(experience.of_tasks[0].avoid);
   policy->Observe(experience.of_tasks[0].observations);
   const double observed_s = now_s();

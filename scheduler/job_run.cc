@@ -304,6 +304,7 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
                                              {.parameters = parameters,
                                               .model = models.learned,
                                               .draft_model = models.analytic,
+                                              .half_way_model = models.half_way,
                                               .min_own_results = knows_others ? 0 : kOwnResults}));
     policy->Avoid(known.avoid);
     policy->Observe(known.observations);

@@ -3,6 +3,7 @@
 #include "compiler/features/features.h"
 #include "costmodel/analytic_model.h"
 #include "costmodel/make_cost_model.h"
+#include "costmodel/mean_model.h"
 
 namespace kiln::search {
 namespace {
@@ -24,6 +25,7 @@ StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed) {
                                                       .feature_version = features::kFeatureVersion,
                                                       .parameters = {{"min_samples", kFewSamples}},
                                                       .estimate = models.analytic}));
+    models.half_way = std::make_shared<costmodel::MeanModel>(models.learned, models.analytic);
   }
   return models;
 }

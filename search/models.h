@@ -11,8 +11,9 @@
 namespace kiln::search {
 
 struct Models {
-  std::shared_ptr<costmodel::CostModel> learned;   // PolicyOptions::model
-  std::shared_ptr<costmodel::CostModel> analytic;  // PolicyOptions::draft_model
+  std::shared_ptr<costmodel::CostModel> learned;         // PolicyOptions::model
+  std::shared_ptr<costmodel::CostModel> analytic;        // PolicyOptions::draft_model
+  std::shared_ptr<const costmodel::CostModel> half_way;  // PolicyOptions::half_way_model
 };
 
 // What the policy of that name needs; the others have none. Reads the columns of

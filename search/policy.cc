@@ -13,6 +13,7 @@ namespace {
 SketchPolicyOptions OptionsOn(const Task& task, const PolicyOptions& options) {
   return {.model = options.model,
           .draft = options.draft_model,
+          .half_way = options.half_way_model,
           .features =
               [&task](const schedule::State&, const ir::Program& program) {
                 return features::ExtractFeatures(program, task.target, task.hardware);

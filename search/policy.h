@@ -74,6 +74,9 @@ struct PolicyOptions {
   // Ranks while `model` is not trained, and always for sketch.analytic, which needs it. Without
   // one, candidates are random until the model is trained.
   std::shared_ptr<costmodel::CostModel> draft_model = {};
+  // Between `model` and `draft_model`: ranks every other round while there are few results of this
+  // task, so that what looks slow for no reason but its neighbours' sake is tried. May be null.
+  std::shared_ptr<const costmodel::CostModel> half_way_model = {};
   // `model` ranks from so many results of this task on; 0: as soon as it is trained, which another
   // task may have done.
   int min_own_results = 0;

@@ -27,6 +27,8 @@ constexpr size_t kMostLeaders = 64, kFewestLeaders = 8;
 // The round that a model trained on other tasks leaves to the draft, and how many results of the
 // task itself make that needless.
 constexpr int kDraftRound = 2, kTaskIsKnown = 64;
+// And how many make it needless to doubt the model.
+constexpr int kTaskIsWellKnown = 256;
 // Of neighbours that are measured whatever the model says.
 constexpr int kProbedLeaders = 12, kProbedOfSketch = 5;
 constexpr double kProbedWithin = 1.15;  // of the fastest
@@ -54,7 +56,10 @@ const costmodel::CostModel* SketchPolicy::Ranker() const {
   if (!learned || own_results_ < options_.min_own_results) return options_.draft.get();
   const bool drafts =
       options_.draft != nullptr && report_.round == kDraftRound && own_results_ < kTaskIsKnown;
-  return drafts ? options_.draft.get() : options_.model.get();
+  if (drafts) return options_.draft.get();
+  const bool half_way =
+      options_.half_way != nullptr && report_.round % 2 == 0 && own_results_ < kTaskIsWellKnown;
+  return half_way ? options_.half_way.get() : options_.model.get();
 }
 
 void SketchPolicy::Train() {
@@ -227,7 +232,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   if (ranker != nullptr) {
     report_.ranked_by = ranker->name();
     const double eps =
-        ranker == options_.model.get() ? parameters_.eps_greedy : parameters_.draft_eps_greedy;
+        ranker == options_.draft.get() ? parameters_.draft_eps_greedy : parameters_.eps_greedy;
     const int by_chance = static_cast<int>(std::floor(n * eps + 0.5));
     std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
     const double share = task_.target.is_gpu() ? parameters_.neighbour_share *

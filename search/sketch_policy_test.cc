@@ -296,6 +296,23 @@ TEST(SketchPolicy, AModelThatOthersTaughtLeavesTheSecondRoundToTheDraft) {
   }
 }
 
+TEST(SketchPolicy, EveryOtherRoundOfANewTaskDoubtsTheModel) {
+  const Task task = MakeTask("matmul", "512,512,512");
+  SketchPolicyOptions options = Options(std::make_shared<AdditiveModel>());
+  ASSERT_OK_AND_ASSIGN(options.half_way, costmodel::MakeCostModel("random", {.seed = 5}));
+  SketchPolicy policy(task, SmallParameters(), 1, options);
+  std::vector<std::string> ranked_by;
+  int trials = 0;
+  for (const int n : {16, 16, 16, 16, 200, 16, 16, 16}) {
+    ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(n));
+    policy.Observe(Measure(candidates, static_cast<uint32_t>(trials)));
+    trials += n;
+    ranked_by.emplace_back(policy.last_round().ranked_by);
+  }
+  EXPECT_THAT(ranked_by, testing::ElementsAre("", "random", "additive", "random", "additive",
+                                              "additive", "additive", "additive"));
+}
+
 TEST(SketchPolicy, WhatIsToBeAvoidedIsNotProposed) {
   const Task task = MakeTask("matmul", "4,4,4");
   SketchPolicy first(task, SmallParameters(), 1, Options(nullptr));
