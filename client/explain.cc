@@ -15,6 +15,12 @@ std::string Milliseconds(double seconds, std::string_view none) {
   return seconds > 0 ? fmt::format("{:.3f}", 1e3 * seconds) : std::string(none);
 }
 
+// Models that estimate times score by minus their seconds.
+std::string Prediction(double score) {
+  if (!std::isfinite(score)) return "no score";
+  return score < 0 ? "predicted " + LatencyCell(-score) : fmt::format("score {:.3g}", score);
+}
+
 }  // namespace
 
 std::string ExplainTrial(const v1::Record& record) {
@@ -22,8 +28,7 @@ std::string ExplainTrial(const v1::Record& record) {
   std::string line = fmt::format("trial {:>4}  {:>10}", record.trial(),
                                  failed ? std::string(ErrorName(record.result().error()))
                                         : LatencyCell(CostOf(record.result())));
-  line += std::isfinite(record.score()) ? fmt::format("  score {:.3g}", record.score())
-                                        : std::string("  no score");
+  line += "  " + Prediction(record.score());
   if (!record.origin().empty()) line += "  " + record.origin();
   return line;
 }

@@ -17,6 +17,9 @@ TEST(ExplainTest, ATrial) {
   record.set_score(0.9314);
   record.mutable_result()->add_costs_s(1e-3);
   EXPECT_EQ(ExplainTrial(record), "trial   17    1.000 ms  score 0.931  sketch 1, tile sizes of C");
+  record.set_score(-9.314e-4);
+  EXPECT_EQ(ExplainTrial(record),
+            "trial   17    1.000 ms  predicted 931.4 us  sketch 1, tile sizes of C");
   record.set_score(std::nan(""));
   record.mutable_result()->set_error(v1::WRONG_ANSWER_ERROR);
   EXPECT_EQ(ExplainTrial(record), "trial   17  wrong answer  no score  sketch 1, tile sizes of C");

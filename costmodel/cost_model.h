@@ -1,8 +1,9 @@
 // A cost model: ranks programs by their feature rows (facts §5). Sees floats only.
 //
 // A program is a matrix of rows, one for each store. Scores order the programs of one task (higher
-// is faster); a model that learns aims at the throughput relative to the best of the task, so
-// about 0 to 1.
+// is faster): minus its seconds from a model that estimates these, or, from one that learns from
+// nothing else than what was measured, the throughput relative to the best of the task, so about 0
+// to 1.
 //
 // Thread-safe: any number of threads may predict, also while another one is in Update; they see the
 // model as it was before until Update is done. The same calls in the same order, with the same seed
