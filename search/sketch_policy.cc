@@ -15,8 +15,9 @@
 namespace kiln::search {
 namespace {
 
-// Of a sketch: then its share of a round follows its best time.
-constexpr int kTrialsToJudge = 10;
+// Of a sketch: then its share of a round follows its best time. A GPU has twice the sketches, so
+// each takes from the others; a CPU's are ranked worse, and cost a good one its chance.
+constexpr int kTrialsToJudgeOnGpu = 10, kTrialsToJudgeOnCpu = 24;
 // A slower one then has an upper limit too, less the slower it is: models may take long to believe
 // it.
 constexpr int kTrialsToLimit = 48;
@@ -97,10 +98,11 @@ Crowds SketchPolicy::CrowdsOf(int n) const {
     if (individual.sketch < 0) continue;
     if (measured[individual.sketch]++ == 0) best_s[individual.sketch] = individual.cost_s;
   }
+  const int enough = task_.target.is_gpu() ? kTrialsToJudgeOnGpu : kTrialsToJudgeOnCpu;
   Crowds crowds{.same_rows = measured_rows_};
   for (size_t i = 0; i < sketches_.size(); ++i) {
     double least = parameters_.least_sketch_share, most = 1;
-    if (measured[i] >= kTrialsToJudge) {
+    if (measured[i] >= enough) {
       const double speed = measured_[0].cost_s / best_s[i];
       least *= std::pow(speed, 3);
       if (measured[i] >= kTrialsToLimit && speed < kAsFast)

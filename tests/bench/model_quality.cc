@@ -1,145 +1,77 @@
 // How well cost models rank what databases hold: real programs and their times.
 //
-//   bazel run //tests/bench:model_quality -- --db kiln.db --models random,analytic,xgb
+//   bazel run //tests/bench:model_quality -- --db a.db,b.db --models analytic,xgb,corrected --train
+//   64
 //
-// For each workload with enough successful records, and each model: Spearman's rank correlation of
-// scores and throughputs; the share of pairs in the right order; and, when the 1, 8, 64 programs
-// with the highest scores are measured, the best throughput found relative to the best of all. A
-// model that learns is judged by cross-validation: a score comes from a model that has seen the
-// other folds of its workload. One that does not learn scores all at once.
+// A model that learns does so from `train` programs of a workload drawn by chance ("own"), from all
+// programs of the other workloads ("others"), or from both, and is tested on the rest of the
+// workload; one that does not is tested on all of it. Figures: Spearman's rank correlation of
+// scores and throughputs; and, when the 1, 8, 64 programs with the highest scores are measured, the
+// best throughput found relative to the best of all.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "base/rng.h"
 #include "base/status.h"
-#include "compiler/dag/text.h"
 #include "compiler/features/features.h"
-#include "compiler/lower/lower.h"
-#include "compiler/schedule/state.h"
-#include "compiler/schedule/step.h"
 #include "costmodel/analytic_model.h"
 #include "costmodel/make_cost_model.h"
 #include "costmodel/synthetic_testing.h"
-#include "search/task.h"
-#include "store/sqlite_store.h"
+#include "tests/bench/measured_workloads.h"
 
 namespace kiln {
 namespace {
 
+using Samples = std::vector<costmodel::Sample>;
+
 struct Options {
   std::vector<std::string> dbs = {"kiln.db"};
-  std::vector<std::string> models = {"random", "analytic", "xgb"};
-  int folds = 4, at_least = 40;
-  std::string dump;  // folder for the rows as text
+  // "corrected": xgb over the estimates of the analytic model.
+  std::vector<std::string> models = {"random", "analytic", "xgb", "corrected"};
+  int train = 64, draws = 5;
+  size_t at_least = 100;
+  std::vector<std::string> set;
 };
-
-struct Workload {
-  std::string key;
-  std::unique_ptr<search::Task> task;
-  std::vector<costmodel::Sample> samples;
-};
-
-using Workloads = std::map<std::string, Workload>;
-
-target::HardwareParams HardwareOf(const store::Record& record, const target::Target& target) {
-  const store::HardwareParams& h = record.hardware;
-  target::HardwareParams hardware = target::DefaultHardware(target, 1);
-  if (h[0] != 0) hardware.num_cores = static_cast<int32_t>(h[0]);
-  if (h[1] != 0) hardware.vector_unit_bytes = static_cast<int32_t>(h[1]);
-  if (h[2] != 0) hardware.cache_line_bytes = static_cast<int32_t>(h[2]);
-  return hardware;
-}
-
-Status Read(const std::string& path, Workloads& workloads) {
-  KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(path));
-  return store->ForEachRecord({}, [&](const store::Record& record) -> Status {
-    if (record.error != store::kNoError) return OkStatus();
-    Workload& workload = workloads[record.workload_key + record.target];
-    if (workload.task == nullptr) {
-      KILN_ASSIGN_OR_RETURN(dag::DagPtr dag, dag::ParseDag(record.dag));
-      KILN_ASSIGN_OR_RETURN(target::Target target, target::ParseTarget(record.target));
-      const target::HardwareParams hardware = HardwareOf(record, target);
-      workload.key = record.workload_key;
-      workload.task = std::make_unique<search::Task>(std::move(dag), std::move(target), hardware,
-                                                     record.workload_key);
-    }
-    KILN_ASSIGN_OR_RETURN(auto steps, schedule::ParseSteps(record.steps));
-    // Other processes only ever make a run longer.
-    const double cost = *std::min_element(record.costs_s.begin(), record.costs_s.end());
-    KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(workload.task->dag, steps));
-    const target::Target& target = workload.task->target;
-    KILN_ASSIGN_OR_RETURN(const ir::Program program, lower::Lower(state, {.gpu = target.is_gpu()}));
-    workload.samples.push_back(
-        {.rows = std::make_shared<const FloatMatrix>(
-             features::ExtractFeatures(program, target, workload.task->hardware)),
-         .task = 1,  // samples of different workloads never meet
-         .cost_s = cost});
-    return OkStatus();
-  });
-}
-
-StatusOr<std::unique_ptr<costmodel::CostModel>> MakeModel(const std::string& name) {
-  if (name == "analytic") return costmodel::AnalyticModel::Make(features::FeatureNames());
-  return costmodel::MakeCostModel(
-      name, {.seed = 1, .feature_version = features::kFeatureVersion, .threads = 1});
-}
-
-// By cross-validation: sample i is in fold i % folds (they are shuffled).
-StatusOr<std::vector<double>> Scores(const std::string& name, int folds,
-                                     const std::vector<costmodel::Sample>& samples) {
-  if (name == "analytic" || name == "random") {
-    KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name));
-    return model->Predict(costmodel::Programs(samples));
-  }
-  std::vector<double> scores(samples.size());
-  for (int fold = 0; fold < folds; ++fold) {
-    std::vector<costmodel::Sample> train, test;
-    for (size_t i = 0; i < samples.size(); ++i)
-      (static_cast<int>(i % folds) == fold ? test : train).push_back(samples[i]);
-    KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name));
-    KILN_RETURN_IF_ERROR(model->Update(std::move(train)));
-    const std::vector<double> predicted = model->Predict(costmodel::Programs(test));
-    for (size_t i = 0; i < predicted.size(); ++i) scores[i * folds + fold] = predicted[i];
-  }
-  return scores;
-}
 
 constexpr int kTops[] = {1, 8, 64};
 
 struct Figures {
-  double spearman = 0, pairs = 0;
-  std::array<double, 3> top = {};
+  double spearman = 0;
+  std::array<double, std::size(kTops)> top = {};
+  int count = 0;
+
+  void Add(const Figures& other) {
+    spearman += other.spearman;
+    for (size_t t = 0; t < top.size(); ++t) top[t] += other.top[t];
+    count += other.count;
+  }
+  Figures Mean() const {
+    Figures mean = *this;
+    const double n = std::max(1, count);
+    mean.spearman /= n;
+    for (double& t : mean.top) t /= n;
+    mean.count = std::min(count, 1);
+    return mean;
+  }
 };
 
-Figures Judge(const std::vector<double>& scores, const std::vector<costmodel::Sample>& samples) {
-  Figures figures;
+Figures Judge(const costmodel::CostModel& model, const Samples& test) {
+  const std::vector<double> scores = model.Predict(costmodel::Programs(test));
   std::vector<double> throughputs;
-  for (const costmodel::Sample& sample : samples) throughputs.push_back(1 / sample.cost_s);
-  figures.spearman = costmodel::Spearman(scores, throughputs);
-  double right = 0, all = 0;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (throughputs[i] == throughputs[j]) continue;
-      ++all;
-      if (scores[i] == scores[j]) right += 0.5;
-      if ((scores[i] > scores[j]) == (throughputs[i] > throughputs[j]) && scores[i] != scores[j])
-        ++right;
-    }
-  }
-  figures.pairs = right / std::max(1.0, all);
+  for (const costmodel::Sample& sample : test) throughputs.push_back(1 / sample.cost_s);
+  Figures figures{.spearman = costmodel::Spearman(scores, throughputs), .count = 1};
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return scores[a] > scores[b]; });
-  const double best = *std::max_element(throughputs.begin(), throughputs.end());
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+  const double best = std::ranges::max(throughputs);
   for (size_t t = 0; t < std::size(kTops); ++t) {
     for (size_t i = 0; i < std::min<size_t>(kTops[t], order.size()); ++i)
       figures.top[t] = std::max(figures.top[t], throughputs[order[i]] / best);
@@ -147,59 +79,103 @@ Figures Judge(const std::vector<double>& scores, const std::vector<costmodel::Sa
   return figures;
 }
 
-// One line per program: cost in microseconds, its number, then the columns of each row.
-void Dump(const std::string& path, const std::vector<costmodel::Sample>& samples) {
-  std::ofstream out(path);
-  out << "program\tcost_us";
-  for (std::string_view name : features::FeatureNames()) out << "\t" << name;
-  out << "\n";
-  for (size_t i = 0; i < samples.size(); ++i) {
-    for (int r = 0; r < samples[i].rows->rows(); ++r) {
-      out << i << "\t" << samples[i].cost_s * 1e6;
-      for (float value : samples[i].rows->row(r)) out << "\t" << value;
-      out << "\n";
-    }
-  }
+bool Learns(std::string_view model) { return model == "xgb" || model == "corrected"; }
+
+StatusOr<std::unique_ptr<costmodel::CostModel>> MakeModel(
+    std::string_view name, const std::map<std::string, double>& parameters) {
+  if (name == "analytic") return costmodel::AnalyticModel::Make(features::FeatureNames());
+  costmodel::CostModelOptions options{.seed = 1, .feature_version = features::kFeatureVersion};
+  if (Learns(name)) options.parameters = parameters;
+  if (name != "corrected") return costmodel::MakeCostModel(name, options);
+  KILN_ASSIGN_OR_RETURN(options.estimate, costmodel::AnalyticModel::Make(features::FeatureNames()));
+  return costmodel::MakeCostModel("xgb", options);
 }
 
-void Print(std::string_view what, const Figures& f) {
-  fmt::print(
-      "  {:10} spearman {:6.3f}  pairs {:5.3f}  top 1 {:5.3f}  top 8 {:5.3f}  top 64 {:5.3f}\n",
-      what, f.spearman, f.pairs, f.top[0], f.top[1], f.top[2]);
+StatusOr<std::map<std::string, double>> Parameters(const Options& o) {
+  // As many as there are, be they few.
+  std::map<std::string, double> parameters = {{"min_samples", std::min(o.train, 32)}};
+  for (const std::string& text : o.set) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) return InvalidArgument("'{}' is not NAME=VALUE", text);
+    parameters[text.substr(0, equals)] = std::atof(text.c_str() + equals + 1);
+  }
+  return parameters;
+}
+
+enum Lesson { kOwn, kOthers, kBoth };
+constexpr const char* kLessonNames[] = {"own", "others", "both"};
+using ByLesson = std::array<Figures, std::size(kLessonNames)>;
+
+Samples OthersThan(const MeasuredWorkload& workload, std::span<const MeasuredWorkload> all) {
+  Samples others;
+  for (const MeasuredWorkload& other : all) {
+    if (&other != &workload)
+      others.insert(others.end(), other.samples.begin(), other.samples.end());
+  }
+  for (costmodel::Sample& sample : others) sample.prior = true;
+  return others;
+}
+
+StatusOr<ByLesson> Learn(const Options& o, const std::string& name,
+                         const std::map<std::string, double>& parameters,
+                         const MeasuredWorkload& workload, const Samples& others) {
+  ByLesson figures;
+  for (int draw = 0; draw < o.draws; ++draw) {
+    Rng rng(static_cast<uint64_t>(draw));
+    Samples own = workload.samples;
+    Shuffle(rng, own);
+    const Samples rest(own.begin() + o.train, own.end());
+    own.resize(static_cast<size_t>(o.train));
+    Samples both = others;
+    both.insert(both.end(), own.begin(), own.end());
+    const Samples* const kLessons[] = {&own, &others, &both};
+    for (const Lesson lesson : {kOwn, kOthers, kBoth}) {
+      // With others it is slow, and hardly differs from draw to draw.
+      if (lesson != kOwn && (draw > 0 || others.empty())) continue;
+      KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name, parameters));
+      KILN_RETURN_IF_ERROR(model->Update(*kLessons[lesson]));
+      figures[lesson].Add(Judge(*model, rest));
+    }
+  }
+  return figures;
+}
+
+void Print(std::string_view model, std::string_view lesson, const Figures& sum) {
+  if (sum.count == 0) return;
+  const Figures f = sum.Mean();
+  fmt::print("  {:10} {:7} spearman {:6.3f}  top 1 {:5.3f}  top 8 {:5.3f}  top 64 {:5.3f}\n", model,
+             lesson, f.spearman, f.top[0], f.top[1], f.top[2]);
   std::fflush(stdout);
 }
 
 Status Run(const Options& o) {
-  Workloads workloads;
-  for (const std::string& path : o.dbs) KILN_RETURN_IF_ERROR(Read(path, workloads));
-  std::map<std::string, Figures> sums;
-  int count = 0;
-  for (auto& [key, workload] : workloads) {
-    if (static_cast<int>(workload.samples.size()) < o.at_least) continue;
-    Rng rng(1);
-    Shuffle(rng, workload.samples);
+  KILN_ASSIGN_OR_RETURN(const auto parameters, Parameters(o));
+  // Some must be left to test with.
+  const size_t least = std::max(o.at_least, static_cast<size_t>(o.train) + 20);
+  KILN_ASSIGN_OR_RETURN(const auto workloads, ReadMeasuredWorkloads(o.dbs, least));
+  std::map<std::string, ByLesson> sums;
+  for (const MeasuredWorkload& workload : workloads) {
     fmt::print("{} on {}: {} programs\n", workload.key,
                target::TargetKindName(workload.task->target.kind), workload.samples.size());
-    if (!o.dump.empty()) Dump(fmt::format("{}/{}.tsv", o.dump, count), workload.samples);
-    ++count;
+    const Samples others = OthersThan(workload, workloads);
     for (const std::string& name : o.models) {
-      KILN_ASSIGN_OR_RETURN(const auto scores, Scores(name, o.folds, workload.samples));
-      const Figures figures = Judge(scores, workload.samples);
-      Print(name, figures);
-      Figures& sum = sums[name];
-      sum.spearman += figures.spearman;
-      sum.pairs += figures.pairs;
-      for (size_t t = 0; t < std::size(kTops); ++t) sum.top[t] += figures.top[t];
+      ByLesson figures;
+      if (Learns(name)) {
+        KILN_ASSIGN_OR_RETURN(figures, Learn(o, name, parameters, workload, others));
+      } else {
+        KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name, parameters));
+        figures[kOwn] = Judge(*model, workload.samples);
+      }
+      for (size_t i = 0; i < figures.size(); ++i) {
+        Print(name, Learns(name) ? kLessonNames[i] : "", figures[i]);
+        sums[name][i].Add(figures[i].Mean());
+      }
     }
   }
-  if (count == 0) return NotFound("no workload has {} successful records", o.at_least);
-  fmt::print("mean of {} workloads\n", count);
+  fmt::print("mean of {} workloads\n", workloads.size());
   for (const std::string& name : o.models) {
-    Figures mean = sums[name];
-    mean.spearman /= count;
-    mean.pairs /= count;
-    for (double& top : mean.top) top /= count;
-    Print(name, mean);
+    for (size_t i = 0; i < sums[name].size(); ++i)
+      Print(name, Learns(name) ? kLessonNames[i] : "", sums[name][i]);
   }
   return OkStatus();
 }
@@ -211,14 +187,21 @@ int main(int argc, char** argv) {
   CLI::App app("Quality of cost models on the records of databases");
   kiln::Options o;
   app.add_option("--db", o.dbs, "the databases")->delimiter(',')->capture_default_str();
-  app.add_option("--models", o.models, "analytic, or a name of the cost models")
+  app.add_option("--models", o.models, "random, analytic, xgb, corrected: xgb over estimates")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--folds", o.folds, "of the cross-validation")->check(CLI::Range(2, 100));
-  app.add_option("--at-least", o.at_least, "records of a workload that counts");
-  app.add_option("--dump", o.dump, "folder for the feature rows, as tables");
+  app.add_option("--train", o.train, "programs of each workload to learn from")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--draws", o.draws, "of these programs")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--at-least", o.at_least, "programs of a workload that counts")
+      ->capture_default_str();
+  app.add_option("--set", o.set, "parameters of xgb, NAME=VALUE");
   CLI11_PARSE(app, argc, argv);
   const kiln::Status status = kiln::Run(o);
-  if (!status.ok()) fmt::print(stderr, "{}\n", kiln::Message(status));
-  return status.ok() ? 0 : 1;
+  if (status.ok()) return 0;
+  fmt::print(stderr, "error: {}\n", kiln::Message(status));
+  return 1;
 }
