@@ -170,7 +170,7 @@ TEST_F(EmbeddedTest, JsonHasOneLineForEachTrial) {
     trials.insert(events[i]["trial"].get<int>());
   }
   EXPECT_THAT(trials, SizeIs(20));
-  EXPECT_EQ(rounds, 3u);  // 5, 10 and 5
+  EXPECT_EQ(rounds, 4u);  // of 5
   EXPECT_EQ(events.size(), 2 + 20 + rounds);
   EXPECT_EQ(events.back()["state"], "SUCCEEDED");
   EXPECT_EQ(events.back()["trials_done"], 20);
