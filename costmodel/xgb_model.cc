@@ -13,8 +13,9 @@
 namespace kiln::costmodel {
 namespace {
 
-// A row takes at least this share of its program's time, as estimates go: none takes nothing.
-constexpr double kLeastShare = 1e-3;
+// A row takes at least this share of its program's time, and this time, as estimates go: none takes
+// nothing.
+constexpr double kLeastShare = 1e-3, kLeastTime_s = 1e-12;
 constexpr double kAnyTime_s = 1e-5;
 
 // Equal rows are walked through the trees once: programs of one task share many.
@@ -52,7 +53,7 @@ std::vector<float> XgbModel::Estimates(const FloatMatrix& program) const {
   for (double& s : seconds) sum += s = -s;
   std::vector<float> logs;
   for (const double s : seconds)
-    logs.push_back(static_cast<float>(std::log(std::max(s, kLeastShare * sum))));
+    logs.push_back(static_cast<float>(std::log(std::max({s, kLeastShare * sum, kLeastTime_s}))));
   return logs;
 }
 

@@ -18,7 +18,6 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -67,10 +66,9 @@ constexpr Constant kConstants[] = {
 
 // What a workload's estimates are like.
 struct Figures {
-  double loss = 0, bias = 0, spearman = 0;
-  double top[3] = {};
+  double loss = 0, bias = 0;
+  RankFigures ranks = {};
 };
-constexpr size_t kTops[] = {1, 8, 64};
 constexpr double kLeastWeight = 0.03, kBiasCosts = 0.05;
 // Constants that make no difference stay where they are.
 constexpr double kChangeCosts = 1e-4;
@@ -97,21 +95,6 @@ Figures Judge(const std::vector<costmodel::Sample>& samples, const std::vector<d
   return figures;
 }
 
-void AddRanks(const std::vector<costmodel::Sample>& samples, const std::vector<double>& scores,
-              Figures& figures) {
-  std::vector<double> throughputs;
-  for (const costmodel::Sample& sample : samples) throughputs.push_back(1 / sample.cost_s);
-  figures.spearman = costmodel::Spearman(scores, throughputs);
-  std::vector<size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return scores[a] > scores[b]; });
-  const double best = std::ranges::max(throughputs);
-  for (size_t t = 0; t < std::size(kTops); ++t) {
-    for (size_t i = 0; i < std::min(kTops[t], order.size()); ++i)
-      figures.top[t] = std::max(figures.top[t], throughputs[order[i]] / best);
-  }
-}
-
 double CostOfChange(const DeviceFacts& facts) {
   double cost = 0;
   for (const Constant& constant : kConstants)
@@ -132,7 +115,7 @@ class Fit {
       const auto& samples = workloads_[static_cast<size_t>(i)].samples;
       const std::vector<double> scores = model->Predict(costmodel::Programs(samples));
       figures[static_cast<size_t>(i)] = Judge(samples, scores);
-      if (ranks) AddRanks(samples, scores, figures[static_cast<size_t>(i)]);
+      if (ranks) figures[static_cast<size_t>(i)].ranks = RanksOf(samples, scores);
     });
     return figures;
   }
@@ -154,18 +137,15 @@ class Fit {
 };
 
 void Print(std::string_view what, const std::vector<Figures>& all) {
-  Figures mean;
+  Figures sum;
   for (const Figures& f : all) {
-    const double n = static_cast<double>(all.size());
-    mean.loss += f.loss / n;
-    mean.bias += f.bias / n;
-    mean.spearman += f.spearman / n;
-    for (size_t t = 0; t < std::size(kTops); ++t) mean.top[t] += f.top[t] / n;
+    sum.loss += f.loss;
+    sum.bias += f.bias;
+    sum.ranks.Add(f.ranks);
   }
-  fmt::print(
-      "{:8} loss {:.4f}  bias {:5.2f}  spearman {:.3f}  top 1 {:.3f}  top 8 {:.3f}  top 64 "
-      "{:.3f}\n",
-      what, mean.loss, mean.bias, mean.spearman, mean.top[0], mean.top[1], mean.top[2]);
+  const auto n = static_cast<double>(all.size());
+  fmt::print("{:8} loss {:.4f}  bias {:5.2f}  {}\n", what, sum.loss / n, sum.bias / n,
+             sum.ranks.DividedBy(n).Print());
 }
 
 Status Run(const Options& o) {

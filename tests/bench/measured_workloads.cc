@@ -1,13 +1,17 @@
 #include "tests/bench/measured_workloads.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/thread_pool.h"
 #include "compiler/dag/text.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
+#include "costmodel/synthetic_testing.h"
 #include "search/samples.h"
 #include "store/sqlite_store.h"
 
@@ -65,6 +69,39 @@ StatusOr<std::vector<MeasuredWorkload>> ReadMeasuredWorkloads(
   }
   if (workloads.empty()) return NotFound("no workload has {} programs that worked", at_least);
   return workloads;
+}
+
+void RankFigures::Add(const RankFigures& other) {
+  spearman += other.spearman;
+  for (size_t t = 0; t < top.size(); ++t) top[t] += other.top[t];
+}
+
+RankFigures RankFigures::DividedBy(double count) const {
+  RankFigures divided = *this;
+  divided.spearman /= count;
+  for (double& t : divided.top) t /= count;
+  return divided;
+}
+
+std::string RankFigures::Print() const {
+  return fmt::format("spearman {:6.3f}  top 1 {:5.3f}  top 8 {:5.3f}  top 64 {:5.3f}", spearman,
+                     top[0], top[1], top[2]);
+}
+
+RankFigures RanksOf(const std::vector<costmodel::Sample>& samples,
+                    const std::vector<double>& scores) {
+  std::vector<double> throughputs;
+  for (const costmodel::Sample& sample : samples) throughputs.push_back(1 / sample.cost_s);
+  RankFigures figures{.spearman = costmodel::Spearman(scores, throughputs)};
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+  const double best = std::ranges::max(throughputs);
+  for (size_t t = 0; t < std::size(kTops); ++t) {
+    for (size_t i = 0; i < std::min(kTops[t], order.size()); ++i)
+      figures.top[t] = std::max(figures.top[t], throughputs[order[i]] / best);
+  }
+  return figures;
 }
 
 }  // namespace kiln

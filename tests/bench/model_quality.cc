@@ -15,7 +15,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -41,42 +40,22 @@ struct Options {
   std::vector<std::string> set;
 };
 
-constexpr int kTops[] = {1, 8, 64};
-
+// Figures that add up to a mean.
 struct Figures {
-  double spearman = 0;
-  std::array<double, std::size(kTops)> top = {};
+  RankFigures sum;
   int count = 0;
 
-  void Add(const Figures& other) {
-    spearman += other.spearman;
-    for (size_t t = 0; t < top.size(); ++t) top[t] += other.top[t];
-    count += other.count;
+  void Add(const RankFigures& figures) {
+    sum.Add(figures);
+    ++count;
   }
-  Figures Mean() const {
-    Figures mean = *this;
-    const double n = std::max(1, count);
-    mean.spearman /= n;
-    for (double& t : mean.top) t /= n;
-    mean.count = std::min(count, 1);
-    return mean;
+  void AddMean(const Figures& other) {
+    if (other.count > 0) Add(other.sum.DividedBy(other.count));
   }
 };
 
-Figures Judge(const costmodel::CostModel& model, const Samples& test) {
-  const std::vector<double> scores = model.Predict(costmodel::Programs(test));
-  std::vector<double> throughputs;
-  for (const costmodel::Sample& sample : test) throughputs.push_back(1 / sample.cost_s);
-  Figures figures{.spearman = costmodel::Spearman(scores, throughputs), .count = 1};
-  std::vector<size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return scores[a] > scores[b]; });
-  const double best = std::ranges::max(throughputs);
-  for (size_t t = 0; t < std::size(kTops); ++t) {
-    for (size_t i = 0; i < std::min<size_t>(kTops[t], order.size()); ++i)
-      figures.top[t] = std::max(figures.top[t], throughputs[order[i]] / best);
-  }
-  return figures;
+RankFigures Judge(const costmodel::CostModel& model, const Samples& test) {
+  return RanksOf(test, model.Predict(costmodel::Programs(test)));
 }
 
 bool Learns(std::string_view model) { return model == "xgb" || model == "corrected"; }
@@ -140,11 +119,9 @@ StatusOr<ByLesson> Learn(const Options& o, const std::string& name,
   return figures;
 }
 
-void Print(std::string_view model, std::string_view lesson, const Figures& sum) {
-  if (sum.count == 0) return;
-  const Figures f = sum.Mean();
-  fmt::print("  {:10} {:7} spearman {:6.3f}  top 1 {:5.3f}  top 8 {:5.3f}  top 64 {:5.3f}\n", model,
-             lesson, f.spearman, f.top[0], f.top[1], f.top[2]);
+void Print(std::string_view model, std::string_view lesson, const Figures& figures) {
+  if (figures.count == 0) return;
+  fmt::print("  {:10} {:7} {}\n", model, lesson, figures.sum.DividedBy(figures.count).Print());
   std::fflush(stdout);
 }
 
@@ -164,11 +141,11 @@ Status Run(const Options& o) {
         KILN_ASSIGN_OR_RETURN(figures, Learn(o, name, parameters, workload, others));
       } else {
         KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name, parameters));
-        figures[kOwn] = Judge(*model, workload.samples);
+        figures[kOwn].Add(Judge(*model, workload.samples));
       }
       for (size_t i = 0; i < figures.size(); ++i) {
         Print(name, Learns(name) ? kLessonNames[i] : "", figures[i]);
-        sums[name][i].Add(figures[i].Mean());
+        sums[name][i].AddMean(figures[i]);
       }
     }
   }
