@@ -28,10 +28,8 @@ Status Bench(store::Store& store, const store::Record& record) {
   const size_t samples = experience.of_others.size();
   KILN_RETURN_IF_ERROR(models.learned->Update(std::move(experience.of_others)));
   const double trained_s = now_s();
-  KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy("sketch.xgb", task, 1,
-                                                              {.model = models.learned,
-                                                               .draft_model = models.analytic,
-                                                               .half_way_model = models.half_way}));
+  KILN_ASSIGN_OR_RETURN(const auto policy,
+                        search::MakePolicy("sketch.xgb", task, 1, {.models = models}));
   policy->Avoid(experience.of_tasks[0].avoid);
   policy->Observe(experience.of_tasks[0].observations);
   const double observed_s = now_s();

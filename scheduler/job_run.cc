@@ -302,9 +302,7 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
     KILN_ASSIGN_OR_RETURN(auto policy,
                           search::MakePolicy(options.policy(), device.tasks[i], seed,
                                              {.parameters = parameters,
-                                              .model = models.learned,
-                                              .draft_model = models.analytic,
-                                              .half_way_model = models.half_way,
+                                              .models = models,
                                               .min_own_results = knows_others ? 0 : kOwnResults}));
     policy->Avoid(known.avoid);
     policy->Observe(known.observations);
@@ -344,7 +342,7 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
 StatusOr<JobRun::Start> JobRun::WarmStart(const CheckedJob& job, const Device& device,
                                           const search::Models& models) {
   // Without a model nothing is made of it, and chance alone should decide.
-  if (job.spec.options().no_warm_start() || models.analytic == nullptr) {
+  if (job.spec.options().no_warm_start() || models.draft == nullptr) {
     return Start{.of_tasks = std::vector<TaskExperience>(device.tasks.size())};
   }
   const double start_s = Clock::Real().MonotonicSeconds();

@@ -16,16 +16,15 @@ constexpr double kFewSamples = 16;
 StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed) {
   Models models;
   if (policy == "sketch.xgb" || policy == "sketch.analytic") {
-    KILN_ASSIGN_OR_RETURN(models.analytic,
-                          costmodel::AnalyticModel::Make(features::FeatureNames()));
+    KILN_ASSIGN_OR_RETURN(models.draft, costmodel::AnalyticModel::Make(features::FeatureNames()));
   }
   if (policy == "sketch.xgb") {
     KILN_ASSIGN_OR_RETURN(models.learned, costmodel::MakeCostModel(
                                               "xgb", {.seed = seed,
                                                       .feature_version = features::kFeatureVersion,
                                                       .parameters = {{"min_samples", kFewSamples}},
-                                                      .estimate = models.analytic}));
-    models.half_way = std::make_shared<costmodel::MeanModel>(models.learned, models.analytic);
+                                                      .estimate = models.draft}));
+    models.half_way = std::make_shared<costmodel::MeanModel>(models.learned, models.draft);
   }
   return models;
 }

@@ -1,4 +1,4 @@
-// The cost models that the policies of one job share.
+// The cost models that the policies of one job share, and call one after the other.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,14 @@
 namespace kiln::search {
 
 struct Models {
-  std::shared_ptr<costmodel::CostModel> learned;         // PolicyOptions::model
-  std::shared_ptr<costmodel::CostModel> analytic;        // PolicyOptions::draft_model
-  std::shared_ptr<const costmodel::CostModel> half_way;  // PolicyOptions::half_way_model
+  // What sketch.xgb learns with and ranks by.
+  std::shared_ptr<costmodel::CostModel> learned = {};
+  // Ranks while `learned` is not trained, and always for sketch.analytic. Without one, candidates
+  // are random until `learned` is trained.
+  std::shared_ptr<const costmodel::CostModel> draft = {};
+  // Between the two: ranks every other round while there are few results of a task, so that what
+  // looks slow for no reason but its neighbours' sake is tried. May be null.
+  std::shared_ptr<const costmodel::CostModel> half_way = {};
 };
 
 // What the policy of that name needs; the others have none. Reads the columns of

@@ -11,9 +11,7 @@ namespace kiln::search {
 namespace {
 
 SketchPolicyOptions OptionsOn(const Task& task, const PolicyOptions& options) {
-  return {.model = options.model,
-          .draft = options.draft_model,
-          .half_way = options.half_way_model,
+  return {.models = options.models,
           .features =
               [&task](const schedule::State&, const ir::Program& program) {
                 return features::ExtractFeatures(program, task.target, task.hardware);
@@ -36,14 +34,14 @@ StatusOr<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const Task& 
   if (name == "empty") return std::make_unique<EmptyPolicy>(task);
   SketchPolicyOptions sketch = OptionsOn(task, options);
   if (name == "sketch.xgb") {
-    if (sketch.model == nullptr)
+    if (sketch.models.learned == nullptr)
       return InvalidArgument("policy sketch.xgb needs a cost model that learns");
     return std::make_unique<SketchPolicy>(task, std::move(parameters), seed, std::move(sketch));
   }
   if (name == "sketch.analytic") {
-    if (sketch.draft == nullptr)
+    if (sketch.models.draft == nullptr)
       return InvalidArgument("policy sketch.analytic needs an analytic cost model");
-    sketch.model = nullptr;
+    sketch.models.learned = nullptr;
     return std::make_unique<SketchPolicy>(task, std::move(parameters), seed, std::move(sketch));
   }
   return InvalidArgument("unknown policy '{}', expected one of {}", name,

@@ -16,7 +16,7 @@
 
 #include "base/status.h"
 #include "compiler/schedule/step.h"
-#include "costmodel/cost_model.h"
+#include "search/models.h"
 #include "search/round_report.h"
 #include "search/task.h"
 
@@ -68,17 +68,10 @@ class Policy {
 // `parameters` override the defaults of facts §3.1 by name (parameters.h).
 struct PolicyOptions {
   std::map<std::string, double> parameters = {};
-  // What sketch.xgb learns with and ranks by; policies of one job share it and call it one after
-  // the other. Without one sketch.xgb is an error.
-  std::shared_ptr<costmodel::CostModel> model = {};
-  // Ranks while `model` is not trained, and always for sketch.analytic, which needs it. Without
-  // one, candidates are random until the model is trained.
-  std::shared_ptr<costmodel::CostModel> draft_model = {};
-  // Between `model` and `draft_model`: ranks every other round while there are few results of this
-  // task, so that what looks slow for no reason but its neighbours' sake is tried. May be null.
-  std::shared_ptr<const costmodel::CostModel> half_way_model = {};
-  // `model` ranks from so many results of this task on; 0: as soon as it is trained, which another
-  // task may have done.
+  // sketch.xgb without one that learns, and sketch.analytic without a draft, are errors.
+  Models models = {};
+  // The learned model ranks from so many results of this task on; 0: as soon as it is trained,
+  // which another task may have done.
   int min_own_results = 0;
   // Of a call to Propose or Observe; results do not depend on it. 0: one for each CPU.
   int threads = 0;

@@ -32,11 +32,8 @@ Status Bench(const Case& c, int threads, int rounds) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(c.target));
   const Task task(dag, target, target::DefaultHardware(target, 4), "[]");
   KILN_ASSIGN_OR_RETURN(const Models models, MakeModels("sketch.xgb", 1));
-  KILN_ASSIGN_OR_RETURN(const auto policy, MakePolicy("sketch.xgb", task, 1,
-                                                      {.model = models.learned,
-                                                       .draft_model = models.analytic,
-                                                       .half_way_model = models.half_way,
-                                                       .threads = threads}));
+  KILN_ASSIGN_OR_RETURN(const auto policy,
+                        MakePolicy("sketch.xgb", task, 1, {.models = models, .threads = threads}));
   fmt::print("---- {} {} {}, {} threads\n", c.op, c.args, c.target, threads);
   double best = 1;
   for (int round = 0; round < rounds; ++round) {

@@ -53,21 +53,21 @@ SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t see
 }
 
 const costmodel::CostModel* SketchPolicy::Ranker() const {
-  const bool learned = options_.model != nullptr && options_.model->trained();
-  if (!learned || own_results_ < options_.min_own_results) return options_.draft.get();
-  const bool drafts =
-      options_.draft != nullptr && report_.round == kDraftRound && own_results_ < kTaskIsKnown;
-  if (drafts) return options_.draft.get();
-  const bool half_way =
-      options_.half_way != nullptr && report_.round % 2 == 0 && own_results_ < kTaskIsWellKnown;
-  return half_way ? options_.half_way.get() : options_.model.get();
+  const bool learned = options_.models.learned != nullptr && options_.models.learned->trained();
+  if (!learned || own_results_ < options_.min_own_results) return options_.models.draft.get();
+  const bool drafts = options_.models.draft != nullptr && report_.round == kDraftRound &&
+                      own_results_ < kTaskIsKnown;
+  if (drafts) return options_.models.draft.get();
+  const bool half_way = options_.models.half_way != nullptr && report_.round % 2 == 0 &&
+                        own_results_ < kTaskIsWellKnown;
+  return half_way ? options_.models.half_way.get() : options_.models.learned.get();
 }
 
 void SketchPolicy::Train() {
-  if (options_.model == nullptr || pending_.empty()) return;
+  if (options_.models.learned == nullptr || pending_.empty()) return;
   const double start = ThreadCpuSeconds();
-  const Status status = options_.model->Update(std::exchange(pending_, {}));
-  if (!status.ok()) LogWarn("cost model {}: {}", options_.model->name(), Message(status));
+  const Status status = options_.models.learned->Update(std::exchange(pending_, {}));
+  if (!status.ok()) LogWarn("cost model {}: {}", options_.models.learned->name(), Message(status));
   report_.seconds(Part::kTrain) += ThreadCpuSeconds() - start;
 }
 
@@ -233,8 +233,8 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   Hashes chosen;
   if (ranker != nullptr) {
     report_.ranked_by = ranker->name();
-    const double eps =
-        ranker == options_.draft.get() ? parameters_.draft_eps_greedy : parameters_.eps_greedy;
+    const double eps = ranker == options_.models.draft.get() ? parameters_.draft_eps_greedy
+                                                             : parameters_.eps_greedy;
     const int by_chance = static_cast<int>(std::floor(n * eps + 0.5));
     std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
     const double share = task_.target.is_gpu() ? parameters_.neighbour_share *

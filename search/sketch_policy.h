@@ -28,11 +28,9 @@
 namespace kiln::search {
 
 struct SketchPolicyOptions {
-  std::shared_ptr<costmodel::CostModel> model;        // learns; null: nothing learns
-  std::shared_ptr<const costmodel::CostModel> draft;  // ranks while `model` does not; may be null
-  std::shared_ptr<const costmodel::CostModel> half_way = {};  // PolicyOptions::half_way_model
+  Models models;  // each may be null; without a learned one nothing learns
   FeatureFn features;
-  int min_own_results = 0;  // before `model` ranks
+  int min_own_results = 0;  // before the learned model ranks
   int threads = 0;          // 0: one for each CPU
 };
 

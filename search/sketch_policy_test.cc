@@ -39,8 +39,7 @@ Parameters SmallParameters() {
 }
 
 SketchPolicyOptions Options(std::shared_ptr<costmodel::CostModel> model, int threads = 1) {
-  return {
-      .model = std::move(model), .draft = nullptr, .features = TileFeaturesOf, .threads = threads};
+  return {.models = {.learned = std::move(model)}, .features = TileFeaturesOf, .threads = threads};
 }
 
 std::vector<Observation> Measure(std::span<const Candidate> candidates, uint32_t first_trial) {
@@ -279,7 +278,7 @@ TEST(SketchPolicy, AModelThatOthersTaughtLeavesTheSecondRoundToTheDraft) {
   ASSERT_OK(teacher.Propose(1).status());
   for (const int known : {0, 64}) {
     SketchPolicyOptions options = Options(model);
-    ASSERT_OK_AND_ASSIGN(options.draft, costmodel::MakeCostModel("random", {.seed = 5}));
+    ASSERT_OK_AND_ASSIGN(options.models.draft, costmodel::MakeCostModel("random", {.seed = 5}));
     SketchPolicy policy(task, SmallParameters(), 1, options);
     if (known > 0) {
       RandomPolicy random(task, SmallParameters(), 5);
@@ -299,7 +298,7 @@ TEST(SketchPolicy, AModelThatOthersTaughtLeavesTheSecondRoundToTheDraft) {
 TEST(SketchPolicy, EveryOtherRoundOfANewTaskDoubtsTheModel) {
   const Task task = MakeTask("matmul", "512,512,512");
   SketchPolicyOptions options = Options(std::make_shared<AdditiveModel>());
-  ASSERT_OK_AND_ASSIGN(options.half_way, costmodel::MakeCostModel("random", {.seed = 5}));
+  ASSERT_OK_AND_ASSIGN(options.models.half_way, costmodel::MakeCostModel("random", {.seed = 5}));
   SketchPolicy policy(task, SmallParameters(), 1, options);
   std::vector<std::string> ranked_by;
   int trials = 0;
@@ -471,7 +470,7 @@ TEST(SketchPolicy, ADraftModelRanksUntilTheOtherIsTrained) {
         {{std::make_shared<FloatMatrix>(TileFeatures(o.candidate.steps)), 1, o.cost_s}}));
   }
   SketchPolicyOptions options = Options(std::make_shared<AdditiveModel>());
-  options.draft = draft;
+  options.models.draft = draft;
   SketchPolicy drafted(task, SmallParameters(), 1, options);
   SketchPolicy undrafted(task, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
   EXPECT_LT(Tune(drafted, 16, 16), Tune(undrafted, 16, 16));

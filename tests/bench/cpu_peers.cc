@@ -240,10 +240,7 @@ Status TuneForms(runner::Device& device, std::vector<Form>& forms, const Search&
     tasks.emplace_back(form.dag, target::Target{}, hardware, "");
     KILN_ASSIGN_OR_RETURN(auto policy, search::MakePolicy(search.policy, tasks.back(),
                                                           SplitSeed(search.seed, tasks.size()),
-                                                          {.model = models.learned,
-                                                           .draft_model = models.analytic,
-                                                           .half_way_model = models.half_way,
-                                                           .threads = threads}));
+                                                          {.models = models, .threads = threads}));
     search::TuneTask& task = tuned.emplace_back();
     task.policy = policy.get();
     task.facts.flop_count = form.dag->flop_count();

@@ -116,8 +116,7 @@ TEST(Policies, EvolvedCandidatesComputeWhatTheDagSays) {
     parameters.sample_init_population = 30;
     parameters.max_futile_samples = 300;
     SketchPolicy policy(task, parameters, 17,
-                        {.model = std::make_shared<AdditiveModel>(),
-                         .draft = nullptr,
+                        {.models = {.learned = std::make_shared<AdditiveModel>()},
                          .features = TileFeaturesOf,
                          .threads = 2});
     int changed = 0;
