@@ -234,13 +234,10 @@ TEST(OnceTest, FailedBuildsWriteNoFile) {
 
 TEST(OnceTest, RefusesFilesThatAreNoRequest) {
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("builder-once"));
-  ASSERT_OK(WriteFile(folder.Join("bad.txtpb"), "dag: \"x\"\nnonsense: 2\n"));
-  RunResult result = RunBuilder({"--once", folder.Join("bad.txtpb")});
-  EXPECT_EQ(result.exit.code, 1);
-  EXPECT_THAT(result.error, HasSubstr("line 2, column"));
   ASSERT_OK(WriteFile(folder.Join("bad.pb"), "\xff\xff\xff"));
-  EXPECT_THAT(RunBuilder({"--once", folder.Join("bad.pb")}).error, HasSubstr("not a BuildRequest"));
-  EXPECT_THAT(RunBuilder({"--once", folder.Join("none.pb")}).error, HasSubstr("No such file"));
+  RunResult result = RunBuilder({"--once", folder.Join("bad.pb")});
+  EXPECT_EQ(result.exit.code, 1);
+  EXPECT_THAT(result.error, HasSubstr("not a BuildRequest"));
   ASSERT_OK(WriteFile(folder.Join("vax.txtpb"), MatmulRequest("vax").DebugString()));
   result = RunBuilder({"--once", folder.Join("vax.txtpb")});
   EXPECT_EQ(result.exit.code, 1);

@@ -4,16 +4,12 @@
 #include <string>
 
 #include "base/status.h"
-#include "proto/builder.pb.h"
 
 namespace kiln::builder {
 
-// A BuildRequest: text form when the name ends in .txtpb, .textproto, .pbtxt or .txt, else binary.
-StatusOr<v1::BuildRequest> ReadBuildRequest(const std::string& path);
-
-// Builds it and prints the reply's text form, less the binary, on stdout. The binary goes to
-// `output_path` unless that is empty; then a candidate that fails is an error. The request's limits
-// are not applied.
+// Builds the BuildRequest at `path` (base/message_file.h) and prints the reply's text form, less
+// the binary, on stdout. The binary goes to `output_path` unless that is empty; then a candidate
+// that fails is an error. The request's limits are not applied.
 Status BuildOnce(const std::string& path, const std::string& output_path);
 
 }  // namespace kiln::builder

@@ -257,14 +257,10 @@ TEST(OnceTest, MeasuresARequestFromAFile) {
 
 TEST(OnceTest, RefusesFilesThatAreNoRequest) {
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("runner-once"));
-  ASSERT_OK(WriteFile(folder.Join("bad.txtpb"), "seed: 1\nnonsense: 2\n"));
-  RunResult result = RunRunner({"--once", folder.Join("bad.txtpb")});
-  EXPECT_EQ(result.exit.code, 1);
-  EXPECT_THAT(result.error, HasSubstr("line 2, column 9: Message type"));
   ASSERT_OK(WriteFile(folder.Join("bad.pb"), "\xff\xff\xff"));
-  EXPECT_THAT(RunRunner({"--once", folder.Join("bad.pb")}).error,
-              HasSubstr("not a MeasureRequest"));
-  EXPECT_THAT(RunRunner({"--once", folder.Join("none.pb")}).error, HasSubstr("No such file"));
+  const RunResult result = RunRunner({"--once", folder.Join("bad.pb")});
+  EXPECT_EQ(result.exit.code, 1);
+  EXPECT_THAT(result.error, HasSubstr("not a MeasureRequest"));
 }
 
 TEST(FlagsTest, SaysWhenThereIsNoGpu) {

@@ -8,12 +8,8 @@
 
 namespace kiln::runner {
 
-// A MeasureRequest: text form when the name ends in .txtpb, .textproto, .pbtxt or .txt, else
-// binary.
-StatusOr<v1::MeasureRequest> ReadMeasureRequest(const std::string& path);
-
-// Measures it and prints the reply's text form on stdout. In a child of its own, as the daemon
-// does.
+// Measures the MeasureRequest at `path` (base/message_file.h) and prints the reply's text form on
+// stdout. In a child of its own, as the daemon does.
 Status MeasureOnce(const std::string& path, DeviceSlot& slot);
 
 }  // namespace kiln::runner
