@@ -1,14 +1,12 @@
 #include "builder/child.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <utility>
 
-#include "base/fd.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/message_pipe.h"
+#include "base/message_child.h"
 #include "base/subprocess.h"
 #include "builder/build.h"
 #include "builder/child.pb.h"
@@ -17,9 +15,6 @@
 
 namespace kiln::builder {
 namespace {
-
-constexpr int kPipeFd = 3;
-constexpr int kOutputFd = 4;
 
 wire::ChildDone Serve(const v1::BuildRequest& request) {
   wire::ChildDone done;
@@ -54,12 +49,7 @@ Status ServeAll(MessagePipe& pipe) {
   }
 }
 
-void PrepareProcess() {
-  dup2(kOutputFd, STDOUT_FILENO);
-  dup2(kOutputFd, STDERR_FILENO);
-  close(kOutputFd);
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
+void PrepareForMemoryLimits() {
   // When the machine runs out of memory, a build goes rather than a daemon. Best effort.
   (void)WriteFile("/proc/self/oom_score_adj", "500");
   ReportOutOfMemory();
@@ -70,8 +60,8 @@ void PrepareProcess() {
 int BuilderChildMain(int, char**) {
   DieWithParent();
   InitLog("builder-child");
-  PrepareProcess();
-  MessagePipe pipe{UniqueFd(kPipeFd)};
+  MessagePipe pipe = ServeParent();
+  PrepareForMemoryLimits();
   const Status status = ServeAll(pipe);
   if (!status.ok()) LogError("{}", Message(status));
   // Not through exit(): nothing here needs the destructors of the compiler's globals.

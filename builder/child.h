@@ -4,8 +4,8 @@
 
 namespace kiln::builder {
 
-// No flags. Descriptor 3 is the message pipe (child.proto), 4 takes what is printed on stdout and
-// stderr. Returns the exit status. For a daemon (child_process.h) to start, not for people.
+// No flags. Serves its parent (base/message_child.h) as child.proto says. Returns the exit status.
+// For a daemon (child_process.h) to start, not for people.
 int BuilderChildMain(int argc, char** argv);
 
 }  // namespace kiln::builder

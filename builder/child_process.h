@@ -7,10 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
-#include "base/fd.h"
-#include "base/message_pipe.h"
-#include "base/subprocess.h"
+#include "base/message_child.h"
 #include "builder/child.pb.h"
 
 namespace kiln::builder {
@@ -37,20 +34,14 @@ class ChildProcess {
   // but kDone the child is gone. `cancelled` is asked about 20 times a second.
   ChildOutcome Run(const v1::BuildRequest& request, const std::function<bool()>& cancelled);
 
-  pid_t pid() const { return process_.pid(); }
-  bool Running() { return process_.Running(); }
+  pid_t pid() const { return child_.pid(); }
+  bool Running() { return child_.Running(); }
   int builds_done() const { return builds_done_; }
 
  private:
-  ChildProcess(Subprocess process, MessagePipe pipe, UniqueFd output)
-      : process_(std::move(process)), pipe_(std::move(pipe)), output_(std::move(output)) {}
-  // What the child printed last, on one line; empties it.
-  std::string TakeOutput();
-  std::string DescribeEnd();
+  explicit ChildProcess(MessageChild child) : child_(std::move(child)) {}
 
-  Subprocess process_;
-  MessagePipe pipe_;
-  UniqueFd output_;  // memory file behind the child's stdout and stderr
+  MessageChild child_;
   int builds_done_ = 0;
 };
 

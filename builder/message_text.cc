@@ -51,14 +51,4 @@ std::string CutMessage(std::string_view text) {
   return valid.substr(0, head).append(kGap).append(valid, tail);
 }
 
-std::string OneLine(std::string_view text) {
-  std::string line(text);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  }
-  const size_t begin = line.find_first_not_of(' ');
-  if (begin == std::string::npos) return "";
-  return line.substr(begin, line.find_last_not_of(' ') - begin + 1);
-}
-
 }  // namespace kiln::builder

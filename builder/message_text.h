@@ -16,7 +16,4 @@ std::string ValidUtf8(std::string_view text);
 // included. The result is valid UTF-8.
 std::string CutMessage(std::string_view text);
 
-// Line ends and control characters become spaces; none at the ends.
-std::string OneLine(std::string_view text);
-
 }  // namespace kiln::builder

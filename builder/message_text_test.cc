@@ -38,11 +38,5 @@ TEST(CutMessageTest, OtherBytesAreReplaced) {
   EXPECT_EQ(CutMessage("€ 😀 \xf4\x8f\xbf\xbf"), "€ 😀 \xf4\x8f\xbf\xbf");
 }
 
-TEST(OneLineTest, ControlCharactersBecomeSpaces) {
-  EXPECT_EQ(OneLine("\n a\nb\tc\x7f\n"), "a b c");
-  EXPECT_EQ(OneLine(" \n\n"), "");
-  EXPECT_EQ(OneLine(""), "");
-}
-
 }  // namespace
 }  // namespace kiln::builder

@@ -1,7 +1,6 @@
 #include "runner/child.h"
 
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +8,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/message_pipe.h"
+#include "base/message_child.h"
 #include "base/subprocess.h"
 #include "runner/cpu_device.h"
 #include "runner/cuda_device.h"
@@ -20,8 +19,6 @@
 namespace kiln::runner {
 namespace {
 
-constexpr int kPipeFd = 3;
-constexpr int kOutputFd = 4;
 constexpr int kWantedFd = 5;
 // Of what the device has free at the start.
 constexpr int kCacheShare = 4;
@@ -95,16 +92,11 @@ int RunnerChildMain(int argc, char** argv) {
   app.add_option("--threads", threads);
   CLI11_PARSE(app, argc, argv);
   InitLog("runner-child");
-  dup2(kOutputFd, STDOUT_FILENO);
-  dup2(kOutputFd, STDERR_FILENO);
-  close(kOutputFd);
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
+  MessagePipe pipe = ServeParent();
   InstallFaultReport();
   const SignalStack signal_stack;
   on_exit(EndAtOnce, nullptr);
 
-  MessagePipe pipe{UniqueFd(kPipeFd)};
   const auto wanted = WantedFlag::Open(UniqueFd(kWantedFd));
   auto device = MakeDevice(device_name, threads);
   Status status = device.ok() ? wanted.status() : device.status();

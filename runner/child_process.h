@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/fd.h"
-#include "base/message_pipe.h"
-#include "base/subprocess.h"
+#include "base/message_child.h"
 #include "runner/child.pb.h"
 #include "runner/wanted_flag.h"
 
@@ -48,18 +46,12 @@ class ChildProcess {
   ChildOutcome Run(const wire::ChildRequest& request, const ChildLimits& limits,
                    const std::function<bool()>& cancelled);
 
-  pid_t pid() const { return process_.pid(); }
+  pid_t pid() const { return child_.pid(); }
 
  private:
-  ChildProcess(Subprocess process, MessagePipe pipe, UniqueFd output)
-      : process_(std::move(process)), pipe_(std::move(pipe)), output_(std::move(output)) {}
-  // What the child printed last, on one line; empties it.
-  std::string TakeOutput();
-  std::string DescribeEnd(wire::Phase phase);
+  explicit ChildProcess(MessageChild child) : child_(std::move(child)) {}
 
-  Subprocess process_;
-  MessagePipe pipe_;
-  UniqueFd output_;  // memory file behind the child's stdout and stderr
+  MessageChild child_;
 };
 
 }  // namespace kiln::runner

@@ -1,0 +1,125 @@
+#include "base/message_child.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/errno_status.h"
+
+namespace kiln {
+namespace {
+
+constexpr int kPipeFd = 3;
+constexpr int kOutputFd = 4;
+constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
+// Between the end of the pipe and that of the process: its memory is being freed.
+constexpr absl::Duration kEndGrace = absl::Seconds(5);
+constexpr off_t kShownOutputBytes = 400;
+constexpr off_t kMaxOutputBytes = 16 << 20;
+
+absl::Duration Now() { return absl::Nanoseconds(Clock::Real().MonotonicNanos()); }
+
+off_t SizeOf(int fd) {
+  struct stat info{};
+  return fstat(fd, &info) == 0 ? info.st_size : 0;
+}
+
+// Line ends and control characters become spaces, none at the ends: this goes into a message.
+std::string OneLine(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+  }
+  const size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+}  // namespace
+
+StatusOr<MessageChild> MessageChild::Start(const std::vector<std::string>& command,
+                                           const std::vector<int>& inherited_fds) {
+  KILN_ASSIGN_OR_RETURN(auto sockets, MakeSocketPair());
+  UniqueFd output(memfd_create("kiln-child-output", MFD_CLOEXEC));
+  // Appending, so that emptying the file takes effect on the child's next line.
+  if (!output.valid() || fcntl(output.get(), F_SETFL, O_APPEND) != 0) {
+    return ErrnoStatus(errno, "cannot make a memory file for a child's output");
+  }
+  SubprocessOptions options;
+  options.argv = command;
+  options.inherited_fds = {sockets.second.get(), output.get()};
+  options.inherited_fds.insert(options.inherited_fds.end(), inherited_fds.begin(),
+                               inherited_fds.end());
+  KILN_ASSIGN_OR_RETURN(Subprocess process, Subprocess::Spawn(options));
+  return MessageChild(std::move(process), MessagePipe(std::move(sockets.first)), std::move(output));
+}
+
+std::string MessageChild::TakeOutput() {
+  const off_t size = SizeOf(output_.get());
+  std::string text(static_cast<size_t>(std::min(size, kShownOutputBytes)), 0);
+  const off_t from = size - static_cast<off_t>(text.size());
+  const ssize_t got = pread(output_.get(), text.data(), text.size(), from);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  // Nothing to do if it fails: the next message would carry old lines.
+  [[maybe_unused]] const int error = ftruncate(output_.get(), 0);
+  return OneLine(std::move(text));
+}
+
+std::string MessageChild::DescribeEnd(std::string_view doing) {
+  const auto exit = process_.Wait(kEndGrace);
+  process_.Kill();
+  std::string text = exit.ok() ? exit->ToString() : "closed its pipe";
+  if (!doing.empty()) text.append(" ").append(doing);
+  const std::string output = TakeOutput();
+  if (!output.empty()) text += ": " + output;
+  return text;
+}
+
+MessageChild::End MessageChild::Ask(std::string_view request, const Call& call,
+                                    const std::function<Taken(const std::string& message)>& take) {
+  const auto kill = [&](End end) {
+    process_.Kill();
+    return end;
+  };
+  absl::Duration deadline = Now() + call.limit;
+  if (!pipe_.Write(request, call.limit).ok()) return End::kEnded;
+
+  absl::Duration kill_at = absl::InfiniteDuration();  // of a cancelled call
+  while (true) {
+    const absl::Duration wait = std::min(kPollInterval, deadline - Now());
+    const auto message = pipe_.Read(std::max(wait, absl::ZeroDuration()));
+    if (message.ok()) {
+      const Taken taken = take(*message);
+      if (taken.what == Taken::kGarbled) return kill(End::kGarbled);
+      if (taken.what == Taken::kAnswered) {
+        TakeOutput();
+        return End::kAnswered;
+      }
+      if (taken.limit.has_value()) deadline = Now() + *taken.limit;
+      continue;
+    }
+    if (message.status().code() != StatusCode::kDeadlineExceeded) return End::kEnded;
+    if (Now() >= deadline) return kill(End::kTimedOut);
+    if (kill_at == absl::InfiniteDuration() && call.cancelled()) {
+      kill_at = Now() + call.cancel_grace;
+    }
+    if (Now() >= kill_at) return kill(End::kCancelled);
+    if (SizeOf(output_.get()) > kMaxOutputBytes) TakeOutput();
+  }
+}
+
+MessagePipe ServeParent() {
+  dup2(kOutputFd, STDOUT_FILENO);
+  dup2(kOutputFd, STDERR_FILENO);
+  close(kOutputFd);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  return MessagePipe(UniqueFd(kPipeFd));
+}
+
+}  // namespace kiln
