@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace kiln {
 
@@ -18,6 +19,15 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
     for (pid_t child = 0; list >> child;) children.push_back(child);
   }
   return children;
+}
+
+bool HasEnded(pid_t pid) {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  // "PID (NAME) STATE ...", where the name may hold anything.
+  if (!std::getline(stat, line, '\0')) return true;
+  const size_t name_end = line.rfind(')');
+  return name_end == std::string::npos || line.compare(name_end, 3, ") Z") == 0;
 }
 
 }  // namespace kiln

@@ -1,4 +1,4 @@
-// Who a process has started. Linux, by /proc.
+// Who a process has started, and whether it is still there. Linux, by /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -9,5 +9,8 @@ namespace kiln {
 
 // Direct children, of all its threads. Empty when it is gone.
 std::vector<pid_t> ChildrenOf(pid_t pid);
+
+// Also of one that nobody has reaped yet.
+bool HasEnded(pid_t pid);
 
 }  // namespace kiln

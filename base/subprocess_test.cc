@@ -34,16 +34,10 @@ SubprocessOptions Shell(const std::string& script) {
   return options;
 }
 
-bool Alive(pid_t pid) {
-  // A zombie whose parent has not looked yet is as good as dead.
-  StatusOr<std::string> stat = ReadFile(fmt::format("/proc/{}/stat", pid));
-  return stat.ok() && stat->find(") Z ") == std::string::npos;
-}
-
 // True when the process is gone within 5 seconds.
 bool Gone(pid_t pid) {
-  for (int i = 0; i < 500 && Alive(pid); ++i) Clock::Real().SleepFor(absl::Milliseconds(10));
-  return !Alive(pid);
+  for (int i = 0; i < 500 && !HasEnded(pid); ++i) Clock::Real().SleepFor(absl::Milliseconds(10));
+  return HasEnded(pid);
 }
 
 // Reads from a pipe until a newline: the child says that it is ready.
@@ -181,7 +175,7 @@ TEST(SubprocessTest, DestructorLeavesNothingBehind) {
     ASSERT_OK_AND_ASSIGN(Subprocess child, Subprocess::Spawn(options));
     leader = child.pid();
     member = std::stoi(ReadLine(child.output().get()));
-    EXPECT_TRUE(Alive(member));
+    EXPECT_FALSE(HasEnded(member));
   }
   EXPECT_TRUE(Gone(leader));
   EXPECT_TRUE(Gone(member));
@@ -264,7 +258,7 @@ TEST(SubprocessTest, DiesWithItsParent) {
   ASSERT_OK_AND_ASSIGN(Subprocess parent, Subprocess::Spawn(options));
   const std::string line = ReadLine(parent.output().get());
   const pid_t child = std::stoi(line);
-  EXPECT_TRUE(Alive(child));
+  EXPECT_FALSE(HasEnded(child));
   parent.Kill();
   ASSERT_OK(parent.Wait());
   EXPECT_TRUE(Gone(child));

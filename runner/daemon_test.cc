@@ -1,22 +1,18 @@
 // The runner as a program: its command line, its gRPC service, its announcements, its stop.
-#include <grpcpp/create_channel.h>
-#include <grpcpp/support/channel_arguments.h>
-#include <signal.h>
-
-#include <condition_variable>
-#include <filesystem>
-#include <mutex>
-#include <sstream>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/daemon_testing.h"
 #include "base/file.h"
-#include "base/grpc_server.h"
 #include "base/grpc_status.h"
+#include "base/process_tree.h"
 #include "base/status_testing.h"
-#include "base/subprocess.h"
+#include "proto/channel.h"
+#include "proto/fake_tracker.h"
 #include "proto/runner.grpc.pb.h"
-#include "proto/tracker.grpc.pb.h"
 
 namespace kiln::runner {
 namespace {
@@ -29,59 +25,13 @@ using testing::SizeIs;
 
 constexpr char kRunner[] = "runner/kiln_runner";
 
-// Keeps what was announced.
-class FakeTracker : public v1::Tracker::Service {
+// Serves from the start.
+class Daemon : public DaemonProcess {
  public:
-  grpc::Status Announce(grpc::ServerContext*, const v1::AnnounceRequest* request,
-                        v1::AnnounceReply* reply) override {
-    std::lock_guard lock(mutex_);
-    requests_.push_back(*request);
-    reply->set_next_announce_ms(50);
-    changed_.notify_all();
-    return grpc::Status::OK;
-  }
-  // The first announcement for which `wanted` holds.
-  template <typename Wanted>
-  v1::AnnounceRequest WaitFor(Wanted wanted) {
-    std::unique_lock lock(mutex_);
-    v1::AnnounceRequest found;
-    const bool there = changed_.wait_for(lock, std::chrono::seconds(20), [&] {
-      for (const auto& request : requests_) {
-        if (wanted(request)) {
-          found = request;
-          return true;
-        }
-      }
-      return false;
-    });
-    EXPECT_TRUE(there) << requests_.size() << " announcements";
-    return found;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<v1::AnnounceRequest> requests_;
-};
-
-class Daemon {
- public:
-  explicit Daemon(std::vector<std::string> flags) : folder_(*TempDir::Make("runner-test")) {
-    SubprocessOptions options;
-    options.argv = {kRunner, "--port-file", folder_.Join("port")};
-    options.argv.insert(options.argv.end(), flags.begin(), flags.end());
-    auto process = Subprocess::Spawn(options);
-    KILN_CHECK(process.ok(), "{}", Message(process.status()));
-    process_ = std::make_unique<Subprocess>(*std::move(process));
-    for (int i = 0; i < 2000 && !FileExists(folder_.Join("port")); ++i) {
-      Clock::Real().SleepFor(absl::Milliseconds(10));
-    }
-    const std::string port = *ReadFile(folder_.Join("port"));
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
-    stub_ = v1::Runner::NewStub(
-        grpc::CreateCustomChannel("127.0.0.1:" + port.substr(0, port.size() - 1),
-                                  grpc::InsecureChannelCredentials(), arguments));
+  explicit Daemon(std::vector<std::string> flags) : DaemonProcess(kRunner, std::move(flags)) {
+    const Status started = Start();
+    KILN_CHECK(started.ok(), "{}", Message(started));
+    stub_ = v1::Runner::NewStub(MakeChannel(address()));
   }
   StatusOr<v1::MeasureReply> Measure(const v1::MeasureRequest& request,
                                      absl::Duration timeout = absl::Seconds(60)) {
@@ -92,11 +42,8 @@ class Daemon {
     if (!status.ok()) return FromGrpc(status);
     return reply;
   }
-  Subprocess& process() { return *process_; }
 
  private:
-  TempDir folder_;
-  std::unique_ptr<Subprocess> process_;
   std::unique_ptr<v1::Runner::Stub> stub_;
 };
 
@@ -123,21 +70,11 @@ v1::MeasureRequest Request(const std::string& name) {
   return request;
 }
 
-RunResult RunRunner(std::vector<std::string> flags) {
-  SubprocessOptions options;
-  options.argv = {kRunner};
-  options.argv.insert(options.argv.end(), flags.begin(), flags.end());
-  auto result = RunToEnd(options, {}, absl::Seconds(60));
-  KILN_CHECK(result.ok(), "{}", Message(result.status()));
-  return *result;
-}
+RunResult RunRunner(const std::vector<std::string>& flags) { return RunProgram(kRunner, flags); }
 
 TEST(DaemonTest, ServesAnnouncesAndStops) {
   FakeTracker tracker;
-  GrpcServer::Options server_options;
-  server_options.services = {&tracker};
-  ASSERT_OK_AND_ASSIGN(auto server, GrpcServer::Start(server_options));
-  Daemon daemon({"--threads", "2", "--tracker", server->address()});
+  Daemon daemon({"--threads", "2", "--tracker", tracker.address()});
 
   const v1::WorkerState worker = tracker.WaitFor([](auto&) { return true; }).worker();
   EXPECT_EQ(worker.kind(), v1::RUNNER);
@@ -162,8 +99,7 @@ TEST(DaemonTest, ServesAnnouncesAndStops) {
   EXPECT_EQ(tracker.WaitFor([](auto& r) { return r.worker().trials_done() == 2; }).worker().id(),
             worker.id());
 
-  daemon.process().Kill(SIGTERM);
-  ASSERT_OK_AND_ASSIGN(const ExitStatus exit, daemon.process().Wait(absl::Seconds(20)));
+  ASSERT_OK_AND_ASSIGN(const ExitStatus exit, daemon.Stop());
   EXPECT_TRUE(exit.ok()) << exit.ToString();
   tracker.WaitFor([](auto& r) { return r.leaving(); });
 }
@@ -186,26 +122,9 @@ TEST(DaemonTest, StopsDuringATrial) {
   hang.mutable_options()->set_timeout_ms(600'000);
   std::thread caller([&] { EXPECT_FALSE(daemon.Measure(hang).ok()); });
   Clock::Real().SleepFor(absl::Milliseconds(200));
-  daemon.process().Kill(SIGTERM);
-  ASSERT_OK_AND_ASSIGN(const ExitStatus exit, daemon.process().Wait(absl::Seconds(20)));
+  ASSERT_OK_AND_ASSIGN(const ExitStatus exit, daemon.Stop());
   EXPECT_TRUE(exit.ok()) << exit.ToString();
   caller.join();
-}
-
-// The children of any of its threads.
-std::vector<std::string> ChildrenOf(pid_t pid) {
-  std::vector<std::string> children;
-  const std::string tasks = fmt::format("/proc/{}/task", pid);
-  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-    std::istringstream list(ReadFile(task.path() / "children").value_or(""));
-    for (std::string child; list >> child;) children.push_back(child);
-  }
-  return children;
-}
-
-bool IsGone(const std::string& pid) {
-  const auto stat = ReadFile("/proc/" + pid + "/stat");
-  return !stat.ok() || stat->find(") Z ") != std::string::npos;
 }
 
 TEST(DaemonTest, KilledDaemonLeavesNoChildBehind) {
@@ -215,23 +134,16 @@ TEST(DaemonTest, KilledDaemonLeavesNoChildBehind) {
   hang.mutable_options()->set_timeout_ms(600'000);
   std::thread caller([&] { EXPECT_FALSE(daemon.Measure(hang).ok()); });
   Clock::Real().SleepFor(absl::Milliseconds(200));
-  const std::vector<std::string> children = ChildrenOf(daemon.process().pid());
+  const std::vector<pid_t> children = ChildrenOf(daemon.pid());
   EXPECT_THAT(children, SizeIs(2));
-  daemon.process().Kill(SIGKILL);
-  ASSERT_OK(daemon.process().Wait());
+  daemon.Kill();
   caller.join();
-  for (const std::string& child : children) {
-    for (int i = 0; i < 1000 && !IsGone(child); ++i) Clock::Real().SleepFor(absl::Milliseconds(10));
-    EXPECT_TRUE(IsGone(child)) << child;
-  }
+  EXPECT_TRUE(AllGone(children));
 }
 
 TEST(DaemonTest, NullDeviceAnnouncesItself) {
   FakeTracker tracker;
-  GrpcServer::Options server_options;
-  server_options.services = {&tracker};
-  ASSERT_OK_AND_ASSIGN(auto server, GrpcServer::Start(server_options));
-  Daemon daemon({"--device", "null", "--tracker", server->address()});
+  Daemon daemon({"--device", "null", "--tracker", tracker.address()});
   const v1::WorkerState worker = tracker.WaitFor([](auto&) { return true; }).worker();
   EXPECT_THAT(worker.keys(), ElementsAre("null"));
   EXPECT_EQ(worker.target(), "null");

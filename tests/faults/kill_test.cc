@@ -333,7 +333,7 @@ TEST_F(KillTest, BadCandidatesCostOneTrialEach) {
 }
 
 TEST_F(KillTest, DaemonsStopCleanly) {
-  for (Daemon* daemon : {&farm_->scheduler(), &farm_->builder(), &farm_->runner(), &farm_->tracker()}) {
+  for (DaemonProcess* daemon : {&farm_->scheduler(), &farm_->builder(), &farm_->runner(), &farm_->tracker()}) {
     ASSERT_OK_AND_ASSIGN(const ExitStatus exit, daemon->Stop());
     EXPECT_TRUE(exit.ok()) << exit.ToString() << daemon->Log();
   }
