@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "base/file.h"
-#include "base/grpc_server.h"
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop_signal.h"
@@ -17,12 +16,11 @@
 #include "builder/pool.h"
 #include "builder/service.h"
 #include "compiler/codegen/cuda_compile.h"
-#include "proto/worker_announcer.h"
+#include "proto/worker_server.h"
 
 namespace kiln::builder {
 namespace {
 
-constexpr absl::Duration kStopGrace = absl::Seconds(2);
 constexpr std::string_view kVersion = "1";
 
 struct Flags {
@@ -94,44 +92,28 @@ v1::WorkerState DescribeWorker(const Flags& flags) {
   return state;
 }
 
-// An address to listen on may be no address to connect to.
-StatusOr<std::string> AdvertisedAddress(const Flags& flags, const GrpcServer& server) {
-  if (!flags.advertise.empty()) {
-    KILN_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(flags.advertise));
-    return address.ToString();
-  }
-  KILN_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(server.address()));
-  if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
-  return address.ToString();
-}
-
 Status Serve(const Flags& flags, PoolOptions pool_options) {
   if (!flags.tracker.empty()) KILN_RETURN_IF_ERROR(ParseHostPort(flags.tracker).status());
   StopSignal stop;
-  v1::WorkerState state = DescribeWorker(flags);
+  WorkerServer::Options options;
+  options.listen = flags.listen;
+  options.advertise = flags.advertise;
+  options.state = DescribeWorker(flags);
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
   BuilderService service(cache, flags.allow_faults);
-  GrpcServer::Options server_options;
-  server_options.listen = flags.listen;
-  server_options.services = {&service};
-  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
-                        GrpcServer::Start(server_options));
-  KILN_ASSIGN_OR_RETURN(*state.mutable_address(), AdvertisedAddress(flags, *server));
+  options.service = &service;
+  KILN_ASSIGN_OR_RETURN(const auto worker, WorkerServer::Start(std::move(options)));
   if (!flags.port_file.empty()) {
-    KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, fmt::format("{}\n", server->port())));
+    KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, fmt::format("{}\n", worker->port())));
   }
-  LogInfo("serving {} builds at a time on {}", state.slots(), server->address());
-  WorkerAnnouncer announcer(flags.tracker, [&] {
-    v1::WorkerState now = state;
-    now.set_trials_done(service.builds_done());
-    return now;
-  });
+  LogInfo("serving {} builds at a time on {}", Jobs(flags), worker->address());
+  worker->Announce(flags.tracker, [&] { return service.builds_done(); });
   const int signal = stop.Wait();
   LogInfo("stopping on signal {}", signal);
-  announcer.Stop();
+  worker->Leave();
   service.Stop();
-  server->Shutdown(kStopGrace);
+  worker->Shutdown();
   return OkStatus();
 }
 

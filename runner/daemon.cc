@@ -4,13 +4,12 @@
 #include <cstdio>
 
 #include "base/file.h"
-#include "base/grpc_server.h"
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop_signal.h"
 #include "base/subprocess.h"
 #include "base/unique_id.h"
-#include "proto/worker_announcer.h"
+#include "proto/worker_server.h"
 #include "runner/cpu_description.h"
 #include "runner/cpu_device.h"
 #include "runner/cuda_gpus.h"
@@ -20,7 +19,6 @@
 namespace kiln::runner {
 namespace {
 
-constexpr absl::Duration kStopGrace = absl::Seconds(2);
 constexpr std::string_view kVersion = "1";
 
 struct Flags {
@@ -147,26 +145,13 @@ StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags, const DeviceDescript
 }
 
 // The address of the index-th worker of this process, given that of the first.
-StatusOr<HostPort> NthAddress(HostPort address, size_t index) {
-  if (address.port == 0) return address;
+StatusOr<std::string> NthAddress(HostPort address, size_t index) {
+  if (address.port == 0) return address.ToString();
   if (address.port + index > 65535) {
     return InvalidArgument("no port for device {} after {}, choose a lower one", index,
                            address.ToString());
   }
   address.port += static_cast<int>(index);
-  return address;
-}
-
-// An address to listen on may be no address to connect to.
-StatusOr<std::string> AdvertisedAddress(const Flags& flags, const GrpcServer& server,
-                                        size_t index) {
-  if (!flags.advertise.empty()) {
-    KILN_ASSIGN_OR_RETURN(const HostPort first, ParseHostPort(flags.advertise));
-    KILN_ASSIGN_OR_RETURN(const HostPort address, NthAddress(first, index));
-    return address.ToString();
-  }
-  KILN_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(server.address()));
-  if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
   return address.ToString();
 }
 
@@ -175,48 +160,41 @@ class Worker {
  public:
   static StatusOr<std::unique_ptr<Worker>> Start(const Flags& flags, DeviceDescription device,
                                                  size_t index, DeviceSlotOptions slot_options) {
-    KILN_ASSIGN_OR_RETURN(const HostPort first, ParseListenAddress(flags.listen));
-    KILN_ASSIGN_OR_RETURN(const HostPort listen, NthAddress(first, index));
-    std::unique_ptr<Worker> worker(new Worker(std::move(device), std::move(slot_options)));
-    GrpcServer::Options options;
-    options.listen = listen.ToString();
-    options.services = {&worker->service_};
-    KILN_ASSIGN_OR_RETURN(worker->server_, GrpcServer::Start(options));
-    KILN_ASSIGN_OR_RETURN(*worker->state_.mutable_address(),
-                          AdvertisedAddress(flags, *worker->server_, index));
-    LogInfo("serving {} ({}) on {}", worker->state_.device(), worker->state_.target(),
-            worker->server_->address());
+    WorkerServer::Options options;
+    KILN_ASSIGN_OR_RETURN(const HostPort listen, ParseListenAddress(flags.listen));
+    KILN_ASSIGN_OR_RETURN(options.listen, NthAddress(listen, index));
+    if (!flags.advertise.empty()) {
+      KILN_ASSIGN_OR_RETURN(const HostPort advertise, ParseHostPort(flags.advertise));
+      KILN_ASSIGN_OR_RETURN(options.advertise, NthAddress(advertise, index));
+    }
+    options.state = std::move(device.state);
+    std::unique_ptr<Worker> worker(new Worker(options.state.id(), std::move(slot_options)));
+    options.service = &worker->service_;
+    const std::string described =
+        fmt::format("{} ({})", options.state.device(), options.state.target());
+    KILN_ASSIGN_OR_RETURN(worker->server_, WorkerServer::Start(std::move(options)));
+    LogInfo("serving {} on {}", described, worker->server_->address());
     return worker;
   }
 
   int port() const { return server_->port(); }
 
   void Announce(const std::string& tracker) {
-    announcer_ = std::make_unique<WorkerAnnouncer>(tracker, [this] {
-      v1::WorkerState now = state_;
-      now.set_trials_done(slot_.stats().trials_done);
-      return now;
-    });
+    server_->Announce(tracker, [this] { return slot_.stats().trials_done; });
   }
 
   // In three steps, so that all workers of a process end together.
-  void Leave() {
-    if (announcer_ != nullptr) announcer_->Stop();
-  }
+  void Leave() { server_->Leave(); }
   void Cancel() { service_.Stop(); }
-  void Shutdown() { server_->Shutdown(kStopGrace); }
+  void Shutdown() { server_->Shutdown(); }
 
  private:
-  Worker(DeviceDescription device, DeviceSlotOptions slot_options)
-      : state_(std::move(device.state)),
-        slot_(std::move(slot_options)),
-        service_(slot_, state_.id()) {}
+  Worker(const std::string& id, DeviceSlotOptions slot_options)
+      : slot_(std::move(slot_options)), service_(slot_, id) {}
 
-  v1::WorkerState state_;
   DeviceSlot slot_;
   RunnerService service_;
-  std::unique_ptr<GrpcServer> server_;
-  std::unique_ptr<WorkerAnnouncer> announcer_;
+  std::unique_ptr<WorkerServer> server_;
 };
 
 Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
