@@ -2,9 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 
-#include "base/file.h"
+#include "base/daemon_program.h"
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop_signal.h"
@@ -23,15 +22,13 @@ namespace {
 
 constexpr std::string_view kVersion = "1";
 
-struct Flags {
+struct Flags : DaemonFlags {
   std::string listen = "127.0.0.1:0";
   std::string advertise;
   std::string tracker;
   int jobs = 0;
   int64_t cache_mib = 512;
   bool allow_faults = false;
-  std::string log_level = "info";
-  std::string port_file;
   std::string once;
   std::string output;
 };
@@ -51,10 +48,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_flag("--allow-faults", flags.allow_faults,
                "build deliberately broken programs on request, to test runners");
-  app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
-      ->capture_default_str();
-  app.add_option("--port-file", flags.port_file,
-                 "write the port here, as a number and a newline, once it is bound");
+  AddDaemonFlags(app, flags);
   auto* once = app.add_option("--once", flags.once,
                               "build the BuildRequest in this file (*.txtpb: text, else binary) in "
                               "this process, print the reply and end");
@@ -104,9 +98,7 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   BuilderService service(cache, flags.allow_faults);
   options.service = &service;
   KILN_ASSIGN_OR_RETURN(const auto worker, WorkerServer::Start(std::move(options)));
-  if (!flags.port_file.empty()) {
-    KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, fmt::format("{}\n", worker->port())));
-  }
+  KILN_RETURN_IF_ERROR(WritePortFile(flags, {worker->port()}));
   LogInfo("serving {} builds at a time on {}", Jobs(flags), worker->address());
   worker->Announce(flags.tracker, [&] { return service.builds_done(); });
   const int signal = stop.Wait();
@@ -118,7 +110,6 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
 }
 
 Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
-  KILN_RETURN_IF_ERROR(SetLogLevel(flags.log_level));
   if (!flags.once.empty()) return BuildOnce(flags.once, flags.output);
   KILN_ASSIGN_OR_RETURN(PoolOptions options, MakePoolOptions(flags, child_args));
   return Serve(flags, std::move(options));
@@ -127,15 +118,10 @@ Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
 }  // namespace
 
 int BuilderMain(int argc, char** argv, const std::vector<std::string>& child_args) {
-  InitLog("builder");
   Flags flags;
   CLI::App app("Turns candidates into compiled programs.", "kiln_builder");
   AddFlags(app, flags);
-  CLI11_PARSE(app, argc, argv);
-  const Status status = Main(flags, child_args);
-  if (status.ok()) return 0;
-  fmt::print(stderr, "builder: {}\n", Message(status));
-  return 1;
+  return RunDaemon("builder", app, flags, argc, argv, [&] { return Main(flags, child_args); });
 }
 
 }  // namespace kiln::builder

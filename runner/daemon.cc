@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "base/file.h"
+#include "base/daemon_program.h"
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop_signal.h"
@@ -21,15 +21,13 @@ namespace {
 
 constexpr std::string_view kVersion = "1";
 
-struct Flags {
+struct Flags : DaemonFlags {
   std::string listen = "127.0.0.1:0";
   std::string advertise;
   std::string tracker;
   std::string device = "cpu";
   int threads = 0;
   int64_t reference_timeout_ms = 180'000;
-  std::string log_level = "info";
-  std::string port_file;
   std::string once;
   bool list = false;
 };
@@ -59,11 +57,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "time limit of one run of a workload's reference program")
       ->check(CLI::Range(int64_t{1}, int64_t{86'400'000}))
       ->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
-      ->capture_default_str();
-  app.add_option(
-      "--port-file", flags.port_file,
-      "write the port here, as a number and a newline, once it is bound; one line per GPU");
+  AddDaemonFlags(app, flags, fmt::format("{}; one line per GPU", kPortFileHelp));
   app.add_flag("--list", flags.list,
                "print the devices that --device means, one a line: as --device, target and name "
                "with tabs between, and end");
@@ -202,18 +196,16 @@ Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
   if (!flags.tracker.empty()) KILN_RETURN_IF_ERROR(ParseHostPort(flags.tracker).status());
   StopSignal stop;
   std::vector<std::unique_ptr<Worker>> workers;
-  std::string ports;
+  std::vector<int> ports;
   for (size_t i = 0; i < devices.size(); ++i) {
     KILN_ASSIGN_OR_RETURN(DeviceSlotOptions slot_options,
                           SlotOptions(flags, devices[i], child_args));
     KILN_ASSIGN_OR_RETURN(auto worker,
                           Worker::Start(flags, std::move(devices[i]), i, std::move(slot_options)));
-    ports += fmt::format("{}\n", worker->port());
+    ports.push_back(worker->port());
     workers.push_back(std::move(worker));
   }
-  if (!flags.port_file.empty()) {
-    KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, ports));
-  }
+  KILN_RETURN_IF_ERROR(WritePortFile(flags, ports));
   for (auto& worker : workers) worker->Announce(flags.tracker);
   const int signal = stop.Wait();
   LogInfo("stopping on signal {}", signal);
@@ -224,7 +216,6 @@ Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
 }
 
 Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
-  KILN_RETURN_IF_ERROR(SetLogLevel(flags.log_level));
   KILN_ASSIGN_OR_RETURN(std::vector<DeviceDescription> devices, DescribeDevices(flags));
   if (flags.list) {
     for (const DeviceDescription& device : devices) {
@@ -241,15 +232,10 @@ Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
 }  // namespace
 
 int RunnerMain(int argc, char** argv, const std::vector<std::string>& child_args) {
-  InitLog("runner");
   Flags flags;
   CLI::App app("Checks and times compiled programs on this machine's device.", "kiln_runner");
   AddFlags(app, flags);
-  CLI11_PARSE(app, argc, argv);
-  const Status status = Main(flags, child_args);
-  if (status.ok()) return 0;
-  fmt::print(stderr, "runner: {}\n", Message(status));
-  return 1;
+  return RunDaemon("runner", app, flags, argc, argv, [&] { return Main(flags, child_args); });
 }
 
 }  // namespace kiln::runner

@@ -1,11 +1,10 @@
 #include "scheduler/daemon.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 
+#include "base/daemon_program.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/freed_memory.h"
 #include "base/grpc_server.h"
 #include "base/log.h"
@@ -22,13 +21,11 @@ namespace {
 
 constexpr absl::Duration kStopGrace = absl::Seconds(2);
 
-struct Flags {
+struct Flags : DaemonFlags {
   std::string listen = "127.0.0.1:9290";
   std::string tracker = "127.0.0.1:9190";
   std::string db = "kiln.db";
   int max_jobs = Jobs::Options().max_running;
-  std::string log_level = "info";
-  std::string port_file;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -41,10 +38,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--max-jobs", flags.max_jobs, "jobs that run at once; others are queued")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
-      ->capture_default_str();
-  app.add_option("--port-file", flags.port_file,
-                 "write the port here, as a number and a newline, once it is bound");
+  AddDaemonFlags(app, flags);
 }
 
 // Of this database in this place: a copy of the file is another scheduler.
@@ -56,7 +50,6 @@ std::string SchedulerId(const store::SchedulerIdentity& identity, const std::str
 }
 
 Status Serve(const Flags& flags) {
-  KILN_RETURN_IF_ERROR(SetLogLevel(flags.log_level));
   KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
   StopSignal stop;
   KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
@@ -76,9 +69,7 @@ Status Serve(const Flags& flags) {
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
   KILN_RETURN_IF_ERROR(jobs.Start());
-  if (!flags.port_file.empty()) {
-    KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.port_file, fmt::format("{}\n", server->port())));
-  }
+  KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));
   LogInfo("serving {} on {}", flags.db, server->address());
   const TrackerCheck tracker_check(flags.tracker);
   const int signal = stop.Wait();
@@ -92,17 +83,12 @@ Status Serve(const Flags& flags) {
 }  // namespace
 
 int SchedulerMain(int argc, char** argv) {
-  InitLog("scheduler");
   KeepFreedMemory();  // it searches
   Flags flags;
   CLI::App app("Runs tuning jobs on the workers of a tracker and keeps their records.",
                "kiln_scheduler");
   AddFlags(app, flags);
-  CLI11_PARSE(app, argc, argv);
-  const Status status = Serve(flags);
-  if (status.ok()) return 0;
-  fmt::print(stderr, "scheduler: {}\n", Message(status));
-  return 1;
+  return RunDaemon("scheduler", app, flags, argc, argv, [&] { return Serve(flags); });
 }
 
 }  // namespace kiln::scheduler

@@ -1,0 +1,41 @@
+// A daemon of ours as a program: the flags that each of them has, its log, its exit status.
+//
+// For main's thread; RunDaemon before any other runs, since the work it does may block signals.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kiln {
+
+struct DaemonFlags {
+  std::string log_level = "info";
+  std::string port_file;
+};
+
+inline constexpr std::string_view kPortFileHelp =
+    "write the port here, as a number and a newline, once it is bound";
+
+// --log-level and --port-file.
+void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
+                    std::string_view port_file_help = kPortFileHelp);
+
+// For whoever has started the daemon and waits until it serves: one line per port, all at once.
+// Nothing without --port-file.
+Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
+
+// Parses the command line into what `app` knows, then does `work` under the log level of `flags`.
+// Returns the exit status: 0 also after --help, 1 after an error, with "NAME: message" on stderr,
+// CLI11's own for a command line that is wrong. The log says `name` from the start.
+int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,
+              const std::function<Status()>& work);
+
+}  // namespace kiln

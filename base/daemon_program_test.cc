@@ -1,0 +1,85 @@
+#include "base/daemon_program.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status_testing.h"
+
+namespace kiln {
+namespace {
+
+using testing::HasSubstr;
+
+// A daemon whose work is to say how it was started.
+struct Outcome {
+  int exit_status = 0;
+  bool worked = false;
+  LogLevel level = LogLevel::kInfo;
+  std::string output, error;
+};
+Outcome RunWith(std::vector<std::string> words, const Status& result = OkStatus()) {
+  words.insert(words.begin(), "kiln_test");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  CLI::App app("Does nothing.", "kiln_test");
+  DaemonFlags flags;
+  AddDaemonFlags(app, flags);
+  Outcome run;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  run.exit_status = RunDaemon("test", app, flags, static_cast<int>(argv.size()), argv.data(), [&] {
+    run.worked = true;
+    run.level = GetLogLevel();
+    return result;
+  });
+  run.output = testing::internal::GetCapturedStdout();
+  run.error = testing::internal::GetCapturedStderr();
+  SetLogLevel(LogLevel::kInfo);
+  return run;
+}
+
+TEST(DaemonProgramTest, WorksAtTheLogLevelAskedFor) {
+  EXPECT_EQ(RunWith({}).level, LogLevel::kInfo);
+  const Outcome run = RunWith({"--log-level", "error"});
+  EXPECT_TRUE(run.worked);
+  EXPECT_EQ(run.exit_status, 0);
+  EXPECT_EQ(run.level, LogLevel::kError);
+  EXPECT_EQ(run.output + run.error, "");
+}
+
+TEST(DaemonProgramTest, AnErrorIsToldUnderItsName) {
+  const Outcome run = RunWith({}, NotFound("no such device"));
+  EXPECT_EQ(run.exit_status, 1);
+  EXPECT_EQ(run.error, "test: no such device\n");
+}
+
+TEST(DaemonProgramTest, DoesNotWorkWithoutASoundCommandLine) {
+  const Outcome loud = RunWith({"--log-level", "loud"});
+  EXPECT_FALSE(loud.worked);
+  EXPECT_EQ(loud.exit_status, 1);
+  EXPECT_THAT(loud.error, HasSubstr("loud"));
+  const Outcome unknown = RunWith({"--no-such-flag"});
+  EXPECT_FALSE(unknown.worked);
+  EXPECT_NE(unknown.exit_status, 0);
+  EXPECT_THAT(unknown.output + unknown.error, HasSubstr("--no-such-flag"));
+  const Outcome help = RunWith({"--help"});
+  EXPECT_FALSE(help.worked);
+  EXPECT_EQ(help.exit_status, 0);
+  EXPECT_THAT(help.output, HasSubstr("--port-file"));
+}
+
+TEST(DaemonProgramTest, WritesOneLinePerPort) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("daemon-program"));
+  DaemonFlags flags;
+  ASSERT_OK(WritePortFile(flags, {9190}));
+  flags.port_file = folder.Join("port");
+  ASSERT_OK(WritePortFile(flags, {9190, 9191}));
+  ASSERT_OK_AND_ASSIGN(const std::string written, ReadFile(flags.port_file));
+  EXPECT_EQ(written, "9190\n9191\n");
+  flags.port_file = folder.Join("none/port");
+  EXPECT_THAT(WritePortFile(flags, {1}), StatusIs(StatusCode::kNotFound, HasSubstr("none/port")));
+}
+
+}  // namespace
+}  // namespace kiln
