@@ -7,11 +7,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <list>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "absl/time/clock.h"
+#include "base/daemon_testing.h"
 #include "base/file.h"
 #include "client/kiln_testing.h"
 
@@ -376,18 +378,12 @@ class FarmTest : public EmbeddedTest {
   }
   // Its address.
   std::string Start(const std::string& name, const Words& more) {
-    const std::string port_file = folder_.Join(name + ".port");
-    Words words = {name,      "--listen",    "127.0.0.1:0", "--port-file",
-                   port_file, "--log-level", "error"};
+    Words words = {name, "--log-level", "error"};
     words.insert(words.end(), more.begin(), more.end());
-    SubprocessOptions options = KilnOptions(words);
-    options.output = options.error = SubprocessOptions::Stream::kInherit;
-    auto process = Subprocess::Spawn(options);
-    KILN_CHECK(process.ok(), "{}", Message(process.status()));
-    daemons_.push_back(*std::move(process));
-    EXPECT_TRUE(Eventually([&] { return FileExists(port_file); })) << name;
-    const std::string port = *ReadFile(port_file);
-    return "127.0.0.1:" + port.substr(0, port.size() - 1);
+    DaemonProcess& daemon = daemons_.emplace_back(kKiln, words);
+    const Status started = daemon.Start();
+    KILN_CHECK(started.ok(), "{}", Message(started));
+    return daemon.address();
   }
   std::string Kiln(Words words) {
     words.insert(words.end(), {"--scheduler", scheduler_});
@@ -400,7 +396,7 @@ class FarmTest : public EmbeddedTest {
     return id.substr(0, id.size() - 1);
   }
   std::string tracker_, scheduler_;
-  std::vector<Subprocess> daemons_;
+  std::list<DaemonProcess> daemons_;
 };
 
 TEST_F(FarmTest, AJobIsSubmittedWatchedAndReadThroughTheScheduler) {
