@@ -8,9 +8,10 @@
 #include "absl/time/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "client/record_conversion.h"
 #include "store/import_log.h"
 #include "store/sqlite_store.h"
+#include "store/wire/job_message.h"
+#include "store/wire/record_message.h"
 
 namespace kiln::client {
 namespace {
@@ -38,14 +39,14 @@ class LocalArchive : public Archive {
       return NotFound("there is no job {} in {}", id, path_);
     }
     KILN_RETURN_IF_ERROR(job.status());
-    return JobStatusFromStore(*store_, *job, NowMs());
+    return StatusOf(*job);
   }
 
   StatusOr<std::vector<v1::JobStatus>> Jobs(uint32_t limit) override {
     KILN_ASSIGN_OR_RETURN(const auto rows, store_->ListJobs(limit));
     std::vector<v1::JobStatus> jobs;
     for (const store::JobRow& row : rows) {
-      KILN_ASSIGN_OR_RETURN(jobs.emplace_back(), JobStatusFromStore(*store_, row, NowMs()));
+      KILN_ASSIGN_OR_RETURN(jobs.emplace_back(), StatusOf(row));
     }
     return jobs;
   }
@@ -55,13 +56,13 @@ class LocalArchive : public Archive {
     if (request.target().empty()) {
       KILN_ASSIGN_OR_RETURN(const auto found, store_->BestPerTarget(request.workload_key()));
       std::vector<v1::Record> records;
-      for (const store::Record& record : found) records.push_back(ToProto(record));
+      for (const store::Record& record : found) records.push_back(store::RecordMessage(record));
       return records;
     }
     KILN_ASSIGN_OR_RETURN(const auto best,
                           store_->BestRecord(request.workload_key(), request.target()));
     std::vector<v1::Record> records;
-    if (best.has_value()) records.push_back(ToProto(*best));
+    if (best.has_value()) records.push_back(store::RecordMessage(*best));
     return records;
   }
 
@@ -71,7 +72,7 @@ class LocalArchive : public Archive {
       return NotFound("there is no record {} in {}", id, path_);
     }
     KILN_RETURN_IF_ERROR(record.status());
-    return ToProto(*record);
+    return store::RecordMessage(*record);
   }
 
   Status VisitRecords(const v1::ListRecordsRequest& request,
@@ -81,7 +82,7 @@ class LocalArchive : public Archive {
     filter.workload_key = request.workload_key();
     filter.include_errors = request.include_errors();
     return store_->ForEachRecord(
-        filter, [&](const store::Record& record) { return visit(ToProto(record)); });
+        filter, [&](const store::Record& record) { return visit(store::RecordMessage(record)); });
   }
 
   StatusOr<v1::ImportRecordsReply> Import(std::string_view log) override {
@@ -94,12 +95,19 @@ class LocalArchive : public Archive {
   }
 
  private:
+  // A job is shown without its options where they are damaged.
+  StatusOr<v1::JobStatus> StatusOf(const store::JobRow& job) {
+    v1::JobSpec spec;
+    if (!spec.ParseFromString(job.spec)) spec.Clear();
+    return store::JobStatusMessage(*store_, job, std::move(spec), NowMs());
+  }
+
   StatusOr<std::vector<v1::Record>> BestOfJob(const std::string& job_id) {
     KILN_ASSIGN_OR_RETURN(const auto tasks, store_->TasksOfJob(job_id));
     std::vector<v1::Record> records;
     for (const store::TaskRow& task : tasks) {
       KILN_ASSIGN_OR_RETURN(const auto best, store_->BestOfJob(job_id, task.index));
-      if (best.has_value()) records.push_back(ToProto(*best));
+      if (best.has_value()) records.push_back(store::RecordMessage(*best));
     }
     return records;
   }

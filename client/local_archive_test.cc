@@ -6,8 +6,6 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/status_testing.h"
-#include "client/record_conversion.h"
-#include "store/memory_store.h"
 #include "store/sqlite_store.h"
 
 namespace kiln::client {
@@ -16,31 +14,16 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-store::Record FullRecord() {
+store::Record SomeRecord() {
   store::Record r;
-  r.id = 5;
   r.job_id = "job";
   r.task_index = 0;
   r.trial = 3;
   r.workload_key = "[\"k\", [1]]";
   r.dag = "dag";
   r.target = "llvm";
-  r.hardware = {1, 2, 3, 4, 5, 6, 7, 8};
   r.steps = "[]";
   r.costs_s = {1e-3, 2e-3};
-  r.message = "note";
-  r.build_s = 0.5;
-  r.run_s = 0.25;
-  r.timestamp_s = 1'700'000'000;
-  r.device = "cpu";
-  r.builder = "b";
-  r.runner = "r";
-  r.stopped_early = true;
-  r.max_error = 1e-6;
-  r.flop_count = 1e9;
-  v1::TrialTimes times;
-  times.set_load_s(0.125);
-  r.times = times.SerializeAsString();
   return r;
 }
 
@@ -68,48 +51,6 @@ store::TaskRow SomeTask() {
   return task;
 }
 
-TEST(RecordConversionTest, NothingIsLost) {
-  const store::Record record = FullRecord();
-  const v1::Record there = ToProto(record);
-  EXPECT_EQ(ToProto(FromProto(there)).SerializeAsString(), there.SerializeAsString());
-  const store::Record back = FromProto(there);
-  EXPECT_EQ(back.hardware, record.hardware);
-  EXPECT_EQ(back.costs_s, record.costs_s);
-  EXPECT_EQ(back.message, record.message);
-  EXPECT_EQ(back.timestamp_s, record.timestamp_s);
-  EXPECT_EQ(back.stopped_early, record.stopped_early);
-  EXPECT_EQ(back.max_error, record.max_error);
-  EXPECT_EQ(back.times, record.times);
-}
-
-TEST(RecordConversionTest, TheStatusOfAStoredJob) {
-  const auto store = store::NewMemoryStore();
-  const store::TaskRow task = SomeTask();
-  ASSERT_OK(store->AddJob(SomeJob(), {&task, 1}));
-  ASSERT_OK(store->UpdateJobState("job", store::JobState::kRunning, "", 1'700'000'010'000));
-  store::Record record = FullRecord();
-  record.stopped_early = false;
-  ASSERT_OK_AND_ASSIGN(const int64_t id, store->AddRecord(record));
-  record.trial = 4;
-  record.error = v1::WRONG_ANSWER_ERROR;
-  record.costs_s.clear();
-  ASSERT_OK(store->AddRecord(record));
-  ASSERT_OK_AND_ASSIGN(const auto job, store->GetJob("job"));
-  ASSERT_OK_AND_ASSIGN(const v1::JobStatus status,
-                       JobStatusFromStore(*store, job, 1'700'000'025'000));
-  EXPECT_EQ(status.state(), v1::RUNNING);
-  EXPECT_EQ(status.trials_done(), 2u);
-  EXPECT_EQ(status.error_counts().at(v1::WRONG_ANSWER_ERROR), 1u);
-  EXPECT_EQ(status.error_counts().size(), 1u);
-  EXPECT_EQ(status.elapsed_s(), 15);
-  EXPECT_EQ(status.spec().options().trials(), 10u);
-  EXPECT_EQ(status.spec().name(), "name");
-  ASSERT_EQ(status.tasks_size(), 1);
-  EXPECT_DOUBLE_EQ(status.tasks(0).best_cost_s(), 1.5e-3);
-  EXPECT_EQ(status.tasks(0).best_record_id(), id);
-  EXPECT_EQ(status.tasks(0).trials(), 2u);
-}
-
 class LocalArchiveTest : public testing::Test {
  protected:
   TempDir folder_ = *TempDir::Make("local-archive-test");
@@ -127,7 +68,7 @@ TEST_F(LocalArchiveTest, ReadsWhileASchedulerWrites) {
   const store::TaskRow task = SomeTask();
   ASSERT_OK(writer->AddJob(SomeJob(), {&task, 1}));
   ASSERT_OK_AND_ASSIGN(const auto archive, OpenLocalArchive(db_));
-  EXPECT_OK(writer->AddRecord(FullRecord()));
+  EXPECT_OK(writer->AddRecord(SomeRecord()));
   ASSERT_OK_AND_ASSIGN(const auto jobs, archive->Jobs(0));
   EXPECT_THAT(jobs, SizeIs(1));
   v1::BestRequest request;
@@ -140,6 +81,22 @@ TEST_F(LocalArchiveTest, ReadsWhileASchedulerWrites) {
   EXPECT_THAT(best, SizeIs(0));
   EXPECT_THAT(archive->Job("none").status(), StatusIs(StatusCode::kNotFound, HasSubstr("none")));
   EXPECT_THAT(archive->GetRecord(99).status(), StatusIs(StatusCode::kNotFound, HasSubstr("99")));
+}
+
+TEST_F(LocalArchiveTest, ShowsAJobWhoseSpecIsDamagedWithoutIt) {
+  ASSERT_OK_AND_ASSIGN(const auto writer, store::OpenSqliteStore(db_));
+  store::JobRow job = SomeJob();
+  ASSERT_OK(writer->AddJob(job));
+  job.id = "damaged";
+  job.spec = "\xff";
+  ASSERT_OK(writer->AddJob(job));
+  ASSERT_OK_AND_ASSIGN(const auto archive, OpenLocalArchive(db_));
+  ASSERT_OK_AND_ASSIGN(v1::JobStatus status, archive->Job("job"));
+  EXPECT_EQ(status.spec().options().trials(), 10u);
+  EXPECT_EQ(status.spec().name(), "name");
+  ASSERT_OK_AND_ASSIGN(status, archive->Job("damaged"));
+  EXPECT_FALSE(status.spec().has_options());
+  EXPECT_EQ(status.spec().name(), "name");
 }
 
 TEST_F(LocalArchiveTest, CancelsAJobUnlessASchedulerIsAtWork) {

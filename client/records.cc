@@ -10,7 +10,6 @@
 #include "base/units.h"
 #include "client/commands.h"
 #include "client/json.h"
-#include "client/record_conversion.h"
 #include "client/render.h"
 #include "client/reproduce.h"
 #include "client/resolve.h"
@@ -22,6 +21,7 @@
 #include "compiler/dag/workload_key.h"
 #include "store/distill.h"
 #include "store/measure_log.h"
+#include "store/wire/record_message.h"
 
 namespace kiln::client {
 namespace {
@@ -315,7 +315,7 @@ Status ExportCommand(const ExportFlags& flags, const Session& session) {
   int64_t lines = 0;
   KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
     ++lines;
-    return AddLogLine(FromProto(record), output);
+    return AddLogLine(store::RecordOf(record), output);
   }));
   return output.Finish(lines);
 }
@@ -355,7 +355,7 @@ Status DistillCommand(const std::string& path, const std::string& output_path,
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   std::vector<store::Record> records;
   KILN_RETURN_IF_ERROR(archive->VisitRecords({}, [&](const v1::Record& record) {
-    records.push_back(FromProto(record));
+    records.push_back(store::RecordOf(record));
     return OkStatus();
   }));
   const auto best = store::Distill(records);

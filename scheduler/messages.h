@@ -1,4 +1,5 @@
-// Rows of the store as messages of the protocol, and back.
+// What the scheduler alone makes of messages and rows: results that may be kept, the status of a
+// job that may be running. How rows are messages: store/wire.
 #pragma once
 
 #include <string>
@@ -11,12 +12,6 @@
 #include "store/store.h"
 
 namespace kiln::scheduler {
-
-store::HardwareParams HardwareRow(const v1::HardwareParams& hardware);
-v1::HardwareParams HardwareMessage(const store::HardwareParams& row);
-
-v1::Record RecordMessage(const store::Record& record);
-v1::Round RoundMessage(const store::RoundRow& row);
 
 // Puts a result into the record of its trial, whatever it says: what the store would refuse (a
 // success without costs, a cost of 0, an unknown error kind) becomes an UNKNOWN_ERROR that says so.
@@ -42,7 +37,7 @@ struct LiveStatus {
   BusyMeter::Reading busy;
 };
 
-// The status as the store has it; `now_ms` for the elapsed time of a job that runs.
+// The status as the store has it, and `live`; `now_ms` for the elapsed time of a job that runs.
 StatusOr<v1::JobStatus> StatusMessage(store::Store& store, const store::JobRow& job,
                                       const LiveStatus& live, int64_t now_ms);
 

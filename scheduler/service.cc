@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "scheduler/watch.h"
 #include "store/import_log.h"
+#include "store/wire/record_message.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -87,11 +88,11 @@ Status SchedulerService::Best(const v1::BestRequest& request, v1::BestReply& rep
   if (!request.target().empty()) {
     KILN_ASSIGN_OR_RETURN(const auto best,
                           store_.BestRecord(request.workload_key(), request.target()));
-    if (best.has_value()) *reply.add_records() = RecordMessage(*best);
+    if (best.has_value()) *reply.add_records() = store::RecordMessage(*best);
     return OkStatus();
   }
   KILN_ASSIGN_OR_RETURN(const auto best, store_.BestPerTarget(request.workload_key()));
-  for (const store::Record& record : best) *reply.add_records() = RecordMessage(record);
+  for (const store::Record& record : best) *reply.add_records() = store::RecordMessage(record);
   return OkStatus();
 }
 
@@ -102,7 +103,7 @@ Status SchedulerService::BestOfJob(const v1::BestRequest& request, v1::BestReply
     KILN_ASSIGN_OR_RETURN(const auto best, store_.BestOfJob(request.job_id(), task.index));
     if (!best.has_value()) continue;
     if (!request.target().empty() && best->target != request.target()) continue;
-    *reply.add_records() = RecordMessage(*best);
+    *reply.add_records() = store::RecordMessage(*best);
   }
   return OkStatus();
 }
@@ -111,7 +112,7 @@ grpc::Status SchedulerService::GetRecord(grpc::ServerContext*, const v1::GetReco
                                          v1::Record* reply) {
   const auto record = store_.GetRecord(request->id());
   if (!record.ok()) return ToGrpc(record.status());
-  *reply = RecordMessage(*record);
+  *reply = store::RecordMessage(*record);
   return grpc::Status::OK;
 }
 
@@ -126,7 +127,8 @@ grpc::Status SchedulerService::ListRecords(grpc::ServerContext* context,
     if (!filter.job_id.empty()) KILN_RETURN_IF_ERROR(store_.GetJob(filter.job_id).status());
     return store_.ForEachRecord(filter, [&](const store::Record& record) -> Status {
       if (stopping_) return Unavailable("the scheduler is stopping; try again");
-      if (context->IsCancelled() || !writer->Write(RecordMessage(record))) return GoneStatus();
+      if (context->IsCancelled() || !writer->Write(store::RecordMessage(record)))
+        return GoneStatus();
       return OkStatus();
     });
   };

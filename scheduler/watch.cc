@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "store/wire/job_message.h"
+#include "store/wire/record_message.h"
+
 namespace kiln::scheduler {
 namespace {
 
@@ -81,8 +84,8 @@ class Watch {
     v1::JobEvent event;
     *event.mutable_status() = std::move(status);
     if (sent_any_) DropDagTexts(*event.mutable_status());
-    if (record != nullptr) *event.mutable_record() = RecordMessage(*record);
-    if (round != nullptr) *event.mutable_round() = RoundMessage(*round);
+    if (record != nullptr) *event.mutable_record() = store::RecordMessage(*record);
+    if (round != nullptr) *event.mutable_round() = store::RoundMessage(*round);
     if (!options_.write(event)) return Gone();
     sent_any_ = true;
     sent_ = std::move(*event.mutable_status());

@@ -35,6 +35,8 @@ TABLE = {
     # These two know nothing of programs: the one sees floats, the other strings.
     "costmodel": ["base"],
     "store": ["base"],
+    # Its rows as messages, for those who see both.
+    "store/wire": ["base", "proto", "store"],
     "search": ["base", "costmodel", "compiler/features"] + _COMPILER,
     # The services meet in proto/ and never include each other.
     "tracker": ["base", "proto"],

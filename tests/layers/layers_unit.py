@@ -23,6 +23,7 @@ class LayersTest(unittest.TestCase):
                 "compiler/ir/expr.h": '#include "base/log.h"\n#include "absl/status/status.h"\n',
                 "compiler/dag/ops/conv.cc": '#include "compiler/dag/ops/conv.h"\n#include "compiler/ir/expr.h"\n',
                 "compiler/codegen/emit.cc": '#include "llvm/IR/Module.h"\n#include "proto/cpu_abi.h"\n',
+                "store/wire/rows.cc": '#include "proto/trial.pb.h"\n#include "store/store.h"\n',
                 "client/main.cc": '#include "tracker/daemon.h"\n#include "compiler/codegen/emit.h"\n',
                 "tests/e2e/all.cc": '#include "tracker/registry.h"\n#include "runner/child.h"\n',
             }), [])
@@ -38,6 +39,8 @@ class LayersTest(unittest.TestCase):
             ("costmodel/model.cc", "compiler/ir/expr.h"),
             ("store/store.cc", "compiler/schedule/step.h"),
             ("store/store.cc", "proto/trial.pb.h"),
+            ("store/store.cc", "store/wire/rows.h"),
+            ("runner/child.cc", "store/wire/rows.h"),
             ("search/policy.cc", "store/store.h"),
             ("search/policy.cc", "proto/trial.pb.h"),
             ("search/policy.cc", "compiler/codegen/emit.h"),

@@ -1,0 +1,98 @@
+#include "store/wire/job_message.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace kiln::store {
+namespace {
+
+double ElapsedSeconds(const JobRow& job, int64_t now_ms) {
+  if (job.started_ms == 0) return 0;
+  const int64_t end_ms = job.finished_ms != 0 ? job.finished_ms : now_ms;
+  return 1e-3 * static_cast<double>(std::max<int64_t>(0, end_ms - job.started_ms));
+}
+
+// By the row alone: a job of imported records has no spec that lists its tasks.
+v1::TaskSpec TaskSpecOf(const TaskRow& row) {
+  v1::TaskSpec spec;
+  spec.set_dag(row.dag);
+  spec.set_target(row.target);
+  spec.set_weight(row.weight);
+  spec.set_description(row.description);
+  if (row.alternative_of.has_value()) spec.set_alternative_of(*row.alternative_of);
+  spec.set_form(row.form);
+  spec.set_preparation(row.preparation);
+  spec.set_network(row.network);
+  return spec;
+}
+
+StatusOr<v1::TaskStatus> TaskStatusMessage(Store& store, const TaskRow& row,
+                                           const TrialCounts& counts) {
+  v1::TaskStatus task;
+  *task.mutable_spec() = TaskSpecOf(row);
+  task.set_workload_key(row.workload_key);
+  task.set_flop_count(row.flop_count);
+  task.set_reference_cost_s(row.reference_cost_s);
+  const auto trials = counts.by_task.find(row.index);
+  if (trials != counts.by_task.end()) task.set_trials(static_cast<uint32_t>(trials->second));
+  KILN_ASSIGN_OR_RETURN(const auto best, store.BestOfJob(row.job_id, row.index));
+  if (best.has_value()) {
+    task.set_best_cost_s(Cost(*best));
+    task.set_best_record_id(best->id);
+  }
+  return task;
+}
+
+// Needs the status's elapsed time.
+void SetCounts(const TrialCounts& counts, v1::JobStatus& status) {
+  status.set_trials_done(static_cast<uint32_t>(counts.total));
+  status.set_devices(static_cast<uint32_t>(counts.runners));
+  const double device_s = status.elapsed_s() * static_cast<double>(counts.runners);
+  if (device_s > 0) {
+    status.set_busy_share(std::min(1.0, (counts.run_s + counts.final_run_s) / device_s));
+    status.set_leaders_share(std::min(1.0, counts.final_run_s / device_s));
+  }
+  for (uint32_t kind = 1; kind < counts.by_error.size(); ++kind) {
+    if (counts.by_error[kind] == 0) continue;
+    (*status.mutable_error_counts())[kind] = static_cast<uint32_t>(counts.by_error[kind]);
+  }
+}
+
+}  // namespace
+
+StatusOr<v1::JobStatus> JobStatusMessage(Store& store, const JobRow& job, v1::JobSpec spec,
+                                         int64_t now_ms) {
+  v1::JobStatus status;
+  status.set_id(job.id);
+  spec.set_name(job.name);
+  spec.set_user(job.user);
+  spec.set_priority(job.priority);
+  *status.mutable_spec() = std::move(spec);
+  status.set_state(static_cast<v1::JobState>(job.state));
+  status.set_message(job.message);
+  status.set_created_s(job.created_ms / 1000);
+  status.set_elapsed_s(ElapsedSeconds(job, now_ms));
+  KILN_ASSIGN_OR_RETURN(const TrialCounts counts, store.CountTrials(job.id));
+  SetCounts(counts, status);
+  KILN_ASSIGN_OR_RETURN(const auto tasks, store.TasksOfJob(job.id));
+  for (const TaskRow& row : tasks) {
+    KILN_ASSIGN_OR_RETURN(*status.add_tasks(), TaskStatusMessage(store, row, counts));
+  }
+  return status;
+}
+
+v1::Round RoundMessage(const RoundRow& row) {
+  v1::Round message;
+  message.set_number(row.number);
+  message.set_task_index(row.task_index);
+  message.set_elapsed_s(row.elapsed_s);
+  message.set_trials(row.trials);
+  if (std::isfinite(row.total_latency_s)) message.set_total_latency_s(row.total_latency_s);
+  message.mutable_best_s()->Add(row.best_s.begin(), row.best_s.end());
+  message.set_search_s(row.search_s);
+  message.set_report(row.report);
+  return message;
+}
+
+}  // namespace kiln::store

@@ -1,0 +1,183 @@
+#include "store/wire/job_message.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/status_testing.h"
+#include "proto/fields_testing.h"
+#include "store/memory_store.h"
+#include "store/test_record.h"
+
+namespace kiln::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+constexpr int64_t kStartMs = 1'700'000'010'000;
+
+JobRow FullJob() {
+  JobRow job;
+  auto& [id, name, user, priority, state, message, spec, created_ms, started_ms, finished_ms] = job;
+  id = "job";
+  name = "name";
+  user = "user";
+  priority = 3;
+  state = JobState::kFailed;
+  message = "why";
+  spec = "not looked at";
+  created_ms = 1'700'000'000'000;
+  started_ms = kStartMs;
+  finished_ms = kStartMs + 15'000;
+  return job;
+}
+
+// A row that gains a field does not compile here; what it becomes is to be tested then.
+TaskRow FullTask() {
+  TaskRow task;
+  auto& [job_id, index, workload_key, dag, target, weight, description, flop_count,
+         reference_cost_s, alternative_of, form, preparation, network] = task;
+  job_id = "job";
+  index = 0;
+  workload_key = kTestKey;
+  dag = "dag";
+  target = kTestTarget;
+  weight = 2;
+  description = "op";
+  flop_count = 1e9;
+  reference_cost_s = 0.5;
+  alternative_of = 0;
+  form = "direct";
+  preparation = "p";
+  network = "n";
+  return task;
+}
+
+RoundRow FullRound() {
+  RoundRow round;
+  auto& [job_id, number, task_index, elapsed_s, trials, total_latency_s, best_s, search_s, report] =
+      round;
+  job_id = "job";
+  number = 1;
+  task_index = 2;
+  elapsed_s = 3.5;
+  trials = 4;
+  total_latency_s = 5.5;
+  best_s = {6.5, 0};
+  search_s = 7.5;
+  report = "report";
+  return round;
+}
+
+class JobMessageTest : public testing::Test {
+ protected:
+  // Two trials, one of them a finalist, and a third that failed.
+  void SetUp() override {
+    const TaskRow task = FullTask();
+    ASSERT_OK(store_->AddJob(FullJob(), {&task, 1}));
+    ASSERT_OK(store_->AddRecord(TestRecord("job", 0, 2e-3)));
+    ASSERT_OK_AND_ASSIGN(best_id_, store_->AddRecord(TestRecord("job", 1, 1e-3)));
+    ASSERT_OK(store_->AddRecord(FailedRecord("job", 2, v1::WRONG_ANSWER_ERROR)));
+    ASSERT_OK(store_->SetFinals(
+        {{{.id = best_id_, .costs_s = {1e-3}, .confidence_s = 1e-5, .run_s = 0.75}}}));
+  }
+
+  StatusOr<v1::JobStatus> Status() {
+    return JobStatusMessage(*store_, FullJob(), v1::JobSpec(), kStartMs + 60'000);
+  }
+
+  const std::unique_ptr<Store> store_ = NewMemoryStore();
+  int64_t best_id_ = 0;
+};
+
+TEST_F(JobMessageTest, TheJobsRow) {
+  ASSERT_OK_AND_ASSIGN(const v1::JobStatus status, Status());
+  // What the store does not know.
+  EXPECT_THAT(UnsetFields(status),
+              UnorderedElementsAre("waiting_for_workers", "device", "busy_share_last_minute",
+                                   "trials_per_s_last_minute", "next_task",
+                                   "leaders_share_last_minute", "phase"));
+  EXPECT_EQ(status.id(), "job");
+  EXPECT_EQ(status.spec().name(), "name");
+  EXPECT_EQ(status.spec().user(), "user");
+  EXPECT_EQ(status.spec().priority(), 3);
+  EXPECT_EQ(status.state(), v1::FAILED);
+  EXPECT_EQ(status.message(), "why");
+  EXPECT_EQ(status.created_s(), 1'700'000'000);
+  EXPECT_EQ(status.elapsed_s(), 15);
+}
+
+TEST_F(JobMessageTest, TheTrials) {
+  ASSERT_OK_AND_ASSIGN(const v1::JobStatus status, Status());
+  EXPECT_EQ(status.trials_done(), 3u);
+  EXPECT_EQ(status.devices(), 1u);
+  EXPECT_DOUBLE_EQ(status.busy_share(), (3 * 0.25 + 0.75) / 15);
+  EXPECT_DOUBLE_EQ(status.leaders_share(), 0.75 / 15);
+  ASSERT_EQ(status.error_counts().size(), 1u);
+  EXPECT_EQ(status.error_counts().at(v1::WRONG_ANSWER_ERROR), 1u);
+}
+
+TEST_F(JobMessageTest, TheTasks) {
+  ASSERT_OK_AND_ASSIGN(const v1::JobStatus status, Status());
+  ASSERT_EQ(status.tasks_size(), 1);
+  const v1::TaskStatus& task = status.tasks(0);
+  // Only while it runs.
+  EXPECT_THAT(UnsetFields(task), ElementsAre("known_states", "known_cost_s", "known_record_id"));
+  EXPECT_EQ(task.workload_key(), kTestKey);
+  EXPECT_EQ(task.flop_count(), 1e9);
+  EXPECT_EQ(task.trials(), 3u);
+  EXPECT_EQ(task.best_cost_s(), 1e-3);
+  EXPECT_EQ(task.reference_cost_s(), 0.5);
+  EXPECT_EQ(task.best_record_id(), best_id_);
+  const v1::TaskSpec& spec = task.spec();
+  EXPECT_THAT(UnsetFields(spec), IsEmpty());
+  EXPECT_EQ(spec.dag(), "dag");
+  EXPECT_EQ(spec.target(), kTestTarget);
+  EXPECT_EQ(spec.weight(), 2);
+  EXPECT_EQ(spec.description(), "op");
+  EXPECT_EQ(spec.alternative_of(), 0u);
+  EXPECT_EQ(spec.form(), "direct");
+  EXPECT_EQ(spec.preparation(), "p");
+  EXPECT_EQ(spec.network(), "n");
+}
+
+TEST_F(JobMessageTest, TheTimeOfAJobThatRunsGoesOn) {
+  JobRow job = FullJob();
+  job.finished_ms = 0;
+  const auto elapsed_s = [&](int64_t now_ms) {
+    const auto status = JobStatusMessage(*store_, job, v1::JobSpec(), now_ms);
+    return status.ok() ? status->elapsed_s() : -1;
+  };
+  EXPECT_EQ(elapsed_s(kStartMs + 2'500), 2.5);
+  EXPECT_EQ(elapsed_s(kStartMs - 1), 0);  // the clock was set back
+  job.started_ms = 0;
+  EXPECT_EQ(elapsed_s(kStartMs), 0);
+}
+
+TEST(RoundMessageTest, AllOfIt) {
+  const v1::Round message = RoundMessage(FullRound());
+  EXPECT_THAT(UnsetFields(message), IsEmpty());
+  EXPECT_EQ(message.number(), 1u);
+  EXPECT_EQ(message.task_index(), 2u);
+  EXPECT_EQ(message.elapsed_s(), 3.5);
+  EXPECT_EQ(message.trials(), 4u);
+  EXPECT_EQ(message.total_latency_s(), 5.5);
+  EXPECT_THAT(message.best_s(), ElementsAre(6.5, 0));
+  EXPECT_EQ(message.search_s(), 7.5);
+  EXPECT_EQ(message.report(), "report");
+}
+
+TEST(RoundMessageTest, NoLatencyYet) {
+  RoundRow row = FullRound();
+  for (const double none :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    row.total_latency_s = none;
+    EXPECT_THAT(UnsetFields(RoundMessage(row)), ElementsAre("total_latency_s"));
+  }
+}
+
+}  // namespace
+}  // namespace kiln::store

@@ -1,0 +1,112 @@
+#include "store/wire/record_message.h"
+
+namespace kiln::store {
+namespace {
+
+v1::TrialResult ResultMessage(const Record& record) {
+  v1::TrialResult result;
+  result.mutable_costs_s()->Add(record.costs_s.begin(), record.costs_s.end());
+  result.set_error(static_cast<v1::ErrorKind>(record.error));
+  result.set_message(record.message);
+  result.set_build_s(record.build_s);
+  result.set_run_s(record.run_s);
+  result.set_timestamp_s(record.timestamp_s);
+  result.set_device(record.device);
+  result.set_builder(record.builder);
+  result.set_runner(record.runner);
+  result.set_stopped_early(record.stopped_early);
+  result.set_max_error(record.max_error);
+  result.mutable_final_costs_s()->Add(record.final_costs_s.begin(), record.final_costs_s.end());
+  result.set_confidence_s(record.confidence_s);
+  result.set_final_readings(record.final_readings);
+  result.set_final_run_s(record.final_run_s);
+  result.set_final_device(record.final_device);
+  if (record.times.empty() || !result.mutable_times()->ParseFromString(record.times)) {
+    result.clear_times();
+  }
+  return result;
+}
+
+void TakeResult(const v1::TrialResult& result, Record& record) {
+  record.costs_s.assign(result.costs_s().begin(), result.costs_s().end());
+  record.error = result.error();
+  record.message = result.message();
+  record.build_s = result.build_s();
+  record.run_s = result.run_s();
+  record.timestamp_s = result.timestamp_s();
+  record.device = result.device();
+  record.builder = result.builder();
+  record.runner = result.runner();
+  record.stopped_early = result.stopped_early();
+  record.max_error = result.max_error();
+  record.final_costs_s.assign(result.final_costs_s().begin(), result.final_costs_s().end());
+  record.confidence_s = result.confidence_s();
+  record.final_readings = result.final_readings();
+  record.final_run_s = result.final_run_s();
+  record.final_device = result.final_device();
+  record.times = result.times().SerializeAsString();
+}
+
+}  // namespace
+
+HardwareParams HardwareRow(const v1::HardwareParams& message) {
+  return {message.num_cores(),
+          message.vector_unit_bytes(),
+          message.cache_line_bytes(),
+          message.max_shared_memory_per_block_bytes(),
+          message.max_local_memory_per_block_bytes(),
+          message.max_threads_per_block(),
+          message.max_vthread_extent(),
+          message.warp_size()};
+}
+
+v1::HardwareParams HardwareMessage(const HardwareParams& row) {
+  v1::HardwareParams message;
+  message.set_num_cores(static_cast<int32_t>(row[0]));
+  message.set_vector_unit_bytes(static_cast<int32_t>(row[1]));
+  message.set_cache_line_bytes(static_cast<int32_t>(row[2]));
+  message.set_max_shared_memory_per_block_bytes(row[3]);
+  message.set_max_local_memory_per_block_bytes(row[4]);
+  message.set_max_threads_per_block(static_cast<int32_t>(row[5]));
+  message.set_max_vthread_extent(static_cast<int32_t>(row[6]));
+  message.set_warp_size(static_cast<int32_t>(row[7]));
+  return message;
+}
+
+v1::Record RecordMessage(const Record& record) {
+  v1::Record message;
+  message.set_id(record.id);
+  message.set_job_id(record.job_id);
+  message.set_task_index(record.task_index);
+  message.set_trial(record.trial);
+  message.set_workload_key(record.workload_key);
+  message.set_dag(record.dag);
+  message.set_target(record.target);
+  *message.mutable_hardware() = HardwareMessage(record.hardware);
+  message.set_steps(record.steps);
+  message.set_flop_count(record.flop_count);
+  message.set_origin(record.origin);
+  message.set_score(record.score);
+  *message.mutable_result() = ResultMessage(record);
+  return message;
+}
+
+Record RecordOf(const v1::Record& message) {
+  Record record;
+  record.id = message.id();
+  record.job_id = message.job_id();
+  record.task_index = message.task_index();
+  record.trial = message.trial();
+  record.workload_key = message.workload_key();
+  record.dag = message.dag();
+  record.target = message.target();
+  record.hardware = HardwareRow(message.hardware());
+  record.steps = message.steps();
+  record.flop_count = message.flop_count();
+  record.origin = message.origin();
+  record.score = message.score();
+  TakeResult(message.result(), record);
+  return record;
+}
+
+}  // namespace kiln::store

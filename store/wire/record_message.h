@@ -1,0 +1,20 @@
+// Records of the store as messages of the wire, and back, for all who hand records on: the
+// scheduler that answers from its store, the client that reads a database itself.
+//
+// It is a folder of its own beside the store since the store itself knows no messages, and proto/,
+// which all services see, no store: whoever may include both may include this.
+#pragma once
+
+#include "proto/scheduler.pb.h"
+#include "store/record.h"
+
+namespace kiln::store {
+
+// Nothing is lost either way, but for `times` that are no TrialTimes: those are not known then.
+v1::Record RecordMessage(const Record& record);
+Record RecordOf(const v1::Record& message);
+
+HardwareParams HardwareRow(const v1::HardwareParams& message);
+v1::HardwareParams HardwareMessage(const HardwareParams& row);
+
+}  // namespace kiln::store

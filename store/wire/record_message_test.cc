@@ -1,0 +1,94 @@
+#include "store/wire/record_message.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "proto/fields_testing.h"
+
+namespace kiln::store {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+using testing::IsEmpty;
+
+v1::Record FullMessage() {
+  v1::Record message;
+  int next = 0;
+  FillFields(message, next);
+  return message;
+}
+
+// All fields of a record. One that is added to the struct is added here, or this does not compile;
+// the tests below then ask that it is converted.
+auto FieldsOf(const Record& record) {
+  const auto& [id, job_id, task_index, trial, workload_key, dag, target, hardware, steps, costs_s,
+               error, message, build_s, run_s, timestamp_s, device, builder, runner, stopped_early,
+               max_error, flop_count, origin, score, final_costs_s, confidence_s, final_readings,
+               final_run_s, final_device, times] = record;
+  return std::make_tuple(id, job_id, task_index, trial, workload_key, dag, target, hardware, steps,
+                         costs_s, error, message, build_s, run_s, timestamp_s, device, builder,
+                         runner, stopped_early, max_error, flop_count, origin, score, final_costs_s,
+                         confidence_s, final_readings, final_run_s, final_device, times);
+}
+
+template <size_t... I>
+std::vector<size_t> SameFields(const Record& a, const Record& b, std::index_sequence<I...>) {
+  const auto of_a = FieldsOf(a);
+  const auto of_b = FieldsOf(b);
+  std::vector<size_t> same;
+  (void)((std::get<I>(of_a) == std::get<I>(of_b) ? same.push_back(I) : void()), ...);
+  return same;
+}
+
+// Their numbers, in the order of the struct.
+std::vector<size_t> SameFields(const Record& a, const Record& b) {
+  using Fields = decltype(FieldsOf(a));
+  return SameFields(a, b, std::make_index_sequence<std::tuple_size_v<Fields>>());
+}
+
+// That of a record without a score is NaN, which differs from everything.
+Record EmptyRecord() {
+  Record record;
+  record.score = 0;
+  return record;
+}
+
+TEST(RecordMessageTest, NoFieldOfTheMessageIsLost) {
+  const v1::Record message = FullMessage();
+  ASSERT_THAT(UnsetFields(message), IsEmpty());
+  MessageDifferencer difference;
+  std::string report;
+  difference.ReportDifferencesToString(&report);
+  EXPECT_TRUE(difference.Compare(message, RecordMessage(RecordOf(message)))) << report;
+}
+
+TEST(RecordMessageTest, EveryFieldOfTheRecordIsInTheMessage) {
+  const Record record = RecordOf(FullMessage());
+  EXPECT_THAT(SameFields(record, EmptyRecord()), IsEmpty());
+  EXPECT_EQ(FieldsOf(RecordOf(RecordMessage(record))), FieldsOf(record));
+}
+
+TEST(RecordMessageTest, WhatIsNotSetStaysSo) {
+  const Record record = RecordOf(RecordMessage(Record()));
+  EXPECT_TRUE(std::isnan(record.score));
+  Record back = record;
+  back.score = 0;
+  EXPECT_EQ(FieldsOf(back), FieldsOf(EmptyRecord()));
+  EXPECT_FALSE(RecordMessage(record).result().has_times());
+}
+
+TEST(RecordMessageTest, TimesThatAreNoneAreNotKnown) {
+  Record record;
+  record.times = "\xff";
+  EXPECT_FALSE(RecordMessage(record).result().has_times());
+}
+
+}  // namespace
+}  // namespace kiln::store
