@@ -1,0 +1,47 @@
+// tune, submit, jobs, watch, cancel, workers on the command line.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "client/commands.h"
+#include "client/job_options.h"
+#include "client/syntax.h"
+
+namespace kiln::client {
+
+// Must outlive the parse and the run, as `syntax` must.
+class JobSyntax {
+ public:
+  explicit JobSyntax(Syntax& syntax) : syntax_(syntax) {}
+  JobSyntax(const JobSyntax&) = delete;
+  JobSyntax& operator=(const JobSyntax&) = delete;
+
+  void AddTo(CLI::App& app);
+
+ private:
+  void AddTune(CLI::App& app);
+  void AddSubmit(CLI::App& app);
+  void AddJobs(CLI::App& app);
+  void AddWatch(CLI::App& app);
+  void AddCancel(CLI::App& app);
+  void AddWorkers(CLI::App& app);
+  void AddCluster(CLI::App& tune);
+  void AddFollow(CLI::App& command);
+
+  StatusOr<int> RunTune() const;
+  StatusOr<int> RunWatch() const;
+  Status RunJobs() const;
+  Status RunWorkers() const;
+
+  Syntax& syntax_;
+  JobOptions options_;
+  FollowOptions follow_;
+  ClusterFlags cluster_;
+  std::string resume_, job_id_;
+  uint32_t limit_ = 20;
+  bool all_ = false, timing_ = false;
+  std::optional<std::string> tracker_;  // as given
+};
+
+}  // namespace kiln::client

@@ -1,0 +1,59 @@
+// What the commands of `kiln` have in common on the command line: how one is added, and the options
+// of where the jobs and records are and how to print. Each group of commands (job_syntax.h,
+// record_syntax.h, tool_syntax.h) adds itself with this.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+#include "client/session.h"
+#include "client/workload_source.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kiln::client {
+
+inline constexpr uint32_t kMostTrials = 10'000'000;
+
+// What a command does once all of its options are read: the exit status.
+using Run = std::function<StatusOr<int>()>;
+
+// A command that gives nothing but a status.
+Run Plain(std::function<Status()> run);
+
+// Must outlive the parse and the run: the options are read into it.
+class Syntax {
+ public:
+  explicit Syntax(std::string program) { session_.program = std::move(program); }
+  Syntax(const Syntax&) = delete;
+  Syntax& operator=(const Syntax&) = delete;
+
+  // `run` is what RunNamed does if this command is named. The parent owns what is returned.
+  CLI::App* Add(CLI::App& parent, const std::string& name, const std::string& what, Run run);
+  void AddPlace(CLI::App& command);  // --scheduler, --db and --json
+  void AddJson(CLI::App& command);
+
+  // As the flags and the environment say; complete once a command runs.
+  const Session& session() const { return session_; }
+
+  // After the parse.
+  StatusOr<int> RunNamed();
+
+ private:
+  void ReadEnvironment();
+
+  Session session_;
+  bool db_given_ = false, scheduler_given_ = false;
+  Run run_;
+};
+
+// How an operator is given, but for its name.
+void AddWords(CLI::App& command, WorkloadWords& words);
+
+// `value` becomes what the environment says, where it says something.
+void ReadVariable(const char* name, std::string& value);
+
+}  // namespace kiln::client
