@@ -19,6 +19,7 @@
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
+#include "proto/hardware_message.h"
 
 namespace kiln::builder {
 namespace {
@@ -73,27 +74,14 @@ StatusOr<target::Target> TargetOf(const v1::BuildRequest& request) {
   return Unimplemented("this builder has no code generator for target '{}'", request.target());
 }
 
-target::HardwareParams HardwareOf(const v1::BuildRequest& request, const target::Target& target) {
-  const v1::HardwareParams& device = request.hardware();
-  return target::FillHardware(
-      target, {.num_cores = device.num_cores(),
-               .vector_unit_bytes = device.vector_unit_bytes(),
-               .cache_line_bytes = device.cache_line_bytes(),
-               .max_shared_memory_per_block_bytes = device.max_shared_memory_per_block_bytes(),
-               .max_local_memory_per_block_bytes = device.max_local_memory_per_block_bytes(),
-               .max_threads_per_block = device.max_threads_per_block(),
-               .max_vthread_extent = device.max_vthread_extent(),
-               .warp_size = device.warp_size()});
-}
-
 StatusOr<ir::Program> Instantiate(const dag::DagPtr& dag, const v1::BuildRequest& request,
                                   const target::Target& target) {
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(request.steps()));
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(dag, steps));
   auto program = lower::Lower(state, {.gpu = target.is_gpu()});
   if (!program.ok() || !target.is_gpu()) return program;
-  KILN_RETURN_IF_ERROR(
-      codegen::CheckCudaProgram(*program, HardwareOf(request, target), target.GpuArch()));
+  const auto hardware = target::FillHardware(target, HardwareParamsOf(request.hardware()));
+  KILN_RETURN_IF_ERROR(codegen::CheckCudaProgram(*program, hardware, target.GpuArch()));
   return program;
 }
 

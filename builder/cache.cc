@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "proto/hardware_message.h"
 
 namespace kiln::builder {
 namespace {
@@ -30,13 +31,11 @@ std::string RequestKey(const v1::BuildRequest& request, std::string_view version
         std::string_view(request.steps())}) {
     sha.Update(fmt::format("{}:", part.size())).Update(part);
   }
-  const v1::HardwareParams& h = request.hardware();
-  for (const int64_t limit :
-       {int64_t{request.fault()}, h.max_shared_memory_per_block_bytes(),
-        h.max_local_memory_per_block_bytes(), int64_t{h.max_threads_per_block()},
-        int64_t{h.max_vthread_extent()}, int64_t{h.warp_size()}}) {
-    sha.Update(fmt::format("{}:", limit));
-  }
+  sha.Update(fmt::format("{}:", static_cast<int>(request.fault())));
+  // What the code is checked against, not what it may be fast on.
+  HardwareParams limits = HardwareParamsOf(request.hardware());
+  limits.num_cores = limits.vector_unit_bytes = limits.cache_line_bytes = 0;
+  for (const int64_t limit : HardwareRowOf(limits)) sha.Update(fmt::format("{}:", limit));
   return sha.FinishHex();
 }
 

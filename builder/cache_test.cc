@@ -85,7 +85,10 @@ TEST(CacheTest, KeyHasEverythingThatMattersAndNoLimits) {
   other = Request("a");
   other.mutable_hardware()->set_max_shared_memory_per_block_bytes(232448);
   EXPECT_NE(RequestKey(other, "1"), key);
+  // No matter on how many cores it runs.
   other = Request("a");
+  other.mutable_hardware()->set_num_cores(7);
+  EXPECT_EQ(RequestKey(other, "1"), key);
   other.set_timeout_ms(7);
   other.set_memory_limit_bytes(7);
   EXPECT_EQ(RequestKey(other, "1"), key);

@@ -2,12 +2,14 @@
 
 #include "base/file.h"
 #include "base/status_testing.h"
+#include "proto/fields_testing.h"
 #include "runner/buffer_cache.h"
 #include "runner/cpu_description.h"
 
 namespace kiln::runner {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 Argument Floats(const std::string& name, int64_t count,
@@ -109,6 +111,10 @@ TEST(CpuDescriptionTest, VectorWidthFollowsTheLevel) {
   const int bytes = CpuHardware(3).vector_unit_bytes();
   EXPECT_EQ(bytes, CpuLevel() == "x86-64-v4" ? 64 : CpuLevel() == "x86-64-v3" ? 32 : 16);
   EXPECT_EQ(CpuHardware(3).num_cores(), 3);
+  // What only GPUs have.
+  EXPECT_THAT(UnsetFields(CpuHardware(3)),
+              ElementsAre("max_shared_memory_per_block_bytes", "max_local_memory_per_block_bytes",
+                          "max_threads_per_block", "max_vthread_extent", "warp_size"));
   EXPECT_GT(LastLevelCacheBytes(), 0);
 }
 

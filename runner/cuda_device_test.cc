@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include "base/status_testing.h"
+#include "proto/fields_testing.h"
 #include "runner/cuda_fake_driver.h"
 #include "runner/cuda_program.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 std::string EmptyCubin() {
   Elf64_Ehdr header{};
@@ -337,6 +339,7 @@ TEST_F(CudaDeviceTest, SelectsAndDescribesGpus) {
   EXPECT_EQ(TargetOf(gpus[0]), "cuda -arch=sm_70 -max_threads_per_block=512");
   EXPECT_THAT(KeysOf(gpus[0]), ElementsAre("cuda", "cuda/sm_70", "Small GPU", gpus[0].uuid));
   const v1::HardwareParams hardware = HardwareOf(gpus[0]);
+  EXPECT_THAT(UnsetFields(hardware), IsEmpty());
   EXPECT_EQ(hardware.num_cores(), -1);
   EXPECT_EQ(hardware.max_shared_memory_per_block_bytes(), 232448);  // opted in
   EXPECT_EQ(hardware.max_local_memory_per_block_bytes(), 2147483647);

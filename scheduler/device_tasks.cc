@@ -2,15 +2,9 @@
 
 #include <algorithm>
 
+#include "proto/hardware_message.h"
+
 namespace kiln::scheduler {
-namespace {
-
-template <typename T, typename U>
-void Take(T& parameter, U announced) {
-  if (announced > 0) parameter = static_cast<T>(announced);
-}
-
-}  // namespace
 
 StatusOr<target::Target> CompleteTarget(const target::Target& asked,
                                         const v1::WorkerState& runner) {
@@ -30,19 +24,12 @@ StatusOr<target::Target> CompleteTarget(const target::Target& asked,
 }
 
 target::HardwareParams HardwareOf(const target::Target& completed, const v1::WorkerState& runner) {
-  const v1::HardwareParams& device = runner.hardware();
-  target::HardwareParams hardware =
-      target::DefaultHardware(completed, std::max(1, device.num_cores()));
+  target::HardwareParams device = HardwareParamsOf(runner.hardware());
+  const target::HardwareParams assumed =
+      target::DefaultHardware(completed, std::max(1, device.num_cores));
   // The user may ask for fewer cores than there are.
-  if (completed.Option("num-cores").empty()) Take(hardware.num_cores, device.num_cores());
-  Take(hardware.vector_unit_bytes, device.vector_unit_bytes());
-  Take(hardware.cache_line_bytes, device.cache_line_bytes());
-  Take(hardware.max_shared_memory_per_block_bytes, device.max_shared_memory_per_block_bytes());
-  Take(hardware.max_local_memory_per_block_bytes, device.max_local_memory_per_block_bytes());
-  Take(hardware.max_threads_per_block, device.max_threads_per_block());
-  Take(hardware.max_vthread_extent, device.max_vthread_extent());
-  Take(hardware.warp_size, device.warp_size());
-  return hardware;
+  if (!completed.Option("num-cores").empty()) device.num_cores = 0;
+  return KnownOr(device, assumed);
 }
 
 StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "compiler/schedule/step.h"
+#include "proto/hardware_message.h"
 #include "scheduler/dispatch_core.h"
 #include "scheduler/messages.h"
-#include "store/wire/record_message.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -233,7 +233,7 @@ Attempt Dispatcher::Core::Build(TrialItemPtr item, const LeasedWorker& lease,
   request.set_dag(job_.tasks[item->task].dag);
   request.set_target(job_.tasks[item->task].target);
   request.set_steps(item->steps);
-  *request.mutable_hardware() = store::HardwareMessage(job_.tasks[item->task].hardware);
+  *request.mutable_hardware() = HardwareMessage(HardwareParamsOf(job_.tasks[item->task].hardware));
   request.set_timeout_ms(job_.options.build_timeout_ms());
   const auto fault = job_.options.faults().find(item->trial.number);
   const bool trial = !item->reference && item->race == nullptr;

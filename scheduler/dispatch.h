@@ -39,7 +39,7 @@ struct DispatchTask {
   std::string workload_key;
   std::string dag;
   std::string target;  // completed
-  store::HardwareParams hardware{};
+  HardwareRow hardware{};
   double flop_count = 0;
   double best_cost_s = 0;       // of earlier runs of the job; 0: none
   double reference_cost_s = 0;  // 0: not measured yet

@@ -36,27 +36,14 @@ class TaskTable {
     auto dag = dag::ParseDag(record.dag);
     auto target = target::ParseTarget(record.target);
     if (!dag.ok() || !target.ok()) return nullptr;
-    at->second = std::make_unique<search::Task>(*std::move(dag), *std::move(target),
-                                                HardwareOf(record), record.workload_key);
+    at->second =
+        std::make_unique<search::Task>(*std::move(dag), *std::move(target),
+                                       HardwareParamsOf(record.hardware), record.workload_key);
     return at->second.get();
   }
 
  private:
-  static target::HardwareParams HardwareOf(const store::Record& record) {
-    const store::HardwareParams& h = record.hardware;
-    return {.num_cores = static_cast<int32_t>(h[0]),
-            .vector_unit_bytes = static_cast<int32_t>(h[1]),
-            .cache_line_bytes = static_cast<int32_t>(h[2]),
-            .max_shared_memory_per_block_bytes = h[3],
-            .max_local_memory_per_block_bytes = h[4],
-            .max_threads_per_block = static_cast<int32_t>(h[5]),
-            .max_vthread_extent = static_cast<int32_t>(h[6]),
-            .warp_size = static_cast<int32_t>(h[7])};
-  }
-
-  std::map<std::tuple<std::string, std::string, store::HardwareParams>,
-           std::unique_ptr<search::Task>>
-      tasks_;
+  std::map<std::tuple<std::string, std::string, HardwareRow>, std::unique_ptr<search::Task>> tasks_;
 };
 
 // Was it the candidate that succeeded or failed?

@@ -390,20 +390,16 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
   dispatch.runner_target = worker.target();
   for (size_t i = 0; i < device.tasks.size(); ++i) {
     const search::Task& task = device.tasks[i];
-    const target::HardwareParams& h = task.hardware;
-    dispatch.tasks.push_back(
-        {.workload_key = task.workload_key,
-         .dag = job.spec.tasks(static_cast<int>(i)).dag(),
-         .target = target::PrintTarget(task.target),
-         .hardware = {h.num_cores, h.vector_unit_bytes, h.cache_line_bytes,
-                      h.max_shared_memory_per_block_bytes, h.max_local_memory_per_block_bytes,
-                      h.max_threads_per_block, h.max_vthread_extent, h.warp_size},
-         .flop_count = job.tasks[i].flop_count,
-         .best_cost_s = knowledge.best_cost_s[i],
-         .reference_cost_s = i < rows.size() ? rows[i].reference_cost_s : 0,
-         .work = WorkOf(job, static_cast<int>(i)),
-         .trials = static_cast<int>(knowledge.tasks[i].earlier_costs_s.size()),
-         .leaders = std::move(knowledge.leaders[i])});
+    dispatch.tasks.push_back({.workload_key = task.workload_key,
+                              .dag = job.spec.tasks(static_cast<int>(i)).dag(),
+                              .target = target::PrintTarget(task.target),
+                              .hardware = HardwareRowOf(task.hardware),
+                              .flop_count = job.tasks[i].flop_count,
+                              .best_cost_s = knowledge.best_cost_s[i],
+                              .reference_cost_s = i < rows.size() ? rows[i].reference_cost_s : 0,
+                              .work = WorkOf(job, static_cast<int>(i)),
+                              .trials = static_cast<int>(knowledge.tasks[i].earlier_costs_s.size()),
+                              .leaders = std::move(knowledge.leaders[i])});
   }
 
   // From now on devices like this one.

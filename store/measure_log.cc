@@ -8,8 +8,12 @@
 namespace kiln::store {
 namespace {
 
+// So many are in TVM's lines, and in each row of a database (sqlite_store.cc). One more of ours
+// must not get into the lines, and is to be 0 in rows that were written before.
+static_assert(kNumHardwareParams == 8);
+
 Status ParseHardware(JsonCursor& json, MeasureLogLine& line) {
-  HardwareParams& hardware = line.hardware.emplace();
+  HardwareRow& hardware = line.hardware.emplace();
   constexpr std::string_view kWhat = "the 8 hardware parameters";
   KILN_RETURN_IF_ERROR(json.Expect('[', kWhat));
   for (size_t i = 0; i < hardware.size(); ++i) {
@@ -261,7 +265,7 @@ StatusOr<Record> RecordOfLine(const MeasureLogLine& line, std::string_view job_i
   record.trial = trial;
   record.workload_key = line.workload_key;
   record.target = line.target;
-  record.hardware = line.hardware.value_or(HardwareParams{});
+  record.hardware = line.hardware.value_or(HardwareRow{});
   record.steps = line.steps_json;
   record.error = line.error_no;
   if (record.error == kNoError) record.costs_s = line.costs_s;

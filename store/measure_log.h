@@ -31,7 +31,7 @@ struct MeasureLogLine {
   std::string target;
   // Each is there only if those before it are. Lines of v0.1 and v0.2 have none, v0.3 the first,
   // v0.4 one or two, v0.5 three, v0.6 all four.
-  std::optional<HardwareParams> hardware;
+  std::optional<HardwareRow> hardware;
   std::optional<std::string> target_host;
   std::optional<int64_t> layout_rewrite_option;
   std::optional<std::vector<std::string>> task_input_names;

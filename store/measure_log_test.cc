@@ -57,7 +57,7 @@ TEST(MeasureLog, ReprintsARealLogByteForByte) {
             R"(["8c53ca2904398da2889aa7508082d7bb", [1, 7, 7, 512], [1, 1, 1, 512]])");
   EXPECT_EQ(log.lines[4].target,
             "cuda -keys=cuda,gpu -arch=sm_86 -max_num_threads=1024 -thread_warp_size=32");
-  EXPECT_EQ(log.lines[4].hardware, (HardwareParams{-1, 16, 64, 49152, 2147483647, 1024, 8, 32}));
+  EXPECT_EQ(log.lines[4].hardware, (HardwareRow{-1, 16, 64, 49152, 2147483647, 1024, 8, 32}));
   EXPECT_EQ(log.lines[4].target_host, "");
   EXPECT_EQ(log.lines[4].layout_rewrite_option, 0);
   EXPECT_THAT(log.lines[4].costs_s, ElementsAre(3.91348e-06));
@@ -242,7 +242,7 @@ TEST(MeasureLog, ALineBecomesARecordAndTheSameLineAgain) {
   ASSERT_OK_AND_ASSIGN(const Record record, RecordOfLine(failed, "import", 0));
   EXPECT_EQ(record.error, 7);
   EXPECT_THAT(record.costs_s, IsEmpty());
-  EXPECT_EQ(record.hardware, HardwareParams{});
+  EXPECT_EQ(record.hardware, HardwareRow{});
   ASSERT_OK_AND_ASSIGN(
       const MeasureLogLine free,
       ParseMeasureLogLine(R"({"i": [["k", "t"], [[], []]], "r": [[0], 0, 1, 5], "v": "v0.4"})"));

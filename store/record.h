@@ -5,7 +5,6 @@
 // Times are unix time; units stand in names. A double may be NaN or infinite unless said otherwise.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hardware_params.h"
 #include "base/status.h"
 
 namespace kiln::store {
@@ -20,11 +20,6 @@ namespace kiln::store {
 // Numbers of proto/trial.proto, which are those of TVM's measure records.
 inline constexpr int kNumErrorKinds = 9;
 inline constexpr int kNoError = 0;
-
-// num_cores, vector_unit_bytes, cache_line_bytes, max_shared_memory_per_block,
-// max_local_memory_per_block, max_threads_per_block, max_vthread_extent, warp_size: the order of a
-// measure-record line.
-using HardwareParams = std::array<int64_t, 8>;
 
 // One measured candidate. Identified by (job_id, trial); `id` is given by the store, ascending in
 // the order of commit.
@@ -36,7 +31,7 @@ struct Record {
   std::string workload_key = {};
   std::string dag = {};  // text form; "" = not known (an imported line)
   std::string target = {};
-  HardwareParams hardware{};
+  HardwareRow hardware{};            // 0s: not known
   std::string steps = {};            // JSON array
   std::vector<double> costs_s = {};  // one per repeat, finite; > 0 and at least one when error == 0
   int error = kNoError;              // 0..8

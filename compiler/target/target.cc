@@ -198,15 +198,7 @@ HardwareParams FillHardware(const Target& target, HardwareParams hardware) {
   if (!target.is_gpu()) return hardware;
   const HardwareParams defaults = DefaultHardware(target, 0);
   if (hardware.max_threads_per_block == 0 && hardware.warp_size == 0) return defaults;
-  const auto fill = [](auto& field, auto otherwise) {
-    if (field == 0) field = otherwise;
-  };
-  fill(hardware.max_shared_memory_per_block_bytes, defaults.max_shared_memory_per_block_bytes);
-  fill(hardware.max_local_memory_per_block_bytes, defaults.max_local_memory_per_block_bytes);
-  fill(hardware.max_threads_per_block, defaults.max_threads_per_block);
-  fill(hardware.max_vthread_extent, defaults.max_vthread_extent);
-  fill(hardware.warp_size, defaults.warp_size);
-  return hardware;
+  return KnownOr(hardware, defaults);
 }
 
 }  // namespace kiln::target

@@ -8,22 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hardware_params.h"
 #include "base/status.h"
 
 namespace kiln::target {
 
-// Names, order and defaults of facts §1.6.
-struct HardwareParams {
-  int32_t num_cores = 0;
-  int32_t vector_unit_bytes = 64;
-  int32_t cache_line_bytes = 64;
-  int64_t max_shared_memory_per_block_bytes = 0;
-  int64_t max_local_memory_per_block_bytes = 0;
-  int32_t max_threads_per_block = 0;
-  int32_t max_vthread_extent = 0;
-  int32_t warp_size = 0;
-  bool operator==(const HardwareParams&) const = default;
-};
+using kiln::HardwareParams;
 
 enum class TargetKind : uint8_t { kLlvm, kCuda, kNull };
 

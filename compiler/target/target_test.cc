@@ -43,6 +43,20 @@ TEST(Target, RefusesWithTheReason) {
   refused("llvm -", HasSubstr("no option ''"));
 }
 
+TEST(Target, WhatADeviceDidNotSayIsTheTargets) {
+  ASSERT_OK_AND_ASSIGN(const Target gpu, ParseTarget("cuda -arch=sm_90"));
+  EXPECT_EQ(FillHardware(gpu, HardwareParams()), DefaultHardware(gpu, 0));
+  HardwareParams want = DefaultHardware(gpu, 0);
+  want.max_threads_per_block = 512;
+  want.max_shared_memory_per_block_bytes = 232448;
+  HardwareParams known = HardwareParamsOf(HardwareRow{});
+  known.max_threads_per_block = 512;
+  known.max_shared_memory_per_block_bytes = 232448;
+  EXPECT_EQ(FillHardware(gpu, known), want);
+  ASSERT_OK_AND_ASSIGN(const Target cpu, ParseTarget("llvm"));
+  EXPECT_EQ(FillHardware(cpu, known), known);
+}
+
 TEST(Target, Hardware) {
   ASSERT_OK_AND_ASSIGN(const Target cpu, ParseTarget("llvm"));
   EXPECT_EQ(DefaultHardware(cpu, 6), (HardwareParams{.num_cores = 6}));
@@ -57,6 +71,7 @@ TEST(Target, Hardware) {
                                                      .max_threads_per_block = 1024,
                                                      .max_vthread_extent = 8,
                                                      .warp_size = 32}));
+  EXPECT_THAT(HardwareRowOf(DefaultHardware(gpu, 6)), testing::Each(testing::Ne(0)));
   EXPECT_TRUE(gpu.is_gpu());
   EXPECT_EQ(gpu.Option("arch"), "sm_90");
   EXPECT_EQ(gpu.Option("model"), "");

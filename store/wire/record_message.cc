@@ -1,5 +1,7 @@
 #include "store/wire/record_message.h"
 
+#include "proto/hardware_message.h"
+
 namespace kiln::store {
 namespace {
 
@@ -49,30 +51,6 @@ void TakeResult(const v1::TrialResult& result, Record& record) {
 
 }  // namespace
 
-HardwareParams HardwareRow(const v1::HardwareParams& message) {
-  return {message.num_cores(),
-          message.vector_unit_bytes(),
-          message.cache_line_bytes(),
-          message.max_shared_memory_per_block_bytes(),
-          message.max_local_memory_per_block_bytes(),
-          message.max_threads_per_block(),
-          message.max_vthread_extent(),
-          message.warp_size()};
-}
-
-v1::HardwareParams HardwareMessage(const HardwareParams& row) {
-  v1::HardwareParams message;
-  message.set_num_cores(static_cast<int32_t>(row[0]));
-  message.set_vector_unit_bytes(static_cast<int32_t>(row[1]));
-  message.set_cache_line_bytes(static_cast<int32_t>(row[2]));
-  message.set_max_shared_memory_per_block_bytes(row[3]);
-  message.set_max_local_memory_per_block_bytes(row[4]);
-  message.set_max_threads_per_block(static_cast<int32_t>(row[5]));
-  message.set_max_vthread_extent(static_cast<int32_t>(row[6]));
-  message.set_warp_size(static_cast<int32_t>(row[7]));
-  return message;
-}
-
 v1::Record RecordMessage(const Record& record) {
   v1::Record message;
   message.set_id(record.id);
@@ -82,7 +60,7 @@ v1::Record RecordMessage(const Record& record) {
   message.set_workload_key(record.workload_key);
   message.set_dag(record.dag);
   message.set_target(record.target);
-  *message.mutable_hardware() = HardwareMessage(record.hardware);
+  *message.mutable_hardware() = HardwareMessage(HardwareParamsOf(record.hardware));
   message.set_steps(record.steps);
   message.set_flop_count(record.flop_count);
   message.set_origin(record.origin);
@@ -100,7 +78,7 @@ Record RecordOf(const v1::Record& message) {
   record.workload_key = message.workload_key();
   record.dag = message.dag();
   record.target = message.target();
-  record.hardware = HardwareRow(message.hardware());
+  record.hardware = HardwareRowOf(HardwareParamsOf(message.hardware()));
   record.steps = message.steps();
   record.flop_count = message.flop_count();
   record.origin = message.origin();

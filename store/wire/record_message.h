@@ -14,7 +14,4 @@ namespace kiln::store {
 v1::Record RecordMessage(const Record& record);
 Record RecordOf(const v1::Record& message);
 
-HardwareParams HardwareRow(const v1::HardwareParams& message);
-v1::HardwareParams HardwareMessage(const HardwareParams& row);
-
 }  // namespace kiln::store

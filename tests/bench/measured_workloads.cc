@@ -23,22 +23,14 @@ struct Read {
   std::vector<search::Measured> measured;
 };
 
-target::HardwareParams HardwareOf(const store::Record& record, const target::Target& target) {
-  const store::HardwareParams& h = record.hardware;
-  target::HardwareParams hardware = target::DefaultHardware(target, 1);
-  if (h[0] != 0) hardware.num_cores = static_cast<int32_t>(h[0]);
-  if (h[1] != 0) hardware.vector_unit_bytes = static_cast<int32_t>(h[1]);
-  if (h[2] != 0) hardware.cache_line_bytes = static_cast<int32_t>(h[2]);
-  return hardware;
-}
-
 Status AddRecord(const store::Record& record, std::map<std::string, Read>& reads) {
   if (record.error != store::kNoError || record.costs_s.empty()) return OkStatus();
   Read& read = reads[record.workload_key + record.target];
   if (read.workload.task == nullptr) {
     KILN_ASSIGN_OR_RETURN(dag::DagPtr dag, dag::ParseDag(record.dag));
     KILN_ASSIGN_OR_RETURN(target::Target target, target::ParseTarget(record.target));
-    const target::HardwareParams hardware = HardwareOf(record, target);
+    const HardwareParams hardware =
+        KnownOr(HardwareParamsOf(record.hardware), target::DefaultHardware(target, 1));
     read.workload.key = record.workload_key;
     read.workload.task = std::make_unique<search::Task>(std::move(dag), std::move(target), hardware,
                                                         record.workload_key);
