@@ -1,5 +1,5 @@
-// The commands of `kiln`, free of their flags' syntax (command_line.cc). Each prints its result on
-// stdout; the error it returns is for stderr.
+// The commands of `kiln`, free of their flags' syntax (command_line.h; job_syntax.h and so on
+// for each group). Each prints its result on stdout; the error it returns is for stderr.
 #pragma once
 
 #include <cstdint>
