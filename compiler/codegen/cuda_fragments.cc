@@ -214,32 +214,32 @@ class TileRewriter {
   }
 
   // The loops of the steps, given the number of the step.
-  std::vector<Expr> VarsOfStep(Expr step) const {
-    std::vector<Expr> vars(program_.vars.size(), nullptr);
+  ir::Substitution VarsOfStep(Expr step) const {
+    ir::Substitution names;
     int64_t inner = 1;
     for (size_t i = tile_.outside.size(); i-- > first_step_;) {
       const Stmt loop = tile_.outside[i];
       Expr value = pool_.FloorDiv(step, pool_.Int(inner));
       if (i > first_step_) value = pool_.FloorMod(value, pool_.Int(loop->extent));
-      vars[static_cast<size_t>(loop->var)] = value;
+      names.SetVar(loop->var, value);
       inner *= loop->extent;
     }
-    return vars;
+    return names;
   }
 
   Stmt Read(Expr step) {
     std::vector<Stmt> reads;
     for (const Fragment& fragment : fragments_) {
-      std::vector<Expr> vars = VarsOfStep(step);
+      ir::Substitution names = VarsOfStep(step);
       std::vector<Expr> place = {pool_.FloorMod(step, pool_.Int(2))};
       std::vector<int32_t> loops;
       for (const Loop& dim : fragment.dims) {
         loops.push_back(NewVar(dim.var, ".f", dim.extent));
         place.push_back(pool_.Var(loops.back()));
-        vars[static_cast<size_t>(dim.var)] = place.back();
+        names.SetVar(dim.var, place.back());
       }
       Stmt read = ir::MakeStore(pool_, fragment.slot, store_->stage, place,
-                                pool_.Substitute(fragment.load, vars));
+                                pool_.Substitute(fragment.load, names));
       for (size_t i = loops.size(); i-- > 0;) {
         const bool is_vector = fragment.is_vector && i + 1 == loops.size();
         read = ir::MakeFor(pool_, loops[i], fragment.dims[i].extent,
@@ -251,36 +251,36 @@ class TileRewriter {
   }
 
   Stmt Multiply(Expr step) {
-    std::vector<Expr> vars = VarsOfStep(step);
-    if (way_ == 2) RunToAndFro(vars);
+    ir::Substitution names = VarsOfStep(step);
+    if (way_ == 2) RunToAndFro(names);
     const Expr half = pool_.FloorMod(step, pool_.Int(2));
     std::vector<Expr> indices;
-    for (Expr index : store_->indices()) indices.push_back(pool_.Substitute(index, vars));
+    for (Expr index : store_->indices()) indices.push_back(pool_.Substitute(index, names));
     Stmt result = ir::MakeStore(pool_, store_->slot, store_->stage, indices,
-                                FromFragments(store_->value(), half, vars));
+                                FromFragments(store_->value(), half, names));
     for (size_t i = inside_.size(); i-- > 0;)
       result = ir::MakeFor(pool_, inside_[i].var, inside_[i].extent, inside_[i].kind, result);
     return result;
   }
 
-  Expr FromFragments(Expr e, Expr half, const std::vector<Expr>& vars) {
+  Expr FromFragments(Expr e, Expr half, const ir::Substitution& names) {
     const auto fragment = std::ranges::find(fragments_, e, &Fragment::load);
     if (fragment != fragments_.end()) {
       std::vector<Expr> place = {half};
       for (const Loop& dim : fragment->dims) {
-        const Expr given = vars[static_cast<size_t>(dim.var)];
+        const Expr given = names.VarOrNull(dim.var);
         place.push_back(given != nullptr ? given : pool_.Var(dim.var));
       }
       return pool_.Load(fragment->slot, place, e->type);
     }
-    if (e->num_args == 0 || e->op == Op::kLoad) return pool_.Substitute(e, vars);
+    if (e->num_args == 0 || e->op == Op::kLoad) return pool_.Substitute(e, names);
     std::vector<Expr> args;
-    for (Expr arg : e->args()) args.push_back(FromFragments(arg, half, vars));
+    for (Expr arg : e->args()) args.push_back(FromFragments(arg, half, names));
     return pool_.WithArgs(pool_.Import(e), args);
   }
 
   // Each loop of the tile but the first runs backwards every second time that it is entered.
-  void RunToAndFro(std::vector<Expr>& vars) {
+  void RunToAndFro(ir::Substitution& names) {
     for (size_t i = 1; i < inside_.size(); ++i) {
       Expr entered = pool_.Int(0);  // how often, as far as it is odd or even
       int64_t stride = 1;
@@ -292,8 +292,8 @@ class TileRewriter {
       const Expr var = pool_.Var(loop.var);
       // var, or extent - 1 - var, without a comparison.
       const Expr turned = pool_.Sub(pool_.Int(loop.extent - 1), pool_.Mul(var, pool_.Int(2)));
-      vars[static_cast<size_t>(loop.var)] =
-          pool_.Add(var, pool_.Mul(pool_.FloorMod(entered, pool_.Int(2)), turned));
+      names.SetVar(loop.var,
+                   pool_.Add(var, pool_.Mul(pool_.FloorMod(entered, pool_.Int(2)), turned)));
     }
   }
 

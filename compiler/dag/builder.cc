@@ -266,7 +266,8 @@ TensorRef DagBuilder::AddOperator(std::string name, std::vector<Axis> axes,
       inputs.push_back(tensors_[e->id].tensor);
     });
   }
-  for (Expr& body : bodies) body = pool_->Substitute(body, {}, slot_of);
+  const ir::Substitution slots{.slots = std::move(slot_of)};
+  for (Expr& body : bodies) body = pool_->Substitute(body, slots);
   auto made =
       Operator::Compute(name, std::move(axes), std::move(reduce_axes), combiner, std::move(bodies),
                         pool_, input_types, input_shapes, std::move(attrs));

@@ -12,8 +12,7 @@ bool SameBuffer(const Buffer& a, const Buffer& b) {
 
 class Comparison {
  public:
-  Comparison(const Program& a, const Program& b)
-      : a_(a), b_(b), vars_(a.vars.size(), nullptr), slots_(a.buffers.size(), -1) {}
+  Comparison(const Program& a, const Program& b) : a_(a), b_(b) {}
 
   bool Run() {
     const int num_args = a_.num_args();
@@ -23,7 +22,7 @@ class Comparison {
     }
     for (int i = 0; i < num_args; ++i) {
       if (!SameBuffer(a_.buffers[i], b_.buffers[i])) return false;
-      slots_[i] = i;
+      names_.SetSlot(i, i);
     }
     for (size_t i = 0; i < a_.stages.size(); ++i) {
       const ProgramStage &x = a_.stages[i], &y = b_.stages[i];
@@ -50,16 +49,15 @@ class Comparison {
     }
     if (a->kind == StmtKind::kFor) {
       if (a_.vars[a->var].name != b_.vars[b->var].name) return false;
-      vars_[a->var] = pool_.Var(b->var);
+      names_.SetVar(a->var, pool_.Var(b->var));
     }
     if (a->kind == StmtKind::kAlloc) {
       if (!SameBuffer(a_.buffers[a->slot], b_.buffers[b->slot])) return false;
-      slots_[a->slot] = b->slot;
+      names_.SetSlot(a->slot, b->slot);
     }
-    if (a->kind == StmtKind::kStore && slots_[a->slot] != b->slot) return false;
+    if (a->kind == StmtKind::kStore && names_.SlotFor(a->slot) != b->slot) return false;
     for (uint32_t i = 0; i < a->num_exprs; ++i) {
-      if (pool_.Substitute(a->exprs()[i], vars_, slots_) != pool_.Import(b->exprs()[i]))
-        return false;
+      if (pool_.Substitute(a->exprs()[i], names_) != pool_.Import(b->exprs()[i])) return false;
     }
     for (uint32_t i = 0; i < a->num_children; ++i) {
       if (!Same(a->children()[i], b->children()[i])) return false;
@@ -69,8 +67,7 @@ class Comparison {
 
   const Program &a_, &b_;
   ExprPool pool_;
-  std::vector<Expr> vars_;  // of a -> of b
-  std::vector<int32_t> slots_;
+  Substitution names_;  // of a -> of b
 };
 
 }  // namespace

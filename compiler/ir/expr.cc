@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "compiler/ir/scalar.h"
 
 namespace kiln::ir {
@@ -400,39 +401,60 @@ class Memo {
   }
 
  private:
-  std::vector<std::pair<Expr, Expr>> small_;
+  absl::InlinedVector<std::pair<Expr, Expr>, 16> small_;
   std::unordered_map<Expr, Expr> big_;
 };
 
-Expr SubstituteIn(ExprPool& pool, Expr e, std::span<const Expr> vars,
-                  std::span<const int32_t> slots, Memo& memo) {
-  if (e->op == Op::kVar) {
-    const auto i = static_cast<size_t>(e->id);
-    if (i < vars.size() && vars[i] != nullptr) return vars[i];
-    return pool.Var(e->id, e->type);
+class Substituter {
+ public:
+  // is_own: what is given is of the pool, so that what does not change need not be made.
+  Substituter(ExprPool& pool, const Substitution& names, bool is_own)
+      : pool_(pool), names_(names), is_own_(is_own) {}
+
+  Expr Run(Expr e) {
+    if (e->op == Op::kVar) {
+      const Expr value = names_.VarOrNull(e->id);
+      return value != nullptr ? value : Unchanged(e);
+    }
+    if (e->num_args == 0 && e->op != Op::kLoad) return Unchanged(e);
+    if (const Expr known = memo_.Find(e)) return known;
+    const Expr result = Rebuild(e);
+    memo_.Add(e, result);
+    return result;
   }
-  if (e->num_args == 0 && e->op != Op::kLoad) return pool.WithArgs(e, {});
-  if (Expr known = memo.Find(e)) return known;
-  std::array<Expr, 8> small;
-  std::vector<Expr> large(e->num_args > small.size() ? e->num_args : 0);
-  const std::span<Expr> args =
-      large.empty() ? std::span<Expr>(small).first(e->num_args) : std::span<Expr>(large);
-  for (size_t i = 0; i < args.size(); ++i)
-    args[i] = SubstituteIn(pool, e->arg(i), vars, slots, memo);
-  Expr result;
-  if (e->op == Op::kLoad && static_cast<size_t>(e->id) < slots.size() && slots[e->id] >= 0) {
-    result = pool.Load(slots[e->id], args, e->type);
-  } else {
-    result = pool.WithArgs(e, args);
+
+ private:
+  Expr Unchanged(Expr leaf) { return is_own_ ? leaf : pool_.WithArgs(leaf, {}); }
+
+  Expr Rebuild(Expr e) {
+    const Expr first = e->op == Op::kLoad ? names_.FirstIndexOrNull(e->id) : nullptr;
+    absl::InlinedVector<Expr, 8> args;
+    if (first != nullptr) args.push_back(first);
+    bool changed = !is_own_ || first != nullptr;
+    for (Expr a : e->args()) {
+      args.push_back(Run(a));
+      changed |= args.back() != a;
+    }
+    if (e->op != Op::kLoad) return changed ? pool_.WithArgs(e, args) : e;
+    const int32_t slot = names_.SlotFor(e->id);
+    return changed || slot != e->id ? pool_.Load(slot, args, e->type) : e;
   }
-  memo.Add(e, result);
-  return result;
-}
+
+  ExprPool& pool_;
+  const Substitution& names_;
+  const bool is_own_;
+  Memo memo_;
+};
 }  // namespace
 
-Expr ExprPool::Substitute(Expr e, std::span<const Expr> vars, std::span<const int32_t> slots) {
-  Memo memo;
-  return SubstituteIn(*this, e, vars, slots, memo);
+bool ExprPool::Owns(Expr e) const {
+  size_t i = e->hash & (table_.size() - 1);
+  while (table_[i] != nullptr && table_[i] != e) i = (i + 1) & (table_.size() - 1);
+  return table_[i] == e;
+}
+
+Expr ExprPool::Substitute(Expr e, const Substitution& names) {
+  return Substituter(*this, names, Owns(e)).Run(e);
 }
 
 namespace {

@@ -111,6 +111,36 @@ struct Node {
   bool is_const_int(int64_t value) const { return op == Op::kInt && int_value == value; }
 };
 
+// What takes the place of names. A name stays where its entry is null or negative, or where there
+// is none; what is put in is not changed in turn.
+struct Substitution {
+  std::vector<Expr> vars = {};           // [variable]
+  std::vector<int32_t> slots = {};       // [buffer]: another
+  std::vector<Expr> first_indices = {};  // [buffer]: an index in front of those of each access
+
+  void SetVar(int32_t var, Expr value) { Set(vars, var, value, Expr{nullptr}); }
+  void SetSlot(int32_t slot, int32_t to) { Set(slots, slot, to, -1); }
+  void SetFirstIndex(int32_t slot, Expr index) { Set(first_indices, slot, index, Expr{nullptr}); }
+
+  Expr VarOrNull(int32_t var) const { return Get(vars, var, Expr{nullptr}); }
+  int32_t SlotFor(int32_t slot) const {
+    const int32_t to = Get(slots, slot, -1);
+    return to < 0 ? slot : to;
+  }
+  Expr FirstIndexOrNull(int32_t slot) const { return Get(first_indices, slot, Expr{nullptr}); }
+
+ private:
+  template <typename T>
+  static T Get(const std::vector<T>& table, int32_t id, T none) {
+    return static_cast<size_t>(id) < table.size() ? table[static_cast<size_t>(id)] : none;
+  }
+  template <typename T>
+  static void Set(std::vector<T>& table, int32_t id, T value, T none) {
+    if (static_cast<size_t>(id) >= table.size()) table.resize(static_cast<size_t>(id) + 1, none);
+    table[static_cast<size_t>(id)] = value;
+  }
+};
+
 // A bump allocator with an intern table. Making a node costs a few tens of nanoseconds.
 //
 // The makers fold constants and the identities x+0, x-0, x*1, x*0, x//1, x%1, min(x,x), !!x,
@@ -156,10 +186,9 @@ class ExprPool {
   // The same node with other arguments, through the folding makers.
   Expr WithArgs(Expr e, std::span<const Expr> args);
 
-  // Replaces variable i by vars[i] and load slot s by slots[s], where given (null and negative
-  // entries, and ids past the end, stay). `e` may come from another pool; the result is of this
-  // one. Linear in the distinct nodes of e.
-  Expr Substitute(Expr e, std::span<const Expr> vars, std::span<const int32_t> slots = {});
+  // `e` with other names in it. It may come from another pool; the result, as what is put into it,
+  // is of this one. Linear in the distinct nodes of e.
+  Expr Substitute(Expr e, const Substitution& names);
 
   size_t num_nodes() const { return num_nodes_; }
 
@@ -167,6 +196,7 @@ class ExprPool {
   void* Allocate(size_t size);
 
  private:
+  bool Owns(Expr e) const;
   Expr Intern(Op op, Type type, int32_t id, int64_t value_bits, std::span<const Expr> args);
   Expr FoldIntegers(Op op, Type type, Expr a, Expr b);
   void GrowTable();

@@ -114,14 +114,42 @@ TEST(ExprTest, SubstituteReplacesVariablesAndSlotsAndFolds) {
   const Expr i = pool.Var(0), j = pool.Var(1);
   const Expr index[] = {pool.Add(i, j), j};
   const Expr e = pool.Mul(pool.Load(0, index, kFloat32), pool.Load(1, {}, kFloat32));
-  const Expr vars[] = {other.Int(3), nullptr};
-  const int32_t slots[] = {-1, 7};
+  const Substitution names{.vars = {other.Int(3), nullptr}, .slots = {-1, 7}};
   const Expr expected_index[] = {other.Add(other.Int(3), other.Var(1)), other.Var(1)};
-  EXPECT_EQ(other.Substitute(e, vars, slots),
+  EXPECT_EQ(other.Substitute(e, names),
             other.Mul(other.Load(0, expected_index, kFloat32), other.Load(7, {}, kFloat32)));
-  const Expr zero[] = {pool.Int(0)};
-  EXPECT_EQ(pool.Substitute(pool.Add(i, j), zero), j);
+  EXPECT_EQ(pool.Substitute(pool.Add(i, j), {.vars = {pool.Int(0)}}), j);
   EXPECT_EQ(pool.Substitute(e, {}), e);
+}
+
+TEST(ExprTest, SubstitutePutsAnIndexInFrontOfThoseOfABuffer) {
+  ExprPool pool;
+  const Expr i = pool.Var(0), j = pool.Var(1);
+  const Expr index[] = {i}, inner[] = {pool.Load(2, index, kIndex)};
+  const Expr e = pool.Add(pool.Load(2, inner, kIndex), pool.Load(1, inner, kIndex));
+  Substitution names;
+  names.SetFirstIndex(2, j);
+  names.SetVar(0, pool.Int(5));
+  names.SetSlot(1, 3);
+  names.SetSlot(2, 4);
+  const Expr five[] = {j, pool.Int(5)};
+  const Expr replaced = pool.Load(4, five, kIndex);
+  const Expr twice[] = {j, replaced}, once[] = {replaced};
+  EXPECT_EQ(pool.Substitute(e, names),
+            pool.Add(pool.Load(4, twice, kIndex), pool.Load(3, once, kIndex)));
+  // What is put in is not changed in turn.
+  EXPECT_EQ(pool.Substitute(pool.Sub(i, j), {.vars = {j, i}}), pool.Sub(j, i));
+}
+
+TEST(ExprTest, NamesThatAreNotGivenStay) {
+  Substitution names;
+  names.SetVar(2, nullptr);
+  names.SetSlot(3, 1);
+  EXPECT_EQ(names.VarOrNull(7), nullptr);
+  EXPECT_EQ(names.SlotFor(3), 1);
+  EXPECT_EQ(names.SlotFor(2), 2);
+  EXPECT_EQ(names.SlotFor(9), 9);
+  EXPECT_EQ(names.FirstIndexOrNull(0), nullptr);
 }
 
 TEST(ExprTest, LoadsOfManyIndicesAreCopied) {

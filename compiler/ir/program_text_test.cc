@@ -160,8 +160,8 @@ class RandomProgram {
     std::vector<RandomSlot> slots = {{kFloat32, 2}, {kInt64, 1}, {kFloat16, 1}, {kFloat32, 2}};
     RandomExprs make(*p_.pool, rng_, std::ssize(vars_), slots);
     Expr e = make.Make(type, 3);
-    std::vector<Expr> bound;
-    for (int32_t var : vars_) bound.push_back(p_.pool->Var(var));
+    Substitution bound;
+    for (int32_t var : vars_) bound.vars.push_back(p_.pool->Var(var));
     return p_.pool->Substitute(e, bound);
   }
 

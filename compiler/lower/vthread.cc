@@ -158,11 +158,11 @@ class Injector {
   }
 
   Stmt Rename(Stmt s, int32_t to) {
-    std::vector<Expr> vars(var_ + 1, nullptr);
-    vars[var_] = pool_.Var(to);
-    return RenameIn(s, vars);
+    ir::Substitution names;
+    names.SetVar(var_, pool_.Var(to));
+    return RenameIn(s, names);
   }
-  Stmt RenameIn(Stmt s, const std::vector<Expr>& vars) {
+  Stmt RenameIn(Stmt s, const ir::Substitution& vars) {
     std::vector<Expr> exprs;
     for (Expr e : s->exprs()) exprs.push_back(pool_.Substitute(e, vars));
     switch (s->kind) {

@@ -90,7 +90,8 @@ class Factoring {
       }
     }
     const IterMap map = MapIters(stage_, loop_vars, extents_, *pool);
-    const std::span<const ir::Expr> values(map.values.data(), stage_.num_axes());
+    const ir::Substitution values{
+        .vars = {map.values.begin(), map.values.begin() + stage_.num_axes()}};
     const ir::Expr identity = dag::ReduceIdentity(op_.combiner(), 0, op_.type(), *pool);
     const ir::Expr body = pool->If(map.inside, pool->Substitute(op_.body(), values), identity);
 
