@@ -1,0 +1,152 @@
+// Leases of the registry: how they end, come back, and are wanted by others.
+#include "tracker/registry_testing.h"
+
+namespace kiln::tracker {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST_F(RegistryTest, AnUnrenewedLeaseGoesToTheNext) {
+  Announce(Worker("w", 1, {"cuda"}));
+  const v1::Lease lease = Granted(Ask("r1", "ann"));
+  Waits(Ask("r2", "bob"));
+  now_ms_ += 9'000;
+  Announce(Worker("w", 1, {"cuda"}));
+  now_ms_ += 1'000;
+  registry_.Advance(now_ms_);
+  EXPECT_THAT(registry_.TakeGranted(), ElementsAre("r2"));
+  EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), ElementsAre(lease.id()));
+}
+
+TEST_F(RegistryTest, AnExpiredLeaseComesBackIfTheSlotIsFree) {
+  Announce(Worker("w", 1, {"cuda"}));
+  const v1::Lease lease = Granted(Ask("r1", "ann"));
+  now_ms_ += 9'000;
+  Announce(Worker("w", 1, {"cuda"}));
+  now_ms_ += 5'000;
+  EXPECT_EQ(registry_.List(now_ms_).busy_slots(0), 0u);
+  EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), IsEmpty());
+  EXPECT_EQ(registry_.List(now_ms_).busy_slots(0), 1u);
+}
+
+TEST_F(RegistryTest, AReleasedLeaseDoesNotComeBack) {
+  Announce(Worker("w", 1, {"cuda"}));
+  const v1::Lease lease = Granted(Ask("r1", "ann"));
+  registry_.Release(ReleaseOf("ann", {lease.id()}), now_ms_);
+  EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), ElementsAre(lease.id()));
+  EXPECT_EQ(registry_.List(now_ms_).busy_slots(0), 0u);
+}
+
+TEST_F(RegistryTest, OnlyTheHolderRenewsAndReleases) {
+  Announce(Worker("w", 1, {"cuda"}));
+  const v1::Lease lease = Granted(Ask("r1", "ann"));
+  EXPECT_THAT(Renew(RenewOf("bob", {lease})).lost_lease_ids(), ElementsAre(lease.id()));
+  registry_.Release(ReleaseOf("bob", {lease.id()}, {"r1"}), now_ms_);
+  EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), IsEmpty());
+}
+
+TEST_F(RegistryTest, HigherPriorityWantsALeaseAtOnce) {
+  Announce(Worker("w", 1, {"cuda"}));
+  const v1::Lease lease = Granted(Ask("r1", "ann"));
+  EXPECT_THAT(Renew(RenewOf("ann", {lease})).wanted_lease_ids(), IsEmpty());
+  Waits(Ask("r2", "ann", "cuda", 1));
+  EXPECT_THAT(Renew(RenewOf("ann", {lease})).wanted_lease_ids(), ElementsAre(lease.id()));
+  registry_.Release(ReleaseOf("ann", {}, {"r2"}), now_ms_);
+  EXPECT_THAT(Renew(RenewOf("ann", {lease})).wanted_lease_ids(), IsEmpty());
+}
+
+TEST_F(RegistryTest, FairShareWantsOneLeasePerWaitingRequestAndNotTooEarly) {
+  Announce(Worker("w", 3, {"cuda"}));
+  const v1::Lease l1 = Granted(Ask("r1", "ann"));
+  const v1::Lease l2 = Granted(Ask("r2", "ann"));
+  const v1::Lease l3 = Granted(Ask("r3", "ann"));
+  Waits(Ask("r4", "bob"));
+  Waits(Ask("r5", "ann"));
+  EXPECT_THAT(Renew(RenewOf("ann", {l1, l2, l3})).wanted_lease_ids(), IsEmpty());
+  now_ms_ += 5'000;
+  EXPECT_THAT(Renew(RenewOf("ann", {l1, l2, l3})).wanted_lease_ids(), ElementsAre(l1.id()));
+  Waits(Ask("r6", "bob"));  // 3 : 0 can become 2 : 1, but 1 : 2 is no fairer than that
+  EXPECT_THAT(Renew(RenewOf("ann", {l1, l2, l3})).wanted_lease_ids(), ElementsAre(l1.id()));
+}
+
+TEST_F(RegistryTest, TwoSchedulersOfOneUserShareToo) {
+  Announce(Worker("w", 1, {"cuda"}));
+  const v1::Lease lease = Granted(Ask("r1", "ann"));
+  v1::AcquireRequest other = Ask("r2", "ann");
+  Waits(other);
+  now_ms_ += 5'000;
+  EXPECT_THAT(Renew(RenewOf("ann", {lease})).wanted_lease_ids(), IsEmpty()) << "its own request";
+  other.set_request_id("r3");
+  other.set_scheduler_id("another");
+  Waits(other);
+  EXPECT_THAT(Renew(RenewOf("ann", {lease})).wanted_lease_ids(), ElementsAre(lease.id()));
+}
+
+TEST_F(RegistryTest, ARestartedSchedulerDoesNotWaitForItsOwnOldLeases) {
+  Announce(Worker("a", 2, {"cuda"}));
+  v1::AcquireRequest first = Ask("1", "ada"), second = Ask("2", "ada");
+  first.set_incarnation(4);
+  second.set_incarnation(4);
+  const v1::Lease old = Granted(first);
+  Granted(second);  // two of one incarnation live side by side
+  v1::AcquireRequest waiting = Ask("3", "ada");
+  waiting.set_incarnation(4);
+  Waits(waiting);
+  v1::AcquireRequest stranger = Ask("4", "bob");
+  stranger.set_incarnation(9);
+  Waits(stranger);
+  v1::AcquireRequest restarted = Ask("5", "ada");
+  restarted.set_incarnation(5);
+  registry_.TakeGranted();
+  EXPECT_TRUE(registry_.Acquire(restarted, now_ms_)->has_lease());
+  EXPECT_THAT(registry_.TakeGranted(), testing::UnorderedElementsAre("4", "5"));
+  EXPECT_THAT(registry_.TakeNews(), testing::Contains(HasSubstr("s-ada has started again")));
+  // The dead one's lease does not come back, and its request is gone.
+  EXPECT_THAT(Renew(RenewOf("ada", {old})).lost_lease_ids(), ElementsAre(old.id()));
+  EXPECT_EQ(registry_.List(now_ms_).keys(0).pending(), 0u);
+}
+
+// Users who always want more than there is, and give back what is wanted: nobody starves, and the
+// shares come out even.
+TEST(RegistryShareTest, SlotsGoRoundBetweenUsers) {
+  for (const int slots : {1, 2, 3}) {
+    constexpr int kUsers = 4;
+    Registry registry(RegistryOptions(), 0);
+    std::vector<std::vector<v1::Lease>> held(kUsers);
+    std::vector<int64_t> slot_ms(kUsers);
+    std::vector<std::string> waiting(kUsers);
+    int next_id = 0;
+    constexpr int64_t kStepMs = 1'000;
+    constexpr int64_t kEndMs = 600'000;
+    for (int64_t now = 0; now < kEndMs; now += kStepMs) {
+      ASSERT_OK(registry.Announce(Worker("w", slots, {"cuda"}), now));
+      for (int u = 0; u < kUsers; ++u) {
+        const std::string user = fmt::format("u{}", u);
+        if (waiting[u].empty()) waiting[u] = fmt::format("r{}", next_id++);
+        auto reply = registry.Acquire(Ask(waiting[u], user), now);
+        ASSERT_OK(reply);
+        if (reply->has_lease()) {
+          held[u].push_back(reply->lease());
+          waiting[u].clear();
+        }
+        const auto renewed = registry.Renew(RenewOf(user, held[u]), now);
+        ASSERT_OK(renewed);
+        ASSERT_THAT(renewed->lost_lease_ids(), IsEmpty());
+        for (const std::string& id : renewed->wanted_lease_ids()) {
+          registry.Release(ReleaseOf(user, {id}), now);
+          std::erase_if(held[u], [&](const v1::Lease& lease) { return lease.id() == id; });
+        }
+        slot_ms[u] += kStepMs * static_cast<int64_t>(held[u].size());
+      }
+    }
+    for (int u = 0; u < kUsers; ++u) {
+      const double share = static_cast<double>(slot_ms[u]) / (kEndMs * slots);
+      EXPECT_NEAR(share, 1.0 / kUsers, 0.05) << "slots " << slots << " user " << u;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln::tracker

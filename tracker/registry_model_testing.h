@@ -1,0 +1,103 @@
+// The obvious registry, for tests: vectors, searched from end to end.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tracker/registry.h"
+
+namespace kiln::tracker {
+
+// What a registry must know. Tests follow the real one operation by operation with it.
+class RegistryModel {
+ public:
+  explicit RegistryModel(int64_t now) : start(now) {}
+
+  struct W {
+    v1::WorkerState state;
+    int64_t gone_at = 0;
+    int64_t grantable_from = 0;
+    bool announced = false;
+  };
+  struct L {
+    v1::Lease lease;
+    std::string scheduler;
+    std::string request;
+    int64_t expires;
+  };
+  struct R {
+    v1::AcquireRequest ask;
+    int64_t keep_until;
+  };
+
+  W* FindWorker(std::string_view id) {
+    for (W& w : workers) {
+      if (w.state.id() == id) return &w;
+    }
+    return nullptr;
+  }
+  L* FindLease(std::string_view id) {
+    for (L& l : leases) {
+      if (l.lease.id() == id) return &l;
+    }
+    return nullptr;
+  }
+  int64_t Busy(const W& w) const {
+    return std::count_if(leases.begin(), leases.end(),
+                         [&](const L& l) { return l.lease.worker().id() == w.state.id(); });
+  }
+  int64_t Free(const W& w, int64_t now) const {
+    if (!w.announced || now < w.grantable_from) return 0;
+    return w.state.slots() - Busy(w);
+  }
+  void DropWorker(const std::string& id) {
+    std::erase_if(leases, [&](const L& l) { return l.lease.worker().id() == id; });
+    std::erase_if(workers, [&](const W& w) { return w.state.id() == id; });
+    departed.insert(id);
+  }
+  void Advance(int64_t now) {
+    std::vector<std::string> gone;
+    for (const W& w : workers) {
+      if (now >= w.gone_at) gone.push_back(w.state.id());
+    }
+    for (const std::string& id : gone) DropWorker(id);
+    std::erase_if(leases, [&](const L& l) { return now >= l.expires; });
+    std::erase_if(waiting, [&](const R& r) { return now >= r.keep_until; });
+  }
+  int64_t HeldBy(v1::WorkerKind kind, const std::string& user) const {
+    return std::count_if(leases.begin(), leases.end(), [&](const L& l) {
+      return l.lease.user() == user && l.lease.worker().kind() == kind;
+    });
+  }
+  // The index of the request whose turn it is; nullopt: nobody can be served.
+  std::optional<size_t> Due(int64_t now) const {
+    std::optional<size_t> best;
+    for (size_t i = 0; i < waiting.size(); ++i) {  // in order of arrival
+      const v1::AcquireRequest& ask = waiting[i].ask;
+      if (std::none_of(workers.begin(), workers.end(), [&](const W& w) {
+            return Serves(w.state, ask.kind(), ask.key()) && Free(w, now) > 0;
+          })) {
+        continue;
+      }
+      const auto rank = [&](const v1::AcquireRequest& a) {
+        return std::make_pair(-a.priority(), HeldBy(a.kind(), a.user()));
+      };
+      if (!best || rank(ask) < rank(waiting[*best].ask)) best = i;
+    }
+    return best;
+  }
+
+  int64_t start;
+  std::vector<W> workers;
+  std::set<std::string> departed;
+  std::vector<L> leases;   // in order of grants
+  std::vector<R> waiting;  // in order of arrival
+};
+
+}  // namespace kiln::tracker
