@@ -12,6 +12,7 @@
 
 #include "compiler/codegen/affine.h"
 #include "compiler/codegen/cuda_tile_order.h"
+#include "compiler/ir/rewrite.h"
 
 namespace kiln::codegen {
 namespace {
@@ -94,10 +95,7 @@ class TileRewriter {
     Stmt result = ir::MakeSeq(pool_, all);
     for (const Fragment& fragment : fragments_)
       result = ir::MakeAlloc(pool_, fragment.slot, result);
-    for (size_t i = first_step_; i-- > 0;) {
-      const Stmt loop = tile_.outside[i];
-      result = ir::MakeFor(pool_, loop->var, loop->extent, loop->loop_kind, result);
-    }
+    for (size_t i = first_step_; i-- > 0;) result = ir::WithBody(pool_, tile_.outside[i], result);
     return result;
   }
 
@@ -297,29 +295,18 @@ class TileRewriter {
     }
   }
 
-  // base, or with the first number behind it that makes it another's name no longer.
-  template <typename Items>
-  static std::string UniqueName(const Items& items, const std::string& base) {
-    std::string name = base;
-    for (int i = 1; std::ranges::any_of(items, [&](const auto& item) { return item.name == name; });
-         ++i)
-      name = base + std::to_string(i);
-    return name;
-  }
-
   int32_t NewVar(int32_t like, std::string_view suffix, int64_t extent) {
-    const std::string base = program_.vars[static_cast<size_t>(like)].name + std::string(suffix);
-    program_.vars.push_back({UniqueName(program_.vars, base), extent});
-    return static_cast<int32_t>(program_.vars.size()) - 1;
+    return ir::AddVar(program_, program_.vars[static_cast<size_t>(like)].name + std::string(suffix),
+                      extent, "");
   }
 
   int32_t NewBuffer(const Fragment& fragment) {
     std::vector<int64_t> shape = {2};
     for (const Loop& dim : fragment.dims) shape.push_back(dim.extent);
-    program_.buffers.push_back(
-        {UniqueName(program_.buffers, buffer(fragment.load->id).name + ".fragment"),
-         fragment.load->type, std::move(shape), ir::Scope::kLocal, 0});
-    return static_cast<int32_t>(program_.buffers.size()) - 1;
+    return ir::AddBuffer(program_,
+                         {buffer(fragment.load->id).name + ".fragment", fragment.load->type,
+                          std::move(shape), ir::Scope::kLocal, 0},
+                         "");
   }
 
   ir::Program& program_;
@@ -345,9 +332,7 @@ class Pass {
       stores_ += stores;
       return rewriter.Run();
     }
-    std::vector<Stmt> children;
-    for (Stmt child : stmt->children()) children.push_back(Rewrite(child));
-    return ir::WithChildren(*program_.pool, stmt, children);
+    return ir::RewriteChildren(*program_.pool, stmt, [&](Stmt child) { return Rewrite(child); });
   }
 
  private:

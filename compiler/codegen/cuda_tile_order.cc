@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/affine.h"
+#include "compiler/ir/rewrite.h"
 
 namespace kiln::codegen {
 namespace {
@@ -65,9 +66,7 @@ class Sinker {
 
   Stmt Rewrite(Stmt stmt) {
     if (IsMovable(stmt) && OnlyStore(stmt) != nullptr) return RewriteNest(stmt);
-    std::vector<Stmt> children;
-    for (Stmt child : stmt->children()) children.push_back(Rewrite(child));
-    return ir::WithChildren(pool_, stmt, children);
+    return ir::RewriteChildren(pool_, stmt, [&](Stmt child) { return Rewrite(child); });
   }
 
  private:
@@ -82,8 +81,7 @@ class Sinker {
         }))
       return stmt;
     Stmt inner = tile->body;
-    for (size_t i = order.size(); i-- > 0;)
-      inner = ir::MakeFor(pool_, order[i]->var, order[i]->extent, order[i]->loop_kind, inner);
+    for (size_t i = order.size(); i-- > 0;) inner = ir::WithBody(pool_, order[i], inner);
     return inner;
   }
 

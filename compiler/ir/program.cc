@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <utility>
 
 namespace kiln::ir {
 namespace {
@@ -135,23 +136,29 @@ Stmt MakeClusterBarrier(ExprPool& pool) {
 
 Stmt MakeCommit(ExprPool& pool) { return NewNode(pool, StmtKind::kCommit, {}, {}); }
 
-Stmt WithChildren(ExprPool& pool, Stmt stmt, std::span<const Stmt> children) {
-  if (std::ranges::equal(children, stmt->children())) return stmt;
-  switch (stmt->kind) {
-    case StmtKind::kFor:
-      return MakeFor(pool, stmt->var, stmt->extent, stmt->loop_kind, children[0]);
-    case StmtKind::kIf:
-      return MakeIf(pool, stmt->condition(), children[0]);
-    case StmtKind::kSeq:
-      return MakeSeq(pool, children);
-    case StmtKind::kAlloc:
-      return MakeAlloc(pool, stmt->slot, children[0]);
-    case StmtKind::kStore:
-    case StmtKind::kBarrier:
-    case StmtKind::kCommit:
-      return stmt;
+namespace {
+template <typename Items>
+std::string UniqueName(const Items& items, std::string base, std::string_view separator) {
+  const auto is_taken = [&](std::string_view name) {
+    return std::ranges::any_of(items, [&](const auto& item) { return item.name == name; });
+  };
+  if (!is_taken(base)) return base;
+  for (int i = 1;; ++i) {
+    std::string name = fmt::format("{}{}{}", base, separator, i);
+    if (!is_taken(name)) return name;
   }
-  return stmt;
+}
+}  // namespace
+
+int32_t AddVar(Program& program, std::string name, int64_t extent, std::string_view separator) {
+  program.vars.push_back({UniqueName(program.vars, std::move(name), separator), extent});
+  return static_cast<int32_t>(program.vars.size()) - 1;
+}
+
+int32_t AddBuffer(Program& program, Buffer buffer, std::string_view separator) {
+  buffer.name = UniqueName(program.buffers, std::move(buffer.name), separator);
+  program.buffers.push_back(std::move(buffer));
+  return static_cast<int32_t>(program.buffers.size()) - 1;
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/ir/expr.h"
@@ -87,8 +88,6 @@ Stmt MakeAlloc(ExprPool& pool, int32_t slot, Stmt body);
 Stmt MakeBarrier(ExprPool& pool, int pending = -1);
 Stmt MakeClusterBarrier(ExprPool& pool);
 Stmt MakeCommit(ExprPool& pool);
-// The same statement with other children, as many; the statement itself where they are its own.
-Stmt WithChildren(ExprPool& pool, Stmt stmt, std::span<const Stmt> children);
 
 enum class Scope : uint8_t {
   kInput,      // argument, read only
@@ -149,6 +148,12 @@ struct Program {
 
   int num_args() const;  // leading buffers with scope kInput, kOutput, kWorkspace
 };
+
+// Make a further one and return its number. Where the name is another's already it gets the
+// separator and the first number behind it that make it one of its own.
+int32_t AddVar(Program& program, std::string name, int64_t extent,
+               std::string_view separator = "_");
+int32_t AddBuffer(Program& program, Buffer buffer, std::string_view separator = "_");
 
 // The load whose element the value is, or is where conditions hold: else 0. Null: it is more.
 Expr CopiedLoad(Expr value);

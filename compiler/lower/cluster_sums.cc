@@ -1,10 +1,9 @@
 #include "compiler/lower/cluster_sums.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
+#include "compiler/ir/rewrite.h"
 #include "compiler/lower/whole_tiles.h"
 
 namespace kiln::lower {
@@ -27,9 +26,7 @@ class Splitter {
         (s->loop_kind == LoopKind::kSerial || s->loop_kind == LoopKind::kUnrolled)) {
       if (const Stmt split = Split(s)) return split;
     }
-    std::vector<Stmt> children;
-    for (Stmt child : s->children()) children.push_back(Rewrite(child));
-    return ir::WithChildren(pool_, s, children);
+    return ir::RewriteChildren(pool_, s, [&](Stmt child) { return Rewrite(child); });
   }
 
  private:
@@ -59,33 +56,20 @@ class Splitter {
       if (ReadsCluster(s) || !IsPlain(s)) return nullptr;
     }
     sums.shape.insert(sums.shape.begin(), loop->extent);
-    slot_ = alloc->slot;
-    iteration_ = pool_.Var(loop->var);
+    // Accesses of the sums are those of the iteration.
+    ir::Substitution names;
+    names.SetFirstIndex(alloc->slot, pool_.Var(loop->var));
     const auto nest = [&](const std::vector<Stmt>& body) {
-      Stmt result = WithIteration(ir::MakeSeq(pool_, body));
-      for (size_t i = path.size(); i-- > 0;) {
-        const Stmt body[] = {result};
-        result = ir::WithChildren(pool_, path[i], body);
-      }
-      return ir::MakeFor(pool_, loop->var, loop->extent, LoopKind::kUnrolled, result);
+      Stmt result = ir::Substitute(pool_, ir::MakeSeq(pool_, body), names);
+      for (size_t i = path.size(); i-- > 0;) result = ir::WithBody(pool_, path[i], result);
+      return ir::WithKind(pool_, loop, LoopKind::kUnrolled, result);
     };
     const Stmt stores = CopyWithOwnNames(program_, nest(rest), [&](int32_t var) {
-      program_.vars.push_back({UniqueName(program_.vars[static_cast<size_t>(var)].name),
-                               program_.vars[static_cast<size_t>(var)].extent});
-      return static_cast<int32_t>(program_.vars.size()) - 1;
+      const ir::LoopVar like = program_.vars[static_cast<size_t>(var)];
+      return ir::AddVar(program_, like.name, like.extent);
     });
     const Stmt both[] = {nest(sum), stores};
     return ir::MakeAlloc(pool_, alloc->slot, ir::MakeSeq(pool_, both));
-  }
-
-  std::string UniqueName(const std::string& name) const {
-    const auto taken = [&](const std::string& candidate) {
-      return std::ranges::any_of(program_.vars,
-                                 [&](const ir::LoopVar& v) { return v.name == candidate; });
-    };
-    std::string candidate = name;
-    for (int i = 1; taken(candidate); ++i) candidate = name + "_" + std::to_string(i);
-    return candidate;
   }
 
   // Loops, conditions and stores.
@@ -112,48 +96,8 @@ class Splitter {
     return found || std::ranges::any_of(s->children(), [&](Stmt c) { return ReadsCluster(c); });
   }
 
-  // Accesses of the sums are those of the iteration.
-  Stmt WithIteration(Stmt s) {
-    switch (s->kind) {
-      case StmtKind::kStore: {
-        absl::InlinedVector<Expr, 6> indices;
-        if (s->slot == slot_) indices.push_back(iteration_);
-        for (Expr index : s->indices()) indices.push_back(WithIteration(index));
-        return ir::MakeStore(pool_, s->slot, s->stage, indices, WithIteration(s->value()),
-                             s->is_async);
-      }
-      case StmtKind::kSeq: {
-        std::vector<Stmt> children;
-        for (Stmt child : s->children()) children.push_back(WithIteration(child));
-        return ir::MakeSeq(pool_, children);
-      }
-      case StmtKind::kIf:
-        return ir::MakeIf(pool_, WithIteration(s->condition()), WithIteration(s->body()));
-      default: {
-        const Stmt body[] = {WithIteration(s->body())};
-        return ir::WithChildren(pool_, s, body);
-      }
-    }
-  }
-
-  Expr WithIteration(Expr e) {
-    if (e->num_args == 0 && e->op != ir::Op::kLoad) return e;
-    absl::InlinedVector<Expr, 6> args;
-    const bool of_sums = e->op == ir::Op::kLoad && e->id == slot_;
-    if (of_sums) args.push_back(iteration_);
-    bool changed = of_sums;
-    for (Expr a : e->args()) {
-      args.push_back(WithIteration(a));
-      changed |= args.back() != a;
-    }
-    if (!changed) return e;
-    return e->op == ir::Op::kLoad ? pool_.Load(e->id, args, e->type) : pool_.WithArgs(e, args);
-  }
-
   Program& program_;
   ir::ExprPool& pool_;
-  int32_t slot_ = -1;  // of the sums that are split
-  Expr iteration_ = nullptr;
 };
 
 }  // namespace

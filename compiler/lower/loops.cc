@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
+#include "compiler/ir/rewrite.h"
 
 namespace kiln::lower {
 namespace {
@@ -16,20 +16,16 @@ using ir::Program;
 using ir::Stmt;
 using ir::StmtKind;
 
-// Most statements have one or two.
-using Children = absl::InlinedVector<Stmt, 4>;
-
 // Rewrites the kinds of loops: `kind_of(loop, enclosing kinds)` gives the new one.
 template <typename KindOf>
 Stmt MapKinds(ir::ExprPool& pool, Stmt s, std::vector<LoopKind>& outer, const KindOf& kind_of) {
-  const LoopKind kind = s->kind == StmtKind::kFor ? kind_of(s, outer) : LoopKind::kSerial;
-  if (s->kind == StmtKind::kFor) outer.push_back(kind);
-  Children children;
-  for (Stmt child : s->children()) children.push_back(MapKinds(pool, child, outer, kind_of));
-  if (s->kind != StmtKind::kFor) return ir::WithChildren(pool, s, children);
+  const auto map = [&](Stmt child) { return MapKinds(pool, child, outer, kind_of); };
+  if (s->kind != StmtKind::kFor) return ir::RewriteChildren(pool, s, map);
+  const LoopKind kind = kind_of(s, outer);
+  outer.push_back(kind);
+  const Stmt body = map(s->body());
   outer.pop_back();
-  if (kind == s->loop_kind) return ir::WithChildren(pool, s, children);
-  return ir::MakeFor(pool, s->var, s->extent, kind, children[0]);
+  return ir::WithKind(pool, s, kind, body);
 }
 
 template <typename KindOf>
@@ -80,14 +76,11 @@ class StoreVectorizer {
       std::rotate(best, best + 1, loops.end());
       for (size_t i = loops.size(); i-- > 0;) {
         const LoopKind kind = i + 1 == loops.size() ? LoopKind::kVectorized : loops[i]->loop_kind;
-        inner = ir::MakeFor(*program_.pool, loops[i]->var, loops[i]->extent, kind, inner);
+        inner = ir::WithKind(*program_.pool, loops[i], kind, inner);
       }
       return inner;
     }
-    std::vector<Stmt> children;
-    children.reserve(s->num_children);
-    for (Stmt child : s->children()) children.push_back(Rewrite(child));
-    return ir::WithChildren(*program_.pool, s, children);
+    return ir::RewriteChildren(*program_.pool, s, [&](Stmt child) { return Rewrite(child); });
   }
 
  private:
@@ -148,16 +141,15 @@ class Unroller {
       ++shape.steps;
       return s;
     }
-    Children children;
-    for (Stmt child : s->children()) {
+    const Stmt result = ir::RewriteChildren(*program_.pool, s, [&](Stmt child) {
       Shape inner;
-      children.push_back(Visit(child, inner));
+      const Stmt visited = Visit(child, inner);
       shape.steps += inner.steps;
       shape.normal_depth = std::max(shape.normal_depth, inner.normal_depth);
       shape.unroll_depth = std::max(shape.unroll_depth, inner.unroll_depth);
-    }
-    if (s->kind != StmtKind::kFor || s->loop_kind == LoopKind::kVectorized)
-      return ir::WithChildren(*program_.pool, s, children);
+      return visited;
+    });
+    if (s->kind != StmtKind::kFor || s->loop_kind == LoopKind::kVectorized) return result;
     // Loops that other passes added have no stage and are not unrolled.
     const auto var = static_cast<size_t>(s->var);
     const int32_t stage = var < stage_of_var_.size() ? stage_of_var_[var] : -1;
@@ -167,12 +159,11 @@ class Unroller {
                            shape.unroll_depth <= 8 && s->extent * shape.steps <= limit;
     if (!automatic && s->loop_kind != LoopKind::kUnrolled) {
       ++shape.normal_depth;
-      return ir::WithChildren(*program_.pool, s, children);
+      return result;
     }
     shape.steps *= s->extent;
     ++shape.unroll_depth;
-    if (s->loop_kind == LoopKind::kUnrolled) return ir::WithChildren(*program_.pool, s, children);
-    return ir::MakeFor(*program_.pool, s->var, s->extent, LoopKind::kUnrolled, children[0]);
+    return ir::WithKind(*program_.pool, result, LoopKind::kUnrolled, result->body());
   }
 
  private:
