@@ -1,0 +1,21 @@
+// How a kernel is launched: what its bound loops ask for.
+#pragma once
+
+#include "base/status.h"
+#include "compiler/ir/program.h"
+#include "compiler/schedule/state.h"
+
+namespace kiln::lower {
+
+ir::LoopKind KindOf(schedule::Annotation annotation);
+
+// To threads.
+inline bool IsThread(schedule::Annotation a) {
+  using schedule::Annotation;
+  return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ;
+}
+
+// Launch dimensions: the extents of the bound loops. Refuses loops of one binding that disagree.
+Status SetLaunch(ir::Kernel& kernel);
+
+}  // namespace kiln::lower

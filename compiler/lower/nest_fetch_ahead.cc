@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <utility>
+
+#include "compiler/lower/fetch_ahead.h"
+#include "compiler/lower/launch.h"
+#include "compiler/lower/nest_builder.h"
+#include "compiler/schedule/async_copy.h"
+
+namespace kiln::lower {
+
+using schedule::IterKind;
+
+int NestBuilder::FetchAheadLevel(const StageFrame& frame) const {
+  bool repeats = false;
+  for (int i = frame.first_reduce; i < frame.num_loops(); ++i) {
+    if (frame.stage.loop(i).kind != IterKind::kReduce ||
+        KindOf(frame.stage.annotation(i)) != ir::LoopKind::kSerial ||
+        std::ranges::find(frame.guard_levels, i) != frame.guard_levels.end()) {
+      return -1;
+    }
+    repeats = repeats || frame.bounds.loop_vars[i] >= 0;
+    const std::vector<int> here = attachments_.At(frame.s, i);
+    if (here.empty()) continue;
+    const bool can = std::ranges::all_of(here, [&](int a) { return CanFetchAhead(frame, a); });
+    return can && repeats ? i : -1;
+  }
+  return -1;
+}
+
+bool NestBuilder::CanFetchAhead(const StageFrame& frame, int a) const {
+  if (!attachments_.IsShared(a) || attachments_.IsOfCluster(a) || !attachments_.Inside(a).empty() ||
+      state_.stage(a).op->is_reduction())
+    return false;
+  return std::ranges::none_of(attachments_.Inside(frame.s),
+                              [&](int other) { return attachments_.Reads(a, other); });
+}
+
+ir::Stmt NestBuilder::EmitFetchAhead(const StageFrame& frame, int level) {
+  const ir::Stmt work = EmitLoops(frame, level + 1);
+  std::vector<ir::Stmt> fetches;
+  std::vector<FetchedSlot> slots;
+  for (int a : attachments_.At(frame.s, level)) {
+    fetches.push_back(EmitStage(a));
+    for (int32_t slot : tables_.SlotsOf(a))
+      slots.push_back({slot, schedule::CanCopyAsync(state_, a)});
+  }
+  std::vector<FetchLoop> loops;
+  for (int i = frame.first_reduce; i <= level; ++i) {
+    const int32_t var = frame.bounds.loop_vars[i];
+    if (var >= 0) loops.push_back({var, frame.ExtentOf(i)});
+  }
+  const auto copy_var = [&](int32_t var, int64_t extent) {
+    bounds_.owners.push_back(bounds_.owners[var]);
+    return bounds_.simplifier.AddVar(extent);
+  };
+  std::vector<ir::Stmt> all = {EmitInit(frame)};
+  // The last round's tiles are still being read.
+  if (attachments_.RunsRepeatedly(frame.s, frame.first_reduce - 1))
+    all.push_back(ir::MakeBarrier(pool_));
+  const FetchWay way{frame.stage.buffering, frame.stage.asynchronous};
+  all.push_back(
+      FetchAhead(program(), loops, slots, way, ir::MakeSeq(pool_, fetches), work, copy_var));
+  ir::Stmt result = ir::MakeSeq(pool_, all);
+  for (const FetchedSlot& fetched : slots) result = ir::MakeAlloc(pool_, fetched.slot, result);
+  return result;
+}
+
+}  // namespace kiln::lower

@@ -1,0 +1,121 @@
+#include <utility>
+
+#include "compiler/lower/body.h"
+#include "compiler/lower/iteration.h"
+#include "compiler/lower/launch.h"
+#include "compiler/lower/nest_builder.h"
+
+namespace kiln::lower {
+
+using schedule::Attach;
+using schedule::IterKind;
+using schedule::Stage;
+
+ir::Stmt NestBuilder::EmitStores(const StageFrame& frame) {
+  const dag::Operator& op = *frame.stage.op;
+  const std::vector<ir::Expr> indices = StoreIndices(frame, frame.bounds.iter_values);
+  std::vector<ir::Expr> values = Bodies(frame);
+  if (op.is_reduction()) {
+    std::vector<ir::Expr> accumulators;
+    for (int k = 0; k < op.num_outputs(); ++k) {
+      accumulators.push_back(pool_.Load(tables_.SlotOf(frame.s, k), indices, op.type(k)));
+    }
+    values = dag::Combine(op.combiner(), accumulators, values, pool_);
+  }
+  if (!frame.bounds.fill_guards.empty()) values = ZeroOutside(frame, std::move(values));
+  return StoreAll(frame, indices, values);
+}
+
+std::vector<ir::Expr> NestBuilder::ZeroOutside(const StageFrame& frame,
+                                               std::vector<ir::Expr> values) {
+  ir::Expr inside = nullptr;
+  for (ir::Expr guard : frame.bounds.fill_guards)
+    inside = inside == nullptr ? guard : pool_.And(inside, guard);
+  for (ir::Expr& value : values) {
+    const ir::Type type = value->type;
+    const ir::Expr zero = type.is_float() ? pool_.Float(0, type) : pool_.Int(0, type);
+    value = pool_.If(inside, value, zero);
+  }
+  return values;
+}
+
+ir::Stmt NestBuilder::EmitInit(const StageFrame& frame) {
+  const Stage& stage = frame.stage;
+  const int n = static_cast<int>(stage.loops.size());
+  std::vector<ir::Linear> loop_values(n);
+  std::vector<int32_t> vars = frame.bounds.loop_vars;
+  for (int i = 0; i < n; ++i) {
+    if (vars[i] < 0) continue;
+    if (i >= frame.first_reduce) {
+      if (stage.loop(i).kind != IterKind::kSpatial) continue;
+      bounds_.owners.push_back({frame.s, i});
+      vars[i] = bounds_.simplifier.AddVar(frame.ExtentOf(i));
+    }
+    loop_values[i] = bounds_.simplifier.Var(vars[i]);
+  }
+  const std::vector<ir::Linear> values =
+      IterValues(stage, frame.bounds.iter_extents, loop_values, bounds_.simplifier);
+
+  std::vector<ir::Expr> identities;
+  for (int k = 0; k < stage.op->num_outputs(); ++k) {
+    identities.push_back(dag::ReduceIdentity(stage.op->combiner(), k, stage.op->type(k), pool_));
+  }
+  ir::Stmt body = StoreAll(frame, StoreIndices(frame, values), identities);
+  for (ir::Expr guard :
+       Guards(stage, frame.bounds, values, /*reductions=*/false, bounds_.simplifier)) {
+    if (frame.tile == StageFrame::kWholeTile || frame.StandsAround(guard)) continue;
+    body = ir::MakeIf(pool_, guard, body);
+  }
+  for (int i = n; i-- > frame.first_reduce;) {
+    if (vars[i] < 0 || stage.loop(i).kind != IterKind::kSpatial) continue;
+    body = ir::MakeFor(pool_, vars[i], frame.ExtentOf(i), KindOf(stage.annotation(i)), body);
+  }
+  return body;
+}
+
+ir::Stmt NestBuilder::StoreAll(const StageFrame& frame, const std::vector<ir::Expr>& indices,
+                               const std::vector<ir::Expr>& values) {
+  std::vector<ir::Stmt> stores;
+  for (size_t k = 0; k < values.size(); ++k) {
+    stores.push_back(ir::MakeStore(pool_, tables_.SlotOf(frame.s, static_cast<int>(k)), frame.s,
+                                   indices, values[k]));
+  }
+  return ir::MakeSeq(pool_, stores);
+}
+
+std::vector<ir::Expr> NestBuilder::StoreIndices(const StageFrame& frame,
+                                                const std::vector<ir::Linear>& iter_values) {
+  const bool local = state_.attach(frame.s).kind == Attach::kIter;
+  std::vector<ir::Expr> indices;
+  for (size_t d = 0; d < frame.stage.op->axes().size(); ++d) {
+    indices.push_back(bounds_.simplifier.ToExpr(
+        local ? iter_values[d] : frame.bounds.region_min[d] + iter_values[d]));
+  }
+  return tables_.LaidOut(frame.s, std::move(indices));
+}
+
+std::vector<ir::Expr> NestBuilder::Bodies(const StageFrame& frame) {
+  const auto read = [&](int producer, int output, const std::vector<ir::Linear>& at,
+                        ir::Type type) { return EmitRead(producer, output, at, type); };
+  std::vector<ir::Expr> bodies;
+  for (int k = 0; k < frame.stage.op->num_outputs(); ++k) {
+    bodies.push_back(
+        LowerBody(state_, frame.s, k, frame.bounds.axis_values, bounds_.simplifier, read));
+  }
+  return bodies;
+}
+
+ir::Expr NestBuilder::EmitRead(int producer, int output, const std::vector<ir::Linear>& indices,
+                               ir::Type type) {
+  const bool local = state_.attach(producer).kind == Attach::kIter;
+  std::vector<ir::Expr> exprs;
+  exprs.reserve(indices.size());
+  for (size_t d = 0; d < indices.size(); ++d) {
+    exprs.push_back(bounds_.simplifier.ToExpr(
+        local ? indices[d] - bounds_.stages[producer].region_min[d] : indices[d]));
+  }
+  return pool_.Load(tables_.SlotOf(producer, output), tables_.LaidOut(producer, std::move(exprs)),
+                    type);
+}
+
+}  // namespace kiln::lower
