@@ -1,0 +1,231 @@
+#include "compiler/features/collect.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+namespace kiln::features {
+namespace {
+
+using ir::LoopKind;
+using ir::Scope;
+using ir::Stmt;
+using ir::StmtKind;
+
+constexpr int kGuardSamples = 32;
+// Compilers unroll innermost loops of a few iterations by themselves.
+constexpr int64_t kCompilerUnroll = 16;
+
+class Collector {
+ public:
+  Collector(KernelRecord& record, IndexValues& values)
+      : record_(record),
+        program_(record.program),
+        values_(values),
+        alloc_depth_(record.program.buffers.size(), 0) {}
+
+  void Run() {
+    FindWriters(record_.kernel.body);
+    record_.stores.reserve(num_stores_);
+    Walk(record_.kernel.body);
+  }
+
+ private:
+  // ---- first pass: loops and what is written in them
+
+  void FindWriters(Stmt s) {
+    if (s->kind == StmtKind::kStore) {
+      ++num_stores_;
+      for (int loop : loop_ids_) ++record_.loops[static_cast<size_t>(loop)].UseOf(s->slot).writers;
+      return;
+    }
+    if (s->kind == StmtKind::kFor) {
+      loop_ids_.push_back(static_cast<int>(record_.loops.size()));
+      record_.loops.emplace_back();
+      record_.loops.back().loop = {s->var, s->extent, s->loop_kind};
+    }
+    if (s->kind == StmtKind::kBarrier) {
+      for (int loop : loop_ids_) record_.loops[static_cast<size_t>(loop)].has_barrier = true;
+    }
+    for (Stmt child : s->children()) FindWriters(child);
+    if (s->kind == StmtKind::kFor) loop_ids_.pop_back();
+  }
+
+  // ---- second pass: stores and what they touch
+
+  void Walk(Stmt s) {
+    switch (s->kind) {
+      case StmtKind::kFor:
+        nest_.loops.push_back({s->var, s->extent, s->loop_kind});
+        loop_ids_.push_back(next_loop_++);
+        Walk(s->body());
+        nest_.loops.pop_back();
+        loop_ids_.pop_back();
+        return;
+      case StmtKind::kIf:
+        guards_.push_back(s->condition());
+        Walk(s->body());
+        guards_.pop_back();
+        return;
+      case StmtKind::kSeq:
+        for (Stmt child : s->children()) Walk(child);
+        return;
+      case StmtKind::kAlloc:
+        Allocate(s->slot);
+        Walk(s->body());
+        return;
+      case StmtKind::kBarrier:
+        AddBarrier(s);
+        return;
+      case StmtKind::kCommit:
+        return;
+      case StmtKind::kStore:
+        AddStore(s);
+        return;
+    }
+  }
+
+  void AddBarrier(Stmt s) {
+    KernelTotals& totals = record_.totals;
+    (s->is_of_cluster ? totals.cluster_barriers : totals.barriers) += ThreadTrips();
+    totals.copies_ahead = std::max(totals.copies_ahead, s->pending + 1.0);
+  }
+
+  void Allocate(int32_t slot) {
+    const ir::Buffer& buffer = program_.buffers[slot];
+    KernelTotals& totals = record_.totals;
+    alloc_depth_[slot] = nest_.depth();
+    const auto bytes = static_cast<double>(buffer.bytes());
+    if (buffer.scope == Scope::kShared) totals.shared_bytes += std::ceil(bytes / 16) * 16;
+    if (buffer.scope == Scope::kCluster) {
+      totals.shared_bytes += std::ceil(bytes / static_cast<double>(buffer.shape[0]) / 16) * 16;
+    }
+    if (buffer.scope == Scope::kLocal) totals.registers += std::ceil(bytes / 4);
+  }
+
+  // Iterations of the loops around this place that one thread runs.
+  double ThreadTrips() const {
+    double trips = 1;
+    for (const EnclosingLoop& loop : nest_.loops) {
+      if (!IsBound(loop.kind)) trips *= static_cast<double>(loop.extent);
+    }
+    return trips;
+  }
+
+  // Which of the loops around end up as one straight piece of code.
+  void FindBody() {
+    const auto kind = [&](int d) {
+      // What happens between barriers stays there.
+      return LoopAround(d).has_barrier ? LoopKind::kParallel : nest_.loops[d].kind;
+    };
+    const auto unrolled = [](LoopKind k) {
+      return k == LoopKind::kUnrolled || k == LoopKind::kVectorized;
+    };
+    int d = nest_.depth();
+    int64_t body = 1;
+    while (d > 0 && unrolled(kind(d - 1))) body *= nest_.loops[--d].extent;
+    nest_.first_unrolled = d;
+    while (d > 0 && (kind(d - 1) == LoopKind::kSerial || unrolled(kind(d - 1)))) {
+      body *= nest_.loops[d - 1].extent;
+      if (body > kCompilerUnroll) break;
+      --d;
+    }
+    nest_.first_of_body = d;
+  }
+
+  void AddStore(Stmt s) {
+    FindBody();
+    StoreRecord store;
+    store.store = s;
+    store.nest = nest_;
+    store.loop_ids = loop_ids_;
+    store.alloc_depth = alloc_depth_[s->slot];
+    store.ops = CountOps(s->value());
+    for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
+    values_.Begin(nest_.loops, record_.kernel.block, guards_.empty() ? 0 : kGuardSamples);
+    const uint32_t active = ApplyGuards(store);
+    const auto rewritten_in = [&](int32_t slot) { return RewrittenInLoop(slot, s); };
+    store.accesses = FindAccesses(program_, s, nest_, record_.gpu, active, rewritten_in, values_);
+    store.trips = Product(nest_, 0, nest_.depth());
+    store.thread_trips = ThreadTrips();
+    for (int d = 0; d < nest_.depth(); ++d) AddUses(store, d);
+    if (!record_.gpu)
+      record_.totals.parallel_tasks = std::max(record_.totals.parallel_tasks, ParallelTasks());
+    record_.stores.push_back(std::move(store));
+  }
+
+  LoopRecord& LoopAround(int depth) { return record_.loops[static_cast<size_t>(loop_ids_[depth])]; }
+
+  // The innermost loop around in which another statement than the store writes the buffer.
+  int RewrittenInLoop(int32_t slot, Stmt store) {
+    for (int d = nest_.depth(); d-- > 0;) {
+      for (const BufferUse& use : LoopAround(d).uses) {
+        if (use.slot == slot && use.writers > (slot == store->slot ? 1 : 0)) return d;
+      }
+    }
+    return -1;
+  }
+
+  // What the store does to buffers while the loop at the depth runs.
+  void AddUses(const StoreRecord& store, int depth) {
+    LoopRecord& loop = LoopAround(depth);
+    for (const Access& access : store.accesses) {
+      const double region = access.region[depth];
+      const double bytes = region * record_.ElementBytes(access);
+      BufferUse& use = loop.UseOf(access.slot);
+      use.region = use.count == 0 ? region : std::min(use.region, region);
+      use.bytes += bytes;
+      ++use.count;
+      loop.bytes += bytes;
+    }
+  }
+
+  double ParallelTasks() const {
+    double tasks = 1;
+    for (const EnclosingLoop& loop : nest_.loops) {
+      if (loop.kind == LoopKind::kParallel) tasks *= static_cast<double>(loop.extent);
+    }
+    return tasks;
+  }
+
+  // The share of iterations that get to the store, and the threads of a warp.
+  uint32_t ApplyGuards(StoreRecord& store) {
+    const int lanes = values_.num_lanes();
+    uint32_t active = lanes == 32 ? ~uint32_t{0} : (uint32_t{1} << lanes) - 1;
+    uint32_t samples = ~uint32_t{0};
+    for (ir::Expr guard : guards_) {
+      const IndexValue value = values_.Of(guard);
+      for (int i = 0; i < lanes; ++i) {
+        if (value.at[values_.lane(i)] == 0) active &= ~(uint32_t{1} << i);
+      }
+      for (int i = 0; i < values_.num_samples(); ++i) {
+        if (value.at[values_.sample(i)] == 0) samples &= ~(uint32_t{1} << i);
+      }
+    }
+    if (guards_.empty()) return active;
+    // Rare is not never.
+    store.work = std::max(0.5, static_cast<double>(std::popcount(samples))) / kGuardSamples;
+    if (active == 0) active = 1;
+    if (lanes > 0) store.active_lanes = static_cast<double>(std::popcount(active)) / lanes;
+    return active;
+  }
+
+  KernelRecord& record_;
+  const ir::Program& program_;
+  IndexValues& values_;
+  size_t num_stores_ = 0;
+
+  // Where the walk is.
+  Nest nest_;
+  absl::InlinedVector<int, 24> loop_ids_;  // of the loops around, in the order they begin
+  int next_loop_ = 0;
+  std::vector<ir::Expr> guards_;
+  std::vector<int> alloc_depth_;  // per buffer
+};
+
+}  // namespace
+
+void CollectKernel(IndexValues& values, KernelRecord& record) { Collector(record, values).Run(); }
+
+}  // namespace kiln::features

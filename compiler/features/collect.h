@@ -1,0 +1,13 @@
+// The walk over a kernel that finds its loops, its stores and what they touch.
+#pragma once
+
+#include "compiler/features/index_values.h"
+#include "compiler/features/kernel_record.h"
+
+namespace kiln::features {
+
+// Fills the record's loops, stores, and those totals that are of statements. `values` is of the
+// record's program.
+void CollectKernel(IndexValues& values, KernelRecord& record);
+
+}  // namespace kiln::features

@@ -1,0 +1,130 @@
+#include "compiler/features/kernel_columns.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/container/inlined_vector.h"
+#include "compiler/features/occupancy.h"
+
+namespace kiln::features {
+namespace {
+
+using ir::Scope;
+
+// Registers of a GPU thread that hold no data of the program: addresses, counters.
+constexpr double kOtherRegisters = 24;
+
+// What a kernel must move at least, and what of it are workspaces that it writes.
+struct UniqueBytes {
+  double all = 0, workspaces = 0;
+};
+
+UniqueBytes FindUniqueBytes(const KernelRecord& record) {
+  absl::InlinedVector<BufferUse, 8> buffers;
+  for (const StoreRecord& store : record.stores) {
+    for (const Access& access : store.accesses) {
+      if (!record.IsGlobal(access)) continue;
+      auto it = std::find_if(buffers.begin(), buffers.end(),
+                             [&](const BufferUse& use) { return use.slot == access.slot; });
+      if (it == buffers.end()) it = buffers.insert(buffers.end(), {access.slot});
+      it->bytes = std::max(it->bytes, access.region[0] * record.ElementBytes(access));
+      if (access.writes && record.ScopeOf(access) == Scope::kWorkspace) ++it->count;
+    }
+  }
+  UniqueBytes unique;
+  for (const BufferUse& use : buffers) {
+    unique.all += use.bytes;
+    if (use.count > 0) unique.workspaces += use.bytes;
+  }
+  return unique;
+}
+
+// What of a GPU's multiprocessor a kernel takes; on a CPU a core runs one task.
+struct Residency {
+  double blocks = 1, occupancy = 0, registers = 0, register_limit = 0;
+};
+
+Residency ResidencyOf(const KernelRecord& record) {
+  Residency result;
+  if (!record.gpu) return result;
+  const Multiprocessor core = MultiprocessorOf(record.target);
+  const auto threads = static_cast<int64_t>(record.Threads());
+  result.registers = record.totals.registers + record.totals.operand_registers + kOtherRegisters;
+  result.register_limit =
+      static_cast<double>(RegisterLimit(core, threads, record.kernel.min_blocks));
+  result.blocks = static_cast<double>(ResidentBlocks(
+      core, threads, static_cast<int64_t>(std::min(result.registers, result.register_limit)),
+      static_cast<int64_t>(record.totals.shared_bytes)));
+  result.occupancy = std::min(1.0, result.blocks * std::ceil(record.Threads() / 32) * 32 /
+                                       static_cast<double>(core.threads));
+  return result;
+}
+
+// How the kernel fills the device.
+void WriteLaunch(const KernelRecord& record, Row row) {
+  const int64_t cores = CoresOf(record.target, record.hardware);
+  const double usable_cores =
+      record.gpu ? CoresForClusters(cores, record.kernel.cluster) : static_cast<double>(cores);
+  const double tasks = record.gpu ? record.Blocks() : record.totals.parallel_tasks;
+  const Residency residency = ResidencyOf(record);
+  const double waves = tasks / (usable_cores * residency.blocks);
+  row.Set(col::kernel_blocks, record.gpu ? record.Blocks() : 0);
+  row.Set(col::kernel_threads, record.gpu ? record.Threads() : 0);
+  row.Set(col::kernel_shared_bytes, record.totals.shared_bytes);
+  row.Set(col::kernel_registers, residency.registers);
+  row.Set(col::kernel_register_limit, residency.register_limit);
+  row.Set(col::kernel_spilled, std::max(0.0, residency.registers - residency.register_limit));
+  row.Set(col::kernel_blocks_per_core, record.gpu ? residency.blocks : 0);
+  row.SetRaw(col::kernel_occupancy, residency.occupancy);
+  row.Set(col::kernel_waves, waves);
+  row.SetRaw(col::kernel_wave_share, waves / std::ceil(waves));
+  row.Set(col::kernel_cluster, static_cast<double>(record.kernel.cluster));
+  row.Set(col::kernel_cluster_cores, usable_cores);
+  row.Set(col::kernel_parallel_tasks, tasks);
+  row.Set(col::program_cores, static_cast<double>(cores));
+}
+
+// What one thread does in it.
+void WriteThread(const KernelTotals& totals, Row row) {
+  const double stages = std::ceil(totals.barriers / 2);
+  row.Set(col::kernel_thread_flops, totals.flops);
+  row.Set(col::kernel_flops, totals.all_flops);
+  row.Set(col::kernel_thread_instructions, totals.instructions);
+  row.Set(col::kernel_thread_special, totals.special);
+  row.Set(col::kernel_thread_shared_wavefronts, totals.shared_wavefronts);
+  row.Set(col::kernel_thread_global_requests, totals.global_requests);
+  row.Set(col::kernel_thread_sectors, totals.sectors);
+  row.Set(col::kernel_barriers, totals.barriers);
+  row.Set(col::kernel_copies_ahead, totals.copies_ahead);
+  row.Set(col::kernel_cluster_barriers, totals.cluster_barriers);
+  row.Set(col::kernel_thread_remote_bytes, totals.remote_bytes);
+  row.Set(col::kernel_stages, stages);
+  row.Set(col::kernel_stage_loads, stages > 0 ? totals.fetches / stages : 0);
+}
+
+// What it moves.
+void WriteBytes(const KernelRecord& record, Row row) {
+  const KernelTotals& totals = record.totals;
+  const UniqueBytes unique = FindUniqueBytes(record);
+  const double moved = record.gpu ? totals.global_bytes : totals.miss_bytes;
+  const double flops = std::max(1.0, totals.flops);
+  row.Set(col::kernel_unique_bytes, unique.all);
+  row.Set(col::kernel_global_bytes, moved);
+  row.Set(col::kernel_split_bytes, unique.workspaces);
+  // One wavefront moves 128 bytes for 32 threads.
+  row.Set(col::kernel_shared_bytes_per_flop, totals.shared_wavefronts * 4 / flops * 1024);
+  row.Set(col::kernel_global_bytes_per_flop, moved / std::max(1.0, totals.all_flops) * 1024);
+}
+
+}  // namespace
+
+void WriteKernelColumns(const KernelRecord& record, int index, Row row) {
+  row.Set(col::kernel_index, index);
+  WriteLaunch(record, row);
+  WriteThread(record.totals, row);
+  WriteBytes(record, row);
+  row.Set(col::program_kernels, static_cast<double>(record.program.kernels.size()));
+  row.Set(col::program_vector_bytes, record.hardware.vector_unit_bytes);
+}
+
+}  // namespace kiln::features

@@ -1,0 +1,25 @@
+// Writing to one feature row.
+#pragma once
+
+#include <span>
+
+#include "compiler/features/columns.h"
+
+namespace kiln::features {
+
+// A view of the row; cheap to copy.
+class Row {
+ public:
+  explicit Row(std::span<float> values) : values_(values) {}
+
+  // Of a quantity; SetRaw: of a share, a flag, or what is small.
+  void Set(int column, double value) { values_[static_cast<size_t>(column)] = Slog(value); }
+  void SetRaw(int column, double value) {
+    values_[static_cast<size_t>(column)] = static_cast<float>(value);
+  }
+
+ private:
+  std::span<float> values_;
+};
+
+}  // namespace kiln::features

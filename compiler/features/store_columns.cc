@@ -1,0 +1,216 @@
+#include "compiler/features/store_columns.h"
+
+#include <algorithm>
+
+namespace kiln::features {
+namespace {
+
+using ir::LoopKind;
+using ir::Scope;
+
+constexpr double kCacheBytes[] = {32 << 10, 1 << 20, 32 << 20};
+
+// Products of loops around a store.
+struct Trips {
+  double serial = 1, reduce = 1, lanes = 1;
+  // Of the straight piece of code: results that do not wait for each other, and steps of each.
+  double chains = 1, reduce_in_body = 1;
+};
+
+Trips TripsOf(const StoreRecord& store) {
+  const Nest& nest = store.nest;
+  Trips trips;
+  for (int d = 0; d < nest.depth(); ++d) {
+    const auto extent = static_cast<double>(nest.loops[d].extent);
+    if (nest.loops[d].kind == LoopKind::kSerial) trips.serial *= extent;
+    if (nest.loops[d].kind == LoopKind::kVectorized) trips.lanes *= extent;
+    if (store.IsReduce(d)) {
+      trips.reduce *= extent;
+      if (d >= nest.first_of_body) trips.reduce_in_body *= extent;
+    } else if (d >= nest.first_of_body) {
+      trips.chains *= extent;
+    }
+  }
+  return trips;
+}
+
+double InnermostStride(const StoreRecord& store) {
+  const int n = store.nest.depth();
+  double stride = 0;
+  for (const Access& access : store.accesses) {
+    if (n > 0) stride = std::max(stride, static_cast<double>(access.strides[n - 1]));
+  }
+  return stride;
+}
+
+int32_t FragmentsOf(const KernelRecord& record, const StoreRecord& store) {
+  return record.program.stages[static_cast<size_t>(store.store->stage)].fragments;
+}
+
+void WriteLoops(const KernelRecord& record, const StoreRecord& store, const Trips& trips, Row row) {
+  row.Set(col::row_thread_trips, store.thread_trips);
+  row.SetRaw(col::row_work, store.work);
+  row.SetRaw(col::row_active_lanes, store.active_lanes);
+  row.Set(col::row_serial_trips, trips.serial);
+  row.Set(col::row_body, Product(store.nest, store.nest.first_unrolled, store.nest.depth()));
+  row.Set(col::row_reduce_len, trips.reduce);
+  row.Set(col::row_chains, trips.chains);
+  row.Set(col::row_lanes, trips.lanes);
+  row.SetRaw(col::row_async, store.store->is_async ? 1 : 0);
+  row.SetRaw(col::row_fragments, FragmentsOf(record, store));
+  row.Set(col::row_innermost_stride, InnermostStride(store));
+}
+
+// The instructions of a thread, and what they are on.
+void WriteWork(KernelRecord& record, const StoreRecord& store, const Trips& trips, double accesses,
+               Row row) {
+  const double runs = store.thread_trips * store.work;
+  // A vectorized loop is one instruction on a CPU.
+  const double vector_bytes =
+      trips.lanes *
+      static_cast<double>(
+          record.program.buffers[static_cast<size_t>(store.store->slot)].type.bytes());
+  const double instruction_lanes =
+      record.gpu
+          ? 1
+          : std::min(trips.lanes,
+                     std::max(1.0, record.hardware.vector_unit_bytes * trips.lanes / vector_bytes));
+  const double flops = runs * store.ops.flops();
+  const double all_flops = store.trips * store.work * store.ops.flops();
+  const double special = runs * store.ops.special();
+  const double instructions = runs * store.ops.float_instructions() / instruction_lanes + accesses +
+                              2 * trips.serial * store.work;
+  row.Set(col::row_thread_flops, flops);
+  row.Set(col::row_flops, all_flops);
+  row.Set(col::row_thread_instructions, instructions);
+  row.Set(col::row_thread_special, special);
+  row.Set(col::row_vector_bytes, vector_bytes);
+  row.Set(col::row_thread_accesses, accesses);
+  record.totals.flops += flops;
+  record.totals.all_flops += all_flops;
+  record.totals.instructions += instructions;
+  record.totals.special += special;
+}
+
+// Registers for what the straight piece of code works on.
+void WriteRegisters(const KernelRecord& record, const StoreRecord& store, const Trips& trips,
+                    Row row) {
+  double bytes = 0, stack_trips = 0;
+  for (const Access& access : store.accesses) {
+    bytes += access.body_elements * record.ElementBytes(access) /
+             (access.writes ? 1 : trips.reduce_in_body);
+    stack_trips += access.stack_trips;
+  }
+  row.Set(col::row_stack_trips, stack_trips);
+  row.Set(col::row_register_bytes, bytes);
+  if (record.gpu) return;
+  const double registers = record.hardware.vector_unit_bytes >= 64 ? 32 : 16;
+  row.SetRaw(col::row_register_share,
+             bytes / (registers * std::max(16, record.hardware.vector_unit_bytes)));
+}
+
+// Instructions of a thread that get at memory.
+double MemoryAccesses(const KernelRecord& record, const StoreRecord& store) {
+  double accesses = 0;
+  for (const Access& access : store.accesses) {
+    if (!record.gpu || record.ScopeOf(access) != Scope::kLocal) accesses += access.accesses;
+  }
+  return accesses * store.work;
+}
+
+// Registers of a GPU thread for what is read from memory.
+double OperandRegisters(const KernelRecord& record, const StoreRecord& store, const Trips& trips) {
+  double operands = 0;
+  for (const Access& access : store.accesses) {
+    if (!access.writes && record.ScopeOf(access) != Scope::kLocal)
+      operands += access.body_elements * record.ElementBytes(access) / 4 / trips.reduce_in_body;
+  }
+  if (FragmentsOf(record, store) > 0) operands *= 2;  // of two steps
+  return operands;
+}
+
+// What goes to and comes from memory, and how well a warp's requests fit together.
+void WriteTraffic(KernelRecord& record, const StoreRecord& store, Row row) {
+  KernelTotals& totals = record.totals;
+  double read = 0, written = 0, worst = 0, sectors = 0, reads = 0;
+  double worst_wavefronts = 0, wavefronts = 0, shared_reads = 0;
+  const bool into_shared = record.program.buffers[store.store->slot].scope == Scope::kShared;
+  for (const Access& access : store.accesses) {
+    const double bytes = access.accesses * store.work * record.Threads() * record.Blocks() *
+                         (record.gpu ? access.sectors * 32 / 32 : access.vector_bytes);
+    if (record.IsGlobal(access)) {
+      (access.writes ? written : read) += bytes;
+      totals.global_requests += access.accesses * store.work;
+      totals.sectors += access.thread_sectors * store.work;
+      totals.global_bytes += bytes;
+      if (into_shared) totals.fetches += access.accesses;
+      if (access.reads) {
+        worst = std::max(worst, access.sectors);
+        sectors += access.thread_sectors;
+        reads += access.accesses;
+      }
+    } else if (record.ScopeOf(access) == Scope::kCluster && access.reads) {
+      totals.remote_bytes += access.accesses * access.vector_bytes * store.work;
+    } else if (record.ScopeOf(access) != Scope::kLocal) {
+      totals.shared_wavefronts += access.thread_wavefronts * store.work;
+      if (access.reads) {
+        worst_wavefronts = std::max(worst_wavefronts, access.wavefronts);
+        wavefronts += access.thread_wavefronts;
+        shared_reads += access.accesses;
+      }
+    }
+  }
+  row.Set(col::row_global_read_bytes, read);
+  row.Set(col::row_global_write_bytes, written);
+  row.Set(col::row_sectors_worst, worst);
+  row.Set(col::row_sectors_mean, reads > 0 ? sectors / reads : 0);
+  row.Set(col::row_wavefronts_worst, worst_wavefronts);
+  row.Set(col::row_wavefronts_mean, shared_reads > 0 ? wavefronts / shared_reads : 0);
+}
+
+// Bytes that come from beyond a cache: the outermost loops whose data fit are filled once for
+// each iteration of the loops around them. What such a loop does not move stays in the cache.
+double MissBytes(const StoreRecord& store, double cache_bytes) {
+  const int n = store.nest.depth();
+  int level = n;
+  while (level > 0) {
+    double bytes = 0;
+    for (const Access& access : store.accesses) bytes += access.line_bytes[level - 1];
+    if (bytes > cache_bytes) break;
+    --level;
+  }
+  double missed = 0;
+  for (const Access& access : store.accesses) {
+    int d = level - 1;
+    while (d >= 0 && !access.depends_on(d)) --d;
+    // The next loop moves on by parts of a line, or over what it has touched before.
+    missed += access.line_bytes[d < 0 ? level : d] * Product(store.nest, 0, std::max(d, 0));
+  }
+  return missed * store.work;
+}
+
+void WriteMisses(KernelRecord& record, const StoreRecord& store, Row row) {
+  for (int c = 0; c < 3; ++c) {
+    const double missed = MissBytes(store, kCacheBytes[c]);
+    row.Set(col::row_miss_32k + c, missed);
+    if (c == 1) record.totals.miss_bytes += missed;
+  }
+}
+
+}  // namespace
+
+void WriteStoreColumns(KernelRecord& record, const StoreRecord& store, Row row) {
+  const Trips trips = TripsOf(store);
+  WriteLoops(record, store, trips, row);
+  WriteWork(record, store, trips, MemoryAccesses(record, store), row);
+  WriteRegisters(record, store, trips, row);
+  WriteTraffic(record, store, row);
+  if (record.gpu) {
+    record.totals.operand_registers =
+        std::max(record.totals.operand_registers, OperandRegisters(record, store, trips));
+  } else {
+    WriteMisses(record, store, row);
+  }
+}
+
+}  // namespace kiln::features
