@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop_signal.h"
+#include "base/turns.h"
 #include "scheduler/database_lock.h"
 #include "scheduler/jobs.h"
 #include "scheduler/service.h"
@@ -26,6 +27,7 @@ struct Flags : DaemonFlags {
   std::string tracker = "127.0.0.1:9190";
   std::string db = "kiln.db";
   int max_jobs = Jobs::Options().max_running;
+  bool one_machine = false;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -38,6 +40,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--max-jobs", flags.max_jobs, "jobs that run at once; others are queued")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_flag(
+      "--one-machine", flags.one_machine,
+      "builders and the CPU to tune for are this machine's: build and search in turns with "
+      "measuring, never at once");
   AddDaemonFlags(app, flags);
 }
 
@@ -55,8 +61,10 @@ Status Serve(const Flags& flags) {
   KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
   KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(flags.db));
   EventHub events;
+  Turns turns;
   Jobs::Options options;
   options.max_running = flags.max_jobs;
+  if (flags.one_machine) options.dispatch.turns = &turns;
   KILN_ASSIGN_OR_RETURN(const store::SchedulerIdentity identity, store->NextIncarnation());
   Jobs jobs(*store,
             TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),

@@ -70,11 +70,13 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
       leaders_(LeadersOf(job_.options), WorksOf(job_.tasks)),
       builders_(PoolOptions("builder", options.max_builders), builders,
                 [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop) {
+                  const Turns::Hold turn = TakeTurn(Turns::Kind::kWork, stop);
                   return Build(AsTrial(std::move(item)), lease, std::move(stop));
                 }),
       runners_(
           RunnerOptions(), runners,
           [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop) {
+            const Turns::Hold turn = TakeTurn(Turns::Kind::kMeasurement, stop);
             return Measure(AsTrial(std::move(item)), lease, std::move(stop));
           },
           [this](const v1::WorkerState& worker) -> std::string {
@@ -84,6 +86,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
           },
           std::move(first_runner),
           [this](const LeasedWorker& lease, std::stop_token stop) {
+            const Turns::Hold turn = TakeTurn(Turns::Kind::kMeasurement, stop);
             return ReadLeader(lease, std::move(stop));
           }) {
   {
@@ -108,6 +111,12 @@ Dispatcher::Core::~Core() {
     changed_.notify_all();
   }
   committer_.join();
+}
+
+Turns::Hold Dispatcher::Core::TakeTurn(Turns::Kind kind, std::stop_token stop) {
+  const bool takes_turns = kind == Turns::Kind::kWork || job_.on_cpu;
+  if (options_.turns == nullptr || !takes_turns) return {};
+  return options_.turns->Enter(kind, std::move(stop));
 }
 
 WorkerPool::Options Dispatcher::Core::PoolOptions(std::string name, int lanes) const {

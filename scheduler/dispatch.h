@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "base/turns.h"
 #include "proto/lease_source.h"
 #include "proto/scheduler.pb.h"
 #include "scheduler/busy_meter.h"
@@ -62,6 +63,10 @@ struct DispatchOptions {
   std::chrono::milliseconds idle_release{2'000};
   std::chrono::milliseconds first_backoff{1'000};
   std::chrono::milliseconds longest_backoff{15'000};
+  // Where builders, searches and the CPU that is measured are one machine's: nothing is built or
+  // searched while a program is timed on a CPU, by any job. Outlives the dispatcher. Null: each is
+  // on a machine of its own.
+  Turns* turns = nullptr;
 };
 
 class Dispatcher final : public search::Measurer {
@@ -72,6 +77,7 @@ class Dispatcher final : public search::Measurer {
     std::vector<DispatchTask> tasks;
     // Only runners that announce this target are used; "" = all. Costs of one job stay comparable.
     std::string runner_target;
+    bool on_cpu = false;  // what is measured needs the cores to itself
   };
 
   // Sources and store outlive this. `first_runner`: the lease that told what the device is.

@@ -86,6 +86,8 @@ class Dispatcher::Core {
     bool other_inputs_fail = false;  // of the reference
   };
 
+  // Empty where nobody takes turns, or when stopped.
+  Turns::Hold TakeTurn(Turns::Kind kind, std::stop_token stop);
   WorkerPool::Options PoolOptions(std::string name, int lanes) const;
   WorkerPool::Options RunnerOptions() const;
   Attempt Build(TrialItemPtr item, const LeasedWorker& lease, std::stop_token stop);

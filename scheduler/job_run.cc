@@ -326,6 +326,7 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
   knowledge.options.first_trial = next;
   knowledge.options.schedule = ScheduleOf(job.spec);
   knowledge.options.lock_step = options.lock_step();
+  knowledge.options.turns = context_.dispatch.turns;
   knowledge.options.on_proposed = [this](const search::ProposedRound& round) {
     std::lock_guard lock(mutex_);
     next_task_ = static_cast<uint32_t>(round.task) + 1;
@@ -388,6 +389,7 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
   dispatch.id = job_.id;
   dispatch.options = job.spec.options();
   dispatch.runner_target = worker.target();
+  dispatch.on_cpu = job.tasks[0].target.kind == target::TargetKind::kLlvm;
   for (size_t i = 0; i < device.tasks.size(); ++i) {
     const search::Task& task = device.tasks[i];
     dispatch.tasks.push_back({.workload_key = task.workload_key,

@@ -4,8 +4,8 @@
 
 namespace kiln::search {
 
-SearchThread::SearchThread(std::function<void()> done)
-    : done_(std::move(done)), thread_([this] { Run(); }) {}
+SearchThread::SearchThread(std::function<void()> done, Turns* turns)
+    : done_(std::move(done)), turns_(turns), thread_([this] { Run(); }) {}
 
 SearchThread::~SearchThread() {
   {
@@ -13,6 +13,7 @@ SearchThread::~SearchThread() {
     stopping_ = true;
     changed_.notify_all();
   }
+  stop_.request_stop();
   thread_.join();
 }
 
@@ -30,7 +31,12 @@ std::optional<SearchThread::Answer> SearchThread::Take() {
   return std::exchange(answer_, std::nullopt);
 }
 
-SearchThread::Answer SearchThread::Carry(Order& order) {
+SearchThread::Answer SearchThread::Carry(Order& order) const {
+  Turns::Hold turn;
+  if (turns_ != nullptr) {
+    turn = turns_->Enter(Turns::Kind::kWork, stop_.get_token());
+    if (!turn) return {Cancelled("stopped"), {}, 0};
+  }
   const double start_s = Clock::Real().MonotonicSeconds();
   for (auto& [policy, observations] : order.news) policy->Observe(observations);
   Answer answer{std::vector<Candidate>(), {}, 0};

@@ -5,10 +5,12 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/turns.h"
 #include "search/policy.h"
 
 namespace kiln::search {
@@ -26,9 +28,10 @@ class SearchThread {
     double search_s = 0;
   };
 
-  // `done` is called in the thread when an answer is there.
-  explicit SearchThread(std::function<void()> done);
-  // Waits for the order in hand.
+  // `done` is called in the thread when an answer is there. Orders are work that takes `turns`;
+  // null: carried out at once.
+  explicit SearchThread(std::function<void()> done, Turns* turns = nullptr);
+  // Waits for the order in hand, unless that waits for its turn.
   ~SearchThread();
 
   // Of one thread:
@@ -38,15 +41,17 @@ class SearchThread {
 
  private:
   void Run();
-  static Answer Carry(Order& order);
+  Answer Carry(Order& order) const;
 
   const std::function<void()> done_;
+  Turns* const turns_;
   bool busy_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Order> order_;
   std::optional<Answer> answer_;
   bool stopping_ = false;
+  std::stop_source stop_;
   std::thread thread_;  // last: uses the rest
 };
 

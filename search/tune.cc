@@ -28,7 +28,7 @@ class TuneLoop {
         missing_(options.missing.begin(), options.missing.end()),
         next_number_(options.first_trial),
         news_(tasks.size()),
-        search_([this] { measurer_.Wake(); }) {
+        search_([this] { measurer_.Wake(); }, options.turns) {
     for (size_t i = 0; i < tasks.size(); ++i) {
       schedule_.Restore(static_cast<int>(i), tasks[i].earlier_costs_s);
     }

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/turns.h"
 #include "search/policy.h"
 #include "search/task_scheduler.h"
 
@@ -99,6 +100,8 @@ struct TuneOptions {
       {};  // numbers below first_trial that have no result: given out first
   TaskSchedulerOptions schedule = {};
   bool lock_step = false;
+  // Where what is measured runs on the cores that search; null: elsewhere. Outlives Tune.
+  Turns* turns = nullptr;
   // For tables and logs, in the thread that runs Tune; null: nobody looks.
   std::function<void(const ProposedRound&)> on_proposed = nullptr;
   // An error ends the job.

@@ -221,6 +221,37 @@ TEST(Tune, TheMeasurerDoesNotWaitForTheSearch) {
   EXPECT_GT(policy.known_at_round[3], 0u);  // it learns on the way
 }
 
+TEST(Tune, SearchesInTurnsWithMeasuring) {
+  FakePolicy policy(100);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  Turns turns;
+  std::optional<Turns::Hold> measurement = turns.Enter(Turns::Kind::kMeasurement);
+  std::atomic<bool> done = false;
+  std::jthread tuning([&] {
+    EXPECT_OK(Tune(tasks, {.trials = 10, .turns = &turns}, measurer, stop));
+    done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(done);
+  measurement.reset();
+  tuning.join();
+  EXPECT_EQ(measurer.numbers.size(), 10u);
+}
+
+TEST(Tune, EndsWhileTheSearchWaitsForItsTurn) {
+  FakePolicy policy(100);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  measurer.fail_after = 0;
+  const std::atomic<bool> stop = false;
+  Turns turns;
+  const Turns::Hold measurement = turns.Enter(Turns::Kind::kMeasurement);
+  EXPECT_THAT(Tune(tasks, {.trials = 10, .turns = &turns}, measurer, stop),
+              StatusIs(StatusCode::kInternal, "the store is gone"));
+}
+
 TEST(Tune, InLockStepEverySearchKnowsAllResultsInOrder) {
   FakePolicy policy(1000);
   const TuneTask tasks[] = {{.policy = &policy}};

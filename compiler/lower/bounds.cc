@@ -230,8 +230,8 @@ class BoundInference {
     return body;
   }
 
-  // Every access of the stage, guarded or not, is to a place of the tiles it is computed from, which
-  // have something in all their places.
+  // Every access of the stage, guarded or not, is to a place of the tiles it is computed from,
+  // which have something in all their places.
   bool ReadsInsideOfTiles(int s) {
     for (int output = 0; output < state_.stage(s).op->num_outputs(); ++output) {
       for (const auto& [producer, indices] : BodyOf(s, output).reads) {
