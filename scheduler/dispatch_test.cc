@@ -5,162 +5,13 @@
 #include <thread>
 
 #include "base/status_testing.h"
-#include "compiler/schedule/step.h"
+#include "scheduler/dispatch_testing.h"
 #include "scheduler/fake_workers.h"
-#include "store/memory_store.h"
 
 namespace kiln::scheduler {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr char kJobId[] = "job";
-
-search::Trial MakeTrial(uint32_t number) {
-  search::Trial trial;
-  trial.number = number;
-  // Never replayed: the fakes only look at the text.
-  auto steps = schedule::ParseSteps(fmt::format(R"([["SP", 2, 0, 512, [{}], 1]])", number + 1));
-  KILN_CHECK(steps.ok(), "{}", steps.status().ToString());
-  trial.candidate.steps = *std::move(steps);
-  trial.candidate.hash = number;
-  return trial;
-}
-
-class DispatchTest : public testing::Test {
- protected:
-  DispatchTest() : store_(store::NewMemoryStore()) {
-    store::JobRow row;
-    row.id = kJobId;
-    store::TaskRow task;
-    KILN_CHECK(store_->AddJob(row, {&task, 1}).ok());
-    job_.id = kJobId;
-    job_.options.set_trials(100);
-    job_.options.set_build_timeout_ms(200);
-    job_.options.mutable_measure()->set_timeout_ms(200);
-    job_.options.mutable_measure()->set_hopeless_ratio(10);
-    job_.tasks.resize(1);
-    job_.tasks[0].workload_key = "[\"key\"]";
-    job_.tasks[0].dag = "a dag";
-    job_.tasks[0].target = "null";
-  }
-
-  void AddBuilder(FakeBuilder& builder, const std::string& id, uint32_t slots = 2) {
-    cluster_.AddBuilder(builder, id, slots);
-  }
-  void AddRunner(FakeRunner& runner, const std::string& id) { cluster_.AddRunner(runner, id); }
-
-  // After the first runner was added.
-  void Start(DispatchOptions options = QuickDispatch()) {
-    auto lease = cluster_.runners.Acquire(absl::Seconds(5), {});
-    KILN_CHECK(lease.ok(), "{}", lease.status().ToString());
-    dispatcher_ = std::make_unique<Dispatcher>(job_, options, cluster_.builders, cluster_.runners,
-                                               *std::move(lease), *store_, [this] { ++commits_; });
-  }
-
-  // Submits trials [begin, end) and takes all their outcomes.
-  std::set<uint32_t> RunTrials(uint32_t begin, uint32_t end) {
-    for (uint32_t i = begin; i < end; ++i) dispatcher_->Submit(MakeTrial(i));
-    std::set<uint32_t> numbers;
-    for (uint32_t i = begin; i < end; ++i) {
-      const auto outcome = NextOutcome();
-      EXPECT_OK(outcome);
-      if (!outcome.ok()) break;
-      numbers.insert(outcome->trial.number);
-    }
-    return numbers;
-  }
-
-  StatusOr<search::Outcome> NextOutcome() {
-    KILN_ASSIGN_OR_RETURN(std::optional<search::Outcome> outcome, dispatcher_->Next());
-    KILN_CHECK(outcome.has_value(), "nobody called Wake");
-    return *std::move(outcome);
-  }
-
-  std::vector<store::Record> Records() { return *store_->RecordsOfJob(kJobId, 0); }
-
-  std::unique_ptr<store::Store> store_;
-  FakeCluster cluster_;
-  Dispatcher::Job job_;
-  std::atomic<int> commits_{0};
-  std::unique_ptr<Dispatcher> dispatcher_;  // before the rest goes
-};
-
-// Builds and measurements as the fakes see them.
-class Overlaps {
- public:
-  FakeBuilder::Hook build() {
-    return [this](grpc::ServerContext&, const v1::BuildRequest&, v1::BuildReply&) {
-      Note(building_, measuring_);
-      return grpc::Status::OK;
-    };
-  }
-  FakeRunner::Hook measure() {
-    return [this](grpc::ServerContext&, const v1::MeasureRequest&, v1::MeasureReply&) {
-      Note(measuring_, building_);
-      return grpc::Status::OK;
-    };
-  }
-  int count() const { return count_; }
-
- private:
-  void Note(std::atomic<int>& mine, const std::atomic<int>& others) {
-    ++mine;
-    absl::SleepFor(absl::Milliseconds(3));
-    if (others > 0) ++count_;
-    --mine;
-  }
-
-  std::atomic<int> building_{0}, measuring_{0}, count_{0};
-};
-
-TEST_F(DispatchTest, NothingIsBuiltWhileTheCpuOfTheSameMachineIsMeasured) {
-  for (const bool on_cpu : {true, false}) {
-    SCOPED_TRACE(on_cpu);
-    Overlaps overlaps;
-    FakeBuilder builder(overlaps.build());
-    FakeRunner runner(overlaps.measure());
-    FakeCluster cluster;
-    cluster.AddBuilder(builder, "b1", 2);
-    cluster.AddRunner(runner, "r1");
-    Turns turns({.length = absl::Milliseconds(20), .linger = absl::Milliseconds(2)}, Clock::Real());
-    DispatchOptions options = QuickDispatch();
-    options.turns = &turns;
-    job_.on_cpu = on_cpu;
-    ASSERT_OK_AND_ASSIGN(auto lease, cluster.runners.Acquire(absl::Seconds(5), {}));
-    const auto store = store::NewMemoryStore();
-    store::JobRow row;
-    row.id = kJobId;
-    store::TaskRow task;
-    ASSERT_OK(store->AddJob(row, {&task, 1}));
-    Dispatcher dispatcher(job_, options, cluster.builders, cluster.runners, std::move(lease),
-                          *store, [] {});
-    for (uint32_t i = 0; i < 40; ++i) dispatcher.Submit(MakeTrial(i));
-    for (uint32_t i = 0; i < 40; ++i) ASSERT_OK(dispatcher.Next().status());
-    if (on_cpu) {
-      EXPECT_EQ(overlaps.count(), 0);
-    } else {
-      EXPECT_GT(overlaps.count(), 0) << "a GPU is measured while others build";
-    }
-  }
-}
-
-TEST_F(DispatchTest, StopsWhileItWaitsForItsTurn) {
-  FakeBuilder builder;
-  FakeRunner runner;
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  Turns turns;
-  const Turns::Hold measurement = turns.Enter(Turns::Kind::kMeasurement);
-  DispatchOptions options = QuickDispatch();
-  options.turns = &turns;
-  Start(options);
-  dispatcher_->Submit(MakeTrial(0));
-  absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(builder.calls, 0);
-  dispatcher_.reset();
-  EXPECT_TRUE(Records().empty());
-}
 
 TEST_F(DispatchTest, EveryTrialIsRecordedBeforeItsOutcome) {
   FakeBuilder builder;
@@ -565,69 +416,6 @@ TEST_F(DispatchTest, ABuilderThatCannotBeReachedIsLeftForOthers) {
   EXPECT_EQ(good.calls, 31);
 }
 
-// Reads as its artifact says, with a first reading that is too good for one of them.
-TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
-  FakeBuilder builder;
-  std::mutex mutex;
-  std::vector<std::string> order;
-  std::map<std::string, int> reads;
-  uint32_t repeat = 0, reading_ms = 0;
-  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
-    std::lock_guard lock(mutex);
-    const std::string& steps = request.artifact().binary();
-    const bool first = ++reads[steps] == 1;
-    order.push_back(steps);
-    repeat = request.options().repeat();
-    reading_ms = request.options().min_repeat_ms();
-    double cost_s = 1e-3;
-    if (steps.find("[1]") != std::string::npos) cost_s = first ? 0.9e-3 : 1.2e-3;
-    if (steps.find("[3]") != std::string::npos && !first) {
-      reply.mutable_result()->set_error(v1::WRONG_ANSWER_ERROR);
-      reply.mutable_result()->set_message("element 7");
-      return grpc::Status::OK;
-    }
-    for (uint32_t i = 0; i < repeat; ++i) {
-      reply.mutable_result()->add_costs_s(cost_s * (1 + 0.001 * (reads[steps] % 3 + i)));
-    }
-    reply.mutable_result()->set_run_s(0.01);
-    return grpc::Status::OK;
-  });
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  job_.options.mutable_measure()->set_repeat(1);
-  job_.options.mutable_measure()->set_min_repeat_ms(20);
-  Start();
-  EXPECT_EQ(RunTrials(0, 3).size(), 3u);
-  EXPECT_EQ((*store_->BestOfJob(kJobId, 0))->trial, 0u);
-  Finalists list;
-  for (const store::Record& record : Records()) list.entries.push_back({record.id, record.steps});
-  {
-    std::lock_guard lock(mutex);
-    order.clear();
-  }
-  ASSERT_OK(dispatcher_->MeasureAgain({list}));
-  std::lock_guard lock(mutex);
-  EXPECT_EQ(repeat, 2u);
-  EXPECT_EQ(reading_ms, 60u);
-  const auto records = Records();
-  EXPECT_EQ((*store_->BestOfJob(kJobId, 0))->trial, 1u);
-  EXPECT_NEAR(store::Cost(records[0]), 1.2e-3, 1e-5);
-  EXPECT_NEAR(store::MeanCost(records[0]), 0.9e-3, 1e-5);
-  EXPECT_GT(records[1].confidence_s, 0);
-  EXPECT_LT(records[1].confidence_s, 1e-5);
-  EXPECT_EQ(records[2].error, v1::WRONG_ANSWER_ERROR);
-  EXPECT_THAT(records[2].message, HasSubstr("measured again: element 7"));
-  // In turns, back and forth.
-  ASSERT_GE(order.size(), 5u);
-  EXPECT_EQ(order[0], records[0].steps);
-  EXPECT_EQ(order[1], records[1].steps);
-  EXPECT_EQ(order[2], records[2].steps);
-  EXPECT_EQ(order[3], records[1].steps);
-  EXPECT_EQ(order[4], records[0].steps);
-  EXPECT_GT(dispatcher_->busy().busy_share, 0);
-  EXPECT_EQ(dispatcher_->busy().devices, 1);
-}
-
 // A runner that uses idle time learns from a second call that a trial waits.
 TEST_F(DispatchTest, TheNextTrialIsSentAheadWhereIdleTimeIsUsed) {
   for (const uint32_t idle_ms : {50, 0}) {
@@ -693,215 +481,68 @@ TEST_F(DispatchTest, NothingIsSentAheadThatAFreeRunnerCanTake) {
   EXPECT_GT(r2.measured, 10);
 }
 
-TEST_F(DispatchTest, FinalsBeginAnewWhenTheirRunnerGoes) {
-  FakeBuilder builder;
-  std::atomic<int> calls{0};
-  FakeRunner bad([&](auto&, const auto&, auto&) {
-    return ++calls > 4 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken") : grpc::Status::OK;
-  });
-  FakeRunner good;
-  AddBuilder(builder, "b1");
-  AddRunner(bad, "r1");
-  Start();
-  EXPECT_EQ(RunTrials(0, 2).size(), 2u);
-  Finalists list;
-  for (const store::Record& record : Records()) list.entries.push_back({record.id, record.steps});
-  AddRunner(good, "r2");
-  ASSERT_OK(dispatcher_->MeasureAgain({list, {}}));
-  // What the first one said of them is not mixed in.
-  for (const store::Record& record : Records()) {
-    ASSERT_FALSE(record.final_costs_s.empty());
-    EXPECT_LE(static_cast<int>(record.final_costs_s.size()), good.measured);
-  }
-}
-
-// What a request is for.
-bool IsOfLeader(const v1::MeasureRequest& request) {
-  return request.options().hopeless_ratio() == 0 && request.options().idle_ms() > 0;
-}
-bool IsOfFinals(const v1::MeasureRequest& request) {
-  return request.options().hopeless_ratio() == 0 && request.options().idle_ms() == 0;
-}
-
-// A device that is faster than its builder, which takes 60 ms for a candidate.
-class IdleTimeTest : public DispatchTest {
+// Builders, searches and runners of one machine.
+class TurnsTest : public DispatchTest {
  protected:
-  IdleTimeTest()
-      : builder_([this](auto&, const auto&, auto&) {
-          absl::SleepFor(absl::Milliseconds(build_ms_.load()));
-          return grpc::Status::OK;
-        }),
-        runner_([this](auto& context, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
-          while (builder_.calls < hold_until_built_ && !context.IsCancelled()) {
-            absl::SleepFor(absl::Milliseconds(1));
-          }
-          if (IsOfLeader(request)) ++of_leaders_;
-          if (IsOfFinals(request)) ++of_finals_;
-          if (request.options().hopeless_ratio() > 0) before_last_trial_ = of_leaders_.load();
-          const bool wrong = request.artifact().binary() == wrong_ && IsOfLeader(request);
-          device_.Measure(context, request, reply);
-          if (wrong) {
-            reply.mutable_result()->clear_costs_s();
-            reply.mutable_result()->set_error(v1::WRONG_ANSWER_ERROR);
-            reply.mutable_result()->set_message("element 7");
-          } else if (!IsOfLeader(request) && !IsOfFinals(request)) {
-            std::lock_guard lock(mutex_);
-            longest_wait_s_ = std::max(longest_wait_s_, reply.result().times().run_wait_s());
-          }
-          if (request.options().hopeless_ratio() == 0)
-            other_seed_ = other_seed_ || request.seed() != 7;
-          return grpc::Status::OK;
-        }) {
-    AddBuilder(builder_, "b1", 1);
-    AddRunner(runner_, "r1");
-    job_.options.set_seed(7);
-    job_.options.set_finalists(4);
-    job_.options.mutable_measure()->set_idle_ms(2'000);
-    job_.options.mutable_measure()->set_timeout_ms(5'000);
+  // How often one was built while another was measured, or the other way round.
+  int OverlapsOf(bool on_cpu) {
+    FakeBuilder builder(Build());
+    FakeRunner runner(Measure());
+    AddBuilder(builder, "b1");
+    AddRunner(runner, "r1");
+    Turns turns({.length = absl::Milliseconds(20), .linger = absl::Milliseconds(2)}, Clock::Real());
+    DispatchOptions options = QuickDispatch();
+    options.turns = &turns;
+    job_.on_cpu = on_cpu;
+    Start(options);
+    EXPECT_EQ(RunTrials(0, 40).size(), 40u);
+    dispatcher_ = nullptr;  // before what it calls
+    return overlaps_;
   }
 
-  // Fakes go before what calls them otherwise.
-  void TearDown() override { dispatcher_ = nullptr; }
-
-  // Those that have been read again.
-  std::vector<store::Record> ReadAgain() {
-    std::vector<store::Record> records = Records();
-    std::erase_if(records, [](const store::Record& r) { return r.final_costs_s.empty(); });
-    return records;
+ private:
+  FakeBuilder::Hook Build() {
+    return [this](grpc::ServerContext&, const v1::BuildRequest&, v1::BuildReply&) {
+      Note(building_, measuring_);
+      return grpc::Status::OK;
+    };
+  }
+  FakeRunner::Hook Measure() {
+    return [this](grpc::ServerContext&, const v1::MeasureRequest&, v1::MeasureReply&) {
+      Note(measuring_, building_);
+      return grpc::Status::OK;
+    };
   }
 
-  std::atomic<int> build_ms_{60};
-  std::atomic<int> hold_until_built_{0};  // trials wait for so many builds
-  std::atomic<int> of_leaders_{0}, of_finals_{0}, before_last_trial_{0};
-  std::atomic<bool> other_seed_{false};
-  std::string wrong_;
-  std::mutex mutex_;
-  double longest_wait_s_ = 0;
-  FakeDevice device_{5};
-  FakeBuilder builder_;
-  FakeRunner runner_;
+  void Note(std::atomic<int>& mine, const std::atomic<int>& others) {
+    ++mine;
+    absl::SleepFor(absl::Milliseconds(3));
+    if (others > 0) ++overlaps_;
+    --mine;
+  }
+
+  std::atomic<int> building_{0}, measuring_{0}, overlaps_{0};
 };
 
-TEST_F(IdleTimeTest, LeadersAreReadAndNoTrialWaitsLongerThanForAReading) {
-  Start();
-  EXPECT_EQ(RunTrials(0, 24).size(), 24u);
-  EXPECT_GT(of_leaders_, 12);
-  {
-    std::lock_guard lock(mutex_);
-    EXPECT_LT(longest_wait_s_, 0.25) << "of idle times of 2 s";
-  }
-  EXPECT_TRUE(other_seed_);
-  const BusyMeter::Reading busy = dispatcher_->busy();
-  EXPECT_GT(busy.leaders_share, 0.2);
-  EXPECT_GT(busy.busy_share, busy.leaders_share);
-  ASSERT_OK(dispatcher_->EndIdleReadings());
-  const int at_end = of_leaders_;
-  const auto records = ReadAgain();
-  ASSERT_GE(records.size(), 2u);
-  for (const store::Record& record : records) {
-    EXPECT_EQ(record.final_device, "r1");
-    EXPECT_GT(record.final_readings, 0u);
-    EXPECT_GT(record.final_run_s, 0);
-    EXPECT_NEAR(store::Cost(record), FakeRunner::CostOf(record.steps), 1e-5);
-  }
+TEST_F(TurnsTest, NothingIsBuiltWhileACpuIsMeasured) { EXPECT_EQ(OverlapsOf(/*on_cpu=*/true), 0); }
+
+TEST_F(TurnsTest, AGpuIsMeasuredWhileOthersAreBuilt) { EXPECT_GT(OverlapsOf(/*on_cpu=*/false), 0); }
+
+TEST_F(TurnsTest, StopsWhileItWaitsForItsTurn) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Turns turns;
+  const Turns::Hold measurement = turns.Enter(Turns::Kind::kMeasurement);
+  DispatchOptions options = QuickDispatch();
+  options.turns = &turns;
+  Start(options);
+  dispatcher_->Submit(MakeTrial(0));
   absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_LE(of_leaders_, at_end + 1);
-}
-
-TEST_F(IdleTimeTest, ReadingsAreWrittenWhileTheJobGoesOn) {
-  Start();
-  EXPECT_EQ(RunTrials(0, 4).size(), 4u);
-  EXPECT_TRUE(Eventually([&] { return !ReadAgain().empty(); }));
-}
-
-TEST_F(IdleTimeTest, ABusyDeviceReadsNoLeaders) {
-  build_ms_ = 0;
-  hold_until_built_ = 31;  // with the reference
-  Start();
-  EXPECT_EQ(RunTrials(0, 30).size(), 30u);
-  EXPECT_EQ(before_last_trial_, 0);
-}
-
-TEST_F(IdleTimeTest, NoLeadersAreReadInLockStepOrWithoutIdleTime) {
-  job_.options.set_lock_step(true);
-  Start();
-  EXPECT_EQ(RunTrials(0, 8).size(), 8u);
-  absl::SleepFor(absl::Milliseconds(50));
-  dispatcher_ = nullptr;
-  job_.options.set_lock_step(false);
-  job_.options.mutable_measure()->set_idle_ms(0);
-  Start();
-  EXPECT_EQ(RunTrials(8, 16).size(), 8u);
-  absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(of_leaders_, 0);
-}
-
-TEST_F(IdleTimeTest, LeadersGiveWayToOtherJobs) {
-  Start();
-  EXPECT_EQ(RunTrials(0, 4).size(), 4u);
-  EXPECT_TRUE(Eventually([&] { return of_leaders_ > 0; }));
-  const int before = cluster_.runners.acquired();
-  cluster_.runners.Want("r1");
-  EXPECT_TRUE(Eventually([&] {
-    return cluster_.runners.held() == 0 || cluster_.runners.acquired() > before;
-  })) << "it is let go";
-}
-
-TEST_F(IdleTimeTest, ALeaderThatAnswersWronglyTheSecondTimeIsAFailedTrial) {
-  wrong_ = R"([["SP", 2, 0, 512, [2], 1]])";  // trial 1
-  Start();
-  EXPECT_EQ(RunTrials(0, 2).size(), 2u);
-  EXPECT_TRUE(Eventually([&] { return Records()[1].error == v1::WRONG_ANSWER_ERROR; }));
-  const store::Record failed = Records()[1];
-  EXPECT_EQ(failed.message, "when it was measured again: element 7");
-  EXPECT_TRUE(failed.costs_s.empty());
-  EXPECT_EQ((*store_->BestOfJob(kJobId, 0))->trial, 0u);
-  const auto corrections = dispatcher_->TakeCorrections();
-  ASSERT_EQ(corrections.size(), 1u);
-  EXPECT_EQ(corrections[0].trial, 1u);
-  EXPECT_FALSE(corrections[0].valid);
-}
-
-TEST_F(IdleTimeTest, FinalsGoOnFromTheReadingsAndBuildNothing) {
-  Start();
-  EXPECT_EQ(RunTrials(0, 24).size(), 24u);
-  const auto best = [&] {
-    std::vector<store::Record> records = Records();
-    std::ranges::sort(records, store::BetterThan);
-    records.resize(3);
-    return records;
-  };
-  const auto finals = [&] {
-    Finalists list;
-    for (const store::Record& record : best()) {
-      list.entries.push_back({record.id,
-                              record.steps,
-                              {.id = record.id,
-                               .costs_s = record.final_costs_s,
-                               .readings = record.final_readings,
-                               .run_s = record.final_run_s,
-                               .device = record.final_device}});
-    }
-    return list;
-  };
-  ASSERT_TRUE(Eventually([&] {
-    return std::ranges::none_of(
-        best(), [](const store::Record& record) { return record.final_costs_s.empty(); });
-  }));
-  ASSERT_OK(dispatcher_->EndIdleReadings());
-  const Finalists list = finals();
-  const int builds = builder_.calls;
-  ASSERT_OK(dispatcher_->MeasureAgain({list}));
-  EXPECT_EQ(builder_.calls, builds);
-  // Five turns of each without them.
-  EXPECT_LT(of_finals_, 5 * static_cast<int>(list.entries.size()));
-  // Once more: all is known.
-  const int before = of_finals_;
-  ASSERT_OK(dispatcher_->MeasureAgain({finals()}));
-  EXPECT_EQ(of_finals_, before);
-  for (const store::Record& record : ReadAgain()) {
-    EXPECT_NEAR(store::Cost(record), FakeRunner::CostOf(record.steps), 1e-5);
-  }
+  EXPECT_EQ(builder.calls, 0);
+  dispatcher_.reset();
+  EXPECT_TRUE(Records().empty());
 }
 
 }  // namespace
