@@ -5,6 +5,8 @@
 #include <functional>
 #include <set>
 
+#include "proto/artifact_digest.h"
+
 namespace kiln::builder {
 namespace {
 

@@ -1,9 +1,9 @@
 #include "builder/build.h"
 
 #include "base/status_testing.h"
-#include "builder/artifact.h"
 #include "builder/test_requests.h"
 #include "compiler/codegen/cuda_compile.h"
+#include "proto/artifact_digest.h"
 
 namespace kiln::builder {
 namespace {

@@ -21,6 +21,7 @@
 #include "compiler/codegen/cuda_compile.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
+#include "proto/artifact_digest.h"
 
 namespace kiln::client {
 namespace {
@@ -232,11 +233,11 @@ class SelfTester {
     workspace.add_shape(kTooManyBytes);
     workspace.set_role(v1::ArgSpec::WORKSPACE);
     workspace.set_alignment_bytes(64);
-    changed.set_digest("too large");
+    changed.set_digest(DigestOf(changed));
     report_.Add("more memory than there is", CheckFault(changed, v1::RUNTIME_DEVICE_ERROR));
     changed = artifact_;
     changed.mutable_binary()->resize(changed.binary().size() / 2);
-    changed.set_digest("cut off");
+    changed.set_digest(DigestOf(changed));
     report_.Add("binary cut off", CheckFault(changed, v1::COMPILE_DEVICE_ERROR));
     report_.Add("child killed", CheckKill());
   }

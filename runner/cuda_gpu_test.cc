@@ -5,9 +5,9 @@
 #include <random>
 
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/file.h"
 #include "base/status_testing.h"
+#include "proto/artifact_digest.h"
 #include "runner/cuda_device.h"
 #include "runner/device_slot.h"
 
@@ -56,7 +56,7 @@ v1::Artifact Program(const std::vector<std::pair<std::string, std::vector<uint32
     for (uint32_t extent : {24, 1, 1}) launch.add_block(extent);
     launch.mutable_args()->Assign(args.begin(), args.end());
   }
-  artifact.set_digest(Sha256Hex(artifact.SerializeAsString()));
+  artifact.set_digest(DigestOf(artifact));
   return artifact;
 }
 v1::Artifact Program(const std::string& symbol) { return Program({{symbol, {0, 1, 2}}}); }

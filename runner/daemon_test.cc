@@ -10,6 +10,7 @@
 #include "base/grpc_status.h"
 #include "base/process_tree.h"
 #include "base/status_testing.h"
+#include "proto/artifact_digest.h"
 #include "proto/channel.h"
 #include "proto/fake_tracker.h"
 #include "proto/runner.grpc.pb.h"
@@ -50,7 +51,6 @@ class Daemon : public DaemonProcess {
 v1::Artifact Program(const std::string& name) {
   v1::Artifact artifact;
   artifact.set_binary(*ReadFile("runner/testdata/" + name + ".so"));
-  artifact.set_digest(name);
   for (const char* arg : {"a", "b", "out", "scratch"}) {
     v1::ArgSpec& spec = *artifact.mutable_plan()->add_args();
     spec.set_name(arg);
@@ -59,6 +59,7 @@ v1::Artifact Program(const std::string& name) {
     if (spec.name() == "out") spec.set_role(v1::ArgSpec::OUTPUT);
     if (spec.name() == "scratch") spec.set_role(v1::ArgSpec::WORKSPACE);
   }
+  artifact.set_digest(DigestOf(artifact));
   return artifact;
 }
 
@@ -66,7 +67,7 @@ v1::MeasureRequest Request(const std::string& name) {
   v1::MeasureRequest request;
   *request.mutable_artifact() = Program(name);
   *request.mutable_reference() = Program("correct");
-  request.set_reference_digest("correct");
+  request.set_reference_digest(request.reference().digest());
   return request;
 }
 
@@ -149,6 +150,7 @@ TEST(DaemonTest, NullDeviceAnnouncesItself) {
   EXPECT_EQ(worker.target(), "null");
   v1::MeasureRequest request;
   request.mutable_artifact()->set_kind(v1::Artifact::NULL_PROGRAM);
+  request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
   ASSERT_OK_AND_ASSIGN(const v1::MeasureReply reply, daemon.Measure(request));
   EXPECT_THAT(reply.result().costs_s(), SizeIs(1));
 }
@@ -160,7 +162,10 @@ TEST(OnceTest, MeasuresARequestFromAFile) {
   EXPECT_TRUE(result.exit.ok()) << result.error;
   EXPECT_THAT(result.output, AllOf(HasSubstr("costs_s: "), HasSubstr("reference_cost_s: ")));
 
-  ASSERT_OK(WriteFile(folder.Join("wrong.txtpb"), Request("wrong_answer").DebugString()));
+  v1::MeasureRequest by_hand = Request("wrong_answer");
+  by_hand.mutable_artifact()->clear_digest();
+  by_hand.clear_reference_digest();
+  ASSERT_OK(WriteFile(folder.Join("wrong.txtpb"), by_hand.DebugString()));
   result = RunRunner({"--once", folder.Join("wrong.txtpb")});
   EXPECT_TRUE(result.exit.ok()) << result.error;
   EXPECT_THAT(result.output,

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "proto/artifact_digest.h"
 #include "runner/null_program.h"
 #include "runner/workbench.h"
 
@@ -16,13 +17,19 @@ constexpr auto kCancelPoll = std::chrono::milliseconds(50);
 
 std::string Short(const std::string& digest) { return digest.substr(0, 12); }
 
+// The name that somebody gave to a program must be that of its content: results are kept under it.
+Status CheckDigest(std::string_view what, const v1::Artifact& artifact, const std::string& given) {
+  const std::string computed = DigestOf(artifact);
+  if (computed == given) return OkStatus();
+  return InvalidArgument("the {} came with digest '{}', that of its content is {}", what,
+                         Short(given), Short(computed));
+}
+
 Status CheckRequest(const v1::MeasureRequest& request) {
   if (!request.has_artifact()) return InvalidArgument("the request has no artifact");
-  if (request.has_reference() && request.reference().digest() != request.reference_digest()) {
-    return InvalidArgument("the reference has digest '{}', reference_digest is '{}'",
-                           Short(request.reference().digest()), Short(request.reference_digest()));
-  }
-  return OkStatus();
+  KILN_RETURN_IF_ERROR(CheckDigest("artifact", request.artifact(), request.artifact().digest()));
+  if (!request.has_reference()) return OkStatus();
+  return CheckDigest("reference", request.reference(), request.reference_digest());
 }
 
 Status ReferenceNeeded(const v1::MeasureRequest& request) {

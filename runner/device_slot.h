@@ -39,8 +39,9 @@ class DeviceSlot {
 
   // A trial that failed is an OK reply with an error kind. Errors are the infrastructure's:
   //   FailedPrecondition  "reference ... is not known ...": send again with `reference` set.
-  //   Nothing else has this code InvalidArgument     no artifact, no reference digest, a reference
-  //   of another digest Internal            the reference itself failed; the message says how
+  //                       Nothing else has this code
+  //   InvalidArgument     no artifact, no reference digest, a digest that is not of the content
+  //   Internal            the reference itself failed; the message says how
   //   ResourceExhausted   too many calls wait
   //   Unavailable         no child can be started
   //   Cancelled           `cancelled` said so

@@ -6,9 +6,9 @@
 
 #include <thread>
 
-#include "base/digest.h"
 #include "base/file.h"
 #include "base/status_testing.h"
+#include "proto/artifact_digest.h"
 
 namespace kiln::runner {
 namespace {
@@ -53,13 +53,13 @@ v1::Artifact Program(const std::string& name) {
   auto binary = ReadFile("runner/testdata/" + name + ".so");
   KILN_CHECK(binary.ok(), "{}", Message(binary.status()));
   artifact.set_binary(*binary);
-  artifact.set_digest(Sha256Hex(*binary));
   v1::LaunchPlan& plan = *artifact.mutable_plan();
   AddArg(plan, "a", {4, 6}, v1::ArgSpec::INPUT);
   AddArg(plan, "b", {4, 6}, v1::ArgSpec::INPUT);
   AddArg(plan, "out", {4, 6}, v1::ArgSpec::OUTPUT);
   AddArg(plan, "scratch", {16}, v1::ArgSpec::WORKSPACE);
   plan.add_launches()->set_symbol("kiln_entry");
+  artifact.set_digest(DigestOf(artifact));
   return artifact;
 }
 
@@ -75,7 +75,9 @@ v1::MeasureRequest Request(const std::string& name) {
 
 class DeviceSlotTest : public testing::Test {
  protected:
-  v1::MeasureReply Measure(const v1::MeasureRequest& request) {
+  // Under the digest of whatever the artifact is.
+  v1::MeasureReply Measure(v1::MeasureRequest request) {
+    request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
     auto reply = slot_.Measure(request, NotCancelled);
     EXPECT_TRUE(reply.ok()) << reply.status();
     return reply.ok() ? *reply : v1::MeasureReply();
@@ -270,7 +272,26 @@ TEST_F(DeviceSlotTest, RefusesBadRequests) {
   request = Request("correct");
   request.set_reference_digest("0123");
   EXPECT_THAT(slot_.Measure(request, NotCancelled),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("reference_digest is '0123'")));
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("the reference came with digest '0123', that of its content is")));
+}
+
+// Else a wrong program would be right for everybody who measures against the reference that it
+// stands in for.
+TEST_F(DeviceSlotTest, OtherCodeUnderTheReferencesDigestIsRefused) {
+  v1::MeasureRequest request = Request("wrong_answer");
+  const std::string wanted = request.reference_digest();
+  *request.mutable_reference() = Program("wrong_answer");
+  request.mutable_reference()->set_digest(wanted);
+  EXPECT_THAT(slot_.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("the reference came with digest")));
+  EXPECT_EQ(Measure(Request("wrong_answer")).result().error(), v1::WRONG_ANSWER_ERROR);
+
+  request = Request("correct");
+  request.mutable_artifact()->mutable_plan()->mutable_args(0)->set_index_limit(1);
+  EXPECT_THAT(slot_.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("the artifact came with digest")));
+  EXPECT_EQ(slot_.stats().references_run, 1);
 }
 
 TEST_F(DeviceSlotTest, PlansThatDoNotFitAreTrialsThatFailed) {
@@ -396,13 +417,14 @@ TEST(NullDeviceTest, MakesUpACostFromTheBytes) {
   v1::MeasureRequest request;
   request.mutable_artifact()->set_kind(v1::Artifact::NULL_PROGRAM);
   request.mutable_artifact()->set_binary("some program");
+  request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
   request.mutable_options()->set_repeat(2);
-  request.set_reference_digest("r");
+  v1::Artifact reference = request.artifact();
+  reference.set_binary("the reference");
+  request.set_reference_digest(DigestOf(reference));
   EXPECT_THAT(slot.Measure(request, NotCancelled),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("not known")));
-  *request.mutable_reference() = request.artifact();
-  request.mutable_reference()->set_binary("the reference");
-  request.mutable_reference()->set_digest("r");
+  *request.mutable_reference() = reference;
   ASSERT_OK_AND_ASSIGN(const v1::MeasureReply first, slot.Measure(request, NotCancelled));
   request.clear_reference();
   ASSERT_OK_AND_ASSIGN(const v1::MeasureReply second, slot.Measure(request, NotCancelled));
@@ -411,6 +433,7 @@ TEST(NullDeviceTest, MakesUpACostFromTheBytes) {
   EXPECT_EQ(first.reference_cost_s(), second.reference_cost_s());
   EXPECT_THAT(first.result().costs_s(0), AllOf(testing::Ge(1e-5), testing::Le(1e-2)));
   request.mutable_artifact()->set_binary("another program");
+  request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
   ASSERT_OK_AND_ASSIGN(const v1::MeasureReply other, slot.Measure(request, NotCancelled));
   EXPECT_NE(other.result().costs_s(0), first.result().costs_s(0));
   EXPECT_EQ(slot.stats().children_started, 0);
