@@ -229,6 +229,15 @@ TensorRef DagBuilder::Reduce(std::string name, std::vector<Axis> axes,
                      std::move(attrs));
 }
 
+TensorRef DagBuilder::Tuple(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
+                            Combiner combiner, const TupleBody& body, Attrs attrs) {
+  std::vector<Expr> bodies;
+  for (const Value& value : body(MakeVars(axes.size() + reduce_axes.size())))
+    bodies.push_back(Resolve(value, ir::kFloat32));
+  return AddOperator(std::move(name), std::move(axes), std::move(reduce_axes), combiner,
+                     std::move(bodies), std::move(attrs));
+}
+
 TensorRef DagBuilder::ReduceArg(std::string name, std::vector<Axis> axes,
                                 std::vector<Axis> reduce_axes, Combiner combiner,
                                 const PairBody& body, Attrs attrs) {

@@ -124,6 +124,7 @@ class DagBuilder {
  public:
   using Body = std::function<Value(Vars)>;
   using PairBody = std::function<std::pair<Value, Value>(Vars)>;
+  using TupleBody = std::function<std::vector<Value>(Vars)>;
 
   DagBuilder();
   DagBuilder(const DagBuilder&) = delete;
@@ -138,6 +139,11 @@ class DagBuilder {
   // value.
   TensorRef ReduceArg(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
                       Combiner combiner, const PairBody& body, Attrs attrs = {});
+
+  // An operator with several outputs: `body` gives a value for each, output(0) is the result. With
+  // reduce axes each is reduced by itself; kNone without.
+  TensorRef Tuple(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
+                  Combiner combiner, const TupleBody& body, Attrs attrs = {});
 
   Value Constant(double value, ir::Type type);
 

@@ -30,8 +30,14 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 enum class OpKind : uint8_t { kPlaceholder, kCompute };
 
 // How a reduction combines. kArgMax/kArgMin have two bodies (index, value): ties go to the smaller
-// index.
+// index. The others combine each of their bodies by itself: a sum with two bodies is two sums over
+// the same axes.
 enum class Combiner : uint8_t { kNone, kSum, kProd, kMax, kMin, kArgMax, kArgMin };
+inline bool IsArg(Combiner combiner) {
+  return combiner == Combiner::kArgMax || combiner == Combiner::kArgMin;
+}
+// Outputs of one operator: all have its axes, each has a type of its own.
+inline constexpr int kMaxOutputs = 8;
 std::string_view CombinerName(
     Combiner combiner);  // "sum", "prod", "max", "min", "argmax", "argmin"; kNone: ""
 // False when the name is none of these.
@@ -87,11 +93,11 @@ class Operator {
   // Refuses non-positive extents and more than kMaxElements elements. Rank 0 is a scalar.
   static StatusOr<OperatorPtr> Placeholder(std::string name, ir::Type type,
                                            std::vector<int64_t> shape);
-  // `bodies`: one, or two for argmax and argmin; for a reduction the source that is combined. pool
-  // keeps them alive. `input_shapes` and `input_types` follow the load slots used in the bodies.
-  // Refuses: duplicate axis names, non-positive or overflowing extents, unknown variables, wrong
-  // arity of a load, a body whose type is bad, a reduction without reduce axes or the reverse, an
-  // index that can leave its input (check_body.h).
+  // `bodies`: one for each output, two for argmax and argmin; for a reduction the source that is
+  // combined. pool keeps them alive. `input_shapes` and `input_types` follow the load slots used in
+  // the bodies. Refuses: duplicate axis names, non-positive or overflowing extents, unknown
+  // variables, wrong arity of a load, a body whose type is bad, a reduction without reduce axes or
+  // the reverse, an index that can leave its input (check_body.h).
   static StatusOr<OperatorPtr> Compute(std::string name, std::vector<Axis> axes,
                                        std::vector<Axis> reduce_axes, Combiner combiner,
                                        std::vector<ir::Expr> bodies,

@@ -6,6 +6,7 @@
 #include "compiler/dag/builder.h"
 #include "compiler/dag/index_limit.h"
 #include "compiler/dag/ops/op_cases_testing.h"
+#include "compiler/dag/text.h"
 
 namespace kiln::dag {
 namespace {
@@ -132,6 +133,20 @@ TEST(Evaluate, ArgmaxTakesTheFirst) {
             Numbers(ir::kInt32, {}, {1}));  // over the flattened tensor
 }
 
+TEST(Evaluate, SeveralReductionsOverTheSameAxes) {
+  ASSERT_OK_AND_ASSIGN(const DagPtr dag, ParseDag(R"(
+input A: float32[2, 3]
+S[i: 2] = sum(k: 3) (A[i, k], A[i, k] * A[i, k])
+M[i: 2] = min(k: 3) (A[i, k], -A[i, k])
+T[i: 2] = (S.v1[i] - S.v0[i], M.v0[i] + M.v1[i])
+)"));
+  const NDArray inputs[] = {Numbers(ir::kFloat32, {2, 3}, {1, 2, 3, -1, 0, 5})};
+  ASSERT_OK_AND_ASSIGN(const std::vector<NDArray> got, Evaluate(*dag, inputs));
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[0], Numbers(ir::kFloat32, {2}, {14 - 6, 26 - 4}));
+  EXPECT_EQ(got[1], Numbers(ir::kFloat32, {2}, {1 - 3, -1 - 5}));
+}
+
 TEST(Evaluate, Reductions) {
   const NDArray inputs[] = {Numbers(ir::kFloat32, {2, 3}, {1, 2, 3, 4, 5, 6})};
   EXPECT_EQ(RunOp("sum", "2,3", {}, inputs), Numbers(ir::kFloat32, {}, {21}));
@@ -190,8 +205,8 @@ TEST(Evaluate, BroadcastAndEpilogues) {
 }
 
 TEST(Evaluate, Float16SumsAreRoundedAtEachStepUnlessWide) {
-  ASSERT_OK_AND_ASSIGN(
-      DagPtr dag, BuildOp("sum", "4096", {.dtype = ir::kFloat16, .out_dtype = ir::kFloat16}));
+  ASSERT_OK_AND_ASSIGN(DagPtr dag,
+                       BuildOp("sum", "4096", {.dtype = ir::kFloat16, .out_dtype = ir::kFloat16}));
   NDArray ones(ir::kFloat16, {4096});
   ones.Fill(1);
   ASSERT_OK_AND_ASSIGN(const auto narrow, Evaluate(*dag, std::span(&ones, 1)));

@@ -54,10 +54,10 @@ Status CheckAxisNames(std::string_view op, std::span<const Axis> axes,
 
 Status CheckCombiner(std::string_view op, Combiner combiner, size_t num_reduce_axes,
                      std::span<const Expr> bodies) {
-  const bool pair = combiner == Combiner::kArgMax || combiner == Combiner::kArgMin;
-  if (bodies.size() != (pair ? 2 : 1)) {
+  const bool pair = IsArg(combiner);
+  if (pair ? bodies.size() != 2 : bodies.empty() || bodies.size() > kMaxOutputs) {
     return InvalidArgument("{}: got {} bodies, expected {}", op, bodies.size(),
-                           pair ? "2 (index, value)" : "1");
+                           pair ? "2 (index, value)" : fmt::format("1 to {}", kMaxOutputs));
   }
   if (combiner != Combiner::kNone && num_reduce_axes == 0) {
     return InvalidArgument("{}: a {} needs at least one reduce axis", op, CombinerName(combiner));
@@ -70,7 +70,9 @@ Status CheckCombiner(std::string_view op, Combiner combiner, size_t num_reduce_a
     return InvalidArgument("{}: the index of {} has type {}, expected an integer", op,
                            CombinerName(combiner), TypeName(bodies[0]->type));
   }
-  if (combiner != Combiner::kNone && bodies.back()->type.is_bool()) {
+  const bool of_bool =
+      std::any_of(bodies.begin(), bodies.end(), [](Expr body) { return body->type.is_bool(); });
+  if (combiner != Combiner::kNone && of_bool) {
     return InvalidArgument("{}: {} of bool, expected a number", op, CombinerName(combiner));
   }
   return OkStatus();
@@ -207,33 +209,47 @@ Expr ReduceIdentity(Combiner combiner, int output, ir::Type type, ir::ExprPool& 
   return nullptr;
 }
 
-std::vector<Expr> Combine(Combiner combiner, std::span<const Expr> accumulators,
-                          std::span<const Expr> sources, ir::ExprPool& pool) {
-  KILN_CHECK(accumulators.size() == sources.size() && !sources.empty());
+namespace {
+
+Expr CombineOne(Combiner combiner, Expr accumulator, Expr source, ir::ExprPool& pool) {
   switch (combiner) {
     case Combiner::kSum:
-      return {pool.Add(accumulators[0], sources[0])};
+      return pool.Add(accumulator, source);
     case Combiner::kProd:
-      return {pool.Mul(accumulators[0], sources[0])};
+      return pool.Mul(accumulator, source);
     case Combiner::kMax:
-      return {pool.Max(accumulators[0], sources[0])};
+      return pool.Max(accumulator, source);
     case Combiner::kMin:
-      return {pool.Min(accumulators[0], sources[0])};
+      return pool.Min(accumulator, source);
     case Combiner::kArgMax:
-    case Combiner::kArgMin: {
-      KILN_CHECK(sources.size() == 2);
-      const auto better = combiner == Combiner::kArgMax ? ir::Op::kGt : ir::Op::kLt;
-      Expr wins = pool.Binary(better, sources[1], accumulators[1]);
-      Expr tie =
-          pool.And(pool.Eq(sources[1], accumulators[1]), pool.Lt(sources[0], accumulators[0]));
-      return {pool.Select(pool.Or(wins, tie), sources[0], accumulators[0]),
-              pool.Select(wins, sources[1], accumulators[1])};
-    }
+    case Combiner::kArgMin:
     case Combiner::kNone:
       break;
   }
-  KILN_CHECK(false, "not a reduction");
-  return {};
+  KILN_CHECK(false, "no reduction of single values");
+  return nullptr;
+}
+
+std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulators,
+                             std::span<const Expr> sources, ir::ExprPool& pool) {
+  KILN_CHECK(sources.size() == 2);
+  const auto better = combiner == Combiner::kArgMax ? ir::Op::kGt : ir::Op::kLt;
+  Expr wins = pool.Binary(better, sources[1], accumulators[1]);
+  Expr tie = pool.And(pool.Eq(sources[1], accumulators[1]), pool.Lt(sources[0], accumulators[0]));
+  return {pool.Select(pool.Or(wins, tie), sources[0], accumulators[0]),
+          pool.Select(wins, sources[1], accumulators[1])};
+}
+
+}  // namespace
+
+std::vector<Expr> Combine(Combiner combiner, std::span<const Expr> accumulators,
+                          std::span<const Expr> sources, ir::ExprPool& pool) {
+  KILN_CHECK(accumulators.size() == sources.size() && !sources.empty());
+  if (IsArg(combiner)) return CombineArg(combiner, accumulators, sources, pool);
+  std::vector<Expr> combined;
+  for (size_t k = 0; k < sources.size(); ++k)
+    combined.push_back(CombineOne(combiner, accumulators[k], sources[k], pool));
+  return combined;
 }
 
 }  // namespace kiln::dag

@@ -87,16 +87,19 @@ class Walk {
   std::unordered_map<Expr, double> large_;
 };
 
-// Operations of one combination. The comparisons of argmax and argmin that are on indices count,
-// those on values don't.
-double CombinerFlops(Combiner combiner) { return combiner == Combiner::kNone ? 0 : 1; }
+// Operations of one combination: one for each value. The comparisons of argmax and argmin that are
+// on indices count, those on values don't.
+double CombinerFlops(Combiner combiner, size_t num_bodies) {
+  if (combiner == Combiner::kNone) return 0;
+  return IsArg(combiner) ? 1 : static_cast<double>(num_bodies);
+}
 
 }  // namespace
 
 OperatorFacts ComputeFacts(std::span<const Expr> bodies, Combiner combiner, int64_t reduce_size) {
   OperatorFacts facts;
   Walk walk(bodies[0]->type.code, facts);
-  double flops = CombinerFlops(combiner);
+  double flops = CombinerFlops(combiner, bodies.size());
   for (Expr body : bodies) flops += walk.Flops(body);
   facts.flops_per_element = flops * static_cast<double>(reduce_size);
   return facts;

@@ -208,16 +208,34 @@ class Parser {
 
   StatusOr<std::vector<Expr>> Bodies(Scope& scope, Combiner combiner) {
     std::vector<Expr> bodies;
-    const bool pair = combiner == Combiner::kArgMax || combiner == Combiner::kArgMin;
-    if (pair) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "and (index, value)"));
-    KILN_ASSIGN_OR_RETURN(Expr first, Expression(scope));
-    bodies.push_back(first);
-    if (!pair) return bodies;
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "between index and value"));
-    KILN_ASSIGN_OR_RETURN(Expr second, Expression(scope));
-    bodies.push_back(second);
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after the value"));
+    const bool several = IsArg(combiner) || ListFollows();
+    if (several) {
+      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "and (index, value)"));
+    }
+    do {
+      if (!bodies.empty()) tokens_.Next();
+      KILN_ASSIGN_OR_RETURN(Expr body, Expression(scope));
+      bodies.push_back(body);
+    } while (several && tokens_.Peek().is_symbol(","));
+    if (IsArg(combiner) && bodies.size() == 1)
+      return tokens_.Expected("',' between index and value");
+    if (several) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after the last output"));
     return bodies;
+  }
+
+  // Does "(a, b" follow, rather than an expression in brackets? Then the first comma inside stands
+  // at the depth of that bracket.
+  bool ListFollows() const {
+    if (!tokens_.Peek().is_symbol("(")) return false;
+    int depth = 0;
+    for (size_t i = 0; tokens_.Peek(i).kind != ir::TokenKind::kEnd; ++i) {
+      const Token& token = tokens_.Peek(i);
+      if (token.is_symbol("(") || token.is_symbol("[")) ++depth;
+      if (token.is_symbol(")") || token.is_symbol("]")) --depth;
+      if (depth == 0) return false;
+      if (depth == 1 && token.is_symbol(",")) return true;
+    }
+    return false;
   }
 
   ir::ExprScope NamesIn(Scope& scope) {
@@ -354,7 +372,8 @@ class Parser {
     const auto index = static_cast<int32_t>(nodes_.size());
     std::vector<std::string> names = {name};
     if (op->num_outputs() > 1) {
-      names = {name + std::string(kPartNames[0]), name + std::string(kPartNames[1])};
+      names.clear();
+      for (int k = 0; k < op->num_outputs(); ++k) names.push_back(name + PartName(*op, k));
       // The operator's own name is taken too, though it can't be read.
       if (auto it = tensors_.find(name); it != tensors_.end())
         return Taken(token, name, it->second.token);

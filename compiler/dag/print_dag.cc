@@ -83,10 +83,10 @@ class Printer {
     if (op.num_outputs() == 1) {
       ir::AppendExpr(out_, op.body(), names);
     } else {
-      out_ += '(';
-      ir::AppendExpr(out_, op.body(0), names);
-      out_ += ", ";
-      ir::AppendExpr(out_, op.body(1), names);
+      for (int k = 0; k < op.num_outputs(); ++k) {
+        out_ += k == 0 ? "(" : ", ";
+        ir::AppendExpr(out_, op.body(k), names);
+      }
       out_ += ')';
     }
     out_ += '\n';
@@ -109,13 +109,18 @@ std::string_view BaseName(std::string_view display_name) {
   return number ? display_name.substr(0, quote) : display_name;
 }
 
+std::string PartName(const Operator& op, int output) {
+  if (IsArg(op.combiner())) return output == 0 ? ".index" : ".value";
+  return fmt::format(".v{}", output);
+}
+
 std::vector<std::string> DisplayNames(const Dag& dag) {
   std::unordered_set<std::string> taken;
-  auto is_free = [&](const std::string& name, int outputs) {
+  auto is_free = [&](const std::string& name, const Operator& op) {
     if (taken.contains(name)) return false;
-    if (outputs == 1) return true;
-    return !taken.contains(name + std::string(kPartNames[0])) &&
-           !taken.contains(name + std::string(kPartNames[1]));
+    for (int k = 0; op.num_outputs() > 1 && k < op.num_outputs(); ++k)
+      if (taken.contains(name + PartName(op, k))) return false;
+    return true;
   };
   std::vector<std::string> names;
   for (const OpNode& node : dag.nodes()) {
@@ -123,12 +128,10 @@ std::vector<std::string> DisplayNames(const Dag& dag) {
     const int outputs = node.op->num_outputs();
     // A name that already looks like x'1 would be read as x.
     std::string name = own;
-    for (int k = 1; BaseName(name) != own || !is_free(name, outputs); ++k)
+    for (int k = 1; BaseName(name) != own || !is_free(name, *node.op); ++k)
       name = fmt::format("{}'{}", own, k);
     taken.insert(name);
-    if (outputs > 1) {
-      for (std::string_view part : kPartNames) taken.insert(name + std::string(part));
-    }
+    for (int k = 0; outputs > 1 && k < outputs; ++k) taken.insert(name + PartName(*node.op, k));
     names.push_back(std::move(name));
   }
   return names;
@@ -138,7 +141,7 @@ std::string TensorName(const Dag& dag, const std::vector<std::string>& display_n
                        Tensor tensor) {
   const std::string& name = display_names[tensor.op];
   if (dag.op(tensor.op).num_outputs() == 1) return name;
-  return name + std::string(kPartNames[tensor.output]);
+  return name + PartName(dag.op(tensor.op), tensor.output);
 }
 
 std::string PrintDag(const Dag& dag) { return Printer(dag).Print(); }

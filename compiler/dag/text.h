@@ -33,9 +33,10 @@ std::string PrintDag(const Dag& dag);
 StatusOr<DagPtr> ParseDag(std::string_view text);
 
 // The name of every operator in text forms: its own, with '1, '2, ... behind it when it is taken.
-// Unique; so are the names of the parts of argmax and argmin, NAME.index and NAME.value.
+// Unique; so are the names of the outputs of one that has several.
 std::vector<std::string> DisplayNames(const Dag& dag);
-// The name of one output: that of the operator, or NAME.index, NAME.value.
+// The name of one output: that of the operator, or of one of several NAME.v0, NAME.v1, ..., of
+// argmax and argmin NAME.index, NAME.value.
 std::string TensorName(const Dag& dag, const std::vector<std::string>& display_names,
                        Tensor tensor);
 

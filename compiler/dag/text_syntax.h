@@ -10,7 +10,9 @@
 
 namespace kiln::dag {
 
-inline constexpr std::string_view kPartNames[] = {".index", ".value"};
+// What is behind the name of an operator with several outputs to name output k: ".index" and
+// ".value" of argmax and argmin, otherwise ".v0", ".v1", ...
+std::string PartName(const Operator& op, int output);
 
 // Attributes that are lists of names.
 struct NameListAttribute {

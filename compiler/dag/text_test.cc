@@ -81,6 +81,31 @@ twice[i: 5] = M.value[i] + M.value[i]
   ExpectRoundTrip(*dag);
 }
 
+TEST(Text, SeveralOutputs) {
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, ParseDag(R"(
+input A: float32[5, 7]
+S[i: 5] = sum(k: 7) (A[i, k], A[i, k] * A[i, k], (A[i, k]) + max(A[i, k], 0.0))
+T[i: 5] = (S.v0[i], int32(S.v1[i]))
+U[i: 5] = (T.v0[i] + S.v2[i]) * 2.0
+)"));
+  EXPECT_EQ(dag->op(1).num_outputs(), 3);
+  EXPECT_EQ(dag->op(2).num_outputs(), 2);
+  EXPECT_EQ(dag->op(2).type(1), ir::kInt32);
+  EXPECT_EQ(dag->op(3).num_outputs(), 1);
+  ExpectRoundTrip(*dag);
+}
+
+TEST(Text, RefusesWrongNumbersOfOutputs) {
+  const auto refusal = [](std::string_view body) {
+    return Message(ParseDag(fmt::format("input A: float32[4]\nS[i: 4] = {}", body)).status());
+  };
+  EXPECT_THAT(refusal("(A[i], A[i]"), testing::HasSubstr("expected ')' after the last output"));
+  EXPECT_THAT(refusal("argmax(k: 4) (A[k])"), testing::HasSubstr("expected ','"));
+  EXPECT_THAT(refusal("(A[i], A[i], A[i], A[i], A[i], A[i], A[i], A[i], A[i])"),
+              testing::HasSubstr("got 9 bodies, expected 1 to 8"));
+  EXPECT_THAT(refusal("sum(k: 4) (A[k], A[k] > 0.0)"), testing::HasSubstr("sum of bool"));
+}
+
 TEST(Text, AttributesAndOddNames) {
   DagBuilder b;
   TensorRef a = b.Placeholder("A.shared", ir::kFloat32, {4});
@@ -118,6 +143,18 @@ TEST(Text, PartsOfArgmaxDoNotClashWithNames) {
   b.Compute("M.value", {}, [&](Vars) { return m(); });
   ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build());
   EXPECT_THAT(DisplayNames(*dag), ElementsAre("M.index", "M'1", "M.value"));
+  ExpectRoundTrip(*dag);
+}
+
+TEST(Text, PartsOfSeveralOutputsDoNotClashWithNames) {
+  DagBuilder b;
+  TensorRef a = b.Placeholder("M.v1", ir::kFloat32, {4});
+  TensorRef m = b.Tuple("M", {}, {{"k", 4}}, Combiner::kMax, [&](Vars v) {
+    return std::vector<Value>{a(v[0]), -a(v[0])};
+  });
+  b.Compute("M.v0", {}, [&](Vars) { return m() + m.output(1)(); });
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build());
+  EXPECT_THAT(DisplayNames(*dag), ElementsAre("M.v1", "M'1", "M.v0"));
   ExpectRoundTrip(*dag);
 }
 

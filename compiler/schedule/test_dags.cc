@@ -85,6 +85,15 @@ dag::DagPtr ArgMaxRows(int64_t m, int64_t k) {
   return Finish(b);
 }
 
+dag::DagPtr TwoSums(int64_t m, int64_t k) {
+  DagBuilder b;
+  const TensorRef a = b.Placeholder("A", kType, {m, k});
+  b.Tuple("S", {{"i", m}}, {{"k", k}}, Combiner::kSum, [&](Vars v) {
+    return std::vector<Value>{a(v[0], v[1]), a(v[0], v[1]) * a(v[0], v[1])};
+  });
+  return Finish(b);
+}
+
 dag::DagPtr Conv2d(const ConvShape& s, bool epilogue) {
   DagBuilder b;
   const int64_t out = (s.size + 2 * s.padding - s.kernel) / s.stride + 1;

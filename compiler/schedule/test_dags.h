@@ -23,6 +23,8 @@ struct ConvShape {
   int64_t size, in_channels, out_channels, kernel, stride, padding;
 };
 dag::DagPtr Conv2d(const ConvShape& shape, bool epilogue);
+// A, S[i] = sums of A[i,k] and of its squares, both outputs of one operator.
+dag::DagPtr TwoSums(int64_t m, int64_t k);
 // data, weight[n,k], dense, bias, add: stages 0 to 4.
 dag::DagPtr Dense(int64_t m, int64_t n, int64_t k);
 // data, max, exp, sum, norm: stages 0 to 4.

@@ -69,7 +69,7 @@ class ReductionSplit final : public SketchRule {
         !HasPart(stage.loop(LongestReduceLoop(stage)).extent))
       return RuleAnswer::kSkip;
     const dag::Combiner combiner = stage.op->combiner();
-    const bool arg = combiner == dag::Combiner::kArgMax || combiner == dag::Combiner::kArgMin;
+    const bool arg = dag::IsArg(combiner);
     return arg ? RuleAnswer::kSkip : RuleAnswer::kApply;
   }
 

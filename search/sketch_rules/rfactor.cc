@@ -16,7 +16,7 @@ class AddRfactor final : public SketchRule {
     const StageView view(state, s);
     if (!HasReduceLoop(state.stage(s)) || view.IsCacheWriteStage()) return RuleAnswer::kSkip;
     const dag::Combiner combiner = state.stage(s).op->combiner();
-    if (combiner == dag::Combiner::kArgMax || combiner == dag::Combiner::kArgMin)
+    if (dag::IsArg(combiner))
       return RuleAnswer::kSkip;
     const double spatial = view.SpatialProduct(), reduce = view.ReduceProduct();
     const double cores = context.task.hardware.num_cores;

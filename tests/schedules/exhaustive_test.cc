@@ -78,6 +78,7 @@ TEST(Exhaustive, Conv) {
       kOptions);
 }
 TEST(Exhaustive, Softmax) { CheckAll("softmax 3x7", schedule::Softmax(3, 7), kOptions); }
+TEST(Exhaustive, TwoSums) { CheckAll("two sums 3x7", schedule::TwoSums(3, 7), kOptions); }
 TEST(Exhaustive, Pool) { CheckAll("average pool 4x4x1", schedule::AvgPool(4, 1), kOptions); }
 
 }  // namespace

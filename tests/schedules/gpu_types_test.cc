@@ -75,7 +75,9 @@ TEST(GpuTypes, Bytes) {
 }
 
 TEST(GpuTypes, ReductionsOverThreads) {
-  for (const auto& [op, args] : {std::pair{"softmax", "3,300"}, {"argmax", "2,1000,axis=1"}}) {
+  for (const auto& [op, args] : {std::pair{"softmax", "3,300"},
+                                 {"argmax", "2,1000,axis=1"},
+                                 {"layer_norm", "2,1000,one_pass=1"}}) {
     SCOPED_TRACE(op);
     const auto dag = dag::BuildOp(op, args);
     ASSERT_OK(dag);

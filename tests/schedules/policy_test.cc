@@ -41,6 +41,8 @@ TEST(Policies, GpuCandidatesComputeWhatTheDagSays) {
                {"global_avg_pool2d_nhwc", "1,5,5,6", ""},
                {"softmax", "4,16", ""},
                {"softmax", "3,14", ""},
+               {"layer_norm", "4,16,one_pass=1", ""},
+               {"layer_norm", "3,300,one_pass=1", ""},
                {"min", "4,64,axis=1", ""},
                {"sum", "64,axis=0", ""}};
   for (const auto& c : cases) {
@@ -72,6 +74,7 @@ TEST(Policies, CandidatesComputeWhatTheDagSays) {
                {"conv2d_winograd_nhwc", "1,4,4,4,3,by_rows=1", "bias,relu"},
                {"max_pool2d_nchw", "1,7,7,3,3,3,2,1", ""},
                {"softmax", "4,14", ""},
+               {"layer_norm", "4,64,one_pass=1", ""},
                {"sum", "4,64,axis=1", ""}};
   for (const auto& c : cases) {
     const Task task = MakeTask(c.op, c.args, c.epilogue);

@@ -32,9 +32,31 @@ Rows ReadRows(OpContext& c) {
 // 10 to the -eps, added to what is divided by.
 double Epsilon(OpContext& c) { return std::pow(10.0, -static_cast<double>(c.args["eps"])); }
 
+// As topi's layer_norm: the variance is the mean of the squares less the square of the mean, so
+// that both sums are one operator, which reads the input once.
+TensorRef LayerNormOfOnePass(OpContext& c, const Rows& rows) {
+  const double epsilon = Epsilon(c);
+  TensorRef x = c.Input(c.args.shape());
+  TensorRef sum = c.b.Tuple(x.name() + "_red_temp", NumberedAxes("ax", rows.outer), rows.reduce,
+                            Combiner::kSum, [&](Vars v) {
+                              const Value value = c.Widen(x.At(v));
+                              return std::vector<Value>{value, value * value};
+                            });
+  TensorRef squares = sum.output(1);
+  TensorRef gamma = c.Input(rows.inner), beta = c.Input(rows.inner);
+  return c.b.Compute("T_layer_norm", NumberedAxes("ax", c.args.shape()), [&](Vars v) {
+    const Value mean = sum.At(rows.Outer(v)) / rows.size;
+    const Value variance = squares.At(rows.Outer(v)) / rows.size - mean * mean;
+    return (c.Widen(x.At(v)) - mean) * Rsqrt(variance + epsilon) *
+               c.Widen(gamma.At(rows.Inner(v))) +
+           c.Widen(beta.At(rows.Inner(v)));
+  });
+}
+
 TensorRef LayerNorm(OpContext& c) {
   c.RequireFloat();
   const Rows rows = ReadRows(c);
+  if (c.args["one_pass"] != 0) return LayerNormOfOnePass(c, rows);
   const double epsilon = Epsilon(c);
   TensorRef x = c.Input(c.args.shape());
   const std::vector<Axis> outer = NumberedAxes("ax", rows.outer);
@@ -118,8 +140,15 @@ std::vector<OpInfo> NormalizeOps() {
                       "(x - mean) / sqrt(variance) gamma + beta with given vectors along one axis",
                       "axis of the channels; negative: from the end", 1, BatchNorm);
   batch.min_rank = 2;
-  return {Info("layer_norm", "(x - mean) / sqrt(variance) gamma + beta over the last axes", rows,
-               -1, LayerNorm),
+  OpInfo layer = Info("layer_norm", "(x - mean) / sqrt(variance) gamma + beta over the last axes",
+                      rows, -1, LayerNorm);
+  layer.parameters.push_back({.name = "one_pass",
+                              .doc = "1: the sums of x and of its squares in one operator, less "
+                                     "exact where the mean is large",
+                              .min = 0,
+                              .max = 1,
+                              .default_value = 0});
+  return {layer,
           Info("rms_norm", "x / sqrt(mean of squares) gamma over the last axes", rows, -1, RmsNorm),
           batch};
 }

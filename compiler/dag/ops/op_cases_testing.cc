@@ -61,6 +61,8 @@ constexpr OpCase kCases[] = {
     {"softmax", "3,5,2,axis=1"},
     {"layer_norm", "5,7"},
     {"layer_norm", "3,2,5,axis=1"},
+    {"layer_norm", "5,7,one_pass=1"},
+    {"layer_norm", "3,2,5,axis=1,one_pass=1"},
     {"rms_norm", "4,9"},
     {"batch_norm", "2,3,5,4", "relu"},
     {"batch_norm", "3,5,axis=-1"},

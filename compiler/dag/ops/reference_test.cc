@@ -340,9 +340,9 @@ TEST(Reference, AdaptivePool1d) {
 }
 
 TEST(Reference, LayerNorm) {
-  for (int64_t eps : {5, 1}) {
-    Check("layer_norm", fmt::format("3,2,5,axis=1,eps={}", eps),
-          [=](const Tensors& in, const Index& at) {
+  for (const auto& [eps, one_pass] : {std::pair{5, 0}, {1, 0}, {5, 1}}) {
+    Check("layer_norm", fmt::format("3,2,5,axis=1,eps={},one_pass={}", eps, one_pass),
+          [eps = eps](const Tensors& in, const Index& at) {
             double mean = 0, variance = 0;
             for (int64_t i = 0; i < 10; ++i) mean += in("p0", {at[0], i / 5, i % 5}) / 10;
             for (int64_t i = 0; i < 10; ++i)
@@ -381,10 +381,12 @@ TEST(Reference, Reshape) {
 }
 
 TEST(Reference, Transpose) {
-  Check("transpose", "3,5,2,axis=1,axis=-1,axis=0",
-        [](const Tensors& in, const Index& at) { return in("p0", {at[2], at[0], at[1]}); });
-  Check("transpose", "3,5,2",
-        [](const Tensors& in, const Index& at) { return in("p0", {at[2], at[1], at[0]}); });
+  Check("transpose", "3,5,2,axis=1,axis=-1,axis=0", [](const Tensors& in, const Index& at) {
+    return in("p0", {at[2], at[0], at[1]});
+  });
+  Check("transpose", "3,5,2", [](const Tensors& in, const Index& at) {
+    return in("p0", {at[2], at[1], at[0]});
+  });
 }
 
 TEST(Reference, Concat) {
@@ -405,9 +407,10 @@ TEST(Reference, ConcatAsksForItsInputsInOrder) {
 }
 
 TEST(Reference, Slice) {
-  Check(
-      "slice", "7,9,begin=1,begin=-7,end=-1,stride=2,stride=3",
-      [](const Tensors& in, const Index& at) { return in("p0", {1 + 2 * at[0], 2 + 3 * at[1]}); });
+  Check("slice", "7,9,begin=1,begin=-7,end=-1,stride=2,stride=3",
+        [](const Tensors& in, const Index& at) {
+          return in("p0", {1 + 2 * at[0], 2 + 3 * at[1]});
+        });
   ASSERT_OK_AND_ASSIGN(DagPtr dag,
                        BuildOp("slice", "7,9,begin=1,begin=-7,end=-1,stride=2,stride=3"));
   EXPECT_EQ(dag->op(1).shape(), (Index{3, 3}));  // 1 3 5 and 2 5 8

@@ -80,6 +80,13 @@ INSTANTIATE_TEST_SUITE_P(All, CombinerTest,
                            return std::string(dag::CombinerName(info.param));
                          });
 
+TEST(Rfactor, OfTwoSums) {
+  for (const char* steps : {R"([["RF", 1, 1, 0]])", R"([["SP", 1, 1, 7, [3], 1], ["RF", 1, 1, 1]])",
+                            R"([["SP", 1, 1, 7, [3], 1], ["RF", 1, 2, 0]])"}) {
+    ExpectSameResult(TwoSums(3, 7), steps);
+  }
+}
+
 TEST(Rfactor, OfAConvolution) {
   ExpectSameResult(Conv2d({6, 3, 4, 3, 1, 1}, true),
                    R"([["FU", 3, [4, 5, 6]], ["SP", 3, 4, 27, [8], 1], ["RF", 3, 5, 4]])");

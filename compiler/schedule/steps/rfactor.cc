@@ -45,7 +45,7 @@ Status CheckFactorable(const State& state, const RfactorStep& step) {
   if (state.attach(step.stage_id).kind == Attach::kInlined) {
     return InvalidArgument("the stage is inlined; expected a stage with loops");
   }
-  if (combiner == dag::Combiner::kArgMax || combiner == dag::Combiner::kArgMin) {
+  if (dag::IsArg(combiner)) {
     return InvalidArgument("argmax and argmin cannot be factored; expected sum, prod, max or min");
   }
   if (stage.loop(step.loop).kind != IterKind::kReduce) {
@@ -92,8 +92,11 @@ class Factoring {
     const IterMap map = MapIters(stage_, loop_vars, extents_, *pool);
     const ir::Substitution values{
         .vars = {map.values.begin(), map.values.begin() + stage_.num_axes()}};
-    const ir::Expr identity = dag::ReduceIdentity(op_.combiner(), 0, op_.type(), *pool);
-    const ir::Expr body = pool->If(map.inside, pool->Substitute(op_.body(), values), identity);
+    std::vector<ir::Expr> bodies;
+    for (int k = 0; k < op_.num_outputs(); ++k) {
+      const ir::Expr identity = dag::ReduceIdentity(op_.combiner(), k, op_.type(k), *pool);
+      bodies.push_back(pool->If(map.inside, pool->Substitute(op_.body(k), values), identity));
+    }
 
     // Left over from axis names and the whole operator: no longer true of this one.
     dag::Attrs attrs;
@@ -106,7 +109,8 @@ class Factoring {
     }
     const dag::Combiner combiner = reduce_axes.empty() ? dag::Combiner::kNone : op_.combiner();
     return dag::Operator::Compute(std::move(name), std::move(axes), std::move(reduce_axes),
-                                  combiner, {body}, std::move(pool), types, shapes, attrs);
+                                  combiner, std::move(bodies), std::move(pool), types, shapes,
+                                  attrs);
   }
 
   // The old name: reduces `partial` over the factored axis.
@@ -116,11 +120,16 @@ class Factoring {
     std::vector<ir::Expr> indices;
     for (int i = 0; i < num_axes; ++i) indices.push_back(pool->Var(i));
     indices.insert(indices.begin() + step_.factor_iter, pool->Var(num_axes));
-    const ir::Type type = partial.type();
-    const std::vector<int64_t> shape = partial.shape();
-    const ir::Expr body = pool->Load(0, indices, type);
+    std::vector<ir::Type> types;
+    std::vector<ir::Expr> bodies;
+    for (int k = 0; k < partial.num_outputs(); ++k) {
+      types.push_back(partial.type(k));
+      bodies.push_back(pool->Load(k, indices, types.back()));
+    }
+    const std::vector<std::vector<int64_t>> shapes(types.size(), partial.shape());
     return dag::Operator::Compute(op_.name(), op_.axes(), {partial.axes()[step_.factor_iter]},
-                                  op_.combiner(), {body}, std::move(pool), {&type, 1}, {&shape, 1});
+                                  op_.combiner(), std::move(bodies), std::move(pool), types,
+                                  shapes);
   }
 
  private:
@@ -163,7 +172,8 @@ Status RfactorStep::ApplyTo(State& state) const {
   KILN_ASSIGN_OR_RETURN(partial.op, factoring.Partial(CacheName(dag, stage.op->name(), "rf")));
   KILN_ASSIGN_OR_RETURN(final_op.op, factoring.Final(*partial.op));
   partial.inputs = dag.node(stage_id).inputs;
-  final_op.inputs = {{stage_id, 0}};
+  final_op.inputs.clear();
+  for (int k = 0; k < partial.op->num_outputs(); ++k) final_op.inputs.push_back({stage_id, k});
   KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, dag::Dag::Make(std::move(nodes)));
   const int reset[] = {stage_id + 1};
   state.InsertStage(std::move(changed), stage_id, reset);
