@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/status.h"
 
@@ -35,6 +36,10 @@ winsize SizeOf(int fd) {
   return size;
 }
 
+constexpr std::string_view kEnterFullScreen = "\033[?1049h\033[?25l";
+constexpr std::string_view kLeaveFullScreen = "\033[?25h\033[?1049l";
+constexpr size_t kShownKept = 3;
+
 std::string Spaces(int count) { return std::string(std::max(0, count), ' '); }
 
 }  // namespace
@@ -53,6 +58,8 @@ int TerminalRows(int fd) {
   const int rows = SizeOf(fd).ws_row;
   return rows > 0 ? rows : 24;
 }
+
+int OutputColumns(int fd) { return IsTerminal(fd) ? TerminalColumns(fd) : 0; }
 
 bool UseColor(int fd) {
   const char* no_color = std::getenv("NO_COLOR");
@@ -96,47 +103,81 @@ std::string Elide(std::string_view text, int columns) {
   return result + dots + (colored ? "\033[0m" : "");
 }
 
-void Table::AddRow(std::vector<std::string> cells) {
-  KILN_CHECK(cells.size() == columns_.size(), "{} cells for {} columns", cells.size(),
-             columns_.size());
-  for (size_t i = 0; i < cells.size(); ++i) {
-    if (columns_[i].max_width > 0) cells[i] = Elide(cells[i], columns_[i].max_width);
-  }
-  rows_.push_back(std::move(cells));
-}
-
-std::vector<std::string> Table::Lines() const {
-  std::vector<int> widths;
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    int width = DisplayWidth(columns_[i].header);
-    for (const auto& row : rows_) width = std::max(width, DisplayWidth(row[i]));
-    widths.push_back(width);
-  }
-  auto line_of = [&](auto&& cell_of) {
-    std::string line;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      const std::string& cell = cell_of(i);
-      const std::string fill = Spaces(widths[i] - DisplayWidth(cell));
-      if (i > 0) line += "  ";
-      line += columns_[i].align == kRight ? fill + cell : cell + fill;
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    return line;
-  };
-  std::vector<std::string> lines;
-  lines.push_back(line_of([&](size_t i) -> const std::string& { return columns_[i].header; }));
-  int total = -2;
-  for (int width : widths) total += width + 2;
-  lines.emplace_back(std::max(0, total), '-');
-  for (const auto& row : rows_) {
-    lines.push_back(line_of([&](size_t i) -> const std::string& { return row[i]; }));
+std::vector<std::string> WrapParts(std::string_view text, int columns) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const size_t end = std::min(text.find("  "), text.size());
+    const std::string_view part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 2, text.size()));
+    const int width = DisplayWidth(lines.back());
+    if (width > 0 && columns > 0 && width + 2 + DisplayWidth(part) > columns) lines.emplace_back();
+    if (!lines.back().empty()) lines.back() += "  ";
+    lines.back() += part;
   }
   return lines;
 }
 
-std::string Table::ToString() const {
+void Table::AddRow(std::vector<std::string> cells) {
+  KILN_CHECK(cells.size() == columns_.size(), "{} cells for {} columns", cells.size(),
+             columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::vector<int> Table::Widths(int columns) const {
+  std::vector<int> widths;
+  int total = -2;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    int width = DisplayWidth(columns_[i].header);
+    for (const auto& row : rows_) width = std::max(width, DisplayWidth(row[i]));
+    widths.push_back(width);
+    total += width + 2;
+  }
+  for (; columns > 0 && total > columns; --total) {
+    int* widest = nullptr;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const int least = std::max(columns_[i].least, DisplayWidth(columns_[i].header));
+      if (columns_[i].least == 0 || widths[i] <= least) continue;
+      if (widest == nullptr || widths[i] > *widest) widest = &widths[i];
+    }
+    if (widest == nullptr) break;
+    --*widest;
+  }
+  return widths;
+}
+
+std::string Table::Line(const std::vector<std::string>& cells,
+                        const std::vector<int>& widths) const {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const std::string cell = Elide(cells[i], widths[i]);
+    const std::string fill = Spaces(widths[i] - DisplayWidth(cell));
+    if (i > 0) line += "  ";
+    line += columns_[i].align == kRight ? fill + cell : cell + fill;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+std::vector<std::string> Table::Lines(int columns) const {
+  const std::vector<int> widths = Widths(columns);
+  std::vector<std::string> header;
+  int total = -2;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    header.push_back(columns_[i].header);
+    total += widths[i] + 2;
+  }
+  std::vector<std::string> lines = {Line(header, widths), std::string(std::max(0, total), '-')};
+  for (const auto& row : rows_) lines.push_back(Line(row, widths));
+  if (columns > 0 && total > columns) {
+    lines[1].resize(columns);
+    for (std::string& line : lines) line = Elide(line, columns);
+  }
+  return lines;
+}
+
+std::string Table::ToString(int columns) const {
   std::string text;
-  for (const std::string& line : Lines()) text += line + "\n";
+  for (const std::string& line : Lines(columns)) text += line + "\n";
   return text;
 }
 
@@ -150,16 +191,36 @@ LivePrinter::LivePrinter(FILE* file, int columns, int rows)
 
 LivePrinter::~LivePrinter() { Finish(); }
 
-// Up to the first line of the block, and clear from there down.
-std::string LivePrinter::EraseBlock() const {
-  if (lines_.empty()) return {};
-  return fmt::format("\r\033[{}A\033[J", lines_.size());
+int LivePrinter::columns() const {
+  return fixed_columns_ > 0 ? fixed_columns_ : TerminalColumns(fileno(file_));
 }
 
-std::string LivePrinter::Block() const {
-  std::string text;
-  for (const std::string& line : lines_) text += line + "\n";
-  return text;
+// The last row is the cursor's: a newline there would scroll.
+int LivePrinter::rows() const {
+  const int all = fixed_rows_ > 0 ? fixed_rows_ : TerminalRows(fileno(file_));
+  const auto kept = static_cast<int>(std::min(kept_.size(), kShownKept));
+  return std::max(1, all - 1 - kept);
+}
+
+// Up to the first row of the block. Most terminals have folded its lines if they are narrower now.
+std::string LivePrinter::ToTop() const {
+  if (full_screen()) return "\033[H";
+  int up = 0;
+  for (const std::string& line : lines_) {
+    up += std::max(1, (DisplayWidth(line) + columns() - 1) / columns());
+  }
+  up = std::min(up, rows());
+  return up == 0 ? "" : fmt::format("\r\033[{}A", up);
+}
+
+// Over the block as it stands. A line is erased before it is written: once the last column is
+// written, erasing to the right takes that column. What is below is erased from a row below the
+// first: some terminals move a screen that is erased as a whole into the scrollback.
+std::string LivePrinter::Block(const std::vector<std::string>& lines) const {
+  std::string text = ToTop();
+  for (const std::string& line : lines) text += fmt::format("\033[2K{}\n", line);
+  if (!lines.empty()) return text + "\033[J";
+  return lines_.empty() ? text : text + "\033[2K\n\033[J\033[A";
 }
 
 // One write, so that the block does not flicker.
@@ -168,28 +229,55 @@ void LivePrinter::Write(std::string_view text) {
   std::fflush(file_);
 }
 
+void LivePrinter::EnterFullScreen() {
+  Write(fmt::format("{}{}", Block({}), kEnterFullScreen));
+  lines_.clear();
+  guard_.emplace(fileno(file_), kEnterFullScreen, kLeaveFullScreen);
+}
+
+void LivePrinter::LeaveFullScreen() {
+  guard_.reset();
+  std::string text(kLeaveFullScreen);
+  for (const std::string& line : kept_) text += line + "\n";
+  kept_.clear();
+  lines_.clear();
+  Write(text);
+}
+
 void LivePrinter::Redraw(const std::vector<std::string>& lines) {
   if (!live_) return;
-  const int columns = fixed_columns_ > 0 ? fixed_columns_ : TerminalColumns(fileno(file_));
-  const int rows = fixed_rows_ > 0 ? fixed_rows_ : TerminalRows(fileno(file_));
-  const size_t shown = std::min<size_t>(lines.size(), std::max(1, rows - 1));
-  const std::string erase = EraseBlock();
-  lines_.clear();
-  for (size_t i = lines.size() - shown; i < lines.size(); ++i) {
-    lines_.push_back(Elide(lines[i], columns));
+  const auto height = static_cast<size_t>(rows());
+  if (!full_screen() && lines.size() > (height + 1) / 2) EnterFullScreen();
+  std::vector<std::string> shown;
+  for (const std::string& line : lines) {
+    if (shown.size() < height) shown.push_back(Elide(line, columns()));
   }
-  Write(erase + Block());
+  for (size_t i = kept_.size() - std::min(kept_.size(), kShownKept); i < kept_.size(); ++i) {
+    shown.push_back(Elide(kept_[i], columns()));
+  }
+  Write(Block(shown));
+  lines_ = std::move(shown);
 }
 
 void LivePrinter::Print(std::string_view line) {
-  Write(fmt::format("{}{}\n{}", EraseBlock(), line, Block()));
+  if (full_screen()) {
+    kept_.emplace_back(line);
+    return;
+  }
+  const std::string erase = Block({});
+  const std::vector<std::string> lines = std::exchange(lines_, {});
+  Write(fmt::format("{}{}\n{}", erase, line, Block(lines)));
+  lines_ = lines;
 }
 
-void LivePrinter::Finish() { lines_.clear(); }
+void LivePrinter::Finish() {
+  if (full_screen()) LeaveFullScreen();
+  lines_.clear();
+}
 
 void LivePrinter::Clear() {
-  if (lines_.empty()) return;
-  Write(EraseBlock());
+  if (full_screen()) return LeaveFullScreen();
+  if (!lines_.empty()) Write(Block({}));
   lines_.clear();
 }
 

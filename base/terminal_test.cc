@@ -6,50 +6,13 @@
 #include <cstdlib>
 
 #include "base/fd.h"
+#include "base/screen_model.h"
 #include "base/status_testing.h"
 
 namespace kiln {
 namespace {
 
 using testing::ElementsAre;
-
-// Interprets what LivePrinter sends, on an endless screen.
-class Screen {
- public:
-  void Feed(std::string_view bytes) {
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      if (bytes[i] == '\n') {
-        ++row_;
-        column_ = 0;
-      } else if (bytes[i] == '\r') {
-        column_ = 0;
-      } else if (bytes.substr(i, 2) == "\033[") {
-        const size_t end = bytes.find_first_of("AJm", i);
-        const int count = std::atoi(std::string(bytes.substr(i + 2, end - i - 2)).c_str());
-        if (bytes[end] == 'A') row_ -= count;
-        if (bytes[end] == 'J') {
-          lines_.resize(row_ + 1);
-          lines_[row_].resize(column_);
-        }
-        i = end;
-      } else {
-        lines_.resize(std::max<size_t>(lines_.size(), row_ + 1));
-        lines_[row_].resize(std::max<size_t>(lines_[row_].size(), column_ + 1), ' ');
-        lines_[row_][column_++] = bytes[i];
-      }
-    }
-  }
-  // Without the lines below the last one with text.
-  std::vector<std::string> Lines() const {
-    std::vector<std::string> lines = lines_;
-    while (!lines.empty() && lines.back().empty()) lines.pop_back();
-    return lines;
-  }
-
- private:
-  std::vector<std::string> lines_;
-  size_t row_ = 0, column_ = 0;
-};
 
 class LivePrinterTest : public testing::Test {
  protected:
@@ -61,11 +24,13 @@ class LivePrinterTest : public testing::Test {
     EXPECT_EQ(pread(fileno(file_), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
     return text;
   }
-  std::vector<std::string> Shown() {
-    Screen screen;
+  ScreenModel ScreenOf(int columns, int rows) {
+    ScreenModel screen(columns, rows);
     screen.Feed(Sent());
-    return screen.Lines();
+    EXPECT_EQ(screen.unknown(), 0);
+    return screen;
   }
+  std::vector<std::string> Shown() { return ScreenOf(40, 20).Visible(); }
 
   FILE* file_;
 };
@@ -100,10 +65,45 @@ TEST_F(LivePrinterTest, FinishKeepsTheBlock) {
   EXPECT_THAT(Shown(), ElementsAre("a", "b", "d"));
 }
 
-TEST_F(LivePrinterTest, FitsTheTerminal) {
-  LivePrinter printer(file_, 8, 4);
-  printer.Redraw({"1", "2", "3", "4", "a long line"});
-  EXPECT_THAT(Shown(), ElementsAre("3", "4", "a lon..."));
+TEST_F(LivePrinterTest, AWideBlockIsElided) {
+  LivePrinter printer(file_, 8, 20);
+  printer.Redraw({"a long line", "12345678"});
+  printer.Redraw({"a long line", "12345678"});
+  EXPECT_THAT(ScreenOf(8, 20).Visible(), ElementsAre("a lon...", "12345678"));
+}
+
+TEST_F(LivePrinterTest, ASmallBlockAtTheTopOfTheScreenLeavesNoScrollback) {
+  LivePrinter printer(file_, 40, 6);
+  for (int i = 0; i < 3; ++i) printer.Redraw({"a", "b", "c"});
+  printer.Print("line");
+  printer.Redraw({"a", "b"});
+  const ScreenModel screen = ScreenOf(40, 6);
+  EXPECT_THAT(screen.Visible(), ElementsAre("line", "a", "b"));
+  EXPECT_THAT(screen.scrollback(), ElementsAre());
+  EXPECT_FALSE(screen.alternate());
+}
+
+TEST_F(LivePrinterTest, ATallBlockTakesTheAlternateScreenAndGivesTheOldOneBack) {
+  std::fputs("$ kiln\n", file_);
+  LivePrinter printer(file_, 20, 6);
+  printer.Redraw({"1", "2", "3", "4", "5", "6", "7"});
+  EXPECT_EQ(printer.rows(), 5);
+  {
+    const ScreenModel screen = ScreenOf(20, 6);
+    EXPECT_TRUE(screen.alternate());
+    EXPECT_FALSE(screen.cursor_shown());
+    EXPECT_THAT(screen.Visible(), ElementsAre("1", "2", "3", "4", "5"));
+  }
+  printer.Print("a notice that is longer than a row");
+  EXPECT_EQ(printer.rows(), 4);
+  printer.Redraw({"1", "2"});
+  EXPECT_THAT(ScreenOf(20, 6).Visible(), ElementsAre("1", "2", "a notice that is ..."));
+  printer.Clear();
+  const ScreenModel screen = ScreenOf(20, 6);
+  EXPECT_FALSE(screen.alternate());
+  EXPECT_TRUE(screen.cursor_shown());
+  EXPECT_THAT(screen.Visible(), ElementsAre("$ kiln", "a notice that is lon", "ger than a row"));
+  EXPECT_THAT(screen.scrollback(), ElementsAre());
 }
 
 TEST_F(LivePrinterTest, PipedItPrintsPlainLinesOnly) {
@@ -166,6 +166,15 @@ TEST(TerminalTest, ElideCutsBetweenCharacters) {
   EXPECT_EQ(Elide(Colored("abcdefgh", Color::kBold, true), 6), "\033[1mabc...\033[0m");
 }
 
+TEST(TerminalTest, PartsAreWrappedBetweenThem) {
+  EXPECT_THAT(WrapParts("trials 6/64  errors 0  time 2 s", 0),
+              ElementsAre("trials 6/64  errors 0  time 2 s"));
+  EXPECT_THAT(WrapParts("trials 6/64  errors 0  time 2 s", 22),
+              ElementsAre("trials 6/64  errors 0", "time 2 s"));
+  EXPECT_THAT(WrapParts("a part too long for it  b", 8),
+              ElementsAre("a part too long for it", "b"));
+}
+
 TEST(TableTest, AlignsColumns) {
   Table table({{"ID"}, {"Task"}, {"Latency", Table::kRight}});
   table.AddRow({"0", "conv2d", "1.2 ms"});
@@ -177,13 +186,24 @@ TEST(TableTest, AlignsColumns) {
   EXPECT_EQ(table.rows(), 2u);
 }
 
-TEST(TableTest, NoTrailingBlanksAndElidedCells) {
+TEST(TableTest, NoTrailingBlanks) {
   Table table({{"Name", Table::kLeft, 6}, {"Note"}});
   table.AddRow({"a long name", ""});
   EXPECT_EQ(table.ToString(),
-            "Name    Note\n"
-            "------------\n"
-            "a l...\n");
+            "Name         Note\n"
+            "-----------------\n"
+            "a long name\n");
+}
+
+TEST(TableTest, FitsANarrowTerminalByItsWidestColumns) {
+  Table table({{"Name", Table::kLeft, 6}, {"Trials", Table::kRight}, {"On", Table::kLeft, 4}});
+  table.AddRow({"a long name", "64", "a device"});
+  EXPECT_THAT(table.Lines(29), table.Lines());
+  EXPECT_THAT(table.Lines(24), ElementsAre("Name     Trials  On",  //
+                                           "------------------------", "a lo...      64  a de..."));
+  EXPECT_THAT(table.Lines(16), ElementsAre("Name    Trial...",  //
+                                           "----------------",  //
+                                           "a l...      6..."));
 }
 
 TEST(TableDeathTest, ARowOfTheWrongLengthIsABug) {

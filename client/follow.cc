@@ -65,7 +65,8 @@ class Follower {
         session_(session),
         stop_(stop),
         cluster_(cluster),
-        color_(UseColor(STDOUT_FILENO)) {}
+        color_(UseColor(STDOUT_FILENO)),
+        live_(!session.json && !options.explain && printer_.live()) {}
 
   StatusOr<Followed> Run() {
     // The file is of this job alone.
@@ -78,12 +79,16 @@ class Follower {
         Show(event);
         KILN_RETURN_IF_ERROR(LogLatency(event));
       }
-      if (!session_.json && view_.seen()) Redraw();
+      if (live_ && view_.seen()) Redraw();
       if (const auto end = receiver.End()) {
         if (!end->ok()) return *end;
+        PrintEnd();
         return Followed{view_.status(), interrupted_};
       }
-      if (Interrupted() && cluster_ == nullptr) return Followed{view_.status(), true};
+      if (Interrupted() && cluster_ == nullptr) {
+        PrintEnd();
+        return Followed{view_.status(), true};
+      }
       if (interrupted_ && absl::Now() > cancel_deadline_) {
         return DeadlineExceeded("job {} did not end within {} s of its cancellation", job_id_,
                                 absl::ToInt64Seconds(kCancelPatience));
@@ -103,7 +108,7 @@ class Follower {
       if (event.has_round()) fmt::print("{}\n", RoundEvent(event));
     } else if (options_.explain && event.has_record()) {
       Explain({ExplainTrial(event.record())});
-    } else if (!printer_.live()) {
+    } else if (!live_) {
       for (const std::string& line : lines) fmt::print("{}\n", line);
     }
     std::fflush(stdout);
@@ -122,23 +127,37 @@ class Follower {
   }
 
   void Explain(const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) {
-      if (!printer_.live()) fmt::print("{}\n", line);
-      if (printer_.live()) printer_.Print(line);
-    }
+    for (const std::string& line : lines) fmt::print("{}\n", line);
     std::fflush(stdout);
   }
 
+  JobView::Frame Frame() const {
+    return {.columns = printer_.columns(),
+            .rows = printer_.rows(),
+            .number = frame_,
+            .since_event_s = absl::ToDoubleSeconds(absl::Now() - last_event_),
+            .color = color_};
+  }
+
   void Redraw() {
-    const double since_s = absl::ToDoubleSeconds(absl::Now() - last_event_);
-    printer_.Redraw(view_.Lines(frame_++, since_s, color_));
+    ++frame_;
+    // After Ctrl-C what stood on the terminal is there again.
+    printer_.Redraw(interrupted_ ? view_.LastLines(Frame()) : view_.Lines(Frame()));
+  }
+
+  // Of the block what says how it ended; the tables of the results are the caller's.
+  void PrintEnd() {
+    if (!live_) return;
+    printer_.Clear();
+    for (const std::string& line : view_.LastLines(Frame())) fmt::print("{}\n", line);
+    std::fflush(stdout);
   }
 
   void Notice(const std::string& text) {
-    if (session_.json || !printer_.live()) {
-      fmt::print(stderr, "kiln: {}\n", text);
-    } else {
+    if (live_) {
       printer_.Print("kiln: " + text);
+    } else {
+      fmt::print(stderr, "kiln: {}\n", text);
     }
   }
 
@@ -152,6 +171,7 @@ class Follower {
     if (!stop_.WaitFor(kFrame).has_value() && std::ferror(stdout) == 0) return false;
     interrupted_ = true;
     cancel_deadline_ = absl::Now() + kCancelPatience;
+    if (live_) printer_.Clear();
     if (cluster_ != nullptr) {
       Notice("stopping: waiting for the trials in flight (Ctrl-C again: at once)");
       (void)client_.Cancel(job_id_);
@@ -167,6 +187,7 @@ class Follower {
   LocalCluster* const cluster_;
   const bool color_;
   LivePrinter printer_;
+  const bool live_;  // a block is redrawn; otherwise there are lines
   JobView view_;
   int frame_ = 0;
   uint32_t next_round_ = 0;

@@ -21,7 +21,7 @@ void JobSyntax::AddFollow(CLI::App& command) {
   command
       .add_flag("--explain", follow_.explain,
                 "say of each candidate where it came from and how it scored, and of each round "
-                "what was dropped and why")
+                "what was dropped and why; lines, also on a terminal")
       ->group("Output");
   command
       .add_option("--log-file", follow_.latency_log,

@@ -6,6 +6,7 @@
 
 #include "base/terminal.h"
 #include "base/units.h"
+#include "client/task_window.h"
 #include "client/wording.h"
 #include "client/works.h"
 
@@ -13,7 +14,8 @@ namespace kiln::client {
 namespace {
 
 constexpr std::string_view kSpinner[] = {"|", "/", "-", "\\"};
-constexpr int kDescriptionColumns = 48;
+constexpr int kLeastColumns = 12;  // of a task in the table
+constexpr int kTableHead = 2;      // its header and rule
 constexpr double kLongWait_s = 1;
 
 bool Waits(const v1::JobStatus& job) {
@@ -111,29 +113,53 @@ std::string JobView::Totals(double elapsed_s) const {
   return line;
 }
 
-std::vector<std::string> JobView::Lines(int frame, double since_event_s, bool color) const {
+std::vector<std::string> JobView::TaskLines(const Frame& frame, int rows) const {
   Table table({{"ID", Table::kRight},
-               {"Task", Table::kLeft, kDescriptionColumns},
+               {"Task", Table::kLeft, kLeastColumns},
                {"Latency", Table::kRight},
                {"Speed", Table::kRight},
                {"Speed-up", Table::kRight},
                {"Trials", Table::kRight}});
-  for (int i = 0; i < status_.tasks_size(); ++i) {
+  const bool all = status_.tasks_size() <= rows - kTableHead;
+  const std::vector<int> shown = TaskWindow(status_, rows - kTableHead - (all ? 0 : 1));
+  int open = 0;
+  for (const v1::TaskStatus& task : status_.tasks()) open += task.best_cost_s() > 0 ? 0 : 1;
+  for (const int i : shown) {
     const v1::TaskStatus& task = status_.tasks(i);
+    if (task.best_cost_s() <= 0) --open;
     table.AddRow({fmt::format("{}", i), TaskCell(task), LatencyCell(task.best_cost_s()),
                   SpeedCell(task.flop_count(), task.best_cost_s()),
                   SpeedUp(task.reference_cost_s(), task.best_cost_s()),
                   fmt::format("{}", task.trials())});
   }
-  std::vector<std::string> lines = table.Lines();
-  lines[0] = Colored(lines[0], Color::kBold, color);
+  std::vector<std::string> lines = table.Lines(frame.columns);
+  lines[0] = Colored(lines[0], Color::kBold, frame.color);
+  if (!all) {
+    lines.push_back(
+        fmt::format("... and {} more{}", status_.tasks_size() - static_cast<int>(shown.size()),
+                    open > 0 ? fmt::format(", {} of them without a result", open) : ""));
+  }
+  return lines;
+}
+
+std::vector<std::string> JobView::LastLines(const Frame& frame) const {
   const bool running = status_.state() == v1::QUEUED || status_.state() == v1::RUNNING;
-  const double elapsed_s = status_.elapsed_s() + (running ? since_event_s : 0);
-  lines.push_back(Totals(elapsed_s));
-  const std::string_view spinner = running ? kSpinner[frame % std::size(kSpinner)] : " ";
+  const double elapsed_s = status_.elapsed_s() + (running ? frame.since_event_s : 0);
+  std::vector<std::string> lines = WrapParts(Totals(elapsed_s), frame.columns);
+  const std::string_view spinner =
+      running ? kSpinner[static_cast<size_t>(frame.number) % std::size(kSpinner)] : " ";
   lines.push_back(Colored(fmt::format("{} job {} {}{}", spinner, status_.id(), WhatItDoes(status_),
                                       status_.device().empty() ? "" : " on " + status_.device()),
-                          Color::kDim, color));
+                          Color::kDim, frame.color));
+  return lines;
+}
+
+std::vector<std::string> JobView::Lines(const Frame& frame) const {
+  const std::vector<std::string> last = LastLines(frame);
+  const int rows = frame.rows - static_cast<int>(last.size());
+  if (rows < kTableHead + 2) return last;
+  std::vector<std::string> lines = TaskLines(frame, rows);
+  lines.insert(lines.end(), last.begin(), last.end());
   return lines;
 }
 

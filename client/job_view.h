@@ -13,23 +13,32 @@ namespace kiln::client {
 class JobView {
  public:
   // Takes an event in, and says what is new in plain lines: what earlier jobs found, an improvement
-  // of a task, a failed
-  // trial of a kind not seen before, and a line of progress every tenth of the trials and at the
-  // end.
+  // of a task, a failed trial of a kind not seen before, and a line of progress every tenth of the
+  // trials and at the end.
   std::vector<std::string> Observe(const v1::JobEvent& event);
 
   bool seen() const { return seen_; }  // one event at least
   const v1::JobStatus& status() const { return status_; }
 
-  // The live block: a row per task, then the totals. `frame` turns the spinner; elapsed_s of the
-  // job's own clock is too coarse for a terminal, so the caller adds the time since the last event.
-  std::vector<std::string> Lines(int frame, double since_event_s, bool color) const;
+  // How the live block is drawn.
+  struct Frame {
+    int columns = 80, rows = 24;  // what there is for it
+    int number = 0;               // turns the spinner
+    double since_event_s = 0;     // elapsed_s of the job's own clock is too coarse for a terminal
+    bool color = false;
+  };
+  // The live block: a row per task, or of those that fit (task_window.h), then the totals; of a
+  // very small terminal the totals alone.
+  std::vector<std::string> Lines(const Frame& frame) const;
+  // The totals and the state alone: what stays once the block is gone.
+  std::vector<std::string> LastLines(const Frame& frame) const;
 
  private:
   void KeepKnown(v1::JobStatus status, std::vector<std::string>& lines);
   void ObserveRecord(const v1::Record& record, std::vector<std::string>& lines);
   std::optional<std::string> Improvement(const v1::Record& record);
   std::string Totals(double elapsed_s) const;
+  std::vector<std::string> TaskLines(const Frame& frame, int rows) const;
 
   v1::JobStatus status_;
   bool seen_ = false;

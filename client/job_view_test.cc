@@ -67,11 +67,16 @@ v1::JobEvent EventOfForms() {
   return event;
 }
 
+// On a terminal that nothing is cut on.
+JobView::Frame At(int number, double since_event_s) {
+  return {.columns = 200, .rows = 50, .number = number, .since_event_s = since_event_s};
+}
+
 TEST(JobViewTest, OfFormsTheFasterOneCounts) {
   v1::JobEvent event = EventOfForms();
   JobView view;
   EXPECT_THAT(view.Observe(event), ElementsAre(HasSubstr("total latency 9.000 ms")));
-  const auto lines = view.Lines(0, 0, false);
+  const auto lines = view.Lines(At(0, 0));
   EXPECT_THAT(
       lines, testing::Contains(AllOf(HasSubstr("1    or winograd F(2,3)"), HasSubstr("1.000 ms"))));
   v1::TuneOptions& options = *event.mutable_status()->mutable_spec()->mutable_options();
@@ -176,7 +181,7 @@ TEST(JobViewTest, TheTableHasARowForEachTaskAndTheTotals) {
   second.set_best_cost_s(1e-3);
   second.set_flop_count(-1);
   view.Observe(event);
-  const auto lines = view.Lines(0, 5, false);
+  const auto lines = view.Lines(At(0, 5));
   ASSERT_THAT(lines, SizeIs(6));
   EXPECT_THAT(lines[0], AllOf(HasSubstr("ID"), HasSubstr("Task"), HasSubstr("Latency"),
                               HasSubstr("Speed"), HasSubstr("Trials")));
@@ -188,7 +193,7 @@ TEST(JobViewTest, TheTableHasARowForEachTaskAndTheTotals) {
       lines[4],
       "total latency 4.000 ms  trials 25/100  errors 0  time 30.0 s  left 1m 30s  1 trials/s");
   EXPECT_EQ(lines[5], "| job 4f3a running");
-  EXPECT_EQ(view.Lines(1, 5, false)[5], "/ job 4f3a running");
+  EXPECT_EQ(view.Lines(At(1, 5))[5], "/ job 4f3a running");
 }
 
 TEST(JobViewTest, ThePaceAndTheNextTaskAreAmongTheTotals) {
@@ -202,18 +207,18 @@ TEST(JobViewTest, ThePaceAndTheNextTaskAreAmongTheTotals) {
   event.mutable_status()->set_next_task(2);
   event.mutable_status()->set_phase("measuring the 8 best candidates again");
   view.Observe(event);
-  const auto lines = view.Lines(0, 0, false);
+  const auto lines = view.Lines(At(0, 0));
   EXPECT_THAT(lines[4], HasSubstr("  8.31 trials/s  device 93% busy (89% over all)  next 1"));
   EXPECT_EQ(lines[5], "| job 4f3a measuring the 8 best candidates again");
   event.mutable_status()->set_leaders_share(0.345);
   event.mutable_status()->set_leaders_share_last_minute(0.404);
   view.Observe(event);
-  EXPECT_THAT(view.Lines(0, 0, false)[4],
+  EXPECT_THAT(view.Lines(At(0, 0))[4],
               HasSubstr("  device 93% busy (40% with leaders, 89% over all)  next 1"));
   event.mutable_status()->set_state(v1::SUCCEEDED);
   view.Observe(event);
   EXPECT_THAT(
-      view.Lines(0, 0, false)[4],
+      view.Lines(At(0, 0))[4],
       AllOf(HasSubstr("1 trials/s  device 89% busy (34% with leaders)"), Not(HasSubstr("next"))));
 }
 
@@ -222,7 +227,7 @@ TEST(JobViewTest, ATaskWithoutAResultLeavesTheTotalOpen) {
   v1::JobEvent event = Event(25, 1e-3);
   event.mutable_status()->add_tasks();
   view.Observe(event);
-  EXPECT_THAT(view.Lines(0, 0, false)[4], HasSubstr("total latency -  "));
+  EXPECT_THAT(view.Lines(At(0, 0))[4], HasSubstr("total latency -  "));
 }
 
 TEST(JobViewTest, AFinishedJobHasNoTimeLeftAndItsClockStands) {
@@ -230,9 +235,53 @@ TEST(JobViewTest, AFinishedJobHasNoTimeLeftAndItsClockStands) {
   v1::JobEvent event = Event(25, 1e-3);
   event.mutable_status()->set_state(v1::CANCELLED);
   view.Observe(event);
-  EXPECT_THAT(view.Lines(0, 100, false)[3],
-              AllOf(HasSubstr("time 25.0 s"), Not(HasSubstr("left"))));
-  EXPECT_EQ(view.Lines(0, 0, false)[4], "  job 4f3a cancelled");
+  EXPECT_THAT(view.Lines(At(0, 100))[3], AllOf(HasSubstr("time 25.0 s"), Not(HasSubstr("left"))));
+  EXPECT_EQ(view.Lines(At(0, 0))[4], "  job 4f3a cancelled");
+}
+
+// 24 tasks of 1, 2, ... ms; the last one has no result yet.
+v1::JobEvent EventOfMany() {
+  v1::JobEvent event = Event(100, 1e-3);
+  for (int i = 1; i < 24; ++i) {
+    v1::TaskStatus& task = *event.mutable_status()->add_tasks();
+    task.mutable_spec()->set_description(
+        "conv2d_winograd_nhwc 1,14,14,256,256 + residual + bias + relu");
+    task.mutable_spec()->set_weight(1);
+    task.set_reference_cost_s(10e-3);
+    task.set_flop_count(2e9);
+    if (i < 23) task.set_best_cost_s(1e-3 * (i + 1));
+  }
+  return event;
+}
+
+TEST(JobViewTest, OfMoreTasksThanFitSomeAreShown) {
+  JobView view;
+  view.Observe(EventOfMany());
+  const auto lines = view.Lines({.columns = 80, .rows = 23});
+  ASSERT_THAT(lines, SizeIs(23));
+  EXPECT_THAT(lines, testing::Each(testing::ResultOf(
+                         [](const std::string& line) { return line.size(); }, testing::Le(80u))));
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("ID"), HasSubstr("Trials")));
+  EXPECT_THAT(lines[2], AllOf(HasSubstr(" 0  matmul 1000,1000,1000"), HasSubstr("1.000 ms")));
+  EXPECT_THAT(lines[19],
+              AllOf(HasSubstr("22  conv2d_winograd"), HasSubstr("... "), HasSubstr("23.00 ms")));
+  EXPECT_EQ(lines[20], "... and 6 more, 1 of them without a result");
+  EXPECT_THAT(lines[21], HasSubstr("total latency -  trials 100/100"));
+  EXPECT_THAT(view.Lines({.columns = 200, .rows = 49}), SizeIs(28));
+  EXPECT_THAT(view.Lines({.columns = 200, .rows = 28}), SizeIs(28));
+  EXPECT_THAT(view.Lines({.columns = 200, .rows = 27}),
+              testing::Contains("... and 2 more, 1 of them without a result"));
+}
+
+TEST(JobViewTest, OnATinyTerminalTheTotalsAreLeft) {
+  JobView view;
+  view.Observe(EventOfMany());
+  for (size_t rows = 0; rows < 15; ++rows) {
+    const auto lines = view.Lines({.columns = 10, .rows = static_cast<int>(rows)});
+    EXPECT_THAT(lines.back(), HasSubstr("job 4f3a")) << rows;
+    EXPECT_LE(lines.size(), std::max<size_t>(rows, 7))
+        << "the totals take 6 rows and the state one";
+  }
 }
 
 }  // namespace
