@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/errno_status.h"
+#include "base/utf8.h"
 
 namespace kiln {
 namespace {
@@ -26,18 +27,8 @@ constexpr off_t kMaxOutputBytes = 16 << 20;
 absl::Duration Now() { return absl::Nanoseconds(Clock::Real().MonotonicNanos()); }
 
 off_t SizeOf(int fd) {
-  struct stat info{};
+  struct stat info {};
   return fstat(fd, &info) == 0 ? info.st_size : 0;
-}
-
-// Line ends and control characters become spaces, none at the ends: this goes into a message.
-std::string OneLine(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  }
-  const size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
 }  // namespace
@@ -67,7 +58,7 @@ std::string MessageChild::TakeOutput() {
   text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
   // Nothing to do if it fails: the next message would carry old lines.
   [[maybe_unused]] const int error = ftruncate(output_.get(), 0);
-  return OneLine(std::move(text));
+  return OneLine(text);
 }
 
 std::string MessageChild::DescribeEnd(std::string_view doing) {

@@ -77,6 +77,7 @@ TEST(ArtifactTest, DigestDependsOnEachField) {
   differs("role", [](A a) { a.mutable_plan()->mutable_args(0)->set_role(v1::ArgSpec::OUTPUT); });
   differs("align", [](A a) { a.mutable_plan()->mutable_args(0)->set_alignment_bytes(16); });
   differs("limit", [](A a) { a.mutable_plan()->mutable_args(0)->set_index_limit(8); });
+  differs("range", [](A a) { a.mutable_plan()->mutable_args(0)->mutable_range()->set_high(0.1); });
   differs("symbol", [](A a) { a.mutable_plan()->mutable_launches(0)->set_symbol("kk"); });
   differs("grid", [](A a) { a.mutable_plan()->mutable_launches(0)->set_grid(0, 2); });
   differs("block", [](A a) { a.mutable_plan()->mutable_launches(0)->set_block(2, 7); });

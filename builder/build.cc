@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <span>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
+#include "proto/artifact_digest.h"
 #include "proto/hardware_message.h"
 
 namespace kiln::builder {
@@ -110,13 +112,29 @@ BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
   return outcome;
 }
 
+// The plan's inputs are the DAG's, in its order.
+void SetInputRanges(const dag::DagText& text, v1::Artifact& artifact) {
+  if (text.ranges.empty()) return;
+  const std::vector<std::string> names = dag::DisplayNames(*text.dag);
+  int arg = 0;
+  for (const dag::Tensor& argument : text.dag->arguments()) {
+    v1::ArgSpec& spec = *artifact.mutable_plan()->mutable_args(arg++);
+    const std::string& name = names[static_cast<size_t>(argument.op)];
+    const auto range = std::ranges::find(text.ranges, name, &dag::InputRange::input);
+    if (spec.role() != v1::ArgSpec::INPUT || range == text.ranges.end()) continue;
+    spec.mutable_range()->set_low(range->low);
+    spec.mutable_range()->set_high(range->high);
+  }
+  artifact.set_digest(DigestOf(artifact));
+}
+
 StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, double start_s) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, TargetOf(request));
-  const auto dag = dag::ParseDag(request.dag());
-  if (!dag.ok()) return InvalidArgument("dag: {}", Message(dag.status()));
+  const auto text = dag::ParseDagText(request.dag());
+  if (!text.ok()) return InvalidArgument("dag: {}", Message(text.status()));
   KILN_ASSIGN_OR_RETURN(const codegen::Fault fault, FaultOf(request.fault(), target));
   v1::TrialTimes times;
-  const auto program = Instantiate(*dag, request, target);
+  const auto program = Instantiate(text->dag, request, target);
   if (!program.ok()) return Failed(v1::INSTANTIATION_ERROR, program.status());
   times.set_instantiate_s(Clock::Real().MonotonicSeconds() - start_s);
   auto compiled = Compile(*program, target, fault, times);
@@ -124,6 +142,7 @@ StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, double start_s
   BuildOutcome outcome;
   *outcome.reply.mutable_times() = times;
   *outcome.reply.mutable_artifact() = MakeArtifact(*std::move(compiled));
+  SetInputRanges(*text, *outcome.reply.mutable_artifact());
   return outcome;
 }
 

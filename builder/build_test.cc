@@ -51,6 +51,22 @@ TEST(BuildTest, LlvmTarget) {
   EXPECT_THAT(plan.launches(0).args(), ElementsAre(0, 1, 2));
 }
 
+TEST(BuildTest, InputsHaveTheRangesOfTheText) {
+  v1::BuildRequest request = MatmulRequest("null");
+  const std::string plain = BuildOrDie(request).artifact().digest();
+  request.set_dag(
+      "input A: float32[16, 24]\n@range(0.5, 2)\ninput B: float32[24, 8]\n"
+      "C[i: 16, j: 8] = sum(k: 24) A[i, k] * B[k, j]\n");
+  const v1::Artifact artifact = BuildOrDie(request).artifact();
+  ASSERT_EQ(artifact.plan().args_size(), 3);
+  EXPECT_FALSE(artifact.plan().args(0).has_range());
+  EXPECT_EQ(artifact.plan().args(1).range().low(), 0.5);
+  EXPECT_EQ(artifact.plan().args(1).range().high(), 2);
+  EXPECT_FALSE(artifact.plan().args(2).has_range());
+  EXPECT_EQ(artifact.digest(), DigestOf(artifact));
+  EXPECT_NE(artifact.digest(), plain);
+}
+
 TEST(BuildTest, SameRequestSameDigest) {
   for (const char* target : {"null", "llvm"}) {
     const std::string digest = BuildOrDie(MatmulRequest(target)).artifact().digest();

@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/message_child.h"
 #include "base/subprocess.h"
+#include "base/utf8.h"
 #include "builder/build.h"
 #include "builder/child.pb.h"
 #include "builder/memory_limit.h"
-#include "builder/message_text.h"
 
 namespace kiln::builder {
 namespace {

@@ -9,9 +9,6 @@ namespace kiln::builder {
 
 inline constexpr size_t kMaxMessageBytes = 512;
 
-// What the wire demands of text: bytes that are no UTF-8 become '?'.
-std::string ValidUtf8(std::string_view text);
-
 // The text itself, or of a longer one the first and the last 256 bytes, " ... " between them
 // included. The result is valid UTF-8.
 std::string CutMessage(std::string_view text);

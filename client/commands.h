@@ -20,12 +20,13 @@ inline constexpr int kInterruptedExit = 130;
 
 // ---- jobs
 struct JobFlags {
-  WorkloadWords words;                  // of the first operator
-  std::vector<std::string> more;        // text files beside it, a task each
-  std::string tasks_path;               // instead: a file that lists the tasks (task_list.h)
-  std::string forms{kDirectForms};      // of operators that have others; a list may say its own
-  std::vector<double> weights;          // of the tasks in order; what is missing is 1
-  std::vector<std::string> parameters;  // of the policy: "eps_greedy=0.1"
+  WorkloadWords words;                    // of the first operator
+  std::vector<std::string> more;          // text files beside it, a task each
+  std::string tasks_path;                 // instead: a file that lists the tasks (task_list.h)
+  std::string forms{kDirectForms};        // of operators that have others; a list may say its own
+  std::vector<double> weights;            // of the tasks in order; what is missing is 1
+  std::vector<std::string> input_ranges;  // "x=0.5:2"
+  std::vector<std::string> parameters;    // of the policy: "eps_greedy=0.1"
   std::string target = "llvm";
   std::string name;
   int32_t priority = 0;

@@ -188,6 +188,31 @@ TEST_F(EmbeddedTest, TheSameSeedGivesTheSameBest) {
   EXPECT_EQ(best("3"), best("3"));
 }
 
+// NaN whatever x is: nothing that a program does is wrong.
+TEST_F(EmbeddedTest, AnEmptyCheckIsSaid) {
+  ASSERT_TRUE(
+      WriteFile(folder_.Join("root.te"), "input x: float32[64]\ny[i: 64] = sqrt(x[i] - 1.0)\n")
+          .ok());
+  const auto tune = [&](const std::string& db, const Words& more) {
+    Words words = {
+        "tune",     folder_.Join("root.te"), "--target", "llvm",          "--trials", "2",
+        "--policy", "sketch.random",         "--db",     folder_.Join(db)};
+    words.insert(words.end(), more.begin(), more.end());
+    return KilnPrints(words);
+  };
+  constexpr char kWhy[] = "output y of the reference is not finite in 64 of 64 elements";
+  EXPECT_THAT(tune("empty.db", {}), AllOf(HasSubstr("NOT CHECKED"), HasSubstr(kWhy)));
+  const std::string db = folder_.Join("empty.db");
+  const Json best = Lines(KilnPrints({"best", "--json", "--db", db})).back();
+  EXPECT_EQ(best["result"]["unchecked"], kWhy);
+  EXPECT_THAT(KilnPrints({"best", "--db", db}), AllOf(HasSubstr("unchecked"), HasSubstr(kWhy)));
+  EXPECT_THAT(KilnPrints({"jobs", best["job_id"], "--db", db}), HasSubstr(kWhy));
+  EXPECT_THAT(RunKiln({"show", "--db", db}).error, HasSubstr(kWhy));
+
+  EXPECT_THAT(tune("full.db", {"--input-range", "x=2:3"}),
+              AllOf(HasSubstr("result matches"), testing::Not(HasSubstr("NOT CHECKED"))));
+}
+
 TEST_F(EmbeddedTest, SeveralTasksShareTheTrialsByTheirWeights) {
   const std::string list = folder_.Join("net.txt"), log = folder_.Join("latency.tsv");
   ASSERT_TRUE(
@@ -444,8 +469,9 @@ TEST_F(FarmTest, CtrlCLeavesTheJobRunningAndCancelEndsIt) {
   EXPECT_EQ(exit->code, 130);
   EXPECT_THAT(Kiln({"jobs", job}), HasSubstr("state     running"));
   Kiln({"cancel", job});
-  EXPECT_TRUE(Eventually(
-      [&] { return Kiln({"jobs", job}).find("state     cancelled") != std::string::npos; }));
+  EXPECT_TRUE(Eventually([&] {
+    return Kiln({"jobs", job}).find("state     cancelled") != std::string::npos;
+  }));
 }
 
 }  // namespace

@@ -42,6 +42,19 @@ void MeasuringOptions::AddFinalists(CLI::App& command) {
       ->group(kGroup);
 }
 
+void MeasuringOptions::AddTolerance(CLI::App& command) {
+  command
+      .add_option("--tolerance", tolerance_,
+                  "how far results may be off the reference's: of each value, and of the largest "
+                  "one; 0 = by type, 1e-3,1e-4 for float32 (docs/runner.md)")
+      ->delimiter(',')
+      ->expected(1, 2)
+      ->allow_extra_args(false)
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("RELATIVE[,ABSOLUTE]")
+      ->group(kGroup);
+}
+
 void MeasuringOptions::AddIdle(CLI::App& command) {
   command
       .add_option("--idle-ms", idle_ms_,
@@ -70,6 +83,7 @@ void MeasuringOptions::AddTo(CLI::App& command) {
             "least time of one timing: more calls if it is shorter");
   AddFinalists(command);
   AddIdle(command);
+  AddTolerance(command);
   AddNumber(command, "--cooldown-ms", cooldown_ms_, 0, kLongestMs, "pause after each trial");
   AddNumber(command, "--timeout-ms", timeout_ms_, 1, kLongestMs, "limit of one trial's run");
   AddNumber(command, "--build-timeout-ms", build_timeout_ms_, 1, kLongestMs, "limit of one build");
@@ -89,6 +103,8 @@ uint32_t MeasuringOptions::IdleMs(bool may_idle) const {
 void MeasuringOptions::Set(bool may_idle, v1::TuneOptions& options) const {
   options.set_finalists(FinalistsOnTheWire(finalists_));
   options.set_build_timeout_ms(build_timeout_ms_);
+  if (!tolerance_.empty()) options.mutable_tolerance()->set_relative(tolerance_[0]);
+  if (tolerance_.size() > 1) options.mutable_tolerance()->set_absolute(tolerance_[1]);
   v1::MeasureOptions& measure = *options.mutable_measure();
   measure.set_number(number_);
   measure.set_repeat(repeat_);
@@ -116,6 +132,12 @@ void JobOptions::AddTasks(CLI::App& command) {
                   "weights that are prepared before")
       ->check(CLI::IsMember({kDirectForms, kWinogradForms, kAllForms}))
       ->capture_default_str();
+  command
+      .add_option("--input-range", job_.input_ranges,
+                  "values that an input gets when programs are checked, for instance x=0.5:2 for "
+                  "log(x); [-1 to 1, integers -8 to 7]; any number of them")
+      ->type_name("NAME=LOW:HIGH")
+      ->allow_extra_args(false);
   command.add_option("--weights", job_.weights, "uses of each task in the network [1,1,...]")
       ->delimiter(',')
       ->type_name("N,N,...");

@@ -31,6 +31,7 @@ class MeasuringOptions {
                          uint32_t most, const char* what);
   void AddFinalists(CLI::App& command);
   void AddIdle(CLI::App& command);
+  void AddTolerance(CLI::App& command);
   void AddFault(CLI::App& command);
   uint32_t IdleMs(bool may_idle) const;
 
@@ -39,6 +40,7 @@ class MeasuringOptions {
   uint32_t timeout_ms_ = 10'000, build_timeout_ms_ = 15'000;
   int finalists_ = 8;
   std::optional<uint32_t> idle_ms_;
+  std::vector<double> tolerance_;  // relative, absolute
   bool flush_cache_ = false;
   std::vector<std::string> faults_;
 };

@@ -7,6 +7,7 @@
 #include "client/commands.h"
 #include "client/json.h"
 #include "client/local_archive.h"
+#include "client/summary.h"
 #include "client/timing_table.h"
 #include "client/wording.h"
 #include "client/works.h"
@@ -160,6 +161,10 @@ Status JobCommand(const std::string& job_id, bool all_failures, const Session& s
     return OkStatus();
   }
   PrintJob(job);
+  v1::BestRequest request;
+  request.set_job_id(job_id);
+  KILN_ASSIGN_OR_RETURN(const auto best, archive->Best(request));
+  fmt::print("{}", UncheckedLines(best));
   PrintFailures(failed, all_failures, session);
   return OkStatus();
 }

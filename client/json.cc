@@ -47,6 +47,7 @@ Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
   if (best != nullptr) {
     json["record"] = best->id();
     json["max_error"] = best->result().max_error();
+    if (!best->result().unchecked().empty()) json["unchecked"] = best->result().unchecked();
     json["confidence_s"] = OrNull(best->result().confidence_s());
     json["final_readings"] = FinalReadingsOf(best->result());
     json["steps"] = best->steps();

@@ -153,7 +153,9 @@ class LogMeasurer {
                     fmt::format("{}: {}", ErrorName(result.error()), FirstLine(result.message())));
     }
     row.here_s = MeanCost(result);
-    row.check = fmt::format("right, largest error {:.1e}", result.max_error());
+    row.check = result.unchecked().empty()
+                    ? fmt::format("right, largest error {:.1e}", result.max_error())
+                    : "not checked: " + result.unchecked();
     return row;
   }
 

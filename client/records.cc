@@ -90,6 +90,7 @@ StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subje
   Rendered rendered;
   rendered.steps = record.steps();
   rendered.target = record.target();
+  rendered.caveat = UncheckedLines({record});
   KILN_ASSIGN_OR_RETURN(rendered.dag, DagOfRecord(record, subject));
   return rendered;
 }
@@ -245,10 +246,10 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
     const double cost_s = CostOf(record.result());
     table.AddRow({fmt::format("{}", record.id()), NameOr(names, record.workload_key()),
                   record.target(), LatencyCell(cost_s), SpeedCell(record.flop_count(), cost_s),
-                  fmt::format("{:.1e}", record.result().max_error()),
-                  fmt::format("{}/{}", record.job_id(), record.trial()), record.result().device()});
+                  ErrorCell(record.result()), fmt::format("{}/{}", record.job_id(), record.trial()),
+                  record.result().device()});
   }
-  fmt::print("{}", table.ToString());
+  fmt::print("{}{}", table.ToString(), UncheckedLines(records));
   for (const FasterForm& form : faster) {
     fmt::print("faster than record {}: {}, {}, record {}\n  takes prepared inputs: {}\n", form.than,
                form.form, LatencyCell(CostOf(form.record.result())), form.record.id(),
@@ -266,6 +267,8 @@ Status ShowCommand(const SubjectFlags& flags, const std::string& form,
     return OkStatus();
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
+  // Beside what may go into a file.
+  fmt::print(stderr, "{}", rendered.caveat);
   return OkStatus();
 }
 

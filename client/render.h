@@ -17,6 +17,7 @@ struct Rendered {
   dag::DagPtr dag;
   std::string steps = "[]";  // JSON array
   std::string target;        // text; needed by program, llvm, asm and cuda
+  std::string caveat = {};   // lines about the record that it is of; "": none
 };
 
 // Ends with a newline. `form` is one of RenderForms.

@@ -108,8 +108,7 @@ std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& b
     const double cost_s = CostOf(record.result());
     table.AddRow({fmt::format("{}", record.task_index()), TaskCell(task), LatencyCell(cost_s),
                   SpeedCell(record.flop_count(), cost_s), SpeedUp(task.reference_cost_s(), cost_s),
-                  fmt::format("{:.1e}", record.result().max_error()),
-                  fmt::format("{}", record.id())});
+                  ErrorCell(record.result()), fmt::format("{}", record.id())});
   }
   std::string forms;
   for (const std::vector<int>& work : WorksOf(job)) {
@@ -124,14 +123,25 @@ std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& b
     if (task.known_cost_s() <= 0 || task.best_cost_s() <= task.known_cost_s()) continue;
     better += fmt::format("{}: {}", task.spec().description(), KnownTextOf(task, session));
   }
-  return table.ToString() + forms + better +
+  return table.ToString() + UncheckedLines(best) + forms + better +
          fmt::format("\na schedule:  {}\n", session.Command("show RECORD --as schedule"));
 }
 
 }  // namespace
 
+std::string UncheckedLines(const std::vector<v1::Record>& records) {
+  std::string text;
+  for (const v1::Record& record : records) {
+    const std::string why = UncheckedText(record.result());
+    if (!why.empty()) text += fmt::format("record {} is not checked: {}\n", record.id(), why);
+  }
+  return text;
+}
+
 std::string CheckText(const v1::Record& record) {
   if (IsNull(record)) return "nothing was run: target null makes its costs up";
+  const std::string unchecked = UncheckedText(record.result());
+  if (!unchecked.empty()) return "NOT CHECKED: " + unchecked;
   return fmt::format(
       "result matches the reference on random inputs; largest error {:.1e} of its largest value",
       record.result().max_error());

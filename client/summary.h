@@ -16,5 +16,7 @@ std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& bes
 
 // "checked      against the reference, ...": of one record.
 std::string CheckText(const v1::Record& record);
+// A line for each whose check proved little.
+std::string UncheckedLines(const std::vector<v1::Record>& records);
 
 }  // namespace kiln::client

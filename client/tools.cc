@@ -80,7 +80,7 @@ Status OpsCommand(const std::string& name, bool json) {
 
 Status CheckCommand(const WorkloadWords& words, bool json) {
   KILN_ASSIGN_OR_RETURN(const Workload workload, LoadWorkload(words));
-  const std::string text = dag::PrintDag(*workload.dag);
+  const std::string text = dag::PrintDag(*workload.dag, workload.ranges);
   const std::string key = dag::WorkloadKey(*workload.dag);
   const double flops = workload.dag->flop_count();
   if (json) {

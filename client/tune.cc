@@ -244,6 +244,27 @@ Status AddFaults(const std::vector<std::string>& faults, v1::TuneOptions& option
   return OkStatus();
 }
 
+namespace {
+
+// Of each task; their inputs have the ranges of the flags.
+StatusOr<std::vector<std::vector<WorkloadForm>>> LoadAllForms(const std::vector<ListedTask>& tasks,
+                                                              const JobFlags& flags, bool gpu) {
+  std::vector<std::vector<WorkloadForm>> all;
+  std::vector<Workload*> workloads;
+  for (const ListedTask& task : tasks) {
+    const std::string_view which = task.forms.empty() ? flags.forms : task.forms;
+    KILN_ASSIGN_OR_RETURN(auto forms, LoadForms(task.words, which, gpu));
+    all.push_back(std::move(forms));
+  }
+  for (auto& forms : all) {
+    for (WorkloadForm& form : forms) workloads.push_back(&form.workload);
+  }
+  KILN_RETURN_IF_ERROR(GiveRanges(flags.input_ranges, workloads));
+  return all;
+}
+
+}  // namespace
+
 StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
   KILN_ASSIGN_OR_RETURN(const std::vector<ListedTask> tasks, LoadTasks(flags));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
@@ -256,14 +277,15 @@ StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
   for (const std::string& parameter : flags.parameters) {
     KILN_RETURN_IF_ERROR(AddParameter(parameter, *spec.mutable_options()));
   }
-  for (const ListedTask& given : tasks) {
-    const std::string_view which = given.forms.empty() ? flags.forms : given.forms;
-    KILN_ASSIGN_OR_RETURN(const auto forms, LoadForms(given.words, which, target.is_gpu()));
+  KILN_ASSIGN_OR_RETURN(const auto forms_of_tasks, LoadAllForms(tasks, flags, target.is_gpu()));
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const ListedTask& given = tasks[i];
+    const std::vector<WorkloadForm>& forms = forms_of_tasks[i];
     const auto first = static_cast<uint32_t>(spec.tasks_size());
     for (const WorkloadForm& form : forms) {
       v1::TaskSpec& task = *spec.add_tasks();
       if (&form != &forms[0]) task.set_alternative_of(first);
-      task.set_dag(dag::PrintDag(*form.workload.dag));
+      task.set_dag(dag::PrintDag(*form.workload.dag, form.workload.ranges));
       task.set_target(target::PrintTarget(target));
       task.set_weight(given.weight);
       task.set_description(form.workload.description);

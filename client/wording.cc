@@ -105,6 +105,18 @@ std::string SpeedCell(double flop_count, double cost_s) {
   return cost_s > 0 && flop_count > 0 ? FormatFlops(flop_count / cost_s) : "-";
 }
 
+std::string ErrorCell(const v1::TrialResult& result) {
+  return result.unchecked().empty() ? fmt::format("{:.1e}", result.max_error()) : "unchecked";
+}
+
+std::string UncheckedText(const v1::TrialResult& result) {
+  if (result.unchecked().empty()) return "";
+  return fmt::format(
+      "{}, whatever the program does right or wrong; give inputs that it can tell by: "
+      "--input-range NAME=LOW:HIGH",
+      result.unchecked());
+}
+
 std::string SpeedUp(double reference_s, double cost_s) {
   if (reference_s <= 0 || cost_s <= 0) return {};
   const double ratio = reference_s / cost_s;

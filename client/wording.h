@@ -31,7 +31,11 @@ std::string PaceText(const v1::JobStatus& job);
 
 std::string LatencyCell(double cost_s);                   // "1.234 ms"; "-" when there is none
 std::string SpeedCell(double flop_count, double cost_s);  // "43.21 GFLOP/s"; "-"
+std::string ErrorCell(const v1::TrialResult& result);     // "3.1e-07"; "unchecked"
 std::string SpeedUp(double reference_s, double cost_s);   // "14.2x"; "" when either is not known
+
+// Why the check of a record proved little and what to do; "" where it did what it is for.
+std::string UncheckedText(const v1::TrialResult& result);
 
 // "1200 states are known of earlier jobs, the best 12.80 us (record 17)".
 std::string KnownText(const v1::TaskStatus& task);

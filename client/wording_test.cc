@@ -1,5 +1,6 @@
 #include "client/wording.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace kiln::client {
@@ -54,6 +55,17 @@ TEST(WordingTest, SpeedUpsHaveThreeDigits) {
   EXPECT_EQ(SpeedUp(1.5, 1), "1.50x");
   EXPECT_EQ(SpeedUp(33.333, 1), "33.3x");
   EXPECT_EQ(SpeedUp(333.33, 1), "333x");
+}
+
+TEST(WordingTest, WhatWasNotCheckedIsSaid) {
+  v1::TrialResult result;
+  result.set_max_error(1.5e-7);
+  EXPECT_EQ(ErrorCell(result), "1.5e-07");
+  EXPECT_EQ(UncheckedText(result), "");
+  result.set_unchecked("output y of the reference is 0 in all 64 elements");
+  EXPECT_EQ(ErrorCell(result), "unchecked");
+  EXPECT_THAT(UncheckedText(result), testing::AllOf(testing::HasSubstr("is 0 in all 64 elements"),
+                                                    testing::HasSubstr("--input-range")));
 }
 
 TEST(WordingTest, ShellWordsAreQuotedWhereNeeded) {

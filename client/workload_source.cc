@@ -49,11 +49,33 @@ bool IsTextFile(std::string_view op) {
   return op.ends_with(".te") || op.find('/') != std::string_view::npos;
 }
 
-StatusOr<dag::DagPtr> LoadTextFile(const std::string& path) {
+StatusOr<dag::DagText> LoadTextFile(const std::string& path) {
   KILN_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxTextBytes));
-  auto dag = dag::ParseDag(text);
-  if (!dag.ok()) return AtPlace(path, dag.status());
-  return dag;
+  auto parsed = dag::ParseDagText(text);
+  if (!parsed.ok()) return AtPlace(path, parsed.status());
+  return parsed;
+}
+
+Status GiveRanges(std::span<const std::string> ranges, std::span<Workload* const> workloads) {
+  for (const std::string& text : ranges) {
+    KILN_ASSIGN_OR_RETURN(const dag::InputRange range, dag::ParseInputRange(text));
+    Status missing;
+    bool given = false;
+    for (Workload* workload : workloads) {
+      const Status fits = dag::CheckInputRanges(*workload->dag, {&range, 1});
+      if (fits.code() == StatusCode::kNotFound) {
+        missing = Annotate(fits, workload->description);
+        continue;
+      }
+      KILN_RETURN_IF_ERROR(Annotate(fits, workload->description));
+      std::erase_if(workload->ranges,
+                    [&](const dag::InputRange& own) { return own.input == range.input; });
+      workload->ranges.push_back(range);
+      given = true;
+    }
+    if (!given) return Annotate(missing, fmt::format("--input-range {}", text));
+  }
+  return OkStatus();
 }
 
 StatusOr<Workload> LoadWorkload(const WorkloadWords& words) {
@@ -70,7 +92,9 @@ StatusOr<Workload> LoadWorkload(const WorkloadWords& words) {
         words.op);
   }
   Workload workload;
-  KILN_ASSIGN_OR_RETURN(workload.dag, LoadTextFile(words.op));
+  KILN_ASSIGN_OR_RETURN(dag::DagText text, LoadTextFile(words.op));
+  workload.dag = std::move(text.dag);
+  workload.ranges = std::move(text.ranges);
   workload.description = words.op.substr(words.op.rfind('/') + 1);
   return workload;
 }

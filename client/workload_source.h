@@ -2,12 +2,14 @@
 // arguments, or a text file.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "compiler/dag/dag.h"
+#include "compiler/dag/text.h"
 
 namespace kiln::client {
 
@@ -21,6 +23,7 @@ struct WorkloadWords {
 
 struct Workload {
   dag::DagPtr dag;
+  std::vector<dag::InputRange> ranges = {};  // of the values that its inputs get in checks
   std::string description;  // "conv2d_nchw 1,7,7,512,512,3,3,1,1 + bias + relu", "my_op.te"
 };
 
@@ -44,6 +47,10 @@ bool IsTextFile(std::string_view op);
 
 // Errors are for the user: "my_op.te:3:14: expected ...", "no operator conv2d; closest: ...".
 StatusOr<Workload> LoadWorkload(const WorkloadWords& words);
-StatusOr<dag::DagPtr> LoadTextFile(const std::string& path);
+StatusOr<dag::DagText> LoadTextFile(const std::string& path);
+
+// "x=0.5:2" gives the input x of each workload that has one this range, instead of its own.
+// NotFound where none has it, InvalidArgument where it does not fit.
+Status GiveRanges(std::span<const std::string> ranges, std::span<Workload* const> workloads);
 
 }  // namespace kiln::client

@@ -70,6 +70,26 @@ TEST_F(WorkloadSourceTest, AMistakeInAFileHasItsPlace) {
   EXPECT_THAT(std::string(Message(status)), testing::MatchesRegex(".*/bad.te:[23]:[0-9]+: .*"));
 }
 
+TEST_F(WorkloadSourceTest, RangesGoToTheTasksThatHaveTheInput) {
+  const std::string path =
+      File("log.te",
+           "@range(3, 4) input x: float32[4]\n@range(1, 2) input z: float32[4]\n"
+           "y[i: 4] = log(x[i]) + z[i]\n");
+  ASSERT_OK_AND_ASSIGN(Workload log, LoadWorkload({.op = path, .args = ""}));
+  ASSERT_OK_AND_ASSIGN(Workload other, LoadWorkload({.op = "matmul", .args = "2,2,2"}));
+  const auto give = [&](const std::vector<std::string>& ranges) {
+    return GiveRanges(ranges, std::vector<Workload*>{&other, &log});
+  };
+  EXPECT_OK(give({"x=0.5:2"}));
+  EXPECT_THAT(log.ranges, testing::UnorderedElementsAre(dag::InputRange{"x", 0.5, 2},
+                                                        dag::InputRange{"z", 1, 2}));
+  EXPECT_TRUE(other.ranges.empty());
+  EXPECT_THAT(give({"w=0.5:2"}),
+              StatusIs(StatusCode::kNotFound, HasSubstr("no input w, expected one of: x, z")));
+  EXPECT_THAT(give({"x=2:1"}), StatusIs(StatusCode::kInvalidArgument, HasSubstr("range [2, 1)")));
+  EXPECT_THAT(give({"x"}), StatusIs(StatusCode::kInvalidArgument, HasSubstr("NAME=LOW:HIGH")));
+}
+
 TEST_F(WorkloadSourceTest, AFileSaysItsOwnShapes) {
   const std::string path = File("my_op.te", "input A: float32[4]\nB[i: 4] = A[i]\n");
   EXPECT_THAT(std::string(Message(LoadWorkload({.op = path, .args = "4"}).status())),

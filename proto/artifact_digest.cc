@@ -23,6 +23,11 @@ class CanonicalDigest {
   Sha256 sha_;
 };
 
+// All digits of both.
+std::string RangeText(const v1::ValueRange& range) {
+  return fmt::format("{:a}:{:a}", range.low(), range.high());
+}
+
 }  // namespace
 
 std::string DigestOf(const v1::Artifact& artifact) {
@@ -37,6 +42,7 @@ std::string DigestOf(const v1::Artifact& artifact) {
     digest.Add(int64_t{spec.role()});
     digest.Add(int64_t{spec.alignment_bytes()});
     digest.Add(spec.index_limit());
+    if (spec.has_range()) digest.Add(RangeText(spec.range()));
   }
   digest.Add(int64_t{artifact.plan().launches_size()});
   for (const v1::KernelLaunch& kernel : artifact.plan().launches()) {

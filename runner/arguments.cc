@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace kiln::runner {
 namespace {
@@ -11,6 +13,22 @@ constexpr int64_t kMaxBytes = int64_t{1} << 46;
 constexpr int64_t kMaxAlignment = 4096;
 constexpr int64_t kMinAlignment = 64;  // a cache line, whatever the plan asks for
 constexpr int kMaxArguments = 4096;
+
+// Random fill must be able to keep to it.
+Status CheckRange(const Argument& argument) {
+  constexpr double kWholeNumbers = 0x1p53;  // a double has all of them up to here
+  const auto [low, high] = *argument.range;
+  const bool fits = std::isfinite(low) && std::isfinite(high) && low < high;
+  if (!fits || argument.dtype == DType::kBool) {
+    return InvalidArgument("range [{}, {}) of a {}, expected a low end below a high end", low, high,
+                           DTypeName(argument.dtype));
+  }
+  const bool whole =
+      low == std::floor(low) && high == std::floor(high) && std::max(-low, high) <= kWholeNumbers;
+  if (IsFloat(argument.dtype) || whole) return OkStatus();
+  return InvalidArgument("range [{}, {}) of a {}, expected whole numbers", low, high,
+                         DTypeName(argument.dtype));
+}
 
 StatusOr<Argument> ParseArgument(const v1::ArgSpec& spec, int index) {
   Argument argument;
@@ -51,6 +69,11 @@ StatusOr<Argument> ParseArgument(const v1::ArgSpec& spec, int index) {
                            argument.name, spec.index_limit());
   }
   argument.index_limit = spec.index_limit();
+  if (spec.has_range()) {
+    argument.range = ValueRange{spec.range().low(), spec.range().high()};
+    KILN_RETURN_IF_ERROR(
+        Annotate(CheckRange(argument), fmt::format("argument {} '{}'", index, argument.name)));
+  }
   return argument;
 }
 
@@ -61,6 +84,15 @@ std::vector<const Argument*> OfRole(const std::vector<Argument>& arguments,
     if (argument.role == role) found.push_back(&argument);
   }
   return found;
+}
+
+// What random fill depends on: "'ids' (index limit 8)".
+std::string FillText(const Argument& argument) {
+  std::string range;
+  if (argument.range) {
+    range = fmt::format(", range [{}, {})", argument.range->low, argument.range->high);
+  }
+  return fmt::format("'{}' (index limit {}{})", argument.name, argument.index_limit, range);
 }
 
 }  // namespace
@@ -100,9 +132,8 @@ Status CheckSameInterface(const std::vector<Argument>& candidate,
                                TypeText(*got[i]), TypeText(*want[i]));
       }
       if (role == v1::ArgSpec::INPUT && InputKey(*got[i], i, 0) != InputKey(*want[i], i, 0)) {
-        return InvalidArgument(
-            "input {} '{}' (index limit {}) is '{}' (index limit {}) in the reference", i,
-            got[i]->name, got[i]->index_limit, want[i]->name, want[i]->index_limit);
+        return InvalidArgument("input {} is {}, in the reference {}", i, FillText(*got[i]),
+                               FillText(*want[i]));
       }
     }
   }
@@ -110,8 +141,10 @@ Status CheckSameInterface(const std::vector<Argument>& candidate,
 }
 
 std::string InputKey(const Argument& argument, int ordinal, uint64_t seed) {
-  return fmt::format("{}:{}:{}:{}:{}", seed, ordinal, TypeText(argument), argument.index_limit,
-                     argument.name);
+  const std::string range =
+      argument.range ? fmt::format("{:a}:{:a}:", argument.range->low, argument.range->high) : "";
+  return fmt::format("{}:{}:{}:{}:{}{}", seed, ordinal, TypeText(argument), argument.index_limit,
+                     range, argument.name);
 }
 
 }  // namespace kiln::runner

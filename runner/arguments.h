@@ -2,6 +2,7 @@
 // and names.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,20 +19,21 @@ struct Argument {
   v1::ArgSpec::Role role = v1::ArgSpec::INPUT;
   int64_t alignment_bytes = 64;
   int64_t index_limit = 0;
+  std::optional<ValueRange> range = {};  // of an input's random fill
   int64_t elements = 1;
   int64_t bytes = 0;
 };
 
 // Refuses unknown dtypes, extents below 1, sizes past 2^46 bytes, alignments that are no power of
-// two or above 4096, and plans without an output. Missing names become "arg3".
+// two or above 4096, empty ranges, and plans without an output. Missing names become "arg3".
 StatusOr<std::vector<Argument>> ParseArguments(const v1::LaunchPlan& plan);
 
 // "float32[1, 512, 7, 7]"
 std::string TypeText(const Argument& argument);
 
 // What two plans must have in common to be fed the same inputs and compared by their outputs:
-// inputs and outputs in the same order with the same dtype and shape (and, for inputs, name and
-// index_limit: random fill depends on them). Workspaces are free.
+// inputs and outputs in the same order with the same dtype and shape (and, for inputs, name,
+// index_limit and range: random fill depends on them). Workspaces are free.
 Status CheckSameInterface(const std::vector<Argument>& candidate,
                           const std::vector<Argument>& reference);
 

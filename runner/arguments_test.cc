@@ -72,6 +72,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "expected a power of two up to 4096"},
         Refusal{"IndexLimit", [](v1::LaunchPlan& p) { p.mutable_args(0)->set_index_limit(-1); },
                 "index limit -1"},
+        Refusal{"Range", [](v1::LaunchPlan& p) { p.mutable_args(0)->mutable_range()->set_low(1); },
+                "argument 0 'data': range [1, 0)"},
         Refusal{"NoOutput", [](v1::LaunchPlan& p) { p.mutable_args()->RemoveLast(); },
                 "without an output"}),
     [](const auto& info) { return std::string(info.param.name); });
@@ -89,6 +91,10 @@ TEST(ArgumentsTest, InterfacesMustAgreeButForWorkspaces) {
   candidate[0].index_limit = 7;
   EXPECT_THAT(CheckSameInterface(candidate, reference),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("index limit 7")));
+  candidate[0].index_limit = reference[0].index_limit;
+  candidate[0].range = ValueRange{0, 1};
+  EXPECT_THAT(CheckSameInterface(candidate, reference),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("range [0, 1)")));
   candidate[0].role = v1::ArgSpec::WORKSPACE;
   EXPECT_THAT(CheckSameInterface(candidate, reference),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("0 inputs, the reference has 1")));

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/message_child.h"
 #include "base/subprocess.h"
+#include "base/utf8.h"
 #include "runner/cpu_device.h"
 #include "runner/cuda_device.h"
 #include "runner/fault_report.h"
@@ -41,11 +42,12 @@ wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request,
     *done.mutable_result() = bench.RunTrial(request.trial(), on_phase);
     return done;
   }
-  const auto cost_s = bench.RunReference(request.reference(), on_phase);
-  if (cost_s.ok()) {
-    done.set_reference_cost_s(*cost_s);
+  const auto reference = bench.RunReference(request.reference(), on_phase);
+  if (reference.ok()) {
+    done.set_reference_cost_s(reference->cost_s);
+    done.set_reference_unchecked(ValidUtf8(reference->unchecked));
   } else {
-    done.set_reference_error(std::string(Message(cost_s.status())));
+    done.set_reference_error(ValidUtf8(Message(reference.status())));
   }
   return done;
 }

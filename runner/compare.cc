@@ -51,31 +51,6 @@ std::string FloatText(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.7g}", value);
 }
 
-std::string ElementText(DType dtype, std::span<const std::byte> element) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return FloatText(Load<double>(element, 0));
-    case DType::kFloat32:
-      return FloatText(Load<float>(element, 0));
-    case DType::kFloat16:
-      return FloatText(ToDouble(Load<Half>(element, 0)));
-    case DType::kBFloat16:
-      return FloatText(ToDouble(Load<BFloat>(element, 0)));
-    case DType::kInt64:
-      return fmt::format("{}", Load<int64_t>(element, 0));
-    case DType::kInt32:
-      return fmt::format("{}", Load<int32_t>(element, 0));
-    case DType::kInt16:
-      return fmt::format("{}", Load<int16_t>(element, 0));
-    case DType::kInt8:
-      return fmt::format("{}", +Load<int8_t>(element, 0));
-    case DType::kUInt8:
-    case DType::kBool:
-      return fmt::format("{}", +Load<uint8_t>(element, 0));
-  }
-  return "";
-}
-
 bool Near(double got, double want, double absolute, double relative) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
   if (std::isinf(want) || std::isinf(got)) return want == got;
@@ -155,6 +130,31 @@ v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked) {
   if (asked.relative() > 0) tolerance.set_relative(asked.relative());
   if (asked.absolute() > 0) tolerance.set_absolute(asked.absolute());
   return tolerance;
+}
+
+std::string ElementText(DType dtype, std::span<const std::byte> element) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return FloatText(Load<double>(element, 0));
+    case DType::kFloat32:
+      return FloatText(Load<float>(element, 0));
+    case DType::kFloat16:
+      return FloatText(ToDouble(Load<Half>(element, 0)));
+    case DType::kBFloat16:
+      return FloatText(ToDouble(Load<BFloat>(element, 0)));
+    case DType::kInt64:
+      return fmt::format("{}", Load<int64_t>(element, 0));
+    case DType::kInt32:
+      return fmt::format("{}", Load<int32_t>(element, 0));
+    case DType::kInt16:
+      return fmt::format("{}", Load<int16_t>(element, 0));
+    case DType::kInt8:
+      return fmt::format("{}", +Load<int8_t>(element, 0));
+    case DType::kUInt8:
+    case DType::kBool:
+      return fmt::format("{}", +Load<uint8_t>(element, 0));
+  }
+  return "";
 }
 
 std::string DescribeDifference(const Argument& argument, int64_t index,

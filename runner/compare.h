@@ -30,6 +30,9 @@ struct Comparison {
 v1::Tolerance DefaultTolerance(DType dtype);
 v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked);
 
+// One element, for people: "1.5", "nan", "-3".
+std::string ElementText(DType dtype, std::span<const std::byte> element);
+
 // "output x: element [0, 3]: got 1, expected 2; 7 of 100 elements differ": what `message` says.
 // `got` and `want` hold that one element.
 std::string DescribeDifference(const Argument& argument, int64_t index,

@@ -8,6 +8,7 @@
 
 #include "runner/compare.h"
 #include "runner/fill.h"
+#include "runner/unchecked.h"
 
 namespace kiln::runner {
 namespace {
@@ -18,9 +19,10 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 template <typename T>
-std::vector<T> Filled(size_t count, DType dtype, int64_t limit, std::string_view key) {
+std::vector<T> Filled(size_t count, DType dtype, int64_t limit, std::string_view key,
+                      const std::optional<ValueRange>& range = {}) {
   std::vector<T> values(count);
-  FillRandom(std::as_writable_bytes(std::span(values)), dtype, limit, key);
+  FillRandom(std::as_writable_bytes(std::span(values)), dtype, limit, key, range);
   return values;
 }
 
@@ -67,6 +69,28 @@ TEST(FillTest, IntegersRespectTheIndexLimit) {
   seen.clear();
   for (uint8_t v : Filled<uint8_t>(1000, DType::kBool, 0, "x")) seen.insert(v);
   EXPECT_EQ(seen, (std::set<int32_t>{0, 1}));
+}
+
+TEST(FillTest, RangesAreKeptInEveryType) {
+  const ValueRange range{0.5, 2};
+  double sum = 0;
+  for (float v : Filled<float>(100000, DType::kFloat32, 0, "x", range)) {
+    ASSERT_GE(v, 0.5f);
+    ASSERT_LT(v, 2.0f);
+    sum += v;
+  }
+  EXPECT_NEAR(sum / 1e5, 1.25, 0.01);
+  // The nearest value to what is just below the end is the end.
+  const ValueRange narrow{1, 1 + 0x1p-10};
+  for (uint16_t v : Filled<uint16_t>(1000, DType::kFloat16, 0, "x", narrow)) {
+    ASSERT_EQ(HalfToFloat(v), 1);
+  }
+  for (double v : Filled<double>(1000, DType::kFloat64, 0, "x", ValueRange{-1.7e308, 1.7e308})) {
+    ASSERT_TRUE(std::isfinite(v));
+  }
+  std::set<int32_t> seen;
+  for (int8_t v : Filled<int8_t>(1000, DType::kInt8, 0, "x", ValueRange{-2, 3})) seen.insert(v);
+  EXPECT_EQ(seen, (std::set<int32_t>{-2, -1, 0, 1, 2}));
 }
 
 TEST(FillTest, PoisonIsNaNThenFiniteAndLarge) {
@@ -189,6 +213,41 @@ TEST(CompareTest, IntegersAreExactWhateverTheTolerance) {
   EXPECT_EQ(
       CompareValues<int64_t>(DType::kInt64, {int64_t{1} << 60}, {(int64_t{1} << 60) + 1}).different,
       1);
+}
+
+template <typename T>
+std::string Why(DType dtype, std::vector<T> want) {
+  const Argument output = Output(dtype, {static_cast<int64_t>(want.size())});
+  return WhyUnchecked(output, std::as_bytes(std::span(want)));
+}
+
+TEST(UncheckedTest, WhatIsNotFiniteIsCounted) {
+  std::vector<float> values(1000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  EXPECT_EQ(Why(DType::kFloat32, values), "");
+  for (size_t i = 0; i < 10; ++i) values[i] = i % 2 == 0 ? kNaN : -kInf;
+  EXPECT_EQ(Why(DType::kFloat32, values), "") << "a few are an answer";
+  values[10] = kInf;
+  EXPECT_EQ(Why(DType::kFloat32, values),
+            "output conv of the reference is not finite in 11 of 1000 elements");
+  EXPECT_EQ(Why(DType::kFloat16, std::vector<uint16_t>{0x7bff, 0x7c00, 0xfc00, 0x7e00}),
+            "output conv of the reference is not finite in 3 of 4 elements");
+  EXPECT_EQ(Why(DType::kBFloat16, std::vector<uint16_t>{0x7f7f, 0x7f80}),
+            "output conv of the reference is not finite in 1 of 2 elements");
+  EXPECT_EQ(Why(DType::kFloat64, std::vector<double>{1, kNaN}),
+            "output conv of the reference is not finite in 1 of 2 elements");
+  EXPECT_EQ(Why(DType::kInt16, std::vector<uint16_t>{0x7f80, 0x7c00}), "");
+}
+
+TEST(UncheckedTest, ConstantsNeedNoInputs) {
+  EXPECT_EQ(Why(DType::kFloat32, std::vector<float>(64)),
+            "output conv of the reference is 0 in all 64 elements");
+  EXPECT_EQ(Why(DType::kInt8, std::vector<int8_t>(8, -3)),
+            "output conv of the reference is -3 in all 8 elements");
+  EXPECT_EQ(Why(DType::kFloat32, std::vector<float>(7)), "") << "may be chance";
+  std::vector<float> last(64);
+  last.back() = 1;
+  EXPECT_EQ(Why(DType::kFloat32, last), "");
 }
 
 }  // namespace

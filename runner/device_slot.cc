@@ -165,6 +165,7 @@ StatusOr<const Reference*> DeviceSlot::RunReference(const v1::MeasureRequest& re
   }
   KILN_RETURN_IF_ERROR(SealOutputFile(reference.outputs));
   reference.cost_s = outcome.done.reference_cost_s();
+  reference.unchecked = outcome.done.reference_unchecked();
   KILN_ASSIGN_OR_RETURN(const auto arguments, ParseArguments(reference.plan));
   for (const Argument& argument : arguments) {
     if (argument.role == v1::ArgSpec::OUTPUT) reference.bytes += argument.bytes;
@@ -206,6 +207,9 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   KILN_ASSIGN_OR_RETURN(ChildOutcome outcome, RunInChild(child_request, limits, cancelled));
   v1::MeasureReply reply;
   *reply.mutable_result() = ResultOf(outcome);
+  if (reply.result().error() == v1::NO_ERROR) {
+    reply.mutable_result()->set_unchecked(reference->unchecked);
+  }
   if (ran_reference) reply.mutable_result()->mutable_times()->set_reference_s(reference_s);
   reply.set_reference_cost_s(reference->cost_s);
   return reply;

@@ -152,6 +152,44 @@ TEST_F(DeviceSlotTest, ToleranceIsTheCallers) {
   EXPECT_EQ(Measure(request).result().error(), v1::WRONG_ANSWER_ERROR);
 }
 
+// NaN equals NaN, and what is constant needs no inputs: nothing was checked, though all was right.
+TEST_F(DeviceSlotTest, ReferencesThatProveLittleAreSaid) {
+  EXPECT_EQ(Measure(Request("correct")).result().unchecked(), "");
+  for (const auto& [program, why] :
+       {std::pair{"all_nan", "output out of the reference is not finite in 24 of 24 elements"},
+        std::pair{"constant", "output out of the reference is 0.5 in all 24 elements"}}) {
+    v1::MeasureRequest request = Request(program);
+    *request.mutable_reference() = Program(program);
+    request.set_reference_digest(request.reference().digest());
+    for (int i = 0; i < 2; ++i) {  // run and remembered
+      const v1::TrialResult result = Measure(request).result();
+      EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
+      EXPECT_EQ(result.unchecked(), why);
+    }
+    *request.mutable_artifact() = Program("correct");
+    const v1::TrialResult wrong = Measure(request).result();
+    EXPECT_EQ(wrong.error(), v1::WRONG_ANSWER_ERROR);
+    EXPECT_EQ(wrong.unchecked(), "");
+  }
+}
+
+TEST_F(DeviceSlotTest, InputsAreInTheirRange) {
+  v1::MeasureRequest request = Request("constant");
+  *request.mutable_reference() = Program("correct");  // 2a + b
+  for (v1::Artifact* artifact : {request.mutable_artifact(), request.mutable_reference()}) {
+    for (int arg : {0, 1}) {
+      v1::ValueRange& range = *artifact->mutable_plan()->mutable_args(arg)->mutable_range();
+      range.set_low(0.16);
+      range.set_high(0.17);
+    }
+  }
+  request.mutable_reference()->set_digest(DigestOf(request.reference()));
+  request.set_reference_digest(request.reference().digest());
+  request.mutable_tolerance()->set_relative(0.05);
+  const v1::TrialResult result = Measure(request).result();
+  EXPECT_EQ(result.error(), v1::NO_ERROR) << "0.48 to 0.51 is about 0.5: " << result.message();
+}
+
 struct Fault {
   const char* program;
   v1::ErrorKind error;
@@ -190,6 +228,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"task_crash", v1::RUNTIME_DEVICE_ERROR, "killed by signal 11", true},
         Fault{"infinite_loop", v1::RUN_TIMEOUT_ERROR, "not finished after 400ms", true},
         Fault{"abort", v1::RUNTIME_DEVICE_ERROR, "killed by signal 6 (Aborted)", true},
+        Fault{"bad_utf8", v1::RUNTIME_DEVICE_ERROR, "while running: not ? text", true},
         Fault{"killed", v1::RUNTIME_DEVICE_ERROR, "killed by signal 9 (Killed)", true},
         Fault{"exit", v1::RUNTIME_DEVICE_ERROR, "the program called exit(0)", true},
         Fault{"stack_overflow", v1::RUNTIME_DEVICE_ERROR, "stack overflow", true},

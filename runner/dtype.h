@@ -29,6 +29,12 @@ std::string_view DTypeName(DType dtype);
 int64_t DTypeBytes(DType dtype);
 bool IsFloat(DType dtype);
 
+// Values in [low, high); of integers both are whole.
+struct ValueRange {
+  double low = 0;
+  double high = 0;
+};
+
 // Round to nearest even; infinities and NaN kept.
 uint16_t FloatToHalf(float value);
 float HalfToFloat(uint16_t bits);

@@ -41,11 +41,60 @@ void FillIntegers(std::span<std::byte> bytes, uint64_t key, int64_t index_limit,
               [=](uint64_t random) { return static_cast<T>(Integer(random, index_limit, low)); });
 }
 
+// `convert` rounds to the type, `back` is what became of it.
+template <typename T, typename Convert, typename Back>
+void FillFloatRange(std::span<std::byte> bytes, uint64_t key, const ValueRange& range,
+                    Convert convert, Back back) {
+  FillWith<T>(bytes, key, [&](uint64_t random) {
+    const double unit = static_cast<double>(random >> 11) * 0x1p-53;
+    // Not high - low, which may be beyond a double.
+    const T value = convert(range.low * (1 - unit) + range.high * unit);
+    return back(value) < range.high ? value : convert(range.low);
+  });
+}
+
+template <typename T>
+void FillIntegerRange(std::span<std::byte> bytes, uint64_t key, const ValueRange& range) {
+  const auto low = static_cast<int64_t>(range.low);
+  const auto count = static_cast<int64_t>(range.high) - low;
+  FillWith<T>(bytes, key,
+              [=](uint64_t random) { return static_cast<T>(low + Integer(random, count, 0)); });
+}
+
+void FillRange(std::span<std::byte> bytes, DType dtype, uint64_t key, const ValueRange& range) {
+  const auto to_half = [](double v) { return FloatToHalf(static_cast<float>(v)); };
+  const auto to_bfloat16 = [](double v) { return FloatToBFloat16(static_cast<float>(v)); };
+  const auto to_float = [](double v) { return static_cast<float>(v); };
+  const auto same = [](double v) { return v; };
+  switch (dtype) {
+    case DType::kFloat64:
+      return FillFloatRange<double>(bytes, key, range, same, same);
+    case DType::kFloat32:
+      return FillFloatRange<float>(bytes, key, range, to_float, same);
+    case DType::kFloat16:
+      return FillFloatRange<uint16_t>(bytes, key, range, to_half, HalfToFloat);
+    case DType::kBFloat16:
+      return FillFloatRange<uint16_t>(bytes, key, range, to_bfloat16, BFloat16ToFloat);
+    case DType::kInt64:
+      return FillIntegerRange<int64_t>(bytes, key, range);
+    case DType::kInt32:
+      return FillIntegerRange<int32_t>(bytes, key, range);
+    case DType::kInt16:
+      return FillIntegerRange<int16_t>(bytes, key, range);
+    case DType::kInt8:
+      return FillIntegerRange<int8_t>(bytes, key, range);
+    case DType::kUInt8:
+    case DType::kBool:
+      return FillIntegerRange<uint8_t>(bytes, key, range);
+  }
+}
+
 }  // namespace
 
 void FillRandom(std::span<std::byte> bytes, DType dtype, int64_t index_limit,
-                std::string_view key_text) {
+                std::string_view key_text, const std::optional<ValueRange>& range) {
   const uint64_t key = XXH64(key_text.data(), key_text.size(), 0);
+  if (range) return FillRange(bytes, dtype, key, *range);
   switch (dtype) {
     case DType::kFloat64:
       return FillWith<double>(bytes, key, UnitDouble);

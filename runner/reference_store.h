@@ -16,6 +16,7 @@ struct Reference {
   std::string key;
   v1::LaunchPlan plan;
   double cost_s = 0;
+  std::string unchecked;  // why its outputs prove little; empty: they do
   UniqueFd outputs;  // sealed; invalid for a null program
   int64_t bytes = 0;
 

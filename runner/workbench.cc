@@ -12,7 +12,9 @@
 #include "base/errno_status.h"
 #include "base/fd.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "runner/timing.h"
+#include "runner/unchecked.h"
 
 namespace kiln::runner {
 namespace {
@@ -88,7 +90,7 @@ class Stopwatch {
 // The failure as the trial's result, and as the status that ends its phases.
 Status Fail(v1::ErrorKind kind, const Status& cause, v1::TrialResult& result) {
   result.set_error(kind);
-  result.set_message(std::string(Message(cause)));
+  result.set_message(ValidUtf8(Message(cause)));
   return cause;
 }
 
@@ -121,7 +123,7 @@ StatusOr<std::shared_ptr<CachedBuffer>> Workbench::InputBuffer(const Argument& a
   auto cached = std::make_shared<CachedBuffer>();
   KILN_ASSIGN_OR_RETURN(cached->buffer, device_.Allocate(argument));
   std::vector<std::byte> bytes(static_cast<size_t>(argument.bytes));
-  FillRandom(bytes, argument.dtype, argument.index_limit, key);
+  FillRandom(bytes, argument.dtype, argument.index_limit, key, argument.range);
   KILN_RETURN_IF_ERROR(device_.Fill(*cached->buffer, bytes));
   KILN_ASSIGN_OR_RETURN(cached->checksum, device_.Checksum(*cached->buffer));
   cache_.Insert(key, cached);
@@ -327,8 +329,9 @@ v1::TrialResult Workbench::RunTrial(const wire::TrialRun& trial, const OnPhase& 
   return result;
 }
 
-StatusOr<double> Workbench::RunReference(const wire::ReferenceRun& reference,
-                                         const OnPhase& on_phase) {
+StatusOr<Workbench::ReferenceResult> Workbench::RunReference(const wire::ReferenceRun& reference,
+                                                             const OnPhase& on_phase) {
+  ReferenceResult result;
   on_phase(wire::LOADING);
   KILN_ASSIGN_OR_RETURN(auto arguments, ParseArguments(reference.artifact().plan()));
   Job job;
@@ -345,6 +348,7 @@ StatusOr<double> Workbench::RunReference(const wire::ReferenceRun& reference,
   for (Buffer* output : job.outputs) {
     KILN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, device_.Fetch(*output));
     KILN_RETURN_IF_ERROR(WriteAll(file.get(), bytes));
+    if (result.unchecked.empty()) result.unchecked = WhyUnchecked(output->argument(), bytes);
     // What the second run is compared with.
     auto wanted = std::make_shared<CachedBuffer>();
     KILN_ASSIGN_OR_RETURN(wanted->buffer, device_.Allocate(output->argument()));
@@ -363,7 +367,8 @@ StatusOr<double> Workbench::RunReference(const wire::ReferenceRun& reference,
   double max_error = 0;
   KILN_RETURN_IF_ERROR(Annotate(CheckOutputs(job, findings, max_error),
                                 again ? "two runs differ" : "checked after its run"));
-  return cost_s;
+  result.cost_s = cost_s;
+  return result;
 }
 
 }  // namespace kiln::runner

@@ -35,10 +35,14 @@ class Workbench {
 
   v1::TrialResult RunTrial(const wire::TrialRun& trial, const OnPhase& on_phase);
 
+  struct ReferenceResult {
+    double cost_s = 0;      // of its last run
+    std::string unchecked;  // why its outputs prove little (unchecked.h); empty: they do
+  };
   // Runs the reference twice on differently poisoned outputs, which must agree, and writes them to
-  // the file; the second run is left out when the first took more than a second. Returns the cost
-  // of the last one.
-  StatusOr<double> RunReference(const wire::ReferenceRun& reference, const OnPhase& on_phase);
+  // the file; the second run is left out when the first took more than a second.
+  StatusOr<ReferenceResult> RunReference(const wire::ReferenceRun& reference,
+                                         const OnPhase& on_phase);
 
  private:
   struct Job;

@@ -12,18 +12,21 @@ namespace kiln::scheduler {
 namespace {
 
 // The best are checked again with other inputs where the reference takes no longer than this: it
-// has to run for them, once.
+// has to run for them, once. While trials may come it holds the device up.
 constexpr double kCheapReference_s = 0.05;
+constexpr double kFinalReference_s = 5;
 constexpr uint64_t kOtherInputs = 1;  // stream of the job's seed
 
 }  // namespace
 
 // ---- the best, again ------------------------------------------------------------------------
 
-v1::MeasureRequest Dispatcher::Core::FinalRequestOf(int task, const v1::Artifact& artifact) const {
+v1::MeasureRequest Dispatcher::Core::FinalRequestOf(int task, const v1::Artifact& artifact,
+                                                    bool idle) const {
   v1::MeasureRequest request = RequestOf(task, artifact);
   const double reference_s = tasks_[task].facts.reference_cost_s;
-  if (reference_s > 0 && reference_s <= kCheapReference_s && !tasks_[task].other_inputs_fail) {
+  const double longest_s = idle ? kCheapReference_s : kFinalReference_s;
+  if (reference_s > 0 && reference_s <= longest_s && !tasks_[task].other_inputs_fail) {
     request.set_seed(SplitSeed(job_.options.seed(), kOtherInputs));
   }
   SetFinalReading(*request.mutable_options());
@@ -40,7 +43,7 @@ CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task
     {
       std::lock_guard lock(mutex_);
       reference = tasks_[task].reference;
-      request = FinalRequestOf(task, artifact);
+      request = FinalRequestOf(task, artifact, idle);
     }
     if (idle) {
       request.mutable_options()->set_repeat(1);

@@ -132,8 +132,8 @@ class IdleTimeTest : public DispatchTest {
             std::lock_guard lock(mutex_);
             longest_wait_s_ = std::max(longest_wait_s_, reply.result().times().run_wait_s());
           }
-          if (request.options().hopeless_ratio() == 0)
-            other_seed_ = other_seed_ || request.seed() != 7;
+          if (IsOfLeader(request)) other_seed_ = other_seed_ || request.seed() != 7;
+          if (IsOfFinals(request)) finals_of_other_seed_ += request.seed() != 7 ? 1 : 0;
           return grpc::Status::OK;
         }) {
     AddBuilder(builder_, "b1", 1);
@@ -157,7 +157,8 @@ class IdleTimeTest : public DispatchTest {
   std::atomic<int> build_ms_{60};
   std::atomic<int> hold_until_built_{0};  // trials wait for so many builds
   std::atomic<int> of_leaders_{0}, of_finals_{0}, before_last_trial_{0};
-  std::atomic<bool> other_seed_{false};
+  std::atomic<bool> other_seed_{false};  // of a leader's reading
+  std::atomic<int> finals_of_other_seed_{0};
   std::string wrong_;
   std::mutex mutex_;
   double longest_wait_s_ = 0;
@@ -286,6 +287,24 @@ TEST_F(IdleTimeTest, FinalsGoOnFromTheReadingsAndBuildNothing) {
   for (const store::Record& record : ReadAgain()) {
     EXPECT_NEAR(store::Cost(record), FakeRunner::CostOf(record.steps), 1e-5);
   }
+}
+
+// The reference has to run for other inputs, which a trial that comes would have to wait for.
+TEST_F(IdleTimeTest, FinalistsAreCheckedWithOtherInputsEvenWhereLeadersAreNot) {
+  job_.tasks[0].reference_cost_s = 0.5;
+  job_.options.mutable_measure()->set_idle_ms(100);
+  Start();
+  EXPECT_EQ(RunTrials(0, 4).size(), 4u);
+  EXPECT_TRUE(Eventually([&] { return of_leaders_ > 0; }));
+  ASSERT_OK(dispatcher_->EndIdleReadings());
+  EXPECT_FALSE(other_seed_);
+  Finalists list;
+  for (const store::Record& record : Records()) {
+    list.entries.push_back({record.id, record.steps, {.id = record.id}});
+  }
+  ASSERT_OK(dispatcher_->MeasureAgain({list}));
+  EXPECT_GT(of_finals_, 0);
+  EXPECT_EQ(finals_of_other_seed_, of_finals_);
 }
 
 }  // namespace

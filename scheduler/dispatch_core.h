@@ -99,7 +99,7 @@ class Dispatcher::Core {
                          v1::MeasureReply* reply);
   v1::MeasureRequest RequestOf(int task, const v1::Artifact& artifact) const;  // lock held
   // As RequestOf, of one of the best; with other inputs if that is cheap; lock held.
-  v1::MeasureRequest FinalRequestOf(int task, const v1::Artifact& artifact) const;
+  v1::MeasureRequest FinalRequestOf(int task, const v1::Artifact& artifact, bool idle) const;
   CallResult MeasureOneAgain(const LeasedWorker& lease, int task, const v1::Artifact& artifact,
                              bool idle, std::stop_token stop, v1::MeasureReply* reply);
   void RequestReference(int task);

@@ -145,7 +145,8 @@ Status CheckLowers(const CheckedTask& task) {
 StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec) {
   CheckedTask task;
   if (spec.dag().empty()) return InvalidArgument("it has no DAG text");
-  KILN_ASSIGN_OR_RETURN(task.dag, dag::ParseDag(spec.dag()));
+  KILN_ASSIGN_OR_RETURN(dag::DagText text, dag::ParseDagText(spec.dag()));
+  task.dag = text.dag;
   if (spec.target().empty()) {
     return InvalidArgument("it has no target, expected one like 'llvm' or 'null'");
   }
@@ -156,7 +157,7 @@ StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec) {
   if (spec.weight() == 0) spec.set_weight(1);
   KILN_RETURN_IF_ERROR(CheckSize(*task.dag));
   KILN_RETURN_IF_ERROR(CheckLowers(task));
-  spec.set_dag(dag::PrintDag(*task.dag));
+  spec.set_dag(dag::PrintDag(*task.dag, text.ranges));
   spec.set_target(target::PrintTarget(task.target));
   task.workload_key = dag::WorkloadKey(*task.dag);
   task.flop_count = task.dag->flop_count();

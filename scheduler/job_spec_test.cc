@@ -40,6 +40,16 @@ TEST(JobSpecTest, IsCanonical) {
   EXPECT_EQ(once.spec.SerializeAsString(), twice.spec.SerializeAsString());
 }
 
+TEST(JobSpecTest, RangesOfInputsStayWithTheText) {
+  v1::JobSpec spec = TestJob(5);
+  const std::string plain = CheckJobSpec(spec)->spec.tasks(0).dag();
+  const size_t input = plain.find("input ");
+  const std::string ranged = plain.substr(0, input) + "@range(0.5, 2.0)\n" + plain.substr(input);
+  spec.mutable_tasks(0)->set_dag(ranged);
+  ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
+  EXPECT_EQ(job.spec.tasks(0).dag(), ranged);
+}
+
 TEST(JobSpecTest, AnAlternativeHasWeightAndNetworkOfItsTask) {
   v1::JobSpec spec = TestJob(5);
   spec.mutable_tasks(0)->set_weight(3);

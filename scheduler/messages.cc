@@ -76,6 +76,8 @@ void SetResult(const v1::TrialResult& result, store::Record& record) {
   if (!result.runner().empty()) record.runner = result.runner();
   record.stopped_early = result.stopped_early();
   record.max_error = result.max_error();
+  if (record.error == store::kNoError)
+    record.unchecked = CutText(result.unchecked(), kMessageBytes);
   record.times = result.times().SerializeAsString();
 }
 

@@ -44,6 +44,7 @@ struct Record {
   std::string runner = {};
   bool stopped_early = false;  // costs_s is one reading: hopeless against the best one
   double max_error = 0;        // largest |got - want| / max|want| seen in the check
+  std::string unchecked = {};  // why the check proved little, though nothing differed; "": it did
   double flop_count = 0;
   // Why it was tried: where the search had it from, and what its model said; NaN: nothing.
   std::string origin = {};

@@ -116,7 +116,12 @@ ALTER TABLE records ADD COLUMN final_run_s REAL DEFAULT 0;
 ALTER TABLE records ADD COLUMN final_device TEXT NOT NULL DEFAULT '';
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+// Why a check proved little.
+constexpr const char kVersion6[] =
+    "ALTER TABLE records ADD COLUMN unchecked TEXT NOT NULL DEFAULT ''";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,
+                                       kVersion4, kVersion5, kVersion6};
 
 }  // namespace
 

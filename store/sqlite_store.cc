@@ -88,7 +88,7 @@ constexpr const char kRecordColumns[] =
     "costs_s, "
     "error, message, build_s, run_s, timestamp_s, device, builder, runner, stopped_early, "
     "max_error, flop_count, origin, score, final_costs_s, confidence_s, times, final_readings, "
-    "final_run_s, final_device FROM records r LEFT JOIN dags d ON d.id = r.dag_id ";
+    "final_run_s, final_device, unchecked FROM records r LEFT JOIN dags d ON d.id = r.dag_id ";
 
 // The order of BetterThan().
 constexpr const char kBestFirst[] = " ORDER BY stopped_early, mean_cost_s, r.id LIMIT 1";
@@ -130,6 +130,7 @@ StatusOr<Record> ReadRecord(const Statement& row) {
   record.final_readings = static_cast<uint32_t>(row.Int(26));
   record.final_run_s = row.Double(27);
   record.final_device = row.Text(28);
+  record.unchecked = row.Text(29);
   return record;
 }
 
@@ -536,10 +537,10 @@ class SqliteStore final : public Store {
             "costs_s, mean_cost_s, error, message, build_s, run_s, timestamp_s, device, builder, "
             "runner, "
             "stopped_early, max_error, flop_count, origin, score, final_costs_s, confidence_s, "
-            "times, final_readings, final_run_s, final_device) "
+            "times, final_readings, final_run_s, final_device, unchecked) "
             "VALUES (?1, ?2, ?3, ?4, nullif(?5, -1), ?6, ?7, ?8, ?9, iif(?11 = 0, ?10, NULL), ?11, "
             "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, "
-            "?29)"));
+            "?29, ?30)"));
     KILN_RETURN_IF_ERROR(insert.Bind(
         record.job_id, record.task_index, record.trial, record.workload_key, dag_id, record.target,
         PrintNumbers(record.hardware), record.steps, PrintNumbers(record.costs_s), Cost(record),
@@ -547,7 +548,7 @@ class SqliteStore final : public Store {
         record.device, record.builder, record.runner, record.stopped_early, record.max_error,
         record.flop_count, record.origin, record.score, PrintNumbers(record.final_costs_s),
         record.confidence_s, Blob{record.times}, record.final_readings, record.final_run_s,
-        record.final_device));
+        record.final_device, record.unchecked));
     if (Status status = insert.Run(); !status.ok()) {
       if (status.code() != StatusCode::kAlreadyExists) return status;
       return AlreadyExists("job {} has a record of trial {} already", record.job_id, record.trial);

@@ -102,6 +102,7 @@ TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
   EXPECT_EQ(record.confidence_s, 0);
   EXPECT_EQ(record.final_readings, 0u);
   EXPECT_EQ(record.final_device, "");
+  EXPECT_EQ(record.unchecked, "");
   const Finals finals = {.id = 1, .costs_s = {0.26}, .confidence_s = 0.01};
   ASSERT_OK(store->SetFinals({&finals, 1}));
   EXPECT_EQ(Cost(**store->BestOfJob("j", 0)), 0.26);
@@ -132,7 +133,8 @@ TEST_F(SqliteStoreTest, AFileOfTheSecondVersionGetsTimes) {
     ASSERT_OK(AddJob(*store, "j"));
     ASSERT_OK(store->AddRecord(TestRecord("j", 0)));
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
-    for (const char* column : {"times", "final_readings", "final_run_s", "final_device"}) {
+    for (const char* column :
+         {"times", "final_readings", "final_run_s", "final_device", "unchecked"}) {
       const std::string drop = fmt::format("ALTER TABLE records DROP COLUMN {}", column);
       ASSERT_OK(raw->Execute(drop.c_str()));
     }

@@ -45,12 +45,12 @@ inline Record FailedRecord(std::string job_id, uint32_t trial, int error) {
 // All fields but id, as text: equal texts, equal records; NaN equals NaN.
 inline std::string Describe(const Record& r) {
   return fmt::format(
-      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}",
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}",
       r.job_id, r.task_index, r.trial, r.workload_key, r.dag, r.target, fmt::join(r.hardware, ","),
       r.steps, fmt::join(r.costs_s, ","), r.error, r.message, r.build_s, r.run_s, r.timestamp_s,
       r.device, r.builder, r.runner, r.stopped_early, r.max_error, r.flop_count, r.origin, r.score,
       fmt::join(r.final_costs_s, ","), r.confidence_s, r.times, r.final_readings, r.final_run_s,
-      r.final_device);
+      r.final_device, r.unchecked);
 }
 
 }  // namespace kiln::store

@@ -24,7 +24,7 @@ class Parser {
   explicit Parser(TokenStream tokens)
       : tokens_(std::move(tokens)), pool_(std::make_shared<ir::ExprPool>()) {}
 
-  StatusOr<DagPtr> Parse() {
+  StatusOr<DagText> Parse() {
     const bool keep_order = tokens_.Peek().is_symbol("@") && tokens_.Peek(1).is_word("keep_order");
     if (keep_order) {
       tokens_.Next();
@@ -32,7 +32,11 @@ class Parser {
     }
     while (!tokens_.AtEnd()) KILN_RETURN_IF_ERROR(Statement());
     KILN_RETURN_IF_ERROR(CheckUses());
-    return keep_order ? Dag::Make(std::move(nodes_)) : Dag::MakeOrdered(std::move(nodes_));
+    DagText parsed;
+    KILN_ASSIGN_OR_RETURN(parsed.dag, keep_order ? Dag::Make(std::move(nodes_))
+                                                 : Dag::MakeOrdered(std::move(nodes_)));
+    KILN_ASSIGN_OR_RETURN(parsed.ranges, Ranges(*parsed.dag));
+    return parsed;
   }
 
  private:
@@ -40,6 +44,12 @@ class Parser {
     Tensor tensor;
     ir::Type type;
     Token token;  // where it is defined
+  };
+  // An input with a range.
+  struct Ranged {
+    Token token;  // the attribute
+    InputRange range = {};
+    OperatorPtr op = nullptr;
   };
   // The operator being parsed.
   struct Scope {
@@ -54,6 +64,7 @@ class Parser {
   Status Statement() {
     const Token& first = tokens_.Peek();
     if (first.is_word("input") && tokens_.Peek(1).kind == ir::TokenKind::kName) return Input();
+    if (first.is_symbol("@") && tokens_.Peek(1).is_word("range")) return RangedInput();
     if (first.is_word("let") && tokens_.Peek(1).kind == ir::TokenKind::kName) return Let();
     if (first.kind != ir::TokenKind::kName && !first.is_symbol("@")) {
       return tokens_.Expected("'input', 'let' or the name of an operator");
@@ -73,6 +84,51 @@ class Parser {
       return TokenStream::ErrorAt(token, fmt::format("{} is given a value twice", name));
     }
     return OkStatus();
+  }
+
+  // @range(LOW, HIGH) input NAME: TYPE[extents]
+  Status RangedInput() {
+    tokens_.Next();
+    Ranged ranged{.token = tokens_.Next()};
+    InputRange& range = ranged.range;
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
+    KILN_ASSIGN_OR_RETURN(range.low, Number());
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "and the end of the range"));
+    KILN_ASSIGN_OR_RETURN(range.high, Number());
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after the range"));
+    if (!tokens_.Peek().is_word("input") || tokens_.Peek(1).kind != ir::TokenKind::kName) {
+      return tokens_.Expected("'input' after @range(...), which is of an input");
+    }
+    KILN_RETURN_IF_ERROR(Input());
+    ranged.op = nodes_.back().op;
+    ranges_.push_back(std::move(ranged));
+    return OkStatus();
+  }
+
+  // A literal, or one with a minus.
+  StatusOr<double> Number() {
+    const double sign = tokens_.TakeSymbol("-") ? -1 : 1;
+    const Token number = tokens_.Next();
+    if (number.kind != ir::TokenKind::kInt && number.kind != ir::TokenKind::kFloat) {
+      return TokenStream::ErrorAt(number, "expected a number");
+    }
+    KILN_ASSIGN_OR_RETURN(const double value, ir::FloatTokenValue(number));
+    return sign * value;
+  }
+
+  // Under the names that the inputs have in the finished DAG.
+  StatusOr<std::vector<InputRange>> Ranges(const Dag& dag) {
+    std::vector<InputRange> ranges;
+    if (ranges_.empty()) return ranges;
+    const std::vector<std::string> names = DisplayNames(dag);
+    for (Ranged& ranged : ranges_) {
+      const auto node = std::ranges::find(dag.nodes(), ranged.op, &OpNode::op);
+      ranged.range.input = names[static_cast<size_t>(node - dag.nodes().begin())];
+      const Status status = CheckInputRanges(dag, {&ranged.range, 1});
+      if (!status.ok()) return TokenStream::ErrorAt(ranged.token, Message(status));
+      ranges.push_back(ranged.range);
+    }
+    return ranges;
   }
 
   // input NAME: TYPE[extents]
@@ -160,7 +216,8 @@ class Parser {
                                             "simplify_const_tensor_indices, always_unroll_inner, "
                                             "no_split_at_inner, layout_free_placeholders, "
                                             "task_scheduler_tag, hash_body, flop, const_matrix"
-                                            " (keep_order stands at the start of the file)",
+                                            " (keep_order stands at the start of the file, range "
+                                            "before an input)",
                                             name));
   }
 
@@ -417,14 +474,20 @@ class Parser {
   std::vector<OpNode> nodes_;
   std::vector<Token> definitions_;  // of node i
   std::vector<bool> used_;          // is node i read
-  std::optional<Token> later_;      // definition of a name that was read too early
+  std::vector<Ranged> ranges_;
+  std::optional<Token> later_;  // definition of a name that was read too early
 };
 
 }  // namespace
 
-StatusOr<DagPtr> ParseDag(std::string_view text) {
+StatusOr<DagText> ParseDagText(std::string_view text) {
   KILN_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Tokenize(text));
   return Parser(std::move(tokens)).Parse();
+}
+
+StatusOr<DagPtr> ParseDag(std::string_view text) {
+  KILN_ASSIGN_OR_RETURN(DagText parsed, ParseDagText(text));
+  return std::move(parsed.dag);
 }
 
 }  // namespace kiln::dag

@@ -10,12 +10,14 @@ namespace {
 
 class Printer {
  public:
-  explicit Printer(const Dag& dag) : dag_(dag), names_(DisplayNames(dag)) {}
+  Printer(const Dag& dag, std::span<const InputRange> ranges)
+      : dag_(dag), ranges_(ranges), names_(DisplayNames(dag)) {}
 
   std::string Print() {
     if (!IsInOrder()) out_ += "@keep_order\n";
     for (int i = 0; i < dag_.size(); ++i) {
       if (dag_.op(i).is_placeholder()) {
+        Range(i);
         out_ += fmt::format("input {}: {}[{}]\n", ir::NameText(names_[i]),
                             TypeName(dag_.op(i).type()), fmt::join(dag_.op(i).shape(), ", "));
       } else {
@@ -34,6 +36,18 @@ class Printer {
                       [](const OpNode& a, const OpNode& b) {
                         return a.op == b.op && a.inputs == b.inputs;
                       });
+  }
+
+  void Range(int i) {
+    const auto range =
+        std::ranges::find(ranges_, names_[static_cast<size_t>(i)], &InputRange::input);
+    if (range == ranges_.end()) return;
+    // 2, not 2.0, of an integer input.
+    const bool is_int = dag_.op(i).type().is_int();
+    const auto text = [&](double end) {
+      return is_int ? fmt::format("{:.0f}", end) : ir::FloatText(end, ir::kFloat64);
+    };
+    out_ += fmt::format("@range({}, {})\n", text(range->low), text(range->high));
   }
 
   void Attributes(const Attrs& attrs) {
@@ -93,6 +107,7 @@ class Printer {
   }
 
   const Dag& dag_;
+  const std::span<const InputRange> ranges_;
   const std::vector<std::string> names_;
   std::string out_;
 };
@@ -144,6 +159,8 @@ std::string TensorName(const Dag& dag, const std::vector<std::string>& display_n
   return name + PartName(dag.op(tensor.op), tensor.output);
 }
 
-std::string PrintDag(const Dag& dag) { return Printer(dag).Print(); }
+std::string PrintDag(const Dag& dag, std::span<const InputRange> ranges) {
+  return Printer(dag, ranges).Print();
+}
 
 }  // namespace kiln::dag

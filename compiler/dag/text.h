@@ -8,6 +8,9 @@
 //   C[i: 512, j: 128] = sum(k: 256) A[i, k] * B[k, j]
 //   D[i: 512, j: 128] = max(C[i, j] + bias[j], 0.0)
 //
+// An input may have a range for its values in checks before it, `@range(0.5, 2)`; it is part of the
+// text and no part of the DAG (input_range.h).
+//
 // ParseDag(PrintDag(d)) equals d, for every DAG. Operators that nobody reads are the outputs. The
 // parsed DAG is in the order of facts §1.1, whatever the order of the file, unless the file starts
 // with @keep_order (printed when it is needed).
@@ -16,21 +19,31 @@
 // text.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "compiler/dag/dag.h"
+#include "compiler/dag/input_range.h"
 
 namespace kiln::dag {
 
-std::string PrintDag(const Dag& dag);
+// `ranges` name inputs of the DAG.
+std::string PrintDag(const Dag& dag, std::span<const InputRange> ranges = {});
 
 // Refuses syntax errors, two operators of one name, unknown names, a read of what comes later,
 // wrong types and numbers of indices, an index that can leave its tensor, an input that nothing
-// reads, no operator at all; extents as in dag.h.
+// reads, no operator at all, a range that does not fit its input; extents as in dag.h.
 StatusOr<DagPtr> ParseDag(std::string_view text);
+
+// All that a text says.
+struct DagText {
+  DagPtr dag;
+  std::vector<InputRange> ranges;  // in the order of the text
+};
+StatusOr<DagText> ParseDagText(std::string_view text);
 
 // The name of every operator in text forms: its own, with '1, '2, ... behind it when it is taken.
 // Unique; so are the names of the outputs of one that has several.

@@ -158,6 +158,32 @@ TEST(Text, PartsOfSeveralOutputsDoNotClashWithNames) {
   ExpectRoundTrip(*dag);
 }
 
+TEST(Text, RangesOfInputsAreOfTheTextAlone) {
+  const std::string text =
+      "@range(0.5, 2.0)\ninput x: float32[8]\n@range(-3, 4)\ninput k: int32[8]\n"
+      "y[i: 8] = log(x[i])*float32(k[i])\n";
+  ASSERT_OK_AND_ASSIGN(const DagText parsed, ParseDagText(text));
+  EXPECT_THAT(parsed.ranges, ElementsAre(InputRange{"x", 0.5, 2}, InputRange{"k", -3, 4}));
+  EXPECT_EQ(PrintDag(*parsed.dag, parsed.ranges), text);
+  // The computation is that without them.
+  ASSERT_OK_AND_ASSIGN(const DagPtr plain, ParseDag("input x: float32[8]\ninput k: int32[8]\n"
+                                                    "y[i: 8] = log(x[i]) * float32(k[i])\n"));
+  EXPECT_EQ(PrintDag(*parsed.dag), PrintDag(*plain));
+  ASSERT_OK_AND_ASSIGN(const DagPtr dag, ParseDag(text));
+  EXPECT_EQ(WorkloadKey(*dag), WorkloadKey(*plain));
+}
+
+// Which of two inputs of one name is A'1 depends on their order, and the file's is another one.
+TEST(Text, RangeGoesWithItsInput) {
+  ASSERT_OK_AND_ASSIGN(const DagText parsed,
+                       ParseDagText("@range(1, 2) input A'1: float32[4]\ninput A: float32[5]\n"
+                                    "B[i: 4] = A'1[i] + A[i]\n"));
+  const std::string text = PrintDag(*parsed.dag, parsed.ranges);
+  EXPECT_THAT(text, HasSubstr("@range(1.0, 2.0)\ninput A: float32[4]"));
+  ASSERT_OK_AND_ASSIGN(const DagText again, ParseDagText(text));
+  EXPECT_EQ(again.ranges, parsed.ranges);
+}
+
 TEST(Text, UnusualOrderIsKept) {
   ASSERT_OK_AND_ASSIGN(
       DagPtr dag,
@@ -214,6 +240,16 @@ TEST(Text, ErrorsNameThePlace) {
   ExpectError(
       "input A: float32[512, 512]\nB[i: 512, j: 512] =\n  A[i, j] +\n     A[j, i] * A[i + 1, j]\n",
       "line 4, column 18: index i + 1 of A reaches 512, axis 0 has extent 512");
+  const std::string rest = "input A: float32[4]\nC[i: 4] = A[i]\n";
+  ExpectError("@range(2, 1)\n" + rest, HasSubstr("line 1, column 2: range [2, 1) of input A"));
+  ExpectError("@range(1, 1e39)\n" + rest, HasSubstr("values of float32 lie between"));
+  ExpectError("@range(1)\n" + rest, HasSubstr("line 1, column 9"));
+  ExpectError("@range(a, 2)\n" + rest, HasSubstr("expected a number"));
+  ExpectError("@range(1, 2)\nlet n = 3\n" + rest, HasSubstr("'input' after @range(...)"));
+  ExpectError("@range(0, 0.5) input A: int8[4]\nC[i: 4] = A[i]\n", HasSubstr("whole numbers"));
+  ExpectError("@range(0, 2) input A: bool[4]\nC[i: 4] = A[i]\n", HasSubstr("a bool has no range"));
+  ExpectError("@range(0, 9) input ids: int32[4]\ninput t: float32[8]\nC[i: 4] = t[ids[i]]\n",
+              HasSubstr("range [0, 9) of input ids: its values are indices, which lie in [0, 8)"));
   ExpectError("input A: float32[4]\ninput A: float32[4]\n",
               "line 2, column 7: the name A is taken: it is defined in line 1");
   ExpectError("input A: float32[4]\nA[i: 4] = A[i]\n",
@@ -306,6 +342,26 @@ TEST(Text, DeepAndLongTextIsFast) {
   std::string many = "input A0: float32[4]\n";
   for (int i = 1; i < 3000; ++i) many += fmt::format("A{}[i: 4] = A{}[i] + 1.0\n", i, i - 1);
   EXPECT_OK(ParseDag(many));
+}
+
+TEST(InputRangeTest, ReadsWhatPeopleWrite) {
+  EXPECT_EQ(*ParseInputRange("x=0.5:2"), (InputRange{"x", 0.5, 2}));
+  EXPECT_EQ(*ParseInputRange("A.shared=-1e3:-2"), (InputRange{"A.shared", -1000, -2}));
+  for (const char* bad :
+       {"", "x", "=1:2", "x=1", "x=1:", "x=:2", "x=1:2:3", "x=1:inf", "x=nan:2"}) {
+    EXPECT_THAT(ParseInputRange(bad),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected NAME=LOW:HIGH")))
+        << bad;
+  }
+}
+
+TEST(InputRangeTest, NamesAnInputOnce) {
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, ParseDag("input x: float32[4]\ny[i: 4] = log(x[i])\n"));
+  EXPECT_THAT(CheckInputRanges(*dag, std::vector<InputRange>{{"y", 1, 2}}),
+              StatusIs(StatusCode::kNotFound, HasSubstr("no input y, expected one of: x")));
+  EXPECT_THAT(CheckInputRanges(*dag, std::vector<InputRange>{{"x", 1, 2}, {"x", 1, 2}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("two ranges")));
+  EXPECT_OK(CheckInputRanges(*dag, std::vector<InputRange>{{"x", 1, 2}}));
 }
 
 }  // namespace

@@ -71,6 +71,9 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
 #elif defined(PROGRAM_prints)
   puts("a line of output");
   fflush(stdout);
+#elif defined(PROGRAM_bad_utf8)
+  fputs("not \xff text\n", stderr);
+  abort();
 #elif defined(PROGRAM_killed)
   raise(SIGKILL);
 #endif
@@ -86,6 +89,10 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
   out[9] += 1; /* [1, 3] */
 #elif defined(PROGRAM_slightly_off)
   out[9] *= 1.0001f;
+#elif defined(PROGRAM_all_nan)
+  for (int i = 0; i < kCount; ++i) out[i] = __builtin_nanf("");
+#elif defined(PROGRAM_constant)
+  for (int i = 0; i < kCount; ++i) out[i] = 0.5f;
 #elif defined(PROGRAM_nan)
   out[23] = 0.0f / (out[23] - out[23]);
 #elif defined(PROGRAM_out_of_bounds)

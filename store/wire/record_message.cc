@@ -18,6 +18,7 @@ v1::TrialResult ResultMessage(const Record& record) {
   result.set_runner(record.runner);
   result.set_stopped_early(record.stopped_early);
   result.set_max_error(record.max_error);
+  result.set_unchecked(record.unchecked);
   result.mutable_final_costs_s()->Add(record.final_costs_s.begin(), record.final_costs_s.end());
   result.set_confidence_s(record.confidence_s);
   result.set_final_readings(record.final_readings);
@@ -41,6 +42,7 @@ void TakeResult(const v1::TrialResult& result, Record& record) {
   record.runner = result.runner();
   record.stopped_early = result.stopped_early();
   record.max_error = result.max_error();
+  record.unchecked = result.unchecked();
   record.final_costs_s.assign(result.final_costs_s().begin(), result.final_costs_s().end());
   record.confidence_s = result.confidence_s();
   record.final_readings = result.final_readings();

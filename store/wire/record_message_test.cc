@@ -30,12 +30,13 @@ v1::Record FullMessage() {
 auto FieldsOf(const Record& record) {
   const auto& [id, job_id, task_index, trial, workload_key, dag, target, hardware, steps, costs_s,
                error, message, build_s, run_s, timestamp_s, device, builder, runner, stopped_early,
-               max_error, flop_count, origin, score, final_costs_s, confidence_s, final_readings,
-               final_run_s, final_device, times] = record;
+               max_error, unchecked, flop_count, origin, score, final_costs_s, confidence_s,
+               final_readings, final_run_s, final_device, times] = record;
   return std::make_tuple(id, job_id, task_index, trial, workload_key, dag, target, hardware, steps,
                          costs_s, error, message, build_s, run_s, timestamp_s, device, builder,
-                         runner, stopped_early, max_error, flop_count, origin, score, final_costs_s,
-                         confidence_s, final_readings, final_run_s, final_device, times);
+                         runner, stopped_early, max_error, unchecked, flop_count, origin, score,
+                         final_costs_s, confidence_s, final_readings, final_run_s, final_device,
+                         times);
 }
 
 template <size_t... I>

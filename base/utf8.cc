@@ -1,0 +1,55 @@
+#include "base/utf8.h"
+
+#include <cstddef>
+
+namespace kiln {
+namespace {
+
+bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// The length of the character that starts at text[0], 0 when it is no valid UTF-8.
+size_t CharacterLength(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  // 0x80 to 0xC1 continue a character or spell a short one long; past 0xF4 there are none.
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if (!IsContinuation(text[i])) return 0;
+  }
+  const auto second = static_cast<unsigned char>(text[1]);
+  if (lead == 0xE0 && second < 0xA0) return 0;  // spelled long
+  if (lead == 0xED && second > 0x9F) return 0;  // surrogates
+  if (lead == 0xF0 && second < 0x90) return 0;  // spelled long
+  if (lead == 0xF4 && second > 0x8F) return 0;  // past the last code point
+  return length;
+}
+
+}  // namespace
+
+std::string ValidUtf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const size_t length = CharacterLength(text);
+    if (length == 0) {
+      valid += '?';
+      text.remove_prefix(1);
+    } else {
+      valid += text.substr(0, length);
+      text.remove_prefix(length);
+    }
+  }
+  return valid;
+}
+
+std::string OneLine(std::string_view text) {
+  std::string line = ValidUtf8(text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+  }
+  const size_t begin = line.find_first_not_of(' ');
+  if (begin == std::string::npos) return "";
+  return line.substr(begin, line.find_last_not_of(' ') - begin + 1);
+}
+
+}  // namespace kiln

@@ -1,0 +1,16 @@
+// Text of unknown origin on its way into a message: what a program printed, a loader's words.
+// Messages carry valid UTF-8 only; one bad byte and the receiver refuses all of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kiln {
+
+// Bytes that are no UTF-8 become '?'.
+std::string ValidUtf8(std::string_view text);
+
+// Valid UTF-8 on one line: control characters become spaces, none at the ends.
+std::string OneLine(std::string_view text);
+
+}  // namespace kiln

@@ -1,0 +1,23 @@
+#include "base/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln {
+namespace {
+
+TEST(ValidUtf8Test, OtherBytesAreReplaced) {
+  EXPECT_EQ(ValidUtf8(""), "");
+  EXPECT_EQ(ValidUtf8("a\xff\x80z"), "a??z");
+  EXPECT_EQ(ValidUtf8("\xc3"), "?");
+  EXPECT_EQ(ValidUtf8("\xc0\xaf \xe0\x80\xaf \xf0\x80\x80\xaf"), "?? ??? ????");  // spelled long
+  EXPECT_EQ(ValidUtf8("\xed\xa0\x80 \xf4\x90\x80\x80 \xf5"), "??? ???? ?");
+  EXPECT_EQ(ValidUtf8("€ 😀 \xf4\x8f\xbf\xbf"), "€ 😀 \xf4\x8f\xbf\xbf");
+}
+
+TEST(OneLineTest, ControlCharactersAreSpaces) {
+  EXPECT_EQ(OneLine("\n two\r\nlines\t\x1b[31m\xff\x7f "), "two  lines  [31m?");
+  EXPECT_EQ(OneLine("\n\n"), "");
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,108 @@
+#include "compiler/dag/input_range.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+#include "compiler/dag/index_limit.h"
+#include "compiler/dag/text.h"
+
+namespace kiln::dag {
+namespace {
+
+// The largest finite value.
+double LargestOf(ir::Type type) {
+  if (type == ir::kFloat16) return 65504;
+  if (type == ir::kFloat64) return std::numeric_limits<double>::max();
+  if (type.is_float()) return std::numeric_limits<float>::max();
+  // The bounds of an int64 are doubles here, which hold whole numbers up to 2^53.
+  return std::ldexp(1.0, std::min(53, type.bits - 1));
+}
+
+std::string RangeText(const InputRange& range) {
+  return fmt::format("range [{}, {}) of input {}", range.low, range.high, range.input);
+}
+
+StatusOr<double> ParseNumber(std::string_view text) {
+  const std::string number(text);
+  char* end = nullptr;
+  const double value = std::strtod(number.c_str(), &end);
+  if (number.empty() || end != number.c_str() + number.size() || !std::isfinite(value)) {
+    return InvalidArgument("'{}' is no number", text);
+  }
+  return value;
+}
+
+}  // namespace
+
+Status CheckInputRange(const InputRange& range, ir::Type type, int64_t index_limit) {
+  const std::string what = RangeText(range);
+  if (type == ir::kBool) return InvalidArgument("{}: a bool has no range", what);
+  // Also of NaN.
+  if (!(range.low < range.high)) {
+    return InvalidArgument("{}: expected a low end below the high end", what);
+  }
+  const double largest = LargestOf(type);
+  if (range.low < -largest || range.high > largest) {
+    return InvalidArgument("{}: values of {} lie between {} and {}", what, TypeName(type), -largest,
+                           largest);
+  }
+  if (type.is_float()) return OkStatus();
+  if (range.low != std::floor(range.low) || range.high != std::floor(range.high)) {
+    return InvalidArgument("{}: expected whole numbers for {}", what, TypeName(type));
+  }
+  if (index_limit > 0 && (range.low < 0 || range.high > static_cast<double>(index_limit))) {
+    return InvalidArgument("{}: its values are indices, which lie in [0, {})", what, index_limit);
+  }
+  return OkStatus();
+}
+
+Status CheckInputRanges(const Dag& dag, std::span<const InputRange> ranges) {
+  if (ranges.empty()) return OkStatus();
+  const std::vector<std::string> names = DisplayNames(dag);
+  std::vector<std::string> inputs;
+  for (int i = 0; i < dag.size(); ++i) {
+    if (dag.op(i).is_placeholder()) inputs.push_back(names[static_cast<size_t>(i)]);
+  }
+  for (const InputRange& range : ranges) {
+    if (std::ranges::find(inputs, range.input) == inputs.end()) {
+      return NotFound("there is no input {}, expected one of: {}", range.input,
+                      fmt::join(inputs, ", "));
+    }
+    if (std::ranges::count(ranges, range.input, &InputRange::input) > 1) {
+      return InvalidArgument("input {} has two ranges", range.input);
+    }
+    const auto i = static_cast<int>(std::ranges::find(names, range.input) - names.begin());
+    const ir::Type type = dag.op(i).type();
+    const int64_t limit = type.is_int() ? IndexLimit(dag, i) : 0;
+    KILN_RETURN_IF_ERROR(CheckInputRange(range, type, limit));
+  }
+  return OkStatus();
+}
+
+StatusOr<InputRange> ParseInputRange(std::string_view text) {
+  const auto refuse = [&](const std::string& why) {
+    return InvalidArgument("input range '{}': {}; expected NAME=LOW:HIGH, for instance x=0.5:2",
+                           text, why);
+  };
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string_view::npos) return refuse("it names no input");
+  const std::string_view ends = text.substr(equals + 1);
+  const size_t colon = ends.find(':');
+  if (colon == std::string_view::npos) return refuse("it has no ':'");
+  InputRange range;
+  range.input = std::string(text.substr(0, equals));
+  const auto low = ParseNumber(ends.substr(0, colon));
+  if (!low.ok()) return refuse(std::string(Message(low.status())));
+  const auto high = ParseNumber(ends.substr(colon + 1));
+  if (!high.ok()) return refuse(std::string(Message(high.status())));
+  range.low = *low;
+  range.high = *high;
+  return range;
+}
+
+}  // namespace kiln::dag
