@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/usage.h"
 
 namespace kiln {
 
@@ -24,7 +25,16 @@ Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports) {
 int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,
               const std::function<Status()>& work) {
   InitLog(name);
-  CLI11_PARSE(app, argc, argv);
+  PlainHelp(app);
+  if (argv[0] == name) app.name(fmt::format("kiln {}", name));  // it was started as a command
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);  // help
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "{}: {}\n", name, UsageError(app, error));
+    return kUsageExit;
+  }
   Status status = SetLogLevel(flags.log_level);
   if (status.ok()) status = work();
   if (status.ok()) return 0;

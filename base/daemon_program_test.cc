@@ -61,8 +61,10 @@ TEST(DaemonProgramTest, DoesNotWorkWithoutASoundCommandLine) {
   EXPECT_THAT(loud.error, HasSubstr("loud"));
   const Outcome unknown = RunWith({"--no-such-flag"});
   EXPECT_FALSE(unknown.worked);
-  EXPECT_NE(unknown.exit_status, 0);
-  EXPECT_THAT(unknown.output + unknown.error, HasSubstr("--no-such-flag"));
+  EXPECT_EQ(unknown.exit_status, 2);
+  EXPECT_EQ(unknown.error, "test: there is no flag --no-such-flag; see kiln_test --help\n");
+  EXPECT_EQ(RunWith({"--prot-file", "x"}).error,
+            "test: there is no flag --prot-file, did you mean --port-file? See kiln_test --help\n");
   const Outcome help = RunWith({"--help"});
   EXPECT_FALSE(help.worked);
   EXPECT_EQ(help.exit_status, 0);

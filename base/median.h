@@ -13,4 +13,11 @@ struct MedianCost {
 };
 MedianCost MedianOf(std::span<const double> costs_s);
 
+// The standard deviation of a normal distribution, from the median absolute deviation about
+// `centre`: outliers hardly count. 0 of no values.
+double ScaleOf(std::span<const double> values, double centre);
+
+// The 97.5% point of Student's t, within 2% from 3 degrees of freedom on.
+double StudentT95(double freedom);
+
 }  // namespace kiln

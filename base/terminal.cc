@@ -40,6 +40,15 @@ constexpr std::string_view kEnterFullScreen = "\033[?1049h\033[?25l";
 constexpr std::string_view kLeaveFullScreen = "\033[?25h\033[?1049l";
 constexpr size_t kShownKept = 3;
 
+constexpr std::string_view kLeftOut = "  ...";  // behind the header, for columns that don't fit
+
+// Of a table whose columns are so wide.
+int Total(const std::vector<int>& widths) {
+  int total = 0;
+  for (const int width : widths) total += width + (total > 0 ? 2 : 0);
+  return total;
+}
+
 std::string Spaces(int count) { return std::string(std::max(0, count), ' '); }
 
 }  // namespace
@@ -125,18 +134,26 @@ void Table::AddRow(std::vector<std::string> cells) {
 
 std::vector<int> Table::Widths(int columns) const {
   std::vector<int> widths;
-  int total = -2;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    int width = DisplayWidth(columns_[i].header);
-    for (const auto& row : rows_) width = std::max(width, DisplayWidth(row[i]));
-    widths.push_back(width);
-    total += width + 2;
+    widths.push_back(DisplayWidth(columns_[i].header));
+    for (const auto& row : rows_) widths.back() = std::max(widths.back(), DisplayWidth(row[i]));
   }
-  for (; columns > 0 && total > columns; --total) {
+  if (columns <= 0) return widths;
+  std::vector<int> minimum = widths;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].least == 0) continue;
+    minimum[i] = std::min(widths[i], std::max(columns_[i].least, DisplayWidth(columns_[i].header)));
+  }
+  int room = columns;
+  while (minimum.size() > 1 && Total(minimum) > room) {
+    minimum.pop_back();
+    room = columns - DisplayWidth(kLeftOut);
+  }
+  widths.resize(minimum.size());
+  for (int total = Total(widths); total > room; --total) {
     int* widest = nullptr;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      const int least = std::max(columns_[i].least, DisplayWidth(columns_[i].header));
-      if (columns_[i].least == 0 || widths[i] <= least) continue;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      if (widths[i] <= minimum[i]) continue;
       if (widest == nullptr || widths[i] > *widest) widest = &widths[i];
     }
     if (widest == nullptr) break;
@@ -148,7 +165,7 @@ std::vector<int> Table::Widths(int columns) const {
 std::string Table::Line(const std::vector<std::string>& cells,
                         const std::vector<int>& widths) const {
   std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) {
+  for (size_t i = 0; i < widths.size(); ++i) {
     const std::string cell = Elide(cells[i], widths[i]);
     const std::string fill = Spaces(widths[i] - DisplayWidth(cell));
     if (i > 0) line += "  ";
@@ -161,15 +178,12 @@ std::string Table::Line(const std::vector<std::string>& cells,
 std::vector<std::string> Table::Lines(int columns) const {
   const std::vector<int> widths = Widths(columns);
   std::vector<std::string> header;
-  int total = -2;
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    header.push_back(columns_[i].header);
-    total += widths[i] + 2;
-  }
-  std::vector<std::string> lines = {Line(header, widths), std::string(std::max(0, total), '-')};
+  for (const Column& column : columns_) header.push_back(column.header);
+  std::vector<std::string> lines = {Line(header, widths),
+                                    std::string(static_cast<size_t>(Total(widths)), '-')};
+  if (widths.size() < columns_.size()) lines[0] += kLeftOut;
   for (const auto& row : rows_) lines.push_back(Line(row, widths));
-  if (columns > 0 && total > columns) {
-    lines[1].resize(columns);
+  if (columns > 0) {
     for (std::string& line : lines) line = Elide(line, columns);
   }
   return lines;

@@ -51,8 +51,8 @@ class Table {
   void AddRow(std::vector<std::string> cells);
   size_t rows() const { return rows_.size(); }
   // The header, a rule, the rows; two spaces between columns, no trailing blanks. At most `columns`
-  // wide, with "..." where something was cut: first the widest of the columns that have a `least`,
-  // in the end whole lines. 0: as wide as the cells.
+  // wide, with "..." where something was cut: cells, first of the widest of the columns that have a
+  // `least`; then columns, the last ones first, with the mark in the header. 0: as wide as the cells.
   std::vector<std::string> Lines(int columns = 0) const;
   std::string ToString(int columns = 0) const;  // the lines, each with its newline
 

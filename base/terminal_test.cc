@@ -201,9 +201,10 @@ TEST(TableTest, FitsANarrowTerminalByItsWidestColumns) {
   EXPECT_THAT(table.Lines(29), table.Lines());
   EXPECT_THAT(table.Lines(24), ElementsAre("Name     Trials  On",  //
                                            "------------------------", "a lo...      64  a de..."));
-  EXPECT_THAT(table.Lines(16), ElementsAre("Name    Trial...",  //
-                                           "----------------",  //
-                                           "a l...      6..."));
+  EXPECT_THAT(table.Lines(16), ElementsAre("Name  ...",    //
+                                           "-----------",  //
+                                           "a long name"));
+  EXPECT_THAT(table.Lines(6), ElementsAre("Nam...", "------", "a l..."));
 }
 
 TEST(TableDeathTest, ARowOfTheWrongLengthIsABug) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "client/log_lines.h"
 #include "proto/scheduler.pb.h"
 
 namespace kiln::client {
@@ -31,8 +32,10 @@ class Archive {
   // In the order of commit, until `visit` returns an error, which is then returned.
   virtual Status VisitRecords(const v1::ListRecordsRequest& request,
                               const std::function<Status(const v1::Record&)>& visit) = 0;
+  // Returns how many were there. FailedPrecondition where one is of a job that has not ended.
+  virtual StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) = 0;
   // The lines of a measure-record log.
-  virtual StatusOr<v1::ImportRecordsReply> Import(std::string_view log) = 0;
+  virtual StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) = 0;
 };
 
 }  // namespace kiln::client

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/file.h"
 #include "client/kiln_testing.h"
@@ -57,16 +58,75 @@ TEST_F(CliTest, HelpListsEveryCommand) {
   }
 }
 
+TEST_F(CliTest, HelpOfACommandIsItsFlags) {
+  EXPECT_EQ(KilnPrints({"help"}), KilnPrints({"--help"}));
+  EXPECT_EQ(KilnPrints({"help", "help"}), KilnPrints({"--help"}));
+  EXPECT_EQ(KilnPrints({"help", "tune"}), KilnPrints({"tune", "--help"}));
+  EXPECT_EQ(KilnPrints({"help", "records", "import"}), KilnPrints({"records", "import", "--help"}));
+  EXPECT_THAT(KilnPrints({"help", "runner"}), HasSubstr("Usage: kiln runner "));
+  EXPECT_THAT(Refused({"help", "tnue"}), HasSubstr("did you mean tune?"));
+}
+
+TEST_F(CliTest, HelpIsInPlainWordsAndFitsEightyColumns) {
+  for (const Words& command : std::vector<Words>{{},
+                                                 {"tune"},
+                                                 {"submit"},
+                                                 {"best"},
+                                                 {"show"},
+                                                 {"records", "measure"},
+                                                 {"selftest"},
+                                                 {"conformance"},
+                                                 {"tracker"},
+                                                 {"scheduler"},
+                                                 {"builder"},
+                                                 {"runner"}}) {
+    Words words = command;
+    words.push_back("--help");
+    const std::string help = KilnPrints(words);
+    for (const char* raw : {"UINT", "INT:", "FLOAT", " in [", "POSITIVE", "NONNEGATIVE"}) {
+      EXPECT_THAT(help, Not(HasSubstr(raw)));
+    }
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 81u) << line;
+  }
+}
+
 TEST_F(CliTest, WrongUsageNamesTheHelp) {
   EXPECT_THAT(Refused({}), HasSubstr("kiln --help"));
   EXPECT_THAT(Refused({"tnue"}),
               AllOf(HasSubstr("no command 'tnue', did you mean tune?"), HasSubstr("kiln --help")));
-  EXPECT_THAT(Refused({"xyzzy"}), HasSubstr("no command 'xyzzy'; commands: tune, submit"));
+  EXPECT_THAT(Refused({"xyzzy"}), HasSubstr("no command 'xyzzy'; there are: tune, submit"));
   EXPECT_THAT(Refused({"tune", "--no-such-flag"}), HasSubstr("kiln tune --help"));
-  EXPECT_THAT(Refused({"tune", "matmul", "--trials", "0"}), HasSubstr("trials"));
+  EXPECT_EQ(Refused({"tune", "matmul", "--trails", "5"}),
+            "kiln: there is no flag --trails, did you mean --trials? See kiln tune --help\n");
+  EXPECT_EQ(Refused({"records", "exprot"}),
+            "kiln: there is no command 'exprot', did you mean export? See kiln records --help\n");
+  EXPECT_EQ(RunKiln({"runner", "--trakcer", "x:1"}).error,
+            "runner: there is no flag --trakcer, did you mean --tracker? See kiln runner --help\n");
+  EXPECT_THAT(Refused({"tune", "matmul", "--trials", "-1"}), HasSubstr("trials"));
+  EXPECT_THAT(Refused({"tune", "matmul", "--minutes", "-1"}), HasSubstr("minutes"));
   EXPECT_THAT(Refused({"tune", "matmul", "--trials", "many"}), HasSubstr("trials"));
+  EXPECT_THAT(Refused({"tune", "matmul", "--args", "8,8,8", "--seed", "-1"}),
+              HasSubstr("--seed: -1 is below 0, expected a whole number from 0"));
   EXPECT_THAT(Refused({"show", "--as", "ptx"}), HasSubstr("ptx"));
   EXPECT_THAT(Refused({"jobs", "--db", "a.db", "--scheduler", "b:1"}), HasSubstr("exclude"));
+}
+
+TEST_F(CliTest, NoTrialsShowWhatWouldBeTuned) {
+  const std::string db = folder_.Join("none.db");
+  const Words words = {"tune", "matmul", "--args", "64,64,64", "--trials", "0", "--db", db};
+  const std::string shown = KilnPrints(words);
+  EXPECT_THAT(shown, AllOf(HasSubstr("matmul 64,64,64"), HasSubstr("0.0005243"),
+                           HasSubstr("48.00 KiB"), HasSubstr("nothing is tuned")));
+  Words json_words = words;
+  json_words.push_back("--json");
+  const std::string json = KilnPrints(json_words);
+  EXPECT_THAT(json, AllOf(HasSubstr("\"flop_count\":524288"), HasSubstr("\"weight\":1,"),
+                          HasSubstr("\"argument_bytes\":49152"), HasSubstr("\"sketches\":")));
+  EXPECT_FALSE(FileExists(db));
+  EXPECT_THAT(KilnPrints({"submit", "matmul", "--args", "64,64,64", "--trials", "0", "--scheduler",
+                          "127.0.0.1:1"}),
+              HasSubstr("nothing is tuned"));
 }
 
 TEST_F(CliTest, WhatIsWrongWithSeveralTasks) {
@@ -92,6 +152,12 @@ TEST_F(CliTest, UnknownOperatorsGetTheClosestNames) {
   EXPECT_THAT(RefusedTune({"conv2d_ncwh", "--args", "1,7,7,8,8,3,3,1,1"}),
               HasSubstr("conv2d_nchw"));
   EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--epilogue", "rleu"}), HasSubstr("relu"));
+  EXPECT_LT(RefusedTune({"xyzzy", "--args", "8"}).size(), 100u) << "no list of all operators";
+  for (const char* network : {"network:resnet-18", "x.onnx"}) {
+    EXPECT_THAT(RefusedTune({network}),
+                AllOf(HasSubstr("networks are not supported"), HasSubstr("--tasks")));
+    EXPECT_THAT(Refused({"check", network}), HasSubstr("networks are not supported"));
+  }
 }
 
 TEST_F(CliTest, ArgumentsThatMakeNoOperator) {
@@ -225,7 +291,13 @@ TEST_F(CliTest, ShowsTheSketchesOfAnOperator) {
 }
 
 TEST_F(CliTest, VersionAndDoctor) {
-  EXPECT_THAT(KilnPrints({"version"}), testing::StartsWith("kiln "));
+  const std::string version = KilnPrints({"--version"});
+  EXPECT_THAT(
+      version,
+      MatchesRegex("kiln [0-9]+.*, LLVM [0-9.]+, NVRTC .+, XGBoost [0-9.]+, SQLite [0-9.]+\n"));
+  EXPECT_EQ(KilnPrints({"version"}), version);
+  const Json parts = Json::parse(KilnPrints({"version", "--json"}));
+  EXPECT_THAT(version, HasSubstr("SQLite " + parts["SQLite"].get<std::string>()));
   const RunResult doctor = RunKiln({"doctor", "--db", folder_.Join("none.db")});
   for (const char* what : {"CPU", "LLVM", "CUDA", "limits", "disk", "database"}) {
     EXPECT_THAT(doctor.output, HasSubstr(what));

@@ -193,16 +193,27 @@ Status SchedulerClient::VisitRecords(const v1::ListRecordsRequest& request,
   return FromGrpc(stream->Finish());
 }
 
-StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(std::string_view log) {
+StatusOr<uint64_t> SchedulerClient::DeleteRecords(const std::vector<int64_t>& ids) {
+  v1::DeleteRecordsRequest request;
+  request.mutable_ids()->Add(ids.begin(), ids.end());
+  KILN_ASSIGN_OR_RETURN(const auto reply,
+                        Call(*stub_, &v1::Scheduler::Stub::DeleteRecords, request));
+  return reply.deleted();
+}
+
+StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(LogLines& lines) {
   grpc::ClientContext context;
   v1::ImportRecordsReply reply;
   const auto stream = stub_->ImportRecords(&context, &reply);
   v1::ImportRecordsRequest request;
-  while (!log.empty()) {
-    const size_t end = std::min(log.find('\n'), log.size());
-    request.set_line(std::string(log.substr(0, end)));
-    log.remove_prefix(std::min(end + 1, log.size()));
-    if (!stream->Write(request)) break;
+  while (true) {
+    const StatusOr<bool> more = lines.Next(*request.mutable_line());
+    if (!more.ok()) {
+      context.TryCancel();
+      (void)stream->Finish();
+      return more.status();
+    }
+    if (!*more || !stream->Write(request)) break;
   }
   stream->WritesDone();
   KILN_RETURN_IF_ERROR(FromGrpc(stream->Finish()));

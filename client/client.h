@@ -42,7 +42,8 @@ class SchedulerClient : public Archive {
   StatusOr<v1::Record> GetRecord(int64_t id) override;
   Status VisitRecords(const v1::ListRecordsRequest& request,
                       const std::function<Status(const v1::Record&)>& visit) override;
-  StatusOr<v1::ImportRecordsReply> Import(std::string_view log) override;
+  StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override;
+  StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) override;
 
  private:
   SchedulerClient(std::string address, std::unique_ptr<v1::Scheduler::Stub> stub)

@@ -1,30 +1,24 @@
 #include "client/command_line.h"
 
-#include <fmt/ranges.h>
-
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/errno_status.h"
 #include "base/log.h"
+#include "base/usage.h"
 #include "client/job_syntax.h"
 #include "client/record_syntax.h"
 #include "client/syntax.h"
 #include "client/tool_syntax.h"
-#include "client/wording.h"
-#include "compiler/dag/ops/epilogue.h"
+#include "client/version.h"
 
 namespace kiln::client {
 namespace {
-
-constexpr int kUsageExit = 2;
 
 constexpr char kFooter[] =
     "Start here:  kiln tune matmul --args 512,512,512\n"
@@ -34,8 +28,10 @@ constexpr char kFooter[] =
 class CommandLine {
  public:
   explicit CommandLine(std::string program) : syntax_(std::move(program)) {
+    PlainHelp(app_);
     app_.require_subcommand(1);
     app_.footer(kFooter);
+    app_.set_version_flag("--version", VersionText, "print the version and those of libraries");
     jobs_.AddTo(app_);
     records_.AddTo(app_);
     tools_.AddTo(app_);
@@ -43,17 +39,13 @@ class CommandLine {
   }
 
   int Main(int argc, char** argv) {
-    const std::vector<std::string> names = CommandNames();
-    const std::string_view word = argc > 1 ? argv[1] : "-";
-    if (!word.starts_with('-') && std::find(names.begin(), names.end(), word) == names.end()) {
-      return UnknownCommand(std::string(word));
-    }
     try {
       app_.parse(argc, argv);
     } catch (const CLI::Success& success) {
-      return app_.exit(success);  // help
+      return app_.exit(success);  // help, version
     } catch (const CLI::ParseError& error) {
-      return WrongUsage(error);
+      fmt::print(stderr, "kiln: {}\n", UsageError(app_, error));
+      return kUsageExit;
     }
     const StatusOr<int> exit_status = GoUnlessOutputEnds();
     if (exit_status.ok()) return *exit_status;
@@ -79,40 +71,9 @@ class CommandLine {
     return Unavailable("cannot write the output: {}", ErrnoText(error));
   }
 
-  std::vector<std::string> CommandNames() const {
-    std::vector<std::string> names;
-    for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; })) {
-      names.push_back(command->get_name());
-    }
-    return names;
-  }
-
-  int UnknownCommand(const std::string& word) const {
-    const std::vector<std::string> names = CommandNames();
-    const std::vector<std::string> closest = dag::ClosestNames(word, names);
-    const std::string guess = closest.empty()
-                                  ? std::string()
-                                  : fmt::format(", did you mean {}?", fmt::join(closest, " or "));
-    fmt::print(stderr, "kiln: there is no command '{}'{}{} commands: {}; see kiln --help\n", word,
-               guess, guess.empty() ? ";" : "", fmt::join(names, ", "));
-    return kUsageExit;
-  }
-
-  int WrongUsage(const CLI::ParseError& error) {
-    std::string help = "kiln";
-    const CLI::App* at = &app_;
-    while (!at->get_subcommands().empty()) {
-      at = at->get_subcommands()[0];
-      help += " " + at->get_name();
-    }
-    std::string message = FirstLine(error.what());
-    while (message.ends_with('.')) message.pop_back();
-    fmt::print(stderr, "kiln: {}; see {} --help\n", message, help);
-    return kUsageExit;
-  }
-
   // For the help; main never gets here with them.
   void AddDaemons() {
+    app_.add_subcommand("help", "this, or with a COMMAND its flags");
     for (const auto& [name, what] :
          {std::pair{"tracker", "keeps the list of workers and leases them"},
           std::pair{"scheduler", "runs jobs and keeps the records"},

@@ -85,7 +85,8 @@ struct ExportFlags {
   bool errors = false;
 };
 Status ExportCommand(const ExportFlags& flags, const Session& session);
-Status ImportCommand(const std::string& path, const Session& session);
+// `rejected`: a file for the lines that are refused; "": they are named alone.
+Status ImportCommand(const std::string& path, const std::string& rejected, const Session& session);
 // Of a log file, or with path "" of the session's records.
 Status DistillCommand(const std::string& path, const std::string& output, const Session& session);
 Status StatsCommand(const Session& session);

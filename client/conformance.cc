@@ -1,6 +1,7 @@
 // kiln conformance: random jobs over many workloads, and what became of every candidate. What
 // passes the checks before code generation must launch, and must give the right answer.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <map>
 
@@ -9,10 +10,10 @@
 #include "client/client.h"
 #include "client/commands.h"
 #include "client/json.h"
-#include "client/known_workloads.h"
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
 #include "client/wording.h"
+#include "compiler/dag/ops/known_workloads.h"
 #include "compiler/dag/text.h"
 
 namespace kiln::client {
@@ -74,8 +75,8 @@ void Count(const v1::Record& record, Tally& tally) {
   }
 }
 
-v1::JobSpec JobOf(const KnownWorkload& workload, const dag::Dag& dag, const std::string& target,
-                  const v1::TuneOptions& options) {
+v1::JobSpec JobOf(const dag::KnownWorkload& workload, const dag::Dag& dag,
+                  const std::string& target, const v1::TuneOptions& options) {
   v1::JobSpec spec;
   spec.set_name("conformance " + workload.Description());
   spec.set_user("conformance");
@@ -87,7 +88,7 @@ v1::JobSpec JobOf(const KnownWorkload& workload, const dag::Dag& dag, const std:
   return spec;
 }
 
-StatusOr<Tally> RunWorkload(const KnownWorkload& workload, SchedulerClient& client,
+StatusOr<Tally> RunWorkload(const dag::KnownWorkload& workload, SchedulerClient& client,
                             const std::string& target, const v1::TuneOptions& options) {
   Tally tally;
   tally.workload = workload.Description();
@@ -125,9 +126,11 @@ void PrintFailures(const Tally& tally, const Session& session) {
   fmt::print("\n{}\n", tally.workload);
   for (const v1::Record& record : tally.failures) {
     const v1::TrialResult& result = record.result();
-    fmt::print("  {}: {}\n    {}\n", ErrorName(result.error()),
-               Elide(FirstLine(result.message()), 160),
-               session.Command(fmt::format("trial {}/{}", record.job_id(), record.trial())));
+    const std::string line =
+        fmt::format("  {}: {}", ErrorName(result.error()), FirstLine(result.message()));
+    const int columns = OutputColumns(STDOUT_FILENO);
+    fmt::print("{}\n    {}\n", columns > 0 ? Elide(line, columns) : line,
+               session.Command("trial " + TrialName(record)));
   }
 }
 
@@ -148,7 +151,7 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
   KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(cluster->scheduler_address()));
   std::vector<Tally> tallies;
   Tally all;
-  for (const KnownWorkload& workload : ConformanceWorkloads()) {
+  for (const dag::KnownWorkload& workload : dag::ConformanceWorkloads()) {
     if (workload.Description().find(flags.only) == std::string::npos) continue;
     KILN_ASSIGN_OR_RETURN(Tally tally, RunWorkload(workload, *client, flags.target, flags.options));
     if (session.json) {
@@ -158,7 +161,7 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
                  LatencyCell(tally.best_s));
       std::fflush(stdout);
     }
-    for (uint32_t Tally::* count :
+    for (uint32_t Tally::*count :
          {&Tally::candidates, &Tally::right, &Tally::refused, &Tally::wrong, &Tally::crashed,
           &Tally::timed_out, &Tally::not_built, &Tally::lost}) {
       all.*count += tally.*count;
@@ -169,7 +172,7 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
   if (tallies.empty()) return NotFound("no workload of the conformance run has '{}'", flags.only);
   const bool good = all.failed() == 0 && all.problem.empty();
   if (session.json) return good ? 0 : 1;
-  Table table({{"Workload"},
+  Table table({{"Workload", Table::kLeft, 8},
                {"Candidates", Table::kRight},
                {"Refused", Table::kRight},
                {"Wrong", Table::kRight},
@@ -185,7 +188,7 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
                   fmt::format("{}", t.timed_out), fmt::format("{}", t.not_built),
                   t.best_s > 0 ? fmt::format("{:.2f}", 1e6 * t.best_s) : "-"});
   }
-  fmt::print("\n{}", table.ToString());
+  fmt::print("\n{}", table.ToString(OutputColumns(STDOUT_FILENO)));
   tallies.pop_back();
   for (const Tally& tally : tallies) PrintFailures(tally, session);
   return good ? 0 : 1;

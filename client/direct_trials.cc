@@ -8,6 +8,8 @@
 #include "absl/time/clock.h"
 #include "base/grpc_status.h"
 #include "client/client.h"
+#include "compiler/dag/sample_outputs.h"
+#include "compiler/dag/text.h"
 #include "proto/channel.h"
 
 namespace kiln::client {
@@ -17,6 +19,7 @@ namespace {
 constexpr auto kCallTimeout = std::chrono::minutes(10);
 constexpr absl::Duration kAnnounceTimeout = absl::Seconds(20);
 constexpr absl::Duration kPollPause = absl::Milliseconds(20);
+constexpr double kLongReference_s = 10;
 
 template <typename Reply, typename Stub, typename Request>
 StatusOr<Reply> Call(Stub& stub,
@@ -80,10 +83,28 @@ StatusOr<v1::Artifact> DirectTrials::Reference(const DirectTrial& trial) {
   return references_[key] = std::move(*reply.mutable_artifact());
 }
 
+StatusOr<DirectTrial> DirectTrials::SampleOf(const DirectTrial& trial, Samples& samples) const {
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr whole, dag::ParseDag(trial.dag));
+  const bool gpu = trial.target.starts_with("cuda");
+  DirectTrial some = trial;
+  if (dag::PlainSeconds(*whole, gpu) <= kLongReference_s) return some;
+  const auto sampled = dag::SampleOutputs(*whole, {.seed = trial.seed});
+  if (!sampled.ok()) return some;  // it is waited for
+  some.dag = dag::PrintDag(*sampled->dag);
+  for (const dag::OutputGrid& grid : sampled->grids) {
+    v1::OutputSample& sample = samples.emplace_back();
+    sample.set_output(static_cast<uint32_t>(grid.output));
+    sample.mutable_offset()->Add(grid.offset.begin(), grid.offset.end());
+    sample.mutable_stride()->Add(grid.stride.begin(), grid.stride.end());
+  }
+  return some;
+}
+
 StatusOr<v1::TrialResult> DirectTrials::Measure(const v1::Artifact& artifact,
                                                 const v1::Artifact& reference,
-                                                const DirectTrial& trial) {
+                                                const DirectTrial& trial, const Samples& samples) {
   v1::MeasureRequest request;
+  request.mutable_samples()->Add(samples.begin(), samples.end());
   *request.mutable_artifact() = artifact;
   request.set_reference_digest(reference.digest());
   request.set_seed(trial.seed);
@@ -104,8 +125,10 @@ StatusOr<v1::TrialResult> DirectTrials::Run(const DirectTrial& trial) {
     result.set_error(build.error());
     result.set_message(build.message());
   } else {
-    KILN_ASSIGN_OR_RETURN(const v1::Artifact reference, Reference(trial));
-    KILN_ASSIGN_OR_RETURN(result, Measure(build.artifact(), reference, trial));
+    Samples samples;
+    KILN_ASSIGN_OR_RETURN(const DirectTrial checked, SampleOf(trial, samples));
+    KILN_ASSIGN_OR_RETURN(const v1::Artifact reference, Reference(checked));
+    KILN_ASSIGN_OR_RETURN(result, Measure(build.artifact(), reference, trial, samples));
   }
   result.set_build_s(build.build_s());
   result.mutable_times()->MergeFrom(build.times());

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/local_cluster.h"
 #include "proto/builder.grpc.pb.h"
@@ -30,6 +31,8 @@ class DirectTrials {
   // Waits until the runner is known to the tracker.
   static StatusOr<std::unique_ptr<DirectTrials>> Connect(const LocalCluster& cluster);
 
+  using Samples = std::vector<v1::OutputSample>;
+
   // Of the measured device.
   const v1::WorkerState& runner() const { return runner_; }
 
@@ -37,14 +40,18 @@ class DirectTrials {
   StatusOr<v1::BuildReply> Build(const DirectTrial& trial);
   // The unscheduled program of the trial's workload; built once. Its failure is a status.
   StatusOr<v1::Artifact> Reference(const DirectTrial& trial);
-  // Checks `artifact` against `reference` and times it.
+  // Checks `artifact` against `reference` and times it. `samples`: the reference computes these
+  // elements of the outputs; empty: all.
   StatusOr<v1::TrialResult> Measure(const v1::Artifact& artifact, const v1::Artifact& reference,
-                                    const DirectTrial& trial);
-  // All of it; an error of the build is the trial's.
+                                    const DirectTrial& trial, const Samples& samples = {});
+  // All of it; an error of the build is the trial's. Of a workload whose unscheduled loops would
+  // take long a sample of the outputs is checked.
   StatusOr<v1::TrialResult> Run(const DirectTrial& trial);
 
  private:
   DirectTrials() = default;
+  // What computes a sample of the trial's outputs without a schedule.
+  StatusOr<DirectTrial> SampleOf(const DirectTrial& trial, Samples& samples) const;
 
   std::unique_ptr<v1::Builder::Stub> builder_;
   std::unique_ptr<v1::Runner::Stub> measurer_;

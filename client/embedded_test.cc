@@ -149,7 +149,7 @@ TEST_F(EmbeddedTest, FormsOfOneWork) {
   // Of the direct form's key: names the other one, whose made-up costs are much smaller.
   ASSERT_EQ(fastest, 1u);
   EXPECT_THAT(KilnPrints(with({"best"}, {})),
-              AllOf(HasSubstr("faster than record "), HasSubstr(": winograd F(4,3), "),
+              AllOf(HasSubstr("faster than trial "), HasSubstr(": winograd F(4,3), "),
                     HasSubstr("takes prepared inputs: p1 = conv2d_winograd_weights 48,64,")));
   const Json faster = Lines(KilnPrints(with({"best"}, {"--json"}))).back();
   EXPECT_EQ(faster["form"], "winograd F(4,3)");
@@ -168,7 +168,9 @@ TEST_F(EmbeddedTest, JsonHasOneLineForEachTrial) {
     }
     EXPECT_EQ(events[i]["event"], "trial");
     EXPECT_GT(events[i]["cost_s"], 0);
-    EXPECT_THAT(events[i]["origin"].get<std::string>(), HasSubstr("sketch "));
+    // The first one is what the others are compared with.
+    EXPECT_THAT(events[i]["origin"].get<std::string>(),
+                HasSubstr(events[i]["trial"] == 0 ? "no schedule" : "sketch "));
     trials.insert(events[i]["trial"].get<int>());
   }
   EXPECT_THAT(trials, SizeIs(20));
@@ -260,9 +262,11 @@ TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
   const Json best = Json::parse(kiln({"best", job, "--json"}));
   EXPECT_EQ(best["id"], record);
   const std::string key = best["workload_key"];
+  const std::string trial = job + "/" + std::to_string(best["trial"].get<int>());
   for (const Words& subject : std::vector<Words>{{},
                                                  {job},
                                                  {record},
+                                                 {trial},
                                                  {key},
                                                  {"matmul", "--args", "64,64,64"},
                                                  {"--op", "matmul", "--args", "64,64,64"},
@@ -275,6 +279,9 @@ TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
   EXPECT_THAT(kiln({"best", key}), HasSubstr("matmul 64,64,64"));
   EXPECT_THAT(kiln({"records", "stats"}), AllOf(HasSubstr("matmul 64,64,64"), HasSubstr("10")));
   EXPECT_THAT(kiln({"trial", job + "/0"}), AllOf(HasSubstr("then "), HasSubstr("now ")));
+  EXPECT_THAT(kiln({"best"}), HasSubstr(trial + " "));
+  EXPECT_THAT(kiln({"show"}), AllOf(testing::StartsWith("# trial " + trial + " (record " + record),
+                                    HasSubstr("\n# target null\n"), HasSubstr(".split(")));
 
   // Out as a log, and into another database; a second time adds nothing.
   const std::string log = folder_.Join("log.json"), other = folder_.Join("other.db");
@@ -287,6 +294,10 @@ TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
               AllOf(HasSubstr("0 imported"), HasSubstr("10 were there already")));
   EXPECT_THAT(Lines(kiln({"records", "distill"})), SizeIs(1));
   EXPECT_THAT(Lines(KilnPrints({"records", "distill", log})), SizeIs(1));
+  // What an import holds is found by its name, too.
+  EXPECT_THAT(KilnPrints({"best", "import", "--db", other}), HasSubstr("\nimport/"));
+  EXPECT_EQ(Json::parse(KilnPrints({"best", "import", "--db", other, "--json"}))["steps"],
+            best["steps"]);
   // Imported records have no DAG: the operator says it.
   EXPECT_THAT(
       KilnPrints({"show", "matmul", "--args", "64,64,64", "--as", "schedule", "--db", other}),
@@ -307,9 +318,44 @@ TEST_F(EmbeddedTest, WhatIsNotThereIsSaid) {
   EXPECT_THAT(error({"best", "matmul", "--args", "8,8,8"}), HasSubstr("tune it first"));
   EXPECT_THAT(error({"trial", "nope"}), HasSubstr("expected JOB/NUMBER"));
   EXPECT_THAT(error({"trial", "nope/1"}), HasSubstr("there is no job nope"));
+  const std::string job = Json::parse(KilnPrints({"jobs", "--db", db_, "--json"}))["id"];
+  EXPECT_THAT(error({"show", job + "/2"}),
+              HasSubstr("job " + job + " has no trial 2: its 2 trials count from 0"));
+  EXPECT_THAT(error({"show", "matmull"}), HasSubstr("did you mean matmul?"));
   EXPECT_THAT(error({"show", "--as", "llvm"}), HasSubstr("target 'null"));
   EXPECT_THAT(error({"cancel", "nope"}), HasSubstr("there is no job nope"));
   EXPECT_THAT(error({"tune", "--resume"}), HasSubstr("no unfinished job"));
+}
+
+// What a person is told to type works as it stands, in the folder he is in.
+TEST_F(EmbeddedTest, HintsAreCommandsThatWork) {
+  const std::string list = folder_.Join("net.txt");
+  ASSERT_TRUE(WriteFile(list, "1 matmul 64,64,64\n1 matmul 32,32,32\n").ok());
+  const std::string printed =
+      KilnPrints(TuneWords({"--trials", "8", "--fault", "3:compiler-crash"})) +
+      KilnPrints({"tune", "--tasks", list, "--target", "null", "--trials", "10", "--db", db_}) +
+      KilnPrints(TuneWords({"--trials", "4"}));  // which knows the first job
+  std::set<std::string> commands;
+  const auto collect = [&](const std::string& text) {
+    const std::string start = std::string(kKiln) + " ";
+    for (size_t at = text.find(start); at != std::string::npos; at = text.find(start, at + 1)) {
+      commands.insert(text.substr(at, text.find_first_of(";\n", at) - at));
+    }
+  };
+  collect(printed);
+  EXPECT_THAT(commands, SizeIs(testing::Ge(4u))) << printed;
+  std::set<std::string> done;
+  while (done.size() < commands.size()) {  // their hints, too
+    for (const std::string& command : std::set<std::string>(commands)) {
+      if (!done.insert(command).second) continue;
+      SubprocessOptions options = KilnOptions({});
+      options.argv = {"/bin/sh", "-c", command};
+      const auto result = RunToEnd(std::move(options), {}, absl::Minutes(1));
+      ASSERT_OK(result);
+      EXPECT_EQ(result->exit.code, 0) << command << "\n" << result->error;
+      if (command.find(" jobs ") != std::string::npos) collect(result->output);
+    }
+  }
 }
 
 TEST_F(EmbeddedTest, CtrlCCancelsTheJobAndLeavesNoProcess) {
@@ -384,8 +430,9 @@ TEST_F(EmbeddedTest, AFailedTrialIsListedWithTheCommandThatReproducesIt) {
   const std::string jobs = KilnPrints({"jobs", "--json", "--db", db_});
   const std::string job = Lines(jobs)[0]["id"];
   const std::string shown = KilnPrints({"jobs", job, "--db", db_});
-  EXPECT_THAT(shown, AllOf(HasSubstr("errors    1 (1 compile error)"),
-                           HasSubstr("trial 3: compile error"), HasSubstr("trial " + job + "/3")));
+  EXPECT_THAT(shown,
+              AllOf(HasSubstr("errors    1 (1 compile error)"),
+                    HasSubstr("  " + job + "/3  compile error"), HasSubstr("trial " + job + "/3")));
   EXPECT_THAT(KilnPrints({"trial", job + "/3", "--db", db_}),
               AllOf(HasSubstr("then      compile error"),
                     HasSubstr("now       compile error: compiler process killed by signal 6")));

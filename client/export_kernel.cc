@@ -4,10 +4,10 @@
 #include "base/file.h"
 #include "client/commands.h"
 #include "client/export_cuda.h"
-#include "client/known_workloads.h"
 #include "client/resolve.h"
 #include "client/wording.h"
 #include "compiler/codegen/cuda_compile.h"
+#include "compiler/dag/ops/known_workloads.h"
 #include "compiler/target/target.h"
 
 namespace kiln::client {
@@ -24,17 +24,17 @@ v1::TaskSpec SpecOf(const v1::Record& record, Archive& archive) {
 
 std::string DescriptionOf(const v1::Record& record, const v1::TaskSpec& spec) {
   if (!spec.description().empty()) return spec.description();
-  const KnownWorkload* known = FindByKey(record.workload_key());
-  return known != nullptr ? known->Description() : record.workload_key();
+  const auto known = dag::KnownByKey(record.workload_key());
+  return known.size() == 1 ? known[0]->workload->Description() : record.workload_key();
 }
 
 Status CheckGpuRecord(const v1::Record& record, const target::Target& target,
                       const Session& session) {
   if (target.is_gpu()) return OkStatus();
-  const std::string llvm = session.Command(fmt::format("show {} --as llvm", record.id()));
   return InvalidArgument(
-      "record {} is for target '{}', and only cuda records become CUDA files: {} prints its code",
-      record.id(), record.target(), llvm);
+      "trial {} is for target {}, and only those for cuda become CUDA files; its loops: {}",
+      TrialName(record), ShortTarget(record.target()),
+      session.Command(fmt::format("show {} --as program", TrialName(record))));
 }
 
 }  // namespace
@@ -43,12 +43,11 @@ Status ExportKernelCommand(const SubjectFlags& subject_flags, const std::string&
                            const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(subject_flags, *archive));
-  KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, subject_flags, *archive));
-  const v1::Record& record = records[0];
+  KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(subject, subject_flags, *archive));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(record.target()));
   KILN_RETURN_IF_ERROR(CheckGpuRecord(record, target, session));
   ExportedKernel kernel;
-  KILN_ASSIGN_OR_RETURN(kernel.dag, DagOfRecord(record, subject));
+  KILN_ASSIGN_OR_RETURN(kernel.dag, DagOfRecord(record, subject, *archive));
   const v1::TaskSpec spec = SpecOf(record, *archive);
   kernel.description = DescriptionOf(record, spec);
   kernel.preparation = spec.preparation();

@@ -66,7 +66,7 @@ class Follower {
         stop_(stop),
         cluster_(cluster),
         color_(UseColor(STDOUT_FILENO)),
-        live_(!session.json && !options.explain && printer_.live()) {}
+        live_(!session.json && !options.explain && !options.quiet && printer_.live()) {}
 
   StatusOr<Followed> Run() {
     // The file is of this job alone.
@@ -103,13 +103,20 @@ class Follower {
   void Show(const v1::JobEvent& event) {
     last_event_ = absl::Now();
     const std::vector<std::string> lines = view_.Observe(event);
+    const std::vector<std::string> notices = view_.TakeNotices();
+    if (options_.quiet) return;
     if (session_.json) {
+      for (const std::string& notice : notices) {
+        fmt::print("{}\n", NoticeEvent(event.status(), notice));
+      }
       if (event.has_record()) fmt::print("{}\n", TrialEvent(event));
       if (event.has_round()) fmt::print("{}\n", RoundEvent(event));
     } else if (options_.explain && event.has_record()) {
       Explain({ExplainTrial(event.record())});
     } else if (!live_) {
       for (const std::string& line : lines) fmt::print("{}\n", line);
+    } else {
+      for (const std::string& notice : notices) printer_.Print(notice);
     }
     std::fflush(stdout);
   }
@@ -127,6 +134,7 @@ class Follower {
   }
 
   void Explain(const std::vector<std::string>& lines) {
+    if (options_.quiet) return;
     for (const std::string& line : lines) fmt::print("{}\n", line);
     std::fflush(stdout);
   }

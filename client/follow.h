@@ -11,6 +11,7 @@
 namespace kiln::client {
 
 struct FollowOptions {
+  bool quiet = false;       // show nothing while it runs
   bool explain = false;     // say of each trial and round where it came from
   std::string latency_log;  // append a line for each round to this file; "": none
 };

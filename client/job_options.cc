@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "client/syntax.h"
+#include "client/wording.h"
 #include "search/objective.h"
 
 namespace kiln::client {
@@ -128,8 +129,8 @@ void JobOptions::AddTasks(CLI::App& command) {
       ->type_name("FILE");
   command
       .add_option("--forms", job_.forms,
-                  "direct, winograd or all: which forms of a convolution; others than direct take "
-                  "weights that are prepared before")
+                  "which forms of a convolution; others than direct take weights that are prepared "
+                  "before")
       ->check(CLI::IsMember({kDirectForms, kWinogradForms, kAllForms}))
       ->capture_default_str();
   command
@@ -146,14 +147,16 @@ void JobOptions::AddTasks(CLI::App& command) {
       ->capture_default_str();
 }
 
-void JobOptions::AddTrials(CLI::App& command, const std::string& what) {
-  command.add_option("--trials", trials_, what)
-      ->check(CLI::Range(1u, kMostTrials))
-      ->capture_default_str();
+void JobOptions::AddTrials(CLI::App& command, const std::string& what, uint32_t least) {
+  trials_given_.push_back(command.add_option("--trials", trials_, what)
+                              ->check(CLI::Range(least, kMostTrials))
+                              ->capture_default_str());
 }
 
 void JobOptions::AddSeed(CLI::App& command) {
-  command.add_option("--seed", seed_, "of everything random")->capture_default_str();
+  command.add_option("--seed", seed_, "of everything random")
+      ->check(NotNegative())
+      ->capture_default_str();
 }
 
 void JobOptions::AddStops(CLI::App& command) {
@@ -175,6 +178,16 @@ void JobOptions::AddStops(CLI::App& command) {
       ->capture_default_str();
 }
 
+void JobOptions::AddReferenceLimit(CLI::App& command) {
+  command
+      .add_option("--reference-limit", reference_limit_s_,
+                  "seconds that the unscheduled loops may take; of those that take longer answers "
+                  "are compared at a sample of the outputs")
+      ->check(CLI::Range(0.001, 86'400.0))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
 void JobOptions::AddRounds(CLI::App& command) {
   command
       .add_option("--trials-per-round", trials_per_round_,
@@ -189,7 +202,13 @@ void JobOptions::AddRounds(CLI::App& command) {
 }
 
 void JobOptions::AddSearch(CLI::App& command) {
-  AddTrials(command, "candidates to measure");
+  AddTrials(command, "candidates to measure; 0: only show what would be tuned", 0);
+  command
+      .add_option("--minutes", minutes_,
+                  "end after so long, the last readings of the best included; without --trials as "
+                  "many candidates as that allows; 0 = no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   AddSeed(command);
   command.add_option("--policy", policy_, "how candidates are found")->capture_default_str();
   command
@@ -208,6 +227,15 @@ void JobOptions::AddTo(CLI::App& command) {
   command.add_option("--priority", job_.priority, "over other jobs, higher first")
       ->capture_default_str();
   AddMeasuring(command);
+  AddReferenceLimit(command);
+}
+
+void JobOptions::SetLimits(v1::TuneOptions& options) const {
+  const bool given =
+      std::ranges::any_of(trials_given_, [](const CLI::Option* o) { return o->count() > 0; });
+  options.set_time_budget_s(60 * minutes_);
+  options.set_reference_limit_s(reference_limit_s_);
+  options.set_trials(minutes_ > 0 && !given ? kMostTrials : trials_);
 }
 
 JobFlags JobOptions::Job() const {
@@ -216,7 +244,7 @@ JobFlags JobOptions::Job() const {
   for (size_t i = 1; i < ops_.size(); ++i) job.more.push_back(ops_[i]);
   job.faults = measuring_.faults();
   v1::TuneOptions& options = job.options;
-  options.set_trials(trials_);
+  SetLimits(options);
   options.set_seed(seed_);
   options.set_policy(policy_);
   options.set_early_stopping(early_stopping_);

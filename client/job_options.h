@@ -49,7 +49,7 @@ class JobOptions {
  public:
   void AddTo(CLI::App& command);
   // Some of them, for commands that make their jobs themselves.
-  void AddTrials(CLI::App& command, const std::string& what);
+  void AddTrials(CLI::App& command, const std::string& what, uint32_t least = 1);
   void AddSeed(CLI::App& command);
   void AddMeasuring(CLI::App& command) { measuring_.AddTo(command); }
 
@@ -61,9 +61,14 @@ class JobOptions {
   void AddSearch(CLI::App& command);
   void AddStops(CLI::App& command);
   void AddRounds(CLI::App& command);
+  void AddReferenceLimit(CLI::App& command);
+
+  void SetLimits(v1::TuneOptions& options) const;
 
   JobFlags job_;
   std::vector<std::string> ops_;
+  std::vector<const CLI::Option*> trials_given_;  // --trials of each command
+  double minutes_ = 0, reference_limit_s_ = 10;
   uint32_t trials_ = 64, trials_per_round_ = 0;
   uint32_t early_stopping_ = 0, total_early_stopping_ = 0;
   uint64_t seed_ = 1;

@@ -19,6 +19,10 @@ void JobSyntax::AddTo(CLI::App& app) {
 
 void JobSyntax::AddFollow(CLI::App& command) {
   command
+      .add_flag("--quiet", follow_.quiet,
+                "print only what came of it; with --json only the end event")
+      ->group("Output");
+  command
       .add_flag("--explain", follow_.explain,
                 "say of each candidate where it came from and how it scored, and of each round "
                 "what was dropped and why; lines, also on a terminal")

@@ -17,6 +17,7 @@ constexpr std::string_view kSpinner[] = {"|", "/", "-", "\\"};
 constexpr int kLeastColumns = 12;  // of a task in the table
 constexpr int kTableHead = 2;      // its header and rule
 constexpr double kLongWait_s = 1;
+constexpr double kStep = 0.1 - 1e-9;  // of a job, from one line of progress to the next
 
 bool Waits(const v1::JobStatus& job) {
   return job.state() == v1::RUNNING && job.waiting_for_workers() != 0;
@@ -44,8 +45,13 @@ std::optional<std::string> JobView::Improvement(const v1::Record& record) {
                                  SpeedCell(record.flop_count(), cost_s));
   if (task_index >= static_cast<size_t>(status_.tasks_size())) return line;
   const v1::TaskStatus& task = status_.tasks(record.task_index());
+  const bool unscheduled = task.reference_record_id() == record.id() && record.id() != 0;
   const std::string speed_up = SpeedUp(task.reference_cost_s(), cost_s);
-  if (!speed_up.empty()) line += fmt::format("  {} over the unscheduled loops", speed_up);
+  if (unscheduled) {
+    line += "  the unscheduled loops";
+  } else if (!speed_up.empty()) {
+    line += fmt::format("  {} over the unscheduled loops", speed_up);
+  }
   if (status_.tasks_size() > 1) line += fmt::format("  {}", task.spec().description());
   return line;
 }
@@ -59,12 +65,17 @@ std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
     last_wait_ = WhatItDoes(status_);
     lines.push_back(last_wait_);
   }
+  for (; seen_notices_ < status_.notices_size(); ++seen_notices_) {
+    notices_.push_back(status_.notices(seen_notices_));
+    lines.push_back(notices_.back());
+  }
   if (event.has_record()) ObserveRecord(event.record(), lines);
-  const uint32_t step = std::max(1u, status_.spec().options().trials() / 10);
+  const double progress = ProgressOf(status_);
   const uint32_t done = status_.trials_done();
-  const bool ended = status_.state() >= v1::SUCCEEDED && done > last_progress_;
-  if (done >= last_progress_ + step || ended) {
-    last_progress_ = done;
+  const bool more = done > said_trials_;
+  if (more && (progress >= said_progress_ + kStep || status_.state() >= v1::SUCCEEDED)) {
+    said_trials_ = done;
+    said_progress_ = progress;
     lines.push_back(Totals(status_.elapsed_s()));
   }
   return lines;
@@ -98,12 +109,12 @@ void JobView::ObserveRecord(const v1::Record& record, std::vector<std::string>& 
 }
 
 std::string JobView::Totals(double elapsed_s) const {
-  const uint32_t done = status_.trials_done(), all = status_.spec().options().trials();
-  std::string line = fmt::format("{} {}  trials {}/{}  errors {}  time {}", ObjectiveWord(status_),
-                                 LatencyCell(ObjectiveOf(status_)), done, all, ErrorCounts(status_),
-                                 FormatElapsed(elapsed_s));
-  if (done > 0 && done < all && status_.state() < v1::SUCCEEDED) {
-    line += fmt::format("  left {}", FormatElapsed(elapsed_s * (all - done) / done));
+  std::string line = fmt::format("{} {}  trials {}  errors {}  time {}", ObjectiveWord(status_),
+                                 LatencyCell(ObjectiveOf(status_)), TrialsText(status_),
+                                 ErrorCounts(status_), FormatElapsed(elapsed_s));
+  const double progress = ProgressOf(status_);
+  if (status_.trials_done() > 0 && progress < 1 && status_.state() < v1::SUCCEEDED) {
+    line += fmt::format("  left {}", FormatElapsed(elapsed_s * (1 - progress) / progress));
   }
   const std::string pace = PaceText(status_);
   if (!pace.empty()) line += "  " + pace;

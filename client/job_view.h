@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/scheduler.pb.h"
@@ -16,6 +17,10 @@ class JobView {
   // of a task, a failed trial of a kind not seen before, and a line of progress every tenth of the
   // trials and at the end.
   std::vector<std::string> Observe(const v1::JobEvent& event);
+
+  // What the user should know of how the job is done, as far as it was not taken before. They are
+  // among the plain lines, too.
+  std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
 
   bool seen() const { return seen_; }  // one event at least
   const v1::JobStatus& status() const { return status_; }
@@ -44,7 +49,11 @@ class JobView {
   bool seen_ = false;
   std::vector<double> best_s_;  // per task, from the records seen
   uint32_t seen_errors_ = 0;    // bits: error kinds
-  uint32_t last_progress_ = 0;  // trials done at the last progress line
+  int seen_notices_ = 0;
+  std::vector<std::string> notices_;  // not taken
+  // At the last line of progress.
+  uint32_t said_trials_ = 0;
+  double said_progress_ = 0;
   std::string last_wait_;
 };
 

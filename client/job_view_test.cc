@@ -117,12 +117,29 @@ TEST(JobViewTest, WhatEarlierJobsFoundIsSaidOnceAndKept) {
   EXPECT_EQ(view.status().tasks(0).known_cost_s(), 12.8e-6);
 }
 
+TEST(JobViewTest, ANoticeIsSaidOnce) {
+  JobView view;
+  v1::JobEvent event = Event(0, 0);
+  event.mutable_status()->add_notices("matmul: answers are compared at 100 elements");
+  EXPECT_THAT(view.Observe(event), ElementsAre("matmul: answers are compared at 100 elements"));
+  EXPECT_THAT(view.TakeNotices(), SizeIs(1));
+  EXPECT_THAT(view.TakeNotices(), IsEmpty());
+  EXPECT_THAT(view.Observe(event), IsEmpty());
+  // The status of a job that has ended has none.
+  EXPECT_THAT(view.Observe(Event(0, 0)), IsEmpty());
+  EXPECT_THAT(view.Observe(event), IsEmpty());
+}
+
 TEST(JobViewTest, AnImprovementIsALineAndASlowerTrialIsNot) {
   JobView view;
   EXPECT_THAT(view.Observe(Trial(0, 2e-3, 2e-3)),
               ElementsAre(AllOf(HasSubstr("trial    0"), HasSubstr("2.000 ms"),
                                 HasSubstr("1.000 TFLOP/s"), HasSubstr("5.00x over"))));
   EXPECT_THAT(view.Observe(Trial(1, 3e-3, 2e-3)), IsEmpty());
+  v1::JobEvent unscheduled = Trial(2, 1.9e-3, 1.9e-3);
+  unscheduled.mutable_record()->set_id(3);
+  unscheduled.mutable_status()->mutable_tasks(0)->set_reference_record_id(3);
+  EXPECT_THAT(view.Observe(unscheduled), ElementsAre(HasSubstr("FLOP/s  the unscheduled loops")));
   EXPECT_THAT(view.Observe(Trial(2, 1e-3, 1e-3)), ElementsAre(HasSubstr("10.0x over")));
 }
 

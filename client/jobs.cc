@@ -1,5 +1,8 @@
 // kiln jobs, cancel, workers: tables of what runs and where.
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "base/terminal.h"
 #include "base/units.h"
@@ -16,18 +19,11 @@ namespace kiln::client {
 namespace {
 
 constexpr size_t kShownFailures = 20;
-constexpr int kMessageColumns = 100;
+constexpr int kLeastColumns = 8;  // of what may be cut in a table
 
 std::string NameOf(const v1::JobStatus& job) {
   if (!job.spec().name().empty()) return job.spec().name();
   return job.tasks().empty() ? "-" : job.tasks(0).spec().description();
-}
-
-// "64/64"; of an import there is no number to reach.
-std::string TrialsText(const v1::JobStatus& job) {
-  const uint32_t wanted = job.spec().options().trials();
-  return wanted == 0 ? fmt::format("{}", job.trials_done())
-                     : fmt::format("{}/{}", job.trials_done(), wanted);
 }
 
 std::string StateText(const v1::JobStatus& job) {
@@ -39,24 +35,26 @@ void PrintField(std::string_view name, const std::string& text) {
   if (!text.empty()) fmt::print("{:<10}{}\n", name, text);
 }
 
-std::string TaskTable(const v1::JobStatus& job) {
+// `best`: of the tasks that have one.
+std::string TaskTable(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
   Table table({{"ID", Table::kRight},
-               {"Task"},
-               {"Target"},
+               {"Task", Table::kLeft, kLeastColumns},
                {"Trials", Table::kRight},
                {"Best", Table::kRight},
                {"Speed", Table::kRight},
                {"Speed-up", Table::kRight},
-               {"Record", Table::kRight}});
+               {"Best trial", Table::kRight}});
   for (int i = 0; i < job.tasks_size(); ++i) {
     const v1::TaskStatus& task = job.tasks(i);
-    table.AddRow({fmt::format("{}", i), TaskCell(task), task.spec().target(),
-                  fmt::format("{}", task.trials()), LatencyCell(task.best_cost_s()),
-                  SpeedCell(task.flop_count(), task.best_cost_s()),
+    const auto record = std::find_if(best.begin(), best.end(), [&](const v1::Record& one) {
+      return one.task_index() == static_cast<uint32_t>(i);
+    });
+    table.AddRow({fmt::format("{}", i), TaskCell(task), fmt::format("{}", task.trials()),
+                  LatencyCell(task.best_cost_s()), SpeedCell(task.flop_count(), task.best_cost_s()),
                   SpeedUp(task.reference_cost_s(), task.best_cost_s()),
-                  task.best_record_id() > 0 ? fmt::format("{}", task.best_record_id()) : "-"});
+                  record == best.end() ? "-" : fmt::format("{}", record->trial())});
   }
-  return table.ToString();
+  return table.ToString(OutputColumns(STDOUT_FILENO));
 }
 
 StatusOr<std::vector<v1::Record>> FailedTrials(Archive& archive, const std::string& job_id) {
@@ -74,26 +72,32 @@ StatusOr<std::vector<v1::Record>> FailedTrials(Archive& archive, const std::stri
 void PrintFailures(const std::vector<v1::Record>& failed, bool all, const Session& session) {
   if (failed.empty()) return;
   fmt::print("\nfailed trials\n");
+  const int columns = OutputColumns(STDOUT_FILENO);
   const size_t shown = all ? failed.size() : std::min(failed.size(), kShownFailures);
   for (size_t i = 0; i < shown; ++i) {
     const v1::Record& record = failed[i];
-    fmt::print("  trial {}: {}: {}\n", record.trial(), ErrorName(record.result().error()),
-               Elide(FirstLine(record.result().message()), kMessageColumns));
-    fmt::print("    again: {}\n",
-               session.Command(fmt::format("trial {}/{}", record.job_id(), record.trial())));
+    const std::string line =
+        fmt::format("  {}  {}: {}", TrialName(record), ErrorName(record.result().error()),
+                    FirstLine(record.result().message()));
+    fmt::print("{}\n    again: {}\n", columns > 0 ? Elide(line, columns) : line,
+               session.Command("trial " + TrialName(record)));
   }
-  if (shown < failed.size()) fmt::print("  and {} more: --all\n", failed.size() - shown);
+  if (shown == failed.size()) return;
+  fmt::print("  and {} more: {}\n", failed.size() - shown,
+             session.Command(fmt::format("jobs {} --all", failed[0].job_id())));
 }
 
-void PrintJob(const v1::JobStatus& job) {
+void PrintJob(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
   PrintField("job", job.id());
   PrintField("name", NameOf(job));
   PrintField("state", StateText(job) + (job.message().empty() ? "" : ": " + job.message()));
   PrintField("user", job.spec().user());
+  if (!job.tasks().empty()) PrintField("target", ShortTarget(job.tasks(0).spec().target()));
   PrintField("device", job.device());
   PrintField("submitted", TimeText(job.created_s()));
   PrintField("time", FormatElapsed(job.elapsed_s()));
   PrintField("trials", TrialsText(job));
+  PrintField("ended", EndingText(job));
   if (job.spec().tasks_size() > 0) {
     PrintField("policy", fmt::format("{}, seed {}", job.spec().options().policy(),
                                      job.spec().options().seed()));
@@ -106,7 +110,7 @@ void PrintJob(const v1::JobStatus& job) {
     PrintField("objective", fmt::format("{} {}", ObjectiveWord(job), FormatSeconds(objective_s)));
   }
   if (job.tasks().empty()) return;
-  fmt::print("\n{}", TaskTable(job));
+  fmt::print("\n{}", TaskTable(job, best));
   for (const std::vector<int>& forms : WorksOf(job)) {
     const std::string form = FormText(job, forms);
     if (!form.empty()) fmt::print("task {}: {}\n", forms[0], form);
@@ -131,24 +135,24 @@ Status JobsCommand(uint32_t limit, const Session& session) {
     return OkStatus();
   }
   Table table({{"Job"},
-               {"Name", Table::kLeft, 48},
+               {"Name", Table::kLeft, kLeastColumns},
                {"State"},
                {"Trials", Table::kRight},
                {"Errors", Table::kRight},
                {"Best", Table::kRight},
-               {"Busy", Table::kRight},
-               {"Leaders", Table::kRight},
                {"Time", Table::kRight},
-               {"Submitted"}});
+               {"Submitted"},
+               {"Busy", Table::kRight},
+               {"Leaders", Table::kRight}});
   for (const v1::JobStatus& job : jobs) {
     const auto works = WorksOf(job);
     const double best_s = works.size() == 1 ? job.tasks(Fastest(job, works[0])).best_cost_s() : 0;
     table.AddRow({job.id(), NameOf(job), StateText(job), TrialsText(job),
                   fmt::format("{}", NumErrors(job)), LatencyCell(best_s),
-                  ShareCell(job.busy_share()), ShareCell(job.leaders_share()),
-                  FormatElapsed(job.elapsed_s()), TimeText(job.created_s())});
+                  FormatElapsed(job.elapsed_s()), TimeText(job.created_s()),
+                  ShareCell(job.busy_share()), ShareCell(job.leaders_share())});
   }
-  fmt::print("{}", table.ToString());
+  fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
   return OkStatus();
 }
 
@@ -160,10 +164,10 @@ Status JobCommand(const std::string& job_id, bool all_failures, const Session& s
     fmt::print("{{\"job\":{},\"failed_trials\":{}}}\n", JsonOf(job), JsonOfAll(failed));
     return OkStatus();
   }
-  PrintJob(job);
   v1::BestRequest request;
   request.set_job_id(job_id);
   KILN_ASSIGN_OR_RETURN(const auto best, archive->Best(request));
+  PrintJob(job, best);
   fmt::print("{}", UncheckedLines(best));
   PrintFailures(failed, all_failures, session);
   return OkStatus();
@@ -207,8 +211,8 @@ Status WorkersCommand(const std::string& tracker, bool json) {
   }
   Table workers({{"Address"},
                  {"Kind"},
-                 {"Device", Table::kLeft, 40},
-                 {"Keys"},
+                 {"Device", Table::kLeft, kLeastColumns},
+                 {"Keys", Table::kLeft, kLeastColumns},
                  {"Busy", Table::kRight},
                  {"Slots", Table::kRight},
                  {"Trials", Table::kRight}});
@@ -221,7 +225,7 @@ Status WorkersCommand(const std::string& tracker, bool json) {
                     keys, fmt::format("{}", busy), fmt::format("{}", worker.slots()),
                     fmt::format("{}", worker.trials_done())});
   }
-  Table queue({{"Key"},
+  Table queue({{"Key", Table::kLeft, kLeastColumns},
                {"Kind"},
                {"Total", Table::kRight},
                {"Free", Table::kRight},
@@ -231,7 +235,9 @@ Status WorkersCommand(const std::string& tracker, bool json) {
                   fmt::format("{}", key.total()), fmt::format("{}", key.free()),
                   fmt::format("{}", key.pending())});
   }
-  fmt::print("tracker {}\n\nservers\n{}\nqueue\n{}", tracker, workers.ToString(), queue.ToString());
+  const int columns = OutputColumns(STDOUT_FILENO);
+  fmt::print("tracker {}\n\nservers\n{}\nqueue\n{}", tracker, workers.ToString(columns),
+             queue.ToString(columns));
   return OkStatus();
 }
 

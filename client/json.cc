@@ -27,11 +27,14 @@ Json Gflops(double flop_count, double cost_s) {
 
 Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
   Json json = {{"description", task.spec().description()},
+               {"workload_id", task.workload_id()},
                {"workload_key", task.workload_key()},
                {"trials", task.trials()},
                {"best_cost_s", OrNull(task.best_cost_s())},
                {"gflops", Gflops(task.flop_count(), task.best_cost_s())},
                {"reference_cost_s", OrNull(task.reference_cost_s())},
+               {"reference_record", task.reference_record_id()},
+               {"reference_message", task.reference_message()},
                {"speed_up",
                 OrNull(task.best_cost_s() > 0 ? task.reference_cost_s() / task.best_cost_s() : 0)}};
   if (task.known_states() > 0) {
@@ -48,6 +51,7 @@ Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
     json["record"] = best->id();
     json["max_error"] = best->result().max_error();
     if (!best->result().unchecked().empty()) json["unchecked"] = best->result().unchecked();
+    json["sampled_outputs"] = best->result().sampled_outputs();
     json["confidence_s"] = OrNull(best->result().confidence_s());
     json["final_readings"] = FinalReadingsOf(best->result());
     json["steps"] = best->steps();
@@ -78,6 +82,7 @@ std::string StartEvent(const std::string& job_id, const v1::JobSpec& spec,
   Json json = {{"event", "start"},
                {"job", job_id},
                {"trials", spec.options().trials()},
+               {"minutes", OrNull(spec.options().time_budget_s() / 60)},
                {"seed", spec.options().seed()},
                {"place", place}};
   for (const auto& task : spec.tasks()) json["tasks"].push_back(task.description());
@@ -106,6 +111,10 @@ std::string TrialEvent(const v1::JobEvent& event) {
                 {"score", std::isfinite(record.score()) ? Json(record.score()) : Json(nullptr)}});
 }
 
+std::string NoticeEvent(const v1::JobStatus& job, const std::string& text) {
+  return Print({{"event", "notice"}, {"job", job.id()}, {"text", text}});
+}
+
 std::string RoundEvent(const v1::JobEvent& event) {
   const v1::Round& round = event.round();
   Json best = Json::array();
@@ -126,6 +135,7 @@ std::string EndEvent(const v1::JobStatus& job, const std::vector<v1::Record>& be
   Json json = {{"event", "end"},
                {"job", job.id()},
                {"state", v1::JobState_Name(job.state())},
+               {"ending", v1::JobEnding_Name(job.ending())},
                {"message", job.message()},
                {"trials_done", job.trials_done()},
                {"elapsed_s", job.elapsed_s()},

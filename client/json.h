@@ -1,16 +1,23 @@
 // What `--json` prints: one JSON value per line, keys in snake_case. The events of a job:
 //
-//   {"event": "start", "job": "4f..", "trials": 64, "db": "kiln.db"}
+//   {"event": "start", "job": "4f..", "trials": 64, "minutes": null, "place": "kiln.db"}
 //   {"event": "trial", "job": "4f..", "trial": 3, "task": 0, "record": 17, "error": "NO_ERROR",
 //    "message": "", "cost_s": 1.2e-3, "gflops": 187.2, "stopped_early": false,
 //    "best_cost_s": 1.1e-3, "trials_done": 4, "origin": "sketch 0, random", "score": null}
 //   {"event": "round", "job": "4f..", "round": 0, "task": 0, "trials": 16, "elapsed_s": 3.1,
 //    "search_s": 0.2, "total_latency_s": 1.1e-3, "best_s": [1.1e-3], "report": ".."}
-//   {"event": "end", "job": "4f..", "state": "SUCCEEDED", "message": "", "trials_done": 64,
+//   {"event": "notice", "job": "4f..", "text": ".."}
+//   {"event": "end", "job": "4f..", "state": "SUCCEEDED",
+//    "ending": "TRIALS_USED_UP", "message": "", "trials_done": 64,
 //    "errors": {"WRONG_ANSWER_ERROR": 1}, "elapsed_s": 12.5, "busy_share": 0.91,
 //    "leaders_share": 0.35, "tasks":
-//    [{"description": "..", "workload_key": "..", "best_cost_s": 1.1e-3, "gflops": 204,
-//    "reference_cost_s": 0.02, "speed_up": 18.1, "max_error": 3e-7, "record": 12}]}
+//    [{"description": "..", "workload_id": "..", "workload_key": "..", "best_cost_s": 1.1e-3,
+//    "gflops": 204,
+//    "reference_cost_s": 0.02, "reference_record": 1, "reference_message": "", "speed_up": 18.1,
+//    "max_error": 3e-7, "record": 12}]}
+//
+// reference_*: of the unscheduled loops, a candidate as any; "reference_message" says what is
+// remarkable about how they were timed.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -41,6 +48,7 @@ std::string ShownJson(const std::string& form, const std::string& target, const 
 std::string StartEvent(const std::string& job_id, const v1::JobSpec& spec,
                        const std::string& place);
 std::string TrialEvent(const v1::JobEvent& event);  // of an event with a record
+std::string NoticeEvent(const v1::JobStatus& job, const std::string& text);
 std::string RoundEvent(const v1::JobEvent& event);  // of an event with a round
 // `best`: the best records of the tasks, as far as there are any.
 std::string EndEvent(const v1::JobStatus& job, const std::vector<v1::Record>& best);

@@ -8,7 +8,10 @@
 #include "absl/time/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "compiler/dag/ops/known_workloads.h"
+#include "compiler/schedule/step.h"
 #include "store/import_log.h"
+#include "store/lock_path.h"
 #include "store/sqlite_store.h"
 #include "store/wire/job_message.h"
 #include "store/wire/record_message.h"
@@ -22,8 +25,18 @@ int64_t NowMs() { return absl::ToUnixMillis(absl::Now()); }
 
 // A scheduler that works on the file holds this lock; see scheduler/database_lock.h.
 bool SchedulerAtWork(const std::string& path) {
-  const UniqueFd lock(open((path + ".lock").c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd lock(open(store::LockPath(path).c_str(), O_RDONLY | O_CLOEXEC));
   return lock.valid() && flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+// What the keys of a log may stand for, beside what was tuned here.
+std::vector<store::Computation> LibraryComputations() {
+  std::vector<store::Computation> all;
+  for (const dag::KnownComputation& known : dag::KnownComputations()) {
+    all.push_back(
+        {.id = known.id, .key = known.key, .dag = known.text, .flop_count = known.flop_count});
+  }
+  return all;
 }
 
 class LocalArchive : public Archive {
@@ -53,16 +66,11 @@ class LocalArchive : public Archive {
 
   StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override {
     if (!request.job_id().empty()) return BestOfJob(request.job_id());
-    if (request.target().empty()) {
-      KILN_ASSIGN_OR_RETURN(const auto found, store_->BestPerTarget(request.workload_key()));
-      std::vector<v1::Record> records;
-      for (const store::Record& record : found) records.push_back(store::RecordMessage(record));
-      return records;
-    }
-    KILN_ASSIGN_OR_RETURN(const auto best,
-                          store_->BestRecord(request.workload_key(), request.target()));
+    KILN_ASSIGN_OR_RETURN(const auto found, store_->BestRecords({.id = request.workload_id(),
+                                                                 .key = request.workload_key()},
+                                                                request.target()));
     std::vector<v1::Record> records;
-    if (best.has_value()) records.push_back(store::RecordMessage(*best));
+    for (const store::Record& record : found) records.push_back(store::RecordMessage(record));
     return records;
   }
 
@@ -77,20 +85,31 @@ class LocalArchive : public Archive {
 
   Status VisitRecords(const v1::ListRecordsRequest& request,
                       const std::function<Status(const v1::Record&)>& visit) override {
-    store::RecordFilter filter;
-    filter.job_id = request.job_id();
-    filter.workload_key = request.workload_key();
-    filter.include_errors = request.include_errors();
-    return store_->ForEachRecord(
-        filter, [&](const store::Record& record) { return visit(store::RecordMessage(record)); });
+    return store_->ForEachRecord(store::FilterOf(request), [&](const store::Record& record) {
+      return visit(store::RecordMessage(record));
+    });
   }
 
-  StatusOr<v1::ImportRecordsReply> Import(std::string_view log) override {
-    KILN_ASSIGN_OR_RETURN(const auto result, store::ImportLog(*store_, log, NowMs()));
+  StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override {
+    KILN_ASSIGN_OR_RETURN(const int64_t deleted, store::DeleteRecordsOfEndedJobs(*store_, ids));
+    return static_cast<uint64_t>(deleted);
+  }
+
+  StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) override {
+    KILN_RETURN_IF_ERROR(store_->AddComputations(LibraryComputations()));
+    KILN_ASSIGN_OR_RETURN(auto importer, store::LogImporter::Begin(*store_, NowMs(), schedule::CheckStepsText));
+    std::string line;
+    while (true) {
+      KILN_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
+      if (!more) break;
+      KILN_RETURN_IF_ERROR(importer.AddLine(line));
+    }
+    KILN_ASSIGN_OR_RETURN(const store::ImportResult result, importer.Finish());
     v1::ImportRecordsReply reply;
     reply.set_imported(static_cast<uint64_t>(result.imported));
     reply.set_duplicates(static_cast<uint64_t>(result.duplicates));
-    for (const std::string& error : result.errors) reply.add_errors(error);
+    reply.set_refused(static_cast<uint64_t>(result.refused));
+    reply.mutable_errors()->Add(result.errors.begin(), result.errors.end());
     return reply;
   }
 

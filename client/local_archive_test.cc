@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/status_testing.h"
+#include "client/log_lines.h"
 #include "store/sqlite_store.h"
 
 namespace kiln::client {
@@ -97,6 +98,25 @@ TEST_F(LocalArchiveTest, ShowsAJobWhoseSpecIsDamagedWithoutIt) {
   ASSERT_OK_AND_ASSIGN(status, archive->Job("damaged"));
   EXPECT_FALSE(status.spec().has_options());
   EXPECT_EQ(status.spec().name(), "name");
+}
+
+TEST_F(LocalArchiveTest, ImportRefusesStepsThatThereAreNot) {
+  const auto line = [](std::string_view steps) {
+    return fmt::format(
+        R"({{"i": [["[\"k\"]", "llvm"], [[], {}]], "r": [[1], 0, 1, 1], "v": "v0.6"}})"
+        "\n",
+        steps);
+  };
+  ASSERT_OK_AND_ASSIGN(const auto archive, OpenLocalArchive(db_, /*write=*/true));
+  const std::string log = db_ + ".log";
+  ASSERT_OK(WriteFile(log, line(R"([["SP", 2, 0, 8, [4], 1]])") + line(R"([["XX", 2, 0]])") +
+                               line(R"([["SP", 2, 0, 8, [null], 1]])")));
+  ASSERT_OK_AND_ASSIGN(LogLines lines, LogLines::Open(log));
+  ASSERT_OK_AND_ASSIGN(const auto reply, archive->Import(lines));
+  EXPECT_EQ(reply.imported(), 1u);
+  ASSERT_EQ(reply.errors_size(), 2);
+  EXPECT_THAT(reply.errors(0), HasSubstr("line 2: its steps: step #0: unknown step tag \"XX\""));
+  EXPECT_THAT(reply.errors(1), HasSubstr("line 3: its steps: step #0: found 'null], 1]]' at byte"));
 }
 
 TEST_F(LocalArchiveTest, CancelsAJobUnlessASchedulerIsAtWork) {

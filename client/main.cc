@@ -1,6 +1,8 @@
 // The one binary: client, daemons, and the children of both.
 #include <cstdio>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "builder/child.h"
 #include "builder/daemon.h"
@@ -13,8 +15,12 @@
 
 namespace {
 
+// "kiln help records import" is "kiln records import --help".
+int Help(int argc, char** argv);
+
 int Main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "help") return Help(argc, argv);
   if (command == "tracker") return kiln::tracker::TrackerMain(argc - 1, argv + 1);
   if (command == "scheduler") return kiln::scheduler::SchedulerMain(argc - 1, argv + 1);
   if (command == "builder")
@@ -23,6 +29,16 @@ int Main(int argc, char** argv) {
   if (command == "builder-child") return kiln::builder::BuilderChildMain(argc - 1, argv + 1);
   if (command == "runner-child") return kiln::runner::RunnerChildMain(argc - 1, argv + 1);
   return kiln::client::RunCommandLine(argc, argv);
+}
+
+int Help(int argc, char** argv) {
+  std::string help = "--help";
+  std::vector<char*> words = {argv[0]};
+  words.insert(words.end(), argv + 2, argv + argc);
+  words.push_back(help.data());
+  // "kiln help help" would never end.
+  if (std::string_view(words[1]) == "help") words = {argv[0], help.data()};
+  return Main(static_cast<int>(words.size()), words.data());
 }
 
 }  // namespace

@@ -14,12 +14,11 @@
 #include "base/file.h"
 #include "base/terminal.h"
 #include "client/commands.h"
+#include "client/computations.h"
 #include "client/direct_trials.h"
 #include "client/json.h"
-#include "client/known_workloads.h"
 #include "client/local_archive.h"
 #include "client/wording.h"
-#include "compiler/dag/text.h"
 #include "compiler/target/target.h"
 #include "store/record.h"
 
@@ -28,35 +27,32 @@ namespace {
 
 constexpr size_t kMaxLogBytes = size_t{4} << 30;
 
-struct Named {
-  std::string dag;  // text
-  std::string description;
-};
+// The computation that the key of each line stands for, or why it is not known.
+using WorkloadsByKey = std::map<std::string, StatusOr<NamedComputation>>;
 
-// Keys of the database's tasks, where there is a database.
-std::map<std::string, Named> KeysOfDatabase(const Session& session) {
-  std::map<std::string, Named> named;
-  const auto archive = session.OpenArchive();
-  if (!archive.ok()) return named;
-  const auto jobs = (*archive)->Jobs(0);
-  if (!jobs.ok()) return named;
-  for (const v1::JobStatus& job : *jobs) {
-    for (const v1::TaskStatus& task : job.tasks()) {
-      if (task.spec().dag().empty()) continue;
-      named.try_emplace(task.workload_key(), Named{task.spec().dag(), task.spec().description()});
-    }
+StatusOr<NamedComputation> WorkloadOf(const std::string& key, Archive* archive) {
+  std::vector<NamedComputation> computations;
+  if (archive != nullptr) {
+    KILN_ASSIGN_OR_RETURN(computations, ComputationsOf(key, *archive));
+  } else {
+    computations = KnownComputationsOf(key);
   }
-  return named;
+  if (computations.size() == 1) return computations[0];
+  if (computations.size() > 1) return SeveralFit("this key", computations);
+  return NotFound("no DAG is known for this key, neither by name nor in the database");
 }
 
-StatusOr<Named> WorkloadOf(const std::string& key, const std::map<std::string, Named>& database) {
-  if (const KnownWorkload* known = FindByKey(key); known != nullptr) {
-    KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, known->Build());
-    return Named{dag::PrintDag(*dag), known->Description()};
+// With the tasks of the database, where there is a database.
+WorkloadsByKey WorkloadsOf(const std::vector<store::MeasureLogLine>& lines,
+                           const Session& session) {
+  const auto archive = session.OpenArchive();
+  WorkloadsByKey workloads;
+  for (const store::MeasureLogLine& line : lines) {
+    if (workloads.contains(line.workload_key)) continue;
+    workloads.emplace(line.workload_key,
+                      WorkloadOf(line.workload_key, archive.ok() ? archive->get() : nullptr));
   }
-  const auto found = database.find(key);
-  if (found != database.end()) return found->second;
-  return NotFound("no DAG is known for this key, neither by name nor in the database");
+  return workloads;
 }
 
 double LoggedCost(const store::MeasureLogLine& line) {
@@ -76,11 +72,14 @@ struct Row {
 // Rows as they come, in columns: a long log says from the beginning what it finds.
 class RowPrinter {
  public:
-  explicit RowPrinter(const std::vector<std::string>& workloads) {
-    for (const std::string& workload : workloads)
-      width_ = std::max(width_, std::min(DisplayWidth(workload), kMostWidth));
+  explicit RowPrinter(const std::vector<std::string>& workloads)
+      : columns_(OutputColumns(STDOUT_FILENO)) {
+    for (const std::string& workload : workloads) {
+      width_ = std::max(width_, DisplayWidth(workload));
+    }
+    if (columns_ > 0) width_ = std::clamp(columns_ - kOthers - kCheck, kLeast, width_);
     Print("Line", "Workload", "Logged us", "Here us", "Check");
-    fmt::print("{}\n", std::string(static_cast<size_t>(width_) + 34, '-'));
+    fmt::print("{}\n", Fitting(std::string(static_cast<size_t>(width_ + kOthers + 5), '-')));
   }
 
   void Print(size_t line, const Row& row) const {
@@ -88,19 +87,25 @@ class RowPrinter {
   }
 
  private:
-  static constexpr int kMostWidth = 64;
+  static constexpr int kOthers = 4 + 9 + 9 + 4 * 2;  // columns before the check, but the workload
+  static constexpr int kCheck = 20;                  // what a narrow terminal leaves the check
+  static constexpr int kLeast = 8;                   // and the workload
 
   static std::string Us(double cost_s) {
     return cost_s > 0 ? fmt::format("{:.2f}", 1e6 * cost_s) : std::string("-");
   }
+  std::string Fitting(const std::string& line) const {
+    return columns_ > 0 ? Elide(line, columns_) : line;
+  }
   void Print(std::string_view line, std::string_view workload, std::string_view logged,
              std::string_view here, std::string_view check) const {
-    fmt::print("{:>4}  {:<{}}  {:>9}  {:>9}  {}\n", line, Elide(workload, width_), width_, logged,
-               here, check);
+    fmt::print("{}\n", Fitting(fmt::format("{:>4}  {:<{}}  {:>9}  {:>9}  {}", line,
+                                           Elide(workload, width_), width_, logged, here, check)));
     std::fflush(stdout);
   }
 
-  int width_ = 8;
+  const int columns_;  // 0: any number
+  int width_ = kLeast;
 };
 
 void PrintJson(size_t line, const Row& row) {
@@ -114,14 +119,14 @@ void PrintJson(size_t line, const Row& row) {
 
 class LogMeasurer {
  public:
-  LogMeasurer(const MeasureLogFlags& flags, const Session& session, DirectTrials& trials)
-      : flags_(flags), database_(KeysOfDatabase(session)), trials_(trials) {}
+  LogMeasurer(const MeasureLogFlags& flags, WorkloadsByKey workloads, DirectTrials& trials)
+      : flags_(flags), workloads_(std::move(workloads)), trials_(trials) {}
 
   // As the rows will say.
   std::vector<std::string> Workloads(const std::vector<store::MeasureLogLine>& lines) const {
     std::vector<std::string> workloads;
     for (const store::MeasureLogLine& line : lines) {
-      const auto workload = WorkloadOf(line.workload_key, database_);
+      const auto& workload = workloads_.at(line.workload_key);
       workloads.push_back(workload.ok() ? workload->description : line.workload_key);
     }
     return workloads;
@@ -130,7 +135,7 @@ class LogMeasurer {
   StatusOr<Row> Measure(const store::MeasureLogLine& line) {
     Row row;
     row.logged_s = LoggedCost(line);
-    const auto workload = WorkloadOf(line.workload_key, database_);
+    const auto& workload = workloads_.at(line.workload_key);
     row.workload = workload.ok() ? workload->description : line.workload_key;
     if (!workload.ok()) return Failed(row, std::string(Message(workload.status())));
     const auto logged = target::ParseTarget(line.target);
@@ -167,7 +172,7 @@ class LogMeasurer {
   }
 
   const MeasureLogFlags& flags_;
-  const std::map<std::string, Named> database_;
+  const WorkloadsByKey workloads_;
   DirectTrials& trials_;
 };
 
@@ -189,11 +194,11 @@ StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& ses
   options.device = device;
   KILN_ASSIGN_OR_RETURN(const auto cluster, LocalCluster::Start(options, [] { return false; }));
   KILN_ASSIGN_OR_RETURN(const auto trials, DirectTrials::Connect(*cluster));
-  LogMeasurer measurer(flags, session, *trials);
+  LogMeasurer measurer(flags, WorkloadsOf(log.lines, session), *trials);
   std::optional<RowPrinter> printer;
   if (!session.json) {
-    fmt::print("logged for {}\nhere on {} ({})\n\n", log.lines[0].target, trials->runner().device(),
-               trials->runner().target());
+    fmt::print("logged for {}\nhere on {} ({})\n\n", ShortTarget(log.lines[0].target),
+               trials->runner().device(), ShortTarget(trials->runner().target()));
     printer.emplace(measurer.Workloads(log.lines));
   }
   size_t failed = 0;

@@ -19,8 +19,8 @@ void RecordSyntax::AddTo(CLI::App& app) {
 
 void RecordSyntax::AddSubject(CLI::App& command) {
   command.add_option("what", subject_.what,
-                     "a job, a workload key, the number of a record, an operator (with --args), or "
-                     "a text file; nothing: the newest job");
+                     "a job, a trial (JOB/N), a workload key, the number of a record, an operator "
+                     "(with --args), or a text file; nothing: the newest job");
   command.add_option("--op", subject_.words.op, "an operator or text file");
   AddWords(command, subject_.words);
   command.add_option("--target", subject_.target, "only targets that start so");
@@ -48,7 +48,7 @@ void RecordSyntax::AddShow(CLI::App& app) {
   CLI::App* show = syntax_.Add(app, "show", "a schedule in every form, the best one by default",
                                Plain([this] { return RunShow(); }));
   AddSubject(*show);
-  show->add_option("--as", form_, "dag, steps, schedule, loops, program, llvm, asm or cuda")
+  show->add_option("--as", form_, "the form")
       ->check(CLI::IsMember(RenderForms()))
       ->capture_default_str();
   AddRecord(*show);
@@ -75,7 +75,7 @@ void RecordSyntax::AddTrial(CLI::App& app) {
   CLI::App* trial =
       syntax_.Add(app, "trial", "build and measure one recorded trial again, alone",
                   Plain([this] { return TrialCommand(trial_, keep_, syntax_.session()); }));
-  trial->add_option("trial", trial_, "JOB/NUMBER")->required();
+  trial->add_option("trial", trial_, "JOB/N, N from 0")->required();
   trial->add_option("--keep", keep_, "keep requests and binaries in this folder");
   syntax_.AddPlace(*trial);
 }
@@ -90,6 +90,8 @@ void RecordSyntax::AddRecords(CLI::App& app) {
   AddDistill(*records);
   AddMeasure(*records);
   AddStats(*records);
+  AddList(*records);
+  AddDelete(*records);
 }
 
 void RecordSyntax::AddExport(CLI::App& records) {
@@ -104,9 +106,11 @@ void RecordSyntax::AddExport(CLI::App& records) {
 }
 
 void RecordSyntax::AddImport(CLI::App& records) {
-  CLI::App* in = syntax_.Add(records, "import", "add the lines of a measure log",
-                             Plain([this] { return ImportCommand(path_, syntax_.session()); }));
+  CLI::App* in =
+      syntax_.Add(records, "import", "add the lines of a measure log",
+                  Plain([this] { return ImportCommand(path_, rejected_, syntax_.session()); }));
   in->add_option("file", path_, "the log; - = stdin")->required();
+  in->add_option("--rejected", rejected_, "write the lines that are refused to this file");
   syntax_.AddPlace(*in);
 }
 
@@ -146,6 +150,40 @@ void RecordSyntax::AddStats(CLI::App& records) {
   CLI::App* stats = syntax_.Add(records, "stats", "how many records there are of what",
                                 Plain([this] { return StatsCommand(syntax_.session()); }));
   syntax_.AddPlace(*stats);
+}
+
+void RecordSyntax::AddFilter(CLI::App& command) {
+  command.add_option("--job", filter_.job, "only of this job");
+  command.add_option("--workload", filter_.workload,
+                     "only of this workload key, or of this computation by its identity");
+  command.add_option("--op", filter_.words.op, "only of this operator or text file, with --args");
+  AddWords(command, filter_.words);
+  command.add_option("--target", filter_.target, "only targets that start so");
+  command.add_option("--device", filter_.device, "only of this device, by its name");
+  command.add_option("--since", filter_.since,
+                     "only from this time on: 30m, 12h, 7d ago, or 2026-11-21");
+  command.add_flag("--errors", filter_.errors, "failed trials too");
+  command.add_option("--top", filter_.top, "only so many, the best ones, best first");
+  syntax_.AddPlace(command);
+}
+
+void RecordSyntax::AddList(CLI::App& records) {
+  CLI::App* list =
+      syntax_.Add(records, "list", "records, one a line",
+                  Plain([this] { return ListRecordsCommand(filter_, syntax_.session()); }));
+  AddFilter(*list);
+}
+
+void RecordSyntax::AddDelete(CLI::App& records) {
+  CLI::App* remove =
+      syntax_.Add(records, "delete", "delete records for good: by number, of a job, or by a filter",
+                  Plain([this] {
+                    deleted_.filter = filter_;
+                    return DeleteRecordsCommand(deleted_, syntax_.session());
+                  }));
+  remove->add_option("what", deleted_.what, "numbers of records, or jobs");
+  remove->add_flag("--yes", deleted_.yes, "do not ask");
+  AddFilter(*remove);
 }
 
 }  // namespace kiln::client

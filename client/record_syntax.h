@@ -5,6 +5,7 @@
 
 #include "client/commands.h"
 #include "client/job_options.h"
+#include "client/record_list.h"
 #include "client/syntax.h"
 
 namespace kiln::client {
@@ -32,6 +33,9 @@ class RecordSyntax {
   void AddDistill(CLI::App& records);
   void AddMeasure(CLI::App& records);
   void AddStats(CLI::App& records);
+  void AddList(CLI::App& records);
+  void AddDelete(CLI::App& records);
+  void AddFilter(CLI::App& command);
 
   Status RunShow() const;
   StatusOr<int> RunMeasure() const;
@@ -42,8 +46,10 @@ class RecordSyntax {
   bool sketches_ = false;
   std::string trial_, keep_;
   ExportFlags exported_;
-  std::string path_, output_;
+  std::string path_, output_, rejected_;
   MeasureLogFlags measured_;
+  RecordFilterFlags filter_;
+  DeleteFlags deleted_;
   MeasuringOptions measuring_;
 };
 

@@ -1,6 +1,9 @@
 // kiln best, show, trial, records: what was measured, in every form.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -8,6 +11,7 @@
 #include "base/file.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "client/commands.h"
 #include "client/json.h"
 #include "client/render.h"
@@ -19,7 +23,9 @@
 #include "client/works.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/schedule/step.h"
 #include "store/distill.h"
+#include "store/import_log.h"
 #include "store/measure_log.h"
 #include "store/wire/record_message.h"
 
@@ -27,26 +33,11 @@ namespace kiln::client {
 namespace {
 
 constexpr size_t kMaxLogBytes = size_t{4} << 30;
-
-// What jobs call their tasks, by workload key.
-std::map<std::string, std::string> Descriptions(const std::vector<v1::JobStatus>& jobs) {
-  std::map<std::string, std::string> names;
-  for (const v1::JobStatus& job : jobs) {
-    for (const v1::TaskStatus& task : job.tasks()) {
-      names.emplace(task.workload_key(), task.spec().description());
-    }
-  }
-  return names;
-}
-
-std::string NameOr(const std::map<std::string, std::string>& names, const std::string& key) {
-  const auto found = names.find(key);
-  return found == names.end() || found->second.empty() ? key : found->second;
-}
+constexpr int kLeastColumns = 10;  // of tasks and targets in tables
 
 // A record of another form of the same work, on the same target.
 struct FasterForm {
-  int64_t than = 0;  // the record that it beats
+  v1::Record than;  // that it beats
   std::string form, preparation;
   v1::Record record;
 };
@@ -55,24 +46,24 @@ struct FasterForm {
 StatusOr<std::vector<FasterForm>> FasterForms(const std::vector<v1::Record>& records,
                                               const std::vector<v1::JobStatus>& jobs,
                                               Archive& archive) {
-  std::map<std::string, v1::TaskSpec> forms;  // by workload key
+  std::map<std::string, v1::TaskSpec> forms;  // by computation
   for (const v1::JobStatus& job : jobs) {
     for (int i = 0; i < job.tasks_size(); ++i) {
       const v1::TaskStatus& task = job.tasks(i);
       const v1::TaskStatus& of = job.tasks(FormsOf(job, i)[0]);
-      if (&of == &task || of.workload_key() != records[0].workload_key()) continue;
-      forms.emplace(task.workload_key(), task.spec());
+      if (&of == &task || of.workload_id() != records[0].workload_id()) continue;
+      forms.emplace(task.workload_id(), task.spec());
     }
   }
   std::vector<FasterForm> faster;
   for (const v1::Record& record : records) {
-    for (const auto& [key, spec] : forms) {
+    for (const auto& [id, spec] : forms) {
       v1::BestRequest request;
-      request.set_workload_key(key);
+      request.set_workload_id(id);
       request.set_target(record.target());
       KILN_ASSIGN_OR_RETURN(const auto best, archive.Best(request));
       if (best.empty() || CostOf(best[0].result()) >= CostOf(record.result())) continue;
-      faster.push_back({record.id(), spec.form(), spec.preparation(), best[0]});
+      faster.push_back({record, spec.form(), spec.preparation(), best[0]});
     }
   }
   return faster;
@@ -81,17 +72,18 @@ StatusOr<std::vector<FasterForm>> FasterForms(const std::vector<v1::Record>& rec
 std::string FasterFormJson(const FasterForm& form) {
   return fmt::format(
       "{{\"faster_than\":{},\"form\":{},\"preparation\":{},\"record\":{},\"cost_s\":{}}}",
-      form.than, JsonString(form.form), JsonString(form.preparation), form.record.id(),
+      form.than.id(), JsonString(form.form), JsonString(form.preparation), form.record.id(),
       CostOf(form.record.result()));
 }
 
 // The record to show with the DAG it belongs to.
-StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subject) {
+StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subject,
+                                  Archive& archive) {
   Rendered rendered;
   rendered.steps = record.steps();
   rendered.target = record.target();
   rendered.caveat = UncheckedLines({record});
-  KILN_ASSIGN_OR_RETURN(rendered.dag, DagOfRecord(record, subject));
+  KILN_ASSIGN_OR_RETURN(rendered.dag, DagOfRecord(record, subject, archive));
   return rendered;
 }
 
@@ -108,51 +100,47 @@ StatusOr<Rendered> FromSteps(const SubjectFlags& flags, const std::string& steps
   return rendered;
 }
 
-StatusOr<Rendered> WhatToShow(const SubjectFlags& flags, const std::string& form,
-                              const std::string& steps_path, const Session& session) {
-  if (!steps_path.empty()) return FromSteps(flags, steps_path);
+// What a schedule is of, as comments above it.
+std::string Heading(const v1::Record& record) {
+  const std::string& device = record.result().device();
+  return fmt::format("# trial {} (record {}), {}{}\n# target {}\n", TrialName(record), record.id(),
+                     LatencyCell(CostOf(record.result())), device.empty() ? "" : " on " + device,
+                     record.target());
+}
+
+struct Shown {
+  Rendered what;
+  std::string heading;  // "": it is of no record
+};
+
+StatusOr<Shown> WhatToShow(const SubjectFlags& flags, const std::string& form,
+                           const std::string& steps_path, const Session& session) {
+  if (!steps_path.empty()) {
+    KILN_ASSIGN_OR_RETURN(const Rendered what, FromSteps(flags, steps_path));
+    return Shown{what, ""};
+  }
   if (form == "dag" && flags.record == 0) {
     KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
-    if (workload.has_value()) return Rendered{.dag = workload->dag, .target = {}};
+    if (workload.has_value()) return Shown{{.dag = workload->dag, .target = {}}, ""};
   }
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
   const bool any_target = subject.record.has_value();
-  KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, *archive));
-  KILN_ASSIGN_OR_RETURN(Rendered rendered, RenderedRecord(records[0], subject));
+  KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(subject, flags, *archive));
+  KILN_ASSIGN_OR_RETURN(Rendered rendered, RenderedRecord(record, subject, *archive));
   if (any_target && !flags.target.empty()) rendered.target = flags.target;
-  return rendered;
+  return Shown{std::move(rendered), Heading(record)};
 }
 
-StatusOr<TrialRequest> FindTrial(const std::string& trial, Archive& archive) {
-  const size_t slash = trial.rfind('/');
-  const std::string job_id = trial.substr(0, slash);
-  unsigned number = 0;
-  char after = 0;
-  if (slash == std::string::npos ||
-      std::sscanf(trial.c_str() + slash + 1, "%u%c", &number, &after) != 1) {
-    return InvalidArgument("'{}' is no trial: expected JOB/NUMBER, for instance 4f3a/12", trial);
+StatusOr<TrialRequest> RequestOf(const std::string& name, Archive& archive) {
+  const auto trial = ParseTrialName(name);
+  if (!trial.has_value()) {
+    return InvalidArgument("'{}' is no trial: expected JOB/NUMBER, for instance 4f3a/12", name);
   }
   TrialRequest request;
-  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(job_id));
+  KILN_ASSIGN_OR_RETURN(request.record, FindTrial(*trial, archive));
+  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(trial->job_id));
   request.spec = job.spec();
-  v1::ListRecordsRequest list;
-  list.set_job_id(job_id);
-  list.set_include_errors(true);
-  bool found = false;
-  KILN_RETURN_IF_ERROR(archive.VisitRecords(list, [&](const v1::Record& record) {
-    if (record.trial() == number) {
-      request.record = record;
-      found = true;
-    }
-    return OkStatus();
-  }));
-  if (!found) {
-    return NotFound("job {} has no trial {}: it has {}", job_id, number, job.trials_done());
-  }
-  if (request.record.dag().empty()) {
-    return FailedPrecondition("trial {} was imported from a log: it has no DAG to build", trial);
-  }
   return request;
 }
 
@@ -224,8 +212,10 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
   KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, *archive));
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(0));
+  KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, *archive));
+  const bool several = subject.is_workload() && computations.size() > 1;
   std::vector<FasterForm> faster;
-  if (!subject.workload_key.empty()) {
+  if (subject.is_workload() && !several) {
     KILN_ASSIGN_OR_RETURN(faster, FasterForms(records, jobs, *archive));
   }
   if (session.json) {
@@ -233,42 +223,49 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
     for (const FasterForm& form : faster) fmt::print("{}\n", FasterFormJson(form));
     return OkStatus();
   }
-  const auto names = Descriptions(jobs);
-  Table table({{"Record", Table::kRight},
-               {"Task", Table::kLeft, 60},
-               {"Target"},
+  const Names names = NamesOf(jobs);
+  Table table({{"Trial"},
+               {"Task", Table::kLeft, kLeastColumns},
                {"Latency", Table::kRight},
                {"Speed", Table::kRight},
+               {"Target", Table::kLeft, kLeastColumns},
                {"Largest error", Table::kRight},
-               {"Trial"},
+               {"Record", Table::kRight},
                {"Device"}});
   for (const v1::Record& record : records) {
     const double cost_s = CostOf(record.result());
-    table.AddRow({fmt::format("{}", record.id()), NameOr(names, record.workload_key()),
-                  record.target(), LatencyCell(cost_s), SpeedCell(record.flop_count(), cost_s),
-                  ErrorCell(record.result()), fmt::format("{}/{}", record.job_id(), record.trial()),
-                  record.result().device()});
+    table.AddRow({TrialName(record), NameOf(record, names), LatencyCell(cost_s),
+                  SpeedCell(record.flop_count(), cost_s), OneLine(ShortTarget(record.target())),
+                  ErrorCell(record.result()), fmt::format("{}", record.id()),
+                  OneLine(record.result().device())});
   }
-  fmt::print("{}{}", table.ToString(), UncheckedLines(records));
+  fmt::print("{}{}", table.ToString(OutputColumns(STDOUT_FILENO)), UncheckedLines(records));
+  if (several) {
+    fmt::print("{} computations have this key:\n", computations.size());
+    for (const NamedComputation& computation : computations) {
+      fmt::print("  {}\n", ComputationText(computation));
+    }
+  }
   for (const FasterForm& form : faster) {
-    fmt::print("faster than record {}: {}, {}, record {}\n  takes prepared inputs: {}\n", form.than,
-               form.form, LatencyCell(CostOf(form.record.result())), form.record.id(),
-               form.preparation);
+    fmt::print("faster than trial {}: {}, {}, trial {}\n  takes prepared inputs: {}\n",
+               TrialName(form.than), form.form, LatencyCell(CostOf(form.record.result())),
+               TrialName(form.record), form.preparation);
   }
   return OkStatus();
 }
 
 Status ShowCommand(const SubjectFlags& flags, const std::string& form,
                    const std::string& steps_path, const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const Rendered rendered, WhatToShow(flags, form, steps_path, session));
-  KILN_ASSIGN_OR_RETURN(const std::string text, Render(rendered, form));
+  KILN_ASSIGN_OR_RETURN(const Shown shown, WhatToShow(flags, form, steps_path, session));
+  KILN_ASSIGN_OR_RETURN(const std::string text, Render(shown.what, form));
   if (session.json) {
-    fmt::print("{}\n", ShownJson(form, rendered.target, rendered.steps, text));
+    fmt::print("{}\n", ShownJson(form, shown.what.target, shown.what.steps, text));
     return OkStatus();
   }
+  if (form == "schedule") fmt::print("{}", shown.heading);
   std::fwrite(text.data(), 1, text.size(), stdout);
   // Beside what may go into a file.
-  fmt::print(stderr, "{}", rendered.caveat);
+  fmt::print(stderr, "{}", shown.what.caveat);
   return OkStatus();
 }
 
@@ -276,7 +273,8 @@ Status SketchesCommand(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
   Rendered of{.dag = workload.has_value() ? workload->dag : nullptr, .target = flags.target};
   if (of.dag == nullptr) {
-    KILN_ASSIGN_OR_RETURN(of, WhatToShow(flags, "steps", "", session));
+    KILN_ASSIGN_OR_RETURN(const Shown shown, WhatToShow(flags, "steps", "", session));
+    of = shown.what;
   }
   KILN_ASSIGN_OR_RETURN(const std::string text, PrintSketches(of.dag, of.target, session.json));
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -285,7 +283,7 @@ Status SketchesCommand(const SubjectFlags& flags, const Session& session) {
 
 Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
-  KILN_ASSIGN_OR_RETURN(const TrialRequest request, FindTrial(trial, *archive));
+  KILN_ASSIGN_OR_RETURN(const TrialRequest request, RequestOf(trial, *archive));
   KILN_ASSIGN_OR_RETURN(const TempDir temporary, TempDir::Make("kiln-trial"));
   const std::string& folder = keep.empty() ? temporary.path() : keep;
   KILN_RETURN_IF_ERROR(MakeDirs(folder));
@@ -298,8 +296,8 @@ Status TrialCommand(const std::string& trial, const std::string& keep, const Ses
   }
   PrintReplay(request, replay);
   if (keep.empty()) {
-    fmt::print("to keep the files and get the commands: {}\n",
-               session.Command(fmt::format("trial {} --keep FOLDER", trial)));
+    fmt::print("to keep the files in ./kiln-trial and get the commands: {}\n",
+               session.Command(fmt::format("trial {} --keep kiln-trial", trial)));
     return OkStatus();
   }
   fmt::print("build     {}\n", replay.build_command);
@@ -312,7 +310,11 @@ Status ExportCommand(const ExportFlags& flags, const Session& session) {
   if (!flags.job.empty()) KILN_RETURN_IF_ERROR(archive->Job(flags.job).status());
   v1::ListRecordsRequest request;
   request.set_job_id(flags.job);
-  request.set_workload_key(flags.workload);
+  if (IsWorkloadId(flags.workload)) {
+    request.set_workload_id(flags.workload);
+  } else {
+    request.set_workload_key(flags.workload);
+  }
   request.set_include_errors(flags.errors);
   Output output(flags.output);
   int64_t lines = 0;
@@ -323,23 +325,48 @@ Status ExportCommand(const ExportFlags& flags, const Session& session) {
   return output.Finish(lines);
 }
 
-Status ImportCommand(const std::string& path, const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const std::string log, ReadLog(path));
+namespace {
+// The lines that no import would take, as they are.
+Status KeepRefusedLines(const std::string& path, const std::string& refused_path) {
+  KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
+  std::string line, refused;
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
+    if (!more) return WriteFileAtomically(refused_path, refused);
+    if (store::IsMeasureLogComment(line)) continue;
+    const auto record =
+        store::RecordOfLogLine(line, schedule::CheckStepsText, store::kImportJob, /*trial=*/0);
+    if (!record.ok()) refused.append(line).append("\n");
+  }
+}
+}  // namespace
+
+Status ImportCommand(const std::string& path, const std::string& rejected, const Session& session) {
+  if (!rejected.empty()) {
+    if (path == "-") return InvalidArgument("--rejected reads the log twice: expected a file");
+    KILN_RETURN_IF_ERROR(KeepRefusedLines(path, rejected));
+  }
+  KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive(/*write=*/true));
-  KILN_ASSIGN_OR_RETURN(const v1::ImportRecordsReply reply, archive->Import(log));
+  KILN_ASSIGN_OR_RETURN(const v1::ImportRecordsReply reply, archive->Import(lines));
+  const auto refused = static_cast<int64_t>(reply.refused());
   if (session.json) {
     fmt::print("{}\n", JsonOf(reply));
   } else {
     fmt::print("{} imported into {}, {} were there already, {} refused\n",
                FormatCount(static_cast<int64_t>(reply.imported())), archive->Name(),
-               FormatCount(static_cast<int64_t>(reply.duplicates())), reply.errors_size());
+               FormatCount(static_cast<int64_t>(reply.duplicates())), FormatCount(refused));
   }
   for (const std::string& error : reply.errors()) {
     fmt::print(stderr, "kiln: {}: {}\n", path, error);
   }
-  if (reply.errors().empty()) return OkStatus();
-  return InvalidArgument("{}: {} lines were refused, the others are imported", path,
-                         reply.errors_size());
+  if (refused == 0) return OkStatus();
+  if (refused > reply.errors_size()) {
+    fmt::print(stderr, "kiln: {}: and {} more\n", path, FormatCount(refused - reply.errors_size()));
+  }
+  return InvalidArgument("{}: {} lines were refused, the others are imported{}", path,
+                         FormatCount(refused),
+                         rejected.empty() ? "" : fmt::format("; they are in {}", rejected));
 }
 
 Status DistillCommand(const std::string& path, const std::string& output_path,
@@ -371,15 +398,17 @@ Status StatsCommand(const Session& session) {
     int64_t records = 0, failed = 0;
     double best_s = 0, flop_count = 0;
     std::set<std::string> jobs;
+    std::string name;
   };
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(0));
-  const auto names = Descriptions(jobs);
+  const Names names = NamesOf(jobs);
   v1::ListRecordsRequest request;
   request.set_include_errors(true);
-  std::map<std::pair<std::string, std::string>, Row> rows;
+  std::map<std::array<std::string, 3>, Row> rows;  // by key, computation and target
   KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
-    Row& row = rows[{record.workload_key(), record.target()}];
+    Row& row = rows[{record.workload_key(), record.workload_id(), record.target()}];
+    if (row.name.empty()) row.name = NameOf(record, names);
     const double cost_s = CostOf(record.result());
     ++row.records;
     if (record.result().error() != v1::NO_ERROR) ++row.failed;
@@ -389,8 +418,8 @@ Status StatsCommand(const Session& session) {
     row.jobs.insert(record.job_id());
     return OkStatus();
   }));
-  Table table({{"Task", Table::kLeft, 60},
-               {"Target"},
+  Table table({{"Task", Table::kLeft, kLeastColumns},
+               {"Target", Table::kLeft, kLeastColumns},
                {"Jobs", Table::kRight},
                {"Records", Table::kRight},
                {"Failed", Table::kRight},
@@ -399,17 +428,17 @@ Status StatsCommand(const Session& session) {
   for (const auto& [key, row] : rows) {
     if (session.json) {
       fmt::print(
-          "{{\"workload_key\":{},\"target\":{},\"jobs\":{},\"records\":{},\"failed\":{},"
-          "\"best_cost_s\":{}}}\n",
-          JsonString(key.first), JsonString(key.second), row.jobs.size(), row.records, row.failed,
-          row.best_s > 0 ? fmt::format("{}", row.best_s) : "null");
+          "{{\"workload_key\":{},\"workload_id\":{},\"target\":{},\"jobs\":{},\"records\":{},"
+          "\"failed\":{},\"best_cost_s\":{}}}\n",
+          JsonString(key[0]), JsonString(key[1]), JsonString(key[2]), row.jobs.size(), row.records,
+          row.failed, row.best_s > 0 ? fmt::format("{}", row.best_s) : "null");
       continue;
     }
-    table.AddRow({NameOr(names, key.first), key.second, fmt::format("{}", row.jobs.size()),
+    table.AddRow({row.name, OneLine(ShortTarget(key[2])), fmt::format("{}", row.jobs.size()),
                   FormatCount(row.records), FormatCount(row.failed), LatencyCell(row.best_s),
                   SpeedCell(row.flop_count, row.best_s)});
   }
-  if (!session.json) fmt::print("{}", table.ToString());
+  if (!session.json) fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
   return OkStatus();
 }
 

@@ -6,32 +6,52 @@
 #include <vector>
 
 #include "client/commands.h"
+#include "client/computations.h"
+#include "client/wording.h"
 
 namespace kiln::client {
 
-// At most one of the three is set.
+// A record, a job or a workload.
 struct Subject {
   std::optional<v1::Record> record;
   std::string job_id;
-  std::string workload_key;
+  // Of a workload: both where an operator or a file was named, otherwise what was said.
+  std::string workload_id, workload_key;
   dag::DagPtr dag;  // where an operator or a file was named
+
+  bool is_workload() const { return !workload_id.empty() || !workload_key.empty(); }
 };
 
-// In this order: --record; an operator or text file; a workload key (starts with '['); a job; the
-// number of a record. Nothing at all: the newest job that has a task.
+// In this order: --record; the name of a trial, JOB/N; an operator or text file; a workload key
+// (starts with '['); the identity of a computation (64 hex digits); a job; the number of a record.
+// Nothing at all: the newest job that has a task.
 StatusOr<Subject> Resolve(const SubjectFlags& flags, Archive& archive);
 
 // The workload that the words name, without looking at any record; nullopt: they name none.
 StatusOr<std::optional<Workload>> NamedWorkload(const SubjectFlags& flags);
 
+// NotFound says which there are.
+StatusOr<v1::Record> FindTrial(const NamedTrial& trial, Archive& archive);
+
 // The best records of the subject (or the record itself), those of flags.target and flags.task if
-// given. Of forms of one work the fastest comes first. Never empty: NotFound says what there is
-// none for.
+// given; of a job without tasks, as an import is, one for each workload and target. Of forms of one
+// work the fastest comes first. A key may mean several computations: then there are records of
+// each. Never empty: NotFound says what there is none for.
 StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFlags& flags,
                                          Archive& archive);
 
+// The computations of the records, in their order, each once. Descriptions are those of the
+// archive's tasks.
+StatusOr<std::vector<NamedComputation>> ComputationsOfRecords(
+    const std::vector<v1::Record>& records, Archive& archive);
+
+// The first of BestOf, for commands that show one record: InvalidArgument where the records are of
+// several computations.
+StatusOr<v1::Record> OneBestOf(const Subject& subject, const SubjectFlags& flags, Archive& archive);
+
 // The record's own DAG; of an imported one, which has none, that of the subject's operator or of
-// the known workload with its key.
-StatusOr<dag::DagPtr> DagOfRecord(const v1::Record& record, const Subject& subject);
+// the one computation that its key stands for. InvalidArgument where it stands for several.
+StatusOr<dag::DagPtr> DagOfRecord(const v1::Record& record, const Subject& subject,
+                                  Archive& archive);
 
 }  // namespace kiln::client

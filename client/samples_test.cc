@@ -33,18 +33,5 @@ TEST(SelfTestProgramsTest, TheSameSeedGivesTheSameSteps) {
   EXPECT_NE(*StepsOf(program, dag, target, 5), *StepsOf(program, dag, target, 6));
 }
 
-TEST(KnownWorkloadsTest, AreFoundByTheirKeys) {
-  EXPECT_EQ(Resnet18Tasks().size(), 24u);
-  EXPECT_EQ(FindByKey("[\"none\"]"), nullptr);
-  const KnownWorkload* winograd = FindByKey(
-      R"(["1097323f3970e5c881ad3a0028ca79cb", [1, 14, 14, 256], [4, 4, 256, 256], [1, 1, 1, 256], [1, 14, 14, 256]])");
-  ASSERT_NE(winograd, nullptr) << "line 1 of the log";
-  EXPECT_EQ(winograd->Description(), "conv2d_winograd_nhwc 1,14,14,256,256 + bias + relu");
-  const KnownWorkload* pool =
-      FindByKey(R"(["8c53ca2904398da2889aa7508082d7bb", [1, 7, 7, 512], [1, 1, 1, 512]])");
-  ASSERT_NE(pool, nullptr) << "line 5";
-  EXPECT_STREQ(pool->op, "global_avg_pool2d_nhwc");
-}
-
 }  // namespace
 }  // namespace kiln::client

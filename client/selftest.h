@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "client/known_workloads.h"
 #include "compiler/codegen/cuda_source.h"
 #include "compiler/dag/dag.h"
+#include "compiler/dag/ops/known_workloads.h"
 #include "compiler/target/target.h"
 
 namespace kiln::client {
@@ -17,7 +17,7 @@ namespace kiln::client {
 // One program to be checked on a device.
 struct SelfTestProgram {
   const char* kind;  // "shared memory above 48 KiB"
-  KnownWorkload workload;
+  dag::KnownWorkload workload;
   // What the CUDA text must have to be of this kind; null: any candidate is.
   bool (*wanted)(const codegen::CudaSource&) = nullptr;
   int64_t shared_bytes = 0;  // of a block, where the kind needs more than the usual 48 KiB

@@ -62,19 +62,28 @@ std::string PrimitivesText(const search::Sketch& sketch) {
   return text;
 }
 
+StatusOr<search::Task> TaskOf(const dag::DagPtr& dag, const std::string& target_text) {
+  KILN_ASSIGN_OR_RETURN(const target::Target target,
+                        target::ParseTarget(target_text.empty() ? "llvm" : target_text));
+  return search::Task(dag, target, target::DefaultHardware(target, AvailableCpus()),
+                      dag::WorkloadKey(*dag));
+}
+
 }  // namespace
+
+StatusOr<int> CountSketches(const dag::DagPtr& dag, const std::string& target) {
+  KILN_ASSIGN_OR_RETURN(const search::Task task, TaskOf(dag, target));
+  return static_cast<int>(search::GenerateSketches({task, search::Parameters()}).size());
+}
 
 StatusOr<std::string> PrintSketches(const dag::DagPtr& dag, const std::string& target_text,
                                     bool json) {
-  KILN_ASSIGN_OR_RETURN(const target::Target target,
-                        target::ParseTarget(target_text.empty() ? "llvm" : target_text));
-  const search::Task task(dag, target, target::DefaultHardware(target, AvailableCpus()),
-                          dag::WorkloadKey(*dag));
+  KILN_ASSIGN_OR_RETURN(const search::Task task, TaskOf(dag, target_text));
   const search::Parameters parameters;
   std::string text;
   int number = 0;
   for (const search::Sketch& sketch : search::GenerateSketches({task, parameters})) {
-    const double tile_sizes = CountTileSizes(sketch, target.is_gpu(), parameters);
+    const double tile_sizes = CountTileSizes(sketch, task.target.is_gpu(), parameters);
     if (json) {
       text += fmt::format("{{\"sketch\":{},\"steps\":{},\"tile_sizes\":{}}}\n", number++,
                           JsonString(schedule::PrintSteps(sketch.steps)), tile_sizes);

@@ -12,4 +12,6 @@ namespace kiln::client {
 // target that says nothing of its device the target's defaults count. json: one object a line.
 StatusOr<std::string> PrintSketches(const dag::DagPtr& dag, const std::string& target, bool json);
 
+StatusOr<int> CountSketches(const dag::DagPtr& dag, const std::string& target);
+
 }  // namespace kiln::client

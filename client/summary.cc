@@ -1,6 +1,7 @@
 #include "client/summary.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <span>
 
@@ -13,6 +14,8 @@
 
 namespace kiln::client {
 namespace {
+
+constexpr int kLeastColumns = 10;  // of a task in the table
 
 std::string Line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<11}{}\n", name, text);
@@ -47,24 +50,19 @@ std::string KnownTextOf(const v1::TaskStatus& task, const Session& session) {
                           session.Command(fmt::format("show {}", task.known_record_id()))));
 }
 
-std::string TaskText(const v1::JobStatus& job, const v1::TaskStatus& task, const v1::Record& record,
-                     const Session& session) {
+std::string TaskText(const v1::TaskStatus& task, const v1::Record& record, const Session& session) {
   const double cost_s = CostOf(record.result());
   const std::string speed = SpeedCell(record.flop_count(), cost_s);
-  std::string text = Line(
-      "best", fmt::format("{}{}, trial {} of {}", FormatSeconds(cost_s),
-                          speed == "-" ? "" : ", " + speed, record.trial(), job.trials_done()));
+  std::string text = Line("best", fmt::format("{}{}, trial {}", FormatSeconds(cost_s),
+                                              speed == "-" ? "" : ", " + speed, TrialName(record)));
   if (!record.result().final_costs_s().empty()) {
-    text += Line("measured", fmt::format("again with its rivals: median of {} readings, within {} "
-                                         "of it by 95%",
-                                         FinalReadingsOf(record.result()),
-                                         FormatSeconds(record.result().confidence_s())));
+    text += Line("measured",
+                 fmt::format("again with its rivals: median of {} readings, +-{} by 95%, with the "
+                             "device's drift as this job saw it",
+                             FinalReadingsOf(record.result()),
+                             FormatSeconds(record.result().confidence_s())));
   }
-  const std::string speed_up = SpeedUp(task.reference_cost_s(), cost_s);
-  if (!speed_up.empty()) {
-    text += Line("speed-up", fmt::format("{} over the unscheduled loops ({})", speed_up,
-                                         FormatSeconds(task.reference_cost_s())));
-  }
+  text += Line("speed-up", SpeedUpText(task, record));
   if (const std::string& how = task.spec().preparation(); !how.empty()) {
     text += Line("prepared", how + ", before and once for constant weights");
   }
@@ -78,11 +76,11 @@ std::string TaskText(const v1::JobStatus& job, const v1::TaskStatus& task, const
 std::string OneWork(const v1::JobStatus& job, std::span<const int> forms, const v1::Record& record,
                     const Session& session) {
   const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
-  std::string text = task.spec().description() + "\n" + TaskText(job, task, record, session);
+  std::string text = task.spec().description() + "\n" + TaskText(task, record, session);
   if (forms.size() > 1) text += Line("form", FormText(job, forms));
   text +=
-      fmt::format("\nschedule of trial {}:\n{}", record.trial(), Indented(ScheduleText(record)));
-  const std::string id = fmt::format("show {}", record.id());
+      fmt::format("\nschedule of trial {}:\n{}", TrialName(record), Indented(ScheduleText(record)));
+  const std::string id = "show " + TrialName(record);
   if (IsNull(record)) {
     text += fmt::format("\nits loops:    {}\n", session.Command(id + " --as program"));
   } else if (record.target().starts_with("cuda")) {
@@ -96,19 +94,19 @@ std::string OneWork(const v1::JobStatus& job, std::span<const int> forms, const 
 std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& best,
                       const Session& session) {
   Table table({{"ID", Table::kRight},
-               {"Task"},
+               {"Task", Table::kLeft, kLeastColumns},
                {"Best", Table::kRight},
                {"Speed", Table::kRight},
                {"Speed-up", Table::kRight},
                {"Largest error", Table::kRight},
-               {"Record", Table::kRight}});
+               {"Trial", Table::kRight}});
   for (const v1::Record& record : best) {
     if (record.task_index() >= static_cast<uint32_t>(job.tasks_size())) continue;
     const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
     const double cost_s = CostOf(record.result());
     table.AddRow({fmt::format("{}", record.task_index()), TaskCell(task), LatencyCell(cost_s),
                   SpeedCell(record.flop_count(), cost_s), SpeedUp(task.reference_cost_s(), cost_s),
-                  ErrorCell(record.result()), fmt::format("{}", record.id())});
+                  ErrorCell(record.result()), fmt::format("{}", record.trial())});
   }
   std::string forms;
   for (const std::vector<int>& work : WorksOf(job)) {
@@ -123,8 +121,8 @@ std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& b
     if (task.known_cost_s() <= 0 || task.best_cost_s() <= task.known_cost_s()) continue;
     better += fmt::format("{}: {}", task.spec().description(), KnownTextOf(task, session));
   }
-  return table.ToString() + UncheckedLines(best) + forms + better +
-         fmt::format("\na schedule:  {}\n", session.Command("show RECORD --as schedule"));
+  return table.ToString(OutputColumns(STDOUT_FILENO)) + UncheckedLines(best) + forms + better +
+         fmt::format("\none schedule:  {}\n", session.Command("show " + TrialName(best[0])));
 }
 
 }  // namespace
@@ -133,7 +131,7 @@ std::string UncheckedLines(const std::vector<v1::Record>& records) {
   std::string text;
   for (const v1::Record& record : records) {
     const std::string why = UncheckedText(record.result());
-    if (!why.empty()) text += fmt::format("record {} is not checked: {}\n", record.id(), why);
+    if (!why.empty()) text += fmt::format("trial {} is not checked: {}\n", TrialName(record), why);
   }
   return text;
 }
@@ -142,8 +140,11 @@ std::string CheckText(const v1::Record& record) {
   if (IsNull(record)) return "nothing was run: target null makes its costs up";
   const std::string unchecked = UncheckedText(record.result());
   if (!unchecked.empty()) return "NOT CHECKED: " + unchecked;
+  const uint64_t sampled = record.result().sampled_outputs();
   return fmt::format(
-      "result matches the reference on random inputs; largest error {:.1e} of its largest value",
+      "{} the reference on random inputs; largest error {:.1e} of its largest value",
+      sampled == 0 ? "result matches"
+                   : fmt::format("{} elements of the result, drawn at random, match", sampled),
       record.result().max_error());
 }
 
@@ -164,6 +165,8 @@ std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& bes
   }
   const std::string pace = PaceText(job);
   if (!pace.empty()) text += fmt::format("pace: {} trials, {}\n", job.trials_done(), pace);
+  const std::string ending = EndingText(job);
+  if (!ending.empty()) text += fmt::format("ended: {}\n", ending);
   if (NumErrors(job) > 0) {
     text += fmt::format("failed trials: {}; see {}\n", ErrorCounts(job),
                         session.Command("jobs " + job.id()));

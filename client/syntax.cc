@@ -65,6 +65,15 @@ StatusOr<int> Syntax::RunNamed() {
   return run_();
 }
 
+CLI::Validator NotNegative() {
+  const auto check = [](const std::string& value) {
+    return value.starts_with('-')
+               ? fmt::format("{} is below 0, expected a whole number from 0", value)
+               : std::string();
+  };
+  return CLI::Validator(check, "");
+}
+
 void AddWords(CLI::App& command, WorkloadWords& words) {
   command.add_option("--args", words.args, "its arguments, for instance 512,512,512; see kiln ops")
       ->type_name("N,N,...");

@@ -12,11 +12,10 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace kiln::client {
-
-inline constexpr uint32_t kMostTrials = 10'000'000;
 
 // What a command does once all of its options are read: the exit status.
 using Run = std::function<StatusOr<int>()>;
@@ -49,6 +48,9 @@ class Syntax {
   bool db_given_ = false, scheduler_given_ = false;
   Run run_;
 };
+
+// For whole numbers from 0: one with a sign would be read as a huge one.
+CLI::Validator NotNegative();
 
 // How an operator is given, but for its name.
 void AddWords(CLI::App& command, WorkloadWords& words);

@@ -190,5 +190,39 @@ TEST_F(TerminalTest, ExplainedThereAreLines) {
   EXPECT_THAT(terminal.Everything(), Contains(HasSubstr("round 0: task 0")));
 }
 
+TEST_F(TerminalTest, TablesFitATerminalAndAreWholeInAPipe) {
+  const std::string target =
+      "llvm -mattr=+adx,+aes,+avx,+avx2,+bmi,+bmi2,+f16c,+fma -mcpu=x86-64-v3";
+  const std::string dag =
+      R"(["0f1e2d3c4b5a69788796a5b4c3d2e1f0", [1, 56, 56, 64], [3, 3, 64, 64], [1, 56, 56, 64]])";
+  std::string quoted;
+  for (const char c : dag) quoted += c == '"' ? std::string("\\\"") : std::string(1, c);
+  const std::string log = folder_.Join("log.json");
+  ASSERT_TRUE(WriteFile(log, "{\"i\": [[\"" + quoted + "\", \"" + target +
+                                 "\", [2, 64, 64, 0, 0, 0, 0, 0], \"\", 0, []], [[], []]], "
+                                 "\"r\": [[0.001], 0, 0.5, 1691392900], \"v\": \"v0.6\"}\n")
+                  .ok());
+  KilnPrints({"records", "import", log, "--db", db_});
+  for (const Words& command :
+       std::vector<Words>{{"best", "import"}, {"records", "stats"}, {"jobs"}, {"ops"}}) {
+    Words words = command;
+    if (words[0] != "ops") words.insert(words.end(), {"--db", db_});
+    Terminal terminal(words, 80, 24);
+    EXPECT_EQ(terminal.End().code, 0);
+    const Words rows = terminal.Everything();
+    // A row that is too long is folded: as many as in the pipe means that none is.
+    const std::string piped = KilnPrints(words);
+    if (words[0] != "ops") {
+      EXPECT_EQ(rows.size(), static_cast<size_t>(std::count(piped.begin(), piped.end(), '\n')))
+          << piped;
+      EXPECT_THAT(piped, Not(HasSubstr("...")));
+    }
+    EXPECT_THAT(rows[1], testing::MatchesRegex("-+")) << words[0];
+  }
+  EXPECT_THAT(KilnPrints({"best", "import", "--db", db_}),
+              AllOf(HasSubstr(dag), HasSubstr("llvm x86-64-v3, 8 features")));
+  EXPECT_THAT(KilnPrints({"best", "import", "--db", db_, "--json"}), HasSubstr(target));
+}
+
 }  // namespace
 }  // namespace kiln::client

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/grpc_server.h"
+#include "client/wording.h"
 
 namespace kiln::client {
 
@@ -53,7 +54,9 @@ void ToolSyntax::AddSelfTest(CLI::App& app) {
   selftest->add_option("--trials", selftest_.trials, "of the job with faults")
       ->check(CLI::Range(24u, kMostTrials))
       ->capture_default_str();
-  selftest->add_option("--seed", selftest_.seed, "of everything random")->capture_default_str();
+  selftest->add_option("--seed", selftest_.seed, "of everything random")
+      ->check(NotNegative())
+      ->capture_default_str();
   selftest
       ->add_option("--slack", selftest_.slack_s, "seconds that the trial after a fault may take")
       ->capture_default_str();

@@ -1,20 +1,20 @@
 // kiln ops, check, doctor, version: what works without jobs and records.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/commands.h"
 #include "client/doctor.h"
 #include "client/json.h"
+#include "client/version.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 
 namespace kiln::client {
 namespace {
-
-constexpr std::string_view kVersion = "1";
 
 // "N,H,W,CO,CI,KH,KW,stride,pad[,dilation[,groups]]", "SHAPE,keepdims=0"
 std::string Arguments(const dag::OpInfo& op) {
@@ -41,13 +41,13 @@ std::string OpJson(const dag::OpInfo& op) {
 void PrintOp(const dag::OpInfo& op) {
   fmt::print("{}: {}\n\n  --args {}\n", op.name, op.doc, Arguments(op));
   if (op.parameters.empty()) return;
-  Table table({{"Parameter"}, {"Default", Table::kRight}, {"Meaning"}});
+  Table table({{"Parameter"}, {"Default", Table::kRight}, {"Meaning", Table::kLeft, 12}});
   for (const dag::Parameter& parameter : op.parameters) {
     table.AddRow({parameter.name,
                   parameter.default_value ? fmt::format("{}", *parameter.default_value) : "-",
                   parameter.doc});
   }
-  fmt::print("\n{}", table.ToString());
+  fmt::print("\n{}", table.ToString(OutputColumns(STDOUT_FILENO)));
 }
 
 }  // namespace
@@ -62,7 +62,10 @@ Status OpsCommand(const std::string& name, bool json) {
     }
     return OkStatus();
   }
-  Table table({{"Operator"}, {"Family"}, {"--args"}, {"Meaning", Table::kLeft, 70}});
+  Table table({{"Operator", Table::kLeft, 12},
+               {"Family"},
+               {"--args", Table::kLeft, 12},
+               {"Meaning", Table::kLeft, 12}});
   for (const dag::OpInfo& op : dag::AllOps()) {
     if (json) {
       fmt::print("{}\n", OpJson(op));
@@ -74,7 +77,7 @@ Status OpsCommand(const std::string& name, bool json) {
   fmt::print(
       "{}\n--epilogue: {}\n--dtype: float32, float16, bfloat16, float64, int8, int32, int64\n"
       "parameters of one: kiln ops OPERATOR\n",
-      table.ToString(), fmt::join(dag::EpilogueNames(), ", "));
+      table.ToString(OutputColumns(STDOUT_FILENO)), fmt::join(dag::EpilogueNames(), ", "));
   return OkStatus();
 }
 
@@ -95,7 +98,7 @@ Status CheckCommand(const WorkloadWords& words, bool json) {
 
 Status DoctorCommand(const Session& session) {
   bool all_ok = true;
-  Table table({{""}, {"What"}, {"Finding"}});
+  Table table({{""}, {"What"}, {"Finding", Table::kLeft, 12}});
   const auto findings = Diagnose(session.db);
   for (const Finding& finding : findings) {
     all_ok &= finding.ok;
@@ -106,17 +109,22 @@ Status DoctorCommand(const Session& session) {
       table.AddRow({finding.ok ? "ok" : "BAD", finding.what, finding.detail});
     }
   }
-  if (!session.json) fmt::print("{}", table.ToString());
+  if (!session.json) fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
   if (all_ok) return OkStatus();
   return FailedPrecondition("this machine lacks something: see the lines marked BAD");
 }
 
 Status VersionCommand(bool json) {
-  if (json) {
-    fmt::print("{{\"version\":{}}}\n", JsonString(std::string(kVersion)));
-  } else {
-    fmt::print("kiln {}\n", kVersion);
+  if (!json) {
+    fmt::print("{}\n", VersionText());
+    return OkStatus();
   }
+  std::string fields;
+  for (const auto& [name, version] : Versions()) {
+    fields += fmt::format("{}{}:{}", fields.empty() ? "" : ",", JsonString(name),
+                          version.empty() ? "null" : JsonString(version));
+  }
+  fmt::print("{{{}}}\n", fields);
   return OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "client/client.h"
 #include "client/commands.h"
 #include "client/follow.h"
+#include "client/job_preview.h"
 #include "client/json.h"
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
@@ -56,7 +57,8 @@ Status NothingFound(const v1::JobStatus& job, const Session& session) {
 }
 
 // The end of a job, whatever it is. The exit status.
-StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const Session& session) {
+StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const Session& session,
+                       bool quiet) {
   const v1::JobStatus& job = followed.job;
   v1::BestRequest request;
   request.set_job_id(job.id());
@@ -64,7 +66,7 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
   if (session.json) {
     fmt::print("{}\n", EndEvent(job, best));
   } else {
-    fmt::print("\n{}", Summary(job, best, session));
+    fmt::print("{}{}", quiet ? "" : "\n", Summary(job, best, session));
   }
   std::fflush(stdout);
   if (job.state() == v1::FAILED) return Internal("job {} failed: {}", job.id(), job.message());
@@ -90,7 +92,8 @@ int LeftRunning(const Followed& followed, const std::string& job_id, const Sessi
 }
 
 void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Session& session,
-                const std::string& place) {
+                const FollowOptions& follow, const std::string& place) {
+  if (follow.quiet) return;
   if (session.json) {
     fmt::print("{}\n", StartEvent(job_id, spec, place));
   } else {
@@ -100,9 +103,8 @@ void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Sessio
     if (works == 1) {
       for (int i = 1; i < spec.tasks_size(); ++i) more += " or " + spec.tasks(i).form();
     }
-    fmt::print("job {}: {}{}, {} trials, target {}, records in {}\n", job_id,
-               spec.tasks(0).description(), more, spec.options().trials(), spec.tasks(0).target(),
-               place);
+    fmt::print("job {}: {}{}, {}, target {}, records in {}\n", job_id, spec.tasks(0).description(),
+               more, LimitsText(spec.options()), spec.tasks(0).target(), place);
   }
   std::fflush(stdout);
 }
@@ -139,11 +141,11 @@ StatusOr<v1::JobStatus> JobToResume(const std::string& wanted, const Session& se
 StatusOr<int> TuneThrough(SchedulerClient& client, const v1::JobSpec& spec,
                           const FollowOptions& follow, const Session& session, StopSignal& stop) {
   KILN_ASSIGN_OR_RETURN(const std::string job_id, client.Submit(spec));
-  PrintStart(job_id, spec, session, client.Name());
+  PrintStart(job_id, spec, session, follow, client.Name());
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(client, job_id, session, stop, nullptr, follow));
   if (followed.interrupted) return LeftRunning(followed, job_id, session);
-  return Conclude(followed, client, session);
+  return Conclude(followed, client, session, follow.quiet);
 }
 
 StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const ClusterFlags& flags,
@@ -161,10 +163,10 @@ StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const Cl
   if (job_id.empty()) {
     KILN_ASSIGN_OR_RETURN(job_id, client->Submit(spec));
   }
-  PrintStart(job_id, spec, session, session.db);
+  PrintStart(job_id, spec, session, follow, session.db);
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(*client, job_id, session, stop, cluster->get(), follow));
-  return Conclude(followed, *client, session);
+  return Conclude(followed, *client, session, follow.quiet);
 }
 
 // "eps_greedy=0.1"
@@ -208,6 +210,13 @@ StatusOr<std::vector<ListedTask>> LoadTasks(const JobFlags& flags) {
   }
   for (size_t i = 0; i < flags.weights.size(); ++i) tasks[i].weight = flags.weights[i];
   return tasks;
+}
+
+// Instead of a job of no trials. The exit status.
+StatusOr<int> ShowTasks(const v1::JobSpec& spec, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const std::string text, PreviewJob(spec, session.json));
+  fmt::print("{}", text);
+  return 0;
 }
 
 // Where the user has not said which forms he wants, that there are others.
@@ -302,14 +311,16 @@ StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std
   if (!resume.empty()) {
     if (!session.scheduler.empty()) {
       return InvalidArgument(
-          "--resume is for a database without a scheduler; a scheduler resumes "
-          "its jobs by itself: see `kiln watch`");
+          "--resume is for a database without a scheduler; a scheduler resumes its jobs by itself: "
+          "see {}",
+          session.Command("jobs"));
     }
     KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, JobToResume(resume, session));
     return TuneHere(job.spec(), job.id(), cluster, flags.follow, session, stop);
   }
   KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
-  PrintOtherForms(flags, session);
+  if (spec.options().trials() == 0) return ShowTasks(spec, session);
+  if (!flags.follow.quiet) PrintOtherForms(flags, session);
   if (session.scheduler.empty()) {
     KILN_RETURN_IF_ERROR(NameThisCpu(spec));
     return TuneHere(spec, "", cluster, flags.follow, session, stop);
@@ -322,16 +333,16 @@ StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follo
                            const Session& session, StopSignal& stop) {
   if (session.scheduler.empty()) {
     return InvalidArgument(
-        "watch needs a scheduler: give --scheduler HOST:PORT or set "
-        "KILN_SCHEDULER; `kiln jobs {}` reads the database",
-        job_id);
+        "watch needs a scheduler: give --scheduler HOST:PORT or set KILN_SCHEDULER; {} reads the "
+        "database",
+        session.Command("jobs " + job_id));
   }
   KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
   KILN_RETURN_IF_ERROR(client->Job(job_id).status());
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(*client, job_id, session, stop, nullptr, follow));
   if (followed.interrupted) return LeftRunning(followed, job_id, session);
-  return Conclude(followed, *client, session);
+  return Conclude(followed, *client, session, follow.quiet);
 }
 
 Status SubmitCommand(const JobFlags& flags, const Session& session) {
@@ -341,6 +352,7 @@ Status SubmitCommand(const JobFlags& flags, const Session& session) {
         "KILN_SCHEDULER; `kiln tune` works without one");
   }
   KILN_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(flags));
+  if (spec.options().trials() == 0) return ShowTasks(spec, session).status();
   KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
   KILN_ASSIGN_OR_RETURN(const std::string job_id, client->Submit(spec));
   if (session.json) {

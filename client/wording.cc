@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "base/units.h"
+#include "compiler/target/target.h"
 
 namespace kiln::client {
 
@@ -75,6 +77,46 @@ std::string ShareCell(double share) {
   return share > 0 ? fmt::format("{:.0f}%", 100 * share) : "-";
 }
 
+std::string LimitsText(const v1::TuneOptions& options) {
+  const std::string trials = fmt::format("{} trials", options.trials());
+  if (options.time_budget_s() <= 0) return trials;
+  const std::string time = fmt::format("{:.4g} minutes", options.time_budget_s() / 60);
+  return options.trials() >= kMostTrials ? time : trials + " or " + time;
+}
+
+std::string TrialsText(const v1::JobStatus& job) {
+  const uint32_t wanted = job.spec().options().trials();
+  if (wanted == 0 || wanted >= kMostTrials) return fmt::format("{}", job.trials_done());
+  return fmt::format("{}/{}", job.trials_done(), wanted);
+}
+
+double ProgressOf(const v1::JobStatus& job) {
+  const v1::TuneOptions& options = job.spec().options();
+  const double of_trials = 1.0 * job.trials_done() / std::max(1u, options.trials());
+  const double budget_s = options.time_budget_s();
+  return std::min(1.0, std::max(of_trials, budget_s > 0 ? job.elapsed_s() / budget_s : 0));
+}
+
+std::string EndingText(const v1::JobStatus& job) {
+  const std::string after = fmt::format("after {} trials", job.trials_done());
+  switch (job.ending()) {
+    case v1::TRIALS_USED_UP:
+      return fmt::format("{} trials are done", job.trials_done());
+    case v1::TARGET_REACHED:
+      return fmt::format("the latency target is reached, {}", after);
+    case v1::NO_IMPROVEMENT:
+      return fmt::format("nothing improved for too long (early stopping), {}", after);
+    case v1::SPACE_EXHAUSTED:
+      return fmt::format("no candidates are left that would help, {}", after);
+    case v1::TIME_USED_UP:
+      return fmt::format("the time is used up, {}", after);
+    case v1::CANCELLED_BY_REQUEST:
+      return fmt::format("cancelled, {}", after);
+    default:
+      return {};
+  }
+}
+
 std::string PaceText(const v1::JobStatus& job) {
   const bool running = job.state() == v1::RUNNING && job.trials_per_s_last_minute() > 0;
   const double over_all = job.elapsed_s() > 0 ? job.trials_done() / job.elapsed_s() : 0;
@@ -123,6 +165,20 @@ std::string SpeedUp(double reference_s, double cost_s) {
   return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
 }
 
+std::string SpeedUpText(const v1::TaskStatus& task, const v1::Record& best) {
+  if (task.reference_record_id() != 0 && task.reference_record_id() == best.id()) {
+    return "none: nothing that was tried is faster than the unscheduled loops";
+  }
+  const std::string ratio = SpeedUp(task.reference_cost_s(), CostOf(best.result()));
+  if (ratio.empty() && best.result().sampled_outputs() > 0) {
+    return "not known: the unscheduled loops take longer than --reference-limit";
+  }
+  if (ratio.empty()) return "not known: the unscheduled loops were not measured";
+  const std::string& remark = task.reference_message();
+  return fmt::format("{} over the unscheduled loops ({}{}{})", ratio,
+                     FormatSeconds(task.reference_cost_s()), remark.empty() ? "" : ", ", remark);
+}
+
 std::string KnownText(const v1::TaskStatus& task) {
   std::string text = task.known_states() == 1
                          ? "1 state is known of earlier jobs"
@@ -130,6 +186,32 @@ std::string KnownText(const v1::TaskStatus& task) {
   if (task.known_record_id() == 0) return text + ", none worked";
   return text + fmt::format(", the best {} (record {})", LatencyCell(task.known_cost_s()),
                             task.known_record_id());
+}
+
+std::string ShortTarget(std::string_view text) {
+  const auto target = target::ParseTarget(text);
+  if (!target.ok()) return std::string(text);
+  std::string name(target::TargetKindName(target->kind));
+  const std::string processor = target->Option(target->is_gpu() ? "arch" : "mcpu");
+  if (!processor.empty()) name += " " + processor;
+  const std::string features = target->Option("mattr");
+  if (features.empty()) return name;
+  const auto count = 1 + std::count(features.begin(), features.end(), ',');
+  return name + fmt::format(", {} feature{}", count, count == 1 ? "" : "s");
+}
+
+std::string TrialName(const v1::Record& record) {
+  return fmt::format("{}/{}", record.job_id(), record.trial());
+}
+
+std::optional<NamedTrial> ParseTrialName(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos || slash == 0) return {};
+  NamedTrial trial{std::string(text.substr(0, slash))};
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + slash + 1, end, trial.number);
+  if (error != std::errc() || at != end) return {};
+  return trial;
 }
 
 std::string FirstLine(std::string_view text) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace kiln::client {
 namespace {
 
@@ -68,12 +70,91 @@ TEST(WordingTest, WhatWasNotCheckedIsSaid) {
                                                     testing::HasSubstr("--input-range")));
 }
 
+TEST(WordingTest, WhatASpeedUpIsOf) {
+  v1::TaskStatus task;
+  v1::Record best;
+  best.set_id(7);
+  best.mutable_result()->add_costs_s(1e-3);
+  EXPECT_EQ(SpeedUpText(task, best), "not known: the unscheduled loops were not measured");
+  best.mutable_result()->set_sampled_outputs(100);
+  EXPECT_EQ(SpeedUpText(task, best),
+            "not known: the unscheduled loops take longer than --reference-limit");
+  task.set_reference_cost_s(0.2);
+  task.set_reference_record_id(3);
+  EXPECT_EQ(SpeedUpText(task, best), "200x over the unscheduled loops (200.0 ms)");
+  task.set_reference_message("timed in one call");
+  EXPECT_EQ(SpeedUpText(task, best),
+            "200x over the unscheduled loops (200.0 ms, timed in one call)");
+  task.set_reference_record_id(7);
+  EXPECT_EQ(SpeedUpText(task, best),
+            "none: nothing that was tried is faster than the unscheduled loops");
+}
+
+TEST(WordingTest, WhatAJobMayTake) {
+  v1::JobStatus job;
+  v1::TuneOptions& options = *job.mutable_spec()->mutable_options();
+  options.set_trials(64);
+  job.set_trials_done(16);
+  job.set_elapsed_s(300);
+  EXPECT_EQ(LimitsText(options), "64 trials");
+  EXPECT_EQ(TrialsText(job), "16/64");
+  EXPECT_EQ(ProgressOf(job), 0.25);
+  options.set_time_budget_s(600);
+  EXPECT_EQ(LimitsText(options), "64 trials or 10 minutes");
+  EXPECT_EQ(ProgressOf(job), 0.5);
+  options.set_trials(kMostTrials);
+  EXPECT_EQ(LimitsText(options), "10 minutes");
+  EXPECT_EQ(TrialsText(job), "16");
+  EXPECT_EQ(ProgressOf(job), 0.5);
+  job.set_elapsed_s(700);
+  EXPECT_EQ(ProgressOf(job), 1);
+}
+
+TEST(WordingTest, EveryEndingHasWordsOfItsOwn) {
+  std::set<std::string> all;
+  v1::JobStatus job;
+  job.set_trials_done(5);
+  EXPECT_EQ(EndingText(job), "");
+  for (int ending = 1; v1::JobEnding_IsValid(ending); ++ending) {
+    job.set_ending(static_cast<v1::JobEnding>(ending));
+    EXPECT_FALSE(EndingText(job).empty()) << ending;
+    EXPECT_TRUE(all.insert(EndingText(job)).second) << ending;
+  }
+  job.set_ending(v1::TARGET_REACHED);
+  EXPECT_EQ(EndingText(job), "the latency target is reached, after 5 trials");
+}
+
 TEST(WordingTest, ShellWordsAreQuotedWhereNeeded) {
   EXPECT_EQ(ShellWord("bazel-bin/client/kiln"), "bazel-bin/client/kiln");
   EXPECT_EQ(ShellWord("my db"), "'my db'");
   EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
   EXPECT_EQ(ShellWord("$(x)"), "'$(x)'");
   EXPECT_EQ(ShellWord(""), "''");
+}
+
+TEST(WordingTest, TargetsHaveShortNames) {
+  EXPECT_EQ(ShortTarget("llvm -mattr=+avx2,+fma,-sse4a -mcpu=znver4 -num-cores=2"),
+            "llvm znver4, 3 features");
+  EXPECT_EQ(ShortTarget("llvm -mcpu=x86-64-v4"), "llvm x86-64-v4");
+  EXPECT_EQ(ShortTarget("llvm -mattr=+avx2"), "llvm, 1 feature");
+  EXPECT_EQ(ShortTarget("cuda -arch=sm_90 -max_threads_per_block=512"), "cuda sm_90");
+  EXPECT_EQ(ShortTarget("null"), "null");
+  EXPECT_EQ(ShortTarget("hexagon -mcpu=x"), "hexagon -mcpu=x");
+}
+
+TEST(WordingTest, TrialsAreNamedByJobAndNumber) {
+  v1::Record record;
+  record.set_job_id("1f740d66");
+  record.set_trial(56);
+  EXPECT_EQ(TrialName(record), "1f740d66/56");
+  const auto trial = ParseTrialName("1f740d66/56");
+  ASSERT_TRUE(trial.has_value());
+  EXPECT_EQ(trial->job_id, "1f740d66");
+  EXPECT_EQ(trial->number, 56u);
+  for (const char* other :
+       {"1f740d66", "/56", "job/", "job/5x", "job/-1", "a/b/1", "job/4294967296"}) {
+    EXPECT_FALSE(ParseTrialName(other).has_value()) << other;
+  }
 }
 
 TEST(WordingTest, FirstLines) {

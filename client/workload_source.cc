@@ -1,5 +1,6 @@
 #include "client/workload_source.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/file.h"
@@ -45,6 +46,14 @@ StatusOr<Workload> LoadOperator(const WorkloadWords& words) {
 
 }  // namespace
 
+bool IsNetwork(std::string_view op) {
+  constexpr std::string_view kSuffixes[] = {".onnx", ".pb",   ".pbtxt", ".tflite", ".pt",
+                                            ".pth",  ".mlir", ".h5",    ".keras",  ".safetensors"};
+  return op.starts_with("network:") ||
+         std::any_of(std::begin(kSuffixes), std::end(kSuffixes),
+                     [&](std::string_view suffix) { return op.ends_with(suffix); });
+}
+
 bool IsTextFile(std::string_view op) {
   return op.ends_with(".te") || op.find('/') != std::string_view::npos;
 }
@@ -83,6 +92,13 @@ StatusOr<Workload> LoadWorkload(const WorkloadWords& words) {
     return InvalidArgument(
         "no operator: name one, for instance `matmul --args 512,512,512`, or a "
         "text file; `kiln ops` lists the operators");
+  }
+  if (IsNetwork(words.op)) {
+    return InvalidArgument(
+        "{} is a network, and networks are not supported: list its operators in a file, a line "
+        "each like `2 conv2d_nhwc 1,56,56,64,64,3,3,1,1 bias,relu`, and give it with --tasks; "
+        "`kiln ops` lists the operators",
+        words.op);
   }
   if (!IsTextFile(words.op)) return LoadOperator(words);
   if (!words.args.empty() || !words.epilogue.empty() || words.dtype != "float32") {

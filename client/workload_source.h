@@ -42,6 +42,9 @@ inline constexpr std::string_view kAllForms = "all";
 StatusOr<std::vector<WorkloadForm>> LoadForms(const WorkloadWords& words, std::string_view which,
                                               bool gpu);
 
+// A file of a whole network, or a name of one: "x.onnx", "network:resnet-18". Nothing reads them.
+bool IsNetwork(std::string_view op);
+
 // A path: it has a slash or ends in .te.
 bool IsTextFile(std::string_view op);
 

@@ -108,5 +108,16 @@ TEST_F(WorkloadSourceTest, Refusals) {
   EXPECT_THAT(message({.op = "matmul", .args = "1,2,3", .dtype = "float33"}), HasSubstr("float33"));
 }
 
+TEST_F(WorkloadSourceTest, NetworksAreRefusedWithWhatThereIs) {
+  for (const char* network : {"network:resnet-18", "x.onnx", "models/resnet.onnx", "net.pt"}) {
+    EXPECT_THAT(LoadWorkload({.op = network}),
+                StatusIs(StatusCode::kInvalidArgument,
+                         testing::AllOf(StartsWith(std::string(network) + " is a network"),
+                                        HasSubstr("--tasks"))));
+  }
+  EXPECT_FALSE(IsNetwork("my_op.te"));
+  EXPECT_FALSE(IsNetwork("matmul"));
+}
+
 }  // namespace
 }  // namespace kiln::client

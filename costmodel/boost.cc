@@ -181,4 +181,10 @@ Status Boost(const TrainingSet& set, const BoostOptions& options, Forest& forest
   return OkStatus();
 }
 
+std::string XgboostVersion() {
+  int major = 0, minor = 0, patch = 0;
+  XGBoostVersion(&major, &minor, &patch);
+  return fmt::format("{}.{}.{}", major, minor, patch);
+}
+
 }  // namespace kiln::costmodel

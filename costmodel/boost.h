@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/status.h"
 #include "costmodel/forest.h"
@@ -34,5 +35,7 @@ struct BoostOptions {
 // Adds to `forest` the trees that bring its outputs closer to the targets. On error it is as
 // before.
 Status Boost(const TrainingSet& set, const BoostOptions& options, Forest& forest);
+
+std::string XgboostVersion();  // "1.7.4", of the library that is loaded
 
 }  // namespace kiln::costmodel

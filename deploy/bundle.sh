@@ -36,7 +36,7 @@ build() {
   say "building with --config=static (several minutes the first time)"
   # No links: bazel-bin goes on naming the ordinary build.
   "${bazel[@]}" build --config=static --symlink_prefix=/ "${progress[@]}" --ui_event_filters=-info --show_result=0 \
-    //client:kiln //runner:kiln_runner || stop "the build failed: see the first error above"
+    "$(commit_flag)" //client:kiln //runner:kiln_runner || stop "the build failed: see the first error above"
   binaries=$("${bazel[@]}" info --config=static --ui_event_filters=-info bazel-bin 2>/dev/null)
 }
 

@@ -84,6 +84,13 @@ install_packages() {
   rm -f "$log"
 }
 
+# What a build is told so that `kiln --version` says the commit, where it is known.
+commit_flag() {
+  local commit
+  commit=$(git rev-parse --short=12 HEAD 2>/dev/null) || commit=
+  echo "--define=kiln_commit=$commit"
+}
+
 set_up() {
   # bazel keeps its output and its disk cache below the home folder.
   export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}

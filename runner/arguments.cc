@@ -117,27 +117,42 @@ std::string TypeText(const Argument& argument) {
   return fmt::format("{}[{}]", DTypeName(argument.dtype), fmt::join(argument.shape, ", "));
 }
 
-Status CheckSameInterface(const std::vector<Argument>& candidate,
-                          const std::vector<Argument>& reference) {
-  for (auto role : {v1::ArgSpec::INPUT, v1::ArgSpec::OUTPUT}) {
-    const std::string_view kind = role == v1::ArgSpec::INPUT ? "input" : "output";
-    const auto got = OfRole(candidate, role);
-    const auto want = OfRole(reference, role);
-    if (got.size() != want.size()) {
-      return InvalidArgument("{} {}s, the reference has {}", got.size(), kind, want.size());
-    }
-    for (size_t i = 0; i < got.size(); ++i) {
-      if (TypeText(*got[i]) != TypeText(*want[i])) {
-        return InvalidArgument("{} {} '{}' is {}, the reference has {}", kind, i, got[i]->name,
-                               TypeText(*got[i]), TypeText(*want[i]));
-      }
-      if (role == v1::ArgSpec::INPUT && InputKey(*got[i], i, 0) != InputKey(*want[i], i, 0)) {
-        return InvalidArgument("input {} is {}, in the reference {}", i, FillText(*got[i]),
-                               FillText(*want[i]));
-      }
-    }
+namespace {
+
+Status CheckSameTypes(std::string_view kind, const std::vector<const Argument*>& got,
+                      const std::vector<const Argument*>& want) {
+  if (got.size() != want.size()) {
+    return InvalidArgument("{} {}s, the reference has {}", got.size(), kind, want.size());
+  }
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (TypeText(*got[i]) == TypeText(*want[i])) continue;
+    return InvalidArgument("{} {} '{}' is {}, the reference has {}", kind, i, got[i]->name,
+                           TypeText(*got[i]), TypeText(*want[i]));
   }
   return OkStatus();
+}
+
+}  // namespace
+
+Status CheckSameInputs(const std::vector<Argument>& candidate,
+                       const std::vector<Argument>& reference) {
+  const auto got = OfRole(candidate, v1::ArgSpec::INPUT);
+  const auto want = OfRole(reference, v1::ArgSpec::INPUT);
+  KILN_RETURN_IF_ERROR(CheckSameTypes("input", got, want));
+  for (size_t i = 0; i < got.size(); ++i) {
+    const auto ordinal = static_cast<int>(i);
+    if (InputKey(*got[i], ordinal, 0) == InputKey(*want[i], ordinal, 0)) continue;
+    return InvalidArgument("input {} is {}, in the reference {}", i, FillText(*got[i]),
+                           FillText(*want[i]));
+  }
+  return OkStatus();
+}
+
+Status CheckSameInterface(const std::vector<Argument>& candidate,
+                          const std::vector<Argument>& reference) {
+  KILN_RETURN_IF_ERROR(CheckSameInputs(candidate, reference));
+  return CheckSameTypes("output", OfRole(candidate, v1::ArgSpec::OUTPUT),
+                        OfRole(reference, v1::ArgSpec::OUTPUT));
 }
 
 std::string InputKey(const Argument& argument, int ordinal, uint64_t seed) {

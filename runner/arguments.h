@@ -34,6 +34,8 @@ std::string TypeText(const Argument& argument);
 // What two plans must have in common to be fed the same inputs and compared by their outputs:
 // inputs and outputs in the same order with the same dtype and shape (and, for inputs, name,
 // index_limit and range: random fill depends on them). Workspaces are free.
+Status CheckSameInputs(const std::vector<Argument>& candidate,
+                       const std::vector<Argument>& reference);
 Status CheckSameInterface(const std::vector<Argument>& candidate,
                           const std::vector<Argument>& reference);
 

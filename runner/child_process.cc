@@ -1,5 +1,9 @@
 #include "runner/child_process.h"
 
+#include <algorithm>
+
+#include "absl/time/clock.h"
+
 namespace kiln::runner {
 namespace {
 
@@ -37,6 +41,7 @@ ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const ChildLim
   using Taken = MessageChild::Taken;
   ChildOutcome outcome;
   absl::Duration limit = limits.prepare;
+  absl::Time running;  // since when
   const auto take = [&](const std::string& message) -> Taken {
     wire::ChildEvent event;
     if (!event.ParseFromString(message)) return {Taken::kGarbled};
@@ -44,9 +49,18 @@ ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const ChildLim
       outcome.done = std::move(*event.mutable_done());
       return {Taken::kAnswered};
     }
+    const bool first_is_over = outcome.in_first_run;
     outcome.phase = event.phase();
-    if (event.phase() != wire::RUNNING) return {Taken::kGoesOn};
-    limit = limits.run;
+    outcome.in_first_run = event.phase() == wire::RUNNING && limits.first_run < limits.run;
+    if (event.phase() == wire::RUNNING) {
+      running = absl::Now();
+      limit = std::min(limits.run, limits.first_run);
+    } else if (first_is_over) {
+      limit = limits.run;
+      return {Taken::kGoesOn, limit - (absl::Now() - running) + kWatchdogGrace};
+    } else {
+      return {Taken::kGoesOn};
+    }
     return {Taken::kGoesOn, limit + kWatchdogGrace};
   };
   const auto end = [&](ChildOutcome::Kind kind, std::string message) {

@@ -15,8 +15,9 @@
 namespace kiln::runner {
 
 struct ChildLimits {
-  absl::Duration prepare;  // loading, allocating, filling
-  absl::Duration run;      // from the first run on
+  absl::Duration prepare;                               // loading, allocating, filling
+  absl::Duration run;                                   // from the first run on
+  absl::Duration first_run = absl::InfiniteDuration();  // of that alone, its check included
 };
 
 struct ChildOutcome {
@@ -31,6 +32,7 @@ struct ChildOutcome {
   Kind kind = kDone;
   wire::ChildDone done;                // of kDone
   wire::Phase phase = wire::STARTING;  // the last that began
+  bool in_first_run = false;           // of kTimedOut: by the limit of the first run alone
   std::string
       message;  // of the others: "killed by signal 11 (Segmentation fault) while running: ..."
 };

@@ -1,16 +1,14 @@
 #include "runner/cpu_device.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/file.h"
 #include "proto/cpu_abi.h"
 #include "runner/cpu_description.h"
+#include "runner/free_memory.h"
 #include "runner/guarded_memory.h"
 #include "runner/parallel_runtime.h"
 #include "runner/shared_object.h"
@@ -52,6 +50,7 @@ class CpuDevice : public Device {
 
   std::string Name() const override { return name_; }
   int64_t FreeMemoryBytes() const override;
+  bool is_host() const override { return true; }
 
   StatusOr<std::unique_ptr<Program>> Load(const v1::Artifact& artifact) override;
 
@@ -74,18 +73,7 @@ class CpuDevice : public Device {
   std::vector<std::byte> flush_;
 };
 
-int64_t CpuDevice::FreeMemoryBytes() const {
-  // MemAvailable counts page cache that would be given up; free pages alone do not.
-  const auto meminfo = ReadFile("/proc/meminfo", 1 << 20);
-  if (meminfo.ok()) {
-    constexpr std::string_view kKey = "MemAvailable:";
-    const size_t at = meminfo->find(kKey);
-    if (at != std::string::npos) {
-      return int64_t{1024} * std::strtoll(meminfo->c_str() + at + kKey.size(), nullptr, 10);
-    }
-  }
-  return int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-}
+int64_t CpuDevice::FreeMemoryBytes() const { return runner::FreeMemoryBytes(); }
 
 StatusOr<std::unique_ptr<Program>> CpuDevice::Load(const v1::Artifact& artifact) {
   if (artifact.kind() != v1::Artifact::SHARED_OBJECT) {

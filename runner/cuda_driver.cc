@@ -13,7 +13,9 @@ StatusOr<const CudaDriver*> Open() {
   if (library == nullptr) {
     const char* reason = dlerror();
     return FailedPrecondition(
-        "no NVIDIA driver here: {}; install the driver, or run without --device cuda",
+        "no NVIDIA driver here: {}; install the driver, or use the CPU (tune for --target llvm, "
+        "run with "
+        "--device cpu)",
         reason != nullptr ? reason : kLibrary);
   }
   static CudaDriver driver;

@@ -66,6 +66,8 @@ class Device {
   virtual std::string Name() const = 0;
   // What buffers may use together now.
   virtual int64_t FreeMemoryBytes() const = 0;
+  // Is it the memory of the process, too?
+  virtual bool is_host() const { return false; }
 
   // InvalidArgument when the artifact is not for this device or does not load.
   virtual StatusOr<std::unique_ptr<Program>> Load(const v1::Artifact& artifact) = 0;

@@ -13,6 +13,11 @@ namespace kiln::runner {
 namespace {
 
 constexpr int kMaxStarts = 3;
+// A first run is given up as hopeless after the ratio of the trial's options, and so much more for
+// cold pages and checks.
+constexpr absl::Duration kFirstRunSlack = absl::Seconds(2);
+// Trials of such programs are timed in one call, too.
+constexpr double kLongReference_s = 0.1;
 constexpr auto kCancelPoll = std::chrono::milliseconds(50);
 
 std::string Short(const std::string& digest) { return digest.substr(0, 12); }
@@ -38,10 +43,35 @@ Status ReferenceNeeded(const v1::MeasureRequest& request) {
       Short(request.reference_digest()), request.seed());
 }
 
+// Is it the reference itself, whose run took so long that another reading would say the same? Not
+// where a whole reading is asked for.
+bool IsLongReference(const v1::MeasureRequest& request, const Reference& reference) {
+  return request.artifact().digest() == request.reference_digest() &&
+         reference.cost_s >= kLongReference_s && request.options().hopeless_ratio() > 0 &&
+         !request.options().flush_cache();
+}
+
+v1::TrialResult ReadingOf(const Reference& reference) {
+  v1::TrialResult result;
+  result.add_costs_s(reference.cost_s);
+  result.set_message("timed in one call, when the reference outputs were computed");
+  result.set_unchecked(reference.unchecked);
+  return result;
+}
+
+absl::Duration FirstRunLimit(const v1::MeasureOptions& options) {
+  const double hopeless_s = options.hopeless_ratio() * options.best_cost_s();
+  if (!(hopeless_s > 0)) return absl::InfiniteDuration();
+  return absl::Seconds(hopeless_s) + kFirstRunSlack;
+}
+
 v1::TrialResult ResultOf(const ChildOutcome& outcome) {
   if (outcome.kind == ChildOutcome::kDone) return outcome.done.result();
   v1::TrialResult result;
   result.set_message(outcome.message);
+  if (outcome.kind == ChildOutcome::kTimedOut && outcome.in_first_run) {
+    result.set_message("hopeless beside the best one known: " + outcome.message);
+  }
   if (outcome.kind == ChildOutcome::kTimedOut) {
     result.set_error(v1::RUN_TIMEOUT_ERROR);
   } else {
@@ -143,6 +173,11 @@ StatusOr<ChildOutcome> DeviceSlot::RunInChild(const wire::ChildRequest& request,
                      kMaxStarts, last_message);
 }
 
+absl::Duration DeviceSlot::ReferenceLimit(const v1::MeasureRequest& request) const {
+  const uint32_t asked_ms = request.reference_timeout_ms();
+  return asked_ms == 0 ? options_.reference_limit : absl::Milliseconds(asked_ms);
+}
+
 StatusOr<const Reference*> DeviceSlot::RunReference(const v1::MeasureRequest& request,
                                                     std::string key,
                                                     const std::function<bool()>& cancelled) {
@@ -156,8 +191,12 @@ StatusOr<const Reference*> DeviceSlot::RunReference(const v1::MeasureRequest& re
   child_request.mutable_reference()->set_output_path(reference.Path());
   KILN_ASSIGN_OR_RETURN(
       ChildOutcome outcome,
-      RunInChild(child_request, {options_.prepare_limit, options_.reference_limit}, cancelled));
+      RunInChild(child_request, {options_.prepare_limit, ReferenceLimit(request)}, cancelled));
   ++references_run_;
+  if (outcome.kind == ChildOutcome::kTimedOut && request.reference_timeout_ms() > 0) {
+    return OutOfRange("reference program {}: {}", Short(request.reference_digest()),
+                      outcome.message);
+  }
   const std::string& error =
       outcome.kind == ChildOutcome::kDone ? outcome.done.reference_error() : outcome.message;
   if (!error.empty()) {
@@ -192,6 +231,13 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   KILN_ASSIGN_OR_RETURN(const Reference* reference, FindReference(request, cancelled));
   const bool ran_reference = references_run_ != references_before;
   const double reference_s = Clock::Real().MonotonicSeconds() - start_s;
+  v1::MeasureReply reply;
+  reply.set_reference_cost_s(reference->cost_s);
+  if (IsLongReference(request, *reference)) {
+    *reply.mutable_result() = ReadingOf(*reference);
+    if (ran_reference) reply.mutable_result()->mutable_times()->set_reference_s(reference_s);
+    return reply;
+  }
   const v1::MeasureOptions measure_options = WithDefaults(request.options());
   wire::ChildRequest child_request;
   wire::TrialRun& trial = *child_request.mutable_trial();
@@ -202,16 +248,15 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   trial.set_reference_key(reference->key);
   *trial.mutable_tolerance() = request.tolerance();
   *trial.mutable_options() = measure_options;
-  const ChildLimits limits{options_.prepare_limit,
-                           absl::Milliseconds(measure_options.timeout_ms())};
+  *trial.mutable_samples() = request.samples();
+  const ChildLimits limits{options_.prepare_limit, absl::Milliseconds(measure_options.timeout_ms()),
+                           FirstRunLimit(measure_options)};
   KILN_ASSIGN_OR_RETURN(ChildOutcome outcome, RunInChild(child_request, limits, cancelled));
-  v1::MeasureReply reply;
   *reply.mutable_result() = ResultOf(outcome);
   if (reply.result().error() == v1::NO_ERROR) {
     reply.mutable_result()->set_unchecked(reference->unchecked);
   }
   if (ran_reference) reply.mutable_result()->mutable_times()->set_reference_s(reference_s);
-  reply.set_reference_cost_s(reference->cost_s);
   return reply;
 }
 

@@ -43,6 +43,7 @@ class DeviceSlot {
   //   InvalidArgument     no artifact, no reference digest, a digest that is not of the content
   //   Internal            the reference itself failed; the message says how
   //   ResourceExhausted   too many calls wait
+  //   OutOfRange          the reference took longer than the request allows
   //   Unavailable         no child can be started
   //   Cancelled           `cancelled` said so
   StatusOr<v1::MeasureReply> Measure(const v1::MeasureRequest& request,
@@ -63,6 +64,7 @@ class DeviceSlot {
                                             const std::function<bool()>& cancelled);
   StatusOr<const Reference*> FindReference(const v1::MeasureRequest& request,
                                            const std::function<bool()>& cancelled);
+  absl::Duration ReferenceLimit(const v1::MeasureRequest& request) const;
   StatusOr<const Reference*> RunReference(const v1::MeasureRequest& request, std::string key,
                                           const std::function<bool()>& cancelled);
   StatusOr<ChildOutcome> RunInChild(const wire::ChildRequest& request, const ChildLimits& limits,

@@ -134,6 +134,34 @@ TEST_F(DeviceSlotTest, StopsHopelessProgramsEarly) {
   EXPECT_THAT(result.costs_s(), SizeIs(1));
 }
 
+// It has run twice already, as a trial would.
+TEST_F(DeviceSlotTest, ALongReferenceIsNotRunAgainAsACandidate) {
+  v1::MeasureRequest request = Request("slow");
+  *request.mutable_reference() = Program("slow");
+  request.set_reference_digest(request.reference().digest());
+  request.mutable_options()->set_hopeless_ratio(10);
+  const v1::MeasureReply reply = Measure(request);
+  EXPECT_THAT(reply.result().costs_s(), testing::ElementsAre(reply.reference_cost_s()));
+  EXPECT_THAT(reply.result().message(), HasSubstr("in one call"));
+  EXPECT_FALSE(reply.result().stopped_early());
+  EXPECT_EQ(reply.result().times().first_run_s(), 0);
+  EXPECT_GT(reply.result().times().reference_s(), 0.3);
+  // In finals it is.
+  request.mutable_options()->set_hopeless_ratio(0);
+  const v1::TrialResult again = Measure(request).result();
+  EXPECT_EQ(again.message(), "");
+  EXPECT_GT(again.times().first_run_s(), 0.1);
+}
+
+TEST_F(DeviceSlotTest, AShortReferenceIsReadAsACandidate) {
+  v1::MeasureRequest request = Request("correct");
+  request.mutable_options()->set_hopeless_ratio(10);
+  request.mutable_options()->set_repeat(3);
+  const v1::MeasureReply reply = Measure(request);
+  EXPECT_THAT(reply.result().costs_s(), SizeIs(3));
+  EXPECT_EQ(reply.result().message(), "");
+}
+
 TEST_F(DeviceSlotTest, ProgramsMayUseTheStackAndPrint) {
   for (const char* name : {"deep_stack", "prints"}) {
     const v1::TrialResult result = Measure(Request(name)).result();
@@ -380,6 +408,68 @@ TEST_F(DeviceSlotTest, ReferenceThatHangsIsStopped) {
   request.set_reference_digest(request.reference().digest());
   EXPECT_THAT(slot.Measure(request, NotCancelled),
               StatusIs(StatusCode::kInternal, HasSubstr("not finished after 300ms")));
+}
+
+TEST_F(DeviceSlotTest, ReferenceThatTakesLongerThanTheRequestAllowsSaysSo) {
+  v1::MeasureRequest request = Request("correct");
+  *request.mutable_reference() = Program("infinite_loop");
+  request.set_reference_digest(request.reference().digest());
+  request.set_reference_timeout_ms(300);
+  EXPECT_THAT(slot_.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kOutOfRange, HasSubstr("not finished after 300ms")));
+  ExpectRight();
+}
+
+TEST_F(DeviceSlotTest, ASampleOfTheOutputsIsCompared) {
+  const auto sampled = [](const std::string& program, int64_t offset) {
+    v1::MeasureRequest request = Request(program);
+    v1::OutputSample& sample = *request.add_samples();
+    for (const int64_t o : {offset, int64_t{0}}) sample.add_offset(o);
+    for (int d = 0; d < 2; ++d) sample.add_stride(1);
+    return request;
+  };
+  const v1::TrialResult right = Measure(sampled("correct", 0)).result();
+  EXPECT_EQ(right.error(), v1::NO_ERROR) << right.message();
+  EXPECT_EQ(right.sampled_outputs(), 24u);
+  EXPECT_THAT(right.costs_s(), SizeIs(1));
+  const v1::TrialResult wrong = Measure(sampled("wrong_answer", 0)).result();
+  EXPECT_EQ(wrong.error(), v1::WRONG_ANSWER_ERROR);
+  EXPECT_THAT(wrong.message(), HasSubstr("out at [0, 0] + [1, 1] * element: element [1, 3]"));
+  const v1::TrialResult unwritten = Measure(sampled("unwritten", 0)).result();
+  EXPECT_EQ(unwritten.error(), v1::WRONG_ANSWER_ERROR);
+  EXPECT_THAT(unwritten.message(), HasSubstr("1 of 24 elements were not written"));
+  EXPECT_EQ(Measure(sampled("out_of_bounds", 0)).result().error(), v1::RUNTIME_DEVICE_ERROR);
+  EXPECT_THAT(Measure(sampled("correct", 1)).result().message(), HasSubstr("from 1 on, 1 apart"));
+}
+
+// Its third run is spared: what it leaves behind when it is timed is checked.
+TEST_F(DeviceSlotTest, ALongProgramRunsTwice) {
+  ExpectRight();
+  v1::MeasureRequest request = Request("slow_changing");
+  request.mutable_options()->set_timeout_ms(60'000);
+  const v1::TrialResult result = Measure(request).result();
+  EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR);
+  EXPECT_THAT(result.message(), HasSubstr("right in the first run, not after repeated runs"));
+  EXPECT_LT(result.times().last_run_s(), 1);
+}
+
+TEST_F(DeviceSlotTest, AHopelessProgramIsStoppedInItsFirstRun) {
+  v1::MeasureRequest request = Request("infinite_loop");
+  request.mutable_options()->set_timeout_ms(600'000);
+  request.mutable_options()->set_hopeless_ratio(10);
+  request.mutable_options()->set_best_cost_s(1e-3);
+  const v1::TrialResult result = Measure(request).result();
+  EXPECT_EQ(result.error(), v1::RUN_TIMEOUT_ERROR);
+  EXPECT_THAT(result.message(),
+              AllOf(HasSubstr("hopeless beside the best one known"), HasSubstr("2.01s")));
+  ExpectRight();
+  // A right one has all of its time once its first run is over.
+  request = Request("slow");
+  request.mutable_options()->set_timeout_ms(600'000);
+  request.mutable_options()->set_repeat(20);  // 3 s
+  request.mutable_options()->set_hopeless_ratio(1e6);
+  request.mutable_options()->set_best_cost_s(1e-7);
+  EXPECT_THAT(Measure(request).result().costs_s(), SizeIs(20));
 }
 
 TEST_F(DeviceSlotTest, CancelledCallDoesNotHoldTheDevice) {

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "runner/output_sample.h"
 #include "runner/timing.h"
 #include "runner/unchecked.h"
 
@@ -23,6 +24,12 @@ namespace {
 constexpr double kLongReferenceS = 1;
 // Kept free of the trial's time limit for the second check, in units of the first run.
 constexpr double kRecheckRuns = 2;
+// Programs that take so long are not run a third time: what they leave behind when they are timed
+// is checked.
+constexpr double kLongProgramS = 1;
+// Of the outputs on a device: what is compared with; and of a reference in the memory of the host
+// what is kept and what is on its way there, too.
+constexpr int kCopiesToCheck = 1, kHostCopiesOfReference = 3;
 constexpr uint32_t kMaxRepeat = 100000;  // readings are kept in the reply
 
 TimingOptions TimingFrom(const v1::MeasureOptions& options) {
@@ -113,8 +120,11 @@ struct Workbench::Job {
   };
   std::vector<Kept> inputs;
   std::vector<Buffer*> outputs;
-  std::vector<Kept> wanted;          // the reference's, for each output
-  std::unique_ptr<Program> program;  // last: unloaded before its arguments go
+  std::vector<Kept> wanted;  // the reference's, for each output
+  // Instead, where the reference has samples of the outputs only.
+  std::vector<SampledOutput> samples;
+  std::vector<std::vector<std::byte>> sampled;  // what they should be
+  std::unique_ptr<Program> program;             // last: unloaded before its arguments go
 };
 
 StatusOr<std::shared_ptr<CachedBuffer>> Workbench::InputBuffer(const Argument& argument,
@@ -130,13 +140,21 @@ StatusOr<std::shared_ptr<CachedBuffer>> Workbench::InputBuffer(const Argument& a
   return cached;
 }
 
-Status Workbench::Prepare(Job& job, const std::vector<Argument>& arguments, uint64_t seed) {
-  int64_t needed_bytes = 0;
-  for (const Argument& argument : arguments) needed_bytes += argument.bytes;
+Status Workbench::Prepare(Job& job, const std::vector<Argument>& arguments, uint64_t seed,
+                          int copies) {
+  int64_t argument_bytes = 0, output_bytes = 0;
+  for (const Argument& argument : arguments) {
+    argument_bytes += argument.bytes;
+    if (argument.role == v1::ArgSpec::OUTPUT) output_bytes += argument.bytes;
+  }
+  const int64_t needed_bytes = argument_bytes + copies * output_bytes;
   const int64_t available_bytes = device_.FreeMemoryBytes() + cache_.bytes();
   if (needed_bytes > available_bytes) {
-    return ResourceExhausted("the arguments need {} of memory, the device has {} free",
-                             FormatBytes(needed_bytes), FormatBytes(available_bytes));
+    return ResourceExhausted(
+        "the arguments need {} of memory, with {} more of the outputs to compare {}; the device "
+        "has {} free",
+        FormatBytes(argument_bytes), copies == 1 ? "one copy" : fmt::format("{} copies", copies),
+        FormatBytes(needed_bytes), FormatBytes(available_bytes));
   }
   int inputs = 0;
   for (const Argument& argument : arguments) {
@@ -155,7 +173,22 @@ Status Workbench::Prepare(Job& job, const std::vector<Argument>& arguments, uint
   return OkStatus();
 }
 
+Status Workbench::LoadSampled(Job& job, const std::string& path) {
+  int64_t total_bytes = 0;
+  for (const SampledOutput& sample : job.samples) total_bytes += sample.argument.bytes;
+  KILN_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path, total_bytes));
+  size_t offset = 0;
+  for (const SampledOutput& sample : job.samples) {
+    const auto bytes = static_cast<size_t>(sample.argument.bytes);
+    const auto part = file.bytes().subspan(offset, bytes);
+    job.sampled.emplace_back(part.begin(), part.end());
+    offset += bytes;
+  }
+  return OkStatus();
+}
+
 Status Workbench::LoadWanted(Job& job, const wire::TrialRun& trial) {
+  if (!job.samples.empty()) return LoadSampled(job, trial.reference_path());
   bool complete = true;
   int64_t total_bytes = 0;
   for (size_t i = 0; i < job.outputs.size(); ++i) {
@@ -234,6 +267,29 @@ Status Workbench::CheckOutputs(const Job& job, const Findings& findings, double&
   return OkStatus();
 }
 
+// All outputs were written, and the elements of the samples are right.
+Status Workbench::CheckSamples(const Job& job, const v1::Tolerance& tolerance, Poison poison,
+                               double& max_error) {
+  for (size_t k = 0; k < job.outputs.size(); ++k) {
+    const Argument& output = job.outputs[k]->argument();
+    KILN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, device_.Fetch(*job.outputs[k]));
+    const int64_t unwritten = CountUnwritten(output, bytes, poison);
+    if (unwritten > 0) {
+      return InvalidArgument("output {}: {} of {} elements were not written", output.name,
+                             unwritten, output.elements);
+    }
+    for (size_t i = 0; i < job.samples.size(); ++i) {
+      const SampledOutput& sample = job.samples[i];
+      if (sample.output != static_cast<int>(k)) continue;
+      const Comparison comparison = runner::Compare(sample.argument, Gather(sample, output, bytes),
+                                                    job.sampled[i], tolerance);
+      max_error = std::max(max_error, comparison.max_error);
+      if (comparison.different > 0) return InvalidArgument("{}", comparison.message);
+    }
+  }
+  return OkStatus();
+}
+
 Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase,
                             v1::TrialResult& result) {
   v1::TrialTimes& times = *result.mutable_times();
@@ -246,29 +302,40 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   if (!arguments.ok()) return fail(v1::COMPILE_DEVICE_ERROR, arguments.status());
   auto expected = ParseArguments(trial.reference_plan());
   if (!expected.ok()) return fail(v1::UNKNOWN_ERROR, expected.status());
-  Status status = CheckSameInterface(*arguments, *expected);
-  if (!status.ok()) return fail(v1::WRONG_ANSWER_ERROR, status);
   Job job;
+  Status status = OkStatus();
+  if (trial.samples().empty()) {
+    status = CheckSameInterface(*arguments, *expected);
+  } else {
+    auto samples = ParseSamples(trial.samples(), *arguments, *expected);
+    status = samples.status();
+    if (samples.ok()) job.samples = *std::move(samples);
+  }
+  if (!status.ok()) return fail(v1::WRONG_ANSWER_ERROR, status);
+  result.set_sampled_outputs(static_cast<uint64_t>(ElementsOf(job.samples)));
   auto program = device_.Load(trial.artifact());
   if (!program.ok()) return fail(v1::COMPILE_DEVICE_ERROR, program.status());
   job.program = *std::move(program);
   times.set_load_s(watch.Lap());
 
   on_phase(wire::PREPARING);
-  status = Prepare(job, *arguments, trial.seed());
+  status = Prepare(job, *arguments, trial.seed(), kCopiesToCheck);
   if (!status.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, status);
   status = LoadWanted(job, trial);
   if (!status.ok()) return fail(v1::UNKNOWN_ERROR, status);
   times.set_prepare_s(watch.Lap());
 
   double max_error = 0;
-  const auto check = [&](std::string_view when) {
+  const auto check = [&](std::string_view when, Poison poison) {
     const auto findings = Inspect(job, trial.tolerance());
     if (!findings.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, findings.status());
     // Stray writes are told before wrong answers, which they may have caused.
     const Status memory = CheckMemory(job, *findings);
     if (!memory.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, memory);
-    const Status outputs = CheckOutputs(job, *findings, max_error);
+    Status outputs = CheckOutputs(job, *findings, max_error);
+    if (outputs.ok() && !job.samples.empty()) {
+      outputs = CheckSamples(job, trial.tolerance(), poison, max_error);
+    }
     result.set_max_error(max_error);
     times.set_check_s(times.check_s() + watch.Lap());
     if (outputs.ok()) return OkStatus();
@@ -281,9 +348,15 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   auto first_s = CheckedRun(job, Poison::kNaN);
   times.set_first_run_s(watch.Lap());
   if (!first_s.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, first_s.status());
-  KILN_RETURN_IF_ERROR(check(""));
+  KILN_RETURN_IF_ERROR(check("", Poison::kNaN));
 
   on_phase(wire::TIMING);
+  // The timed calls of a long program are its second run.
+  const bool again = *first_s < kLongProgramS;
+  if (!again) {
+    const Status poisoned = PoisonAll(job, Poison::kStale);
+    if (!poisoned.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, poisoned);
+  }
   TimingDevice timing_device;
   timing_device.time_batch = [&](int64_t number) {
     auto batch_s = device_.Time(*job.program, job.args, number);
@@ -300,17 +373,19 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   TimingOptions options = TimingFrom(trial.options());
   const double used_s = clock.MonotonicSeconds() - start_s;
   options.earlier_call_s = *first_s;
-  options.budget_s =
-      std::max(1e-3, 1e-3 * trial.options().timeout_ms() - used_s - kRecheckRuns * *first_s);
+  const double last_s = again ? kRecheckRuns * *first_s : 0;
+  options.budget_s = std::max(1e-3, 1e-3 * trial.options().timeout_ms() - used_s - last_s);
   auto timing = TimeProgram(options, timing_device);
   times.set_timing_s(watch.Lap());
   if (!timing.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, timing.status());
 
   on_phase(wire::RECHECKING);
-  const auto second_s = CheckedRun(job, Poison::kStale);
-  times.set_last_run_s(watch.Lap());
-  if (!second_s.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, second_s.status());
-  KILN_RETURN_IF_ERROR(check("right in the first run, not after repeated runs"));
+  if (again) {
+    const auto second_s = CheckedRun(job, Poison::kStale);
+    times.set_last_run_s(watch.Lap());
+    if (!second_s.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, second_s.status());
+  }
+  KILN_RETURN_IF_ERROR(check("right in the first run, not after repeated runs", Poison::kStale));
   result.mutable_costs_s()->Assign(timing->costs_s.begin(), timing->costs_s.end());
   result.set_stopped_early(timing->stopped_early);
   return OkStatus();
@@ -337,7 +412,8 @@ StatusOr<Workbench::ReferenceResult> Workbench::RunReference(const wire::Referen
   Job job;
   KILN_ASSIGN_OR_RETURN(job.program, device_.Load(reference.artifact()));
   on_phase(wire::PREPARING);
-  KILN_RETURN_IF_ERROR(Prepare(job, arguments, reference.seed()));
+  KILN_RETURN_IF_ERROR(Prepare(job, arguments, reference.seed(),
+                               device_.is_host() ? kHostCopiesOfReference : kCopiesToCheck));
   on_phase(wire::RUNNING);
   KILN_ASSIGN_OR_RETURN(double cost_s, CheckedRun(job, Poison::kNaN));
   KILN_ASSIGN_OR_RETURN(Findings findings, Inspect(job, {}));

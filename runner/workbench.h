@@ -2,9 +2,10 @@
 // at.
 //
 // A trial: load the artifact, poison outputs and workspaces, run once, check, time, poison again,
-// run, check. "Check" is: nothing written outside of any argument, inputs unchanged, outputs within
-// the tolerance. What goes wrong with the program is in the result; a fault may end the process
-// instead (device.h).
+// run, check (of a program that takes a second: poison again before it is timed, check after).
+// "Check" is: nothing written outside of any argument, inputs unchanged, outputs within the
+// tolerance. What goes wrong with the program is in the result; a fault may end the process instead
+// (device.h).
 #pragma once
 
 #include <functional>
@@ -46,7 +47,11 @@ class Workbench {
 
  private:
   struct Job;
-  Status Prepare(Job& job, const std::vector<Argument>& arguments, uint64_t seed);
+  // `copies`: of the outputs, beside the arguments.
+  Status Prepare(Job& job, const std::vector<Argument>& arguments, uint64_t seed, int copies);
+  Status LoadSampled(Job& job, const std::string& path);
+  Status CheckSamples(const Job& job, const v1::Tolerance& tolerance, Poison poison,
+                      double& max_error);
   Status LoadWanted(Job& job, const wire::TrialRun& trial);
   StatusOr<std::shared_ptr<CachedBuffer>> InputBuffer(const Argument& argument,
                                                       const std::string& key);

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/errno_status.h"
+#include "store/lock_path.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -30,7 +31,7 @@ bool StillThere(int fd, const std::string& path) {
 }  // namespace
 
 StatusOr<DatabaseLock> DatabaseLock::Take(const std::string& database) {
-  const std::string path = database + ".lock";
+  const std::string path = store::LockPath(database);
   while (true) {
     UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!file.valid()) {

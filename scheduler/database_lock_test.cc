@@ -29,6 +29,25 @@ TEST(DatabaseLockTest, OneHolderAtATime) {
   EXPECT_OK(DatabaseLock::Take(db));
 }
 
+TEST(DatabaseLockTest, AnotherNameOfTheFileIsTheSameDatabase) {
+  store::TestFolder folder;
+  const std::string db = folder.File("kiln.db"), link = folder.File("link.db");
+  const auto in_use = StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is in use"));
+  std::filesystem::create_symlink("kiln.db", link);
+  {
+    ASSERT_OK_AND_ASSIGN(const DatabaseLock held, DatabaseLock::Take(db));
+    EXPECT_THAT(DatabaseLock::Take(link), in_use) << "the file is not there yet";
+    store::WriteFile(db, "");
+    EXPECT_THAT(DatabaseLock::Take(link), in_use);
+    EXPECT_THAT(DatabaseLock::Take(folder.File("../") +
+                                   std::filesystem::path(db).parent_path().filename().string() +
+                                   "/kiln.db"),
+                in_use);
+  }
+  ASSERT_OK_AND_ASSIGN(const DatabaseLock held, DatabaseLock::Take(link));
+  EXPECT_THAT(DatabaseLock::Take(db), in_use);
+}
+
 TEST(DatabaseLockTest, AFileThatWasLeftBehindIsHarmless) {
   store::TestFolder folder;
   store::WriteFile(folder.File("kiln.db.lock"), "123456789\n");

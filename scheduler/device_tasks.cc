@@ -38,7 +38,8 @@ StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,
   for (const CheckedTask& task : job.tasks) {
     KILN_ASSIGN_OR_RETURN(target::Target completed, CompleteTarget(task.target, runner));
     const target::HardwareParams hardware = HardwareOf(completed, runner);
-    tasks.emplace_back(task.dag, std::move(completed), hardware, task.workload_key);
+    // By identity: a model must not take two computations of one key for one.
+    tasks.emplace_back(task.dag, std::move(completed), hardware, task.workload_id);
   }
   return tasks;
 }

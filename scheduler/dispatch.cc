@@ -1,13 +1,16 @@
 #include "scheduler/dispatch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "compiler/dag/text.h"
 #include "compiler/schedule/step.h"
 #include "proto/hardware_message.h"
 #include "scheduler/dispatch_core.h"
+#include "scheduler/either_stop.h"
 #include "scheduler/messages.h"
 
 namespace kiln::scheduler {
@@ -93,6 +96,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
     std::lock_guard lock(mutex_);
     for (size_t i = 0; i < tasks_.size(); ++i) {
       tasks_[i].facts = job_.tasks[i];
+      if (tasks_[i].facts.sample.has_value()) tasks_[i].notice = NoticeOf(job_.tasks[i], false);
       leaders_.CountTrials(static_cast<int>(i), job_.tasks[i].trials);
       for (const Leader& leader : job_.tasks[i].leaders) leaders_.Add(leader);
     }
@@ -168,6 +172,11 @@ void Dispatcher::Core::Submit(search::Trial trial) {
   auto item = std::make_unique<TrialItem>();
   item->task = task;
   item->steps = schedule::PrintSteps(trial.candidate.steps);
+  {
+    std::lock_guard lock(mutex_);
+    item->serial = ++serials_;
+    in_hand_[item->serial] = {task, trial.number, item->abandoned};
+  }
   item->trial = std::move(trial);
   RequestReference(task);
   builders_.Push(std::move(item));
@@ -178,6 +187,10 @@ void Dispatcher::Core::RequestReference(int task) {
     std::lock_guard lock(mutex_);
     if (std::exchange(tasks_[task].reference_requested, true)) return;
   }
+  BuildReference(task);
+}
+
+void Dispatcher::Core::BuildReference(int task) {
   auto reference = std::make_unique<TrialItem>();
   reference->reference = true;
   reference->task = task;
@@ -185,10 +198,33 @@ void Dispatcher::Core::RequestReference(int task) {
   builders_.PushFirst(std::move(reference));
 }
 
-StatusOr<std::optional<search::Outcome>> Dispatcher::Core::Next() {
+std::vector<uint32_t> Dispatcher::Core::Abandon(int task) {
+  std::vector<uint32_t> numbers;
+  std::vector<std::stop_source> calls;
+  {
+    std::lock_guard lock(mutex_);
+    std::erase_if(in_hand_, [&](const auto& entry) {
+      if (entry.second.task != task) return false;
+      numbers.push_back(entry.second.number);
+      calls.push_back(entry.second.abandoned);
+      return true;
+    });
+    std::erase_if(measured_, [&](const Measured& measured) {
+      if (measured.trial.task != task) return false;
+      numbers.push_back(measured.trial.number);
+      return true;
+    });
+  }
+  // Outside of the lock, as calls end in threads of ours.
+  for (std::stop_source& call : calls) call.request_stop();
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+StatusOr<std::optional<search::Outcome>> Dispatcher::Core::Next(double until_s) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock,
-                [this] { return stopping_ || !failure_.ok() || !finished_.empty() || woken_; });
+  WaitUntil(until_s, lock,
+            [this] { return stopping_ || !failure_.ok() || !finished_.empty() || woken_; });
   if (!failure_.ok()) return failure_;
   if (stopping_) return Cancelled("stopped");
   if (finished_.empty()) {
@@ -198,6 +234,13 @@ StatusOr<std::optional<search::Outcome>> Dispatcher::Core::Next() {
   search::Outcome outcome = std::move(finished_.front());
   finished_.pop_front();
   return std::optional<search::Outcome>(std::move(outcome));
+}
+
+void Dispatcher::Core::WaitUntil(double until_s, std::unique_lock<std::mutex>& lock,
+                                 const std::function<bool()>& done) {
+  if (std::isinf(until_s)) return changed_.wait(lock, done);
+  const double left_s = std::max(0.0, until_s - Clock::Real().MonotonicSeconds());
+  changed_.wait_for(lock, std::chrono::duration<double>(left_s), done);
 }
 
 void Dispatcher::Core::Wake() {
@@ -237,9 +280,17 @@ milliseconds Dispatcher::Core::BuildDeadline() const {
 }
 
 Attempt Dispatcher::Core::Build(TrialItemPtr item, const LeasedWorker& lease,
-                                std::stop_token stop) {
+                                std::stop_token pool_stop) {
+  const EitherStop either(std::move(pool_stop), item->abandoned.get_token());
+  const std::stop_token stop = either.token();
+  if (stop.stop_requested()) return {};
   v1::BuildRequest request;
   request.set_dag(job_.tasks[item->task].dag);
+  if (item->reference) {
+    std::lock_guard lock(mutex_);
+    const std::optional<TaskSample>& sample = tasks_[item->task].facts.sample;
+    if (sample.has_value()) request.set_dag(sample->dag);
+  }
   request.set_target(job_.tasks[item->task].target);
   request.set_steps(item->steps);
   *request.mutable_hardware() = HardwareMessage(HardwareParamsOf(job_.tasks[item->task].hardware));
@@ -319,12 +370,16 @@ void Dispatcher::Core::ReferenceBuilt(const TrialItem& item, v1::BuildReply repl
 
 // ---- measuring ------------------------------------------------------------------------------
 
+milliseconds Dispatcher::Core::ReferenceLimit() const {
+  return milliseconds(static_cast<int64_t>(1e3 * job_.options.reference_limit_s()));
+}
+
 milliseconds Dispatcher::Core::MeasureDeadline(bool with_reference) const {
   const v1::MeasureOptions& measure = job_.options.measure();
   const uint32_t limit = measure.timeout_ms();
   return milliseconds(limit == 0 ? kDefaultRunTimeoutMs : limit) +
          milliseconds(measure.cooldown_ms()) * std::max(1u, measure.repeat()) +
-         (with_reference ? options_.reference_slack : options_.measure_slack);
+         (with_reference ? options_.reference_slack + ReferenceLimit() : options_.measure_slack);
 }
 
 v1::MeasureRequest Dispatcher::Core::RequestOf(int task, const v1::Artifact& artifact) const {
@@ -333,6 +388,12 @@ v1::MeasureRequest Dispatcher::Core::RequestOf(int task, const v1::Artifact& art
   request.set_reference_digest(tasks_[task].reference->digest());
   request.set_seed(job_.options.seed());
   *request.mutable_tolerance() = job_.options.tolerance();
+  if (!tasks_[task].unlimited) {
+    request.set_reference_timeout_ms(static_cast<uint32_t>(ReferenceLimit().count()));
+  }
+  if (const auto& sample = tasks_[task].facts.sample; sample.has_value()) {
+    request.mutable_samples()->Add(sample->outputs.begin(), sample->outputs.end());
+  }
   v1::MeasureOptions& options = *request.mutable_options();
   options = job_.options.measure();
   options.set_hopeless_ratio(std::max(0.0, options.hopeless_ratio()));
@@ -359,14 +420,22 @@ CallResult Dispatcher::Core::CallMeasure(const LeasedWorker& lease, v1::MeasureR
 }
 
 Attempt Dispatcher::Core::Measure(TrialItemPtr item, const LeasedWorker& lease,
-                                  std::stop_token stop) {
-  if (item->race != nullptr) return RunRace(std::move(item), lease, std::move(stop));
+                                  std::stop_token pool_stop) {
+  if (item->race != nullptr) return RunRace(std::move(item), lease, std::move(pool_stop));
+  const EitherStop either(std::move(pool_stop), item->abandoned.get_token());
+  const std::stop_token stop = either.token();
+  if (stop.stop_requested()) return {};
   v1::MeasureRequest request;
   std::shared_ptr<const v1::Artifact> reference;
   {
     std::lock_guard lock(mutex_);
     reference = tasks_[item->task].reference;
-    request = RequestOf(item->task, *item->artifact);
+    if (reference != nullptr) request = RequestOf(item->task, *item->artifact);
+  }
+  // Another one takes its place.
+  if (reference == nullptr) {
+    ToRunners(std::move(item));
+    return {};
   }
   // Another job's trials wait, which the runner does not see.
   if (lease.wanted()) request.mutable_options()->set_idle_ms(0);
@@ -377,9 +446,73 @@ Attempt Dispatcher::Core::Measure(TrialItemPtr item, const LeasedWorker& lease,
   }
   if (!result.status.ok()) {
     if (result.status.code() == StatusCode::kInternal) NoteReferenceFailure(*item, result.status);
+    if (result.status.code() == StatusCode::kOutOfRange && request.samples().empty()) {
+      return SampleInstead(std::move(item), lease, result, stop);
+    }
     return Failed(std::move(item), lease, result, stop);
   }
   Finish(std::move(item), &lease, reply.result(), reply.reference_cost_s());
+  return {};
+}
+
+std::string Dispatcher::Core::NoticeOf(const DispatchTask& task, bool too_long) const {
+  const double limit_s = job_.options.reference_limit_s();
+  const std::string why =
+      too_long ? fmt::format("take more than {:.4g} s", limit_s)
+               : fmt::format("would take about {:.0f} s, more than {:.4g}", task.plain_s, limit_s);
+  if (!task.sample.has_value()) {
+    return fmt::format(
+        "{}: the unscheduled loops {}, and no sample of the outputs is cheaper, so "
+        "they are waited for",
+        task.description, why);
+  }
+  return fmt::format(
+      "{}: answers are compared at {} of {} elements, drawn at random with all dimensions' ends: "
+      "the unscheduled loops {} (--reference-limit)",
+      task.description, task.sample->elements, task.sample->all, why);
+}
+
+std::vector<std::string> Dispatcher::Core::notices() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> notices;
+  for (const TaskState& task : tasks_) {
+    if (!task.notice.empty()) notices.push_back(task.notice);
+  }
+  return notices;
+}
+
+Attempt Dispatcher::Core::SampleInstead(TrialItemPtr item, const LeasedWorker& lease,
+                                        const CallResult& result, std::stop_token stop) {
+  if (stop.stop_requested()) return {};
+  const auto dag = dag::ParseDag(job_.tasks[item->task].dag);
+  StatusOr<TaskSample> sample = dag.status();
+  if (dag.ok()) sample = MakeTaskSample(**dag, job_.options.seed());
+  bool begun = false;
+  {
+    std::lock_guard lock(mutex_);
+    TaskState& task = tasks_[item->task];
+    // Others of the task may have come here before.
+    begun = !task.facts.sample.has_value() && !task.unlimited;
+    if (begun && sample.ok()) {
+      task.facts.sample = *std::move(sample);
+      task.reference = nullptr;
+    } else if (begun) {
+      task.unlimited = true;
+    }
+    if (begun) task.notice = NoticeOf(task.facts, true);
+    if (task.unlimited) return {.again = std::move(item), .complaint = ""};
+  }
+  LogInfo("job {}: {}: {}", job_.id, NameOf(*item), Message(result.status));
+  if (begun) BuildReference(item->task);
+  if (item->steps != store::kNoSteps) {
+    ToRunners(std::move(item));
+    return {};
+  }
+  v1::TrialResult slow;
+  slow.set_error(v1::RUN_TIMEOUT_ERROR);
+  slow.set_message(fmt::format("the unscheduled loops take more than {:.4g} s (--reference-limit)",
+                               job_.options.reference_limit_s()));
+  Finish(std::move(item), &lease, slow, 0);
   return {};
 }
 
@@ -445,15 +578,19 @@ Dispatcher::~Dispatcher() = default;
 
 int Dispatcher::capacity() { return core_->capacity(); }
 void Dispatcher::Submit(search::Trial trial) { core_->Submit(std::move(trial)); }
-StatusOr<std::optional<search::Outcome>> Dispatcher::Next() { return core_->Next(); }
+StatusOr<std::optional<search::Outcome>> Dispatcher::Next(double until_s) {
+  return core_->Next(until_s);
+}
+std::vector<uint32_t> Dispatcher::Abandon(int task) { return core_->Abandon(task); }
 void Dispatcher::Wake() { core_->Wake(); }
-Status Dispatcher::MeasureAgain(std::vector<Finalists> lists) {
-  return core_->MeasureAgain(std::move(lists));
+Status Dispatcher::MeasureAgain(std::vector<Finalists> lists, double until_s) {
+  return core_->MeasureAgain(std::move(lists), until_s);
 }
 std::vector<search::Correction> Dispatcher::TakeCorrections() { return core_->TakeCorrections(); }
 Status Dispatcher::EndIdleReadings() { return core_->EndIdleReadings(); }
 BusyMeter::Reading Dispatcher::busy() const { return core_->busy(); }
 void Dispatcher::Stop() { core_->Stop(); }
 Dispatcher::Waiting Dispatcher::waiting() const { return core_->waiting(); }
+std::vector<std::string> Dispatcher::notices() const { return core_->notices(); }
 
 }  // namespace kiln::scheduler

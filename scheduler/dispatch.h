@@ -7,17 +7,21 @@
 // worker under the same number; after max_attempts it is recorded as UNKNOWN_ERROR. A worker that
 // could not be reached at all does not count against the trial. Without workers it waits for ever.
 //
+// Where the reference of a task takes longer than the job allows (reference_limit_s), it is given
+// up once, and one that computes a sample of the outputs takes its place (task_sample.h).
+//
 // Finalists go the same way, all of a task together to one runner, which measures them in turns
 // (races.h). Where the job uses idle time, a runner that has no trial reads the leaders meanwhile
 // (leaders.h); what that says goes to the store once a second, a failure at once.
 //
-// Submit, Next, TakeCorrections and MeasureAgain belong to one thread; the rest may be called by
-// any. Cost: one commit for all results that came since the last one.
+// Submit, Next, Abandon, TakeCorrections and MeasureAgain belong to one thread; the rest may be
+// called by any. Cost: one commit for all results that came since the last one.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +34,7 @@
 #include "scheduler/busy_meter.h"
 #include "scheduler/leaders.h"
 #include "scheduler/races.h"
+#include "scheduler/task_sample.h"
 #include "search/tune.h"
 #include "store/store.h"
 
@@ -37,14 +42,18 @@ namespace kiln::scheduler {
 
 // What all trials of one task have in common.
 struct DispatchTask {
-  std::string workload_key;
+  std::string workload_id, workload_key;
   std::string dag;
   std::string target;  // completed
   HardwareRow hardware{};
   double flop_count = 0;
-  double best_cost_s = 0;       // of earlier runs of the job; 0: none
-  double reference_cost_s = 0;  // 0: not measured yet
-  int work = 0;                 // tasks that are alternatives of each other have one
+  double best_cost_s = 0;        // of earlier runs of the job; 0: none
+  double reference_cost_s = 0;   // 0: not measured yet
+  std::string description = {};  // for people
+  double plain_s = 0;            // what the unscheduled loops take, about; 0: not known
+  // What answers are compared at; none: at all elements of the outputs.
+  std::optional<TaskSample> sample = {};
+  int work = 0;  // tasks that are alternatives of each other have one
   // Of earlier runs of the job.
   int trials = 0;
   std::vector<Leader> leaders = {};
@@ -92,15 +101,19 @@ class Dispatcher final : public search::Measurer {
   void Submit(search::Trial trial) override;
   // Cancelled after Stop; FailedPrecondition and the like when the job can't go on: a reference
   // that does not build or run, a builder that refuses, a store that fails.
-  StatusOr<std::optional<search::Outcome>> Next() override;
+  StatusOr<std::optional<search::Outcome>> Next(double until_s) override;
+  // Calls for them are cancelled, what was measured and is not being committed is thrown away.
+  std::vector<uint32_t> Abandon(int task) override;
   void Wake() override;
   // Of trials that Next has returned.
   std::vector<search::Correction> TakeCorrections() override;
 
   // Measures candidates that have a record again, each list by one runner, and puts what comes of
-  // it into their records. Blocks. A list that no runner could measure stays as it is. Errors as
-  // Next.
-  Status MeasureAgain(std::vector<Finalists> lists);
+  // it into their records. Blocks. A list that no runner could measure stays as it is. From
+  // `until_s` on (Clock::MonotonicSeconds) no turn begins, and what was read until then counts.
+  // Errors as Next.
+  Status MeasureAgain(std::vector<Finalists> lists,
+                      double until_s = std::numeric_limits<double>::infinity());
 
   void Stop();
 
@@ -108,6 +121,9 @@ class Dispatcher final : public search::Measurer {
   Status EndIdleReadings();
 
   BusyMeter::Reading busy() const;
+
+  // What the user should know of how answers are checked, a sentence each; more may come.
+  std::vector<std::string> notices() const;
 
   // What stands in the way when no trial can go on; "" when nothing does.
   struct Waiting {

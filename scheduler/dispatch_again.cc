@@ -43,6 +43,7 @@ CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task
     {
       std::lock_guard lock(mutex_);
       reference = tasks_[task].reference;
+      if (reference == nullptr) return {Unavailable("its reference is being made again"), false};
       request = FinalRequestOf(task, artifact, idle);
     }
     if (idle) {
@@ -137,11 +138,12 @@ void Dispatcher::Core::AddLeader(Measured& measured) {
 
 // ---- finalists ------------------------------------------------------------------------------
 
-Status Dispatcher::Core::MeasureAgain(std::vector<Finalists> lists) {
+Status Dispatcher::Core::MeasureAgain(std::vector<Finalists> lists, double until_s) {
   std::vector<TrialItemPtr> builds, whole;
   for (Finalists& list : lists) {
     if (list.entries.empty()) continue;
     const auto race = std::make_shared<Race>();
+    race->until_s = until_s;
     for (Finalist& finalist : list.entries) {
       auto artifact = leaders_.ArtifactOf(finalist.record_id);
       race->entries.push_back({std::move(finalist), std::move(artifact), {}});
@@ -210,7 +212,12 @@ Attempt Dispatcher::Core::RunRace(TrialItemPtr item, const LeasedWorker& lease,
     return MeasureOneAgain(lease, item->task, artifact, /*idle=*/false, stop, reply);
   };
   std::vector<store::Finals> finals;
-  const CallResult call = scheduler::RunRace(*item->race, device, measure, &finals);
+  search::DeviceDrift* drift = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    drift = &drifts_[device];
+  }
+  const CallResult call = scheduler::RunRace(*item->race, device, measure, *drift, &finals);
   if (!call.status.ok()) return Failed(std::move(item), lease, call, stop);
   const Status kept = store_.SetFinals(finals);
   if (!kept.ok()) Fail(Annotate(kept, "results cannot be kept"));

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "scheduler/dispatch_core.h"
 #include "scheduler/messages.h"
+#include "store/plausible.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -14,6 +15,17 @@ namespace {
 constexpr std::chrono::seconds kCommitAgain{1};
 // What the readings of leaders say is written so often.
 constexpr std::chrono::seconds kWriteLeaders{1};
+
+// A runner that lies, or whose clock is broken, would have the best record for ever. Costs on target
+// null are made up.
+void RefuseImplausible(store::Record& record) {
+  if (record.target.starts_with("null")) return;
+  const Status plausible = store::CheckPlausible(record, record.flop_count);
+  if (plausible.ok()) return;
+  record.error = v1::UNKNOWN_ERROR;
+  record.message = Message(plausible);
+  record.costs_s.clear();
+}
 
 }  // namespace
 
@@ -25,6 +37,7 @@ store::Record Dispatcher::Core::RecordOf(const TrialItem& item) const {
   record.job_id = job_.id;
   record.task_index = static_cast<uint32_t>(item.task);
   record.trial = item.trial.number;
+  record.workload_id = task.workload_id;
   record.workload_key = task.workload_key;
   record.dag = task.dag;
   record.target = task.target;
@@ -49,11 +62,13 @@ void Dispatcher::Core::Finish(TrialItemPtr item, const LeasedWorker* runner,
     measured.record.runner = runner->worker().id();
   }
   SetResult(result, measured.record);
+  RefuseImplausible(measured.record);
   v1::TrialTimes times = item->build_times;
   times.MergeFrom(result.times());
   measured.record.times = times.SerializeAsString();
   measured.trial = std::move(item->trial);
   std::lock_guard lock(mutex_);
+  if (in_hand_.erase(item->serial) == 0) return;  // it was abandoned
   TaskState& task = tasks_[item->task];
   if (runner != nullptr) {
     task.reference_ran = true;

@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,6 +36,8 @@ struct TrialItem : WorkItem {
   int entry = -1;              // of the race: to be built; -1: all of it, to be measured
   int task = 0;
   search::Trial trial;
+  uint64_t serial = 0;         // of a trial, as numbers may be given out again
+  std::stop_source abandoned;  // nothing is wanted of it any more
   std::string steps;
   int attempts = 0;  // failed ones
   std::shared_ptr<const v1::Artifact> artifact;
@@ -66,24 +69,35 @@ class Dispatcher::Core {
 
   int capacity() const { return builders_.usable() + runners_.usable() + options_.queued; }
   void Submit(search::Trial trial);
-  StatusOr<std::optional<search::Outcome>> Next();
+  StatusOr<std::optional<search::Outcome>> Next(double until_s);
+  std::vector<uint32_t> Abandon(int task);
   void Wake();
   std::vector<search::Correction> TakeCorrections();
-  Status MeasureAgain(std::vector<Finalists> lists);
+  Status MeasureAgain(std::vector<Finalists> lists, double until_s);
   Status EndIdleReadings();
   void Stop();
   BusyMeter::Reading busy() const;
   Waiting waiting() const;
+  std::vector<std::string> notices() const;
 
  private:
   struct TaskState {
     DispatchTask facts;
     bool reference_requested = false;
+    bool unlimited = false;  // no sample can be made: the reference may take what runners allow
+    std::string notice;
     std::shared_ptr<const v1::Artifact> reference;  // null: not built yet
     std::vector<TrialItemPtr> waiting;              // built, for want of it
     bool reference_ran = false;
     int reference_failures = 0;
     bool other_inputs_fail = false;  // of the reference
+  };
+
+  // A trial that is neither measured nor given up.
+  struct InHand {
+    int task = 0;
+    uint32_t number = 0;
+    std::stop_source abandoned;
   };
 
   // Empty where nobody takes turns, or when stopped.
@@ -103,6 +117,7 @@ class Dispatcher::Core {
   CallResult MeasureOneAgain(const LeasedWorker& lease, int task, const v1::Artifact& artifact,
                              bool idle, std::stop_token stop, v1::MeasureReply* reply);
   void RequestReference(int task);
+  void BuildReference(int task);
   void ToRunners(TrialItemPtr item);
   // A finalist is built, or not.
   void EntryBuilt(TrialItemPtr item, v1::BuildReply reply);
@@ -113,6 +128,10 @@ class Dispatcher::Core {
   bool MayReadLeaders() const;
   void NoteReading(const LeaderBoard::Turn& turn, const std::string& device,
                    const v1::MeasureReply& reply);
+  // The reference took too long.
+  Attempt SampleInstead(TrialItemPtr item, const LeasedWorker& lease, const CallResult& result,
+                        std::stop_token stop);
+  std::string NoticeOf(const DispatchTask& task, bool too_long) const;
   void NoteReferenceFailure(const TrialItem& item, const Status& status);
   // The call failed: the item goes back, or is given up.
   Attempt Failed(TrialItemPtr item, const LeasedWorker& lease, const CallResult& result,
@@ -126,6 +145,9 @@ class Dispatcher::Core {
   Status WriteLeaders();
   void AddLeader(Measured& measured);  // lock held
   void Fail(Status status);
+  void WaitUntil(double until_s, std::unique_lock<std::mutex>& lock,
+                 const std::function<bool()>& done);
+  std::chrono::milliseconds ReferenceLimit() const;
   std::chrono::milliseconds BuildDeadline() const;
   std::chrono::milliseconds MeasureDeadline(bool with_reference) const;
 
@@ -138,6 +160,8 @@ class Dispatcher::Core {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<TaskState> tasks_;
+  std::map<uint64_t, InHand> in_hand_;    // by serial number
+  uint64_t serials_ = 0;                  // given out
   std::vector<Measured> measured_;        // not yet committed
   std::deque<search::Outcome> finished_;  // committed
   Status failure_;                        // why the job can't go on
@@ -147,6 +171,7 @@ class Dispatcher::Core {
   bool idle_readings_ = false;                         // leaders are read
   std::vector<search::Correction> early_corrections_;  // of outcomes that Next has not returned
   size_t open_races_ = 0;
+  std::map<std::string, search::DeviceDrift> drifts_;  // by device; only added to
   BusyMeter busy_;
 
   LeaderBoard leaders_;

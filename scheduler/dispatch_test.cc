@@ -7,10 +7,12 @@
 #include "base/status_testing.h"
 #include "scheduler/dispatch_testing.h"
 #include "scheduler/fake_workers.h"
+#include "scheduler/test_job.h"
 
 namespace kiln::scheduler {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 TEST_F(DispatchTest, EveryTrialIsRecordedBeforeItsOutcome) {
@@ -65,6 +67,119 @@ TEST_F(DispatchTest, SeveralBuildersAndRunnersShareTheTrials) {
   EXPECT_GT(r3.measured, 0);
   EXPECT_EQ(r1.measured + r2.measured + r3.measured, 60);
   EXPECT_EQ(Records().size(), 60u);
+}
+
+TEST_F(DispatchTest, WhatIsAbandonedIsCancelledAndNotRecorded) {
+  FakeBuilder builder;
+  std::atomic<int> begun{0}, cancelled{0};
+  std::atomic<bool> hang{true};
+  FakeRunner runner([&](grpc::ServerContext& context, const auto&, auto&) {
+    ++begun;
+    while (hang && !context.IsCancelled()) absl::SleepFor(absl::Milliseconds(2));
+    cancelled += context.IsCancelled();
+    return grpc::Status::OK;
+  });
+  job_.tasks.resize(2, job_.tasks[0]);
+  const store::TaskRow second{.index = 1};
+  ASSERT_OK(store_->AddTasks(kJobId, {&second, 1}));
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  for (uint32_t i = 0; i < 6; ++i) {
+    search::Trial trial = MakeTrial(i);
+    trial.task = i == 4 ? 1 : 0;
+    dispatcher_->Submit(std::move(trial));
+  }
+  ASSERT_TRUE(Eventually([&] { return begun > 0; }));
+  EXPECT_EQ(dispatcher_->Abandon(0), (std::vector<uint32_t>{0, 1, 2, 3, 5}));
+  EXPECT_TRUE(dispatcher_->Abandon(0).empty());
+  EXPECT_TRUE(Eventually([&] { return cancelled > 0; }));
+  hang = false;
+  // The other task's goes on, and the numbers are those of other trials now.
+  search::Trial trial = MakeTrial(77);
+  trial.number = 0;
+  dispatcher_->Submit(std::move(trial));
+  std::set<uint32_t> numbers;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, NextOutcome());
+    numbers.insert(outcome.trial.number);
+  }
+  EXPECT_EQ(numbers, (std::set<uint32_t>{0, 4}));
+  ASSERT_EQ(Records().size(), 2u);
+  EXPECT_EQ(Records()[0].steps, R"([["SP", 2, 0, 512, [78], 1]])");
+}
+
+TEST_F(DispatchTest, AReferenceThatTakesTooLongGivesWayToASample) {
+  job_.tasks[0].dag = TestTask().dag();
+  job_.tasks[0].description = "matmul";
+  job_.options.set_reference_limit_s(2);
+  std::atomic<int> sampled_builds{0};
+  FakeBuilder builder([&](auto&, const v1::BuildRequest& request, auto&) {
+    sampled_builds += request.dag() != TestTask().dag();
+    return grpc::Status::OK;
+  });
+  std::atomic<int> given_up{0};
+  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, auto&) {
+    EXPECT_EQ(request.reference_timeout_ms(), 2000u);
+    if (!request.samples().empty()) return grpc::Status::OK;
+    ++given_up;
+    return grpc::Status(grpc::StatusCode::OUT_OF_RANGE, "not finished after 2s");
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_TRUE(dispatcher_->notices().empty());
+  search::Trial unscheduled;
+  dispatcher_->Submit(std::move(unscheduled));  // number 0
+  EXPECT_EQ(RunTrials(1, 6).size(), 5u);
+  ASSERT_OK(NextOutcome());
+  const std::vector<store::Record> records = Records();
+  ASSERT_EQ(records.size(), 6u);
+  EXPECT_EQ(records[0].error, v1::RUN_TIMEOUT_ERROR);
+  EXPECT_THAT(records[0].message, HasSubstr("the unscheduled loops take more than 2 s"));
+  for (size_t i = 1; i < 6; ++i) EXPECT_EQ(records[i].error, store::kNoError);
+  EXPECT_EQ(sampled_builds, 1);
+  EXPECT_EQ(given_up, 1);
+  ASSERT_EQ(dispatcher_->notices().size(), 1u);
+  EXPECT_THAT(dispatcher_->notices()[0],
+              AllOf(HasSubstr("matmul: answers are compared at "), HasSubstr(" of 4096 elements"),
+                    HasSubstr("the unscheduled loops take more than 2 s (--reference-limit)")));
+}
+
+TEST_F(DispatchTest, NextWaitsNoLongerThanItMay) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  ASSERT_OK_AND_ASSIGN(const auto outcome, dispatcher_->Next(0));
+  EXPECT_FALSE(outcome.has_value());
+}
+
+// It would be the best one for ever, and stop all others early.
+TEST_F(DispatchTest, ACostThatNoDeviceCanHaveIsNoResult) {
+  FakeBuilder builder;
+  std::atomic<double> best_sent{0};
+  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    best_sent = request.options().best_cost_s();
+    if (request.artifact().binary().find("[1]") != std::string::npos) {
+      reply.mutable_result()->add_costs_s(1e-15);
+      reply.set_reference_cost_s(5e-3);
+    }
+    return grpc::Status::OK;
+  });
+  AddRunner(runner, "r1");
+  AddBuilder(builder, "b1");
+  job_.tasks[0].target = "llvm";
+  Start();
+  RunTrials(0, 1);
+  RunTrials(1, 2);
+  const auto records = Records();
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0].error, v1::UNKNOWN_ERROR);
+  EXPECT_THAT(records[0].message, HasSubstr("cost 1e-15 s is not plausible"));
+  EXPECT_EQ(records[1].error, store::kNoError);
+  EXPECT_EQ(best_sent, 0);
 }
 
 TEST_F(DispatchTest, CapacityFollowsTheLeases) {
@@ -226,7 +341,7 @@ TEST_F(DispatchTest, ABuilderVanishesAndComesBack) {
   for (uint32_t i = 4; i < 8; ++i) dispatcher_->Submit(MakeTrial(i));
   EXPECT_TRUE(Eventually([&] { return dispatcher_->waiting().for_builder; }));
   AddBuilder(builder, "b2");
-  for (int i = 4; i < 8; ++i) EXPECT_OK(dispatcher_->Next());
+  for (int i = 4; i < 8; ++i) EXPECT_OK(dispatcher_->Next(kNever_s));
   EXPECT_EQ(Records().size(), 8u);
 }
 
@@ -241,9 +356,9 @@ TEST_F(DispatchTest, AWantedLeaseIsGivenBackBetweenTrials) {
   Start();
   const int before = cluster_.runners.acquired();
   for (uint32_t i = 0; i < 20; ++i) dispatcher_->Submit(MakeTrial(i));
-  ASSERT_OK(dispatcher_->Next());
+  ASSERT_OK(dispatcher_->Next(kNever_s));
   cluster_.runners.Want("r1");
-  for (int i = 1; i < 20; ++i) ASSERT_OK(dispatcher_->Next());
+  for (int i = 1; i < 20; ++i) ASSERT_OK(dispatcher_->Next(kNever_s));
   EXPECT_GT(cluster_.runners.acquired(), before);
   for (const auto& record : Records()) EXPECT_EQ(record.error, store::kNoError);
 }
@@ -278,7 +393,7 @@ TEST_F(DispatchTest, TheBestCostGoesWithEachTrial) {
   Start();
   for (uint32_t i = 0; i < 4; ++i) {
     dispatcher_->Submit(MakeTrial(i));
-    ASSERT_OK(dispatcher_->Next());
+    ASSERT_OK(dispatcher_->Next(kNever_s));
   }
   std::lock_guard lock(mutex);
   ASSERT_EQ(seen.size(), 4u);
@@ -305,7 +420,7 @@ TEST_F(DispatchTest, AReferenceThatDoesNotBuildEndsTheJob) {
   AddRunner(runner, "r1");
   Start();
   dispatcher_->Submit(MakeTrial(0));
-  EXPECT_THAT(dispatcher_->Next(),
+  EXPECT_THAT(dispatcher_->Next(kNever_s),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no such instruction")));
 }
 
@@ -319,7 +434,7 @@ TEST_F(DispatchTest, AReferenceThatDoesNotRunEndsTheJob) {
   Start();
   for (uint32_t i = 0; i < 4; ++i) dispatcher_->Submit(MakeTrial(i));
   Status status;
-  while (status.ok()) status = dispatcher_->Next().status();
+  while (status.ok()) status = dispatcher_->Next(kNever_s).status();
   EXPECT_THAT(status, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("run timeout")));
 }
 
@@ -345,7 +460,7 @@ TEST_F(DispatchTest, FaultsAreBuiltInAndARefusalEndsTheJob) {
   EXPECT_EQ(Records()[0].error, store::kNoError);
   allowed = false;
   dispatcher_->Submit(MakeTrial(5));
-  EXPECT_THAT(dispatcher_->Next(),
+  EXPECT_THAT(dispatcher_->Next(kNever_s),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--allow-faults")));
 }
 
@@ -365,7 +480,7 @@ TEST_F(DispatchTest, StopEndsNextAtOnceWhateverRuns) {
   ASSERT_TRUE(Eventually([&] { return started.load(); }));
   const absl::Time start = absl::Now();
   dispatcher_->Stop();
-  EXPECT_THAT(dispatcher_->Next(), StatusIs(StatusCode::kCancelled, testing::_));
+  EXPECT_THAT(dispatcher_->Next(kNever_s), StatusIs(StatusCode::kCancelled, testing::_));
   dispatcher_.reset();
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   EXPECT_TRUE(Records().empty());
@@ -379,7 +494,7 @@ TEST_F(DispatchTest, StopsWithoutAnyWorker) {
   dispatcher_->Submit(MakeTrial(0));
   EXPECT_TRUE(Eventually([&] { return dispatcher_->waiting().for_builder; }));
   dispatcher_->Stop();
-  EXPECT_THAT(dispatcher_->Next(), StatusIs(StatusCode::kCancelled, testing::_));
+  EXPECT_THAT(dispatcher_->Next(kNever_s), StatusIs(StatusCode::kCancelled, testing::_));
 }
 
 TEST_F(DispatchTest, WakeEndsNextWithoutAnOutcome) {
@@ -390,11 +505,11 @@ TEST_F(DispatchTest, WakeEndsNextWithoutAnOutcome) {
     absl::SleepFor(absl::Milliseconds(20));
     dispatcher_->Wake();
   });
-  ASSERT_OK_AND_ASSIGN(const auto none, dispatcher_->Next());
+  ASSERT_OK_AND_ASSIGN(const auto none, dispatcher_->Next(kNever_s));
   EXPECT_FALSE(none.has_value());
   waker.join();
   dispatcher_->Wake();  // before Next
-  EXPECT_FALSE(dispatcher_->Next()->has_value());
+  EXPECT_FALSE(dispatcher_->Next(kNever_s)->has_value());
 }
 
 // It takes all the leases that a job may have, and none of its trials.

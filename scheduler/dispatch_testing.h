@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@
 namespace kiln::scheduler {
 
 inline constexpr char kJobId[] = "job";
+inline constexpr double kNever_s = std::numeric_limits<double>::infinity();
 
 inline search::Trial MakeTrial(uint32_t number) {
   search::Trial trial;
@@ -42,6 +44,7 @@ class DispatchTest : public testing::Test {
     job_.options.mutable_measure()->set_timeout_ms(200);
     job_.options.mutable_measure()->set_hopeless_ratio(10);
     job_.tasks.resize(1);
+    job_.tasks[0].workload_id = "5a1d";
     job_.tasks[0].workload_key = "[\"key\"]";
     job_.tasks[0].dag = "a dag";
     job_.tasks[0].target = "null";
@@ -74,7 +77,7 @@ class DispatchTest : public testing::Test {
   }
 
   StatusOr<search::Outcome> NextOutcome() {
-    KILN_ASSIGN_OR_RETURN(std::optional<search::Outcome> outcome, dispatcher_->Next());
+    KILN_ASSIGN_OR_RETURN(std::optional<search::Outcome> outcome, dispatcher_->Next(kNever_s));
     KILN_CHECK(outcome.has_value(), "nobody called Wake");
     return *std::move(outcome);
   }

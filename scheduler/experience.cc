@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "compiler/dag/text.h"
+#include "compiler/dag/workload_id.h"
+#include "compiler/dag/workload_key.h"
 #include "compiler/schedule/step.h"
 #include "proto/trial.pb.h"
 #include "search/samples.h"
@@ -28,21 +30,24 @@ double CostOf(const store::Record& record) {
 // The tasks that records are of, each parsed once.
 class TaskTable {
  public:
+  explicit TaskTable(std::stop_token stop) : stop_(std::move(stop)) {}
+
   // nullptr: its DAG is not known or does not parse.
   const search::Task* Find(const store::Record& record) {
     const auto [at, is_new] =
-        tasks_.try_emplace({record.workload_key, record.target, record.hardware}, nullptr);
+        tasks_.try_emplace({store::WorkloadName(record), record.target, record.hardware}, nullptr);
     if (!is_new) return at->second.get();
     auto dag = dag::ParseDag(record.dag);
     auto target = target::ParseTarget(record.target);
     if (!dag.ok() || !target.ok()) return nullptr;
-    at->second =
-        std::make_unique<search::Task>(*std::move(dag), *std::move(target),
-                                       HardwareParamsOf(record.hardware), record.workload_key);
+    at->second = std::make_unique<search::Task>(
+        *std::move(dag), *std::move(target), HardwareParamsOf(record.hardware), record.workload_id);
+    at->second->stop = stop_;
     return at->second.get();
   }
 
  private:
+  const std::stop_token stop_;
   std::map<std::tuple<std::string, std::string, HardwareRow>, std::unique_ptr<search::Task>> tasks_;
 };
 
@@ -75,24 +80,35 @@ std::vector<const store::Record*> Choose(std::vector<const store::Record*> recor
 
 using Steps = std::vector<schedule::StepPtr>;
 
-// The steps of each; nothing where they do not parse.
-std::vector<std::optional<Steps>> ParseAll(const std::vector<const store::Record*>& records,
-                                           ThreadPool& pool) {
+// The steps of each; nothing where they do not parse, which is said once.
+std::vector<std::optional<Steps>> ParseAll(std::string_view job_id,
+                                           const std::vector<const store::Record*>& records,
+                                           const std::stop_token& stop, ThreadPool& pool) {
   std::vector<std::optional<Steps>> all(records.size());
+  std::vector<Status> refused(records.size());
   pool.ParallelFor(static_cast<int64_t>(records.size()), [&](int64_t i) {
-    if (auto steps = schedule::ParseSteps(records[i]->steps); steps.ok()) {
-      all[i] = *std::move(steps);
-    }
+    if (stop.stop_requested()) return;
+    auto steps = schedule::ParseSteps(records[i]->steps);
+    refused[i] = steps.status();
+    if (steps.ok()) all[i] = *std::move(steps);
   });
+  const auto count = std::ranges::count_if(refused, [](const Status& s) { return !s.ok(); });
+  if (count > 0) {
+    const auto first = std::ranges::find_if(refused, [](const Status& s) { return !s.ok(); });
+    LogWarn("job {}: {} of {} earlier records are left out; record {}: {}", job_id, count,
+            records.size(), records[static_cast<size_t>(first - refused.begin())]->id,
+            Message(*first));
+  }
   return all;
 }
 
 Status GatherOwn(store::Store& store, std::string_view job_id, const search::Task& task,
                  std::string_view device, const ExperienceOptions& options, ThreadPool& pool,
                  TaskExperience& own) {
-  KILN_ASSIGN_OR_RETURN(
-      const std::vector<store::Record> found,
-      store.RecordsOfWorkload(task.workload_key, target::PrintTarget(task.target)));
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> found,
+                        store.RecordsOfWorkload(
+                            {.id = dag::WorkloadId(*task.dag), .key = dag::WorkloadKey(*task.dag)},
+                            target::PrintTarget(task.target)));
   std::vector<const store::Record*> records;
   for (const store::Record& record : found) {
     if (record.job_id == job_id || !SameDevice(record.device, device)) continue;
@@ -100,7 +116,7 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
   }
   const std::vector<const store::Record*> chosen = Choose(records, options.observed);
   const std::set<const store::Record*> observed(chosen.begin(), chosen.end());
-  std::vector<std::optional<Steps>> steps = ParseAll(records, pool);
+  std::vector<std::optional<Steps>> steps = ParseAll(job_id, records, options.stop, pool);
   std::set<uint64_t> known;
   for (size_t i = 0; i < records.size(); ++i) {
     const store::Record& record = *records[i];
@@ -108,7 +124,8 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
     search::Observation o;
     o.valid = record.error == store::kNoError;
     o.cost_s = CostOf(record);
-    if (o.valid && !record.stopped_early && (own.best_cost_s == 0 || o.cost_s < own.best_cost_s)) {
+    const bool decides = o.valid && !record.stopped_early && !store::IsImported(record);
+    if (decides && (own.best_cost_s == 0 || o.cost_s < own.best_cost_s)) {
       own.best_cost_s = o.cost_s;
       own.best_record_id = record.id;
     }
@@ -166,7 +183,7 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
     const std::string target = target::PrintTarget(tasks[i].target);
     targets.insert(target);
     // A job may hold a task twice: then the first one alone learns, or the model would twice.
-    if (!own.insert({tasks[i].workload_key, target}).second) continue;
+    if (!own.insert({dag::WorkloadId(*tasks[i].dag), target}).second) continue;
     KILN_RETURN_IF_ERROR(
         GatherOwn(store, job_id, tasks[i], device, options, pool, experience.of_tasks[i]));
   }
@@ -181,16 +198,19 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
   Groups groups;
   for (const store::Record& record : found) {
     if (record.job_id == job_id || !SaysSomething(record)) continue;
-    const bool is_own = own.contains({record.workload_key, record.target});
+    // The tasks are not known without their DAGs.
+    if (record.workload_id.empty()) continue;
+    const bool is_own = own.contains({record.workload_id, record.target});
     if (is_own && SameDevice(record.device, device)) continue;
-    groups[{record.workload_key, record.device}].push_back(&record);
+    groups[{record.workload_id, record.device}].push_back(&record);
   }
   const std::vector<const store::Record*> chosen = ChooseOfEach(groups, options.samples);
-  std::vector<std::optional<Steps>> steps = ParseAll(chosen, pool);
-  TaskTable table;
+  std::vector<std::optional<Steps>> steps = ParseAll(job_id, chosen, options.stop, pool);
+  TaskTable table(options.stop);
   std::vector<search::Measured> measured;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const store::Record& record = *chosen[i];
+    if (options.stop.stop_requested()) break;
     const search::Task* task = table.Find(record);
     if (task == nullptr || !steps[i].has_value()) continue;
     measured.push_back({.task = task,

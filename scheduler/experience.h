@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,12 +35,14 @@ struct ExperienceOptions {
   uint32_t latest_records = 5000;
   // At most so many, shared evenly by their tasks. 0: there is no model to train.
   uint32_t samples = 1500;
+  // Requested: the rest is left out.
+  std::stop_token stop = {};
 };
 
 struct TaskExperience {
   std::vector<search::Observation> observations;  // in the order they were measured
   std::vector<uint64_t> avoid;                    // measured too: hashes
-  // The fastest of all that ran to its end.
+  // The fastest of all that ran to its end; an imported one has not been measured on the device.
   int64_t best_record_id = 0;  // 0: none
   double best_cost_s = 0;
 };
@@ -54,8 +57,9 @@ struct Experience {
 bool TeachesOthers(const Experience& experience);
 
 // `job_id`'s own records are left out. `device` as records name it; "" is the same as any. Records
-// that no longer parse, replay or lower are left out: an old database is no reason to fail. So are
-// trials that the workers failed, not the candidate.
+// that no longer parse, replay or lower are left out: an old database, or one with schedules beyond
+// what is allowed, is no reason to fail; the log says once how many do not parse. So are trials
+// that the workers failed, not the candidate.
 StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_id,
                                       std::span<const search::Task> tasks, std::string_view device,
                                       ThreadPool& pool, const ExperienceOptions& options = {});

@@ -18,7 +18,7 @@ Status Bench(store::Store& store, const store::Record& record) {
   const auto now_s = [] { return Clock::Real().MonotonicSeconds(); };
   KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(record.dag));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(record.target));
-  const search::Task task(dag, target, target::DefaultHardware(target, 1), record.workload_key);
+  const search::Task task(dag, target, target::DefaultHardware(target, 1), record.workload_id);
   KILN_ASSIGN_OR_RETURN(const search::Models models, search::MakeModels("sketch.xgb", 1));
   const double start_s = now_s();
   ThreadPool pool(0);
@@ -50,7 +50,7 @@ Status BenchAll(const std::string& path, int most) {
   int64_t records = 0;
   KILN_RETURN_IF_ERROR(store->ForEachRecord({.include_errors = true}, [&](const auto& record) {
     ++records;
-    workloads.emplace(record.workload_key, record);
+    workloads.emplace(store::WorkloadName(record), record);
     return OkStatus();
   }));
   fmt::print("{} records of {} workloads, {} CPUs\n", records, workloads.size(), AvailableCpus());

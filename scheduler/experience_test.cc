@@ -10,6 +10,7 @@
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
+#include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 #include "costmodel/make_cost_model.h"
 #include "search/samples.h"
@@ -28,8 +29,7 @@ class ExperienceTest : public testing::Test {
     const auto dag = dag::BuildOp("matmul", size + "," + size + "," + size, {});
     EXPECT_OK(parsed.status());
     EXPECT_OK(dag.status());
-    return search::Task(*dag, *parsed, target::DefaultHardware(*parsed, 2),
-                        dag::WorkloadKey(**dag));
+    return search::Task(*dag, *parsed, target::DefaultHardware(*parsed, 2), dag::WorkloadId(**dag));
   }
 
   // Records of the candidates that a random search finds; every fourth one failed.
@@ -43,7 +43,8 @@ class ExperienceTest : public testing::Test {
       store::Record record;
       record.job_id = job;
       record.trial = static_cast<uint32_t>(i);
-      record.workload_key = task.workload_key;
+      record.workload_id = dag::WorkloadId(*task.dag);
+      record.workload_key = dag::WorkloadKey(*task.dag);
       record.dag = dag::PrintDag(*task.dag);
       record.target = target::PrintTarget(task.target);
       record.steps = schedule::PrintSteps(candidates[i].steps);
@@ -103,6 +104,48 @@ TEST_F(ExperienceTest, NothingIsProposedThatWasMeasuredBefore) {
       EXPECT_NE(candidate.hash, o.candidate.hash);
     }
   }
+}
+
+search::Task TaskOf(const dag::DagPtr& dag) {
+  const auto target = target::ParseTarget("llvm");
+  return search::Task(dag, *target, target::DefaultHardware(*target, 2), dag::WorkloadId(*dag));
+}
+
+// Its records would stop all trials of the other one early, and be known states of it.
+TEST_F(ExperienceTest, AnotherComputationOfTheSameKeyIsNotTheSameTask) {
+  const auto sum = [](int extent) {
+    const auto dag = dag::ParseDag(
+        fmt::format("input A: float32[64, 8]\nS[i: 64] = sum(k: {}) A[i, k % 8] * 0.5\n", extent));
+    EXPECT_OK(dag.status());
+    return TaskOf(*dag);
+  };
+  const search::Task quick = sum(10), slow = sum(20'000);
+  ASSERT_EQ(dag::WorkloadKey(*quick.dag), dag::WorkloadKey(*slow.dag));
+  Measure("a", quick, 4);
+  const Experience experience = Gather("new", std::span(&slow, 1));
+  EXPECT_EQ(experience.of_tasks[0].best_cost_s, 0);
+  EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
+  EXPECT_THAT(experience.of_tasks[0].avoid, IsEmpty());
+  ASSERT_THAT(experience.of_others, SizeIs(4)) << "it teaches like any other task";
+  EXPECT_NE(experience.of_others[0].task, search::SampleTask(slow, "cpu"));
+}
+
+// What an imported line says of its cost is a hint for the search, and decides nothing.
+TEST_F(ExperienceTest, ImportedRecordsAreKnownButTheirCostsDecideNothing) {
+  const search::Task task = MakeTask("64");
+  Measure("a", task, 4);
+  ASSERT_OK(store_->AddJob({.id = "import"}));
+  store::Record record;
+  record.job_id = "import";
+  record.workload_key = dag::WorkloadKey(*task.dag);
+  record.target = target::PrintTarget(task.target);
+  record.steps = "[]";
+  record.costs_s = {1e-15};
+  ASSERT_OK(store_->AddRecord(record).status());
+  const Experience experience = Gather("new", std::span(&task, 1));
+  EXPECT_THAT(experience.of_tasks[0].observations, SizeIs(5));
+  EXPECT_EQ(experience.of_tasks[0].best_cost_s, 1e-3);
+  EXPECT_EQ(experience.of_tasks[0].best_record_id, 1);
 }
 
 TEST_F(ExperienceTest, LeavesOutTheJobItselfAndOtherTargets) {
@@ -171,7 +214,8 @@ TEST_F(ExperienceTest, RecordsThatMakeNoSenseAreLeftOut) {
   record.target = target::PrintTarget(task.target);
   record.costs_s = {1};
   const auto add = [&](const search::Task& of, std::string dag, std::string steps) {
-    record.workload_key = of.workload_key;
+    record.workload_id = dag::WorkloadId(*of.dag);
+    record.workload_key = dag::WorkloadKey(*of.dag);
     record.dag = std::move(dag);
     record.steps = std::move(steps);
     ASSERT_OK(store_->AddRecord(record).status());
@@ -183,6 +227,12 @@ TEST_F(ExperienceTest, RecordsThatMakeNoSenseAreLeftOut) {
   add(other, text, R"([["SP", 77, 0, 32, [1], 1]])");  // of a stage that is not there
   add(MakeTask("16"), "", "[]");                       // imported
   add(MakeTask("8"), "no dag", "[]");
+  // A loop split into more than a stage may have, of both tasks.
+  std::string lengths = "1";
+  for (int i = 1; i < 200'000; ++i) lengths += ", 1";
+  const std::string deep = fmt::format(R"([["SP", 2, 0, 64, [{}], 1]])", lengths);
+  add(task, dag::PrintDag(*task.dag), deep);
+  add(other, text, deep);
   const Experience experience = Gather("new", std::span(&task, 1));
   EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
   EXPECT_THAT(experience.of_others, IsEmpty());

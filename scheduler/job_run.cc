@@ -11,12 +11,14 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/thread_pool.h"
+#include "compiler/dag/sample_outputs.h"
 #include "compiler/schedule/step.h"
 #include "scheduler/device_keys.h"
 #include "scheduler/device_tasks.h"
 #include "search/final_race.h"
 #include "search/policy.h"
 #include "search/round_report.h"
+#include "search/unscheduled_first.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -55,6 +57,20 @@ bool IsOpen(const std::vector<Finalist>& entries) {
     race.Restore(static_cast<int>(i), known.costs_s, static_cast<int>(known.readings));
   }
   return !race.NextRound().empty();
+}
+
+// The unscheduled loops are in the finals whatever was faster in its first reading, unless they are
+// much slower: what the winner is compared with is read beside it. Costs of 0 are of those that are
+// out.
+void AddUnscheduled(const std::vector<const store::Record*>& able,
+                    const std::vector<double>& costs_s, std::vector<int>& chosen) {
+  if (chosen.empty()) return;
+  const double limit_s = search::kWorthALook * costs_s[chosen[0]];
+  for (size_t i = 0; i < able.size(); ++i) {
+    const auto entry = static_cast<int>(i);
+    if (able[i]->steps != store::kNoSteps || costs_s[i] <= 0 || costs_s[i] > limit_s) continue;
+    if (std::ranges::find(chosen, entry) == chosen.end()) chosen.push_back(entry);
+  }
 }
 
 // Alternatives of each other have one.
@@ -108,6 +124,75 @@ std::string TagOf(const dag::Dag& dag) {
   return search::SimilarityTag(tags, dag.flop_count());
 }
 
+// What the last readings of the best may take, about, of a time budget; a fifth of it at most.
+double FinalsTime(const v1::JobSpec& spec) {
+  constexpr double kMostOfBudget = 0.2;
+  constexpr double kTurn_s = 0.25;  // two readings, checks
+  constexpr int kTurns = 5;
+  const v1::TuneOptions& options = spec.options();
+  const int finalists = std::max(0, options.finalists());
+  return std::min(kMostOfBudget * options.time_budget_s(),
+                  kTurn_s * kTurns * finalists * spec.tasks_size());
+}
+
+store::JobEnding StoredEnding(search::Ending ending) {
+  switch (ending) {
+    case search::Ending::kTrialsUsedUp:
+      return store::JobEnding::kTrialsUsedUp;
+    case search::Ending::kTargetReached:
+      return store::JobEnding::kTargetReached;
+    case search::Ending::kNoImprovement:
+      return store::JobEnding::kNoImprovement;
+    case search::Ending::kSpaceExhausted:
+      return store::JobEnding::kSpaceExhausted;
+    case search::Ending::kTimeUsedUp:
+      return store::JobEnding::kTimeUsedUp;
+  }
+  return store::JobEnding::kNone;
+}
+
+std::string WhyItEnded(store::JobEnding ending, const v1::TuneOptions& options) {
+  switch (ending) {
+    case store::JobEnding::kNone:
+    case store::JobEnding::kTrialsUsedUp:
+      break;
+    case store::JobEnding::kTargetReached:
+      return fmt::format("the latency asked for, {:.4g} ms, is reached",
+                         1e3 * options.latency_target_s());
+    case store::JobEnding::kNoImprovement:
+      return "stopped for want of improvement";
+    case store::JobEnding::kSpaceExhausted:
+      return options.objective() == "max"
+                 ? "no candidates are left that can make the largest latency smaller"
+                 : "no candidates are left";
+    case store::JobEnding::kTimeUsedUp:
+      return fmt::format("its {:.4g} minutes are used up", options.time_budget_s() / 60);
+  }
+  return {};
+}
+
+double PlainSecondsOf(const CheckedTask& task) {
+  return dag::PlainSeconds(*task.dag, task.target.is_gpu());
+}
+
+// Where its unscheduled loops surely take longer than a reference may. Nothing is run on target
+// null.
+std::optional<TaskSample> SampleOf(const CheckedTask& task, const v1::TuneOptions& options) {
+  const bool null = task.target.kind == target::TargetKind::kNull;
+  if (null || PlainSecondsOf(task) <= options.reference_limit_s()) return std::nullopt;
+  auto sample = MakeTaskSample(*task.dag, options.seed());
+  // Then they are waited for.
+  if (!sample.ok()) LogWarn("no sample of the outputs: {}", Message(sample.status()));
+  return sample.ok() ? std::optional(*std::move(sample)) : std::nullopt;
+}
+
+std::string DescriptionOf(const CheckedJob& job, size_t task) {
+  const v1::TaskSpec& spec = job.spec.tasks(static_cast<int>(task));
+  const std::string& name = spec.description();
+  if (name.empty()) return fmt::format("task {}", task);
+  return spec.has_alternative_of() ? fmt::format("{} ({})", name, spec.form()) : name;
+}
+
 std::string MostCommonError(const store::TrialCounts& counts) {
   const auto most = std::max_element(counts.by_error.begin() + 1, counts.by_error.end());
   return v1::ErrorKind_Name(
@@ -128,11 +213,16 @@ struct JobRun::Knowledge {
   std::vector<search::TuneTask> tasks;
   std::vector<double> best_cost_s;  // of each task; 0: none
   std::vector<std::vector<Leader>> leaders;
+  std::vector<std::optional<TaskSample>>
+      samples;  // of each task whose reference would take too long
   search::TuneOptions options;
 };
 
 JobRun::JobRun(const RunContext& context, store::JobRow job)
-    : context_(context), job_(std::move(job)), started_ms_(StartOf(job_)) {}
+    : context_(context),
+      job_(std::move(job)),
+      started_ms_(StartOf(job_)),
+      ending_(job_.progress.ending) {}
 
 JobRun::~JobRun() = default;
 
@@ -157,6 +247,7 @@ LiveStatus JobRun::live() const {
     const Dispatcher::Waiting waiting = dispatcher_->waiting();
     live.waiting_for_workers = waiting.for_builder || waiting.for_runner;
     live.busy = dispatcher_->busy();
+    live.notices = dispatcher_->notices();
     live.obstacle = waiting.problem;
     if (live.obstacle.empty() && waiting.for_runner) live.obstacle = runners_.why_waiting();
     if (live.obstacle.empty() && waiting.for_builder) live.obstacle = builders_.why_waiting();
@@ -172,7 +263,11 @@ StatusOr<std::string> JobRun::Run() {
   KILN_ASSIGN_OR_RETURN(const CheckedJob job, CheckJobSpec(std::move(spec)));
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, context_.store->CountTrials(job_.id));
   // A run that died between its last record and its end.
-  if (counts.total >= job.spec.options().trials()) {
+  if (ending_ == store::JobEnding::kNone && counts.total >= job.spec.options().trials()) {
+    ending_ = store::JobEnding::kTrialsUsedUp;
+    KILN_RETURN_IF_ERROR(context_.store->SetProgress(job_.id, {ending_, job_.progress.active_s}));
+  }
+  if (ending_ != store::JobEnding::kNone) {
     KILN_ASSIGN_OR_RETURN(const bool finalists, HasFinalists(job));
     if (!finalists) return Remark(job);
   }
@@ -231,6 +326,7 @@ StatusOr<JobRun::Device> JobRun::LeaseDevice(const CheckedJob& job) {
       avoid.push_back(lease->worker().id());
       continue;
     }
+    for (search::Task& task : *tasks) task.stop = stop_.get_token();
     std::lock_guard lock(mutex_);
     leasing_device_ = false;
     problem_.clear();
@@ -251,6 +347,7 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
   knowledge.leaders.resize(num_tasks);
   std::vector<std::vector<search::Observation>> observations(num_tasks);
   uint32_t next = 0;  // records come by trial
+  int unreadable = 0;
   for (const store::Record& record : records) {
     while (next < record.trial) knowledge.options.missing.push_back(next++);
     next = record.trial + 1;
@@ -259,8 +356,12 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
     if (record.target != target::PrintTarget(device.tasks[record.task_index].target)) continue;
     auto steps = schedule::ParseSteps(record.steps);
     if (!steps.ok()) {
-      LogWarn("job {}: the steps of trial {} do not parse: {}", job_.id, record.trial,
-              Message(steps.status()));
+      if (++unreadable == 1) {
+        LogWarn(
+            "job {}: the steps of trial {} do not parse and are left out, as are others like "
+            "it: {}",
+            job_.id, record.trial, Message(steps.status()));
+      }
       continue;
     }
     search::Observation o;
@@ -304,6 +405,11 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
                                              {.parameters = parameters,
                                               .models = models,
                                               .min_own_results = knows_others ? 0 : kOwnResults}));
+    // What takes too long as a reference takes too long as a candidate.
+    knowledge.samples.push_back(SampleOf(job.tasks[i], options));
+    if (!knowledge.samples[i].has_value()) {
+      policy = std::make_unique<search::UnscheduledFirst>(device.tasks[i], std::move(policy));
+    }
     policy->Avoid(known.avoid);
     policy->Observe(known.observations);
     policy->Observe(observations[i]);
@@ -349,6 +455,7 @@ StatusOr<JobRun::Start> JobRun::WarmStart(const CheckedJob& job, const Device& d
   const double start_s = Clock::Real().MonotonicSeconds();
   ThreadPool pool(0);
   ExperienceOptions options;
+  options.stop = stop_.get_token();
   if (models.learned == nullptr) options.samples = 0;
   KILN_ASSIGN_OR_RETURN(Experience experience,
                         GatherExperience(*context_.store, job_.id, device.tasks,
@@ -379,7 +486,30 @@ StatusOr<JobRun::Start> JobRun::WarmStart(const CheckedJob& job, const Device& d
   return Start{std::move(experience.of_tasks), knows_others};
 }
 
+JobRun::Deadlines JobRun::DeadlinesOf(const CheckedJob& job) const {
+  const v1::TuneOptions& options = job.spec.options();
+  if (options.time_budget_s() <= 0) return {};
+  const double finals_s = active_since_s_ + options.time_budget_s() - job_.progress.active_s;
+  return {finals_s - FinalsTime(job.spec), finals_s};
+}
+
+Status JobRun::KeepProgress() {
+  const double active_s =
+      job_.progress.active_s + Clock::Real().MonotonicSeconds() - active_since_s_;
+  return context_.store->SetProgress(job_.id, {ending_, active_s});
+}
+
+Status JobRun::Search(const CheckedJob& job, Knowledge& knowledge, Dispatcher& dispatcher) {
+  if (ending_ != store::JobEnding::kNone) return OkStatus();
+  knowledge.options.until_s = DeadlinesOf(job).search_s;
+  KILN_ASSIGN_OR_RETURN(const search::Ending ending,
+                        search::Tune(knowledge.tasks, knowledge.options, dispatcher, stopped_));
+  ending_ = StoredEnding(ending);
+  return KeepProgress();
+}
+
 StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
+  active_since_s_ = Clock::Real().MonotonicSeconds();
   Knowledge knowledge;
   KILN_RETURN_IF_ERROR(Learn(job, device, knowledge));
   KILN_ASSIGN_OR_RETURN(const auto rows, context_.store->TasksOfJob(job_.id));
@@ -392,13 +522,17 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
   dispatch.on_cpu = job.tasks[0].target.kind == target::TargetKind::kLlvm;
   for (size_t i = 0; i < device.tasks.size(); ++i) {
     const search::Task& task = device.tasks[i];
-    dispatch.tasks.push_back({.workload_key = task.workload_key,
+    dispatch.tasks.push_back({.workload_id = job.tasks[i].workload_id,
+                              .workload_key = job.tasks[i].workload_key,
                               .dag = job.spec.tasks(static_cast<int>(i)).dag(),
                               .target = target::PrintTarget(task.target),
                               .hardware = HardwareRowOf(task.hardware),
                               .flop_count = job.tasks[i].flop_count,
                               .best_cost_s = knowledge.best_cost_s[i],
                               .reference_cost_s = i < rows.size() ? rows[i].reference_cost_s : 0,
+                              .description = DescriptionOf(job, i),
+                              .plain_s = PlainSecondsOf(job.tasks[i]),
+                              .sample = std::move(knowledge.samples[i]),
                               .work = WorkOf(job, static_cast<int>(i)),
                               .trials = static_cast<int>(knowledge.tasks[i].earlier_costs_s.size()),
                               .leaders = std::move(knowledge.leaders[i])});
@@ -420,12 +554,16 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
     dispatcher_ = &dispatcher;
   }
   if (stopped_) dispatcher.Stop();
-  Status tuned = search::Tune(knowledge.tasks, knowledge.options, dispatcher, stopped_);
+  Status tuned = Search(job, knowledge, dispatcher);
   if (tuned.ok()) tuned = dispatcher.EndIdleReadings();
   if (tuned.ok()) tuned = MeasureFinalists(job, dispatcher);
   {
     std::lock_guard lock(mutex_);
     dispatcher_ = nullptr;
+  }
+  if (stopped_) {
+    const Status kept = KeepProgress();  // the next run has what is left of the time
+    if (!kept.ok()) LogWarn("job {}: {}", job_.id, Message(kept));
   }
   KILN_RETURN_IF_ERROR(tuned);
   return Remark(job);
@@ -445,6 +583,7 @@ Status JobRun::KeepRound(const search::MeasuredRound& round) {
   row.search_s = round.search_s;
   row.report = search::PrintRound(round.report);
   KILN_RETURN_IF_ERROR(context_.store->AddRound(row).status());
+  KILN_RETURN_IF_ERROR(KeepProgress());
   context_.changed(job_.id);
   return OkStatus();
 }
@@ -503,8 +642,11 @@ StatusOr<Finalists> JobRun::FinalistsOf(const CheckedJob& job, uint32_t task,
     if (able[i] != winner && !before) costs_s[i] = 0;
   }
   const int most = search::MostFinalists(asked, trials) + (winner != nullptr ? 1 : 0);
-  for (const int i : search::ChooseFinalists(costs_s, most)) {
-    finalists.entries.push_back({able[i]->id, able[i]->steps, KnownOf(*able[i])});
+  std::vector<int> chosen = search::ChooseFinalists(costs_s, most);
+  AddUnscheduled(able, costs_s, chosen);
+  for (const int i : chosen) {
+    finalists.entries.push_back(
+        {able[i]->id, able[i]->steps, KnownOf(*able[i]), store::MeanCost(*able[i])});
   }
   const bool rivals = winner == nullptr || finalists.entries.size() > 1;
   for (const Finalist& entry : finalists.entries) raced.insert(entry.record_id);
@@ -535,7 +677,7 @@ Status JobRun::MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher) {
     }
     if (lists.empty()) continue;
     SetPhase(fmt::format("measuring the {} best candidates again", candidates));
-    KILN_RETURN_IF_ERROR(dispatcher.MeasureAgain(std::move(lists)));
+    KILN_RETURN_IF_ERROR(dispatcher.MeasureAgain(std::move(lists), DeadlinesOf(job).finals_s));
   }
   SetPhase("");
   return OkStatus();
@@ -547,18 +689,10 @@ StatusOr<std::string> JobRun::Remark(const CheckedJob& job) {
     return FailedPrecondition("none of the {} trials gave a correct program; most common: {}",
                               counts.total, MostCommonError(counts));
   }
-  const uint32_t asked = job.spec.options().trials();
-  if (counts.total >= asked) return std::string();
   const v1::TuneOptions& options = job.spec.options();
-  std::string_view why = "no candidates are left";
-  if (options.early_stopping() > 0 || options.total_early_stopping() > 0) {
-    why = "stopped for want of improvement, or no candidates are left";
-  } else if (options.latency_target_s() > 0) {
-    why = "the latency asked for is reached, or no candidates are left";
-  } else if (options.objective() == "max") {
-    why = "no candidates are left that can make the largest latency smaller";
-  }
-  return fmt::format("{} of {} trials: {}", counts.total, asked, why);
+  if (ending_ == store::JobEnding::kTrialsUsedUp) return std::string();
+  return fmt::format("{} of {} trials: {}", counts.total, options.trials(),
+                     WhyItEnded(ending_, options));
 }
 
 }  // namespace kiln::scheduler

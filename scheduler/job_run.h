@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -63,7 +64,17 @@ class JobRun {
   StatusOr<Start> WarmStart(const CheckedJob& job, const Device& device,
                             const search::Models& models);
   StatusOr<std::string> Tune(const CheckedJob& job, Device device);
+  // The search, unless an earlier run ended it.
+  Status Search(const CheckedJob& job, Knowledge& knowledge, Dispatcher& dispatcher);
   Status KeepRound(const search::MeasuredRound& round);
+  Status KeepProgress();
+  // Until when the job may use its device, and of that the search; infinite without a time budget.
+  // Clock::MonotonicSeconds.
+  struct Deadlines {
+    double search_s = std::numeric_limits<double>::infinity();
+    double finals_s = std::numeric_limits<double>::infinity();
+  };
+  Deadlines DeadlinesOf(const CheckedJob& job) const;
   void SetPhase(std::string phase);
   // The best candidates of each task, at length; where that is known already, none.
   Status MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher);
@@ -78,7 +89,9 @@ class JobRun {
 
   const RunContext& context_;
   const store::JobRow job_;
-  const int64_t started_ms_;  // of the job's first run
+  const int64_t started_ms_;   // of the job's first run
+  double active_since_s_ = 0;  // Clock::MonotonicSeconds, of this run
+  store::JobEnding ending_;
   std::stop_source stop_;
   std::atomic<bool> stopped_{false};
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "compiler/dag/text.h"
+#include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
@@ -25,6 +26,7 @@ constexpr uint32_t kLongestMs = 3'600'000;
 constexpr uint32_t kLongestIdleMs = 10'000;  // others wait for a fifth of it at most
 constexpr uint32_t kMostCalls = 1'000'000;   // number and repeat
 constexpr double kHopelessRatio = 10;
+constexpr double kReferenceLimit_s = 10, kLongestReference_s = 86'400;
 constexpr int kDefaultFinalists = 8;
 constexpr int kMostFinalists = 1000;
 
@@ -81,6 +83,13 @@ Status CheckStrategy(v1::TuneOptions& options) {
                                                  options.policy_parameters().end());
   KILN_RETURN_IF_ERROR(search::MakeParameters(parameters).status());
   KILN_RETURN_IF_ERROR(CheckNotNegative("latency_target_s", options.latency_target_s()));
+  KILN_RETURN_IF_ERROR(CheckNotNegative("time_budget_s", options.time_budget_s()));
+  KILN_RETURN_IF_ERROR(CheckNotNegative("reference_limit_s", options.reference_limit_s()));
+  if (options.reference_limit_s() == 0) options.set_reference_limit_s(kReferenceLimit_s);
+  if (options.reference_limit_s() > kLongestReference_s) {
+    return InvalidArgument("option reference_limit_s is {}, expected at most {}",
+                           options.reference_limit_s(), kLongestReference_s);
+  }
   if (options.finalists() > kMostFinalists) {
     return InvalidArgument("option finalists is {}, expected at most {}", options.finalists(),
                            kMostFinalists);
@@ -159,6 +168,7 @@ StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec) {
   KILN_RETURN_IF_ERROR(CheckLowers(task));
   spec.set_dag(dag::PrintDag(*task.dag, text.ranges));
   spec.set_target(target::PrintTarget(task.target));
+  task.workload_id = dag::WorkloadId(*task.dag);
   task.workload_key = dag::WorkloadKey(*task.dag);
   task.flop_count = task.dag->flop_count();
   return task;

@@ -18,7 +18,7 @@ inline constexpr std::string_view kRoundRobinStrategy = "round-robin";
 struct CheckedTask {
   dag::DagPtr dag;
   target::Target target;  // as far as the user says it; the leased device completes it
-  std::string workload_key;
+  std::string workload_id, workload_key;
   double flop_count = 0;
 };
 
@@ -30,7 +30,7 @@ struct CheckedJob {
 
 // InvalidArgument in one sentence: which task or option, what was found, what was expected.
 //
-// Defaults that are the scheduler's: trials 64, policy "sketch.xgb", trials_per_round 64 (at
+// Defaults that are the scheduler's: trials 64, reference_limit_s 10, policy "sketch.xgb", trials_per_round 64 (at
 // most trials per task), weight 1, hopeless_ratio 10 (a negative one means never), task_strategy
 // "gradient", objective "weighted-sum", finalists 8 (none for target null, which has lock_step set), name: the first task's
 // description.

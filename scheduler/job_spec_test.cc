@@ -91,6 +91,21 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"BadDag",
                 [](v1::JobSpec& s) { s.mutable_tasks(0)->set_dag("input A: float99[2]\n"); },
                 {"task 0", "float99"}},
+        Refusal{"ParameterThatIsNoNumber",
+                [](v1::JobSpec& s) {
+                  (*s.mutable_options()
+                        ->mutable_policy_parameters())["disable_change_compute_location"] =
+                      std::numeric_limits<double>::quiet_NaN();
+                },
+                {"disable_change_compute_location is nan, expected 0 or 1"}},
+        Refusal{"TooManyAxes",
+                [](v1::JobSpec& s) {
+                  std::string axes = "a: 1";
+                  for (int i = 1; i < 100'000; ++i) axes += fmt::format(", a{}: 1", i);
+                  s.mutable_tasks(0)->set_dag(
+                      fmt::format("input A: float32[1]\nC[{}] = A[0] + 1.0\n", axes));
+                },
+                {"task 0", "C has 100000 axes, expected at most 32"}},
         Refusal{"TooLarge",
                 [](v1::JobSpec& s) {
                   s.mutable_tasks(0)->set_dag(
@@ -134,6 +149,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"Trials",
                 [](v1::JobSpec& s) { s.mutable_options()->set_trials(4'000'000'000); },
                 {"trials is 4000000000", "at most"}},
+        Refusal{"ReferenceLimit",
+                [](v1::JobSpec& s) { s.mutable_options()->set_reference_limit_s(1e6); },
+                {"reference_limit_s is 1000000", "at most 86400"}},
+        Refusal{"TimeBudget",
+                [](v1::JobSpec& s) { s.mutable_options()->set_time_budget_s(-60); },
+                {"time_budget_s is -60"}},
         Refusal{"Repeat",
                 [](v1::JobSpec& s) {
                   s.mutable_options()->mutable_measure()->set_repeat(4'000'000'000);

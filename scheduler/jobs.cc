@@ -18,6 +18,7 @@ std::vector<store::TaskRow> TaskRows(const CheckedJob& job) {
     const v1::TaskSpec& spec = job.spec.tasks(static_cast<int>(i));
     store::TaskRow row;
     row.index = static_cast<uint32_t>(i);
+    row.workload_id = job.tasks[i].workload_id;
     row.workload_key = job.tasks[i].workload_key;
     row.dag = spec.dag();
     row.target = spec.target();

@@ -109,12 +109,13 @@ TEST_P(JobsTest, AFullJob) {
   const v1::JobStatus status = Status(id);
   EXPECT_EQ(status.state(), v1::SUCCEEDED) << status.message();
   EXPECT_EQ(status.message(), "");
+  EXPECT_EQ(status.ending(), v1::TRIALS_USED_UP);
   EXPECT_EQ(status.trials_done(), 50u);
   EXPECT_EQ(status.device(), "fake device");
   EXPECT_EQ(status.spec().user(), "ada");
   ASSERT_EQ(status.tasks_size(), 1);
   EXPECT_EQ(status.tasks(0).trials(), 50u);
-  EXPECT_EQ(status.tasks(0).reference_cost_s(), 5e-3);
+  EXPECT_EQ(status.tasks(0).reference_cost_s(), FakeRunner::CostOf("[]")) << "not the cold 5 ms";
   ExpectExactly(id, 50);
   double best = 1;
   const auto records = *store_->RecordsOfJob(id, 0);
@@ -259,6 +260,91 @@ TEST_P(JobsTest, TheSameSeedGivesTheSameRun) {
   EXPECT_EQ(run(4), first);
 }
 
+// Whatever is found is slower.
+TEST_P(JobsTest, NeverEndsSlowerThanTheUnscheduledLoops) {
+  FakeBuilder builder;
+  FakeRunner runner([](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    const bool unscheduled = request.artifact().binary() == "[]";
+    reply.mutable_result()->add_costs_s(
+        unscheduled ? 0.9e-3 : FakeRunner::CostOf(request.artifact().binary()));
+    reply.set_reference_cost_s(5e-3);
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(20);
+  spec.mutable_options()->set_finalists(2);
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  ExpectExactly(id, 20);
+  const v1::TaskStatus task = Status(id).tasks(0);
+  EXPECT_EQ(task.best_record_id(), task.reference_record_id());
+  EXPECT_EQ(task.best_cost_s(), 0.9e-3);
+  EXPECT_EQ(task.reference_cost_s(), 0.9e-3);
+  EXPECT_EQ(store_->GetRecord(task.best_record_id())->steps, "[]");
+}
+
+// What the winner is compared with is read beside it, though others were faster.
+TEST_P(JobsTest, TheUnscheduledLoopsAreInTheFinals) {
+  FakeBuilder builder;
+  std::atomic<double> unscheduled_s{1.1e-3};
+  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    const std::string& steps = request.artifact().binary();
+    const double cost_s = 0.95e-3 + 0.02 * FakeRunner::CostOf(steps);
+    reply.mutable_result()->add_costs_s(steps == "[]" ? unscheduled_s.load() : cost_s);
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(12);
+  spec.mutable_options()->set_finalists(2);
+  const auto finals_of = [&](const std::string& id) {
+    std::pair<int, bool> finals{0, false};  // how many, and the unscheduled loops?
+    const std::vector<store::Record> records = *store_->RecordsOfJob(id, 0);
+    for (const store::Record& r : records) {
+      finals.first += !r.final_costs_s.empty();
+      finals.second |= r.steps == store::kNoSteps && !r.final_costs_s.empty();
+    }
+    return finals;
+  };
+  std::string id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(finals_of(id), std::pair(3, true));
+  // Not where they are much slower.
+  unscheduled_s = 2e-3;
+  *spec.mutable_tasks(0) = TestTask(32);
+  id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(finals_of(id), std::pair(2, false));
+}
+
+// 137 GFLOP: known to take long before anything runs.
+TEST_P(JobsTest, ALargeTaskIsCheckedAtASampleOfItsOutputs) {
+  FakeBuilder builder;
+  std::atomic<int> without_samples{0};
+  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, auto&) {
+    without_samples += request.samples().empty();
+    absl::SleepFor(absl::Milliseconds(20));
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  cluster_.AddRunner(runner, "r1", "llvm");
+  Start();
+  v1::JobSpec spec = TestJob(6);
+  *spec.mutable_tasks(0) = TestTask(4096);
+  spec.mutable_tasks(0)->set_target("llvm");
+  spec.mutable_options()->set_finalists(-1);
+  const std::string id = Submit(spec);
+  EXPECT_TRUE(Eventually([&] { return Status(id).notices_size() == 1; }));
+  EXPECT_THAT(Status(id).notices(0), HasSubstr("would take about 137 s, more than 10"));
+  ASSERT_TRUE(Ends(id));
+  ExpectExactly(id, 6);
+  EXPECT_EQ(without_samples, 0);
+  EXPECT_FALSE((*store_->UnscheduledOfJob(id, 0)).has_value()) << "that would take minutes, too";
+}
+
 TEST_P(JobsTest, FinalistsAreMeasuredAgainAlsoAfterARestart) {
   FakeBuilder builder;
   std::atomic<bool> hold{true};
@@ -358,7 +444,70 @@ TEST_P(JobsTest, ALatencyThatIsReachedEndsTheJob) {
   EXPECT_EQ(State(id), v1::SUCCEEDED);
   EXPECT_LT(Status(id).trials_done(), 1000u);
   EXPECT_LE(Status(id).tasks(0).best_cost_s(), 1.05e-3);
-  EXPECT_THAT(Status(id).message(), HasSubstr("the latency asked for is reached"));
+  EXPECT_THAT(Status(id).message(), HasSubstr("the latency asked for, 1.05 ms, is reached"));
+  EXPECT_EQ(Status(id).ending(), v1::TARGET_REACHED);
+}
+
+TEST_P(JobsTest, AJobThatReachedItsTargetDoesNotSearchAgainAfterARestart) {
+  FakeBuilder builder;
+  std::atomic<bool> hold{true};
+  FakeRunner runner([&](auto& context, const v1::MeasureRequest& request, auto&) {
+    const bool final = request.options().repeat() > 1;
+    while (final && hold && !context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(2000);
+  spec.mutable_options()->set_latency_target_s(1.05e-3);
+  spec.mutable_options()->set_finalists(2);
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Eventually([&] { return Status(id).phase() != ""; }));
+  EXPECT_EQ(Status(id).ending(), v1::TARGET_REACHED);
+  const size_t count = Count(id);
+  hold = false;
+  Restart();
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(Count(id), count);
+  EXPECT_EQ(Status(id).ending(), v1::TARGET_REACHED);
+}
+
+TEST_P(JobsTest, EndsWhenItsTimeIsUsedUp) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(5));
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(100'000);
+  spec.mutable_options()->set_time_budget_s(0.4);
+  spec.mutable_options()->set_finalists(2);
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
+  EXPECT_EQ(Status(id).ending(), v1::TIME_USED_UP);
+  EXPECT_THAT(Status(id).message(), HasSubstr("of 100000 trials: its 0.006667 minutes are used"));
+  EXPECT_EQ(Status(id).trials_done(), Count(id));
+  EXPECT_GT(store_->GetJob(id)->progress.active_s, 0.3);
+}
+
+TEST_P(JobsTest, ARestartGivesAJobNoMoreTime) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(5));
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(100'000);
+  spec.mutable_options()->set_time_budget_s(3600);
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Eventually([&] { return Count(id) >= 10; }));
+  jobs_->Stop();
+  const size_t count = Count(id);
+  ASSERT_OK(store_->SetProgress(id, {store::JobEnding::kNone, 3600}));
+  Restart();
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(Count(id), count);
+  EXPECT_EQ(Status(id).ending(), v1::TIME_USED_UP);
 }
 
 TEST_P(JobsTest, WaitsForWorkersAndSaysSo) {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "search/device_drift.h"
 #include "search/final_race.h"
 
 namespace kiln::scheduler {
@@ -225,7 +226,9 @@ store::Finals LeaderBoard::FinalsOf(const Task& task, const Entry& entry,
   const auto own = task.devices.find(device);
   if (own == task.devices.end()) return finals;
   finals.costs_s = own->second.readings.values_s(finals.id);
-  finals.confidence_s = own->second.readings.median(finals.id).confidence_s;
+  const MedianCost median = own->second.readings.median(finals.id);
+  finals.confidence_s =
+      search::WithDrift(median.cost_s, median.confidence_s, own->second.readings.DriftShare());
   finals.readings = static_cast<uint32_t>(own->second.readings.readings(finals.id));
   if (!finals.costs_s.empty()) finals.device = device;
   return finals;

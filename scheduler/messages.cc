@@ -37,6 +37,7 @@ void AddLive(const LiveStatus& live, v1::JobStatus& status) {
   }
   status.set_device(live.device);
   status.set_phase(live.phase);
+  status.mutable_notices()->Assign(live.notices.begin(), live.notices.end());
   status.set_next_task(live.next_task);
   status.set_busy_share_last_minute(live.busy.busy_share);
   status.set_leaders_share_last_minute(live.busy.leaders_share);
@@ -78,6 +79,7 @@ void SetResult(const v1::TrialResult& result, store::Record& record) {
   record.max_error = result.max_error();
   if (record.error == store::kNoError)
     record.unchecked = CutText(result.unchecked(), kMessageBytes);
+  record.sampled_outputs = static_cast<int64_t>(result.sampled_outputs());
   record.times = result.times().SerializeAsString();
 }
 

@@ -34,6 +34,7 @@ struct LiveStatus {
     double best_cost_s = 0;
   };
   std::vector<Known> known;  // or nothing
+  std::vector<std::string> notices;
   BusyMeter::Reading busy;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "scheduler/messages.h"
 #include "search/final_race.h"
 
@@ -24,6 +25,8 @@ bool IsOut(const Race::Entry& entry) {
 bool IsOf(const store::Finals& known, const std::string& device) {
   return known.device.empty() || known.device == device;
 }
+
+bool IsOver(const Race& race) { return Clock::Real().MonotonicSeconds() >= race.until_s; }
 
 CallResult MeasureTwiceIfItFails(const v1::Artifact& artifact, const MeasureOnce& measure,
                                  v1::MeasureReply* reply) {
@@ -54,7 +57,7 @@ bool MayBeChance(v1::ErrorKind error) {
 }
 
 CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& measure,
-                   std::vector<store::Finals>* finals) {
+                   search::DeviceDrift& drift, std::vector<store::Finals>* finals) {
   search::FinalRace result(static_cast<int>(race.entries.size()), {});
   std::vector<double> run_s(race.entries.size());
   for (size_t i = 0; i < race.entries.size(); ++i) {
@@ -67,8 +70,10 @@ CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& mea
     }
     if (IsOut(entry)) result.Disqualify(number);
   }
-  for (auto round = result.NextRound(); !round.empty(); round = result.NextRound()) {
+  for (auto round = result.NextRound(); !round.empty() && !IsOver(race);
+       round = result.NextRound()) {
     for (const int i : round) {
+      if (IsOver(race)) break;
       Race::Entry& entry = race.entries[i];
       v1::MeasureReply reply;
       const CallResult call = MeasureTwiceIfItFails(*entry.artifact, measure, &reply);
@@ -87,6 +92,11 @@ CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& mea
   }
   for (size_t i = 0; i < race.entries.size(); ++i) {
     const Race::Entry& entry = race.entries[i];
+    if (!IsOut(entry)) drift.Add(entry.finalist.first_s, result.values_s(static_cast<int>(i)));
+  }
+  const double drift_share = std::max(drift.Share(), result.drift_share());
+  for (size_t i = 0; i < race.entries.size(); ++i) {
+    const Race::Entry& entry = race.entries[i];
     const int number = static_cast<int>(i);
     store::Finals said = {.id = entry.finalist.record_id, .run_s = run_s[i]};
     if (entry.failure.error() != v1::NO_ERROR) {
@@ -95,7 +105,8 @@ CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& mea
     } else {
       said.costs_s = result.values_s(number);
       if (said.costs_s.empty()) continue;
-      said.confidence_s = result.median(number).confidence_s;
+      const MedianCost median = result.median(number);
+      said.confidence_s = search::WithDrift(median.cost_s, median.confidence_s, drift_share);
       said.readings = static_cast<uint32_t>(result.readings(number));
       said.device = device;
     }

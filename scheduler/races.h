@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "proto/runner.pb.h"
 #include "proto/trial.pb.h"
 #include "scheduler/worker_calls.h"
+#include "search/device_drift.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {
@@ -18,6 +20,7 @@ struct Finalist {
   int64_t record_id = 0;
   std::string steps;
   store::Finals known = {};  // what was read of it before
+  double first_s = 0;        // its trial's own reading; 0 = not known
 };
 struct Finalists {
   int task = 0;
@@ -33,6 +36,8 @@ struct Race {
   };
   std::vector<Entry> entries;
   size_t to_build = 0;
+  // No turn begins from then on (Clock::MonotonicSeconds).
+  double until_s = std::numeric_limits<double>::infinity();
 };
 
 // How readings of the best candidates are taken: longer than those of trials, but, where idle time
@@ -48,8 +53,9 @@ using MeasureOnce =
 
 // Runs it to its end; `finals` is then what came of each that was measured. A call that failed ends
 // it: it begins anew elsewhere, as readings of two devices do not compare. `device`: who measures;
-// what other devices have read before is left out.
+// what other devices have read before is left out. `drift`: of the device, in this job; learns what
+// the race tells of it, and is in the intervals.
 CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& measure,
-                   std::vector<store::Finals>* finals);
+                   search::DeviceDrift& drift, std::vector<store::Finals>* finals);
 
 }  // namespace kiln::scheduler

@@ -2,6 +2,8 @@
 
 #include "base/grpc_status.h"
 #include "base/log.h"
+#include "compiler/dag/ops/known_workloads.h"
+#include "compiler/schedule/step.h"
 #include "scheduler/watch.h"
 #include "store/import_log.h"
 #include "store/wire/record_message.h"
@@ -9,8 +11,17 @@
 namespace kiln::scheduler {
 namespace {
 
-constexpr int kMostErrorsReported = 1000;
 constexpr std::chrono::milliseconds kLook{250};
+
+// What the keys of a log may stand for, beside what was tuned here.
+std::vector<store::Computation> LibraryComputations() {
+  std::vector<store::Computation> all;
+  for (const dag::KnownComputation& known : dag::KnownComputations()) {
+    all.push_back(
+        {.id = known.id, .key = known.key, .dag = known.text, .flop_count = known.flop_count});
+  }
+  return all;
+}
 
 Status GoneStatus() { return Cancelled("the caller has gone"); }
 
@@ -80,18 +91,13 @@ grpc::Status SchedulerService::Best(grpc::ServerContext*, const v1::BestRequest*
 }
 
 Status SchedulerService::Best(const v1::BestRequest& request, v1::BestReply& reply) {
-  if (request.workload_key().empty() == request.job_id().empty()) {
-    return InvalidArgument("found {}, expected a workload key or a job id",
+  const store::WorkloadRef workload = {.id = request.workload_id(), .key = request.workload_key()};
+  if ((workload.id.empty() && workload.key.empty()) == request.job_id().empty()) {
+    return InvalidArgument("found {}, expected a workload or a job id",
                            request.job_id().empty() ? "neither" : "both");
   }
   if (!request.job_id().empty()) return BestOfJob(request, reply);
-  if (!request.target().empty()) {
-    KILN_ASSIGN_OR_RETURN(const auto best,
-                          store_.BestRecord(request.workload_key(), request.target()));
-    if (best.has_value()) *reply.add_records() = store::RecordMessage(*best);
-    return OkStatus();
-  }
-  KILN_ASSIGN_OR_RETURN(const auto best, store_.BestPerTarget(request.workload_key()));
+  KILN_ASSIGN_OR_RETURN(const auto best, store_.BestRecords(workload, request.target()));
   for (const store::Record& record : best) *reply.add_records() = store::RecordMessage(record);
   return OkStatus();
 }
@@ -119,10 +125,7 @@ grpc::Status SchedulerService::GetRecord(grpc::ServerContext*, const v1::GetReco
 grpc::Status SchedulerService::ListRecords(grpc::ServerContext* context,
                                            const v1::ListRecordsRequest* request,
                                            grpc::ServerWriter<v1::Record>* writer) {
-  store::RecordFilter filter;
-  filter.job_id = request->job_id();
-  filter.workload_key = request->workload_key();
-  filter.include_errors = request->include_errors();
+  const store::RecordFilter filter = store::FilterOf(*request);
   const auto list = [&]() -> Status {
     if (!filter.job_id.empty()) KILN_RETURN_IF_ERROR(store_.GetJob(filter.job_id).status());
     return store_.ForEachRecord(filter, [&](const store::Record& record) -> Status {
@@ -133,6 +136,16 @@ grpc::Status SchedulerService::ListRecords(grpc::ServerContext* context,
     });
   };
   return ToGrpc(list());
+}
+
+grpc::Status SchedulerService::DeleteRecords(grpc::ServerContext*,
+                                             const v1::DeleteRecordsRequest* request,
+                                             v1::DeleteRecordsReply* reply) {
+  const std::vector<int64_t> ids(request->ids().begin(), request->ids().end());
+  const auto deleted = store::DeleteRecordsOfEndedJobs(store_, ids);
+  if (!deleted.ok()) return ToGrpc(deleted.status());
+  reply->set_deleted(static_cast<uint64_t>(*deleted));
+  return grpc::Status::OK;
 }
 
 Status SchedulerService::TakeImportTurn(const grpc::ServerContext& context) {
@@ -159,8 +172,10 @@ grpc::Status SchedulerService::ImportRecords(grpc::ServerContext* context,
 
 Status SchedulerService::Import(grpc::ServerReader<v1::ImportRecordsRequest>& reader,
                                 v1::ImportRecordsReply& reply) {
+  KILN_RETURN_IF_ERROR(store_.AddComputations(LibraryComputations()));
   KILN_ASSIGN_OR_RETURN(auto importer,
-                        store::LogImporter::Begin(store_, absl::ToUnixMillis(clock_.Now())));
+                        store::LogImporter::Begin(store_, absl::ToUnixMillis(clock_.Now()),
+                                                  schedule::CheckStepsText));
   v1::ImportRecordsRequest request;
   while (!stopping_ && reader.Read(&request)) {
     std::string_view line = request.line();
@@ -170,14 +185,8 @@ Status SchedulerService::Import(grpc::ServerReader<v1::ImportRecordsRequest>& re
   KILN_ASSIGN_OR_RETURN(const store::ImportResult result, importer.Finish());
   reply.set_imported(static_cast<uint64_t>(result.imported));
   reply.set_duplicates(static_cast<uint64_t>(result.duplicates));
-  for (const std::string& error : result.errors) {
-    if (reply.errors_size() == kMostErrorsReported) {
-      reply.add_errors(fmt::format("and {} more lines were refused",
-                                   result.errors.size() - kMostErrorsReported));
-      break;
-    }
-    reply.add_errors(error);
-  }
+  reply.set_refused(static_cast<uint64_t>(result.refused));
+  reply.mutable_errors()->Add(result.errors.begin(), result.errors.end());
   events_.Notify(std::string(store::kImportJob));
   return OkStatus();
 }

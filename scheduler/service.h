@@ -39,6 +39,8 @@ class SchedulerService : public v1::Scheduler::Service {
                          v1::Record* reply) override;
   grpc::Status ListRecords(grpc::ServerContext* context, const v1::ListRecordsRequest* request,
                            grpc::ServerWriter<v1::Record>* writer) override;
+  grpc::Status DeleteRecords(grpc::ServerContext* context, const v1::DeleteRecordsRequest* request,
+                             v1::DeleteRecordsReply* reply) override;
   grpc::Status ImportRecords(grpc::ServerContext* context,
                              grpc::ServerReader<v1::ImportRecordsRequest>* reader,
                              v1::ImportRecordsReply* reply) override;

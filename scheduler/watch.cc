@@ -58,6 +58,7 @@ class Watch {
   bool Changed(const v1::JobStatus& status) const {
     return !sent_any_ || status.state() != sent_.state() || status.message() != sent_.message() ||
            status.device() != sent_.device() || status.phase() != sent_.phase() ||
+           status.notices_size() != sent_.notices_size() ||
            status.next_task() != sent_.next_task() || KnownStates(status) != KnownStates(sent_) ||
            BestRecords(status) != BestRecords(sent_) ||
            status.waiting_for_workers() != sent_.waiting_for_workers();

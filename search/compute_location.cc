@@ -1,6 +1,7 @@
 #include "search/compute_location.h"
 
 #include "compiler/dag/access_analysis.h"
+#include "compiler/schedule/inlining.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/tiling.h"
 
@@ -71,7 +72,9 @@ Status MoveStage(State& state, int s, Rng& rng) {
   const std::vector<std::pair<int, int>> locations = ComputeLocations(state, s);
   const int64_t choice = UniformInt(rng, static_cast<int64_t>(locations.size()) + 2);
   if (choice == 0) {
-    if (HasReduceLoop(state.stage(s)) || state.attach(s).kind != Attach::kIter) return OkStatus();
+    if (HasReduceLoop(state.stage(s)) || state.attach(s).kind != Attach::kIter ||
+        !schedule::CheckInlinedSize(state, s).ok())
+      return OkStatus();
     return state.Apply(std::make_shared<schedule::ComputeInlineStep>(s));
   }
   if (choice == 1) {

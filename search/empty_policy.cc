@@ -8,7 +8,8 @@ StatusOr<std::vector<Candidate>> EmptyPolicy::Propose(int n) {
   report_ = {.round = report_.round + 1};
   if (n <= 0 || known_) return std::vector<Candidate>();
   const schedule::State state(task_.dag);
-  KILN_RETURN_IF_ERROR(lower::Lower(state, {.gpu = task_.target.is_gpu()}).status());
+  KILN_RETURN_IF_ERROR(
+      lower::Lower(state, {.gpu = task_.target.is_gpu(), .stop = task_.stop}).status());
   known_ = true;
   report_.proposed = 1;
   return std::vector<Candidate>{{{}, schedule::HashSteps({}), "no schedule"}};

@@ -15,16 +15,17 @@ struct Cost {
 };
 
 void FillOne(const Workers& workers, Individual& individual, Cost& cost) {
-  if (individual.rows != nullptr) return;
+  if (individual.rows != nullptr || workers.task.stop.stop_requested()) return;
   const double start = ThreadCpuSeconds();
   cost.done = true;
   if (!individual.state.has_value()) {
-    auto state = schedule::Replay(workers.task.dag, individual.steps);
+    auto state = schedule::Replay(workers.task.dag, individual.steps, workers.task.stop);
     cost.refusal = state.status();
     if (!state.ok()) return;
     individual.state = *std::move(state);
   }
-  const auto program = lower::Lower(*individual.state, {.gpu = workers.task.target.is_gpu()});
+  const auto program = lower::Lower(
+      *individual.state, {.gpu = workers.task.target.is_gpu(), .stop = workers.task.stop});
   const double lowered = ThreadCpuSeconds();
   cost.lower_s = lowered - start;
   cost.refusal = program.status();

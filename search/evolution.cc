@@ -43,7 +43,10 @@ class Breeder {
     const double start = ThreadCpuSeconds();
     Rng rng(seed);
     Child child;
-    for (int i = 0; i < kAttempts && !child.individual.has_value(); ++i) Try(rng, child);
+    for (int i = 0; i < kAttempts && !child.individual.has_value(); ++i) {
+      if (input_.workers.task.stop.stop_requested()) break;
+      Try(rng, child);
+    }
     child.cpu_s = ThreadCpuSeconds() - start;
     return child;
   }
@@ -195,6 +198,7 @@ std::vector<Individual> Evolve(const EvolutionInput& input, std::vector<Individu
       std::ceil(input.population * input.parameters.evolutionary_search_mutation_prob));
   for (int number = 0; number < input.parameters.evolutionary_search_num_iters; ++number) {
     if (generation.empty() && leaders.empty()) break;
+    if (input.workers.task.stop.stop_requested()) break;
     std::vector<Individual> made =
         BreedGeneration(input, number, changed, generation, leaders, seen, report);
     if (made.empty()) break;

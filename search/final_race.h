@@ -44,6 +44,8 @@ class FinalRace {
   const std::vector<double>& values_s(int entry) const { return readings_.values_s(entry); }
   int readings(int entry) const { return readings_.readings(entry); }
   MedianCost median(int entry) const { return readings_.median(entry); }
+  // Of its rounds: InterleavedReadings.
+  double drift_share() const { return readings_.DriftShare(); }
   int best() const;  // -1: all failed
 
  private:

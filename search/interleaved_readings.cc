@@ -1,12 +1,14 @@
 #include "search/interleaved_readings.h"
 
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace kiln::search {
 namespace {
 
 constexpr int kPasses = 6;
+constexpr size_t kFewestRounds = 3;  // that tell how the device drifts
 
 double Median(std::span<const double> values) { return MedianOf(values).cost_s; }
 
@@ -63,6 +65,20 @@ int InterleavedReadings::blocks(int64_t candidate) const {
 int InterleavedReadings::readings(int64_t candidate) const {
   const auto found = candidates_.find(candidate);
   return found == candidates_.end() ? 0 : found->second.readings;
+}
+
+double InterleavedReadings::DriftShare() const {
+  std::map<int, std::set<int64_t>> read_in;  // round -> candidates
+  for (const auto& [id, candidate] : candidates_) {
+    for (const Value& value : candidate.values) read_in[value.round].insert(id);
+  }
+  std::vector<double> drifts;
+  for (const auto& [round, drift] : Drift()) {
+    // What was restored is of many rounds.
+    if (round != 0 && read_in[round].size() >= 2) drifts.push_back(drift);
+  }
+  if (drifts.size() < kFewestRounds) return 0;
+  return StudentT95(static_cast<double>(drifts.size() - 1)) * ScaleOf(drifts, Median(drifts));
 }
 
 void InterleavedReadings::Polish() const {

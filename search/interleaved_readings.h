@@ -39,6 +39,10 @@ class InterleavedReadings {
   int blocks(int64_t candidate) const;  // those of one reading count half
   int readings(int64_t candidate) const;
 
+  // How far the device's speed in one round is from that in a typical one: 95%, as a share of a
+  // cost. 0 where fewer than three rounds tell.
+  double DriftShare() const;
+
  private:
   struct Value {
     int round = 0;

@@ -151,7 +151,8 @@ StatusOr<Mutation> MutateLayout(const Task& task, const Genome& genome, Rng& rng
   }
   if (found.empty()) return NoUse();
   const int picked = PickFrom(rng, found);
-  KILN_ASSIGN_OR_RETURN(const State state, schedule::Replay(task.dag, genome.steps.first(picked)));
+  KILN_ASSIGN_OR_RETURN(const State state,
+                        schedule::Replay(task.dag, genome.steps.first(picked), task.stop));
   for (int i = 0; i < kTries; ++i) {
     const LayoutSteps layout = RandomLayout(state, genome.steps[picked]->stage(), rng);
     if (layout[0]->Hash() == genome.steps[picked]->Hash() &&
@@ -226,7 +227,7 @@ StatusOr<Mutation> AnnotateAnew(MutationKind kind, State state, const Task& task
 StatusOr<Mutation> MutateLocation(const Task& task, const Parameters& parameters,
                                   const Genome& genome, Rng& rng) {
   KILN_ASSIGN_OR_RETURN(const CpuParts parts, PartsOf(genome));
-  KILN_ASSIGN_OR_RETURN(State state, schedule::Replay(task.dag, parts.sketch));
+  KILN_ASSIGN_OR_RETURN(State state, schedule::Replay(task.dag, parts.sketch, task.stop));
   KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
   const std::vector<int> movable = MovableStages(state);
   if (movable.empty()) return NoUse();
@@ -265,7 +266,8 @@ StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
                            : ChangeCount(choices.vector_loops, 1, 4, rng));
   KILN_ASSIGN_OR_RETURN(
       State state,
-      schedule::Replay(task.dag, genome.steps.first(parts.sketch.size() + parts.places.size())));
+      schedule::Replay(task.dag, genome.steps.first(parts.sketch.size() + parts.places.size()),
+                       task.stop));
   return AnnotateAnew(kind, std::move(state), task, parameters, genome, choices, rng);
 }
 

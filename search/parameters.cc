@@ -70,6 +70,9 @@ StatusOr<Parameters> MakeParameters(const std::map<std::string, double>& overrid
   const std::vector<Named> all = AllParameters(parameters);
   for (const auto& [name, value] : overrides) {
     if (name == "disable_change_compute_location") {
+      if (!(value >= 0 && value <= 1)) {
+        return InvalidArgument("search parameter {} is {}, expected 0 or 1", name, value);
+      }
       parameters.change_compute_location = value == 0;
       continue;
     }

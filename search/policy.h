@@ -52,7 +52,8 @@ class Policy {
   virtual ~Policy() = default;
 
   // Up to n new candidates, none proposed or observed before; all replay and lower. Fewer, in the
-  // end none: the space is exhausted as far as the policy can tell.
+  // end none: the space is exhausted as far as the policy can tell. Cancelled, soon, when the task
+  // is stopped.
   virtual StatusOr<std::vector<Candidate>> Propose(int n) = 0;
 
   // Results of proposals, or of earlier searches of the same task: those are not proposed again.

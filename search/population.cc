@@ -21,7 +21,7 @@ void Fill(const Task& task, const Parameters& parameters, const std::vector<Sket
           uint64_t seed, Slot& slot) {
   const double start = ThreadCpuSeconds();
   Rng rng(seed);
-  while (slot.refused < kDrawsPerSlot) {
+  while (slot.refused < kDrawsPerSlot && !task.stop.stop_requested()) {
     const int sketch = static_cast<int>(UniformInt(rng, static_cast<int64_t>(sketches.size())));
     StatusOr<schedule::State> state = Sample(sketches[sketch], task, parameters, rng);
     if (state.ok()) {
@@ -43,6 +43,7 @@ std::vector<Individual> DrawPopulation(const Workers& workers, const Parameters&
   std::vector<Individual> drawn;
   int futile = 0;
   for (uint64_t batch = 0; static_cast<int>(drawn.size()) < count && futile < max_futile; ++batch) {
+    if (workers.task.stop.stop_requested()) break;
     std::vector<Slot> slots(std::clamp(count - static_cast<int>(drawn.size()), 16, 1024));
     workers.ForEach(static_cast<int64_t>(slots.size()), [&](int64_t i) {
       Fill(workers.task, parameters, sketches, SplitSeed(SplitSeed(seed, batch), i), slots[i]);

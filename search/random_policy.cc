@@ -18,7 +18,8 @@ StatusOr<Candidate> RandomPolicy::Draw() {
     return state.status();
   }
   ++report_.sampled;
-  const Status lowered = lower::Lower(*state, {.gpu = task_.target.is_gpu()}).status();
+  const Status lowered =
+      lower::Lower(*state, {.gpu = task_.target.is_gpu(), .stop = task_.stop}).status();
   if (!lowered.ok()) {
     ++report_.count(Drop::kLowering);
     return lowered;
@@ -33,6 +34,7 @@ StatusOr<std::vector<Candidate>> RandomPolicy::Propose(int n) {
   int futile = 0;
   Status last;
   while (static_cast<int>(candidates.size()) < n && futile < parameters_.max_futile_samples) {
+    if (task_.stop.stop_requested()) return Cancelled("stopped");
     StatusOr<Candidate> candidate = Draw();
     if (!candidate.ok()) {
       last = candidate.status();

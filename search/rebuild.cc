@@ -129,7 +129,7 @@ bool ThreadsFit(const State& state, const target::HardwareParams& hardware) {
 }
 
 StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
-  KILN_ASSIGN_OR_RETURN(const State filled, lower::FillExtents(state));
+  KILN_ASSIGN_OR_RETURN(const State filled, lower::FillExtents(state, task.stop));
   const Status limits = CheckGpuLimits(filled, task.hardware);
   if (!limits.ok()) {
     why = ThreadsFit(filled, task.hardware) ? Drop::kSharedMemory : Drop::kThreads;
@@ -138,7 +138,7 @@ StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
   std::vector<StepPtr> steps = state.steps();
   KILN_ASSIGN_OR_RETURN(bool changed, MendFetches(filled, task.hardware, steps));
   changed = SimplifyLayouts(filled, steps) || changed;
-  return changed ? schedule::Replay(task.dag, steps) : state;
+  return changed ? schedule::Replay(task.dag, steps, task.stop) : state;
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace kiln::search {
 using schedule::State;
 using schedule::StepPtr;
 
-StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters, Rng& rng) {
+StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters, Rng& rng,
+                              const std::stop_token& stop) {
   std::vector<StepPtr> steps = sketch.steps;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i]->tag() != "SP") continue;
@@ -31,15 +32,18 @@ StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters
     steps[i] = std::make_shared<schedule::SplitStep>(split.stage_id, split.loop, split.extent,
                                                      std::move(lengths), split.inner_to_outer);
   }
-  return schedule::Replay(sketch.state.initial_dag(), steps);
+  return schedule::Replay(sketch.state.initial_dag(), steps, stop);
 }
 
 StatusOr<State> SampleCpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
                           Rng& rng) {
-  KILN_ASSIGN_OR_RETURN(State state, FillTileSizes(sketch, parameters, rng));
+  KILN_ASSIGN_OR_RETURN(State state, FillTileSizes(sketch, parameters, rng, task.stop));
   if (parameters.change_compute_location) {
-    KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
-    for (int s : MovableStages(state)) KILN_RETURN_IF_ERROR(MoveStage(state, s, rng));
+    KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
+    for (int s : MovableStages(state)) {
+      if (task.stop.stop_requested()) return Cancelled("stopped");
+      KILN_RETURN_IF_ERROR(MoveStage(state, s, rng));
+    }
   }
   return AnnotateCpu(std::move(state), CpuLimitsOf(task, parameters), {}, rng);
 }

@@ -1,6 +1,8 @@
 // From a sketch to a complete state: random tile sizes and annotations (facts §3.5, CPU).
 #pragma once
 
+#include <stop_token>
+
 #include "base/rng.h"
 #include "compiler/schedule/state.h"
 #include "search/parameters.h"
@@ -23,6 +25,6 @@ StatusOr<schedule::State> Sample(const Sketch& sketch, const Task& task,
 
 // One part of it each, for tests and for mutation.
 StatusOr<schedule::State> FillTileSizes(const Sketch& sketch, const Parameters& parameters,
-                                        Rng& rng);
+                                        Rng& rng, const std::stop_token& stop = {});
 
 }  // namespace kiln::search

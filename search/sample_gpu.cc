@@ -247,8 +247,9 @@ class ThreadBinder {
 
   // The tiled stage that is computed directly in a loop of s; -1: there is none.
   int TiledStageIn(int s) const {
+    if (state_.NumAttached(s) == 0) return -1;
     const dag::AccessAnalysis analysis(*state_.dag());
-    for (int tile = 0; tile < state_.num_stages(); ++tile) {
+    for (int tile = 0; tile < s; ++tile) {
       if (state_.attach(tile).kind == Attach::kIter && state_.attach(tile).stage == s &&
           analysis.needs_multi_level_tiling(tile))
         return tile;
@@ -429,15 +430,15 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   if (parameters.shared_layouts) KILN_RETURN_IF_ERROR(AnnotateLayouts(state, rng));
   KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, vary, rng));
   KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));
-  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
   if (parameters.fetch_ahead) {
     KILN_RETURN_IF_ERROR(AnnotateBuffering(state, task, parameters, rng));
   }
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware));
   std::vector<schedule::StepPtr> steps = state.steps();
   if (SimplifyLayouts(state, steps)) {
-    KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, steps));
-    KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+    KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, steps, task.stop));
+    KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
   }
   if (parameters.fragments) KILN_RETURN_IF_ERROR(AnnotateFragments(state, rng));
   if (parameters.min_blocks) KILN_RETURN_IF_ERROR(AnnotateMinBlocks(state, rng));

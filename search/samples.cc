@@ -11,9 +11,9 @@
 namespace kiln::search {
 
 StatusOr<FloatMatrix> FeatureRows(const Task& task, std::span<const schedule::StepPtr> steps) {
-  KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(task.dag, steps));
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(task.dag, steps, task.stop));
   KILN_ASSIGN_OR_RETURN(const ir::Program program,
-                        lower::Lower(state, {.gpu = task.target.is_gpu()}));
+                        lower::Lower(state, {.gpu = task.target.is_gpu(), .stop = task.stop}));
   return features::ExtractFeatures(program, task.target, task.hardware);
 }
 

@@ -1,5 +1,8 @@
 #include "search/sketch.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "compiler/schedule/steps/steps.h"
 #include "search/sketch_rules/rules.h"
 
@@ -19,6 +22,27 @@ std::vector<StepPtr> BlankRfactorSplits(std::vector<StepPtr> steps) {
         split.inner_to_outer);
   }
   return steps;
+}
+
+// States of large computations take long to copy.
+size_t MostSketches(int operators) {
+  constexpr int kOperatorsOfAll = 1 << 16;
+  return static_cast<size_t>(std::clamp(kOperatorsOfAll / operators, 1, kMostSketches));
+}
+
+// What the rules make of the state, the first `most` of it.
+void Expand(const RuleContext& context, std::span<const std::unique_ptr<SketchRule>> rules,
+            State state, int s, size_t most, NextStates& next) {
+  size_t made = 0;
+  for (const auto& rule : rules) {
+    const RuleAnswer answer = rule->Condition(context, state, s);
+    if (answer == RuleAnswer::kSkip) continue;
+    const bool last = answer == RuleAnswer::kApplyAndSkipRest;
+    NextStates results = rule->Apply(context, last ? std::move(state) : state, s);
+    for (size_t i = 0; i < results.size() && made < most; ++i, ++made)
+      next.push_back(std::move(results[i]));
+    if (last || made == most) return;
+  }
 }
 
 }  // namespace
@@ -57,23 +81,23 @@ std::vector<Sketch> GenerateSketches(const RuleContext& context) {
 
 std::vector<Sketch> GenerateSketches(const RuleContext& context,
                                      std::span<const std::unique_ptr<SketchRule>> rules) {
-  const State initial(context.task.dag);
   NextStates now, next;
-  now.emplace_back(initial, initial.num_stages() - 1);
+  now.emplace_back(State(context.task.dag), context.task.dag->size() - 1);
+  const size_t most = MostSketches(context.task.dag->size());
   std::vector<Sketch> sketches;
   while (!now.empty()) {
+    if (context.task.stop.stop_requested()) return {};
     next.clear();
-    for (const auto& [state, s] : now) {
+    for (size_t i = 0; i < now.size(); ++i) {
+      auto& [state, s] = now[i];
       if (s < 0) {
-        sketches.push_back({state, BlankRfactorSplits(state.steps())});
+        std::vector<StepPtr> steps = BlankRfactorSplits(state.steps());
+        sketches.push_back({std::move(state), std::move(steps)});
         continue;
       }
-      for (const auto& rule : rules) {
-        const RuleAnswer answer = rule->Condition(context, state, s);
-        if (answer == RuleAnswer::kSkip) continue;
-        for (auto& item : rule->Apply(context, state, s)) next.push_back(std::move(item));
-        if (answer == RuleAnswer::kApplyAndSkipRest) break;
-      }
+      const size_t others = sketches.size() + next.size() + (now.size() - i - 1);
+      Expand(context, rules, std::move(state), s,
+             std::max<size_t>(1, most - std::min(most, others)), next);
     }
     now.swap(next);
   }

@@ -33,8 +33,9 @@ class SketchRule {
   virtual std::string_view name() const = 0;
   virtual RuleAnswer Condition(const RuleContext& context, const schedule::State& state,
                                int stage) const = 0;
+  // Takes the state: most rules have one use for it.
   virtual std::vector<std::pair<schedule::State, int>> Apply(const RuleContext& context,
-                                                             const schedule::State& state,
+                                                             schedule::State state,
                                                              int stage) const = 0;
 };
 
@@ -50,6 +51,10 @@ struct Sketch {
 };
 
 // At least one: the last rule always applies. Without `rules`: those of the task's target.
+// Choices multiply with the stages that have some. Where there would be more sketches than
+// kMostSketches (fewer for large computations), the last ones take the first choice from there on.
+// None when the task is stopped.
+inline constexpr int kMostSketches = 256;
 std::vector<Sketch> GenerateSketches(const RuleContext& context);
 std::vector<Sketch> GenerateSketches(const RuleContext& context,
                                      std::span<const std::unique_ptr<SketchRule>> rules);

@@ -191,6 +191,7 @@ std::vector<Individual> SketchPolicy::Neighbours(int n, const Workers& workers,
   std::vector<Individual> neighbours;
   for (int tries = leaders.empty() ? 0 : n * kTriesPerNeighbour;
        tries > 0 && std::ssize(neighbours) < n; --tries) {
+    if (task_.stop.stop_requested()) break;
     const Individual* two[] = {PickFrom(rng, leaders), PickFrom(rng, leaders)};
     const Individual& parent = two[0]->cost_s <= two[1]->cost_s ? *two[0] : *two[1];
     const Genome genome{parent.steps, sketches_[parent.sketch].steps};
@@ -218,6 +219,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   const double start = Clock::Real().MonotonicSeconds();
   report_ = {.round = report_.round + 1, .sketches = static_cast<int>(sketches_.size())};
   if (n <= 0) return std::vector<Candidate>();
+  if (task_.stop.stop_requested()) return Cancelled("stopped");
   Train();
   const costmodel::CostModel* ranker = Ranker();
   const Workers workers(task_, options_.features, options_.threads);
@@ -266,6 +268,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   } else {
     ChooseByChance(n, drawn, chosen, candidates);
   }
+  if (task_.stop.stop_requested()) return Cancelled("stopped");
   report_.proposed = static_cast<int>(candidates.size());
   report_.wall_s = Clock::Real().MonotonicSeconds() - start;
   if (candidates.empty() && known_.empty()) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -11,6 +12,7 @@
 #include "compiler/dag/ops/registry.h"
 #include "compiler/schedule/steps/steps.h"
 #include "costmodel/make_cost_model.h"
+#include "costmodel/random_model.h"
 #include "costmodel/synthetic_testing.h"
 #include "search/choose.h"
 #include "search/evolution.h"
@@ -536,6 +538,26 @@ TEST(CutToBest, KeepsSomeOfEachSketch) {
   std::vector<uint64_t> kept;
   for (const Individual& individual : sorted) kept.push_back(individual.hash);
   EXPECT_EQ(kept, (std::vector<uint64_t>{0, 1, 2, 3, 6, 7}));
+}
+
+// Whatever it is at.
+TEST(SketchPolicy, EndsWhenTheTaskIsStopped) {
+  for (const int stop_after : {0, 3, 40, 200}) {
+    Task task = MakeTask("matmul", "64,64,64");
+    std::stop_source stop;
+    task.stop = stop.get_token();
+    std::atomic<int> featurized = 0;
+    SketchPolicyOptions options = Options(nullptr);
+    options.models.draft = std::make_shared<costmodel::RandomModel>(1);
+    options.features = [&](const schedule::State& state, const ir::Program& program) {
+      if (++featurized > stop_after) stop.request_stop();
+      return TileFeaturesOf(state, program);
+    };
+    if (stop_after == 0) stop.request_stop();
+    SketchPolicy policy(task, SmallParameters(), 1, std::move(options));
+    EXPECT_THAT(policy.Propose(16), StatusIs(StatusCode::kCancelled, "stopped"));
+    EXPECT_LE(featurized, stop_after + 1);
+  }
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include "base/status_testing.h"
 #include "compiler/dag/builder.h"
 #include "compiler/dag/ops/registry.h"
+#include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/sample.h"
 
 namespace kiln::search {
 namespace {
@@ -220,6 +222,58 @@ TEST(GpuSketch, ShortOrPrimeReductionsAreNotSharedOut) {
   EXPECT_EQ(GpuSketches("matmul", "64,64,61", "", true).size(), 1u);
   EXPECT_EQ(GpuSketches("max_pool2d_nchw", "1,56,56,512,8,8,1,0", "", true).size(),
             GpuSketches("max_pool2d_nchw", "1,56,56,512,8,8,1,0").size());
+}
+
+// A chain of `count` operators, each of which reads the one before it twice.
+dag::DagPtr Squares(int count) {
+  dag::DagBuilder b;
+  dag::TensorRef x = b.Placeholder("X0", ir::kFloat32, {8});
+  for (int k = 1; k <= count; ++k) {
+    x = b.Compute(fmt::format("X{}", k), {{"i", 8}},
+                  [&](dag::Vars v) { return x(v[0]) * x(v[0]); });
+  }
+  return *b.Build();
+}
+
+TEST(Sketch, WhatWouldGrowExponentiallyIsNotInlined) {
+  for (const Task& task : {MakeTask(Squares(60)), MakeGpuTask(Squares(60))}) {
+    const Parameters parameters;
+    const auto sketches = GenerateSketches({task, parameters});
+    ASSERT_EQ(sketches.size(), 1u);
+    int roots = 0;
+    for (int s = 1; s < sketches[0].state.num_stages(); ++s)
+      roots += sketches[0].state.attach(s).kind == schedule::Attach::kRoot;
+    EXPECT_GT(roots, 5);
+    EXPECT_LT(roots, 10);
+    Rng rng(1);
+    ASSERT_OK_AND_ASSIGN(const schedule::State state, Sample(sketches[0], task, parameters, rng));
+    EXPECT_OK(lower::Lower(state, {.gpu = task.target.is_gpu()}));
+  }
+}
+
+// Two choices or more for each.
+TEST(Sketch, ChoicesAreBounded) {
+  dag::DagBuilder b;
+  const int64_t n = 64;
+  dag::TensorRef x = b.Placeholder("A", ir::kFloat32, {n, n});
+  for (int k = 0; k < 12; ++k) {
+    const auto w = b.Placeholder(fmt::format("W{}", k), ir::kFloat32, {n, n});
+    x = b.Reduce(fmt::format("C{}", k), {{"i", n}, {"j", n}}, {{"k", n}}, dag::Combiner::kSum,
+                 [&](dag::Vars v) { return x(v[0], v[2]) * w(v[2], v[1]); });
+  }
+  const size_t count = CountSketches(*b.Build());
+  EXPECT_GT(count, 200u);
+  EXPECT_LE(count, static_cast<size_t>(kMostSketches));
+}
+
+TEST(Sketch, NoneWhenTheTaskIsStopped) {
+  Task task = MakeTask(ChainedMatmuls());
+  std::stop_source stop;
+  task.stop = stop.get_token();
+  const Parameters parameters;
+  EXPECT_FALSE(GenerateSketches({task, parameters}).empty());
+  stop.request_stop();
+  EXPECT_TRUE(GenerateSketches({task, parameters}).empty());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What a search works on.
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "compiler/dag/access_analysis.h"
@@ -21,6 +22,8 @@ struct Task {
   target::Target target;
   target::HardwareParams hardware;  // of the measured device
   std::string workload_key;
+  // Requested: work on the task ends soon, with Cancelled where it has a status.
+  std::stop_token stop = {};
 };
 
 }  // namespace kiln::search

@@ -109,15 +109,16 @@ bool TaskScheduler::Awaited(const TaskState& task) const {
   return task.best_s >= kNoResult_s && task.begun > static_cast<int>(task.history_s.size());
 }
 
-bool TaskScheduler::Over() const {
+std::optional<Ending> TaskScheduler::Over() const {
   bool useful = false;
   for (int i = 0; i < num_tasks() && !useful; ++i) useful = Chain(i) > 0;
-  if (!useful) return true;  // a target is reached
-  if (options_.early_stopping == 0) return false;
+  if (!useful) return Ending::kTargetReached;
+  if (options_.early_stopping == 0) return std::nullopt;
   for (int i = 0; i < num_tasks(); ++i) {
-    if (latencies_s_[tasks_[i].work] >= kNoResult_s && !dead(i)) return false;
+    if (latencies_s_[tasks_[i].work] >= kNoResult_s && !dead(i)) return std::nullopt;
   }
-  return trials_ - improved_trials_ >= options_.early_stopping;
+  if (trials_ - improved_trials_ < options_.early_stopping) return std::nullopt;
+  return Ending::kNoImprovement;
 }
 
 // ---- the objective --------------------------------------------------------------------------
@@ -216,7 +217,7 @@ void TaskScheduler::LeaveGroupIfFarBehind(int task) {
 // ---- the choice -----------------------------------------------------------------------------
 
 std::optional<int> TaskScheduler::Next() {
-  if (Over()) return std::nullopt;
+  if (Over().has_value()) return std::nullopt;
   for (int i = 0; i < num_tasks(); ++i) {
     if (tasks_[i].begun == 0 && !dead(i)) return i;
   }

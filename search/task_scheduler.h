@@ -50,6 +50,15 @@ namespace kiln::search {
 
 enum class TaskStrategy { kGradient, kRoundRobin };
 
+// Why a search ended.
+enum class Ending {
+  kTrialsUsedUp,
+  kTargetReached,   // the objective need not be smaller
+  kNoImprovement,   // early stopping, of the job or of its last tasks
+  kSpaceExhausted,  // no task has candidates left that would be of use
+  kTimeUsedUp,
+};
+
 struct ScheduledTask {
   double weight = 1;  // of its work: that of the first alternative counts
   double flop_count = 0;
@@ -95,9 +104,11 @@ class TaskScheduler {
   // round. The history is as if they had come in rounds.
   void Restore(int task, std::span<const double> costs_s);
 
-  // The task of the next round: each one once in order, then by the strategy. None: all are dead,
-  // or the objective can't be improved.
+  // The task of the next round: each one once in order, then by the strategy. None: it is over, all
+  // tasks are dead, or those that are not can't improve the objective.
   std::optional<int> Next();
+  // Further results are of no use, those on their way included; none: they are.
+  std::optional<Ending> Over() const;
   uint32_t RoundTrials(int task) const;  // of its next round
 
   void BeginRound(int task);
@@ -115,6 +126,8 @@ class TaskScheduler {
 
   bool dead(int task) const { return tasks_[task].exhausted || Stopped(tasks_[task]); }
   bool exhausted(int task) const { return tasks_[task].exhausted; }
+  // Nothing came of its last trials, so that more of it are not worth having.
+  bool stopped(int task) const { return Stopped(tasks_[task]); }
   double latency_s(int task) const { return tasks_[task].best_s; }  // kNoResult_s: none
   uint32_t trials(int task) const { return tasks_[task].trials; }   // with a result, failed or not
   int rounds(int task) const { return tasks_[task].begun; }
@@ -143,7 +156,6 @@ class TaskScheduler {
 
   bool Stopped(const TaskState& task) const;
   bool Awaited(const TaskState& task) const;
-  bool Over() const;
   std::vector<int> Group(int task) const;
   double BestSpeed(std::span<const int> group) const;
   double Chain(int task) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <map>
 
 #include "base/clock.h"
@@ -13,6 +14,7 @@ namespace {
 
 // Trials that are left when a round comes in time, beyond what the measurer holds.
 constexpr double kSpare = 4;
+constexpr double kNever_s = std::numeric_limits<double>::infinity();
 // Of the time between two results: new ones count so much in the average.
 constexpr double kNewest = 0.1;
 
@@ -34,18 +36,24 @@ class TuneLoop {
     }
   }
 
-  Status Run() {
+  StatusOr<Ending> Run() {
     while (true) {
       KILN_RETURN_IF_ERROR(TakeProposals());
+      KILN_RETURN_IF_ERROR(CutShort());
       KILN_RETURN_IF_ERROR(FillMeasurer());
       MaybeSearch();
-      if (in_flight_.empty() && !search_.busy()) break;
-      KILN_ASSIGN_OR_RETURN(std::optional<Outcome> outcome, measurer_.Next());
+      // A search of which nothing is wanted any more is not waited for.
+      if (in_flight_.empty() && (ending_.has_value() || !search_.busy())) break;
+      KILN_ASSIGN_OR_RETURN(std::optional<Outcome> outcome,
+                            measurer_.Next(ending_.has_value() ? kNever_s : options_.until_s));
       if (outcome.has_value()) KILN_RETURN_IF_ERROR(TakeOutcome(*std::move(outcome)));
     }
-    // The last results are not lost to models that are kept.
-    for (auto& [policy, observations] : TakeNews()) policy->Observe(observations);
-    return stop_ ? Cancelled("stopped") : OkStatus();
+    // The last results are not lost to models that are kept; a search that goes on uses them.
+    if (!search_.busy()) {
+      for (auto& [policy, observations] : TakeNews()) policy->Observe(observations);
+    }
+    if (stop_) return Cancelled("stopped");
+    return ending_.value_or(HowItEnded());
   }
 
  private:
@@ -65,6 +73,45 @@ class TuneLoop {
     std::vector<ScheduledTask> facts;
     for (const TuneTask& task : tasks) facts.push_back(task.facts);
     return facts;
+  }
+
+  // ---- the end
+
+  // Gives up what is in hand and of no use any more.
+  Status CutShort() {
+    if (stop_ || ending_.has_value()) return OkStatus();
+    ending_ = schedule_.Over();
+    if (!ending_.has_value() && Clock::Real().MonotonicSeconds() >= options_.until_s) {
+      ending_ = Ending::kTimeUsedUp;
+    }
+    for (int task = 0; task < schedule_.num_tasks(); ++task) {
+      const bool useless = ending_.has_value() || schedule_.stopped(task);
+      if (useless) KILN_RETURN_IF_ERROR(Abandon(task));
+    }
+    return OkStatus();
+  }
+
+  Status Abandon(int task) {
+    const auto is_of_it = [&](const auto& trial) { return trial.second->task == task; };
+    if (std::ranges::none_of(in_flight_, is_of_it)) return OkStatus();
+    for (const uint32_t number : measurer_.Abandon(task)) {
+      const auto it = in_flight_.find(number);
+      KILN_CHECK(it != in_flight_.end(), "trial {} is not in flight", number);
+      const RoundPtr round = std::move(it->second);
+      in_flight_.erase(it);
+      missing_.insert(std::ranges::lower_bound(missing_, number), number);
+      KILN_RETURN_IF_ERROR(OneLess(*round));
+    }
+    return OkStatus();
+  }
+
+  // Where nothing was cut short.
+  Ending HowItEnded() const {
+    if (NumbersLeft() == 0) return Ending::kTrialsUsedUp;
+    for (int task = 0; task < schedule_.num_tasks(); ++task) {
+      if (schedule_.stopped(task)) return Ending::kNoImprovement;
+    }
+    return Ending::kSpaceExhausted;
   }
 
   // ---- trial numbers
@@ -92,7 +139,8 @@ class TuneLoop {
   }
 
   void MaybeSearch() {
-    if (stop_ || search_.busy() || NumbersLeft() <= ready_.size()) return;
+    if (stop_ || ending_.has_value() || search_.busy()) return;
+    if (NumbersLeft() <= ready_.size()) return;
     if (in_flight_.size() + ready_.size() > Ahead()) return;
     const std::optional<int> task = schedule_.Next();
     if (!task.has_value()) return;
@@ -152,7 +200,7 @@ class TuneLoop {
   // ---- measuring
 
   Status FillMeasurer() {
-    while (!stop_ && !ready_.empty() && NumbersLeft() > 0 &&
+    while (!stop_ && !ending_.has_value() && !ready_.empty() && NumbersLeft() > 0 &&
            in_flight_.size() < static_cast<size_t>(std::max(1, measurer_.capacity()))) {
       Ready next = std::move(ready_.front());
       ready_.pop_front();
@@ -215,13 +263,14 @@ class TuneLoop {
   double search_s_ = 0;                         // of the last round
   double interval_s_ = 0;                       // between results, on average
   double last_result_s_ = 0;
-  SearchThread search_;  // last: it wakes the measurer until it is gone
+  std::optional<Ending> ending_;  // it was cut short
+  SearchThread search_;           // last: it wakes the measurer until it is gone
 };
 
 }  // namespace
 
-Status Tune(std::span<const TuneTask> tasks, const TuneOptions& options, Measurer& measurer,
-            const std::atomic<bool>& stop) {
+StatusOr<Ending> Tune(std::span<const TuneTask> tasks, const TuneOptions& options,
+                      Measurer& measurer, const std::atomic<bool>& stop) {
   return TuneLoop(tasks, options, measurer, stop).Run();
 }
 

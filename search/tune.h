@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,8 +60,14 @@ class Measurer {
   // Takes a trial. Does not block.
   virtual void Submit(Trial trial) = 0;
   // The next finished trial, in any order; it is safely recorded when it is returned. Blocks, until
-  // Wake: then nothing. An error ends the job.
-  virtual StatusOr<std::optional<Outcome>> Next() = 0;
+  // Wake or the time `until_s` (Clock::MonotonicSeconds): then nothing. An error ends the job.
+  virtual StatusOr<std::optional<Outcome>> Next(double until_s) = 0;
+  // Ends the trials of the task that are in hand. Returns the numbers of those that are not
+  // recorded and never will be: they may be given to others. The outcomes of the rest come as ever.
+  virtual std::vector<uint32_t> Abandon(int task) {
+    (void)task;
+    return {};
+  }
   // What has become known since the last call of trials that Next has returned.
   virtual std::vector<Correction> TakeCorrections() { return {}; }
   // Ends the Next that waits, or the one that comes. Any thread.
@@ -100,6 +107,8 @@ struct TuneOptions {
       {};  // numbers below first_trial that have no result: given out first
   TaskSchedulerOptions schedule = {};
   bool lock_step = false;
+  // Clock::MonotonicSeconds: then it ends, whatever is in hand.
+  double until_s = std::numeric_limits<double>::infinity();
   // Where what is measured runs on the cores that search; null: elsewhere. Outlives Tune.
   Turns* turns = nullptr;
   // For tables and logs, in the thread that runs Tune; null: nobody looks.
@@ -108,9 +117,11 @@ struct TuneOptions {
   std::function<Status(const MeasuredRound&)> on_measured = nullptr;
 };
 
-// Runs until the trials are used up, every task is exhausted or stopped, or `stop` becomes true
-// (then it waits for the trials in flight and returns Cancelled).
-Status Tune(std::span<const TuneTask> tasks, const TuneOptions& options, Measurer& measurer,
-            const std::atomic<bool>& stop);
+// Runs until the trials or the time are used up, every task is exhausted or stopped, or a target is
+// reached, and says which; or until `stop` becomes true (then it waits for the trials in flight and
+// returns Cancelled). What is in hand when more results are of no use is abandoned, of a task that
+// is stopped as well as of the whole job.
+StatusOr<Ending> Tune(std::span<const TuneTask> tasks, const TuneOptions& options,
+                      Measurer& measurer, const std::atomic<bool>& stop);
 
 }  // namespace kiln::search

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/status_testing.h"
 
 namespace kiln::search {
@@ -49,12 +50,13 @@ class FakeMeasurer final : public Measurer {
     queue_.push_back(std::move(trial));
     most_in_flight = std::max(most_in_flight, queue_.size());
   }
-  StatusOr<std::optional<Outcome>> Next() override {
+  StatusOr<std::optional<Outcome>> Next(double until_s) override {
     if (fail_after-- == 0) return Internal("the store is gone");
-    if (queue_.empty()) {
+    if (queue_.empty() || hangs) {
       std::unique_lock lock(mutex_);
       const auto start = std::chrono::steady_clock::now();
-      changed_.wait(lock, [this] { return woken_; });
+      const double left_s = std::min(60.0, until_s - Clock::Real().MonotonicSeconds());
+      changed_.wait_for(lock, std::chrono::duration<double>(left_s), [this] { return woken_; });
       idle_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
                      .count();
       woken_ = false;
@@ -66,7 +68,16 @@ class FakeMeasurer final : public Measurer {
     outcome.valid = !all_fail && outcome.trial.candidate.hash % 5 != 0;
     outcome.cost_s = 1.0 / static_cast<double>(outcome.trial.candidate.hash);
     if (stop != nullptr && outcome.trial.number >= 4) *stop = true;
+    recorded.push_back(outcome.trial.number);
     return std::optional<Outcome>(std::move(outcome));
+  }
+  std::vector<uint32_t> Abandon(int task) override {
+    std::vector<uint32_t> abandoned;
+    std::erase_if(queue_, [&](const Trial& trial) {
+      if (trial.task == task) abandoned.push_back(trial.number);
+      return trial.task == task;
+    });
+    return abandoned;
   }
   std::vector<Correction> TakeCorrections() override { return std::exchange(corrections, {}); }
   void Wake() override {
@@ -75,13 +86,15 @@ class FakeMeasurer final : public Measurer {
     changed_.notify_all();
   }
 
-  std::vector<uint32_t> numbers;
+  std::vector<uint32_t> numbers;   // submitted
+  std::vector<uint32_t> recorded;  // with an outcome
   std::vector<int> tasks;
   size_t most_in_flight = 0;
   int fail_after = -1;
   int trial_ms = 0;
   double idle_ms = 0;
   bool all_fail = false;
+  bool hangs = false;  // no trial ever ends
   std::vector<Correction> corrections;
   std::atomic<bool>* stop = nullptr;
 
@@ -150,7 +163,8 @@ TEST(Tune, EndsWhenPoliciesAreExhausted) {
   const TuneTask tasks[] = {{.policy = &policy}};
   FakeMeasurer measurer;
   const std::atomic<bool> stop = false;
-  ASSERT_OK(Tune(tasks, {.trials = 50}, measurer, stop));
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, {.trials = 50}, measurer, stop));
+  EXPECT_EQ(ending, Ending::kSpaceExhausted);
   EXPECT_EQ(measurer.numbers.size(), 5u);
   EXPECT_EQ(policy.observed.size(), 5u);
 }
@@ -163,9 +177,69 @@ TEST(Tune, StopsEarlyWithoutImprovement) {
   const std::atomic<bool> stop = false;
   TuneOptions options{.trials = 500};
   options.schedule.task_early_stopping = 10;
-  ASSERT_OK(Tune(tasks, options, measurer, stop));
-  EXPECT_GE(measurer.numbers.size(), 11u);
-  EXPECT_LE(measurer.numbers.size(), 13u);  // with those in flight
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kNoImprovement);
+  EXPECT_EQ(measurer.recorded.size(), 11u) << "none of those in flight";
+}
+
+TEST(Tune, ATargetThatIsReachedEndsItAtOnce) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 500};
+  options.schedule.objective = MakeObjective(ObjectiveKind::kWeightedSum, {{}}, 0.4);
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTargetReached);
+  // The third candidate, which is the first to be finished.
+  EXPECT_EQ(measurer.numbers, (std::vector<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(measurer.recorded, (std::vector<uint32_t>{2}));
+}
+
+TEST(Tune, ATargetThatIsReachedAlreadyTakesNoTrial) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy, .earlier_costs_s = {0.3}}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 500, .first_trial = 1};
+  options.schedule.objective = MakeObjective(ObjectiveKind::kWeightedSum, {{}}, 0.4);
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTargetReached);
+  EXPECT_TRUE(measurer.numbers.empty());
+}
+
+// One task stops early; what it had in hand is given up, and its numbers go to the other.
+TEST(Tune, TheTrialsOfATaskThatIsStoppedGoToOthers) {
+  FakePolicy stopped(1000), other(1000);
+  const TuneTask tasks[] = {{.policy = &stopped, .earlier_costs_s = {1e-9}}, {.policy = &other}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 41, .first_trial = 1};
+  options.schedule.task_early_stopping = 10;
+  options.schedule.strategy = TaskStrategy::kRoundRobin;
+  options.schedule.round_trials = 20;
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTrialsUsedUp);
+  EXPECT_EQ(stopped.observed.size(), 11u);
+  EXPECT_EQ(other.observed.size(), 29u);
+  std::vector<uint32_t> recorded = measurer.recorded;
+  std::ranges::sort(recorded);
+  for (uint32_t i = 0; i < recorded.size(); ++i) EXPECT_EQ(recorded[i], i + 1);
+  EXPECT_EQ(recorded.size(), 40u);
+  EXPECT_GT(measurer.numbers.size(), 40u) << "some were in hand";
+}
+
+TEST(Tune, EndsWithItsTimeWhateverIsInHand) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  measurer.hangs = true;
+  const std::atomic<bool> stop = false;
+  const TuneOptions options{.trials = 500, .until_s = Clock::Real().MonotonicSeconds() + 0.05};
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTimeUsedUp);
+  EXPECT_EQ(measurer.numbers.size(), 3u);
+  EXPECT_TRUE(measurer.recorded.empty());
 }
 
 TEST(Tune, ATaskOfFailuresLeavesTheTrialsToOthers) {

@@ -16,6 +16,7 @@ namespace {
 
 // What of a record takes part.
 struct Entry {
+  std::string_view workload_id = {};  // "": not known
   std::string_view workload_key;
   std::string_view target;
   bool failed = false;
@@ -63,35 +64,59 @@ std::pair<std::string, std::string> SplitWorkloadKey(std::string_view workload_k
   return {*std::move(hash), std::move(args)};
 }
 
-// Numbers texts in the order in which they appear, for each prefix anew.
-class AppearanceOrder {
+// Of which computation an entry is: one that does not say it is of the only one that others of its
+// key are of.
+class Computations {
  public:
-  using Path = std::array<int, 3>;
+  explicit Computations(const std::vector<Entry>& entries) {
+    for (const Entry& entry : entries) {
+      if (!entry.workload_id.empty()) ids_[entry.workload_key].insert(entry.workload_id);
+    }
+  }
 
-  Path Of(const std::string& target_key, const std::string& hash, const std::string& args) {
-    const int key = Number({-1, -1}, target_key);
-    const int workload = Number({key, -1}, hash);
-    return {key, workload, Number({key, workload}, args)};
+  std::string_view Of(const Entry& entry) const {
+    if (!entry.workload_id.empty()) return entry.workload_id;
+    const auto found = ids_.find(entry.workload_key);
+    return found != ids_.end() && found->second.size() == 1 ? *found->second.begin()
+                                                            : std::string_view();
   }
 
  private:
-  int Number(std::pair<int, int> prefix, const std::string& text) {
+  std::map<std::string_view, std::set<std::string_view>> ids_;  // by key
+};
+
+// Numbers texts in the order in which they appear, for each prefix anew.
+class AppearanceOrder {
+ public:
+  using Path = std::array<int, 4>;
+
+  Path Of(const std::array<std::string, 4>& texts) {
+    Path path;
+    path.fill(-1);
+    for (size_t i = 0; i < texts.size(); ++i) path[i] = Number(path, texts[i]);
+    return path;
+  }
+
+ private:
+  int Number(const Path& prefix, const std::string& text) {
     std::map<std::string, int>& numbers = numbers_[prefix];
     return numbers.try_emplace(text, static_cast<int>(numbers.size())).first->second;
   }
 
-  std::map<std::pair<int, int>, std::map<std::string, int>> numbers_;
+  std::map<Path, std::map<std::string, int>> numbers_;
 };
 
 std::vector<size_t> BestIndices(const std::vector<Entry>& entries) {
   AppearanceOrder order;
+  const Computations computations(entries);
   std::map<AppearanceOrder::Path, size_t> best;
   auto rank = [&](size_t i) { return std::pair(entries[i].stopped_early, entries[i].mean_cost_s); };
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].failed) continue;
     const auto [hash, args] = SplitWorkloadKey(entries[i].workload_key);
     for (const std::string& key : TargetKeys(entries[i].target)) {
-      auto [it, inserted] = best.try_emplace(order.Of(key, hash, args), i);
+      const std::string id(computations.Of(entries[i]));
+      auto [it, inserted] = best.try_emplace(order.Of({key, hash, args, id}), i);
       if (!inserted && rank(i) < rank(it->second)) it->second = i;
     }
   }
@@ -124,7 +149,8 @@ std::vector<std::string> TargetKeys(std::string_view target) {
 std::vector<Record> Distill(std::span<const Record> records) {
   std::vector<Entry> entries;
   for (const Record& r : records) {
-    entries.push_back({.workload_key = r.workload_key,
+    entries.push_back({.workload_id = r.workload_id,
+                       .workload_key = r.workload_key,
                        .target = r.target,
                        .failed = r.error != kNoError || r.costs_s.empty(),
                        .stopped_early = r.stopped_early,

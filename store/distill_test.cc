@@ -15,6 +15,7 @@ using testing::ElementsAre;
 
 Record Measured(uint32_t trial, std::string key, std::string target, double cost_s) {
   Record record = TestRecord("j", trial, cost_s);
+  record.workload_id.clear();
   record.workload_key = std::move(key);
   record.target = std::move(target);
   return record;
@@ -50,6 +51,17 @@ TEST(Distill, KeepsTheBestPerKeyHashAndArguments) {
   };
   records.push_back(FailedRecord("j", 8, 3));
   EXPECT_THAT(DistilledTrials(records), ElementsAre(2, 4, 1, 5, 3));
+}
+
+TEST(Distill, ComputationsOfOneKeyDoNotCompete) {
+  const auto of = [](uint32_t trial, std::string id, double cost_s) {
+    Record record = Measured(trial, R"(["a", [1]])", "llvm", cost_s);
+    record.workload_id = std::move(id);
+    return record;
+  };
+  EXPECT_THAT(DistilledTrials({of(0, "2x2", 3), of(1, "", 2)}), ElementsAre(1));
+  EXPECT_THAT(DistilledTrials({of(0, "2x2", 1), of(1, "3x3", 2), of(2, "3x3", 3), of(3, "", 4)}),
+              ElementsAre(0, 1, 3));
 }
 
 TEST(Distill, SharedKeysLetTargetsCompete) {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
+#include "base/utf8.h"
 #include "store/measure_log.h"
+#include "store/plausible.h"
 
 namespace kiln::store {
 namespace {
@@ -20,7 +23,19 @@ bool SameMeasurement(const Record& a, const Record& b) {
 
 }  // namespace
 
-StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, std::string_view job_id) {
+StatusOr<Record> RecordOfLogLine(std::string_view line, const StepsCheck& check_steps,
+                                 std::string_view job_id, uint32_t trial) {
+  if (line.size() > kMostLineBytes) {
+    return InvalidArgument("it has more than {} bytes", kMostLineBytes);
+  }
+  if (ValidUtf8(line) != line) return InvalidArgument("it is no valid UTF-8");
+  KILN_ASSIGN_OR_RETURN(const MeasureLogLine parsed, ParseMeasureLogLine(line));
+  KILN_RETURN_IF_ERROR(Annotate(check_steps(parsed.steps_json), "its steps"));
+  return RecordOfLine(parsed, job_id, trial);
+}
+
+StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, StepsCheck check_steps,
+                                         std::string_view job_id) {
   JobRow job;
   job.id = job_id;
   job.name = "imported records";
@@ -29,21 +44,18 @@ StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, std::stri
   const Status added = store.AddJob(job);
   if (added.code() != StatusCode::kAlreadyExists) KILN_RETURN_IF_ERROR(added);
   KILN_ASSIGN_OR_RETURN(const TrialCounts counts, store.CountTrials(job_id));
-  return LogImporter(store, job_id, counts.next_trial);
+  return LogImporter(store, std::move(check_steps), job_id, counts.next_trial);
 }
 
 Status LogImporter::AddLine(std::string_view line) {
   ++line_number_;
   if (IsMeasureLogComment(line)) return OkStatus();
-  auto parse = [&]() -> StatusOr<Record> {
-    KILN_ASSIGN_OR_RETURN(const MeasureLogLine parsed, ParseMeasureLogLine(line));
-    return RecordOfLine(parsed, job_id_, next_trial_);
-  };
-  StatusOr<Record> record = parse();
-  if (!record.ok()) {
-    result_.errors.push_back(fmt::format("line {}: {}", line_number_, Message(record.status())));
+  StatusOr<Record> record = Parse(line);
+  if (record.status().code() == StatusCode::kInvalidArgument) {
+    Refuse(Message(record.status()));
     return OkStatus();
   }
+  KILN_RETURN_IF_ERROR(record.status());
   const bool in_batch = std::any_of(batch_.begin(), batch_.end(), [&](const Record& other) {
     return SameMeasurement(*record, other);
   });
@@ -55,6 +67,34 @@ Status LogImporter::AddLine(std::string_view line) {
   batch_.push_back(*std::move(record));
   ++next_trial_;
   return batch_.size() < kBatchSize ? OkStatus() : Flush();
+}
+
+void LogImporter::Refuse(std::string_view why) {
+  ++result_.refused;
+  if (result_.errors.size() < ImportResult::kMostErrors) {
+    result_.errors.push_back(fmt::format("line {}: {}", line_number_, why));
+  }
+}
+
+StatusOr<Record> LogImporter::Parse(std::string_view line) {
+  KILN_ASSIGN_OR_RETURN(Record record, RecordOfLogLine(line, check_steps_, job_id_, next_trial_));
+  KILN_ASSIGN_OR_RETURN(const double flops, FlopsOf(record.workload_key));
+  KILN_RETURN_IF_ERROR(CheckPlausible(record, flops));
+  return record;
+}
+
+StatusOr<double> LogImporter::FlopsOf(const std::string& workload_key) {
+  constexpr size_t kMostKept = 10'000;
+  if (const auto known = flops_.find(workload_key); known != flops_.end()) return known->second;
+  KILN_ASSIGN_OR_RETURN(const std::vector<Computation> computations,
+                        store_->ComputationsOfKey(workload_key));
+  double least = 0;
+  for (const Computation& computation : computations) {
+    const double flops = std::max(0.0, computation.flop_count);
+    least = &computation == &computations.front() ? flops : std::min(least, flops);
+  }
+  if (flops_.size() < kMostKept) flops_.emplace(workload_key, least);
+  return least;
 }
 
 Status LogImporter::Flush() {
@@ -71,8 +111,9 @@ StatusOr<ImportResult> LogImporter::Finish() {
 }
 
 StatusOr<ImportResult> ImportLog(Store& store, std::string_view text, int64_t now_ms,
-                                 std::string_view job_id) {
-  KILN_ASSIGN_OR_RETURN(LogImporter importer, LogImporter::Begin(store, now_ms, job_id));
+                                 const StepsCheck& check_steps, std::string_view job_id) {
+  KILN_ASSIGN_OR_RETURN(LogImporter importer,
+                        LogImporter::Begin(store, now_ms, check_steps, job_id));
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,18 @@ namespace kiln::store {
 
 inline constexpr std::string_view kImportJob = "import";
 
+// Why steps are none that a schedule can have; OK: they are. The store knows steps as text only.
+using StepsCheck = std::function<Status(std::string_view steps_json)>;
+
+// Lines that are longer are refused: no schedule is so long.
+inline constexpr size_t kMostLineBytes = size_t{16} << 20;
+
 struct ImportResult {
   int64_t imported = 0;
   int64_t duplicates = 0;  // in the store already (Store::HasMeasurement), or twice in the log
-  std::vector<std::string> errors;  // "line 12: ...": refused; the others are imported
+  int64_t refused = 0;     // the others are imported
+  std::vector<std::string> errors;  // "line 12: ...", of the first kMostErrors that were refused
+  static constexpr size_t kMostErrors = 1'000;
 };
 
 // Takes lines one by one and commits them in batches. Not thread-safe; one importer per job at a
@@ -25,30 +34,45 @@ struct ImportResult {
 class LogImporter {
  public:
   // Makes the job, already succeeded, if it is not there.
-  static StatusOr<LogImporter> Begin(Store& store, int64_t now_ms,
+  static StatusOr<LogImporter> Begin(Store& store, int64_t now_ms, StepsCheck check_steps,
                                      std::string_view job_id = kImportJob);
 
   // A line without its line feed; comments are skipped. A bad line goes to the result, a failing
-  // store is an error.
+  // store is an error. Bad are what ParseMeasureLogLine refuses, and a cost that no device can have
+  // (plausible.h) for what the store knows of the key.
   Status AddLine(std::string_view line);
   // Commits what is left. Without it the last batch is not imported.
   StatusOr<ImportResult> Finish();
 
  private:
-  LogImporter(Store& store, std::string_view job_id, uint32_t next_trial)
-      : store_(&store), job_id_(job_id), next_trial_(next_trial) {}
+  LogImporter(Store& store, StepsCheck check_steps, std::string_view job_id, uint32_t next_trial)
+      : store_(&store),
+        check_steps_(std::move(check_steps)),
+        job_id_(job_id),
+        next_trial_(next_trial) {}
   Status Flush();
+  void Refuse(std::string_view why);
+  StatusOr<Record> Parse(std::string_view line);
+  // The least that a computation with this key has to do; 0: none is known.
+  StatusOr<double> FlopsOf(const std::string& workload_key);
 
   Store* store_;
+  StepsCheck check_steps_;
   std::string job_id_;
   uint32_t next_trial_;
   int64_t line_number_ = 0;
   std::vector<Record> batch_;
+  std::map<std::string, double> flops_;  // by key, as FlopsOf
   ImportResult result_;
 };
 
+// The record of a line that is no comment, as it is imported.
+StatusOr<Record> RecordOfLogLine(std::string_view line, const StepsCheck& check_steps,
+                                 std::string_view job_id, uint32_t trial);
+
 // All lines of a log.
 StatusOr<ImportResult> ImportLog(Store& store, std::string_view text, int64_t now_ms,
+                                 const StepsCheck& check_steps,
                                  std::string_view job_id = kImportJob);
 
 // Writes each matching record as a line with its line feed. Returns how many.

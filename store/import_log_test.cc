@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/status_testing.h"
+#include "store/measure_log.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
 #include "store/test_folder.h"
@@ -15,6 +16,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+Status AnySteps(std::string_view) { return OkStatus(); }
 
 StatusOr<std::string> Export(Store& store, const RecordFilter& filter) {
   std::string text;
@@ -29,11 +32,11 @@ TEST(ImportLog, ARealLogComesOutAsItWentInAndASecondTimeAddsNothing) {
   const std::string text = ReadFile("store/testdata/resnet-18-NHWC-B1-cuda.json");
   TestFolder folder;
   ASSERT_OK_AND_ASSIGN(auto store, OpenSqliteStore(folder.File("kiln.db")));
-  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, text, 123));
+  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, text, 123, AnySteps));
   EXPECT_EQ(first.imported, 24);
   EXPECT_EQ(first.duplicates, 0);
   EXPECT_THAT(first.errors, IsEmpty());
-  ASSERT_OK_AND_ASSIGN(const ImportResult second, ImportLog(*store, text, 456, "other"));
+  ASSERT_OK_AND_ASSIGN(const ImportResult second, ImportLog(*store, text, 456, AnySteps, "other"));
   EXPECT_EQ(second.imported, 0);
   EXPECT_EQ(second.duplicates, 24);
   ASSERT_OK_AND_ASSIGN(const std::string exported, Export(*store, {}));
@@ -45,6 +48,22 @@ TEST(ImportLog, ARealLogComesOutAsItWentInAndASecondTimeAddsNothing) {
   EXPECT_THAT(unfinished, IsEmpty());
 }
 
+TEST(ImportLog, LinesWithStepsThatThereAreNotAreKeptAside) {
+  const auto line = [](std::string_view steps) {
+    return fmt::format(R"({{"i": [["k", "t"], [[], {}]], "r": [[1], 0, 1, 1], "v": "v0.2"}})",
+                       steps);
+  };
+  const auto check = [](std::string_view steps) {
+    return steps.find("XX") == std::string_view::npos ? OkStatus()
+                                                      : InvalidArgument("unknown step tag");
+  };
+  auto store = NewMemoryStore();
+  const std::string log = line(R"([["CI", 1]])") + "\n" + line(R"([["XX", 1]])");
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 0, check));
+  EXPECT_EQ(result.imported, 1);
+  EXPECT_THAT(result.errors, ElementsAre("line 2: its steps: unknown step tag"));
+}
+
 TEST(ImportLog, BadLinesAreNumberedAndTheRestIsTaken) {
   auto store = NewMemoryStore();
   const std::string good =
@@ -53,7 +72,7 @@ TEST(ImportLog, BadLinesAreNumberedAndTheRestIsTaken) {
       R"({"i": [["k", "t"], [[], [["CI", 2]]]], "r": [[0], 0, 1, 1], "v": "v0.2"})";
   ASSERT_OK_AND_ASSIGN(
       const ImportResult result,
-      ImportLog(*store, "# log\n" + good + "\nnonsense\n\n" + free + "\n" + good, 0));
+      ImportLog(*store, "# log\n" + good + "\nnonsense\n\n" + free + "\n" + good, 0, AnySteps));
   EXPECT_EQ(result.imported, 1);
   EXPECT_EQ(result.duplicates, 1);
   EXPECT_THAT(result.errors, ElementsAre(HasSubstr("line 3: column 1"), HasSubstr("line 5: ")));
@@ -70,9 +89,9 @@ TEST(ImportLog, ManyLinesKeepTheirNumbersAcrossBatchesAndImports) {
     }
     return text;
   };
-  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, lines(0, 600), 0));
+  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, lines(0, 600), 0, AnySteps));
   EXPECT_EQ(first.imported, 600);
-  ASSERT_OK_AND_ASSIGN(const ImportResult second, ImportLog(*store, lines(500, 700), 0));
+  ASSERT_OK_AND_ASSIGN(const ImportResult second, ImportLog(*store, lines(500, 700), 0, AnySteps));
   EXPECT_EQ(second.imported, 100);
   EXPECT_EQ(second.duplicates, 100);
   ASSERT_OK_AND_ASSIGN(const auto records, store->RecordsOfJob(kImportJob, 0));
@@ -93,18 +112,73 @@ TEST(ImportLog, OurOwnRecordsAreKnownAgain) {
   ASSERT_OK_AND_ASSIGN(const std::string best, Export(*store, {}));
   EXPECT_THAT(best, HasSubstr("[[0.000123457], 0,"));
   ASSERT_OK_AND_ASSIGN(const std::string all, Export(*store, {.include_errors = true}));
-  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, all, 0));
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, all, 0, AnySteps));
   EXPECT_EQ(result.duplicates, 2);
   EXPECT_EQ(result.imported, 0);
 }
 
 TEST(ImportLog, AFailingWriterStopsTheExport) {
   auto store = NewMemoryStore();
-  ASSERT_OK(
-      ImportLog(*store, R"({"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "v0.2"})", 0));
+  ASSERT_OK(ImportLog(*store, R"({"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "v0.2"})",
+                      0, AnySteps));
   EXPECT_THAT(
       ExportLog(*store, {}, [](std::string_view) { return ResourceExhausted("disk full"); }),
       StatusIs(StatusCode::kResourceExhausted, "disk full"));
+}
+
+std::string LineWithCost(const std::string& key, double cost_s, int64_t timestamp_s) {
+  MeasureLogLine line;
+  line.workload_key = key;
+  line.target = "llvm";
+  line.steps_json = "[]";
+  line.costs_s = {cost_s};
+  line.timestamp_s = timestamp_s;
+  return PrintMeasureLogLine(line) + "\n";
+}
+
+// Of two computations with the key, one with fewer operations is what it may be.
+TEST(ImportLog, CostsThatNoDeviceCanHaveAreRefused) {
+  const auto store = NewMemoryStore();
+  const std::string key = R"(["key", [64, 64]])";
+  const Computation known[] = {{.id = "a", .key = key, .dag = "d", .flop_count = 1e12},
+                               {.id = "b", .key = key, .dag = "e", .flop_count = 1e10}};
+  ASSERT_OK(store->AddComputations(known));
+  const std::string log = LineWithCost(key, 1e-5, 1) + LineWithCost(key, 1e-15, 2) +
+                          LineWithCost(key, 1e-7, 3) + LineWithCost("other", 1e-7, 4);
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, AnySteps));
+  EXPECT_EQ(result.imported, 2);
+  EXPECT_EQ(result.refused, 2);
+  ASSERT_EQ(result.errors.size(), 2u);
+  EXPECT_THAT(result.errors[0],
+              testing::HasSubstr("line 2: cost 1e-15 s is not plausible: expected at least 1e-09"));
+  EXPECT_THAT(result.errors[1],
+              testing::HasSubstr("line 3: cost 1e-07 s is not plausible: 1e+10 "));
+}
+
+TEST(ImportLog, ALineThatIsNoUtf8IsRefused) {
+  const auto store = NewMemoryStore();
+  ASSERT_OK_AND_ASSIGN(
+      const ImportResult result,
+      ImportLog(*store, LineWithCost("a\xff", 1e-3, 1) + LineWithCost("b", 1e-3, 1), 1, AnySteps));
+  EXPECT_EQ(result.imported, 1);
+  EXPECT_THAT(result.errors, ElementsAre("line 1: it is no valid UTF-8"));
+}
+
+TEST(ImportLog, ErrorsAreCountedAndTheFirstOnesKept) {
+  const auto store = NewMemoryStore();
+  std::string log;
+  for (size_t i = 0; i < ImportResult::kMostErrors + 500; ++i) log += "x\n";
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, AnySteps));
+  EXPECT_EQ(result.refused, 1'500);
+  EXPECT_EQ(result.errors.size(), ImportResult::kMostErrors);
+}
+
+TEST(ImportLog, ALineThatIsTooLongIsRefusedAndTheOthersTaken) {
+  const auto store = NewMemoryStore();
+  const std::string log = std::string(kMostLineBytes + 1, 'x') + "\n" + LineWithCost("k", 1e-3, 1);
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, AnySteps));
+  EXPECT_EQ(result.imported, 1);
+  EXPECT_THAT(result.errors, testing::ElementsAre("line 1: it has more than 16777216 bytes"));
 }
 
 }  // namespace

@@ -33,6 +33,14 @@ class MemoryStore final : public Store {
     return ApplyJobState(*job, state, message, now_ms).status();
   }
 
+  Status SetProgress(std::string_view job_id, const JobProgress& progress) override {
+    std::lock_guard lock(mutex_);
+    JobRow* job = FindJob(job_id);
+    if (job == nullptr) return NotFound("no job {}", job_id);
+    job->progress = progress;
+    return OkStatus();
+  }
+
   StatusOr<JobRow> GetJob(std::string_view job_id) override {
     std::lock_guard lock(mutex_);
     const JobRow* job = FindJob(job_id);
@@ -98,7 +106,8 @@ class MemoryStore final : public Store {
     std::vector<int64_t> ids;
     for (const Record& record : records) {
       records_.push_back(record);
-      records_.back().id = static_cast<int64_t>(records_.size());
+      records_.back().id = ++last_id_;
+      Know(ComputationOf(record));
       ids.push_back(records_.back().id);
     }
     trials_.merge(added);
@@ -107,8 +116,9 @@ class MemoryStore final : public Store {
 
   StatusOr<Record> GetRecord(int64_t id) override {
     std::lock_guard lock(mutex_);
-    if (id < 1 || id > static_cast<int64_t>(records_.size())) return NotFound("no record {}", id);
-    return records_[id - 1];
+    const Record* record = FindRecord(id);
+    if (record == nullptr) return NotFound("no record {}", id);
+    return *record;
   }
 
   StatusOr<std::vector<Record>> RecordsOfJob(std::string_view job_id,
@@ -121,14 +131,6 @@ class MemoryStore final : public Store {
     return found;
   }
 
-  StatusOr<std::vector<Record>> RecordsOfWorkload(std::string_view workload_key,
-                                                  std::string_view target) override {
-    std::lock_guard lock(mutex_);
-    return Select([&](const Record& r) {
-      return r.workload_key == workload_key && (target.empty() || r.target == target);
-    });
-  }
-
   StatusOr<std::vector<Record>> LatestRecords(std::string_view target, uint32_t limit) override {
     std::lock_guard lock(mutex_);
     std::vector<Record> records = Select([&](const Record& r) { return r.target == target; });
@@ -136,30 +138,20 @@ class MemoryStore final : public Store {
     return records;
   }
 
-  StatusOr<std::optional<Record>> BestRecord(std::string_view workload_key,
-                                             std::string_view target) override {
-    std::lock_guard lock(mutex_);
-    return Best([&](const Record& r) {
-      return r.workload_key == workload_key && (target.empty() || r.target == target);
-    });
-  }
-
-  StatusOr<std::vector<Record>> BestPerTarget(std::string_view workload_key) override {
-    std::lock_guard lock(mutex_);
-    std::map<std::string, Record> best;
-    for (const Record& record : records_) {
-      if (record.workload_key != workload_key || record.error != kNoError) continue;
-      auto [it, inserted] = best.try_emplace(record.target, record);
-      if (!inserted && BetterThan(record, it->second)) it->second = record;
-    }
-    std::vector<Record> result;
-    for (auto& [target, record] : best) result.push_back(std::move(record));
-    return result;
-  }
-
   StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id, uint32_t task_index) override {
     std::lock_guard lock(mutex_);
     return Best([&](const Record& r) { return r.job_id == job_id && r.task_index == task_index; });
+  }
+
+  StatusOr<std::optional<Record>> UnscheduledOfJob(std::string_view job_id,
+                                                   uint32_t task_index) override {
+    std::lock_guard lock(mutex_);
+    const std::vector<Record> found = Select([&](const Record& r) {
+      return r.job_id == job_id && r.task_index == task_index && r.steps == kNoSteps &&
+             r.error == kNoError;
+    });
+    const auto newest = std::ranges::max_element(found, {}, &Record::trial);
+    return newest == found.end() ? std::nullopt : std::optional(*newest);
   }
 
   StatusOr<TrialCounts> CountTrials(std::string_view job_id) override {
@@ -184,13 +176,14 @@ class MemoryStore final : public Store {
     std::lock_guard lock(mutex_);
     std::vector<Record> records;
     for (const Finals& f : finals) {
-      if (f.id < 1 || f.id > static_cast<int64_t>(records_.size())) {
-        return NotFound("no record {}", f.id);
-      }
-      KILN_ASSIGN_OR_RETURN(Record record, WithFinals(records_[f.id - 1], f));
+      const Record* found = FindRecord(f.id);
+      if (found == nullptr) return NotFound("no record {}", f.id);
+      KILN_ASSIGN_OR_RETURN(Record record, WithFinals(*found, f));
       records.push_back(std::move(record));
     }
-    for (Record& record : records) records_[record.id - 1] = std::move(record);
+    for (Record& record : records) {
+      records_[static_cast<size_t>(FindRecord(record.id) - records_.data())] = std::move(record);
+    }
     return OkStatus();
   }
 
@@ -217,33 +210,158 @@ class MemoryStore final : public Store {
     return identity_;
   }
 
-  StatusOr<bool> HasMeasurement(const Record& record) override {
+  Status AddComputations(std::span<const Computation> computations) override {
     std::lock_guard lock(mutex_);
-    return std::any_of(records_.begin(), records_.end(), [&](const Record& r) {
-      return r.workload_key == record.workload_key && r.target == record.target &&
-             r.steps == record.steps && r.error == record.error &&
-             r.timestamp_s == record.timestamp_s;
-    });
+    for (const Computation& c : computations) KILN_RETURN_IF_ERROR(CheckComputation(c));
+    for (const Computation& c : computations) Know(c);
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<Computation>> ComputationsOfKey(std::string_view key) override {
+    std::lock_guard lock(mutex_);
+    std::vector<Computation> found;
+    for (const auto& [of, computation] : computations_) {
+      if (of.first == key) found.push_back(computation);
+    }
+    return found;
+  }
+
+  StatusOr<int64_t> DeleteRecords(std::span<const int64_t> ids) override {
+    std::lock_guard lock(mutex_);
+    const std::set<int64_t> wanted(ids.begin(), ids.end());
+    const auto is_wanted = [&](const Record& r) { return wanted.contains(r.id); };
+    for (const Record& r : records_) {
+      if (is_wanted(r)) trials_.erase({r.job_id, r.trial});
+    }
+    return static_cast<int64_t>(std::erase_if(records_, is_wanted));
+  }
+
+  StatusOr<int64_t> BindRecords(const Computation& computation) override {
+    std::lock_guard lock(mutex_);
+    KILN_RETURN_IF_ERROR(CheckComputation(computation));
+    Know(computation);
+    int64_t bound = 0;
+    for (Record& record : records_) {
+      if (!record.workload_id.empty() || record.workload_key != computation.key) continue;
+      record.workload_id = computation.id;
+      record.dag = computation.dag;
+      record.flop_count = computation.flop_count;
+      ++bound;
+    }
+    return bound;
   }
 
  protected:
-  StatusOr<std::vector<Record>> Page(const RecordFilter& filter, uint32_t limit) override {
+  Status Read(const std::function<Status(Snapshot&)>& read) override {
     std::lock_guard lock(mutex_);
-    std::vector<Record> page;
-    for (const Record& r : records_) {
-      if (page.size() == limit) break;
-      if (r.id > filter.after_id && (filter.include_errors || r.error == kNoError) &&
-          (filter.job_id.empty() || r.job_id == filter.job_id) &&
-          (filter.workload_key.empty() || r.workload_key == filter.workload_key) &&
-          (filter.target.empty() || r.target == filter.target)) {
-        page.push_back(r);
-      }
-    }
-    return page;
+    View view(*this);
+    return read(view);
   }
 
  private:
+  // With the lock held.
+  class View final : public Snapshot {
+   public:
+    explicit View(const MemoryStore& store) : store_(store) {}
+
+    StatusOr<std::vector<int64_t>> Ids(const RecordFilter& filter, const Names& names,
+                                       uint32_t limit) override {
+      std::vector<const Record*> found;
+      for (const Record& r : store_.records_) {
+        if (Matches(r, filter) && (names.empty() || IsNamed(r, names))) found.push_back(&r);
+      }
+      if (filter.top > 0) {
+        std::stable_sort(found.begin(), found.end(),
+                         [](const Record* a, const Record* b) { return BetterThan(*a, *b); });
+      }
+      std::vector<int64_t> ids;
+      for (const Record* r : found) {
+        if (ids.size() < limit) ids.push_back(r->id);
+      }
+      return ids;
+    }
+
+    StatusOr<std::vector<Record>> Records(std::span<const int64_t> ids) override {
+      std::vector<Record> records;
+      for (const int64_t id : ids) {
+        if (const Record* record = store_.FindRecord(id)) records.push_back(*record);
+      }
+      return records;
+    }
+
+    StatusOr<std::vector<Record>> RecordsNamed(const Names& names,
+                                               std::string_view target) override {
+      return store_.Select([&](const Record& r) {
+        return IsNamed(r, names) && (target.empty() || r.target == target);
+      });
+    }
+
+    StatusOr<std::vector<Record>> BestNamed(std::string_view name,
+                                            std::string_view target) override {
+      std::map<std::string, Record> best;
+      for (const Record& record : store_.records_) {
+        if (record.error != kNoError || WorkloadName(record) != name) continue;
+        if (!target.empty() && record.target != target) continue;
+        auto [it, inserted] = best.try_emplace(record.target, record);
+        if (!inserted && BetterThan(record, it->second)) it->second = record;
+      }
+      std::vector<Record> result;
+      for (auto& [of, record] : best) result.push_back(std::move(record));
+      return result;
+    }
+
+    StatusOr<bool> HasMeasurementNamed(std::string_view name, const Record& record) override {
+      return std::any_of(store_.records_.begin(), store_.records_.end(), [&](const Record& r) {
+        return WorkloadName(r) == name && r.target == record.target && r.steps == record.steps &&
+               r.error == record.error && r.timestamp_s == record.timestamp_s;
+      });
+    }
+
+    StatusOr<std::vector<std::string>> IdsOfKey(std::string_view key) override {
+      std::vector<std::string> ids;
+      for (const auto& [of, computation] : store_.computations_) {
+        if (of.first == key) ids.push_back(of.second);
+      }
+      return ids;
+    }
+
+    StatusOr<std::vector<std::string>> KeysOfId(std::string_view workload_id) override {
+      std::vector<std::string> keys;
+      for (const auto& [of, computation] : store_.computations_) {
+        if (of.second == workload_id) keys.push_back(of.first);
+      }
+      return keys;
+    }
+
+   private:
+    static bool Matches(const Record& r, const RecordFilter& filter) {
+      return r.id > filter.after_id && (filter.include_errors || r.error == kNoError) &&
+             (filter.job_id.empty() || r.job_id == filter.job_id) &&
+             r.target.starts_with(filter.target) &&
+             (filter.device.empty() || r.device == filter.device) &&
+             r.timestamp_s >= filter.since_s;
+    }
+
+    const MemoryStore& store_;
+  };
+
   using TrialKey = std::pair<std::string, uint32_t>;
+
+  // nullptr: it is not there.
+  const Record* FindRecord(int64_t id) const {
+    const auto at = std::lower_bound(records_.begin(), records_.end(), id,
+                                     [](const Record& r, int64_t of) { return r.id < of; });
+    return at == records_.end() || at->id != id ? nullptr : &*at;
+  }
+
+  static bool IsNamed(const Record& record, const Names& names) {
+    return std::find(names.begin(), names.end(), WorkloadName(record)) != names.end();
+  }
+
+  void Know(const Computation& computation) {
+    if (computation.id.empty()) return;
+    computations_.try_emplace({computation.key, computation.id}, computation);
+  }
 
   JobRow* FindJob(std::string_view job_id) {
     auto it = std::find_if(jobs_.begin(), jobs_.end(),
@@ -260,12 +378,15 @@ class MemoryStore final : public Store {
         return AlreadyExists("job {} has a task {} already", job_id, task.index);
       }
     }
+    for (const auto& [key, task] : added) {
+      Know(ComputationOf(task));
+    }
     tasks_.merge(added);
     return OkStatus();
   }
 
   template <typename Predicate>
-  std::vector<Record> Select(Predicate matches) {
+  std::vector<Record> Select(Predicate matches) const {
     std::vector<Record> found;
     std::copy_if(records_.begin(), records_.end(), std::back_inserter(found), matches);
     return found;
@@ -284,9 +405,11 @@ class MemoryStore final : public Store {
   std::mutex mutex_;
   std::vector<JobRow> jobs_;  // in the order they were added
   std::map<std::pair<std::string, uint32_t>, TaskRow> tasks_;
-  std::vector<Record> records_;  // id = index + 1
+  std::vector<Record> records_;  // by id
+  int64_t last_id_ = 0;
   std::set<TrialKey> trials_;
-  std::map<std::string, std::vector<RoundRow>> rounds_;  // by job
+  std::map<std::string, std::vector<RoundRow>> rounds_;                      // by job
+  std::map<std::pair<std::string, std::string>, Computation> computations_;  // by key and id
   SchedulerIdentity identity_;
 };
 

@@ -59,6 +59,28 @@ bool BetterThan(const Record& a, const Record& b) {
   return rank(a) < rank(b);
 }
 
+Computation ComputationOf(const Record& record) {
+  return {.id = record.workload_id,
+          .key = record.workload_key,
+          .dag = record.dag,
+          .flop_count = record.flop_count};
+}
+
+Computation ComputationOf(const TaskRow& task) {
+  return {.id = task.workload_id,
+          .key = task.workload_key,
+          .dag = task.dag,
+          .flop_count = task.flop_count};
+}
+
+std::string UnboundName(std::string_view workload_key) { return fmt::format("?{}", workload_key); }
+
+std::string WorkloadName(const Record& record) {
+  return record.workload_id.empty() ? UnboundName(record.workload_key) : record.workload_id;
+}
+
+bool IsImported(const Record& record) { return record.device.empty() && record.runner.empty(); }
+
 Status ValidateRecord(const Record& record) {
   if (record.job_id.empty()) return InvalidArgument("a record needs a job id, found none");
   if (record.error < 0 || record.error >= kNumErrorKinds) {

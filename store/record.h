@@ -2,6 +2,10 @@
 // behaviour beyond the comparison that decides what "best" means.
 //
 // Compute DAGs, targets and steps are texts to the store: it never looks inside them.
+//
+// What a record is of is said by `workload_id`, the identity of the computation
+// (compiler/dag/workload_id.h); `workload_key` is a label that several computations may bear. A
+// line of a log has the label alone.
 // Times are unix time; units stand in names. A double may be NaN or infinite unless said otherwise.
 #pragma once
 
@@ -20,6 +24,8 @@ namespace kiln::store {
 // Numbers of proto/trial.proto, which are those of TVM's measure records.
 inline constexpr int kNumErrorKinds = 9;
 inline constexpr int kNoError = 0;
+// Steps of a program without a schedule.
+inline constexpr std::string_view kNoSteps = "[]";
 
 // One measured candidate. Identified by (job_id, trial); `id` is given by the store, ascending in
 // the order of commit.
@@ -27,9 +33,10 @@ struct Record {
   int64_t id = 0;
   std::string job_id = {};
   uint32_t task_index = 0;
-  uint32_t trial = 0;  // number within the job, from 0
+  uint32_t trial = 0;            // number within the job, from 0
+  std::string workload_id = {};  // "" = not known (an imported line)
   std::string workload_key = {};
-  std::string dag = {};  // text form; "" = not known (an imported line)
+  std::string dag = {};  // text form; "" = not known
   std::string target = {};
   HardwareRow hardware{};            // 0s: not known
   std::string steps = {};            // JSON array
@@ -52,15 +59,34 @@ struct Record {
   // Of one of the best: it was read again, in turns with its rivals. Two values for each turn, of
   // however many readings, the device's drift taken out. Empty for all others.
   std::vector<double> final_costs_s = {};
-  double confidence_s = 0;        // the cost is within +- this of the true one, 95%; 0 = not known
+  // Another such reading in this job, at another time, is within +- this of the cost, 95%: by the
+  // spread of the turns and by the device's drift as far as the job saw it. 0 = not known.
+  double confidence_s = 0;
   uint32_t final_readings = 0;    // that final_costs_s stand for; 0 = as many as they are
   double final_run_s = 0;         // what they took of the device's time
   std::string final_device = {};  // identity of the device that took them; "" = not known
+  int64_t sampled_outputs = 0;    // so many elements of the outputs were compared; 0 = all
   std::string times = {};  // bytes: where its time went, a serialized message; "" = not known
 };
 
 // Numbers of proto/scheduler.proto.
 enum class JobState { kQueued = 1, kRunning = 2, kSucceeded = 3, kFailed = 4, kCancelled = 5 };
+
+// Why a job's search ended. Numbers of proto/scheduler.proto.
+enum class JobEnding {
+  kNone = 0,
+  kTrialsUsedUp = 1,
+  kTargetReached = 2,
+  kNoImprovement = 3,
+  kSpaceExhausted = 4,
+  kTimeUsedUp = 5,
+};
+
+// How far a job is, beyond its records. A job that goes on begins with it.
+struct JobProgress {
+  JobEnding ending = JobEnding::kNone;  // kNone: its search has not ended
+  double active_s = 0;                  // that it had a device, in all its runs
+};
 
 struct JobRow {
   std::string id = {};
@@ -73,24 +99,41 @@ struct JobRow {
   int64_t created_ms = 0;
   int64_t started_ms = 0;   // 0 = not yet
   int64_t finished_ms = 0;  // 0 = not yet
+  JobProgress progress = {};
 };
 
 struct TaskRow {
   std::string job_id = {};
   uint32_t index = 0;  // within the job, from 0
+  std::string workload_id = {};
   std::string workload_key = {};
   std::string dag = {};
   std::string target = {};
   double weight = 1;  // uses in the network
   std::string description = {};
   double flop_count = 0;
-  double reference_cost_s = 0;  // 0 = not measured yet
+  double reference_cost_s = 0;  // a run of the reference program, not a reading; 0 = not run yet
   // The task whose work this one does in another way: of their inputs, those that `preparation` (a
   // text) speaks of are made before. None: it is no alternative.
   std::optional<uint32_t> alternative_of = {};
   std::string form = {};  // which way
   std::string preparation = {};
   std::string network = {};  // what it is a part of
+};
+
+// A computation that the store knows, under one of its keys. It may have several: logs of other
+// makers have their own.
+struct Computation {
+  std::string id = {};  // workload_id
+  std::string key = {};
+  std::string dag = {};   // text form
+  double flop_count = 0;  // 0 = not known
+};
+
+// A workload as it is asked for: a computation, or with id "" all that bear the key.
+struct WorkloadRef {
+  std::string id = {};
+  std::string key = {};
 };
 
 // One round of a job's search, once all its trials have results: a line of the latency log.
@@ -123,6 +166,17 @@ double Cost(const Record& record);
 // Strict weak order "a is the better record": no error before error, complete before stopped early,
 // then the smaller cost, then the older id.
 bool BetterThan(const Record& a, const Record& b);
+
+Computation ComputationOf(const Record& record);
+Computation ComputationOf(const TaskRow& task);
+
+// By what records of one computation are found: its identity, or where that is not known
+// UnboundName of the key.
+std::string WorkloadName(const Record& record);
+std::string UnboundName(std::string_view workload_key);
+
+// Came from a log: no device that is known has measured it.
+bool IsImported(const Record& record);
 
 // What a store refuses to keep: no job id, an error kind out of range, a success without costs, a
 // cost that is not a positive finite number.

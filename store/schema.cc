@@ -120,8 +120,58 @@ ALTER TABLE records ADD COLUMN final_device TEXT NOT NULL DEFAULT '';
 constexpr const char kVersion6[] =
     "ALTER TABLE records ADD COLUMN unchecked TEXT NOT NULL DEFAULT ''";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,
-                                       kVersion4, kVersion5, kVersion6};
+// What a record is of is the computation, not the key. The texts of `dags` are canonical, so their
+// digests are the identities (compiler/dag/workload_id.h), but for those that speak of checks as
+// well.
+constexpr const char kVersion7[] = R"sql(
+ALTER TABLE tasks ADD COLUMN workload_id TEXT NOT NULL DEFAULT '';
+UPDATE tasks SET workload_id =
+  coalesce((SELECT digest FROM dags WHERE id = dag_id AND text NOT LIKE '%@range(%'), '');
+
+DROP INDEX best_of_workload;
+DROP INDEX records_of_workload;
+ALTER TABLE records ADD COLUMN workload_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE records ADD COLUMN workload TEXT
+  GENERATED ALWAYS AS (iif(workload_id = '', '?' || workload_key, workload_id)) VIRTUAL;
+UPDATE records SET workload_id =
+  coalesce((SELECT digest FROM dags WHERE id = dag_id AND text NOT LIKE '%@range(%'), '');
+CREATE INDEX best_of_workload ON records (workload, target, stopped_early, mean_cost_s, id)
+  WHERE error = 0;
+CREATE INDEX records_of_workload ON records (workload, timestamp_s);
+
+CREATE TABLE computations (
+  workload_key TEXT NOT NULL,
+  workload_id  TEXT NOT NULL,
+  dag_id       INTEGER REFERENCES dags (id),
+  flop_count   REAL,
+  PRIMARY KEY (workload_key, workload_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX keys_of_computation ON computations (workload_id);
+INSERT INTO computations
+  SELECT workload_key, workload_id, min(dag_id), max(flop_count) FROM
+    (SELECT workload_key, workload_id, dag_id, flop_count FROM tasks UNION
+     SELECT workload_key, workload_id, dag_id, flop_count FROM records)
+  WHERE workload_id != '' GROUP BY workload_key, workload_id;
+
+CREATE TABLE deleted_records (highest INTEGER NOT NULL) STRICT;
+INSERT INTO deleted_records VALUES (0);
+)sql";
+
+// What a task's programs are compared with.
+constexpr const char kVersion8[] = R"sql(
+CREATE INDEX unscheduled_of_task ON records (job_id, task_index, trial)
+  WHERE steps = '[]' AND error = 0;
+)sql";
+
+// How far jobs are beyond their records, and what records were compared at.
+constexpr const char kVersion9[] = R"sql(
+ALTER TABLE jobs ADD COLUMN ending INTEGER NOT NULL DEFAULT 0 CHECK (ending BETWEEN 0 AND 5);
+ALTER TABLE jobs ADD COLUMN active_s REAL DEFAULT 0;
+ALTER TABLE records ADD COLUMN sampled_outputs INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
+                                       kVersion6, kVersion7, kVersion8, kVersion9};
 
 }  // namespace
 

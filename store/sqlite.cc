@@ -37,6 +37,8 @@ Status Statement::BindInt(int index, int64_t value) {
   return database_->Error(sqlite3_bind_int64(statement_.get(), index, value));
 }
 
+void Statement::Release::operator()(sqlite3_stmt* statement) const { database->Keep(statement); }
+
 StatusOr<bool> Statement::Step() {
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
@@ -209,10 +211,27 @@ Status Database::Execute(const char* sql) {
 }
 
 StatusOr<Statement> Database::Prepare(std::string_view sql) {
+  if (const auto kept = kept_.find(std::string(sql)); kept != kept_.end()) {
+    Statement statement(this, kept->second.release());
+    kept_.erase(kept);
+    return statement;
+  }
   sqlite3_stmt* statement = nullptr;
-  KILN_RETURN_IF_ERROR(Error(sqlite3_prepare_v2(
-      handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr)));
+  KILN_RETURN_IF_ERROR(
+      Error(sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
+                               SQLITE_PREPARE_PERSISTENT, &statement, nullptr)));
   return Statement(this, statement);
+}
+
+// A statement that was not stepped to its end would hold its snapshot, and what is bound to it
+// memory.
+void Database::Keep(sqlite3_stmt* statement) {
+  constexpr size_t kMostKept = 128;
+  std::unique_ptr<sqlite3_stmt, Finalize> owned(statement);
+  if (kept_.size() >= kMostKept) return;
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  kept_.try_emplace(sqlite3_sql(statement), std::move(owned));
 }
 
 StatusOr<int64_t> Database::QueryInt(std::string_view sql) {
@@ -256,6 +275,10 @@ namespace {
 // The versions still missing; none when the schema is current.
 StatusOr<int64_t> CheckVersion(Database& database, int64_t known) {
   KILN_ASSIGN_OR_RETURN(const int64_t found, database.QueryInt("PRAGMA user_version"));
+  if (found < 0) {
+    return DataLoss("{} is damaged: it says that its schema is {}; restore a copy",
+                    database.path(), found);
+  }
   if (found > known) {
     return FailedPrecondition(
         "{} was made by a newer Kiln (schema {}, this one knows {}); use that Kiln, or another "
@@ -286,5 +309,7 @@ Status Migrate(Database& database, std::span<const char* const> migrations, bool
   KILN_RETURN_IF_ERROR(database.Execute(fmt::format("PRAGMA user_version={}", known).c_str()));
   return transaction.Commit();
 }
+
+std::string Version() { return sqlite3_libversion(); }
 
 }  // namespace kiln::store::sqlite

@@ -1,7 +1,8 @@
 // SQLite, without surprises: owning handles over its C API, Status instead of result codes.
 //
 // One Database is one connection. Not thread-safe: the caller locks around a connection and
-// everything made from it. A Statement and a Transaction must not outlive their Database.
+// everything made from it. A Statement and a Transaction must not outlive their Database. Statements
+// are compiled once for each text: a connection keeps those that are not in use.
 //
 // Durability: WAL with synchronous=FULL. A transaction whose Commit() returned OK is on the disk:
 // it survives the death of the process and of the machine. Cost: one fsync per commit.
@@ -25,10 +26,13 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
 
 #include "base/status.h"
 
 namespace kiln::store::sqlite {
+
+std::string Version();  // "3.40.1", of the library that is loaded
 
 // Bytes bound as a BLOB; a std::string_view is bound as TEXT.
 struct Blob {
@@ -62,11 +66,13 @@ class Statement {
 
  private:
   friend class Database;
-  struct Finalize {
-    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  // Back to its database.
+  struct Release {
+    class Database* database;
+    void operator()(sqlite3_stmt* statement) const;
   };
-  Statement(const class Database* database, sqlite3_stmt* statement)
-      : database_(database), statement_(statement) {}
+  Statement(class Database* database, sqlite3_stmt* statement)
+      : database_(database), statement_(statement, Release{database}) {}
 
   Status BindOne(int index, std::string_view text);
   Status BindOne(int index, Blob blob);
@@ -81,7 +87,7 @@ class Statement {
   }
 
   const class Database* database_;
-  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  std::unique_ptr<sqlite3_stmt, Release> statement_;
 };
 
 struct OpenOptions {
@@ -120,10 +126,17 @@ class Database {
   Status CheckOwner(int32_t application_id);
   Status Configure(int32_t application_id);
   Status SwitchToWal();
+  void Keep(sqlite3_stmt* statement);
+
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
 
   std::string path_;
   OpenOptions options_;
   std::unique_ptr<sqlite3, Close> handle_;
+  // By text; not in use.
+  std::unordered_map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>> kept_;
 };
 
 // BEGIN IMMEDIATE at birth (so that a write never fails half way for want of the lock); rolled back

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "base/digest.h"
 #include "base/status_testing.h"
 #include "store/schema.h"
 #include "store/test_folder.h"
@@ -114,6 +115,33 @@ TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
   EXPECT_EQ(tasks[0].form, "");
 }
 
+TEST_F(SqliteStoreTest, ASchemaVersionThatCannotBeIsRefused) {
+  ASSERT_OK(Open());
+  for (const char* version : {"-1", "-2147483648"}) {
+    {
+      ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+      ASSERT_OK(raw->Execute(fmt::format("PRAGMA user_version={}", version).c_str()));
+    }
+    EXPECT_THAT(Open(), StatusIs(StatusCode::kDataLoss,
+                                 HasSubstr(fmt::format("says that its schema is {}", version))));
+  }
+}
+
+TEST_F(SqliteStoreTest, AJobWhoseStateIsUnknownDoesNotHideTheOthers) {
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK(AddJob(*store, "good"));
+  ASSERT_OK(AddJob(*store, "bad"));
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK(
+      raw->Execute("PRAGMA ignore_check_constraints=ON;"
+                   "UPDATE jobs SET state = 'napping' WHERE id = 'bad'"));
+  ASSERT_OK_AND_ASSIGN(const auto jobs, store->ListJobs(0));
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[0].state, JobState::kFailed);
+  EXPECT_THAT(jobs[0].message, HasSubstr("job state 'napping' is unknown"));
+  EXPECT_EQ(jobs[1].state, JobState::kQueued);
+}
+
 TEST_F(SqliteStoreTest, ANewerFileIsRefused) {
   ASSERT_OK(Open());
   {
@@ -127,29 +155,42 @@ TEST_F(SqliteStoreTest, ANewerFileIsRefused) {
                                      Migrations().size()))));
 }
 
-TEST_F(SqliteStoreTest, AFileOfTheSecondVersionGetsTimes) {
+// Of an older version: records of two computations that share a key, and one from a log.
+TEST_F(SqliteStoreTest, RecordsOfAnOlderFileAreOfTheComputationsOfTheirDags) {
+  const std::string two = Sha256Hex("dag 2x2"), three = Sha256Hex("dag 3x3");
   {
-    ASSERT_OK_AND_ASSIGN(auto store, Open());
-    ASSERT_OK(AddJob(*store, "j"));
-    ASSERT_OK(store->AddRecord(TestRecord("j", 0)));
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
-    for (const char* column :
-         {"times", "final_readings", "final_run_s", "final_device", "unchecked"}) {
-      const std::string drop = fmt::format("ALTER TABLE records DROP COLUMN {}", column);
-      ASSERT_OK(raw->Execute(drop.c_str()));
+    ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(5), false));
+    ASSERT_OK(raw->Execute(
+        fmt::format("INSERT INTO dags VALUES (1, '{}', 'dag 2x2'), (2, '{}', 'dag 3x3');"
+                    "INSERT INTO jobs VALUES (1, 'j', '', '', 0, 'succeeded', '', x'', 0, 0, 0);"
+                    "INSERT INTO tasks (job_id, task_index, workload_key, dag_id, target, "
+                    "description) VALUES ('j', 0, 'key', 2, 'llvm', 'pool')",
+                    two, three)
+            .c_str()));
+    for (const char* row : {"0, 1, 0.1", "1, 2, 0.2", "2, 2, 0.3", "3, NULL, 0.05"}) {
+      ASSERT_OK(raw->Execute(
+          fmt::format("INSERT INTO records (job_id, task_index, workload_key, target, hardware, "
+                      "steps, costs_s, error, message, timestamp_s, device, builder, runner, "
+                      "stopped_early, trial, dag_id, mean_cost_s) VALUES ('j', 0, 'key', 'llvm', "
+                      "'[0, 0, 0, 0, 0, 0, 0, 0]', '[]', '[1]', 0, '', 3, '', '', '', 0, {})",
+                      row)
+              .c_str()));
     }
-    for (const char* column : {"alternative_of", "form", "preparation", "network"}) {
-      const std::string drop = fmt::format("ALTER TABLE tasks DROP COLUMN {}", column);
-      ASSERT_OK(raw->Execute(drop.c_str()));
-    }
-    ASSERT_OK(raw->Execute("PRAGMA user_version=2"));
   }
   ASSERT_OK_AND_ASSIGN(auto store, Open());
-  Record expected = TestRecord("j", 0);
-  expected.times.clear();
-  ASSERT_OK_AND_ASSIGN(const Record record, store->GetRecord(1));
-  EXPECT_EQ(Describe(record), Describe(expected));
-  ASSERT_OK(store->AddRecord(TestRecord("j", 1)));
+  const auto best = [&](const WorkloadRef& workload) {
+    std::vector<uint32_t> trials;
+    const auto records = store->BestRecords(workload, "");
+    EXPECT_OK(records);
+    for (const Record& record : *records) trials.push_back(record.trial);
+    return trials;
+  };
+  EXPECT_THAT(best({.id = two}), testing::ElementsAre(0));
+  EXPECT_THAT(best({.id = three}), testing::ElementsAre(1));
+  EXPECT_THAT(best({.key = "key"}), testing::UnorderedElementsAre(0, 1, 3));
+  EXPECT_EQ(store->TasksOfJob("j")->front().workload_id, three);
+  EXPECT_EQ(store->GetRecord(1)->dag, "dag 2x2");
 }
 
 TEST_F(SqliteStoreTest, ARecordThatAProgramDamagedIsDataLoss) {
@@ -167,18 +208,74 @@ TEST_F(SqliteStoreTest, ARecordThatAProgramDamagedIsDataLoss) {
               StatusIs(StatusCode::kDataLoss, HasSubstr("2 hardware parameters, expected 8")));
 }
 
+// Messages refuse such texts as a whole.
+TEST_F(SqliteStoreTest, TextsThatAreNoUtf8AreReadAsUtf8) {
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  JobRow job;
+  job.id = "j";
+  job.name = "bad \xff name";
+  job.spec = "\xff";
+  ASSERT_OK(store->AddJob(job));
+  Record record = TestRecord("j", 0);
+  record.message = "gr\xc3\xbc\xc3\x9f, \xc3";
+  record.times = "\xff";
+  ASSERT_OK(store->AddRecord(record));
+  EXPECT_EQ(store->GetJob("j")->name, "bad ? name");
+  EXPECT_EQ(store->GetJob("j")->spec, "\xff") << "bytes stay bytes";
+  EXPECT_EQ(store->GetRecord(1)->message, "gr\xc3\xbc\xc3\x9f, ?");
+  EXPECT_EQ(store->GetRecord(1)->times, "\xff");
+}
+
 TEST_F(SqliteStoreTest, ReadersSeeRecordsWhileTheyAreWritten) {
   ASSERT_OK_AND_ASSIGN(auto writer, Open());
   ASSERT_OK(AddJob(*writer, "j"));
   ASSERT_OK_AND_ASSIGN(auto reader, Open(OpenOptions::Mode::kReadOnly));
   for (uint32_t trial = 0; trial < 3; ++trial) {
     ASSERT_OK(writer->AddRecord(TestRecord("j", trial, 1.0 / (1 + trial))));
-    ASSERT_OK_AND_ASSIGN(const auto best, reader->BestRecord(kTestKey, ""));
-    ASSERT_TRUE(best.has_value());
-    EXPECT_EQ(best->trial, trial);
+    ASSERT_OK_AND_ASSIGN(const auto best, reader->BestRecords({.id = kTestId}, ""));
+    ASSERT_EQ(best.size(), 1u);
+    EXPECT_EQ(best[0].trial, trial);
   }
   EXPECT_THAT(reader->AddRecord(TestRecord("j", 9)),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("read-only")));
+}
+
+TEST_F(SqliteStoreTest, ReadersDoNotWaitForAWriter) {
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK(AddJob(*store, "j"));
+  ASSERT_OK(store->AddRecord(TestRecord("j", 0)));
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  std::atomic<bool> written = false;
+  std::thread writer;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto transaction, sqlite::Transaction::Begin(*raw));
+    writer = std::thread([&] {
+      EXPECT_OK(store->AddRecord(TestRecord("j", 1)));  // waits for the other process
+      written = true;
+    });
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_OK_AND_ASSIGN(const auto best, store->BestRecords({.id = kTestId}, ""));
+      EXPECT_EQ(best.size(), 1u);
+      ASSERT_OK(store->GetRecord(1));
+      ASSERT_OK(store->CountTrials("j"));
+    }
+    EXPECT_FALSE(written);
+  }
+  writer.join();
+  EXPECT_TRUE(written);
+}
+
+TEST_F(SqliteStoreTest, MoreReadersThanConnectionsTakeTurns) {
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK(AddJob(*store, "j"));
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 24; ++t) {
+    readers.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) EXPECT_OK(store->BestRecords({.id = kTestId}, ""));
+    });
+  }
+  for (uint32_t trial = 0; trial < 20; ++trial) ASSERT_OK(store->AddRecord(TestRecord("j", trial)));
+  for (std::thread& reader : readers) reader.join();
 }
 
 TEST_F(SqliteStoreTest, TwoWritersWaitForEachOther) {
@@ -193,7 +290,7 @@ TEST_F(SqliteStoreTest, TwoWritersWaitForEachOther) {
   std::thread other([&] { write(*second, "b"); });
   write(*first, "a");
   other.join();
-  ASSERT_OK_AND_ASSIGN(const auto records, first->RecordsOfWorkload(kTestKey, ""));
+  ASSERT_OK_AND_ASSIGN(const auto records, first->RecordsOfWorkload({.id = kTestId}, ""));
   EXPECT_EQ(records.size(), 100);
 }
 
@@ -201,17 +298,21 @@ TEST_F(SqliteStoreTest, TwoWritersWaitForEachOther) {
 TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
   ASSERT_OK(Open());
   ASSERT_OK_AND_ASSIGN(auto raw, Raw());
-  auto plan = [&](std::string_view where) {
+  auto plan = [&](std::string_view where, std::string_view order = "") {
     std::string text;
     auto query =
-        raw->Prepare(fmt::format("EXPLAIN QUERY PLAN SELECT * FROM records r WHERE {} ORDER BY "
+        raw->Prepare(fmt::format("EXPLAIN QUERY PLAN SELECT * FROM records r WHERE {} ORDER BY {}"
                                  "stopped_early, mean_cost_s, r.id LIMIT 1",
-                                 where));
+                                 where, order));
     EXPECT_OK(query.status());
     while (*query->Step()) text += query->Text(3) + "\n";
     return text;
   };
-  EXPECT_THAT(plan("workload_key = ? AND target = ? AND error = 0"),
+  for (const char* where : {"workload = ?", "workload = ? AND target > ?"}) {
+    EXPECT_THAT(plan(fmt::format("{} AND error = 0", where), "target, "),
+                testing::AllOf(HasSubstr("INDEX best_of_workload"), Not(HasSubstr("TEMP B-TREE"))));
+  }
+  EXPECT_THAT(plan("workload = ? AND target = ? AND error = 0"),
               testing::AllOf(HasSubstr("INDEX best_of_workload"), Not(HasSubstr("TEMP B-TREE"))));
   EXPECT_THAT(plan("job_id = ? AND task_index = ? AND error = 0"),
               testing::AllOf(HasSubstr("INDEX best_of_task"), Not(HasSubstr("TEMP B-TREE"))));

@@ -1,17 +1,164 @@
 #include "store/store.h"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
 namespace kiln::store {
+
+namespace {
+
+// `other` takes the place of each record of its target that it beats, or gets one of its own.
+void Merge(std::vector<Record> others, std::vector<Record>& best) {
+  for (Record& other : others) {
+    const auto at = std::lower_bound(
+        best.begin(), best.end(), other.target,
+        [](const Record& record, const std::string& target) { return record.target < target; });
+    if (at == best.end() || at->target != other.target) {
+      best.insert(at, std::move(other));
+    } else if (BetterThan(other, *at)) {
+      *at = std::move(other);
+    }
+  }
+}
+
+}  // namespace
+
+// Its own name, and those of its keys that no other computation bears.
+StatusOr<Store::Names> Store::NamesOfComputation(Snapshot& snapshot, const WorkloadRef& workload) {
+  KILN_ASSIGN_OR_RETURN(std::vector<std::string> keys, snapshot.KeysOfId(workload.id));
+  if (!workload.key.empty() && std::find(keys.begin(), keys.end(), workload.key) == keys.end()) {
+    keys.push_back(workload.key);
+  }
+  Names names = {workload.id};
+  for (const std::string& key : keys) {
+    KILN_ASSIGN_OR_RETURN(const std::vector<std::string> ids, snapshot.IdsOfKey(key));
+    const bool alone = std::all_of(ids.begin(), ids.end(),
+                                   [&](const std::string& id) { return id == workload.id; });
+    if (alone) names.push_back(UnboundName(key));
+  }
+  return names;
+}
+
+// For each computation that is meant. The last one may be none: records whose computation is not
+// known.
+StatusOr<std::vector<Store::Names>> Store::NamesOfEach(Snapshot& snapshot,
+                                                       const WorkloadRef& workload) {
+  std::vector<Names> each;
+  if (!workload.id.empty()) {
+    KILN_ASSIGN_OR_RETURN(each.emplace_back(), NamesOfComputation(snapshot, workload));
+    return each;
+  }
+  KILN_ASSIGN_OR_RETURN(const std::vector<std::string> ids, snapshot.IdsOfKey(workload.key));
+  if (ids.size() == 1) return NamesOfEach(snapshot, {.id = ids.front(), .key = workload.key});
+  for (const std::string& id : ids) each.push_back({id});
+  each.push_back({UnboundName(workload.key)});
+  return each;
+}
+
+StatusOr<Store::Names> Store::NamesOfAll(Snapshot& snapshot, const WorkloadRef& workload) {
+  Names all;
+  if (workload.id.empty() && workload.key.empty()) return all;
+  KILN_ASSIGN_OR_RETURN(const std::vector<Names> each, NamesOfEach(snapshot, workload));
+  for (const Names& names : each) all.insert(all.end(), names.begin(), names.end());
+  return all;
+}
+
+StatusOr<std::vector<Record>> Store::BestRecords(const WorkloadRef& workload,
+                                                 std::string_view target) {
+  std::vector<Record> all;
+  KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
+    KILN_ASSIGN_OR_RETURN(const std::vector<Names> each, NamesOfEach(snapshot, workload));
+    for (const Names& names : each) {
+      std::vector<Record> best;
+      for (const std::string& name : names) {
+        KILN_ASSIGN_OR_RETURN(std::vector<Record> named, snapshot.BestNamed(name, target));
+        Merge(std::move(named), best);
+      }
+      const bool known = names.front() != UnboundName(workload.key);
+      for (Record& record : best) {
+        if (known && record.workload_id.empty()) record.workload_id = names.front();
+      }
+      std::move(best.begin(), best.end(), std::back_inserter(all));
+    }
+    return OkStatus();
+  }));
+  return all;
+}
+
+StatusOr<std::vector<Record>> Store::RecordsOfWorkload(const WorkloadRef& workload,
+                                                       std::string_view target) {
+  std::vector<Record> records;
+  KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
+    KILN_ASSIGN_OR_RETURN(const Names names, NamesOfAll(snapshot, workload));
+    KILN_ASSIGN_OR_RETURN(records, snapshot.RecordsNamed(names, target));
+    return OkStatus();
+  }));
+  return records;
+}
+
+StatusOr<bool> Store::HasMeasurement(const Record& record) {
+  bool has = false;
+  KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
+    Names names = {UnboundName(record.workload_key)};
+    if (!record.workload_id.empty()) {
+      names.push_back(record.workload_id);
+    } else {
+      KILN_ASSIGN_OR_RETURN(const std::vector<std::string> ids,
+                            snapshot.IdsOfKey(record.workload_key));
+      names.insert(names.end(), ids.begin(), ids.end());
+    }
+    for (const std::string& name : names) {
+      KILN_ASSIGN_OR_RETURN(has, snapshot.HasMeasurementNamed(name, record));
+      if (has) break;
+    }
+    return OkStatus();
+  }));
+  return has;
+}
 
 Status Store::ForEachRecord(const RecordFilter& filter,
                             const std::function<Status(const Record&)>& visit) {
-  constexpr uint32_t kPageSize = 256;
+  constexpr uint32_t kMostIds = 65'536;
+  constexpr size_t kPageSize = 256;
   RecordFilter rest = filter;
   while (true) {
-    KILN_ASSIGN_OR_RETURN(const std::vector<Record> page, Page(rest, kPageSize));
-    for (const Record& record : page) KILN_RETURN_IF_ERROR(visit(record));
-    if (page.size() < kPageSize) return OkStatus();
-    rest.after_id = page.back().id;
+    std::vector<int64_t> ids;
+    KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
+      KILN_ASSIGN_OR_RETURN(const Names names, NamesOfAll(snapshot, filter.workload));
+      KILN_ASSIGN_OR_RETURN(ids, snapshot.Ids(rest, names, filter.top > 0 ? filter.top : kMostIds));
+      return OkStatus();
+    }));
+    for (size_t i = 0; i < ids.size(); i += kPageSize) {
+      const auto page = std::span(ids).subspan(i, std::min(kPageSize, ids.size() - i));
+      std::vector<Record> records;
+      KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
+        KILN_ASSIGN_OR_RETURN(records, snapshot.Records(page));
+        return OkStatus();
+      }));
+      for (const Record& record : records) KILN_RETURN_IF_ERROR(visit(record));
+    }
+    if (filter.top > 0 || ids.size() < kMostIds) return OkStatus();
+    rest.after_id = ids.back();
   }
+}
+
+StatusOr<int64_t> DeleteRecordsOfEndedJobs(Store& store, std::span<const int64_t> ids) {
+  std::set<std::string> ended;
+  for (const int64_t id : ids) {
+    const StatusOr<Record> record = store.GetRecord(id);
+    if (record.status().code() == StatusCode::kNotFound) continue;
+    KILN_RETURN_IF_ERROR(record.status());
+    if (ended.contains(record->job_id)) continue;
+    KILN_ASSIGN_OR_RETURN(const JobRow job, store.GetJob(record->job_id));
+    if (!IsFinal(job.state)) {
+      return FailedPrecondition("record {} is of job {}, which is {}: cancel it, or wait", id,
+                                job.id, JobStateName(job.state));
+    }
+    ended.insert(job.id);
+  }
+  return store.DeleteRecords(ids);
 }
 
 StatusOr<TaskRow> TaskOfJob(const TaskRow& task, std::string_view job_id) {
@@ -21,6 +168,14 @@ StatusOr<TaskRow> TaskOfJob(const TaskRow& task, std::string_view job_id) {
   TaskRow row = task;
   row.job_id = job_id;
   return row;
+}
+
+Status CheckComputation(const Computation& computation) {
+  if (!computation.id.empty() && !computation.key.empty() && !computation.dag.empty()) {
+    return OkStatus();
+  }
+  return InvalidArgument("a computation needs an id, a key and a DAG, found '{}', '{}', '{}'",
+                         computation.id, computation.key, computation.dag);
 }
 
 StatusOr<Record> WithFinals(Record record, const Finals& finals) {

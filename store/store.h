@@ -1,15 +1,21 @@
 // The store: jobs, tasks and records, kept for ever.
 //
 // Implementations: OpenSqliteStore (sqlite_store.h) and NewMemoryStore (memory_store.h);
-// store_test.cc holds one suite that both pass. All methods are thread-safe: one std::mutex inside,
-// held for one call (a write of the SQLite store lasts one fsync). Values are copied in and out;
-// nothing returned refers to the store.
+// store_test.cc holds one suite that both pass. All methods are thread-safe. Writes wait for each
+// other (one of the SQLite store lasts an fsync), reads of the SQLite store for nothing. A read
+// sees what was written before it began. Values are copied in and out; nothing returned refers to
+// the store.
 //
 // Durability: when a method that writes returns OK, the change is committed: it survives kill -9
 // and, in the SQLite store, a loss of power. When it returns an error, nothing was changed.
 //
 // "Best" is BetterThan() of record.h: smallest Cost(); a record that was stopped early
 // only wins where no complete one exists; records with an error never win.
+//
+// Of which computation a record is: of that whose identity it has. One without an identity, that of
+// an imported line, counts as one of the computation that bears its key, as long as the store knows
+// one such computation only; from the second one on it is of none of them, until BindRecords says
+// of which. Known are the computations of all tasks and records, and those of AddComputations.
 //
 // Errors: NotFound for a job, task or record that is not there; AlreadyExists for a second one of
 // the same identity; InvalidArgument for what ValidateRecord refuses; the rest is of the medium
@@ -19,6 +25,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -63,11 +70,14 @@ struct SchedulerIdentity {
 
 // All set conditions must hold.
 struct RecordFilter {
-  std::string job_id = {};        // "" = all jobs
-  std::string workload_key = {};  // "" = all workloads
-  std::string target = {};        // "" = all targets
+  std::string job_id = {};                                // "" = all jobs
+  WorkloadRef workload = {};                              // both empty = all workloads
+  std::string target = {};                                // only targets that start so
+  std::string device = {};                                // "" = all devices
+  int64_t since_s = std::numeric_limits<int64_t>::min();  // timestamps from here on
   bool include_errors = false;
   int64_t after_id = 0;  // only records with a larger id
+  uint32_t top = 0;      // only so many, the best ones, best first; 0 = all
 };
 
 class Store {
@@ -75,7 +85,8 @@ class Store {
   virtual ~Store() = default;
 
   // ---- jobs
-  // The job and its tasks, all or nothing. Each task's job_id must be the job's, or "" for it.
+  // The job and its tasks, all or nothing. A new job has made no progress. Each task's job_id must
+  // be the job's, or "" for it.
   virtual Status AddJob(const JobRow& job, std::span<const TaskRow> tasks) = 0;
   Status AddJob(const JobRow& job) { return AddJob(job, {}); }
   // Sets started_ms on the first change to running and finished_ms on the change to a final state.
@@ -83,6 +94,7 @@ class Store {
   // first wins); the same one again is OK and changes nothing.
   virtual Status UpdateJobState(std::string_view job_id, JobState state, std::string_view message,
                                 int64_t now_ms) = 0;
+  virtual Status SetProgress(std::string_view job_id, const JobProgress& progress) = 0;
   virtual StatusOr<JobRow> GetJob(std::string_view job_id) = 0;
   // Newest first; limit 0 = all.
   virtual StatusOr<std::vector<JobRow>> ListJobs(uint32_t limit) = 0;
@@ -106,24 +118,41 @@ class Store {
   virtual StatusOr<std::vector<Record>> RecordsOfJob(std::string_view job_id,
                                                      uint32_t from_trial) = 0;
   // Errors included, ordered by id. target "" = any.
-  virtual StatusOr<std::vector<Record>> RecordsOfWorkload(std::string_view workload_key,
-                                                          std::string_view target) = 0;
+  StatusOr<std::vector<Record>> RecordsOfWorkload(const WorkloadRef& workload,
+                                                  std::string_view target);
   // The newest `limit` records of the target, whatever their workload; errors included, ordered by
   // id. Reads no more than it returns where the newest records are of this target.
   virtual StatusOr<std::vector<Record>> LatestRecords(std::string_view target, uint32_t limit) = 0;
-  // Over all jobs; target "" = any.
-  virtual StatusOr<std::optional<Record>> BestRecord(std::string_view workload_key,
-                                                     std::string_view target) = 0;
-  // The best record for each target that has one, ordered by target.
-  virtual StatusOr<std::vector<Record>> BestPerTarget(std::string_view workload_key) = 0;
+  // Over all jobs, for each computation that is meant and each target that has one the best record,
+  // ordered by both. Each has the identity of the computation as one of which it counts. target ""
+  // = any. Cost: a look-up for each of them, however many records there are.
+  StatusOr<std::vector<Record>> BestRecords(const WorkloadRef& workload, std::string_view target);
   virtual StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id,
                                                     uint32_t task_index) = 0;
+  // The newest right record of the task's program without a schedule: steps "[]".
+  virtual StatusOr<std::optional<Record>> UnscheduledOfJob(std::string_view job_id,
+                                                           uint32_t task_index) = 0;
   virtual StatusOr<TrialCounts> CountTrials(std::string_view job_id) = 0;
   // All or nothing, in one commit. A record that failed before stays failed.
   virtual Status SetFinals(std::span<const Finals> finals) = 0;
   // Is there a record of the same workload, target, steps, error and timestamp, in whatever job?
-  // What makes an imported line a duplicate (its costs are rounded, so they can't tell).
-  virtual StatusOr<bool> HasMeasurement(const Record& record) = 0;
+  // What makes an imported line a duplicate (its costs are rounded, so they can't tell). Where one
+  // of the two has no identity, the same key is enough.
+  StatusOr<bool> HasMeasurement(const Record& record);
+
+  // Those that are there. Returns how many there were. All or nothing, in one commit. A job keeps
+  // its counts of what is left; the numbers of its trials are not given again while it has later
+  // ones.
+  virtual StatusOr<int64_t> DeleteRecords(std::span<const int64_t> ids) = 0;
+
+  // ---- computations
+  // From now on these are known. All or nothing; what is known already changes nothing.
+  virtual Status AddComputations(std::span<const Computation> computations) = 0;
+  // All that bear the key, ordered by id.
+  virtual StatusOr<std::vector<Computation>> ComputationsOfKey(std::string_view key) = 0;
+  // Records with the computation's key and no identity are of this computation, and it is known
+  // under this key. Returns how many there were.
+  virtual StatusOr<int64_t> BindRecords(const Computation& computation) = 0;
 
   // ---- rounds
   // Returns its number; row.number is ignored.
@@ -135,19 +164,58 @@ class Store {
   // A new incarnation, larger than all before.
   virtual StatusOr<SchedulerIdentity> NextIncarnation() = 0;
 
-  // Calls `visit` for each record that matches, by ascending id, until it returns an error, which
-  // is then returned. Reads in pages of bounded memory and holds no lock while `visit` runs: it may
-  // take its time and call the store. Records added meanwhile may be seen.
+  // Calls `visit` for each record that matches, by ascending id (with filter.top the best first),
+  // until it returns an error, which is then returned. Reads in pages of bounded memory and holds
+  // no lock while `visit` runs: it may take its time and call the store. Records added meanwhile
+  // may be seen, records deleted meanwhile may not.
   Status ForEachRecord(const RecordFilter& filter,
                        const std::function<Status(const Record&)>& visit);
 
- protected:
-  // The first `limit` records that match, by ascending id.
-  virtual StatusOr<std::vector<Record>> Page(const RecordFilter& filter, uint32_t limit) = 0;
+  // ---- below the rest: for implementations
+  // WorkloadName of the records that are meant; none: it is not asked.
+  using Names = std::vector<std::string>;
+
+  // What is found in one state of the store.
+  class Snapshot {
+   public:
+    virtual ~Snapshot() = default;
+
+    // The first `limit` that match, in the order of ForEachRecord; their workload is one of
+    // `names`, whatever the filter says of it.
+    virtual StatusOr<std::vector<int64_t>> Ids(const RecordFilter& filter, const Names& names,
+                                               uint32_t limit) = 0;
+    // In the order of the ids; those that are not there are left out.
+    virtual StatusOr<std::vector<Record>> Records(std::span<const int64_t> ids) = 0;
+    // At least one name; as RecordsOfWorkload.
+    virtual StatusOr<std::vector<Record>> RecordsNamed(const Names& names,
+                                                       std::string_view target) = 0;
+    // The best for each target, ordered by target.
+    virtual StatusOr<std::vector<Record>> BestNamed(std::string_view name,
+                                                    std::string_view target) = 0;
+    virtual StatusOr<bool> HasMeasurementNamed(std::string_view name, const Record& record) = 0;
+    virtual StatusOr<std::vector<std::string>> IdsOfKey(std::string_view key) = 0;
+    virtual StatusOr<std::vector<std::string>> KeysOfId(std::string_view workload_id) = 0;
+  };
+
+  // Calls `read` once, unless the medium fails, and returns what it returns. `read` calls nothing
+  // else of the store.
+  virtual Status Read(const std::function<Status(Snapshot&)>& read) = 0;
+
+ private:
+  static StatusOr<Names> NamesOfComputation(Snapshot& snapshot, const WorkloadRef& workload);
+  static StatusOr<std::vector<Names>> NamesOfEach(Snapshot& snapshot, const WorkloadRef& workload);
+  static StatusOr<Names> NamesOfAll(Snapshot& snapshot, const WorkloadRef& workload);
 };
+
+// A job that goes on would measure again what it misses: FailedPrecondition where a record's job has
+// not ended.
+StatusOr<int64_t> DeleteRecordsOfEndedJobs(Store& store, std::span<const int64_t> ids);
 
 // The task as a row of `job_id`; refused when it names another job.
 StatusOr<TaskRow> TaskOfJob(const TaskRow& task, std::string_view job_id);
+
+// InvalidArgument: it has no identity, no key or no DAG.
+Status CheckComputation(const Computation& computation);
 
 // The shared rule of SetFinals.
 StatusOr<Record> WithFinals(Record record, const Finals& finals);

@@ -22,6 +22,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
+const WorkloadRef kTest = {.id = kTestId, .key = kTestKey};
+
 struct Implementation {
   const char* name;
   StatusOr<std::unique_ptr<Store>> (*open)(const TestFolder& folder);
@@ -45,6 +47,13 @@ class StoreTest : public testing::TestWithParam<Implementation> {
   static int64_t Trial(const StatusOr<std::optional<Record>>& best) {
     EXPECT_OK(best);
     return best.ok() && best->has_value() ? int64_t{(*best)->trial} : -1;
+  }
+  int64_t Best(const WorkloadRef& workload, std::string_view target) {
+    const auto best = store_->BestRecords(workload, target);
+    EXPECT_OK(best);
+    if (!best.ok() || best->empty()) return -1;
+    EXPECT_EQ(best->size(), 1u);
+    return best->front().trial;
   }
   static std::vector<uint32_t> Trials(const StatusOr<std::vector<Record>>& records) {
     EXPECT_OK(records);
@@ -160,6 +169,7 @@ TEST_P(StoreTest, TasksKeepEveryFieldAndTheirOrder) {
   std::vector<TaskRow> tasks(2);
   tasks[0] = {.job_id = "",
               .index = 1,
+              .workload_id = "w1",
               .workload_key = "k1",
               .dag = "dag",
               .target = "llvm",
@@ -181,6 +191,7 @@ TEST_P(StoreTest, TasksKeepEveryFieldAndTheirOrder) {
   EXPECT_EQ(found[0].reference_cost_s, 0.125);
   EXPECT_EQ(found[1].job_id, "j");
   EXPECT_EQ(found[1].index, 1);
+  EXPECT_EQ(found[1].workload_id, "w1");
   EXPECT_EQ(found[1].workload_key, "k1");
   EXPECT_EQ(found[1].dag, "dag");
   EXPECT_EQ(found[1].target, "llvm");
@@ -224,7 +235,7 @@ TEST_P(StoreTest, RecordKeepsEveryFieldToTheLastBit) {
   record.id = 77;
   record.task_index = 3;
   record.costs_s = {1.0 / 3.0, 4.9406564584124654e-324, 1.7976931348623157e308, 1e-5};
-  record.message = std::string("line 1\nline \0 2 'quoted' \xff\xfe", 28);
+  record.message = std::string("line 1\nline \0 2 'quoted' \xc3\xbc", 28);
   record.timestamp_s = -1;
   record.stopped_early = true;
   record.max_error = std::nan("");
@@ -302,24 +313,24 @@ TEST_P(StoreTest, RecordsOfJobAreOrderedByTrial) {
 
 TEST_P(StoreTest, BestIsTheSmallestMeanOfTheCompleteOnes) {
   AddJob("j");
-  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), -1);
+  EXPECT_EQ(Best(kTest, ""), -1);
   Add(FailedRecord("j", 0, 5));
-  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), -1);
+  EXPECT_EQ(Best(kTest, ""), -1);
   Record early = TestRecord("j", 1, 0.5);
   early.stopped_early = true;
   Add(early);
-  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), 1);  // nothing else exists
+  EXPECT_EQ(Best(kTest, ""), 1);  // nothing else exists
   Record mean = TestRecord("j", 2);
   mean.costs_s = {0.1, 2.9};
   Add(mean);
-  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, kTestTarget)), 2);
+  EXPECT_EQ(Best(kTest, kTestTarget), 2);
   Add(TestRecord("j", 3, 1.4));
-  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), 3);
+  EXPECT_EQ(Best(kTest, ""), 3);
   Add(TestRecord("j", 4, 1.4));  // as good: the older one stays
-  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), 3);
+  EXPECT_EQ(Best(kTest, ""), 3);
   EXPECT_EQ(Trial(store_->BestOfJob("j", 0)), 3);
-  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "llvm")), -1);
-  EXPECT_EQ(Trial(store_->BestRecord("other", "")), -1);
+  EXPECT_EQ(Best(kTest, "llvm"), -1);
+  EXPECT_EQ(Best({.id = "other"}, ""), -1);
 }
 
 TEST_P(StoreTest, BestIsByTargetAndByTask) {
@@ -333,22 +344,206 @@ TEST_P(StoreTest, BestIsByTargetAndByTask) {
   second_task.task_index = 1;
   Add(second_task);
   Add(TestRecord("k", 3, 0.75));
-  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "")), 2);
-  EXPECT_EQ(Trial(store_->BestRecord(kTestKey, "llvm")), 0);
-  EXPECT_THAT(Trials(store_->BestPerTarget(kTestKey)), ElementsAre(2, 0));
-  EXPECT_THAT(Trials(store_->BestPerTarget("other")), IsEmpty());
+  EXPECT_EQ(Best(kTest, "llvm"), 0);
+  EXPECT_THAT(Trials(store_->BestRecords(kTest, "")), ElementsAre(2, 0));
+  EXPECT_THAT(Trials(store_->BestRecords({.id = "other"}, "")), IsEmpty());
   EXPECT_EQ(Trial(store_->BestOfJob("k", 0)), 3);
   EXPECT_EQ(Trial(store_->BestOfJob("k", 1)), 2);
   EXPECT_EQ(Trial(store_->BestOfJob("k", 2)), -1);
-  EXPECT_THAT(Trials(store_->RecordsOfWorkload(kTestKey, "")), ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(Trials(store_->RecordsOfWorkload(kTestKey, "llvm")), ElementsAre(0));
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(kTest, "")), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(kTest, "llvm")), ElementsAre(0));
+}
+
+// ---- computations that bear one key ------------------------------------------------------------
+
+Record RecordOf(const char* workload_id, const std::string& job, uint32_t trial, double cost_s) {
+  Record record = TestRecord(job, trial, cost_s);
+  record.workload_id = workload_id;
+  record.dag = *workload_id == 0 ? "" : std::string("dag of ") + workload_id;
+  return record;
+}
+
+TEST_P(StoreTest, RecordsAreOfTheirComputationWhateverTheKey) {
+  AddJob("j");
+  Add(RecordOf("2x2", "j", 0, 1e-3));
+  Add(RecordOf("3x3", "j", 1, 2e-3));
+  Add(RecordOf("3x3", "j", 2, 3e-3));
+  const WorkloadRef small = {.id = "2x2", .key = kTestKey}, large = {.id = "3x3"};
+  EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(0));
+  EXPECT_THAT(Trials(store_->BestRecords(large, kTestTarget)), ElementsAre(1));
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(small, "")), ElementsAre(0));
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(large, "")), ElementsAre(1, 2));
+  EXPECT_THAT(Visited({.workload = large}), ElementsAre(1, 2));
+  // The key alone means both; each has a best one.
+  const WorkloadRef both = {.key = kTestKey};
+  EXPECT_THAT(Trials(store_->BestRecords(both, "")), ElementsAre(0, 1));
+  EXPECT_THAT(Visited({.workload = both}), ElementsAre(0, 1, 2));
+  ASSERT_OK_AND_ASSIGN(const auto known, store_->ComputationsOfKey(kTestKey));
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(known[0].id, "2x2");
+  EXPECT_EQ(known[1].dag, "dag of 3x3");
+  EXPECT_THAT(*store_->ComputationsOfKey("other"), IsEmpty());
+}
+
+TEST_P(StoreTest, ARecordWithoutIdentityCountsWhereItsKeyFitsOneComputation) {
+  AddJob("j");
+  const WorkloadRef small = {.id = "2x2", .key = kTestKey}, large = {.id = "3x3", .key = kTestKey};
+  Add(RecordOf("", "j", 0, 1e-3));
+  EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(0)) << "the only one that asks";
+  Add(RecordOf("2x2", "j", 1, 2e-3));
+  EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(0));
+  EXPECT_THAT(Trials(store_->BestRecords({.id = "2x2"}, "")), ElementsAre(0));
+  EXPECT_THAT(Trials(store_->BestRecords({.key = kTestKey}, "")), ElementsAre(0));
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(small, kTestTarget)), ElementsAre(0, 1));
+  EXPECT_THAT(Trials(store_->BestRecords(large, "")), IsEmpty()) << "it would be the second one";
+  // A second computation: whose it is is not known any more.
+  const TaskRow task = {
+      .index = 0, .workload_id = "3x3", .workload_key = kTestKey, .dag = "d", .target = "llvm"};
+  ASSERT_OK(store_->AddTasks("j", {&task, 1}));
+  EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(1));
+  EXPECT_THAT(Trials(store_->BestRecords(large, "")), IsEmpty());
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(small, "")), ElementsAre(1));
+  EXPECT_THAT(Trials(store_->BestRecords({.key = kTestKey}, "")), ElementsAre(1, 0));
+}
+
+TEST_P(StoreTest, BoundRecordsAreOfTheComputation) {
+  AddJob("j");
+  Add(RecordOf("2x2", "j", 0, 1e-3));
+  Record logged = RecordOf("", "j", 1, 2e-3);
+  logged.workload_key = "[\"pool\", 3]";
+  Add(logged);
+  logged.trial = 2;
+  logged.workload_key = "[\"pool\", 4]";
+  Add(logged);
+  const Computation large = {.id = "3x3", .key = "[\"pool\", 3]", .dag = "text"};
+  EXPECT_EQ(*store_->BindRecords(large), 1);
+  EXPECT_EQ(*store_->BindRecords(large), 0);
+  EXPECT_THAT(Trials(store_->BestRecords({.id = "3x3"}, "")), ElementsAre(1));
+  EXPECT_THAT(Trials(store_->BestRecords({.key = "[\"pool\", 3]"}, "")), ElementsAre(1));
+  ASSERT_OK_AND_ASSIGN(const auto bound, store_->RecordsOfWorkload({.id = "3x3"}, ""));
+  EXPECT_EQ(bound[0].dag, "text");
+  EXPECT_EQ(bound[0].workload_id, "3x3");
+  EXPECT_EQ(bound[0].workload_key, "[\"pool\", 3]");
+  // What comes under this key later is of it too.
+  logged.trial = 3;
+  logged.workload_key = "[\"pool\", 3]";
+  Add(logged);
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload({.id = "3x3"}, "")), ElementsAre(1, 3));
+  EXPECT_THAT(store_->BindRecords({.id = "", .key = "k", .dag = "d"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("needs an id, a key and a DAG")));
+}
+
+TEST_P(StoreTest, ComputationsCanBeMadeKnown) {
+  const Computation two[] = {{.id = "a", .key = kTestKey, .dag = "x"},
+                             {.id = "b", .key = kTestKey, .dag = "y"}};
+  ASSERT_OK(store_->AddComputations(two));
+  ASSERT_OK(store_->AddComputations(two));
+  ASSERT_OK_AND_ASSIGN(const auto known, store_->ComputationsOfKey(kTestKey));
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(known[1].id, "b");
+  EXPECT_EQ(known[1].dag, "y");
+  AddJob("j");
+  Add(RecordOf("", "j", 0, 1e-3));
+  EXPECT_THAT(Trials(store_->BestRecords({.id = "a"}, "")), IsEmpty());
+}
+
+TEST_P(StoreTest, AMeasurementOfAnotherComputationIsNotTheSame) {
+  AddJob("j");
+  const Record record = RecordOf("2x2", "j", 0, 1e-3);
+  Add(record);
+  const auto of = [&](const char* workload_id) {
+    Record other = record;
+    other.workload_id = workload_id;
+    return store_->HasMeasurement(other);
+  };
+  EXPECT_TRUE(*of("2x2"));
+  EXPECT_FALSE(*of("3x3"));
+  EXPECT_TRUE(*of("")) << "a line has the key alone";
+}
+
+TEST_P(StoreTest, ProgressIsKept) {
+  AddJob("j");
+  EXPECT_EQ(store_->GetJob("j")->progress.ending, JobEnding::kNone);
+  ASSERT_OK(store_->SetProgress("j", {JobEnding::kNone, 2.5}));
+  ASSERT_OK(store_->SetProgress("j", {JobEnding::kTimeUsedUp, 7.25}));
+  ASSERT_OK_AND_ASSIGN(const JobRow job, store_->GetJob("j"));
+  EXPECT_EQ(job.progress.ending, JobEnding::kTimeUsedUp);
+  EXPECT_EQ(job.progress.active_s, 7.25);
+  EXPECT_THAT(store_->SetProgress("k", {}), StatusIs(StatusCode::kNotFound, HasSubstr("k")));
+}
+
+TEST_P(StoreTest, UnscheduledIsTheNewestRightOneOfTheTask) {
+  AddJob("j");
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 0)), -1);
+  const auto add = [&](Record record) {
+    record.steps = kNoSteps;
+    Add(record);
+  };
+  add(TestRecord("j", 0, 3));
+  Add(TestRecord("j", 1, 1));
+  Record other = TestRecord("j", 2, 2);
+  other.task_index = 1;
+  add(other);
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 0)), 0);
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 1)), 2);
+  add(TestRecord("j", 3, 4));  // on another device
+  add(FailedRecord("j", 4, 5));
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 0)), 3);
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("k", 0)), -1);
+}
+
+TEST_P(StoreTest, DeletedRecordsAreGone) {
+  AddJob("j");
+  std::vector<int64_t> ids;
+  for (uint32_t trial = 0; trial < 4; ++trial) {
+    ids.push_back(Add(TestRecord("j", trial, 1e-3 * (1 + trial))));
+  }
+  const std::vector<int64_t> gone = {ids[0], 99, ids[3]};
+  EXPECT_EQ(*store_->DeleteRecords(gone), 2);
+  EXPECT_EQ(*store_->DeleteRecords(gone), 0);
+  EXPECT_THAT(store_->GetRecord(ids[3]), StatusIs(StatusCode::kNotFound, _));
+  EXPECT_THAT(Trials(store_->RecordsOfJob("j", 0)), ElementsAre(1, 2));
+  EXPECT_EQ(Best(kTest, ""), 1);
+  EXPECT_EQ(store_->CountTrials("j")->total, 2);
+  EXPECT_GT(Add(TestRecord("j", 3)), ids[3]) << "a number means one record for ever";
+  const Finals finals = {.id = ids[1], .costs_s = {5e-3}};
+  ASSERT_OK(store_->SetFinals({&finals, 1}));
+  EXPECT_EQ(store_->GetRecord(ids[1])->final_costs_s, finals.costs_s);
+}
+
+TEST_P(StoreTest, RecordsOfAJobThatGoesOnAreNotDeleted) {
+  AddJob("j");
+  const int64_t id = Add(TestRecord("j", 0));
+  EXPECT_THAT(DeleteRecordsOfEndedJobs(*store_, {&id, 1}).status(),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("of job j, which is queued")));
+  ASSERT_OK(store_->UpdateJobState("j", JobState::kCancelled, "", 1));
+  EXPECT_EQ(*DeleteRecordsOfEndedJobs(*store_, {&id, 1}), 1);
+}
+
+TEST_P(StoreTest, ForEachRecordFiltersByPlaceAndTimeAndRank) {
+  AddJob("j");
+  for (uint32_t trial = 0; trial < 6; ++trial) {
+    Record record = trial == 2 ? FailedRecord("j", trial, 3) : TestRecord("j", trial, 6.0 - trial);
+    record.device = trial % 2 == 0 ? "cpu" : "NVIDIA H100";
+    record.target = trial < 3 ? "llvm -mcpu=a" : "llvm -mcpu=b";
+    record.timestamp_s = 1000 + trial;
+    record.stopped_early = trial == 5;
+    Add(record);
+  }
+  EXPECT_THAT(Visited({.device = "cpu"}), ElementsAre(0, 4));
+  EXPECT_THAT(Visited({.device = "cpu", .include_errors = true}), ElementsAre(0, 2, 4));
+  EXPECT_THAT(Visited({.target = "llvm -mcpu"}), ElementsAre(0, 1, 3, 4, 5));
+  EXPECT_THAT(Visited({.target = "llvm -mcpu=b"}), ElementsAre(3, 4, 5));
+  EXPECT_THAT(Visited({.since_s = 1003}), ElementsAre(3, 4, 5));
+  EXPECT_THAT(Visited({.top = 2}), ElementsAre(4, 3));
+  EXPECT_THAT(Visited({.include_errors = true, .top = 9}), ElementsAre(4, 3, 1, 0, 5, 2));
 }
 
 TEST_P(StoreTest, LatestRecordsAreTheNewestOfTheTarget) {
   AddJob("j");
   for (uint32_t trial = 0; trial < 8; ++trial) {
     Record record = trial == 6 ? FailedRecord("j", trial, 2) : TestRecord("j", trial);
-    record.workload_key = trial % 2 == 0 ? "even" : "odd";
+    record.workload_id = trial % 2 == 0 ? "even" : "odd";
     if (trial == 5) record.target = "llvm";
     Add(record);
   }
@@ -413,7 +608,7 @@ TEST_P(StoreTest, FinalReadingsDecideWhoIsBest) {
   // A third one, measured once, would have to beat the medians.
   Add(TestRecord("j", 3, 1.15e-3));
   EXPECT_EQ((*store_->BestOfJob("j", 0))->id, steady);
-  EXPECT_EQ((*store_->BestRecord(kTestKey, kTestTarget))->id, steady);
+  EXPECT_EQ(store_->BestRecords(kTest, kTestTarget)->front().id, steady);
   // All or nothing.
   std::vector<Finals> again = {{.id = lucky, .costs_s = quick}, {.id = 99, .costs_s = quick}};
   EXPECT_THAT(store_->SetFinals(again), StatusIs(StatusCode::kNotFound, _));
@@ -483,7 +678,7 @@ TEST_P(StoreTest, HasMeasurementComparesWhatIdentifiesALine) {
   rounded.steps = record.steps;
   rounded.timestamp_s = record.timestamp_s;
   EXPECT_TRUE(has(rounded));
-  for (auto change : {+[](Record& r) { r.workload_key += " "; },
+  for (auto change : {+[](Record& r) { r.workload_id = "other"; },
                       +[](Record& r) { r.target = "llvm"; }, +[](Record& r) { r.steps = "[]"; },
                       +[](Record& r) { r.error = 1; }, +[](Record& r) { ++r.timestamp_s; }}) {
     Record changed = rounded;
@@ -498,7 +693,7 @@ TEST_P(StoreTest, ForEachRecordFilters) {
   Add(TestRecord("j", 0));
   Add(FailedRecord("j", 1, 2));
   Record other = TestRecord("k", 2);
-  other.workload_key = "other";
+  other.workload_id = "other";
   Add(other);
   other.trial = 3;
   other.target = "llvm";
@@ -507,9 +702,9 @@ TEST_P(StoreTest, ForEachRecordFilters) {
   EXPECT_THAT(Visited({.include_errors = true}), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(Visited({.job_id = "j"}), ElementsAre(0));
   EXPECT_THAT(Visited({.job_id = "j", .include_errors = true}), ElementsAre(0, 1));
-  EXPECT_THAT(Visited({.workload_key = "other"}), ElementsAre(2, 3));
-  EXPECT_THAT(Visited({.workload_key = "other", .target = "llvm"}), ElementsAre(3));
-  EXPECT_THAT(Visited({.job_id = "j", .workload_key = "other"}), IsEmpty());
+  EXPECT_THAT(Visited({.workload = {.id = "other"}}), ElementsAre(2, 3));
+  EXPECT_THAT(Visited({.workload = {.id = "other"}, .target = "llvm"}), ElementsAre(3));
+  EXPECT_THAT(Visited({.job_id = "j", .workload = {.id = "other"}}), IsEmpty());
   EXPECT_THAT(Visited({.after_id = last - 1}), ElementsAre(3));
   EXPECT_THAT(Visited({.after_id = last}), IsEmpty());
 }
@@ -542,7 +737,7 @@ TEST_P(StoreTest, BestAgreesWithASortOnRandomRecords) {
     if (rng() % 2 == 0) record.costs_s.push_back(1 + static_cast<double>(rng() % 40) / 7);
     record.error = rng() % 4 == 0 ? static_cast<int>(rng() % kNumErrorKinds) : 0;
     record.stopped_early = rng() % 3 == 0;
-    record.workload_key = fmt::format("k{}", rng() % 3);
+    record.workload_id = fmt::format("w{}", rng() % 3);
     record.target = fmt::format("t{}", rng() % 3);
     record.task_index = rng() % 5;
     batch.push_back(record);
@@ -556,14 +751,14 @@ TEST_P(StoreTest, BestAgreesWithASortOnRandomRecords) {
     }
     return best == nullptr ? int64_t{-1} : int64_t{best->trial};
   };
-  for (const std::string key : {"k0", "k1", "k2"}) {
-    EXPECT_EQ(Trial(store_->BestRecord(key, "")),
-              expected([&](const Record& r) { return r.workload_key == key; }));
+  for (const std::string id : {"w0", "w1", "w2"}) {
+    std::vector<int64_t> all;
     for (const std::string target : {"t0", "t1", "t2"}) {
-      EXPECT_EQ(Trial(store_->BestRecord(key, target)), expected([&](const Record& r) {
-                  return r.workload_key == key && r.target == target;
-                }));
+      all.push_back(
+          expected([&](const Record& r) { return r.workload_id == id && r.target == target; }));
+      EXPECT_EQ(Best({.id = id}, target), all.back());
     }
+    EXPECT_THAT(Trials(store_->BestRecords({.id = id}, "")), testing::ElementsAreArray(all));
   }
   for (uint32_t task = 0; task < 5; ++task) {
     EXPECT_EQ(Trial(store_->BestOfJob("j", task)),
@@ -583,7 +778,7 @@ TEST_P(StoreTest, ThreadsShareIt) {
         const Status status = store_->AddRecord(TestRecord("j", trial, 1.0 + trial)).status();
         ++(status.ok() ? added : refused);
         EXPECT_TRUE(status.ok() || status.code() == StatusCode::kAlreadyExists) << status;
-        EXPECT_OK(store_->BestRecord(kTestKey, ""));
+        EXPECT_OK(store_->BestRecords(kTest, ""));
         EXPECT_OK(store_->CountTrials("j"));
       }
     });

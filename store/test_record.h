@@ -10,6 +10,7 @@
 namespace kiln::store {
 
 inline constexpr char kTestKey[] = R"(["0fad1b42", [1, 56, 56, 64]])";
+inline constexpr char kTestId[] = "5a1d";  // of the computation
 inline constexpr char kTestTarget[] = "cuda -arch=sm_90";
 
 inline Record TestRecord(std::string job_id, uint32_t trial, double cost_s = 1e-3) {
@@ -17,6 +18,7 @@ inline Record TestRecord(std::string job_id, uint32_t trial, double cost_s = 1e-
   r.job_id = std::move(job_id);
   r.trial = trial;
   r.task_index = 0;
+  r.workload_id = kTestId;
   r.workload_key = kTestKey;
   r.dag = "A = placeholder(1, 56, 56, 64)\n";
   r.target = kTestTarget;
@@ -31,6 +33,7 @@ inline Record TestRecord(std::string job_id, uint32_t trial, double cost_s = 1e-
   r.runner = "runner-1";
   r.flop_count = 1e9;
   r.times = std::string("\x09\0t", 3);
+  r.sampled_outputs = 8192;
   return r;
 }
 
@@ -45,12 +48,13 @@ inline Record FailedRecord(std::string job_id, uint32_t trial, int error) {
 // All fields but id, as text: equal texts, equal records; NaN equals NaN.
 inline std::string Describe(const Record& r) {
   return fmt::format(
-      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}",
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{"
+      "}",
       r.job_id, r.task_index, r.trial, r.workload_key, r.dag, r.target, fmt::join(r.hardware, ","),
       r.steps, fmt::join(r.costs_s, ","), r.error, r.message, r.build_s, r.run_s, r.timestamp_s,
       r.device, r.builder, r.runner, r.stopped_early, r.max_error, r.flop_count, r.origin, r.score,
       fmt::join(r.final_costs_s, ","), r.confidence_s, r.times, r.final_readings, r.final_run_s,
-      r.final_device, r.unchecked);
+      r.final_device, r.workload_id, r.unchecked, r.sampled_outputs);
 }
 
 }  // namespace kiln::store

@@ -21,7 +21,7 @@ refuse "nonsense" --listen nonsense
 refuse "loud" --log-level loud --listen 127.0.0.1:0
 refuse "deadline-ms" --deadline-ms 5
 refuse "no-such-folder" --listen 127.0.0.1:0 --port-file "$tmp/no-such-folder/port"
-refuse "not expected: --no-such-flag" --no-such-flag
+refuse "there is no flag --no-such-flag" --no-such-flag
 
 start() {
   rm -f "$tmp/port"

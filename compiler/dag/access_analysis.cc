@@ -43,17 +43,11 @@ int ConstShiftedAxis(ir::Expr e) {
   return -1;
 }
 
-AccessAnalysis::AccessAnalysis(const Dag& dag) : dag_(dag), facts_(dag.size()) {
-  for (int op = 0; op < dag.size(); ++op) AnalyzeOp(op);
-  AnalyzeCommonIterators();
-}
-
-void AccessAnalysis::AnalyzeOp(int i) {
+AccessAnalysis::OpFacts AccessAnalysis::FactsOf(int i) const {
   const Operator& op = dag_.op(i);
-  OpFacts& facts = facts_[i];
-  if (op.is_placeholder()) return;
+  OpFacts facts;
+  if (op.is_placeholder()) return facts;
   const int num_spatial = static_cast<int>(op.axes().size());
-
   bool inlineable = true;
   for (const Access& access : op.facts().reads) {
     const AccessShape shape = ShapeOf(access.load, num_spatial);
@@ -63,26 +57,34 @@ void AccessAnalysis::AnalyzeOp(int i) {
   const bool constant = op.facts().reads.empty();
   facts.strictly_inlineable =
       constant || (inlineable && !op.facts().has_branch && !op.facts().has_expensive);
+  return facts;
+}
 
-  if (!op.attrs().simplify_const_tensor_indices.empty()) return;
+bool AccessAnalysis::needs_multi_level_tiling(int i) const {
+  const Operator& op = dag_.op(i);
+  if (op.is_placeholder() || !op.attrs().simplify_const_tensor_indices.empty()) return false;
   int missing_producers = 0;
-  for (int producer : dag_.producers(i)) {
-    std::vector<bool> used(num_spatial, false);
-    for (const Access& access : op.facts().reads) {
-      if (dag_.node(i).inputs[access.slot].op != producer) continue;
-      for (ir::Expr index : access.load->args()) {
-        ir::Visit(index, [&](ir::Expr e) {
-          if (e->op == ir::Op::kVar && e->id < num_spatial) used[e->id] = true;
-        });
-      }
+  for (int producer : dag_.producers(i)) missing_producers += MissesAxes(i, producer);
+  return missing_producers >= 2 || (missing_producers >= 1 && op.is_reduction());
+}
+
+// Does op i read the producer without using all of its spatial axes?
+bool AccessAnalysis::MissesAxes(int i, int producer) const {
+  const Operator& op = dag_.op(i);
+  const int num_spatial = static_cast<int>(op.axes().size());
+  std::vector<bool> used(num_spatial, false);
+  for (const Access& access : op.facts().reads) {
+    if (dag_.node(i).inputs[access.slot].op != producer) continue;
+    for (ir::Expr index : access.load->args()) {
+      ir::Visit(index, [&](ir::Expr e) {
+        if (e->op == ir::Op::kVar && e->id < num_spatial) used[e->id] = true;
+      });
     }
-    bool missing = false;
-    for (int axis = 0; axis < num_spatial; ++axis)
-      missing = missing || (!used[axis] && op.axes()[axis].extent > 1);
-    if (missing) ++missing_producers;
   }
-  facts.multi_level_tiling =
-      missing_producers >= 2 || (missing_producers >= 1 && op.is_reduction());
+  for (int axis = 0; axis < num_spatial; ++axis) {
+    if (!used[axis] && op.axes()[axis].extent > 1) return true;
+  }
+  return false;
 }
 
 int AccessAnalysis::CommonLeading(int producer, int i) const {
@@ -99,24 +101,20 @@ int AccessAnalysis::CommonLeading(int producer, int i) const {
   return common;
 }
 
-void AccessAnalysis::AnalyzeCommonIterators() {
-  const int n = dag_.size();
-  common_.assign(n, std::vector<int>(n, 0));
-  for (int producer = 0; producer < n; ++producer) {
-    // The smallest count along any path, found in topological order; -1: not reached yet.
-    std::vector<int> best(n, -1);
-    best[producer] = static_cast<int>(dag_.op(producer).axes().size());
-    if (dag_.op(producer).is_placeholder())
-      best[producer] = static_cast<int>(dag_.op(producer).shape().size());
-    for (int i = producer + 1; i < n; ++i) {
-      for (int p : dag_.producers(i)) {
-        if (best[p] < 0) continue;
-        const int through = std::min(best[p], CommonLeading(p, i));
-        best[i] = best[i] < 0 ? through : std::min(best[i], through);
-      }
-      if (best[i] > 0) common_[producer][i] = common_[i][producer] = best[i];
+int AccessAnalysis::num_common_outer_iterators(int a, int b) const {
+  const int producer = std::min(a, b), reader = std::max(a, b);
+  // The smallest count along any path, found in topological order; -1: not reached yet.
+  std::vector<int> best(static_cast<size_t>(reader - producer) + 1, -1);
+  best[0] = static_cast<int>(dag_.op(producer).shape().size());
+  for (int i = producer + 1; i <= reader; ++i) {
+    int& at = best[i - producer];
+    for (int p : dag_.producers(i)) {
+      if (p < producer || best[p - producer] < 0) continue;
+      const int through = std::min(best[p - producer], CommonLeading(p, i));
+      at = at < 0 ? through : std::min(at, through);
     }
   }
+  return a == b ? 0 : std::max(0, best.back());
 }
 
 bool AccessAnalysis::ReadsElementwise(int reader, int producer) const {

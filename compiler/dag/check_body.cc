@@ -29,6 +29,13 @@ Range Negate(Range a) { return {-a.max, -a.min}; }
 bool IsIndex(Expr e) { return e->type == ir::kIndex; }
 bool IsIndexSum(Expr e) { return IsIndex(e) && (e->op == Op::kAdd || e->op == Op::kSub); }
 
+// Ranges asked for, of all parts of a body: conditions inside conditions ask for each part again
+// and again. Bodies that people write take a few hundred.
+constexpr int64_t kMostRanges = 1'000'000;
+constexpr std::string_view kEntangled =
+    "its index expressions are too entangled to be checked: conditions stand inside of conditions; "
+    "give parts of them operators of their own";
+
 // More nodes than this are kept in a hash table.
 constexpr size_t kSmall = 64;
 
@@ -97,7 +104,9 @@ class Checker {
  private:
   template <typename... Args>
   bool Fail(Expr where, fmt::format_string<Args...> format, Args&&... args) {
-    if (!error_) error_ = BodyError{where, fmt::format(format, std::forward<Args>(args)...)};
+    if (error_) return false;
+    error_ = BodyError{where, ranges_left_ < 0 ? std::string(kEntangled)
+                                               : fmt::format(format, std::forward<Args>(args)...)};
     return false;
   }
   std::string InputName(int slot) const {
@@ -159,11 +168,13 @@ class Checker {
   // Nodes found good under the current conditions or weaker ones.
   std::vector<Expr> checked_;
   std::unordered_set<Expr> checked_set_;  // the same, when there are many
+  int64_t ranges_left_ = kMostRanges;
   bool dead_ = false;  // the conditions contradict each other: nothing here is ever evaluated
   std::optional<BodyError> error_;
 };
 
 bool Checker::Check(Expr e, bool in_sum) {
+  if (ranges_left_ < 0) return Fail(e, "{}", kEntangled);
   if (e->num_args == 0) return e->op != Op::kVar || CheckVar(e);
   if (IsChecked(e)) return true;
   bool good;
@@ -338,6 +349,7 @@ Range Checker::RangeOf(Expr e) {
 }
 
 Range Checker::RangeOfAtom(Expr e) {
+  if (--ranges_left_ < 0) return kUnknownRange;
   if (e->type.is_bool()) return {0, 1};
   switch (e->op) {
     case Op::kInt:

@@ -143,7 +143,8 @@ StatusOr<DagPtr> Dag::Make(std::vector<OpNode> nodes) {
     }
     for (Tensor in : nodes[i].inputs) {
       AddOnce(dag->producers_[i], in.op);
-      AddOnce(dag->consumers_[in.op], i);
+      std::vector<int>& consumers = dag->consumers_[in.op];  // ascending
+      if (consumers.empty() || consumers.back() != i) consumers.push_back(i);
     }
   }
   for (int i = 0; i < count; ++i) {

@@ -167,12 +167,13 @@ StatusOr<std::vector<NDArray>> Evaluate(const Dag& dag, std::span<const NDArray>
 
 std::vector<NDArray> RandomInputs(const Dag& dag, uint64_t seed, ir::RandomKind kind) {
   std::vector<NDArray> inputs;
+  const std::vector<int64_t> limits = IndexLimits(dag);
   for (int i = 0; i < dag.size(); ++i) {
     const Operator& op = dag.op(i);
     if (!op.is_placeholder()) continue;
     inputs.emplace_back(op.type(), op.shape());
     inputs.back().FillRandom(seed + inputs.size() * 0x9e3779b97f4a7c15ULL, kind,
-                             IndexLimit(dag, i));
+                             limits[static_cast<size_t>(i)]);
   }
   return inputs;
 }

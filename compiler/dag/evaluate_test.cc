@@ -247,8 +247,8 @@ TEST(Evaluate, GatherChecksItsIndices) {
   b.Compute("out", {{"i", 3}, {"j", 2}}, [&](Vars v) { return table(index(v[0]), v[1]); });
   ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build());
   const int index_op = dag->op(0).name() == "index" ? 0 : 1;
-  EXPECT_EQ(IndexLimit(*dag, index_op), 5);
-  EXPECT_EQ(IndexLimit(*dag, 1 - index_op), 0);
+  EXPECT_EQ(IndexLimits(*dag)[static_cast<size_t>(index_op)], 5);
+  EXPECT_EQ(IndexLimits(*dag)[static_cast<size_t>(1 - index_op)], 0);
   std::vector<NDArray> inputs = RandomInputs(*dag, 11);
   EXPECT_OK(Evaluate(*dag, inputs));
   inputs[static_cast<size_t>(index_op)].SetDouble(1, 5);

@@ -9,31 +9,38 @@ bool IsClamp(ir::Expr e) {
   return (e->op == ir::Op::kMin || e->op == ir::Op::kMax) && e->arg(1)->is_const_int();
 }
 
-// Is `e` an integer element of op, as it is, converted or clamped?
-bool IsElementOf(const OpNode& reader, int op, ir::Expr e) {
+// The op of which `e` is an integer element, as it is, converted or clamped; -1: of none.
+int ElementOf(const OpNode& reader, ir::Expr e) {
   while (e->op == ir::Op::kCast || IsClamp(e)) e = e->arg(0);
-  return e->op == ir::Op::kLoad && e->type.is_int() &&
-         reader.inputs[static_cast<size_t>(e->id)].op == op;
+  if (e->op != ir::Op::kLoad || !e->type.is_int()) return -1;
+  return reader.inputs[static_cast<size_t>(e->id)].op;
 }
 
-int64_t Tighter(int64_t a, int64_t b) { return a == 0 || b == 0 ? a + b : std::min(a, b); }
+void Tighten(int64_t limit, int64_t& of) {
+  of = limit == 0 || of == 0 ? limit + of : std::min(limit, of);
+}
 
 }  // namespace
 
-int64_t IndexLimit(const Dag& dag, int op) {
-  int64_t limit = 0;
-  for (int i : dag.consumers(op)) {
+std::vector<int64_t> IndexLimits(const Dag& dag) {
+  std::vector<int64_t> limits(static_cast<size_t>(dag.size()), 0);
+  for (int i = dag.size() - 1; i >= 0; --i) {  // readers come first: theirs are known
     const OpNode& reader = dag.node(i);
+    if (reader.op->is_placeholder()) continue;
     for (const Access& access : reader.op->facts().reads) {
       for (int d = 0; d < access.load->num_args; ++d) {
-        if (!IsElementOf(reader, op, access.load->arg(d))) continue;
-        limit = Tighter(limit, reader.op->input_shape(access.slot)[static_cast<size_t>(d)]);
+        const int op = ElementOf(reader, access.load->arg(d));
+        if (op >= 0)
+          Tighten(reader.op->input_shape(access.slot)[static_cast<size_t>(d)], limits[op]);
       }
     }
-    const bool copies = !reader.op->is_reduction() && IsElementOf(reader, op, reader.op->body());
-    if (copies) limit = Tighter(limit, IndexLimit(dag, i));
+    if (reader.op->is_reduction()) continue;
+    for (ir::Expr body : reader.op->bodies()) {
+      const int copied = ElementOf(reader, body);
+      if (copied >= 0) Tighten(limits[i], limits[copied]);
+    }
   }
-  return limit;
+  return limits;
 }
 
 }  // namespace kiln::dag

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "compiler/dag/dag.h"
 
 namespace kiln::dag {
 
-// The smallest extent that elements of op i are used as an index of, directly or after operators
-// that only copy or convert them; 0 when they are not.
-int64_t IndexLimit(const Dag& dag, int op);
+// Of each op the smallest extent that its elements are used as an index of, directly or after
+// operators that only copy or convert them; 0 when they are not.
+std::vector<int64_t> IndexLimits(const Dag& dag);
 
 }  // namespace kiln::dag

@@ -13,7 +13,7 @@ int64_t LimitOfIds(std::string_view text) {
   const StatusOr<DagPtr> dag = ParseDag(text);
   KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
   for (int i = 0; i < (*dag)->size(); ++i) {
-    if ((*dag)->op(i).name() == "ids") return IndexLimit(**dag, i);
+    if ((*dag)->op(i).name() == "ids") return IndexLimits(**dag)[static_cast<size_t>(i)];
   }
   KILN_CHECK(false, "no input ids");
 }

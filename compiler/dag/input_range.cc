@@ -64,6 +64,7 @@ Status CheckInputRange(const InputRange& range, ir::Type type, int64_t index_lim
 Status CheckInputRanges(const Dag& dag, std::span<const InputRange> ranges) {
   if (ranges.empty()) return OkStatus();
   const std::vector<std::string> names = DisplayNames(dag);
+  const std::vector<int64_t> limits = IndexLimits(dag);
   std::vector<std::string> inputs;
   for (int i = 0; i < dag.size(); ++i) {
     if (dag.op(i).is_placeholder()) inputs.push_back(names[static_cast<size_t>(i)]);
@@ -78,7 +79,7 @@ Status CheckInputRanges(const Dag& dag, std::span<const InputRange> ranges) {
     }
     const auto i = static_cast<int>(std::ranges::find(names, range.input) - names.begin());
     const ir::Type type = dag.op(i).type();
-    const int64_t limit = type.is_int() ? IndexLimit(dag, i) : 0;
+    const int64_t limit = type.is_int() ? limits[static_cast<size_t>(i)] : 0;
     KILN_RETURN_IF_ERROR(CheckInputRange(range, type, limit));
   }
   return OkStatus();

@@ -5,6 +5,7 @@
 
 #include "compiler/dag/check_body.h"
 #include "compiler/dag/dag.h"
+#include "compiler/dag/limits.h"
 #include "compiler/dag/operator_facts.h"
 
 namespace kiln::dag {
@@ -40,6 +41,10 @@ std::vector<int64_t> Extents(std::span<const Axis> axes) {
 
 Status CheckAxisNames(std::string_view op, std::span<const Axis> axes,
                       std::span<const Axis> reduce_axes) {
+  if (axes.size() + reduce_axes.size() > static_cast<size_t>(kMaxAxesOfSteps)) {
+    return InvalidArgument("{}: it would have {} axes, expected at most {}", op,
+                           axes.size() + reduce_axes.size(), kMaxAxesOfSteps);
+  }
   auto at = [&](size_t i) -> const std::string& {
     return i < axes.size() ? axes[i].name : reduce_axes[i - axes.size()].name;
   };

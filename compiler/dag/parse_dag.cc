@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "compiler/dag/check_body.h"
+#include "compiler/dag/check_limits.h"
+#include "compiler/dag/index_limit.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/text_syntax.h"
 #include "compiler/ir/text.h"
@@ -30,7 +32,10 @@ class Parser {
       tokens_.Next();
       tokens_.Next();
     }
-    while (!tokens_.AtEnd()) KILN_RETURN_IF_ERROR(Statement());
+    while (!tokens_.AtEnd()) {
+      KILN_RETURN_IF_ERROR(Statement());
+      KILN_RETURN_IF_ERROR(CheckOperatorCount(nodes_.size()));
+    }
     KILN_RETURN_IF_ERROR(CheckUses());
     DagText parsed;
     KILN_ASSIGN_OR_RETURN(parsed.dag, keep_order ? Dag::Make(std::move(nodes_))
@@ -121,10 +126,13 @@ class Parser {
     std::vector<InputRange> ranges;
     if (ranges_.empty()) return ranges;
     const std::vector<std::string> names = DisplayNames(dag);
+    const std::vector<int64_t> limits = IndexLimits(dag);
+    std::unordered_map<const Operator*, size_t> places;
+    for (size_t i = 0; i < names.size(); ++i) places[dag.nodes()[i].op.get()] = i;
     for (Ranged& ranged : ranges_) {
-      const auto node = std::ranges::find(dag.nodes(), ranged.op, &OpNode::op);
-      ranged.range.input = names[static_cast<size_t>(node - dag.nodes().begin())];
-      const Status status = CheckInputRanges(dag, {&ranged.range, 1});
+      const size_t place = places.at(ranged.op.get());
+      ranged.range.input = names[place];
+      const Status status = CheckInputRange(ranged.range, ranged.op->type(), limits[place]);
       if (!status.ok()) return TokenStream::ErrorAt(ranged.token, Message(status));
       ranges.push_back(ranged.range);
     }
@@ -151,6 +159,8 @@ class Parser {
     tokens_.Next();
     StatusOr<OperatorPtr> op = Operator::Placeholder(std::string(BaseName(name)), *type, shape);
     if (!op.ok()) return TokenStream::ErrorAt(token, Message(op.status()));
+    const Status limits = CheckOperatorLimits((*op)->name(), (*op)->axes(), {}, {});
+    if (!limits.ok()) return TokenStream::ErrorAt(token, Message(limits));
     KILN_RETURN_IF_ERROR(Define(token, name, *op));
     nodes_.push_back({*std::move(op), {}});
     return OkStatus();
@@ -168,7 +178,11 @@ class Parser {
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", fmt::format("and the value of {}", name)));
     KILN_ASSIGN_OR_RETURN(const Combiner combiner, Reduction(scope));
     KILN_ASSIGN_OR_RETURN(std::vector<Expr> bodies, Bodies(scope, combiner));
+    const Status limits =
+        CheckOperatorLimits(BaseName(name), scope.axes, scope.reduce_axes, bodies);
+    if (!limits.ok()) return TokenStream::ErrorAt(token, Message(limits));
     KILN_RETURN_IF_ERROR(CheckBodies(scope, token, bodies));
+    KILN_RETURN_IF_ERROR(CheckAttributes(scope, attrs, token));
 
     StatusOr<OperatorPtr> op =
         Operator::Compute(std::string(BaseName(name)), scope.axes, scope.reduce_axes, combiner,
@@ -219,6 +233,28 @@ class Parser {
                                             " (keep_order stands at the start of the file, range "
                                             "before an input)",
                                             name));
+  }
+
+  // What attributes name is there. But for always_unroll_inner: lists of one kind of operator name
+  // axes that not all of them have.
+  static Status CheckAttributes(const Scope& scope, const Attrs& attrs, const Token& token) {
+    for (const NameListAttribute& a : kNameListAttributes) {
+      if (a.field == &Attrs::always_unroll_inner) continue;
+      const bool inputs = a.field == &Attrs::layout_free_placeholders;
+      for (const std::string& name : attrs.*a.field) {
+        const auto is_it = [&](const std::string& slot) {
+          return slot == name || BaseName(slot) == name;
+        };
+        const bool known =
+            inputs ? std::any_of(scope.slot_names.begin(), scope.slot_names.end(), is_it)
+                   : scope.vars.contains(name);
+        if (known) continue;
+        return TokenStream::ErrorAt(
+            token, fmt::format("attribute {} names {}, which is no {} of the operator", a.name,
+                               ir::NameText(name), inputs ? "input" : "axis"));
+      }
+    }
+    return OkStatus();
   }
 
   // NAME: extent, ... and the closing symbol
@@ -394,12 +430,13 @@ class Parser {
          cursor.Next()) {
       in_body = in_body || cursor.Peek().is_symbol("=");
       if (!in_body || !(cursor.Peek().is_symbol("[") || cursor.Peek().is_symbol(","))) continue;
-      if (++tries > 200) break;  // each copies the tokens
-      TokenStream attempt = cursor;
-      attempt.Next();
-      const Token place = attempt.Peek();
-      StatusOr<Expr> index = ir::ParseIndexExpr(attempt, NamesIn(scope), *pool_);
+      if (++tries > 200) break;
+      const size_t position = cursor.position();
+      cursor.Next();
+      const Token place = cursor.Peek();
+      StatusOr<Expr> index = ir::ParseIndexExpr(cursor, NamesIn(scope), *pool_);
       if (index.ok() && *index == where) return place;
+      cursor.Seek(position);
     }
     return definition;
   }
@@ -481,6 +518,7 @@ class Parser {
 }  // namespace
 
 StatusOr<DagText> ParseDagText(std::string_view text) {
+  KILN_RETURN_IF_ERROR(CheckTextBytes("the text of the computation", text));
   KILN_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Tokenize(text));
   return Parser(std::move(tokens)).Parse();
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "compiler/dag/text.h"
@@ -138,13 +139,18 @@ std::vector<std::string> DisplayNames(const Dag& dag) {
     return true;
   };
   std::vector<std::string> names;
+  std::unordered_map<std::string_view, int> next;  // of a name: the numbers below are taken
   for (const OpNode& node : dag.nodes()) {
     const std::string& own = node.op->name();
     const int outputs = node.op->num_outputs();
     // A name that already looks like x'1 would be read as x.
     std::string name = own;
-    for (int k = 1; BaseName(name) != own || !is_free(name, *node.op); ++k)
-      name = fmt::format("{}'{}", own, k);
+    if (BaseName(name) != own || !is_free(name, *node.op)) {
+      int& k = next[own];
+      do {
+        name = fmt::format("{}'{}", own, ++k);
+      } while (BaseName(name) != own || !is_free(name, *node.op));
+    }
     taken.insert(name);
     for (int k = 0; outputs > 1 && k < outputs; ++k) taken.insert(name + PartName(*node.op, k));
     names.push_back(std::move(name));

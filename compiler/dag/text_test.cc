@@ -124,12 +124,12 @@ TEST(Text, AttributesAndOddNames) {
   attrs.flop = 1.5e9;
   attrs.const_matrix = true;
   TensorRef y = b.Compute(
-      "exp", {{"max", 4}},
+      "exp", {{"max", 4}, {"j k", 1}},
       [&](Vars v) {
         return a(v[0]) + same(v[0]) + quote(v[0]) * spaced() - keyword(v[0]) + function(v[0]);
       },
       attrs);
-  b.Compute("exp", {{"max", 4}}, [&](Vars v) { return y(v[0]) * 1e30; });
+  b.Compute("exp", {{"max", 4}}, [&](Vars v) { return y(v[0], 0) * 1e30; });
   ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build());
   ExpectRoundTrip(*dag);
   EXPECT_EQ(dag->flop_count(), 1.5e9 + 4);

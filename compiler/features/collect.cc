@@ -20,10 +20,7 @@ constexpr int64_t kCompilerUnroll = 16;
 class Collector {
  public:
   Collector(KernelRecord& record, IndexValues& values)
-      : record_(record),
-        program_(record.program),
-        values_(values),
-        alloc_depth_(record.program.buffers.size(), 0) {}
+      : record_(record), program_(record.program), values_(values) {}
 
   void Run() {
     FindWriters(record_.kernel.body);
@@ -95,13 +92,21 @@ class Collector {
   void Allocate(int32_t slot) {
     const ir::Buffer& buffer = program_.buffers[slot];
     KernelTotals& totals = record_.totals;
-    alloc_depth_[slot] = nest_.depth();
+    allocated_.emplace_back(slot, nest_.depth());
     const auto bytes = static_cast<double>(buffer.bytes());
     if (buffer.scope == Scope::kShared) totals.shared_bytes += std::ceil(bytes / 16) * 16;
     if (buffer.scope == Scope::kCluster) {
       totals.shared_bytes += std::ceil(bytes / static_cast<double>(buffer.shape[0]) / 16) * 16;
     }
     if (buffer.scope == Scope::kLocal) totals.registers += std::ceil(bytes / 4);
+  }
+
+  // 0: it is there before the kernel.
+  int AllocDepth(int32_t slot) const {
+    for (size_t i = allocated_.size(); i-- > 0;) {
+      if (allocated_[i].first == slot) return allocated_[i].second;
+    }
+    return 0;
   }
 
   // Iterations of the loops around this place that one thread runs.
@@ -140,7 +145,7 @@ class Collector {
     store.store = s;
     store.nest = nest_;
     store.loop_ids = loop_ids_;
-    store.alloc_depth = alloc_depth_[s->slot];
+    store.alloc_depth = AllocDepth(s->slot);
     store.ops = CountOps(s->value());
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
     values_.Begin(nest_.loops, record_.kernel.block, guards_.empty() ? 0 : kGuardSamples);
@@ -221,7 +226,7 @@ class Collector {
   absl::InlinedVector<int, 24> loop_ids_;  // of the loops around, in the order they begin
   int next_loop_ = 0;
   std::vector<ir::Expr> guards_;
-  std::vector<int> alloc_depth_;  // per buffer
+  absl::InlinedVector<std::pair<int32_t, int>, 8> allocated_;  // buffers and their depths
 };
 
 }  // namespace

@@ -59,7 +59,10 @@ int HexDigit(char c) {
 
 class Lexer {
  public:
-  Lexer(std::string_view text, TokenStream& out) : text_(text), out_(out) {}
+  Lexer(std::string_view text, TokenStream& out) : text_(text), out_(out) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+  }
 
   Status Run() {
     while (true) {
@@ -72,6 +75,11 @@ class Lexer {
         return OkStatus();
       }
       KILN_RETURN_IF_ERROR(Read(token));
+      if (token.text.size() > kMaxTokenBytes) {
+        return TokenStream::ErrorAt(token, fmt::format("a name or number of {} bytes, expected at "
+                                                       "most {}",
+                                                       token.text.size(), kMaxTokenBytes));
+      }
       out_.tokens_.push_back(token);
     }
   }

@@ -12,8 +12,8 @@
 // Errors name the place: "line 3, column 14: expected ']' after the indices, found ','". Columns
 // count bytes from 1.
 //
-// A TokenStream refers to the text, which must outlive it. Any bytes are fine as input. Cost:
-// linear.
+// A TokenStream refers to the text, which must outlive it. Any bytes are fine as input; a byte
+// order mark at the start is skipped, a token longer than kMaxTokenBytes is refused. Cost: linear.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@
 #include "base/status.h"
 
 namespace kiln::ir {
+
+inline constexpr size_t kMaxTokenBytes = 4096;
 
 enum class TokenKind : uint8_t { kEnd, kName, kInt, kFloat, kSymbol };
 
@@ -55,6 +57,9 @@ class TokenStream {
     return token;
   }
   bool AtEnd() const { return Peek().kind == TokenKind::kEnd; }
+  // To go back to: the next token, of this stream.
+  size_t position() const { return next_; }
+  void Seek(size_t position) { next_ = position; }
 
   // Takes the next token if it is this symbol, this word.
   bool TakeSymbol(std::string_view symbol);

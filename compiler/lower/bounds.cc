@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
+#include "compiler/dag/limits.h"
 #include "compiler/lower/body.h"
 #include "compiler/lower/iteration.h"
 
@@ -56,15 +58,19 @@ bool IsThread(Annotation a) {
 
 class BoundInference {
  public:
-  BoundInference(const State& state, bool gpu, Bounds& out) : state_(state), gpu_(gpu), out_(out) {}
+  BoundInference(const State& state, bool gpu, const std::stop_token& stop, Bounds& out)
+      : state_(state), gpu_(gpu), stop_(stop), out_(out) {}
 
   Status Run() {
     const int n = state_.num_stages();
     out_.stages.resize(n);
     reads_.resize(n);
+    first_vars_.resize(n);
+    KILN_RETURN_IF_ERROR(CheckNests());
     for (int s = n - 1; s >= 0; --s) {
       if (state_.stage(s).is_placeholder() || state_.attach(s).kind == Attach::kInlined) continue;
       KILN_RETURN_IF_ERROR(InferStage(s));
+      if (stop_.stop_requested()) return Cancelled("stopped");
     }
     if (!gpu_) return OkStatus();
     for (int s = 0; s < n; ++s) {
@@ -82,6 +88,41 @@ class BoundInference {
 
   std::string NameOf(int s) const {
     return fmt::format("stage {} ({})", s, state_.stage(s).op->name());
+  }
+
+  // Loops and buffers that stand in each other: later passes recurse into them.
+  Status CheckNests() const {
+    std::vector<int> around(state_.num_stages(), 0), buffers(state_.num_stages(), 0);
+    for (int s = 0; s < state_.num_stages(); ++s) {
+      const Attach& at = state_.attach(s);
+      if (at.kind == Attach::kIter) buffers[at.stage] += state_.stage(s).op->num_outputs();
+    }
+    for (int s = state_.num_stages() - 1; s >= 0; --s) {
+      const Attach& at = state_.attach(s);
+      if (at.kind == Attach::kIter) around[s] = around[at.stage] + at.loop + 1 + buffers[at.stage];
+      const int depth = around[s] + static_cast<int>(state_.stage(s).loops.size()) + buffers[s];
+      if (depth <= dag::kMaxNestLoops) continue;
+      return FailedPrecondition(
+          "{}: {} loops and buffers stand in each other around it, expected at most {}", NameOf(s),
+          depth, dag::kMaxNestLoops);
+    }
+    return OkStatus();
+  }
+
+  // Products of extents must not overflow: of each iterator, and of the pieces of a split.
+  Status CheckIterations(int s, const std::vector<int64_t>& extents) const {
+    const Stage& stage = state_.stage(s);
+    for (const schedule::Relation& relation : stage.relations) {
+      __int128 product = 1;
+      const bool split = relation.kind == schedule::Relation::kSplit;
+      for (int32_t iter : split ? std::span<const int32_t>(relation.children)
+                                : std::span<const int32_t>(relation.parents)) {
+        product *= extents[iter];
+        if (product <= dag::kMaxIterations) continue;
+        return FailedPrecondition("{}: its loops have more than 2^60 iterations", NameOf(s));
+      }
+    }
+    return OkStatus();
   }
 
   Status InferStage(int s) {
@@ -103,6 +144,7 @@ class BoundInference {
     axis_extents.assign(bounds.region_extent.begin(), bounds.region_extent.end());
     for (const dag::Axis& axis : stage.op->reduce_axes()) axis_extents.push_back(axis.extent);
     bounds.iter_extents = IterExtents(stage, axis_extents);
+    KILN_RETURN_IF_ERROR(CheckIterations(s, bounds.iter_extents));
 
     KILN_RETURN_IF_ERROR(MakeLoopVars(s, bounds));
     std::vector<ir::Linear> loop_values;
@@ -110,8 +152,8 @@ class BoundInference {
     for (int32_t var : bounds.loop_vars) {
       loop_values.push_back(var < 0 ? ir::Linear{} : out_.simplifier.Var(var));
     }
-    bounds.iter_values =
-        IterValues(stage, bounds.iter_extents, loop_values, out_.simplifier, HasAttached(s));
+    bounds.iter_values = IterValues(stage, bounds.iter_extents, loop_values, out_.simplifier,
+                                    state_.NumAttached(s) > 0);
     bounds.axis_values.reserve(static_cast<size_t>(stage.num_axes()));
     for (int i = 0; i < stage.num_axes(); ++i) {
       bounds.axis_values.push_back(i < static_cast<int>(bounds.region_min.size())
@@ -123,16 +165,9 @@ class BoundInference {
     return OkStatus();
   }
 
-  bool HasAttached(int s) const {
-    for (int other = 0; other < s; ++other) {
-      if (state_.attach(other).kind == Attach::kIter && state_.attach(other).stage == s)
-        return true;
-    }
-    return false;
-  }
-
   Status MakeLoopVars(int s, StageBounds& bounds) {
     const Stage& stage = state_.stage(s);
+    first_vars_[s] = out_.owners.size();
     bounds.loop_vars.reserve(stage.loops.size());
     for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
       const int64_t extent = bounds.iter_extents[stage.loops[i].iter];
@@ -353,8 +388,9 @@ class BoundInference {
     standing_.assign(out_.owners.size(), false);
     const bool shared = gpu_ && IsSharedStage(s);
     for (Attach at = state_.attach(s); at.kind == Attach::kIter; at = state_.attach(at.stage)) {
-      for (size_t v = 0; v < out_.owners.size(); ++v) {
-        if (out_.owners[v].stage != at.stage || out_.owners[v].loop > at.loop) continue;
+      for (size_t v = first_vars_[at.stage];
+           v < out_.owners.size() && out_.owners[v].stage == at.stage; ++v) {
+        if (out_.owners[v].loop > at.loop) continue;
         // Shared memory serves all threads of the block.
         const bool thread = IsThread(state_.stage(at.stage).annotation(out_.owners[v].loop));
         if (!(shared && thread)) standing_[v] = true;
@@ -447,7 +483,9 @@ class BoundInference {
 
   const State& state_;
   const bool gpu_;
+  const std::stop_token& stop_;
   Bounds& out_;
+  std::vector<size_t> first_vars_;        // of each stage: its variables follow each other
   std::vector<std::vector<Read>> reads_;  // of each attached stage
   std::vector<bool> standing_;
 };
@@ -489,9 +527,10 @@ std::vector<ir::Expr> AxisGuards(const Stage& stage, const StageBounds& bounds,
   return guards;
 }
 
-StatusOr<std::unique_ptr<Bounds>> InferBounds(const State& state, bool gpu) {
+StatusOr<std::unique_ptr<Bounds>> InferBounds(const State& state, bool gpu,
+                                              const std::stop_token& stop) {
   auto bounds = std::make_unique<Bounds>(std::make_shared<ir::ExprPool>());
-  KILN_RETURN_IF_ERROR(BoundInference(state, gpu, *bounds).Run());
+  KILN_RETURN_IF_ERROR(BoundInference(state, gpu, stop, *bounds).Run());
   return bounds;
 }
 

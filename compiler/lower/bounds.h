@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -49,8 +50,9 @@ struct Bounds {
 };
 
 // Refuses blanks, and attachments that do not make sense: a reader outside the loop it is attached
-// to.
-StatusOr<std::unique_ptr<Bounds>> InferBounds(const schedule::State& state, bool gpu);
+// to, nests and iterations beyond dag/limits.h. Cancelled when `stop` is requested.
+StatusOr<std::unique_ptr<Bounds>> InferBounds(const schedule::State& state, bool gpu,
+                                              const std::stop_token& stop = {});
 
 // The conditions under which an iteration of the stage is real, given iterator values: inexact
 // splits, and axis values that can leave the tensor; but for those that the stage needs none for.

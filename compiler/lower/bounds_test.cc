@@ -212,6 +212,25 @@ TEST(InferBounds, RefusesAReaderInAnOuterLoop) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("reads it outside that loop")));
 }
 
+TEST(InferBounds, RefusesMoreIterationsThanFit64Bits) {
+  const schedule::State state = StateFrom(R"(
+      input A: float32[1]
+      B[x: 1099511627776] = sum(k: 1099511627776) A[0])",
+                                          R"([["FU", 1, [0, 1]]])");
+  EXPECT_THAT(InferBounds(state, false),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       "stage 1 (B): its loops have more than 2^60 iterations"));
+}
+
+TEST(InferBounds, EndsWhenItIsStopped) {
+  const schedule::State state = StateFrom("input A: float32[8]\nB[x: 8] = A[x] + 1.0", "[]");
+  std::stop_source stop;
+  EXPECT_OK(InferBounds(state, false, stop.get_token()));
+  stop.request_stop();
+  EXPECT_THAT(InferBounds(state, false, stop.get_token()),
+              StatusIs(StatusCode::kCancelled, "stopped"));
+}
+
 // No step leads to these: they are refused where they are applied.
 TEST(InferBounds, RefusesAnAttachedOutput) {
   schedule::State state = StateFrom(R"(
@@ -219,7 +238,7 @@ TEST(InferBounds, RefusesAnAttachedOutput) {
       B[x: 8] = A[x] + 1.0
       C[x: 8] = A[x] * 2.0)",
                                     "[]");
-  state.mutable_attach()[1] = {Attach::kIter, 2, 0};
+  state.SetAttach(1, {Attach::kIter, 2, 0});
   EXPECT_THAT(InferBounds(state, false),
               StatusIs(StatusCode::kFailedPrecondition,
                        "stage 1 (B) is an output and cannot be attached to stage 2 (C)"));
@@ -232,7 +251,7 @@ TEST(InferBounds, RefusesAttachmentToAnInlinedStage) {
       C[x: 8] = B[x] * 2.0
       D[x: 8] = C[x] - 1.0)",
                                     R"([["CI", 2]])");
-  state.mutable_attach()[1] = {Attach::kIter, 2, 0};
+  state.SetAttach(1, {Attach::kIter, 2, 0});
   EXPECT_THAT(InferBounds(state, false),
               StatusIs(StatusCode::kFailedPrecondition,
                        "stage 1 (B) is attached to stage 2 (C), which is not computed in a loop "

@@ -1,6 +1,7 @@
 #include "compiler/lower/iteration.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace kiln::lower {
 namespace {
@@ -28,7 +29,13 @@ std::vector<bool> KeptExtents(const Stage& stage) {
   return kept;
 }
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+// Stays above all that fits: bounds.h refuses that.
+int64_t Multiply(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
+}
 
 }  // namespace
 
@@ -39,7 +46,7 @@ std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> ax
   for (const Relation& relation : stage.relations) {
     if (relation.kind == Relation::kFuse) {
       int64_t product = 1;
-      for (int p : relation.parents) product *= extents[p];
+      for (int p : relation.parents) product = Multiply(product, extents[p]);
       extents[relation.children[0]] = product;
       continue;
     }

@@ -32,9 +32,10 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
                         options.gpu ? BindUnbound(original) : StatusOr<schedule::State>(original));
   KILN_RETURN_IF_ERROR(CheckAnnotations(state, options.gpu));
   // Regions, loop extents, axis values; inlining happens wherever a body is read.
-  KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, InferBounds(state, options.gpu));
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds,
+                        InferBounds(state, options.gpu, options.stop));
   // Attach points, buffers, initialisation and guards.
-  KILN_ASSIGN_OR_RETURN(ir::Program program, BuildNests(state, *bounds, options.gpu));
+  KILN_ASSIGN_OR_RETURN(ir::Program program, BuildNests(state, *bounds, options.gpu, options.stop));
   if (options.gpu) InjectVThreads(program);
   // Before stores become vectors: what is between the two loops is in registers still.
   if (options.gpu) SumBeforeStoring(program);
@@ -47,10 +48,10 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   return program;
 }
 
-StatusOr<schedule::State> FillExtents(const schedule::State& state) {
+StatusOr<schedule::State> FillExtents(const schedule::State& state, const std::stop_token& stop) {
   // Bound loops of a GPU state keep their own extents; sharing of variables does not change
   // extents.
-  KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, InferBounds(state, /*gpu=*/true));
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, InferBounds(state, /*gpu=*/true, stop));
   schedule::State result = state;
   for (int s = 0; s < state.num_stages(); ++s) {
     if (bounds->stages[s].computed) result.SetExtents(s, bounds->stages[s].iter_extents);

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -26,13 +27,16 @@ class Names {
  public:
   std::string Unique(std::string_view like) {
     const std::string name = Identifier(like);
-    std::string candidate = name;
-    for (int i = 1; !used_.insert(candidate).second; ++i) candidate = fmt::format("{}_{}", name, i);
+    int& number = next_[name];  // below are all taken
+    std::string candidate = number == 0 ? name : fmt::format("{}_{}", name, number);
+    while (!used_.insert(candidate).second) candidate = fmt::format("{}_{}", name, ++number);
+    ++number;
     return candidate;
   }
 
  private:
   std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, int> next_;
 };
 
 }  // namespace kiln::lower

@@ -14,11 +14,12 @@ using schedule::Attach;
 using schedule::IterKind;
 using schedule::State;
 
-NestBuilder::NestBuilder(const State& state, Bounds& bounds, bool gpu)
+NestBuilder::NestBuilder(const State& state, Bounds& bounds, bool gpu, const std::stop_token& stop)
     : state_(state),
       bounds_(bounds),
       pool_(*bounds.pool),
       gpu_(gpu),
+      stop_(stop),
       attachments_(state, bounds, gpu),
       tables_(state, bounds, attachments_, gpu) {}
 
@@ -26,6 +27,7 @@ StatusOr<ir::Program> NestBuilder::Build() {
   Names names;
   for (int s = 0; s < state_.num_stages(); ++s) {
     if (!bounds_.stages[s].computed || state_.attach(s).kind != Attach::kRoot) continue;
+    if (stop_.stop_requested()) return Cancelled("stopped");
     KILN_ASSIGN_OR_RETURN(ir::Kernel kernel, BuildKernel(s));
     kernel.name = names.Unique(state_.stage(s).op->name());
     program().kernels.push_back(std::move(kernel));
@@ -185,8 +187,9 @@ void NestBuilder::Refuse(const StageFrame& frame, std::string_view reason) {
   }
 }
 
-StatusOr<ir::Program> BuildNests(const State& state, Bounds& bounds, bool gpu) {
-  return NestBuilder(state, bounds, gpu).Build();
+StatusOr<ir::Program> BuildNests(const State& state, Bounds& bounds, bool gpu,
+                                 const std::stop_token& stop) {
+  return NestBuilder(state, bounds, gpu, stop).Build();
 }
 
 }  // namespace kiln::lower

@@ -7,6 +7,8 @@
 // conditions.
 #pragma once
 
+#include <stop_token>
+
 #include "compiler/ir/program.h"
 #include "compiler/lower/bounds.h"
 #include "compiler/schedule/state.h"
@@ -21,7 +23,8 @@ namespace kiln::lower {
 // its loops allow it; else it is lowered as with 1.
 //
 // The bounds' simplifier gets further variables (initialisation loops). The program shares the
-// bounds' pool.
-StatusOr<ir::Program> BuildNests(const schedule::State& state, Bounds& bounds, bool gpu);
+// bounds' pool. Cancelled when `stop` is requested.
+StatusOr<ir::Program> BuildNests(const schedule::State& state, Bounds& bounds, bool gpu,
+                                 const std::stop_token& stop = {});
 
 }  // namespace kiln::lower

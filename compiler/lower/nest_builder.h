@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -23,7 +24,7 @@ namespace kiln::lower {
 
 class NestBuilder {
  public:
-  NestBuilder(const schedule::State& state, Bounds& bounds, bool gpu);
+  NestBuilder(const schedule::State& state, Bounds& bounds, bool gpu, const std::stop_token& stop);
 
   // Once.
   StatusOr<ir::Program> Build();
@@ -107,6 +108,7 @@ class NestBuilder {
   Bounds& bounds_;
   ir::ExprPool& pool_;
   const bool gpu_;
+  const std::stop_token& stop_;
   const Attachments attachments_;
   ProgramTables tables_;
   Status error_;

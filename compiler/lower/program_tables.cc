@@ -46,15 +46,17 @@ int32_t ProgramTables::UnrollLimit(int s) const {
 // intermediate tensors.
 void ProgramTables::MakeArguments() {
   const dag::Dag& dag = *state_.dag();
+  // In the initial DAG: steps may have put copies between the input and its use as an index.
+  const dag::Dag& initial = *state_.initial_dag();
+  std::vector<int64_t> limits;
   for (size_t a = 0; a < dag.arguments().size(); ++a) {
     const dag::Tensor& t = dag.arguments()[a];
     const dag::Operator& op = dag.op(t.op);
     MakeBuffer(t.op, t.output, op.is_placeholder() ? ir::Scope::kInput : ir::Scope::kOutput,
                op.shape());
     if (!op.is_placeholder() || !op.type().is_int()) continue;
-    // In the initial DAG: steps may have put copies between the input and its use as an index.
-    const dag::Dag& initial = *state_.initial_dag();
-    program_.buffers.back().index_limit = dag::IndexLimit(initial, initial.arguments()[a].op);
+    if (limits.empty()) limits = dag::IndexLimits(initial);
+    program_.buffers.back().index_limit = limits[initial.arguments()[a].op];
   }
   for (int s = 0; s < state_.num_stages(); ++s) {
     if (!bounds_.stages[s].computed || state_.attach(s).kind != Attach::kRoot) continue;
@@ -105,7 +107,12 @@ int32_t ProgramTables::SlotOf(int s, int output) {
 
 int32_t ProgramTables::NewBuffer(std::string_view name, ir::Type type, std::vector<int64_t> shape,
                                  ir::Scope scope) {
-  return ir::AddBuffer(program_, {Identifier(name), type, std::move(shape), scope, 0});
+  ir::Buffer buffer{Identifier(name), type, std::move(shape), scope, 0};
+  // Others, who know the program alone, may have added some: then all its names are looked through.
+  if (num_named_ < program_.buffers.size()) return ir::AddBuffer(program_, std::move(buffer));
+  buffer.name = names_.Unique(buffer.name);
+  program_.buffers.push_back(std::move(buffer));
+  return static_cast<int32_t>(num_named_++);
 }
 
 }  // namespace kiln::lower

@@ -8,6 +8,7 @@
 #include "compiler/ir/program.h"
 #include "compiler/lower/attachments.h"
 #include "compiler/lower/bounds.h"
+#include "compiler/lower/names.h"
 #include "compiler/schedule/state.h"
 
 namespace kiln::lower {
@@ -46,6 +47,8 @@ class ProgramTables {
   const Attachments& attachments_;
   ir::Program program_;
   std::vector<std::vector<int32_t>> slots_;  // [stage][output] -> buffer, -1: not made yet
+  Names names_;                              // of the first num_named_ buffers
+  size_t num_named_ = 0;
 };
 
 }  // namespace kiln::lower

@@ -50,8 +50,8 @@ Stage MakeStage(dag::OperatorPtr op) {
 
 State::State(dag::DagPtr dag) : initial_dag_(dag), dag_(std::move(dag)) {
   stages_.reserve(dag_->size() + 4);
-  attach_.reserve(dag_->size() + 4);
-  attach_.resize(dag_->size());
+  places_.reserve(dag_->size() + 4);
+  places_.resize(dag_->size());
   for (const dag::OpNode& node : dag_->nodes()) {
     stages_.push_back(std::make_shared<Stage>(MakeStage(node.op)));
   }
@@ -71,15 +71,44 @@ bool State::concrete() const {
 std::vector<int> State::AttachedTo(int stage, int loop) const {
   std::vector<int> result;
   const Attach wanted{Attach::kIter, stage, loop};
-  for (int i = 0; i < num_stages(); ++i) {
-    if (attach_[i] == wanted) result.push_back(i);
+  int left = places_[stage].attached;
+  for (int i = stage - 1; left > 0 && i >= 0; --i) {  // what is attached stands before it
+    const Attach& attach = places_[i].attach;
+    if (attach.kind != Attach::kIter || attach.stage != stage) continue;
+    if (attach == wanted) result.push_back(i);
+    --left;
   }
+  std::reverse(result.begin(), result.end());
   return result;
 }
 
 bool State::HasAttached(int stage, int loop) const {
-  return std::find(attach_.begin(), attach_.end(), Attach{Attach::kIter, stage, loop}) !=
-         attach_.end();
+  int left = places_[stage].attached;
+  for (int i = stage - 1; left > 0 && i >= 0; --i) {
+    const Attach& attach = places_[i].attach;
+    if (attach.kind != Attach::kIter || attach.stage != stage) continue;
+    if (attach.loop == loop) return true;
+    --left;
+  }
+  return false;
+}
+
+int State::NestDepth() const {
+  absl::InlinedVector<int, 32> around(stages_.size(), 0);
+  int depth = 0;
+  for (int i = num_stages() - 1; i >= 0; --i) {  // a stage stands before what it is attached to
+    const Attach& at = places_[i].attach;
+    if (at.kind == Attach::kIter) around[i] = around[at.stage] + at.loop + 1;
+    depth = std::max(depth, around[i] + static_cast<int>(stages_[i]->loops.size()));
+  }
+  return depth;
+}
+
+void State::SetAttach(int i, Attach attach) {
+  Attach& at = places_[i].attach;
+  if (at.kind == Attach::kIter) --places_[at.stage].attached;
+  at = attach;
+  if (at.kind == Attach::kIter) ++places_[at.stage].attached;
 }
 
 Status State::Apply(StepPtr step) {
@@ -137,13 +166,13 @@ void State::InsertStage(dag::DagPtr dag, int position, std::span<const int> chan
   dag_ = std::move(dag);
   stages_.insert(stages_.begin() + position,
                  std::make_shared<Stage>(MakeStage(dag_->node(position).op)));
-  attach_.insert(attach_.begin() + position, Attach{});
-  for (Attach& attach : attach_) {
-    if (attach.kind == Attach::kIter && attach.stage >= position) ++attach.stage;
+  places_.insert(places_.begin() + position, Place{});
+  for (Place& place : places_) {
+    if (place.attach.kind == Attach::kIter && place.attach.stage >= position) ++place.attach.stage;
   }
   for (int i : changed) {
     auto stage = std::make_shared<Stage>(MakeStage(dag_->node(i).op));
-    if (attach_[i].kind == Attach::kIter) {
+    if (attach(i).kind == Attach::kIter) {
       for (IterVar& iter : stage->iters) iter.extent = kUnknownExtent;
     }
     stages_[i] = std::move(stage);
@@ -163,9 +192,13 @@ void State::SetExtents(int stage, std::span<const int64_t> iter_extents) {
   for (size_t i = 0; i < iter_extents.size(); ++i) mutable_stage.iters[i].extent = iter_extents[i];
 }
 
-StatusOr<State> Replay(dag::DagPtr dag, std::span<const StepPtr> steps) {
+StatusOr<State> Replay(dag::DagPtr dag, std::span<const StepPtr> steps,
+                       const std::stop_token& stop) {
   State state(std::move(dag));
-  for (const StepPtr& step : steps) KILN_RETURN_IF_ERROR(state.Apply(step));
+  for (const StepPtr& step : steps) {
+    if (stop.stop_requested()) return Cancelled("stopped");
+    KILN_RETURN_IF_ERROR(state.Apply(step));
+  }
   return state;
 }
 

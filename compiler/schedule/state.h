@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -127,13 +128,17 @@ class State {
   int num_stages() const { return static_cast<int>(stages_.size()); }
   const Stage& stage(int i) const { return *stages_[i]; }
   const StagePtr& stage_ptr(int i) const { return stages_[i]; }
-  const Attach& attach(int i) const { return attach_[i]; }
+  const Attach& attach(int i) const { return places_[i].attach; }
   const std::vector<StepPtr>& steps() const { return steps_; }
   bool concrete() const;  // no blank length anywhere
 
   // Stages attached to (stage, loop), ascending.
   std::vector<int> AttachedTo(int stage, int loop) const;
   bool HasAttached(int stage, int loop) const;
+  // How many stages are attached to any loop of this one.
+  int NumAttached(int stage) const { return places_[stage].attached; }
+  // The most loops that stand around a statement: a stage's own, and those it is attached to.
+  int NestDepth() const;
 
   // Applies the step and appends it. Refused: the state is unchanged; the message names the step,
   // the reason and what would have been legal ("split #3 (SP) of stage 4 (conv): loop 9 does not
@@ -147,7 +152,10 @@ class State {
 
   // For steps only (schedule/steps): the parts that a step edits.
   Stage& MutableStage(int i);  // clones it first when other states share it
-  std::vector<Attach>& mutable_attach() { return attach_; }
+  void SetAttach(int i, Attach attach);
+  // For every stage that is attached to `stage`, ascending: its loop becomes loop_of(loop).
+  template <typename LoopOf>
+  void MoveAttached(int stage, const LoopOf& loop_of);
   // Replaces the DAG by one where an operator was inserted as `position`; stages and attachments at
   // and after it move up, the new stage is at root. The stages listed in `changed` (numbers in the
   // new DAG) are reset to fresh loops of their operator and stay attached where they are.
@@ -157,16 +165,35 @@ class State {
 
  private:
   dag::DagPtr initial_dag_, dag_;
+  // Where a stage is computed, and how many are attached to it: most have none, which saves the
+  // search for them.
+  struct Place {
+    Attach attach;
+    int32_t attached = 0;
+  };
   std::vector<StagePtr> stages_;
-  std::vector<Attach> attach_;
+  std::vector<Place> places_;
   std::vector<StepPtr> steps_;
 };
+
+template <typename LoopOf>
+void State::MoveAttached(int stage, const LoopOf& loop_of) {
+  int left = places_[stage].attached;
+  for (int i = stage - 1; left > 0 && i >= 0; --i) {  // what is attached stands before it
+    Attach& attach = places_[i].attach;
+    if (attach.kind != Attach::kIter || attach.stage != stage) continue;
+    attach.loop = loop_of(attach.loop);
+    --left;
+  }
+}
 
 // A fresh stage of an operator: loops are its axes.
 Stage MakeStage(dag::OperatorPtr op);
 
-// Applies all steps to the initial state of dag. The error names the step by number.
-StatusOr<State> Replay(dag::DagPtr dag, std::span<const StepPtr> steps);
+// Applies all steps to the initial state of dag. The error names the step by number. Cancelled when
+// `stop` is requested.
+StatusOr<State> Replay(dag::DagPtr dag, std::span<const StepPtr> steps,
+                       const std::stop_token& stop = {});
 
 // The loop nest as text (facts §2.1 "Printed form"): what a person reads.
 std::string PrintLoops(const State& state, bool omit_unit_loops = true);

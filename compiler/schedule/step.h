@@ -37,6 +37,8 @@ class Step {
 // "[["SP", 2, 0, 512, [32], 1], ...]". The error names the step number, what was found and what was
 // expected.
 StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view json);
+// Why the text is no list of steps; OK: it is one. What the steps do is not known here.
+Status CheckStepsText(std::string_view json);
 std::string PrintSteps(
     std::span<const StepPtr> steps);  // the same form; ParseSteps(PrintSteps(x)) == x
 

@@ -112,6 +112,14 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
   static int turns;
   const struct timespec pause = {0, 20000000 + 2600000 * (turns++ * 7 % 11)};
   nanosleep(&pause, NULL);
+#elif defined(PROGRAM_slow)
+  const struct timespec pause = {0, 150000000};
+  nanosleep(&pause, NULL);
+#elif defined(PROGRAM_slow_changing)
+  const struct timespec pause = {1, 50000000};
+  nanosleep(&pause, NULL);
+  static int slow_calls;
+  if (slow_calls++ > 0) out[0] += 1;
 #elif defined(PROGRAM_changing)
   static int calls;
   if (calls++ > 0) out[0] += 1;

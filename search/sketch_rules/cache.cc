@@ -49,7 +49,7 @@ class AddCacheRead final : public SketchRule {
     return RuleAnswer::kApplyAndSkipRest;
   }
 
-  NextStates Apply(const RuleContext&, const State& state, int s) const override {
+  NextStates Apply(const RuleContext&, State state, int s) const override {
     State next = state;
     int inserted = 0;
     for (int consumer : state.Consumers(s)) {
@@ -86,7 +86,7 @@ class AddCacheWrite final : public SketchRule {
     return context.task.target.is_gpu() ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kApply;
   }
   // The cache stage, which is then s, has an elementwise consumer and is tiled with fusion.
-  NextStates Apply(const RuleContext&, const State& state, int s) const override {
+  NextStates Apply(const RuleContext&, State state, int s) const override {
     State next = state;
     MustApply(next, std::make_shared<schedule::CacheWriteStep>(s, "local"));
     return {{std::move(next), s}};

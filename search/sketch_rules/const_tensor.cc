@@ -19,7 +19,7 @@ class SimplifyConstTensor final : public SketchRule {
                ? RuleAnswer::kSkip
                : RuleAnswer::kApplyAndSkipRest;
   }
-  NextStates Apply(const RuleContext&, const State& state, int s) const override {
+  NextStates Apply(const RuleContext&, State state, int s) const override {
     State next = state;
     const Stage fresh = state.stage(s);
     const std::vector<std::string>& unrolled = fresh.op->attrs().simplify_const_tensor_indices;

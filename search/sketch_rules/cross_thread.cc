@@ -43,7 +43,7 @@ class CrossThreadReduction final : public SketchRule {
     return needed ? RuleAnswer::kApply : RuleAnswer::kSkip;
   }
 
-  NextStates Apply(const RuleContext& context, const State& state, int s) const override {
+  NextStates Apply(const RuleContext& context, State state, int s) const override {
     const int warp = context.task.hardware.warp_size;
     State next = state;
     const int reduce_loop = FuseReduceLoops(next, s);

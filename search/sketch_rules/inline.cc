@@ -1,3 +1,4 @@
+#include "compiler/schedule/inlining.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/sketch_rules/rules.h"
 #include "search/stage_view.h"
@@ -9,12 +10,13 @@ namespace {
 using schedule::State;
 
 // On a GPU everything that can be computed where it is read is: recomputing costs less than a
-// kernel.
+// kernel. But not what would grow without bounds.
 bool ShouldInline(const RuleContext& context, const State& state, int s) {
   const StageView view(state, s);
   if (state.stage(s).is_placeholder() || view.Output() || HasReduceLoop(state.stage(s)))
     return false;
-  return context.task.target.is_gpu() || view.StrictlyInlineable();
+  if (!context.task.target.is_gpu() && !view.StrictlyInlineable()) return false;
+  return schedule::CheckInlinedSize(state, s).ok();
 }
 
 class AlwaysInline final : public SketchRule {
@@ -23,10 +25,9 @@ class AlwaysInline final : public SketchRule {
   RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
     return ShouldInline(context, state, s) ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kSkip;
   }
-  NextStates Apply(const RuleContext&, const State& state, int s) const override {
-    State next = state;
-    MustApply(next, std::make_shared<schedule::ComputeInlineStep>(s));
-    return {{std::move(next), s - 1}};
+  NextStates Apply(const RuleContext&, State state, int s) const override {
+    MustApply(state, std::make_shared<schedule::ComputeInlineStep>(s));
+    return One(std::move(state), s - 1);
   }
 };
 
@@ -39,11 +40,10 @@ class SpecialComputeLocation final : public SketchRule {
     if (state.Producers(s).empty() || !ShouldInline(context, state, s)) return RuleAnswer::kSkip;
     return Location(state, s).second >= 0 ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kSkip;
   }
-  NextStates Apply(const RuleContext&, const State& state, int s) const override {
+  NextStates Apply(const RuleContext&, State state, int s) const override {
     const auto [reader, loop] = Location(state, s);
-    State next = state;
-    MustApply(next, std::make_shared<schedule::ComputeAtStep>(s, reader, loop));
-    return {{std::move(next), s - 1}};
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(s, reader, loop));
+    return One(std::move(state), s - 1);
   }
 
  private:

@@ -73,7 +73,7 @@ class ReductionSplit final : public SketchRule {
     return arg ? RuleAnswer::kSkip : RuleAnswer::kApply;
   }
 
-  NextStates Apply(const RuleContext& context, const State& state, int s) const override {
+  NextStates Apply(const RuleContext& context, State state, int s) const override {
     NextStates next;
     {
       State groups = state;

@@ -16,15 +16,14 @@ class AddRfactor final : public SketchRule {
     const StageView view(state, s);
     if (!HasReduceLoop(state.stage(s)) || view.IsCacheWriteStage()) return RuleAnswer::kSkip;
     const dag::Combiner combiner = state.stage(s).op->combiner();
-    if (dag::IsArg(combiner))
-      return RuleAnswer::kSkip;
+    if (dag::IsArg(combiner)) return RuleAnswer::kSkip;
     const double spatial = view.SpatialProduct(), reduce = view.ReduceProduct();
     const double cores = context.task.hardware.num_cores;
     bool needed = reduce > 1 && reduce > cores;
     if (view.NeedsMultiLevelTiling()) needed = !(spatial > reduce || spatial > cores * 16);
     return needed ? RuleAnswer::kApply : RuleAnswer::kSkip;
   }
-  NextStates Apply(const RuleContext&, const State& state, int s) const override {
+  NextStates Apply(const RuleContext&, State state, int s) const override {
     State base = state;
     const int reduce_loop = FuseReduceLoops(base, s);
     const int64_t extent = base.stage(s).loop(reduce_loop).extent;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "search/sketch.h"
 
@@ -10,6 +11,12 @@ namespace kiln::search {
 
 using SketchRulePtr = std::unique_ptr<SketchRule>;
 using NextStates = std::vector<std::pair<schedule::State, int>>;
+// A single one, without a copy.
+inline NextStates One(schedule::State state, int s) {
+  NextStates next;
+  next.emplace_back(std::move(state), s);
+  return next;
+}
 
 // inline.cc: where stages without tiles of their own are computed.
 SketchRulePtr AlwaysInlineRule();

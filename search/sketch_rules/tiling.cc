@@ -26,7 +26,7 @@ class MultiLevelTilingWithFusion final : public SketchRule {
     return view.IsCacheWriteStage() || context.task.target.is_gpu() ? RuleAnswer::kApplyAndSkipRest
                                                                     : RuleAnswer::kApply;
   }
-  NextStates Apply(const RuleContext& context, const State& state, int s) const override {
+  NextStates Apply(const RuleContext& context, State state, int s) const override {
     const int consumer = StageView(state, s).ElementwiseConsumer();
     const std::string& structure = Structure(context);
     State tiled = state;
@@ -55,10 +55,9 @@ class MultiLevelTiling final : public SketchRule {
     return StageView(state, s).NeedsMultiLevelTiling() ? RuleAnswer::kApplyAndSkipRest
                                                        : RuleAnswer::kSkip;
   }
-  NextStates Apply(const RuleContext& context, const State& state, int s) const override {
-    State next = state;
-    TileMultiLevel(next, s, Structure(context));
-    return {{std::move(next), s - 1}};
+  NextStates Apply(const RuleContext& context, State state, int s) const override {
+    TileMultiLevel(state, s, Structure(context));
+    return One(std::move(state), s - 1);
   }
 };
 
@@ -68,8 +67,8 @@ class SkipStage final : public SketchRule {
   RuleAnswer Condition(const RuleContext&, const State&, int) const override {
     return RuleAnswer::kApply;
   }
-  NextStates Apply(const RuleContext&, const State& state, int s) const override {
-    return {{state, s - 1}};
+  NextStates Apply(const RuleContext&, State state, int s) const override {
+    return One(std::move(state), s - 1);
   }
 };
 

@@ -31,15 +31,22 @@ StatusOr<v1::TaskStatus> TaskStatusMessage(Store& store, const TaskRow& row,
                                            const TrialCounts& counts) {
   v1::TaskStatus task;
   *task.mutable_spec() = TaskSpecOf(row);
+  task.set_workload_id(row.workload_id);
   task.set_workload_key(row.workload_key);
   task.set_flop_count(row.flop_count);
-  task.set_reference_cost_s(row.reference_cost_s);
   const auto trials = counts.by_task.find(row.index);
   if (trials != counts.by_task.end()) task.set_trials(static_cast<uint32_t>(trials->second));
   KILN_ASSIGN_OR_RETURN(const auto best, store.BestOfJob(row.job_id, row.index));
   if (best.has_value()) {
     task.set_best_cost_s(Cost(*best));
     task.set_best_record_id(best->id);
+  }
+  KILN_ASSIGN_OR_RETURN(const auto unscheduled, store.UnscheduledOfJob(row.job_id, row.index));
+  if (unscheduled.has_value()) {
+    task.set_reference_cost_s(Cost(*unscheduled));
+    task.set_reference_record_id(unscheduled->id);
+    task.set_reference_message(unscheduled->message);
+    if (unscheduled->stopped_early) task.set_reference_message("timed in one call");
   }
   return task;
 }
@@ -71,6 +78,9 @@ StatusOr<v1::JobStatus> JobStatusMessage(Store& store, const JobRow& job, v1::Jo
   *status.mutable_spec() = std::move(spec);
   status.set_state(static_cast<v1::JobState>(job.state));
   status.set_message(job.message);
+  status.set_ending(job.state == JobState::kCancelled
+                        ? v1::CANCELLED_BY_REQUEST
+                        : static_cast<v1::JobEnding>(job.progress.ending));
   status.set_created_s(job.created_ms / 1000);
   status.set_elapsed_s(ElapsedSeconds(job, now_ms));
   KILN_ASSIGN_OR_RETURN(const TrialCounts counts, store.CountTrials(job.id));

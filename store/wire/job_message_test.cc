@@ -21,7 +21,8 @@ constexpr int64_t kStartMs = 1'700'000'010'000;
 
 JobRow FullJob() {
   JobRow job;
-  auto& [id, name, user, priority, state, message, spec, created_ms, started_ms, finished_ms] = job;
+  auto& [id, name, user, priority, state, message, spec, created_ms, started_ms, finished_ms,
+         progress] = job;
   id = "job";
   name = "name";
   user = "user";
@@ -32,16 +33,18 @@ JobRow FullJob() {
   created_ms = 1'700'000'000'000;
   started_ms = kStartMs;
   finished_ms = kStartMs + 15'000;
+  progress = {JobEnding::kNoImprovement, 12.5};
   return job;
 }
 
 // A row that gains a field does not compile here; what it becomes is to be tested then.
 TaskRow FullTask() {
   TaskRow task;
-  auto& [job_id, index, workload_key, dag, target, weight, description, flop_count,
+  auto& [job_id, index, workload_id, workload_key, dag, target, weight, description, flop_count,
          reference_cost_s, alternative_of, form, preparation, network] = task;
   job_id = "job";
   index = 0;
+  workload_id = kTestId;
   workload_key = kTestKey;
   dag = "dag";
   target = kTestTarget;
@@ -74,13 +77,17 @@ RoundRow FullRound() {
 
 class JobMessageTest : public testing::Test {
  protected:
-  // Two trials, one of them a finalist, and a third that failed.
+  // Two trials, one of them a finalist, a third that failed, and the unscheduled loops.
   void SetUp() override {
     const TaskRow task = FullTask();
     ASSERT_OK(store_->AddJob(FullJob(), {&task, 1}));
     ASSERT_OK(store_->AddRecord(TestRecord("job", 0, 2e-3)));
     ASSERT_OK_AND_ASSIGN(best_id_, store_->AddRecord(TestRecord("job", 1, 1e-3)));
     ASSERT_OK(store_->AddRecord(FailedRecord("job", 2, v1::WRONG_ANSWER_ERROR)));
+    Record unscheduled = TestRecord("job", 3, 4e-3);
+    unscheduled.steps = kNoSteps;
+    unscheduled.message = "timed in one call";
+    ASSERT_OK_AND_ASSIGN(unscheduled_id_, store_->AddRecord(unscheduled));
     ASSERT_OK(store_->SetFinals(
         {{{.id = best_id_, .costs_s = {1e-3}, .confidence_s = 1e-5, .run_s = 0.75}}}));
   }
@@ -90,7 +97,7 @@ class JobMessageTest : public testing::Test {
   }
 
   const std::unique_ptr<Store> store_ = NewMemoryStore();
-  int64_t best_id_ = 0;
+  int64_t best_id_ = 0, unscheduled_id_ = 0;
 };
 
 TEST_F(JobMessageTest, TheJobsRow) {
@@ -99,22 +106,31 @@ TEST_F(JobMessageTest, TheJobsRow) {
   EXPECT_THAT(UnsetFields(status),
               UnorderedElementsAre("waiting_for_workers", "device", "busy_share_last_minute",
                                    "trials_per_s_last_minute", "next_task",
-                                   "leaders_share_last_minute", "phase"));
+                                   "leaders_share_last_minute", "phase", "notices"));
   EXPECT_EQ(status.id(), "job");
   EXPECT_EQ(status.spec().name(), "name");
   EXPECT_EQ(status.spec().user(), "user");
   EXPECT_EQ(status.spec().priority(), 3);
   EXPECT_EQ(status.state(), v1::FAILED);
   EXPECT_EQ(status.message(), "why");
+  EXPECT_EQ(status.ending(), v1::NO_IMPROVEMENT);
   EXPECT_EQ(status.created_s(), 1'700'000'000);
   EXPECT_EQ(status.elapsed_s(), 15);
 }
 
+TEST_F(JobMessageTest, AJobThatIsCancelledEndedByThat) {
+  JobRow job = FullJob();
+  job.state = JobState::kCancelled;
+  ASSERT_OK_AND_ASSIGN(const v1::JobStatus status,
+                       JobStatusMessage(*store_, job, v1::JobSpec(), kStartMs));
+  EXPECT_EQ(status.ending(), v1::CANCELLED_BY_REQUEST);
+}
+
 TEST_F(JobMessageTest, TheTrials) {
   ASSERT_OK_AND_ASSIGN(const v1::JobStatus status, Status());
-  EXPECT_EQ(status.trials_done(), 3u);
+  EXPECT_EQ(status.trials_done(), 4u);
   EXPECT_EQ(status.devices(), 1u);
-  EXPECT_DOUBLE_EQ(status.busy_share(), (3 * 0.25 + 0.75) / 15);
+  EXPECT_DOUBLE_EQ(status.busy_share(), (4 * 0.25 + 0.75) / 15);
   EXPECT_DOUBLE_EQ(status.leaders_share(), 0.75 / 15);
   ASSERT_EQ(status.error_counts().size(), 1u);
   EXPECT_EQ(status.error_counts().at(v1::WRONG_ANSWER_ERROR), 1u);
@@ -126,11 +142,14 @@ TEST_F(JobMessageTest, TheTasks) {
   const v1::TaskStatus& task = status.tasks(0);
   // Only while it runs.
   EXPECT_THAT(UnsetFields(task), ElementsAre("known_states", "known_cost_s", "known_record_id"));
+  EXPECT_EQ(task.workload_id(), kTestId);
   EXPECT_EQ(task.workload_key(), kTestKey);
   EXPECT_EQ(task.flop_count(), 1e9);
-  EXPECT_EQ(task.trials(), 3u);
+  EXPECT_EQ(task.trials(), 4u);
   EXPECT_EQ(task.best_cost_s(), 1e-3);
-  EXPECT_EQ(task.reference_cost_s(), 0.5);
+  EXPECT_EQ(task.reference_cost_s(), 4e-3) << "as candidates are read, not the reference's run";
+  EXPECT_EQ(task.reference_record_id(), unscheduled_id_);
+  EXPECT_EQ(task.reference_message(), "timed in one call");
   EXPECT_EQ(task.best_record_id(), best_id_);
   const v1::TaskSpec& spec = task.spec();
   EXPECT_THAT(UnsetFields(spec), IsEmpty());

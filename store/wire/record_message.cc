@@ -24,6 +24,7 @@ v1::TrialResult ResultMessage(const Record& record) {
   result.set_final_readings(record.final_readings);
   result.set_final_run_s(record.final_run_s);
   result.set_final_device(record.final_device);
+  result.set_sampled_outputs(static_cast<uint64_t>(record.sampled_outputs));
   if (record.times.empty() || !result.mutable_times()->ParseFromString(record.times)) {
     result.clear_times();
   }
@@ -48,10 +49,23 @@ void TakeResult(const v1::TrialResult& result, Record& record) {
   record.final_readings = result.final_readings();
   record.final_run_s = result.final_run_s();
   record.final_device = result.final_device();
+  record.sampled_outputs = static_cast<int64_t>(result.sampled_outputs());
   record.times = result.times().SerializeAsString();
 }
 
 }  // namespace
+
+RecordFilter FilterOf(const v1::ListRecordsRequest& message) {
+  RecordFilter filter;
+  filter.job_id = message.job_id();
+  filter.workload = {.id = message.workload_id(), .key = message.workload_key()};
+  filter.target = message.target();
+  filter.device = message.device();
+  if (message.since_s() != 0) filter.since_s = message.since_s();
+  filter.include_errors = message.include_errors();
+  filter.top = message.top();
+  return filter;
+}
 
 v1::Record RecordMessage(const Record& record) {
   v1::Record message;
@@ -59,6 +73,7 @@ v1::Record RecordMessage(const Record& record) {
   message.set_job_id(record.job_id);
   message.set_task_index(record.task_index);
   message.set_trial(record.trial);
+  message.set_workload_id(record.workload_id);
   message.set_workload_key(record.workload_key);
   message.set_dag(record.dag);
   message.set_target(record.target);
@@ -77,6 +92,7 @@ Record RecordOf(const v1::Record& message) {
   record.job_id = message.job_id();
   record.task_index = message.task_index();
   record.trial = message.trial();
+  record.workload_id = message.workload_id();
   record.workload_key = message.workload_key();
   record.dag = message.dag();
   record.target = message.target();

@@ -7,10 +7,13 @@
 
 #include "proto/scheduler.pb.h"
 #include "store/record.h"
+#include "store/store.h"
 
 namespace kiln::store {
 
 // Nothing is lost either way, but for `times` that are no TrialTimes: those are not known then.
+RecordFilter FilterOf(const v1::ListRecordsRequest& message);
+
 v1::Record RecordMessage(const Record& record);
 Record RecordOf(const v1::Record& message);
 

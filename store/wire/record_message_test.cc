@@ -28,15 +28,16 @@ v1::Record FullMessage() {
 // All fields of a record. One that is added to the struct is added here, or this does not compile;
 // the tests below then ask that it is converted.
 auto FieldsOf(const Record& record) {
-  const auto& [id, job_id, task_index, trial, workload_key, dag, target, hardware, steps, costs_s,
-               error, message, build_s, run_s, timestamp_s, device, builder, runner, stopped_early,
-               max_error, unchecked, flop_count, origin, score, final_costs_s, confidence_s,
-               final_readings, final_run_s, final_device, times] = record;
-  return std::make_tuple(id, job_id, task_index, trial, workload_key, dag, target, hardware, steps,
-                         costs_s, error, message, build_s, run_s, timestamp_s, device, builder,
-                         runner, stopped_early, max_error, unchecked, flop_count, origin, score,
-                         final_costs_s, confidence_s, final_readings, final_run_s, final_device,
-                         times);
+  const auto& [id, job_id, task_index, trial, workload_id, workload_key, dag, target, hardware,
+               steps, costs_s, error, message, build_s, run_s, timestamp_s, device, builder, runner,
+               stopped_early, max_error, unchecked, flop_count, origin, score, final_costs_s,
+               confidence_s, final_readings, final_run_s, final_device, sampled_outputs, times] =
+      record;
+  return std::make_tuple(id, job_id, task_index, trial, workload_id, workload_key, dag, target,
+                         hardware, steps, costs_s, error, message, build_s, run_s, timestamp_s,
+                         device, builder, runner, stopped_early, max_error, unchecked, flop_count,
+                         origin, score, final_costs_s, confidence_s, final_readings, final_run_s,
+                         final_device, sampled_outputs, times);
 }
 
 template <size_t... I>
@@ -89,6 +90,24 @@ TEST(RecordMessageTest, TimesThatAreNoneAreNotKnown) {
   Record record;
   record.times = "\xff";
   EXPECT_FALSE(RecordMessage(record).result().has_times());
+}
+
+// A message that gains a field fails here until the filter has it.
+TEST(RecordMessage, EveryFieldOfARequestIsInTheFilter) {
+  v1::ListRecordsRequest request;
+  int next = 1;
+  FillFields(request, next);
+  EXPECT_EQ(request.GetDescriptor()->field_count(), 8);
+  const RecordFilter filter = FilterOf(request);
+  EXPECT_EQ(filter.job_id, request.job_id());
+  EXPECT_EQ(filter.workload.id, request.workload_id());
+  EXPECT_EQ(filter.workload.key, request.workload_key());
+  EXPECT_EQ(filter.target, request.target());
+  EXPECT_EQ(filter.device, request.device());
+  EXPECT_EQ(filter.since_s, request.since_s());
+  EXPECT_EQ(filter.include_errors, request.include_errors());
+  EXPECT_EQ(filter.top, request.top());
+  EXPECT_LT(FilterOf({}).since_s, 0) << "all";
 }
 
 }  // namespace

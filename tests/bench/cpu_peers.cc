@@ -159,7 +159,7 @@ class Bench final : public search::Measurer {
   int capacity() override { return 1; }
   void Submit(search::Trial trial) override { queue_.push_back(std::move(trial)); }
 
-  StatusOr<std::optional<search::Outcome>> Next() override {
+  StatusOr<std::optional<search::Outcome>> Next(double) override {
     if (queue_.empty()) {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return woken_; });
@@ -254,7 +254,7 @@ Status TuneForms(runner::Device& device, std::vector<Form>& forms, const Search&
   options.schedule.seed = search.seed;
   options.lock_step = true;
   const std::atomic<bool> stop = false;
-  return search::Tune(tuned, options, bench, stop);
+  return search::Tune(tuned, options, bench, stop).status();
 }
 
 std::vector<float> Random(int64_t n) {

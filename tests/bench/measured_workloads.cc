@@ -25,7 +25,7 @@ struct Read {
 
 Status AddRecord(const store::Record& record, std::map<std::string, Read>& reads) {
   if (record.error != store::kNoError || record.costs_s.empty()) return OkStatus();
-  Read& read = reads[record.workload_key + record.target];
+  Read& read = reads[record.workload_id + record.target];
   if (read.workload.task == nullptr) {
     KILN_ASSIGN_OR_RETURN(dag::DagPtr dag, dag::ParseDag(record.dag));
     KILN_ASSIGN_OR_RETURN(target::Target target, target::ParseTarget(record.target));
@@ -33,7 +33,7 @@ Status AddRecord(const store::Record& record, std::map<std::string, Read>& reads
         KnownOr(HardwareParamsOf(record.hardware), target::DefaultHardware(target, 1));
     read.workload.key = record.workload_key;
     read.workload.task = std::make_unique<search::Task>(std::move(dag), std::move(target), hardware,
-                                                        record.workload_key);
+                                                        record.workload_id);
   }
   KILN_ASSIGN_OR_RETURN(auto steps, schedule::ParseSteps(record.steps));
   read.measured.push_back({.task = read.workload.task.get(),

@@ -141,8 +141,10 @@ def pool(sources, out):
     for source in sources[1:]:
         db.execute("ATTACH ? AS other", (source,))
         db.execute("INSERT OR IGNORE INTO main.dags (digest, text) SELECT digest, text FROM other.dags")
-        for table, own in (("jobs", "number"), ("tasks", ""), ("records", "id"), ("rounds", "")):
+        for table, own in (("jobs", "number"), ("tasks", ""), ("records", "id"), ("rounds", ""), ("computations", "")):
             names = [c for c in columns(db, "other", table) if c != own and c in columns(db, "main", table)]
+            if not names:  # of an older version, which has no such table
+                continue
             values = ", ".join(
                 "(SELECT m.id FROM main.dags m JOIN other.dags o USING (digest) WHERE o.id = t.dag_id)"
                 if c == "dag_id" else f"t.{c}" for c in names)

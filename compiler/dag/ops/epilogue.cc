@@ -3,23 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/closest_names.h"
 #include "compiler/dag/ops/registry.h"
 
 namespace kiln::dag {
 namespace {
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substitute}));
-    }
-  }
-  return row[b.size()];
-}
 
 // To be combined with x.
 TensorRef SideInput(OpContext& c, std::vector<int64_t> shape, const TensorRef& x) {
@@ -52,28 +40,10 @@ StatusOr<TensorRef> ApplyEpilogue(OpContext& c, std::string_view name, const Ten
     return ApplyBinary(c, "add", x, SideInput(c, x.shape(), x));
   if (name == "mul") return ApplyBinary(c, "mul", x, SideInput(c, x.shape(), x));
   if (HasUnary(name)) return ApplyUnary(c, name, x);
-  const std::vector<std::string> closest = ClosestNames(name, EpilogueNames());
+  const std::string guess = DidYouMean(name, EpilogueNames());
   return NotFound(
-      "unknown epilogue '{}'{}; there are: {}", name,
-      closest.empty() ? "" : fmt::format(", did you mean {}", fmt::join(closest, " or ")),
-      fmt::join(EpilogueNames(), ", "));
-}
-
-std::vector<std::string> ClosestNames(std::string_view name,
-                                      const std::vector<std::string>& names) {
-  std::vector<std::pair<size_t, std::string>> ranked;
-  if (name.size() > 64) return {};
-  for (const std::string& candidate : names) {
-    const bool inside = name.size() >= 3 && candidate.find(name) != std::string::npos;
-    const size_t distance = inside ? 1 : EditDistance(name, candidate);
-    if (distance <= std::max<size_t>(2, name.size() / 3)) ranked.emplace_back(distance, candidate);
-  }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string> closest;
-  for (size_t i = 0; i < std::min<size_t>(3, ranked.size()); ++i)
-    closest.push_back(ranked[i].second);
-  return closest;
+      "unknown epilogue '{}'{}", name,
+      guess.empty() ? fmt::format("; there are: {}", fmt::join(EpilogueNames(), ", ")) : guess);
 }
 
 }  // namespace kiln::dag

@@ -15,7 +15,4 @@ namespace kiln::dag {
 StatusOr<TensorRef> ApplyEpilogue(OpContext& c, std::string_view name, const TensorRef& x,
                                   int channel_axis);
 
-// At most three of `names` that are near `name`, nearest first.
-std::vector<std::string> ClosestNames(std::string_view name, const std::vector<std::string>& names);
-
 }  // namespace kiln::dag

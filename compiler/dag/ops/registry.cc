@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/closest_names.h"
 #include "compiler/dag/ops/epilogue.h"
 
 namespace kiln::dag {
@@ -127,8 +128,8 @@ StatusOr<int64_t> ParseNumber(std::string_view text, std::string_view what) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size() && !text.empty()) return value;
-  return InvalidArgument("{} '{}': expected a whole number{}", what, text,
-                         error == std::errc::result_out_of_range ? " of 64 bits" : "");
+  return InvalidArgument("{} '{}': expected a whole number{}; several have commas between them",
+                         what, text, error == std::errc::result_out_of_range ? " of 64 bits" : "");
 }
 
 std::string_view Trim(std::string_view text) {
@@ -215,11 +216,9 @@ StatusOr<const OpInfo*> FindOp(std::string_view name) {
     if (op.name == canonical) return &op;
     names.push_back(op.name);
   }
-  const std::vector<std::string> closest = ClosestNames(name, names);
-  return NotFound(
-      "unknown operator '{}'{}; there are: {}", name,
-      closest.empty() ? "" : fmt::format(", did you mean {}", fmt::join(closest, " or ")),
-      fmt::join(names, ", "));
+  const std::string guess = DidYouMean(name, names);
+  return NotFound("unknown operator '{}'{} `kiln ops` lists the {} there are", name,
+                  guess.empty() ? ";" : guess, names.size());
 }
 
 std::string Signature(const OpInfo& op) {

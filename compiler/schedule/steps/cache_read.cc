@@ -49,6 +49,7 @@ StatusOr<StepPtr> CacheReadStep::Parse(StepReader& reader) {
 Status CacheReadStep::ApplyTo(State& state) const {
   const dag::Dag& dag = *state.dag();
   const dag::Operator& producer = dag.op(stage_id);
+  KILN_RETURN_IF_ERROR(CheckRoomForStage(state));
   KILN_RETURN_IF_ERROR(CheckCacheable(producer, scope));
   KILN_RETURN_IF_ERROR(CheckReaders(state, stage_id, readers));
 

@@ -24,6 +24,7 @@ Status CacheWriteStep::ApplyTo(State& state) const {
   }
   KILN_RETURN_IF_ERROR(CheckCacheable(*original, scope));
   KILN_RETURN_IF_ERROR(CheckUntouched(state, stage_id));
+  KILN_RETURN_IF_ERROR(CheckRoomForStage(state));
 
   std::vector<dag::OpNode> nodes = NodesWithGap(dag, stage_id);
   const std::string name = CacheName(dag, original->name(), scope);

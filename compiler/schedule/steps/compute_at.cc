@@ -1,3 +1,4 @@
+#include "compiler/dag/limits.h"
 #include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
@@ -41,6 +42,24 @@ Status CheckTarget(const State& state, int stage, int target, int loop) {
                   fmt::format("target stage {} ({})", target, name));
 }
 
+// Loops in loops, and buffers in buffers, are bounded: whatever walks the nest is recursive.
+Status CheckDepth(const State& state, int stage, int target, int loop) {
+  if (state.NumAttached(target) >= dag::kMaxStageLoops) {
+    return InvalidArgument("{} stages are computed inside target stage {} already, expected fewer",
+                           state.NumAttached(target), target);
+  }
+  int depth = loop + 1;
+  for (Attach at = state.attach(target); at.kind == Attach::kIter && depth <= dag::kMaxNestLoops;
+       at = state.attach(at.stage)) {
+    depth += at.loop + 1;
+  }
+  depth += state.NumAttached(stage) > 0 ? state.NestDepth()
+                                        : static_cast<int>(state.stage(stage).loops.size());
+  if (depth <= dag::kMaxNestLoops) return OkStatus();
+  return InvalidArgument("{} or more loops would stand in each other, expected at most {}", depth,
+                         dag::kMaxNestLoops);
+}
+
 }  // namespace
 
 StatusOr<StepPtr> ComputeAtStep::Parse(StepReader& reader) {
@@ -54,8 +73,9 @@ StatusOr<StepPtr> ComputeAtStep::Parse(StepReader& reader) {
 Status ComputeAtStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckComputes(state, stage_id));
   KILN_RETURN_IF_ERROR(CheckTarget(state, stage_id, target_stage, target_loop));
+  KILN_RETURN_IF_ERROR(CheckDepth(state, stage_id, target_stage, target_loop));
   for (IterVar& iter : state.MutableStage(stage_id).iters) iter.extent = kUnknownExtent;
-  state.mutable_attach()[stage_id] = {Attach::kIter, target_stage, target_loop};
+  state.SetAttach(stage_id, {Attach::kIter, target_stage, target_loop});
   return OkStatus();
 }
 

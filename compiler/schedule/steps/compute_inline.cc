@@ -1,3 +1,4 @@
+#include "compiler/schedule/inlining.h"
 #include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
@@ -29,7 +30,8 @@ Status ComputeInlineStep::ApplyTo(State& state) const {
                              DescribeLoop(state, stage_id, i));
     }
   }
-  state.mutable_attach()[stage_id] = {Attach::kInlined, -1, -1};
+  KILN_RETURN_IF_ERROR(CheckInlinedSize(state, stage_id));
+  state.SetAttach(stage_id, {Attach::kInlined, -1, -1});
   return OkStatus();
 }
 

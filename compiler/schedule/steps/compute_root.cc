@@ -14,7 +14,7 @@ StatusOr<StepPtr> ComputeRootStep::Parse(StepReader& reader) {
 Status ComputeRootStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckComputes(state, stage_id));
   for (IterVar& iter : state.MutableStage(stage_id).iters) iter.extent = kUnknownExtent;
-  state.mutable_attach()[stage_id] = Attach{};
+  state.SetAttach(stage_id, Attach{});
   return OkStatus();
 }
 

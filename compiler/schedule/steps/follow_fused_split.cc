@@ -42,7 +42,7 @@ StatusOr<StepPtr> FollowFusedSplitStep::Parse(StepReader& reader) {
 }
 
 Status FollowFusedSplitStep::ApplyTo(State& state) const {
-  KILN_RETURN_IF_ERROR(CheckPlainLoop(state, stage_id, loop));
+  KILN_RETURN_IF_ERROR(CheckSplittable(state, stage_id, loop, 1));
   KILN_ASSIGN_OR_RETURN(const int64_t length, FollowedLength(*this, state.steps()));
   SplitLoop(state, stage_id, loop, {&length, 1}, factor_or_nparts);
   return OkStatus();

@@ -46,8 +46,8 @@ StatusOr<StepPtr> FollowSplitStep::Parse(StepReader& reader) {
 }
 
 Status FollowSplitStep::ApplyTo(State& state) const {
-  KILN_RETURN_IF_ERROR(CheckPlainLoop(state, stage_id, loop));
   KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, FollowedLengths(*this, state.steps()));
+  KILN_RETURN_IF_ERROR(CheckSplittable(state, stage_id, loop, lengths.size()));
   SplitLoop(state, stage_id, loop, lengths, true);
   return OkStatus();
 }

@@ -75,10 +75,10 @@ Status FuseStep::ApplyTo(State& state) const {
   const int first = loops.front(), last = loops.back();
   stage.loops[first] = {fused};
   stage.loops.erase(stage.loops.begin() + first + 1, stage.loops.begin() + last + 1);
-  for (Attach& attach : state.mutable_attach()) {
-    if (attach.kind != Attach::kIter || attach.stage != stage_id || attach.loop <= first) continue;
-    attach.loop = attach.loop <= last ? first : attach.loop - (last - first);
-  }
+  state.MoveAttached(stage_id, [&](int at) {
+    if (at <= first) return at;
+    return at <= last ? first : at - (last - first);
+  });
   return OkStatus();
 }
 

@@ -1,4 +1,6 @@
 // The table of step kinds: a new kind adds one row here.
+#include "compiler/dag/check_limits.h"
+#include "compiler/dag/limits.h"
 #include "compiler/schedule/steps/reader.h"
 #include "compiler/schedule/steps/steps.h"
 
@@ -40,6 +42,7 @@ StatusOr<StepPtr> ParseStep(StepReader& reader) {
 }  // namespace
 
 StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view json) {
+  KILN_RETURN_IF_ERROR(dag::CheckTextBytes("the list of steps", json));
   StepReader reader(json);
   std::vector<StepPtr> steps;
   if (!reader.TryTake('[')) return Annotate(reader.Fail("'['"), "list of steps");
@@ -49,12 +52,16 @@ StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view json) {
       StatusOr<StepPtr> step = ParseStep(reader);
       if (!step.ok()) return Annotate(step.status(), fmt::format("step #{}", steps.size()));
       steps.push_back(*std::move(step));
+      if (steps.size() > static_cast<size_t>(dag::kMaxSteps))
+        return InvalidArgument("list of steps: more than {} steps, expected fewer", dag::kMaxSteps);
     } while (reader.TryTake(','));
     if (!reader.TryTake(']')) return Annotate(reader.Fail("',' or ']'"), "list of steps");
   }
   if (!reader.AtEnd()) return Annotate(reader.Fail("the end of the text"), "list of steps");
   return steps;
 }
+
+Status CheckStepsText(std::string_view json) { return ParseSteps(json).status(); }
 
 std::string PrintSteps(std::span<const StepPtr> steps) {
   std::string result = "[";

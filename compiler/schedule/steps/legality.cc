@@ -1,5 +1,7 @@
 #include "compiler/schedule/steps/legality.h"
 
+#include "compiler/dag/limits.h"
+
 namespace kiln::schedule {
 
 std::string DescribeStages(const State& state, std::span<const int> stages) {
@@ -34,6 +36,30 @@ Status CheckPlainLoop(const State& state, int stage, int loop) {
   if (annotation == Annotation::kNone) return OkStatus();
   return InvalidArgument("{} is already annotated with {}; expected a loop without annotation",
                          DescribeLoop(state, stage, loop), AnnotationName(annotation));
+}
+
+Status CheckSplittable(const State& state, int stage, int loop, size_t lengths) {
+  KILN_RETURN_IF_ERROR(CheckPlainLoop(state, stage, loop));
+  const size_t loops = state.stage(stage).loops.size() + lengths;
+  if (loops > static_cast<size_t>(dag::kMaxStageLoops)) {
+    return InvalidArgument("the stage would have {} loops, expected at most {}", loops,
+                           dag::kMaxStageLoops);
+  }
+  if (state.NumAttached(stage) == 0) return OkStatus();
+  const int depth = state.NestDepth() + static_cast<int>(lengths);
+  if (depth <= dag::kMaxNestLoops) return OkStatus();
+  return InvalidArgument(
+      "with what is computed inside, {} loops would stand in each other, "
+      "expected at most {}",
+      depth, dag::kMaxNestLoops);
+}
+
+Status CheckRoomForStage(const State& state) {
+  constexpr int kSpare = 64, kPerOperator = 16;
+  const int most = kSpare + kPerOperator * state.initial_dag()->size();
+  if (state.num_stages() < most) return OkStatus();
+  return InvalidArgument("the state has {} stages, expected at most {} for {} operators",
+                         state.num_stages(), most, state.initial_dag()->size());
 }
 
 Status CheckLengths(std::span<const int64_t> lengths) {

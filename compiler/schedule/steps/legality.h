@@ -17,6 +17,11 @@ Status CheckLoop(const State& state, int stage, int loop);
 Status CheckPlainLoop(const State& state, int stage, int loop);
 // Every length is positive, or 0 = blank, and their product is at most 2^40.
 Status CheckLengths(std::span<const int64_t> lengths);
+// The loop exists and has no annotation, and so many pieces of it leave the stage and the nest
+// within dag/limits.h.
+Status CheckSplittable(const State& state, int stage, int loop, size_t lengths);
+// There may be one stage more than there are.
+Status CheckRoomForStage(const State& state);
 // The loops are those that the operator came with and carry nothing: what a step that replaces the
 // operator may throw away.
 Status CheckUntouched(const State& state, int stage);

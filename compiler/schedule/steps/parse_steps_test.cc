@@ -48,6 +48,21 @@ TEST(ParseSteps, BlanksDoNotMatter) {
   EXPECT_TRUE(steps.empty());
 }
 
+TEST(ParseSteps, RefusesMoreLengthsThanAStageMayHaveLoops) {
+  std::string lengths = "1";
+  for (int i = 1; i < 200'000; ++i) lengths += ", 1";
+  EXPECT_THAT(
+      ParseSteps(fmt::format(R"([["SP", 2, 0, 512, [{}], 1]])", lengths)),
+      StatusIs(StatusCode::kInvalidArgument,
+               HasSubstr("the end of lengths, which has 512 items, the most there may be")));
+}
+
+TEST(ParseSteps, RefusesTextsThatAreTooLong) {
+  EXPECT_THAT(ParseSteps("[" + std::string(9'000'000, ' ') + "]"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("the list of steps has 9000002 bytes, expected at most 8388608")));
+}
+
 TEST(ParseSteps, Refuses) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "list of steps: the text ends where '[' was expected"},

@@ -60,7 +60,7 @@ Status PragmaStep::ApplyTo(State& state) const {
   } else if (fragments) {
     state.MutableStage(stage_id).fragments = *fragments;
   } else {
-    state.mutable_attach()[stage_id] = Attach{};
+    state.SetAttach(stage_id, Attach{});
   }
   return OkStatus();
 }

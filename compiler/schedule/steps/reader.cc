@@ -4,6 +4,8 @@
 #include <charconv>
 #include <limits>
 
+#include "compiler/dag/limits.h"
+
 namespace kiln::schedule {
 
 void StepReader::SkipBlanks() {
@@ -73,7 +75,7 @@ int64_t StepReader::Integer(std::string_view what, int64_t lowest, int64_t highe
 }
 
 template <typename T>
-std::vector<T> StepReader::List(std::string_view what, int64_t lowest, int64_t highest) {
+std::vector<T> StepReader::List(std::string_view what, int64_t lowest, int64_t highest, int most) {
   std::vector<T> values;
   if (!NextItem(what)) return values;
   if (!TryTake('[')) {
@@ -82,6 +84,10 @@ std::vector<T> StepReader::List(std::string_view what, int64_t lowest, int64_t h
   }
   if (TryTake(']')) return values;
   do {
+    if (values.size() == static_cast<size_t>(most)) {
+      Fail(fmt::format("the end of {}, which has {} items, the most there may be", what, most));
+      return values;
+    }
     values.push_back(static_cast<T>(Integer(what, lowest, highest)));
     if (!status_.ok()) return values;
   } while (TryTake(','));
@@ -106,12 +112,13 @@ bool StepReader::Flag(std::string_view what) {
 }
 
 std::vector<int> StepReader::Ints(std::string_view what) {
-  return List<int>(what, std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
+  return List<int>(what, std::numeric_limits<int>::min(), std::numeric_limits<int>::max(),
+                   dag::kMaxOperators);
 }
 
 std::vector<int64_t> StepReader::Int64s(std::string_view what) {
   return List<int64_t>(what, std::numeric_limits<int64_t>::min(),
-                       std::numeric_limits<int64_t>::max());
+                       std::numeric_limits<int64_t>::max(), dag::kMaxStageLoops);
 }
 
 std::string_view StepReader::Text(std::string_view what) {

@@ -24,9 +24,9 @@ class StepReader {
   // ---- one step, after Open and Tag: its items in order, `what` names them in errors
   int Int(std::string_view what);
   int64_t Int64(std::string_view what);
-  bool Flag(std::string_view what);  // 0 or 1
-  std::vector<int> Ints(std::string_view what);
-  std::vector<int64_t> Int64s(std::string_view what);
+  bool Flag(std::string_view what);                    // 0 or 1
+  std::vector<int> Ints(std::string_view what);        // stages, loops, steps
+  std::vector<int64_t> Int64s(std::string_view what);  // of the loops of one stage
   std::string_view Text(std::string_view what);
   bool HasNext();  // for items that may be left out
 
@@ -50,7 +50,7 @@ class StepReader {
   bool NextItem(std::string_view what);
   int64_t Integer(std::string_view what, int64_t lowest, int64_t highest);
   template <typename T>
-  std::vector<T> List(std::string_view what, int64_t lowest, int64_t highest);
+  std::vector<T> List(std::string_view what, int64_t lowest, int64_t highest, int most);
   void SkipBlanks();
 
   const std::string_view text_;

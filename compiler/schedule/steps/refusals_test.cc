@@ -24,6 +24,22 @@ dag::DagPtr Matmul() { return MatmulRelu(8, 12, 16); }
 dag::DagPtr Argmax() { return ArgMaxRows(4, 8); }
 dag::DagPtr SoftmaxDag() { return Softmax(4, 8); }
 
+// One split of loop 0, of extent 8, into `pieces`.
+std::string Pieces(int stage, int pieces) {
+  std::string lengths = "1";
+  for (int i = 2; i < pieces; ++i) lengths += ", 1";
+  return fmt::format(R"(["SP", {}, 0, 8, [{}], 1])", stage, lengths);
+}
+const std::string kHundredsOfLoops = Pieces(2, 509);
+// Of stages 1, 2 and 4 of softmax, 2 inside of 4.
+std::string LoopsOfSoftmax(int of_first) {
+  return fmt::format(R"({}, {}, {}, ["CA", 2, 4, 401])", Pieces(1, of_first), Pieces(2, 401),
+                     Pieces(4, 401));
+}
+const std::string kLoopsOfSoftmax = LoopsOfSoftmax(401);
+const std::string kDeepNest = LoopsOfSoftmax(200) + R"(, ["CA", 1, 2, 401])";
+const std::string kMoreLoops = Pieces(4, 21);
+
 const Refusal kRefusals[] = {
     {"StageTooLarge", Matmul, "", R"(["CI", 4])",
      "compute inline #0 (CI) of stage 4: the state has stages 0 to 3"},
@@ -55,6 +71,12 @@ const Refusal kRefusals[] = {
      "the product of the lengths is above 2^40"},
     {"SplitByHugeLength", Matmul, "", R"(["SP", 2, 0, 8, [9223372036854775807], 1])",
      "length 9223372036854775807 is out of range"},
+    {"SplitIntoTooManyLoops", Matmul, kHundredsOfLoops.c_str(), R"(["SP", 2, 0, 8, [1, 1], 1])",
+     "split #1 (SP) of stage 2 (C): the stage would have 513 loops, expected at most 512"},
+    {"NestTooDeep", SoftmaxDag, kDeepNest.c_str(), kMoreLoops.c_str(),
+     "with what is computed inside, 1025 loops would stand in each other, expected at most 1024"},
+    {"AttachedTooDeep", SoftmaxDag, kLoopsOfSoftmax.c_str(), R"(["CA", 1, 2, 401])",
+     "loops would stand in each other, expected at most 1024"},
     {"FollowOfLaterStep", Matmul, "", R"(["FSP", 2, 0, 0, 1])",
      "follow split #0 (FSP) of stage 2 (C): followed step #0 does not exist"},
     {"FollowOfNoSplit", Matmul, R"(["FU", 2, [0, 1]])", R"(["FSP", 3, 0, 0, 1])",

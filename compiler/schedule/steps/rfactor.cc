@@ -161,6 +161,7 @@ StatusOr<StepPtr> RfactorStep::Parse(StepReader& reader) {
 
 Status RfactorStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckFactorable(state, *this));
+  KILN_RETURN_IF_ERROR(CheckRoomForStage(state));
   const dag::Dag& dag = *state.dag();
   const Stage& stage = state.stage(stage_id);
   KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> extents, IterExtents(stage));

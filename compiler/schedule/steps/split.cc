@@ -18,7 +18,7 @@ StatusOr<StepPtr> SplitStep::Parse(StepReader& reader) {
 }
 
 Status SplitStep::ApplyTo(State& state) const {
-  KILN_RETURN_IF_ERROR(CheckPlainLoop(state, stage_id, loop));
+  KILN_RETURN_IF_ERROR(CheckSplittable(state, stage_id, loop, lengths.size()));
   KILN_RETURN_IF_ERROR(CheckLengths(lengths));
   SplitLoop(state, stage_id, loop, lengths, inner_to_outer);
   return OkStatus();

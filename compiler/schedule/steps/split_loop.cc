@@ -7,7 +7,7 @@
 namespace kiln::schedule {
 namespace {
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 }  // namespace
 
@@ -44,11 +44,7 @@ void SplitLoop(State& state, int number, int loop, std::span<const int64_t> leng
   for (int32_t i = 1; i < pieces; ++i) stage.loops[loop + i] = {first + i};
 
   // What was attached to the split loop ends at its innermost piece.
-  for (Attach& attach : state.mutable_attach()) {
-    if (attach.kind == Attach::kIter && attach.stage == number && attach.loop >= loop) {
-      attach.loop += pieces - 1;
-    }
-  }
+  state.MoveAttached(number, [&](int at) { return at >= loop ? at + pieces - 1 : at; });
 }
 
 std::string SplitPrimitive(const State& before, const State& after, int stage, int loop,

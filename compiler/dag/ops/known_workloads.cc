@@ -1,11 +1,13 @@
-#include "client/known_workloads.h"
+#include "compiler/dag/ops/known_workloads.h"
 
-#include <map>
+#include <set>
 
 #include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 
-namespace kiln::client {
+namespace kiln::dag {
 namespace {
 
 constexpr KnownWorkload kResnet18[] = {
@@ -67,37 +69,47 @@ constexpr KnownWorkload kConformance[] = {
 
 }  // namespace
 
-StatusOr<dag::DagPtr> KnownWorkload::Build() const {
-  dag::OpOptions options;
+StatusOr<DagPtr> KnownWorkload::Build() const {
+  OpOptions options;
   KILN_ASSIGN_OR_RETURN(options.dtype, ir::ParseType(dtype));
-  options.epilogue = dag::SplitEpilogue(epilogue);
-  return dag::BuildOp(op, args, options);
+  options.epilogue = SplitEpilogue(epilogue);
+  return BuildOp(op, args, options);
 }
 
 std::string KnownWorkload::Description() const {
   std::string text = fmt::format("{} {}", op, args);
   if (std::string_view(dtype) != "float32") text += fmt::format(" {}", dtype);
-  for (const std::string& name : dag::SplitEpilogue(epilogue)) text += " + " + name;
+  for (const std::string& name : SplitEpilogue(epilogue)) text += " + " + name;
   return text;
 }
 
 std::span<const KnownWorkload> Resnet18Tasks() { return kResnet18; }
 std::span<const KnownWorkload> ConformanceWorkloads() { return kConformance; }
 
-const KnownWorkload* FindByKey(std::string_view workload_key) {
-  static const auto* by_key = [] {
-    auto* map = new std::map<std::string, const KnownWorkload*, std::less<>>;
+const std::vector<KnownComputation>& KnownComputations() {
+  static const auto* computations = [] {
+    auto* all = new std::vector<KnownComputation>;
+    std::set<std::string> ids;
     for (const auto& list : {Resnet18Tasks(), ConformanceWorkloads()}) {
       for (const KnownWorkload& workload : list) {
         const auto dag = workload.Build();
         KILN_CHECK(dag.ok(), "{}: {}", workload.Description(), Message(dag.status()));
-        map->emplace(dag::WorkloadKey(**dag), &workload);
+        if (!ids.insert(WorkloadId(**dag)).second) continue;
+        all->push_back({&workload, WorkloadId(**dag), WorkloadKey(**dag), PrintDag(**dag),
+                        (*dag)->flop_count()});
       }
     }
-    return map;
+    return all;
   }();
-  const auto found = by_key->find(workload_key);
-  return found == by_key->end() ? nullptr : found->second;
+  return *computations;
 }
 
-}  // namespace kiln::client
+std::vector<const KnownComputation*> KnownByKey(std::string_view workload_key) {
+  std::vector<const KnownComputation*> found;
+  for (const KnownComputation& computation : KnownComputations()) {
+    if (computation.key == workload_key) found.push_back(&computation);
+  }
+  return found;
+}
+
+}  // namespace kiln::dag

@@ -5,11 +5,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "compiler/dag/dag.h"
 
-namespace kiln::client {
+namespace kiln::dag {
 
 struct KnownWorkload {
   const char* op;
@@ -17,7 +18,7 @@ struct KnownWorkload {
   const char* epilogue = "";
   const char* dtype = "float32";
 
-  StatusOr<dag::DagPtr> Build() const;
+  StatusOr<DagPtr> Build() const;
   std::string Description() const;  // "conv2d_nhwc 1,7,7,512,512,3,3,1,1 + bias + relu"
 };
 
@@ -26,7 +27,16 @@ std::span<const KnownWorkload> Resnet18Tasks();
 // What `kiln conformance` runs: 12 layers, products, reductions, and odd shapes.
 std::span<const KnownWorkload> ConformanceWorkloads();
 
-// By workload key; null: none of Resnet18Tasks or ConformanceWorkloads.
-const KnownWorkload* FindByKey(std::string_view workload_key);
+// A computation of the lists above with what records say of it.
+struct KnownComputation {
+  const KnownWorkload* workload;
+  std::string id, key;  // workload_id.h, workload_key.h
+  std::string text;     // text.h
+  double flop_count;
+};
+// Each computation once, in the order of the lists.
+const std::vector<KnownComputation>& KnownComputations();
+// Those that bear the key.
+std::vector<const KnownComputation*> KnownByKey(std::string_view workload_key);
 
-}  // namespace kiln::client
+}  // namespace kiln::dag

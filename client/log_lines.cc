@@ -1,0 +1,67 @@
+#include "client/log_lines.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/errno_status.h"
+#include "store/import_log.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 16;
+// A file without a line feed in so many bytes is no log.
+constexpr size_t kNoLogBytes = 4 * store::kMostLineBytes;
+
+}  // namespace
+
+StatusOr<LogLines> LogLines::Open(const std::string& path) {
+  const int fd = path == "-" ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) return LogLines(path, UniqueFd(fd));
+  const int error = errno;
+  return ErrnoStatus(error, "cannot read {}", path);
+}
+
+StatusOr<bool> LogLines::Fill() {
+  buffer_.resize(kReadBytes);
+  at_ = 0;
+  ssize_t size = 0;
+  do {
+    size = read(file_.get(), buffer_.data(), buffer_.size());
+  } while (size < 0 && errno == EINTR);
+  const int error = errno;
+  buffer_.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  if (size < 0) return ErrnoStatus(error, "cannot read {}", path_);
+  return size > 0;
+}
+
+StatusOr<bool> LogLines::Next(std::string& line) {
+  line.clear();
+  ++number_;
+  size_t length = 0;
+  while (true) {
+    if (at_ == buffer_.size()) {
+      KILN_ASSIGN_OR_RETURN(const bool more, Fill());
+      if (!more) return length > 0;
+    }
+    const size_t end = buffer_.find('\n', at_);
+    const size_t count = std::min(end, buffer_.size()) - at_;
+    const size_t room = store::kMostLineBytes + 1 - line.size();
+    line.append(buffer_, at_, std::min(count, room));
+    length += count;
+    at_ += count;
+    if (end != std::string::npos) {
+      ++at_;
+      return true;
+    }
+    if (length > kNoLogBytes) {
+      return InvalidArgument("{}, line {}: no end in {} MiB, expected a measure log", path_, number_,
+                             kNoLogBytes >> 20);
+    }
+  }
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,36 @@
+// The lines of a log, from a file or from stdin, one at a time: however large the log, no more than
+// a line is held.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "base/status.h"
+
+namespace kiln::client {
+
+class LogLines {
+ public:
+  // "-": stdin. Errors of the file system name the path.
+  static StatusOr<LogLines> Open(const std::string& path);
+
+  // The next line without its line feed; false: there is none. Of a line that is longer than any
+  // record (store/import_log.h) so much is there that this can be seen. InvalidArgument where no
+  // line feed comes for ever: "/dev/zero, line 1: ...".
+  StatusOr<bool> Next(std::string& line);
+
+ private:
+  LogLines(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
+  // False: the end.
+  StatusOr<bool> Fill();
+
+  std::string path_;
+  UniqueFd file_;
+  int64_t number_ = 0;
+  std::string buffer_;
+  size_t at_ = 0;  // of what is not yet given out
+};
+
+}  // namespace kiln::client

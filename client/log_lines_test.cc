@@ -1,0 +1,65 @@
+#include "client/log_lines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/file.h"
+#include "base/status_testing.h"
+#include "store/import_log.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class LogLinesTest : public testing::Test {
+ protected:
+  std::vector<std::string> Lines(const std::string& text) {
+    const std::string path = folder_.Join("log");
+    EXPECT_OK(WriteFile(path, text));
+    auto lines = LogLines::Open(path);
+    EXPECT_OK(lines.status());
+    std::vector<std::string> all;
+    std::string line;
+    while (*lines->Next(line)) all.push_back(line);
+    EXPECT_FALSE(*lines->Next(line)) << "the end stays the end";
+    return all;
+  }
+
+  TempDir folder_ = *TempDir::Make("log-lines-test");
+};
+
+TEST_F(LogLinesTest, LinesAreThoseBetweenLineFeeds) {
+  EXPECT_THAT(Lines(""), ElementsAre());
+  EXPECT_THAT(Lines("a\n\nb\n"), ElementsAre("a", "", "b"));
+  EXPECT_THAT(Lines("a\nno feed at the end"), ElementsAre("a", "no feed at the end"));
+  const std::string bytes("\0\xff\r", 3);
+  EXPECT_THAT(Lines(bytes + "\nx"), ElementsAre(bytes, "x"));
+  const std::string longer_than_a_read(100'000, 'x');
+  EXPECT_THAT(Lines(longer_than_a_read + "\n" + longer_than_a_read),
+              ElementsAre(longer_than_a_read, longer_than_a_read));
+}
+
+TEST_F(LogLinesTest, ALineThatIsTooLongIsCut) {
+  const auto lines = Lines("a\n" + std::string(store::kMostLineBytes + 5'000, 'x') + "\nb\n");
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1].size(), store::kMostLineBytes + 1);
+  EXPECT_EQ(lines[2], "b");
+}
+
+TEST_F(LogLinesTest, WhatHasNoLinesIsRefused) {
+  ASSERT_OK_AND_ASSIGN(LogLines zeros, LogLines::Open("/dev/zero"));
+  std::string line;
+  EXPECT_THAT(zeros.Next(line).status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("/dev/zero, line 1: no end in")));
+  EXPECT_THAT(LogLines::Open(folder_.Join("none")).status(),
+              StatusIs(StatusCode::kNotFound, HasSubstr("none")));
+  ASSERT_OK_AND_ASSIGN(LogLines folder, LogLines::Open(folder_.path()));
+  EXPECT_THAT(folder.Next(line).status().message(), HasSubstr("cannot read"));
+}
+
+}  // namespace
+}  // namespace kiln::client

@@ -1,0 +1,26 @@
+// A stop token that fires when either of two does.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <utility>
+
+namespace kiln::scheduler {
+
+class EitherStop {
+ public:
+  EitherStop(std::stop_token one, std::stop_token other)
+      : on_one_(std::move(one), [this] { either_.request_stop(); }),
+        on_other_(std::move(other), [this] { either_.request_stop(); }) {}
+  EitherStop(const EitherStop&) = delete;
+  EitherStop& operator=(const EitherStop&) = delete;
+
+  // Good as long as this.
+  std::stop_token token() const { return either_.get_token(); }
+
+ private:
+  std::stop_source either_;
+  std::stop_callback<std::function<void()>> on_one_, on_other_;  // last: they use it
+};
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,25 @@
+// A reference for a task whose unscheduled loops take too long: one that computes a sample of the
+// outputs (compiler/dag/sample_outputs.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/dag/dag.h"
+#include "proto/runner.pb.h"
+
+namespace kiln::scheduler {
+
+struct TaskSample {
+  std::string dag;  // the text of the reference's computation, which is run without a schedule
+  std::vector<v1::OutputSample> outputs;
+  int64_t elements = 0;  // in the sample
+  int64_t all = 0;       // in the outputs
+};
+
+// Refuses as SampleOutputs.
+StatusOr<TaskSample> MakeTaskSample(const dag::Dag& dag, uint64_t seed);
+
+}  // namespace kiln::scheduler
