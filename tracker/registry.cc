@@ -148,6 +148,9 @@ void Registry::RemoveLease(std::string_view id, bool released) {
 void Registry::RememberReleased(const std::string& id) {
   if (!released_.insert(id).second) return;
   released_forget_.emplace_back(now_ms_ + kRememberReleasedMs, id);
+  if (released_forget_.size() <= options_.max_remembered) return;
+  released_.erase(released_forget_.front().second);
+  released_forget_.pop_front();
 }
 
 void Registry::RemoveWorker(Workers::iterator worker, std::string_view why) {
@@ -156,7 +159,9 @@ void Registry::RemoveWorker(Workers::iterator worker, std::string_view why) {
   while (!worker->second.leases.empty()) {
     RemoveLease(std::string(*worker->second.leases.begin()), /*released=*/false);
   }
-  if (InFirstDeadline()) departed_.insert(worker->first);
+  if (InFirstDeadline() && departed_.size() < options_.max_workers) {
+    departed_.insert(worker->first);
+  }
   workers_.erase(worker);
 }
 
@@ -305,11 +310,19 @@ Registry::Worker* Registry::PickWorker(const v1::AcquireRequest& request) {
   return best;
 }
 
+std::string Registry::NewLeaseId() const {
+  std::string id;
+  do {
+    id = options_.new_lease_id();
+  } while (leases_.contains(id) || released_.contains(id));
+  return id;
+}
+
 void Registry::Grant(Request& request, Worker& worker) {
   const v1::AcquireRequest& asked = request.request;
   LeaseEntry entry;
   entry.serial = ++serial_;
-  entry.lease.set_id(fmt::format("{}-{}", options_.instance, entry.serial));
+  entry.lease.set_id(NewLeaseId());
   *entry.lease.mutable_worker() = worker.state;
   entry.lease.set_lease_ms(static_cast<uint32_t>(LeaseMs(asked.lease_ms())));
   entry.lease.set_user(asked.user());
@@ -474,6 +487,7 @@ Registry::Worker* Registry::WorkerOfUnknownLease(const v1::WorkerState& state) {
   const auto it = workers_.find(state.id());
   if (it != workers_.end()) return &it->second;
   if (!InFirstDeadline() || departed_.count(state.id()) > 0) return nullptr;
+  if (departed_.size() >= options_.max_workers) return nullptr;  // it may be another one of them
   if (!CheckWorker(state).ok()) return nullptr;
   if (workers_.size() >= options_.max_workers) return nullptr;
   for (const auto& [id, worker] : workers_) {

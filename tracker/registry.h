@@ -1,7 +1,8 @@
 // The tracker's state machine: workers, leases and the queue of waiting requests.
 //
-// Pure: no gRPC, no threads, no clock. Every call says what time it is (milliseconds of a monotonic
-// clock); time that runs backwards counts as standing still. Not thread-safe: the caller locks.
+// Pure: no gRPC, no threads, no clock, no chance but new_lease_id. Every call says what time it is
+// (milliseconds of a monotonic clock); time that runs backwards counts as standing still. Not
+// thread-safe: the caller locks.
 //
 // Rules
 //   worker   gone when silent for deadline_ms, when it says `leaving`, or when a new worker
@@ -32,6 +33,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -40,13 +42,13 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/unique_id.h"
 #include "proto/tracker.pb.h"
 
 namespace kiln::tracker {
 
 struct RegistryOptions {
-  std::string instance = "lease";  // prefix of lease ids; must differ between restarts
-  int64_t deadline_ms = 10'000;    // a worker silent for so long is gone
+  int64_t deadline_ms = 10'000;  // a worker silent for so long is gone
   int64_t default_lease_ms = 10'000;
   int64_t max_lease_ms = 600'000;
   int64_t request_idle_ms = 5'000;
@@ -57,6 +59,10 @@ struct RegistryOptions {
   int64_t turn_ms = 5'000;  // a lease is not wanted for fairness before it is so old
   size_t max_waiting = 10'000;
   size_t max_workers = 10'000;
+  size_t max_remembered = 100'000;  // released leases, of the last minute
+  // Names for leases. Holders bring leases back under names of old, and clients may make names up:
+  // one that is in use is drawn again.
+  std::function<std::string()> new_lease_id = [] { return UniqueId(); };
 };
 
 class Registry {
@@ -153,6 +159,7 @@ class Registry {
   std::vector<Request*> WaitingInOrder();
 
   void Match();
+  std::string NewLeaseId() const;
   void Grant(Request& request, Worker& worker);
   Worker* PickWorker(const v1::AcquireRequest& request);
 

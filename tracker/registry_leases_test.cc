@@ -1,4 +1,6 @@
 // Leases of the registry: how they end, come back, and are wanted by others.
+#include <random>
+
 #include "tracker/registry_testing.h"
 
 namespace kiln::tracker {
@@ -106,6 +108,118 @@ TEST_F(RegistryTest, ARestartedSchedulerDoesNotWaitForItsOwnOldLeases) {
   // The dead one's lease does not come back, and its request is gone.
   EXPECT_THAT(Renew(RenewOf("ada", {old})).lost_lease_ids(), ElementsAre(old.id()));
   EXPECT_EQ(registry_.List(now_ms_).keys(0).pending(), 0u);
+}
+
+// Whatever ids a client makes up, those that are dealt out are others.
+TEST(RegistryIdTest, ANameInUseIsDrawnAgain) {
+  const std::vector<std::string> drawn = {"a", "a", "b", "a", "b", "c"};
+  size_t next = 0;
+  Registry registry({.new_lease_id = [&] { return drawn.at(next++); }}, 0);
+  ASSERT_OK(registry.Announce(Worker("w", 4, {"cuda"}), 0));
+  v1::Lease made_up;
+  made_up.set_id("a");
+  *made_up.mutable_worker() = Worker("w", 4, {"cuda"}).worker();
+  ASSERT_OK_AND_ASSIGN(const v1::RenewReply renewed, registry.Renew(RenewOf("eve", {made_up}), 0));
+  EXPECT_THAT(renewed.lost_lease_ids(), IsEmpty()) << "the slot is free: it is hers";
+  EXPECT_EQ(registry.Acquire(Ask("r1", "ann"), 0)->lease().id(), "b");
+  registry.Release(ReleaseOf("eve", {"a"}), 0);
+  EXPECT_EQ(registry.Acquire(Ask("r2", "ann"), 0)->lease().id(), "c") << "a was just released";
+}
+
+TEST(RegistryIdTest, IdsCannotBeForeseen) {
+  Registry registry({}, 0);
+  ASSERT_OK(registry.Announce(Worker("w", 2, {"cuda"}), 0));
+  const std::string first = registry.Acquire(Ask("r1", "ann"), 0)->lease().id();
+  const std::string second = registry.Acquire(Ask("r2", "ann"), 0)->lease().id();
+  EXPECT_GE(first.size(), 16u);
+  EXPECT_NE(first.substr(0, 8), second.substr(0, 8));
+}
+
+TEST(RegistryIdTest, ReleasedIdsAreRememberedUpToALimit) {
+  Registry registry({.max_remembered = 3}, 0);
+  ASSERT_OK(registry.Announce(Worker("w", 1, {"cuda"}), 0));
+  registry.Release(ReleaseOf("eve", {"1", "2", "3", "4"}), 0);
+  const auto comes_back = [&](const std::string& id) {
+    v1::Lease lease;
+    lease.set_id(id);
+    *lease.mutable_worker() = Worker("w", 1, {"cuda"}).worker();
+    const bool back = registry.Renew(RenewOf("eve", {lease}), 0)->lost_lease_ids().empty();
+    if (back) registry.Release(ReleaseOf("eve", {id}), 0);
+    return back;
+  };
+  EXPECT_FALSE(comes_back("4"));
+  EXPECT_TRUE(comes_back("1"));
+}
+
+// All calls, with ids, workers and leases that fit together or do not: the registry stands, and
+// its books agree.
+TEST(RegistryHostileTest, NoClientBreaksIt) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    std::mt19937_64 rng(seed);
+    const auto pick = [&](int n) { return static_cast<int>(rng() % static_cast<uint64_t>(n)); };
+    const auto name = [&](char c) { return fmt::format("{}{}", c, pick(4)); };
+    Registry registry({.deadline_ms = 3'000,
+                       .max_waiting = 6,
+                       .max_workers = 3,
+                       .max_remembered = 4,
+                       .new_lease_id = [&] { return fmt::format("l{}", pick(40)); }},
+                      0);
+    const auto worker = [&] {
+      v1::AnnounceRequest request =
+          Worker(name('w'), pick(4), {"cuda", "llvm"}, static_cast<v1::WorkerKind>(pick(4)));
+      if (pick(3) == 0) request.mutable_worker()->set_address("shared:1");
+      if (pick(9) == 0) request.mutable_worker()->clear_keys();
+      return request;
+    };
+    int64_t now = 0;
+    for (int step = 0; step < 600; ++step) {
+      now += pick(3) == 0 ? pick(2'000) : -pick(50);
+      switch (pick(5)) {
+        case 0: {
+          v1::AnnounceRequest request = worker();
+          request.set_leaving(pick(5) == 0);
+          request.set_rejoining(pick(2) == 0);
+          (void)registry.Announce(request, now);
+          break;
+        }
+        case 1: {
+          v1::AcquireRequest ask = Ask(name('r'), name('u'), pick(2) == 0 ? "cuda" : "llvm");
+          ask.set_kind(static_cast<v1::WorkerKind>(pick(4)));
+          ask.set_priority(pick(3) - 1);
+          ask.set_incarnation(static_cast<uint64_t>(pick(3)));
+          ask.set_lease_ms(static_cast<uint32_t>(rng()));
+          if (pick(3) == 0) ask.add_avoid_worker_ids(name('w'));
+          (void)registry.Acquire(ask, now);
+          break;
+        }
+        case 2: {
+          std::vector<v1::Lease> leases;
+          for (int i = pick(5); i > 0; --i) {
+            v1::Lease& lease = leases.emplace_back();
+            if (pick(8) != 0) lease.set_id(fmt::format("l{}", pick(60)));
+            *lease.mutable_worker() = worker().worker();
+            lease.set_user(name('u'));
+            lease.set_priority(pick(3) - 1);
+          }
+          (void)registry.Renew(RenewOf(name('u'), std::move(leases)), now);
+          break;
+        }
+        case 3:
+          registry.Release(ReleaseOf(name('u'), {fmt::format("l{}", pick(60))}, {name('r')}), now);
+          break;
+        default:
+          registry.StopPolling(name('r'), now);
+          (void)registry.Poll(name('r'), now);
+      }
+      registry.TakeGranted();
+      registry.TakeNews();
+      const v1::ListReply list = registry.List(now);
+      ASSERT_LE(list.workers_size(), 3);
+      for (int i = 0; i < list.workers_size(); ++i) {
+        ASSERT_LE(list.busy_slots(i), list.workers(i).slots()) << "seed " << seed;
+      }
+    }
+  }
 }
 
 // Users who always want more than there is, and give back what is wanted: nobody starves, and the

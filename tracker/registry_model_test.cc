@@ -19,7 +19,11 @@ using v1::RUNNER;
 // slot, that none is missing, and that the books agree afterwards.
 class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
  protected:
-  void SetUp() override { rng_.seed(GetParam()); }
+  void SetUp() override {
+    rng_.seed(GetParam());
+    options_.new_lease_id = [this] { return fmt::format("l{}", next_id_++); };
+    Restart();
+  }
 
   int Uniform(int n) { return static_cast<int>(rng_() % static_cast<uint64_t>(n)); }
 
@@ -177,7 +181,7 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
   }
 
   void Restart() {
-    registry_.emplace(RegistryOptions{.instance = fmt::format("i{}", next_id_++)}, now_);
+    registry_.emplace(options_, now_);
     model_ = RegistryModel(now_);
     released_.clear();
   }

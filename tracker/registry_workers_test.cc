@@ -65,7 +65,7 @@ TEST_F(RegistryTest, RestartRefillsFromHeartbeatsInAnyOrder) {
   const v1::Lease a = Granted(Ask("r1", "ann"));
   const v1::Lease b = Granted(Ask("r2", "bob"));
 
-  Registry again({.instance = "second"}, 0);
+  Registry again({}, 0);
   v1::AnnounceRequest rejoin =
       a.worker().id() == "w1" ? Worker("w1", 1, {"cuda"}) : Worker("w2", 1, {"cuda"});
   rejoin.set_rejoining(true);

@@ -5,17 +5,11 @@
 
 #include "base/grpc_status.h"
 #include "base/log.h"
-#include "base/unique_id.h"
 
 namespace kiln::tracker {
 namespace {
 
 Status Stopping() { return Unavailable("the tracker is stopping; try again"); }
-
-RegistryOptions WithInstance(RegistryOptions options) {
-  options.instance = UniqueId(8);
-  return options;
-}
 
 }  // namespace
 
@@ -46,7 +40,7 @@ class TrackerService::Waiter : public grpc::ServerUnaryReactor {
 };
 
 TrackerService::TrackerService(Options options)
-    : clock_(options.clock), registry_(WithInstance(options.registry), NowMs()) {
+    : clock_(options.clock), registry_(options.registry, NowMs()) {
   thread_ = std::thread([this] { LetTimePass(); });
 }
 
