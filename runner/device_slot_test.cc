@@ -468,7 +468,7 @@ TEST_F(DeviceSlotTest, AHopelessProgramIsStoppedInItsFirstRun) {
   request.mutable_options()->set_timeout_ms(600'000);
   request.mutable_options()->set_repeat(20);  // 3 s
   request.mutable_options()->set_hopeless_ratio(1e6);
-  request.mutable_options()->set_best_cost_s(1e-7);
+  request.mutable_options()->set_best_cost_s(1e-6);  // hopeless from 1 s on
   EXPECT_THAT(Measure(request).result().costs_s(), SizeIs(20));
 }
 

@@ -640,6 +640,7 @@ TEST_P(JobsTest, ALaterJobKnowsWhatAnEarlierOneMeasured) {
   int of_earlier = 0;
   const auto later = *store_->RecordsOfJob(again, 0);
   for (const auto& r : later) {
+    if (r.steps == store::kNoSteps) continue;  // what a job compares with is its own
     EXPECT_FALSE(measured.contains(r.steps)) << "trial " << r.trial << " was measured before";
     of_earlier += r.origin.find("from record ") != std::string::npos;
   }
@@ -707,7 +708,7 @@ TEST_P(JobsTest, ASpaceThatIsUsedUpByAnEarlierJob) {
   const std::string again = Submit(spec);
   ASSERT_TRUE(Ends(again));
   EXPECT_EQ(State(again), v1::SUCCEEDED) << Status(again).message();
-  EXPECT_EQ(Count(again), 0u);
+  EXPECT_EQ(Count(again), 1u) << "the unscheduled loops, which it compares with";
   EXPECT_THAT(Status(again).message(), HasSubstr("no candidates are left"));
 }
 
