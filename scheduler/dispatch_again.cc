@@ -29,7 +29,7 @@ v1::MeasureRequest Dispatcher::Core::FinalRequestOf(int task, const v1::Artifact
   if (reference_s > 0 && reference_s <= longest_s && !tasks_[task].other_inputs_fail) {
     request.set_seed(SplitSeed(job_.options.seed(), kOtherInputs));
   }
-  SetFinalReading(*request.mutable_options());
+  SetFinalReading(job_.options.trials(), *request.mutable_options());
   return request;
 }
 

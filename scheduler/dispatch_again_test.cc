@@ -14,6 +14,42 @@ namespace {
 
 using testing::HasSubstr;
 
+// Long readings would take longer than the job's trials.
+TEST_F(DispatchTest, FinalsOfAShortJobHaveShortReadings) {
+  FakeBuilder builder;
+  std::mutex mutex;
+  int readings = 0, calls = 0;
+  uint32_t reading_ms = 0;
+  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
+    std::lock_guard lock(mutex);
+    ++calls;
+    readings += static_cast<int>(request.options().repeat());
+    reading_ms = request.options().min_repeat_ms();
+    for (uint32_t i = 0; i < request.options().repeat(); ++i) {
+      reply.mutable_result()->add_costs_s(1e-3 * (1 + 0.001 * (calls % 3 + i)));
+    }
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  job_.options.set_trials(8);
+  job_.options.mutable_measure()->set_repeat(3);
+  job_.options.mutable_measure()->set_min_repeat_ms(20);
+  Start();
+  EXPECT_EQ(RunTrials(0, 2).size(), 2u);
+  Finalists list;
+  for (const store::Record& record : Records()) list.entries.push_back({record.id, record.steps});
+  {
+    std::lock_guard lock(mutex);
+    calls = readings = 0;
+  }
+  ASSERT_OK(dispatcher_->MeasureAgain({list}));
+  std::lock_guard lock(mutex);
+  EXPECT_GE(calls, 4);
+  EXPECT_EQ(readings, 2 * calls);
+  EXPECT_EQ(reading_ms, 20u);
+}
+
 // Reads as its artifact says, with a first reading that is too good for one of them.
 TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   FakeBuilder builder;

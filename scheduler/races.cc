@@ -14,6 +14,8 @@ namespace {
 constexpr uint32_t kFinalReadingMs = 100;
 constexpr uint32_t kLongerReading = 3;
 constexpr uint32_t kFinalReadings = 2;  // at each turn
+// The finals of a job of fewer trials would take longer than all of these.
+constexpr uint32_t kTrialsForLongReadings = 32;
 // Of the idle time, at most: so long a trial may have to wait.
 constexpr uint32_t kPartOfIdleTime = 5;
 
@@ -38,11 +40,12 @@ CallResult MeasureTwiceIfItFails(const v1::Artifact& artifact, const MeasureOnce
 
 }  // namespace
 
-void SetFinalReading(v1::MeasureOptions& options) {
+void SetFinalReading(uint32_t trials, v1::MeasureOptions& options) {
+  const bool brief = trials < kTrialsForLongReadings;
   options.set_hopeless_ratio(0);
-  options.set_repeat(std::max(kFinalReadings, options.repeat()));
+  options.set_repeat(brief ? kFinalReadings : std::max(kFinalReadings, options.repeat()));
   const uint32_t reading_ms = options.min_repeat_ms();
-  uint32_t longer_ms = std::min(kLongerReading * reading_ms, kFinalReadingMs);
+  uint32_t longer_ms = brief ? reading_ms : std::min(kLongerReading * reading_ms, kFinalReadingMs);
   if (options.idle_ms() > 0) {
     longer_ms = std::min(longer_ms, options.idle_ms() / kPartOfIdleTime);
     options.set_min_repeat_ms(longer_ms);

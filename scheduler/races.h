@@ -40,9 +40,10 @@ struct Race {
   double until_s = std::numeric_limits<double>::infinity();
 };
 
-// How readings of the best candidates are taken: longer than those of trials, but, where idle time
-// is used, no longer than a trial that comes may wait.
-void SetFinalReading(v1::MeasureOptions& options);
+// How readings of the best candidates of a job of so many trials are taken: longer than those of
+// trials, but not in a job of few, and, where idle time is used, no longer than a trial that comes
+// may wait.
+void SetFinalReading(uint32_t trials, v1::MeasureOptions& options);
 
 // May the failure be another program's? Then only a second one counts.
 bool MayBeChance(v1::ErrorKind error);

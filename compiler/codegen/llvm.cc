@@ -16,6 +16,7 @@
 #include "compiler/codegen/llvm_emit.h"
 #include "compiler/codegen/llvm_link.h"
 #include "compiler/codegen/llvm_machine.h"
+#include "compiler/codegen/llvm_optimize.h"
 #include "proto/cpu_abi.h"
 
 namespace kiln::codegen {

@@ -1,8 +1,6 @@
 #include "compiler/codegen/llvm_machine.h"
 
 #include <llvm/ADT/SmallVector.h>
-#include <llvm/Analysis/LoopInfo.h>
-#include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
@@ -10,13 +8,9 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
-#include <llvm/Transforms/Scalar/EarlyCSE.h>
-#include <llvm/Transforms/Scalar/SROA.h>
-#include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <algorithm>
 #include <map>
@@ -24,7 +18,6 @@
 #include <mutex>
 
 #include "compiler/codegen/llvm.h"
-#include "compiler/codegen/llvm_block_memory.h"
 
 namespace kiln::codegen {
 namespace {
@@ -175,61 +168,6 @@ void PrepareModule(llvm::TargetMachine& machine, llvm::Module& module) {
     function.addFnAttr("prefer-vector-width", width);
     function.addFnAttr("min-legal-vector-width", width);
   }
-}
-
-namespace {
-bool IsVectorAccess(const llvm::Instruction& instruction) {
-  return llvm::getLoadStorePointerOperand(&instruction) != nullptr &&
-         llvm::getLoadStoreType(const_cast<llvm::Instruction*>(&instruction))->isVectorTy();
-}
-
-// Keeps LLVM's vectorizer from looking at loops that are vector code already: it takes long to find
-// that it can do nothing.
-struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
-  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-    for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
-      if (!loop->isInnermost()) continue;
-      const auto is_vector = [](const llvm::BasicBlock* block) {
-        return std::any_of(block->begin(), block->end(), IsVectorAccess);
-      };
-      if (std::any_of(loop->block_begin(), loop->block_end(), is_vector)) {
-        llvm::addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
-      }
-    }
-    return llvm::PreservedAnalyses::all();
-  }
-};
-}  // namespace
-
-void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager components;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = true;
-  tuning.SLPVectorization = true;
-  tuning.LoopInterleaving = true;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.registerPipelineEarlySimplificationEPCallback(
-      [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
-        llvm::FunctionPassManager early;
-        early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-        early.addPass(llvm::EarlyCSEPass());
-        early.addPass(BlockMemoryPass());
-        passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
-      });
-  builder.registerVectorizerStartEPCallback(
-      [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) {
-        passes.addPass(MarkVectorLoopsPass());
-      });
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
-  WidenOddVectors(machine, module);
 }
 
 namespace {

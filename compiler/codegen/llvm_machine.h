@@ -25,9 +25,6 @@ CpuFeatures FeaturesOf(llvm::TargetMachine& machine);
 // Layout, triple, and on every function the CPU and the preferred vector width.
 void PrepareModule(llvm::TargetMachine& machine, llvm::Module& module);
 
-// LLVM's O3 with BlockMemoryPass in front, then WidenOddVectors.
-void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module);
-
 // Loads and stores of vectors whose length is no power of two become masked ones of the next power,
 // where the machine has those (AVX-512); LLVM's own way is a chain of smaller accesses. Late,
 // because masked accesses are not promoted to registers.

@@ -11,9 +11,9 @@ using ir::StmtKind;
 using llvm::BasicBlock;
 using llvm::Value;
 
-// A loop is expanded as long as that makes no more stores than this; then it stays a loop. Bounds
-// time and size of compilation.
-constexpr int64_t kMaxExpandedStores = 4096;
+// A loop is expanded as long as that makes no more stores of a register than this; then it stays a
+// loop. Longer code leaves the instruction cache, and takes long to compile.
+constexpr int64_t kMaxExpandedStores = 1024;
 // A vectorized loop is cut into pieces of this many registers, and the pieces are expanded up to
 // this many.
 constexpr int kMaxRegistersPerVector = 4;
@@ -143,6 +143,11 @@ int64_t Emitter::ExpandedStores(Stmt stmt) const {
   int64_t stores = 0;
   for (Stmt child : stmt->children()) stores += ExpandedStores(child);
   stores = std::max<int64_t>(stores, 1);
+  if (stmt->kind == StmtKind::kFor && stmt->loop_kind == LoopKind::kVectorized) {
+    const int64_t per_register = LanesPerRegister(stmt);
+    const int64_t registers = (stmt->extent + per_register - 1) / per_register;
+    return stores * std::min(registers, kMaxExpandedPieces * kMaxRegistersPerVector);
+  }
   if (stmt->kind == StmtKind::kFor && stmt->loop_kind == LoopKind::kUnrolled &&
       stmt->extent <= kMaxExpandedStores && stores * stmt->extent <= kMaxExpandedStores) {
     stores *= std::max<int64_t>(stmt->extent, 1);

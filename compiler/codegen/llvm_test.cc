@@ -150,6 +150,64 @@ TEST(LlvmTest, InnerLoopOfMatmulStaysInRegisters) {
   }
 }
 
+// C[i, j] += A[i, k] * B[j, k] with vectors over j: lanes are a row apart. k is `outer` times
+// `inner`.
+ProgramBuilder MakeRowProducts(int64_t lanes, LoopKind inner_kind, int64_t inner) {
+  constexpr int64_t kRows = 4, kOuter = 12;
+  ProgramBuilder b;
+  const int A = b.Buffer("A", Scope::kInput, {kRows, kOuter * inner});
+  const int B = b.Buffer("B", Scope::kInput, {lanes, kOuter * inner});
+  const int C = b.Buffer("C", Scope::kOutput, {kRows, lanes});
+  const Expr i0 = b.Var("i.0", kRows), v0 = b.Var("j.0", lanes), ko = b.Var("k.0", kOuter),
+             i = b.Var("i", kRows), ki = b.Var("k.1", inner), v = b.Var("j", lanes);
+  const Expr k = b.Add(b.Mul(ko, inner), ki);
+  const Stmt init =
+      b.For(i0, LoopKind::kUnrolled,
+            b.For(v0, LoopKind::kVectorized, b.Store(C, {i0, v0}, b.pool().Float(0))));
+  const Stmt update = b.Accumulate(C, {i, v}, b.Mul(b.Load(A, {i, k}), b.Load(B, {v, k})));
+  const Stmt tile =
+      b.For(i, LoopKind::kUnrolled, b.For(ki, inner_kind, b.For(v, LoopKind::kVectorized, update)));
+  b.Kernel("rows", b.Seq({init, b.For(ko, LoopKind::kSerial, tile)}));
+  return b;
+}
+
+TEST(LlvmTest, RowsApartAreLoadedAsTheyLieAndTransposed) {
+  for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kUnrolled}) {
+    for (const int64_t lanes : {4, 7, 16, 24, 28, 48, 64}) {
+      for (const int64_t inner : {1, 4, 6, 8}) {
+        const ProgramBuilder b = MakeRowProducts(lanes, kind, inner);
+        const Status status = CompareWithReference(b.program(), 1, 0);
+        EXPECT_TRUE(status.ok()) << lanes << " lanes, " << inner << " inside: " << status;
+      }
+    }
+    const ProgramBuilder b = MakeRowProducts(16, kind, 4);
+    ASSERT_OK_AND_ASSIGN(const std::string assembly,
+                         PrintAssembly(b.program(), Cpu("skylake-avx512")));
+    const std::string loop = InnerLoop(assembly);
+    EXPECT_EQ(Count(loop, "vfmadd[^\n]*zmm") % 16, 0u) << loop;
+    EXPECT_EQ(Count(loop, "vinsertps"), 0u) << loop;
+  }
+}
+
+// 600 multiply-adds of 4 registers each are too long a body: the outer loop stays.
+TEST(LlvmTest, UnrolledLoopsAreBoundedInRegisters) {
+  ProgramBuilder b;
+  const int X = b.Buffer("x", Scope::kInput, {60, 10, 64});
+  const int Y = b.Buffer("y", Scope::kOutput, {64});
+  const Expr k = b.Var("k", 60), l = b.Var("l", 10), v = b.Var("v", 64), w = b.Var("w", 64);
+  const Stmt init = b.For(w, LoopKind::kVectorized, b.Store(Y, {w}, b.pool().Float(0)));
+  const Stmt add = b.Accumulate(Y, {v}, b.Mul(b.Load(X, {k, l, v}), b.Load(X, {k, b.Int(0), v})));
+  b.Kernel(
+      "sum",
+      b.Seq({init, b.For(k, LoopKind::kUnrolled,
+                         b.For(l, LoopKind::kUnrolled, b.For(v, LoopKind::kVectorized, add)))}));
+  EXPECT_OK(CompareWithReference(b.program(), 1, 0));
+  ASSERT_OK_AND_ASSIGN(const std::string assembly,
+                       PrintAssembly(b.program(), Cpu("skylake-avx512")));
+  EXPECT_GE(Count(assembly, "vfmadd"), 40u);
+  EXPECT_LE(Count(assembly, "vfmadd"), 400u);
+}
+
 TEST(LlvmTest, ReductionVariableMayBeVectorized) {
   ProgramBuilder b;
   const int X = b.Buffer("x", Scope::kInput, {100});

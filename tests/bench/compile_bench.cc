@@ -31,12 +31,13 @@
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
 #include "search/policy.h"
+#include "store/measure_log.h"
 
 namespace kiln {
 namespace {
 
 struct Options {
-  std::string op = "matmul", args = "512,512,512", epilogue, save, against, print;
+  std::string op = "matmul", args = "512,512,512", epilogue, log, save, against, print;
   int count = 60, only = -1, cores = 2;
   uint64_t seed = 1;
   bool run = false, list = false;
@@ -59,7 +60,8 @@ std::string ObjectPath(const std::string& folder, int index) {
 
 StatusOr<std::string> ReadObject(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return NotFound("no object '{}': was it saved with the same --count and --seed?", path);
+  if (!in)
+    return NotFound("cannot read '{}'; objects are saved with the same --count and --seed", path);
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
@@ -134,23 +136,45 @@ class Bench {
     KILN_ASSIGN_OR_RETURN(
         dag_, dag::BuildOp(o_.op, o_.args, {.epilogue = dag::SplitEpilogue(o_.epilogue)}));
     KILN_ASSIGN_OR_RETURN(target_, codegen::ResolveCpu({}));
-    target::HardwareParams hardware;
-    hardware.num_cores = o_.cores;
-    const search::Task task(dag_, target_, hardware, "");
-    KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy("sketch.random", task, o_.seed));
-    KILN_ASSIGN_OR_RETURN(const auto candidates, policy->Propose(o_.count));
+    KILN_ASSIGN_OR_RETURN(const auto schedules, o_.log.empty() ? Random() : Logged());
     if (!o_.save.empty()) std::filesystem::create_directories(o_.save);
     KILN_RETURN_IF_ERROR(Warm());
-    for (const search::Candidate& candidate : candidates) {
+    for (const Steps& steps : schedules) {
       const int index = index_++;
       if (o_.only >= 0 && index != o_.only) continue;
-      KILN_RETURN_IF_ERROR(One(index, candidate));
+      KILN_RETURN_IF_ERROR(One(index, steps));
     }
     Report();
     return OkStatus();
   }
 
  private:
+  using Steps = std::vector<schedule::StepPtr>;
+
+  // What a search without a model tries first.
+  StatusOr<std::vector<Steps>> Random() const {
+    target::HardwareParams hardware;
+    hardware.num_cores = o_.cores;
+    const search::Task task(dag_, target_, hardware, "");
+    KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy("sketch.random", task, o_.seed));
+    KILN_ASSIGN_OR_RETURN(const auto candidates, policy->Propose(o_.count));
+    std::vector<Steps> schedules;
+    for (const search::Candidate& candidate : candidates) schedules.push_back(candidate.steps);
+    return schedules;
+  }
+
+  StatusOr<std::vector<Steps>> Logged() const {
+    KILN_ASSIGN_OR_RETURN(const std::string text, ReadObject(o_.log));
+    const store::MeasureLog log = store::ParseMeasureLog(text);
+    if (!log.errors.empty()) return InvalidArgument("{}: {}", o_.log, log.errors[0]);
+    std::vector<Steps> schedules;
+    for (const store::MeasureLogLine& line : log.lines) {
+      if (std::ssize(schedules) == o_.count) break;
+      KILN_ASSIGN_OR_RETURN(schedules.emplace_back(), schedule::ParseSteps(line.steps_json));
+    }
+    return schedules;
+  }
+
   StatusOr<ir::Program> Lowered(const std::vector<schedule::StepPtr>& steps) const {
     KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(dag_, steps));
     return lower::Lower(state, {});
@@ -168,9 +192,9 @@ class Bench {
     return OkStatus();
   }
 
-  Status One(int index, const search::Candidate& candidate) {
-    KILN_ASSIGN_OR_RETURN(const ir::Program program, Lowered(candidate.steps));
-    if (!o_.print.empty()) KILN_RETURN_IF_ERROR(Print(candidate, program));
+  Status One(int index, const Steps& steps) {
+    KILN_ASSIGN_OR_RETURN(const ir::Program program, Lowered(steps));
+    if (!o_.print.empty()) KILN_RETURN_IF_ERROR(Print(steps, program));
     Sample sample;
     KILN_ASSIGN_OR_RETURN(const codegen::Compiled compiled,
                           codegen::CompileLlvm(program, target_, {.times = &sample.times}));
@@ -192,8 +216,8 @@ class Bench {
     return OkStatus();
   }
 
-  Status Print(const search::Candidate& candidate, const ir::Program& program) const {
-    fmt::print("{}\n", schedule::PrintSteps(candidate.steps));
+  Status Print(const Steps& steps, const ir::Program& program) const {
+    fmt::print("{}\n", schedule::PrintSteps(steps));
     if (o_.print == "program") fmt::print("{}\n", ir::ProgramText(program));
     if (o_.print == "llvm" || o_.print == "generated") {
       KILN_ASSIGN_OR_RETURN(
@@ -299,6 +323,7 @@ int main(int argc, char** argv) {
   app.add_option("--args", o.args, "its arguments")->capture_default_str();
   app.add_option("--epilogue", o.epilogue, "what follows it, like bias,relu");
   app.add_option("--count", o.count, "candidates")->capture_default_str();
+  app.add_option("--log", o.log, "measure log of this operator: its schedules, not random ones");
   app.add_option("--seed", o.seed, "of the search")->capture_default_str();
   app.add_option("--cores", o.cores, "the search thinks that there are this many")
       ->capture_default_str();
