@@ -37,7 +37,7 @@ void Expand(const RuleContext& context, std::span<const std::unique_ptr<SketchRu
   for (const auto& rule : rules) {
     const RuleAnswer answer = rule->Condition(context, state, s);
     if (answer == RuleAnswer::kSkip) continue;
-    const bool last = answer == RuleAnswer::kApplyAndSkipRest;
+    const bool last = answer == RuleAnswer::kApplyAndSkipRest || &rule == &rules.back();
     NextStates results = rule->Apply(context, last ? std::move(state) : state, s);
     for (size_t i = 0; i < results.size() && made < most; ++i, ++made)
       next.push_back(std::move(results[i]));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "base/file.h"
@@ -136,7 +138,7 @@ void CliFuzzer::Run(uint64_t seed, Findings& findings) const {
       case 5: {
         const std::string_view forms[] = {"program", "loops", "schedule", "steps"};
         return {{"show", "--op", folder_ + "/matmul.te", "--steps", path, "--as",
-                 std::string(PickFrom(rng, forms)), "--target",
+                 std::string(PickFrom(rng, std::span(forms))), "--target",
                  Chance(rng, 0.5) ? "llvm" : "cuda -arch=sm_90"},
                 path,
                 Mutated(kSteps, kStepWords, rng)};
@@ -158,7 +160,8 @@ void CliFuzzer::Run(uint64_t seed, Findings& findings) const {
       case 8: {
         Input input{PickFrom(rng, kCommands), db, database_};
         for (int64_t i = UniformInt(rng, 6); i > 0; --i) {
-          std::string word(Chance(rng, 0.5) ? PickFrom(rng, kFlags) : PickFrom(rng, kValues));
+          std::string word(Chance(rng, 0.5) ? PickFrom(rng, std::span(kFlags))
+                                            : PickFrom(rng, std::span(kValues)));
           if (Chance(rng, 0.2)) word = MutateText(word, "", kValues, 1000, rng);
           if (Chance(rng, 0.1)) word = ExtremeNumber(rng);
           word.resize(std::min(word.size(), word.find('\0')));

@@ -63,10 +63,12 @@ StatusOr<int> Fuzz(const Flags& flags) {
 int Main(int argc, char** argv) {
   CLI::App app("spoiled inputs for the command line and the services");
   Flags flags;
-  app.add_option("--inputs", flags.inputs, "so many", true);
-  app.add_option("--seed", flags.seed, "of everything random", true);
-  app.add_option("--seconds", flags.seconds, "end after so long; 0: after the inputs", true);
-  app.add_option("--rpc-share", flags.rpc_share, "of calls among the inputs", true);
+  app.add_option("--inputs", flags.inputs, "so many")->capture_default_str();
+  app.add_option("--seed", flags.seed, "of everything random")->capture_default_str();
+  app.add_option("--seconds", flags.seconds, "end after so long; 0: after the inputs")
+      ->capture_default_str();
+  app.add_option("--rpc-share", flags.rpc_share, "of calls among the inputs")
+      ->capture_default_str();
   app.add_option("--only", flags.only, "only the input of this number");
   app.add_option("--folder", flags.folder, "keep the inputs of findings here [/tmp]");
   CLI11_PARSE(app, argc, argv);

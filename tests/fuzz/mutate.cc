@@ -78,7 +78,7 @@ void ChangeText(std::string& text, std::string_view other,
       text.erase(at, length);
       return;
     case 2:
-      text.insert(at, PickFrom(rng, kBytes));
+      text.insert(at, PickFrom(rng, std::span(kBytes)));
       return;
     case 3: {
       const auto [begin, size] = FindNumber(text, rng);
@@ -123,7 +123,7 @@ int64_t ExtremeInteger(Rng& rng) {
                                 std::numeric_limits<int32_t>::min(),
                                 std::numeric_limits<int64_t>::max(),
                                 std::numeric_limits<int64_t>::min()};
-  return Chance(rng, 0.2) ? static_cast<int64_t>(rng()) : PickFrom(rng, kPicks);
+  return Chance(rng, 0.2) ? static_cast<int64_t>(rng()) : PickFrom(rng, std::span(kPicks));
 }
 
 double ExtremeDouble(Rng& rng) {
@@ -134,7 +134,7 @@ double ExtremeDouble(Rng& rng) {
                                1e-320,
                                std::numeric_limits<double>::infinity(),
                                std::numeric_limits<double>::quiet_NaN()};
-  return PickFrom(rng, kPicks);
+  return PickFrom(rng, std::span(kPicks));
 }
 
 // Strings of messages are UTF-8 on the wire, as protobuf checks.
@@ -216,7 +216,7 @@ void SetField(Message& message, const FieldDescriptor& field, Rng& rng) {
 
 }  // namespace
 
-std::string ExtremeNumber(Rng& rng) { return std::string(PickFrom(rng, kNumbers)); }
+std::string ExtremeNumber(Rng& rng) { return std::string(PickFrom(rng, std::span(kNumbers))); }
 
 std::string MutateText(std::string_view text, std::string_view other,
                        std::span<const std::string_view> dictionary, size_t most_bytes, Rng& rng) {
