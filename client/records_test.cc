@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -104,7 +105,7 @@ TEST_F(RecordsTest, LinesThatCannotBeAreRefusedByNumber) {
   const std::string log = folder_.Join("log.json");
   std::string bad_bytes = Line(record, 1e-3, 3);
   bad_bytes.replace(bad_bytes.find("null"), 4, "nu\xffl");
-  ASSERT_OK(WriteFile(log, Line(record, 1e-15, 1) + Line(record, 2e-3, 2) + bad_bytes));
+  ASSERT_OK(WriteFile(log, Line(record, 1e-15, 1) + Line(record, 2.0, 2) + bad_bytes));
   const RunResult result = RunKiln(WithDb({"records", "import", log}));
   EXPECT_EQ(result.exit.code, 1);
   EXPECT_THAT(result.output, AllOf(HasSubstr("1 imported"), HasSubstr("2 refused")));
