@@ -17,6 +17,7 @@
 #include "compiler/schedule/step.h"
 #include "proto/trial.pb.h"
 #include "search/samples.h"
+#include "store/plausible.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -112,7 +113,10 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
   std::vector<const store::Record*> records;
   for (const store::Record& record : found) {
     if (record.job_id == job_id || !SameDevice(record.device, device)) continue;
-    if (SaysSomething(record)) records.push_back(&record);
+    // Older databases hold costs that no device can have; those of target null are made up.
+    const bool plausible = task.target.kind == target::TargetKind::kNull ||
+                           store::CheckPlausible(record, task.dag->flop_count()).ok();
+    if (SaysSomething(record) && plausible) records.push_back(&record);
   }
   const std::vector<const store::Record*> chosen = Choose(records, options.observed);
   const std::set<const store::Record*> observed(chosen.begin(), chosen.end());

@@ -140,7 +140,10 @@ TEST_F(ExperienceTest, ImportedRecordsAreKnownButTheirCostsDecideNothing) {
   record.workload_key = dag::WorkloadKey(*task.dag);
   record.target = target::PrintTarget(task.target);
   record.steps = "[]";
-  record.costs_s = {1e-15};
+  record.costs_s = {1e-6};
+  ASSERT_OK(store_->AddRecord(record).status());
+  record.trial = 1;
+  record.costs_s = {1e-15};  // no hint at all
   ASSERT_OK(store_->AddRecord(record).status());
   const Experience experience = Gather("new", std::span(&task, 1));
   EXPECT_THAT(experience.of_tasks[0].observations, SizeIs(5));
