@@ -290,6 +290,25 @@ StatusOr<int64_t> CheckVersion(Database& database, int64_t known) {
 
 }  // namespace
 
+namespace {
+
+// A row that somebody else has spoiled is no reason to refuse the file: SQLite looks at all rows when
+// a column with a check is added.
+class WithoutChecks {
+ public:
+  explicit WithoutChecks(Database& database) : database_(database) {
+    database_.Execute("PRAGMA ignore_check_constraints=ON").IgnoreError();
+  }
+  WithoutChecks(const WithoutChecks&) = delete;
+  WithoutChecks& operator=(const WithoutChecks&) = delete;
+  ~WithoutChecks() { database_.Execute("PRAGMA ignore_check_constraints=OFF").IgnoreError(); }
+
+ private:
+  Database& database_;
+};
+
+}  // namespace
+
 Status Migrate(Database& database, std::span<const char* const> migrations, bool read_only) {
   const auto known = static_cast<int64_t>(migrations.size());
   KILN_ASSIGN_OR_RETURN(int64_t version, CheckVersion(database, known));
@@ -299,6 +318,7 @@ Status Migrate(Database& database, std::span<const char* const> migrations, bool
         "{} was made by an older Kiln (schema {}, this one needs {}); open it once for writing",
         database.path(), version, known);
   }
+  const WithoutChecks without_checks(database);
   KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
   // Another process may have migrated while this one waited for the lock.
   KILN_ASSIGN_OR_RETURN(version, CheckVersion(database, known));

@@ -127,6 +127,18 @@ TEST_F(SqliteStoreTest, ASchemaVersionThatCannotBeIsRefused) {
   }
 }
 
+TEST_F(SqliteStoreTest, AnOlderFileWithASpoiledRowIsBroughtUpToDate) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(5), false));
+    ASSERT_OK(
+        raw->Execute("PRAGMA ignore_check_constraints=ON;"
+                     "INSERT INTO jobs VALUES (1, 'j', '', '', 0, 'napping', '', x'', 0, 0, 0)"));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  EXPECT_THAT(store->GetJob("j")->message, HasSubstr("job state 'napping' is unknown"));
+}
+
 TEST_F(SqliteStoreTest, AJobWhoseStateIsUnknownDoesNotHideTheOthers) {
   ASSERT_OK_AND_ASSIGN(auto store, Open());
   ASSERT_OK(AddJob(*store, "good"));
