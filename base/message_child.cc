@@ -26,8 +26,29 @@ constexpr off_t kMaxOutputBytes = 16 << 20;
 
 absl::Duration Now() { return absl::Nanoseconds(Clock::Real().MonotonicNanos()); }
 
+// What children are let know of our environment: where libraries and caches are, and what drivers
+// and sanitizers ask for. The rest may hold secrets, and changes nothing in what a child does.
+constexpr std::string_view kKeptVariables[] = {"PATH", "HOME",   "TMPDIR",          "TZ",
+                                               "LANG", "LC_ALL", "LD_LIBRARY_PATH", "KILN_DEBUG"};
+constexpr std::string_view kKeptPrefixes[] = {"CUDA", "NVIDIA", "NVRTC", "ASAN",
+                                              "LSAN", "TSAN",   "UBSAN"};
+
+std::vector<std::string> KeptEnvironment() {
+  std::vector<std::string> kept;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool known = std::ranges::find(kKeptVariables, name) != std::end(kKeptVariables) ||
+                       std::ranges::any_of(kKeptPrefixes, [&](std::string_view prefix) {
+                         return name.starts_with(prefix);
+                       });
+    if (known) kept.emplace_back(text);
+  }
+  return kept;
+}
+
 off_t SizeOf(int fd) {
-  struct stat info {};
+  struct stat info{};
   return fstat(fd, &info) == 0 ? info.st_size : 0;
 }
 
@@ -43,6 +64,8 @@ StatusOr<MessageChild> MessageChild::Start(const std::vector<std::string>& comma
   }
   SubprocessOptions options;
   options.argv = command;
+  options.clear_env = true;
+  options.env = KeptEnvironment();
   options.inherited_fds = {sockets.second.get(), output.get()};
   options.inherited_fds.insert(options.inherited_fds.end(), inherited_fds.begin(),
                                inherited_fds.end());

@@ -23,7 +23,8 @@ namespace kiln {
 class MessageChild {
  public:
   // Does not wait for it to be ready. `command` is the child's argv. Its descriptor 3 is the pipe,
-  // 4 the memory file (ServeParent), `inherited_fds` are those from 5 on.
+  // 4 the memory file (ServeParent), `inherited_fds` are those from 5 on. Of our environment it has
+  // what finds libraries and configures drivers and sanitizers, nothing else.
   static StatusOr<MessageChild> Start(const std::vector<std::string>& command,
                                       const std::vector<int>& inherited_fds = {});
 

@@ -67,6 +67,19 @@ TEST(MessageChildTest, WordsOfAnAnsweredRequestAreForgotten) {
   EXPECT_EQ(child.DescribeEnd(), "exit status 3");
 }
 
+TEST(MessageChildTest, ChildrenKnowLittleOfOurEnvironment) {
+  setenv("FARM_PASSWORD", "secret", 1);
+  setenv("CUDA_VISIBLE_DEVICES", "3", 1);
+  ASSERT_OK_AND_ASSIGN(MessageChild child, StartChild());
+  const Asked asked = Ask(child, "environment");
+  unsetenv("FARM_PASSWORD");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  ASSERT_EQ(asked.end, End::kAnswered);
+  EXPECT_THAT(asked.messages.back(), testing::HasSubstr("PATH "));
+  EXPECT_THAT(asked.messages.back(), testing::HasSubstr("CUDA_VISIBLE_DEVICES "));
+  EXPECT_THAT(asked.messages.back(), testing::Not(testing::HasSubstr("FARM_PASSWORD")));
+}
+
 TEST(MessageChildTest, OneThatIsGoneBeforeTheRequestHasEnded) {
   ASSERT_OK_AND_ASSIGN(MessageChild child, MessageChild::Start({"false"}));
   for (int i = 0; i < 1000 && child.Running(); ++i) {
@@ -140,6 +153,14 @@ void Serve(MessagePipe& pipe, const std::string& request) {
   }
   if (request == "chat") dprintf(STDOUT_FILENO, "chat\n");
   if (request == "answer late") Clock::Real().SleepFor(absl::Milliseconds(300));
+  if (request == "environment") {
+    std::string names;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      const std::string text = *variable;
+      names += text.substr(0, text.find('=')) + " ";
+    }
+    return send(names);
+  }
   if (request == "write to 5") KILN_CHECK(write(5, "5", 1) == 1);
   send(request);
 }

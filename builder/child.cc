@@ -1,5 +1,6 @@
 #include "builder/child.h"
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -59,6 +60,7 @@ void PrepareForMemoryLimits() {
 
 int BuilderChildMain(int, char**) {
   DieWithParent();
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   InitLog("builder-child");
   MessagePipe pipe = ServeParent();
   PrepareForMemoryLimits();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/status_testing.h"
 #include "builder/memory_limit.h"
 #include "builder/test_requests.h"
@@ -36,6 +37,17 @@ v1::BuildReply BuildOrDie(Pool& pool, const v1::BuildRequest& request) {
 void ExpectWorks(Pool& pool) {
   const v1::BuildReply reply = BuildOrDie(pool, MatmulRequest("null"));
   EXPECT_EQ(reply.error(), v1::NO_ERROR) << reply.message();
+}
+
+TEST(PoolTest, ChildrenGiveUpNewPrivileges) {
+  Pool pool(Options(1));
+  ExpectWorks(pool);
+  const std::vector<pid_t> idle = pool.IdlePids();
+  ASSERT_FALSE(idle.empty());
+  // The last one has worked, so its start is over.
+  ASSERT_OK_AND_ASSIGN(const std::string status,
+                       ReadFile(fmt::format("/proc/{}/status", idle.back())));
+  EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
 }
 
 TEST(PoolTest, BuildsInOneWarmChild) {

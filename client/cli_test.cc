@@ -91,6 +91,21 @@ TEST_F(CliTest, HelpIsInPlainWordsAndFitsEightyColumns) {
   }
 }
 
+TEST_F(CliTest, SelftestOfADeviceThatIsNoneFails) {
+  EXPECT_THAT(Refused({"selftest", "--device", "x"}),
+              AllOf(HasSubstr("device x: "), HasSubstr("'x' is no device")));
+}
+
+TEST_F(CliTest, RangesAndTolerancesAreChecked) {
+  const std::string log = File("log.te", "input x: float32[8]\ny[i: 8] = log(x[i])\n");
+  EXPECT_THAT(RefusedTune({log, "--input-range", "z=1:2"}),
+              HasSubstr("--input-range z=1:2: log.te: there is no input z, expected one of: x"));
+  EXPECT_THAT(RefusedTune({log, "--input-range", "x=2:1"}), HasSubstr("range [2, 1) of input x"));
+  EXPECT_THAT(RefusedTune({log, "--input-range", "x"}), HasSubstr("expected NAME=LOW:HIGH"));
+  EXPECT_THAT(RefusedTune({log, "--tolerance", "-1"}), HasSubstr("--tolerance"));
+  EXPECT_THAT(RefusedTune({log, "--tolerance", "1,2,3"}), HasSubstr("--tolerance"));
+}
+
 TEST_F(CliTest, WrongUsageNamesTheHelp) {
   EXPECT_THAT(Refused({}), HasSubstr("kiln --help"));
   EXPECT_THAT(Refused({"tnue"}),

@@ -124,7 +124,8 @@ struct SelfTestFlags {
   std::string log_folder;
 };
 // Prints a line per check, last "N passed, N failed, N skipped". The exit status: 1 when a check
-// failed. All is skipped, in one line, where the device is missing.
+// failed. Where there is no GPU for "cuda", all is skipped, in one line; any other device must be
+// there.
 StatusOr<int> SelfTest(const SelfTestFlags& flags, bool json);
 
 }  // namespace kiln::client

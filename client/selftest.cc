@@ -133,6 +133,7 @@ class SelfTester {
       return skip ? Skip(text) : Fail(text);
     }
     const std::string text = fmt::format("{}: {}", name, ResultText(*result));
+    if (!result->unchecked().empty()) return Fail(text + ", not checked: " + result->unchecked());
     if (result->error() == v1::NO_ERROR) return Pass(text);
     // 16-bit types need the toolkit's headers.
     const bool lacks_headers = result->message().find("cuda_fp16.h") != std::string::npos;
@@ -360,6 +361,10 @@ StatusOr<uint32_t> CheckMachine(const std::string& device) {
 StatusOr<int> SelfTest(const SelfTestFlags& flags, bool json) {
   Report report(json);
   const auto devices = CheckMachine(flags.device);
+  // One that is named must be there.
+  if (!devices.ok() && flags.device != "cuda") {
+    return Annotate(devices.status(), "device " + flags.device);
+  }
   if (!devices.ok()) {
     report.Add("device " + flags.device, Skip(std::string(Message(devices.status()))));
     return report.Finish();

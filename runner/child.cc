@@ -11,9 +11,10 @@
 #include "base/message_child.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
-#include "runner/cpu_device.h"
+#include "runner/containment.h"
 #include "runner/cuda_device.h"
 #include "runner/fault_report.h"
+#include "runner/sandboxed_cpu.h"
 #include "runner/wanted_flag.h"
 #include "runner/workbench.h"
 
@@ -24,8 +25,18 @@ constexpr int kWantedFd = 5;
 // Of what the device has free at the start.
 constexpr int kCacheShare = 4;
 
-StatusOr<std::unique_ptr<Device>> MakeDevice(const std::string& name, int threads) {
-  if (name == "cpu") return MakeCpuDevice({.threads = threads});
+struct Flags {
+  std::string device = "cpu";
+  int threads = 0;
+  ContainmentOptions containment;
+};
+
+StatusOr<std::unique_ptr<Device>> MakeDevice(const Flags& flags) {
+  const std::string& name = flags.device;
+  if (name == "cpu") {
+    AdoptOrphans();
+    return MakeSandboxedCpu({.cpu = {.threads = flags.threads}, .containment = flags.containment});
+  }
   if (!IsCudaDevice(name)) {
     return InvalidArgument("unknown device '{}', expected cpu or cuda:GPU-...", name);
   }
@@ -50,12 +61,6 @@ wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request,
     done.set_reference_error(ValidUtf8(Message(reference.status())));
   }
   return done;
-}
-
-// A program that calls exit would run destructors of this process under its feet, which may hang.
-void EndAtOnce(int code, void*) {
-  fmt::print(stderr, "the program called exit({})\n", code);
-  _exit(code);
 }
 
 // Until the daemon closes the pipe, or the device is lost.
@@ -87,20 +92,22 @@ Status ServeAll(MessagePipe& pipe, Device& device, Workbench& bench) {
 
 int RunnerChildMain(int argc, char** argv) {
   DieWithParent();
-  std::string device_name = "cpu";
-  int threads = 0;
+  Flags flags;
+  bool keep_privileges = false;
   CLI::App app("The child process of kiln_runner.");
-  app.add_option("--device", device_name);
-  app.add_option("--threads", threads);
+  app.add_option("--device", flags.device);
+  app.add_option("--threads", flags.threads);
+  app.add_option("--cpu-seconds", flags.containment.cpu_s);
+  app.add_flag("--no-drop-privileges", keep_privileges);
   CLI11_PARSE(app, argc, argv);
+  flags.containment.drop_privileges = !keep_privileges;
   InitLog("runner-child");
   MessagePipe pipe = ServeParent();
   InstallFaultReport();
   const SignalStack signal_stack;
-  on_exit(EndAtOnce, nullptr);
 
   const auto wanted = WantedFlag::Open(UniqueFd(kWantedFd));
-  auto device = MakeDevice(device_name, threads);
+  auto device = MakeDevice(flags);
   Status status = device.ok() ? wanted.status() : device.status();
   if (status.ok()) {
     Workbench bench(**device, (*device)->FreeMemoryBytes() / kCacheShare,
@@ -108,7 +115,7 @@ int RunnerChildMain(int argc, char** argv) {
     status = ServeAll(pipe, **device, bench);
   }
   if (!status.ok()) LogError("{}", Message(status));
-  // Not through exit(): the destructors that a program registered are not ours to run.
+  // Not through exit(): the driver's destructors may hang on a lost device.
   _exit(status.ok() ? 0 : 1);
 }
 

@@ -10,8 +10,9 @@
 #include "base/subprocess.h"
 #include "base/unique_id.h"
 #include "proto/worker_server.h"
+#include "runner/containment.h"
+#include "runner/cpu_calls.h"
 #include "runner/cpu_description.h"
-#include "runner/cpu_device.h"
 #include "runner/cuda_gpus.h"
 #include "runner/once.h"
 #include "runner/service.h"
@@ -28,6 +29,7 @@ struct Flags : DaemonFlags {
   std::string device = "cpu";
   int threads = 0;
   int64_t reference_timeout_ms = 180'000;
+  bool keep_privileges = false;
   std::string once;
   bool list = false;
 };
@@ -57,6 +59,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "time limit of one run of a workload's reference program")
       ->check(CLI::Range(int64_t{1}, int64_t{86'400'000}))
       ->capture_default_str();
+  app.add_flag("--no-drop-privileges", flags.keep_privileges,
+               "where the runner is root, run programs as root, too; by default as nobody (65534)");
   AddDaemonFlags(app, flags, fmt::format("{}; one line per GPU", kPortFileHelp));
   app.add_flag("--list", flags.list,
                "print the devices that --device means, one a line: as --device, target and name "
@@ -122,6 +126,13 @@ StatusOr<std::vector<DeviceDescription>> DescribeDevices(const Flags& flags) {
   return devices;
 }
 
+// What any trial or reference may take on all cores; beyond it is none of them.
+int64_t LongestCpuSeconds(const Flags& flags) {
+  constexpr int64_t kLongestTrial_s = 3600;
+  const int64_t reference_s = flags.reference_timeout_ms / 1000 + 1;
+  return Threads(flags) * (kLongestTrial_s + reference_s);
+}
+
 StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags, const DeviceDescription& device,
                                         const std::vector<std::string>& child_args) {
   DeviceSlotOptions options;
@@ -135,6 +146,9 @@ StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags, const DeviceDescript
   const std::vector<std::string> device_args = {"--device", device.device, "--threads",
                                                 fmt::format("{}", Threads(flags))};
   command.insert(command.end(), device_args.begin(), device_args.end());
+  command.push_back("--cpu-seconds");
+  command.push_back(fmt::format("{}", LongestCpuSeconds(flags)));
+  if (flags.keep_privileges) command.push_back("--no-drop-privileges");
   return options;
 }
 
@@ -217,6 +231,10 @@ Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
 
 Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
   KILN_ASSIGN_OR_RETURN(std::vector<DeviceDescription> devices, DescribeDevices(flags));
+  if (flags.device == "cpu") {
+    const std::string missing = MissingContainment({.drop_privileges = !flags.keep_privileges});
+    if (!missing.empty()) LogWarn("programs are contained less than they can be: {}", missing);
+  }
   if (flags.list) {
     for (const DeviceDescription& device : devices) {
       fmt::print("{}\t{}\t{}\n", device.device, device.state.target(), device.state.device());

@@ -2,9 +2,9 @@
 // (trial.h).
 //
 // Lives in a runner's child process and is used by one thread. Programs and buffers must be gone
-// before their device. A fault may end the process instead of returning an error (a CPU always
-// does, with the cause on stderr); after an error of Run or Time the device may be unusable, and
-// the process is to be replaced.
+// before their device, and a program before its arguments. A fault may end the process instead of
+// returning an error; after an error of Run or Time the device may be unusable, and the process is
+// to be replaced.
 #pragma once
 
 #include <cstddef>
@@ -71,6 +71,13 @@ class Device {
 
   // InvalidArgument when the artifact is not for this device or does not load.
   virtual StatusOr<std::unique_ptr<Program>> Load(const v1::Artifact& artifact) = 0;
+  // As Load, of a program that will be run with these arguments only, in the order of the plan, and
+  // with inputs that are filled already. What some devices need to know.
+  virtual StatusOr<std::unique_ptr<Program>> LoadFor(const v1::Artifact& artifact,
+                                                     std::span<Buffer* const> args) {
+    (void)args;
+    return Load(artifact);
+  }
 
   // ResourceExhausted when there is no memory for it. Contents undefined.
   virtual StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) = 0;

@@ -1,5 +1,5 @@
-// Whole trials in real child processes, with right programs and with each fault. A fault may cost
-// its own trial and one child, never the next trial.
+// Whole trials in real child processes, with right programs, with each fault, and with programs
+// that mean harm. A fault costs its own trial, one that hangs a child, too; never the next trial.
 #include "runner/device_slot.h"
 
 #include <signal.h>
@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/status_testing.h"
 #include "proto/artifact_digest.h"
+#include "runner/containment.h"
 
 namespace kiln::runner {
 namespace {
@@ -252,14 +253,14 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{
             "null_store", v1::RUNTIME_DEVICE_ERROR,
             "killed by signal 11 (Segmentation fault) while running: access through a null pointer",
-            true},
-        Fault{"task_crash", v1::RUNTIME_DEVICE_ERROR, "killed by signal 11", true},
+            false},
+        Fault{"task_crash", v1::RUNTIME_DEVICE_ERROR, "killed by signal 11", false},
         Fault{"infinite_loop", v1::RUN_TIMEOUT_ERROR, "not finished after 400ms", true},
-        Fault{"abort", v1::RUNTIME_DEVICE_ERROR, "killed by signal 6 (Aborted)", true},
-        Fault{"bad_utf8", v1::RUNTIME_DEVICE_ERROR, "while running: not ? text", true},
-        Fault{"killed", v1::RUNTIME_DEVICE_ERROR, "killed by signal 9 (Killed)", true},
-        Fault{"exit", v1::RUNTIME_DEVICE_ERROR, "the program called exit(0)", true},
-        Fault{"stack_overflow", v1::RUNTIME_DEVICE_ERROR, "stack overflow", true},
+        Fault{"abort", v1::RUNTIME_DEVICE_ERROR, "killed by signal 6 (Aborted)", false},
+        Fault{"bad_utf8", v1::RUNTIME_DEVICE_ERROR, "while running: not ? text", false},
+        Fault{"killed", v1::RUNTIME_DEVICE_ERROR, "killed by signal 9 (Killed)", false},
+        Fault{"exit", v1::RUNTIME_DEVICE_ERROR, "the program called exit(0)", false},
+        Fault{"stack_overflow", v1::RUNTIME_DEVICE_ERROR, "stack overflow", false},
         Fault{"returns_error", v1::RUNTIME_DEVICE_ERROR, "the program returned 3, expected 0",
               false},
         Fault{"wrong_answer", v1::WRONG_ANSWER_ERROR, "output out: element [1, 3]: got ", false},
@@ -269,19 +270,46 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"accumulates", v1::WRONG_ANSWER_ERROR, "24 of 24 elements differ", false},
         Fault{"changing", v1::WRONG_ANSWER_ERROR,
               "right in the first run, not after repeated runs: output out: element [0, 0]", false},
+        Fault{"forger", v1::RUNTIME_DEVICE_ERROR,
+              "the program wrote into the socket of its process while running", false},
         Fault{"modifies_input", v1::WRONG_ANSWER_ERROR, "the program modified its input b", false},
         Fault{"out_of_bounds", v1::RUNTIME_DEVICE_ERROR,
               "write outside of argument 'out': 12 bytes after its end", false},
         Fault{"before_start", v1::RUNTIME_DEVICE_ERROR,
               "write outside of argument 'out': 5 bytes before its start", false},
-        Fault{"scratch_out_of_bounds", v1::RUNTIME_DEVICE_ERROR, "argument 'scratch'", true},
+        Fault{"scratch_out_of_bounds", v1::RUNTIME_DEVICE_ERROR, "argument 'scratch'", false},
         Fault{"far_out_of_bounds", v1::RUNTIME_DEVICE_ERROR,
-              "16384 bytes after the end of argument 'out'", true},
+              "16384 bytes after the end of argument 'out'", false},
         Fault{"load_crash", v1::COMPILE_DEVICE_ERROR, "killed by signal 6 (Aborted) while loading",
-              true},
+              false},
         Fault{"no_entry", v1::COMPILE_DEVICE_ERROR, "does not export kiln_entry", false},
         Fault{"undefined_symbol", v1::COMPILE_DEVICE_ERROR, "nobody_defines_this", false}),
     [](const auto& info) { return std::string(info.param.program); });
+
+// The program returns a bit for each thing that worked and must not have.
+TEST_F(DeviceSlotTest, HostileProgramGetsNowhere) {
+  const std::string missing = MissingContainment({});
+  if (missing.find("seccomp") != std::string::npos) GTEST_SKIP() << missing;
+  setenv("FARM_PASSWORD", "secret", 1);
+  DeviceSlot slot{TestOptions()};
+  unsetenv("FARM_PASSWORD");
+  const auto reply = slot.Measure(Request("hostile"), NotCancelled);
+  ASSERT_OK(reply);
+  if (missing.empty()) {
+    EXPECT_EQ(reply->result().error(), v1::NO_ERROR) << reply->result().message();
+  } else {
+    // Root where there is no other user, and nothing else.
+    EXPECT_EQ(reply->result().message(), "the program returned 64, expected 0");
+  }
+  EXPECT_EQ(slot.stats().children_lost, 0);
+}
+
+TEST_F(DeviceSlotTest, ProgramThatPrintsWithoutEndFillsNoMemory) {
+  const v1::TrialResult result = Measure(Request("floods")).result();
+  EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
+  ExpectRight();
+  EXPECT_EQ(slot_.stats().children_lost, 0);
+}
 
 TEST_F(DeviceSlotTest, BrokenObjectDoesNotLoad) {
   v1::MeasureRequest request = Request("correct");

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -138,6 +139,21 @@ Status GuardedMemory::CheckGuards() {
   }
   return Internal("write outside of argument '{}': {} bytes before its start", name_,
                   static_cast<ptrdiff_t>(before_.size()) - before + 1);
+}
+
+void GuardedMemory::InheritByFork(bool inherited) {
+  const int failed = madvise(mapping_, mapping_bytes_, inherited ? MADV_DOFORK : MADV_DONTFORK);
+  KILN_CHECK(failed == 0, "madvise of argument '{}': {}", name_, ErrnoText(errno));
+}
+
+void GuardedMemory::ForgetAllBut(const std::vector<const GuardedMemory*>& inherited) {
+  for (int i = 0; i < kEntries; ++i) {
+    const bool known = std::any_of(inherited.begin(), inherited.end(),
+                                   [&](const GuardedMemory* memory) { return memory->slot_ == i; });
+    if (known) continue;
+    table[i].mapping_end = 0;
+    table[i].mapping_begin = 0;
+  }
 }
 
 bool DescribeAddress(const void* pointer, char* text, size_t text_bytes) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -30,6 +31,11 @@ class GuardedMemory {
 
   // "write outside of argument 'conv': 12 bytes after its end", or OK. Restores the canaries.
   Status CheckGuards();
+
+  // Whether forks of this process have it, too; at first they do.
+  void InheritByFork(bool inherited);
+  // In a fork: takes out of the table what it has not inherited.
+  static void ForgetAllBut(const std::vector<const GuardedMemory*>& inherited);
 
  private:
   GuardedMemory() = default;

@@ -1,5 +1,9 @@
 #include "runner/guarded_memory.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstring>
 
 #include "base/status_testing.h"
@@ -56,6 +60,38 @@ TEST(GuardedMemoryTest, DescribesAddresses) {
   EXPECT_STREQ(text, "7 bytes int") << "cut to the space there is";
   memory.reset();
   EXPECT_FALSE(DescribeAddress(bytes, text, sizeof(text)));
+}
+
+// How it ends a fork that reads the first byte: 0, or the signal.
+int EndOfForkThatReads(const GuardedMemory& memory) {
+  const volatile std::byte* bytes = memory.bytes().data();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    signal(SIGSEGV, SIG_DFL);
+    [[maybe_unused]] const std::byte first = bytes[0];
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+TEST(GuardedMemoryTest, ForksHaveItOnlyIfTheyInheritIt) {
+  ASSERT_OK_AND_ASSIGN(auto memory, GuardedMemory::Allocate("conv", 4096, 64));
+  EXPECT_EQ(EndOfForkThatReads(*memory), 0);
+  memory->InheritByFork(false);
+  EXPECT_EQ(EndOfForkThatReads(*memory), SIGSEGV);
+  memory->InheritByFork(true);
+  EXPECT_EQ(EndOfForkThatReads(*memory), 0);
+}
+
+TEST(GuardedMemoryTest, WhatIsForgottenIsNotDescribed) {
+  ASSERT_OK_AND_ASSIGN(auto kept, GuardedMemory::Allocate("kept", 4096, 64));
+  ASSERT_OK_AND_ASSIGN(auto other, GuardedMemory::Allocate("other", 4096, 64));
+  GuardedMemory::ForgetAllBut({kept.get()});
+  char text[100];
+  EXPECT_TRUE(DescribeAddress(kept->bytes().data(), text, sizeof(text)));
+  EXPECT_FALSE(DescribeAddress(other->bytes().data(), text, sizeof(text)));
 }
 
 TEST(GuardedMemoryTest, MoreThanThereIsIsRefused) {

@@ -51,14 +51,23 @@ std::string LoaderError(const std::string& path) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<SharedObject>> SharedObject::Load(std::string_view elf) {
+StatusOr<UniqueFd> MakeProgramFile(std::string_view elf) {
   if (elf.empty()) return InvalidArgument("the shared object is empty");
   UniqueFd memory(memfd_create("kiln-program", MFD_CLOEXEC));
   if (!memory.valid()) return ErrnoStatus(errno, "cannot make a memory file");
   KILN_RETURN_IF_ERROR(WriteAll(memory.get(), elf));
   UniqueFd fd(fcntl(memory.get(), F_DUPFD_CLOEXEC, NextFd()));
   if (!fd.valid()) return ErrnoStatus(errno, "cannot number the memory file of a program");
-  const std::string path = fmt::format("/proc/self/fd/{}", fd.get());
+  return fd;
+}
+
+StatusOr<std::unique_ptr<SharedObject>> SharedObject::Load(std::string_view elf) {
+  KILN_ASSIGN_OR_RETURN(const UniqueFd file, MakeProgramFile(elf));
+  return Open(file);
+}
+
+StatusOr<std::unique_ptr<SharedObject>> SharedObject::Open(const UniqueFd& file) {
+  const std::string path = fmt::format("/proc/self/fd/{}", file.get());
   if (void* stale = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD); stale != nullptr) {
     dlclose(stale);
     return Internal("an earlier program that does not unload is still at {}", path);

@@ -27,9 +27,9 @@ constexpr double kRecheckRuns = 2;
 // Programs that take so long are not run a third time: what they leave behind when they are timed
 // is checked.
 constexpr double kLongProgramS = 1;
-// Of the outputs on a device: what is compared with; and of a reference in the memory of the host
-// what is kept and what is on its way there, too.
-constexpr int kCopiesToCheck = 1, kHostCopiesOfReference = 3;
+// Of the outputs on a device: what is compared with; in the memory of the host also that of the
+// program's own process; and of a reference what is kept and what is on its way there, too.
+constexpr int kCopiesToCheck = 1, kHostCopiesToCheck = 2, kHostCopiesOfReference = 4;
 constexpr uint32_t kMaxRepeat = 100000;  // readings are kept in the reply
 
 TimingOptions TimingFrom(const v1::MeasureOptions& options) {
@@ -297,7 +297,7 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   const auto fail = [&](v1::ErrorKind kind, const Status& cause) {
     return Fail(kind, cause, result);
   };
-  on_phase(wire::LOADING);
+  on_phase(wire::PREPARING);
   auto arguments = ParseArguments(trial.artifact().plan());
   if (!arguments.ok()) return fail(v1::COMPILE_DEVICE_ERROR, arguments.status());
   auto expected = ParseArguments(trial.reference_plan());
@@ -313,17 +313,18 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   }
   if (!status.ok()) return fail(v1::WRONG_ANSWER_ERROR, status);
   result.set_sampled_outputs(static_cast<uint64_t>(ElementsOf(job.samples)));
-  auto program = device_.Load(trial.artifact());
-  if (!program.ok()) return fail(v1::COMPILE_DEVICE_ERROR, program.status());
-  job.program = *std::move(program);
-  times.set_load_s(watch.Lap());
-
-  on_phase(wire::PREPARING);
-  status = Prepare(job, *arguments, trial.seed(), kCopiesToCheck);
+  status = Prepare(job, *arguments, trial.seed(),
+                   device_.is_host() ? kHostCopiesToCheck : kCopiesToCheck);
   if (!status.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, status);
   status = LoadWanted(job, trial);
   if (!status.ok()) return fail(v1::UNKNOWN_ERROR, status);
   times.set_prepare_s(watch.Lap());
+
+  on_phase(wire::LOADING);
+  auto program = device_.LoadFor(trial.artifact(), job.args);
+  if (!program.ok()) return fail(v1::COMPILE_DEVICE_ERROR, program.status());
+  job.program = *std::move(program);
+  times.set_load_s(watch.Lap());
 
   double max_error = 0;
   const auto check = [&](std::string_view when, Poison poison) {
@@ -407,13 +408,13 @@ v1::TrialResult Workbench::RunTrial(const wire::TrialRun& trial, const OnPhase& 
 StatusOr<Workbench::ReferenceResult> Workbench::RunReference(const wire::ReferenceRun& reference,
                                                              const OnPhase& on_phase) {
   ReferenceResult result;
-  on_phase(wire::LOADING);
+  on_phase(wire::PREPARING);
   KILN_ASSIGN_OR_RETURN(auto arguments, ParseArguments(reference.artifact().plan()));
   Job job;
-  KILN_ASSIGN_OR_RETURN(job.program, device_.Load(reference.artifact()));
-  on_phase(wire::PREPARING);
   KILN_RETURN_IF_ERROR(Prepare(job, arguments, reference.seed(),
                                device_.is_host() ? kHostCopiesOfReference : kCopiesToCheck));
+  on_phase(wire::LOADING);
+  KILN_ASSIGN_OR_RETURN(job.program, device_.LoadFor(reference.artifact(), job.args));
   on_phase(wire::RUNNING);
   KILN_ASSIGN_OR_RETURN(double cost_s, CheckedRun(job, Poison::kNaN));
   KILN_ASSIGN_OR_RETURN(Findings findings, Inspect(job, {}));

@@ -1,11 +1,11 @@
 // A device with the inputs and reference outputs of recent workloads: what a runner's child works
 // at.
 //
-// A trial: load the artifact, poison outputs and workspaces, run once, check, time, poison again,
-// run, check (of a program that takes a second: poison again before it is timed, check after).
-// "Check" is: nothing written outside of any argument, inputs unchanged, outputs within the
-// tolerance. What goes wrong with the program is in the result; a fault may end the process instead
-// (device.h).
+// A trial: fill the inputs, load the artifact, poison outputs and workspaces, run once, check,
+// time, poison again, run, check (of a program that takes a second: poison again before it is
+// timed, check after). "Check" is: nothing written outside of any argument, inputs unchanged,
+// outputs within the tolerance. What goes wrong with the program is in the result; a fault may end
+// the process instead (device.h).
 #pragma once
 
 #include <functional>

@@ -1,11 +1,16 @@
 /* Small programs of the CPU contract: out[i] = 2 * a[i] + b[i] over 24 floats in shape [4, 6], right or wrong in one way.
  * The build picks one by -DPROGRAM_<name>. Arguments: a, b, out, scratch. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "proto/cpu_abi.h"
 
@@ -43,6 +48,44 @@ __attribute__((constructor)) static void Construct(void) { abort(); }
 extern void nobody_defines_this(void);
 #endif
 
+#ifdef PROGRAM_hostile
+static void* Sleep(void* unused) {
+  sleep(60);
+  return unused;
+}
+
+/* Each bit: something worked that must not. */
+static int Attack(void) {
+  int worked = 0;
+  const pid_t parent = getppid();
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    sleep(60);
+    _exit(0);
+  }
+  if (child > 0) worked |= 1;
+  if (getenv("FARM_PASSWORD") != NULL) worked |= 2;
+  if (open("/tmp/kiln-hostile-program", O_CREAT | O_WRONLY, 0600) >= 0) worked |= 4;
+  if (socket(AF_INET, SOCK_STREAM, 0) >= 0) worked |= 8;
+  if (kill(parent, 0) == 0) worked |= 16;
+  char byte = 0;
+  struct iovec here = {&byte, 1}, there = {&byte, 1};
+  if (process_vm_readv(parent, &here, 1, &there, 1, 0) == 1) worked |= 32;
+  if (geteuid() == 0) worked |= 64;
+  if (setsid() >= 0) worked |= 128;
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, Sleep, NULL) == 0) worked |= 256;
+  char path[64];
+  snprintf(path, sizeof(path), "/proc/%d/mem", parent);
+  if (open(path, O_RDWR) >= 0 || open(path, O_RDONLY) >= 0) worked |= 512;
+  snprintf(path, sizeof(path), "/proc/%d/environ", parent);
+  if (open(path, O_RDONLY) >= 0) worked |= 1024;
+  execl("/bin/true", "true", (char*)NULL);
+  return worked;
+}
+#endif
+
 #ifdef PROGRAM_no_entry
 #define kiln_entry another_name
 #endif
@@ -74,6 +117,20 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
 #elif defined(PROGRAM_bad_utf8)
   fputs("not \xff text\n", stderr);
   abort();
+#elif defined(PROGRAM_hostile)
+  const int worked = Attack();
+  if (worked != 0) return worked;
+#elif defined(PROGRAM_forger)
+  /* "All went well", to whoever listens. */
+  static char reply[1 << 12];
+  for (int fd = 3; fd < 2000; ++fd) {
+    (void)!write(fd, reply, 520);
+    (void)!write(fd, reply, 8);
+  }
+#elif defined(PROGRAM_floods)
+  static char words[1 << 16];
+  memset(words, 'x', sizeof(words));
+  for (int i = 0; i < 1 << 12; ++i) (void)!write(2, words, sizeof(words));
 #elif defined(PROGRAM_killed)
   raise(SIGKILL);
 #endif

@@ -1,0 +1,285 @@
+#include "runner/containment.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "base/errno_status.h"
+#include "base/file.h"
+#include "base/process_tree.h"
+
+namespace kiln::runner {
+namespace {
+
+// "nobody" everywhere, and the kernel's own name for who is nobody here.
+constexpr uid_t kNobody = 65534;
+constexpr int64_t kOpenFiles = 128;
+
+// Sanitizers reserve terabytes, and their runtimes call what programs have no use for.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+#if defined(__x86_64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#else
+constexpr uint32_t kArchitecture = 0;  // not known here: no filter
+#endif
+
+// ---- users ----------------------------------------------------------------------------------
+
+// In a user namespace only some users exist.
+bool NobodyExists() {
+  const auto map = ReadFile("/proc/self/uid_map", 1 << 16);
+  if (!map.ok()) return true;
+  const char* at = map->c_str();
+  unsigned long long inside = 0, outside = 0, count = 0;
+  int used = 0;
+  while (std::sscanf(at, "%llu %llu %llu%n", &inside, &outside, &count, &used) == 3) {
+    if (kNobody >= inside && kNobody - inside < count) return true;
+    at += used;
+  }
+  return false;
+}
+
+Status BecomeNobody() {
+  if (setgroups(0, nullptr) == 0 && setresgid(kNobody, kNobody, kNobody) == 0 &&
+      setresuid(kNobody, kNobody, kNobody) == 0) {
+    return OkStatus();
+  }
+  return ErrnoStatus(errno,
+                     "cannot run programs as user {} (start the runner with "
+                     "--no-drop-privileges to run them as root)",
+                     kNobody);
+}
+
+// What root can do beside others, also of a root that stays one: to look into processes of its own
+// user whose memory is closed, above all.
+Status DropCapabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+  if (syscall(SYS_capset, &header, none) == 0) return OkStatus();
+  return ErrnoStatus(errno, "cannot give up the capabilities of a program");
+}
+
+// ---- system calls ---------------------------------------------------------------------------
+
+// Those of the time of a run first: each is compared in turn.
+constexpr uint32_t kAllowed[] = {
+    // threads that are there
+    SYS_futex, SYS_sched_yield, SYS_set_robust_list, SYS_rseq, SYS_membarrier, SYS_rt_sigaction,
+    SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_exit, SYS_exit_group,
+    SYS_restart_syscall,
+    // time
+    SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday,
+    // memory
+    SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise,
+    // descriptors that are open
+    SYS_read, SYS_readv, SYS_pread64, SYS_write, SYS_writev, SYS_lseek, SYS_close, SYS_fstat,
+    SYS_recvfrom, SYS_sendto,
+    // what the loader asks about files
+    SYS_newfstatat, SYS_readlinkat, SYS_faccessat, SYS_getcwd,
+#ifdef __x86_64__
+    SYS_stat, SYS_lstat, SYS_readlink, SYS_access,
+#endif
+    // questions about itself
+    SYS_getpid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getcpu,
+    SYS_sched_getaffinity, SYS_getrusage, SYS_times, SYS_uname, SYS_sysinfo, SYS_getrandom};
+
+// Accumulates a filter: for each system call what becomes of it.
+class Filter {
+ public:
+  Filter() {
+    Load(offsetof(seccomp_data, arch));
+    Add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0));
+    Return(SECCOMP_RET_KILL_PROCESS);
+    Load(offsetof(seccomp_data, nr));
+  }
+
+  void Allow(uint32_t call) { AllowIf(call, {}); }
+
+  // If the lower half of an argument, masked, is `value`.
+  void AllowIfArgument(uint32_t call, int index, uint32_t mask, uint32_t value) {
+    AllowIf(call, {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ArgumentAt(index)),
+                   BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask),
+                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0),
+                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)});
+  }
+
+  // Everything else fails. For all threads of this process.
+  Status Install() {
+    Return(SECCOMP_RET_ERRNO | EPERM);
+    sock_fprog program{static_cast<unsigned short>(code_.size()), code_.data()};
+    // Without the second flag some kernels slow all code behind a filter down, against leaks that
+    // nothing in this process could suffer from.
+    const long failed =
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);
+    if (failed == 0) return OkStatus();
+    return ErrnoStatus(failed > 0 ? EBUSY : errno, "cannot restrict the system calls of a program");
+  }
+
+ private:
+  static uint32_t ArgumentAt(int index) {
+    return static_cast<uint32_t>(offsetof(seccomp_data, args) +
+                                 sizeof(uint64_t) * static_cast<size_t>(index));
+  }
+  void Add(sock_filter instruction) { code_.push_back(instruction); }
+  void Load(size_t offset) {
+    Add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)));
+  }
+  void Return(uint32_t action) { Add(BPF_STMT(BPF_RET | BPF_K, action)); }
+  // `test` either returns or falls through to the permission.
+  void AllowIf(uint32_t call, const std::vector<sock_filter>& test) {
+    Add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, static_cast<uint8_t>(test.size() + 1)));
+    code_.insert(code_.end(), test.begin(), test.end());
+    Return(SECCOMP_RET_ALLOW);
+  }
+
+  std::vector<sock_filter> code_;
+};
+
+bool CanFilter() {
+  const uint32_t action = SECCOMP_RET_KILL_PROCESS;
+  return kArchitecture != 0 && !kSanitized &&
+         syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+Status InstallFilter() {
+  Filter filter;
+  for (const uint32_t call : kAllowed) filter.Allow(call);
+  const auto self = static_cast<uint32_t>(getpid());
+  // Opening for reading: none of the bits that write, make or change.
+  filter.AllowIfArgument(SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | O_PATH, 0);
+  filter.AllowIfArgument(SYS_tgkill, 0, UINT32_MAX, self);  // abort() and raise()
+  filter.AllowIfArgument(SYS_kill, 0, UINT32_MAX, self);
+  filter.AllowIfArgument(SYS_prlimit64, 0, UINT32_MAX, 0);
+  return filter.Install();
+}
+
+// ---- descriptors and limits -----------------------------------------------------------------
+
+void CloseRange(unsigned first, unsigned last) {
+  if (first > last || syscall(SYS_close_range, first, last, 0) == 0) return;
+  const unsigned end = std::min(last, 65536u);  // a kernel before 5.9
+  for (unsigned fd = first; fd <= end; ++fd) close(static_cast<int>(fd));
+}
+
+void CloseAllBut(std::span<const int> kept) {
+  std::vector<int> fds(kept.begin(), kept.end());
+  std::sort(fds.begin(), fds.end());
+  unsigned next = 3;
+  for (const int fd : fds) {
+    if (fd < 3) continue;
+    CloseRange(next, static_cast<unsigned>(fd) - 1);
+    next = static_cast<unsigned>(fd) + 1;
+  }
+  CloseRange(next, UINT32_MAX);
+}
+
+int64_t AddressSpaceBytes() {
+  const auto statm = ReadFile("/proc/self/statm", 4096);
+  if (!statm.ok()) return 0;
+  return int64_t{sysconf(_SC_PAGESIZE)} * std::strtoll(statm->c_str(), nullptr, 10);
+}
+
+Status SetLimit(__rlimit_resource resource, std::string_view name, int64_t value) {
+  rlimit limit{};
+  getrlimit(resource, &limit);
+  const rlim_t bound = std::min(static_cast<rlim_t>(value), limit.rlim_max);
+  limit = {bound, bound};
+  if (setrlimit(resource, &limit) == 0) return OkStatus();
+  return ErrnoStatus(errno, "cannot limit the {} of a program to {}", name, value);
+}
+
+Status SetLimits(const ContainmentOptions& options, int64_t extra_bytes) {
+  KILN_RETURN_IF_ERROR(SetLimit(RLIMIT_CORE, "core file", 0));
+  KILN_RETURN_IF_ERROR(SetLimit(RLIMIT_CPU, "seconds on CPUs", options.cpu_s));
+  KILN_RETURN_IF_ERROR(SetLimit(RLIMIT_FSIZE, "file size", options.output_bytes));
+  KILN_RETURN_IF_ERROR(SetLimit(RLIMIT_NOFILE, "open files", kOpenFiles));
+  const int64_t now_bytes = AddressSpaceBytes();
+  if (kSanitized || now_bytes == 0) return OkStatus();
+  return SetLimit(RLIMIT_AS, "address space", now_bytes + extra_bytes);
+}
+
+}  // namespace
+
+std::string MissingContainment(const ContainmentOptions& options) {
+  std::string missing;
+  const auto add = [&](std::string_view what) {
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", what);
+  };
+  if (!CanFilter()) add("no filter of system calls (seccomp)");
+  if (geteuid() == 0 && !options.drop_privileges) add("programs run as root");
+  if (geteuid() == 0 && options.drop_privileges && !NobodyExists()) {
+    add("no user to run programs as but root");
+  }
+  return missing;
+}
+
+Status Confine(const ContainmentOptions& options, std::span<const int> kept, int64_t extra_bytes) {
+  const pid_t parent = getppid();
+  CloseAllBut(kept);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+    return ErrnoStatus(errno, "cannot give up new privileges");
+  }
+  // A file that is full is an error to whoever writes, not the end.
+  signal(SIGXFSZ, SIG_IGN);
+  KILN_RETURN_IF_ERROR(SetLimits(options, extra_bytes));
+  if (geteuid() == 0 && options.drop_privileges && NobodyExists()) {
+    KILN_RETURN_IF_ERROR(BecomeNobody());
+  }
+  KILN_RETURN_IF_ERROR(DropCapabilities());
+  // Last: a change of the user undoes it. The parent may have ended before.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(128 + SIGKILL);
+  return OkStatus();
+}
+
+Status ForbidSystemCalls() {
+  if (kSanitized) return OkStatus();
+  // Counts what the user has, of which this process is a part: none beyond.
+  KILN_RETURN_IF_ERROR(SetLimit(RLIMIT_NPROC, "processes", 0));
+  return CanFilter() ? InstallFilter() : OkStatus();
+}
+
+void AdoptOrphans() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void EndOrphans() {
+  int adopts = 0;
+  if (prctl(PR_GET_CHILD_SUBREAPER, &adopts, 0, 0, 0) != 0 || adopts == 0) return;
+  while (true) {
+    const pid_t ended = waitpid(-1, nullptr, WNOHANG);
+    if (ended > 0 || (ended < 0 && errno == EINTR)) continue;
+    if (ended < 0) return;  // there is none
+    // Those of one that is killed here become ours, and are seen the next time.
+    for (const pid_t child : ChildrenOf(getpid())) kill(child, SIGKILL);
+    usleep(1000);
+  }
+}
+
+}  // namespace kiln::runner

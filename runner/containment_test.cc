@@ -1,0 +1,119 @@
+// Each in a fork of the test, which gives up what it cannot have back.
+#include "runner/containment.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <functional>
+
+#include "base/fd.h"
+#include "base/status_testing.h"
+
+namespace kiln::runner {
+namespace {
+
+constexpr int64_t kExtraBytes = int64_t{1} << 30;
+
+// The first that is false, from 1; 0: none.
+int FirstFalse(std::initializer_list<bool> checks) {
+  int number = 0;
+  for (const bool check : checks) {
+    ++number;
+    if (!check) return number;
+  }
+  return 0;
+}
+
+int ExitOf(const std::function<int()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) _exit(body());
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+TEST(ContainmentTest, FirstStepLeavesNothingBehindIt) {
+  ASSERT_OK_AND_ASSIGN(const Pipe pipe, MakePipe());
+  const bool is_root = geteuid() == 0 && MissingContainment({}).find("root") == std::string::npos;
+  const int failed = ExitOf([&] {
+    const int kept[] = {pipe.write.get()};
+    if (!Confine({.cpu_s = 77, .output_bytes = 4096}, kept, kExtraBytes).ok()) return 100;
+    rlimit cpu{}, core{}, files{};
+    getrlimit(RLIMIT_CPU, &cpu);
+    getrlimit(RLIMIT_CORE, &core);
+    getrlimit(RLIMIT_NOFILE, &files);
+    return FirstFalse({write(pipe.write.get(), "x", 1) == 1, fcntl(pipe.read.get(), F_GETFD) < 0,
+                       cpu.rlim_max == 77, core.rlim_max == 0, files.rlim_max <= 1024,
+                       !is_root || geteuid() == 65534, !is_root || setuid(0) != 0});
+  });
+  EXPECT_EQ(failed, 0);
+}
+
+TEST(ContainmentTest, RootMayKeepItsPrivileges) {
+  if (geteuid() != 0) GTEST_SKIP() << "for root";
+  EXPECT_EQ(ExitOf([] {
+              if (!Confine({.drop_privileges = false}, {}, kExtraBytes).ok()) return 100;
+              // But not what makes it root.
+              return FirstFalse(
+                  {geteuid() == 0, chown("/proc/self", 1, 1) != 0, prctl(PR_CAPBSET_DROP, 0) != 0});
+            }),
+            0);
+}
+
+TEST(ContainmentTest, SecondStepForbidsMostCalls) {
+  const std::string missing = MissingContainment({});
+  if (missing.find("seccomp") != std::string::npos) GTEST_SKIP() << missing;
+  const int failed = ExitOf([&] {
+    if (!Confine({}, {}, kExtraBytes).ok() || !ForbidSystemCalls().ok()) return 100;
+    const bool forks = fork() >= 0;
+    const bool kills = kill(getppid(), 0) == 0;
+    const int file = open("/proc/self/stat", O_RDONLY);
+    return FirstFalse({!forks, !kills, file >= 0,
+                       open("/tmp/kiln-written", O_WRONLY | O_CREAT, 0600) < 0, errno == EPERM,
+                       socket(AF_UNIX, SOCK_STREAM, 0) < 0, setsid() < 0, kill(getpid(), 0) == 0});
+  });
+  EXPECT_EQ(failed, 0);
+}
+
+TEST(ContainmentTest, AbortStillKills) {
+  EXPECT_EQ(ExitOf([] {
+              if (!Confine({}, {}, kExtraBytes).ok() || !ForbidSystemCalls().ok()) return 100;
+              abort();
+              return 0;
+            }),
+            1000 + SIGABRT);
+}
+
+// A grandchild in a session of its own outlives its parent, and is not found by its group.
+TEST(OrphansTest, EndWhoeverTheirParentWas) {
+  ASSERT_OK_AND_ASSIGN(const Pipe pipe, MakePipe());
+  const int failed = ExitOf([&] {
+    AdoptOrphans();
+    const pid_t child = fork();
+    if (child == 0) {
+      if (fork() == 0) {
+        setsid();
+        const pid_t own = getpid();
+        [[maybe_unused]] const ssize_t written = write(pipe.write.get(), &own, sizeof(own));
+        sleep(600);
+      }
+      _exit(0);
+    }
+    pid_t orphan = 0;
+    [[maybe_unused]] const ssize_t got = read(pipe.read.get(), &orphan, sizeof(orphan));
+    const bool lived = kill(orphan, 0) == 0;
+    EndOrphans();
+    return FirstFalse({orphan > 0, lived, kill(orphan, 0) != 0, waitpid(-1, nullptr, 0) < 0});
+  });
+  EXPECT_EQ(failed, 0);
+}
+
+}  // namespace
+}  // namespace kiln::runner

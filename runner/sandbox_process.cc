@@ -1,0 +1,371 @@
+#include "runner/sandbox_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/errno_status.h"
+#include "base/subprocess.h"
+#include "base/utf8.h"
+#include "runner/fault_report.h"
+
+namespace kiln::runner {
+namespace {
+
+constexpr int64_t kShownOutputBytes = 400;
+// Beside what is counted: stacks of the threads, the buffer that flushes caches, the program itself
+// and what it may get for itself.
+constexpr int64_t kOwnBytes = int64_t{4} << 30;
+constexpr int64_t kBytesPerThread = int64_t{80} << 20;
+constexpr int64_t kBytesPerArgument = int64_t{4} << 20;  // what guards it
+
+// A reading from inside is believed where from outside it is longer by no more than this: waking
+// two threads, on a machine that does something else, too.
+constexpr double kLateness_s = 2e-3;
+constexpr double kLatenessShare = 0.25;
+
+enum What : uint32_t { kLoad, kPoison, kTime, kFlush, kPublish };
+
+uint64_t RandomNumber() {
+  uint64_t number = 0;
+  // Cannot fail for so few bytes.
+  [[maybe_unused]] const ssize_t got = getrandom(&number, sizeof(number), 0);
+  return number;
+}
+
+StatusOr<std::pair<UniqueFd, UniqueFd>> MakePacketPair() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return ErrnoStatus(errno, "cannot make a socket pair");
+  }
+  return std::make_pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+}
+
+// A program that calls exit would run destructors of this process under its feet, which may hang.
+void EndAtOnce(int code, void*) {
+  fmt::print(stderr, "the program called exit({})\n", code);
+  fflush(stderr);
+  _exit(code);
+}
+
+// Of those that it sends; else its own code was changed.
+StatusCode CodeOf(int32_t code) {
+  for (const StatusCode known :
+       {StatusCode::kInvalidArgument, StatusCode::kNotFound, StatusCode::kResourceExhausted}) {
+    if (code == static_cast<int32_t>(known)) return known;
+  }
+  return StatusCode::kInternal;
+}
+
+int64_t ExtraBytes(const CpuDeviceOptions& cpu, std::span<const SandboxArgument> arguments) {
+  const int threads = cpu.threads > 0 ? cpu.threads : DefaultCpuThreads();
+  int64_t bytes = kOwnBytes + kBytesPerThread * threads;
+  for (const SandboxArgument& a : arguments) bytes += a.argument.bytes + kBytesPerArgument;
+  return bytes;
+}
+
+}  // namespace
+
+// Of fixed size: nothing in it is parsed.
+struct SandboxProcess::Request {
+  uint64_t nonce;  // the reply has it, too: what is written blindly is no reply
+  uint32_t what;
+  uint32_t argument;
+  int64_t value;
+};
+
+struct SandboxProcess::Reply {
+  uint64_t nonce = 0;
+  int32_t code = 0;       // StatusCode
+  int32_t argument = -1;  // that something was written outside of
+  int64_t elapsed_ns = 0;
+  std::array<char, 488> text = {};
+
+  void SetText(std::string_view words) {
+    text = {};
+    std::memcpy(text.data(), words.data(), std::min(words.size(), text.size()));
+  }
+  std::string Text() const { return ValidUtf8({text.data(), strnlen(text.data(), text.size())}); }
+};
+
+// The process itself.
+class SandboxProcess::Inside {
+ public:
+  Inside(const Options& options, std::vector<SandboxArgument> arguments)
+      : options_(options), arguments_(std::move(arguments)), own_(arguments_.size()) {}
+
+  [[noreturn]] void Main(int socket, int output, int program, uint64_t nonce) {
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    Answer(socket, nonce, [&](Reply&) { return SetUp(socket, program); });
+    while (true) {
+      Request request{};
+      const ssize_t got = recv(socket, &request, sizeof(request), 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got != sizeof(request)) _exit(0);
+      Answer(socket, request.nonce, [&](Reply& reply) { return Do(socket, request, reply); });
+    }
+  }
+
+ private:
+  template <typename Work>
+  void Answer(int socket, uint64_t nonce, Work work) {
+    Reply reply;
+    const Status status = work(reply);
+    reply.nonce = nonce;
+    reply.code = static_cast<int32_t>(status.code());
+    if (!status.ok()) reply.SetText(Message(status));
+    if (send(socket, &reply, sizeof(reply), MSG_NOSIGNAL) != sizeof(reply)) _exit(0);
+  }
+
+  Status SetUp(int socket, int program) {
+    ForgetOthers();
+    const int kept[] = {socket, program};
+    KILN_RETURN_IF_ERROR(Confine(options_.containment, kept, ExtraBytes(options_.cpu, arguments_)));
+    InstallFaultReport();
+    on_exit(EndAtOnce, nullptr);
+    calls_ = std::make_unique<CpuCalls>(options_.cpu, options_.flush);
+    for (size_t i = 0; i < arguments_.size(); ++i) KILN_RETURN_IF_ERROR(MakeArgument(i));
+    // A thread pins itself as it starts, which is forbidden from here on.
+    calls_->WaitForThreads();
+    KILN_RETURN_IF_ERROR(ForbidSystemCalls());
+    KILN_ASSIGN_OR_RETURN(object_, SharedObject::Open(UniqueFd(program)));
+    KILN_ASSIGN_OR_RETURN(void* entry, object_->Find(KILN_CPU_ENTRY));
+    entry_ = reinterpret_cast<KilnEntry>(entry);
+    return OkStatus();
+  }
+
+  // Memory of other programs' arguments is not here; faults must not be explained by it.
+  void ForgetOthers() {
+    std::vector<const GuardedMemory*> inputs;
+    for (const SandboxArgument& a : arguments_) {
+      if (a.input != nullptr) inputs.push_back(a.input);
+    }
+    GuardedMemory::ForgetAllBut(inputs);
+  }
+
+  Status MakeArgument(size_t i) {
+    const Argument& argument = arguments_[i].argument;
+    GuardedMemory* memory = arguments_[i].input;
+    if (memory == nullptr) {
+      KILN_ASSIGN_OR_RETURN(
+          own_[i], GuardedMemory::Allocate(argument.name, static_cast<size_t>(argument.bytes),
+                                           static_cast<size_t>(argument.alignment_bytes)));
+      memory = own_[i].get();
+    }
+    memories_.push_back(memory);
+    pointers_.push_back(memory->bytes().data());
+    return OkStatus();
+  }
+
+  Status Do(int socket, const Request& request, Reply& reply) {
+    switch (request.what) {
+      case kPoison: {
+        if (own_[request.argument] == nullptr) return InvalidArgument("an input is not poisoned");
+        FillPoison(own_[request.argument]->bytes(), arguments_[request.argument].argument.dtype,
+                   static_cast<runner::Poison>(request.value));
+        return OkStatus();
+      }
+      case kTime: {
+        KILN_ASSIGN_OR_RETURN(const double seconds, calls_->Time(entry_, pointers_, request.value));
+        reply.elapsed_ns = static_cast<int64_t>(1e9 * seconds);
+        return OkStatus();
+      }
+      case kFlush:
+        calls_->FlushCaches();
+        return OkStatus();
+      case kPublish:
+        return Publish(socket, reply);
+      default:
+        return InvalidArgument("unknown request {}", request.what);
+    }
+  }
+
+  // The sums go ahead of the reply.
+  Status Publish(int socket, Reply& reply) {
+    std::vector<uint64_t> sums(arguments_.size());
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      const std::span<std::byte> bytes = memories_[i]->bytes();
+      const std::span<std::byte> to = arguments_[i].output;
+      if (!to.empty()) std::memcpy(to.data(), bytes.data(), to.size());
+      if (arguments_[i].input != nullptr) {
+        sums[i] = Xxh3({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      }
+      const Status guards = memories_[i]->CheckGuards();
+      if (guards.ok() || reply.argument >= 0) continue;
+      reply.argument = static_cast<int32_t>(i);
+      reply.SetText(Message(guards));
+    }
+    const auto bytes = static_cast<ssize_t>(sums.size() * sizeof(uint64_t));
+    if (send(socket, sums.data(), static_cast<size_t>(bytes), MSG_NOSIGNAL) != bytes) _exit(0);
+    return OkStatus();
+  }
+
+  const Options options_;
+  const std::vector<SandboxArgument> arguments_;
+  std::vector<std::unique_ptr<GuardedMemory>> own_;  // outputs and workspaces
+  std::vector<GuardedMemory*> memories_;             // of each argument
+  std::vector<void*> pointers_;
+  std::unique_ptr<CpuCalls> calls_;
+  std::unique_ptr<SharedObject> object_;
+  KilnEntry entry_ = nullptr;
+};
+
+StatusOr<std::unique_ptr<SandboxProcess>> SandboxProcess::Start(
+    const Options& options, const v1::Artifact& artifact, std::vector<SandboxArgument> arguments) {
+  if (artifact.kind() != v1::Artifact::SHARED_OBJECT) {
+    return InvalidArgument("an artifact of kind {} is not for a CPU, expected SHARED_OBJECT",
+                           v1::Artifact::Kind_Name(artifact.kind()));
+  }
+  KILN_ASSIGN_OR_RETURN(UniqueFd program, MakeProgramFile(artifact.binary()));
+  KILN_ASSIGN_OR_RETURN(auto sockets, MakePacketPair());
+  auto process = std::unique_ptr<SandboxProcess>(new SandboxProcess);
+  process->output_ = UniqueFd(memfd_create("kiln-program-output", MFD_CLOEXEC));
+  if (!process->output_.valid() || fcntl(process->output_.get(), F_SETFL, O_APPEND) != 0) {
+    return ErrnoStatus(errno, "cannot make a memory file for a program's output");
+  }
+  process->num_arguments_ = arguments.size();
+  const uint64_t nonce = RandomNumber();
+  std::vector<GuardedMemory*> inputs;
+  for (const SandboxArgument& a : arguments) {
+    if (a.input != nullptr) inputs.push_back(a.input);
+  }
+  // What stands in a buffer now would be written by both.
+  fflush(nullptr);
+  for (GuardedMemory* input : inputs) input->InheritByFork(true);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    Inside inside(options, std::move(arguments));
+    inside.Main(sockets.second.get(), process->output_.get(), program.get(), nonce);
+  }
+  const int fork_error = errno;
+  for (GuardedMemory* input : inputs) input->InheritByFork(false);
+  if (pid < 0) return ErrnoStatus(fork_error, "cannot start a process for a program");
+  process->pid_ = pid;
+  process->pidfd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  process->socket_ = std::move(sockets.first);
+  sockets.second.Reset();
+  KILN_RETURN_IF_ERROR(process->Receive(nonce, "while loading").status());
+  return process;
+}
+
+SandboxProcess::~SandboxProcess() { End(); }
+
+void SandboxProcess::End() {
+  if (pid_ == 0) return;
+  kill(pid_, SIGKILL);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = 0;
+  EndOrphans();
+}
+
+// How it ended, which it has or is about to: its socket has closed.
+Status SandboxProcess::Ended(const char* doing) {
+  int status = 0;
+  constexpr int kPatience_ms = 5000;
+  pollfd ended{pidfd_.get(), POLLIN, 0};
+  if (pidfd_.valid() && poll(&ended, 1, kPatience_ms) == 0) kill(pid_, SIGKILL);
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = 0;
+  EndOrphans();
+  ExitStatus exit;
+  exit.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  exit.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  const off_t size = lseek(output_.get(), 0, SEEK_END);
+  std::string words(static_cast<size_t>(std::clamp<off_t>(size, 0, kShownOutputBytes)), 0);
+  const auto from = size - static_cast<off_t>(words.size());
+  const ssize_t got = pread(output_.get(), words.data(), words.size(), from);
+  words = OneLine({words.data(), static_cast<size_t>(std::max<ssize_t>(got, 0))});
+  gone_ = Unavailable("{} {}{}{}", exit.ToString(), doing, words.empty() ? "" : ": ", words);
+  return gone_;
+}
+
+Status SandboxProcess::ReceivePacket(void* into, size_t bytes, const char* doing) {
+  pollfd waited[] = {{socket_.get(), POLLIN, 0}, {pidfd_.get(), POLLIN, 0}};
+  while (poll(waited, 2, -1) < 0 && errno == EINTR) {
+  }
+  const ssize_t got = recv(socket_.get(), into, bytes, MSG_DONTWAIT | MSG_TRUNC);
+  // Whatever else holds the socket: the process has ended.
+  if (got <= 0) return Ended(doing);
+  return got == static_cast<ssize_t>(bytes) ? OkStatus() : Forged(doing);
+}
+
+// What came is not what the process sends: the program wrote it.
+Status SandboxProcess::Forged(const char* doing) {
+  End();
+  gone_ = Unavailable("the program wrote into the socket of its process {}", doing);
+  return gone_;
+}
+
+StatusOr<SandboxProcess::Reply> SandboxProcess::Receive(uint64_t nonce, const char* doing) {
+  Reply reply;
+  KILN_RETURN_IF_ERROR(ReceivePacket(&reply, sizeof(reply), doing));
+  if (reply.nonce != nonce) return Forged(doing);
+  if (reply.code == 0) return reply;
+  return Status(CodeOf(reply.code), reply.Text());
+}
+
+StatusOr<SandboxProcess::Reply> SandboxProcess::Ask(uint32_t what, uint32_t argument, int64_t value,
+                                                    const char* doing) {
+  KILN_RETURN_IF_ERROR(gone_);
+  const Request request{RandomNumber(), what, argument, value};
+  // Where it has ended, Receive says how.
+  [[maybe_unused]] const ssize_t sent =
+      send(socket_.get(), &request, sizeof(request), MSG_NOSIGNAL);
+  return Receive(request.nonce, doing);
+}
+
+Status SandboxProcess::Poison(size_t argument, runner::Poison poison) {
+  return Ask(kPoison, static_cast<uint32_t>(argument), static_cast<int64_t>(poison),
+             "while its arguments were filled")
+      .status();
+}
+
+StatusOr<double> SandboxProcess::Time(int64_t number) {
+  Clock& clock = Clock::Real();
+  const double start_s = clock.MonotonicSeconds();
+  KILN_ASSIGN_OR_RETURN(const Reply reply, Ask(kTime, 0, number, "while running"));
+  const double outside_s = clock.MonotonicSeconds() - start_s;
+  const double least_s = (1 - kLatenessShare) * outside_s - kLateness_s;
+  return std::clamp(1e-9 * static_cast<double>(reply.elapsed_ns), std::max(least_s, 1e-9),
+                    outside_s);
+}
+
+StatusOr<SandboxProcess::Published> SandboxProcess::Publish() {
+  KILN_RETURN_IF_ERROR(gone_);
+  constexpr const char* kDoing = "while its outputs were taken";
+  const Request request{RandomNumber(), kPublish, 0, 0};
+  [[maybe_unused]] const ssize_t sent =
+      send(socket_.get(), &request, sizeof(request), MSG_NOSIGNAL);
+  Published published;
+  published.sums.resize(num_arguments_);
+  const size_t sum_bytes = num_arguments_ * sizeof(uint64_t);
+  KILN_RETURN_IF_ERROR(ReceivePacket(published.sums.data(), sum_bytes, kDoing));
+  KILN_ASSIGN_OR_RETURN(const Reply reply, Receive(request.nonce, kDoing));
+  published.guards.resize(num_arguments_);
+  const auto argument = static_cast<size_t>(reply.argument);
+  if (argument < num_arguments_) published.guards[argument] = Internal("{}", reply.Text());
+  return published;
+}
+
+Status SandboxProcess::FlushCaches() {
+  return Ask(kFlush, 0, 0, "while the caches were flushed").status();
+}
+
+}  // namespace kiln::runner

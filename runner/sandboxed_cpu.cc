@@ -1,0 +1,246 @@
+#include "runner/sandboxed_cpu.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/digest.h"
+#include "base/errno_status.h"
+#include "runner/cpu_description.h"
+#include "runner/free_memory.h"
+#include "runner/guarded_memory.h"
+
+namespace kiln::runner {
+namespace {
+
+// Memory that a process and its forks see alike.
+class SharedMemory {
+ public:
+  static StatusOr<SharedMemory> Make(const std::string& name, size_t bytes) {
+    void* const mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping != MAP_FAILED) return SharedMemory({static_cast<std::byte*>(mapping), bytes});
+    return ResourceExhausted("no {} bytes of memory for argument '{}': {}", bytes, name,
+                             ErrnoText(errno));
+  }
+  SharedMemory() = default;
+  SharedMemory(SharedMemory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  SharedMemory& operator=(SharedMemory&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~SharedMemory() {
+    if (bytes_.data() != nullptr) munmap(bytes_.data(), bytes_.size());
+  }
+
+  std::span<std::byte> bytes() const { return bytes_; }
+  Status InheritByFork(bool inherited) {
+    if (madvise(bytes_.data(), bytes_.size(), inherited ? MADV_DOFORK : MADV_DONTFORK) == 0) {
+      return OkStatus();
+    }
+    return ErrnoStatus(errno, "cannot keep an output from the processes of programs");
+  }
+
+ private:
+  explicit SharedMemory(std::span<std::byte> bytes) : bytes_(bytes) {}
+  std::span<std::byte> bytes_;
+};
+
+// An input is guarded and private, an output shared, a workspace only in the program's process.
+class SandboxBuffer : public Buffer {
+ public:
+  using Buffer::Buffer;
+  std::unique_ptr<GuardedMemory> guarded;
+  SharedMemory shared;
+
+  std::span<std::byte> bytes() const {
+    return guarded != nullptr ? guarded->bytes() : shared.bytes();
+  }
+};
+SandboxBuffer& AsSandboxed(Buffer& buffer) { return static_cast<SandboxBuffer&>(buffer); }
+const SandboxBuffer& AsSandboxed(const Buffer& buffer) {
+  return static_cast<const SandboxBuffer&>(buffer);
+}
+
+class SandboxedProgram : public Program {
+ public:
+  SandboxedProgram(std::unique_ptr<SandboxProcess> process, std::span<Buffer* const> args,
+                   SandboxedProgram** current)
+      : process(std::move(process)), args(args.begin(), args.end()), current_(current) {
+    *current_ = this;
+  }
+  ~SandboxedProgram() override {
+    if (*current_ == this) *current_ = nullptr;
+  }
+
+  const std::unique_ptr<SandboxProcess> process;
+  const std::vector<Buffer*> args;
+
+  // The place of a buffer among the arguments; -1: it is none.
+  int IndexOf(const Buffer& buffer) const {
+    const auto found = std::ranges::find(args, &buffer);
+    return found == args.end() ? -1 : static_cast<int>(found - args.begin());
+  }
+
+ private:
+  SandboxedProgram** const current_;
+};
+
+class SandboxedCpu : public Device {
+ public:
+  explicit SandboxedCpu(const SandboxProcess::Options& options)
+      : options_(options), name_(CpuModelName()) {}
+
+  std::string Name() const override { return name_; }
+  int64_t FreeMemoryBytes() const override { return runner::FreeMemoryBytes(); }
+  bool is_host() const override { return true; }
+
+  StatusOr<std::unique_ptr<Program>> Load(const v1::Artifact& artifact) override {
+    return LoadFor(artifact, {});
+  }
+  StatusOr<std::unique_ptr<Program>> LoadFor(const v1::Artifact& artifact,
+                                             std::span<Buffer* const> args) override;
+
+  StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) override;
+  Status Fill(Buffer& buffer, std::span<const std::byte> bytes) override;
+  Status Poison(Buffer& buffer, runner::Poison poison) override;
+  StatusOr<std::vector<std::byte>> Fetch(const Buffer& buffer) override;
+  StatusOr<uint64_t> Checksum(const Buffer& buffer) override;
+  StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,
+                               const v1::Tolerance& tolerance) override;
+  Status CheckGuards(const Buffer& buffer) override;
+
+  Status Run(Program& program, std::span<Buffer* const> args) override {
+    return Time(program, args, 1).status();
+  }
+  StatusOr<double> Time(Program& program, std::span<Buffer* const> args, int64_t number) override;
+  void FlushCaches() override;
+
+ private:
+  // What the program's process says of an argument of the program; null: it is none of one.
+  StatusOr<const SandboxProcess::Published*> AskAbout(const Buffer& buffer);
+
+  SandboxProcess::Options options_;
+  const std::string name_;
+  SharedMemory flush_;  // from the first time on that caches are flushed
+  SandboxedProgram* current_ = nullptr;
+  std::optional<SandboxProcess::Published> published_;  // since the last run
+};
+
+StatusOr<std::unique_ptr<Program>> SandboxedCpu::LoadFor(const v1::Artifact& artifact,
+                                                         std::span<Buffer* const> args) {
+  KILN_CHECK(current_ == nullptr, "a program of this device is still loaded");
+  published_.reset();
+  std::vector<SandboxArgument> arguments;
+  for (Buffer* arg : args) {
+    SandboxBuffer& buffer = AsSandboxed(*arg);
+    arguments.push_back({.argument = buffer.argument(),
+                         .input = buffer.guarded.get(),
+                         .output = buffer.shared.bytes()});
+    if (buffer.shared.bytes().empty()) continue;
+    KILN_RETURN_IF_ERROR(buffer.shared.InheritByFork(true));
+  }
+  auto process = SandboxProcess::Start(options_, artifact, std::move(arguments));
+  for (Buffer* arg : args) {
+    SandboxBuffer& buffer = AsSandboxed(*arg);
+    if (buffer.shared.bytes().empty()) continue;
+    KILN_RETURN_IF_ERROR(buffer.shared.InheritByFork(false));
+  }
+  if (!process.ok()) return process.status();
+  return std::make_unique<SandboxedProgram>(*std::move(process), args, &current_);
+}
+
+StatusOr<std::unique_ptr<Buffer>> SandboxedCpu::Allocate(const Argument& argument) {
+  auto buffer = std::make_unique<SandboxBuffer>(argument);
+  const auto bytes = static_cast<size_t>(argument.bytes);
+  if (argument.role == v1::ArgSpec::INPUT) {
+    KILN_ASSIGN_OR_RETURN(buffer->guarded,
+                          GuardedMemory::Allocate(argument.name, bytes,
+                                                  static_cast<size_t>(argument.alignment_bytes)));
+    buffer->guarded->InheritByFork(false);
+  } else if (argument.role == v1::ArgSpec::OUTPUT) {
+    KILN_ASSIGN_OR_RETURN(buffer->shared, SharedMemory::Make(argument.name, bytes));
+    KILN_RETURN_IF_ERROR(buffer->shared.InheritByFork(false));
+  }
+  return buffer;
+}
+
+Status SandboxedCpu::Fill(Buffer& buffer, std::span<const std::byte> bytes) {
+  const auto into = AsSandboxed(buffer).bytes();
+  KILN_CHECK(into.size() == bytes.size(), "{} bytes into {}", bytes.size(), into.size());
+  std::memcpy(into.data(), bytes.data(), bytes.size());
+  return OkStatus();
+}
+
+Status SandboxedCpu::Poison(Buffer& buffer, runner::Poison poison) {
+  published_.reset();
+  const int index = current_ == nullptr ? -1 : current_->IndexOf(buffer);
+  if (index >= 0) return current_->process->Poison(static_cast<size_t>(index), poison);
+  FillPoison(AsSandboxed(buffer).bytes(), buffer.argument().dtype, poison);
+  return OkStatus();
+}
+
+StatusOr<const SandboxProcess::Published*> SandboxedCpu::AskAbout(const Buffer& buffer) {
+  if (current_ == nullptr || current_->IndexOf(buffer) < 0) return nullptr;
+  if (!published_.has_value()) {
+    KILN_ASSIGN_OR_RETURN(published_, current_->process->Publish());
+  }
+  return &*published_;
+}
+
+StatusOr<std::vector<std::byte>> SandboxedCpu::Fetch(const Buffer& buffer) {
+  KILN_RETURN_IF_ERROR(AskAbout(buffer).status());
+  const auto bytes = AsSandboxed(buffer).bytes();
+  return std::vector<std::byte>(bytes.begin(), bytes.end());
+}
+
+// Of an input, of what the program may have made of it.
+StatusOr<uint64_t> SandboxedCpu::Checksum(const Buffer& buffer) {
+  KILN_ASSIGN_OR_RETURN(const SandboxProcess::Published* published, AskAbout(buffer));
+  if (published != nullptr && AsSandboxed(buffer).guarded != nullptr) {
+    return published->sums[static_cast<size_t>(current_->IndexOf(buffer))];
+  }
+  const auto bytes = AsSandboxed(buffer).bytes();
+  return Xxh3({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+StatusOr<Comparison> SandboxedCpu::Compare(const Buffer& got, const Buffer& want,
+                                           const v1::Tolerance& tolerance) {
+  KILN_RETURN_IF_ERROR(AskAbout(got).status());
+  return runner::Compare(got.argument(), AsSandboxed(got).bytes(), AsSandboxed(want).bytes(),
+                         tolerance);
+}
+
+Status SandboxedCpu::CheckGuards(const Buffer& buffer) {
+  KILN_ASSIGN_OR_RETURN(const SandboxProcess::Published* published, AskAbout(buffer));
+  if (published == nullptr) return OkStatus();
+  return published->guards[static_cast<size_t>(current_->IndexOf(buffer))];
+}
+
+StatusOr<double> SandboxedCpu::Time(Program& program, std::span<Buffer* const> args,
+                                    int64_t number) {
+  SandboxedProgram& sandboxed = static_cast<SandboxedProgram&>(program);
+  KILN_CHECK(std::ranges::equal(args, sandboxed.args), "other arguments than it was loaded for");
+  published_.reset();
+  return sandboxed.process->Time(number);
+}
+
+void SandboxedCpu::FlushCaches() {
+  // Where its process has ended, the next call says so.
+  if (current_ != nullptr) (void)current_->process->FlushCaches();
+  if (!flush_.bytes().empty()) return;
+  auto memory = SharedMemory::Make("flushed", FlushBytes());
+  if (!memory.ok()) return;  // each process gets its own
+  flush_ = *std::move(memory);
+  options_.flush = flush_.bytes();
+}
+
+}  // namespace
+
+std::unique_ptr<Device> MakeSandboxedCpu(const SandboxProcess::Options& options) {
+  return std::make_unique<SandboxedCpu>(options);
+}
+
+}  // namespace kiln::runner
