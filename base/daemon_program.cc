@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/net.h"
 #include "base/usage.h"
 
 namespace kiln {
@@ -13,6 +14,13 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags, std::string_view port_fil
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str();
   app.add_option("--port-file", flags.port_file, std::string(port_file_help));
+  app.add_option("--secret-file", flags.secret_file,
+                 "the secret of the farm is in this file; every call here must carry it, and is "
+                 "sent with it to the others")
+      ->envname("KILN_SECRET_FILE");
+  app.add_flag("--insecure", flags.insecure,
+               "listen beyond this machine without a secret: whoever reaches the port can run "
+               "programs on the farm");
 }
 
 Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports) {
@@ -20,6 +28,17 @@ Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports) {
   std::string lines;
   for (const int port : ports) lines += fmt::format("{}\n", port);
   return WriteFileAtomically(flags.port_file, lines);
+}
+
+StatusOr<Secret> ReadSecret(const DaemonFlags& flags, const std::string& listen) {
+  if (!flags.secret_file.empty()) return Secret::Read(flags.secret_file);
+  KILN_ASSIGN_OR_RETURN(const HostPort address, ParseListenAddress(listen));
+  if (flags.insecure || IsLoopback(address)) return Secret();
+  return FailedPrecondition(
+      "other machines can reach {}, and whoever does could run programs here; give the farm a "
+      "secret, `(umask 77; openssl rand -hex 32 > farm.secret)` and --secret-file farm.secret, or "
+      "say --insecure where the network can be trusted",
+      listen);
 }
 
 int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,

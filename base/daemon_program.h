@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/secret.h"
 #include "base/status.h"
 
 namespace CLI {
@@ -19,18 +20,25 @@ namespace kiln {
 struct DaemonFlags {
   std::string log_level = "info";
   std::string port_file;
+  std::string secret_file;
+  bool insecure = false;
 };
 
 inline constexpr std::string_view kPortFileHelp =
     "write the port here, as a number and a newline, once it is bound";
 
-// --log-level and --port-file.
+// --log-level, --port-file, --secret-file (also by the environment, KILN_SECRET_FILE) and
+// --insecure.
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
                     std::string_view port_file_help = kPortFileHelp);
 
 // For whoever has started the daemon and waits until it serves: one line per port, all at once.
 // Nothing without --port-file.
 Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
+
+// The secret of --secret-file; none without. FailedPrecondition when there is none and `listen` can
+// be reached from other machines, unless --insecure.
+StatusOr<Secret> ReadSecret(const DaemonFlags& flags, const std::string& listen);
 
 // Parses the command line into what `app` knows, then does `work` under the log level of `flags`.
 // Returns the exit status: 0 also after --help, 1 after an error, kUsageExit (usage.h) for a command

@@ -71,6 +71,27 @@ TEST(DaemonProgramTest, DoesNotWorkWithoutASoundCommandLine) {
   EXPECT_THAT(help.output, HasSubstr("--port-file"));
 }
 
+TEST(DaemonProgramTest, WithoutASecretListensOnThisMachineOnly) {
+  DaemonFlags flags;
+  ASSERT_OK_AND_ASSIGN(const Secret none, ReadSecret(flags, "127.0.0.1:0"));
+  EXPECT_TRUE(none.empty());
+  EXPECT_THAT(ReadSecret(flags, "0.0.0.0:9190"),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       testing::AllOf(HasSubstr("0.0.0.0:9190"), HasSubstr("--secret-file"),
+                                      HasSubstr("--insecure"))));
+  EXPECT_THAT(ReadSecret(flags, "nonsense"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("")));
+  flags.insecure = true;
+  EXPECT_OK(ReadSecret(flags, "0.0.0.0:9190"));
+  flags.insecure = false;
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("daemon-program"));
+  flags.secret_file = folder.Join("secret");
+  EXPECT_THAT(ReadSecret(flags, "127.0.0.1:0"),
+              StatusIs(StatusCode::kNotFound, HasSubstr(flags.secret_file)));
+  ASSERT_OK(WriteFileAtomically(flags.secret_file, "0123456789abcdef", 0600));
+  ASSERT_OK_AND_ASSIGN(const Secret secret, ReadSecret(flags, "0.0.0.0:9190"));
+  EXPECT_EQ(secret.text(), "0123456789abcdef");
+}
+
 TEST(DaemonProgramTest, WritesOneLinePerPort) {
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("daemon-program"));
   DaemonFlags flags;

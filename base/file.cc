@@ -1,12 +1,14 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
 #include "base/errno_status.h"
@@ -48,7 +50,7 @@ void SyncFolderOf(const std::string& path) {
 StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(errno, "cannot open {}", path);
-  struct stat info{};
+  struct stat info {};
   if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "cannot read {}", path);
   // Files of /proc and pipes have size 0 here: the size is a hint.
   constexpr size_t kStepBytes = 1 << 16;
@@ -101,12 +103,12 @@ Status MakeDirs(const std::string& path) {
 }
 
 bool FileExists(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return stat(path.c_str(), &info) == 0;
 }
 
 StatusOr<int64_t> FileSize(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "cannot look at {}", path);
   return static_cast<int64_t>(info.st_size);
 }
@@ -128,19 +130,56 @@ std::string JoinPath(std::string_view folder, std::string_view name) {
   return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", name);
 }
 
-StatusOr<TempDir> TempDir::Make(std::string_view name_prefix) {
+namespace {
+
+std::string TempRoot() {
   const char* root = std::getenv("TMPDIR");
-  std::string path = JoinPath(root == nullptr || *root == '\0' ? "/tmp" : root,
-                              fmt::format("{}.XXXXXX", name_prefix));
+  return root == nullptr || *root == '\0' ? "/tmp" : root;
+}
+
+// Invalid when somebody else holds it.
+UniqueFd LockFolder(const std::string& path) {
+  UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder.valid() && flock(folder.get(), LOCK_EX | LOCK_NB) != 0) folder.Reset();
+  return folder;
+}
+
+bool IsLeft(const std::string& path, int age_s) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         std::time(nullptr) - info.st_mtime >= age_s;
+}
+
+}  // namespace
+
+StatusOr<TempDir> TempDir::Make(std::string_view name_prefix) {
+  RemoveLeftTempDirs(name_prefix);
+  std::string path = JoinPath(TempRoot(), fmt::format("{}.XXXXXX", name_prefix));
   if (mkdtemp(path.data()) == nullptr) {
     return ErrnoStatus(errno, "cannot create a temporary folder {}", path);
   }
-  return TempDir(std::move(path));
+  UniqueFd lock = LockFolder(path);
+  return TempDir(std::move(path), std::move(lock));
 }
 
 TempDir& TempDir::operator=(TempDir&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
   return *this;
+}
+
+void RemoveLeftTempDirs(std::string_view name_prefix, int age_s) {
+  constexpr size_t kRandomCharacters = 6;
+  const std::string prefix = fmt::format("{}.", name_prefix);
+  std::error_code error;
+  std::filesystem::directory_iterator entries(TempRoot(), error);
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (!name.starts_with(prefix) || name.size() != prefix.size() + kRandomCharacters) continue;
+    const std::string path = entries->path().string();
+    if (!IsLeft(path, age_s)) continue;
+    if (const UniqueFd lock = LockFolder(path); lock.valid()) RemoveTree(path).IgnoreError();
+  }
 }
 
 TempDir::~TempDir() {

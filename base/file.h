@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/status.h"
 
 namespace kiln {
@@ -34,11 +35,14 @@ Status RemoveTree(const std::string& path);
 // `name` under `folder`; an absolute name stands for itself.
 std::string JoinPath(std::string_view folder, std::string_view name);
 
-// A folder that goes, with all in it, when its owner does. Under $TMPDIR or /tmp.
+// A folder that goes, with all in it, when its owner does. Under $TMPDIR or /tmp. Its owner holds a
+// lock on it: one that is left behind by a process that was killed can be told by that.
 class TempDir {
  public:
+  // Also removes those of this prefix that were left behind (RemoveLeftTempDirs).
   static StatusOr<TempDir> Make(std::string_view name_prefix);
-  TempDir(TempDir&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TempDir(TempDir&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
   TempDir& operator=(TempDir&& other) noexcept;
   ~TempDir();
 
@@ -46,8 +50,13 @@ class TempDir {
   std::string Join(std::string_view name) const { return JoinPath(path_, name); }
 
  private:
-  explicit TempDir(std::string path) : path_(std::move(path)) {}
+  TempDir(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;  // empty after a move
+  UniqueFd lock_;
 };
+
+// Of the folders that TempDir has made with this prefix, removes those of this user that nobody
+// holds and that are older than `age_s`: so long a new one may be without its lock.
+void RemoveLeftTempDirs(std::string_view name_prefix, int age_s = 60);
 
 }  // namespace kiln

@@ -93,7 +93,7 @@ TEST_F(FileTest, ReadersOfAnAtomicFileSeeWholeContents) {
 
 TEST_F(FileTest, AtomicWriteSetsTheMode) {
   ASSERT_OK(WriteFileAtomically(Path("f"), "x", 0600));
-  struct stat info{};
+  struct stat info {};
   ASSERT_EQ(stat(Path("f").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
@@ -122,6 +122,26 @@ TEST_F(FileTest, RemoveTreeDoesNotFollowLinks) {
   EXPECT_FALSE(FileExists(Path("gone")));
   EXPECT_TRUE(FileExists(Path("kept/file")));
   ASSERT_OK(RemoveTree(Path("gone")));
+}
+
+TEST(TempDirTest, WhatAKilledOwnerLeftIsRemoved) {
+  ASSERT_OK_AND_ASSIGN(const TempDir root, TempDir::Make("temp_dir_root"));
+  setenv("TMPDIR", root.path().c_str(), 1);
+  {
+    ASSERT_OK_AND_ASSIGN(const TempDir held, TempDir::Make("mine"));
+    const std::string left = root.Join("mine.abcdef"), deep = left + "/deep/er";
+    const std::string other = root.Join("other.abcdef"), longer = root.Join("mine.abcdefg");
+    for (const std::string& path : {deep, other, longer}) ASSERT_OK(MakeDirs(path));
+    ASSERT_OK(WriteFile(deep + "/file", "x"));
+    RemoveLeftTempDirs("mine", 60);
+    EXPECT_TRUE(FileExists(left)) << "it may be new";
+    RemoveLeftTempDirs("mine", 0);
+    EXPECT_FALSE(FileExists(left));
+    EXPECT_TRUE(FileExists(held.path())) << "its owner lives";
+    EXPECT_TRUE(FileExists(other));
+    EXPECT_TRUE(FileExists(longer));
+  }
+  unsetenv("TMPDIR");
 }
 
 TEST(TempDirTest, GoesWithItsOwner) {

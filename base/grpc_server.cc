@@ -4,6 +4,7 @@
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 
 #include <chrono>
@@ -15,8 +16,27 @@ namespace kiln {
 namespace {
 
 constexpr absl::Duration kDestructorGrace = absl::Milliseconds(100);
+constexpr int kPingMs = 30'000;
+constexpr int kPingTimeoutMs = 20'000;
+// Clients may ask for a sign of life this often.
+constexpr int kMostFrequentPingMs = 5'000;
 
 void LogGrpcLine(gpr_log_func_args* args) { LogDebug("grpc: {}", args->message); }
+
+void SetLimits(const GrpcServer::Options& options, grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(options.max_request_bytes);
+  builder.SetMaxSendMessageSize(options.max_reply_bytes);
+  builder.SetResourceQuota(grpc::ResourceQuota("server").SetMaxThreads(options.max_threads));
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kMostFrequentPingMs);
+}
 
 }  // namespace
 
@@ -37,8 +57,7 @@ StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& options) 
   KILN_ASSIGN_OR_RETURN(HostPort address, ParseListenAddress(options.listen));
   grpc::ServerBuilder builder;
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.SetMaxReceiveMessageSize(options.max_message_bytes);
-  builder.SetMaxSendMessageSize(options.max_message_bytes);
+  SetLimits(options, builder);
   int port = 0;
   builder.AddListeningPort(
       address.ToString(),

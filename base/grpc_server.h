@@ -22,13 +22,17 @@ class GrpcServer {
   struct Options {
     std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 = any free one
     std::vector<grpc::Service*> services = {};
-    int max_message_bytes = 256 << 20;                               // of a request or an answer
+    int max_request_bytes = 64 << 20;
+    int max_reply_bytes = 256 << 20;
+    int max_threads = 2'000;  // calls that are handled at once; further ones are refused
     std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;  // null: plain text
   };
 
   // Unavailable, ... "cannot listen on 127.0.0.1:80: Permission denied; choose another address with
   // --listen". A port that another process listens on is refused (gRPC alone would share it in
-  // silence).
+  // silence). Clients are asked for a sign of life every half minute, so that the calls of one that
+  // has gone without a word end. Compressed messages are refused: they may be far larger than they
+  // look.
   static StatusOr<std::unique_ptr<GrpcServer>> Start(const Options& options);
 
   // Shuts down with a short grace if that has not been done.

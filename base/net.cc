@@ -66,6 +66,16 @@ StatusOr<HostPort> Parse(std::string_view text, int lowest_port) {
   return HostPort{std::string(host), port};
 }
 
+bool IsLoopbackAddress(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    return ntohl(v4.sin_addr.s_addr) >> 24 == 127;
+  }
+  if (address.sa_family != AF_INET6) return false;
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
+}
+
 }  // namespace
 
 std::string HostPort::ToString() const {
@@ -76,6 +86,19 @@ std::string HostPort::ToString() const {
 StatusOr<HostPort> ParseHostPort(std::string_view text) { return Parse(text, 1); }
 
 StatusOr<HostPort> ParseListenAddress(std::string_view text) { return Parse(text, 0); }
+
+bool IsLoopback(const HostPort& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), nullptr, &hints, &found) != 0) return false;
+  bool loopback = found != nullptr;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    loopback = loopback && IsLoopbackAddress(*one->ai_addr);
+  }
+  freeaddrinfo(found);
+  return loopback;
+}
 
 std::string HostName() {
   char name[256] = "localhost";

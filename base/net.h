@@ -23,6 +23,9 @@ StatusOr<HostPort> ParseHostPort(std::string_view text);
 // An address to listen on: port 0 is allowed and means any free one.
 StatusOr<HostPort> ParseListenAddress(std::string_view text);
 
+// Whether only this machine can reach it: every address that the host stands for is a loopback one.
+bool IsLoopback(const HostPort& address);
+
 // The name of this machine.
 std::string HostName();
 

@@ -52,6 +52,15 @@ TEST(ParseHostPortTest, SaysWhatIsWrong) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("from 0 to 65535")));
 }
 
+TEST(NetTest, Loopback) {
+  for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "localhost"}) {
+    EXPECT_TRUE(IsLoopback({host, 1})) << host;
+  }
+  for (const char* host : {"0.0.0.0", "::", "192.0.2.1", "128.0.0.1", "no-such-host.invalid"}) {
+    EXPECT_FALSE(IsLoopback({host, 1})) << host;
+  }
+}
+
 TEST(NetTest, HostName) { EXPECT_FALSE(HostName().empty()); }
 
 TEST(CheckCanListenTest, FreeTakenAndUnknown) {

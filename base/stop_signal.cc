@@ -16,11 +16,18 @@
 namespace kiln {
 namespace {
 
+bool IsIgnored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 sigset_t StopSignals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  // Under nohup it stays ignored.
+  if (!IsIgnored(SIGHUP)) sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -34,6 +41,7 @@ void SetBlocked(bool blocked) {
 StopSignal::StopSignal() {
   SetBlocked(true);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, as a full disk is
   const sigset_t set = StopSignals();
   signal_fd_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   trigger_fd_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

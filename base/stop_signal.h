@@ -1,4 +1,5 @@
-// Waits for SIGTERM or SIGINT, so that a daemon stops in order.
+// Waits for SIGTERM, SIGINT or SIGHUP (a terminal that is closed; not under nohup), so that a
+// daemon stops in order.
 //
 //   int main() {
 //     StopSignal stop;          // first of all, before any thread is started: threads inherit the
@@ -9,8 +10,8 @@
 //   }
 //
 // Once the first signal has been waited for, the signals have their default action again: a second
-// Ctrl-C ends a daemon that is slow to stop. Also ignores SIGPIPE for the process. At most one at a
-// time. Children started by base/subprocess.h are not affected.
+// Ctrl-C ends a daemon that is slow to stop. Also ignores SIGPIPE and SIGXFSZ for the process. At
+// most one at a time. Children started by base/subprocess.h are not affected.
 #pragma once
 
 #include <optional>

@@ -11,8 +11,8 @@
 namespace kiln {
 namespace {
 
-TEST(StopSignalTest, WaitsForEitherSignal) {
-  for (int signal : {SIGTERM, SIGINT}) {
+TEST(StopSignalTest, WaitsForEachOfTheSignals) {
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
     StopSignal stop;
     // From a thread, as a real one may be delivered to any.
     std::jthread sender([&] {
@@ -27,6 +27,16 @@ TEST(StopSignalTest, ASignalBeforeTheWaitIsNotLost) {
   StopSignal stop;
   kill(getpid(), SIGTERM);
   EXPECT_EQ(stop.WaitFor(absl::Seconds(10)), SIGTERM);
+}
+
+TEST(StopSignalTest, UnderNohupATerminalMayClose) {
+  signal(SIGHUP, SIG_IGN);
+  {
+    StopSignal stop;
+    kill(getpid(), SIGHUP);
+    EXPECT_EQ(stop.WaitFor(absl::Milliseconds(20)), std::nullopt);
+  }
+  signal(SIGHUP, SIG_DFL);
 }
 
 TEST(StopSignalTest, TimesOut) {

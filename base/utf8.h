@@ -7,6 +7,8 @@
 
 namespace kiln {
 
+bool IsUtf8(std::string_view text);
+
 // Bytes that are no UTF-8 become '?'.
 std::string ValidUtf8(std::string_view text);
 

@@ -14,6 +14,16 @@ TEST(ValidUtf8Test, OtherBytesAreReplaced) {
   EXPECT_EQ(ValidUtf8("€ 😀 \xf4\x8f\xbf\xbf"), "€ 😀 \xf4\x8f\xbf\xbf");
 }
 
+TEST(IsUtf8Test, TellsThemApart) {
+  using namespace std::string_view_literals;
+  for (const auto text : {""sv, "\0"sv, "a"sv, "\xc2\x80"sv, "\xed\x9f\xbf"sv, "€ 😀"sv}) {
+    EXPECT_TRUE(IsUtf8(text)) << text;
+  }
+  for (const auto text : {"\xff"sv, "a\x80"sv, "\xc0\xaf"sv, "\xe2\x82"sv, "\xed\xa0\x80"sv}) {
+    EXPECT_FALSE(IsUtf8(text));
+  }
+}
+
 TEST(OneLineTest, ControlCharactersAreSpaces) {
   EXPECT_EQ(OneLine("\n two\r\nlines\t\x1b[31m\xff\x7f "), "two  lines  [31m?");
   EXPECT_EQ(OneLine("\n\n"), "");

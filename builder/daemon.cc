@@ -21,6 +21,8 @@ namespace kiln::builder {
 namespace {
 
 constexpr std::string_view kVersion = "1";
+// The texts of a computation and of its schedule.
+constexpr int kRequestBytes = 40 << 20;
 
 struct Flags : DaemonFlags {
   std::string listen = "127.0.0.1:0";
@@ -88,14 +90,17 @@ v1::WorkerState DescribeWorker(const Flags& flags) {
 
 Status Serve(const Flags& flags, PoolOptions pool_options) {
   if (!flags.tracker.empty()) KILN_RETURN_IF_ERROR(ParseHostPort(flags.tracker).status());
+  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags, flags.listen));
   StopSignal stop;
   WorkerServer::Options options;
+  options.secret = secret;
+  options.max_request_bytes = kRequestBytes;
   options.listen = flags.listen;
   options.advertise = flags.advertise;
   options.state = DescribeWorker(flags);
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
-  BuilderService service(cache, flags.allow_faults);
+  BuilderService service(cache, flags.allow_faults, Door("builder", secret));
   options.service = &service;
   KILN_ASSIGN_OR_RETURN(const auto worker, WorkerServer::Start(std::move(options)));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {worker->port()}));

@@ -2,17 +2,19 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
 
 #include "builder/build_executor.h"
 #include "proto/builder.grpc.pb.h"
+#include "proto/door.h"
 
 namespace kiln::builder {
 
 class BuilderService : public v1::Builder::Service {
  public:
   // `executor` outlives this.
-  BuilderService(BuildExecutor& executor, bool allow_faults)
-      : executor_(executor), allow_faults_(allow_faults) {}
+  BuilderService(BuildExecutor& executor, bool allow_faults, Door door = {})
+      : executor_(executor), allow_faults_(allow_faults), door_(std::move(door)) {}
 
   // From now on calls that wait or build end with Cancelled. Call before the server's Shutdown.
   void Stop() { stopping_ = true; }
@@ -26,6 +28,7 @@ class BuilderService : public v1::Builder::Service {
  private:
   BuildExecutor& executor_;
   const bool allow_faults_;
+  const Door door_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> builds_done_{0};
 };

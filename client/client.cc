@@ -17,7 +17,6 @@ namespace {
 
 constexpr auto kConnectTimeout = std::chrono::seconds(5);
 constexpr auto kCallTimeout = std::chrono::seconds(60);
-constexpr int kHandshakeRetries = 3;
 constexpr absl::Duration kReconnectPause = absl::Milliseconds(200);
 
 void SetTimeout(grpc::ClientContext& context, std::chrono::seconds timeout) {
@@ -81,16 +80,13 @@ bool IsFinal(v1::JobState state) {
   return state == v1::SUCCEEDED || state == v1::FAILED || state == v1::CANCELLED;
 }
 
-StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::string& address) {
+StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::string& address,
+                                                                    const Secret& secret) {
   KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(address));
-  auto stub = v1::Scheduler::NewStub(MakeChannel(host_port.ToString()));
+  auto stub = v1::Scheduler::NewStub(MakeChannel(host_port.ToString(), secret));
   v1::ListJobsRequest request;
   request.set_limit(1);
-  auto reply = Call(*stub, &v1::Scheduler::Stub::ListJobs, request, kConnectTimeout);
-  // gRPC now and then gives up its own handshake and calls that unknown; nothing is wrong then.
-  for (int i = 0; i < kHandshakeRetries && reply.status().code() == StatusCode::kUnknown; ++i) {
-    reply = Call(*stub, &v1::Scheduler::Stub::ListJobs, request, kConnectTimeout);
-  }
+  const auto reply = Call(*stub, &v1::Scheduler::Stub::ListJobs, request, kConnectTimeout);
   if (!reply.ok()) {
     return CannotReach("scheduler", address, reply.status(),
                        "start one with `kiln scheduler` or leave out --scheduler");
@@ -109,6 +105,12 @@ Status SchedulerClient::Cancel(const std::string& job_id) {
   v1::CancelJobRequest request;
   request.set_job_id(job_id);
   return Call(*stub_, &v1::Scheduler::Stub::CancelJob, request).status();
+}
+
+Status SchedulerClient::Resume(const std::string& job_id) {
+  v1::ResumeJobRequest request;
+  request.set_job_id(job_id);
+  return Call(*stub_, &v1::Scheduler::Stub::ResumeJob, request).status();
 }
 
 Status SchedulerClient::Watch(const std::string& job_id,
@@ -220,9 +222,9 @@ StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(LogLines& lines) {
   return reply;
 }
 
-StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address) {
+StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const Secret& secret) {
   KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(tracker_address));
-  const auto stub = v1::Tracker::NewStub(MakeChannel(host_port.ToString()));
+  const auto stub = v1::Tracker::NewStub(MakeChannel(host_port.ToString(), secret));
   auto reply = Call(*stub, &v1::Tracker::Stub::List, v1::ListRequest(), kConnectTimeout);
   if (!reply.ok()) {
     return CannotReach("tracker", tracker_address, reply.status(), "start one with `kiln tracker`");

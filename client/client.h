@@ -1,6 +1,6 @@
 // The scheduler's RPCs as functions: what the command line uses, and any other program may.
 //
-//   KILN_ASSIGN_OR_RETURN(auto client, SchedulerClient::Connect("127.0.0.1:9290"));
+//   KILN_ASSIGN_OR_RETURN(auto client, SchedulerClient::Connect("127.0.0.1:9290", Secret()));
 //   KILN_ASSIGN_OR_RETURN(const std::string job, client->Submit(spec));
 //   KILN_RETURN_IF_ERROR(client->Watch(job, [](const v1::JobEvent& event) { ... }, stop));
 //
@@ -13,6 +13,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "base/secret.h"
 #include "client/archive.h"
 #include "proto/scheduler.grpc.pb.h"
 
@@ -21,13 +22,16 @@ namespace kiln::client {
 class SchedulerClient : public Archive {
  public:
   // Asks the scheduler something at once. Unavailable: "cannot reach a scheduler at ...".
-  static StatusOr<std::unique_ptr<SchedulerClient>> Connect(const std::string& address);
+  static StatusOr<std::unique_ptr<SchedulerClient>> Connect(const std::string& address,
+                                                            const Secret& secret);
 
   const std::string& address() const { return address_; }
 
   // The id of the new job.
   StatusOr<std::string> Submit(const v1::JobSpec& spec);
   Status Cancel(const std::string& job_id);
+  // A job that failed, was cancelled, or was left unfinished goes on.
+  Status Resume(const std::string& job_id);
 
   // Calls `on_event` in this thread for every record of the job, each once, and every change of its
   // status, until it has ended. A connection that is lost is made again: Unavailable only when it
@@ -56,7 +60,7 @@ class SchedulerClient : public Archive {
 bool IsFinal(v1::JobState state);
 
 // What a tracker knows of its workers. Unavailable: "cannot reach a tracker at ...".
-StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address);
+StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const Secret& secret);
 
 // "failed to connect to all addresses; last error: ... Connection refused" -> "Connection refused".
 std::string ConnectionReason(std::string_view grpc_message);

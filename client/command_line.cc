@@ -23,7 +23,8 @@ namespace {
 constexpr char kFooter[] =
     "Start here:  kiln tune matmul --args 512,512,512\n"
     "             kiln ops            the operators and their arguments\n"
-    "Environment: KILN_SCHEDULER, KILN_TRACKER (HOST:PORT), KILN_DB stand for the flags.";
+    "Environment: KILN_SCHEDULER, KILN_TRACKER (HOST:PORT), KILN_DB,\n"
+    "             KILN_SECRET_FILE stand for the flags.";
 
 class CommandLine {
  public:

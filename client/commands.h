@@ -58,7 +58,7 @@ Status JobCommand(const std::string& job_id, bool all_failures, const Session& s
 // Where the time of the job's trials went.
 Status JobTimingCommand(const std::string& job_id, const Session& session);
 Status CancelCommand(const std::string& job_id, const Session& session);
-Status WorkersCommand(const std::string& tracker, bool json);
+Status WorkersCommand(const std::string& tracker, const Session& session);
 
 // ---- records
 struct SubjectFlags {

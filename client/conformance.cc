@@ -148,7 +148,8 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
   options.log_folder = flags.log_folder;
   options.allow_faults = !flags.options.faults().empty();
   KILN_ASSIGN_OR_RETURN(const auto cluster, LocalCluster::Start(options, [] { return false; }));
-  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(cluster->scheduler_address()));
+  KILN_ASSIGN_OR_RETURN(const auto client,
+                        SchedulerClient::Connect(cluster->scheduler_address(), cluster->secret()));
   std::vector<Tally> tallies;
   Tally all;
   for (const dag::KnownWorkload& workload : dag::ConformanceWorkloads()) {

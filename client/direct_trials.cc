@@ -37,7 +37,8 @@ StatusOr<Reply> Call(Stub& stub,
 StatusOr<v1::WorkerState> FindRunner(const LocalCluster& cluster) {
   const absl::Time deadline = absl::Now() + kAnnounceTimeout;
   while (absl::Now() < deadline) {
-    KILN_ASSIGN_OR_RETURN(const v1::ListReply reply, ListWorkers(cluster.tracker_address()));
+    KILN_ASSIGN_OR_RETURN(const v1::ListReply reply,
+                          ListWorkers(cluster.tracker_address(), cluster.secret()));
     for (const v1::WorkerState& worker : reply.workers()) {
       if (worker.kind() == v1::RUNNER && worker.address() == cluster.runner_address())
         return worker;
@@ -53,8 +54,8 @@ StatusOr<v1::WorkerState> FindRunner(const LocalCluster& cluster) {
 StatusOr<std::unique_ptr<DirectTrials>> DirectTrials::Connect(const LocalCluster& cluster) {
   std::unique_ptr<DirectTrials> trials(new DirectTrials());
   KILN_ASSIGN_OR_RETURN(trials->runner_, FindRunner(cluster));
-  trials->builder_ = v1::Builder::NewStub(MakeChannel(cluster.builder_address()));
-  trials->measurer_ = v1::Runner::NewStub(MakeChannel(cluster.runner_address()));
+  trials->builder_ = v1::Builder::NewStub(MakeChannel(cluster.builder_address(), cluster.secret()));
+  trials->measurer_ = v1::Runner::NewStub(MakeChannel(cluster.runner_address(), cluster.secret()));
   return trials;
 }
 

@@ -12,6 +12,7 @@
 #include "base/net.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
+#include "client/client.h"
 #include "client/local_archive.h"
 #include "compiler/codegen/llvm.h"
 #include "compiler/target/target.h"
@@ -118,19 +119,65 @@ Finding DatabaseFile(const std::string& db) {
   return {"database", true, fmt::format("{}: {} jobs", db, jobs->size())};
 }
 
+StatusOr<std::vector<v1::JobStatus>> JobsOfScheduler(const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  return client->Jobs(0);
+}
+
+// And a row for each job that cannot go on, with what it waits for.
+void AddScheduler(const Session& session, std::vector<Finding>& findings) {
+  const auto jobs = JobsOfScheduler(session);
+  if (!jobs.ok()) {
+    findings.push_back({"scheduler", false, std::string(Message(jobs.status()))});
+    return;
+  }
+  const auto in = [&](v1::JobState state) {
+    return std::count_if(jobs->begin(), jobs->end(),
+                         [state](const v1::JobStatus& job) { return job.state() == state; });
+  };
+  findings.push_back({"scheduler", true,
+                      fmt::format("{} answers: {} jobs, {} running, {} queued", session.scheduler,
+                                  jobs->size(), in(v1::RUNNING), in(v1::QUEUED))});
+  for (const v1::JobStatus& job : *jobs) {
+    if (job.state() != v1::RUNNING || job.message().empty()) continue;
+    findings.push_back({"job " + job.id(), false, job.message()});
+  }
+}
+
+Finding TrackerThere(const std::string& tracker, const Session& session) {
+  const auto secret = session.ReadSecret();
+  if (!secret.ok()) return {"tracker", false, std::string(Message(secret.status()))};
+  const auto workers = ListWorkers(tracker, *secret);
+  if (!workers.ok()) return {"tracker", false, std::string(Message(workers.status()))};
+  const auto of = [&](v1::WorkerKind kind) {
+    return std::count_if(workers->workers().begin(), workers->workers().end(),
+                         [kind](const v1::WorkerState& worker) { return worker.kind() == kind; });
+  };
+  const auto builders = of(v1::BUILDER), runners = of(v1::RUNNER);
+  return {"tracker", builders > 0 && runners > 0,
+          fmt::format("{} answers: {} builders, {} runners", tracker, builders, runners)};
+}
+
 }  // namespace
 
-std::vector<Finding> Diagnose(const std::string& db) {
-  return {
+std::vector<Finding> Diagnose(const Session& session) {
+  std::vector<Finding> findings = {
       {"CPU", true, fmt::format("{}, {} cores, {}", CpuModel(), AvailableCpus(), VectorUnits())},
       Memory(),
       Llvm(),
       Cuda(),
       Limits(),
       Loopback(),
-      Temporary(),
-      Disk(db),
-      DatabaseFile(db)};
+      Temporary()};
+  if (session.scheduler.empty()) {
+    findings.push_back(Disk(session.db));
+    findings.push_back(DatabaseFile(session.db));
+  } else {
+    AddScheduler(session, findings);
+  }
+  const char* tracker = std::getenv("KILN_TRACKER");
+  if (tracker != nullptr && *tracker != '\0') findings.push_back(TrackerThere(tracker, session));
+  return findings;
 }
 
 }  // namespace kiln::client

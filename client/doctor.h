@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "client/session.h"
+
 namespace kiln::client {
 
 struct Finding {
@@ -12,7 +14,9 @@ struct Finding {
   std::string detail;  // "AMD EPYC 9654, 2 cores, AVX-512"
 };
 
-// `db`: the database file whose disk is looked at.
-std::vector<Finding> Diagnose(const std::string& db);
+// Of the session's scheduler: whether it answers, what its jobs do and what they wait for. Without
+// one, of its database file and the disk that it is on. Where KILN_TRACKER names a tracker, of the
+// workers there.
+std::vector<Finding> Diagnose(const Session& session);
 
 }  // namespace kiln::client

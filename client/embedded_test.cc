@@ -23,6 +23,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
@@ -324,7 +325,9 @@ TEST_F(EmbeddedTest, WhatIsNotThereIsSaid) {
   EXPECT_THAT(error({"show", "matmull"}), HasSubstr("did you mean matmul?"));
   EXPECT_THAT(error({"show", "--as", "llvm"}), HasSubstr("target 'null"));
   EXPECT_THAT(error({"cancel", "nope"}), HasSubstr("there is no job nope"));
-  EXPECT_THAT(error({"tune", "--resume"}), HasSubstr("no unfinished job"));
+  EXPECT_THAT(error({"tune", "--resume"}),
+              HasSubstr("has no job that was left unfinished or cancelled"));
+  EXPECT_THAT(error({"tune", "--resume", "nope"}), HasSubstr("there is no job nope"));
 }
 
 // What a person is told to type works as it stands, in the folder he is in.
@@ -358,17 +361,68 @@ TEST_F(EmbeddedTest, HintsAreCommandsThatWork) {
   }
 }
 
-TEST_F(EmbeddedTest, CtrlCCancelsTheJobAndLeavesNoProcess) {
+// A terminal that is closed says so by SIGHUP.
+TEST_F(EmbeddedTest, CtrlCAndAHangUpCancelTheJobAndLeaveNoProcess) {
+  for (const int signal : {SIGINT, SIGHUP}) {
+    std::string job;
+    const auto kiln = StartLongJob(&job);
+    kill(kiln->pid(), signal);
+    const auto exit = kiln->Wait(absl::Seconds(30));
+    ASSERT_OK(exit);
+    EXPECT_EQ(exit->code, 130) << exit->ToString();
+    EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
+    const Json status = Job(job);
+    EXPECT_EQ(status["state"], "CANCELLED");
+    EXPECT_GT(status["trials_done"], 0) << "what was measured is kept";
+  }
+}
+
+TEST_F(EmbeddedTest, ACancelledJobIsTheOneToResume) {
+  std::string job;
+  {
+    const auto kiln = StartLongJob(&job);
+    kill(kiln->pid(), SIGINT);
+    ASSERT_OK(kiln->Wait(absl::Seconds(30)));
+  }
+  const int before = Job(job)["trials_done"].get<int>();
+  auto process = Subprocess::Spawn(
+      KilnOptions({"tune", "--resume", "--json", "--db", db_, "--log-dir", logs_}));
+  ASSERT_OK(process);
+  EXPECT_THAT(ReadUntil(*process, "\"trial\":" + std::to_string(before + 20) + ","),
+              HasSubstr(job));
+  process->Kill(SIGTERM);
+  ASSERT_OK(process->Wait(absl::Seconds(30)));
+  EXPECT_GT(Job(job)["trials_done"].get<int>(), before);
+}
+
+// What an earlier run has left behind is said, and not run unasked.
+TEST_F(EmbeddedTest, AnUnfinishedJobIsLeftAlone) {
+  std::string job;
+  {
+    const auto kiln = StartLongJob(&job);
+    kill(kiln->pid(), SIGKILL);
+    ASSERT_OK(kiln->Wait(absl::Seconds(30)));
+  }
+  EXPECT_TRUE(Eventually([&] { return ProcessesWith(logs_).empty(); }));
+  const Json before = Job(job);
+  const RunResult other = RunKiln(TuneWords({"--trials", "3"}));
+  EXPECT_EQ(other.exit.code, 0) << other.error;
+  EXPECT_THAT(other.error, AllOf(HasSubstr("job " + job + " of an earlier run is unfinished"),
+                                 HasSubstr("tune --resume " + job), HasSubstr("cancel " + job)));
+  const Json after = Job(job);
+  EXPECT_EQ(after["trials_done"], before["trials_done"]);
+  EXPECT_EQ(after["state"], before["state"]);
+}
+
+TEST_F(EmbeddedTest, ADatabaseInUseIsSaidInASentence) {
   std::string job;
   const auto kiln = StartLongJob(&job);
+  const RunResult second = RunKiln(TuneWords({"--trials", "3"}));
+  EXPECT_EQ(second.exit.code, 1);
+  EXPECT_THAT(second.error, AllOf(HasSubstr("is in use by another kiln, process"),
+                                  HasSubstr("another file with --db")));
   kill(kiln->pid(), SIGINT);
-  const auto exit = kiln->Wait(absl::Seconds(30));
-  ASSERT_OK(exit);
-  EXPECT_EQ(exit->code, 130) << exit->ToString();
-  EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
-  const Json status = Job(job);
-  EXPECT_EQ(status["state"], "CANCELLED");
-  EXPECT_GT(status["trials_done"], 0) << "what was measured is kept";
+  ASSERT_OK(kiln->Wait(absl::Seconds(30)));
 }
 
 TEST_F(EmbeddedTest, WhereNobodyReadsOnItEndsAsWithCtrlC) {
@@ -441,7 +495,8 @@ TEST_F(EmbeddedTest, AFailedTrialIsListedWithTheCommandThatReproducesIt) {
 // Daemons as a farm has them, each started by itself.
 class FarmTest : public EmbeddedTest {
  protected:
-  void SetUp() override {
+  void SetUp() override { StartAll(); }
+  void StartAll() {
     const std::string tracker = Start("tracker", {});
     Start("builder", {"--tracker", tracker});
     Start("runner", {"--tracker", tracker, "--device", "null"});
@@ -452,6 +507,7 @@ class FarmTest : public EmbeddedTest {
   std::string Start(const std::string& name, const Words& more) {
     Words words = {name, "--log-level", "error"};
     words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), common_.begin(), common_.end());
     DaemonProcess& daemon = daemons_.emplace_back(kKiln, words);
     const Status started = daemon.Start();
     KILN_CHECK(started.ok(), "{}", Message(started));
@@ -467,9 +523,59 @@ class FarmTest : public EmbeddedTest {
     const std::string id = Kiln(words);
     return id.substr(0, id.size() - 1);
   }
+  Words common_;  // flags of all daemons
   std::string tracker_, scheduler_;
   std::list<DaemonProcess> daemons_;
 };
+
+class SecretFarmTest : public FarmTest {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(WriteFileAtomically(secret_, "0123456789abcdef\n", 0600));
+    ASSERT_OK(WriteFileAtomically(other_, "fedcba9876543210\n", 0600));
+    common_ = {"--secret-file", secret_};
+    StartAll();
+  }
+  const std::string secret_ = folder_.Join("secret"), other_ = folder_.Join("other");
+};
+
+TEST_F(SecretFarmTest, WhoHasTheSecretTunesAndWhoHasNotIsTold) {
+  const Words tune = {"tune",   "matmul",   "--args", "64,64,64",    "--target", "null",
+                      "--trials", "5", "--json", "--scheduler", scheduler_};
+  const auto with = [](Words words, const Words& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  EXPECT_THAT(WithoutRounds(Lines(KilnPrints(with(tune, {"--secret-file", secret_})))), SizeIs(7));
+  const RunResult none = RunKiln(tune);
+  EXPECT_EQ(none.exit.code, 1);
+  EXPECT_THAT(none.error, AllOf(HasSubstr("this scheduler asks for the secret of its farm"),
+                                HasSubstr("--secret-file"), HasSubstr("KILN_SECRET_FILE")));
+  const RunResult wrong = RunKiln(with(tune, {"--secret-file", other_}));
+  EXPECT_EQ(wrong.exit.code, 1);
+  EXPECT_THAT(wrong.error, HasSubstr("this scheduler has another secret"));
+  SubprocessOptions by_variable = KilnOptions({"workers", "--tracker", tracker_});
+  by_variable.env = {"KILN_SECRET_FILE=" + secret_};
+  const auto workers = RunToEnd(std::move(by_variable), {}, absl::Minutes(1));
+  ASSERT_OK(workers);
+  EXPECT_THAT(workers->output, HasSubstr("runner")) << workers->error;
+  EXPECT_THAT(RunKiln({"workers", "--tracker", tracker_}).error,
+              HasSubstr("this tracker asks for the secret"));
+}
+
+TEST_F(SecretFarmTest, DoctorLooksAtTheScheduler) {
+  const auto doctor = [&](const Words& more) {
+    Words words = {"doctor", "--scheduler", scheduler_};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunKiln(words).output;
+  };
+  const std::string good = doctor({"--secret-file", secret_});
+  EXPECT_THAT(good, AllOf(HasSubstr("ok   scheduler  " + scheduler_ + " answers: 0 jobs"),
+                          Not(HasSubstr("database"))));
+  EXPECT_THAT(doctor({}), AllOf(HasSubstr("BAD  scheduler"), HasSubstr("asks for the secret")));
+  EXPECT_THAT(RunKiln({"doctor", "--scheduler", "127.0.0.1:1"}).output,
+              HasSubstr("BAD  scheduler  cannot reach a scheduler at 127.0.0.1:1"));
+}
 
 TEST_F(FarmTest, AJobIsSubmittedWatchedAndReadThroughTheScheduler) {
   const std::string job = Submit({"--trials", "15"});

@@ -181,8 +181,9 @@ class Follower {
     cancel_deadline_ = absl::Now() + kCancelPatience;
     if (live_) printer_.Clear();
     if (cluster_ != nullptr) {
-      Notice("stopping: waiting for the trials in flight (Ctrl-C again: at once)");
+      // First of all: of a terminal that was closed nothing more can be said.
       (void)client_.Cancel(job_id_);
+      Notice("stopping: waiting for the trials in flight (Ctrl-C again: at once)");
     }
     return true;
   }

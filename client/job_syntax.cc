@@ -66,7 +66,8 @@ void JobSyntax::AddTune(CLI::App& app) {
   syntax_.AddPlace(*tune);
   AddFollow(*tune);
   tune->add_option("--resume", resume_,
-                   "go on with an unfinished job of the database; alone: the newest one")
+                   "go on with a job that was left unfinished, cancelled or failed; alone: the "
+                   "newest unfinished or cancelled one")
       ->expected(0, 1)
       ->default_str("last")
       ->type_name("JOB");
@@ -126,7 +127,7 @@ void JobSyntax::AddCancel(CLI::App& app) {
 Status JobSyntax::RunWorkers() const {
   std::string tracker = "127.0.0.1:9190";
   ReadVariable("KILN_TRACKER", tracker);
-  return WorkersCommand(tracker_.value_or(tracker), syntax_.session().json);
+  return WorkersCommand(tracker_.value_or(tracker), syntax_.session());
 }
 
 void JobSyntax::AddWorkers(CLI::App& app) {
@@ -137,6 +138,7 @@ void JobSyntax::AddWorkers(CLI::App& app) {
           "--tracker", [this](const std::string& value) { tracker_ = value; },
           "address of the tracker [127.0.0.1:9190]")
       ->type_name("HOST:PORT");
+  syntax_.AddSecret(*workers);
   syntax_.AddJson(*workers);
 }
 

@@ -196,16 +196,17 @@ Status CancelCommand(const std::string& job_id, const Session& session) {
   if (session.scheduler.empty()) {
     KILN_RETURN_IF_ERROR(CancelInDatabase(session.db, job_id));
   } else {
-    KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
+    KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
     KILN_RETURN_IF_ERROR(client->Cancel(job_id));
   }
   if (!session.json) fmt::print("job {} cancelled; its records are kept\n", job_id);
   return OkStatus();
 }
 
-Status WorkersCommand(const std::string& tracker, bool json) {
-  KILN_ASSIGN_OR_RETURN(const v1::ListReply reply, ListWorkers(tracker));
-  if (json) {
+Status WorkersCommand(const std::string& tracker, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const Secret secret, session.ReadSecret());
+  KILN_ASSIGN_OR_RETURN(const v1::ListReply reply, ListWorkers(tracker, secret));
+  if (session.json) {
     fmt::print("{}\n", JsonOf(reply));
     return OkStatus();
   }

@@ -15,7 +15,7 @@ inline SubprocessOptions KilnOptions(const std::vector<std::string>& words) {
   SubprocessOptions options;
   options.argv = {kKiln};
   options.argv.insert(options.argv.end(), words.begin(), words.end());
-  options.env = {"KILN_DB=", "KILN_SCHEDULER=", "KILN_TRACKER=", "NO_COLOR=1"};
+  options.env = {"KILN_DB=", "KILN_SCHEDULER=", "KILN_TRACKER=", "KILN_SECRET_FILE=", "NO_COLOR=1"};
   options.output = options.error = SubprocessOptions::Stream::kPipe;
   return options;
 }

@@ -39,6 +39,12 @@ std::vector<store::Computation> LibraryComputations() {
   return all;
 }
 
+// The process id of who holds it.
+std::string HolderOf(const std::string& path) {
+  const auto text = ReadFile(path + ".lock", 64);
+  return text.ok() && !text->empty() ? text->substr(0, text->find('\n')) : "unknown";
+}
+
 class LocalArchive : public Archive {
  public:
   LocalArchive(std::string path, std::unique_ptr<store::Store> store)
@@ -157,7 +163,15 @@ StatusOr<std::unique_ptr<Archive>> OpenLocalArchive(const std::string& path, boo
   return std::make_unique<LocalArchive>(path, *std::move(store));
 }
 
-Status CheckDatabase(const std::string& path) { return store::OpenSqliteStore(path).status(); }
+Status CheckDatabase(const std::string& path) {
+  if (SchedulerAtWork(path)) {
+    return FailedPrecondition(
+        "{} is in use by another kiln, process {}; wait until it has ended, or give another file "
+        "with --db",
+        path, HolderOf(path));
+  }
+  return store::OpenSqliteStore(path).status();
+}
 
 Status CancelInDatabase(const std::string& path, const std::string& job_id) {
   if (!FileExists(path)) return NotFound("no database at {}", path);

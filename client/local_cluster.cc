@@ -19,6 +19,7 @@ constexpr absl::Duration kPollPause = absl::Milliseconds(5);
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
 constexpr int kMaxRestarts = 20;
 constexpr char kLoopback[] = "127.0.0.1:";
+constexpr int kOwnerOnly = 0600;
 
 // The last line that says something, without what stands in front of a log line's message.
 std::string LastLine(std::string text) {
@@ -43,7 +44,7 @@ LocalCluster::LocalCluster(Options options, std::string executable, TempDir fold
     : options_(std::move(options)), executable_(std::move(executable)), folder_(std::move(folder)) {
   tracker_.name = "tracker";
   scheduler_.name = "scheduler";
-  scheduler_.flags = {"--db", options_.db, "--one-machine"};
+  scheduler_.flags = {"--db", options_.db, "--one-machine", "--unfinished", "none"};
   builder_.name = "builder";
   builder_.flags = {"--jobs", fmt::format("{}", options_.builder_jobs)};
   if (options_.allow_faults) builder_.flags.push_back("--allow-faults");
@@ -62,6 +63,7 @@ StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   std::unique_ptr<LocalCluster> cluster(
       new LocalCluster(options, std::move(executable), std::move(folder)));
   LocalCluster& c = *cluster;
+  KILN_RETURN_IF_ERROR(WriteFileAtomically(c.SecretPath(), c.secret_.text() + "\n", kOwnerOnly));
   KILN_RETURN_IF_ERROR(c.Launch(c.tracker_));
   KILN_RETURN_IF_ERROR(c.WaitForPort(c.tracker_, interrupted));
   for (Daemon* daemon : {&c.scheduler_, &c.builder_, &c.runner_}) {
@@ -73,6 +75,11 @@ StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   }
   c.scheduler_address_ = kLoopback + c.scheduler_.port;
   return cluster;
+}
+
+void LocalCluster::GoOnWith(const std::string& job_id) {
+  std::vector<std::string>& flags = scheduler_.flags;
+  *std::next(std::find(flags.begin(), flags.end(), "--unfinished")) = job_id;
 }
 
 std::string LocalCluster::AddressOf(const Daemon& daemon) { return kLoopback + daemon.port; }
@@ -88,11 +95,11 @@ std::string LocalCluster::PortPath(const Daemon& daemon) const {
 
 Status LocalCluster::Launch(Daemon& daemon) {
   SubprocessOptions options;
-  options.argv = {executable_,     kClusterChild,
-                  LogPath(daemon), daemon.name,
-                  "--listen",      kLoopback + (daemon.port.empty() ? "0" : daemon.port),
-                  "--port-file",   PortPath(daemon),
-                  "--log-level",   options_.log_level};
+  options.argv = {
+      executable_,        kClusterChild,    LogPath(daemon),
+      daemon.name,        "--listen",       kLoopback + (daemon.port.empty() ? "0" : daemon.port),
+      "--port-file",      PortPath(daemon), "--log-level",
+      options_.log_level, "--secret-file",  SecretPath()};
   options.argv.insert(options.argv.end(), daemon.flags.begin(), daemon.flags.end());
   options.output = SubprocessOptions::Stream::kNull;
   KILN_RETURN_IF_ERROR(RemoveFile(PortPath(daemon)));

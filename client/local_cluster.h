@@ -1,6 +1,9 @@
 // A whole cluster on this machine: tracker, scheduler, builder and runner as child processes of
 // this very program, on loopback ports of their own. Same code and RPCs as a farm.
 //
+// They share a secret that only they and this object know: other users of the machine can reach
+// their ports, and get nothing there.
+//
 // The children are gone when this is destroyed, and also when this process is killed. Spawns;
 // belongs to one thread.
 #pragma once
@@ -12,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "base/file.h"
+#include "base/secret.h"
 #include "base/status.h"
 #include "base/subprocess.h"
 
@@ -46,6 +50,11 @@ class LocalCluster {
   // Of several GPUs the first one's.
   std::string runner_address() const { return AddressOf(runner_); }
   pid_t runner_pid() const { return runner_.process->pid(); }
+  const Secret& secret() const { return secret_; }
+
+  // A scheduler that is started again goes on with this job. Of other unfinished jobs in the
+  // database none goes on by itself.
+  void GoOnWith(const std::string& job_id);
 
   // To be called a few times a second: starts a process that has died again, and says so through
   // `notice`. An error when one keeps dying.
@@ -66,6 +75,7 @@ class LocalCluster {
   LocalCluster(Options options, std::string executable, TempDir folder);
 
   static std::string AddressOf(const Daemon& daemon);
+  std::string SecretPath() const { return folder_.Join("secret"); }
   Status Launch(Daemon& daemon);
   Status WaitForPort(Daemon& daemon, const std::function<bool()>& interrupted);
   std::string LogPath(const Daemon& daemon) const;
@@ -76,6 +86,7 @@ class LocalCluster {
   Options options_;
   std::string executable_;
   TempDir folder_;
+  const Secret secret_ = Secret::Random();
   // In the order they are started.
   Daemon tracker_, scheduler_, builder_, runner_;
   std::string scheduler_address_;

@@ -308,8 +308,8 @@ class SelfTester {
   }
 
   Status RunJob(std::map<uint32_t, v1::Record>& records, v1::JobStatus& end) {
-    KILN_ASSIGN_OR_RETURN(const auto client,
-                          SchedulerClient::Connect(cluster_.scheduler_address()));
+    KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(cluster_.scheduler_address(),
+                                                                      cluster_.secret()));
     KILN_ASSIGN_OR_RETURN(const std::string job, client->Submit(JobWithFaults()));
     const std::stop_source stop;
     return client->Watch(

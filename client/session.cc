@@ -1,5 +1,7 @@
 #include "client/session.h"
 
+#include <cstdlib>
+
 #include "client/client.h"
 #include "client/local_archive.h"
 #include "client/wording.h"
@@ -8,13 +10,27 @@ namespace kiln::client {
 
 std::string Session::Command(const std::string& words) const {
   std::string command = ShellWord(program) + " " + words;
-  if (!scheduler.empty()) return command + " --scheduler " + ShellWord(scheduler);
+  if (!scheduler.empty()) {
+    command += " --scheduler " + ShellWord(scheduler);
+    return secret_file.empty() ? command : command + " --secret-file " + ShellWord(secret_file);
+  }
   return db == "kiln.db" ? command : command + " --db " + ShellWord(db);
+}
+
+StatusOr<Secret> Session::ReadSecret() const {
+  const char* named = std::getenv("KILN_SECRET_FILE");
+  const std::string file = secret_file.empty() && named != nullptr ? named : secret_file;
+  return file.empty() ? Secret() : Secret::Read(file);
+}
+
+StatusOr<std::unique_ptr<SchedulerClient>> Session::Connect() const {
+  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret());
+  return SchedulerClient::Connect(scheduler, secret);
 }
 
 StatusOr<std::unique_ptr<Archive>> Session::OpenArchive(bool write) const {
   if (scheduler.empty()) return OpenLocalArchive(db, write);
-  return SchedulerClient::Connect(scheduler);
+  return Connect();
 }
 
 }  // namespace kiln::client

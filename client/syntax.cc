@@ -41,7 +41,15 @@ void Syntax::AddPlace(CLI::App& command) {
           },
           "without a scheduler: the database file of jobs and records [kiln.db]")
       ->type_name("FILE");
+  AddSecret(command);
   AddJson(command);
+}
+
+void Syntax::AddSecret(CLI::App& command) {
+  command
+      .add_option("--secret-file", session_.secret_file,
+                  "the file with the secret of the farm [KILN_SECRET_FILE]")
+      ->type_name("FILE");
 }
 
 void Syntax::AddJson(CLI::App& command) {

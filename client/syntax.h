@@ -32,7 +32,8 @@ class Syntax {
 
   // `run` is what RunNamed does if this command is named. The parent owns what is returned.
   CLI::App* Add(CLI::App& parent, const std::string& name, const std::string& what, Run run);
-  void AddPlace(CLI::App& command);  // --scheduler, --db and --json
+  void AddPlace(CLI::App& command);  // --scheduler, --db, --secret-file and --json
+  void AddSecret(CLI::App& command);
   void AddJson(CLI::App& command);
 
   // As the flags and the environment say; complete once a command runs.

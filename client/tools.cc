@@ -99,7 +99,7 @@ Status CheckCommand(const WorkloadWords& words, bool json) {
 Status DoctorCommand(const Session& session) {
   bool all_ok = true;
   Table table({{""}, {"What"}, {"Finding", Table::kLeft, 12}});
-  const auto findings = Diagnose(session.db);
+  const auto findings = Diagnose(session);
   for (const Finding& finding : findings) {
     all_ok &= finding.ok;
     if (session.json) {
@@ -111,7 +111,7 @@ Status DoctorCommand(const Session& session) {
   }
   if (!session.json) fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
   if (all_ok) return OkStatus();
-  return FailedPrecondition("this machine lacks something: see the lines marked BAD");
+  return FailedPrecondition("something is missing: see the lines marked BAD");
 }
 
 Status VersionCommand(bool json) {

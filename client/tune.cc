@@ -71,8 +71,10 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
   std::fflush(stdout);
   if (job.state() == v1::FAILED) return Internal("job {} failed: {}", job.id(), job.message());
   if (followed.interrupted || job.state() == v1::CANCELLED) {
-    fmt::print(stderr, "kiln: job {} was cancelled after {} trials; their records are kept\n",
-               job.id(), job.trials_done());
+    fmt::print(stderr,
+               "kiln: job {} was cancelled after {} trials; their records are kept, {} goes "
+               "on with it\n",
+               job.id(), job.trials_done(), session.Command("tune --resume " + job.id()));
     return kInterruptedExit;
   }
   const bool known = std::any_of(job.tasks().begin(), job.tasks().end(),
@@ -122,25 +124,49 @@ LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags
   return options;
 }
 
-// The unfinished job to go on with.
+// The job to go on with: the one named; or the newest that was left unfinished or cancelled, as by
+// Ctrl-C.
 StatusOr<v1::JobStatus> JobToResume(const std::string& wanted, const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const auto archive, OpenLocalArchive(session.db));
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(0));
   for (const v1::JobStatus& job : jobs) {
-    if (wanted != "last" && job.id() != wanted) continue;
-    if (!IsFinal(job.state())) return job;
-    if (wanted != "last") {
-      return FailedPrecondition("job {} has ended ({}): there is nothing to go on with", wanted,
-                                JobStateName(job.state()));
+    if (wanted == "last" ? !IsFinal(job.state()) || job.state() == v1::CANCELLED
+                         : job.id() == wanted) {
+      return job;
     }
   }
-  if (wanted == "last") return NotFound("{} has no unfinished job", session.db);
-  return NotFound("there is no job {} in {}", wanted, session.db);
+  if (wanted == "last") {
+    return NotFound("{} has no job that was left unfinished or cancelled", archive->Name());
+  }
+  return NotFound("there is no job {} in {}", wanted, archive->Name());
+}
+
+// Jobs that an earlier run has left behind go on only when somebody asks for it.
+void SayWhatIsLeftAlone(const std::string& own, SchedulerClient& client, const Session& session) {
+  const auto jobs = client.Jobs(0);
+  if (!jobs.ok()) return;
+  for (const v1::JobStatus& job : *jobs) {
+    if (IsFinal(job.state()) || job.id() == own) continue;
+    fmt::print(stderr,
+               "kiln: job {} of an earlier run is unfinished ({} of {} trials) and is left alone; "
+               "{} goes on with it, {} drops it\n",
+               job.id(), job.trials_done(), job.spec().options().trials(),
+               session.Command("tune --resume " + job.id()), session.Command("cancel " + job.id()));
+  }
+}
+
+// The id of the job: a new one, or the one to go on with.
+StatusOr<std::string> Begin(SchedulerClient& client, const v1::JobSpec& spec,
+                            const std::string& resumed_id) {
+  if (resumed_id.empty()) return client.Submit(spec);
+  KILN_RETURN_IF_ERROR(client.Resume(resumed_id));
+  return resumed_id;
 }
 
 StatusOr<int> TuneThrough(SchedulerClient& client, const v1::JobSpec& spec,
-                          const FollowOptions& follow, const Session& session, StopSignal& stop) {
-  KILN_ASSIGN_OR_RETURN(const std::string job_id, client.Submit(spec));
+                          const std::string& resumed_id, const FollowOptions& follow,
+                          const Session& session, StopSignal& stop) {
+  KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(client, spec, resumed_id));
   PrintStart(job_id, spec, session, follow, client.Name());
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(client, job_id, session, stop, nullptr, follow));
@@ -157,12 +183,11 @@ StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const Cl
   });
   if (interrupted) return kInterruptedExit;
   KILN_RETURN_IF_ERROR(cluster.status());
-  KILN_ASSIGN_OR_RETURN(const auto client,
-                        SchedulerClient::Connect((*cluster)->scheduler_address()));
-  std::string job_id = resumed_id;
-  if (job_id.empty()) {
-    KILN_ASSIGN_OR_RETURN(job_id, client->Submit(spec));
-  }
+  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect((*cluster)->scheduler_address(),
+                                                                    (*cluster)->secret()));
+  KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(*client, spec, resumed_id));
+  (*cluster)->GoOnWith(job_id);
+  SayWhatIsLeftAlone(job_id, *client, session);
   PrintStart(job_id, spec, session, follow, session.db);
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(*client, job_id, session, stop, cluster->get(), follow));
@@ -309,14 +334,12 @@ StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
 StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std::string& resume,
                    const Session& session, StopSignal& stop) {
   if (!resume.empty()) {
-    if (!session.scheduler.empty()) {
-      return InvalidArgument(
-          "--resume is for a database without a scheduler; a scheduler resumes its jobs by itself: "
-          "see {}",
-          session.Command("jobs"));
-    }
     KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, JobToResume(resume, session));
-    return TuneHere(job.spec(), job.id(), cluster, flags.follow, session, stop);
+    if (session.scheduler.empty()) {
+      return TuneHere(job.spec(), job.id(), cluster, flags.follow, session, stop);
+    }
+    KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+    return TuneThrough(*client, job.spec(), job.id(), flags.follow, session, stop);
   }
   KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
   if (spec.options().trials() == 0) return ShowTasks(spec, session);
@@ -325,8 +348,8 @@ StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std
     KILN_RETURN_IF_ERROR(NameThisCpu(spec));
     return TuneHere(spec, "", cluster, flags.follow, session, stop);
   }
-  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
-  return TuneThrough(*client, spec, flags.follow, session, stop);
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  return TuneThrough(*client, spec, "", flags.follow, session, stop);
 }
 
 StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follow,
@@ -337,7 +360,7 @@ StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follo
         "database",
         session.Command("jobs " + job_id));
   }
-  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
   KILN_RETURN_IF_ERROR(client->Job(job_id).status());
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(*client, job_id, session, stop, nullptr, follow));
@@ -353,7 +376,7 @@ Status SubmitCommand(const JobFlags& flags, const Session& session) {
   }
   KILN_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(flags));
   if (spec.options().trials() == 0) return ShowTasks(spec, session).status();
-  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect(session.scheduler));
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
   KILN_ASSIGN_OR_RETURN(const std::string job_id, client->Submit(spec));
   if (session.json) {
     fmt::print("{}\n", StartEvent(job_id, spec, client->Name()));

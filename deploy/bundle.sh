@@ -81,7 +81,7 @@ trap 'rm -rf "$stage" "$out"/*.tar.*.part' EXIT
 
 pack kiln-runner "$binaries/runner/kiln_runner" kiln-runner.tar.gz $RUNNER_MAX_MB gzip -9n <<'README'
 Kiln's runner, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else and runs from any folder.
-Join a farm: ./kiln_runner --listen 0.0.0.0:9490 --tracker HOST:9190
+Join a farm: ./kiln_runner --listen 0.0.0.0:9490 --tracker HOST:9190 --secret-file FARM.SECRET
 All flags:   ./kiln_runner --help
 README
 pack kiln "$binaries/client/kiln" kiln.tar.xz $KILN_MAX_MB xz -6 -T0 <<'README'

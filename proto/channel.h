@@ -1,4 +1,5 @@
-// How clients connect to our services: quick reconnects, large messages, no proxy.
+// How clients connect to our services: quick reconnects, large messages, no proxy, and the secret
+// of the farm with each call.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -6,11 +7,13 @@
 #include <memory>
 #include <string>
 
+#include "base/secret.h"
+
 namespace kiln {
 
 // `address` is HOST:PORT. Never fails and does not wait: the first call connects, and a lost
 // connection is tried again at least twice a second, so that the restart of a peer costs no more
-// than that.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
+// than that. A peer that is silent for half a minute, while a call waits for it, is taken for gone.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Secret& secret = {});
 
 }  // namespace kiln

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/grpc_status.h"
@@ -28,6 +29,7 @@ constexpr milliseconds kLongestPoll{10'000};
 constexpr milliseconds kPollGrace{5'000};      // the tracker may answer so much later than asked
 constexpr milliseconds kRenewInterval{2'000};  // until the tracker says otherwise
 constexpr milliseconds kBusyPause{20};
+constexpr size_t kMostReleases = 1'000;  // in one call
 constexpr std::chrono::hours kForEver{24 * 365};
 
 milliseconds ToMilliseconds(absl::Duration duration) {
@@ -40,7 +42,8 @@ milliseconds ToMilliseconds(absl::Duration duration) {
 class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
  public:
   explicit Core(Options options)
-      : options_(std::move(options)), stub_(v1::Tracker::NewStub(MakeChannel(options_.tracker))) {}
+      : options_(std::move(options)),
+        stub_(v1::Tracker::NewStub(MakeChannel(options_.tracker, options_.secret))) {}
 
   StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,
                                  const std::vector<std::string>& avoid);
@@ -232,8 +235,8 @@ Status LeaseKeeper::Core::Note(const grpc::Status& status) {
   const std::string error(Message(result));
   if (error != snapshot_.tracker_error && !result.ok()) {
     LogWarn("the tracker at {}: {}; trying on", options_.tracker, error);
-  } else if (reachable && !snapshot_.tracker_reachable) {
-    LogInfo("the tracker at {} answers", options_.tracker);
+  } else if (reachable && !snapshot_.tracker_reachable && !snapshot_.tracker_error.empty()) {
+    LogInfo("the tracker at {} answers again", options_.tracker);
   }
   snapshot_.tracker_reachable = reachable;
   snapshot_.tracker_error = error;
@@ -304,8 +307,11 @@ bool LeaseKeeper::Core::SendReleases(milliseconds deadline) {
   request.set_scheduler_id(options_.scheduler_id);
   {
     std::lock_guard lock(mutex_);
-    for (const std::string& id : release_ids_) request.add_lease_ids(id);
-    for (const std::string& id : drop_ids_) request.add_request_ids(id);
+    const auto part = [](const std::vector<std::string>& ids) {
+      return std::span(ids).first(std::min(ids.size(), kMostReleases));
+    };
+    for (const std::string& id : part(release_ids_)) request.add_lease_ids(id);
+    for (const std::string& id : part(drop_ids_)) request.add_request_ids(id);
   }
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + deadline);

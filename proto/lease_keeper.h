@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/secret.h"
 #include "proto/lease_source.h"
 
 namespace kiln {
@@ -20,6 +21,7 @@ class LeaseKeeper : public LeaseSource {
  public:
   struct Options {
     std::string tracker;  // HOST:PORT
+    Secret secret;        // of the farm
     // Keepers may share it. Unique for the life of the scheduler process; or, with an incarnation
     // that grows, the same after its restart: the tracker releases then what the dead one held.
     std::string scheduler_id;

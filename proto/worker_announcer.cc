@@ -17,10 +17,11 @@ constexpr absl::Duration kLongestInterval = absl::Minutes(1);
 
 }  // namespace
 
-WorkerAnnouncer::WorkerAnnouncer(std::string tracker, std::function<v1::WorkerState()> state)
+WorkerAnnouncer::WorkerAnnouncer(std::string tracker, std::function<v1::WorkerState()> state,
+                                 const Secret& secret)
     : tracker_(std::move(tracker)), state_(std::move(state)) {
   if (tracker_.empty()) return;
-  stub_ = v1::Tracker::NewStub(MakeChannel(tracker_));
+  stub_ = v1::Tracker::NewStub(MakeChannel(tracker_, secret));
   thread_ = std::thread([this] { Run(); });
 }
 

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "absl/time/time.h"
+#include "base/secret.h"
 #include "proto/tracker.grpc.pb.h"
 
 namespace kiln {
@@ -23,7 +24,8 @@ class WorkerAnnouncer {
  public:
   // `tracker` is HOST:PORT; "" = there is none, and this does nothing. `state` is called by this
   // object's thread, never after Stop.
-  WorkerAnnouncer(std::string tracker, std::function<v1::WorkerState()> state);
+  WorkerAnnouncer(std::string tracker, std::function<v1::WorkerState()> state,
+                  const Secret& secret = {});
   ~WorkerAnnouncer();  // Stop
   WorkerAnnouncer(const WorkerAnnouncer&) = delete;
   WorkerAnnouncer& operator=(const WorkerAnnouncer&) = delete;

@@ -27,20 +27,24 @@ StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(Options options) {
   GrpcServer::Options server_options;
   server_options.listen = options.listen;
   server_options.services = {options.service};
+  server_options.max_request_bytes = options.max_request_bytes;
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server, GrpcServer::Start(server_options));
   KILN_ASSIGN_OR_RETURN(*options.state.mutable_address(),
                         ReachableAddress(options.advertise, *server));
   return std::unique_ptr<WorkerServer>(
-      new WorkerServer(std::move(options.state), std::move(server)));
+      new WorkerServer(std::move(options.state), std::move(options.secret), std::move(server)));
 }
 
 void WorkerServer::Announce(const std::string& tracker, std::function<uint64_t()> trials_done) {
   announcer_ =
-      std::make_unique<WorkerAnnouncer>(tracker, [this, trials_done = std::move(trials_done)] {
-        v1::WorkerState now = state_;
-        now.set_trials_done(trials_done());
-        return now;
-      });
+      std::make_unique<WorkerAnnouncer>(
+          tracker,
+          [this, trials_done = std::move(trials_done)] {
+            v1::WorkerState now = state_;
+            now.set_trials_done(trials_done());
+            return now;
+          },
+          secret_);
 }
 
 void WorkerServer::Leave() {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/grpc_server.h"
+#include "base/secret.h"
 #include "base/status.h"
 #include "proto/worker_announcer.h"
 
@@ -25,6 +26,8 @@ class WorkerServer {
     // name when that is all addresses.
     std::string advertise;
     grpc::Service* service = nullptr;  // outlives this
+    int max_request_bytes = 64 << 20;
+    Secret secret;             // for the tracker
     v1::WorkerState state;             // what does not change; the address is filled in
   };
   static StatusOr<std::unique_ptr<WorkerServer>> Start(Options options);
@@ -43,10 +46,11 @@ class WorkerServer {
   void Shutdown();
 
  private:
-  WorkerServer(v1::WorkerState state, std::unique_ptr<GrpcServer> server)
-      : state_(std::move(state)), server_(std::move(server)) {}
+  WorkerServer(v1::WorkerState state, Secret secret, std::unique_ptr<GrpcServer> server)
+      : state_(std::move(state)), secret_(std::move(secret)), server_(std::move(server)) {}
 
   const v1::WorkerState state_;
+  const Secret secret_;
   const std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<WorkerAnnouncer> announcer_;
 };

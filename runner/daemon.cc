@@ -21,6 +21,8 @@ namespace kiln::runner {
 namespace {
 
 constexpr std::string_view kVersion = "1";
+// An artifact and its reference.
+constexpr int kRequestBytes = 160 << 20;
 
 struct Flags : DaemonFlags {
   std::string listen = "127.0.0.1:0";
@@ -167,8 +169,11 @@ StatusOr<std::string> NthAddress(HostPort address, size_t index) {
 class Worker {
  public:
   static StatusOr<std::unique_ptr<Worker>> Start(const Flags& flags, DeviceDescription device,
-                                                 size_t index, DeviceSlotOptions slot_options) {
+                                                 size_t index, const Secret& secret,
+                                                 DeviceSlotOptions slot_options) {
     WorkerServer::Options options;
+    options.secret = secret;
+    options.max_request_bytes = kRequestBytes;
     KILN_ASSIGN_OR_RETURN(const HostPort listen, ParseListenAddress(flags.listen));
     KILN_ASSIGN_OR_RETURN(options.listen, NthAddress(listen, index));
     if (!flags.advertise.empty()) {
@@ -176,7 +181,7 @@ class Worker {
       KILN_ASSIGN_OR_RETURN(options.advertise, NthAddress(advertise, index));
     }
     options.state = std::move(device.state);
-    std::unique_ptr<Worker> worker(new Worker(options.state.id(), std::move(slot_options)));
+    std::unique_ptr<Worker> worker(new Worker(options.state.id(), secret, std::move(slot_options)));
     options.service = &worker->service_;
     const std::string described =
         fmt::format("{} ({})", options.state.device(), options.state.target());
@@ -197,8 +202,8 @@ class Worker {
   void Shutdown() { server_->Shutdown(); }
 
  private:
-  Worker(const std::string& id, DeviceSlotOptions slot_options)
-      : slot_(std::move(slot_options)), service_(slot_, id) {}
+  Worker(const std::string& id, const Secret& secret, DeviceSlotOptions slot_options)
+      : slot_(std::move(slot_options)), service_(slot_, id, Door("runner", secret)) {}
 
   DeviceSlot slot_;
   RunnerService service_;
@@ -208,14 +213,15 @@ class Worker {
 Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
              const std::vector<std::string>& child_args) {
   if (!flags.tracker.empty()) KILN_RETURN_IF_ERROR(ParseHostPort(flags.tracker).status());
+  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags, flags.listen));
   StopSignal stop;
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<int> ports;
   for (size_t i = 0; i < devices.size(); ++i) {
     KILN_ASSIGN_OR_RETURN(DeviceSlotOptions slot_options,
                           SlotOptions(flags, devices[i], child_args));
-    KILN_ASSIGN_OR_RETURN(auto worker,
-                          Worker::Start(flags, std::move(devices[i]), i, std::move(slot_options)));
+    KILN_ASSIGN_OR_RETURN(auto worker, Worker::Start(flags, std::move(devices[i]), i, secret,
+                                                     std::move(slot_options)));
     ports.push_back(worker->port());
     workers.push_back(std::move(worker));
   }

@@ -7,6 +7,9 @@ namespace kiln::runner {
 
 grpc::Status RunnerService::Measure(grpc::ServerContext* context, const v1::MeasureRequest* request,
                                     v1::MeasureReply* reply) {
+  if (const Status admitted = door_.Admit(*context, *request); !admitted.ok()) {
+    return ToGrpc(admitted);
+  }
   auto measured = slot_.Measure(*request, [&] { return stopping_ || context->IsCancelled(); });
   if (!measured.ok()) {
     LogInfo("measure refused: {}", Message(measured.status()));

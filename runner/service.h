@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
+#include "proto/door.h"
 #include "proto/runner.grpc.pb.h"
 #include "runner/device_slot.h"
 
@@ -12,8 +14,8 @@ namespace kiln::runner {
 class RunnerService : public v1::Runner::Service {
  public:
   // `slot` outlives this. worker_id is put into results.
-  RunnerService(DeviceSlot& slot, std::string worker_id)
-      : slot_(slot), worker_id_(std::move(worker_id)) {}
+  RunnerService(DeviceSlot& slot, std::string worker_id, Door door = {})
+      : slot_(slot), worker_id_(std::move(worker_id)), door_(std::move(door)) {}
 
   // From now on calls that wait or run end with Cancelled. Call before the server's Shutdown.
   void Stop() { stopping_ = true; }
@@ -24,6 +26,7 @@ class RunnerService : public v1::Runner::Service {
  private:
   DeviceSlot& slot_;
   const std::string worker_id_;
+  const Door door_;
   std::atomic<bool> stopping_{false};
 };
 

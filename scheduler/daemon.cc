@@ -28,6 +28,7 @@ struct Flags : DaemonFlags {
   std::string db = "kiln.db";
   int max_jobs = Jobs::Options().max_running;
   bool one_machine = false;
+  std::string unfinished = Jobs::Options().unfinished;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -44,6 +45,11 @@ void AddFlags(CLI::App& app, Flags& flags) {
       "--one-machine", flags.one_machine,
       "builders and the CPU to tune for are this machine's: build and search in turns with "
       "measuring, never at once");
+  app.add_option(
+         "--unfinished", flags.unfinished,
+         "which unfinished jobs of an earlier run go on by themselves: all, none, or the one "
+         "of this id; `kiln tune --resume ID` goes on with another")
+      ->capture_default_str();
   AddDaemonFlags(app, flags);
 }
 
@@ -57,6 +63,7 @@ std::string SchedulerId(const store::SchedulerIdentity& identity, const std::str
 
 Status Serve(const Flags& flags) {
   KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
+  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags, flags.listen));
   StopSignal stop;
   KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
   KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(flags.db));
@@ -64,22 +71,25 @@ Status Serve(const Flags& flags) {
   Turns turns;
   Jobs::Options options;
   options.max_running = flags.max_jobs;
+  options.unfinished = flags.unfinished;
+  options.dispatch.secret = secret;
   if (flags.one_machine) options.dispatch.turns = &turns;
   KILN_ASSIGN_OR_RETURN(const store::SchedulerIdentity identity, store->NextIncarnation());
   Jobs jobs(*store,
             TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),
-                          static_cast<uint64_t>(identity.incarnation)),
+                          static_cast<uint64_t>(identity.incarnation), secret),
             events, options);
-  SchedulerService service(*store, jobs, events);
+  // Before anyone can ask: what is to be set aside has been.
+  KILN_RETURN_IF_ERROR(jobs.Start());
+  SchedulerService service(*store, jobs, events, {.door = Door("scheduler", secret)});
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
   server_options.services = {&service};
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
-  KILN_RETURN_IF_ERROR(jobs.Start());
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));
   LogInfo("serving {} on {}", flags.db, server->address());
-  const TrackerCheck tracker_check(flags.tracker);
+  const TrackerCheck tracker_check(flags.tracker, secret);
   const int signal = stop.Wait();
   LogInfo("stopping on signal {}; unfinished jobs go on with the next start", signal);
   service.Stop();

@@ -69,6 +69,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
       options_(options),
       store_(store),
       committed_(std::move(committed)),
+      calls_(options.secret),
       tasks_(job_.tasks.size()),
       leaders_(LeadersOf(job_.options), WorksOf(job_.tasks)),
       builders_(PoolOptions("builder", options.max_builders), builders,

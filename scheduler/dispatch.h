@@ -28,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "base/secret.h"
 #include "base/turns.h"
 #include "proto/lease_source.h"
 #include "proto/scheduler.pb.h"
@@ -60,6 +61,7 @@ struct DispatchTask {
 };
 
 struct DispatchOptions {
+  Secret secret;         // of the farm, for its workers
   int max_builders = 64;  // a GPU is kept busy by 30 to 60 cores that compile
   int max_runners = 16;
   int queued = 4;        // trials in flight beyond those that a worker can have in hand

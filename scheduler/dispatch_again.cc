@@ -114,7 +114,7 @@ Status Dispatcher::Core::WriteLeaders() {
   std::lock_guard writing(writing_leaders_);
   const std::vector<store::Finals> finals = leaders_.TakeUnwritten();
   if (finals.empty()) return OkStatus();
-  return Patiently([&] { return store_.SetFinals(finals); });
+  return store_.SetFinals(finals);
 }
 
 Status Dispatcher::Core::EndIdleReadings() {

@@ -12,7 +12,6 @@
 namespace kiln::scheduler {
 namespace {
 
-constexpr std::chrono::seconds kCommitAgain{1};
 // What the readings of leaders say is written so often.
 constexpr std::chrono::seconds kWriteLeaders{1};
 
@@ -102,7 +101,7 @@ void Dispatcher::Core::CommitLoop() {
     const bool with_leaders = ends || leaders_.has_failures() || now >= write_leaders;
     std::vector<Measured> batch = std::exchange(measured_, {});
     lock.unlock();
-    Status status = batch.empty() ? OkStatus() : Patiently([&] { return Commit(batch); });
+    Status status = batch.empty() ? OkStatus() : Commit(batch);
     if (status.ok() && with_leaders) {
       status = WriteLeaders();
       write_leaders = now + kWriteLeaders;
@@ -126,30 +125,15 @@ void Dispatcher::Core::CommitLoop() {
   }
 }
 
-// A full disk or a locked file is waited out: what was measured is worth more than the time.
-Status Dispatcher::Core::Patiently(const std::function<Status()>& write) {
-  while (true) {
-    Status status = write();
-    if (status.code() != StatusCode::kUnavailable &&
-        status.code() != StatusCode::kResourceExhausted) {
-      return status;
-    }
-    LogError("job {}: results wait: {}", job_.id, Message(status));
-    std::unique_lock lock(mutex_);
-    const bool stop = changed_.wait_for(lock, kCommitAgain, [this] { return stopping_; });
-    if (stop) return status;
-  }
-}
-
 Status Dispatcher::Core::Commit(std::vector<Measured>& batch) {
   std::vector<store::Record> records;
-  for (const Measured& m : batch) records.push_back(m.record);
-  KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, store_.AddRecords(records));
-  for (size_t i = 0; i < batch.size(); ++i) batch[i].record.id = ids[i];
+  std::vector<store::ReferenceCost> costs;
   for (const Measured& m : batch) {
-    if (m.reference_cost_s == 0) continue;
-    KILN_RETURN_IF_ERROR(store_.SetReferenceCost(job_.id, m.record.task_index, m.reference_cost_s));
+    records.push_back(m.record);
+    if (m.reference_cost_s > 0) costs.push_back({job_.id, m.record.task_index, m.reference_cost_s});
   }
+  KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, store_.AddRecords(records, costs));
+  for (size_t i = 0; i < batch.size(); ++i) batch[i].record.id = ids[i];
   return OkStatus();
 }
 

@@ -140,7 +140,6 @@ class Dispatcher::Core {
               double reference_cost_s);
   store::Record RecordOf(const TrialItem& item) const;
   void CommitLoop();
-  Status Patiently(const std::function<Status()>& write);
   Status Commit(std::vector<Measured>& batch);  // sets the records' ids
   Status WriteLeaders();
   void AddLeader(Measured& measured);  // lock held

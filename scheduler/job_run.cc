@@ -222,7 +222,8 @@ JobRun::JobRun(const RunContext& context, store::JobRow job)
     : context_(context),
       job_(std::move(job)),
       started_ms_(StartOf(job_)),
-      ending_(job_.progress.ending) {}
+      ending_(job_.progress.ending),
+      store_(*context_.store, "job " + job_.id, stop_.get_token(), context_.store_pause) {}
 
 JobRun::~JobRun() = default;
 
@@ -236,6 +237,7 @@ void JobRun::Stop() {
 LiveStatus JobRun::live() const {
   std::lock_guard lock(mutex_);
   LiveStatus live;
+  live.database_problem = store_.problem();
   live.device = device_;
   live.phase = phase_;
   live.next_task = next_task_;
@@ -257,15 +259,16 @@ LiveStatus JobRun::live() const {
 
 StatusOr<std::string> JobRun::Run() {
   v1::JobSpec spec;
-  if (!spec.ParseFromString(job_.spec)) {
+  KILN_ASSIGN_OR_RETURN(const store::JobRow row, store_.GetJob(job_.id));
+  if (!spec.ParseFromString(row.spec)) {
     return DataLoss("the spec of job {} in the database is damaged", job_.id);
   }
   KILN_ASSIGN_OR_RETURN(const CheckedJob job, CheckJobSpec(std::move(spec)));
-  KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, context_.store->CountTrials(job_.id));
+  KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store_.CountTrials(job_.id));
   // A run that died between its last record and its end.
   if (ending_ == store::JobEnding::kNone && counts.total >= job.spec.options().trials()) {
     ending_ = store::JobEnding::kTrialsUsedUp;
-    KILN_RETURN_IF_ERROR(context_.store->SetProgress(job_.id, {ending_, job_.progress.active_s}));
+    KILN_RETURN_IF_ERROR(store_.SetProgress(job_.id, {ending_, job_.progress.active_s}));
   }
   if (ending_ != store::JobEnding::kNone) {
     KILN_ASSIGN_OR_RETURN(const bool finalists, HasFinalists(job));
@@ -338,8 +341,7 @@ StatusOr<JobRun::Device> JobRun::LeaseDevice(const CheckedJob& job) {
 // ---- the search -----------------------------------------------------------------------------
 
 Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& knowledge) {
-  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records,
-                        context_.store->RecordsOfJob(job_.id, 0));
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store_.RecordsOfJob(job_.id, 0));
   const v1::TuneOptions& options = job.spec.options();
   const size_t num_tasks = device.tasks.size();
   knowledge.tasks.resize(num_tasks);
@@ -458,7 +460,7 @@ StatusOr<JobRun::Start> JobRun::WarmStart(const CheckedJob& job, const Device& d
   options.stop = stop_.get_token();
   if (models.learned == nullptr) options.samples = 0;
   KILN_ASSIGN_OR_RETURN(Experience experience,
-                        GatherExperience(*context_.store, job_.id, device.tasks,
+                        GatherExperience(store_, job_.id, device.tasks,
                                          device.lease.worker().device(), pool, options));
   const bool knows_others = TeachesOthers(experience);
   const size_t samples = experience.of_others.size();
@@ -496,7 +498,7 @@ JobRun::Deadlines JobRun::DeadlinesOf(const CheckedJob& job) const {
 Status JobRun::KeepProgress() {
   const double active_s =
       job_.progress.active_s + Clock::Real().MonotonicSeconds() - active_since_s_;
-  return context_.store->SetProgress(job_.id, {ending_, active_s});
+  return store_.SetProgress(job_.id, {ending_, active_s});
 }
 
 Status JobRun::Search(const CheckedJob& job, Knowledge& knowledge, Dispatcher& dispatcher) {
@@ -512,7 +514,7 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
   active_since_s_ = Clock::Real().MonotonicSeconds();
   Knowledge knowledge;
   KILN_RETURN_IF_ERROR(Learn(job, device, knowledge));
-  KILN_ASSIGN_OR_RETURN(const auto rows, context_.store->TasksOfJob(job_.id));
+  KILN_ASSIGN_OR_RETURN(const auto rows, store_.TasksOfJob(job_.id));
 
   const v1::WorkerState worker = device.lease.worker();
   Dispatcher::Job dispatch;
@@ -547,8 +549,10 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
     runners_ = context_.leases(Wish(v1::RUNNER, model.empty() ? general : model));
   }
   Dispatcher dispatcher(std::move(dispatch), context_.dispatch, *builders_.source, *runners_.source,
-                        std::move(device.lease), *context_.store,
-                        [this] { context_.changed(job_.id); });
+                        std::move(device.lease), store_, [this] {
+                          has_result_ = true;
+                          context_.changed(job_.id);
+                        });
   {
     std::lock_guard lock(mutex_);
     dispatcher_ = &dispatcher;
@@ -582,7 +586,7 @@ Status JobRun::KeepRound(const search::MeasuredRound& round) {
   if (const auto score_s = round.tasks.Score()) row.total_latency_s = *score_s;
   row.search_s = round.search_s;
   row.report = search::PrintRound(round.report);
-  KILN_RETURN_IF_ERROR(context_.store->AddRound(row).status());
+  KILN_RETURN_IF_ERROR(store_.AddRound(row).status());
   KILN_RETURN_IF_ERROR(KeepProgress());
   context_.changed(job_.id);
   return OkStatus();
@@ -603,8 +607,7 @@ StatusOr<double> JobRun::BestOfWork(const CheckedJob& job, uint32_t task) {
   double best_s = std::numeric_limits<double>::infinity();
   for (int i = 0; i < job.spec.tasks_size(); ++i) {
     if (WorkOf(job, i) != WorkOf(job, static_cast<int>(task))) continue;
-    KILN_ASSIGN_OR_RETURN(const auto best,
-                          context_.store->BestOfJob(job_.id, static_cast<uint32_t>(i)));
+    KILN_ASSIGN_OR_RETURN(const auto best, store_.BestOfJob(job_.id, static_cast<uint32_t>(i)));
     if (best.has_value()) best_s = std::min(best_s, store::Cost(*best));
   }
   return best_s;
@@ -616,9 +619,8 @@ StatusOr<Finalists> JobRun::FinalistsOf(const CheckedJob& job, uint32_t task,
   finalists.task = static_cast<int>(task);
   const int asked = job.spec.options().finalists();
   if (asked <= 0) return finalists;
-  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records,
-                        context_.store->RecordsOfJob(job_.id, 0));
-  KILN_ASSIGN_OR_RETURN(const auto best, context_.store->BestOfJob(job_.id, task));
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store_.RecordsOfJob(job_.id, 0));
+  KILN_ASSIGN_OR_RETURN(const auto best, store_.BestOfJob(job_.id, task));
   if (!best.has_value()) return finalists;
   KILN_ASSIGN_OR_RETURN(const double fastest_s, BestOfWork(job, task));
   // An alternative that is so much slower than the fastest one will not be used.
@@ -684,7 +686,7 @@ Status JobRun::MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher) {
 }
 
 StatusOr<std::string> JobRun::Remark(const CheckedJob& job) {
-  KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, context_.store->CountTrials(job_.id));
+  KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store_.CountTrials(job_.id));
   if (counts.total > 0 && counts.by_error[store::kNoError] == 0) {
     return FailedPrecondition("none of the {} trials gave a correct program; most common: {}",
                               counts.total, MostCommonError(counts));

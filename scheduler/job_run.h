@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "scheduler/job_spec.h"
 #include "scheduler/lease_factory.h"
 #include "scheduler/messages.h"
+#include "scheduler/patient_store.h"
 #include "search/models.h"
 #include "search/tune.h"
 #include "store/store.h"
@@ -32,6 +34,8 @@ namespace kiln::scheduler {
 // Outlives the runs.
 struct RunContext {
   store::Store* store = nullptr;
+  std::chrono::milliseconds store_pause{
+      1'000};  // before a call that the medium refused is repeated
   LeaseFactory leases;
   DispatchOptions dispatch;
   std::function<void(const std::string& job_id)> changed;  // after each commit
@@ -39,6 +43,7 @@ struct RunContext {
 
 class JobRun {
  public:
+  // Of the job's row the spec is not looked at: Run reads it.
   JobRun(const RunContext& context, store::JobRow job);
   ~JobRun();
 
@@ -49,6 +54,12 @@ class JobRun {
   // Any thread, any number of times, also before Run.
   void Stop();
   LiveStatus live() const;
+  // Whether a result of this run is in the store.
+  bool has_result() const { return has_result_; }
+
+  const store::JobRow& job() const { return job_; }
+  // The store as this run uses it: calls wait while the database is away, until Stop.
+  store::Store& store() { return store_; }
 
  private:
   struct Knowledge;
@@ -94,6 +105,8 @@ class JobRun {
   store::JobEnding ending_;
   std::stop_source stop_;
   std::atomic<bool> stopped_{false};
+  std::atomic<bool> has_result_{false};
+  PatientStore store_;
 
   mutable std::mutex mutex_;  // guards what live() reads
   std::string device_;

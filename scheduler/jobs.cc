@@ -10,7 +10,17 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr int kIdDigits = 8;
-constexpr std::chrono::seconds kWriteAgain{1};
+// Runs of a job that a death of the process ended, one after the other.
+constexpr int kMostFruitlessRuns = 2;
+// A job that is to go on again may be on its way to its end.
+constexpr std::chrono::seconds kRunEnds{10};
+
+store::JobRow WithoutSpec(store::JobRow job) {
+  job.spec = std::string();
+  return job;
+}
+
+bool IsSuspect(const store::JobRow& job) { return job.fruitless_runs > 0; }
 
 std::vector<store::TaskRow> TaskRows(const CheckedJob& job) {
   std::vector<store::TaskRow> rows;
@@ -41,8 +51,12 @@ Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Opt
     : store_(store), events_(events), options_(options), clock_(clock) {
   context_.store = &store_;
   context_.leases = std::move(leases);
+  context_.store_pause = options_.store_pause;
   context_.dispatch = options_.dispatch;
-  context_.changed = [this](const std::string& job_id) { events_.Notify(job_id); };
+  context_.changed = [this](const std::string& job_id) {
+    events_.Notify(job_id);
+    changed_.notify_all();  // a suspect may have a result
+  };
 }
 
 Jobs::~Jobs() { Stop(); }
@@ -50,12 +64,27 @@ Jobs::~Jobs() { Stop(); }
 int64_t Jobs::NowMs() const { return absl::ToUnixMillis(clock_.Now()); }
 
 Status Jobs::Start() {
-  KILN_ASSIGN_OR_RETURN(std::vector<store::JobRow> unfinished, store_.LoadUnfinishedJobs());
-  if (!unfinished.empty()) LogInfo("{} unfinished jobs are resumed", unfinished.size());
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::JobRow> unfinished, store_.LoadUnfinishedJobs());
   std::lock_guard lock(mutex_);
-  queue_.insert(queue_.end(), unfinished.begin(), unfinished.end());
+  for (const store::JobRow& job : unfinished) {
+    if (job.fruitless_runs >= kMostFruitlessRuns) {
+      KILN_RETURN_IF_ERROR(SetAside(job));
+    } else if (options_.unfinished == "all" || options_.unfinished == job.id) {
+      queue_.push_back(WithoutSpec(job));
+    }
+  }
+  if (!queue_.empty()) LogInfo("{} unfinished jobs are resumed", queue_.size());
   for (int i = 0; i < options_.max_running; ++i) threads_.emplace_back([this] { RunLoop(); });
   return OkStatus();
+}
+
+Status Jobs::SetAside(const store::JobRow& job) {
+  const std::string why = fmt::format(
+      "set aside: the scheduler died {} times in a row while this job ran, without a result in "
+      "between; its records are kept, and it can be resumed by its id",
+      job.fruitless_runs);
+  LogError("job {} is {}", job.id, why);
+  return store_.UpdateJobState(job.id, store::JobState::kFailed, why, NowMs());
 }
 
 void Jobs::Stop() {
@@ -83,6 +112,7 @@ StatusOr<std::string> Jobs::Submit(const v1::JobSpec& spec) {
   const std::vector<store::TaskRow> tasks = TaskRows(checked);
   std::lock_guard lock(mutex_);  // jobs are queued in the order of the store
   if (stopping_) return Unavailable("the scheduler is stopping; try again");
+  KILN_RETURN_IF_ERROR(CheckRoom(job.user));
   Status added;
   do {
     job.id = UniqueId(kIdDigits);
@@ -92,9 +122,23 @@ StatusOr<std::string> Jobs::Submit(const v1::JobSpec& spec) {
   LogInfo("job {} '{}' of '{}': {} tasks, {} trials, priority {}", job.id, job.name, job.user,
           tasks.size(), checked.spec.options().trials(), job.priority);
   const std::string id = job.id;
-  queue_.push_back(std::move(job));
+  queue_.push_back(WithoutSpec(std::move(job)));
   changed_.notify_all();
   return id;
+}
+
+Status Jobs::CheckRoom(const std::string& user) const {
+  const size_t jobs = queue_.size() + running_.size();
+  if (jobs >= options_.most_jobs) {
+    return ResourceExhausted("{} jobs are unfinished, no more are taken; try again later", jobs);
+  }
+  size_t own = 0;
+  for (const store::JobRow& job : queue_) own += job.user == user;
+  for (const auto& [id, run] : running_) own += run->job().user == user;
+  if (own < options_.most_of_a_user) return OkStatus();
+  return ResourceExhausted(
+      "{} jobs of '{}' are unfinished, no more are taken; cancel some, or try again later", own,
+      user);
 }
 
 Status Jobs::Cancel(const std::string& job_id) {
@@ -112,6 +156,29 @@ Status Jobs::Cancel(const std::string& job_id) {
   return OkStatus();
 }
 
+Status Jobs::Resume(const std::string& job_id) {
+  std::unique_lock lock(mutex_);
+  const auto waits = [&] {
+    return std::any_of(queue_.begin(), queue_.end(),
+                       [&](const store::JobRow& job) { return job.id == job_id; });
+  };
+  KILN_ASSIGN_OR_RETURN(const store::JobRow before, store_.GetJob(job_id));
+  if (!store::IsFinal(before.state) && (waits() || running_.contains(job_id))) return OkStatus();
+  const bool ended =
+      changed_.wait_for(lock, kRunEnds, [&] { return stopping_ || !running_.contains(job_id); });
+  if (stopping_) return Unavailable("the scheduler is stopping; try again");
+  if (!ended) return Unavailable("job {} has not ended yet; try again", job_id);
+  if (waits()) return OkStatus();  // of two calls the other one was first
+  KILN_RETURN_IF_ERROR(store_.ReopenJob(job_id));
+  KILN_ASSIGN_OR_RETURN(store::JobRow job, store_.GetJob(job_id));
+  LogInfo("job {} is resumed by request", job_id);
+  queue_.push_back(WithoutSpec(std::move(job)));
+  changed_.notify_all();
+  lock.unlock();
+  events_.Notify(job_id);
+  return OkStatus();
+}
+
 StatusOr<v1::JobStatus> Jobs::StatusOf(const store::JobRow& job) const {
   std::shared_ptr<const JobRun> run;
   {
@@ -124,64 +191,77 @@ StatusOr<v1::JobStatus> Jobs::StatusOf(const store::JobRow& job) const {
 
 // ---- running --------------------------------------------------------------------------------
 
-store::JobRow Jobs::TakeMostUrgent() {
-  const auto most = std::max_element(
-      queue_.begin(), queue_.end(),
-      [](const store::JobRow& a, const store::JobRow& b) { return a.priority < b.priority; });
-  store::JobRow job = std::move(*most);
-  queue_.erase(most);
-  return job;
+bool Jobs::ASuspectRuns() const {
+  return std::any_of(running_.begin(), running_.end(), [](const auto& entry) {
+    return IsSuspect(entry.second->job()) && !entry.second->has_result();
+  });
+}
+
+std::list<store::JobRow>::iterator Jobs::MostUrgent() {
+  const bool occupied = ASuspectRuns();
+  auto most = queue_.end();
+  for (auto job = queue_.begin(); job != queue_.end(); ++job) {
+    if (occupied && IsSuspect(*job)) continue;
+    if (most == queue_.end() || most->priority < job->priority) most = job;
+  }
+  return most;
 }
 
 void Jobs::RunLoop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    changed_.wait(lock, [this] { return stopping_ || MostUrgent() != queue_.end(); });
     if (stopping_) return;
-    const store::JobRow job = TakeMostUrgent();
-    const auto run = std::make_shared<JobRun>(context_, job);
-    running_[job.id] = run;
+    const auto job = MostUrgent();
+    const auto run = std::make_shared<JobRun>(context_, *job);
+    queue_.erase(job);
+    const std::string& id = run->job().id;
+    running_[id] = run;
     lock.unlock();
-    RunJob(*run, job);
+    RunJob(*run);
     lock.lock();
-    running_.erase(job.id);
+    running_.erase(id);
+    changed_.notify_all();
     lock.unlock();
-    events_.Notify(job.id);
+    events_.Notify(id);
     lock.lock();
   }
 }
 
-void Jobs::RunJob(JobRun& run, const store::JobRow& job) {
-  const Status begun = store_.UpdateJobState(job.id, store::JobState::kRunning, "", NowMs());
-  // Cancelled between the queue and here.
-  if (begun.code() == StatusCode::kFailedPrecondition) return;
-  if (!begun.ok()) LogError("job {}: {}", job.id, Message(begun));
+void Jobs::RunJob(JobRun& run) {
+  const store::JobRow& job = run.job();
+  const Status begun = run.store().UpdateJobState(job.id, store::JobState::kRunning, "", NowMs());
+  // Cancelled between the queue and here, or stopped before the database took it.
+  if (!begun.ok()) {
+    LogInfo("job {} does not begin: {}", job.id, Message(begun));
+    return;
+  }
   LogInfo("job {} '{}' runs", job.id, job.name);
   events_.Notify(job.id);
   const StatusOr<std::string> result = run.Run();
   if (result.ok()) {
-    SetState(job.id, store::JobState::kSucceeded, *result);
+    SetState(run, store::JobState::kSucceeded, *result);
   } else if (result.status().code() != StatusCode::kCancelled) {
-    SetState(job.id, store::JobState::kFailed, Message(result.status()));
+    SetState(run, store::JobState::kFailed, Message(result.status()));
+  } else {
+    // Left in order. Where it was cancelled, or the database is away, all stays as it is.
+    store_.UpdateJobState(job.id, store::JobState::kQueued, "", NowMs()).IgnoreError();
   }
 }
 
-// Tries until the store takes it, or we stop: the job is then resumed and ends again.
-void Jobs::SetState(const std::string& job_id, store::JobState state, std::string_view message) {
-  while (true) {
-    const Status status = store_.UpdateJobState(job_id, state, message, NowMs());
-    if (status.ok()) {
-      LogInfo("job {} {}{}{}", job_id, store::JobStateName(state), message.empty() ? "" : ": ",
-              message);
-      return;
-    }
-    // It was cancelled meanwhile: the first final state wins.
-    if (status.code() == StatusCode::kFailedPrecondition) return;
-    LogError("job {} has {}, but the database does not take it: {}", job_id,
-             store::JobStateName(state), Message(status));
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, kWriteAgain, [this] { return stopping_; })) return;
+// A state that is not written, since we stop, is found again by the next process.
+void Jobs::SetState(JobRun& run, store::JobState state, std::string_view message) {
+  const std::string& job_id = run.job().id;
+  const Status status = run.store().UpdateJobState(job_id, state, message, NowMs());
+  if (status.ok()) {
+    LogInfo("job {} {}{}{}", job_id, store::JobStateName(state), message.empty() ? "" : ": ",
+            message);
+    return;
   }
+  // It was cancelled meanwhile: the first final state wins.
+  if (status.code() == StatusCode::kFailedPrecondition) return;
+  LogError("job {} has {}, but the database does not take it: {}", job_id,
+           store::JobStateName(state), Message(status));
 }
 
 }  // namespace kiln::scheduler

@@ -2,6 +2,12 @@
 // of an earlier process.
 //
 //   queued -> running -> succeeded | failed | cancelled        (each change is in the store first)
+//     ^          |                        |           |
+//     +- stopped-+                        +-- Resume -+
+//
+// A job that was running when two processes in a row died, without a result in between, is set
+// aside as failed: nothing that a job holds keeps a scheduler from starting. Of those that saw one
+// death so, one at a time runs until it has a result, so that the next death says which one it was.
 //
 // Thread-safe. A fixed number of threads, each with one running job; the others wait by priority,
 // then age.
@@ -28,7 +34,14 @@ class Jobs {
  public:
   struct Options {
     int max_running = 8;
+    // Which unfinished jobs of an earlier process go on by themselves: "all", "none", or the one of
+    // this id. The others wait for Resume.
+    std::string unfinished = "all";
+    // Unfinished jobs that are taken, of one user and in all.
+    size_t most_of_a_user = 1'000;
+    size_t most_jobs = 10'000;
     DispatchOptions dispatch;
+    std::chrono::milliseconds store_pause{1'000};  // see RunContext
   };
 
   // Store and hub outlive this.
@@ -42,20 +55,28 @@ class Jobs {
   // Running jobs end at once and stay unfinished in the store. Blocks until they have. Final.
   void Stop();
 
-  // The id of the new job; InvalidArgument as CheckJobSpec.
+  // The id of the new job; InvalidArgument as CheckJobSpec, ResourceExhausted when there are too
+  // many.
   StatusOr<std::string> Submit(const v1::JobSpec& spec);
   // OK also for a job that is cancelled already; FailedPrecondition when it ended in another way.
   Status Cancel(const std::string& job_id);
+  // A job that was cancelled, that failed, or that an earlier process left unfinished is queued
+  // again and goes on with what it has; OK for one that is queued or runs. FailedPrecondition when
+  // it succeeded.
+  Status Resume(const std::string& job_id);
 
   // Status as of now. `job` is a row of the store.
   StatusOr<v1::JobStatus> StatusOf(const store::JobRow& job) const;
 
  private:
+  Status SetAside(const store::JobRow& job);
   void RunLoop();
-  // The next job to run, off the queue; lock held.
-  store::JobRow TakeMostUrgent();
-  void RunJob(JobRun& run, const store::JobRow& job);
-  void SetState(const std::string& job_id, store::JobState state, std::string_view message);
+  // Of the queue, the next job to run; its end when none may; lock held.
+  std::list<store::JobRow>::iterator MostUrgent();
+  bool ASuspectRuns() const;
+  Status CheckRoom(const std::string& user) const;
+  void RunJob(JobRun& run);
+  void SetState(JobRun& run, store::JobState state, std::string_view message);
   int64_t NowMs() const;
 
   store::Store& store_;
@@ -66,7 +87,7 @@ class Jobs {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<store::JobRow> queue_;  // by age
+  std::list<store::JobRow> queue_;  // by age; without their specs, which may be large
   std::map<std::string, std::shared_ptr<JobRun>> running_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

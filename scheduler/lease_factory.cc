@@ -22,11 +22,13 @@ std::string WhyWaiting(const LeaseKeeper& keeper, const LeaseWish& wish,
 
 }  // namespace
 
-LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id, uint64_t incarnation) {
-  return [tracker = std::move(tracker), scheduler_id = std::move(scheduler_id),
-          incarnation](const LeaseWish& wish) {
+LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id, uint64_t incarnation,
+                           Secret secret) {
+  return [tracker = std::move(tracker), scheduler_id = std::move(scheduler_id), incarnation,
+          secret = std::move(secret)](const LeaseWish& wish) {
     LeaseKeeper::Options options;
     options.tracker = tracker;
+    options.secret = secret;
     options.scheduler_id = fmt::format("{}/{}", scheduler_id, wish.job_id);
     options.incarnation = incarnation;
     options.kind = wish.kind;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/secret.h"
 #include "proto/lease_source.h"
 
 namespace kiln::scheduler {
@@ -30,6 +31,7 @@ using LeaseFactory = std::function<Leases(const LeaseWish&)>;
 // Leases from the tracker at HOST:PORT. `scheduler_id` stays the same over restarts, `incarnation`
 // grows with each; each job is a holder of its own to the tracker, so that the jobs of one
 // scheduler share as those of several would.
-LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id, uint64_t incarnation);
+LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id, uint64_t incarnation,
+                           Secret secret = {});
 
 }  // namespace kiln::scheduler

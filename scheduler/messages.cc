@@ -31,6 +31,9 @@ std::string Defect(const v1::TrialResult& result) {
 
 // Puts in what only a running job has.
 void AddLive(const LiveStatus& live, v1::JobStatus& status) {
+  if (!live.database_problem.empty() && status.message().empty()) {
+    status.set_message("waits for the database: " + live.database_problem);
+  }
   if (status.state() == v1::RUNNING && live.waiting_for_workers) {
     status.set_waiting_for_workers(1);
     if (status.message().empty()) status.set_message(live.obstacle);

@@ -23,7 +23,8 @@ std::string CutText(std::string_view text, size_t max_bytes);
 // What is only known while the job runs.
 struct LiveStatus {
   bool waiting_for_workers = false;
-  std::string obstacle;  // what it waits for
+  std::string obstacle;          // what it waits for
+  std::string database_problem;  // why nothing can be written or read now
   std::string device;
   std::string phase;       // "": it searches
   uint32_t next_task = 0;  // 1 + the task of the newest round; 0: none yet

@@ -4,14 +4,13 @@
 #include "base/log.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "compiler/schedule/step.h"
+#include "proto/field_limits.h"
 #include "scheduler/watch.h"
 #include "store/import_log.h"
 #include "store/wire/record_message.h"
 
 namespace kiln::scheduler {
 namespace {
-
-constexpr std::chrono::milliseconds kLook{250};
 
 // What the keys of a log may stand for, beside what was tuned here.
 std::vector<store::Computation> LibraryComputations() {
@@ -30,64 +29,82 @@ Status GoneStatus() { return Cancelled("the caller has gone"); }
 void SchedulerService::Stop() {
   stopping_ = true;
   events_.Close();
-  std::lock_guard lock(import_mutex_);
-  import_ended_.notify_all();
+}
+
+template <typename Request, typename Work>
+grpc::Status SchedulerService::Answer(const grpc::ServerContext& context, const Request& request,
+                                      const Work& work) const {
+  Status status = door_.Admit(context, request);
+  if (status.ok()) status = work();
+  return ToGrpc(status);
 }
 
 // ---- jobs -----------------------------------------------------------------------------------
 
-grpc::Status SchedulerService::Submit(grpc::ServerContext*, const v1::SubmitRequest* request,
-                                      v1::SubmitReply* reply) {
-  const auto id = jobs_.Submit(request->spec());
-  if (!id.ok()) return ToGrpc(id.status());
-  reply->set_job_id(*id);
-  return grpc::Status::OK;
+grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
+                                      const v1::SubmitRequest* request, v1::SubmitReply* reply) {
+  return Answer(*context, *request, [&]() -> Status {
+    KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(), jobs_.Submit(request->spec()));
+    return OkStatus();
+  });
 }
 
-grpc::Status SchedulerService::GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,
-                                      v1::JobStatus* reply) {
-  const auto get = [&]() -> Status {
+grpc::Status SchedulerService::GetJob(grpc::ServerContext* context,
+                                      const v1::GetJobRequest* request, v1::JobStatus* reply) {
+  return Answer(*context, *request, [&]() -> Status {
     KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(request->job_id()));
     KILN_ASSIGN_OR_RETURN(*reply, jobs_.StatusOf(job));
     return OkStatus();
-  };
-  return ToGrpc(get());
+  });
 }
 
-grpc::Status SchedulerService::ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
+grpc::Status SchedulerService::ListJobs(grpc::ServerContext* context,
+                                        const v1::ListJobsRequest* request,
                                         v1::ListJobsReply* reply) {
-  const auto list = [&]() -> Status {
+  return Answer(*context, *request, [&]() -> Status {
     KILN_ASSIGN_OR_RETURN(const auto jobs, store_.ListJobs(request->limit()));
     for (const store::JobRow& job : jobs) {
       KILN_ASSIGN_OR_RETURN(*reply->add_jobs(), jobs_.StatusOf(job));
       DropDagTexts(*reply->mutable_jobs(reply->jobs_size() - 1));
     }
     return OkStatus();
-  };
-  return ToGrpc(list());
+  });
 }
 
 grpc::Status SchedulerService::WatchJob(grpc::ServerContext* context,
                                         const v1::WatchJobRequest* request,
                                         grpc::ServerWriter<v1::JobEvent>* writer) {
-  WatchOptions options;
-  options.job_id = request->job_id();
-  options.from_trial = request->from_trial();
-  options.cancelled = [context] { return context->IsCancelled(); };
-  options.write = [writer](const v1::JobEvent& event) { return writer->Write(event); };
-  return ToGrpc(scheduler::WatchJob(store_, jobs_, events_, options));
+  return Answer(*context, *request, [&] { return Watch(*request, *context, *writer); });
 }
 
-grpc::Status SchedulerService::CancelJob(grpc::ServerContext*, const v1::CancelJobRequest* request,
-                                         v1::CancelJobReply*) {
-  return ToGrpc(jobs_.Cancel(request->job_id()));
+Status SchedulerService::Watch(const v1::WatchJobRequest& request, grpc::ServerContext& context,
+                               grpc::ServerWriter<v1::JobEvent>& writer) {
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
+  WatchOptions options;
+  options.job_id = request.job_id();
+  options.from_trial = request.from_trial();
+  options.cancelled = [&] { return context.IsCancelled(); };
+  options.write = [&](const v1::JobEvent& event) {
+    return stream.Exchange([&] { return writer.Write(event); });
+  };
+  return scheduler::WatchJob(store_, jobs_, events_, options);
+}
+
+grpc::Status SchedulerService::CancelJob(grpc::ServerContext* context,
+                                         const v1::CancelJobRequest* request, v1::CancelJobReply*) {
+  return Answer(*context, *request, [&] { return jobs_.Cancel(request->job_id()); });
+}
+
+grpc::Status SchedulerService::ResumeJob(grpc::ServerContext* context,
+                                         const v1::ResumeJobRequest* request, v1::ResumeJobReply*) {
+  return Answer(*context, *request, [&] { return jobs_.Resume(request->job_id()); });
 }
 
 // ---- records --------------------------------------------------------------------------------
 
-grpc::Status SchedulerService::Best(grpc::ServerContext*, const v1::BestRequest* request,
+grpc::Status SchedulerService::Best(grpc::ServerContext* context, const v1::BestRequest* request,
                                     v1::BestReply* reply) {
-  return ToGrpc(Best(*request, *reply));
+  return Answer(*context, *request, [&] { return Best(*request, *reply); });
 }
 
 Status SchedulerService::Best(const v1::BestRequest& request, v1::BestReply& reply) {
@@ -114,74 +131,71 @@ Status SchedulerService::BestOfJob(const v1::BestRequest& request, v1::BestReply
   return OkStatus();
 }
 
-grpc::Status SchedulerService::GetRecord(grpc::ServerContext*, const v1::GetRecordRequest* request,
-                                         v1::Record* reply) {
-  const auto record = store_.GetRecord(request->id());
-  if (!record.ok()) return ToGrpc(record.status());
-  *reply = store::RecordMessage(*record);
-  return grpc::Status::OK;
+grpc::Status SchedulerService::GetRecord(grpc::ServerContext* context,
+                                         const v1::GetRecordRequest* request, v1::Record* reply) {
+  return Answer(*context, *request, [&]() -> Status {
+    KILN_ASSIGN_OR_RETURN(const store::Record record, store_.GetRecord(request->id()));
+    *reply = store::RecordMessage(record);
+    return OkStatus();
+  });
 }
 
 grpc::Status SchedulerService::ListRecords(grpc::ServerContext* context,
                                            const v1::ListRecordsRequest* request,
                                            grpc::ServerWriter<v1::Record>* writer) {
-  const store::RecordFilter filter = store::FilterOf(*request);
-  const auto list = [&]() -> Status {
-    if (!filter.job_id.empty()) KILN_RETURN_IF_ERROR(store_.GetJob(filter.job_id).status());
-    return store_.ForEachRecord(filter, [&](const store::Record& record) -> Status {
-      if (stopping_) return Unavailable("the scheduler is stopping; try again");
-      if (context->IsCancelled() || !writer->Write(store::RecordMessage(record)))
-        return GoneStatus();
-      return OkStatus();
-    });
-  };
-  return ToGrpc(list());
+  return Answer(*context, *request, [&] { return List(*request, *context, *writer); });
 }
 
-grpc::Status SchedulerService::DeleteRecords(grpc::ServerContext*,
+grpc::Status SchedulerService::DeleteRecords(grpc::ServerContext* context,
                                              const v1::DeleteRecordsRequest* request,
                                              v1::DeleteRecordsReply* reply) {
-  const std::vector<int64_t> ids(request->ids().begin(), request->ids().end());
-  const auto deleted = store::DeleteRecordsOfEndedJobs(store_, ids);
-  if (!deleted.ok()) return ToGrpc(deleted.status());
-  reply->set_deleted(static_cast<uint64_t>(*deleted));
-  return grpc::Status::OK;
+  return Answer(*context, *request, [&]() -> Status {
+    const std::vector<int64_t> ids(request->ids().begin(), request->ids().end());
+    KILN_ASSIGN_OR_RETURN(const int64_t deleted, store::DeleteRecordsOfEndedJobs(store_, ids));
+    reply->set_deleted(static_cast<uint64_t>(deleted));
+    return OkStatus();
+  });
 }
 
-Status SchedulerService::TakeImportTurn(const grpc::ServerContext& context) {
-  std::unique_lock lock(import_mutex_);
-  while (!import_ended_.wait_for(lock, kLook, [this] { return stopping_ || !importing_; })) {
-    if (context.IsCancelled()) return GoneStatus();
-  }
-  if (stopping_) return Unavailable("the scheduler is stopping; try again");
-  importing_ = true;
-  return OkStatus();
+Status SchedulerService::List(const v1::ListRecordsRequest& request, grpc::ServerContext& context,
+                              grpc::ServerWriter<v1::Record>& writer) {
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
+  const store::RecordFilter filter = store::FilterOf(request);
+  if (!filter.job_id.empty()) KILN_RETURN_IF_ERROR(store_.GetJob(filter.job_id).status());
+  return store_.ForEachRecord(filter, [&](const store::Record& record) -> Status {
+    if (stopping_) return Unavailable("the scheduler is stopping; try again");
+    const v1::Record message = store::RecordMessage(record);
+    if (context.IsCancelled() || !stream.Exchange([&] { return writer.Write(message); })) {
+      return GoneStatus();
+    }
+    return OkStatus();
+  });
 }
 
 grpc::Status SchedulerService::ImportRecords(grpc::ServerContext* context,
                                              grpc::ServerReader<v1::ImportRecordsRequest>* reader,
                                              v1::ImportRecordsReply* reply) {
-  const Status turn = TakeImportTurn(*context);
-  if (!turn.ok()) return ToGrpc(turn);
-  const Status status = Import(*reader, *reply);
-  std::lock_guard lock(import_mutex_);
-  importing_ = false;
-  import_ended_.notify_all();
-  return ToGrpc(status);
+  return ToGrpc(Import(*context, *reader, *reply));
 }
 
-Status SchedulerService::Import(grpc::ServerReader<v1::ImportRecordsRequest>& reader,
+Status SchedulerService::Import(grpc::ServerContext& context,
+                                grpc::ServerReader<v1::ImportRecordsRequest>& reader,
                                 v1::ImportRecordsReply& reply) {
+  KILN_RETURN_IF_ERROR(door_.AdmitCaller(context));
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
   KILN_RETURN_IF_ERROR(store_.AddComputations(LibraryComputations()));
   KILN_ASSIGN_OR_RETURN(auto importer,
                         store::LogImporter::Begin(store_, absl::ToUnixMillis(clock_.Now()),
                                                   schedule::CheckStepsText));
   v1::ImportRecordsRequest request;
-  while (!stopping_ && reader.Read(&request)) {
+  while (!stopping_ && stream.Exchange([&] { return reader.Read(&request); })) {
+    KILN_RETURN_IF_ERROR(CheckFields(request));
     std::string_view line = request.line();
     while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
     KILN_RETURN_IF_ERROR(importer.AddLine(line));
   }
+  if (stopping_) return Unavailable("the scheduler is stopping; try again");
+  if (context.IsCancelled()) return GoneStatus();
   KILN_ASSIGN_OR_RETURN(const store::ImportResult result, importer.Finish());
   reply.set_imported(static_cast<uint64_t>(result.imported));
   reply.set_duplicates(static_cast<uint64_t>(result.duplicates));

@@ -2,23 +2,36 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 
 #include "base/clock.h"
+#include "proto/door.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "scheduler/event_hub.h"
 #include "scheduler/jobs.h"
+#include "scheduler/streams.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {
 
 class SchedulerService : public v1::Scheduler::Service {
  public:
+  struct Options {
+    Door door;
+    Streams::Options streams;
+    Clock* clock = &Clock::Real();
+  };
+
   // All outlive this.
-  SchedulerService(store::Store& store, Jobs& jobs, EventHub& events, Clock& clock = Clock::Real())
-      : store_(store), jobs_(jobs), events_(events), clock_(clock) {}
+  SchedulerService(store::Store& store, Jobs& jobs, EventHub& events)
+      : SchedulerService(store, jobs, events, Options()) {}
+  SchedulerService(store::Store& store, Jobs& jobs, EventHub& events, const Options& options)
+      : store_(store),
+        jobs_(jobs),
+        events_(events),
+        clock_(*options.clock),
+        door_(options.door),
+        streams_(options.streams) {}
 
   // Calls that wait end with Unavailable, now and later. Call before the server's Shutdown.
   void Stop();
@@ -33,6 +46,8 @@ class SchedulerService : public v1::Scheduler::Service {
                         grpc::ServerWriter<v1::JobEvent>* writer) override;
   grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
                          v1::CancelJobReply* reply) override;
+  grpc::Status ResumeJob(grpc::ServerContext* context, const v1::ResumeJobRequest* request,
+                         v1::ResumeJobReply* reply) override;
   grpc::Status Best(grpc::ServerContext* context, const v1::BestRequest* request,
                     v1::BestReply* reply) override;
   grpc::Status GetRecord(grpc::ServerContext* context, const v1::GetRecordRequest* request,
@@ -46,21 +61,26 @@ class SchedulerService : public v1::Scheduler::Service {
                              v1::ImportRecordsReply* reply) override;
 
  private:
+  // What `work` says of a request that the door admits.
+  template <typename Request, typename Work>
+  grpc::Status Answer(const grpc::ServerContext& context, const Request& request,
+                      const Work& work) const;
   Status Best(const v1::BestRequest& request, v1::BestReply& reply);
   Status BestOfJob(const v1::BestRequest& request, v1::BestReply& reply);
-  Status Import(grpc::ServerReader<v1::ImportRecordsRequest>& reader,
+  Status List(const v1::ListRecordsRequest& request, grpc::ServerContext& context,
+              grpc::ServerWriter<v1::Record>& writer);
+  Status Watch(const v1::WatchJobRequest& request, grpc::ServerContext& context,
+               grpc::ServerWriter<v1::JobEvent>& writer);
+  Status Import(grpc::ServerContext& context, grpc::ServerReader<v1::ImportRecordsRequest>& reader,
                 v1::ImportRecordsReply& reply);
-  Status TakeImportTurn(const grpc::ServerContext& context);
 
   store::Store& store_;
   Jobs& jobs_;
   EventHub& events_;
   Clock& clock_;
+  const Door door_;
+  Streams streams_;
   std::atomic<bool> stopping_{false};
-
-  std::mutex import_mutex_;  // one import at a time: it numbers the trials of its job
-  std::condition_variable import_ended_;
-  bool importing_ = false;
 };
 
 }  // namespace kiln::scheduler

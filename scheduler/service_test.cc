@@ -17,12 +17,13 @@ using testing::HasSubstr;
 
 class ServiceTest : public testing::Test {
  protected:
-  ServiceTest() : store_(store::NewMemoryStore()) {
+  explicit ServiceTest(const SchedulerService::Options& service_options = {})
+      : store_(store::NewMemoryStore()) {
     Jobs::Options options;
     options.dispatch = QuickDispatch();
     jobs_ = std::make_unique<Jobs>(*store_, cluster_.factory(), events_, options);
     KILN_CHECK(jobs_->Start().ok());
-    service_ = std::make_unique<SchedulerService>(*store_, *jobs_, events_);
+    service_ = std::make_unique<SchedulerService>(*store_, *jobs_, events_, service_options);
     auto server = GrpcServer::Start({.services = {service_.get()}});
     KILN_CHECK(server.ok(), "{}", server.status().ToString());
     server_ = *std::move(server);
@@ -276,6 +277,105 @@ TEST_F(ServiceTest, Refusals) {
   record.set_id(77);
   EXPECT_THAT(Call(&v1::Scheduler::Stub::GetRecord, record),
               StatusIs(StatusCode::kNotFound, HasSubstr("77")));
+}
+
+TEST_F(ServiceTest, LargeFieldsAreRefusedByName) {
+  v1::SubmitRequest request;
+  *request.mutable_spec() = TestJob(1);
+  request.mutable_spec()->set_name(std::string(2 << 20, 'x'));
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::Submit, request),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "JobSpec.name has 2097152 bytes, at most 1024 are taken"));
+}
+
+// Streams of a client that stands still.
+class StandstillTest : public ServiceTest {
+ protected:
+  StandstillTest() : ServiceTest({.streams = {.most = 3, .standstill = absl::Milliseconds(300)}}) {}
+
+  struct Import {
+    grpc::ClientContext context;
+    v1::ImportRecordsReply reply;
+    std::unique_ptr<grpc::ClientWriter<v1::ImportRecordsRequest>> stream;
+
+    bool Write(const std::string& line) {
+      v1::ImportRecordsRequest request;
+      request.set_line(line);
+      return stream->Write(request);
+    }
+  };
+  std::unique_ptr<Import> Begin() {
+    auto import = std::make_unique<Import>();
+    import->stream = stub_->ImportRecords(&import->context, &import->reply);
+    EXPECT_TRUE(import->Write("# begins"));
+    return import;
+  }
+};
+
+TEST_F(StandstillTest, AnIdleImportHoldsUpNobodyAndEnds) {
+  const auto idle = Begin();
+  const auto other = Begin();
+  EXPECT_TRUE(other->Write(R"({"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "v0.2"})"));
+  other->stream->WritesDone();
+  const grpc::Status done = other->stream->Finish();
+  EXPECT_TRUE(done.ok()) << done.error_message();
+  EXPECT_EQ(other->reply.imported(), 1u);
+  const grpc::Status ended = idle->stream->Finish();
+  EXPECT_EQ(ended.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(ended.error_message(), HasSubstr("neither sent nor took anything"));
+}
+
+TEST_F(StandstillTest, SoManyStreamsAndNoMore) {
+  std::vector<std::unique_ptr<Import>> open;
+  for (int i = 0; i < 3; ++i) open.push_back(Begin());
+  // The handlers have begun when the calls that come behind are refused.
+  EXPECT_TRUE(Eventually([&] {
+    const auto one_more = Begin();
+    one_more->stream->WritesDone();
+    const grpc::Status status = one_more->stream->Finish();
+    return status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
+           status.error_message().find("3 streams are open") != std::string::npos;
+  }));
+  for (const auto& import : open) import->context.TryCancel();
+  for (const auto& import : open) import->stream->Finish();
+  v1::ListJobsRequest list;
+  EXPECT_OK(Call(&v1::Scheduler::Stub::ListJobs, list));
+}
+
+// A watcher with nothing to be told is no standstill.
+TEST_F(StandstillTest, AWatcherMayWaitForLong) {
+  const std::string id = Submit(TestJob(8));  // no workers yet
+  v1::WatchJobRequest request;
+  request.set_job_id(id);
+  grpc::ClientContext context;
+  const auto stream = stub_->WatchJob(&context, request);
+  v1::JobEvent event;
+  ASSERT_TRUE(stream->Read(&event));
+  absl::SleepFor(absl::Milliseconds(900));
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddWorkers(builder, runner);
+  while (stream->Read(&event)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(event.status().state(), v1::SUCCEEDED);
+}
+
+TEST_F(ServiceTest, ResumeGoesOnWithACancelledJob) {
+  const std::string id = Submit(TestJob(8));
+  v1::CancelJobRequest cancel;
+  cancel.set_job_id(id);
+  ASSERT_OK(Call(&v1::Scheduler::Stub::CancelJob, cancel));
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddWorkers(builder, runner);
+  v1::ResumeJobRequest resume;
+  resume.set_job_id(id);
+  ASSERT_OK(Call(&v1::Scheduler::Stub::ResumeJob, resume));
+  EXPECT_TRUE(Eventually([&] { return store_->GetJob(id)->state == store::JobState::kSucceeded; }));
+  resume.set_job_id("none");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::ResumeJob, resume),
+              StatusIs(StatusCode::kNotFound, HasSubstr("none")));
 }
 
 TEST_F(ServiceTest, ImportCountsNewLinesDuplicatesAndErrors) {

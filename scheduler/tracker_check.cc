@@ -11,8 +11,8 @@ namespace {
 constexpr std::chrono::milliseconds kSlice{100};
 constexpr int kSlicesBeforeWarning = 20;
 
-void Check(const std::stop_token& stop, const std::string& tracker) {
-  const auto channel = MakeChannel(tracker);
+void Check(const std::stop_token& stop, const std::string& tracker, const Secret& secret) {
+  const auto channel = MakeChannel(tracker, secret);
   for (int slices = 0; !stop.stop_requested(); ++slices) {
     if (channel->WaitForConnected(std::chrono::system_clock::now() + kSlice)) {
       LogInfo("the tracker at {} is reached", tracker);
@@ -26,8 +26,9 @@ void Check(const std::stop_token& stop, const std::string& tracker) {
 
 }  // namespace
 
-TrackerCheck::TrackerCheck(std::string tracker)
-    : thread_(
-          [tracker = std::move(tracker)](const std::stop_token& stop) { Check(stop, tracker); }) {}
+TrackerCheck::TrackerCheck(std::string tracker, const Secret& secret)
+    : thread_([tracker = std::move(tracker), secret](const std::stop_token& stop) {
+        Check(stop, tracker, secret);
+      }) {}
 
 }  // namespace kiln::scheduler

@@ -5,11 +5,13 @@
 #include <string>
 #include <thread>
 
+#include "base/secret.h"
+
 namespace kiln::scheduler {
 
 class TrackerCheck {
  public:
-  explicit TrackerCheck(std::string tracker);
+  TrackerCheck(std::string tracker, const Secret& secret);
 
  private:
   std::jthread thread_;

@@ -7,7 +7,9 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <utility>
 
+#include "base/secret.h"
 #include "base/status.h"
 
 namespace grpc {
@@ -37,6 +39,9 @@ struct CallResult {
 
 class WorkerCalls {
  public:
+  // `secret` goes with each call.
+  explicit WorkerCalls(Secret secret = {}) : secret_(std::move(secret)) {}
+
   CallResult Build(const std::string& address, const v1::BuildRequest& request,
                    const CallLimits& limits, v1::BuildReply* reply);
   CallResult Measure(const std::string& address, const v1::MeasureRequest& request,
@@ -47,6 +52,7 @@ class WorkerCalls {
   CallResult Call(const std::string& address, const CallLimits& limits, const Invoke& invoke);
   std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);
 
+  const Secret secret_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
 };

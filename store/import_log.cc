@@ -1,7 +1,6 @@
 #include "store/import_log.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "base/utf8.h"
@@ -12,14 +11,6 @@ namespace kiln::store {
 namespace {
 
 constexpr size_t kBatchSize = 256;
-
-// The rule of Store::HasMeasurement.
-bool SameMeasurement(const Record& a, const Record& b) {
-  auto identity = [](const Record& r) {
-    return std::tie(r.timestamp_s, r.error, r.workload_key, r.target, r.steps);
-  };
-  return identity(a) == identity(b);
-}
 
 }  // namespace
 
@@ -43,8 +34,7 @@ StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, StepsChec
   job.created_ms = job.started_ms = job.finished_ms = now_ms;
   const Status added = store.AddJob(job);
   if (added.code() != StatusCode::kAlreadyExists) KILN_RETURN_IF_ERROR(added);
-  KILN_ASSIGN_OR_RETURN(const TrialCounts counts, store.CountTrials(job_id));
-  return LogImporter(store, std::move(check_steps), job_id, counts.next_trial);
+  return LogImporter(store, std::move(check_steps), job_id);
 }
 
 Status LogImporter::AddLine(std::string_view line) {
@@ -56,16 +46,7 @@ Status LogImporter::AddLine(std::string_view line) {
     return OkStatus();
   }
   KILN_RETURN_IF_ERROR(record.status());
-  const bool in_batch = std::any_of(batch_.begin(), batch_.end(), [&](const Record& other) {
-    return SameMeasurement(*record, other);
-  });
-  KILN_ASSIGN_OR_RETURN(const bool stored, store_->HasMeasurement(*record));
-  if (in_batch || stored) {
-    ++result_.duplicates;
-    return OkStatus();
-  }
   batch_.push_back(*std::move(record));
-  ++next_trial_;
   return batch_.size() < kBatchSize ? OkStatus() : Flush();
 }
 
@@ -77,7 +58,7 @@ void LogImporter::Refuse(std::string_view why) {
 }
 
 StatusOr<Record> LogImporter::Parse(std::string_view line) {
-  KILN_ASSIGN_OR_RETURN(Record record, RecordOfLogLine(line, check_steps_, job_id_, next_trial_));
+  KILN_ASSIGN_OR_RETURN(Record record, RecordOfLogLine(line, check_steps_, job_id_, 0));
   KILN_ASSIGN_OR_RETURN(const double flops, FlopsOf(record.workload_key));
   KILN_RETURN_IF_ERROR(CheckPlausible(record, flops));
   return record;
@@ -99,8 +80,9 @@ StatusOr<double> LogImporter::FlopsOf(const std::string& workload_key) {
 
 Status LogImporter::Flush() {
   if (batch_.empty()) return OkStatus();
-  KILN_RETURN_IF_ERROR(store_->AddRecords(batch_).status());
-  result_.imported += static_cast<int64_t>(batch_.size());
+  KILN_ASSIGN_OR_RETURN(const int64_t imported, store_->ImportRecords(job_id_, batch_));
+  result_.imported += imported;
+  result_.duplicates += static_cast<int64_t>(batch_.size()) - imported;
   batch_.clear();
   return OkStatus();
 }

@@ -29,8 +29,8 @@ struct ImportResult {
   static constexpr size_t kMostErrors = 1'000;
 };
 
-// Takes lines one by one and commits them in batches. Not thread-safe; one importer per job at a
-// time, since it numbers the trials.
+// Takes lines one by one and commits them in batches. Not thread-safe; several may import into one
+// job at once: a line that two of them have is imported once.
 class LogImporter {
  public:
   // Makes the job, already succeeded, if it is not there.
@@ -45,11 +45,8 @@ class LogImporter {
   StatusOr<ImportResult> Finish();
 
  private:
-  LogImporter(Store& store, StepsCheck check_steps, std::string_view job_id, uint32_t next_trial)
-      : store_(&store),
-        check_steps_(std::move(check_steps)),
-        job_id_(job_id),
-        next_trial_(next_trial) {}
+  LogImporter(Store& store, StepsCheck check_steps, std::string_view job_id)
+      : store_(&store), check_steps_(std::move(check_steps)), job_id_(job_id) {}
   Status Flush();
   void Refuse(std::string_view why);
   StatusOr<Record> Parse(std::string_view line);
@@ -59,7 +56,6 @@ class LogImporter {
   Store* store_;
   StepsCheck check_steps_;
   std::string job_id_;
-  uint32_t next_trial_;
   int64_t line_number_ = 0;
   std::vector<Record> batch_;
   std::map<std::string, double> flops_;  // by key, as FlopsOf

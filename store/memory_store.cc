@@ -14,6 +14,7 @@ namespace {
 class MemoryStore final : public Store {
  public:
   using Store::AddJob;
+  using Store::AddRecords;
 
   Status AddJob(const JobRow& job, std::span<const TaskRow> tasks) override {
     std::lock_guard lock(mutex_);
@@ -31,6 +32,13 @@ class MemoryStore final : public Store {
     JobRow* job = FindJob(job_id);
     if (job == nullptr) return NotFound("no job {}", job_id);
     return ApplyJobState(*job, state, message, now_ms).status();
+  }
+
+  Status ReopenJob(std::string_view job_id) override {
+    std::lock_guard lock(mutex_);
+    JobRow* job = FindJob(job_id);
+    if (job == nullptr) return NotFound("no job {}", job_id);
+    return ApplyReopen(*job);
   }
 
   Status SetProgress(std::string_view job_id, const JobProgress& progress) override {
@@ -86,32 +94,45 @@ class MemoryStore final : public Store {
     return OkStatus();
   }
 
-  StatusOr<int64_t> AddRecord(const Record& record) override {
-    KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, AddRecords({&record, 1}));
-    return ids.front();
-  }
-
-  StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records) override {
+  StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records,
+                                            std::span<const ReferenceCost> costs) override {
     std::lock_guard lock(mutex_);
-    std::set<TrialKey> added;
-    for (const Record& record : records) {
-      KILN_RETURN_IF_ERROR(ValidateRecord(record));
-      if (FindJob(record.job_id) == nullptr) return NotFound("no job {}", record.job_id);
-      TrialKey key(record.job_id, record.trial);
-      if (trials_.contains(key) || !added.insert(std::move(key)).second) {
-        return AlreadyExists("job {} has a record of trial {} already", record.job_id,
-                             record.trial);
+    KILN_ASSIGN_OR_RETURN(std::vector<int64_t> ids, KnownTrials(records));
+    for (const ReferenceCost& cost : costs) {
+      if (!tasks_.contains({cost.job_id, cost.task_index})) {
+        return NotFound("no task {} in job {}", cost.task_index, cost.job_id);
       }
     }
-    std::vector<int64_t> ids;
-    for (const Record& record : records) {
-      records_.push_back(record);
-      records_.back().id = ++last_id_;
-      Know(ComputationOf(record));
-      ids.push_back(records_.back().id);
+    for (size_t i = 0; i < records.size(); ++i) {
+      if (ids[i] == 0) ids[i] = Insert(records[i]);
+      FindJob(records[i].job_id)->fruitless_runs = 0;
     }
-    trials_.merge(added);
+    for (const ReferenceCost& cost : costs) {
+      tasks_.find({cost.job_id, cost.task_index})->second.reference_cost_s = cost.cost_s;
+    }
     return ids;
+  }
+
+  StatusOr<int64_t> ImportRecords(std::string_view job_id,
+                                  std::span<const Record> records) override {
+    std::lock_guard lock(mutex_);
+    if (FindJob(job_id) == nullptr) return NotFound("no job {}", job_id);
+    std::vector<Record> of_job(records.begin(), records.end());
+    for (Record& record : of_job) {
+      record.job_id = job_id;
+      KILN_RETURN_IF_ERROR(ValidateRecord(record));
+    }
+    View view(*this);
+    int64_t imported = 0;
+    uint32_t next_trial = NextTrial(job_id);
+    for (Record& record : of_job) {
+      KILN_ASSIGN_OR_RETURN(const bool known, Knows(view, record));
+      if (known) continue;
+      record.trial = next_trial++;
+      Insert(std::move(record));
+      ++imported;
+    }
+    return imported;
   }
 
   StatusOr<Record> GetRecord(int64_t id) override {
@@ -347,6 +368,38 @@ class MemoryStore final : public Store {
 
   using TrialKey = std::pair<std::string, uint32_t>;
 
+  // The ids of those that are there already; 0: it is new.
+  StatusOr<std::vector<int64_t>> KnownTrials(std::span<const Record> records) {
+    KILN_RETURN_IF_ERROR(CheckBatch(records));
+    std::vector<int64_t> ids;
+    for (const Record& record : records) {
+      if (FindJob(record.job_id) == nullptr) return NotFound("no job {}", record.job_id);
+      const auto there = trials_.find({record.job_id, record.trial});
+      ids.push_back(there == trials_.end() ? 0 : there->second);
+      if (ids.back() != 0 && !SameTrial(*FindRecord(ids.back()), record)) {
+        return AlreadyExists("job {} has a record of trial {} already", record.job_id,
+                             record.trial);
+      }
+    }
+    return ids;
+  }
+
+  int64_t Insert(Record record) {
+    record.id = ++last_id_;
+    trials_[{record.job_id, record.trial}] = record.id;
+    Know(ComputationOf(record));
+    records_.push_back(std::move(record));
+    return records_.back().id;
+  }
+
+  uint32_t NextTrial(std::string_view job_id) const {
+    uint32_t next = 0;
+    for (const Record& record : records_) {
+      if (record.job_id == job_id) next = std::max(next, record.trial + 1);
+    }
+    return next;
+  }
+
   // nullptr: it is not there.
   const Record* FindRecord(int64_t id) const {
     const auto at = std::lower_bound(records_.begin(), records_.end(), id,
@@ -407,8 +460,8 @@ class MemoryStore final : public Store {
   std::map<std::pair<std::string, uint32_t>, TaskRow> tasks_;
   std::vector<Record> records_;  // by id
   int64_t last_id_ = 0;
-  std::set<TrialKey> trials_;
-  std::map<std::string, std::vector<RoundRow>> rounds_;                      // by job
+  std::map<TrialKey, int64_t> trials_;                   // the ids of their records
+  std::map<std::string, std::vector<RoundRow>> rounds_;  // by job
   std::map<std::pair<std::string, std::string>, Computation> computations_;  // by key and id
   SchedulerIdentity identity_;
 };

@@ -100,6 +100,9 @@ struct JobRow {
   int64_t started_ms = 0;   // 0 = not yet
   int64_t finished_ms = 0;  // 0 = not yet
   JobProgress progress = {};
+  // Runs that have begun, one after the other, without a result since and without an end in order:
+  // their processes died, all but that of the last one if it runs now.
+  int32_t fruitless_runs = 0;
 };
 
 struct TaskRow {

@@ -170,8 +170,12 @@ ALTER TABLE jobs ADD COLUMN active_s REAL DEFAULT 0;
 ALTER TABLE records ADD COLUMN sampled_outputs INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+// Jobs at whose runs the process died.
+constexpr const char kVersion10[] =
+    "ALTER TABLE jobs ADD COLUMN fruitless_runs INTEGER NOT NULL DEFAULT 0";
+
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
-                                       kVersion6, kVersion7, kVersion8, kVersion9};
+                                       kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};
 
 }  // namespace
 

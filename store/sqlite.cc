@@ -87,6 +87,8 @@ int OpenFlags(OpenOptions::Mode mode) {
   return 0;
 }
 
+constexpr int kLogBytes = 4 << 20;
+
 Status ReadOnly(std::string_view path) {
   return FailedPrecondition(
       "{} is read-only; make the file and its folder writable, or give another path", path);
@@ -177,6 +179,8 @@ Status Database::Configure(int32_t application_id) {
   if (sqlite3_db_readonly(handle_.get(), "main") == 1) return ReadOnly(path_);
   KILN_RETURN_IF_ERROR(SwitchToWal());
   KILN_RETURN_IF_ERROR(Execute("PRAGMA synchronous=FULL"));
+  // What a burst has made of the log does not stay on the disk.
+  KILN_RETURN_IF_ERROR(Execute(fmt::format("PRAGMA journal_size_limit={}", kLogBytes).c_str()));
   KILN_ASSIGN_OR_RETURN(const int64_t found, QueryInt("PRAGMA application_id"));
   if (found == application_id) return OkStatus();
   return Execute(fmt::format("PRAGMA application_id={}", application_id).c_str());
@@ -205,6 +209,18 @@ Status Database::SwitchToWal() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
+
+Status Database::CheckInPlace() const {
+  int moved = 0;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (moved == 0) return OkStatus();
+  return Unavailable(
+      "{} was deleted or replaced while it is in use, and what is written now would be lost; put "
+      "the file back, or stop this process",
+      path_);
+}
+
+void Database::MakeRoom() { Execute("PRAGMA wal_checkpoint(PASSIVE)").IgnoreError(); }
 
 Status Database::Execute(const char* sql) {
   return Error(sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr));
@@ -246,6 +262,7 @@ StatusOr<int64_t> Database::QueryInt(std::string_view sql) {
 
 StatusOr<Transaction> Transaction::Begin(Database& database) {
   KILN_CHECK(!database.in_transaction(), "a transaction is open on {}", database.path());
+  KILN_RETURN_IF_ERROR(database.CheckInPlace());
   KILN_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   return Transaction(&database);
 }
@@ -254,14 +271,17 @@ Transaction::Transaction(Transaction&& other) noexcept
     : database_(std::exchange(other.database_, nullptr)) {}
 
 Transaction::~Transaction() {
+  if (database_ == nullptr) return;
+  const int code = sqlite3_errcode(database_->handle_.get()) & 0xff;
   // SQLite itself rolls back on some errors (disk full); a second ROLLBACK would only fail.
-  if (database_ != nullptr && database_->in_transaction()) {
-    database_->Execute("ROLLBACK").IgnoreError();
-  }
+  if (database_->in_transaction()) database_->Execute("ROLLBACK").IgnoreError();
+  // A log that fills the disk would keep it full.
+  if (code == SQLITE_FULL || code == SQLITE_IOERR) database_->MakeRoom();
 }
 
 Status Transaction::Commit() {
   KILN_CHECK(database_ != nullptr, "transaction committed twice");
+  KILN_RETURN_IF_ERROR(database_->CheckInPlace());
   KILN_RETURN_IF_ERROR(database_->Execute("COMMIT"));
   database_ = nullptr;
   return OkStatus();

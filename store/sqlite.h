@@ -8,7 +8,8 @@
 // it survives the death of the process and of the machine. Cost: one fsync per commit.
 //
 // Errors, all naming the file:
-//   Unavailable         locked by another process for longer than the busy timeout; an I/O error
+//   Unavailable         locked by another process for longer than the busy timeout; an I/O error;
+//                       to a transaction: the file has been deleted or replaced since it was opened
 //   ResourceExhausted   disk full, out of memory
 //   FailedPrecondition  not a Kiln database, read-only, made by a newer Kiln
 //   NotFound            no such file or folder
@@ -113,9 +114,13 @@ class Database {
   int64_t changes() const { return sqlite3_changes64(handle_.get()); }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   const std::string& path() const { return path_; }
+  // Unavailable when there is no such file any more, or another one, under the path that was
+  // opened: what is written is lost with the last handle. Reads still find all there is.
+  Status CheckInPlace() const;
 
  private:
   friend class Statement;
+  friend class Transaction;
   struct Close {
     void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
   };
@@ -123,6 +128,8 @@ class Database {
       : path_(std::move(path)), options_(options), handle_(handle) {}
 
   Status Error(int code) const;
+  // The log goes into the database as far as there is room, and begins anew in its place.
+  void MakeRoom();
   Status CheckOwner(int32_t application_id);
   Status Configure(int32_t application_id);
   Status SwitchToWal();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/digest.h"
@@ -54,7 +55,7 @@ constexpr size_t kMostReaders = 8;
 
 constexpr const char kJobColumns[] =
     "SELECT id, name, user, priority, state, message, spec, created_ms, started_ms, finished_ms, "
-    "ending, active_s FROM jobs ";
+    "ending, active_s, fruitless_runs FROM jobs ";
 
 // Bytes that are no UTF-8, of older files, would spoil every message that they get into.
 std::string TextOf(const Statement& row, int column) {
@@ -81,6 +82,7 @@ StatusOr<JobRow> ReadJob(const Statement& row) {
   job.finished_ms = row.Int(9);
   job.progress.ending = static_cast<JobEnding>(row.Int(10));
   job.progress.active_s = row.Double(11);
+  job.fruitless_runs = static_cast<int32_t>(row.Int(12));
   return job;
 }
 
@@ -237,6 +239,7 @@ StatusOr<int64_t> CountRunners(Database& database, std::string_view job_id) {
 class SqliteStore final : public Store {
  public:
   using Store::AddJob;
+  using Store::AddRecords;
 
   SqliteStore(std::unique_ptr<Database> writer, const sqlite::OpenOptions& options)
       : database_(std::move(writer)),
@@ -269,13 +272,16 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(JobRow job, FindJob(*database_, job_id));
     KILN_ASSIGN_OR_RETURN(const bool changed, ApplyJobState(job, state, message, now_ms));
     if (!changed) return OkStatus();
-    KILN_ASSIGN_OR_RETURN(
-        Statement update,
-        database_->Prepare("UPDATE jobs SET state = ?, message = ?, started_ms = ?, "
-                           "finished_ms = ? WHERE id = ?"));
-    KILN_RETURN_IF_ERROR(
-        update.Bind(JobStateName(job.state), job.message, job.started_ms, job.finished_ms, job.id));
-    KILN_RETURN_IF_ERROR(update.Run());
+    KILN_RETURN_IF_ERROR(UpdateJob(job));
+    return transaction.Commit();
+  }
+
+  Status ReopenJob(std::string_view job_id) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    KILN_ASSIGN_OR_RETURN(JobRow job, FindJob(*database_, job_id));
+    KILN_RETURN_IF_ERROR(ApplyReopen(job));
+    KILN_RETURN_IF_ERROR(UpdateJob(job));
     return transaction.Commit();
   }
 
@@ -328,31 +334,46 @@ class SqliteStore final : public Store {
 
   Status SetReferenceCost(std::string_view job_id, uint32_t task_index, double cost_s) override {
     std::lock_guard lock(mutex_);
-    KILN_ASSIGN_OR_RETURN(Statement update,
-                          database_->Prepare("UPDATE tasks SET reference_cost_s = ? "
-                                             "WHERE job_id = ? AND task_index = ?"));
-    KILN_RETURN_IF_ERROR(update.Bind(cost_s, job_id, task_index));
-    KILN_RETURN_IF_ERROR(update.Run());
-    if (database_->changes() == 0) return NotFound("no task {} in job {}", task_index, job_id);
-    return OkStatus();
+    return UpdateReferenceCost({std::string(job_id), task_index, cost_s});
   }
 
-  StatusOr<int64_t> AddRecord(const Record& record) override {
-    KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, AddRecords({&record, 1}));
-    return ids.front();
-  }
-
-  StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records) override {
-    for (const Record& record : records) KILN_RETURN_IF_ERROR(ValidateRecord(record));
+  StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records,
+                                            std::span<const ReferenceCost> costs) override {
+    KILN_RETURN_IF_ERROR(CheckBatch(records));
     std::lock_guard lock(mutex_);
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
     std::vector<int64_t> ids;
+    std::set<std::string> jobs;
     for (const Record& record : records) {
-      KILN_ASSIGN_OR_RETURN(const int64_t id, InsertRecord(record));
+      KILN_ASSIGN_OR_RETURN(const int64_t id, InsertOrFind(record));
       ids.push_back(id);
+      jobs.insert(record.job_id);
     }
+    for (const ReferenceCost& cost : costs) KILN_RETURN_IF_ERROR(UpdateReferenceCost(cost));
+    for (const std::string& job : jobs) KILN_RETURN_IF_ERROR(EndFruitlessRuns(job));
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return ids;
+  }
+
+  StatusOr<int64_t> ImportRecords(std::string_view job_id,
+                                  std::span<const Record> records) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    KILN_ASSIGN_OR_RETURN(uint32_t next_trial, NextTrial(job_id));
+    View view(*database_);
+    int64_t imported = 0;
+    for (const Record& record : records) {
+      KILN_ASSIGN_OR_RETURN(const bool known, Knows(view, record));
+      if (known) continue;
+      Record of_job = record;
+      of_job.job_id = job_id;
+      of_job.trial = next_trial++;
+      KILN_RETURN_IF_ERROR(ValidateRecord(of_job));
+      KILN_RETURN_IF_ERROR(InsertRecord(of_job).status());
+      ++imported;
+    }
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    return imported;
   }
 
   StatusOr<Record> GetRecord(int64_t id) override {
@@ -702,6 +723,57 @@ class SqliteStore final : public Store {
       KILN_RETURN_IF_ERROR(Know(ComputationOf(task)));
     }
     return OkStatus();
+  }
+
+  StatusOr<uint32_t> NextTrial(std::string_view job_id) {
+    KILN_RETURN_IF_ERROR(FindJob(*database_, job_id).status());
+    KILN_ASSIGN_OR_RETURN(Statement next,
+                          database_->Prepare("SELECT coalesce(max(trial) + 1, 0) FROM records "
+                                             "WHERE job_id = ?"));
+    KILN_RETURN_IF_ERROR(next.Bind(job_id));
+    KILN_RETURN_IF_ERROR(next.Step().status());
+    return static_cast<uint32_t>(next.Int(0));
+  }
+
+  Status UpdateJob(const JobRow& job) {
+    KILN_ASSIGN_OR_RETURN(
+        Statement update,
+        database_->Prepare("UPDATE jobs SET state = ?, message = ?, started_ms = ?, "
+                           "finished_ms = ?, fruitless_runs = ? WHERE id = ?"));
+    KILN_RETURN_IF_ERROR(update.Bind(JobStateName(job.state), job.message, job.started_ms,
+                                     job.finished_ms, job.fruitless_runs, job.id));
+    return update.Run();
+  }
+
+  Status EndFruitlessRuns(std::string_view job_id) {
+    KILN_ASSIGN_OR_RETURN(Statement update,
+                          database_->Prepare("UPDATE jobs SET fruitless_runs = 0 "
+                                             "WHERE id = ? AND fruitless_runs != 0"));
+    KILN_RETURN_IF_ERROR(update.Bind(job_id));
+    return update.Run();
+  }
+
+  Status UpdateReferenceCost(const ReferenceCost& cost) {
+    KILN_ASSIGN_OR_RETURN(Statement update,
+                          database_->Prepare("UPDATE tasks SET reference_cost_s = ? "
+                                             "WHERE job_id = ? AND task_index = ?"));
+    KILN_RETURN_IF_ERROR(update.Bind(cost.cost_s, cost.job_id, cost.task_index));
+    KILN_RETURN_IF_ERROR(update.Run());
+    if (database_->changes() == 0) {
+      return NotFound("no task {} in job {}", cost.task_index, cost.job_id);
+    }
+    return OkStatus();
+  }
+
+  // The id of the same result when it is there already.
+  StatusOr<int64_t> InsertOrFind(const Record& record) {
+    const StatusOr<int64_t> inserted = InsertRecord(record);
+    if (inserted.status().code() != StatusCode::kAlreadyExists) return inserted;
+    KILN_ASSIGN_OR_RETURN(
+        const std::optional<Record> there,
+        SelectOne(*database_, "WHERE job_id = ? AND trial = ?", record.job_id, record.trial));
+    if (there.has_value() && SameTrial(*there, record)) return there->id;
+    return inserted;
   }
 
   Status UpdateFinals(const Record& record) {

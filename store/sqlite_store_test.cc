@@ -53,7 +53,7 @@ TEST_F(SqliteStoreTest, EverythingIsThereAfterReopening) {
   ASSERT_OK_AND_ASSIGN(const auto records, store->RecordsOfJob("j", 0));
   ASSERT_EQ(records.size(), 1);
   EXPECT_EQ(Describe(records[0]), Describe(TestRecord("j", 7)));
-  EXPECT_THAT(store->AddRecord(TestRecord("j", 7)),
+  EXPECT_THAT(store->AddRecord(TestRecord("j", 7, 2)),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("7")));
 }
 

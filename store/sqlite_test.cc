@@ -1,6 +1,10 @@
 #include "store/sqlite.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <cmath>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -159,6 +163,68 @@ TEST_F(SqliteTest, AFullDiskSaysSoAndKeepsWhatWasThere) {
   EXPECT_EQ(rows, 1);
   ASSERT_OK(database->QueryInt("PRAGMA max_page_count=100000"));
   EXPECT_OK(database->Execute("INSERT INTO t VALUES (zeroblob(100000))"));
+}
+
+// No file may become longer than the limit, while this lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+// Else the log would keep the disk full for ever: it is taken into the database only every 4 MB.
+TEST_F(SqliteTest, ALogThatFillsTheDiskIsTakenIn) {
+  ASSERT_OK_AND_ASSIGN(auto database, Open());
+  ASSERT_OK(database->Execute("CREATE TABLE t (x)"));
+  const auto insert = [&]() -> Status {
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database));
+    KILN_RETURN_IF_ERROR(database->Execute("INSERT INTO t VALUES (zeroblob(3000))"));
+    return transaction.Commit();
+  };
+  int rows = 0, failures = 0;
+  {
+    const FileSizeLimit limit(400'000);
+    for (int i = 0; i < 120; ++i) {
+      const Status status = insert();
+      (status.ok() ? rows : failures) += 1;
+      if (!status.ok()) EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+    }
+    EXPECT_GE(failures, 1);
+    EXPECT_GE(rows, 80) << "the database itself has room for these";
+  }
+  EXPECT_OK(insert());
+  ASSERT_OK_AND_ASSIGN(const int64_t kept, database->QueryInt("SELECT count(*) FROM t"));
+  EXPECT_EQ(kept, rows + 1);
+}
+
+TEST_F(SqliteTest, AFileThatIsDeletedOrReplacedIsNoticed) {
+  ASSERT_OK_AND_ASSIGN(auto database, Open());
+  ASSERT_OK(database->Execute("CREATE TABLE t (x)"));
+  const auto begin = [&] { return Transaction::Begin(*database).status(); };
+  const auto gone = StatusIs(StatusCode::kUnavailable, AllOf(HasSubstr("was deleted or replaced"),
+                                                             HasSubstr("put the file back")));
+  EXPECT_OK(begin());
+  const std::string elsewhere = folder_.File("elsewhere");
+  std::filesystem::rename(path_, elsewhere);
+  EXPECT_THAT(begin(), gone);
+  EXPECT_OK(database->QueryInt("SELECT count(*) FROM t")) << "what is there can be saved";
+  WriteFile(path_, "another file");
+  EXPECT_THAT(begin(), gone);
+  std::filesystem::rename(elsewhere, path_);
+  EXPECT_OK(begin());
+  ASSERT_OK_AND_ASSIGN(Transaction transaction, Transaction::Begin(*database));
+  ASSERT_OK(database->Execute("INSERT INTO t VALUES (1)"));
+  std::filesystem::remove(path_);
+  EXPECT_THAT(transaction.Commit(), gone);
 }
 
 TEST_F(SqliteTest, ADamagedFileIsDataLoss) {

@@ -69,6 +69,7 @@ StatusOr<std::vector<Record>> Store::BestRecords(const WorkloadRef& workload,
                                                  std::string_view target) {
   std::vector<Record> all;
   KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
+    all.clear();
     KILN_ASSIGN_OR_RETURN(const std::vector<Names> each, NamesOfEach(snapshot, workload));
     for (const Names& names : each) {
       std::vector<Record> best;
@@ -98,24 +99,50 @@ StatusOr<std::vector<Record>> Store::RecordsOfWorkload(const WorkloadRef& worklo
   return records;
 }
 
+StatusOr<bool> Store::Knows(Snapshot& snapshot, const Record& record) {
+  Names names = {UnboundName(record.workload_key)};
+  if (!record.workload_id.empty()) {
+    names.push_back(record.workload_id);
+  } else {
+    KILN_ASSIGN_OR_RETURN(const std::vector<std::string> ids,
+                          snapshot.IdsOfKey(record.workload_key));
+    names.insert(names.end(), ids.begin(), ids.end());
+  }
+  for (const std::string& name : names) {
+    KILN_ASSIGN_OR_RETURN(const bool has, snapshot.HasMeasurementNamed(name, record));
+    if (has) return true;
+  }
+  return false;
+}
+
 StatusOr<bool> Store::HasMeasurement(const Record& record) {
   bool has = false;
   KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
-    Names names = {UnboundName(record.workload_key)};
-    if (!record.workload_id.empty()) {
-      names.push_back(record.workload_id);
-    } else {
-      KILN_ASSIGN_OR_RETURN(const std::vector<std::string> ids,
-                            snapshot.IdsOfKey(record.workload_key));
-      names.insert(names.end(), ids.begin(), ids.end());
-    }
-    for (const std::string& name : names) {
-      KILN_ASSIGN_OR_RETURN(has, snapshot.HasMeasurementNamed(name, record));
-      if (has) break;
-    }
+    KILN_ASSIGN_OR_RETURN(has, Knows(snapshot, record));
     return OkStatus();
   }));
   return has;
+}
+
+StatusOr<int64_t> Store::AddRecord(const Record& record) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, AddRecords({&record, 1}));
+  return ids.front();
+}
+
+Status CheckBatch(std::span<const Record> records) {
+  std::set<std::pair<std::string_view, uint32_t>> trials;
+  for (const Record& record : records) {
+    KILN_RETURN_IF_ERROR(ValidateRecord(record));
+    if (trials.emplace(record.job_id, record.trial).second) continue;
+    return AlreadyExists("a batch has two records of trial {} of job {}", record.trial,
+                         record.job_id);
+  }
+  return OkStatus();
+}
+
+bool SameTrial(const Record& a, const Record& b) {
+  return a.task_index == b.task_index && a.steps == b.steps && a.timestamp_s == b.timestamp_s &&
+         a.runner == b.runner && a.error == b.error && a.costs_s == b.costs_s;
 }
 
 Status Store::ForEachRecord(const RecordFilter& filter,
@@ -201,9 +228,22 @@ StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view messa
   }
   job.state = state;
   job.message = message;
+  if (state == JobState::kRunning) ++job.fruitless_runs;
+  if (state == JobState::kQueued) job.fruitless_runs = 0;
   if (state == JobState::kRunning && job.started_ms == 0) job.started_ms = now_ms;
   if (IsFinal(state)) job.finished_ms = now_ms;
   return true;
+}
+
+Status ApplyReopen(JobRow& job) {
+  if (job.state == JobState::kSucceeded) {
+    return FailedPrecondition("job {} has succeeded: there is nothing to go on with", job.id);
+  }
+  job.state = JobState::kQueued;
+  job.message.clear();
+  job.finished_ms = 0;
+  job.fruitless_runs = 0;
+  return OkStatus();
 }
 
 }  // namespace kiln::store

@@ -62,6 +62,13 @@ struct Finals {
   std::string message = {};
 };
 
+// What the unscheduled loops of a task cost.
+struct ReferenceCost {
+  std::string job_id;
+  uint32_t task_index = 0;
+  double cost_s = 0;
+};
+
 // Who opened the database for writing, to others: the same id each time, and a number that grows.
 struct SchedulerIdentity {
   std::string id;
@@ -91,9 +98,13 @@ class Store {
   Status AddJob(const JobRow& job) { return AddJob(job, {}); }
   // Sets started_ms on the first change to running and finished_ms on the change to a final state.
   // A final state stays: another one is refused with FailedPrecondition (of cancel and success, the
-  // first wins); the same one again is OK and changes nothing.
+  // first wins); the same one again is OK and changes nothing. Each change to running counts
+  // JobRow::fruitless_runs up; one back to queued, by a run that is left in order, ends the count.
   virtual Status UpdateJobState(std::string_view job_id, JobState state, std::string_view message,
                                 int64_t now_ms) = 0;
+  // A job that failed or was cancelled is queued again, with all that it has; one that is not final
+  // too. FailedPrecondition when it succeeded.
+  virtual Status ReopenJob(std::string_view job_id) = 0;
   virtual Status SetProgress(std::string_view job_id, const JobProgress& progress) = 0;
   virtual StatusOr<JobRow> GetJob(std::string_view job_id) = 0;
   // Newest first; limit 0 = all.
@@ -108,11 +119,21 @@ class Store {
   virtual Status SetReferenceCost(std::string_view job_id, uint32_t task_index, double cost_s) = 0;
 
   // ---- records
-  // Returns the new id (`record.id` is ignored). AlreadyExists for a second record of (job_id,
-  // trial): so a result that is delivered twice counts once.
-  virtual StatusOr<int64_t> AddRecord(const Record& record) = 0;
-  // All or nothing, in one commit. Ids in the order given.
-  virtual StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records) = 0;
+  // Returns the new id (`record.id` is ignored). A result that is delivered twice counts once: the
+  // same one of (job_id, trial) again (SameTrial) has the id of the first, another one is
+  // AlreadyExists.
+  StatusOr<int64_t> AddRecord(const Record& record);
+  // All or nothing, in one commit. Ids in the order given. The count of the jobs' fruitless runs
+  // ends.
+  virtual StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records,
+                                                    std::span<const ReferenceCost> costs) = 0;
+  StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records) {
+    return AddRecords(records, {});
+  }
+  // Those that are no HasMeasurement yet, as trials of `job_id` after its last one, in one commit.
+  // Returns how many they were. What the records say of job and trial is ignored.
+  virtual StatusOr<int64_t> ImportRecords(std::string_view job_id,
+                                          std::span<const Record> records) = 0;
   virtual StatusOr<Record> GetRecord(int64_t id) = 0;
   // Errors included, ordered by trial. No records for an unknown job.
   virtual StatusOr<std::vector<Record>> RecordsOfJob(std::string_view job_id,
@@ -201,14 +222,18 @@ class Store {
   // else of the store.
   virtual Status Read(const std::function<Status(Snapshot&)>& read) = 0;
 
+ protected:
+  // HasMeasurement, in that state.
+  static StatusOr<bool> Knows(Snapshot& snapshot, const Record& record);
+
  private:
   static StatusOr<Names> NamesOfComputation(Snapshot& snapshot, const WorkloadRef& workload);
   static StatusOr<std::vector<Names>> NamesOfEach(Snapshot& snapshot, const WorkloadRef& workload);
   static StatusOr<Names> NamesOfAll(Snapshot& snapshot, const WorkloadRef& workload);
 };
 
-// A job that goes on would measure again what it misses: FailedPrecondition where a record's job has
-// not ended.
+// A job that goes on would measure again what it misses: FailedPrecondition where a record's job
+// has not ended.
 StatusOr<int64_t> DeleteRecordsOfEndedJobs(Store& store, std::span<const int64_t> ids);
 
 // The task as a row of `job_id`; refused when it names another job.
@@ -217,10 +242,18 @@ StatusOr<TaskRow> TaskOfJob(const TaskRow& task, std::string_view job_id);
 // InvalidArgument: it has no identity, no key or no DAG.
 Status CheckComputation(const Computation& computation);
 
+// The shared rules of AddRecords: each may be kept, and no trial is there twice.
+Status CheckBatch(std::span<const Record> records);
+// `a` and `b`, of one (job, trial), are one result.
+bool SameTrial(const Record& a, const Record& b);
+
 // The shared rule of SetFinals.
 StatusOr<Record> WithFinals(Record record, const Finals& finals);
 
 // The shared rule of UpdateJobState: false when nothing is to change.
 StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view message, int64_t now_ms);
+
+// The shared rule of ReopenJob.
+Status ApplyReopen(JobRow& job);
 
 }  // namespace kiln::store

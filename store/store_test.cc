@@ -266,10 +266,89 @@ TEST_P(StoreTest, ASecondRecordOfATrialIsRefused) {
   Add(TestRecord("j", 5, 1));
   EXPECT_THAT(store_->AddRecord(TestRecord("j", 5, 2)),
               StatusIs(StatusCode::kAlreadyExists, "job j has a record of trial 5 already"));
+  ASSERT_OK_AND_ASSIGN(const int64_t first, store_->AddRecord(TestRecord("j", 5, 1)));
+  ASSERT_OK_AND_ASSIGN(const int64_t again, store_->AddRecord(TestRecord("j", 5, 1)));
+  EXPECT_EQ(again, first) << "the same one, delivered again";
   Add(TestRecord("k", 5, 3));
   ASSERT_OK_AND_ASSIGN(const std::vector<Record> records, store_->RecordsOfJob("j", 0));
   ASSERT_EQ(records.size(), 1);
   EXPECT_EQ(records[0].costs_s, std::vector<double>{1});
+}
+
+TEST_P(StoreTest, ABatchThatIsRepeatedIsThereOnce) {
+  AddJob("j");
+  const TaskRow task = {.index = 0, .workload_key = kTestKey, .target = "t"};
+  ASSERT_OK(store_->AddTasks("j", {&task, 1}));
+  const std::vector<Record> batch = {TestRecord("j", 0), TestRecord("j", 1)};
+  const std::vector<ReferenceCost> costs = {{"j", 0, 5e-3}};
+  ASSERT_OK_AND_ASSIGN(const auto first, store_->AddRecords(batch, costs));
+  ASSERT_OK_AND_ASSIGN(const auto second, store_->AddRecords(batch, costs));
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(Trials(store_->RecordsOfJob("j", 0)), (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(store_->TasksOfJob("j")->at(0).reference_cost_s, 5e-3);
+}
+
+TEST_P(StoreTest, ABatchWithACostOfNoTaskChangesNothing) {
+  AddJob("j");
+  const std::vector<Record> batch = {TestRecord("j", 0)};
+  EXPECT_THAT(store_->AddRecords(batch, std::vector<ReferenceCost>{{"j", 7, 5e-3}}),
+              StatusIs(StatusCode::kNotFound, "no task 7 in job j"));
+  EXPECT_THAT(Trials(store_->RecordsOfJob("j", 0)), IsEmpty());
+}
+
+// What becomes of a job whose process dies again and again.
+TEST_P(StoreTest, RunsWithoutAResultAreCounted) {
+  AddJob("j");
+  const auto fruitless = [&] { return store_->GetJob("j")->fruitless_runs; };
+  const auto run = [&] { ASSERT_OK(store_->UpdateJobState("j", JobState::kRunning, "", 5)); };
+  EXPECT_EQ(fruitless(), 0);
+  run();
+  run();
+  EXPECT_EQ(fruitless(), 2);
+  Add(TestRecord("j", 0));
+  EXPECT_EQ(fruitless(), 0) << "a result";
+  run();
+  ASSERT_OK(store_->UpdateJobState("j", JobState::kQueued, "", 6));
+  EXPECT_EQ(fruitless(), 0) << "an end in order";
+  run();
+  EXPECT_EQ(fruitless(), 1);
+  EXPECT_EQ(store_->GetJob("j")->started_ms, 5);
+}
+
+TEST_P(StoreTest, AJobThatFailedOrWasCancelledIsReopened) {
+  EXPECT_THAT(store_->ReopenJob("none"), StatusIs(StatusCode::kNotFound, "no job none"));
+  for (const JobState state : {JobState::kFailed, JobState::kCancelled, JobState::kRunning}) {
+    const std::string id(JobStateName(state));
+    AddJob(id);
+    ASSERT_OK(store_->UpdateJobState(id, JobState::kRunning, "", 5));
+    ASSERT_OK(store_->UpdateJobState(id, state, "why", 7));
+    ASSERT_OK(store_->ReopenJob(id));
+    ASSERT_OK_AND_ASSIGN(const JobRow job, store_->GetJob(id));
+    EXPECT_EQ(job.state, JobState::kQueued);
+    EXPECT_EQ(job.message, "");
+    EXPECT_EQ(job.started_ms, 5);
+    EXPECT_EQ(job.finished_ms, 0);
+    EXPECT_EQ(job.fruitless_runs, 0);
+  }
+  AddJob("done");
+  ASSERT_OK(store_->UpdateJobState("done", JobState::kSucceeded, "", 7));
+  EXPECT_THAT(store_->ReopenJob("done"), StatusIs(StatusCode::kFailedPrecondition, testing::_));
+}
+
+TEST_P(StoreTest, AnImportAddsWhatIsNew) {
+  AddJob("import");
+  std::vector<Record> batch = {TestRecord("", 3), TestRecord("", 9), TestRecord("", 3)};
+  ASSERT_OK_AND_ASSIGN(const int64_t first, store_->ImportRecords("import", batch));
+  EXPECT_EQ(first, 2);
+  batch.push_back(TestRecord("", 4));
+  ASSERT_OK_AND_ASSIGN(const int64_t second, store_->ImportRecords("import", batch));
+  EXPECT_EQ(second, 1);
+  EXPECT_EQ(Trials(store_->RecordsOfJob("import", 0)), (std::vector<uint32_t>{0, 1, 2}));
+  batch.push_back(TestRecord("", 5, NAN));
+  batch.push_back(TestRecord("", 6));
+  EXPECT_THAT(store_->ImportRecords("import", batch), StatusIs(StatusCode::kInvalidArgument, testing::_));
+  EXPECT_EQ(Trials(store_->RecordsOfJob("import", 0)).size(), 3) << "all or nothing";
+  EXPECT_THAT(store_->ImportRecords("none", batch), StatusIs(StatusCode::kNotFound, testing::_));
 }
 
 TEST_P(StoreTest, InvalidRecordsAreRefused) {
@@ -773,9 +852,9 @@ TEST_P(StoreTest, ThreadsShareIt) {
   std::atomic<int> refused = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&, t] {
       for (uint32_t trial = 0; trial < kTrials; ++trial) {
-        const Status status = store_->AddRecord(TestRecord("j", trial, 1.0 + trial)).status();
+        const Status status = store_->AddRecord(TestRecord("j", trial, 1.0 + t)).status();
         ++(status.ok() ? added : refused);
         EXPECT_TRUE(status.ok() || status.code() == StatusCode::kAlreadyExists) << status;
         EXPECT_OK(store_->BestRecords(kTest, ""));

@@ -12,6 +12,8 @@ namespace kiln::tracker {
 namespace {
 
 constexpr absl::Duration kStopGrace = absl::Seconds(2);
+// The leases of a scheduler, in full, are the most that is sent.
+constexpr int kRequestBytes = 4 << 20;
 
 struct Flags : DaemonFlags {
   std::string listen = "127.0.0.1:9190";
@@ -30,12 +32,15 @@ void AddFlags(CLI::App& app, Flags& flags) {
 
 Status Serve(const Flags& flags) {
   StopSignal stop;
+  KILN_ASSIGN_OR_RETURN(Secret secret, ReadSecret(flags, flags.listen));
   TrackerService::Options options;
   options.registry.deadline_ms = flags.deadline_ms;
+  options.door = Door("tracker", std::move(secret));
   TrackerService service(options);
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
   server_options.services = {&service};
+  server_options.max_request_bytes = kRequestBytes;
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));

@@ -9,6 +9,12 @@
 namespace kiln::tracker {
 namespace {
 
+grpc::ServerUnaryReactor* Finished(grpc::CallbackServerContext* context, const Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
 Status Stopping() { return Unavailable("the tracker is stopping; try again"); }
 
 }  // namespace
@@ -40,7 +46,7 @@ class TrackerService::Waiter : public grpc::ServerUnaryReactor {
 };
 
 TrackerService::TrackerService(Options options)
-    : clock_(options.clock), registry_(options.registry, NowMs()) {
+    : clock_(options.clock), door_(options.door), registry_(options.registry, NowMs()) {
   thread_ = std::thread([this] { LetTimePass(); });
 }
 
@@ -62,11 +68,11 @@ void TrackerService::Stop() {
 
 int64_t TrackerService::NowMs() const { return clock_->MonotonicNanos() / 1'000'000; }
 
-template <typename Call>
+template <typename Request, typename Call>
 grpc::ServerUnaryReactor* TrackerService::Answer(grpc::CallbackServerContext* context,
-                                                 const Call& call) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  Status status;
+                                                 const Request& request, const Call& call) {
+  Status status = door_.Admit(*context, request);
+  if (!status.ok()) return Finished(context, status);
   {
     std::lock_guard lock(mutex_);
     status = stopping_ ? Stopping() : call();
@@ -75,14 +81,13 @@ grpc::ServerUnaryReactor* TrackerService::Answer(grpc::CallbackServerContext* co
     ++version_;
   }
   changed_.notify_all();
-  reactor->Finish(ToGrpc(status));
-  return reactor;
+  return Finished(context, status);
 }
 
 grpc::ServerUnaryReactor* TrackerService::Announce(grpc::CallbackServerContext* context,
                                                    const v1::AnnounceRequest* request,
                                                    v1::AnnounceReply* reply) {
-  return Answer(context, [&] {
+  return Answer(context, *request, [&] {
     auto result = registry_.Announce(*request, NowMs());
     if (!result.ok()) return result.status();
     *reply = *std::move(result);
@@ -93,7 +98,7 @@ grpc::ServerUnaryReactor* TrackerService::Announce(grpc::CallbackServerContext* 
 grpc::ServerUnaryReactor* TrackerService::Renew(grpc::CallbackServerContext* context,
                                                 const v1::RenewRequest* request,
                                                 v1::RenewReply* reply) {
-  return Answer(context, [&] {
+  return Answer(context, *request, [&] {
     auto result = registry_.Renew(*request, NowMs());
     if (!result.ok()) return result.status();
     *reply = *std::move(result);
@@ -104,15 +109,16 @@ grpc::ServerUnaryReactor* TrackerService::Renew(grpc::CallbackServerContext* con
 grpc::ServerUnaryReactor* TrackerService::Release(grpc::CallbackServerContext* context,
                                                   const v1::ReleaseRequest* request,
                                                   v1::ReleaseReply*) {
-  return Answer(context, [&] {
+  return Answer(context, *request, [&] {
     registry_.Release(*request, NowMs());
     return OkStatus();
   });
 }
 
 grpc::ServerUnaryReactor* TrackerService::List(grpc::CallbackServerContext* context,
-                                               const v1::ListRequest*, v1::ListReply* reply) {
-  return Answer(context, [&] {
+                                               const v1::ListRequest* request,
+                                               v1::ListReply* reply) {
+  return Answer(context, *request, [&] {
     *reply = registry_.List(NowMs());
     return OkStatus();
   });
@@ -121,6 +127,9 @@ grpc::ServerUnaryReactor* TrackerService::List(grpc::CallbackServerContext* cont
 grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* context,
                                                   const v1::AcquireRequest* request,
                                                   v1::AcquireReply* reply) {
+  if (const Status admitted = door_.Admit(*context, *request); !admitted.ok()) {
+    return Finished(context, admitted);
+  }
   Waiter* older = nullptr;
   Waiter* waiter = nullptr;
   Status status;
@@ -150,10 +159,7 @@ grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* c
   }
   changed_.notify_all();
   if (older != nullptr) older->Answer({});
-  if (waiter != nullptr) return waiter;
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(status));
-  return reactor;
+  return waiter != nullptr ? waiter : Finished(context, status);
 }
 
 void TrackerService::LogNews() {

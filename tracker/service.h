@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "proto/door.h"
 #include "proto/tracker.grpc.pb.h"
 #include "tracker/registry.h"
 
@@ -22,6 +23,7 @@ class TrackerService : public v1::Tracker::CallbackService {
  public:
   struct Options {
     RegistryOptions registry;
+    Door door;
     Clock* clock = &Clock::Real();
   };
 
@@ -50,9 +52,11 @@ class TrackerService : public v1::Tracker::CallbackService {
   class Waiter;  // one Acquire that is being answered later
 
   int64_t NowMs() const;
-  // Runs `call` on the registry under the lock and answers all whose turn came by it.
-  template <typename Call>
-  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const Call& call);
+  // Runs `call` on the registry under the lock, if the door admits the request, and answers all
+  // whose turn came by it.
+  template <typename Request, typename Call>
+  grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const Request& request,
+                                   const Call& call);
   void LogNews();                  // lock held
   void AnswerGranted();            // lock held
   void AnswerOverdue();            // lock held
@@ -61,6 +65,7 @@ class TrackerService : public v1::Tracker::CallbackService {
   void LetTimePass();
 
   Clock* const clock_;
+  const Door door_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

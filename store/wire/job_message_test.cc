@@ -22,7 +22,7 @@ constexpr int64_t kStartMs = 1'700'000'010'000;
 JobRow FullJob() {
   JobRow job;
   auto& [id, name, user, priority, state, message, spec, created_ms, started_ms, finished_ms,
-         progress] = job;
+         progress, fruitless_runs] = job;
   id = "job";
   name = "name";
   user = "user";
@@ -34,6 +34,7 @@ JobRow FullJob() {
   started_ms = kStartMs;
   finished_ms = kStartMs + 15'000;
   progress = {JobEnding::kNoImprovement, 12.5};
+  fruitless_runs = 1;  // of no client's interest
   return job;
 }
 

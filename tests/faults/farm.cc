@@ -1,35 +1,55 @@
 #include "tests/faults/farm.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/channel.h"
 
 namespace kiln {
+namespace {
 
-Farm::Farm(TempDir folder) : folder_(std::move(folder)) {}
+using Flags = std::vector<std::string>;
 
-StatusOr<std::unique_ptr<Farm>> Farm::Start(const std::string& device) {
+StatusOr<std::unique_ptr<DaemonProcess>> StartDaemon(const std::string& program, Flags flags,
+                                                     const Flags& common) {
+  flags.insert(flags.end(), common.begin(), common.end());
+  auto daemon = std::make_unique<DaemonProcess>(program, std::move(flags));
+  KILN_RETURN_IF_ERROR(daemon->Start());
+  return daemon;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Farm>> Farm::Start(const Options& options) {
   KILN_ASSIGN_OR_RETURN(TempDir folder, TempDir::Make("kiln-farm"));
-  std::unique_ptr<Farm> farm(new Farm(std::move(folder)));
-  using Flags = std::vector<std::string>;
-  farm->tracker_ = std::make_unique<DaemonProcess>("tracker/kiln_tracker", Flags{"--deadline-ms", "3000"});
-  KILN_RETURN_IF_ERROR(farm->tracker_->Start());
-  const std::string tracker = farm->tracker_->address();
-  farm->scheduler_ = std::make_unique<DaemonProcess>("scheduler/kiln_scheduler",
-                                                     Flags{"--tracker", tracker, "--db", farm->db()});
-  farm->builder_ = std::make_unique<DaemonProcess>("builder/kiln_builder",
-                                                   Flags{"--tracker", tracker, "--jobs", "2", "--allow-faults"});
-  farm->runner_ = std::make_unique<DaemonProcess>("runner/kiln_runner",
-                                                  Flags{"--tracker", tracker, "--threads", "1", "--device", device});
-  KILN_RETURN_IF_ERROR(farm->scheduler_->Start());
-  KILN_RETURN_IF_ERROR(farm->builder_->Start());
-  KILN_RETURN_IF_ERROR(farm->runner_->Start());
+  std::unique_ptr<Farm> farm(new Farm(options, std::move(folder)));
+  if (farm->options_.db_folder.empty()) farm->options_.db_folder = farm->folder_.path();
+  Flags common;
+  if (!options.secret.empty()) {
+    const std::string file = farm->folder_.Join("secret");
+    KILN_RETURN_IF_ERROR(WriteFileAtomically(file, options.secret.text(), 0600));
+    common = {"--secret-file", file};
+  }
+  KILN_ASSIGN_OR_RETURN(farm->tracker_,
+                        StartDaemon("tracker/kiln_tracker", {"--deadline-ms", "3000"}, common));
+  common.insert(common.end(), {"--tracker", farm->tracker_->address()});
+  KILN_ASSIGN_OR_RETURN(farm->scheduler_,
+                        StartDaemon("scheduler/kiln_scheduler", {"--db", farm->db()}, common));
+  KILN_ASSIGN_OR_RETURN(farm->builder_, StartDaemon("builder/kiln_builder",
+                                                    {"--jobs", "2", "--allow-faults"}, common));
+  KILN_ASSIGN_OR_RETURN(
+      farm->runner_,
+      StartDaemon("runner/kiln_runner", {"--threads", "1", "--device", options.device}, common));
   return farm;
 }
 
-std::unique_ptr<v1::Scheduler::Stub> Farm::Connect() { return v1::Scheduler::NewStub(MakeChannel(scheduler_->address())); }
+std::unique_ptr<v1::Scheduler::Stub> Farm::Connect() {
+  return v1::Scheduler::NewStub(MakeChannel(scheduler_->address(), options_.secret));
+}
 
-std::string Farm::Logs() const { return tracker_->Log() + scheduler_->Log() + builder_->Log() + runner_->Log(); }
+std::string Farm::Logs() const {
+  return tracker_->Log() + scheduler_->Log() + builder_->Log() + runner_->Log();
+}
 
 }  // namespace kiln

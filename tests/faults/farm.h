@@ -1,4 +1,5 @@
-// A farm of real daemons on loopback, for tests that kill them. Ports are kept when a daemon is started again.
+// A farm of real daemons on loopback, for tests that kill them. Ports are kept when a daemon is
+// started again.
 #pragma once
 
 #include <memory>
@@ -6,6 +7,7 @@
 
 #include "base/daemon_testing.h"
 #include "base/file.h"
+#include "base/secret.h"
 #include "base/status.h"
 #include "proto/scheduler.grpc.pb.h"
 
@@ -13,21 +15,28 @@ namespace kiln {
 
 class Farm {
  public:
-  // `device` as the runner's --device.
-  static StatusOr<std::unique_ptr<Farm>> Start(const std::string& device = "cpu");
+  struct Options {
+    std::string device = "cpu";  // as the runner's --device
+    Secret secret;               // that all ask for
+    std::string db_folder;       // of the database; "": one of its own
+  };
+  static StatusOr<std::unique_ptr<Farm>> Start(const Options& options);
 
   DaemonProcess& tracker() { return *tracker_; }
   DaemonProcess& scheduler() { return *scheduler_; }
   DaemonProcess& builder() { return *builder_; }
   DaemonProcess& runner() { return *runner_; }
-  std::string db() const { return folder_.path() + "/kiln.db"; }
+  std::string db() const { return JoinPath(options_.db_folder, "kiln.db"); }
 
+  // To the scheduler, with the secret.
   std::unique_ptr<v1::Scheduler::Stub> Connect();
   // Logs of all, for a failure.
   std::string Logs() const;
 
  private:
-  explicit Farm(TempDir folder);
+  Farm(Options options, TempDir folder)
+      : options_(std::move(options)), folder_(std::move(folder)) {}
+  Options options_;
   TempDir folder_;
   std::unique_ptr<DaemonProcess> tracker_, scheduler_, builder_, runner_;
 };

@@ -1,0 +1,37 @@
+// What the processes of a farm share, so that they can tell each other from strangers.
+//
+// It goes with every call in the clear: whoever can read the network can read it. A value; copies
+// are cheap. Thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace kiln {
+
+class Secret {
+ public:
+  // None: nothing is asked for, and nothing is sent.
+  Secret() = default;
+
+  // The first line of a file, 16 to 1024 printable characters without spaces. FailedPrecondition
+  // when everyone may read the file; each error says how to make a good one.
+  static StatusOr<Secret> Read(const std::string& path);
+  // A new one, from the kernel's random numbers.
+  static Secret Random();
+
+  bool empty() const { return text_.empty(); }
+  const std::string& text() const { return text_; }
+
+  // Whether it is this one, in a time that does not depend on how much of it is right.
+  bool Matches(std::string_view told) const;
+
+ private:
+  explicit Secret(std::string text) : text_(std::move(text)) {}
+
+  std::string text_;
+};
+
+}  // namespace kiln

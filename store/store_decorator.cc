@@ -1,0 +1,146 @@
+#include "store/store_decorator.h"
+
+#include <type_traits>
+
+namespace kiln::store {
+namespace {
+
+Status StatusOf(const Status& status) { return status; }
+template <typename T>
+Status StatusOf(const StatusOr<T>& result) {
+  return result.status();
+}
+
+}  // namespace
+
+template <typename Call>
+auto StoreDecorator::Through(Access access, const Call& call) -> decltype(call()) {
+  decltype(call()) result = Internal("the call was not made");
+  const Status status = Around(access, [&] {
+    result = call();
+    return StatusOf(result);
+  });
+  if (!status.ok()) return status;
+  return result;
+}
+
+Status StoreDecorator::AddJob(const JobRow& job, std::span<const TaskRow> tasks) {
+  return Through(Access::kWrite, [&] { return store_.AddJob(job, tasks); });
+}
+
+Status StoreDecorator::UpdateJobState(std::string_view job_id, JobState state,
+                                      std::string_view message, int64_t now_ms) {
+  return Through(Access::kWrite,
+                 [&] { return store_.UpdateJobState(job_id, state, message, now_ms); });
+}
+
+Status StoreDecorator::ReopenJob(std::string_view job_id) {
+  return Through(Access::kWrite, [&] { return store_.ReopenJob(job_id); });
+}
+
+StatusOr<JobRow> StoreDecorator::GetJob(std::string_view job_id) {
+  return Through(Access::kRead, [&] { return store_.GetJob(job_id); });
+}
+
+StatusOr<std::vector<JobRow>> StoreDecorator::ListJobs(uint32_t limit) {
+  return Through(Access::kRead, [&] { return store_.ListJobs(limit); });
+}
+
+StatusOr<std::vector<JobRow>> StoreDecorator::LoadUnfinishedJobs() {
+  return Through(Access::kRead, [&] { return store_.LoadUnfinishedJobs(); });
+}
+
+Status StoreDecorator::AddTasks(std::string_view job_id, std::span<const TaskRow> tasks) {
+  return Through(Access::kWrite, [&] { return store_.AddTasks(job_id, tasks); });
+}
+
+StatusOr<std::vector<TaskRow>> StoreDecorator::TasksOfJob(std::string_view job_id) {
+  return Through(Access::kRead, [&] { return store_.TasksOfJob(job_id); });
+}
+
+Status StoreDecorator::SetReferenceCost(std::string_view job_id, uint32_t task_index,
+                                        double cost_s) {
+  return Through(Access::kWrite,
+                 [&] { return store_.SetReferenceCost(job_id, task_index, cost_s); });
+}
+
+StatusOr<std::vector<int64_t>> StoreDecorator::AddRecords(std::span<const Record> records,
+                                                          std::span<const ReferenceCost> costs) {
+  return Through(Access::kWrite, [&] { return store_.AddRecords(records, costs); });
+}
+
+StatusOr<int64_t> StoreDecorator::ImportRecords(std::string_view job_id,
+                                                std::span<const Record> records) {
+  return Through(Access::kWrite, [&] { return store_.ImportRecords(job_id, records); });
+}
+
+StatusOr<Record> StoreDecorator::GetRecord(int64_t id) {
+  return Through(Access::kRead, [&] { return store_.GetRecord(id); });
+}
+
+StatusOr<std::vector<Record>> StoreDecorator::RecordsOfJob(std::string_view job_id,
+                                                           uint32_t from_trial) {
+  return Through(Access::kRead, [&] { return store_.RecordsOfJob(job_id, from_trial); });
+}
+
+StatusOr<std::vector<Record>> StoreDecorator::LatestRecords(std::string_view target,
+                                                            uint32_t limit) {
+  return Through(Access::kRead, [&] { return store_.LatestRecords(target, limit); });
+}
+
+StatusOr<std::optional<Record>> StoreDecorator::BestOfJob(std::string_view job_id,
+                                                          uint32_t task_index) {
+  return Through(Access::kRead, [&] { return store_.BestOfJob(job_id, task_index); });
+}
+
+StatusOr<TrialCounts> StoreDecorator::CountTrials(std::string_view job_id) {
+  return Through(Access::kRead, [&] { return store_.CountTrials(job_id); });
+}
+
+Status StoreDecorator::SetFinals(std::span<const Finals> finals) {
+  return Through(Access::kWrite, [&] { return store_.SetFinals(finals); });
+}
+
+StatusOr<uint32_t> StoreDecorator::AddRound(const RoundRow& row) {
+  return Through(Access::kWrite, [&] { return store_.AddRound(row); });
+}
+
+StatusOr<std::vector<RoundRow>> StoreDecorator::RoundsOfJob(std::string_view job_id,
+                                                            uint32_t from) {
+  return Through(Access::kRead, [&] { return store_.RoundsOfJob(job_id, from); });
+}
+
+StatusOr<SchedulerIdentity> StoreDecorator::NextIncarnation() {
+  return Through(Access::kWrite, [&] { return store_.NextIncarnation(); });
+}
+
+Status StoreDecorator::SetProgress(std::string_view job_id, const JobProgress& progress) {
+  return Through(Access::kWrite, [&] { return store_.SetProgress(job_id, progress); });
+}
+
+StatusOr<std::optional<Record>> StoreDecorator::UnscheduledOfJob(std::string_view job_id,
+                                                                 uint32_t task_index) {
+  return Through(Access::kRead, [&] { return store_.UnscheduledOfJob(job_id, task_index); });
+}
+
+StatusOr<int64_t> StoreDecorator::DeleteRecords(std::span<const int64_t> ids) {
+  return Through(Access::kWrite, [&] { return store_.DeleteRecords(ids); });
+}
+
+Status StoreDecorator::AddComputations(std::span<const Computation> computations) {
+  return Through(Access::kWrite, [&] { return store_.AddComputations(computations); });
+}
+
+StatusOr<std::vector<Computation>> StoreDecorator::ComputationsOfKey(std::string_view key) {
+  return Through(Access::kRead, [&] { return store_.ComputationsOfKey(key); });
+}
+
+StatusOr<int64_t> StoreDecorator::BindRecords(const Computation& computation) {
+  return Through(Access::kWrite, [&] { return store_.BindRecords(computation); });
+}
+
+Status StoreDecorator::Read(const std::function<Status(Snapshot&)>& read) {
+  return Through(Access::kRead, [&] { return store_.Read(read); });
+}
+
+}  // namespace kiln::store

@@ -1,0 +1,69 @@
+// A store in front of another one, with a say in every call: to wait and call again, or, in tests,
+// to fail.
+//
+// Every method of the interface goes through Around(), so that none can be forgotten. Thread-safe
+// if Around() is.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "store/store.h"
+
+namespace kiln::store {
+
+class StoreDecorator : public Store {
+ public:
+  // `store` outlives this.
+  explicit StoreDecorator(Store& store) : store_(store) {}
+
+  using Store::AddJob;
+  using Store::AddRecords;
+
+  Status AddJob(const JobRow& job, std::span<const TaskRow> tasks) override;
+  Status UpdateJobState(std::string_view job_id, JobState state, std::string_view message,
+                        int64_t now_ms) override;
+  Status ReopenJob(std::string_view job_id) override;
+  Status SetProgress(std::string_view job_id, const JobProgress& progress) override;
+  StatusOr<JobRow> GetJob(std::string_view job_id) override;
+  StatusOr<std::vector<JobRow>> ListJobs(uint32_t limit) override;
+  StatusOr<std::vector<JobRow>> LoadUnfinishedJobs() override;
+  Status AddTasks(std::string_view job_id, std::span<const TaskRow> tasks) override;
+  StatusOr<std::vector<TaskRow>> TasksOfJob(std::string_view job_id) override;
+  Status SetReferenceCost(std::string_view job_id, uint32_t task_index, double cost_s) override;
+  StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records,
+                                            std::span<const ReferenceCost> costs) override;
+  StatusOr<int64_t> ImportRecords(std::string_view job_id,
+                                  std::span<const Record> records) override;
+  StatusOr<Record> GetRecord(int64_t id) override;
+  StatusOr<std::vector<Record>> RecordsOfJob(std::string_view job_id, uint32_t from_trial) override;
+  StatusOr<std::vector<Record>> LatestRecords(std::string_view target, uint32_t limit) override;
+  StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id, uint32_t task_index) override;
+  StatusOr<std::optional<Record>> UnscheduledOfJob(std::string_view job_id,
+                                                   uint32_t task_index) override;
+  StatusOr<TrialCounts> CountTrials(std::string_view job_id) override;
+  Status SetFinals(std::span<const Finals> finals) override;
+  StatusOr<int64_t> DeleteRecords(std::span<const int64_t> ids) override;
+  Status AddComputations(std::span<const Computation> computations) override;
+  StatusOr<std::vector<Computation>> ComputationsOfKey(std::string_view key) override;
+  StatusOr<int64_t> BindRecords(const Computation& computation) override;
+  StatusOr<uint32_t> AddRound(const RoundRow& row) override;
+  StatusOr<std::vector<RoundRow>> RoundsOfJob(std::string_view job_id, uint32_t from) override;
+  StatusOr<SchedulerIdentity> NextIncarnation() override;
+  Status Read(const std::function<Status(Snapshot&)>& read) override;
+
+ protected:
+  enum class Access { kRead, kWrite };
+
+  // `call` makes the call, anew each time; what it returned last is answered, unless this returns
+  // an error.
+  virtual Status Around(Access access, const std::function<Status()>& call) = 0;
+
+ private:
+  template <typename Call>
+  auto Through(Access access, const Call& call) -> decltype(call());
+
+  Store& store_;
+};
+
+}  // namespace kiln::store

@@ -1,0 +1,141 @@
+// The scheduler's disk is full, its database is moved away, its process is killed without a result:
+// what a job has is exact, and it goes on by itself when it can.
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/faults/farm_testing.h"
+
+namespace kiln {
+namespace {
+
+constexpr uint32_t kTrials = 60;
+
+class DiskTest : public FarmTest {
+ protected:
+  // From now on no file of the scheduler grows: each write of its database fails.
+  void SetDiskFull(bool full) {
+    rlimit limit{};
+    prlimit(farm_->scheduler().pid(), RLIMIT_FSIZE, nullptr, &limit);
+    limit.rlim_cur = full ? 1 : limit.rlim_max;
+    ASSERT_EQ(prlimit(farm_->scheduler().pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  }
+
+  v1::JobSpec Job() {
+    v1::JobSpec spec = MatmulJob(kTrials);
+    spec.mutable_tasks(0)->set_target("null");
+    spec.mutable_options()->set_policy("sketch.random");
+    spec.mutable_options()->set_trials_per_round(8);
+    spec.mutable_options()->set_finalists(2);
+    spec.mutable_options()->mutable_measure()->set_cooldown_ms(5);
+    return spec;
+  }
+
+  bool SaysEventually(const std::string& job, const std::string& text) {
+    v1::JobStatus status;
+    for (int i = 0; i < 400; ++i) {
+      if (Get(job, &status) && status.message().find(text) != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    ADD_FAILURE() << status.ShortDebugString() << farm_->Logs();
+    return false;
+  }
+};
+
+TEST_F(DiskTest, AFullDiskIsWaitedOutWhereverTheJobIs) {
+  StartFarm("null");
+  const std::string job = Submit(Job());
+  std::map<uint32_t, v1::Record> seen;
+  for (const uint32_t at : {0u, 1u, 8u, 20u, 40u, kTrials}) {
+    if (Final(WaitFor(job, at))) break;
+    for (const auto& [trial, record] : Records(job)) seen.emplace(trial, record);
+    SetDiskFull(true);
+    SaysEventually(job, "waits for the database: cannot read or write");
+    SetDiskFull(false);
+  }
+  ExpectWholeAtEnd(job, kTrials, seen);
+}
+
+TEST_F(DiskTest, ADatabaseThatIsMovedAwayIsNoticed) {
+  StartFarm("null");
+  const std::string job = Submit(Job());
+  WaitFor(job, 10);
+  const std::map<uint32_t, v1::Record> seen = Records(job);
+  std::filesystem::rename(farm_->db(), farm_->db() + ".away");
+  SaysEventually(job, "was deleted or replaced while it is in use");
+  v1::SubmitRequest request;
+  *request.mutable_spec() = Job();
+  v1::SubmitReply reply;
+  grpc::ClientContext context;
+  const grpc::Status refused = farm_->Connect()->Submit(&context, request, &reply);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_NE(refused.error_message().find("put the file back"), std::string::npos);
+  std::filesystem::rename(farm_->db() + ".away", farm_->db());
+  ExpectWholeAtEnd(job, kTrials, seen);
+}
+
+// Where this process may mount one.
+TEST_F(DiskTest, ATinyDisk) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("kiln-tiny-disk"));
+  if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "no file system can be mounted here";
+  }
+  StartFarm(Farm::Options{.device = "null", .db_folder = folder.path()});
+  const std::string job = Submit(Job());
+  WaitFor(job, 5);
+  const std::map<uint32_t, v1::Record> seen = Records(job);
+  // Somebody else takes all there is.
+  std::ofstream(folder.Join("filler"), std::ios::binary) << std::string(2 << 20, 'x');
+  SaysEventually(job, "waits for the database: no space left");
+  std::filesystem::remove(folder.Join("filler"));
+  ExpectWholeAtEnd(job, kTrials, seen);
+  farm_.reset();
+  umount2(folder.path().c_str(), MNT_DETACH);
+}
+
+// Each start runs the job, whose device never answers; the process dies before there is a result.
+TEST_F(DiskTest, AJobThatIsThereAtTwoDeathsIsSetAside) {
+  StartFarm("null");
+  farm_->runner().Kill();
+  const std::string job = Submit(Job());
+  const auto runs = [&] {
+    v1::JobStatus status;
+    for (int i = 0; i < 400 && status.state() != v1::RUNNING; ++i) {
+      Get(job, &status);
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    }
+    EXPECT_EQ(status.state(), v1::RUNNING);
+  };
+  for (int deaths = 0; deaths < 2; ++deaths) {
+    runs();
+    farm_->scheduler().Kill();
+    ASSERT_OK(farm_->scheduler().Start());
+  }
+  v1::JobStatus status;
+  ASSERT_TRUE(Get(job, &status));
+  EXPECT_EQ(status.state(), v1::FAILED);
+  EXPECT_NE(status.message().find("set aside: the scheduler died 2 times in a row"),
+            std::string::npos)
+      << status.message();
+  // By request it goes on.
+  ASSERT_OK(farm_->runner().Start());
+  v1::ResumeJobRequest resume;
+  resume.set_job_id(job);
+  v1::ResumeJobReply reply;
+  grpc::ClientContext context;
+  const grpc::Status resumed = farm_->Connect()->ResumeJob(&context, resume, &reply);
+  ASSERT_TRUE(resumed.ok()) << resumed.error_message();
+  ExpectWholeAtEnd(job, kTrials, {});
+}
+
+}  // namespace
+}  // namespace kiln
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  kiln::InitGrpc();
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,313 @@
+// Clients that mean harm, beside an honest job: the farm stands, the job is exact.
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <atomic>
+#include <fstream>
+
+#include "base/rng.h"
+#include "proto/builder.grpc.pb.h"
+#include "proto/channel.h"
+#include "proto/door_testing.h"
+#include "proto/runner.grpc.pb.h"
+#include "proto/tracker.grpc.pb.h"
+#include "tests/faults/farm_testing.h"
+
+namespace kiln {
+namespace {
+
+constexpr uint64_t kSeed = 20261122;
+constexpr uint32_t kTrials = 150;
+constexpr int64_t kMostGrowthMib = 300;
+
+int64_t ResidentMib(pid_t pid) {
+  std::ifstream statm(fmt::format("/proc/{}/statm", pid));
+  int64_t size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * 4096 >> 20;
+}
+
+std::string Noise(Rng& rng, size_t bytes) {
+  std::string noise(bytes, '\0');
+  for (char& c : noise) c = static_cast<char>(rng());
+  return noise;
+}
+
+// One request to any method, of whatever bytes.
+grpc::Status CallWith(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                      const std::string& bytes) {
+  grpc::GenericStub stub(channel);
+  grpc::CompletionQueue queue;
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+  const auto wait = [&] {
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+  };
+  const auto call = stub.PrepareCall(&context, method, &queue);
+  call->StartCall(nullptr);
+  wait();
+  const grpc::Slice slice(bytes);
+  call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
+  wait();
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  wait();
+  return status;
+}
+
+class HostileTest : public FarmTest {
+ protected:
+  v1::JobSpec HonestJob() {
+    v1::JobSpec spec = MatmulJob(kTrials);
+    spec.mutable_tasks(0)->set_target("null");
+    spec.mutable_options()->set_policy("sketch.random");
+    spec.mutable_options()->mutable_measure()->set_cooldown_ms(20);
+    return spec;
+  }
+
+  // Does `harm` again and again beside the job, at least until it has ended.
+  void RunBeside(const std::function<void(Rng&)>& harm) {
+    SCOPED_TRACE(fmt::format("seed {}", kSeed));
+    const std::vector<pid_t> pids = {farm_->tracker().pid(), farm_->scheduler().pid(),
+                                     farm_->builder().pid(), farm_->runner().pid()};
+    std::vector<int64_t> before_mib;
+    for (const pid_t pid : pids) before_mib.push_back(ResidentMib(pid));
+    const std::string job = Submit(HonestJob());
+    std::atomic<int> shots{0};
+    std::jthread hostile([&](const std::stop_token& stop) {
+      Rng rng(kSeed);
+      for (; !stop.stop_requested(); ++shots) harm(rng);
+    });
+    ExpectWholeAtEnd(job, kTrials, {});
+    hostile.request_stop();
+    hostile.join();
+    EXPECT_GE(shots, 3);
+    for (size_t i = 0; i < pids.size(); ++i) {
+      EXPECT_LT(ResidentMib(pids[i]) - before_mib[i], kMostGrowthMib);
+    }
+    for (DaemonProcess* daemon :
+         {&farm_->tracker(), &farm_->scheduler(), &farm_->builder(), &farm_->runner()}) {
+      EXPECT_TRUE(daemon->Running()) << daemon->Log();
+    }
+  }
+
+  std::shared_ptr<grpc::Channel> ChannelTo(DaemonProcess& daemon) {
+    return MakeChannel(daemon.address());
+  }
+};
+
+TEST_F(HostileTest, GarbageToEveryMethod) {
+  StartFarm("null");
+  struct Door {
+    std::shared_ptr<grpc::Channel> channel;
+    std::string method;
+  };
+  std::vector<Door> doors;
+  const auto add = [&](DaemonProcess& daemon, const google::protobuf::Descriptor& message) {
+    const auto& service = *message.file()->service(0);
+    for (int i = 0; i < service.method_count(); ++i) {
+      doors.push_back({ChannelTo(daemon),
+                       fmt::format("/{}/{}", service.full_name(), service.method(i)->name())});
+    }
+  };
+  add(farm_->tracker(), *v1::AnnounceRequest::descriptor());
+  add(farm_->scheduler(), *v1::SubmitRequest::descriptor());
+  add(farm_->builder(), *v1::BuildRequest::descriptor());
+  add(farm_->runner(), *v1::MeasureRequest::descriptor());
+  RunBeside([&](Rng& rng) {
+    const Door& door = PickFrom(rng, doors);
+    CallWith(door.channel, door.method, Noise(rng, static_cast<size_t>(UniformInt(rng, 200))));
+  });
+}
+
+// Workers that are none, leases that were never given, and releases of all sorts.
+TEST_F(HostileTest, AnnouncementsRenewalsAndReleases) {
+  StartFarm("null");
+  const auto stub = v1::Tracker::NewStub(ChannelTo(farm_->tracker()));
+  const auto worker = [](Rng& rng) {
+    v1::WorkerState state;
+    state.set_id(fmt::format("w{}", UniformInt(rng, 50)));
+    state.set_kind(static_cast<v1::WorkerKind>(UniformInt(rng, 4)));
+    state.set_address(fmt::format("127.0.0.1:{}", UniformInt(rng, 3)));
+    state.add_keys("made-up");
+    state.set_slots(static_cast<uint32_t>(UniformInt(rng, 5000)));
+    return state;
+  };
+  RunBeside([&](Rng& rng) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+    switch (UniformInt(rng, 4)) {
+      case 0: {
+        v1::AnnounceRequest request;
+        *request.mutable_worker() = worker(rng);
+        request.set_rejoining(Chance(rng, 0.5));
+        v1::AnnounceReply reply;
+        stub->Announce(&context, request, &reply);
+        break;
+      }
+      case 1: {
+        v1::RenewRequest request;
+        request.set_scheduler_id("eve");
+        for (int i = 0; i < 20; ++i) {
+          v1::Lease& lease = *request.add_leases();
+          lease.set_id(fmt::format("lease-{}", UniformInt(rng, 1000)));
+          *lease.mutable_worker() = worker(rng);
+        }
+        v1::RenewReply reply;
+        stub->Renew(&context, request, &reply);
+        break;
+      }
+      case 2: {
+        v1::ReleaseRequest request;
+        request.set_scheduler_id("eve");
+        for (int i = 0; i < 1000; ++i) request.add_lease_ids(fmt::format("{}", rng()));
+        v1::ReleaseReply reply;
+        stub->Release(&context, request, &reply);
+        break;
+      }
+      default: {
+        v1::AnnounceRequest request;  // 3 MB of keys
+        *request.mutable_worker() = worker(rng);
+        for (int i = 0; i < 3; ++i) request.mutable_worker()->add_keys(std::string(1 << 20, 'k'));
+        v1::AnnounceReply reply;
+        const grpc::Status status = stub->Announce(&context, request, &reply);
+        if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) return;
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
+            << status.error_message();
+        EXPECT_EQ(status.error_message(),
+                  "WorkerState.keys has 1048576 bytes, at most 256 are taken");
+      }
+    }
+  });
+}
+
+TEST_F(HostileTest, LargeMessages) {
+  StartFarm("null");
+  const auto tracker = v1::Tracker::NewStub(ChannelTo(farm_->tracker()));
+  const auto scheduler = v1::Scheduler::NewStub(ChannelTo(farm_->scheduler()));
+  const auto runner = v1::Runner::NewStub(ChannelTo(farm_->runner()));
+  const std::string large(48 << 20, 'x');
+  RunBeside([&](Rng& rng) {
+    grpc::ClientContext context;
+    switch (UniformInt(rng, 3)) {
+      case 0: {
+        v1::AnnounceRequest request;
+        request.mutable_worker()->set_device(large);
+        v1::AnnounceReply reply;
+        const grpc::Status status = tracker->Announce(&context, request, &reply);
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
+            << status.error_message();
+        break;
+      }
+      case 1: {
+        v1::SubmitRequest request;
+        request.mutable_spec()->set_name(large);
+        v1::SubmitReply reply;
+        const grpc::Status status = scheduler->Submit(&context, request, &reply);
+        EXPECT_EQ(status.error_message(),
+                  "JobSpec.name has 50331648 bytes, at most 1024 are taken");
+        break;
+      }
+      default: {
+        v1::MeasureRequest request;
+        request.set_reference_digest(large);
+        v1::MeasureReply reply;
+        const grpc::Status status = runner->Measure(&context, request, &reply);
+        EXPECT_EQ(status.error_message(),
+                  "MeasureRequest.reference_digest has 50331648 bytes, at most 256 are taken");
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  });
+}
+
+// Streams that are opened and left so, of clients that neither send nor read.
+TEST_F(HostileTest, IdleStreams) {
+  StartFarm("null");
+  struct Idle {
+    grpc::ClientContext context;
+    v1::ImportRecordsReply reply;
+    std::unique_ptr<grpc::ClientWriter<v1::ImportRecordsRequest>> stream;
+  };
+  const auto stub = v1::Scheduler::NewStub(ChannelTo(farm_->scheduler()));
+  std::vector<std::unique_ptr<Idle>> idle;
+  RunBeside([&](Rng&) {
+    if (idle.size() < 100) {
+      idle.push_back(std::make_unique<Idle>());
+      idle.back()->stream = stub->ImportRecords(&idle.back()->context, &idle.back()->reply);
+      v1::ImportRecordsRequest request;
+      request.set_line("# nothing");
+      idle.back()->stream->Write(request);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
+  ASSERT_EQ(idle.size(), 100u);
+  // They hold up nobody.
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  v1::ImportRecordsReply reply;
+  const auto stream = stub->ImportRecords(&context, &reply);
+  v1::ImportRecordsRequest request;
+  request.set_line(R"({"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "v0.2"})");
+  EXPECT_TRUE(stream->Write(request));
+  stream->WritesDone();
+  const grpc::Status status = stream->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  for (const auto& one : idle) {
+    one->context.TryCancel();
+    one->stream->Finish();
+  }
+}
+
+TEST_F(HostileTest, EveryMethodOfEveryServiceAsksForTheSecret) {
+  const Secret secret = Secret::Random();
+  StartFarm(Farm::Options{.device = "null", .secret = secret});
+  const auto expect_door = [&](DaemonProcess& daemon, const google::protobuf::Descriptor& message) {
+    ExpectDoorAtAllMethods(daemon.address(), *message.file()->service(0), secret);
+  };
+  expect_door(farm_->tracker(), *v1::AnnounceRequest::descriptor());
+  expect_door(farm_->scheduler(), *v1::SubmitRequest::descriptor());
+  expect_door(farm_->builder(), *v1::BuildRequest::descriptor());
+  expect_door(farm_->runner(), *v1::MeasureRequest::descriptor());
+}
+
+// Who does not know the secret gets nowhere, and who knows it works as ever.
+TEST_F(HostileTest, WithoutTheSecret) {
+  const Secret secret = Secret::Random();
+  StartFarm(Farm::Options{.device = "null", .secret = secret});
+  const auto tracker = v1::Tracker::NewStub(ChannelTo(farm_->tracker()));
+  const auto wrong =
+      v1::Scheduler::NewStub(MakeChannel(farm_->scheduler().address(), Secret::Random()));
+  RunBeside([&](Rng& rng) {
+    grpc::ClientContext context;
+    grpc::Status status;
+    if (Chance(rng, 0.5)) {
+      v1::AnnounceRequest request;
+      request.mutable_worker()->set_id("eve");
+      request.mutable_worker()->set_kind(v1::BUILDER);
+      request.mutable_worker()->set_address("127.0.0.1:9");
+      request.mutable_worker()->add_keys("null");
+      request.mutable_worker()->set_slots(1000);
+      v1::AnnounceReply reply;
+      status = tracker->Announce(&context, request, &reply);
+    } else {
+      v1::ListJobsReply reply;
+      status = wrong->ListJobs(&context, {}, &reply);
+    }
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << status.error_message();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  });
+}
+
+}  // namespace
+}  // namespace kiln
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  kiln::InitGrpc();
+  return RUN_ALL_TESTS();
+}
