@@ -28,6 +28,7 @@ struct JobFlags {
   std::vector<std::string> input_ranges;  // "x=0.5:2"
   std::vector<std::string> parameters;    // of the policy: "eps_greedy=0.1"
   std::string target = "llvm";
+  std::string device;  // to measure on; "": any
   std::string name;
   int32_t priority = 0;
   v1::TuneOptions options;

@@ -609,6 +609,24 @@ TEST_F(FarmTest, WorkersAreListed) {
   EXPECT_THAT(RunKiln({"jobs", "--scheduler", tracker_}).error, HasSubstr("is no scheduler"));
 }
 
+TEST_F(FarmTest, AJobIsForADeviceThatIsThere) {
+  EXPECT_EQ(Json::parse(Kiln({"jobs", Submit({"--trials", "2", "--device", "null"}),
+                              "--json"}))["job"]["spec"]["device"],
+            "null");
+  const RunResult refused = RunKiln({"submit", "matmul", "--args", "64,64,64", "--target", "null",
+                                     "--device", "H200", "--scheduler", scheduler_});
+  EXPECT_EQ(refused.exit.code, 1);
+  EXPECT_THAT(refused.error,
+              HasSubstr("device 'H200' is not there for target null; there are: null"));
+}
+
+TEST_F(EmbeddedTest, AJobIsForADeviceOfThisMachine) {
+  EXPECT_THAT(KilnPrints(TuneWords({"--trials", "2", "--device", "0"})), HasSubstr("trials 2/2"));
+  Words words = TuneWords({"--trials", "2", "--device", "1"});
+  EXPECT_THAT(RunKiln(words).error,
+              HasSubstr("device '1' is not there for target null; there are: null"));
+}
+
 TEST_F(FarmTest, CtrlCLeavesTheJobRunningAndCancelEndsIt) {
   auto kiln =
       Subprocess::Spawn(KilnOptions({"tune", "matmul", "--args", "512,512,512", "--target", "null",

@@ -145,6 +145,9 @@ void JobOptions::AddTasks(CLI::App& command) {
   command
       .add_option("--target", job_.target, "llvm, llvm -mcpu=..., cuda, or null (measures nothing)")
       ->capture_default_str();
+  command.add_option("--device", job_.device,
+                     "which of several devices: a name (H200), a UUID (GPU-1f0c...), any other key "
+                     "that kiln workers lists; without a scheduler also an index (0) [any]");
 }
 
 void JobOptions::AddTrials(CLI::App& command, const std::string& what, uint32_t least) {

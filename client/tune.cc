@@ -12,6 +12,7 @@
 #include "client/json.h"
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
+#include "client/local_devices.h"
 #include "client/summary.h"
 #include "client/task_list.h"
 #include "client/wording.h"
@@ -111,12 +112,26 @@ void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Sessio
   std::fflush(stdout);
 }
 
+// Settles which device of this machine the job means.
+Status ChooseDeviceHere(v1::JobSpec& spec) {
+  if (spec.device().empty()) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const std::string device, DeviceOfTarget(spec.tasks(0).target()));
+  KILN_ASSIGN_OR_RETURN(const v1::ListReply there, LocalDevices(device));
+  const std::string& target = spec.tasks(0).target();
+  KILN_ASSIGN_OR_RETURN(
+      *spec.mutable_device(),
+      ChooseLocalDevice(spec.device(), target.substr(0, target.find(' ')), there));
+  return OkStatus();
+}
+
 // The cluster serves one target: what its runner's device is.
 LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags& flags,
                                      const Session& session) {
   LocalCluster::Options options;
   options.db = session.db;
   options.device = DeviceOfTarget(spec.tasks(0).target()).value_or("cpu");
+  // One GPU alone, where the job is for that.
+  if (spec.device().starts_with("GPU-")) options.device = "cuda:" + spec.device();
   options.runner_threads = flags.threads;
   options.builder_jobs = flags.build_jobs;
   options.allow_faults = !spec.options().faults().empty();
@@ -306,6 +321,7 @@ StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
   spec.set_name(flags.name);
   spec.set_user(UserName());
   spec.set_priority(flags.priority);
+  spec.set_device(flags.device);
   *spec.mutable_options() = flags.options;
   KILN_RETURN_IF_ERROR(AddFaults(flags.faults, *spec.mutable_options()));
   for (const std::string& parameter : flags.parameters) {
@@ -346,6 +362,7 @@ StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std
   if (!flags.follow.quiet) PrintOtherForms(flags, session);
   if (session.scheduler.empty()) {
     KILN_RETURN_IF_ERROR(NameThisCpu(spec));
+    KILN_RETURN_IF_ERROR(ChooseDeviceHere(spec));
     return TuneHere(spec, "", cluster, flags.follow, session, stop);
   }
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());

@@ -1,6 +1,7 @@
 #include "scheduler/daemon.h"
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <filesystem>
 
 #include "base/daemon_program.h"
@@ -11,6 +12,8 @@
 #include "base/net.h"
 #include "base/stop_signal.h"
 #include "base/turns.h"
+#include "proto/channel.h"
+#include "proto/tracker.grpc.pb.h"
 #include "scheduler/database_lock.h"
 #include "scheduler/jobs.h"
 #include "scheduler/service.h"
@@ -21,6 +24,7 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr absl::Duration kStopGrace = absl::Seconds(2);
+constexpr std::chrono::seconds kListTimeout{5};
 
 struct Flags : DaemonFlags {
   std::string listen = "127.0.0.1:9290";
@@ -61,6 +65,21 @@ std::string SchedulerId(const store::SchedulerIdentity& identity, const std::str
   return fmt::format("{}-{:08x}", identity.id, static_cast<uint32_t>(Xxh3(place)));
 }
 
+WorkerList WorkersOf(const std::string& tracker, const Secret& secret) {
+  return [tracker, secret]() -> StatusOr<v1::ListReply> {
+    const auto stub = v1::Tracker::NewStub(MakeChannel(tracker, secret));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kListTimeout);
+    v1::ListReply reply;
+    const grpc::Status status = stub->List(&context, {}, &reply);
+    if (!status.ok()) {
+      return Unavailable("the tracker at {} cannot say which devices there are: {}", tracker,
+                         status.error_message());
+    }
+    return reply;
+  };
+}
+
 Status Serve(const Flags& flags) {
   KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
   KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags, flags.listen));
@@ -81,7 +100,9 @@ Status Serve(const Flags& flags) {
             events, options);
   // Before anyone can ask: what is to be set aside has been.
   KILN_RETURN_IF_ERROR(jobs.Start());
-  SchedulerService service(*store, jobs, events, {.door = Door("scheduler", secret)});
+  SchedulerService service(
+      *store, jobs, events,
+      {.door = Door("scheduler", secret), .list_workers = WorkersOf(flags.tracker, secret)});
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
   server_options.services = {&service};

@@ -177,6 +177,11 @@ class FakeCluster {
  public:
   FakeLeaseSource builders, runners;
 
+  // What the jobs asked for so far.
+  std::vector<LeaseWish> wishes() {
+    std::lock_guard lock(mutex_);
+    return wishes_;
+  }
   void AddBuilder(FakeBuilder& builder, const std::string& id, uint32_t slots) {
     builder.workers.push_back(std::make_unique<FakeWorker>(builder, v1::BUILDER, id, slots));
     builders.AddWorker(builder.workers.back()->state());
@@ -189,6 +194,10 @@ class FakeCluster {
 
   LeaseFactory factory() {
     return [this](const LeaseWish& wish) {
+      {
+        std::lock_guard lock(mutex_);
+        wishes_.push_back(wish);
+      }
       Leases leases;
       leases.source = std::make_unique<Borrowed>(wish.kind == v1::BUILDER ? builders : runners);
       return leases;
@@ -207,6 +216,9 @@ class FakeCluster {
    private:
     LeaseSource& source_;
   };
+
+  std::mutex mutex_;
+  std::vector<LeaseWish> wishes_;
 };
 
 // Looks every few milliseconds until `done`; false after ten seconds.

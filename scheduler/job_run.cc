@@ -300,7 +300,9 @@ void JobRun::SetProblem(std::string problem) {
 }
 
 StatusOr<JobRun::Device> JobRun::LeaseDevice(const CheckedJob& job) {
-  LeaseWish wish = Wish(v1::RUNNER, std::string(target::TargetKindName(job.tasks[0].target.kind)));
+  const std::string& device = job.spec.device();
+  const std::string kind(target::TargetKindName(job.tasks[0].target.kind));
+  LeaseWish wish = Wish(v1::RUNNER, device.empty() ? kind : device);
   wish.max_leases = 1;
   {
     std::lock_guard lock(mutex_);
@@ -542,7 +544,8 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
 
   // From now on devices like this one.
   const std::string general(target::TargetKindName(job.tasks[0].target.kind));
-  const std::string model = ModelKey(worker);
+  const std::string& asked = job.spec.device();
+  const std::string model = asked.empty() ? ModelKey(worker) : asked;
   {
     std::lock_guard lock(mutex_);
     builders_ = context_.leases(Wish(v1::BUILDER, general));

@@ -87,6 +87,25 @@ class JobsTest : public testing::TestWithParam<bool> {
   std::unique_ptr<Jobs> jobs_;
 };
 
+TEST_P(JobsTest, AllRunnersOfAJobServeTheDeviceItNames) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(3);
+  spec.set_device("GPU-bb");
+  EXPECT_TRUE(Ends(Submit(spec)));
+  int runners = 0;
+  for (const LeaseWish& wish : cluster_.wishes()) {
+    if (wish.kind == v1::BUILDER) EXPECT_EQ(wish.key, "null");
+    if (wish.kind != v1::RUNNER) continue;
+    EXPECT_EQ(wish.key, "GPU-bb");
+    ++runners;
+  }
+  EXPECT_GE(runners, 2) << "the first one and those that measure";
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, JobsTest, testing::Values(false, true), [](const auto& info) {
   return info.param ? std::string("Sqlite") : std::string("Memory");
 });

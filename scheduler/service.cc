@@ -1,9 +1,12 @@
 #include "scheduler/service.h"
 
+#include <thread>
+
 #include "base/grpc_status.h"
 #include "base/log.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "compiler/schedule/step.h"
+#include "proto/device_choice.h"
 #include "proto/field_limits.h"
 #include "scheduler/watch.h"
 #include "store/import_log.h"
@@ -11,6 +14,9 @@
 
 namespace kiln::scheduler {
 namespace {
+
+constexpr std::chrono::milliseconds kLook{250};
+constexpr int kMostLooks = 40;  // for a first runner
 
 // What the keys of a log may stand for, beside what was tuned here.
 std::vector<store::Computation> LibraryComputations() {
@@ -41,10 +47,28 @@ grpc::Status SchedulerService::Answer(const grpc::ServerContext& context, const 
 
 // ---- jobs -----------------------------------------------------------------------------------
 
+// The device by its key, or a refusal with those that are there. A farm that has just been started
+// has a moment for its first runner.
+Status SchedulerService::SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const {
+  if (spec.device().empty() || spec.tasks().empty() || !list_workers_) return OkStatus();
+  const std::string& target = spec.tasks(0).target();
+  const std::string kind = target.substr(0, target.find(' '));
+  v1::ListReply there;
+  for (int looks = 0; looks < kMostLooks && !stopping_ && !context.IsCancelled(); ++looks) {
+    KILN_ASSIGN_OR_RETURN(there, list_workers_());
+    if (HasRunnerFor(kind, there)) break;
+    std::this_thread::sleep_for(kLook);
+  }
+  KILN_ASSIGN_OR_RETURN(*spec.mutable_device(), ChooseDevice(spec.device(), kind, there));
+  return OkStatus();
+}
+
 grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
                                       const v1::SubmitRequest* request, v1::SubmitReply* reply) {
   return Answer(*context, *request, [&]() -> Status {
-    KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(), jobs_.Submit(request->spec()));
+    v1::JobSpec spec = request->spec();
+    KILN_RETURN_IF_ERROR(SettleDevice(*context, spec));
+    KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(), jobs_.Submit(spec));
     return OkStatus();
   });
 }

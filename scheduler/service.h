@@ -2,11 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "proto/door.h"
 #include "proto/scheduler.grpc.pb.h"
+#include "proto/tracker.pb.h"
 #include "scheduler/event_hub.h"
 #include "scheduler/jobs.h"
 #include "scheduler/streams.h"
@@ -14,11 +17,16 @@
 
 namespace kiln::scheduler {
 
+using WorkerList = std::function<StatusOr<v1::ListReply>()>;
+
 class SchedulerService : public v1::Scheduler::Service {
  public:
   struct Options {
     Door door;
     Streams::Options streams;
+    // Asks the tracker what a job's device means, and whether it is there; null: a device is taken
+    // for a key as it stands.
+    WorkerList list_workers;
     Clock* clock = &Clock::Real();
   };
 
@@ -31,7 +39,8 @@ class SchedulerService : public v1::Scheduler::Service {
         events_(events),
         clock_(*options.clock),
         door_(options.door),
-        streams_(options.streams) {}
+        streams_(options.streams),
+        list_workers_(options.list_workers) {}
 
   // Calls that wait end with Unavailable, now and later. Call before the server's Shutdown.
   void Stop();
@@ -65,6 +74,7 @@ class SchedulerService : public v1::Scheduler::Service {
   template <typename Request, typename Work>
   grpc::Status Answer(const grpc::ServerContext& context, const Request& request,
                       const Work& work) const;
+  Status SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const;
   Status Best(const v1::BestRequest& request, v1::BestReply& reply);
   Status BestOfJob(const v1::BestRequest& request, v1::BestReply& reply);
   Status List(const v1::ListRecordsRequest& request, grpc::ServerContext& context,
@@ -80,6 +90,7 @@ class SchedulerService : public v1::Scheduler::Service {
   Clock& clock_;
   const Door door_;
   Streams streams_;
+  const WorkerList list_workers_;
   std::atomic<bool> stopping_{false};
 };
 

@@ -15,6 +15,17 @@ namespace {
 
 using testing::HasSubstr;
 
+v1::ListReply TwoGpus() {
+  v1::ListReply list;
+  for (const char* uuid : {"GPU-aa", "GPU-bb"}) {
+    v1::WorkerState& runner = *list.add_workers();
+    runner.set_kind(v1::RUNNER);
+    runner.set_device("Null 1");
+    for (const char* key : {"null", "Null 1", uuid}) runner.add_keys(key);
+  }
+  return list;
+}
+
 class ServiceTest : public testing::Test {
  protected:
   explicit ServiceTest(const SchedulerService::Options& service_options = {})
@@ -23,7 +34,9 @@ class ServiceTest : public testing::Test {
     options.dispatch = QuickDispatch();
     jobs_ = std::make_unique<Jobs>(*store_, cluster_.factory(), events_, options);
     KILN_CHECK(jobs_->Start().ok());
-    service_ = std::make_unique<SchedulerService>(*store_, *jobs_, events_, service_options);
+    SchedulerService::Options with_workers = service_options;
+    with_workers.list_workers = [] { return StatusOr<v1::ListReply>(TwoGpus()); };
+    service_ = std::make_unique<SchedulerService>(*store_, *jobs_, events_, with_workers);
     auto server = GrpcServer::Start({.services = {service_.get()}});
     KILN_CHECK(server.ok(), "{}", server.status().ToString());
     server_ = *std::move(server);
@@ -403,6 +416,22 @@ TEST_F(ServiceTest, ImportCountsNewLinesDuplicatesAndErrors) {
   EXPECT_EQ(status.state(), v1::SUCCEEDED);
   EXPECT_EQ(status.trials_done(), 1u);
   EXPECT_OK(Watch("import").status);
+}
+
+TEST_F(ServiceTest, ADeviceIsKeptByItsKeyAndRefusedWhereItIsNotThere) {
+  v1::JobSpec spec = TestJob(1);
+  spec.set_device("gpu-b");
+  v1::GetJobRequest request;
+  request.set_job_id(Submit(spec));
+  const auto job = Call(&v1::Scheduler::Stub::GetJob, request);
+  ASSERT_OK(job);
+  EXPECT_EQ(job->spec().device(), "GPU-bb");
+  v1::SubmitRequest wrong;
+  *wrong.mutable_spec() = spec;
+  wrong.mutable_spec()->set_device("H300");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::Submit, wrong),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("there are: Null 1 (GPU-aa); Null 1 (GPU-bb)")));
 }
 
 }  // namespace
