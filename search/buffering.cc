@@ -6,6 +6,7 @@
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/gpu_validity.h"
+#include "search/thread_shapes.h"
 
 namespace kiln::search {
 namespace {
@@ -37,7 +38,7 @@ Status AnnotateBuffering(State& state, const Task& task, const Parameters& param
   std::set<int> readers, copying;
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.attach(s).kind != schedule::Attach::kIter ||
-        !state.stage(s).op->name().ends_with(".shared"))
+        !state.stage(s).op->name().ends_with(".shared") || IsCopied(state, s))
       continue;
     readers.insert(state.attach(s).stage);
     if (schedule::CanCopyAsync(state, s)) copying.insert(state.attach(s).stage);

@@ -4,6 +4,7 @@
 
 #include "compiler/schedule/steps/steps.h"
 #include "search/shared_layout.h"
+#include "search/thread_shapes.h"
 
 namespace kiln::search {
 
@@ -18,7 +19,9 @@ std::optional<int> FragmentsOf(const schedule::Step& step) {
 
 Status AnnotateFragments(schedule::State& state, Rng& rng) {
   std::set<int> readers;
-  for (const int s : FetchedStages(state)) readers.insert(state.attach(s).stage);
+  for (const int s : FetchedStages(state)) {
+    if (!IsCopied(state, s)) readers.insert(state.attach(s).stage);
+  }
   for (const int reader : readers) {
     const int way = static_cast<int>(rng() % kFragmentWays);
     KILN_RETURN_IF_ERROR(state.Apply(FragmentsStep(reader, way)));

@@ -5,6 +5,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/gpu_validity.h"
 #include "search/shared_layout.h"
+#include "search/thread_shapes.h"
 
 namespace kiln::search {
 namespace {
@@ -36,6 +37,7 @@ std::optional<int> MinBlocksOf(const schedule::Step& step) {
 Status AnnotateMinBlocks(schedule::State& state, Rng& rng) {
   std::set<int> roots;
   for (int s : FetchedStages(state)) {
+    if (IsCopied(state, s)) continue;
     while (state.attach(s).kind == schedule::Attach::kIter) s = state.attach(s).stage;
     roots.insert(s);
   }

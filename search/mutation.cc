@@ -14,6 +14,7 @@
 #include "search/rebuild.h"
 #include "search/sample_unroll.h"
 #include "search/shared_layout.h"
+#include "search/thread_shapes.h"
 #include "search/tile_moves.h"
 #include "search/uneven_tiles.h"
 
@@ -85,32 +86,40 @@ StatusOr<Mutation> MutateUnroll(bool gpu, const Genome& genome, Rng& rng) {
 }
 
 // The split with one length in place of another.
-StatusOr<Mutation> MutateLength(MutationKind kind, const Genome& genome, int step,
+StatusOr<Mutation> MutateLength(MutationKind kind, const Genome& genome, int step, size_t which,
                                 std::vector<int64_t> choices, Rng& rng) {
   const auto& split = static_cast<const SplitStep&>(*genome.steps[step]);
-  std::erase(choices, split.lengths[0]);
+  std::vector<int64_t> lengths = split.lengths;
+  std::erase(choices, lengths[which]);
   if (choices.empty()) return NoChange();
+  lengths[which] = PickFrom(rng, choices);
   Mutation mutation{kind, Copy(genome), step};
   mutation.steps[step] = std::make_shared<SplitStep>(split.stage_id, split.loop, split.extent,
-                                                     std::vector<int64_t>{PickFrom(rng, choices)},
-                                                     split.inner_to_outer);
+                                                     std::move(lengths), split.inner_to_outer);
   return mutation;
 }
 
-StatusOr<Mutation> MutateThreads(const target::HardwareParams& hardware, const Genome& genome,
-                                 Rng& rng) {
-  std::vector<int> splits;
+StatusOr<Mutation> MutateThreads(const Task& task, const Genome& genome, Rng& rng) {
+  struct Length {
+    int step;
+    size_t which;
+    LengthRole role;
+  };
+  std::vector<Length> all;
   for (size_t i = 0; i < genome.steps.size(); ++i) {
-    if (IsThreadSplit(genome.steps, i) && !IsFetchSplit(genome.steps, i))
-      splits.push_back(static_cast<int>(i));
+    if (IsFetchSplit(genome.steps, i)) continue;
+    const std::vector<LengthRole> roles = LengthRoles(genome.steps, i);
+    for (size_t k = 0; k < roles.size(); ++k) all.push_back({static_cast<int>(i), k, roles[k]});
   }
-  if (splits.empty()) return NoUse();
-  const int picked = PickFrom(rng, splits);
-  const int64_t extent = static_cast<const SplitStep&>(*genome.steps[picked]).extent;
-  std::vector<int64_t> choices = {hardware.warp_size};
-  while (choices.back() < extent && choices.back() * 2 <= hardware.max_threads_per_block)
-    choices.push_back(choices.back() * 2);
-  return MutateLength(MutationKind::kThreads, genome, picked, std::move(choices), rng);
+  if (all.empty()) return NoUse();
+  const Length& picked = PickFrom(rng, all);
+  const auto& split = static_cast<const SplitStep&>(*genome.steps[picked.step]);
+  const bool is_flat = split.lengths.size() == 3;
+  const int64_t extent = is_flat && picked.role == LengthRole::kLanes ? 0 : split.extent;
+  return MutateLength(MutationKind::kThreads, genome, picked.step, picked.which,
+                      LengthChoices(picked.role, extent, MostLanes(*task.dag, task.hardware),
+                                    task.hardware),
+                      rng);
 }
 
 // Widths that the tiles do not allow are cut by Rebuild.
@@ -123,8 +132,8 @@ StatusOr<Mutation> MutateFetchWidth(const target::HardwareParams& hardware, cons
   if (splits.empty()) return NoUse();
   std::vector<int64_t> choices;
   for (int64_t width = 1; width <= hardware.vector_unit_bytes; width *= 2) choices.push_back(width);
-  return MutateLength(MutationKind::kFetchWidth, genome, PickFrom(rng, splits), std::move(choices),
-                      rng);
+  return MutateLength(MutationKind::kFetchWidth, genome, PickFrom(rng, splits), 0,
+                      std::move(choices), rng);
 }
 
 StatusOr<Mutation> MutateBuffering(const Task& task, const Parameters& parameters,
@@ -316,7 +325,7 @@ StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameter
     case MutationKind::kUnroll:
       return MutateUnroll(task.target.is_gpu(), genome, rng);
     case MutationKind::kThreads:
-      return MutateThreads(task.hardware, genome, rng);
+      return MutateThreads(task, genome, rng);
     case MutationKind::kFetchWidth:
       return MutateFetchWidth(task.hardware, genome, rng);
     case MutationKind::kBuffering:

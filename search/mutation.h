@@ -19,7 +19,7 @@ namespace kiln::search {
 enum class MutationKind : uint8_t {
   kTileSize,         // factors move between the levels of a split
   kUnroll,           // another auto_unroll_max_step
-  kThreads,          // GPU: threads of a block that is not tiled, or of a reduction across threads
+  kThreads,          // GPU: the shape of a kernel that is not tiled (thread_shapes.h)
   kFetchWidth,       // GPU: elements that a thread fetches at once into shared memory
   kBuffering,        // GPU: how far ahead of their use tiles are fetched, and in which way
   kLayout,           // GPU: another axis of a tile in shared memory innermost, or other padding

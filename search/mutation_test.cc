@@ -224,6 +224,9 @@ TEST(Mutation, GpuWalksStayLegal) {
                         {"conv2d_nhwc", "1,7,7,64,64,3,3,1,1", {"bias", "relu"}},
                         {"conv2d_winograd_nhwc", "1,14,14,32,32"},
                         {"max_pool2d_nchw", "1,56,56,16,3,3,2,1"},
+                        {"sum", "512,512,axis=0"},
+                        {"sum", "8,100000,axis=1"},
+                        {"transpose", "300,512"},
                         {"softmax", "64,1000"}};
   Walk(true, cases, 800);
 }
@@ -231,6 +234,7 @@ TEST(Mutation, GpuWalksStayLegal) {
 TEST(Mutation, EachKindChangesWhatItSays) {
   const Case conv = {"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}};
   const Case pool = {"max_pool2d_nchw", "1,56,56,16,3,3,2,1"};
+  const Case relu = {"relu", "1000,1000"};
   const struct {
     MutationKind kind;
     bool gpu;
@@ -239,7 +243,7 @@ TEST(Mutation, EachKindChangesWhatItSays) {
       {MutationKind::kUnroll, true, conv},           {MutationKind::kFetchWidth, true, conv},
       {MutationKind::kBuffering, true, conv},        {MutationKind::kLayout, true, conv},
       {MutationKind::kFragments, true, conv},        {MutationKind::kMinBlocks, true, conv},
-      {MutationKind::kThreads, true, pool},          {MutationKind::kUnroll, false, conv},
+      {MutationKind::kThreads, true, relu},          {MutationKind::kUnroll, false, conv},
       {MutationKind::kComputeLocation, false, conv}, {MutationKind::kParallel, false, conv},
       {MutationKind::kVectorize, false, pool}};
   for (const auto& [kind, gpu, c] : cases) {

@@ -21,6 +21,7 @@ std::vector<Named> AllParameters(Parameters& p) {
   return {
       {"async_copies", &p.async_copies, 0, 1},
       {"cluster_splits", &p.cluster_splits, 0, 1},
+      {"copy_tiles", &p.copy_tiles, 0, 1},
       {"crossover_prob", &p.crossover_prob, 0, 1},
       {"draft_eps_greedy", &p.draft_eps_greedy, 0, 1},
       {"eps_greedy", &p.eps_greedy, 0, 1},

@@ -29,6 +29,9 @@ struct Parameters {
   int max_fetch_depth = 4;
   // GPU: register tiles may read shared memory a step of the reduction ahead.
   bool fragments = true;
+  // GPU: what is read across the rows of what is stored may go through shared memory, a tile at a
+  // time.
+  bool copy_tiles = true;
   // GPU: kernels may be compiled so that a number of their blocks fits a multiprocessor.
   bool min_blocks = true;
   // GPU: tiles in shared memory may be transposed and their rows padded.

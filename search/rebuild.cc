@@ -9,6 +9,7 @@
 #include "search/sample_gpu.h"
 #include "search/shared_layout.h"
 #include "search/stage_view.h"
+#include "search/thread_shapes.h"
 
 namespace kiln::search {
 namespace {
@@ -42,13 +43,13 @@ std::vector<int64_t> MakeExact(std::vector<int64_t> lengths, int64_t extent) {
   return lengths;
 }
 
-// The split at this extent; itself when nothing changes. One that was exact stays exact.
-StepPtr AtExtent(const StepPtr& step, int64_t extent) {
+// The split at this extent; itself when nothing changes. One of tiles that was exact stays exact.
+StepPtr AtExtent(const StepPtr& step, int64_t extent, bool is_tiles) {
   const SplitStep& split = *AsSplit(step);
   if (extent <= 0 || extent == split.extent) return step;
   std::vector<int64_t> lengths = split.lengths;
   const int64_t product = Product(lengths);
-  if (product > 0 && split.extent % product == 0 && extent % product != 0)
+  if (is_tiles && product > 0 && split.extent % product == 0 && extent % product != 0)
     lengths = MakeExact(std::move(lengths), extent);
   return std::make_shared<SplitStep>(split.stage_id, split.loop, extent, std::move(lengths),
                                      split.inner_to_outer);
@@ -77,7 +78,8 @@ StatusOr<State> ReplayExact(const dag::DagPtr& dag, std::span<const StepPtr> ste
     // is a tile.
     const bool exact = split != nullptr && (!IsFetchSplit(steps, i) || IsOfCluster(steps, i));
     KILN_RETURN_IF_ERROR(
-        state.Apply(exact ? AtExtent(steps[i], ExtentAt(state, *split)) : steps[i]));
+        state.Apply(exact ? AtExtent(steps[i], ExtentAt(state, *split), !IsThreadSplit(steps, i))
+                          : steps[i]));
   }
   return state;
 }
@@ -103,8 +105,9 @@ StatusOr<bool> MendFetches(const State& state, const target::HardwareParams& har
     const auto& follow = static_cast<const schedule::FollowFusedSplitStep&>(*steps[i + 2]);
     KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, steps));
     const std::vector<int64_t> widths =
-        parts < 0 ? FetchWidths(state, s, threads, hardware.vector_unit_bytes)
-                  : SumWidths(state, parts, threads, hardware.vector_unit_bytes);
+        parts >= 0           ? SumWidths(state, parts, threads, hardware.vector_unit_bytes)
+        : IsCopied(state, s) ? CopyWidths(state, s, threads, hardware.vector_unit_bytes)
+                             : FetchWidths(state, s, threads, hardware.vector_unit_bytes);
     int64_t width = 1;
     for (int64_t w : widths) {
       if (w <= split.lengths[0]) width = w;
@@ -153,13 +156,7 @@ bool IsFetchSplit(std::span<const StepPtr> steps, size_t i) {
 }
 
 bool IsThreadSplit(std::span<const StepPtr> steps, size_t i) {
-  const SplitStep* split = AsSplit(steps[i]);
-  if (split == nullptr || split->lengths.size() != 1) return false;
-  for (size_t next = i + 1; next < std::min(i + 3, steps.size()); ++next) {
-    if (Binds(*steps[next], split->stage_id, split->loop + 1, Annotation::kThreadX)) return true;
-    if (steps[next]->tag() != AnnotateStep::kTag) return false;
-  }
-  return false;
+  return !LengthRoles(steps, i).empty();
 }
 
 Status CheckThreadTiles(std::span<const StepPtr> steps, const target::HardwareParams& hardware) {

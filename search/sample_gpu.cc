@@ -1,6 +1,7 @@
 #include "search/sample_gpu.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "compiler/dag/access_analysis.h"
@@ -14,6 +15,7 @@
 #include "search/sample_unroll.h"
 #include "search/shared_layout.h"
 #include "search/stage_view.h"
+#include "search/thread_shapes.h"
 #include "search/tile_sizes.h"
 #include "search/tiling.h"
 
@@ -36,7 +38,7 @@ std::set<int> TilingRoots(const State& state) {
   const dag::AccessAnalysis analysis(*state.dag());
   std::set<int> roots;
   for (int s = 0; s < state.num_stages(); ++s) {
-    if (analysis.needs_multi_level_tiling(s) && state.attach(s).kind == Attach::kIter)
+    if (IsTiledInLevels(state, analysis, s) && state.attach(s).kind == Attach::kIter)
       roots.insert(state.attach(s).stage);
   }
   return roots;
@@ -48,25 +50,20 @@ bool HasThreadLoop(const Stage& stage) {
   });
 }
 
-// A warp times a power of two: up to a block, and no more than `extent` keeps busy.
-int64_t RandomThreads(int64_t extent, const target::HardwareParams& hardware, Rng& rng) {
-  std::vector<int64_t> choices = {hardware.warp_size};
-  while (choices.back() < extent && choices.back() * 2 <= hardware.max_threads_per_block)
-    choices.push_back(choices.back() * 2);
-  return PickFrom(rng, choices);
-}
-
-// The sketch with other numbers of threads in its reductions across threads.
+// The sketch with other numbers of threads, and of elements in their vectors, in its reductions
+// across threads.
 Sketch VaryReducingThreads(Sketch sketch, const target::HardwareParams& hardware, Rng& rng) {
-  std::vector<schedule::StepPtr>& steps = sketch.steps;
-  for (size_t i = 0; i + 1 < steps.size(); ++i) {
-    if (steps[i]->tag() != "SP" || steps[i + 1]->tag() != "AN") continue;
-    const auto& split = static_cast<const schedule::SplitStep&>(*steps[i]);
-    const auto& bind = static_cast<const schedule::AnnotateStep&>(*steps[i + 1]);
-    if (bind.annotation != Annotation::kThreadX || split.stage_id != bind.stage_id) continue;
-    steps[i] = std::make_shared<schedule::SplitStep>(
-        split.stage_id, split.loop, split.extent,
-        std::vector<int64_t>{RandomThreads(split.extent, hardware, rng)}, split.inner_to_outer);
+  const int64_t max_lanes = MostLanes(*sketch.state.dag(), hardware);
+  for (size_t i = 0; i < sketch.steps.size(); ++i) {
+    const std::vector<LengthRole> roles = LengthRoles(sketch.steps, i);
+    if (roles.empty() || roles[0] != LengthRole::kThreads) continue;
+    const auto& split = static_cast<const schedule::SplitStep&>(*sketch.steps[i]);
+    std::vector<int64_t> lengths = split.lengths;
+    lengths[0] = RandomThreads(split.extent, hardware, rng);
+    for (size_t k = 1; k < lengths.size(); ++k)
+      lengths[k] = PickFrom(rng, LengthChoices(roles[k], split.extent, max_lanes, hardware));
+    sketch.steps[i] = std::make_shared<schedule::SplitStep>(
+        split.stage_id, split.loop, split.extent, std::move(lengths), split.inner_to_outer);
   }
   return sketch;
 }
@@ -92,12 +89,13 @@ class ThreadBinder {
         continue;
       } else if (kind == Attach::kRoot) {
         const int groups = GroupedStageIn(s), parts = ClusterStageIn(state_, s);
-        KILN_RETURN_IF_ERROR(parts >= 0           ? BindCluster(s, parts)
-                             : roots_.contains(s) ? BindTiles(s)
-                             : groups >= 0        ? BindGroups(s, groups)
-                                                  : BindUntiled(s));
+        KILN_RETURN_IF_ERROR(parts >= 0                        ? BindCluster(s, parts)
+                             : roots_.contains(s)              ? BindTiles(s)
+                             : groups >= 0                     ? BindGroups(s, groups)
+                             : CopiedStageIn(state_, s) >= 0   ? BindCopy(s)
+                                                               : BindUntiled(s));
       } else if (stage.op->name().ends_with(".shared")) {
-        KILN_RETURN_IF_ERROR(BindFetch(s));
+        KILN_RETURN_IF_ERROR(IsCopied(state_, s) ? BindCopiedFetch(s) : BindFetch(s));
       }
     }
     return OkStatus();
@@ -126,10 +124,76 @@ class ThreadBinder {
     return true;
   }
 
-  // The threads are in the reduction; the rest are blocks. A scalar's reduction is one block.
+  Status Split(int s, int loop, std::vector<int64_t> lengths) {
+    return state_.Apply(std::make_shared<schedule::SplitStep>(
+        s, loop, std::max<int64_t>(Extent(s, loop), 0), std::move(lengths), true));
+  }
+
+  // The threads are in the reduction; the rest are blocks, and rows of a block where a warp is
+  // enough for one. A scalar's reduction is one block.
   Status BindReducingRoot(int s) {
+    KILN_RETURN_IF_ERROR(VectorizeBehindThreads(s));
+    const std::vector<int> reductions = ReductionsInRowsOf(s);
+    const int rows_loop = reductions.empty() ? -1 : state_.attach(reductions[0]).loop;
+    const int64_t rows = RowsOf(s, rows_loop);
+    if (rows > 0 && rows_loop >= 0) {
+      KILN_RETURN_IF_ERROR(Split(s, rows_loop, {rows}));
+      KILN_RETURN_IF_ERROR(Bind(s, rows_loop + 1, Annotation::kThreadY));
+      for (const int reduction : reductions) {
+        KILN_RETURN_IF_ERROR(
+            state_.Apply(std::make_shared<schedule::ComputeAtStep>(reduction, s, rows_loop)));
+        KILN_RETURN_IF_ERROR(Bind(reduction, rows_loop, Annotation::kThreadY));
+      }
+    }
     KILN_ASSIGN_OR_RETURN(const bool fused, FuseOuterSpatial(s));
-    return fused ? Bind(s, 0, Annotation::kBlockX) : OkStatus();
+    if (!fused) return OkStatus();
+    if (rows > 0 && rows_loop < 0) {
+      KILN_RETURN_IF_ERROR(Split(s, 0, {rows}));
+      KILN_RETURN_IF_ERROR(Bind(s, 1, Annotation::kThreadY));
+    }
+    return Bind(s, 0, Annotation::kBlockX);
+  }
+
+  // The loop behind that of the threads holds a vector, where it is no reduction's.
+  Status VectorizeBehindThreads(int s) {
+    const Stage& stage = state_.stage(s);
+    for (int i = 0; i + 1 < static_cast<int>(stage.loops.size()); ++i) {
+      if (stage.annotation(i) == Annotation::kThreadX &&
+          stage.loop(i).kind == IterKind::kSpatial && stage.loop(i + 1).kind == IterKind::kSpatial)
+        return Bind(s, i + 1, Annotation::kVectorize);
+    }
+    return OkStatus();
+  }
+
+  // The reductions over threads that are computed in one row of root stage s, if they all are; empty
+  // where s has none, or reduces itself.
+  std::vector<int> ReductionsInRowsOf(int s) const {
+    std::vector<int> reductions;
+    for (int r = 0; r < s; ++r) {
+      if (state_.attach(r).kind != Attach::kIter || state_.attach(r).stage != s) continue;
+      const auto axes = static_cast<int>(state_.stage(r).op->axes().size());
+      if (axes != state_.attach(r).loop + 1 || !HasThreadLoop(state_.stage(r))) return {};
+      if (!reductions.empty() && state_.attach(r) != state_.attach(reductions[0])) return {};
+      reductions.push_back(r);
+    }
+    return reductions;
+  }
+
+  // Rows of a block of root stage s, of its loop rows_loop, or of all its outer ones (-1); 0: its
+  // blocks have one each. What a warp reduces needs no barrier among others.
+  int64_t RowsOf(int s, int rows_loop) {
+    const Stage& stage = state_.stage(s);
+    int64_t threads = 0, extent = 1;
+    bool outer = true;
+    for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+      if (rows_loop < 0 && state_.HasAttached(s, i)) return 0;
+      if (stage.annotation(i) == Annotation::kThreadX) threads = stage.loop(i).extent;
+      outer = outer && stage.loop(i).kind == IterKind::kSpatial &&
+              stage.annotation(i) == Annotation::kNone;
+      if (rows_loop < 0 ? outer : i == rows_loop) extent *= stage.loop(i).extent;
+    }
+    if (!vary_threads_ || threads != hardware_.warp_size || extent <= 1) return 0;
+    return PickFrom(rng_, LengthChoices(LengthRole::kRows, extent, 1, hardware_));
   }
 
   Status BindUntiled(int s) {
@@ -137,12 +201,49 @@ class ThreadBinder {
     if (!fused) return OkStatus();
     const int64_t extent = Extent(s, 0);
     if (extent <= hardware_.warp_size) return Bind(s, 0, Annotation::kThreadX);
-    const int64_t threads =
-        vary_threads_ ? RandomThreads(extent, hardware_, rng_) : hardware_.warp_size;
-    KILN_RETURN_IF_ERROR(state_.Apply(
-        std::make_shared<schedule::SplitStep>(s, 0, extent, std::vector<int64_t>{threads}, true)));
+    if (!vary_threads_ || state_.HasAttached(s, 0)) {
+      KILN_RETURN_IF_ERROR(Split(
+          s, 0, {vary_threads_ ? RandomThreads(extent, hardware_, rng_) : hardware_.warp_size}));
+      KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
+      return Bind(s, 1, Annotation::kThreadX);
+    }
+    const int64_t max_lanes =
+        HasReduceLoop(state_.stage(s)) ? 1 : MostLanes(*state_.dag(), hardware_);
+    KILN_RETURN_IF_ERROR(Split(s, 0, RandomFlatShape(extent, max_lanes, hardware_, rng_)));
     KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
-    return Bind(s, 1, Annotation::kThreadX);
+    KILN_RETURN_IF_ERROR(Bind(s, 1, Annotation::kUnroll));
+    KILN_RETURN_IF_ERROR(Bind(s, 2, Annotation::kThreadX));
+    return Bind(s, 3, Annotation::kVectorize);
+  }
+
+  // Root stage s has blocks of a tile each, whose elements its threads share out in vectors.
+  Status BindCopy(int s) {
+    const Stage tiled = state_.stage(s);
+    KILN_RETURN_IF_ERROR(FuseLevel(s, 0));
+    KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
+    KILN_RETURN_IF_ERROR(FuseLevel(s, 1));
+    const int64_t elements = Extent(s, 1);
+    const auto axes = static_cast<int>(tiled.op->axes().size());
+    const int64_t row = std::gcd(tiled.op->axes().back().extent, tiled.loop(2 * axes - 1).extent);
+    const int64_t lanes = PickFrom(
+        rng_, LengthChoices(LengthRole::kLanes, row, MostLanes(*state_.dag(), hardware_), hardware_));
+    const int64_t threads = RandomThreads((elements + lanes - 1) / lanes, hardware_, rng_);
+    copy_split_ = static_cast<int>(state_.steps().size());
+    KILN_RETURN_IF_ERROR(Split(s, 1, {threads, lanes}));
+    KILN_RETURN_IF_ERROR(Bind(s, 1, Annotation::kUnroll));
+    KILN_RETURN_IF_ERROR(Bind(s, 2, Annotation::kThreadX));
+    extents_known_ = false;
+    return Bind(s, 3, Annotation::kVectorize);
+  }
+
+  // The same threads fetch the tile.
+  Status BindCopiedFetch(int s) {
+    KILN_RETURN_IF_ERROR(FillExtents());
+    const schedule::FollowFusedSplitStep follow(s, 0, {copy_split_}, 0, true);
+    KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, state_.steps()));
+    KILN_RETURN_IF_ERROR(FetchInVectors(
+        s, follow, CopyWidths(state_, s, threads, hardware_.vector_unit_bytes)));
+    return Bind(s, 0, Annotation::kUnroll);
   }
 
   // Fuses the loops of tile level `level`, which begin at the loop of the same number.
@@ -251,7 +352,7 @@ class ThreadBinder {
     const dag::AccessAnalysis analysis(*state_.dag());
     for (int tile = 0; tile < s; ++tile) {
       if (state_.attach(tile).kind == Attach::kIter && state_.attach(tile).stage == s &&
-          analysis.needs_multi_level_tiling(tile))
+          IsTiledInLevels(state_, analysis, tile))
         return tile;
     }
     return -1;
@@ -349,20 +450,27 @@ class ThreadBinder {
     const std::vector<int> splits = ThreadSplits(reader);
     if (splits.empty())
       return FailedPrecondition("stage {} has no spatial tiles whose threads could fetch", reader);
-    if (!extents_known_) {  // they depend on what is bound to threads
-      KILN_ASSIGN_OR_RETURN(state_, lower::FillExtents(state_));
-      extents_known_ = true;
-    }
+    KILN_RETURN_IF_ERROR(FillExtents());
     const schedule::FollowFusedSplitStep follow(s, 0, splits, kThreadLevel, true);
     KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, state_.steps()));
-    const int64_t width =
-        PickFrom(rng_, FetchWidths(state_, s, threads, hardware_.vector_unit_bytes));
+    return FetchInVectors(s, follow,
+                          FetchWidths(state_, s, threads, hardware_.vector_unit_bytes));
+  }
 
-    std::vector<int> all(state_.stage(s).loops.size());
-    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
-    KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::FuseStep>(s, all)));
-    KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::SplitStep>(
-        s, 0, std::max<int64_t>(Extent(s, 0), 0), std::vector<int64_t>{width}, true)));
+  // They depend on what is bound to threads.
+  Status FillExtents() {
+    if (extents_known_) return OkStatus();
+    KILN_ASSIGN_OR_RETURN(state_, lower::FillExtents(state_));
+    extents_known_ = true;
+    return OkStatus();
+  }
+
+  // In vectors of one of the widths, by the threads that `follow` says.
+  Status FetchInVectors(int s, const schedule::FollowFusedSplitStep& follow,
+                        const std::vector<int64_t>& widths) {
+    const int64_t width = PickFrom(rng_, widths);
+    KILN_RETURN_IF_ERROR(FuseRange(s, 0, static_cast<int>(state_.stage(s).loops.size())));
+    KILN_RETURN_IF_ERROR(Split(s, 0, {width}));
     KILN_RETURN_IF_ERROR(Bind(s, 1, Annotation::kVectorize));
     KILN_RETURN_IF_ERROR(state_.Apply(std::make_shared<schedule::FollowFusedSplitStep>(follow)));
     return Bind(s, 1, Annotation::kThreadX);
@@ -374,6 +482,7 @@ class ThreadBinder {
   Rng& rng_;
   const std::set<int> roots_;
   bool extents_known_ = false;
+  int copy_split_ = -1;  // the step with the threads of the copy whose tile is fetched next
 };
 
 }  // namespace
@@ -394,6 +503,13 @@ std::vector<int64_t> FetchWidths(const State& state, int s, int64_t threads, int
   std::vector<int64_t> widths = {1};
   const int64_t most = std::min<int64_t>(per_thread, vector_bytes / stage.op->type().bytes());
   for (int64_t width = 2; width <= most && run % width == 0; width *= 2) widths.push_back(width);
+  return widths;
+}
+
+std::vector<int64_t> CopyWidths(const State& state, int s, int64_t threads, int vector_bytes) {
+  std::vector<int64_t> widths = FetchWidths(state, s, threads, vector_bytes);
+  const int64_t row = state.stage(s).op->axes().back().extent;
+  std::erase_if(widths, [row](int64_t width) { return row % width != 0; });
   return widths;
 }
 

@@ -19,7 +19,7 @@ StatusOr<schedule::State> SampleGpu(const Sketch& sketch, const Task& task,
 // The parts of it, for tests and for mutation.
 
 // Binds every kernel's loops. Kernels without tiles have a warp per block, or with vary_threads a
-// random number of warps. The fetches of a shared stage take a random vector width: one that
+// random shape (thread_shapes.h). The fetches of a shared stage take a random vector width: one that
 // fits the device's vector loads, divides what a thread fetches and stays in a contiguous run of
 // the source. Leaves extents unknown.
 Status BindThreads(schedule::State& state, const target::HardwareParams& hardware,
@@ -29,6 +29,10 @@ Status BindThreads(schedule::State& state, const target::HardwareParams& hardwar
 // `state` must be filled.
 std::vector<int64_t> FetchWidths(const schedule::State& state, int stage, int64_t threads,
                                  int vector_bytes);
+
+// The same for the stage of a copy (IsCopied): besides, rows of its source are whole vectors.
+std::vector<int64_t> CopyWidths(const schedule::State& state, int stage, int64_t threads,
+                                int vector_bytes);
 
 // The same for what a thread adds up of the partial sums `parts` of a cluster's blocks
 // (ClusterStageIn): in a row of the tile.

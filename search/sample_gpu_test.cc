@@ -14,6 +14,8 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/gpu_validity.h"
 #include "search/random_policy.h"
+#include "search/rebuild.h"
+#include "search/thread_shapes.h"
 #include "search/tile_moves.h"
 #include "search/uneven_tiles.h"
 
@@ -147,6 +149,13 @@ TEST(SampleGpu, EveryAcceptedDrawReplaysAndLowers) {
                         {"global_avg_pool2d_nhwc", "1,7,7,512"},
                         {"softmax", "64,1000"},
                         {"min", "10,1024,axis=1"},
+                        {"sum", "512,1000,axis=0"},
+                        {"sum", "1000003"},
+                        {"sum", "4,16,100,100,axis=0,axis=2,axis=3"},
+                        {"layer_norm", "2,33,256"},
+                        {"transpose", "512,300"},
+                        {"transpose", "127,1009"},
+                        {"transpose", "2,48,14,14,axis=0,axis=2,axis=3,axis=1", {"bias", "relu"}},
                         {"relu", "1000"}};
   for (const Case& c : cases) {
     SCOPED_TRACE(fmt::format("{} {}", c.op, c.args));
@@ -195,6 +204,46 @@ TEST(SampleGpu, ThreadCountsVaryWhenAsked) {
       const std::set<int64_t> all = {32, 64, 128, 256, 512, 1024};
       EXPECT_EQ(threads, varied ? all : std::set<int64_t>{32});
     }
+  }
+}
+
+// All lengths of a shape are drawn, and none that leaves a part of a warp, or of a vector, idle.
+TEST(SampleGpu, ShapesOfMovesAndRowsVary) {
+  const struct {
+    Case c;
+    LengthRole role;
+    std::set<int64_t> lengths;
+  } cases[] = {{{"relu", "4096,4096"}, LengthRole::kSerial, {1, 2, 4, 8, 16}},
+               {{"relu", "4096,4096"}, LengthRole::kLanes, {1, 2, 4}},
+               {{"relu", "1009,1013"}, LengthRole::kLanes, {1, 2, 4}},
+               {{"softmax", "512,1000"}, LengthRole::kLanes, {1, 2, 4}},
+               {{"softmax", "512,1002"}, LengthRole::kLanes, {1, 2}},
+               {{"softmax", "512,1000"}, LengthRole::kRows, {1, 2, 4, 8, 16, 32}},
+               {{"transpose", "2048,4096"}, LengthRole::kTile, {16, 32, 64, 128}},
+               {{"transpose", "2048,4096"}, LengthRole::kLanes, {1, 2, 4}},
+               {{"transpose", "2049,4095"}, LengthRole::kLanes, {1}}};
+  for (const auto& [c, role, lengths] : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.op, c.args));
+    const Task task = MakeTask(c);
+    const Parameters parameters;
+    const auto sketches = GenerateSketches({task, parameters});
+    Rng rng(7);
+    std::set<int64_t> found;
+    for (int draw = 0; draw < 600; ++draw) {
+      const StatusOr<State> state = SampleGpu(PickFrom(rng, sketches), task, parameters, rng);
+      if (!state.ok()) continue;
+      for (size_t i = 0; i < state->steps().size(); ++i) {
+        const std::vector<LengthRole> roles = LengthRoles(state->steps(), i);
+        if (IsFetchSplit(state->steps(), i) ||
+            (c.op != std::string_view("relu") && roles.size() == 3))
+          continue;
+        for (size_t k = 0; k < roles.size(); ++k) {
+          if (roles[k] == role)
+            found.insert(static_cast<const schedule::SplitStep&>(*state->steps()[i]).lengths[k]);
+        }
+      }
+    }
+    EXPECT_EQ(found, lengths);
   }
 }
 
@@ -338,7 +387,7 @@ TEST(SampleGpu, MakesTheStructureOfRecordedSchedules) {
     SCOPED_TRACE(fmt::format("line {}: {}", layer.line, layer.Name()));
     const std::vector<schedule::StepPtr>& recorded = layer.steps;
     const Task task(layer.dag, *target::ParseTarget("cuda"), {}, "[]");
-    const Parameters parameters;
+    const Parameters parameters{.vary_thread_counts = false};
     bool found = false;
     for (const Sketch& sketch : GenerateSketches({task, parameters})) {
       const size_t n = sketch.steps.size();

@@ -6,6 +6,7 @@
 
 #include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/thread_shapes.h"
 
 namespace kiln::search {
 namespace {
@@ -14,17 +15,22 @@ using schedule::LayoutStep;
 using schedule::State;
 using schedule::StorageAlignStep;
 
-constexpr int kVectorBytes = 16;
+constexpr int kVectorBytes = 16, kWordBytes = 4, kBanks = 32;
 constexpr double kMoveProbability = 0.6;  // where rows of a register tile are not contiguous
 // Products of bytes are summed four at a time where the reduction is contiguous.
 constexpr double kMoveBytesProbability = 0.15;
-constexpr double kPadProbability = 0.5, kPadWalkedProbability = 0.1;
+constexpr double kPadProbability = 0.5, kPadWalkedProbability = 0.1, kPadCopyProbability = 0.9;
 
 // Rows as long as they are, a multiple of a vector, an odd multiple of one.
 using Padding = std::pair<int, int>;  // of an SA step: factor, offset
-std::array<Padding, 3> Paddings(const dag::Operator& op) {
-  const int vector = std::max(1, kVectorBytes / op.type().bytes());
-  return {Padding{1, 0}, Padding{vector, 0}, Padding{2 * vector, vector}};
+// A copy is read along both axes: rows as long as they are, one word more than all banks, an odd
+// multiple of a vector.
+std::array<Padding, 3> Paddings(const State& state, int s) {
+  const int bytes = state.stage(s).op->type().bytes();
+  const int vector = std::max(1, kVectorBytes / bytes);
+  if (!IsCopied(state, s)) return {Padding{1, 0}, Padding{vector, 0}, Padding{2 * vector, vector}};
+  const int word = std::max(1, kWordBytes / bytes);
+  return {Padding{1, 0}, Padding{kBanks * word, word}, Padding{2 * vector, vector}};
 }
 
 LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
@@ -104,8 +110,10 @@ LayoutSteps RandomLayout(const State& state, int s, Rng& rng) {
     order.push_back(inner);
   }
   const bool is_walked = order.back() == rank - 1 && innermost_is_walked;
-  const bool pads = Chance(rng, is_walked ? kPadWalkedProbability : kPadProbability);
-  const std::array<Padding, 3> paddings = Paddings(op);
+  const bool pads = Chance(rng, IsCopied(state, s) ? kPadCopyProbability
+                                : is_walked        ? kPadWalkedProbability
+                                                   : kPadProbability);
+  const std::array<Padding, 3> paddings = Paddings(state, s);
   return StepsOf(s, std::move(order), paddings[pads ? 1 + UniformInt(rng, 2) : 0]);
 }
 
@@ -123,7 +131,7 @@ bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps)
     std::iota(plain.begin(), plain.end(), 0);
     const auto simpler = [&]() -> LayoutSteps {
       for (const std::vector<int>& o : {plain, order}) {
-        for (const Padding& padding : Paddings(*stage.op)) {
+        for (const Padding& padding : Paddings(filled, s)) {
           LayoutSteps other = StepsOf(s, o, padding);
           if (Places(stage, other) == places) return other;
         }

@@ -124,10 +124,46 @@ TEST(GpuSketch, CountsOfTheFacts) {
   EXPECT_EQ(GpuSketches(ReduceToScalar(128)).size(), 2u);
 }
 
-TEST(GpuSketch, PoolingIsLeftAsItIs) {
-  const auto sketches = GpuSketches("max_pool2d_nchw", "1,56,56,512,2,2,1,0");
-  ASSERT_EQ(sketches.size(), 1u);
-  EXPECT_TRUE(sketches[0].steps.empty());
+TEST(GpuSketch, PoolingIsTiledOrLeftAsItIs) {
+  for (const char* op : {"max_pool2d_nchw", "max_pool2d_nhwc"}) {
+    const auto sketches = GpuSketches(op, "1,56,56,512,2,2,1,0");
+    ASSERT_EQ(sketches.size(), 2u) << op;
+    const bool first = sketches[0].steps.empty();
+    EXPECT_TRUE(sketches[first ? 0 : 1].steps.empty());
+    const schedule::State& tiled = sketches[first ? 1 : 0].state;
+    EXPECT_EQ(tiled.attach(tiled.num_stages() - 2).kind, schedule::Attach::kIter);
+  }
+}
+
+// Windows that overlap read what is padded once for a thread's tile, or once for each window.
+TEST(GpuSketch, PaddingIsComputedForAThreadsTile) {
+  size_t attached = 0;
+  const auto sketches = GpuSketches("avg_pool2d_nchw", "1,56,56,64,3,3,1,1");
+  for (const Sketch& sketch : sketches) {
+    const schedule::State& state = sketch.state;
+    for (int s = 0; s < state.num_stages(); ++s) {
+      attached += state.stage(s).op->name() == "pad_temp" &&
+                  state.attach(s).kind == schedule::Attach::kIter;
+    }
+  }
+  EXPECT_EQ(attached, 1u);
+  EXPECT_EQ(sketches.size(), 3u);
+}
+
+// Two vectors that are broadcast make no stage tiled: mean, squares and result share their rows.
+TEST(GpuSketch, NormalizationsFuseIntoOneKernel) {
+  for (const char* op : {"layer_norm", "rms_norm"}) {
+    bool one = false;
+    for (const Sketch& sketch : GpuSketches(op, "64,512")) {
+      int roots = 0;
+      for (int s = 0; s < sketch.state.num_stages(); ++s) {
+        roots += !sketch.state.stage(s).is_placeholder() &&
+                 sketch.state.attach(s).kind == schedule::Attach::kRoot;
+      }
+      one = one || roots == 1;
+    }
+    EXPECT_TRUE(one) << op;
+  }
 }
 
 // A tensor read by a tiled stage and by another one is cached for the first alone.
@@ -220,8 +256,56 @@ TEST(GpuSketch, ReductionsOfTiledStagesAreSharedOut) {
 TEST(GpuSketch, ShortOrPrimeReductionsAreNotSharedOut) {
   EXPECT_EQ(GpuSketches("matmul", "64,64,16", "", true).size(), 1u);
   EXPECT_EQ(GpuSketches("matmul", "64,64,61", "", true).size(), 1u);
-  EXPECT_EQ(GpuSketches("max_pool2d_nchw", "1,56,56,512,8,8,1,0", "", true).size(),
-            GpuSketches("max_pool2d_nchw", "1,56,56,512,8,8,1,0").size());
+}
+
+// Threads along the columns, groups of threads and blocks along their terms.
+TEST(GpuSketch, SumsOfColumnsAreTiledAndSharedOut) {
+  for (const auto& [op, args] : {std::pair{"sum", "4096,4096,axis=0"},
+                                 std::pair{"global_avg_pool2d_nhwc", "8,14,14,256"}}) {
+    std::map<Parts, size_t> found;
+    const auto sketches = GpuSketches(op, args, "", true);
+    for (const Sketch& sketch : sketches) {
+      ++found[PartsOf(sketch)];
+      for (int s = 0; s < sketch.state.num_stages(); ++s) {
+        EXPECT_FALSE(sketch.state.stage(s).op->name().ends_with(".shared"))
+            << "no term is read twice";
+      }
+    }
+    EXPECT_EQ((found[{false, false}]), 2u) << "tiled, and one loop over all results";
+    EXPECT_EQ((found[{true, false}]), 1u);
+    EXPECT_EQ((found[{false, true}]), 1u);
+    EXPECT_EQ((found[{true, true}]), 1u);
+  }
+}
+
+TEST(GpuSketch, FewLongRowsAreSharedOutOverBlocks) {
+  const auto parts = [](const char* args) {
+    size_t blocks = 0;
+    for (const Sketch& sketch : GpuSketches("sum", args, "", true))
+      blocks += PartsOf(sketch).blocks;
+    return blocks;
+  };
+  EXPECT_EQ(parts("16777216"), 1u);
+  EXPECT_EQ(parts("32,64,56,56,axis=0,axis=2,axis=3"), 1u);
+  EXPECT_EQ(parts("4096,4096,axis=1"), 0u) << "rows enough";
+  EXPECT_EQ(parts("8,512,axis=1"), 0u) << "short";
+}
+
+TEST(GpuSketch, WhatIsReadAcrossRowsIsCopiedThroughSharedMemory) {
+  const auto copies = [](const char* op, const char* args, const char* epilogue = "") {
+    size_t found = 0;
+    const auto sketches = GpuSketches(op, args, epilogue);
+    for (const Sketch& sketch : sketches) found += !sketch.steps.empty() && sketch.steps[0]->tag() == "CHR";
+    return std::pair(found, sketches.size());
+  };
+  EXPECT_EQ(copies("transpose", "2048,4096"), std::pair(size_t{1}, size_t{2}));
+  EXPECT_EQ(copies("transpose", "8,64,56,56,axis=0,axis=2,axis=3,axis=1"),
+            std::pair(size_t{1}, size_t{2}));
+  EXPECT_EQ(copies("transpose", "8,64,56,56,axis=0,axis=2,axis=1,axis=3").first, 0u)
+      << "rows are copied whole";
+  EXPECT_EQ(copies("transpose", "32,32").first, 0u) << "too small to matter";
+  EXPECT_EQ(copies("relu", "4096,4096").first, 0u);
+  EXPECT_EQ(copies("bias_add", "64,4096,axis=0").first, 0u);
 }
 
 // A chain of `count` operators, each of which reads the one before it twice.

@@ -54,8 +54,18 @@ bool StageView::IsCacheWriteStage() const {
   return false;
 }
 
+int64_t StageView::RowLength() const {
+  const std::vector<dag::Axis>& axes = state_.stage(s_).op->axes();
+  return axes.empty() ? 1 : axes.back().extent;
+}
 double StageView::SpatialProduct() const { return Product(state_.stage(s_).op->axes()); }
 double StageView::ReduceProduct() const { return Product(state_.stage(s_).op->reduce_axes()); }
+
+bool IsTiledInLevels(const State& state, const dag::AccessAnalysis& analysis, int s) {
+  return analysis.needs_multi_level_tiling(s) ||
+         (analysis.reduces_columns(s) && IsTiled(state.stage(s)) &&
+          !ReducesAcrossThreads(state.stage(s)));
+}
 
 bool HasCrossThreadReduction(const State& state, int s) {
   if (ReducesAcrossThreads(state.stage(s))) return true;

@@ -15,6 +15,8 @@ class StageView {
   StageView(const schedule::State& state, int s) : state_(state), s_(s), analysis_(*state.dag()) {}
 
   bool NeedsMultiLevelTiling() const { return analysis_.needs_multi_level_tiling(s_); }
+  // Is it a reduction whose results, not its terms, are consecutive in memory?
+  bool ReducesColumns() const { return analysis_.reduces_columns(s_); }
   bool StrictlyInlineable() const { return analysis_.is_strictly_inlineable(s_); }
   bool Output() const { return state_.dag()->is_output(s_); }
 
@@ -24,6 +26,7 @@ class StageView {
   // Was this stage made by a cache write?
   bool IsCacheWriteStage() const;
 
+  int64_t RowLength() const;  // extent of the last axis; a scalar's is 1
   double SpatialProduct() const;
   double ReduceProduct() const;
 
@@ -32,6 +35,9 @@ class StageView {
   const int s_;
   dag::AccessAnalysis analysis_;
 };
+
+// Is stage s tiled in several levels, or a stage that is to be? Columns may be, but need not.
+bool IsTiledInLevels(const schedule::State& state, const dag::AccessAnalysis& analysis, int s);
 
 // Does a thread-bound loop reduce, in the stage or in one attached to it?
 bool HasCrossThreadReduction(const schedule::State& state, int s);

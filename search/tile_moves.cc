@@ -9,6 +9,7 @@
 #include "search/factorization.h"
 #include "search/rebuild.h"
 #include "search/sketch_rules/rules.h"
+#include "search/thread_shapes.h"
 #include "search/uneven_tiles.h"
 
 namespace kiln::search {
@@ -146,7 +147,7 @@ class Mover {
     if (tiles.parts_level < 0) return true;
     const int64_t parts = tiles.levels[tiles.parts_level];
     if (tiles.is_cluster) return std::ranges::find(kClusterSizes, parts) != std::end(kClusterSizes);
-    return parts >= 2 && parts <= kMostParts;
+    return parts >= 2 && parts <= tiles.most_parts;
   }
 
   bool Move(Tiles& tiles, int from, int to, int64_t factor) const {
@@ -186,6 +187,7 @@ std::vector<Tiles> TilesOf(std::span<const StepPtr> steps, std::span<const StepP
         steps[i + 1]->tag() == schedule::RfactorStep::kTag) {
       tiles.parts_level = static_cast<int>(split.lengths.size()) - 1;
       tiles.limit_innermost = split.lengths.size() > 1;
+      tiles.most_parts = SharesRowsOut(steps, i) ? kMostRowParts : kMostParts;
       tiles.is_cluster = IsClusterSplit(steps, static_cast<int>(i));
     }
     all.push_back(std::move(tiles));

@@ -14,9 +14,9 @@ namespace kiln::search {
 struct Tiles {
   int step = -1;  // number of the SP
   std::vector<int64_t> levels;
-  // The level that an rfactor makes parts of, -1: none. There are 2 to kMostParts parts
-  // (sketch_rules/rules.h).
+  // The level that an rfactor makes parts of, -1: none. There are 2 to most_parts.
   int parts_level = -1;
+  int64_t most_parts = 0;
   bool is_cluster = false;  // the parts are the blocks of a cluster: as many as one can have
   bool limit_innermost = true;
   int64_t extent = 0;   // of the loop that is split

@@ -9,6 +9,7 @@
 #include "search/factorization.h"
 #include "search/sketch_rules/rules.h"
 #include "search/stage_view.h"
+#include "search/thread_shapes.h"
 #include "search/uneven_tiles.h"
 
 namespace kiln::search {
@@ -76,9 +77,14 @@ class TileFiller {
       const SplitStep* split = AsSplit(steps_[i]);
       if (split == nullptr || !HasBlank(*split)) {
         KILN_RETURN_IF_ERROR(state_.Apply(steps_[i++]));
+      } else if (SharesRowsOut(steps_, i)) {
+        KILN_RETURN_IF_ERROR(FillRowParts(*split));
+        ++i;
       } else if (i + 1 < steps_.size() && steps_[i + 1]->tag() == "RF") {
         KILN_RETURN_IF_ERROR(FillParts(*split, static_cast<int>(i) == cluster_split_));
         ++i;
+      } else if (IsCopyTile(steps_, i)) {
+        KILN_RETURN_IF_ERROR(FillCopyTile(i));
       } else if (split->lengths.size() == spatial_lengths_) {
         KILN_RETURN_IF_ERROR(FillTiles(i));
       } else {
@@ -131,9 +137,13 @@ class TileFiller {
 
   // [parts], or [outer loop, groups].
   Status FillParts(const SplitStep& split, bool is_cluster) {
-    const int64_t extent = ExtentOf(split);
+    int64_t extent = ExtentOf(split);
     std::vector<std::vector<int64_t>> choices;
     std::vector<double> weights;
+    // A reduction of columns that has no equal parts: the last one ends early.
+    const std::vector<int64_t> divisors = Divisors(extent);
+    const auto least = std::ranges::find_if(divisors, [](int64_t d) { return d > 1; });
+    if (least == divisors.end() || *least > kMostParts) extent = TileExtents(extent).back();
     for (int64_t parts : Divisors(extent)) {
       if (parts < 2 || parts > kMostParts) continue;
       if (is_cluster && std::ranges::find(kClusterSizes, parts) == std::end(kClusterSizes))
@@ -162,6 +172,49 @@ class TileFiller {
     const std::vector<int64_t>& lengths = choices[PickWeighted(rng_, weights)];
     (split.lengths.size() == 1 ? parts_ : groups_) = lengths.back();
     return Fill(split, lengths);
+  }
+
+  // Parts that fill the device, of terms that are worth a block.
+  Status FillRowParts(const SplitStep& split) {
+    constexpr int64_t kLeastTerms = 256, kMostPerCore = 16;
+    const int64_t extent = ExtentOf(split), rows = state_.stage(split.stage_id).op->num_elements();
+    std::vector<int64_t> choices;
+    for (int64_t parts = 2; parts <= kMostRowParts; parts *= 2) {
+      const bool busy = parts * rows <= kMostPerCore * kUsualCores;
+      if (choices.empty() || (busy && extent / parts >= kLeastTerms)) choices.push_back(parts);
+    }
+    // Few parts leave most of the device idle.
+    std::vector<double> weights;
+    for (const int64_t parts : choices)
+      weights.push_back(parts * rows * 2 < kUsualCores && parts != choices.back() ? 0.2 : 1);
+    return Fill(split, {choices[PickWeighted(rng_, weights)]});
+  }
+
+  // The tile lengths of a copy through shared memory, from step i on: i is then the step after.
+  Status FillCopyTile(size_t& i) {
+    const int root = AsSplit(steps_[i])->stage_id;
+    const dag::Operator& op = *state_.stage(root).op;
+    std::vector<int64_t> extents;
+    for (const dag::Axis& axis : op.axes()) extents.push_back(axis.extent);
+    for (const int64_t length : RandomCopyTile(extents, SourceOrderOf(root), rng_)) {
+      KILN_RETURN_IF_ERROR(Fill(*AsSplit(steps_[i]), {length}));
+      ++i;
+    }
+    return OkStatus();
+  }
+
+  // How the stage, or one inlined into it, reads what was copied last into shared memory.
+  std::vector<int> SourceOrderOf(int root) const {
+    for (int s = root - 1; s >= 0; --s) {
+      if (!state_.stage(s).op->name().ends_with(".shared")) continue;
+      const int reader = state_.dag()->consumers(s).front();
+      const dag::Operator& op = *state_.stage(reader).op;
+      for (const dag::Access& access : op.facts().reads) {
+        if (state_.dag()->node(reader).inputs[access.slot].op == s)
+          return SourceOrder(op, access.load);
+      }
+    }
+    return {};
   }
 
   // The spatial splits of one stage, from step i on: i is then the step after.

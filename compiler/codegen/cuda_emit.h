@@ -141,6 +141,7 @@ class CudaEmitter {
   // cuda_vector.cc. False: nothing was emitted, the loop must be a loop.
   bool EmitVectorized(ir::Stmt loop);
   void EmitVectorBody(ir::Stmt body, const Vector& vector);
+  void EmitLimited(ir::Stmt body, const Vector& vector);
   void EmitVectorStore(ir::Stmt store, const Vector& vector);
   bool CanVectorize(ir::Stmt body, const Vector& vector, bool must_store);
   std::optional<Vector> ChooseLanes(ir::Stmt loop);
@@ -149,6 +150,7 @@ class CudaEmitter {
   std::optional<Place> VectorPlace(int32_t slot, std::span<const ir::Expr> indices,
                                    const Vector& vector);
   bool IsUniform(ir::Expr condition, const Vector& vector);
+  static bool IsLimit(ir::Expr condition, const Vector& vector);
   bool IsVectorValue(ir::Expr e, const Vector& vector);
   std::string VectorValue(ir::Expr e, const Vector& vector);
   // The largest parts of e that are read whatever the lanes hold and that are vector values.

@@ -134,6 +134,12 @@ CudaEmitter::Text CudaEmitter::Print(Expr e) {
     return FromMemory(e->type, 0, found->second);
   if (e->type.is_bool() && e->op != Op::kCast) return PrintSimplified(Simplify(e));
   if (IsIndex(e) && e->op != Op::kCall) return PrintSimplified(simplifier_.ToExpr(ToLinear(e)));
+  if (e->op == Op::kCast && !e->type.is_bool()) {
+    const Expr from = e->arg(0);
+    if (from->type.is_bool()) return PrintSimplified(pool_.Cast(e->type, Simplify(from)));
+    if (IsIndex(from) && from->op != Op::kCall && from->op != Op::kLoad)
+      return PrintSimplified(pool_.Cast(e->type, simplifier_.ToExpr(ToLinear(from))));
+  }
   return PrintSimplified(e);
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/codegen/affine.h"
 #include "compiler/codegen/cuda_emit.h"
 
 namespace kiln::codegen {
@@ -117,6 +118,16 @@ bool CudaEmitter::IsUniform(Expr condition, const Vector& vector) {
   return is_uniform;
 }
 
+// Does the condition hold for all lanes where it does for the last?
+bool CudaEmitter::IsLimit(Expr condition, const Vector& vector) {
+  if (condition->op != Op::kLt || ir::UsesVar(condition->arg(1), vector.var)) return false;
+  const LinearForm value = Linearize(condition->arg(0), {});
+  return std::ranges::all_of(value.terms, [&](const Term& term) {
+    if (term.atom->op == Op::kVar && term.atom->id == vector.var) return term.coefficient > 0;
+    return !ir::UsesVar(term.atom, vector.var);
+  });
+}
+
 bool CudaEmitter::IsVectorValue(Expr e, const Vector& vector) {
   if (e->op == Op::kLoad) return VectorPlace(e->id, e->args(), vector).has_value();
   if (e->op != Op::kIf && e->op != Op::kSelect) return false;
@@ -176,7 +187,8 @@ void CudaEmitter::FindVectorValues(Expr e, const Vector& vector, std::vector<Exp
 
 bool CudaEmitter::CanVectorize(Stmt body, const Vector& vector, bool must_store) {
   if (body->kind == StmtKind::kIf) {
-    return !ir::HasLoad(body->condition()) && IsUniform(body->condition(), vector) &&
+    const Expr condition = body->condition();
+    return !ir::HasLoad(condition) && (IsUniform(condition, vector) || IsLimit(condition, vector)) &&
            CanVectorize(body->body(), vector, must_store);
   }
   if (body->kind != StmtKind::kStore || !ReadsOnlyOwnLane(body)) return false;
@@ -232,6 +244,7 @@ bool CudaEmitter::EmitVectorized(Stmt loop) {
 void CudaEmitter::EmitVectorBody(Stmt body, const Vector& vector) {
   env_[static_cast<size_t>(vector.var)] = vector.base;
   if (body->kind == StmtKind::kStore) return EmitVectorStore(body, vector);
+  if (!IsUniform(body->condition(), vector)) return EmitLimited(body, vector);
   const Expr condition = SimplifyCondition(body->condition());
   if (condition->is_const_int(0)) return;
   if (condition->is_const_int()) return EmitVectorBody(body->body(), vector);
@@ -241,6 +254,31 @@ void CudaEmitter::EmitVectorBody(Stmt body, const Vector& vector) {
     const ir::FactScope facts(simplifier_, condition);
     EmitVectorBody(body->body(), vector);
   }
+  --indent_;
+  Line("}");
+}
+
+// A vector where the last lane is inside, else the lanes that are.
+void CudaEmitter::EmitLimited(Stmt body, const Vector& vector) {
+  Linear& value = env_[static_cast<size_t>(vector.var)];
+  value = vector.base + ir::Constant(vector.lanes - 1);
+  const Expr whole = SimplifyCondition(body->condition());
+  value = vector.base;
+  if (whole->is_const_int() && !whole->is_const_int(0)) return EmitVectorBody(body->body(), vector);
+  Line(fmt::format("if ({}) {{", PrintSimplified(whole).text));
+  ++indent_;
+  {
+    const ir::FactScope facts(simplifier_, whole);
+    EmitVectorBody(body->body(), vector);
+  }
+  --indent_;
+  Line("} else {");
+  ++indent_;
+  for (int lane = 0; lane + 1 < vector.lanes; ++lane) {
+    env_[static_cast<size_t>(vector.var)] = vector.base + ir::Constant(lane);
+    EmitIf(body);
+  }
+  env_[static_cast<size_t>(vector.var)] = vector.base;
   --indent_;
   Line("}");
 }

@@ -87,6 +87,25 @@ bool AccessAnalysis::MissesAxes(int i, int producer) const {
   return false;
 }
 
+bool AccessAnalysis::reduces_columns(int i) const {
+  const Operator& op = dag_.op(i);
+  return op.is_reduction() && !needs_multi_level_tiling(i) && ReadsColumns(i);
+}
+
+bool AccessAnalysis::ReadsColumns(int i) const {
+  const Operator& op = dag_.op(i);
+  const auto spatial = static_cast<int32_t>(op.axes().size());
+  return std::ranges::any_of(op.facts().reads, [&](const Access& access) {
+    bool result = false;
+    if (access.load->num_args == 0) return false;
+    ir::Visit(access.load->args().back(), [&](ir::Expr e) {
+      result = result ||
+               (e->op == ir::Op::kVar && e->id < spatial && op.axes()[e->id].extent > 1);
+    });
+    return result;
+  });
+}
+
 int AccessAnalysis::CommonLeading(int producer, int i) const {
   const Operator& op = dag_.op(i);
   const std::vector<int64_t> shape = op.shape(), produced = dag_.op(producer).shape();

@@ -23,6 +23,9 @@ class AccessAnalysis {
   bool is_strictly_inlineable(int op) const { return FactsOf(op).strictly_inlineable; }
   // Two producers that do not use all spatial axes (of extent > 1), or one and a reduction.
   bool needs_multi_level_tiling(int op) const;
+  // A reduction without such producers whose results, or windows of them, are consecutive where it
+  // reads: an axis of them is in the last index of a read. Sums of columns, pooling.
+  bool reduces_columns(int op) const;
   bool is_output(int op) const { return dag_.is_output(op); }
 
   // Leading dimensions that both operators enumerate alike, when one is upstream of the other; 0
@@ -38,6 +41,7 @@ class AccessAnalysis {
   };
   OpFacts FactsOf(int op) const;
   bool MissesAxes(int op, int producer) const;
+  bool ReadsColumns(int op) const;
   int CommonLeading(int producer, int op) const;
   bool ReadsElementwise(int reader, int producer) const;
 

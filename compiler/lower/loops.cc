@@ -62,17 +62,28 @@ std::optional<int64_t> Coefficient(ir::Expr e, int32_t var) {
   return std::nullopt;
 }
 
-class StoreVectorizer {
+bool IsPlain(Stmt s) {
+  return s->kind == StmtKind::kFor &&
+         (s->loop_kind == LoopKind::kSerial || s->loop_kind == LoopKind::kUnrolled);
+}
+
+// Of plain loops around one statement, the one with the most lanes becomes the innermost, and
+// vectorized.
+class NestVectorizer {
  public:
-  StoreVectorizer(Program& program, int64_t max_lanes) : program_(program), max_lanes_(max_lanes) {}
+  NestVectorizer(Program& program, int64_t max_lanes) : program_(program), max_lanes_(max_lanes) {}
+  virtual ~NestVectorizer() = default;
 
   Stmt Rewrite(Stmt s) {
     std::vector<Stmt> loops;
     Stmt inner = s;
     for (; IsPlain(inner); inner = inner->body()) loops.push_back(inner);
-    const auto best = std::ranges::max_element(loops, {}, [&](Stmt l) { return Lanes(l, inner); });
-    if (best != loops.end() && Lanes(*best, inner) > 1) {
-      // Innermost. A stage stores to an element the same value whenever it does.
+    const auto lanes = [&](Stmt loop) {
+      if (loop->extent % 2 != 0 || loop->extent > max_lanes_) return int64_t{1};
+      return Allows(loop, inner, loop == loops.back()) ? loop->extent : int64_t{1};
+    };
+    const auto best = std::ranges::max_element(loops, {}, lanes);
+    if (best != loops.end() && lanes(*best) > 1) {
       std::rotate(best, best + 1, loops.end());
       for (size_t i = loops.size(); i-- > 0;) {
         const LoopKind kind = i + 1 == loops.size() ? LoopKind::kVectorized : loops[i]->loop_kind;
@@ -83,29 +94,42 @@ class StoreVectorizer {
     return ir::RewriteChildren(*program_.pool, s, [&](Stmt child) { return Rewrite(child); });
   }
 
- private:
-  static bool IsPlain(Stmt s) {
-    return s->kind == StmtKind::kFor &&
-           (s->loop_kind == LoopKind::kSerial || s->loop_kind == LoopKind::kUnrolled);
-  }
+ protected:
+  // May its iterations be the lanes of vectors, behind the other loops around the body?
+  virtual bool Allows(Stmt loop, Stmt body, bool is_innermost) const = 0;
+
   ir::Scope ScopeOf(int32_t slot) const {
     return program_.buffers[static_cast<size_t>(slot)].scope;
   }
 
-  // The iterations of the loop when the body is one store of what registers hold, in which they are
-  // consecutive elements of global memory, or of what a cluster shares; else 1.
-  int64_t Lanes(Stmt loop, Stmt body) const {
-    if (loop->extent % 2 != 0 || loop->extent > max_lanes_) return 1;
+  // The store under conditions that are the same for all lanes; null: there is none.
+  static Stmt UniformStore(Stmt loop, Stmt body) {
     for (; body->kind == StmtKind::kIf; body = body->body()) {
-      if (ir::UsesVar(body->condition(), loop->var)) return 1;
+      if (ir::UsesVar(body->condition(), loop->var)) return nullptr;
     }
-    if (body->kind != StmtKind::kStore || body->indices().empty() || !StoresRegisters(body, loop))
-      return 1;
-    for (size_t d = 0; d < body->indices().size(); ++d) {
-      const int64_t wanted = d + 1 == body->indices().size() ? 1 : 0;
-      if (Coefficient(body->indices()[d], loop->var) != wanted) return 1;
+    return body->kind == StmtKind::kStore && !body->indices().empty() ? body : nullptr;
+  }
+
+ private:
+  Program& program_;
+  const int64_t max_lanes_;
+};
+
+class StoreVectorizer final : public NestVectorizer {
+ public:
+  using NestVectorizer::NestVectorizer;
+
+ private:
+  // The body is one store of what registers hold, to consecutive elements of global memory, or of
+  // what a cluster shares. A stage stores to an element the same value whenever it does.
+  bool Allows(Stmt loop, Stmt body, bool) const override {
+    const Stmt store = UniformStore(loop, body);
+    if (store == nullptr || !StoresRegisters(store, loop)) return false;
+    for (size_t d = 0; d < store->indices().size(); ++d) {
+      const int64_t wanted = d + 1 == store->indices().size() ? 1 : 0;
+      if (Coefficient(store->indices()[d], loop->var) != wanted) return false;
     }
-    return loop->extent;
+    return true;
   }
 
   bool StoresRegisters(Stmt store, Stmt loop) const {
@@ -121,9 +145,44 @@ class StoreVectorizer {
     });
     return from_registers && !accumulates;
   }
+};
 
-  Program& program_;
-  const int64_t max_lanes_;
+class LoadVectorizer final : public NestVectorizer {
+ public:
+  using NestVectorizer::NestVectorizer;
+
+ private:
+  // Longer loops over what may turn out not to be consecutive are code for nothing.
+  static constexpr int64_t kMostUnproven = 16;
+
+  bool Allows(Stmt loop, Stmt body, bool is_innermost) const override {
+    const Stmt store = UniformStore(loop, body);
+    if (store == nullptr || ScopeOf(store->slot) != ir::Scope::kLocal) return false;
+    const bool is_spatial = std::ranges::any_of(
+        store->indices(), [&](ir::Expr e) { return ir::UsesVar(e, loop->var); });
+    if (!is_spatial && !is_innermost) return false;
+    bool accumulates = false, reads_row = false;
+    ir::Visit(store->value(), [&](ir::Expr e) {
+      if (e->op != ir::Op::kLoad) return;
+      accumulates = accumulates || e->id == store->slot;
+      reads_row = reads_row || ReadsRow(e, loop);
+    });
+    return accumulates && reads_row;
+  }
+
+  // Are the iterations of the loop consecutive elements of global memory? They may be where it
+  // takes a quotient to say.
+  bool ReadsRow(ir::Expr load, Stmt loop) const {
+    const ir::Scope from = ScopeOf(load->id);
+    if (load->num_args == 0 || (from != ir::Scope::kInput && from != ir::Scope::kWorkspace))
+      return false;
+    for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
+      const int64_t wanted = d + 1 == static_cast<int>(load->num_args) ? 1 : 0;
+      const std::optional<int64_t> moves = Coefficient(load->arg(d), loop->var);
+      if (moves ? *moves != wanted : loop->extent > kMostUnproven) return false;
+    }
+    return true;
+  }
 };
 
 class Unroller {
@@ -193,6 +252,11 @@ void LegalizeVectorized(Program& program, int64_t max_lanes) {
 
 void VectorizeStores(Program& program, int64_t max_lanes) {
   StoreVectorizer vectorizer(program, max_lanes);
+  for (ir::Kernel& kernel : program.kernels) kernel.body = vectorizer.Rewrite(kernel.body);
+}
+
+void VectorizeLoads(Program& program, int64_t max_lanes) {
+  LoadVectorizer vectorizer(program, max_lanes);
   for (ir::Kernel& kernel : program.kernels) kernel.body = vectorizer.Rewrite(kernel.body);
 }
 

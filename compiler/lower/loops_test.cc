@@ -177,6 +177,32 @@ TEST(VectorizeStores, OfRegistersToConsecutiveElements) {
                   swapped("for k in 0..8 { vectorize j in 0..8"), pass);
 }
 
+TEST(VectorizeLoads, OfConsecutiveTermsIntoRegisters) {
+  const auto nest = [](std::string_view loops, std::string_view body) {
+    return fmt::format("for i in 0..4 {{ alloc r: local float32[8, 8] {} {{ {} }} }} }}", loops, body);
+  };
+  const auto pass = [](ir::Program& program) { VectorizeLoads(program, 8); };
+  const std::string_view results = "for j in 0..8 { for k in 0..8",
+                         vectors = "for j in 0..8 { vectorize k in 0..8";
+  // Several results, or the terms of one, in their order.
+  for (const char* body : {"r[0, k] = r[0, k] + A[i, j, k] @ B", "r[0, 0] = r[0, 0] + A[i, j, k] @ B",
+                           "if j < 3 { r[j, k] = max(r[j, k], A[i, 0, k] * A[i, k, 0]) @ B }"}) {
+    ExpectRewritten("stage B\n", nest(results, body), nest(vectors, body), pass);
+  }
+  // The loop over results goes inside; one over terms stays where it is.
+  const std::string_view outer = "for k in 0..8 { for j in 0..8";
+  const std::string_view sum = "r[0, k] = r[0, k] + A[i, j, k] @ B",
+                         all = "r[0, 0] = r[0, 0] + A[i, j, k] @ B";
+  ExpectRewritten("stage B\n", nest(outer, sum), nest(vectors, sum), pass);
+  ExpectRewritten("stage B\n", nest(outer, all), nest(outer, all), pass);
+  // Not into registers, no sum, from registers, strided, under a condition of one lane.
+  for (const char* body : {"B[i, j, k] = B[i, j, k] + A[i, j, k] @ B", "r[j, k] = A[i, j, k] @ B",
+                           "r[j, k] = r[j, k] + r[k, j] @ B", "r[j, k] = r[j, k] + A[i, k, 0] @ B",
+                           "if k < 3 { r[j, k] = r[j, k] + A[i, j, k] @ B }"}) {
+    ExpectRewritten("stage B\n", nest(results, body), nest(results, body), pass);
+  }
+}
+
 TEST(AutoUnroll, WithoutAPragmaNothingChanges) {
   ExpectRewritten("stage B\n", Nest("for", "for", "for"), Nest("for", "for", "for"), Unroll());
 }

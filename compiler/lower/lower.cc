@@ -43,7 +43,10 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   // Vectorized loops first: one that becomes serial may be unrolled.
   SerializeNestedParallel(program);
   LegalizeVectorized(program, options.gpu ? kMaxGpuLanes : kMaxCpuLanes);
-  if (options.gpu) VectorizeStores(program, kMaxGpuLanes);
+  if (options.gpu) {
+    VectorizeStores(program, kMaxGpuLanes);
+    VectorizeLoads(program, kMaxGpuLanes);
+  }
   AutoUnroll(program, StagesOfVars(*bounds));
   return program;
 }

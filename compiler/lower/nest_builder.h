@@ -93,11 +93,12 @@ class NestBuilder {
   ir::Stmt Accumulate(const StageFrame& frame, const std::vector<int32_t>& slots,
                       std::span<const ir::Expr> indices, const std::vector<ir::Expr>& values);
   // tree[i] = combine(tree[i], tree[i + half]) for the threads that have a partner; half of what is
-  // left, rounded up.
-  ir::Stmt EmitTreeLevel(const StageFrame& frame, const std::vector<int32_t>& tree, ir::Expr thread,
-                         int64_t left);
+  // left, rounded up. `mine`: the thread's own place, the last index is the thread of its row.
+  ir::Stmt EmitTreeLevel(const StageFrame& frame, const std::vector<int32_t>& tree,
+                         std::span<const ir::Expr> mine, int64_t left);
   // The results are at the front of the tree; one thread stores them.
-  ir::Stmt EmitResult(const StageFrame& frame, const std::vector<int32_t>& tree, ir::Expr thread);
+  ir::Stmt EmitResult(const StageFrame& frame, const std::vector<int32_t>& tree,
+                      std::span<const ir::Expr> mine);
 
   // Notes why the state cannot be lowered; the first reason is kept.
   void Refuse(const StageFrame& frame, std::string_view reason);

@@ -35,14 +35,24 @@ ir::Stmt NestBuilder::EmitThreadReduction(const StageFrame& frame) {
   const ir::Expr thread_id = thread < 0 ? pool_.Int(0) : pool_.Var(thread);
   const dag::Operator& op = *frame.stage.op;
 
+  // Other threads reduce other rows: each row has a tree.
+  std::vector<int64_t> shape;
+  std::vector<ir::Expr> mine;
+  for (int l = 0; l < frame.first_reduce; ++l) {
+    if (!IsThread(frame.stage.annotation(l)) || frame.bounds.loop_vars[l] < 0) continue;
+    shape.push_back(frame.ExtentOf(l));
+    mine.push_back(pool_.Var(frame.bounds.loop_vars[l]));
+  }
+  shape.push_back(threads);
+  mine.push_back(thread_id);
+
   std::vector<int32_t> partial, tree;
   for (int k = 0; k < op.num_outputs(); ++k) {
     partial.push_back(
         tables_.NewBuffer(op.name() + ".partial", op.type(k), {1}, ir::Scope::kLocal));
-    tree.push_back(
-        tables_.NewBuffer(op.name() + ".tree", op.type(k), {threads}, ir::Scope::kShared));
+    tree.push_back(tables_.NewBuffer(op.name() + ".tree", op.type(k), shape, ir::Scope::kShared));
   }
-  const ir::Expr zero[] = {pool_.Int(0)}, mine[] = {thread_id};
+  const ir::Expr zero[] = {pool_.Int(0)};
   std::vector<ir::Stmt> body;
   for (int k = 0; k < op.num_outputs(); ++k) {
     body.push_back(ir::MakeStore(pool_, partial[k], frame.s, zero,
@@ -57,10 +67,10 @@ ir::Stmt NestBuilder::EmitThreadReduction(const StageFrame& frame) {
   }
   body.push_back(ir::MakeBarrier(pool_));
   for (int64_t left = threads; left > 1; left = (left + 1) / 2) {
-    body.push_back(EmitTreeLevel(frame, tree, thread_id, left));
+    body.push_back(EmitTreeLevel(frame, tree, mine, left));
     body.push_back(ir::MakeBarrier(pool_));
   }
-  body.push_back(EmitResult(frame, tree, thread_id));
+  body.push_back(EmitResult(frame, tree, mine));
 
   ir::Stmt result = ir::MakeSeq(pool_, body);
   for (size_t k = 0; k < tree.size(); ++k) {
@@ -86,9 +96,11 @@ ir::Stmt NestBuilder::EmitPartial(const StageFrame& frame, const std::vector<int
 }
 
 ir::Stmt NestBuilder::EmitTreeLevel(const StageFrame& frame, const std::vector<int32_t>& tree,
-                                    ir::Expr thread, int64_t left) {
+                                    std::span<const ir::Expr> mine, int64_t left) {
   const int64_t half = (left + 1) / 2;
-  const ir::Expr mine[] = {thread}, partner[] = {pool_.Add(thread, pool_.Int(half))};
+  const ir::Expr thread = mine.back();
+  std::vector<ir::Expr> partner(mine.begin(), mine.end());
+  partner.back() = pool_.Add(thread, pool_.Int(half));
   std::vector<ir::Expr> others;
   for (size_t k = 0; k < tree.size(); ++k)
     others.push_back(pool_.Load(tree[k], partner, frame.stage.op->type(static_cast<int>(k))));
@@ -111,11 +123,13 @@ ir::Stmt NestBuilder::Accumulate(const StageFrame& frame, const std::vector<int3
 }
 
 ir::Stmt NestBuilder::EmitResult(const StageFrame& frame, const std::vector<int32_t>& tree,
-                                 ir::Expr thread) {
-  const ir::Expr zero[] = {pool_.Int(0)};
+                                 std::span<const ir::Expr> mine) {
+  const ir::Expr thread = mine.back();
+  std::vector<ir::Expr> front(mine.begin(), mine.end());
+  front.back() = pool_.Int(0);
   std::vector<ir::Expr> results;
   for (size_t k = 0; k < tree.size(); ++k)
-    results.push_back(pool_.Load(tree[k], zero, frame.stage.op->type(static_cast<int>(k))));
+    results.push_back(pool_.Load(tree[k], front, frame.stage.op->type(static_cast<int>(k))));
   ir::Stmt store = StoreAll(frame, StoreIndices(frame, frame.bounds.iter_values), results);
   for (ir::Expr guard : Guards(frame.stage, frame.bounds, frame.bounds.iter_values,
                                /*reductions=*/false, bounds_.simplifier)) {

@@ -78,12 +78,13 @@ class AddCacheWrite final : public SketchRule {
  public:
   std::string_view name() const override { return "add cache write"; }
   RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
+    if (state.stage(s).is_placeholder()) return RuleAnswer::kSkip;
     const StageView view(state, s);
-    if (state.stage(s).is_placeholder() || !view.NeedsMultiLevelTiling() ||
-        view.ElementwiseConsumer() >= 0) {
-      return RuleAnswer::kSkip;
-    }
-    return context.task.target.is_gpu() ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kApply;
+    if (view.ElementwiseConsumer() >= 0) return RuleAnswer::kSkip;
+    if (!view.NeedsMultiLevelTiling())
+      return TilesColumns(context, state, s) ? RuleAnswer::kApply : RuleAnswer::kSkip;
+    const bool only = context.task.target.is_gpu() && HasReduceLoop(state.stage(s));
+    return only ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kApply;
   }
   // The cache stage, which is then s, has an elementwise consumer and is tiled with fusion.
   NextStates Apply(const RuleContext&, State state, int s) const override {

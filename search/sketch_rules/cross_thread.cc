@@ -37,6 +37,9 @@ class CrossThreadReduction final : public SketchRule {
     if (!HasReduceLoop(state.stage(s)) || view.IsCacheWriteStage()) return RuleAnswer::kSkip;
     const target::HardwareParams& hardware = context.task.hardware;
     const double spatial = view.SpatialProduct(), reduce = view.ReduceProduct();
+    // Threads along the terms of a column would each read another line of memory.
+    if (TilesColumns(context, state, s) && view.RowLength() >= hardware.warp_size)
+      return RuleAnswer::kSkip;
     bool needed = reduce > hardware.warp_size;
     if (view.NeedsMultiLevelTiling())
       needed = spatial <= hardware.max_threads_per_block && spatial < reduce;
@@ -44,21 +47,25 @@ class CrossThreadReduction final : public SketchRule {
   }
 
   NextStates Apply(const RuleContext& context, State state, int s) const override {
-    const int warp = context.task.hardware.warp_size;
+    const std::vector<int64_t> lengths = ThreadLengths(context);
     State next = state;
     const int reduce_loop = FuseReduceLoops(next, s);
     const Place place = FindPlace(next, s);
     if (place.stage < 0) {
-      SplitByWarp(next, s, reduce_loop, warp);
-      return {{std::move(next), s - 1}};
+      NextStates all;
+      if (HasFewLongRows(context, state, s)) all.emplace_back(SplitRows(next, s, lengths), s - 1);
+      SplitByThreads(next, s, reduce_loop, lengths);
+      all.emplace_back(std::move(next), s - 1);
+      return all;
     }
     std::vector<int> splits = SplitStepsOf(next, place.stage);
     if (splits.empty()) {
       splits.push_back(static_cast<int>(next.steps().size()));
-      SplitByWarp(next, place.stage, static_cast<int>(next.stage(place.stage).loops.size()) - 1,
-                  warp);
+      SplitByThreads(next, place.stage,
+                     static_cast<int>(next.stage(place.stage).loops.size()) - 1, lengths);
     }
-    MustApply(next, std::make_shared<schedule::FollowSplitStep>(s, reduce_loop, splits[0], 1));
+    MustApply(next, std::make_shared<schedule::FollowSplitStep>(
+                        s, reduce_loop, splits[0], static_cast<int>(lengths.size())));
     MustApply(next,
               std::make_shared<schedule::AnnotateStep>(s, reduce_loop + 1, Annotation::kThreadX));
     MustApply(next, std::make_shared<schedule::ComputeAtStep>(s, place.stage, place.loop));
@@ -70,11 +77,42 @@ class CrossThreadReduction final : public SketchRule {
     int stage = -1, loop = -1;
   };
 
-  static void SplitByWarp(State& state, int s, int loop, int warp) {
+  // Threads, and elements of a vector where sampling chooses them (thread_shapes.h).
+  static std::vector<int64_t> ThreadLengths(const RuleContext& context) {
+    const int64_t warp = context.task.hardware.warp_size;
+    if (!context.parameters.vary_thread_counts) return {warp};
+    return {warp, 1};
+  }
+
+  static void SplitByThreads(State& state, int s, int loop, const std::vector<int64_t>& lengths) {
     MustApply(state,
               std::make_shared<schedule::SplitStep>(s, loop, state.stage(s).loop(loop).extent,
-                                                    std::vector<int64_t>{warp}, true));
+                                                    lengths, true));
     MustApply(state, std::make_shared<schedule::AnnotateStep>(s, loop + 1, Annotation::kThreadX));
+  }
+
+  // Fewer results than multiprocessors, of many terms each.
+  static bool HasFewLongRows(const RuleContext& context, const State& state, int s) {
+    constexpr double kUsualCores = 132, kLeastTerms = 4096;
+    const StageView view(state, s);
+    const dag::Combiner combiner = state.stage(s).op->combiner();
+    return context.parameters.reduction_splits && context.parameters.vary_thread_counts &&
+           !view.NeedsMultiLevelTiling() && state.stage(s).op->num_outputs() == 1 &&
+           combiner != dag::Combiner::kArgMax && combiner != dag::Combiner::kArgMin &&
+           view.SpatialProduct() < kUsualCores * 2 && view.ReduceProduct() >= kLeastTerms;
+  }
+
+  // Blocks reduce a part of a row each, into a buffer; a second kernel reduces the parts.
+  static State SplitRows(State state, int s, const std::vector<int64_t>& lengths) {
+    const int loop = static_cast<int>(state.stage(s).op->axes().size());
+    // The number of parts is blank in the sketch (GenerateSketches).
+    MustApply(state,
+              std::make_shared<schedule::SplitStep>(s, loop, state.stage(s).loop(loop).extent,
+                                                    std::vector<int64_t>{1}, false));
+    MustApply(state, std::make_shared<schedule::RfactorStep>(s, loop, 0));
+    SplitByThreads(state, s, loop + 1, lengths);
+    SplitByThreads(state, s + 1, loop, lengths);
+    return state;
   }
 
   // The loop of the reader that the reduction is computed in; none: at root.
@@ -87,7 +125,10 @@ class CrossThreadReduction final : public SketchRule {
     for (int reader : readers) {  // it must be done before any of them begins
       if (reader != target) common = std::min(common, state.attach(reader).loop + 1);
     }
-    if (common <= 0 || analysis.needs_multi_level_tiling(target)) return {};
+    const bool tiled = analysis.needs_multi_level_tiling(target) &&
+                       (HasReduceLoop(state.stage(target)) ||
+                        state.attach(target).kind != Attach::kRoot);
+    if (common <= 0 || tiled) return {};
     // Either it is untouched and splits its last loop now, or it has one split to follow.
     const size_t splits = SplitStepsOf(state, target).size();
     if (splits > 1 || (splits == 0 && HasReduceLoop(state.stage(target)))) return {};

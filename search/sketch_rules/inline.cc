@@ -25,9 +25,48 @@ class AlwaysInline final : public SketchRule {
   RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
     return ShouldInline(context, state, s) ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kSkip;
   }
-  NextStates Apply(const RuleContext&, State state, int s) const override {
+  NextStates Apply(const RuleContext& context, State state, int s) const override {
+    NextStates kept;
+    if (const int reader = WindowReader(context, state, s); reader >= 0) {
+      kept = One(state, s - 1);
+      const auto axes = static_cast<int>(state.stage(reader).op->axes().size());
+      MustApply(kept[0].first, std::make_shared<schedule::ComputeAtStep>(
+                                   s, reader, axes * kLevelsOfThreads - 1));
+    }
     MustApply(state, std::make_shared<schedule::ComputeInlineStep>(s));
-    return One(std::move(state), s - 1);
+    NextStates all = One(std::move(state), s - 1);
+    if (!kept.empty()) all.push_back(std::move(kept[0]));
+    return all;
+  }
+
+ private:
+  static constexpr int kLevelsOfThreads = 3;  // blocks, vthreads, threads
+
+  // The tiled stage whose windows overlap on s, so that a thread would compute an element for each;
+  // -1: there is none.
+  static int WindowReader(const RuleContext& context, const State& state, int s) {
+    const std::vector<int>& readers = state.dag()->consumers(s);
+    if (readers.size() != 1 || state.attach(readers[0]).kind != schedule::Attach::kIter ||
+        !TilesColumns(context, state, readers[0]) || !IsTiled(state.stage(readers[0])) || HasCrossThreadReduction(state, readers[0]))
+      return -1;
+    return ReadsWindows(state, s, readers[0]) ? readers[0] : -1;
+  }
+
+  // Does an index of the read move with a result and with a term?
+  static bool ReadsWindows(const State& state, int s, int reader) {
+    const dag::Operator& op = *state.stage(reader).op;
+    const auto spatial = static_cast<int32_t>(op.axes().size());
+    for (const dag::Access& access : op.facts().reads) {
+      if (state.dag()->node(reader).inputs[access.slot].op != s) continue;
+      for (ir::Expr index : access.load->args()) {
+        bool result = false, term = false;
+        ir::Visit(index, [&](ir::Expr e) {
+          if (e->op == ir::Op::kVar) (e->id < spatial ? result : term) = true;
+        });
+        if (result && term) return true;
+      }
+    }
+    return false;
   }
 };
 

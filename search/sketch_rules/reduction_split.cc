@@ -64,9 +64,10 @@ class ReductionSplit final : public SketchRule {
     if (stage.is_placeholder() || !HasReduceLoop(stage) || stage.op->num_outputs() != 1)
       return RuleAnswer::kSkip;
     const StageView view(state, s);
-    if (view.IsCacheWriteStage() || !view.NeedsMultiLevelTiling() || !IsUntouched(state, s) ||
-        view.ReduceProduct() < context.task.hardware.warp_size ||
-        !HasPart(stage.loop(LongestReduceLoop(stage)).extent))
+    const bool columns = TilesColumns(context, state, s);
+    if (view.IsCacheWriteStage() || !(columns || view.NeedsMultiLevelTiling()) ||
+        !IsUntouched(state, s) || view.ReduceProduct() < context.task.hardware.warp_size ||
+        !(columns || HasPart(stage.loop(LongestReduceLoop(stage)).extent)))
       return RuleAnswer::kSkip;
     const dag::Combiner combiner = stage.op->combiner();
     const bool arg = dag::IsArg(combiner);
@@ -74,6 +75,8 @@ class ReductionSplit final : public SketchRule {
   }
 
   NextStates Apply(const RuleContext& context, State state, int s) const override {
+    // Windows and images are reduced as one axis: their sides may have no parts.
+    if (TilesColumns(context, state, s)) FuseReduceLoops(state, s);
     NextStates next;
     {
       State groups = state;

@@ -18,6 +18,10 @@ inline NextStates One(schedule::State state, int s) {
   return next;
 }
 
+// On a GPU a reduction of columns (StageView::ReducesColumns) is tried with tiles like those of
+// products, too: threads along what is consecutive, vectors, several results a thread.
+bool TilesColumns(const RuleContext& context, const schedule::State& state, int stage);
+
 // inline.cc: where stages without tiles of their own are computed.
 SketchRulePtr AlwaysInlineRule();
 SketchRulePtr SpecialComputeLocationRule();  // GPU
@@ -28,8 +32,12 @@ SketchRulePtr SimplifyConstTensorRule();
 // rfactor.cc, cross_thread.cc: more parallelism for reductions.
 SketchRulePtr RfactorRule();               // CPU
 SketchRulePtr CrossThreadReductionRule();  // GPU
+inline constexpr int kMostRowParts = 1024;  // of a few long rows, each a block's
 
-// reduction_split.cc: a tiled reduction shared out over blocks or the blocks of a cluster, groups
+// copy.cc: a tile in shared memory for what is read along another axis than it is stored along.
+SketchRulePtr CopyTileRule();  // GPU
+
+// reduction_split.cc: a tiled reduction, or one of columns, shared out over blocks or the blocks of a cluster, groups
 // of threads, or both. The SP step before an RF step holds the parts: [parts] over blocks, [outer
 // loop, groups] inside a block (both from the outside, what is left is the inner loop).
 SketchRulePtr ReductionSplitRule();    // GPU

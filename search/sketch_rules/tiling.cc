@@ -18,10 +18,12 @@ class MultiLevelTilingWithFusion final : public SketchRule {
  public:
   std::string_view name() const override { return "multi-level tiling with fusion"; }
   RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
+    if (state.stage(s).is_placeholder()) return RuleAnswer::kSkip;
     const StageView view(state, s);
-    if (state.stage(s).is_placeholder() || !view.NeedsMultiLevelTiling() ||
-        view.ElementwiseConsumer() < 0) {
-      return RuleAnswer::kSkip;
+    if (view.ElementwiseConsumer() < 0) return RuleAnswer::kSkip;
+    if (!view.NeedsMultiLevelTiling()) {
+      if (!TilesColumns(context, state, s)) return RuleAnswer::kSkip;
+      return view.IsCacheWriteStage() ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kApply;
     }
     return view.IsCacheWriteStage() || context.task.target.is_gpu() ? RuleAnswer::kApplyAndSkipRest
                                                                     : RuleAnswer::kApply;
@@ -50,8 +52,10 @@ class MultiLevelTilingWithFusion final : public SketchRule {
 class MultiLevelTiling final : public SketchRule {
  public:
   std::string_view name() const override { return "multi-level tiling"; }
-  RuleAnswer Condition(const RuleContext&, const State& state, int s) const override {
+  // On a GPU what broadcasts two vectors need not be tiled: its rows may be its reductions' too.
+  RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
     if (state.stage(s).is_placeholder()) return RuleAnswer::kSkip;
+    if (context.task.target.is_gpu() && !HasReduceLoop(state.stage(s))) return RuleAnswer::kSkip;
     return StageView(state, s).NeedsMultiLevelTiling() ? RuleAnswer::kApplyAndSkipRest
                                                        : RuleAnswer::kSkip;
   }

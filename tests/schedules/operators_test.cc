@@ -92,6 +92,7 @@ TEST(OperatorsInCuda, OddIndices) {
       {"resize_bilinear_nhwc", "1,3,4,2,7,5"},
       {"adaptive_avg_pool2d_nchw", "1,5,8,3,3,3"},
       {"conv2d_transpose_nhwc", "1,3,4,3,2,3,3,2,1,output_pad=1"},
+      {"conv2d_transpose_nhwc", "1,3,4,3,2,3,3,2,1,output_pad=1,dilate=1"},
       {"argmin", "3,5,4,axis=0,axis=2"},
   };
   for (const auto& [op, args] : cases) {
@@ -101,6 +102,53 @@ TEST(OperatorsInCuda, OddIndices) {
     for (const schedule::State& state : Proposals(task, 1)) {
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
       EXPECT_OK(codegen::CompareEmulated(program, 5, 1e-4));
+    }
+  }
+}
+
+// Large enough for vectors, tiles in shared memory, rows and columns that many threads reduce; and
+// odd extents, where vectors end early.
+TEST(OperatorsInCuda, MovesAndReductions) {
+  const struct {
+    const char *op, *args;
+    std::vector<std::string> epilogue = {};
+    ir::Type type = ir::kFloat32;
+  } cases[] = {
+      {"relu", "1023,7"},
+      {"add", "12,40,33,broadcast=0"},
+      {"relu", "64,96", {}, ir::kFloat16},
+      {"pad", "3,21,20"},
+      {"transpose", "64,96"},
+      {"transpose", "71,65"},
+      {"transpose", "96,64", {}, ir::kFloat16},
+      {"transpose", "2,24,6,16,axis=0,axis=2,axis=3,axis=1", {"bias", "relu"}},
+      {"sum", "96,64,axis=0"},
+      {"sum", "96,51,axis=0"},
+      {"max", "3,64,40,axis=0,axis=1"},
+      {"mean", "6,4,16,16,axis=0,axis=2,axis=3"},
+      {"sum", "3,4096,axis=1"},
+      {"sum", "4099"},
+      {"sum", "37,60,axis=1"},
+      {"argmax", "21,100,axis=1"},
+      {"softmax", "19,128"},
+      {"softmax", "3,7,99"},
+      {"layer_norm", "13,64"},
+      {"max_pool2d_nhwc", "1,11,9,16,3,3,2,1"},
+      {"avg_pool2d_nchw", "1,12,12,4,3,3,1,1"},
+      {"global_avg_pool2d_nhwc", "2,8,8,32"},
+      {"sum", "67,64,axis=0"},
+      {"batch_norm", "3,8,5,8"},
+      {"resize_bilinear_nchw", "1,8,8,3,16,16"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.op, c.args));
+    ASSERT_OK_AND_ASSIGN(dag::DagPtr dag,
+                         dag::BuildOp(c.op, c.args, {.dtype = c.type, .epilogue = c.epilogue}));
+    const Task task = MakeTask(dag, "cuda -arch=sm_90");
+    for (const schedule::State& state : Proposals(task, 12)) {
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, c.type == ir::kFloat16 ? 1e-2 : 1e-4));
     }
   }
 }

@@ -33,6 +33,8 @@ constexpr OpCase kCases[] = {
     {"conv2d_transpose_nchw", "1,3,5,2,3,3,3,1,1"},
     {"conv2d_transpose_nhwc", "1,3,4,3,2,3,3,2,1,output_pad=1", "relu"},
     {"conv2d_transpose_nhwc", "1,3,3,2,3,4,2,3,0"},
+    {"conv2d_transpose_nchw", "1,4,3,3,2,4,4,2,1,dilate=1", "bias"},
+    {"conv2d_transpose_nhwc", "1,3,4,3,2,3,3,2,1,output_pad=1,dilate=1", "relu"},
     {"conv2d_winograd_nhwc", "1,5,7,3,2"},
     {"conv2d_winograd_nhwc", "1,8,6,2,3,tile=4", "bias,relu"},
     {"conv2d_winograd_nhwc", "2,5,7,3,2,by_rows=1"},

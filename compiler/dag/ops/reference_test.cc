@@ -264,6 +264,10 @@ TEST(Reference, Conv2dTranspose) {
     Check(op, "2,3,5,2,3,3,3,1,1", ConvTranspose(last, 3, 5, 3, {3, 3}, 1, 1));
     Check(op, "1,3,3,2,1,2,4,3,0", ConvTranspose(last, 3, 3, 1, {2, 4}, 3, 0));
     Check(op, "1,3,4,2,3,3,3,2,1,output_pad=1", ConvTranspose(last, 3, 4, 3, {3, 3}, 2, 1));
+    Check(op, "1,3,4,2,3,3,3,2,1,output_pad=1,dilate=1",
+          ConvTranspose(last, 3, 4, 3, {3, 3}, 2, 1));
+    Check(op, "1,3,4,2,3,5,4,3,3,output_pad=2", ConvTranspose(last, 3, 4, 3, {5, 4}, 3, 3));
+    Check(op, "1,3,4,2,3,6,6,2,4", ConvTranspose(last, 3, 4, 3, {6, 6}, 2, 4));
   }
 }
 

@@ -180,7 +180,8 @@ TEST(Registry, FlopsOfProducts) {
   } cases[] = {{"conv1d_ncw", "1,8,4,3,3,1,1", 2. * 8 * 4 * 3 * 3},
                {"conv1d_nwc", "1,8,4,6,3,1,1,groups=2", 2. * 8 * 4 * 3 * 3},
                {"conv3d_ncdhw", "1,4,4,4,5,3,3,3,3,1,1", 2. * 64 * 5 * 3 * 27},
-               {"conv2d_transpose_nchw", "1,4,4,3,2,4,4,2,1", 2. * 64 * 3 * 2 * 16},
+               {"conv2d_transpose_nchw", "1,4,4,3,2,4,4,2,1", 2. * 64 * 3 * 2 * 4},
+               {"conv2d_transpose_nchw", "1,4,4,3,2,4,4,2,1,dilate=1", 2. * 64 * 3 * 2 * 16},
                {"reshape", "3,4,to=12", 0},
                {"concat", "3,with=2", 0}};
   for (const auto& c : cases) {

@@ -1,0 +1,179 @@
+#include "search/thread_shapes.h"
+
+#include <algorithm>
+
+#include "compiler/schedule/steps/steps.h"
+#include "search/tiling.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::AnnotateStep;
+using schedule::Annotation;
+using schedule::Attach;
+using schedule::SplitStep;
+using schedule::State;
+using schedule::StepPtr;
+
+constexpr int64_t kMostSerial = 16, kMostRows = 32, kMostTile = 256;
+// Of a tile: what a warp moves along one axis at once, and a part or a multiple of that.
+constexpr int64_t kRuns[] = {16, 32, 64, 128};
+
+const SplitStep* AsSplit(const StepPtr& step) {
+  return step->tag() == SplitStep::kTag ? static_cast<const SplitStep*>(step.get()) : nullptr;
+}
+
+// The loop of the stage that one of the annotations right behind step i binds so; -1: none.
+int BoundBehind(std::span<const StepPtr> steps, size_t i, Annotation annotation) {
+  for (size_t next = i + 1; next < steps.size(); ++next) {
+    if (steps[next]->tag() != AnnotateStep::kTag || steps[next]->stage() != steps[i]->stage())
+      break;
+    const auto& bind = static_cast<const AnnotateStep&>(*steps[next]);
+    if (bind.annotation == annotation) return bind.loop;
+  }
+  return -1;
+}
+
+std::vector<int64_t> PowersOfTwo(int64_t first, int64_t last) {
+  std::vector<int64_t> powers = {first};
+  while (powers.back() * 2 <= last) powers.push_back(powers.back() * 2);
+  return powers;
+}
+
+}  // namespace
+
+std::vector<LengthRole> LengthRoles(std::span<const StepPtr> steps, size_t i) {
+  const SplitStep* split = AsSplit(steps[i]);
+  if (split == nullptr || !split->inner_to_outer || split->lengths.size() > 3) return {};
+  const int lengths = static_cast<int>(split->lengths.size());
+  const int thread = BoundBehind(steps, i, Annotation::kThreadX) - split->loop;
+  if (thread >= 1 && thread <= lengths) {
+    std::vector<LengthRole> roles(static_cast<size_t>(lengths), LengthRole::kLanes);
+    std::fill(roles.begin(), roles.begin() + thread - 1, LengthRole::kSerial);
+    roles[static_cast<size_t>(thread) - 1] = LengthRole::kThreads;
+    return roles;
+  }
+  if (lengths != 1) return {};
+  if (BoundBehind(steps, i, Annotation::kThreadY) == split->loop + 1) return {LengthRole::kRows};
+  if (IsCopyTile(steps, i)) return {LengthRole::kTile};
+  return {};
+}
+
+bool IsCopyTile(std::span<const StepPtr> steps, size_t i) {
+  const SplitStep* split = AsSplit(steps[i]);
+  if (split == nullptr || split->lengths.size() != 1) return false;
+  while (i > 0 && AsSplit(steps[i - 1]) != nullptr && AsSplit(steps[i - 1])->lengths.size() == 1 &&
+         steps[i - 1]->stage() == split->stage_id)
+    --i;
+  return i > 0 && steps[i - 1]->tag() == schedule::CacheReadStep::kTag;
+}
+
+bool SharesRowsOut(std::span<const StepPtr> steps, size_t i) {
+  const SplitStep* split = AsSplit(steps[i]);
+  if (split == nullptr || split->inner_to_outer || split->lengths.size() != 1 ||
+      i + 2 >= steps.size() || steps[i + 1]->tag() != schedule::RfactorStep::kTag)
+    return false;
+  const std::vector<LengthRole> roles = LengthRoles(steps, i + 2);
+  return !roles.empty() && roles[0] == LengthRole::kThreads;
+}
+
+std::vector<int64_t> LengthChoices(LengthRole role, int64_t extent, int64_t max_lanes,
+                                   const target::HardwareParams& hardware) {
+  switch (role) {
+    case LengthRole::kSerial:
+      return PowersOfTwo(1, std::min(extent, kMostSerial));
+    case LengthRole::kRows:
+      return PowersOfTwo(1, std::min(extent, kMostRows));
+    case LengthRole::kLanes: {
+      std::vector<int64_t> lanes = PowersOfTwo(1, max_lanes);
+      std::erase_if(lanes, [extent](int64_t n) { return extent % n != 0; });
+      return lanes;
+    }
+    case LengthRole::kTile: {
+      std::vector<int64_t> tiles = PowersOfTwo(1, std::min(extent, kMostTile));
+      if (extent <= kMostTile && tiles.back() != extent) tiles.push_back(extent);
+      return tiles;
+    }
+    case LengthRole::kThreads:
+      break;
+  }
+  std::vector<int64_t> threads = {hardware.warp_size};
+  while (threads.back() < extent && threads.back() * 2 <= hardware.max_threads_per_block)
+    threads.push_back(threads.back() * 2);
+  return threads;
+}
+
+int64_t MostLanes(const dag::Dag& dag, const target::HardwareParams& hardware) {
+  int64_t bytes = hardware.vector_unit_bytes;
+  for (int i = 0; i < dag.size(); ++i) bytes = std::min<int64_t>(bytes, dag.op(i).type().bytes());
+  return std::max<int64_t>(1, hardware.vector_unit_bytes / std::max<int64_t>(1, bytes));
+}
+
+int64_t RandomThreads(int64_t extent, const target::HardwareParams& hardware, Rng& rng) {
+  return PickFrom(rng, LengthChoices(LengthRole::kThreads, extent, 1, hardware));
+}
+
+std::vector<int64_t> RandomFlatShape(int64_t extent, int64_t max_lanes,
+                                     const target::HardwareParams& hardware, Rng& rng) {
+  const auto pick = [&](LengthRole role, int64_t of) {
+    return PickFrom(rng, LengthChoices(role, of, max_lanes, hardware));
+  };
+  const int64_t lanes = pick(LengthRole::kLanes, 0);  // the last vector may be part of one
+  const int64_t vectors = (extent + lanes - 1) / lanes;
+  const int64_t threads = pick(LengthRole::kThreads, vectors);
+  const int64_t serial = pick(LengthRole::kSerial, (vectors + threads - 1) / threads);
+  return {serial, threads, lanes};
+}
+
+int CopiedStageIn(const State& state, int s) {
+  if (state.attach(s).kind != Attach::kRoot || state.NumAttached(s) == 0 ||
+      HasReduceLoop(state.stage(s)))
+    return -1;
+  for (int f = 0; f < s; ++f) {
+    if (state.attach(f).kind == Attach::kIter && state.attach(f).stage == s &&
+        state.stage(f).op->name().ends_with(".shared"))
+      return f;
+  }
+  return -1;
+}
+
+bool IsCopied(const State& state, int s) {
+  return state.attach(s).kind == Attach::kIter && CopiedStageIn(state, state.attach(s).stage) == s;
+}
+
+std::vector<int> SourceOrder(const dag::Operator& op, ir::Expr load) {
+  const auto spatial = static_cast<int32_t>(op.axes().size());
+  std::vector<int> order;
+  for (ir::Expr index : load->args()) {
+    int axis = -1;
+    bool one = true;
+    ir::Visit(index, [&](ir::Expr e) {
+      if (e->op != ir::Op::kVar || e->id >= spatial) return;
+      one = one && (axis < 0 || axis == e->id);
+      axis = e->id;
+    });
+    order.push_back(one ? axis : -1);
+  }
+  return order;
+}
+
+std::vector<int64_t> RandomCopyTile(std::span<const int64_t> extents,
+                                    std::span<const int> source_order, Rng& rng) {
+  std::vector<int64_t> tile(extents.size(), 1);
+  // Takes axes from the innermost on until their run is long enough.
+  const auto cover = [&](int64_t run, auto first, auto last) {
+    for (; first != last && run > 1; ++first) {
+      if (*first < 0) continue;
+      const auto axis = static_cast<size_t>(*first);
+      tile[axis] = std::max(tile[axis], std::min(extents[axis], run));
+      run = (run + tile[axis] - 1) / tile[axis];
+    }
+  };
+  std::vector<int> axes(extents.size());
+  for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int>(i);
+  cover(PickFrom(rng, std::span(kRuns)), axes.rbegin(), axes.rend());
+  cover(PickFrom(rng, std::span(kRuns)), source_order.rbegin(), source_order.rend());
+  return tile;
+}
+
+}  // namespace kiln::search
