@@ -57,13 +57,16 @@ TEST(FieldLimitsTest, ListsMapsAndWhatIsInThem) {
   EXPECT_THAT(CheckFields(renew),
               Refuses("WorkerState.device has 300 bytes, at most 256 are taken"));
   v1::SubmitRequest submit;
-  auto& parameters = *submit.mutable_spec()->mutable_options()->mutable_policy_parameters();
-  parameters[std::string(1025, 'p')] = 1;
+  // Asked for anew each time: a map does not see what reflection does to it.
+  const auto parameters = [&]() -> auto& {
+    return *submit.mutable_spec()->mutable_options()->mutable_policy_parameters();
+  };
+  parameters()[std::string(1025, 'p')] = 1;
   EXPECT_THAT(CheckFields(submit),
               Refuses("TuneOptions.PolicyParametersEntry.key has 1025 bytes, at most 1024 are "
                       "taken"));
-  parameters.clear();
-  for (int i = 0; i < 1025; ++i) parameters[fmt::format("{}", i)] = 1;
+  parameters().clear();
+  for (int i = 0; i < 1025; ++i) parameters()[fmt::format("{}", i)] = 1;
   EXPECT_THAT(CheckFields(submit),
               Refuses("TuneOptions.policy_parameters has 1025 entries, at most 1024 are taken"));
 }

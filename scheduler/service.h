@@ -22,11 +22,11 @@ using WorkerList = std::function<StatusOr<v1::ListReply>()>;
 class SchedulerService : public v1::Scheduler::Service {
  public:
   struct Options {
-    Door door;
-    Streams::Options streams;
+    Door door = {};
+    Streams::Options streams = {};
     // Asks the tracker what a job's device means, and whether it is there; null: a device is taken
     // for a key as it stands.
-    WorkerList list_workers;
+    WorkerList list_workers = {};
     Clock* clock = &Clock::Real();
   };
 
