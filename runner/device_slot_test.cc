@@ -481,6 +481,25 @@ TEST_F(DeviceSlotTest, ALongProgramRunsTwice) {
   EXPECT_LT(result.times().last_run_s(), 1);
 }
 
+TEST_F(DeviceSlotTest, ALongProgramWithoutTimeForAnotherRunHasThatOfItsFirst) {
+  ExpectRight();
+  v1::MeasureRequest request = Request("slow_changing");
+  request.mutable_options()->set_timeout_ms(2'000);
+  v1::TrialResult result = Measure(request).result();
+  EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
+  EXPECT_TRUE(result.stopped_early());
+  ASSERT_THAT(result.costs_s(), SizeIs(1));
+  EXPECT_NEAR(result.costs_s(0), 1.05, 0.3);
+  EXPECT_EQ(result.times().timing_s(), 0);
+  // Nor has one that is hopeless.
+  request.mutable_options()->set_timeout_ms(60'000);
+  request.mutable_options()->set_hopeless_ratio(10);
+  request.mutable_options()->set_best_cost_s(0.1);
+  result = Measure(request).result();
+  EXPECT_TRUE(result.stopped_early());
+  EXPECT_EQ(result.times().timing_s(), 0);
+}
+
 TEST_F(DeviceSlotTest, AHopelessProgramIsStoppedInItsFirstRun) {
   v1::MeasureRequest request = Request("infinite_loop");
   request.mutable_options()->set_timeout_ms(600'000);

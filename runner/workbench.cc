@@ -27,6 +27,7 @@ constexpr double kRecheckRuns = 2;
 // Programs that take so long are not run a third time: what they leave behind when they are timed
 // is checked.
 constexpr double kLongProgramS = 1;
+constexpr double kSlowerRun = 1.2;  // what another run may take, in units of the first
 // Of the outputs on a device: what is compared with; in the memory of the host also that of the
 // program's own process; and of a reference what is kept and what is on its way there, too.
 constexpr int kCopiesToCheck = 1, kHostCopiesToCheck = 2, kHostCopiesOfReference = 4;
@@ -93,6 +94,15 @@ class Stopwatch {
  private:
   double last_s_ = Clock::Real().MonotonicSeconds();
 };
+
+// Is its checked run all that is wanted of a long program: as it is hopeless, or as its time limit
+// leaves none for another run?
+bool IsEnough(const v1::MeasureOptions& options, double first_s, double used_s) {
+  if (first_s < kLongProgramS) return false;
+  const double hopeless_s = options.hopeless_ratio() * options.best_cost_s();
+  const bool hopeless = hopeless_s > 0 && first_s > hopeless_s;
+  return hopeless || used_s + kSlowerRun * first_s > 1e-3 * options.timeout_ms();
+}
 
 // The failure as the trial's result, and as the status that ends its phases.
 Status Fail(v1::ErrorKind kind, const Status& cause, v1::TrialResult& result) {
@@ -350,6 +360,12 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   times.set_first_run_s(watch.Lap());
   if (!first_s.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, first_s.status());
   KILN_RETURN_IF_ERROR(check("", Poison::kNaN));
+  const double used_s = clock.MonotonicSeconds() - start_s;
+  if (IsEnough(trial.options(), *first_s, used_s)) {
+    result.add_costs_s(*first_s);
+    result.set_stopped_early(true);
+    return OkStatus();
+  }
 
   on_phase(wire::TIMING);
   // The timed calls of a long program are its second run.
@@ -372,7 +388,6 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   };
   timing_device.is_wanted = is_wanted_;
   TimingOptions options = TimingFrom(trial.options());
-  const double used_s = clock.MonotonicSeconds() - start_s;
   options.earlier_call_s = *first_s;
   const double last_s = again ? kRecheckRuns * *first_s : 0;
   options.budget_s = std::max(1e-3, 1e-3 * trial.options().timeout_ms() - used_s - last_s);
