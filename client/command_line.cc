@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/errno_status.h"
 #include "base/log.h"
@@ -43,10 +44,12 @@ class CommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::Success& success) {
-      return app_.exit(success);  // help, version
+      // Help of a command that is none: the flag is seen before the word is.
+      const std::vector<std::string> words = app_.remaining();
+      if (words.empty() || !app_.get_subcommands().empty()) return app_.exit(success);
+      return Refuse(CLI::ExtrasError("kiln", words));
     } catch (const CLI::ParseError& error) {
-      fmt::print(stderr, "kiln: {}\n", UsageError(app_, error));
-      return kUsageExit;
+      return Refuse(error);
     }
     const StatusOr<int> exit_status = GoUnlessOutputEnds();
     if (exit_status.ok()) return *exit_status;
@@ -56,6 +59,11 @@ class CommandLine {
   }
 
  private:
+  int Refuse(const CLI::ParseError& error) {
+    fmt::print(stderr, "kiln: {}\n", UsageError(app_, error));
+    return kUsageExit;
+  }
+
   // fmt throws when output cannot be written. Whoever has read enough (`kiln ... | head`) has seen
   // no error; what was started here has been stopped on the way.
   StatusOr<int> GoUnlessOutputEnds() {

@@ -570,7 +570,7 @@ TEST_F(SecretFarmTest, DoctorLooksAtTheScheduler) {
     return RunKiln(words).output;
   };
   const std::string good = doctor({"--secret-file", secret_});
-  EXPECT_THAT(good, AllOf(HasSubstr("ok   scheduler  " + scheduler_ + " answers: 0 jobs"),
+  EXPECT_THAT(good, AllOf(HasSubstr("ok  scheduler  " + scheduler_ + " answers: 0 jobs"),
                           Not(HasSubstr("database"))));
   EXPECT_THAT(doctor({}), AllOf(HasSubstr("BAD  scheduler"), HasSubstr("asks for the secret")));
   EXPECT_THAT(RunKiln({"doctor", "--scheduler", "127.0.0.1:1"}).output,

@@ -23,10 +23,12 @@ bool Serves(const v1::WorkerState& worker, std::string_view kind) {
          std::find(worker.keys().begin(), worker.keys().end(), kind) != worker.keys().end();
 }
 
-// Whether part of the key is enough: its device's name, or its UUID.
+// Whether part of the key is enough: its device's name, or its UUID. A number alone is no name: it
+// may be meant for an index.
 bool IsPartOf(const std::string& wanted, const std::string& key, const v1::WorkerState& runner) {
   const size_t at = Lower(key).find(wanted);
-  if (at == std::string::npos || wanted.empty()) return false;
+  const bool is_number = wanted.find_first_not_of("0123456789") == std::string::npos;
+  if (at == std::string::npos || is_number) return false;
   return key == runner.device() || (at == 0 && key.starts_with("GPU-"));
 }
 

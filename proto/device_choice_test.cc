@@ -52,7 +52,7 @@ TEST(DeviceChoiceTest, WhatIsNotThereIsRefusedWithWhatIs) {
                              HasSubstr("NVIDIA A100 (cuda/sm_80, GPU-2200); NVIDIA H200 ("),
                              Not(HasSubstr("EPYC")))));
   // Of another target, of a builder, in the middle of a UUID, of several models.
-  for (const char* wanted : {"cpu", "builder-key", "f0cbb", "nvidia", "GPU-", ""}) {
+  for (const char* wanted : {"cpu", "builder-key", "f0cbb", "nvidia", "GPU-", "200", ""}) {
     EXPECT_THAT(ChooseDevice(wanted, "cuda", Farm()),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("there are: ")))
         << wanted;

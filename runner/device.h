@@ -98,6 +98,9 @@ class Device {
   virtual StatusOr<double> Time(Program& program, std::span<Buffer* const> args,
                                 int64_t number) = 0;
   virtual void FlushCaches() = 0;
+  // Before a program that is timed with flushed caches is loaded: what that needs is got now rather
+  // than in the time of the program.
+  virtual void ExpectFlushes() {}
   // How many calls of about call_s a reading should have, `wanted` or more, so that what a reading
   // costs besides them does not count.
   virtual int64_t CallsPerReading(int64_t wanted, double call_s) const {

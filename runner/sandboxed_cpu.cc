@@ -117,6 +117,7 @@ class SandboxedCpu : public Device {
   }
   StatusOr<double> Time(Program& program, std::span<Buffer* const> args, int64_t number) override;
   void FlushCaches() override;
+  void ExpectFlushes() override;
 
  private:
   // What the program's process says of an argument of the program; null: it is none of one.
@@ -124,7 +125,7 @@ class SandboxedCpu : public Device {
 
   SandboxProcess::Options options_;
   const std::string name_;
-  SharedMemory flush_;  // from the first time on that caches are flushed
+  SharedMemory flush_;  // once flushes are expected
   SandboxedProgram* current_ = nullptr;
   std::optional<SandboxProcess::Published> published_;  // since the last run
 };
@@ -230,10 +231,15 @@ StatusOr<double> SandboxedCpu::Time(Program& program, std::span<Buffer* const> a
 void SandboxedCpu::FlushCaches() {
   // Where its process has ended, the next call says so.
   if (current_ != nullptr) (void)current_->process->FlushCaches();
+}
+
+// Once for all processes: new memory is slow at first.
+void SandboxedCpu::ExpectFlushes() {
   if (!flush_.bytes().empty()) return;
   auto memory = SharedMemory::Make("flushed", FlushBytes());
   if (!memory.ok()) return;  // each process gets its own
   flush_ = *std::move(memory);
+  std::memset(flush_.bytes().data(), 1, flush_.bytes().size());
   options_.flush = flush_.bytes();
 }
 

@@ -328,6 +328,7 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   if (!status.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, status);
   status = LoadWanted(job, trial);
   if (!status.ok()) return fail(v1::UNKNOWN_ERROR, status);
+  if (trial.options().flush_cache()) device_.ExpectFlushes();
   times.set_prepare_s(watch.Lap());
 
   on_phase(wire::LOADING);

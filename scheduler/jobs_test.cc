@@ -98,7 +98,9 @@ TEST_P(JobsTest, AllRunnersOfAJobServeTheDeviceItNames) {
   EXPECT_TRUE(Ends(Submit(spec)));
   int runners = 0;
   for (const LeaseWish& wish : cluster_.wishes()) {
-    if (wish.kind == v1::BUILDER) EXPECT_EQ(wish.key, "null");
+    if (wish.kind == v1::BUILDER) {
+      EXPECT_EQ(wish.key, "null");
+    }
     if (wish.kind != v1::RUNNER) continue;
     EXPECT_EQ(wish.key, "GPU-bb");
     ++runners;

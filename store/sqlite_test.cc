@@ -196,7 +196,9 @@ TEST_F(SqliteTest, ALogThatFillsTheDiskIsTakenIn) {
     for (int i = 0; i < 120; ++i) {
       const Status status = insert();
       (status.ok() ? rows : failures) += 1;
-      if (!status.ok()) EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+      if (!status.ok()) {
+        EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+      }
     }
     EXPECT_GE(failures, 1);
     EXPECT_GE(rows, 80) << "the database itself has room for these";
@@ -216,7 +218,7 @@ TEST_F(SqliteTest, AFileThatIsDeletedOrReplacedIsNoticed) {
   const std::string elsewhere = folder_.File("elsewhere");
   std::filesystem::rename(path_, elsewhere);
   EXPECT_THAT(begin(), gone);
-  EXPECT_OK(database->QueryInt("SELECT count(*) FROM t")) << "what is there can be saved";
+  EXPECT_OK(database->QueryInt("SELECT count(*) FROM t"));  // what is there can be saved
   WriteFile(path_, "another file");
   EXPECT_THAT(begin(), gone);
   std::filesystem::rename(elsewhere, path_);

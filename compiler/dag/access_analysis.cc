@@ -95,14 +95,18 @@ bool AccessAnalysis::reduces_columns(int i) const {
 bool AccessAnalysis::ReadsColumns(int i) const {
   const Operator& op = dag_.op(i);
   const auto spatial = static_cast<int32_t>(op.axes().size());
+  const auto uses = [](ir::Expr index, const auto& wanted) {
+    bool found = false;
+    ir::Visit(index, [&](ir::Expr e) { found = found || (e->op == ir::Op::kVar && wanted(e->id)); });
+    return found;
+  };
+  const auto is_term = [&](int32_t var) { return var >= spatial; };
+  const auto is_result = [&](int32_t var) { return var < spatial && op.axes()[var].extent > 1; };
   return std::ranges::any_of(op.facts().reads, [&](const Access& access) {
-    bool result = false;
-    if (access.load->num_args == 0) return false;
-    ir::Visit(access.load->args().back(), [&](ir::Expr e) {
-      result = result ||
-               (e->op == ir::Op::kVar && e->id < spatial && op.axes()[e->id].extent > 1);
-    });
-    return result;
+    // What is the same for all terms says nothing.
+    const std::span<const ir::Expr> indices = access.load->args();
+    return std::ranges::any_of(indices, [&](ir::Expr index) { return uses(index, is_term); }) &&
+           uses(indices.back(), is_result);
   });
 }
 

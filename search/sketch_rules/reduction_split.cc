@@ -75,27 +75,27 @@ class ReductionSplit final : public SketchRule {
   }
 
   NextStates Apply(const RuleContext& context, State state, int s) const override {
-    // Windows and images are reduced as one axis: their sides may have no parts.
-    if (TilesColumns(context, state, s)) FuseReduceLoops(state, s);
+    const Reduction reduction =
+        TilesColumns(context, state, s) ? Reduction::kFused : Reduction::kAsItIs;
     NextStates next;
     {
       State groups = state;
-      const int tile = SplitOverGroups(groups, s, -1);
+      const int tile = SplitOverGroups(groups, s, -1, reduction);
       next.emplace_back(std::move(groups), tile - 1);
     }
     State blocks = state;
-    const int partial = SplitOverBlocks(blocks, s);
+    const int partial = SplitOverBlocks(blocks, s, reduction);
     if (HasPart(blocks.stage(partial).loop(LongestReduceLoop(blocks.stage(partial))).extent)) {
       State both = blocks;
-      const int tile = SplitOverGroups(both, partial, 0);
+      const int tile = SplitOverGroups(both, partial, 0, Reduction::kAsItIs);
       next.emplace_back(std::move(both), tile - 1);
     }
     TilePartial(blocks, partial);
     next.emplace_back(std::move(blocks), partial - 1);
     if (context.parameters.cluster_splits &&
         context.task.target.GpuArch() >= kFirstArchWithClusters &&
-        HasClusterPart(state.stage(s).loop(LongestReduceLoop(state.stage(s))).extent))
-      AddClusters(state, s, next);
+        HasClusterPart(LongestReduction(state, s, reduction)))
+      AddClusters(state, s, reduction, next);
     return next;
   }
 
@@ -104,13 +104,24 @@ class ReductionSplit final : public SketchRule {
   static constexpr std::string_view kStructure = "SSSRRSRS";
   static constexpr int kThreadLevel = 2, kInnermostReduceLevel = 2;
 
+  // Windows and images of columns are reduced as one axis: their sides may have no parts.
+  enum class Reduction { kAsItIs, kFused };
+
+  static int64_t LongestReduction(const State& state, int s, Reduction reduction) {
+    if (reduction == Reduction::kFused) return state.stage(s).op->reduce_size();
+    return state.stage(s).loop(LongestReduceLoop(state.stage(s))).extent;
+  }
+
   // The stage that reads reduction s element by element and at whose loops s may be computed: its
-  // reader, or a copy of its own.
-  static int MakeReader(State& state, int s) {
-    const int reader = StageView(state, s).ElementwiseConsumer();
-    if (reader >= 0 && IsUntouched(state, reader)) return reader;
-    MustApply(state, std::make_shared<schedule::CacheWriteStep>(s, "local"));
-    return s + 1;
+  // reader, or a copy of its own. A stage is copied before its loops are fused.
+  static int MakeReader(State& state, int s, Reduction reduction) {
+    int reader = StageView(state, s).ElementwiseConsumer();
+    if (reader < 0 || !IsUntouched(state, reader)) {
+      MustApply(state, std::make_shared<schedule::CacheWriteStep>(s, "local"));
+      reader = s + 1;
+    }
+    if (reduction == Reduction::kFused) FuseReduceLoops(state, s);
+    return reader;
   }
 
   // Adds up parts, one element at a time: inside `loop` of `reader`.
@@ -122,8 +133,8 @@ class ReductionSplit final : public SketchRule {
   }
 
   // The kernel of partial sums is the returned stage; its first axis numbers the parts.
-  static int SplitOverBlocks(State& state, int s) {
-    int reader = MakeReader(state, s);
+  static int SplitOverBlocks(State& state, int s, Reduction reduction) {
+    int reader = MakeReader(state, s, reduction);
     const int loop = LongestReduceLoop(state.stage(s));
     // One length: the number of parts. It is blank in the sketch (GenerateSketches).
     MustApply(state,
@@ -166,9 +177,9 @@ class ReductionSplit final : public SketchRule {
     return exceptions;
   }
 
-  static void AddClusters(const State& state, int s, NextStates& next) {
+  static void AddClusters(const State& state, int s, Reduction reduction, NextStates& next) {
     State clusters = state;
-    const int partial = SplitOverBlocks(clusters, s);
+    const int partial = SplitOverBlocks(clusters, s, reduction);
     if (HasPart(clusters.stage(partial).loop(LongestReduceLoop(clusters.stage(partial))).extent)) {
       State both = clusters;
       ClusterOfGroups(both, partial);
@@ -222,8 +233,8 @@ class ReductionSplit final : public SketchRule {
 
   // Returns the stage whose tile is in registers. blocks_axis: that numbers parts over blocks, -1:
   // none.
-  static int SplitOverGroups(State& state, int s, int blocks_axis) {
-    int reader = MakeReader(state, s);
+  static int SplitOverGroups(State& state, int s, int blocks_axis, Reduction reduction) {
+    int reader = MakeReader(state, s, reduction);
     TilingExceptions exceptions = SplitIntoGroups(state, s);
     exceptions.blocks_axis = blocks_axis < 0 ? -1 : blocks_axis + 1;
     reader += 2;

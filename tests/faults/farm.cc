@@ -44,6 +44,8 @@ StatusOr<std::unique_ptr<Farm>> Farm::Start(const Options& options) {
   return farm;
 }
 
+StatusOr<std::unique_ptr<Farm>> Farm::Start() { return Start(Options()); }
+
 std::unique_ptr<v1::Scheduler::Stub> Farm::Connect() {
   return v1::Scheduler::NewStub(MakeChannel(scheduler_->address(), options_.secret));
 }

@@ -17,10 +17,11 @@ class Farm {
  public:
   struct Options {
     std::string device = "cpu";  // as the runner's --device
-    Secret secret;               // that all ask for
-    std::string db_folder;       // of the database; "": one of its own
+    Secret secret = {};          // that all ask for
+    std::string db_folder = {};  // of the database; "": one of its own
   };
   static StatusOr<std::unique_ptr<Farm>> Start(const Options& options);
+  static StatusOr<std::unique_ptr<Farm>> Start();
 
   DaemonProcess& tracker() { return *tracker_; }
   DaemonProcess& scheduler() { return *scheduler_; }

@@ -80,7 +80,7 @@ class HostileTest : public FarmTest {
     std::atomic<int> shots{0};
     std::jthread hostile([&](const std::stop_token& stop) {
       Rng rng(kSeed);
-      for (; !stop.stop_requested(); ++shots) harm(rng);
+      for (; !stop.stop_requested() || shots < 3; ++shots) harm(rng);
     });
     ExpectWholeAtEnd(job, kTrials, {});
     hostile.request_stop();
@@ -236,7 +236,7 @@ TEST_F(HostileTest, IdleStreams) {
   const auto stub = v1::Scheduler::NewStub(ChannelTo(farm_->scheduler()));
   std::vector<std::unique_ptr<Idle>> idle;
   RunBeside([&](Rng&) {
-    if (idle.size() < 100) {
+    while (idle.size() < 100) {
       idle.push_back(std::make_unique<Idle>());
       idle.back()->stream = stub->ImportRecords(&idle.back()->context, &idle.back()->reply);
       v1::ImportRecordsRequest request;
