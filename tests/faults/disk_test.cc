@@ -80,7 +80,7 @@ TEST_F(DiskTest, ADatabaseThatIsMovedAwayIsNoticed) {
 // Where this process may mount one.
 TEST_F(DiskTest, ATinyDisk) {
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("kiln-tiny-disk"));
-  if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
+  if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=8m") != 0) {
     GTEST_SKIP() << "no file system can be mounted here";
   }
   StartFarm(Farm::Options{.device = "null", .db_folder = folder.path()});
@@ -88,7 +88,7 @@ TEST_F(DiskTest, ATinyDisk) {
   WaitFor(job, 5);
   const std::map<uint32_t, v1::Record> seen = Records(job);
   // Somebody else takes all there is.
-  std::ofstream(folder.Join("filler"), std::ios::binary) << std::string(2 << 20, 'x');
+  std::ofstream(folder.Join("filler"), std::ios::binary) << std::string(16 << 20, 'x');
   SaysEventually(job, "waits for the database: no space left");
   std::filesystem::remove(folder.Join("filler"));
   ExpectWholeAtEnd(job, kTrials, seen);
