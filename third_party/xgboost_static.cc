@@ -99,6 +99,15 @@ int Call(const char* name, Args... args) {
 
 }  // namespace
 
+// Zeros where the library cannot be loaded.
+XGB_DLL void XGBoostVersion(int* major, int* minor, int* patch) {
+  const Library& library = Loaded();
+  if (library.handle == nullptr) return;
+  using Function = void (*)(int*, int*, int*);
+  const auto function = reinterpret_cast<Function>(dlsym(library.handle, "XGBoostVersion"));
+  if (function != nullptr) function(major, minor, patch);
+}
+
 XGB_DLL const char* XGBGetLastError() {
   const Library& library = Loaded();
   if (library.handle == nullptr) return library.error.c_str();
