@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,10 +34,11 @@ constexpr int64_t kOwnBytes = int64_t{4} << 30;
 constexpr int64_t kBytesPerThread = int64_t{80} << 20;
 constexpr int64_t kBytesPerArgument = int64_t{4} << 20;  // what guards it
 
-// A reading from inside is believed where from outside it is longer by no more than this: waking
-// two threads, on a machine that does something else, too.
-constexpr double kLateness_s = 2e-3;
-constexpr double kLatenessShare = 0.25;
+// A reading is no less than what the process's threads computed meanwhile, but for this: threads
+// that wait for work spin, and what is asked of the process costs it something, too. Wall time from
+// outside would say more of a machine that is busy than of the program.
+constexpr double kSpinning_s = 2e-3;
+constexpr double kOverheadShare = 0.25;
 
 enum What : uint32_t { kLoad, kPoison, kTime, kFlush, kPublish };
 
@@ -71,9 +73,12 @@ StatusCode CodeOf(int32_t code) {
   return StatusCode::kInternal;
 }
 
+int ThreadsOf(const CpuDeviceOptions& cpu) {
+  return cpu.threads > 0 ? cpu.threads : DefaultCpuThreads();
+}
+
 int64_t ExtraBytes(const CpuDeviceOptions& cpu, std::span<const SandboxArgument> arguments) {
-  const int threads = cpu.threads > 0 ? cpu.threads : DefaultCpuThreads();
-  int64_t bytes = kOwnBytes + kBytesPerThread * threads;
+  int64_t bytes = kOwnBytes + kBytesPerThread * ThreadsOf(cpu);
   for (const SandboxArgument& a : arguments) bytes += a.argument.bytes + kBytesPerArgument;
   return bytes;
 }
@@ -239,6 +244,7 @@ StatusOr<std::unique_ptr<SandboxProcess>> SandboxProcess::Start(
     return ErrnoStatus(errno, "cannot make a memory file for a program's output");
   }
   process->num_arguments_ = arguments.size();
+  process->threads_ = ThreadsOf(options.cpu);
   const uint64_t nonce = RandomNumber();
   std::vector<GuardedMemory*> inputs;
   for (const SandboxArgument& a : arguments) {
@@ -337,14 +343,23 @@ Status SandboxProcess::Poison(size_t argument, runner::Poison poison) {
       .status();
 }
 
+double SandboxProcess::CpuSeconds() const {
+  clockid_t clock;
+  timespec time{};
+  if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 StatusOr<double> SandboxProcess::Time(int64_t number) {
   Clock& clock = Clock::Real();
+  const double start_cpu_s = CpuSeconds();
   const double start_s = clock.MonotonicSeconds();
   KILN_ASSIGN_OR_RETURN(const Reply reply, Ask(kTime, 0, number, "while running"));
   const double outside_s = clock.MonotonicSeconds() - start_s;
-  const double least_s = (1 - kLatenessShare) * outside_s - kLateness_s;
-  return std::clamp(1e-9 * static_cast<double>(reply.elapsed_ns), std::max(least_s, 1e-9),
-                    outside_s);
+  const double computed_s = (CpuSeconds() - start_cpu_s) / threads_;
+  const double least_s = std::max((1 - kOverheadShare) * computed_s - kSpinning_s, 1e-9);
+  return std::clamp(1e-9 * static_cast<double>(reply.elapsed_ns), least_s,
+                    std::max(least_s, outside_s));
 }
 
 StatusOr<SandboxProcess::Published> SandboxProcess::Publish() {

@@ -3,8 +3,8 @@
 // It is forked, so it has the inputs at once (copied only where the program writes to them), and
 // runs nothing but the program: what the program does to its memory, its descriptors or itself ends
 // with it. All that comes back is looked at by a process that the program's code has never been in:
-// outputs, through shared memory; the time, which is what the process says but no less than what
-// was seen from outside; words, which are cleaned.
+// outputs, through shared memory; the time, which is what the process says but no less than what it
+// has computed meanwhile as the system counts it; words, which are cleaned.
 //
 // Used by one thread, of a process that has no other: it forks.
 #pragma once
@@ -78,6 +78,7 @@ class SandboxProcess {
 
   SandboxProcess() = default;
   StatusOr<Reply> Ask(uint32_t what, uint32_t argument, int64_t value, const char* doing);
+  double CpuSeconds() const;  // that it has used so far
   StatusOr<Reply> Receive(uint64_t nonce, const char* doing);
   Status ReceivePacket(void* into, size_t bytes, const char* doing);
   Status Ended(const char* doing);
@@ -88,6 +89,7 @@ class SandboxProcess {
   UniqueFd socket_, pidfd_;
   UniqueFd output_;  // what it prints
   size_t num_arguments_ = 0;
+  int threads_ = 1;
   Status gone_;  // why there is no process any more
 };
 
