@@ -37,9 +37,12 @@ CpuCalls::CpuCalls(const CpuDeviceOptions& options, std::span<std::byte> flush)
                 .pin = options.pin}),
       flush_(flush) {}
 
+void CpuCalls::WakeThreads() {
+  runtime_.ParallelFor([](void*, int64_t, int64_t) {}, nullptr, runtime_.threads());
+}
+
 void CpuCalls::WaitForThreads() {
-  runtime_.Call(
-      [&] { runtime_.ParallelFor([](void*, int64_t, int64_t) {}, nullptr, runtime_.threads()); });
+  runtime_.Call([&] { WakeThreads(); });
 }
 
 StatusOr<double> CpuCalls::Time(KilnEntry entry, std::span<void* const> arguments, int64_t number) {
@@ -47,6 +50,8 @@ StatusOr<double> CpuCalls::Time(KilnEntry entry, std::span<void* const> argument
   int64_t elapsed_ns = 0;
   runtime_.Call([&] {
     Clock& clock = Clock::Real();
+    // Threads that slept since the last call are awake, as they are between two calls of a batch.
+    WakeThreads();
     const int64_t start_ns = clock.MonotonicNanos();
     for (int64_t i = 0; i < number; ++i) code |= entry(runtime_.context(), arguments.data());
     elapsed_ns = clock.MonotonicNanos() - start_ns;

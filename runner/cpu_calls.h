@@ -46,6 +46,8 @@ class CpuCalls {
   void FlushCaches();
 
  private:
+  void WakeThreads();  // inside of runtime_.Call only
+
   ParallelRuntime runtime_;
   std::vector<std::byte> own_flush_;
   std::span<std::byte> flush_;
