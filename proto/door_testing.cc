@@ -16,10 +16,10 @@ namespace {
 
 using testing::HasSubstr;
 
-void Wait(grpc::CompletionQueue& queue) {
+bool Wait(grpc::CompletionQueue& queue) {
   void* tag = nullptr;
   bool ok = false;
-  queue.Next(&tag, &ok);
+  return queue.Next(&tag, &ok) && ok;
 }
 
 Status CallMethod(const std::shared_ptr<grpc::Channel>& channel, const std::string& method) {
@@ -33,6 +33,10 @@ Status CallMethod(const std::shared_ptr<grpc::Channel>& channel, const std::stri
   const grpc::Slice nothing;
   call->WriteLast(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions(), nullptr);
   Wait(queue);
+  grpc::ByteBuffer answer;
+  do {
+    call->Read(&answer, nullptr);
+  } while (Wait(queue));
   grpc::Status status;
   call->Finish(&status, nullptr);
   Wait(queue);

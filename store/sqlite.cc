@@ -87,7 +87,10 @@ int OpenFlags(OpenOptions::Mode mode) {
   return 0;
 }
 
-constexpr int kLogBytes = 4 << 20;
+// The log is taken into the database when it is so long, and keeps no more of the disk: where that
+// is small, the log must not take what the database needs to grow.
+constexpr int kLogPages = 256;
+constexpr int kLogBytes = 1 << 20;
 
 Status ReadOnly(std::string_view path) {
   return FailedPrecondition(
@@ -179,7 +182,7 @@ Status Database::Configure(int32_t application_id) {
   if (sqlite3_db_readonly(handle_.get(), "main") == 1) return ReadOnly(path_);
   KILN_RETURN_IF_ERROR(SwitchToWal());
   KILN_RETURN_IF_ERROR(Execute("PRAGMA synchronous=FULL"));
-  // What a burst has made of the log does not stay on the disk.
+  KILN_RETURN_IF_ERROR(Execute(fmt::format("PRAGMA wal_autocheckpoint={}", kLogPages).c_str()));
   KILN_RETURN_IF_ERROR(Execute(fmt::format("PRAGMA journal_size_limit={}", kLogBytes).c_str()));
   KILN_ASSIGN_OR_RETURN(const int64_t found, QueryInt("PRAGMA application_id"));
   if (found == application_id) return OkStatus();

@@ -19,7 +19,7 @@ namespace kiln {
 namespace {
 
 constexpr uint64_t kSeed = 20261122;
-constexpr uint32_t kTrials = 150;
+constexpr uint32_t kTrials = 600;
 constexpr int64_t kMostGrowthMib = 300;
 
 int64_t ResidentMib(pid_t pid) {
@@ -45,7 +45,7 @@ grpc::Status CallWith(const std::shared_ptr<grpc::Channel>& channel, const std::
   const auto wait = [&] {
     void* tag = nullptr;
     bool ok = false;
-    queue.Next(&tag, &ok);
+    return queue.Next(&tag, &ok) && ok;
   };
   const auto call = stub.PrepareCall(&context, method, &queue);
   call->StartCall(nullptr);
@@ -53,6 +53,10 @@ grpc::Status CallWith(const std::shared_ptr<grpc::Channel>& channel, const std::
   const grpc::Slice slice(bytes);
   call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
   wait();
+  grpc::ByteBuffer answer;
+  do {
+    call->Read(&answer, nullptr);
+  } while (wait());
   grpc::Status status;
   call->Finish(&status, nullptr);
   wait();
@@ -69,8 +73,8 @@ class HostileTest : public FarmTest {
     return spec;
   }
 
-  // Does `harm` again and again beside the job, at least until it has ended.
-  void RunBeside(const std::function<void(Rng&)>& harm) {
+  // Does `harm` again and again beside the job, until it has ended and that was done often enough.
+  void RunBeside(const std::function<void(Rng&)>& harm, int times = 10) {
     SCOPED_TRACE(fmt::format("seed {}", kSeed));
     const std::vector<pid_t> pids = {farm_->tracker().pid(), farm_->scheduler().pid(),
                                      farm_->builder().pid(), farm_->runner().pid()};
@@ -80,12 +84,15 @@ class HostileTest : public FarmTest {
     std::atomic<int> shots{0};
     std::jthread hostile([&](const std::stop_token& stop) {
       Rng rng(kSeed);
-      for (; !stop.stop_requested() || shots < 3; ++shots) harm(rng);
+      for (; !stop.stop_requested(); ++shots) harm(rng);
     });
     ExpectWholeAtEnd(job, kTrials, {});
+    for (int i = 0; i < 600 && shots < times; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
     hostile.request_stop();
     hostile.join();
-    EXPECT_GE(shots, 3);
+    EXPECT_GE(shots, times);
     for (size_t i = 0; i < pids.size(); ++i) {
       EXPECT_LT(ResidentMib(pids[i]) - before_mib[i], kMostGrowthMib);
     }
@@ -235,16 +242,17 @@ TEST_F(HostileTest, IdleStreams) {
   };
   const auto stub = v1::Scheduler::NewStub(ChannelTo(farm_->scheduler()));
   std::vector<std::unique_ptr<Idle>> idle;
-  RunBeside([&](Rng&) {
-    while (idle.size() < 100) {
+  const auto leave_open = [&](Rng&) {
+    if (idle.size() < 100) {
       idle.push_back(std::make_unique<Idle>());
       idle.back()->stream = stub->ImportRecords(&idle.back()->context, &idle.back()->reply);
       v1::ImportRecordsRequest request;
       request.set_line("# nothing");
       idle.back()->stream->Write(request);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  RunBeside(leave_open, 100);
   ASSERT_EQ(idle.size(), 100u);
   // They hold up nobody.
   grpc::ClientContext context;
