@@ -36,8 +36,9 @@ StatusOr<std::unique_ptr<Farm>> Farm::Start(const Options& options) {
   common.insert(common.end(), {"--tracker", farm->tracker_->address()});
   KILN_ASSIGN_OR_RETURN(farm->scheduler_,
                         StartDaemon("scheduler/kiln_scheduler", {"--db", farm->db()}, common));
-  KILN_ASSIGN_OR_RETURN(farm->builder_, StartDaemon("builder/kiln_builder",
-                                                    {"--jobs", "2", "--allow-faults"}, common));
+  Flags builder = {"--jobs", "2"};
+  if (options.allow_faults) builder.push_back("--allow-faults");
+  KILN_ASSIGN_OR_RETURN(farm->builder_, StartDaemon("builder/kiln_builder", builder, common));
   KILN_ASSIGN_OR_RETURN(
       farm->runner_,
       StartDaemon("runner/kiln_runner", {"--threads", "1", "--device", options.device}, common));

@@ -19,6 +19,7 @@ class Farm {
     std::string device = "cpu";  // as the runner's --device
     Secret secret = {};          // that all ask for
     std::string db_folder = {};  // of the database; "": one of its own
+    bool allow_faults = true;    // the builder makes broken code when asked to
   };
   static StatusOr<std::unique_ptr<Farm>> Start(const Options& options);
   static StatusOr<std::unique_ptr<Farm>> Start();

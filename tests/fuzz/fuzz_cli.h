@@ -1,28 +1,56 @@
 // Inputs of the command line: text files, steps, logs, task lists, flags, database files.
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/rng.h"
 #include "base/status.h"
-#include "tests/fuzz/findings.h"
+#include "tests/fuzz/corpus.h"
+#include "tests/fuzz/report.h"
 
 namespace kiln::fuzz {
 
 class CliFuzzer {
  public:
-  // `kiln`: the program. Files are made in `folder`.
-  static StatusOr<CliFuzzer> Make(std::string kiln, std::string folder);
+  // `kiln`: the program. Files are made in `folder`. A run hangs when it takes `most_s`, or
+  // kMostCpu_s of CPU time. The corpus outlives this.
+  static StatusOr<CliFuzzer> Make(std::string kiln, std::string folder, double most_s,
+                                  const Corpus& corpus);
 
   // One run of the program with the input of this number.
-  void Run(uint64_t seed, Findings& findings) const;
+  void Run(uint64_t seed, Report& report) const;
 
  private:
-  CliFuzzer(std::string kiln, std::string folder)
-      : kiln_(std::move(kiln)), folder_(std::move(folder)) {}
+  // What is run, and the file that it reads.
+  struct Input {
+    std::string kind;
+    std::vector<std::string> words;
+    std::string path, bytes;
+  };
+
+  CliFuzzer(std::string kiln, std::string folder, double most_s, const Corpus& corpus)
+      : kiln_(std::move(kiln)), folder_(std::move(folder)), most_s_(most_s), corpus_(&corpus) {}
+
+  Status MakeDatabase();
+  Input MakeInput(Rng& rng) const;
+  Input Text(Rng& rng) const;
+  Input Steps(Rng& rng) const;
+  Input Log(Rng& rng) const;
+  Input Tasks(Rng& rng) const;
+  Input Flags(Rng& rng) const;
+  Input DatabaseBytes(Rng& rng) const;
+  Input DatabaseValues(Rng& rng) const;
+  std::string SpoiledText(Rng& rng) const;
+  std::vector<std::string> Reader(Rng& rng) const;
+  std::string Path(std::string_view name) const;
 
   std::string kiln_, folder_;
-  std::string database_;  // the bytes of a valid one
+  double most_s_;
+  const Corpus* corpus_;
+  std::string database_, job_;  // the bytes of a valid one, and the job in it
 };
 
 }  // namespace kiln::fuzz

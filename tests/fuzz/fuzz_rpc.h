@@ -5,46 +5,73 @@
 #include <grpcpp/channel.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/rng.h"
 #include "base/status.h"
+#include "proto/builder.grpc.pb.h"
+#include "proto/runner.grpc.pb.h"
 #include "tests/faults/farm.h"
-#include "tests/fuzz/findings.h"
+#include "tests/fuzz/corpus.h"
+#include "tests/fuzz/report.h"
 
 namespace kiln::fuzz {
 
 class RpcFuzzer {
  public:
-  // Starts a farm of its own.
-  static StatusOr<std::unique_ptr<RpcFuzzer>> Make();
+  // Starts a farm of its own, with a job and records. A call hangs when it takes `most_s`. The
+  // corpus outlives this.
+  static StatusOr<std::unique_ptr<RpcFuzzer>> Make(double most_s, const Corpus& corpus);
 
   // One call, or one connection.
-  void Run(uint64_t seed, Findings& findings);
+  void Run(uint64_t seed, Report& report);
 
-  // All daemons answer as before: the scheduler has the jobs that it took, and the records. In
+  // All daemons answer: the scheduler lists exactly the jobs and the records that it took. In
   // between and at the end.
-  void CheckFarm(uint64_t seed, Findings& findings);
+  void CheckFarm(Report& report);
+
+  // The largest that each daemon has been.
+  std::string Peaks() const;
 
  private:
   struct Daemon {
     DaemonProcess* process;
     std::string service;  // "kiln.v1.Scheduler"
+    const google::protobuf::ServiceDescriptor* methods;
     std::shared_ptr<grpc::Channel> channel;
-    int64_t bytes = 0;  // of memory, before
+    int64_t bytes = 0;  // of memory, at the start
+    int64_t peak_bytes = 0;
   };
-  explicit RpcFuzzer(std::unique_ptr<Farm> farm);
+  RpcFuzzer(std::unique_ptr<Farm> farm, double most_s, const Corpus& corpus);
 
-  void Call(const Daemon& daemon, uint64_t seed, Findings& findings);
-  // A job whose like has few trials on target null.
-  void NoteSubmitted(const std::string& reply);
+  Status Prepare();
+  StatusOr<v1::Artifact> Build(const std::string& dag, const std::string& steps);
+  std::unique_ptr<google::protobuf::Message> ExampleOf(const google::protobuf::Descriptor& type,
+                                                       Rng& rng) const;
+  std::string RequestBytes(const google::protobuf::Descriptor& type, Rng& rng) const;
+
+  // For as long as a call may take.
+  std::unique_ptr<grpc::ClientContext> Context() const;
+  void Call(const Daemon& daemon, Rng& rng, Report& report);
+  void CheckMemory(Daemon& daemon, Report& report);
+  void NoteSubmitted(const std::string& reply, Rng& rng);
   void NoteImported(const std::string& reply);
+  void NoteDeleted(const std::string& reply);
+  void CheckJobs(Report& report);
+  void CheckImported(Report& report);
+  void Cancel(const std::string& job);
 
+  const double most_s_;
+  const Corpus& corpus_;
   std::unique_ptr<Farm> farm_;
   std::vector<Daemon> daemons_;
   std::unique_ptr<v1::Scheduler::Stub> scheduler_;
-  int64_t submitted_ = 0, imported_ = 0;
+  std::vector<v1::MeasureRequest> measures_;  // valid ones
+  std::vector<std::string> jobs_;             // all; the first one has succeeded
+  int64_t imported_ = 0, deleted_ = 0;
 };
 
 }  // namespace kiln::fuzz

@@ -6,13 +6,16 @@
 // An input must not crash a program, not hang it for 10 s, nor make it grow by 1 GiB, and services
 // answer afterwards with exact counts. Exit status 1 when one did.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "tests/fuzz/corpus.h"
 #include "tests/fuzz/fuzz_cli.h"
 #include "tests/fuzz/fuzz_rpc.h"
 
@@ -24,40 +27,56 @@ constexpr int64_t kInputsPerCheck = 250;
 struct Flags {
   int64_t inputs = 10'000, only = -1;
   uint64_t seed = 1;
-  double seconds = 0, rpc_share = 0.4;
-  std::string folder;
+  double rpc_share = 0.4, most_s = 10;
+  std::string folder = "/tmp";
 };
+
+// Spoiled flags name files to write: the programs run in `folder`, where they are found as before.
+Status WorkIn(const std::string& folder) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  for (const char* part : {"builder", "client", "runner", "scheduler", "tracker"}) {
+    std::error_code error;
+    std::filesystem::create_symlink(here / part, folder + "/" + part, error);
+    if (error) return Internal("{}/{}: {}", folder, part, error.message());
+  }
+  if (chdir(folder.c_str()) != 0) return Internal("cannot go to {}", folder);
+  return OkStatus();
+}
 
 StatusOr<int> Fuzz(const Flags& flags) {
   KILN_ASSIGN_OR_RETURN(const TempDir scratch, TempDir::Make("kiln-fuzz"));
-  if (!flags.folder.empty()) KILN_RETURN_IF_ERROR(MakeDirs(flags.folder));
-  Findings findings(flags.folder.empty() ? "/tmp" : flags.folder);
-  KILN_ASSIGN_OR_RETURN(const CliFuzzer cli, CliFuzzer::Make("client/kiln", scratch.path()));
-  KILN_ASSIGN_OR_RETURN(const auto rpc, RpcFuzzer::Make());
+  const std::string folder = std::filesystem::absolute(flags.folder);
+  KILN_RETURN_IF_ERROR(MakeDirs(folder));
+  KILN_RETURN_IF_ERROR(MakeDirs(scratch.Join("work")));
+  KILN_RETURN_IF_ERROR(WorkIn(scratch.Join("work")));
+  Report report(folder, fmt::format("bazel run //tests/fuzz:fuzz -- --seed {} --rpc-share {}",
+                                    flags.seed, flags.rpc_share));
+  const Corpus corpus;
+  KILN_ASSIGN_OR_RETURN(const CliFuzzer cli, CliFuzzer::Make("client/kiln", scratch.Join("inputs"),
+                                                             flags.most_s, corpus));
+  KILN_ASSIGN_OR_RETURN(const auto rpc, RpcFuzzer::Make(flags.most_s, corpus));
   const double start_s = Clock::Real().MonotonicSeconds();
-  int64_t done = 0, calls = 0;
-  for (int64_t i = flags.only >= 0 ? flags.only : 0; i < flags.inputs; ++i) {
-    if (flags.seconds > 0 && Clock::Real().MonotonicSeconds() - start_s > flags.seconds) break;
-    const uint64_t seed = SplitSeed(flags.seed, static_cast<uint64_t>(i));
-    Rng rng(seed);
+  const int64_t first = std::max<int64_t>(flags.only, 0);
+  const int64_t end = flags.only >= 0 ? flags.only + 1 : flags.inputs;
+  for (int64_t i = first; i < end; ++i) {
+    report.Begin(i);
+    Rng rng(SplitSeed(flags.seed, static_cast<uint64_t>(i)));
     if (Chance(rng, flags.rpc_share)) {
-      rpc->Run(rng(), findings);
-      ++calls;
+      rpc->Run(rng(), report);
     } else {
-      cli.Run(rng(), findings);
+      cli.Run(rng(), report);
     }
-    ++done;
-    if (flags.only >= 0) break;
-    if (done % kInputsPerCheck != 0) continue;
-    rpc->CheckFarm(seed, findings);
-    fmt::print("{} inputs of seed {}, {} findings, {:.0f} s\n", done, flags.seed,
-               findings.all().size(), Clock::Real().MonotonicSeconds() - start_s);
+    if ((i + 1) % kInputsPerCheck != 0) continue;
+    rpc->CheckFarm(report);
+    fmt::print("{} inputs of seed {}, {} findings, {:.0f} s\n", i + 1, flags.seed,
+               report.findings(), Clock::Real().MonotonicSeconds() - start_s);
     std::fflush(stdout);
   }
-  rpc->CheckFarm(flags.seed, findings);
-  fmt::print("{} inputs of seed {}, {} of them calls: {} findings\n", done, flags.seed, calls,
-             findings.all().size());
-  return findings.all().empty() ? 0 : 1;
+  rpc->CheckFarm(report);
+  fmt::print("{}{}\n{} inputs of seed {}: {} findings, {:.0f} s\n", report.Table(), rpc->Peaks(),
+             report.inputs(), flags.seed, report.findings(),
+             Clock::Real().MonotonicSeconds() - start_s);
+  return report.findings() == 0 ? 0 : 1;
 }
 
 int Main(int argc, char** argv) {
@@ -65,12 +84,13 @@ int Main(int argc, char** argv) {
   Flags flags;
   app.add_option("--inputs", flags.inputs, "so many")->capture_default_str();
   app.add_option("--seed", flags.seed, "of everything random")->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "end after so long; 0: after the inputs")
-      ->capture_default_str();
   app.add_option("--rpc-share", flags.rpc_share, "of calls among the inputs")
       ->capture_default_str();
+  app.add_option("--most-seconds", flags.most_s, "what takes so long hangs; more on a busy machine")
+      ->capture_default_str();
   app.add_option("--only", flags.only, "only the input of this number");
-  app.add_option("--folder", flags.folder, "keep the inputs of findings here [/tmp]");
+  app.add_option("--folder", flags.folder, "keep the inputs of findings here")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const auto result = Fuzz(flags);
   if (result.ok()) return *result;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <limits>
 #include <vector>
 
@@ -50,6 +52,14 @@ constexpr std::string_view kBytes[] = {"\xff",
                                        "`",
                                        "\t"};
 constexpr size_t kMostRepeats = 3000;
+
+// What may stand for each other.
+const std::vector<std::vector<std::string_view>> kAlike = {
+    {"float32", "float16", "float64", "bfloat16", "int8", "int32", "int64", "bool"},
+    {"sum(", "max(", "min(", "prod("},
+    {"exp(", "tanh(", "sqrt(", "abs(", "log(", "erf(", "floor(", "sigmoid("},
+    {" + ", " - ", " * ", " / ", " // ", " % "},
+    {" < ", " <= ", " == ", " && ", " || "}};
 
 size_t Place(size_t size, Rng& rng) {
   return static_cast<size_t>(UniformInt(rng, static_cast<int64_t>(size) + 1));
@@ -109,6 +119,70 @@ void ChangeText(std::string& text, std::string_view other,
       const size_t to = Place(text.size(), rng);
       text.insert(to, text.substr(at, length));
       return;
+    }
+  }
+}
+
+std::vector<std::string> PiecesOf(std::string_view text, std::string_view separator) {
+  std::vector<std::string> pieces;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    const size_t size = std::min(end + separator.size(), text.size());
+    pieces.emplace_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  return pieces;
+}
+
+std::string OtherNumber(std::string_view number, Rng& rng) {
+  int64_t value = 0;
+  std::from_chars(number.data(), number.data() + number.size(), value);
+  value = std::min(value, int64_t{1} << 40);
+  const int64_t others[] = {0, 1, 2, value - 1, value + 1, 2 * value, value / 2, -value};
+  return std::to_string(PickFrom(rng, std::span(others)));
+}
+
+// All of its places, none of them within a longer number or word.
+std::string Replaced(std::string_view text, std::string_view word, std::string_view by) {
+  const auto joins = [](char a, char b) {
+    return std::isalnum(static_cast<unsigned char>(a)) &&
+           std::isalnum(static_cast<unsigned char>(b));
+  };
+  std::string result;
+  for (size_t i = 0; i < text.size();) {
+    const size_t end = i + word.size();
+    const bool here = text.substr(i, word.size()) == word &&
+                      (i == 0 || !joins(text[i - 1], word.front())) &&
+                      (end >= text.size() || !joins(word.back(), text[end]));
+    result += here ? by : text.substr(i, 1);
+    i += here ? word.size() : 1;
+  }
+  return result;
+}
+
+void ChangePieces(std::vector<std::string>& pieces, const std::vector<std::string>& others,
+                  Rng& rng) {
+  if (pieces.empty()) return;
+  const auto at = pieces.begin() + UniformInt(rng, std::ssize(pieces));
+  switch (UniformInt(rng, 6)) {
+    case 0:
+      pieces.erase(at);
+      return;
+    case 1: {
+      const std::string piece = *at;
+      const int64_t times = Chance(rng, 0.1) ? UniformInt(rng, 200) : 1;
+      pieces.insert(at, static_cast<size_t>(times), piece);
+      return;
+    }
+    case 2:
+      std::swap(*at, pieces[Place(pieces.size() - 1, rng)]);
+      return;
+    case 3:
+      if (!others.empty()) pieces.insert(at, PickFrom(rng, others));
+      return;
+    default: {
+      const auto [begin, size] = FindNumber(*at, rng);
+      if (size > 0) at->replace(begin, size, OtherNumber(at->substr(begin, size), rng));
     }
   }
 }
@@ -226,6 +300,48 @@ std::string MutateText(std::string_view text, std::string_view other,
     if (result.size() > most_bytes) result.resize(most_bytes);
   }
   return result;
+}
+
+std::string MutatePieces(std::string_view text, std::string_view other, std::string_view separator,
+                         Rng& rng) {
+  std::vector<std::string> pieces = PiecesOf(text, separator);
+  const std::vector<std::string> others = PiecesOf(other, separator);
+  for (int64_t changes = Chance(rng, 0.7) ? 1 : 3; changes > 0; --changes) {
+    ChangePieces(pieces, others, rng);
+  }
+  std::string result;
+  for (const std::string& piece : pieces) result += piece;
+  return result;
+}
+
+std::string ReplaceEverywhere(std::string_view text, Rng& rng) {
+  if (Chance(rng, 0.5)) {
+    const auto [begin, size] = FindNumber(text, rng);
+    const std::string_view number = text.substr(begin, size);
+    return size == 0 ? std::string(text) : Replaced(text, number, OtherNumber(number, rng));
+  }
+  std::vector<std::pair<std::string_view, std::string_view>> choices;
+  for (const auto& alike : kAlike) {
+    for (const std::string_view word : alike) {
+      if (text.find(word) != std::string_view::npos)
+        choices.emplace_back(word, PickFrom(rng, alike));
+    }
+  }
+  if (choices.empty()) return std::string(text);
+  const auto& [word, by] = PickFrom(rng, choices);
+  return Replaced(text, word, by);
+}
+
+std::string ChangeListHead(std::string_view text, Rng& rng) {
+  std::vector<size_t> heads;
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i - 1] == '[' && IsDigit(text[i])) heads.push_back(i);
+  }
+  std::string result(text);
+  if (heads.empty()) return result;
+  const size_t begin = PickFrom(rng, heads);
+  const size_t size = std::min(text.find_first_not_of("0123456789", begin), text.size()) - begin;
+  return result.replace(begin, size, OtherNumber(text.substr(begin, size), rng));
 }
 
 void MutateMessage(Message& message, Rng& rng) {

@@ -1,0 +1,15 @@
+// Spoils the values of a database file, where spoiled bytes would be noticed at once.
+#pragma once
+
+#include <string>
+
+#include "base/rng.h"
+#include "base/status.h"
+
+namespace kiln::fuzz {
+
+// One to three values of the SQLite file: of random columns and rows, of the schema's version, or
+// of its statements.
+Status SpoilDatabase(const std::string& path, Rng& rng);
+
+}  // namespace kiln::fuzz
