@@ -82,8 +82,10 @@ ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const ChildLim
     case MessageChild::End::kGarbled:
       return end(ChildOutcome::kDied, "wrote over its message pipe");
     case MessageChild::End::kTimedOut:
-      return end(ChildOutcome::kTimedOut, fmt::format("not finished after {}, stopped {}",
-                                                      absl::FormatDuration(limit), phase));
+      return end(
+          ChildOutcome::kTimedOut,
+          fmt::format("not finished after {}, stopped {}",
+                      absl::FormatDuration(absl::Trunc(limit, absl::Milliseconds(1))), phase));
     case MessageChild::End::kCancelled:
       break;
   }
