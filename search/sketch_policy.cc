@@ -39,6 +39,15 @@ constexpr double kLeadersAreKnown = 200;
 constexpr double kProbeTiles = 0.4;  // that the change is one of tiles
 // A space of which no more can be drawn gets so many slots of a generation per schedule known.
 constexpr int kSlotsPerState = 16;
+// A round of fewer candidates looks at fewer states, so that the search of a short job takes no longer
+// than its builds; never at less than an eighth.
+constexpr int kFullRound = 16;
+constexpr double kLeastOfFull = 0.125;
+
+int InProportion(int states, int round) {
+  const double share = std::clamp(static_cast<double>(round) / kFullRound, kLeastOfFull, 1.0);
+  return std::max(1, static_cast<int>(states * share));
+}
 
 }  // namespace
 
@@ -117,7 +126,7 @@ Crowds SketchPolicy::CrowdsOf(int n) const {
 std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, int n,
                                            const Workers& workers,
                                            const std::vector<Individual>& drawn) {
-  const int population = parameters_.evolutionary_search_population;
+  const int population = InProportion(parameters_.evolutionary_search_population, n);
   std::vector<Individual> first =
       Leaders(static_cast<size_t>(population * parameters_.sample_init_use_measured_ratio));
   first.insert(first.end(), drawn.begin(), drawn.end());
@@ -226,9 +235,9 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
 
   Hashes seen = known_;
   for (const Individual& individual : reserve_) seen.insert(individual.hash);
-  const int population = parameters_.evolutionary_search_population;
-  const int wanted =
-      ranker == nullptr ? n : std::max(n, std::min(parameters_.sample_init_population, population));
+  const int population =
+      std::min(parameters_.sample_init_population, parameters_.evolutionary_search_population);
+  const int wanted = ranker == nullptr ? n : std::max(n, InProportion(population, n));
   std::vector<Individual> drawn = Draw(wanted, parameters_.max_futile_samples, workers, seen);
 
   std::vector<Candidate> candidates;

@@ -480,6 +480,22 @@ TEST(SketchPolicy, ADraftModelRanksUntilTheOtherIsTrained) {
   EXPECT_EQ(drafted.last_round().ranked_by, "additive");
 }
 
+TEST(SketchPolicy, ARoundOfFewLooksAtFewerStates) {
+  const Task task = MakeTask("matmul", "256,256,256");
+  const auto evaluated = [&](int round) {
+    SketchPolicyOptions options = Options(nullptr);
+    options.models.draft = std::make_shared<AdditiveModel>();
+    SketchPolicy policy(task, {}, 1, std::move(options));
+    KILN_CHECK(policy.Propose(round).ok(), "a round of {}", round);
+    return policy.last_round().evaluated;
+  };
+  const int64_t full = evaluated(16);
+  EXPECT_GT(evaluated(64), full * 3 / 4);
+  EXPECT_LT(evaluated(4), full / 3);
+  EXPECT_LT(evaluated(1), full / 5);
+  EXPECT_GT(evaluated(1), full / 16);
+}
+
 TEST(ChooseDiverse, LimitsEqualTilesAndEqualOuterTiles) {
   const auto individual = [](int outer, int inner, int unroll) {
     Individual i;
