@@ -145,7 +145,7 @@ TEST(OperatorsInCuda, MovesAndReductions) {
     ASSERT_OK_AND_ASSIGN(dag::DagPtr dag,
                          dag::BuildOp(c.op, c.args, {.dtype = c.type, .epilogue = c.epilogue}));
     const Task task = MakeTask(dag, "cuda -arch=sm_90");
-    for (const schedule::State& state : Proposals(task, 12)) {
+    for (const schedule::State& state : Proposals(task, 4)) {
       SCOPED_TRACE(schedule::PrintSteps(state.steps()));
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
       ASSERT_OK(codegen::CompareEmulated(program, 5, c.type == ir::kFloat16 ? 1e-2 : 1e-4));
