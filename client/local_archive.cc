@@ -8,8 +8,8 @@
 #include "absl/time/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "compiler/dag/ops/known_workloads.h"
 #include "compiler/schedule/step.h"
+#include "scheduler/library_computations.h"
 #include "store/import_log.h"
 #include "store/lock_path.h"
 #include "store/sqlite_store.h"
@@ -27,16 +27,6 @@ int64_t NowMs() { return absl::ToUnixMillis(absl::Now()); }
 bool SchedulerAtWork(const std::string& path) {
   const UniqueFd lock(open(store::LockPath(path).c_str(), O_RDONLY | O_CLOEXEC));
   return lock.valid() && flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
-}
-
-// What the keys of a log may stand for, beside what was tuned here.
-std::vector<store::Computation> LibraryComputations() {
-  std::vector<store::Computation> all;
-  for (const dag::KnownComputation& known : dag::KnownComputations()) {
-    all.push_back(
-        {.id = known.id, .key = known.key, .dag = known.text, .flop_count = known.flop_count});
-  }
-  return all;
 }
 
 // The process id of who holds it.
@@ -102,7 +92,7 @@ class LocalArchive : public Archive {
   }
 
   StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) override {
-    KILN_RETURN_IF_ERROR(store_->AddComputations(LibraryComputations()));
+    KILN_RETURN_IF_ERROR(store_->AddComputations(scheduler::LibraryComputations()));
     KILN_ASSIGN_OR_RETURN(auto importer, store::LogImporter::Begin(*store_, NowMs(), schedule::CheckStepsText));
     std::string line;
     while (true) {

@@ -77,15 +77,6 @@ StatusOr<Argument> ParseArgument(const v1::ArgSpec& spec, int index) {
   return argument;
 }
 
-std::vector<const Argument*> OfRole(const std::vector<Argument>& arguments,
-                                    v1::ArgSpec::Role role) {
-  std::vector<const Argument*> found;
-  for (const Argument& argument : arguments) {
-    if (argument.role == role) found.push_back(&argument);
-  }
-  return found;
-}
-
 // What random fill depends on: "'ids' (index limit 8)".
 std::string FillText(const Argument& argument) {
   std::string range;
@@ -96,6 +87,15 @@ std::string FillText(const Argument& argument) {
 }
 
 }  // namespace
+
+std::vector<const Argument*> OfRole(const std::vector<Argument>& arguments,
+                                    v1::ArgSpec::Role role) {
+  std::vector<const Argument*> found;
+  for (const Argument& argument : arguments) {
+    if (argument.role == role) found.push_back(&argument);
+  }
+  return found;
+}
 
 StatusOr<std::vector<Argument>> ParseArguments(const v1::LaunchPlan& plan) {
   if (plan.args_size() > kMaxArguments) {

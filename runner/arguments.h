@@ -28,6 +28,9 @@ struct Argument {
 // two or above 4096, empty ranges, and plans without an output. Missing names become "arg3".
 StatusOr<std::vector<Argument>> ParseArguments(const v1::LaunchPlan& plan);
 
+// Those of one role, in order; they point into `arguments`.
+std::vector<const Argument*> OfRole(const std::vector<Argument>& arguments, v1::ArgSpec::Role role);
+
 // "float32[1, 512, 7, 7]"
 std::string TypeText(const Argument& argument);
 

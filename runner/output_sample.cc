@@ -8,15 +8,6 @@
 namespace kiln::runner {
 namespace {
 
-std::vector<const Argument*> OfRole(const std::vector<Argument>& arguments,
-                                    v1::ArgSpec::Role role) {
-  std::vector<const Argument*> found;
-  for (const Argument& argument : arguments) {
-    if (argument.role == role) found.push_back(&argument);
-  }
-  return found;
-}
-
 Status CheckGrid(const v1::OutputSample& sample, const Argument& grid, const Argument& output) {
   const auto rank = static_cast<int>(output.shape.size());
   if (grid.dtype != output.dtype || sample.offset_size() != rank || sample.stride_size() != rank ||

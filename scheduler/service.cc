@@ -4,10 +4,10 @@
 
 #include "base/grpc_status.h"
 #include "base/log.h"
-#include "compiler/dag/ops/known_workloads.h"
 #include "compiler/schedule/step.h"
 #include "proto/device_choice.h"
 #include "proto/field_limits.h"
+#include "scheduler/library_computations.h"
 #include "scheduler/watch.h"
 #include "store/import_log.h"
 #include "store/wire/record_message.h"
@@ -17,16 +17,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{250};
 constexpr int kMostLooks = 40;  // for a first runner
-
-// What the keys of a log may stand for, beside what was tuned here.
-std::vector<store::Computation> LibraryComputations() {
-  std::vector<store::Computation> all;
-  for (const dag::KnownComputation& known : dag::KnownComputations()) {
-    all.push_back(
-        {.id = known.id, .key = known.key, .dag = known.text, .flop_count = known.flop_count});
-  }
-  return all;
-}
 
 Status GoneStatus() { return Cancelled("the caller has gone"); }
 

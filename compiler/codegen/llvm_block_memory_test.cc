@@ -1,14 +1,12 @@
 #include "compiler/codegen/llvm_block_memory.h"
 
 #include <gtest/gtest.h>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/Instructions.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/Support/SourceMgr.h>
 
 #include <string>
+
+#include "compiler/codegen/llvm_testing.h"
 
 namespace kiln::codegen {
 namespace {
@@ -24,22 +22,14 @@ void PrintTo(const Left& left, std::ostream* out) {
 // What the pass leaves of a body. !1 and !2 are accesses of two buffers: at %p, at %q, which may be
 // %p + i, and at %r.
 Left LeftOf(const std::string& body) {
-  const std::string text =
+  llvm::LLVMContext context;
+  const auto module = ParseWithScopes(
       "declare void @llvm.masked.store.v4f32.p0(<4 x float>, ptr, i32, <4 x i1>)\n"
       "declare void @unknown()\n"
       "define float @f(ptr %p, ptr %q, ptr %r, float %a, float %b, <4 x i1> %m) {\n" +
-      body +
-      "}\n"
-      "!0 = distinct !{!0}\n"
-      "!1 = !{!3}\n!2 = !{!4}\n"
-      "!3 = distinct !{!3, !0}\n!4 = distinct !{!4, !0}\n";
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic error;
-  const auto module = llvm::parseAssemblyString(text, error, context);
-  if (module == nullptr) {
-    ADD_FAILURE() << error.getMessage().str() << " in line " << error.getLineNo();
-    return {-1, -1};
-  }
+          body + "}\n",
+      context);
+  if (module == nullptr) return {-1, -1};
   llvm::Function& function = *module->getFunction("f");
   llvm::FunctionAnalysisManager analyses;
   BlockMemoryPass().run(function, analyses);

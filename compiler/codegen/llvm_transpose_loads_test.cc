@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/Instructions.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
-#include <llvm/Support/SourceMgr.h>
 
 #include <string>
+
+#include "compiler/codegen/llvm_testing.h"
 
 namespace kiln::codegen {
 namespace {
@@ -52,21 +50,13 @@ std::string StoreText(const std::string& name, int lanes, int to, const std::str
 
 // What the pass leaves of a body. !1 and !2 are two buffers.
 Left LeftOf(const std::string& body) {
-  const std::string text =
+  llvm::LLVMContext context;
+  const auto module = ParseWithScopes(
       "declare void @unknown()\n"
       "define void @f(ptr %p, ptr %q) {\n" +
-      body +
-      "ret void\n}\n"
-      "!0 = distinct !{!0}\n"
-      "!1 = !{!3}\n!2 = !{!4}\n"
-      "!3 = distinct !{!3, !0}\n!4 = distinct !{!4, !0}\n";
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic error;
-  const auto module = llvm::parseAssemblyString(text, error, context);
-  if (module == nullptr) {
-    ADD_FAILURE() << error.getMessage().str() << " in line " << error.getLineNo();
-    return {};
-  }
+          body + "ret void\n}\n",
+      context);
+  if (module == nullptr) return {};
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;

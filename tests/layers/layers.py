@@ -51,11 +51,11 @@ TABLE = {
         "costmodel",
         "search",
         "store",
-        # Of the services only what the one binary starts.
+        # Of the services only what the one binary starts, and what a log's keys may stand for.
         "tracker/daemon.h",
         "builder/daemon.h", "builder/child.h",
         "runner/daemon.h", "runner/child.h",
-        "scheduler/daemon.h",
+        "scheduler/daemon.h", "scheduler/library_computations.h",
     ],
     "tests": ["*"],
 }

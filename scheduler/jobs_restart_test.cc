@@ -1,0 +1,211 @@
+// What a scheduler knows when it starts again, and of earlier jobs.
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "scheduler/jobs_testing.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+INSTANTIATE_TEST_SUITE_P(Stores, JobsTest, testing::Values(false, true), StoreName);
+
+TEST_P(JobsTest, ARestartInTheMiddleLosesAndRepeatsNothing) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(3));
+  AddBuilder(builder);
+  AddRunner(runner, "r1");
+  FakeRunner other(Slow(7));
+  AddRunner(other, "r2");
+  Start();
+  v1::JobSpec spec = TestJob(120);
+  *spec.add_tasks() = TestTask(32);
+  const std::string id = Submit(spec);
+  for (const size_t stop_at : {7u, 30u, 31u, 90u}) {
+    ASSERT_TRUE(Eventually([&] { return Count(id) >= stop_at; }));
+    Restart();
+    EXPECT_TRUE(Eventually([&] { return State(id) == v1::RUNNING; }));
+  }
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
+  ExpectExactly(id, 120);
+  EXPECT_EQ(Status(id).tasks(0).trials() + Status(id).tasks(1).trials(), 120u);
+}
+
+// A job of the learned search whose rounds are quick.
+v1::JobSpec LearnedJob(uint32_t trials, int size = 64) {
+  v1::JobSpec spec = TestJob(trials);
+  *spec.mutable_tasks(0) = TestTask(size);
+  v1::TuneOptions& options = *spec.mutable_options();
+  options.set_policy("sketch.xgb");
+  options.set_trials_per_round(16);
+  auto& parameters = *options.mutable_policy_parameters();
+  parameters["evolutionary_search_population"] = 64;
+  parameters["sample_init_population"] = 32;
+  return spec;
+}
+
+TEST_P(JobsTest, ALaterJobKnowsWhatAnEarlierOneMeasured) {
+  FakeBuilder builder;
+  std::atomic<bool> hold{false};
+  FakeRunner runner([&](auto& context, const auto&, auto&) {
+    while (hold && !context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  const std::string first = Submit(LearnedJob(48));
+  ASSERT_TRUE(Ends(first));
+  const auto best = *store_->BestOfJob(first, 0);
+  ASSERT_TRUE(best.has_value());
+  std::set<std::string> measured;
+  const auto records = *store_->RecordsOfJob(first, 0);
+  for (const auto& r : records) measured.insert(r.steps);
+  EXPECT_EQ(Status(first).tasks(0).known_states(), 0u);
+
+  // The same workload: what is known is said before the first trial.
+  hold = true;
+  const std::string again = Submit(LearnedJob(32));
+  ASSERT_TRUE(Eventually([&] { return Status(again).tasks(0).known_states() > 0; }));
+  const v1::TaskStatus known = Status(again).tasks(0);
+  EXPECT_EQ(known.trials(), 0u);
+  EXPECT_EQ(known.known_states(), 48u);
+  EXPECT_EQ(known.known_record_id(), best->id);
+  EXPECT_EQ(known.known_cost_s(), store::Cost(*best));
+  hold = false;
+  ASSERT_TRUE(Ends(again));
+  ExpectExactly(again, 32);
+  int of_earlier = 0;
+  const auto later = *store_->RecordsOfJob(again, 0);
+  for (const auto& r : later) {
+    if (r.steps == store::kNoSteps) continue;  // what a job compares with is its own
+    EXPECT_FALSE(measured.contains(r.steps)) << "trial " << r.trial << " was measured before";
+    of_earlier += r.origin.find("from record ") != std::string::npos;
+  }
+  EXPECT_GT(of_earlier, 8) << "few are changes of what was known";
+  EXPECT_THAT(store_->RoundsOfJob(again, 0)->front().report, HasSubstr("ranked by xgb"));
+
+  // Another one: with so few workloads its own results have to come first, with more the model
+  // ranks from the start.
+  for (const int size : {96, 48}) {
+    const std::string other = Submit(LearnedJob(100, size));
+    ASSERT_TRUE(Ends(other));
+    EXPECT_THAT(store_->RoundsOfJob(other, 0)->front().report, HasSubstr("ranked by analytic"));
+    EXPECT_THAT(store_->RoundsOfJob(other, 0)->back().report, HasSubstr("ranked by xgb"));
+  }
+  const std::string other = Submit(LearnedJob(16, 80));
+  ASSERT_TRUE(Ends(other));
+  ExpectExactly(other, 16);
+  EXPECT_THAT(store_->RoundsOfJob(other, 0)->front().report, HasSubstr("ranked by xgb"));
+
+  v1::JobSpec cold = LearnedJob(16);
+  cold.mutable_options()->set_no_warm_start(true);
+  const std::string alone = Submit(cold);
+  ASSERT_TRUE(Ends(alone));
+  EXPECT_THAT(store_->RoundsOfJob(alone, 0)->front().report, HasSubstr("ranked by analytic"));
+  EXPECT_EQ(store_->RecordsOfJob(alone, 0)->front().steps, records.front().steps);
+}
+
+TEST_P(JobsTest, ALearnedSearchGoesOnAfterARestart) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(1));
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  const std::string before = Submit(LearnedJob(16, 96));
+  ASSERT_TRUE(Ends(before));
+  const std::string id = Submit(LearnedJob(96));
+  ASSERT_TRUE(Eventually([&] { return Count(id) >= 50; }));
+  jobs_.reset();
+  const auto kept = *store_->RecordsOfJob(id, 0);
+  ASSERT_LT(kept.size(), 96u);
+  const size_t rounds = store_->RoundsOfJob(id, 0)->size();
+  Restart();
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
+  ExpectExactly(id, 96);
+  std::map<uint32_t, std::string> steps;
+  const auto records = *store_->RecordsOfJob(id, 0);
+  for (const auto& r : records) steps[r.trial] = r.steps;
+  for (const auto& r : kept) EXPECT_EQ(steps[r.trial], r.steps) << "trial " << r.trial;
+  // It has learned all of it before its first round.
+  const auto report = store_->RoundsOfJob(id, static_cast<uint32_t>(rounds))->front().report;
+  EXPECT_THAT(report, AllOf(HasSubstr("round 1:"), HasSubstr("ranked by xgb")));
+}
+
+TEST_P(JobsTest, ASpaceThatIsUsedUpByAnEarlierJob) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = LearnedJob(10'000);
+  spec.mutable_tasks(0)->set_dag("input A: float32[2]\nB[i: 2] = A[i] + 1.0\n");
+  const std::string first = Submit(spec);
+  ASSERT_TRUE(Ends(first));
+  const std::string again = Submit(spec);
+  ASSERT_TRUE(Ends(again));
+  EXPECT_EQ(State(again), v1::SUCCEEDED) << Status(again).message();
+  EXPECT_EQ(Count(again), 1u) << "the unscheduled loops, which it compares with";
+  EXPECT_THAT(Status(again).message(), HasSubstr("no candidates are left"));
+}
+
+TEST_P(JobsTest, GapsInTheTrialNumbersAreFilled) {
+  Start();
+  const std::string id = Submit(TestJob(20));
+  jobs_.reset();
+  // What a process leaves that died with trials 0, 2 and 5 done.
+  for (const uint32_t trial : {0u, 2u, 5u}) {
+    store::Record record;
+    record.job_id = id;
+    record.trial = trial;
+    record.target = "null";
+    record.steps = "[]";
+    record.costs_s = {1e-4};
+    ASSERT_OK(store_->AddRecord(record));
+  }
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  ASSERT_TRUE(Ends(id));
+  const auto records = *store_->RecordsOfJob(id, 0);
+  ASSERT_EQ(records.size(), 20u);
+  for (uint32_t i = 0; i < 20; ++i) EXPECT_EQ(records[i].trial, i);
+  EXPECT_EQ(runner.measured, 17);
+}
+
+TEST_P(JobsTest, AJobThatWasDoneWhenTheProcessDiedNeedsNoWorker) {
+  Start();
+  const std::string id = Submit(TestJob(1));
+  jobs_.reset();
+  store::Record record;
+  record.job_id = id;
+  record.costs_s = {1e-4};
+  ASSERT_OK(store_->AddRecord(record));
+  Start();
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED);
+}
+
+TEST_P(JobsTest, AJobThatFailedWhenTheProcessDiedIsNoSuccess) {
+  Start();
+  const std::string id = Submit(TestJob(1));
+  jobs_.reset();
+  store::Record record;
+  record.job_id = id;
+  record.error = v1::RUN_TIMEOUT_ERROR;
+  ASSERT_OK(store_->AddRecord(record));
+  Start();
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::FAILED);
+  EXPECT_THAT(Status(id).message(), HasSubstr("RUN_TIMEOUT_ERROR"));
+}
+
+}  // namespace
+}  // namespace kiln::scheduler
