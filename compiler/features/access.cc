@@ -40,11 +40,12 @@ class Distinct {
 
 class Finder {
  public:
-  Finder(const ir::Program& program, const Nest& nest, bool gpu, uint32_t active,
+  Finder(const ir::Program& program, const Nest& nest, int cpu_vector_bytes, uint32_t active,
          RewrittenIn rewritten_in, IndexValues& values)
       : program_(program),
         nest_(nest),
-        gpu_(gpu),
+        gpu_(cpu_vector_bytes == 0),
+        cpu_vector_bytes_(cpu_vector_bytes),
         active_(active),
         rewritten_in_(rewritten_in),
         values_(values) {}
@@ -109,14 +110,16 @@ class Finder {
     const int rewritten_in = rewritten_in_(access.slot);
     for (const Tuple& tuple : tuples) {
       const int64_t width = VectorWidth(tuple, element);
+      const double width_of_one = gpu_ ? static_cast<double>(width) : RegisterWidth(width, element);
       const double elements = BodyElements(tuple, rewritten_in);
       // An accumulator is read and written.
       const bool both = access.reads && access.writes && &tuple == tuples.data();
-      const double count = (both ? 2 : 1) * elements / static_cast<double>(width) *
-                           TripsOutsideBody(tuple.loops, rewritten_in);
+      const double count =
+          (both ? 2 : 1) * elements / width_of_one * TripsOutsideBody(tuple.loops, rewritten_in);
       access.accesses += count;
       access.body_elements += elements;
-      access.vector_bytes = std::max(access.vector_bytes, static_cast<double>(width * element));
+      access.vector_bytes =
+          std::max(access.vector_bytes, width_of_one * static_cast<double>(element));
       if (!gpu_ || values_.num_lanes() == 0) continue;
       if (buffer.scope == ir::Scope::kShared || buffer.scope == ir::Scope::kCluster) {
         access.thread_wavefronts += count * Wavefronts(tuple, element, width);
@@ -185,7 +188,13 @@ class Finder {
 
   static bool DependsOn(uint64_t loops, int d) { return (loops >> std::min(d, 63)) & 1; }
 
-  // Elements of one instruction.
+  // Of a CPU's vectorized loop, which may be as long as several registers: elements of each.
+  double RegisterWidth(int64_t width, int64_t element) const {
+    const int64_t most = std::max<int64_t>(1, cpu_vector_bytes_ / element);
+    return static_cast<double>(width) / static_cast<double>((width + most - 1) / most);
+  }
+
+  // Elements of one instruction; of a CPU's vectorized loop all.
   int64_t VectorWidth(const Tuple& tuple, int64_t element) const {
     int64_t width = 1;
     for (int d = nest_.first_unrolled; d < nest_.depth(); ++d) {
@@ -286,6 +295,7 @@ class Finder {
   const ir::Program& program_;
   const Nest& nest_;
   const bool gpu_;
+  const int cpu_vector_bytes_;
   const uint32_t active_;
   RewrittenIn rewritten_in_;
   IndexValues& values_;
@@ -299,9 +309,9 @@ bool IsThread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
 bool IsBound(LoopKind kind) { return kind >= LoopKind::kBlockX; }
 
 std::vector<Access> FindAccesses(const ir::Program& program, ir::Stmt store, const Nest& nest,
-                                 bool gpu, uint32_t active, RewrittenIn rewritten_in,
+                                 int cpu_vector_bytes, uint32_t active, RewrittenIn rewritten_in,
                                  IndexValues& values) {
-  return Finder(program, nest, gpu, active, rewritten_in, values).Find(store);
+  return Finder(program, nest, cpu_vector_bytes, active, rewritten_in, values).Find(store);
 }
 
 }  // namespace kiln::features

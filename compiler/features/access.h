@@ -46,9 +46,10 @@ struct Access {
 using RewrittenIn = absl::FunctionRef<int(int32_t slot)>;
 
 // The accesses of a store: what it writes first, then what its value reads, in the order found.
-// `values` has begun with the store's nest; `active` says which lanes of a warp get to the store.
+// `values` has begun with the store's nest; `active` says which lanes of a warp get to the store;
+// cpu_vector_bytes: of a vector register, 0 for a GPU.
 std::vector<Access> FindAccesses(const ir::Program& program, ir::Stmt store, const Nest& nest,
-                                 bool gpu, uint32_t active, RewrittenIn rewritten_in,
+                                 int cpu_vector_bytes, uint32_t active, RewrittenIn rewritten_in,
                                  IndexValues& values);
 
 }  // namespace kiln::features

@@ -1,6 +1,7 @@
 #include "compiler/features/collect.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -13,7 +14,6 @@ using ir::Scope;
 using ir::Stmt;
 using ir::StmtKind;
 
-constexpr int kGuardSamples = 32;
 // Compilers unroll innermost loops of a few iterations by themselves.
 constexpr int64_t kCompilerUnroll = 16;
 
@@ -148,16 +148,23 @@ class Collector {
     store.alloc_depth = AllocDepth(s->slot);
     store.ops = CountOps(s->value());
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
-    values_.Begin(nest_.loops, record_.kernel.block, guards_.empty() ? 0 : kGuardSamples);
-    const uint32_t active = ApplyGuards(store);
+    values_.Begin(nest_.loops, record_.kernel.block);
+    uint64_t guarding_loops = 0;
+    const uint32_t active = ActiveLanes(store, guarding_loops);
     const auto rewritten_in = [&](int32_t slot) { return RewrittenInLoop(slot, s); };
-    store.accesses = FindAccesses(program_, s, nest_, record_.gpu, active, rewritten_in, values_);
+    store.accesses =
+        FindAccesses(program_, s, nest_, CpuVectorBytes(), active, rewritten_in, values_);
     store.trips = Product(nest_, 0, nest_.depth());
     store.thread_trips = ThreadTrips();
     for (int d = 0; d < nest_.depth(); ++d) AddUses(store, d);
+    if (!guards_.empty()) store.work = GuardedShare(guarding_loops);
     if (!record_.gpu)
       record_.totals.parallel_tasks = std::max(record_.totals.parallel_tasks, ParallelTasks());
     record_.stores.push_back(std::move(store));
+  }
+
+  int CpuVectorBytes() const {
+    return record_.gpu ? 0 : std::max(1, record_.hardware.vector_unit_bytes);
   }
 
   LoopRecord& LoopAround(int depth) { return record_.loops[static_cast<size_t>(loop_ids_[depth])]; }
@@ -194,26 +201,37 @@ class Collector {
     return tasks;
   }
 
-  // The share of iterations that get to the store, and the threads of a warp.
-  uint32_t ApplyGuards(StoreRecord& store) {
+  // The threads of a warp that get to the store; the loops that say which.
+  uint32_t ActiveLanes(StoreRecord& store, uint64_t& guarding_loops) {
     const int lanes = values_.num_lanes();
     uint32_t active = lanes == 32 ? ~uint32_t{0} : (uint32_t{1} << lanes) - 1;
-    uint32_t samples = ~uint32_t{0};
     for (ir::Expr guard : guards_) {
       const IndexValue value = values_.Of(guard);
+      guarding_loops |= value.loops;
       for (int i = 0; i < lanes; ++i) {
         if (value.at[values_.lane(i)] == 0) active &= ~(uint32_t{1} << i);
       }
-      for (int i = 0; i < values_.num_samples(); ++i) {
-        if (value.at[values_.sample(i)] == 0) samples &= ~(uint32_t{1} << i);
-      }
     }
     if (guards_.empty()) return active;
-    // Rare is not never.
-    store.work = std::max(0.5, static_cast<double>(std::popcount(samples))) / kGuardSamples;
     if (active == 0) active = 1;
     if (lanes > 0) store.active_lanes = static_cast<double>(std::popcount(active)) / lanes;
     return active;
+  }
+
+  // The share of iterations that get to the store. A search ranks thousands of programs, and the
+  // first are those whose share is most underestimated: so it must not be far off for any.
+  double GuardedShare(uint64_t guarding_loops) {
+    values_.BeginSamples(guarding_loops);
+    const int samples = values_.num_samples();
+    std::array<bool, IndexValues::kMostSamples> runs;
+    std::fill_n(runs.begin(), samples, true);
+    for (ir::Expr guard : guards_) {
+      const int64_t* value = values_.Of(guard).at + values_.sample(0);
+      for (int i = 0; i < samples; ++i) runs[static_cast<size_t>(i)] &= value[i] != 0;
+    }
+    // Rare is not never.
+    const auto hits = static_cast<double>(std::count(runs.begin(), runs.begin() + samples, true));
+    return std::max(0.5, hits) / samples;
   }
 
   KernelRecord& record_;

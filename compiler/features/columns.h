@@ -65,7 +65,7 @@ inline constexpr int kNumCurve = 10;
 //   is_*            raw
 //   accesses        load and store instructions of one thread, after reuse in registers
 //   body_elements   different elements that one pass through the unrolled body touches
-//   vector_bytes    of one instruction
+//   vector_bytes    of one instruction, at most a vector register
 //   sectors         32-byte sectors that one request of a warp touches (global memory, GPU)
 //   wavefronts      passes that one request of a warp takes (shared memory, GPU): more than
 //                   vector_bytes/4 are bank conflicts

@@ -20,7 +20,7 @@ std::span<const std::string_view> FeatureNames();
 inline int NumFeatures() { return static_cast<int>(FeatureNames().size()); }
 
 // Changes whenever the columns or their meaning do; saved models of another version are not used.
-inline constexpr int kFeatureVersion = 3;
+inline constexpr int kFeatureVersion = 4;
 
 // `program` is a lowered one, before code generation. A program without a store has no rows.
 FloatMatrix ExtractFeatures(const ir::Program& program, const target::Target& target,

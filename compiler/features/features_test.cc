@@ -221,6 +221,65 @@ TEST(Features, BlocksThreadsAndMemoryOfAGpu) {
     EXPECT_EQ(rows.Raw(r, "kernel_thread_flops"), rows.Raw(0, "kernel_thread_flops"));
 }
 
+// A vectorized loop takes as many instructions as registers: 36 floats three, of 12 each, in every
+// one of 10 rows.
+TEST(Features, LongVectorLoopsAreSeveralInstructions) {
+  target::HardwareParams hardware;
+  hardware.vector_unit_bytes = 64;
+  const Rows rows(R"(
+program(A: input float32[10, 36], C: output float32[10, 36]) {
+  stage C
+  kernel C {
+    for i in 0..10 {
+      vectorize j in 0..36 {
+        C[i, j] = A[i, j]*2.0 @ C
+      }
+    }
+  }
+})",
+                  "llvm", hardware);
+  ASSERT_EQ(rows.size(), 1);
+  EXPECT_COLUMN(rows, 0, "row_thread_accesses", 10 * 3 * 2.0);
+  EXPECT_COLUMN(rows, 0, "B0.vector_bytes", 48.0);
+  // A product each, and two for each turn of the loop.
+  EXPECT_COLUMN(rows, 0, "row_thread_instructions", 10 * 3 * 3 + 2 * 10.0);
+}
+
+// Tiles of 10 by 8 that do not divide an image of 35 by 35, in the order of a search: neither may
+// be estimated by chance, as a search takes the program whose share is most underestimated.
+TEST(Features, ShareOfTheIterationsThatGuardsLetThrough) {
+  const auto share_of = [](int rows, std::string_view guard) {
+    return Rows(fmt::format(R"(
+program(A: input float32[40, 40], C: output float32[40, 40]) {{
+  stage C
+  kernel C {{
+    parallel t in 0..20 {{
+      for y in 0..{} {{
+        for x in 0..8 {{
+          if {} {{
+            C[y + (t // 10)*20 + (t % 2)*10, x + ((t // 2) % 5)*8] = A[y, x]*2.0 @ C
+          }}
+        }}
+      }}
+    }}
+  }}
+}})",
+                            rows, guard),
+                "llvm")
+        .Raw(0, "row_work");
+  };
+  constexpr std::string_view kColumns = "x + ((t // 2) % 5)*8 < 35";
+  constexpr std::string_view kRows = "y + (t // 10)*20 + (t % 2)*10 < 35";
+  EXPECT_FLOAT_EQ(share_of(10, kColumns), 35.0 / 40);
+  EXPECT_FLOAT_EQ(share_of(10, kRows), 35.0 / 40);
+  // All 320 iterations, of which rows of 2 are in the image.
+  const std::string both = fmt::format("{} && {}", kColumns, kRows);
+  EXPECT_FLOAT_EQ(share_of(2, both), 35.0 / 40);
+  // More than are looked at one by one.
+  EXPECT_NEAR(share_of(10, both), 35.0 / 40 * 35 / 40, 0.02);
+  EXPECT_NEAR(share_of(500, "y + t*8 < 50"), 0.0182, 0.004);
+}
+
 // What a thread may have of a multiprocessor's 65,536 registers: for the size of the block, and for
 // the blocks that were asked for.
 TEST(Features, RegistersThatAreMissing) {

@@ -13,9 +13,12 @@ using ir::Op;
 // Small enough that the allocator keeps them at hand.
 constexpr size_t kBlockValues = 1 << 11;
 constexpr int kWarp = 32;
-// Multiples of these, modulo a power of two, are permutations: samples fill the extent of every
-// loop evenly.
-constexpr int kSteps[] = {1, 19, 7, 27, 11, 23, 5, 29, 13, 3, 21, 9, 25, 15, 31, 17};
+// Fractions of the roots of primes: their multiples fill the unit cube evenly, and none of them
+// keeps step with another or with a divisor of an extent.
+constexpr double kStrides[] = {0.41421356237, 0.73205080757, 0.2360679775,  0.64575131106,
+                               0.31662479036, 0.60555127546, 0.12310562562, 0.35889894354,
+                               0.79583152331, 0.38516480713, 0.56776436283, 0.0827625303,
+                               0.40312423743, 0.5574385243,  0.8556546004,  0.28010988928};
 
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
@@ -54,8 +57,7 @@ struct Divisor {
 IndexValues::IndexValues(const ir::Program& program)
     : program_(program), depth_of_var_(program.vars.size(), -1), table_(256) {}
 
-void IndexValues::Begin(std::span<const EnclosingLoop> loops, const std::array<int64_t, 3>& block,
-                        int num_samples) {
+void IndexValues::Begin(std::span<const EnclosingLoop> loops, const std::array<int64_t, 3>& block) {
   for (const EnclosingLoop& loop : loops_) depth_of_var_[loop.var] = -1;
   loops_.assign(loops.begin(), loops.end());
   block_ = block;
@@ -63,11 +65,51 @@ void IndexValues::Begin(std::span<const EnclosingLoop> loops, const std::array<i
   num_loops_ = static_cast<int>(loops.size());
   const int64_t threads = block[0] * block[1] * block[2];
   num_lanes_ = threads > 1 ? static_cast<int>(std::min<int64_t>(threads, kWarp)) : 0;
-  num_samples_ = num_samples;
+  num_samples_ = 0;
+  Restart();
+}
+
+void IndexValues::BeginSamples(uint64_t sampled_loops) {
+  period_.assign(loops_.size(), 0);
+  int64_t iterations = 1;
+  for (size_t d = loops_.size(); d-- > 0;) {
+    if ((sampled_loops >> std::min<size_t>(d, 63) & 1) == 0) continue;
+    period_[d] = iterations;
+    iterations *= std::min<int64_t>(loops_[d].extent, kMostSamples + 1);
+    iterations = std::min<int64_t>(iterations, kMostSamples + 1);
+  }
+  samples_are_all_ = iterations <= kMostSamples;
+  num_samples_ = static_cast<int>(std::clamp<int64_t>(iterations, 1, kMostSamples));
+  num_lanes_ = 0;
+  Restart();
+}
+
+void IndexValues::Restart() {
   size_ = 3 * num_loops_ + 2 + num_lanes_ + num_samples_;
   ++generation_;
   entries_ = 0;
   block_index_ = block_used_ = 0;
+}
+
+void IndexValues::FillSamples(int depth, int64_t* out) const {
+  const int64_t period = period_[static_cast<size_t>(depth)];
+  const int64_t extent = loops_[static_cast<size_t>(depth)].extent;
+  if (period == 0) {
+    std::fill(out, out + num_samples_, 0);
+  } else if (samples_are_all_) {
+    for (int64_t i = 0, iteration = 0; i < num_samples_; i += period) {
+      std::fill(out + i, out + i + period, iteration);
+      if (++iteration == extent) iteration = 0;
+    }
+  } else {
+    const double stride = kStrides[static_cast<size_t>(depth) % std::size(kStrides)];
+    double at = 0.5;
+    for (int i = 0; i < num_samples_; ++i) {
+      out[i] = static_cast<int64_t>(at * static_cast<double>(extent));
+      at += stride;
+      if (at >= 1) at -= 1;
+    }
+  }
 }
 
 int64_t* IndexValues::Allocate() {
@@ -147,11 +189,7 @@ IndexValue IndexValues::Variable(Expr e) {
     if (kind == LoopKind::kVectorized) value = 0;
     out[lane(i)] = std::min(value, extent - 1);
   }
-  const int step = kSteps[static_cast<size_t>(depth) % std::size(kSteps)];
-  for (int i = 0; i < num_samples_; ++i) {
-    const double at = (i * step % num_samples_ + 0.5) / num_samples_;
-    out[sample(i)] = static_cast<int64_t>(at * static_cast<double>(extent));
-  }
+  if (num_samples_ > 0) FillSamples(depth, out + sample(0));
   return {uint64_t{1} << std::min(depth, 63), out};
 }
 

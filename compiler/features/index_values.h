@@ -5,7 +5,7 @@
 //                        still at 0; level n is one point
 //   steps[0..n)          its value when only loop d has made one step from 0
 //   lanes[0..w)          its values in the threads of a full warp, other loops in mid-flight
-//   samples[0..s)        its values at iterations spread over all
+//   samples[0..s)        its values at iterations of some loops, all of them or spread evenly
 // Loads (indices that are data) take any value below the limit of their buffer.
 //
 // Values are valid until the next Begin. One thread. Cost: some tens of nanoseconds per distinct
@@ -35,11 +35,15 @@ struct IndexValue {
 
 class IndexValues {
  public:
+  static constexpr int kMostSamples = 512;
+
   explicit IndexValues(const ir::Program& program);
 
-  // block: threads of a block, {1, 1, 1} for a CPU; loops: from outermost to innermost.
-  void Begin(std::span<const EnclosingLoop> loops, const std::array<int64_t, 3>& block,
-             int num_samples);
+  // block: threads of a block, {1, 1, 1} for a CPU; loops: from outermost to innermost. No samples.
+  void Begin(std::span<const EnclosingLoop> loops, const std::array<int64_t, 3>& block);
+  // The same loops again, without lanes; samples of those loops whose bit of IndexValue::loops is
+  // set, the others stand still: all iterations if they are few, kMostSamples of them otherwise.
+  void BeginSamples(uint64_t sampled_loops);
 
   // Of an integer or bool expression.
   IndexValue Of(ir::Expr e);
@@ -77,12 +81,18 @@ class IndexValues {
   IndexValue Choose(ir::Expr e);
   Entry& Find(ir::Expr e);
   void GrowTable();
+  void Restart();
+  void FillSamples(int depth, int64_t* out) const;
 
   const ir::Program& program_;
   std::vector<EnclosingLoop> loops_;
   std::array<int64_t, 3> block_ = {1, 1, 1};
   std::vector<int32_t> depth_of_var_;
   int num_loops_ = 0, num_lanes_ = 0, num_samples_ = 0, size_ = 0;
+  // Of each loop: after so many samples it takes its next iteration. 0: it stands still; where
+  // samples are fewer than iterations it only says that it moves.
+  std::vector<int64_t> period_;
+  bool samples_are_all_ = false;
   std::vector<Entry> table_;
   size_t entries_ = 0;
   uint32_t generation_ = 0;

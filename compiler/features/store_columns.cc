@@ -1,6 +1,7 @@
 #include "compiler/features/store_columns.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kiln::features {
 namespace {
@@ -65,16 +66,13 @@ void WriteLoops(const KernelRecord& record, const StoreRecord& store, const Trip
 void WriteWork(KernelRecord& record, const StoreRecord& store, const Trips& trips, double accesses,
                Row row) {
   const double runs = store.thread_trips * store.work;
-  // A vectorized loop is one instruction on a CPU.
+  // A vectorized loop is one instruction for each register on a CPU.
   const double vector_bytes =
       trips.lanes *
       static_cast<double>(
           record.program.buffers[static_cast<size_t>(store.store->slot)].type.bytes());
-  const double instruction_lanes =
-      record.gpu
-          ? 1
-          : std::min(trips.lanes,
-                     std::max(1.0, record.hardware.vector_unit_bytes * trips.lanes / vector_bytes));
+  const double registers = std::ceil(vector_bytes / std::max(1, record.hardware.vector_unit_bytes));
+  const double instruction_lanes = record.gpu ? 1 : std::max(1.0, trips.lanes / registers);
   const double flops = runs * store.ops.flops();
   const double all_flops = store.trips * store.work * store.ops.flops();
   const double special = runs * store.ops.special();
