@@ -142,8 +142,10 @@ void AnalyticModel::CpuKernel(const FloatMatrix& rows, int begin, int end,
     const Row row(rows.row(r), column_);
     const double runs = row[k_row_thread_trips] * row.raw(k_row_work);
     const double lanes = std::max(1.0, row[k_row_lanes]);
-    const double vector = std::max(
-        1.0, std::min(lanes, kernel[k_program_vector_bytes] * lanes / row[k_row_vector_bytes]));
+    // The columns are in single precision.
+    const double registers =
+        std::ceil(row[k_row_vector_bytes] / kernel[k_program_vector_bytes] - 1e-3);
+    const double vector = std::max(1.0, lanes / std::max(1.0, registers));
     double accesses = row[k_row_thread_accesses];
     // What does not fit into registers is loaded and stored around every instruction.
     if (row.raw(k_row_register_share) > 1) accesses += 2 * runs / vector;

@@ -62,7 +62,7 @@ struct Parameters {
   double evolutionary_search_mutation_prob = 0.85;
   double crossover_prob = 0.1;        // of the changed ones
   double measured_parent_prob = 0.2;  // a parent is one of the best measured states
-  // GPU: of a round, so many are one change of any kind away from one of the best measured states,
+  // Of a round, so many are one change of any kind away from one of the best measured states,
   // whatever the model thinks of them: it has seen most choices in few and bad schedules. Fewer
   // while there are few results.
   double neighbour_share = 0.3;

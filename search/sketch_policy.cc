@@ -35,7 +35,7 @@ constexpr int kProbedLeaders = 12, kProbedOfSketch = 5;
 constexpr double kProbedWithin = 1.15;  // of the fastest
 constexpr int kTriesPerNeighbour = 16;
 // Results from which on leaders are worth their full share of a round: the first are not the last.
-constexpr double kLeadersAreKnown = 200;
+constexpr double kLeadersAreKnownOnGpu = 200, kLeadersAreKnownOnCpu = 32;
 constexpr double kProbeTiles = 0.4;  // that the change is one of tiles
 // A space of which no more can be drawn gets so many slots of a generation per schedule known.
 constexpr int kSlotsPerState = 16;
@@ -248,9 +248,8 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
                                                              : parameters_.eps_greedy;
     const int by_chance = static_cast<int>(std::floor(n * eps + 0.5));
     std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
-    const double share = task_.target.is_gpu() ? parameters_.neighbour_share *
-                                                     std::min(1.0, own_results_ / kLeadersAreKnown)
-                                               : 0;
+    const double known = task_.target.is_gpu() ? kLeadersAreKnownOnGpu : kLeadersAreKnownOnCpu;
+    const double share = parameters_.neighbour_share * std::min(1.0, own_results_ / known);
     const int beside = static_cast<int>(std::floor(n * share + 0.5));
     const std::vector<int> best =
         ChooseDiverse(ranked, n - by_chance - beside, parameters_, CrowdsOf(n), report_);

@@ -190,6 +190,22 @@ TEST(SketchPolicy, MeasuresNeighboursOfTheLeadersWhateverTheModelSays) {
   EXPECT_OK(neighbours(214, 25));
 }
 
+// What compilers make of a CPU's loops no model foresees: of 32 results on it is the full share.
+TEST(SketchPolicy, MeasuresNeighboursOfTheLeadersOnACpuFromEarlyOn) {
+  const Task task = MakeTask("matmul", "512,512,512");
+  Parameters parameters = SmallParameters();
+  parameters.neighbour_share = 0.5;
+  SketchPolicy policy(task, parameters, 4, Options(std::make_shared<AdditiveModel>()));
+  ASSERT_OK_AND_ASSIGN(const auto first, policy.Propose(16));
+  EXPECT_EQ(policy.last_round().proposed_beside_leaders, 0);
+  policy.Observe(Measure(first, 0));
+  ASSERT_OK_AND_ASSIGN(const auto second, policy.Propose(16));
+  EXPECT_EQ(policy.last_round().proposed_beside_leaders, 4);  // 16 * 0.5 * 16 / 32
+  policy.Observe(Measure(second, 16));
+  ASSERT_OK(policy.Propose(16).status());
+  EXPECT_EQ(policy.last_round().proposed_beside_leaders, 8);
+}
+
 TEST(SketchPolicy, ProposalsInFlightAreKnown) {
   const Task task = MakeTask("matmul", "64,64,64");
   SketchPolicy policy(task, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
