@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -18,6 +19,29 @@ struct Slices {
 void RunSlices(KilnCpuContext* context, KilnTask task, void* closure, int64_t extent) {
   const int count = static_cast<const Slices*>(context->loader)->count;
   for (int i = count; i-- > 0;) task(closure, extent * i / count, extent * (i + 1) / count);
+}
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct TimedSlices {
+  int cores;
+  double hidden_s = 0;  // of slices that a longer one hides
+};
+
+void RunTimedSlices(KilnCpuContext* context, KilnTask task, void* closure, int64_t extent) {
+  auto& slices = *static_cast<TimedSlices*>(context->loader);
+  double longest_s = 0;
+  for (int i = 0; i < slices.cores; ++i) {
+    const int64_t begin = extent * i / slices.cores, end = extent * (i + 1) / slices.cores;
+    if (begin == end) continue;
+    const double start = Now();
+    task(closure, begin, end);
+    const double took_s = Now() - start;
+    slices.hidden_s += std::min(took_s, longest_s);
+    longest_s = std::max(took_s, longest_s);
+  }
 }
 }  // namespace
 
@@ -74,6 +98,14 @@ void LoadedProgram::Run(const std::vector<void*>& args, int slices) const {
   Slices state{slices};
   KilnCpuContext context{RunSlices, &state};
   KILN_CHECK(entry_(&context, args.data()) == 0);
+}
+
+double LoadedProgram::SecondsOn(const std::vector<void*>& args, int cores) const {
+  TimedSlices slices{cores};
+  KilnCpuContext context{RunTimedSlices, &slices};
+  const double start = Now();
+  KILN_CHECK(entry_(&context, args.data()) == 0);
+  return Now() - start - slices.hidden_s;
 }
 
 namespace {
