@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/grpc_status.h"
 #include "base/net.h"
+#include "base/unique_id.h"
 #include "proto/channel.h"
 #include "proto/tracker.grpc.pb.h"
 
@@ -18,6 +19,9 @@ namespace {
 constexpr auto kConnectTimeout = std::chrono::seconds(5);
 constexpr auto kCallTimeout = std::chrono::seconds(60);
 constexpr absl::Duration kReconnectPause = absl::Milliseconds(200);
+// A reply that was lost on the way is asked for again so long.
+constexpr absl::Duration kSubmitPatience = absl::Seconds(10);
+constexpr int kRequestDigits = 32;
 
 void SetTimeout(grpc::ClientContext& context, std::chrono::seconds timeout) {
   context.set_deadline(std::chrono::system_clock::now() + timeout);
@@ -97,8 +101,16 @@ StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::s
 StatusOr<std::string> SchedulerClient::Submit(const v1::JobSpec& spec) {
   v1::SubmitRequest request;
   *request.mutable_spec() = spec;
-  KILN_ASSIGN_OR_RETURN(const auto reply, Call(*stub_, &v1::Scheduler::Stub::Submit, request));
-  return reply.job_id();
+  request.set_request_id(UniqueId(kRequestDigits));
+  const absl::Time begin = absl::Now();
+  while (true) {
+    const auto reply = Call(*stub_, &v1::Scheduler::Stub::Submit, request);
+    if (reply.ok()) return reply->job_id();
+    const bool again =
+        reply.status().code() == StatusCode::kUnavailable && absl::Now() - begin < kSubmitPatience;
+    if (!again) return reply.status();
+    absl::SleepFor(kReconnectPause);
+  }
 }
 
 Status SchedulerClient::Cancel(const std::string& job_id) {

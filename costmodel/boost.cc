@@ -165,6 +165,7 @@ Status Boost(const TrainingSet& set, const BoostOptions& options, Forest& forest
   std::vector<float> outputs = before, gradient(count), hessian(count);
   double reference = set.Loss(outputs);
   for (int round = 1; round <= options.max_rounds; ++round) {
+    if (options.stop.stop_requested()) return Cancelled("stopped");
     set.Derive(outputs, gradient, hessian);
     KILN_XGB(
         XGBoosterBoostOneIter(booster.get(), matrix.get(), gradient.data(), hessian.data(), count));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 
 #include "base/status.h"
@@ -30,6 +31,8 @@ struct BoostOptions {
   double min_gain = 0.01;
   int threads = 1;
   uint64_t seed = 43;
+  // Requested: Boost returns Cancelled before the next round.
+  std::stop_token stop = {};
 };
 
 // Adds to `forest` the trees that bring its outputs closer to the targets. On error it is as

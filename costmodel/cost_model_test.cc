@@ -53,6 +53,16 @@ TEST(RandomModelTest, ScoresBySeedAndRows) {
   EXPECT_FALSE(a->trained());
 }
 
+TEST(XgbModelTest, AStopEndsTheTraining) {
+  Rng rng(3);
+  std::stop_source stop;
+  ASSERT_OK_AND_ASSIGN(const auto model, MakeCostModel("xgb", {.stop = stop.get_token()}));
+  stop.request_stop();
+  EXPECT_THAT(model->Update(SyntheticSamples(rng, 400)),
+              StatusIs(StatusCode::kCancelled, testing::_));
+  EXPECT_FALSE(model->trained());
+}
+
 TEST(XgbModelTest, RanksProgramsItHasNotSeen) {
   Rng rng(2);
   auto model = NewXgb();

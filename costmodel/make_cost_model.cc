@@ -20,11 +20,11 @@ struct Parameter {
 };
 
 template <typename T>
-auto Sets(T BoostOptions::* field) {
+auto Sets(T BoostOptions::*field) {
   return [field](XgbOptions& o, double value) { o.boost.*field = static_cast<T>(value); };
 }
 template <typename T>
-auto Sets(T XgbOptions::* field) {
+auto Sets(T XgbOptions::*field) {
   return [field](XgbOptions& o, double value) { o.*field = static_cast<T>(value); };
 }
 
@@ -59,6 +59,7 @@ StatusOr<XgbOptions> MakeXgbOptions(const CostModelOptions& options) {
   xgb.feature_version = options.feature_version;
   xgb.estimate = options.estimate;
   xgb.boost.seed = options.seed;
+  xgb.boost.stop = options.stop;
   xgb.boost.threads = std::max(1, options.threads);
   for (const auto& [name, value] : options.parameters) {
     const auto& known = XgbParameters();

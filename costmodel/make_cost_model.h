@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct CostModelOptions {
   std::map<std::string, double> parameters = {};
   // XgbOptions::estimate.
   std::shared_ptr<const CostModel> estimate = {};
+  // Requested: a training ends soon, with Cancelled.
+  std::stop_token stop = {};
 };
 
 // "xgb", "random". An unknown name or parameter: error with the list of known ones.

@@ -51,6 +51,8 @@ const std::map<std::string_view, Limit>& Limits() {
       {"TaskSpec.preparation", {64 << 10}},
       {"TuneOptions.faults", {0, 100'000}},
       {"JobSpec.user", {kName}},
+      {"JobSpec.request_id", {kName}},
+      {"SubmitRequest.request_id", {kName}},
       {"JobSpec.tasks", {0, 10'000}},
       {"BestRequest.workload_key", {64 << 10}},
       {"ListRecordsRequest.workload_key", {64 << 10}},

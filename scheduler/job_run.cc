@@ -263,7 +263,7 @@ StatusOr<std::string> JobRun::Run() {
   if (!spec.ParseFromString(row.spec)) {
     return DataLoss("the spec of job {} in the database is damaged", job_.id);
   }
-  KILN_ASSIGN_OR_RETURN(const CheckedJob job, CheckJobSpec(std::move(spec)));
+  KILN_ASSIGN_OR_RETURN(const CheckedJob job, CheckJobSpec(std::move(spec), stop_.get_token()));
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store_.CountTrials(job_.id));
   // A run that died between its last record and its end.
   if (ending_ == store::JobEnding::kNone && counts.total >= job.spec.options().trials()) {
@@ -393,7 +393,7 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
                                                  options.policy_parameters().end());
   // One model learns from all tasks.
   KILN_ASSIGN_OR_RETURN(const search::Models models,
-                        search::MakeModels(options.policy(), options.seed()));
+                        search::MakeModels(options.policy(), options.seed(), stop_.get_token()));
   KILN_ASSIGN_OR_RETURN(const Start start, WarmStart(job, device, models));
   // Many tasks teach it about each other.
   const bool knows_others = start.knows_others || num_tasks >= kTasksThatTeach;
@@ -468,6 +468,7 @@ StatusOr<JobRun::Start> JobRun::WarmStart(const CheckedJob& job, const Device& d
   const size_t samples = experience.of_others.size();
   if (samples > 0) {
     const Status trained = models.learned->Update(std::move(experience.of_others));
+    if (stopped_) return Cancelled("stopped");
     // Then it learns from this job alone.
     if (!trained.ok()) LogWarn("job {}: no warm start: {}", job_.id, Message(trained));
   }

@@ -146,12 +146,14 @@ Status CheckSize(const dag::Dag& dag) {
 }
 
 // Shows early what every trial of it would fail with.
-Status CheckLowers(const CheckedTask& task) {
-  const auto program = lower::Lower(schedule::State(task.dag), {.gpu = task.target.is_gpu()});
+Status CheckLowers(const CheckedTask& task, const std::stop_token& stop) {
+  const auto program =
+      lower::Lower(schedule::State(task.dag), {.gpu = task.target.is_gpu(), .stop = stop});
   return Annotate(program.status(), "its loops cannot be generated");
 }
 
-StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec) {
+StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec, const std::stop_token& stop) {
+  if (stop.stop_requested()) return Cancelled("stopped");
   CheckedTask task;
   if (spec.dag().empty()) return InvalidArgument("it has no DAG text");
   KILN_ASSIGN_OR_RETURN(dag::DagText text, dag::ParseDagText(spec.dag()));
@@ -165,7 +167,7 @@ StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec) {
   }
   if (spec.weight() == 0) spec.set_weight(1);
   KILN_RETURN_IF_ERROR(CheckSize(*task.dag));
-  KILN_RETURN_IF_ERROR(CheckLowers(task));
+  KILN_RETURN_IF_ERROR(CheckLowers(task, stop));
   spec.set_dag(dag::PrintDag(*task.dag, text.ranges));
   spec.set_target(target::PrintTarget(task.target));
   task.workload_id = dag::WorkloadId(*task.dag);
@@ -209,6 +211,7 @@ Status CheckAlternative(const v1::JobSpec& job, std::span<const CheckedTask> bef
 
 // Bad input has one code, whatever part of the compiler found it.
 Status Refuse(int index, const v1::TaskSpec& spec, const Status& status) {
+  if (status.code() == StatusCode::kCancelled) return status;
   const std::string name =
       spec.description().empty() ? std::string() : fmt::format(" ({})", spec.description());
   return InvalidArgument("task {}{}: {}", index, name, Message(status));
@@ -216,7 +219,7 @@ Status Refuse(int index, const v1::TaskSpec& spec, const Status& status) {
 
 }  // namespace
 
-StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec) {
+StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec, const std::stop_token& stop) {
   CheckedJob job;
   if (spec.tasks().empty()) return InvalidArgument("the job has no task, expected at least one");
   if (spec.tasks_size() > kMostTasks) {
@@ -226,7 +229,7 @@ StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec) {
   KILN_RETURN_IF_ERROR(CheckOptions(*spec.mutable_options(), spec.tasks_size()));
   for (int i = 0; i < spec.tasks_size(); ++i) {
     v1::TaskSpec& task_spec = *spec.mutable_tasks(i);
-    StatusOr<CheckedTask> task = CheckTask(task_spec);
+    StatusOr<CheckedTask> task = CheckTask(task_spec, stop);
     if (!task.ok()) return Refuse(i, task_spec, task.status());
     const Status alternative = CheckAlternative(spec, job.tasks, *task, task_spec);
     if (!alternative.ok()) return Refuse(i, task_spec, alternative);

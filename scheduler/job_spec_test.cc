@@ -177,5 +177,12 @@ INSTANTIATE_TEST_SUITE_P(
                 {"trial 64", "below 64"}}),
     [](const auto& info) { return info.param.name; });
 
+TEST(JobSpecTest, AStopEndsTheCheck) {
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_THAT(CheckJobSpec(TestJob(4), stop.get_token()),
+              StatusIs(StatusCode::kCancelled, testing::_));
+}
+
 }  // namespace
 }  // namespace kiln::scheduler

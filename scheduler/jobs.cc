@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/unique_id.h"
+#include "scheduler/either_stop.h"
+#include "scheduler/patient_store.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -14,6 +17,15 @@ constexpr int kIdDigits = 8;
 constexpr int kMostFruitlessRuns = 2;
 // A job that is to go on again may be on its way to its end.
 constexpr std::chrono::seconds kRunEnds{10};
+
+std::string JobIdOf(const std::string& request_id, int attempt) {
+  return Sha256Hex(fmt::format("{} {}", request_id, attempt)).substr(0, kIdDigits);
+}
+
+std::string RequestIdOf(const store::JobRow& job) {
+  v1::JobSpec spec;
+  return spec.ParseFromString(job.spec) ? spec.request_id() : std::string();
+}
 
 store::JobRow WithoutSpec(store::JobRow job) {
   job.spec = std::string();
@@ -89,6 +101,7 @@ Status Jobs::SetAside(const store::JobRow& job) {
 
 void Jobs::Stop() {
   std::vector<std::thread> threads;
+  stop_.request_stop();
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -101,8 +114,50 @@ void Jobs::Stop() {
 
 // ---- requests -------------------------------------------------------------------------------
 
-StatusOr<std::string> Jobs::Submit(const v1::JobSpec& spec) {
-  KILN_ASSIGN_OR_RETURN(const CheckedJob checked, CheckJobSpec(spec));
+// One request: who waits for it, how long, and the store as it sees it.
+struct Jobs::Request {
+  Request(Jobs& jobs, const std::string& what, const std::stop_token& gone)
+      : until(std::chrono::steady_clock::now() + jobs.options_.request_patience),
+        stop(jobs.stop_.get_token(), gone),
+        store(jobs.store_, what, stop.token(), jobs.options_.store_pause, until) {}
+
+  const std::chrono::steady_clock::time_point until;
+  EitherStop stop;
+  PatientStore store;
+};
+
+Status Jobs::Stopping() const { return Unavailable("the scheduler is stopping; try again"); }
+
+bool Jobs::InHand(const std::string& job_id) const {
+  return running_.contains(job_id) ||
+         std::ranges::any_of(queue_, [&](const store::JobRow& job) { return job.id == job_id; });
+}
+
+void Jobs::Enqueue(store::JobRow job) {
+  queue_.push_back(WithoutSpec(std::move(job)));
+  changed_.notify_all();
+}
+
+Status Jobs::TakeIn(Request& request, const std::function<Status()>& work) {
+  {
+    std::unique_lock lock(mutex_);
+    const auto free = [this] { return stopping_ || !taking_in_; };
+    const bool in_time = changed_.wait_until(lock, request.stop.token(), request.until, free);
+    if (stopping_) return Stopping();
+    if (!in_time && request.stop.token().stop_requested()) return Cancelled("the caller has gone");
+    if (!in_time) return Unavailable("others wait for the database; try again");
+    taking_in_ = true;
+  }
+  Status status = work();
+  std::lock_guard lock(mutex_);
+  taking_in_ = false;
+  changed_.notify_all();
+  if (stopping_ && status.code() == StatusCode::kCancelled) return Stopping();
+  return status;
+}
+
+// The id follows from the request, so that the same request finds its job.
+StatusOr<store::JobRow> Jobs::AddJob(Request& request, const CheckedJob& checked) {
   store::JobRow job;
   job.name = checked.spec.name();
   job.user = checked.spec.user();
@@ -110,20 +165,38 @@ StatusOr<std::string> Jobs::Submit(const v1::JobSpec& spec) {
   job.spec = checked.spec.SerializeAsString();
   job.created_ms = NowMs();
   const std::vector<store::TaskRow> tasks = TaskRows(checked);
-  std::lock_guard lock(mutex_);  // jobs are queued in the order of the store
-  if (stopping_) return Unavailable("the scheduler is stopping; try again");
-  KILN_RETURN_IF_ERROR(CheckRoom(job.user));
-  Status added;
-  do {
-    job.id = UniqueId(kIdDigits);
-    added = store_.AddJob(job, tasks);
-  } while (added.code() == StatusCode::kAlreadyExists);
-  KILN_RETURN_IF_ERROR(added);
-  LogInfo("job {} '{}' of '{}': {} tasks, {} trials, priority {}", job.id, job.name, job.user,
-          tasks.size(), checked.spec.options().trials(), job.priority);
-  const std::string id = job.id;
-  queue_.push_back(WithoutSpec(std::move(job)));
-  changed_.notify_all();
+  for (int attempt = 0;; ++attempt) {
+    job.id = JobIdOf(checked.spec.request_id(), attempt);
+    const Status added = request.store.AddJob(job, tasks);
+    if (added.ok()) return job;
+    if (added.code() != StatusCode::kAlreadyExists) return added;
+    KILN_ASSIGN_OR_RETURN(store::JobRow there, request.store.GetJob(job.id));
+    if (RequestIdOf(there) == checked.spec.request_id()) return there;
+  }
+}
+
+StatusOr<std::string> Jobs::Submit(const v1::JobSpec& spec, const std::string& request_id,
+                                   const std::stop_token& gone) {
+  Request request(*this, "a job that is submitted", gone);
+  v1::JobSpec named = spec;
+  named.set_request_id(request_id.empty() ? UniqueId() : request_id);
+  KILN_ASSIGN_OR_RETURN(const CheckedJob checked,
+                        CheckJobSpec(std::move(named), request.stop.token()));
+  std::string id;
+  KILN_RETURN_IF_ERROR(TakeIn(request, [&]() -> Status {
+    {
+      std::lock_guard lock(mutex_);
+      KILN_RETURN_IF_ERROR(CheckRoom(checked.spec.user()));
+    }
+    KILN_ASSIGN_OR_RETURN(store::JobRow job, AddJob(request, checked));
+    id = job.id;
+    std::lock_guard lock(mutex_);
+    if (job.state != store::JobState::kQueued || InHand(id)) return OkStatus();
+    LogInfo("job {} '{}' of '{}': {} tasks, {} trials, priority {}", id, job.name, job.user,
+            checked.tasks.size(), checked.spec.options().trials(), job.priority);
+    Enqueue(std::move(job));
+    return OkStatus();
+  }));
   return id;
 }
 
@@ -141,10 +214,13 @@ Status Jobs::CheckRoom(const std::string& user) const {
       user);
 }
 
-Status Jobs::Cancel(const std::string& job_id) {
+Status Jobs::Cancel(const std::string& job_id, const std::stop_token& gone) {
+  Request request(*this, "a request to cancel job " + job_id, gone);
   // In the store first: a cancel that was answered survives our death.
-  KILN_RETURN_IF_ERROR(
-      store_.UpdateJobState(job_id, store::JobState::kCancelled, "cancelled by request", NowMs()));
+  const Status cancelled = request.store.UpdateJobState(job_id, store::JobState::kCancelled,
+                                                        "cancelled by request", NowMs());
+  if (cancelled.code() == StatusCode::kCancelled && stop_.stop_requested()) return Stopping();
+  KILN_RETURN_IF_ERROR(cancelled);
   {
     std::lock_guard lock(mutex_);
     queue_.remove_if([&](const store::JobRow& job) { return job.id == job_id; });
@@ -156,26 +232,29 @@ Status Jobs::Cancel(const std::string& job_id) {
   return OkStatus();
 }
 
-Status Jobs::Resume(const std::string& job_id) {
-  std::unique_lock lock(mutex_);
-  const auto waits = [&] {
-    return std::any_of(queue_.begin(), queue_.end(),
-                       [&](const store::JobRow& job) { return job.id == job_id; });
-  };
-  KILN_ASSIGN_OR_RETURN(const store::JobRow before, store_.GetJob(job_id));
-  if (!store::IsFinal(before.state) && (waits() || running_.contains(job_id))) return OkStatus();
-  const bool ended =
-      changed_.wait_for(lock, kRunEnds, [&] { return stopping_ || !running_.contains(job_id); });
-  if (stopping_) return Unavailable("the scheduler is stopping; try again");
-  if (!ended) return Unavailable("job {} has not ended yet; try again", job_id);
-  if (waits()) return OkStatus();  // of two calls the other one was first
-  KILN_RETURN_IF_ERROR(store_.ReopenJob(job_id));
-  KILN_ASSIGN_OR_RETURN(store::JobRow job, store_.GetJob(job_id));
-  LogInfo("job {} is resumed by request", job_id);
-  queue_.push_back(WithoutSpec(std::move(job)));
-  changed_.notify_all();
-  lock.unlock();
+Status Jobs::Resume(const std::string& job_id, const std::stop_token& gone) {
+  Request request(*this, "a request to resume job " + job_id, gone);
+  KILN_RETURN_IF_ERROR(TakeIn(request, [&] { return Reopen(request, job_id); }));
   events_.Notify(job_id);
+  return OkStatus();
+}
+
+Status Jobs::Reopen(Request& request, const std::string& job_id) {
+  KILN_ASSIGN_OR_RETURN(const store::JobRow before, request.store.GetJob(job_id));
+  {
+    std::unique_lock lock(mutex_);
+    if (!store::IsFinal(before.state) && InHand(job_id)) return OkStatus();
+    const bool ended =
+        changed_.wait_for(lock, kRunEnds, [&] { return stopping_ || !running_.contains(job_id); });
+    if (stopping_) return Stopping();
+    if (!ended) return Unavailable("job {} has not ended yet; try again", job_id);
+    if (InHand(job_id)) return OkStatus();
+  }
+  KILN_RETURN_IF_ERROR(request.store.ReopenJob(job_id));
+  KILN_ASSIGN_OR_RETURN(store::JobRow job, request.store.GetJob(job_id));
+  LogInfo("job {} is resumed by request", job_id);
+  std::lock_guard lock(mutex_);
+  Enqueue(std::move(job));
   return OkStatus();
 }
 

@@ -1,4 +1,6 @@
 // The database is away for a while, at each write of a job in turn, and jobs whose processes die.
+#include <functional>
+#include <map>
 #include <set>
 
 #include "base/status_testing.h"
@@ -126,6 +128,112 @@ TEST(OutageTest, WhatDoesNotPassFailsTheJob) {
   EXPECT_THAT(job.message, HasSubstr("the file is damaged"));
 }
 
+// ---- requests -------------------------------------------------------------------------------
+
+class RequestTest : public testing::Test {
+ protected:
+  RequestTest() { Start(std::chrono::seconds(60)); }
+
+  void Start(std::chrono::milliseconds patience) {
+    jobs_.reset();
+    Jobs::Options options = QuickJobs();
+    options.request_patience = patience;
+    jobs_ = std::make_unique<Jobs>(faulty_, cluster_.factory(), events_, options);
+    KILN_CHECK(jobs_->Start().ok());
+  }
+  // The next write and what follows.
+  void DatabaseIsAway(int calls) { faulty_.FailAt(0, calls, Unavailable("the disk is away")); }
+  bool Ends(const std::string& id) {
+    return Eventually([&] { return store::IsFinal(store_->GetJob(id)->state); });
+  }
+
+  std::unique_ptr<store::Store> store_ = store::NewMemoryStore();
+  store::FaultyStore faulty_{*store_};
+  FakeCluster cluster_;
+  FakeBuilder builder_;
+  FakeRunner runner_;
+  EventHub events_;
+  std::unique_ptr<Jobs> jobs_;
+};
+
+TEST_F(RequestTest, WaitOutADatabaseThatIsAway) {
+  DatabaseIsAway(3);
+  ASSERT_OK_AND_ASSIGN(const std::string id, jobs_->Submit(TestJob(4)));
+  EXPECT_EQ(faulty_.failed(), 3);
+  // Without workers it neither reads nor writes.
+  ASSERT_TRUE(Eventually([&] { return store_->GetJob(id)->state == store::JobState::kRunning; }));
+  DatabaseIsAway(3);
+  ASSERT_OK(jobs_->Cancel(id));
+  EXPECT_EQ(faulty_.failed(), 3);
+  EXPECT_EQ(store_->GetJob(id)->state, store::JobState::kCancelled);
+  DatabaseIsAway(3);
+  ASSERT_OK(jobs_->Resume(id));
+  EXPECT_EQ(faulty_.failed(), 3);
+  cluster_.AddBuilder(builder_, "b1", 2);
+  cluster_.AddRunner(runner_, "r1");
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(store_->GetJob(id)->state, store::JobState::kSucceeded);
+}
+
+TEST_F(RequestTest, WaitSoLongAndSayWhy) {
+  Start(std::chrono::milliseconds(20));
+  ASSERT_OK_AND_ASSIGN(const std::string id, jobs_->Submit(TestJob(4)));
+  ASSERT_TRUE(Eventually([&] { return store_->GetJob(id)->state == store::JobState::kRunning; }));
+  DatabaseIsAway(1'000'000);
+  EXPECT_THAT(jobs_->Submit(TestJob(4)),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("the disk is away")));
+  EXPECT_THAT(jobs_->Cancel(id), StatusIs(StatusCode::kUnavailable, HasSubstr("the disk is away")));
+  EXPECT_THAT(jobs_->Resume(id), StatusIs(StatusCode::kUnavailable, HasSubstr("the disk is away")));
+  EXPECT_EQ(store_->ListJobs(0)->size(), 1u);
+  EXPECT_FALSE(store::IsFinal(store_->GetJob(id)->state));
+}
+
+TEST_F(RequestTest, EndWhenNobodyWaitsForTheAnswer) {
+  DatabaseIsAway(1'000'000);
+  std::stop_source gone;
+  Status submitted, behind;
+  std::thread one([&] { submitted = jobs_->Submit(TestJob(4), "a", gone.get_token()).status(); });
+  std::thread other([&] { behind = jobs_->Submit(TestJob(4), "b", gone.get_token()).status(); });
+  EXPECT_TRUE(Eventually([&] { return faulty_.failed() >= 2; }));
+  gone.request_stop();
+  one.join();
+  other.join();
+  EXPECT_EQ(submitted.code(), StatusCode::kCancelled);
+  EXPECT_EQ(behind.code(), StatusCode::kCancelled);
+  faulty_.FailAt(0, 0, OkStatus());
+  EXPECT_TRUE(store_->ListJobs(0)->empty());
+}
+
+TEST_F(RequestTest, AStopOfTheSchedulerEndsThem) {
+  DatabaseIsAway(1'000'000);
+  Status submitted;
+  std::thread one([&] { submitted = jobs_->Submit(TestJob(4)).status(); });
+  EXPECT_TRUE(Eventually([&] { return faulty_.failed() >= 2; }));
+  jobs_->Stop();
+  one.join();
+  EXPECT_THAT(submitted, StatusIs(StatusCode::kUnavailable, HasSubstr("stopping")));
+}
+
+// The write was made, its answer lost; the reply was lost, or the scheduler died before it.
+TEST_F(RequestTest, ARepeatedSubmitMakesNoSecondJob) {
+  faulty_.FailAt(0, 1, Unavailable("I/O error"), /*lost_answer=*/true);
+  ASSERT_OK_AND_ASSIGN(const std::string id, jobs_->Submit(TestJob(4), "request 1"));
+  EXPECT_EQ(faulty_.failed(), 1);
+  EXPECT_EQ(*jobs_->Submit(TestJob(4), "request 1"), id);
+  ASSERT_OK_AND_ASSIGN(const std::string second, jobs_->Submit(TestJob(4), "request 2"));
+  EXPECT_NE(second, id);
+  Start(std::chrono::seconds(60));
+  EXPECT_EQ(*jobs_->Submit(TestJob(4), "request 1"), id);
+  EXPECT_EQ(store_->ListJobs(0)->size(), 2u);
+  cluster_.AddBuilder(builder_, "b1", 2);
+  cluster_.AddRunner(runner_, "r1");
+  ASSERT_TRUE(Ends(id));
+  ASSERT_TRUE(Ends(second));
+  EXPECT_EQ(store_->RecordsOfJob(id, 0)->size(), 4u);
+  EXPECT_EQ(*jobs_->Submit(TestJob(4), "request 1"), id) << "it has ended";
+  EXPECT_EQ(store_->ListJobs(0)->size(), 2u);
+}
+
 // ---- the store that waits -------------------------------------------------------------------
 
 TEST(PatientStoreTest, SaysWhatItWaitsForAndStops) {
@@ -144,6 +252,104 @@ TEST(PatientStoreTest, SaysWhatItWaitsForAndStops) {
   writer.join();
   EXPECT_THAT(status, StatusIs(StatusCode::kCancelled, HasSubstr("no space left")));
   EXPECT_EQ(patient.problem(), "");
+}
+
+// A call of each method of the interface, on a store with job "j", its task and record 1.
+std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
+  store::JobRow job;
+  job.id = "k";
+  store::TaskRow task;
+  task.job_id = "j";
+  task.index = 1;
+  store::Record record;
+  record.job_id = "j";
+  record.trial = 1;
+  record.target = "null";
+  record.steps = "[]";
+  record.costs_s = {1};
+  store::RoundRow round;
+  round.job_id = "j";
+  const store::Computation computation{.id = "c", .key = "k", .dag = "d", .flop_count = 1};
+  return {
+      {"AddJob", [=](store::Store& s) { return s.AddJob(job); }},
+      {"UpdateJobState",
+       [](store::Store& s) { return s.UpdateJobState("j", store::JobState::kRunning, "", 1); }},
+      {"ReopenJob", [](store::Store& s) { return s.ReopenJob("j"); }},
+      {"SetProgress", [](store::Store& s) { return s.SetProgress("j", {}); }},
+      {"GetJob", [](store::Store& s) { return s.GetJob("j").status(); }},
+      {"ListJobs", [](store::Store& s) { return s.ListJobs(0).status(); }},
+      {"LoadUnfinishedJobs", [](store::Store& s) { return s.LoadUnfinishedJobs().status(); }},
+      {"AddTasks",
+       [=](store::Store& s) {
+         return s.AddTasks("j", {&task, 1});
+       }},
+      {"TasksOfJob", [](store::Store& s) { return s.TasksOfJob("j").status(); }},
+      {"SetReferenceCost", [](store::Store& s) { return s.SetReferenceCost("j", 0, 1); }},
+      {"AddRecords",
+       [=](store::Store& s) {
+         return s.AddRecords({&record, 1}).status();
+       }},
+      {"ImportRecords",
+       [=](store::Store& s) {
+         return s.ImportRecords("j", {&record, 1}).status();
+       }},
+      {"GetRecord", [](store::Store& s) { return s.GetRecord(1).status(); }},
+      {"RecordsOfJob", [](store::Store& s) { return s.RecordsOfJob("j", 0).status(); }},
+      {"LatestRecords", [](store::Store& s) { return s.LatestRecords("null", 1).status(); }},
+      {"BestOfJob", [](store::Store& s) { return s.BestOfJob("j", 0).status(); }},
+      {"UnscheduledOfJob", [](store::Store& s) { return s.UnscheduledOfJob("j", 0).status(); }},
+      {"CountTrials", [](store::Store& s) { return s.CountTrials("j").status(); }},
+      {"SetFinals",
+       [](store::Store& s) {
+         const store::Finals finals{.id = 1, .costs_s = {1}, .readings = 1};
+         return s.SetFinals({&finals, 1});
+       }},
+      {"AddComputations",
+       [=](store::Store& s) {
+         return s.AddComputations({&computation, 1});
+       }},
+      {"ComputationsOfKey", [](store::Store& s) { return s.ComputationsOfKey("k").status(); }},
+      {"BindRecords", [=](store::Store& s) { return s.BindRecords(computation).status(); }},
+      {"AddRound", [=](store::Store& s) { return s.AddRound(round).status(); }},
+      {"RoundsOfJob", [](store::Store& s) { return s.RoundsOfJob("j", 0).status(); }},
+      {"NextIncarnation", [](store::Store& s) { return s.NextIncarnation().status(); }},
+      {"Read",
+       [](store::Store& s) { return s.Read([](store::Store::Snapshot&) { return OkStatus(); }); }},
+  };
+}
+
+// What a store is: a job, a task, a record.
+std::unique_ptr<store::Store> StoreWithAJob() {
+  auto store = store::NewMemoryStore();
+  store::JobRow job;
+  job.id = "j";
+  store::TaskRow task;
+  task.job_id = "j";
+  store::Record record;
+  record.job_id = "j";
+  record.target = "null";
+  record.steps = "[]";
+  record.costs_s = {1};
+  KILN_CHECK(store->AddJob(job, {&task, 1}).ok());
+  KILN_CHECK(store->AddRecord(record).ok());
+  return store;
+}
+
+TEST(PatientStoreTest, EveryCallOfTheInterfaceWaitsAlike) {
+  for (const auto& [name, call] : AllCalls()) {
+    SCOPED_TRACE(name);
+    const auto plain = StoreWithAJob();
+    ASSERT_OK(call(*plain));
+    for (const Status& error : {ResourceExhausted("no space left"), Unavailable("locked")}) {
+      const auto store = StoreWithAJob();
+      store::FaultyStore faulty(*store);
+      PatientStore patient(faulty, "job x", {}, kPause);
+      faulty.FailAt(0, 4, error);
+      EXPECT_FALSE(faulty.SetProgress("j", {}).ok()) << "the outage begins with a write";
+      EXPECT_OK(call(patient));
+      EXPECT_EQ(faulty.failed(), 4);
+    }
+  }
 }
 
 TEST(PatientStoreTest, ReadsWaitToo) {

@@ -15,8 +15,12 @@ bool MayPass(const Status& status) {
 }  // namespace
 
 PatientStore::PatientStore(store::Store& store, std::string name, std::stop_token stop,
-                           std::chrono::milliseconds pause)
-    : StoreDecorator(store), name_(std::move(name)), stop_(std::move(stop)), pause_(pause) {}
+                           std::chrono::milliseconds pause, TimePoint until)
+    : StoreDecorator(store),
+      name_(std::move(name)),
+      stop_(std::move(stop)),
+      pause_(pause),
+      until_(until) {}
 
 std::string PatientStore::problem() const {
   std::lock_guard lock(mutex_);
@@ -30,7 +34,7 @@ Status PatientStore::Around(Access, const std::function<Status()>& call) {
     std::lock_guard lock(mutex_);
     ++waiting_;
   }
-  while (MayPass(status) && !stop_.stop_requested()) {
+  while (MayPass(status) && !stop_.stop_requested() && std::chrono::steady_clock::now() < until_) {
     NoteProblem(status);
     {
       std::unique_lock lock(mutex_);
@@ -39,8 +43,8 @@ Status PatientStore::Around(Access, const std::function<Status()>& call) {
     if (!stop_.stop_requested()) status = call();
   }
   NoteEnd();
-  return MayPass(status) ? Cancelled("stopped while the database was away: {}", Message(status))
-                         : status;
+  if (!MayPass(status) || !stop_.stop_requested()) return status;
+  return Cancelled("stopped while the database was away: {}", Message(status));
 }
 
 void PatientStore::NoteProblem(const Status& status) {

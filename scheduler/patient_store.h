@@ -3,8 +3,9 @@
 //
 // A full disk, a locked file, an I/O error and a file that was moved away (Unavailable,
 // ResourceExhausted) are tried again once a second until the call goes through or `stop` is
-// requested, which gives Cancelled. A call that failed has changed nothing, so that the next one is
-// the same call. Logs when a wait begins, when its reason changes, and when it ends. Thread-safe.
+// requested, which gives Cancelled, or until `until`, which gives the error as it is. A call that
+// failed has changed nothing, so that the next one is the same call. Logs when a wait begins, when
+// its reason changes, and when it ends. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -19,9 +20,13 @@ namespace kiln::scheduler {
 
 class PatientStore : public store::StoreDecorator {
  public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr TimePoint kForEver = TimePoint::max();
+
   // `name`: whose store this is, for the log.
   PatientStore(store::Store& store, std::string name, std::stop_token stop,
-               std::chrono::milliseconds pause = std::chrono::seconds(1));
+               std::chrono::milliseconds pause = std::chrono::seconds(1),
+               TimePoint until = kForEver);
 
   // Why calls wait now; "": none does.
   std::string problem() const;
@@ -36,6 +41,7 @@ class PatientStore : public store::StoreDecorator {
   const std::string name_;
   const std::stop_token stop_;
   const std::chrono::milliseconds pause_;
+  const TimePoint until_;
 
   mutable std::mutex mutex_;
   std::condition_variable_any stopped_;

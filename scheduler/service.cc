@@ -7,6 +7,7 @@
 #include "compiler/schedule/step.h"
 #include "proto/device_choice.h"
 #include "proto/field_limits.h"
+#include "scheduler/caller_watch.h"
 #include "scheduler/library_computations.h"
 #include "scheduler/watch.h"
 #include "store/import_log.h"
@@ -35,6 +36,16 @@ grpc::Status SchedulerService::Answer(const grpc::ServerContext& context, const 
   return ToGrpc(status);
 }
 
+// What may take long ends when its caller goes, and when the service does.
+Status SchedulerService::WhileWaitedFor(
+    const grpc::ServerContext& context,
+    const std::function<Status(const std::stop_token&)>& work) const {
+  const CallerWatch caller([&] { return stopping_ || context.IsCancelled(); });
+  Status status = work(caller.token());
+  if (status.code() != StatusCode::kCancelled || !stopping_) return status;
+  return Unavailable("the scheduler is stopping; try again");
+}
+
 // ---- jobs -----------------------------------------------------------------------------------
 
 // The device by its key, or a refusal with those that are there. A farm that has just been started
@@ -58,8 +69,11 @@ grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
   return Answer(*context, *request, [&]() -> Status {
     v1::JobSpec spec = request->spec();
     KILN_RETURN_IF_ERROR(SettleDevice(*context, spec));
-    KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(), jobs_.Submit(spec));
-    return OkStatus();
+    return WhileWaitedFor(*context, [&](const std::stop_token& gone) -> Status {
+      KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(),
+                            jobs_.Submit(spec, request->request_id(), gone));
+      return OkStatus();
+    });
   });
 }
 
@@ -106,12 +120,20 @@ Status SchedulerService::Watch(const v1::WatchJobRequest& request, grpc::ServerC
 
 grpc::Status SchedulerService::CancelJob(grpc::ServerContext* context,
                                          const v1::CancelJobRequest* request, v1::CancelJobReply*) {
-  return Answer(*context, *request, [&] { return jobs_.Cancel(request->job_id()); });
+  return Answer(*context, *request, [&] {
+    return WhileWaitedFor(*context, [&](const std::stop_token& gone) {
+      return jobs_.Cancel(request->job_id(), gone);
+    });
+  });
 }
 
 grpc::Status SchedulerService::ResumeJob(grpc::ServerContext* context,
                                          const v1::ResumeJobRequest* request, v1::ResumeJobReply*) {
-  return Answer(*context, *request, [&] { return jobs_.Resume(request->job_id()); });
+  return Answer(*context, *request, [&] {
+    return WhileWaitedFor(*context, [&](const std::stop_token& gone) {
+      return jobs_.Resume(request->job_id(), gone);
+    });
+  });
 }
 
 // ---- records --------------------------------------------------------------------------------

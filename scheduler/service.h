@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -74,6 +75,8 @@ class SchedulerService : public v1::Scheduler::Service {
   template <typename Request, typename Work>
   grpc::Status Answer(const grpc::ServerContext& context, const Request& request,
                       const Work& work) const;
+  Status WhileWaitedFor(const grpc::ServerContext& context,
+                        const std::function<Status(const std::stop_token&)>& work) const;
   Status SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const;
   Status Best(const v1::BestRequest& request, v1::BestReply& reply);
   Status BestOfJob(const v1::BestRequest& request, v1::BestReply& reply);

@@ -13,7 +13,7 @@ constexpr double kFewSamples = 16;
 
 }  // namespace
 
-StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed) {
+StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed, const std::stop_token& stop) {
   Models models;
   if (policy == "sketch.xgb" || policy == "sketch.analytic") {
     KILN_ASSIGN_OR_RETURN(models.draft, costmodel::AnalyticModel::Make(features::FeatureNames()));
@@ -23,7 +23,8 @@ StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed) {
                                               "xgb", {.seed = seed,
                                                       .feature_version = features::kFeatureVersion,
                                                       .parameters = {{"min_samples", kFewSamples}},
-                                                      .estimate = models.draft}));
+                                                      .estimate = models.draft,
+                                                      .stop = stop}));
     models.half_way = std::make_shared<costmodel::MeanModel>(models.learned, models.draft);
   }
   return models;

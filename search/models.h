@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string_view>
 
 #include "base/status.h"
@@ -22,7 +23,8 @@ struct Models {
 };
 
 // What the policy of that name needs; the others have none. Reads the columns of
-// compiler/features.
-StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed);
+// compiler/features. Once `stop` is requested, trainings end soon and teach nothing.
+StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
+                            const std::stop_token& stop = {});
 
 }  // namespace kiln::search

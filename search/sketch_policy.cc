@@ -76,7 +76,8 @@ void SketchPolicy::Train() {
   if (options_.models.learned == nullptr || pending_.empty()) return;
   const double start = ThreadCpuSeconds();
   const Status status = options_.models.learned->Update(std::exchange(pending_, {}));
-  if (!status.ok()) LogWarn("cost model {}: {}", options_.models.learned->name(), Message(status));
+  if (!status.ok() && !task_.stop.stop_requested())
+    LogWarn("cost model {}: {}", options_.models.learned->name(), Message(status));
   report_.seconds(Part::kTrain) += ThreadCpuSeconds() - start;
 }
 
