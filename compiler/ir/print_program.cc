@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "compiler/ir/program_syntax.h"
 #include "compiler/ir/program_text.h"
@@ -14,6 +15,7 @@ class Printer {
   explicit Printer(const Program& program) : program_(program) {
     names_.var = [&program](int32_t id) { return program.vars[id].name; };
     names_.slot = [&program](int32_t slot) { return program.buffers[slot].name; };
+    for (const ProgramStage& stage : program.stages) ++stages_of_name_[stage.name];
   }
 
   std::string Print() {
@@ -126,12 +128,12 @@ class Printer {
 
   std::string StageText(int32_t stage) const {
     const std::string& name = program_.stages[stage].name;
-    const auto same = std::ranges::count(program_.stages, name, &ProgramStage::name);
-    return same == 1 ? ProgramName(name) : fmt::format("{}", stage);
+    return stages_of_name_.at(name) == 1 ? ProgramName(name) : fmt::format("{}", stage);
   }
 
   const Program& program_;
   ExprNames names_;
+  std::unordered_map<std::string_view, int> stages_of_name_;
   std::string out_;
   int indent_ = 0;
 };

@@ -1,6 +1,9 @@
 #include "compiler/schedule/primitives.h"
 
 #include <cctype>
+#include <memory>
+#include <unordered_map>
+#include <vector>
 
 #include "compiler/schedule/step.h"
 
@@ -24,15 +27,28 @@ std::string Identifier(std::string_view name) {
   return result;
 }
 
+std::vector<std::string> StageVarsOf(const dag::Dag& dag) {
+  std::vector<std::string> vars;
+  std::unordered_map<std::string, int> earlier;
+  for (int i = 0; i < dag.size(); ++i) {
+    std::string name = Identifier(dag.op(i).name());
+    const int same = earlier[name]++;
+    vars.push_back(same == 0 ? std::move(name) : fmt::format("{}_{}", name, same));
+  }
+  return vars;
+}
+
 }  // namespace
 
 std::string StageVar(const State& state, int stage) {
-  std::string name = Identifier(state.dag()->op(stage).name());
-  int earlier = 0;
-  for (int i = 0; i < stage; ++i) {
-    if (Identifier(state.dag()->op(i).name()) == name) ++earlier;
-  }
-  return earlier == 0 ? name : fmt::format("{}_{}", name, earlier);
+  // Who asks for one asks for the others of the same DAG, too.
+  struct Last {
+    std::weak_ptr<const dag::Dag> dag;
+    std::vector<std::string> vars;
+  };
+  thread_local Last last;
+  if (last.dag.lock() != state.dag()) last = {state.dag(), StageVarsOf(*state.dag())};
+  return last.vars[stage];
 }
 
 std::string LoopVar(const State& state, int stage, int loop) {
@@ -58,11 +74,17 @@ std::string PrintPrimitives(const State& state) {
   State current(state.initial_dag());
   std::string result;
   for (int i = 0; i < current.num_stages(); ++i) result += DeclareLoops(current, i);
+  // One step behind. Cheaper than a copy for each step, but where the step makes a DAG.
+  State before = current;
   for (const StepPtr& step : state.steps()) {
-    const State before = current;
     const Status status = current.Apply(step);
     KILN_CHECK(status.ok(), "a step of the state does not apply again: {}", Message(status));
     result += step->ToPrimitives(before, current);
+    if (before.dag() != current.dag()) {
+      before = current;
+    } else {
+      KILN_CHECK(before.Apply(step).ok());
+    }
   }
   return result;
 }
