@@ -11,6 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+
+#include "base/utf8.h"
 
 namespace kiln {
 namespace {
@@ -29,11 +32,13 @@ class Sink : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
+    // What is logged of others is no command to the terminal that shows the log.
+    const std::string text = Printable({line.data(), line.size()});
     if (function_) {
-      function_(std::string_view(line.data(), line.size() - 1));
+      function_(std::string_view(text).substr(0, text.size() - 1));
       return;
     }
-    std::fwrite(line.data(), 1, line.size(), stderr);  // stderr is unbuffered: one write
+    std::fwrite(text.data(), 1, text.size(), stderr);  // stderr is unbuffered: one write
   }
   void flush_() override {}
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/utf8.h"
 
 namespace kiln {
 namespace {
@@ -129,6 +130,10 @@ std::vector<std::string> WrapParts(std::string_view text, int columns) {
 void Table::AddRow(std::vector<std::string> cells) {
   KILN_CHECK(cells.size() == columns_.size(), "{} cells for {} columns", cells.size(),
              columns_.size());
+  for (std::string& cell : cells) {
+    cell = Printable(cell);
+    std::ranges::replace(cell, '\n', ' ');
+  }
   rows_.push_back(std::move(cells));
 }
 

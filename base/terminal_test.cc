@@ -186,6 +186,11 @@ TEST(TableTest, AlignsColumns) {
   EXPECT_EQ(table.rows(), 2u);
 }
 
+TEST(TableTest, CellsHaveNoControlCharacters) {
+  Table table({{"Name"}});
+  table.AddRow({"  a\x1b[2J\nb"});
+  EXPECT_EQ(table.Lines().back(), "  a [2J b");
+}
 TEST(TableTest, NoTrailingBlanks) {
   Table table({{"Name", Table::kLeft, 6}, {"Note"}});
   table.AddRow({"a long name", ""});

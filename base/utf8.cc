@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace kiln {
@@ -51,11 +52,20 @@ std::string ValidUtf8(std::string_view text) {
   return valid;
 }
 
-std::string OneLine(std::string_view text) {
-  std::string line = ValidUtf8(text);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
+std::string Printable(std::string_view text) {
+  std::string printable = ValidUtf8(text);
+  for (size_t i = 0; i < printable.size(); ++i) {
+    const auto c = static_cast<unsigned char>(printable[i]);
+    if ((c < ' ' && c != '\n') || c == 127) printable[i] = ' ';
+    if (c != 0xC2 || static_cast<unsigned char>(printable[i + 1]) >= 0xA0) continue;
+    printable.replace(i, 2, " ");
   }
+  return printable;
+}
+
+std::string OneLine(std::string_view text) {
+  std::string line = Printable(text);
+  std::ranges::replace(line, '\n', ' ');
   const size_t begin = line.find_first_not_of(' ');
   if (begin == std::string::npos) return "";
   return line.substr(begin, line.find_last_not_of(' ') - begin + 1);

@@ -12,6 +12,10 @@ bool IsUtf8(std::string_view text);
 // Bytes that are no UTF-8 become '?'.
 std::string ValidUtf8(std::string_view text);
 
+// What may go to a terminal: valid UTF-8, in which control characters but the line feed, those of
+// two bytes (U+0080 to U+009F) among them, are spaces.
+std::string Printable(std::string_view text);
+
 // Valid UTF-8 on one line: control characters become spaces, none at the ends.
 std::string OneLine(std::string_view text);
 

@@ -24,6 +24,14 @@ TEST(IsUtf8Test, TellsThemApart) {
   }
 }
 
+TEST(PrintableTest, ControlCharactersButLineFeedsAreSpaces) {
+  EXPECT_EQ(Printable("a\n\tb\x1b[31m\x7f\xff"), "a\n b [31m ?");
+  EXPECT_EQ(Printable("\xc2\x9b"
+                      "2J\xc2\xa0\xc3\xa9"),
+            " 2J\xc2\xa0\xc3\xa9")
+      << "U+009B begins commands, too";
+}
+
 TEST(OneLineTest, ControlCharactersAreSpaces) {
   EXPECT_EQ(OneLine("\n two\r\nlines\t\x1b[31m\xff\x7f "), "two  lines  [31m?");
   EXPECT_EQ(OneLine("\n\n"), "");

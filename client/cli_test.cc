@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -319,6 +320,55 @@ TEST_F(CliTest, VersionAndDoctor) {
   }
   const std::string text = File("text.db", "no database at all, really none\n");
   EXPECT_THAT(RunKiln({"doctor", "--db", text}).output, HasSubstr("BAD  database"));
+}
+
+// Names and keys that hold commands to the terminal.
+TEST_F(CliTest, WhatOthersWroteIsNoCommandToTheTerminal) {
+  const std::string db = folder_.Join("kiln.db");
+  const std::string evil = "\x1b[2J\x1b]0;evil\x07\r\x7f\xc2\x9b";
+  const std::string log =
+      File("log", R"({"i": [["[\"\u001b[31mkey\u0007\", [8]]", "llvm \u001b[2J"], )"
+                  R"([[], []]], "r": [[0.001], 0, 1, 1], "v": "v0.6"})"
+                  "\n");
+  KilnPrints({"records", "import", log, "--db", db});
+  const std::string tuned = KilnPrints({"tune", "matmul", "--args", "8,8,8", "--target", "null",
+                                        "--trials", "2", "--name", "job" + evil, "--db", db});
+  const std::string jobs = KilnPrints({"jobs", "--db", db});
+  EXPECT_THAT(jobs, HasSubstr("job [2J ]0;evil"));
+  std::string id;
+  for (std::istringstream lines(jobs); std::getline(lines, id);) {
+    if (id.find("evil") != std::string::npos) break;
+  }
+  id = id.substr(0, id.find(' '));
+  const std::vector<Words> commands = {{"jobs", id},
+                                       {"jobs", "import"},
+                                       {"best", id},
+                                       {"best", "import"},
+                                       {"show", id},
+                                       {"show", "1"},
+                                       {"records", "list"},
+                                       {"records", "stats"},
+                                       {"records", "export"},
+                                       {"records", "distill"},
+                                       {"trial", id + "/0"},
+                                       {"jobs", "none" + evil},
+                                       {"tune", "matmul" + evil},
+                                       {"jobs", "--" + evil}};
+  for (Words words : commands) {
+    words.insert(words.end(), {"--db", db});
+    const RunResult result = RunKiln(words);
+    for (const std::string& text : {tuned, jobs, result.output, result.error}) {
+      const bool clean = std::ranges::none_of(
+          text, [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 127; });
+      EXPECT_TRUE(clean) << words[0] << " " << words[1] << ": " << testing::PrintToString(text);
+      EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos) << words[0];
+    }
+  }
+}
+
+TEST_F(CliTest, ALogWithoutAnEndIsRefused) {
+  EXPECT_THAT(Refused({"records", "distill", "/dev/zero"}), HasSubstr("/dev/zero, line 1: no end"));
+  EXPECT_THAT(Refused({"records", "measure", "/dev/zero"}), HasSubstr("/dev/zero, line 1: no end"));
 }
 
 }  // namespace

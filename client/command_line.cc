@@ -12,6 +12,7 @@
 #include "base/errno_status.h"
 #include "base/log.h"
 #include "base/usage.h"
+#include "base/utf8.h"
 #include "client/job_syntax.h"
 #include "client/record_syntax.h"
 #include "client/syntax.h"
@@ -54,13 +55,13 @@ class CommandLine {
     const StatusOr<int> exit_status = GoUnlessOutputEnds();
     if (exit_status.ok()) return *exit_status;
     std::fflush(stdout);
-    fmt::print(stderr, "kiln: {}\n", Message(exit_status.status()));
+    fmt::print(stderr, "kiln: {}\n", Printable(Message(exit_status.status())));
     return 1;
   }
 
  private:
   int Refuse(const CLI::ParseError& error) {
-    fmt::print(stderr, "kiln: {}\n", UsageError(app_, error));
+    fmt::print(stderr, "kiln: {}\n", Printable(UsageError(app_, error)));
     return kUsageExit;
   }
 

@@ -15,6 +15,7 @@
 #include "client/explain.h"
 #include "client/job_view.h"
 #include "client/json.h"
+#include "client/printable.h"
 
 namespace kiln::client {
 namespace {
@@ -100,7 +101,8 @@ class Follower {
   }
 
  private:
-  void Show(const v1::JobEvent& event) {
+  void Show(const v1::JobEvent& received) {
+    const v1::JobEvent event = session_.json ? received : PrintableCopy(received);
     last_event_ = absl::Now();
     const std::vector<std::string> lines = view_.Observe(event);
     const std::vector<std::string> notices = view_.TakeNotices();
@@ -122,7 +124,8 @@ class Follower {
   }
 
   // Each round once: a connection that was lost begins with the first again.
-  Status LogLatency(const v1::JobEvent& event) {
+  Status LogLatency(const v1::JobEvent& received) {
+    const v1::JobEvent event = PrintableCopy(received);
     if (!event.has_round() || event.round().number() < next_round_) return OkStatus();
     next_round_ = event.round().number() + 1;
     if (options_.explain && !session_.json) Explain(ExplainRound(event.round(), view_.status()));

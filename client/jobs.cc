@@ -10,6 +10,7 @@
 #include "client/commands.h"
 #include "client/json.h"
 #include "client/local_archive.h"
+#include "client/printable.h"
 #include "client/summary.h"
 #include "client/timing_table.h"
 #include "client/wording.h"
@@ -125,11 +126,12 @@ void PrintJob(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
 
 Status JobsCommand(uint32_t limit, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(limit));
+  KILN_ASSIGN_OR_RETURN(auto jobs, archive->Jobs(limit));
   if (session.json) {
     for (const v1::JobStatus& job : jobs) fmt::print("{}\n", JsonOf(job));
     return OkStatus();
   }
+  for (v1::JobStatus& job : jobs) MakePrintable(job);
   if (jobs.empty()) {
     fmt::print("no jobs in {}\n", archive->Name());
     return OkStatus();
@@ -158,15 +160,18 @@ Status JobsCommand(uint32_t limit, const Session& session) {
 
 Status JobCommand(const std::string& job_id, bool all_failures, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
-  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive->Job(job_id));
-  KILN_ASSIGN_OR_RETURN(const auto failed, FailedTrials(*archive, job_id));
+  KILN_ASSIGN_OR_RETURN(v1::JobStatus job, archive->Job(job_id));
+  KILN_ASSIGN_OR_RETURN(auto failed, FailedTrials(*archive, job_id));
   if (session.json) {
     fmt::print("{{\"job\":{},\"failed_trials\":{}}}\n", JsonOf(job), JsonOfAll(failed));
     return OkStatus();
   }
   v1::BestRequest request;
   request.set_job_id(job_id);
-  KILN_ASSIGN_OR_RETURN(const auto best, archive->Best(request));
+  KILN_ASSIGN_OR_RETURN(auto best, archive->Best(request));
+  MakePrintable(job);
+  for (v1::Record& record : failed) MakePrintable(record);
+  for (v1::Record& record : best) MakePrintable(record);
   PrintJob(job, best);
   fmt::print("{}", UncheckedLines(best));
   PrintFailures(failed, all_failures, session);
@@ -205,11 +210,12 @@ Status CancelCommand(const std::string& job_id, const Session& session) {
 
 Status WorkersCommand(const std::string& tracker, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const Secret secret, session.ReadSecret());
-  KILN_ASSIGN_OR_RETURN(const v1::ListReply reply, ListWorkers(tracker, secret));
+  KILN_ASSIGN_OR_RETURN(v1::ListReply reply, ListWorkers(tracker, secret));
   if (session.json) {
     fmt::print("{}\n", JsonOf(reply));
     return OkStatus();
   }
+  MakePrintable(reply);
   Table workers({{"Address"},
                  {"Kind"},
                  {"Device", Table::kLeft, kLeastColumns},

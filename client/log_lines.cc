@@ -58,9 +58,27 @@ StatusOr<bool> LogLines::Next(std::string& line) {
       return true;
     }
     if (length > kNoLogBytes) {
-      return InvalidArgument("{}, line {}: no end in {} MiB, expected a measure log", path_, number_,
-                             kNoLogBytes >> 20);
+      return InvalidArgument("{}, line {}: no end in {} MiB, expected a measure log", path_,
+                             number_, kNoLogBytes >> 20);
     }
+  }
+}
+
+Status VisitLog(const std::string& path,
+                const std::function<Status(store::MeasureLogLine)>& visit) {
+  KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
+  std::string text;
+  for (int64_t number = 1;; ++number) {
+    KILN_ASSIGN_OR_RETURN(const bool more, lines.Next(text));
+    if (!more) return OkStatus();
+    if (store::IsMeasureLogComment(text)) continue;
+    const std::string where = fmt::format("{}: line {}", path, number);
+    if (text.size() > store::kMostLineBytes) {
+      return InvalidArgument("{}: has more than {} MiB", where, store::kMostLineBytes >> 20);
+    }
+    auto line = store::ParseMeasureLogLine(text);
+    KILN_RETURN_IF_ERROR(Annotate(line.status(), where));
+    KILN_RETURN_IF_ERROR(Annotate(visit(*std::move(line)), where));
   }
 }
 

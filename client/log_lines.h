@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/fd.h"
 #include "base/status.h"
+#include "store/measure_log.h"
 
 namespace kiln::client {
 
@@ -32,5 +34,9 @@ class LogLines {
   std::string buffer_;
   size_t at_ = 0;  // of what is not yet given out
 };
+
+// Each record of a measure log in turn; the first line that is none, and what `visit` refuses, end
+// it: "a.json: line 12: ...".
+Status VisitLog(const std::string& path, const std::function<Status(store::MeasureLogLine)>& visit);
 
 }  // namespace kiln::client

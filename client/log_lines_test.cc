@@ -61,5 +61,29 @@ TEST_F(LogLinesTest, WhatHasNoLinesIsRefused) {
   EXPECT_THAT(folder.Next(line).status().message(), HasSubstr("cannot read"));
 }
 
+TEST_F(LogLinesTest, RecordsAreVisitedInTurn) {
+  constexpr std::string_view kLine =
+      R"({"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "v0.2"})";
+  const std::string path = folder_.Join("log");
+  int visited = 0;
+  const auto visit = [&](const store::MeasureLogLine& line) {
+    EXPECT_EQ(line.workload_key, "k");
+    return ++visited < 3 ? OkStatus() : ResourceExhausted("enough");
+  };
+  ASSERT_OK(WriteFile(path, fmt::format("# none\n{}\n{}\n", kLine, kLine)));
+  EXPECT_OK(VisitLog(path, visit));
+  EXPECT_EQ(visited, 2);
+  EXPECT_THAT(VisitLog(path, visit),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("log: line 2: enough")));
+  ASSERT_OK(WriteFile(path, "{}\n"));
+  EXPECT_THAT(VisitLog(path, visit),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("log: line 1: ")));
+  ASSERT_OK(WriteFile(path, std::string(store::kMostLineBytes + 1, '[')));
+  EXPECT_THAT(VisitLog(path, visit),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 1: has more than 16 MiB")));
+  EXPECT_THAT(VisitLog("/dev/zero", visit),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no end")));
+}
+
 }  // namespace
 }  // namespace kiln::client

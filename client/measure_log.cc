@@ -18,6 +18,7 @@
 #include "client/direct_trials.h"
 #include "client/json.h"
 #include "client/local_archive.h"
+#include "client/log_lines.h"
 #include "client/wording.h"
 #include "compiler/target/target.h"
 #include "store/record.h"
@@ -25,7 +26,8 @@
 namespace kiln::client {
 namespace {
 
-constexpr size_t kMaxLogBytes = size_t{4} << 30;
+// Of the lines of a log: days of measuring.
+constexpr size_t kMostLogBytes = size_t{256} << 20;
 
 // The computation that the key of each line stands for, or why it is not known.
 using WorkloadsByKey = std::map<std::string, StatusOr<NamedComputation>>;
@@ -60,6 +62,19 @@ double LoggedCost(const store::MeasureLogLine& line) {
   double sum = 0;
   for (const double cost : line.costs_s) sum += cost;
   return sum / static_cast<double>(line.costs_s.size());
+}
+
+StatusOr<std::vector<store::MeasureLogLine>> ReadLog(const std::string& path) {
+  std::vector<store::MeasureLogLine> lines;
+  size_t bytes = 0;
+  KILN_RETURN_IF_ERROR(VisitLog(path, [&](store::MeasureLogLine line) -> Status {
+    bytes += sizeof(line) + line.workload_key.size() + line.target.size() + line.steps_json.size();
+    lines.push_back(std::move(line));
+    if (bytes <= kMostLogBytes) return OkStatus();
+    return ResourceExhausted("the log has more than {} MiB up to here; measure it in parts",
+                             kMostLogBytes >> 20);
+  }));
+  return lines;
 }
 
 struct Row {
@@ -182,9 +197,8 @@ StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& ses
   if (!session.scheduler.empty()) {
     return InvalidArgument("records measure uses this machine's device: leave out --scheduler");
   }
-  KILN_ASSIGN_OR_RETURN(const std::string text, ReadFile(flags.path, kMaxLogBytes));
-  const store::MeasureLog log = store::ParseMeasureLog(text);
-  if (!log.errors.empty()) return InvalidArgument("{}: {}", flags.path, log.errors[0]);
+  store::MeasureLog log;
+  KILN_ASSIGN_OR_RETURN(log.lines, ReadLog(flags.path));
   if (log.lines.empty()) return InvalidArgument("{} has no records", flags.path);
   std::string target = flags.target.empty() ? log.lines[0].target : flags.target;
   KILN_ASSIGN_OR_RETURN(const std::string device, DeviceOfTarget(target));

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "client/commands.h"
 #include "client/json.h"
+#include "client/printable.h"
 #include "client/render.h"
 #include "client/reproduce.h"
 #include "client/resolve.h"
@@ -32,7 +33,6 @@
 namespace kiln::client {
 namespace {
 
-constexpr size_t kMaxLogBytes = size_t{4} << 30;
 constexpr int kLeastColumns = 10;  // of tasks and targets in tables
 
 // A record of another form of the same work, on the same target.
@@ -102,10 +102,10 @@ StatusOr<Rendered> FromSteps(const SubjectFlags& flags, const std::string& steps
 
 // What a schedule is of, as comments above it.
 std::string Heading(const v1::Record& record) {
-  const std::string& device = record.result().device();
+  const std::string device = OneLine(record.result().device());
   return fmt::format("# trial {} (record {}), {}{}\n# target {}\n", TrialName(record), record.id(),
                      LatencyCell(CostOf(record.result())), device.empty() ? "" : " on " + device,
-                     record.target());
+                     OneLine(record.target()));
 }
 
 struct Shown {
@@ -196,21 +196,12 @@ Status AddLogLine(const store::Record& record, Output& output) {
   return output.Add(store::PrintMeasureLogLine(line) + "\n");
 }
 
-StatusOr<std::string> ReadLog(const std::string& path) {
-  if (path != "-") return ReadFile(path, kMaxLogBytes);
-  std::string text;
-  char buffer[1 << 16];
-  while (const size_t size = std::fread(buffer, 1, sizeof(buffer), stdin))
-    text.append(buffer, size);
-  return text;
-}
-
 }  // namespace
 
 Status BestCommand(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
-  KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, *archive));
+  KILN_ASSIGN_OR_RETURN(auto records, BestOf(subject, flags, *archive));
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(0));
   KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, *archive));
   const bool several = subject.is_workload() && computations.size() > 1;
@@ -223,6 +214,7 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
     for (const FasterForm& form : faster) fmt::print("{}\n", FasterFormJson(form));
     return OkStatus();
   }
+  for (v1::Record& record : records) MakePrintable(record);
   const Names names = NamesOf(jobs);
   Table table({{"Trial"},
                {"Task", Table::kLeft, kLeastColumns},
@@ -248,8 +240,8 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
   }
   for (const FasterForm& form : faster) {
     fmt::print("faster than trial {}: {}, {}, trial {}\n  takes prepared inputs: {}\n",
-               TrialName(form.than), form.form, LatencyCell(CostOf(form.record.result())),
-               TrialName(form.record), form.preparation);
+               TrialName(form.than), OneLine(form.form), LatencyCell(CostOf(form.record.result())),
+               TrialName(form.record), OneLine(form.preparation));
   }
   return OkStatus();
 }
@@ -283,7 +275,7 @@ Status SketchesCommand(const SubjectFlags& flags, const Session& session) {
 
 Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
-  KILN_ASSIGN_OR_RETURN(const TrialRequest request, RequestOf(trial, *archive));
+  KILN_ASSIGN_OR_RETURN(TrialRequest request, RequestOf(trial, *archive));
   KILN_ASSIGN_OR_RETURN(const TempDir temporary, TempDir::Make("kiln-trial"));
   const std::string& folder = keep.empty() ? temporary.path() : keep;
   KILN_RETURN_IF_ERROR(MakeDirs(folder));
@@ -294,6 +286,10 @@ Status TrialCommand(const std::string& trial, const std::string& keep, const Ses
                JsonOf(replay.build), JsonOf(replay.measure));
     return OkStatus();
   }
+  MakePrintable(request.record);
+  MakePrintable(request.spec);
+  MakePrintable(replay.build);
+  MakePrintable(replay.measure);
   PrintReplay(request, replay);
   if (keep.empty()) {
     fmt::print("to keep the files in ./kiln-trial and get the commands: {}\n",
@@ -358,7 +354,7 @@ Status ImportCommand(const std::string& path, const std::string& rejected, const
                FormatCount(static_cast<int64_t>(reply.duplicates())), FormatCount(refused));
   }
   for (const std::string& error : reply.errors()) {
-    fmt::print(stderr, "kiln: {}: {}\n", path, error);
+    fmt::print(stderr, "kiln: {}: {}\n", path, Printable(error));
   }
   if (refused == 0) return OkStatus();
   if (refused > reply.errors_size()) {
@@ -373,10 +369,10 @@ Status DistillCommand(const std::string& path, const std::string& output_path,
                       const Session& session) {
   Output output(output_path);
   if (!path.empty()) {
-    KILN_ASSIGN_OR_RETURN(const std::string text, ReadLog(path));
-    const store::MeasureLog log = store::ParseMeasureLog(text);
-    if (!log.errors.empty()) return InvalidArgument("{}: {}", path, log.errors[0]);
-    const auto best = store::Distill(log.lines);
+    store::LogDistiller distiller;
+    KILN_RETURN_IF_ERROR(
+        VisitLog(path, [&](store::MeasureLogLine line) { return distiller.Add(std::move(line)); }));
+    const auto best = distiller.Finish();
     for (const store::MeasureLogLine& line : best) {
       KILN_RETURN_IF_ERROR(output.Add(store::PrintMeasureLogLine(line) + "\n"));
     }

@@ -13,6 +13,7 @@
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
 #include "client/local_devices.h"
+#include "client/printable.h"
 #include "client/summary.h"
 #include "client/task_list.h"
 #include "client/wording.h"
@@ -63,10 +64,11 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
   const v1::JobStatus& job = followed.job;
   v1::BestRequest request;
   request.set_job_id(job.id());
-  KILN_ASSIGN_OR_RETURN(const auto best, client.Best(request));
+  KILN_ASSIGN_OR_RETURN(auto best, client.Best(request));
   if (session.json) {
     fmt::print("{}\n", EndEvent(job, best));
   } else {
+    for (v1::Record& record : best) MakePrintable(record);
     fmt::print("{}{}", quiet ? "" : "\n", Summary(job, best, session));
   }
   std::fflush(stdout);

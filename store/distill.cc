@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -128,13 +129,6 @@ std::vector<size_t> BestIndices(const std::vector<Entry>& entries) {
   return indices;
 }
 
-template <typename T>
-std::vector<T> Pick(std::span<const T> all, const std::vector<Entry>& entries) {
-  std::vector<T> picked;
-  for (size_t index : BestIndices(entries)) picked.push_back(all[index]);
-  return picked;
-}
-
 }  // namespace
 
 std::vector<std::string> TargetKeys(std::string_view target) {
@@ -156,20 +150,65 @@ std::vector<Record> Distill(std::span<const Record> records) {
                        .stopped_early = r.stopped_early,
                        .mean_cost_s = MeanCost(r)});
   }
-  return Pick(records, entries);
+  std::vector<Record> picked;
+  for (const size_t index : BestIndices(entries)) picked.push_back(records[index]);
+  return picked;
 }
 
-std::vector<MeasureLogLine> Distill(std::span<const MeasureLogLine> lines) {
-  std::vector<Entry> entries;
-  for (const MeasureLogLine& line : lines) {
-    entries.push_back(
-        {.workload_key = line.workload_key,
-         .target = line.target,
-         .failed = line.error_no != kNoError || line.costs_s.empty(),
-         .mean_cost_s = std::accumulate(line.costs_s.begin(), line.costs_s.end(), 0.0) /
-                        static_cast<double>(line.costs_s.size())});
+// ---- logs -----------------------------------------------------------------------------------
+
+struct LogDistiller::State {
+  struct Kept {
+    MeasureLogLine line;
+    double mean_cost_s = 0;
+  };
+
+  AppearanceOrder order;
+  std::map<AppearanceOrder::Path, std::shared_ptr<const Kept>> best;
+  size_t bytes = 0;
+};
+
+namespace {
+
+// About what a line takes, with its place.
+size_t BytesOf(const MeasureLogLine& line) {
+  constexpr size_t kPlace = 1024;
+  return kPlace + line.workload_key.size() + line.target.size() + line.steps_json.size() +
+         line.costs_s.size() * sizeof(double);
+}
+
+}  // namespace
+
+LogDistiller::LogDistiller() : state_(std::make_unique<State>()) {}
+LogDistiller::~LogDistiller() = default;
+
+Status LogDistiller::Add(MeasureLogLine line, size_t most_bytes) {
+  if (line.error_no != kNoError || line.costs_s.empty()) return OkStatus();
+  auto kept = std::make_shared<State::Kept>();
+  kept->mean_cost_s = std::accumulate(line.costs_s.begin(), line.costs_s.end(), 0.0) /
+                      static_cast<double>(line.costs_s.size());
+  kept->line = std::move(line);
+  const auto [hash, args] = SplitWorkloadKey(kept->line.workload_key);
+  for (const std::string& key : TargetKeys(kept->line.target)) {
+    auto& best = state_->best[state_->order.Of({key, hash, args, ""})];
+    if (best != nullptr && !(kept->mean_cost_s < best->mean_cost_s)) continue;
+    if (best != nullptr) state_->bytes -= BytesOf(best->line);
+    state_->bytes += BytesOf(kept->line);
+    best = kept;
   }
-  return Pick(lines, entries);
+  if (state_->bytes <= most_bytes) return OkStatus();
+  return ResourceExhausted(
+      "the best records of so many workloads take more than {} MiB; distill the log in parts",
+      most_bytes >> 20);
+}
+
+std::vector<MeasureLogLine> LogDistiller::Finish() {
+  std::vector<MeasureLogLine> lines;
+  std::set<const State::Kept*> taken;
+  for (const auto& [path, kept] : state_->best) {
+    if (taken.insert(kept.get()).second) lines.push_back(kept->line);
+  }
+  return lines;
 }
 
 }  // namespace kiln::store

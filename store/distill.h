@@ -1,11 +1,13 @@
 // The best records of a log: what is worth handing to somebody else.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "store/measure_log.h"
 #include "store/record.h"
 
@@ -16,12 +18,28 @@ namespace kiln::store {
 std::vector<std::string> TargetKeys(std::string_view target);
 
 // For every (key of TargetKeys(target), workload hash, workload arguments, computation) the best
-// record without error: complete before stopped early, then the smallest mean cost, then the one that comes first.
-// A record that is best under several keys is there once. Order: by target key, hash and arguments
-// in the order they first appear.
+// record without error: complete before stopped early, then the smallest mean cost, then the one
+// that comes first. A record that is best under several keys is there once. Order: by target key,
+// hash and arguments in the order they first appear.
 std::vector<Record> Distill(std::span<const Record> records);
 
-// The same over the lines of a log, whatever their version.
-std::vector<MeasureLogLine> Distill(std::span<const MeasureLogLine> lines);
+// The same over the lines of a log, whatever their version. They come one at a time, and no more of
+// them are held than are the best so far. For one thread.
+class LogDistiller {
+ public:
+  LogDistiller();
+  ~LogDistiller();
+
+  // ResourceExhausted when the best take more than `most_bytes` together.
+  Status Add(MeasureLogLine line, size_t most_bytes = kMostBytes);
+  // All of them. Call once.
+  std::vector<MeasureLogLine> Finish();
+
+  static constexpr size_t kMostBytes = size_t{512} << 20;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace kiln::store

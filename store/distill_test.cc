@@ -6,12 +6,14 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/status_testing.h"
 #include "store/test_record.h"
 
 namespace kiln::store {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 Record Measured(uint32_t trial, std::string key, std::string target, double cost_s) {
   Record record = TestRecord("j", trial, cost_s);
@@ -25,6 +27,12 @@ std::vector<uint32_t> DistilledTrials(const std::vector<Record>& records) {
   std::vector<uint32_t> trials;
   for (const Record& record : Distill(std::span(records))) trials.push_back(record.trial);
   return trials;
+}
+
+std::vector<MeasureLogLine> DistilledLines(const std::vector<MeasureLogLine>& lines) {
+  LogDistiller distiller;
+  for (const MeasureLogLine& line : lines) EXPECT_OK(distiller.Add(line));
+  return distiller.Finish();
 }
 
 TEST(Distill, TargetKeys) {
@@ -93,7 +101,7 @@ TEST(Distill, ALogOfBestRecordsStaysAsItIs) {
     return texts;
   };
   const std::vector<std::string> best = sorted(log.lines);
-  EXPECT_EQ(sorted(Distill(std::span<const MeasureLogLine>(log.lines))), best);
+  EXPECT_EQ(sorted(DistilledLines(log.lines)), best);
   for (size_t i = 0; i < 24; ++i) {  // worse, failed and empty ones change nothing
     MeasureLogLine other = log.lines[i];
     other.costs_s = {other.costs_s[0] * 1.5};
@@ -106,7 +114,27 @@ TEST(Distill, ALogOfBestRecordsStaysAsItIs) {
     other.costs_s.clear();
     log.lines.push_back(other);
   }
-  EXPECT_EQ(sorted(Distill(std::span<const MeasureLogLine>(log.lines))), best);
+  EXPECT_EQ(sorted(DistilledLines(log.lines)), best);
+}
+
+TEST(Distill, HoldsTheBestLinesAndBoundsThem) {
+  constexpr size_t kMostBytes = 100'000;
+  LogDistiller distiller;
+  MeasureLogLine line;
+  line.target = "llvm";
+  line.workload_key = "k";
+  line.steps_json = std::string(10'000, ' ');
+  // Of one workload any number.
+  for (int i = 0; i < 1000; ++i) {
+    line.costs_s = {1.0 / (i + 1)};
+    ASSERT_OK(distiller.Add(line, kMostBytes));
+  }
+  Status status;
+  for (int i = 0; i < 20 && status.ok(); ++i) {
+    line.workload_key = std::string(1, static_cast<char>('a' + i));
+    status = distiller.Add(line, kMostBytes);
+  }
+  EXPECT_THAT(status, StatusIs(StatusCode::kResourceExhausted, HasSubstr("in parts")));
 }
 
 }  // namespace
