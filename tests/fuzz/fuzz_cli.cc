@@ -119,7 +119,7 @@ Status CliFuzzer::MakeDatabase() {
       {"jobs", "--json", "--limit", "1", "--db", db}};
   for (const Words& words : makers) {
     KILN_ASSIGN_OR_RETURN(const RunResult made,
-                          RunToEnd(Options(kiln_, words, db), {}, absl::Seconds(120)));
+                          RunToEnd(Options(kiln_, words, db), {}, absl::Minutes(10)));
     if (!made.exit.ok()) {
       return Internal("kiln {}: {}: {}", fmt::join(words, " "), made.exit.ToString(), made.error);
     }

@@ -246,7 +246,7 @@ Status RpcFuzzer::Prepare() {
       scheduler_->Submit(&context, static_cast<const v1::SubmitRequest&>(*submit), &reply);
   if (!status.ok()) return Internal("{}", status.error_message());
   jobs_.push_back(reply.job_id());
-  for (int i = 0; i < 1200; ++i) {
+  for (int i = 0; i < 6000; ++i) {
     grpc::ClientContext get;
     v1::GetJobRequest request;
     request.set_job_id(jobs_[0]);
