@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
+#include "compiler/dag/text.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
 #include "compiler/schedule/test_dags.h"
@@ -124,6 +125,22 @@ S_local_i, S_local_j = s[S_local].axes
 S_unit = s[S].fuse()
 s[S_local].compute_at(s[S], S_unit)
 )");
+}
+
+// Where it takes the square of their number, this does not end.
+TEST(PrintPrimitives, LongChainsTakeTimeInProportion) {
+  constexpr int kLength = 64'000;
+  std::string text = "input X0: float32[8]\n", steps;
+  for (int i = 1; i <= kLength; ++i) {
+    text += fmt::format("X{}[i: 8] = X{}[i] + 1.0\n", i, i - 1);
+    if (i < kLength)
+      steps += fmt::format("{}[\"PR\", {}, 0, \"auto_unroll_max_step$1\"]", i > 1 ? ", " : "", i);
+  }
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(text));
+  const std::string printed = PrintPrimitives(Scheduled(dag, "[" + steps + "]"));
+  EXPECT_THAT(printed, testing::StartsWith("X1_i = s[X1].axes\nX2_i = s[X2].axes\n"));
+  EXPECT_THAT(printed,
+              testing::EndsWith("s[X63999].pragma(X63999_i, \"auto_unroll_max_step\", 1)\n"));
 }
 
 }  // namespace
