@@ -20,15 +20,30 @@ constexpr int kPingMs = 30'000;
 constexpr int kPingTimeoutMs = 20'000;
 // Clients may ask for a sign of life this often.
 constexpr int kMostFrequentPingMs = 5'000;
+constexpr int kSmallRequestBytes = 8 << 20;
+constexpr int kReadBytes = 64 << 10;
+// Of the largest ones at once; calls beyond it are slowed down, or refused.
+constexpr int kRequestsInMemory = 8;
 
 void LogGrpcLine(gpr_log_func_args* args) { LogDebug("grpc: {}", args->message); }
 
 void SetLimits(const GrpcServer::Options& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(options.max_request_bytes);
   builder.SetMaxSendMessageSize(options.max_reply_bytes);
-  builder.SetResourceQuota(grpc::ResourceQuota("server").SetMaxThreads(options.max_threads));
+  grpc::ResourceQuota quota("server");
+  quota.SetMaxThreads(options.max_threads);
+  if (options.max_request_bytes <= kSmallRequestBytes) {
+    quota.Resize(static_cast<size_t>(kRequestsInMemory) * options.max_request_bytes);
+  }
+  builder.SetResourceQuota(quota);
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
+  if (options.max_request_bytes <= kSmallRequestBytes) {
+    // Windows that grow with the speed of the network would take in, of each request that is too
+    // large to be read, many times what the largest one may have.
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);
   }
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);

@@ -148,6 +148,29 @@ TEST_F(GrpcServerTest, LargeMessagesPass) {
   EXPECT_EQ(response.text().size(), request.text().size());
 }
 
+// Its memory is bounded; that must not be at the cost of many small clients.
+TEST_F(GrpcServerTest, AServerOfSmallRequestsHasRoomForManyClients) {
+  ASSERT_OK_AND_ASSIGN(const auto small,
+                       GrpcServer::Start({.services = {&service_}, .max_request_bytes = 4 << 20}));
+  std::vector<std::unique_ptr<Echo::Stub>> stubs;
+  for (int i = 0; i < 1'500; ++i) {
+    grpc::ChannelArguments own;
+    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
+    stubs.push_back(Echo::NewStub(
+        grpc::CreateCustomChannel(small->address(), grpc::InsecureChannelCredentials(), own)));
+  }
+  EchoMessage request, response;
+  request.set_text(std::string(1'000, 'x'));
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& stub : stubs) {
+      grpc::ClientContext context;
+      SetDeadline(context);
+      const grpc::Status status = stub->Say(&context, request, &response);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+    }
+  }
+}
+
 TEST_F(GrpcServerTest, ReflectionListsTheServices) {
   // ServerReflectionRequest{list_services: "*"}
   const std::string answer =

@@ -21,12 +21,22 @@ namespace {
 constexpr uint64_t kSeed = 20261122;
 constexpr uint32_t kTrials = 600;
 constexpr int64_t kMostGrowthMib = 300;
+constexpr int64_t kMostTrackerGrowthMib = 64;
 
 int64_t ResidentMib(pid_t pid) {
   std::ifstream statm(fmt::format("/proc/{}/statm", pid));
   int64_t size = 0, resident = 0;
   statm >> size >> resident;
   return resident * 4096 >> 20;
+}
+
+// The most that it has been.
+int64_t PeakMib(pid_t pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) >> 10;
+  }
+  return 0;
 }
 
 std::string Noise(Rng& rng, size_t bytes) {
@@ -198,6 +208,7 @@ TEST_F(HostileTest, LargeMessages) {
   const auto scheduler = v1::Scheduler::NewStub(ChannelTo(farm_->scheduler()));
   const auto runner = v1::Runner::NewStub(ChannelTo(farm_->runner()));
   const std::string large(48 << 20, 'x');
+  const int64_t before_mib = PeakMib(farm_->tracker().pid());
   RunBeside([&](Rng& rng) {
     grpc::ClientContext context;
     switch (UniformInt(rng, 3)) {
@@ -230,6 +241,8 @@ TEST_F(HostileTest, LargeMessages) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   });
+  // Not all of what is refused for its size is in memory at once.
+  EXPECT_LT(PeakMib(farm_->tracker().pid()) - before_mib, kMostTrackerGrowthMib);
 }
 
 // Streams that are opened and left so, of clients that neither send nor read.
@@ -269,6 +282,47 @@ TEST_F(HostileTest, IdleStreams) {
     one->context.TryCancel();
     one->stream->Finish();
   }
+}
+
+std::string Squares(int count) {
+  std::string text = "input X0: float32[8]\n";
+  for (int i = 0; i < count; ++i) text += fmt::format("X{}[i: 8] = X{}[i] * X{}[i]\n", i + 1, i, i);
+  return text;
+}
+
+std::string Chain(int count) {
+  std::string text = "input X0: float32[8]\n";
+  for (int i = 0; i < count; ++i) text += fmt::format("X{}[i: 8] = X{}[i] + 1.0\n", i + 1, i);
+  return text;
+}
+
+// Valid, small, and twice as large inlined with each line; and long.
+TEST_F(HostileTest, CostlyComputationsEndWhenAskedTo) {
+  StartFarm("null");
+  const auto scheduler = farm_->Connect();
+  for (const std::string& text : {Squares(16), Squares(60), Chain(4'000)}) {
+    v1::JobSpec spec = HonestJob();
+    spec.mutable_tasks(0)->set_dag(text);
+    spec.mutable_options()->set_policy("sketch.xgb");
+    spec.mutable_options()->set_trials(100'000);
+    const std::string job = Submit(spec);
+    v1::JobStatus status;
+    for (int i = 0; i < 600 && !(Get(job, &status) && status.state() == v1::RUNNING); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    v1::CancelJobRequest request;
+    request.set_job_id(job);
+    v1::CancelJobReply reply;
+    grpc::ClientContext context;
+    const grpc::Status cancelled = scheduler->CancelJob(&context, request, &reply);
+    EXPECT_TRUE(cancelled.ok()) << cancelled.error_message();
+    Submit(spec);  // runs when the scheduler is told to stop
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  // Its time-out is 20 s.
+  ASSERT_OK_AND_ASSIGN(const ExitStatus exit, farm_->scheduler().Stop());
+  EXPECT_TRUE(exit.ok()) << exit.ToString();
 }
 
 TEST_F(HostileTest, EveryMethodOfEveryServiceAsksForTheSecret) {
