@@ -5,6 +5,7 @@
 #include <array>
 #include <iterator>
 #include <string_view>
+#include <vector>
 
 namespace kiln::dag {
 namespace {
@@ -25,15 +26,17 @@ std::string_view CallName(ir::Intrinsic intrinsic) {
 
 class Printer {
  public:
-  Printer(const Dag& dag, int op, std::string& out) : dag_(dag), node_(dag.node(op)), out_(out) {}
+  // `forms`: by operator.
+  Printer(const Dag& dag, int op, std::span<const OpForm> forms, std::string& out)
+      : dag_(dag), node_(dag.node(op)), form_(forms[op]), forms_(forms), out_(out) {}
 
   void Line(int output) {
     const Operator& op = *node_.op;
-    out_ += op.name();
+    out_ += NameOf(op, form_);
     out_ += '(';
     for (size_t i = 0; i < op.axes().size(); ++i) {
       if (i > 0) out_ += ", ";
-      out_ += op.axes()[i].name;
+      Axis(i);
     }
     out_ += ')';
     if (op.num_outputs() > 1) Append(".v{}", output);
@@ -47,7 +50,20 @@ class Printer {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
+  static const std::string& NameOf(const Operator& op, const OpForm& form) {
+    return form.name.empty() ? op.name() : form.name;
+  }
+
+  void Axis(size_t i) {
+    if (form_.axes.empty()) {
+      out_ += node_.op->axes()[i].name;
+    } else {
+      Append("{}{}", form_.axes, i);
+    }
+  }
+
   void Body(const Operator& op, int output) {
+    if (!form_.body.empty()) return Append(" = {}", form_.body);
     if (!op.attrs().hash_body.empty()) return Append(" = {}", op.attrs().hash_body);
     switch (op.combiner()) {
       case Combiner::kNone:
@@ -122,7 +138,7 @@ class Printer {
   void Load(Expr e) {
     const Tensor input = node_.inputs[e->id];
     const Operator& producer = dag_.op(input.op);
-    out_ += producer.name();
+    out_ += NameOf(producer, forms_[input.op]);
     if (producer.num_outputs() > 1) Append(".v{}", input.output);
     List("[", e->args(), "]");
   }
@@ -136,8 +152,8 @@ class Printer {
         return Float(e);
       case Op::kVar: {
         const auto i = static_cast<size_t>(e->id);
-        out_ +=
-            i < op.axes().size() ? op.axes()[i].name : op.reduce_axes()[i - op.axes().size()].name;
+        if (i < op.axes().size()) return Axis(i);
+        out_ += op.reduce_axes()[i - op.axes().size()].name;
         return;
       }
       case Op::kAdd:
@@ -191,12 +207,18 @@ class Printer {
 
   const Dag& dag_;
   const OpNode& node_;
+  const OpForm& form_;
+  const std::span<const OpForm> forms_;
   std::string& out_;
 };
 
 }  // namespace
 
 std::string HashText(const Dag& dag) {
+  return HashText(dag, std::vector<OpForm>(static_cast<size_t>(dag.size())));
+}
+
+std::string HashText(const Dag& dag, std::span<const OpForm> forms) {
   std::string text;
   for (int i = 0; i < dag.size(); ++i) {
     if (dag.op(i).is_placeholder()) {
@@ -205,7 +227,7 @@ std::string HashText(const Dag& dag) {
       continue;
     }
     for (int output = 0; output < dag.op(i).num_outputs(); ++output)
-      Printer(dag, i, text).Line(output);
+      Printer(dag, i, forms, text).Line(output);
   }
   return text;
 }

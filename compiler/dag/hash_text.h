@@ -4,6 +4,7 @@
 // parsed.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "compiler/dag/dag.h"
@@ -11,5 +12,14 @@
 namespace kiln::dag {
 
 std::string HashText(const Dag& dag);
+
+// How an operator is written where it is not written as it is called here.
+struct OpForm {
+  std::string name = {};  // "": its own
+  std::string axes = {};  // what its spatial axes begin with, numbered from 0; "": their own names
+  std::string body = {};  // instead of its body; "": that
+};
+// `forms`: one for each operator.
+std::string HashText(const Dag& dag, std::span<const OpForm> forms);
 
 }  // namespace kiln::dag

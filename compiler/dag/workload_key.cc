@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "compiler/dag/hash_text.h"
+#include "compiler/dag/key_forms.h"
 
 namespace kiln::dag {
 namespace {
@@ -30,15 +31,41 @@ void Flatten(const json& value, int depth, std::vector<KeyItem>& items) {
   }
 }
 
+std::string KeyOf(const std::string& hash, const Dag& dag) {
+  std::string key = fmt::format("[\"{}\"", hash);
+  for (Tensor argument : dag.arguments())
+    key += fmt::format(", [{}]", fmt::join(dag.shape(argument), ", "));
+  return key + "]";
+}
+
 }  // namespace
 
 std::string DagHash(const Dag& dag) { return Md5Hex(HashText(dag)); }
 
-std::string WorkloadKey(const Dag& dag) {
-  std::string key = fmt::format("[\"{}\"", DagHash(dag));
-  for (Tensor argument : dag.arguments())
-    key += fmt::format(", [{}]", fmt::join(dag.shape(argument), ", "));
-  return key + "]";
+std::string WorkloadKey(const Dag& dag) { return KeyOf(DagHash(dag), dag); }
+
+std::vector<std::string> WorkloadKeys(const Dag& dag) {
+  std::vector<std::string> keys = {WorkloadKey(dag)};
+  for (const std::vector<OpForm>& forms : OtherKeyForms(dag)) {
+    std::string key = KeyOf(Md5Hex(HashText(dag, forms)), dag);
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+std::string NormalizedKey(std::string_view key) {
+  if (!key.starts_with('[')) return std::string(key);
+  std::string normalized;
+  bool quoted = false;
+  for (size_t i = 0; i < key.size(); ++i) {
+    const char c = key[i];
+    if (c == '"') quoted = !quoted;
+    if (!quoted && (c == ' ' || c == '\t')) continue;
+    normalized += c;
+    if (quoted && c == '\\' && i + 1 < key.size()) normalized += key[++i];
+    if (!quoted && c == ',') normalized += ' ';
+  }
+  return normalized;
 }
 
 DecodedKey DecodeWorkloadKey(std::string_view key) {

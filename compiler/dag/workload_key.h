@@ -18,6 +18,14 @@ std::string DagHash(const Dag& dag);  // 32 hex digits
 std::string WorkloadKey(
     const Dag& dag);  // with Python's separators: ["0fad...", [1, 56, 56, 64], ...]
 
+// All keys that logs have for the computation, each once: WorkloadKey, by which it is called here,
+// then those of other versions of the library that TVM's operators come from (key_forms.h).
+std::vector<std::string> WorkloadKeys(const Dag& dag);
+
+// A key as it stands in logs: with Python's separators, whatever the spaces. Text that is no list
+// is taken as it is.
+std::string NormalizedKey(std::string_view key);
+
 // A number, or the JSON text of anything else (strings without quotes).
 using KeyItem = std::variant<int64_t, std::string>;
 

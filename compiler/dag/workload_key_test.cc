@@ -75,6 +75,13 @@ TEST(WorkloadKey, DecodeFlattensBothEras) {
   }
 }
 
+TEST(WorkloadKey, StandsInOneForm) {
+  EXPECT_EQ(NormalizedKey("[\"wl_matmul\",127,96,  80]"), "[\"wl_matmul\", 127, 96, 80]");
+  EXPECT_EQ(NormalizedKey(" x"), " x");
+  EXPECT_EQ(NormalizedKey("[\"a, \\\" ,b\",[1,2]]"), "[\"a, \\\" ,b\", [1, 2]]");
+  EXPECT_EQ(NormalizedKey("[\"a\\"), "[\"a\\");
+}
+
 TEST(WorkloadKey, Distance) {
   auto distance = [](const char* target, const char* candidate) {
     return WorkloadDistance(DecodeWorkloadKey(target), DecodeWorkloadKey(candidate));

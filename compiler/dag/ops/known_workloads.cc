@@ -95,8 +95,10 @@ const std::vector<KnownComputation>& KnownComputations() {
         const auto dag = workload.Build();
         KILN_CHECK(dag.ok(), "{}: {}", workload.Description(), Message(dag.status()));
         if (!ids.insert(WorkloadId(**dag)).second) continue;
-        all->push_back({&workload, WorkloadId(**dag), WorkloadKey(**dag), PrintDag(**dag),
-                        (*dag)->flop_count()});
+        for (const std::string& key : WorkloadKeys(**dag)) {
+          all->push_back(
+              {&workload, WorkloadId(**dag), key, PrintDag(**dag), (*dag)->flop_count()});
+        }
       }
     }
     return all;

@@ -34,7 +34,7 @@ struct KnownComputation {
   std::string text;     // text.h
   double flop_count;
 };
-// Each computation once, in the order of the lists.
+// Each computation once for each of its keys (WorkloadKeys), in the order of the lists.
 const std::vector<KnownComputation>& KnownComputations();
 // Those that bear the key.
 std::vector<const KnownComputation*> KnownByKey(std::string_view workload_key);

@@ -27,11 +27,16 @@ TEST(KnownWorkloads, AreFoundByTheirKeys) {
   EXPECT_STREQ(pool[0]->workload->op, "global_avg_pool2d_nhwc");
 }
 
-TEST(KnownWorkloads, EachComputationIsThereOnce) {
-  std::set<std::string> ids;
+TEST(KnownWorkloads, EachComputationIsThereOnceForEachKey) {
+  std::set<std::pair<std::string, std::string>> all;
   for (const KnownComputation& computation : KnownComputations()) {
-    EXPECT_TRUE(ids.insert(computation.id).second) << computation.workload->Description();
+    EXPECT_TRUE(all.emplace(computation.id, computation.key).second)
+        << computation.workload->Description();
   }
+  const auto dense = KnownByKey(  // as TVM 0.19 calls it
+      R"(["4498039d22bebcc401f6980d4f42290e", [1024, 1024], [1024, 1024], [1024, 1024]])");
+  ASSERT_THAT(dense, SizeIs(1));
+  EXPECT_EQ(dense[0]->workload->Description(), "matmul 1024,1024,1024");
   EXPECT_THAT(KnownByKey(KnownComputations().front().key), SizeIs(1));
 }
 
