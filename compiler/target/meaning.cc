@@ -1,0 +1,93 @@
+#include "compiler/target/meaning.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kiln::target {
+namespace {
+
+constexpr std::string_view kWithoutEffect[] = {"device", "host", "keys", "libs", "model", "tag"};
+
+// What a text may leave open: the machine has it all the same.
+constexpr std::string_view kMayBeOpen[] = {
+    "mattr",   "max_num_threads", "max_shared_memory_per_block", "max_threads_per_block",
+    "mtriple", "num-cores",       "registers_per_block",         "thread_warp_size"};
+
+template <typename List>
+bool Has(const List& list, std::string_view name) {
+  return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+
+// "+b,-a" is "-a,+b".
+std::string SortedFeatures(std::string_view features) {
+  std::vector<std::string_view> all;
+  while (!features.empty()) {
+    const std::string_view feature = features.substr(0, features.find(','));
+    features.remove_prefix(std::min(features.size(), feature.size() + 1));
+    if (!feature.empty()) all.push_back(feature);
+  }
+  std::sort(all.begin(), all.end(),
+            [](std::string_view a, std::string_view b) { return a.substr(1) < b.substr(1); });
+  return fmt::format("{}", fmt::join(all, ","));
+}
+
+// All that `a` says is said by `b` or may be open there, and is no other.
+bool Allows(const Target& a, const Target& b) {
+  return std::all_of(a.options.begin(), a.options.end(), [&](const auto& option) {
+    const auto other = b.options.find(option.first);
+    return other == b.options.end() ? Has(kMayBeOpen, option.first)
+                                    : other->second == option.second;
+  });
+}
+
+// The options that code depends on, in one form.
+Target MeaningOf(Target target) {
+  std::erase_if(target.options,
+                [](const auto& option) { return Has(kWithoutEffect, option.first); });
+  if (const auto features = target.options.find("mattr"); features != target.options.end()) {
+    features->second = SortedFeatures(features->second);
+  }
+  return target;
+}
+
+struct Cores {
+  int64_t number = 0;  // 0: not known
+  bool said = false;   // by the text; else it is the hardware's
+};
+
+Cores CoresOf(const Target& target, const HardwareParams& hardware) {
+  const bool said = !target.Option("num-cores").empty();
+  const bool known = target.kind == TargetKind::kLlvm && (said || hardware.num_cores > 0);
+  if (!known) return {};
+  return {DefaultHardware(target, hardware.num_cores).num_cores, said};
+}
+
+// What hardware says may count cores of two threads each.
+bool MayBe(const Cores& a, const Cores& b) {
+  return a.number == b.number || (!a.said && 2 * a.number == b.number);
+}
+
+bool SameCores(const Cores& a, const Cores& b) {
+  return a.number == 0 || b.number == 0 || MayBe(a, b) || MayBe(b, a);
+}
+
+}  // namespace
+
+bool MeanSame(const Target& a, const Target& b) {
+  const Target meaning_a = MeaningOf(a), meaning_b = MeaningOf(b);
+  return a.kind == b.kind && Allows(meaning_a, meaning_b) && Allows(meaning_b, meaning_a);
+}
+
+bool MeanSame(std::string_view target_a, const HardwareParams& hardware_a,
+              std::string_view target_b, const HardwareParams& hardware_b) {
+  if (target_a == target_b) return true;
+  const auto a = ParseTarget(target_a), b = ParseTarget(target_b);
+  if (!a.ok() || !b.ok() || !MeanSame(*a, *b)) return false;
+  return SameCores(CoresOf(*a, hardware_a), CoresOf(*b, hardware_b));
+}
+
+}  // namespace kiln::target
