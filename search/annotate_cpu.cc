@@ -33,7 +33,7 @@ class Annotator {
       if (state_.stage(s).is_placeholder() || state_.attach(s).kind != Attach::kRoot) continue;
       const auto chosen = choices_.parallel_loops.find(s);
       KILN_RETURN_IF_ERROR(
-          Parallelize(s, 0, chosen == choices_.parallel_loops.end() ? 0 : chosen->second));
+          Parallelize(s, 0, chosen == choices_.parallel_loops.end() ? 0 : chosen->second).status());
     }
     return OkStatus();
   }
@@ -77,8 +77,9 @@ class Annotator {
 
   // Fuses outer loops from `first` on and makes them parallel; where there is nothing to run in
   // parallel, goes on inside the stages attached there. `wanted` loops, or, if 0, as many as the
-  // cores need.
-  Status Parallelize(int s, int first, int wanted) {
+  // cores need. Says whether anything has become parallel: then no loop around it may, since a
+  // parallel loop in another one shares nothing out, and TVM compiles none.
+  StatusOr<bool> Parallelize(int s, int first, int wanted) {
     const Stage stage = state_.stage(s);
     const int n = static_cast<int>(stage.loops.size());
     int count = 0;
@@ -93,16 +94,21 @@ class Annotator {
       const bool enough = wanted > 0 ? count >= wanted : degree > int64_t{limits_.num_cores} * 16;
       if (enough || state_.HasAttached(s, loop)) break;
     }
+    bool inside = false;
     if (degree == 1 && loop < n && state_.HasAttached(s, loop)) {
       for (int attached : state_.AttachedTo(s, loop)) {
-        if (!state_.stage(attached).is_placeholder())
-          KILN_RETURN_IF_ERROR(Parallelize(attached, 0, 0));
+        if (state_.stage(attached).is_placeholder()) continue;
+        KILN_ASSIGN_OR_RETURN(const bool is_parallel, Parallelize(attached, 0, 0));
+        inside = inside || is_parallel;
       }
-      KILN_RETURN_IF_ERROR(Parallelize(s, loop + 1, 0));
+      KILN_ASSIGN_OR_RETURN(const bool is_parallel, Parallelize(s, loop + 1, 0));
+      inside = inside || is_parallel;
     }
-    if (count == 0) return OkStatus();
+    if (count == 0 || inside) return inside;
     KILN_RETURN_IF_ERROR(Fuse(s, first, count));
-    return state_.Apply(std::make_shared<AnnotateStep>(s, first, Annotation::kParallel));
+    KILN_RETURN_IF_ERROR(
+        state_.Apply(std::make_shared<AnnotateStep>(s, first, Annotation::kParallel)));
+    return true;
   }
 
   // How many inner loops, of a tiled stage only the innermost, may become one vector loop.

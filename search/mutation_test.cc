@@ -134,6 +134,25 @@ TEST(TileSizes, OuterToInnerSplitsAreReadTheOtherWay) {
     EXPECT_EQ(WithTiles(steps[i], tiles[i])->ToJson(), steps[i]->ToJson());
 }
 
+// Is a parallel loop inside another one, of its stage or of one that it is attached to?
+bool NestsParallelLoops(const State& state) {
+  for (int s = 0; s < state.num_stages(); ++s) {
+    int parallel = 0;
+    for (const schedule::LoopIter& loop : state.stage(s).loops) {
+      parallel += loop.annotation == schedule::Annotation::kParallel;
+    }
+    schedule::Attach at = state.attach(s);
+    for (; at.kind == schedule::Attach::kIter; at = state.attach(at.stage)) {
+      for (int i = 0; i <= at.loop; ++i) {
+        const bool around = state.stage(at.stage).annotation(i) == schedule::Annotation::kParallel;
+        parallel += around && parallel > 0;
+      }
+    }
+    if (parallel > 1) return true;
+  }
+  return false;
+}
+
 // Random walks over many operators: what Rebuild accepts replays to itself, lowers, and keeps the
 // device's limits.
 void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
@@ -165,6 +184,7 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
       }
       ++accepted[mutation->kind];
       ASSERT_NE(schedule::HashSteps(next->steps()), schedule::HashSteps({}));
+      ASSERT_FALSE(NestsParallelLoops(*next)) << schedule::PrintSteps(next->steps());
       if (i % 4 == 0) {
         const auto replayed = schedule::Replay(task.dag, next->steps());
         ASSERT_OK(replayed.status());
@@ -215,6 +235,37 @@ TEST(Mutation, CpuWalksStayLegal) {
                         {"max_pool2d_nchw", "1,16,16,8,3,3,2,1"},
                         {"softmax", "64,100"}};
   Walk(false, cases, 600);
+}
+
+// Small outer loops, of one iteration each: then parallelism is looked for further inside.
+TEST(Mutation, NoCpuScheduleNestsParallelLoops) {
+  const Case cases[] = {{"matmul", "4,4,64", {"relu"}},
+                        {"conv2d_nhwc", "1,4,4,4,8,3,3,1,1", {"bias", "relu"}},
+                        {"conv2d_nchw", "1,6,6,2,4,3,3,1,1", {"relu"}},
+                        {"depthwise_conv2d_nhwc", "1,4,4,4,3,3,1,1", {"relu"}},
+                        {"softmax", "1,100"},
+                        {"layer_norm", "2,64"}};
+  const Parameters parameters;
+  for (const Case& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.op, c.args));
+    const Task task = MakeTask(c, /*gpu=*/false);
+    Rng rng(7);
+    for (const Sketch& sketch : GenerateSketches({task, parameters})) {
+      for (int draw = 0; draw < 100; ++draw) {
+        State state = Draw(task, sketch, rng);
+        ASSERT_FALSE(NestsParallelLoops(state)) << schedule::PrintLoops(state);
+        for (int i = 0; i < 3; ++i) {
+          const auto mutation = Mutate(task, parameters, {state.steps(), sketch.steps}, rng);
+          if (!mutation.ok()) continue;
+          Drop why = Drop::kIllegal;
+          StatusOr<State> next = Rebuild(task, mutation->steps, why);
+          if (!next.ok()) continue;
+          state = *std::move(next);
+          ASSERT_FALSE(NestsParallelLoops(state)) << schedule::PrintLoops(state);
+        }
+      }
+    }
+  }
 }
 
 TEST(Mutation, GpuWalksStayLegal) {
