@@ -34,6 +34,8 @@ class Archive {
                               const std::function<Status(const v1::Record&)>& visit) = 0;
   // Returns how many were there. FailedPrecondition where one is of a job that has not ended.
   virtual StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) = 0;
+  // As the RPC BindKey: for which computation a key of imported records stands.
+  virtual StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest& request) = 0;
   // The lines of a measure-record log.
   virtual StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) = 0;
 };

@@ -18,6 +18,7 @@ namespace {
 
 constexpr auto kConnectTimeout = std::chrono::seconds(5);
 constexpr auto kCallTimeout = std::chrono::seconds(60);
+constexpr auto kBindTimeout = std::chrono::seconds(600);  // checks every record of a key
 constexpr absl::Duration kReconnectPause = absl::Milliseconds(200);
 // A reply that was lost on the way is asked for again so long.
 constexpr absl::Duration kSubmitPatience = absl::Seconds(10);
@@ -213,6 +214,10 @@ StatusOr<uint64_t> SchedulerClient::DeleteRecords(const std::vector<int64_t>& id
   KILN_ASSIGN_OR_RETURN(const auto reply,
                         Call(*stub_, &v1::Scheduler::Stub::DeleteRecords, request));
   return reply.deleted();
+}
+
+StatusOr<v1::BindKeyReply> SchedulerClient::BindKey(const v1::BindKeyRequest& request) {
+  return Call(*stub_, &v1::Scheduler::Stub::BindKey, request, kBindTimeout);
 }
 
 StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(LogLines& lines) {

@@ -47,6 +47,7 @@ class SchedulerClient : public Archive {
   Status VisitRecords(const v1::ListRecordsRequest& request,
                       const std::function<Status(const v1::Record&)>& visit) override;
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override;
+  StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest& request) override;
   StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) override;
 
  private:

@@ -84,17 +84,27 @@ Status TrialCommand(const std::string& trial, const std::string& keep, const Ses
 struct ExportFlags {
   std::string job, workload, output;  // output "": stdout
   bool errors = false;
+  bool extended = false;  // records with steps that TVM does not have, too
+  bool all_keys = false;  // a line for each key that logs have for the computation
 };
 Status ExportCommand(const ExportFlags& flags, const Session& session);
-// `rejected`: a file for the lines that are refused; "": they are named alone.
-Status ImportCommand(const std::string& path, const std::string& rejected, const Session& session);
-// Of a log file, or with path "" of the session's records.
-Status DistillCommand(const std::string& path, const std::string& output, const Session& session);
+struct ImportFlags {
+  std::string path;
+  std::string rejected;           // a file for the lines that are refused; "": they are named alone
+  std::vector<std::string> bind;  // before: bindings.h
+};
+Status ImportCommand(const ImportFlags& flags, const Session& session);
+struct DistillFlags {
+  std::string path, output;  // of a log file, or with path "" of the session's records
+  bool extended = false;     // records with steps that TVM does not have, too
+};
+Status DistillCommand(const DistillFlags& flags, const Session& session);
 Status StatsCommand(const Session& session);
 
 struct MeasureLogFlags {
   std::string path;
-  std::string target;  // "": that of the first line
+  std::string target;             // "": that of the first line
+  std::vector<std::string> bind;  // before: bindings.h
   v1::MeasureOptions measure;
   uint32_t build_timeout_ms = 60'000;
 };

@@ -61,6 +61,13 @@ StatusOr<std::vector<NamedComputation>> ComputationsOf(const std::string& key, A
       AddOnce(std::move(computation), all);
     }
   }
+  // What the key of imported records is bound to need not be of a job.
+  v1::BestRequest request;
+  request.add_workload_keys(key);
+  KILN_ASSIGN_OR_RETURN(const auto records, archive.Best(request));
+  for (const v1::Record& record : records) {
+    if (!record.dag().empty()) AddOnce({record.workload_id(), key, record.dag()}, all);
+  }
   return all;
 }
 

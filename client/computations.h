@@ -20,7 +20,7 @@ struct NamedComputation {
 
 // Those of the operators that are known by name.
 std::vector<NamedComputation> KnownComputationsOf(const std::string& key);
-// Those and the ones of the archive's tasks, each once. Cost: reads all jobs.
+// Those and the ones of the archive's tasks and records, each once. Cost: reads all jobs.
 StatusOr<std::vector<NamedComputation>> ComputationsOf(const std::string& key, Archive& archive);
 
 // "matmul 64,64,64, of float32 and int8, 5a1d...": types of the inputs, identity.

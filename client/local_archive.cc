@@ -8,11 +8,14 @@
 #include "absl/time/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "compiler/dag/text.h"
+#include "compiler/schedule/fit.h"
 #include "compiler/schedule/step.h"
-#include "scheduler/library_computations.h"
+#include "scheduler/computations.h"
 #include "store/import_log.h"
 #include "store/lock_path.h"
 #include "store/sqlite_store.h"
+#include "store/wire/import_message.h"
 #include "store/wire/job_message.h"
 #include "store/wire/record_message.h"
 
@@ -62,11 +65,12 @@ class LocalArchive : public Archive {
 
   StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override {
     if (!request.job_id().empty()) return BestOfJob(request.job_id());
-    KILN_ASSIGN_OR_RETURN(const auto found, store_->BestRecords({.id = request.workload_id(),
-                                                                 .key = request.workload_key()},
-                                                                request.target()));
+    KILN_ASSIGN_OR_RETURN(const auto found, store_->BestRecords(store::WorkloadOf(request), ""));
     std::vector<v1::Record> records;
-    for (const store::Record& record : found) records.push_back(store::RecordMessage(record));
+    for (const store::Record& record : found) {
+      if (scheduler::IsFor(request.target(), record))
+        records.push_back(store::RecordMessage(record));
+    }
     return records;
   }
 
@@ -91,9 +95,23 @@ class LocalArchive : public Archive {
     return static_cast<uint64_t>(deleted);
   }
 
+  StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest& request) override {
+    KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(request.dag()));
+    const std::vector<store::Computation> all = scheduler::UnderAllKeys(*dag);
+    KILN_RETURN_IF_ERROR(store_->AddComputations(all));
+    store::Computation bound = all.front();
+    bound.key = request.workload_key();
+    KILN_ASSIGN_OR_RETURN(const store::BindResult result,
+                          store::BindImported(*store_, bound, schedule::CheckFit));
+    return store::ReplyOf(result, bound);
+  }
+
   StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) override {
     KILN_RETURN_IF_ERROR(store_->AddComputations(scheduler::LibraryComputations()));
-    KILN_ASSIGN_OR_RETURN(auto importer, store::LogImporter::Begin(*store_, NowMs(), schedule::CheckStepsText));
+    KILN_ASSIGN_OR_RETURN(
+        auto importer,
+        store::LogImporter::Begin(*store_, NowMs(),
+                                  {.steps = schedule::CheckStepsText, .fits = schedule::CheckFit}));
     std::string line;
     while (true) {
       KILN_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
@@ -101,12 +119,7 @@ class LocalArchive : public Archive {
       KILN_RETURN_IF_ERROR(importer.AddLine(line));
     }
     KILN_ASSIGN_OR_RETURN(const store::ImportResult result, importer.Finish());
-    v1::ImportRecordsReply reply;
-    reply.set_imported(static_cast<uint64_t>(result.imported));
-    reply.set_duplicates(static_cast<uint64_t>(result.duplicates));
-    reply.set_refused(static_cast<uint64_t>(result.refused));
-    reply.mutable_errors()->Add(result.errors.begin(), result.errors.end());
-    return reply;
+    return store::ReplyOf(result);
   }
 
  private:

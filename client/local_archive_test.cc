@@ -73,7 +73,7 @@ TEST_F(LocalArchiveTest, ReadsWhileASchedulerWrites) {
   ASSERT_OK_AND_ASSIGN(const auto jobs, archive->Jobs(0));
   EXPECT_THAT(jobs, SizeIs(1));
   v1::BestRequest request;
-  request.set_workload_key(SomeTask().workload_key);
+  request.add_workload_keys(SomeTask().workload_key);
   ASSERT_OK_AND_ASSIGN(auto best, archive->Best(request));
   ASSERT_THAT(best, SizeIs(1));
   EXPECT_EQ(best[0].trial(), 3u);

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/terminal.h"
+#include "client/bindings.h"
 #include "client/commands.h"
 #include "client/computations.h"
 #include "client/direct_trials.h"
@@ -20,7 +21,12 @@
 #include "client/local_archive.h"
 #include "client/log_lines.h"
 #include "client/wording.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_id.h"
+#include "compiler/schedule/fit.h"
+#include "compiler/target/meaning.h"
 #include "compiler/target/target.h"
+#include "proto/hardware_message.h"
 #include "store/record.h"
 
 namespace kiln::client {
@@ -41,14 +47,35 @@ StatusOr<NamedComputation> WorkloadOf(const std::string& key, Archive* archive) 
   }
   if (computations.size() == 1) return computations[0];
   if (computations.size() > 1) return SeveralFit("this key", computations);
-  return NotFound("no DAG is known for this key, neither by name nor in the database");
+  return NotFound(
+      "no DAG is known for this key, neither by name nor in the database; --bind says what it "
+      "stands "
+      "for");
+}
+
+NamedComputation ComputationOf(const Binding& binding) {
+  return {dag::WorkloadId(*binding.workload.dag), binding.workload.description,
+          dag::PrintDag(*binding.workload.dag)};
+}
+
+// As bound, which the database keeps.
+StatusOr<WorkloadsByKey> BoundWorkloads(const MeasureLogFlags& flags, const Session& session) {
+  WorkloadsByKey workloads;
+  KILN_ASSIGN_OR_RETURN(const std::vector<Binding> bindings, ParseBindings(flags.bind));
+  if (bindings.empty()) return workloads;
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive(/*write=*/true));
+  for (const Binding& binding : bindings) {
+    KILN_RETURN_IF_ERROR(Bind(binding, *archive).status());
+    workloads.insert_or_assign(binding.key, ComputationOf(binding));
+  }
+  return workloads;
 }
 
 // With the tasks of the database, where there is a database.
-WorkloadsByKey WorkloadsOf(const std::vector<store::MeasureLogLine>& lines,
+WorkloadsByKey WorkloadsOf(const std::vector<store::MeasureLogLine>& lines, WorkloadsByKey bound,
                            const Session& session) {
   const auto archive = session.OpenArchive();
-  WorkloadsByKey workloads;
+  WorkloadsByKey workloads = std::move(bound);
   for (const store::MeasureLogLine& line : lines) {
     if (workloads.contains(line.workload_key)) continue;
     workloads.emplace(line.workload_key,
@@ -75,6 +102,18 @@ StatusOr<std::vector<store::MeasureLogLine>> ReadLog(const std::string& path) {
                              kMostLogBytes >> 20);
   }));
   return lines;
+}
+
+// What the times of the log are worth beside those of this machine; "": they compare.
+std::string OtherTargetText(const std::vector<store::MeasureLogLine>& lines,
+                            const v1::WorkerState& here) {
+  const auto others = std::ranges::count_if(lines, [&](const store::MeasureLogLine& line) {
+    return !target::MeanSame(line.target, HardwareParamsOf(line.hardware.value_or(HardwareRow{})),
+                             here.target(), HardwareParamsOf(here.hardware()));
+  });
+  if (others == 0) return "";
+  return fmt::format("{} of {} lines are for another target: what they log is no comparison\n",
+                     others, lines.size());
 }
 
 struct Row {
@@ -162,6 +201,9 @@ class LogMeasurer {
                                      target::TargetKindName(device.kind)));
     }
     DirectTrial trial;
+    // A key that was bound to another computation, for one.
+    const Status fits = schedule::CheckFit(workload->dag, line.steps_json);
+    if (!fits.ok()) return Failed(row, std::string(Message(fits)));
     trial.dag = workload->dag;
     trial.target = target::PrintTarget(device);
     trial.steps = line.steps_json;
@@ -176,6 +218,9 @@ class LogMeasurer {
     row.check = result.unchecked().empty()
                     ? fmt::format("right, largest error {:.1e}", result.max_error())
                     : "not checked: " + result.unchecked();
+    if (line.layout_rewrite_option.value_or(0) != 0) {
+      row.check += "; logged with inputs laid out for it, no comparison";
+    }
     return row;
   }
 
@@ -200,6 +245,7 @@ StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& ses
   store::MeasureLog log;
   KILN_ASSIGN_OR_RETURN(log.lines, ReadLog(flags.path));
   if (log.lines.empty()) return InvalidArgument("{} has no records", flags.path);
+  KILN_ASSIGN_OR_RETURN(WorkloadsByKey bound, BoundWorkloads(flags, session));
   std::string target = flags.target.empty() ? log.lines[0].target : flags.target;
   KILN_ASSIGN_OR_RETURN(const std::string device, DeviceOfTarget(target));
   KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln-measure"));
@@ -208,11 +254,12 @@ StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& ses
   options.device = device;
   KILN_ASSIGN_OR_RETURN(const auto cluster, LocalCluster::Start(options, [] { return false; }));
   KILN_ASSIGN_OR_RETURN(const auto trials, DirectTrials::Connect(*cluster));
-  LogMeasurer measurer(flags, WorkloadsOf(log.lines, session), *trials);
+  LogMeasurer measurer(flags, WorkloadsOf(log.lines, std::move(bound), session), *trials);
   std::optional<RowPrinter> printer;
   if (!session.json) {
-    fmt::print("logged for {}\nhere on {} ({})\n\n", ShortTarget(log.lines[0].target),
-               trials->runner().device(), ShortTarget(trials->runner().target()));
+    fmt::print("logged for {}\nhere on {} ({})\n{}\n", ShortTarget(log.lines[0].target),
+               trials->runner().device(), ShortTarget(trials->runner().target()),
+               OtherTargetText(log.lines, trials->runner()));
     printer.emplace(measurer.Workloads(log.lines));
   }
   size_t failed = 0;

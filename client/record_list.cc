@@ -140,11 +140,11 @@ StatusOr<v1::ListRecordsRequest> RequestOf(const RecordFilterFlags& flags, int64
     }
     KILN_ASSIGN_OR_RETURN(const Workload workload, LoadWorkload(flags.words));
     request.set_workload_id(dag::WorkloadId(*workload.dag));
-    request.set_workload_key(dag::WorkloadKey(*workload.dag));
+    for (const std::string& key : dag::WorkloadKeys(*workload.dag)) request.add_workload_keys(key);
   } else if (IsWorkloadId(flags.workload)) {
     request.set_workload_id(flags.workload);
-  } else {
-    request.set_workload_key(flags.workload);
+  } else if (!flags.workload.empty()) {
+    request.add_workload_keys(dag::NormalizedKey(flags.workload));
   }
   request.set_target(flags.target);
   request.set_device(flags.device);

@@ -87,6 +87,7 @@ void RecordSyntax::AddRecords(CLI::App& app) {
   records->require_subcommand(1);
   AddExport(*records);
   AddImport(*records);
+  AddBind(*records);
   AddDistill(*records);
   AddMeasure(*records);
   AddStats(*records);
@@ -101,25 +102,50 @@ void RecordSyntax::AddExport(CLI::App& records) {
   out->add_option("--job", exported_.job, "only of this job");
   out->add_option("--workload", exported_.workload, "only of this workload key");
   out->add_flag("--errors", exported_.errors, "failed trials too");
+  out->add_flag("--extended", exported_.extended, "records with steps that TVM does not have, too");
+  out->add_flag("--all-keys", exported_.all_keys,
+                "a line for each key that versions of TVM have for the computation");
   out->add_option("-o,--output", exported_.output, "write to this file [stdout]");
   syntax_.AddPlace(*out);
 }
 
 void RecordSyntax::AddImport(CLI::App& records) {
-  CLI::App* in =
-      syntax_.Add(records, "import", "add the lines of a measure log",
-                  Plain([this] { return ImportCommand(path_, rejected_, syntax_.session()); }));
-  in->add_option("file", path_, "the log; - = stdin")->required();
-  in->add_option("--rejected", rejected_, "write the lines that are refused to this file");
+  CLI::App* in = syntax_.Add(records, "import", "add the lines of a measure log",
+                             Plain([this] { return ImportCommand(imported_, syntax_.session()); }));
+  in->add_option("file", imported_.path, "the log; - = stdin")->required();
+  in->add_option("--rejected", imported_.rejected, "write the lines that are refused to this file");
+  AddBindings(*in, imported_.bind);
   syntax_.AddPlace(*in);
+}
+
+void RecordSyntax::AddBindings(CLI::App& command, std::vector<std::string>& bind) {
+  command
+      .add_option("--bind", bind,
+                  "KEY=FILE, or KEY=OPERATOR ARGUMENTS: what a workload key of the log stands for "
+                  "where it does not say; kept, as records bind does (may be repeated)")
+      ->allow_extra_args(false);
+}
+
+void RecordSyntax::AddBind(CLI::App& records) {
+  CLI::App* bind = syntax_.Add(
+      records, "bind", "say which operator or text file a workload key of imported records is of",
+      Plain([this] { return BindCommand(bound_, syntax_.session()); }));
+  bind->add_option("key", bound_.key, "the key, for instance '[\"my_matmul\", 127, 96, 80]'")
+      ->required();
+  bind->add_option("what", bound_.what, "an operator (with --args), or a text file");
+  bind->add_option("--op", bound_.words.op, "an operator or text file");
+  AddWords(*bind, bound_.words);
+  syntax_.AddPlace(*bind);
 }
 
 void RecordSyntax::AddDistill(CLI::App& records) {
   CLI::App* distill =
       syntax_.Add(records, "distill", "the best record of each workload, as a measure log",
-                  Plain([this] { return DistillCommand(path_, output_, syntax_.session()); }));
-  distill->add_option("file", path_, "a log [the records of the database or scheduler]");
-  distill->add_option("-o,--output", output_, "write to this file [stdout]");
+                  Plain([this] { return DistillCommand(distilled_, syntax_.session()); }));
+  distill->add_option("file", distilled_.path, "a log [the records of the database or scheduler]");
+  distill->add_flag("--extended", distilled_.extended,
+                    "records with steps that TVM does not have, too");
+  distill->add_option("-o,--output", distilled_.output, "write to this file [stdout]");
   syntax_.AddPlace(*distill);
 }
 
@@ -142,6 +168,7 @@ void RecordSyntax::AddMeasure(CLI::App& records) {
   measure->add_option("file", measured_.path, "the log")->required();
   measure->add_option("--target", measured_.target,
                       "llvm or cuda: the device [as the log's first line]");
+  AddBindings(*measure, measured_.bind);
   measuring_.AddTo(*measure);
   syntax_.AddPlace(*measure);
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "client/bindings.h"
 #include "client/commands.h"
 #include "client/job_options.h"
 #include "client/record_list.h"
@@ -30,6 +32,8 @@ class RecordSyntax {
   void AddRecords(CLI::App& app);
   void AddExport(CLI::App& records);
   void AddImport(CLI::App& records);
+  void AddBind(CLI::App& records);
+  static void AddBindings(CLI::App& command, std::vector<std::string>& bind);
   void AddDistill(CLI::App& records);
   void AddMeasure(CLI::App& records);
   void AddStats(CLI::App& records);
@@ -46,7 +50,10 @@ class RecordSyntax {
   bool sketches_ = false;
   std::string trial_, keep_;
   ExportFlags exported_;
-  std::string path_, output_, rejected_;
+  std::string output_;
+  ImportFlags imported_;
+  BindFlags bound_;
+  DistillFlags distilled_;
   MeasureLogFlags measured_;
   RecordFilterFlags filter_;
   DeleteFlags deleted_;

@@ -12,6 +12,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "client/bindings.h"
 #include "client/commands.h"
 #include "client/json.h"
 #include "client/printable.h"
@@ -24,6 +25,7 @@
 #include "client/works.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/schedule/extensions.h"
 #include "compiler/schedule/step.h"
 #include "store/distill.h"
 #include "store/import_log.h"
@@ -41,6 +43,10 @@ struct FasterForm {
   std::string form, preparation;
   v1::Record record;
 };
+
+bool FasterThan(const v1::Record& a, const v1::Record& b) {
+  return CostOf(a.result()) < CostOf(b.result());
+}
 
 // Of records of one workload: forms that a job has tuned as alternatives of it.
 StatusOr<std::vector<FasterForm>> FasterForms(const std::vector<v1::Record>& records,
@@ -62,8 +68,9 @@ StatusOr<std::vector<FasterForm>> FasterForms(const std::vector<v1::Record>& rec
       request.set_workload_id(id);
       request.set_target(record.target());
       KILN_ASSIGN_OR_RETURN(const auto best, archive.Best(request));
-      if (best.empty() || CostOf(best[0].result()) >= CostOf(record.result())) continue;
-      faster.push_back({record, spec.form(), spec.preparation(), best[0]});
+      const auto first = std::min_element(best.begin(), best.end(), FasterThan);
+      if (first == best.end() || !FasterThan(*first, record)) continue;
+      faster.push_back({record, spec.form(), spec.preparation(), *first});
     }
   }
   return faster;
@@ -78,11 +85,12 @@ std::string FasterFormJson(const FasterForm& form) {
 
 // The record to show with the DAG it belongs to.
 StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subject,
-                                  Archive& archive) {
+                                  const std::string& form, Archive& archive) {
   Rendered rendered;
   rendered.steps = record.steps();
   rendered.target = record.target();
-  rendered.caveat = UncheckedLines({record});
+  rendered.caveat = UncheckedLines({record}) + RewrittenLines({record});
+  if (form == "steps") return rendered;  // are what they are, of whatever computation
   KILN_ASSIGN_OR_RETURN(rendered.dag, DagOfRecord(record, subject, archive));
   return rendered;
 }
@@ -127,7 +135,7 @@ StatusOr<Shown> WhatToShow(const SubjectFlags& flags, const std::string& form,
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
   const bool any_target = subject.record.has_value();
   KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(subject, flags, *archive));
-  KILN_ASSIGN_OR_RETURN(Rendered rendered, RenderedRecord(record, subject, *archive));
+  KILN_ASSIGN_OR_RETURN(Rendered rendered, RenderedRecord(record, subject, form, *archive));
   if (any_target && !flags.target.empty()) rendered.target = flags.target;
   return Shown{std::move(rendered), Heading(record)};
 }
@@ -196,6 +204,44 @@ Status AddLogLine(const store::Record& record, Output& output) {
   return output.Add(store::PrintMeasureLogLine(line) + "\n");
 }
 
+// Its own one first.
+std::vector<std::string> KeysOf(const v1::Record& record) {
+  std::vector<std::string> keys = {record.workload_key()};
+  const auto dag = dag::ParseDag(record.dag());
+  if (!dag.ok()) return keys;
+  for (std::string& key : dag::WorkloadKeys(**dag)) {
+    if (key != record.workload_key()) keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+// TVM refuses a whole log for one step that it does not have: such records are left out, unless
+// they are asked for.
+class ForTvm {
+ public:
+  explicit ForTvm(bool extended) : extended_(extended) {}
+
+  // Counts those that are not to be written.
+  StatusOr<bool> Takes(std::string_view steps_json) {
+    if (extended_) return true;
+    KILN_ASSIGN_OR_RETURN(const bool extension, schedule::HasExtension(steps_json));
+    if (extension) ++left_out_;
+    return !extension;
+  }
+
+  void Report() const {
+    if (left_out_ == 0) return;
+    fmt::print(stderr,
+               "{} records left out: they have steps that TVM does not know (docs/steps.md); "
+               "--extended writes them too\n",
+               FormatCount(left_out_));
+  }
+
+ private:
+  const bool extended_;
+  int64_t left_out_ = 0;
+};
+
 }  // namespace
 
 Status BestCommand(const SubjectFlags& flags, const Session& session) {
@@ -231,7 +277,8 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
                   ErrorCell(record.result()), fmt::format("{}", record.id()),
                   OneLine(record.result().device())});
   }
-  fmt::print("{}{}", table.ToString(OutputColumns(STDOUT_FILENO)), UncheckedLines(records));
+  fmt::print("{}{}{}", table.ToString(OutputColumns(STDOUT_FILENO)), UncheckedLines(records),
+             RewrittenLines(records));
   if (several) {
     fmt::print("{} computations have this key:\n", computations.size());
     for (const NamedComputation& computation : computations) {
@@ -265,7 +312,7 @@ Status SketchesCommand(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
   Rendered of{.dag = workload.has_value() ? workload->dag : nullptr, .target = flags.target};
   if (of.dag == nullptr) {
-    KILN_ASSIGN_OR_RETURN(const Shown shown, WhatToShow(flags, "steps", "", session));
+    KILN_ASSIGN_OR_RETURN(const Shown shown, WhatToShow(flags, "schedule", "", session));
     of = shown.what;
   }
   KILN_ASSIGN_OR_RETURN(const std::string text, PrintSketches(of.dag, of.target, session.json));
@@ -308,20 +355,42 @@ Status ExportCommand(const ExportFlags& flags, const Session& session) {
   request.set_job_id(flags.job);
   if (IsWorkloadId(flags.workload)) {
     request.set_workload_id(flags.workload);
-  } else {
-    request.set_workload_key(flags.workload);
+  } else if (!flags.workload.empty()) {
+    request.add_workload_keys(dag::NormalizedKey(flags.workload));
   }
   request.set_include_errors(flags.errors);
   Output output(flags.output);
+  ForTvm for_tvm(flags.extended);
   int64_t lines = 0;
-  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
-    ++lines;
-    return AddLogLine(store::RecordOf(record), output);
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) -> Status {
+    KILN_ASSIGN_OR_RETURN(const bool takes, for_tvm.Takes(record.steps()));
+    if (!takes) return OkStatus();
+    store::Record line = store::RecordOf(record);
+    const std::vector<std::string> keys =
+        flags.all_keys ? KeysOf(record) : std::vector{record.workload_key()};
+    for (const std::string& key : keys) {
+      line.workload_key = key;
+      KILN_RETURN_IF_ERROR(AddLogLine(line, output));
+      ++lines;
+    }
+    return OkStatus();
   }));
-  return output.Finish(lines);
+  KILN_RETURN_IF_ERROR(output.Finish(lines));
+  for_tvm.Report();
+  return OkStatus();
 }
 
 namespace {
+// What came of lines whose key is bound.
+void PrintBound(const v1::ImportRecordsReply& reply) {
+  if (reply.fitting() + reply.unfit() == 0) return;
+  fmt::print(stderr, "{} lines fit what their key is bound to\n",
+             FormatCount(static_cast<int64_t>(reply.fitting())));
+  if (reply.unfit() == 0) return;
+  fmt::print(stderr, "{} lines do not fit it, and are imported unbound; {}\n",
+             FormatCount(static_cast<int64_t>(reply.unfit())), Printable(reply.first_unfit()));
+}
+
 // The lines that no import would take, as they are.
 Status KeepRefusedLines(const std::string& path, const std::string& refused_path) {
   KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
@@ -337,13 +406,18 @@ Status KeepRefusedLines(const std::string& path, const std::string& refused_path
 }
 }  // namespace
 
-Status ImportCommand(const std::string& path, const std::string& rejected, const Session& session) {
+Status ImportCommand(const ImportFlags& flags, const Session& session) {
+  const std::string &path = flags.path, &rejected = flags.rejected;
+  KILN_ASSIGN_OR_RETURN(const std::vector<Binding> bindings, ParseBindings(flags.bind));
   if (!rejected.empty()) {
     if (path == "-") return InvalidArgument("--rejected reads the log twice: expected a file");
     KILN_RETURN_IF_ERROR(KeepRefusedLines(path, rejected));
   }
   KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive(/*write=*/true));
+  for (const Binding& binding : bindings) {
+    KILN_RETURN_IF_ERROR(Bind(binding, *archive).status());
+  }
   KILN_ASSIGN_OR_RETURN(const v1::ImportRecordsReply reply, archive->Import(lines));
   const auto refused = static_cast<int64_t>(reply.refused());
   if (session.json) {
@@ -353,6 +427,7 @@ Status ImportCommand(const std::string& path, const std::string& rejected, const
                FormatCount(static_cast<int64_t>(reply.imported())), archive->Name(),
                FormatCount(static_cast<int64_t>(reply.duplicates())), FormatCount(refused));
   }
+  PrintBound(reply);
   for (const std::string& error : reply.errors()) {
     fmt::print(stderr, "kiln: {}: {}\n", path, Printable(error));
   }
@@ -365,28 +440,44 @@ Status ImportCommand(const std::string& path, const std::string& rejected, const
                          rejected.empty() ? "" : fmt::format("; they are in {}", rejected));
 }
 
-Status DistillCommand(const std::string& path, const std::string& output_path,
-                      const Session& session) {
-  Output output(output_path);
-  if (!path.empty()) {
-    store::LogDistiller distiller;
-    KILN_RETURN_IF_ERROR(
-        VisitLog(path, [&](store::MeasureLogLine line) { return distiller.Add(std::move(line)); }));
-    const auto best = distiller.Finish();
-    for (const store::MeasureLogLine& line : best) {
-      KILN_RETURN_IF_ERROR(output.Add(store::PrintMeasureLogLine(line) + "\n"));
-    }
-    return output.Finish(static_cast<int64_t>(best.size()));
+namespace {
+
+Status DistillLog(const std::string& path, ForTvm& for_tvm, Output& output) {
+  store::LogDistiller distiller;
+  KILN_RETURN_IF_ERROR(VisitLog(path, [&](store::MeasureLogLine line) -> Status {
+    const StatusOr<bool> takes = for_tvm.Takes(line.steps_json);
+    KILN_RETURN_IF_ERROR(Annotate(takes.status(), path));
+    return *takes ? distiller.Add(std::move(line)) : OkStatus();
+  }));
+  const auto best = distiller.Finish();
+  for (const store::MeasureLogLine& line : best) {
+    KILN_RETURN_IF_ERROR(output.Add(store::PrintMeasureLogLine(line) + "\n"));
   }
+  return output.Finish(static_cast<int64_t>(best.size()));
+}
+
+Status DistillRecords(const Session& session, ForTvm& for_tvm, Output& output) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   std::vector<store::Record> records;
-  KILN_RETURN_IF_ERROR(archive->VisitRecords({}, [&](const v1::Record& record) {
-    records.push_back(store::RecordOf(record));
+  KILN_RETURN_IF_ERROR(archive->VisitRecords({}, [&](const v1::Record& record) -> Status {
+    KILN_ASSIGN_OR_RETURN(const bool takes, for_tvm.Takes(record.steps()));
+    if (takes) records.push_back(store::RecordOf(record));
     return OkStatus();
   }));
   const auto best = store::Distill(records);
   for (const store::Record& record : best) KILN_RETURN_IF_ERROR(AddLogLine(record, output));
   return output.Finish(static_cast<int64_t>(best.size()));
+}
+
+}  // namespace
+
+Status DistillCommand(const DistillFlags& flags, const Session& session) {
+  Output output(flags.output);
+  ForTvm for_tvm(flags.extended);
+  KILN_RETURN_IF_ERROR(flags.path.empty() ? DistillRecords(session, for_tvm, output)
+                                          : DistillLog(flags.path, for_tvm, output));
+  for_tvm.Report();
+  return OkStatus();
 }
 
 Status StatsCommand(const Session& session) {
@@ -401,6 +492,7 @@ Status StatsCommand(const Session& session) {
   const Names names = NamesOf(jobs);
   v1::ListRecordsRequest request;
   request.set_include_errors(true);
+  int64_t rewritten_layouts = 0;
   std::map<std::array<std::string, 3>, Row> rows;  // by key, computation and target
   KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
     Row& row = rows[{record.workload_key(), record.workload_id(), record.target()}];
@@ -408,7 +500,9 @@ Status StatsCommand(const Session& session) {
     const double cost_s = CostOf(record.result());
     ++row.records;
     if (record.result().error() != v1::NO_ERROR) ++row.failed;
-    const bool counts = cost_s > 0 && !record.result().stopped_early();
+    const bool rewritten = record.layout_rewrite_option() != 0;
+    rewritten_layouts += rewritten;
+    const bool counts = cost_s > 0 && !record.result().stopped_early() && !rewritten;
     if (counts && (row.best_s == 0 || cost_s < row.best_s)) row.best_s = cost_s;
     row.flop_count = record.flop_count();
     row.jobs.insert(record.job_id());
@@ -434,7 +528,14 @@ Status StatsCommand(const Session& session) {
                   FormatCount(row.records), FormatCount(row.failed), LatencyCell(row.best_s),
                   SpeedCell(row.flop_count, row.best_s)});
   }
-  if (!session.json) fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+  if (session.json) return OkStatus();
+  fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+  if (rewritten_layouts > 0) {
+    fmt::print(
+        "{} records of logs were measured with inputs laid out for them; their latencies are no "
+        "comparison with others and left out of Best\n",
+        FormatCount(rewritten_layouts));
+  }
   return OkStatus();
 }
 

@@ -79,8 +79,8 @@ std::vector<std::string> RenderForms() {
 StatusOr<std::string> Render(const Rendered& what, std::string_view form) {
   if (form == "dag") return WithNewline(dag::PrintDag(*what.dag));
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(what.steps));
-  KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(what.dag, steps));
   if (form == "steps") return StepLines(steps);
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(what.dag, steps));
   if (form == "schedule") {
     return WithNewline(steps.empty() ? "# the unscheduled loops: no primitives"
                                      : schedule::PrintPrimitives(state));

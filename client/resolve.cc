@@ -12,6 +12,9 @@
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/schedule/fit.h"
+#include "compiler/target/meaning.h"
+#include "proto/hardware_message.h"
 
 namespace kiln::client {
 namespace {
@@ -66,7 +69,7 @@ void FastestFormsFirst(const v1::JobStatus& job, std::vector<v1::Record>& record
 
 // A file of that name is meant before a trial is.
 std::optional<NamedTrial> TrialOf(const SubjectFlags& flags) {
-  if (!flags.words.op.empty() || FileExists(flags.what)) return {};
+  if (FileExists(flags.what)) return {};
   return ParseTrialName(flags.what);
 }
 
@@ -95,9 +98,63 @@ StatusOr<std::vector<v1::Record>> BestOfWorkloads(const std::string& job_id, Arc
   return records;
 }
 
+Status CheckIsOf(const v1::Record& record, std::string_view dag, std::string_view what) {
+  const Status fits = schedule::CheckFit(dag, record.steps());
+  if (fits.ok()) return fits;
+  return InvalidArgument("record {} of {} is no schedule of {}: {}", record.id(),
+                         record.workload_key(), what, Message(fits));
+}
+
+// By what it begins with, or by what it means; "": any.
+bool IsFor(const std::string& target, const v1::Record& record) {
+  return record.target().starts_with(target) ||
+         target::MeanSame(record.target(), HardwareParamsOf(record.hardware()), target, {});
+}
+
+bool MeanSameTarget(const v1::Record& a, const v1::Record& b) {
+  return target::MeanSame(a.target(), HardwareParamsOf(a.hardware()), b.target(),
+                          HardwareParamsOf(b.hardware()));
+}
+
+// Of one computation, for targets that mean the same.
+bool Alike(const v1::Record& a, const v1::Record& b) {
+  return WorkloadOf(a) == WorkloadOf(b) && MeanSameTarget(a, b);
+}
+
+// Does its target leave so much open that it means the same as two others, which do not?
+bool IsAmbiguous(const v1::Record& record, const std::vector<v1::Record>& all) {
+  for (const v1::Record& a : all) {
+    for (const v1::Record& b : all) {
+      if (Alike(record, a) && Alike(record, b) && !Alike(a, b)) return true;
+    }
+  }
+  return false;
+}
+
+// The best of those that are alike, in their order; one that is ambiguous stays apart.
+std::vector<v1::Record> BestOfEachMeaning(const std::vector<v1::Record>& records) {
+  std::vector<v1::Record> best, apart;
+  for (const v1::Record& record : records) {
+    if (IsAmbiguous(record, records)) {
+      apart.push_back(record);
+      continue;
+    }
+    const auto same = std::find_if(best.begin(), best.end(),
+                                   [&](const v1::Record& other) { return Alike(other, record); });
+    if (same == best.end()) {
+      best.push_back(record);
+    } else if (IsBetter(record.result(), same->result())) {
+      *same = record;
+    }
+  }
+  best.insert(best.end(), apart.begin(), apart.end());
+  return best;
+}
+
 std::string Describe(const Subject& subject) {
   if (!subject.job_id.empty()) return "job " + subject.job_id;
-  return "workload " + (subject.workload_key.empty() ? subject.workload_id : subject.workload_key);
+  return "workload " +
+         (subject.workload_keys.empty() ? subject.workload_id : subject.workload_keys[0]);
 }
 
 }  // namespace
@@ -125,13 +182,14 @@ StatusOr<Subject> Resolve(const SubjectFlags& flags, Archive& archive) {
     KILN_ASSIGN_OR_RETURN(subject.record, FindTrial(*trial, archive));
     return subject;
   }
-  if (workload.has_value()) {
+  const bool says_what_it_is = !flags.words.op.empty() && !flags.what.empty();
+  if (workload.has_value() && !says_what_it_is) {
     subject.workload_id = dag::WorkloadId(*workload->dag);
-    subject.workload_key = dag::WorkloadKey(*workload->dag);
+    subject.workload_keys = dag::WorkloadKeys(*workload->dag);
     return subject;
   }
   if (flags.what.starts_with("[")) {
-    subject.workload_key = flags.what;
+    subject.workload_keys = {dag::NormalizedKey(flags.what)};
     return subject;
   }
   if (IsWorkloadId(flags.what)) {
@@ -139,7 +197,9 @@ StatusOr<Subject> Resolve(const SubjectFlags& flags, Archive& archive) {
     return subject;
   }
   if (flags.what.empty()) return NewestJob(archive);
-  return JobOrRecord(flags.what, archive);
+  KILN_ASSIGN_OR_RETURN(Subject found, JobOrRecord(flags.what, archive));
+  found.dag = subject.dag;
+  return found;
 }
 
 StatusOr<v1::Record> FindTrial(const NamedTrial& trial, Archive& archive) {
@@ -163,15 +223,16 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
   v1::BestRequest request;
   request.set_job_id(subject.job_id);
   request.set_workload_id(subject.workload_id);
-  request.set_workload_key(subject.workload_key);
+  request.mutable_workload_keys()->Add(subject.workload_keys.begin(), subject.workload_keys.end());
   KILN_ASSIGN_OR_RETURN(auto records, archive.Best(request));
   if (records.empty() && !subject.job_id.empty()) {
     KILN_ASSIGN_OR_RETURN(records, BestOfWorkloads(subject.job_id, archive));
   }
   std::erase_if(records, [&](const v1::Record& record) {
-    return (!flags.target.empty() && !record.target().starts_with(flags.target)) ||
+    return !IsFor(flags.target, record) ||
            (flags.task >= 0 && record.task_index() != static_cast<uint32_t>(flags.task));
   });
+  if (subject.is_workload()) records = BestOfEachMeaning(records);
   if (!subject.job_id.empty() && !records.empty()) {
     KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(subject.job_id));
     FastestFormsFirst(job, records);
@@ -210,9 +271,8 @@ StatusOr<dag::DagPtr> DagOfRecord(const v1::Record& record, const Subject& subje
                                   Archive& archive) {
   if (!record.dag().empty()) return dag::ParseDag(record.dag());
   if (subject.dag != nullptr) {
-    if (dag::WorkloadKey(*subject.dag) == record.workload_key()) return subject.dag;
-    return InvalidArgument("record {} is of workload {}, and the operator given is {}", record.id(),
-                           record.workload_key(), dag::WorkloadKey(*subject.dag));
+    KILN_RETURN_IF_ERROR(CheckIsOf(record, dag::PrintDag(*subject.dag), "the operator given"));
+    return subject.dag;
   }
   KILN_ASSIGN_OR_RETURN(auto computations, ComputationsOf(record.workload_key(), archive));
   if (!record.workload_id().empty()) {
@@ -220,15 +280,19 @@ StatusOr<dag::DagPtr> DagOfRecord(const v1::Record& record, const Subject& subje
       return computation.id != record.workload_id();
     });
   }
-  if (computations.size() == 1) return dag::ParseDag(computations[0].dag);
+  if (computations.size() == 1) {
+    KILN_RETURN_IF_ERROR(CheckIsOf(record, computations[0].dag, computations[0].description));
+    return dag::ParseDag(computations[0].dag);
+  }
   if (computations.size() > 1) {
     return SeveralFit(
         fmt::format("record {} came from a log and has a key alone, which", record.id()),
         computations);
   }
   return FailedPrecondition(
-      "record {} came from a log and has no DAG: say which operator it is with --op and --args",
-      record.id());
+      "record {} came from a log, and what its key {} stands for is not known: say which operator "
+      "it is with --op and --args, or for all records of the key with `kiln records bind`",
+      record.id(), record.workload_key());
 }
 
 }  // namespace kiln::client

@@ -136,6 +136,18 @@ std::string UncheckedLines(const std::vector<v1::Record>& records) {
   return text;
 }
 
+std::string RewrittenLines(const std::vector<v1::Record>& records) {
+  std::string text;
+  for (const v1::Record& record : records) {
+    if (record.layout_rewrite_option() == 0) continue;
+    text += fmt::format(
+        "trial {} came from a log and was measured with inputs laid out for it (layout rewrite "
+        "option {}): its latency is no comparison with others\n",
+        TrialName(record), record.layout_rewrite_option());
+  }
+  return text;
+}
+
 std::string CheckText(const v1::Record& record) {
   if (IsNull(record)) return "nothing was run: target null makes its costs up";
   const std::string unchecked = UncheckedText(record.result());

@@ -18,5 +18,7 @@ std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& bes
 std::string CheckText(const v1::Record& record);
 // A line for each whose check proved little.
 std::string UncheckedLines(const std::vector<v1::Record>& records);
+// A line for each whose cost is of rewritten layouts.
+std::string RewrittenLines(const std::vector<v1::Record>& records);
 
 }  // namespace kiln::client

@@ -54,8 +54,10 @@ const std::map<std::string_view, Limit>& Limits() {
       {"JobSpec.request_id", {kName}},
       {"SubmitRequest.request_id", {kName}},
       {"JobSpec.tasks", {0, 10'000}},
-      {"BestRequest.workload_key", {64 << 10}},
-      {"ListRecordsRequest.workload_key", {64 << 10}},
+      {"BestRequest.workload_keys", {64 << 10, 64}},
+      {"ListRecordsRequest.workload_keys", {64 << 10, 64}},
+      {"BindKeyRequest.workload_key", {64 << 10}},
+      {"BindKeyRequest.dag", {kProgram}},
       {"DeleteRecordsRequest.ids", {0, 1'000'000}},
       {"ImportRecordsRequest.line", {2 * kProgram}},  // an import refuses it by its number before
       {"BuildRequest.dag", {kProgram}},

@@ -15,6 +15,7 @@
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/schedule/step.h"
+#include "compiler/target/meaning.h"
 #include "proto/trial.pb.h"
 #include "search/samples.h"
 #include "store/plausible.h"
@@ -50,6 +51,27 @@ class TaskTable {
  private:
   const std::stop_token stop_;
   std::map<std::tuple<std::string, std::string, HardwareRow>, std::unique_ptr<search::Task>> tasks_;
+};
+
+// Which records are of a task's target, by what their targets mean; each text is looked at once.
+class TargetsLike {
+ public:
+  explicit TargetsLike(const search::Task& task)
+      : target_(target::PrintTarget(task.target)), hardware_(task.hardware) {}
+
+  bool Has(const store::Record& record) {
+    const auto [at, is_new] = known_.try_emplace({record.target, record.hardware}, false);
+    if (is_new) {
+      at->second =
+          target::MeanSame(record.target, HardwareParamsOf(record.hardware), target_, hardware_);
+    }
+    return at->second;
+  }
+
+ private:
+  const std::string target_;
+  const HardwareParams hardware_;
+  std::map<std::pair<std::string, HardwareRow>, bool> known_;
 };
 
 // Was it the candidate that succeeded or failed?
@@ -106,13 +128,15 @@ std::vector<std::optional<Steps>> ParseAll(std::string_view job_id,
 Status GatherOwn(store::Store& store, std::string_view job_id, const search::Task& task,
                  std::string_view device, const ExperienceOptions& options, ThreadPool& pool,
                  TaskExperience& own) {
-  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> found,
-                        store.RecordsOfWorkload(
-                            {.id = dag::WorkloadId(*task.dag), .key = dag::WorkloadKey(*task.dag)},
-                            target::PrintTarget(task.target)));
+  KILN_ASSIGN_OR_RETURN(
+      const std::vector<store::Record> found,
+      store.RecordsOfWorkload(
+          {.id = dag::WorkloadId(*task.dag), .keys = dag::WorkloadKeys(*task.dag)}, ""));
+  TargetsLike same_target(task);
   std::vector<const store::Record*> records;
   for (const store::Record& record : found) {
     if (record.job_id == job_id || !SameDevice(record.device, device)) continue;
+    if (!same_target.Has(record) || store::HasRewrittenLayouts(record)) continue;
     // Older databases hold costs that no device can have; those of target null are made up.
     const bool plausible = task.target.kind == target::TargetKind::kNull ||
                            store::CheckPlausible(record, task.dag->flop_count()).ok();

@@ -1,8 +1,10 @@
 // What earlier jobs measured that helps a new one: its warm start.
 //
-// The same task, on the same device: observed by its policy like results of its own, so never
-// measured again. Other tasks of the same target, and the same one on other devices: they train the
-// cost model that the job's policies share, each normalised by its own best.
+// The same task, on the same device and for a target that means the same
+// (compiler/target/meaning.h): observed by its policy like results of its own, so never measured
+// again. Not those that were measured with rewritten layouts. Other tasks of the same target, and
+// the same one on other devices: they train the cost model that the job's policies share, each
+// normalised by its own best.
 //
 // A scheduler that starts again after a crash calls the same function, so a resumed job has what it
 // knew: nothing but records is kept.

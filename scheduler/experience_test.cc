@@ -151,6 +151,33 @@ TEST_F(ExperienceTest, ImportedRecordsAreKnownButTheirCostsDecideNothing) {
   EXPECT_EQ(experience.of_tasks[0].best_record_id, 1);
 }
 
+TEST_F(ExperienceTest, TargetsAndKeysOfLogsAreTakenForWhatTheyMean) {
+  const search::Task task = MakeTask("64", "llvm -mattr=-pku -mcpu=znver4 -num-cores=2");
+  ASSERT_OK(store_->AddJob({.id = "import"}));
+  store::Record record;
+  record.job_id = "import";
+  record.workload_key = dag::WorkloadKeys(*task.dag)[1];  // as TVM 0.19 has it
+  record.steps = "[]";
+  record.costs_s = {1e-3};
+  const auto add = [&](std::string target, int64_t cores, int64_t layout) {
+    record.target = std::move(target);
+    record.hardware[0] = cores;
+    record.layout_rewrite_option = layout;
+    record.timestamp_s = record.trial;
+    record.steps = fmt::format(R"([["SP", 2, 0, 64, [{}], 1]])", record.trial + 1);
+    EXPECT_OK(store_->AddRecord(record).status());
+    ++record.trial;
+  };
+  add("llvm -keys=cpu -mcpu=znver4", 2, 0);
+  add("llvm -keys=cpu -mcpu=znver4 -num-cores=2", 2, 0);
+  add("llvm -keys=cpu -mcpu=znver4", 64, 0);
+  add("llvm -keys=cpu -mcpu=sapphirerapids", 2, 0);
+  add("llvm -keys=cpu -mcpu=znver4", 2, 2);  // its cost says nothing
+  const Experience experience = Gather("new", std::span(&task, 1));
+  ASSERT_THAT(experience.of_tasks[0].observations, SizeIs(2));
+  EXPECT_EQ(experience.of_tasks[0].observations[1].record, 2);
+}
+
 TEST_F(ExperienceTest, LeavesOutTheJobItselfAndOtherTargets) {
   const search::Task task = MakeTask("64"), elsewhere = MakeTask("64", "llvm -num-cores=1");
   Measure("mine", task, 8);

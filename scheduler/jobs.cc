@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/unique_id.h"
+#include "scheduler/computations.h"
 #include "scheduler/either_stop.h"
 #include "scheduler/patient_store.h"
 
@@ -54,6 +55,16 @@ std::vector<store::TaskRow> TaskRows(const CheckedJob& job) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+// Logs may have other keys for them than their tasks.
+std::vector<store::Computation> ComputationsOf(const CheckedJob& job) {
+  std::vector<store::Computation> all;
+  for (const CheckedTask& task : job.tasks) {
+    const std::vector<store::Computation> each = UnderAllKeys(*task.dag);
+    all.insert(all.end(), each.begin(), each.end());
+  }
+  return all;
 }
 
 }  // namespace
@@ -165,6 +176,7 @@ StatusOr<store::JobRow> Jobs::AddJob(Request& request, const CheckedJob& checked
   job.spec = checked.spec.SerializeAsString();
   job.created_ms = NowMs();
   const std::vector<store::TaskRow> tasks = TaskRows(checked);
+  KILN_RETURN_IF_ERROR(request.store.AddComputations(ComputationsOf(checked)));
   for (int attempt = 0;; ++attempt) {
     job.id = JobIdOf(checked.spec.request_id(), attempt);
     const Status added = request.store.AddJob(job, tasks);

@@ -4,13 +4,16 @@
 
 #include "base/grpc_status.h"
 #include "base/log.h"
+#include "compiler/dag/text.h"
+#include "compiler/schedule/fit.h"
 #include "compiler/schedule/step.h"
 #include "proto/device_choice.h"
 #include "proto/field_limits.h"
 #include "scheduler/caller_watch.h"
-#include "scheduler/library_computations.h"
+#include "scheduler/computations.h"
 #include "scheduler/watch.h"
 #include "store/import_log.h"
+#include "store/wire/import_message.h"
 #include "store/wire/record_message.h"
 
 namespace kiln::scheduler {
@@ -144,14 +147,17 @@ grpc::Status SchedulerService::Best(grpc::ServerContext* context, const v1::Best
 }
 
 Status SchedulerService::Best(const v1::BestRequest& request, v1::BestReply& reply) {
-  const store::WorkloadRef workload = {.id = request.workload_id(), .key = request.workload_key()};
-  if ((workload.id.empty() && workload.key.empty()) == request.job_id().empty()) {
+  const store::WorkloadRef workload = store::WorkloadOf(request);
+  if (workload.empty() == request.job_id().empty()) {
     return InvalidArgument("found {}, expected a workload or a job id",
                            request.job_id().empty() ? "neither" : "both");
   }
   if (!request.job_id().empty()) return BestOfJob(request, reply);
-  KILN_ASSIGN_OR_RETURN(const auto best, store_.BestRecords(workload, request.target()));
-  for (const store::Record& record : best) *reply.add_records() = store::RecordMessage(record);
+  KILN_ASSIGN_OR_RETURN(const auto best, store_.BestRecords(workload, ""));
+  for (const store::Record& record : best) {
+    if (!IsFor(request.target(), record)) continue;
+    *reply.add_records() = store::RecordMessage(record);
+  }
   return OkStatus();
 }
 
@@ -161,7 +167,7 @@ Status SchedulerService::BestOfJob(const v1::BestRequest& request, v1::BestReply
   for (const store::TaskRow& task : tasks) {
     KILN_ASSIGN_OR_RETURN(const auto best, store_.BestOfJob(request.job_id(), task.index));
     if (!best.has_value()) continue;
-    if (!request.target().empty() && best->target != request.target()) continue;
+    if (!IsFor(request.target(), *best)) continue;
     *reply.add_records() = store::RecordMessage(*best);
   }
   return OkStatus();
@@ -220,9 +226,10 @@ Status SchedulerService::Import(grpc::ServerContext& context,
   KILN_RETURN_IF_ERROR(door_.AdmitCaller(context));
   KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
   KILN_RETURN_IF_ERROR(store_.AddComputations(LibraryComputations()));
-  KILN_ASSIGN_OR_RETURN(auto importer,
-                        store::LogImporter::Begin(store_, absl::ToUnixMillis(clock_.Now()),
-                                                  schedule::CheckStepsText));
+  KILN_ASSIGN_OR_RETURN(
+      auto importer,
+      store::LogImporter::Begin(store_, absl::ToUnixMillis(clock_.Now()),
+                                {.steps = schedule::CheckStepsText, .fits = schedule::CheckFit}));
   v1::ImportRecordsRequest request;
   while (!stopping_ && stream.Exchange([&] { return reader.Read(&request); })) {
     KILN_RETURN_IF_ERROR(CheckFields(request));
@@ -233,10 +240,25 @@ Status SchedulerService::Import(grpc::ServerContext& context,
   if (stopping_) return Unavailable("the scheduler is stopping; try again");
   if (context.IsCancelled()) return GoneStatus();
   KILN_ASSIGN_OR_RETURN(const store::ImportResult result, importer.Finish());
-  reply.set_imported(static_cast<uint64_t>(result.imported));
-  reply.set_duplicates(static_cast<uint64_t>(result.duplicates));
-  reply.set_refused(static_cast<uint64_t>(result.refused));
-  reply.mutable_errors()->Add(result.errors.begin(), result.errors.end());
+  reply = store::ReplyOf(result);
+  events_.Notify(std::string(store::kImportJob));
+  return OkStatus();
+}
+
+grpc::Status SchedulerService::BindKey(grpc::ServerContext* context,
+                                       const v1::BindKeyRequest* request, v1::BindKeyReply* reply) {
+  return Answer(*context, *request, [&] { return Bind(*request, *reply); });
+}
+
+Status SchedulerService::Bind(const v1::BindKeyRequest& request, v1::BindKeyReply& reply) {
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(request.dag()));
+  const std::vector<store::Computation> all = UnderAllKeys(*dag);
+  KILN_RETURN_IF_ERROR(store_.AddComputations(all));
+  store::Computation bound = all.front();
+  bound.key = request.workload_key();
+  KILN_ASSIGN_OR_RETURN(const store::BindResult result,
+                        store::BindImported(store_, bound, schedule::CheckFit));
+  reply = store::ReplyOf(result, bound);
   events_.Notify(std::string(store::kImportJob));
   return OkStatus();
 }

@@ -69,6 +69,8 @@ class SchedulerService : public v1::Scheduler::Service {
   grpc::Status ImportRecords(grpc::ServerContext* context,
                              grpc::ServerReader<v1::ImportRecordsRequest>* reader,
                              v1::ImportRecordsReply* reply) override;
+  grpc::Status BindKey(grpc::ServerContext* context, const v1::BindKeyRequest* request,
+                       v1::BindKeyReply* reply) override;
 
  private:
   // What `work` says of a request that the door admits.
@@ -86,6 +88,7 @@ class SchedulerService : public v1::Scheduler::Service {
                grpc::ServerWriter<v1::JobEvent>& writer);
   Status Import(grpc::ServerContext& context, grpc::ServerReader<v1::ImportRecordsRequest>& reader,
                 v1::ImportRecordsReply& reply);
+  Status Bind(const v1::BindKeyRequest& request, v1::BindKeyReply& reply);
 
   store::Store& store_;
   Jobs& jobs_;

@@ -237,7 +237,7 @@ TEST_F(ServiceTest, BestAndRecords) {
   EXPECT_THAT(best.records(0).dag(), HasSubstr("float32[64, 64]"));
 
   v1::BestRequest of_workload;
-  of_workload.set_workload_key(best.records(0).workload_key());
+  of_workload.add_workload_keys(best.records(0).workload_key());
   ASSERT_OK_AND_ASSIGN(const auto same, Call(&v1::Scheduler::Stub::Best, of_workload));
   ASSERT_EQ(same.records_size(), 1);
   EXPECT_EQ(same.records(0).id(), best.records(0).id());
@@ -283,7 +283,7 @@ TEST_F(ServiceTest, Refusals) {
   best.set_job_id("nobody");
   EXPECT_THAT(Call(&v1::Scheduler::Stub::Best, best),
               StatusIs(StatusCode::kNotFound, HasSubstr("nobody")));
-  best.set_workload_key("x");
+  best.add_workload_keys("x");
   EXPECT_THAT(Call(&v1::Scheduler::Stub::Best, best),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("both")));
   v1::GetRecordRequest record;
@@ -416,6 +416,46 @@ TEST_F(ServiceTest, ImportCountsNewLinesDuplicatesAndErrors) {
   EXPECT_EQ(status.state(), v1::SUCCEEDED);
   EXPECT_EQ(status.trials_done(), 1u);
   EXPECT_OK(Watch("import").status);
+}
+
+TEST_F(ServiceTest, AKeyOfImportedRecordsIsBound) {
+  const auto import = [&](const std::string& steps) {
+    grpc::ClientContext context;
+    v1::ImportRecordsReply reply;
+    const auto writer = stub_->ImportRecords(&context, &reply);
+    v1::ImportRecordsRequest request;
+    request.set_line(R"({"i": [["[\"f\", 8]", "llvm -keys=cpu"], [[], )" + steps +
+                     R"(]], "r": [[0.001], 0, 0.5, 1691392900], "v": "v0.6"})");
+    EXPECT_TRUE(writer->Write(request));
+    writer->WritesDone();
+    EXPECT_TRUE(writer->Finish().ok());
+    return reply;
+  };
+  import(R"([["SP", 1, 0, 8, [4], 1]])");
+  import(R"([["SP", 1, 0, 9, [3], 1]])");
+  v1::BindKeyRequest bind;
+  bind.set_workload_key("[\"f\", 8]");
+  bind.set_dag("input A: float32[8]\nB[i: 8] = A[i] + 1.0\n");
+  ASSERT_OK_AND_ASSIGN(const auto bound, Call(&v1::Scheduler::Stub::BindKey, bind));
+  EXPECT_EQ(bound.bound(), 1u);
+  EXPECT_EQ(bound.unfit(), 1u);
+  EXPECT_THAT(bound.first_unfit(), HasSubstr("record 2: split #0 (SP) is of a loop of 9"));
+  v1::BestRequest best;
+  best.set_workload_id(bound.workload_id());
+  ASSERT_OK_AND_ASSIGN(const auto of_it, Call(&v1::Scheduler::Stub::Best, best));
+  ASSERT_EQ(of_it.records_size(), 1);
+  EXPECT_THAT(of_it.records(0).dag(), HasSubstr("B[i: 8]"));
+  best.set_target("llvm -model=any");
+  ASSERT_OK_AND_ASSIGN(const auto same, Call(&v1::Scheduler::Stub::Best, best));
+  EXPECT_EQ(same.records_size(), 1) << "means the same";
+  const auto later = import(R"([["SP", 1, 0, 8, [2], 1]])");
+  EXPECT_EQ(later.fitting(), 1u);
+  bind.set_dag("nonsense");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::BindKey, bind),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 1")));
+  bind.set_dag("input A: float32[3]\nB[i: 3] = A[i] + 1.0\n");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::BindKey, bind),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("none of the 3 records")));
 }
 
 TEST_F(ServiceTest, ADeviceIsKeptByItsKeyAndRefusedWhereItIsNotThere) {

@@ -20,6 +20,7 @@ struct Entry {
   std::string_view workload_id = {};  // "": not known
   std::string_view workload_key;
   std::string_view target;
+  int64_t layout = 0;  // rewrite option
   bool failed = false;
   bool stopped_early = false;
   double mean_cost_s = 0;
@@ -89,9 +90,9 @@ class Computations {
 // Numbers texts in the order in which they appear, for each prefix anew.
 class AppearanceOrder {
  public:
-  using Path = std::array<int, 4>;
+  using Path = std::array<int, 5>;
 
-  Path Of(const std::array<std::string, 4>& texts) {
+  Path Of(const std::array<std::string, 5>& texts) {
     Path path;
     path.fill(-1);
     for (size_t i = 0; i < texts.size(); ++i) path[i] = Number(path, texts[i]);
@@ -115,9 +116,10 @@ std::vector<size_t> BestIndices(const std::vector<Entry>& entries) {
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].failed) continue;
     const auto [hash, args] = SplitWorkloadKey(entries[i].workload_key);
+    const std::string layout = std::to_string(entries[i].layout);
     for (const std::string& key : TargetKeys(entries[i].target)) {
       const std::string id(computations.Of(entries[i]));
-      auto [it, inserted] = best.try_emplace(order.Of({key, hash, args, id}), i);
+      auto [it, inserted] = best.try_emplace(order.Of({key, hash, args, id, layout}), i);
       if (!inserted && rank(i) < rank(it->second)) it->second = i;
     }
   }
@@ -146,6 +148,7 @@ std::vector<Record> Distill(std::span<const Record> records) {
     entries.push_back({.workload_id = r.workload_id,
                        .workload_key = r.workload_key,
                        .target = r.target,
+                       .layout = r.layout_rewrite_option,
                        .failed = r.error != kNoError || r.costs_s.empty(),
                        .stopped_early = r.stopped_early,
                        .mean_cost_s = MeanCost(r)});
@@ -189,8 +192,9 @@ Status LogDistiller::Add(MeasureLogLine line, size_t most_bytes) {
                       static_cast<double>(line.costs_s.size());
   kept->line = std::move(line);
   const auto [hash, args] = SplitWorkloadKey(kept->line.workload_key);
+  const std::string layout = std::to_string(kept->line.layout_rewrite_option.value_or(0));
   for (const std::string& key : TargetKeys(kept->line.target)) {
-    auto& best = state_->best[state_->order.Of({key, hash, args, ""})];
+    auto& best = state_->best[state_->order.Of({key, hash, args, "", layout})];
     if (best != nullptr && !(kept->mean_cost_s < best->mean_cost_s)) continue;
     if (best != nullptr) state_->bytes -= BytesOf(best->line);
     state_->bytes += BytesOf(kept->line);

@@ -17,10 +17,11 @@ namespace kiln::store {
 // ones of its kind (cuda: cuda, gpu; llvm: cpu; any other: its name), without repetition.
 std::vector<std::string> TargetKeys(std::string_view target);
 
-// For every (key of TargetKeys(target), workload hash, workload arguments, computation) the best
-// record without error: complete before stopped early, then the smallest mean cost, then the one
-// that comes first. A record that is best under several keys is there once. Order: by target key,
-// hash and arguments in the order they first appear.
+// For every (key of TargetKeys(target), workload hash, workload arguments, computation, layout
+// rewrite option: costs of one are no comparison with those of another) the best record without
+// error: complete before stopped early, then the smallest mean cost, then the one that comes first.
+// A record that is best under several keys is there once. Order: by target key, hash and arguments
+// in the order they first appear.
 std::vector<Record> Distill(std::span<const Record> records);
 
 // The same over the lines of a log, whatever their version. They come one at a time, and no more of

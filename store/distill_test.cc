@@ -72,6 +72,14 @@ TEST(Distill, ComputationsOfOneKeyDoNotCompete) {
               ElementsAre(0, 1, 3));
 }
 
+TEST(Distill, CostsWithRewrittenLayoutsDoNotCompeteWithOthers) {
+  std::vector<Record> records = {Measured(0, R"(["a"])", "llvm", 3),
+                                 Measured(1, R"(["a"])", "llvm", 1),
+                                 Measured(2, R"(["a"])", "llvm", 2)};
+  records[1].layout_rewrite_option = records[2].layout_rewrite_option = 2;
+  EXPECT_THAT(DistilledTrials(records), ElementsAre(0, 1));
+}
+
 TEST(Distill, SharedKeysLetTargetsCompete) {
   EXPECT_THAT(DistilledTrials({Measured(0, R"(["a"])", "cuda -arch=sm_86", 3),
                                Measured(1, R"(["a"])", "opencl -keys=opencl,gpu", 1)}),

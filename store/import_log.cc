@@ -25,7 +25,7 @@ StatusOr<Record> RecordOfLogLine(std::string_view line, const StepsCheck& check_
   return RecordOfLine(parsed, job_id, trial);
 }
 
-StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, StepsCheck check_steps,
+StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, LogChecks checks,
                                          std::string_view job_id) {
   JobRow job;
   job.id = job_id;
@@ -34,7 +34,7 @@ StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, StepsChec
   job.created_ms = job.started_ms = job.finished_ms = now_ms;
   const Status added = store.AddJob(job);
   if (added.code() != StatusCode::kAlreadyExists) KILN_RETURN_IF_ERROR(added);
-  return LogImporter(store, std::move(check_steps), job_id);
+  return LogImporter(store, std::move(checks), job_id);
 }
 
 Status LogImporter::AddLine(std::string_view line) {
@@ -58,24 +58,39 @@ void LogImporter::Refuse(std::string_view why) {
 }
 
 StatusOr<Record> LogImporter::Parse(std::string_view line) {
-  KILN_ASSIGN_OR_RETURN(Record record, RecordOfLogLine(line, check_steps_, job_id_, 0));
-  KILN_ASSIGN_OR_RETURN(const double flops, FlopsOf(record.workload_key));
-  KILN_RETURN_IF_ERROR(CheckPlausible(record, flops));
+  KILN_ASSIGN_OR_RETURN(Record record, RecordOfLogLine(line, checks_.steps, job_id_, 0));
+  KILN_ASSIGN_OR_RETURN(const Key key, Find(record.workload_key));
+  KILN_RETURN_IF_ERROR(CheckPlausible(record, key.flops));
+  if (key.bound.has_value()) Bind(*key.bound, record);
   return record;
 }
 
-StatusOr<double> LogImporter::FlopsOf(const std::string& workload_key) {
+void LogImporter::Bind(const Computation& computation, Record& record) {
+  if (const Status fits = checks_.fits(computation.dag, record.steps); !fits.ok()) {
+    if (++result_.unfit == 1) {
+      result_.first_unfit = fmt::format("line {}: {}", line_number_, Message(fits));
+    }
+    return;
+  }
+  ++result_.fitting;
+  record.workload_id = computation.id;
+  record.dag = computation.dag;
+  record.flop_count = computation.flop_count;
+}
+
+StatusOr<LogImporter::Key> LogImporter::Find(const std::string& workload_key) {
   constexpr size_t kMostKept = 10'000;
-  if (const auto known = flops_.find(workload_key); known != flops_.end()) return known->second;
+  if (const auto known = keys_.find(workload_key); known != keys_.end()) return known->second;
+  Key key;
+  KILN_ASSIGN_OR_RETURN(key.bound, store_->BoundTo(workload_key));
   KILN_ASSIGN_OR_RETURN(const std::vector<Computation> computations,
                         store_->ComputationsOfKey(workload_key));
-  double least = 0;
   for (const Computation& computation : computations) {
     const double flops = std::max(0.0, computation.flop_count);
-    least = &computation == &computations.front() ? flops : std::min(least, flops);
+    key.flops = &computation == &computations.front() ? flops : std::min(key.flops, flops);
   }
-  if (flops_.size() < kMostKept) flops_.emplace(workload_key, least);
-  return least;
+  if (keys_.size() < kMostKept) keys_.emplace(workload_key, key);
+  return key;
 }
 
 Status LogImporter::Flush() {
@@ -93,9 +108,8 @@ StatusOr<ImportResult> LogImporter::Finish() {
 }
 
 StatusOr<ImportResult> ImportLog(Store& store, std::string_view text, int64_t now_ms,
-                                 const StepsCheck& check_steps, std::string_view job_id) {
-  KILN_ASSIGN_OR_RETURN(LogImporter importer,
-                        LogImporter::Begin(store, now_ms, check_steps, job_id));
+                                 const LogChecks& checks, std::string_view job_id) {
+  KILN_ASSIGN_OR_RETURN(LogImporter importer, LogImporter::Begin(store, now_ms, checks, job_id));
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));

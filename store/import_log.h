@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "store/bind.h"
 #include "store/store.h"
 
 namespace kiln::store {
@@ -17,6 +19,12 @@ inline constexpr std::string_view kImportJob = "import";
 
 // Why steps are none that a schedule can have; OK: they are. The store knows steps as text only.
 using StepsCheck = std::function<Status(std::string_view steps_json)>;
+
+// What the store does not know of steps and computations.
+struct LogChecks {
+  StepsCheck steps;
+  FitCheck fits;
+};
 
 // Lines that are longer are refused: no schedule is so long.
 inline constexpr size_t kMostLineBytes = size_t{16} << 20;
@@ -27,6 +35,11 @@ struct ImportResult {
   int64_t refused = 0;     // the others are imported
   std::vector<std::string> errors;  // "line 12: ...", of the first kMostErrors that were refused
   static constexpr size_t kMostErrors = 1'000;
+  // Of lines whose key is bound to a computation (bind.h): those that fit it are of it, the others
+  // are imported as being of none.
+  int64_t fitting = 0;
+  int64_t unfit = 0;
+  std::string first_unfit = {};  // "line 12: ..."
 };
 
 // Takes lines one by one and commits them in batches. Not thread-safe; several may import into one
@@ -34,7 +47,7 @@ struct ImportResult {
 class LogImporter {
  public:
   // Makes the job, already succeeded, if it is not there.
-  static StatusOr<LogImporter> Begin(Store& store, int64_t now_ms, StepsCheck check_steps,
+  static StatusOr<LogImporter> Begin(Store& store, int64_t now_ms, LogChecks checks,
                                      std::string_view job_id = kImportJob);
 
   // A line without its line feed; comments are skipped. A bad line goes to the result, a failing
@@ -45,20 +58,25 @@ class LogImporter {
   StatusOr<ImportResult> Finish();
 
  private:
-  LogImporter(Store& store, StepsCheck check_steps, std::string_view job_id)
-      : store_(&store), check_steps_(std::move(check_steps)), job_id_(job_id) {}
+  LogImporter(Store& store, LogChecks checks, std::string_view job_id)
+      : store_(&store), checks_(std::move(checks)), job_id_(job_id) {}
   Status Flush();
   void Refuse(std::string_view why);
   StatusOr<Record> Parse(std::string_view line);
-  // The least that a computation with this key has to do; 0: none is known.
-  StatusOr<double> FlopsOf(const std::string& workload_key);
+  // What is known of a key.
+  struct Key {
+    double flops = 0;  // the least that a computation with it has to do; 0: not known
+    std::optional<Computation> bound = {};
+  };
+  StatusOr<Key> Find(const std::string& workload_key);
+  void Bind(const Computation& computation, Record& record);
 
   Store* store_;
-  StepsCheck check_steps_;
+  LogChecks checks_;
   std::string job_id_;
   int64_t line_number_ = 0;
   std::vector<Record> batch_;
-  std::map<std::string, double> flops_;  // by key, as FlopsOf
+  std::map<std::string, Key> keys_;  // as found
   ImportResult result_;
 };
 
@@ -68,8 +86,7 @@ StatusOr<Record> RecordOfLogLine(std::string_view line, const StepsCheck& check_
 
 // All lines of a log.
 StatusOr<ImportResult> ImportLog(Store& store, std::string_view text, int64_t now_ms,
-                                 const StepsCheck& check_steps,
-                                 std::string_view job_id = kImportJob);
+                                 const LogChecks& checks, std::string_view job_id = kImportJob);
 
 // Writes each matching record as a line with its line feed. Returns how many.
 StatusOr<int64_t> ExportLog(Store& store, const RecordFilter& filter,

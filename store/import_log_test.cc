@@ -17,7 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Status AnySteps(std::string_view) { return OkStatus(); }
+const LogChecks kNone = {.steps = [](std::string_view) { return OkStatus(); },
+                         .fits = [](std::string_view, std::string_view) { return OkStatus(); }};
 
 StatusOr<std::string> Export(Store& store, const RecordFilter& filter) {
   std::string text;
@@ -32,11 +33,11 @@ TEST(ImportLog, ARealLogComesOutAsItWentInAndASecondTimeAddsNothing) {
   const std::string text = ReadFile("store/testdata/resnet-18-NHWC-B1-cuda.json");
   TestFolder folder;
   ASSERT_OK_AND_ASSIGN(auto store, OpenSqliteStore(folder.File("kiln.db")));
-  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, text, 123, AnySteps));
+  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, text, 123, kNone));
   EXPECT_EQ(first.imported, 24);
   EXPECT_EQ(first.duplicates, 0);
   EXPECT_THAT(first.errors, IsEmpty());
-  ASSERT_OK_AND_ASSIGN(const ImportResult second, ImportLog(*store, text, 456, AnySteps, "other"));
+  ASSERT_OK_AND_ASSIGN(const ImportResult second, ImportLog(*store, text, 456, kNone, "other"));
   EXPECT_EQ(second.imported, 0);
   EXPECT_EQ(second.duplicates, 24);
   ASSERT_OK_AND_ASSIGN(const std::string exported, Export(*store, {}));
@@ -59,7 +60,7 @@ TEST(ImportLog, LinesWithStepsThatThereAreNotAreKeptAside) {
   };
   auto store = NewMemoryStore();
   const std::string log = line(R"([["CI", 1]])") + "\n" + line(R"([["XX", 1]])");
-  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 0, check));
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 0, {.steps = check, .fits = kNone.fits}));
   EXPECT_EQ(result.imported, 1);
   EXPECT_THAT(result.errors, ElementsAre("line 2: its steps: unknown step tag"));
 }
@@ -72,7 +73,7 @@ TEST(ImportLog, BadLinesAreNumberedAndTheRestIsTaken) {
       R"({"i": [["k", "t"], [[], [["CI", 2]]]], "r": [[0], 0, 1, 1], "v": "v0.2"})";
   ASSERT_OK_AND_ASSIGN(
       const ImportResult result,
-      ImportLog(*store, "# log\n" + good + "\nnonsense\n\n" + free + "\n" + good, 0, AnySteps));
+      ImportLog(*store, "# log\n" + good + "\nnonsense\n\n" + free + "\n" + good, 0, kNone));
   EXPECT_EQ(result.imported, 1);
   EXPECT_EQ(result.duplicates, 1);
   EXPECT_THAT(result.errors, ElementsAre(HasSubstr("line 3: column 1"), HasSubstr("line 5: ")));
@@ -89,9 +90,9 @@ TEST(ImportLog, ManyLinesKeepTheirNumbersAcrossBatchesAndImports) {
     }
     return text;
   };
-  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, lines(0, 600), 0, AnySteps));
+  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, lines(0, 600), 0, kNone));
   EXPECT_EQ(first.imported, 600);
-  ASSERT_OK_AND_ASSIGN(const ImportResult second, ImportLog(*store, lines(500, 700), 0, AnySteps));
+  ASSERT_OK_AND_ASSIGN(const ImportResult second, ImportLog(*store, lines(500, 700), 0, kNone));
   EXPECT_EQ(second.imported, 100);
   EXPECT_EQ(second.duplicates, 100);
   ASSERT_OK_AND_ASSIGN(const auto records, store->RecordsOfJob(kImportJob, 0));
@@ -112,7 +113,7 @@ TEST(ImportLog, OurOwnRecordsAreKnownAgain) {
   ASSERT_OK_AND_ASSIGN(const std::string best, Export(*store, {}));
   EXPECT_THAT(best, HasSubstr("[[0.000123457], 0,"));
   ASSERT_OK_AND_ASSIGN(const std::string all, Export(*store, {.include_errors = true}));
-  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, all, 0, AnySteps));
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, all, 0, kNone));
   EXPECT_EQ(result.duplicates, 2);
   EXPECT_EQ(result.imported, 0);
 }
@@ -120,7 +121,7 @@ TEST(ImportLog, OurOwnRecordsAreKnownAgain) {
 TEST(ImportLog, AFailingWriterStopsTheExport) {
   auto store = NewMemoryStore();
   ASSERT_OK(ImportLog(*store, R"({"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "v0.2"})",
-                      0, AnySteps));
+                      0, kNone));
   EXPECT_THAT(
       ExportLog(*store, {}, [](std::string_view) { return ResourceExhausted("disk full"); }),
       StatusIs(StatusCode::kResourceExhausted, "disk full"));
@@ -145,7 +146,7 @@ TEST(ImportLog, CostsThatNoDeviceCanHaveAreRefused) {
   ASSERT_OK(store->AddComputations(known));
   const std::string log = LineWithCost(key, 1e-5, 1) + LineWithCost(key, 1e-15, 2) +
                           LineWithCost(key, 1e-7, 3) + LineWithCost("other", 1e-7, 4);
-  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, AnySteps));
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, kNone));
   EXPECT_EQ(result.imported, 2);
   EXPECT_EQ(result.refused, 2);
   ASSERT_EQ(result.errors.size(), 2u);
@@ -155,11 +156,88 @@ TEST(ImportLog, CostsThatNoDeviceCanHaveAreRefused) {
               testing::HasSubstr("line 3: cost 1e-07 s is not plausible: 1e+10 "));
 }
 
+// Steps fit where they do not say "misfit".
+const LogChecks kSomeFit = {.steps = kNone.steps,
+                            .fits = [](std::string_view dag, std::string_view steps) -> Status {
+                              if (steps.find("misfit") == std::string_view::npos) return OkStatus();
+                              return FailedPrecondition("no schedule of {}", dag);
+                            }};
+
+std::string LineOfSteps(const std::string& steps, int64_t timestamp_s) {
+  std::string line = LineWithCost("[\"f\", 8]", 1e-3, timestamp_s);
+  return line.replace(line.find("[[], []]"), 8, "[[], " + steps + "]");
+}
+
+TEST(ImportLog, LinesOfABoundKeyThatFitAreOfTheComputation) {
+  const auto store = NewMemoryStore();
+  const Computation f = {.id = "id", .key = "[\"f\", 8]", .dag = "dag", .flop_count = 10};
+  ASSERT_OK(store->BindKey(f));
+  const std::string log = LineOfSteps(R"([["CI", 1]])", 1) + LineOfSteps(R"([["misfit", 1]])", 2) +
+                          LineWithCost("another", 1e-3, 3) + LineOfSteps(R"([["misfit", 2]])", 4);
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, kSomeFit));
+  EXPECT_EQ(result.imported, 4);
+  EXPECT_EQ(result.fitting, 1);
+  EXPECT_EQ(result.unfit, 2);
+  EXPECT_EQ(result.first_unfit, "line 2: no schedule of dag");
+  ASSERT_OK_AND_ASSIGN(const auto records, store->RecordsOfWorkload({.id = "id"}, ""));
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].steps, R"([["CI", 1]])");
+  EXPECT_EQ(records[0].dag, "dag");
+  EXPECT_EQ(records[0].flop_count, 10);
+  ASSERT_OK_AND_ASSIGN(const ImportResult again, ImportLog(*store, log, 1, kSomeFit));
+  EXPECT_EQ(again.duplicates, 4);
+}
+
+TEST(Bind, RecordsThatFitAreOfTheComputationFromThenOn) {
+  const auto store = NewMemoryStore();
+  const std::string log = LineOfSteps(R"([["CI", 1]])", 1) + LineOfSteps(R"([["misfit", 1]])", 2) +
+                          LineWithCost("another", 1e-3, 3);
+  ASSERT_OK(ImportLog(*store, log, 1, kSomeFit));
+  const Computation f = {.id = "id", .key = "[\"f\", 8]", .dag = "dag"};
+  ASSERT_OK_AND_ASSIGN(const BindResult result, BindImported(*store, f, kSomeFit.fits));
+  EXPECT_EQ(result.bound, 1);
+  EXPECT_EQ(result.unfit, 1);
+  EXPECT_EQ(result.first_unfit, "record 2: no schedule of dag");
+  ASSERT_OK_AND_ASSIGN(const BindResult again, BindImported(*store, f, kSomeFit.fits));
+  EXPECT_EQ(again.bound, 0) << "they are already";
+  EXPECT_EQ(store->RecordsOfWorkload({.id = "id"}, "")->size(), 1u);
+  EXPECT_EQ(store->BoundTo(f.key)->value().id, "id");
+}
+
+TEST(Bind, WhereNothingFitsNothingIsBound) {
+  const auto store = NewMemoryStore();
+  ASSERT_OK(ImportLog(*store, LineOfSteps(R"([["misfit", 1]])", 2), 1, kSomeFit));
+  const Computation f = {.id = "id", .key = "[\"f\", 8]", .dag = "dag"};
+  EXPECT_THAT(BindImported(*store, f, kSomeFit.fits),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       testing::HasSubstr("none of the 1 records of [\"f\", 8] fits this "
+                                          "computation; record 1: no schedule of dag")));
+  EXPECT_EQ(*store->BoundTo(f.key), std::nullopt);
+  // Before there are records it can only be believed.
+  const Computation g = {.id = "id", .key = "[\"g\", 8]", .dag = "dag"};
+  ASSERT_OK_AND_ASSIGN(const BindResult result, BindImported(*store, g, kSomeFit.fits));
+  EXPECT_EQ(result.bound, 0);
+  EXPECT_EQ(store->BoundTo(g.key)->value().id, "id");
+}
+
+TEST(ImportLog, WhatALineSaysOfItsTaskComesOutAgain) {
+  const auto store = NewMemoryStore();
+  const std::string line =
+      R"({"i": [["[\"k\", [8]]", "llvm -keys=cpu", [2, 64, 64, 0, 0, 0, 0, 0], "llvm -mcpu=znver4", 2, ["data", "weight"]], [[], []]], "r": [[0.001], 0, 0.5, 7], "v": "v0.6"})";
+  ASSERT_OK(ImportLog(*store, line, 1, kNone));
+  std::string out;
+  ASSERT_OK(ExportLog(*store, {}, [&](std::string_view text) {
+    out += text;
+    return OkStatus();
+  }));
+  EXPECT_EQ(out, line + "\n");
+}
+
 TEST(ImportLog, ALineThatIsNoUtf8IsRefused) {
   const auto store = NewMemoryStore();
   ASSERT_OK_AND_ASSIGN(
       const ImportResult result,
-      ImportLog(*store, LineWithCost("a\xff", 1e-3, 1) + LineWithCost("b", 1e-3, 1), 1, AnySteps));
+      ImportLog(*store, LineWithCost("a\xff", 1e-3, 1) + LineWithCost("b", 1e-3, 1), 1, kNone));
   EXPECT_EQ(result.imported, 1);
   EXPECT_THAT(result.errors, ElementsAre("line 1: it is no valid UTF-8"));
 }
@@ -168,7 +246,7 @@ TEST(ImportLog, ErrorsAreCountedAndTheFirstOnesKept) {
   const auto store = NewMemoryStore();
   std::string log;
   for (size_t i = 0; i < ImportResult::kMostErrors + 500; ++i) log += "x\n";
-  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, AnySteps));
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, kNone));
   EXPECT_EQ(result.refused, 1'500);
   EXPECT_EQ(result.errors.size(), ImportResult::kMostErrors);
 }
@@ -176,7 +254,7 @@ TEST(ImportLog, ErrorsAreCountedAndTheFirstOnesKept) {
 TEST(ImportLog, ALineThatIsTooLongIsRefusedAndTheOthersTaken) {
   const auto store = NewMemoryStore();
   const std::string log = std::string(kMostLineBytes + 1, 'x') + "\n" + LineWithCost("k", 1e-3, 1);
-  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, AnySteps));
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, kNone));
   EXPECT_EQ(result.imported, 1);
   EXPECT_THAT(result.errors, testing::ElementsAre("line 1: it has more than 16777216 bytes"));
 }

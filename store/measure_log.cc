@@ -247,9 +247,9 @@ StatusOr<MeasureLogLine> LineOfRecord(const Record& record) {
   line.workload_key = record.workload_key;
   line.target = record.target;
   line.hardware = record.hardware;
-  line.target_host = "";
-  line.layout_rewrite_option = 0;
-  line.task_input_names.emplace();
+  line.target_host = record.target_host;
+  line.layout_rewrite_option = record.layout_rewrite_option;
+  line.task_input_names = record.input_names;
   line.costs_s = record.error == kNoError ? record.costs_s : std::vector<double>{kErrorCost};
   line.error_no = record.error;
   const double all_cost_s = record.build_s + record.run_s;
@@ -266,6 +266,9 @@ StatusOr<Record> RecordOfLine(const MeasureLogLine& line, std::string_view job_i
   record.workload_key = line.workload_key;
   record.target = line.target;
   record.hardware = line.hardware.value_or(HardwareRow{});
+  record.target_host = line.target_host.value_or("");
+  record.layout_rewrite_option = line.layout_rewrite_option.value_or(0);
+  record.input_names = line.task_input_names.value_or(std::vector<std::string>());
   record.steps = line.steps_json;
   record.error = line.error_no;
   if (record.error == kNoError) record.costs_s = line.costs_s;

@@ -257,13 +257,32 @@ class MemoryStore final : public Store {
     return static_cast<int64_t>(std::erase_if(records_, is_wanted));
   }
 
-  StatusOr<int64_t> BindRecords(const Computation& computation) override {
+  Status BindKey(const Computation& computation) override {
     std::lock_guard lock(mutex_);
     KILN_RETURN_IF_ERROR(CheckComputation(computation));
+    std::string& bound = bindings_[computation.key];
+    if (!bound.empty() && bound != computation.id) Unbind({computation.key, bound});
+    bound = computation.id;
     Know(computation);
+    return OkStatus();
+  }
+
+  StatusOr<std::optional<Computation>> BoundTo(std::string_view key) override {
+    std::lock_guard lock(mutex_);
+    const auto bound = bindings_.find(key);
+    if (bound == bindings_.end()) return std::optional<Computation>();
+    return std::optional(computations_.at({bound->first, bound->second}));
+  }
+
+  StatusOr<int64_t> BindRecords(const Computation& computation,
+                                std::span<const int64_t> ids) override {
+    std::lock_guard lock(mutex_);
+    KILN_RETURN_IF_ERROR(CheckComputation(computation));
+    const std::set<int64_t> wanted(ids.begin(), ids.end());
     int64_t bound = 0;
     for (Record& record : records_) {
-      if (!record.workload_id.empty() || record.workload_key != computation.key) continue;
+      if (!wanted.contains(record.id) || !record.workload_id.empty()) continue;
+      if (record.workload_key != computation.key) continue;
       record.workload_id = computation.id;
       record.dag = computation.dag;
       record.flop_count = computation.flop_count;
@@ -338,12 +357,13 @@ class MemoryStore final : public Store {
       });
     }
 
-    StatusOr<std::vector<std::string>> IdsOfKey(std::string_view key) override {
-      std::vector<std::string> ids;
+    StatusOr<Bearers> BearersOf(std::string_view key) override {
+      Bearers bearers;
       for (const auto& [of, computation] : store_.computations_) {
-        if (of.first == key) ids.push_back(of.second);
+        if (of.first == key) bearers.ids.push_back(of.second);
       }
-      return ids;
+      bearers.bound = store_.bindings_.contains(key);
+      return bearers;
     }
 
     StatusOr<std::vector<std::string>> KeysOfId(std::string_view workload_id) override {
@@ -416,6 +436,25 @@ class MemoryStore final : public Store {
     computations_.try_emplace({computation.key, computation.id}, computation);
   }
 
+  void Unbind(const std::pair<std::string, std::string>& key_and_id) {
+    const auto is_of = [&](const auto& row) {
+      return row.workload_key == key_and_id.first && row.workload_id == key_and_id.second;
+    };
+    bool borne = std::any_of(tasks_.begin(), tasks_.end(),
+                             [&](const auto& task) { return is_of(task.second); });
+    for (Record& record : records_) {
+      if (!is_of(record)) continue;
+      if (!IsImported(record)) {
+        borne = true;
+        continue;
+      }
+      record.workload_id.clear();
+      record.dag.clear();
+      record.flop_count = 0;
+    }
+    if (!borne) computations_.erase(key_and_id);
+  }
+
   JobRow* FindJob(std::string_view job_id) {
     auto it = std::find_if(jobs_.begin(), jobs_.end(),
                            [&](const JobRow& job) { return job.id == job_id; });
@@ -463,6 +502,7 @@ class MemoryStore final : public Store {
   std::map<TrialKey, int64_t> trials_;                   // the ids of their records
   std::map<std::string, std::vector<RoundRow>> rounds_;  // by job
   std::map<std::pair<std::string, std::string>, Computation> computations_;  // by key and id
+  std::map<std::string, std::string, std::less<>> bindings_;                 // ids by key
   SchedulerIdentity identity_;
 };
 

@@ -81,6 +81,8 @@ std::string WorkloadName(const Record& record) {
 
 bool IsImported(const Record& record) { return record.device.empty() && record.runner.empty(); }
 
+bool HasRewrittenLayouts(const Record& record) { return record.layout_rewrite_option != 0; }
+
 Status ValidateRecord(const Record& record) {
   if (record.job_id.empty()) return InvalidArgument("a record needs a job id, found none");
   if (record.error < 0 || record.error >= kNumErrorKinds) {

@@ -67,6 +67,10 @@ struct Record {
   std::string final_device = {};  // identity of the device that took them; "" = not known
   int64_t sampled_outputs = 0;    // so many elements of the outputs were compared; 0 = all
   std::string times = {};  // bytes: where its time went, a serialized message; "" = not known
+  // What a line of a log says beside all this; the log's maker knows what of it.
+  std::string target_host = {};
+  int64_t layout_rewrite_option = 0;  // see HasRewrittenLayouts
+  std::vector<std::string> input_names = {};
 };
 
 // Numbers of proto/scheduler.proto.
@@ -133,10 +137,13 @@ struct Computation {
   double flop_count = 0;  // 0 = not known
 };
 
-// A workload as it is asked for: a computation, or with id "" all that bear the key.
+// A workload as it is asked for: a computation (with keys that the store may not know it to bear),
+// or with id "" all computations that bear one of the keys.
 struct WorkloadRef {
   std::string id = {};
-  std::string key = {};
+  std::vector<std::string> keys = {};
+
+  bool empty() const { return id.empty() && keys.empty(); }
 };
 
 // One round of a job's search, once all its trials have results: a line of the latency log.
@@ -180,6 +187,10 @@ std::string UnboundName(std::string_view workload_key);
 
 // Came from a log: no device that is known has measured it.
 bool IsImported(const Record& record);
+
+// Its costs are of a program that takes constant inputs in an order of elements of its own: they
+// say nothing beside those of programs that take them as they are.
+bool HasRewrittenLayouts(const Record& record);
 
 // What a store refuses to keep: no job id, an error kind out of range, a success without costs, a
 // cost that is not a positive finite number.

@@ -174,8 +174,21 @@ ALTER TABLE records ADD COLUMN sampled_outputs INTEGER NOT NULL DEFAULT 0;
 constexpr const char kVersion10[] =
     "ALTER TABLE jobs ADD COLUMN fruitless_runs INTEGER NOT NULL DEFAULT 0";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5,
-                                       kVersion6, kVersion7, kVersion8, kVersion9, kVersion10};
+// Which computation a key of imported records was said to stand for, and what lines of a log say
+// beside their costs.
+constexpr const char kVersion11[] = R"sql(
+CREATE TABLE bindings (
+  workload_key TEXT PRIMARY KEY,
+  workload_id  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+ALTER TABLE records ADD COLUMN target_host TEXT NOT NULL DEFAULT '';
+ALTER TABLE records ADD COLUMN layout_rewrite_option INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE records ADD COLUMN input_names TEXT NOT NULL DEFAULT '[]';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3, kVersion4,
+                                       kVersion5, kVersion6,  kVersion7, kVersion8,
+                                       kVersion9, kVersion10, kVersion11};
 
 }  // namespace
 

@@ -50,6 +50,23 @@ StatusOr<std::vector<Number>> ParseNumbers(std::string_view text, std::string_vi
   return numbers;
 }
 
+// ["a", "b"].
+StatusOr<std::vector<std::string>> ParseTexts(std::string_view text, std::string_view column) {
+  std::vector<std::string> texts;
+  JsonCursor json(text);
+  const auto parse = [&]() -> Status {
+    KILN_RETURN_IF_ERROR(json.Expect('[', "a list of texts"));
+    bool more = !json.Take(']');
+    while (more) {
+      KILN_ASSIGN_OR_RETURN(texts.emplace_back(), json.String("a text"));
+      KILN_ASSIGN_OR_RETURN(more, json.Next(']'));
+    }
+    return json.ExpectEnd();
+  };
+  if (parse().ok()) return texts;
+  return DataLoss("column {} holds '{}', expected a list of texts", column, text);
+}
+
 // As many reads at a time; more wait. Each connection has a page cache of its own.
 constexpr size_t kMostReaders = 8;
 
@@ -112,7 +129,8 @@ constexpr const char kRecordColumns[] =
     "costs_s, "
     "error, message, build_s, run_s, timestamp_s, device, builder, runner, stopped_early, "
     "max_error, flop_count, origin, score, final_costs_s, confidence_s, times, final_readings, "
-    "final_run_s, final_device, workload_id, unchecked, sampled_outputs "
+    "final_run_s, final_device, workload_id, unchecked, sampled_outputs, target_host, "
+    "layout_rewrite_option, input_names "
     "FROM records r LEFT JOIN dags d ON d.id = r.dag_id ";
 
 // The order of BetterThan().
@@ -158,6 +176,9 @@ StatusOr<Record> ReadRecord(const Statement& row) {
   record.workload_id = TextOf(row, 29);
   record.unchecked = TextOf(row, 30);
   record.sampled_outputs = row.Int(31);
+  record.target_host = TextOf(row, 32);
+  record.layout_rewrite_option = row.Int(33);
+  KILN_ASSIGN_OR_RETURN(record.input_names, ParseTexts(TextOf(row, 34), "input_names"));
   return record;
 }
 
@@ -176,6 +197,15 @@ StatusOr<RoundRow> ReadRound(const Statement& row) {
 }
 
 StatusOr<std::string> ReadText(const Statement& row) { return TextOf(row, 0); }
+
+constexpr const char kComputationColumns[] =
+    "SELECT workload_id, workload_key, text, flop_count FROM computations "
+    "LEFT JOIN dags ON id = dag_id ";
+
+StatusOr<Computation> ReadComputation(const Statement& row) {
+  return Computation{
+      .id = row.Text(0), .key = row.Text(1), .dag = row.Text(2), .flop_count = row.Double(3)};
+}
 
 // ["a", "b"], for json_each. Bytes that JSON has no place for never stand in a name that is stored.
 std::string JsonOf(const std::vector<std::string>& names) {
@@ -533,33 +563,52 @@ class SqliteStore final : public Store {
 
   StatusOr<std::vector<Computation>> ComputationsOfKey(std::string_view key) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
-    return Select<Computation>(
-        *reader,
-        [](const Statement& row) {
-          return StatusOr<Computation>(Computation{.id = row.Text(0),
-                                                   .key = row.Text(1),
-                                                   .dag = row.Text(2),
-                                                   .flop_count = row.Double(3)});
-        },
-        "SELECT workload_id, workload_key, text, flop_count FROM computations LEFT JOIN dags ON id "
-        "= dag_id ",
-        "WHERE workload_key = ? ORDER BY workload_id", key);
+    return Select<Computation>(*reader, ReadComputation, kComputationColumns,
+                               "WHERE workload_key = ? ORDER BY workload_id", key);
   }
 
-  StatusOr<int64_t> BindRecords(const Computation& computation) override {
+  Status BindKey(const Computation& computation) override {
     std::lock_guard lock(mutex_);
     KILN_RETURN_IF_ERROR(CheckComputation(computation));
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    KILN_RETURN_IF_ERROR(Unbind(computation));
     KILN_RETURN_IF_ERROR(Know(computation));
-    KILN_ASSIGN_OR_RETURN(const int64_t dag_id, DagId(computation.dag));
     KILN_ASSIGN_OR_RETURN(
-        Statement update,
+        Statement insert,
         database_->Prepare(
-            "UPDATE records SET workload_id = ?, dag_id = ?, flop_count = ? WHERE workload = ?"));
-    KILN_RETURN_IF_ERROR(
-        update.Bind(computation.id, dag_id, computation.flop_count, UnboundName(computation.key)));
-    KILN_RETURN_IF_ERROR(update.Run());
-    const int64_t bound = database_->changes();
+            "INSERT OR REPLACE INTO bindings (workload_key, workload_id) VALUES (?, ?)"));
+    KILN_RETURN_IF_ERROR(insert.Bind(computation.key, computation.id));
+    KILN_RETURN_IF_ERROR(insert.Run());
+    return transaction.Commit();
+  }
+
+  StatusOr<std::optional<Computation>> BoundTo(std::string_view key) override {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    KILN_ASSIGN_OR_RETURN(const std::vector<Computation> bound,
+                          Select<Computation>(*reader, ReadComputation, kComputationColumns,
+                                              "JOIN bindings USING (workload_key, workload_id) "
+                                              "WHERE workload_key = ?",
+                                              key));
+    return bound.empty() ? std::nullopt : std::optional(bound.front());
+  }
+
+  StatusOr<int64_t> BindRecords(const Computation& computation,
+                                std::span<const int64_t> ids) override {
+    std::lock_guard lock(mutex_);
+    KILN_RETURN_IF_ERROR(CheckComputation(computation));
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    KILN_ASSIGN_OR_RETURN(const int64_t dag_id, DagId(computation.dag));
+    int64_t bound = 0;
+    for (const int64_t id : ids) {
+      KILN_ASSIGN_OR_RETURN(
+          Statement update,
+          database_->Prepare("UPDATE records SET workload_id = ?, dag_id = ?, flop_count = ? "
+                             "WHERE id = ? AND workload_key = ? AND workload_id = ''"));
+      KILN_RETURN_IF_ERROR(
+          update.Bind(computation.id, dag_id, computation.flop_count, id, computation.key));
+      KILN_RETURN_IF_ERROR(update.Run());
+      bound += database_->changes();
+    }
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return bound;
   }
@@ -650,9 +699,20 @@ class SqliteStore final : public Store {
       return query.Step();
     }
 
-    StatusOr<std::vector<std::string>> IdsOfKey(std::string_view key) override {
-      return Select<std::string>(database_, ReadText, "SELECT workload_id FROM computations ",
-                                 "WHERE workload_key = ? ORDER BY workload_id", key);
+    StatusOr<Bearers> BearersOf(std::string_view key) override {
+      Bearers bearers;
+      KILN_ASSIGN_OR_RETURN(
+          bearers.ids,
+          Select<std::string>(
+              database_,
+              [&](const Statement& row) {
+                bearers.bound = row.Int(1) != 0;
+                return ReadText(row);
+              },
+              "SELECT workload_id, EXISTS (SELECT 1 FROM bindings WHERE workload_key = ?1) "
+              "FROM computations ",
+              "WHERE workload_key = ?1 ORDER BY workload_id", key));
+      return bearers;
     }
 
     StatusOr<std::vector<std::string>> KeysOfId(std::string_view workload_id) override {
@@ -698,6 +758,33 @@ class SqliteStore final : public Store {
     KILN_RETURN_IF_ERROR(
         insert.Bind(computation.key, computation.id, dag_id, computation.flop_count));
     return insert.Run();
+  }
+
+  // What the key was bound to, if that is another computation, is so no more.
+  Status Unbind(const Computation& computation) {
+    KILN_ASSIGN_OR_RETURN(
+        const std::vector<std::string> bound,
+        Select<std::string>(*database_, ReadText, "SELECT workload_id FROM bindings ",
+                            "WHERE workload_key = ?1 AND workload_id != ?2", computation.key,
+                            computation.id));
+    for (const std::string& id : bound) {
+      KILN_ASSIGN_OR_RETURN(
+          Statement clear,
+          database_->Prepare("UPDATE records SET workload_id = '', dag_id = NULL, flop_count = 0 "
+                             "WHERE workload = ?1 AND workload_key = ?2 AND device = '' "
+                             "AND runner = ''"));
+      KILN_RETURN_IF_ERROR(clear.Bind(id, computation.key));
+      KILN_RETURN_IF_ERROR(clear.Run());
+      KILN_ASSIGN_OR_RETURN(
+          Statement forget,
+          database_->Prepare(
+              "DELETE FROM computations WHERE workload_id = ?1 AND workload_key = ?2 AND NOT "
+              "EXISTS (SELECT 1 FROM tasks WHERE workload_id = ?1 AND workload_key = ?2) AND NOT "
+              "EXISTS (SELECT 1 FROM records WHERE workload = ?1 AND workload_key = ?2)"));
+      KILN_RETURN_IF_ERROR(forget.Bind(id, computation.key));
+      KILN_RETURN_IF_ERROR(forget.Run());
+    }
+    return OkStatus();
   }
 
   Status InsertTasks(std::string_view job_id, std::span<const TaskRow> tasks) {
@@ -802,12 +889,12 @@ class SqliteStore final : public Store {
             "runner, "
             "stopped_early, max_error, flop_count, origin, score, final_costs_s, confidence_s, "
             "times, final_readings, final_run_s, final_device, workload_id, unchecked, "
-            "sampled_outputs) "
+            "sampled_outputs, target_host, layout_rewrite_option, input_names) "
             "VALUES ((SELECT max(highest, coalesce((SELECT max(id) FROM records), 0)) + 1 "
             "FROM deleted_records), ?1, ?2, ?3, ?4, nullif(?5, -1), ?6, ?7, ?8, ?9, iif(?11 = 0, "
             "?10, NULL), ?11, "
             "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, "
-            "?29, ?30, ?31, ?32)"));
+            "?29, ?30, ?31, ?32, ?33, ?34, ?35)"));
     KILN_RETURN_IF_ERROR(insert.Bind(
         record.job_id, record.task_index, record.trial, record.workload_key, dag_id, record.target,
         PrintNumbers(record.hardware), record.steps, PrintNumbers(record.costs_s), Cost(record),
@@ -815,7 +902,8 @@ class SqliteStore final : public Store {
         record.device, record.builder, record.runner, record.stopped_early, record.max_error,
         record.flop_count, record.origin, record.score, PrintNumbers(record.final_costs_s),
         record.confidence_s, Blob{record.times}, record.final_readings, record.final_run_s,
-        record.final_device, record.workload_id, record.unchecked, record.sampled_outputs));
+        record.final_device, record.workload_id, record.unchecked, record.sampled_outputs,
+        record.target_host, record.layout_rewrite_option, JsonOf(record.input_names)));
     if (Status status = insert.Run(); !status.ok()) {
       if (status.code() != StatusCode::kAlreadyExists) return status;
       return AlreadyExists("job {} has a record of trial {} already", record.job_id, record.trial);

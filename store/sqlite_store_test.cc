@@ -200,7 +200,7 @@ TEST_F(SqliteStoreTest, RecordsOfAnOlderFileAreOfTheComputationsOfTheirDags) {
   };
   EXPECT_THAT(best({.id = two}), testing::ElementsAre(0));
   EXPECT_THAT(best({.id = three}), testing::ElementsAre(1));
-  EXPECT_THAT(best({.key = "key"}), testing::UnorderedElementsAre(0, 1, 3));
+  EXPECT_THAT(best({.keys = {"key"}}), testing::UnorderedElementsAre(0, 1, 3));
   EXPECT_EQ(store->TasksOfJob("j")->front().workload_id, three);
   EXPECT_EQ(store->GetRecord(1)->dag, "dag 2x2");
 }

@@ -25,18 +25,23 @@ void Merge(std::vector<Record> others, std::vector<Record>& best) {
 
 }  // namespace
 
-// Its own name, and those of its keys that no other computation bears.
+// Its own name, and those of its keys that no other computation bears. Computations that share one
+// key share all: then those that the store does not know of may be another one's, too.
 StatusOr<Store::Names> Store::NamesOfComputation(Snapshot& snapshot, const WorkloadRef& workload) {
   KILN_ASSIGN_OR_RETURN(std::vector<std::string> keys, snapshot.KeysOfId(workload.id));
-  if (!workload.key.empty() && std::find(keys.begin(), keys.end(), workload.key) == keys.end()) {
-    keys.push_back(workload.key);
+  const size_t known = keys.size();
+  for (const std::string& key : workload.keys) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
   }
   Names names = {workload.id};
-  for (const std::string& key : keys) {
-    KILN_ASSIGN_OR_RETURN(const std::vector<std::string> ids, snapshot.IdsOfKey(key));
-    const bool alone = std::all_of(ids.begin(), ids.end(),
+  bool shared = false;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(const Bearers bearers, snapshot.BearersOf(keys[i]));
+    const bool alone = std::all_of(bearers.ids.begin(), bearers.ids.end(),
                                    [&](const std::string& id) { return id == workload.id; });
-    if (alone) names.push_back(UnboundName(key));
+    shared = shared || !alone;
+    const bool counts = i < known ? alone : !shared;
+    if (counts && !bearers.bound) names.push_back(UnboundName(keys[i]));
   }
   return names;
 }
@@ -50,16 +55,23 @@ StatusOr<std::vector<Store::Names>> Store::NamesOfEach(Snapshot& snapshot,
     KILN_ASSIGN_OR_RETURN(each.emplace_back(), NamesOfComputation(snapshot, workload));
     return each;
   }
-  KILN_ASSIGN_OR_RETURN(const std::vector<std::string> ids, snapshot.IdsOfKey(workload.key));
-  if (ids.size() == 1) return NamesOfEach(snapshot, {.id = ids.front(), .key = workload.key});
-  for (const std::string& id : ids) each.push_back({id});
-  each.push_back({UnboundName(workload.key)});
+  std::set<std::string> ids;
+  Names unbound;
+  for (const std::string& key : workload.keys) {
+    KILN_ASSIGN_OR_RETURN(const Bearers bearers, snapshot.BearersOf(key));
+    ids.insert(bearers.ids.begin(), bearers.ids.end());
+    if (bearers.ids.size() != 1 || bearers.bound) unbound.push_back(UnboundName(key));
+  }
+  for (const std::string& id : ids) {
+    KILN_ASSIGN_OR_RETURN(each.emplace_back(), NamesOfComputation(snapshot, {.id = id}));
+  }
+  if (!unbound.empty()) each.push_back(std::move(unbound));
   return each;
 }
 
 StatusOr<Store::Names> Store::NamesOfAll(Snapshot& snapshot, const WorkloadRef& workload) {
   Names all;
-  if (workload.id.empty() && workload.key.empty()) return all;
+  if (workload.empty()) return all;
   KILN_ASSIGN_OR_RETURN(const std::vector<Names> each, NamesOfEach(snapshot, workload));
   for (const Names& names : each) all.insert(all.end(), names.begin(), names.end());
   return all;
@@ -77,7 +89,7 @@ StatusOr<std::vector<Record>> Store::BestRecords(const WorkloadRef& workload,
         KILN_ASSIGN_OR_RETURN(std::vector<Record> named, snapshot.BestNamed(name, target));
         Merge(std::move(named), best);
       }
-      const bool known = names.front() != UnboundName(workload.key);
+      const bool known = !names.front().starts_with(UnboundName(""));
       for (Record& record : best) {
         if (known && record.workload_id.empty()) record.workload_id = names.front();
       }
@@ -104,9 +116,8 @@ StatusOr<bool> Store::Knows(Snapshot& snapshot, const Record& record) {
   if (!record.workload_id.empty()) {
     names.push_back(record.workload_id);
   } else {
-    KILN_ASSIGN_OR_RETURN(const std::vector<std::string> ids,
-                          snapshot.IdsOfKey(record.workload_key));
-    names.insert(names.end(), ids.begin(), ids.end());
+    KILN_ASSIGN_OR_RETURN(const Bearers bearers, snapshot.BearersOf(record.workload_key));
+    names.insert(names.end(), bearers.ids.begin(), bearers.ids.end());
   }
   for (const std::string& name : names) {
     KILN_ASSIGN_OR_RETURN(const bool has, snapshot.HasMeasurementNamed(name, record));

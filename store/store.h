@@ -14,8 +14,10 @@
 //
 // Of which computation a record is: of that whose identity it has. One without an identity, that of
 // an imported line, counts as one of the computation that bears its key, as long as the store knows
-// one such computation only; from the second one on it is of none of them, until BindRecords says
-// of which. Known are the computations of all tasks and records, and those of AddComputations.
+// one such computation only; from the second one on it is of none of them. Known are the
+// computations of all tasks and records, and those of AddComputations. Where BindKey has said for
+// which computation a key stands, records without an identity count for none, and BindRecords gives
+// those that fit their identity (bind.h).
 //
 // Errors: NotFound for a job, task or record that is not there; AlreadyExists for a second one of
 // the same identity; InvalidArgument for what ValidateRecord refuses; the rest is of the medium
@@ -171,9 +173,16 @@ class Store {
   virtual Status AddComputations(std::span<const Computation> computations) = 0;
   // All that bear the key, ordered by id.
   virtual StatusOr<std::vector<Computation>> ComputationsOfKey(std::string_view key) = 0;
-  // Records with the computation's key and no identity are of this computation, and it is known
-  // under this key. Returns how many there were.
-  virtual StatusOr<int64_t> BindRecords(const Computation& computation) = 0;
+  // From now on the key, in what is imported, stands for this computation, which is known under it.
+  // A key stands for one at most: imported records that were bound to another one by their key have
+  // no identity again.
+  virtual Status BindKey(const Computation& computation) = 0;
+  // None: nobody has said.
+  virtual StatusOr<std::optional<Computation>> BoundTo(std::string_view key) = 0;
+  // Those of the records that have the computation's key and no identity are of this computation.
+  // Returns how many there were. All or nothing, in one commit.
+  virtual StatusOr<int64_t> BindRecords(const Computation& computation,
+                                        std::span<const int64_t> ids) = 0;
 
   // ---- rounds
   // Returns its number; row.number is ignored.
@@ -195,6 +204,11 @@ class Store {
   // ---- below the rest: for implementations
   // WorkloadName of the records that are meant; none: it is not asked.
   using Names = std::vector<std::string>;
+  // The computations that bear a key, ordered by id.
+  struct Bearers {
+    std::vector<std::string> ids;
+    bool bound = false;  // by BindKey
+  };
 
   // What is found in one state of the store.
   class Snapshot {
@@ -214,7 +228,7 @@ class Store {
     virtual StatusOr<std::vector<Record>> BestNamed(std::string_view name,
                                                     std::string_view target) = 0;
     virtual StatusOr<bool> HasMeasurementNamed(std::string_view name, const Record& record) = 0;
-    virtual StatusOr<std::vector<std::string>> IdsOfKey(std::string_view key) = 0;
+    virtual StatusOr<Bearers> BearersOf(std::string_view key) = 0;
     virtual StatusOr<std::vector<std::string>> KeysOfId(std::string_view workload_id) = 0;
   };
 

@@ -135,8 +135,17 @@ StatusOr<std::vector<Computation>> StoreDecorator::ComputationsOfKey(std::string
   return Through(Access::kRead, [&] { return store_.ComputationsOfKey(key); });
 }
 
-StatusOr<int64_t> StoreDecorator::BindRecords(const Computation& computation) {
-  return Through(Access::kWrite, [&] { return store_.BindRecords(computation); });
+Status StoreDecorator::BindKey(const Computation& computation) {
+  return Through(Access::kWrite, [&] { return store_.BindKey(computation); });
+}
+
+StatusOr<std::optional<Computation>> StoreDecorator::BoundTo(std::string_view key) {
+  return Through(Access::kRead, [&] { return store_.BoundTo(key); });
+}
+
+StatusOr<int64_t> StoreDecorator::BindRecords(const Computation& computation,
+                                              std::span<const int64_t> ids) {
+  return Through(Access::kWrite, [&] { return store_.BindRecords(computation, ids); });
 }
 
 Status StoreDecorator::Read(const std::function<Status(Snapshot&)>& read) {

@@ -46,7 +46,10 @@ class StoreDecorator : public Store {
   StatusOr<int64_t> DeleteRecords(std::span<const int64_t> ids) override;
   Status AddComputations(std::span<const Computation> computations) override;
   StatusOr<std::vector<Computation>> ComputationsOfKey(std::string_view key) override;
-  StatusOr<int64_t> BindRecords(const Computation& computation) override;
+  Status BindKey(const Computation& computation) override;
+  StatusOr<std::optional<Computation>> BoundTo(std::string_view key) override;
+  StatusOr<int64_t> BindRecords(const Computation& computation,
+                                std::span<const int64_t> ids) override;
   StatusOr<uint32_t> AddRound(const RoundRow& row) override;
   StatusOr<std::vector<RoundRow>> RoundsOfJob(std::string_view job_id, uint32_t from) override;
   StatusOr<SchedulerIdentity> NextIncarnation() override;

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-const WorkloadRef kTest = {.id = kTestId, .key = kTestKey};
+const WorkloadRef kTest = {.id = kTestId, .keys = {kTestKey}};
 
 struct Implementation {
   const char* name;
@@ -447,14 +447,14 @@ TEST_P(StoreTest, RecordsAreOfTheirComputationWhateverTheKey) {
   Add(RecordOf("2x2", "j", 0, 1e-3));
   Add(RecordOf("3x3", "j", 1, 2e-3));
   Add(RecordOf("3x3", "j", 2, 3e-3));
-  const WorkloadRef small = {.id = "2x2", .key = kTestKey}, large = {.id = "3x3"};
+  const WorkloadRef small = {.id = "2x2", .keys = {kTestKey}}, large = {.id = "3x3"};
   EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(0));
   EXPECT_THAT(Trials(store_->BestRecords(large, kTestTarget)), ElementsAre(1));
   EXPECT_THAT(Trials(store_->RecordsOfWorkload(small, "")), ElementsAre(0));
   EXPECT_THAT(Trials(store_->RecordsOfWorkload(large, "")), ElementsAre(1, 2));
   EXPECT_THAT(Visited({.workload = large}), ElementsAre(1, 2));
   // The key alone means both; each has a best one.
-  const WorkloadRef both = {.key = kTestKey};
+  const WorkloadRef both = {.keys = {kTestKey}};
   EXPECT_THAT(Trials(store_->BestRecords(both, "")), ElementsAre(0, 1));
   EXPECT_THAT(Visited({.workload = both}), ElementsAre(0, 1, 2));
   ASSERT_OK_AND_ASSIGN(const auto known, store_->ComputationsOfKey(kTestKey));
@@ -466,13 +466,13 @@ TEST_P(StoreTest, RecordsAreOfTheirComputationWhateverTheKey) {
 
 TEST_P(StoreTest, ARecordWithoutIdentityCountsWhereItsKeyFitsOneComputation) {
   AddJob("j");
-  const WorkloadRef small = {.id = "2x2", .key = kTestKey}, large = {.id = "3x3", .key = kTestKey};
+  const WorkloadRef small = {.id = "2x2", .keys = {kTestKey}}, large = {.id = "3x3", .keys = {kTestKey}};
   Add(RecordOf("", "j", 0, 1e-3));
   EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(0)) << "the only one that asks";
   Add(RecordOf("2x2", "j", 1, 2e-3));
   EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(0));
   EXPECT_THAT(Trials(store_->BestRecords({.id = "2x2"}, "")), ElementsAre(0));
-  EXPECT_THAT(Trials(store_->BestRecords({.key = kTestKey}, "")), ElementsAre(0));
+  EXPECT_THAT(Trials(store_->BestRecords({.keys = {kTestKey}}, "")), ElementsAre(0));
   EXPECT_THAT(Trials(store_->RecordsOfWorkload(small, kTestTarget)), ElementsAre(0, 1));
   EXPECT_THAT(Trials(store_->BestRecords(large, "")), IsEmpty()) << "it would be the second one";
   // A second computation: whose it is is not known any more.
@@ -482,34 +482,88 @@ TEST_P(StoreTest, ARecordWithoutIdentityCountsWhereItsKeyFitsOneComputation) {
   EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(1));
   EXPECT_THAT(Trials(store_->BestRecords(large, "")), IsEmpty());
   EXPECT_THAT(Trials(store_->RecordsOfWorkload(small, "")), ElementsAre(1));
-  EXPECT_THAT(Trials(store_->BestRecords({.key = kTestKey}, "")), ElementsAre(1, 0));
+  EXPECT_THAT(Trials(store_->BestRecords({.keys = {kTestKey}}, "")), ElementsAre(1, 0));
 }
 
-TEST_P(StoreTest, BoundRecordsAreOfTheComputation) {
+// A record as an import makes it.
+Record LoggedRecord(const char* key, uint32_t trial, double cost_s) {
+  Record record = RecordOf("", "j", trial, cost_s);
+  record.workload_key = key;
+  record.device.clear();
+  record.runner.clear();
+  return record;
+}
+
+TEST_P(StoreTest, RecordsOfABoundKeyAreOfTheComputationOneByOne) {
   AddJob("j");
+  constexpr const char kPool[] = "[\"pool\", 3]";
   Add(RecordOf("2x2", "j", 0, 1e-3));
-  Record logged = RecordOf("", "j", 1, 2e-3);
-  logged.workload_key = "[\"pool\", 3]";
-  Add(logged);
-  logged.trial = 2;
-  logged.workload_key = "[\"pool\", 4]";
-  Add(logged);
-  const Computation large = {.id = "3x3", .key = "[\"pool\", 3]", .dag = "text"};
-  EXPECT_EQ(*store_->BindRecords(large), 1);
-  EXPECT_EQ(*store_->BindRecords(large), 0);
+  const int64_t fits = Add(LoggedRecord(kPool, 1, 2e-3));
+  Add(LoggedRecord(kPool, 2, 1e-3));  // does not
+  const int64_t other = Add(LoggedRecord("[\"pool\", 4]", 3, 1e-4));
+  const Computation large = {.id = "3x3", .key = kPool, .dag = "text", .flop_count = 7};
+  EXPECT_EQ(*store_->BoundTo(kPool), std::nullopt);
+  ASSERT_OK(store_->BindKey(large));
+  EXPECT_EQ(store_->BoundTo(kPool)->value().dag, "text");
+  const int64_t wanted[] = {fits, other, 1};
+  EXPECT_EQ(*store_->BindRecords(large, wanted), 1) << "of another key; of a computation already";
+  EXPECT_EQ(*store_->BindRecords(large, wanted), 0);
+  // The faster one that does not fit counts for nobody, though the key stands for one computation.
   EXPECT_THAT(Trials(store_->BestRecords({.id = "3x3"}, "")), ElementsAre(1));
-  EXPECT_THAT(Trials(store_->BestRecords({.key = "[\"pool\", 3]"}, "")), ElementsAre(1));
+  EXPECT_THAT(Trials(store_->BestRecords({.id = "3x3", .keys = {kPool}}, "")), ElementsAre(1));
+  EXPECT_THAT(Trials(store_->BestRecords({.keys = {kPool}}, "")), ElementsAre(1, 2));
   ASSERT_OK_AND_ASSIGN(const auto bound, store_->RecordsOfWorkload({.id = "3x3"}, ""));
+  ASSERT_EQ(bound.size(), 1u);
   EXPECT_EQ(bound[0].dag, "text");
+  EXPECT_EQ(bound[0].flop_count, 7);
   EXPECT_EQ(bound[0].workload_id, "3x3");
-  EXPECT_EQ(bound[0].workload_key, "[\"pool\", 3]");
-  // What comes under this key later is of it too.
-  logged.trial = 3;
-  logged.workload_key = "[\"pool\", 3]";
-  Add(logged);
-  EXPECT_THAT(Trials(store_->RecordsOfWorkload({.id = "3x3"}, "")), ElementsAre(1, 3));
-  EXPECT_THAT(store_->BindRecords({.id = "", .key = "k", .dag = "d"}),
+  EXPECT_EQ(bound[0].workload_key, kPool);
+  EXPECT_THAT(store_->BindKey({.id = "", .key = "k", .dag = "d"}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("needs an id, a key and a DAG")));
+}
+
+TEST_P(StoreTest, AKeyStandsForWhatItWasBoundToLast) {
+  AddJob("j");
+  constexpr const char kPool[] = "[\"pool\", 3]";
+  Add(RecordOf("2x2", "j", 0, 5e-3));  // measured here: stays what it is
+  const int64_t logged = Add(LoggedRecord(kPool, 1, 2e-3));
+  const Computation first = {.id = "2x2", .key = kPool, .dag = "a"};
+  const Computation second = {.id = "3x3", .key = kPool, .dag = "b"};
+  for (const Computation& computation : {first, first, second}) {
+    ASSERT_OK(store_->BindKey(computation));
+    ASSERT_OK(store_->BindRecords(computation, {&logged, 1}));
+  }
+  EXPECT_THAT(Trials(store_->BestRecords({.id = "2x2"}, "")), ElementsAre(0));
+  EXPECT_THAT(Trials(store_->BestRecords({.id = "3x3"}, "")), ElementsAre(1));
+  EXPECT_THAT(Trials(store_->BestRecords({.keys = {kPool}}, "")), ElementsAre(1));
+  EXPECT_EQ(store_->BoundTo(kPool)->value().id, "3x3");
+}
+
+// Computations that share one key share the others, too, also where the store has not heard of it.
+TEST_P(StoreTest, AComputationIsFoundByEachOfItsKeys) {
+  AddJob("j");
+  Add(LoggedRecord("other key", 0, 1e-3));
+  Add(RecordOf("2x2", "j", 1, 2e-3));
+  const WorkloadRef small = {.id = "2x2", .keys = {kTestKey, "other key"}};
+  EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(0));
+  EXPECT_THAT(Trials(store_->BestRecords({.id = "2x2"}, "")), ElementsAre(1));
+  EXPECT_THAT(Trials(store_->BestRecords({.keys = {"other key"}}, "")), ElementsAre(0));
+  Add(RecordOf("3x3", "j", 2, 3e-3));
+  EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(1));
+  const WorkloadRef large = {.id = "3x3", .keys = {kTestKey, "other key"}};
+  EXPECT_THAT(Trials(store_->BestRecords(large, "")), ElementsAre(2));
+}
+
+TEST_P(StoreTest, WhatALineOfALogSaysBesideIsKept) {
+  AddJob("j");
+  Record record = LoggedRecord(kTestKey, 0, 1e-3);
+  record.target_host = "llvm -mcpu=core-avx2";
+  record.layout_rewrite_option = 2;
+  record.input_names = {"data", "we\"ight"};
+  ASSERT_OK_AND_ASSIGN(const Record kept, store_->GetRecord(Add(record)));
+  EXPECT_EQ(kept.target_host, record.target_host);
+  EXPECT_EQ(kept.layout_rewrite_option, 2);
+  EXPECT_EQ(kept.input_names, record.input_names);
 }
 
 TEST_P(StoreTest, ComputationsCanBeMadeKnown) {

@@ -53,12 +53,23 @@ void TakeResult(const v1::TrialResult& result, Record& record) {
   record.times = result.times().SerializeAsString();
 }
 
+template <typename Request>
+WorkloadRef RefOf(const Request& request) {
+  WorkloadRef workload = {.id = request.workload_id(), .keys = {}};
+  for (const std::string& key : request.workload_keys()) {
+    if (!key.empty()) workload.keys.push_back(key);
+  }
+  return workload;
+}
+
 }  // namespace
+
+WorkloadRef WorkloadOf(const v1::BestRequest& message) { return RefOf(message); }
 
 RecordFilter FilterOf(const v1::ListRecordsRequest& message) {
   RecordFilter filter;
   filter.job_id = message.job_id();
-  filter.workload = {.id = message.workload_id(), .key = message.workload_key()};
+  filter.workload = RefOf(message);
   filter.target = message.target();
   filter.device = message.device();
   if (message.since_s() != 0) filter.since_s = message.since_s();
@@ -83,6 +94,9 @@ v1::Record RecordMessage(const Record& record) {
   message.set_origin(record.origin);
   message.set_score(record.score);
   *message.mutable_result() = ResultMessage(record);
+  message.set_target_host(record.target_host);
+  message.set_layout_rewrite_option(record.layout_rewrite_option);
+  message.mutable_input_names()->Add(record.input_names.begin(), record.input_names.end());
   return message;
 }
 
@@ -102,6 +116,9 @@ Record RecordOf(const v1::Record& message) {
   record.origin = message.origin();
   record.score = message.score();
   TakeResult(message.result(), record);
+  record.target_host = message.target_host();
+  record.layout_rewrite_option = message.layout_rewrite_option();
+  record.input_names.assign(message.input_names().begin(), message.input_names().end());
   return record;
 }
 

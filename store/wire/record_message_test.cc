@@ -31,13 +31,14 @@ auto FieldsOf(const Record& record) {
   const auto& [id, job_id, task_index, trial, workload_id, workload_key, dag, target, hardware,
                steps, costs_s, error, message, build_s, run_s, timestamp_s, device, builder, runner,
                stopped_early, max_error, unchecked, flop_count, origin, score, final_costs_s,
-               confidence_s, final_readings, final_run_s, final_device, sampled_outputs, times] =
-      record;
+               confidence_s, final_readings, final_run_s, final_device, sampled_outputs, times,
+               target_host, layout_rewrite_option, input_names] = record;
   return std::make_tuple(id, job_id, task_index, trial, workload_id, workload_key, dag, target,
                          hardware, steps, costs_s, error, message, build_s, run_s, timestamp_s,
                          device, builder, runner, stopped_early, max_error, unchecked, flop_count,
                          origin, score, final_costs_s, confidence_s, final_readings, final_run_s,
-                         final_device, sampled_outputs, times);
+                         final_device, sampled_outputs, times, target_host, layout_rewrite_option,
+                         input_names);
 }
 
 template <size_t... I>
@@ -101,7 +102,7 @@ TEST(RecordMessage, EveryFieldOfARequestIsInTheFilter) {
   const RecordFilter filter = FilterOf(request);
   EXPECT_EQ(filter.job_id, request.job_id());
   EXPECT_EQ(filter.workload.id, request.workload_id());
-  EXPECT_EQ(filter.workload.key, request.workload_key());
+  EXPECT_THAT(filter.workload.keys, testing::ElementsAreArray(request.workload_keys()));
   EXPECT_EQ(filter.target, request.target());
   EXPECT_EQ(filter.device, request.device());
   EXPECT_EQ(filter.since_s, request.since_s());

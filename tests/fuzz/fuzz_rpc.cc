@@ -43,6 +43,8 @@ constexpr Example kExamples[] = {
     {"kiln.v1.GetRecordRequest", "id: 2"},
     {"kiln.v1.ListRecordsRequest", R"(job_id: "$JOB" include_errors: true)"},
     {"kiln.v1.DeleteRecordsRequest", "ids: 100000000"},
+    {"kiln.v1.BindKeyRequest",
+     R"(workload_key: "[\"k\", [8]]" dag: "input A: float32[8]\nB[i: 8] = A[i] + 1.0\n")"},
     {"kiln.v1.AnnounceRequest",
      R"(worker { id: "fuzz" kind: BUILDER address: "127.0.0.1:1" keys: "nothing" slots: 1 target: "llvm" })"},
     {"kiln.v1.AcquireRequest",

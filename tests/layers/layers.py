@@ -55,7 +55,7 @@ TABLE = {
         "tracker/daemon.h",
         "builder/daemon.h", "builder/child.h",
         "runner/daemon.h", "runner/child.h",
-        "scheduler/daemon.h", "scheduler/library_computations.h",
+        "scheduler/daemon.h", "scheduler/computations.h",
     ],
     "tests": ["*"],
 }

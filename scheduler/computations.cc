@@ -1,0 +1,38 @@
+#include "scheduler/computations.h"
+
+#include "compiler/dag/ops/known_workloads.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_id.h"
+#include "compiler/dag/workload_key.h"
+#include "compiler/target/meaning.h"
+
+namespace kiln::scheduler {
+
+std::vector<store::Computation> UnderAllKeys(const dag::Dag& dag) {
+  store::Computation computation = {.id = dag::WorkloadId(dag),
+                                    .key = {},
+                                    .dag = dag::PrintDag(dag),
+                                    .flop_count = dag.flop_count()};
+  std::vector<store::Computation> all;
+  for (const std::string& key : dag::WorkloadKeys(dag)) {
+    computation.key = key;
+    all.push_back(computation);
+  }
+  return all;
+}
+
+std::vector<store::Computation> LibraryComputations() {
+  std::vector<store::Computation> all;
+  for (const dag::KnownComputation& known : dag::KnownComputations()) {
+    all.push_back(
+        {.id = known.id, .key = known.key, .dag = known.text, .flop_count = known.flop_count});
+  }
+  return all;
+}
+
+bool IsFor(const std::string& target, const store::Record& record) {
+  return target.empty() ||
+         target::MeanSame(record.target, HardwareParamsOf(record.hardware), target, {});
+}
+
+}  // namespace kiln::scheduler
