@@ -39,8 +39,8 @@ constexpr double kLeadersAreKnownOnGpu = 200, kLeadersAreKnownOnCpu = 32;
 constexpr double kProbeTiles = 0.4;  // that the change is one of tiles
 // A space of which no more can be drawn gets so many slots of a generation per schedule known.
 constexpr int kSlotsPerState = 16;
-// A round of fewer candidates looks at fewer states, so that the search of a short job takes no longer
-// than its builds; never at less than an eighth.
+// A round of fewer candidates looks at fewer states, so that the search of a short job takes no
+// longer than its builds; never at less than an eighth.
 constexpr int kFullRound = 16;
 constexpr double kLeastOfFull = 0.125;
 
