@@ -20,7 +20,7 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{250};
-constexpr int kMostLooks = 40;  // for a first runner
+constexpr int kMostLooks = 30;  // for a first runner
 
 Status GoneStatus() { return Cancelled("the caller has gone"); }
 
