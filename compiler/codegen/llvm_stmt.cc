@@ -13,7 +13,7 @@ using llvm::Value;
 
 // A loop is expanded as long as that makes no more stores of a register than this; then it stays a
 // loop. Longer code leaves the instruction cache, and takes long to compile.
-constexpr int64_t kMaxExpandedStores = 1024;
+constexpr int64_t kMaxExpandedStores = 512;
 // A vectorized loop is cut into pieces of this many registers, and the pieces are expanded up to
 // this many.
 constexpr int kMaxRegistersPerVector = 4;
