@@ -50,7 +50,7 @@ void SyncFolderOf(const std::string& path) {
 StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoStatus(errno, "cannot open {}", path);
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "cannot read {}", path);
   // Files of /proc and pipes have size 0 here: the size is a hint.
   constexpr size_t kStepBytes = 1 << 16;
@@ -103,12 +103,12 @@ Status MakeDirs(const std::string& path) {
 }
 
 bool FileExists(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return stat(path.c_str(), &info) == 0;
 }
 
 StatusOr<int64_t> FileSize(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, "cannot look at {}", path);
   return static_cast<int64_t>(info.st_size);
 }
@@ -145,7 +145,7 @@ UniqueFd LockFolder(const std::string& path) {
 }
 
 bool IsLeft(const std::string& path, int age_s) {
-  struct stat info {};
+  struct stat info{};
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
          std::time(nullptr) - info.st_mtime >= age_s;
 }

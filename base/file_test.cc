@@ -93,7 +93,7 @@ TEST_F(FileTest, ReadersOfAnAtomicFileSeeWholeContents) {
 
 TEST_F(FileTest, AtomicWriteSetsTheMode) {
   ASSERT_OK(WriteFileAtomically(Path("f"), "x", 0600));
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(Path("f").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }

@@ -42,11 +42,11 @@ ScreenGuard::ScreenGuard(int fd, std::string_view enter, std::string_view leave)
   guarded.enter = enter;
   guarded.leave = leave;
   guarded.fd = fd;
-  struct sigaction death {};
+  struct sigaction death{};
   death.sa_handler = OnDeath;
   death.sa_flags = static_cast<int>(SA_RESETHAND);
   for (size_t i = 0; i < kFatal.size(); ++i) sigaction(kFatal[i], &death, &before_fatal_[i]);
-  struct sigaction stop {};
+  struct sigaction stop{};
   stop.sa_handler = OnStop;
   stop.sa_flags = SA_RESTART;
   sigaction(SIGTSTP, &stop, &before_stop_);

@@ -57,7 +57,9 @@ TEST(ScreenGuardTest, StoppedItLeavesTheScreenAndTakesItAgain) {
 }
 
 TEST(ScreenGuardTest, AfterwardsSignalsAreAsBefore) {
-  { const ScreenGuard guard(STDERR_FILENO, "", ""); }
+  {
+    const ScreenGuard guard(STDERR_FILENO, "", "");
+  }
   for (const int signal : ScreenGuard::kFatal) {
     struct sigaction action;
     sigaction(signal, nullptr, &action);

@@ -30,7 +30,7 @@ Status Advise(std::string_view path, std::string_view found) {
 }  // namespace
 
 StatusOr<Secret> Secret::Read(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (stat(path.c_str(), &info) != 0) {
     return ErrnoStatus(errno, "cannot read the secret in {}", path);
   }

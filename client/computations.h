@@ -29,7 +29,8 @@ std::string ComputationText(const NamedComputation& computation);
 // InvalidArgument with a line for each: `what` is not enough, since it may be of any of them.
 Status SeveralFit(std::string_view what, const std::vector<NamedComputation>& computations);
 
-// What jobs call their tasks, fit to be printed: by identity, and by key where the jobs know one computation with it.
+// What jobs call their tasks, fit to be printed: by identity, and by key where the jobs know one
+// computation with it.
 struct Names {
   std::map<std::string, std::string> by_id, by_key;
 };

@@ -162,7 +162,7 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
                  LatencyCell(tally.best_s));
       std::fflush(stdout);
     }
-    for (uint32_t Tally::*count :
+    for (uint32_t Tally::* count :
          {&Tally::candidates, &Tally::right, &Tally::refused, &Tally::wrong, &Tally::crashed,
           &Tally::timed_out, &Tally::not_built, &Tally::lost}) {
       all.*count += tally.*count;

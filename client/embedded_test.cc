@@ -540,8 +540,8 @@ class SecretFarmTest : public FarmTest {
 };
 
 TEST_F(SecretFarmTest, WhoHasTheSecretTunesAndWhoHasNotIsTold) {
-  const Words tune = {"tune",   "matmul",   "--args", "64,64,64",    "--target", "null",
-                      "--trials", "5", "--json", "--scheduler", scheduler_};
+  const Words tune = {"tune",     "matmul", "--args", "64,64,64",    "--target", "null",
+                      "--trials", "5",      "--json", "--scheduler", scheduler_};
   const auto with = [](Words words, const Words& more) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -640,9 +640,8 @@ TEST_F(FarmTest, CtrlCLeavesTheJobRunningAndCancelEndsIt) {
   EXPECT_EQ(exit->code, 130);
   EXPECT_THAT(Kiln({"jobs", job}), HasSubstr("state     running"));
   Kiln({"cancel", job});
-  EXPECT_TRUE(Eventually([&] {
-    return Kiln({"jobs", job}).find("state     cancelled") != std::string::npos;
-  }));
+  EXPECT_TRUE(Eventually(
+      [&] { return Kiln({"jobs", job}).find("state     cancelled") != std::string::npos; }));
 }
 
 }  // namespace

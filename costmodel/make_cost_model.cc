@@ -20,11 +20,11 @@ struct Parameter {
 };
 
 template <typename T>
-auto Sets(T BoostOptions::*field) {
+auto Sets(T BoostOptions::* field) {
   return [field](XgbOptions& o, double value) { o.boost.*field = static_cast<T>(value); };
 }
 template <typename T>
-auto Sets(T XgbOptions::*field) {
+auto Sets(T XgbOptions::* field) {
   return [field](XgbOptions& o, double value) { o.*field = static_cast<T>(value); };
 }
 

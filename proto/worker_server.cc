@@ -36,15 +36,14 @@ StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(Options options) {
 }
 
 void WorkerServer::Announce(const std::string& tracker, std::function<uint64_t()> trials_done) {
-  announcer_ =
-      std::make_unique<WorkerAnnouncer>(
-          tracker,
-          [this, trials_done = std::move(trials_done)] {
-            v1::WorkerState now = state_;
-            now.set_trials_done(trials_done());
-            return now;
-          },
-          secret_);
+  announcer_ = std::make_unique<WorkerAnnouncer>(
+      tracker,
+      [this, trials_done = std::move(trials_done)] {
+        v1::WorkerState now = state_;
+        now.set_trials_done(trials_done());
+        return now;
+      },
+      secret_);
 }
 
 void WorkerServer::Leave() {

@@ -27,8 +27,8 @@ class WorkerServer {
     std::string advertise;
     grpc::Service* service = nullptr;  // outlives this
     int max_request_bytes = 64 << 20;
-    Secret secret;             // for the tracker
-    v1::WorkerState state;             // what does not change; the address is filled in
+    Secret secret;          // for the tracker
+    v1::WorkerState state;  // what does not change; the address is filled in
   };
   static StatusOr<std::unique_ptr<WorkerServer>> Start(Options options);
 

@@ -24,9 +24,9 @@ struct ContainmentOptions {
 std::string MissingContainment(const ContainmentOptions& options);
 
 // The first step, in a process of one thread: no descriptors but 0, 1, 2 and `kept`; no new
-// privileges, no core file, the limits; another user, no capabilities; and it ends with its parent (the thread that
-// forked it). extra_bytes: of address space, beside what it has now. On an error it must not run
-// foreign code.
+// privileges, no core file, the limits; another user, no capabilities; and it ends with its parent
+// (the thread that forked it). extra_bytes: of address space, beside what it has now. On an error
+// it must not run foreign code.
 Status Confine(const ContainmentOptions& options, std::span<const int> kept, int64_t extra_bytes);
 
 // The second step, for all threads at once: no new processes or threads, no opening of files but

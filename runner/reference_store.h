@@ -17,7 +17,7 @@ struct Reference {
   v1::LaunchPlan plan;
   double cost_s = 0;
   std::string unchecked;  // why its outputs prove little; empty: they do
-  UniqueFd outputs;  // sealed; invalid for a null program
+  UniqueFd outputs;       // sealed; invalid for a null program
   int64_t bytes = 0;
 
   // Where a child of this process opens `outputs`.

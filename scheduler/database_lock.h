@@ -1,5 +1,6 @@
 // Keeps a second scheduler off a database: a lock file beside it, FILE.lock, with the pid of its
-// holder, whatever name the database is called by (store/lock_path.h). The lock goes with the process, however it ends; a file that is left behind is harmless.
+// holder, whatever name the database is called by (store/lock_path.h). The lock goes with the
+// process, however it ends; a file that is left behind is harmless.
 #pragma once
 
 #include <memory>

@@ -486,8 +486,8 @@ Attempt Dispatcher::Core::SampleInstead(TrialItemPtr item, const LeasedWorker& l
                                         const CallResult& result, std::stop_token stop) {
   if (stop.stop_requested()) return {};
   const auto dag = dag::ParseDag(job_.tasks[item->task].dag);
-  StatusOr<TaskSample> sample = dag.ok() ? MakeTaskSample(**dag, job_.options.seed())
-                                         : StatusOr<TaskSample>(dag.status());
+  StatusOr<TaskSample> sample =
+      dag.ok() ? MakeTaskSample(**dag, job_.options.seed()) : StatusOr<TaskSample>(dag.status());
   bool begun = false;
   {
     std::lock_guard lock(mutex_);

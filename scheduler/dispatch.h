@@ -61,7 +61,7 @@ struct DispatchTask {
 };
 
 struct DispatchOptions {
-  Secret secret;         // of the farm, for its workers
+  Secret secret;          // of the farm, for its workers
   int max_builders = 64;  // a GPU is kept busy by 30 to 60 cores that compile
   int max_runners = 16;
   int queued = 4;        // trials in flight beyond those that a worker can have in hand

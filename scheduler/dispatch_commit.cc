@@ -15,8 +15,8 @@ namespace {
 // What the readings of leaders say is written so often.
 constexpr std::chrono::seconds kWriteLeaders{1};
 
-// A runner that lies, or whose clock is broken, would have the best record for ever. Costs on target
-// null are made up.
+// A runner that lies, or whose clock is broken, would have the best record for ever. Costs on
+// target null are made up.
 void RefuseImplausible(store::Record& record) {
   if (record.target.starts_with("null")) return;
   const Status plausible = store::CheckPlausible(record, record.flop_count);

@@ -116,10 +116,9 @@ StatusOr<Mutation> MutateThreads(const Task& task, const Genome& genome, Rng& rn
   const auto& split = static_cast<const SplitStep&>(*genome.steps[picked.step]);
   const bool is_flat = split.lengths.size() == 3;
   const int64_t extent = is_flat && picked.role == LengthRole::kLanes ? 0 : split.extent;
-  return MutateLength(MutationKind::kThreads, genome, picked.step, picked.which,
-                      LengthChoices(picked.role, extent, MostLanes(*task.dag, task.hardware),
-                                    task.hardware),
-                      rng);
+  return MutateLength(
+      MutationKind::kThreads, genome, picked.step, picked.which,
+      LengthChoices(picked.role, extent, MostLanes(*task.dag, task.hardware), task.hardware), rng);
 }
 
 // Widths that the tiles do not allow are cut by Rebuild.

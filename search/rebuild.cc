@@ -77,9 +77,8 @@ StatusOr<State> ReplayExact(const dag::DagPtr& dag, std::span<const StepPtr> ste
     // What the fetches run over is known only at the end; what the blocks of a cluster share out
     // is a tile.
     const bool exact = split != nullptr && (!IsFetchSplit(steps, i) || IsOfCluster(steps, i));
-    KILN_RETURN_IF_ERROR(
-        state.Apply(exact ? AtExtent(steps[i], ExtentAt(state, *split), !IsThreadSplit(steps, i))
-                          : steps[i]));
+    KILN_RETURN_IF_ERROR(state.Apply(
+        exact ? AtExtent(steps[i], ExtentAt(state, *split), !IsThreadSplit(steps, i)) : steps[i]));
   }
   return state;
 }

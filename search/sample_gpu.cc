@@ -89,11 +89,11 @@ class ThreadBinder {
         continue;
       } else if (kind == Attach::kRoot) {
         const int groups = GroupedStageIn(s), parts = ClusterStageIn(state_, s);
-        KILN_RETURN_IF_ERROR(parts >= 0                        ? BindCluster(s, parts)
-                             : roots_.contains(s)              ? BindTiles(s)
-                             : groups >= 0                     ? BindGroups(s, groups)
-                             : CopiedStageIn(state_, s) >= 0   ? BindCopy(s)
-                                                               : BindUntiled(s));
+        KILN_RETURN_IF_ERROR(parts >= 0                      ? BindCluster(s, parts)
+                             : roots_.contains(s)            ? BindTiles(s)
+                             : groups >= 0                   ? BindGroups(s, groups)
+                             : CopiedStageIn(state_, s) >= 0 ? BindCopy(s)
+                                                             : BindUntiled(s));
       } else if (stage.op->name().ends_with(".shared")) {
         KILN_RETURN_IF_ERROR(IsCopied(state_, s) ? BindCopiedFetch(s) : BindFetch(s));
       }
@@ -158,15 +158,15 @@ class ThreadBinder {
   Status VectorizeBehindThreads(int s) {
     const Stage& stage = state_.stage(s);
     for (int i = 0; i + 1 < static_cast<int>(stage.loops.size()); ++i) {
-      if (stage.annotation(i) == Annotation::kThreadX &&
-          stage.loop(i).kind == IterKind::kSpatial && stage.loop(i + 1).kind == IterKind::kSpatial)
+      if (stage.annotation(i) == Annotation::kThreadX && stage.loop(i).kind == IterKind::kSpatial &&
+          stage.loop(i + 1).kind == IterKind::kSpatial)
         return Bind(s, i + 1, Annotation::kVectorize);
     }
     return OkStatus();
   }
 
-  // The reductions over threads that are computed in one row of root stage s, if they all are; empty
-  // where s has none, or reduces itself.
+  // The reductions over threads that are computed in one row of root stage s, if they all are;
+  // empty where s has none, or reduces itself.
   std::vector<int> ReductionsInRowsOf(int s) const {
     std::vector<int> reductions;
     for (int r = 0; r < s; ++r) {
@@ -226,7 +226,8 @@ class ThreadBinder {
     const auto axes = static_cast<int>(tiled.op->axes().size());
     const int64_t row = std::gcd(tiled.op->axes().back().extent, tiled.loop(2 * axes - 1).extent);
     const int64_t lanes = PickFrom(
-        rng_, LengthChoices(LengthRole::kLanes, row, MostLanes(*state_.dag(), hardware_), hardware_));
+        rng_,
+        LengthChoices(LengthRole::kLanes, row, MostLanes(*state_.dag(), hardware_), hardware_));
     const int64_t threads = RandomThreads((elements + lanes - 1) / lanes, hardware_, rng_);
     copy_split_ = static_cast<int>(state_.steps().size());
     KILN_RETURN_IF_ERROR(Split(s, 1, {threads, lanes}));
@@ -241,8 +242,8 @@ class ThreadBinder {
     KILN_RETURN_IF_ERROR(FillExtents());
     const schedule::FollowFusedSplitStep follow(s, 0, {copy_split_}, 0, true);
     KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, state_.steps()));
-    KILN_RETURN_IF_ERROR(FetchInVectors(
-        s, follow, CopyWidths(state_, s, threads, hardware_.vector_unit_bytes)));
+    KILN_RETURN_IF_ERROR(
+        FetchInVectors(s, follow, CopyWidths(state_, s, threads, hardware_.vector_unit_bytes)));
     return Bind(s, 0, Annotation::kUnroll);
   }
 
@@ -453,8 +454,7 @@ class ThreadBinder {
     KILN_RETURN_IF_ERROR(FillExtents());
     const schedule::FollowFusedSplitStep follow(s, 0, splits, kThreadLevel, true);
     KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, state_.steps()));
-    return FetchInVectors(s, follow,
-                          FetchWidths(state_, s, threads, hardware_.vector_unit_bytes));
+    return FetchInVectors(s, follow, FetchWidths(state_, s, threads, hardware_.vector_unit_bytes));
   }
 
   // They depend on what is bound to threads.

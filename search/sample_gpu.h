@@ -19,9 +19,9 @@ StatusOr<schedule::State> SampleGpu(const Sketch& sketch, const Task& task,
 // The parts of it, for tests and for mutation.
 
 // Binds every kernel's loops. Kernels without tiles have a warp per block, or with vary_threads a
-// random shape (thread_shapes.h). The fetches of a shared stage take a random vector width: one that
-// fits the device's vector loads, divides what a thread fetches and stays in a contiguous run of
-// the source. Leaves extents unknown.
+// random shape (thread_shapes.h). The fetches of a shared stage take a random vector width: one
+// that fits the device's vector loads, divides what a thread fetches and stays in a contiguous run
+// of the source. Leaves extents unknown.
 Status BindThreads(schedule::State& state, const target::HardwareParams& hardware,
                    bool vary_threads, Rng& rng);
 

@@ -260,8 +260,8 @@ TEST(GpuSketch, ShortOrPrimeReductionsAreNotSharedOut) {
 
 // Threads along the columns, groups of threads and blocks along their terms.
 TEST(GpuSketch, SumsOfColumnsAreTiledAndSharedOut) {
-  for (const auto& [op, args] : {std::pair{"sum", "4096,4096,axis=0"},
-                                 std::pair{"global_avg_pool2d_nhwc", "8,14,14,256"}}) {
+  for (const auto& [op, args] :
+       {std::pair{"sum", "4096,4096,axis=0"}, std::pair{"global_avg_pool2d_nhwc", "8,14,14,256"}}) {
     std::map<Parts, size_t> found;
     const auto sketches = GpuSketches(op, args, "", true);
     for (const Sketch& sketch : sketches) {
@@ -295,7 +295,8 @@ TEST(GpuSketch, WhatIsReadAcrossRowsIsCopiedThroughSharedMemory) {
   const auto copies = [](const char* op, const char* args, const char* epilogue = "") {
     size_t found = 0;
     const auto sketches = GpuSketches(op, args, epilogue);
-    for (const Sketch& sketch : sketches) found += !sketch.steps.empty() && sketch.steps[0]->tag() == "CHR";
+    for (const Sketch& sketch : sketches)
+      found += !sketch.steps.empty() && sketch.steps[0]->tag() == "CHR";
     return std::pair(found, sketches.size());
   };
   EXPECT_EQ(copies("transpose", "2048,4096"), std::pair(size_t{1}, size_t{2}));

@@ -60,7 +60,8 @@ TEST(ImportLog, LinesWithStepsThatThereAreNotAreKeptAside) {
   };
   auto store = NewMemoryStore();
   const std::string log = line(R"([["CI", 1]])") + "\n" + line(R"([["XX", 1]])");
-  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 0, {.steps = check, .fits = kNone.fits}));
+  ASSERT_OK_AND_ASSIGN(const ImportResult result,
+                       ImportLog(*store, log, 0, {.steps = check, .fits = kNone.fits}));
   EXPECT_EQ(result.imported, 1);
   EXPECT_THAT(result.errors, ElementsAre("line 2: its steps: unknown step tag"));
 }

@@ -299,8 +299,8 @@ namespace {
 StatusOr<int64_t> CheckVersion(Database& database, int64_t known) {
   KILN_ASSIGN_OR_RETURN(const int64_t found, database.QueryInt("PRAGMA user_version"));
   if (found < 0) {
-    return DataLoss("{} is damaged: it says that its schema is {}; restore a copy",
-                    database.path(), found);
+    return DataLoss("{} is damaged: it says that its schema is {}; restore a copy", database.path(),
+                    found);
   }
   if (found > known) {
     return FailedPrecondition(
@@ -315,8 +315,8 @@ StatusOr<int64_t> CheckVersion(Database& database, int64_t known) {
 
 namespace {
 
-// A row that somebody else has spoiled is no reason to refuse the file: SQLite looks at all rows when
-// a column with a check is added.
+// A row that somebody else has spoiled is no reason to refuse the file: SQLite looks at all rows
+// when a column with a check is added.
 class WithoutChecks {
  public:
   explicit WithoutChecks(Database& database) : database_(database) {

@@ -1,8 +1,8 @@
 // SQLite, without surprises: owning handles over its C API, Status instead of result codes.
 //
 // One Database is one connection. Not thread-safe: the caller locks around a connection and
-// everything made from it. A Statement and a Transaction must not outlive their Database. Statements
-// are compiled once for each text: a connection keeps those that are not in use.
+// everything made from it. A Statement and a Transaction must not outlive their Database.
+// Statements are compiled once for each text: a connection keeps those that are not in use.
 //
 // Durability: WAL with synchronous=FULL. A transaction whose Commit() returned OK is on the disk:
 // it survives the death of the process and of the machine. Cost: one fsync per commit.

@@ -1,9 +1,10 @@
 // The Store in a SQLite file, kiln.db. Schema: docs/records.md.
 //
-// One connection writes, up to 8 others read beside it (connection_pool.h). Other processes may read
-// the file meanwhile (`sqlite3 kiln.db`, another Kiln that opens it read-only), and a second writer
-// waits its turn; two schedulers on one file would both resume its jobs, so don't. Beside FILE stand FILE-wal and FILE-shm while it is open, and after a
-// crash: they belong to it, copy all three or none. A local file system is needed.
+// One connection writes, up to 8 others read beside it (connection_pool.h). Other processes may
+// read the file meanwhile (`sqlite3 kiln.db`, another Kiln that opens it read-only), and a second
+// writer waits its turn; two schedulers on one file would both resume its jobs, so don't. Beside
+// FILE stand FILE-wal and FILE-shm while it is open, and after a crash: they belong to it, copy all
+// three or none. A local file system is needed.
 //
 // Cost: AddRecord is one fsync; best-record queries are one index look-up for each computation and
 // target, however many records there are.

@@ -68,7 +68,9 @@ TEST_F(SqliteTest, OtherFilesAreRefusedUntouched) {
   EXPECT_EQ(ReadFile(path_), std::string(5000, 'x'));
 
   std::filesystem::remove(path_);
-  { ASSERT_OK(Database::Open(path_, 0x77, {})); }
+  {
+    ASSERT_OK(Database::Open(path_, 0x77, {}));
+  }
   const std::string before = ReadFile(path_);
   EXPECT_THAT(Open(),
               StatusIs(StatusCode::kFailedPrecondition,

@@ -96,7 +96,8 @@ std::vector<double> Ask(Store& store, uint64_t seed, double end_s) {
   std::vector<double> took_s;
   for (double now_s = NowSeconds(); now_s < end_s;) {
     const int computation = rng() % 10 == 0 ? 0 : static_cast<int>(rng() % kComputations);
-    const auto best = store.BestRecords({.id = IdOf(computation), .keys = {KeyOf(computation)}}, "");
+    const auto best =
+        store.BestRecords({.id = IdOf(computation), .keys = {KeyOf(computation)}}, "");
     KILN_CHECK(best.ok() && best->size() == 2, "{}", Message(best.status()));
     const double then_s = std::exchange(now_s, NowSeconds());
     took_s.push_back(now_s - then_s);

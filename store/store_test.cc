@@ -346,7 +346,8 @@ TEST_P(StoreTest, AnImportAddsWhatIsNew) {
   EXPECT_EQ(Trials(store_->RecordsOfJob("import", 0)), (std::vector<uint32_t>{0, 1, 2}));
   batch.push_back(TestRecord("", 5, NAN));
   batch.push_back(TestRecord("", 6));
-  EXPECT_THAT(store_->ImportRecords("import", batch), StatusIs(StatusCode::kInvalidArgument, testing::_));
+  EXPECT_THAT(store_->ImportRecords("import", batch),
+              StatusIs(StatusCode::kInvalidArgument, testing::_));
   EXPECT_EQ(Trials(store_->RecordsOfJob("import", 0)).size(), 3) << "all or nothing";
   EXPECT_THAT(store_->ImportRecords("none", batch), StatusIs(StatusCode::kNotFound, testing::_));
 }
@@ -466,7 +467,8 @@ TEST_P(StoreTest, RecordsAreOfTheirComputationWhateverTheKey) {
 
 TEST_P(StoreTest, ARecordWithoutIdentityCountsWhereItsKeyFitsOneComputation) {
   AddJob("j");
-  const WorkloadRef small = {.id = "2x2", .keys = {kTestKey}}, large = {.id = "3x3", .keys = {kTestKey}};
+  const WorkloadRef small = {.id = "2x2", .keys = {kTestKey}},
+                    large = {.id = "3x3", .keys = {kTestKey}};
   Add(RecordOf("", "j", 0, 1e-3));
   EXPECT_THAT(Trials(store_->BestRecords(small, "")), ElementsAre(0)) << "the only one that asks";
   Add(RecordOf("2x2", "j", 1, 2e-3));

@@ -188,7 +188,8 @@ void CudaEmitter::FindVectorValues(Expr e, const Vector& vector, std::vector<Exp
 bool CudaEmitter::CanVectorize(Stmt body, const Vector& vector, bool must_store) {
   if (body->kind == StmtKind::kIf) {
     const Expr condition = body->condition();
-    return !ir::HasLoad(condition) && (IsUniform(condition, vector) || IsLimit(condition, vector)) &&
+    return !ir::HasLoad(condition) &&
+           (IsUniform(condition, vector) || IsLimit(condition, vector)) &&
            CanVectorize(body->body(), vector, must_store);
   }
   if (body->kind != StmtKind::kStore || !ReadsOnlyOwnLane(body)) return false;

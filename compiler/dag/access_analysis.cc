@@ -97,7 +97,8 @@ bool AccessAnalysis::ReadsColumns(int i) const {
   const auto spatial = static_cast<int32_t>(op.axes().size());
   const auto uses = [](ir::Expr index, const auto& wanted) {
     bool found = false;
-    ir::Visit(index, [&](ir::Expr e) { found = found || (e->op == ir::Op::kVar && wanted(e->id)); });
+    ir::Visit(index,
+              [&](ir::Expr e) { found = found || (e->op == ir::Op::kVar && wanted(e->id)); });
     return found;
   };
   const auto is_term = [&](int32_t var) { return var >= spatial; };

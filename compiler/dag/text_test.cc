@@ -149,9 +149,8 @@ TEST(Text, PartsOfArgmaxDoNotClashWithNames) {
 TEST(Text, PartsOfSeveralOutputsDoNotClashWithNames) {
   DagBuilder b;
   TensorRef a = b.Placeholder("M.v1", ir::kFloat32, {4});
-  TensorRef m = b.Tuple("M", {}, {{"k", 4}}, Combiner::kMax, [&](Vars v) {
-    return std::vector<Value>{a(v[0]), -a(v[0])};
-  });
+  TensorRef m = b.Tuple("M", {}, {{"k", 4}}, Combiner::kMax,
+                        [&](Vars v) { return std::vector<Value>{a(v[0]), -a(v[0])}; });
   b.Compute("M.v0", {}, [&](Vars) { return m() + m.output(1)(); });
   ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build());
   EXPECT_THAT(DisplayNames(*dag), ElementsAre("M.v1", "M'1", "M.v0"));

@@ -21,8 +21,8 @@ void VectorizeStores(ir::Program& program, int64_t max_lanes);
 
 // Vectorizes loops of at most `max_lanes` iterations that accumulate in registers what is
 // consecutive in global memory: terms are read 16 bytes at once, and added one after the other. A
-// loop over several results becomes the innermost one; a loop over the terms of one has to be it, so
-// that the order of the terms stays. For GPUs.
+// loop over several results becomes the innermost one; a loop over the terms of one has to be it,
+// so that the order of the terms stays. For GPUs.
 void VectorizeLoads(ir::Program& program, int64_t max_lanes);
 
 // Unrolls serial loops from the innermost outward while the unrolled body has at most

@@ -179,14 +179,16 @@ TEST(VectorizeStores, OfRegistersToConsecutiveElements) {
 
 TEST(VectorizeLoads, OfConsecutiveTermsIntoRegisters) {
   const auto nest = [](std::string_view loops, std::string_view body) {
-    return fmt::format("for i in 0..4 {{ alloc r: local float32[8, 8] {} {{ {} }} }} }}", loops, body);
+    return fmt::format("for i in 0..4 {{ alloc r: local float32[8, 8] {} {{ {} }} }} }}", loops,
+                       body);
   };
   const auto pass = [](ir::Program& program) { VectorizeLoads(program, 8); };
   const std::string_view results = "for j in 0..8 { for k in 0..8",
                          vectors = "for j in 0..8 { vectorize k in 0..8";
   // Several results, or the terms of one, in their order.
-  for (const char* body : {"r[0, k] = r[0, k] + A[i, j, k] @ B", "r[0, 0] = r[0, 0] + A[i, j, k] @ B",
-                           "if j < 3 { r[j, k] = max(r[j, k], A[i, 0, k] * A[i, k, 0]) @ B }"}) {
+  for (const char* body :
+       {"r[0, k] = r[0, k] + A[i, j, k] @ B", "r[0, 0] = r[0, 0] + A[i, j, k] @ B",
+        "if j < 3 { r[j, k] = max(r[j, k], A[i, 0, k] * A[i, k, 0]) @ B }"}) {
     ExpectRewritten("stage B\n", nest(results, body), nest(vectors, body), pass);
   }
   // The loop over results goes inside; one over terms stays where it is.

@@ -88,9 +88,8 @@ dag::DagPtr ArgMaxRows(int64_t m, int64_t k) {
 dag::DagPtr TwoSums(int64_t m, int64_t k) {
   DagBuilder b;
   const TensorRef a = b.Placeholder("A", kType, {m, k});
-  b.Tuple("S", {{"i", m}}, {{"k", k}}, Combiner::kSum, [&](Vars v) {
-    return std::vector<Value>{a(v[0], v[1]), a(v[0], v[1]) * a(v[0], v[1])};
-  });
+  b.Tuple("S", {{"i", m}}, {{"k", k}}, Combiner::kSum,
+          [&](Vars v) { return std::vector<Value>{a(v[0], v[1]), a(v[0], v[1]) * a(v[0], v[1])}; });
   return Finish(b);
 }
 

@@ -37,9 +37,9 @@ class CopyTile final : public SketchRule {
     // One tile length for each axis. Sampling chooses them together (thread_shapes.h).
     const auto axes = static_cast<int>(next.stage(root).op->axes().size());
     for (int axis = 0; axis < axes; ++axis) {
-      MustApply(next, std::make_shared<schedule::SplitStep>(
-                          root, 2 * axis, next.stage(root).loop(2 * axis).extent,
-                          std::vector<int64_t>{0}, true));
+      MustApply(next, std::make_shared<schedule::SplitStep>(root, 2 * axis,
+                                                            next.stage(root).loop(2 * axis).extent,
+                                                            std::vector<int64_t>{0}, true));
     }
     std::vector<int> order;
     for (const int level : {0, 1}) {
@@ -60,7 +60,8 @@ class CopyTile final : public SketchRule {
 
   static std::optional<Place> PlaceOf(const State& state, int s) {
     const std::vector<int> roots = state.Consumers(s), readers = state.dag()->consumers(s);
-    if (roots.size() != 1 || readers.size() != 1 || state.stage(s).op->num_elements() < kLeastElements)
+    if (roots.size() != 1 || readers.size() != 1 ||
+        state.stage(s).op->num_elements() < kLeastElements)
       return std::nullopt;
     const int root = roots[0], reader = readers[0];
     if (state.attach(root).kind != Attach::kRoot || HasReduceLoop(state.stage(root)) ||

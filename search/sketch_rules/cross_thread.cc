@@ -61,11 +61,11 @@ class CrossThreadReduction final : public SketchRule {
     std::vector<int> splits = SplitStepsOf(next, place.stage);
     if (splits.empty()) {
       splits.push_back(static_cast<int>(next.steps().size()));
-      SplitByThreads(next, place.stage,
-                     static_cast<int>(next.stage(place.stage).loops.size()) - 1, lengths);
+      SplitByThreads(next, place.stage, static_cast<int>(next.stage(place.stage).loops.size()) - 1,
+                     lengths);
     }
-    MustApply(next, std::make_shared<schedule::FollowSplitStep>(
-                        s, reduce_loop, splits[0], static_cast<int>(lengths.size())));
+    MustApply(next, std::make_shared<schedule::FollowSplitStep>(s, reduce_loop, splits[0],
+                                                                static_cast<int>(lengths.size())));
     MustApply(next,
               std::make_shared<schedule::AnnotateStep>(s, reduce_loop + 1, Annotation::kThreadX));
     MustApply(next, std::make_shared<schedule::ComputeAtStep>(s, place.stage, place.loop));
@@ -85,9 +85,8 @@ class CrossThreadReduction final : public SketchRule {
   }
 
   static void SplitByThreads(State& state, int s, int loop, const std::vector<int64_t>& lengths) {
-    MustApply(state,
-              std::make_shared<schedule::SplitStep>(s, loop, state.stage(s).loop(loop).extent,
-                                                    lengths, true));
+    MustApply(state, std::make_shared<schedule::SplitStep>(
+                         s, loop, state.stage(s).loop(loop).extent, lengths, true));
     MustApply(state, std::make_shared<schedule::AnnotateStep>(s, loop + 1, Annotation::kThreadX));
   }
 
@@ -125,9 +124,9 @@ class CrossThreadReduction final : public SketchRule {
     for (int reader : readers) {  // it must be done before any of them begins
       if (reader != target) common = std::min(common, state.attach(reader).loop + 1);
     }
-    const bool tiled = analysis.needs_multi_level_tiling(target) &&
-                       (HasReduceLoop(state.stage(target)) ||
-                        state.attach(target).kind != Attach::kRoot);
+    const bool tiled =
+        analysis.needs_multi_level_tiling(target) &&
+        (HasReduceLoop(state.stage(target)) || state.attach(target).kind != Attach::kRoot);
     if (common <= 0 || tiled) return {};
     // Either it is untouched and splits its last loop now, or it has one split to follow.
     const size_t splits = SplitStepsOf(state, target).size();

@@ -30,8 +30,8 @@ class AlwaysInline final : public SketchRule {
     if (const int reader = WindowReader(context, state, s); reader >= 0) {
       kept = One(state, s - 1);
       const auto axes = static_cast<int>(state.stage(reader).op->axes().size());
-      MustApply(kept[0].first, std::make_shared<schedule::ComputeAtStep>(
-                                   s, reader, axes * kLevelsOfThreads - 1));
+      MustApply(kept[0].first,
+                std::make_shared<schedule::ComputeAtStep>(s, reader, axes * kLevelsOfThreads - 1));
     }
     MustApply(state, std::make_shared<schedule::ComputeInlineStep>(s));
     NextStates all = One(std::move(state), s - 1);
@@ -47,7 +47,8 @@ class AlwaysInline final : public SketchRule {
   static int WindowReader(const RuleContext& context, const State& state, int s) {
     const std::vector<int>& readers = state.dag()->consumers(s);
     if (readers.size() != 1 || state.attach(readers[0]).kind != schedule::Attach::kIter ||
-        !TilesColumns(context, state, readers[0]) || !IsTiled(state.stage(readers[0])) || HasCrossThreadReduction(state, readers[0]))
+        !TilesColumns(context, state, readers[0]) || !IsTiled(state.stage(readers[0])) ||
+        HasCrossThreadReduction(state, readers[0]))
       return -1;
     return ReadsWindows(state, s, readers[0]) ? readers[0] : -1;
   }

@@ -30,16 +30,17 @@ SketchRulePtr SpecialComputeLocationRule();  // GPU
 SketchRulePtr SimplifyConstTensorRule();
 
 // rfactor.cc, cross_thread.cc: more parallelism for reductions.
-SketchRulePtr RfactorRule();               // CPU
-SketchRulePtr CrossThreadReductionRule();  // GPU
+SketchRulePtr RfactorRule();                // CPU
+SketchRulePtr CrossThreadReductionRule();   // GPU
 inline constexpr int kMostRowParts = 1024;  // of a few long rows, each a block's
 
 // copy.cc: a tile in shared memory for what is read along another axis than it is stored along.
 SketchRulePtr CopyTileRule();  // GPU
 
-// reduction_split.cc: a tiled reduction, or one of columns, shared out over blocks or the blocks of a cluster, groups
-// of threads, or both. The SP step before an RF step holds the parts: [parts] over blocks, [outer
-// loop, groups] inside a block (both from the outside, what is left is the inner loop).
+// reduction_split.cc: a tiled reduction, or one of columns, shared out over blocks or the blocks of
+// a cluster, groups of threads, or both. The SP step before an RF step holds the parts: [parts]
+// over blocks, [outer loop, groups] inside a block (both from the outside, what is left is the
+// inner loop).
 SketchRulePtr ReductionSplitRule();    // GPU
 inline constexpr int kMostParts = 32;  // of either kind
 // Blocks of a cluster that every GPU of these architectures can have.

@@ -1,8 +1,8 @@
 // Transposed 2-D convolution: the gradient of a convolution, used to enlarge images.
 //
 // Its definition is a convolution of the image stretched by zeros. Most products are with such a
-// zero; so each of the stride * stride phases of the output is computed as a convolution of the image
-// itself, with the taps that meet it. dilate=1 is the definition as it stands.
+// zero; so each of the stride * stride phases of the output is computed as a convolution of the
+// image itself, with the taps that meet it. dilate=1 is the definition as it stands.
 #include <algorithm>
 #include <optional>
 
@@ -13,7 +13,7 @@ namespace {
 
 struct Transposed {
   int64_t n, co, ci, stride, pad, output_pad;
-  bool dilate;  // or by phases
+  bool dilate;                           // or by phases
   std::vector<int64_t> in, kernel, out;  // {height, width}
   // Zeros around the stretched input, which make it a plain convolution.
   int64_t Before(size_t d) const { return kernel[d] - 1 - pad; }
@@ -61,8 +61,8 @@ Value Stretched(OpContext& c, const TensorRef& x, std::vector<Value> index, size
   return If(on_grid, x.At(index), c.b.Constant(0, x.type()));
 }
 
-// Output row y = stride * q + phase is the sum over taps t of input row q + FirstRow(phase) + t times
-// kernel row Tap(phase, t).
+// Output row y = stride * q + phase is the sum over taps t of input row q + FirstRow(phase) + t
+// times kernel row Tap(phase, t).
 struct Phases {
   const Transposed& v;
 
@@ -82,8 +82,8 @@ struct Phases {
     return (phase + v.pad) % v.stride + ((Taps(d) - 1) - t) * v.stride;
   }
   // The weight at these taps; 0 where a phase has fewer than others.
-  Value Weight(OpContext& c, const TensorRef& weight, const std::vector<Value>& index, const Value& y,
-               const Value& x) const {
+  Value Weight(OpContext& c, const TensorRef& weight, const std::vector<Value>& index,
+               const Value& y, const Value& x) const {
     std::optional<Value> inside;
     for (size_t d = 0; d < 2; ++d) {
       if (v.kernel[d] % v.stride == 0) continue;
@@ -103,13 +103,18 @@ std::vector<Value> PhaseIndex(const Value& y, const Value& x, int64_t stride) {
 TensorRef NchwByPhases(OpContext& c, const Transposed& v) {
   const Phases p{v};
   TensorRef data = c.Input({v.n, v.ci, v.in[0], v.in[1]});
-  TensorRef padded =
-      Pad(c, data, "data_pad", "i", {{0, 0, p.Before(0), p.Before(1)}, {0, 0, p.After(0), p.After(1)}},
-          /*always=*/true);
+  TensorRef padded = Pad(c, data, "data_pad", "i",
+                         {{0, 0, p.Before(0), p.Before(1)}, {0, 0, p.After(0), p.After(1)}},
+                         /*always=*/true);
   TensorRef weight = c.Input({v.ci, v.co, v.kernel[0], v.kernel[1]});
   TensorRef phases = c.b.Reduce(
       "conv2d_transpose_phases",
-      {{"n", v.n}, {"co", v.co}, {"h", p.Rows(0)}, {"ph", v.stride}, {"w", p.Rows(1)}, {"pw", v.stride}},
+      {{"n", v.n},
+       {"co", v.co},
+       {"h", p.Rows(0)},
+       {"ph", v.stride},
+       {"w", p.Rows(1)},
+       {"pw", v.stride}},
       {{"rc", v.ci}, {"rh", p.Taps(0)}, {"rw", p.Taps(1)}}, Combiner::kSum, [&](Vars i) {
         const Value y = p.Tap(0, i[3], i[7]), x = p.Tap(1, i[5], i[8]);
         return c.Widen(padded(i[0], i[6], p.Row(0, i[2], i[3], i[7]), p.Row(1, i[4], i[5], i[8]))) *
@@ -125,13 +130,18 @@ TensorRef NchwByPhases(OpContext& c, const Transposed& v) {
 TensorRef NhwcByPhases(OpContext& c, const Transposed& v) {
   const Phases p{v};
   TensorRef data = c.Input({v.n, v.in[0], v.in[1], v.ci});
-  TensorRef padded =
-      Pad(c, data, "PadInput", "i", {{0, p.Before(0), p.Before(1), 0}, {0, p.After(0), p.After(1), 0}},
-          /*always=*/true);
+  TensorRef padded = Pad(c, data, "PadInput", "i",
+                         {{0, p.Before(0), p.Before(1), 0}, {0, p.After(0), p.After(1), 0}},
+                         /*always=*/true);
   TensorRef weight = c.Input({v.kernel[0], v.kernel[1], v.ci, v.co});
   TensorRef phases = c.b.Reduce(
       "conv2d_transpose_phases",
-      {{"n", v.n}, {"h", p.Rows(0)}, {"ph", v.stride}, {"w", p.Rows(1)}, {"pw", v.stride}, {"co", v.co}},
+      {{"n", v.n},
+       {"h", p.Rows(0)},
+       {"ph", v.stride},
+       {"w", p.Rows(1)},
+       {"pw", v.stride},
+       {"co", v.co}},
       {{"rh", p.Taps(0)}, {"rw", p.Taps(1)}, {"rc", v.ci}}, Combiner::kSum, [&](Vars i) {
         const Value y = p.Tap(0, i[2], i[6]), x = p.Tap(1, i[4], i[7]);
         return c.Widen(padded(i[0], p.Row(0, i[1], i[2], i[6]), p.Row(1, i[3], i[4], i[7]), i[8])) *

@@ -385,12 +385,10 @@ TEST(Reference, Reshape) {
 }
 
 TEST(Reference, Transpose) {
-  Check("transpose", "3,5,2,axis=1,axis=-1,axis=0", [](const Tensors& in, const Index& at) {
-    return in("p0", {at[2], at[0], at[1]});
-  });
-  Check("transpose", "3,5,2", [](const Tensors& in, const Index& at) {
-    return in("p0", {at[2], at[1], at[0]});
-  });
+  Check("transpose", "3,5,2,axis=1,axis=-1,axis=0",
+        [](const Tensors& in, const Index& at) { return in("p0", {at[2], at[0], at[1]}); });
+  Check("transpose", "3,5,2",
+        [](const Tensors& in, const Index& at) { return in("p0", {at[2], at[1], at[0]}); });
 }
 
 TEST(Reference, Concat) {
@@ -411,10 +409,9 @@ TEST(Reference, ConcatAsksForItsInputsInOrder) {
 }
 
 TEST(Reference, Slice) {
-  Check("slice", "7,9,begin=1,begin=-7,end=-1,stride=2,stride=3",
-        [](const Tensors& in, const Index& at) {
-          return in("p0", {1 + 2 * at[0], 2 + 3 * at[1]});
-        });
+  Check(
+      "slice", "7,9,begin=1,begin=-7,end=-1,stride=2,stride=3",
+      [](const Tensors& in, const Index& at) { return in("p0", {1 + 2 * at[0], 2 + 3 * at[1]}); });
   ASSERT_OK_AND_ASSIGN(DagPtr dag,
                        BuildOp("slice", "7,9,begin=1,begin=-7,end=-1,stride=2,stride=3"));
   EXPECT_EQ(dag->op(1).shape(), (Index{3, 3}));  // 1 3 5 and 2 5 8
