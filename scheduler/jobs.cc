@@ -322,9 +322,12 @@ void Jobs::RunLoop() {
 void Jobs::RunJob(JobRun& run) {
   const store::JobRow& job = run.job();
   const Status begun = run.store().UpdateJobState(job.id, store::JobState::kRunning, "", NowMs());
-  // Cancelled between the queue and here, or stopped before the database took it.
   if (!begun.ok()) {
     LogInfo("job {} does not begin: {}", job.id, Message(begun));
+    // Cancelled between the queue and here, or stopped before the database took it.
+    const bool ended =
+        begun.code() == StatusCode::kFailedPrecondition || begun.code() == StatusCode::kCancelled;
+    if (!ended) SetState(run, store::JobState::kFailed, Message(begun));
     return;
   }
   LogInfo("job {} '{}' runs", job.id, job.name);

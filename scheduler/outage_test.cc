@@ -298,7 +298,13 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
        }},
       {"AddComputations", [=](store::Store& s) { return s.AddComputations({&computation, 1}); }},
       {"ComputationsOfKey", [](store::Store& s) { return s.ComputationsOfKey("k").status(); }},
-      {"BindRecords", [=](store::Store& s) { return s.BindRecords(computation).status(); }},
+      {"BindKey", [=](store::Store& s) { return s.BindKey(computation); }},
+      {"BoundTo", [](store::Store& s) { return s.BoundTo("k").status(); }},
+      {"BindRecords",
+       [=](store::Store& s) {
+         const int64_t id = 1;
+         return s.BindRecords(computation, {&id, 1}).status();
+       }},
       {"AddRound", [=](store::Store& s) { return s.AddRound(round).status(); }},
       {"RoundsOfJob", [](store::Store& s) { return s.RoundsOfJob("j", 0).status(); }},
       {"NextIncarnation", [](store::Store& s) { return s.NextIncarnation().status(); }},
