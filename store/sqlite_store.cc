@@ -124,6 +124,12 @@ StatusOr<TaskRow> ReadTask(const Statement& row) {
   return task;
 }
 
+StatusOr<int> ErrorKindOf(int64_t stored, std::string_view job_id) {
+  if (stored >= 0 && stored < kNumErrorKinds) return static_cast<int>(stored);
+  return DataLoss("a record of job {} has the error kind {}, expected 0 to {}", job_id, stored,
+                  kNumErrorKinds - 1);
+}
+
 constexpr const char kRecordColumns[] =
     "SELECT r.id, job_id, task_index, trial, workload_key, d.text, target, hardware, steps, "
     "costs_s, "
@@ -154,7 +160,7 @@ StatusOr<Record> ReadRecord(const Statement& row) {
   std::copy(hardware.begin(), hardware.end(), record.hardware.begin());
   record.steps = TextOf(row, 8);
   KILN_ASSIGN_OR_RETURN(record.costs_s, ParseNumbers<double>(row.Text(9), "costs_s"));
-  record.error = static_cast<int>(row.Int(10));
+  KILN_ASSIGN_OR_RETURN(record.error, ErrorKindOf(row.Int(10), record.job_id));
   record.message = TextOf(row, 11);
   record.build_s = row.Double(12);
   record.run_s = row.Double(13);
@@ -463,7 +469,8 @@ class SqliteStore final : public Store {
       const int64_t trials = query.Int(2);
       counts.total += trials;
       counts.by_task[static_cast<uint32_t>(query.Int(0))] += trials;
-      counts.by_error[query.Int(1)] += trials;  // 0 to 8: the schema checks it
+      KILN_ASSIGN_OR_RETURN(const int error, ErrorKindOf(query.Int(1), job_id));
+      counts.by_error[static_cast<size_t>(error)] += trials;
       const double run_s = query.Double(4);
       if (run_s > 0) counts.run_s += run_s;  // of an import it is not known
       counts.final_run_s += query.Double(5);

@@ -154,6 +154,27 @@ TEST_F(SqliteStoreTest, AJobWhoseStateIsUnknownDoesNotHideTheOthers) {
   EXPECT_EQ(jobs[1].state, JobState::kQueued);
 }
 
+TEST_F(SqliteStoreTest, AnErrorKindThatThereIsNotIsDamage) {
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK(AddJob(*store, "j"));
+  Record record;
+  record.job_id = "j";
+  record.target = "null";
+  record.steps = "[]";
+  record.costs_s = {1};
+  ASSERT_OK(store->AddRecord(record));
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  for (const char* error : {"-2147483649", "9", "4294967296"}) {
+    ASSERT_OK(raw->Execute(
+        fmt::format("PRAGMA ignore_check_constraints=ON; UPDATE records SET error = {}", error)
+            .c_str()));
+    const auto refused = StatusIs(StatusCode::kDataLoss,
+                                  HasSubstr(fmt::format("has the error kind {}, expected", error)));
+    EXPECT_THAT(store->CountTrials("j"), refused);
+    EXPECT_THAT(store->RecordsOfJob("j", 0), refused);
+  }
+}
+
 TEST_F(SqliteStoreTest, ANewerFileIsRefused) {
   ASSERT_OK(Open());
   {
