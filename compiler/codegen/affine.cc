@@ -27,6 +27,16 @@ LinearForm Atom(Expr e) {
   return form;
 }
 
+// Whether it is x // c. (y // a) // c is written y // (a*c).
+bool IsQuotient(Expr e, Expr x, int64_t c) {
+  if (e->op != Op::kFloorDiv || !e->arg(1)->is_const_int()) return false;
+  const int64_t divisor = e->arg(1)->int_value;
+  if (e->arg(0) == x) return divisor == c;
+  if (x->op != Op::kFloorDiv || !x->arg(1)->is_const_int() || e->arg(0) != x->arg(0)) return false;
+  const int64_t a = x->arg(1)->int_value;
+  return a > 0 && c > 0 && divisor % a == 0 && divisor / a == c;
+}
+
 // Replaces k*(x % c) + k*c*(x // c) by k*x, once. False when there is no such pair.
 bool JoinOneQuotient(LinearForm& form, KnownVars known) {
   for (const Term& mod : form.terms) {
@@ -34,10 +44,7 @@ bool JoinOneQuotient(LinearForm& form, KnownVars known) {
     const Expr x = mod.atom->arg(0);
     const int64_t c = mod.atom->arg(1)->int_value;
     for (const Term& div : form.terms) {
-      if (div.atom->op != Op::kFloorDiv || div.atom->arg(0) != x ||
-          div.atom->arg(1) != mod.atom->arg(1) || div.coefficient != mod.coefficient * c) {
-        continue;
-      }
+      if (!IsQuotient(div.atom, x, c) || div.coefficient != mod.coefficient * c) continue;
       const int64_t k = mod.coefficient;
       const std::array<Expr, 2> gone = {mod.atom, div.atom};
       std::erase_if(form.terms,

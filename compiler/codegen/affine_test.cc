@@ -51,6 +51,21 @@ TEST_F(AffineTest, QuotientAndRemainderJoin) {
   EXPECT_EQ(Linearize(apart, {}).Coefficient(j_), 0);
 }
 
+// The offset of an element by the four axes that a fused loop was made of is the loop itself.
+TEST_F(AffineTest, AxesOfAFusedLoopJoin) {
+  const Expr a = pool_.FloorDiv(i_, Int(14336));
+  const Expr b = pool_.FloorMod(pool_.FloorDiv(i_, Int(1024)), Int(14));
+  const Expr c = pool_.FloorMod(i_, Int(1024));
+  const Expr offset = pool_.Add(pool_.Add(pool_.Mul(a, Int(14336)), pool_.Mul(b, Int(1024))), c);
+  const LinearForm form = Linearize(offset, {});
+  ASSERT_EQ(form.terms.size(), 1u);
+  EXPECT_EQ(form.Coefficient(i_), 1);
+  // Of another loop's outer axis they stay apart.
+  const Expr other = pool_.FloorDiv(j_, Int(14336));
+  const Expr apart = pool_.Add(pool_.Add(pool_.Mul(other, Int(14336)), pool_.Mul(b, Int(1024))), c);
+  EXPECT_EQ(Linearize(apart, {}).terms.size(), 3u);
+}
+
 TEST_F(AffineTest, NarrowIntegersAreAtomsBecauseTheyWrap) {
   const Expr v = pool_.Cast(ir::kInt8, i_);
   const Expr e = pool_.Cast(ir::kIndex, pool_.Add(v, v));
