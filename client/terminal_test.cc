@@ -172,7 +172,7 @@ TEST_F(TerminalTest, ManyTasksFitAnyTerminalAndLeaveNothingButTheEnd) {
 }
 
 TEST_F(TerminalTest, OneTaskIsDrawnBelowWhatStandsThere) {
-  Terminal terminal(Tune({"matmul", "--args", "64,64,64", "--trials", "40"}), 80, 24);
+  Terminal terminal(Tune({"matmul", "--args", "64,64,64", "--trials", "400"}), 80, 24);
   ASSERT_TRUE(terminal.Until(
       [&] { return terminal.Shows("total latency") && terminal.Shows("Speed-up"); }));
   EXPECT_FALSE(terminal.screen().alternate());
@@ -180,7 +180,7 @@ TEST_F(TerminalTest, OneTaskIsDrawnBelowWhatStandsThere) {
                                                  Contains(HasSubstr("matmul 64,64,64"))));
   EXPECT_EQ(terminal.End().code, 0);
   const Words rows = terminal.Everything();
-  EXPECT_THAT(rows, Contains(HasSubstr("trials 40/40")));
+  EXPECT_THAT(rows, Contains(HasSubstr("trials 400/400")));
   EXPECT_THAT(rows, Contains(HasSubstr("  best ")));
   EXPECT_THAT(rows, Not(Contains(HasSubstr("Speed-up"))));
   EXPECT_EQ(terminal.screen().unknown(), 0);
