@@ -108,6 +108,7 @@ class Emitter {
   void EmitVectorizedFor(ir::Stmt loop);
   void EmitLanes(ir::Stmt loop, int count, llvm::Value* base, std::optional<int64_t> known_base);
   int LanesPerRegister(ir::Stmt loop) const;
+  int NarrowestVectorStore(ir::Stmt stmt, int32_t slot, int lanes) const;
   int NextPiece(int64_t remaining, int per_register) const;
   void EmitParallelFor(ir::Stmt loop);
   llvm::Function* EmitTask(ir::Stmt loop, llvm::StructType* closure_type,
@@ -170,6 +171,7 @@ class Emitter {
   llvm::Value* LoadGuarded(int32_t slot, const LinearForm& index);
   llvm::Value* LoadLanes(int32_t slot, const LaneIndex& index, bool in_bounds);
   llvm::Value* LoadRuns(int32_t slot, const LaneIndex& index);
+  llvm::Value* LoadPieces(int32_t slot, const LinearForm& index, int64_t lanes);
   llvm::Value* LoadGather(int32_t slot, llvm::Value* index);
   void StoreLanes(int32_t slot, const LaneIndex& index, llvm::Value* value, bool in_bounds);
   void StoreElements(int32_t slot, llvm::Value* index, llvm::Value* value);
@@ -212,6 +214,7 @@ class Emitter {
   llvm::Function* function_ = nullptr;
   llvm::Value* runtime_ = nullptr;             // KilnCpuContext*, null inside tasks
   std::vector<llvm::Value*> pointers_;         // by slot
+  std::vector<int> stored_lanes_;              // by slot: of its narrowest vector store; 0: none
   std::vector<llvm::Value*> values_;           // by variable, i64; null: not bound here
   std::vector<std::optional<int64_t>> known_;  // by variable
   std::vector<int> depths_;                    // by variable: its scope

@@ -1,4 +1,6 @@
 // Emitter: addresses, loads and stores.
+#include <llvm/Analysis/VectorUtils.h>
+
 #include <algorithm>
 #include <map>
 
@@ -285,9 +287,9 @@ Value* Emitter::LoadRuns(int32_t slot, const LaneIndex& index) {
   const int64_t span = *hi - *lo + 1;
   if (span <= kMaxSpanPerLane * static_cast<int64_t>(index.offsets.size())) {
     const LinearForm first = Shifted(index.shared, *lo);
+    if (index.IsContiguous()) return LoadPieces(slot, first, span);
     Value* v = PlainLoad(slot, llvm::FixedVectorType::get(element, static_cast<unsigned>(span)),
                          Pointer(slot, first, true), AlignmentOf(slot, first));
-    if (index.IsContiguous()) return v;
     std::vector<int> places;
     for (int64_t offset : index.offsets) places.push_back(static_cast<int>(offset - *lo));
     return builder_.CreateShuffleVector(v, places);
@@ -318,6 +320,22 @@ Value* Emitter::LoadRuns(int32_t slot, const LaneIndex& index) {
     result = builder_.CreateShuffleVector(result, builder_.CreateShuffleVector(part, widen), blend);
   }
   return result;
+}
+
+// A local buffer is read in vectors no wider than those that are stored to it. A wider one would
+// join registers: LLVM would keep them joined through the loops that store, and take them apart
+// and put them together for each store.
+Value* Emitter::LoadPieces(int32_t slot, const LinearForm& index, int64_t lanes) {
+  const int64_t stored = stored_lanes_[static_cast<size_t>(slot)];
+  const int64_t width = stored > 1 && lanes > stored && lanes % stored == 0 ? stored : lanes;
+  llvm::Type* element = MemoryType(buffer(slot).type);
+  llvm::Type* type = llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
+  std::vector<Value*> pieces;
+  for (int64_t lane = 0; lane < lanes; lane += width) {
+    const LinearForm first = Shifted(index, lane);
+    pieces.push_back(PlainLoad(slot, type, Pointer(slot, first, true), AlignmentOf(slot, first)));
+  }
+  return llvm::concatenateVectors(builder_, pieces);
 }
 
 Value* Emitter::LoadGather(int32_t slot, Value* index) {

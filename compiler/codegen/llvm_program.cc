@@ -25,6 +25,7 @@ Emitter::Emitter(const ir::Program& program, const CpuFeatures& features, llvm::
       context_(module.getContext()),
       builder_(context_),
       pointers_(program.buffers.size()),
+      stored_lanes_(program.buffers.size()),
       values_(program.vars.size()),
       known_(program.vars.size()),
       depths_(program.vars.size()) {

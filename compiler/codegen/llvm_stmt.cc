@@ -188,6 +188,21 @@ int Emitter::NextPiece(int64_t remaining, int per_register) const {
   return lanes;
 }
 
+// Lanes of the narrowest vector that a statement stores to a buffer, where it stands in a loop that
+// has so many (0: in none): 0 where it stores no vector there. Loops count by their first piece:
+// what is left in the end may be narrow, but is one of many.
+int Emitter::NarrowestVectorStore(Stmt stmt, int32_t slot, int lanes) const {
+  if (stmt->kind == StmtKind::kStore) return stmt->slot == slot ? lanes : 0;
+  if (stmt->kind == StmtKind::kFor && stmt->loop_kind == LoopKind::kVectorized && stmt->extent > 1)
+    lanes = NextPiece(stmt->extent, LanesPerRegister(stmt));
+  int narrowest = 0;
+  for (Stmt child : stmt->children()) {
+    const int stored = NarrowestVectorStore(child, slot, lanes);
+    if (stored != 0 && (narrowest == 0 || stored < narrowest)) narrowest = stored;
+  }
+  return narrowest;
+}
+
 void Emitter::EmitVectorizedFor(Stmt loop) {
   const int per_register = LanesPerRegister(loop);
   const int max_lanes = kMaxRegistersPerVector * per_register;
@@ -264,6 +279,8 @@ void Emitter::EmitAlloc(Stmt alloc) {
   }
   auto* bytes = builder_.getInt64(static_cast<uint64_t>(buffer(alloc->slot).bytes()));
   builder_.CreateLifetimeStart(memory, bytes);
+  stored_lanes_[static_cast<size_t>(alloc->slot)] =
+      NarrowestVectorStore(alloc->body(), alloc->slot, 0);
   EmitStmt(alloc->body());
   builder_.CreateLifetimeEnd(pointer(alloc->slot), bytes);
 }

@@ -150,6 +150,38 @@ TEST(LlvmTest, InnerLoopOfMatmulStaysInRegisters) {
   }
 }
 
+// Sums that are stored 8 lanes wide and read 16 wide behind the loop stay registers of 8 lanes.
+TEST(LlvmTest, SumsReadInWiderVectorsStayInRegisters) {
+  constexpr int64_t kRows = 6, kHalves = 2, kLanes = 8, kSteps = 64;
+  ProgramBuilder b;
+  const int A = b.Buffer("A", Scope::kInput, {kSteps, kRows});
+  const int B = b.Buffer("B", Scope::kInput, {kSteps, kHalves, kLanes});
+  const int C = b.Buffer("C", Scope::kOutput, {kRows, kHalves * kLanes});
+  const int S = b.Buffer("S", Scope::kLocal, {kRows, kHalves, kLanes});
+  const Expr i0 = b.Var("i.0", kRows), h0 = b.Var("h.0", kHalves), v0 = b.Var("v.0", kLanes),
+             k = b.Var("k", kSteps), i = b.Var("i", kRows), h = b.Var("h", kHalves),
+             v = b.Var("v", kLanes), i1 = b.Var("i.1", kRows), w = b.Var("w", kHalves * kLanes);
+  const auto tile = [&](Expr row, Expr half, Expr lane, Stmt body) {
+    return b.For(row, LoopKind::kUnrolled,
+                 b.For(half, LoopKind::kUnrolled, b.For(lane, LoopKind::kVectorized, body)));
+  };
+  const Stmt init = tile(i0, h0, v0, b.Store(S, {i0, h0, v0}, b.pool().Float(0)));
+  const Stmt update =
+      tile(i, h, v, b.Accumulate(S, {i, h, v}, b.Mul(b.Load(A, {k, i}), b.Load(B, {k, h, v}))));
+  const Expr read =
+      b.Load(S, {i1, b.pool().FloorDiv(w, b.Int(kLanes)), b.pool().FloorMod(w, b.Int(kLanes))});
+  const Stmt out = b.For(
+      i1, LoopKind::kUnrolled,
+      b.For(w, LoopKind::kVectorized, b.Store(C, {i1, w}, b.pool().Max(read, b.pool().Float(0)))));
+  b.Kernel("sums", b.Alloc(S, b.Seq({init, b.For(k, LoopKind::kSerial, update), out})));
+  EXPECT_OK(CompareWithReference(b.program(), 1, 0));
+  ASSERT_OK_AND_ASSIGN(const std::string assembly,
+                       PrintAssembly(b.program(), Cpu("skylake-avx512")));
+  const std::string loop = InnerLoop(assembly);
+  EXPECT_GE(Count(loop, "vfmadd[^\n]*ymm"), static_cast<size_t>(kRows * kHalves)) << loop;
+  EXPECT_EQ(Count(loop, "vinsert|vextract|zmm"), 0u) << loop;
+}
+
 // C[i, j] += A[i, k] * B[j, k] with vectors over j: lanes are a row apart. k is `outer` times
 // `inner`.
 ProgramBuilder MakeRowProducts(int64_t lanes, LoopKind inner_kind, int64_t inner) {
