@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "compiler/dag/dag.h"
+#include "compiler/ir/expr.h"
 
 namespace kiln::dag {
 

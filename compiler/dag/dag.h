@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "compiler/dag/body_size.h"
 #include "compiler/ir/expr.h"
 
 namespace kiln::dag {
@@ -79,13 +80,14 @@ struct Access {
   ir::Expr load;  // its args are the index expressions
 };
 
-// Facts of the body, computed once when the operator is made.
+// Facts of the bodies, computed once when the operator is made.
 struct OperatorFacts {
   std::vector<Access>
       reads;  // distinct loads in order of first occurrence, those inside indices first
   bool has_branch = false;       // kSelect or kIf in the body
   bool has_expensive = false;    // exp in the body
   double flops_per_element = 0;  // facts §1.4; < 0: unknown
+  BodySize size;
 };
 
 class Operator {

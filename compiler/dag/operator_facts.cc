@@ -96,12 +96,14 @@ double CombinerFlops(Combiner combiner, size_t num_bodies) {
 
 }  // namespace
 
-OperatorFacts ComputeFacts(std::span<const Expr> bodies, Combiner combiner, int64_t reduce_size) {
+OperatorFacts ComputeFacts(const std::vector<Expr>& bodies, Combiner combiner,
+                           int64_t reduce_size) {
   OperatorFacts facts;
   Walk walk(bodies[0]->type.code, facts);
   double flops = CombinerFlops(combiner, bodies.size());
   for (Expr body : bodies) flops += walk.Flops(body);
   facts.flops_per_element = flops * static_cast<double>(reduce_size);
+  facts.size = SizeOf(bodies);
   return facts;
 }
 

@@ -5,9 +5,9 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
+
+#include "absl/container/flat_hash_map.h"
 
 namespace kiln::lower {
 
@@ -26,17 +26,20 @@ inline std::string Identifier(std::string_view like) {
 class Names {
  public:
   std::string Unique(std::string_view like) {
-    const std::string name = Identifier(like);
-    int& number = next_[name];  // below are all taken
-    std::string candidate = number == 0 ? name : fmt::format("{}_{}", name, number);
-    while (!used_.insert(candidate).second) candidate = fmt::format("{}_{}", name, ++number);
-    ++number;
-    return candidate;
+    std::string name = Identifier(like);
+    const auto [entry, is_new] = next_.try_emplace(name, 1);
+    if (is_new) return name;
+    for (int number = entry->second;; ++number) {
+      std::string numbered = fmt::format("{}_{}", name, number);
+      if (!next_.try_emplace(numbered, 1).second) continue;
+      next_[name] = number + 1;
+      return numbered;
+    }
   }
 
  private:
-  std::unordered_set<std::string> used_;
-  std::unordered_map<std::string, int> next_;
+  // Of each name that is taken: the first number that may be free behind it.
+  absl::flat_hash_map<std::string, int> next_;
 };
 
 }  // namespace kiln::lower

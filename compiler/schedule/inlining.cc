@@ -30,7 +30,7 @@ class Inlining {
     const Stages stages = Reachable(stage, &dag::Dag::producers);
     absl::InlinedVector<Inside, 8> known(stages.size());
     for (size_t i = 0; i < stages.size(); ++i) {  // ascending: producers first
-      const dag::BodySize size = SizeOf(stages[i]);
+      const dag::BodySize& size = SizeOf(stages[i]);
       Inside& inside = known[i];
       inside = {size.tree, size.height};
       for (const dag::ReadSize& read : size.reads) {
@@ -56,7 +56,7 @@ class Inlining {
         outside = {1, 1, 0};
         ++readers;
       }
-      const dag::BodySize size = SizeOf(stages[i]);
+      const dag::BodySize& size = SizeOf(stages[i]);
       for (const dag::ReadSize& read : size.reads) {
         const size_t producer = PlaceOf(ProducerOf(stages[i], read), stages);
         if (producer == stages.size()) continue;
@@ -102,7 +102,7 @@ class Inlining {
                                stages.begin());
   }
 
-  dag::BodySize SizeOf(int s) const { return dag::SizeOf(state_.stage(s).op->bodies()); }
+  const dag::BodySize& SizeOf(int s) const { return state_.stage(s).op->facts().size; }
   int ProducerOf(int s, const dag::ReadSize& read) const {
     return state_.dag()->node(s).inputs[static_cast<size_t>(read.slot)].op;
   }
