@@ -7,9 +7,11 @@
 #include <set>
 
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/grpc_status.h"
 #include "base/net.h"
 #include "base/unique_id.h"
+#include "client/reach.h"
 #include "proto/channel.h"
 #include "proto/tracker.grpc.pb.h"
 
@@ -38,6 +40,21 @@ StatusOr<Reply> Call(Stub& stub,
   Reply reply;
   const grpc::Status status = (stub.*method)(&context, request, &reply);
   if (!status.ok()) return FromGrpc(status);
+  return reply;
+}
+
+// One call of a stub that may not be connected yet.
+template <typename Reply, typename Stub, typename Request>
+StatusOr<Reply> FirstCall(Stub& stub,
+                          grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                       Reply*),
+                          const Request& request) {
+  StatusOr<Reply> reply;
+  const auto call = [&] {
+    reply = Call(stub, method, request, kConnectTimeout);
+    return reply.status();
+  };
+  Reach(call, Clock::Real()).IgnoreError();
   return reply;
 }
 
@@ -91,7 +108,7 @@ StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::s
   auto stub = v1::Scheduler::NewStub(MakeChannel(host_port.ToString(), secret));
   v1::ListJobsRequest request;
   request.set_limit(1);
-  const auto reply = Call(*stub, &v1::Scheduler::Stub::ListJobs, request, kConnectTimeout);
+  const auto reply = FirstCall(*stub, &v1::Scheduler::Stub::ListJobs, request);
   if (!reply.ok()) {
     return CannotReach("scheduler", address, reply.status(),
                        "start one with `kiln scheduler` or leave out --scheduler");
@@ -242,7 +259,7 @@ StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(LogLines& lines) {
 StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const Secret& secret) {
   KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(tracker_address));
   const auto stub = v1::Tracker::NewStub(MakeChannel(host_port.ToString(), secret));
-  auto reply = Call(*stub, &v1::Tracker::Stub::List, v1::ListRequest(), kConnectTimeout);
+  auto reply = FirstCall(*stub, &v1::Tracker::Stub::List, v1::ListRequest());
   if (!reply.ok()) {
     return CannotReach("tracker", tracker_address, reply.status(), "start one with `kiln tracker`");
   }
