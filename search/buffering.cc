@@ -37,8 +37,8 @@ std::vector<schedule::StepPtr> BufferingChoices(int reader, const Task& task,
 Status AnnotateBuffering(State& state, const Task& task, const Parameters& parameters, Rng& rng) {
   std::set<int> readers, copying;
   for (int s = 0; s < state.num_stages(); ++s) {
-    if (state.attach(s).kind != schedule::Attach::kIter ||
-        !state.stage(s).op->name().ends_with(".shared") || IsCopied(state, s))
+    if (state.attach(s).kind != schedule::Attach::kIter || !state.stage(s).asks_for_shared() ||
+        IsCopied(state, s))
       continue;
     readers.insert(state.attach(s).stage);
     if (schedule::CanCopyAsync(state, s)) copying.insert(state.attach(s).stage);

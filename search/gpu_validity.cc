@@ -32,7 +32,7 @@ bool IsThread(Annotation a) {
 // As lowering decides (lower/nest.h).
 bool IsShared(const State& state, int s) {
   if (state.attach(s).kind != Attach::kIter) return false;
-  if (state.stage(s).op->name().ends_with(".shared")) return true;
+  if (state.stage(s).asks_for_shared()) return true;
   for (Attach at = state.attach(s); at.kind == Attach::kIter; at = state.attach(at.stage)) {
     for (int loop = 0; loop <= at.loop; ++loop) {
       if (IsThread(state.stage(at.stage).annotation(loop))) return false;
@@ -46,7 +46,7 @@ bool IsShared(const State& state, int s) {
 int64_t Buffers(const State& state, int s) {
   const Attach& at = state.attach(s);
   const Stage& reader = state.stage(at.stage);
-  if (!state.stage(s).op->name().ends_with(".shared")) return 1;
+  if (!state.stage(s).asks_for_shared()) return 1;
   int64_t fetches = 1;
   for (int loop = 0; loop <= at.loop && fetches < reader.buffering; ++loop) {
     if (reader.loop(loop).kind == schedule::IterKind::kReduce)

@@ -95,7 +95,7 @@ StatusOr<bool> MendFetches(const State& state, const target::HardwareParams& har
     const int s = split.stage_id;
     if (s >= state.num_stages()) continue;
     const int parts = ClusterStageIn(state, s);
-    if (parts < 0 && !state.stage(s).op->name().ends_with(".shared")) continue;
+    if (parts < 0 && !state.stage(s).asks_for_shared()) continue;
     // Of a fetch its region; of a cluster's sums the tile, as it is.
     const schedule::Stage& stage = state.stage(s);
     int64_t extent = parts < 0 ? 1 : split.extent;

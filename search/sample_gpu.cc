@@ -94,7 +94,7 @@ class ThreadBinder {
                              : groups >= 0                   ? BindGroups(s, groups)
                              : CopiedStageIn(state_, s) >= 0 ? BindCopy(s)
                                                              : BindUntiled(s));
-      } else if (stage.op->name().ends_with(".shared")) {
+      } else if (stage.asks_for_shared()) {
         KILN_RETURN_IF_ERROR(IsCopied(state_, s) ? BindCopiedFetch(s) : BindFetch(s));
       }
     }

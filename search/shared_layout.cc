@@ -68,9 +68,9 @@ std::vector<int64_t> Places(schedule::Stage stage, const LayoutSteps& steps) {
 std::vector<int> FetchedStages(const State& state) {
   std::vector<int> stages;
   for (int s = 0; s < state.num_stages(); ++s) {
-    const dag::Operator& op = *state.stage(s).op;
-    if (state.attach(s).kind == schedule::Attach::kIter && op.name().ends_with(".shared") &&
-        op.axes().size() >= 2)
+    const schedule::Stage& stage = state.stage(s);
+    if (state.attach(s).kind == schedule::Attach::kIter && stage.asks_for_shared() &&
+        stage.op->axes().size() >= 2)
       stages.push_back(s);
   }
   return stages;

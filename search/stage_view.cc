@@ -40,7 +40,7 @@ int StageView::ElementwiseConsumer() const {
   const int consumer = consumers[0];
   if (!analysis_.elementwise_match(s_, consumer)) return -1;
   const bool both_reduce = HasReduceLoop(state_.stage(s_)) && HasReduceLoop(state_.stage(consumer));
-  if (both_reduce || state_.stage(consumer).op->name().ends_with(".shared")) return -1;
+  if (both_reduce || state_.stage(consumer).asks_for_shared()) return -1;
   return consumer;
 }
 

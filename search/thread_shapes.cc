@@ -131,7 +131,7 @@ int CopiedStageIn(const State& state, int s) {
     return -1;
   for (int f = 0; f < s; ++f) {
     if (state.attach(f).kind == Attach::kIter && state.attach(f).stage == s &&
-        state.stage(f).op->name().ends_with(".shared"))
+        state.stage(f).asks_for_shared())
       return f;
   }
   return -1;

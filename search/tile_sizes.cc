@@ -206,7 +206,7 @@ class TileFiller {
   // How the stage, or one inlined into it, reads what was copied last into shared memory.
   std::vector<int> SourceOrderOf(int root) const {
     for (int s = root - 1; s >= 0; --s) {
-      if (!state_.stage(s).op->name().ends_with(".shared")) continue;
+      if (!state_.stage(s).asks_for_shared()) continue;
       const int reader = state_.dag()->consumers(s).front();
       const dag::Operator& op = *state_.stage(reader).op;
       for (const dag::Access& access : op.facts().reads) {

@@ -29,7 +29,7 @@ std::vector<int> Attachments::At(int s, int i) const {
 
 bool Attachments::IsShared(int s) const {
   if (!gpu_ || state_.attach(s).kind != Attach::kIter) return false;
-  if (state_.stage(s).op->name().ends_with(".shared")) return true;
+  if (state_.stage(s).asks_for_shared()) return true;
   for (Attach at = state_.attach(s); at.kind == Attach::kIter; at = state_.attach(at.stage)) {
     for (int l = 0; l <= at.loop; ++l) {
       if (IsThread(state_.stage(at.stage).annotation(l))) return false;

@@ -237,7 +237,7 @@ class BoundInference {
     StageBounds& bounds = out_.stages[s];
     const Stage& stage = state_.stage(s);
     if (bounds.guards.empty() || state_.attach(s).kind != Attach::kIter) return;
-    if (IsSharedStage(s)) {
+    if (state_.stage(s).asks_for_shared()) {
       bounds.fill_guards = AxisGuards(stage, bounds, bounds.iter_values, out_.simplifier);
       bounds.computes_outside = true;  // zeros
     } else if (ReadsInsideOfTiles(s)) {
@@ -308,7 +308,8 @@ class BoundInference {
   // Are all elements read with this index from `extent` on the zeros of a tile?
   bool IsZeroBehind(int producer, const std::vector<ir::Linear>& indices, const ir::Linear& index,
                     int64_t extent) const {
-    if (!IsSharedStage(producer) || out_.stages[producer].fill_guards.empty()) return false;
+    if (!state_.stage(producer).asks_for_shared() || out_.stages[producer].fill_guards.empty())
+      return false;
     for (size_t d = 0; d < indices.size(); ++d) {
       if (indices[d] == index && state_.stage(producer).op->axes()[d].extent == extent) return true;
     }
@@ -386,7 +387,7 @@ class BoundInference {
   // Marks the variables that stand still at the attach point of s.
   void FindStandingVars(int s) {
     standing_.assign(out_.owners.size(), false);
-    const bool shared = gpu_ && IsSharedStage(s);
+    const bool shared = gpu_ && state_.stage(s).asks_for_shared();
     for (Attach at = state_.attach(s); at.kind == Attach::kIter; at = state_.attach(at.stage)) {
       for (size_t v = first_vars_[at.stage];
            v < out_.owners.size() && out_.owners[v].stage == at.stage; ++v) {
@@ -397,8 +398,6 @@ class BoundInference {
       }
     }
   }
-
-  bool IsSharedStage(int s) const { return state_.stage(s).op->name().ends_with(".shared"); }
 
   Range Touched(int s, size_t d, int64_t extent) {
     const Range whole{{}, extent};

@@ -14,7 +14,7 @@ int64_t AxisExtent(const State& state, const SplitStep& split) {
   if (split.stage_id < 0 || split.stage_id >= state.num_stages()) return kUnknownExtent;
   const Stage& stage = state.stage(split.stage_id);
   if (split.loop < 0 || split.loop >= static_cast<int>(stage.loops.size())) return kUnknownExtent;
-  if (stage.op->name().ends_with(".rf")) return kUnknownExtent;
+  if (stage.is_partial_reduction) return kUnknownExtent;
   const IterVar& loop = stage.loop(split.loop);
   return loop.relation < 0 ? loop.extent : kUnknownExtent;
 }

@@ -40,6 +40,20 @@ TEST(Fit, OtherLoopsMayHaveBeenNotedBefore) {
   EXPECT_OK(CheckFit(Matmul("128,96,80"), R"([["SP", 2, 0, 0, [16], 1]])"));  // 0: not noted
 }
 
+// Only a reduction that RF took apart has axes as long as splits made them, not one named so.
+TEST(Fit, ExtentsOfPartialReductionsAreThoseOfSplits) {
+  const auto fit = [](std::string_view name, std::string_view steps) {
+    return CheckFit(fmt::format("input A: float32[8, 16]\n"
+                                "{}[i: 8] = sum(k: 16) A[i, k]\n",
+                                name),
+                    steps);
+  };
+  EXPECT_OK(fit("C", R"([["SP", 1, 1, 16, [4], 1], ["RF", 1, 2, 1], ["SP", 1, 1, 8, [2], 1]])"));
+  EXPECT_OK(fit("C.rf", R"([["SP", 1, 1, 16, [4], 1]])"));
+  EXPECT_THAT(fit("C.rf", R"([["SP", 1, 1, 32, [4], 1]])"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is of a loop of 32")));
+}
+
 TEST(Fit, SaysWhatDoesNotApply) {
   EXPECT_THAT(CheckFit(Matmul("8,8,8"), R"([["SP", 7, 0, 8, [2], 1]])"),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("#0")));

@@ -172,6 +172,8 @@ void State::InsertStage(dag::DagPtr dag, int position, std::span<const int> chan
   }
   for (int i : changed) {
     auto stage = std::make_shared<Stage>(MakeStage(dag_->node(i).op));
+    stage->scope = stages_[i]->scope;
+    stage->is_partial_reduction = stages_[i]->is_partial_reduction;
     if (attach(i).kind == Attach::kIter) {
       for (IterVar& iter : stage->iters) iter.extent = kUnknownExtent;
     }

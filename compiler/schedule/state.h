@@ -71,8 +71,20 @@ struct LoopIter {
   Annotation annotation = Annotation::kNone;
 };
 
+// The memory that a cache stage asks for.
+enum class MemoryScope : uint8_t {
+  // Where it is computed decides: on a GPU outside of the loops of threads it is in the shared
+  // memory of their block, inside of them in each thread's own. "local" and all other words.
+  kByPlace,
+  kShared,  // "shared": in that of the block wherever it is computed
+};
+
 struct Stage {
   dag::OperatorPtr op;
+  // What it was made for; stays when a step gives it fresh loops.
+  MemoryScope scope = MemoryScope::kByPlace;  // CHR, CHW
+  bool is_partial_reduction = false;          // RF: its axes are as long as splits made them
+
   std::vector<IterVar> iters;
   std::vector<Relation> relations;  // in the order they were made
   std::vector<LoopIter> loops;      // the loop nest, outermost first
@@ -94,6 +106,7 @@ struct Stage {
   int32_t min_blocks = 0;
 
   bool is_placeholder() const { return op->is_placeholder(); }
+  bool asks_for_shared() const { return scope == MemoryScope::kShared; }
   int num_axes() const { return static_cast<int>(op->axes().size() + op->reduce_axes().size()); }
   const IterVar& loop(int i) const { return iters[loops[i].iter]; }
   Annotation annotation(int i) const { return loops[i].annotation; }
@@ -158,7 +171,8 @@ class State {
   void MoveAttached(int stage, const LoopOf& loop_of);
   // Replaces the DAG by one where an operator was inserted as `position`; stages and attachments at
   // and after it move up, the new stage is at root. The stages listed in `changed` (numbers in the
-  // new DAG) are reset to fresh loops of their operator and stay attached where they are.
+  // new DAG) are reset to fresh loops of their operator; they stay attached where they are, in the
+  // memory that they were made for.
   void InsertStage(dag::DagPtr dag, int position, std::span<const int> changed);
   // For bound inference: sets the extent of every iterator (indices of Stage::iters) of one stage.
   void SetExtents(int stage, std::span<const int64_t> iter_extents);

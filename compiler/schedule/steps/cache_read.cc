@@ -66,6 +66,7 @@ Status CacheReadStep::ApplyTo(State& state) const {
   }
   KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, dag::Dag::Make(std::move(nodes)));
   state.InsertStage(std::move(changed), position, {});
+  state.MutableStage(position).scope = ScopeOf(scope);
   return OkStatus();
 }
 

@@ -35,6 +35,7 @@ Status CacheWriteStep::ApplyTo(State& state) const {
   KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, dag::Dag::Make(std::move(nodes)));
   const int reset[] = {stage_id + 1};
   state.InsertStage(std::move(changed), stage_id, reset);
+  state.MutableStage(stage_id).scope = ScopeOf(scope);
   return OkStatus();
 }
 

@@ -55,4 +55,8 @@ Status CheckCacheable(const dag::Operator& producer, std::string_view scope) {
   return OkStatus();
 }
 
+MemoryScope ScopeOf(std::string_view word) {
+  return word == "shared" ? MemoryScope::kShared : MemoryScope::kByPlace;
+}
+
 }  // namespace kiln::schedule

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "compiler/dag/dag.h"
+#include "compiler/schedule/state.h"
 
 namespace kiln::schedule {
 
@@ -23,5 +24,8 @@ StatusOr<dag::OperatorPtr> MakeCopy(const dag::Operator& producer, std::string n
 
 // The scope is a word like "shared" or "local"; the producer has one output.
 Status CheckCacheable(const dag::Operator& producer, std::string_view scope);
+
+// What a step means by the word.
+MemoryScope ScopeOf(std::string_view word);
 
 }  // namespace kiln::schedule

@@ -178,6 +178,7 @@ Status RfactorStep::ApplyTo(State& state) const {
   KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, dag::Dag::Make(std::move(nodes)));
   const int reset[] = {stage_id + 1};
   state.InsertStage(std::move(changed), stage_id, reset);
+  state.MutableStage(stage_id).is_partial_reduction = true;
   return OkStatus();
 }
 
