@@ -111,6 +111,14 @@ TEST_F(EmbeddedTest, AJobRunsToItsEndAndLeavesNoProcess) {
   EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
 }
 
+TEST_F(EmbeddedTest, TheFirstLineHasNoListOfFeatures) {
+  const std::string out =
+      KilnPrints({"tune", "matmul", "--args", "8,8,8", "--trials", "1", "--db", db_, "--log-dir",
+                  logs_, "--target", "llvm -mcpu=x86-64-v2 -mattr=+aes,+pclmul"});
+  const std::string first = out.substr(0, out.find('\n'));
+  EXPECT_THAT(first, HasSubstr("target llvm x86-64-v2, 2 features, records in"));
+}
+
 // Both forms of a convolution: which one is faster is said everywhere.
 TEST_F(EmbeddedTest, FormsOfOneWork) {
   const Words conv = {"conv2d_nhwc", "--args", "1,28,28,48,64,3,3,1,1"};

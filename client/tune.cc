@@ -109,7 +109,7 @@ void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Sessio
       for (int i = 1; i < spec.tasks_size(); ++i) more += " or " + spec.tasks(i).form();
     }
     fmt::print("job {}: {}{}, {}, target {}, records in {}\n", job_id, spec.tasks(0).description(),
-               more, LimitsText(spec.options()), spec.tasks(0).target(), place);
+               more, LimitsText(spec.options()), ShortTarget(spec.tasks(0).target()), place);
   }
   std::fflush(stdout);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Operators that move data, reduce, pool and normalise, on a GPU: tuned, beside PyTorch and what copying allows.
 
-usage: memory_bound.py KILN FOLDER [--trials N] [--seed N] [--only WORD,...] [--no-torch] [--list]
+usage: memory_bound.py KILN FOLDER [--trials N] [--seed N] [--only "WORD;..."] [--no-torch] [--list]
 
 Each workload is tuned by `KILN tune ... --target cuda` with a database of its own in FOLDER; PyTorch computes the same in
 the same run: the median of 30 replays of a CUDA graph of 20 calls, eager, and compiled (torch.compile) where --compile is
@@ -184,7 +184,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--trials", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="rows that contain one of these words")
+    parser.add_argument("--only", default="", help="rows that contain one of these words, with ; between them")
     parser.add_argument("--no-torch", action="store_true", help="no peer and no limit")
     parser.add_argument("--compile", action="store_true", help="the peer is the faster of eager and compiled")
     parser.add_argument("--list", action="store_true", help="the rows with inputs, outputs and bytes, and no more")
