@@ -25,16 +25,15 @@ double CountTileSizes(const search::Sketch& sketch, bool gpu,
                       const search::Parameters& parameters) {
   double count = 1;
   for (size_t i = 0; i < sketch.steps.size(); ++i) {
-    if (sketch.steps[i]->tag() != schedule::SplitStep::kTag) continue;
-    const auto& split = static_cast<const schedule::SplitStep&>(*sketch.steps[i]);
-    if (!IsBlank(split) || split.extent <= 0) continue;
-    std::vector<int64_t> extents = {split.extent};
+    const auto* split = schedule::As<schedule::SplitStep>(*sketch.steps[i]);
+    if (split == nullptr || !IsBlank(*split) || split->extent <= 0) continue;
+    std::vector<int64_t> extents = {split->extent};
     if (search::MayBeUneven(sketch.steps, i, gpu, parameters))
-      extents = search::TileExtents(split.extent);
+      extents = search::TileExtents(split->extent);
     double ways = 0;
     for (int64_t extent : extents) {
       ways += static_cast<double>(search::CountFactorizations(
-          extent, static_cast<int>(split.lengths.size()), parameters.max_innermost_split_factor));
+          extent, static_cast<int>(split->lengths.size()), parameters.max_innermost_split_factor));
     }
     count *= ways;
   }

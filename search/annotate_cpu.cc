@@ -12,6 +12,7 @@ namespace {
 
 using schedule::AnnotateStep;
 using schedule::Annotation;
+using schedule::As;
 using schedule::Attach;
 using schedule::FuseStep;
 using schedule::IterKind;
@@ -146,18 +147,17 @@ CpuChoices ReadCpuChoices(std::span<const StepPtr> steps) {
   CpuChoices choices;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (const auto depth = UnrollDepth(*steps[i])) choices.unroll[steps[i]->stage()] = *depth;
-    if (steps[i]->tag() != "AN") continue;
-    const auto& annotate = static_cast<const AnnotateStep&>(*steps[i]);
+    const auto* annotate = As<AnnotateStep>(*steps[i]);
+    if (annotate == nullptr) continue;
     int fused = 1;
-    if (i > 0 && steps[i - 1]->tag() == "FU" && steps[i - 1]->stage() == annotate.stage_id) {
-      const auto& fuse = static_cast<const FuseStep&>(*steps[i - 1]);
-      if (!fuse.loops.empty() && fuse.loops[0] == annotate.loop)
-        fused = static_cast<int>(fuse.loops.size());
-    }
-    if (annotate.annotation == Annotation::kParallel && annotate.loop == 0)
-      choices.parallel_loops[annotate.stage_id] = fused;
-    if (annotate.annotation == Annotation::kVectorize)
-      choices.vector_loops[annotate.stage_id] = fused;
+    const auto* fuse = i > 0 ? As<FuseStep>(*steps[i - 1]) : nullptr;
+    if (fuse != nullptr && fuse->stage_id == annotate->stage_id && !fuse->loops.empty() &&
+        fuse->loops[0] == annotate->loop)
+      fused = static_cast<int>(fuse->loops.size());
+    if (annotate->annotation == Annotation::kParallel && annotate->loop == 0)
+      choices.parallel_loops[annotate->stage_id] = fused;
+    if (annotate->annotation == Annotation::kVectorize)
+      choices.vector_loops[annotate->stage_id] = fused;
   }
   return choices;
 }

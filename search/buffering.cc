@@ -19,7 +19,7 @@ constexpr int kFirstArchWithCopies = 80;
 constexpr double kNotAheadProbability = 0.3, kRegistersProbability = 0.3;
 
 bool IsAsynchronous(const schedule::StepPtr& step) {
-  return static_cast<const BufferingStep&>(*step).asynchronous;
+  return schedule::As<BufferingStep>(*step)->asynchronous;
 }
 
 }  // namespace

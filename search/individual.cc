@@ -11,17 +11,14 @@
 namespace kiln::search {
 namespace {
 
+using schedule::As;
+using schedule::Is;
 using schedule::SplitStep;
 using schedule::Step;
 
 // The same structure: tile lengths may differ.
 bool SameShape(const Step& a, const Step& b) {
-  if (a.tag() != b.tag() || a.stage() != b.stage()) return false;
-  if (a.tag() != SplitStep::kTag) return a.Hash() == b.Hash();
-  const auto& x = static_cast<const SplitStep&>(a);
-  const auto& y = static_cast<const SplitStep&>(b);
-  return x.loop == y.loop && x.lengths.size() == y.lengths.size() &&
-         x.inner_to_outer == y.inner_to_outer;
+  return Is<SplitStep>(a) ? a.ShapeHash() == b.ShapeHash() : a.Hash() == b.Hash();
 }
 
 bool BeginsWith(std::span<const schedule::StepPtr> steps,
@@ -79,7 +76,7 @@ std::string Describe(const Individual& individual, const dag::DagPtr& dag) {
 uint64_t TilesHash(const Individual& individual) {
   uint64_t hash = MixBits(static_cast<uint64_t>(individual.sketch));
   for (const schedule::StepPtr& step : individual.steps) {
-    if (step->tag() == SplitStep::kTag) hash = MixBits(hash ^ step->Hash());
+    if (Is<SplitStep>(*step)) hash = MixBits(hash ^ step->Hash());
   }
   return hash;
 }
@@ -91,13 +88,12 @@ uint64_t ShapesHash(const Individual& individual, const ShapeOf& shape_of) {
   uint64_t hash = MixBits(static_cast<uint64_t>(individual.sketch));
   const auto add = [&](int64_t number) { hash = MixBits(hash ^ static_cast<uint64_t>(number)); };
   for (size_t i = 0; i < individual.steps.size(); ++i) {
-    const Step& step = *individual.steps[i];
-    if (step.tag() != SplitStep::kTag || IsFetchSplit(individual.steps, i)) continue;
-    const auto& split = static_cast<const SplitStep&>(step);
-    std::vector<int64_t> lengths = split.lengths;
-    if (split.inner_to_outer && lengths.size() > 1) shape_of(lengths);
-    add(split.stage_id);
-    add(split.loop);
+    const auto* split = As<SplitStep>(*individual.steps[i]);
+    if (split == nullptr || IsFetchSplit(individual.steps, i)) continue;
+    std::vector<int64_t> lengths = split->lengths;
+    if (split->inner_to_outer && lengths.size() > 1) shape_of(lengths);
+    add(split->stage_id);
+    add(split->loop);
     for (int64_t length : lengths) add(length);
   }
   return hash;

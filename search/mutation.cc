@@ -21,6 +21,8 @@
 namespace kiln::search {
 namespace {
 
+using schedule::As;
+using schedule::Is;
 using schedule::SplitStep;
 using schedule::State;
 using schedule::StepPtr;
@@ -54,7 +56,7 @@ StatusOr<Mutation> MutateTiles(bool gpu, const Parameters& parameters, const Gen
   for (Tiles& t : tiles) {
     t.uneven = MayBeUneven(genome.steps, static_cast<size_t>(t.step), gpu, parameters) &&
                HasPoorDivisors(t.extent);
-    t.kept = KeptLengths(static_cast<const SplitStep&>(*genome.steps[t.step]), gpu, parameters);
+    t.kept = KeptLengths(*As<SplitStep>(*genome.steps[t.step]), gpu, parameters);
   }
   std::erase_if(tiles, [](const Tiles& t) { return !t.uneven && t.covered() != t.extent; });
   if (tiles.empty()) return NoUse();
@@ -75,20 +77,20 @@ StatusOr<Mutation> MutateUnroll(bool gpu, const Genome& genome, Rng& rng) {
   }
   if (pragmas.empty()) return NoUse();
   const int picked = PickFrom(rng, pragmas);
-  const auto& pragma = static_cast<const schedule::PragmaStep&>(*genome.steps[picked]);
+  const schedule::Step& pragma = *genome.steps[picked];
   std::vector<int> others;
   for (int depth : UnrollChoices(gpu)) {
     if (depth != *UnrollDepth(pragma)) others.push_back(depth);
   }
   Mutation mutation{MutationKind::kUnroll, Copy(genome), picked};
-  mutation.steps[picked] = UnrollStep(pragma.stage_id, PickFrom(rng, others));
+  mutation.steps[picked] = UnrollStep(pragma.stage(), PickFrom(rng, others));
   return mutation;
 }
 
 // The split with one length in place of another.
 StatusOr<Mutation> MutateLength(MutationKind kind, const Genome& genome, int step, size_t which,
                                 std::vector<int64_t> choices, Rng& rng) {
-  const auto& split = static_cast<const SplitStep&>(*genome.steps[step]);
+  const SplitStep& split = *As<SplitStep>(*genome.steps[step]);
   std::vector<int64_t> lengths = split.lengths;
   std::erase(choices, lengths[which]);
   if (choices.empty()) return NoChange();
@@ -113,7 +115,7 @@ StatusOr<Mutation> MutateThreads(const Task& task, const Genome& genome, Rng& rn
   }
   if (all.empty()) return NoUse();
   const Length& picked = PickFrom(rng, all);
-  const auto& split = static_cast<const SplitStep&>(*genome.steps[picked.step]);
+  const SplitStep& split = *As<SplitStep>(*genome.steps[picked.step]);
   const bool is_flat = split.lengths.size() == 3;
   const int64_t extent = is_flat && picked.role == LengthRole::kLanes ? 0 : split.extent;
   return MutateLength(
@@ -139,7 +141,7 @@ StatusOr<Mutation> MutateBuffering(const Task& task, const Parameters& parameter
                                    const Genome& genome, Rng& rng) {
   std::vector<int> found;
   for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
-    if (genome.steps[i]->tag() == schedule::BufferingStep::kTag) found.push_back(i);
+    if (Is<schedule::BufferingStep>(*genome.steps[i])) found.push_back(i);
   }
   if (found.empty()) return NoUse();
   const int picked = PickFrom(rng, found);
@@ -205,7 +207,8 @@ StatusOr<Mutation> MutateMinBlocks(const Genome& genome, Rng& rng) {
 // ---- the last part of a CPU schedule: places, then annotations
 
 bool IsPlace(const schedule::Step& step) {
-  return step.tag() == "CA" || step.tag() == "CI" || step.tag() == "CR";
+  return Is<schedule::ComputeAtStep>(step) || Is<schedule::ComputeInlineStep>(step) ||
+         Is<schedule::ComputeRootStep>(step);
 }
 
 struct CpuParts {
@@ -371,10 +374,10 @@ std::string SubjectOfStep(const dag::DagPtr& dag, std::span<const StepPtr> steps
   const int s = steps[number]->stage();
   if (!state.ok() || s >= state->num_stages()) return "";
   const std::string& stage = state->stage(s).op->name();
-  if (steps[number]->tag() != SplitStep::kTag) return stage;
-  const int loop = static_cast<const SplitStep&>(*steps[number]).loop;
-  if (loop >= static_cast<int>(state->stage(s).loops.size())) return stage;
-  return stage + "." + schedule::LoopName(state->stage(s), loop);
+  const auto* split = As<SplitStep>(*steps[number]);
+  if (split == nullptr || split->loop >= static_cast<int>(state->stage(s).loops.size()))
+    return stage;
+  return stage + "." + schedule::LoopName(state->stage(s), split->loop);
 }
 
 }  // namespace kiln::search

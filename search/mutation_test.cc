@@ -199,7 +199,7 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
         // No extent is stale.
         for (int number = 0; number < static_cast<int>(next->steps().size()); ++number) {
           const schedule::StepPtr& step = next->steps()[number];
-          if (step->tag() != "SP" || !IsFetchSplit(next->steps(), number)) continue;
+          if (!schedule::Is<SplitStep>(*step) || !IsFetchSplit(next->steps(), number)) continue;
           int64_t region = 1;
           if (ClusterStageIn(filled, step->stage()) < 0) {
             const schedule::Stage& stage = filled.stage(step->stage());
@@ -208,10 +208,9 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
           } else {  // what the blocks of a cluster share out: the loop that it is
             const std::span<const schedule::StepPtr> before(next->steps().data(), number);
             ASSERT_OK_AND_ASSIGN(const State tile, schedule::Replay(task.dag, before));
-            region =
-                tile.stage(step->stage()).loop(static_cast<const SplitStep&>(*step).loop).extent;
+            region = tile.stage(step->stage()).loop(schedule::As<SplitStep>(*step)->loop).extent;
           }
-          ASSERT_EQ(static_cast<const SplitStep&>(*step).extent, region)
+          ASSERT_EQ(schedule::As<SplitStep>(*step)->extent, region)
               << "step " << number << " after " << MutationName(mutation->kind) << " of "
               << schedule::PrintSteps(state.steps()) << "\nto "
               << schedule::PrintSteps(next->steps());
@@ -363,7 +362,7 @@ TEST(Rebuild, SplitsBehindAChangedRfactorStayExact) {
   ASSERT_OK_AND_ASSIGN(const State state, Rebuild(task, steps, why));
   steps[0] = std::make_shared<SplitStep>(2, 2, 512, std::vector<int64_t>{2}, true);
   ASSERT_OK_AND_ASSIGN(const State changed, Rebuild(task, steps, why));
-  const auto& split = static_cast<const SplitStep&>(*changed.steps()[2]);
+  const auto& split = *schedule::As<SplitStep>(*changed.steps()[2]);
   EXPECT_EQ(split.extent, 2);
   EXPECT_EQ(split.lengths, std::vector<int64_t>{2});
 }

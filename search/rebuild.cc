@@ -16,18 +16,17 @@ namespace {
 
 using schedule::AnnotateStep;
 using schedule::Annotation;
+using schedule::As;
+using schedule::FollowFusedSplitStep;
+using schedule::Is;
 using schedule::SplitStep;
 using schedule::State;
 using schedule::StepPtr;
 
-const SplitStep* AsSplit(const StepPtr& step) {
-  return step->tag() == SplitStep::kTag ? static_cast<const SplitStep*>(step.get()) : nullptr;
-}
-
 bool Binds(const schedule::Step& step, int stage, int loop, Annotation annotation) {
-  if (step.tag() != AnnotateStep::kTag) return false;
-  const auto& bind = static_cast<const AnnotateStep&>(step);
-  return bind.stage_id == stage && bind.loop == loop && bind.annotation == annotation;
+  const auto* bind = As<AnnotateStep>(step);
+  return bind != nullptr && bind->stage_id == stage && bind->loop == loop &&
+         bind->annotation == annotation;
 }
 
 int64_t Product(std::span<const int64_t> lengths) {
@@ -45,7 +44,7 @@ std::vector<int64_t> MakeExact(std::vector<int64_t> lengths, int64_t extent) {
 
 // The split at this extent; itself when nothing changes. One of tiles that was exact stays exact.
 StepPtr AtExtent(const StepPtr& step, int64_t extent, bool is_tiles) {
-  const SplitStep& split = *AsSplit(step);
+  const SplitStep& split = *As<SplitStep>(*step);
   if (extent <= 0 || extent == split.extent) return step;
   std::vector<int64_t> lengths = split.lengths;
   const int64_t product = Product(lengths);
@@ -66,14 +65,15 @@ int64_t ExtentAt(const State& state, const SplitStep& split) {
 
 // The split of a tile that the blocks of a cluster share out: by lanes, threads, then blocks.
 bool IsOfCluster(std::span<const StepPtr> steps, size_t i) {
-  return i + 5 < steps.size() && AsSplit(steps[i]) != nullptr &&
-         Binds(*steps[i + 5], steps[i]->stage(), AsSplit(steps[i])->loop + 1, Annotation::kCluster);
+  return i + 5 < steps.size() && As<SplitStep>(*steps[i]) != nullptr &&
+         Binds(*steps[i + 5], steps[i]->stage(), As<SplitStep>(*steps[i])->loop + 1,
+               Annotation::kCluster);
 }
 
 StatusOr<State> ReplayExact(const dag::DagPtr& dag, std::span<const StepPtr> steps) {
   State state(dag);
   for (size_t i = 0; i < steps.size(); ++i) {
-    const SplitStep* split = AsSplit(steps[i]);
+    const SplitStep* split = As<SplitStep>(*steps[i]);
     // What the fetches run over is known only at the end; what the blocks of a cluster share out
     // is a tile.
     const bool exact = split != nullptr && (!IsFetchSplit(steps, i) || IsOfCluster(steps, i));
@@ -90,7 +90,7 @@ StatusOr<bool> MendFetches(const State& state, const target::HardwareParams& har
   bool changed = false;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (!IsFetchSplit(steps, i)) continue;
-    const SplitStep& split = *AsSplit(steps[i]);
+    const SplitStep& split = *As<SplitStep>(*steps[i]);
     // Fetches are bound when all stages are made: the number is still the stage's.
     const int s = split.stage_id;
     if (s >= state.num_stages()) continue;
@@ -101,8 +101,8 @@ StatusOr<bool> MendFetches(const State& state, const target::HardwareParams& har
     int64_t extent = parts < 0 ? 1 : split.extent;
     for (size_t axis = 0; parts < 0 && axis < stage.op->axes().size(); ++axis)
       extent *= stage.iters[axis].extent;
-    const auto& follow = static_cast<const schedule::FollowFusedSplitStep&>(*steps[i + 2]);
-    KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, steps));
+    KILN_ASSIGN_OR_RETURN(const int64_t threads,
+                          FollowedLength(*As<FollowFusedSplitStep>(*steps[i + 2]), steps));
     const std::vector<int64_t> widths =
         parts >= 0           ? SumWidths(state, parts, threads, hardware.vector_unit_bytes)
         : IsCopied(state, s) ? CopyWidths(state, s, threads, hardware.vector_unit_bytes)
@@ -147,11 +147,10 @@ StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
 
 bool IsFetchSplit(std::span<const StepPtr> steps, size_t i) {
   if (i + 2 >= steps.size()) return false;
-  const SplitStep* split = AsSplit(steps[i]);
+  const SplitStep* split = As<SplitStep>(*steps[i]);
   return split != nullptr && split->lengths.size() == 1 &&
          Binds(*steps[i + 1], split->stage_id, split->loop + 1, Annotation::kVectorize) &&
-         steps[i + 2]->tag() == schedule::FollowFusedSplitStep::kTag &&
-         steps[i + 2]->stage() == split->stage_id;
+         Is<FollowFusedSplitStep>(*steps[i + 2]) && steps[i + 2]->stage() == split->stage_id;
 }
 
 bool IsThreadSplit(std::span<const StepPtr> steps, size_t i) {
@@ -160,20 +159,20 @@ bool IsThreadSplit(std::span<const StepPtr> steps, size_t i) {
 
 Status CheckThreadTiles(std::span<const StepPtr> steps, const target::HardwareParams& hardware) {
   for (const StepPtr& step : steps) {
-    if (step->tag() != schedule::FollowFusedSplitStep::kTag) continue;
-    const auto& follow = static_cast<const schedule::FollowFusedSplitStep&>(*step);
-    KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, steps));
+    const auto* follow = As<FollowFusedSplitStep>(*step);
+    if (follow == nullptr) continue;
+    KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(*follow, steps));
     if (threads > hardware.max_threads_per_block) {
       return FailedPrecondition("{} threads per block, the device has {}", threads,
                                 hardware.max_threads_per_block);
     }
     // Virtual threads are the level before, of spatial splits: a split from the outside in shares
     // a reduction out over groups of threads.
-    if (follow.level < 1) continue;
-    schedule::FollowFusedSplitStep outer = follow;
+    if (follow->level < 1) continue;
+    FollowFusedSplitStep outer = *follow;
     --outer.level;
     std::erase_if(outer.src_steps, [&](int number) {
-      const SplitStep* split = AsSplit(steps[number]);
+      const SplitStep* split = As<SplitStep>(*steps[number]);
       return split == nullptr || !split->inner_to_outer;
     });
     KILN_ASSIGN_OR_RETURN(const int64_t vthreads, FollowedLength(outer, steps));
@@ -188,10 +187,10 @@ Status CheckThreadTiles(std::span<const StepPtr> steps, const target::HardwarePa
 std::optional<int64_t> ThreadsOfTiles(std::span<const StepPtr> steps) {
   std::optional<int64_t> fewest;
   for (const StepPtr& step : steps) {
-    if (step->tag() != schedule::FollowFusedSplitStep::kTag) continue;
-    const auto& follow = static_cast<const schedule::FollowFusedSplitStep&>(*step);
-    if (follow.level < 1) continue;  // the blocks of a cluster
-    const auto threads = FollowedLength(follow, steps);
+    const auto* follow = As<FollowFusedSplitStep>(*step);
+    if (follow == nullptr) continue;
+    if (follow->level < 1) continue;  // the blocks of a cluster
+    const auto threads = FollowedLength(*follow, steps);
     if (threads.ok()) fewest = std::min(*threads, fewest.value_or(*threads));
   }
   return fewest;

@@ -18,9 +18,9 @@ StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters
                               const std::stop_token& stop) {
   std::vector<StepPtr> steps = sketch.steps;
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i]->tag() != "SP") continue;
-    const auto& split = static_cast<const schedule::SplitStep&>(*steps[i]);
-    if (std::find(split.lengths.begin(), split.lengths.end(), 0) == split.lengths.end()) continue;
+    const auto* found = schedule::As<schedule::SplitStep>(*steps[i]);
+    if (found == nullptr || std::ranges::find(found->lengths, 0) == found->lengths.end()) continue;
+    const schedule::SplitStep& split = *found;
     const int64_t extent = MayBeUneven(steps, i, /*gpu=*/false, parameters)
                                ? PickTileExtent(TileExtents(split.extent), rng)
                                : split.extent;

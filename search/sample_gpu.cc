@@ -57,7 +57,7 @@ Sketch VaryReducingThreads(Sketch sketch, const target::HardwareParams& hardware
   for (size_t i = 0; i < sketch.steps.size(); ++i) {
     const std::vector<LengthRole> roles = LengthRoles(sketch.steps, i);
     if (roles.empty() || roles[0] != LengthRole::kThreads) continue;
-    const auto& split = static_cast<const schedule::SplitStep&>(*sketch.steps[i]);
+    const schedule::SplitStep& split = *schedule::As<schedule::SplitStep>(*sketch.steps[i]);
     std::vector<int64_t> lengths = split.lengths;
     lengths[0] = RandomThreads(split.extent, hardware, rng);
     for (size_t k = 1; k < lengths.size(); ++k)

@@ -115,8 +115,9 @@ TEST(SampleGpu, ConvolutionIsBoundAndFetchesTogether) {
       for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
         region *= stage.iters[axis].extent;
       for (const schedule::StepPtr& step : state.steps()) {
-        if (step->tag() == "SP" && step->stage() == s) {
-          EXPECT_EQ(static_cast<const schedule::SplitStep&>(*step).extent, region);
+        const auto* split = schedule::As<schedule::SplitStep>(*step);
+        if (split != nullptr && split->stage_id == s) {
+          EXPECT_EQ(split->extent, region);
         }
       }
     }
@@ -239,7 +240,7 @@ TEST(SampleGpu, ShapesOfMovesAndRowsVary) {
           continue;
         for (size_t k = 0; k < roles.size(); ++k) {
           if (roles[k] == role)
-            found.insert(static_cast<const schedule::SplitStep&>(*state->steps()[i]).lengths[k]);
+            found.insert(schedule::As<schedule::SplitStep>(*state->steps()[i])->lengths[k]);
         }
       }
     }
@@ -368,11 +369,11 @@ TEST(GpuValidity, FetchingAheadLeavesRegisters) {
 // A step without what a search chooses: tile lengths, unroll depths, extents that may be stale.
 std::string Shape(const schedule::Step& step) {
   nlohmann::json json = nlohmann::json::parse(step.ToJson());
-  if (step.tag() == "SP") {
+  if (schedule::Is<schedule::SplitStep>(step)) {
     json[3] = 0;
     for (auto& length : json[4]) length = 0;
   }
-  if (step.tag() == "PR") json[3] = "";
+  if (schedule::Is<schedule::PragmaStep>(step)) json[3] = "";
   return json.dump();
 }
 

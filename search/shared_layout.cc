@@ -42,8 +42,8 @@ LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
 // The stride of every axis, 0 where there is but one element, and the size: equal ones, equal
 // places of all elements.
 std::vector<int64_t> Places(schedule::Stage stage, const LayoutSteps& steps) {
-  const auto& layout = static_cast<const LayoutStep&>(*steps[0]);
-  const auto& align = static_cast<const StorageAlignStep&>(*steps[1]);
+  const LayoutStep& layout = *schedule::As<LayoutStep>(*steps[0]);
+  const StorageAlignStep& align = *schedule::As<StorageAlignStep>(*steps[1]);
   stage.layout.assign(layout.order.begin(), layout.order.end());
   stage.align_axis = align.loop;  // the loops were the axes
   stage.align_factor = align.factor;
@@ -126,7 +126,7 @@ bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps)
     const schedule::Stage& stage = filled.stage(s);
     const LayoutSteps now = {steps[i], steps[i + 1]};
     const std::vector<int64_t> places = Places(stage, now);
-    const std::vector<int>& order = static_cast<const LayoutStep&>(*now[0]).order;
+    const std::vector<int>& order = schedule::As<LayoutStep>(*now[0])->order;
     std::vector<int> plain(order.size());
     std::iota(plain.begin(), plain.end(), 0);
     const auto simpler = [&]() -> LayoutSteps {
@@ -154,8 +154,8 @@ Status AnnotateLayouts(State& state, Rng& rng) {
 }
 
 bool IsLayout(std::span<const schedule::StepPtr> steps, size_t i) {
-  return i + 1 < steps.size() && steps[i]->tag() == LayoutStep::kTag &&
-         steps[i + 1]->tag() == StorageAlignStep::kTag &&
+  return i + 1 < steps.size() && schedule::Is<LayoutStep>(*steps[i]) &&
+         schedule::Is<StorageAlignStep>(*steps[i + 1]) &&
          steps[i]->stage() == steps[i + 1]->stage();
 }
 

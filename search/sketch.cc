@@ -15,11 +15,11 @@ using schedule::StepPtr;
 // The steps, with the length of every SP that directly precedes an RF blank.
 std::vector<StepPtr> BlankRfactorSplits(std::vector<StepPtr> steps) {
   for (size_t i = 1; i < steps.size(); ++i) {
-    if (steps[i]->tag() != "RF" || steps[i - 1]->tag() != "SP") continue;
-    const auto& split = static_cast<const schedule::SplitStep&>(*steps[i - 1]);
+    const auto* split = schedule::As<schedule::SplitStep>(*steps[i - 1]);
+    if (split == nullptr || !schedule::Is<schedule::RfactorStep>(*steps[i])) continue;
     steps[i - 1] = std::make_shared<schedule::SplitStep>(
-        split.stage_id, split.loop, split.extent, std::vector<int64_t>(split.lengths.size(), 0),
-        split.inner_to_outer);
+        split->stage_id, split->loop, split->extent, std::vector<int64_t>(split->lengths.size(), 0),
+        split->inner_to_outer);
   }
   return steps;
 }

@@ -209,8 +209,8 @@ struct Parts {
 Parts PartsOf(const Sketch& sketch) {
   Parts parts;
   for (size_t i = 1; i < sketch.steps.size(); ++i) {
-    if (sketch.steps[i]->tag() != "RF") continue;
-    const auto& split = static_cast<const schedule::SplitStep&>(*sketch.steps[i - 1]);
+    if (!schedule::Is<schedule::RfactorStep>(*sketch.steps[i])) continue;
+    const schedule::SplitStep& split = *schedule::As<schedule::SplitStep>(*sketch.steps[i - 1]);
     EXPECT_FALSE(split.inner_to_outer);
     (split.lengths.size() == 1 ? parts.blocks : parts.groups) = true;
     for (int64_t length : split.lengths) EXPECT_EQ(length, 0) << "sampling chooses it";
@@ -296,7 +296,7 @@ TEST(GpuSketch, WhatIsReadAcrossRowsIsCopiedThroughSharedMemory) {
     size_t found = 0;
     const auto sketches = GpuSketches(op, args, epilogue);
     for (const Sketch& sketch : sketches)
-      found += !sketch.steps.empty() && sketch.steps[0]->tag() == "CHR";
+      found += !sketch.steps.empty() && schedule::Is<schedule::CacheReadStep>(*sketch.steps[0]);
     return std::pair(found, sketches.size());
   };
   EXPECT_EQ(copies("transpose", "2048,4096"), std::pair(size_t{1}, size_t{2}));

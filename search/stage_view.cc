@@ -9,13 +9,18 @@ namespace kiln::search {
 namespace {
 
 using schedule::Annotation;
+using schedule::As;
+using schedule::CacheReadStep;
+using schedule::CacheWriteStep;
+using schedule::Is;
 using schedule::IterKind;
+using schedule::RfactorStep;
+using schedule::SplitStep;
 using schedule::Stage;
 using schedule::State;
 
 bool ChangesStages(const schedule::Step& step) {
-  const std::string_view tag = step.tag();
-  return tag == "CHW" || tag == "CHR" || tag == "RF";
+  return Is<CacheWriteStep>(step) || Is<CacheReadStep>(step) || Is<RfactorStep>(step);
 }
 
 double Product(const std::vector<dag::Axis>& axes) {
@@ -48,7 +53,7 @@ bool StageView::IsCacheWriteStage() const {
   int s = s_;
   for (size_t i = state_.steps().size(); i-- > 0;) {
     const schedule::Step& step = *state_.steps()[i];
-    if (step.tag() == "CHW" && step.stage() == s) return true;
+    if (Is<CacheWriteStep>(step) && step.stage() == s) return true;
     if (ChangesStages(step) && s > step.stage()) --s;
   }
   return false;
@@ -82,11 +87,11 @@ std::vector<int> SplitStepsOf(const State& state, int s) {
   std::vector<int> numbers;
   for (int i = static_cast<int>(state.steps().size()) - 1; i >= 0; --i) {
     const schedule::Step& step = *state.steps()[i];
-    if (step.tag() == "SP" && step.stage() == s) numbers.push_back(i);
+    if (Is<SplitStep>(step) && step.stage() == s) numbers.push_back(i);
     if (!ChangesStages(step)) continue;
     // It began here, or began again with fresh loops.
-    const bool fresh = step.tag() != "CHR" && (s == step.stage() || s == step.stage() + 1);
-    if (fresh || (step.tag() == "CHR" && s == step.stage() + 1)) break;
+    const bool fresh = !Is<CacheReadStep>(step) && (s == step.stage() || s == step.stage() + 1);
+    if (fresh || (Is<CacheReadStep>(step) && s == step.stage() + 1)) break;
     if (s > step.stage()) --s;
   }
   std::reverse(numbers.begin(), numbers.end());
@@ -98,10 +103,11 @@ namespace {
 int RfactorSplitOf(const State& state, int s, size_t lengths) {
   for (int i = static_cast<int>(state.steps().size()) - 1; i > 0; --i) {
     const schedule::Step& step = *state.steps()[i];
-    if (step.tag() == "RF" && step.stage() == s) {
-      const schedule::Step& before = *state.steps()[i - 1];
-      if (before.tag() != "SP" || before.stage() != s) return -1;
-      return static_cast<const schedule::SplitStep&>(before).lengths.size() == lengths ? i - 1 : -1;
+    if (Is<RfactorStep>(step) && step.stage() == s) {
+      const auto* before = As<SplitStep>(*state.steps()[i - 1]);
+      const bool has_lengths =
+          before != nullptr && before->stage_id == s && before->lengths.size() == lengths;
+      return has_lengths ? i - 1 : -1;
     }
     if (ChangesStages(step) && s > step.stage()) --s;
   }

@@ -26,17 +26,14 @@ inline constexpr int kTileColumns = 48;
 // What a step chooses for tiles in shared memory: the depth of a BF step, the rows' alignment of an
 // SA step, 2 where an LA step moves an axis; the blocks of a multiprocessor; 0 for all others.
 inline int FetchChoice(const schedule::Step& step) {
-  if (step.tag() == schedule::BufferingStep::kTag) {
-    const auto& buffering = static_cast<const schedule::BufferingStep&>(step);
-    return buffering.depth + (buffering.asynchronous ? 1 : 0);
-  }
-  if (step.tag() == schedule::StorageAlignStep::kTag)
-    return static_cast<const schedule::StorageAlignStep&>(step).factor;
+  if (const auto* buffering = schedule::As<schedule::BufferingStep>(step))
+    return buffering->depth + (buffering->asynchronous ? 1 : 0);
+  if (const auto* align = schedule::As<schedule::StorageAlignStep>(step)) return align->factor;
   if (const auto blocks = schedule::PragmaNumber(step, schedule::kMinBlocksPragma))
     return std::max(1, *blocks);
   if (const auto way = schedule::PragmaNumber(step, schedule::kFragmentsPragma)) return 1 + *way;
-  if (step.tag() != schedule::LayoutStep::kTag) return 0;
-  return std::ranges::is_sorted(static_cast<const schedule::LayoutStep&>(step).order) ? 1 : 2;
+  const auto* layout = schedule::As<schedule::LayoutStep>(step);
+  return layout == nullptr ? 0 : std::ranges::is_sorted(layout->order) ? 1 : 2;
 }
 
 // log2 of all levels of all splits, then of the unroll depths and fetch choices; one row.

@@ -10,6 +10,7 @@ namespace {
 
 using schedule::AnnotateStep;
 using schedule::Annotation;
+using schedule::As;
 using schedule::Attach;
 using schedule::SplitStep;
 using schedule::State;
@@ -19,17 +20,12 @@ constexpr int64_t kMostSerial = 16, kMostRows = 32, kMostTile = 256;
 // Of a tile: what a warp moves along one axis at once, and a part or a multiple of that.
 constexpr int64_t kRuns[] = {16, 32, 64, 128};
 
-const SplitStep* AsSplit(const StepPtr& step) {
-  return step->tag() == SplitStep::kTag ? static_cast<const SplitStep*>(step.get()) : nullptr;
-}
-
 // The loop of the stage that one of the annotations right behind step i binds so; -1: none.
 int BoundBehind(std::span<const StepPtr> steps, size_t i, Annotation annotation) {
   for (size_t next = i + 1; next < steps.size(); ++next) {
-    if (steps[next]->tag() != AnnotateStep::kTag || steps[next]->stage() != steps[i]->stage())
-      break;
-    const auto& bind = static_cast<const AnnotateStep&>(*steps[next]);
-    if (bind.annotation == annotation) return bind.loop;
+    const auto* bind = As<AnnotateStep>(*steps[next]);
+    if (bind == nullptr || bind->stage_id != steps[i]->stage()) break;
+    if (bind->annotation == annotation) return bind->loop;
   }
   return -1;
 }
@@ -43,7 +39,7 @@ std::vector<int64_t> PowersOfTwo(int64_t first, int64_t last) {
 }  // namespace
 
 std::vector<LengthRole> LengthRoles(std::span<const StepPtr> steps, size_t i) {
-  const SplitStep* split = AsSplit(steps[i]);
+  const SplitStep* split = As<SplitStep>(*steps[i]);
   if (split == nullptr || !split->inner_to_outer || split->lengths.size() > 3) return {};
   const int lengths = static_cast<int>(split->lengths.size());
   const int thread = BoundBehind(steps, i, Annotation::kThreadX) - split->loop;
@@ -60,18 +56,19 @@ std::vector<LengthRole> LengthRoles(std::span<const StepPtr> steps, size_t i) {
 }
 
 bool IsCopyTile(std::span<const StepPtr> steps, size_t i) {
-  const SplitStep* split = AsSplit(steps[i]);
+  const SplitStep* split = As<SplitStep>(*steps[i]);
   if (split == nullptr || split->lengths.size() != 1) return false;
-  while (i > 0 && AsSplit(steps[i - 1]) != nullptr && AsSplit(steps[i - 1])->lengths.size() == 1 &&
+  while (i > 0 && As<SplitStep>(*steps[i - 1]) != nullptr &&
+         As<SplitStep>(*steps[i - 1])->lengths.size() == 1 &&
          steps[i - 1]->stage() == split->stage_id)
     --i;
-  return i > 0 && steps[i - 1]->tag() == schedule::CacheReadStep::kTag;
+  return i > 0 && schedule::Is<schedule::CacheReadStep>(*steps[i - 1]);
 }
 
 bool SharesRowsOut(std::span<const StepPtr> steps, size_t i) {
-  const SplitStep* split = AsSplit(steps[i]);
+  const SplitStep* split = As<SplitStep>(*steps[i]);
   if (split == nullptr || split->inner_to_outer || split->lengths.size() != 1 ||
-      i + 2 >= steps.size() || steps[i + 1]->tag() != schedule::RfactorStep::kTag)
+      i + 2 >= steps.size() || !schedule::Is<schedule::RfactorStep>(*steps[i + 1]))
     return false;
   const std::vector<LengthRole> roles = LengthRoles(steps, i + 2);
   return !roles.empty() && roles[0] == LengthRole::kThreads;

@@ -15,6 +15,7 @@
 namespace kiln::search {
 namespace {
 
+using schedule::As;
 using schedule::SplitStep;
 using schedule::StepPtr;
 
@@ -23,17 +24,16 @@ constexpr double kRound = 0.2;  // of the moves, where tiles may be uneven
 constexpr double kPrimeFactor = 0.75;
 
 bool HasBlank(const schedule::Step& step) {
-  if (step.tag() != SplitStep::kTag) return false;
-  const std::vector<int64_t>& lengths = static_cast<const SplitStep&>(step).lengths;
-  return std::find(lengths.begin(), lengths.end(), 0) != lengths.end();
+  const auto* split = As<SplitStep>(step);
+  return split != nullptr && std::ranges::find(split->lengths, 0) != split->lengths.end();
 }
 
 // The blocks of a cluster share elements out as a split shares a reduction out: by following it.
 bool IsClusterSplit(std::span<const StepPtr> steps, int number) {
   return std::ranges::any_of(steps, [number](const StepPtr& step) {
-    if (step->tag() != schedule::FollowFusedSplitStep::kTag) return false;
-    const auto& follow = static_cast<const schedule::FollowFusedSplitStep&>(*step);
-    return follow.level == 0 && follow.src_steps.size() == 1 && follow.src_steps[0] == number;
+    const auto* follow = As<schedule::FollowFusedSplitStep>(*step);
+    return follow != nullptr && follow->level == 0 && follow->src_steps.size() == 1 &&
+           follow->src_steps[0] == number;
   });
 }
 
@@ -171,11 +171,12 @@ int64_t Tiles::covered() const {
 std::vector<Tiles> TilesOf(std::span<const StepPtr> steps, std::span<const StepPtr> sketch) {
   std::vector<Tiles> all;
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i]->tag() != SplitStep::kTag || IsThreadSplit(steps, i) || IsFetchSplit(steps, i) ||
+    const auto* found = As<SplitStep>(*steps[i]);
+    if (found == nullptr || IsThreadSplit(steps, i) || IsFetchSplit(steps, i) ||
         (i < sketch.size() && !HasBlank(*sketch[i]))) {
       continue;
     }
-    const auto& split = static_cast<const SplitStep&>(*steps[i]);
+    const SplitStep& split = *found;
     const int64_t product = std::accumulate(split.lengths.begin(), split.lengths.end(), int64_t{1},
                                             std::multiplies<>());
     if (split.extent <= 1 || split.lengths.empty() || product <= 0) continue;
@@ -184,7 +185,7 @@ std::vector<Tiles> TilesOf(std::span<const StepPtr> steps, std::span<const StepP
                         (split.extent + product - 1) / product);
     // Parts of a reduction split from the outside in: the last length is their number.
     if (!split.inner_to_outer && i + 1 < steps.size() &&
-        steps[i + 1]->tag() == schedule::RfactorStep::kTag) {
+        schedule::Is<schedule::RfactorStep>(*steps[i + 1])) {
       tiles.parts_level = static_cast<int>(split.lengths.size()) - 1;
       tiles.limit_innermost = split.lengths.size() > 1;
       tiles.most_parts = SharesRowsOut(steps, i) ? kMostRowParts : kMostParts;
@@ -196,7 +197,7 @@ std::vector<Tiles> TilesOf(std::span<const StepPtr> steps, std::span<const StepP
 }
 
 schedule::StepPtr WithTiles(const schedule::StepPtr& step, const Tiles& tiles) {
-  const auto& split = static_cast<const SplitStep&>(*step);
+  const SplitStep& split = *As<SplitStep>(*step);
   const auto begin = tiles.levels.begin() + (split.inner_to_outer ? 1 : 0);
   return std::make_shared<SplitStep>(
       split.stage_id, split.loop, split.extent,

@@ -51,10 +51,6 @@ Factorizer& FactorizerOfThread() {
   return factorizer;
 }
 
-const SplitStep* AsSplit(const StepPtr& step) {
-  return step->tag() == "SP" ? static_cast<const SplitStep*>(step.get()) : nullptr;
-}
-
 bool HasBlank(const SplitStep& split) {
   return std::find(split.lengths.begin(), split.lengths.end(), 0) != split.lengths.end();
 }
@@ -74,13 +70,13 @@ class TileFiller {
 
   StatusOr<State> Run() {
     for (size_t i = 0; i < steps_.size();) {
-      const SplitStep* split = AsSplit(steps_[i]);
+      const SplitStep* split = schedule::As<SplitStep>(*steps_[i]);
       if (split == nullptr || !HasBlank(*split)) {
         KILN_RETURN_IF_ERROR(state_.Apply(steps_[i++]));
       } else if (SharesRowsOut(steps_, i)) {
         KILN_RETURN_IF_ERROR(FillRowParts(*split));
         ++i;
-      } else if (i + 1 < steps_.size() && steps_[i + 1]->tag() == "RF") {
+      } else if (i + 1 < steps_.size() && schedule::Is<schedule::RfactorStep>(*steps_[i + 1])) {
         KILN_RETURN_IF_ERROR(FillParts(*split, static_cast<int>(i) == cluster_split_));
         ++i;
       } else if (IsCopyTile(steps_, i)) {
@@ -192,12 +188,12 @@ class TileFiller {
 
   // The tile lengths of a copy through shared memory, from step i on: i is then the step after.
   Status FillCopyTile(size_t& i) {
-    const int root = AsSplit(steps_[i])->stage_id;
+    const int root = schedule::As<SplitStep>(*steps_[i])->stage_id;
     const dag::Operator& op = *state_.stage(root).op;
     std::vector<int64_t> extents;
     for (const dag::Axis& axis : op.axes()) extents.push_back(axis.extent);
     for (const int64_t length : RandomCopyTile(extents, SourceOrderOf(root), rng_)) {
-      KILN_RETURN_IF_ERROR(Fill(*AsSplit(steps_[i]), {length}));
+      KILN_RETURN_IF_ERROR(Fill(*schedule::As<SplitStep>(*steps_[i]), {length}));
       ++i;
     }
     return OkStatus();
@@ -223,10 +219,10 @@ class TileFiller {
     std::vector<int64_t> extents;
     std::vector<std::vector<int64_t>> covers;
     // The steps split one loop after the other: the extent of the second is not yet at its loop.
-    const SplitStep& first = *AsSplit(steps_[i]);
+    const SplitStep& first = *schedule::As<SplitStep>(*steps_[i]);
     const schedule::Stage& stage = state_.stage(first.stage_id);
     for (size_t k = i; k < steps_.size(); ++k) {
-      const SplitStep* split = AsSplit(steps_[k]);
+      const SplitStep* split = schedule::As<SplitStep>(*steps_[k]);
       if (split == nullptr || !HasBlank(*split) || split->stage_id != first.stage_id ||
           split->lengths.size() != spatial_lengths_)
         break;

@@ -48,11 +48,12 @@ int64_t PickTileExtent(std::span<const int64_t> extents, Rng& rng) {
 
 bool MayBeUneven(std::span<const schedule::StepPtr> steps, size_t i, bool gpu,
                  const Parameters& parameters) {
-  if (!parameters.uneven_tiles || steps[i]->tag() != schedule::SplitStep::kTag) return false;
-  const auto& split = static_cast<const schedule::SplitStep&>(*steps[i]);
+  const auto* found = schedule::As<schedule::SplitStep>(*steps[i]);
+  if (!parameters.uneven_tiles || found == nullptr) return false;
+  const schedule::SplitStep& split = *found;
   if (!split.inner_to_outer || (!gpu && split.extent <= kMostWhole)) return false;
   const bool makes_parts =
-      i + 1 < steps.size() && steps[i + 1]->tag() == schedule::RfactorStep::kTag;
+      i + 1 < steps.size() && schedule::Is<schedule::RfactorStep>(*steps[i + 1]);
   if (makes_parts) return !gpu;
   const std::string& tiling = gpu ? parameters.gpu_tiling : parameters.cpu_tiling;
   if (split.lengths.size() == SplitsOf(tiling, 'S')) return true;

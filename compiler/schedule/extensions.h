@@ -1,5 +1,5 @@
-// Which steps TVM's measure records do not have: those of our own, marked so in docs/steps.md. TVM
-// refuses a whole log for one of them.
+// TVM refuses a whole log for one step that its measure records do not have: those of our own,
+// marked so in docs/steps.md.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,6 @@
 #include "compiler/schedule/step.h"
 
 namespace kiln::schedule {
-
-bool IsExtension(const Step& step);
 
 // Is one of the steps (JSON, step.h) an extension? Errors as ParseSteps.
 StatusOr<bool> HasExtension(std::string_view steps_json);

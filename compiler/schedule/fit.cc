@@ -20,8 +20,9 @@ int64_t AxisExtent(const State& state, const SplitStep& split) {
 }
 
 Status CheckExtent(const State& state, const Step& step) {
-  if (step.tag() != SplitStep::kTag) return OkStatus();
-  const auto& split = static_cast<const SplitStep&>(step);
+  const auto* found = As<SplitStep>(step);
+  if (found == nullptr) return OkStatus();
+  const SplitStep& split = *found;
   const int64_t extent = AxisExtent(state, split);
   if (extent == kUnknownExtent || split.extent <= 0 || split.extent == extent) return OkStatus();
   const Stage& stage = state.stage(split.stage_id);

@@ -46,12 +46,6 @@ parallel i.0@j.0@ (0,48)
 )");
 }
 
-TEST(PrintLoops, Layout) {
-  const State state = Scheduled(MatmulRelu(1, 4, 8), R"([["LA", 2, [1, 0]]])");
-  EXPECT_THAT(PrintLoops(state), testing::HasSubstr("C layout: j, i\nfor j (0,4)\n"));
-  EXPECT_THAT(PrintPrimitives(state), testing::HasSubstr("s[C].layout(1, 0)\n"));
-}
-
 TEST(PrintLoops, MinBlocks) {
   const State state = Scheduled(MatmulRelu(1, 4, 8), R"([["PR", 3, 0, "min_blocks$4"]])");
   EXPECT_THAT(PrintLoops(state), testing::HasSubstr("D min_blocks: 4\nfor j (0,4)\n"));

@@ -35,7 +35,7 @@ bool SameKind(const Stage& stage, int a, int b) { return stage.loop(a).kind == s
 std::vector<int> SplitSteps(const State& state) {
   std::vector<int> result;
   for (size_t i = 0; i < state.steps().size(); ++i) {
-    if (state.steps()[i]->tag() == SplitStep::kTag) result.push_back(static_cast<int>(i));
+    if (Is<SplitStep>(*state.steps()[i])) result.push_back(static_cast<int>(i));
   }
   return result;
 }
@@ -83,21 +83,26 @@ class Generator {
     }
     stage_ = stages[Below(static_cast<int>(stages.size()))];
     loops_ = NumLoops(state_, stage_);
-    const int dice = Below(100);
-    if (dice < 24) return Split();
-    if (dice < 28) return FollowSplit();
-    if (dice < 30) return FollowFusedSplit();
-    if (dice < 40) return Fuse();
-    if (dice < 52) return Reorder();
-    if (dice < 64) return Annotate();
-    if (dice < 67) return Pragma();
-    if (dice < 83) return ComputeAt();
-    if (dice < 87) return std::make_shared<ComputeInlineStep>(stage_);
-    if (dice < 89) return std::make_shared<ComputeRootStep>(stage_);
-    if (dice < 90) return StorageAlign();
-    if (dice < 91) return Layout();
-    if (state_.num_stages() >= state_.initial_dag()->size() + kMaxNewStages) return nullptr;
-    return dice < 94 ? CacheRead() : dice < 96 ? CacheWrite() : Rfactor();
+    // How many of a hundred are of the kind.
+    static constexpr struct {
+      int share;
+      StepPtr (Generator::*make)();
+      bool adds_stage = false;
+    } kKinds[] = {{24, &Generator::Split},           {4, &Generator::FollowSplit},
+                  {2, &Generator::FollowFusedSplit}, {10, &Generator::Fuse},
+                  {12, &Generator::Reorder},         {12, &Generator::Annotate},
+                  {3, &Generator::Pragma},           {16, &Generator::ComputeAt},
+                  {4, &Generator::ComputeInline},    {2, &Generator::ComputeRoot},
+                  {1, &Generator::StorageAlign},     {1, &Generator::Layout},
+                  {3, &Generator::CacheRead, true},  {2, &Generator::CacheWrite, true},
+                  {4, &Generator::Rfactor, true}};
+    const bool has_room = state_.num_stages() < state_.initial_dag()->size() + kMaxNewStages;
+    int dice = Below(100);
+    for (const auto& kind : kKinds) {
+      if (dice < kind.share) return kind.adds_stage && !has_room ? nullptr : (this->*kind.make)();
+      dice -= kind.share;
+    }
+    return nullptr;
   }
 
   StepPtr Split() {
@@ -113,7 +118,7 @@ class Generator {
     const std::vector<int> splits = SplitSteps(state_);
     if (splits.empty() || loops_ == 0 || loops_ > kMaxLoops) return nullptr;
     const int source = splits[Below(static_cast<int>(splits.size()))];
-    const auto& split = static_cast<const SplitStep&>(*state_.steps()[source]);
+    const SplitStep& split = *As<SplitStep>(*state_.steps()[source]);
     const int n_split = 1 + Below(static_cast<int>(split.lengths.size()) + 1);
     return std::make_shared<FollowSplitStep>(stage_, Below(loops_), source, n_split);
   }
@@ -181,6 +186,9 @@ class Generator {
     if (target_loops == 0) return nullptr;
     return std::make_shared<ComputeAtStep>(stage_, target, Below(target_loops));
   }
+
+  StepPtr ComputeInline() { return std::make_shared<ComputeInlineStep>(stage_); }
+  StepPtr ComputeRoot() { return std::make_shared<ComputeRootStep>(stage_); }
 
   StepPtr StorageAlign() {
     const int rank = static_cast<int>(state_.stage(stage_).op->axes().size());

@@ -176,19 +176,6 @@ TEST(State, StorageAlign) {
   EXPECT_EQ(state.stage(2).align_offset, 1);
 }
 
-TEST(State, LayoutIsAnOrderOfTheAxes) {
-  State state = Scheduled(Matmul(), R"([["LA", 2, [1, 0]]])");
-  EXPECT_EQ(state.stage(2).layout, (std::vector<int32_t>{1, 0}));
-  EXPECT_EQ(BufferShape(state.stage(2), std::vector<int64_t>{3, 5}), (std::vector<int64_t>{5, 3}));
-  ASSERT_OK_AND_ASSIGN(auto steps, ParseSteps(R"([["SA", 2, 1, 8, 4]])"));
-  ASSERT_OK(state.Apply(steps[0]));
-  EXPECT_EQ(BufferShape(state.stage(2), std::vector<int64_t>{3, 5}), (std::vector<int64_t>{5, 4}))
-      << "the rows of axis 1 are of axis 0 now";
-  EXPECT_EQ(BufferShape(state.stage(2), std::vector<int64_t>{9, 5}), (std::vector<int64_t>{5, 12}));
-  state = Scheduled(Matmul(), R"([["LA", 2, [1, 0]], ["LA", 2, [0, 1]]])");
-  EXPECT_TRUE(state.stage(2).layout.empty());
-}
-
 TEST(State, ComputeAtMakesExtentsUnknown) {
   const State state = Scheduled(Matmul(), R"([["SP", 2, 2, 16, [4], 1], ["CA", 2, 3, 0]])");
   EXPECT_EQ(Loops(state, 2), "i:? j:? k.0:? k.1:?");

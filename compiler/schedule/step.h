@@ -1,5 +1,5 @@
-// One schedule transformation. Each kind is one file in steps/ and one row of the table in
-// steps/kinds.cc: that is all it takes to add one.
+// One schedule transformation. Each kind is a struct in steps/steps.h, which also lists the kinds,
+// and a file in steps/.
 //
 // Steps are immutable values. Stage and loop numbers refer to the numbering at the time the step is
 // applied (facts §2.2).
@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/status.h"
@@ -19,7 +20,7 @@ namespace kiln::schedule {
 class Step {
  public:
   virtual ~Step() = default;
-  virtual std::string_view tag() const = 0;   // "SP", ...
+  virtual std::string_view tag() const = 0;   // "SP", ...: to print. As<> tells kinds apart
   virtual std::string_view name() const = 0;  // "split", ...: the word for people
   virtual int stage() const = 0;              // the stage it works on
   // Called by State::Apply, which has checked that the stage exists. Checks everything first and
@@ -31,12 +32,32 @@ class Step {
   virtual std::string ToJson() const = 0;
   // Lines of primitives; `before` is the state the step is applied to, `after` the result.
   virtual std::string ToPrimitives(const State& before, const State& after) const = 0;
+  // Of the fields that have an effect.
   virtual uint64_t Hash() const = 0;
+  // The same without what a search may choose anew where the rest of a schedule stays (tile
+  // lengths, a layout, the value of a hint): equal for steps that differ in nothing else.
+  virtual uint64_t ShapeHash() const { return Hash(); }
+  // Is it of our own? TVM's measure records do not have such steps.
+  virtual bool IsExtension() const { return false; }
 };
+
+// The step as one of its kind (steps/steps.h); null: it is of another. The one place that tells
+// kinds apart.
+template <typename StepT>
+const StepT* As(const Step& step) {
+  static_assert(std::is_base_of_v<Step, StepT> && std::is_final_v<StepT>);
+  return step.tag() == StepT::kTag ? static_cast<const StepT*>(&step) : nullptr;
+}
+template <typename StepT>
+bool Is(const Step& step) {
+  return As<StepT>(step) != nullptr;
+}
 
 // "[["SP", 2, 0, 512, [32], 1], ...]". The error names the step number, what was found and what was
 // expected.
 StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view json);
+// Of all kinds, in the order of the list of kinds.
+std::span<const std::string_view> StepTags();
 // Why the text is no list of steps; OK: it is one. What the steps do is not known here.
 Status CheckStepsText(std::string_view json);
 std::string PrintSteps(

@@ -38,7 +38,8 @@ std::vector<Sketch> SplitSketches(const Task& task) {
   const Parameters parameters;
   std::vector<Sketch> sketches = GenerateSketches({task, parameters});
   std::erase_if(sketches, [](const Sketch& sketch) {
-    return std::ranges::none_of(sketch.steps, [](const auto& s) { return s->tag() == "RF"; });
+    return std::ranges::none_of(
+        sketch.steps, [](const auto& s) { return schedule::Is<schedule::RfactorStep>(*s); });
   });
   return sketches;
 }
@@ -48,11 +49,11 @@ StatusOr<State> ChangeLengths(const Task& task, const State& state, Rng& rng) {
   std::vector<schedule::StepPtr> steps = state.steps();
   std::vector<size_t> splits;
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i]->tag() == "SP") splits.push_back(i);
+    if (schedule::Is<SplitStep>(*steps[i])) splits.push_back(i);
   }
   for (int64_t changes = UniformIn(rng, 1, 2); changes > 0; --changes) {
     schedule::StepPtr& step = steps[PickFrom(rng, splits)];
-    const auto& split = static_cast<const SplitStep&>(*step);
+    const SplitStep& split = *schedule::As<SplitStep>(*step);
     std::vector<int64_t> lengths = split.lengths;
     lengths[UniformInt(rng, static_cast<int64_t>(lengths.size()))] = UniformIn(rng, 1, 5);
     step = std::make_shared<SplitStep>(split.stage_id, split.loop, split.extent, lengths,
@@ -227,7 +228,7 @@ TEST(ReductionSplits, SharedPartialSumsCoverTheTileAlone) {
     const int root = sampled->num_stages() - 1;
     int64_t tile = 1, threads = UseOfKernel(*sampled, root).threads;
     for (const schedule::StepPtr& step : sampled->steps()) {
-      const auto* split = step->tag() == "SP" ? static_cast<const SplitStep*>(step.get()) : nullptr;
+      const auto* split = schedule::As<SplitStep>(*step);
       if (split == nullptr || split->lengths.size() != 4) continue;
       for (int64_t length : split->lengths) tile *= length;
     }

@@ -44,4 +44,6 @@ uint64_t BufferingStep::Hash() const {
   return hash.value();
 }
 
+uint64_t BufferingStep::ShapeHash() const { return StepHash(kTag).Add(stage_id).value(); }
+
 }  // namespace kiln::schedule

@@ -13,11 +13,9 @@ StatusOr<const SplitStep*> FollowedStep(std::span<const StepPtr> steps, int numb
                            number, static_cast<int>(steps.size()) - 1);
   }
   const Step& step = *steps[number];
-  if (step.tag() != SplitStep::kTag) {
-    return InvalidArgument("followed step #{} is a {} ({}); expected a split (SP)", number,
-                           step.name(), step.tag());
-  }
-  return static_cast<const SplitStep*>(&step);
+  if (const auto* split = As<SplitStep>(step)) return split;
+  return InvalidArgument("followed step #{} is a {} ({}); expected a split (SP)", number,
+                         step.name(), step.tag());
 }
 
 StatusOr<std::vector<int64_t>> FollowedLengths(const FollowSplitStep& step,

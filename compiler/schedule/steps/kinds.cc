@@ -1,4 +1,9 @@
-// The table of step kinds: a new kind adds one row here.
+// Lists of steps as text, read and printed by what the list of kinds names.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
 #include "compiler/dag/check_limits.h"
 #include "compiler/dag/limits.h"
 #include "compiler/schedule/steps/reader.h"
@@ -7,39 +12,42 @@
 namespace kiln::schedule {
 namespace {
 
-struct Kind {
-  std::string_view tag;
-  StatusOr<StepPtr> (*parse)(StepReader& reader);
-};
+using Parse = StatusOr<StepPtr> (*)(StepReader& reader);
 
-template <typename StepT>
-constexpr Kind Row() {
-  return {StepT::kTag, StepT::Parse};
+template <typename... StepTs>
+constexpr auto TagsOf(StepList<StepTs...>) {
+  return std::array{StepTs::kTag...};
+}
+template <typename... StepTs>
+constexpr auto ParsersOf(StepList<StepTs...>) {
+  return std::array<Parse, sizeof...(StepTs)>{StepTs::Parse...};
 }
 
-constexpr Kind kKinds[] = {
-    Row<AnnotateStep>(),         Row<FuseStep>(),         Row<PragmaStep>(),
-    Row<ReorderStep>(),          Row<SplitStep>(),        Row<FollowSplitStep>(),
-    Row<FollowFusedSplitStep>(), Row<StorageAlignStep>(), Row<ComputeAtStep>(),
-    Row<ComputeInlineStep>(),    Row<ComputeRootStep>(),  Row<CacheReadStep>(),
-    Row<CacheWriteStep>(),       Row<RfactorStep>(),      Row<BufferingStep>(),
-    Row<LayoutStep>(),
-};
+constexpr std::array kTags = TagsOf(StepKinds());
+constexpr std::array kParsers = ParsersOf(StepKinds());
+
+constexpr bool AreUnique(std::span<const std::string_view> tags) {
+  for (size_t i = 0; i < tags.size(); ++i) {
+    if (std::ranges::count(tags, tags[i]) != 1) return false;
+  }
+  return true;
+}
+static_assert(AreUnique(kTags), "two kinds of steps have one tag");
 
 StatusOr<StepPtr> ParseStep(StepReader& reader) {
   if (!reader.TryTake('[')) return reader.Fail("'[' of a step or ']' of the list");
   reader.BeginStep();
   const std::string_view tag = reader.Text("the tag");
   KILN_RETURN_IF_ERROR(reader.status());
-  for (const Kind& kind : kKinds) {
-    if (kind.tag == tag) return kind.parse(reader);
+  for (size_t i = 0; i < kTags.size(); ++i) {
+    if (kTags[i] == tag) return kParsers[i](reader);
   }
-  std::string known;
-  for (const Kind& kind : kKinds) known += fmt::format(" {}", kind.tag);
-  return InvalidArgument("unknown step tag \"{}\", expected one of{}", tag, known);
+  return InvalidArgument("unknown step tag \"{}\", expected one of {}", tag, fmt::join(kTags, " "));
 }
 
 }  // namespace
+
+std::span<const std::string_view> StepTags() { return kTags; }
 
 StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view json) {
   KILN_RETURN_IF_ERROR(dag::CheckTextBytes("the list of steps", json));

@@ -46,4 +46,6 @@ std::string LayoutStep::ToPrimitives(const State& before, const State&) const {
 
 uint64_t LayoutStep::Hash() const { return StepHash(kTag).Add(stage_id).AddAll(order).value(); }
 
+uint64_t LayoutStep::ShapeHash() const { return StepHash(kTag).Add(stage_id).value(); }
+
 }  // namespace kiln::schedule

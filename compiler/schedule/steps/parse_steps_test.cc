@@ -34,9 +34,9 @@ TEST(ParseSteps, EveryKind) {
       R"([["AN", 2, 0, 3], ["FU", 2, [0, 1, 2]], ["FU", 2, []], ["PR", 1, 0, "auto_unroll_max_step$64"], )"
       R"(["RE", 2, [1, 0]], ["SP", 3, 1, 1000, [50, 0], 0], ["FSP", 2, 4, 1, 2], )"
       R"(["FFSP", 7, 0, [14, 13], 1, 1], ["SA", 2, 1, 33, 4], ["CA", 3, 6, 11], ["CI", 5], ["CR", 6], )"
-      R"(["CHR", 2, "shared", [3, 4]], ["CHW", 3, "local"], ["RF", 3, 2, 1], ["BF", 3, 2], ["BF", 3, 4, 1], ["LA", 3, [1, 0]]])";
+      R"(["CHR", 2, "shared", [3, 4]], ["CHW", 3, "local"], ["RF", 3, 2, 1], ["BF", 3, 2], ["BF", 3, 4, 1]])";
   ASSERT_OK_AND_ASSIGN(auto steps, ParseSteps(text));
-  ASSERT_EQ(steps.size(), 18u);
+  ASSERT_EQ(steps.size(), 17u);
   EXPECT_EQ(PrintSteps(steps), text);
 }
 
@@ -72,8 +72,8 @@ TEST(ParseSteps, Refuses) {
       {R"([["CI", 1],])", "step #1: found ']' at byte 11, expected '[' of a step"},
       {R"([["CI", 1] ["CI", 2]])", "expected ',' or ']'"},
       {R"([["XX", 1]])",
-       "step #0: unknown step tag \"XX\", expected one of AN FU PR RE SP FSP FFSP SA CA CI CR CHR "
-       "CHW RF BF LA"},
+       "step #0: unknown step tag \"XX\", expected one of AN FU PR RE SP FSP FFSP SA CA CI CR "
+       "CHR "},
       {R"([["CI", 1], ["CI"]])", "step #1: found ']]' at byte 17, expected ',' and item 1 (stage)"},
       {R"([["CI", 1, 2]])", "step #0: found ', 2]]' at byte 9, expected the end of the step"},
       {R"([["CI", 1.5]])", "expected stage as an integer"},

@@ -11,6 +11,7 @@ namespace kiln::schedule {
 namespace {
 
 constexpr std::string_view kSkipRegion = "debug_skip_region";
+constexpr std::string_view kPrefixes[] = {kAutoUnrollPragma, kMinBlocksPragma, kFragmentsPragma};
 constexpr int kMostBlocks = 32, kMostFragments = 2;
 
 // The N of "prefix$N".
@@ -28,8 +29,8 @@ std::optional<int32_t> Number(std::string_view pragma, std::string_view prefix) 
 }  // namespace
 
 std::optional<int32_t> PragmaNumber(const Step& step, std::string_view prefix) {
-  if (step.tag() != PragmaStep::kTag) return std::nullopt;
-  return Number(static_cast<const PragmaStep&>(step).pragma, prefix);
+  const auto* pragma = As<PragmaStep>(step);
+  return pragma == nullptr ? std::nullopt : Number(pragma->pragma, prefix);
 }
 
 StatusOr<StepPtr> PragmaStep::Parse(StepReader& reader) {
@@ -72,7 +73,7 @@ std::string PragmaStep::ToJson() const {
 std::string PragmaStep::ToPrimitives(const State& before, const State&) const {
   const std::string stage = StageVar(before, stage_id);
   const std::string var = LoopVar(before, stage_id, loop);
-  for (const std::string_view prefix : {kAutoUnrollPragma, kMinBlocksPragma, kFragmentsPragma}) {
+  for (const std::string_view prefix : kPrefixes) {
     if (const std::optional<int32_t> number = Number(pragma, prefix)) {
       return fmt::format("s[{}].pragma({}, \"{}\", {})\n", stage, var,
                          prefix.substr(0, prefix.size() - 1), *number);
@@ -83,6 +84,17 @@ std::string PragmaStep::ToPrimitives(const State& before, const State&) const {
 
 uint64_t PragmaStep::Hash() const {
   return StepHash(kTag).Add(stage_id).Add(loop).Add(std::string_view(pragma)).value();
+}
+
+uint64_t PragmaStep::ShapeHash() const {
+  for (const std::string_view prefix : kPrefixes) {
+    if (Number(pragma, prefix)) return StepHash(kTag).Add(stage_id).Add(prefix).value();
+  }
+  return Hash();
+}
+
+bool PragmaStep::IsExtension() const {
+  return Number(pragma, kMinBlocksPragma) || Number(pragma, kFragmentsPragma);
 }
 
 }  // namespace kiln::schedule

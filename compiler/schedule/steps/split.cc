@@ -37,4 +37,8 @@ uint64_t SplitStep::Hash() const {  // without the extent: it has no effect
   return StepHash(kTag).Add(stage_id).Add(loop).AddAll(lengths).Add(inner_to_outer).value();
 }
 
+uint64_t SplitStep::ShapeHash() const {
+  return StepHash(kTag).Add(stage_id).Add(loop).Add(lengths.size()).Add(inner_to_outer).value();
+}
+
 }  // namespace kiln::schedule

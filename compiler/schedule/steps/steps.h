@@ -1,5 +1,5 @@
 // The step kinds of facts §2.2, as plain data with public fields, so that a search can read and
-// re-make them.
+// re-make them; and the list of all kinds.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,7 @@ struct AnnotateStep final : Step {
   AnnotateStep(int stage_id, int loop, Annotation annotation)
       : stage_id(stage_id), loop(loop), annotation(annotation) {}
   KILN_STEP_OVERRIDES;
+  bool IsExtension() const override { return annotation == Annotation::kCluster; }
   int stage_id, loop;
   Annotation annotation;
 };
@@ -42,13 +43,15 @@ struct FuseStep final : Step {
   std::vector<int> loops;
 };
 
-// ["PR", stage, loop, "auto_unroll_max_step$N" | "debug_skip_region" | "min_blocks$N" | "fragments$N"],
-// the last two of our own.
+// ["PR", stage, loop, "auto_unroll_max_step$N" | "debug_skip_region" | "min_blocks$N" |
+// "fragments$N"], the last two of our own.
 struct PragmaStep final : Step {
   static constexpr std::string_view kTag = "PR", kName = "pragma";
   PragmaStep(int stage_id, int loop, std::string pragma)
       : stage_id(stage_id), loop(loop), pragma(std::move(pragma)) {}
   KILN_STEP_OVERRIDES;
+  uint64_t ShapeHash() const override;
+  bool IsExtension() const override;
   int stage_id, loop;
   std::string pragma;
 };
@@ -74,6 +77,7 @@ struct SplitStep final : Step {
         lengths(std::move(lengths)),
         inner_to_outer(inner_to_outer) {}
   KILN_STEP_OVERRIDES;
+  uint64_t ShapeHash() const override;
   int stage_id, loop;
   int64_t extent;
   std::vector<int64_t> lengths;
@@ -112,6 +116,7 @@ struct StorageAlignStep final : Step {
   StorageAlignStep(int stage_id, int loop, int factor, int offset)
       : stage_id(stage_id), loop(loop), factor(factor), offset(offset) {}
   KILN_STEP_OVERRIDES;
+  uint64_t ShapeHash() const override;
   int stage_id, loop, factor, offset;
 };
 
@@ -179,6 +184,8 @@ struct BufferingStep final : Step {
   BufferingStep(int stage_id, int depth, bool asynchronous = false)
       : stage_id(stage_id), depth(depth), asynchronous(asynchronous) {}
   KILN_STEP_OVERRIDES;
+  uint64_t ShapeHash() const override;
+  bool IsExtension() const override { return true; }
   int stage_id, depth;
   bool asynchronous;
 };
@@ -188,11 +195,33 @@ struct LayoutStep final : Step {
   static constexpr std::string_view kTag = "LA", kName = "layout";
   LayoutStep(int stage_id, std::vector<int> order) : stage_id(stage_id), order(std::move(order)) {}
   KILN_STEP_OVERRIDES;
+  uint64_t ShapeHash() const override;
+  bool IsExtension() const override { return true; }
   int stage_id;
   std::vector<int> order;
 };
 
 #undef KILN_STEP_OVERRIDES
+
+// The table of step kinds: a new kind adds its row.
+template <typename... StepTs>
+struct StepList {};
+using StepKinds = StepList<AnnotateStep,          //
+                           FuseStep,              //
+                           PragmaStep,            //
+                           ReorderStep,           //
+                           SplitStep,             //
+                           FollowSplitStep,       //
+                           FollowFusedSplitStep,  //
+                           StorageAlignStep,      //
+                           ComputeAtStep,         //
+                           ComputeInlineStep,     //
+                           ComputeRootStep,       //
+                           CacheReadStep,         //
+                           CacheWriteStep,        //
+                           RfactorStep,           //
+                           BufferingStep,         //
+                           LayoutStep>;
 
 inline constexpr std::string_view kAutoUnrollPragma = "auto_unroll_max_step$";
 inline constexpr std::string_view kMinBlocksPragma = "min_blocks$";

@@ -48,4 +48,6 @@ uint64_t StorageAlignStep::Hash() const {
   return StepHash(kTag).Add(stage_id).Add(loop).Add(factor).Add(offset).value();
 }
 
+uint64_t StorageAlignStep::ShapeHash() const { return StepHash(kTag).Add(stage_id).value(); }
+
 }  // namespace kiln::schedule
