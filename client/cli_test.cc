@@ -48,9 +48,9 @@ class CliTest : public testing::Test {
 
 TEST_F(CliTest, HelpListsEveryCommand) {
   const std::string help = KilnPrints({"--help"});
-  for (const char* command :
-       {"tune", "submit", "jobs", "watch", "cancel", "workers", "best", "show", "trial", "records",
-        "ops", "check", "doctor", "version", "tracker", "scheduler", "builder", "runner"}) {
+  for (const char* command : {"tune", "submit", "jobs", "watch", "cancel", "calibrate", "workers",
+                              "best", "show", "trial", "records", "ops", "check", "doctor",
+                              "version", "tracker", "scheduler", "builder", "runner"}) {
     EXPECT_THAT(help, HasSubstr(std::string("  ") + command + " ")) << command;
   }
   EXPECT_THAT(KilnPrints({"tune", "--help"}), HasSubstr("--trials"));

@@ -51,6 +51,19 @@ struct ClusterFlags {
 // `resume`: follow this unfinished job of the database instead of a new one ("last": the newest).
 StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std::string& resume,
                    const Session& session, StopSignal& stop);
+// The same for a job as it is.
+StatusOr<int> TuneSpec(v1::JobSpec spec, const ClusterFlags& cluster, const FollowOptions& follow,
+                       const Session& session, StopSignal& stop);
+// A job whose results the scheduler fits the analytic model's constants of its device to.
+struct CalibrateFlags {
+  std::string target = "cuda";
+  std::string device;  // to measure on; "": any
+  uint32_t trials = 390;
+  uint64_t seed = 1;
+  FollowOptions follow;
+};
+StatusOr<int> CalibrateCommand(const CalibrateFlags& flags, const ClusterFlags& cluster,
+                               const Session& session, StopSignal& stop);
 StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follow,
                            const Session& session, StopSignal& stop);
 Status SubmitCommand(const JobFlags& flags, const Session& session);

@@ -14,8 +14,12 @@
 #include "base/units.h"
 #include "client/client.h"
 #include "client/local_archive.h"
+#include "client/local_devices.h"
 #include "compiler/codegen/llvm.h"
 #include "compiler/target/target.h"
+#include "device/calibration.h"
+#include "proto/device_message.h"
+#include "store/sqlite_store.h"
 
 namespace kiln::client {
 namespace {
@@ -119,6 +123,47 @@ Finding DatabaseFile(const std::string& db) {
   return {"database", true, fmt::format("{}: {} jobs", db, jobs->size())};
 }
 
+// The rows that the database of this session has; a scheduler's are its own.
+std::vector<store::CalibrationRow> KeptCalibrations(const Session& session) {
+  if (!session.scheduler.empty() || !FileExists(session.db)) return {};
+  store::sqlite::OpenOptions options;
+  options.mode = store::sqlite::OpenOptions::Mode::kReadOnly;
+  const auto store = store::OpenSqliteStore(session.db, options);
+  auto rows = store.ok() ? (*store)->Calibrations() : store.status();
+  return rows.ok() ? *std::move(rows) : std::vector<store::CalibrationRow>();
+}
+
+std::string CalibrationText(const device::DeviceModel& model,
+                            const std::vector<store::CalibrationRow>& rows) {
+  for (const store::CalibrationRow& row : rows) {
+    if (row.device == model.name && row.compute_capability == model.compute_capability) {
+      return fmt::format("{}: {}", device::CalibrationNote(device::CalibrationSource::kMeasured),
+                         row.report);
+    }
+  }
+  return device::CalibrationNote(device::CalibrationOf(model).source);
+}
+
+// What a runner here would announce: the CPU, and each GPU where there is a driver.
+void AddDevices(const Session& session, std::vector<Finding>& findings) {
+  const std::vector<store::CalibrationRow> rows = KeptCalibrations(session);
+  for (const char* kind : {"cpu", "cuda"}) {
+    const auto there = LocalDevices(kind);
+    // That there is no GPU is said already.
+    if (!there.ok() && std::string_view(kind) == "cpu")
+      findings.push_back({"device", false, std::string(Message(there.status()))});
+    if (!there.ok()) continue;
+    for (const v1::WorkerState& runner : there->workers()) {
+      const auto model = DeviceModelOf(runner);
+      findings.push_back(
+          {"device", model.ok(),
+           model.ok() ? fmt::format("{}: {}; {}", model->name, device::DeviceSummary(*model),
+                                    CalibrationText(*model, rows))
+                      : std::string(Message(model.status()))});
+    }
+  }
+}
+
 StatusOr<std::vector<v1::JobStatus>> JobsOfScheduler(const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
   return client->Jobs(0);
@@ -169,6 +214,7 @@ std::vector<Finding> Diagnose(const Session& session) {
       Limits(),
       Loopback(),
       Temporary()};
+  AddDevices(session, findings);
   if (session.scheduler.empty()) {
     findings.push_back(Disk(session.db));
     findings.push_back(DatabaseFile(session.db));

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/grpc_server.h"
+#include "client/syntax.h"
+#include "client/wording.h"
 
 namespace kiln::client {
 
@@ -12,6 +14,7 @@ void JobSyntax::AddTo(CLI::App& app) {
   AddJobs(app);
   AddWatch(app);
   AddCancel(app);
+  AddCalibrate(app);
   AddWorkers(app);
 }
 
@@ -80,6 +83,36 @@ void JobSyntax::AddSubmit(CLI::App& app) {
                   Plain([this] { return SubmitCommand(options_.Job(), syntax_.session()); }));
   options_.AddTo(*submit);
   syntax_.AddPlace(*submit);
+}
+
+// ---- calibrate ------------------------------------------------------------------------------
+
+StatusOr<int> JobSyntax::RunCalibrate() const {
+  StopSignal stop;  // before any thread
+  InitGrpc();
+  CalibrateFlags flags = calibrate_;
+  flags.follow = follow_;
+  return CalibrateCommand(flags, cluster_, syntax_.session(), stop);
+}
+
+void JobSyntax::AddCalibrate(CLI::App& app) {
+  CLI::App* calibrate =
+      syntax_.Add(app, "calibrate",
+                  "measure a device for a minute or two and fit the analytic cost model to it",
+                  [this] { return RunCalibrate(); });
+  calibrate->add_option("--target", calibrate_.target, "of the device: cuda or llvm")
+      ->capture_default_str();
+  calibrate->add_option("--device", calibrate_.device,
+                        "which of several devices, as for kiln tune [any]");
+  calibrate->add_option("--trials", calibrate_.trials, "candidates to measure and fit to")
+      ->check(CLI::Range(90u, kMostTrials))
+      ->capture_default_str();
+  calibrate->add_option("--seed", calibrate_.seed, "of everything random")
+      ->check(NotNegative())
+      ->capture_default_str();
+  syntax_.AddPlace(*calibrate);
+  AddFollow(*calibrate);
+  AddCluster(*calibrate);
 }
 
 // ---- jobs that are there --------------------------------------------------------------------

@@ -21,6 +21,7 @@ class JobSyntax {
 
  private:
   void AddTune(CLI::App& app);
+  void AddCalibrate(CLI::App& app);
   void AddSubmit(CLI::App& app);
   void AddJobs(CLI::App& app);
   void AddWatch(CLI::App& app);
@@ -30,6 +31,7 @@ class JobSyntax {
   void AddFollow(CLI::App& command);
 
   StatusOr<int> RunTune() const;
+  StatusOr<int> RunCalibrate() const;
   StatusOr<int> RunWatch() const;
   Status RunJobs() const;
   Status RunWorkers() const;
@@ -38,6 +40,7 @@ class JobSyntax {
   JobOptions options_;
   FollowOptions follow_;
   ClusterFlags cluster_;
+  CalibrateFlags calibrate_;
   std::string resume_, job_id_;
   uint32_t limit_ = 20;
   bool all_ = false, timing_ = false;

@@ -1,8 +1,10 @@
 // kiln jobs, cancel, workers: tables of what runs and where.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/terminal.h"
 #include "base/units.h"
@@ -15,6 +17,8 @@
 #include "client/timing_table.h"
 #include "client/wording.h"
 #include "client/works.h"
+#include "device/calibration.h"
+#include "proto/device_message.h"
 
 namespace kiln::client {
 namespace {
@@ -208,6 +212,26 @@ Status CancelCommand(const std::string& job_id, const Session& session) {
   return OkStatus();
 }
 
+namespace {
+
+// Each kind of device that runners announce, once.
+std::string DevicesText(const v1::ListReply& reply) {
+  std::set<std::string> lines;
+  for (const v1::WorkerState& worker : reply.workers()) {
+    if (worker.kind() != v1::RUNNER) continue;
+    const auto model = DeviceModelOf(worker);
+    if (!model.ok()) continue;
+    const std::string summary = device::DeviceSummary(*model);
+    if (summary.empty()) continue;  // that of target null
+    lines.insert(fmt::format("{}: {}; unless the scheduler keeps a row of it, {}\n", model->name,
+                             summary,
+                             device::CalibrationNote(device::CalibrationOf(*model).source)));
+  }
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+}  // namespace
+
 Status WorkersCommand(const std::string& tracker, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const Secret secret, session.ReadSecret());
   KILN_ASSIGN_OR_RETURN(v1::ListReply reply, ListWorkers(tracker, secret));
@@ -243,8 +267,9 @@ Status WorkersCommand(const std::string& tracker, const Session& session) {
                   fmt::format("{}", key.pending())});
   }
   const int columns = OutputColumns(STDOUT_FILENO);
-  fmt::print("tracker {}\n\nservers\n{}\nqueue\n{}", tracker, workers.ToString(columns),
-             queue.ToString(columns));
+  const std::string devices = DevicesText(reply);
+  fmt::print("tracker {}\n\nservers\n{}\nqueue\n{}{}{}", tracker, workers.ToString(columns),
+             queue.ToString(columns), devices.empty() ? "" : "\ndevices\n", devices);
   return OkStatus();
 }
 

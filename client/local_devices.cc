@@ -6,23 +6,26 @@
 #include "base/subprocess.h"
 #include "client/wording.h"
 #include "proto/device_choice.h"
+#include "proto/device_message.h"
 
 namespace kiln::client {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
-// "cuda:GPU-1f0c\tcuda -arch=sm_90\tNVIDIA H200"
+// "cuda:GPU-1f0c\tcuda -arch=sm_90\tNVIDIA H200\tcompute_capability=90 ... name=NVIDIA H200"
 StatusOr<v1::WorkerState> ParseLine(const std::string& line) {
   std::istringstream in(line);
-  std::string device, target, name;
+  std::string device, target, name, model;
   if (!std::getline(in, device, '\t') || !std::getline(in, target, '\t') ||
-      !std::getline(in, name)) {
+      !std::getline(in, name, '\t') || !std::getline(in, model)) {
     return Internal("cannot read '{}' in the list of devices", line);
   }
   v1::WorkerState runner;
   runner.set_kind(v1::RUNNER);
   runner.set_device(name);
+  KILN_ASSIGN_OR_RETURN(const device::DeviceModel parsed, device::ParseDeviceModel(model));
+  *runner.mutable_device_model() = DeviceMessage(parsed);
   runner.set_target(target);
   runner.add_keys(target.substr(0, target.find(' ')));
   const size_t colon = device.find(':');

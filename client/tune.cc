@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/utf8.h"
 #include "client/client.h"
 #include "client/commands.h"
 #include "client/follow.h"
@@ -70,6 +71,9 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
   } else {
     for (v1::Record& record : best) MakePrintable(record);
     fmt::print("{}{}", quiet ? "" : "\n", Summary(job, best, session));
+    // What its user waits for is what it fitted.
+    if (job.spec().options().calibrate() && job.state() == v1::SUCCEEDED)
+      fmt::print("\n{}\n", Printable(job.message()));
   }
   std::fflush(stdout);
   if (job.state() == v1::FAILED) return Internal("job {} failed: {}", job.id(), job.message());
@@ -362,13 +366,18 @@ StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std
   KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
   if (spec.options().trials() == 0) return ShowTasks(spec, session);
   if (!flags.follow.quiet) PrintOtherForms(flags, session);
+  return TuneSpec(std::move(spec), cluster, flags.follow, session, stop);
+}
+
+StatusOr<int> TuneSpec(v1::JobSpec spec, const ClusterFlags& cluster, const FollowOptions& follow,
+                       const Session& session, StopSignal& stop) {
   if (session.scheduler.empty()) {
     KILN_RETURN_IF_ERROR(NameThisCpu(spec));
     KILN_RETURN_IF_ERROR(ChooseDeviceHere(spec));
-    return TuneHere(spec, "", cluster, flags.follow, session, stop);
+    return TuneHere(std::move(spec), "", cluster, follow, session, stop);
   }
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
-  return TuneThrough(*client, spec, "", flags.follow, session, stop);
+  return TuneThrough(*client, spec, "", follow, session, stop);
 }
 
 StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follow,

@@ -7,25 +7,21 @@
 namespace kiln::costmodel {
 namespace {
 
-#define KILN_ANALYTIC_COLUMNS(X)                                                                   \
-  X(is_gpu)                                                                                        \
-  X(unroll_prod)                                                                                   \
-  X(auto_unroll_max_step)                                                                          \
-  X(row_work)                                                                                      \
-  X(row_thread_trips)                                                                              \
-  X(row_thread_flops)                                                                              \
-  X(row_thread_instructions) X(row_thread_special) X(row_thread_accesses) X(row_body)              \
-      X(row_chains) X(row_reduce_len) X(row_serial_trips) X(row_lanes) X(row_vector_bytes)         \
-          X(row_register_share) X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(kernel_index)     \
-              X(kernel_blocks) X(kernel_threads) X(kernel_blocks_per_core)                         \
-                  X(kernel_thread_instructions) X(kernel_thread_special)                           \
-                      X(kernel_thread_shared_wavefronts) X(kernel_thread_global_requests)          \
-                          X(kernel_thread_sectors) X(kernel_barriers) X(kernel_stages)             \
-                              X(kernel_stage_loads) X(kernel_unique_bytes) X(kernel_global_bytes)  \
-                                  X(kernel_parallel_tasks) X(program_cores)                        \
-                                      X(program_vector_bytes) X(kernel_cluster_cores)              \
-                                          X(kernel_cluster_barriers) X(kernel_thread_remote_bytes) \
-                                              X(kernel_spilled)
+// clang-format off
+#define KILN_ANALYTIC_COLUMNS(X) \
+  X(is_gpu) X(unroll_prod) X(auto_unroll_max_step) X(row_work) X(row_thread_trips) \
+  X(row_thread_flops) X(row_thread_instructions) X(row_thread_special) \
+  X(row_thread_accesses) X(row_body) X(row_chains) X(row_reduce_len) \
+  X(row_serial_trips) X(row_lanes) X(row_vector_bytes) X(row_register_share) \
+  X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(kernel_index) X(kernel_blocks) \
+  X(kernel_threads) X(kernel_blocks_per_core) X(kernel_thread_instructions) \
+  X(kernel_thread_special) X(kernel_thread_shared_wavefronts) \
+  X(kernel_thread_global_requests) X(kernel_thread_sectors) X(kernel_barriers) \
+  X(kernel_stages) X(kernel_stage_loads) X(kernel_unique_bytes) \
+  X(kernel_global_bytes) X(kernel_parallel_tasks) X(program_cores) \
+  X(program_vector_bytes) X(kernel_cluster_cores) X(kernel_cluster_barriers) \
+  X(kernel_thread_remote_bytes) X(kernel_spilled)
+// clang-format on
 
 #define KILN_COLUMN(name) k_##name,
 enum Column : int { KILN_ANALYTIC_COLUMNS(KILN_COLUMN) kNumColumns };
@@ -49,7 +45,7 @@ class Row {
 }  // namespace
 
 StatusOr<std::unique_ptr<AnalyticModel>> AnalyticModel::Make(
-    std::span<const std::string_view> columns, const DeviceFacts& device) {
+    std::span<const std::string_view> columns, const device::Calibration& device) {
   auto model = std::unique_ptr<AnalyticModel>(new AnalyticModel(device));
   model->num_columns_ = static_cast<int>(columns.size());
   for (std::string_view name : kNames) {
@@ -72,7 +68,7 @@ Status AnalyticModel::Load(std::string_view bytes) {
 
 void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                               std::span<double> seconds) const {
-  const DeviceFacts& d = device_;
+  const device::Calibration& d = device_;
   const Row kernel(rows.row(begin), column_);
   const double cores = std::max(1.0, kernel[k_kernel_cluster_cores]);
   const double blocks = kernel[k_kernel_blocks];
@@ -102,7 +98,7 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
       warps * (kernel[k_kernel_thread_special] * 2 +
                32 * kernel[k_kernel_thread_remote_bytes] / d.remote_bytes_per_cycle);
   const auto busy = [&](double num_blocks) {
-    const double issue = std::ceil(num_blocks * warps / 4) * instructions;
+    const double issue = std::ceil(num_blocks * warps / 4) * instructions * d.issue_cycles;
     const double shared = num_blocks * warps * wavefronts * d.wavefront_cycles;
     const double l1 =
         num_blocks * warps * kernel[k_kernel_thread_sectors] * 32 / d.l1_bytes_per_cycle;
@@ -133,7 +129,7 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
 
 void AnalyticModel::CpuKernel(const FloatMatrix& rows, int begin, int end,
                               std::span<double> seconds) const {
-  const DeviceFacts& d = device_;
+  const device::Calibration& d = device_;
   const Row kernel(rows.row(begin), column_);
   const double cores = kernel[k_program_cores];
   const double tasks = std::max(1.0, kernel[k_kernel_parallel_tasks]);
@@ -149,17 +145,17 @@ void AnalyticModel::CpuKernel(const FloatMatrix& rows, int begin, int end,
     double accesses = row[k_row_thread_accesses];
     // What does not fit into registers is loaded and stored around every instruction.
     if (row.raw(k_row_register_share) > 1) accesses += 2 * runs / vector;
-    const double compute = row[k_row_thread_instructions] / 2;
-    const double memory = accesses / 1.5;
+    const double compute = row[k_row_thread_instructions] / d.cpu_instructions_per_cycle;
+    const double memory = accesses / d.cpu_accesses_per_cycle;
     double latency = 0;
     if (row[k_row_reduce_len] > 1) {
       const double chains = std::max(1.0, row[k_row_chains] / vector);
-      latency = runs / vector * 4 / chains;
+      latency = runs / vector * d.cpu_fma_latency / chains;
     }
     const double missed = row[k_row_miss_32k] / 64 * d.line_cycles_l2 +
                           row[k_row_miss_1m] / 64 * d.line_cycles_l3 +
                           row[k_row_miss_32m] / 64 * d.line_cycles_memory;
-    const double special = row[k_row_thread_special] / vector * 20;
+    const double special = row[k_row_thread_special] / vector * d.cpu_special_cycles;
     const double cycles = std::max({compute, memory, latency}) + missed + special;
     seconds[r] = cycles / d.cpu_clock_hz / speedup;
   }

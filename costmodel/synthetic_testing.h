@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "base/rng.h"
 #include "costmodel/cost_model.h"
+#include "costmodel/rank_correlation.h"
 
 namespace kiln::costmodel {
 
@@ -58,24 +58,6 @@ inline std::vector<const FloatMatrix*> Programs(const std::vector<Sample>& sampl
   std::vector<const FloatMatrix*> programs;
   for (const Sample& sample : samples) programs.push_back(sample.rows.get());
   return programs;
-}
-
-// Rank correlation; without ties.
-inline double Spearman(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto ranks = [](const std::vector<double>& values) {
-    std::vector<size_t> order(values.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](size_t x, size_t y) { return values[x] < values[y]; });
-    std::vector<double> rank(values.size());
-    for (size_t i = 0; i < order.size(); ++i) rank[order[i]] = static_cast<double>(i);
-    return rank;
-  };
-  const std::vector<double> x = ranks(a), y = ranks(b);
-  double squares = 0;
-  for (size_t i = 0; i < x.size(); ++i) squares += (x[i] - y[i]) * (x[i] - y[i]);
-  const auto n = static_cast<double>(x.size());
-  return 1 - 6 * squares / (n * (n * n - 1));
 }
 
 // Of the model's scores with the true throughputs.

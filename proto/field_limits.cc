@@ -34,6 +34,7 @@ const std::map<std::string_view, Limit>& Limits() {
       {"WorkerState.keys", {kName, 64}},
       {"WorkerState.device", {kName}},
       {"WorkerState.version", {kName}},
+      {"DeviceModel.name", {kName}},
       {"Lease.id", {kName}},
       {"Lease.user", {kName}},
       {"AcquireRequest.request_id", {kName}},

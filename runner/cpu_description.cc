@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "runner/cpu_speed.h"
 
 namespace kiln::runner {
 
@@ -52,6 +53,21 @@ v1::HardwareParams CpuHardware(int threads) {
   hardware.set_vector_unit_bytes(level == "x86-64-v4" ? 64 : level == "x86-64-v3" ? 32 : 16);
   hardware.set_cache_line_bytes(64);
   return hardware;
+}
+
+device::DeviceModel CpuDeviceModel(int threads) {
+  const auto system = [](int name) { return std::max<int64_t>(0, sysconf(name)); };
+  device::DeviceModel model;
+  model.name = CpuModelName();
+  model.cores = threads;
+  model.vector_bytes = CpuHardware(threads).vector_unit_bytes();
+  model.l1_bytes = system(_SC_LEVEL1_DCACHE_SIZE);
+  model.l2_bytes = system(_SC_LEVEL2_CACHE_SIZE);
+  model.l3_bytes = system(_SC_LEVEL3_CACHE_SIZE);
+  model.memory_bytes = system(_SC_PHYS_PAGES) * system(_SC_PAGE_SIZE);
+  model.clock_mhz = MeasureClockMhz();
+  model.gflops_per_core = MeasureGflopsPerCore();
+  return model;
 }
 
 int64_t LastLevelCacheBytes() {

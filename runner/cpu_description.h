@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "device/device_model.h"
 #include "proto/tracker.pb.h"
 
 namespace kiln::runner {
@@ -20,6 +21,10 @@ std::string CpuLevel();
 
 // vector_unit_bytes by level: 64, 32 or 16.
 v1::HardwareParams CpuHardware(int threads);
+
+// The device model of so many threads of it: caches as the system says, clock and peak measured
+// (cpu_speed.h), which takes some 50 ms.
+device::DeviceModel CpuDeviceModel(int threads);
 
 // Of the last-level cache that core 0 sees; 32 MiB where the system does not say.
 int64_t LastLevelCacheBytes();

@@ -107,6 +107,21 @@ TEST(CpuDescriptionTest, ReadsTheModelName) {
   EXPECT_NE(CpuModelName(), "");
 }
 
+TEST(CpuDescriptionTest, TheDeviceModelHasCoresCachesAndWhatWasMeasured) {
+  const device::DeviceModel model = CpuDeviceModel(3);
+  EXPECT_OK(device::CheckDeviceModel(model));
+  EXPECT_EQ(model.name, CpuModelName());
+  EXPECT_EQ(model.cores, 3);
+  EXPECT_EQ(model.vector_bytes, CpuHardware(3).vector_unit_bytes());
+  EXPECT_FALSE(model.is_gpu());
+#if defined(__x86_64__)
+  // Wide enough for a machine that others use.
+  EXPECT_GT(model.clock_mhz, 300);
+  EXPECT_LT(model.clock_mhz, 8000);
+  EXPECT_GT(model.gflops_per_core, 0);
+#endif
+}
+
 TEST(CpuDescriptionTest, VectorWidthFollowsTheLevel) {
   const int bytes = CpuHardware(3).vector_unit_bytes();
   EXPECT_EQ(bytes, CpuLevel() == "x86-64-v4" ? 64 : CpuLevel() == "x86-64-v3" ? 32 : 16);

@@ -46,11 +46,19 @@ enum CuDeviceAttribute : int {
   kCuMaxSharedMemoryPerBlock = 8,
   kCuWarpSize = 10,
   kCuMaxRegistersPerBlock = 12,
+  kCuClockRateKhz = 13,
   kCuMultiprocessorCount = 16,
+  kCuMemoryClockRateKhz = 36,
+  kCuMemoryBusWidthBits = 37,
   kCuL2CacheBytes = 38,
+  kCuMaxThreadsPerMultiprocessor = 39,
   kCuComputeCapabilityMajor = 75,
   kCuComputeCapabilityMinor = 76,
+  kCuMaxSharedMemoryPerMultiprocessor = 81,
+  kCuMaxRegistersPerMultiprocessor = 82,
   kCuMaxSharedMemoryPerBlockOptin = 97,
+  kCuMaxBlocksPerMultiprocessor = 106,
+  kCuReservedSharedMemoryPerBlock = 111,
 };
 // CUfunction_attribute.
 enum CuFunctionAttribute : int {
@@ -58,7 +66,15 @@ enum CuFunctionAttribute : int {
   kCuFunctionSharedBytes = 1,
   kCuFunctionMaxDynamicSharedBytes = 8,
   kCuFunctionRequiredClusterWidth = 11,
+  kCuFunctionNonPortableClusterAllowed = 14,
 };
+// CUlaunchAttribute.
+struct CuLaunchAttribute {
+  int id;
+  int padding = 0;
+  unsigned value[16] = {};  // of a cluster: its blocks along x, y, z
+};
+constexpr int kCuLaunchClusterDimension = 4;
 // CUlaunchConfig; without attributes: clusters are what the kernel was compiled for.
 struct CuLaunchConfig {
   unsigned grid[3];
@@ -83,7 +99,7 @@ constexpr int kCuCaptureThreadLocal = 1;
   X(DeviceGet, "cuDeviceGet", (CuDeviceHandle*, int ordinal))                                   \
   X(DeviceGetName, "cuDeviceGetName", (char* name, int bytes, CuDeviceHandle))                  \
   X(DeviceGetUuid, "cuDeviceGetUuid", (CuUuid*, CuDeviceHandle))                                \
-  X(DeviceTotalMem, "cuDeviceTotalMem_v2", (size_t* bytes, CuDeviceHandle))                     \
+  X(DeviceTotalMem, "cuDeviceTotalMem_v2", (size_t * bytes, CuDeviceHandle))                    \
   X(DeviceGetAttribute, "cuDeviceGetAttribute", (int* value, int attribute, CuDeviceHandle))    \
   X(PrimaryCtxSetFlags, "cuDevicePrimaryCtxSetFlags_v2", (CuDeviceHandle, unsigned flags))      \
   X(PrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CuContext*, CuDeviceHandle))                 \
@@ -95,7 +111,7 @@ constexpr int kCuCaptureThreadLocal = 1;
   X(ModuleGetFunction, "cuModuleGetFunction", (CuFunction*, CuModule, const char* name))        \
   X(FuncGetAttribute, "cuFuncGetAttribute", (int* value, int attribute, CuFunction))            \
   X(FuncSetAttribute, "cuFuncSetAttribute", (CuFunction, int attribute, int value))             \
-  X(MemGetInfo, "cuMemGetInfo_v2", (size_t* free_bytes, size_t* total_bytes))                   \
+  X(MemGetInfo, "cuMemGetInfo_v2", (size_t * free_bytes, size_t * total_bytes))                 \
   X(MemAlloc, "cuMemAlloc_v2", (CuPointer*, size_t bytes))                                      \
   X(MemFree, "cuMemFree_v2", (CuPointer))                                                       \
   X(MemAllocHost, "cuMemAllocHost_v2", (void**, size_t bytes))                                  \
@@ -122,10 +138,10 @@ constexpr int kCuCaptureThreadLocal = 1;
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CuStream, void** parameters,    \
      void** extra))
 // Newer drivers have these, too; null where they are missing.
-#define KILN_CUDA_OPTIONAL_FUNCTIONS(X)                         \
-  X(FuncGetParamInfo, "cuFuncGetParamInfo",                     \
-    (CuFunction, size_t index, size_t* offset, size_t* bytes))  \
-  X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", \
+#define KILN_CUDA_OPTIONAL_FUNCTIONS(X)                          \
+  X(FuncGetParamInfo, "cuFuncGetParamInfo",                      \
+    (CuFunction, size_t index, size_t * offset, size_t * bytes)) \
+  X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",  \
     (int* clusters, CuFunction, const CuLaunchConfig*))
 
 struct CudaDriver {

@@ -96,6 +96,16 @@ int UsualAttribute(const FakeCuda::Gpu& gpu, int which) {
       return 32;
     case kCuL2CacheBytes:
       return 1 << 20;
+    case kCuMultiprocessorCount:
+      return 132;
+    case kCuMaxSharedMemoryPerMultiprocessor:
+      return 233472;
+    case kCuClockRateKhz:
+      return 1'980'000;
+    case kCuMemoryClockRateKhz:
+      return 3'201'000;
+    case kCuMemoryBusWidthBits:
+      return 6144;
     default:
       return 0;
   }
@@ -160,8 +170,10 @@ CudaDriver MakeDriver() {
     return *value = UsualAttribute(Fake().gpus[handle], which), 0;
   };
   d.PrimaryCtxSetFlags = [](CuDeviceHandle, unsigned) { return 0; };
-  d.PrimaryCtxRetain = [](CuContext* c, CuDeviceHandle) { return *c = SomeHandle<CuContext>(), 0; };
-  d.PrimaryCtxRelease = [](CuDeviceHandle) { return 0; };
+  d.PrimaryCtxRetain = [](CuContext* c, CuDeviceHandle) {
+    return *c = SomeHandle<CuContext>(), ++Fake().contexts, 0;
+  };
+  d.PrimaryCtxRelease = [](CuDeviceHandle) { return --Fake().contexts, 0; };
   d.CtxSetCurrent = [](CuContext) { return 0; };
   d.CtxSynchronize = [] { return Fake().sticky; };
   d.ModuleLoadData = [](CuModule* module, const void*) {
@@ -191,8 +203,13 @@ CudaDriver MakeDriver() {
     *bytes = 8;
     return index < static_cast<size_t>(KernelOf(function).parameters) ? 0 : 1;
   };
-  d.OccupancyMaxActiveClusters = [](int* clusters, CuFunction, const CuLaunchConfig*) {
-    return *clusters = Fake().active_clusters, 0;
+  d.OccupancyMaxActiveClusters = [](int* clusters, CuFunction, const CuLaunchConfig* config) {
+    *clusters = Fake().active_clusters;
+    if (config->attribute_count == 0) return 0;
+    const auto* attribute = static_cast<const CuLaunchAttribute*>(config->attributes);
+    const auto found = Fake().active_clusters_of.find(attribute->value[0]);
+    *clusters = found != Fake().active_clusters_of.end() ? found->second : 0;
+    return 0;
   };
   d.MemGetInfo = [](size_t* free_bytes, size_t* total_bytes) {
     return *free_bytes = *total_bytes = Fake().free_bytes, 0;

@@ -41,7 +41,10 @@ struct FakeCuda {
   std::map<std::string, Kernel> kernels;  // of every module
   size_t free_bytes = size_t{1} << 30;
   CuResult load_result = 0;
-  int active_clusters = 66;  // of any kernel
+  int active_clusters = 66;  // of any kernel that was compiled for clusters
+  // By blocks of a cluster that a launch asks for.
+  std::map<unsigned, int> active_clusters_of = {{2, 66}, {4, 30}, {8, 15}, {16, 7}};
+  int contexts = 0;  // retained now
 
   // What has happened.
   CuResult sticky = 0;

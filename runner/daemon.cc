@@ -9,11 +9,13 @@
 #include "base/stop_signal.h"
 #include "base/subprocess.h"
 #include "base/unique_id.h"
+#include "proto/device_message.h"
 #include "proto/worker_server.h"
 #include "runner/containment.h"
 #include "runner/cpu_calls.h"
 #include "runner/cpu_description.h"
 #include "runner/cuda_gpus.h"
+#include "runner/gpu_model.h"
 #include "runner/once.h"
 #include "runner/service.h"
 
@@ -65,8 +67,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
                "where the runner is root, run programs as root, too; by default as nobody (65534)");
   AddDaemonFlags(app, flags, fmt::format("{}; one line per GPU", kPortFileHelp));
   app.add_flag("--list", flags.list,
-               "print the devices that --device means, one a line: as --device, target and name "
-               "with tabs between, and end");
+               "print the devices that --device means, one a line: as --device, target, name and "
+               "device model with tabs between, and end");
   app.add_option("--once", flags.once,
                  "measure the MeasureRequest in this file (*.txtpb: text, else binary), print the "
                  "reply and end");
@@ -95,6 +97,7 @@ DeviceDescription DescribeNull(const Flags& flags) {
   DeviceDescription description{"null", NewWorker("null", "null")};
   description.state.add_keys("null");
   *description.state.mutable_hardware() = CpuHardware(Threads(flags));
+  description.state.mutable_device_model()->set_name("null");
   return description;
 }
 
@@ -106,25 +109,30 @@ DeviceDescription DescribeCpu(const Flags& flags) {
   description.state.add_keys("cpu");
   description.state.add_keys("llvm/" + level);
   *description.state.mutable_hardware() = CpuHardware(Threads(flags));
+  *description.state.mutable_device_model() = DeviceMessage(CpuDeviceModel(Threads(flags)));
   return description;
 }
 
-DeviceDescription DescribeGpu(const CudaGpu& gpu) {
+StatusOr<DeviceDescription> DescribeGpu(const CudaDriver& driver, const CudaGpu& gpu) {
   // By UUID: the child means the same GPU whatever the order.
   DeviceDescription description{"cuda:" + gpu.uuid, NewWorker(gpu.name, TargetOf(gpu))};
   for (const std::string& key : KeysOf(gpu)) description.state.add_keys(key);
   *description.state.mutable_hardware() = HardwareOf(gpu);
+  KILN_ASSIGN_OR_RETURN(const device::DeviceModel model, ReadGpuModel(driver, gpu));
+  *description.state.mutable_device_model() = DeviceMessage(model);
   return description;
 }
 
 StatusOr<std::vector<DeviceDescription>> DescribeDevices(const Flags& flags) {
   if (flags.device == "null") return std::vector{DescribeNull(flags)};
   if (flags.device == "cpu") return std::vector{DescribeCpu(flags)};
-  // Asks the driver for facts only; contexts are the children's.
+  // Asks the driver for facts only; contexts that stay are the children's.
   KILN_ASSIGN_OR_RETURN(const CudaDriver* driver, LoadCudaDriver());
   KILN_ASSIGN_OR_RETURN(const std::vector<CudaGpu> gpus, SelectCudaGpus(*driver, flags.device));
   std::vector<DeviceDescription> devices;
-  for (const CudaGpu& gpu : gpus) devices.push_back(DescribeGpu(gpu));
+  for (const CudaGpu& gpu : gpus) {
+    KILN_ASSIGN_OR_RETURN(devices.emplace_back(), DescribeGpu(*driver, gpu));
+  }
   return devices;
 }
 
@@ -243,7 +251,9 @@ Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
   }
   if (flags.list) {
     for (const DeviceDescription& device : devices) {
-      fmt::print("{}\t{}\t{}\n", device.device, device.state.target(), device.state.device());
+      KILN_ASSIGN_OR_RETURN(const device::DeviceModel model, DeviceModelOf(device.state));
+      fmt::print("{}\t{}\t{}\t{}\n", device.device, device.state.target(), device.state.device(),
+                 device::PrintDeviceModel(model));
     }
     return OkStatus();
   }

@@ -84,6 +84,8 @@ TEST(DaemonTest, ServesAnnouncesAndStops) {
               AllOf(SizeIs(3), Contains("llvm"), Contains("cpu"), Contains(HasSubstr("llvm/"))));
   EXPECT_THAT(worker.target(), AllOf(HasSubstr("llvm -mcpu=x86-64"), HasSubstr("-num-cores=2")));
   EXPECT_EQ(worker.hardware().num_cores(), 2);
+  EXPECT_EQ(worker.device_model().cores(), 2);
+  EXPECT_EQ(worker.device_model().name(), worker.device());
   EXPECT_THAT(worker.address(), HasSubstr("127.0.0.1:"));
 
   ASSERT_OK_AND_ASSIGN(v1::MeasureReply reply, daemon.Measure(Request("correct")));

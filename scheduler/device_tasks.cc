@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "proto/device_message.h"
 #include "proto/hardware_message.h"
 
 namespace kiln::scheduler {
@@ -34,12 +35,13 @@ target::HardwareParams HardwareOf(const target::Target& completed, const v1::Wor
 
 StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,
                                                   const v1::WorkerState& runner) {
+  KILN_ASSIGN_OR_RETURN(const device::DeviceModel model, DeviceModelOf(runner));
   std::vector<search::Task> tasks;
   for (const CheckedTask& task : job.tasks) {
     KILN_ASSIGN_OR_RETURN(target::Target completed, CompleteTarget(task.target, runner));
     const target::HardwareParams hardware = HardwareOf(completed, runner);
     // By identity: a model must not take two computations of one key for one.
-    tasks.emplace_back(task.dag, std::move(completed), hardware, task.workload_id);
+    tasks.emplace_back(task.dag, std::move(completed), hardware, task.workload_id, model);
   }
   return tasks;
 }

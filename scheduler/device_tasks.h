@@ -19,7 +19,8 @@ StatusOr<target::Target> CompleteTarget(const target::Target& asked, const v1::W
 // The device's own parameters; what it does not say (0) is the target's default.
 target::HardwareParams HardwareOf(const target::Target& completed, const v1::WorkerState& runner);
 
-// The tasks as the search sees them, in the job's order.
+// The tasks as the search sees them, in the job's order. Refused like a target when the runner
+// announces no device model, or one that no device has.
 StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,
                                                   const v1::WorkerState& runner);
 

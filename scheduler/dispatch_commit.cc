@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "proto/device_message.h"
 #include "scheduler/dispatch_core.h"
 #include "scheduler/messages.h"
 #include "store/plausible.h"
@@ -59,6 +60,8 @@ void Dispatcher::Core::Finish(TrialItemPtr item, const LeasedWorker* runner,
   if (runner != nullptr) {
     measured.record.device = runner->worker().device();
     measured.record.runner = runner->worker().id();
+    const auto model = DeviceModelOf(runner->worker());
+    if (model.ok()) measured.record.device_model = device::PrintDeviceModel(*model);
   }
   SetResult(result, measured.record);
   RefuseImplausible(measured.record);

@@ -29,6 +29,12 @@ double CostOf(const store::Record& record) {
   return record.error == store::kNoError ? store::Cost(record) : 0;
 }
 
+// What measured it; where that is not known, nothing is.
+device::DeviceModel ModelOf(const store::Record& record) {
+  auto model = device::ParseDeviceModel(record.device_model);
+  return model.ok() ? *std::move(model) : device::DeviceModel();
+}
+
 // The tasks that records are of, each parsed once.
 class TaskTable {
  public:
@@ -36,21 +42,25 @@ class TaskTable {
 
   // nullptr: its DAG is not known or does not parse.
   const search::Task* Find(const store::Record& record) {
-    const auto [at, is_new] =
-        tasks_.try_emplace({store::WorkloadName(record), record.target, record.hardware}, nullptr);
+    const auto [at, is_new] = tasks_.try_emplace(
+        {store::WorkloadName(record), record.target, record.hardware, record.device_model},
+        nullptr);
     if (!is_new) return at->second.get();
     auto dag = dag::ParseDag(record.dag);
     auto target = target::ParseTarget(record.target);
     if (!dag.ok() || !target.ok()) return nullptr;
-    at->second = std::make_unique<search::Task>(
-        *std::move(dag), *std::move(target), HardwareParamsOf(record.hardware), record.workload_id);
+    at->second = std::make_unique<search::Task>(*std::move(dag), *std::move(target),
+                                                HardwareParamsOf(record.hardware),
+                                                record.workload_id, ModelOf(record));
     at->second->stop = stop_;
     return at->second.get();
   }
 
  private:
   const std::stop_token stop_;
-  std::map<std::tuple<std::string, std::string, HardwareRow>, std::unique_ptr<search::Task>> tasks_;
+  std::map<std::tuple<std::string, std::string, HardwareRow, std::string>,
+           std::unique_ptr<search::Task>>
+      tasks_;
 };
 
 // Which records are of a task's target, by what their targets mean; each text is looked at once.

@@ -39,6 +39,8 @@ class FakeWorker {
       state_.mutable_hardware()->set_num_cores(4);
       state_.mutable_hardware()->set_vector_unit_bytes(64);
       state_.mutable_hardware()->set_cache_line_bytes(64);
+      state_.mutable_device_model()->set_name("fake device");
+      state_.mutable_device_model()->set_cores(4);
     }
     Listen("127.0.0.1:0");
     state_.set_address(server_->address());

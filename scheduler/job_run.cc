@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/schedule/step.h"
+#include "scheduler/calibrations.h"
 #include "scheduler/device_keys.h"
 #include "scheduler/device_tasks.h"
 #include "search/final_race.h"
@@ -205,6 +206,7 @@ std::string MostCommonError(const store::TrialCounts& counts) {
 struct JobRun::Device {
   LeasedWorker lease;
   std::vector<search::Task> tasks;
+  device::KnownCalibration calibration;
 };
 
 // What earlier runs learned.
@@ -250,6 +252,7 @@ LiveStatus JobRun::live() const {
     live.waiting_for_workers = waiting.for_builder || waiting.for_runner;
     live.busy = dispatcher_->busy();
     live.notices = dispatcher_->notices();
+    if (!device_notice_.empty()) live.notices.insert(live.notices.begin(), device_notice_);
     live.obstacle = waiting.problem;
     if (live.obstacle.empty() && waiting.for_runner) live.obstacle = runners_.why_waiting();
     if (live.obstacle.empty() && waiting.for_builder) live.obstacle = builders_.why_waiting();
@@ -270,7 +273,8 @@ StatusOr<std::string> JobRun::Run() {
     ending_ = store::JobEnding::kTrialsUsedUp;
     KILN_RETURN_IF_ERROR(store_.SetProgress(job_.id, {ending_, job_.progress.active_s}));
   }
-  if (ending_ != store::JobEnding::kNone) {
+  // A job that calibrates needs its device to the end.
+  if (ending_ != store::JobEnding::kNone && !job.spec.options().calibrate()) {
     KILN_ASSIGN_OR_RETURN(const bool finalists, HasFinalists(job));
     if (!finalists) return Remark(job);
   }
@@ -332,11 +336,17 @@ StatusOr<JobRun::Device> JobRun::LeaseDevice(const CheckedJob& job) {
       continue;
     }
     for (search::Task& task : *tasks) task.stop = stop_.get_token();
+    const device::DeviceModel& model = tasks->front().device;
+    KILN_ASSIGN_OR_RETURN(const device::KnownCalibration calibration,
+                          FindCalibration(store_, model));
     std::lock_guard lock(mutex_);
+    // Of a CPU all rows are derived until somebody measures.
+    if (model.is_gpu() || calibration.source == device::CalibrationSource::kMeasured)
+      device_notice_ = DescribeCalibration(model, calibration);
     leasing_device_ = false;
     problem_.clear();
     device_ = lease->worker().device();
-    return Device{*std::move(lease), *std::move(tasks)};
+    return Device{*std::move(lease), *std::move(tasks), calibration};
   }
 }
 
@@ -393,7 +403,8 @@ Status JobRun::Learn(const CheckedJob& job, const Device& device, Knowledge& kno
                                                  options.policy_parameters().end());
   // One model learns from all tasks.
   KILN_ASSIGN_OR_RETURN(const search::Models models,
-                        search::MakeModels(options.policy(), options.seed(), stop_.get_token()));
+                        search::MakeModels(options.policy(), options.seed(), device.calibration.row,
+                                           stop_.get_token()));
   KILN_ASSIGN_OR_RETURN(const Start start, WarmStart(job, device, models));
   // Many tasks teach it about each other.
   const bool knows_others = start.knows_others || num_tasks >= kTasksThatTeach;
@@ -574,6 +585,10 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, Device device) {
     if (!kept.ok()) LogWarn("job {}: {}", job_.id, Message(kept));
   }
   KILN_RETURN_IF_ERROR(tuned);
+  if (job.spec.options().calibrate()) {
+    SetPhase("fitting the constants of the device");
+    return Calibrate(store_, job_.id, device.tasks, NowMs() / 1000, stop_.get_token());
+  }
   return Remark(job);
 }
 

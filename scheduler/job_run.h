@@ -110,6 +110,7 @@ class JobRun {
 
   mutable std::mutex mutex_;  // guards what live() reads
   std::string device_;
+  std::string device_notice_;  // "": nothing to say
   std::string problem_;
   std::string phase_;
   uint32_t next_task_ = 0;  // 1 + index; 0: none

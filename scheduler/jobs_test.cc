@@ -56,12 +56,68 @@ TEST_P(JobsTest, AFullJob) {
   for (const auto& r : records) {
     best = std::min(best, store::MeanCost(r));
     EXPECT_EQ(r.hardware[0], 4);
+    EXPECT_EQ(r.device_model, "cores=4 name=fake device");
     EXPECT_EQ(r.target, "null");
   }
   EXPECT_EQ(status.tasks(0).best_cost_s(), best);
   EXPECT_EQ(runner.measured, 50);
   // All leases go back.
   EXPECT_TRUE(Eventually([&] { return cluster_.runners.held() + cluster_.builders.held() == 0; }));
+}
+
+// What comes of it is said, whether the constants are better or stay as they are.
+TEST_P(JobsTest, AJobThatCalibratesFitsTheDevicesConstants) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  Start();
+  v1::JobSpec spec = TestJob(100);
+  spec.mutable_options()->set_calibrate(true);
+  const std::string id = Submit(spec);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
+  EXPECT_THAT(Status(id).message(), testing::AllOf(testing::HasSubstr("fake device: "),
+                                                   testing::HasSubstr("a third of them held out")));
+  const bool stay = Status(id).message().find("stay as they are") != std::string::npos;
+  EXPECT_EQ(store_->Calibrations()->size(), stay ? 0u : 1u);
+  ExpectExactly(id, 100);
+}
+
+TEST_P(JobsTest, SaysWhatItsDeviceIsTakenFor) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(20));
+  AddBuilder(builder);
+  AddRunner(runner);
+  v1::WorkerState gpu = runner.workers.back()->state();
+  gpu.mutable_device_model()->set_name("Small GPU");
+  gpu.mutable_device_model()->set_compute_capability(75);
+  gpu.mutable_device_model()->set_multiprocessors(20);
+  cluster_.runners.RemoveWorker(gpu.id());
+  cluster_.runners.AddWorker(gpu);
+  Start();
+  const std::string id = Submit(TestJob(50));
+  EXPECT_TRUE(Eventually([&] { return Status(id).notices_size() > 0; }));
+  EXPECT_THAT(Status(id).notices(0),
+              testing::AllOf(testing::HasSubstr("Small GPU (capability 7.5, 20 multiprocessors"),
+                             testing::HasSubstr("derived from the device's own numbers")));
+}
+
+// As one of an older version: it is not used, and said why.
+TEST_P(JobsTest, ARunnerWithoutADeviceModelIsLeftAlone) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder);
+  AddRunner(runner);
+  v1::WorkerState old = runner.workers.back()->state();
+  old.clear_device_model();
+  cluster_.runners.RemoveWorker(old.id());
+  cluster_.runners.AddWorker(old);
+  Start();
+  const std::string id = Submit(TestJob(3));
+  EXPECT_TRUE(Eventually([&] {
+    return Status(id).message().find("announces no device model") != std::string::npos;
+  })) << Status(id).message();
 }
 
 TEST_P(JobsTest, TasksTakeTurns) {

@@ -55,7 +55,7 @@ Status AnnotateBuffering(State& state, const Task& task, const Parameters& param
     }
     State next = state;
     KILN_RETURN_IF_ERROR(next.Apply(choices[PickWeighted(rng, weights)]));
-    if (CheckGpuLimits(next, task.hardware).ok()) {
+    if (CheckGpuLimits(next, task.hardware, task.device.max_cluster_blocks).ok()) {
       state = std::move(next);
     } else {
       KILN_RETURN_IF_ERROR(state.Apply(choices[0]));

@@ -133,7 +133,8 @@ BlockUse UseOfKernel(const State& state, int root) {
   return use;
 }
 
-Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware) {
+Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware,
+                      int64_t max_cluster_blocks) {
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.stage(s).is_placeholder() || state.attach(s).kind != Attach::kRoot) continue;
     const BlockUse use = UseOfKernel(state, s);
@@ -143,10 +144,10 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
     };
     if (use.threads > hardware.max_threads_per_block)
       return refuse("threads per block", use.threads, hardware.max_threads_per_block);
-    if (use.cluster > 1 &&
-        std::ranges::find(kClusterSizes, use.cluster) == std::end(kClusterSizes)) {
-      return FailedPrecondition("stage {} ({}): a cluster of {} blocks, expected 2, 4 or 8", s,
-                                state.stage(s).op->name(), use.cluster);
+    if (use.cluster > 1 && !IsClusterSize(use.cluster, max_cluster_blocks)) {
+      return FailedPrecondition(
+          "stage {} ({}): a cluster of {} blocks, expected 2, 4 or 8 and at most {}", s,
+          state.stage(s).op->name(), use.cluster, max_cluster_blocks);
     }
     if (use.vthreads > hardware.max_vthread_extent)
       return refuse("virtual threads", use.vthreads, hardware.max_vthread_extent);

@@ -31,6 +31,7 @@ inline constexpr int64_t kMaxAheadWords = 64;
 BlockUse UseOfKernel(const schedule::State& state, int root);
 
 // FailedPrecondition names the stage, the amount and the limit.
-Status CheckGpuLimits(const schedule::State& state, const target::HardwareParams& hardware);
+Status CheckGpuLimits(const schedule::State& state, const target::HardwareParams& hardware,
+                      int64_t max_cluster_blocks);
 
 }  // namespace kiln::search

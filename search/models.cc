@@ -13,10 +13,12 @@ constexpr double kFewSamples = 16;
 
 }  // namespace
 
-StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed, const std::stop_token& stop) {
+StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
+                            const device::Calibration& device, const std::stop_token& stop) {
   Models models;
   if (policy == "sketch.xgb" || policy == "sketch.analytic") {
-    KILN_ASSIGN_OR_RETURN(models.draft, costmodel::AnalyticModel::Make(features::FeatureNames()));
+    KILN_ASSIGN_OR_RETURN(models.draft,
+                          costmodel::AnalyticModel::Make(features::FeatureNames(), device));
   }
   if (policy == "sketch.xgb") {
     KILN_ASSIGN_OR_RETURN(models.learned, costmodel::MakeCostModel(

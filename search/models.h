@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "costmodel/cost_model.h"
+#include "device/calibration.h"
 
 namespace kiln::search {
 
@@ -22,9 +23,11 @@ struct Models {
   std::shared_ptr<const costmodel::CostModel> half_way = {};
 };
 
-// What the policy of that name needs; the others have none. Reads the columns of
-// compiler/features. Once `stop` is requested, trainings end soon and teach nothing.
+// What the policy of that name needs; the others have none. The analytic model is one of a device
+// with these constants. Reads the columns of compiler/features. Once `stop` is requested, trainings
+// end soon and teach nothing.
 StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
+                            const device::Calibration& device = {},
                             const std::stop_token& stop = {});
 
 }  // namespace kiln::search

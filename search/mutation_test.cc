@@ -192,7 +192,7 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
         const auto program = lower::Lower(*next, {.gpu = gpu});
         ASSERT_TRUE(program.ok()) << program.status() << "\n" << schedule::PrintLoops(*next);
         ASSERT_OK_AND_ASSIGN(const State filled, lower::FillExtents(*next));
-        if (gpu) ASSERT_OK(CheckGpuLimits(filled, task.hardware));
+        if (gpu) ASSERT_OK(CheckGpuLimits(filled, task.hardware, task.device.max_cluster_blocks));
         // No layout could be said more simply: else equal programs would be tried again.
         std::vector<schedule::StepPtr> simple = next->steps();
         ASSERT_FALSE(SimplifyLayouts(filled, simple)) << schedule::PrintSteps(next->steps());

@@ -14,7 +14,7 @@ SketchPolicyOptions OptionsOn(const Task& task, const PolicyOptions& options) {
   return {.models = options.models,
           .features =
               [&task](const schedule::State&, const ir::Program& program) {
-                return features::ExtractFeatures(program, task.target, task.hardware);
+                return features::ExtractFeatures(program, task.target, task.hardware, task.device);
               },
           .min_own_results = options.min_own_results,
           .threads = options.threads};

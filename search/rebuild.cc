@@ -132,7 +132,7 @@ bool ThreadsFit(const State& state, const target::HardwareParams& hardware) {
 
 StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
   KILN_ASSIGN_OR_RETURN(const State filled, lower::FillExtents(state, task.stop));
-  const Status limits = CheckGpuLimits(filled, task.hardware);
+  const Status limits = CheckGpuLimits(filled, task.hardware, task.device.max_cluster_blocks);
   if (!limits.ok()) {
     why = ThreadsFit(filled, task.hardware) ? Drop::kSharedMemory : Drop::kThreads;
     return limits;

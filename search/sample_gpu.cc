@@ -541,7 +541,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   const bool vary = parameters.vary_thread_counts;
   KILN_ASSIGN_OR_RETURN(
       State state, FillGpuTileSizes(vary ? VaryReducingThreads(sketch, task.hardware, rng) : sketch,
-                                    task.hardware, parameters, rng));
+                                    task, parameters, rng));
   // Before the loops of a fetch are fused: they are the axes still.
   if (parameters.shared_layouts) KILN_RETURN_IF_ERROR(AnnotateLayouts(state, rng));
   KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, vary, rng));
@@ -550,7 +550,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   if (parameters.fetch_ahead) {
     KILN_RETURN_IF_ERROR(AnnotateBuffering(state, task, parameters, rng));
   }
-  KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware));
+  KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
   std::vector<schedule::StepPtr> steps = state.steps();
   if (SimplifyLayouts(state, steps)) {
     KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, steps, task.stop));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -169,7 +170,7 @@ TEST(SampleGpu, EveryAcceptedDrawReplaysAndLowers) {
       const StatusOr<State> state = SampleGpu(PickFrom(rng, sketches), task, parameters, rng);
       if (!state.ok()) continue;
       ++accepted;
-      EXPECT_OK(CheckGpuLimits(*state, task.hardware));
+      EXPECT_OK(CheckGpuLimits(*state, task.hardware, task.device.max_cluster_blocks));
       ASSERT_OK(schedule::Replay(task.dag, state->steps()).status());
       const auto program = lower::Lower(*state, {.gpu = true});
       if (!program.ok()) {
@@ -309,17 +310,82 @@ TEST(GpuValidity, LimitsAreNamed) {
   EXPECT_EQ(use.threads, 256);
   EXPECT_EQ(use.vthreads, 1);
   EXPECT_EQ(use.shared_bytes, 64 * 16 * 4) << "64 columns, 16 of the reduction";
-  EXPECT_OK(CheckGpuLimits(state, task.hardware));
+  EXPECT_OK(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
 
   target::HardwareParams small = task.hardware;
   small.max_shared_memory_per_block_bytes = 64 * 16 * 4 - 1;
-  EXPECT_THAT(CheckGpuLimits(state, small),
+  EXPECT_THAT(CheckGpuLimits(state, small, task.device.max_cluster_blocks),
               StatusIs(StatusCode::kFailedPrecondition,
                        testing::HasSubstr("4096 bytes of shared memory per block")));
   small = task.hardware;
   small.max_threads_per_block = 255;
-  EXPECT_THAT(CheckGpuLimits(state, small), StatusIs(StatusCode::kFailedPrecondition,
-                                                     testing::HasSubstr("256 threads per block")));
+  EXPECT_THAT(
+      CheckGpuLimits(state, small, task.device.max_cluster_blocks),
+      StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("256 threads per block")));
+}
+
+device::DeviceModel SmallGpu() {
+  device::DeviceModel model;
+  model.name = "Small GPU";
+  model.compute_capability = 75;
+  model.multiprocessors = 20;
+  model.max_cluster_blocks = 1;
+  return model;
+}
+
+// Blocks that 132 multiprocessors need are more than 20 do.
+TEST(SampleGpu, TilesAreOfTheDevicesSize) {
+  const auto dag = dag::BuildOp("conv2d_nhwc", "1,56,56,16,64,3,3,1,1", {});
+  ASSERT_OK(dag);
+  const auto mean_blocks = [&](const Task& task) {
+    const Parameters parameters{.reduction_splits = false};
+    const auto sketches = GenerateSketches({task, parameters});
+    Rng rng(5);
+    double blocks = 0;
+    int count = 0;
+    for (int draw = 0; draw < 300; ++draw) {
+      const StatusOr<State> sampled = SampleGpu(sketches[0], task, parameters, rng);
+      if (!sampled.ok()) continue;
+      const auto program = lower::Lower(*sampled, {.gpu = true});
+      if (!program.ok()) continue;
+      const ir::Kernel& kernel = program->kernels.back();
+      blocks += std::log2(static_cast<double>(kernel.grid[0] * kernel.grid[1] * kernel.grid[2]));
+      ++count;
+    }
+    EXPECT_GT(count, 50);
+    return blocks / count;
+  };
+  const target::Target target = *target::ParseTarget("cuda -arch=sm_75");
+  const double small = mean_blocks(Task(*dag, target, {}, "[]", SmallGpu()));
+  device::DeviceModel large = SmallGpu();
+  large.multiprocessors = 132;
+  EXPECT_LT(small + 0.3, mean_blocks(Task(*dag, target, {}, "[]", large)));
+}
+
+TEST(SampleGpu, WithoutClustersNothingIsSharedOutOverThem) {
+  const auto dag = dag::BuildOp("matmul", "64,64,2048", {});
+  ASSERT_OK(dag);
+  const auto clusters = [&](int most) {
+    device::DeviceModel model = device::UsualGpu(90);
+    model.max_cluster_blocks = most;
+    const Task task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]", model);
+    const Parameters parameters;
+    std::set<int64_t> sizes;
+    Rng rng(6);
+    for (const Sketch& sketch : GenerateSketches({task, parameters})) {
+      for (int draw = 0; draw < 40; ++draw) {
+        const StatusOr<State> sampled = SampleGpu(sketch, task, parameters, rng);
+        if (!sampled.ok()) continue;
+        const auto program = lower::Lower(*sampled, {.gpu = true});
+        if (!program.ok()) continue;
+        for (const ir::Kernel& kernel : program->kernels) sizes.insert(kernel.cluster);
+      }
+    }
+    return sizes;
+  };
+  EXPECT_THAT(clusters(1), testing::ElementsAre(1));
+  EXPECT_THAT(clusters(4), testing::ElementsAre(1, 2, 4));
+  EXPECT_THAT(clusters(16), testing::ElementsAre(1, 2, 4, 8));
 }
 
 TEST(GpuValidity, FetchingAheadLeavesRegisters) {
@@ -354,7 +420,7 @@ TEST(GpuValidity, FetchingAheadLeavesRegisters) {
     EXPECT_EQ(use.shared_bytes, 64 * c.k * 4 * c.buffers);
     target::HardwareParams hopper = task.hardware;
     hopper.max_shared_memory_per_block_bytes = 232448;
-    const Status status = CheckGpuLimits(state, hopper);
+    const Status status = CheckGpuLimits(state, hopper, task.device.max_cluster_blocks);
     if (c.ahead_words <= kMaxAheadWords) {
       EXPECT_OK(status);
     } else {

@@ -14,7 +14,7 @@ StatusOr<FloatMatrix> FeatureRows(const Task& task, std::span<const schedule::St
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(task.dag, steps, task.stop));
   KILN_ASSIGN_OR_RETURN(const ir::Program program,
                         lower::Lower(state, {.gpu = task.target.is_gpu(), .stop = task.stop}));
-  return features::ExtractFeatures(program, task.target, task.hardware);
+  return features::ExtractFeatures(program, task.target, task.hardware, task.device);
 }
 
 uint64_t SampleTask(const Task& task, std::string_view device) {

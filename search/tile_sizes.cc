@@ -20,8 +20,6 @@ using schedule::State;
 using schedule::StepPtr;
 
 constexpr int kMostTries = 300;
-// Multiprocessors, where the device did not say.
-constexpr int kUsualCores = 132;
 // What all groups of a block fetch at a time of the reduction axis.
 constexpr int64_t kShortFetch = 8, kLongFetch = 128;
 
@@ -57,11 +55,11 @@ bool HasBlank(const SplitStep& split) {
 
 class TileFiller {
  public:
-  TileFiller(const Sketch& sketch, const target::HardwareParams& hardware,
-             const Parameters& parameters, Rng& rng)
+  TileFiller(const Sketch& sketch, const Task& task, const Parameters& parameters, Rng& rng)
       : steps_(sketch.steps),
         state_(sketch.state.initial_dag()),
-        hardware_(hardware),
+        hardware_(task.hardware),
+        device_(task.device),
         parameters_(parameters),
         rng_(rng),
         cluster_split_(ClusterSplitOf(sketch.state)),
@@ -142,8 +140,7 @@ class TileFiller {
     if (least == divisors.end() || *least > kMostParts) extent = TileExtents(extent).back();
     for (int64_t parts : Divisors(extent)) {
       if (parts < 2 || parts > kMostParts) continue;
-      if (is_cluster && std::ranges::find(kClusterSizes, parts) == std::end(kClusterSizes))
-        continue;
+      if (is_cluster && !IsClusterSize(parts, device_.max_cluster_blocks)) continue;
       if (split.lengths.size() == 1) {
         choices.push_back({parts});
         weights.push_back(1);
@@ -176,13 +173,14 @@ class TileFiller {
     const int64_t extent = ExtentOf(split), rows = state_.stage(split.stage_id).op->num_elements();
     std::vector<int64_t> choices;
     for (int64_t parts = 2; parts <= kMostRowParts; parts *= 2) {
-      const bool busy = parts * rows <= kMostPerCore * kUsualCores;
+      const bool busy = parts * rows <= kMostPerCore * device_.multiprocessors;
       if (choices.empty() || (busy && extent / parts >= kLeastTerms)) choices.push_back(parts);
     }
     // Few parts leave most of the device idle.
     std::vector<double> weights;
     for (const int64_t parts : choices)
-      weights.push_back(parts * rows * 2 < kUsualCores && parts != choices.back() ? 0.2 : 1);
+      weights.push_back(parts * rows * 2 < device_.multiprocessors && parts != choices.back() ? 0.2
+                                                                                              : 1);
     return Fill(split, {choices[PickWeighted(rng_, weights)]});
   }
 
@@ -258,7 +256,7 @@ class TileFiller {
         }
         continue;
       }
-      if (Chance(rng_, Promise(use, groups_, parts_, hardware_))) return lengths;
+      if (Chance(rng_, Promise(use, groups_, parts_, device_.multiprocessors))) return lengths;
       legal = lengths;
     }
     if (!legal.empty()) return legal;
@@ -269,6 +267,7 @@ class TileFiller {
   const std::vector<StepPtr>& steps_;
   State state_;
   const target::HardwareParams& hardware_;
+  const device::DeviceModel& device_;
   const Parameters& parameters_;
   Rng& rng_;
   const int cluster_split_;         // a step number, or -1
@@ -292,25 +291,23 @@ TileUse UseOfTiles(const std::vector<int64_t>& extents,
   return use;
 }
 
-double Promise(const TileUse& use, int64_t groups, int64_t parts,
-               const target::HardwareParams& hardware) {
+double Promise(const TileUse& use, int64_t groups, int64_t parts, int64_t multiprocessors) {
   const int64_t threads = use.threads * groups, blocks = use.blocks * parts;
-  const int64_t cores = hardware.num_cores > 1 ? hardware.num_cores : kUsualCores;
   double promise = 1;
   if (threads < 64) promise *= 0.3;
   if (threads > 512) promise *= 0.2;
   if (use.outputs < 4) promise *= 0.2;
   if (use.outputs > 64) promise *= 0.4;
   if (use.outputs > 128) promise *= 0.05;
-  if (blocks * 2 < cores) promise *= 0.2;
-  if (blocks * 8 < cores) promise *= 0.2;
-  if (blocks > cores * 32) promise *= 0.3;
+  if (blocks * 2 < multiprocessors) promise *= 0.2;
+  if (blocks * 8 < multiprocessors) promise *= 0.2;
+  if (blocks > multiprocessors * 32) promise *= 0.3;
   return promise;
 }
 
-StatusOr<State> FillGpuTileSizes(const Sketch& sketch, const target::HardwareParams& hardware,
+StatusOr<State> FillGpuTileSizes(const Sketch& sketch, const Task& task,
                                  const Parameters& parameters, Rng& rng) {
-  return TileFiller(sketch, hardware, parameters, rng).Run();
+  return TileFiller(sketch, task, parameters, rng).Run();
 }
 
 }  // namespace kiln::search

@@ -11,15 +11,14 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "compiler/schedule/state.h"
-#include "compiler/target/target.h"
 #include "search/parameters.h"
 #include "search/sketch.h"
+#include "search/task.h"
 
 namespace kiln::search {
 
 // Refuses (FailedPrecondition) when no legal draw was found.
-StatusOr<schedule::State> FillGpuTileSizes(const Sketch& sketch,
-                                           const target::HardwareParams& hardware,
+StatusOr<schedule::State> FillGpuTileSizes(const Sketch& sketch, const Task& task,
                                            const Parameters& parameters, Rng& rng);
 
 // What the spatial tiles of one stage make. Each split's lengths are vthreads, threads and two
@@ -36,7 +35,6 @@ TileUse UseOfTiles(const std::vector<int64_t>& extents,
 // How likely a legal draw is kept, above 0 to 1. What is drawn well outside of where fast kernels
 // are found (gpu: 64 to 512 threads, 4 to 64 outputs per thread, less so up to 128, a block for
 // every multiprocessor) is seldom kept, but is.
-double Promise(const TileUse& use, int64_t groups, int64_t parts,
-               const target::HardwareParams& hardware);
+double Promise(const TileUse& use, int64_t groups, int64_t parts, int64_t multiprocessors);
 
 }  // namespace kiln::search

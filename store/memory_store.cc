@@ -224,6 +224,20 @@ class MemoryStore final : public Store {
     return std::vector<RoundRow>(it->second.begin() + from, it->second.end());
   }
 
+  Status SetCalibration(const CalibrationRow& row) override {
+    KILN_RETURN_IF_ERROR(CheckCalibration(row));
+    std::lock_guard lock(mutex_);
+    calibrations_[{row.device, row.compute_capability}] = row;
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<CalibrationRow>> Calibrations() override {
+    std::lock_guard lock(mutex_);
+    std::vector<CalibrationRow> rows;
+    for (const auto& [device, row] : calibrations_) rows.push_back(row);
+    return rows;
+  }
+
   StatusOr<SchedulerIdentity> NextIncarnation() override {
     std::lock_guard lock(mutex_);
     if (identity_.id.empty()) identity_.id = UniqueId();
@@ -503,6 +517,7 @@ class MemoryStore final : public Store {
   std::map<std::string, std::vector<RoundRow>> rounds_;  // by job
   std::map<std::pair<std::string, std::string>, Computation> computations_;  // by key and id
   std::map<std::string, std::string, std::less<>> bindings_;                 // ids by key
+  std::map<std::pair<std::string, int32_t>, CalibrationRow> calibrations_;
   SchedulerIdentity identity_;
 };
 

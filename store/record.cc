@@ -83,6 +83,13 @@ bool IsImported(const Record& record) { return record.device.empty() && record.r
 
 bool HasRewrittenLayouts(const Record& record) { return record.layout_rewrite_option != 0; }
 
+Status CheckCalibration(const CalibrationRow& row) {
+  if (row.device.empty()) return InvalidArgument("a calibration of no device");
+  if (row.constants.empty())
+    return InvalidArgument("the calibration of '{}' has no constants", row.device);
+  return OkStatus();
+}
+
 Status ValidateRecord(const Record& record) {
   if (record.job_id.empty()) return InvalidArgument("a record needs a job id, found none");
   if (record.error < 0 || record.error >= kNumErrorKinds) {

@@ -38,7 +38,9 @@ struct Record {
   std::string workload_key = {};
   std::string dag = {};  // text form; "" = not known
   std::string target = {};
-  HardwareRow hardware{};            // 0s: not known
+  HardwareRow hardware{};  // 0s: not known
+  // What measured it, in text form (device/device_model.h); "" = not known.
+  std::string device_model = {};
   std::string steps = {};            // JSON array
   std::vector<double> costs_s = {};  // one per repeat, finite; > 0 and at least one when error == 0
   int error = kNoError;              // 0..8
@@ -160,6 +162,16 @@ struct RoundRow {
   std::string report = {};          // what was considered and dropped, for people
 };
 
+// The analytic model's constants of a kind of device, as kiln calibrate has fitted them.
+struct CalibrationRow {
+  std::string device = {};  // name
+  int32_t compute_capability = 0;
+  std::string constants = {};  // text form (device/calibration.h)
+  int64_t fitted_s = 0;        // unix time
+  std::string report = {};     // to what it was fitted and how well, for people
+  bool operator==(const CalibrationRow&) const = default;
+};
+
 // "queued", "running", ...: also the text in the database.
 std::string_view JobStateName(JobState state);
 StatusOr<JobState> ParseJobState(std::string_view name);
@@ -191,6 +203,9 @@ bool IsImported(const Record& record);
 // Its costs are of a program that takes constant inputs in an order of elements of its own: they
 // say nothing beside those of programs that take them as they are.
 bool HasRewrittenLayouts(const Record& record);
+
+// InvalidArgument: it names no device or has no constants.
+Status CheckCalibration(const CalibrationRow& row);
 
 // What a store refuses to keep: no job id, an error kind out of range, a success without costs, a
 // cost that is not a positive finite number.

@@ -186,9 +186,27 @@ ALTER TABLE records ADD COLUMN layout_rewrite_option INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE records ADD COLUMN input_names TEXT NOT NULL DEFAULT '[]';
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3, kVersion4,
-                                       kVersion5, kVersion6,  kVersion7, kVersion8,
-                                       kVersion9, kVersion10, kVersion11};
+// What devices records were measured on, and what the analytic model takes devices for.
+constexpr const char kVersion12[] = R"sql(
+CREATE TABLE device_models (
+  id   INTEGER PRIMARY KEY,
+  text TEXT NOT NULL UNIQUE
+) STRICT;
+ALTER TABLE records ADD COLUMN device_model_id INTEGER REFERENCES device_models (id);
+
+CREATE TABLE calibrations (
+  device             TEXT NOT NULL,
+  compute_capability INTEGER NOT NULL,
+  constants          TEXT NOT NULL,
+  fitted_s           INTEGER NOT NULL,
+  report             TEXT NOT NULL,
+  PRIMARY KEY (device, compute_capability)
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3,  kVersion4,
+                                       kVersion5, kVersion6,  kVersion7,  kVersion8,
+                                       kVersion9, kVersion10, kVersion11, kVersion12};
 
 }  // namespace
 

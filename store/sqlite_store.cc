@@ -136,8 +136,9 @@ constexpr const char kRecordColumns[] =
     "error, message, build_s, run_s, timestamp_s, device, builder, runner, stopped_early, "
     "max_error, flop_count, origin, score, final_costs_s, confidence_s, times, final_readings, "
     "final_run_s, final_device, workload_id, unchecked, sampled_outputs, target_host, "
-    "layout_rewrite_option, input_names "
-    "FROM records r LEFT JOIN dags d ON d.id = r.dag_id ";
+    "layout_rewrite_option, input_names, m.text "
+    "FROM records r LEFT JOIN dags d ON d.id = r.dag_id "
+    "LEFT JOIN device_models m ON m.id = r.device_model_id ";
 
 // The order of BetterThan().
 constexpr const char kBestFirst[] = " ORDER BY stopped_early, mean_cost_s, r.id LIMIT 1";
@@ -185,6 +186,7 @@ StatusOr<Record> ReadRecord(const Statement& row) {
   record.target_host = TextOf(row, 32);
   record.layout_rewrite_option = row.Int(33);
   KILN_ASSIGN_OR_RETURN(record.input_names, ParseTexts(TextOf(row, 34), "input_names"));
+  record.device_model = TextOf(row, 35);
   return record;
 }
 
@@ -200,6 +202,14 @@ StatusOr<RoundRow> ReadRound(const Statement& row) {
   round.search_s = row.Double(7);
   round.report = TextOf(row, 8);
   return round;
+}
+
+StatusOr<CalibrationRow> ReadCalibration(const Statement& row) {
+  return CalibrationRow{.device = TextOf(row, 0),
+                        .compute_capability = static_cast<int32_t>(row.Int(1)),
+                        .constants = TextOf(row, 2),
+                        .fitted_s = row.Int(3),
+                        .report = TextOf(row, 4)};
 }
 
 StatusOr<std::string> ReadText(const Statement& row) { return TextOf(row, 0); }
@@ -522,6 +532,26 @@ class SqliteStore final : public Store {
                             "WHERE job_id = ? AND number >= ? ORDER BY number", job_id, from);
   }
 
+  Status SetCalibration(const CalibrationRow& row) override {
+    KILN_RETURN_IF_ERROR(CheckCalibration(row));
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(
+        Statement insert,
+        database_->Prepare("INSERT OR REPLACE INTO calibrations (device, compute_capability, "
+                           "constants, fitted_s, report) VALUES (?, ?, ?, ?, ?)"));
+    KILN_RETURN_IF_ERROR(
+        insert.Bind(row.device, row.compute_capability, row.constants, row.fitted_s, row.report));
+    return insert.Run();
+  }
+
+  StatusOr<std::vector<CalibrationRow>> Calibrations() override {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    return Select<CalibrationRow>(*reader, ReadCalibration,
+                                  "SELECT device, compute_capability, constants, fitted_s, report "
+                                  "FROM calibrations ",
+                                  "ORDER BY device, compute_capability");
+  }
+
   StatusOr<SchedulerIdentity> NextIncarnation() override {
     std::lock_guard lock(mutex_);
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
@@ -747,6 +777,21 @@ class SqliteStore final : public Store {
     return database_->last_insert_id();
   }
 
+  // The id of the device model's row, made if it is not there; -1 for none.
+  StatusOr<int64_t> DeviceModelId(std::string_view text) {
+    if (text.empty()) return -1;
+    KILN_ASSIGN_OR_RETURN(Statement find,
+                          database_->Prepare("SELECT id FROM device_models WHERE text = ?"));
+    KILN_RETURN_IF_ERROR(find.Bind(text));
+    KILN_ASSIGN_OR_RETURN(const bool found, find.Step());
+    if (found) return find.Int(0);
+    KILN_ASSIGN_OR_RETURN(Statement insert,
+                          database_->Prepare("INSERT INTO device_models (text) VALUES (?)"));
+    KILN_RETURN_IF_ERROR(insert.Bind(text));
+    KILN_RETURN_IF_ERROR(insert.Run());
+    return database_->last_insert_id();
+  }
+
   // The numbers of records that were deleted are not given again.
   Status KeepNumber(int64_t id) {
     KILN_ASSIGN_OR_RETURN(
@@ -887,6 +932,7 @@ class SqliteStore final : public Store {
   StatusOr<int64_t> InsertRecord(const Record& record) {
     KILN_RETURN_IF_ERROR(FindJob(*database_, record.job_id).status());
     KILN_ASSIGN_OR_RETURN(const int64_t dag_id, DagId(record.dag));
+    KILN_ASSIGN_OR_RETURN(const int64_t model_id, DeviceModelId(record.device_model));
     KILN_ASSIGN_OR_RETURN(
         Statement insert,
         database_->Prepare(
@@ -896,12 +942,13 @@ class SqliteStore final : public Store {
             "runner, "
             "stopped_early, max_error, flop_count, origin, score, final_costs_s, confidence_s, "
             "times, final_readings, final_run_s, final_device, workload_id, unchecked, "
-            "sampled_outputs, target_host, layout_rewrite_option, input_names) "
+            "sampled_outputs, target_host, layout_rewrite_option, input_names, "
+            "device_model_id) "
             "VALUES ((SELECT max(highest, coalesce((SELECT max(id) FROM records), 0)) + 1 "
             "FROM deleted_records), ?1, ?2, ?3, ?4, nullif(?5, -1), ?6, ?7, ?8, ?9, iif(?11 = 0, "
             "?10, NULL), ?11, "
             "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, "
-            "?29, ?30, ?31, ?32, ?33, ?34, ?35)"));
+            "?29, ?30, ?31, ?32, ?33, ?34, ?35, nullif(?36, -1))"));
     KILN_RETURN_IF_ERROR(insert.Bind(
         record.job_id, record.task_index, record.trial, record.workload_key, dag_id, record.target,
         PrintNumbers(record.hardware), record.steps, PrintNumbers(record.costs_s), Cost(record),
@@ -910,7 +957,7 @@ class SqliteStore final : public Store {
         record.flop_count, record.origin, record.score, PrintNumbers(record.final_costs_s),
         record.confidence_s, Blob{record.times}, record.final_readings, record.final_run_s,
         record.final_device, record.workload_id, record.unchecked, record.sampled_outputs,
-        record.target_host, record.layout_rewrite_option, JsonOf(record.input_names)));
+        record.target_host, record.layout_rewrite_option, JsonOf(record.input_names), model_id));
     if (Status status = insert.Run(); !status.ok()) {
       if (status.code() != StatusCode::kAlreadyExists) return status;
       return AlreadyExists("job {} has a record of trial {} already", record.job_id, record.trial);

@@ -226,6 +226,31 @@ TEST_F(SqliteStoreTest, RecordsOfAnOlderFileAreOfTheComputationsOfTheirDags) {
   EXPECT_EQ(store->GetRecord(1)->dag, "dag 2x2");
 }
 
+// Of the version before there were device models.
+TEST_F(SqliteStoreTest, RecordsOfAnOlderFileAreOfNoKnownDevice) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(11), false));
+    ASSERT_OK(raw->Execute(
+        "INSERT INTO jobs (number, id, name, user, priority, state, message, spec, created_ms, "
+        "started_ms, finished_ms) VALUES (1, 'j', '', '', 0, 'succeeded', '', x'', 0, 0, 0);"
+        "INSERT INTO records (job_id, task_index, workload_key, target, hardware, steps, costs_s, "
+        "error, message, timestamp_s, device, builder, runner, stopped_early, trial, mean_cost_s) "
+        "VALUES ('j', 0, 'key', 'llvm', '[0, 0, 0, 0, 0, 0, 0, 0]', '[]', '[1]', 0, '', 3, '', '', "
+        "'', 0, 0, 1)"));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  EXPECT_EQ(store->GetRecord(1)->device_model, "");
+  EXPECT_EQ(store->Calibrations()->size(), 0u);
+  ASSERT_OK(store->AddRecord(TestRecord("j", 1)));
+  ASSERT_OK(store->AddRecord(TestRecord("j", 2)));
+  EXPECT_EQ(store->GetRecord(3)->device_model, TestRecord("j", 2).device_model);
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK_AND_ASSIGN(auto query, raw->Prepare("SELECT count(*) FROM device_models"));
+  ASSERT_OK(query.Step().status());
+  EXPECT_EQ(query.Int(0), 1);
+}
+
 TEST_F(SqliteStoreTest, ARecordThatAProgramDamagedIsDataLoss) {
   ASSERT_OK_AND_ASSIGN(auto store, Open());
   ASSERT_OK(AddJob(*store, "j"));

@@ -190,6 +190,12 @@ class Store {
   // Numbers from `from` on, in order. None for an unknown job.
   virtual StatusOr<std::vector<RoundRow>> RoundsOfJob(std::string_view job_id, uint32_t from) = 0;
 
+  // ---- calibrations
+  // Replaces that of the same device and capability.
+  virtual Status SetCalibration(const CalibrationRow& row) = 0;
+  // Ordered by device and capability.
+  virtual StatusOr<std::vector<CalibrationRow>> Calibrations() = 0;
+
   // ---- the scheduler
   // A new incarnation, larger than all before.
   virtual StatusOr<SchedulerIdentity> NextIncarnation() = 0;

@@ -110,6 +110,14 @@ StatusOr<std::vector<RoundRow>> StoreDecorator::RoundsOfJob(std::string_view job
   return Through(Access::kRead, [&] { return store_.RoundsOfJob(job_id, from); });
 }
 
+Status StoreDecorator::SetCalibration(const CalibrationRow& row) {
+  return Through(Access::kWrite, [&] { return store_.SetCalibration(row); });
+}
+
+StatusOr<std::vector<CalibrationRow>> StoreDecorator::Calibrations() {
+  return Through(Access::kRead, [&] { return store_.Calibrations(); });
+}
+
 StatusOr<SchedulerIdentity> StoreDecorator::NextIncarnation() {
   return Through(Access::kWrite, [&] { return store_.NextIncarnation(); });
 }

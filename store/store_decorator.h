@@ -52,6 +52,8 @@ class StoreDecorator : public Store {
                                 std::span<const int64_t> ids) override;
   StatusOr<uint32_t> AddRound(const RoundRow& row) override;
   StatusOr<std::vector<RoundRow>> RoundsOfJob(std::string_view job_id, uint32_t from) override;
+  Status SetCalibration(const CalibrationRow& row) override;
+  StatusOr<std::vector<CalibrationRow>> Calibrations() override;
   StatusOr<SchedulerIdentity> NextIncarnation() override;
   Status Read(const std::function<Status(Snapshot&)>& read) override;
 

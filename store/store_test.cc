@@ -791,6 +791,41 @@ TEST_P(StoreTest, RoundsAreNumberedPerJob) {
   EXPECT_THAT(store_->AddRound(row), StatusIs(StatusCode::kNotFound, _));
 }
 
+TEST_P(StoreTest, KeepsOneCalibrationOfEachDevice) {
+  EXPECT_EQ(store_->Calibrations()->size(), 0u);
+  CalibrationRow row{.device = "GPU b",
+                     .compute_capability = 90,
+                     .constants = "launch_s=1",
+                     .fitted_s = 17,
+                     .report = "well"};
+  ASSERT_OK(store_->SetCalibration(row));
+  CalibrationRow other = row;
+  other.compute_capability = 80;
+  ASSERT_OK(store_->SetCalibration(other));
+  row.constants = "launch_s=2";
+  ASSERT_OK(store_->SetCalibration(row));
+  EXPECT_EQ(*store_->Calibrations(), (std::vector<CalibrationRow>{other, row}));
+  row.constants.clear();
+  EXPECT_THAT(store_->SetCalibration(row), StatusIs(StatusCode::kInvalidArgument, _));
+  row.device.clear();
+  EXPECT_THAT(store_->SetCalibration(row), StatusIs(StatusCode::kInvalidArgument, _));
+}
+
+// Records of one device have one text of it; one that is not known stays so.
+TEST_P(StoreTest, RecordsKeepTheirDevice) {
+  AddJob("j");
+  Record of_none = TestRecord("j", 2), of_other = TestRecord("j", 3);
+  of_none.device_model.clear();
+  of_other.device_model = "cores=4 name=a CPU";
+  ASSERT_OK(store_->AddRecords(
+      std::vector<Record>{TestRecord("j", 0), TestRecord("j", 1), of_none, of_other}));
+  std::vector<std::string> models;
+  const std::vector<Record> records = *store_->RecordsOfJob("j", 0);
+  for (const Record& record : records) models.push_back(record.device_model);
+  const std::string usual = TestRecord("j", 0).device_model;
+  EXPECT_THAT(models, testing::ElementsAre(usual, usual, "", "cores=4 name=a CPU"));
+}
+
 TEST_P(StoreTest, EachSchedulerIsANewIncarnationOfTheSame) {
   ASSERT_OK_AND_ASSIGN(const SchedulerIdentity first, store_->NextIncarnation());
   ASSERT_OK_AND_ASSIGN(const SchedulerIdentity second, store_->NextIncarnation());

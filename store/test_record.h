@@ -29,6 +29,7 @@ inline Record TestRecord(std::string job_id, uint32_t trial, double cost_s = 1e-
   r.run_s = 0.25;
   r.timestamp_s = 1700000000 + trial;
   r.device = "NVIDIA H200";
+  r.device_model = "compute_capability=90 multiprocessors=132 name=NVIDIA H200";
   r.builder = "builder-1";
   r.runner = "runner-1";
   r.flop_count = 1e9;
@@ -48,13 +49,13 @@ inline Record FailedRecord(std::string job_id, uint32_t trial, int error) {
 // All fields but id, as text: equal texts, equal records; NaN equals NaN.
 inline std::string Describe(const Record& r) {
   return fmt::format(
-      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{"
-      "}",
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|"
+      "{}|{}|{}|{}",
       r.job_id, r.task_index, r.trial, r.workload_key, r.dag, r.target, fmt::join(r.hardware, ","),
       r.steps, fmt::join(r.costs_s, ","), r.error, r.message, r.build_s, r.run_s, r.timestamp_s,
       r.device, r.builder, r.runner, r.stopped_early, r.max_error, r.flop_count, r.origin, r.score,
       fmt::join(r.final_costs_s, ","), r.confidence_s, r.times, r.final_readings, r.final_run_s,
-      r.final_device, r.workload_id, r.unchecked, r.sampled_outputs);
+      r.final_device, r.workload_id, r.unchecked, r.sampled_outputs, r.device_model);
 }
 
 }  // namespace kiln::store

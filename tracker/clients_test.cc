@@ -21,6 +21,7 @@ v1::WorkerState Worker(std::string_view id, uint32_t slots) {
   worker.set_address(fmt::format("{}:1", id));
   worker.add_keys("cuda");
   worker.set_slots(slots);
+  worker.mutable_device_model()->set_name("a device");
   return worker;
 }
 

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <tuple>
 
+#include "proto/device_message.h"
+
 namespace kiln::tracker {
 namespace {
 
@@ -67,7 +69,7 @@ Status CheckWorker(const v1::WorkerState& state) {
     return InvalidArgument("worker '{}' has {} slots; expected 1 to {}", state.id(), state.slots(),
                            Registry::kMaxSlots);
   }
-  return OkStatus();
+  return state.kind() == v1::RUNNER ? DeviceModelOf(state).status() : OkStatus();
 }
 
 bool Serves(const v1::WorkerState& worker, v1::WorkerKind kind, std::string_view key) {

@@ -21,6 +21,7 @@ inline v1::AnnounceRequest Worker(std::string_view id, uint32_t slots,
   state.set_address(fmt::format("{}:1", id));
   for (std::string& key : keys) state.add_keys(std::move(key));
   state.set_slots(slots);
+  if (kind == v1::RUNNER) state.mutable_device_model()->set_name("a device");
   return request;
 }
 

@@ -128,6 +128,11 @@ TEST_F(RegistryTest, RefusesWhatItCannotUse) {
   refused([](auto& w) { w.set_slots(0); }, "has 0 slots");
   refused([](auto& w) { w.set_slots(5'000); }, "has 5000 slots; expected 1 to 4096");
   refused([](auto& w) { w.set_id(std::string(300, 'x')); }, "300 bytes");
+  // A runner of an older version, and a hostile one.
+  refused([](auto& w) { w.clear_device_model(); }, "announces no device model");
+  refused([](auto& w) { w.mutable_device_model()->set_cores(-1); }, "cores is -1, expected 0 to");
+  refused([](auto& w) { w.mutable_device_model()->set_clock_mhz(1 << 30); }, "clock_mhz is");
+  refused([](auto& w) { w.mutable_device_model()->clear_name(); }, "no name");
 
   v1::AcquireRequest ask = Ask("", "ann");
   EXPECT_THAT(registry_.Acquire(ask, now_ms_),

@@ -23,6 +23,7 @@ class ServiceTest : public testing::Test {
     worker.set_address(fmt::format("{}:1", id));
     worker.add_keys("cuda");
     worker.set_slots(slots);
+    worker.mutable_device_model()->set_name("a device");
     request.set_leaving(leaving);
     v1::AnnounceReply reply;
     return FromGrpc(stub_->Announce(&context, request, &reply));

@@ -36,11 +36,12 @@ void AddRows(KernelRecord& record, int index, FloatMatrix& rows) {
 }  // namespace
 
 FloatMatrix ExtractFeatures(const ir::Program& program, const target::Target& target,
-                            const target::HardwareParams& hardware) {
+                            const target::HardwareParams& hardware,
+                            const device::DeviceModel& device) {
   FloatMatrix rows(col::kNumColumns);
   IndexValues values(program);
   for (size_t k = 0; k < program.kernels.size(); ++k) {
-    KernelRecord record(program, program.kernels[k], target, hardware);
+    KernelRecord record(program, program.kernels[k], target, hardware, device);
     CollectKernel(values, record);
     AddRows(record, static_cast<int>(k), rows);
   }

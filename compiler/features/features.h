@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "compiler/ir/program.h"
 #include "compiler/target/target.h"
+#include "device/device_model.h"
 
 namespace kiln::features {
 
@@ -22,8 +23,10 @@ inline int NumFeatures() { return static_cast<int>(FeatureNames().size()); }
 // Changes whenever the columns or their meaning do; saved models of another version are not used.
 inline constexpr int kFeatureVersion = 4;
 
-// `program` is a lowered one, before code generation. A program without a store has no rows.
+// `program` is a lowered one, before code generation. A program without a store has no rows. A
+// GPU's `device` is a filled one (device::FilledGpu); of a CPU `hardware` has all that counts.
 FloatMatrix ExtractFeatures(const ir::Program& program, const target::Target& target,
-                            const target::HardwareParams& hardware);
+                            const target::HardwareParams& hardware,
+                            const device::DeviceModel& device);
 
 }  // namespace kiln::features

@@ -16,12 +16,14 @@ namespace {
 // Rows of a program text, read by column name and without the logarithm.
 class Rows {
  public:
-  Rows(std::string_view text, std::string_view target_text, target::HardwareParams hardware = {}) {
+  Rows(std::string_view text, std::string_view target_text, target::HardwareParams hardware = {},
+       device::DeviceModel device = {}) {
     auto program = ir::ParseProgram(text);
     KILN_CHECK(program.ok(), "{}", Message(program.status()));
     const auto target = target::ParseTarget(target_text);
-    rows_ = ExtractFeatures(*program, *target, hardware);
-    EXPECT_EQ(rows_, ExtractFeatures(*program, *target, hardware));
+    if (target->is_gpu()) device = device::FilledGpu(device, target->GpuArch());
+    rows_ = ExtractFeatures(*program, *target, hardware, device);
+    EXPECT_EQ(rows_, ExtractFeatures(*program, *target, hardware, device));
   }
 
   int size() const { return rows_.rows(); }
@@ -57,7 +59,7 @@ TEST(Features, NamesAreUniqueAndFirstThoseOfTheFacts) {
 }
 
 TEST(Features, AProgramWithoutStoresHasNoRows) {
-  const FloatMatrix rows = ExtractFeatures(ir::Program(), *target::ParseTarget("llvm"), {});
+  const FloatMatrix rows = ExtractFeatures(ir::Program(), *target::ParseTarget("llvm"), {}, {});
   EXPECT_EQ(rows.rows(), 0);
   EXPECT_EQ(rows.columns(), NumFeatures());
 }
@@ -313,6 +315,21 @@ program(A: input float32[4, {0}], C: output float32[4, {0}]) {{
   EXPECT_COLUMN(forced, 0, "kernel_register_limit", 64.0);
   EXPECT_COLUMN(forced, 0, "kernel_spilled", 36.0);
   EXPECT_COLUMN(forced, 0, "kernel_blocks_per_core", 8.0);
+}
+
+// The same program fills a device of 20 multiprocessors, each with little shared memory, earlier.
+TEST(Features, WavesAndResidencyFollowTheDevice) {
+  device::DeviceModel small;
+  small.compute_capability = 75;
+  small.multiprocessors = 20;
+  small.shared_bytes_per_multiprocessor = 3 << 10;
+  const Rows rows(kBlocks, "cuda -arch=sm_75", {}, small);
+  const int store = 4;
+  EXPECT_COLUMN(rows, store, "kernel_blocks_per_core", 6.0);  // 512 bytes each
+  EXPECT_COLUMN(rows, store, "kernel_waves", 4.0 / (20 * 6));
+  EXPECT_COLUMN(rows, store, "program_cores", 20.0);
+  EXPECT_COLUMN(rows, store, "kernel_cluster_cores", 20.0);
+  EXPECT_NEAR(rows.Raw(store, "kernel_occupancy"), 6 * 64.0 / 1024, 1e-6);
 }
 
 // Half of the sums are in the other block of a cluster of two.

@@ -47,7 +47,7 @@ struct Residency {
 Residency ResidencyOf(const KernelRecord& record) {
   Residency result;
   if (!record.gpu) return result;
-  const Multiprocessor core = MultiprocessorOf(record.target);
+  const device::DeviceModel& core = record.device;
   const auto threads = static_cast<int64_t>(record.Threads());
   result.registers = record.totals.registers + record.totals.operand_registers + kOtherRegisters;
   result.register_limit =
@@ -56,15 +56,17 @@ Residency ResidencyOf(const KernelRecord& record) {
       core, threads, static_cast<int64_t>(std::min(result.registers, result.register_limit)),
       static_cast<int64_t>(record.totals.shared_bytes)));
   result.occupancy = std::min(1.0, result.blocks * std::ceil(record.Threads() / 32) * 32 /
-                                       static_cast<double>(core.threads));
+                                       static_cast<double>(core.threads_per_multiprocessor));
   return result;
 }
 
 // How the kernel fills the device.
 void WriteLaunch(const KernelRecord& record, Row row) {
-  const int64_t cores = CoresOf(record.target, record.hardware);
+  const int64_t cores =
+      std::max(1, record.gpu ? record.device.multiprocessors : record.hardware.num_cores);
   const double usable_cores =
-      record.gpu ? CoresForClusters(cores, record.kernel.cluster) : static_cast<double>(cores);
+      record.gpu ? device::MultiprocessorsForClusters(record.device, record.kernel.cluster)
+                 : static_cast<double>(cores);
   const double tasks = record.gpu ? record.Blocks() : record.totals.parallel_tasks;
   const Residency residency = ResidencyOf(record);
   const double waves = tasks / (usable_cores * residency.blocks);

@@ -10,6 +10,7 @@
 #include "compiler/features/op_counts.h"
 #include "compiler/ir/program.h"
 #include "compiler/target/target.h"
+#include "device/device_model.h"
 
 namespace kiln::features {
 
@@ -66,13 +67,14 @@ struct KernelTotals {
 
 struct KernelRecord {
   KernelRecord(const ir::Program& p, const ir::Kernel& k, const target::Target& t,
-               const target::HardwareParams& h)
-      : program(p), kernel(k), target(t), hardware(h), gpu(t.is_gpu()) {}
+               const target::HardwareParams& h, const device::DeviceModel& d)
+      : program(p), kernel(k), target(t), hardware(h), device(d), gpu(t.is_gpu()) {}
 
   const ir::Program& program;
   const ir::Kernel& kernel;
   const target::Target& target;
   const target::HardwareParams& hardware;
+  const device::DeviceModel& device;
   const bool gpu;
   std::vector<LoopRecord> loops;    // in the order they begin
   std::vector<StoreRecord> stores;  // in the order of the program

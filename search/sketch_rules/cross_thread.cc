@@ -92,13 +92,14 @@ class CrossThreadReduction final : public SketchRule {
 
   // Fewer results than multiprocessors, of many terms each.
   static bool HasFewLongRows(const RuleContext& context, const State& state, int s) {
-    constexpr double kUsualCores = 132, kLeastTerms = 4096;
+    constexpr double kLeastTerms = 4096;
+    const int multiprocessors = context.task.device.multiprocessors;
     const StageView view(state, s);
     const dag::Combiner combiner = state.stage(s).op->combiner();
     return context.parameters.reduction_splits && context.parameters.vary_thread_counts &&
            !view.NeedsMultiLevelTiling() && state.stage(s).op->num_outputs() == 1 &&
            combiner != dag::Combiner::kArgMax && combiner != dag::Combiner::kArgMin &&
-           view.SpatialProduct() < kUsualCores * 2 && view.ReduceProduct() >= kLeastTerms;
+           view.SpatialProduct() < multiprocessors * 2 && view.ReduceProduct() >= kLeastTerms;
   }
 
   // Blocks reduce a part of a row each, into a buffer; a second kernel reduces the parts.

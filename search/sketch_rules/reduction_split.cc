@@ -39,8 +39,9 @@ bool HasPart(int64_t extent) {
   return std::ranges::any_of(Divisors(extent), [](int64_t d) { return d > 1 && d <= kMostParts; });
 }
 
-bool HasClusterPart(int64_t extent) {
-  return std::ranges::any_of(kClusterSizes, [&](int64_t size) { return extent % size == 0; });
+bool HasClusterPart(int64_t extent, int64_t most_blocks) {
+  return std::ranges::any_of(
+      kClusterSizes, [&](int64_t size) { return size <= most_blocks && extent % size == 0; });
 }
 
 bool IsUntouched(const State& state, int s) {
@@ -94,7 +95,8 @@ class ReductionSplit final : public SketchRule {
     next.emplace_back(std::move(blocks), partial - 1);
     if (context.parameters.cluster_splits &&
         context.task.target.GpuArch() >= kFirstArchWithClusters &&
-        HasClusterPart(LongestReduction(state, s, reduction)))
+        HasClusterPart(LongestReduction(state, s, reduction),
+                       context.task.device.max_cluster_blocks))
       AddClusters(state, s, reduction, next);
     return next;
   }

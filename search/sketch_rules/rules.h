@@ -2,6 +2,8 @@
 // apply in which order; what differs between devices a rule asks the task's target.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -46,6 +48,10 @@ inline constexpr int kMostParts = 32;  // of either kind
 // Blocks of a cluster that every GPU of these architectures can have.
 inline constexpr int kFirstArchWithClusters = 90;
 inline constexpr int64_t kClusterSizes[] = {2, 4, 8};
+// Of those that the device holds (DeviceModel::max_cluster_blocks).
+inline bool IsClusterSize(int64_t blocks, int64_t most) {
+  return blocks <= most && std::ranges::find(kClusterSizes, blocks) != std::end(kClusterSizes);
+}
 
 // cache.cc: tiles of inputs in shared memory, tiles of results in registers.
 SketchRulePtr CacheReadRule();  // GPU

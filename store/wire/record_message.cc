@@ -89,6 +89,7 @@ v1::Record RecordMessage(const Record& record) {
   message.set_dag(record.dag);
   message.set_target(record.target);
   *message.mutable_hardware() = HardwareMessage(HardwareParamsOf(record.hardware));
+  message.set_device_model(record.device_model);
   message.set_steps(record.steps);
   message.set_flop_count(record.flop_count);
   message.set_origin(record.origin);
@@ -111,6 +112,7 @@ Record RecordOf(const v1::Record& message) {
   record.dag = message.dag();
   record.target = message.target();
   record.hardware = HardwareRowOf(HardwareParamsOf(message.hardware()));
+  record.device_model = message.device_model();
   record.steps = message.steps();
   record.flop_count = message.flop_count();
   record.origin = message.origin();

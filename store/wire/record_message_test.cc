@@ -29,16 +29,16 @@ v1::Record FullMessage() {
 // the tests below then ask that it is converted.
 auto FieldsOf(const Record& record) {
   const auto& [id, job_id, task_index, trial, workload_id, workload_key, dag, target, hardware,
-               steps, costs_s, error, message, build_s, run_s, timestamp_s, device, builder, runner,
-               stopped_early, max_error, unchecked, flop_count, origin, score, final_costs_s,
-               confidence_s, final_readings, final_run_s, final_device, sampled_outputs, times,
-               target_host, layout_rewrite_option, input_names] = record;
+               device_model, steps, costs_s, error, message, build_s, run_s, timestamp_s, device,
+               builder, runner, stopped_early, max_error, unchecked, flop_count, origin, score,
+               final_costs_s, confidence_s, final_readings, final_run_s, final_device,
+               sampled_outputs, times, target_host, layout_rewrite_option, input_names] = record;
   return std::make_tuple(id, job_id, task_index, trial, workload_id, workload_key, dag, target,
-                         hardware, steps, costs_s, error, message, build_s, run_s, timestamp_s,
-                         device, builder, runner, stopped_early, max_error, unchecked, flop_count,
-                         origin, score, final_costs_s, confidence_s, final_readings, final_run_s,
-                         final_device, sampled_outputs, times, target_host, layout_rewrite_option,
-                         input_names);
+                         hardware, device_model, steps, costs_s, error, message, build_s, run_s,
+                         timestamp_s, device, builder, runner, stopped_early, max_error, unchecked,
+                         flop_count, origin, score, final_costs_s, confidence_s, final_readings,
+                         final_run_s, final_device, sampled_outputs, times, target_host,
+                         layout_rewrite_option, input_names);
 }
 
 template <size_t... I>

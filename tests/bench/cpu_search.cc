@@ -141,7 +141,8 @@ class Bench {
                  1e6 * seconds, candidate.rank > 0 ? -1e6 * candidate.score : 0, candidate.origin);
       if (seconds == best_s_) fmt::print("{}\n", schedule::PrintSteps(candidate.steps));
     }
-    if (rows_.is_open()) PrintRows(features::ExtractFeatures(program, target_, hardware_), seconds);
+    if (rows_.is_open())
+      PrintRows(features::ExtractFeatures(program, target_, hardware_, {}), seconds);
     return seconds;
   }
 

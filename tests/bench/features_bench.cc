@@ -17,6 +17,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
+#include "device/device_model.h"
 #include "search/policy.h"
 
 namespace kiln {
@@ -55,6 +56,7 @@ Status Run(const Options& o) {
                         dag::BuildOp(o.op, o.args, {.epilogue = dag::SplitEpilogue(o.epilogue)}));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(o.target));
   const target::HardwareParams hardware = target::DefaultHardware(target, 2);
+  const device::DeviceModel device = device::FilledGpu({}, target.GpuArch());
   const search::Task task(dag, target, hardware, "");
   KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy("sketch.random", task, o.seed));
   const double sample_start = ThreadSeconds();
@@ -73,7 +75,7 @@ Status Run(const Options& o) {
   if (o.print >= 0) {
     KILN_CHECK(o.print < static_cast<int>(programs.size()));
     fmt::print("{}\n", ir::ProgramText(programs[o.print]));
-    const FloatMatrix rows = features::ExtractFeatures(programs[o.print], target, hardware);
+    const FloatMatrix rows = features::ExtractFeatures(programs[o.print], target, hardware, device);
     for (int c = 0; c < rows.columns(); ++c) {
       fmt::print("{:32}", features::FeatureNames()[c]);
       for (int r = 0; r < rows.rows(); ++r) fmt::print(" {:8.3f}", rows.row(r)[c]);
@@ -88,7 +90,7 @@ Status Run(const Options& o) {
     KILN_CHECK(lower::Lower(states[i], lower_options).ok());
   });
   const double features_us = Measure(states.size(), o.seconds, [&](size_t i) {
-    KILN_CHECK(features::ExtractFeatures(programs[i], target, hardware).columns() > 0);
+    KILN_CHECK(features::ExtractFeatures(programs[i], target, hardware, device).columns() > 0);
   });
   fmt::print("{} {} {} for {}: {} states\n", o.op, o.args, o.epilogue, o.target, states.size());
   fmt::print("sample   {:8.1f} us (refused draws included)\n",

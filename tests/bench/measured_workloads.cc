@@ -12,6 +12,7 @@
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
 #include "costmodel/synthetic_testing.h"
+#include "device/device_model.h"
 #include "search/samples.h"
 #include "store/sqlite_store.h"
 
@@ -32,8 +33,10 @@ Status AddRecord(const store::Record& record, std::map<std::string, Read>& reads
     const HardwareParams hardware =
         KnownOr(HardwareParamsOf(record.hardware), target::DefaultHardware(target, 1));
     read.workload.key = record.workload_key;
-    read.workload.task = std::make_unique<search::Task>(std::move(dag), std::move(target), hardware,
-                                                        record.workload_id);
+    auto model = device::ParseDeviceModel(record.device_model);
+    read.workload.task = std::make_unique<search::Task>(
+        std::move(dag), std::move(target), hardware, record.workload_id,
+        model.ok() ? *std::move(model) : device::DeviceModel());
   }
   KILN_ASSIGN_OR_RETURN(auto steps, schedule::ParseSteps(record.steps));
   read.measured.push_back({.task = read.workload.task.get(),

@@ -24,6 +24,8 @@
 #include "costmodel/analytic_model.h"
 #include "costmodel/make_cost_model.h"
 #include "costmodel/synthetic_testing.h"
+#include "device/calibration.h"
+#include "store/sqlite_store.h"
 #include "tests/bench/measured_workloads.h"
 
 namespace kiln {
@@ -38,6 +40,7 @@ struct Options {
   int train = 64, draws = 5;
   size_t at_least = 100;
   std::vector<std::string> set;
+  std::string constants = "device";
 };
 
 // Figures that add up to a mean.
@@ -60,13 +63,30 @@ RankFigures Judge(const costmodel::CostModel& model, const Samples& test) {
 
 bool Learns(std::string_view model) { return model == "xgb" || model == "corrected"; }
 
+// The analytic model's.
+StatusOr<device::Calibration> ConstantsOf(const Options& o, const device::DeviceModel& model) {
+  if (o.constants == "device") return device::CalibrationOf(model).row;
+  if (o.constants == "built-in") return device::Calibration();
+  if (o.constants != "kept") return device::ParseCalibration(o.constants);
+  KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(o.dbs.front()));
+  KILN_ASSIGN_OR_RETURN(const auto rows, store->Calibrations());
+  for (const store::CalibrationRow& row : rows) {
+    if (row.device == model.name && row.compute_capability == model.compute_capability)
+      return device::ParseCalibration(row.constants);
+  }
+  return NotFound("{} keeps no calibration of '{}'", o.dbs.front(), model.name);
+}
+
 StatusOr<std::unique_ptr<costmodel::CostModel>> MakeModel(
-    std::string_view name, const std::map<std::string, double>& parameters) {
-  if (name == "analytic") return costmodel::AnalyticModel::Make(features::FeatureNames());
+    std::string_view name, const std::map<std::string, double>& parameters,
+    const device::Calibration& constants) {
+  if (name == "analytic")
+    return costmodel::AnalyticModel::Make(features::FeatureNames(), constants);
   costmodel::CostModelOptions options{.seed = 1, .feature_version = features::kFeatureVersion};
   if (Learns(name)) options.parameters = parameters;
   if (name != "corrected") return costmodel::MakeCostModel(name, options);
-  KILN_ASSIGN_OR_RETURN(options.estimate, costmodel::AnalyticModel::Make(features::FeatureNames()));
+  KILN_ASSIGN_OR_RETURN(options.estimate,
+                        costmodel::AnalyticModel::Make(features::FeatureNames(), constants));
   return costmodel::MakeCostModel("xgb", options);
 }
 
@@ -97,7 +117,8 @@ Samples OthersThan(const MeasuredWorkload& workload, std::span<const MeasuredWor
 
 StatusOr<ByLesson> Learn(const Options& o, const std::string& name,
                          const std::map<std::string, double>& parameters,
-                         const MeasuredWorkload& workload, const Samples& others) {
+                         const MeasuredWorkload& workload, const Samples& others,
+                         const device::Calibration& constants) {
   ByLesson figures;
   for (int draw = 0; draw < o.draws; ++draw) {
     Rng rng(static_cast<uint64_t>(draw));
@@ -111,7 +132,7 @@ StatusOr<ByLesson> Learn(const Options& o, const std::string& name,
     for (const Lesson lesson : {kOwn, kOthers, kBoth}) {
       // With others it is slow, and hardly differs from draw to draw.
       if (lesson != kOwn && (draw > 0 || others.empty())) continue;
-      KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name, parameters));
+      KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name, parameters, constants));
       KILN_RETURN_IF_ERROR(model->Update(*kLessons[lesson]));
       figures[lesson].Add(Judge(*model, rest));
     }
@@ -135,12 +156,14 @@ Status Run(const Options& o) {
     fmt::print("{} on {}: {} programs\n", workload.key,
                target::TargetKindName(workload.task->target.kind), workload.samples.size());
     const Samples others = OthersThan(workload, workloads);
+    KILN_ASSIGN_OR_RETURN(const device::Calibration constants,
+                          ConstantsOf(o, workload.task->device));
     for (const std::string& name : o.models) {
       ByLesson figures;
       if (Learns(name)) {
-        KILN_ASSIGN_OR_RETURN(figures, Learn(o, name, parameters, workload, others));
+        KILN_ASSIGN_OR_RETURN(figures, Learn(o, name, parameters, workload, others, constants));
       } else {
-        KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name, parameters));
+        KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name, parameters, constants));
         figures[kOwn].Add(Judge(*model, workload.samples));
       }
       for (size_t i = 0; i < figures.size(); ++i) {
@@ -174,6 +197,11 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--at-least", o.at_least, "programs of a workload that counts")
+      ->capture_default_str();
+  app.add_option("--constants", o.constants,
+                 "of the analytic model: device: those built in for the records' device or derived "
+                 "from its numbers; built-in: the H200's; kept: what kiln calibrate left in the "
+                 "first database; or NAME=VALUE ...")
       ->capture_default_str();
   app.add_option("--set", o.set, "parameters of xgb, NAME=VALUE");
   CLI11_PARSE(app, argc, argv);

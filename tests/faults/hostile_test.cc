@@ -152,6 +152,14 @@ TEST_F(HostileTest, AnnouncementsRenewalsAndReleases) {
     state.set_address(fmt::format("127.0.0.1:{}", UniformInt(rng, 3)));
     state.add_keys("made-up");
     state.set_slots(static_cast<uint32_t>(UniformInt(rng, 5000)));
+    v1::DeviceModel& model = *state.mutable_device_model();
+    // Text: bytes that are none do not get through the parser.
+    for (int64_t i = UniformInt(rng, 10); i > 0; --i)
+      model.mutable_name()->push_back(static_cast<char>(UniformInt(rng, 128)));
+    model.set_compute_capability(static_cast<int32_t>(UniformIn(rng, -1, 100)));
+    model.set_multiprocessors(static_cast<int32_t>(UniformIn(rng, -1000, 100'000)));
+    model.set_multiprocessors_in_clusters_of_8(static_cast<int32_t>(UniformInt(rng, 1 << 20)));
+    model.set_l2_bytes(static_cast<int64_t>(UniformInt(rng, int64_t{1} << 60)));
     return state;
   };
   RunBeside([&](Rng& rng) {

@@ -21,30 +21,33 @@ _COMPILER = [
 # What a folder may include besides itself: folders, or single headers.
 TABLE = {
     "base": [],
-    "proto": ["base"],
+    # What a device is: every part that measures on one, chooses by one or keeps what one measured.
+    "device": ["base"],
+    "proto": ["base", "device"],
     # The compiler is a pipeline of folders: each sees those before it.
     "compiler/target": ["base"],
     "compiler/ir": ["base"],
     "compiler/dag": ["base", "compiler/ir"],
     "compiler/schedule": ["base", "compiler/ir", "compiler/dag"],
     "compiler/lower": ["base", "compiler/target", "compiler/ir", "compiler/dag", "compiler/schedule"],
-    "compiler/features": ["base"] + _COMPILER,
+    "compiler/features": ["base", "device"] + _COMPILER,
     # A compiled program and its loader agree on cpu_abi.h, a plain C header.
     "compiler/codegen": ["base", "proto/cpu_abi.h"] + _COMPILER,
     "frontend": ["base", "compiler/ir", "compiler/dag"],
     # These two know nothing of programs: the one sees floats, the other strings.
-    "costmodel": ["base"],
+    "costmodel": ["base", "device"],
     "store": ["base"],
     # Its rows as messages, for those who see both.
     "store/wire": ["base", "proto", "store"],
-    "search": ["base", "costmodel", "compiler/features"] + _COMPILER,
+    "search": ["base", "device", "costmodel", "compiler/features"] + _COMPILER,
     # The services meet in proto/ and never include each other.
     "tracker": ["base", "proto"],
     "builder": ["base", "proto", "compiler"],
-    "runner": ["base", "proto"],
-    "scheduler": ["base", "proto", "costmodel", "search", "store", "compiler/features"] + _COMPILER,
+    "runner": ["base", "device", "proto"],
+    "scheduler": ["base", "device", "proto", "costmodel", "search", "store", "compiler/features"] + _COMPILER,
     "client": [
         "base",
+        "device",
         "proto",
         "compiler",
         "frontend",

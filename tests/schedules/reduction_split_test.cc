@@ -61,7 +61,7 @@ StatusOr<State> ChangeLengths(const Task& task, const State& state, Rng& rng) {
   }
   KILN_ASSIGN_OR_RETURN(State changed, schedule::Replay(task.dag, steps));
   KILN_ASSIGN_OR_RETURN(changed, lower::FillExtents(changed));
-  KILN_RETURN_IF_ERROR(CheckGpuLimits(changed, task.hardware));
+  KILN_RETURN_IF_ERROR(CheckGpuLimits(changed, task.hardware, task.device.max_cluster_blocks));
   return changed;
 }
 

@@ -33,6 +33,7 @@
 #include "compiler/schedule/random_schedule.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
+#include "device/device_model.h"
 #include "search/random_policy.h"
 
 namespace kiln {
@@ -171,7 +172,8 @@ StatusOr<Made> Make(const Drawn& drawn) {
   } else {
     KILN_ASSIGN_OR_RETURN(made.code, codegen::PrintLlvmIr(program, target, {.optimize = false}));
   }
-  const FloatMatrix features = features::ExtractFeatures(program, target, Hardware(target));
+  const FloatMatrix features = features::ExtractFeatures(program, target, Hardware(target),
+                                                         device::FilledGpu({}, target.GpuArch()));
   made.features.assign(reinterpret_cast<const char*>(features.values().data()),
                        features.values().size() * sizeof(float));
   return made;

@@ -1,0 +1,154 @@
+#include "costmodel/calibration_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/rng.h"
+#include "costmodel/analytic_model.h"
+#include "costmodel/rank_correlation.h"
+
+namespace kiln::costmodel {
+namespace {
+
+constexpr double kLeastWeight = 0.03, kBiasCost = 0.05;
+
+std::vector<const FloatMatrix*> RowsOf(const MeasuredPrograms& programs) {
+  std::vector<const FloatMatrix*> rows;
+  for (const Sample& program : programs) rows.push_back(program.rows.get());
+  return rows;
+}
+
+// Scores are minus seconds.
+FitFigures FiguresOf(const MeasuredPrograms& programs, const std::vector<double>& scores) {
+  const size_t n = programs.size();
+  double best_s = programs[0].cost_s, best_score = scores[0];
+  for (size_t i = 0; i < n; ++i) {
+    best_s = std::min(best_s, programs[i].cost_s);
+    best_score = std::max(best_score, scores[i]);
+  }
+  std::vector<double> weights(n), ratios(n);
+  double all = 0, sum = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const double fast = std::max(best_s / programs[i].cost_s, best_score / scores[i]);
+    weights[i] = std::max(kLeastWeight, fast * fast);
+    ratios[i] = std::log(-scores[i] / programs[i].cost_s);
+    all += weights[i];
+    sum += weights[i] * ratios[i];
+  }
+  FitFigures figures{.bias = sum / all};
+  for (size_t i = 0; i < n; ++i)
+    figures.loss += weights[i] * std::pow(ratios[i] - figures.bias, 2) / all;
+  return figures;
+}
+
+double LossOf(const std::vector<FitFigures>& figures) {
+  double loss = 0;
+  for (const FitFigures& f : figures) loss += f.loss + kBiasCost * f.bias * f.bias;
+  return loss / static_cast<double>(figures.size());
+}
+
+StatusOr<std::vector<FitFigures>> Estimate(std::span<const std::string_view> columns,
+                                           std::span<const MeasuredPrograms> workloads,
+                                           const device::Calibration& row, bool ranks) {
+  KILN_ASSIGN_OR_RETURN(const auto model, AnalyticModel::Make(columns, row));
+  std::vector<FitFigures> all;
+  for (const MeasuredPrograms& programs : workloads) {
+    if (programs.empty()) continue;
+    const std::vector<double> scores = model->Predict(RowsOf(programs));
+    all.push_back(FiguresOf(programs, scores));
+    if (!ranks) continue;
+    std::vector<double> throughputs;
+    for (const Sample& program : programs) throughputs.push_back(1 / program.cost_s);
+    all.back().spearman = Spearman(scores, throughputs);
+  }
+  if (all.empty()) return InvalidArgument("no program that was measured is right: nothing to fit");
+  return all;
+}
+
+double CostOfChange(const device::Calibration& row, const device::Calibration& start,
+                    std::span<const device::CalibrationField> fields, double change_cost) {
+  double cost = 0;
+  for (const device::CalibrationField& field : fields)
+    cost += change_cost * std::pow(std::log(row.*field.field / start.*field.field), 2);
+  return cost;
+}
+
+// About normal, of standard deviation `width`.
+double Step(Rng& rng, double width) {
+  double step = 0;
+  for (int i = 0; i < 3; ++i) step += 2 * UniformReal(rng) - 1;
+  return width * step;
+}
+
+FitFigures MeanOf(const std::vector<FitFigures>& all) {
+  FitFigures mean;
+  const auto n = static_cast<double>(all.size());
+  for (const FitFigures& f : all) {
+    mean.loss += f.loss / n;
+    mean.bias += f.bias / n;
+    mean.spearman += f.spearman / n;
+  }
+  return mean;
+}
+
+}  // namespace
+
+StatusOr<std::vector<FitFigures>> CalibrationFit::Judge(std::span<const std::string_view> columns,
+                                                        std::span<const MeasuredPrograms> workloads,
+                                                        const device::Calibration& row) {
+  return Estimate(columns, workloads, row, /*ranks=*/true);
+}
+
+StatusOr<device::Calibration> CalibrationFit::Search(std::span<const std::string_view> columns,
+                                                     std::span<const MeasuredPrograms> workloads,
+                                                     bool gpu, const device::Calibration& start,
+                                                     const FitOptions& options) {
+  constexpr double kFirstWidth = 0.5, kLeastWidth = 0.03, kGrowth = 1.3, kDecay = 0.99;
+  const std::span<const device::CalibrationField> fields = device::FittedFields(gpu);
+  KILN_ASSIGN_OR_RETURN(const auto first, Estimate(columns, workloads, start, /*ranks=*/false));
+  device::Calibration best = start;
+  double loss = LossOf(first), width = kFirstWidth;
+  Rng rng(options.seed);
+  for (int step = 0; step < options.steps && !options.stop.stop_requested(); ++step) {
+    device::Calibration row = best;
+    for (int64_t changes = UniformIn(rng, 1, 3); changes > 0; --changes) {
+      const auto& field = fields[UniformInt(rng, std::ssize(fields))];
+      row.*field.field *= std::exp(Step(rng, width));
+    }
+    KILN_ASSIGN_OR_RETURN(const auto figures, Estimate(columns, workloads, row, /*ranks=*/false));
+    const double found = LossOf(figures) + CostOfChange(row, start, fields, options.change_cost);
+    width = found < loss ? std::min(1.0, width * kGrowth) : std::max(kLeastWidth, width * kDecay);
+    if (!(found < loss)) continue;
+    loss = found;
+    best = row;
+  }
+  return best;
+}
+
+StatusOr<HeldOutFit> FitWithHeldOut(std::span<const std::string_view> columns,
+                                    std::span<const MeasuredPrograms> workloads, bool gpu,
+                                    const device::Calibration& start, const FitOptions& options) {
+  constexpr size_t kShare = 3;
+  HeldOutFit fit{.row = start};
+  std::vector<MeasuredPrograms> own(workloads.size()), held_out(workloads.size());
+  Rng rng(options.seed);
+  for (size_t w = 0; w < workloads.size(); ++w) {
+    MeasuredPrograms programs = workloads[w];
+    Shuffle(rng, programs);
+    fit.programs += programs.size();
+    for (size_t i = 0; i < programs.size(); ++i)
+      (i % kShare == 0 ? held_out : own)[w].push_back(programs[i]);
+  }
+  KILN_ASSIGN_OR_RETURN(const device::Calibration row,
+                        CalibrationFit::Search(columns, own, gpu, start, options));
+  KILN_ASSIGN_OR_RETURN(const auto before, CalibrationFit::Judge(columns, held_out, start));
+  KILN_ASSIGN_OR_RETURN(const auto after, CalibrationFit::Judge(columns, held_out, row));
+  fit.before = MeanOf(before);
+  fit.after = MeanOf(after);
+  fit.better = LossOf(after) < LossOf(before);
+  if (fit.better) fit.row = row;
+  return fit;
+}
+
+}  // namespace kiln::costmodel

@@ -1,0 +1,68 @@
+// Fits what the analytic model takes a device for (device/calibration.h) to programs that were
+// measured on it.
+//
+// The loss of a workload is the variance of the logarithm of estimated over measured time, where a
+// program weighs as much as the square of its relative throughput, measured or estimated, whichever
+// is more (0.03 at least): fast ones count, and those that look it. The loss of all is their mean;
+// besides, estimates that are off by another factor for each workload cost a little, and so does
+// every constant that moves away from where it began, so that those that make no difference stay.
+//
+// The search is a random one: one to three constants change by a factor, and what is better stays.
+// Deterministic; a step costs one estimate of each program (about 10 us).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "costmodel/cost_model.h"
+#include "device/calibration.h"
+
+namespace kiln::costmodel {
+
+// Of the programs of one workload that were measured on one device.
+using MeasuredPrograms = std::vector<Sample>;
+
+// What the estimates of one workload are like.
+struct FitFigures {
+  double loss = 0, bias = 0, spearman = 0;
+};
+
+struct FitOptions {
+  int steps = 3000;
+  uint64_t seed = 1;
+  // Of a constant that has become e times as large; more where there are few programs.
+  double change_cost = 1e-4;
+  // Requested: the fit ends with what it has.
+  std::stop_token stop = {};
+};
+
+struct CalibrationFit {
+  // Refuses columns that the model cannot read.
+  static StatusOr<std::vector<FitFigures>> Judge(std::span<const std::string_view> columns,
+                                                 std::span<const MeasuredPrograms> workloads,
+                                                 const device::Calibration& row);
+  // The best row found from `start` on. Workloads without programs are left out; InvalidArgument
+  // when none has any.
+  static StatusOr<device::Calibration> Search(std::span<const std::string_view> columns,
+                                              std::span<const MeasuredPrograms> workloads, bool gpu,
+                                              const device::Calibration& start,
+                                              const FitOptions& options = {});
+};
+
+// A row that is fitted to two of three programs of each workload and judged by the third ones.
+struct HeldOutFit {
+  device::Calibration row;             // `start` where the fit is no better
+  bool better = false;                 // on the held out
+  FitFigures before = {}, after = {};  // means over workloads, of the held out
+  size_t programs = 0;
+};
+StatusOr<HeldOutFit> FitWithHeldOut(std::span<const std::string_view> columns,
+                                    std::span<const MeasuredPrograms> workloads, bool gpu,
+                                    const device::Calibration& start,
+                                    const FitOptions& options = {});
+
+}  // namespace kiln::costmodel
