@@ -83,9 +83,12 @@ struct SubjectFlags {
   int64_t record = 0;
 };
 Status BestCommand(const SubjectFlags& subject, const Session& session);
-// steps_path: a file with steps instead of a record's; "none": the unscheduled loops.
-Status ShowCommand(const SubjectFlags& subject, const std::string& form,
-                   const std::string& steps_path, const Session& session);
+struct ShowFlags {
+  std::string form;
+  std::string steps_path;  // a file with steps instead of a record's; "none": the unscheduled loops
+  std::vector<std::string> leave_out;  // passes of the compiler
+};
+Status ShowCommand(const SubjectFlags& subject, const ShowFlags& show, const Session& session);
 // The sketches of what the subject is of: schedules with blanks.
 Status SketchesCommand(const SubjectFlags& subject, const Session& session);
 // As a CUDA file with a main; output "": stdout.

@@ -41,7 +41,7 @@ void RecordSyntax::AddBest(CLI::App& app) {
 
 Status RecordSyntax::RunShow() const {
   if (sketches_) return SketchesCommand(subject_, syntax_.session());
-  return ShowCommand(subject_, form_, steps_, syntax_.session());
+  return ShowCommand(subject_, {form_, steps_, leave_out_}, syntax_.session());
 }
 
 void RecordSyntax::AddShow(CLI::App& app) {
@@ -55,6 +55,10 @@ void RecordSyntax::AddShow(CLI::App& app) {
   show->add_option("--steps", steps_,
                    "with --op: a file with steps as JSON; none: the unscheduled loops")
       ->type_name("FILE");
+  show->add_option("--leave-out", leave_out_,
+                   "a pass of the compiler that does not run, as --as passes names it (may be "
+                   "repeated)")
+      ->type_name("PASS");
   show->add_flag("--sketches", sketches_,
                  "the sketches that a search fills in: loops with blanks, for --target (llvm)")
       ->excludes("--as")

@@ -47,6 +47,7 @@ class RecordSyntax {
   Syntax& syntax_;
   SubjectFlags subject_;
   std::string form_ = "schedule", steps_;
+  std::vector<std::string> leave_out_;
   bool sketches_ = false;
   std::string trial_, keep_;
   ExportFlags exported_;

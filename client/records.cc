@@ -293,9 +293,10 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
   return OkStatus();
 }
 
-Status ShowCommand(const SubjectFlags& flags, const std::string& form,
-                   const std::string& steps_path, const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const Shown shown, WhatToShow(flags, form, steps_path, session));
+Status ShowCommand(const SubjectFlags& flags, const ShowFlags& show, const Session& session) {
+  const std::string& form = show.form;
+  KILN_ASSIGN_OR_RETURN(Shown shown, WhatToShow(flags, form, show.steps_path, session));
+  shown.what.leave_out = show.leave_out;
   KILN_ASSIGN_OR_RETURN(const std::string text, Render(shown.what, form));
   if (session.json) {
     fmt::print("{}\n", ShownJson(form, shown.what.target, shown.what.steps, text));

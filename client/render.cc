@@ -2,10 +2,14 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "compiler/codegen/cuda_compile.h"
 #include "compiler/codegen/cuda_source.h"
 #include "compiler/codegen/llvm.h"
 #include "compiler/dag/text.h"
+#include "compiler/ir/pass.h"
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
@@ -37,27 +41,88 @@ StatusOr<target::Target> LlvmTarget(const Rendered& what, std::string_view form)
                          what.target, form);
 }
 
-StatusOr<ir::Program> LoweredProgram(const schedule::State& state, const Rendered& what) {
+// Listens to the passes: what they do, as text, and which of them there are.
+class PassLog {
+ public:
+  explicit PassLog(const std::vector<std::string>& leave_out) {
+    instruments_.leave_out.insert(leave_out.begin(), leave_out.end());
+    instruments_.observer = [this](const ir::PassReport& report) { Add(report); };
+  }
+  PassLog(const PassLog&) = delete;
+  PassLog& operator=(const PassLog&) = delete;
+
+  const ir::PassInstruments* instruments() const { return &instruments_; }
+  const std::string& text() const { return text_; }
+
+  Status CheckNames() const {
+    for (const std::string& name : instruments_.leave_out) {
+      if (std::ranges::find(names_, name) != names_.end()) continue;
+      return InvalidArgument("--leave-out: no pass is called '{}' here, expected one of: {}", name,
+                             fmt::join(names_, ", "));
+    }
+    return OkStatus();
+  }
+
+ private:
+  void Add(const ir::PassReport& report) {
+    if (report.program != nullptr) {
+      if (names_.empty()) text_ += WithNewline(std::string(report.before));
+      names_.emplace_back(report.name);
+    }
+    text_ += fmt::format("# {}: {:.1f} us{}\n", report.name, report.seconds * 1e6,
+                         report.left_out             ? ", left out"
+                         : report.changed            ? ", changed the program:"
+                         : report.program != nullptr ? ", changed nothing"
+                                                     : "");
+    if (report.changed) text_ += WithNewline(ir::ProgramText(*report.program));
+  }
+
+  ir::PassInstruments instruments_;
+  std::vector<std::string> names_;  // of those that can be left out
+  std::string text_;
+};
+
+StatusOr<ir::Program> LoweredProgram(const schedule::State& state, const Rendered& what,
+                                     const ir::PassInstruments* instruments) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(what.target));
-  return lower::Lower(state, {.gpu = target.is_gpu()});
+  return lower::Lower(state, {.gpu = target.is_gpu(), .instruments = instruments});
+}
+
+StatusOr<std::string> RenderProgram(const schedule::State& state, const Rendered& what,
+                                    const ir::PassInstruments* instruments) {
+  KILN_ASSIGN_OR_RETURN(const ir::Program program, LoweredProgram(state, what, instruments));
+  return ir::ProgramText(program);
+}
+
+StatusOr<std::string> RenderPasses(const schedule::State& state, const Rendered& what,
+                                   const PassLog& log) {
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(what.target));
+  KILN_ASSIGN_OR_RETURN(const ir::Program program, LoweredProgram(state, what, log.instruments()));
+  if (target.is_gpu()) {
+    KILN_RETURN_IF_ERROR(
+        codegen::GenerateCuda(program, {.instruments = log.instruments()}).status());
+  }
+  return log.text();
 }
 
 StatusOr<std::string> RenderCode(const schedule::State& state, const Rendered& what,
-                                 std::string_view form) {
+                                 std::string_view form, const ir::PassInstruments* instruments) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, LlvmTarget(what, form));
-  KILN_ASSIGN_OR_RETURN(const ir::Program program, LoweredProgram(state, what));
+  KILN_ASSIGN_OR_RETURN(const ir::Program program, LoweredProgram(state, what, instruments));
   if (form == "asm") return codegen::PrintAssembly(program, target);
   return codegen::PrintLlvmIr(program, target);
 }
 
-StatusOr<std::string> RenderCuda(const schedule::State& state, const Rendered& what) {
+StatusOr<std::string> RenderCuda(const schedule::State& state, const Rendered& what,
+                                 const ir::PassInstruments* instruments) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(what.target));
   if (!target.is_gpu()) {
     return InvalidArgument("target '{}' has no cuda form, only cuda targets do; say --target cuda",
                            what.target);
   }
-  KILN_ASSIGN_OR_RETURN(const ir::Program program, LoweredProgram(state, what));
-  KILN_ASSIGN_OR_RETURN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+  KILN_ASSIGN_OR_RETURN(const ir::Program program, LoweredProgram(state, what, instruments));
+  KILN_ASSIGN_OR_RETURN(const codegen::CudaSource source,
+                        codegen::GenerateCuda(program, {.instruments = instruments}));
   const std::string arch = target.Option("arch");
   const bool can_compile = !arch.empty() && codegen::FindNvrtc().ok();
   if (!can_compile) return source.text;
@@ -70,13 +135,35 @@ StatusOr<std::string> RenderCuda(const schedule::State& state, const Rendered& w
   return codegen::ResourceComment(source, *cubin) + "\n" + source.text;
 }
 
+StatusOr<std::string> RenderCompiled(const schedule::State& state, const Rendered& what,
+                                     std::string_view form) {
+  const PassLog log(what.leave_out);
+  const bool watched = form == "passes" || !what.leave_out.empty();
+  const ir::PassInstruments* instruments = watched ? log.instruments() : nullptr;
+  StatusOr<std::string> text = form == "passes"    ? RenderPasses(state, what, log)
+                               : form == "program" ? RenderProgram(state, what, instruments)
+                               : form == "cuda"    ? RenderCuda(state, what, instruments)
+                                                   : RenderCode(state, what, form, instruments);
+  if (text.ok()) KILN_RETURN_IF_ERROR(log.CheckNames());
+  return text;
+}
+
+constexpr std::string_view kCompiledForms[] = {"passes", "program", "llvm", "asm", "cuda"};
+
 }  // namespace
 
 std::vector<std::string> RenderForms() {
-  return {"dag", "steps", "schedule", "loops", "program", "llvm", "asm", "cuda"};
+  std::vector<std::string> forms = {"dag", "steps", "schedule", "loops"};
+  forms.insert(forms.end(), std::begin(kCompiledForms), std::end(kCompiledForms));
+  return forms;
 }
 
 StatusOr<std::string> Render(const Rendered& what, std::string_view form) {
+  const bool compiled = std::ranges::find(kCompiledForms, form) != std::end(kCompiledForms);
+  if (!compiled && !what.leave_out.empty()) {
+    return InvalidArgument("--leave-out is for {}, not for {}", fmt::join(kCompiledForms, ", "),
+                           form);
+  }
   if (form == "dag") return WithNewline(dag::PrintDag(*what.dag));
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(what.steps));
   if (form == "steps") return StepLines(steps);
@@ -90,16 +177,8 @@ StatusOr<std::string> Render(const Rendered& what, std::string_view form) {
     auto filled = lower::FillExtents(state);
     return WithNewline(schedule::PrintLoops(filled.ok() ? *filled : state));
   }
-  if (form == "program") {
-    KILN_ASSIGN_OR_RETURN(const ir::Program program, LoweredProgram(state, what));
-    return WithNewline(ir::ProgramText(program));
-  }
-  if (form == "llvm" || form == "asm") {
-    KILN_ASSIGN_OR_RETURN(std::string text, RenderCode(state, what, form));
-    return WithNewline(std::move(text));
-  }
-  if (form == "cuda") {
-    KILN_ASSIGN_OR_RETURN(std::string text, RenderCuda(state, what));
+  if (compiled) {
+    KILN_ASSIGN_OR_RETURN(std::string text, RenderCompiled(state, what, form));
     return WithNewline(std::move(text));
   }
   return InvalidArgument("unknown form '{}', expected one of: {}", form,

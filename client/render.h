@@ -10,7 +10,7 @@
 
 namespace kiln::client {
 
-// dag, steps, schedule, loops, program, llvm, asm, cuda.
+// dag, steps, schedule, loops, passes, program, llvm, asm, cuda.
 std::vector<std::string> RenderForms();
 
 struct Rendered {
@@ -18,6 +18,9 @@ struct Rendered {
   std::string steps = "[]";  // JSON array
   std::string target;        // text; needed by program, llvm, asm and cuda
   std::string caveat = {};   // lines about the record that it is of; "": none
+  // Passes of the compiler that are not to run, by name (ir/pass.h); for passes, program, llvm, asm
+  // and cuda.
+  std::vector<std::string> leave_out = {};
 };
 
 // Ends with a newline. `form` is one of RenderForms.

@@ -48,6 +48,44 @@ TEST_F(RenderTest, TheFormsAreWhatTheySay) {
   EXPECT_THAT(Text(what, "asm"), HasSubstr(".text"));
 }
 
+TEST_F(RenderTest, PassesSayWhatTheyChange) {
+  Rendered what = {dag_, R"([["SP", 2, 0, 64, [8], 1], ["AN", 2, 0, 3], ["AN", 2, 1, 3]])",
+                   "llvm -mcpu=x86-64-v3"};
+  EXPECT_THAT(
+      Text(what, "passes"),
+      testing::AllOf(HasSubstr("# infer-bounds: "), HasSubstr("# build-nests: "),
+                     testing::ContainsRegex(
+                         "# legalize-loops: .* us, changed the program:\nprogram"),
+                     testing::ContainsRegex("# auto-unroll: .* us, changed nothing\n$")));
+  what.leave_out = {"legalize-loops"};
+  EXPECT_THAT(
+      Render(what, "program").status(),
+      StatusIs(StatusCode::kInternal, HasSubstr("broken after legalize-loops: ")));
+}
+
+TEST_F(RenderTest, PassesAreLeftOutByName) {
+  Rendered what = {dag_, R"([["SP", 2, 1, 64, [4], 1], ["PR", 2, 0, "auto_unroll_max_step$64"]])",
+                   "llvm -mcpu=x86-64-v3"};
+  EXPECT_THAT(Text(what, "program"), HasSubstr("unroll k in"));
+  what.leave_out = {"auto-unroll"};
+  EXPECT_THAT(Text(what, "program"), Not(HasSubstr("unroll k in")));
+  EXPECT_THAT(Text(what, "passes"), HasSubstr(", left out\n"));
+  EXPECT_THAT(Text(what, "llvm"), HasSubstr("define "));
+  what.leave_out = {"auto-unrol"};
+  EXPECT_THAT(Render(what, "program").status(),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("no pass is called 'auto-unrol' here, expected one of: "
+                                 "legalize-loops, auto-unroll")));
+  EXPECT_THAT(Render(what, "dag").status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("--leave-out is for passes, ")));
+}
+
+TEST_F(RenderTest, PassesOfTheGeneratorOfAGpuToo) {
+  EXPECT_THAT(Text({dag_, "[]", "cuda -arch=sm_90"}, "passes"),
+              testing::AllOf(HasSubstr("# inject-vthreads: "), HasSubstr("# sink-register-loops: "),
+                             HasSubstr("# read-fragments-ahead: ")));
+}
+
 TEST_F(RenderTest, TheUnscheduledLoopsHaveNoPrimitives) {
   EXPECT_THAT(Text({dag_, "[]", "null"}, "schedule"), HasSubstr("unscheduled"));
   EXPECT_THAT(Text({dag_, "[]", "null"}, "program"), Not(HasSubstr("parallel")));

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "compiler/lower/lower.h"
-#include "search/cpu_time.h"
+#include "base/cpu_time.h"
 
 namespace kiln::search {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "search/cpu_time.h"
+#include "base/cpu_time.h"
 #include "search/crossover.h"
 #include "search/mutation.h"
 #include "search/rebuild.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "search/cpu_time.h"
+#include "base/cpu_time.h"
 #include "search/sample.h"
 
 namespace kiln::search {

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "search/choose.h"
-#include "search/cpu_time.h"
+#include "base/cpu_time.h"
 #include "search/evolution.h"
 #include "search/population.h"
 #include "search/rebuild.h"

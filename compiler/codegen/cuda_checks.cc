@@ -157,7 +157,6 @@ Status CheckCudaArch(const ir::Program& program, int arch) {
 
 Status CheckCudaProgram(const ir::Program& program, const target::HardwareParams& hardware,
                         int arch) {
-  KILN_RETURN_IF_ERROR(ir::Verify(program));
   if (arch > 0) KILN_RETURN_IF_ERROR(CheckCudaArch(program, arch));
   for (const ir::Kernel& kernel : program.kernels) {
     const Status status = Checker(program, kernel, hardware).Run();

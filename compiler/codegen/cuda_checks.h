@@ -13,8 +13,8 @@ namespace kiln::codegen {
 // Launch: threads of a block (in all, and 1024, 1024, 64 by axis), blocks of the grid by axis,
 // parameters. Memory: shared bytes (max_shared_memory_per_block_bytes: 48 KiB, or what the device
 // lets a kernel opt into), bytes of local buffers per thread (also the 512 KiB every GPU ends at).
-// Structure: ir::Verify (so bound loops agree with the launch size), barriers only where all
-// threads of a block arrive. Search space: extent of virtual thread loops, in all loops around one
+// Barriers: only where all threads of a block arrive. The structure itself is ir::Verify's matter,
+// which the generator asks. Search space: extent of virtual thread loops, in all loops around one
 // another. Limits that are 0 in `hardware` are not checked. Vectors of any length are cut to what a
 // thread can access at once, so they are never refused. Clusters: sm_90 and up, 2, 4 or 8 blocks,
 // which every such GPU can have together; arch: 90 of sm_90, 0: not checked.

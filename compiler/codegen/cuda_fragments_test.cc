@@ -50,8 +50,7 @@ constexpr std::string_view kNest = "for k in 0..16 { for i in 0..6 { for j in 0.
 std::string Arranged(const ir::Program& program) {
   ir::Program arranged = program;
   arranged.pool = std::make_shared<ir::ExprPool>();
-  for (ir::Kernel& kernel : arranged.kernels)
-    kernel.body = SinkRegisterLoops(*arranged.pool, arranged, kernel.body);
+  SinkRegisterLoops(arranged);
   ReadFragmentsAhead(arranged);
   EXPECT_OK(ir::Verify(arranged));
   return ir::ProgramText(arranged);

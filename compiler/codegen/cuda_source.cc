@@ -412,9 +412,9 @@ StatusOr<CudaSource> GenerateCuda(const ir::Program& program, const CudaOptions&
   // program's.
   ir::Program arranged = program;
   arranged.pool = std::make_shared<ir::ExprPool>();
-  for (ir::Kernel& kernel : arranged.kernels)
-    kernel.body = SinkRegisterLoops(*arranged.pool, arranged, kernel.body);
-  ReadFragmentsAhead(arranged);
+  ir::PassRunner passes(options.instruments);
+  KILN_RETURN_IF_ERROR(passes.Run("sink-register-loops", arranged, SinkRegisterLoops));
+  KILN_RETURN_IF_ERROR(passes.Run("read-fragments-ahead", arranged, ReadFragmentsAhead));
   return Generator(arranged, options).Run();
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "compiler/codegen/compiled.h"
+#include "compiler/ir/pass.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
@@ -23,6 +24,8 @@ struct CudaOptions {
   // of the IEEE operations, a multiply and an add may still become one fused multiply-add.
   bool fast_math = false;
   Fault fault = Fault::kNone;
+  // What watches the passes; null: what the environment asks for.
+  const ir::PassInstruments* instruments = nullptr;
 };
 
 struct CudaKernel {

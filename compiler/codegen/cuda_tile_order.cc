@@ -62,7 +62,7 @@ bool IsOneToOne(const ir::Program& program, Stmt store, const std::vector<Stmt>&
 
 class Sinker {
  public:
-  Sinker(ir::ExprPool& pool, const ir::Program& program) : pool_(pool), program_(program) {}
+  explicit Sinker(const ir::Program& program) : pool_(*program.pool), program_(program) {}
 
   Stmt Rewrite(Stmt stmt) {
     if (IsMovable(stmt) && OnlyStore(stmt) != nullptr) return RewriteNest(stmt);
@@ -108,8 +108,9 @@ std::optional<RegisterTile> MatchRegisterTile(const ir::Program& program, Stmt s
   return tile;
 }
 
-Stmt SinkRegisterLoops(ir::ExprPool& pool, const ir::Program& program, Stmt body) {
-  return Sinker(pool, program).Rewrite(body);
+void SinkRegisterLoops(ir::Program& program) {
+  Sinker sinker(program);
+  for (ir::Kernel& kernel : program.kernels) kernel.body = sinker.Rewrite(kernel.body);
 }
 
 }  // namespace kiln::codegen

@@ -25,7 +25,7 @@ struct RegisterTile {
 };
 std::optional<RegisterTile> MatchRegisterTile(const ir::Program& program, ir::Stmt stmt);
 
-// New statements live in `pool`, which must outlive the result.
-ir::Stmt SinkRegisterLoops(ir::ExprPool& pool, const ir::Program& program, ir::Stmt body);
+// New statements live in the program's pool.
+void SinkRegisterLoops(ir::Program& program);
 
 }  // namespace kiln::codegen

@@ -39,7 +39,6 @@ std::string Tile(int m, int n, int k, std::string_view loops, int threads = 8) {
 
 struct Planned {
   ir::Program program;
-  ir::ExprPool pool;
   ir::Stmt body;
   UnrollPlan plan;
 };
@@ -49,8 +48,9 @@ std::unique_ptr<Planned> Plan(const std::string& text) {
   KILN_CHECK(program.ok(), "{}\n{}", Message(program.status()), text);
   auto result = std::make_unique<Planned>();
   result->program = *std::move(program);
+  SinkRegisterLoops(result->program);
   const ir::Kernel& kernel = result->program.kernels[0];
-  result->body = SinkRegisterLoops(result->pool, result->program, kernel.body);
+  result->body = kernel.body;
   result->plan = PlanUnrolling(result->program, result->body, kernel.block[0]);
   return result;
 }

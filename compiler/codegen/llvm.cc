@@ -7,11 +7,11 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/FormattedStream.h>
 #include <llvm/Support/raw_ostream.h>
-#include <time.h>
 
 #include <memory>
 #include <utility>
 
+#include "base/cpu_time.h"
 #include "compiler/codegen/llvm_check.h"
 #include "compiler/codegen/llvm_emit.h"
 #include "compiler/codegen/llvm_link.h"
@@ -22,11 +22,7 @@
 namespace kiln::codegen {
 namespace {
 // CPU time of this thread: what else runs on the machine is not counted.
-double NowMs() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
+double NowMs() { return ThreadCpuSeconds() * 1e3; }
 
 // A module with the machine it is for. The context must outlive the module.
 struct Generated {
@@ -45,6 +41,7 @@ StatusOr<Generated> Generate(const ir::Program& program, const target::Target& t
     return start - previous;
   };
 
+  KILN_RETURN_IF_ERROR(ir::Verify(program));
   KILN_RETURN_IF_ERROR(CheckCpuProgram(program));
   Generated generated;
   KILN_ASSIGN_OR_RETURN(const target::Target resolved, ResolveCpu(target));

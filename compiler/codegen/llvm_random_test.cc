@@ -50,8 +50,13 @@ class RandomProgram {
     if (Below(3) == 0) body = b_.If(Condition(), body);
     const std::vector<size_t> order = RandomOrder();
     Stmt nest = body;
-    for (size_t i = order.size(); i-- > 0;)
-      nest = b_.For(vars_[order[i]], Kind(order[i], !local && i == 0), nest);
+    bool vectorized = false;
+    for (size_t i = order.size(); i-- > 0;) {
+      LoopKind kind = Kind(order[i], !local && i == 0);
+      if (kind == LoopKind::kVectorized && std::exchange(vectorized, true))
+        kind = LoopKind::kSerial;
+      nest = b_.For(vars_[order[i]], kind, nest);
+    }
     nest = b_.Seq({Over("init", [&](auto at) { return b_.Store(target, at, Constant(1)); }), nest});
     if (local) {
       nest = b_.Alloc(target, b_.Seq({nest, Over("out", [&](auto at) {

@@ -19,12 +19,6 @@ constexpr int64_t kMaxExpandedStores = 512;
 constexpr int kMaxRegistersPerVector = 4;
 constexpr int64_t kMaxExpandedPieces = 8;
 
-bool ContainsVectorized(Stmt stmt) {
-  if (stmt->kind == StmtKind::kFor && stmt->loop_kind == LoopKind::kVectorized && stmt->extent > 1)
-    return true;
-  return std::any_of(stmt->children().begin(), stmt->children().end(), ContainsVectorized);
-}
-
 // Buffers and variables that are used in a statement.
 struct Uses {
   std::vector<bool> slots, vars;
@@ -79,9 +73,7 @@ void Emitter::EmitFor(Stmt loop) {
       if (runtime_ != nullptr && !lanes_) return EmitParallelFor(loop);
       return EmitSerialFor(loop);
     case LoopKind::kVectorized:
-      // Lanes within lanes do not exist: the innermost loop gets them.
-      if (!lanes_ && !ContainsVectorized(loop->body()) && LanesAreIndependent(loop))
-        return EmitVectorizedFor(loop);
+      if (LanesAreIndependent(loop)) return EmitVectorizedFor(loop);
       return EmitSerialFor(loop);
     case LoopKind::kUnrolled:
       return EmitUnrolledFor(loop);

@@ -265,8 +265,7 @@ TEST(LlvmTest, LanesThatDependOnEachOtherRunInOrder) {
 }
 
 TEST(LlvmTest, LocalBufferPerIteration) {
-  for (const LoopKind kind :
-       {LoopKind::kSerial, LoopKind::kParallel, LoopKind::kVectorized, LoopKind::kUnrolled}) {
+  for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kParallel, LoopKind::kUnrolled}) {
     ProgramBuilder b;
     const int X = b.Buffer("x", Scope::kInput, {9, 40});
     const int Y = b.Buffer("y", Scope::kOutput, {9, 40});
@@ -458,6 +457,15 @@ TEST(LlvmWrongAnswerTest, OneElementIsFarOff) {
   }
 }
 
+TEST(LlvmRefusalTest, ABrokenProgram) {
+  ProgramBuilder b;
+  const int Y = b.Buffer("y", Scope::kOutput, {8});
+  const Expr i = b.Var("i", 8);
+  b.Kernel("loose", b.Store(Y, {i}, b.pool().Float(1)));
+  EXPECT_FALSE(ir::Verify(b.program()).ok());
+  EXPECT_EQ(PrintLlvmIr(b.program(), {}).status(), ir::Verify(b.program()));
+}
+
 TEST(LlvmRefusalTest, TooMuchLocalMemory) {
   ProgramBuilder b;
   const int Y = b.Buffer("y", Scope::kOutput, {1});
@@ -486,8 +494,10 @@ TEST(LlvmRefusalTest, SomeMebibytesOfLocalMemoryWork) {
 }
 
 TEST(LlvmRefusalTest, GpuPrograms) {
+  ir::Program threads = MakeCopy(LoopKind::kThreadX, 4).program();
+  threads.kernels[0].block[0] = 4;
   EXPECT_THAT(
-      CompileLlvm(MakeCopy(LoopKind::kThreadX, 4).program(), {}),
+      CompileLlvm(threads, {}),
       StatusIs(StatusCode::kInvalidArgument, AllOf(HasSubstr("'v'"), HasSubstr("threadIdx.x"))));
   ProgramBuilder b;
   b.Buffer("y", Scope::kOutput, {1});

@@ -28,26 +28,39 @@ std::vector<int32_t> StagesOfVars(const Bounds& bounds) {
 }  // namespace
 
 StatusOr<ir::Program> Lower(const schedule::State& original, const Options& options) {
+  const bool gpu = options.gpu;
+  ir::PassRunner passes(options.instruments);
   KILN_ASSIGN_OR_RETURN(const schedule::State state,
-                        options.gpu ? BindUnbound(original) : StatusOr<schedule::State>(original));
-  KILN_RETURN_IF_ERROR(CheckAnnotations(state, options.gpu));
+                        gpu ? BindUnbound(original) : StatusOr<schedule::State>(original));
+  KILN_RETURN_IF_ERROR(CheckAnnotations(state, gpu));
   // Regions, loop extents, axis values; inlining happens wherever a body is read.
-  KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds,
-                        InferBounds(state, options.gpu, options.stop));
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, passes.Time("infer-bounds", [&] {
+    return InferBounds(state, gpu, options.stop);
+  }));
   // Attach points, buffers, initialisation and guards.
-  KILN_ASSIGN_OR_RETURN(ir::Program program, BuildNests(state, *bounds, options.gpu, options.stop));
-  if (options.gpu) InjectVThreads(program);
+  KILN_ASSIGN_OR_RETURN(ir::Program program, passes.Time("build-nests", [&] {
+    return BuildNests(state, *bounds, gpu, options.stop);
+  }));
+  const auto run = [&](std::string_view name, absl::FunctionRef<void(ir::Program&)> pass) {
+    return passes.Run(name, program, pass);
+  };
+  // First what schedules may say and programs may not: ir::Verify accepts what these two leave.
+  KILN_RETURN_IF_ERROR(run("legalize-loops", [&](ir::Program& p) {
+    SerializeNestedParallel(p);
+    LegalizeVectorized(p, gpu ? kMaxGpuLanes : kMaxCpuLanes);
+  }));
+  if (gpu) KILN_RETURN_IF_ERROR(run("inject-vthreads", InjectVThreads));
   // Before stores become vectors: what is between the two loops is in registers still.
-  if (options.gpu) SumBeforeStoring(program);
+  if (gpu) KILN_RETURN_IF_ERROR(run("sum-before-storing", SumBeforeStoring));
   // From here on only the kinds of loops change, and which one around a store is innermost.
-  // Vectorized loops first: one that becomes serial may be unrolled.
-  SerializeNestedParallel(program);
-  LegalizeVectorized(program, options.gpu ? kMaxGpuLanes : kMaxCpuLanes);
-  if (options.gpu) {
-    VectorizeStores(program, kMaxGpuLanes);
-    VectorizeLoads(program, kMaxGpuLanes);
+  if (gpu) {
+    KILN_RETURN_IF_ERROR(
+        run("vectorize-stores", [](ir::Program& p) { VectorizeStores(p, kMaxGpuLanes); }));
+    KILN_RETURN_IF_ERROR(
+        run("vectorize-loads", [](ir::Program& p) { VectorizeLoads(p, kMaxGpuLanes); }));
   }
-  AutoUnroll(program, StagesOfVars(*bounds));
+  KILN_RETURN_IF_ERROR(
+      run("auto-unroll", [&](ir::Program& p) { AutoUnroll(p, StagesOfVars(*bounds)); }));
   return program;
 }
 

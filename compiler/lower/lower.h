@@ -4,6 +4,7 @@
 #include <stop_token>
 
 #include "base/status.h"
+#include "compiler/ir/pass.h"
 #include "compiler/ir/program.h"
 #include "compiler/schedule/state.h"
 
@@ -14,6 +15,8 @@ struct Options {
   bool gpu = false;  // thread and block annotations are bound; else refused
   // Requested: the result is Cancelled, soon.
   std::stop_token stop = {};
+  // What watches the passes; null: what the environment asks for.
+  const ir::PassInstruments* instruments = nullptr;
 };
 
 // Refuses a state that is not concrete, or whose attachments or annotations have no meaning on the

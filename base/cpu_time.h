@@ -3,7 +3,7 @@
 
 #include <ctime>
 
-namespace kiln::search {
+namespace kiln {
 
 inline double ThreadCpuSeconds() {
   timespec now{};
@@ -11,4 +11,4 @@ inline double ThreadCpuSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-}  // namespace kiln::search
+}  // namespace kiln
