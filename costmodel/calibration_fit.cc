@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "base/rng.h"
@@ -92,6 +93,25 @@ FitFigures MeanOf(const std::vector<FitFigures>& all) {
   return mean;
 }
 
+// Of each workload by a row that was fitted to the others.
+StatusOr<std::vector<FitFigures>> JudgeLeftOut(std::span<const std::string_view> columns,
+                                               const std::vector<MeasuredPrograms>& workloads,
+                                               bool gpu, const device::Calibration& start,
+                                               const FitOptions& options) {
+  std::vector<FitFigures> all;
+  for (size_t out = 0; out < workloads.size(); ++out) {
+    std::vector<MeasuredPrograms> others = workloads;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(out));
+    KILN_ASSIGN_OR_RETURN(const device::Calibration row,
+                          CalibrationFit::Search(columns, others, gpu, start, options));
+    KILN_ASSIGN_OR_RETURN(
+        const auto figures,
+        CalibrationFit::Judge(columns, std::span(workloads).subspan(out, 1), row));
+    all.push_back(figures[0]);
+  }
+  return all;
+}
+
 }  // namespace
 
 StatusOr<std::vector<FitFigures>> CalibrationFit::Judge(std::span<const std::string_view> columns,
@@ -126,28 +146,40 @@ StatusOr<device::Calibration> CalibrationFit::Search(std::span<const std::string
   return best;
 }
 
-StatusOr<HeldOutFit> FitWithHeldOut(std::span<const std::string_view> columns,
+StatusOr<CrossFit> FitLeavingOneOut(std::span<const std::string_view> columns,
                                     std::span<const MeasuredPrograms> workloads, bool gpu,
                                     const device::Calibration& start, const FitOptions& options) {
-  constexpr size_t kShare = 3;
-  HeldOutFit fit{.row = start};
-  std::vector<MeasuredPrograms> own(workloads.size()), held_out(workloads.size());
-  Rng rng(options.seed);
-  for (size_t w = 0; w < workloads.size(); ++w) {
-    MeasuredPrograms programs = workloads[w];
-    Shuffle(rng, programs);
+  constexpr double kChangeCosts[] = {1e-3, 1e-2, 1e-1};
+  // An order that is worse by less is taken for as good.
+  constexpr double kCorrelationNoise = 0.005;
+  CrossFit fit{.row = start};
+  std::vector<MeasuredPrograms> all;
+  for (const MeasuredPrograms& programs : workloads) {
     fit.programs += programs.size();
-    for (size_t i = 0; i < programs.size(); ++i)
-      (i % kShare == 0 ? held_out : own)[w].push_back(programs[i]);
+    if (!programs.empty()) all.push_back(programs);
   }
-  KILN_ASSIGN_OR_RETURN(const device::Calibration row,
-                        CalibrationFit::Search(columns, own, gpu, start, options));
-  KILN_ASSIGN_OR_RETURN(const auto before, CalibrationFit::Judge(columns, held_out, start));
-  KILN_ASSIGN_OR_RETURN(const auto after, CalibrationFit::Judge(columns, held_out, row));
+  if (all.size() < 2) {
+    return InvalidArgument("{} workloads have programs that are right, expected 2 to fit to",
+                           all.size());
+  }
+  KILN_ASSIGN_OR_RETURN(const auto before, CalibrationFit::Judge(columns, all, start));
   fit.before = MeanOf(before);
-  fit.after = MeanOf(after);
-  fit.better = LossOf(after) < LossOf(before);
-  if (fit.better) fit.row = row;
+  double least = std::numeric_limits<double>::infinity();
+  FitOptions best = options;
+  for (const double change_cost : kChangeCosts) {
+    FitOptions tried = options;
+    tried.change_cost = change_cost;
+    KILN_ASSIGN_OR_RETURN(const auto after, JudgeLeftOut(columns, all, gpu, start, tried));
+    if (LossOf(after) >= least) continue;
+    least = LossOf(after);
+    fit.after = MeanOf(after);
+    best = tried;
+  }
+  fit.better =
+      least < LossOf(before) && fit.after.spearman > fit.before.spearman - kCorrelationNoise;
+  if (fit.better) {
+    KILN_ASSIGN_OR_RETURN(fit.row, CalibrationFit::Search(columns, all, gpu, start, best));
+  }
   return fit;
 }
 

@@ -32,7 +32,7 @@ struct FitFigures {
 };
 
 struct FitOptions {
-  int steps = 3000;
+  int steps = 1500;
   uint64_t seed = 1;
   // Of a constant that has become e times as large; more where there are few programs.
   double change_cost = 1e-4;
@@ -53,14 +53,17 @@ struct CalibrationFit {
                                               const FitOptions& options = {});
 };
 
-// A row that is fitted to two of three programs of each workload and judged by the third ones.
-struct HeldOutFit {
-  device::Calibration row;             // `start` where the fit is no better
-  bool better = false;                 // on the held out
-  FitFigures before = {}, after = {};  // means over workloads, of the held out
+// A row whose worth is judged by workloads that it was not fitted to: each is left out once. How
+// dear it is to move a constant is what makes that best. The row is fitted to all workloads then;
+// it is `start` where those that are left out are not estimated better, by loss and by order.
+struct CrossFit {
+  device::Calibration row;
+  bool better = false;
+  FitFigures before = {}, after = {};  // means over the workloads that were left out
   size_t programs = 0;
 };
-StatusOr<HeldOutFit> FitWithHeldOut(std::span<const std::string_view> columns,
+// Needs two workloads at least. options.change_cost is not looked at.
+StatusOr<CrossFit> FitLeavingOneOut(std::span<const std::string_view> columns,
                                     std::span<const MeasuredPrograms> workloads, bool gpu,
                                     const device::Calibration& start,
                                     const FitOptions& options = {});

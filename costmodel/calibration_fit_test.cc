@@ -55,22 +55,22 @@ TEST(CalibrationFit, FindsWhatADeviceIsByItsTimes) {
   true_row.instruction_latency *= 4;
   Programs programs(1);
   const auto measured = programs.Measured(true_row);
-  ASSERT_OK_AND_ASSIGN(const HeldOutFit fit, FitWithHeldOut(programs.names(), measured,
-                                                            /*gpu=*/true, {}, {.steps = 800}));
+  ASSERT_OK_AND_ASSIGN(const CrossFit fit, FitLeavingOneOut(programs.names(), measured,
+                                                            /*gpu=*/true, {}, {.steps = 300}));
   EXPECT_TRUE(fit.better);
   EXPECT_EQ(fit.programs, 120u);
   EXPECT_LT(fit.after.loss, 0.3 * fit.before.loss);
   EXPECT_GT(fit.after.spearman, fit.before.spearman);
   // The same again.
-  ASSERT_OK_AND_ASSIGN(const HeldOutFit again, FitWithHeldOut(programs.names(), measured,
-                                                              /*gpu=*/true, {}, {.steps = 800}));
+  ASSERT_OK_AND_ASSIGN(const CrossFit again, FitLeavingOneOut(programs.names(), measured,
+                                                              /*gpu=*/true, {}, {.steps = 300}));
   EXPECT_EQ(again.row, fit.row);
 }
 
 TEST(CalibrationFit, ARowThatIsRightStaysAsItIs) {
   Programs programs(2);
   const auto measured = programs.Measured({});
-  ASSERT_OK_AND_ASSIGN(const HeldOutFit fit, FitWithHeldOut(programs.names(), measured,
+  ASSERT_OK_AND_ASSIGN(const CrossFit fit, FitLeavingOneOut(programs.names(), measured,
                                                             /*gpu=*/true, {}, {.steps = 100}));
   EXPECT_FALSE(fit.better);
   EXPECT_EQ(fit.row, device::Calibration());
@@ -79,10 +79,13 @@ TEST(CalibrationFit, ARowThatIsRightStaysAsItIs) {
 TEST(CalibrationFit, RefusesNothingAndColumnsItCannotRead) {
   Programs programs(3);
   const std::vector<MeasuredPrograms> none(2);
-  EXPECT_THAT(FitWithHeldOut(programs.names(), none, true, {}).status(),
-              StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("nothing to fit")));
+  EXPECT_THAT(FitLeavingOneOut(programs.names(), none, true, {}).status(),
+              StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("0 workloads")));
   const auto measured = programs.Measured({});
-  EXPECT_FALSE(FitWithHeldOut(programs.names().subspan(1), measured, true, {}).ok());
+  EXPECT_FALSE(FitLeavingOneOut(programs.names().subspan(1), measured, true, {}).ok());
+  const std::vector<MeasuredPrograms> one = {measured[0], {}};
+  EXPECT_THAT(FitLeavingOneOut(programs.names(), one, true, {}).status(),
+              StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("expected 2 to fit to")));
   // One that was stopped has what it began with.
   std::stop_source stop;
   stop.request_stop();

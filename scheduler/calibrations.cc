@@ -15,9 +15,6 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr size_t kLeastPrograms = 60;
-// There are few programs: what they do not speak of should stay where it is.
-constexpr double kChangeCost = 1e-3;
-
 // By task.
 StatusOr<std::vector<costmodel::MeasuredPrograms>> ProgramsOf(store::Store& store,
                                                               const std::string& job_id,
@@ -79,14 +76,13 @@ StatusOr<std::string> Calibrate(store::Store& store, const std::string& job_id,
   }
   const device::DeviceModel& model = tasks[0].device;
   KILN_ASSIGN_OR_RETURN(const device::KnownCalibration known, FindCalibration(store, model));
-  KILN_ASSIGN_OR_RETURN(
-      const costmodel::HeldOutFit fit,
-      costmodel::FitWithHeldOut(features::FeatureNames(), programs, model.is_gpu(), known.row,
-                                {.change_cost = kChangeCost, .stop = stop}));
+  KILN_ASSIGN_OR_RETURN(const costmodel::CrossFit fit,
+                        costmodel::FitLeavingOneOut(features::FeatureNames(), programs,
+                                                    model.is_gpu(), known.row, {.stop = stop}));
   if (stop.stop_requested()) return Cancelled("stopped");
   const std::string figures = fmt::format(
-      "{} programs, a third of them held out: rank correlation {:.3f} before, {:.3f} after; "
-      "variance of log(estimate / time) {:.3f} before, {:.3f} after",
+      "{} programs; of workloads left out of the fit: rank correlation {:.3f} before, {:.3f} "
+      "after, variance of log(estimate / time) {:.3f} before, {:.3f} after",
       fit.programs, fit.before.spearman, fit.after.spearman, fit.before.loss, fit.after.loss);
   if (!fit.better)
     return fmt::format("{}: its constants stay as they are, fitted ones are no better ({})",

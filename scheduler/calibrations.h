@@ -23,8 +23,8 @@ std::string DescribeCalibration(const device::DeviceModel& model,
                                 const device::KnownCalibration& known);
 
 // Fits the constants of the tasks' device to the job's own records and keeps them, unless they
-// estimate those that were held out no better than the ones before. What was found, for people.
-// FailedPrecondition with too few records that are right. Takes some 20 s for 400 records.
+// estimate workloads that were left out no better than the ones before. What was found, for people.
+// FailedPrecondition with too few records that are right. Takes some 10 s for 400 records.
 StatusOr<std::string> Calibrate(store::Store& store, const std::string& job_id,
                                 std::span<const search::Task> tasks, int64_t now_s,
                                 const std::stop_token& stop);

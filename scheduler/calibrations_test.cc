@@ -83,8 +83,7 @@ TEST_F(CalibrationsTest, TheStoresRowIsBeforeTheBuiltInAndTheDerivedOne) {
 TEST_F(CalibrationsTest, FitsToTheJobsRecordsAndKeepsTheRow) {
   Measure(45);
   ASSERT_OK_AND_ASSIGN(const std::string report, Calibrate(*store_, "j", tasks_, 17, {}));
-  EXPECT_THAT(report,
-              AllOf(HasSubstr("Small GPU"), HasSubstr("programs, a third of them held out")));
+  EXPECT_THAT(report, AllOf(HasSubstr("Small GPU"), HasSubstr("programs; of workloads left out")));
   const auto rows = *store_->Calibrations();
   // Times that are made up need not be explained better than before.
   if (rows.empty()) {

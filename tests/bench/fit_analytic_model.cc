@@ -32,6 +32,8 @@ struct Options {
   size_t at_least = 200, most = 1200;
   uint64_t seed = 1;
   bool odd_only = false;
+  size_t below = 0;
+  std::string start;
 };
 
 Status Print(std::string_view what, const std::vector<MeasuredPrograms>& workloads,
@@ -59,6 +61,23 @@ std::vector<MeasuredPrograms> EveryOther(const std::vector<MeasuredPrograms>& al
   return some;
 }
 
+// To the small workloads; the large ones are the examination.
+Status FitAsCalibrate(const std::vector<MeasuredPrograms>& all, size_t below,
+                      const device::Calibration& start) {
+  std::vector<MeasuredPrograms> small, large;
+  for (const MeasuredPrograms& programs : all)
+    (programs.size() < below ? small : large).push_back(programs);
+  if (large.empty()) return NotFound("no workload has {} programs to examine with", below);
+  KILN_ASSIGN_OR_RETURN(
+      const costmodel::CrossFit fit,
+      costmodel::FitLeavingOneOut(features::FeatureNames(), small, /*gpu=*/true, start));
+  fmt::print("left out: loss {:.4f}, then {:.4f}; rank correlation {:.3f}, then {:.3f}: {}\n",
+             fit.before.loss, fit.after.loss, fit.before.spearman, fit.after.spearman,
+             fit.better ? "kept" : "not kept");
+  KILN_RETURN_IF_ERROR(Print("start", large, start));
+  return Print("then", large, fit.row);
+}
+
 Status Run(const Options& o) {
   KILN_ASSIGN_OR_RETURN(auto measured, ReadMeasuredWorkloads(o.dbs, o.at_least));
   Rng rng(o.seed);
@@ -71,8 +90,9 @@ Status Run(const Options& o) {
   }
   if (all.empty()) return NotFound("no workload was measured on a GPU");
   fmt::print("{} workloads\n", all.size());
-  const device::Calibration start;
-  KILN_RETURN_IF_ERROR(Print("built in", all, start));
+  KILN_ASSIGN_OR_RETURN(const device::Calibration start, device::ParseCalibration(o.start));
+  if (o.below > 0) return FitAsCalibrate(all, o.below, start);
+  KILN_RETURN_IF_ERROR(Print("start", all, start));
   const std::vector<MeasuredPrograms> fitted = o.odd_only ? EveryOther(all, 1) : all;
   KILN_ASSIGN_OR_RETURN(
       const device::Calibration row,
@@ -101,6 +121,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of the programs drawn, and of the search")
       ->capture_default_str();
+  app.add_option("--start", o.start,
+                 "constants to start from, NAME=VALUE ...; those that are left out are built in");
+  app.add_option("--calibrate", o.below,
+                 "fit as kiln calibrate does to the workloads with fewer programs than this, and "
+                 "show the others");
   app.add_flag("--odd-only", o.odd_only, "fit to every other workload, and show the others");
   CLI11_PARSE(app, argc, argv);
   const kiln::Status status = kiln::Run(o);
