@@ -1,6 +1,6 @@
 // The text of one CUDA kernel. Internal to cuda_*.cc.
 //
-//   * Addresses are flattened and simplified (compiler/ir/simplify.h); what is left of quotients
+//   * Addresses are flattened and simplified (compiler/arith/simplify.h); what is left of quotients
 //   and
 //     remainders gets a name where its last variable is bound, outside the loops that use it.
 //   * Index arithmetic is `int` wherever every intermediate value fits, proven node by node, and
@@ -20,11 +20,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/arith/simplify.h"
 #include "compiler/codegen/cuda_shared.h"
 #include "compiler/codegen/cuda_source.h"
 #include "compiler/codegen/cuda_unroll.h"
 #include "compiler/ir/program.h"
-#include "compiler/ir/simplify.h"
 
 namespace kiln::codegen {
 
@@ -84,14 +84,14 @@ class CudaEmitter {
   };
   // Where an element is: its offset in the buffer, of a cluster's buffer in the part of this block.
   struct Place {
-    ir::Linear offset;
-    std::optional<ir::Linear> block;
+    arith::Linear offset;
+    std::optional<arith::Linear> block;
   };
   // What is being emitted of a vectorized loop.
   struct Vector {
     int32_t var;
     int lanes;
-    ir::Linear base;  // value of the variable in lane 0
+    arith::Linear base;  // value of the variable in lane 0
   };
 
   // A loop whose products are summed four at a time.
@@ -159,14 +159,14 @@ class CudaEmitter {
   std::string VectorTypeName(ir::Type type, int lanes);
   static std::string LaneName(ir::Type type, int lane);
   std::string VectorElement(int32_t slot, const Place& place, int lanes, bool is_load);
-  int64_t MultipleOf(const ir::Linear& e);
+  int64_t MultipleOf(const arith::Linear& e);
   int64_t MultipleOf(ir::Expr e);
 
   // cuda_expr.cc
   ir::Expr Simplify(ir::Expr e);
   // Each part of a && b knows what those before it say.
   ir::Expr SimplifyCondition(ir::Expr condition);
-  ir::Linear ToLinear(ir::Expr e);
+  arith::Linear ToLinear(ir::Expr e);
   ir::Expr KeepLane(ir::Expr load);
   Text Print(ir::Expr e);            // of the program
   Text PrintSimplified(ir::Expr e);  // of the simplifier
@@ -188,7 +188,7 @@ class CudaEmitter {
   void NameQuotient(ir::Expr e);
   std::string Element(int32_t slot, const Place& place);  // name[offset]
   Place PlaceOf(int32_t slot, std::span<const ir::Expr> indices);
-  ir::Interval RangeOf(ir::Expr e);
+  arith::Interval RangeOf(ir::Expr e);
   static std::string Wrap(const Text& text, Precedence at_least);
 
   const ir::Buffer& buffer(int32_t slot) const {
@@ -203,8 +203,8 @@ class CudaEmitter {
   CudaPreamble& preamble_;
 
   ir::ExprPool pool_;
-  ir::Simplifier simplifier_{pool_};
-  std::vector<ir::Linear> env_;  // what each variable of the program or chunk stands for
+  arith::Simplifier simplifier_{pool_};
+  std::vector<arith::Linear> env_;  // what each variable of the program or chunk stands for
   std::unordered_map<int32_t, std::map<int, int32_t>> chunk_vars_;  // loop, lanes -> variable
 
   bool is_first_pass_ = true;

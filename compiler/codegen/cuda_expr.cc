@@ -2,27 +2,18 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/arith/range.h"
 #include "compiler/codegen/cuda_emit.h"
 
 namespace kiln::codegen {
 namespace {
+using arith::Interval;
+using arith::Linear;
 using ir::Expr;
-using ir::Interval;
-using ir::Linear;
 using ir::Op;
 using ir::Type;
 
-constexpr int64_t kFar = int64_t{1} << 60;
-
-int64_t Clamp(int64_t v) { return std::clamp(v, -kFar, kFar); }
-
-int64_t Product(int64_t a, int64_t b) {
-  int64_t product;
-  if (__builtin_mul_overflow(a, b, &product)) return (a < 0) == (b < 0) ? kFar : -kFar;
-  return Clamp(product);
-}
-
-bool FitsInt(Interval r) { return r.lo >= INT32_MIN && r.hi <= INT32_MAX; }
+bool FitsInt(Interval r) { return arith::RangeOfType(ir::kInt32).Contains(r); }
 bool IsIndex(Expr e) { return e->type == ir::kIndex; }
 bool IsHalf(Type type) { return type == ir::kFloat16 || type == ir::kBFloat16; }
 
@@ -106,14 +97,14 @@ Expr CudaEmitter::KeepLane(Expr load) {
 Expr CudaEmitter::Simplify(Expr e) {
   if (lanes_.empty()) return simplifier_.Simplify(e, &env_);
   const auto keep = [this](Expr load) { return KeepLane(load); };
-  const ir::Simplifier::LoadFn load(keep);
+  const arith::Simplifier::LoadFn load(keep);
   return simplifier_.Simplify(e, &env_, &load);
 }
 
 Linear CudaEmitter::ToLinear(Expr e) {
   if (lanes_.empty()) return simplifier_.ToLinear(e, &env_);
   const auto keep = [this](Expr load) { return KeepLane(load); };
-  const ir::Simplifier::LoadFn load(keep);
+  const arith::Simplifier::LoadFn load(keep);
   return simplifier_.ToLinear(e, &env_, &load);
 }
 
@@ -122,7 +113,7 @@ Expr CudaEmitter::SimplifyCondition(Expr condition) {
   const Expr first = SimplifyCondition(condition->arg(0));
   if (first->is_const_int())
     return first->int_value != 0 ? SimplifyCondition(condition->arg(1)) : first;
-  const ir::FactScope facts(simplifier_, first);
+  const arith::FactScope facts(simplifier_, first);
   const Expr second = SimplifyCondition(condition->arg(1));
   if (second->is_const_int()) return second->int_value != 0 ? first : second;
   return pool_.And(first, second);
@@ -285,7 +276,7 @@ CudaEmitter::Text CudaEmitter::PrintChoice(Expr e) {
   const Expr condition = SimplifyCondition(e->arg(0));
   if (condition->is_const_int()) return Child(e->arg(condition->int_value != 0 ? 1 : 2));
   const Text c = PrintSimplified(condition), b = Child(e->arg(2));
-  std::optional<ir::FactScope> facts;
+  std::optional<arith::FactScope> facts;
   if (e->op == Op::kIf) facts.emplace(simplifier_, condition);
   const Text a = Child(e->arg(1));
   const bool is_long = a.is_long || b.is_long;
@@ -371,7 +362,7 @@ CudaEmitter::Text CudaEmitter::PrintRaw(Expr e) {
     const Expr condition = SimplifyCondition(e->arg(0));
     if (condition->is_const_int()) return PrintRaw(e->arg(condition->int_value != 0 ? 1 : 2));
     const Text c = PrintSimplified(condition), b = PrintRaw(e->arg(2));
-    std::optional<ir::FactScope> facts;
+    std::optional<arith::FactScope> facts;
     if (e->op == Op::kIf) facts.emplace(simplifier_, condition);
     const Text a = PrintRaw(e->arg(1));
     return {fmt::format("{} ? {} : {}", Wrap(c, kOr), Wrap(a, kOr), Wrap(b, kOr)), kTernary};
@@ -387,9 +378,9 @@ CudaEmitter::Place CudaEmitter::PlaceOf(int32_t slot, std::span<const Expr> indi
   }
   const std::span<const int64_t> shape = buffer(slot).shape;
   if (buffer(slot).scope != ir::Scope::kCluster)
-    return {ir::Flatten(simplifier_, linear, shape), std::nullopt};
+    return {arith::Flatten(simplifier_, linear, shape), std::nullopt};
   // The first dimension is the block whose shared memory holds it.
-  return {ir::Flatten(simplifier_, std::span(linear).subspan(1), shape.subspan(1)), linear[0]};
+  return {arith::Flatten(simplifier_, std::span(linear).subspan(1), shape.subspan(1)), linear[0]};
 }
 
 std::string CudaEmitter::Element(int32_t slot, const Place& place) {
@@ -405,59 +396,12 @@ std::string CudaEmitter::Element(int32_t slot, const Place& place) {
   return fmt::format("in_block({}, {})[{}]", name, PrintSimplified(block).text, offset);
 }
 
-// Of an integer expression of the simplifier. Loads of indices are known to lie in their limit.
+// Of an expression of the simplifier. Loads of indices are known to lie in their limit.
 Interval CudaEmitter::RangeOf(Expr e) {
-  constexpr Interval kUnknown{-kFar, kFar};
-  if (!e->type.is_int()) return e->type.is_bool() ? Interval{0, 1} : kUnknown;
-  const auto arg = [&](int i) { return RangeOf(e->arg(i)); };
-  switch (e->op) {
-    case Op::kLoad: {
-      const int64_t limit = buffer(e->id).index_limit;
-      if (limit > 0) return {0, limit - 1};
-      if (e->type.bits == 64) return kUnknown;
-      const int64_t half = int64_t{1} << (e->type.bits - 1);
-      return {-half, half - 1};
-    }
-    case Op::kCast:
-      if (IsIndex(e)) return arg(0);
-      return kUnknown;
-    case Op::kAdd: {
-      const Interval a = arg(0), b = arg(1);
-      return {Clamp(a.lo + b.lo), Clamp(a.hi + b.hi)};
-    }
-    case Op::kSub: {
-      const Interval a = arg(0), b = arg(1);
-      return {Clamp(a.lo - b.hi), Clamp(a.hi - b.lo)};
-    }
-    case Op::kMul: {
-      const Interval a = arg(0), b = arg(1);
-      const auto [lo, hi] = std::minmax(
-          {Product(a.lo, b.lo), Product(a.lo, b.hi), Product(a.hi, b.lo), Product(a.hi, b.hi)});
-      return {lo, hi};
-    }
-    case Op::kFloorDiv: {
-      const Interval a = arg(0), b = arg(1);
-      if (b.lo != b.hi || b.lo <= 0) return kUnknown;
-      return {ir::FloorDiv(a.lo, b.lo), ir::FloorDiv(a.hi, b.lo)};
-    }
-    case Op::kFloorMod: {
-      const Interval b = arg(1);
-      return b.lo > 0 ? Interval{0, b.hi - 1} : kUnknown;
-    }
-    case Op::kMin:
-    case Op::kMax: {
-      const Interval a = arg(0), b = arg(1);
-      if (e->op == Op::kMin) return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
-      return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
-    }
-    case Op::kSelect:
-    case Op::kIf: {
-      const Interval a = arg(1), b = arg(2);
-      return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
-    }
-    default:
-      return simplifier_.RangeOf(e);
-  }
+  if (e->op == Op::kVar) return simplifier_.RangeOf(e);
+  if (e->op == Op::kLoad && buffer(e->id).index_limit > 0)
+    return Interval::Of(0, buffer(e->id).index_limit - 1);
+  return arith::RangeOfNode(e, [this](Expr operand) { return RangeOf(operand); });
 }
 
 }  // namespace kiln::codegen

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/affine.h"
+#include "compiler/arith/linear.h"
 #include "compiler/codegen/cuda_tile_order.h"
 #include "compiler/ir/rewrite.h"
 
@@ -198,15 +198,8 @@ class TileRewriter {
   }
 
   bool IsContiguous(Expr load, int32_t var) const {
-    LinearForm address;
-    int64_t stride = 1;
-    const std::vector<int64_t>& shape = buffer(load->id).shape;
-    for (size_t i = shape.size(); i-- > 0;) {
-      address.Add(Linearize(load->arg(static_cast<int>(i)), {}), stride);
-      stride *= shape[i];
-    }
-    JoinQuotients(address, {});
-    return std::ranges::any_of(address.terms, [&](const Term& term) {
+    const arith::Linear address = arith::Flatten(load->args(), buffer(load->id).shape);
+    return std::ranges::any_of(address.terms, [&](const arith::Term& term) {
       return term.atom->op == Op::kVar && term.atom->id == var && term.coefficient == 1;
     });
   }

@@ -246,7 +246,7 @@ void CudaEmitter::EmitIf(Stmt stmt) {
   Line(fmt::format("if ({}) {{", PrintSimplified(condition).text));
   ++indent_;
   {
-    const ir::FactScope facts(simplifier_, condition);
+    const arith::FactScope facts(simplifier_, condition);
     Emit(stmt->body());
   }
   --indent_;
@@ -273,7 +273,7 @@ bool CudaEmitter::EmitCopy(Stmt store, const std::string& to, int lanes) {
   const int64_t bytes = lanes * store->value()->type.bytes();
   if (bytes != 4 && bytes != 8 && bytes != 16) return false;
   Expr value = store->value();
-  std::vector<std::unique_ptr<ir::FactScope>> facts;  // in the order of the conditions
+  std::vector<std::unique_ptr<arith::FactScope>> facts;  // in the order of the conditions
   std::string conditions;
   for (; value->op != Op::kLoad; value = value->arg(1)) {
     const Expr condition = SimplifyCondition(value->arg(0));
@@ -281,7 +281,7 @@ bool CudaEmitter::EmitCopy(Stmt store, const std::string& to, int lanes) {
     if (condition->is_const_int()) continue;
     conditions += (conditions.empty() ? "" : " && ") + Wrap(PrintSimplified(condition), kAnd);
     if (value->op == Op::kIf)
-      facts.push_back(std::make_unique<ir::FactScope>(simplifier_, condition));
+      facts.push_back(std::make_unique<arith::FactScope>(simplifier_, condition));
   }
   const std::string from = Element(value->id, PlaceOf(value->id, value->args()));
   preamble_.async_copies = true;

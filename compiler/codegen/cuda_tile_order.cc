@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/affine.h"
+#include "compiler/arith/linear.h"
 #include "compiler/ir/rewrite.h"
 
 namespace kiln::codegen {
@@ -37,16 +37,10 @@ bool Accumulates(const ir::Program& program, Stmt store) {
 
 // Do different values of the loops that index the array mean different elements?
 bool IsOneToOne(const ir::Program& program, Stmt store, const std::vector<Stmt>& loops) {
-  LinearForm address;
-  int64_t stride = 1;
-  const std::vector<int64_t>& shape = program.buffers[static_cast<size_t>(store->slot)].shape;
-  for (size_t i = shape.size(); i-- > 0;) {
-    address.Add(Linearize(store->indices()[i], {}), stride);
-    stride *= shape[i];
-  }
-  JoinQuotients(address, {});
+  const arith::Linear address =
+      arith::Flatten(store->indices(), program.buffers[static_cast<size_t>(store->slot)].shape);
   std::vector<std::pair<int64_t, int64_t>> strides;  // and extents
-  for (const Term& term : address.terms) {
+  for (const arith::Term& term : address.terms) {
     if (term.atom->op != Op::kVar) return false;
     const auto loop = std::ranges::find(loops, term.atom->id, [](Stmt l) { return l->var; });
     if (loop != loops.end()) strides.emplace_back(std::abs(term.coefficient), (*loop)->extent);

@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/codegen/affine.h"
 #include "compiler/codegen/cuda_emit.h"
 
 namespace kiln::codegen {
 namespace {
+using arith::Linear;
 using ir::Expr;
-using ir::Linear;
 using ir::Op;
 using ir::Stmt;
 using ir::StmtKind;
@@ -68,13 +67,13 @@ int64_t CudaEmitter::MultipleOf(Expr e) {
 // A number that divides every value of e; 0 when e is 0.
 int64_t CudaEmitter::MultipleOf(const Linear& e) {
   int64_t result = std::abs(e.constant);
-  for (const ir::Term& term : e.terms)
+  for (const arith::Term& term : e.terms)
     result = std::gcd(result, std::abs(term.coefficient) % (1 << 20) * MultipleOf(term.atom));
   return result;
 }
 
 void CudaEmitter::SetLane(const Vector& vector, int lane) {
-  env_[static_cast<size_t>(vector.var)] = vector.base + ir::Constant(lane);
+  env_[static_cast<size_t>(vector.var)] = vector.base + arith::Constant(lane);
   lanes_.clear();
   for (const auto& [e, name] : vectors_) lanes_[e] = name + LaneName(e->type, lane);
 }
@@ -93,9 +92,9 @@ std::optional<CudaEmitter::Place> CudaEmitter::VectorPlace(int32_t slot,
   const Place first = PlaceOf(slot, indices);
   bool fits = MultipleOf(first.offset) % vector.lanes == 0;
   for (int lane = 1; fits && lane < vector.lanes; ++lane) {
-    value = vector.base + ir::Constant(lane);
+    value = vector.base + arith::Constant(lane);
     const Place place = PlaceOf(slot, indices);
-    fits = place.offset - first.offset == ir::Constant(lane) && place.block == first.block;
+    fits = place.offset - first.offset == arith::Constant(lane) && place.block == first.block;
   }
   value = saved;
   if (!fits) return std::nullopt;
@@ -111,7 +110,7 @@ bool CudaEmitter::IsUniform(Expr condition, const Vector& vector) {
   const Expr first = simplifier_.Simplify(condition, &env_);
   bool is_uniform = true;
   for (int lane = 1; is_uniform && lane < vector.lanes; ++lane) {
-    value = vector.base + ir::Constant(lane);
+    value = vector.base + arith::Constant(lane);
     is_uniform = simplifier_.Simplify(condition, &env_) == first;
   }
   value = saved;
@@ -121,8 +120,9 @@ bool CudaEmitter::IsUniform(Expr condition, const Vector& vector) {
 // Does the condition hold for all lanes where it does for the last?
 bool CudaEmitter::IsLimit(Expr condition, const Vector& vector) {
   if (condition->op != Op::kLt || ir::UsesVar(condition->arg(1), vector.var)) return false;
-  const LinearForm value = Linearize(condition->arg(0), {});
-  return std::ranges::all_of(value.terms, [&](const Term& term) {
+  Linear value = arith::Linearize(condition->arg(0));
+  arith::JoinQuotients(value);
+  return std::ranges::all_of(value.terms, [&](const arith::Term& term) {
     if (term.atom->op == Op::kVar && term.atom->id == vector.var) return term.coefficient > 0;
     return !ir::UsesVar(term.atom, vector.var);
   });
@@ -160,7 +160,7 @@ std::string CudaEmitter::VectorValue(Expr e, const Vector& vector) {
   if (condition->is_const_int())
     return VectorValue(e->arg(condition->int_value != 0 ? 1 : 2), vector);
   const auto side = [&](int i) {
-    std::optional<ir::FactScope> facts;
+    std::optional<arith::FactScope> facts;
     if (i == 1 && e->op == Op::kIf) facts.emplace(simplifier_, condition);
     const std::string value = VectorValue(e->arg(i), vector);
     const bool is_choice = ir::UsesVar(e->arg(i), vector.var) && e->arg(i)->op != Op::kLoad;
@@ -252,7 +252,7 @@ void CudaEmitter::EmitVectorBody(Stmt body, const Vector& vector) {
   Line(fmt::format("if ({}) {{", PrintSimplified(condition).text));
   ++indent_;
   {
-    const ir::FactScope facts(simplifier_, condition);
+    const arith::FactScope facts(simplifier_, condition);
     EmitVectorBody(body->body(), vector);
   }
   --indent_;
@@ -262,21 +262,21 @@ void CudaEmitter::EmitVectorBody(Stmt body, const Vector& vector) {
 // A vector where the last lane is inside, else the lanes that are.
 void CudaEmitter::EmitLimited(Stmt body, const Vector& vector) {
   Linear& value = env_[static_cast<size_t>(vector.var)];
-  value = vector.base + ir::Constant(vector.lanes - 1);
+  value = vector.base + arith::Constant(vector.lanes - 1);
   const Expr whole = SimplifyCondition(body->condition());
   value = vector.base;
   if (whole->is_const_int() && !whole->is_const_int(0)) return EmitVectorBody(body->body(), vector);
   Line(fmt::format("if ({}) {{", PrintSimplified(whole).text));
   ++indent_;
   {
-    const ir::FactScope facts(simplifier_, whole);
+    const arith::FactScope facts(simplifier_, whole);
     EmitVectorBody(body->body(), vector);
   }
   --indent_;
   Line("} else {");
   ++indent_;
   for (int lane = 0; lane + 1 < vector.lanes; ++lane) {
-    env_[static_cast<size_t>(vector.var)] = vector.base + ir::Constant(lane);
+    env_[static_cast<size_t>(vector.var)] = vector.base + arith::Constant(lane);
     EmitIf(body);
   }
   env_[static_cast<size_t>(vector.var)] = vector.base;

@@ -30,7 +30,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/affine.h"
+#include "compiler/arith/linear.h"
+#include "compiler/arith/range.h"
 #include "compiler/codegen/compiled.h"
 #include "compiler/ir/program.h"
 
@@ -80,7 +81,7 @@ class Emitter {
   };
   // index of lane l = shared + offsets[l]; offsets[0] == 0.
   struct LaneIndex {
-    LinearForm shared;
+    arith::Linear shared;
     std::vector<int64_t> offsets;
     bool IsUniform() const;
     bool IsContiguous() const;
@@ -125,7 +126,8 @@ class Emitter {
   // llvm_lanes.cc: what may be vectorized, and how indices differ between lanes
   bool LanesAreIndependent(ir::Stmt loop) const;
   bool Depends(ir::Expr e);
-  std::optional<LaneIndex> SplitLanes(const LinearForm& form);
+  arith::Linear IndexForm(ir::Expr index) const;  // with quotients joined
+  std::optional<LaneIndex> SplitLanes(const arith::Linear& form);
 
   // llvm_expr.cc: expressions. Results are of ComputeType, scalar or (inside lanes) vector.
   llvm::Value* Eval(ir::Expr e);
@@ -165,27 +167,27 @@ class Emitter {
   llvm::Type* Like(llvm::Value* shape, llvm::Type* scalar) const;
 
   // llvm_memory.cc: loads and stores
-  LinearForm Flatten(int32_t slot, std::span<const ir::Expr> indices) const;
+  arith::Linear Flatten(int32_t slot, std::span<const ir::Expr> indices) const;
   llvm::Value* EmitLoad(int32_t slot, std::span<const ir::Expr> indices);
-  llvm::Value* LoadScalar(int32_t slot, const LinearForm& index);
-  llvm::Value* LoadGuarded(int32_t slot, const LinearForm& index);
+  llvm::Value* LoadScalar(int32_t slot, const arith::Linear& index);
+  llvm::Value* LoadGuarded(int32_t slot, const arith::Linear& index);
   llvm::Value* LoadLanes(int32_t slot, const LaneIndex& index, bool in_bounds);
   llvm::Value* LoadRuns(int32_t slot, const LaneIndex& index);
-  llvm::Value* LoadPieces(int32_t slot, const LinearForm& index, int64_t lanes);
+  llvm::Value* LoadPieces(int32_t slot, const arith::Linear& index, int64_t lanes);
   llvm::Value* LoadGather(int32_t slot, llvm::Value* index);
   void StoreLanes(int32_t slot, const LaneIndex& index, llvm::Value* value, bool in_bounds);
   void StoreElements(int32_t slot, llvm::Value* index, llvm::Value* value);
   llvm::Value* AtHead(int depth, llvm::function_ref<llvm::Value*()> make);
   Placed PlaceAtom(ir::Expr atom);
-  Placed PlaceTerm(const Term& term);
-  Placed PlaceSum(const LinearForm& form);  // without the constant; value is null if it is zero
-  llvm::Value* EmitLinear(const LinearForm& form, bool with_constant);
+  Placed PlaceTerm(const arith::Term& term);
+  Placed PlaceSum(const arith::Linear& form);  // without the constant; value is null if it is zero
+  llvm::Value* EmitLinear(const arith::Linear& form, bool with_constant);
   llvm::Value* WideIndex(ir::Expr atom);  // i64, or vector of it
-  llvm::Value* VectorIndex(const LinearForm& form);
+  llvm::Value* VectorIndex(const arith::Linear& form);
   llvm::Value* OffsetVector(const LaneIndex& index);
   llvm::Value* Pointer(int32_t slot, llvm::Value* index, bool in_bounds);
-  llvm::Value* Pointer(int32_t slot, const LinearForm& index, bool in_bounds);
-  llvm::Align AlignmentOf(int32_t slot, const LinearForm& index) const;
+  llvm::Value* Pointer(int32_t slot, const arith::Linear& index, bool in_bounds);
+  llvm::Align AlignmentOf(int32_t slot, const arith::Linear& index) const;
   llvm::Value* PlainLoad(int32_t slot, llvm::Type* type, llvm::Value* pointer,
                          llvm::Align alignment);
   void PlainStore(int32_t slot, llvm::Value* value, llvm::Value* pointer, llvm::Align alignment);
@@ -208,7 +210,7 @@ class Emitter {
 
   std::vector<llvm::MDNode*> alias_scope_;  // by slot
   std::vector<llvm::MDNode*> no_alias_;
-  std::vector<Range> ranges_;  // by variable
+  std::vector<arith::Interval> ranges_;  // by variable
 
   // State of the function being emitted.
   llvm::Function* function_ = nullptr;

@@ -35,7 +35,7 @@ llvm::CmpInst::Predicate Predicate(Op op, ir::Type type) {
   return P::BAD_ICMP_PREDICATE;
 }
 
-bool IsInt32(Range range) { return range.lo >= INT32_MIN && range.hi <= INT32_MAX; }
+bool IsInt32(arith::Interval range) { return arith::RangeOfType(ir::kInt32).Contains(range); }
 }  // namespace
 
 bool IsSpeculatable(ir::Expr e) {
@@ -158,7 +158,7 @@ Value* Emitter::FloorDivide(Expr e, Value* a, Value* b, bool remainder) {
       if (remainder) return builder_.CreateAnd(a, constant(d - 1));
       return builder_.CreateAShr(a, constant(__builtin_ctzll(static_cast<uint64_t>(d))));
     }
-    if (RangeOf(e->arg(0), ranges_).lo >= 0) {
+    if (arith::RangeOf(e->arg(0), ranges_).lo >= 0) {
       return remainder ? builder_.CreateURem(a, b) : builder_.CreateUDiv(a, b);
     }
   }
@@ -185,12 +185,12 @@ Value* Emitter::EvalCompare(Expr e) {
   const ir::Type type = e->arg(0)->type;
   const auto predicate = Predicate(e->op, type);
   if (type == ir::kIndex && Depends(e)) {
-    LinearForm difference = Linearize(e->arg(0), known_);
-    difference.Add(Linearize(e->arg(1), known_), -1);
+    arith::Linear difference = IndexForm(e->arg(0));
+    difference.AddScaled(IndexForm(e->arg(1)), -1);
     const auto split = SplitLanes(difference);
     // shared + offset < 0 becomes shared < -offset: one comparison with a constant vector.
-    if (split && IsInt32(RangeOf(difference, ranges_)) &&
-        IsInt32(RangeOf(split->shared, ranges_))) {
+    if (split && IsInt32(arith::RangeOf(difference, ranges_)) &&
+        IsInt32(arith::RangeOf(split->shared, ranges_))) {
       Value* shared = builder_.CreateTrunc(EmitLinear(split->shared, true), builder_.getInt32Ty());
       std::vector<uint32_t> limits;
       for (int64_t offset : split->offsets) limits.push_back(static_cast<uint32_t>(-offset));
@@ -230,7 +230,7 @@ bool Emitter::FitsNarrow(Expr e) const {
         fits = false;
         return;
     }
-    if (node->type != ir::kIndex || !IsInt32(RangeOf(node, ranges_))) fits = false;
+    if (node->type != ir::kIndex || !IsInt32(arith::RangeOf(node, ranges_))) fits = false;
   });
   return fits;
 }

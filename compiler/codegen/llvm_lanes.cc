@@ -5,6 +5,9 @@
 
 namespace kiln::codegen {
 namespace {
+using arith::Interval;
+using arith::Linear;
+using arith::Term;
 using ir::Expr;
 using ir::Stmt;
 using ir::StmtKind;
@@ -49,32 +52,30 @@ bool UsesAny(Expr e, const std::vector<bool>& vars) {
 // One index: a value per lane, what is fixed for the whole loop, and the range of the rest.
 struct IndexParts {
   std::vector<int64_t> lanes;
-  LinearForm fixed;
-  Range rest;
+  Linear fixed;
+  Interval rest;
 };
 
 class PartSplitter {
  public:
   PartSplitter(Stmt loop, const Accesses& accesses, std::vector<std::optional<int64_t>> known,
-               std::span<const Range> ranges)
+               std::span<const Interval> ranges)
       : loop_(loop), accesses_(accesses), known_(std::move(known)), ranges_(ranges) {}
 
-  std::optional<IndexParts> Split(const LinearForm& form) {
+  std::optional<IndexParts> Split(const Linear& form) {
+    if (form.overflow) return std::nullopt;
     IndexParts parts;
     parts.lanes.assign(static_cast<size_t>(loop_->extent), 0);
-    parts.rest = {form.constant, form.constant};
+    parts.rest = Interval::Of(form.constant);
     for (const Term& term : form.terms) {
       if (ir::HasLoad(term.atom)) return std::nullopt;
       if (ir::UsesVar(term.atom, loop_->var)) {
         if (!AddLanes(term, parts.lanes)) return std::nullopt;
       } else if (UsesAny(term.atom, accesses_.inner_vars)) {
-        parts.rest =
-            AddRanges(parts.rest, ScaleRange(RangeOf(term.atom, ranges_), term.coefficient));
+        parts.rest = parts.rest + arith::RangeOf(term.atom, ranges_) * term.coefficient;
         if (!parts.rest.bounded()) return std::nullopt;
       } else {
-        LinearForm one;
-        one.terms.push_back(term);
-        parts.fixed.Add(one, 1);
+        parts.fixed.AddTerm(term.atom, term.coefficient);
       }
     }
     return parts;
@@ -85,7 +86,7 @@ class PartSplitter {
     auto& known = known_[static_cast<size_t>(loop_->var)];
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
       known = static_cast<int64_t>(lane);
-      const auto value = Evaluate(term.atom, known_);
+      const auto value = arith::Evaluate(term.atom, known_);
       known.reset();
       if (!value) return false;
       lanes[lane] += term.coefficient * *value;
@@ -96,22 +97,22 @@ class PartSplitter {
   Stmt loop_;
   const Accesses& accesses_;
   std::vector<std::optional<int64_t>> known_;
-  std::span<const Range> ranges_;
+  std::span<const Interval> ranges_;
 };
 
-bool SameFixed(const LinearForm& a, const LinearForm& b) {
-  LinearForm difference = a;
-  difference.Add(b, -1);
-  return difference.terms.empty();
+bool SameFixed(const Linear& a, const Linear& b) {
+  Linear difference = a;
+  difference.AddScaled(b, -1);
+  return difference.is_constant();
 }
 
 // Is every lane's set of indices disjoint from every other lane's?
 bool Disjoint(const std::vector<IndexParts>& accesses) {
-  Range rest = accesses[0].rest;
+  Interval rest = accesses[0].rest;
   for (const IndexParts& parts : accesses) {
     if (parts.lanes != accesses[0].lanes || !SameFixed(parts.fixed, accesses[0].fixed))
       return false;
-    rest = {std::min(rest.lo, parts.rest.lo), std::max(rest.hi, parts.rest.hi)};
+    rest = arith::Hull(rest, parts.rest);
   }
   std::vector<int64_t> sorted = accesses[0].lanes;
   std::sort(sorted.begin(), sorted.end());
@@ -146,8 +147,8 @@ bool Emitter::LanesAreIndependent(Stmt loop) const {
       bool known = true;
       for (const BufferAccess& access : accesses.all) {
         if (access.slot != static_cast<int32_t>(slot)) continue;
-        const LinearForm form =
-            d == rank ? Flatten(access.slot, access.indices) : Linearize(access.indices[d], known_);
+        const Linear form =
+            d == rank ? Flatten(access.slot, access.indices) : IndexForm(access.indices[d]);
         auto split = splitter.Split(form);
         if (!(known = split.has_value())) break;
         parts.push_back(*std::move(split));
@@ -171,9 +172,16 @@ bool Emitter::Depends(Expr e) {
   return depends;
 }
 
-std::optional<Emitter::LaneIndex> Emitter::SplitLanes(const LinearForm& form) {
+Linear Emitter::IndexForm(Expr index) const {
+  Linear form = arith::Linearize(index, known_);
+  arith::JoinQuotients(form, known_);
+  return form;
+}
+
+std::optional<Emitter::LaneIndex> Emitter::SplitLanes(const Linear& form) {
   LaneIndex index;
   index.shared.constant = form.constant;
+  index.shared.overflow = form.overflow;
   index.offsets.assign(static_cast<size_t>(lanes_->count), 0);
   auto& known = known_[static_cast<size_t>(lanes_->var)];
   for (const Term& term : form.terms) {
@@ -191,7 +199,7 @@ std::optional<Emitter::LaneIndex> Emitter::SplitLanes(const LinearForm& form) {
     if (!lanes_->known_base) return std::nullopt;
     for (size_t l = 0; l < index.offsets.size(); ++l) {
       known = *lanes_->known_base + static_cast<int64_t>(l);
-      const auto value = Evaluate(term.atom, known_);
+      const auto value = arith::Evaluate(term.atom, known_);
       known.reset();
       if (!value) return std::nullopt;
       index.offsets[l] += term.coefficient * *value;

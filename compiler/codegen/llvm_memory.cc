@@ -8,6 +8,9 @@
 
 namespace kiln::codegen {
 namespace {
+using arith::Interval;
+using arith::Linear;
+using arith::Term;
 using ir::Expr;
 using llvm::Value;
 
@@ -31,25 +34,14 @@ std::vector<Run> ContiguousRuns(const std::vector<int64_t>& offsets) {
   return runs;
 }
 
-LinearForm Shifted(LinearForm form, int64_t offset) {
+Linear Shifted(Linear form, int64_t offset) {
   form.constant += offset;
   return form;
 }
 }  // namespace
 
-LinearForm Emitter::Flatten(int32_t slot, std::span<const Expr> indices) const {
-  LinearForm flat;
-  int64_t stride = 1;
-  const std::vector<int64_t>& shape = buffer(slot).shape;
-  std::vector<int64_t> strides(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    strides[d] = stride;
-    stride *= shape[d];
-  }
-  // Through one sum, so that quotients and remainders of neighbouring dimensions join.
-  for (size_t d = 0; d < shape.size(); ++d) flat.Add(Linearize(indices[d], known_), strides[d]);
-  JoinQuotients(flat, known_);
-  return flat;
+Linear Emitter::Flatten(int32_t slot, std::span<const Expr> indices) const {
+  return arith::Flatten(indices, buffer(slot).shape, known_);
 }
 
 Value* Emitter::WideIndex(Expr atom) {
@@ -113,7 +105,7 @@ Emitter::Placed Emitter::PlaceTerm(const Term& term) {
 
 // Outer variables first, so that what does not change in an inner loop is one value outside of it.
 // The lane variable stands for its base.
-Emitter::Placed Emitter::PlaceSum(const LinearForm& form) {
+Emitter::Placed Emitter::PlaceSum(const Linear& form) {
   std::vector<Placed> terms;
   for (const Term& term : form.terms) terms.push_back(PlaceTerm(term));
   std::stable_sort(terms.begin(), terms.end(), [](const Placed& a, const Placed& b) {
@@ -139,7 +131,7 @@ Emitter::Placed Emitter::PlaceSum(const LinearForm& form) {
   return sum;
 }
 
-Value* Emitter::EmitLinear(const LinearForm& form, bool with_constant) {
+Value* Emitter::EmitLinear(const Linear& form, bool with_constant) {
   Value* constant = builder_.getInt64(with_constant ? static_cast<uint64_t>(form.constant) : 0);
   Value* sum = PlaceSum(form).value;
   if (sum == nullptr) return constant;
@@ -147,9 +139,10 @@ Value* Emitter::EmitLinear(const LinearForm& form, bool with_constant) {
   return builder_.CreateAdd(sum, constant, "", false, true);
 }
 
-Value* Emitter::VectorIndex(const LinearForm& form) {
-  LinearForm shared;
+Value* Emitter::VectorIndex(const Linear& form) {
+  Linear shared;
   shared.constant = form.constant;
+  shared.overflow = form.overflow;
   Value* sum = nullptr;
   for (const Term& term : form.terms) {
     if (!Depends(term.atom)) {
@@ -178,14 +171,14 @@ Value* Emitter::Pointer(int32_t slot, Value* index, bool in_bounds) {
 
 // The part that varies is one pointer per loop, the constant is added to it: it becomes part of the
 // instruction.
-Value* Emitter::Pointer(int32_t slot, const LinearForm& index, bool in_bounds) {
+Value* Emitter::Pointer(int32_t slot, const Linear& index, bool in_bounds) {
   const Placed sum = PlaceSum(index);
   if (sum.value == nullptr || sum.depth < 0 || llvm::isa<llvm::Constant>(sum.value)) {
     return Pointer(slot, EmitLinear(index, true), in_bounds);
   }
-  LinearForm varying = index;
+  Linear varying = index;
   varying.constant = 0;
-  const Range range = RangeOf(varying, ranges_);
+  const Interval range = arith::RangeOf(varying, ranges_);
   const bool stays_inside = range.lo >= 0 && range.hi < buffer(slot).num_elements();
   auto& pointers = scopes_[static_cast<size_t>(sum.depth)].pointers;
   const auto [it, is_new] = pointers.try_emplace({slot, sum.value}, nullptr);
@@ -198,7 +191,7 @@ Value* Emitter::Pointer(int32_t slot, const LinearForm& index, bool in_bounds) {
                                    : builder_.CreateGEP(type, it->second, constant);
 }
 
-llvm::Align Emitter::AlignmentOf(int32_t slot, const LinearForm& index) const {
+llvm::Align Emitter::AlignmentOf(int32_t slot, const Linear& index) const {
   const auto bytes = static_cast<uint64_t>(buffer(slot).type.bytes());
   uint64_t bits = 64 | (static_cast<uint64_t>(index.constant) * bytes);
   for (const Term& term : index.terms) bits |= static_cast<uint64_t>(term.coefficient) * bytes;
@@ -227,11 +220,11 @@ void Emitter::PlainStore(int32_t slot, Value* value, Value* pointer, llvm::Align
 }
 
 Value* Emitter::EmitLoad(int32_t slot, std::span<const Expr> indices) {
-  const LinearForm flat = Flatten(slot, indices);
+  const Linear flat = Flatten(slot, indices);
   const bool depends = std::any_of(flat.terms.begin(), flat.terms.end(),
                                    [&](const Term& t) { return Depends(t.atom); });
   const bool masked = lanes_ && lanes_->mask != nullptr;
-  const Range range = masked ? RangeOf(flat, ranges_) : Range{};
+  const Interval range = masked ? arith::RangeOf(flat, ranges_) : Interval{};
   const bool in_bounds = !masked || (range.lo >= 0 && range.hi < buffer(slot).num_elements());
   Value* v = nullptr;
   if (!depends) {
@@ -244,13 +237,13 @@ Value* Emitter::EmitLoad(int32_t slot, std::span<const Expr> indices) {
   return FromMemory(buffer(slot).type, v);
 }
 
-Value* Emitter::LoadScalar(int32_t slot, const LinearForm& index) {
+Value* Emitter::LoadScalar(int32_t slot, const Linear& index) {
   return PlainLoad(slot, MemoryType(buffer(slot).type), Pointer(slot, index, true),
                    AlignmentOf(slot, index));
 }
 
 // The same element for all lanes, but only if a lane wants it.
-Value* Emitter::LoadGuarded(int32_t slot, const LinearForm& index) {
+Value* Emitter::LoadGuarded(int32_t slot, const Linear& index) {
   using llvm::BasicBlock;
   BasicBlock* from = builder_.GetInsertBlock();
   BasicBlock* load = BasicBlock::Create(context_, "any", function_);
@@ -286,7 +279,7 @@ Value* Emitter::LoadRuns(int32_t slot, const LaneIndex& index) {
   const auto [lo, hi] = std::minmax_element(index.offsets.begin(), index.offsets.end());
   const int64_t span = *hi - *lo + 1;
   if (span <= kMaxSpanPerLane * static_cast<int64_t>(index.offsets.size())) {
-    const LinearForm first = Shifted(index.shared, *lo);
+    const Linear first = Shifted(index.shared, *lo);
     if (index.IsContiguous()) return LoadPieces(slot, first, span);
     Value* v = PlainLoad(slot, llvm::FixedVectorType::get(element, static_cast<unsigned>(span)),
                          Pointer(slot, first, true), AlignmentOf(slot, first));
@@ -298,7 +291,7 @@ Value* Emitter::LoadRuns(int32_t slot, const LaneIndex& index) {
   std::map<int64_t, Value*> loaded;
   const std::vector<Run> runs = ContiguousRuns(index.offsets);
   for (const Run& run : runs) {
-    const LinearForm first = Shifted(index.shared, index.offsets[run.first_lane]);
+    const Linear first = Shifted(index.shared, index.offsets[run.first_lane]);
     Value* p = Pointer(slot, first, true);
     if (run.length == 1) {
       Value*& scalar = loaded[first.constant];
@@ -325,14 +318,14 @@ Value* Emitter::LoadRuns(int32_t slot, const LaneIndex& index) {
 // A local buffer is read in vectors no wider than those that are stored to it. A wider one would
 // join registers: LLVM would keep them joined through the loops that store, and take them apart
 // and put them together for each store.
-Value* Emitter::LoadPieces(int32_t slot, const LinearForm& index, int64_t lanes) {
+Value* Emitter::LoadPieces(int32_t slot, const Linear& index, int64_t lanes) {
   const int64_t stored = stored_lanes_[static_cast<size_t>(slot)];
   const int64_t width = stored > 1 && lanes > stored && lanes % stored == 0 ? stored : lanes;
   llvm::Type* element = MemoryType(buffer(slot).type);
   llvm::Type* type = llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
   std::vector<Value*> pieces;
   for (int64_t lane = 0; lane < lanes; lane += width) {
-    const LinearForm first = Shifted(index, lane);
+    const Linear first = Shifted(index, lane);
     pieces.push_back(PlainLoad(slot, type, Pointer(slot, first, true), AlignmentOf(slot, first)));
   }
   return llvm::concatenateVectors(builder_, pieces);
@@ -359,13 +352,13 @@ void Emitter::EmitStore(ir::Stmt store) {
   const int32_t slot = store->slot;
   stage_ = store->stage;
   Value* value = ToMemory(buffer(slot).type, Eval(store->value()));
-  const LinearForm flat = Flatten(slot, store->indices());
+  const Linear flat = Flatten(slot, store->indices());
   if (!lanes_) {
     PlainStore(slot, value, Pointer(slot, flat, true), AlignmentOf(slot, flat));
     return;
   }
   value = Splat(value);
-  const Range range = RangeOf(flat, ranges_);
+  const Interval range = arith::RangeOf(flat, ranges_);
   const bool in_bounds = range.lo >= 0 && range.hi < buffer(slot).num_elements();
   if (const auto index = SplitLanes(flat)) {
     StoreLanes(slot, *index, value, in_bounds);
@@ -395,7 +388,7 @@ void Emitter::StoreLanes(int32_t slot, const LaneIndex& index, Value* value, boo
     return;
   }
   for (const Run& run : runs) {
-    const LinearForm first = Shifted(index.shared, index.offsets[run.first_lane]);
+    const Linear first = Shifted(index.shared, index.offsets[run.first_lane]);
     Value* p = Pointer(slot, first, true);
     Value* part = value;
     if (run.length == 1) {

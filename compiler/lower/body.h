@@ -5,18 +5,18 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "compiler/ir/simplify.h"
+#include "compiler/arith/simplify.h"
 #include "compiler/schedule/state.h"
 
 namespace kiln::lower {
 
 // What to put for a read of `stage`'s output `output` at `indices` (tensor coordinates).
-using ReadFn = absl::FunctionRef<ir::Expr(int stage, int output,
-                                          const std::vector<ir::Linear>& indices, ir::Type type)>;
+using ReadFn = absl::FunctionRef<ir::Expr(
+    int stage, int output, const std::vector<arith::Linear>& indices, ir::Type type)>;
 
 // bodies()[output] of stage s with axis i at axis_values[i].
 ir::Expr LowerBody(const schedule::State& state, int s, int output,
-                   const std::vector<ir::Linear>& axis_values, ir::Simplifier& simplifier,
+                   const std::vector<arith::Linear>& axis_values, arith::Simplifier& simplifier,
                    ReadFn read);
 
 }  // namespace kiln::lower

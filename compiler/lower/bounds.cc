@@ -18,7 +18,7 @@ using schedule::State;
 
 // A touched interval of one dimension.
 struct Range {
-  ir::Linear min;
+  arith::Linear min;
   int64_t extent;
 };
 
@@ -29,23 +29,22 @@ void AddGuard(ir::Expr guard, std::vector<ir::Expr>& guards) {
   if (std::find(guards.begin(), guards.end(), guard) == guards.end()) guards.push_back(guard);
 }
 
-int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
-
 // value < limit, without the terms that make no difference: 8*i + j < 16 is 8*i < 16 for j below 8.
 // The guard then stands outside the loop j, and is one for a vector of them.
-ir::Expr Below(const ir::Linear& value, int64_t limit, ir::Simplifier& simplifier) {
+ir::Expr Below(const arith::Linear& value, int64_t limit, arith::Simplifier& simplifier) {
   ir::ExprPool& pool = simplifier.pool();
-  std::vector<ir::Term> terms(value.terms.begin(), value.terms.end());
-  std::ranges::stable_sort(terms, {}, [](const ir::Term& t) { return -std::abs(t.coefficient); });
+  std::vector<arith::Term> terms(value.terms.begin(), value.terms.end());
+  std::ranges::stable_sort(terms, {},
+                           [](const arith::Term& t) { return -std::abs(t.coefficient); });
   int64_t unit = 0;
-  ir::Linear rest = value;
-  for (const ir::Term& term : terms) {
+  arith::Linear rest = value;
+  for (const arith::Term& term : terms) {
     unit = std::gcd(unit, std::abs(term.coefficient));
-    rest = rest - ir::Linear{0, {term}};
+    rest = rest - arith::Linear{0, {term}};
     if (rest.is_constant()) break;
-    const ir::Interval range = simplifier.RangeOf(rest);
-    const int64_t most = FloorDivide(limit - 1 - range.lo, unit);
-    if (most != FloorDivide(limit - 1 - range.hi, unit)) continue;
+    const arith::Interval range = simplifier.RangeOf(rest);
+    const int64_t most = ir::FloorDiv(limit - 1 - range.lo, unit);
+    if (most != ir::FloorDiv(limit - 1 - range.hi, unit)) continue;
     return pool.Lt(simplifier.ToExpr(value - rest), pool.Int((most + 1) * unit));
   }
   return pool.Lt(simplifier.ToExpr(value), pool.Int(limit));
@@ -83,7 +82,7 @@ class BoundInference {
   // One read of a stage, by a computed stage.
   struct Read {
     int reader;
-    std::vector<ir::Linear> indices;
+    std::vector<arith::Linear> indices;
   };
 
   std::string NameOf(int s) const {
@@ -147,10 +146,10 @@ class BoundInference {
     KILN_RETURN_IF_ERROR(CheckIterations(s, bounds.iter_extents));
 
     KILN_RETURN_IF_ERROR(MakeLoopVars(s, bounds));
-    std::vector<ir::Linear> loop_values;
+    std::vector<arith::Linear> loop_values;
     loop_values.reserve(stage.loops.size());
     for (int32_t var : bounds.loop_vars) {
-      loop_values.push_back(var < 0 ? ir::Linear{} : out_.simplifier.Var(var));
+      loop_values.push_back(var < 0 ? arith::Linear{} : out_.simplifier.Var(var));
     }
     bounds.iter_values = IterValues(stage, bounds.iter_extents, loop_values, out_.simplifier,
                                     state_.NumAttached(s) > 0);
@@ -211,7 +210,7 @@ class BoundInference {
   }
 
   void CollectReads(int s, const StageBounds& bounds) {
-    const auto record = [&](int producer, int output, const std::vector<ir::Linear>& indices,
+    const auto record = [&](int producer, int output, const std::vector<arith::Linear>& indices,
                             ir::Type type) {
       if (state_.attach(producer).kind == Attach::kIter) reads_[producer].push_back({s, indices});
       (void)output;
@@ -223,10 +222,10 @@ class BoundInference {
   }
 
   // Stands for a loaded integer in index arithmetic: nothing is known of it.
-  ir::Expr UnknownInteger(int producer, const std::vector<ir::Linear>& indices, ir::Type type) {
+  ir::Expr UnknownInteger(int producer, const std::vector<arith::Linear>& indices, ir::Type type) {
     std::vector<ir::Expr> exprs;
     exprs.reserve(indices.size());
-    for (const ir::Linear& index : indices) exprs.push_back(out_.simplifier.ToExpr(index));
+    for (const arith::Linear& index : indices) exprs.push_back(out_.simplifier.ToExpr(index));
     return out_.pool->Load(producer, exprs, type);
   }
 
@@ -252,11 +251,11 @@ class BoundInference {
   // What the stage computes for its output, and what it reads for that. Loads give 0.
   struct Body {
     ir::Expr value;
-    std::vector<std::pair<int, std::vector<ir::Linear>>> reads;  // producer, indices
+    std::vector<std::pair<int, std::vector<arith::Linear>>> reads;  // producer, indices
   };
   Body BodyOf(int s, int output) {
     Body body{nullptr, {}};
-    const auto read = [&](int producer, int, const std::vector<ir::Linear>& indices,
+    const auto read = [&](int producer, int, const std::vector<arith::Linear>& indices,
                           ir::Type type) {
       body.reads.emplace_back(producer, indices);
       return type.is_float() ? out_.pool->Float(0, type) : out_.pool->Int(0, type);
@@ -276,7 +275,7 @@ class BoundInference {
             !AxisGuards(state_.stage(producer), tile, tile.iter_values, out_.simplifier).empty())
           return false;
         for (size_t d = 0; d < indices.size(); ++d) {
-          const ir::Interval range = out_.simplifier.RangeOf(indices[d] - tile.region_min[d]);
+          const arith::Interval range = out_.simplifier.RangeOf(indices[d] - tile.region_min[d]);
           if (range.lo < 0 || range.hi >= tile.region_extent[d]) return false;
         }
       }
@@ -306,8 +305,8 @@ class BoundInference {
   }
 
   // Are all elements read with this index from `extent` on the zeros of a tile?
-  bool IsZeroBehind(int producer, const std::vector<ir::Linear>& indices, const ir::Linear& index,
-                    int64_t extent) const {
+  bool IsZeroBehind(int producer, const std::vector<arith::Linear>& indices,
+                    const arith::Linear& index, int64_t extent) const {
     if (!state_.stage(producer).asks_for_shared() || out_.stages[producer].fill_guards.empty())
       return false;
     for (size_t d = 0; d < indices.size(); ++d) {
@@ -411,7 +410,7 @@ class BoundInference {
         first = false;
         continue;
       }
-      const ir::Linear distance = range.min - hull.min;
+      const arith::Linear distance = range.min - hull.min;
       if (!distance.is_constant()) return whole;
       const int64_t end = std::max(hull.extent, distance.constant + range.extent);
       if (distance.constant < 0) {
@@ -427,7 +426,7 @@ class BoundInference {
       const int64_t lo = std::max<int64_t>(hull.min.constant, 0);
       const int64_t hi = std::min(hull.min.constant + hull.extent, extent);
       if (lo >= hi) return {{}, 1};
-      return {ir::Constant(lo), hi - lo};
+      return {arith::Constant(lo), hi - lo};
     }
     return hull;
   }
@@ -443,9 +442,9 @@ class BoundInference {
   }
 
   // The interval of e while the moving variables run.
-  Range Relax(const ir::Linear& e) {
-    Range range{ir::Constant(e.constant), 1};
-    for (const ir::Term& term : e.terms) {
+  Range Relax(const arith::Linear& e) {
+    Range range{arith::Constant(e.constant), 1};
+    for (const arith::Term& term : e.terms) {
       const Range atom = RelaxAtom(term.atom);
       if (atom.extent >= kUnbounded) return {{}, kUnbounded};
       const int64_t k = term.coefficient, spread = atom.extent - 1;
@@ -459,13 +458,13 @@ class BoundInference {
 
   Range RelaxAtom(ir::Expr atom) {
     const int uses = UsesOf(atom);
-    if (uses == kStanding) return {ir::Linear{0, {ir::Term{atom, 1}}}, 1};
+    if (uses == kStanding) return {arith::Linear{0, {arith::Term{atom, 1}}}, 1};
     if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorDiv &&
         atom->arg(1)->is_const_int()) {
       const int64_t c = atom->arg(1)->int_value;
       const Range inner = Relax(out_.simplifier.ToLinear(atom->arg(0)));
       if (inner.extent >= kUnbounded) return inner;
-      const ir::Linear phase = out_.simplifier.FloorMod(inner.min, c);
+      const arith::Linear phase = out_.simplifier.FloorMod(inner.min, c);
       const int64_t most = out_.simplifier.RangeOf(phase).hi;
       return {out_.simplifier.FloorDiv(inner.min, c), (most + inner.extent - 1) / c + 1};
     }
@@ -473,11 +472,11 @@ class BoundInference {
         atom->arg(1)->is_const_int()) {
       const int64_t c = atom->arg(1)->int_value;
       const Range inner = Relax(out_.simplifier.ToLinear(atom->arg(0)));
-      const ir::Linear phase = out_.simplifier.FloorMod(inner.min, c);
+      const arith::Linear phase = out_.simplifier.FloorMod(inner.min, c);
       if (out_.simplifier.RangeOf(phase).hi + inner.extent - 1 < c) return {phase, inner.extent};
     }
-    const ir::Interval r = out_.simplifier.RangeOf(atom);
-    return {ir::Constant(r.lo), r.hi - r.lo + 1};
+    const arith::Interval r = out_.simplifier.RangeOf(atom);
+    return {arith::Constant(r.lo), r.hi - r.lo + 1};
   }
 
   const State& state_;
@@ -492,8 +491,8 @@ class BoundInference {
 }  // namespace
 
 std::vector<ir::Expr> Guards(const Stage& stage, const StageBounds& bounds,
-                             const std::vector<ir::Linear>& iter_values, bool reductions,
-                             ir::Simplifier& simplifier) {
+                             const std::vector<arith::Linear>& iter_values, bool reductions,
+                             arith::Simplifier& simplifier) {
   std::vector<ir::Expr> guards;
   for (const SplitGuard& g : SplitGuards(stage, bounds.iter_extents)) {
     const bool spatial = stage.iters[g.iter].kind == schedule::IterKind::kSpatial;
@@ -507,14 +506,14 @@ std::vector<ir::Expr> Guards(const Stage& stage, const StageBounds& bounds,
 }
 
 std::vector<ir::Expr> AxisGuards(const Stage& stage, const StageBounds& bounds,
-                                 const std::vector<ir::Linear>& iter_values,
-                                 ir::Simplifier& simplifier) {
+                                 const std::vector<arith::Linear>& iter_values,
+                                 arith::Simplifier& simplifier) {
   std::vector<ir::Expr> guards;
   ir::ExprPool& pool = simplifier.pool();
   const std::vector<dag::Axis>& axes = stage.op->axes();
   for (size_t i = 0; i < axes.size(); ++i) {
-    const ir::Linear value = bounds.region_min[i] + iter_values[i];
-    const ir::Interval range = simplifier.RangeOf(value);
+    const arith::Linear value = bounds.region_min[i] + iter_values[i];
+    const arith::Interval range = simplifier.RangeOf(value);
     // The guards above may already keep the value inside; a root stage's always do.
     if (bounds.region_min[i].is_constant() &&
         bounds.region_min[i].constant + bounds.region_extent[i] <= axes[i].extent) {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/arith/simplify.h"
 #include "compiler/ir/program.h"
-#include "compiler/ir/simplify.h"
 #include "compiler/schedule/state.h"
 
 namespace kiln::lower {
@@ -25,14 +25,14 @@ struct LoopOwner {
 };
 
 struct StageBounds {
-  bool computed = false;                // false: placeholder or inlined; the rest is empty
-  std::vector<ir::Linear> region_min;   // per spatial axis
-  std::vector<int64_t> region_extent;   // per spatial axis
-  std::vector<int64_t> iter_extents;    // per Stage::iters
-  std::vector<int32_t> loop_vars;       // per loop: program variable, -1 when it runs once
-  std::vector<ir::Linear> iter_values;  // per Stage::iters; axes are relative to region_min
-  std::vector<ir::Linear> axis_values;  // per axis, in tensor coordinates
-  std::vector<ir::Expr> guards;         // conditions of an iteration; never trivially true
+  bool computed = false;                   // false: placeholder or inlined; the rest is empty
+  std::vector<arith::Linear> region_min;   // per spatial axis
+  std::vector<int64_t> region_extent;      // per spatial axis
+  std::vector<int64_t> iter_extents;       // per Stage::iters
+  std::vector<int32_t> loop_vars;          // per loop: program variable, -1 when it runs once
+  std::vector<arith::Linear> iter_values;  // per Stage::iters; axes are relative to region_min
+  std::vector<arith::Linear> axis_values;  // per axis, in tensor coordinates
+  std::vector<ir::Expr> guards;            // conditions of an iteration; never trivially true
   // What is stored where these do not hold is 0: a tile in shared memory, whole although its tensor
   // ends inside of it.
   std::vector<ir::Expr> fill_guards;
@@ -44,7 +44,7 @@ struct StageBounds {
 struct Bounds {
   explicit Bounds(std::shared_ptr<ir::ExprPool> p) : pool(std::move(p)), simplifier(*pool) {}
   std::shared_ptr<ir::ExprPool> pool;
-  ir::Simplifier simplifier;
+  arith::Simplifier simplifier;
   std::vector<LoopOwner> owners;  // of each program variable
   std::vector<StageBounds> stages;
 };
@@ -58,12 +58,12 @@ StatusOr<std::unique_ptr<Bounds>> InferBounds(const schedule::State& state, bool
 // splits, and axis values that can leave the tensor; but for those that the stage needs none for.
 // reductions: also those that involve reduce axes.
 std::vector<ir::Expr> Guards(const schedule::Stage& stage, const StageBounds& bounds,
-                             const std::vector<ir::Linear>& iter_values, bool reductions,
-                             ir::Simplifier& simplifier);
+                             const std::vector<arith::Linear>& iter_values, bool reductions,
+                             arith::Simplifier& simplifier);
 
 // Of those, that the axis values are inside the tensor.
 std::vector<ir::Expr> AxisGuards(const schedule::Stage& stage, const StageBounds& bounds,
-                                 const std::vector<ir::Linear>& iter_values,
-                                 ir::Simplifier& simplifier);
+                                 const std::vector<arith::Linear>& iter_values,
+                                 arith::Simplifier& simplifier);
 
 }  // namespace kiln::lower

@@ -36,8 +36,8 @@
 #include <functional>
 #include <vector>
 
+#include "compiler/arith/simplify.h"
 #include "compiler/ir/program.h"
-#include "compiler/ir/simplify.h"
 
 namespace kiln::lower {
 

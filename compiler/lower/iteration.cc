@@ -67,15 +67,15 @@ std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> ax
   return extents;
 }
 
-std::vector<ir::Linear> IterValues(const Stage& stage, std::span<const int64_t> iter_extents,
-                                   std::span<const ir::Linear> loop_values,
-                                   ir::Simplifier& simplifier, bool inside) {
-  std::vector<ir::Linear> values(stage.iters.size());
+std::vector<arith::Linear> IterValues(const Stage& stage, std::span<const int64_t> iter_extents,
+                                      std::span<const arith::Linear> loop_values,
+                                      arith::Simplifier& simplifier, bool inside) {
+  std::vector<arith::Linear> values(stage.iters.size());
   for (size_t i = 0; i < stage.loops.size(); ++i) values[stage.loops[i].iter] = loop_values[i];
   for (size_t r = stage.relations.size(); r-- > 0;) {
     const Relation& relation = stage.relations[r];
     if (relation.kind == Relation::kSplit) {
-      ir::Linear sum;
+      arith::Linear sum;
       int64_t stride = 1;
       for (size_t c = relation.children.size(); c-- > 0;) {
         sum = sum + values[relation.children[c]] * stride;
@@ -85,12 +85,12 @@ std::vector<ir::Linear> IterValues(const Stage& stage, std::span<const int64_t> 
       continue;
     }
     if (relation.parents.empty()) continue;
-    const ir::Linear& fused = values[relation.children[0]];
+    const arith::Linear& fused = values[relation.children[0]];
     int64_t inner = 1;
     for (size_t p = relation.parents.size(); p-- > 0;) {
       const int32_t parent = relation.parents[p];
       if (iter_extents[parent] == 1) continue;
-      ir::Linear quotient = simplifier.FloorDiv(fused, inner);
+      arith::Linear quotient = simplifier.FloorDiv(fused, inner);
       // The outermost part needs no remainder: an overrun of the fused loop is guarded.
       values[parent] = p == 0 && !inside ? std::move(quotient)
                                          : simplifier.FloorMod(quotient, iter_extents[parent]);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "compiler/ir/simplify.h"
+#include "compiler/arith/simplify.h"
 #include "compiler/schedule/state.h"
 
 namespace kiln::lower {
@@ -20,10 +20,10 @@ std::vector<int64_t> IterExtents(const schedule::Stage& stage,
 // loop runs over its end, which is guarded, the values may be beyond their iterators' extents;
 // inside: they are not. That takes a remainder more, but keeps regions that follow from the values
 // small.
-std::vector<ir::Linear> IterValues(const schedule::Stage& stage,
-                                   std::span<const int64_t> iter_extents,
-                                   std::span<const ir::Linear> loop_values,
-                                   ir::Simplifier& simplifier, bool inside = false);
+std::vector<arith::Linear> IterValues(const schedule::Stage& stage,
+                                      std::span<const int64_t> iter_extents,
+                                      std::span<const arith::Linear> loop_values,
+                                      arith::Simplifier& simplifier, bool inside = false);
 
 // A condition under which an iteration is real: value < extent for the parent of a split that is
 // not exact.

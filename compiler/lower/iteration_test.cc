@@ -31,11 +31,11 @@ class Nest {
  public:
   Nest(const Stage& stage, std::span<const int64_t> axis_extents)
       : stage_(stage), simplifier_(pool_), extents_(lower::IterExtents(stage, axis_extents)) {
-    std::vector<ir::Linear> loops;
+    std::vector<arith::Linear> loops;
     for (const auto& loop : stage.loops) {
       loops.push_back(simplifier_.Var(simplifier_.AddVar(extents_[loop.iter])));
     }
-    for (const ir::Linear& value : IterValues(stage, extents_, loops, simplifier_)) {
+    for (const arith::Linear& value : IterValues(stage, extents_, loops, simplifier_)) {
       values_.emplace_back(simplifier_.ToExpr(value));
     }
     guards_ = SplitGuards(stage, extents_);
@@ -74,7 +74,7 @@ class Nest {
  private:
   const Stage& stage_;
   ir::ExprPool pool_;
-  ir::Simplifier simplifier_;
+  arith::Simplifier simplifier_;
   std::vector<int64_t> extents_;
   std::vector<ir::CompiledExpr> values_;
   std::vector<SplitGuard> guards_;
@@ -201,12 +201,12 @@ TEST(Iteration, RegionsSmallerThanTheTensor) {
 TEST(Iteration, FuseOfASplitGivesTheAxisBack) {
   const schedule::State state = OneAxis(12, R"([["SP", 1, 0, 12, [3], 1], ["FU", 1, [0, 1]]])");
   ir::ExprPool pool;
-  ir::Simplifier simplifier(pool);
+  arith::Simplifier simplifier(pool);
   const int64_t axis[] = {12};
   const std::vector<int64_t> extents = lower::IterExtents(state.stage(1), axis);
-  const ir::Linear loops[] = {simplifier.Var(simplifier.AddVar(12))};
+  const arith::Linear loops[] = {simplifier.Var(simplifier.AddVar(12))};
   const auto values = IterValues(state.stage(1), extents, loops, simplifier);
-  const ir::Linear whole = simplifier.Recombine(values[0]);
+  const arith::Linear whole = simplifier.Recombine(values[0]);
   EXPECT_EQ(whole, loops[0]);
   EXPECT_TRUE(SplitGuards(state.stage(1), extents).empty());
 }

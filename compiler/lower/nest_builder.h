@@ -67,10 +67,10 @@ class NestBuilder {
                     const std::vector<ir::Expr>& values);
   // Where the stage stores: inside its region when attached.
   std::vector<ir::Expr> StoreIndices(const StageFrame& frame,
-                                     const std::vector<ir::Linear>& iter_values);
+                                     const std::vector<arith::Linear>& iter_values);
   // Of the stage's outputs, with producers read where they are.
   std::vector<ir::Expr> Bodies(const StageFrame& frame);
-  ir::Expr EmitRead(int producer, int output, const std::vector<ir::Linear>& indices,
+  ir::Expr EmitRead(int producer, int output, const std::vector<arith::Linear>& indices,
                     ir::Type type);
 
   // ---- fetching ahead

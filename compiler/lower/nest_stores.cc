@@ -42,7 +42,7 @@ std::vector<ir::Expr> NestBuilder::ZeroOutside(const StageFrame& frame,
 ir::Stmt NestBuilder::EmitInit(const StageFrame& frame) {
   const Stage& stage = frame.stage;
   const int n = static_cast<int>(stage.loops.size());
-  std::vector<ir::Linear> loop_values(n);
+  std::vector<arith::Linear> loop_values(n);
   std::vector<int32_t> vars = frame.bounds.loop_vars;
   for (int i = 0; i < n; ++i) {
     if (vars[i] < 0) continue;
@@ -53,7 +53,7 @@ ir::Stmt NestBuilder::EmitInit(const StageFrame& frame) {
     }
     loop_values[i] = bounds_.simplifier.Var(vars[i]);
   }
-  const std::vector<ir::Linear> values =
+  const std::vector<arith::Linear> values =
       IterValues(stage, frame.bounds.iter_extents, loop_values, bounds_.simplifier);
 
   std::vector<ir::Expr> identities;
@@ -84,7 +84,7 @@ ir::Stmt NestBuilder::StoreAll(const StageFrame& frame, const std::vector<ir::Ex
 }
 
 std::vector<ir::Expr> NestBuilder::StoreIndices(const StageFrame& frame,
-                                                const std::vector<ir::Linear>& iter_values) {
+                                                const std::vector<arith::Linear>& iter_values) {
   const bool local = state_.attach(frame.s).kind == Attach::kIter;
   std::vector<ir::Expr> indices;
   for (size_t d = 0; d < frame.stage.op->axes().size(); ++d) {
@@ -95,7 +95,7 @@ std::vector<ir::Expr> NestBuilder::StoreIndices(const StageFrame& frame,
 }
 
 std::vector<ir::Expr> NestBuilder::Bodies(const StageFrame& frame) {
-  const auto read = [&](int producer, int output, const std::vector<ir::Linear>& at,
+  const auto read = [&](int producer, int output, const std::vector<arith::Linear>& at,
                         ir::Type type) { return EmitRead(producer, output, at, type); };
   std::vector<ir::Expr> bodies;
   for (int k = 0; k < frame.stage.op->num_outputs(); ++k) {
@@ -105,7 +105,7 @@ std::vector<ir::Expr> NestBuilder::Bodies(const StageFrame& frame) {
   return bodies;
 }
 
-ir::Expr NestBuilder::EmitRead(int producer, int output, const std::vector<ir::Linear>& indices,
+ir::Expr NestBuilder::EmitRead(int producer, int output, const std::vector<arith::Linear>& indices,
                                ir::Type type) {
   const bool local = state_.attach(producer).kind == Attach::kIter;
   std::vector<ir::Expr> exprs;

@@ -89,7 +89,7 @@ void ProgramTables::MakeLoopVars() {
   Names names;
   for (int v = 0; v < bounds_.simplifier.num_vars(); ++v) {
     const LoopOwner owner = bounds_.owners[v];
-    const ir::Interval range = bounds_.simplifier.RangeOf(program_.pool->Var(v));
+    const arith::Interval range = bounds_.simplifier.RangeOf(program_.pool->Var(v));
     program_.vars.push_back(
         {names.Unique(schedule::LoopName(state_.stage(owner.stage), owner.loop)), range.hi + 1});
   }

@@ -71,7 +71,7 @@ bool StageFrame::StandsAround(ir::Expr guard) const {
   return false;
 }
 
-TileConditions TileConditionsOf(const StageFrame& frame, ir::Simplifier& simplifier) {
+TileConditions TileConditionsOf(const StageFrame& frame, arith::Simplifier& simplifier) {
   std::vector<int32_t> inner;
   for (int i = frame.first_reduce; i < frame.num_loops(); ++i)
     inner.push_back(frame.bounds.loop_vars[i]);

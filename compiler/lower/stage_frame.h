@@ -7,8 +7,8 @@
 
 #include <vector>
 
+#include "compiler/arith/simplify.h"
 #include "compiler/ir/expr.h"
-#include "compiler/ir/simplify.h"
 #include "compiler/lower/bounds.h"
 #include "compiler/schedule/state.h"
 
@@ -41,6 +41,6 @@ struct StageFrame {
 struct TileConditions {
   ir::Expr whole = nullptr, some = nullptr;
 };
-TileConditions TileConditionsOf(const StageFrame& frame, ir::Simplifier& simplifier);
+TileConditions TileConditionsOf(const StageFrame& frame, arith::Simplifier& simplifier);
 
 }  // namespace kiln::lower

@@ -43,23 +43,25 @@ class Renamer {
 
 // The guard for the inner values for which it is hardest, or easiest, to hold. Null where that is
 // unknown, or the same always.
-Expr Extreme(Expr guard, std::span<const int32_t> inner, bool hardest, ir::Simplifier& simplifier) {
+Expr Extreme(Expr guard, std::span<const int32_t> inner, bool hardest,
+             arith::Simplifier& simplifier) {
   const bool is_below = guard->op == ir::Op::kLt;
   if ((!is_below && guard->op != ir::Op::kGe) || ir::HasLoad(guard)) return nullptr;
   // difference < 0, or >= 0
-  const ir::Linear difference =
+  const arith::Linear difference =
       simplifier.ToLinear(guard->arg(0)) - simplifier.ToLinear(guard->arg(1));
-  ir::Linear moving, standing = difference;
-  for (const ir::Term& term : difference.terms) {
+  arith::Linear moving, standing = difference;
+  for (const arith::Term& term : difference.terms) {
     if (std::ranges::none_of(inner, [&](int32_t v) { return v >= 0 && ir::UsesVar(term.atom, v); }))
       continue;
-    const ir::Linear one{0, {term}};
+    const arith::Linear one{0, {term}};
     moving = moving + one;
     standing = standing - one;
   }
-  const ir::Interval range = simplifier.RangeOf(moving);
+  const arith::Interval range = simplifier.RangeOf(moving);
+  if (!range.bounded()) return nullptr;
   standing.constant += is_below == hardest ? range.hi : range.lo;
-  const ir::Interval all = simplifier.RangeOf(standing);
+  const arith::Interval all = simplifier.RangeOf(standing);
   if (all.lo >= 0 || all.hi < 0) return nullptr;
   const int64_t limit = -standing.constant;
   standing.constant = 0;
@@ -70,11 +72,11 @@ Expr Extreme(Expr guard, std::span<const int32_t> inner, bool hardest, ir::Simpl
 
 }  // namespace
 
-Expr HoldsForAll(Expr guard, std::span<const int32_t> inner, ir::Simplifier& simplifier) {
+Expr HoldsForAll(Expr guard, std::span<const int32_t> inner, arith::Simplifier& simplifier) {
   return Extreme(guard, inner, true, simplifier);
 }
 
-Expr HoldsForSome(Expr guard, std::span<const int32_t> inner, ir::Simplifier& simplifier) {
+Expr HoldsForSome(Expr guard, std::span<const int32_t> inner, arith::Simplifier& simplifier) {
   return Extreme(guard, inner, false, simplifier);
 }
 

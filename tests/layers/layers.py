@@ -13,6 +13,7 @@ import sys
 _COMPILER = [
     "compiler/target",
     "compiler/ir",
+    "compiler/arith",
     "compiler/dag",
     "compiler/schedule",
     "compiler/lower",
@@ -27,9 +28,12 @@ TABLE = {
     # The compiler is a pipeline of folders: each sees those before it.
     "compiler/target": ["base"],
     "compiler/ir": ["base"],
-    "compiler/dag": ["base", "compiler/ir"],
-    "compiler/schedule": ["base", "compiler/ir", "compiler/dag"],
-    "compiler/lower": ["base", "compiler/target", "compiler/ir", "compiler/dag", "compiler/schedule"],
+    "compiler/arith": ["base", "compiler/ir"],
+    "compiler/dag": ["base", "compiler/ir", "compiler/arith"],
+    "compiler/schedule": ["base", "compiler/ir", "compiler/arith", "compiler/dag"],
+    "compiler/lower": [
+        "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/schedule",
+    ],
     "compiler/features": ["base", "device"] + _COMPILER,
     # A compiled program and its loader agree on cpu_abi.h, a plain C header.
     "compiler/codegen": ["base", "proto/cpu_abi.h"] + _COMPILER,

@@ -7,7 +7,8 @@
 //
 // A line of the output is one workload on one target: how many states it has, and digests over all
 // of them of the program, of the code (CUDA text; LLVM IR before optimization) and of the features.
-// --each adds a line for every state. A state that is refused counts with its error.
+// --each adds a line for every state, --print its program and code. A state that is refused counts
+// with its error.
 //
 // A line of a file of states holds, between tabs: target, operator, arguments, epilogue, type,
 // steps (JSON).
@@ -47,7 +48,7 @@ struct Options {
   std::string save, states, only;
   int count = 60;  // of a workload on a target
   uint64_t seed = 1;
-  bool each = false;
+  bool each = false, print = false;
 };
 
 struct Drawn {
@@ -182,13 +183,14 @@ StatusOr<Made> Make(const Drawn& drawn) {
 // Of the states of one workload.
 class Digests {
  public:
-  void Add(const Drawn& drawn, bool print) {
+  void Add(const Drawn& drawn, const Options& options) {
     StatusOr<Made> made = Make(drawn);
     if (!made.ok()) {
       ++refused_;
       made = Made{std::string(Message(made.status())), "", ""};
     }
-    if (print) {
+    if (options.print) fmt::print("{}\n{}\n", made->program, made->code);
+    if (options.each) {
       fmt::print("  {} {} {} {}\n", Xxh3Hex(made->program), Xxh3Hex(made->code),
                  Xxh3Hex(made->features), Xxh3Hex(drawn.steps));
     }
@@ -216,7 +218,7 @@ Status Run(const Options& options) {
   std::optional<Digests> digests;
   for (size_t i = 0; i < all.size(); ++i) {
     if (!digests) digests.emplace();
-    digests->Add(all[i], options.each);
+    digests->Add(all[i], options);
     if (i + 1 < all.size() && all[i + 1].Workload() == all[i].Workload()) continue;
     digests->Print(all[i].Workload());
     digests.reset();
@@ -237,6 +239,7 @@ int main(int argc, char** argv) {
   app.add_option("--count", options.count, "states drawn of each workload on each target");
   app.add_option("--seed", options.seed, "of the draws");
   app.add_flag("--each", options.each, "a line for each state too");
+  app.add_flag("--print", options.print, "the program and the code of each state too");
   CLI11_PARSE(app, argc, argv);
   const kiln::Status status = kiln::Run(options);
   if (status.ok()) return 0;

@@ -1,0 +1,87 @@
+#include "compiler/arith/interval.h"
+
+namespace kiln::arith {
+namespace {
+using ir::Op;
+
+// b != 0. A divisor that is unbounded stands for all that are larger than any number: the quotient
+// is 0 or -1.
+int64_t DivideEnds(int64_t a, int64_t b) {
+  if (a >= kEndLimit || a <= -kEndLimit) return (a < 0) == (b < 0) ? kUnbounded : -kUnbounded;
+  return ir::FloorDiv(a, b);
+}
+
+template <typename Corner>
+Interval HullOfCorners(Interval a, Interval b, Corner corner) {
+  const auto [lo, hi] =
+      std::minmax({corner(a.lo, b.lo), corner(a.lo, b.hi), corner(a.hi, b.lo), corner(a.hi, b.hi)});
+  return Interval::Of(lo, hi);
+}
+
+}  // namespace
+
+Interval operator*(Interval a, Interval b) {
+  if (b.lo == b.hi) return a * b.lo;
+  return HullOfCorners(a, b, internal::MultiplyEnds);
+}
+
+Interval FloorDiv(Interval a, Interval b) {
+  if (b.lo <= 0 && b.hi >= 0) return kEverything;
+  if (b.lo == b.hi && b.lo > 0) return Interval::Of(DivideEnds(a.lo, b.lo), DivideEnds(a.hi, b.lo));
+  return HullOfCorners(a, b, DivideEnds);
+}
+
+Interval FloorMod(Interval a, Interval b) {
+  if (b.lo <= 0 && b.hi >= 0) return kEverything;
+  if (b.hi < 0) return -FloorMod(-a, -b);  // x % y = -(-x % -y)
+  if (b.lo == b.hi) {
+    if (CommonQuotient(a, b.lo)) return {ir::FloorMod(a.lo, b.lo), ir::FloorMod(a.hi, b.lo)};
+  }
+  return Interval::Of(0, a.lo >= 0 ? std::min(a.hi, b.hi - 1) : b.hi - 1);
+}
+
+std::optional<int64_t> CommonQuotient(Interval a, int64_t divisor) {
+  const int64_t quotient = ir::FloorDiv(a.lo, divisor);
+  if (!a.bounded() || quotient != ir::FloorDiv(a.hi, divisor)) return std::nullopt;
+  return quotient;
+}
+
+Interval Divisible(Interval a, int64_t factor) {
+  Interval size = Interval::Of(factor);
+  if (factor < 0) {
+    a = -a;
+    size = -size;
+  }
+  // ceil(lo / size) .. floor(hi / size)
+  return {-FloorDiv(Interval{-a.lo, -a.lo}, size).hi, FloorDiv(Interval{a.hi, a.hi}, size).hi};
+}
+
+Interval DifferenceWhere(Op comparison) {
+  switch (comparison) {
+    case Op::kEq:
+      return {0, 0};
+    case Op::kLt:
+      return {-kUnbounded, -1};
+    case Op::kLe:
+      return {-kUnbounded, 0};
+    case Op::kGt:
+      return {1, kUnbounded};
+    case Op::kGe:
+      return {0, kUnbounded};
+    default:
+      return kEverything;
+  }
+}
+
+std::optional<bool> Decide(Op comparison, Interval difference) {
+  if (comparison == Op::kNe) {
+    const auto equal = Decide(Op::kEq, difference);
+    return equal ? std::optional<bool>(!*equal) : std::nullopt;
+  }
+  const Interval where = DifferenceWhere(comparison);
+  if (where.Contains(difference)) return true;
+  if (Intersect(where, difference).empty()) return false;
+  return std::nullopt;
+}
+
+}  // namespace kiln::arith

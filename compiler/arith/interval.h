@@ -1,0 +1,125 @@
+// Intervals of integers, for the values that index expressions can take.
+//
+// One rule for what is too large: an end is a number below 2^60 in size, or it is unbounded. A
+// result that does not fit is rounded outwards: the upper end of 2^59 + 2^59 is unbounded, the
+// lower end is 2^60 - 1. Nothing bounded ever comes out of what is unbounded by adding to it,
+// scaling it or dividing it. So an interval always contains all the values; and whoever takes the
+// ends of two bounded intervals and adds, subtracts or shifts them by an extent stays far from the
+// limits of int64_t.
+//
+// An interval with lo > hi is empty: no value is possible. The operations take any interval and
+// give one that contains the result for each pair of values inside; for an empty one, any.
+//
+// Values, any thread. Cost: about a nanosecond, divisions some ten.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "compiler/ir/expr.h"
+
+namespace kiln::arith {
+
+// Ends are smaller than this, or unbounded.
+inline constexpr int64_t kEndLimit = int64_t{1} << 60;
+// Stands for an unbounded end. A sum of two of them fits, and with any bounded end added to it, it
+// is still at or beyond kEndLimit.
+inline constexpr int64_t kUnbounded = int64_t{1} << 61;
+
+struct Interval {
+  int64_t lo = -kUnbounded;  // both inside
+  int64_t hi = kUnbounded;
+
+  // Exactly these ends, rounded outwards.
+  static constexpr Interval Of(int64_t lo, int64_t hi) { return {RoundDown(lo), RoundUp(hi)}; }
+  static constexpr Interval Of(int64_t value) { return Of(value, value); }
+
+  constexpr bool bounded() const { return lo > -kUnbounded && hi < kUnbounded; }
+  constexpr bool empty() const { return lo > hi; }
+  constexpr bool Contains(int64_t value) const { return Contains(Of(value)); }
+  constexpr bool Contains(Interval other) const { return lo <= other.lo && other.hi <= hi; }
+  bool operator==(const Interval&) const = default;
+
+  static constexpr int64_t RoundDown(int64_t end) {
+    return end <= -kEndLimit ? -kUnbounded : std::min(end, kEndLimit - 1);
+  }
+  static constexpr int64_t RoundUp(int64_t end) {
+    return end >= kEndLimit ? kUnbounded : std::max(end, 1 - kEndLimit);
+  }
+};
+
+inline constexpr Interval kEverything{};
+inline constexpr Interval kNothing{kUnbounded, -kUnbounded};
+
+constexpr Interval operator+(Interval a, Interval b) {
+  return Interval::Of(a.lo + b.lo, a.hi + b.hi);
+}
+constexpr Interval operator-(Interval a) { return {-a.hi, -a.lo}; }
+constexpr Interval operator-(Interval a, Interval b) { return a + -b; }
+constexpr Interval operator*(Interval a, int64_t factor);
+Interval operator*(Interval a, Interval b);
+
+// Where the divisor can be 0: everything.
+Interval FloorDiv(Interval a, Interval b);
+Interval FloorMod(Interval a, Interval b);
+// x // divisor, where it is the same for all x in the interval. divisor > 0.
+std::optional<int64_t> CommonQuotient(Interval a, int64_t divisor);
+// The x for which factor * x lies in the interval. factor != 0.
+Interval Divisible(Interval a, int64_t factor);
+
+constexpr Interval Min(Interval a, Interval b) {
+  return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+}
+constexpr Interval Max(Interval a, Interval b) {
+  return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+}
+// The smallest interval that contains both.
+constexpr Interval Hull(Interval a, Interval b) {
+  return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
+}
+constexpr Interval Intersect(Interval a, Interval b) {
+  return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
+}
+
+// The values of a type: 0 and 1 of a bool, everything of int64 and of floats.
+inline Interval RangeOfType(ir::Type type);
+// The range of what is computed exactly, and then wraps around to the type where it does not fit.
+inline Interval WrappedTo(ir::Type type, Interval exact);
+
+// The interval of a - b that a comparison of a with b stands for; everything for !=, which excludes
+// one value only.
+Interval DifferenceWhere(ir::Op comparison);
+// What the comparison gives for each a - b in the interval; nothing where it gives both.
+std::optional<bool> Decide(ir::Op comparison, Interval difference);
+
+// ---- implementation of what is inline
+
+namespace internal {
+// Of two ends; to be rounded. What is too large is unbounded on its side, and so is any multiple of
+// unbounded but the 0-fold.
+constexpr int64_t MultiplyEnds(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product)) return (a < 0) == (b < 0) ? kUnbounded : -kUnbounded;
+  return product;
+}
+}  // namespace internal
+
+constexpr Interval operator*(Interval a, int64_t factor) {
+  const int64_t x = internal::MultiplyEnds(a.lo, factor), y = internal::MultiplyEnds(a.hi, factor);
+  return factor < 0 ? Interval::Of(y, x) : Interval::Of(x, y);
+}
+
+inline Interval RangeOfType(ir::Type type) {
+  if (type.is_bool()) return {0, 1};
+  if (!type.is_int() || type.bits > 60) return kEverything;
+  const int64_t half = int64_t{1} << (type.bits - 1);
+  return {-half, half - 1};
+}
+
+inline Interval WrappedTo(ir::Type type, Interval exact) {
+  const Interval values = RangeOfType(type);
+  return values.Contains(exact) ? exact : values;
+}
+
+}  // namespace kiln::arith

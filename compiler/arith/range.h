@@ -1,0 +1,76 @@
+// The range of a node of an expression, from the ranges of its operands. Each analysis brings what
+// it knows of leaves (variables, loads) and of places (conditions that hold), and leaves the rest
+// to this:
+//
+//   Interval RangeOf(Expr e) {
+//     if (e->op == Op::kVar) return ranges_[e->id];
+//     return RangeOfNode(e, [&](Expr operand) { return RangeOf(operand); });
+//   }
+//
+// What is computed in a type narrower than int64 wraps around where it does not fit: its range is
+// then all of the type. Index arithmetic in int64 is exact (compiler/ir/expr.h).
+#pragma once
+
+#include <span>
+
+#include "compiler/arith/interval.h"
+#include "compiler/arith/linear.h"
+#include "compiler/ir/expr.h"
+
+namespace kiln::arith {
+
+template <typename RangeOfOperand>
+Interval RangeOfNode(ir::Expr e, RangeOfOperand&& operand);
+
+// The range of the form, from those of its atoms.
+template <typename RangeOfAtom>
+Interval RangeOfLinear(const Linear& form, RangeOfAtom&& atom);
+
+// Where nothing is known but vars[i] of variable i; of those past the end and of loads what their
+// types say.
+Interval RangeOf(ir::Expr e, std::span<const Interval> vars);
+Interval RangeOf(const Linear& form, std::span<const Interval> vars);
+
+// ---- implementation of templates
+
+template <typename RangeOfOperand>
+Interval RangeOfNode(ir::Expr e, RangeOfOperand&& operand) {
+  using ir::Op;
+  const auto of = [&](int i) -> Interval { return operand(e->arg(i)); };
+  if (e->is_const_int()) return Interval::Of(e->int_value);
+  if (!e->type.is_int()) return RangeOfType(e->type);
+  switch (e->op) {
+    case Op::kAdd:
+      return WrappedTo(e->type, of(0) + of(1));
+    case Op::kSub:
+      return WrappedTo(e->type, of(0) - of(1));
+    case Op::kMul:
+      return WrappedTo(e->type, of(0) * of(1));
+    case Op::kFloorDiv:
+      return WrappedTo(e->type, FloorDiv(of(0), of(1)));
+    case Op::kFloorMod:
+      return WrappedTo(e->type, FloorMod(of(0), of(1)));
+    case Op::kMin:
+      return Min(of(0), of(1));
+    case Op::kMax:
+      return Max(of(0), of(1));
+    case Op::kSelect:
+    case Op::kIf:
+      return Hull(of(1), of(2));
+    case Op::kCast:
+      if (e->arg(0)->type.is_float()) return RangeOfType(e->type);
+      return WrappedTo(e->type, of(0));
+    default:
+      return RangeOfType(e->type);
+  }
+}
+
+template <typename RangeOfAtom>
+Interval RangeOfLinear(const Linear& form, RangeOfAtom&& atom) {
+  if (form.overflow) return kEverything;
+  Interval sum = Interval::Of(form.constant);
+  for (const Term& term : form.terms) sum = sum + atom(term.atom) * term.coefficient;
+  return sum;
+}
+
+}  // namespace kiln::arith
