@@ -6,25 +6,17 @@
 #include <utility>
 
 #include "base/status.h"
+#include "compiler/arith/facts.h"
+#include "compiler/arith/linear.h"
+#include "compiler/arith/range.h"
 
 namespace kiln::dag {
 namespace {
 
+using arith::Interval;
+using arith::Linear;
 using ir::Expr;
 using ir::Op;
-
-int64_t Clamp(__int128 value) {
-  if (value > kRangeLimit) return kRangeLimit;
-  if (value < -kRangeLimit) return -kRangeLimit;
-  return static_cast<int64_t>(value);
-}
-
-bool Known(Range r) { return r.min > -kRangeLimit && r.max < kRangeLimit; }
-
-Range Add(Range a, Range b) {
-  return {Clamp(__int128{a.min} + b.min), Clamp(__int128{a.max} + b.max)};
-}
-Range Negate(Range a) { return {-a.max, -a.min}; }
 
 bool IsIndex(Expr e) { return e->type == ir::kIndex; }
 bool IsIndexSum(Expr e) { return IsIndex(e) && (e->op == Op::kAdd || e->op == Op::kSub); }
@@ -39,67 +31,20 @@ constexpr std::string_view kEntangled =
 // More nodes than this are kept in a hash table.
 constexpr size_t kSmall = 64;
 
-template <typename Corner>
-Range Corners(Range a, Range b, Corner corner) {
-  const std::array<int64_t, 4> c = {corner(a.min, b.min), corner(a.min, b.max),
-                                    corner(a.max, b.min), corner(a.max, b.max)};
-  return {*std::min_element(c.begin(), c.end()), *std::max_element(c.begin(), c.end())};
-}
-
-Range Multiply(Range a, Range b) {
-  return Corners(a, b, [](int64_t x, int64_t y) { return Clamp(__int128{x} * y); });
-}
-
-Range FloorDivide(Range a, Range b) {
-  if (b.min <= 0 && b.max >= 0) return kUnknownRange;
-  return Corners(a, b, [](int64_t x, int64_t y) {
-    if (x >= kRangeLimit || x <= -kRangeLimit) return y > 0 ? x : -x;
-    return ir::FloorDiv(x, y);
-  });
-}
-
-Range FloorModulo(Range a, Range b) {
-  if (b.min <= 0 && b.max >= 0) return kUnknownRange;
-  if (b.min == b.max && Known(a) && ir::FloorDiv(a.min, b.min) == ir::FloorDiv(a.max, b.min)) {
-    return {ir::FloorMod(a.min, b.min), ir::FloorMod(a.max, b.min)};
-  }
-  if (b.min > 0) return {0, a.min >= 0 ? std::min(a.max, b.max - 1) : b.max - 1};
-  return {b.min + 1, 0};
-}
-
-// constant + sum of coefficient * atom. Atoms are expressions that are not sums.
-struct Linear {
-  struct Term {
-    Expr atom;
-    int64_t coefficient;
-    bool operator==(const Term&) const = default;
-  };
-  std::vector<Term> terms;  // ordered by hash, no zero coefficient
-  int64_t constant = 0;
-  bool overflow = false;
-};
-
-// What is known to hold at the current place of the body: `terms` (without constant) lies in
-// `range`.
-struct Constraint {
-  std::vector<Linear::Term> terms;
-  Range range;
-};
-
 class Checker {
  public:
   Checker(std::span<const int64_t> extents, std::span<const ir::Type> types,
           std::span<const std::vector<int64_t>> shapes, const BodyNames& names)
       : types_(types), shapes_(shapes), names_(names) {
     vars_.reserve(extents.size());
-    for (int64_t extent : extents) vars_.push_back({0, extent - 1});
+    for (int64_t extent : extents) vars_.push_back(Interval::Of(0, extent - 1));
   }
 
   std::optional<BodyError> TakeError() { return std::move(error_); }
 
   // False when an error was found. Of nested sums only the outermost is checked for overflow.
   bool Check(Expr e, bool in_sum = false);
-  Range RangeOf(Expr e);
+  Interval RangeOf(Expr e);
 
  private:
   template <typename... Args>
@@ -137,23 +82,23 @@ class Checker {
     checked_set_.insert(e);
   }
 
-  void Linearize(Expr e, int64_t factor, Linear& out);
-  Range RangeOfAtom(Expr e);
-  Range RangeOfTerms(std::span<const Linear::Term> terms);
+  Interval RangeOfAtom(Expr e);
+  Interval RangeOfTerms(const Linear& form);
+  Interval RangeOf(const Linear& form);
+  Interval RangeOfChoice(Expr e);
 
   // Adds what `condition == value` says; undone by Restore.
   void Assume(Expr condition, bool value);
-  void AssumeComparison(Op op, Expr a, Expr b);
-  void AssumeRange(Linear form, Range range);
+  void AssumeFact(arith::Fact fact);
 
   struct Mark {
-    size_t constraints, checked;
-    std::vector<Range> vars;
+    size_t facts, checked;
+    std::vector<Interval> vars;
     bool dead;
   };
-  Mark Save() const { return {constraints_.size(), checked_.size(), vars_, dead_}; }
+  Mark Save() const { return {facts_.size(), checked_.size(), vars_, dead_}; }
   void Restore(Mark mark) {
-    constraints_.resize(mark.constraints);
+    facts_.Truncate(mark.facts);
     for (size_t i = mark.checked; i < checked_.size(); ++i) checked_set_.erase(checked_[i]);
     checked_.resize(mark.checked);
     vars_ = std::move(mark.vars);
@@ -163,8 +108,8 @@ class Checker {
   std::span<const ir::Type> types_;
   std::span<const std::vector<int64_t>> shapes_;
   const BodyNames& names_;
-  std::vector<Range> vars_;
-  std::vector<Constraint> constraints_;
+  std::vector<Interval> vars_;
+  arith::Facts facts_;  // what else is known to hold at the current place of the body
   // Nodes found good under the current conditions or weaker ones.
   std::vector<Expr> checked_;
   std::unordered_set<Expr> checked_set_;  // the same, when there are many
@@ -242,26 +187,23 @@ bool Checker::CheckIndex(Expr load, int dim) {
   }
   const Expr inner = index->op == Op::kCast ? index->arg(0) : index;
   if (inner->op == Op::kLoad && inner->type.is_int()) return true;
-  const Range range = RangeOf(index);
-  if (range.min > range.max) return true;  // never evaluated
+  const Interval range = RangeOf(index);
+  if (range.empty()) return true;  // never evaluated
   const int64_t extent = shapes_[load->id][dim];
-  if (!Known(range)) {
+  if (Interval{0, extent - 1}.Contains(range)) return true;
+  if (!range.bounded() || ir::HasLoad(index)) {
     return Fail(
         index,
         "index{} of {}, axis {}: its range can't be bounded; clamp it with max(min(..., {}), 0)",
         IndexText(index), InputName(load->id), dim, extent - 1);
   }
-  if (range.max >= extent || range.min < 0) {
-    return Fail(index, "index{} of {} reaches {}, axis {} has extent {}", IndexText(index),
-                InputName(load->id), range.min < 0 ? range.min : range.max, dim, extent);
-  }
-  return true;
+  return Fail(index, "index{} of {} reaches {}, axis {} has extent {}", IndexText(index),
+              InputName(load->id), range.lo < 0 ? range.lo : range.hi, dim, extent);
 }
 
 bool Checker::CheckArithmetic(Expr e) {
   if ((e->op == Op::kFloorDiv || e->op == Op::kFloorMod) && !e->type.is_float()) {
-    const Range divisor = RangeOf(e->arg(1));
-    if (divisor.min <= 0 && divisor.max >= 0)
+    if (RangeOf(e->arg(1)).Contains(0))
       return Fail(e, "the divisor{} may be 0", IndexText(e->arg(1)));
   }
   if (e->op == Op::kFloorDiv && e->type.is_float()) {
@@ -270,128 +212,48 @@ bool Checker::CheckArithmetic(Expr e) {
   if (e->op == Op::kFloorMod && e->type.is_float()) {
     return Fail(e, "% needs integers, got {}", TypeName(e->type));
   }
-  if (IsIndex(e) && e->op >= Op::kAdd && e->op <= Op::kMul && !Known(RangeOf(e)) &&
+  if (IsIndex(e) && e->op >= Op::kAdd && e->op <= Op::kMul && !RangeOf(e).bounded() &&
       !ir::HasLoad(e)) {
     return Fail(e, "index arithmetic{} can overflow", IndexText(e));
   }
   return true;
 }
 
-void AddTerm(Linear& out, Expr atom, int64_t coefficient) {
-  auto it = std::find_if(out.terms.begin(), out.terms.end(),
-                         [&](const auto& t) { return t.atom == atom; });
-  if (it == out.terms.end()) {
-    it = std::find_if(out.terms.begin(), out.terms.end(),
-                      [&](const auto& t) { return t.atom->hash > atom->hash; });
-    out.terms.insert(it, {atom, coefficient});
-    return;
-  }
-  const __int128 sum = __int128{it->coefficient} + coefficient;
-  out.overflow |= Clamp(sum) != sum;
-  it->coefficient = Clamp(sum);
-  if (it->coefficient == 0) out.terms.erase(it);
+Interval Checker::RangeOfTerms(const Linear& form) {
+  return arith::RangeOfLinear(form, [this](Expr atom) { return RangeOfAtom(atom); });
 }
 
-void Checker::Linearize(Expr e, int64_t factor, Linear& out) {
-  switch (e->op) {
-    case Op::kInt: {
-      const __int128 sum = out.constant + __int128{e->int_value} * factor;
-      out.overflow |= Clamp(sum) != sum;
-      out.constant = Clamp(sum);
-      return;
-    }
-    case Op::kAdd:
-      Linearize(e->arg(0), factor, out);
-      return Linearize(e->arg(1), factor, out);
-    case Op::kSub:
-      Linearize(e->arg(0), factor, out);
-      return Linearize(e->arg(1), -factor, out);
-    case Op::kMul: {
-      const int constant = e->arg(0)->is_const_int() ? 0 : 1;
-      if (!e->arg(constant)->is_const_int()) break;
-      const __int128 product = __int128{e->arg(constant)->int_value} * factor;
-      out.overflow |= Clamp(product) != product;
-      if (out.overflow) return;
-      return Linearize(e->arg(1 - constant), Clamp(product), out);
-    }
-    default:
-      break;
-  }
-  AddTerm(out, e, factor);
+Interval Checker::RangeOf(const Linear& form) {
+  const Interval range = RangeOfTerms(form);
+  if (facts_.empty()) return range;
+  return facts_.Narrow(form, range, [this](const Linear& rest) { return RangeOfTerms(rest); });
 }
 
-Range Checker::RangeOfTerms(std::span<const Linear::Term> terms) {
-  Range range{0, 0};
-  for (const auto& t : terms) {
-    range = Add(range, Multiply(RangeOfAtom(t.atom), {t.coefficient, t.coefficient}));
-  }
-  for (const Constraint& c : constraints_) {
-    if (c.terms.size() != terms.size()) continue;
-    const bool same = std::equal(c.terms.begin(), c.terms.end(), terms.begin());
-    const bool negated =
-        !same &&
-        std::equal(c.terms.begin(), c.terms.end(), terms.begin(), [](const auto& a, const auto& b) {
-          return a.atom == b.atom && a.coefficient == -b.coefficient;
-        });
-    if (!same && !negated) continue;
-    const Range r = same ? c.range : Negate(c.range);
-    range = {std::max(range.min, r.min), std::min(range.max, r.max)};
-  }
-  return range;
+Interval Checker::RangeOf(Expr e) {
+  if (e->is_const_int()) return Interval::Of(e->int_value);
+  return RangeOf(arith::Linearize(e));
 }
 
-Range Checker::RangeOf(Expr e) {
-  if (e->op == Op::kInt) return {e->int_value, e->int_value};
-  Linear form;
-  Linearize(e, 1, form);
-  if (form.overflow) return kUnknownRange;
-  return Add(RangeOfTerms(form.terms), {form.constant, form.constant});
+Interval Checker::RangeOfAtom(Expr e) {
+  if (--ranges_left_ < 0) return arith::kEverything;
+  if (e->op == Op::kVar)
+    return e->id >= 0 && static_cast<size_t>(e->id) < vars_.size() ? vars_[e->id]
+                                                                   : arith::kEverything;
+  if (e->op == Op::kIf || e->op == Op::kSelect) return RangeOfChoice(e);
+  return arith::RangeOfNode(e, [this](Expr operand) { return RangeOf(operand); });
 }
 
-Range Checker::RangeOfAtom(Expr e) {
-  if (--ranges_left_ < 0) return kUnknownRange;
+// Each side under the condition that chooses it.
+Interval Checker::RangeOfChoice(Expr e) {
   if (e->type.is_bool()) return {0, 1};
-  switch (e->op) {
-    case Op::kInt:
-      return {e->int_value, e->int_value};
-    case Op::kVar:
-      return e->id >= 0 && static_cast<size_t>(e->id) < vars_.size() ? vars_[e->id] : kUnknownRange;
-    case Op::kMul:
-      return Multiply(RangeOf(e->arg(0)), RangeOf(e->arg(1)));
-    case Op::kFloorDiv:
-      return FloorDivide(RangeOf(e->arg(0)), RangeOf(e->arg(1)));
-    case Op::kFloorMod:
-      return FloorModulo(RangeOf(e->arg(0)), RangeOf(e->arg(1)));
-    case Op::kMin:
-    case Op::kMax: {
-      const Range a = RangeOf(e->arg(0)), b = RangeOf(e->arg(1));
-      if (e->op == Op::kMin) return {std::min(a.min, b.min), std::min(a.max, b.max)};
-      return {std::max(a.min, b.min), std::max(a.max, b.max)};
-    }
-    case Op::kIf:
-    case Op::kSelect: {
-      Range result{kRangeLimit, -kRangeLimit};
-      for (int side = 1; side <= 2; ++side) {
-        Mark mark = Save();
-        Assume(e->arg(0), side == 1);
-        if (!dead_) {
-          const Range r = RangeOf(e->arg(side));
-          result = {std::min(result.min, r.min), std::max(result.max, r.max)};
-        }
-        Restore(std::move(mark));
-      }
-      return result;
-    }
-    case Op::kCast: {
-      if (e->arg(0)->type.is_float()) return kUnknownRange;
-      const Range r = RangeOf(e->arg(0));
-      const int64_t limit =
-          e->type.bits >= 62 ? kRangeLimit : (int64_t{1} << (e->type.bits - 1)) - 1;
-      return r.min >= -limit && r.max <= limit ? r : kUnknownRange;
-    }
-    default:
-      return kUnknownRange;
+  Interval result = arith::kNothing;
+  for (int side = 1; side <= 2; ++side) {
+    Mark mark = Save();
+    Assume(e->arg(0), side == 1);
+    if (!dead_) result = arith::Hull(result, RangeOf(e->arg(side)));
+    Restore(std::move(mark));
   }
+  return result;
 }
 
 void Checker::Assume(Expr condition, bool value) {
@@ -421,52 +283,25 @@ void Checker::Assume(Expr condition, bool value) {
                                                   Op::kGt, Op::kLe, Op::kLt};
   const Op op = value ? condition->op
                       : kOpposite[static_cast<int>(condition->op) - static_cast<int>(Op::kEq)];
-  AssumeComparison(op, condition->arg(0), condition->arg(1));
+  Linear difference = arith::Linearize(condition->arg(0));
+  difference.AddScaled(arith::Linearize(condition->arg(1)), -1);
+  if (!difference.overflow) AssumeFact(arith::FactOf(op, std::move(difference)));
 }
 
-void Checker::AssumeComparison(Op op, Expr a, Expr b) {
-  Linear form;
-  Linearize(a, 1, form);
-  Linearize(b, -1, form);
-  if (form.overflow) return;
-  switch (op) {
-    case Op::kEq:
-      return AssumeRange(std::move(form), {0, 0});
-    case Op::kLt:
-      return AssumeRange(std::move(form), {-kRangeLimit, -1});
-    case Op::kLe:
-      return AssumeRange(std::move(form), {-kRangeLimit, 0});
-    case Op::kGt:
-      return AssumeRange(std::move(form), {1, kRangeLimit});
-    case Op::kGe:
-      return AssumeRange(std::move(form), {0, kRangeLimit});
-    default:
-      return;
-  }
-}
-
-void Checker::AssumeRange(Linear form, Range range) {
-  range = Add(range, {-form.constant, -form.constant});
-  const Range known = RangeOfTerms(form.terms);
-  if (std::max(known.min, range.min) > std::min(known.max, range.max)) dead_ = true;
-  if (form.terms.size() == 1 && form.terms[0].atom->op == Op::kVar) {
-    const int64_t c = form.terms[0].coefficient;
-    const auto id = static_cast<size_t>(form.terms[0].atom->id);
-    if (id >= vars_.size()) return;
-    const Range r = c < 0 ? Negate(range) : range;
-    const int64_t m = c < 0 ? -c : c;
-    Range& var = vars_[id];
-    if (r.min > -kRangeLimit) var.min = std::max(var.min, -ir::FloorDiv(-r.min, m));
-    if (r.max < kRangeLimit) var.max = std::min(var.max, ir::FloorDiv(r.max, m));
-    if (var.min > var.max) dead_ = true;
-    return;
-  }
-  constraints_.push_back({std::move(form.terms), range});
+void Checker::AssumeFact(arith::Fact fact) {
+  if (arith::Intersect(RangeOf(fact.sum), fact.range).empty()) dead_ = true;
+  if (fact.sum.is_constant()) return;
+  const auto& [atom, coefficient] = fact.sum.terms[0];
+  if (fact.sum.terms.size() > 1 || atom->op != Op::kVar) return facts_.Add(std::move(fact));
+  if (static_cast<size_t>(atom->id) >= vars_.size()) return;
+  Interval& var = vars_[atom->id];
+  var = arith::Intersect(var, arith::Divisible(fact.range, coefficient));
+  if (var.empty()) dead_ = true;
 }
 
 }  // namespace
 
-Range RangeOf(Expr e, std::span<const int64_t> extents) {
+Interval RangeOf(Expr e, std::span<const int64_t> extents) {
   const BodyNames names;
   Checker checker(extents, {}, {}, names);
   return checker.RangeOf(e);

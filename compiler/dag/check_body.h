@@ -1,10 +1,10 @@
 // Checks the body of an operator: variables and loads exist, types fit, index arithmetic stays far
-// from overflow, and no access can leave its input whatever the axes' values.
+// from overflow (arith::kEndLimit), and no access can leave its input whatever the axes' values.
 //
-// Bounds come from interval analysis over linear forms, made sharper by the conditions of kIf, kAnd
-// and kOr around the access: `if(1 <= h && h < 15, A[h - 1], 0)` is accepted. kSelect evaluates
-// both sides and therefore guards nothing. The analysis is conservative: what it can't prove is
-// refused. An index that is itself a load of an integer input
+// Bounds come from interval analysis over linear forms (compiler/arith), made sharper by the
+// conditions of kIf, kAnd and kOr around the access: `if(1 <= h && h < 15, A[h - 1], 0)` is
+// accepted. kSelect evaluates both sides and therefore guards nothing. The analysis is
+// conservative: what it can't prove is refused. An index that is itself a load of an integer input
 // (`A[index[i]]`) is trusted: whoever fills that input keeps its values inside (program.h:
 // Buffer::index_limit).
 //
@@ -18,22 +18,14 @@
 #include <string>
 #include <vector>
 
+#include "compiler/arith/interval.h"
 #include "compiler/ir/expr.h"
 
 namespace kiln::dag {
 
-// Values in [min, max]. Beyond +-kRangeLimit a bound means "unknown".
-struct Range {
-  int64_t min;
-  int64_t max;
-  bool operator==(const Range&) const = default;
-};
-inline constexpr int64_t kRangeLimit = int64_t{1} << 60;
-inline constexpr Range kUnknownRange{-kRangeLimit, kRangeLimit};
-
 // Range of an integer expression whose variable i lies in [0, extents[i]-1]; the smallest that the
 // analysis can prove.
-Range RangeOf(ir::Expr e, std::span<const int64_t> extents);
+arith::Interval RangeOf(ir::Expr e, std::span<const int64_t> extents);
 
 // How errors call things; empty functions give "input 2" and leave index expressions out.
 struct BodyNames {

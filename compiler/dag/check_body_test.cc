@@ -8,6 +8,7 @@
 namespace kiln::dag {
 namespace {
 
+using arith::Interval;
 using ir::Expr;
 
 class CheckBodyTest : public testing::Test {
@@ -32,17 +33,17 @@ class CheckBodyTest : public testing::Test {
 
 TEST_F(CheckBodyTest, Ranges) {
   auto range = [&](Expr e) { return RangeOf(e, extents_); };
-  EXPECT_EQ(range(pool_.Sub(i_, pool_.Mul(j_, Int(3)))), (Range{-9, 9}));
-  EXPECT_EQ(range(pool_.Sub(pool_.Add(i_, j_), i_)), (Range{0, 3}));  // i cancels
-  EXPECT_EQ(range(pool_.FloorDiv(pool_.Sub(i_, Int(5)), Int(2))), (Range{-3, 2}));
-  EXPECT_EQ(range(pool_.FloorMod(i_, Int(4))), (Range{0, 3}));
-  EXPECT_EQ(range(pool_.FloorMod(pool_.Add(j_, Int(8)), Int(4))), (Range{0, 3}));
-  EXPECT_EQ(range(pool_.FloorMod(pool_.Add(j_, Int(16)), Int(100))), (Range{16, 19}));
-  EXPECT_EQ(range(pool_.Mul(pool_.Sub(i_, Int(5)), pool_.Sub(j_, Int(1)))), (Range{-10, 8}));
-  EXPECT_EQ(range(pool_.Max(pool_.Sub(i_, Int(3)), Int(0))), (Range{0, 6}));
-  EXPECT_EQ(range(pool_.If(pool_.Lt(i_, Int(3)), i_, Int(7))), (Range{0, 7}));
+  EXPECT_EQ(range(pool_.Sub(i_, pool_.Mul(j_, Int(3)))), (Interval{-9, 9}));
+  EXPECT_EQ(range(pool_.Sub(pool_.Add(i_, j_), i_)), (Interval{0, 3}));  // i cancels
+  EXPECT_EQ(range(pool_.FloorDiv(pool_.Sub(i_, Int(5)), Int(2))), (Interval{-3, 2}));
+  EXPECT_EQ(range(pool_.FloorMod(i_, Int(4))), (Interval{0, 3}));
+  EXPECT_EQ(range(pool_.FloorMod(pool_.Add(j_, Int(8)), Int(4))), (Interval{0, 3}));
+  EXPECT_EQ(range(pool_.FloorMod(pool_.Add(j_, Int(16)), Int(100))), (Interval{16, 19}));
+  EXPECT_EQ(range(pool_.Mul(pool_.Sub(i_, Int(5)), pool_.Sub(j_, Int(1)))), (Interval{-10, 8}));
+  EXPECT_EQ(range(pool_.Max(pool_.Sub(i_, Int(3)), Int(0))), (Interval{0, 6}));
+  EXPECT_EQ(range(pool_.If(pool_.Lt(i_, Int(3)), i_, Int(7))), (Interval{0, 7}));
   EXPECT_EQ(range(pool_.Mul(pool_.Mul(i_, Int(int64_t{1} << 40)), Int(int64_t{1} << 40))),
-            kUnknownRange);
+            arith::kEverything);
 }
 
 TEST_F(CheckBodyTest, GuardsSharpenBounds) {
@@ -68,6 +69,34 @@ TEST_F(CheckBodyTest, GuardsOfMultiplesRoundInwards) {
   EXPECT_EQ(Check(pool_.If(guard, Load({pool_.Sub(i_, Int(1))}), zero_), {{4}}), "");
   EXPECT_THAT(Check(pool_.If(guard, Load({pool_.Sub(i_, Int(1))}), zero_), {{3}}),
               testing::HasSubstr("reaches 3"));
+}
+
+TEST_F(CheckBodyTest, GuardsOfSumsBoundTheirMultiplesAndSumsWithThem) {
+  Expr sum = pool_.Add(i_, pool_.Mul(j_, Int(10)));
+  Expr guard = pool_.Lt(sum, Int(25));
+  Expr twice = pool_.Add(pool_.Mul(i_, Int(2)), pool_.Mul(j_, Int(20)));
+  EXPECT_EQ(Check(pool_.If(guard, Load({twice}), zero_), {{49}}), "");
+  EXPECT_THAT(Check(pool_.If(guard, Load({twice}), zero_), {{48}}),
+              testing::HasSubstr("reaches 48"));
+  EXPECT_EQ(Check(pool_.If(guard, Load({pool_.Add(sum, pool_.Mul(j_, j_))}), zero_), {{34}}), "");
+}
+
+// The program computes in int32, where 2 * 2^30 is -2^31.
+TEST_F(CheckBodyTest, NarrowArithmeticMayWrapAround) {
+  Expr large = pool_.Int(1 << 30, ir::kInt32);
+  Expr wraps = pool_.FloorDiv(pool_.Mul(pool_.Cast(ir::kInt32, i_), large), large);
+  EXPECT_EQ(RangeOf(wraps, extents_), (Interval{-2, 1}));
+  EXPECT_THAT(Check(Load({wraps}), {{10}}), testing::HasSubstr("reaches -2"));
+  Expr fits = pool_.Add(pool_.Cast(ir::kInt32, i_), pool_.Int(5, ir::kInt32));
+  EXPECT_EQ(Check(Load({fits}), {{15}}), "");
+}
+
+// Neither end comes near what is known because of a number that is added.
+TEST_F(CheckBodyTest, UnknownStaysUnknown) {
+  Expr far = pool_.Sub(Load({i_}, ir::kInt64), Int(5));
+  EXPECT_EQ(RangeOf(far, extents_), arith::kEverything);
+  EXPECT_EQ(RangeOf(pool_.FloorDiv(far, Int(1000)), extents_), arith::kEverything);
+  EXPECT_EQ(RangeOf(pool_.Max(far, Int(3)), extents_), (Interval{3, arith::kUnbounded}));
 }
 
 TEST_F(CheckBodyTest, WhatIsNeverEvaluatedMayBeWrong) {
@@ -139,16 +168,16 @@ TEST_F(CheckBodyTest, RandomRangesAreSound) {
           break;
       }
     }
-    const Range range = RangeOf(known.back(), extents_);
+    const Interval range = RangeOf(known.back(), extents_);
     ir::CompiledExpr compiled(known.back());
     for (int64_t i = 0; i < extents_[0]; ++i) {
       for (int64_t j = 0; j < extents_[1]; ++j) {
         const ir::Value vars[] = {ir::Value::Int(i), ir::Value::Int(j)};
         ir::Value value;
         ASSERT_OK(compiled.Run(vars, nullptr, &value));
-        ASSERT_GE(value.i, range.min)
+        ASSERT_GE(value.i, range.lo)
             << "seed " << seed << " round " << round << " at " << i << ", " << j;
-        ASSERT_LE(value.i, range.max)
+        ASSERT_LE(value.i, range.hi)
             << "seed " << seed << " round " << round << " at " << i << ", " << j;
       }
     }
