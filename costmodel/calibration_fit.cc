@@ -175,8 +175,8 @@ StatusOr<CrossFit> FitLeavingOneOut(std::span<const std::string_view> columns,
     fit.after = MeanOf(after);
     best = tried;
   }
-  fit.better =
-      least < LossOf(before) && fit.after.spearman > fit.before.spearman - kCorrelationNoise;
+  fit.better = least < (1 - options.least_gain) * LossOf(before) &&
+               fit.after.spearman > fit.before.spearman - kCorrelationNoise;
   if (fit.better) {
     KILN_ASSIGN_OR_RETURN(fit.row, CalibrationFit::Search(columns, all, gpu, start, best));
   }

@@ -36,6 +36,8 @@ struct FitOptions {
   uint64_t seed = 1;
   // Of a constant that has become e times as large; more where there are few programs.
   double change_cost = 1e-4;
+  // Of the loss on what is left out, so much must go for a row to be better (FitLeavingOneOut).
+  double least_gain = 0;
   // Requested: the fit ends with what it has.
   std::stop_token stop = {};
 };

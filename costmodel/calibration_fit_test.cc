@@ -67,6 +67,19 @@ TEST(CalibrationFit, FindsWhatADeviceIsByItsTimes) {
   EXPECT_EQ(again.row, fit.row);
 }
 
+TEST(CalibrationFit, ARowStaysWhereTheOtherIsBetterByTooLittle) {
+  device::Calibration true_row;
+  true_row.request_latency *= 6;
+  Programs programs(1);
+  const auto measured = programs.Measured(true_row);
+  ASSERT_OK_AND_ASSIGN(const CrossFit fit,
+                       FitLeavingOneOut(programs.names(), measured, /*gpu=*/true, {},
+                                        {.steps = 200, .least_gain = 0.999999}));
+  EXPECT_LT(fit.after.loss, fit.before.loss);
+  EXPECT_FALSE(fit.better);
+  EXPECT_EQ(fit.row, device::Calibration());
+}
+
 TEST(CalibrationFit, ARowThatIsRightStaysAsItIs) {
   Programs programs(2);
   const auto measured = programs.Measured({});

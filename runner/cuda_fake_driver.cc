@@ -105,7 +105,7 @@ int UsualAttribute(const FakeCuda::Gpu& gpu, int which) {
     case kCuMemoryClockRateKhz:
       return 3'201'000;
     case kCuMemoryBusWidthBits:
-      return 6144;
+      return 6016;
     default:
       return 0;
   }

@@ -15,6 +15,11 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr size_t kLeastPrograms = 60;
+// A built-in row was fitted to far more programs than a job has: it goes only where it is far off.
+double LeastGain(device::CalibrationSource source) {
+  return source == device::CalibrationSource::kBuiltIn ? 0.2 : 0;
+}
+
 // By task.
 StatusOr<std::vector<costmodel::MeasuredPrograms>> ProgramsOf(store::Store& store,
                                                               const std::string& job_id,
@@ -76,9 +81,10 @@ StatusOr<std::string> Calibrate(store::Store& store, const std::string& job_id,
   }
   const device::DeviceModel& model = tasks[0].device;
   KILN_ASSIGN_OR_RETURN(const device::KnownCalibration known, FindCalibration(store, model));
-  KILN_ASSIGN_OR_RETURN(const costmodel::CrossFit fit,
-                        costmodel::FitLeavingOneOut(features::FeatureNames(), programs,
-                                                    model.is_gpu(), known.row, {.stop = stop}));
+  KILN_ASSIGN_OR_RETURN(
+      const costmodel::CrossFit fit,
+      costmodel::FitLeavingOneOut(features::FeatureNames(), programs, model.is_gpu(), known.row,
+                                  {.least_gain = LeastGain(known.source), .stop = stop}));
   if (stop.stop_requested()) return Cancelled("stopped");
   const std::string figures = fmt::format(
       "{} programs; of workloads left out of the fit: rank correlation {:.3f} before, {:.3f} "
