@@ -40,10 +40,9 @@ class Annotator {
   }
 
   Status Unroll() {
-    return AnnotateUnroll(state_, [&](int s) {
-      const auto chosen = choices_.unroll.find(s);
-      return chosen == choices_.unroll.end() ? PickFrom(rng_, UnrollChoices(/*gpu=*/false))
-                                             : chosen->second;
+    return AnnotateUnroll(state_, [&](int s, const HintChoice& choice) {
+      const auto chosen = choices_.hints.find({s, choice.hint});
+      return chosen == choices_.hints.end() ? DrawHint(choice, {}, rng_) : chosen->second;
     });
   }
 
@@ -146,7 +145,10 @@ CpuLimits CpuLimitsOf(const Task& task, const Parameters& parameters) {
 CpuChoices ReadCpuChoices(std::span<const StepPtr> steps) {
   CpuChoices choices;
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (const auto depth = UnrollDepth(*steps[i])) choices.unroll[steps[i]->stage()] = *depth;
+    for (const HintChoice& choice : HintChoices()) {
+      if (const auto value = schedule::HintOf(*steps[i], choice.hint))
+        choices.hints[{steps[i]->stage(), choice.hint}] = *value;
+    }
     const auto* annotate = As<AnnotateStep>(*steps[i]);
     if (annotate == nullptr) continue;
     int fused = 1;

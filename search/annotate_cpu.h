@@ -7,8 +7,10 @@
 
 #include <map>
 #include <span>
+#include <utility>
 
 #include "base/rng.h"
+#include "compiler/ir/hints.h"
 #include "compiler/schedule/state.h"
 #include "search/parameters.h"
 #include "search/task.h"
@@ -18,8 +20,8 @@ namespace kiln::search {
 // By stage. What is not chosen is decided anew.
 struct CpuChoices {
   std::map<int, int> parallel_loops = {};  // of root stages: outer loops fused and run in parallel
-  std::map<int, int> unroll = {};          // auto_unroll_max_step
   std::map<int, int> vector_loops = {};    // inner loops fused and vectorized
+  std::map<std::pair<int, ir::Hint>, int32_t> hints = {};
 };
 
 // What the last steps of a state chose; `steps` begins where the first of them may be.

@@ -1,7 +1,6 @@
 #include "search/mutation.h"
 
 #include <algorithm>
-#include <array>
 
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
@@ -9,11 +8,9 @@
 #include "search/buffering.h"
 #include "search/compute_location.h"
 #include "search/factorization.h"
-#include "search/fragments.h"
-#include "search/min_blocks.h"
 #include "search/rebuild.h"
-#include "search/sample_unroll.h"
 #include "search/shared_layout.h"
+#include "search/stage_hints.h"
 #include "search/thread_shapes.h"
 #include "search/tile_moves.h"
 #include "search/uneven_tiles.h"
@@ -27,31 +24,22 @@ using schedule::SplitStep;
 using schedule::State;
 using schedule::StepPtr;
 
-struct Weight {
-  MutationKind kind;
-  double weight;
-};
-// Facts §3.9, where they have the kind.
-constexpr Weight kCpuWeights[] = {{MutationKind::kTileSize, 0.86},
-                                  {MutationKind::kUnroll, 0.04},
-                                  {MutationKind::kComputeLocation, 0.05},
-                                  {MutationKind::kParallel, 0.02},
-                                  {MutationKind::kVectorize, 0.03}};
-constexpr Weight kGpuWeights[] = {
-    {MutationKind::kTileSize, 0.61},  {MutationKind::kUnroll, 0.08},
-    {MutationKind::kThreads, 0.06},   {MutationKind::kFetchWidth, 0.06},
-    {MutationKind::kBuffering, 0.06}, {MutationKind::kLayout, 0.06},
-    {MutationKind::kFragments, 0.04}, {MutationKind::kMinBlocks, 0.03}};
+using Changes = StatusOr<Mutation> (*)(MutationKind kind, const Task& task,
+                                       const Parameters& parameters, const Genome& genome,
+                                       Rng& rng);
 
 Status NoUse() { return NotFound("nothing of this kind in the schedule"); }
 Status NoChange() { return FailedPrecondition("the change came to nothing"); }
+
+const HintChoice& ChoiceOf(ir::Hint hint) { return HintChoices()[static_cast<size_t>(hint)]; }
 
 std::vector<StepPtr> Copy(const Genome& genome) {
   return {genome.steps.begin(), genome.steps.end()};
 }
 
-StatusOr<Mutation> MutateTiles(bool gpu, const Parameters& parameters, const Genome& genome,
-                               Rng& rng) {
+StatusOr<Mutation> MutateTiles(MutationKind kind, const Task& task, const Parameters& parameters,
+                               const Genome& genome, Rng& rng) {
+  const bool gpu = task.target.is_gpu();
   std::vector<Tiles> tiles = TilesOf(genome.steps, genome.sketch);
   for (Tiles& t : tiles) {
     t.uneven = MayBeUneven(genome.steps, static_cast<size_t>(t.step), gpu, parameters) &&
@@ -62,7 +50,7 @@ StatusOr<Mutation> MutateTiles(bool gpu, const Parameters& parameters, const Gen
   if (tiles.empty()) return NoUse();
   const std::vector<int> changed = MoveTiles(tiles, parameters.max_innermost_split_factor, rng);
   if (changed.empty()) return NoChange();
-  Mutation mutation{MutationKind::kTileSize, Copy(genome), tiles[changed[0]].step};
+  Mutation mutation{kind, Copy(genome), tiles[changed[0]].step};
   for (int t : changed) {
     StepPtr& step = mutation.steps[tiles[t].step];
     step = WithTiles(step, tiles[t]);
@@ -70,20 +58,24 @@ StatusOr<Mutation> MutateTiles(bool gpu, const Parameters& parameters, const Gen
   return mutation;
 }
 
-StatusOr<Mutation> MutateUnroll(bool gpu, const Genome& genome, Rng& rng) {
-  std::vector<int> pragmas;
+StatusOr<Mutation> MutateHint(MutationKind kind, const Task& task, const Parameters&,
+                              const Genome& genome, Rng& rng) {
+  std::vector<int> found;
   for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
-    if (UnrollDepth(*genome.steps[i])) pragmas.push_back(i);
+    if (schedule::HintOf(*genome.steps[i], kind.hint)) found.push_back(i);
   }
-  if (pragmas.empty()) return NoUse();
-  const int picked = PickFrom(rng, pragmas);
-  const schedule::Step& pragma = *genome.steps[picked];
-  std::vector<int> others;
-  for (int depth : UnrollChoices(gpu)) {
-    if (depth != *UnrollDepth(pragma)) others.push_back(depth);
-  }
-  Mutation mutation{MutationKind::kUnroll, Copy(genome), picked};
-  mutation.steps[picked] = UnrollStep(pragma.stage(), PickFrom(rng, others));
+  if (found.empty()) return NoUse();
+  const int picked = PickFrom(rng, found);
+  const schedule::Step& step = *genome.steps[picked];
+  const int32_t current = *schedule::HintOf(step, kind.hint);
+  std::vector<int32_t> values = ChoiceOf(kind.hint).values(
+      {.gpu = task.target.is_gpu(), .current = current, .threads_per_block = [&] {
+         return ThreadsOfTiles(genome.steps).value_or(1);
+       }});
+  std::erase(values, current);
+  if (values.empty()) return NoChange();
+  Mutation mutation{kind, Copy(genome), picked};
+  mutation.steps[picked] = schedule::HintStep(step.stage(), kind.hint, PickFrom(rng, values));
   return mutation;
 }
 
@@ -101,7 +93,8 @@ StatusOr<Mutation> MutateLength(MutationKind kind, const Genome& genome, int ste
   return mutation;
 }
 
-StatusOr<Mutation> MutateThreads(const Task& task, const Genome& genome, Rng& rng) {
+StatusOr<Mutation> MutateThreads(MutationKind kind, const Task& task, const Parameters&,
+                                 const Genome& genome, Rng& rng) {
   struct Length {
     int step;
     size_t which;
@@ -119,26 +112,26 @@ StatusOr<Mutation> MutateThreads(const Task& task, const Genome& genome, Rng& rn
   const bool is_flat = split.lengths.size() == 3;
   const int64_t extent = is_flat && picked.role == LengthRole::kLanes ? 0 : split.extent;
   return MutateLength(
-      MutationKind::kThreads, genome, picked.step, picked.which,
+      kind, genome, picked.step, picked.which,
       LengthChoices(picked.role, extent, MostLanes(*task.dag, task.hardware), task.hardware), rng);
 }
 
 // Widths that the tiles do not allow are cut by Rebuild.
-StatusOr<Mutation> MutateFetchWidth(const target::HardwareParams& hardware, const Genome& genome,
-                                    Rng& rng) {
+StatusOr<Mutation> MutateFetchWidth(MutationKind kind, const Task& task, const Parameters&,
+                                    const Genome& genome, Rng& rng) {
   std::vector<int> splits;
   for (size_t i = 0; i < genome.steps.size(); ++i) {
     if (IsFetchSplit(genome.steps, i)) splits.push_back(static_cast<int>(i));
   }
   if (splits.empty()) return NoUse();
   std::vector<int64_t> choices;
-  for (int64_t width = 1; width <= hardware.vector_unit_bytes; width *= 2) choices.push_back(width);
-  return MutateLength(MutationKind::kFetchWidth, genome, PickFrom(rng, splits), 0,
-                      std::move(choices), rng);
+  for (int64_t width = 1; width <= task.hardware.vector_unit_bytes; width *= 2)
+    choices.push_back(width);
+  return MutateLength(kind, genome, PickFrom(rng, splits), 0, std::move(choices), rng);
 }
 
-StatusOr<Mutation> MutateBuffering(const Task& task, const Parameters& parameters,
-                                   const Genome& genome, Rng& rng) {
+StatusOr<Mutation> MutateBuffering(MutationKind kind, const Task& task,
+                                   const Parameters& parameters, const Genome& genome, Rng& rng) {
   std::vector<int> found;
   for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
     if (Is<schedule::BufferingStep>(*genome.steps[i])) found.push_back(i);
@@ -148,12 +141,13 @@ StatusOr<Mutation> MutateBuffering(const Task& task, const Parameters& parameter
   const schedule::Step& step = *genome.steps[picked];
   std::vector<StepPtr> choices = BufferingChoices(step.stage(), task, parameters);
   std::erase_if(choices, [&](const StepPtr& choice) { return choice->Hash() == step.Hash(); });
-  Mutation mutation{MutationKind::kBuffering, Copy(genome), picked};
+  Mutation mutation{kind, Copy(genome), picked};
   mutation.steps[picked] = PickFrom(rng, choices);
   return mutation;
 }
 
-StatusOr<Mutation> MutateLayout(const Task& task, const Genome& genome, Rng& rng) {
+StatusOr<Mutation> MutateLayout(MutationKind kind, const Task& task, const Parameters&,
+                                const Genome& genome, Rng& rng) {
   constexpr int kTries = 8;
   std::vector<int> found;
   for (size_t i = 0; i < genome.steps.size(); ++i) {
@@ -168,40 +162,11 @@ StatusOr<Mutation> MutateLayout(const Task& task, const Genome& genome, Rng& rng
     if (layout[0]->Hash() == genome.steps[picked]->Hash() &&
         layout[1]->Hash() == genome.steps[picked + 1]->Hash())
       continue;
-    Mutation mutation{MutationKind::kLayout, Copy(genome), picked};
+    Mutation mutation{kind, Copy(genome), picked};
     std::ranges::copy(layout, mutation.steps.begin() + picked);
     return mutation;
   }
   return NoChange();
-}
-
-StatusOr<Mutation> MutateFragments(const Genome& genome, Rng& rng) {
-  std::vector<int> found;
-  for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
-    if (FragmentsOf(*genome.steps[i])) found.push_back(i);
-  }
-  if (found.empty()) return NoUse();
-  const int picked = PickFrom(rng, found);
-  const int other = 1 + static_cast<int>(rng() % (kFragmentWays - 1));
-  Mutation mutation{MutationKind::kFragments, Copy(genome), picked};
-  mutation.steps[picked] = FragmentsStep(
-      genome.steps[picked]->stage(), (*FragmentsOf(*genome.steps[picked]) + other) % kFragmentWays);
-  return mutation;
-}
-
-StatusOr<Mutation> MutateMinBlocks(const Genome& genome, Rng& rng) {
-  std::vector<int> found;
-  for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
-    if (MinBlocksOf(*genome.steps[i])) found.push_back(i);
-  }
-  if (found.empty()) return NoUse();
-  const int picked = PickFrom(rng, found);
-  std::vector<int> choices = MinBlocksChoices(ThreadsOfTiles(genome.steps).value_or(1));
-  std::erase(choices, *MinBlocksOf(*genome.steps[picked]));
-  if (choices.empty()) return NoChange();
-  Mutation mutation{MutationKind::kMinBlocks, Copy(genome), picked};
-  mutation.steps[picked] = MinBlocksStep(genome.steps[picked]->stage(), PickFrom(rng, choices));
-  return mutation;
 }
 
 // ---- the last part of a CPU schedule: places, then annotations
@@ -235,7 +200,7 @@ StatusOr<Mutation> AnnotateAnew(MutationKind kind, State state, const Task& task
   return mutation;
 }
 
-StatusOr<Mutation> MutateLocation(const Task& task, const Parameters& parameters,
+StatusOr<Mutation> MutateLocation(MutationKind kind, const Task& task, const Parameters& parameters,
                                   const Genome& genome, Rng& rng) {
   KILN_ASSIGN_OR_RETURN(const CpuParts parts, PartsOf(genome));
   KILN_ASSIGN_OR_RETURN(State state, schedule::Replay(task.dag, parts.sketch, task.stop));
@@ -252,7 +217,7 @@ StatusOr<Mutation> MutateLocation(const Task& task, const Parameters& parameters
       if (place->stage() == s) KILN_RETURN_IF_ERROR(state.Apply(place));
     }
   }
-  return AnnotateAnew(MutationKind::kComputeLocation, std::move(state), task, parameters, genome,
+  return AnnotateAnew(kind, std::move(state), task, parameters, genome,
                       ReadCpuChoices(parts.annotations), rng);
 }
 
@@ -272,7 +237,7 @@ StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
   constexpr int kMostLoops = 6;
   KILN_ASSIGN_OR_RETURN(const CpuParts parts, PartsOf(genome));
   CpuChoices choices = ReadCpuChoices(parts.annotations);
-  KILN_RETURN_IF_ERROR(kind == MutationKind::kParallel
+  KILN_RETURN_IF_ERROR(kind.of == MutationKind::kParallel
                            ? ChangeCount(choices.parallel_loops, 1, kMostLoops, rng)
                            : ChangeCount(choices.vector_loops, 1, 4, rng));
   KILN_ASSIGN_OR_RETURN(
@@ -282,87 +247,89 @@ StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
   return AnnotateAnew(kind, std::move(state), task, parameters, genome, choices, rng);
 }
 
+// ---- the table of kinds
+
+struct Row {
+  MutationKind kind;
+  std::string_view name;
+  double cpu_weight, gpu_weight;  // facts §3.9, where they have the kind; 0: not of this target
+  Changes change;
+};
+
+constexpr Row kTiles = {MutationKind::kTileSize, "tile sizes", 0.86, 0.61, MutateTiles};
+constexpr Row kOthers[] = {
+    {MutationKind::kThreads, "threads", 0, 0.06, MutateThreads},
+    {MutationKind::kFetchWidth, "fetch width", 0, 0.06, MutateFetchWidth},
+    {MutationKind::kBuffering, "buffering", 0, 0.06, MutateBuffering},
+    {MutationKind::kLayout, "shared layout", 0, 0.06, MutateLayout},
+    {MutationKind::kComputeLocation, "place of a stage", 0.05, 0, MutateLocation},
+    {MutationKind::kParallel, "parallel loops", 0.02, 0, MutateAnnotation},
+    {MutationKind::kVectorize, "vector loops", 0.03, 0, MutateAnnotation},
+};
+
+void AddHints(bool gpu_only, std::vector<Row>& rows) {
+  for (const HintChoice& c : HintChoices()) {
+    if (ir::RowOf(c.hint).is_gpu_only == gpu_only)
+      rows.push_back({c.hint, c.mutation, c.cpu_weight, c.gpu_weight, MutateHint});
+  }
+}
+
+// Of both targets, in the order of a draw.
+std::vector<Row> AllRows() {
+  std::vector<Row> rows = {kTiles};
+  AddHints(/*gpu_only=*/false, rows);
+  rows.insert(rows.end(), std::begin(kOthers), std::end(kOthers));
+  AddHints(/*gpu_only=*/true, rows);
+  return rows;
+}
+
+double WeightOf(const Row& row, bool gpu) { return gpu ? row.gpu_weight : row.cpu_weight; }
+
+std::vector<Row> RowsOf(bool gpu) {
+  std::vector<Row> rows = AllRows();
+  std::erase_if(rows, [gpu](const Row& row) { return WeightOf(row, gpu) == 0; });
+  return rows;
+}
+
 }  // namespace
 
 std::string_view MutationName(MutationKind kind) {
-  switch (kind) {
-    case MutationKind::kTileSize:
-      return "tile sizes";
-    case MutationKind::kUnroll:
-      return "unroll depth";
-    case MutationKind::kThreads:
-      return "threads";
-    case MutationKind::kFetchWidth:
-      return "fetch width";
-    case MutationKind::kBuffering:
-      return "buffering";
-    case MutationKind::kLayout:
-      return "shared layout";
-    case MutationKind::kFragments:
-      return "fragments";
-    case MutationKind::kMinBlocks:
-      return "minimum of blocks";
-    case MutationKind::kComputeLocation:
-      return "place of a stage";
-    case MutationKind::kParallel:
-      return "parallel loops";
-    case MutationKind::kVectorize:
-      return "vector loops";
-  }
-  return "?";
+  if (kind.of == MutationKind::kHint) return ChoiceOf(kind.hint).mutation;
+  if (kind == kTiles.kind) return kTiles.name;
+  return std::ranges::find(kOthers, kind, &Row::kind)->name;
 }
 
 std::vector<MutationKind> MutationKinds(bool gpu) {
   std::vector<MutationKind> kinds;
-  const std::span<const Weight> all = gpu ? std::span<const Weight>(kGpuWeights) : kCpuWeights;
-  for (const Weight& w : all) kinds.push_back(w.kind);
+  for (const Row& row : RowsOf(gpu)) kinds.push_back(row.kind);
   return kinds;
 }
 
 StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameters& parameters,
                             const Genome& genome, Rng& rng) {
-  switch (kind) {
-    case MutationKind::kTileSize:
-      return MutateTiles(task.target.is_gpu(), parameters, genome, rng);
-    case MutationKind::kUnroll:
-      return MutateUnroll(task.target.is_gpu(), genome, rng);
-    case MutationKind::kThreads:
-      return MutateThreads(task, genome, rng);
-    case MutationKind::kFetchWidth:
-      return MutateFetchWidth(task.hardware, genome, rng);
-    case MutationKind::kBuffering:
-      return MutateBuffering(task, parameters, genome, rng);
-    case MutationKind::kLayout:
-      return MutateLayout(task, genome, rng);
-    case MutationKind::kFragments:
-      return MutateFragments(genome, rng);
-    case MutationKind::kMinBlocks:
-      return MutateMinBlocks(genome, rng);
-    case MutationKind::kComputeLocation:
-      return MutateLocation(task, parameters, genome, rng);
-    case MutationKind::kParallel:
-    case MutationKind::kVectorize:
-      return MutateAnnotation(kind, task, parameters, genome, rng);
-  }
-  return NoUse();
+  const Changes change = kind.of == MutationKind::kHint ? MutateHint
+                         : kind == kTiles.kind
+                             ? kTiles.change
+                             : std::ranges::find(kOthers, kind, &Row::kind)->change;
+  return change(kind, task, parameters, genome, rng);
 }
 
 StatusOr<Mutation> Mutate(const Task& task, const Parameters& parameters, const Genome& genome,
                           Rng& rng) {
-  const std::span<const Weight> all = task.target.is_gpu() ? std::span<const Weight>(kGpuWeights)
-                                                           : std::span<const Weight>(kCpuWeights);
+  const bool gpu = task.target.is_gpu();
+  const std::vector<Row> rows = RowsOf(gpu);
   std::vector<double> weights;
-  for (const Weight& w : all) {
+  for (const Row& row : rows) {
     const bool wanted =
-        w.kind != MutationKind::kComputeLocation || parameters.change_compute_location;
-    weights.push_back(wanted ? w.weight : 0);
+        row.kind != MutationKind::kComputeLocation || parameters.change_compute_location;
+    weights.push_back(wanted ? WeightOf(row, gpu) : 0);
   }
   // A kind that the schedule has no use for leaves its share to the others.
-  for (size_t tries = 0; tries < all.size(); ++tries) {
-    const int64_t picked = PickWeighted(rng, weights);
-    StatusOr<Mutation> mutation = MutateAs(all[picked].kind, task, parameters, genome, rng);
+  for (size_t tries = 0; tries < rows.size(); ++tries) {
+    const Row& row = rows[PickWeighted(rng, weights)];
+    StatusOr<Mutation> mutation = row.change(row.kind, task, parameters, genome, rng);
     if (mutation.ok() || mutation.status().code() != absl::StatusCode::kNotFound) return mutation;
-    weights[picked] = 0;
+    weights[&row - rows.data()] = 0;
     if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) break;
   }
   return NoUse();

@@ -4,34 +4,42 @@
 // near good ones, so most changes are the smallest there are: one prime factor of one tile.
 #pragma once
 
-#include <optional>
+#include <compare>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/rng.h"
+#include "compiler/ir/hints.h"
 #include "compiler/schedule/state.h"
 #include "search/parameters.h"
 #include "search/task.h"
 
 namespace kiln::search {
 
-enum class MutationKind : uint8_t {
-  kTileSize,         // factors move between the levels of a split
-  kUnroll,           // another auto_unroll_max_step
-  kThreads,          // GPU: the shape of a kernel that is not tiled (thread_shapes.h)
-  kFetchWidth,       // GPU: elements that a thread fetches at once into shared memory
-  kBuffering,        // GPU: how far ahead of their use tiles are fetched, and in which way
-  kLayout,           // GPU: another axis of a tile in shared memory innermost, or other padding
-  kFragments,        // GPU: whether register tiles read shared memory ahead
-  kMinBlocks,        // GPU: blocks that shall fit a multiprocessor
-  kComputeLocation,  // CPU
-  kParallel,         // CPU: how many outer loops run in parallel
-  kVectorize,        // CPU: how many inner loops are one vector
+// Of a hint (stage_hints.h), or one of these.
+struct MutationKind {
+  enum Of : uint8_t {
+    kTileSize,         // factors move between the levels of a split
+    kHint,             // another value of a hint
+    kThreads,          // GPU: the shape of a kernel that is not tiled (thread_shapes.h)
+    kFetchWidth,       // GPU: elements that a thread fetches at once into shared memory
+    kBuffering,        // GPU: how far ahead of their use tiles are fetched, and in which way
+    kLayout,           // GPU: another axis of a tile in shared memory innermost, or other padding
+    kComputeLocation,  // CPU
+    kParallel,         // CPU: how many outer loops run in parallel
+    kVectorize,        // CPU: how many inner loops are one vector
+  };
+  Of of = kTileSize;
+  ir::Hint hint = {};  // kHint: which
+
+  constexpr MutationKind(Of of) : of(of) {}
+  constexpr MutationKind(ir::Hint hint) : of(kHint), hint(hint) {}
+  auto operator<=>(const MutationKind&) const = default;
 };
-std::string_view MutationName(MutationKind kind);
+std::string_view MutationName(MutationKind kind);  // "tile sizes"
 // All that Mutate chooses from.
-std::vector<MutationKind> MutationKinds(bool gpu);  // "tile sizes"
+std::vector<MutationKind> MutationKinds(bool gpu);
 
 struct Mutation {
   MutationKind kind = MutationKind::kTileSize;

@@ -18,6 +18,7 @@
 #include "search/sample_unroll.h"
 #include "search/shared_layout.h"
 #include "search/sketch_rules/rules.h"
+#include "search/stage_hints.h"
 #include "search/stage_view.h"
 #include "search/tile_moves.h"
 #include "search/uneven_tiles.h"
@@ -220,7 +221,7 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
     }
   }
   // Every kind of the target happened.
-  EXPECT_EQ(accepted.size(), gpu ? 8u : 5u);
+  EXPECT_EQ(accepted.size(), MutationKinds(gpu).size());
   EXPECT_GT(accepted[MutationKind::kTileSize], refused);
 }
 
@@ -285,17 +286,20 @@ TEST(Mutation, EachKindChangesWhatItSays) {
   const Case conv = {"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}};
   const Case pool = {"max_pool2d_nchw", "1,56,56,16,3,3,2,1"};
   const Case relu = {"relu", "1000,1000"};
-  const struct {
+  struct Change {
     MutationKind kind;
     bool gpu;
     Case c;
-  } cases[] = {
-      {MutationKind::kUnroll, true, conv},           {MutationKind::kFetchWidth, true, conv},
-      {MutationKind::kBuffering, true, conv},        {MutationKind::kLayout, true, conv},
-      {MutationKind::kFragments, true, conv},        {MutationKind::kMinBlocks, true, conv},
-      {MutationKind::kThreads, true, relu},          {MutationKind::kUnroll, false, conv},
+  };
+  std::vector<Change> cases = {
+      {MutationKind::kFetchWidth, true, conv},       {MutationKind::kBuffering, true, conv},
+      {MutationKind::kLayout, true, conv},           {MutationKind::kThreads, true, relu},
       {MutationKind::kComputeLocation, false, conv}, {MutationKind::kParallel, false, conv},
       {MutationKind::kVectorize, false, pool}};
+  for (const HintChoice& choice : HintChoices()) {
+    if (choice.gpu_weight > 0) cases.push_back({choice.hint, true, conv});
+    if (choice.cpu_weight > 0) cases.push_back({choice.hint, false, conv});
+  }
   for (const auto& [kind, gpu, c] : cases) {
     SCOPED_TRACE(fmt::format("{} gpu {}", MutationName(kind), gpu));
     const Task task = MakeTask(c, gpu);
@@ -325,12 +329,17 @@ TEST(Mutation, EachKindChangesWhatItSays) {
 
 TEST(Mutation, EachKindHasItsName) {
   std::set<std::string_view> names;
+  std::set<MutationKind> kinds;
   for (const bool gpu : {false, true}) {
-    for (const MutationKind kind : MutationKinds(gpu)) names.insert(MutationName(kind));
+    for (const MutationKind kind : MutationKinds(gpu)) {
+      kinds.insert(kind);
+      names.insert(MutationName(kind));
+    }
   }
-  EXPECT_EQ(names.size(), 11u);
-  EXPECT_FALSE(names.contains("?"));
-  EXPECT_EQ(MutationName(MutationKind::kFragments), "fragments");
+  EXPECT_EQ(kinds.size(), 8 + ir::kNumHints);
+  EXPECT_EQ(names.size(), kinds.size());
+  EXPECT_FALSE(names.contains(""));
+  EXPECT_EQ(MutationName(ir::Hint::kUnroll), "unroll depth");
   EXPECT_EQ(MutationName(MutationKind::kVectorize), "vector loops");
 }
 

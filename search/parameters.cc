@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/schedule/steps/steps.h"
+#include "search/stage_hints.h"
 
 namespace kiln::search {
 namespace {
@@ -18,7 +19,7 @@ struct Named {
 };
 
 std::vector<Named> AllParameters(Parameters& p) {
-  return {
+  std::vector<Named> all = {
       {"async_copies", &p.async_copies, 0, 1},
       {"cluster_splits", &p.cluster_splits, 0, 1},
       {"copy_tiles", &p.copy_tiles, 0, 1},
@@ -29,7 +30,6 @@ std::vector<Named> AllParameters(Parameters& p) {
       {"evolutionary_search_num_iters", &p.evolutionary_search_num_iters, 0, 1000},
       {"evolutionary_search_population", &p.evolutionary_search_population, 1, 1e6},
       {"fetch_ahead", &p.fetch_ahead, 0, 1},
-      {"fragments", &p.fragments, 0, 1},
       {"least_sketch_share", &p.least_sketch_share, 0, 1},
       {"max_fetch_depth", &p.max_fetch_depth, 2, schedule::BufferingStep::kMaxDepth},
       {"max_futile_samples", &p.max_futile_samples, 1, 1e9},
@@ -39,7 +39,6 @@ std::vector<Named> AllParameters(Parameters& p) {
       {"max_same_tiles", &p.max_same_tiles, 1, 1e9},
       {"max_vectorize_size", &p.max_vectorize_size, 1, 1e9},
       {"measured_parent_prob", &p.measured_parent_prob, 0, 1},
-      {"min_blocks", &p.min_blocks, 0, 1},
       {"neighbour_share", &p.neighbour_share, 0, 1},
       {"reduction_splits", &p.reduction_splits, 0, 1},
       {"sample_init_min_population", &p.sample_init_min_population, 1, 1e6},
@@ -49,6 +48,12 @@ std::vector<Named> AllParameters(Parameters& p) {
       {"uneven_tiles", &p.uneven_tiles, 0, 1},
       {"vary_thread_counts", &p.vary_thread_counts, 0, 1},
   };
+  for (const HintChoice& choice : HintChoices()) {
+    if (!choice.parameter.empty())
+      all.push_back({choice.parameter, &p.hints[static_cast<size_t>(choice.hint)], 0, 1});
+  }
+  std::ranges::sort(all, {}, &Named::name);
+  return all;
 }
 
 void Set(const Named& parameter, double value) {

@@ -1,10 +1,12 @@
 // Search parameters by name (facts §3.1), with the defaults that this code uses.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 
 #include "base/status.h"
+#include "compiler/ir/hints.h"
 
 namespace kiln::search {
 
@@ -27,13 +29,15 @@ struct Parameters {
   bool fetch_ahead = true;
   bool async_copies = true;
   int max_fetch_depth = 4;
-  // GPU: register tiles may read shared memory a step of the reduction ahead.
-  bool fragments = true;
   // GPU: what is read across the rows of what is stored may go through shared memory, a tile at a
   // time.
   bool copy_tiles = true;
-  // GPU: kernels may be compiled so that a number of their blocks fits a multiprocessor.
-  bool min_blocks = true;
+  // By ir::Hint: is it drawn, where a search has a use for it? HintChoice names the parameters.
+  std::array<bool, ir::kNumHints> hints = [] {
+    std::array<bool, ir::kNumHints> all;
+    all.fill(true);
+    return all;
+  }();
   // GPU: tiles in shared memory may be transposed and their rows padded.
   bool shared_layouts = true;
   // GPU kernels that are not tiled (pooling, elementwise) and reductions across threads: a warp per

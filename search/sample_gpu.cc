@@ -9,11 +9,10 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/buffering.h"
 #include "search/factorization.h"
-#include "search/fragments.h"
 #include "search/gpu_validity.h"
-#include "search/min_blocks.h"
 #include "search/sample_unroll.h"
 #include "search/shared_layout.h"
+#include "search/stage_hints.h"
 #include "search/stage_view.h"
 #include "search/thread_shapes.h"
 #include "search/tile_sizes.h"
@@ -533,7 +532,10 @@ Status BindThreads(State& state, const target::HardwareParams& hardware, bool va
 }
 
 Status AnnotateGpuUnroll(State& state, Rng& rng) {
-  return AnnotateUnroll(state, [&](int) { return PickFrom(rng, UnrollChoices(/*gpu=*/true)); });
+  return AnnotateUnroll(state, [&](int s, const HintChoice& choice) {
+    const auto threads = [&] { return UseOfKernel(state, s).threads; };
+    return DrawHint(choice, {.gpu = true, .threads_per_block = threads}, rng);
+  });
 }
 
 StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
@@ -556,8 +558,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
     KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, steps, task.stop));
     KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
   }
-  if (parameters.fragments) KILN_RETURN_IF_ERROR(AnnotateFragments(state, rng));
-  if (parameters.min_blocks) KILN_RETURN_IF_ERROR(AnnotateMinBlocks(state, rng));
+  KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, rng));
   return state;
 }
 

@@ -16,6 +16,7 @@
 #include "search/gpu_validity.h"
 #include "search/random_policy.h"
 #include "search/rebuild.h"
+#include "search/stage_hints.h"
 #include "search/thread_shapes.h"
 #include "search/tile_moves.h"
 #include "search/uneven_tiles.h"
@@ -250,6 +251,32 @@ TEST(SampleGpu, ShapesOfMovesAndRowsVary) {
 }
 
 // No divisor of 1031 but 1 is a number of threads that a block can have.
+TEST(SampleGpu, HintsAreDrawnUnlessAParameterLeavesThemOut) {
+  const Task task = MakeTask({"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}});
+  const auto values = [&](ir::Hint hint, const Parameters& parameters) {
+    std::set<int32_t> drawn;
+    Rng rng(11);
+    const Sketch sketch = GenerateSketches({task, parameters})[0];
+    for (int draw = 0; draw < 600; ++draw) {
+      const auto state = SampleGpu(sketch, task, parameters, rng);
+      if (!state.ok()) continue;
+      for (const schedule::StepPtr& step : state->steps()) {
+        if (const auto value = schedule::HintOf(*step, hint)) drawn.insert(*value);
+      }
+    }
+    return drawn;
+  };
+  for (const HintChoice& choice : HintChoices()) {
+    if (choice.gpu_weight == 0) continue;
+    SCOPED_TRACE(choice.mutation);
+    EXPECT_GT(values(choice.hint, {}).size(), 1u);
+    if (choice.parameter.empty()) continue;
+    ASSERT_OK_AND_ASSIGN(const Parameters without,
+                         MakeParameters({{std::string(choice.parameter), 0}}));
+    EXPECT_THAT(values(choice.hint, without), testing::IsEmpty());
+  }
+}
+
 TEST(SampleGpu, PrimeExtentsBeyondABlockStillHaveCandidates) {
   const Task task = MakeTask({"dense", "1,1031,64"});
   const Parameters parameters;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "compiler/schedule/steps/steps.h"
-#include "search/tiling.h"
 
 namespace kiln::search {
 namespace {
@@ -38,30 +37,23 @@ Status UnrollNamed(State& state, int s) {
 
 }  // namespace
 
-std::span<const int> UnrollChoices(bool gpu) {
-  static constexpr int kCpu[] = {0, 16, 64, 512};
-  static constexpr int kGpu[] = {0, 16, 64, 512, 1024};
-  return gpu ? std::span<const int>(kGpu) : std::span<const int>(kCpu);
-}
-
-Status AnnotateUnroll(State& state, absl::FunctionRef<int(int)> choose) {
+Status AnnotateUnroll(State& state, absl::FunctionRef<int32_t(int, const HintChoice&)> choose) {
+  // Unrolling axes changes no stage's use for a hint.
+  std::vector<std::vector<int>> stages;
+  for (const HintChoice& choice : HintChoices())
+    stages.push_back(ir::RowOf(choice.hint).is_gpu_only ? std::vector<int>()
+                                                        : choice.stages(state));
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.stage(s).is_placeholder() || state.attach(s).kind == schedule::Attach::kInlined)
       continue;
     KILN_RETURN_IF_ERROR(UnrollNamed(state, s));
-    if (!HasReduceLoop(state.stage(s))) continue;
-    KILN_RETURN_IF_ERROR(state.Apply(UnrollStep(s, choose(s))));
+    for (size_t i = 0; i < stages.size(); ++i) {
+      if (!std::ranges::binary_search(stages[i], s)) continue;
+      const HintChoice& choice = HintChoices()[i];
+      KILN_RETURN_IF_ERROR(state.Apply(schedule::HintStep(s, choice.hint, choose(s, choice))));
+    }
   }
   return OkStatus();
-}
-
-schedule::StepPtr UnrollStep(int stage, int depth) {
-  return std::make_shared<schedule::PragmaStep>(
-      stage, 0, fmt::format("{}{}", schedule::kAutoUnrollPragma, depth));
-}
-
-std::optional<int> UnrollDepth(const schedule::Step& step) {
-  return schedule::PragmaNumber(step, schedule::kAutoUnrollPragma);
 }
 
 }  // namespace kiln::search

@@ -1,24 +1,15 @@
-// Unroll depths (facts §3.5), for CPUs and GPUs alike.
+// Unrolled loops (facts §3.5), and the other hints of stages that every target has.
 #pragma once
-
-#include <optional>
-#include <span>
 
 #include "absl/functional/function_ref.h"
 #include "compiler/schedule/state.h"
-#include "compiler/schedule/step.h"
+#include "search/stage_hints.h"
 
 namespace kiln::search {
 
-// The values of auto_unroll_max_step that are worth trying.
-std::span<const int> UnrollChoices(bool gpu);
-
-// Unrolls the axes that an operator wants unrolled, in its innermost tile, and gives every computed
-// stage that reduces `choose(stage)` as its auto_unroll_max_step.
-Status AnnotateUnroll(schedule::State& state, absl::FunctionRef<int(int stage)> choose);
-
-schedule::StepPtr UnrollStep(int stage, int depth);
-// The auto_unroll_max_step that a step sets, if it sets one.
-std::optional<int> UnrollDepth(const schedule::Step& step);
+// Unrolls the axes that an operator wants unrolled, in its innermost tile, and gives every stage
+// that has a use for a hint which is not one of GPUs only the value that `choose` returns.
+Status AnnotateUnroll(schedule::State& state,
+                      absl::FunctionRef<int32_t(int stage, const HintChoice& choice)> choose);
 
 }  // namespace kiln::search

@@ -518,7 +518,7 @@ TEST(ChooseDiverse, LimitsEqualTilesAndEqualOuterTiles) {
     i.sketch = 0;
     i.steps = {std::make_shared<schedule::SplitStep>(
                    0, 0, 64, std::vector<int64_t>{64 / outer / inner, inner}, true),
-               UnrollStep(0, unroll)};
+               schedule::HintStep(0, ir::Hint::kUnroll, unroll)};
     i.hash = schedule::HashSteps(i.steps);
     return i;
   };

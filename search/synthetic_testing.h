@@ -16,7 +16,6 @@
 #include "compiler/ir/program.h"
 #include "compiler/schedule/steps/steps.h"
 #include "costmodel/cost_model.h"
-#include "search/sample_unroll.h"
 #include "search/tile_moves.h"
 
 namespace kiln::search {
@@ -24,14 +23,15 @@ namespace kiln::search {
 inline constexpr int kTileColumns = 48;
 
 // What a step chooses for tiles in shared memory: the depth of a BF step, the rows' alignment of an
-// SA step, 2 where an LA step moves an axis; the blocks of a multiprocessor; 0 for all others.
+// SA step, 2 where an LA step moves an axis; one more than a hint of GPUs; 0 for all others.
 inline int FetchChoice(const schedule::Step& step) {
   if (const auto* buffering = schedule::As<schedule::BufferingStep>(step))
     return buffering->depth + (buffering->asynchronous ? 1 : 0);
   if (const auto* align = schedule::As<schedule::StorageAlignStep>(step)) return align->factor;
-  if (const auto blocks = schedule::PragmaNumber(step, schedule::kMinBlocksPragma))
-    return std::max(1, *blocks);
-  if (const auto way = schedule::PragmaNumber(step, schedule::kFragmentsPragma)) return 1 + *way;
+  for (const ir::HintRow& row : ir::kHints) {
+    if (!row.is_gpu_only) continue;
+    if (const auto value = schedule::HintOf(step, row.hint)) return 1 + *value;
+  }
   const auto* layout = schedule::As<schedule::LayoutStep>(step);
   return layout == nullptr ? 0 : std::ranges::is_sorted(layout->order) ? 1 : 2;
 }
@@ -47,7 +47,7 @@ inline FloatMatrix TileFeatures(std::span<const schedule::StepPtr> steps) {
     for (int64_t level : tiles.levels) add(static_cast<double>(level));
   }
   for (const schedule::StepPtr& step : steps) {
-    if (const auto depth = UnrollDepth(*step)) add(*depth + 1.0);
+    if (const auto depth = schedule::HintOf(*step, ir::Hint::kUnroll)) add(*depth + 1.0);
     if (const int choice = FetchChoice(*step); choice > 0) add(choice);
   }
   return rows;

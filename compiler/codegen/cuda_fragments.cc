@@ -60,7 +60,7 @@ class TileRewriter {
 
   // The stores that the steps are written out to; 0: the tile must stay as it is.
   int64_t Plan() {
-    way_ = program_.stages[static_cast<size_t>(store_->stage)].fragments;
+    way_ = program_.stages[static_cast<size_t>(store_->stage)].hints[ir::Hint::kFragments];
     if (way_ == 0 || tile_.body != store_ || tile_.inside.empty()) return 0;
     if (!std::ranges::equal(tile_.loops | std::views::take(tile_.outside.size()), tile_.outside) ||
         std::ranges::count(tile_.loops, LoopKind::kVectorized, &ir::StmtNode::loop_kind) > 0)
@@ -336,7 +336,9 @@ class Pass {
 }  // namespace
 
 void ReadFragmentsAhead(ir::Program& program) {
-  if (std::ranges::all_of(program.stages, [](const auto& s) { return s.fragments == 0; })) return;
+  if (std::ranges::all_of(program.stages,
+                          [](const auto& s) { return s.hints[ir::Hint::kFragments] == 0; }))
+    return;
   for (ir::Kernel& kernel : program.kernels) kernel.body = Pass(program).Rewrite(kernel.body);
 }
 

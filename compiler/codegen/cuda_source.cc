@@ -328,7 +328,7 @@ class Generator {
     const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
     std::string bounds = std::to_string(threads);
     const int64_t blocks =
-        std::min<int64_t>(kernel.min_blocks, kThreadsPerMultiprocessor / threads);
+        std::min<int64_t>(kernel.hints[ir::Hint::kMinBlocks], kThreadsPerMultiprocessor / threads);
     if (blocks > 0) bounds += fmt::format(", {}", blocks);
     const std::string cluster =
         kernel.cluster > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", kernel.cluster) : "";

@@ -309,12 +309,13 @@ TEST(Cuda, NegativeNumeratorsRoundDown) {
 
 TEST(Cuda, MinimumOfBlocksIsALaunchBound) {
   ASSERT_OK_AND_ASSIGN(ir::Program program, ir::ParseProgram(kReduction));
-  program.kernels[0].min_blocks = 2;
+  program.kernels[0].hints[ir::Hint::kMinBlocks] = 2;
   ASSERT_OK_AND_ASSIGN(CudaSource source, GenerateCuda(program));
   EXPECT_THAT(source.text, HasSubstr("__launch_bounds__(32, 2)"));
-  program.kernels[0].min_blocks = 100;
+  ASSERT_OK_AND_ASSIGN(program, ir::ParseProgram(ThreadReduction(1, 1024)));
+  program.kernels[0].hints[ir::Hint::kMinBlocks] = 32;
   ASSERT_OK_AND_ASSIGN(source, GenerateCuda(program));
-  EXPECT_THAT(source.text, HasSubstr("__launch_bounds__(32, 64)")) << "2,048 threads";
+  EXPECT_THAT(source.text, HasSubstr("__launch_bounds__(1024, 2)")) << "2,048 threads";
 }
 
 TEST(Cuda, Faults) {

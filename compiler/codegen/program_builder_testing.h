@@ -20,7 +20,7 @@ class ProgramBuilder {
  public:
   ProgramBuilder() {
     program_.pool = std::make_shared<ir::ExprPool>();
-    program_.stages.push_back({"stage", 0});
+    program_.stages.push_back({"stage"});
   }
 
   // Arguments before locals.

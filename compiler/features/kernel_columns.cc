@@ -51,7 +51,7 @@ Residency ResidencyOf(const KernelRecord& record) {
   const auto threads = static_cast<int64_t>(record.Threads());
   result.registers = record.totals.registers + record.totals.operand_registers + kOtherRegisters;
   result.register_limit =
-      static_cast<double>(RegisterLimit(core, threads, record.kernel.min_blocks));
+      static_cast<double>(RegisterLimit(core, threads, record.kernel.hints[ir::Hint::kMinBlocks]));
   result.blocks = static_cast<double>(ResidentBlocks(
       core, threads, static_cast<int64_t>(std::min(result.registers, result.register_limit)),
       static_cast<int64_t>(record.totals.shared_bytes)));

@@ -97,7 +97,7 @@ void WriteNest(const KernelRecord& record, const StoreRecord& store, Row row) {
   row.Set(col::outer_prod, store.trips);
   row.Set(col::num_loops, store.nest.depth());
   row.Set(col::auto_unroll_max_step,
-          record.program.stages[static_cast<size_t>(store.store->stage)].auto_unroll_max_step);
+          record.program.stages[static_cast<size_t>(store.store->stage)].hints[ir::Hint::kUnroll]);
 }
 
 }  // namespace

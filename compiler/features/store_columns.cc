@@ -45,7 +45,7 @@ double InnermostStride(const StoreRecord& store) {
 }
 
 int32_t FragmentsOf(const KernelRecord& record, const StoreRecord& store) {
-  return record.program.stages[static_cast<size_t>(store.store->stage)].fragments;
+  return record.program.stages[static_cast<size_t>(store.store->stage)].hints[ir::Hint::kFragments];
 }
 
 void WriteLoops(const KernelRecord& record, const StoreRecord& store, const Trips& trips, Row row) {

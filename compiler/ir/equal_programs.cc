@@ -26,14 +26,12 @@ class Comparison {
     }
     for (size_t i = 0; i < a_.stages.size(); ++i) {
       const ProgramStage &x = a_.stages[i], &y = b_.stages[i];
-      if (x.name != y.name || x.auto_unroll_max_step != y.auto_unroll_max_step ||
-          x.fragments != y.fragments)
-        return false;
+      if (x.name != y.name || x.hints != y.hints) return false;
     }
     for (size_t i = 0; i < a_.kernels.size(); ++i) {
       const Kernel &x = a_.kernels[i], &y = b_.kernels[i];
       if (x.name != y.name || x.grid != y.grid || x.block != y.block || x.cluster != y.cluster ||
-          x.min_blocks != y.min_blocks || !Same(x.body, y.body))
+          x.hints != y.hints || !Same(x.body, y.body))
         return false;
     }
     return true;

@@ -95,18 +95,20 @@ class Parser {
     return shape;
   }
 
+  Status ParseHints(HintPlace place, Hints& hints) {
+    for (const HintRow& row : kHints) {
+      if (row.place != place || !tokens_.TakeWord(row.word)) continue;
+      KILN_ASSIGN_OR_RETURN(const int64_t value,
+                            tokens_.ExpectInt("the hint's value", 1, row.most));
+      hints[row.hint] = static_cast<int32_t>(value);
+    }
+    return OkStatus();
+  }
+
   Status ParseStage() {
     ProgramStage stage;
     KILN_ASSIGN_OR_RETURN(stage.name, tokens_.ExpectName("the name of a stage"));
-    if (tokens_.TakeWord("auto_unroll")) {
-      KILN_ASSIGN_OR_RETURN(const int64_t steps,
-                            tokens_.ExpectInt("a number of steps", 1, INT32_MAX));
-      stage.auto_unroll_max_step = static_cast<int32_t>(steps);
-    }
-    if (tokens_.TakeWord("fragments")) {
-      KILN_ASSIGN_OR_RETURN(const int64_t way, tokens_.ExpectInt("1 or 2", 1, 2));
-      stage.fragments = static_cast<int32_t>(way);
-    }
+    KILN_RETURN_IF_ERROR(ParseHints(HintPlace::kStage, stage.hints));
     const auto number = static_cast<int32_t>(program_.stages.size());
     const auto [it, is_new] = stages_.emplace(stage.name, number);
     if (!is_new) it->second = -1;
@@ -132,10 +134,7 @@ class Parser {
     if (tokens_.TakeWord("cluster")) {
       KILN_ASSIGN_OR_RETURN(kernel.cluster, tokens_.ExpectInt("a number of blocks", 1, kMaxExtent));
     }
-    if (tokens_.TakeWord("min_blocks")) {
-      KILN_ASSIGN_OR_RETURN(const int64_t blocks, tokens_.ExpectInt("a number of blocks", 1, 32));
-      kernel.min_blocks = static_cast<int32_t>(blocks);
-    }
+    KILN_RETURN_IF_ERROR(ParseHints(HintPlace::kKernel, kernel.hints));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("{", "before the kernel's statements"));
     KILN_ASSIGN_OR_RETURN(kernel.body, ParseBlock());
     program_.kernels.push_back(std::move(kernel));

@@ -25,10 +25,7 @@ class Printer {
     for (int i = 0; i < num_args; ++i) Line("{},", Declaration(program_.buffers[i]));
     if (num_args > 0) out_ += ") {\n";
     for (const ProgramStage& stage : program_.stages) {
-      const int32_t unroll = stage.auto_unroll_max_step, fragments = stage.fragments;
-      Line("stage {}{}{}", ProgramName(stage.name),
-           unroll ? fmt::format(" auto_unroll {}", unroll) : "",
-           fragments ? fmt::format(" fragments {}", fragments) : "");
+      Line("stage {}{}", ProgramName(stage.name), HintsText(stage.hints));
     }
     for (const Kernel& kernel : program_.kernels) PrintKernel(kernel);
     return out_ + "}\n";
@@ -50,6 +47,14 @@ class Printer {
     return text;
   }
 
+  static std::string HintsText(const Hints& hints) {
+    std::string text;
+    for (const HintRow& row : kHints) {
+      if (hints[row.hint] != 0) text += fmt::format(" {} {}", row.word, hints[row.hint]);
+    }
+    return text;
+  }
+
   void PrintKernel(const Kernel& kernel) {
     const std::array<int64_t, 3> one = {1, 1, 1};
     const bool is_launched = kernel.grid != one || kernel.block != one;
@@ -58,7 +63,7 @@ class Printer {
                                    fmt::join(kernel.block, ", "))
                      : "",
          kernel.cluster > 1 ? fmt::format(" cluster {}", kernel.cluster) : "",
-         kernel.min_blocks > 0 ? fmt::format(" min_blocks {}", kernel.min_blocks) : "");
+         HintsText(kernel.hints));
     PrintBlock(kernel.body);
     Line("}}");
   }

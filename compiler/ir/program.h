@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "compiler/ir/expr.h"
+#include "compiler/ir/hints.h"
 
 namespace kiln::ir {
 
@@ -120,10 +121,7 @@ struct LoopVar {
 // What a store belongs to: one stage of the schedule.
 struct ProgramStage {
   std::string name;
-  int32_t auto_unroll_max_step = 0;
-  // GPU: what its register tiles read of shared memory. 0: where it is used; 1: a step of the
-  // reduction ahead, into registers; 2: and the rows of the tile are worked off to and fro.
-  int32_t fragments = 0;
+  Hints hints = {};  // those of HintPlace::kStage
 };
 
 struct Kernel {
@@ -134,7 +132,7 @@ struct Kernel {
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> block = {1, 1, 1};
   int64_t cluster = 1;
-  int32_t min_blocks = 0;  // that shall fit a multiprocessor at once; 0: as many as do
+  Hints hints = {};  // those of HintPlace::kKernel
 };
 
 // Value type; copies share the pool, whose nodes are immutable.

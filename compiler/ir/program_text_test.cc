@@ -147,7 +147,7 @@ class RandomProgram {
                   {"idx", kInt64, {4}, Scope::kInput, 4},
                   {"out", kFloat16, {4}, Scope::kOutput, 0},
                   {"for", kFloat32, {2, 3}, Scope::kWorkspace, 0}};
-    p_.stages = {{"a", 0}, {"b c", 16}, {"a", 0}};
+    p_.stages = {{"a"}, {"b c", {{Hint::kUnroll, 16}}}, {"a"}};
     for (int k = 0; k < 2; ++k) {
       p_.kernels.push_back({fmt::format("k{}", k), nullptr});
       p_.kernels.back().body = Make(4);

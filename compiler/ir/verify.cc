@@ -21,17 +21,16 @@ class Verifier {
     KILN_RETURN_IF_ERROR(CheckVars());
     KILN_RETURN_IF_ERROR(CheckBuffers());
     for (const ProgramStage& stage : program_.stages) {
-      if (stage.auto_unroll_max_step < 0) {
-        return Internal("stage '{}' has auto_unroll {}", stage.name, stage.auto_unroll_max_step);
-      }
-      if (stage.fragments < 0 || stage.fragments > 2)
-        return Internal("stage '{}' has fragments {}", stage.name, stage.fragments);
+      KILN_RETURN_IF_ERROR(Annotate(CheckHints(HintPlace::kStage, stage.hints),
+                                    fmt::format("stage '{}'", stage.name)));
     }
     std::set<std::string_view> names;
     for (const Kernel& kernel : program_.kernels) {
       if (!names.insert(kernel.name).second)
         return Internal("two kernels are named '{}'", kernel.name);
-      KILN_RETURN_IF_ERROR(Annotate(CheckKernel(kernel), fmt::format("kernel '{}'", kernel.name)));
+      const std::string name = fmt::format("kernel '{}'", kernel.name);
+      KILN_RETURN_IF_ERROR(Annotate(CheckHints(HintPlace::kKernel, kernel.hints), name));
+      KILN_RETURN_IF_ERROR(Annotate(CheckKernel(kernel), name));
     }
     return OkStatus();
   }
@@ -39,6 +38,15 @@ class Verifier {
  private:
   // What a variable or a local buffer has been through.
   enum class Life : uint8_t { kUnseen, kInside, kOver };
+
+  static Status CheckHints(HintPlace place, const Hints& hints) {
+    for (const HintRow& row : kHints) {
+      const int32_t value = hints[row.hint], most = row.place == place ? row.most : 0;
+      if (value < 0 || value > most)
+        return Internal("{} is {}, expected 0 to {}", row.word, value, most);
+    }
+    return OkStatus();
+  }
 
   Status CheckVars() {
     std::set<std::string_view> names;

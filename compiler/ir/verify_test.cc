@@ -16,7 +16,7 @@ class VerifyTest : public testing::Test {
                   {"b", kFloat32, {4}, Scope::kOutput, 0},
                   {"t", kFloat32, {2}, Scope::kLocal, 0},
                   {"n", kInt32, {4}, Scope::kLocal, 0}};
-    p_.stages = {{"s", 16}};
+    p_.stages = {{"s", {{Hint::kUnroll, 16}}}};
     p_.kernels = {{"main", nullptr}};
     i_ = pool().Var(0);
     zero_ = pool().Int(0);
@@ -75,8 +75,18 @@ TEST_F(VerifyTest, Tables) {
           "buffer 'b' (output) comes after a buffer of scope workspace");
   refused([](Program& p) { p.buffers[0].index_limit = 3; },
           "buffer 'a' (input float32) has index limit 3");
-  refused([](Program& p) { p.stages[0].auto_unroll_max_step = -1; },
-          "stage 's' has auto_unroll -1");
+  refused([](Program& p) { p.stages[0].hints[Hint::kUnroll] = -1; },
+          "stage 's': auto_unroll is -1, expected 0 to 2147483647");
+  for (const HintRow& row : kHints) {
+    const bool of_stage = row.place == HintPlace::kStage;
+    const auto in = [&](Program& p, bool stage) -> Hints& {
+      return stage ? p.stages[0].hints : p.kernels[0].hints;
+    };
+    refused([&](Program& p) { in(p, of_stage)[row.hint] = -1; },
+            fmt::format("{} is -1, expected 0 to {}", row.word, row.most).c_str());
+    refused([&](Program& p) { in(p, !of_stage)[row.hint] = 1; },
+            fmt::format("{} is 1, expected 0 to 0", row.word).c_str());
+  }
   refused([](Program& p) { p.kernels.push_back(p.kernels[0]); }, "two kernels are named 'main'");
   refused([](Program& p) { p.kernels[0].name = "a b"; }, "the name is not an identifier");
   refused([](Program& p) { p.kernels[0].grid[1] = 0; }, "launch dimensions are 0 x 1");
@@ -181,7 +191,10 @@ TEST_F(VerifyTest, EqualLooksAtEverythingButNumbers) {
   EXPECT_TRUE(differs([](Program& p) { p.vars[1].name = "k"; }));
   EXPECT_TRUE(differs([](Program& p) { p.buffers[0].shape = {5}; }));
   EXPECT_TRUE(differs([](Program& p) { p.buffers[3].scope = Scope::kShared; }));
-  EXPECT_TRUE(differs([](Program& p) { p.stages[0].auto_unroll_max_step = 0; }));
+  for (const HintRow& row : kHints) {
+    EXPECT_TRUE(differs([&](Program& p) { p.stages[0].hints[row.hint] += 1; })) << row.word;
+    EXPECT_TRUE(differs([&](Program& p) { p.kernels[0].hints[row.hint] += 1; })) << row.word;
+  }
   EXPECT_TRUE(differs([](Program& p) { p.kernels[0].block = {2, 1, 1}; }));
   EXPECT_TRUE(differs([](Program& p) { p.kernels[0].body = p.kernels[0].body->body(); }));
   EXPECT_TRUE(differs([&](Program& p) {

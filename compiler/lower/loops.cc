@@ -213,7 +213,7 @@ class Unroller {
     const auto var = static_cast<size_t>(s->var);
     const int32_t stage = var < stage_of_var_.size() ? stage_of_var_[var] : -1;
     const int64_t limit =
-        stage < 0 ? 0 : program_.stages[static_cast<size_t>(stage)].auto_unroll_max_step;
+        stage < 0 ? 0 : program_.stages[static_cast<size_t>(stage)].hints[ir::Hint::kUnroll];
     const bool automatic = s->loop_kind == LoopKind::kSerial && shape.normal_depth == 0 &&
                            shape.unroll_depth <= 8 && s->extent * shape.steps <= limit;
     if (!automatic && s->loop_kind != LoopKind::kUnrolled) {

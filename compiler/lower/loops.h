@@ -26,7 +26,7 @@ void VectorizeStores(ir::Program& program, int64_t max_lanes);
 void VectorizeLoads(ir::Program& program, int64_t max_lanes);
 
 // Unrolls serial loops from the innermost outward while the unrolled body has at most
-// auto_unroll_max_step stores, taken from the stage whose loop it is (stage_of_var[v] is an index
+// Hint::kUnroll stores, taken from the stage whose loop it is (stage_of_var[v] is an index
 // into Program::stages; -1: such loops stay). The rule is that of the predecessor's UnrollLoop pass
 // with explicit unrolling and depth at most 8: a vectorized loop counts as one step, and a loop
 // around one that was not unrolled is not unrolled either.

@@ -46,7 +46,7 @@ StatusOr<ir::Kernel> NestBuilder::BuildKernel(int s) {
         "has: each of them would store all of it",
         s, state_.stage(s).op->name());
   }
-  if (gpu_) kernel.min_blocks = state_.stage(s).min_blocks;
+  kernel.hints = tables_.HintsOf(s, ir::HintPlace::kKernel);
   return kernel;
 }
 

@@ -228,6 +228,41 @@ TEST(Clusters, WhatMeansNothingIsRefused) {
   EXPECT_THAT(says(kParts, "", "3"), testing::HasSubstr("each thread computes it for itself"));
 }
 
+// D reads C, which is computed in its loop i.
+TEST(Hints, ReachThePrograms) {
+  for (const ir::HintRow& row : ir::kHints) {
+    for (const int set : {2, 3}) {
+      SCOPED_TRACE(fmt::format("{} of stage {}", row.word, set));
+      const schedule::State state = StateFrom(
+          R"(
+          input A: float32[8, 16]
+          input B: float32[16, 12]
+          C[i: 8, j: 12] = sum(k: 16) A[i, k] * B[k, j]
+          D[i: 8, j: 12] = max(C[i, j], 0.0))",
+          fmt::format(R"([["CA", 2, 3, 0], ["PR", {}, 0, "{}$2"]])", set, row.pragma));
+      for (const bool gpu : {false, true}) {
+        ASSERT_OK_AND_ASSIGN(const ir::Program program, Lower(state, {.gpu = gpu}));
+        ASSERT_OK(ir::Verify(program));
+        ASSERT_OK_AND_ASSIGN(const ir::Program parsed, ir::ParseProgram(ir::ProgramText(program)));
+        EXPECT_TRUE(ir::Equal(program, parsed));
+        const int32_t expected = row.is_gpu_only && !gpu ? 0 : 2;
+        const bool of_stage = row.place == ir::HintPlace::kStage;
+        ir::Hints c, d, kernel;
+        if (of_stage) {
+          if (set == 2 || row.is_inherited) c[row.hint] = expected;
+          if (set == 3) d[row.hint] = expected;
+        } else if (set == 3) {
+          kernel[row.hint] = expected;
+        }
+        EXPECT_EQ(program.stages[2].hints, c);
+        EXPECT_EQ(program.stages[3].hints, d);
+        ASSERT_EQ(program.kernels.size(), 1u);
+        EXPECT_EQ(program.kernels[0].hints, kernel);
+      }
+    }
+  }
+}
+
 TEST(FillExtents, OfAttachedStagesAreThoseOfTheirRegions) {
   const schedule::State state = StateFrom(R"(
       input data: float32[14]

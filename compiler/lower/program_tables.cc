@@ -14,11 +14,15 @@ using schedule::State;
 
 ProgramTables::ProgramTables(const State& state, Bounds& bounds, const Attachments& attachments,
                              bool gpu)
-    : state_(state), bounds_(bounds), attachments_(attachments), slots_(state.num_stages()) {
+    : state_(state),
+      bounds_(bounds),
+      attachments_(attachments),
+      gpu_(gpu),
+      slots_(state.num_stages()) {
   program_.pool = bounds.pool;
   for (int s = 0; s < state.num_stages(); ++s)
     slots_[s].assign(state.stage(s).op->num_outputs(), -1);
-  MakeStages(gpu);
+  MakeStages();
   MakeArguments();
 }
 
@@ -27,19 +31,25 @@ ir::Program ProgramTables::Take() {
   return std::move(program_);
 }
 
-void ProgramTables::MakeStages(bool gpu) {
+void ProgramTables::MakeStages() {
   Names names;
   for (int s = 0; s < state_.num_stages(); ++s) {
-    program_.stages.push_back({names.Unique(state_.stage(s).op->name()), UnrollLimit(s),
-                               gpu ? state_.stage(s).fragments : 0});
+    program_.stages.push_back(
+        {names.Unique(state_.stage(s).op->name()), HintsOf(s, ir::HintPlace::kStage)});
   }
 }
 
-// The stage's own pragma, or that of the nest it is attached to.
-int32_t ProgramTables::UnrollLimit(int s) const {
-  while (state_.stage(s).auto_unroll_max_step == 0 && state_.attach(s).kind == Attach::kIter)
-    s = state_.attach(s).stage;
-  return state_.stage(s).auto_unroll_max_step;
+ir::Hints ProgramTables::HintsOf(int s, ir::HintPlace place) const {
+  ir::Hints hints;
+  for (const ir::HintRow& row : ir::kHints) {
+    if (row.place != place || (row.is_gpu_only && !gpu_)) continue;
+    int from = s;
+    while (row.is_inherited && state_.stage(from).hints[row.hint] == 0 &&
+           state_.attach(from).kind == Attach::kIter)
+      from = state_.attach(from).stage;
+    hints[row.hint] = state_.stage(from).hints[row.hint];
+  }
+  return hints;
 }
 
 // Arguments of the program: inputs and outputs as the initial DAG lists them, then whole

@@ -30,21 +30,24 @@ class ProgramTables {
   int32_t NewBuffer(std::string_view name, ir::Type type, std::vector<int64_t> shape,
                     ir::Scope scope);
 
+  // Those of stage s that a program keeps in this place; of a kernel, s is its root stage.
+  ir::Hints HintsOf(int s, ir::HintPlace place) const;
+
   // Indices of the axes -> of the dimensions of the stage's buffer. A program's arguments are never
   // laid out otherwise: LA steps refuse them.
   std::vector<ir::Expr> LaidOut(int s, std::vector<ir::Expr> indices) const;
 
  private:
-  void MakeStages(bool gpu);
+  void MakeStages();
   void MakeArguments();
   void MakeLoopVars();
-  int32_t UnrollLimit(int s) const;
   void MakeBuffer(int s, int output, ir::Scope scope, std::vector<int64_t> shape);
   std::vector<int64_t> ShapeOf(int s) const;
 
   const schedule::State& state_;
   Bounds& bounds_;
   const Attachments& attachments_;
+  const bool gpu_;
   ir::Program program_;
   std::vector<std::vector<int32_t>> slots_;  // [stage][output] -> buffer, -1: not made yet
   Names names_;                              // of the first num_named_ buffers

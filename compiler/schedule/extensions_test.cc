@@ -8,8 +8,7 @@ namespace kiln::schedule {
 namespace {
 
 TEST(Extensions, AreTheStepsOfOurOwn) {
-  for (const char* step : {R"(["BF", 4, 2])", R"(["BF", 4, 3, 1])", R"(["AN", 2, 0, 12])",
-                           R"(["PR", 2, 0, "min_blocks$2"])", R"(["PR", 2, 0, "fragments$1"])"}) {
+  for (const char* step : {R"(["BF", 4, 2])", R"(["BF", 4, 3, 1])", R"(["AN", 2, 0, 12])"}) {
     EXPECT_TRUE(*HasExtension(std::string("[[\"CI\", 3], ") + step + "]")) << step;
   }
   EXPECT_FALSE(*HasExtension(

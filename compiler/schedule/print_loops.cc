@@ -35,11 +35,9 @@ class LoopPrinter {
       Line(indent, fmt::format("{} buffering: {}{}", name, stage.buffering,
                                stage.asynchronous ? ", asynchronous" : ""));
     }
-    if (stage.fragments > 0) Line(indent, fmt::format("{} fragments: {}", name, stage.fragments));
-    if (stage.min_blocks > 0)
-      Line(indent, fmt::format("{} min_blocks: {}", name, stage.min_blocks));
-    if (stage.auto_unroll_max_step != 0) {
-      Line(indent, fmt::format("{} auto_unroll: {}", name, stage.auto_unroll_max_step));
+    for (const ir::HintRow& row : ir::kHints) {
+      const int32_t value = stage.hints[row.hint];
+      if (value != 0) Line(indent, fmt::format("{} {}: {}", name, row.word, value));
     }
     if (stage.align_offset != 0) {
       Line(indent, fmt::format("{} storage_offset: {}", name, stage.align_offset));

@@ -46,12 +46,6 @@ parallel i.0@j.0@ (0,48)
 )");
 }
 
-TEST(PrintLoops, MinBlocks) {
-  const State state = Scheduled(MatmulRelu(1, 4, 8), R"([["PR", 3, 0, "min_blocks$4"]])");
-  EXPECT_THAT(PrintLoops(state), testing::HasSubstr("D min_blocks: 4\nfor j (0,4)\n"));
-  EXPECT_THAT(PrintPrimitives(state), testing::HasSubstr("s[D].pragma(D_i, \"min_blocks\", 4)\n"));
-}
-
 TEST(PrintLoops, OmitsUnitLoops) {
   const State state = Scheduled(MatmulRelu(1, 4, 8), R"([["SA", 2, 0, 8, 3]])");
   EXPECT_EQ(PrintLoops(state), R"(Placeholder: A, B

@@ -168,10 +168,9 @@ class Generator {
 
   StepPtr Pragma() {
     if (loops_ == 0) return nullptr;
-    static constexpr const char* kChoices[] = {"auto_unroll_max_step$0", "auto_unroll_max_step$16",
-                                               "auto_unroll_max_step$64", "fragments$1",
-                                               "fragments$2"};
-    return std::make_shared<PragmaStep>(stage_, 0, kChoices[Below(std::size(kChoices))]);
+    const ir::HintRow& row = ir::kHints[Below(ir::kNumHints)];
+    const int32_t most = std::min<int32_t>(row.most, kMaxUnroll);
+    return HintStep(stage_, row.hint, Chance(50) ? most : Below(most + 1));
   }
 
   StepPtr ComputeAt() {

@@ -15,6 +15,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "compiler/dag/dag.h"
+#include "compiler/ir/hints.h"
 
 namespace kiln::schedule {
 
@@ -88,7 +89,7 @@ struct Stage {
   std::vector<IterVar> iters;
   std::vector<Relation> relations;  // in the order they were made
   std::vector<LoopIter> loops;      // the loop nest, outermost first
-  int32_t auto_unroll_max_step = 0;
+  ir::Hints hints;
   // storage_align: the buffer's stride outside axis `align_axis` is a multiple of align_factor plus
   // align_offset.
   int32_t align_axis = -1, align_factor = 0, align_offset = 0;
@@ -99,11 +100,6 @@ struct Stage {
   // ahead, through registers or by copies that need none.
   int32_t buffering = 1;
   bool asynchronous = false;
-  // GPU: how its register tiles read shared memory; ir::ProgramStage::fragments.
-  int32_t fragments = 0;
-  // Of the kernel that a root stage becomes on a GPU: how many of its blocks shall fit a
-  // multiprocessor. 0: as many as do.
-  int32_t min_blocks = 0;
 
   bool is_placeholder() const { return op->is_placeholder(); }
   bool asks_for_shared() const { return scope == MemoryScope::kShared; }

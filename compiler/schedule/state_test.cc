@@ -163,7 +163,7 @@ TEST(State, AnnotateMovesWithItsLoop) {
 
 TEST(State, PragmaSetsUnrollOrDetaches) {
   const State state = Scheduled(Matmul(), R"([["PR", 2, 0, "auto_unroll_max_step$64"]])");
-  EXPECT_EQ(state.stage(2).auto_unroll_max_step, 64);
+  EXPECT_EQ(state.stage(2).hints[ir::Hint::kUnroll], 64);
   EXPECT_EQ(
       Scheduled(Matmul(), R"([["CA", 2, 3, 0], ["PR", 2, 0, "debug_skip_region"]])").attach(2),
       Attach{});

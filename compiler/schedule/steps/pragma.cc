@@ -11,26 +11,47 @@ namespace kiln::schedule {
 namespace {
 
 constexpr std::string_view kSkipRegion = "debug_skip_region";
-constexpr std::string_view kPrefixes[] = {kAutoUnrollPragma, kMinBlocksPragma, kFragmentsPragma};
-constexpr int kMostBlocks = 32, kMostFragments = 2;
 
-// The N of "prefix$N".
-std::optional<int32_t> Number(std::string_view pragma, std::string_view prefix) {
-  if (!pragma.starts_with(prefix)) return std::nullopt;
-  const std::string_view digits = pragma.substr(prefix.size());
+// The N of "$N".
+std::optional<int32_t> Number(std::string_view text) {
+  if (!text.starts_with('$')) return std::nullopt;
   int32_t value = -1;
-  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || stop != digits.data() + digits.size() || value < 0) {
-    return std::nullopt;
-  }
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + 1, end, value);
+  if (error != std::errc() || stop != end || value < 0) return std::nullopt;
   return value;
+}
+
+std::optional<PragmaStep::Setting> SettingOf(std::string_view pragma) {
+  for (const ir::HintRow& row : ir::kHints) {
+    if (!pragma.starts_with(row.pragma)) continue;
+    if (const auto value = Number(pragma.substr(row.pragma.size())))
+      return PragmaStep::Setting{row.hint, *value};
+  }
+  return std::nullopt;
+}
+
+std::string KnownPragmas() {
+  std::string known;
+  for (const ir::HintRow& row : ir::kHints)
+    known += fmt::format("{}\"{}$N\"", known.empty() ? "" : ", ", row.pragma);
+  return fmt::format("{} with N >= 0, or \"{}\"", known, kSkipRegion);
 }
 
 }  // namespace
 
-std::optional<int32_t> PragmaNumber(const Step& step, std::string_view prefix) {
+PragmaStep::PragmaStep(int stage_id, int loop, std::string text)
+    : stage_id(stage_id), loop(loop), pragma(std::move(text)), setting(SettingOf(pragma)) {}
+
+StepPtr HintStep(int stage, ir::Hint hint, int32_t value) {
+  return std::make_shared<PragmaStep>(stage, 0,
+                                      fmt::format("{}${}", ir::RowOf(hint).pragma, value));
+}
+
+std::optional<int32_t> HintOf(const Step& step, ir::Hint hint) {
   const auto* pragma = As<PragmaStep>(step);
-  return pragma == nullptr ? std::nullopt : Number(pragma->pragma, prefix);
+  if (pragma == nullptr || !pragma->setting || pragma->setting->hint != hint) return std::nullopt;
+  return pragma->setting->value;
 }
 
 StatusOr<StepPtr> PragmaStep::Parse(StepReader& reader) {
@@ -41,25 +62,16 @@ StatusOr<StepPtr> PragmaStep::Parse(StepReader& reader) {
 }
 
 Status PragmaStep::ApplyTo(State& state) const {
-  const std::optional<int32_t> unroll = Number(pragma, kAutoUnrollPragma);
-  const std::optional<int32_t> blocks = Number(pragma, kMinBlocksPragma);
-  const std::optional<int32_t> fragments = Number(pragma, kFragmentsPragma);
-  if (!unroll && !blocks && !fragments && pragma != kSkipRegion) {
-    return InvalidArgument(
-        "unknown pragma \"{}\"; expected \"{}N\", \"{}N\" or \"{}N\" with N >= 0, or \"{}\"",
-        pragma, kAutoUnrollPragma, kMinBlocksPragma, kFragmentsPragma, kSkipRegion);
+  if (!setting && pragma != kSkipRegion)
+    return InvalidArgument("unknown pragma \"{}\"; expected {}", pragma, KnownPragmas());
+  if (setting) {
+    const ir::HintRow& row = ir::RowOf(setting->hint);
+    if (setting->value > row.most)
+      return InvalidArgument("{} {}: expected 0 to {}", row.pragma, setting->value, row.most);
   }
-  if (blocks && *blocks > kMostBlocks)
-    return InvalidArgument("{} blocks are out of range; expected 0 to {}", *blocks, kMostBlocks);
-  if (fragments && *fragments > kMostFragments)
-    return InvalidArgument("fragments {}: expected 0 to {}", *fragments, kMostFragments);
   KILN_RETURN_IF_ERROR(CheckLoop(state, stage_id, loop));
-  if (unroll) {
-    state.MutableStage(stage_id).auto_unroll_max_step = *unroll;
-  } else if (blocks) {
-    state.MutableStage(stage_id).min_blocks = *blocks;
-  } else if (fragments) {
-    state.MutableStage(stage_id).fragments = *fragments;
+  if (setting) {
+    state.MutableStage(stage_id).hints[setting->hint] = setting->value;
   } else {
     state.SetAttach(stage_id, Attach{});
   }
@@ -73,13 +85,9 @@ std::string PragmaStep::ToJson() const {
 std::string PragmaStep::ToPrimitives(const State& before, const State&) const {
   const std::string stage = StageVar(before, stage_id);
   const std::string var = LoopVar(before, stage_id, loop);
-  for (const std::string_view prefix : kPrefixes) {
-    if (const std::optional<int32_t> number = Number(pragma, prefix)) {
-      return fmt::format("s[{}].pragma({}, \"{}\", {})\n", stage, var,
-                         prefix.substr(0, prefix.size() - 1), *number);
-    }
-  }
-  return fmt::format("s[{}].pragma({}, \"{}\")\n", stage, var, pragma);
+  if (!setting) return fmt::format("s[{}].pragma({}, \"{}\")\n", stage, var, pragma);
+  return fmt::format("s[{}].pragma({}, \"{}\", {})\n", stage, var, ir::RowOf(setting->hint).pragma,
+                     setting->value);
 }
 
 uint64_t PragmaStep::Hash() const {
@@ -87,14 +95,10 @@ uint64_t PragmaStep::Hash() const {
 }
 
 uint64_t PragmaStep::ShapeHash() const {
-  for (const std::string_view prefix : kPrefixes) {
-    if (Number(pragma, prefix)) return StepHash(kTag).Add(stage_id).Add(prefix).value();
-  }
-  return Hash();
+  if (!setting) return Hash();
+  return StepHash(kTag).Add(stage_id).Add(static_cast<int>(setting->hint)).value();
 }
 
-bool PragmaStep::IsExtension() const {
-  return Number(pragma, kMinBlocksPragma) || Number(pragma, kFragmentsPragma);
-}
+bool PragmaStep::IsExtension() const { return setting && ir::RowOf(setting->hint).is_extension; }
 
 }  // namespace kiln::schedule

@@ -104,9 +104,8 @@ const Refusal kRefusals[] = {
      "annotate #1 (AN) of stage 2 (C): loop 0 (i) is already annotated with parallel"},
     {"AnnotateMissingLoop", Matmul, "", R"(["AN", 2, 7, 1])", "loop 7 does not exist"},
     {"PragmaUnknown", Matmul, "", R"(["PR", 2, 0, "auto_unroll_max_step$x"])",
-     "pragma #0 (PR) of stage 2 (C): unknown pragma \"auto_unroll_max_step$x\""},
-    {"PragmaTooManyBlocks", Matmul, "", R"(["PR", 3, 0, "min_blocks$33"])",
-     "33 blocks are out of range; expected 0 to 32"},
+     "pragma #0 (PR) of stage 2 (C): unknown pragma \"auto_unroll_max_step$x\"; expected "
+     "\"auto_unroll_max_step$N\", "},
     {"PragmaNegative", Matmul, "", R"(["PR", 2, 0, "auto_unroll_max_step$-4"])", "unknown pragma"},
     {"PragmaMissingLoop", Matmul, "", R"(["PR", 2, 3, "auto_unroll_max_step$4"])",
      "loop 3 does not exist"},

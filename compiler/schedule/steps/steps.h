@@ -43,17 +43,21 @@ struct FuseStep final : Step {
   std::vector<int> loops;
 };
 
-// ["PR", stage, loop, "auto_unroll_max_step$N" | "debug_skip_region" | "min_blocks$N" |
-// "fragments$N"], the last two of our own.
+// ["PR", stage, loop, "PRAGMA$N" | "debug_skip_region"]: sets the hint of that pragma (ir/hints.h);
+// or brings the stage back to root.
 struct PragmaStep final : Step {
   static constexpr std::string_view kTag = "PR", kName = "pragma";
-  PragmaStep(int stage_id, int loop, std::string pragma)
-      : stage_id(stage_id), loop(loop), pragma(std::move(pragma)) {}
+  PragmaStep(int stage_id, int loop, std::string pragma);
   KILN_STEP_OVERRIDES;
   uint64_t ShapeHash() const override;
   bool IsExtension() const override;
   int stage_id, loop;
   std::string pragma;
+  struct Setting {
+    ir::Hint hint;
+    int32_t value;
+  };
+  std::optional<Setting> setting;  // what the text says; none: it sets no hint
 };
 
 // ["RE", stage, [new order as old numbers]]
@@ -223,11 +227,10 @@ using StepKinds = StepList<AnnotateStep,          //
                            BufferingStep,         //
                            LayoutStep>;
 
-inline constexpr std::string_view kAutoUnrollPragma = "auto_unroll_max_step$";
-inline constexpr std::string_view kMinBlocksPragma = "min_blocks$";
-inline constexpr std::string_view kFragmentsPragma = "fragments$";
-// The number behind the prefix of a PR step; nothing for any other step.
-std::optional<int32_t> PragmaNumber(const Step& step, std::string_view prefix);
+// A PR step for loop 0.
+StepPtr HintStep(int stage, ir::Hint hint, int32_t value);
+// What a step sets the hint to; nothing: it does not.
+std::optional<int32_t> HintOf(const Step& step, ir::Hint hint);
 
 // The lengths that FSP and FFSP take from the steps before them.
 StatusOr<std::vector<int64_t>> FollowedLengths(const FollowSplitStep& step,
