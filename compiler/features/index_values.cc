@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/rng.h"
+
 namespace kiln::features {
 namespace {
 
+using arith::Interval;
 using ir::Expr;
 using ir::LoopKind;
 using ir::Op;
@@ -20,14 +23,7 @@ constexpr double kStrides[] = {0.41421356237, 0.73205080757, 0.2360679775,  0.64
                                0.79583152331, 0.38516480713, 0.56776436283, 0.0827625303,
                                0.40312423743, 0.5574385243,  0.8556546004,  0.28010988928};
 
-uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
-// Wraps around: a guarded access may be far outside.
+// Wraps around at a point: a guarded access may be far outside.
 int64_t WrapAdd(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -151,6 +147,10 @@ IndexValue IndexValues::Of(Expr e) {
 IndexValue IndexValues::Constant(int64_t value) {
   int64_t* out = Allocate();
   std::fill(out, out + size_, value);
+  if (!Interval::Of(value).bounded()) {
+    std::fill(out + lo(0), out + lo(num_loops_), Interval::RoundDown(value));
+    std::fill(out + hi(0), out + hi(num_loops_), Interval::RoundUp(value));
+  }
   return {0, out};
 }
 
@@ -158,8 +158,8 @@ IndexValue IndexValues::Constant(int64_t value) {
 IndexValue IndexValues::Unknown(int64_t limit, uint64_t seed, uint64_t loops) {
   int64_t* out = Allocate();
   for (int i = 0; i < size_; ++i) {
-    out[i] =
-        static_cast<int64_t>(Mix(seed + static_cast<uint64_t>(i)) % static_cast<uint64_t>(limit));
+    out[i] = static_cast<int64_t>(MixBits(seed + static_cast<uint64_t>(i)) %
+                                  static_cast<uint64_t>(limit));
   }
   for (int level = 0; level <= num_loops_; ++level) {
     // Fixed loops, fixed value.
@@ -193,6 +193,15 @@ IndexValue IndexValues::Variable(Expr e) {
   return {uint64_t{1} << std::min(depth, 63), out};
 }
 
+template <typename OfRanges>
+void IndexValues::SetRanges(int64_t* out, IndexValue a, IndexValue b, OfRanges of_ranges) const {
+  for (int level = 0; level < num_loops_; ++level) {  // the last one is a point
+    const Interval range = of_ranges(Range(a, level), Range(b, level));
+    out[lo(level)] = range.lo;
+    out[hi(level)] = range.hi;
+  }
+}
+
 IndexValue IndexValues::DivideBy(IndexValue a, int64_t c) {
   int64_t* out = Allocate();
   if (std::has_single_bit(static_cast<uint64_t>(c))) {
@@ -201,6 +210,10 @@ IndexValue IndexValues::DivideBy(IndexValue a, int64_t c) {
   } else {
     const Divisor divisor{c, 1.0 / static_cast<double>(c)};
     for (int i = 0; i < size_; ++i) out[i] = divisor.Quotient(a.at[i]);
+  }
+  for (int level = 0; level < num_loops_ && !Range(a, 0).bounded(); ++level) {
+    if (a.at[lo(level)] == -arith::kUnbounded) out[lo(level)] = -arith::kUnbounded;
+    if (a.at[hi(level)] == arith::kUnbounded) out[hi(level)] = arith::kUnbounded;
   }
   return {a.loops, out};
 }
@@ -223,6 +236,8 @@ IndexValue IndexValues::Arithmetic(Op op, IndexValue a, IndexValue b) {
   switch (op) {
     case Op::kAdd:
       for (int i = 0; i < size_; ++i) out[i] = WrapAdd(a.at[i], b.at[i]);
+      if (!(Range(a, 0) + Range(b, 0)).bounded())
+        SetRanges(out, a, b, [](Interval x, Interval y) { return x + y; });
       return {loops, out};
     case Op::kMin:
       for (int i = 0; i < size_; ++i) out[i] = std::min(a.at[i], b.at[i]);
@@ -232,20 +247,11 @@ IndexValue IndexValues::Arithmetic(Op op, IndexValue a, IndexValue b) {
       return {loops, out};
     case Op::kSub:
       for (int i = 0; i < size_; ++i) out[i] = WrapSub(a.at[i], b.at[i]);
-      for (int level = 0; level <= num_loops_; ++level) {
-        out[lo(level)] = WrapSub(a.at[lo(level)], b.at[hi(level)]);
-        out[hi(level)] = WrapSub(a.at[hi(level)], b.at[lo(level)]);
-      }
+      SetRanges(out, a, b, [](Interval x, Interval y) { return x - y; });
       return {loops, out};
     case Op::kMul:
       for (int i = 0; i < size_; ++i) out[i] = WrapMul(a.at[i], b.at[i]);
-      for (int level = 0; level <= num_loops_; ++level) {
-        const int64_t corners[] = {
-            WrapMul(a.at[lo(level)], b.at[lo(level)]), WrapMul(a.at[lo(level)], b.at[hi(level)]),
-            WrapMul(a.at[hi(level)], b.at[lo(level)]), WrapMul(a.at[hi(level)], b.at[hi(level)])};
-        out[lo(level)] = *std::min_element(corners, corners + 4);
-        out[hi(level)] = *std::max_element(corners, corners + 4);
-      }
+      SetRanges(out, a, b, [](Interval x, Interval y) { return x * y; });
       return {loops, out};
     default:  // division by what is no constant
       for (int i = 0; i < size_; ++i) {
@@ -256,10 +262,7 @@ IndexValue IndexValues::Arithmetic(Op op, IndexValue a, IndexValue b) {
               op == Op::kFloorDiv ? ir::FloorDiv(a.at[i], b.at[i]) : ir::FloorMod(a.at[i], b.at[i]);
         }
       }
-      for (int level = 0; level < num_loops_; ++level) {
-        out[hi(level)] = op == Op::kFloorDiv ? std::max(out[lo(level)], a.at[hi(level)])
-                                             : std::max(out[lo(level)], b.at[hi(level)]);
-      }
+      SetRanges(out, a, b, op == Op::kFloorDiv ? arith::FloorDiv : arith::FloorMod);
       return {loops, out};
   }
 }
@@ -341,6 +344,8 @@ IndexValue IndexValues::Compute(Expr e) {
         const int64_t c = e->arg(1)->int_value;
         int64_t* out = Allocate();
         for (int i = 0; i < size_; ++i) out[i] = WrapMul(a.at[i], c);
+        if (!(Range(a, 0) * c).bounded())
+          SetRanges(out, a, a, [c](Interval x, Interval) { return x * c; });
         return {a.loops, out};
       }
       return Arithmetic(e->op, Of(e->arg(0)), Of(e->arg(1)));

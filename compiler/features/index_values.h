@@ -2,7 +2,7 @@
 //
 // For a store inside n loops an expression has, in one array:
 //   lo[0..n], hi[0..n]   its range while the loops from level L inward run and those outside stand
-//                        still at 0; level n is one point
+//                        still at 0, as an arith::Interval; level n is one point
 //   steps[0..n)          its value when only loop d has made one step from 0
 //   lanes[0..w)          its values in the threads of a full warp, other loops in mid-flight
 //   samples[0..s)        its values at iterations of some loops, all of them or spread evenly
@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "compiler/arith/interval.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::features {
@@ -69,6 +70,14 @@ class IndexValues {
     uint32_t generation = 0;
     IndexValue value;
   };
+
+  arith::Interval Range(IndexValue value, int level) const {
+    return arith::Interval::Of(value.at[lo(level)], value.at[hi(level)]);
+  }
+  // Sets the range at each level to of_ranges(that of a, that of b). Level 0 contains all others:
+  // where its result is bounded, none is too large, and what is monotonic was computed like values.
+  template <typename OfRanges>
+  void SetRanges(int64_t* out, IndexValue a, IndexValue b, OfRanges of_ranges) const;
 
   IndexValue Compute(ir::Expr e);
   IndexValue Variable(ir::Expr e);
