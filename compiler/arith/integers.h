@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 namespace kiln::arith {
 
@@ -17,18 +16,6 @@ constexpr int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 
 constexpr std::optional<int64_t> CheckedMul(int64_t a, int64_t b) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) return std::nullopt;
-  return product;
-}
-
-// Of extents, none negative: 1 for none of them, nothing if the product does not fit.
-constexpr std::optional<int64_t> CheckedProduct(std::span<const int64_t> extents) {
-  int64_t product = 1;
-  bool overflow = false;
-  for (int64_t extent : extents) {
-    if (extent == 0) return 0;
-    overflow |= __builtin_mul_overflow(product, extent, &product);
-  }
-  if (overflow) return std::nullopt;
   return product;
 }
 

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 namespace kiln::arith {
 namespace {
 
@@ -25,15 +23,6 @@ TEST(Integers, ProductsThatDoNotFitAreNone) {
   EXPECT_EQ(CheckedMul(int64_t{1} << 32, int64_t{1} << 31), std::nullopt);
   EXPECT_EQ(CheckedMul(INT64_MIN, 1), INT64_MIN);
   EXPECT_EQ(CheckedMul(INT64_MIN, -1), std::nullopt);
-}
-
-TEST(Integers, ProductsOfExtents) {
-  const auto product = [](std::vector<int64_t> extents) { return CheckedProduct(extents); };
-  EXPECT_EQ(product({}), 1);
-  EXPECT_EQ(product({3, 4, 5}), 60);
-  EXPECT_EQ(product({int64_t{1} << 40, int64_t{1} << 40}), std::nullopt);
-  EXPECT_EQ(product({int64_t{1} << 32, int64_t{1} << 32, 7}), std::nullopt);
-  EXPECT_EQ(product({int64_t{1} << 40, int64_t{1} << 40, 0}), 0);
 }
 
 }  // namespace

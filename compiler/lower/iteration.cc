@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/arith/integers.h"
+
 namespace kiln::lower {
 namespace {
 
@@ -29,12 +31,9 @@ std::vector<bool> KeptExtents(const Stage& stage) {
   return kept;
 }
 
-int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-
 // Stays above all that fits: bounds.h refuses that.
 int64_t Multiply(int64_t a, int64_t b) {
-  int64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
+  return arith::CheckedMul(a, b).value_or(std::numeric_limits<int64_t>::max());
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> ax
     const int n = static_cast<int>(relation.lengths.size());
     const auto take = [&](int child, int64_t length) {
       extents[child] = kept[child] ? length : std::min(length, rest);
-      rest = CeilDiv(rest, extents[child]);
+      rest = arith::CeilDiv(rest, extents[child]);
     };
     if (relation.inner_to_outer) {
       for (int i = n; i > 0; --i) take(relation.children[i], relation.lengths[i - 1]);

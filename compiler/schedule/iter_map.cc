@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "compiler/arith/integers.h"
+
 namespace kiln::schedule {
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 Status ExtentsOfSplit(const Relation& relation, std::vector<int64_t>& extents) {
   int64_t rest = extents[relation.parents[0]];
@@ -14,7 +14,7 @@ Status ExtentsOfSplit(const Relation& relation, std::vector<int64_t>& extents) {
     const int64_t length = relation.lengths[i];
     if (length == 0)
       return InvalidArgument("a split has a blank length; expected a complete state");
-    rest = CeilDiv(rest, length);
+    rest = arith::CeilDiv(rest, length);
     extents[relation.children[relation.inner_to_outer ? i + 1 : i]] = length;
   }
   extents[relation.children[relation.inner_to_outer ? 0 : pieces - 1]] = rest;
@@ -24,9 +24,9 @@ Status ExtentsOfSplit(const Relation& relation, std::vector<int64_t>& extents) {
 Status ExtentsOfFuse(const Relation& relation, std::vector<int64_t>& extents) {
   int64_t product = 1;
   for (int32_t parent : relation.parents) {
-    if (__builtin_mul_overflow(product, extents[parent], &product)) {
-      return InvalidArgument("the extent of a fused loop overflows");
-    }
+    const auto longer = arith::CheckedMul(product, extents[parent]);
+    if (!longer) return InvalidArgument("the extent of a fused loop overflows");
+    product = *longer;
   }
   extents[relation.children[0]] = product;
   return OkStatus();
@@ -75,7 +75,7 @@ class Mapper {
     const size_t cuts = relation.lengths.size();
     std::vector<int64_t> part(cuts + 1);  // extent before cut i
     part[0] = extents_[relation.parents[0]];
-    for (size_t i = 0; i < cuts; ++i) part[i + 1] = CeilDiv(part[i], relation.lengths[i]);
+    for (size_t i = 0; i < cuts; ++i) part[i + 1] = arith::CeilDiv(part[i], relation.lengths[i]);
     ir::Expr value = values_[relation.children[cuts]];
     for (size_t i = cuts; i-- > 0;) {
       value = pool_.Add(pool_.Mul(values_[relation.children[i]], pool_.Int(part[i + 1])), value);

@@ -1,5 +1,6 @@
 #include <fmt/ranges.h>
 
+#include "compiler/arith/integers.h"
 #include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
@@ -38,9 +39,8 @@ IterKind CommonKind(IterKind a, IterKind b) { return a == b ? a : IterKind::kMix
 
 // Unknown when any is, or when the product does not fit.
 int64_t ExtentProduct(int64_t a, int64_t b) {
-  int64_t product;
   if (a == kUnknownExtent || b == kUnknownExtent) return kUnknownExtent;
-  return __builtin_mul_overflow(a, b, &product) ? kUnknownExtent : product;
+  return arith::CheckedMul(a, b).value_or(kUnknownExtent);
 }
 
 }  // namespace
