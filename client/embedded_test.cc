@@ -111,6 +111,15 @@ TEST_F(EmbeddedTest, AJobRunsToItsEndAndLeavesNoProcess) {
   EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
 }
 
+// On a device whose costs are made up: what comes of it is said, be the row better or not.
+TEST_F(EmbeddedTest, CalibrateFitsItsDevicesConstants) {
+  const std::string output = KilnPrints(
+      {"calibrate", "--target", "null", "--trials", "90", "--db", db_, "--log-dir", logs_});
+  EXPECT_THAT(output, AllOf(HasSubstr("and 2 more, 90 trials"), HasSubstr("\nnull: "),
+                            HasSubstr("of workloads left out of the fit")));
+  EXPECT_THAT(KilnPrints({"jobs", "--db", db_}), HasSubstr("calibrate"));
+}
+
 TEST_F(EmbeddedTest, TheFirstLineHasNoListOfFeatures) {
   const std::string out =
       KilnPrints({"tune", "matmul", "--args", "8,8,8", "--trials", "1", "--db", db_, "--log-dir",
@@ -648,8 +657,9 @@ TEST_F(FarmTest, CtrlCLeavesTheJobRunningAndCancelEndsIt) {
   EXPECT_EQ(exit->code, 130);
   EXPECT_THAT(Kiln({"jobs", job}), HasSubstr("state     running"));
   Kiln({"cancel", job});
-  EXPECT_TRUE(Eventually(
-      [&] { return Kiln({"jobs", job}).find("state     cancelled") != std::string::npos; }));
+  EXPECT_TRUE(Eventually([&] {
+    return Kiln({"jobs", job}).find("state     cancelled") != std::string::npos;
+  }));
 }
 
 }  // namespace
