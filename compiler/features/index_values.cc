@@ -375,16 +375,28 @@ IndexValue IndexValues::Compute(Expr e) {
     default:
       break;
   }
-  // Data: a gather.
-  uint64_t loops = 0;
+  return Data(e);
+}
+
+// What is read of memory, and calculations with it: values by chance, the same for programs that
+// are the same but for the numbers of their variables.
+IndexValue IndexValues::Data(Expr e) {
+  uint64_t loops = 0, seed = 0;
   int64_t limit = 1024;
   ir::Visit(e, [&](Expr node) {
-    if (node->op == Op::kVar && depth_of_var_[node->id] >= 0)
+    uint64_t what = static_cast<uint64_t>(node->op);
+    if (node->op == Op::kVar && depth_of_var_[node->id] >= 0) {
       loops |= uint64_t{1} << std::min(depth_of_var_[node->id], 63);
-    if (node->op == Op::kLoad && program_.buffers[node->id].index_limit > 0)
-      limit = program_.buffers[node->id].index_limit;
+      what += static_cast<uint64_t>(depth_of_var_[node->id]) << 8;
+    }
+    if (node->op == Op::kLoad) {
+      const int64_t below = program_.buffers[node->id].index_limit;
+      if (below > 0) limit = below;
+      what += static_cast<uint64_t>(below) << 8;
+    }
+    seed = MixBits(seed ^ what);
   });
-  return Unknown(e->type.is_bool() ? 2 : limit, e->hash, loops);
+  return Unknown(e->type.is_bool() ? 2 : limit, seed, loops);
 }
 
 }  // namespace kiln::features

@@ -82,6 +82,7 @@ class IndexValues {
   IndexValue Compute(ir::Expr e);
   IndexValue Variable(ir::Expr e);
   IndexValue Constant(int64_t value);
+  IndexValue Data(ir::Expr e);
   IndexValue Unknown(int64_t limit, uint64_t seed, uint64_t loops);
   IndexValue DivideBy(IndexValue a, int64_t c);
   IndexValue RemainderBy(IndexValue a, int64_t c);
