@@ -131,8 +131,8 @@ TEST_F(DispatchTest, AReferenceThatTakesTooLongGivesWayToASample) {
   EXPECT_TRUE(dispatcher_->notices().empty());
   search::Trial unscheduled;
   dispatcher_->Submit(std::move(unscheduled));  // number 0
-  EXPECT_EQ(RunTrials(1, 6).size(), 5u);
   ASSERT_OK(NextOutcome());
+  EXPECT_EQ(RunTrials(1, 6).size(), 5u);
   const std::vector<store::Record> records = Records();
   ASSERT_EQ(records.size(), 6u);
   EXPECT_EQ(records[0].error, v1::RUN_TIMEOUT_ERROR);
