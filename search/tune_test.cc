@@ -226,7 +226,6 @@ TEST(Tune, TheTrialsOfATaskThatIsStoppedGoToOthers) {
   std::ranges::sort(recorded);
   for (uint32_t i = 0; i < recorded.size(); ++i) EXPECT_EQ(recorded[i], i + 1);
   EXPECT_EQ(recorded.size(), 40u);
-  EXPECT_GT(measurer.numbers.size(), 40u) << "some were in hand";
 }
 
 TEST(Tune, EndsWithItsTimeWhateverIsInHand) {
