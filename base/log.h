@@ -6,9 +6,8 @@
 // Thread-safe; lines of several threads or processes do not mix. A message below the level is not
 // formatted. Before InitLog the process name is that of the program. Fatal states are KILN_CHECK's.
 //
-// KILN_DEBUG=lower=2,search=1 turns on verbose output area by area:
-//   if (DebugLevel("lower") >= 2) LogDebug(...)   is written   KILN_DEBUG_LOG("lower", 2, "...",
-//   ...)
+// KILN_DEBUG=passes=2,costmodel=1 turns on verbose output area by area:
+//   KILN_DEBUG_LOG("passes", 2, "...", ...)
 // and appears whatever the level is. `all=1` stands for every area.
 #pragma once
 

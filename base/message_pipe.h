@@ -25,8 +25,9 @@ class MessagePipe {
   MessagePipe& operator=(MessagePipe&&) = default;
 
   // The next message.
-  //   kOutOfRange         the other end has closed, between two messages: the normal end
-  //   (IsEndOfPipe) kDataLoss           the other end has closed, or died, within a message
+  //   kOutOfRange         the other end has closed between two messages: the normal end
+  //                       (IsEndOfPipe)
+  //   kDataLoss           the other end has closed, or died, within a message
   //   kDeadlineExceeded   nothing is lost: the next Read goes on where this one stopped
   //   kResourceExhausted  the announced length is above the maximum; the pipe is of no more use
   StatusOr<std::string> Read(absl::Duration timeout = absl::InfiniteDuration());
@@ -34,7 +35,7 @@ class MessagePipe {
   //   kUnavailable        the other end has closed
   //   kInvalidArgument    longer than the maximum; nothing was sent
   //   kDeadlineExceeded   part of it may be sent: the pipe is of no more use, and later calls say
-  //   so
+  //                       so
   Status Write(std::string_view message, absl::Duration timeout = absl::InfiniteDuration());
 
   int fd() const { return socket_.get(); }

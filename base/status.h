@@ -29,10 +29,10 @@ Status MakeStatus(StatusCode code, fmt::format_string<Args...> format, Args&&...
   return Status(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-#define KILN_DEFINE_STATUS(Name)                                                   \
-  template <typename... Args>                                                      \
-  Status Name(fmt::format_string<Args...> format, Args&&... args) {                \
-    return MakeStatus(StatusCode::k##Name, format, std::forward<Args>(args)...);   \
+#define KILN_DEFINE_STATUS(Name)                                                 \
+  template <typename... Args>                                                    \
+  Status Name(fmt::format_string<Args...> format, Args&&... args) {              \
+    return MakeStatus(StatusCode::k##Name, format, std::forward<Args>(args)...); \
   }
 KILN_DEFINE_STATUS(InvalidArgument)
 KILN_DEFINE_STATUS(NotFound)
@@ -74,28 +74,28 @@ std::string CheckMessage(fmt::format_string<Args...> format, Args&&... args) {
 }  // namespace internal
 
 // KILN_CHECK(condition[, fmt, args...]): aborts with the state printed when a Kiln invariant does not hold.
-#define KILN_CHECK(condition, ...)                                            \
-  do {                                                                        \
-    if (__builtin_expect(!(condition), 0)) {                                  \
-      ::kiln::internal::CheckFailed(__FILE__, __LINE__, #condition,           \
+#define KILN_CHECK(condition, ...)                                                \
+  do {                                                                            \
+    if (__builtin_expect(!(condition), 0)) {                                      \
+      ::kiln::internal::CheckFailed(__FILE__, __LINE__, #condition,               \
                                     ::kiln::internal::CheckMessage(__VA_ARGS__)); \
-    }                                                                         \
+    }                                                                             \
   } while (0)
 
 #define KILN_CONCAT_INNER(a, b) a##b
 #define KILN_CONCAT(a, b) KILN_CONCAT_INNER(a, b)
 
-#define KILN_RETURN_IF_ERROR(expr)                          \
-  do {                                                      \
-    ::kiln::Status kiln_status = (expr);                    \
+#define KILN_RETURN_IF_ERROR(expr)                                  \
+  do {                                                              \
+    ::kiln::Status kiln_status = (expr);                            \
     if (__builtin_expect(!kiln_status.ok(), 0)) return kiln_status; \
   } while (0)
 
 // KILN_ASSIGN_OR_RETURN(auto x, Compute());
 #define KILN_ASSIGN_OR_RETURN(lhs, expr) \
   KILN_ASSIGN_OR_RETURN_INNER(KILN_CONCAT(kiln_or_, __LINE__), lhs, expr)
-#define KILN_ASSIGN_OR_RETURN_INNER(tmp, lhs, expr) \
-  auto tmp = (expr);                                \
+#define KILN_ASSIGN_OR_RETURN_INNER(tmp, lhs, expr)                   \
+  auto tmp = (expr);                                                  \
   if (__builtin_expect(!tmp.ok(), 0)) return std::move(tmp).status(); \
   lhs = std::move(tmp).value()
 

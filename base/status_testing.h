@@ -19,19 +19,20 @@ MATCHER_P2(StatusIs, code_matcher, message_matcher, "") {
   const Status& status = StatusOf(arg);
   *result_listener << status.ToString();
   return testing::ExplainMatchResult(code_matcher, status.code(), result_listener) &&
-         testing::ExplainMatchResult(message_matcher, std::string(Message(status)), result_listener);
+         testing::ExplainMatchResult(message_matcher, std::string(Message(status)),
+                                     result_listener);
 }
 }  // namespace kiln
 
-#define ASSERT_OK(expr)                                               \
-  do {                                                                \
-    auto&& kiln_result = (expr);                                      \
-    ASSERT_TRUE(kiln_result.ok()) << ::kiln::StatusOf(kiln_result);   \
+#define ASSERT_OK(expr)                                             \
+  do {                                                              \
+    auto&& kiln_result = (expr);                                    \
+    ASSERT_TRUE(kiln_result.ok()) << ::kiln::StatusOf(kiln_result); \
   } while (0)
-#define EXPECT_OK(expr)                                               \
-  do {                                                                \
-    auto&& kiln_result = (expr);                                      \
-    EXPECT_TRUE(kiln_result.ok()) << ::kiln::StatusOf(kiln_result);   \
+#define EXPECT_OK(expr)                                             \
+  do {                                                              \
+    auto&& kiln_result = (expr);                                    \
+    EXPECT_TRUE(kiln_result.ok()) << ::kiln::StatusOf(kiln_result); \
   } while (0)
 // ASSERT_OK_AND_ASSIGN(auto x, Compute());
 #define ASSERT_OK_AND_ASSIGN(lhs, expr) \

@@ -51,16 +51,14 @@ TEST_F(RenderTest, TheFormsAreWhatTheySay) {
 TEST_F(RenderTest, PassesSayWhatTheyChange) {
   Rendered what = {dag_, R"([["SP", 2, 0, 64, [8], 1], ["AN", 2, 0, 3], ["AN", 2, 1, 3]])",
                    "llvm -mcpu=x86-64-v3"};
-  EXPECT_THAT(
-      Text(what, "passes"),
-      testing::AllOf(HasSubstr("# infer-bounds: "), HasSubstr("# build-nests: "),
-                     testing::ContainsRegex(
-                         "# legalize-loops: .* us, changed the program:\nprogram"),
-                     testing::ContainsRegex("# auto-unroll: .* us, changed nothing\n$")));
+  EXPECT_THAT(Text(what, "passes"),
+              testing::AllOf(
+                  HasSubstr("# infer-bounds: "), HasSubstr("# build-nests: "),
+                  testing::ContainsRegex("# legalize-loops: .* us, changed the program:\nprogram"),
+                  testing::ContainsRegex("# auto-unroll: .* us, changed nothing\n$")));
   what.leave_out = {"legalize-loops"};
-  EXPECT_THAT(
-      Render(what, "program").status(),
-      StatusIs(StatusCode::kInternal, HasSubstr("broken after legalize-loops: ")));
+  EXPECT_THAT(Render(what, "program").status(),
+              StatusIs(StatusCode::kInternal, HasSubstr("broken after legalize-loops: ")));
 }
 
 TEST_F(RenderTest, PassesAreLeftOutByName) {

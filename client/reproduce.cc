@@ -131,9 +131,9 @@ class Replayer {
     measure.mutable_options()->clear_hopeless_ratio();
     const std::string path = Path("trial.measure.bin");
     KILN_RETURN_IF_ERROR(WriteFile(path, measure.SerializeAsString()));
-    const std::vector<std::string> argv = {
-        executable_, "runner", "--device", DeviceFor(replay_.build.artifact().kind()), "--once",
-        path};
+    const std::vector<std::string> argv = {executable_, "runner",
+                                           "--device",  DeviceFor(replay_.build.artifact().kind()),
+                                           "--once",    path};
     replay_.measure_command = CommandText(argv);
     KILN_ASSIGN_OR_RETURN(const RunResult result, RunCommand(argv, kRunTimeout));
     if (!result.exit.ok()) {

@@ -18,6 +18,7 @@ namespace kiln::device {
 
 // X(name, value), the values being the row of an NVIDIA H200, fitted to 25,000 programs of 18
 // workloads (docs/cost-models.md), and of a server's CPU core. Latencies are in cycles.
+// clang-format off
 #define KILN_CALIBRATION(X)                                                                  \
   /* GPU: the clock it keeps up; what one more kernel in a row takes */                      \
   X(clock_hz, 1.7e9)                                                                         \
@@ -59,6 +60,7 @@ namespace kiln::device {
   X(cpu_accesses_per_cycle, 1.5)                                                             \
   X(cpu_fma_latency, 4)                                                                      \
   X(cpu_special_cycles, 20)
+// clang-format on
 
 struct Calibration {
 #define KILN_MEMBER(number, value) double number = value;
@@ -76,7 +78,7 @@ StatusOr<Calibration> ParseCalibration(std::string_view text);
 // The same with the names of those that a fit of this kind of device may change.
 struct CalibrationField {
   std::string_view name;
-  double Calibration::*field;
+  double Calibration::* field;
 };
 std::span<const CalibrationField> FittedFields(bool gpu);
 

@@ -17,6 +17,7 @@ constexpr size_t kMostNameBytes = 256;
 constexpr std::string_view kNameKey = "name=";
 
 // Calls visit(name, number, largest) for each number of the table.
+// clang-format off
 template <typename Model, typename Visit>
 void ForEachNumber(Model& model, const Visit& visit) {
 #define KILN_VISIT(type, number, largest) \
@@ -24,6 +25,8 @@ void ForEachNumber(Model& model, const Visit& visit) {
   KILN_DEVICE_NUMBERS(KILN_VISIT)
 #undef KILN_VISIT
 }
+
+// clang-format on
 
 Status CheckName(std::string_view name) {
   if (name.empty()) return InvalidArgument("device model: it has no name");

@@ -21,6 +21,7 @@ namespace kiln::device {
 
 // X(type, name, largest that is believed). GPU: what the driver says, asked once when a runner
 // starts.
+// clang-format off
 #define KILN_DEVICE_NUMBERS(X)                                                        \
   /* GPU. 90 stands for 9.0; 0 is no GPU */                                           \
   X(int32_t, compute_capability, 999)                                                 \
@@ -58,6 +59,7 @@ namespace kiln::device {
   X(int64_t, l3_bytes, int64_t{1} << 40)                                              \
   /* Of float32 multiply-adds that wait for nothing, two operations each; measured */ \
   X(int32_t, gflops_per_core, 1000000)
+// clang-format on
 
 struct DeviceModel {
   std::string name = {};  // "NVIDIA H200"

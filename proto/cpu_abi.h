@@ -18,7 +18,8 @@ typedef void (*KilnTask)(void* closure, int64_t begin, int64_t end);
 typedef struct KilnCpuContext {
   /* Runs task over [0, extent) cut into contiguous slices, on any threads, and returns when all are done. Does not nest.
    * Each thread has at least KILN_CPU_STACK_BYTES of stack, and so has the caller of KilnEntry. */
-  void (*parallel_for)(struct KilnCpuContext* context, KilnTask task, void* closure, int64_t extent);
+  void (*parallel_for)(struct KilnCpuContext* context, KilnTask task, void* closure,
+                       int64_t extent);
   void* loader; /* the loader's own */
 } KilnCpuContext;
 

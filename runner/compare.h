@@ -20,13 +20,13 @@ struct Comparison {
 // Zeros in `tolerance` mean the defaults of the dtype:
 //   float64             relative 1e-9, absolute 1e-10
 //   float32             relative 1e-3, absolute 1e-4: a reordered sum of n terms is off by about
-//   sqrt(n) to n times 6e-8
-//                       of the largest partial sum; 1e5 positive terms added in order reach 1e-3 of
-//                       their sum, and terms of both signs stay far below 1e-4 of the largest
-//                       element
-//   float16             relative 2e-2, absolute 1e-2 (one rounding is 5e-4; accumulation may be
-//   narrow) bfloat16            relative 5e-2, absolute 2e-2 (one rounding is 4e-3) integers and
-//   bool   exact, whatever the tolerance says
+//                       sqrt(n) to n times 6e-8 of the largest partial sum; 1e5 positive terms
+//                       added in order reach 1e-3 of their sum, and terms of both signs stay far
+//                       below 1e-4 of the largest element
+//   float16             relative 2e-2, absolute 1e-2: one rounding is 5e-4; accumulation may be
+//                       narrow
+//   bfloat16            relative 5e-2, absolute 2e-2: one rounding is 4e-3
+//   integers and bool   exact, whatever the tolerance says
 v1::Tolerance DefaultTolerance(DType dtype);
 v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked);
 

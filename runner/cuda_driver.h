@@ -99,7 +99,7 @@ constexpr int kCuCaptureThreadLocal = 1;
   X(DeviceGet, "cuDeviceGet", (CuDeviceHandle*, int ordinal))                                   \
   X(DeviceGetName, "cuDeviceGetName", (char* name, int bytes, CuDeviceHandle))                  \
   X(DeviceGetUuid, "cuDeviceGetUuid", (CuUuid*, CuDeviceHandle))                                \
-  X(DeviceTotalMem, "cuDeviceTotalMem_v2", (size_t * bytes, CuDeviceHandle))                    \
+  X(DeviceTotalMem, "cuDeviceTotalMem_v2", (size_t* bytes, CuDeviceHandle))                     \
   X(DeviceGetAttribute, "cuDeviceGetAttribute", (int* value, int attribute, CuDeviceHandle))    \
   X(PrimaryCtxSetFlags, "cuDevicePrimaryCtxSetFlags_v2", (CuDeviceHandle, unsigned flags))      \
   X(PrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CuContext*, CuDeviceHandle))                 \
@@ -111,7 +111,7 @@ constexpr int kCuCaptureThreadLocal = 1;
   X(ModuleGetFunction, "cuModuleGetFunction", (CuFunction*, CuModule, const char* name))        \
   X(FuncGetAttribute, "cuFuncGetAttribute", (int* value, int attribute, CuFunction))            \
   X(FuncSetAttribute, "cuFuncSetAttribute", (CuFunction, int attribute, int value))             \
-  X(MemGetInfo, "cuMemGetInfo_v2", (size_t * free_bytes, size_t * total_bytes))                 \
+  X(MemGetInfo, "cuMemGetInfo_v2", (size_t* free_bytes, size_t* total_bytes))                   \
   X(MemAlloc, "cuMemAlloc_v2", (CuPointer*, size_t bytes))                                      \
   X(MemFree, "cuMemFree_v2", (CuPointer))                                                       \
   X(MemAllocHost, "cuMemAllocHost_v2", (void**, size_t bytes))                                  \
@@ -138,10 +138,10 @@ constexpr int kCuCaptureThreadLocal = 1;
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CuStream, void** parameters,    \
      void** extra))
 // Newer drivers have these, too; null where they are missing.
-#define KILN_CUDA_OPTIONAL_FUNCTIONS(X)                          \
-  X(FuncGetParamInfo, "cuFuncGetParamInfo",                      \
-    (CuFunction, size_t index, size_t * offset, size_t * bytes)) \
-  X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",  \
+#define KILN_CUDA_OPTIONAL_FUNCTIONS(X)                         \
+  X(FuncGetParamInfo, "cuFuncGetParamInfo",                     \
+    (CuFunction, size_t index, size_t* offset, size_t* bytes))  \
+  X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", \
     (int* clusters, CuFunction, const CuLaunchConfig*))
 
 struct CudaDriver {

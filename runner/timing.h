@@ -3,9 +3,8 @@
 //   one untimed call (left out when an earlier call took long: there is nothing to warm up then)
 //   one timed call: hopeless programs stop here
 //   repeat times: cool down; flush the caches; run `number` calls back to back, and while such a
-//   batch lasts less than
-//                 min_repeat_ms, again with number = max(min_repeat / (batch / number) + 1, number
-//                 * 1.618)
+//     batch lasts less than min_repeat_ms, again with
+//     number = max(min_repeat / (batch / number) + 1, number * 1.618)
 //   cost = batch / number, one per repeat; the grown number carries over to the next repeat
 //   while the device would be idle: further repeats, of the same number, until the median of all is
 //   known well enough, or the time for it is over. Never after a hopeless one.

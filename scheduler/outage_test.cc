@@ -279,20 +279,12 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
       {"GetJob", [](store::Store& s) { return s.GetJob("j").status(); }},
       {"ListJobs", [](store::Store& s) { return s.ListJobs(0).status(); }},
       {"LoadUnfinishedJobs", [](store::Store& s) { return s.LoadUnfinishedJobs().status(); }},
-      {"AddTasks",
-       [=](store::Store& s) {
-         return s.AddTasks("j", {&task, 1});
-       }},
+      {"AddTasks", [=](store::Store& s) { return s.AddTasks("j", {&task, 1}); }},
       {"TasksOfJob", [](store::Store& s) { return s.TasksOfJob("j").status(); }},
       {"SetReferenceCost", [](store::Store& s) { return s.SetReferenceCost("j", 0, 1); }},
-      {"AddRecords",
-       [=](store::Store& s) {
-         return s.AddRecords({&record, 1}).status();
-       }},
+      {"AddRecords", [=](store::Store& s) { return s.AddRecords({&record, 1}).status(); }},
       {"ImportRecords",
-       [=](store::Store& s) {
-         return s.ImportRecords("j", {&record, 1}).status();
-       }},
+       [=](store::Store& s) { return s.ImportRecords("j", {&record, 1}).status(); }},
       {"GetRecord", [](store::Store& s) { return s.GetRecord(1).status(); }},
       {"RecordsOfJob", [](store::Store& s) { return s.RecordsOfJob("j", 0).status(); }},
       {"LatestRecords", [](store::Store& s) { return s.LatestRecords("null", 1).status(); }},
@@ -304,10 +296,7 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
          const store::Finals finals{.id = 1, .costs_s = {1}, .readings = 1};
          return s.SetFinals({&finals, 1});
        }},
-      {"AddComputations",
-       [=](store::Store& s) {
-         return s.AddComputations({&computation, 1});
-       }},
+      {"AddComputations", [=](store::Store& s) { return s.AddComputations({&computation, 1}); }},
       {"ComputationsOfKey", [](store::Store& s) { return s.ComputationsOfKey("k").status(); }},
       {"BindKey", [=](store::Store& s) { return s.BindKey(computation); }},
       {"BoundTo", [](store::Store& s) { return s.BoundTo("k").status(); }},

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "compiler/lower/lower.h"
 #include "base/cpu_time.h"
+#include "compiler/lower/lower.h"
 
 namespace kiln::search {
 namespace {

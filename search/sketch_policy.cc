@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/clock.h"
+#include "base/cpu_time.h"
 #include "base/log.h"
 #include "search/choose.h"
-#include "base/cpu_time.h"
 #include "search/evolution.h"
 #include "search/population.h"
 #include "search/rebuild.h"

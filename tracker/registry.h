@@ -6,23 +6,20 @@
 //
 // Rules
 //   worker   gone when silent for deadline_ms, when it says `leaving`, or when a new worker
-//   announces its address
-//            (one process can hold an address, so the old one is dead). Its leases are lost with
-//            it.
+//            announces its address (one process can hold an address, so the old one is dead). Its
+//            leases are lost with it.
 //   lease    one slot for one scheduler; gone lease_ms after the last Renew. Renew recreates a
-//   lease the registry
-//            does not know (restart, or expired) if the slot is still free, but never one that was
-//            released.
+//            lease the registry does not know (restart, or expired) if the slot is still free, but
+//            never one that was released.
 //   request  ordered by priority (high first), fewest leases of that worker kind held by its user,
-//   arrival. Granted
-//            as soon as a matching slot is free; one that no free worker serves holds nobody up.
-//            Dropped, with its lease if nobody fetched it, when not polled for request_idle_ms.
-//            A newer incarnation of its scheduler drops it, and the leases of the older one.
+//            arrival. Granted as soon as a matching slot is free; one that no free worker serves
+//            holds nobody up. Dropped, with its lease if nobody fetched it, when not polled for
+//            request_idle_ms. A newer incarnation of its scheduler drops it, and the leases of the
+//            older one.
 //   wanted   a lease whose slot a waiting request should have: the request has the higher priority;
-//   or the same,
-//            and the lease is older than turn_ms and its user holds so much more that moving one
-//            slot is fairer (or the waiting user holds nothing: slots then go round). Two
-//            schedulers of one user likewise.
+//            or the same, and the lease is older than turn_ms and its user holds so much more that
+//            moving one slot is fairer (or the waiting user holds nothing: slots then go round).
+//            Two schedulers of one user likewise.
 //
 // After a restart, workers that are `rejoining` get no new leases for refill_ms, so that holders
 // can renew first.

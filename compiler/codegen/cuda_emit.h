@@ -1,8 +1,7 @@
 // The text of one CUDA kernel. Internal to cuda_*.cc.
 //
 //   * Addresses are flattened and simplified (compiler/arith/simplify.h); what is left of quotients
-//   and
-//     remainders gets a name where its last variable is bound, outside the loops that use it.
+//     and remainders gets a name where its last variable is bound, outside the loops that use it.
 //   * Index arithmetic is `int` wherever every intermediate value fits, proven node by node, and
 //     `long long` elsewhere.
 //   * Vectorized loops become vector loads and stores where lanes are proven to be consecutive and

@@ -8,12 +8,12 @@
 //   * Inside a vectorized loop an expression is a scalar until its value differs between lanes,
 //   then a vector.
 //   * A flattened index is split into a part that all lanes share and one constant offset per lane.
-//   Offsets 0,1,2,... are one vector
-//     access, a few contiguous runs are one access each, anything else goes element by element.
+//     Offsets 0,1,2,... are one vector access, a few contiguous runs are one access each, anything
+//     else goes element by element.
 //   * A condition that differs between lanes becomes a mask on the loads and stores under it.
 //   * A vector body runs statement by statement instead of lane by lane. That is the same only if
-//   no lane touches
-//     what another one stores: where this can't be proved, the loop runs serially (llvm_lanes.cc).
+//     no lane touches what another one stores: where this can't be proved, the loop runs serially
+//     (llvm_lanes.cc).
 //
 // Every access carries the alias scope of its buffer, so that LLVM knows that buffers are disjoint,
 // inside task functions too.

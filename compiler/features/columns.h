@@ -14,6 +14,7 @@ inline constexpr int kNumSlots = 5;
 inline constexpr int kNumCurve = 10;
 
 // Operations (each times the iterations of the store), annotated loops, launch.
+// clang-format off
 #define KILN_FEATURE_OPERATIONS(X) \
   X(float_mad)                     \
   X(float_addsub)                  \
@@ -24,7 +25,13 @@ inline constexpr int kNumCurve = 10;
   X(float_otherfunc)               \
   X(int_mad)                       \
   X(int_addsub)                    \
-  X(int_mul) X(int_divmod) X(int_cmp) X(int_mathfunc) X(int_otherfunc) X(bool_op) X(select_op)
+  X(int_mul)                       \
+  X(int_divmod)                    \
+  X(int_cmp)                       \
+  X(int_mathfunc)                  \
+  X(int_otherfunc)                 \
+  X(bool_op)                       \
+  X(select_op)
 // One-hot positions are raw.
 #define KILN_FEATURE_POSITIONS(X, p) \
   X(p##_num)                         \
@@ -35,31 +42,47 @@ inline constexpr int kNumCurve = 10;
   X(p##_type_kPosMiddleSpatial)      \
   X(p##_type_kPosOuterSpatial)       \
   X(p##_type_kPosInnerReduce)        \
-  X(p##_type_kPosMiddleReduce) X(p##_type_kPosOuterReduce) X(p##_type_kPosMixed)
+  X(p##_type_kPosMiddleReduce)       \
+  X(p##_type_kPosOuterReduce)        \
+  X(p##_type_kPosMixed)
 // is_gpu is raw.
 #define KILN_FEATURE_LAUNCH(X) \
   X(is_gpu)                    \
   X(blockIdx_x_len)            \
   X(blockIdx_y_len)            \
-  X(blockIdx_z_len) X(threadIdx_x_len) X(threadIdx_y_len) X(threadIdx_z_len) X(vthread_len)
+  X(blockIdx_z_len)            \
+  X(threadIdx_x_len)           \
+  X(threadIdx_y_len)           \
+  X(threadIdx_z_len)           \
+  X(vthread_len)
 // Of each buffer slot; the one-hot types are raw.
-#define KILN_FEATURE_BUFFER(X)                                                                    \
-  X(acc_type_kRead)                                                                               \
-  X(acc_type_kWrite)                                                                              \
-  X(acc_type_kReadWrite)                                                                          \
-  X(bytes)                                                                                        \
-  X(unique_bytes)                                                                                 \
-  X(lines)                                                                                        \
-  X(unique_lines)                                                                                 \
-  X(reuse_type_kLoopMultipleRead)                                                                 \
-  X(reuse_type_kSerialMultipleReadWrite)                                                          \
-  X(reuse_type_kNoReuse)                                                                          \
-  X(reuse_dis_iter) X(reuse_dis_bytes) X(reuse_ct) X(bytes_d_reuse_ct) X(unique_bytes_d_reuse_ct) \
-      X(lines_d_reuse_ct) X(unique_lines_d_reuse_ct) X(stride)
+#define KILN_FEATURE_BUFFER(X)           \
+  X(acc_type_kRead)                      \
+  X(acc_type_kWrite)                     \
+  X(acc_type_kReadWrite)                 \
+  X(bytes)                               \
+  X(unique_bytes)                        \
+  X(lines)                               \
+  X(unique_lines)                        \
+  X(reuse_type_kLoopMultipleRead)        \
+  X(reuse_type_kSerialMultipleReadWrite) \
+  X(reuse_type_kNoReuse)                 \
+  X(reuse_dis_iter)                      \
+  X(reuse_dis_bytes)                     \
+  X(reuse_ct)                            \
+  X(bytes_d_reuse_ct)                    \
+  X(unique_bytes_d_reuse_ct)             \
+  X(lines_d_reuse_ct)                    \
+  X(unique_lines_d_reuse_ct)             \
+  X(stride)
 #define KILN_FEATURE_NEST(X) \
   X(alloc_size)              \
   X(alloc_prod)              \
-  X(alloc_outer_prod) X(alloc_inner_prod) X(outer_prod) X(num_loops) X(auto_unroll_max_step)
+  X(alloc_outer_prod)        \
+  X(alloc_inner_prod)        \
+  X(outer_prod)              \
+  X(num_loops)               \
+  X(auto_unroll_max_step)
 
 // Beyond the facts, of each buffer slot, in the order of the slots above.
 //   is_*            raw
@@ -73,7 +96,13 @@ inline constexpr int kNumCurve = 10;
 #define KILN_FEATURE_ACCESS(X) \
   X(is_global)                 \
   X(is_shared)                 \
-  X(is_local) X(accesses) X(body_elements) X(vector_bytes) X(sectors) X(wavefronts) X(unrolled_run)
+  X(is_local)                  \
+  X(accesses)                  \
+  X(body_elements)             \
+  X(vector_bytes)              \
+  X(sectors)                   \
+  X(wavefronts)                \
+  X(unrolled_run)
 
 // Of the store.
 //   work             raw: share of the iterations whose guards hold
@@ -92,22 +121,36 @@ inline constexpr int kNumCurve = 10;
 //   async            raw: a copy to shared memory that goes on beside the thread
 //   register_bytes   of operands and results of the body; register_share: raw, of a CPU's registers
 //   miss_*           bytes from beyond a cache of this size
-#define KILN_FEATURE_ROW(X)                                                               \
-  X(row_work)                                                                             \
-  X(row_active_lanes)                                                                     \
-  X(row_thread_trips)                                                                     \
-  X(row_thread_flops)                                                                     \
-  X(row_flops)                                                                            \
-  X(row_thread_instructions)                                                              \
-  X(row_thread_special)                                                                   \
-  X(row_serial_trips)                                                                     \
-  X(row_body)                                                                             \
-  X(row_reduce_len)                                                                       \
-  X(row_chains) X(row_stack_trips) X(row_lanes) X(row_vector_bytes) X(row_register_bytes) \
-      X(row_register_share) X(row_thread_accesses) X(row_global_read_bytes)               \
-          X(row_global_write_bytes) X(row_sectors_worst) X(row_sectors_mean)              \
-              X(row_wavefronts_worst) X(row_wavefronts_mean) X(row_innermost_stride)      \
-                  X(row_miss_32k) X(row_miss_1m) X(row_miss_32m) X(row_async) X(row_fragments)
+#define KILN_FEATURE_ROW(X)  \
+  X(row_work)                \
+  X(row_active_lanes)        \
+  X(row_thread_trips)        \
+  X(row_thread_flops)        \
+  X(row_flops)               \
+  X(row_thread_instructions) \
+  X(row_thread_special)      \
+  X(row_serial_trips)        \
+  X(row_body)                \
+  X(row_reduce_len)          \
+  X(row_chains)              \
+  X(row_stack_trips)         \
+  X(row_lanes)               \
+  X(row_vector_bytes)        \
+  X(row_register_bytes)      \
+  X(row_register_share)      \
+  X(row_thread_accesses)     \
+  X(row_global_read_bytes)   \
+  X(row_global_write_bytes)  \
+  X(row_sectors_worst)       \
+  X(row_sectors_mean)        \
+  X(row_wavefronts_worst)    \
+  X(row_wavefronts_mean)     \
+  X(row_innermost_stride)    \
+  X(row_miss_32k)            \
+  X(row_miss_1m)             \
+  X(row_miss_32m)            \
+  X(row_async)               \
+  X(row_fragments)
 
 // Of the kernel.
 //   waves            rounds of blocks (CPU: of parallel tasks) over the cores, not rounded
@@ -128,26 +171,43 @@ inline constexpr int kNumCurve = 10;
 //   global_bytes     moved between multiprocessors and the L2 cache
 //   split_bytes      workspaces written by it: partial results of split reductions among them
 //   *_per_flop       bytes / floating-point operations, times 1024
-#define KILN_FEATURE_KERNEL(X)                                                                     \
-  X(kernel_index)                                                                                  \
-  X(kernel_blocks)                                                                                 \
-  X(kernel_threads)                                                                                \
-  X(kernel_shared_bytes)                                                                           \
-  X(kernel_registers)                                                                              \
-  X(kernel_blocks_per_core)                                                                        \
-  X(kernel_occupancy)                                                                              \
-  X(kernel_waves)                                                                                  \
-  X(kernel_wave_share)                                                                             \
-  X(kernel_thread_flops)                                                                           \
-  X(kernel_flops) X(kernel_thread_instructions) X(kernel_thread_special)                           \
-      X(kernel_thread_shared_wavefronts) X(kernel_thread_global_requests) X(kernel_thread_sectors) \
-          X(kernel_barriers) X(kernel_stages) X(kernel_stage_loads) X(kernel_unique_bytes)         \
-              X(kernel_global_bytes) X(kernel_split_bytes) X(kernel_shared_bytes_per_flop)         \
-                  X(kernel_global_bytes_per_flop) X(kernel_parallel_tasks) X(program_kernels)      \
-                      X(program_cores) X(program_vector_bytes) X(kernel_copies_ahead)              \
-                          X(kernel_cluster) X(kernel_cluster_cores) X(kernel_cluster_barriers)     \
-                              X(kernel_thread_remote_bytes) X(kernel_register_limit)               \
-                                  X(kernel_spilled)
+#define KILN_FEATURE_KERNEL(X)       \
+  X(kernel_index)                    \
+  X(kernel_blocks)                   \
+  X(kernel_threads)                  \
+  X(kernel_shared_bytes)             \
+  X(kernel_registers)                \
+  X(kernel_blocks_per_core)          \
+  X(kernel_occupancy)                \
+  X(kernel_waves)                    \
+  X(kernel_wave_share)               \
+  X(kernel_thread_flops)             \
+  X(kernel_flops)                    \
+  X(kernel_thread_instructions)      \
+  X(kernel_thread_special)           \
+  X(kernel_thread_shared_wavefronts) \
+  X(kernel_thread_global_requests)   \
+  X(kernel_thread_sectors)           \
+  X(kernel_barriers)                 \
+  X(kernel_stages)                   \
+  X(kernel_stage_loads)              \
+  X(kernel_unique_bytes)             \
+  X(kernel_global_bytes)             \
+  X(kernel_split_bytes)              \
+  X(kernel_shared_bytes_per_flop)    \
+  X(kernel_global_bytes_per_flop)    \
+  X(kernel_parallel_tasks)           \
+  X(program_kernels)                 \
+  X(program_cores)                   \
+  X(program_vector_bytes)            \
+  X(kernel_copies_ahead)             \
+  X(kernel_cluster)                  \
+  X(kernel_cluster_cores)            \
+  X(kernel_cluster_barriers)         \
+  X(kernel_thread_remote_bytes)      \
+  X(kernel_register_limit)           \
+  X(kernel_spilled)
+// clang-format on
 
 namespace col {
 #define KILN_COLUMN(name) name,

@@ -2,16 +2,13 @@
 //
 // Semantics (the interpreter and every code generator agree on these):
 //   * Index arithmetic is exact 64-bit; overflow does not happen (the DAG builder refuses tensors
-//   that could overflow).
+//     that could overflow).
 //   * kDiv is true division and only on floats. kFloorDiv, kFloorMod round towards minus infinity;
-//   divisors are
-//     never 0 (positive constants in everything Kiln makes itself).
+//     divisors are never 0 (positive constants in everything Kiln makes itself).
 //   * Float arithmetic may be contracted to fused multiply-add; it is never reassociated except by
-//   schedule steps
-//     that say so (rfactor, split reductions). kMin, kMax on NaN: unspecified operand.
+//     schedule steps that say so (rfactor, split reductions). kMin, kMax on NaN: unspecified operand.
 //   * kIf(c, a, b) evaluates only the chosen side, so it may guard an out-of-bounds load. kSelect
-//   evaluates both.
-//     kAnd, kOr evaluate left to right and stop early.
+//     evaluates both. kAnd, kOr evaluate left to right and stop early.
 //   * Expressions have no side effects.
 //   * bfloat16 and float16 arithmetic is carried out in float32 and rounded at each store or cast.
 //

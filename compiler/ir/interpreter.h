@@ -6,12 +6,11 @@
 // (Verify):
 //   * every access is inside its buffer;
 //   * no element of an output, workspace, shared or local buffer is read before it is written (an
-//   alloc forgets);
+//     alloc forgets);
 //   * every element of every output is written;
 //   * a barrier is reached by all threads of the block;
 //   * no races: what one iteration of a parallel loop, or one GPU thread, writes no other one
-//   touches, but for threads of one
-//     block with a barrier between.
+//     touches, but for threads of one block with a barrier between.
 //
 // CPU loops run serially, whatever their kind. A kernel with bound loops runs block after block,
 // the threads of a block in lockstep, statement by statement; locals are one per thread, shared

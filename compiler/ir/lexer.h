@@ -4,9 +4,8 @@
 // Tokens: names, numbers, symbols. Space and line ends separate, '#' starts a comment that ends
 // with the line.
 //   name    letter or '_', then letters, digits, '_', ''', '@', and '.' before a letter, digit or
-//   '_': i.0@j.0@ is one
-//           name. Any other name, and a reserved one, stands in backquotes: `a b`; in those \\, \`
-//           and \xHH escape.
+//           '_': i.0@j.0@ is one name. Any other name, and a reserved one, stands in backquotes:
+//           `a b`; in those \\, \` and \xHH escape.
 //   number  12, 0.5, 1e-05; 0..64 is three tokens
 //   symbol  && || // == != <= >= -> .. += and single characters
 // Errors name the place: "line 3, column 14: expected ']' after the indices, found ','". Columns

@@ -1,9 +1,11 @@
 // Expressions as text: the one form used by DAG text, program text and messages. Parsing what was
 // printed gives the same node.
 //
-//   a + b*c   a - b   a / b (floats)   a // b   a % b (both round towards minus infinity)   -x (is
-//   0 - x) a < b   <=  >  >=  ==  !=   !c   c && d   c || d   min(a, b)   max(a, b) select(c, a, b)
-//   if(c, a, b) (evaluates one side)   float16(x) (cast)   exp(x) ...   data[i, j + 1]   scalar[]
+//   a + b*c   a - b   a / b (floats)   -x (is 0 - x)
+//   a // b   a % b (both round towards minus infinity)
+//   a < b   <=   >   >=   ==   !=   !c   c && d   c || d
+//   min(a, b)   max(a, b)   select(c, a, b)   if(c, a, b) (evaluates one side)
+//   float16(x) (cast)   exp(x) ...   data[i, j + 1]   scalar[]
 // Operators bind as in C, all of one line to the left; comparisons do not chain.
 //
 // Literals: 3, 0.5, 1e-05, inf, nan, true. An int literal is an int64 and a float literal (it has a

@@ -4,10 +4,9 @@
 // Without this a vthread loop would repeat everything inside it, cooperative fetches into shared
 // memory included. After it:
 //   * a local buffer that is written differently by each virtual thread has one more dimension,
-//   outermost: its number;
+//     outermost: its number;
 //   * a statement that depends on the virtual thread stands in an unrolled loop over it, as far
-//   inside as possible, so that
-//     the copies are interleaved and share what they load;
+//     inside as possible, so that the copies are interleaved and share what they load;
 //   * everything else (fetches, barriers, loops) is executed once.
 #pragma once
 

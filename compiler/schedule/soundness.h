@@ -16,7 +16,8 @@ bool IsInside(const State& state, int inner, int stage, int loop);
 //   a stage computed where one of its readers cannot see it
 //   parallel or vectorized loops that are not spatial; a parallel loop inside another one
 //   a vectorized loop that is not innermost, has something attached, or an unknown extent or one
-//   above 16 annotations of a GPU
+//     above 16
+//   annotations of a GPU
 Status CheckSound(const State& state);
 
 }  // namespace kiln::schedule
