@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "base/fd.h"
-#include "base/screen_model.h"
+#include "base/screen_testing.h"
 #include "base/status_testing.h"
 
 namespace kiln {

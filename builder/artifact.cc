@@ -3,23 +3,10 @@
 #include <utility>
 
 #include "base/status.h"
-#include "proto/artifact_digest.h"
+#include "rpc/artifact_digest.h"
 
 namespace kiln::builder {
 namespace {
-
-v1::Artifact::Kind KindOf(codegen::BinaryKind kind) {
-  switch (kind) {
-    case codegen::BinaryKind::kSharedObject:
-      return v1::Artifact::SHARED_OBJECT;
-    case codegen::BinaryKind::kCubin:
-      return v1::Artifact::CUBIN;
-    case codegen::BinaryKind::kNull:
-      return v1::Artifact::NULL_PROGRAM;
-  }
-  KILN_CHECK(false, "binary kind {}", static_cast<int>(kind));
-  return v1::Artifact::NULL_PROGRAM;
-}
 
 v1::ArgSpec::Role RoleOf(const codegen::Argument& argument) {
   switch (argument.scope) {
@@ -63,9 +50,9 @@ void AddLaunch(const codegen::Launch& launch, v1::LaunchPlan& plan) {
 
 }  // namespace
 
-v1::Artifact MakeArtifact(codegen::Compiled compiled) {
+v1::Artifact MakeArtifact(codegen::Compiled compiled, std::string_view device) {
   v1::Artifact artifact;
-  artifact.set_kind(KindOf(compiled.kind));
+  artifact.set_device(std::string(device));
   artifact.set_binary(std::move(compiled.binary));
   for (const codegen::Argument& argument : compiled.args) {
     AddArgument(argument, *artifact.mutable_plan());

@@ -5,14 +5,13 @@
 #include <functional>
 #include <set>
 
-#include "proto/artifact_digest.h"
+#include "rpc/artifact_digest.h"
 
 namespace kiln::builder {
 namespace {
 
 codegen::Compiled Sample() {
   codegen::Compiled compiled;
-  compiled.kind = codegen::BinaryKind::kCubin;
   compiled.binary = std::string("\x7f\0ELF", 5);
   compiled.args = {
       {.name = "a",
@@ -36,30 +35,30 @@ codegen::Compiled Sample() {
 }
 
 TEST(ArtifactTest, CarriesEveryField) {
-  const v1::Artifact artifact = MakeArtifact(Sample());
-  EXPECT_EQ(artifact.kind(), v1::Artifact::CUBIN);
+  const v1::Artifact artifact = MakeArtifact(Sample(), "cuda");
+  EXPECT_EQ(artifact.device(), "cuda");
   EXPECT_EQ(artifact.binary(), std::string("\x7f\0ELF", 5));
   v1::Artifact bare = artifact;
   bare.clear_binary();
   bare.clear_digest();
   EXPECT_EQ(bare.ShortDebugString(),
-            "kind: CUBIN plan { "
+            "plan { "
             "args { name: \"a\" dtype: \"int32\" shape: 2 shape: 3 alignment_bytes: 64 "
             "index_limit: 7 } "
             "args { name: \"b\" dtype: \"float16\" role: OUTPUT alignment_bytes: 128 } "
             "args { name: \"c\" dtype: \"float32\" shape: 9 role: WORKSPACE alignment_bytes: 64 } "
             "launches { symbol: \"k\" grid: 1 grid: 2 grid: 3 block: 4 block: 5 block: 6 "
-            "dynamic_shared_bytes: 8 args: 2 args: 0 args: 1 } }");
+            "dynamic_shared_bytes: 8 args: 2 args: 0 args: 1 } } device: \"cuda\"");
 }
 
 // The digest is a name that others keep: it must never change for the same content.
 TEST(ArtifactTest, DigestIsStable) {
-  EXPECT_EQ(MakeArtifact(Sample()).digest(),
-            "35f3102993147e05d2a2dd71ac1744ddfa3550d4bc997aa297675ce156b2dd71");
+  EXPECT_EQ(MakeArtifact(Sample(), "cuda").digest(),
+            "36425e57da613b1b3faa8f1825613e6b06ed8f5bc2fe0c368766c334c55fe980");
 }
 
 TEST(ArtifactTest, DigestDependsOnEachField) {
-  const v1::Artifact artifact = MakeArtifact(Sample());
+  const v1::Artifact artifact = MakeArtifact(Sample(), "cuda");
   std::set<std::string> digests = {artifact.digest()};
   const auto differs = [&](const char* what, const std::function<void(v1::Artifact&)>& change) {
     v1::Artifact other = artifact;
@@ -67,7 +66,7 @@ TEST(ArtifactTest, DigestDependsOnEachField) {
     EXPECT_TRUE(digests.insert(DigestOf(other)).second) << what;
   };
   using A = v1::Artifact&;
-  differs("kind", [](A a) { a.set_kind(v1::Artifact::SHARED_OBJECT); });
+  differs("device", [](A a) { a.set_device("cpu"); });
   differs("binary", [](A a) { a.mutable_binary()->push_back('x'); });
   differs("fewer args", [](A a) { a.mutable_plan()->mutable_args()->RemoveLast(); });
   differs("name", [](A a) { a.mutable_plan()->mutable_args(0)->set_name("a1"); });

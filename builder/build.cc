@@ -1,5 +1,6 @@
 #include "builder/build.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,31 +11,27 @@
 
 #include "base/clock.h"
 #include "builder/artifact.h"
+#include "builder/build_with.h"
 #include "builder/message_text.h"
-#include "compiler/codegen/cuda_checks.h"
-#include "compiler/codegen/cuda_compile.h"
-#include "compiler/codegen/llvm.h"
-#include "compiler/codegen/null.h"
+#include "compiler/codegen/backends/backends.h"
 #include "compiler/dag/text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
-#include "proto/artifact_digest.h"
-#include "proto/hardware_message.h"
+#include "rpc/artifact_digest.h"
+#include "rpc/hardware_message.h"
 
 namespace kiln::builder {
 namespace {
-
-using target::TargetKind;
 
 StatusOr<codegen::Fault> FaultOf(v1::Fault fault, const target::Target& target) {
   if (fault == v1::FAULT_COMPILER_CRASH) std::abort();
   while (fault == v1::FAULT_COMPILER_HANG) pause();
   if (fault == v1::FAULT_NONE) return codegen::Fault::kNone;
-  if (target.kind == TargetKind::kNull) {
-    return InvalidArgument("a program for target null is never run and cannot have fault {}",
-                           v1::Fault_Name(fault));
+  if (!target.kind->runs_programs) {
+    return InvalidArgument("a program for target {} is never run and cannot have fault {}",
+                           target.kind->name, v1::Fault_Name(fault));
   }
   switch (fault) {
     case v1::FAULT_NULL_STORE:
@@ -53,54 +50,41 @@ StatusOr<codegen::Fault> FaultOf(v1::Fault fault, const target::Target& target) 
   }
 }
 
-StatusOr<target::Target> TargetOf(const v1::BuildRequest& request) {
-  auto target = target::ParseTarget(request.target());
-  if (!target.ok()) return Annotate(target.status(), "target");
-  switch (target->kind) {
-    case TargetKind::kNull:
-      return target;
-    case TargetKind::kLlvm: {
-      auto resolved = codegen::ResolveCpu(*target);
-      if (!resolved.ok()) return Annotate(resolved.status(), "target");
-      return resolved;
-    }
-    case TargetKind::kCuda: {
-      const auto nvrtc = codegen::FindNvrtc();
-      if (!nvrtc.ok()) {
-        return Unimplemented("this builder cannot compile for '{}', it serves llvm and null: {}",
-                             request.target(), Message(nvrtc.status()));
-      }
-      return target;
-    }
+std::string ServedKinds(codegen::Backends backends) {
+  std::vector<std::string_view> names;
+  for (const codegen::Backend* backend : backends) {
+    if (backend->Compiler().ok()) names.push_back(backend->kind().name);
   }
-  return Unimplemented("this builder has no code generator for target '{}'", request.target());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+struct Setting {
+  const codegen::Backend* backend;
+  target::Target target;
+};
+
+StatusOr<Setting> SettingOf(const v1::BuildRequest& request, codegen::Backends backends) {
+  const auto target = target::ParseTarget(request.target(), codegen::KindsOf(backends));
+  if (!target.ok()) return Annotate(target.status(), "target");
+  const codegen::Backend* const backend = codegen::FindBackend(*target->kind, backends);
+  if (const auto compiler = backend->Compiler(); !compiler.ok()) {
+    return Unimplemented("this builder cannot compile for '{}', it serves {}: {}", request.target(),
+                         ServedKinds(backends), Message(compiler.status()));
+  }
+  auto resolved = backend->Resolve(*target);
+  if (!resolved.ok()) return Annotate(resolved.status(), "target");
+  return Setting{backend, *std::move(resolved)};
 }
 
 StatusOr<ir::Program> Instantiate(const dag::DagPtr& dag, const v1::BuildRequest& request,
-                                  const target::Target& target) {
+                                  const Setting& setting) {
+  const target::Target& target = setting.target;
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(request.steps()));
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(dag, steps));
-  auto program = lower::Lower(state, {.gpu = target.is_gpu()});
-  if (!program.ok() || !target.is_gpu()) return program;
+  KILN_ASSIGN_OR_RETURN(ir::Program program, lower::Lower(state, {.gpu = target.is_gpu()}));
   const auto hardware = target::FillHardware(target, HardwareParamsOf(request.hardware()));
-  KILN_RETURN_IF_ERROR(codegen::CheckCudaProgram(*program, hardware, target.GpuArch()));
+  KILN_RETURN_IF_ERROR(setting.backend->Check(program, target, hardware));
   return program;
-}
-
-StatusOr<codegen::Compiled> Compile(const ir::Program& program, const target::Target& target,
-                                    codegen::Fault fault, v1::TrialTimes& times) {
-  if (target.kind == TargetKind::kNull) return codegen::CompileNull(program);
-  if (target.is_gpu()) {
-    KILN_ASSIGN_OR_RETURN(codegen::CudaCompiled result,
-                          codegen::CompileCudaWithReport(program, target, {.fault = fault}));
-    times.set_generate_s(result.generate_s);
-    times.set_compile_s(result.compile_s);
-    return std::move(result.compiled);
-  }
-  const double start_s = Clock::Real().MonotonicSeconds();
-  auto compiled = codegen::CompileLlvm(program, target, {.fault = fault});
-  times.set_compile_s(Clock::Real().MonotonicSeconds() - start_s);
-  return compiled;
 }
 
 BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
@@ -128,31 +112,40 @@ void SetInputRanges(const dag::DagText& text, v1::Artifact& artifact) {
   artifact.set_digest(DigestOf(artifact));
 }
 
-StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, double start_s) {
-  KILN_ASSIGN_OR_RETURN(const target::Target target, TargetOf(request));
+StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, codegen::Backends backends,
+                                 double start_s) {
+  KILN_ASSIGN_OR_RETURN(const Setting setting, SettingOf(request, backends));
   const auto text = dag::ParseDagText(request.dag());
   if (!text.ok()) return InvalidArgument("dag: {}", Message(text.status()));
-  KILN_ASSIGN_OR_RETURN(const codegen::Fault fault, FaultOf(request.fault(), target));
+  KILN_ASSIGN_OR_RETURN(const codegen::Fault fault, FaultOf(request.fault(), setting.target));
   v1::TrialTimes times;
-  const auto program = Instantiate(text->dag, request, target);
+  const auto program = Instantiate(text->dag, request, setting);
   if (!program.ok()) return Failed(v1::INSTANTIATION_ERROR, program.status());
   times.set_instantiate_s(Clock::Real().MonotonicSeconds() - start_s);
-  auto compiled = Compile(*program, target, fault, times);
+  codegen::CompileTimes compile_times;
+  auto compiled = setting.backend->Compile(*program, setting.target, fault, compile_times);
   if (!compiled.ok()) return Failed(v1::COMPILE_HOST_ERROR, compiled.status());
+  times.set_generate_s(compile_times.generate_s);
+  times.set_compile_s(compile_times.compile_s);
   BuildOutcome outcome;
   *outcome.reply.mutable_times() = times;
-  *outcome.reply.mutable_artifact() = MakeArtifact(*std::move(compiled));
+  *outcome.reply.mutable_artifact() =
+      MakeArtifact(*std::move(compiled), setting.target.kind->device);
   SetInputRanges(*text, *outcome.reply.mutable_artifact());
   return outcome;
 }
 
 }  // namespace
 
-StatusOr<BuildOutcome> Build(const v1::BuildRequest& request) {
+StatusOr<BuildOutcome> BuildWith(codegen::Backends backends, const v1::BuildRequest& request) {
   const double start_s = Clock::Real().MonotonicSeconds();
-  auto outcome = RunStages(request, start_s);
+  auto outcome = RunStages(request, backends, start_s);
   if (outcome.ok()) outcome->reply.set_build_s(Clock::Real().MonotonicSeconds() - start_s);
   return outcome;
+}
+
+StatusOr<BuildOutcome> Build(const v1::BuildRequest& request) {
+  return BuildWith(codegen::AllBackends(), request);
 }
 
 }  // namespace kiln::builder

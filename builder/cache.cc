@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/digest.h"
-#include "proto/hardware_message.h"
+#include "rpc/hardware_message.h"
 
 namespace kiln::builder {
 namespace {

@@ -14,8 +14,8 @@
 
 namespace kiln::builder {
 
-// Identifies what is to be built: DAG, target, steps, fault and the device's limits, by the compiler
-// `version`. Limits of the build are not part of it.
+// Identifies what is to be built: DAG, target, steps, fault and the device's limits, by the
+// compiler `version`. Limits of the build are not part of it.
 std::string RequestKey(const v1::BuildRequest& request, std::string_view version);
 
 // Replies that are repeatable are kept, those of candidates that failed too. A reply from here has

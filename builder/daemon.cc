@@ -14,8 +14,8 @@
 #include "builder/once.h"
 #include "builder/pool.h"
 #include "builder/service.h"
-#include "compiler/codegen/cuda_compile.h"
-#include "proto/worker_server.h"
+#include "compiler/codegen/backends/backends.h"
+#include "rpc/worker_server.h"
 
 namespace kiln::builder {
 namespace {
@@ -77,13 +77,14 @@ v1::WorkerState DescribeWorker(const Flags& flags) {
   state.set_kind(v1::BUILDER);
   state.set_slots(static_cast<uint32_t>(Jobs(flags)));
   state.set_version(std::string(kVersion));
-  state.add_keys("llvm");
-  state.add_keys("null");
-  if (const auto nvrtc = codegen::FindNvrtc(); nvrtc.ok()) {
-    LogInfo("compiles for CUDA with NVRTC {}.{} ({})", nvrtc->major, nvrtc->minor, nvrtc->path);
-    state.add_keys("cuda");
-  } else {
-    LogInfo("does not compile for CUDA: {}", Message(nvrtc.status()));
+  for (const codegen::Backend* backend : codegen::AllBackends()) {
+    const std::string_view name = backend->kind().name;
+    if (const auto compiler = backend->Compiler(); compiler.ok()) {
+      LogInfo("compiles for {} with {}", name, *compiler);
+      state.add_keys(std::string(name));
+    } else {
+      LogInfo("does not compile for {}: {}", name, Message(compiler.status()));
+    }
   }
   return state;
 }

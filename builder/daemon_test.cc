@@ -9,10 +9,10 @@
 #include "base/grpc_status.h"
 #include "base/process_tree.h"
 #include "base/status_testing.h"
-#include "builder/test_requests.h"
+#include "builder/requests_testing.h"
 #include "proto/builder.grpc.pb.h"
-#include "proto/channel.h"
-#include "proto/fake_tracker.h"
+#include "rpc/channel.h"
+#include "rpc/tracker_testing.h"
 
 namespace kiln::builder {
 namespace {
@@ -114,7 +114,7 @@ TEST(OnceTest, BuildsARequestFromAFile) {
   ASSERT_OK(WriteFile(folder.Join("b.pb"), MatmulRequest("null").SerializeAsString()));
   result = RunBuilder({"--once", folder.Join("b.pb")});
   EXPECT_TRUE(result.exit.ok()) << result.error;
-  EXPECT_THAT(result.output, HasSubstr("kind: NULL_PROGRAM"));
+  EXPECT_THAT(result.output, HasSubstr("device: \"null\""));
 }
 
 TEST(OnceTest, FailedBuildsWriteNoFile) {

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/status_testing.h"
 #include "builder/memory_limit.h"
-#include "builder/test_requests.h"
+#include "builder/requests_testing.h"
 
 namespace kiln::builder {
 namespace {

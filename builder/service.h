@@ -6,7 +6,7 @@
 
 #include "builder/build_executor.h"
 #include "proto/builder.grpc.pb.h"
-#include "proto/door.h"
+#include "rpc/door.h"
 
 namespace kiln::builder {
 

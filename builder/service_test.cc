@@ -11,7 +11,7 @@
 #include "base/status_testing.h"
 #include "builder/cache.h"
 #include "builder/pool.h"
-#include "builder/test_requests.h"
+#include "builder/requests_testing.h"
 
 namespace kiln::builder {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,8 @@ class Archive {
   virtual std::string Name() const = 0;
 
   virtual StatusOr<v1::JobStatus> Job(const std::string& id) = 0;
-  // Newest first; 0 = all.
-  virtual StatusOr<std::vector<v1::JobStatus>> Jobs(uint32_t limit) = 0;
+  // Newest first. No limit: all.
+  virtual StatusOr<std::vector<v1::JobStatus>> Jobs(std::optional<uint32_t> limit) = 0;
   // As the RPC Best: one record per target of a workload, or per task of a job. Empty: none yet.
   virtual StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) = 0;
   virtual StatusOr<v1::Record> GetRecord(int64_t id) = 0;

@@ -12,8 +12,8 @@
 #include "base/net.h"
 #include "base/unique_id.h"
 #include "client/reach.h"
-#include "proto/channel.h"
 #include "proto/tracker.grpc.pb.h"
+#include "rpc/channel.h"
 
 namespace kiln::client {
 namespace {
@@ -188,9 +188,9 @@ StatusOr<v1::JobStatus> SchedulerClient::Job(const std::string& id) {
   return Call(*stub_, &v1::Scheduler::Stub::GetJob, request);
 }
 
-StatusOr<std::vector<v1::JobStatus>> SchedulerClient::Jobs(uint32_t limit) {
+StatusOr<std::vector<v1::JobStatus>> SchedulerClient::Jobs(std::optional<uint32_t> limit) {
   v1::ListJobsRequest request;
-  request.set_limit(limit);
+  request.set_limit(limit.value_or(0));
   KILN_ASSIGN_OR_RETURN(const auto reply, Call(*stub_, &v1::Scheduler::Stub::ListJobs, request));
   return std::vector<v1::JobStatus>(reply.jobs().begin(), reply.jobs().end());
 }

@@ -41,7 +41,7 @@ class SchedulerClient : public Archive {
 
   std::string Name() const override;
   StatusOr<v1::JobStatus> Job(const std::string& id) override;
-  StatusOr<std::vector<v1::JobStatus>> Jobs(uint32_t limit) override;
+  StatusOr<std::vector<v1::JobStatus>> Jobs(std::optional<uint32_t> limit) override;
   StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override;
   StatusOr<v1::Record> GetRecord(int64_t id) override;
   Status VisitRecords(const v1::ListRecordsRequest& request,

@@ -10,7 +10,8 @@
 #include "client/client.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/dag/text.h"
-#include "proto/channel.h"
+#include "compiler/target/target.h"
+#include "rpc/channel.h"
 
 namespace kiln::client {
 namespace {
@@ -86,9 +87,10 @@ StatusOr<v1::Artifact> DirectTrials::Reference(const DirectTrial& trial) {
 
 StatusOr<DirectTrial> DirectTrials::SampleOf(const DirectTrial& trial, Samples& samples) const {
   KILN_ASSIGN_OR_RETURN(const dag::DagPtr whole, dag::ParseDag(trial.dag));
-  const bool gpu = trial.target.starts_with("cuda");
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(trial.target));
   DirectTrial some = trial;
-  if (dag::PlainSeconds(*whole, gpu) <= kLongReference_s) return some;
+  if (dag::PlainSeconds(*whole, target.kind->unscheduled_flops_per_s) <= kLongReference_s)
+    return some;
   const auto sampled = dag::SampleOutputs(*whole, {.seed = trial.seed});
   if (!sampled.ok()) return some;  // it is waited for
   some.dag = dag::PrintDag(*sampled->dag);

@@ -54,7 +54,7 @@ class LocalArchive : public Archive {
     return StatusOf(*job);
   }
 
-  StatusOr<std::vector<v1::JobStatus>> Jobs(uint32_t limit) override {
+  StatusOr<std::vector<v1::JobStatus>> Jobs(std::optional<uint32_t> limit) override {
     KILN_ASSIGN_OR_RETURN(const auto rows, store_->ListJobs(limit));
     std::vector<v1::JobStatus> jobs;
     for (const store::JobRow& row : rows) {

@@ -70,7 +70,7 @@ TEST_F(LocalArchiveTest, ReadsWhileASchedulerWrites) {
   ASSERT_OK(writer->AddJob(SomeJob(), {&task, 1}));
   ASSERT_OK_AND_ASSIGN(const auto archive, OpenLocalArchive(db_));
   EXPECT_OK(writer->AddRecord(SomeRecord()));
-  ASSERT_OK_AND_ASSIGN(const auto jobs, archive->Jobs(0));
+  ASSERT_OK_AND_ASSIGN(const auto jobs, archive->Jobs(std::nullopt));
   EXPECT_THAT(jobs, SizeIs(1));
   v1::BestRequest request;
   request.add_workload_keys(SomeTask().workload_key);

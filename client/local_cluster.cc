@@ -44,7 +44,7 @@ LocalCluster::LocalCluster(Options options, std::string executable, TempDir fold
     : options_(std::move(options)), executable_(std::move(executable)), folder_(std::move(folder)) {
   tracker_.name = "tracker";
   scheduler_.name = "scheduler";
-  scheduler_.flags = {"--db", options_.db, "--one-machine", "--unfinished", "none"};
+  scheduler_.flags = {"--db", options_.db, "--exclusive-phases", "--unfinished", "none"};
   builder_.name = "builder";
   builder_.flags = {"--jobs", fmt::format("{}", options_.builder_jobs)};
   if (options_.allow_faults) builder_.flags.push_back("--allow-faults");

@@ -3,10 +3,10 @@
 #include <charconv>
 #include <sstream>
 
+#include "base/shell_word.h"
 #include "base/subprocess.h"
-#include "client/wording.h"
-#include "proto/device_choice.h"
-#include "proto/device_message.h"
+#include "rpc/device_choice.h"
+#include "rpc/device_message.h"
 
 namespace kiln::client {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
+#include "base/shell_word.h"
 #include "client/client.h"
 #include "client/local_archive.h"
-#include "client/wording.h"
 
 namespace kiln::client {
 

@@ -1,14 +1,15 @@
-// A cost model that has nothing to learn: estimates the time of a program from its feature rows.
+// A cost model without training: estimates the time of a program from its feature rows.
 //
-// For each kernel the busiest multiprocessor (core) counts: what its units must do (issue
-// instructions, move shared and global memory: a roofline), what a warp needs for its own part
-// however idle the units are, how far blocks that run together hide the latency of each other's
-// loads and barriers, how many rounds of blocks there are; then the launch. On a CPU: vector
-// instructions, loads, sums that wait for themselves, lines that come from each cache, parallel
-// tasks against cores.
+// The time of a GPU kernel is that of its busiest multiprocessor, plus the launch. It follows from
+//   * the throughput of the units: a roofline over instructions, shared memory, global memory;
+//   * the latency of one warp, which remains however idle the units are;
+//   * occupancy: how far resident blocks hide the latency of each other's loads and barriers;
+//   * the number of waves of blocks.
+// The time of a CPU kernel follows from vector instructions, loads, the latency of dependent sums,
+// cache misses of each level, and the number of parallel tasks for each core.
 //
-// Good for an order before the first measurement, not for times. A row's score is minus its share
-// of the estimated seconds.
+// The estimates order programs before the first measurement; as times they are rough. A row's score
+// is minus its share of the estimated seconds.
 //
 // Immutable; any thread.
 #pragma once

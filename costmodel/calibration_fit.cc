@@ -23,17 +23,17 @@ std::vector<const FloatMatrix*> RowsOf(const MeasuredPrograms& programs) {
 // Scores are minus seconds.
 FitFigures FiguresOf(const MeasuredPrograms& programs, const std::vector<double>& scores) {
   const size_t n = programs.size();
-  double best_s = programs[0].cost_s, best_score = scores[0];
+  double best_s = programs[0].cost_s.value(), best_score = scores[0];
   for (size_t i = 0; i < n; ++i) {
-    best_s = std::min(best_s, programs[i].cost_s);
+    best_s = std::min(best_s, programs[i].cost_s.value());
     best_score = std::max(best_score, scores[i]);
   }
   std::vector<double> weights(n), ratios(n);
   double all = 0, sum = 0;
   for (size_t i = 0; i < n; ++i) {
-    const double fast = std::max(best_s / programs[i].cost_s, best_score / scores[i]);
+    const double fast = std::max(best_s / *programs[i].cost_s, best_score / scores[i]);
     weights[i] = std::max(kLeastWeight, fast * fast);
-    ratios[i] = std::log(-scores[i] / programs[i].cost_s);
+    ratios[i] = std::log(-scores[i] / *programs[i].cost_s);
     all += weights[i];
     sum += weights[i] * ratios[i];
   }
@@ -60,7 +60,7 @@ StatusOr<std::vector<FitFigures>> Estimate(std::span<const std::string_view> col
     all.push_back(FiguresOf(programs, scores));
     if (!ranks) continue;
     std::vector<double> throughputs;
-    for (const Sample& program : programs) throughputs.push_back(1 / program.cost_s);
+    for (const Sample& program : programs) throughputs.push_back(1 / program.cost_s.value());
     all.back().spearman = Spearman(scores, throughputs);
   }
   if (all.empty()) return InvalidArgument("no program that was measured is right: nothing to fit");

@@ -1,9 +1,10 @@
-// A cost model: ranks programs by their feature rows (facts §5). Sees floats only.
+// A cost model ranks programs by their feature rows, as in Ansor (OSDI 2020, section 5.2). It sees
+// floats only.
 //
-// A program is a matrix of rows, one for each store. Scores order the programs of one task (higher
-// is faster): minus its seconds from a model that estimates these, or, from one that learns from
-// nothing else than what was measured, the throughput relative to the best of the task, so about 0
-// to 1.
+// A program is a matrix with one row for each store. Scores order the programs of one task; a
+// higher score is a faster program. There are two scales. A model that estimates times gives minus
+// the seconds of the program. A model that learns from measurements alone gives the throughput
+// relative to the best of the task, which lies between about 0 and 1.
 //
 // Thread-safe: any number of threads may predict, also while another one is in Update; they see the
 // model as it was before until Update is done. The same calls in the same order, with the same seed
@@ -12,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,11 +31,12 @@ struct Sample {
   // Costs of different tasks are never compared: each task's throughputs are normalised by its
   // best one. Any stable identity, for instance a hash of workload and target.
   uint64_t task = 0;
-  double cost_s = 0;  // 0: the program failed; it counts as infinitely slow
-  // Of an earlier job and another task: a hint, which counts the less the more others there are.
+  std::optional<double> cost_s = {};  // none: the program failed; it counts as infinitely slow
+  // Measured by an earlier job, for another task. The more other samples there are, the less it
+  // weighs.
   bool prior = false;
-  // The sample given before with these very rows (the pointer) costs this by now; it is no new one.
-  // Ignored where it is not known any more.
+  // Corrects the cost of an earlier sample: that with the same `rows` pointer. Ignored if the model
+  // no longer has it.
   bool corrects = false;
 };
 

@@ -93,7 +93,7 @@ TEST(XgbModelTest, ProgramsLikeFailedOnesScoreLow) {
   };
   auto samples = SyntheticSamples(rng, 400);
   for (Sample& sample : samples) {
-    if (fails(sample)) sample.cost_s = 0;
+    if (fails(sample)) sample.cost_s.reset();
   }
   auto model = NewXgb();
   ASSERT_OK(model->Update(samples));
@@ -113,7 +113,7 @@ TEST(XgbModelTest, ProgramsLikeFailedOnesScoreLow) {
 TEST(XgbModelTest, AllFailedIsNoError) {
   Rng rng(5);
   auto samples = SyntheticSamples(rng, 64);
-  for (Sample& sample : samples) sample.cost_s = 0;
+  for (Sample& sample : samples) sample.cost_s.reset();
   auto model = NewXgb();
   ASSERT_OK(model->Update(samples));
   EXPECT_THAT(model->Predict(Programs(samples)), Each(testing::Lt(0.05)));
@@ -131,8 +131,8 @@ TEST(XgbModelTest, ACorrectionReplacesWhatWasSaidBefore) {
   Rng rng(23);
   const auto right = SyntheticSamples(rng, 100), more = SyntheticSamples(rng, 400);
   auto lucky = right;
-  lucky[7].cost_s /= 100;  // all others are slow by this
-  lucky[8].cost_s = right[8].cost_s / 50;
+  *lucky[7].cost_s /= 100;  // all others are slow by this
+  lucky[8].cost_s = *right[8].cost_s / 50;
   auto told = NewXgb(), corrected = NewXgb();
   ASSERT_OK(told->Update(right));
   ASSERT_OK(corrected->Update(lucky));
@@ -324,7 +324,7 @@ TEST(XgbOverEstimatesTest, ScoresAreSecondsOfAnyTask) {
   ASSERT_OK(model->Update(samples));
   const auto scores = model->Predict(Programs(samples));
   for (size_t i = 0; i < samples.size(); ++i) {
-    EXPECT_NEAR(-scores[i], samples[i].cost_s, 0.25 * samples[i].cost_s) << i;
+    EXPECT_NEAR(-scores[i], *samples[i].cost_s, 0.25 * *samples[i].cost_s) << i;
     const auto rows = model->PredictRows(*samples[i].rows);
     EXPECT_NEAR(std::accumulate(rows.begin(), rows.end(), 0.0), scores[i], 1e-4 * -scores[i]);
   }
@@ -335,7 +335,7 @@ TEST(XgbOverEstimatesTest, FailuresAndTasksThatOnlyFailAreNoError) {
   auto model = NewXgbOverEstimates();
   auto samples = SyntheticSamples(rng, 40, 1);
   for (Sample& sample : SyntheticSamples(rng, 20, 2)) {
-    sample.cost_s = 0;
+    sample.cost_s.reset();
     samples.push_back(std::move(sample));
   }
   ASSERT_OK(model->Update(samples));

@@ -14,6 +14,8 @@ constexpr int kLanes = 8;
 // Rows whose used columns are copied together: they stay in the first-level cache.
 constexpr int kBlock = 64;
 constexpr int kMaxLevels = 64;
+// Each takes memory as soon as a tree reads one.
+constexpr int32_t kMaxColumns = 1 << 20;
 constexpr float kLargest = std::numeric_limits<float>::max();
 
 template <typename T>
@@ -150,7 +152,9 @@ StatusOr<Forest> Forest::Load(std::string_view bytes) {
   const auto cut = [] { return DataLoss("the trees end too early"); };
   int32_t columns = 0, trees = 0;
   if (!Take(bytes, columns) || !Take(bytes, trees)) return cut();
-  if (columns < 0 || trees < 0) return DataLoss("{} columns and {} trees", columns, trees);
+  if (columns < 0 || columns > kMaxColumns || trees < 0) {
+    return DataLoss("{} columns, expected 0 to {}, and {} trees", columns, kMaxColumns, trees);
+  }
   Forest forest(columns);
   for (int32_t i = 0; i < trees; ++i) {
     int32_t size = 0;
@@ -161,6 +165,7 @@ StatusOr<Forest> Forest::Load(std::string_view bytes) {
       int32_t left = 0, column = 0;
       float threshold = 0;
       if (!Take(bytes, left) || !Take(bytes, column) || !Take(bytes, threshold)) return cut();
+      if (left >= size) return DataLoss("node {} of {} has child {}", n, size, left);
       tree.left.push_back(left);
       tree.right.push_back(left < 0 ? -1 : left + 1);
       tree.column.push_back(column);

@@ -106,5 +106,21 @@ TEST(ForestTest, RefusesDamagedBytesWhereverTheyEnd) {
   }
 }
 
+TEST(ForestTest, RefusesNumbersThatNoForestHas) {
+  Forest forest(3);
+  ASSERT_OK(forest.Add(SmallTree()));
+  const auto with = [&](size_t at, int32_t number) {
+    std::string bytes = forest.Save();
+    std::memcpy(bytes.data() + at, &number, sizeof number);
+    return Forest::Load(bytes).status();
+  };
+  constexpr size_t kColumns = 0, kFirstChild = 12;
+  constexpr int32_t kLargest = std::numeric_limits<int32_t>::max();
+  EXPECT_THAT(with(kColumns, kLargest),
+              StatusIs(StatusCode::kDataLoss, HasSubstr("2147483647 columns, expected 0 to")));
+  EXPECT_THAT(with(kFirstChild, kLargest),
+              StatusIs(StatusCode::kDataLoss, HasSubstr("has child 2147483647")));
+}
+
 }  // namespace
 }  // namespace kiln::costmodel

@@ -17,7 +17,16 @@ double Draw(std::span<const float> row, uint64_t seed) {
   return static_cast<double>(Xxh3(bytes, seed) >> 11) * 0x1.0p-53;
 }
 
+StatusOr<std::unique_ptr<CostModel>> Make(const CostModelOptions& options) {
+  if (options.parameters.empty()) return std::make_unique<RandomModel>(options.seed);
+  return InvalidArgument("cost model random has no parameter '{}'",
+                         options.parameters.begin()->first);
+}
+
 }  // namespace
+
+constinit const CostModelKind kRandom = {
+    .name = "random", .what = "a hash of rows and seed: what the others must beat", .make = Make};
 
 Status RandomModel::Update(std::vector<Sample>) { return OkStatus(); }
 

@@ -4,8 +4,11 @@
 #include <atomic>
 
 #include "costmodel/cost_model.h"
+#include "costmodel/cost_model_kind.h"
 
 namespace kiln::costmodel {
+
+extern const CostModelKind kRandom;
 
 class RandomModel final : public CostModel {
  public:

@@ -63,7 +63,7 @@ inline std::vector<const FloatMatrix*> Programs(const std::vector<Sample>& sampl
 // Of the model's scores with the true throughputs.
 inline double RankQuality(const CostModel& model, const std::vector<Sample>& samples) {
   std::vector<double> throughputs;
-  for (const Sample& sample : samples) throughputs.push_back(1 / sample.cost_s);
+  for (const Sample& sample : samples) throughputs.push_back(1 / sample.cost_s.value());
   return Spearman(model.Predict(Programs(samples)), throughputs);
 }
 

@@ -1,15 +1,17 @@
-// What a boosting run learns from: packs of rows (programs), of which only the whole is measured,
-// and the loss whose derivatives by row the trees follow.
+// What a boosting run learns from. A pack is the feature rows of one program. Only the time of the
+// whole program is measured, so the loss is one of packs; the trees follow its derivatives by row.
 //
 // Two losses:
 //   throughput  the sum of the rows' outputs is to be the program's throughput relative to the best
-//               of its task (facts §5, "pack sum"). Right only among programs of as many rows.
+//               of its task (Ansor, OSDI 2020; "pack sum" in TVM v0.14,
+//               python/tvm/auto_scheduler/cost_model/xgb_model.py). Right only among programs with
+//               the same number of rows.
 //   time        each output is the logarithm of a row's time, and the logarithm of their sum is to
 //               be that of the program's time relative to the best: times do add up. Where rows
-//               come with estimates, outputs are what these are off by.
+//               come with estimates, an output is the error of the row's estimate.
 //
-// Rows that are equal are kept once, and columns that never change are left out: both change
-// nothing in what is learned, and most programs of one task share rows and leave columns at zero.
+// Equal rows are kept once, and columns that are constant are left out. Neither changes what is
+// learned; most programs of one task share rows and leave columns at zero.
 #pragma once
 
 #include <cstdint>

@@ -75,9 +75,9 @@ Status XgbModel::Check(const std::vector<Sample>& samples) const {
   if (const auto current = forest(); current != nullptr) columns = current->columns();
   for (const Sample& sample : samples) {
     if (sample.rows == nullptr) return InvalidArgument("a sample without feature rows");
-    if (!std::isfinite(sample.cost_s) || sample.cost_s < 0) {
-      return InvalidArgument("a sample costs {} s, expected a positive time or 0 for a failure",
-                             sample.cost_s);
+    const double cost_s = sample.cost_s.value_or(1);
+    if (!std::isfinite(cost_s) || cost_s <= 0) {
+      return InvalidArgument("a sample costs {} s, expected a positive time", cost_s);
     }
     if (sample.rows->rows() == 0) continue;
     if (columns == 0) columns = sample.rows->columns();
@@ -105,9 +105,9 @@ Status XgbModel::Update(std::vector<Sample> samples) {
       Correct(sample);
       continue;
     }
-    if (sample.cost_s > 0) {
-      double& best = best_cost_s_.try_emplace(sample.task, sample.cost_s).first->second;
-      best = std::min(best, sample.cost_s);
+    if (sample.cost_s.has_value()) {
+      double& best = best_cost_s_.try_emplace(sample.task, *sample.cost_s).first->second;
+      best = std::min(best, *sample.cost_s);
     }
     ++(sample.prior ? prior_seen_ : seen_);
     std::vector<float> estimates = Estimates(*sample.rows);
@@ -129,13 +129,13 @@ Status XgbModel::Update(std::vector<Sample> samples) {
 }
 
 void XgbModel::Correct(const Sample& correction) {
-  double best_s = 0;
+  std::optional<double> best_s;
   for (auto& [sample, estimates] : samples_) {
     if (sample.task != correction.task) continue;
     if (sample.rows == correction.rows) sample.cost_s = correction.cost_s;
-    if (sample.cost_s > 0 && (best_s == 0 || sample.cost_s < best_s)) best_s = sample.cost_s;
+    if (sample.cost_s && (!best_s || *sample.cost_s < *best_s)) best_s = sample.cost_s;
   }
-  if (best_s > 0) best_cost_s_[correction.task] = best_s;
+  if (best_s.has_value()) best_cost_s_[correction.task] = *best_s;
 }
 
 Status XgbModel::Train(bool full) {
@@ -148,7 +148,7 @@ Status XgbModel::Train(bool full) {
   for (const auto& [sample, estimates] : samples_) {
     // The share of the best throughput of its task; nothing for a failure.
     const auto best = best_cost_s_.find(sample.task);
-    const double throughput = sample.cost_s > 0 ? best->second / sample.cost_s : 0;
+    const double throughput = sample.cost_s ? best->second / *sample.cost_s : 0;
     relative.push_back(estimates);
     // Where all have failed, any time will do.
     const double unit_s = best != best_cost_s_.end() ? best->second : kAnyTime_s;

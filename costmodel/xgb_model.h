@@ -1,9 +1,9 @@
-// The learned cost model: boosted trees over feature rows, trained so that the sum of a program's
-// rows predicts its throughput relative to the best of its task (facts §5), or so that they correct
-// the estimates of a model that has nothing to learn.
+// The learned cost model: boosted trees over feature rows. The trees either predict a program's
+// throughput relative to the best of its task as the sum of its rows (Ansor, OSDI 2020), or they
+// correct the estimates of another model, which does not learn. training_set.h has both losses.
 //
-// Keeps its samples. It trains anew when they have grown by much, and in between adds a few trees
-// to those it has: see XgbOptions.
+// Keeps its samples. When their number has grown by much, it trains from nothing; in between it
+// adds a few trees to those it has: see XgbOptions.
 #pragma once
 
 #include <memory>

@@ -3,7 +3,7 @@
 # Builds with --config=static and packs into DIR (default: dist), for any x86-64 Linux with glibc 2.36 or newer:
 #   kiln-runner.tar.gz   the runner alone, for a box that only measures
 #   kiln.tar.xz          the one binary: command line, tracker, scheduler, builder, runner
-# --binaries DIR packs DIR/client/kiln and DIR/runner/kiln_runner instead of building them.
+# --binaries DIR packs DIR/client/cli/kiln and DIR/runner/kiln_runner instead of building them.
 # Nothing is packed that would not run elsewhere: another library than glibc's or a newer glibc is an error.
 set -euo pipefail
 usage() { sed -n '2,7s/^# //p' "${BASH_SOURCE[0]}"; }
@@ -36,7 +36,7 @@ build() {
   say "building with --config=static (several minutes the first time)"
   # No links: bazel-bin goes on naming the ordinary build.
   "${bazel[@]}" build --config=static --symlink_prefix=/ "${progress[@]}" --ui_event_filters=-info --show_result=0 \
-    "$(commit_flag)" //client:kiln //runner:kiln_runner || stop "the build failed: see the first error above"
+    "$(commit_flag)" //client/cli:kiln //runner:kiln_runner || stop "the build failed: see the first error above"
   binaries=$("${bazel[@]}" info --config=static --ui_event_filters=-info bazel-bin 2>/dev/null)
 }
 
@@ -84,7 +84,7 @@ Kiln's runner, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else 
 Join a farm: ./kiln_runner --listen 0.0.0.0:9490 --tracker HOST:9190 --secret-file FARM.SECRET
 All flags:   ./kiln_runner --help
 README
-pack kiln "$binaries/client/kiln" kiln.tar.xz $KILN_MAX_MB xz -6 -T0 <<'README'
+pack kiln "$binaries/client/cli/kiln" kiln.tar.xz $KILN_MAX_MB xz -6 -T0 <<'README'
 Kiln, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else and runs from any folder.
 Start here: ./kiln doctor, then ./kiln tune matmul --args 512,512,512
 A GPU:      ./kiln selftest, then ./kiln tune matmul --args 1024,1024,1024 --target cuda

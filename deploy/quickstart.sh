@@ -19,9 +19,9 @@ progress=()
 [[ -t 2 ]] || progress=(--noshow_progress)
 say "building (several minutes the first time)"
 "${bazel[@]}" build "${progress[@]}" --ui_event_filters=-info --show_result=0 "$(commit_flag)" \
-  //client:kiln || stop "the build failed: see the first error above"
+  //client/cli:kiln || stop "the build failed: see the first error above"
 trap - EXIT
 stop_bazel
 
 say "tuning conv2d + bias + relu of ResNet's last stage on this CPU"
-bazel-bin/client/kiln tune conv2d_nchw --args 1,7,7,512,512,3,3,1,1 --epilogue bias,relu --target llvm "$@"
+bazel-bin/client/cli/kiln tune conv2d_nchw --args 1,7,7,512,512,3,3,1,1 --epilogue bias,relu --target llvm "$@"

@@ -8,7 +8,7 @@ fail() {
 }
 
 top=$TEST_TMPDIR/top
-mkdir -p "$top/deploy" "$top/bazel-bin/client"
+mkdir -p "$top/deploy" "$top/bazel-bin/client/cli"
 cp deploy/quickstart.sh "$top/deploy/"
 cat >"$top/deploy/setup.sh" <<'SETUP'
 say() { echo "== $*"; }
@@ -21,11 +21,11 @@ cat >"$top/bazel" <<'BAZEL'
 echo "bazel $1" >>calls
 [[ $1 != build ]] || { sleep "${BUILD_S:-0}"; exit "${BUILD_STATUS:-0}"; }
 BAZEL
-cat >"$top/bazel-bin/client/kiln" <<'KILN'
+cat >"$top/bazel-bin/client/cli/kiln" <<'KILN'
 #!/bin/bash
 echo "kiln $1" >>calls
 KILN
-chmod +x "$top/bazel" "$top/bazel-bin/client/kiln"
+chmod +x "$top/bazel" "$top/bazel-bin/client/cli/kiln"
 
 calls() { paste -sd, "$top/calls"; }
 

@@ -17,6 +17,8 @@ for argument in "$@"; do
   case $argument in //* | :* | @* | -//*) targets= ;; esac
 done
 
+# The format of the sources is a test.
+KILN_PACKAGES+=(clang-format-19)
 set_up
 events=$(mktemp)
 finish() {

@@ -150,6 +150,20 @@ void AddClusters(DeviceModel& model) {
   model.multiprocessors_in_clusters_of_16 = filled(3);
 }
 
+// What `said` leaves out of shared memory is taken from `usual`: no more than it has room for.
+void FitShared(const DeviceModel& said, DeviceModel& usual) {
+  const int64_t all = said.shared_bytes_per_multiprocessor;
+  if (all == 0) {
+    usual.shared_bytes_per_multiprocessor =
+        std::max({usual.shared_bytes_per_multiprocessor, said.shared_bytes_per_block,
+                  said.opt_in_shared_bytes_per_block});
+    return;
+  }
+  usual.reserved_shared_bytes_per_block = 0;
+  usual.shared_bytes_per_block = std::min(usual.shared_bytes_per_block, all);
+  usual.opt_in_shared_bytes_per_block = std::min(usual.opt_in_shared_bytes_per_block, all);
+}
+
 }  // namespace
 
 Status CheckDeviceModel(const DeviceModel& model) {
@@ -189,7 +203,7 @@ std::string DeviceSummary(const DeviceModel& model) {
   };
   if (model.is_gpu()) {
     const int capability = model.compute_capability;
-    facts.push_back(fmt::format("capability {}.{}", capability / 10, capability % 10));
+    add(capability, fmt::format("capability {}.{}", capability / 10, capability % 10));
     add(model.multiprocessors, fmt::format("{} multiprocessors", model.multiprocessors));
   }
   add(model.cores, fmt::format("{} cores", model.cores));
@@ -249,7 +263,7 @@ DeviceModel FilledGpu(DeviceModel model, int otherwise) {
     usual.multiprocessors_in_clusters_of_2 = usual.multiprocessors_in_clusters_of_4 = 0;
     usual.multiprocessors_in_clusters_of_8 = usual.multiprocessors_in_clusters_of_16 = 0;
   }
-  if (model.shared_bytes_per_multiprocessor > 0) usual.reserved_shared_bytes_per_block = 0;
+  FitShared(model, usual);
   const DeviceModel said = model;
   model = usual;
   if (!said.name.empty()) model.name = said.name;

@@ -1,7 +1,7 @@
 // A device model: what a runner knows of the device that it measures on. Sampling, features and the
 // analytic cost model choose by it, records keep it.
 //
-// A value. It is announced as a message (proto/device_message.h) and stored as a text (below): both
+// A value. It is announced as a message (rpc/device_message.h) and stored as a text (below): both
 // follow the one table of its numbers here. 0 is "the device does not say", or "a device of this
 // kind has none": Filled() puts what is usual in place of the former.
 //
@@ -68,7 +68,8 @@ struct DeviceModel {
 #undef KILN_MEMBER
   bool operator==(const DeviceModel&) const = default;
 
-  bool is_gpu() const { return compute_capability > 0; }
+  // Only CUDA's have a compute capability.
+  bool is_gpu() const { return multiprocessors > 0 || compute_capability > 0; }
 };
 
 // InvalidArgument "device model: multiprocessors is -3, expected 0 to 16384": a number that no

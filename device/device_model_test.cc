@@ -90,6 +90,15 @@ TEST(DeviceModel, RefusesTextsThatAreNone) {
   }
 }
 
+TEST(DeviceModel, AGpuOfAnotherMakerHasNoCapability) {
+  ASSERT_OK_AND_ASSIGN(const DeviceModel model,
+                       ParseDeviceModel("multiprocessors=24 clock_mhz=2000 name=Pretended"));
+  EXPECT_TRUE(model.is_gpu());
+  EXPECT_THAT(DeviceSummary(model),
+              ::testing::AllOf(HasSubstr("24 multiprocessors"), Not(HasSubstr("capability"))));
+  EXPECT_EQ(FilledGpu(model, 0).multiprocessors, 24);
+}
+
 TEST(DeviceModel, WhatAGpuDoesNotSayIsUsual) {
   const DeviceModel known = FilledGpu(SmallGpu(), 90);
   EXPECT_EQ(known.multiprocessors, 20);
@@ -106,6 +115,19 @@ TEST(DeviceModel, WhatAGpuDoesNotSayIsUsual) {
     EXPECT_OK(CheckDeviceModel(UsualGpu(capability)));
     EXPECT_EQ(FilledGpu(UsualGpu(capability), 0), UsualGpu(capability));
   }
+}
+
+TEST(DeviceModel, WhatIsFilledInContradictsNothing) {
+  DeviceModel small = SmallGpu();
+  small.shared_bytes_per_block = 0;
+  small.shared_bytes_per_multiprocessor = 32 << 10;
+  const DeviceModel filled = FilledGpu(small, 0);
+  EXPECT_OK(CheckDeviceModel(filled));
+  EXPECT_EQ(filled.opt_in_shared_bytes_per_block, 32 << 10);
+  DeviceModel large = SmallGpu();
+  large.shared_bytes_per_multiprocessor = 0;
+  large.opt_in_shared_bytes_per_block = 300 << 10;
+  EXPECT_OK(CheckDeviceModel(FilledGpu(large, 0)));
 }
 
 TEST(DeviceModel, ClustersFillAPartOfTheMultiprocessors) {

@@ -11,10 +11,8 @@
 #include "base/message_child.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
-#include "runner/containment.h"
-#include "runner/cuda_device.h"
+#include "runner/device_kinds.h"
 #include "runner/fault_report.h"
-#include "runner/sandboxed_cpu.h"
 #include "runner/wanted_flag.h"
 #include "runner/workbench.h"
 
@@ -27,23 +25,14 @@ constexpr int kCacheShare = 4;
 
 struct Flags {
   std::string device = "cpu";
-  int threads = 0;
-  ContainmentOptions containment;
+  DeviceSettings settings;
 };
 
-StatusOr<std::unique_ptr<Device>> MakeDevice(const Flags& flags) {
-  const std::string& name = flags.device;
-  if (name == "cpu") {
-    AdoptOrphans();
-    return MakeSandboxedCpu({.cpu = {.threads = flags.threads}, .containment = flags.containment});
-  }
-  if (!IsCudaDevice(name)) {
-    return InvalidArgument("unknown device '{}', expected cpu or cuda:GPU-...", name);
-  }
-  KILN_ASSIGN_OR_RETURN(const CudaDriver* driver, LoadCudaDriver());
-  KILN_ASSIGN_OR_RETURN(const auto gpus, SelectCudaGpus(*driver, name));
-  if (gpus.size() != 1) return InvalidArgument("'{}' stands for {} GPUs", name, gpus.size());
-  return MakeCudaDevice(*driver, gpus.front());
+StatusOr<std::unique_ptr<Device>> OpenDevice(const Flags& flags) {
+  KILN_ASSIGN_OR_RETURN(const DeviceKind* const kind, FindDeviceKind(flags.device));
+  if (kind->open == nullptr)
+    return InvalidArgument("device {} runs no programs, and has no children", flags.device);
+  return kind->open(flags.device, flags.settings);
 }
 
 wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request,
@@ -96,18 +85,18 @@ int RunnerChildMain(int argc, char** argv) {
   bool keep_privileges = false;
   CLI::App app("The child process of kiln_runner.");
   app.add_option("--device", flags.device);
-  app.add_option("--threads", flags.threads);
-  app.add_option("--cpu-seconds", flags.containment.cpu_s);
+  app.add_option("--threads", flags.settings.threads);
+  app.add_option("--cpu-seconds", flags.settings.containment.cpu_s);
   app.add_flag("--no-drop-privileges", keep_privileges);
   CLI11_PARSE(app, argc, argv);
-  flags.containment.drop_privileges = !keep_privileges;
+  flags.settings.containment.drop_privileges = !keep_privileges;
   InitLog("runner-child");
   MessagePipe pipe = ServeParent();
   InstallFaultReport();
   const SignalStack signal_stack;
 
   const auto wanted = WantedFlag::Open(UniqueFd(kWantedFd));
-  auto device = MakeDevice(flags);
+  auto device = OpenDevice(flags);
   Status status = device.ok() ? wanted.status() : device.status();
   if (status.ok()) {
     Workbench bench(**device, (*device)->FreeMemoryBytes() / kCacheShare,

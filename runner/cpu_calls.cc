@@ -17,9 +17,9 @@ constexpr int64_t kMaxFlushBytes = 1 << 30;
 int DefaultCpuThreads() { return std::max<int>(1, static_cast<int>(AllowedCores().size())); }
 
 StatusOr<CpuEntry> LoadCpuEntry(const v1::Artifact& artifact) {
-  if (artifact.kind() != v1::Artifact::SHARED_OBJECT) {
-    return InvalidArgument("an artifact of kind {} is not for a CPU, expected SHARED_OBJECT",
-                           v1::Artifact::Kind_Name(artifact.kind()));
+  if (artifact.device() != "cpu") {
+    return InvalidArgument("the artifact is for device '{}', expected one for cpu",
+                           artifact.device());
   }
   CpuEntry loaded;
   KILN_ASSIGN_OR_RETURN(loaded.object, SharedObject::Load(artifact.binary()));

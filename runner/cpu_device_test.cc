@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/status_testing.h"
-#include "proto/fields_testing.h"
+#include "rpc/fields_testing.h"
 #include "runner/buffer_cache.h"
 #include "runner/cpu_description.h"
 
@@ -25,6 +25,7 @@ Argument Floats(const std::string& name, int64_t count,
 
 v1::Artifact Artifact(const std::string& program) {
   v1::Artifact artifact;
+  artifact.set_device("cpu");
   artifact.set_binary(*ReadFile("runner/testdata/" + program + ".so"));
   return artifact;
 }
@@ -65,8 +66,9 @@ TEST_F(CpuDeviceTest, RunsAProgramOnItsBuffers) {
 
 TEST_F(CpuDeviceTest, RefusesWhatIsNoProgram) {
   v1::Artifact cubin;
-  cubin.set_kind(v1::Artifact::CUBIN);
-  EXPECT_THAT(device_->Load(cubin), StatusIs(StatusCode::kInvalidArgument, HasSubstr("CUBIN")));
+  cubin.set_device("cuda");
+  EXPECT_THAT(device_->Load(cubin), StatusIs(StatusCode::kInvalidArgument,
+                                             HasSubstr("for device 'cuda', expected one for cpu")));
   EXPECT_THAT(device_->Load(Artifact("no_entry")),
               StatusIs(StatusCode::kNotFound, HasSubstr("kiln_entry")));
   EXPECT_THAT(device_->Load(Artifact("undefined_symbol")),

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/clock.h"
+#include "base/integers.h"
 #include "runner/cuda_kernels.h"
 #include "runner/cuda_program.h"
 
@@ -239,7 +240,7 @@ StatusOr<std::unique_ptr<Program>> CudaDevice::Load(const v1::Artifact& artifact
 template <typename... Args>
 Status CudaDevice::Launch(CuFunction kernel, int64_t elements, Args... args) {
   void* parameters[] = {&args...};
-  const int64_t blocks = std::clamp<int64_t>((elements + kThreads - 1) / kThreads, 1, kMaxBlocks);
+  const int64_t blocks = std::clamp<int64_t>(CeilDiv(elements, kThreads), 1, kMaxBlocks);
   return Check(
       driver_.LaunchKernel(kernel, static_cast<unsigned>(blocks), 1, 1,
                            elements == 1 ? 1 : kThreads, 1, 1, 0, stream_, parameters, nullptr),
@@ -485,7 +486,7 @@ Status CudaDevice::Run(Program& program, std::span<Buffer* const> args) {
 int64_t CudaDevice::CallsPerReading(int64_t wanted, double call_s) const {
   if (options_.graph_calls <= 0 || call_s >= kLongCall_s) return wanted;
   const int64_t graph = options_.graph_calls;
-  return (wanted + graph - 1) / graph * graph;
+  return RoundUp(wanted, graph);
 }
 
 void CudaDevice::FlushCaches() {

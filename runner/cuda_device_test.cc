@@ -4,8 +4,8 @@
 #include <elf.h>
 
 #include "base/status_testing.h"
-#include "proto/fields_testing.h"
-#include "runner/cuda_fake_driver.h"
+#include "rpc/fields_testing.h"
+#include "runner/cuda_driver_testing.h"
 #include "runner/cuda_program.h"
 
 namespace kiln::runner {
@@ -68,7 +68,7 @@ class CudaDeviceTest : public testing::Test {
   }
   static v1::Artifact Add() {
     v1::Artifact artifact;
-    artifact.set_kind(v1::Artifact::CUBIN);
+    artifact.set_device("cuda");
     artifact.set_binary(EmptyCubin());
     artifact.mutable_plan()->add_args()->set_name("in");
     artifact.mutable_plan()->add_args()->set_name("out");
@@ -254,8 +254,8 @@ TEST_F(CudaDeviceTest, RefusesLaunchesThatTheGpuDoesNotTake) {
   artifact.mutable_plan()->clear_launches();
   expect_refused(artifact, "launches nothing");
   artifact = Add();
-  artifact.set_kind(v1::Artifact::SHARED_OBJECT);
-  expect_refused(artifact, "expected CUBIN");
+  artifact.set_device("cpu");
+  expect_refused(artifact, "expected one for cuda");
 }
 
 TEST_F(CudaDeviceTest, RefusesEveryCutOffCubin) {

@@ -3,7 +3,7 @@
 //
 // The declarations are ours; names, versions (_v2) and numbers are those of the driver's stable
 // ABI since CUDA 9. A table instead of functions, so that tests bring their own
-// (cuda_fake_driver.h). The functions are thread-safe, as the driver's are.
+// (cuda_driver_testing.h). The functions are thread-safe, as the driver's are.
 #pragma once
 
 #include <cstddef>

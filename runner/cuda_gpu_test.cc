@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status_testing.h"
-#include "proto/artifact_digest.h"
+#include "rpc/artifact_digest.h"
 #include "runner/cuda_device.h"
 #include "runner/device_slot.h"
 
@@ -38,7 +38,7 @@ StatusOr<Gpu> FindGpu() {
 
 v1::Artifact Program(const std::vector<std::pair<std::string, std::vector<uint32_t>>>& kernels) {
   v1::Artifact artifact;
-  artifact.set_kind(v1::Artifact::CUBIN);
+  artifact.set_device("cuda");
   artifact.set_binary(*ReadFile("runner/testdata/gpu_programs.cubin"));
   for (const char* name : {"a", "b", "out", "scratch"}) {
     v1::ArgSpec& arg = *artifact.mutable_plan()->add_args();

@@ -3,7 +3,7 @@
 // Shipped as PTX (cuda_kernels.ptx, made by generate_ptx.sh), which the driver compiles when a
 // child starts: neither the build nor the GPU box needs a toolkit. No headers, so that the PTX
 // depends on the compiler alone. All kernels are grid-stride loops: any launch size is right.
-// cuda_device.cc knows the parameters; cuda_fake_driver.cc does the same on the host.
+// cuda_device.cc knows the parameters; cuda_driver_testing.cc does the same on the host.
 
 using u8 = unsigned char;
 using u32 = unsigned int;

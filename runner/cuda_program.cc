@@ -157,9 +157,9 @@ Status CheckCubin(std::string_view bytes) {
 StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Load(const CudaDriver& driver,
                                                          const CudaGpu& gpu,
                                                          const v1::Artifact& artifact) {
-  if (artifact.kind() != v1::Artifact::CUBIN) {
-    return InvalidArgument("an artifact of kind {} is not for a GPU, expected CUBIN",
-                           v1::Artifact::Kind_Name(artifact.kind()));
+  if (artifact.device() != "cuda") {
+    return InvalidArgument("the artifact is for device '{}', expected one for cuda",
+                           artifact.device());
   }
   KILN_RETURN_IF_ERROR(CheckCubin(artifact.binary()));
   if (artifact.plan().launches().empty()) return InvalidArgument("the plan launches nothing");

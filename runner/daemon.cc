@@ -9,13 +9,10 @@
 #include "base/stop_signal.h"
 #include "base/subprocess.h"
 #include "base/unique_id.h"
-#include "proto/device_message.h"
-#include "proto/worker_server.h"
-#include "runner/containment.h"
+#include "rpc/device_message.h"
+#include "rpc/worker_server.h"
 #include "runner/cpu_calls.h"
-#include "runner/cpu_description.h"
-#include "runner/cuda_gpus.h"
-#include "runner/gpu_model.h"
+#include "runner/device_kinds.h"
 #include "runner/once.h"
 #include "runner/service.h"
 
@@ -39,8 +36,18 @@ struct Flags : DaemonFlags {
 };
 
 std::string CheckDevice(const std::string& device) {
-  if (device == "cpu" || device == "null" || IsCudaDevice(device)) return "";
-  return fmt::format("'{}' is no device, expected cpu, cuda, cuda:0, cuda:GPU-... or null", device);
+  return std::string(Message(FindDeviceKind(device).status()));
+}
+
+// "cpu; cuda: every NVIDIA GPU, ...; or null: ..."
+std::string DeviceHelp() {
+  std::string help;
+  for (const DeviceKind& kind : AllDeviceKinds()) {
+    if (&kind == &AllDeviceKinds().back()) help += "or ";
+    help += kind.help;
+    if (&kind != &AllDeviceKinds().back()) help += "; ";
+  }
+  return help;
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -51,11 +58,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "HOST:PORT at which schedulers reach this runner; default: the address it serves "
                  "on, with this machine's name when that is all addresses");
   app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to announce to");
-  app.add_option("--device", flags.device,
-                 "cpu; cuda: every NVIDIA GPU, cuda:0 or cuda:GPU-...: one of them; or null: runs "
-                 "nothing, costs are made up")
-      ->check(CheckDevice)
-      ->capture_default_str();
+  app.add_option("--device", flags.device, DeviceHelp())->check(CheckDevice)->capture_default_str();
   app.add_option("--threads", flags.threads, "cores to run programs on; 0 = all")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -76,63 +79,22 @@ void AddFlags(CLI::App& app, Flags& flags) {
 
 int Threads(const Flags& flags) { return flags.threads > 0 ? flags.threads : DefaultCpuThreads(); }
 
-// What does not change while the daemon runs.
-struct DeviceDescription {
-  std::string device;     // as a child's --device
-  v1::WorkerState state;  // without an address
-};
+DeviceSettings SettingsOf(const Flags& flags) {
+  return {.threads = Threads(flags), .containment = {.drop_privileges = !flags.keep_privileges}};
+}
 
-v1::WorkerState NewWorker(const std::string& device_name, const std::string& target) {
-  v1::WorkerState state;
+// Adds what every worker has.
+void CompleteState(v1::WorkerState& state) {
   state.set_id(UniqueId());
   state.set_kind(v1::RUNNER);
   state.set_slots(1);
-  state.set_device(device_name);
   state.set_version(std::string(kVersion));
-  state.set_target(target);
-  return state;
 }
 
-DeviceDescription DescribeNull(const Flags& flags) {
-  DeviceDescription description{"null", NewWorker("null", "null")};
-  description.state.add_keys("null");
-  *description.state.mutable_hardware() = CpuHardware(Threads(flags));
-  description.state.mutable_device_model()->set_name("null");
-  return description;
-}
-
-DeviceDescription DescribeCpu(const Flags& flags) {
-  const std::string level = CpuLevel();
-  const std::string target = fmt::format("llvm -mcpu={} -num-cores={}", level, Threads(flags));
-  DeviceDescription description{"cpu", NewWorker(CpuModelName(), target)};
-  description.state.add_keys("llvm");
-  description.state.add_keys("cpu");
-  description.state.add_keys("llvm/" + level);
-  *description.state.mutable_hardware() = CpuHardware(Threads(flags));
-  *description.state.mutable_device_model() = DeviceMessage(CpuDeviceModel(Threads(flags)));
-  return description;
-}
-
-StatusOr<DeviceDescription> DescribeGpu(const CudaDriver& driver, const CudaGpu& gpu) {
-  // By UUID: the child means the same GPU whatever the order.
-  DeviceDescription description{"cuda:" + gpu.uuid, NewWorker(gpu.name, TargetOf(gpu))};
-  for (const std::string& key : KeysOf(gpu)) description.state.add_keys(key);
-  *description.state.mutable_hardware() = HardwareOf(gpu);
-  KILN_ASSIGN_OR_RETURN(const device::DeviceModel model, ReadGpuModel(driver, gpu));
-  *description.state.mutable_device_model() = DeviceMessage(model);
-  return description;
-}
-
-StatusOr<std::vector<DeviceDescription>> DescribeDevices(const Flags& flags) {
-  if (flags.device == "null") return std::vector{DescribeNull(flags)};
-  if (flags.device == "cpu") return std::vector{DescribeCpu(flags)};
-  // Asks the driver for facts only; contexts that stay are the children's.
-  KILN_ASSIGN_OR_RETURN(const CudaDriver* driver, LoadCudaDriver());
-  KILN_ASSIGN_OR_RETURN(const std::vector<CudaGpu> gpus, SelectCudaGpus(*driver, flags.device));
-  std::vector<DeviceDescription> devices;
-  for (const CudaGpu& gpu : gpus) {
-    KILN_ASSIGN_OR_RETURN(devices.emplace_back(), DescribeGpu(*driver, gpu));
-  }
+StatusOr<std::vector<DeviceDescription>> DescribeDevices(const DeviceKind& kind,
+                                                         const Flags& flags) {
+  KILN_ASSIGN_OR_RETURN(auto devices, kind.describe(flags.device, SettingsOf(flags)));
+  for (DeviceDescription& device : devices) CompleteState(device.state);
   return devices;
 }
 
@@ -244,10 +206,11 @@ Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
 }
 
 Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
-  KILN_ASSIGN_OR_RETURN(std::vector<DeviceDescription> devices, DescribeDevices(flags));
-  if (flags.device == "cpu") {
-    const std::string missing = MissingContainment({.drop_privileges = !flags.keep_privileges});
-    if (!missing.empty()) LogWarn("programs are contained less than they can be: {}", missing);
+  KILN_ASSIGN_OR_RETURN(const DeviceKind* const kind, FindDeviceKind(flags.device));
+  KILN_ASSIGN_OR_RETURN(std::vector<DeviceDescription> devices, DescribeDevices(*kind, flags));
+  if (kind->caveat != nullptr) {
+    const std::string caveat = kind->caveat(SettingsOf(flags));
+    if (!caveat.empty()) LogWarn("{}", caveat);
   }
   if (flags.list) {
     for (const DeviceDescription& device : devices) {

@@ -10,10 +10,10 @@
 #include "base/grpc_status.h"
 #include "base/process_tree.h"
 #include "base/status_testing.h"
-#include "proto/artifact_digest.h"
-#include "proto/channel.h"
-#include "proto/fake_tracker.h"
 #include "proto/runner.grpc.pb.h"
+#include "rpc/artifact_digest.h"
+#include "rpc/channel.h"
+#include "rpc/tracker_testing.h"
 
 namespace kiln::runner {
 namespace {
@@ -50,6 +50,7 @@ class Daemon : public DaemonProcess {
 
 v1::Artifact Program(const std::string& name) {
   v1::Artifact artifact;
+  artifact.set_device("cpu");
   artifact.set_binary(*ReadFile("runner/testdata/" + name + ".so"));
   for (const char* arg : {"a", "b", "out", "scratch"}) {
     v1::ArgSpec& spec = *artifact.mutable_plan()->add_args();
@@ -151,7 +152,7 @@ TEST(DaemonTest, NullDeviceAnnouncesItself) {
   EXPECT_THAT(worker.keys(), ElementsAre("null"));
   EXPECT_EQ(worker.target(), "null");
   v1::MeasureRequest request;
-  request.mutable_artifact()->set_kind(v1::Artifact::NULL_PROGRAM);
+  request.mutable_artifact()->set_device("null");
   request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
   ASSERT_OK_AND_ASSIGN(const v1::MeasureReply reply, daemon.Measure(request));
   EXPECT_THAT(reply.result().costs_s(), SizeIs(1));

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "proto/artifact_digest.h"
+#include "rpc/artifact_digest.h"
 #include "runner/null_program.h"
 #include "runner/workbench.h"
 
@@ -13,8 +13,8 @@ namespace kiln::runner {
 namespace {
 
 constexpr int kMaxStarts = 3;
-// A first run is given up as hopeless after the ratio of the trial's options, and so much more for
-// cold pages and checks.
+// A first run is given up as far too slow after the ratio of the trial's options, and so much more
+// for cold pages and checks.
 constexpr absl::Duration kFirstRunSlack = absl::Seconds(2);
 // Trials of such programs are timed in one call, too.
 constexpr double kLongReference_s = 0.1;
@@ -47,7 +47,7 @@ Status ReferenceNeeded(const v1::MeasureRequest& request) {
 // where a whole reading is asked for.
 bool IsLongReference(const v1::MeasureRequest& request, const Reference& reference) {
   return request.artifact().digest() == request.reference_digest() &&
-         reference.cost_s >= kLongReference_s && request.options().hopeless_ratio() > 0 &&
+         reference.cost_s >= kLongReference_s && request.options().early_stop_ratio() > 0 &&
          !request.options().flush_cache();
 }
 
@@ -60,9 +60,8 @@ v1::TrialResult ReadingOf(const Reference& reference) {
 }
 
 absl::Duration FirstRunLimit(const v1::MeasureOptions& options) {
-  const double hopeless_s = options.hopeless_ratio() * options.best_cost_s();
-  if (!(hopeless_s > 0)) return absl::InfiniteDuration();
-  return absl::Seconds(hopeless_s) + kFirstRunSlack;
+  const std::optional<double> early_stop_s = HopelessSeconds(options);
+  return early_stop_s ? absl::Seconds(*early_stop_s) + kFirstRunSlack : absl::InfiniteDuration();
 }
 
 v1::TrialResult ResultOf(const ChildOutcome& outcome) {
@@ -70,7 +69,7 @@ v1::TrialResult ResultOf(const ChildOutcome& outcome) {
   v1::TrialResult result;
   result.set_message(outcome.message);
   if (outcome.kind == ChildOutcome::kTimedOut && outcome.in_first_run) {
-    result.set_message("hopeless beside the best one known: " + outcome.message);
+    result.set_message("far slower than the best one known: " + outcome.message);
   }
   if (outcome.kind == ChildOutcome::kTimedOut) {
     result.set_error(v1::RUN_TIMEOUT_ERROR);
@@ -121,7 +120,7 @@ DeviceSlot::DeviceSlot(DeviceSlotOptions options)
     : options_(std::move(options)),
       wanted_(WantedFlag::Make()),
       references_(options_.reference_bytes) {
-  if (options_.device == "null") return;
+  if (options_.device == kNullDevice) return;
   const Status status = WarmUp();
   if (!status.ok()) LogWarn("no child is ready yet: {}", Message(status));
 }
@@ -277,10 +276,10 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureNull(const v1::MeasureRequest& req
     reply.set_reference_cost_s(reference->cost_s);
   }
   v1::TrialResult& result = *reply.mutable_result();
-  if (request.artifact().kind() != v1::Artifact::NULL_PROGRAM) {
+  if (request.artifact().device() != kNullDevice) {
     result.set_error(v1::COMPILE_DEVICE_ERROR);
-    result.set_message(fmt::format("an artifact of kind {} is not for the null device",
-                                   v1::Artifact::Kind_Name(request.artifact().kind())));
+    result.set_message(fmt::format("the artifact is for device '{}', expected one for null",
+                                   request.artifact().device()));
     return reply;
   }
   const double cost_s = NullCost(request.artifact());
@@ -297,8 +296,7 @@ StatusOr<v1::MeasureReply> DeviceSlot::Measure(const v1::MeasureRequest& request
   Turn turn(*this);
   KILN_RETURN_IF_ERROR(turn.Wait(cancelled));
   const double start_s = clock.MonotonicSeconds();
-  const bool null =
-      options_.device == "null" || request.artifact().kind() == v1::Artifact::NULL_PROGRAM;
+  const bool null = options_.device == kNullDevice || request.artifact().device() == kNullDevice;
   auto reply = null ? MeasureNull(request) : MeasureInChild(request, cancelled);
   if (!reply.ok()) return reply;
   ++trials_done_;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -21,8 +22,11 @@
 
 namespace kiln::runner {
 
+// The kind of device that runs nothing.
+inline constexpr std::string_view kNullDevice = "null";
+
 struct DeviceSlotOptions {
-  std::string device = "cpu";              // or "null": no children
+  std::string device = "cpu";              // of kNullDevice there are no children
   std::vector<std::string> child_command;  // argv of a child, the device's flags included
   std::string device_name;                 // for results
   absl::Duration prepare_limit = absl::Seconds(60);

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/status_testing.h"
-#include "proto/artifact_digest.h"
+#include "rpc/artifact_digest.h"
 #include "runner/containment.h"
 
 namespace kiln::runner {
@@ -50,7 +50,7 @@ void AddArg(v1::LaunchPlan& plan, const std::string& name, std::vector<int64_t> 
 
 v1::Artifact Program(const std::string& name) {
   v1::Artifact artifact;
-  artifact.set_kind(v1::Artifact::SHARED_OBJECT);
+  artifact.set_device("cpu");
   auto binary = ReadFile("runner/testdata/" + name + ".so");
   KILN_CHECK(binary.ok(), "{}", Message(binary.status()));
   artifact.set_binary(*binary);
@@ -126,10 +126,10 @@ TEST_F(DeviceSlotTest, MeasuresWithFlushedCaches) {
   EXPECT_THAT(Measure(request).result().costs_s(), SizeIs(3));
 }
 
-TEST_F(DeviceSlotTest, StopsHopelessProgramsEarly) {
+TEST_F(DeviceSlotTest, StopsSlowProgramsEarly) {
   v1::MeasureRequest request = Request("correct");
   request.mutable_options()->set_repeat(5);
-  request.mutable_options()->set_hopeless_ratio(2);
+  request.mutable_options()->set_early_stop_ratio(2);
   request.mutable_options()->set_best_cost_s(1e-12);
   const v1::TrialResult result = Measure(request).result();
   EXPECT_TRUE(result.stopped_early());
@@ -141,15 +141,15 @@ TEST_F(DeviceSlotTest, ALongReferenceIsNotRunAgainAsACandidate) {
   v1::MeasureRequest request = Request("slow");
   *request.mutable_reference() = Program("slow");
   request.set_reference_digest(request.reference().digest());
-  request.mutable_options()->set_hopeless_ratio(10);
+  request.mutable_options()->set_early_stop_ratio(10);
   const v1::MeasureReply reply = Measure(request);
   EXPECT_THAT(reply.result().costs_s(), testing::ElementsAre(reply.reference_cost_s()));
   EXPECT_THAT(reply.result().message(), HasSubstr("in one call"));
   EXPECT_FALSE(reply.result().stopped_early());
   EXPECT_EQ(reply.result().times().first_run_s(), 0);
   EXPECT_GT(reply.result().times().reference_s(), 0.3);
-  // In finals it is.
-  request.mutable_options()->set_hopeless_ratio(0);
+  // In the final race it is.
+  request.mutable_options()->set_early_stop_ratio(0);
   const v1::TrialResult again = Measure(request).result();
   EXPECT_EQ(again.message(), "");
   EXPECT_GT(again.times().first_run_s(), 0.1);
@@ -157,7 +157,7 @@ TEST_F(DeviceSlotTest, ALongReferenceIsNotRunAgainAsACandidate) {
 
 TEST_F(DeviceSlotTest, AShortReferenceIsReadAsACandidate) {
   v1::MeasureRequest request = Request("correct");
-  request.mutable_options()->set_hopeless_ratio(10);
+  request.mutable_options()->set_early_stop_ratio(10);
   request.mutable_options()->set_repeat(3);
   const v1::MeasureReply reply = Measure(request);
   EXPECT_THAT(reply.result().costs_s(), SizeIs(3));
@@ -415,7 +415,7 @@ TEST_F(DeviceSlotTest, PlansThatDoNotFitAreTrialsThatFailed) {
   EXPECT_THAT(result.message(), HasSubstr("the arguments need 32.00 TiB"));
 
   request = Request("correct");
-  request.mutable_artifact()->set_kind(v1::Artifact::CUBIN);
+  request.mutable_artifact()->set_device("cuda");
   EXPECT_EQ(Measure(request).result().error(), v1::COMPILE_DEVICE_ERROR);
   EXPECT_EQ(slot_.stats().children_lost, 0);
 }
@@ -497,31 +497,31 @@ TEST_F(DeviceSlotTest, ALongProgramWithoutTimeForAnotherRunHasThatOfItsFirst) {
   ASSERT_THAT(result.costs_s(), SizeIs(1));
   EXPECT_NEAR(result.costs_s(0), 1.05, 0.3);
   EXPECT_EQ(result.times().timing_s(), 0);
-  // Nor has one that is hopeless.
+  // Nor has one that is far slower.
   request.mutable_options()->set_timeout_ms(60'000);
-  request.mutable_options()->set_hopeless_ratio(10);
+  request.mutable_options()->set_early_stop_ratio(10);
   request.mutable_options()->set_best_cost_s(0.1);
   result = Measure(request).result();
   EXPECT_TRUE(result.stopped_early());
   EXPECT_EQ(result.times().timing_s(), 0);
 }
 
-TEST_F(DeviceSlotTest, AHopelessProgramIsStoppedInItsFirstRun) {
+TEST_F(DeviceSlotTest, ASlowProgramIsStoppedInItsFirstRun) {
   v1::MeasureRequest request = Request("infinite_loop");
   request.mutable_options()->set_timeout_ms(600'000);
-  request.mutable_options()->set_hopeless_ratio(10);
+  request.mutable_options()->set_early_stop_ratio(10);
   request.mutable_options()->set_best_cost_s(1e-3);
   const v1::TrialResult result = Measure(request).result();
   EXPECT_EQ(result.error(), v1::RUN_TIMEOUT_ERROR);
   EXPECT_THAT(result.message(),
-              AllOf(HasSubstr("hopeless beside the best one known"), HasSubstr("2.01s")));
+              AllOf(HasSubstr("far slower than the best one known"), HasSubstr("2.01s")));
   ExpectRight();
   // A right one has all of its time once its first run is over.
   request = Request("slow");
   request.mutable_options()->set_timeout_ms(600'000);
   request.mutable_options()->set_repeat(20);  // 3 s
-  request.mutable_options()->set_hopeless_ratio(1e6);
-  request.mutable_options()->set_best_cost_s(1e-6);  // hopeless from 1 s on
+  request.mutable_options()->set_early_stop_ratio(1e6);
+  request.mutable_options()->set_best_cost_s(1e-6);  // far slower from 1 s on
   EXPECT_THAT(Measure(request).result().costs_s(), SizeIs(20));
 }
 
@@ -597,7 +597,7 @@ TEST(NullDeviceTest, MakesUpACostFromTheBytes) {
   options.device = "null";
   DeviceSlot slot(options);
   v1::MeasureRequest request;
-  request.mutable_artifact()->set_kind(v1::Artifact::NULL_PROGRAM);
+  request.mutable_artifact()->set_device("null");
   request.mutable_artifact()->set_binary("some program");
   request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
   request.mutable_options()->set_repeat(2);

@@ -1,7 +1,7 @@
 #include "runner/gpu_model.h"
 
 #include "base/status_testing.h"
-#include "runner/cuda_fake_driver.h"
+#include "runner/cuda_driver_testing.h"
 
 namespace kiln::runner {
 namespace {

@@ -35,8 +35,9 @@ Entry table[kEntries];
 
 uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-int Register(std::string_view name, uintptr_t mapping, size_t mapping_bytes,
-             std::span<std::byte> payload) {
+// None: the table is full.
+std::optional<int> Register(std::string_view name, uintptr_t mapping, size_t mapping_bytes,
+                            std::span<std::byte> payload) {
   for (int i = 0; i < kEntries; ++i) {
     uintptr_t expected = 0;
     Entry& entry = table[i];
@@ -49,7 +50,7 @@ int Register(std::string_view name, uintptr_t mapping, size_t mapping_bytes,
     entry.mapping_end = mapping + mapping_bytes;
     return i;
   }
-  return -1;
+  return std::nullopt;
 }
 
 // Async-signal-safe appends.
@@ -74,12 +75,12 @@ struct Text {
 
 void FillCanary(std::span<std::byte> bytes) { std::memset(bytes.data(), kCanary, bytes.size()); }
 
-// Offset of the first changed byte, or -1.
-ptrdiff_t FindChanged(std::span<const std::byte> bytes) {
+// Offset of the first changed byte.
+std::optional<size_t> FindChanged(std::span<const std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] != std::byte{kCanary}) return static_cast<ptrdiff_t>(i);
+    if (bytes[i] != std::byte{kCanary}) return i;
   }
-  return -1;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -118,24 +119,24 @@ StatusOr<std::unique_ptr<GuardedMemory>> GuardedMemory::Allocate(std::string nam
 }
 
 GuardedMemory::~GuardedMemory() {
-  if (slot_ >= 0) {
-    table[slot_].mapping_end = 0;
-    table[slot_].mapping_begin = 0;
+  if (slot_.has_value()) {
+    table[*slot_].mapping_end = 0;
+    table[*slot_].mapping_begin = 0;
   }
   munmap(mapping_, mapping_bytes_);
 }
 
 Status GuardedMemory::CheckGuards() {
   // From the payload outwards: the nearest change is the one to tell.
-  const ptrdiff_t after = FindChanged(after_);
+  const std::optional<size_t> after = FindChanged(after_);
   ptrdiff_t before = static_cast<ptrdiff_t>(before_.size());
   while (before > 0 && before_[static_cast<size_t>(before - 1)] == std::byte{kCanary}) --before;
   const bool changed_before = before > 0;
-  if (after < 0 && !changed_before) return OkStatus();
+  if (!after.has_value() && !changed_before) return OkStatus();
   FillCanary(before_);
   FillCanary(after_);
-  if (after >= 0) {
-    return Internal("write outside of argument '{}': {} bytes after its end", name_, after);
+  if (after.has_value()) {
+    return Internal("write outside of argument '{}': {} bytes after its end", name_, *after);
   }
   return Internal("write outside of argument '{}': {} bytes before its start", name_,
                   static_cast<ptrdiff_t>(before_.size()) - before + 1);

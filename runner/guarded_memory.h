@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,7 +47,7 @@ class GuardedMemory {
   std::span<std::byte> before_;  // canaries
   std::span<std::byte> payload_;
   std::span<std::byte> after_;
-  int slot_ = -1;  // in the table
+  std::optional<int> slot_;  // in the table, where there was room
 };
 
 // For signal handlers: writes into `text` (NUL-terminated) what lies at `address`: "64 bytes after

@@ -1,7 +1,7 @@
 #include "runner/once.h"
 
 #include "base/message_file.h"
-#include "proto/artifact_digest.h"
+#include "rpc/artifact_digest.h"
 
 namespace kiln::runner {
 

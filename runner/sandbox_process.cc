@@ -232,9 +232,9 @@ class SandboxProcess::Inside {
 
 StatusOr<std::unique_ptr<SandboxProcess>> SandboxProcess::Start(
     const Options& options, const v1::Artifact& artifact, std::vector<SandboxArgument> arguments) {
-  if (artifact.kind() != v1::Artifact::SHARED_OBJECT) {
-    return InvalidArgument("an artifact of kind {} is not for a CPU, expected SHARED_OBJECT",
-                           v1::Artifact::Kind_Name(artifact.kind()));
+  if (artifact.device() != "cpu") {
+    return InvalidArgument("the artifact is for device '{}', expected one for cpu",
+                           artifact.device());
   }
   KILN_ASSIGN_OR_RETURN(UniqueFd program, MakeProgramFile(artifact.binary()));
   KILN_ASSIGN_OR_RETURN(auto sockets, MakePacketPair());

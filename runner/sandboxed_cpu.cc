@@ -78,10 +78,11 @@ class SandboxedProgram : public Program {
   const std::unique_ptr<SandboxProcess> process;
   const std::vector<Buffer*> args;
 
-  // The place of a buffer among the arguments; -1: it is none.
-  int IndexOf(const Buffer& buffer) const {
+  // The place of a buffer among the arguments, if it is one.
+  std::optional<size_t> IndexOf(const Buffer& buffer) const {
     const auto found = std::ranges::find(args, &buffer);
-    return found == args.end() ? -1 : static_cast<int>(found - args.begin());
+    if (found == args.end()) return std::nullopt;
+    return static_cast<size_t>(found - args.begin());
   }
 
  private:
@@ -177,14 +178,17 @@ Status SandboxedCpu::Fill(Buffer& buffer, std::span<const std::byte> bytes) {
 
 Status SandboxedCpu::Poison(Buffer& buffer, runner::Poison poison) {
   published_.reset();
-  const int index = current_ == nullptr ? -1 : current_->IndexOf(buffer);
-  if (index >= 0) return current_->process->Poison(static_cast<size_t>(index), poison);
+  if (current_ != nullptr) {
+    if (const auto index = current_->IndexOf(buffer)) {
+      return current_->process->Poison(*index, poison);
+    }
+  }
   FillPoison(AsSandboxed(buffer).bytes(), buffer.argument().dtype, poison);
   return OkStatus();
 }
 
 StatusOr<const SandboxProcess::Published*> SandboxedCpu::AskAbout(const Buffer& buffer) {
-  if (current_ == nullptr || current_->IndexOf(buffer) < 0) return nullptr;
+  if (current_ == nullptr || !current_->IndexOf(buffer)) return nullptr;
   if (!published_.has_value()) {
     KILN_ASSIGN_OR_RETURN(published_, current_->process->Publish());
   }
@@ -201,7 +205,7 @@ StatusOr<std::vector<std::byte>> SandboxedCpu::Fetch(const Buffer& buffer) {
 StatusOr<uint64_t> SandboxedCpu::Checksum(const Buffer& buffer) {
   KILN_ASSIGN_OR_RETURN(const SandboxProcess::Published* published, AskAbout(buffer));
   if (published != nullptr && AsSandboxed(buffer).guarded != nullptr) {
-    return published->sums[static_cast<size_t>(current_->IndexOf(buffer))];
+    return published->sums[current_->IndexOf(buffer).value()];
   }
   const auto bytes = AsSandboxed(buffer).bytes();
   return Xxh3({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -217,7 +221,7 @@ StatusOr<Comparison> SandboxedCpu::Compare(const Buffer& got, const Buffer& want
 Status SandboxedCpu::CheckGuards(const Buffer& buffer) {
   KILN_ASSIGN_OR_RETURN(const SandboxProcess::Published* published, AskAbout(buffer));
   if (published == nullptr) return OkStatus();
-  return published->guards[static_cast<size_t>(current_->IndexOf(buffer))];
+  return published->guards[current_->IndexOf(buffer).value()];
 }
 
 StatusOr<double> SandboxedCpu::Time(Program& program, std::span<Buffer* const> args,

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "proto/door.h"
 #include "proto/runner.grpc.pb.h"
+#include "rpc/door.h"
 #include "runner/device_slot.h"
 
 namespace kiln::runner {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/median.h"
 
@@ -10,9 +11,9 @@ namespace {
 
 constexpr int kMaxZeroReadings = 100;  // a clock that stands still must not loop for ever
 constexpr int64_t kMaxNumber = int64_t{1} << 40;
-// An interrupt can make one short call look hopeless: what is called so is the best of a few calls,
-// as long as they are cheap.
-constexpr int kHopelessReadings = 3;
+// An interrupt can make one short call look far slower: what is called so is the best of a few
+// calls, as long as they are cheap.
+constexpr int kEarlyStopReadings = 3;
 constexpr double kCheapReadingsS = 1e-3;
 constexpr double kLongCallS = 0.1;
 // Of the idle time. A median of fewer looks better than it is.
@@ -33,13 +34,13 @@ class Timer {
   }
 
   StatusOr<Timing> Run() {
-    if (options_.earlier_call_s < kLongCallS) {
+    if (options_.earlier_call_s.value_or(0) < kLongCallS) {
       KILN_RETURN_IF_ERROR(device_.time_batch(1).status());
     }
     Prepare();
     KILN_ASSIGN_OR_RETURN(double first_s, device_.time_batch(1));
-    KILN_ASSIGN_OR_RETURN(const bool hopeless, IsHopeless(first_s));
-    if (hopeless) return timing_;
+    KILN_ASSIGN_OR_RETURN(const bool stops_early, StopsEarly(first_s));
+    if (stops_early) return timing_;
     call_s_ = first_s;
     number_ = FirstNumber(first_s);
     for (int repeat = 0; repeat < std::max(1, options_.repeat); ++repeat) {
@@ -61,8 +62,12 @@ class Timer {
     if (options_.flush_cache) device_.flush_cache();
   }
 
-  double LeftS() const { return options_.budget_s - (device_.now_s() - start_s_); }
-  bool Fits(double seconds) const { return options_.budget_s <= 0 || seconds <= LeftS(); }
+  // Infinite without a budget.
+  double LeftS() const {
+    if (!options_.budget_s.has_value()) return std::numeric_limits<double>::infinity();
+    return *options_.budget_s - (device_.now_s() - start_s_);
+  }
+  bool Fits(double seconds) const { return seconds <= LeftS(); }
 
   bool IsWellKnown() const {
     const MedianCost median = MedianOf(timing_.costs_s);
@@ -89,10 +94,10 @@ class Timer {
     timing_.number = number;
   }
 
-  StatusOr<bool> IsHopeless(double call_s) {
-    if (options_.hopeless_ratio <= 0 || options_.best_cost_s <= 0) return false;
-    const double limit_s = options_.hopeless_ratio * options_.best_cost_s;
-    for (int i = 1; call_s > limit_s && call_s < kCheapReadingsS && i < kHopelessReadings; ++i) {
+  StatusOr<bool> StopsEarly(double call_s) {
+    if (!options_.early_stop_s.has_value()) return false;
+    const double limit_s = *options_.early_stop_s;
+    for (int i = 1; call_s > limit_s && call_s < kCheapReadingsS && i < kEarlyStopReadings; ++i) {
       KILN_ASSIGN_OR_RETURN(double again_s, device_.time_batch(1));
       call_s = std::min(call_s, again_s);
     }
@@ -119,7 +124,7 @@ class Timer {
   // A batch cannot be interrupted, so it is cut beforehand to what the budget holds.
   int64_t AtMostLeft(int64_t number, double call_s) const {
     number = std::min(number, kMaxNumber);
-    if (options_.budget_s <= 0 || call_s <= 0) return number;
+    if (!options_.budget_s.has_value() || call_s <= 0) return number;
     const double most = std::floor(LeftS() / call_s);
     return most >= static_cast<double>(number) ? number
                                                : std::max<int64_t>(1, static_cast<int64_t>(most));

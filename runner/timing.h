@@ -1,13 +1,13 @@
 // How a program is timed, without a device or a clock of its own.
 //
 //   one untimed call (left out when an earlier call took long: there is nothing to warm up then)
-//   one timed call: hopeless programs stop here
+//   one timed call: far slower programs stop here
 //   repeat times: cool down; flush the caches; run `number` calls back to back, and while such a
 //     batch lasts less than min_repeat_ms, again with
 //     number = max(min_repeat / (batch / number) + 1, number * 1.618)
 //   cost = batch / number, one per repeat; the grown number carries over to the next repeat
 //   while the device would be idle: further repeats, of the same number, until the median of all is
-//   known well enough, or the time for it is over. Never after a hopeless one.
+//   known well enough, or the time for it is over. Never after a far slower one.
 //
 // Short programs get more calls than that where a reading has a cost of its own (GPUs), else the
 // short ones would look slower than they are, and not all by the same.
@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/status.h"
@@ -28,17 +29,16 @@
 namespace kiln::runner {
 
 struct TimingOptions {
-  int64_t number = 3;         // calls per batch, at least 1
-  int repeat = 1;             // at least 1
-  double min_repeat_s = 0;    // 0 = run exactly `number` calls per batch
-  double cooldown_s = 0;      // sleep before each repeat
-  bool flush_cache = false;   // before each repeat; then number is 1 and min_repeat_s is 0: later
-                              // calls would be warm
-  double hopeless_ratio = 0;  // 0 = never stop early
-  double best_cost_s = 0;     // 0 = none known
-  double budget_s = 0;        // wall time for all of it; 0 = no limit
-  double earlier_call_s = 0;  // what a call before this took; 0 = there was none
-  double idle_s = 0;          // wall time for repeats beyond `repeat`; 0 = none
+  int64_t number = 3;        // calls per batch, at least 1
+  int repeat = 1;            // at least 1
+  double min_repeat_s = 0;   // 0 = run exactly `number` calls per batch
+  double cooldown_s = 0;     // sleep before each repeat
+  bool flush_cache = false;  // before each repeat; then number is 1 and min_repeat_s is 0: later
+                             // calls would be warm
+  std::optional<double> early_stop_s = {};    // slower programs are stopped early; none: none is
+  std::optional<double> budget_s = {};        // wall time for all of it
+  std::optional<double> earlier_call_s = {};  // what a call before this took, if there was one
+  double idle_s = 0;                          // wall time for repeats beyond `repeat`
 };
 
 // What is timed and where. now_s is monotonic.

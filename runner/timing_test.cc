@@ -137,24 +137,22 @@ TEST(TimingTest, ExhaustedBudgetStillGivesOneReading) {
   EXPECT_EQ(device.Calls(), 2);
 }
 
-TEST(TimingTest, HopelessProgramStopsAfterTheFirstTimedCall) {
+TEST(TimingTest, SlowProgramStopsAfterTheFirstTimedCall) {
   FakeDevice device;
   device.call_s = 0.02;
   ASSERT_OK_AND_ASSIGN(
       Timing timing,
-      TimeProgram({.repeat = 5, .min_repeat_s = 1, .hopeless_ratio = 10, .best_cost_s = 1e-3},
-                  device.Device()));
+      TimeProgram({.repeat = 5, .min_repeat_s = 1, .early_stop_s = 1e-2}, device.Device()));
   EXPECT_TRUE(timing.stopped_early);
   EXPECT_THAT(timing.costs_s, ElementsAre(0.02));
   EXPECT_EQ(device.Calls(), 2);
 }
 
-TEST(TimingTest, OneSlowReadingOfAShortProgramIsNotHopeless) {
+TEST(TimingTest, OneSlowReadingOfAShortProgramDoesNotStopIt) {
   FakeDevice device;
   device.cost = [](size_t batch) { return batch == 1 ? 9e-4 : 1e-5; };
-  ASSERT_OK_AND_ASSIGN(
-      Timing timing,
-      TimeProgram({.number = 3, .hopeless_ratio = 5, .best_cost_s = 1e-5}, device.Device()));
+  ASSERT_OK_AND_ASSIGN(Timing timing,
+                       TimeProgram({.number = 3, .early_stop_s = 5e-5}, device.Device()));
   EXPECT_FALSE(timing.stopped_early);
   EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1e-5, 1e-12)));
 }
@@ -168,11 +166,10 @@ TEST(TimingTest, LongProgramThatHasRunIsNotWarmedUp) {
   EXPECT_THAT(timing.costs_s, ElementsAre(2));
 }
 
-TEST(TimingTest, NothingIsHopelessWithoutABestCost) {
+TEST(TimingTest, NothingStopsEarlyWithoutABestCost) {
   FakeDevice device;
   device.call_s = 5;
-  ASSERT_OK_AND_ASSIGN(Timing timing,
-                       TimeProgram({.number = 2, .hopeless_ratio = 2}, device.Device()));
+  ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram({.number = 2}, device.Device()));
   EXPECT_FALSE(timing.stopped_early);
 }
 
@@ -250,11 +247,10 @@ TEST(TimingTest, IdleTimeIsNotForProgramsThatKeepOthersWaiting) {
   timing_device.is_wanted = [] { return false; };
   ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram(IdleOptions(), timing_device));
   EXPECT_THAT(timing.costs_s, SizeIs(1));
-  // Nor for hopeless ones, nor without being asked for, nor beyond the trial's own limit.
+  // Nor for far slower ones, nor without being asked for, nor beyond the trial's own limit.
   device.call_s = 1e-3;
   TimingOptions options = IdleOptions();
-  options.hopeless_ratio = 10;
-  options.best_cost_s = 5e-5;
+  options.early_stop_s = 5e-4;
   ASSERT_OK_AND_ASSIGN(timing, TimeProgram(options, timing_device));
   EXPECT_TRUE(timing.stopped_early);
   EXPECT_THAT(timing.costs_s, SizeIs(1));

@@ -40,8 +40,7 @@ TimingOptions TimingFrom(const v1::MeasureOptions& options) {
   timing.min_repeat_s = 1e-3 * options.min_repeat_ms();
   timing.cooldown_s = 1e-3 * options.cooldown_ms();
   timing.flush_cache = options.flush_cache();
-  timing.hopeless_ratio = options.hopeless_ratio();
-  timing.best_cost_s = options.best_cost_s();
+  timing.early_stop_s = HopelessSeconds(options);
   timing.idle_s = 1e-3 * options.idle_ms();
   return timing;
 }
@@ -95,13 +94,13 @@ class Stopwatch {
   double last_s_ = Clock::Real().MonotonicSeconds();
 };
 
-// Is its checked run all that is wanted of a long program: as it is hopeless, or as its time limit
-// leaves none for another run?
+// Is its checked run all that is wanted of a long program: as it is far slower, or as its time
+// limit leaves none for another run?
 bool IsEnough(const v1::MeasureOptions& options, double first_s, double used_s) {
   if (first_s < kLongProgramS) return false;
-  const double hopeless_s = options.hopeless_ratio() * options.best_cost_s();
-  const bool hopeless = hopeless_s > 0 && first_s > hopeless_s;
-  return hopeless || used_s + kSlowerRun * first_s > 1e-3 * options.timeout_ms();
+  const std::optional<double> early_stop_s = HopelessSeconds(options);
+  const bool stops_early = early_stop_s.has_value() && first_s > *early_stop_s;
+  return stops_early || used_s + kSlowerRun * first_s > 1e-3 * options.timeout_ms();
 }
 
 // The failure as the trial's result, and as the status that ends its phases.
@@ -112,6 +111,11 @@ Status Fail(v1::ErrorKind kind, const Status& cause, v1::TrialResult& result) {
 }
 
 }  // namespace
+
+std::optional<double> HopelessSeconds(const v1::MeasureOptions& options) {
+  const double limit_s = options.early_stop_ratio() * options.best_cost_s();
+  return limit_s > 0 ? std::optional(limit_s) : std::nullopt;
+}
 
 v1::MeasureOptions WithDefaults(v1::MeasureOptions options) {
   if (options.number() == 0) options.set_number(3);

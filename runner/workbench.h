@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ namespace kiln::runner {
 
 // Zeros replaced by their defaults (proto/trial.proto).
 v1::MeasureOptions WithDefaults(v1::MeasureOptions options);
+
+// A program that takes longer need not be timed well; none where no cost is known to compare with,
+// or nothing is to be stopped early.
+std::optional<double> HopelessSeconds(const v1::MeasureOptions& options);
 
 // Used by one thread.
 class Workbench {

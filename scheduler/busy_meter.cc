@@ -20,17 +20,17 @@ BusyMeter::Reading BusyMeter::Read(double now_s) const {
     longest_s = std::max(longest_s, now_s - std::max(begin_s, since_s));
   }
   if (device_s <= 0) return reading;
-  double busy_s = 0, leaders_s = 0;
+  double busy_s = 0, elites_s = 0;
   int trials = 0;
   for (const Trial& trial : trials_) {
     if (trial.end_s < begin_s) continue;
     const double run_s = std::min(trial.run_s, trial.end_s - begin_s);
     busy_s += run_s;
     if (trial.use == Use::kTrial) ++trials;
-    if (trial.use == Use::kLeader) leaders_s += run_s;
+    if (trial.use == Use::kElite) elites_s += run_s;
   }
   reading.busy_share = std::min(1.0, busy_s / device_s);
-  reading.leaders_share = std::min(1.0, leaders_s / device_s);
+  reading.elites_share = std::min(1.0, elites_s / device_s);
   reading.trials_per_s = trials / longest_s;
   return reading;
 }

@@ -16,12 +16,12 @@ class BusyMeter {
 
   // A trial, or a reading of one of the best, that ended now and had the device for run_s. Times do
   // not go back.
-  enum class Use { kTrial, kLeader };
+  enum class Use { kTrial, kElite };
   void Add(const std::string& runner, double now_s, double run_s, Use use = Use::kTrial);
 
   struct Reading {
-    double busy_share = 0;     // 0 to 1; of all devices, in the last minute
-    double leaders_share = 0;  // the part of it that was not trials
+    double busy_share = 0;    // 0 to 1; of all devices, in the last minute
+    double elites_share = 0;  // the part of it that was not trials
     double trials_per_s = 0;
     int devices = 0;
   };

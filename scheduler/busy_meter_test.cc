@@ -18,16 +18,16 @@ TEST(BusyMeter, SharesOfTheLastMinute) {
   EXPECT_EQ(reading.devices, 2);
   EXPECT_DOUBLE_EQ(reading.busy_share, 4.0 / (4 + 2));
   EXPECT_DOUBLE_EQ(reading.trials_per_s, 3.0 / 4);
-  EXPECT_EQ(reading.leaders_share, 0);
+  EXPECT_EQ(reading.elites_share, 0);
   // Half of the first trial is older than a minute.
   EXPECT_DOUBLE_EQ(meter.Read(160.5).busy_share, 3.5 / (60 + 58.5));
   EXPECT_DOUBLE_EQ(meter.Read(1000).busy_share, 0);
   meter.Add("r1", 1000, 1000);
   EXPECT_DOUBLE_EQ(meter.Read(1000).busy_share, 0.5);
-  // A reading of a leader is no trial.
-  meter.Add("r2", 1000, 30, BusyMeter::Use::kLeader);
+  // A reading of an elite is no trial.
+  meter.Add("r2", 1000, 30, BusyMeter::Use::kElite);
   EXPECT_DOUBLE_EQ(meter.Read(1000).busy_share, 0.75);
-  EXPECT_DOUBLE_EQ(meter.Read(1000).leaders_share, 0.25);
+  EXPECT_DOUBLE_EQ(meter.Read(1000).elites_share, 0.25);
   EXPECT_DOUBLE_EQ(meter.Read(1000).trials_per_s, 1.0 / 60);
 }
 

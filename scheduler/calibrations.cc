@@ -9,7 +9,7 @@
 #include "compiler/features/features.h"
 #include "compiler/schedule/step.h"
 #include "costmodel/calibration_fit.h"
-#include "search/samples.h"
+#include "search/policies/samples.h"
 
 namespace kiln::scheduler {
 namespace {

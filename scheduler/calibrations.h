@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "device/calibration.h"
-#include "search/task.h"
+#include "search/space/task.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {

@@ -3,7 +3,7 @@
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/schedule/step.h"
-#include "search/random_policy.h"
+#include "search/policies/random_policy.h"
 #include "store/memory_store.h"
 
 namespace kiln::scheduler {

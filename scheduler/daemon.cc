@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "base/net.h"
 #include "base/stop_signal.h"
-#include "base/turns.h"
-#include "proto/channel.h"
+#include "device/exclusive_phases.h"
 #include "proto/tracker.grpc.pb.h"
+#include "rpc/channel.h"
 #include "scheduler/database_lock.h"
 #include "scheduler/jobs.h"
 #include "scheduler/service.h"
@@ -31,7 +31,7 @@ struct Flags : DaemonFlags {
   std::string tracker = "127.0.0.1:9190";
   std::string db = "kiln.db";
   int max_jobs = Jobs::Options().max_running;
-  bool one_machine = false;
+  bool exclusive_phases = false;
   std::string unfinished = Jobs::Options().unfinished;
 };
 
@@ -46,7 +46,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_flag(
-      "--one-machine", flags.one_machine,
+      "--exclusive-phases", flags.exclusive_phases,
       "builders and the CPU to tune for are this machine's: build and search in turns with "
       "measuring, never at once");
   app.add_option(
@@ -87,12 +87,12 @@ Status Serve(const Flags& flags) {
   KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
   KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(flags.db));
   EventHub events;
-  Turns turns;
+  ExclusivePhases phases;
   Jobs::Options options;
   options.max_running = flags.max_jobs;
   options.unfinished = flags.unfinished;
   options.dispatch.secret = secret;
-  if (flags.one_machine) options.dispatch.turns = &turns;
+  if (flags.exclusive_phases) options.dispatch.phases = &phases;
   KILN_ASSIGN_OR_RETURN(const store::SchedulerIdentity identity, store->NextIncarnation());
   Jobs jobs(*store,
             TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),

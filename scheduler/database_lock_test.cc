@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/status_testing.h"
-#include "store/test_folder.h"
+#include "store/folder_testing.h"
 
 namespace kiln::scheduler {
 namespace {

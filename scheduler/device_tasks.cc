@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "proto/device_message.h"
-#include "proto/hardware_message.h"
+#include "rpc/device_message.h"
+#include "rpc/hardware_message.h"
 
 namespace kiln::scheduler {
 
@@ -17,8 +17,7 @@ StatusOr<target::Target> CompleteTarget(const target::Target& asked,
   }
   if (device->kind != asked.kind) {
     return FailedPrecondition("runner {} at {} announces the target '{}', expected one of kind {}",
-                              runner.id(), runner.address(), runner.target(),
-                              target::TargetKindName(asked.kind));
+                              runner.id(), runner.address(), runner.target(), asked.kind->name);
   }
   for (const auto& [name, value] : asked.options) device->options[name] = value;
   return *std::move(device);

@@ -8,7 +8,7 @@
 #include "compiler/target/target.h"
 #include "proto/tracker.pb.h"
 #include "scheduler/job_spec.h"
-#include "search/task.h"
+#include "search/space/task.h"
 
 namespace kiln::scheduler {
 

@@ -11,8 +11,8 @@
 // up once, and one that computes a sample of the outputs takes its place (task_sample.h).
 //
 // Finalists go the same way, all of a task together to one runner, which measures them in turns
-// (races.h). Where the job uses idle time, a runner that has no trial reads the leaders meanwhile
-// (leaders.h); what that says goes to the store once a second, a failure at once.
+// (races.h). Where the job uses idle time, a runner that has no trial reads the elites meanwhile
+// (elites.h); what that says goes to the store once a second, a failure at once.
 //
 // Submit, Next, Abandon, TakeCorrections and MeasureAgain belong to one thread; the rest may be
 // called by any. Cost: one commit for all results that came since the last one.
@@ -29,14 +29,14 @@
 #include <vector>
 
 #include "base/secret.h"
-#include "base/turns.h"
-#include "proto/lease_source.h"
+#include "device/exclusive_phases.h"
 #include "proto/scheduler.pb.h"
+#include "rpc/lease_source.h"
 #include "scheduler/busy_meter.h"
-#include "scheduler/leaders.h"
+#include "scheduler/elites.h"
 #include "scheduler/races.h"
 #include "scheduler/task_sample.h"
-#include "search/tune.h"
+#include "search/tuning/tune.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {
@@ -48,16 +48,16 @@ struct DispatchTask {
   std::string target;  // completed
   HardwareRow hardware{};
   double flop_count = 0;
-  double best_cost_s = 0;        // of earlier runs of the job; 0: none
-  double reference_cost_s = 0;   // 0: not measured yet
-  std::string description = {};  // for people
-  double plain_s = 0;            // what the unscheduled loops take, about; 0: not known
+  std::optional<double> best_cost_s = {};       // of earlier runs and jobs
+  std::optional<double> reference_cost_s = {};  // none: not measured yet
+  std::string description = {};                 // for people
+  double plain_s = 0;                           // what the unscheduled loops take, about
   // What answers are compared at; none: at all elements of the outputs.
   std::optional<TaskSample> sample = {};
-  int work = 0;  // tasks that are alternatives of each other have one
+  int group = 0;  // tasks that are alternatives of each other have one
   // Of earlier runs of the job.
   int trials = 0;
-  std::vector<Leader> leaders = {};
+  std::vector<Elite> elites = {};
 };
 
 struct DispatchOptions {
@@ -77,7 +77,7 @@ struct DispatchOptions {
   // Where builders, searches and the CPU that is measured are one machine's: nothing is built or
   // searched while a program is timed on a CPU, by any job. Outlives the dispatcher. Null: each is
   // on a machine of its own.
-  Turns* turns = nullptr;
+  ExclusivePhases* phases = nullptr;
 };
 
 class Dispatcher final : public search::Measurer {
@@ -119,7 +119,7 @@ class Dispatcher final : public search::Measurer {
 
   void Stop();
 
-  // Writes what the leaders' readings say, and takes no more of them.
+  // Writes what the elites' readings say, and takes no more of them.
   Status EndIdleReadings();
 
   BusyMeter::Reading busy() const;

@@ -1,4 +1,4 @@
-// Further readings of the best: finals, and leaders while a device is idle.
+// Further readings of the best: final race, and elites while a device is idle.
 #include <algorithm>
 #include <mutex>
 #include <set>
@@ -7,7 +7,7 @@
 #include "base/status_testing.h"
 #include "scheduler/dispatch.h"
 #include "scheduler/dispatch_testing.h"
-#include "scheduler/fake_workers.h"
+#include "scheduler/workers_testing.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 // Long readings would take longer than the job's trials.
-TEST_F(DispatchTest, FinalsOfAShortJobHaveShortReadings) {
+TEST_F(DispatchTest, TheFinalRaceOfAShortJobHasShortReadings) {
   FakeBuilder builder;
   std::mutex mutex;
   int readings = 0, calls = 0;
@@ -98,8 +98,8 @@ TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   EXPECT_EQ((*store_->BestOfJob(kJobId, 0))->trial, 1u);
   EXPECT_NEAR(store::Cost(records[0]), 1.2e-3, 1e-5);
   EXPECT_NEAR(store::MeanCost(records[0]), 0.9e-3, 1e-5);
-  EXPECT_GT(records[1].confidence_s, 0);
-  EXPECT_LT(records[1].confidence_s, 1e-5);
+  ASSERT_TRUE(records[1].confidence_s.has_value());
+  EXPECT_LT(*records[1].confidence_s, 1e-5);
   EXPECT_EQ(records[2].error, v1::WRONG_ANSWER_ERROR);
   EXPECT_THAT(records[2].message, HasSubstr("measured again: element 7"));
   // In turns, back and forth.
@@ -113,7 +113,7 @@ TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   EXPECT_EQ(dispatcher_->busy().devices, 1);
 }
 
-TEST_F(DispatchTest, FinalsBeginAnewWhenTheirRunnerGoes) {
+TEST_F(DispatchTest, AFinalRaceBeginsAnewWhenItsRunnerGoes) {
   FakeBuilder builder;
   std::atomic<int> calls{0};
   FakeRunner bad([&](auto&, const auto&, auto&) {
@@ -130,17 +130,17 @@ TEST_F(DispatchTest, FinalsBeginAnewWhenTheirRunnerGoes) {
   ASSERT_OK(dispatcher_->MeasureAgain({list, {}}));
   // What the first one said of them is not mixed in.
   for (const store::Record& record : Records()) {
-    ASSERT_FALSE(record.final_costs_s.empty());
-    EXPECT_LE(static_cast<int>(record.final_costs_s.size()), good.measured);
+    ASSERT_FALSE(record.remeasured_costs_s.empty());
+    EXPECT_LE(static_cast<int>(record.remeasured_costs_s.size()), good.measured);
   }
 }
 
 // What a request is for.
-bool IsOfLeader(const v1::MeasureRequest& request) {
-  return request.options().hopeless_ratio() == 0 && request.options().idle_ms() > 0;
+bool IsOfElite(const v1::MeasureRequest& request) {
+  return request.options().early_stop_ratio() == 0 && request.options().idle_ms() > 0;
 }
-bool IsOfFinals(const v1::MeasureRequest& request) {
-  return request.options().hopeless_ratio() == 0 && request.options().idle_ms() == 0;
+bool IsOfFinalRace(const v1::MeasureRequest& request) {
+  return request.options().early_stop_ratio() == 0 && request.options().idle_ms() == 0;
 }
 
 // A device that is faster than its builder, which takes 60 ms for a candidate.
@@ -155,21 +155,21 @@ class IdleTimeTest : public DispatchTest {
           while (builder_.calls < hold_until_built_ && !context.IsCancelled()) {
             absl::SleepFor(absl::Milliseconds(1));
           }
-          if (IsOfLeader(request)) ++of_leaders_;
-          if (IsOfFinals(request)) ++of_finals_;
-          if (request.options().hopeless_ratio() > 0) before_last_trial_ = of_leaders_.load();
-          const bool wrong = request.artifact().binary() == wrong_ && IsOfLeader(request);
+          if (IsOfElite(request)) ++of_elites_;
+          if (IsOfFinalRace(request)) ++of_final_race_;
+          if (request.options().early_stop_ratio() > 0) before_last_trial_ = of_elites_.load();
+          const bool wrong = request.artifact().binary() == wrong_ && IsOfElite(request);
           device_.Measure(context, request, reply);
           if (wrong) {
             reply.mutable_result()->clear_costs_s();
             reply.mutable_result()->set_error(v1::WRONG_ANSWER_ERROR);
             reply.mutable_result()->set_message("element 7");
-          } else if (!IsOfLeader(request) && !IsOfFinals(request)) {
+          } else if (!IsOfElite(request) && !IsOfFinalRace(request)) {
             std::lock_guard lock(mutex_);
             longest_wait_s_ = std::max(longest_wait_s_, reply.result().times().run_wait_s());
           }
-          if (IsOfLeader(request)) other_seed_ = other_seed_ || request.seed() != 7;
-          if (IsOfFinals(request)) finals_of_other_seed_ += request.seed() != 7 ? 1 : 0;
+          if (IsOfElite(request)) other_seed_ = other_seed_ || request.seed() != 7;
+          if (IsOfFinalRace(request)) races_of_other_seed_ += request.seed() != 7 ? 1 : 0;
           return grpc::Status::OK;
         }) {
     AddBuilder(builder_, "b1", 1);
@@ -186,15 +186,15 @@ class IdleTimeTest : public DispatchTest {
   // Those that have been read again.
   std::vector<store::Record> ReadAgain() {
     std::vector<store::Record> records = Records();
-    std::erase_if(records, [](const store::Record& r) { return r.final_costs_s.empty(); });
+    std::erase_if(records, [](const store::Record& r) { return r.remeasured_costs_s.empty(); });
     return records;
   }
 
   std::atomic<int> build_ms_{60};
   std::atomic<int> hold_until_built_{0};  // trials wait for so many builds
-  std::atomic<int> of_leaders_{0}, of_finals_{0}, before_last_trial_{0};
-  std::atomic<bool> other_seed_{false};  // of a leader's reading
-  std::atomic<int> finals_of_other_seed_{0};
+  std::atomic<int> of_elites_{0}, of_final_race_{0}, before_last_trial_{0};
+  std::atomic<bool> other_seed_{false};  // of an elite's reading
+  std::atomic<int> races_of_other_seed_{0};
   std::string wrong_;
   std::mutex mutex_;
   double longest_wait_s_ = 0;
@@ -203,30 +203,30 @@ class IdleTimeTest : public DispatchTest {
   FakeRunner runner_;
 };
 
-TEST_F(IdleTimeTest, LeadersAreReadAndNoTrialWaitsLongerThanForAReading) {
+TEST_F(IdleTimeTest, ElitesAreReadAndNoTrialWaitsLongerThanForAReading) {
   Start();
   EXPECT_EQ(RunTrials(0, 24).size(), 24u);
-  EXPECT_GT(of_leaders_, 12);
+  EXPECT_GT(of_elites_, 12);
   {
     std::lock_guard lock(mutex_);
     EXPECT_LT(longest_wait_s_, 0.25) << "of idle times of 2 s";
   }
   EXPECT_TRUE(other_seed_);
   const BusyMeter::Reading busy = dispatcher_->busy();
-  EXPECT_GT(busy.leaders_share, 0.2);
-  EXPECT_GT(busy.busy_share, busy.leaders_share);
+  EXPECT_GT(busy.elites_share, 0.2);
+  EXPECT_GT(busy.busy_share, busy.elites_share);
   ASSERT_OK(dispatcher_->EndIdleReadings());
-  const int at_end = of_leaders_;
+  const int at_end = of_elites_;
   const auto records = ReadAgain();
   ASSERT_GE(records.size(), 2u);
   for (const store::Record& record : records) {
-    EXPECT_EQ(record.final_device, "r1");
-    EXPECT_GT(record.final_readings, 0u);
-    EXPECT_GT(record.final_run_s, 0);
+    EXPECT_EQ(record.remeasured_device, "r1");
+    EXPECT_GT(record.remeasurements, 0u);
+    EXPECT_GT(record.remeasured_run_s, 0);
     EXPECT_NEAR(store::Cost(record), FakeRunner::CostOf(record.steps), 1e-5);
   }
   absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_LE(of_leaders_, at_end + 1);
+  EXPECT_LE(of_elites_, at_end + 1);
 }
 
 TEST_F(IdleTimeTest, ReadingsAreWrittenWhileTheJobGoesOn) {
@@ -235,7 +235,7 @@ TEST_F(IdleTimeTest, ReadingsAreWrittenWhileTheJobGoesOn) {
   EXPECT_TRUE(Eventually([&] { return !ReadAgain().empty(); }));
 }
 
-TEST_F(IdleTimeTest, ABusyDeviceReadsNoLeaders) {
+TEST_F(IdleTimeTest, ABusyDeviceReadsNoElites) {
   build_ms_ = 0;
   hold_until_built_ = 31;  // with the reference
   Start();
@@ -243,7 +243,7 @@ TEST_F(IdleTimeTest, ABusyDeviceReadsNoLeaders) {
   EXPECT_EQ(before_last_trial_, 0);
 }
 
-TEST_F(IdleTimeTest, NoLeadersAreReadInLockStepOrWithoutIdleTime) {
+TEST_F(IdleTimeTest, NoElitesAreReadInLockStepOrWithoutIdleTime) {
   job_.options.set_lock_step(true);
   Start();
   EXPECT_EQ(RunTrials(0, 8).size(), 8u);
@@ -254,13 +254,13 @@ TEST_F(IdleTimeTest, NoLeadersAreReadInLockStepOrWithoutIdleTime) {
   Start();
   EXPECT_EQ(RunTrials(8, 16).size(), 8u);
   absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(of_leaders_, 0);
+  EXPECT_EQ(of_elites_, 0);
 }
 
-TEST_F(IdleTimeTest, LeadersGiveWayToOtherJobs) {
+TEST_F(IdleTimeTest, ElitesGiveWayToOtherJobs) {
   Start();
   EXPECT_EQ(RunTrials(0, 4).size(), 4u);
-  EXPECT_TRUE(Eventually([&] { return of_leaders_ > 0; }));
+  EXPECT_TRUE(Eventually([&] { return of_elites_ > 0; }));
   const int before = cluster_.runners.acquired();
   cluster_.runners.Want("r1");
   EXPECT_TRUE(Eventually([&] {
@@ -268,7 +268,7 @@ TEST_F(IdleTimeTest, LeadersGiveWayToOtherJobs) {
   })) << "it is let go";
 }
 
-TEST_F(IdleTimeTest, ALeaderThatAnswersWronglyTheSecondTimeIsAFailedTrial) {
+TEST_F(IdleTimeTest, AnEliteThatAnswersWronglyTheSecondTimeIsAFailedTrial) {
   wrong_ = R"([["SP", 2, 0, 512, [2], 1]])";  // trial 1
   Start();
   EXPECT_EQ(RunTrials(0, 2).size(), 2u);
@@ -283,7 +283,7 @@ TEST_F(IdleTimeTest, ALeaderThatAnswersWronglyTheSecondTimeIsAFailedTrial) {
   EXPECT_FALSE(corrections[0].valid);
 }
 
-TEST_F(IdleTimeTest, FinalsGoOnFromTheReadingsAndBuildNothing) {
+TEST_F(IdleTimeTest, TheFinalRaceGoesOnFromTheReadingsAndBuildsNothing) {
   Start();
   EXPECT_EQ(RunTrials(0, 24).size(), 24u);
   const auto best = [&] {
@@ -292,46 +292,46 @@ TEST_F(IdleTimeTest, FinalsGoOnFromTheReadingsAndBuildNothing) {
     records.resize(3);
     return records;
   };
-  const auto finals = [&] {
+  const auto remeasured = [&] {
     Finalists list;
     for (const store::Record& record : best()) {
       list.entries.push_back({record.id,
                               record.steps,
                               {.id = record.id,
-                               .costs_s = record.final_costs_s,
-                               .readings = record.final_readings,
-                               .run_s = record.final_run_s,
-                               .device = record.final_device}});
+                               .costs_s = record.remeasured_costs_s,
+                               .readings = record.remeasurements,
+                               .run_s = record.remeasured_run_s,
+                               .device = record.remeasured_device}});
     }
     return list;
   };
   ASSERT_TRUE(Eventually([&] {
     return std::ranges::none_of(
-        best(), [](const store::Record& record) { return record.final_costs_s.empty(); });
+        best(), [](const store::Record& record) { return record.remeasured_costs_s.empty(); });
   }));
   ASSERT_OK(dispatcher_->EndIdleReadings());
-  const Finalists list = finals();
+  const Finalists list = remeasured();
   const int builds = builder_.calls;
   ASSERT_OK(dispatcher_->MeasureAgain({list}));
   EXPECT_EQ(builder_.calls, builds);
   // Five turns of each without them.
-  EXPECT_LT(of_finals_, 5 * static_cast<int>(list.entries.size()));
+  EXPECT_LT(of_final_race_, 5 * static_cast<int>(list.entries.size()));
   // Once more: all is known.
-  const int before = of_finals_;
-  ASSERT_OK(dispatcher_->MeasureAgain({finals()}));
-  EXPECT_EQ(of_finals_, before);
+  const int before = of_final_race_;
+  ASSERT_OK(dispatcher_->MeasureAgain({remeasured()}));
+  EXPECT_EQ(of_final_race_, before);
   for (const store::Record& record : ReadAgain()) {
     EXPECT_NEAR(store::Cost(record), FakeRunner::CostOf(record.steps), 1e-5);
   }
 }
 
 // The reference has to run for other inputs, which a trial that comes would have to wait for.
-TEST_F(IdleTimeTest, FinalistsAreCheckedWithOtherInputsEvenWhereLeadersAreNot) {
+TEST_F(IdleTimeTest, FinalistsAreCheckedWithOtherInputsEvenWhereElitesAreNot) {
   job_.tasks[0].reference_cost_s = 0.5;
   job_.options.mutable_measure()->set_idle_ms(100);
   Start();
   EXPECT_EQ(RunTrials(0, 4).size(), 4u);
-  EXPECT_TRUE(Eventually([&] { return of_leaders_ > 0; }));
+  EXPECT_TRUE(Eventually([&] { return of_elites_ > 0; }));
   ASSERT_OK(dispatcher_->EndIdleReadings());
   EXPECT_FALSE(other_seed_);
   Finalists list;
@@ -339,8 +339,8 @@ TEST_F(IdleTimeTest, FinalistsAreCheckedWithOtherInputsEvenWhereLeadersAreNot) {
     list.entries.push_back({record.id, record.steps, {.id = record.id}});
   }
   ASSERT_OK(dispatcher_->MeasureAgain({list}));
-  EXPECT_GT(of_finals_, 0);
-  EXPECT_EQ(finals_of_other_seed_, of_finals_);
+  EXPECT_GT(of_final_race_, 0);
+  EXPECT_EQ(races_of_other_seed_, of_final_race_);
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 #include "scheduler/dispatch.h"
 
+#include <atomic>
 #include <map>
 #include <set>
 #include <thread>
 
 #include "base/status_testing.h"
 #include "scheduler/dispatch_testing.h"
-#include "scheduler/fake_workers.h"
-#include "scheduler/test_job.h"
+#include "scheduler/job_testing.h"
+#include "scheduler/workers_testing.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -156,32 +157,6 @@ TEST_F(DispatchTest, NextWaitsNoLongerThanItMay) {
   EXPECT_FALSE(outcome.has_value());
 }
 
-// It would be the best one for ever, and stop all others early.
-TEST_F(DispatchTest, ACostThatNoDeviceCanHaveIsNoResult) {
-  FakeBuilder builder;
-  std::atomic<double> best_sent{0};
-  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
-    best_sent = request.options().best_cost_s();
-    if (request.artifact().binary().find("[1]") != std::string::npos) {
-      reply.mutable_result()->add_costs_s(1e-15);
-      reply.set_reference_cost_s(5e-3);
-    }
-    return grpc::Status::OK;
-  });
-  AddRunner(runner, "r1");
-  AddBuilder(builder, "b1");
-  job_.tasks[0].target = "llvm";
-  Start();
-  RunTrials(0, 1);
-  RunTrials(1, 2);
-  const auto records = Records();
-  ASSERT_EQ(records.size(), 2u);
-  EXPECT_EQ(records[0].error, v1::UNKNOWN_ERROR);
-  EXPECT_THAT(records[0].message, HasSubstr("cost 1e-15 s is not plausible"));
-  EXPECT_EQ(records[1].error, store::kNoError);
-  EXPECT_EQ(best_sent, 0);
-}
-
 TEST_F(DispatchTest, CapacityFollowsTheLeases) {
   FakeBuilder builder;
   FakeRunner runner;
@@ -195,154 +170,6 @@ TEST_F(DispatchTest, CapacityFollowsTheLeases) {
   EXPECT_TRUE(
       Eventually([&] { return cluster_.builders.held() == 0 && cluster_.runners.held() == 0; }));
   EXPECT_EQ(RunTrials(30, 40).size(), 10u);
-}
-
-TEST_F(DispatchTest, FailuresOfTheCandidateAreResults) {
-  FakeBuilder builder([](auto&, const v1::BuildRequest& request, v1::BuildReply& reply) {
-    if (request.steps().find("[3]") != std::string::npos) {
-      reply.set_error(v1::COMPILE_HOST_ERROR);
-      reply.set_message("compiler process killed by signal 6 (Aborted)");
-    }
-    return grpc::Status::OK;
-  });
-  FakeRunner runner([](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
-    const std::string& steps = request.artifact().binary();
-    if (steps.find("[4]") != std::string::npos) {
-      reply.mutable_result()->set_error(v1::WRONG_ANSWER_ERROR);
-      reply.mutable_result()->set_message("element 0");
-      reply.mutable_result()->add_costs_s(1e10);
-    } else if (steps.find("[5]") != std::string::npos) {
-      reply.mutable_result();  // a success without costs
-    } else if (steps.find("[6]") != std::string::npos) {
-      reply.mutable_result()->add_costs_s(0);
-    }
-    return grpc::Status::OK;
-  });
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  Start();
-  EXPECT_EQ(RunTrials(0, 8).size(), 8u);
-  const auto records = Records();
-  ASSERT_EQ(records.size(), 8u);
-  EXPECT_EQ(records[2].error, v1::COMPILE_HOST_ERROR);
-  EXPECT_THAT(records[2].message, HasSubstr("signal 6"));
-  EXPECT_EQ(records[3].error, v1::WRONG_ANSWER_ERROR);
-  EXPECT_TRUE(records[3].costs_s.empty());
-  EXPECT_EQ(records[4].error, v1::UNKNOWN_ERROR);
-  EXPECT_THAT(records[4].message, HasSubstr("success without costs"));
-  EXPECT_EQ(records[5].error, v1::UNKNOWN_ERROR);
-  EXPECT_EQ(records[6].error, store::kNoError);
-  EXPECT_EQ(builder.calls, 9);  // no candidate was built twice
-}
-
-TEST_F(DispatchTest, ATrialGoesToAnotherBuilderWhenOneFails) {
-  FakeBuilder bad([](auto&, const auto&, auto&) {
-    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "out of children");
-  });
-  FakeBuilder good;
-  FakeRunner runner;
-  AddBuilder(bad, "b1", 1);
-  AddBuilder(good, "b2", 1);
-  AddRunner(runner, "r1");
-  Start();
-  EXPECT_EQ(RunTrials(0, 20).size(), 20u);
-  for (const store::Record& record : Records()) {
-    EXPECT_EQ(record.error, store::kNoError) << record.message;
-    EXPECT_EQ(record.builder, "b2");
-  }
-  EXPECT_GT(bad.calls, 0);
-  EXPECT_LT(bad.calls, 20);
-}
-
-TEST_F(DispatchTest, GivesUpOnATrialThatFailsOnEveryWorker) {
-  FakeBuilder builder;
-  FakeRunner runner([](auto&, const v1::MeasureRequest& request, auto&) {
-    const bool cursed = request.artifact().binary().find("[2]") != std::string::npos;
-    return cursed ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "connection reset")
-                  : grpc::Status::OK;
-  });
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  Start();
-  EXPECT_EQ(RunTrials(0, 5).size(), 5u);
-  const auto records = Records();
-  EXPECT_EQ(records[1].error, v1::UNKNOWN_ERROR);
-  EXPECT_THAT(records[1].message, HasSubstr("given up after 3 attempts"));
-  EXPECT_THAT(records[1].message, HasSubstr("connection reset"));
-  for (const int other : {0, 2, 3, 4}) EXPECT_EQ(records[other].error, store::kNoError);
-}
-
-TEST_F(DispatchTest, AHangingWorkerCostsADeadline) {
-  std::atomic<int> hung{0};
-  FakeBuilder builder;
-  FakeRunner runner([&](grpc::ServerContext& context, const auto&, auto&) {
-    if (hung++ > 0) return grpc::Status::OK;
-    while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
-    return grpc::Status::CANCELLED;
-  });
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  Start();
-  EXPECT_EQ(RunTrials(0, 3).size(), 3u);
-  for (const auto& record : Records()) EXPECT_EQ(record.error, store::kNoError) << record.message;
-}
-
-TEST_F(DispatchTest, AnUnreachableWorkerCostsNoTrial) {
-  FakeBuilder builder;
-  FakeRunner runner;
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  Start();
-  EXPECT_EQ(RunTrials(0, 4).size(), 4u);
-  runner.workers[0]->StopListening();
-  dispatcher_->Submit(MakeTrial(4));
-  EXPECT_TRUE(Eventually([&] { return dispatcher_->waiting().for_runner; }));
-  EXPECT_TRUE(Eventually([&] {
-    return dispatcher_->waiting().problem.find("no connection to") != std::string::npos;
-  }));
-  absl::SleepFor(absl::Milliseconds(1500));  // more tries than a trial has attempts
-  runner.workers[0]->ListenAgain();
-  ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, NextOutcome());
-  EXPECT_TRUE(outcome.valid);
-  EXPECT_FALSE(dispatcher_->waiting().for_runner);
-}
-
-TEST_F(DispatchTest, ALostLeaseSendsTheTrialElsewhere) {
-  FakeBuilder builder;
-  std::atomic<bool> started{false};
-  FakeRunner r1([&](grpc::ServerContext& context, const auto&, auto&) {
-    started = true;
-    while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
-    return grpc::Status::CANCELLED;
-  });
-  FakeRunner r2;
-  AddBuilder(builder, "b1");
-  AddRunner(r1, "r1");
-  job_.options.mutable_measure()->set_timeout_ms(60'000);
-  Start();
-  dispatcher_->Submit(MakeTrial(0));
-  ASSERT_TRUE(Eventually([&] { return started.load(); }));
-  cluster_.runners.RemoveWorker("r1");  // for ever
-  absl::SleepFor(absl::Milliseconds(50));
-  AddRunner(r2, "r2");  // and another comes
-  ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, NextOutcome());
-  EXPECT_TRUE(outcome.valid);
-  EXPECT_EQ(Records().at(0).runner, "r2");
-}
-
-TEST_F(DispatchTest, ABuilderVanishesAndComesBack) {
-  FakeBuilder builder;
-  FakeRunner runner;
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  Start();
-  EXPECT_EQ(RunTrials(0, 4).size(), 4u);
-  cluster_.builders.RemoveWorker("b1");
-  for (uint32_t i = 4; i < 8; ++i) dispatcher_->Submit(MakeTrial(i));
-  EXPECT_TRUE(Eventually([&] { return dispatcher_->waiting().for_builder; }));
-  AddBuilder(builder, "b2");
-  for (int i = 4; i < 8; ++i) EXPECT_OK(dispatcher_->Next(kNever_s));
-  EXPECT_EQ(Records().size(), 8u);
 }
 
 TEST_F(DispatchTest, AWantedLeaseIsGivenBackBetweenTrials) {
@@ -382,7 +209,7 @@ TEST_F(DispatchTest, TheBestCostGoesWithEachTrial) {
   FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
     std::lock_guard lock(mutex);
     seen.push_back(request.options());
-    if (seen.size() == 3) {  // it was hopeless
+    if (seen.size() == 3) {  // it was far too slow
       reply.mutable_result()->add_costs_s(1);
       reply.mutable_result()->set_stopped_early(true);
     }
@@ -398,70 +225,13 @@ TEST_F(DispatchTest, TheBestCostGoesWithEachTrial) {
   std::lock_guard lock(mutex);
   ASSERT_EQ(seen.size(), 4u);
   EXPECT_EQ(seen[0].best_cost_s(), 0);
-  EXPECT_EQ(seen[0].hopeless_ratio(), 10);
+  EXPECT_EQ(seen[0].early_stop_ratio(), 10);
   const auto records = Records();
   EXPECT_EQ(seen[1].best_cost_s(), store::MeanCost(records[0]));
   const double best = std::min(store::MeanCost(records[0]), store::MeanCost(records[1]));
   EXPECT_EQ(seen[2].best_cost_s(), best);
   EXPECT_EQ(seen[3].best_cost_s(), best);
   EXPECT_TRUE(records[2].stopped_early);
-}
-
-TEST_F(DispatchTest, AReferenceThatDoesNotBuildEndsTheJob) {
-  FakeBuilder builder([](auto&, const v1::BuildRequest& request, v1::BuildReply& reply) {
-    if (request.steps() == "[]") {
-      reply.set_error(v1::COMPILE_HOST_ERROR);
-      reply.set_message("no such instruction");
-    }
-    return grpc::Status::OK;
-  });
-  FakeRunner runner;
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  Start();
-  dispatcher_->Submit(MakeTrial(0));
-  EXPECT_THAT(dispatcher_->Next(kNever_s),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no such instruction")));
-}
-
-TEST_F(DispatchTest, AReferenceThatDoesNotRunEndsTheJob) {
-  FakeBuilder builder;
-  FakeRunner runner([](auto&, const auto&, auto&) {
-    return grpc::Status(grpc::StatusCode::INTERNAL, "the reference: run timeout");
-  });
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  Start();
-  for (uint32_t i = 0; i < 4; ++i) dispatcher_->Submit(MakeTrial(i));
-  Status status;
-  while (status.ok()) status = dispatcher_->Next(kNever_s).status();
-  EXPECT_THAT(status, StatusIs(StatusCode::kFailedPrecondition, HasSubstr("run timeout")));
-}
-
-TEST_F(DispatchTest, FaultsAreBuiltInAndARefusalEndsTheJob) {
-  std::atomic<bool> allowed{true};
-  FakeBuilder builder([&](auto&, const v1::BuildRequest& request, v1::BuildReply& reply) {
-    if (request.fault() == v1::FAULT_NONE) return grpc::Status::OK;
-    if (!allowed) {
-      return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "start it with --allow-faults");
-    }
-    reply.set_error(v1::COMPILE_HOST_ERROR);
-    reply.set_message(v1::Fault_Name(request.fault()));
-    return grpc::Status::OK;
-  });
-  FakeRunner runner;
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  (*job_.options.mutable_faults())[1] = v1::FAULT_COMPILER_CRASH;
-  (*job_.options.mutable_faults())[5] = v1::FAULT_NULL_STORE;
-  Start();
-  EXPECT_EQ(RunTrials(0, 3).size(), 3u);
-  EXPECT_EQ(Records()[1].message, "FAULT_COMPILER_CRASH");
-  EXPECT_EQ(Records()[0].error, store::kNoError);
-  allowed = false;
-  dispatcher_->Submit(MakeTrial(5));
-  EXPECT_THAT(dispatcher_->Next(kNever_s),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--allow-faults")));
 }
 
 TEST_F(DispatchTest, StopEndsNextAtOnceWhateverRuns) {
@@ -510,25 +280,6 @@ TEST_F(DispatchTest, WakeEndsNextWithoutAnOutcome) {
   waker.join();
   dispatcher_->Wake();  // before Next
   EXPECT_FALSE(dispatcher_->Next(kNever_s)->has_value());
-}
-
-// It takes all the leases that a job may have, and none of its trials.
-TEST_F(DispatchTest, ABuilderThatCannotBeReachedIsLeftForOthers) {
-  FakeBuilder gone, good;
-  FakeRunner runner;
-  AddBuilder(gone, "a", 4);
-  gone.workers[0]->StopListening();
-  AddBuilder(good, "b", 1);
-  AddRunner(runner, "r1");
-  DispatchOptions options = QuickDispatch();
-  options.max_builders = 2;
-  options.connect = std::chrono::milliseconds(50);
-  options.first_backoff = options.longest_backoff = std::chrono::seconds(30);
-  Start(options);
-  const absl::Time start = absl::Now();
-  EXPECT_EQ(RunTrials(0, 30).size(), 30u);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
-  EXPECT_EQ(good.calls, 31);
 }
 
 // A runner that uses idle time learns from a second call that a trial waits.
@@ -594,70 +345,6 @@ TEST_F(DispatchTest, NothingIsSentAheadThatAFreeRunnerCanTake) {
   EXPECT_EQ(RunTrials(0, 40).size(), 40u);
   EXPECT_GT(r1.measured, 10);
   EXPECT_GT(r2.measured, 10);
-}
-
-// Builders, searches and runners of one machine.
-class TurnsTest : public DispatchTest {
- protected:
-  // How often one was built while another was measured, or the other way round.
-  int OverlapsOf(bool on_cpu) {
-    FakeBuilder builder(Build());
-    FakeRunner runner(Measure());
-    AddBuilder(builder, "b1");
-    AddRunner(runner, "r1");
-    Turns turns({.length = absl::Milliseconds(20), .linger = absl::Milliseconds(2)}, Clock::Real());
-    DispatchOptions options = QuickDispatch();
-    options.turns = &turns;
-    job_.on_cpu = on_cpu;
-    Start(options);
-    EXPECT_EQ(RunTrials(0, 40).size(), 40u);
-    dispatcher_ = nullptr;  // before what it calls
-    return overlaps_;
-  }
-
- private:
-  FakeBuilder::Hook Build() {
-    return [this](grpc::ServerContext&, const v1::BuildRequest&, v1::BuildReply&) {
-      Note(building_, measuring_);
-      return grpc::Status::OK;
-    };
-  }
-  FakeRunner::Hook Measure() {
-    return [this](grpc::ServerContext&, const v1::MeasureRequest&, v1::MeasureReply&) {
-      Note(measuring_, building_);
-      return grpc::Status::OK;
-    };
-  }
-
-  void Note(std::atomic<int>& mine, const std::atomic<int>& others) {
-    ++mine;
-    absl::SleepFor(absl::Milliseconds(3));
-    if (others > 0) ++overlaps_;
-    --mine;
-  }
-
-  std::atomic<int> building_{0}, measuring_{0}, overlaps_{0};
-};
-
-TEST_F(TurnsTest, NothingIsBuiltWhileACpuIsMeasured) { EXPECT_EQ(OverlapsOf(/*on_cpu=*/true), 0); }
-
-TEST_F(TurnsTest, AGpuIsMeasuredWhileOthersAreBuilt) { EXPECT_GT(OverlapsOf(/*on_cpu=*/false), 0); }
-
-TEST_F(TurnsTest, StopsWhileItWaitsForItsTurn) {
-  FakeBuilder builder;
-  FakeRunner runner;
-  AddBuilder(builder, "b1");
-  AddRunner(runner, "r1");
-  Turns turns;
-  const Turns::Hold measurement = turns.Enter(Turns::Kind::kMeasurement);
-  DispatchOptions options = QuickDispatch();
-  options.turns = &turns;
-  Start(options);
-  dispatcher_->Submit(MakeTrial(0));
-  absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(builder.calls, 0);
-  dispatcher_.reset();
-  EXPECT_TRUE(Records().empty());
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "base/status_testing.h"
 #include "compiler/schedule/step.h"
 #include "scheduler/dispatch.h"
-#include "scheduler/fake_workers.h"
+#include "scheduler/workers_testing.h"
 #include "store/memory_store.h"
 
 namespace kiln::scheduler {
@@ -42,7 +42,7 @@ class DispatchTest : public testing::Test {
     job_.options.set_trials(100);
     job_.options.set_build_timeout_ms(200);
     job_.options.mutable_measure()->set_timeout_ms(200);
-    job_.options.mutable_measure()->set_hopeless_ratio(10);
+    job_.options.mutable_measure()->set_early_stop_ratio(10);
     job_.tasks.resize(1);
     job_.tasks[0].workload_id = "5a1d";
     job_.tasks[0].workload_key = "[\"key\"]";

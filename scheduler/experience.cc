@@ -17,7 +17,7 @@
 #include "compiler/schedule/step.h"
 #include "compiler/target/meaning.h"
 #include "proto/trial.pb.h"
-#include "search/samples.h"
+#include "search/policies/samples.h"
 #include "store/plausible.h"
 
 namespace kiln::scheduler {
@@ -25,8 +25,8 @@ namespace {
 
 bool SameDevice(std::string_view a, std::string_view b) { return a.empty() || b.empty() || a == b; }
 
-double CostOf(const store::Record& record) {
-  return record.error == store::kNoError ? store::Cost(record) : 0;
+std::optional<double> CostOf(const store::Record& record) {
+  return record.error == store::kNoError ? std::optional(store::Cost(record)) : std::nullopt;
 }
 
 // What measured it; where that is not known, nothing is.
@@ -93,9 +93,9 @@ std::vector<const store::Record*> Choose(std::vector<const store::Record*> recor
   std::vector<size_t> order(records.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const double x = CostOf(*records[a]), y = CostOf(*records[b]);
-    if ((x > 0) != (y > 0)) return x > 0;
-    return x != y ? x < y : a < b;
+    const std::optional<double> x = CostOf(*records[a]), y = CostOf(*records[b]);
+    if (x.has_value() != y.has_value()) return x.has_value();
+    return x != y ? *x < *y : a < b;
   });
   const size_t best = (most + 1) / 2;
   // The same ones each time, as long as there are no more records.
@@ -147,8 +147,9 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
   for (const store::Record& record : found) {
     if (record.job_id == job_id || !SameDevice(record.device, device)) continue;
     if (!same_target.Has(record) || store::HasRewrittenLayouts(record)) continue;
-    // Older databases hold costs that no device can have; those of target null are made up.
-    const bool plausible = task.target.kind == target::TargetKind::kNull ||
+    // Older databases hold costs that no device can have; those of programs that are not run are
+    // made up.
+    const bool plausible = !task.target.kind->runs_programs ||
                            store::CheckPlausible(record, task.dag->flop_count()).ok();
     if (SaysSomething(record) && plausible) records.push_back(&record);
   }
@@ -161,11 +162,10 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
     if (!steps[i].has_value()) continue;
     search::Observation o;
     o.valid = record.error == store::kNoError;
-    o.cost_s = CostOf(record);
+    o.cost_s = CostOf(record).value_or(0);
     const bool decides = o.valid && !record.stopped_early && !store::IsImported(record);
-    if (decides && (own.best_cost_s == 0 || o.cost_s < own.best_cost_s)) {
-      own.best_cost_s = o.cost_s;
-      own.best_record_id = record.id;
+    if (decides && (!own.best.has_value() || o.cost_s < own.best->cost_s)) {
+      own.best = {record.id, o.cost_s};
     }
     o.candidate.hash = schedule::HashSteps(*steps[i]);
     if (!known.insert(o.candidate.hash).second) continue;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -23,8 +24,8 @@
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "costmodel/cost_model.h"
-#include "search/policy.h"
-#include "search/task.h"
+#include "search/policies/policy.h"
+#include "search/space/task.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {
@@ -44,9 +45,12 @@ struct ExperienceOptions {
 struct TaskExperience {
   std::vector<search::Observation> observations;  // in the order they were measured
   std::vector<uint64_t> avoid;                    // measured too: hashes
+  struct Best {
+    int64_t record_id = 0;
+    double cost_s = 0;
+  };
   // The fastest of all that ran to its end; an imported one has not been measured on the device.
-  int64_t best_record_id = 0;  // 0: none
-  double best_cost_s = 0;
+  std::optional<Best> best;
 };
 
 struct Experience {

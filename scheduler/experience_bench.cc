@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "compiler/dag/text.h"
 #include "scheduler/experience.h"
-#include "search/models.h"
+#include "search/policies/models.h"
 #include "store/sqlite_store.h"
 
 namespace kiln::scheduler {

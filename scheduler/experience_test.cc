@@ -13,7 +13,7 @@
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 #include "costmodel/make_cost_model.h"
-#include "search/samples.h"
+#include "search/policies/samples.h"
 #include "store/memory_store.h"
 
 namespace kiln::scheduler {
@@ -77,8 +77,9 @@ TEST_F(ExperienceTest, TheSameTaskIsObservedAndOthersAreSamples) {
   ASSERT_THAT(experience.of_tasks, SizeIs(1));
   ASSERT_THAT(experience.of_tasks[0].observations, SizeIs(12));
   EXPECT_THAT(experience.of_tasks[0].avoid, IsEmpty());
-  EXPECT_DOUBLE_EQ(experience.of_tasks[0].best_cost_s, 1e-3);
-  EXPECT_EQ(experience.of_tasks[0].best_record_id, 1);
+  ASSERT_TRUE(experience.of_tasks[0].best.has_value());
+  EXPECT_DOUBLE_EQ(experience.of_tasks[0].best->cost_s, 1e-3);
+  EXPECT_EQ(experience.of_tasks[0].best->record_id, 1);
   for (int i = 0; i < 12; ++i) {
     const search::Observation& o = experience.of_tasks[0].observations[i];
     EXPECT_EQ(o.valid, i % 4 != 3);
@@ -87,8 +88,8 @@ TEST_F(ExperienceTest, TheSameTaskIsObservedAndOthersAreSamples) {
   }
   ASSERT_THAT(experience.of_others, SizeIs(8));
   EXPECT_EQ(experience.of_others[0].task, search::SampleTask(other, "cpu"));
-  EXPECT_DOUBLE_EQ(experience.of_others[2].cost_s, 3e-3);
-  EXPECT_EQ(experience.of_others[3].cost_s, 0);
+  EXPECT_DOUBLE_EQ(experience.of_others[2].cost_s.value(), 3e-3);
+  EXPECT_EQ(experience.of_others[3].cost_s, std::nullopt);
   EXPECT_GT(experience.of_others[0].rows->rows(), 0);
 }
 
@@ -123,7 +124,7 @@ TEST_F(ExperienceTest, AnotherComputationOfTheSameKeyIsNotTheSameTask) {
   ASSERT_EQ(dag::WorkloadKey(*quick.dag), dag::WorkloadKey(*slow.dag));
   Measure("a", quick, 4);
   const Experience experience = Gather("new", std::span(&slow, 1));
-  EXPECT_EQ(experience.of_tasks[0].best_cost_s, 0);
+  EXPECT_FALSE(experience.of_tasks[0].best.has_value());
   EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
   EXPECT_THAT(experience.of_tasks[0].avoid, IsEmpty());
   ASSERT_THAT(experience.of_others, SizeIs(4)) << "it teaches like any other task";
@@ -147,8 +148,9 @@ TEST_F(ExperienceTest, ImportedRecordsAreKnownButTheirCostsDecideNothing) {
   ASSERT_OK(store_->AddRecord(record).status());
   const Experience experience = Gather("new", std::span(&task, 1));
   EXPECT_THAT(experience.of_tasks[0].observations, SizeIs(5));
-  EXPECT_EQ(experience.of_tasks[0].best_cost_s, 1e-3);
-  EXPECT_EQ(experience.of_tasks[0].best_record_id, 1);
+  ASSERT_TRUE(experience.of_tasks[0].best.has_value());
+  EXPECT_EQ(experience.of_tasks[0].best->cost_s, 1e-3);
+  EXPECT_EQ(experience.of_tasks[0].best->record_id, 1);
 }
 
 TEST_F(ExperienceTest, TargetsAndKeysOfLogsAreTakenForWhatTheyMean) {
@@ -201,7 +203,7 @@ TEST_F(ExperienceTest, TakesTheNewestOfMany) {
   Measure("a", other, 20);
   const Experience experience = Gather("new", std::span(&task, 1), "cpu", 5);
   ASSERT_THAT(experience.of_others, SizeIs(5));
-  EXPECT_DOUBLE_EQ(experience.of_others[1].cost_s, 1e-3 * 17);
+  EXPECT_DOUBLE_EQ(experience.of_others[1].cost_s.value(), 1e-3 * 17);
 }
 
 TEST_F(ExperienceTest, OfManyTheBestAreLearnedFromAndAllAreAvoided) {

@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/dag/sample_outputs.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "proto/builder.pb.h"
-#include "search/objective.h"
-#include "search/parameters.h"
-#include "search/policy.h"
+#include "search/policies/policy.h"
+#include "search/space/parameters.h"
+#include "search/tuning/objective.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -25,7 +26,7 @@ constexpr int kMostTasks = 10'000;
 constexpr uint32_t kLongestMs = 3'600'000;
 constexpr uint32_t kLongestIdleMs = 10'000;  // others wait for a fifth of it at most
 constexpr uint32_t kMostCalls = 1'000'000;   // number and repeat
-constexpr double kHopelessRatio = 10;
+constexpr double kEarlyStopRatio = 10;
 constexpr double kReferenceLimit_s = 10, kLongestReference_s = 86'400;
 constexpr int kDefaultFinalists = 8;
 constexpr int kMostFinalists = 1000;
@@ -48,23 +49,20 @@ Status CheckMeasure(v1::MeasureOptions& measure) {
   KILN_RETURN_IF_ERROR(CheckAtMost("cooldown_ms", measure.cooldown_ms(), kLongestMs));
   KILN_RETURN_IF_ERROR(CheckAtMost("timeout_ms", measure.timeout_ms(), kLongestMs));
   KILN_RETURN_IF_ERROR(CheckAtMost("idle_ms", measure.idle_ms(), kLongestIdleMs));
-  if (!std::isfinite(measure.hopeless_ratio())) {
+  if (!std::isfinite(measure.early_stop_ratio())) {
     return InvalidArgument(
-        "option hopeless_ratio is {}, expected a number, 0 for the default or a negative one for "
+        "option early_stop_ratio is {}, expected a number, 0 for the default or a negative one for "
         "never",
-        measure.hopeless_ratio());
+        measure.early_stop_ratio());
   }
-  if (measure.hopeless_ratio() == 0) measure.set_hopeless_ratio(kHopelessRatio);
+  if (measure.early_stop_ratio() == 0) measure.set_early_stop_ratio(kEarlyStopRatio);
   measure.clear_best_cost_s();  // the scheduler's to fill in
   return OkStatus();
 }
 
 Status CheckPolicy(v1::TuneOptions& options) {
-  const std::vector<std::string> known = search::PolicyNames();
-  if (options.policy().empty()) options.set_policy("sketch.xgb");
-  if (std::find(known.begin(), known.end(), options.policy()) != known.end()) return OkStatus();
-  return InvalidArgument("policy '{}' is unknown, expected one of: {}", options.policy(),
-                         fmt::join(known, ", "));
+  if (options.policy().empty()) options.set_policy(std::string(search::Policies().front()->name));
+  return search::FindPolicy(options.policy()).status();
 }
 
 Status CheckStrategy(v1::TuneOptions& options) {
@@ -97,11 +95,11 @@ Status CheckStrategy(v1::TuneOptions& options) {
   return OkStatus();
 }
 
-// Nothing is measured on target null: its costs are always the same.
+// Where nothing is run, costs are always the same.
 void FillByTarget(const target::Target& target, v1::TuneOptions& options) {
-  const bool null = target.kind == target::TargetKind::kNull;
-  if (null) options.set_lock_step(true);
-  if (options.finalists() == 0) options.set_finalists(null ? -1 : kDefaultFinalists);
+  const bool runs = target.kind->runs_programs;
+  if (!runs) options.set_lock_step(true);
+  if (options.finalists() == 0) options.set_finalists(runs ? kDefaultFinalists : -1);
 }
 
 Status CheckFaults(const v1::TuneOptions& options) {
@@ -245,6 +243,15 @@ StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec, const std::stop_token& stop)
   if (spec.name().empty()) spec.set_name(spec.tasks(0).description());
   job.spec = std::move(spec);
   return job;
+}
+
+int GroupOf(const CheckedJob& job, size_t task) {
+  const v1::TaskSpec& spec = job.spec.tasks(static_cast<int>(task));
+  return static_cast<int>(spec.has_alternative_of() ? spec.alternative_of() : task);
+}
+
+double PlainSecondsOf(const CheckedTask& task) {
+  return dag::PlainSeconds(*task.dag, task.target.kind->unscheduled_flops_per_s);
 }
 
 }  // namespace kiln::scheduler

@@ -32,12 +32,18 @@ struct CheckedJob {
 // InvalidArgument in one sentence: which task or option, what was found, what was expected.
 //
 // Defaults that are the scheduler's: trials 64, reference_limit_s 10, policy "sketch.xgb",
-// trials_per_round 64 (at most trials per task), weight 1, hopeless_ratio 10 (a negative one means
-// never), task_strategy "gradient", objective "weighted-sum", finalists 8 (none for target null,
-// which has lock_step set), name: the first task's description.
+// trials_per_round 64 (at most trials per task), weight 1, early_stop_ratio 10 (a negative one
+// means never), task_strategy "gradient", objective "weighted-sum", finalists 8 (none for target
+// null, which has lock_step set), name: the first task's description.
 //
 // Cost: parses and lowers each task, a millisecond each, seconds for tens of thousands of
 // operators. Cancelled soon after `stop` is requested.
 StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec, const std::stop_token& stop = {});
+
+// The work of a task: alternatives of each other have one.
+int GroupOf(const CheckedJob& job, size_t task);
+
+// What the unscheduled loops of the task take, about.
+double PlainSecondsOf(const CheckedTask& task);
 
 }  // namespace kiln::scheduler

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/status_testing.h"
-#include "scheduler/test_job.h"
+#include "scheduler/job_testing.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -20,7 +20,7 @@ TEST(JobSpecTest, FillsInTheDefaults) {
   EXPECT_EQ(job.spec.options().trials(), 64u);
   EXPECT_EQ(job.spec.options().policy(), "sketch.xgb");
   EXPECT_EQ(job.spec.options().trials_per_round(), 64u);
-  EXPECT_EQ(job.spec.options().measure().hopeless_ratio(), 10);
+  EXPECT_EQ(job.spec.options().measure().early_stop_ratio(), 10);
   EXPECT_EQ(job.spec.tasks(0).weight(), 1);
   EXPECT_EQ(job.spec.name(), "matmul");
   ASSERT_EQ(job.tasks.size(), 1u);
@@ -160,12 +160,12 @@ INSTANTIATE_TEST_SUITE_P(
                   s.mutable_options()->mutable_measure()->set_repeat(4'000'000'000);
                 },
                 {"repeat is 4000000000"}},
-        Refusal{"Hopeless",
+        Refusal{"EarlyStop",
                 [](v1::JobSpec& s) {
-                  s.mutable_options()->mutable_measure()->set_hopeless_ratio(
+                  s.mutable_options()->mutable_measure()->set_early_stop_ratio(
                       std::numeric_limits<double>::quiet_NaN());
                 },
-                {"hopeless_ratio"}},
+                {"early_stop_ratio"}},
         Refusal{"Tolerance",
                 [](v1::JobSpec& s) { s.mutable_options()->mutable_tolerance()->set_relative(-1); },
                 {"tolerance.relative is -1"}},

@@ -8,7 +8,7 @@
 #include "base/unique_id.h"
 #include "scheduler/computations.h"
 #include "scheduler/either_stop.h"
-#include "scheduler/patient_store.h"
+#include "scheduler/retrying_store.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -49,7 +49,7 @@ std::vector<store::TaskRow> TaskRows(const CheckedJob& job) {
     row.description = spec.description();
     row.flop_count = job.tasks[i].flop_count;
     if (spec.has_alternative_of()) row.alternative_of = spec.alternative_of();
-    row.form = spec.form();
+    row.variant = spec.variant();
     row.preparation = spec.preparation();
     row.network = spec.network();
     rows.push_back(std::move(row));
@@ -134,7 +134,7 @@ struct Jobs::Request {
 
   const std::chrono::steady_clock::time_point until;
   EitherStop stop;
-  PatientStore store;
+  RetryingStore store;
 };
 
 Status Jobs::Stopping() const { return Unavailable("the scheduler is stopping; try again"); }

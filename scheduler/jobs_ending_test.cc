@@ -1,4 +1,4 @@
-// How jobs end: their finals, and each of the reasons.
+// How jobs end: their final race, and each of the reasons.
 #include <atomic>
 #include <map>
 
@@ -11,8 +11,8 @@ using testing::HasSubstr;
 
 INSTANTIATE_TEST_SUITE_P(Stores, JobsTest, testing::Values(false, true), StoreName);
 
-// Readings of finals wait for `hold` to be taken away; `again` counts them.
-FakeRunner::Hook HeldInFinals(const std::atomic<bool>& hold, std::atomic<int>& again) {
+// Readings of the final race wait for `hold` to be taken away; `again` counts them.
+FakeRunner::Hook HeldInFinalRace(const std::atomic<bool>& hold, std::atomic<int>& again) {
   return [&](auto& context, const v1::MeasureRequest& request, auto&) {
     const bool final = request.options().repeat() > 1;
     while (final && hold && !context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
@@ -30,9 +30,7 @@ TEST_P(JobsTest, NeverEndsSlowerThanTheUnscheduledLoops) {
     reply.set_reference_cost_s(5e-3);
     return grpc::Status::OK;
   });
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(20);
   spec.mutable_options()->set_finalists(2);
   const std::string id = Submit(spec);
@@ -46,7 +44,7 @@ TEST_P(JobsTest, NeverEndsSlowerThanTheUnscheduledLoops) {
 }
 
 // What the winner is compared with is read beside it, though others were faster.
-TEST_P(JobsTest, TheUnscheduledLoopsAreInTheFinals) {
+TEST_P(JobsTest, TheUnscheduledLoopsAreInTheFinalRace) {
   FakeBuilder builder;
   std::atomic<double> unscheduled_s{1.1e-3};
   FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
@@ -55,19 +53,17 @@ TEST_P(JobsTest, TheUnscheduledLoopsAreInTheFinals) {
     reply.mutable_result()->add_costs_s(steps == "[]" ? unscheduled_s.load() : cost_s);
     return grpc::Status::OK;
   });
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(12);
   spec.mutable_options()->set_finalists(2);
   const auto finals_of = [&](const std::string& id) {
-    std::pair<int, bool> finals{0, false};  // how many, and the unscheduled loops?
+    std::pair<int, bool> remeasured{0, false};  // how many, and the unscheduled loops?
     const std::vector<store::Record> records = *store_->RecordsOfJob(id, 0);
     for (const store::Record& r : records) {
-      finals.first += !r.final_costs_s.empty();
-      finals.second |= r.steps == store::kNoSteps && !r.final_costs_s.empty();
+      remeasured.first += !r.remeasured_costs_s.empty();
+      remeasured.second |= r.steps == store::kNoSteps && !r.remeasured_costs_s.empty();
     }
-    return finals;
+    return remeasured;
   };
   std::string id = Submit(spec);
   ASSERT_TRUE(Ends(id));
@@ -109,10 +105,8 @@ TEST_P(JobsTest, FinalistsAreMeasuredAgainAlsoAfterARestart) {
   FakeBuilder builder;
   std::atomic<bool> hold{true};
   std::atomic<int> again{0};
-  FakeRunner runner(HeldInFinals(hold, again));
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  FakeRunner runner(HeldInFinalRace(hold, again));
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(32);
   spec.mutable_options()->set_finalists(3);
   const std::string id = Submit(spec);
@@ -125,26 +119,26 @@ TEST_P(JobsTest, FinalistsAreMeasuredAgainAlsoAfterARestart) {
   ASSERT_TRUE(Ends(id));
   EXPECT_EQ(State(id), v1::SUCCEEDED);
   ExpectExactly(id, 32);
-  int finals = 0;
+  int remeasured = 0;
   const auto records = *store_->RecordsOfJob(id, 0);
-  for (const auto& r : records) finals += !r.final_costs_s.empty();
-  EXPECT_GE(finals, 2);
-  EXPECT_LE(finals, 6);
-  EXPECT_GE(again, 2 * finals);
-  EXPECT_FALSE(store_->BestOfJob(id, 0)->value().final_costs_s.empty());
+  for (const auto& r : records) remeasured += !r.remeasured_costs_s.empty();
+  EXPECT_GE(remeasured, 2);
+  EXPECT_LE(remeasured, 6);
+  EXPECT_GE(again, 2 * remeasured);
+  EXPECT_FALSE(store_->BestOfJob(id, 0)->value().remeasured_costs_s.empty());
 }
 
 // The device is faster than the builder. The job is stopped in the middle and goes on: what was
-// read of its leaders counts, and the finals are short.
-TEST_P(JobsTest, LeadersAreReadMeanwhileAlsoAfterARestart) {
+// read of its elites counts, and the final race is short.
+TEST_P(JobsTest, ElitesAreReadMeanwhileAlsoAfterARestart) {
   FakeDevice device(2);
   FakeBuilder builder([](auto&, const auto&, auto&) {
     absl::SleepFor(absl::Milliseconds(20));
     return grpc::Status::OK;
   });
-  std::atomic<int> of_finals{0};
+  std::atomic<int> of_final_race{0};
   FakeRunner runner([&](auto& context, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
-    of_finals += request.options().hopeless_ratio() == 0 && request.options().idle_ms() == 0;
+    of_final_race += request.options().early_stop_ratio() == 0 && request.options().idle_ms() == 0;
     device.Measure(context, request, reply);
     return grpc::Status::OK;
   });
@@ -160,7 +154,7 @@ TEST_P(JobsTest, LeadersAreReadMeanwhileAlsoAfterARestart) {
     std::map<int64_t, store::Record> again;
     const auto records = *store_->RecordsOfJob(id, 0);
     for (const store::Record& r : records) {
-      if (!r.final_costs_s.empty()) again[r.id] = r;
+      if (!r.remeasured_costs_s.empty()) again[r.id] = r;
     }
     return again;
   };
@@ -174,23 +168,21 @@ TEST_P(JobsTest, LeadersAreReadMeanwhileAlsoAfterARestart) {
   const auto after = read_again();
   for (const auto& [record, r] : before) {
     ASSERT_TRUE(after.contains(record));
-    EXPECT_GE(after.at(record).final_readings, r.final_readings);
-    EXPECT_EQ(after.at(record).final_device, "r1");
+    EXPECT_GE(after.at(record).remeasurements, r.remeasurements);
+    EXPECT_EQ(after.at(record).remeasured_device, "r1");
   }
   const store::Record best = store_->BestOfJob(id, 0)->value();
-  EXPECT_GE(best.final_costs_s.size(), 10u) << "five turns";
+  EXPECT_GE(best.remeasured_costs_s.size(), 10u) << "five turns";
   EXPECT_NEAR(store::Cost(best), FakeRunner::CostOf(best.steps), 1e-6);
-  EXPECT_LT(of_finals, 2 * 5 * 4) << "turns";
-  EXPECT_GT(Status(id).leaders_share(), 0);
-  EXPECT_GT(Status(id).busy_share(), Status(id).leaders_share());
+  EXPECT_LT(of_final_race, 2 * 5 * 4) << "turns";
+  EXPECT_GT(Status(id).elites_share(), 0);
+  EXPECT_GT(Status(id).busy_share(), Status(id).elites_share());
 }
 
 TEST_P(JobsTest, ALatencyThatIsReachedEndsTheJob) {
   FakeBuilder builder;
   FakeRunner runner;
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(2000);
   spec.mutable_options()->set_trials_per_round(8);
   spec.mutable_options()->set_latency_target_s(1.05e-3);  // costs are 1 to 2 ms
@@ -207,10 +199,8 @@ TEST_P(JobsTest, AJobThatReachedItsTargetDoesNotSearchAgainAfterARestart) {
   FakeBuilder builder;
   std::atomic<bool> hold{true};
   std::atomic<int> again{0};
-  FakeRunner runner(HeldInFinals(hold, again));
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  FakeRunner runner(HeldInFinalRace(hold, again));
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(2000);
   spec.mutable_options()->set_latency_target_s(1.05e-3);
   spec.mutable_options()->set_finalists(2);
@@ -228,9 +218,7 @@ TEST_P(JobsTest, AJobThatReachedItsTargetDoesNotSearchAgainAfterARestart) {
 TEST_P(JobsTest, EndsWhenItsTimeIsUsedUp) {
   FakeBuilder builder;
   FakeRunner runner(Slow(5));
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(100'000);
   spec.mutable_options()->set_time_budget_s(0.4);
   spec.mutable_options()->set_finalists(2);
@@ -246,9 +234,7 @@ TEST_P(JobsTest, EndsWhenItsTimeIsUsedUp) {
 TEST_P(JobsTest, ARestartGivesAJobNoMoreTime) {
   FakeBuilder builder;
   FakeRunner runner(Slow(5));
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(100'000);
   spec.mutable_options()->set_time_budget_s(3600);
   const std::string id = Submit(spec);
@@ -269,9 +255,7 @@ TEST_P(JobsTest, EarlyStopping) {
     reply.mutable_result()->add_costs_s(1e-3);
     return grpc::Status::OK;
   });
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(10'000);
   spec.mutable_options()->set_early_stopping(20);
   const std::string id = Submit(spec);
@@ -285,9 +269,7 @@ TEST_P(JobsTest, EarlyStopping) {
 TEST_P(JobsTest, ASpaceThatIsUsedUp) {
   FakeBuilder builder;
   FakeRunner runner;
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(100'000);
   spec.mutable_tasks(0)->set_dag("input A: float32[2]\nB[i: 2] = A[i] + 1.0\n");
   const std::string id = Submit(spec);

@@ -55,9 +55,7 @@ TEST_P(JobsTest, ALaterJobKnowsWhatAnEarlierOneMeasured) {
     while (hold && !context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
     return grpc::Status::OK;
   });
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   const std::string first = Submit(LearnedJob(48));
   ASSERT_TRUE(Ends(first));
   const auto best = *store_->BestOfJob(first, 0);
@@ -113,9 +111,7 @@ TEST_P(JobsTest, ALaterJobKnowsWhatAnEarlierOneMeasured) {
 TEST_P(JobsTest, ALearnedSearchGoesOnAfterARestart) {
   FakeBuilder builder;
   FakeRunner runner(Slow(1));
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   const std::string before = Submit(LearnedJob(16, 96));
   ASSERT_TRUE(Ends(before));
   const std::string id = Submit(LearnedJob(96));
@@ -140,9 +136,7 @@ TEST_P(JobsTest, ALearnedSearchGoesOnAfterARestart) {
 TEST_P(JobsTest, ASpaceThatIsUsedUpByAnEarlierJob) {
   FakeBuilder builder;
   FakeRunner runner;
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = LearnedJob(10'000);
   spec.mutable_tasks(0)->set_dag("input A: float32[2]\nB[i: 2] = A[i] + 1.0\n");
   const std::string first = Submit(spec);
@@ -170,9 +164,7 @@ TEST_P(JobsTest, GapsInTheTrialNumbersAreFilled) {
   }
   FakeBuilder builder;
   FakeRunner runner;
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   ASSERT_TRUE(Ends(id));
   const auto records = *store_->RecordsOfJob(id, 0);
   ASSERT_EQ(records.size(), 20u);

@@ -14,19 +14,17 @@ INSTANTIATE_TEST_SUITE_P(Stores, JobsTest, testing::Values(false, true), StoreNa
 TEST_P(JobsTest, AllRunnersOfAJobServeTheDeviceItNames) {
   FakeBuilder builder;
   FakeRunner runner;
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(3);
   spec.set_device("GPU-bb");
   EXPECT_TRUE(Ends(Submit(spec)));
   int runners = 0;
-  for (const LeaseWish& wish : cluster_.wishes()) {
-    if (wish.kind == v1::BUILDER) {
-      EXPECT_EQ(wish.key, "null");
+  for (const LeaseSpec& spec : cluster_.specs()) {
+    if (spec.kind == v1::BUILDER) {
+      EXPECT_EQ(spec.key, "null");
     }
-    if (wish.kind != v1::RUNNER) continue;
-    EXPECT_EQ(wish.key, "GPU-bb");
+    if (spec.kind != v1::RUNNER) continue;
+    EXPECT_EQ(spec.key, "GPU-bb");
     ++runners;
   }
   EXPECT_GE(runners, 2) << "the first one and those that measure";
@@ -35,9 +33,7 @@ TEST_P(JobsTest, AllRunnersOfAJobServeTheDeviceItNames) {
 TEST_P(JobsTest, AFullJob) {
   FakeBuilder builder;
   FakeRunner runner;
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   const std::string id = Submit(TestJob(50));
   ASSERT_TRUE(Ends(id));
   const v1::JobStatus status = Status(id);
@@ -69,9 +65,7 @@ TEST_P(JobsTest, AFullJob) {
 TEST_P(JobsTest, AJobThatCalibratesFitsTheDevicesConstants) {
   FakeBuilder builder;
   FakeRunner runner;
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(100);
   *spec.add_tasks() = TestTask(32);
   spec.mutable_options()->set_calibrate(true);
@@ -125,9 +119,7 @@ TEST_P(JobsTest, ARunnerWithoutADeviceModelIsLeftAlone) {
 TEST_P(JobsTest, TasksTakeTurns) {
   FakeBuilder builder;
   FakeRunner runner;
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(30);
   *spec.add_tasks() = TestTask(32);
   *spec.add_tasks() = TestTask(48);
@@ -152,9 +144,7 @@ TEST_P(JobsTest, TrialsGoWhereTheyAreWorthMost) {
     reply.mutable_result()->set_run_s(1e-3);
     return grpc::Status::OK;
   });
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   v1::JobSpec spec = TestJob(64);
   spec.mutable_tasks(0)->set_weight(100);
   *spec.add_tasks() = TestTask(32);
@@ -171,17 +161,17 @@ TEST_P(JobsTest, TrialsGoWhereTheyAreWorthMost) {
   ASSERT_OK_AND_ASSIGN(const auto rounds, store_->RoundsOfJob(id, 0));
   ASSERT_EQ(rounds.size(), 16u);
   EXPECT_EQ(rounds.back().trials, 64u);
-  EXPECT_TRUE(std::isnan(rounds[0].total_latency_s));
+  EXPECT_FALSE(rounds[0].total_latency_s.has_value());
   for (size_t i = 1; i < rounds.size(); ++i) {
-    EXPECT_NEAR(rounds[i].total_latency_s, 100 * rounds[i].best_s[0] + rounds[i].best_s[1], 1e-12);
-    const double before_s = i > 1 ? rounds[i - 1].total_latency_s : 1;
-    EXPECT_LE(rounds[i].total_latency_s, before_s);
+    const double total_s = rounds[i].total_latency_s.value();
+    EXPECT_NEAR(total_s, 100 * *rounds[i].best_s[0] + *rounds[i].best_s[1], 1e-12);
+    EXPECT_LE(total_s, rounds[i - 1].total_latency_s.value_or(1));
     EXPECT_FALSE(rounds[i].report.empty());
   }
   EXPECT_EQ(rounds.back().best_s[0], status.tasks(0).best_cost_s());
 }
 
-// One form is four times slower. The job is stopped in the middle and goes on in the same way.
+// One variant is four times slower. The job is stopped in the middle and goes on in the same way.
 TEST_P(JobsTest, TheFasterAlternativeHasTheTrials) {
   v1::JobSpec spec = TestJob(96);
   *spec.add_tasks() = TestAlternative(0);
@@ -196,9 +186,7 @@ TEST_P(JobsTest, TheFasterAlternativeHasTheTrials) {
     reply.mutable_result()->add_costs_s(factor * FakeRunner::CostOf(request.artifact().binary()));
     return grpc::Status::OK;
   });
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   const std::string id = Submit(spec);
   ASSERT_TRUE(Eventually([&] { return Count(id) >= 30; }));
   Restart();
@@ -211,15 +199,16 @@ TEST_P(JobsTest, TheFasterAlternativeHasTheTrials) {
   EXPECT_GE(status.tasks(1).trials(), 28u);
   EXPECT_GE(status.tasks(2).trials(), 16u);
   EXPECT_EQ(status.tasks(1).spec().alternative_of(), 0u);
-  EXPECT_EQ(status.tasks(1).spec().form(), "turned");
+  EXPECT_EQ(status.tasks(1).spec().variant(), "turned");
   EXPECT_EQ(status.tasks(1).spec().preparation(), "p1 = nothing");
   EXPECT_FALSE(status.tasks(0).spec().has_alternative_of());
   // The log has the objective: the faster one counts, twice.
   ASSERT_OK_AND_ASSIGN(const auto rounds, store_->RoundsOfJob(id, 0));
-  const std::vector<double>& best_s = rounds.back().best_s;
+  const std::vector<std::optional<double>>& best_s = rounds.back().best_s;
   ASSERT_EQ(best_s.size(), 3u);
-  EXPECT_LT(best_s[1], best_s[0]);
-  EXPECT_NEAR(rounds.back().total_latency_s, std::cbrt(best_s[1] * best_s[1] * best_s[2]), 1e-9);
+  EXPECT_LT(best_s[1].value(), best_s[0].value());
+  EXPECT_NEAR(rounds.back().total_latency_s.value(),
+              std::cbrt(best_s[1].value() * best_s[1].value() * best_s[2].value()), 1e-9);
 }
 
 TEST_P(JobsTest, TheSameSeedGivesTheSameRun) {
@@ -271,9 +260,7 @@ TEST_P(JobsTest, WaitsForWorkersAndSaysSo) {
 TEST_P(JobsTest, CancelInTheMiddle) {
   FakeBuilder builder;
   FakeRunner runner(Slow(5));
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   const std::string id = Submit(TestJob(100'000));
   ASSERT_TRUE(Eventually([&] { return Count(id) >= 10; }));
   ASSERT_OK(jobs_->Cancel(id));
@@ -305,9 +292,7 @@ TEST_P(JobsTest, CancelWhileItWaits) {
 TEST_P(JobsTest, AFinishedJobCannotBeCancelled) {
   FakeBuilder builder;
   FakeRunner runner;
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   const std::string id = Submit(TestJob(3));
   ASSERT_TRUE(Ends(id));
   EXPECT_THAT(jobs_->Cancel(id),
@@ -320,9 +305,7 @@ TEST_P(JobsTest, AJobWithoutOneCorrectProgramFails) {
     reply.mutable_result()->set_error(v1::WRONG_ANSWER_ERROR);
     return grpc::Status::OK;
   });
-  AddBuilder(builder);
-  AddRunner(runner);
-  Start();
+  Serve(builder, runner);
   const std::string id = Submit(TestJob(5));
   ASSERT_TRUE(Ends(id));
   EXPECT_EQ(State(id), v1::FAILED);

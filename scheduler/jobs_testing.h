@@ -9,12 +9,12 @@
 #include <string>
 
 #include "base/status_testing.h"
-#include "scheduler/fake_workers.h"
+#include "scheduler/job_testing.h"
 #include "scheduler/jobs.h"
-#include "scheduler/test_job.h"
+#include "scheduler/workers_testing.h"
+#include "store/folder_testing.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
-#include "store/test_folder.h"
 
 namespace kiln::scheduler {
 
@@ -48,6 +48,12 @@ class JobsTest : public testing::TestWithParam<bool> {
     options.dispatch = QuickDispatch();
     jobs_ = std::make_unique<Jobs>(*store_, cluster_.factory(), *events_, options);
     ASSERT_OK(jobs_->Start());
+  }
+  // With one of each.
+  void Serve(FakeBuilder& builder, FakeRunner& runner) {
+    AddBuilder(builder);
+    AddRunner(runner);
+    Start();
   }
   // As a killed process: nothing is told to anyone. The file is opened anew, the memory store has
   // to stay.

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "base/secret.h"
-#include "proto/lease_source.h"
+#include "rpc/lease_source.h"
 
 namespace kiln::scheduler {
 
-struct LeaseWish {
+struct LeaseSpec {
   v1::WorkerKind kind = v1::RUNNER;
   std::string key;
   std::string job_id;
@@ -26,7 +26,7 @@ struct Leases {
   std::function<std::string()> why_waiting = [] { return std::string(); };
 };
 
-using LeaseFactory = std::function<Leases(const LeaseWish&)>;
+using LeaseFactory = std::function<Leases(const LeaseSpec&)>;
 
 // Leases from the tracker at HOST:PORT. `scheduler_id` stays the same over restarts, `incarnation`
 // grows with each; each job is a holder of its own to the tracker, so that the jobs of one

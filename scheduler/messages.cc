@@ -36,21 +36,23 @@ void AddLive(const LiveStatus& live, v1::JobStatus& status) {
   }
   if (status.state() == v1::RUNNING && live.waiting_for_workers) {
     status.set_waiting_for_workers(1);
-    if (status.message().empty()) status.set_message(live.obstacle);
+    if (status.message().empty()) status.set_message(live.blocked_reason);
   }
   status.set_device(live.device);
   status.set_phase(live.phase);
   status.mutable_notices()->Assign(live.notices.begin(), live.notices.end());
-  status.set_next_task(live.next_task);
+  if (live.next_task.has_value()) status.set_next_task(*live.next_task + 1);
   status.set_busy_share_last_minute(live.busy.busy_share);
-  status.set_leaders_share_last_minute(live.busy.leaders_share);
+  status.set_elites_share_last_minute(live.busy.elites_share);
   status.set_trials_per_s_last_minute(live.busy.trials_per_s);
   const size_t known = std::min(live.known.size(), static_cast<size_t>(status.tasks_size()));
   for (size_t i = 0; i < known; ++i) {
     v1::TaskStatus& task = *status.mutable_tasks(static_cast<int>(i));
     task.set_known_states(live.known[i].states);
-    task.set_known_cost_s(live.known[i].best_cost_s);
-    task.set_known_record_id(live.known[i].best_record_id);
+    if (const auto& best = live.known[i].best; best.has_value()) {
+      task.set_known_cost_s(best->cost_s);
+      task.set_known_record_id(best->record_id);
+    }
   }
 }
 
@@ -82,7 +84,10 @@ void SetResult(const v1::TrialResult& result, store::Record& record) {
   record.max_error = result.max_error();
   if (record.error == store::kNoError)
     record.unchecked = CutText(result.unchecked(), kMessageBytes);
-  record.sampled_outputs = static_cast<int64_t>(result.sampled_outputs());
+  record.sampled_outputs.reset();
+  if (result.sampled_outputs() > 0) {
+    record.sampled_outputs = static_cast<int64_t>(result.sampled_outputs());
+  }
   record.times = result.times().SerializeAsString();
 }
 

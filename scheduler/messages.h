@@ -2,6 +2,8 @@
 // job that may be running. How rows are messages: store/wire.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,16 +25,19 @@ std::string CutText(std::string_view text, size_t max_bytes);
 // What is only known while the job runs.
 struct LiveStatus {
   bool waiting_for_workers = false;
-  std::string obstacle;          // what it waits for
+  std::string blocked_reason;    // what it waits for
   std::string database_problem;  // why nothing can be written or read now
   std::string device;
-  std::string phase;       // "": it searches
-  uint32_t next_task = 0;  // 1 + the task of the newest round; 0: none yet
+  std::string phase;                  // "": it searches
+  std::optional<uint32_t> next_task;  // of the newest round; none yet
   // By task: what earlier jobs measured of it.
   struct Known {
+    struct Best {
+      int64_t record_id = 0;
+      double cost_s = 0;
+    };
     uint32_t states = 0;
-    int64_t best_record_id = 0;  // 0: none
-    double best_cost_s = 0;
+    std::optional<Best> best;
   };
   std::vector<Known> known;  // or nothing
   std::vector<std::string> notices;

@@ -7,8 +7,9 @@
 #include "compiler/dag/text.h"
 #include "compiler/schedule/fit.h"
 #include "compiler/schedule/step.h"
-#include "proto/device_choice.h"
-#include "proto/field_limits.h"
+#include "compiler/target/target.h"
+#include "rpc/device_choice.h"
+#include "rpc/field_limits.h"
 #include "scheduler/caller_watch.h"
 #include "scheduler/computations.h"
 #include "scheduler/watch.h"
@@ -18,6 +19,11 @@
 
 namespace kiln::scheduler {
 namespace {
+
+// 0, as any number that is not set, asks for all.
+std::optional<uint32_t> LimitOf(const v1::ListJobsRequest& request) {
+  return request.limit() == 0 ? std::nullopt : std::optional(request.limit());
+}
 
 constexpr std::chrono::milliseconds kLook{250};
 constexpr int kMostLooks = 30;  // for a first runner
@@ -56,6 +62,8 @@ Status SchedulerService::WhileWaitedFor(
 Status SchedulerService::SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const {
   if (spec.device().empty() || spec.tasks().empty() || !list_workers_) return OkStatus();
   const std::string& target = spec.tasks(0).target();
+  // No runner will come for what is no target.
+  KILN_RETURN_IF_ERROR(Annotate(target::ParseTarget(target).status(), "task 0"));
   const std::string kind = target.substr(0, target.find(' '));
   v1::ListReply there;
   for (int looks = 0; looks < kMostLooks && !stopping_ && !context.IsCancelled(); ++looks) {
@@ -93,7 +101,7 @@ grpc::Status SchedulerService::ListJobs(grpc::ServerContext* context,
                                         const v1::ListJobsRequest* request,
                                         v1::ListJobsReply* reply) {
   return Answer(*context, *request, [&]() -> Status {
-    KILN_ASSIGN_OR_RETURN(const auto jobs, store_.ListJobs(request->limit()));
+    KILN_ASSIGN_OR_RETURN(const auto jobs, store_.ListJobs(LimitOf(*request)));
     for (const store::JobRow& job : jobs) {
       KILN_ASSIGN_OR_RETURN(*reply->add_jobs(), jobs_.StatusOf(job));
       DropDagTexts(*reply->mutable_jobs(reply->jobs_size() - 1));

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "proto/door.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "proto/tracker.pb.h"
+#include "rpc/door.h"
 #include "scheduler/event_hub.h"
 #include "scheduler/jobs.h"
 #include "scheduler/streams.h"

@@ -4,11 +4,11 @@
 
 #include "base/grpc_status.h"
 #include "base/status_testing.h"
-#include "proto/channel.h"
-#include "scheduler/fake_workers.h"
-#include "scheduler/test_job.h"
+#include "rpc/channel.h"
+#include "scheduler/job_testing.h"
+#include "scheduler/workers_testing.h"
 #include "store/memory_store.h"
-#include "store/test_record.h"
+#include "store/record_testing.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -151,7 +151,7 @@ TEST_F(ServiceTest, ASlowWatcherMissesNothingAndHoldsNothingUp) {
   ASSERT_OK(watched.status);
   EXPECT_EQ(watched.trials().size(), 100u);
   const store::JobRow job = *store_->GetJob(id);
-  EXPECT_LT(job.finished_ms - job.started_ms, 5'000);
+  EXPECT_LT(job.finished_ms.value() - job.started_ms.value(), 5'000);
 }
 
 TEST_F(ServiceTest, AWatcherThatLeavesIsNoticed) {
@@ -317,9 +317,13 @@ class StandstillTest : public ServiceTest {
       return stream->Write(request);
     }
   };
-  std::unique_ptr<Import> Begin() {
+  std::unique_ptr<Import> Open() {
     auto import = std::make_unique<Import>();
     import->stream = stub_->ImportRecords(&import->context, &import->reply);
+    return import;
+  }
+  std::unique_ptr<Import> Begin() {
+    auto import = Open();
     EXPECT_TRUE(import->Write("# begins"));
     return import;
   }
@@ -343,7 +347,7 @@ TEST_F(StandstillTest, SoManyStreamsAndNoMore) {
   for (int i = 0; i < 3; ++i) open.push_back(Begin());
   // The handlers have begun when the calls that come behind are refused.
   EXPECT_TRUE(Eventually([&] {
-    const auto one_more = Begin();
+    const auto one_more = Open();  // it may be refused before it writes
     one_more->stream->WritesDone();
     const grpc::Status status = one_more->stream->Finish();
     return status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
@@ -472,6 +476,10 @@ TEST_F(ServiceTest, ADeviceIsKeptByItsKeyAndRefusedWhereItIsNotThere) {
   EXPECT_THAT(Call(&v1::Scheduler::Stub::Submit, wrong),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("there are: Null 1 (GPU-aa); Null 1 (GPU-bb)")));
+  // No runner of it is waited for.
+  wrong.mutable_spec()->mutable_tasks(0)->set_target("vax");
+  EXPECT_THAT(Call(&v1::Scheduler::Stub::Submit, wrong),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown target 'vax'")));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "base/log.h"
-#include "proto/channel.h"
+#include "rpc/channel.h"
 
 namespace kiln::scheduler {
 namespace {

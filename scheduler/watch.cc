@@ -64,7 +64,7 @@ class Watch {
            status.waiting_for_workers() != sent_.waiting_for_workers();
   }
 
-  // The best candidates, with their costs: finals change the one or the other.
+  // The best candidates, with their costs: final race change the one or the other.
   static std::vector<std::pair<int64_t, double>> BestRecords(const v1::JobStatus& status) {
     std::vector<std::pair<int64_t, double>> best;
     for (const v1::TaskStatus& task : status.tasks()) {

@@ -6,8 +6,8 @@
 
 #include "base/grpc_status.h"
 #include "proto/builder.grpc.pb.h"
-#include "proto/channel.h"
 #include "proto/runner.grpc.pb.h"
+#include "rpc/channel.h"
 
 namespace kiln::scheduler {
 namespace {

@@ -47,7 +47,7 @@ void WorkerPool::PushFirst(WorkItemPtr item) {
 
 void WorkerPool::Poke() {
   std::lock_guard lock(mutex_);
-  ++news_;
+  ++events_;
   changed_.notify_all();
 }
 
@@ -70,7 +70,7 @@ int WorkerPool::usable() const {
   return sum;
 }
 
-std::optional<std::string> WorkerPool::Obstacle() const {
+std::optional<std::string> WorkerPool::BlockedReason() const {
   std::lock_guard lock(mutex_);
   if (queue_.empty() || !usable_.empty()) return std::nullopt;
   return problem_;
@@ -232,7 +232,7 @@ WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWor
   const auto found = [&] { return FindTakeable(worker) != queue_.end(); };
   auto until = Clock::now() + options_.idle_release;
   while (!over() && !found()) {
-    const uint64_t seen = news_;
+    const uint64_t seen = events_;
     if (meanwhile_ != nullptr && !serving.ahead_works && !lease.wanted()) {
       lock.unlock();
       std::optional<Attempt> attempt = meanwhile_(lease, stop_.get_token());
@@ -244,7 +244,7 @@ WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWor
       if (did) continue;
     }
     const auto more = [&] {
-      return meanwhile_ != nullptr && news_ != seen && !serving.ahead_works && !lease.wanted();
+      return meanwhile_ != nullptr && events_ != seen && !serving.ahead_works && !lease.wanted();
     };
     ++seeking_;
     ++idle_;
@@ -281,7 +281,7 @@ void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
     attempt.again->avoid_worker = worker;
     queue_.push_front(std::move(attempt.again));
   }
-  ++news_;
+  ++events_;
   changed_.notify_all();
 }
 

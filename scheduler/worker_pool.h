@@ -28,7 +28,7 @@
 #include <thread>
 #include <vector>
 
-#include "proto/lease_source.h"
+#include "rpc/lease_source.h"
 
 namespace kiln::scheduler {
 
@@ -50,7 +50,7 @@ struct Attempt {
 class WorkerPool {
  public:
   struct Options {
-    std::string name = "worker";  // in logs and obstacles
+    std::string name = "worker";  // in logs and blocked_reasons
     int lanes = 8;
     bool ahead = false;
     std::chrono::milliseconds idle_release{2'000};
@@ -89,7 +89,7 @@ class WorkerPool {
   int usable() const;
   // Work waits and there is no usable worker: what stands in the way, as far as the pool knows it;
   // nullopt: nothing does.
-  std::optional<std::string> Obstacle() const;
+  std::optional<std::string> BlockedReason() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -132,10 +132,10 @@ class WorkerPool {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<WorkItemPtr> queue_;
-  size_t seeking_ = 0;  // lanes that will take an item once they can: more need not ask for leases
-  size_t idle_ = 0;     // of these, the ones that have a lease
-  size_t resting_ = 0;  // lanes that have none and ask for none
-  uint64_t news_ = 0;   // grows when there may be something to do meanwhile
+  size_t seeking_ = 0;   // lanes that will take an item once they can: more need not ask for leases
+  size_t idle_ = 0;      // of these, the ones that have a lease
+  size_t resting_ = 0;   // lanes that have none and ask for none
+  uint64_t events_ = 0;  // grows when there may be something to do meanwhile
   std::map<std::string, int> usable_;       // worker id -> lanes that can work on it now
   std::map<std::string, Trouble> trouble_;  // by worker id
   std::string problem_;                     // the last complaint or refusal; "" after a success

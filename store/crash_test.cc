@@ -8,9 +8,9 @@
 #include "absl/time/clock.h"
 #include "base/status_testing.h"
 #include "base/subprocess.h"
+#include "store/folder_testing.h"
+#include "store/record_testing.h"
 #include "store/sqlite_store.h"
-#include "store/test_folder.h"
-#include "store/test_record.h"
 
 namespace kiln::store {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/subprocess.h"
+#include "store/record_testing.h"
 #include "store/sqlite_store.h"
-#include "store/test_record.h"
 
 namespace kiln::store {
 namespace {

@@ -31,7 +31,8 @@ StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, LogChecks
   job.id = job_id;
   job.name = "imported records";
   job.state = JobState::kSucceeded;
-  job.created_ms = job.started_ms = job.finished_ms = now_ms;
+  job.created_ms = now_ms;
+  job.started_ms = job.finished_ms = now_ms;
   const Status added = store.AddJob(job);
   if (added.code() != StatusCode::kAlreadyExists) KILN_RETURN_IF_ERROR(added);
   return LogImporter(store, std::move(checks), job_id);

@@ -4,11 +4,11 @@
 #include <sstream>
 
 #include "base/status_testing.h"
+#include "store/folder_testing.h"
 #include "store/measure_log.h"
 #include "store/memory_store.h"
+#include "store/record_testing.h"
 #include "store/sqlite_store.h"
-#include "store/test_folder.h"
-#include "store/test_record.h"
 
 namespace kiln::store {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/status_testing.h"
-#include "store/test_record.h"
+#include "store/record_testing.h"
 
 namespace kiln::store {
 namespace {

@@ -56,9 +56,9 @@ class MemoryStore final : public Store {
     return *job;
   }
 
-  StatusOr<std::vector<JobRow>> ListJobs(uint32_t limit) override {
+  StatusOr<std::vector<JobRow>> ListJobs(std::optional<uint32_t> limit) override {
     std::lock_guard lock(mutex_);
-    const size_t count = limit == 0 ? jobs_.size() : std::min<size_t>(limit, jobs_.size());
+    const size_t count = std::min<size_t>(limit.value_or(UINT32_MAX), jobs_.size());
     return std::vector<JobRow>(jobs_.rbegin(), jobs_.rbegin() + count);
   }
 
@@ -182,7 +182,7 @@ class MemoryStore final : public Store {
     for (const Record& record : records_) {
       if (record.job_id != job_id) continue;
       counts.run_s += record.run_s;
-      counts.final_run_s += record.final_run_s;
+      counts.remeasured_run_s += record.remeasured_run_s;
       if (!record.runner.empty()) runners.insert(record.runner);
       ++counts.total;
       ++counts.by_error[record.error];
@@ -193,13 +193,13 @@ class MemoryStore final : public Store {
     return counts;
   }
 
-  Status SetFinals(std::span<const Finals> finals) override {
+  Status SetRemeasurements(std::span<const Remeasurement> remeasured) override {
     std::lock_guard lock(mutex_);
     std::vector<Record> records;
-    for (const Finals& f : finals) {
+    for (const Remeasurement& f : remeasured) {
       const Record* found = FindRecord(f.id);
       if (found == nullptr) return NotFound("no record {}", f.id);
-      KILN_ASSIGN_OR_RETURN(Record record, WithFinals(*found, f));
+      KILN_ASSIGN_OR_RETURN(Record record, WithRemeasurement(*found, f));
       records.push_back(std::move(record));
     }
     for (Record& record : records) {
@@ -324,7 +324,7 @@ class MemoryStore final : public Store {
       for (const Record& r : store_.records_) {
         if (Matches(r, filter) && (names.empty() || IsNamed(r, names))) found.push_back(&r);
       }
-      if (filter.top > 0) {
+      if (filter.top.has_value()) {
         std::stable_sort(found.begin(), found.end(),
                          [](const Record* a, const Record* b) { return BetterThan(*a, *b); });
       }

@@ -1,7 +1,7 @@
 #include "store/plausible.h"
 
 #include "base/status_testing.h"
-#include "store/test_record.h"
+#include "store/record_testing.h"
 
 namespace kiln::store {
 namespace {

@@ -45,8 +45,8 @@ double MeanCost(const Record& record) {
 }
 
 double Cost(const Record& record) {
-  if (record.error != kNoError || record.final_costs_s.empty()) return MeanCost(record);
-  std::vector<double> sorted = record.final_costs_s;
+  if (record.error != kNoError || record.remeasured_costs_s.empty()) return MeanCost(record);
+  std::vector<double> sorted = record.remeasured_costs_s;
   std::sort(sorted.begin(), sorted.end());
   const size_t middle = sorted.size() / 2;
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
@@ -107,7 +107,7 @@ Status ValidateRecord(const Record& record) {
                              record.trial, record.job_id, cost);
     }
   }
-  for (double cost : record.final_costs_s) {
+  for (double cost : record.remeasured_costs_s) {
     if (!std::isfinite(cost) || cost <= 0) {
       return InvalidArgument(
           "trial {} of job {}: final cost {} s, expected a positive finite number", record.trial,

@@ -10,14 +10,13 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/hardware_params.h"
 #include "base/status.h"
+#include "device/hardware_params.h"
 
 namespace kiln::store {
 
@@ -51,23 +50,24 @@ struct Record {
   std::string device = {};
   std::string builder = {};  // worker ids
   std::string runner = {};
-  bool stopped_early = false;  // costs_s is one reading: hopeless against the best one
+  bool stopped_early = false;  // costs_s is one reading: far slower than the best one
   double max_error = 0;        // largest |got - want| / max|want| seen in the check
   std::string unchecked = {};  // why the check proved little, though nothing differed; "": it did
   double flop_count = 0;
-  // Why it was tried: where the search had it from, and what its model said; NaN: nothing.
+  // Why it was tried: where the search had it from, and what its model said; none: nothing.
   std::string origin = {};
-  double score = std::numeric_limits<double>::quiet_NaN();
+  std::optional<double> score = {};
   // Of one of the best: it was read again, in turns with its rivals. Two values for each turn, of
   // however many readings, the device's drift taken out. Empty for all others.
-  std::vector<double> final_costs_s = {};
+  std::vector<double> remeasured_costs_s = {};
   // Another such reading in this job, at another time, is within +- this of the cost, 95%: by the
-  // spread of the turns and by the device's drift as far as the job saw it. 0 = not known.
-  double confidence_s = 0;
-  uint32_t final_readings = 0;    // that final_costs_s stand for; 0 = as many as they are
-  double final_run_s = 0;         // what they took of the device's time
-  std::string final_device = {};  // identity of the device that took them; "" = not known
-  int64_t sampled_outputs = 0;    // so many elements of the outputs were compared; 0 = all
+  // spread of the turns and by the device's drift as far as the job saw it. None: not known.
+  std::optional<double> confidence_s = {};
+  uint32_t remeasurements = 0;         // that remeasured_costs_s stand for
+  double remeasured_run_s = 0;         // what they took of the device's time
+  std::string remeasured_device = {};  // identity of the device that took them; "" = not known
+  // So many elements of the outputs were compared; none: all.
+  std::optional<int64_t> sampled_outputs = {};
   std::string times = {};  // bytes: where its time went, a serialized message; "" = not known
   // What a line of a log says beside all this; the log's maker knows what of it.
   std::string target_host = {};
@@ -103,8 +103,8 @@ struct JobRow {
   std::string message = {};  // why it failed
   std::string spec = {};     // bytes: the serialized request
   int64_t created_ms = 0;
-  int64_t started_ms = 0;   // 0 = not yet
-  int64_t finished_ms = 0;  // 0 = not yet
+  std::optional<int64_t> started_ms = {};   // none: not yet
+  std::optional<int64_t> finished_ms = {};  // likewise
   JobProgress progress = {};
   // Runs that have begun, one after the other, without a result since and without an end in order:
   // their processes died, all but that of the last one if it runs now.
@@ -121,11 +121,12 @@ struct TaskRow {
   double weight = 1;  // uses in the network
   std::string description = {};
   double flop_count = 0;
-  double reference_cost_s = 0;  // a run of the reference program, not a reading; 0 = not run yet
+  // A run of the reference program, not a reading; none: it has not run yet.
+  std::optional<double> reference_cost_s = {};
   // The task whose work this one does in another way: of their inputs, those that `preparation` (a
   // text) speaks of are made before. None: it is no alternative.
   std::optional<uint32_t> alternative_of = {};
-  std::string form = {};  // which way
+  std::string variant = {};  // which way
   std::string preparation = {};
   std::string network = {};  // what it is a part of
 };
@@ -155,11 +156,11 @@ struct RoundRow {
   uint32_t task_index = 0;
   double elapsed_s = 0;  // since the job's run began
   uint32_t trials = 0;   // of the job, with results
-  // The job's objective, by default the sum of weight * best; NaN while a work has no result.
-  double total_latency_s = std::numeric_limits<double>::quiet_NaN();
-  std::vector<double> best_s = {};  // of each task; 0 = none
-  double search_s = 0;              // what finding the candidates took, training included
-  std::string report = {};          // what was considered and dropped, for people
+  // The job's objective, by default the sum of weight * best; none while a work has no result.
+  std::optional<double> total_latency_s = {};
+  std::vector<std::optional<double>> best_s = {};  // of each task
+  double search_s = 0;      // what finding the candidates took, with training
+  std::string report = {};  // what was considered and dropped, for people
 };
 
 // The analytic model's constants of a kind of device, as kiln calibrate has fitted them.
@@ -181,8 +182,8 @@ bool IsFinal(JobState state);
 // The mean of costs_s, in seconds: what the trial itself measured. Infinite on error.
 double MeanCost(const Record& record);
 
-// The figure by which records are compared, in seconds: the median of final_costs_s where there are
-// any, otherwise the mean of costs_s. Infinite on error.
+// The figure by which records are compared, in seconds: the median of remeasured_costs_s where
+// there are any, otherwise the mean of costs_s. Infinite on error.
 double Cost(const Record& record);
 
 // Strict weak order "a is the better record": no error before error, complete before stopped early,

@@ -204,9 +204,20 @@ CREATE TABLE calibrations (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2,  kVersion3,  kVersion4,
-                                       kVersion5, kVersion6,  kVersion7,  kVersion8,
-                                       kVersion9, kVersion10, kVersion11, kVersion12};
+// Columns and the stage hint under the names that docs/glossary.md has for them.
+constexpr const char kVersion13[] = R"sql(
+ALTER TABLE tasks RENAME COLUMN form TO variant;
+ALTER TABLE records RENAME COLUMN final_costs_s TO remeasured_costs_s;
+ALTER TABLE records RENAME COLUMN final_readings TO remeasurements;
+ALTER TABLE records RENAME COLUMN final_run_s TO remeasured_run_s;
+ALTER TABLE records RENAME COLUMN final_device TO remeasured_device;
+UPDATE records SET steps = replace(steps, '"fragments$', '"register_buffering$')
+  WHERE instr(steps, '"fragments$') > 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
+                                       kVersion11, kVersion12, kVersion13};
 
 }  // namespace
 

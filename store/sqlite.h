@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,6 +80,10 @@ class Statement {
   Status BindOne(int index, Blob blob);
   Status BindOne(int index, double value);
   Status BindOne(int index, std::nullptr_t);
+  template <typename Value>
+  Status BindOne(int index, const std::optional<Value>& value) {
+    return value.has_value() ? BindOne(index, *value) : BindOne(index, nullptr);
+  }
   Status BindInt(int index, int64_t value);
   template <typename Integer>
     requires std::is_integral_v<Integer>

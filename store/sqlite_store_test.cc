@@ -7,9 +7,9 @@
 
 #include "base/digest.h"
 #include "base/status_testing.h"
+#include "store/folder_testing.h"
+#include "store/record_testing.h"
 #include "store/schema.h"
-#include "store/test_folder.h"
-#include "store/test_record.h"
 
 namespace kiln::store {
 namespace {
@@ -98,21 +98,54 @@ TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
   EXPECT_EQ(record.trial, 7u);
   EXPECT_EQ(Cost(record), 0.25);
   EXPECT_EQ(record.origin, "");
-  EXPECT_TRUE(std::isnan(record.score));
-  EXPECT_TRUE(record.final_costs_s.empty());
-  EXPECT_EQ(record.confidence_s, 0);
-  EXPECT_EQ(record.final_readings, 0u);
-  EXPECT_EQ(record.final_device, "");
+  EXPECT_FALSE(record.score.has_value());
+  EXPECT_TRUE(record.remeasured_costs_s.empty());
+  EXPECT_FALSE(record.confidence_s.has_value());
+  EXPECT_EQ(record.remeasurements, 0u);
+  EXPECT_EQ(record.remeasured_device, "");
   EXPECT_EQ(record.unchecked, "");
-  const Finals finals = {.id = 1, .costs_s = {0.26}, .confidence_s = 0.01};
-  ASSERT_OK(store->SetFinals({&finals, 1}));
+  const Remeasurement remeasured = {.id = 1, .costs_s = {0.26}, .confidence_s = 0.01};
+  ASSERT_OK(store->SetRemeasurements({&remeasured, 1}));
   EXPECT_EQ(Cost(**store->BestOfJob("j", 0)), 0.26);
+  EXPECT_EQ(store->GetRecord(1)->remeasurements, 1u) << "where the row does not say";
   EXPECT_EQ(store->RoundsOfJob("j", 0)->size(), 0u);
   ASSERT_OK_AND_ASSIGN(const auto tasks, store->TasksOfJob("j"));
   ASSERT_EQ(tasks.size(), 1u);
   EXPECT_EQ(tasks[0].description, "dense");
   EXPECT_EQ(tasks[0].alternative_of, std::nullopt);
-  EXPECT_EQ(tasks[0].form, "");
+  EXPECT_EQ(tasks[0].variant, "");
+}
+
+// A file of schema 12: what was renamed since is found under its present name.
+TEST_F(SqliteStoreTest, RenamedColumnsAndHintsKeepTheirValues) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(12), false));
+    ASSERT_OK(raw->Execute(
+        "INSERT INTO jobs (number, id, name, user, priority, state, message, spec, created_ms, "
+        "started_ms, finished_ms) VALUES (1, 'j', '', '', 0, 'succeeded', '', x'', 0, 0, 0);"
+        "INSERT INTO tasks (job_id, task_index, workload_key, target, weight, description, "
+        "flop_count, reference_cost_s, form) VALUES ('j', 0, 'key', 'cuda', 1, 'conv', 1, 2, "
+        "'winograd F(4,3)');"
+        "INSERT INTO records (id, job_id, task_index, trial, workload_key, target, hardware, "
+        "steps, "
+        "costs_s, mean_cost_s, error, message, timestamp_s, device, builder, runner, "
+        "stopped_early, "
+        "final_costs_s, final_readings, final_run_s, final_device) VALUES (1, 'j', 0, 7, 'key', "
+        "'cuda', '[0, 0, 0, 0, 0, 0, 0, 0]', '[[\"PR\",3,0,\"fragments$2\"]]', '[0.25]', 0.24, 0, "
+        "'', "
+        "3, 'gpu', 'b', 'r', 0, '[0.24]', 4, 0.5, 'gpu 0')"));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK_AND_ASSIGN(const Record record, store->GetRecord(1));
+  EXPECT_EQ(record.steps, R"([["PR",3,0,"register_buffering$2"]])");
+  EXPECT_EQ(record.remeasured_costs_s, std::vector<double>{0.24});
+  EXPECT_EQ(record.remeasurements, 4u);
+  EXPECT_EQ(record.remeasured_run_s, 0.5);
+  EXPECT_EQ(record.remeasured_device, "gpu 0");
+  ASSERT_OK_AND_ASSIGN(const auto tasks, store->TasksOfJob("j"));
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(tasks[0].variant, "winograd F(4,3)");
 }
 
 TEST_F(SqliteStoreTest, ASchemaVersionThatCannotBeIsRefused) {
@@ -147,7 +180,7 @@ TEST_F(SqliteStoreTest, AJobWhoseStateIsUnknownDoesNotHideTheOthers) {
   ASSERT_OK(
       raw->Execute("PRAGMA ignore_check_constraints=ON;"
                    "UPDATE jobs SET state = 'napping' WHERE id = 'bad'"));
-  ASSERT_OK_AND_ASSIGN(const auto jobs, store->ListJobs(0));
+  ASSERT_OK_AND_ASSIGN(const auto jobs, store->ListJobs(std::nullopt));
   ASSERT_EQ(jobs.size(), 2u);
   EXPECT_EQ(jobs[0].state, JobState::kFailed);
   EXPECT_THAT(jobs[0].message, HasSubstr("job state 'napping' is unknown"));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status_testing.h"
-#include "store/test_folder.h"
+#include "store/folder_testing.h"
 
 namespace kiln::store::sqlite {
 namespace {

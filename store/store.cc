@@ -165,7 +165,7 @@ Status Store::ForEachRecord(const RecordFilter& filter,
     std::vector<int64_t> ids;
     KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
       KILN_ASSIGN_OR_RETURN(const Names names, NamesOfAll(snapshot, filter.workload));
-      KILN_ASSIGN_OR_RETURN(ids, snapshot.Ids(rest, names, filter.top > 0 ? filter.top : kMostIds));
+      KILN_ASSIGN_OR_RETURN(ids, snapshot.Ids(rest, names, filter.top.value_or(kMostIds)));
       return OkStatus();
     }));
     for (size_t i = 0; i < ids.size(); i += kPageSize) {
@@ -177,7 +177,7 @@ Status Store::ForEachRecord(const RecordFilter& filter,
       }));
       for (const Record& record : records) KILN_RETURN_IF_ERROR(visit(record));
     }
-    if (filter.top > 0 || ids.size() < kMostIds) return OkStatus();
+    if (filter.top.has_value() || ids.size() < kMostIds) return OkStatus();
     rest.after_id = ids.back();
   }
 }
@@ -216,15 +216,15 @@ Status CheckComputation(const Computation& computation) {
                          computation.id, computation.key, computation.dag);
 }
 
-StatusOr<Record> WithFinals(Record record, const Finals& finals) {
-  record.final_run_s = finals.run_s;
+StatusOr<Record> WithRemeasurement(Record record, const Remeasurement& remeasured) {
+  record.remeasured_run_s = remeasured.run_s;
   if (record.error != kNoError) return record;
-  record.final_costs_s = finals.costs_s;
-  record.confidence_s = finals.confidence_s;
-  record.final_readings = finals.readings;
-  record.final_device = finals.device;
-  record.error = finals.error;
-  record.message = finals.message;
+  record.remeasured_costs_s = remeasured.costs_s;
+  record.confidence_s = remeasured.confidence_s;
+  record.remeasurements = remeasured.readings;
+  record.remeasured_device = remeasured.device;
+  record.error = remeasured.error;
+  record.message = remeasured.message;
   if (record.error != kNoError) record.costs_s.clear();
   KILN_RETURN_IF_ERROR(ValidateRecord(record));
   return record;
@@ -241,7 +241,7 @@ StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view messa
   job.message = message;
   if (state == JobState::kRunning) ++job.fruitless_runs;
   if (state == JobState::kQueued) job.fruitless_runs = 0;
-  if (state == JobState::kRunning && job.started_ms == 0) job.started_ms = now_ms;
+  if (state == JobState::kRunning && !job.started_ms.has_value()) job.started_ms = now_ms;
   if (IsFinal(state)) job.finished_ms = now_ms;
   return true;
 }
@@ -252,7 +252,7 @@ Status ApplyReopen(JobRow& job) {
   }
   job.state = JobState::kQueued;
   job.message.clear();
-  job.finished_ms = 0;
+  job.finished_ms.reset();
   job.fruitless_runs = 0;
   return OkStatus();
 }

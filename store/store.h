@@ -1,7 +1,7 @@
 // The store: jobs, tasks and records, kept for ever.
 //
 // Implementations: OpenSqliteStore (sqlite_store.h) and NewMemoryStore (memory_store.h);
-// store_test.cc holds one suite that both pass. All methods are thread-safe. Writes wait for each
+// store_testing.h begins one suite that both pass. All methods are thread-safe. Writes wait for each
 // other (one of the SQLite store lasts an fsync), reads of the SQLite store for nothing. A read
 // sees what was written before it began. Values are copied in and out; nothing returned refers to
 // the store.
@@ -45,18 +45,18 @@ struct TrialCounts {
   int64_t total = 0;
   std::array<int64_t, kNumErrorKinds> by_error{};
   std::map<uint32_t, int64_t> by_task;  // tasks without trials are absent
-  uint32_t next_trial = 0;  // one past the largest number used: where a resumed job goes on
-  double run_s = 0;         // sum over all: what the devices were busy with
-  double final_run_s = 0;   // likewise, with further readings of the best
-  int64_t runners = 0;      // that measured them
+  uint32_t next_trial = 0;      // one past the largest number used: where a resumed job goes on
+  double run_s = 0;             // sum over all: what the devices were busy with
+  double remeasured_run_s = 0;  // likewise, with further readings of the best
+  int64_t runners = 0;          // that measured them
 };
 
 // What further readings said of a record: fields of the same names in record.h, or with an error
 // that it does not hold up (its costs go then).
-struct Finals {
+struct Remeasurement {
   int64_t id = 0;
   std::vector<double> costs_s = {};
-  double confidence_s = 0;
+  std::optional<double> confidence_s = {};
   uint32_t readings = 0;
   double run_s = 0;  // of all of them so far
   std::string device = {};
@@ -85,8 +85,8 @@ struct RecordFilter {
   std::string device = {};                                // "" = all devices
   int64_t since_s = std::numeric_limits<int64_t>::min();  // timestamps from here on
   bool include_errors = false;
-  int64_t after_id = 0;  // only records with a larger id
-  uint32_t top = 0;      // only so many, the best ones, best first; 0 = all
+  int64_t after_id = 0;              // only records with a larger id
+  std::optional<uint32_t> top = {};  // only so many, the best ones, best first; none: all
 };
 
 class Store {
@@ -109,8 +109,8 @@ class Store {
   virtual Status ReopenJob(std::string_view job_id) = 0;
   virtual Status SetProgress(std::string_view job_id, const JobProgress& progress) = 0;
   virtual StatusOr<JobRow> GetJob(std::string_view job_id) = 0;
-  // Newest first; limit 0 = all.
-  virtual StatusOr<std::vector<JobRow>> ListJobs(uint32_t limit) = 0;
+  // Newest first. No limit: all.
+  virtual StatusOr<std::vector<JobRow>> ListJobs(std::optional<uint32_t> limit) = 0;
   // Queued and running ones in the order they were added.
   virtual StatusOr<std::vector<JobRow>> LoadUnfinishedJobs() = 0;
 
@@ -157,7 +157,7 @@ class Store {
                                                            uint32_t task_index) = 0;
   virtual StatusOr<TrialCounts> CountTrials(std::string_view job_id) = 0;
   // All or nothing, in one commit. A record that failed before stays failed.
-  virtual Status SetFinals(std::span<const Finals> finals) = 0;
+  virtual Status SetRemeasurements(std::span<const Remeasurement> remeasured) = 0;
   // Is there a record of the same workload, target, steps, error and timestamp, in whatever job?
   // What makes an imported line a duplicate (its costs are rounded, so they can't tell). Where one
   // of the two has no identity, the same key is enough.
@@ -267,8 +267,8 @@ Status CheckBatch(std::span<const Record> records);
 // `a` and `b`, of one (job, trial), are one result.
 bool SameTrial(const Record& a, const Record& b);
 
-// The shared rule of SetFinals.
-StatusOr<Record> WithFinals(Record record, const Finals& finals);
+// The shared rule of SetRemeasurements.
+StatusOr<Record> WithRemeasurement(Record record, const Remeasurement& remeasured);
 
 // The shared rule of UpdateJobState: false when nothing is to change.
 StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view message, int64_t now_ms);

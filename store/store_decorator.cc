@@ -42,7 +42,7 @@ StatusOr<JobRow> StoreDecorator::GetJob(std::string_view job_id) {
   return Through(Access::kRead, [&] { return store_.GetJob(job_id); });
 }
 
-StatusOr<std::vector<JobRow>> StoreDecorator::ListJobs(uint32_t limit) {
+StatusOr<std::vector<JobRow>> StoreDecorator::ListJobs(std::optional<uint32_t> limit) {
   return Through(Access::kRead, [&] { return store_.ListJobs(limit); });
 }
 
@@ -97,8 +97,8 @@ StatusOr<TrialCounts> StoreDecorator::CountTrials(std::string_view job_id) {
   return Through(Access::kRead, [&] { return store_.CountTrials(job_id); });
 }
 
-Status StoreDecorator::SetFinals(std::span<const Finals> finals) {
-  return Through(Access::kWrite, [&] { return store_.SetFinals(finals); });
+Status StoreDecorator::SetRemeasurements(std::span<const Remeasurement> remeasured) {
+  return Through(Access::kWrite, [&] { return store_.SetRemeasurements(remeasured); });
 }
 
 StatusOr<uint32_t> StoreDecorator::AddRound(const RoundRow& row) {

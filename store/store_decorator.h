@@ -26,7 +26,7 @@ class StoreDecorator : public Store {
   Status ReopenJob(std::string_view job_id) override;
   Status SetProgress(std::string_view job_id, const JobProgress& progress) override;
   StatusOr<JobRow> GetJob(std::string_view job_id) override;
-  StatusOr<std::vector<JobRow>> ListJobs(uint32_t limit) override;
+  StatusOr<std::vector<JobRow>> ListJobs(std::optional<uint32_t> limit) override;
   StatusOr<std::vector<JobRow>> LoadUnfinishedJobs() override;
   Status AddTasks(std::string_view job_id, std::span<const TaskRow> tasks) override;
   StatusOr<std::vector<TaskRow>> TasksOfJob(std::string_view job_id) override;
@@ -42,7 +42,7 @@ class StoreDecorator : public Store {
   StatusOr<std::optional<Record>> UnscheduledOfJob(std::string_view job_id,
                                                    uint32_t task_index) override;
   StatusOr<TrialCounts> CountTrials(std::string_view job_id) override;
-  Status SetFinals(std::span<const Finals> finals) override;
+  Status SetRemeasurements(std::span<const Remeasurement> remeasured) override;
   StatusOr<int64_t> DeleteRecords(std::span<const int64_t> ids) override;
   Status AddComputations(std::span<const Computation> computations) override;
   StatusOr<std::vector<Computation>> ComputationsOfKey(std::string_view key) override;

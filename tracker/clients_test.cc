@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
-#include "proto/lease_keeper.h"
-#include "proto/worker_announcer.h"
-#include "tracker/test_tracker.h"
+#include "rpc/lease_keeper.h"
+#include "rpc/worker_announcer.h"
+#include "tracker/tracker_testing.h"
 
 namespace kiln::tracker {
 namespace {

@@ -32,6 +32,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -65,8 +66,6 @@ struct RegistryOptions {
 class Registry {
  public:
   static constexpr uint32_t kMaxWaitMs = 30'000;
-  static constexpr uint32_t kMaxSlots = 4'096;
-  static constexpr int64_t kNever = INT64_MAX;
 
   // `now_ms`: the start; leases on workers not yet announced are recreated during the first
   // deadline_ms.
@@ -91,7 +90,7 @@ class Registry {
 
   // What happened since the last call that an operator wants to read, a line each: workers that
   // came and went, leases that were lost.
-  std::vector<std::string> TakeNews();
+  std::vector<std::string> TakeEvents();
 
   StatusOr<v1::RenewReply> Renew(const v1::RenewRequest& request, int64_t now_ms);
 
@@ -101,8 +100,8 @@ class Registry {
   // Lets time pass: expires, drops and grants what is due.
   void Advance(int64_t now_ms);
 
-  // When Advance next has something to do; kNever when nothing is pending.
-  int64_t NextEventMs() const;
+  // When Advance next has something to do; none: nothing is pending.
+  std::optional<int64_t> NextEventMs() const;
 
   v1::ListReply List(int64_t now_ms);
 
@@ -193,16 +192,7 @@ class Registry {
   std::deque<std::pair<int64_t, std::string>>
       released_forget_;  // (when to forget it, id), in order
   std::vector<std::string> granted_;
-  std::vector<std::string> news_;
+  std::vector<std::string> events_;
 };
-
-// InvalidArgument when a worker's state cannot be used: what was found, what was expected.
-Status CheckWorker(const v1::WorkerState& state);
-
-// Whether the request may have a slot of the worker: it serves kind and key, and is not avoided.
-bool Suits(const v1::WorkerState& worker, const v1::AcquireRequest& request);
-
-// Whether the worker is of that kind and lists that key.
-bool Serves(const v1::WorkerState& worker, v1::WorkerKind kind, std::string_view key);
 
 }  // namespace kiln::tracker

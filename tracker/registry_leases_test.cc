@@ -104,7 +104,7 @@ TEST_F(RegistryTest, ARestartedSchedulerDoesNotWaitForItsOwnOldLeases) {
   registry_.TakeGranted();
   EXPECT_TRUE(registry_.Acquire(restarted, now_ms_)->has_lease());
   EXPECT_THAT(registry_.TakeGranted(), testing::UnorderedElementsAre("4", "5"));
-  EXPECT_THAT(registry_.TakeNews(), testing::Contains(HasSubstr("s-ada has started again")));
+  EXPECT_THAT(registry_.TakeEvents(), testing::Contains(HasSubstr("s-ada has started again")));
   // The dead one's lease does not come back, and its request is gone.
   EXPECT_THAT(Renew(RenewOf("ada", {old})).lost_lease_ids(), ElementsAre(old.id()));
   EXPECT_EQ(registry_.List(now_ms_).keys(0).pending(), 0u);
@@ -212,7 +212,7 @@ TEST(RegistryHostileTest, NoClientBreaksIt) {
           (void)registry.Poll(name('r'), now);
       }
       registry.TakeGranted();
-      registry.TakeNews();
+      registry.TakeEvents();
       const v1::ListReply list = registry.List(now);
       ASSERT_LE(list.workers_size(), 3);
       for (int i = 0; i < list.workers_size(); ++i) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tracker/checks.h"
 #include "tracker/registry.h"
 
 namespace kiln::tracker {

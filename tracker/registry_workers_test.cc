@@ -45,10 +45,10 @@ TEST_F(RegistryTest, TellsOperatorsWhatHappened) {
   Granted(Ask("r1", "ann"));
   now_ms_ += 10'000;
   registry_.Advance(now_ms_);
-  EXPECT_THAT(registry_.TakeNews(),
+  EXPECT_THAT(registry_.TakeEvents(),
               ElementsAre("worker w at w:1 joins: RUNNER, 1 slots, keys cuda, null",
                           "worker w at w:1 is gone: silent for 10000 ms; 1 leases lost"));
-  EXPECT_THAT(registry_.TakeNews(), IsEmpty());
+  EXPECT_THAT(registry_.TakeEvents(), IsEmpty());
 }
 
 TEST_F(RegistryTest, FewerSlotsRevokeTheNewestLeases) {

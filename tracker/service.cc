@@ -77,7 +77,7 @@ grpc::ServerUnaryReactor* TrackerService::Answer(grpc::CallbackServerContext* co
     std::lock_guard lock(mutex_);
     status = stopping_ ? Stopping() : call();
     AnswerGranted();
-    LogNews();
+    LogEvents();
     ++version_;
   }
   changed_.notify_all();
@@ -154,7 +154,7 @@ grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* c
       *reply = *std::move(result);
     }
     AnswerGranted();
-    LogNews();
+    LogEvents();
     ++version_;
   }
   changed_.notify_all();
@@ -162,8 +162,8 @@ grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* c
   return waiter != nullptr ? waiter : Finished(context, status);
 }
 
-void TrackerService::LogNews() {
-  for (const std::string& line : registry_.TakeNews()) LogInfo("{}", line);
+void TrackerService::LogEvents() {
+  for (const std::string& line : registry_.TakeEvents()) LogInfo("{}", line);
 }
 
 void TrackerService::AnswerGranted() {
@@ -202,9 +202,11 @@ void TrackerService::Cancelled(Waiter* waiter) {
   waiter->Refuse(kiln::Cancelled("the client has gone"));
 }
 
-int64_t TrackerService::NextEventMs() const {
-  int64_t next_ms = registry_.NextEventMs();
-  for (const auto& [id, waiter] : waiters_) next_ms = std::min(next_ms, waiter->until_ms());
+std::optional<int64_t> TrackerService::NextEventMs() const {
+  std::optional<int64_t> next_ms = registry_.NextEventMs();
+  for (const auto& [id, waiter] : waiters_) {
+    next_ms = std::min(next_ms.value_or(waiter->until_ms()), waiter->until_ms());
+  }
   return next_ms;
 }
 
@@ -214,11 +216,11 @@ void TrackerService::LetTimePass() {
     registry_.Advance(NowMs());
     AnswerGranted();
     AnswerOverdue();
-    LogNews();
-    const int64_t next_ms = NextEventMs();
-    const absl::Duration sleep = next_ms == Registry::kNever
-                                     ? absl::InfiniteDuration()
-                                     : absl::Milliseconds(std::max<int64_t>(next_ms - NowMs(), 1));
+    LogEvents();
+    const std::optional<int64_t> next_ms = NextEventMs();
+    const absl::Duration sleep = next_ms.has_value()
+                                     ? absl::Milliseconds(std::max<int64_t>(*next_ms - NowMs(), 1))
+                                     : absl::InfiniteDuration();
     const uint64_t seen = version_;
     clock_->WaitFor(lock, changed_, sleep, [&] { return stopping_ || version_ != seen; });
   }

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "proto/door.h"
 #include "proto/tracker.grpc.pb.h"
+#include "rpc/door.h"
 #include "tracker/registry.h"
 
 namespace kiln::tracker {
@@ -57,11 +57,11 @@ class TrackerService : public v1::Tracker::CallbackService {
   template <typename Request, typename Call>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const Request& request,
                                    const Call& call);
-  void LogNews();                  // lock held
-  void AnswerGranted();            // lock held
-  void AnswerOverdue();            // lock held
-  int64_t NextEventMs() const;     // lock held
-  void Cancelled(Waiter* waiter);  // its client has gone
+  void LogEvents();                            // lock held
+  void AnswerGranted();                        // lock held
+  void AnswerOverdue();                        // lock held
+  std::optional<int64_t> NextEventMs() const;  // lock held
+  void Cancelled(Waiter* waiter);              // its client has gone
   void LetTimePass();
 
   Clock* const clock_;

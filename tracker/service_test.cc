@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/grpc_status.h"
-#include "tracker/test_tracker.h"
+#include "tracker/tracker_testing.h"
 
 namespace kiln::tracker {
 namespace {

@@ -1,7 +1,7 @@
-// What conditions say about sums: while i + j < 10 holds, i + j lies in -oo .. 9.
+// Ranges of sums that follow from conditions: while i + j < 10 holds, i + j lies in -oo .. 9.
 //
-// Only sums of at least one term are kept; what a condition says about one variable alone, an
-// analysis can keep as the range of that variable.
+// A fact is about a sum of at least one term. An analysis may also keep a fact about a single
+// variable as the range of that variable.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,7 @@
 #include "compiler/arith/interval.h"
 
+#include "compiler/ir/integer_ops.h"
+
 namespace kiln::arith {
 namespace {
 using ir::Op;
@@ -35,14 +37,15 @@ Interval FloorMod(Interval a, Interval b) {
   if (b.lo <= 0 && b.hi >= 0) return kEverything;
   if (b.hi < 0) return -FloorMod(-a, -b);  // x % y = -(-x % -y)
   if (b.lo == b.hi) {
-    if (CommonQuotient(a, b.lo)) return {ir::FloorMod(a.lo, b.lo), ir::FloorMod(a.hi, b.lo)};
+    if (const auto q = CommonQuotient(a, b.lo)) return {a.lo - *q * b.lo, a.hi - *q * b.lo};
   }
   return Interval::Of(0, a.lo >= 0 ? std::min(a.hi, b.hi - 1) : b.hi - 1);
 }
 
 std::optional<int64_t> CommonQuotient(Interval a, int64_t divisor) {
+  if (!a.bounded()) return std::nullopt;
   const int64_t quotient = ir::FloorDiv(a.lo, divisor);
-  if (!a.bounded() || quotient != ir::FloorDiv(a.hi, divisor)) return std::nullopt;
+  if (quotient != ir::FloorDiv(a.hi, divisor)) return std::nullopt;
   return quotient;
 }
 

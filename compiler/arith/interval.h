@@ -2,13 +2,13 @@
 //
 // One rule for what is too large: an end is a number below 2^60 in size, or it is unbounded. A
 // result that does not fit is rounded outwards: the upper end of 2^59 + 2^59 is unbounded, the
-// lower end is 2^60 - 1. Nothing bounded ever comes out of what is unbounded by adding to it,
-// scaling it or dividing it. So an interval always contains all the values; and whoever takes the
-// ends of two bounded intervals and adds, subtracts or shifts them by an extent stays far from the
-// limits of int64_t.
+// lower end is 2^60 - 1. Adding to an unbounded end, scaling it or dividing it never makes it
+// bounded. So an interval always contains all the values; and sums and differences of the ends of
+// two bounded intervals, or of an end and an extent, stay far from the limits of int64_t.
 //
-// An interval with lo > hi is empty: no value is possible. The operations take any interval and
-// give one that contains the result for each pair of values inside; for an empty one, any.
+// An interval with lo > hi is empty: no value is possible. An operation gives an interval that
+// contains the result for each pair of values inside its operands; for an empty operand it gives
+// any interval.
 //
 // Values, any thread. Cost: about a nanosecond, divisions some ten.
 #pragma once
@@ -84,13 +84,14 @@ constexpr Interval Intersect(Interval a, Interval b) {
 
 // The values of a type: 0 and 1 of a bool, everything of int64 and of floats.
 inline Interval RangeOfType(ir::Type type);
-// The range of what is computed exactly, and then wraps around to the type where it does not fit.
+// The range of a value that is computed exactly, in the interval `exact`, and then wraps around to
+// the type if it does not fit.
 inline Interval WrappedTo(ir::Type type, Interval exact);
 
-// The interval of a - b that a comparison of a with b stands for; everything for !=, which excludes
-// one value only.
+// The interval of a - b in which the comparison of a with b is true; everything for !=, which
+// excludes only one value.
 Interval DifferenceWhere(ir::Op comparison);
-// What the comparison gives for each a - b in the interval; nothing where it gives both.
+// The result of the comparison, if it is the same for each a - b in the interval.
 std::optional<bool> Decide(ir::Op comparison, Interval difference);
 
 // ---- implementation of what is inline

@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "compiler/ir/integer_ops.h"
+
 namespace kiln::arith {
 
 void PrintTo(const Interval& r, std::ostream* out) { *out << r.lo << " .. " << r.hi; }

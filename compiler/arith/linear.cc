@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/arith/integers.h"
+#include "base/integers.h"
+#include "compiler/ir/integer_ops.h"
 
 namespace kiln::arith {
 namespace {
@@ -36,7 +37,7 @@ int64_t Multiply(int64_t a, int64_t b, bool& overflow) {
   return product;
 }
 
-// combine: Add or Subtract.
+// combine(x, y, overflow): the coefficient of an atom that has x in a and y in b.
 template <typename Combine>
 Linear Merge(const Linear& a, const Linear& b, Combine combine) {
   Linear out;
@@ -52,7 +53,8 @@ Linear Merge(const Linear& a, const Linear& b, Combine combine) {
       if (c != 0) out.terms.push_back({i->atom, c});
       ++i, ++j;
     } else {
-      out.terms.push_back({j->atom, combine(0, j->coefficient, overflow)});
+      const int64_t c = combine(0, j->coefficient, overflow);
+      if (c != 0) out.terms.push_back({j->atom, c});  // a product may wrap around to 0
       ++j;
     }
   }
@@ -100,44 +102,6 @@ void Accumulate(Expr e, int64_t factor, KnownVars known, Linear& form) {
   const auto value = Evaluate(e, known);
   if (!value) return form.AddTerm(e, factor);
   form.constant = Add(form.constant, Multiply(*value, factor, form.overflow), form.overflow);
-}
-
-std::optional<int64_t> EvaluateBinary(Op op, int64_t a, int64_t b) {
-  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
-  switch (op) {
-    case Op::kAdd:
-      return static_cast<int64_t>(ua + ub);
-    case Op::kSub:
-      return static_cast<int64_t>(ua - ub);
-    case Op::kMul:
-      return static_cast<int64_t>(ua * ub);
-    case Op::kFloorDiv:
-      return b == 0 ? std::nullopt : std::optional(ir::FloorDiv(a, b));
-    case Op::kFloorMod:
-      return b == 0 ? std::nullopt : std::optional(ir::FloorMod(a, b));
-    case Op::kMin:
-      return std::min(a, b);
-    case Op::kMax:
-      return std::max(a, b);
-    case Op::kEq:
-      return a == b;
-    case Op::kNe:
-      return a != b;
-    case Op::kLt:
-      return a < b;
-    case Op::kLe:
-      return a <= b;
-    case Op::kGt:
-      return a > b;
-    case Op::kGe:
-      return a >= b;
-    case Op::kAnd:
-      return a != 0 && b != 0;
-    case Op::kOr:
-      return a != 0 || b != 0;
-    default:
-      return std::nullopt;
-  }
 }
 
 }  // namespace
@@ -190,6 +154,13 @@ Linear operator*(const Linear& a, int64_t factor) {
   return out;
 }
 
+Linear MultiplyAdd(const Linear& a, const Linear& b, int64_t factor) {
+  if (factor == 0) return a;
+  return Merge(a, b, [factor](int64_t x, int64_t y, bool& overflow) {
+    return Add(x, Multiply(y, factor, overflow), overflow);
+  });
+}
+
 Linear Constant(int64_t value) {
   Linear out;
   out.constant = value;
@@ -223,7 +194,7 @@ std::optional<int64_t> Evaluate(Expr e, KnownVars known) {
   if (!a) return std::nullopt;
   const auto b = Evaluate(e->arg(1), known);
   if (!b) return std::nullopt;
-  return EvaluateBinary(e->op, *a, *b);
+  return ir::EvaluateBinary(e->op, *a, *b);
 }
 
 Linear Linearize(Expr e, KnownVars known) {

@@ -28,7 +28,7 @@ struct Term {
   bool operator==(const Term&) const = default;
 };
 
-// Two terms that are one: k*c*(x // c) + k*(x % c) is k*x.
+// Two terms that join to one: k*c*(x // c) + k*(x % c) is k*x.
 struct QuotientPair {
   Term quotient, remainder;
   ir::Expr joined;  // x
@@ -55,6 +55,7 @@ struct Linear {
 Linear operator+(const Linear& a, const Linear& b);
 Linear operator-(const Linear& a, const Linear& b);
 Linear operator*(const Linear& a, int64_t factor);
+Linear MultiplyAdd(const Linear& a, const Linear& b, int64_t factor);  // a + b*factor
 
 Linear Constant(int64_t value);
 
@@ -65,9 +66,9 @@ using KnownVars = std::span<const std::optional<int64_t>>;
 // nothing.
 std::optional<int64_t> Evaluate(ir::Expr e, KnownVars known);
 
-// The form of an expression as it stands, in the order of first occurrence. Atoms are nodes of e:
-// nothing is simplified inside of them. Arithmetic in types narrower than int64 can wrap around, so
-// it is an atom.
+// The form of an expression as it is written, in the order of first occurrence. Atoms are nodes of
+// e and are not simplified inside. Arithmetic in types narrower than int64 can wrap around, so it
+// is an atom.
 Linear Linearize(ir::Expr e, KnownVars known = {});
 
 // A pair of terms of the form; nothing if there is none.

@@ -114,6 +114,24 @@ TEST_F(LinearTest, SumsOfProducts) {
   EXPECT_TRUE(Linearize(pool_.Sub(pool_.Add(i_, j_), pool_.Add(j_, i_))).is_constant());
 }
 
+TEST_F(LinearTest, MultiplyAddIsASumAndAProduct) {
+  const std::vector<int64_t> numbers = {0, 1, -3, int64_t{1} << 32, INT64_MAX, INT64_MIN};
+  std::vector<Linear> forms;
+  for (int64_t a : numbers) {
+    for (int64_t b : numbers) {
+      Linear form = Constant(a);
+      form.AddTerm(i_, b);
+      form.AddTerm(j_, a);
+      forms.push_back(form);
+    }
+  }
+  for (const Linear& a : forms) {
+    for (const Linear& b : forms) {
+      for (int64_t factor : numbers) EXPECT_EQ(MultiplyAdd(a, b, factor), a + b * factor);
+    }
+  }
+}
+
 TEST_F(LinearTest, KnownVariablesAreConstants) {
   const std::optional<int64_t> known[] = {std::nullopt, 7};
   const Linear form = Linearize(pool_.Add(pool_.Mul(i_, j_), pool_.FloorMod(j_, Int(4))), known);

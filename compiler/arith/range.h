@@ -1,14 +1,14 @@
-// The range of a node of an expression, from the ranges of its operands. Each analysis brings what
-// it knows of leaves (variables, loads) and of places (conditions that hold), and leaves the rest
-// to this:
+// The range of a node of an expression, from the ranges of its operands. An analysis handles the
+// leaves (variables, loads) and the conditions that it knows, and leaves the other nodes to
+// RangeOfNode:
 //
 //   Interval RangeOf(Expr e) {
 //     if (e->op == Op::kVar) return ranges_[e->id];
 //     return RangeOfNode(e, [&](Expr operand) { return RangeOf(operand); });
 //   }
 //
-// What is computed in a type narrower than int64 wraps around where it does not fit: its range is
-// then all of the type. Index arithmetic in int64 is exact (compiler/ir/expr.h).
+// A value computed in a type narrower than int64 wraps around if it does not fit; its range is then
+// that of the type. Index arithmetic in int64 is exact (compiler/ir/expr.h).
 #pragma once
 
 #include <span>
@@ -26,8 +26,8 @@ Interval RangeOfNode(ir::Expr e, RangeOfOperand&& operand);
 template <typename RangeOfAtom>
 Interval RangeOfLinear(const Linear& form, RangeOfAtom&& atom);
 
-// Where nothing is known but vars[i] of variable i; of those past the end and of loads what their
-// types say.
+// vars[i] is the range of variable i. Variables past the end, and loads, have the range of their
+// type.
 Interval RangeOf(ir::Expr e, std::span<const Interval> vars);
 Interval RangeOf(const Linear& form, std::span<const Interval> vars);
 
@@ -36,7 +36,10 @@ Interval RangeOf(const Linear& form, std::span<const Interval> vars);
 template <typename RangeOfOperand>
 Interval RangeOfNode(ir::Expr e, RangeOfOperand&& operand) {
   using ir::Op;
-  const auto of = [&](int i) -> Interval { return operand(e->arg(i)); };
+  const auto of = [&](int i) -> Interval {
+    const ir::Expr arg = e->arg(i);
+    return arg->is_const_int() ? Interval::Of(arg->int_value) : operand(arg);
+  };
   if (e->is_const_int()) return Interval::Of(e->int_value);
   if (!e->type.is_int()) return RangeOfType(e->type);
   switch (e->op) {

@@ -4,8 +4,9 @@
 #include <numeric>
 #include <utility>
 
-#include "compiler/arith/integers.h"
+#include "base/integers.h"
 #include "compiler/arith/range.h"
+#include "compiler/ir/integer_ops.h"
 
 namespace kiln::arith {
 namespace {
@@ -36,7 +37,7 @@ Parts TakeApart(const Linear& sum, int64_t g) {
 }  // namespace
 
 int32_t Simplifier::AddVar(int64_t extent) {
-  ranges_.push_back(Interval::Of(0, extent - 1));
+  ranges_.push_back({0, Interval::RoundUp(extent - 1)});
   return num_vars() - 1;
 }
 
@@ -227,11 +228,9 @@ Linear Simplifier::SumOf(Expr e, const std::vector<Linear>* env, const LoadFn* l
   }
 }
 
-Expr Simplifier::SimplifyComparison(Op op, const Linear& a, const Linear& b) {
-  const Linear difference = a - b;
-  if (const auto decided = Decide(op, RangeOf(difference))) return pool_.Bool(*decided);
+Expr Simplifier::SimplifyComparison(Op op, Linear left, Linear right) {
+  if (const auto decided = Decide(op, RangeOf(left - right))) return pool_.Bool(*decided);
   // Constants to the right: i + 3 < 10 -> i < 7.
-  Linear left = a, right = b;
   int64_t limit;
   if (right.is_constant() && !__builtin_sub_overflow(right.constant, left.constant, &limit)) {
     right.constant = limit;
@@ -290,7 +289,7 @@ Linear Simplifier::Recombine(const Linear& e) {
   Linear sum = e;
   while (const auto pair = FindPair(sum)) {
     sum.Remove(*pair);
-    sum = sum + ToLinear(pair->joined) * pair->remainder.coefficient;
+    sum = MultiplyAdd(sum, ToLinear(pair->joined), pair->remainder.coefficient);
   }
   return sum;
 }
@@ -300,7 +299,7 @@ Linear Flatten(Simplifier& simplifier, std::span<const Linear> indices,
   Linear sum;
   int64_t stride = 1;
   for (size_t i = indices.size(); i-- > 0;) {
-    sum = sum + indices[i] * stride;
+    sum = MultiplyAdd(sum, indices[i], stride);
     stride *= shape[i];
   }
   return simplifier.Recombine(sum);

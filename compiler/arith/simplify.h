@@ -6,8 +6,8 @@
 //   (c*q + r) %  c = r        when 0 <= r < c
 //   (g*q + r) // (g*c) = q//c when 0 <= r < g
 //
-// Where a condition holds more is known: a FactScope tells it the simplifier, for as long as it
-// lives.
+// Conditions that hold make ranges smaller: a FactScope gives the simplifier a condition, for as
+// long as the scope lives.
 //
 // Cost: proportional to the terms; no allocation for sums of up to six terms. One thread at a time,
 // as its pool.
@@ -43,8 +43,7 @@ class Simplifier {
   Linear FloorDiv(const Linear& a, int64_t divisor);  // divisor > 0
   Linear FloorMod(const Linear& a, int64_t divisor);
 
-  // How to treat a load that occurs in the expression: gives what stands for it. Without it loads
-  // stay.
+  // Gives the replacement for a load in the expression. Without such a function loads stay.
   using LoadFn = absl::FunctionRef<ir::Expr(ir::Expr load)>;
 
   // An expression of any int type as a sum of kIndex terms. Variable i stands for env[i] if env is
@@ -70,9 +69,9 @@ class Simplifier {
 
   Linear Atom(ir::Expr e) const;  // of type kIndex
   Linear IndexAtom(ir::Expr e);   // of any int type
-  // The sum in whole numbers, also where the type of e would wrap around.
+  // The exact sum, also where the type of e would wrap around.
   Linear SumOf(ir::Expr e, const std::vector<Linear>* env, const LoadFn* load);
-  ir::Expr SimplifyComparison(ir::Op op, const Linear& a, const Linear& b);
+  ir::Expr SimplifyComparison(ir::Op op, Linear left, Linear right);
 
   ir::ExprPool& pool_;
   std::vector<Interval> ranges_;

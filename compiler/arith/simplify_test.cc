@@ -5,6 +5,7 @@
 #include <random>
 
 #include "compiler/arith/small_exprs_testing.h"
+#include "compiler/ir/integer_ops.h"
 
 namespace kiln::arith {
 namespace {

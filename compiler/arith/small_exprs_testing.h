@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/ir/expr.h"
+#include "compiler/ir/integer_ops.h"
 #include "compiler/ir/scalar.h"
 
 namespace kiln::arith {

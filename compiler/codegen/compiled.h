@@ -1,5 +1,5 @@
-// What a code generator gives: the binary and how to call it. Plain data; services turn it into the
-// wire's Artifact.
+// The result of a code generator: the binary and how to call it. Plain data; services turn it into
+// the wire's Artifact.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,6 @@
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
-
-enum class BinaryKind : uint8_t { kSharedObject, kCubin, kNull };
 
 struct Argument {
   std::string name;
@@ -33,8 +31,7 @@ struct Launch {
 };
 
 struct Compiled {
-  BinaryKind kind = BinaryKind::kSharedObject;
-  std::string binary;
+  std::string binary;  // as the device of the target kind loads it
   std::vector<Argument> args;
   std::vector<Launch> launches;
 };

@@ -16,11 +16,21 @@ void DescribeStmt(Stmt stmt, int depth, std::string& out) {
   out += '\n';
   for (Stmt child : stmt->children()) DescribeStmt(child, depth + 1, out);
 }
+
+class Null final : public Backend {
+ public:
+  const target::TargetKind& kind() const override { return target::kNull; }
+  StatusOr<std::string> Compiler() const override { return std::string("nothing"); }
+  StatusOr<Compiled> Compile(const ir::Program& program, const target::Target&, Fault,
+                             CompileTimes&) const override {
+    return CompileNull(program);
+  }
+};
+
 }  // namespace
 
 Compiled CompileNull(const ir::Program& program) {
   Compiled compiled;
-  compiled.kind = BinaryKind::kNull;
   std::string& text = compiled.binary;
   text = "kiln null program\n";
   for (const ir::Buffer& buffer : program.buffers) {
@@ -48,6 +58,11 @@ Compiled CompileNull(const ir::Program& program) {
                              .index_limit = buffer.index_limit});
   }
   return compiled;
+}
+
+const Backend& NullBackend() {
+  static const Null backend;
+  return backend;
 }
 
 }  // namespace kiln::codegen

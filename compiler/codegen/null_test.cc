@@ -29,7 +29,6 @@ TEST(NullTest, OtherProgramOtherBytes) {
 
 TEST(NullTest, DescribesTheCall) {
   const Compiled compiled = CompileNull(MakeScale(2, 8).program());
-  EXPECT_EQ(compiled.kind, BinaryKind::kNull);
   ASSERT_EQ(compiled.args.size(), 2u);
   EXPECT_EQ(compiled.args[1].name, "y");
   EXPECT_EQ(compiled.args[1].shape, std::vector<int64_t>{8});

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/traverse.h"
+
 namespace kiln::dag {
 namespace {
 

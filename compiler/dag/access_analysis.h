@@ -1,9 +1,9 @@
-// Static analysis of how the operators of a DAG read each other (facts §1.2). What sketch rules
-// decide by.
+// Static analysis of how the operators of a DAG read each other. Sketch rules decide by it. The
+// predicates are those of AccessAnalyzer in TVM v0.14 (src/auto_scheduler/compute_dag.cc).
 //
-// Of a DAG, which must outlive it. Each question is answered by looking: making one costs nothing.
-// Cost: linear in the accesses of the operator asked about; of those between the two for what is
-// asked of two.
+// The DAG must outlive it. Nothing is computed beforehand. Cost of a question: linear in the
+// accesses of the operator; of a question about two operators, in the accesses of those on the path
+// between them.
 #pragma once
 
 #include <vector>
@@ -21,10 +21,11 @@ class AccessAnalysis {
   // Simple, axes in order and none twice, no exp, no branch; an operator without reads always is, a
   // placeholder never.
   bool is_strictly_inlineable(int op) const { return FactsOf(op).strictly_inlineable; }
-  // Two producers that do not use all spatial axes (of extent > 1), or one and a reduction.
+  // Two producers are read by indices without some spatial axis (of extent > 1), or one is and the
+  // operator is a reduction: elements are reused.
   bool needs_multi_level_tiling(int op) const;
-  // A reduction without such producers whose results, or windows of them, are consecutive where it
-  // reads: an axis of them is in the last index of a read. Sums of columns, pooling.
+  // Another reduction that reads consecutive elements for consecutive results: a spatial axis is in
+  // the last index of a read. Sums of columns and pooling are such reductions.
   bool reduces_columns(int op) const;
   bool is_output(int op) const { return dag_.is_output(op); }
 
@@ -32,7 +33,8 @@ class AccessAnalysis {
   // when there is no path.
   int num_common_outer_iterators(int a, int b) const;
 
-  // From op to target each step has one reader of the same shape that reads element by element.
+  // On the path from op to target every operator has one reader, which has the same shape and reads
+  // element by element.
   bool elementwise_match(int op, int target) const;
 
  private:

@@ -1,8 +1,8 @@
-// How large the bodies of operators are, and what becomes of that where they are put in place of
-// the reads of others: what shows, before it is done, that inlining would grow without bounds.
+// The sizes of operators' bodies, and the sizes that they would have with producers inlined. They
+// show beforehand that inlining would grow without bounds.
 //
 // Sizes count the nodes of trees: expressions share equal parts, but lowering and generated code
-// mostly do not. They are doubles, for they may be astronomical.
+// mostly do not. They are doubles, because they may be astronomical.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace kiln::dag {
 
-// The size of an expression of axes: `nodes` without the variables, and how many of those there
-// are. With values of w nodes for the axes it has nodes + vars * w.
+// The size of an expression of axes: its nodes without the variables, and the number of variables.
+// When each axis is replaced by an expression of w nodes, its size becomes nodes + vars * w.
 struct TreeSize {
   double nodes = 0, vars = 0;
   double With(double w) const { return nodes + vars * w; }

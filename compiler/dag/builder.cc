@@ -5,40 +5,14 @@
 #include <utility>
 
 #include "compiler/dag/check_body.h"
+#include "compiler/ir/infix.h"
+#include "compiler/ir/substitution.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::dag {
 namespace {
-
 using ir::Expr;
 using ir::Op;
-
-std::string_view Symbol(Op op) {
-  switch (op) {
-    case Op::kAdd:
-      return "+";
-    case Op::kSub:
-      return "-";
-    case Op::kMul:
-      return "*";
-    case Op::kDiv:
-      return "/";
-    case Op::kFloorDiv:
-      return "//";
-    case Op::kFloorMod:
-      return "%";
-    case Op::kMin:
-      return "min";
-    case Op::kMax:
-      return "max";
-    case Op::kAnd:
-      return "and";
-    case Op::kOr:
-      return "or";
-    default:
-      return "comparison";
-  }
-}
-
 }  // namespace
 
 DagBuilder::DagBuilder() : pool_(std::make_shared<ir::ExprPool>()) {}
@@ -78,7 +52,7 @@ bool DagBuilder::Unify(const Value& a, const Value& b, Expr* x, Expr* y) {
 
 Value Binary(Op op, const Value& a, const Value& b) {
   DagBuilder* builder = a.is_literal() ? b.builder() : a.builder();
-  KILN_CHECK(builder != nullptr, "{} of two literals", Symbol(op));
+  KILN_CHECK(builder != nullptr, "{} of two literals", ir::BinarySymbol(op));
   Expr x, y;
   if (!builder->Unify(a, b, &x, &y)) return Value(builder, nullptr);
   const ir::Type type = x->type;
@@ -86,13 +60,13 @@ Value Binary(Op op, const Value& a, const Value& b) {
   const bool equality = op == Op::kEq || op == Op::kNe;
   if (logic != type.is_bool() && !equality) {
     return builder->FailValue(
-        InvalidArgument("{} of values of type {}", Symbol(op), TypeName(type)));
+        InvalidArgument("{} of values of type {}", ir::BinarySymbol(op), TypeName(type)));
   }
   if ((op == Op::kDiv && !type.is_float()) ||
       ((op == Op::kFloorDiv || op == Op::kFloorMod) && type.is_float())) {
     return builder->FailValue(
         InvalidArgument("{} of values of type {}: / is for floats, // and % are for integers",
-                        Symbol(op), TypeName(type)));
+                        ir::BinarySymbol(op), TypeName(type)));
   }
   return Value(builder, builder->pool_->Binary(op, x, y));
 }

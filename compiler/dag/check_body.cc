@@ -9,6 +9,7 @@
 #include "compiler/arith/facts.h"
 #include "compiler/arith/linear.h"
 #include "compiler/arith/range.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::dag {
 namespace {

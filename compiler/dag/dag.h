@@ -49,7 +49,8 @@ struct Axis {
   int64_t extent;    // > 0
 };
 
-// Attributes understood by the search (facts §1.3).
+// Attributes of an operator that the search understands; all but hash_body are TVM's (v0.14:
+// auto_scheduler_always_unroll_inner and so on).
 struct Attrs {
   std::vector<std::string> simplify_const_tensor_indices = {};
   std::vector<std::string> always_unroll_inner = {};
@@ -57,8 +58,8 @@ struct Attrs {
   std::vector<std::string> layout_free_placeholders = {};  // names of inputs
   std::string task_scheduler_tag = {};
   double flop = -1;  // overrides the estimate when >= 0
-  // Stands for the body in the hash text (workload_key.h), where an old key spells out what the IR
-  // folds away.
+  // Replaces the body in the hash text (workload_key.h), where a key of TVM spells out a part that
+  // the IR folds away.
   std::string hash_body = {};
   bool const_matrix = false;  // constant matrix: features read it as 1.0
   bool operator==(const Attrs&) const = default;
@@ -86,7 +87,7 @@ struct OperatorFacts {
       reads;  // distinct loads in order of first occurrence, those inside indices first
   bool has_branch = false;       // kSelect or kIf in the body
   bool has_expensive = false;    // exp in the body
-  double flops_per_element = 0;  // facts §1.4; < 0: unknown
+  double flops_per_element = 0;  // operator_facts.h; < 0: unknown
   BodySize size;
 };
 
@@ -178,8 +179,9 @@ class Dag {
   // were checked when they were made.
   static StatusOr<DagPtr> Make(std::vector<OpNode> nodes);
 
-  // Orders the operators as facts §1.1: depth-first post-order from the outputs, inputs in order of
-  // first occurrence. `nodes` may come in any order; refuses a cycle.
+  // Orders the operators as TVM does: depth-first post-order from the outputs, inputs in order of
+  // first occurrence. Stage numbers in records follow from it. `nodes` may come in any order;
+  // refuses a cycle.
   static StatusOr<DagPtr> MakeOrdered(std::vector<OpNode> nodes);
 
   int size() const { return static_cast<int>(nodes_.size()); }
@@ -193,12 +195,12 @@ class Dag {
   const std::vector<int>& producers(int i) const { return producers_[i]; }
   bool is_output(int i) const { return consumers_[i].empty(); }
 
-  // Arguments of the whole computation, facts §1.1: placeholders in order, then outputs.
+  // Arguments of the whole computation, as TVM orders them: placeholders in order, then outputs.
   const std::vector<Tensor>& arguments() const { return arguments_; }
   const std::vector<int64_t>& shape(Tensor t) const { return op(t.op).shape(); }
   ir::Type type(Tensor t) const { return op(t.op).type(t.output); }
 
-  double flop_count() const { return flop_count_; }  // facts §1.4; -1 unknown
+  double flop_count() const { return flop_count_; }  // of all operators; -1: unknown
 
  private:
   Dag() = default;

@@ -13,11 +13,11 @@ namespace kiln::dag {
 
 std::string HashText(const Dag& dag);
 
-// How an operator is written where it is not written as it is called here.
+// How an operator is written in a hash text, where that differs from its own names.
 struct OpForm {
   std::string name = {};  // "": its own
   std::string axes = {};  // what its spatial axes begin with, numbered from 0; "": their own names
-  std::string body = {};  // instead of its body; "": that
+  std::string body = {};  // instead of its body; "": its own
 };
 // `forms`: one for each operator.
 std::string HashText(const Dag& dag, std::span<const OpForm> forms);

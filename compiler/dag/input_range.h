@@ -21,8 +21,8 @@ struct InputRange {
   bool operator==(const InputRange&) const = default;
 };
 
-// Of values for type `type`; `index_limit` as IndexLimits says. Refuses what is empty, not finite or
-// beyond the type, fractions for integers, and indices out of their bounds.
+// Of values for type `type`; `index_limit` as IndexLimits says. Refuses what is empty, not finite
+// or beyond the type, fractions for integers, and indices out of their bounds.
 Status CheckInputRange(const InputRange& range, ir::Type type, int64_t index_limit);
 
 // Each names an input of the DAG, none twice, and fits it.

@@ -1,6 +1,6 @@
-// Under which other keys a computation stands in logs: the library that TVM's operators come from
-// has called operators and their axes otherwise from version to version, and what it calls them is
-// in the key. Here they are called as in its integration with networks.
+// The other keys that a computation has in logs. A key depends on the names of operators and axes,
+// and these differ between versions of TOPI, TVM's library of operators. Kiln's own operators have
+// the names that they get when a network is imported into TVM.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace kiln::dag {
 
-// For each other way to write the computation the forms of its operators. Known are those of
-// version 0.19:
+// For each other way to write the computation, the forms of its operators. Those of TVM v0.19 are
+// known:
 //   products of matrices:  T_matmul_NT(i0, i1), T_matmul_NN(i0, i1), T_matmul(ax0, ax1)
 //   ReLU, called from Python:  compute(i0, i1, ...)
 //   averages of windows:  pool_avg with the number of elements of each window spelled out, with

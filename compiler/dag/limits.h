@@ -1,7 +1,7 @@
-// How large a computation and its schedules may be. Far above anything that is tuned, and low
-// enough that whatever walks them, by recursion too, ends soon. Text beyond them is refused with
-// what was found and what is allowed, by clients and services alike: all go through the same
-// parsers.
+// How large a computation and its schedules may be. The limits are far above anything that is
+// tuned, and low enough that every walk over a computation, a recursive one too, ends soon. The
+// parsers refuse text beyond them, saying what was found and what is allowed; clients and services
+// use the same parsers.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ inline constexpr size_t kMaxTextBytes = size_t{8} << 20;  // of a DAG or a list 
 inline constexpr int kMaxOperators = 1 << 16;
 inline constexpr int kMaxAxes = 32;           // of an operator, spatial and reduce axes together
 inline constexpr size_t kMaxNameBytes = 256;  // of an operator or an axis
-// Of the bodies of an operator, written out as trees.
+// Of the bodies of one operator as trees, without sharing.
 inline constexpr double kMaxBodyNodes = 1 << 16;
 inline constexpr int kMaxBodyHeight = 4000;
-// Operators that steps make of others may have more axes: an rfactor adds one.
+// Operators that schedule steps make may have more axes: an rfactor adds one.
 inline constexpr int kMaxAxesOfSteps = 2 * kMaxAxes;
 
 // ---- schedules
@@ -27,8 +27,8 @@ inline constexpr int kMaxStageLoops = 512;
 inline constexpr int kMaxNestLoops = 1024;
 // Iterations of a stage, rounded up by its splits; a sum of two fits 64 bits.
 inline constexpr int64_t kMaxIterations = int64_t{1} << 60;
-// What one inlined operator may add to the bodies it is put into, in nodes of their trees for each
-// of those and for all, and how high they may become.
+// What inlining one operator may add, in nodes of trees: to each body it is put into, and to all
+// together; and how high those bodies may become.
 inline constexpr double kMaxInlinedNodes = 4096;
 inline constexpr double kMaxInlinedNodesOfAll = 1 << 20;
 inline constexpr int kMaxInlinedHeight = 256;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/integers.h"
 #include "compiler/dag/check_body.h"
 #include "compiler/dag/dag.h"
 #include "compiler/dag/limits.h"
@@ -16,20 +17,20 @@ using ir::Expr;
 // Product of extents, or why it is refused.
 StatusOr<int64_t> Product(std::string_view what, std::string_view name,
                           std::span<const int64_t> extents) {
-  __int128 product = 1;
+  int64_t product = 1;
   for (size_t i = 0; i < extents.size(); ++i) {
     if (extents[i] <= 0) {
       return InvalidArgument("{}: axis {} of its {} has extent {}, expected at least 1", name, i,
                              what, extents[i]);
     }
-    product *= extents[i];
+    product = MultiplyCounts(product, extents[i]);
     if (product > kMaxElements) {
       return InvalidArgument(
           "{}: its {} [{}] has more than 2^40 elements, which is the most a tensor may have", name,
           what, fmt::join(extents, ", "));
     }
   }
-  return static_cast<int64_t>(product);
+  return product;
 }
 
 std::vector<int64_t> Extents(std::span<const Axis> axes) {

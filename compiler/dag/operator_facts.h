@@ -1,4 +1,6 @@
-// Facts of an operator's body that are computed once, when it is made.
+// Properties of an operator's body that are computed once, when the operator is made.
+// Floating-point operations are counted as by FlopEstimator of TVM v0.14
+// (src/auto_scheduler/compute_dag.cc).
 #pragma once
 
 #include <vector>

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "compiler/ir/substitution.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::dag {
 namespace {
@@ -23,8 +25,6 @@ constexpr int64_t kMostBetween = int64_t{1} << 24;
 constexpr int64_t kFewestElements = 16;
 constexpr double kMuchCheaper = 0.25;
 constexpr int64_t kEndsShare = 4;  // grids of ends have so many times fewer elements
-
-constexpr double kCpuFlopsPerSecond = 1e9, kGpuFlopsPerSecond = 1e12;
 
 // ---- where
 
@@ -334,8 +334,8 @@ StatusOr<SampledDag> SampleOutputs(const Dag& dag, const SampleOptions& options)
   }
 }
 
-double PlainSeconds(const Dag& dag, bool gpu) {
-  return std::max(0.0, dag.flop_count()) / (gpu ? kGpuFlopsPerSecond : kCpuFlopsPerSecond);
+double PlainSeconds(const Dag& dag, double flops_per_s) {
+  return std::max(0.0, dag.flop_count()) / flops_per_s;
 }
 
 }  // namespace kiln::dag

@@ -1,15 +1,15 @@
-// A computation that makes some elements of another's outputs, and only what these need: to check a
-// program whose plain loops would take minutes on a part of its outputs, in a second.
+// Makes a computation of some elements of another's outputs. A large program can then be checked on
+// a part of its outputs in a second; the plain loops of the whole would take minutes.
 //
 // The elements are those of a few regular grids over each output: all corners; two grids over the
-// whole, at places drawn from the seed; and for each dimension one that has its two ends and runs
-// over the others. Strides are odd where they can be, so that a grid is not in step with tiles. A
-// grid of the whole with n elements in a dimension hits every block that is 1/n of the dimension
-// long.
+// whole output, at offsets drawn from the seed; and for each dimension a grid that has only its two
+// ends in that dimension and covers the others. Strides are odd where possible, so that they differ
+// from those of tiles. A grid with n elements in a dimension hits every block that is 1/n of the
+// dimension long.
 //
-// How: each output's body with its axes replaced by offset + stride * axis, and so on through what
-// it reads: a reduction becomes one over the axes that its reader's indices have in them, all else
-// is put into its reader. The order of the terms of a reduction stays.
+// In the body of each output, axes are replaced by offset + stride * axis. Its producers follow: a
+// reduction stays an operator, whose axes are then those that occur in its reader's indices; any
+// other producer is inlined. The order of the terms of a reduction stays.
 //
 // Pure. Cost: a few milliseconds.
 #pragma once
@@ -45,12 +45,12 @@ struct SampleOptions {
   uint64_t seed = 0;             // of the grids' places
 };
 
-// Refuses what it cannot make much cheaper than the whole, and what it would have to repeat too
-// often.
+// Refuses a computation that it cannot make much cheaper, or in which it would have to repeat parts
+// too often.
 StatusOr<SampledDag> SampleOutputs(const Dag& dag, const SampleOptions& options);
 
-// What the plain loops take, roughly: a nanosecond for each operation on a CPU, and a thousandth of
-// that on a GPU, where they run in many threads. 0: not known.
-double PlainSeconds(const Dag& dag, bool gpu);
+// The time of the plain loops, roughly, where so many operations are done in a second
+// (target::TargetKind::unscheduled_flops_per_s). 0: not known.
+double PlainSeconds(const Dag& dag, double flops_per_s);
 
 }  // namespace kiln::dag

@@ -95,8 +95,8 @@ t[k: 7, i: 9] = a[i, k] + b[k]
 
 TEST(SampleOutputs, OfALargeOneItTakesWhatItMay) {
   ASSERT_OK_AND_ASSIGN(const DagPtr dag, BuildOp("matmul", "4096,4096,4096"));
-  EXPECT_NEAR(PlainSeconds(*dag, false), 137, 1);
-  EXPECT_NEAR(PlainSeconds(*dag, true), 0.137, 0.001);
+  EXPECT_NEAR(PlainSeconds(*dag, 1e9), 137, 1);
+  EXPECT_NEAR(PlainSeconds(*dag, 1e12), 0.137, 0.001);
   ASSERT_OK_AND_ASSIGN(const SampledDag sampled, SampleOutputs(*dag, {}));
   EXPECT_LE(sampled.dag->flop_count(), 2e8);
   EXPECT_GE(sampled.elements(), 8192);

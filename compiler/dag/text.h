@@ -8,12 +8,12 @@
 //   C[i: 512, j: 128] = sum(k: 256) A[i, k] * B[k, j]
 //   D[i: 512, j: 128] = max(C[i, j] + bias[j], 0.0)
 //
-// An input may have a range for its values in checks before it, `@range(0.5, 2)`; it is part of the
-// text and no part of the DAG (input_range.h).
+// `@range(0.5, 2)` before an input is the range of the random values that it gets when programs are
+// checked. It is part of the text, not of the DAG (input_range.h).
 //
 // ParseDag(PrintDag(d)) equals d, for every DAG. Operators that nobody reads are the outputs. The
-// parsed DAG is in the order of facts §1.1, whatever the order of the file, unless the file starts
-// with @keep_order (printed when it is needed).
+// parsed DAG is in the order of Dag::MakeOrdered, whatever the order of the file, unless the file
+// starts with @keep_order (printed when it is needed).
 //
 // Pure functions. Any bytes are fine as input; errors name line and column. Cost: linear in the
 // text.

@@ -54,13 +54,14 @@ std::vector<std::string> WorkloadKeys(const Dag& dag) {
 }
 
 std::string NormalizedKey(std::string_view key) {
-  if (!key.starts_with('[')) return std::string(key);
+  // Without its spaces text that is no JSON could be the key of another computation.
+  if (!key.starts_with('[') || !json::accept(key.begin(), key.end())) return std::string(key);
   std::string normalized;
   bool quoted = false;
   for (size_t i = 0; i < key.size(); ++i) {
     const char c = key[i];
     if (c == '"') quoted = !quoted;
-    if (!quoted && (c == ' ' || c == '\t')) continue;
+    if (!quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) continue;
     normalized += c;
     if (quoted && c == '\\' && i + 1 < key.size()) normalized += key[++i];
     if (!quoted && c == ',') normalized += ' ';

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/integers.h"
+#include "compiler/ir/traverse.h"
+
 namespace kiln::features {
 namespace {
 
@@ -191,7 +194,7 @@ class Finder {
   // Of a CPU's vectorized loop, which may be as long as several registers: elements of each.
   double RegisterWidth(int64_t width, int64_t element) const {
     const int64_t most = std::max<int64_t>(1, cpu_vector_bytes_ / element);
-    return static_cast<double>(width) / static_cast<double>((width + most - 1) / most);
+    return static_cast<double>(width) / static_cast<double>(CeilDiv(width, most));
   }
 
   // Elements of one instruction; of a CPU's vectorized loop all.

@@ -1,4 +1,4 @@
-// What one store does to one buffer.
+// The accesses of one store to one buffer.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct Access {
   bool depends_on(int loop) const { return (loops >> (loop < 63 ? loop : 63)) & 1; }
 };
 
-// The innermost loop around the store that another statement writes the buffer in: what is read
-// inside it cannot be kept from one of its iterations to the next. -1: none.
+// The innermost loop around the store in which another statement writes the buffer. An element read
+// inside that loop cannot be kept in a register from one iteration to the next. -1: there is none.
 using RewrittenIn = absl::FunctionRef<int(int32_t slot)>;
 
 // The accesses of a store: what it writes first, then what its value reads, in the order found.

@@ -16,11 +16,11 @@ struct Reuse {
   double distance_iterations = 0, distance_bytes = 0, count = 0;
 };
 
-Reuse ReuseOf(const KernelRecord& record, const StoreRecord& store, const Access& access) {
+Reuse ReuseOf(const KernelFeatures& record, const StoreFeatures& store, const Access& access) {
   double iterations = 1, bytes = 0;
   for (const Access& other : store.accesses) bytes += record.ElementBytes(other);
   for (int d = store.nest.depth(); d-- > 0;) {
-    const LoopRecord& loop = record.loops[static_cast<size_t>(store.loop_ids[d])];
+    const LoopFeatures& loop = record.loops[static_cast<size_t>(store.loop_ids[d])];
     const auto extent = static_cast<double>(loop.loop.extent);
     if (!access.depends_on(d)) return {kLoopMultipleRead, iterations, bytes, extent};
     iterations *= extent;
@@ -36,7 +36,7 @@ Reuse ReuseOf(const KernelRecord& record, const StoreRecord& store, const Access
 }
 
 // Cache lines that all iterations touch, one after the other; the stride of the innermost loop.
-double LinesOf(const KernelRecord& record, const StoreRecord& store, const Access& access,
+double LinesOf(const KernelFeatures& record, const StoreFeatures& store, const Access& access,
                double& stride) {
   double ratio = 1;
   stride = 0;
@@ -51,7 +51,7 @@ double LinesOf(const KernelRecord& record, const StoreRecord& store, const Acces
   return std::max(1.0, lines);
 }
 
-void WriteBuffer(const KernelRecord& record, const StoreRecord& store, const Access& access,
+void WriteBuffer(const KernelFeatures& record, const StoreFeatures& store, const Access& access,
                  double lines, double stride, int at, Row row) {
   const double bytes = store.trips * record.ElementBytes(access);
   const double unique_bytes = access.region[0] * record.ElementBytes(access);
@@ -91,7 +91,7 @@ void WriteAccess(const Access& access, Scope scope, int at, Row row) {
 
 }  // namespace
 
-void WriteBufferColumns(const KernelRecord& record, const StoreRecord& store, Row row) {
+void WriteBufferColumns(const KernelFeatures& record, const StoreFeatures& store, Row row) {
   struct Slot {
     const Access* access;
     double lines, bytes, stride;

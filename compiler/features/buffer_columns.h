@@ -1,12 +1,12 @@
-// The columns of a row that tell of the buffers that the store reads and writes, those with most
-// cache lines first: what is moved, how it is used again, how a warp or a vector gets at it.
+// The columns of a row for the buffers that the store reads and writes, those with most cache lines
+// first: traffic, reuse, and the access pattern of a warp or a vector.
 #pragma once
 
-#include "compiler/features/kernel_record.h"
+#include "compiler/features/kernel_features.h"
 #include "compiler/features/row.h"
 
 namespace kiln::features {
 
-void WriteBufferColumns(const KernelRecord& record, const StoreRecord& store, Row row);
+void WriteBufferColumns(const KernelFeatures& record, const StoreFeatures& store, Row row);
 
 }  // namespace kiln::features

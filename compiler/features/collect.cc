@@ -19,7 +19,7 @@ constexpr int64_t kCompilerUnroll = 16;
 
 class Collector {
  public:
-  Collector(KernelRecord& record, IndexValues& values)
+  Collector(KernelFeatures& record, IndexValues& values)
       : record_(record), program_(record.program), values_(values) {}
 
   void Run() {
@@ -141,7 +141,7 @@ class Collector {
 
   void AddStore(Stmt s) {
     FindBody();
-    StoreRecord store;
+    StoreFeatures store;
     store.store = s;
     store.nest = nest_;
     store.loop_ids = loop_ids_;
@@ -167,7 +167,9 @@ class Collector {
     return record_.gpu ? 0 : std::max(1, record_.hardware.vector_unit_bytes);
   }
 
-  LoopRecord& LoopAround(int depth) { return record_.loops[static_cast<size_t>(loop_ids_[depth])]; }
+  LoopFeatures& LoopAround(int depth) {
+    return record_.loops[static_cast<size_t>(loop_ids_[depth])];
+  }
 
   // The innermost loop around in which another statement than the store writes the buffer.
   int RewrittenInLoop(int32_t slot, Stmt store) {
@@ -180,8 +182,8 @@ class Collector {
   }
 
   // What the store does to buffers while the loop at the depth runs.
-  void AddUses(const StoreRecord& store, int depth) {
-    LoopRecord& loop = LoopAround(depth);
+  void AddUses(const StoreFeatures& store, int depth) {
+    LoopFeatures& loop = LoopAround(depth);
     for (const Access& access : store.accesses) {
       const double region = access.region[depth];
       const double bytes = region * record_.ElementBytes(access);
@@ -202,7 +204,7 @@ class Collector {
   }
 
   // The threads of a warp that get to the store; the loops that say which.
-  uint32_t ActiveLanes(StoreRecord& store, uint64_t& guarding_loops) {
+  uint32_t ActiveLanes(StoreFeatures& store, uint64_t& guarding_loops) {
     const int lanes = values_.num_lanes();
     uint32_t active = lanes == 32 ? ~uint32_t{0} : (uint32_t{1} << lanes) - 1;
     for (ir::Expr guard : guards_) {
@@ -234,7 +236,7 @@ class Collector {
     return std::max(0.5, hits) / samples;
   }
 
-  KernelRecord& record_;
+  KernelFeatures& record_;
   const ir::Program& program_;
   IndexValues& values_;
   size_t num_stores_ = 0;
@@ -249,6 +251,6 @@ class Collector {
 
 }  // namespace
 
-void CollectKernel(IndexValues& values, KernelRecord& record) { Collector(record, values).Run(); }
+void CollectKernel(IndexValues& values, KernelFeatures& record) { Collector(record, values).Run(); }
 
 }  // namespace kiln::features

@@ -1,13 +1,13 @@
-// The walk over a kernel that finds its loops, its stores and what they touch.
+// The walk over a kernel that finds its loops, its stores and their accesses.
 #pragma once
 
 #include "compiler/features/index_values.h"
-#include "compiler/features/kernel_record.h"
+#include "compiler/features/kernel_features.h"
 
 namespace kiln::features {
 
 // Fills the record's loops, stores, and those totals that are of statements. `values` is of the
 // record's program.
-void CollectKernel(IndexValues& values, KernelRecord& record);
+void CollectKernel(IndexValues& values, KernelFeatures& record);
 
 }  // namespace kiln::features

@@ -1,5 +1,6 @@
-// The columns of a feature row, in order: first the 164 of facts §4 under their names, then what
-// they lack. Scaled by Slog unless their comment says "raw".
+// The columns of a feature row, in order: first the 164 of Ansor under the names that TVM gives
+// them (TVM v0.14, src/auto_scheduler/feature.cc), then Kiln's own. Scaled by Slog unless their
+// comment says "raw".
 //
 // Columns of one store: `row.*`; of one of its (up to five) buffers: `B0.*` .. `B4.*`; of the
 // kernel it is in, the same in all rows of the kernel: `kernel.*`; of the program: `program.*`.
@@ -84,7 +85,7 @@ inline constexpr int kNumCurve = 10;
   X(num_loops)               \
   X(auto_unroll_max_step)
 
-// Beyond the facts, of each buffer slot, in the order of the slots above.
+// Kiln's own, of each buffer slot, in the order of the slots above.
 //   is_*            raw
 //   accesses        load and store instructions of one thread, after reuse in registers
 //   body_elements   different elements that one pass through the unrolled body touches
@@ -106,7 +107,7 @@ inline constexpr int kNumCurve = 10;
 
 // Of the store.
 //   work             raw: share of the iterations whose guards hold
-//   active_lanes     threads of a full warp that do it
+//   active_lanes     threads of a full warp that execute the store
 //   thread_trips     iterations in one thread (CPU: in all threads)
 //   thread_flops     floating-point operations of one thread, guards considered
 //   flops            in all
@@ -117,8 +118,8 @@ inline constexpr int kNumCurve = 10;
 //   stack_trips      iterations of loops that index registers without being unrolled: such
 //                    "registers" lie in memory
 //   lanes, vector_bytes   of the vectorized loop
-//   fragments        raw: 0, 1, 2: how what is read of shared memory reaches registers
-//   async            raw: a copy to shared memory that goes on beside the thread
+//   register_buffering        raw: 0, 1, 2: the register double buffering of operands (Hint::kRegisterBuffering)
+//   async            raw: 1 for an asynchronous copy to shared memory
 //   register_bytes   of operands and results of the body; register_share: raw, of a CPU's registers
 //   miss_*           bytes from beyond a cache of this size
 #define KILN_FEATURE_ROW(X)  \
@@ -150,7 +151,7 @@ inline constexpr int kNumCurve = 10;
   X(row_miss_1m)             \
   X(row_miss_32m)            \
   X(row_async)               \
-  X(row_fragments)
+  X(row_register_buffering)
 
 // Of the kernel.
 //   waves            rounds of blocks (CPU: of parallel tasks) over the cores, not rounded
@@ -164,10 +165,10 @@ inline constexpr int kNumCurve = 10;
 //   cluster_cores    multiprocessors that such clusters can fill
 //   cluster_barriers met by one thread
 //   thread_remote_bytes   read of the shared memory of the cluster's blocks
-//   registers        that one thread wants; register_limit: that it may have, for the block's size
-//                    and the blocks asked for; spilled: what it wants beyond that
+//   registers        that one thread needs; register_limit: that it may have, given the size of the
+//                    block and min_blocks; spilled: those needed beyond the limit
 //   stage_loads      global loads of a thread between two barriers
-//   unique_bytes     of global buffers: what must be moved at least
+//   unique_bytes     different bytes of global buffers: the least that must be transferred
 //   global_bytes     moved between multiprocessors and the L2 cache
 //   split_bytes      workspaces written by it: partial results of split reductions among them
 //   *_per_flop       bytes / floating-point operations, times 1024

@@ -7,7 +7,7 @@
 #include "compiler/features/columns.h"
 #include "compiler/features/index_values.h"
 #include "compiler/features/kernel_columns.h"
-#include "compiler/features/kernel_record.h"
+#include "compiler/features/kernel_features.h"
 #include "compiler/features/nest_columns.h"
 #include "compiler/features/row.h"
 #include "compiler/features/store_columns.h"
@@ -15,7 +15,7 @@
 namespace kiln::features {
 namespace {
 
-void WriteStoreRow(KernelRecord& record, const StoreRecord& store, Row row) {
+void WriteStoreRow(KernelFeatures& record, const StoreFeatures& store, Row row) {
   for (size_t i = 0; i < store.ops.of.size(); ++i)
     row.Set(static_cast<int>(i), store.ops.of[i] * store.trips);
   WriteNestColumns(record, store, row);
@@ -23,10 +23,10 @@ void WriteStoreRow(KernelRecord& record, const StoreRecord& store, Row row) {
   WriteStoreColumns(record, store, row);
 }
 
-void AddRows(KernelRecord& record, int index, FloatMatrix& rows) {
+void AddRows(KernelFeatures& record, int index, FloatMatrix& rows) {
   if (record.stores.empty()) return;
   const int first = rows.rows();
-  for (const StoreRecord& store : record.stores) WriteStoreRow(record, store, Row(rows.AddRow()));
+  for (const StoreFeatures& store : record.stores) WriteStoreRow(record, store, Row(rows.AddRow()));
   WriteKernelColumns(record, index, Row(rows.row(first)));
   const auto of_kernel = rows.row(first).subspan(col::kFirstOfKernel);
   for (int r = first + 1; r < rows.rows(); ++r)
@@ -41,7 +41,7 @@ FloatMatrix ExtractFeatures(const ir::Program& program, const target::Target& ta
   FloatMatrix rows(col::kNumColumns);
   IndexValues values(program);
   for (size_t k = 0; k < program.kernels.size(); ++k) {
-    KernelRecord record(program, program.kernels[k], target, hardware, device);
+    KernelFeatures record(program, program.kernels[k], target, hardware, device);
     CollectKernel(values, record);
     AddRows(record, static_cast<int>(k), rows);
   }

@@ -1,8 +1,9 @@
-// Program -> feature rows for cost models: one row for each statement that stores (facts §4), in
-// the order of the program.
+// Program -> feature rows for cost models: one row for each store, in the order of the program, as
+// in Ansor (OSDI 2020, section 5.2).
 //
-// Plain floats: models know columns by name, never the program. Columns are the same for all
-// programs and targets; what a target has not is zero. Deterministic; no state, any thread.
+// Rows are plain floats: models know columns by name, and never see the program. All programs and
+// targets have the same columns; a column that a target does not have is zero. Deterministic; no
+// state, any thread.
 #pragma once
 
 #include <span>
@@ -16,11 +17,12 @@
 
 namespace kiln::features {
 
-// The meaning of each column, in order. Part of what a saved model depends on.
+// The name of each column, in order. A saved model depends on them.
 std::span<const std::string_view> FeatureNames();
 inline int NumFeatures() { return static_cast<int>(FeatureNames().size()); }
 
-// Changes whenever the columns or their meaning do; saved models of another version are not used.
+// Changes whenever the columns or their meaning change: models saved for another version are not
+// loaded.
 inline constexpr int kFeatureVersion = 4;
 
 // `program` is a lowered one, before code generation. A program without a store has no rows. A

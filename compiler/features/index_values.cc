@@ -4,6 +4,8 @@
 #include <bit>
 
 #include "base/rng.h"
+#include "compiler/ir/integer_ops.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::features {
 namespace {

@@ -1,8 +1,8 @@
 // Index expressions of one store, evaluated at many points at once.
 //
 // For a store inside n loops an expression has, in one array:
-//   lo[0..n], hi[0..n]   its range while the loops from level L inward run and those outside stand
-//                        still at 0, as an arith::Interval; level n is one point
+//   lo[0..n], hi[0..n]   its range while the loops from level L inward vary and those outside are
+//                        fixed at 0, as an arith::Interval; level n is one point
 //   steps[0..n)          its value when only loop d has made one step from 0
 //   lanes[0..w)          its values in the threads of a full warp, other loops in mid-flight
 //   samples[0..s)        its values at iterations of some loops, all of them or spread evenly
@@ -42,8 +42,9 @@ class IndexValues {
 
   // block: threads of a block, {1, 1, 1} for a CPU; loops: from outermost to innermost. No samples.
   void Begin(std::span<const EnclosingLoop> loops, const std::array<int64_t, 3>& block);
-  // The same loops again, without lanes; samples of those loops whose bit of IndexValue::loops is
-  // set, the others stand still: all iterations if they are few, kMostSamples of them otherwise.
+  // The same loops again, without lanes. Samples the iterations of those loops whose bit is set in
+  // `sampled_loops`, with the others fixed: all iterations if they are few, else kMostSamples of
+  // them.
   void BeginSamples(uint64_t sampled_loops);
 
   // Of an integer or bool expression.
@@ -99,8 +100,8 @@ class IndexValues {
   std::array<int64_t, 3> block_ = {1, 1, 1};
   std::vector<int32_t> depth_of_var_;
   int num_loops_ = 0, num_lanes_ = 0, num_samples_ = 0, size_ = 0;
-  // Of each loop: after so many samples it takes its next iteration. 0: it stands still; where
-  // samples are fewer than iterations it only says that it moves.
+  // Of each loop: after so many samples it takes its next iteration; 0: it is fixed. Where there
+  // are fewer samples than iterations, any other number only says that the loop varies.
   std::vector<int64_t> period_;
   bool samples_are_all_ = false;
   std::vector<Entry> table_;

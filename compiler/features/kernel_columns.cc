@@ -19,9 +19,9 @@ struct UniqueBytes {
   double all = 0, workspaces = 0;
 };
 
-UniqueBytes FindUniqueBytes(const KernelRecord& record) {
+UniqueBytes FindUniqueBytes(const KernelFeatures& record) {
   absl::InlinedVector<BufferUse, 8> buffers;
-  for (const StoreRecord& store : record.stores) {
+  for (const StoreFeatures& store : record.stores) {
     for (const Access& access : store.accesses) {
       if (!record.IsGlobal(access)) continue;
       auto it = std::find_if(buffers.begin(), buffers.end(),
@@ -44,7 +44,7 @@ struct Residency {
   double blocks = 1, occupancy = 0, registers = 0, register_limit = 0;
 };
 
-Residency ResidencyOf(const KernelRecord& record) {
+Residency ResidencyOf(const KernelFeatures& record) {
   Residency result;
   if (!record.gpu) return result;
   const device::DeviceModel& core = record.device;
@@ -61,7 +61,7 @@ Residency ResidencyOf(const KernelRecord& record) {
 }
 
 // How the kernel fills the device.
-void WriteLaunch(const KernelRecord& record, Row row) {
+void WriteLaunch(const KernelFeatures& record, Row row) {
   const int64_t cores =
       std::max(1, record.gpu ? record.device.multiprocessors : record.hardware.num_cores);
   const double usable_cores =
@@ -105,7 +105,7 @@ void WriteThread(const KernelTotals& totals, Row row) {
 }
 
 // What it moves.
-void WriteBytes(const KernelRecord& record, Row row) {
+void WriteBytes(const KernelFeatures& record, Row row) {
   const KernelTotals& totals = record.totals;
   const UniqueBytes unique = FindUniqueBytes(record);
   const double moved = record.gpu ? totals.global_bytes : totals.miss_bytes;
@@ -120,7 +120,7 @@ void WriteBytes(const KernelRecord& record, Row row) {
 
 }  // namespace
 
-void WriteKernelColumns(const KernelRecord& record, int index, Row row) {
+void WriteKernelColumns(const KernelFeatures& record, int index, Row row) {
   row.Set(col::kernel_index, index);
   WriteLaunch(record, row);
   WriteThread(record.totals, row);

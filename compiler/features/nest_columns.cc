@@ -8,7 +8,7 @@ namespace {
 using ir::LoopKind;
 
 // 0: inner, 1: middle, 2: outer, + 3 for reduction loops; -1: no such loop, 6: several kinds.
-int PositionOf(const StoreRecord& store, LoopKind kind) {
+int PositionOf(const StoreFeatures& store, LoopKind kind) {
   int result = -1;
   for (int reduce = 0; reduce < 2; ++reduce) {
     int total = 0;
@@ -25,7 +25,7 @@ int PositionOf(const StoreRecord& store, LoopKind kind) {
   return result;
 }
 
-void WriteLoops(const StoreRecord& store, LoopKind kind, int first_column, Row row) {
+void WriteLoops(const StoreFeatures& store, LoopKind kind, int first_column, Row row) {
   double count = 0, product = 1, length = 0;
   for (const EnclosingLoop& loop : store.nest.loops) {
     if (loop.kind != kind) continue;
@@ -41,7 +41,7 @@ void WriteLoops(const StoreRecord& store, LoopKind kind, int first_column, Row r
   row.SetRaw(first_column + 3 + 1 + PositionOf(store, kind), 1);
 }
 
-void WriteLaunch(const KernelRecord& record, const StoreRecord& store, Row row) {
+void WriteLaunch(const KernelFeatures& record, const StoreFeatures& store, Row row) {
   if (!record.gpu) return;
   row.SetRaw(col::is_gpu, 1);
   for (int d = 0; d < 3; ++d) {
@@ -58,7 +58,7 @@ void WriteLaunch(const KernelRecord& record, const StoreRecord& store, Row row) 
 
 // Floating-point operations per byte of the touched regions, at ten points between the innermost
 // loop and all of them.
-void WriteCurve(const KernelRecord& record, const StoreRecord& store, Row row) {
+void WriteCurve(const KernelFeatures& record, const StoreFeatures& store, Row row) {
   const int n = store.nest.depth();
   double ops = 0;
   for (int c = col::float_mad; c <= col::float_otherfunc; ++c)
@@ -87,7 +87,7 @@ void WriteCurve(const KernelRecord& record, const StoreRecord& store, Row row) {
   }
 }
 
-void WriteNest(const KernelRecord& record, const StoreRecord& store, Row row) {
+void WriteNest(const KernelFeatures& record, const StoreFeatures& store, Row row) {
   const ir::Buffer& buffer = record.program.buffers[store.store->slot];
   const double outer = Product(store.nest, 0, store.alloc_depth);
   row.Set(col::alloc_size, static_cast<double>(buffer.bytes()));
@@ -102,7 +102,7 @@ void WriteNest(const KernelRecord& record, const StoreRecord& store, Row row) {
 
 }  // namespace
 
-void WriteNestColumns(const KernelRecord& record, const StoreRecord& store, Row row) {
+void WriteNestColumns(const KernelFeatures& record, const StoreFeatures& store, Row row) {
   WriteLoops(store, LoopKind::kVectorized, col::vec_num, row);
   WriteLoops(store, LoopKind::kUnrolled, col::unroll_num, row);
   WriteLoops(store, LoopKind::kParallel, col::parallel_num, row);

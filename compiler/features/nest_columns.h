@@ -1,12 +1,12 @@
-// The columns of a row that tell of the loops around the store: what they are bound to and how
-// long, how its intensity grows from one to the next, and where its buffer lives.
+// The columns of a row for the loops around the store: their annotations and extents, the
+// arithmetic intensity at each of them, and the allocation of the buffer.
 #pragma once
 
-#include "compiler/features/kernel_record.h"
+#include "compiler/features/kernel_features.h"
 #include "compiler/features/row.h"
 
 namespace kiln::features {
 
-void WriteNestColumns(const KernelRecord& record, const StoreRecord& store, Row row);
+void WriteNestColumns(const KernelFeatures& record, const StoreFeatures& store, Row row);
 
 }  // namespace kiln::features

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
+#include "base/integers.h"
+
 namespace kiln::features {
 namespace {
 
 constexpr int64_t kWarp = 32;
 constexpr int64_t kMostRegisters = 255;  // that an instruction can name
 
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-
 }  // namespace
 
 int64_t RegisterLimit(const device::DeviceModel& device, int64_t threads, int64_t min_blocks) {
-  const int64_t warps = std::max<int64_t>(1, (threads + kWarp - 1) / kWarp);
+  const int64_t warps = std::max<int64_t>(1, CeilDiv(threads, kWarp));
   const int64_t most_blocks =
       std::max<int64_t>(1, device.threads_per_multiprocessor / (warps * kWarp));
   const int64_t blocks = std::clamp<int64_t>(min_blocks, 1, most_blocks);
@@ -23,7 +23,7 @@ int64_t RegisterLimit(const device::DeviceModel& device, int64_t threads, int64_
 
 int64_t ResidentBlocks(const device::DeviceModel& device, int64_t threads,
                        int64_t registers_per_thread, int64_t shared_bytes) {
-  const int64_t warps = (threads + kWarp - 1) / kWarp;
+  const int64_t warps = CeilDiv(threads, kWarp);
   const int64_t registers = warps * RoundUp(registers_per_thread * kWarp, 256);
   const int64_t shared = RoundUp(shared_bytes, 128) + device.reserved_shared_bytes_per_block;
   int64_t blocks = std::min<int64_t>(device.blocks_per_multiprocessor,

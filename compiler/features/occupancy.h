@@ -8,12 +8,12 @@
 
 namespace kiln::features {
 
-// What the compiler may use of a thread's registers: blocks as large as these must run, and as many
-// of them at once as were asked for (0: one).
+// The registers that the compiler may give a thread, so that `min_blocks` blocks of this size (0:
+// one) are resident at once.
 int64_t RegisterLimit(const device::DeviceModel& device, int64_t threads, int64_t min_blocks);
 
-// Registers are given to warps in units of 256. At least 1, for a block that cannot run is not
-// proposed.
+// Registers are allocated to warps in units of 256. The result is at least 1: a block that cannot
+// run is never proposed.
 int64_t ResidentBlocks(const device::DeviceModel& device, int64_t threads,
                        int64_t registers_per_thread, int64_t shared_bytes);
 

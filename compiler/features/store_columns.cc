@@ -18,7 +18,7 @@ struct Trips {
   double chains = 1, reduce_in_body = 1;
 };
 
-Trips TripsOf(const StoreRecord& store) {
+Trips TripsOf(const StoreFeatures& store) {
   const Nest& nest = store.nest;
   Trips trips;
   for (int d = 0; d < nest.depth(); ++d) {
@@ -35,7 +35,7 @@ Trips TripsOf(const StoreRecord& store) {
   return trips;
 }
 
-double InnermostStride(const StoreRecord& store) {
+double InnermostStride(const StoreFeatures& store) {
   const int n = store.nest.depth();
   double stride = 0;
   for (const Access& access : store.accesses) {
@@ -44,11 +44,13 @@ double InnermostStride(const StoreRecord& store) {
   return stride;
 }
 
-int32_t FragmentsOf(const KernelRecord& record, const StoreRecord& store) {
-  return record.program.stages[static_cast<size_t>(store.store->stage)].hints[ir::Hint::kFragments];
+int32_t RegisterBufferingOf(const KernelFeatures& record, const StoreFeatures& store) {
+  return record.program.stages[static_cast<size_t>(store.store->stage)]
+      .hints[ir::Hint::kRegisterBuffering];
 }
 
-void WriteLoops(const KernelRecord& record, const StoreRecord& store, const Trips& trips, Row row) {
+void WriteLoops(const KernelFeatures& record, const StoreFeatures& store, const Trips& trips,
+                Row row) {
   row.Set(col::row_thread_trips, store.thread_trips);
   row.SetRaw(col::row_work, store.work);
   row.SetRaw(col::row_active_lanes, store.active_lanes);
@@ -58,13 +60,13 @@ void WriteLoops(const KernelRecord& record, const StoreRecord& store, const Trip
   row.Set(col::row_chains, trips.chains);
   row.Set(col::row_lanes, trips.lanes);
   row.SetRaw(col::row_async, store.store->is_async ? 1 : 0);
-  row.SetRaw(col::row_fragments, FragmentsOf(record, store));
+  row.SetRaw(col::row_register_buffering, RegisterBufferingOf(record, store));
   row.Set(col::row_innermost_stride, InnermostStride(store));
 }
 
 // The instructions of a thread, and what they are on.
-void WriteWork(KernelRecord& record, const StoreRecord& store, const Trips& trips, double accesses,
-               Row row) {
+void WriteWork(KernelFeatures& record, const StoreFeatures& store, const Trips& trips,
+               double accesses, Row row) {
   const double runs = store.thread_trips * store.work;
   // A vectorized loop is one instruction for each register on a CPU.
   const double vector_bytes =
@@ -91,7 +93,7 @@ void WriteWork(KernelRecord& record, const StoreRecord& store, const Trips& trip
 }
 
 // Registers for what the straight piece of code works on.
-void WriteRegisters(const KernelRecord& record, const StoreRecord& store, const Trips& trips,
+void WriteRegisters(const KernelFeatures& record, const StoreFeatures& store, const Trips& trips,
                     Row row) {
   double bytes = 0, stack_trips = 0;
   for (const Access& access : store.accesses) {
@@ -108,7 +110,7 @@ void WriteRegisters(const KernelRecord& record, const StoreRecord& store, const 
 }
 
 // Instructions of a thread that get at memory.
-double MemoryAccesses(const KernelRecord& record, const StoreRecord& store) {
+double MemoryAccesses(const KernelFeatures& record, const StoreFeatures& store) {
   double accesses = 0;
   for (const Access& access : store.accesses) {
     if (!record.gpu || record.ScopeOf(access) != Scope::kLocal) accesses += access.accesses;
@@ -117,18 +119,19 @@ double MemoryAccesses(const KernelRecord& record, const StoreRecord& store) {
 }
 
 // Registers of a GPU thread for what is read from memory.
-double OperandRegisters(const KernelRecord& record, const StoreRecord& store, const Trips& trips) {
+double OperandRegisters(const KernelFeatures& record, const StoreFeatures& store,
+                        const Trips& trips) {
   double operands = 0;
   for (const Access& access : store.accesses) {
     if (!access.writes && record.ScopeOf(access) != Scope::kLocal)
       operands += access.body_elements * record.ElementBytes(access) / 4 / trips.reduce_in_body;
   }
-  if (FragmentsOf(record, store) > 0) operands *= 2;  // of two steps
+  if (RegisterBufferingOf(record, store) > 0) operands *= 2;  // of two steps
   return operands;
 }
 
 // What goes to and comes from memory, and how well a warp's requests fit together.
-void WriteTraffic(KernelRecord& record, const StoreRecord& store, Row row) {
+void WriteTraffic(KernelFeatures& record, const StoreFeatures& store, Row row) {
   KernelTotals& totals = record.totals;
   double read = 0, written = 0, worst = 0, sectors = 0, reads = 0;
   double worst_wavefronts = 0, wavefronts = 0, shared_reads = 0;
@@ -168,7 +171,7 @@ void WriteTraffic(KernelRecord& record, const StoreRecord& store, Row row) {
 
 // Bytes that come from beyond a cache: the outermost loops whose data fit are filled once for
 // each iteration of the loops around them. What such a loop does not move stays in the cache.
-double MissBytes(const StoreRecord& store, double cache_bytes) {
+double MissBytes(const StoreFeatures& store, double cache_bytes) {
   const int n = store.nest.depth();
   int level = n;
   while (level > 0) {
@@ -187,7 +190,7 @@ double MissBytes(const StoreRecord& store, double cache_bytes) {
   return missed * store.work;
 }
 
-void WriteMisses(KernelRecord& record, const StoreRecord& store, Row row) {
+void WriteMisses(KernelFeatures& record, const StoreFeatures& store, Row row) {
   for (int c = 0; c < 3; ++c) {
     const double missed = MissBytes(store, kCacheBytes[c]);
     row.Set(col::row_miss_32k + c, missed);
@@ -197,7 +200,7 @@ void WriteMisses(KernelRecord& record, const StoreRecord& store, Row row) {
 
 }  // namespace
 
-void WriteStoreColumns(KernelRecord& record, const StoreRecord& store, Row row) {
+void WriteStoreColumns(KernelFeatures& record, const StoreFeatures& store, Row row) {
   const Trips trips = TripsOf(store);
   WriteLoops(record, store, trips, row);
   WriteWork(record, store, trips, MemoryAccesses(record, store), row);

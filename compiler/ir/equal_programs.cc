@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "compiler/ir/program.h"
+#include "compiler/ir/substitution.h"
 
 namespace kiln::ir {
 namespace {

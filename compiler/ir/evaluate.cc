@@ -4,6 +4,9 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "compiler/ir/integer_ops.h"
+#include "compiler/ir/traverse.h"
+
 namespace kiln::ir {
 
 // A stack machine. The binary codes stand in the order of Op, so that they are found by adding.

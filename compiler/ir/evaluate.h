@@ -1,5 +1,5 @@
-// Evaluation of expressions on scalars, exactly as expr.h says: what the program interpreter and
-// the DAG oracle share.
+// Evaluation of expressions on scalars, exactly as expr.h defines them. The program interpreter and
+// the evaluation of DAGs share it.
 //
 // float32 arithmetic is rounded to float32 at each operation, float64 is not rounded, float16 and
 // bfloat16 are carried in float32 and rounded at casts (and by the owner at stores). Ints wrap to

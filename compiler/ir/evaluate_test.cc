@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "base/status_testing.h"
+#include "compiler/ir/integer_ops.h"
 #include "compiler/ir/random_expr_testing.h"
 
 namespace kiln::ir {

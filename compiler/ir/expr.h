@@ -21,14 +21,12 @@
 // thread at a time; its nodes may be read by any.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "compiler/ir/intrinsic.h"
 #include "compiler/ir/type.h"
 
 namespace kiln::ir {
@@ -69,24 +67,8 @@ enum class Op : uint8_t {
   kCall,
 };
 
-enum class Intrinsic : int32_t {
-  kExp,
-  kLog,
-  kSqrt,
-  kRsqrt,
-  kTanh,
-  kSigmoid,
-  kErf,
-  kPow,
-  kAbs,
-  kFloor,
-  kCeil,
-  kRound,  // half to even
-  kSin,
-  kCos,
-};
-
 struct Node;
+struct Substitution;  // compiler/ir/substitution.h
 using Expr = const Node*;
 
 struct Node {
@@ -108,41 +90,12 @@ struct Node {
   bool is_const_int(int64_t value) const { return op == Op::kInt && int_value == value; }
 };
 
-// What takes the place of names. A name stays where its entry is null or negative, or where there
-// is none; what is put in is not changed in turn.
-struct Substitution {
-  std::vector<Expr> vars = {};           // [variable]
-  std::vector<int32_t> slots = {};       // [buffer]: another
-  std::vector<Expr> first_indices = {};  // [buffer]: an index in front of those of each access
-
-  void SetVar(int32_t var, Expr value) { Set(vars, var, value, Expr{nullptr}); }
-  void SetSlot(int32_t slot, int32_t to) { Set(slots, slot, to, -1); }
-  void SetFirstIndex(int32_t slot, Expr index) { Set(first_indices, slot, index, Expr{nullptr}); }
-
-  Expr VarOrNull(int32_t var) const { return Get(vars, var, Expr{nullptr}); }
-  int32_t SlotFor(int32_t slot) const {
-    const int32_t to = Get(slots, slot, -1);
-    return to < 0 ? slot : to;
-  }
-  Expr FirstIndexOrNull(int32_t slot) const { return Get(first_indices, slot, Expr{nullptr}); }
-
- private:
-  template <typename T>
-  static T Get(const std::vector<T>& table, int32_t id, T none) {
-    return static_cast<size_t>(id) < table.size() ? table[static_cast<size_t>(id)] : none;
-  }
-  template <typename T>
-  static void Set(std::vector<T>& table, int32_t id, T value, T none) {
-    if (static_cast<size_t>(id) >= table.size()) table.resize(static_cast<size_t>(id) + 1, none);
-    table[static_cast<size_t>(id)] = value;
-  }
-};
-
 // A bump allocator with an intern table. Making a node costs a few tens of nanoseconds.
 //
 // The makers fold constants and the identities x+0, x-0, x*1, x*0, x//1, x%1, min(x,x), !!x,
 // true&&x, ... on integers and bools (never on floats), so everything in a pool is folded and
-// printing and parsing give the same node. Deeper simplification is in simplify.h.
+// printing and parsing give the same node. Sums, quotients and comparisons are simplified
+// further by compiler/arith/simplify.h.
 class ExprPool {
  public:
   ExprPool();
@@ -208,85 +161,7 @@ class ExprPool {
 // Same structure, across pools too.
 bool Equal(Expr a, Expr b);
 
-int64_t FloorDiv(int64_t a, int64_t b);  // b != 0
-int64_t FloorMod(int64_t a, int64_t b);
-
-// Visits every distinct node once, children first.
-template <typename Visitor>
-void Visit(Expr e, Visitor&& visit);
-
-// Is there such a node?
-bool UsesVar(Expr e, int32_t var);
-bool HasLoad(Expr e);
-
 bool IsComparison(Op op);
 bool IsBinary(Op op);  // kAdd .. kOr
-
-std::string_view IntrinsicName(Intrinsic intrinsic);  // "exp", ...
-StatusOr<Intrinsic> ParseIntrinsic(std::string_view name);
-int IntrinsicArity(Intrinsic intrinsic);
-
-// ---- implementation of templates
-
-namespace internal {
-// A set of nodes: a list while small, which most expressions are, then a hash table.
-class NodeSet {
- public:
-  bool Contains(Expr e) const {
-    if (table_.empty()) return std::find(list_, list_ + size_, e) != list_ + size_;
-    return *FindSlot(e) == e;
-  }
-  void Insert(Expr e) {  // not in it yet
-    if (table_.empty()) {
-      if (size_ < kListSize) {
-        list_[size_++] = e;
-        return;
-      }
-      Rehash(4 * kListSize);
-    } else if (2 * size_ >= table_.size()) {
-      Rehash(2 * table_.size());
-    }
-    *FindSlot(e) = e;
-    ++size_;
-  }
-
- private:
-  static constexpr size_t kListSize = 24;
-  Expr* FindSlot(Expr e) const {
-    size_t i = (reinterpret_cast<uintptr_t>(e) * 0x9e3779b97f4a7c15ULL) >> shift_;
-    while (table_[i] != nullptr && table_[i] != e) i = (i + 1) & (table_.size() - 1);
-    return const_cast<Expr*>(&table_[i]);
-  }
-  void Rehash(size_t num_slots) {
-    num_slots = std::bit_ceil(num_slots);
-    std::vector<Expr> old(num_slots, nullptr);
-    old.swap(table_);
-    if (old.empty()) old.assign(list_, list_ + size_);
-    shift_ = 64 - std::countr_zero(num_slots);
-    for (Expr e : old) {
-      if (e != nullptr) *FindSlot(e) = e;
-    }
-  }
-
-  size_t size_ = 0;
-  int shift_ = 0;
-  Expr list_[kListSize];
-  std::vector<Expr> table_;  // open addressing
-};
-
-template <typename Visitor>
-void VisitNode(Expr e, NodeSet& seen, Visitor& visit) {
-  if (seen.Contains(e)) return;
-  for (Expr a : e->args()) VisitNode(a, seen, visit);
-  seen.Insert(e);
-  visit(e);
-}
-}  // namespace internal
-
-template <typename Visitor>
-void Visit(Expr e, Visitor&& visit) {
-  internal::NodeSet seen;
-  internal::VisitNode(e, seen, visit);
-}
 
 }  // namespace kiln::ir

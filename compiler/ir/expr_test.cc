@@ -6,6 +6,8 @@
 #include "base/rng.h"
 #include "base/status_testing.h"
 #include "compiler/ir/random_expr_testing.h"
+#include "compiler/ir/substitution.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::ir {
 namespace {

@@ -1,9 +1,10 @@
 // Stage hints: numbers beside the loops of a schedule that say how code is made of a stage, and
 // never what it computes.
 //
-// A row of kHints is all that steps, loop nests and programs as text, their comparison and
-// verification, and lowering know of a hint. Who makes code or features of one asks for its value;
-// how a search chooses it says a row in search/stage_hints.cc. docs/steps.md tells how to add one.
+// Steps, loop nests and programs as text, comparison, verification and lowering handle all hints
+// alike, by the rows of kHints. Only code generators and features know what a hint means: they ask
+// for its value. How a search chooses the value is a row in search/space/stage_hints.cc.
+// docs/howto/add-a-hint.md says how to add one.
 #pragma once
 
 #include <array>
@@ -20,10 +21,12 @@ namespace kiln::ir {
 enum class Hint : uint8_t {
   // Loops are unrolled up to so many stores.
   kUnroll,
-  // GPU: how the stage's register tiles read shared memory. 0: where it is used; 1: a step of the
-  // reduction ahead, into registers; 2: and the rows of the tile are worked off to and fro.
-  kFragments,
-  // GPU: how many blocks shall fit a multiprocessor at once. 0: as many as do.
+  // GPU: register double buffering of the operands that a stage reads from shared memory. 0: none,
+  // they are read where they are used; 1: they are read one step of the reduction ahead; 2: also,
+  // the tile is computed in serpentine order.
+  kRegisterBuffering,
+  // GPU: how many blocks must be resident on a multiprocessor at once, which limits the registers
+  // of a thread. 0: no requirement.
   kMinBlocks,
 };
 
@@ -53,9 +56,9 @@ inline constexpr HintRow kHints[] = {
      .place = HintPlace::kStage,
      .is_inherited = true,
      .is_extension = false},
-    {.hint = Hint::kFragments,
-     .pragma = "fragments",
-     .word = "fragments",
+    {.hint = Hint::kRegisterBuffering,
+     .pragma = "register_buffering",
+     .word = "register_buffering",
      .most = 2,
      .place = HintPlace::kStage,
      .is_gpu_only = true},
@@ -78,7 +81,7 @@ static_assert(
     }(),
     "the rows are in the order of the enum");
 
-// The value of each hint: of a stage, of what a program has of it.
+// The values of all hints: of a stage of a schedule, or of a stage or kernel of a program.
 class Hints {
  public:
   Hints() = default;

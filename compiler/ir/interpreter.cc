@@ -4,6 +4,7 @@
 #include <deque>
 #include <numeric>
 
+#include "base/integers.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/race_detector.h"
 
@@ -49,8 +50,6 @@ struct Storage {
   RaceShadow shadow;
   int64_t unit = 0;  // shared: the block the shadow is of
 };
-
-int64_t Product(const std::array<int64_t, 3>& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
 class Machine : public LoadSource {
  public:
@@ -162,9 +161,9 @@ class Machine : public LoadSource {
 
   Status RunKernel(const Kernel& kernel) {
     is_gpu_ = HasBoundLoop(kernel.body) ||
-              Product(kernel.grid) * Product(kernel.block) * kernel.cluster > 1;
+              ProductOfCounts(kernel.grid) * ProductOfCounts(kernel.block) * kernel.cluster > 1;
     block_sizes_ = is_gpu_ ? kernel.block : std::array<int64_t, 3>{1, 1, 1};
-    threads_of_block_ = Product(block_sizes_);
+    threads_of_block_ = ProductOfCounts(block_sizes_);
     if (threads_of_block_ > kMaxThreads) {
       return FailedPrecondition("a block has {} threads, at most {} can be", threads_of_block_,
                                 kMaxThreads);
@@ -185,7 +184,7 @@ class Machine : public LoadSource {
       return Execute(body, all_threads_);
     }
     clock_.EnterRegion(threads_of_block_, kernel.cluster);
-    const int64_t num_units = Product(kernel.grid);
+    const int64_t num_units = ProductOfCounts(kernel.grid);
     for (unit_ = 0; unit_ < num_units; ++unit_) {
       block_ = {unit_ % kernel.grid[0], unit_ / kernel.grid[0] % kernel.grid[1],
                 unit_ / kernel.grid[0] / kernel.grid[1]};
@@ -204,7 +203,14 @@ class Machine : public LoadSource {
     return OkStatus();
   }
 
+  Status Spend(int64_t steps) {
+    num_steps_ += steps;
+    if (num_steps_ <= options_.max_steps) return OkStatus();
+    return ResourceExhausted("the program takes more than {} steps", options_.max_steps);
+  }
+
   Status Execute(Step& step, const std::vector<int32_t>& threads) {
+    KILN_RETURN_IF_ERROR(Spend(std::ssize(threads)));
     switch (step.stmt->kind) {
       case StmtKind::kFor:
         return ExecuteFor(step, threads);
@@ -327,6 +333,7 @@ class Machine : public LoadSource {
       if (options_.check_races) storage.shadow.Resize(elements);
       storage.threads_per_copy = copies > 1 ? threads_per_copy : 0;
     }
+    KILN_RETURN_IF_ERROR(Spend(std::ssize(storage.is_written)));
     if (is_local) {
       for (int32_t thread : threads) {
         const auto begin = storage.is_written.begin() + thread * storage.num_elements;
@@ -343,9 +350,6 @@ class Machine : public LoadSource {
   }
 
   Status ExecuteStore(Step& step, int32_t thread) {
-    if (++num_stores_ > options_.max_stores) {
-      return ResourceExhausted("the program stores more than {} elements", options_.max_stores);
-    }
     const StmtNode& store = *step.stmt;
     stage_ = store.stage;
     Value value;
@@ -454,7 +458,7 @@ class Machine : public LoadSource {
   const InterpreterOptions options_;
   std::vector<Storage> storage_;
   int64_t bytes_ = 0;
-  int64_t num_stores_ = 0;
+  int64_t num_steps_ = 0;
   RaceClock clock_;
 
   // Of the running kernel.

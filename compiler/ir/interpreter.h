@@ -1,5 +1,5 @@
-// Runs a program on arrays, slowly and suspiciously: the truth that lowering and code generators
-// are tested against.
+// Runs a program on arrays, slowly and with many checks: the reference that lowering and code
+// generators are tested against.
 //
 // Errors (InvalidArgument for wrong arguments, else FailedPrecondition: the program is wrong) name
 // the buffer, the index, the shape, the stage and the loop values. Checked, besides the structure
@@ -32,8 +32,9 @@ struct InterpreterOptions {
   // threads unused does.
   bool allow_equal_writes = false;
   bool check_outputs_written = true;
-  // More is refused (ResourceExhausted): programs may come from users.
-  int64_t max_stores = int64_t{2} << 30;
+  // More is refused (ResourceExhausted): programs may come from users. A step is a statement that a
+  // thread runs, or an element of a buffer that is allocated.
+  int64_t max_steps = int64_t{2} << 30;
   int64_t max_bytes = int64_t{4} << 30;
 };
 

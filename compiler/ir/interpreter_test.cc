@@ -234,11 +234,19 @@ TEST(InterpreterTest, ABarrierIsForAllThreads) {
 }
 
 TEST(InterpreterTest, EndlessProgramsAreRefused) {
+  EXPECT_THAT(RunBody("for i in 0..1000000000 { for j in 0..1000000000 { b[0] = 1 @ s } }",
+                      {.max_steps = 1000})
+                  .status,
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("takes more than 1000 steps")));
+  // What stores nothing ends too.
   EXPECT_THAT(
-      RunBody("for i in 0..1000000000 { for j in 0..1000000000 { b[0] = 1 @ s } }",
-              {.max_stores = 1000})
+      RunBody("for i in 0..1000000000000 { if i < 0 { b[0] = 1 @ s } }", {.max_steps = 1'000'000})
           .status,
-      StatusIs(StatusCode::kResourceExhausted, HasSubstr("stores more than 1000 elements")));
+      StatusIs(StatusCode::kResourceExhausted, HasSubstr("more than 1000000 steps")));
+  EXPECT_THAT(RunBody("for i in 0..1000000 { alloc t: local float32[1000000] t[0] = 1 @ s }",
+                      {.max_steps = 10'000'000})
+                  .status,
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("more than 10000000 steps")));
   EXPECT_THAT(RunBody("alloc t: local float32[1000000000000] t[0] = 1 @ s").status,
               StatusIs(StatusCode::kResourceExhausted, HasSubstr("more than 4294967296 bytes")));
 }

@@ -1,4 +1,4 @@
-// A tensor in host memory: what the oracle and the program interpreter run on.
+// A tensor in host memory, for the evaluation of DAGs and the program interpreter.
 //
 // A value type that owns its elements: row-major, little-endian, type.bytes() each. Threads: as
 // std::vector.

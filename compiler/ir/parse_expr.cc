@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/ir/infix.h"
 #include "compiler/ir/scalar.h"
 #include "compiler/ir/text.h"
 
@@ -28,24 +29,8 @@ struct Syntax {
   bool is_literal() const { return form == Form::kIntLiteral || form == Form::kFloatLiteral; }
 };
 
-struct Infix {
-  std::string_view symbol;
-  Op op;
-  int level;
-};
-constexpr int kCompareLevel = 3;
-constexpr Infix kInfixes[] = {{"||", Op::kOr, 1},       {"&&", Op::kAnd, 2},    {"==", Op::kEq, 3},
-                              {"!=", Op::kNe, 3},       {"<", Op::kLt, 3},      {"<=", Op::kLe, 3},
-                              {">", Op::kGt, 3},        {">=", Op::kGe, 3},     {"+", Op::kAdd, 4},
-                              {"-", Op::kSub, 4},       {"*", Op::kMul, 5},     {"/", Op::kDiv, 5},
-                              {"//", Op::kFloorDiv, 5}, {"%", Op::kFloorMod, 5}};
-
-const Infix* FindInfix(const Token& token) {
-  if (token.kind != TokenKind::kSymbol) return nullptr;
-  for (const Infix& infix : kInfixes) {
-    if (infix.symbol == token.text) return &infix;
-  }
-  return nullptr;
+const Infix* InfixOf(const Token& token) {
+  return token.kind == TokenKind::kSymbol ? FindInfix(token.text) : nullptr;
 }
 
 class Parser {
@@ -54,12 +39,12 @@ class Parser {
       : tokens_(tokens), scope_(scope), pool_(pool) {}
 
   StatusOr<Expr> Parse(std::optional<Type> context) {
-    KILN_ASSIGN_OR_RETURN(const int root, ParseInfix(1));
+    KILN_ASSIGN_OR_RETURN(const int root, ParseInfix(kOrLevel));
     return Build(root, context ? *context : UsualType(root));
   }
 
   StatusOr<Expr> ParseIndex() {
-    KILN_ASSIGN_OR_RETURN(const int root, ParseInfix(1));
+    KILN_ASSIGN_OR_RETURN(const int root, ParseInfix(kOrLevel));
     return BuildIndex(root);
   }
 
@@ -87,7 +72,7 @@ class Parser {
     ++depth_;
     KILN_ASSIGN_OR_RETURN(int left, ParseUnary());
     bool compared = false;
-    while (const Infix* infix = FindInfix(tokens_.Peek())) {
+    while (const Infix* infix = InfixOf(tokens_.Peek())) {
       if (infix->level < lowest) break;
       if (infix->level == kCompareLevel && compared) {
         return TokenStream::ErrorAt(tokens_.Peek(),
@@ -142,7 +127,7 @@ class Parser {
     }
     if (token.kind == TokenKind::kName) return ParseNamed();
     if (!tokens_.TakeSymbol("(")) return tokens_.Expected("an expression");
-    KILN_ASSIGN_OR_RETURN(const int inner, ParseInfix(1));
+    KILN_ASSIGN_OR_RETURN(const int inner, ParseInfix(kOrLevel));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after the expression"));
     return inner;
   }
@@ -178,7 +163,7 @@ class Parser {
     std::vector<int> args = {};
     if (tokens_.TakeSymbol(close)) return args;
     do {
-      KILN_ASSIGN_OR_RETURN(const int arg, ParseInfix(1));
+      KILN_ASSIGN_OR_RETURN(const int arg, ParseInfix(kOrLevel));
       args.push_back(arg);
     } while (tokens_.TakeSymbol(","));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(close, where));

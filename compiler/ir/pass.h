@@ -18,7 +18,7 @@
 
 namespace kiln::ir {
 
-// What became of one pass.
+// The outcome of one pass.
 struct PassReport {
   std::string_view name;
   double seconds = 0;  // CPU time of the thread
@@ -30,8 +30,8 @@ struct PassReport {
 
 // Where there are instruments the program is verified after each pass; the error names the pass.
 struct PassInstruments {
-  // Passes that are not run, by name; the observer sees which of them there are. Where nothing
-  // makes up for one, later passes or the generator refuse the program, or it is slower.
+  // Names of passes that are not run; the observer still gets a report of each. Without a pass the
+  // program may be slower, or later passes or the generator may refuse it.
   std::set<std::string, std::less<>> leave_out = {};
   // Called after each pass, on the thread that lowers. None: passes are not timed, and programs are
   // not printed to find out what changed.

@@ -1,88 +1,21 @@
 #include <charconv>
 #include <cmath>
 
+#include "compiler/ir/infix.h"
 #include "compiler/ir/scalar.h"
 #include "compiler/ir/text.h"
 
 namespace kiln::ir {
 namespace {
 
-// How tightly an expression holds together; calls, loads and literals are kAtom.
-enum Precedence {
-  kOrLevel = 1,
-  kAndLevel,
-  kCompareLevel,
-  kSumLevel,
-  kProductLevel,
-  kUnaryLevel,
-  kAtom
-};
+// How tightly an expression holds together: the level of an infix operator, above it these. Calls,
+// loads and literals are kAtom.
+constexpr int kUnaryLevel = kProductLevel + 1, kAtom = kUnaryLevel + 1;
 
 int PrecedenceOf(Expr e) {
-  switch (e->op) {
-    case Op::kOr:
-      return kOrLevel;
-    case Op::kAnd:
-      return kAndLevel;
-    case Op::kEq:
-    case Op::kNe:
-    case Op::kLt:
-    case Op::kLe:
-    case Op::kGt:
-    case Op::kGe:
-      return kCompareLevel;
-    case Op::kAdd:
-    case Op::kSub:
-      return kSumLevel;
-    case Op::kMul:
-    case Op::kDiv:
-    case Op::kFloorDiv:
-    case Op::kFloorMod:
-      return kProductLevel;
-    case Op::kNot:
-      return kUnaryLevel;
-    default:
-      return kAtom;
-  }
-}
-
-std::string_view Symbol(Op op) {
-  switch (op) {
-    case Op::kOr:
-      return " || ";
-    case Op::kAnd:
-      return " && ";
-    case Op::kEq:
-      return " == ";
-    case Op::kNe:
-      return " != ";
-    case Op::kLt:
-      return " < ";
-    case Op::kLe:
-      return " <= ";
-    case Op::kGt:
-      return " > ";
-    case Op::kGe:
-      return " >= ";
-    case Op::kAdd:
-      return " + ";
-    case Op::kSub:
-      return " - ";
-    case Op::kMul:
-      return "*";
-    case Op::kDiv:
-      return " / ";
-    case Op::kFloorDiv:
-      return " // ";
-    case Op::kFloorMod:
-      return " % ";
-    case Op::kMin:
-      return "min";
-    case Op::kMax:
-      return "max";
-    default:
-      return "?";
-  }
+  if (e->op == Op::kNot) return kUnaryLevel;
+  const Infix* infix = FindInfix(e->op);
+  return infix != nullptr ? infix->level : kAtom;
 }
 
 // The type a parser finds without being told: false for what consists of number literals only.
@@ -165,7 +98,7 @@ class Printer {
         return PrintArgs(e->args(), context);
       case Op::kMin:
       case Op::kMax:
-        out_ += Symbol(e->op);
+        out_ += BinarySymbol(e->op);
         out_ += '(';
         return PrintArgs(e->args(), context);
       default:
@@ -202,8 +135,15 @@ class Printer {
     const std::optional<Type> shared = SharedContext(e->args(), context);
     const bool apart = level == kCompareLevel || MisreadsWithout(e->op, e->arg(0)->op);
     PrintOperand(e->arg(0), apart ? level + 1 : level, shared);
-    out_ += Symbol(e->op);
+    AppendSymbol(e->op);
     PrintOperand(e->arg(1), level + 1, e->arg(0)->type);
+  }
+
+  void AppendSymbol(Op op) {
+    const bool is_close = op == Op::kMul;  // a*b + c
+    if (!is_close) out_ += ' ';
+    out_ += BinarySymbol(op);
+    if (!is_close) out_ += ' ';
   }
 
   // "a // 2*16" is (a // 2)*16 to a parser and a // (2*16) to a reader: // and % stand apart from

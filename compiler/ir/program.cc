@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "compiler/ir/traverse.h"
+
 namespace kiln::ir {
 namespace {
 template <typename T>

@@ -45,9 +45,9 @@ enum class StmtKind : uint8_t {
   kIf,       // if exprs[0] then children[0]
   kSeq,      // children in order
   kAlloc,    // buffer `slot` exists inside children[0]; contents undefined at entry
-  kBarrier,  // all threads of a block meet, or of a cluster; with `pending` >= 0 after each has
-             // waited for its copies
-  kCommit,   // the asynchronous stores since the last one are a group; all threads reach it
+  kBarrier,  // all threads of a block, or of a cluster, wait for each other; with `pending` >= 0
+             // each thread first waits for its asynchronous copies
+  kCommit,   // the asynchronous stores since the last kCommit form a group; all threads reach it
 };
 
 struct StmtNode;
@@ -56,8 +56,8 @@ using Stmt = const StmtNode*;
 struct StmtNode {
   StmtKind kind;
   LoopKind loop_kind = LoopKind::kSerial;
-  // kStore: a copy to shared memory that happens at any time until its thread has waited for the
-  // copy's group at a barrier. Who reads the element before that reads nothing of meaning.
+  // kStore: an asynchronous copy to shared memory. It may happen at any time until its thread has
+  // waited for the copy's group at a barrier; the element is undefined before that.
   bool is_async = false;
   bool is_of_cluster = false;  // kBarrier
   int8_t pending =
@@ -147,21 +147,22 @@ struct Program {
   int num_args() const;  // leading buffers with scope kInput, kOutput, kWorkspace
 };
 
-// Make a further one and return its number. Where the name is another's already it gets the
-// separator and the first number behind it that make it one of its own.
+// Append a variable (a buffer) and return its number. If the name is taken, the separator and the
+// lowest free number are appended to it.
 int32_t AddVar(Program& program, std::string name, int64_t extent,
                std::string_view separator = "_");
 int32_t AddBuffer(Program& program, Buffer buffer, std::string_view separator = "_");
 
-// The load whose element the value is, or is where conditions hold: else 0. Null: it is more.
+// If `value` is a plain load, or a load guarded by conditions with 0 otherwise, returns that load;
+// else null.
 Expr CopiedLoad(Expr value);
-// Can a store of the value to shared memory be asynchronous? One of what CopiedLoad finds in global
-// memory.
+// Can a store of the value to shared memory be an asynchronous copy? CopiedLoad must find a load
+// from global memory.
 bool IsCopyable(const Program& program, Expr value);
 
 // Checks the structure: ids in range, each variable bound by one loop around its uses, each local
 // buffer allocated around its uses, arity of accesses, types of stores, no nested parallel loop. An
-// error here is a Kiln bug in what made it.
+// error is a bug in the pass that made the program.
 Status Verify(const Program& program);
 
 // The same program up to the numbers of variables and of shared and local buffers: names, types,

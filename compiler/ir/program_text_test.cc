@@ -3,6 +3,7 @@
 #include "base/rng.h"
 #include "base/status_testing.h"
 #include "compiler/ir/random_expr_testing.h"
+#include "compiler/ir/substitution.h"
 
 namespace kiln::ir {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/substitution.h"
+
 namespace kiln::ir {
 namespace {
 

@@ -1,9 +1,8 @@
-// Rebuilding of statements: the same ones with other parts. What passes that change programs are
-// made of.
+// Rebuilding of statements, for passes that change programs.
 //
-// Statements are immutable: each function returns the statement itself where nothing changes in it,
-// else a new one in the pool, which must be that of the given ones. A pass says what it does to the
-// kinds that it changes and leaves the others to RewriteChildren:
+// Statements are immutable. Each function returns the statement itself if nothing in it changes,
+// else a new statement in the pool, which must be the pool of the given statements. A pass handles
+// the kinds of statements that it changes, and leaves the others to RewriteChildren:
 //
 //   Stmt Rewrite(Stmt s) {
 //     if (s->kind == StmtKind::kStore) return ...;
@@ -18,15 +17,16 @@
 
 #include "absl/container/inlined_vector.h"
 #include "compiler/ir/program.h"
+#include "compiler/ir/substitution.h"
 
 namespace kiln::ir {
 
-// With as many other children.
+// The statement with other children, as many as it has.
 Stmt WithChildren(ExprPool& pool, Stmt stmt, std::span<const Stmt> children);
 Stmt WithBody(ExprPool& pool, Stmt stmt, Stmt body);  // of one child
 Stmt WithKind(ExprPool& pool, Stmt loop, LoopKind kind, Stmt body);
 
-// With what rewrite(child) gives for each child, called in their order.
+// The statement with rewrite(child) in place of each child; called in their order.
 template <typename Rewrite>
 Stmt RewriteChildren(ExprPool& pool, Stmt stmt, const Rewrite& rewrite) {
   absl::InlinedVector<Stmt, 4> children;
@@ -34,11 +34,11 @@ Stmt RewriteChildren(ExprPool& pool, Stmt stmt, const Rewrite& rewrite) {
   return WithChildren(pool, stmt, children);
 }
 
-// With other names everywhere in it: of what it reads, stores to, allocates and loops over. A loop
-// over a variable that is replaced is one over the variable that takes its place.
+// The statement with other variables and buffers everywhere in it: in loads, stores, allocations
+// and loops. A loop over a variable that is replaced becomes a loop over the variable in its place.
 Stmt Substitute(ExprPool& pool, Stmt stmt, const Substitution& names);
 
-// Does nothing: a sequence of no statements. Sequences that it becomes part of are without it.
+// Is it a sequence of no statements, which does nothing? MakeSeq leaves it out of sequences.
 bool IsEmpty(Stmt stmt);
 
 }  // namespace kiln::ir

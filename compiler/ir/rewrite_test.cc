@@ -2,6 +2,7 @@
 
 #include "base/status_testing.h"
 #include "compiler/ir/program_text.h"
+#include "compiler/ir/substitution.h"
 
 namespace kiln::ir {
 namespace {

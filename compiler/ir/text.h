@@ -1,5 +1,5 @@
-// Expressions as text: the one form used by DAG text, program text and messages. Parsing what was
-// printed gives the same node.
+// Expressions as text, in the form that DAG text, program text and messages share. Parsing the text
+// of an expression gives the same node.
 //
 //   a + b*c   a - b   a / b (floats)   -x (is 0 - x)
 //   a // b   a % b (both round towards minus infinity)

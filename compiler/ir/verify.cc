@@ -1,7 +1,9 @@
 #include <set>
 #include <string_view>
 
+#include "base/integers.h"
 #include "compiler/ir/program.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::ir {
 namespace {
@@ -66,7 +68,8 @@ class Verifier {
       int64_t bytes = buffer.type.bytes();
       for (int64_t extent : buffer.shape) {
         if (extent < 1) return Internal("buffer '{}' has an extent of {}", buffer.name, extent);
-        if (__builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxBufferBytes) {
+        bytes = MultiplyCounts(bytes, extent);
+        if (bytes > kMaxBufferBytes) {
           return Internal("buffer '{}' is larger than {} bytes", buffer.name, kMaxBufferBytes);
         }
       }

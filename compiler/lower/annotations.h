@@ -1,4 +1,4 @@
-// What an annotation means on a target, and where it may stand.
+// Which annotations a target supports, and on which loops.
 #pragma once
 
 #include "base/status.h"

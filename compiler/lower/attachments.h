@@ -1,5 +1,5 @@
-// Which stages are computed inside which loops, in which memory they are, and where barriers follow
-// from that.
+// Which stages are computed inside which loops, in which memory their results are, and which loops
+// therefore have barriers in them.
 #pragma once
 
 #include <string_view>
@@ -27,8 +27,8 @@ class Attachments {
   // Why the blocks of a cluster cannot share the stage out as it asks for; empty: nothing is wrong.
   std::string_view ClusterFault(int s) const;
 
-  // The first loop that guards may stand around: inside the loop that has a barrier in it, which
-  // all threads must reach. -1: there is none.
+  // The outermost loop that guards may stand around. It is inside the loops that contain a barrier,
+  // because all threads must reach the barrier. -1: guards may stand around the whole stage.
   int OutermostGuardLevel(int s) const;
 
   // Does loop i of stage s, or one around it, run its body more than once in a thread?

@@ -4,7 +4,9 @@
 #include <numeric>
 #include <span>
 
+#include "base/integers.h"
 #include "compiler/dag/limits.h"
+#include "compiler/ir/integer_ops.h"
 #include "compiler/lower/body.h"
 #include "compiler/lower/iteration.h"
 
@@ -112,11 +114,11 @@ class BoundInference {
   Status CheckIterations(int s, const std::vector<int64_t>& extents) const {
     const Stage& stage = state_.stage(s);
     for (const schedule::Relation& relation : stage.relations) {
-      __int128 product = 1;
+      int64_t product = 1;
       const bool split = relation.kind == schedule::Relation::kSplit;
       for (int32_t iter : split ? std::span<const int32_t>(relation.children)
                                 : std::span<const int32_t>(relation.parents)) {
-        product *= extents[iter];
+        product = MultiplyCounts(product, extents[iter]);
         if (product <= dag::kMaxIterations) continue;
         return FailedPrecondition("{}: its loops have more than 2^60 iterations", NameOf(s));
       }
@@ -383,7 +385,7 @@ class BoundInference {
     }
   }
 
-  // Marks the variables that stand still at the attach point of s.
+  // Marks the variables that are fixed at the attach point of s.
   void FindStandingVars(int s) {
     standing_.assign(out_.owners.size(), false);
     const bool shared = gpu_ && state_.stage(s).asks_for_shared();
@@ -441,14 +443,14 @@ class BoundInference {
     return uses;
   }
 
-  // The interval of e while the moving variables run.
+  // The interval of e while the varying variables run.
   Range Relax(const arith::Linear& e) {
     Range range{arith::Constant(e.constant), 1};
     for (const arith::Term& term : e.terms) {
       const Range atom = RelaxAtom(term.atom);
       if (atom.extent >= kUnbounded) return {{}, kUnbounded};
       const int64_t k = term.coefficient, spread = atom.extent - 1;
-      range.min = range.min + atom.min * k;
+      range.min = arith::MultiplyAdd(range.min, atom.min, k);
       if (k < 0) range.min.constant += k * spread;
       range.extent += std::abs(k) * spread;
       if (range.extent >= kUnbounded) return {{}, kUnbounded};

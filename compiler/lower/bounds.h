@@ -2,9 +2,10 @@
 // extents of its loops, and the values of its axes as sums of the program's loop variables.
 //
 // Consumers come before producers. A root stage covers its whole tensor. A stage attached to loop l
-// of stage t covers what all its readers touch while t's loops up to l (and those outside t) stand
-// still and all others run: per dimension an interval [min, min + extent) with a static extent and
-// a min that is a sum of the standing loops' variables.
+// of stage t covers all elements that its readers touch during one iteration of l: t's loops up to
+// l, and those outside t, are fixed; all others vary. The region is an interval
+// [min, min + extent) for each dimension. The extent is static; min is a sum of variables of the
+// fixed loops, so it is invariant in the others.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +34,15 @@ struct StageBounds {
   std::vector<arith::Linear> iter_values;  // per Stage::iters; axes are relative to region_min
   std::vector<arith::Linear> axis_values;  // per axis, in tensor coordinates
   std::vector<ir::Expr> guards;            // conditions of an iteration; never trivially true
-  // What is stored where these do not hold is 0: a tile in shared memory, whole although its tensor
-  // ends inside of it.
+  // Where these do not hold, 0 is stored: a tile in shared memory is filled whole, also where it
+  // overhangs the end of its tensor.
   std::vector<ir::Expr> fill_guards;
-  // Iterations outside of the tensor, of its axes or of its reductions, need no guard.
+  // Iterations beyond the end of a spatial axis, or of a reduction, need no guard.
   bool computes_outside = false, adds_zeros_outside = false;
 };
 
-// Everything the later passes need; they share the simplifier and with it the program's variables.
+// The result of bound inference. Later passes share its simplifier, and with it the program's
+// variables.
 struct Bounds {
   explicit Bounds(std::shared_ptr<ir::ExprPool> p) : pool(std::move(p)), simplifier(*pool) {}
   std::shared_ptr<ir::ExprPool> pool;
@@ -54,14 +56,14 @@ struct Bounds {
 StatusOr<std::unique_ptr<Bounds>> InferBounds(const schedule::State& state, bool gpu,
                                               const std::stop_token& stop = {});
 
-// The conditions under which an iteration of the stage is real, given iterator values: inexact
-// splits, and axis values that can leave the tensor; but for those that the stage needs none for.
-// reductions: also those that involve reduce axes.
+// The guards of the stage for these iterator values: the conditions that an iteration lies inside
+// the axes (of inexact splits) and inside the tensor. Conditions that the stage does not need are
+// left out. reductions: with those of reduce axes.
 std::vector<ir::Expr> Guards(const schedule::Stage& stage, const StageBounds& bounds,
                              const std::vector<arith::Linear>& iter_values, bool reductions,
                              arith::Simplifier& simplifier);
 
-// Of those, that the axis values are inside the tensor.
+// Only the guards that keep axis values inside the tensor.
 std::vector<ir::Expr> AxisGuards(const schedule::Stage& stage, const StageBounds& bounds,
                                  const std::vector<arith::Linear>& iter_values,
                                  arith::Simplifier& simplifier);

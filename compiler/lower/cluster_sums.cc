@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "compiler/ir/rewrite.h"
+#include "compiler/ir/substitution.h"
+#include "compiler/ir/traverse.h"
 #include "compiler/lower/whole_tiles.h"
 
 namespace kiln::lower {

@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "compiler/ir/rewrite.h"
+#include "compiler/ir/substitution.h"
 
 namespace kiln::lower {
 namespace {

@@ -1,8 +1,8 @@
-// Tiles that a loop fetches into shared memory, fetched ahead of their use into buffers of several
-// times the size. Two ways:
+// Software pipelining of the tiles that a loop fetches into shared memory: they are fetched ahead
+// of their use, into buffers of several times the size. There are two ways.
 //
-// Through registers: the next tiles are read while the current ones are worked on, and stored into
-// the other half of the buffers afterwards.
+// Through registers (double buffering): the next tiles are read while the current ones are used,
+// and stored into the other half of the buffers afterwards.
 //
 //   for t { barrier; fetch(t); barrier; work(t) }
 //
@@ -28,8 +28,8 @@
 //     work(t) from buffer t % depth
 //   }
 //
-// What of a fetch is not to be copied so (a tile that is transposed, a value that is computed) goes
-// through registers: it is read where the copies are, and stored behind the work.
+// Parts of a fetch that cannot be copied asynchronously (a tile that is transposed, a value that is
+// computed) go through registers: they are read where the copies are, and stored behind the work.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
 #include "compiler/lower/iteration.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "compiler/arith/integers.h"
+#include "base/integers.h"
 
 namespace kiln::lower {
 namespace {
@@ -31,11 +30,6 @@ std::vector<bool> KeptExtents(const Stage& stage) {
   return kept;
 }
 
-// Stays above all that fits: bounds.h refuses that.
-int64_t Multiply(int64_t a, int64_t b) {
-  return arith::CheckedMul(a, b).value_or(std::numeric_limits<int64_t>::max());
-}
-
 }  // namespace
 
 std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> axis_extents) {
@@ -44,8 +38,8 @@ std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> ax
   const std::vector<bool> kept = KeptExtents(stage);
   for (const Relation& relation : stage.relations) {
     if (relation.kind == Relation::kFuse) {
-      int64_t product = 1;
-      for (int p : relation.parents) product = Multiply(product, extents[p]);
+      int64_t product = 1;  // what does not fit, bounds.h refuses
+      for (int p : relation.parents) product = MultiplyCounts(product, extents[p]);
       extents[relation.children[0]] = product;
       continue;
     }
@@ -53,7 +47,7 @@ std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> ax
     const int n = static_cast<int>(relation.lengths.size());
     const auto take = [&](int child, int64_t length) {
       extents[child] = kept[child] ? length : std::min(length, rest);
-      rest = arith::CeilDiv(rest, extents[child]);
+      rest = CeilDiv(rest, extents[child]);
     };
     if (relation.inner_to_outer) {
       for (int i = n; i > 0; --i) take(relation.children[i], relation.lengths[i - 1]);
@@ -77,7 +71,7 @@ std::vector<arith::Linear> IterValues(const Stage& stage, std::span<const int64_
       arith::Linear sum;
       int64_t stride = 1;
       for (size_t c = relation.children.size(); c-- > 0;) {
-        sum = sum + values[relation.children[c]] * stride;
+        sum = arith::MultiplyAdd(sum, values[relation.children[c]], stride);
         stride *= iter_extents[relation.children[c]];
       }
       values[relation.parents[0]] = std::move(sum);

@@ -17,16 +17,15 @@ std::vector<int64_t> IterExtents(const schedule::Stage& stage,
                                  std::span<const int64_t> axis_extents);
 
 // Values of every iterator, given those of the loops (indexed like Stage::loops). Where a fused
-// loop runs over its end, which is guarded, the values may be beyond their iterators' extents;
-// inside: they are not. That takes a remainder more, but keeps regions that follow from the values
-// small.
+// loop overhangs its end, which is guarded, values may lie beyond the extents of their iterators.
+// inside: they never do; that takes one more remainder, but keeps small the regions that follow
+// from the values.
 std::vector<arith::Linear> IterValues(const schedule::Stage& stage,
                                       std::span<const int64_t> iter_extents,
                                       std::span<const arith::Linear> loop_values,
                                       arith::Simplifier& simplifier, bool inside = false);
 
-// A condition under which an iteration is real: value < extent for the parent of a split that is
-// not exact.
+// A guard of an inexact split: the iteration is inside if value < extent for the parent.
 struct SplitGuard {
   int32_t iter;  // the parent, an index into Stage::iters
   int64_t extent;

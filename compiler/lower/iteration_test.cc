@@ -9,9 +9,9 @@
 #include "base/status_testing.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/lower/state_testing.h"
+#include "compiler/schedule/dags_testing.h"
 #include "compiler/schedule/iter_map.h"
-#include "compiler/schedule/random_schedule.h"
-#include "compiler/schedule/test_dags.h"
+#include "compiler/schedule/random_schedule_testing.h"
 
 namespace kiln::lower {
 namespace {

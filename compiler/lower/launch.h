@@ -1,4 +1,4 @@
-// How a kernel is launched: what its bound loops ask for.
+// Launch dimensions of a kernel, from the extents of its bound loops.
 #pragma once
 
 #include "base/status.h"

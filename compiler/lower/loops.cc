@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/rewrite.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::lower {
 namespace {

@@ -1,4 +1,4 @@
-// Passes that only change the kinds of loops.
+// Passes that change the kinds of loops and nothing else.
 #pragma once
 
 #include "compiler/ir/program.h"
@@ -14,22 +14,22 @@ void SerializeNestedParallel(ir::Program& program);
 void LegalizeVectorized(ir::Program& program, int64_t max_lanes);
 
 // Vectorizes loops of at most `max_lanes` iterations that store registers to consecutive elements
-// of global memory: what a thread has computed goes out 16 bytes at once. Such a loop becomes the
-// innermost of those around the store. For GPUs, whose code generator goes lane by lane where
-// elements turn out not to be aligned.
+// of global memory, so that a thread stores up to 16 bytes at once. Such a loop becomes the
+// innermost one around the store. For GPUs: where elements turn out not to be aligned, their code
+// generator stores lane by lane.
 void VectorizeStores(ir::Program& program, int64_t max_lanes);
 
-// Vectorizes loops of at most `max_lanes` iterations that accumulate in registers what is
-// consecutive in global memory: terms are read 16 bytes at once, and added one after the other. A
-// loop over several results becomes the innermost one; a loop over the terms of one has to be it,
-// so that the order of the terms stays. For GPUs.
+// Vectorizes loops of at most `max_lanes` iterations that add consecutive elements of global memory
+// to sums in registers: terms are read up to 16 bytes at once, and added one after the other. A
+// loop over several sums becomes the innermost one. A loop over the terms of one sum is vectorized
+// only if it already is, so that the order of the terms stays. For GPUs.
 void VectorizeLoads(ir::Program& program, int64_t max_lanes);
 
-// Unrolls serial loops from the innermost outward while the unrolled body has at most
-// Hint::kUnroll stores, taken from the stage whose loop it is (stage_of_var[v] is an index
-// into Program::stages; -1: such loops stay). The rule is that of the predecessor's UnrollLoop pass
-// with explicit unrolling and depth at most 8: a vectorized loop counts as one step, and a loop
-// around one that was not unrolled is not unrolled either.
+// Unrolls serial loops from the innermost outward while the unrolled body has at most Hint::kUnroll
+// stores, where the hint is that of the stage that owns the loop (stage_of_var[v] is an index into
+// Program::stages; -1: such loops stay). The rule is that of TVM's UnrollLoop pass (TVM v0.14,
+// src/tir/transforms/unroll_loop.cc) with explicit unrolling and depth at most 8: a vectorized loop
+// counts as one step, and a loop around one that was not unrolled is not unrolled either.
 void AutoUnroll(ir::Program& program, std::span<const int32_t> stage_of_var);
 
 }  // namespace kiln::lower

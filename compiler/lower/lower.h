@@ -1,4 +1,4 @@
-// State -> program. The one path used by code generation, features and validity checks.
+// Lowering: state -> program. Code generation, features and validity checks all use it.
 #pragma once
 
 #include <stop_token>
@@ -20,12 +20,12 @@ struct Options {
 };
 
 // Refuses a state that is not concrete, or whose attachments or annotations have no meaning on the
-// target, with the stage and the reason. Deterministic. Cost: a few hundred microseconds for a
-// tiled convolution; see tests/bench.
+// target, with the stage and the reason. Deterministic. Cost: about 20 us for a tiled convolution
+// with bias and ReLU (lower_bench).
 StatusOr<ir::Program> Lower(const schedule::State& state, const Options& options);
 
-// Fills the extents of every loop that depends on the region an attached stage must cover (facts:
-// InferBound).
+// Fills the extents of all loops that depend on the region an attached stage must cover, as
+// ComputeDAG::InferBound of TVM.
 StatusOr<schedule::State> FillExtents(const schedule::State& state,
                                       const std::stop_token& stop = {});
 

@@ -1,6 +1,6 @@
-// Loop nests: bounds -> program. Each root stage becomes a kernel; attached stages are emitted
-// inside the loop they are attached to, before the rest of its body, with a buffer of the size of
-// their region.
+// Loop nests: bounds -> program. Each root stage becomes a kernel. An attached stage is emitted
+// inside the loop it is attached to, before the rest of that loop's body, with a buffer of the size
+// of its region.
 //
 // A reduction is initialised in a nest of its own just outside its outermost reduction loop. Guards
 // stand at the outermost loop that knows their variables, so that the loops inside them are free of
@@ -15,9 +15,9 @@
 
 namespace kiln::lower {
 
-// On a GPU: an attached stage inside a loop bound to threads is per thread, any other (and one
-// named *.shared) is in shared memory with barriers around its nest; a reduction loop bound to
-// threads becomes a tree over shared memory.
+// On a GPU: an attached stage inside a loop bound to threads has a buffer in each thread. Any other
+// attached stage, and any stage with MemoryScope::kShared, is in shared memory with barriers around
+// its nest. A reduction loop bound to threads becomes a tree over shared memory.
 //
 // A stage whose buffering is more than 1 has its shared tiles fetched ahead (fetch_ahead.h), where
 // its loops allow it; else it is lowered as with 1.

@@ -1,7 +1,7 @@
-// What builds the nests of a program: one class, an idea a file.
+// Builds the loop nests of a program. One class in four files:
 //
 //   nest.cc                   stages, their loops, what is attached to them; two versions for tiles
-//   nest_stores.cc            what the innermost loops hold, and initialisation
+//   nest_stores.cc            stores in the innermost loops, and initialisation
 //   nest_fetch_ahead.cc       tiles that are fetched ahead
 //   nest_thread_reduction.cc  reductions over the threads of a block
 #pragma once
@@ -36,56 +36,55 @@ class NestBuilder {
   ir::Stmt EmitStage(int s);
   // Loops i.. of the main nest.
   ir::Stmt EmitLoops(const StageFrame& frame, int i);
-  // Those from the first reduction loop on, where they are emitted in another way; null: they are
-  // not.
+  // The loops from the first reduction loop on, if they are emitted in another way than EmitLoops
+  // does: in two versions, over threads, or with tiles fetched ahead. Null: they are not.
   ir::Stmt EmitReduction(const StageFrame& frame);
-  // The reduction without guards for whole tiles, and with them for the others: tests in an inner
-  // loop cost more than the work there.
+  // Two versions of the reduction: without guards for whole tiles, with guards for the others. A
+  // test in an inner loop would cost more than the work there.
   ir::Stmt EmitTwice(const StageFrame& frame, const TileConditions& tile);
-  // With names of its own, behind the version for whole tiles.
+  // `part` behind the version for whole tiles, with variables and buffers of its own.
   ir::Stmt AtEnd(const StageFrame& frame, ir::Stmt part);
   ir::Stmt WrapGuards(const StageFrame& frame, int level, ir::Stmt body);
   // Around the body, where the loop is the stage's own and runs more than once. A bound loop inside
   // another one with the same binding has that one's variable and is not emitted.
   ir::Stmt WrapLoop(const StageFrame& frame, int i, ir::Stmt body);
   bool IsOwn(const StageFrame& frame, int i) const;
-  // The stages attached to one loop, then the rest of its body. What is shared is complete before
-  // anything reads it, and read by all before it is overwritten.
-  // What the blocks of a cluster have for each other must also be read by all before one of them
-  // ends.
+  // The stages attached to one loop, then the rest of its body, with barriers: a shared buffer is
+  // complete before it is read, and read by all threads before it is overwritten. A buffer that the
+  // blocks of a cluster share must also be read by all of them before one of them ends.
   ir::Stmt EmitAttachedGroup(const std::vector<int>& group, bool repeated, ir::Stmt rest);
   ir::Stmt EmitAttached(int s, ir::Stmt rest);
 
   // ---- stores
   ir::Stmt EmitStores(const StageFrame& frame);
-  // Where the fill guards do not hold.
+  // The values, or 0 where the fill guards do not hold.
   std::vector<ir::Expr> ZeroOutside(const StageFrame& frame, std::vector<ir::Expr> values);
   // The initialisation of a reduction: its spatial loops from first_reduce on, with variables of
   // their own.
   ir::Stmt EmitInit(const StageFrame& frame);
   ir::Stmt StoreAll(const StageFrame& frame, const std::vector<ir::Expr>& indices,
                     const std::vector<ir::Expr>& values);
-  // Where the stage stores: inside its region when attached.
+  // The indices that the stage stores to, relative to its region when it is attached.
   std::vector<ir::Expr> StoreIndices(const StageFrame& frame,
                                      const std::vector<arith::Linear>& iter_values);
-  // Of the stage's outputs, with producers read where they are.
+  // The values of the stage's outputs, with loads from the buffers of its producers.
   std::vector<ir::Expr> Bodies(const StageFrame& frame);
   ir::Expr EmitRead(int producer, int output, const std::vector<arith::Linear>& indices,
                     ir::Type type);
 
   // ---- fetching ahead
-  // The loop whose attached stages can be fetched ahead: the serial reduction loops down to it have
-  // nothing else between them, and it has nothing attached but tiles in shared memory that are read
-  // from global memory. -1: there is none, or nothing runs more than once.
+  // The loop whose attached stages can be fetched ahead. The serial reduction loops down to it have
+  // nothing else between them, and only tiles in shared memory that are read from global memory are
+  // attached to it. -1: there is no such loop, or it runs only once.
   int FetchAheadLevel(const StageFrame& frame) const;
   bool CanFetchAhead(const StageFrame& frame, int a) const;
   ir::Stmt EmitFetchAhead(const StageFrame& frame, int level);
 
   // ---- reductions over threads
-  // Each thread reduces its share into a register; the shares are combined by a tree over shared
-  // memory; every thread then holds the result in reach, one stores it.
+  // Each thread reduces its share into a register. A tree over shared memory combines the shares,
+  // and one thread stores the result.
   ir::Stmt EmitThreadReduction(const StageFrame& frame);
-  // The loop that is bound; -1: the reduction cannot be lowered, which is noted.
+  // The loop that is bound to threads. -1: the reduction cannot be lowered, and Refuse was called.
   int ThreadLoop(const StageFrame& frame);
   // The share of one thread: the reduction loops that are not bound.
   ir::Stmt EmitPartial(const StageFrame& frame, const std::vector<int32_t>& partial, int bound);

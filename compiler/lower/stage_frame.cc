@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/traverse.h"
 #include "compiler/lower/whole_tiles.h"
 
 namespace kiln::lower {

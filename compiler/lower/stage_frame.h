@@ -1,8 +1,8 @@
-// A stage whose nest is being built: its loops and where its guards stand among them.
+// A stage whose nest is being built: its loops, and the loop at which each of its guards stands.
 //
-// Guards stand at the outermost loop that knows their variables. Those inside a reduction that no
-// reduction loop decides about hold in all of a tile, or in none or part of it: what it takes to
-// build two versions of the reduction.
+// A guard stands at the outermost loop inside which all its variables are bound. A guard inside a
+// reduction may depend on spatial variables only. It then holds in the whole tile, in a part of it,
+// or nowhere; the reduction is built in two versions, one for whole tiles.
 #pragma once
 
 #include <vector>
@@ -25,19 +25,20 @@ struct StageFrame {
   int first_reduce;               // loop number; number of loops when there is none
   std::vector<int> guard_levels;  // per guard: the loop at which all its variables are known, -1:
                                   // outside the stage
-  enum { kAnyTile, kWholeTile, kPartTile } tile = kAnyTile;  // what is emitted is for
+  enum { kAnyTile, kWholeTile, kPartTile } tile = kAnyTile;  // the version that is emitted
 
   int num_loops() const { return static_cast<int>(stage.loops.size()); }
   int64_t ExtentOf(int loop) const { return bounds.iter_extents[stage.loops[loop].iter]; }
 
-  // A guard inside the reduction that holds in a whole tile.
+  // Is the guard inside the reduction, and true in a whole tile?
   bool HoldsInTile(size_t guard) const;
   // Is the guard outside the reduction loops, and with that outside the initialisation too?
   bool StandsAround(ir::Expr guard) const;
 };
 
-// Of a reduction with guards of spatial axes inside, as conditions that stand outside: that they
-// all hold in the whole tile, and that they may somewhere in it. Null: there is none.
+// Two conditions that stand outside a reduction whose guards of spatial axes stand inside: `whole`
+// says that all these guards hold in the whole tile, `some` that they may hold somewhere in it.
+// Null: there is no such condition.
 struct TileConditions {
   ir::Expr whole = nullptr, some = nullptr;
 };

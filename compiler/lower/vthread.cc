@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "compiler/ir/rewrite.h"
+#include "compiler/ir/substitution.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::lower {
 namespace {

@@ -1,5 +1,6 @@
-// Tiles at the end of an axis stick out of it; all others are whole, and need no guards. What it
-// takes to make two versions of a loop nest.
+// Whole tiles and tail tiles. A tile at the end of an axis may overhang it, and needs guards; all
+// others are whole, and need none. These functions serve to make two versions of a loop nest: one
+// for whole tiles, one for the tail.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,13 @@
 
 namespace kiln::lower {
 
-// A condition without the variables `inner` under which the guard holds for all their values; null
-// where none is known, or where it never holds. Guards are comparisons as bounds.h makes them.
+// A condition without the variables `inner` under which the guard holds for all their values. Null
+// if none is known, or if that condition never holds. Guards are comparisons as bounds.h makes
+// them.
 ir::Expr HoldsForAll(ir::Expr guard, std::span<const int32_t> inner, arith::Simplifier& simplifier);
 
-// One without which it holds for none of them; null where none is known, or where it always holds.
+// A condition without the variables `inner` that is necessary for the guard to hold for any of
+// their values. Null if none is known, or if the condition always holds.
 ir::Expr HoldsForSome(ir::Expr guard, std::span<const int32_t> inner,
                       arith::Simplifier& simplifier);
 

@@ -1,5 +1,6 @@
-// The buffer that a stage's region is kept in: its dimensions in the order of the stage's layout
-// (LA), its rows padded (SA). Output buffers of a program have the shape of the tensor instead.
+// The shape of the buffer that holds a stage's region: dimensions in the order of the stage's
+// layout (LA steps), rows padded (SA steps). Output buffers of a program have the shape of the
+// tensor instead.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// TVM refuses a whole log for one step that its measure records do not have: those of our own,
-// marked so in docs/steps.md.
+// Steps that TVM's measure records do not have: Kiln's own, marked so in docs/steps.md. TVM refuses
+// a whole log for one of them.
 #pragma once
 
 #include <string_view>

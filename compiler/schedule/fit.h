@@ -1,7 +1,7 @@
-// May steps of a log be a schedule of a computation? A key such as ["my_matmul", 127, 96, 80] does
-// not say; replaying them tells: every step must apply, and where a step splits an axis of an
-// operator, the extent that it notes must be that of the axis. Extents of other loops are notes
-// that grow stale.
+// Are the steps of a log a schedule of this computation? A key such as ["my_matmul", 127, 96, 80]
+// does not tell, so the steps are replayed. Every step must apply; and where a step splits an axis
+// of an operator, the extent noted in the step must be that of the axis. Extents noted for other
+// loops may be stale and are not compared.
 #pragma once
 
 #include <string_view>

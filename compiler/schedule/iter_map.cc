@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/arith/integers.h"
+#include "base/integers.h"
 
 namespace kiln::schedule {
 namespace {
@@ -14,7 +14,7 @@ Status ExtentsOfSplit(const Relation& relation, std::vector<int64_t>& extents) {
     const int64_t length = relation.lengths[i];
     if (length == 0)
       return InvalidArgument("a split has a blank length; expected a complete state");
-    rest = arith::CeilDiv(rest, length);
+    rest = CeilDiv(rest, length);
     extents[relation.children[relation.inner_to_outer ? i + 1 : i]] = length;
   }
   extents[relation.children[relation.inner_to_outer ? 0 : pieces - 1]] = rest;
@@ -24,7 +24,7 @@ Status ExtentsOfSplit(const Relation& relation, std::vector<int64_t>& extents) {
 Status ExtentsOfFuse(const Relation& relation, std::vector<int64_t>& extents) {
   int64_t product = 1;
   for (int32_t parent : relation.parents) {
-    const auto longer = arith::CheckedMul(product, extents[parent]);
+    const auto longer = CheckedMul(product, extents[parent]);
     if (!longer) return InvalidArgument("the extent of a fused loop overflows");
     product = *longer;
   }
@@ -56,7 +56,7 @@ class Mapper {
   }
 
   // Mixed radix: every piece but the outermost has a fixed extent, so values are distinct, and only
-  // the end can stick out.
+  // the end can overhang.
   void MapInnerToOuter(const Relation& relation) {
     ir::Expr value = values_[relation.children[0]];
     int64_t covered = extents_[relation.children[0]];
@@ -69,13 +69,13 @@ class Mapper {
   }
 
   // The pieces are numbers of parts: the parent is cut into lengths[0] parts of ceil(extent /
-  // lengths[0]), each part is cut again. A part of a part may stick out of its part: a condition
+  // lengths[0]), each part is cut again. A part of a part may overhang its part: a condition
   // for each cut.
   void MapOuterToInner(const Relation& relation) {
     const size_t cuts = relation.lengths.size();
     std::vector<int64_t> part(cuts + 1);  // extent before cut i
     part[0] = extents_[relation.parents[0]];
-    for (size_t i = 0; i < cuts; ++i) part[i + 1] = arith::CeilDiv(part[i], relation.lengths[i]);
+    for (size_t i = 0; i < cuts; ++i) part[i + 1] = CeilDiv(part[i], relation.lengths[i]);
     ir::Expr value = values_[relation.children[cuts]];
     for (size_t i = cuts; i-- > 0;) {
       value = pool_.Add(pool_.Mul(values_[relation.children[i]], pool_.Int(part[i + 1])), value);

@@ -1,6 +1,6 @@
-// The value of every iterator of a stage as an expression of its loop variables: the obvious
-// computation, through the split and fuse relations. Used where a stage is rewritten (rfactor), and
-// by tests as the truth for lowering.
+// The value of every iterator of a stage as an expression of its loop variables, computed in the
+// obvious way through the split and fuse relations. Used where a stage is rewritten (rfactor), and
+// in tests as the reference for lowering.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ StatusOr<std::vector<int64_t>> IterExtents(const Stage& stage);
 
 struct IterMap {
   std::vector<ir::Expr> values;  // by index of Stage::iters; the axes come first
-  // Are the loop variables inside? A loop nest of inexact splits counts further than the axes go.
-  // Conditions stand in an order in which every one may rely on those before it. Bool(true) when
-  // every split is exact.
+  // The condition that the iteration is inside the axes: the loops of inexact splits overhang them.
+  // It is a conjunction; each part may rely on those before it. Bool(true) when every split is
+  // exact.
   ir::Expr inside;
 };
 

@@ -6,9 +6,9 @@
 
 #include "base/status_testing.h"
 #include "compiler/ir/evaluate.h"
-#include "compiler/schedule/random_schedule.h"
+#include "compiler/schedule/dags_testing.h"
+#include "compiler/schedule/random_schedule_testing.h"
 #include "compiler/schedule/step.h"
-#include "compiler/schedule/test_dags.h"
 
 namespace kiln::schedule {
 namespace {

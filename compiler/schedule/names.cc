@@ -6,7 +6,7 @@
 namespace kiln::schedule {
 namespace {
 
-// An axis name without the characters that iterator names give a meaning to (facts §2.1).
+// An axis name without the characters that have a meaning in iterator names (state.h: IterName).
 std::string CleanAxisName(std::string_view name) {
   std::string result;
   while (!name.empty()) {

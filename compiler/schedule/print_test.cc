@@ -4,9 +4,9 @@
 
 #include "base/status_testing.h"
 #include "compiler/dag/text.h"
+#include "compiler/schedule/dags_testing.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
-#include "compiler/schedule/test_dags.h"
 
 namespace kiln::schedule {
 namespace {

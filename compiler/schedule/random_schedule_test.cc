@@ -1,4 +1,4 @@
-#include "compiler/schedule/random_schedule.h"
+#include "compiler/schedule/random_schedule_testing.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/status_testing.h"
-#include "compiler/schedule/soundness.h"
-#include "compiler/schedule/test_dags.h"
+#include "compiler/schedule/dags_testing.h"
+#include "compiler/schedule/soundness_testing.h"
 
 namespace kiln::schedule {
 namespace {

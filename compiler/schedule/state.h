@@ -1,5 +1,5 @@
-// A state: a compute DAG with a list of steps applied to it: its stages, iterators and attach map
-// (facts §2.1, §2.4).
+// A state: a compute DAG with a list of steps applied to it. It has stages, their iterators, and
+// where each stage is attached, as State of TVM v0.14 (include/tvm/auto_scheduler/loop_state.h).
 //
 // States are values. Copying one copies vectors of pointers: stages, operators and steps are shared
 // and immutable (copy on write when a step changes a stage). Threads: as any value.
@@ -46,7 +46,7 @@ std::string_view AnnotationName(
 
 inline constexpr int64_t kUnknownExtent = -1;
 
-// How iterators of one stage came out of others. Numbers are indices into Stage::iters.
+// How iterators of one stage were made from others. Numbers are indices into Stage::iters.
 struct Relation {
   enum Kind : uint8_t { kSplit, kFuse };
   Kind kind;
@@ -82,7 +82,7 @@ enum class MemoryScope : uint8_t {
 
 struct Stage {
   dag::OperatorPtr op;
-  // What it was made for; stays when a step gives it fresh loops.
+  // Set by the step that made the stage; kept when a later step gives the stage fresh loops.
   MemoryScope scope = MemoryScope::kByPlace;  // CHR, CHW
   bool is_partial_reduction = false;          // RF: its axes are as long as splits made them
 
@@ -109,7 +109,8 @@ struct Stage {
 };
 using StagePtr = std::shared_ptr<const Stage>;
 
-// "i.0", "i.0@j.0@": facts §2.1. Made on demand: hot paths do not use names.
+// TVM's names: "i.0" is a part of the split axis i, "i.0@j.0@" a fused loop. Made on demand: hot
+// paths do not use names.
 std::string IterName(const Stage& stage, int32_t iter);
 std::string LoopName(const Stage& stage, int loop);
 // The tile level: the last ".N" of a split child; -1 for axes and fused iterators.
@@ -154,8 +155,8 @@ class State {
   // exist, the stage has loops 0 to 6").
   Status Apply(StepPtr step);
 
-  // Readers and producers through inlined stages (facts §1.2): an inlined one is replaced by its
-  // own.
+  // Readers and producers through inlined stages: in place of an inlined stage stand its own
+  // readers or producers.
   std::vector<int> Consumers(int stage) const;
   std::vector<int> Producers(int stage) const;
 
@@ -205,7 +206,7 @@ Stage MakeStage(dag::OperatorPtr op);
 StatusOr<State> Replay(dag::DagPtr dag, std::span<const StepPtr> steps,
                        const std::stop_token& stop = {});
 
-// The loop nest as text (facts §2.1 "Printed form"): what a person reads.
+// The loop nest as text for people, in the form that TVM prints.
 std::string PrintLoops(const State& state, bool omit_unit_loops = true);
 // The schedule as a sequence of primitives, Python-like ("conv_i_o, conv_i_i =
 // s[conv].split(conv_i, factor=16)").

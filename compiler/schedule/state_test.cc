@@ -1,12 +1,12 @@
-// What each step does to loops, stages and the attach map (facts §2.3, §2.4).
+// What each step does to loops, stages and attachments.
 #include "compiler/schedule/state.h"
 
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
 #include "compiler/schedule/buffer_shape.h"
+#include "compiler/schedule/dags_testing.h"
 #include "compiler/schedule/step.h"
-#include "compiler/schedule/test_dags.h"
 
 namespace kiln::schedule {
 namespace {

@@ -1,8 +1,9 @@
-// One schedule transformation. Each kind is a struct in steps/steps.h, which also lists the kinds,
-// and a file in steps/.
+// A schedule step: one transformation of a state. A kind of step is a struct in steps/steps.h,
+// which also lists the kinds, and a file in steps/. docs/steps.md describes each kind, and
+// docs/howto/add-a-step.md how to add one.
 //
 // Steps are immutable values. Stage and loop numbers refer to the numbering at the time the step is
-// applied (facts §2.2).
+// applied.
 #pragma once
 
 #include <memory>
@@ -28,7 +29,7 @@ class Step {
   // state.steps().size() is its own number. The refusal is the bare reason; State::Apply says which
   // step it was.
   virtual Status ApplyTo(State& state) const = 0;
-  // The JSON array of facts §2.2, one line, ", " between items.
+  // The JSON array of a measure record (docs/steps.md), on one line, ", " between items.
   virtual std::string ToJson() const = 0;
   // Lines of primitives; `before` is the state the step is applied to, `after` the result.
   virtual std::string ToPrimitives(const State& before, const State& after) const = 0;

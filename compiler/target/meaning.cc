@@ -10,16 +10,10 @@
 namespace kiln::target {
 namespace {
 
-constexpr std::string_view kWithoutEffect[] = {"device", "host", "keys", "libs", "model", "tag"};
-
-// What a text may leave open: the machine has it all the same.
-constexpr std::string_view kMayBeOpen[] = {
-    "mattr",   "max_num_threads", "max_shared_memory_per_block", "max_threads_per_block",
-    "mtriple", "num-cores",       "registers_per_block",         "thread_warp_size"};
-
-template <typename List>
-bool Has(const List& list, std::string_view name) {
-  return std::find(std::begin(list), std::end(list), name) != std::end(list);
+// An option that the kind does not know has an effect.
+bool HasEffect(const TargetKind& kind, std::string_view name, OptionEffect effect) {
+  const TargetOption* const option = kind.FindOption(name);
+  return (option == nullptr ? OptionEffect::kCode : option->effect) == effect;
 }
 
 // "+b,-a" is "-a,+b".
@@ -39,15 +33,16 @@ std::string SortedFeatures(std::string_view features) {
 bool Allows(const Target& a, const Target& b) {
   return std::all_of(a.options.begin(), a.options.end(), [&](const auto& option) {
     const auto other = b.options.find(option.first);
-    return other == b.options.end() ? Has(kMayBeOpen, option.first)
+    return other == b.options.end() ? HasEffect(*a.kind, option.first, OptionEffect::kMachine)
                                     : other->second == option.second;
   });
 }
 
 // The options that code depends on, in one form.
 Target MeaningOf(Target target) {
-  std::erase_if(target.options,
-                [](const auto& option) { return Has(kWithoutEffect, option.first); });
+  std::erase_if(target.options, [&](const auto& option) {
+    return HasEffect(*target.kind, option.first, OptionEffect::kNone);
+  });
   if (const auto features = target.options.find("mattr"); features != target.options.end()) {
     features->second = SortedFeatures(features->second);
   }
@@ -61,7 +56,7 @@ struct Cores {
 
 Cores CoresOf(const Target& target, const HardwareParams& hardware) {
   const bool said = !target.Option("num-cores").empty();
-  const bool known = target.kind == TargetKind::kLlvm && (said || hardware.num_cores > 0);
+  const bool known = target.kind->uses_host_cores && (said || hardware.num_cores > 0);
   if (!known) return {};
   return {DefaultHardware(target, hardware.num_cores).num_cores, said};
 }

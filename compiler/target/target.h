@@ -2,38 +2,38 @@
 // "null".
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "base/hardware_params.h"
 #include "base/status.h"
+#include "compiler/target/target_kind.h"
+#include "device/hardware_params.h"
 
 namespace kiln::target {
 
-using kiln::HardwareParams;
-
-enum class TargetKind : uint8_t { kLlvm, kCuda, kNull };
+// Since these CUDA architectures there are copies into shared memory that threads need not wait
+// for, and clusters of blocks.
+inline constexpr int kFirstArchWithAsyncCopies = 80, kFirstArchWithClusters = 90;
 
 struct Target {
-  TargetKind kind = TargetKind::kLlvm;
-  std::map<std::string, std::string> options;  // "mcpu" -> "znver4"
+  const TargetKind* kind = &kLlvm;                  // never null
+  std::map<std::string, std::string> options = {};  // "mcpu" -> "znver4"
   bool operator==(const Target&) const = default;
 
-  bool is_gpu() const { return kind == TargetKind::kCuda; }
+  // Are programs grids of blocks of threads, on whosever GPU?
+  bool is_gpu() const { return kind->execution == ExecutionModel::kGpu; }
   // "" when not given.
   std::string Option(std::string_view name) const;
-  // 90 of -arch=sm_90a; 0: no GPU, or the target does not say.
+  // 90 of -arch=sm_90a; 0: not CUDA, or the target does not say.
   int GpuArch() const;
+  bool HasAsyncCopies() const { return GpuArch() >= kFirstArchWithAsyncCopies; }
+  bool HasClusters() const { return GpuArch() >= kFirstArchWithClusters; }
 };
 
-std::string_view TargetKindName(TargetKind kind);  // "llvm", "cuda", "null"
-// Known options: llvm: mcpu, mattr, num-cores, mtriple; cuda: arch, max_num_threads,
-// thread_warp_size, ...; keys, libs, model, device for both (from old logs; kept, not used).
-// Unknown target kind or option: error with the list of known ones.
-StatusOr<Target> ParseTarget(std::string_view text);
+// Target kinds and their options: target_kind.cc. Unknown ones: error with the list of those that
+// are known.
+StatusOr<Target> ParseTarget(std::string_view text, TargetKinds kinds = AllTargetKinds());
 std::string PrintTarget(const Target& target);  // canonical: options sorted
 
 // Hardware parameters of a target as far as the text says; the measured device's own come from its

@@ -8,9 +8,9 @@ namespace kiln::store {
 namespace {
 
 double ElapsedSeconds(const JobRow& job, int64_t now_ms) {
-  if (job.started_ms == 0) return 0;
-  const int64_t end_ms = job.finished_ms != 0 ? job.finished_ms : now_ms;
-  return 1e-3 * static_cast<double>(std::max<int64_t>(0, end_ms - job.started_ms));
+  if (!job.started_ms.has_value()) return 0;
+  const int64_t end_ms = job.finished_ms.value_or(now_ms);
+  return 1e-3 * static_cast<double>(std::max<int64_t>(0, end_ms - *job.started_ms));
 }
 
 // By the row alone: a job of imported records has no spec that lists its tasks.
@@ -21,7 +21,7 @@ v1::TaskSpec TaskSpecOf(const TaskRow& row) {
   spec.set_weight(row.weight);
   spec.set_description(row.description);
   if (row.alternative_of.has_value()) spec.set_alternative_of(*row.alternative_of);
-  spec.set_form(row.form);
+  spec.set_variant(row.variant);
   spec.set_preparation(row.preparation);
   spec.set_network(row.network);
   return spec;
@@ -57,8 +57,8 @@ void SetCounts(const TrialCounts& counts, v1::JobStatus& status) {
   status.set_devices(static_cast<uint32_t>(counts.runners));
   const double device_s = status.elapsed_s() * static_cast<double>(counts.runners);
   if (device_s > 0) {
-    status.set_busy_share(std::min(1.0, (counts.run_s + counts.final_run_s) / device_s));
-    status.set_leaders_share(std::min(1.0, counts.final_run_s / device_s));
+    status.set_busy_share(std::min(1.0, (counts.run_s + counts.remeasured_run_s) / device_s));
+    status.set_elites_share(std::min(1.0, counts.remeasured_run_s / device_s));
   }
   for (uint32_t kind = 1; kind < counts.by_error.size(); ++kind) {
     if (counts.by_error[kind] == 0) continue;
@@ -98,8 +98,9 @@ v1::Round RoundMessage(const RoundRow& row) {
   message.set_task_index(row.task_index);
   message.set_elapsed_s(row.elapsed_s);
   message.set_trials(row.trials);
-  if (std::isfinite(row.total_latency_s)) message.set_total_latency_s(row.total_latency_s);
-  message.mutable_best_s()->Add(row.best_s.begin(), row.best_s.end());
+  const double total_s = row.total_latency_s.value_or(0);
+  if (std::isfinite(total_s)) message.set_total_latency_s(total_s);
+  for (const std::optional<double>& best_s : row.best_s) message.add_best_s(best_s.value_or(0));
   message.set_search_s(row.search_s);
   message.set_report(row.report);
   return message;

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "base/status_testing.h"
-#include "proto/fields_testing.h"
+#include "rpc/fields_testing.h"
 #include "store/memory_store.h"
-#include "store/test_record.h"
+#include "store/record_testing.h"
 
 namespace kiln::store {
 namespace {
@@ -42,7 +42,7 @@ JobRow FullJob() {
 TaskRow FullTask() {
   TaskRow task;
   auto& [job_id, index, workload_id, workload_key, dag, target, weight, description, flop_count,
-         reference_cost_s, alternative_of, form, preparation, network] = task;
+         reference_cost_s, alternative_of, variant, preparation, network] = task;
   job_id = "job";
   index = 0;
   workload_id = kTestId;
@@ -54,7 +54,7 @@ TaskRow FullTask() {
   flop_count = 1e9;
   reference_cost_s = 0.5;
   alternative_of = 0;
-  form = "direct";
+  variant = "direct";
   preparation = "p";
   network = "n";
   return task;
@@ -70,7 +70,7 @@ RoundRow FullRound() {
   elapsed_s = 3.5;
   trials = 4;
   total_latency_s = 5.5;
-  best_s = {6.5, 0};
+  best_s = {6.5, std::nullopt};
   search_s = 7.5;
   report = "report";
   return round;
@@ -89,8 +89,11 @@ class JobMessageTest : public testing::Test {
     unscheduled.steps = kNoSteps;
     unscheduled.message = "timed in one call";
     ASSERT_OK_AND_ASSIGN(unscheduled_id_, store_->AddRecord(unscheduled));
-    ASSERT_OK(store_->SetFinals(
-        {{{.id = best_id_, .costs_s = {1e-3}, .confidence_s = 1e-5, .run_s = 0.75}}}));
+    ASSERT_OK(store_->SetRemeasurements({{{.id = best_id_,
+                                           .costs_s = {1e-3},
+                                           .confidence_s = 1e-5,
+                                           .readings = 1,
+                                           .run_s = 0.75}}}));
   }
 
   StatusOr<v1::JobStatus> Status() {
@@ -107,7 +110,7 @@ TEST_F(JobMessageTest, TheJobsRow) {
   EXPECT_THAT(UnsetFields(status),
               UnorderedElementsAre("waiting_for_workers", "device", "busy_share_last_minute",
                                    "trials_per_s_last_minute", "next_task",
-                                   "leaders_share_last_minute", "phase", "notices"));
+                                   "elites_share_last_minute", "phase", "notices"));
   EXPECT_EQ(status.id(), "job");
   EXPECT_EQ(status.spec().name(), "name");
   EXPECT_EQ(status.spec().user(), "user");
@@ -132,7 +135,7 @@ TEST_F(JobMessageTest, TheTrials) {
   EXPECT_EQ(status.trials_done(), 4u);
   EXPECT_EQ(status.devices(), 1u);
   EXPECT_DOUBLE_EQ(status.busy_share(), (4 * 0.25 + 0.75) / 15);
-  EXPECT_DOUBLE_EQ(status.leaders_share(), 0.75 / 15);
+  EXPECT_DOUBLE_EQ(status.elites_share(), 0.75 / 15);
   ASSERT_EQ(status.error_counts().size(), 1u);
   EXPECT_EQ(status.error_counts().at(v1::WRONG_ANSWER_ERROR), 1u);
 }
@@ -159,21 +162,21 @@ TEST_F(JobMessageTest, TheTasks) {
   EXPECT_EQ(spec.weight(), 2);
   EXPECT_EQ(spec.description(), "op");
   EXPECT_EQ(spec.alternative_of(), 0u);
-  EXPECT_EQ(spec.form(), "direct");
+  EXPECT_EQ(spec.variant(), "direct");
   EXPECT_EQ(spec.preparation(), "p");
   EXPECT_EQ(spec.network(), "n");
 }
 
 TEST_F(JobMessageTest, TheTimeOfAJobThatRunsGoesOn) {
   JobRow job = FullJob();
-  job.finished_ms = 0;
+  job.finished_ms.reset();
   const auto elapsed_s = [&](int64_t now_ms) {
     const auto status = JobStatusMessage(*store_, job, v1::JobSpec(), now_ms);
     return status.ok() ? status->elapsed_s() : -1;
   };
   EXPECT_EQ(elapsed_s(kStartMs + 2'500), 2.5);
   EXPECT_EQ(elapsed_s(kStartMs - 1), 0);  // the clock was set back
-  job.started_ms = 0;
+  job.started_ms.reset();
   EXPECT_EQ(elapsed_s(kStartMs), 0);
 }
 
@@ -192,8 +195,8 @@ TEST(RoundMessageTest, AllOfIt) {
 
 TEST(RoundMessageTest, NoLatencyYet) {
   RoundRow row = FullRound();
-  for (const double none :
-       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const std::optional<double> none :
+       {std::optional<double>(), std::optional(std::numeric_limits<double>::infinity())}) {
     row.total_latency_s = none;
     EXPECT_THAT(UnsetFields(RoundMessage(row)), ElementsAre("total_latency_s"));
   }

@@ -1,6 +1,9 @@
 #include "store/wire/record_message.h"
 
-#include "proto/hardware_message.h"
+#include <cmath>
+#include <limits>
+
+#include "rpc/hardware_message.h"
 
 namespace kiln::store {
 namespace {
@@ -19,12 +22,13 @@ v1::TrialResult ResultMessage(const Record& record) {
   result.set_stopped_early(record.stopped_early);
   result.set_max_error(record.max_error);
   result.set_unchecked(record.unchecked);
-  result.mutable_final_costs_s()->Add(record.final_costs_s.begin(), record.final_costs_s.end());
-  result.set_confidence_s(record.confidence_s);
-  result.set_final_readings(record.final_readings);
-  result.set_final_run_s(record.final_run_s);
-  result.set_final_device(record.final_device);
-  result.set_sampled_outputs(static_cast<uint64_t>(record.sampled_outputs));
+  result.mutable_remeasured_costs_s()->Add(record.remeasured_costs_s.begin(),
+                                           record.remeasured_costs_s.end());
+  result.set_confidence_s(record.confidence_s.value_or(0));
+  result.set_remeasurements(record.remeasurements);
+  result.set_remeasured_run_s(record.remeasured_run_s);
+  result.set_remeasured_device(record.remeasured_device);
+  result.set_sampled_outputs(static_cast<uint64_t>(record.sampled_outputs.value_or(0)));
   if (record.times.empty() || !result.mutable_times()->ParseFromString(record.times)) {
     result.clear_times();
   }
@@ -44,12 +48,15 @@ void TakeResult(const v1::TrialResult& result, Record& record) {
   record.stopped_early = result.stopped_early();
   record.max_error = result.max_error();
   record.unchecked = result.unchecked();
-  record.final_costs_s.assign(result.final_costs_s().begin(), result.final_costs_s().end());
-  record.confidence_s = result.confidence_s();
-  record.final_readings = result.final_readings();
-  record.final_run_s = result.final_run_s();
-  record.final_device = result.final_device();
-  record.sampled_outputs = static_cast<int64_t>(result.sampled_outputs());
+  record.remeasured_costs_s.assign(result.remeasured_costs_s().begin(),
+                                   result.remeasured_costs_s().end());
+  if (result.confidence_s() > 0) record.confidence_s = result.confidence_s();
+  record.remeasurements = result.remeasurements();
+  record.remeasured_run_s = result.remeasured_run_s();
+  record.remeasured_device = result.remeasured_device();
+  if (result.sampled_outputs() > 0) {
+    record.sampled_outputs = static_cast<int64_t>(result.sampled_outputs());
+  }
   record.times = result.times().SerializeAsString();
 }
 
@@ -74,7 +81,7 @@ RecordFilter FilterOf(const v1::ListRecordsRequest& message) {
   filter.device = message.device();
   if (message.since_s() != 0) filter.since_s = message.since_s();
   filter.include_errors = message.include_errors();
-  filter.top = message.top();
+  if (message.top() > 0) filter.top = message.top();
   return filter;
 }
 
@@ -93,7 +100,7 @@ v1::Record RecordMessage(const Record& record) {
   message.set_steps(record.steps);
   message.set_flop_count(record.flop_count);
   message.set_origin(record.origin);
-  message.set_score(record.score);
+  message.set_score(record.score.value_or(std::numeric_limits<double>::quiet_NaN()));
   *message.mutable_result() = ResultMessage(record);
   message.set_target_host(record.target_host);
   message.set_layout_rewrite_option(record.layout_rewrite_option);
@@ -116,7 +123,7 @@ Record RecordOf(const v1::Record& message) {
   record.steps = message.steps();
   record.flop_count = message.flop_count();
   record.origin = message.origin();
-  record.score = message.score();
+  if (!std::isnan(message.score())) record.score = message.score();
   TakeResult(message.result(), record);
   record.target_host = message.target_host();
   record.layout_rewrite_option = message.layout_rewrite_option();

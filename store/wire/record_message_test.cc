@@ -4,13 +4,12 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "proto/fields_testing.h"
+#include "rpc/fields_testing.h"
 
 namespace kiln::store {
 namespace {
@@ -31,14 +30,15 @@ auto FieldsOf(const Record& record) {
   const auto& [id, job_id, task_index, trial, workload_id, workload_key, dag, target, hardware,
                device_model, steps, costs_s, error, message, build_s, run_s, timestamp_s, device,
                builder, runner, stopped_early, max_error, unchecked, flop_count, origin, score,
-               final_costs_s, confidence_s, final_readings, final_run_s, final_device,
-               sampled_outputs, times, target_host, layout_rewrite_option, input_names] = record;
+               remeasured_costs_s, confidence_s, remeasurements, remeasured_run_s,
+               remeasured_device, sampled_outputs, times, target_host, layout_rewrite_option,
+               input_names] = record;
   return std::make_tuple(id, job_id, task_index, trial, workload_id, workload_key, dag, target,
                          hardware, device_model, steps, costs_s, error, message, build_s, run_s,
                          timestamp_s, device, builder, runner, stopped_early, max_error, unchecked,
-                         flop_count, origin, score, final_costs_s, confidence_s, final_readings,
-                         final_run_s, final_device, sampled_outputs, times, target_host,
-                         layout_rewrite_option, input_names);
+                         flop_count, origin, score, remeasured_costs_s, confidence_s,
+                         remeasurements, remeasured_run_s, remeasured_device, sampled_outputs,
+                         times, target_host, layout_rewrite_option, input_names);
 }
 
 template <size_t... I>
@@ -56,13 +56,6 @@ std::vector<size_t> SameFields(const Record& a, const Record& b) {
   return SameFields(a, b, std::make_index_sequence<std::tuple_size_v<Fields>>());
 }
 
-// That of a record without a score is NaN, which differs from everything.
-Record EmptyRecord() {
-  Record record;
-  record.score = 0;
-  return record;
-}
-
 TEST(RecordMessageTest, NoFieldOfTheMessageIsLost) {
   const v1::Record message = FullMessage();
   ASSERT_THAT(UnsetFields(message), IsEmpty());
@@ -74,16 +67,13 @@ TEST(RecordMessageTest, NoFieldOfTheMessageIsLost) {
 
 TEST(RecordMessageTest, EveryFieldOfTheRecordIsInTheMessage) {
   const Record record = RecordOf(FullMessage());
-  EXPECT_THAT(SameFields(record, EmptyRecord()), IsEmpty());
+  EXPECT_THAT(SameFields(record, Record()), IsEmpty());
   EXPECT_EQ(FieldsOf(RecordOf(RecordMessage(record))), FieldsOf(record));
 }
 
 TEST(RecordMessageTest, WhatIsNotSetStaysSo) {
   const Record record = RecordOf(RecordMessage(Record()));
-  EXPECT_TRUE(std::isnan(record.score));
-  Record back = record;
-  back.score = 0;
-  EXPECT_EQ(FieldsOf(back), FieldsOf(EmptyRecord()));
+  EXPECT_EQ(FieldsOf(record), FieldsOf(Record()));
   EXPECT_FALSE(RecordMessage(record).result().has_times());
 }
 

@@ -2,7 +2,7 @@
 //
 //   bazel run //tests/bench:cpu_peers -- --trials 200
 //
-// For each workload: the candidates that the search proposes, of all its forms (weights prepared
+// For each workload: the candidates that the search proposes, of all its variants (weights prepared
 // before), are built, checked against the unscheduled program and timed on the runner's device;
 // then the best one and the library take turns, and the medians of their times are compared. The
 // libraries choose their own data layouts and get their weights already packed in them, which is
@@ -34,9 +34,9 @@
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
 #include "runner/cpu_device.h"
-#include "search/models.h"
-#include "search/policy.h"
-#include "search/tune.h"
+#include "search/policies/models.h"
+#include "search/policies/policy.h"
+#include "search/tuning/tune.h"
 
 namespace kiln {
 namespace {
@@ -154,7 +154,7 @@ struct Form {
 // Builds, checks and times trials in this process, one after the other.
 class Bench final : public search::Measurer {
  public:
-  Bench(runner::Device& device, std::vector<Form>& forms) : device_(device), forms_(forms) {}
+  Bench(runner::Device& device, std::vector<Form>& variants) : device_(device), forms_(variants) {}
 
   int capacity() override { return 1; }
   void Submit(search::Trial trial) override { queue_.push_back(std::move(trial)); }
@@ -181,10 +181,10 @@ class Bench final : public search::Measurer {
     changed_.notify_all();
   }
 
-  // The schedule's time; none: its answer is wrong. Keeps the best of each form.
+  // The schedule's time; none: its answer is wrong. Keeps the best of each variant.
   StatusOr<std::optional<double>> Measure(int task, const std::string& steps) {
-    Form& form = forms_[static_cast<size_t>(task)];
-    const std::string text = dag::PrintDag(*form.dag);
+    Form& variant = forms_[static_cast<size_t>(task)];
+    const std::string text = dag::PrintDag(*variant.dag);
     std::optional<LoadedArtifact>& reference = references_[task];
     if (!reference.has_value()) {
       KILN_ASSIGN_OR_RETURN(const v1::Artifact artifact, BuildArtifact(text, "[]"));
@@ -197,18 +197,18 @@ class Bench final : public search::Measurer {
     KILN_ASSIGN_OR_RETURN(const double difference, loaded.Difference(*reference));
     if (difference > 1e-4) {
       std::fprintf(stderr, "wrong answer (%g): %s\n", difference, steps.c_str());
-      ++form.failures;
+      ++variant.failures;
       return std::optional<double>();
     }
     // The shortest of some readings: what else the machine does only ever adds.
-    for (int i = 0; i < 4 && cost_s < 3 * form.cost_s; ++i) {
+    for (int i = 0; i < 4 && cost_s < 3 * variant.cost_s; ++i) {
       const double reading = TimeFor(0.006, [&](int64_t n) { return *loaded.Time(n); });
       cost_s = i == 0 ? reading : std::min(cost_s, reading);
     }
-    if (cost_s < form.cost_s) {
-      form.steps = steps;
-      form.artifact = std::move(artifact);
-      form.cost_s = cost_s;
+    if (cost_s < variant.cost_s) {
+      variant.steps = steps;
+      variant.artifact = std::move(artifact);
+      variant.cost_s = cost_s;
     }
     return std::optional<double>(cost_s);
   }
@@ -223,11 +223,11 @@ class Bench final : public search::Measurer {
   bool woken_ = false;
 };
 
-// Tunes the forms of one work as a job does, as alternatives of one task; nothing else runs while a
-// trial is timed.
-Status TuneForms(runner::Device& device, std::vector<Form>& forms, const Search& search,
-                 int threads) {
-  Bench bench(device, forms);
+// Tunes the variants of one work as a job does, as alternatives of one task; nothing else runs
+// while a trial is timed.
+Status TuneVariants(runner::Device& device, std::vector<Form>& variants, const Search& search,
+                    int threads) {
+  Bench bench(device, variants);
   if (!search.schedule.empty()) return bench.Measure(0, search.schedule).status();
   target::HardwareParams hardware;
   hardware.num_cores = threads;
@@ -236,14 +236,14 @@ Status TuneForms(runner::Device& device, std::vector<Form>& forms, const Search&
   std::deque<search::Task> tasks;  // that policies refer to
   std::vector<std::unique_ptr<search::Policy>> policies;
   std::vector<search::TuneTask> tuned;
-  for (const Form& form : forms) {
-    tasks.emplace_back(form.dag, target::Target{}, hardware, "");
+  for (const Form& variant : variants) {
+    tasks.emplace_back(variant.dag, target::Target{}, hardware, "");
     KILN_ASSIGN_OR_RETURN(auto policy, search::MakePolicy(search.policy, tasks.back(),
                                                           SplitSeed(search.seed, tasks.size()),
                                                           {.models = models, .threads = threads}));
     search::TuneTask& task = tuned.emplace_back();
     task.policy = policy.get();
-    task.facts.flop_count = form.dag->flop_count();
+    task.facts.flop_count = variant.dag->flop_count();
     if (tuned.size() > 1) task.facts.alternative_of = 0;
     policies.push_back(std::move(policy));
   }
@@ -374,18 +374,19 @@ struct Case {
   std::string Name() const { return op + " " + args; }
 };
 
-// The operator as it is, which says how many FLOPs the workload has, and its other forms.
-StatusOr<std::vector<Form>> FormsOf(const Case& c, bool direct_only) {
+// The operator as it is, which says how many FLOPs the workload has, and its other variants.
+StatusOr<std::vector<Form>> VariantsOf(const Case& c, bool direct_only) {
   const dag::OpOptions options{.epilogue = dag::SplitEpilogue(c.epilogue)};
-  std::vector<Form> forms = {{.name = "direct", .op = c.op, .args = c.args}};
+  std::vector<Form> variants = {{.name = "direct", .op = c.op, .args = c.args}};
   if (!direct_only) {
-    KILN_ASSIGN_OR_RETURN(const auto others, dag::OtherForms(c.op, c.args, options, false));
-    for (const dag::OtherForm& other : others) forms.push_back({other.name, other.op, other.args});
+    KILN_ASSIGN_OR_RETURN(const auto others, dag::AlgorithmVariants(c.op, c.args, options, false));
+    for (const dag::AlgorithmVariant& other : others)
+      variants.push_back({other.name, other.op, other.args});
   }
-  for (Form& form : forms) {
-    KILN_ASSIGN_OR_RETURN(form.dag, dag::BuildOp(form.op, form.args, options));
+  for (Form& variant : variants) {
+    KILN_ASSIGN_OR_RETURN(variant.dag, dag::BuildOp(variant.op, variant.args, options));
   }
-  return forms;
+  return variants;
 }
 
 // Of one side: a mean per turn, and the shortest reading of all turns, which other work on the
@@ -414,14 +415,15 @@ struct Ratio {
 // The ratios, in the order of the peers.
 StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, const Search& search,
                                      int threads, bool direct_only, bool print_steps) {
-  KILN_ASSIGN_OR_RETURN(std::vector<Form> forms, FormsOf(c, direct_only));
-  KILN_RETURN_IF_ERROR(TuneForms(device, forms, search, threads));
+  KILN_ASSIGN_OR_RETURN(std::vector<Form> variants, VariantsOf(c, direct_only));
+  KILN_RETURN_IF_ERROR(TuneVariants(device, variants, search, threads));
   int failures = 0;
-  for (const Form& form : forms) {
-    failures += form.failures;
-    if (forms.size() > 1) std::printf("  %-20s %9.1f us\n", form.name.c_str(), form.cost_s * 1e6);
+  for (const Form& variant : variants) {
+    failures += variant.failures;
+    if (variants.size() > 1)
+      std::printf("  %-20s %9.1f us\n", variant.name.c_str(), variant.cost_s * 1e6);
   }
-  const Form& tuned = *std::ranges::min_element(forms, {}, &Form::cost_s);
+  const Form& tuned = *std::ranges::min_element(variants, {}, &Form::cost_s);
   if (tuned.steps.empty()) return Internal("none of {} trials gave a right answer", search.trials);
   KILN_ASSIGN_OR_RETURN(LoadedArtifact loaded, LoadedArtifact::Make(device, tuned.artifact));
   Readings ours;
@@ -438,7 +440,7 @@ StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, cons
   const double cost = Median(ours.means);
   std::vector<Ratio> ratios;
   std::printf("%-42s kiln %9.1f us (%.1f) %7.1f GFLOP/s", c.Name().c_str(), cost * 1e6,
-              ours.shortest * 1e6, forms[0].dag->flop_count() / cost * 1e-9);
+              ours.shortest * 1e6, variants[0].dag->flop_count() / cost * 1e-9);
   for (size_t p = 0; p < c.peers.size(); ++p) {
     const double other = Median(theirs[p].means);
     ratios.push_back({other / cost, theirs[p].shortest / ours.shortest});
@@ -513,7 +515,7 @@ int main(int argc, char** argv) {
   app.add_option("--args", args, "of --op");
   app.add_option("--epilogue", epilogue, "of --op");
   app.add_option("--schedule", schedule, "a file with the steps to time instead of a search");
-  app.add_flag("--direct", direct, "convolutions without Winograd's form");
+  app.add_flag("--direct", direct, "convolutions without Winograd's variant");
   app.add_flag("--steps", steps, "print the best schedules");
   CLI11_PARSE(app, argc, argv);
   if (!schedule.empty()) {

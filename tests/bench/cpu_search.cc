@@ -17,15 +17,15 @@
 
 #include "base/rng.h"
 #include "base/status.h"
-#include "compiler/codegen/llvm.h"
-#include "compiler/codegen/loaded_program_testing.h"
+#include "compiler/codegen/llvm/llvm.h"
+#include "compiler/codegen/llvm/loaded_program_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/features/features.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
-#include "search/models.h"
-#include "search/policy.h"
+#include "search/policies/models.h"
+#include "search/policies/policy.h"
 #include "store/measure_log.h"
 
 namespace kiln {

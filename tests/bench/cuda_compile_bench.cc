@@ -18,13 +18,13 @@
 #include <numeric>
 
 #include "base/status.h"
-#include "compiler/codegen/cuda_checks.h"
-#include "compiler/codegen/cuda_compile.h"
+#include "compiler/codegen/cuda/checks.h"
+#include "compiler/codegen/cuda/compile.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
-#include "search/policy.h"
+#include "search/policies/policy.h"
 
 namespace kiln {
 namespace {

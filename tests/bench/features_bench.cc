@@ -18,7 +18,7 @@
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
 #include "device/device_model.h"
-#include "search/policy.h"
+#include "search/policies/policy.h"
 
 namespace kiln {
 namespace {

@@ -77,9 +77,9 @@ expect ' passed, 0 failed, 0 skipped' "$kiln" selftest --device cpu --slack 10
 expect '0 passed, 0 failed, 1 skipped' "$kiln" selftest --device cuda
 expect '--tracker' "$runner" --help
 cat >"$root/srv/kiln-test/request.txtpb" <<'REQUEST'
-artifact { digest: "a" kind: NULL_PROGRAM binary: "a" }
+artifact { digest: "a" device: "null" binary: "a" }
 reference_digest: "r"
-reference { digest: "r" kind: NULL_PROGRAM binary: "r" }
+reference { digest: "r" device: "null" binary: "r" }
 seed: 1
 REQUEST
 expect 'costs_s: ' "$runner" --device null --once request.txtpb

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "proto/channel.h"
+#include "rpc/channel.h"
 
 namespace kiln {
 namespace {

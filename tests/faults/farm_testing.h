@@ -98,11 +98,11 @@ class FarmTest : public testing::Test {
 
   // The record as the trial left it: finalists get further readings.
   static std::string AsMeasured(v1::Record record) {
-    record.mutable_result()->clear_final_costs_s();
+    record.mutable_result()->clear_remeasured_costs_s();
     record.mutable_result()->clear_confidence_s();
-    record.mutable_result()->clear_final_readings();
-    record.mutable_result()->clear_final_run_s();
-    record.mutable_result()->clear_final_device();
+    record.mutable_result()->clear_remeasurements();
+    record.mutable_result()->clear_remeasured_run_s();
+    record.mutable_result()->clear_remeasured_device();
     return record.SerializeAsString();
   }
 
@@ -122,7 +122,7 @@ class FarmTest : public testing::Test {
     ExpectWholeAtEnd(job, trials, seen);
     const std::map<uint32_t, v1::Record> records = Records(job);
     EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const auto& entry) {
-      return !entry.second.result().final_costs_s().empty();
+      return !entry.second.result().remeasured_costs_s().empty();
     })) << "the best ones are measured again at the end";
   }
 

@@ -9,10 +9,10 @@
 
 #include "base/rng.h"
 #include "proto/builder.grpc.pb.h"
-#include "proto/channel.h"
-#include "proto/door_testing.h"
 #include "proto/runner.grpc.pb.h"
 #include "proto/tracker.grpc.pb.h"
+#include "rpc/channel.h"
+#include "rpc/door_testing.h"
 #include "tests/faults/farm_testing.h"
 
 namespace kiln {

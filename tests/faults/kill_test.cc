@@ -68,7 +68,7 @@ TEST_F(KillTest, Scheduler) {
 }
 
 // The best are read again while builders work, and go on being so.
-TEST_F(KillTest, SchedulerThatReadsLeadersMeanwhile) {
+TEST_F(KillTest, SchedulerThatReadsElitesMeanwhile) {
   RunWithFaults(
       40, 13,
       [&] {
@@ -80,10 +80,10 @@ TEST_F(KillTest, SchedulerThatReadsLeadersMeanwhile) {
   grpc::ClientContext context;
   ASSERT_TRUE(farm_->Connect()->ListJobs(&context, {}, &jobs).ok());
   ASSERT_EQ(jobs.jobs_size(), 1);
-  EXPECT_GT(jobs.jobs(0).leaders_share(), 0);
+  EXPECT_GT(jobs.jobs(0).elites_share(), 0);
   const std::map<uint32_t, v1::Record> records = Records(jobs.jobs(0).id());
   EXPECT_TRUE(std::any_of(records.begin(), records.end(), [](const auto& entry) {
-    return entry.second.result().final_readings() > 10;  // more than finals alone take
+    return entry.second.result().remeasurements() > 10;  // more than final race alone take
   }));
 }
 

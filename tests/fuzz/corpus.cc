@@ -3,7 +3,7 @@
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
-#include "compiler/schedule/random_schedule.h"
+#include "compiler/schedule/random_schedule_testing.h"
 #include "store/measure_log.h"
 
 namespace kiln::fuzz {

@@ -34,7 +34,7 @@ constexpr std::string_view kStepWords[] = {"[\"SP\", 2, 0, 16, [1, 1, 1], 1], ",
                                            ", "};
 constexpr std::string_view kTaskList =
     "1 matmul 16,16,16\n2 dense 8,8,8 bias,relu\n# comment\n1 max_pool2d_nhwc 1,8,8,4,2,2,2,0 "
-    "network=bert\n1 conv2d_nhwc 1,6,6,4,4,3,3,1,1 forms=all\n";
+    "network=bert\n1 conv2d_nhwc 1,6,6,4,4,3,3,1,1 variants=all\n";
 constexpr std::string_view kTargets[] = {"llvm", "cuda -arch=sm_90", "null"};
 
 constexpr std::string_view kFlagWords[] = {
@@ -42,7 +42,7 @@ constexpr std::string_view kFlagWords[] = {
     "--as",        "--op",      "--record",    "--task",     "--steps",  "--sketches", "--job",
     "--workload",  "--errors",  "-o",          "--help",     "--trials", "--seed",     "--policy",
     "--parameter", "--weights", "--number",    "--name",     "--since",  "--top",      "--device",
-    "--limit",     "--timing",  "--all",       "--keep",     "--yes",    "--forms",    "--resume"};
+    "--limit",     "--timing",  "--all",       "--keep",     "--yes",    "--variants", "--resume"};
 constexpr std::string_view kValues[] = {
     "16,16,16",         "float32", "float99", "relu",  "llvm",        "null",
     "cuda -arch=sm_90", "steps",   "program", "none",  "conv2d_nhwc", "matmul",

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "proto/channel.h"
 #include "proto/tracker.grpc.pb.h"
+#include "rpc/channel.h"
 #include "tests/fuzz/mutate.h"
 
 namespace kiln::fuzz {

@@ -52,8 +52,9 @@ StatusOr<int> Fuzz(const Flags& flags) {
   Report report(folder, fmt::format("bazel run //tests/fuzz:fuzz -- --seed {} --rpc-share {}",
                                     flags.seed, flags.rpc_share));
   const Corpus corpus;
-  KILN_ASSIGN_OR_RETURN(const CliFuzzer cli, CliFuzzer::Make("client/kiln", scratch.Join("inputs"),
-                                                             flags.most_s, corpus));
+  KILN_ASSIGN_OR_RETURN(
+      const CliFuzzer cli,
+      CliFuzzer::Make("client/cli/kiln", scratch.Join("inputs"), flags.most_s, corpus));
   KILN_ASSIGN_OR_RETURN(const auto rpc, RpcFuzzer::Make(flags.most_s, corpus));
   const double start_s = Clock::Real().MonotonicSeconds();
   const int64_t first = std::max<int64_t>(flags.only, 0);

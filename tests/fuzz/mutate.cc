@@ -8,6 +8,7 @@
 #include <cctype>
 #include <charconv>
 #include <limits>
+#include <memory>
 #include <vector>
 
 namespace kiln::fuzz {
@@ -233,6 +234,25 @@ void SpoilNumber(const FieldDescriptor& field, Rng& rng, const Add& set) {
   }
 }
 
+int SomeElement(const Message& message, const FieldDescriptor& field, Rng& rng) {
+  return static_cast<int>(UniformInt(rng, message.GetReflection()->FieldSize(message, &field)));
+}
+
+// One element goes, or changes places with another; a message is repeated. The list is not empty.
+void ChangeList(Message& message, const FieldDescriptor& field, Rng& rng) {
+  const Reflection& reflection = *message.GetReflection();
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && Chance(rng, 0.4)) {
+    const Message& one =
+        reflection.GetRepeatedMessage(message, &field, SomeElement(message, field, rng));
+    const std::unique_ptr<Message> copy(one.New());
+    copy->CopyFrom(one);
+    reflection.AddMessage(&message, &field)->CopyFrom(*copy);
+  }
+  const int last = reflection.FieldSize(message, &field) - 1;
+  reflection.SwapElements(&message, &field, last, SomeElement(message, field, rng));
+  if (Chance(rng, 0.5)) reflection.RemoveLast(&message, &field);
+}
+
 void SetField(Message& message, const FieldDescriptor& field, Rng& rng) {
   const Reflection& reflection = *message.GetReflection();
   const bool add = field.is_repeated();
@@ -248,9 +268,9 @@ void SetField(Message& message, const FieldDescriptor& field, Rng& rng) {
     }
     case FieldDescriptor::CPPTYPE_MESSAGE:
       if (!add) return MutateMessage(*reflection.MutableMessage(&message, &field), rng);
-      if (reflection.FieldSize(message, &field) > 0 && Chance(rng, 0.7)) {
-        const int last = reflection.FieldSize(message, &field) - 1;
-        return MutateMessage(*reflection.MutableRepeatedMessage(&message, &field, last), rng);
+      if (reflection.FieldSize(message, &field) > 0 && Chance(rng, 0.9)) {
+        const int some = SomeElement(message, field, rng);
+        return MutateMessage(*reflection.MutableRepeatedMessage(&message, &field, some), rng);
       }
       return MutateMessage(*reflection.AddMessage(&message, &field), rng);
     case FieldDescriptor::CPPTYPE_ENUM: {
@@ -350,7 +370,11 @@ void MutateMessage(Message& message, Rng& rng) {
   for (int64_t changes = UniformIn(rng, 1, 3); changes > 0; --changes) {
     const FieldDescriptor& field =
         *descriptor.field(static_cast<int>(UniformInt(rng, descriptor.field_count())));
-    if (Chance(rng, 0.15)) {
+    const bool is_list =
+        field.is_repeated() && message.GetReflection()->FieldSize(message, &field) > 0;
+    if (is_list && Chance(rng, 0.3)) {
+      ChangeList(message, field, rng);
+    } else if (Chance(rng, is_list ? 0.02 : 0.15)) {
       message.GetReflection()->ClearField(&message, &field);
     } else {
       SetField(message, field, rng);

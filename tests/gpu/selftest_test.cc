@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/file.h"
-#include "client/kiln_testing.h"
+#include "client/cli/kiln_testing.h"
 
 namespace kiln::client {
 namespace {

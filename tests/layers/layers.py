@@ -24,9 +24,12 @@ TABLE = {
     "base": [],
     # What a device is: every part that measures on one, chooses by one or keeps what one measured.
     "device": ["base"],
-    "proto": ["base", "device"],
+    # The messages and services alone.
+    "proto": [],
+    # How processes talk: channels, leases, limits of fields, a worker at its tracker.
+    "rpc": ["base", "device", "proto"],
     # The compiler is a pipeline of folders: each sees those before it.
-    "compiler/target": ["base"],
+    "compiler/target": ["base", "device"],
     "compiler/ir": ["base"],
     "compiler/arith": ["base", "compiler/ir"],
     "compiler/dag": ["base", "compiler/ir", "compiler/arith"],
@@ -37,46 +40,64 @@ TABLE = {
     "compiler/features": ["base", "device"] + _COMPILER,
     # A compiled program and its loader agree on cpu_abi.h, a plain C header.
     "compiler/codegen": ["base", "proto/cpu_abi.h"] + _COMPILER,
-    "frontend": ["base", "compiler/ir", "compiler/dag"],
+    # One folder per language: neither knows the other.
+    "compiler/codegen/cuda": ["base", "compiler/codegen"] + _COMPILER,
+    "compiler/codegen/llvm": ["base", "proto/cpu_abi.h", "compiler/codegen"] + _COMPILER,
+    # The table of them.
+    "compiler/codegen/backends": ["base", "compiler/codegen", "compiler/codegen/cuda", "compiler/codegen/llvm"] + _COMPILER,
     # These two know nothing of programs: the one sees floats, the other strings.
     "costmodel": ["base", "device"],
-    "store": ["base"],
+    "store": ["base", "device"],
     # Its rows as messages, for those who see both.
-    "store/wire": ["base", "proto", "store"],
-    "search": ["base", "device", "costmodel", "compiler/features"] + _COMPILER,
-    # The services meet in proto/ and never include each other.
-    "tracker": ["base", "proto"],
-    "builder": ["base", "proto", "compiler"],
-    "runner": ["base", "device", "proto"],
-    "scheduler": ["base", "device", "proto", "costmodel", "search", "store", "compiler/features"] + _COMPILER,
+    "store/wire": ["base", "device", "proto", "rpc", "store"],
+    # Which schedules there are; how one is drawn; how drawn ones are bred; who proposes; who decides what is tuned next.
+    "search/space": ["base", "device"] + _COMPILER,
+    "search/sampling": ["base", "device", "search/space"] + _COMPILER,
+    "search/evolution": ["base", "device", "costmodel", "compiler/features", "search/space", "search/sampling"] + _COMPILER,
+    "search/policies": [
+        "base", "device", "costmodel", "compiler/features", "search/space", "search/sampling", "search/evolution",
+    ] + _COMPILER,
+    "search/tuning": ["base", "device", "search/space", "search/policies"],
+    # The services meet in proto/ and rpc/ and never include each other.
+    "tracker": ["base", "proto", "rpc"],
+    "builder": ["base", "proto", "rpc", "compiler"],
+    "runner": ["base", "device", "proto", "rpc"],
+    "scheduler": [
+        "base", "device", "proto", "rpc", "costmodel", "search", "store", "store/wire", "compiler/features",
+    ] + _COMPILER,
+    # What a program may use: a scheduler, a farm of its own, the records of a file.
     "client": [
-        "base",
-        "device",
-        "proto",
-        "compiler",
-        "frontend",
-        "costmodel",
-        "search",
-        "store",
+        "base", "device", "proto", "rpc", "compiler", "store", "store/wire",
+        # What a log's keys may stand for.
+        "scheduler/computations.h",
+    ],
+    # Text of what the services answer, and of what the compiler makes.
+    "client/view": ["base", "device", "proto", "compiler", "search/space", "search/tuning", "client"],
+    # A machine, a device, a trial: is it as it should be?
+    "client/check": ["base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "client", "client/view"],
+    "client/cli": [
+        "base", "device", "proto", "rpc", "compiler", "costmodel", "search", "store", "store/wire",
+        "client", "client/view", "client/check",
         # Of the services only what the one binary starts, and what a log's keys may stand for.
         "tracker/daemon.h",
         "builder/daemon.h", "builder/child.h",
         "runner/daemon.h", "runner/child.h",
         "scheduler/daemon.h", "scheduler/computations.h",
     ],
+    "tools": ["base", "device", "costmodel", "search", "store", "compiler"],
     "tests": ["*"],
 }
 
 # Libraries that stay in a few places. What is not listed may be included by all.
-_SERVICES = ["proto", "tracker", "builder", "runner", "scheduler", "client"]
+_SERVICES = ["rpc", "store/wire", "tracker", "builder", "runner", "scheduler", "client", "client/check"]
 LIBRARIES = {
     "grpc": ["base"] + _SERVICES,
     "grpcpp": ["base"] + _SERVICES,
-    "google/protobuf": ["base"] + _SERVICES,
-    "llvm": ["compiler/codegen"],
-    "llvm-c": ["compiler/codegen"],
-    "lld": ["compiler/codegen"],
-    "nvrtc.h": ["compiler/codegen"],
+    "google/protobuf": ["base", "client/view", "client/cli"] + _SERVICES,
+    "llvm": ["compiler/codegen/llvm"],
+    "llvm-c": ["compiler/codegen/llvm"],
+    "lld": ["compiler/codegen/llvm"],
+    "nvrtc.h": ["compiler/codegen/cuda"],
     "spdlog": ["base"],
     "sqlite3.h": ["store"],
     "xgboost": ["costmodel"],
@@ -86,7 +107,7 @@ SOURCE = re.compile(r".*\.(h|hh|hpp|inc|c|cc|cpp|cu|cuh)$")
 # Quoted and angled alike: <store/store.h> would compile as well.
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
 # Tests and what only they use: these may include any library.
-TEST = re.compile(r".*_(test|fuzz|benchmark)\.\w+$|(.*/)?(test|fake)_[^/]*$|.*_testing\.h$|.*/testing/.*")
+TEST = re.compile(r".*_(test|testing|fuzz|bench)\.\w+$|.*/testing/.*")
 
 # Not ours: bazel's links into its output, version control, documentation.
 SKIPPED = re.compile(r"^(\..*|bazel-.*|docs|deploy|third_party)$")
@@ -120,9 +141,14 @@ def layer_of(path):
 
 
 def matches(included, entries):
-    """The entry that is a folder above `included`, or that header itself; else None."""
+    """The entry that is a folder above `included`, or that header itself; else None.
+
+    An entry that is a layer of its own stands for that layer alone, not for the layers below its folder.
+    """
     for entry in entries:
-        if entry == "*" or included == entry or included.startswith(entry + "/"):
+        if entry == "*" or included == entry:
+            return entry
+        if included.startswith(entry + "/") and (entry not in TABLE or layer_of(included) == entry):
             return entry
     return None
 

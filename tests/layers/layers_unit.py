@@ -22,9 +22,9 @@ class LayersTest(unittest.TestCase):
                 "base/log.h": "#include <vector>\n#include <spdlog/spdlog.h>\n",
                 "compiler/ir/expr.h": '#include "base/log.h"\n#include "absl/status/status.h"\n',
                 "compiler/dag/ops/conv.cc": '#include "compiler/dag/ops/conv.h"\n#include "compiler/ir/expr.h"\n',
-                "compiler/codegen/emit.cc": '#include "llvm/IR/Module.h"\n#include "proto/cpu_abi.h"\n',
+                "compiler/codegen/llvm/emit.cc": '#include "llvm/IR/Module.h"\n#include "proto/cpu_abi.h"\n',
                 "store/wire/rows.cc": '#include "proto/trial.pb.h"\n#include "store/store.h"\n',
-                "client/main.cc": '#include "tracker/daemon.h"\n#include "compiler/codegen/emit.h"\n',
+                "client/cli/main.cc": '#include "tracker/daemon.h"\n#include "compiler/codegen/emit.h"\n',
                 "tests/e2e/all.cc": '#include "tracker/registry.h"\n#include "runner/child.h"\n',
             }), [])
 
@@ -41,17 +41,26 @@ class LayersTest(unittest.TestCase):
             ("store/store.cc", "proto/trial.pb.h"),
             ("store/store.cc", "store/wire/rows.h"),
             ("runner/child.cc", "store/wire/rows.h"),
-            ("search/policy.cc", "store/store.h"),
-            ("search/policy.cc", "proto/trial.pb.h"),
-            ("search/policy.cc", "compiler/codegen/emit.h"),
-            ("frontend/onnx.cc", "compiler/schedule/state.h"),
+            ("search/policies/policy.cc", "store/store.h"),
+            ("search/policies/policy.cc", "proto/trial.pb.h"),
+            ("search/policies/policy.cc", "compiler/codegen/emit.h"),
+            ("compiler/codegen/cuda/emit.cc", "compiler/codegen/llvm/emit.h"),
+            ("proto/limits.h", "base/log.h"),
+            ("rpc/channel.cc", "tracker/daemon.h"),
+            ("search/space/sketch.cc", "search/sampling/sample.h"),
+            ("search/sampling/sample.cc", "search/evolution/mutation.h"),
+            ("search/evolution/mutation.cc", "search/policies/policy.h"),
+            ("search/policies/policy.cc", "search/tuning/tune.h"),
+            ("client/client.cc", "client/view/json.h"),
+            ("client/view/json.cc", "client/check/doctor.h"),
+            ("client/check/doctor.cc", "client/cli/commands.h"),
             ("tracker/registry.cc", "scheduler/jobs.h"),
             ("builder/pool.cc", "runner/child.h"),
             ("runner/child.cc", "compiler/ir/type.h"),
             ("runner/child.cc", "tracker/daemon.h"),
             ("scheduler/jobs.cc", "compiler/codegen/emit.h"),
-            ("client/main.cc", "tracker/registry.h"),
-            ("client/main.cc", "scheduler/daemon_options.h"),
+            ("client/cli/main.cc", "tracker/registry.h"),
+            ("client/cli/main.cc", "scheduler/daemon_options.h"),
         ]:
             with self.subTest(path=path, included=included):
                 for style in ['#include "{}"', "  #  include <{}> // why"]:
@@ -60,16 +69,16 @@ class LayersTest(unittest.TestCase):
                     self.assertTrue(found[0].startswith(f"{path}:2: includes {included}: "), found)
 
     def test_a_test_obeys_too(self):
-        self.assertEqual(len(self.check({"store/store_test.cc": '#include "search/policy.h"\n'})), 1)
+        self.assertEqual(len(self.check({"store/store_test.cc": '#include "search/policies/policy.h"\n'})), 1)
         self.assertEqual(self.check({"store/store_test.cc": '#include "store/store.h"\n'}), [])
 
     def test_libraries_stay_where_they_belong(self):
         for path, included in [
-            ("search/policy.cc", "grpcpp/grpcpp.h"),
+            ("search/policies/policy.cc", "grpcpp/grpcpp.h"),
             ("runner/child.cc", "llvm/IR/Module.h"),
             ("scheduler/jobs.cc", "llvm-c/Core.h"),
             ("scheduler/jobs.cc", "sqlite3.h"),
-            ("client/main.cc", "spdlog/spdlog.h"),
+            ("client/cli/main.cc", "spdlog/spdlog.h"),
             ("store/store.cc", "google/protobuf/message.h"),
         ]:
             with self.subTest(path=path, included=included):

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "compiler/codegen/llvm.h"
-#include "compiler/codegen/loaded_program_testing.h"
+#include "compiler/codegen/llvm/llvm.h"
+#include "compiler/codegen/llvm/loaded_program_testing.h"
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"

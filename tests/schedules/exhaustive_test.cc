@@ -6,9 +6,9 @@
 
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
-#include "compiler/schedule/random_schedule.h"
+#include "compiler/schedule/dags_testing.h"
+#include "compiler/schedule/random_schedule_testing.h"
 #include "compiler/schedule/step.h"
-#include "compiler/schedule/test_dags.h"
 #include "tests/schedules/check_program.h"
 
 namespace kiln {

@@ -14,9 +14,9 @@
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
-#include "compiler/schedule/random_schedule.h"
+#include "compiler/schedule/random_schedule_testing.h"
 #include "device/device_model.h"
-#include "search/random_policy.h"
+#include "search/policies/random_policy.h"
 
 namespace kiln {
 namespace {

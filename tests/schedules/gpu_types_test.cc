@@ -4,14 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
-#include "compiler/codegen/cuda_compile.h"
-#include "compiler/codegen/cuda_emulation_testing.h"
-#include "compiler/codegen/cuda_source.h"
+#include "compiler/codegen/cuda/compile.h"
+#include "compiler/codegen/cuda/emulation_testing.h"
+#include "compiler/codegen/cuda/source.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
-#include "search/policy.h"
+#include "search/policies/policy.h"
 
 namespace kiln::search {
 namespace {

@@ -7,12 +7,12 @@
 #include <cstdlib>
 
 #include "base/status_testing.h"
-#include "compiler/codegen/cuda_emulation_testing.h"
-#include "compiler/codegen/cuda_source.h"
+#include "compiler/codegen/cuda/emulation_testing.h"
+#include "compiler/codegen/cuda/source.h"
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
-#include "search/policy.h"
+#include "search/policies/policy.h"
 #include "tests/schedules/check_llvm.h"
 
 namespace kiln::search {

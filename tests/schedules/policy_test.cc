@@ -3,9 +3,9 @@
 
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
-#include "search/random_policy.h"
-#include "search/sketch_policy.h"
-#include "search/synthetic_testing.h"
+#include "search/evolution/synthetic_testing.h"
+#include "search/policies/random_policy.h"
+#include "search/policies/sketch_policy.h"
 #include "tests/schedules/check_program.h"
 
 namespace kiln::search {
@@ -117,7 +117,7 @@ TEST(Policies, EvolvedCandidatesComputeWhatTheDagSays) {
     Parameters parameters;
     parameters.evolutionary_search_population = 100;
     parameters.sample_init_population = 30;
-    parameters.max_futile_samples = 300;
+    parameters.max_rejected_draws = 300;
     SketchPolicy policy(task, parameters, 17,
                         {.models = {.learned = std::make_shared<AdditiveModel>()},
                          .features = TileFeaturesOf,

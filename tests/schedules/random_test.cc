@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "compiler/dag/ops/op_cases_testing.h"
-#include "compiler/schedule/random_schedule.h"
+#include "compiler/schedule/random_schedule_testing.h"
 #include "tests/schedules/check_llvm.h"
 
 namespace kiln {

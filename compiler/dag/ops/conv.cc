@@ -113,7 +113,7 @@ OpInfo Info(Layout layout) {
       .parameters = std::move(parameters),
       .channel_axis = layout.channel_axis(),
       .build = [layout](OpContext& c) { return Convolution(c, layout); }};
-  if (layout.dims == 2 && layout.channels_last) info.other_forms = WinogradForms;
+  if (layout.dims == 2 && layout.channels_last) info.variants = WinogradVariants;
   return info;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/integers.h"
 #include "compiler/dag/ops/image.h"
 
 namespace kiln::dag {
@@ -66,8 +67,8 @@ Value Stretched(OpContext& c, const TensorRef& x, std::vector<Value> index, size
 struct Phases {
   const Transposed& v;
 
-  int64_t Taps(size_t d) const { return (v.kernel[d] + v.stride - 1) / v.stride; }
-  int64_t Rows(size_t d) const { return (v.out[d] + v.stride - 1) / v.stride; }
+  int64_t Taps(size_t d) const { return CeilDiv(v.kernel[d], v.stride); }
+  int64_t Rows(size_t d) const { return CeilDiv(v.out[d], v.stride); }
   // Zeros around the image.
   int64_t Before(size_t d) const { return std::max<int64_t>(0, Taps(d) - 1 - v.pad / v.stride); }
   int64_t After(size_t d) const {
@@ -183,7 +184,7 @@ TensorRef Nhwc(OpContext& c) {
   const Transposed v = Read(c);
   if (!v.dilate) return NhwcByPhases(c, v);
   TensorRef data = c.Input({v.n, v.in[0], v.in[1], v.ci});
-  auto blocks = [&](int64_t zeros) { return (zeros + v.stride - 1) / v.stride; };
+  auto blocks = [&](int64_t zeros) { return CeilDiv(zeros, v.stride); };
   TensorRef padded = Pad(c, data, "PadInput", "i",
                          {{0, blocks(v.Before(0)), blocks(v.Before(1)), 0},
                           {0, blocks(v.After(0)), blocks(v.After(1)), 0}},

@@ -78,7 +78,7 @@ class OpContext {
 };
 
 // Another operator that does the same work, when a constant input of it has been prepared before.
-struct OtherForm {
+struct AlgorithmVariant {
   std::string name;      // "winograd F(4,3)"
   std::string op, args;  // "conv2d_winograd_nhwc", "1,56,56,64,64,pad=1,tile=4,by_rows=1"
   int prepared = 1;      // the input p`prepared` is what the next operator makes of the original's
@@ -96,7 +96,8 @@ struct OpInfo {
   int channel_axis = -1;  // of the result, for bias and scale; negative: from the end
   std::function<TensorRef(OpContext&)> build = {};
   // Null: it has none.
-  std::function<std::vector<OtherForm>(const OpArgs&, ir::Type dtype, bool gpu)> other_forms = {};
+  std::function<std::vector<AlgorithmVariant>(const OpArgs&, ir::Type dtype, bool gpu)> variants =
+      {};
 };
 
 // One call per family file; the registry puts them together.

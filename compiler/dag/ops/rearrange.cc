@@ -1,4 +1,5 @@
 // Operators that move elements without computing: reshape, transpose, concat, slice, gather.
+#include "base/integers.h"
 #include "compiler/dag/ops/op.h"
 
 namespace kiln::dag {
@@ -143,7 +144,7 @@ TensorRef Slice(OpContext& c) {
       c.Fail("nothing is left of axis {}: begin = {}, end = {}", i, begin[i], end);
       return c.Input(shape);
     }
-    out.push_back((end - begin[i] + stride[i] - 1) / stride[i]);
+    out.push_back(CeilDiv(end - begin[i], stride[i]));
   }
   TensorRef x = c.Input(shape);
   return c.b.Compute("T_strided_slice", NumberedAxes("ax", out), [&](Vars v) {

@@ -288,13 +288,14 @@ StatusOr<DagPtr> BuildOp(std::string_view name, std::string_view arguments,
   return BuildOp(name, parsed, options);
 }
 
-StatusOr<std::vector<OtherForm>> OtherForms(std::string_view name, std::string_view arguments,
-                                            const OpOptions& options, bool gpu) {
+StatusOr<std::vector<AlgorithmVariant>> AlgorithmVariants(std::string_view name,
+                                                          std::string_view arguments,
+                                                          const OpOptions& options, bool gpu) {
   KILN_ASSIGN_OR_RETURN(const OpInfo* op, FindOp(name));
-  if (op->other_forms == nullptr) return std::vector<OtherForm>();
+  if (op->variants == nullptr) return std::vector<AlgorithmVariant>();
   KILN_ASSIGN_OR_RETURN(const OpArguments parsed, ParseOpArguments(arguments));
   KILN_ASSIGN_OR_RETURN(const OpArgs args, ReadArguments(*op, parsed));
-  return op->other_forms(args, options.dtype, gpu);
+  return op->variants(args, options.dtype, gpu);
 }
 
 namespace {

@@ -51,10 +51,11 @@ StatusOr<DagPtr> BuildOp(std::string_view name, const OpArguments& arguments,
 StatusOr<DagPtr> BuildOp(std::string_view name, std::string_view arguments,
                          const OpOptions& options = {});
 
-// The other forms of an operator that are worth measuring on a GPU or a CPU; BuildOp makes them and
-// their preparation, with the same options (the preparation without an epilogue).
-StatusOr<std::vector<OtherForm>> OtherForms(std::string_view name, std::string_view arguments,
-                                            const OpOptions& options, bool gpu);
+// The other variants of an operator that are worth measuring on a GPU or a CPU; BuildOp makes them
+// and their preparation, with the same options (the preparation without an epilogue).
+StatusOr<std::vector<AlgorithmVariant>> AlgorithmVariants(std::string_view name,
+                                                          std::string_view arguments,
+                                                          const OpOptions& options, bool gpu);
 
 // docs/operators.md between its markers: tables of the operators by family.
 std::string OperatorTables();

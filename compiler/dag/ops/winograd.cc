@@ -7,6 +7,8 @@
 
 #include <cmath>
 
+#include "base/integers.h"
+
 namespace kiln::dag {
 namespace {
 
@@ -140,7 +142,7 @@ TensorRef Winograd(OpContext& c) {
   const int64_t alpha = tile + 2;
   const int64_t oh = WindowExtent(c, "H", h, 2 * pad, 3, 1, 1),
                 ow = WindowExtent(c, "W", w, 2 * pad, 3, 1, 1);
-  const int64_t nh = (oh + tile - 1) / tile, nw = (ow + tile - 1) / tile;
+  const int64_t nh = CeilDiv(oh, tile), nw = CeilDiv(ow, tile);
   const int64_t tiles = n * nh * nw;
   const int64_t extra_h = nh * tile + 2 - (h + 2 * pad), extra_w = nw * tile + 2 - (w + 2 * pad);
 
@@ -223,7 +225,7 @@ constexpr int64_t kLargeTiles = 8, kLargeTilesOnGpu = 100;
 
 }  // namespace
 
-std::vector<OtherForm> WinogradForms(const OpArgs& args, ir::Type dtype, bool gpu) {
+std::vector<AlgorithmVariant> WinogradVariants(const OpArgs& args, ir::Type dtype, bool gpu) {
   const bool fits = args["KH"] == 3 && args["KW"] == 3 && args["stride"] == 1 &&
                     args["dilation"] == 1 && args["groups"] == 1;
   // Of 16 bits, transformed weights have too few.

@@ -1,4 +1,4 @@
-// Winograd's form of a convolution, for the operator that has it as another form.
+// Winograd's variant of a convolution, for the operator that has it as another variant.
 #pragma once
 
 #include <vector>
@@ -8,6 +8,6 @@
 namespace kiln::dag {
 
 // Of conv2d_nhwc with these arguments: none, or the one with the tile that suits size and device.
-std::vector<OtherForm> WinogradForms(const OpArgs& args, ir::Type dtype, bool gpu);
+std::vector<AlgorithmVariant> WinogradVariants(const OpArgs& args, ir::Type dtype, bool gpu);
 
 }  // namespace kiln::dag

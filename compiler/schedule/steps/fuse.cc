@@ -1,6 +1,6 @@
 #include <fmt/ranges.h>
 
-#include "compiler/arith/integers.h"
+#include "base/integers.h"
 #include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
@@ -40,7 +40,7 @@ IterKind CommonKind(IterKind a, IterKind b) { return a == b ? a : IterKind::kMix
 // Unknown when any is, or when the product does not fit.
 int64_t ExtentProduct(int64_t a, int64_t b) {
   if (a == kUnknownExtent || b == kUnknownExtent) return kUnknownExtent;
-  return arith::CheckedMul(a, b).value_or(kUnknownExtent);
+  return CheckedMul(a, b).value_or(kUnknownExtent);
 }
 
 }  // namespace

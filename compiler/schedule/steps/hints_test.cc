@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
+#include "compiler/schedule/dags_testing.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/steps/steps.h"
-#include "compiler/schedule/test_dags.h"
 
 namespace kiln::schedule {
 namespace {

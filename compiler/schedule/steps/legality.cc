@@ -1,5 +1,6 @@
 #include "compiler/schedule/steps/legality.h"
 
+#include "base/integers.h"
 #include "compiler/dag/limits.h"
 
 namespace kiln::schedule {
@@ -70,7 +71,7 @@ Status CheckLengths(std::span<const int64_t> lengths) {
       return InvalidArgument("length {} is out of range; expected 1 to 2^40, or 0 for a blank",
                              length);
     }
-    if (length > 0 && __builtin_mul_overflow(product, length, &product)) product = kLimit + 1;
+    if (length > 0) product = MultiplyCounts(product, length);
     if (product > kLimit) {
       return InvalidArgument("the product of the lengths is above 2^40; expected smaller tiles");
     }

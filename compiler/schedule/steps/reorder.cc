@@ -14,8 +14,8 @@ StatusOr<StepPtr> ReorderStep::Parse(StepReader& reader) {
   return reader.Make<ReorderStep>(stage, std::move(order));
 }
 
-// The attach map keeps its numbers (facts §2.4): what was attached to loop 2 stays at loop 2,
-// whichever that is now.
+// Attachments keep their numbers, as in TVM: a stage that was attached to loop 2 stays at loop 2,
+// whichever loop that is now.
 Status ReorderStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckComputes(state, stage_id));
   const size_t count = state.stage(stage_id).loops.size();

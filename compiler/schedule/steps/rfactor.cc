@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compiler/ir/substitution.h"
 #include "compiler/schedule/iter_map.h"
 #include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "compiler/arith/integers.h"
+#include "base/integers.h"
 #include "compiler/schedule/primitives.h"
 
 namespace kiln::schedule {
@@ -26,7 +26,7 @@ void SplitLoop(State& state, int number, int loop, std::span<const int64_t> leng
   // by the product.
   int64_t rest = stage.iters[parent].extent;
   for (int64_t length : lengths) {
-    if (rest != kUnknownExtent) rest = length > 0 ? arith::CeilDiv(rest, length) : kUnknownExtent;
+    if (rest != kUnknownExtent) rest = length > 0 ? CeilDiv(rest, length) : kUnknownExtent;
   }
   for (int32_t i = 0; i < pieces; ++i) {
     const bool is_rest = inner_to_outer ? i == 0 : i == pieces - 1;

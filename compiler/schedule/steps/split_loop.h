@@ -1,4 +1,4 @@
-// What SP, FSP and FFSP do once their lengths are known.
+// The split itself, which SP, FSP and FFSP share once their lengths are known.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace kiln::schedule {
 
-// Replaces the loop by lengths+1 loops (facts §2.3, §2.4). The loop was checked.
+// Replaces the loop by lengths+1 loops. The loop was checked.
 void SplitLoop(State& state, int stage, int loop, std::span<const int64_t> lengths,
                bool inner_to_outer);
 

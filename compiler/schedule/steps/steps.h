@@ -1,5 +1,6 @@
-// The step kinds of facts §2.2, as plain data with public fields, so that a search can read and
-// re-make them; and the list of all kinds.
+// The kinds of steps, as plain data with public fields, so that a search can read and re-make them;
+// and the list of all kinds. They are those of TVM's measure records (TVM v0.14,
+// src/auto_scheduler/transform_step.cc) and a few of Kiln's own; docs/steps.md describes each.
 #pragma once
 
 #include <cstdint>
@@ -69,8 +70,9 @@ struct ReorderStep final : Step {
   std::vector<int> order;
 };
 
-// ["SP", stage, loop, extent, [lengths...], inner_to_outer]; length 0 = blank; extent is advisory
-// (facts §3.6).
+// ["SP", stage, loop, extent, [lengths...], inner_to_outer]; length 0 = blank. The extent is a
+// note: later changes of other steps leave it stale in TVM's records, so replay does not rely on
+// it.
 struct SplitStep final : Step {
   static constexpr std::string_view kTag = "SP", kName = "split";
   SplitStep(int stage_id, int loop, int64_t extent, std::vector<int64_t> lengths,

@@ -1,0 +1,201 @@
+#include "client/check/conformance.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <map>
+#include <optional>
+
+#include "base/shell_word.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/client.h"
+#include "client/local_archive.h"
+#include "client/local_cluster.h"
+#include "client/this_machine.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "compiler/dag/ops/known_workloads.h"
+#include "compiler/dag/text.h"
+
+namespace kiln::client {
+namespace {
+
+// Of one workload.
+struct Tally {
+  std::string workload, job_id;
+  uint32_t candidates = 0, right = 0;
+  // By what went wrong.
+  uint32_t refused = 0, wrong = 0, crashed = 0, timed_out = 0, not_built = 0, lost = 0;
+  std::optional<double> best_s;
+  std::vector<v1::Record> failures;
+  std::string problem;  // why the job did not end well
+
+  uint32_t failed() const { return candidates - right; }
+};
+
+// The device said no to what the checks had let through.
+bool IsRefusal(const v1::TrialResult& result) {
+  return result.error() == v1::COMPILE_DEVICE_ERROR ||
+         (result.error() == v1::RUNTIME_DEVICE_ERROR &&
+          result.message().find("launch kernel") != std::string::npos);
+}
+
+void Count(const v1::Record& record, Tally& tally) {
+  const v1::TrialResult& result = record.result();
+  ++tally.candidates;
+  if (result.error() == v1::NO_ERROR) {
+    ++tally.right;
+    const double cost_s = MeanCost(result);
+    if (!result.stopped_early() && (!tally.best_s.has_value() || cost_s < *tally.best_s)) {
+      tally.best_s = cost_s;
+    }
+    return;
+  }
+  tally.failures.push_back(record);
+  if (IsRefusal(result)) {
+    ++tally.refused;
+    return;
+  }
+  switch (result.error()) {
+    case v1::WRONG_ANSWER_ERROR:
+      ++tally.wrong;
+      break;
+    case v1::RUNTIME_DEVICE_ERROR:
+      ++tally.crashed;
+      break;
+    case v1::RUN_TIMEOUT_ERROR:
+      ++tally.timed_out;
+      break;
+    case v1::INSTANTIATION_ERROR:
+    case v1::COMPILE_HOST_ERROR:
+    case v1::BUILD_TIMEOUT_ERROR:
+      ++tally.not_built;
+      break;
+    default:
+      ++tally.lost;
+  }
+}
+
+v1::JobSpec JobOf(const dag::KnownWorkload& workload, const dag::Dag& dag,
+                  const std::string& target, const v1::TuneOptions& options) {
+  v1::JobSpec spec;
+  spec.set_name("conformance " + workload.Description());
+  spec.set_user("conformance");
+  v1::TaskSpec& task = *spec.add_tasks();
+  task.set_dag(dag::PrintDag(dag));
+  task.set_target(target);
+  task.set_description(workload.Description());
+  *spec.mutable_options() = options;
+  return spec;
+}
+
+StatusOr<Tally> RunWorkload(const dag::KnownWorkload& workload, SchedulerClient& client,
+                            const std::string& target, const v1::TuneOptions& options) {
+  Tally tally;
+  tally.workload = workload.Description();
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, workload.Build());
+  v1::JobSpec spec = JobOf(workload, *dag, target, options);
+  KILN_RETURN_IF_ERROR(NameThisCpu(spec));
+  KILN_ASSIGN_OR_RETURN(tally.job_id, client.Submit(spec));
+  const std::stop_source stop;
+  KILN_RETURN_IF_ERROR(client.Watch(
+      tally.job_id,
+      [&](const v1::JobEvent& event) {
+        if (event.has_record()) Count(event.record(), tally);
+        if (!IsFinal(event.status().state()) || event.status().state() == v1::SUCCEEDED) return;
+        tally.problem =
+            fmt::format("{}: {}", JobStateName(event.status().state()), event.status().message());
+      },
+      stop.get_token()));
+  return tally;
+}
+
+void PrintJson(const Tally& tally) {
+  fmt::print(
+      "{{\"workload\":{},\"job\":{},\"candidates\":{},\"right\":{},\"refused\":{},\"wrong\":{},"
+      "\"crashed\":{},\"timed_out\":{},\"not_built\":{},\"lost\":{},\"best_cost_s\":{},"
+      "\"problem\":{}}}\n",
+      JsonString(tally.workload), JsonString(tally.job_id), tally.candidates, tally.right,
+      tally.refused, tally.wrong, tally.crashed, tally.timed_out, tally.not_built, tally.lost,
+      tally.best_s.has_value() ? fmt::format("{}", *tally.best_s) : "null",
+      JsonString(tally.problem));
+  std::fflush(stdout);
+}
+
+void PrintFailures(const Tally& tally, const Session& session) {
+  if (!tally.problem.empty()) fmt::print("\n{}: job {}\n", tally.workload, tally.problem);
+  if (tally.failures.empty()) return;
+  fmt::print("\n{}\n", tally.workload);
+  for (const v1::Record& record : tally.failures) {
+    const v1::TrialResult& result = record.result();
+    const std::string line =
+        fmt::format("  {}: {}", ErrorName(result.error()), FirstLine(result.message()));
+    const int columns = OutputColumns(STDOUT_FILENO);
+    fmt::print("{}\n    {}\n", columns > 0 ? Elide(line, columns) : line,
+               session.Command("trial " + TrialName(record)));
+  }
+}
+
+}  // namespace
+
+StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& session) {
+  if (!session.scheduler.empty()) {
+    return InvalidArgument("conformance tests this machine's device: leave out --scheduler");
+  }
+  KILN_ASSIGN_OR_RETURN(const std::string device, DeviceOfTarget(flags.target));
+  KILN_RETURN_IF_ERROR(CheckDatabase(session.db));
+  LocalCluster::Options options;
+  options.db = session.db;
+  options.device = device;
+  options.log_folder = flags.log_folder;
+  options.allow_faults = !flags.options.faults().empty();
+  KILN_ASSIGN_OR_RETURN(const auto cluster, LocalCluster::Start(options, [] { return false; }));
+  KILN_ASSIGN_OR_RETURN(const auto client,
+                        SchedulerClient::Connect(cluster->scheduler_address(), cluster->secret()));
+  std::vector<Tally> tallies;
+  Tally all;
+  for (const dag::KnownWorkload& workload : dag::ConformanceWorkloads()) {
+    if (workload.Description().find(flags.only) == std::string::npos) continue;
+    KILN_ASSIGN_OR_RETURN(Tally tally, RunWorkload(workload, *client, flags.target, flags.options));
+    if (session.json) {
+      PrintJson(tally);
+    } else {
+      fmt::print("{}: {} of {} right, best {}\n", tally.workload, tally.right, tally.candidates,
+                 LatencyCell(tally.best_s.value_or(0)));
+      std::fflush(stdout);
+    }
+    for (uint32_t Tally::* count :
+         {&Tally::candidates, &Tally::right, &Tally::refused, &Tally::wrong, &Tally::crashed,
+          &Tally::timed_out, &Tally::not_built, &Tally::lost}) {
+      all.*count += tally.*count;
+    }
+    if (!tally.problem.empty()) all.problem = tally.problem;
+    tallies.push_back(std::move(tally));
+  }
+  if (tallies.empty()) return NotFound("no workload of the conformance run has '{}'", flags.only);
+  const bool good = all.failed() == 0 && all.problem.empty();
+  if (session.json) return good ? 0 : 1;
+  Table table({{"Workload", Table::kLeft, 8},
+               {"Candidates", Table::kRight},
+               {"Refused", Table::kRight},
+               {"Wrong", Table::kRight},
+               {"Crashed", Table::kRight},
+               {"Run timeout", Table::kRight},
+               {"Not built", Table::kRight},
+               {"Best us", Table::kRight}});
+  all.workload = "all";
+  tallies.push_back(all);
+  for (const Tally& t : tallies) {
+    table.AddRow({t.workload, FormatCount(t.candidates), fmt::format("{}", t.refused),
+                  fmt::format("{}", t.wrong), fmt::format("{}", t.crashed),
+                  fmt::format("{}", t.timed_out), fmt::format("{}", t.not_built),
+                  t.best_s.has_value() ? fmt::format("{:.2f}", 1e6 * *t.best_s) : "-"});
+  }
+  fmt::print("\n{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+  tallies.pop_back();
+  for (const Tally& tally : tallies) PrintFailures(tally, session);
+  return good ? 0 : 1;
+}
+
+}  // namespace kiln::client

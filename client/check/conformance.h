@@ -1,0 +1,23 @@
+// kiln conformance: random jobs over many workloads, and what became of every candidate. What
+// passes the checks before code generation must launch, and must give the right answer.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "client/session.h"
+#include "proto/scheduler.pb.h"
+
+namespace kiln::client {
+
+struct ConformanceFlags {
+  std::string target = "cuda";
+  std::string only;  // workloads whose description has this
+  v1::TuneOptions options;
+  std::string log_folder;
+};
+// A random job per workload on this machine's device, into the session's database. The exit
+// status: 1 when a candidate failed.
+StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& session);
+
+}  // namespace kiln::client

@@ -1,0 +1,230 @@
+#include "client/check/doctor.h"
+
+#include <dlfcn.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/net.h"
+#include "base/thread_pool.h"
+#include "base/units.h"
+#include "client/client.h"
+#include "client/local_archive.h"
+#include "client/local_devices.h"
+#include "compiler/codegen/llvm/llvm.h"
+#include "compiler/target/target.h"
+#include "device/calibration.h"
+#include "rpc/device_message.h"
+#include "store/sqlite_store.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr int64_t kLowDiskBytes = int64_t{1} << 30;
+constexpr int64_t kFewFiles = 256;
+// The tools' numbers are those of LLVM's C interface: its header is for compiler/codegen only.
+extern "C" void LLVMGetVersion(unsigned* major, unsigned* minor, unsigned* patch);
+
+std::string CpuModel() {
+  const auto cpuinfo = ReadFile("/proc/cpuinfo");
+  if (!cpuinfo.ok()) return "unknown CPU";
+  const size_t key = cpuinfo->find("model name");
+  if (key == std::string::npos) return "unknown CPU";
+  const size_t begin = cpuinfo->find(": ", key);
+  const size_t end = cpuinfo->find('\n', key);
+  if (begin == std::string::npos || begin > end) return "unknown CPU";
+  return cpuinfo->substr(begin + 2, end - begin - 2);
+}
+
+std::string VectorUnits() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return "AVX-512";
+  if (__builtin_cpu_supports("avx2")) return "AVX2";
+  return "SSE";
+#else
+  return "its own vector unit";
+#endif
+}
+
+Finding Llvm() {
+  unsigned major = 0, minor = 0, patch = 0;
+  LLVMGetVersion(&major, &minor, &patch);
+  const auto target = codegen::ResolveCpu({});
+  Finding finding = {"LLVM", target.ok(), fmt::format("{}.{}.{}", major, minor, patch)};
+  finding.detail += target.ok() ? ", tunes for " + target->Option("mcpu")
+                                : fmt::format(", but {}", Message(target.status()));
+  return finding;
+}
+
+Finding Cuda() {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver != nullptr) dlclose(driver);
+  const char* home = std::getenv("CUDA_HOME");
+  const std::string root = home != nullptr ? home : "/usr/local/cuda";
+  const bool toolkit = FileExists(root + "/include/nvrtc.h");
+  return {"CUDA", true,
+          fmt::format("driver {}, toolkit {} (optional)", driver != nullptr ? "found" : "not found",
+                      toolkit ? "at " + root : "not found")};
+}
+
+Finding Memory() {
+  const int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
+  return {"memory", bytes >= (int64_t{2} << 30), FormatBytes(bytes)};
+}
+
+std::string LimitText(rlim_t limit) {
+  return limit == RLIM_INFINITY ? "unlimited" : FormatCount(static_cast<int64_t>(limit));
+}
+
+Finding Limits() {
+  rlimit files = {}, processes = {};
+  getrlimit(RLIMIT_NOFILE, &files);
+  getrlimit(RLIMIT_NPROC, &processes);
+  return {"limits", files.rlim_cur >= kFewFiles,
+          fmt::format("{} open files, {} processes", LimitText(files.rlim_cur),
+                      LimitText(processes.rlim_cur))};
+}
+
+Finding Loopback() {
+  const Status status = CheckCanListen({"127.0.0.1", 0});
+  return {"loopback", status.ok(),
+          status.ok() ? "ports can be opened" : std::string(Message(status))};
+}
+
+Finding Disk(const std::string& db) {
+  const size_t slash = db.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : db.substr(0, slash + 1);
+  struct statvfs stat = {};
+  if (statvfs(folder.c_str(), &stat) != 0) return {"disk", false, folder + " is not there"};
+  const auto bytes = static_cast<int64_t>(stat.f_bavail) * static_cast<int64_t>(stat.f_frsize);
+  const bool writable = access(folder.c_str(), W_OK) == 0;
+  return {"disk", writable && bytes >= kLowDiskBytes,
+          fmt::format("{} free in {}{}", FormatBytes(bytes), folder,
+                      writable ? "" : ", which is not writable")};
+}
+
+Finding Temporary() {
+  const auto folder = TempDir::Make("kiln-doctor");
+  return {"temporary", folder.ok(),
+          folder.ok() ? folder->path().substr(0, folder->path().rfind('/')) + " is writable"
+                      : std::string(Message(folder.status()))};
+}
+
+Finding DatabaseFile(const std::string& db) {
+  if (!FileExists(db)) return {"database", true, db + " is not there yet"};
+  const auto archive = OpenLocalArchive(db);
+  if (!archive.ok()) return {"database", false, std::string(Message(archive.status()))};
+  const auto jobs = (*archive)->Jobs(std::nullopt);
+  if (!jobs.ok()) return {"database", false, std::string(Message(jobs.status()))};
+  return {"database", true, fmt::format("{}: {} jobs", db, jobs->size())};
+}
+
+// The rows that the database of this session has; a scheduler's are its own.
+std::vector<store::CalibrationRow> KeptCalibrations(const Session& session) {
+  if (!session.scheduler.empty() || !FileExists(session.db)) return {};
+  store::sqlite::OpenOptions options;
+  options.mode = store::sqlite::OpenOptions::Mode::kReadOnly;
+  const auto store = store::OpenSqliteStore(session.db, options);
+  auto rows = store.ok() ? (*store)->Calibrations() : store.status();
+  return rows.ok() ? *std::move(rows) : std::vector<store::CalibrationRow>();
+}
+
+std::string CalibrationText(const device::DeviceModel& model,
+                            const std::vector<store::CalibrationRow>& rows) {
+  for (const store::CalibrationRow& row : rows) {
+    if (row.device == model.name && row.compute_capability == model.compute_capability) {
+      return fmt::format("{}: {}", device::CalibrationNote(device::CalibrationSource::kMeasured),
+                         row.report);
+    }
+  }
+  return device::CalibrationNote(device::CalibrationOf(model).source);
+}
+
+// What a runner here would announce: the CPU, and each GPU where there is a driver.
+void AddDevices(const Session& session, std::vector<Finding>& findings) {
+  const std::vector<store::CalibrationRow> rows = KeptCalibrations(session);
+  for (const target::TargetKind* kind : target::AllTargetKinds()) {
+    if (!kind->runs_programs) continue;
+    const auto there = LocalDevices(std::string(kind->device));
+    // That there is no GPU is said already.
+    if (!there.ok() && kind->uses_host_cores)
+      findings.push_back({"device", false, std::string(Message(there.status()))});
+    if (!there.ok()) continue;
+    for (const v1::WorkerState& runner : there->workers()) {
+      const auto model = DeviceModelOf(runner);
+      findings.push_back(
+          {"device", model.ok(),
+           model.ok() ? fmt::format("{}: {}; {}", model->name, device::DeviceSummary(*model),
+                                    CalibrationText(*model, rows))
+                      : std::string(Message(model.status()))});
+    }
+  }
+}
+
+StatusOr<std::vector<v1::JobStatus>> JobsOfScheduler(const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  return client->Jobs(std::nullopt);
+}
+
+// And a row for each job that cannot go on, with what it waits for.
+void AddScheduler(const Session& session, std::vector<Finding>& findings) {
+  const auto jobs = JobsOfScheduler(session);
+  if (!jobs.ok()) {
+    findings.push_back({"scheduler", false, std::string(Message(jobs.status()))});
+    return;
+  }
+  const auto in = [&](v1::JobState state) {
+    return std::count_if(jobs->begin(), jobs->end(),
+                         [state](const v1::JobStatus& job) { return job.state() == state; });
+  };
+  findings.push_back({"scheduler", true,
+                      fmt::format("{} answers: {} jobs, {} running, {} queued", session.scheduler,
+                                  jobs->size(), in(v1::RUNNING), in(v1::QUEUED))});
+  for (const v1::JobStatus& job : *jobs) {
+    if (job.state() != v1::RUNNING || job.message().empty()) continue;
+    findings.push_back({"job " + job.id(), false, job.message()});
+  }
+}
+
+Finding TrackerThere(const std::string& tracker, const Session& session) {
+  const auto secret = session.ReadSecret();
+  if (!secret.ok()) return {"tracker", false, std::string(Message(secret.status()))};
+  const auto workers = ListWorkers(tracker, *secret);
+  if (!workers.ok()) return {"tracker", false, std::string(Message(workers.status()))};
+  const auto of = [&](v1::WorkerKind kind) {
+    return std::count_if(workers->workers().begin(), workers->workers().end(),
+                         [kind](const v1::WorkerState& worker) { return worker.kind() == kind; });
+  };
+  const auto builders = of(v1::BUILDER), runners = of(v1::RUNNER);
+  return {"tracker", builders > 0 && runners > 0,
+          fmt::format("{} answers: {} builders, {} runners", tracker, builders, runners)};
+}
+
+}  // namespace
+
+std::vector<Finding> Diagnose(const Session& session) {
+  std::vector<Finding> findings = {
+      {"CPU", true, fmt::format("{}, {} cores, {}", CpuModel(), AvailableCpus(), VectorUnits())},
+      Memory(),
+      Llvm(),
+      Cuda(),
+      Limits(),
+      Loopback(),
+      Temporary()};
+  AddDevices(session, findings);
+  if (session.scheduler.empty()) {
+    findings.push_back(Disk(session.db));
+    findings.push_back(DatabaseFile(session.db));
+  } else {
+    AddScheduler(session, findings);
+  }
+  const char* tracker = std::getenv("KILN_TRACKER");
+  if (tracker != nullptr && *tracker != '\0') findings.push_back(TrackerThere(tracker, session));
+  return findings;
+}
+
+}  // namespace kiln::client

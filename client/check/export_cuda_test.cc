@@ -1,0 +1,94 @@
+// Exported files are CUDA that nvcc takes, where there is an nvcc.
+#include "client/view/export_cuda.h"
+
+#include <gmock/gmock.h>
+
+#include "base/file.h"
+#include "base/status_testing.h"
+#include "base/subprocess.h"
+#include "client/check/samples.h"
+#include "client/check/selftest_programs.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kNvcc[] = "/usr/local/cuda/bin/nvcc";
+
+StatusOr<std::string> Exported(const SelfTestProgram& program) {
+  KILN_ASSIGN_OR_RETURN(target::Target target, target::ParseTarget("cuda -arch=sm_90"));
+  if (program.shared_bytes > 0) {
+    target.options["max_shared_memory_per_block"] = fmt::format("{}", program.shared_bytes);
+  }
+  ExportedKernel kernel;
+  KILN_ASSIGN_OR_RETURN(kernel.dag, program.workload.Build());
+  KILN_ASSIGN_OR_RETURN(kernel.steps, StepsOf(program, kernel.dag, target, 1));
+  kernel.description = program.workload.Description();
+  kernel.workload_key = "[\"key\"]";
+  kernel.target = "cuda -arch=sm_90";
+  kernel.arch = "sm_90";
+  kernel.device = "Some GPU";
+  kernel.cost_s = 12.5e-6;
+  kernel.flop_count = 1e6;
+  kernel.file_name = "conv.cu";
+  return ExportCuda(kernel);
+}
+
+// Of the program's kind.
+const SelfTestProgram& Program(std::string_view kind) {
+  for (const SelfTestProgram& program : SelfTestPrograms()) {
+    if (kind == program.kind) return program;
+  }
+  KILN_CHECK(false, "no program of kind {}", kind);
+  return SelfTestPrograms()[0];
+}
+
+TEST(ExportCudaTest, SaysWhatItIsAndHowToCompileIt) {
+  ASSERT_OK_AND_ASSIGN(const std::string text, Exported(Program("tiled convolution")));
+  for (const char* part :
+       {"conv2d_nhwc 1,14,14,64,32,3,3,1,1 + bias + relu", "[\"key\"]", "Some GPU", "12.50 us",
+        "nvcc -arch=sm_90 -O3 -o conv conv.cu", "[\"", "namespace reference {"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("extern \"C\"")));
+}
+
+TEST(ExportCudaTest, EveryKindCompilesWithNvcc) {
+  if (!FileExists(kNvcc)) GTEST_SKIP() << "there is no " << kNvcc;
+  const TempDir folder = *TempDir::Make("export-test");
+  // All in one file take nvcc much less time than a file each.
+  std::string all;
+  int count = 0;
+  for (const char* kind : {"tiled convolution", "shared memory above 48 KiB", "several kernels",
+                           "clusters of blocks", "float16", "int8", "argmax"}) {
+    SCOPED_TRACE(kind);
+    ASSERT_OK_AND_ASSIGN(const std::string text, Exported(Program(kind)));
+    const std::string name = fmt::format("part{}.cu", count++);
+    ASSERT_OK(WriteFile(folder.Join(name), text));
+    all += fmt::format("#define main main_{0}\nnamespace part{0} {{\n", count);
+    // Headers are included before the namespaces.
+    std::string body;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find('\n', at) + 1;
+      const std::string line = text.substr(at, end - at);
+      if (!line.starts_with("#include")) body += line;
+      at = end;
+    }
+    all += body + fmt::format("}}\n#undef main\n");
+  }
+  ASSERT_OK(WriteFile(folder.Join("all.cu"),
+                      "#include <cuda_runtime.h>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
+                      "#include <algorithm>\n#include <cmath>\n#include <cstdio>\n"
+                      "#include <cstdlib>\n#include <cstring>\n#include <vector>\n" +
+                          all + "int main() { return part1::main_1(); }\n"));
+  SubprocessOptions options;
+  options.argv = {kNvcc, "-arch=sm_90", "-O3", "-o", folder.Join("all"), folder.Join("all.cu")};
+  options.output = options.error = SubprocessOptions::Stream::kPipe;
+  ASSERT_OK_AND_ASSIGN(const RunResult result, RunToEnd(std::move(options), {}, absl::Minutes(4)));
+  EXPECT_TRUE(result.exit.ok()) << result.exit.ToString() << "\n" << result.output << result.error;
+}
+
+}  // namespace
+}  // namespace kiln::client

@@ -1,0 +1,86 @@
+#include "client/cli/bindings.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "client/view/json.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_key.h"
+
+namespace kiln::client {
+namespace {
+
+// The arguments of a list of tasks (task_list.h) behind the weight.
+StatusOr<WorkloadArguments> ParseWorkloadArguments(const std::string& text) {
+  std::istringstream in(text);
+  WorkloadArguments arguments;
+  std::string excess;
+  in >> arguments.op >> arguments.args >> arguments.epilogue >> excess;
+  if (excess.empty() && !arguments.op.empty()) return arguments;
+  return InvalidArgument(
+      "found '{}', expected a text file, or an operator, its arguments and its epilogue, as in "
+      "`matmul 512,512,512 bias,relu`",
+      text);
+}
+
+StatusOr<Binding> ParseBinding(const std::string& text) {
+  // A key that is JSON may have any sign within.
+  const size_t close = text.starts_with('[') ? text.find("]=") : std::string::npos;
+  const size_t equals = close == std::string::npos ? text.find('=') : close + 1;
+  if (equals == std::string::npos || equals == 0) {
+    return InvalidArgument(
+        "found '{}', expected KEY=FILE or KEY=OPERATOR ARGUMENTS, as in "
+        "'[\"my_matmul\", 127, 96, 80]=matmul 127,96,80'",
+        text);
+  }
+  Binding binding;
+  binding.key = dag::NormalizedKey(std::string_view(text).substr(0, equals));
+  KILN_ASSIGN_OR_RETURN(const WorkloadArguments arguments,
+                        ParseWorkloadArguments(text.substr(equals + 1)));
+  KILN_ASSIGN_OR_RETURN(binding.workload, LoadWorkload(arguments));
+  return binding;
+}
+
+}  // namespace
+
+StatusOr<std::vector<Binding>> ParseBindings(const std::vector<std::string>& texts) {
+  std::vector<Binding> bindings;
+  for (const std::string& text : texts) {
+    StatusOr<Binding> binding = ParseBinding(text);
+    KILN_RETURN_IF_ERROR(Annotate(binding.status(), "--bind"));
+    bindings.push_back(*std::move(binding));
+  }
+  return bindings;
+}
+
+StatusOr<v1::BindKeyReply> Bind(const Binding& binding, Archive& archive) {
+  v1::BindKeyRequest request;
+  request.set_workload_key(binding.key);
+  request.set_dag(dag::PrintDag(*binding.workload.dag));
+  KILN_ASSIGN_OR_RETURN(const v1::BindKeyReply reply, archive.BindKey(request));
+  fmt::print(stderr, "{} stands for {} in {}: {} records bound\n", Printable(binding.key),
+             binding.workload.description, archive.Name(),
+             FormatCount(static_cast<int64_t>(reply.bound())));
+  if (reply.unfit() > 0) {
+    fmt::print(stderr, "{} records with this key do not fit and are left unbound; {}\n",
+               FormatCount(static_cast<int64_t>(reply.unfit())), Printable(reply.first_unfit()));
+  }
+  return reply;
+}
+
+Status BindCommand(const BindFlags& flags, const Session& session) {
+  WorkloadArguments arguments = flags.arguments;
+  if (arguments.op.empty()) arguments.op = flags.what;
+  Binding binding;
+  binding.key = dag::NormalizedKey(flags.key);
+  KILN_ASSIGN_OR_RETURN(binding.workload, LoadWorkload(arguments));
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive(/*write=*/true));
+  KILN_ASSIGN_OR_RETURN(const v1::BindKeyReply reply, Bind(binding, *archive));
+  if (session.json) fmt::print("{}\n", JsonOf(reply));
+  return OkStatus();
+}
+
+}  // namespace kiln::client

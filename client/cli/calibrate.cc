@@ -1,0 +1,64 @@
+// kiln calibrate: the analytic cost model's constants, fitted to a device by a short job.
+#include <cstdlib>
+
+#include "client/cli/commands.h"
+
+namespace kiln::client {
+namespace {
+
+// A product, a convolution with few channels and one with few pixels: what they lack of
+// parallelism, and where they keep their data, differs.
+constexpr std::pair<const char*, const char*> kWorkloads[] = {
+    {"matmul", "512,512,512"},
+    {"conv2d_nhwc", "1,28,28,128,128,3,3,1,1"},
+    {"conv2d_nhwc", "1,7,7,512,512,3,3,1,1"},
+};
+
+// Half of the candidates by chance: what is slow teaches as well, and what is fast is found.
+constexpr const char* kParameters[] = {"eps_greedy=0.5", "prior_eps_greedy=0.5"};
+
+v1::TuneOptions OptionsOf(const CalibrateFlags& flags) {
+  v1::TuneOptions options;
+  options.set_calibrate(true);
+  options.set_policy("sketch.xgb");
+  options.set_task_strategy("round-robin");
+  options.set_no_warm_start(true);
+  options.set_finalists(-1);
+  options.set_trials(flags.trials);
+  options.set_seed(flags.seed);
+  options.mutable_measure()->set_number(3);
+  options.mutable_measure()->set_repeat(1);
+  options.mutable_measure()->set_min_repeat_ms(10);
+  return options;
+}
+
+StatusOr<v1::JobSpec> CalibrationJob(const CalibrateFlags& flags) {
+  v1::JobSpec spec;
+  for (const auto& [op, args] : kWorkloads) {
+    JobFlags one;
+    one.arguments.op = op;
+    one.arguments.args = args;
+    one.target = flags.target;
+    one.device = flags.device;
+    one.name = "calibrate";
+    one.options = OptionsOf(flags);
+    one.parameters.assign(std::begin(kParameters), std::end(kParameters));
+    KILN_ASSIGN_OR_RETURN(v1::JobSpec of_one, MakeJobSpec(one));
+    if (spec.tasks().empty()) {
+      spec = std::move(of_one);
+    } else {
+      spec.mutable_tasks()->MergeFrom(of_one.tasks());
+    }
+  }
+  return spec;
+}
+
+}  // namespace
+
+StatusOr<int> CalibrateCommand(const CalibrateFlags& flags, const ClusterFlags& cluster,
+                               const Session& session, StopSignal& stop) {
+  KILN_ASSIGN_OR_RETURN(const v1::JobSpec spec, CalibrationJob(flags));
+  return TuneSpec(spec, cluster, flags.follow, session, stop);
+}
+
+}  // namespace kiln::client

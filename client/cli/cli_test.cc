@@ -1,0 +1,375 @@
+// The command line of the real binary: what it refuses, and what works without a cluster.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "client/cli/kiln_testing.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+class CliTest : public testing::Test {
+ protected:
+  std::string File(const std::string& name, const std::string& text) {
+    const std::string path = folder_.Join(name);
+    KILN_CHECK(WriteFile(path, text).ok());
+    return path;
+  }
+  // One sentence on stderr that starts with "kiln: ", and an exit status that is not 0.
+  std::string Refused(const Words& words) {
+    const RunResult result = RunKiln(words);
+    EXPECT_EQ(result.exit.signal, 0);
+    EXPECT_THAT(result.exit.code, testing::AnyOf(1, 2)) << result.error;
+    EXPECT_THAT(result.error, testing::StartsWith("kiln: "));
+    EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1) << result.error;
+    EXPECT_EQ(result.output, "");
+    return result.error;
+  }
+  std::string RefusedTune(Words words) {
+    words.insert(words.begin(), "tune");
+    words.insert(words.end(), {"--db", folder_.Join("none.db")});
+    const std::string error = Refused(words);
+    EXPECT_FALSE(FileExists(folder_.Join("none.db"))) << "nothing is left behind";
+    return error;
+  }
+  TempDir folder_ = *TempDir::Make("cli-test");
+};
+
+TEST_F(CliTest, HelpListsEveryCommand) {
+  const std::string help = KilnPrints({"--help"});
+  for (const char* command : {"tune", "submit", "jobs", "watch", "cancel", "calibrate", "workers",
+                              "best", "show", "trial", "records", "ops", "check", "doctor",
+                              "version", "tracker", "scheduler", "builder", "runner"}) {
+    EXPECT_THAT(help, HasSubstr(std::string("  ") + command + " ")) << command;
+  }
+  EXPECT_THAT(KilnPrints({"tune", "--help"}), HasSubstr("--trials"));
+  for (const char* daemon : {"tracker", "scheduler", "builder", "runner"}) {
+    EXPECT_THAT(KilnPrints({daemon, "--help"}), HasSubstr("--port-file")) << daemon;
+  }
+}
+
+TEST_F(CliTest, HelpOfACommandIsItsFlags) {
+  EXPECT_EQ(KilnPrints({"help"}), KilnPrints({"--help"}));
+  EXPECT_EQ(KilnPrints({"help", "help"}), KilnPrints({"--help"}));
+  EXPECT_EQ(KilnPrints({"help", "tune"}), KilnPrints({"tune", "--help"}));
+  EXPECT_EQ(KilnPrints({"help", "records", "import"}), KilnPrints({"records", "import", "--help"}));
+  EXPECT_THAT(KilnPrints({"help", "runner"}), HasSubstr("Usage: kiln runner "));
+  EXPECT_THAT(Refused({"help", "tnue"}), HasSubstr("did you mean tune?"));
+}
+
+TEST_F(CliTest, HelpIsInPlainWordsAndFitsEightyColumns) {
+  for (const Words& command : std::vector<Words>{{},
+                                                 {"tune"},
+                                                 {"submit"},
+                                                 {"best"},
+                                                 {"show"},
+                                                 {"records", "measure"},
+                                                 {"selftest"},
+                                                 {"conformance"},
+                                                 {"tracker"},
+                                                 {"scheduler"},
+                                                 {"builder"},
+                                                 {"runner"}}) {
+    Words words = command;
+    words.push_back("--help");
+    const std::string help = KilnPrints(words);
+    for (const char* raw : {"UINT", "INT:", "FLOAT", " in [", "POSITIVE", "NONNEGATIVE"}) {
+      EXPECT_THAT(help, Not(HasSubstr(raw)));
+    }
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 81u) << line;
+  }
+}
+
+TEST_F(CliTest, SelftestOfADeviceThatIsNoneFails) {
+  EXPECT_THAT(Refused({"selftest", "--device", "x"}),
+              AllOf(HasSubstr("device x: "), HasSubstr("'x' is no device")));
+}
+
+TEST_F(CliTest, RangesAndTolerancesAreChecked) {
+  const std::string log = File("log.te", "input x: float32[8]\ny[i: 8] = log(x[i])\n");
+  EXPECT_THAT(RefusedTune({log, "--input-range", "z=1:2"}),
+              HasSubstr("--input-range z=1:2: log.te: there is no input z, expected one of: x"));
+  EXPECT_THAT(RefusedTune({log, "--input-range", "x=2:1"}), HasSubstr("range [2, 1) of input x"));
+  EXPECT_THAT(RefusedTune({log, "--input-range", "x"}), HasSubstr("expected NAME=LOW:HIGH"));
+  EXPECT_THAT(RefusedTune({log, "--tolerance", "-1"}), HasSubstr("--tolerance"));
+  EXPECT_THAT(RefusedTune({log, "--tolerance", "1,2,3"}), HasSubstr("--tolerance"));
+}
+
+TEST_F(CliTest, WrongUsageNamesTheHelp) {
+  EXPECT_THAT(Refused({}), HasSubstr("kiln --help"));
+  EXPECT_THAT(Refused({"tnue"}),
+              AllOf(HasSubstr("no command 'tnue', did you mean tune?"), HasSubstr("kiln --help")));
+  EXPECT_THAT(Refused({"xyzzy"}), HasSubstr("no command 'xyzzy'; there are: tune, submit"));
+  EXPECT_THAT(Refused({"tune", "--no-such-flag"}), HasSubstr("kiln tune --help"));
+  EXPECT_EQ(Refused({"tune", "matmul", "--trails", "5"}),
+            "kiln: there is no flag --trails, did you mean --trials? See kiln tune --help\n");
+  EXPECT_EQ(Refused({"records", "exprot"}),
+            "kiln: there is no command 'exprot', did you mean export? See kiln records --help\n");
+  EXPECT_EQ(RunKiln({"runner", "--trakcer", "x:1"}).error,
+            "runner: there is no flag --trakcer, did you mean --tracker? See kiln runner --help\n");
+  EXPECT_THAT(Refused({"tune", "matmul", "--trials", "-1"}), HasSubstr("trials"));
+  EXPECT_THAT(Refused({"tune", "matmul", "--minutes", "-1"}), HasSubstr("minutes"));
+  EXPECT_THAT(Refused({"tune", "matmul", "--trials", "many"}), HasSubstr("trials"));
+  EXPECT_THAT(Refused({"tune", "matmul", "--args", "8,8,8", "--seed", "-1"}),
+              HasSubstr("--seed: -1 is below 0, expected a whole number from 0"));
+  EXPECT_THAT(Refused({"show", "--as", "ptx"}), HasSubstr("ptx"));
+  EXPECT_THAT(Refused({"jobs", "--db", "a.db", "--scheduler", "b:1"}), HasSubstr("exclude"));
+}
+
+TEST_F(CliTest, NoTrialsShowWhatWouldBeTuned) {
+  const std::string db = folder_.Join("none.db");
+  const Words words = {"tune", "matmul", "--args", "64,64,64", "--trials", "0", "--db", db};
+  const std::string shown = KilnPrints(words);
+  EXPECT_THAT(shown, AllOf(HasSubstr("matmul 64,64,64"), HasSubstr("0.0005243"),
+                           HasSubstr("48.00 KiB"), HasSubstr("nothing is tuned")));
+  Words json_words = words;
+  json_words.push_back("--json");
+  const std::string json = KilnPrints(json_words);
+  EXPECT_THAT(json, AllOf(HasSubstr("\"flop_count\":524288"), HasSubstr("\"weight\":1,"),
+                          HasSubstr("\"argument_bytes\":49152"), HasSubstr("\"sketches\":")));
+  EXPECT_FALSE(FileExists(db));
+  EXPECT_THAT(KilnPrints({"submit", "matmul", "--args", "64,64,64", "--trials", "0", "--scheduler",
+                          "127.0.0.1:1"}),
+              HasSubstr("nothing is tuned"));
+}
+
+TEST_F(CliTest, WhatIsWrongWithSeveralTasks) {
+  const std::string file = File("a.te", "input A: float32[8]\nB[i: 8] = A[i] * 2.0\n");
+  EXPECT_THAT(RefusedTune({file, "matmul"}), HasSubstr("found 'matmul' after"));
+  EXPECT_THAT(RefusedTune({file, file, "--weights", "1,2,3"}), HasSubstr("3 numbers for 2 tasks"));
+  EXPECT_THAT(RefusedTune({"--tasks", File("net.txt", "1 matmull 8,8,8\n")}),
+              HasSubstr("net.txt:1:"));
+  EXPECT_THAT(RefusedTune({"matmul", "--tasks", file}), HasSubstr("leave out 'matmul'"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--parameter", "eps_greedy"}),
+              HasSubstr("expected NAME=NUMBER"));
+}
+
+TEST_F(CliTest, FormsAndObjectivesThatThereAreNot) {
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--variants", "winograd"}),
+              HasSubstr("matmul has no winograd variant: conv2d_nhwc has one for 3x3 kernels"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--variants", "fast"}), HasSubstr("fast"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--objective", "median"}),
+              HasSubstr("geometric-mean"));
+}
+
+TEST_F(CliTest, UnknownOperatorsGetTheClosestNames) {
+  EXPECT_THAT(RefusedTune({"conv2d_ncwh", "--args", "1,7,7,8,8,3,3,1,1"}),
+              HasSubstr("conv2d_nchw"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--epilogue", "rleu"}), HasSubstr("relu"));
+  EXPECT_LT(RefusedTune({"xyzzy", "--args", "8"}).size(), 100u) << "no list of all operators";
+  for (const char* network : {"network:resnet-18", "x.onnx"}) {
+    EXPECT_THAT(RefusedTune({network}),
+                AllOf(HasSubstr("networks are not supported"), HasSubstr("--tasks")));
+    EXPECT_THAT(Refused({"check", network}), HasSubstr("networks are not supported"));
+  }
+}
+
+TEST_F(CliTest, ArgumentsThatMakeNoOperator) {
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8"}), HasSubstr("matmul takes M,N,K"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8,8"}), HasSubstr("matmul takes M,N,K"));
+  EXPECT_THAT(RefusedTune({"matmul"}), HasSubstr("matmul takes M,N,K"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,0,8"}), HasSubstr("0"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "-8,8,8"}), HasSubstr("-8"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,x,8"}), HasSubstr("x"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "2147483648,2147483648,8"}), HasSubstr("elements"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "99999999999999999999,8,8"}),
+              HasSubstr("99999999999999999999"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--dtype", "float31"}),
+              HasSubstr("float31"));
+}
+
+TEST_F(CliTest, UnknownTargets) {
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "llmv"}), HasSubstr("llmv"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "llvm -mcp=x"}),
+              HasSubstr("mcp"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "cuda -ach=sm_90"}),
+              HasSubstr("ach"));
+}
+
+TEST_F(CliTest, OutputThatCannotBeWrittenIsSaid) {
+  SubprocessOptions options = KilnOptions({});
+  options.argv = {"/bin/sh", "-c", std::string(kKiln) + " ops > /dev/full"};
+  const auto result = RunToEnd(std::move(options), {}, absl::Minutes(1));
+  ASSERT_OK(result);
+  EXPECT_EQ(result->exit.code, 1) << result->exit.ToString();
+  EXPECT_THAT(result->error, HasSubstr("cannot write the output: No space left on device"));
+}
+
+TEST_F(CliTest, MalformedTextFilesHaveAPlace) {
+  const std::string path = File("bad.te", "input A: float32[4]\nB[i: 4] = A[i +\n");
+  EXPECT_THAT(RefusedTune({path}), MatchesRegex("kiln: .*/bad.te:[23]:[0-9]+: .*\n"));
+  EXPECT_THAT(Refused({"check", path}), MatchesRegex("kiln: .*/bad.te:[23]:[0-9]+: .*\n"));
+  EXPECT_THAT(Refused({"check", File("empty.te", "")}), HasSubstr("empty.te"));
+  EXPECT_THAT(Refused({"check", folder_.Join("none.te")}), HasSubstr("No such file"));
+  EXPECT_THAT(Refused({"check", folder_.path() + "/"}), HasSubstr("directory"));
+}
+
+TEST_F(CliTest, UnreachableServices) {
+  EXPECT_THAT(Refused({"jobs", "--scheduler", "127.0.0.1:1"}),
+              AllOf(HasSubstr("cannot reach a scheduler at 127.0.0.1:1: "),
+                    HasSubstr("start one with `kiln scheduler` or leave out --scheduler")));
+  EXPECT_THAT(Refused({"tune", "matmul", "--args", "8,8,8", "--scheduler", "127.0.0.1:1"}),
+              HasSubstr("cannot reach a scheduler at 127.0.0.1:1: "));
+  EXPECT_THAT(Refused({"workers", "--tracker", "127.0.0.1:1"}),
+              HasSubstr("cannot reach a tracker at 127.0.0.1:1: "));
+  EXPECT_THAT(Refused({"jobs", "--scheduler", "nonsense"}), HasSubstr("nonsense"));
+  EXPECT_THAT(Refused({"watch", "4f3a"}), HasSubstr("needs a scheduler"));
+  EXPECT_THAT(Refused({"submit", "matmul", "--args", "8,8,8"}), HasSubstr("needs a scheduler"));
+}
+
+TEST_F(CliTest, DatabasesThatAreNone) {
+  const std::string text = File("text.db", "This is no database, but long enough to be one.\n");
+  EXPECT_THAT(Refused({"jobs", "--db", text}), HasSubstr("text.db"));
+  EXPECT_THAT(Refused({"tune", "matmul", "--args", "8,8,8", "--target", "null", "--db", text}),
+              HasSubstr("text.db"));
+  EXPECT_THAT(Refused({"jobs", "--db", folder_.Join("none.db")}), HasSubstr("no database at"));
+  EXPECT_EQ(*ReadFile(text), "This is no database, but long enough to be one.\n") << "untouched";
+}
+
+TEST_F(CliTest, OperatorsAreListedWithTheirParameters) {
+  const std::string table = KilnPrints({"ops"});
+  for (const char* name : {"matmul", "conv2d_nchw", "softmax", "M,N,K", "bias"}) {
+    EXPECT_THAT(table, HasSubstr(name));
+  }
+  EXPECT_THAT(KilnPrints({"ops", "conv2d_nchw"}), HasSubstr("stride"));
+  EXPECT_THAT(Refused({"ops", "matmull"}), HasSubstr("matmul"));
+  const Json op = Json::parse(KilnPrints({"ops", "matmul", "--json"}));
+  EXPECT_EQ(op["name"], "matmul");
+  EXPECT_EQ(op["parameters"].size(), 3u);
+}
+
+TEST_F(CliTest, CheckPrintsTheCanonicalFormThatChecksAgain) {
+  const std::string path = File("op.te", "input A:float32[4,8]\nB[i:4]=sum(k:8) A[i,k]*A[i,k]\n");
+  const Json first = Json::parse(KilnPrints({"check", path, "--json"}));
+  const std::string canonical = File("again.te", first["dag"].get<std::string>());
+  EXPECT_EQ(Json::parse(KilnPrints({"check", canonical, "--json"})), first);
+  EXPECT_EQ(first["flop_count"], 64);
+  EXPECT_THAT(KilnPrints({"check", path}), AllOf(HasSubstr("FLOPs     64"), HasSubstr("workload")));
+  EXPECT_THAT(KilnPrints({"check", "matmul", "--args", "8,8,8"}),
+              HasSubstr("input p0: float32[8, 8]"));
+}
+
+TEST_F(CliTest, ShowNeedsNoRecordForStepsOfAFile) {
+  const Words matmul = {"show", "--op", "matmul", "--args", "64,64,64"};
+  auto show = [&](const Words& more) {
+    Words words = matmul;
+    words.insert(words.end(), more.begin(), more.end());
+    return KilnPrints(words);
+  };
+  const std::string steps = File("steps.json", R"([["SP", 2, 0, 64, [8], 1], ["AN", 2, 0, 3]])");
+  EXPECT_THAT(show({"--steps", steps, "--as", "schedule"}), HasSubstr("parallel"));
+  EXPECT_THAT(show({"--steps", "none", "--as", "program"}), Not(HasSubstr("parallel")));
+  EXPECT_THAT(show({"--steps", steps, "--as", "llvm", "--target", "llvm -mcpu=x86-64-v3"}),
+              HasSubstr("define"));
+  EXPECT_THAT(show({"--as", "dag"}), HasSubstr("input p0"));
+}
+
+TEST_F(CliTest, ShowsTheSketchesOfAnOperator) {
+  const auto sketches = [&](const std::string& op, const std::string& args,
+                            const std::string& target) {
+    std::vector<Json> lines;
+    const std::string text =
+        KilnPrints({"show", op, "--args", args, "--sketches", "--target", target, "--json"});
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = text.find('\n', at);
+      lines.push_back(Json::parse(text.substr(at, end - at)));
+      EXPECT_EQ(lines.back()["sketch"], lines.size() - 1);
+      EXPECT_GE(lines.back()["tile_sizes"], 1);
+      at = end + 1;
+    }
+    return lines;
+  };
+  // Tiled; with a cache of the result; with its reduction split (split-K).
+  EXPECT_EQ(sketches("matmul", "64,64,64", "llvm").size(), 3u);
+  EXPECT_EQ(sketches("relu", "64,64", "llvm").size(), 1u);
+  EXPECT_GE(sketches("matmul", "64,64,64", "cuda -arch=sm_90").size(), 1u);
+  // Of 4 in 4 levels and of 4 in 2, the innermost at most 64: 10 * 10 * 3.
+  const Json small = sketches("matmul", "4,4,4", "llvm")[0];
+  EXPECT_EQ(small["tile_sizes"], 300);
+
+  const std::string text = KilnPrints({"show", "matmul", "--args", "64,64,64", "--sketches"});
+  EXPECT_THAT(text, AllOf(HasSubstr("sketch 0: "), HasSubstr("sketch 2: "),
+                          HasSubstr("factors=[?, ?, ?]"), HasSubstr("for k.1 (?)")));
+  EXPECT_THAT(Refused({"show", "matmul", "--args", "64,64,64", "--sketches", "--target", "vax"}),
+              HasSubstr("vax"));
+}
+
+TEST_F(CliTest, VersionAndDoctor) {
+  const std::string version = KilnPrints({"--version"});
+  EXPECT_THAT(
+      version,
+      MatchesRegex("kiln [0-9]+.*, LLVM [0-9.]+, NVRTC .+, XGBoost [0-9.]+, SQLite [0-9.]+\n"));
+  EXPECT_EQ(KilnPrints({"version"}), version);
+  const Json parts = Json::parse(KilnPrints({"version", "--json"}));
+  EXPECT_THAT(version, HasSubstr("SQLite " + parts["SQLite"].get<std::string>()));
+  const RunResult doctor = RunKiln({"doctor", "--db", folder_.Join("none.db")});
+  for (const char* what : {"CPU", "LLVM", "CUDA", "limits", "disk", "database"}) {
+    EXPECT_THAT(doctor.output, HasSubstr(what));
+  }
+  const std::string text = File("text.db", "no database at all, really none\n");
+  EXPECT_THAT(RunKiln({"doctor", "--db", text}).output, HasSubstr("BAD  database"));
+}
+
+// Names and keys that hold commands to the terminal.
+TEST_F(CliTest, WhatOthersWroteIsNoCommandToTheTerminal) {
+  const std::string db = folder_.Join("kiln.db");
+  const std::string evil = "\x1b[2J\x1b]0;evil\x07\r\x7f\xc2\x9b";
+  const std::string log =
+      File("log", R"({"i": [["[\"\u001b[31mkey\u0007\", [8]]", "llvm \u001b[2J"], )"
+                  R"([[], []]], "r": [[0.001], 0, 1, 1], "v": "v0.6"})"
+                  "\n");
+  KilnPrints({"records", "import", log, "--db", db});
+  const std::string tuned = KilnPrints({"tune", "matmul", "--args", "8,8,8", "--target", "null",
+                                        "--trials", "2", "--name", "job" + evil, "--db", db});
+  const std::string jobs = KilnPrints({"jobs", "--db", db});
+  EXPECT_THAT(jobs, HasSubstr("job [2J ]0;evil"));
+  std::string id;
+  for (std::istringstream lines(jobs); std::getline(lines, id);) {
+    if (id.find("evil") != std::string::npos) break;
+  }
+  id = id.substr(0, id.find(' '));
+  const std::vector<Words> commands = {{"jobs", id},
+                                       {"jobs", "import"},
+                                       {"best", id},
+                                       {"best", "import"},
+                                       {"show", id},
+                                       {"show", "1"},
+                                       {"records", "list"},
+                                       {"records", "stats"},
+                                       {"records", "export"},
+                                       {"records", "distill"},
+                                       {"trial", id + "/0"},
+                                       {"jobs", "none" + evil},
+                                       {"tune", "matmul" + evil},
+                                       {"jobs", "--" + evil}};
+  for (Words words : commands) {
+    words.insert(words.end(), {"--db", db});
+    const RunResult result = RunKiln(words);
+    for (const std::string& text : {tuned, jobs, result.output, result.error}) {
+      const bool clean = std::ranges::none_of(
+          text, [](char c) { return (c >= 0 && c < ' ' && c != '\n') || c == 127; });
+      EXPECT_TRUE(clean) << words[0] << " " << words[1] << ": " << testing::PrintToString(text);
+      EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos) << words[0];
+    }
+  }
+}
+
+TEST_F(CliTest, ALogWithoutAnEndIsRefused) {
+  EXPECT_THAT(Refused({"records", "distill", "/dev/zero"}), HasSubstr("/dev/zero, line 1: no end"));
+  EXPECT_THAT(Refused({"records", "measure", "/dev/zero"}), HasSubstr("/dev/zero, line 1: no end"));
+}
+
+}  // namespace
+}  // namespace kiln::client

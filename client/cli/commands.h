@@ -1,0 +1,134 @@
+// The commands of `kiln`, free of their flags' syntax (command_line.h; job_flag_table.h and so on
+// for each group). Each prints its result on stdout; the error it returns is for stderr.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/stop_signal.h"
+#include "client/cli/follow.h"
+#include "client/cli/workload_source.h"
+#include "client/session.h"
+#include "proto/scheduler.pb.h"
+
+namespace kiln::client {
+
+// An exit status beyond "worked" and "failed": after Ctrl-C, as shells expect it.
+inline constexpr int kInterruptedExit = 130;
+
+// ---- jobs
+struct JobFlags {
+  WorkloadArguments arguments;            // of the first operator
+  std::vector<std::string> more;          // text files beside it, a task each
+  std::string tasks_path;                 // instead: a file that lists the tasks (task_list.h)
+  std::string variants{kDirectVariants};  // of operators that have others; a list may say its own
+  std::vector<double> weights;            // of the tasks in order; what is missing is 1
+  std::vector<std::string> input_ranges;  // "x=0.5:2"
+  std::vector<std::string> parameters;    // of the policy: "eps_greedy=0.1"
+  std::string target = "llvm";
+  std::string device;  // to measure on; "": any
+  std::string name;
+  int32_t priority = 0;
+  v1::TuneOptions options;
+  std::vector<std::string> faults;  // "3:null-store"
+  FollowOptions follow;
+};
+StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags);
+Status AddFaults(const std::vector<std::string>& faults, v1::TuneOptions& options);
+
+struct ClusterFlags {
+  std::string log_folder;
+  int threads = 0;
+  int build_jobs = 0;
+};
+// Through the scheduler of the session, or a cluster of its own. The exit status.
+// `resume`: follow this unfinished job of the database instead of a new one ("last": the newest).
+StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std::string& resume,
+                   const Session& session, StopSignal& stop);
+// The same for a job as it is.
+StatusOr<int> TuneSpec(v1::JobSpec spec, const ClusterFlags& cluster, const FollowOptions& follow,
+                       const Session& session, StopSignal& stop);
+// A job whose results the scheduler fits the analytic model's constants of its device to.
+struct CalibrateFlags {
+  std::string target = "cuda";
+  std::string device;  // to measure on; "": any
+  uint32_t trials = 390;
+  uint64_t seed = 1;
+  FollowOptions follow;
+};
+StatusOr<int> CalibrateCommand(const CalibrateFlags& flags, const ClusterFlags& cluster,
+                               const Session& session, StopSignal& stop);
+StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follow,
+                           const Session& session, StopSignal& stop);
+Status SubmitCommand(const JobFlags& flags, const Session& session);
+// No limit: all.
+Status JobsCommand(std::optional<uint32_t> limit, const Session& session);
+Status JobCommand(const std::string& job_id, bool all_failures, const Session& session);
+// Where the time of the job's trials went.
+Status JobTimingCommand(const std::string& job_id, const Session& session);
+Status CancelCommand(const std::string& job_id, const Session& session);
+Status WorkersCommand(const std::string& tracker, const Session& session);
+
+// ---- records
+struct SubjectFlags {
+  std::string what;  // workload key, job, record, operator or text file; "": the newest job
+  WorkloadArguments arguments;  // --op, --args, ...
+  std::string target;           // "": any
+  std::optional<int> task;      // of a job; none: any
+  int64_t record = 0;
+};
+Status BestCommand(const SubjectFlags& subject, const Session& session);
+struct ShowFlags {
+  std::string form;
+  std::string steps_path;  // a file with steps instead of a record's; "none": the unscheduled loops
+  std::vector<std::string> leave_out;  // passes of the compiler
+};
+Status ShowCommand(const SubjectFlags& subject, const ShowFlags& show, const Session& session);
+// The sketches of what the subject is of: schedules with blanks.
+Status SketchesCommand(const SubjectFlags& subject, const Session& session);
+// As a CUDA file with a main; output "": stdout.
+Status ExportKernelCommand(const SubjectFlags& subject, const std::string& output,
+                           const Session& session);
+// `trial`: "JOB/N". Files are kept in `keep` if given.
+Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session);
+
+struct ExportFlags {
+  std::string job, workload, output;  // output "": stdout
+  bool errors = false;
+  bool extended = false;  // records with steps that TVM does not have, too
+  bool all_keys = false;  // a line for each key that logs have for the computation
+};
+Status ExportCommand(const ExportFlags& flags, const Session& session);
+struct ImportFlags {
+  std::string path;
+  std::string rejected;           // a file for the lines that are refused; "": they are named alone
+  std::vector<std::string> bind;  // before: bindings.h
+};
+Status ImportCommand(const ImportFlags& flags, const Session& session);
+struct DistillFlags {
+  std::string path, output;  // of a log file, or with path "" of the session's records
+  bool extended = false;     // records with steps that TVM does not have, too
+};
+Status DistillCommand(const DistillFlags& flags, const Session& session);
+Status StatsCommand(const Session& session);
+
+struct MeasureLogFlags {
+  std::string path;
+  std::string target;             // "": that of the first line
+  std::vector<std::string> bind;  // before: bindings.h
+  v1::MeasureOptions measure;
+  uint32_t build_timeout_ms = 60'000;
+};
+// Each record of the log on this machine's device. The exit status: 1 when one was not right.
+StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& session);
+
+// ---- tools
+Status OpsCommand(const std::string& name, bool json);
+Status CheckCommand(const WorkloadArguments& arguments, bool json);
+Status DoctorCommand(const Session& session);
+Status VersionCommand(bool json);
+
+}  // namespace kiln::client

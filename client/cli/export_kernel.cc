@@ -1,0 +1,74 @@
+// kiln export-kernel: a schedule as a CUDA file of its own.
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "base/shell_word.h"
+#include "client/cli/commands.h"
+#include "client/cli/resolve.h"
+#include "client/view/export_cuda.h"
+#include "client/view/format.h"
+#include "compiler/codegen/cuda/compile.h"
+#include "compiler/dag/ops/known_workloads.h"
+#include "compiler/target/target.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr char kUsualArch[] = "sm_90";
+
+// What the job says of the record's task; empty where it is not known.
+v1::TaskSpec SpecOf(const v1::Record& record, Archive& archive) {
+  const auto job = archive.Job(record.job_id());
+  if (!job.ok() || record.task_index() >= static_cast<uint32_t>(job->tasks_size())) return {};
+  return job->tasks(static_cast<int>(record.task_index())).spec();
+}
+
+std::string DescriptionOf(const v1::Record& record, const v1::TaskSpec& spec) {
+  if (!spec.description().empty()) return spec.description();
+  const auto known = dag::KnownByKey(record.workload_key());
+  return known.size() == 1 ? known[0]->workload->Description() : record.workload_key();
+}
+
+Status CheckGpuRecord(const v1::Record& record, const target::Target& target,
+                      const Session& session) {
+  if (target.kind == &target::kCuda) return OkStatus();
+  return InvalidArgument(
+      "trial {} is for target {}, and only those for cuda become CUDA files; its loops: {}",
+      TrialName(record), ShortTarget(record.target()),
+      session.Command(fmt::format("show {} --as program", TrialName(record))));
+}
+
+}  // namespace
+
+Status ExportKernelCommand(const SubjectFlags& subject_flags, const std::string& output,
+                           const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(subject_flags, *archive));
+  KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(subject, subject_flags, *archive));
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(record.target()));
+  KILN_RETURN_IF_ERROR(CheckGpuRecord(record, target, session));
+  ExportedKernel kernel;
+  KILN_ASSIGN_OR_RETURN(kernel.dag, DagOfRecord(record, subject, *archive));
+  const v1::TaskSpec spec = SpecOf(record, *archive);
+  kernel.description = DescriptionOf(record, spec);
+  kernel.preparation = spec.preparation();
+  kernel.steps = record.steps();
+  kernel.workload_key = record.workload_key();
+  kernel.target = record.target();
+  kernel.arch = target.Option("arch").empty() ? kUsualArch : target.Option("arch");
+  kernel.device = record.result().device();
+  if (const double cost_s = MeanCost(record.result()); cost_s > 0) kernel.cost_s = cost_s;
+  kernel.flop_count = kernel.dag->flop_count();
+  if (!output.empty()) kernel.file_name = output.substr(output.rfind('/') + 1);
+  KILN_ASSIGN_OR_RETURN(const std::string text, ExportCuda(kernel));
+  if (output.empty()) {
+    fmt::print("{}", text);
+    return OkStatus();
+  }
+  KILN_RETURN_IF_ERROR(WriteFileAtomically(output, text));
+  fmt::print("{}: {}, record {}\ncompile it:  nvcc -arch={} -O3 -o kernel {} && ./kernel\n", output,
+             kernel.description, record.id(), kernel.arch, ShellWord(output));
+  return OkStatus();
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,100 @@
+#include "client/cli/flag_table.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <utility>
+
+#include "base/grpc_server.h"
+
+namespace kiln::client {
+
+Run Plain(std::function<Status()> run) {
+  return [run = std::move(run)]() -> StatusOr<int> {
+    InitGrpc();
+    KILN_RETURN_IF_ERROR(run());
+    return 0;
+  };
+}
+
+CLI::App* FlagTable::Add(CLI::App& parent, const std::string& name, const std::string& what,
+                         Run run) {
+  CLI::App* command = parent.add_subcommand(name, what);
+  command->callback([this, run = std::move(run)] { run_ = run; });
+  return command;
+}
+
+void FlagTable::AddPlace(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--scheduler",
+          [this](const std::string& value) {
+            session_.scheduler = value;
+            scheduler_given_ = true;
+          },
+          "HOST:PORT of the scheduler to use")
+      ->type_name("HOST:PORT");
+  command
+      .add_option_function<std::string>(
+          "--db",
+          [this](const std::string& value) {
+            session_.db = value;
+            db_given_ = true;
+          },
+          "without a scheduler: the database file of jobs and records [kiln.db]")
+      ->type_name("FILE");
+  AddSecret(command);
+  AddJson(command);
+}
+
+void FlagTable::AddSecret(CLI::App& command) {
+  command
+      .add_option("--secret-file", session_.secret_file,
+                  "the file with the secret of the farm [KILN_SECRET_FILE]")
+      ->type_name("FILE");
+}
+
+void FlagTable::AddJson(CLI::App& command) {
+  command.add_flag("--json", session_.json, "print JSON, one value a line");
+}
+
+// A flag wins over the environment, and of the environment the scheduler over the database.
+void FlagTable::ReadEnvironment() {
+  if (!db_given_) ReadVariable("KILN_DB", session_.db);
+  if (!db_given_ && !scheduler_given_) ReadVariable("KILN_SCHEDULER", session_.scheduler);
+}
+
+StatusOr<int> FlagTable::RunNamed() {
+  ReadEnvironment();
+  if (db_given_ && scheduler_given_) {
+    return InvalidArgument(
+        "--db and --scheduler exclude each other: a scheduler has its own "
+        "database");
+  }
+  if (run_ == nullptr) return InvalidArgument("incomplete command; see kiln --help");
+  return run_();
+}
+
+CLI::Validator NotNegative() {
+  const auto check = [](const std::string& value) {
+    return value.starts_with('-')
+               ? fmt::format("{} is below 0, expected a whole number from 0", value)
+               : std::string();
+  };
+  return CLI::Validator(check, "");
+}
+
+void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments) {
+  command
+      .add_option("--args", arguments.args, "its arguments, for instance 512,512,512; see kiln ops")
+      ->type_name("N,N,...");
+  command.add_option("--dtype", arguments.dtype, "type of the inputs")->capture_default_str();
+  command.add_option("--out-dtype", arguments.out_dtype, "type of sums and results [as --dtype]");
+  command.add_option("--epilogue", arguments.epilogue, "what follows it, for instance bias,relu");
+}
+
+void ReadVariable(const char* name, std::string& value) {
+  const char* text = std::getenv(name);
+  if (text != nullptr && *text != '\0') value = text;
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,62 @@
+// What the commands of `kiln` have in common on the command line: how one is added, and the options
+// of where the jobs and records are and how to print. Each group of commands (job_flag_table.h,
+// record_flag_table.h, tool_flag_table.h) adds itself with this.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+#include "client/cli/workload_source.h"
+#include "client/session.h"
+
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
+
+namespace kiln::client {
+
+// What a command does once all of its options are read: the exit status.
+using Run = std::function<StatusOr<int>()>;
+
+// A command that gives nothing but a status.
+Run Plain(std::function<Status()> run);
+
+// Must outlive the parse and the run: the options are read into it.
+class FlagTable {
+ public:
+  explicit FlagTable(std::string program) { session_.program = std::move(program); }
+  FlagTable(const FlagTable&) = delete;
+  FlagTable& operator=(const FlagTable&) = delete;
+
+  // `run` is what RunNamed does if this command is named. The parent owns what is returned.
+  CLI::App* Add(CLI::App& parent, const std::string& name, const std::string& what, Run run);
+  void AddPlace(CLI::App& command);  // --scheduler, --db, --secret-file and --json
+  void AddSecret(CLI::App& command);
+  void AddJson(CLI::App& command);
+
+  // As the flags and the environment say; complete once a command runs.
+  const Session& session() const { return session_; }
+
+  // After the parse.
+  StatusOr<int> RunNamed();
+
+ private:
+  void ReadEnvironment();
+
+  Session session_;
+  bool db_given_ = false, scheduler_given_ = false;
+  Run run_;
+};
+
+// For whole numbers from 0: one with a sign would be read as a huge one.
+CLI::Validator NotNegative();
+
+// How an operator is given, but for its name.
+void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments);
+
+// `value` becomes what the environment says, where it says something.
+void ReadVariable(const char* name, std::string& value);
+
+}  // namespace kiln::client

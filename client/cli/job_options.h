@@ -1,0 +1,84 @@
+// The options that make a job: what is tuned, how candidates are found, and how they are measured.
+// Those of measuring alone serve all commands that measure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/commands.h"
+#include "proto/scheduler.pb.h"
+#include "search/policies/policy.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace kiln::client {
+
+class MeasuringOptions {
+ public:
+  void AddTo(CLI::App& command);
+
+  // `may_idle`: more timings while no other trial waits are good here, unless the flags say how
+  // many there are to be.
+  void Set(bool may_idle, v1::TuneOptions& options) const;
+  const std::vector<std::string>& faults() const { return faults_; }
+
+ private:
+  CLI::Option* AddNumber(CLI::App& command, const char* name, uint32_t& value, uint32_t least,
+                         uint32_t most, const char* what);
+  void AddFinalists(CLI::App& command);
+  void AddIdle(CLI::App& command);
+  void AddTolerance(CLI::App& command);
+  void AddFault(CLI::App& command);
+  uint32_t IdleMs(bool may_idle) const;
+
+  std::vector<const CLI::Option*> exact_;  // --number and --repeat, of each command
+  uint32_t number_ = 3, repeat_ = 1, min_repeat_ms_ = 30, cooldown_ms_ = 0;
+  uint32_t timeout_ms_ = 10'000, build_timeout_ms_ = 15'000;
+  int finalists_ = 8;
+  std::optional<uint32_t> idle_ms_;
+  std::vector<double> tolerance_;  // relative, absolute
+  bool flush_cache_ = false;
+  std::vector<std::string> faults_;
+};
+
+class JobOptions {
+ public:
+  void AddTo(CLI::App& command);
+  // Some of them, for commands that make their jobs themselves.
+  void AddTrials(CLI::App& command, const std::string& what, uint32_t least = 1);
+  void AddSeed(CLI::App& command);
+  void AddMeasuring(CLI::App& command) { measuring_.AddTo(command); }
+
+  // As the flags say; to be called after the parse.
+  JobFlags Job() const;
+
+ private:
+  void AddTasks(CLI::App& command);
+  void AddSearch(CLI::App& command);
+  void AddStops(CLI::App& command);
+  void AddRounds(CLI::App& command);
+  void AddReferenceLimit(CLI::App& command);
+
+  void SetLimits(v1::TuneOptions& options) const;
+
+  JobFlags job_;
+  std::vector<std::string> ops_;
+  std::vector<const CLI::Option*> trials_given_;  // --trials of each command
+  double minutes_ = 0, reference_limit_s_ = 10;
+  uint32_t trials_ = 64, trials_per_round_ = 0;
+  uint32_t early_stopping_ = 0, total_early_stopping_ = 0;
+  uint64_t seed_ = 1;
+  std::string policy_ = std::string(search::Policies().front()->name);
+  std::string task_strategy_ = "gradient";
+  std::string objective_ = "weighted-sum";
+  double latency_target_ms_ = 0;
+  bool lock_step_ = false, no_warm_start_ = false;
+  MeasuringOptions measuring_;
+};
+
+}  // namespace kiln::client

@@ -1,0 +1,69 @@
+#include "client/cli/job_preview.h"
+
+#include <fmt/format.h>
+
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/view/json.h"
+#include "client/view/sketches.h"
+#include "compiler/dag/text.h"
+
+namespace kiln::client {
+namespace {
+
+struct TaskFacts {
+  double flop_count = 0;
+  int64_t argument_bytes = 0;
+  int sketches = 0;
+};
+
+StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task) {
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(task.dag()));
+  TaskFacts facts;
+  facts.flop_count = dag->flop_count();
+  for (const dag::Tensor argument : dag->arguments()) {
+    facts.argument_bytes += dag->op(argument.op).num_elements() * dag->type(argument).bytes();
+  }
+  KILN_ASSIGN_OR_RETURN(facts.sketches, CountSketches(dag, task.target()));
+  return facts;
+}
+
+std::string NameOf(const v1::TaskSpec& task) {
+  return task.has_alternative_of() ? "or " + task.variant() : task.description();
+}
+
+std::string JsonRow(int id, const v1::TaskSpec& task, const TaskFacts& facts) {
+  return fmt::format(
+      "{{\"task\":{},\"description\":{},\"variant\":{},\"network\":{},\"target\":{},\"weight\":{},"
+      "\"flop_count\":{},\"argument_bytes\":{},\"sketches\":{}}}\n",
+      id, JsonString(task.description()), JsonString(task.variant()), JsonString(task.network()),
+      JsonString(task.target()), task.weight(), facts.flop_count, facts.argument_bytes,
+      facts.sketches);
+}
+
+}  // namespace
+
+StatusOr<std::string> PreviewJob(const v1::JobSpec& spec, bool json) {
+  Table table({{"ID", Table::kRight},
+               {"Task"},
+               {"Weight", Table::kRight},
+               {"GFLOP", Table::kRight},
+               {"Arguments", Table::kRight},
+               {"Sketches", Table::kRight}});
+  std::string rows;
+  double flop_count = 0;
+  for (int i = 0; i < spec.tasks_size(); ++i) {
+    const v1::TaskSpec& task = spec.tasks(i);
+    KILN_ASSIGN_OR_RETURN(const TaskFacts facts, FactsOf(task));
+    if (json) rows += JsonRow(i, task, facts);
+    if (!task.has_alternative_of()) flop_count += task.weight() * facts.flop_count;
+    table.AddRow({fmt::format("{}", i), NameOf(task), fmt::format("{:g}", task.weight()),
+                  fmt::format("{:.4g}", 1e-9 * facts.flop_count), FormatBytes(facts.argument_bytes),
+                  fmt::format("{}", facts.sketches)});
+  }
+  if (json) return rows;
+  return fmt::format("{}target {}, {:.4g} GFLOP by weight; nothing is tuned with --trials 0\n",
+                     table.ToString(), spec.tasks(0).target(), 1e-9 * flop_count);
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,276 @@
+// kiln jobs, cancel, workers: tables of what runs and where.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/shell_word.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/cli/commands.h"
+#include "client/client.h"
+#include "client/local_archive.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "client/view/printable.h"
+#include "client/view/summary.h"
+#include "client/view/timing_table.h"
+#include "client/view/variant_groups.h"
+#include "device/calibration.h"
+#include "rpc/device_message.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr size_t kShownFailures = 20;
+constexpr int kLeastColumns = 8;  // of what may be cut in a table
+
+std::string NameOf(const v1::JobStatus& job) {
+  if (!job.spec().name().empty()) return job.spec().name();
+  return job.tasks().empty() ? "-" : job.tasks(0).spec().description();
+}
+
+std::string StateText(const v1::JobStatus& job) {
+  if (job.state() == v1::RUNNING && job.waiting_for_workers() != 0) return "waiting for workers";
+  return std::string(JobStateName(job.state()));
+}
+
+void PrintField(std::string_view name, const std::string& text) {
+  if (!text.empty()) fmt::print("{:<10}{}\n", name, text);
+}
+
+// `best`: of the tasks that have one.
+std::string TaskTable(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
+  Table table({{"ID", Table::kRight},
+               {"Task", Table::kLeft, kLeastColumns},
+               {"Trials", Table::kRight},
+               {"Best", Table::kRight},
+               {"Speed", Table::kRight},
+               {"Speed-up", Table::kRight},
+               {"Best trial", Table::kRight}});
+  for (int i = 0; i < job.tasks_size(); ++i) {
+    const v1::TaskStatus& task = job.tasks(i);
+    const auto record = std::find_if(best.begin(), best.end(), [&](const v1::Record& one) {
+      return one.task_index() == static_cast<uint32_t>(i);
+    });
+    table.AddRow({fmt::format("{}", i), TaskCell(task), fmt::format("{}", task.trials()),
+                  LatencyCell(task.best_cost_s()), SpeedCell(task.flop_count(), task.best_cost_s()),
+                  SpeedUp(task.reference_cost_s(), task.best_cost_s()),
+                  record == best.end() ? "-" : fmt::format("{}", record->trial())});
+  }
+  return table.ToString(OutputColumns(STDOUT_FILENO));
+}
+
+StatusOr<std::vector<v1::Record>> FailedTrials(Archive& archive, const std::string& job_id) {
+  v1::ListRecordsRequest request;
+  request.set_job_id(job_id);
+  request.set_include_errors(true);
+  std::vector<v1::Record> failed;
+  KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& record) {
+    if (record.result().error() != v1::NO_ERROR) failed.push_back(record);
+    return OkStatus();
+  }));
+  return failed;
+}
+
+void PrintFailures(const std::vector<v1::Record>& failed, bool all, const Session& session) {
+  if (failed.empty()) return;
+  fmt::print("\nfailed trials\n");
+  const int columns = OutputColumns(STDOUT_FILENO);
+  const size_t shown = all ? failed.size() : std::min(failed.size(), kShownFailures);
+  for (size_t i = 0; i < shown; ++i) {
+    const v1::Record& record = failed[i];
+    const std::string line =
+        fmt::format("  {}  {}: {}", TrialName(record), ErrorName(record.result().error()),
+                    FirstLine(record.result().message()));
+    fmt::print("{}\n    again: {}\n", columns > 0 ? Elide(line, columns) : line,
+               session.Command("trial " + TrialName(record)));
+  }
+  if (shown == failed.size()) return;
+  fmt::print("  and {} more: {}\n", failed.size() - shown,
+             session.Command(fmt::format("jobs {} --all", failed[0].job_id())));
+}
+
+void PrintJob(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
+  PrintField("job", job.id());
+  PrintField("name", NameOf(job));
+  PrintField("state", StateText(job) + (job.message().empty() ? "" : ": " + job.message()));
+  PrintField("user", job.spec().user());
+  if (!job.tasks().empty()) PrintField("target", ShortTarget(job.tasks(0).spec().target()));
+  PrintField("device", job.device());
+  PrintField("submitted", TimeText(job.created_s()));
+  PrintField("time", FormatElapsed(job.elapsed_s()));
+  PrintField("trials", TrialsText(job));
+  PrintField("ended", EndingText(job));
+  if (job.spec().tasks_size() > 0) {
+    PrintField("policy", fmt::format("{}, seed {}", job.spec().options().policy(),
+                                     job.spec().options().seed()));
+  }
+  PrintField("errors", ErrorCounts(job));
+  PrintField("pace", PaceText(job));
+  PrintField("phase", job.phase());
+  if (const auto objective_s = ObjectiveOf(job); objective_s.has_value()) {
+    PrintField("objective", fmt::format("{} {}", ObjectiveWord(job), FormatSeconds(*objective_s)));
+  }
+  if (job.tasks().empty()) return;
+  fmt::print("\n{}", TaskTable(job, best));
+  for (const std::vector<int>& variants : VariantGroupsOf(job)) {
+    const std::string variant = VariantText(job, variants);
+    if (!variant.empty()) fmt::print("task {}: {}\n", variants[0], variant);
+  }
+  for (int i = 0; i < job.tasks_size(); ++i) {
+    const std::string& preparation = job.tasks(i).spec().preparation();
+    if (!preparation.empty()) fmt::print("task {} takes prepared inputs: {}\n", i, preparation);
+  }
+}
+
+}  // namespace
+
+Status JobsCommand(std::optional<uint32_t> limit, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(auto jobs, archive->Jobs(limit));
+  if (session.json) {
+    for (const v1::JobStatus& job : jobs) fmt::print("{}\n", JsonOf(job));
+    return OkStatus();
+  }
+  for (v1::JobStatus& job : jobs) MakePrintable(job);
+  if (jobs.empty()) {
+    fmt::print("no jobs in {}\n", archive->Name());
+    return OkStatus();
+  }
+  Table table({{"Job"},
+               {"Name", Table::kLeft, kLeastColumns},
+               {"State"},
+               {"Trials", Table::kRight},
+               {"Errors", Table::kRight},
+               {"Best", Table::kRight},
+               {"Time", Table::kRight},
+               {"Submitted"},
+               {"Busy", Table::kRight},
+               {"Elites", Table::kRight}});
+  for (const v1::JobStatus& job : jobs) {
+    const auto groups = VariantGroupsOf(job);
+    const double best_s = groups.size() == 1 ? job.tasks(Fastest(job, groups[0])).best_cost_s() : 0;
+    table.AddRow({job.id(), NameOf(job), StateText(job), TrialsText(job),
+                  fmt::format("{}", NumErrors(job)), LatencyCell(best_s),
+                  FormatElapsed(job.elapsed_s()), TimeText(job.created_s()),
+                  ShareCell(job.busy_share()), ShareCell(job.elites_share())});
+  }
+  fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+  return OkStatus();
+}
+
+Status JobCommand(const std::string& job_id, bool all_failures, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(v1::JobStatus job, archive->Job(job_id));
+  KILN_ASSIGN_OR_RETURN(auto failed, FailedTrials(*archive, job_id));
+  if (session.json) {
+    fmt::print("{{\"job\":{},\"failed_trials\":{}}}\n", JsonOf(job), JsonOfAll(failed));
+    return OkStatus();
+  }
+  v1::BestRequest request;
+  request.set_job_id(job_id);
+  KILN_ASSIGN_OR_RETURN(auto best, archive->Best(request));
+  MakePrintable(job);
+  for (v1::Record& record : failed) MakePrintable(record);
+  for (v1::Record& record : best) MakePrintable(record);
+  PrintJob(job, best);
+  fmt::print("{}", UncheckedLines(best));
+  PrintFailures(failed, all_failures, session);
+  return OkStatus();
+}
+
+Status JobTimingCommand(const std::string& job_id, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive->Job(job_id));
+  v1::ListRecordsRequest request;
+  request.set_job_id(job_id);
+  request.set_include_errors(true);
+  TimingTable table;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
+    table.Add(record.result());
+    return OkStatus();
+  }));
+  if (session.json) {
+    fmt::print("{}\n", table.ToJson());
+  } else {
+    fmt::print("{}", table.ToString(job.elapsed_s()));
+  }
+  return OkStatus();
+}
+
+Status CancelCommand(const std::string& job_id, const Session& session) {
+  if (session.scheduler.empty()) {
+    KILN_RETURN_IF_ERROR(CancelInDatabase(session.db, job_id));
+  } else {
+    KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+    KILN_RETURN_IF_ERROR(client->Cancel(job_id));
+  }
+  if (!session.json) fmt::print("job {} cancelled; its records are kept\n", job_id);
+  return OkStatus();
+}
+
+namespace {
+
+// Each kind of device that runners announce, once.
+std::string DevicesText(const v1::ListReply& reply) {
+  std::set<std::string> lines;
+  for (const v1::WorkerState& worker : reply.workers()) {
+    if (worker.kind() != v1::RUNNER) continue;
+    const auto model = DeviceModelOf(worker);
+    if (!model.ok()) continue;
+    const std::string summary = device::DeviceSummary(*model);
+    if (summary.empty()) continue;  // that of target null
+    lines.insert(fmt::format("{}: {}; unless the scheduler keeps a row of it, {}\n", model->name,
+                             summary,
+                             device::CalibrationNote(device::CalibrationOf(*model).source)));
+  }
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+}  // namespace
+
+Status WorkersCommand(const std::string& tracker, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const Secret secret, session.ReadSecret());
+  KILN_ASSIGN_OR_RETURN(v1::ListReply reply, ListWorkers(tracker, secret));
+  if (session.json) {
+    fmt::print("{}\n", JsonOf(reply));
+    return OkStatus();
+  }
+  MakePrintable(reply);
+  Table workers({{"Address"},
+                 {"Kind"},
+                 {"Device", Table::kLeft, kLeastColumns},
+                 {"Keys", Table::kLeft, kLeastColumns},
+                 {"Busy", Table::kRight},
+                 {"Slots", Table::kRight},
+                 {"Trials", Table::kRight}});
+  for (int i = 0; i < reply.workers_size(); ++i) {
+    const v1::WorkerState& worker = reply.workers(i);
+    std::string keys;
+    for (const std::string& key : worker.keys()) keys += (keys.empty() ? "" : ", ") + key;
+    const uint32_t busy = i < reply.busy_slots_size() ? reply.busy_slots(i) : 0;
+    workers.AddRow({worker.address(), std::string(WorkerKindName(worker.kind())), worker.device(),
+                    keys, fmt::format("{}", busy), fmt::format("{}", worker.slots()),
+                    fmt::format("{}", worker.trials_done())});
+  }
+  Table queue({{"Key", Table::kLeft, kLeastColumns},
+               {"Kind"},
+               {"Total", Table::kRight},
+               {"Free", Table::kRight},
+               {"Pending", Table::kRight}});
+  for (const v1::KeyState& key : reply.keys()) {
+    queue.AddRow({key.key(), std::string(WorkerKindName(key.kind())),
+                  fmt::format("{}", key.total()), fmt::format("{}", key.free()),
+                  fmt::format("{}", key.pending())});
+  }
+  const int columns = OutputColumns(STDOUT_FILENO);
+  const std::string devices = DevicesText(reply);
+  fmt::print("tracker {}\n\nservers\n{}\nqueue\n{}{}{}", tracker, workers.ToString(columns),
+             queue.ToString(columns), devices.empty() ? "" : "\ndevices\n", devices);
+  return OkStatus();
+}
+
+}  // namespace kiln::client

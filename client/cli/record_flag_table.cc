@@ -1,0 +1,223 @@
+#include "client/cli/record_flag_table.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/grpc_server.h"
+#include "client/view/render.h"
+
+namespace kiln::client {
+
+void RecordFlagTable::AddTo(CLI::App& app) {
+  AddBest(app);
+  AddShow(app);
+  AddExportKernel(app);
+  AddTrial(app);
+  AddRecords(app);
+}
+
+// ---- one record -----------------------------------------------------------------------------
+
+void RecordFlagTable::AddSubject(CLI::App& command) {
+  command.add_option("what", subject_.what,
+                     "a job, a trial (JOB/N), a workload key, the number of a record, an operator "
+                     "(with --args), or a text file; nothing: the newest job");
+  command.add_option("--op", subject_.arguments.op, "an operator or text file");
+  AddWorkloadArguments(command, subject_.arguments);
+  command.add_option("--target", subject_.target, "only targets that start so");
+  command.add_option("--task", subject_.task, "only this task of a job");
+  flag_table_.AddPlace(command);
+}
+
+void RecordFlagTable::AddRecord(CLI::App& command) {
+  command.add_option("--record", subject_.record, "this record, by its number")
+      ->check(CLI::PositiveNumber);
+}
+
+void RecordFlagTable::AddBest(CLI::App& app) {
+  CLI::App* best =
+      flag_table_.Add(app, "best", "the best record of a workload or of a job",
+                      Plain([this] { return BestCommand(subject_, flag_table_.session()); }));
+  AddSubject(*best);
+}
+
+Status RecordFlagTable::RunShow() const {
+  if (sketches_) return SketchesCommand(subject_, flag_table_.session());
+  return ShowCommand(subject_, {form_, steps_, leave_out_}, flag_table_.session());
+}
+
+void RecordFlagTable::AddShow(CLI::App& app) {
+  CLI::App* show = flag_table_.Add(app, "show", "a schedule in every form, the best one by default",
+                                   Plain([this] { return RunShow(); }));
+  AddSubject(*show);
+  show->add_option("--as", form_, "the form")
+      ->check(CLI::IsMember(RenderForms()))
+      ->capture_default_str();
+  AddRecord(*show);
+  show->add_option("--steps", steps_,
+                   "with --op: a file with steps as JSON; none: the unscheduled loops")
+      ->type_name("FILE");
+  show->add_option("--leave-out", leave_out_,
+                   "a pass of the compiler that does not run, as --as passes names it (may be "
+                   "repeated)")
+      ->type_name("PASS");
+  show->add_flag("--sketches", sketches_,
+                 "the sketches that a search fills in: loops with blanks, for --target (llvm)")
+      ->excludes("--as")
+      ->excludes("--steps");
+}
+
+void RecordFlagTable::AddExportKernel(CLI::App& app) {
+  CLI::App* export_kernel = flag_table_.Add(
+      app, "export-kernel",
+      "a cuda record as a file for nvcc: kernels, reference, a main that checks and times",
+      Plain([this] { return ExportKernelCommand(subject_, output_, flag_table_.session()); }));
+  AddSubject(*export_kernel);
+  AddRecord(*export_kernel);
+  export_kernel->add_option("-o,--output", output_, "the file, for instance kernel.cu [stdout]");
+}
+
+void RecordFlagTable::AddTrial(CLI::App& app) {
+  CLI::App* trial =
+      flag_table_.Add(app, "trial", "build and measure one recorded trial again, alone",
+                      Plain([this] { return TrialCommand(trial_, keep_, flag_table_.session()); }));
+  trial->add_option("trial", trial_, "JOB/N, N from 0")->required();
+  trial->add_option("--keep", keep_, "keep requests and binaries in this folder");
+  flag_table_.AddPlace(*trial);
+}
+
+// ---- many -----------------------------------------------------------------------------------
+
+void RecordFlagTable::AddRecords(CLI::App& app) {
+  CLI::App* records = app.add_subcommand("records", "records in and out as measure logs");
+  records->require_subcommand(1);
+  AddExport(*records);
+  AddImport(*records);
+  AddBind(*records);
+  AddDistill(*records);
+  AddMeasure(*records);
+  AddStats(*records);
+  AddList(*records);
+  AddDelete(*records);
+}
+
+void RecordFlagTable::AddExport(CLI::App& records) {
+  CLI::App* out =
+      flag_table_.Add(records, "export", "print records as lines of a measure log",
+                      Plain([this] { return ExportCommand(exported_, flag_table_.session()); }));
+  out->add_option("--job", exported_.job, "only of this job");
+  out->add_option("--workload", exported_.workload, "only of this workload key");
+  out->add_flag("--errors", exported_.errors, "failed trials too");
+  out->add_flag("--extended", exported_.extended, "records with steps that TVM does not have, too");
+  out->add_flag("--all-keys", exported_.all_keys,
+                "a line for each key that versions of TVM have for the computation");
+  out->add_option("-o,--output", exported_.output, "write to this file [stdout]");
+  flag_table_.AddPlace(*out);
+}
+
+void RecordFlagTable::AddImport(CLI::App& records) {
+  CLI::App* in =
+      flag_table_.Add(records, "import", "add the lines of a measure log",
+                      Plain([this] { return ImportCommand(imported_, flag_table_.session()); }));
+  in->add_option("file", imported_.path, "the log; - = stdin")->required();
+  in->add_option("--rejected", imported_.rejected, "write the lines that are refused to this file");
+  AddBindings(*in, imported_.bind);
+  flag_table_.AddPlace(*in);
+}
+
+void RecordFlagTable::AddBindings(CLI::App& command, std::vector<std::string>& bind) {
+  command
+      .add_option("--bind", bind,
+                  "KEY=FILE, or KEY=OPERATOR ARGUMENTS: what a workload key of the log stands for "
+                  "where it does not say; kept, as records bind does (may be repeated)")
+      ->allow_extra_args(false);
+}
+
+void RecordFlagTable::AddBind(CLI::App& records) {
+  CLI::App* bind = flag_table_.Add(
+      records, "bind", "say which operator or text file a workload key of imported records is of",
+      Plain([this] { return BindCommand(bound_, flag_table_.session()); }));
+  bind->add_option("key", bound_.key, "the key, for instance '[\"my_matmul\", 127, 96, 80]'")
+      ->required();
+  bind->add_option("what", bound_.what, "an operator (with --args), or a text file");
+  bind->add_option("--op", bound_.arguments.op, "an operator or text file");
+  AddWorkloadArguments(*bind, bound_.arguments);
+  flag_table_.AddPlace(*bind);
+}
+
+void RecordFlagTable::AddDistill(CLI::App& records) {
+  CLI::App* distill =
+      flag_table_.Add(records, "distill", "the best record of each workload, as a measure log",
+                      Plain([this] { return DistillCommand(distilled_, flag_table_.session()); }));
+  distill->add_option("file", distilled_.path, "a log [the records of the database or scheduler]");
+  distill->add_flag("--extended", distilled_.extended,
+                    "records with steps that TVM does not have, too");
+  distill->add_option("-o,--output", distilled_.output, "write to this file [stdout]");
+  flag_table_.AddPlace(*distill);
+}
+
+// The timings that are asked for, no more.
+StatusOr<int> RecordFlagTable::RunMeasure() const {
+  InitGrpc();
+  v1::TuneOptions options;
+  measuring_.Set(/*may_idle=*/false, options);
+  MeasureLogFlags measured = measured_;
+  measured.measure = options.measure();
+  measured.build_timeout_ms = options.build_timeout_ms();
+  return MeasureLogCommand(measured, flag_table_.session());
+}
+
+void RecordFlagTable::AddMeasure(CLI::App& records) {
+  CLI::App* measure =
+      flag_table_.Add(records, "measure",
+                      "build, check and time the records of a log on this machine, against the log",
+                      [this] { return RunMeasure(); });
+  measure->add_option("file", measured_.path, "the log")->required();
+  measure->add_option("--target", measured_.target,
+                      "llvm or cuda: the device [as the log's first line]");
+  AddBindings(*measure, measured_.bind);
+  measuring_.AddTo(*measure);
+  flag_table_.AddPlace(*measure);
+}
+
+void RecordFlagTable::AddStats(CLI::App& records) {
+  CLI::App* stats = flag_table_.Add(records, "stats", "how many records there are of what",
+                                    Plain([this] { return StatsCommand(flag_table_.session()); }));
+  flag_table_.AddPlace(*stats);
+}
+
+void RecordFlagTable::AddFilter(CLI::App& command) {
+  command.add_option("--job", filter_.job, "only of this job");
+  command.add_option("--workload", filter_.workload,
+                     "only of this workload key, or of this computation by its identity");
+  command.add_option("--op", filter_.arguments.op,
+                     "only of this operator or text file, with --args");
+  AddWorkloadArguments(command, filter_.arguments);
+  command.add_option("--target", filter_.target, "only targets that start so");
+  command.add_option("--device", filter_.device, "only of this device, by its name");
+  command.add_option("--since", filter_.since,
+                     "only from this time on: 30m, 12h, 7d ago, or 2026-11-21");
+  command.add_flag("--errors", filter_.errors, "failed trials too");
+  command.add_option("--top", filter_.top, "only so many, the best ones, best first");
+  flag_table_.AddPlace(command);
+}
+
+void RecordFlagTable::AddList(CLI::App& records) {
+  CLI::App* list =
+      flag_table_.Add(records, "list", "records, one a line",
+                      Plain([this] { return ListRecordsCommand(filter_, flag_table_.session()); }));
+  AddFilter(*list);
+}
+
+void RecordFlagTable::AddDelete(CLI::App& records) {
+  CLI::App* remove =
+      flag_table_.Add(records, "delete",
+                      "delete records for good: by number, of a job, or by a filter", Plain([this] {
+                        deleted_.filter = filter_;
+                        return DeleteRecordsCommand(deleted_, flag_table_.session());
+                      }));
+  remove->add_option("what", deleted_.what, "numbers of records, or jobs");
+  remove->add_flag("--yes", deleted_.yes, "do not ask");
+  AddFilter(*remove);
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,548 @@
+// kiln best, show, trial, records: what was measured, in every form.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/file.h"
+#include "base/shell_word.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "client/check/reproduce.h"
+#include "client/cli/bindings.h"
+#include "client/cli/commands.h"
+#include "client/cli/resolve.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "client/view/printable.h"
+#include "client/view/render.h"
+#include "client/view/sketches.h"
+#include "client/view/summary.h"
+#include "client/view/variant_groups.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_key.h"
+#include "compiler/schedule/extensions.h"
+#include "compiler/schedule/step.h"
+#include "store/distill.h"
+#include "store/import_log.h"
+#include "store/measure_log.h"
+#include "store/wire/record_message.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr int kLeastColumns = 10;  // of tasks and targets in tables
+
+// A record of another variant of the same computation, on the same target.
+struct FasterVariant {
+  v1::Record than;  // that it beats
+  std::string variant, preparation;
+  v1::Record record;
+};
+
+bool FasterThan(const v1::Record& a, const v1::Record& b) {
+  return CostOf(a.result()) < CostOf(b.result());
+}
+
+// Of records of one workload: variants that a job has tuned as alternatives of it.
+StatusOr<std::vector<FasterVariant>> FasterVariants(const std::vector<v1::Record>& records,
+                                                    const std::vector<v1::JobStatus>& jobs,
+                                                    Archive& archive) {
+  std::map<std::string, v1::TaskSpec> variants;  // by computation
+  for (const v1::JobStatus& job : jobs) {
+    for (int i = 0; i < job.tasks_size(); ++i) {
+      const v1::TaskStatus& task = job.tasks(i);
+      const v1::TaskStatus& of = job.tasks(VariantsOf(job, i)[0]);
+      if (&of == &task || of.workload_id() != records[0].workload_id()) continue;
+      variants.emplace(task.workload_id(), task.spec());
+    }
+  }
+  std::vector<FasterVariant> faster;
+  for (const v1::Record& record : records) {
+    for (const auto& [id, spec] : variants) {
+      v1::BestRequest request;
+      request.set_workload_id(id);
+      request.set_target(record.target());
+      KILN_ASSIGN_OR_RETURN(const auto best, archive.Best(request));
+      const auto first = std::min_element(best.begin(), best.end(), FasterThan);
+      if (first == best.end() || !FasterThan(*first, record)) continue;
+      faster.push_back({record, spec.variant(), spec.preparation(), *first});
+    }
+  }
+  return faster;
+}
+
+std::string FasterVariantJson(const FasterVariant& variant) {
+  return fmt::format(
+      "{{\"faster_than\":{},\"variant\":{},\"preparation\":{},\"record\":{},\"cost_s\":{}}}",
+      variant.than.id(), JsonString(variant.variant), JsonString(variant.preparation),
+      variant.record.id(), CostOf(variant.record.result()));
+}
+
+// The record to show with the DAG it belongs to.
+StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subject,
+                                  const std::string& form, Archive& archive) {
+  Rendered rendered;
+  rendered.steps = record.steps();
+  rendered.target = record.target();
+  rendered.caveat = UncheckedLines({record}) + RewrittenLines({record});
+  if (form == "steps") return rendered;  // are what they are, of whatever computation
+  KILN_ASSIGN_OR_RETURN(rendered.dag, DagOfRecord(record, subject, archive));
+  return rendered;
+}
+
+StatusOr<Rendered> FromSteps(const SubjectFlags& flags, const std::string& steps_path) {
+  KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
+  if (!workload.has_value()) {
+    return InvalidArgument("--steps needs an operator or a text file: --op and --args");
+  }
+  Rendered rendered;
+  rendered.dag = workload->dag;
+  rendered.target = flags.target.empty() ? "llvm" : flags.target;
+  if (steps_path == "none") return rendered;
+  KILN_ASSIGN_OR_RETURN(rendered.steps, ReadFile(steps_path));
+  return rendered;
+}
+
+// What a schedule is of, as comments above it.
+std::string Heading(const v1::Record& record) {
+  const std::string device = OneLine(record.result().device());
+  return fmt::format("# trial {} (record {}), {}{}\n# target {}\n", TrialName(record), record.id(),
+                     LatencyCell(CostOf(record.result())), device.empty() ? "" : " on " + device,
+                     OneLine(record.target()));
+}
+
+struct Shown {
+  Rendered what;
+  std::string heading;  // "": it is of no record
+};
+
+StatusOr<Shown> WhatToShow(const SubjectFlags& flags, const std::string& form,
+                           const std::string& steps_path, const Session& session) {
+  if (!steps_path.empty()) {
+    KILN_ASSIGN_OR_RETURN(const Rendered what, FromSteps(flags, steps_path));
+    return Shown{what, ""};
+  }
+  if (form == "dag" && flags.record == 0) {
+    KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
+    if (workload.has_value()) return Shown{{.dag = workload->dag, .target = {}}, ""};
+  }
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
+  const bool any_target = subject.record.has_value();
+  KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(subject, flags, *archive));
+  KILN_ASSIGN_OR_RETURN(Rendered rendered, RenderedRecord(record, subject, form, *archive));
+  if (any_target && !flags.target.empty()) rendered.target = flags.target;
+  return Shown{std::move(rendered), Heading(record)};
+}
+
+StatusOr<TrialRequest> RequestOf(const std::string& name, Archive& archive) {
+  const auto trial = ParseTrialName(name);
+  if (!trial.has_value()) {
+    return InvalidArgument("'{}' is no trial: expected JOB/NUMBER, for instance 4f3a/12", name);
+  }
+  TrialRequest request;
+  KILN_ASSIGN_OR_RETURN(request.record, FindTrial(*trial, archive));
+  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(trial->job_id));
+  request.spec = job.spec();
+  return request;
+}
+
+std::string OutcomeText(uint32_t error, const std::string& message, double cost_s) {
+  if (error == v1::NO_ERROR) return FormatSeconds(cost_s);
+  return fmt::format("{}: {}", ErrorName(error), message);
+}
+
+void PrintReplay(const TrialRequest& request, const TrialReplay& replay) {
+  const v1::TrialResult& then = request.record.result();
+  fmt::print("then      {}\n", OutcomeText(then.error(), FirstLine(then.message()), CostOf(then)));
+  const bool built = replay.build.error() == v1::NO_ERROR;
+  if (!built) {
+    fmt::print("now       {}\n", OutcomeText(replay.build.error(), replay.build.message(), 0));
+  } else if (!replay.reference_problem.empty()) {
+    fmt::print("now       built, but not its reference: {}\n", replay.reference_problem);
+  } else {
+    const v1::TrialResult& now = replay.measure.result();
+    fmt::print("now       {}\n", OutcomeText(now.error(), now.message(), CostOf(now)));
+    if (now.error() == v1::NO_ERROR) {
+      v1::Record record = request.record;
+      *record.mutable_result() = now;
+      fmt::print("checked   {}\n", CheckText(record));
+    }
+  }
+}
+
+// Where a command writes: a file that appears complete, or stdout.
+class Output {
+ public:
+  explicit Output(std::string path) : path_(std::move(path)) {}
+  Status Add(std::string_view line) {
+    if (!path_.empty()) {
+      text_ += line;
+      return OkStatus();
+    }
+    if (std::fwrite(line.data(), 1, line.size(), stdout) == line.size()) return OkStatus();
+    return Unavailable("cannot write to stdout");
+  }
+  Status Finish(int64_t lines) {
+    if (path_.empty()) return OkStatus();
+    KILN_RETURN_IF_ERROR(WriteFileAtomically(path_, text_));
+    fmt::print(stderr, "{} records written to {}\n", FormatCount(lines), path_);
+    return OkStatus();
+  }
+
+ private:
+  std::string path_, text_;
+};
+
+Status AddLogLine(const store::Record& record, Output& output) {
+  KILN_ASSIGN_OR_RETURN(const auto line, store::LineOfRecord(record));
+  return output.Add(store::PrintMeasureLogLine(line) + "\n");
+}
+
+// Its own one first.
+std::vector<std::string> KeysOf(const v1::Record& record) {
+  std::vector<std::string> keys = {record.workload_key()};
+  const auto dag = dag::ParseDag(record.dag());
+  if (!dag.ok()) return keys;
+  for (std::string& key : dag::WorkloadKeys(**dag)) {
+    if (key != record.workload_key()) keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+// TVM refuses a whole log for one step that it does not have: such records are left out, unless
+// they are asked for.
+class ForTvm {
+ public:
+  explicit ForTvm(bool extended) : extended_(extended) {}
+
+  // Counts those that are not to be written.
+  StatusOr<bool> Takes(std::string_view steps_json) {
+    if (extended_) return true;
+    KILN_ASSIGN_OR_RETURN(const bool extension, schedule::HasExtension(steps_json));
+    if (extension) ++left_out_;
+    return !extension;
+  }
+
+  void Report() const {
+    if (left_out_ == 0) return;
+    fmt::print(stderr,
+               "{} records left out: they have steps that TVM does not know (docs/steps.md); "
+               "--extended writes them too\n",
+               FormatCount(left_out_));
+  }
+
+ private:
+  const bool extended_;
+  int64_t left_out_ = 0;
+};
+
+}  // namespace
+
+Status BestCommand(const SubjectFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
+  KILN_ASSIGN_OR_RETURN(auto records, BestOf(subject, flags, *archive));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
+  KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, *archive));
+  const bool several = subject.is_workload() && computations.size() > 1;
+  std::vector<FasterVariant> faster;
+  if (subject.is_workload() && !several) {
+    KILN_ASSIGN_OR_RETURN(faster, FasterVariants(records, jobs, *archive));
+  }
+  if (session.json) {
+    for (const v1::Record& record : records) fmt::print("{}\n", JsonOf(record));
+    for (const FasterVariant& variant : faster) fmt::print("{}\n", FasterVariantJson(variant));
+    return OkStatus();
+  }
+  for (v1::Record& record : records) MakePrintable(record);
+  const Names names = NamesOf(jobs);
+  Table table({{"Trial"},
+               {"Task", Table::kLeft, kLeastColumns},
+               {"Latency", Table::kRight},
+               {"Speed", Table::kRight},
+               {"Target", Table::kLeft, kLeastColumns},
+               {"Largest error", Table::kRight},
+               {"Record", Table::kRight},
+               {"Device"}});
+  for (const v1::Record& record : records) {
+    const double cost_s = CostOf(record.result());
+    table.AddRow({TrialName(record), NameOf(record, names), LatencyCell(cost_s),
+                  SpeedCell(record.flop_count(), cost_s), OneLine(ShortTarget(record.target())),
+                  ErrorCell(record.result()), fmt::format("{}", record.id()),
+                  OneLine(record.result().device())});
+  }
+  fmt::print("{}{}{}", table.ToString(OutputColumns(STDOUT_FILENO)), UncheckedLines(records),
+             RewrittenLines(records));
+  if (several) {
+    fmt::print("{} computations have this key:\n", computations.size());
+    for (const NamedComputation& computation : computations) {
+      fmt::print("  {}\n", ComputationText(computation));
+    }
+  }
+  for (const FasterVariant& variant : faster) {
+    fmt::print("faster than trial {}: {}, {}, trial {}\n  takes prepared inputs: {}\n",
+               TrialName(variant.than), OneLine(variant.variant),
+               LatencyCell(CostOf(variant.record.result())), TrialName(variant.record),
+               OneLine(variant.preparation));
+  }
+  return OkStatus();
+}
+
+Status ShowCommand(const SubjectFlags& flags, const ShowFlags& show, const Session& session) {
+  const std::string& form = show.form;
+  KILN_ASSIGN_OR_RETURN(Shown shown, WhatToShow(flags, form, show.steps_path, session));
+  shown.what.leave_out = show.leave_out;
+  KILN_ASSIGN_OR_RETURN(const std::string text, Render(shown.what, form));
+  if (session.json) {
+    fmt::print("{}\n", ShownJson(form, shown.what.target, shown.what.steps, text));
+    return OkStatus();
+  }
+  if (form == "schedule") fmt::print("{}", shown.heading);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  // Beside what may go into a file.
+  fmt::print(stderr, "{}", shown.what.caveat);
+  return OkStatus();
+}
+
+Status SketchesCommand(const SubjectFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
+  Rendered of{.dag = workload.has_value() ? workload->dag : nullptr, .target = flags.target};
+  if (of.dag == nullptr) {
+    KILN_ASSIGN_OR_RETURN(const Shown shown, WhatToShow(flags, "schedule", "", session));
+    of = shown.what;
+  }
+  KILN_ASSIGN_OR_RETURN(const std::string text, PrintSketches(of.dag, of.target, session.json));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return OkStatus();
+}
+
+Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(TrialRequest request, RequestOf(trial, *archive));
+  KILN_ASSIGN_OR_RETURN(const TempDir temporary, TempDir::Make("kiln-trial"));
+  const std::string& folder = keep.empty() ? temporary.path() : keep;
+  KILN_RETURN_IF_ERROR(MakeDirs(folder));
+  KILN_ASSIGN_OR_RETURN(TrialReplay replay, ReplayTrial(request, folder));
+  if (session.json) {
+    replay.build.mutable_artifact()->clear_binary();
+    fmt::print("{{\"trial\":{},\"build\":{},\"measure\":{}}}\n", JsonOf(request.record),
+               JsonOf(replay.build), JsonOf(replay.measure));
+    return OkStatus();
+  }
+  MakePrintable(request.record);
+  MakePrintable(request.spec);
+  MakePrintable(replay.build);
+  MakePrintable(replay.measure);
+  PrintReplay(request, replay);
+  if (keep.empty()) {
+    fmt::print("to keep the files in ./kiln-trial and get the commands: {}\n",
+               session.Command(fmt::format("trial {} --keep kiln-trial", trial)));
+    return OkStatus();
+  }
+  fmt::print("build     {}\n", replay.build_command);
+  if (!replay.measure_command.empty()) fmt::print("measure   {}\n", replay.measure_command);
+  return OkStatus();
+}
+
+Status ExportCommand(const ExportFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  if (!flags.job.empty()) KILN_RETURN_IF_ERROR(archive->Job(flags.job).status());
+  v1::ListRecordsRequest request;
+  request.set_job_id(flags.job);
+  if (IsWorkloadId(flags.workload)) {
+    request.set_workload_id(flags.workload);
+  } else if (!flags.workload.empty()) {
+    request.add_workload_keys(dag::NormalizedKey(flags.workload));
+  }
+  request.set_include_errors(flags.errors);
+  Output output(flags.output);
+  ForTvm for_tvm(flags.extended);
+  int64_t lines = 0;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) -> Status {
+    KILN_ASSIGN_OR_RETURN(const bool takes, for_tvm.Takes(record.steps()));
+    if (!takes) return OkStatus();
+    store::Record line = store::RecordOf(record);
+    const std::vector<std::string> keys =
+        flags.all_keys ? KeysOf(record) : std::vector{record.workload_key()};
+    for (const std::string& key : keys) {
+      line.workload_key = key;
+      KILN_RETURN_IF_ERROR(AddLogLine(line, output));
+      ++lines;
+    }
+    return OkStatus();
+  }));
+  KILN_RETURN_IF_ERROR(output.Finish(lines));
+  for_tvm.Report();
+  return OkStatus();
+}
+
+namespace {
+// What came of lines whose key is bound.
+void PrintBound(const v1::ImportRecordsReply& reply) {
+  if (reply.fitting() + reply.unfit() == 0) return;
+  fmt::print(stderr, "{} lines fit what their key is bound to\n",
+             FormatCount(static_cast<int64_t>(reply.fitting())));
+  if (reply.unfit() == 0) return;
+  fmt::print(stderr, "{} lines do not fit it, and are imported unbound; {}\n",
+             FormatCount(static_cast<int64_t>(reply.unfit())), Printable(reply.first_unfit()));
+}
+
+// The lines that no import would take, as they are.
+Status KeepRefusedLines(const std::string& path, const std::string& refused_path) {
+  KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
+  std::string line, refused;
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
+    if (!more) return WriteFileAtomically(refused_path, refused);
+    if (store::IsMeasureLogComment(line)) continue;
+    const auto record =
+        store::RecordOfLogLine(line, schedule::CheckStepsText, store::kImportJob, /*trial=*/0);
+    if (!record.ok()) refused.append(line).append("\n");
+  }
+}
+}  // namespace
+
+Status ImportCommand(const ImportFlags& flags, const Session& session) {
+  const std::string &path = flags.path, &rejected = flags.rejected;
+  KILN_ASSIGN_OR_RETURN(const std::vector<Binding> bindings, ParseBindings(flags.bind));
+  if (!rejected.empty()) {
+    if (path == "-") return InvalidArgument("--rejected reads the log twice: expected a file");
+    KILN_RETURN_IF_ERROR(KeepRefusedLines(path, rejected));
+  }
+  KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive(/*write=*/true));
+  for (const Binding& binding : bindings) {
+    KILN_RETURN_IF_ERROR(Bind(binding, *archive).status());
+  }
+  KILN_ASSIGN_OR_RETURN(const v1::ImportRecordsReply reply, archive->Import(lines));
+  const auto refused = static_cast<int64_t>(reply.refused());
+  if (session.json) {
+    fmt::print("{}\n", JsonOf(reply));
+  } else {
+    fmt::print("{} imported into {}, {} were there already, {} refused\n",
+               FormatCount(static_cast<int64_t>(reply.imported())), archive->Name(),
+               FormatCount(static_cast<int64_t>(reply.duplicates())), FormatCount(refused));
+  }
+  PrintBound(reply);
+  for (const std::string& error : reply.errors()) {
+    fmt::print(stderr, "kiln: {}: {}\n", path, Printable(error));
+  }
+  if (refused == 0) return OkStatus();
+  if (refused > reply.errors_size()) {
+    fmt::print(stderr, "kiln: {}: and {} more\n", path, FormatCount(refused - reply.errors_size()));
+  }
+  return InvalidArgument("{}: {} lines were refused, the others are imported{}", path,
+                         FormatCount(refused),
+                         rejected.empty() ? "" : fmt::format("; they are in {}", rejected));
+}
+
+namespace {
+
+Status DistillLog(const std::string& path, ForTvm& for_tvm, Output& output) {
+  store::LogDistiller distiller;
+  KILN_RETURN_IF_ERROR(VisitLog(path, [&](store::MeasureLogLine line) -> Status {
+    const StatusOr<bool> takes = for_tvm.Takes(line.steps_json);
+    KILN_RETURN_IF_ERROR(Annotate(takes.status(), path));
+    return *takes ? distiller.Add(std::move(line)) : OkStatus();
+  }));
+  const auto best = distiller.Finish();
+  for (const store::MeasureLogLine& line : best) {
+    KILN_RETURN_IF_ERROR(output.Add(store::PrintMeasureLogLine(line) + "\n"));
+  }
+  return output.Finish(static_cast<int64_t>(best.size()));
+}
+
+Status DistillRecords(const Session& session, ForTvm& for_tvm, Output& output) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  std::vector<store::Record> records;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords({}, [&](const v1::Record& record) -> Status {
+    KILN_ASSIGN_OR_RETURN(const bool takes, for_tvm.Takes(record.steps()));
+    if (takes) records.push_back(store::RecordOf(record));
+    return OkStatus();
+  }));
+  const auto best = store::Distill(records);
+  for (const store::Record& record : best) KILN_RETURN_IF_ERROR(AddLogLine(record, output));
+  return output.Finish(static_cast<int64_t>(best.size()));
+}
+
+}  // namespace
+
+Status DistillCommand(const DistillFlags& flags, const Session& session) {
+  Output output(flags.output);
+  ForTvm for_tvm(flags.extended);
+  KILN_RETURN_IF_ERROR(flags.path.empty() ? DistillRecords(session, for_tvm, output)
+                                          : DistillLog(flags.path, for_tvm, output));
+  for_tvm.Report();
+  return OkStatus();
+}
+
+Status StatsCommand(const Session& session) {
+  struct Row {
+    int64_t records = 0, failed = 0;
+    std::optional<double> best_s;
+    double flop_count = 0;
+    std::set<std::string> jobs;
+    std::string name;
+  };
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
+  const Names names = NamesOf(jobs);
+  v1::ListRecordsRequest request;
+  request.set_include_errors(true);
+  int64_t rewritten_layouts = 0;
+  std::map<std::array<std::string, 3>, Row> rows;  // by key, computation and target
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
+    Row& row = rows[{record.workload_key(), record.workload_id(), record.target()}];
+    if (row.name.empty()) row.name = NameOf(record, names);
+    const double cost_s = CostOf(record.result());
+    ++row.records;
+    if (record.result().error() != v1::NO_ERROR) ++row.failed;
+    const bool rewritten = record.layout_rewrite_option() != 0;
+    rewritten_layouts += rewritten;
+    const bool counts = cost_s > 0 && !record.result().stopped_early() && !rewritten;
+    if (counts && (!row.best_s.has_value() || cost_s < *row.best_s)) row.best_s = cost_s;
+    row.flop_count = record.flop_count();
+    row.jobs.insert(record.job_id());
+    return OkStatus();
+  }));
+  Table table({{"Task", Table::kLeft, kLeastColumns},
+               {"Target", Table::kLeft, kLeastColumns},
+               {"Jobs", Table::kRight},
+               {"Records", Table::kRight},
+               {"Failed", Table::kRight},
+               {"Best", Table::kRight},
+               {"Speed", Table::kRight}});
+  for (const auto& [key, row] : rows) {
+    if (session.json) {
+      fmt::print(
+          "{{\"workload_key\":{},\"workload_id\":{},\"target\":{},\"jobs\":{},\"records\":{},"
+          "\"failed\":{},\"best_cost_s\":{}}}\n",
+          JsonString(key[0]), JsonString(key[1]), JsonString(key[2]), row.jobs.size(), row.records,
+          row.failed, row.best_s.has_value() ? fmt::format("{}", *row.best_s) : "null");
+      continue;
+    }
+    table.AddRow({row.name, OneLine(ShortTarget(key[2])), fmt::format("{}", row.jobs.size()),
+                  FormatCount(row.records), FormatCount(row.failed),
+                  LatencyCell(row.best_s.value_or(0)),
+                  SpeedCell(row.flop_count, row.best_s.value_or(0))});
+  }
+  if (session.json) return OkStatus();
+  fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+  if (rewritten_layouts > 0) {
+    fmt::print(
+        "{} records of logs were measured with inputs laid out for them; their latencies are no "
+        "comparison with others and left out of Best\n",
+        FormatCount(rewritten_layouts));
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::client

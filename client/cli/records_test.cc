@@ -1,0 +1,259 @@
+// kiln records list, delete, import by the real binary, on a database of their own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "client/cli/kiln_testing.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+class RecordsTest : public testing::Test {
+ protected:
+  Words WithDb(Words words) const {
+    words.insert(words.end(), {"--db", db_});
+    return words;
+  }
+  std::string Kiln(Words words) const { return KilnPrints(WithDb(std::move(words))); }
+  std::string Error(Words words) const {
+    const RunResult result = RunKiln(WithDb(std::move(words)));
+    EXPECT_EQ(result.exit.code, 1);
+    return result.error;
+  }
+  std::vector<Json> List(Words more) const {
+    Words words = {"records", "list", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    std::istringstream stream(Kiln(words));
+    std::vector<Json> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+  // Returns the job's id.
+  std::string Tune(const std::string& args) const {
+    const std::string events = Kiln({"tune", "matmul", "--args", args, "--target", "null",
+                                     "--trials", "6", "--policy", "sketch.random", "--json"});
+    return Json::parse(events.substr(0, events.find('\n')))["job"];
+  }
+  // A line for the computation of `record`, with another cost.
+  static std::string Line(const Json& record, double cost_s, int64_t timestamp_s) {
+    Json line;
+    line["i"] = Json::array();
+    line["i"].push_back(Json::array({record["workload_key"], record["target"]}));
+    line["i"].push_back(
+        Json::array({Json::array(), Json::parse(record["steps"].get<std::string>())}));
+    line["r"] = Json::array({Json::array({cost_s}), 0, 0.5, timestamp_s});
+    line["v"] = "v0.6";
+    return line.dump() + "\n";
+  }
+
+  TempDir folder_ = *TempDir::Make("records-test");
+  const std::string db_ = folder_.Join("kiln.db");
+};
+
+TEST_F(RecordsTest, AreListedByWhatTheyAreOf) {
+  const std::string first = Tune("32,32,32"), second = Tune("16,16,16");
+  EXPECT_THAT(List({}), SizeIs(12));
+  EXPECT_THAT(List({"--job", second}), SizeIs(6));
+  const auto of_first = List({"--op", "matmul", "--args", "32,32,32"});
+  ASSERT_THAT(of_first, SizeIs(6));
+  for (const Json& record : of_first) EXPECT_EQ(record["job_id"], first);
+  EXPECT_THAT(List({"--workload", of_first[0]["workload_id"].get<std::string>()}), SizeIs(6));
+  EXPECT_THAT(List({"--target", "nul"}), SizeIs(12));
+  EXPECT_THAT(List({"--target", "llvm"}), SizeIs(0));
+  EXPECT_THAT(List({"--since", "1h"}), SizeIs(12));
+  EXPECT_THAT(List({"--since", "2099-01-01"}), SizeIs(0));
+  EXPECT_THAT(List({"--device", "no such device"}), SizeIs(0));
+  const auto best = List({"--job", first, "--top", "2"});
+  ASSERT_THAT(best, SizeIs(2));
+  EXPECT_LE(best[0]["result"]["costs_s"][0], best[1]["result"]["costs_s"][0]);
+  EXPECT_EQ(best[0]["id"], Json::parse(Kiln({"best", first, "--json"}))["id"]);
+  EXPECT_THAT(Kiln({"records", "list", "--job", first}),
+              AllOf(HasSubstr("Record"), HasSubstr("matmul 32,32,32"), HasSubstr(first + "/5")));
+  EXPECT_THAT(Error({"records", "list", "--since", "yesterday"}), HasSubstr("is no time"));
+  EXPECT_THAT(Error({"records", "list", "--job", "none"}), HasSubstr("there is no job none"));
+}
+
+TEST_F(RecordsTest, AreDeletedWhenThatIsConfirmed) {
+  const std::string first = Tune("32,32,32"), second = Tune("16,16,16");
+  const std::string best = Json::parse(Kiln({"best", first, "--json"}))["id"];
+  EXPECT_THAT(Error({"records", "delete"}), HasSubstr("say which records"));
+  EXPECT_THAT(Error({"records", "delete", best}), HasSubstr("1 records of"));
+  EXPECT_THAT(List({}), SizeIs(12));
+  EXPECT_THAT(Kiln({"records", "delete", best, "--yes"}), HasSubstr("1 records deleted"));
+  EXPECT_NE(Json::parse(Kiln({"best", first, "--json"}))["id"], best);
+  EXPECT_THAT(Error({"records", "delete", best, "--yes"}), HasSubstr("no record " + best));
+  EXPECT_THAT(Kiln({"records", "delete", second, "--yes"}), HasSubstr("6 records deleted"));
+  EXPECT_THAT(Kiln({"records", "delete", "--target", "null", "--yes"}),
+              HasSubstr("5 records deleted"));
+  EXPECT_THAT(List({}), SizeIs(0));
+  EXPECT_THAT(Error({"records", "delete", "none", "--yes"}), HasSubstr("'none' is no job"));
+}
+
+TEST_F(RecordsTest, LinesThatCannotBeAreRefusedByNumber) {
+  Tune("32,32,32");
+  const Json record = List({})[0];
+  const std::string log = folder_.Join("log.json");
+  std::string bad_bytes = Line(record, 1e-3, 3);
+  bad_bytes.replace(bad_bytes.find("null"), 4, "nu\xffl");
+  ASSERT_OK(WriteFile(log, Line(record, 1e-15, 1) + Line(record, 2.0, 2) + bad_bytes));
+  const RunResult result = RunKiln(WithDb({"records", "import", log}));
+  EXPECT_EQ(result.exit.code, 1);
+  EXPECT_THAT(result.output, AllOf(HasSubstr("1 imported"), HasSubstr("2 refused")));
+  EXPECT_THAT(result.error, AllOf(HasSubstr("line 1: cost 1e-15 s is not plausible"),
+                                  HasSubstr("line 3: it is no valid UTF-8")));
+  EXPECT_NE(Json::parse(Kiln({"best", "matmul", "--args", "32,32,32", "--json"}))["job_id"],
+            "import");
+}
+
+// A line of somebody who called his computation by the name of a function.
+std::string LineOfFunction(const std::string& key, const std::string& steps, int64_t timestamp_s,
+                           const std::string& beside = R"("", 0, [])") {
+  std::string quoted;
+  for (const char c : key) quoted += c == '"' ? std::string("\\\"") : std::string(1, c);
+  return fmt::format(
+      R"({{"i": [["{}", "llvm -keys=cpu -mcpu=znver4", [2, 64, 64, 0, 0, 0, 0, 0], {}], [[], {}]], "r": [[0.00125], 0, 0.5, {}], "v": "v0.6"}})"
+      "\n",
+      quoted, beside, steps, timestamp_s);
+}
+constexpr const char kFunctionKey[] = R"(["wl_matmul", 127, 96, 80])";
+constexpr const char kItsSteps[] = R"([["SP", 2, 1, 96, [8], 1], ["AN", 2, 2, 2]])";
+constexpr const char kOtherSteps[] = R"([["SP", 2, 0, 64, [8], 1]])";
+
+TEST_F(RecordsTest, AKeyIsBoundToAnOperatorByWhatItsRecordsDo) {
+  const std::string log = folder_.Join("log.json");
+  ASSERT_OK(WriteFile(log, LineOfFunction(kFunctionKey, kItsSteps, 1) +
+                               LineOfFunction(kFunctionKey, kOtherSteps, 2)));
+  Kiln({"records", "import", log});
+  // Steps are steps, of whatever computation.
+  EXPECT_THAT(Kiln({"show", "1", "--as", "steps"}), HasSubstr(R"(["SP", 2, 1, 96, [8], 1])"));
+  EXPECT_THAT(Error({"show", "1"}),
+              AllOf(HasSubstr("what its key [\"wl_matmul\", 127, 96, 80] stands for is not known"),
+                    HasSubstr("kiln records bind")));
+  // Said for once.
+  EXPECT_THAT(Kiln({"show", "1", "--op", "matmul", "--args", "127,96,80"}), HasSubstr("split"));
+  EXPECT_THAT(Error({"show", "1", "--op", "matmul", "--args", "96,127,80"}),
+              HasSubstr("is no schedule of the operator given: split #0"));
+  // Nothing fits: nothing is bound.
+  EXPECT_THAT(Error({"records", "bind", kFunctionKey, "matmul", "--args", "8,8,8"}),
+              HasSubstr("none of the 2 records"));
+  EXPECT_THAT(Error({"best", "matmul", "--args", "8,8,8"}), HasSubstr("no successful record"));
+  // Said for good; spaces do not matter.
+  const RunResult bound = RunKiln(
+      WithDb({"records", "bind", R"(["wl_matmul",127,96,80])", "matmul", "--args", "127,96,80"}));
+  EXPECT_TRUE(bound.exit.ok()) << bound.error;
+  EXPECT_THAT(bound.error,
+              AllOf(HasSubstr("1 records bound"), HasSubstr("1 records with this key do not fit"),
+                    HasSubstr("record 2: split #0 (SP) is of a loop of 64")));
+  const Json best = Json::parse(Kiln({"best", "matmul", "--args", "127,96,80", "--json"}));
+  EXPECT_EQ(best["id"], "1");
+  EXPECT_THAT(best["dag"].get<std::string>(), HasSubstr("[i: 127, j: 96]"));
+  EXPECT_THAT(Kiln({"show", kFunctionKey, "--record", "1"}), HasSubstr("split"));
+  // Later imports are bound as they come.
+  ASSERT_OK(WriteFile(log, LineOfFunction(kFunctionKey, kItsSteps, 3) +
+                               LineOfFunction(kFunctionKey, kOtherSteps, 4)));
+  const RunResult later = RunKiln(WithDb({"records", "import", log}));
+  EXPECT_THAT(later.error, AllOf(HasSubstr("1 lines fit"), HasSubstr("1 lines do not fit it"),
+                                 HasSubstr("line 2: split #0")));
+  EXPECT_THAT(List({"--op", "matmul", "--args", "127,96,80"}), SizeIs(2));
+}
+
+TEST_F(RecordsTest, AnImportBindsByTheWay) {
+  const std::string log = folder_.Join("log.json"), text = folder_.Join("mine.te");
+  ASSERT_OK(
+      WriteFile(text, Kiln({"show", "--as", "dag", "--op", "matmul", "--args", "127,96,80"})));
+  ASSERT_OK(WriteFile(log, LineOfFunction(kFunctionKey, kItsSteps, 1) +
+                               LineOfFunction(R"(["f", 8])", kOtherSteps, 2)));
+  Kiln({"records", "import", log, "--bind", std::string(kFunctionKey) + "=" + text, "--bind",
+        R"(["f", 8]=matmul 64,16,16 relu)"});
+  EXPECT_THAT(List({"--op", "matmul", "--args", "127,96,80"}), SizeIs(1));
+  EXPECT_THAT(List({"--op", text}), SizeIs(1));
+  EXPECT_THAT(List({"--workload", R"(["f",8])"}), SizeIs(1));
+  EXPECT_THAT(Error({"records", "import", log, "--bind", "nonsense"}),
+              HasSubstr("--bind: found 'nonsense', expected KEY=FILE"));
+  EXPECT_THAT(Error({"records", "import", log, "--bind", R"(["g"]=no_such_op 1)"}),
+              HasSubstr("unknown operator"));
+}
+
+TEST_F(RecordsTest, WhatTvmWouldRefuseIsLeftOutOfLogs) {
+  const std::string log = folder_.Join("log.json");
+  const char* extended = R"([["SP", 2, 1, 96, [8], 1], ["BF", 2, 2]])";
+  ASSERT_OK(WriteFile(
+      log, LineOfFunction(kFunctionKey, kItsSteps, 1) + LineOfFunction(kFunctionKey, extended, 2)));
+  Kiln({"records", "import", log});
+  for (const Words& command : {Words{"records", "export"}, Words{"records", "distill"},
+                               Words{"records", "distill", log}}) {
+    const RunResult plain = RunKiln(WithDb(command));
+    EXPECT_THAT(plain.output, AllOf(HasSubstr("SP"), Not(HasSubstr("BF"))));
+    EXPECT_THAT(plain.error,
+                HasSubstr("1 records left out: they have steps that TVM does not know"));
+  }
+  const RunResult all = RunKiln(WithDb({"records", "export", "--extended"}));
+  EXPECT_THAT(all.output, HasSubstr("BF"));
+  EXPECT_EQ(all.error, "");
+}
+
+// Of a log for this machine, called otherwise, and of one that was measured in another way.
+TEST_F(RecordsTest, TargetsAreComparedByWhatTheyMean) {
+  const std::string log = folder_.Join("log.json");
+  std::string slower = LineOfFunction(kFunctionKey, kItsSteps, 1);
+  const std::string here = "llvm -mattr=-pku -mcpu=znver4 -num-cores=2";
+  slower.replace(slower.find("llvm -keys=cpu -mcpu=znver4"), 27, here);
+  slower.replace(slower.find("0.00125"), 7, "0.00225");
+  ASSERT_OK(WriteFile(log, slower + LineOfFunction(kFunctionKey, kItsSteps, 2)));
+  Kiln({"records", "import", log, "--bind", std::string(kFunctionKey) + "=matmul 127,96,80"});
+  const Json best = Json::parse(Kiln({"best", "matmul", "--args", "127,96,80", "--json"}));
+  EXPECT_EQ(best["id"], "2") << "one row";
+  EXPECT_EQ(Json::parse(Kiln({"best", kFunctionKey, "--target", here, "--json"}))["id"], "2");
+  EXPECT_THAT(Error({"best", kFunctionKey, "--target", "llvm -mcpu=znver4 -num-cores=64"}),
+              HasSubstr("no successful record"));
+}
+
+TEST_F(RecordsTest, EachVersionOfTvmFindsARecordByItsKey) {
+  Tune("64,48,32");
+  const std::string plain = Kiln({"records", "export"});
+  const std::string all = Kiln({"records", "export", "--all-keys"});
+  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'),
+            3 * std::count(plain.begin(), plain.end(), '\n'));
+  EXPECT_THAT(all, HasSubstr("4498039d22bebcc401f6980d4f42290e")) << "TVM 0.19";
+  EXPECT_THAT(plain, Not(HasSubstr("4498039d22bebcc401f6980d4f42290e")));
+  // And a log with that key is of the computation.
+  const std::string log = folder_.Join("log.json");
+  ASSERT_OK(WriteFile(
+      log, LineOfFunction(R"(["4498039d22bebcc401f6980d4f42290e", [64, 32], [32, 48], [64, 48]])",
+                          "[]", 7)));
+  Kiln({"records", "import", log});
+  EXPECT_THAT(List({"--op", "matmul", "--args", "64,48,32"}), SizeIs(7));
+  EXPECT_THAT(Kiln({"show", "--record", "7"}), HasSubstr("the unscheduled loops"));
+}
+
+TEST_F(RecordsTest, CostsOfRewrittenLayoutsAreMarked) {
+  const std::string log = folder_.Join("log.json");
+  const std::string line = LineOfFunction(kFunctionKey, kItsSteps, 1,
+                                          R"("llvm -mcpu=core-avx2", 2, ["data", "weight"])");
+  ASSERT_OK(WriteFile(log, line));
+  Kiln({"records", "import", log});
+  EXPECT_EQ(Kiln({"records", "export"}), line);
+  EXPECT_THAT(Kiln({"best", kFunctionKey}), HasSubstr("its latency is no comparison with others"));
+  EXPECT_THAT(Kiln({"records", "stats"}), HasSubstr("left out of Best"));
+}
+
+TEST_F(RecordsTest, AFileWithoutLinesEndsWithOneSentence) {
+  const RunResult result = RunKiln(WithDb({"records", "import", "/dev/zero"}));
+  EXPECT_EQ(result.exit.code, 1);
+  EXPECT_THAT(result.error, HasSubstr("/dev/zero, line 1: no end in 64 MiB"));
+  EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1);
+}
+
+}  // namespace
+}  // namespace kiln::client

@@ -1,0 +1,298 @@
+#include "client/cli/resolve.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "base/closest_names.h"
+#include "base/file.h"
+#include "client/view/variant_groups.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_id.h"
+#include "compiler/dag/workload_key.h"
+#include "compiler/schedule/fit.h"
+#include "compiler/target/meaning.h"
+#include "rpc/hardware_message.h"
+
+namespace kiln::client {
+namespace {
+
+std::optional<int64_t> Number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value <= 0) return {};
+  return value;
+}
+
+StatusOr<Subject> NewestJob(Archive& archive) {
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(20));
+  for (const v1::JobStatus& job : jobs) {
+    Subject subject;
+    subject.job_id = job.id();
+    if (!job.tasks().empty()) return subject;
+  }
+  return NotFound("there is no job in {}; name a workload, a record or an operator",
+                  archive.Name());
+}
+
+StatusOr<Subject> JobOrRecord(const std::string& what, Archive& archive) {
+  Subject subject;
+  const auto job = archive.Job(what);
+  if (job.ok()) {
+    subject.job_id = what;
+    return subject;
+  }
+  if (job.status().code() != StatusCode::kNotFound) return job.status();
+  if (const auto id = Number(what)) {
+    KILN_ASSIGN_OR_RETURN(subject.record, archive.GetRecord(*id));
+    return subject;
+  }
+  std::vector<std::string> names;
+  for (const dag::OpInfo& op : dag::AllOps()) names.push_back(op.name);
+  return NotFound("'{}' is no job of {}, no operator and no workload key{}", what, archive.Name(),
+                  DidYouMean(what, names));
+}
+
+// The records of a job, one for each task.
+void FastestVariantsFirst(const v1::JobStatus& job, std::vector<v1::Record>& records) {
+  const auto place = [&](const v1::Record& record) {
+    const auto task = static_cast<int>(record.task_index());
+    if (task >= job.tasks_size()) return std::pair(task, false);
+    const std::vector<int> variants = VariantsOf(job, task);
+    return std::pair(variants[0], Fastest(job, variants) != task);
+  };
+  std::stable_sort(records.begin(), records.end(),
+                   [&](const v1::Record& a, const v1::Record& b) { return place(a) < place(b); });
+}
+
+// A file of that name is meant before a trial is.
+std::optional<NamedTrial> TrialOf(const SubjectFlags& flags) {
+  if (FileExists(flags.what)) return {};
+  return ParseTrialName(flags.what);
+}
+
+bool IsBetter(const v1::TrialResult& a, const v1::TrialResult& b) {
+  if (a.stopped_early() != b.stopped_early()) return b.stopped_early();
+  return CostOf(a) < CostOf(b);
+}
+
+// What a record is of: a line of a log may have a key alone.
+std::string WorkloadOf(const v1::Record& record) {
+  return record.workload_id().empty() ? record.workload_key() : record.workload_id();
+}
+
+StatusOr<std::vector<v1::Record>> BestOfWorkloads(const std::string& job_id, Archive& archive) {
+  std::map<std::pair<std::string, std::string>, v1::Record> best;
+  v1::ListRecordsRequest request;
+  request.set_job_id(job_id);
+  KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& record) {
+    if (CostOf(record.result()) <= 0) return OkStatus();
+    const auto [place, is_new] = best.try_emplace({WorkloadOf(record), record.target()}, record);
+    if (!is_new && IsBetter(record.result(), place->second.result())) place->second = record;
+    return OkStatus();
+  }));
+  std::vector<v1::Record> records;
+  for (auto& [key, record] : best) records.push_back(std::move(record));
+  return records;
+}
+
+Status CheckIsOf(const v1::Record& record, std::string_view dag, std::string_view what) {
+  const Status fits = schedule::CheckFit(dag, record.steps());
+  if (fits.ok()) return fits;
+  return InvalidArgument("record {} of {} is no schedule of {}: {}", record.id(),
+                         record.workload_key(), what, Message(fits));
+}
+
+// By what it begins with, or by what it means; "": any.
+bool IsFor(const std::string& target, const v1::Record& record) {
+  return record.target().starts_with(target) ||
+         target::MeanSame(record.target(), HardwareParamsOf(record.hardware()), target, {});
+}
+
+bool MeanSameTarget(const v1::Record& a, const v1::Record& b) {
+  return target::MeanSame(a.target(), HardwareParamsOf(a.hardware()), b.target(),
+                          HardwareParamsOf(b.hardware()));
+}
+
+// Of one computation, for targets that mean the same.
+bool Alike(const v1::Record& a, const v1::Record& b) {
+  return WorkloadOf(a) == WorkloadOf(b) && MeanSameTarget(a, b);
+}
+
+// Does its target leave so much open that it means the same as two others, which do not?
+bool IsAmbiguous(const v1::Record& record, const std::vector<v1::Record>& all) {
+  for (const v1::Record& a : all) {
+    for (const v1::Record& b : all) {
+      if (Alike(record, a) && Alike(record, b) && !Alike(a, b)) return true;
+    }
+  }
+  return false;
+}
+
+// The best of those that are alike, in their order; one that is ambiguous stays apart.
+std::vector<v1::Record> BestOfEachMeaning(const std::vector<v1::Record>& records) {
+  std::vector<v1::Record> best, apart;
+  for (const v1::Record& record : records) {
+    if (IsAmbiguous(record, records)) {
+      apart.push_back(record);
+      continue;
+    }
+    const auto same = std::find_if(best.begin(), best.end(),
+                                   [&](const v1::Record& other) { return Alike(other, record); });
+    if (same == best.end()) {
+      best.push_back(record);
+    } else if (IsBetter(record.result(), same->result())) {
+      *same = record;
+    }
+  }
+  best.insert(best.end(), apart.begin(), apart.end());
+  return best;
+}
+
+std::string Describe(const Subject& subject) {
+  if (!subject.job_id.empty()) return "job " + subject.job_id;
+  return "workload " +
+         (subject.workload_keys.empty() ? subject.workload_id : subject.workload_keys[0]);
+}
+
+}  // namespace
+
+StatusOr<std::optional<Workload>> NamedWorkload(const SubjectFlags& flags) {
+  WorkloadArguments arguments = flags.arguments;
+  if (arguments.op.empty() && !flags.what.starts_with("[") && !TrialOf(flags).has_value() &&
+      (IsTextFile(flags.what) || IsNetwork(flags.what) || dag::FindOp(flags.what).ok())) {
+    arguments.op = flags.what;
+  }
+  if (arguments.op.empty()) return std::optional<Workload>();
+  KILN_ASSIGN_OR_RETURN(Workload workload, LoadWorkload(arguments));
+  return std::optional<Workload>(std::move(workload));
+}
+
+StatusOr<Subject> Resolve(const SubjectFlags& flags, Archive& archive) {
+  Subject subject;
+  KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
+  if (workload.has_value()) subject.dag = workload->dag;
+  if (flags.record > 0) {
+    KILN_ASSIGN_OR_RETURN(subject.record, archive.GetRecord(flags.record));
+    return subject;
+  }
+  if (const auto trial = TrialOf(flags)) {
+    KILN_ASSIGN_OR_RETURN(subject.record, FindTrial(*trial, archive));
+    return subject;
+  }
+  const bool says_what_it_is = !flags.arguments.op.empty() && !flags.what.empty();
+  if (workload.has_value() && !says_what_it_is) {
+    subject.workload_id = dag::WorkloadId(*workload->dag);
+    subject.workload_keys = dag::WorkloadKeys(*workload->dag);
+    return subject;
+  }
+  if (flags.what.starts_with("[")) {
+    subject.workload_keys = {dag::NormalizedKey(flags.what)};
+    return subject;
+  }
+  if (IsWorkloadId(flags.what)) {
+    subject.workload_id = flags.what;
+    return subject;
+  }
+  if (flags.what.empty()) return NewestJob(archive);
+  KILN_ASSIGN_OR_RETURN(Subject found, JobOrRecord(flags.what, archive));
+  found.dag = subject.dag;
+  return found;
+}
+
+StatusOr<v1::Record> FindTrial(const NamedTrial& trial, Archive& archive) {
+  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(trial.job_id));
+  v1::ListRecordsRequest request;
+  request.set_job_id(trial.job_id);
+  request.set_include_errors(true);
+  std::optional<v1::Record> found;
+  KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& record) {
+    if (record.trial() == trial.number) found = record;
+    return OkStatus();
+  }));
+  if (found.has_value()) return *std::move(found);
+  return NotFound("job {} has no trial {}: its {} trials count from 0", trial.job_id, trial.number,
+                  job.trials_done());
+}
+
+StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFlags& flags,
+                                         Archive& archive) {
+  if (subject.record.has_value()) return std::vector<v1::Record>{*subject.record};
+  v1::BestRequest request;
+  request.set_job_id(subject.job_id);
+  request.set_workload_id(subject.workload_id);
+  request.mutable_workload_keys()->Add(subject.workload_keys.begin(), subject.workload_keys.end());
+  KILN_ASSIGN_OR_RETURN(auto records, archive.Best(request));
+  if (records.empty() && !subject.job_id.empty()) {
+    KILN_ASSIGN_OR_RETURN(records, BestOfWorkloads(subject.job_id, archive));
+  }
+  std::erase_if(records, [&](const v1::Record& record) {
+    return !IsFor(flags.target, record) ||
+           (flags.task.has_value() && record.task_index() != static_cast<uint32_t>(*flags.task));
+  });
+  if (subject.is_workload()) records = BestOfEachMeaning(records);
+  if (!subject.job_id.empty() && !records.empty()) {
+    KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(subject.job_id));
+    FastestVariantsFirst(job, records);
+  }
+  if (!records.empty()) return records;
+  return NotFound("{} has no successful record{} in {}; tune it first", Describe(subject),
+                  flags.target.empty() ? "" : " for target " + flags.target, archive.Name());
+}
+
+StatusOr<std::vector<NamedComputation>> ComputationsOfRecords(
+    const std::vector<v1::Record>& records, Archive& archive) {
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
+  const Names names = NamesOf(jobs);
+  std::vector<NamedComputation> computations;
+  for (const v1::Record& record : records) {
+    const bool there = std::any_of(
+        computations.begin(), computations.end(),
+        [&](const NamedComputation& other) { return other.id == record.workload_id(); });
+    if (!there) computations.push_back({record.workload_id(), NameOf(record, names), record.dag()});
+  }
+  return computations;
+}
+
+StatusOr<v1::Record> OneBestOf(const Subject& subject, const SubjectFlags& flags,
+                               Archive& archive) {
+  KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, archive));
+  const bool one = std::all_of(records.begin(), records.end(), [&](const v1::Record& record) {
+    return record.workload_id() == records[0].workload_id();
+  });
+  if (one || !subject.is_workload()) return records[0];
+  KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, archive));
+  return SeveralFit(Describe(subject), computations);
+}
+
+StatusOr<dag::DagPtr> DagOfRecord(const v1::Record& record, const Subject& subject,
+                                  Archive& archive) {
+  if (!record.dag().empty()) return dag::ParseDag(record.dag());
+  if (subject.dag != nullptr) {
+    KILN_RETURN_IF_ERROR(CheckIsOf(record, dag::PrintDag(*subject.dag), "the operator given"));
+    return subject.dag;
+  }
+  KILN_ASSIGN_OR_RETURN(auto computations, ComputationsOf(record.workload_key(), archive));
+  if (!record.workload_id().empty()) {
+    std::erase_if(computations, [&](const NamedComputation& computation) {
+      return computation.id != record.workload_id();
+    });
+  }
+  if (computations.size() == 1) {
+    KILN_RETURN_IF_ERROR(CheckIsOf(record, computations[0].dag, computations[0].description));
+    return dag::ParseDag(computations[0].dag);
+  }
+  if (computations.size() > 1) {
+    return SeveralFit(
+        fmt::format("record {} came from a log and has a key alone, which", record.id()),
+        computations);
+  }
+  return FailedPrecondition(
+      "record {} came from a log, and what its key {} stands for is not known: say which operator "
+      "it is with --op and --args, or for all records of the key with `kiln records bind`",
+      record.id(), record.workload_key());
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,42 @@
+// ops, check, doctor, selftest, conformance, version on the command line.
+#pragma once
+
+#include <string>
+
+#include "client/check/conformance.h"
+#include "client/check/selftest.h"
+#include "client/cli/commands.h"
+#include "client/cli/flag_table.h"
+#include "client/cli/job_options.h"
+
+namespace kiln::client {
+
+// Must outlive the parse and the run, as `syntax` must.
+class ToolFlagTable {
+ public:
+  explicit ToolFlagTable(FlagTable& table) : flag_table_(table) {}
+  ToolFlagTable(const ToolFlagTable&) = delete;
+  ToolFlagTable& operator=(const ToolFlagTable&) = delete;
+
+  void AddTo(CLI::App& app);
+
+ private:
+  void AddOps(CLI::App& app);
+  void AddCheck(CLI::App& app);
+  void AddDoctor(CLI::App& app);
+  void AddSelfTest(CLI::App& app);
+  void AddConformance(CLI::App& app);
+  void AddVersion(CLI::App& app);
+
+  StatusOr<int> RunSelfTest() const;
+  StatusOr<int> RunConformance() const;
+
+  FlagTable& flag_table_;
+  std::string operator_;
+  WorkloadArguments arguments_;
+  SelfTestFlags selftest_;
+  ConformanceFlags conformance_;
+  JobOptions options_;  // of the jobs of conformance
+};
+
+}  // namespace kiln::client

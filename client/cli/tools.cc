@@ -1,0 +1,131 @@
+// kiln ops, check, doctor, version: what works without jobs and records.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/check/doctor.h"
+#include "client/cli/commands.h"
+#include "client/cli/version.h"
+#include "client/view/json.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_key.h"
+
+namespace kiln::client {
+namespace {
+
+// "N,H,W,CO,CI,KH,KW,stride,pad[,dilation[,groups]]", "SHAPE,keepdims=0"
+std::string Arguments(const dag::OpInfo& op) {
+  const std::string text = dag::Signature(op);
+  const size_t at = text.find(" takes ");
+  return at == std::string::npos ? text : text.substr(at + 7);
+}
+
+std::string OpJson(const dag::OpInfo& op) {
+  std::string parameters;
+  for (const dag::Parameter& parameter : op.parameters) {
+    parameters +=
+        fmt::format("{}{{\"name\":{},\"doc\":{},\"min\":{},\"max\":{},\"default\":{},\"list\":{}}}",
+                    parameters.empty() ? "" : ",", JsonString(parameter.name),
+                    JsonString(parameter.doc), parameter.min, parameter.max,
+                    parameter.default_value ? fmt::format("{}", *parameter.default_value) : "null",
+                    parameter.list);
+  }
+  return fmt::format(
+      "{{\"name\":{},\"family\":{},\"doc\":{},\"takes_shape\":{},\"parameters\":[{}]}}",
+      JsonString(op.name), JsonString(op.family), JsonString(op.doc), op.takes_shape, parameters);
+}
+
+void PrintOp(const dag::OpInfo& op) {
+  fmt::print("{}: {}\n\n  --args {}\n", op.name, op.doc, Arguments(op));
+  if (op.parameters.empty()) return;
+  Table table({{"Parameter"}, {"Default", Table::kRight}, {"Meaning", Table::kLeft, 12}});
+  for (const dag::Parameter& parameter : op.parameters) {
+    table.AddRow({parameter.name,
+                  parameter.default_value ? fmt::format("{}", *parameter.default_value) : "-",
+                  parameter.doc});
+  }
+  fmt::print("\n{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+}
+
+}  // namespace
+
+Status OpsCommand(const std::string& name, bool json) {
+  if (!name.empty()) {
+    KILN_ASSIGN_OR_RETURN(const dag::OpInfo* op, dag::FindOp(name));
+    if (json) {
+      fmt::print("{}\n", OpJson(*op));
+    } else {
+      PrintOp(*op);
+    }
+    return OkStatus();
+  }
+  Table table({{"Operator", Table::kLeft, 12},
+               {"Family"},
+               {"--args", Table::kLeft, 12},
+               {"Meaning", Table::kLeft, 12}});
+  for (const dag::OpInfo& op : dag::AllOps()) {
+    if (json) {
+      fmt::print("{}\n", OpJson(op));
+    } else {
+      table.AddRow({op.name, op.family, Arguments(op), op.doc});
+    }
+  }
+  if (json) return OkStatus();
+  fmt::print(
+      "{}\n--epilogue: {}\n--dtype: float32, float16, bfloat16, float64, int8, int32, int64\n"
+      "parameters of one: kiln ops OPERATOR\n",
+      table.ToString(OutputColumns(STDOUT_FILENO)), fmt::join(dag::EpilogueNames(), ", "));
+  return OkStatus();
+}
+
+Status CheckCommand(const WorkloadArguments& arguments, bool json) {
+  KILN_ASSIGN_OR_RETURN(const Workload workload, LoadWorkload(arguments));
+  const std::string text = dag::PrintDag(*workload.dag, workload.ranges);
+  const std::string key = dag::WorkloadKey(*workload.dag);
+  const double flops = workload.dag->flop_count();
+  if (json) {
+    fmt::print("{{\"dag\":{},\"workload_key\":{},\"flop_count\":{}}}\n", JsonString(text),
+               JsonString(key), flops);
+    return OkStatus();
+  }
+  fmt::print("{}\nFLOPs     {}\nworkload  {}\n", text,
+             flops < 0 ? "not known" : FormatCount(static_cast<int64_t>(flops)), key);
+  return OkStatus();
+}
+
+Status DoctorCommand(const Session& session) {
+  bool all_ok = true;
+  Table table({{""}, {"What"}, {"Finding", Table::kLeft, 12}});
+  const auto findings = Diagnose(session);
+  for (const Finding& finding : findings) {
+    all_ok &= finding.ok;
+    if (session.json) {
+      fmt::print("{{\"what\":{},\"ok\":{},\"detail\":{}}}\n", JsonString(finding.what), finding.ok,
+                 JsonString(finding.detail));
+    } else {
+      table.AddRow({finding.ok ? "ok" : "BAD", finding.what, finding.detail});
+    }
+  }
+  if (!session.json) fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+  if (all_ok) return OkStatus();
+  return FailedPrecondition("something is missing: see the lines marked BAD");
+}
+
+Status VersionCommand(bool json) {
+  if (!json) {
+    fmt::print("{}\n", VersionText());
+    return OkStatus();
+  }
+  std::string fields;
+  for (const auto& [name, version] : Versions()) {
+    fields += fmt::format("{}{}:{}", fields.empty() ? "" : ",", JsonString(name),
+                          version.empty() ? "null" : JsonString(version));
+  }
+  fmt::print("{{{}}}\n", fields);
+  return OkStatus();
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,404 @@
+// kiln tune, watch, submit: jobs from the command line to their end.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/utf8.h"
+#include "client/cli/commands.h"
+#include "client/cli/follow.h"
+#include "client/cli/job_preview.h"
+#include "client/cli/task_list.h"
+#include "client/client.h"
+#include "client/local_archive.h"
+#include "client/local_cluster.h"
+#include "client/local_devices.h"
+#include "client/this_machine.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "client/view/printable.h"
+#include "client/view/summary.h"
+#include "compiler/dag/text.h"
+#include "compiler/target/target.h"
+#include "proto/builder.pb.h"
+
+namespace kiln::client {
+namespace {
+
+// "null-store" -> FAULT_NULL_STORE
+StatusOr<v1::Fault> ParseFault(std::string_view name) {
+  std::vector<std::string> known;
+  for (int value = 1; v1::Fault_IsValid(value); ++value) {
+    std::string word = v1::Fault_Name(static_cast<v1::Fault>(value)).substr(6);
+    for (char& c : word) c = c == '_' ? '-' : static_cast<char>(std::tolower(c));
+    if (word == name) return static_cast<v1::Fault>(value);
+    known.push_back(word);
+  }
+  return InvalidArgument("unknown fault '{}', expected one of: {}", name, fmt::join(known, ", "));
+}
+
+Status AddFault(std::string_view text, v1::TuneOptions& options) {
+  uint32_t trial = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), trial);
+  if (error != std::errc() || end == text.data() + text.size() || *end != ':') {
+    return InvalidArgument("--fault {}: expected TRIAL:FAULT, for instance 3:null-store", text);
+  }
+  KILN_ASSIGN_OR_RETURN(const v1::Fault fault, ParseFault({end + 1, text.data() + text.size()}));
+  (*options.mutable_faults())[trial] = fault;
+  return OkStatus();
+}
+
+std::string UserName() {
+  const char* user = std::getenv("USER");
+  return user != nullptr && *user != '\0' ? user : "unknown";
+}
+
+Status NothingFound(const v1::JobStatus& job, const Session& session) {
+  return FailedPrecondition("no trial of job {} succeeded: {}; see {}", job.id(), ErrorCounts(job),
+                            session.Command("jobs " + job.id()));
+}
+
+// The end of a job, whatever it is. The exit status.
+StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const Session& session,
+                       bool quiet) {
+  const v1::JobStatus& job = followed.job;
+  v1::BestRequest request;
+  request.set_job_id(job.id());
+  KILN_ASSIGN_OR_RETURN(auto best, client.Best(request));
+  if (session.json) {
+    fmt::print("{}\n", EndEvent(job, best));
+  } else {
+    for (v1::Record& record : best) MakePrintable(record);
+    fmt::print("{}{}", quiet ? "" : "\n", Summary(job, best, session));
+    // What its user waits for is what it fitted.
+    if (job.spec().options().calibrate() && job.state() == v1::SUCCEEDED)
+      fmt::print("\n{}\n", Printable(job.message()));
+  }
+  std::fflush(stdout);
+  if (job.state() == v1::FAILED) return Internal("job {} failed: {}", job.id(), job.message());
+  if (followed.interrupted || job.state() == v1::CANCELLED) {
+    fmt::print(stderr,
+               "kiln: job {} was cancelled after {} trials; their records are kept, {} goes "
+               "on with it\n",
+               job.id(), job.trials_done(), session.Command("tune --resume " + job.id()));
+    return kInterruptedExit;
+  }
+  const bool known = std::any_of(job.tasks().begin(), job.tasks().end(),
+                                 [](const auto& task) { return task.known_record_id() != 0; });
+  // Nothing was left to try beyond what earlier jobs did.
+  if (best.empty() && known && job.trials_done() == 0) return 0;
+  if (best.empty()) return NothingFound(job, session);
+  return 0;
+}
+
+// `followed` was interrupted and runs on, since it is not ours.
+int LeftRunning(const Followed& followed, const std::string& job_id, const Session& session) {
+  fmt::print(stderr, "kiln: job {} goes on ({} trials done); {} shows it, {} ends it\n", job_id,
+             followed.job.trials_done(), session.Command("watch " + job_id),
+             session.Command("cancel " + job_id));
+  return kInterruptedExit;
+}
+
+void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Session& session,
+                const FollowOptions& follow, const std::string& place) {
+  if (follow.quiet) return;
+  if (session.json) {
+    fmt::print("{}\n", StartEvent(job_id, spec, place));
+  } else {
+    int groups = 0;
+    for (const v1::TaskSpec& task : spec.tasks()) groups += task.has_alternative_of() ? 0 : 1;
+    std::string more = groups > 1 ? fmt::format(" and {} more", groups - 1) : "";
+    if (groups == 1) {
+      for (int i = 1; i < spec.tasks_size(); ++i) more += " or " + spec.tasks(i).variant();
+    }
+    fmt::print("job {}: {}{}, {}, target {}, records in {}\n", job_id, spec.tasks(0).description(),
+               more, LimitsText(spec.options()), ShortTarget(spec.tasks(0).target()), place);
+  }
+  std::fflush(stdout);
+}
+
+// Settles which device of this machine the job means.
+Status ChooseDeviceHere(v1::JobSpec& spec) {
+  if (spec.device().empty()) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const std::string device, DeviceOfTarget(spec.tasks(0).target()));
+  KILN_ASSIGN_OR_RETURN(const v1::ListReply there, LocalDevices(device));
+  const std::string& target = spec.tasks(0).target();
+  KILN_ASSIGN_OR_RETURN(
+      *spec.mutable_device(),
+      ChooseLocalDevice(spec.device(), target.substr(0, target.find(' ')), there));
+  return OkStatus();
+}
+
+// The cluster serves one target: what its runner's device is.
+LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags& flags,
+                                     const Session& session) {
+  LocalCluster::Options options;
+  options.db = session.db;
+  options.device = DeviceOfTarget(spec.tasks(0).target()).value_or("cpu");
+  // One GPU alone, where the job is for that.
+  if (spec.device().starts_with("GPU-")) options.device += ":" + spec.device();
+  options.runner_threads = flags.threads;
+  options.builder_jobs = flags.build_jobs;
+  options.allow_faults = !spec.options().faults().empty();
+  options.log_folder = flags.log_folder;
+  return options;
+}
+
+// The job to go on with: the one named; or the newest that was left unfinished or cancelled, as by
+// Ctrl-C.
+StatusOr<v1::JobStatus> JobToResume(const std::string& wanted, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
+  for (const v1::JobStatus& job : jobs) {
+    if (wanted == "last" ? !IsFinal(job.state()) || job.state() == v1::CANCELLED
+                         : job.id() == wanted) {
+      return job;
+    }
+  }
+  if (wanted == "last") {
+    return NotFound("{} has no job that was left unfinished or cancelled", archive->Name());
+  }
+  return NotFound("there is no job {} in {}", wanted, archive->Name());
+}
+
+// Jobs that an earlier run has left behind go on only when somebody asks for it.
+void SayWhatIsLeftAlone(const std::string& own, SchedulerClient& client, const Session& session) {
+  const auto jobs = client.Jobs(std::nullopt);
+  if (!jobs.ok()) return;
+  for (const v1::JobStatus& job : *jobs) {
+    if (IsFinal(job.state()) || job.id() == own) continue;
+    fmt::print(stderr,
+               "kiln: job {} of an earlier run is unfinished ({} of {} trials) and is left alone; "
+               "{} goes on with it, {} drops it\n",
+               job.id(), job.trials_done(), job.spec().options().trials(),
+               session.Command("tune --resume " + job.id()), session.Command("cancel " + job.id()));
+  }
+}
+
+// The id of the job: a new one, or the one to go on with.
+StatusOr<std::string> Begin(SchedulerClient& client, const v1::JobSpec& spec,
+                            const std::string& resumed_id) {
+  if (resumed_id.empty()) return client.Submit(spec);
+  KILN_RETURN_IF_ERROR(client.Resume(resumed_id));
+  return resumed_id;
+}
+
+StatusOr<int> TuneThrough(SchedulerClient& client, const v1::JobSpec& spec,
+                          const std::string& resumed_id, const FollowOptions& follow,
+                          const Session& session, StopSignal& stop) {
+  KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(client, spec, resumed_id));
+  PrintStart(job_id, spec, session, follow, client.Name());
+  KILN_ASSIGN_OR_RETURN(const Followed followed,
+                        Follow(client, job_id, session, stop, nullptr, follow));
+  if (followed.interrupted) return LeftRunning(followed, job_id, session);
+  return Conclude(followed, client, session, follow.quiet);
+}
+
+StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const ClusterFlags& flags,
+                       const FollowOptions& follow, const Session& session, StopSignal& stop) {
+  KILN_RETURN_IF_ERROR(CheckDatabase(session.db));
+  bool interrupted = false;
+  auto cluster = LocalCluster::Start(ClusterOptions(spec, flags, session), [&] {
+    return interrupted = interrupted || stop.WaitFor(absl::ZeroDuration()).has_value();
+  });
+  if (interrupted) return kInterruptedExit;
+  KILN_RETURN_IF_ERROR(cluster.status());
+  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect((*cluster)->scheduler_address(),
+                                                                    (*cluster)->secret()));
+  KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(*client, spec, resumed_id));
+  (*cluster)->GoOnWith(job_id);
+  SayWhatIsLeftAlone(job_id, *client, session);
+  PrintStart(job_id, spec, session, follow, session.db);
+  KILN_ASSIGN_OR_RETURN(const Followed followed,
+                        Follow(*client, job_id, session, stop, cluster->get(), follow));
+  return Conclude(followed, *client, session, follow.quiet);
+}
+
+// "eps_greedy=0.1"
+Status AddParameter(std::string_view text, v1::TuneOptions& options) {
+  const size_t equals = text.find('=');
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(
+      text.data() + (equals == std::string_view::npos ? text.size() : equals + 1), end, value);
+  if (equals == std::string_view::npos || equals == 0 || error != std::errc() || at != end) {
+    return InvalidArgument("--parameter {}: expected NAME=NUMBER, for instance eps_greedy=0.1",
+                           text);
+  }
+  (*options.mutable_policy_parameters())[std::string(text.substr(0, equals))] = value;
+  return OkStatus();
+}
+
+StatusOr<std::vector<TaskListEntry>> LoadTasks(const JobFlags& flags) {
+  std::vector<TaskListEntry> tasks;
+  if (!flags.tasks_path.empty()) {
+    if (!flags.arguments.op.empty() || !flags.weights.empty()) {
+      return InvalidArgument("--tasks lists operators and weights: leave out '{}'{}",
+                             flags.arguments.op, flags.weights.empty() ? "" : " and --weights");
+    }
+    return LoadTaskList(flags.tasks_path);
+  }
+  tasks.push_back({.arguments = flags.arguments});
+  for (const std::string& more : flags.more) {
+    if (!IsTextFile(flags.arguments.op) || !IsTextFile(more)) {
+      return InvalidArgument(
+          "found '{}' after '{}': several tasks are text files (*.te) or lines of a file given "
+          "with "
+          "--tasks; arguments of an operator come with --args",
+          more, flags.arguments.op);
+    }
+    tasks.push_back({.arguments = {.op = more}});
+  }
+  if (flags.weights.size() > tasks.size()) {
+    return InvalidArgument("--weights has {} numbers for {} tasks", flags.weights.size(),
+                           tasks.size());
+  }
+  for (size_t i = 0; i < flags.weights.size(); ++i) tasks[i].weight = flags.weights[i];
+  return tasks;
+}
+
+// Instead of a job of no trials. The exit status.
+StatusOr<int> ShowTasks(const v1::JobSpec& spec, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const std::string text, PreviewJob(spec, session.json));
+  fmt::print("{}", text);
+  return 0;
+}
+
+// Where the user has not said which variants he wants, that there are others.
+void PrintOtherVariants(const JobFlags& flags, const Session& session) {
+  if (session.json || flags.variants != kDirectVariants || !flags.tasks_path.empty()) return;
+  const auto target = target::ParseTarget(flags.target);
+  const auto variants =
+      LoadVariants(flags.arguments, kAllVariants, target.ok() && target->is_gpu());
+  if (!variants.ok() || variants->size() < 2) return;
+  fmt::print(
+      "{} has another variant, {}, for weights that are prepared before: --variants all tunes "
+      "both\n",
+      flags.arguments.op, variants->back().name);
+}
+
+}  // namespace
+
+Status AddFaults(const std::vector<std::string>& faults, v1::TuneOptions& options) {
+  for (const std::string& fault : faults) KILN_RETURN_IF_ERROR(AddFault(fault, options));
+  return OkStatus();
+}
+
+namespace {
+
+// Of each task; their inputs have the ranges of the flags.
+StatusOr<std::vector<std::vector<WorkloadVariant>>> LoadAllVariants(
+    const std::vector<TaskListEntry>& tasks, const JobFlags& flags, bool gpu) {
+  std::vector<std::vector<WorkloadVariant>> all;
+  std::vector<Workload*> workloads;
+  for (const TaskListEntry& task : tasks) {
+    const std::string_view which = task.variants.empty() ? flags.variants : task.variants;
+    KILN_ASSIGN_OR_RETURN(auto variants, LoadVariants(task.arguments, which, gpu));
+    all.push_back(std::move(variants));
+  }
+  for (auto& variants : all) {
+    for (WorkloadVariant& variant : variants) workloads.push_back(&variant.workload);
+  }
+  KILN_RETURN_IF_ERROR(GiveRanges(flags.input_ranges, workloads));
+  return all;
+}
+
+}  // namespace
+
+StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<TaskListEntry> tasks, LoadTasks(flags));
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
+  v1::JobSpec spec;
+  spec.set_name(flags.name);
+  spec.set_user(UserName());
+  spec.set_priority(flags.priority);
+  spec.set_device(flags.device);
+  *spec.mutable_options() = flags.options;
+  KILN_RETURN_IF_ERROR(AddFaults(flags.faults, *spec.mutable_options()));
+  for (const std::string& parameter : flags.parameters) {
+    KILN_RETURN_IF_ERROR(AddParameter(parameter, *spec.mutable_options()));
+  }
+  KILN_ASSIGN_OR_RETURN(const auto variants_of_tasks,
+                        LoadAllVariants(tasks, flags, target.is_gpu()));
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const TaskListEntry& given = tasks[i];
+    const std::vector<WorkloadVariant>& variants = variants_of_tasks[i];
+    const auto first = static_cast<uint32_t>(spec.tasks_size());
+    for (const WorkloadVariant& variant : variants) {
+      v1::TaskSpec& task = *spec.add_tasks();
+      if (&variant != &variants[0]) task.set_alternative_of(first);
+      task.set_dag(dag::PrintDag(*variant.workload.dag, variant.workload.ranges));
+      task.set_target(target::PrintTarget(target));
+      task.set_weight(given.weight);
+      task.set_description(variant.workload.description);
+      task.set_variant(variant.name);
+      task.set_preparation(variant.preparation);
+      task.set_network(given.network);
+    }
+  }
+  return spec;
+}
+
+StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std::string& resume,
+                   const Session& session, StopSignal& stop) {
+  if (!resume.empty()) {
+    KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, JobToResume(resume, session));
+    if (session.scheduler.empty()) {
+      return TuneHere(job.spec(), job.id(), cluster, flags.follow, session, stop);
+    }
+    KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+    return TuneThrough(*client, job.spec(), job.id(), flags.follow, session, stop);
+  }
+  KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
+  if (spec.options().trials() == 0) return ShowTasks(spec, session);
+  if (!flags.follow.quiet) PrintOtherVariants(flags, session);
+  return TuneSpec(std::move(spec), cluster, flags.follow, session, stop);
+}
+
+StatusOr<int> TuneSpec(v1::JobSpec spec, const ClusterFlags& cluster, const FollowOptions& follow,
+                       const Session& session, StopSignal& stop) {
+  if (session.scheduler.empty()) {
+    KILN_RETURN_IF_ERROR(NameThisCpu(spec));
+    KILN_RETURN_IF_ERROR(ChooseDeviceHere(spec));
+    return TuneHere(std::move(spec), "", cluster, follow, session, stop);
+  }
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  return TuneThrough(*client, spec, "", follow, session, stop);
+}
+
+StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follow,
+                           const Session& session, StopSignal& stop) {
+  if (session.scheduler.empty()) {
+    return InvalidArgument(
+        "watch needs a scheduler: give --scheduler HOST:PORT or set KILN_SCHEDULER; {} reads the "
+        "database",
+        session.Command("jobs " + job_id));
+  }
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  KILN_RETURN_IF_ERROR(client->Job(job_id).status());
+  KILN_ASSIGN_OR_RETURN(const Followed followed,
+                        Follow(*client, job_id, session, stop, nullptr, follow));
+  if (followed.interrupted) return LeftRunning(followed, job_id, session);
+  return Conclude(followed, *client, session, follow.quiet);
+}
+
+Status SubmitCommand(const JobFlags& flags, const Session& session) {
+  if (session.scheduler.empty()) {
+    return InvalidArgument(
+        "submit needs a scheduler: give --scheduler HOST:PORT or set "
+        "KILN_SCHEDULER; `kiln tune` works without one");
+  }
+  KILN_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(flags));
+  if (spec.options().trials() == 0) return ShowTasks(spec, session).status();
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  KILN_ASSIGN_OR_RETURN(const std::string job_id, client->Submit(spec));
+  if (session.json) {
+    fmt::print("{}\n", StartEvent(job_id, spec, client->Name()));
+  } else {
+    fmt::print("{}\n", job_id);
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,347 @@
+#include "client/view/export_cuda.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/units.h"
+#include "compiler/codegen/cuda/source.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/state.h"
+#include "compiler/schedule/step.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr size_t kCommentColumns = 96;
+
+// What main has to know of a type. Tolerances are the runner's (docs/runner.md).
+struct TypeFacts {
+  ir::Type type;
+  const char* name;  // enumerator and C++ type of main
+  const char* cpp;
+  double relative, absolute;
+};
+constexpr TypeFacts kTypes[] = {
+    {ir::kFloat32, "kFloat", "float", 1e-3, 1e-4},
+    {ir::kFloat64, "kDouble", "double", 1e-9, 1e-10},
+    {ir::kFloat16, "kHalf", "__half", 2e-2, 1e-2},
+    {ir::kBFloat16, "kBfloat", "__nv_bfloat16", 5e-2, 2e-2},
+    {ir::kInt8, "kInt8", "signed char", 0, 0},
+    {ir::kInt32, "kInt32", "int", 0, 0},
+    {ir::kInt64, "kInt64", "long long", 0, 0},
+    {ir::kBool, "kBool", "bool", 0, 0},
+};
+
+StatusOr<TypeFacts> FactsOf(const ir::Buffer& buffer) {
+  for (const TypeFacts& facts : kTypes) {
+    if (facts.type == buffer.type) return facts;
+  }
+  return InvalidArgument("'{}' has type {}, which an exported kernel cannot fill", buffer.name,
+                         ir::TypeName(buffer.type));
+}
+
+// The text for inside of a namespace: its includes stand at the top of the file, and its kernels
+// have C++ names there.
+std::string InNamespace(const std::string& name, const std::string& text) {
+  std::string body;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    std::string line = text.substr(begin, end - begin);
+    begin = end;
+    if (line.starts_with("#include")) continue;
+    constexpr std::string_view kExtern = "extern \"C\" __global__";
+    if (line.starts_with(kExtern)) line.erase(0, kExtern.find("__global__"));
+    body += line;
+  }
+  body.erase(0, body.find_first_not_of('\n'));
+  return fmt::format("namespace {} {{\n\n{}\n}}  // namespace {}\n\n", name, body, name);
+}
+
+// Lines of a comment, broken at any place beyond the width: JSON has no better one.
+std::string Comment(const std::string& name, const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size() || at == 0; at += kCommentColumns) {
+    out += fmt::format("// {:<10} {}\n", at == 0 ? name : "", text.substr(at, kCommentColumns));
+  }
+  return out;
+}
+
+std::string Head(const ExportedKernel& kernel, bool half_types) {
+  std::string text = fmt::format("// {}: a kernel tuned by Kiln.\n//\n", kernel.description);
+  text += Comment("workload", kernel.workload_key);
+  if (!kernel.preparation.empty()) text += Comment("prepared", kernel.preparation + ", before");
+  text += Comment("target", kernel.target);
+  if (!kernel.device.empty()) text += Comment("device", kernel.device);
+  if (kernel.cost_s.has_value()) {
+    std::string latency = FormatSeconds(*kernel.cost_s);
+    if (kernel.flop_count > 0) latency += ", " + FormatFlops(kernel.flop_count / *kernel.cost_s);
+    text += Comment("measured", latency);
+  }
+  text += Comment("steps", kernel.steps);
+  std::string program = kernel.file_name;
+  if (program.ends_with(".cu")) program.resize(program.size() - 3);
+  text +=
+      fmt::format("//\n// nvcc -arch={} -O3 -o {} {}\n\n", kernel.arch, program, kernel.file_name);
+  text += "#include <cuda_runtime.h>\n";
+  if (half_types) text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
+  text +=
+      "\n#include <algorithm>\n#include <cmath>\n#include <cstdio>\n#include <cstdlib>\n"
+      "#include <cstring>\n#include <vector>\n\n";
+  return text;
+}
+
+// One function that launches all kernels of a program on `b`, its buffers in the program's order.
+std::string LaunchFunction(const std::string& name, const codegen::CudaSource& source) {
+  std::string text = fmt::format("void launch_{}(void** b, cudaStream_t stream) {{\n", name);
+  for (const codegen::CudaKernel& kernel : source.kernels) {
+    std::vector<std::string> args;
+    for (const int32_t slot : kernel.args) args.push_back(fmt::format("&b[{}]", slot));
+    const std::string function = fmt::format("(const void*){}::{}", name, kernel.name);
+    text += "  {\n";
+    if (kernel.dynamic_shared_bytes > 0) {
+      text += fmt::format(
+          "    static const cudaError_t attribute =\n        cudaFuncSetAttribute({}, "
+          "cudaFuncAttributeMaxDynamicSharedMemorySize, {});\n    check(attribute);\n",
+          function, kernel.dynamic_shared_bytes);
+    }
+    text += fmt::format("    void* args[] = {{{}}};\n", fmt::join(args, ", "));
+    text += fmt::format(
+        "    check(cudaLaunchKernel({},\n        dim3({}), dim3({}), args, {}, stream));\n  }}\n",
+        function, fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "),
+        kernel.dynamic_shared_bytes);
+  }
+  return text + "}\n\n";
+}
+
+StatusOr<std::string> BufferTable(const std::string& name, const ir::Program& program) {
+  std::string text = fmt::format("const Buffer {}[] = {{\n", name);
+  for (int i = 0; i < program.num_args(); ++i) {
+    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
+    KILN_ASSIGN_OR_RETURN(const TypeFacts facts, FactsOf(buffer));
+    const char* role = buffer.scope == ir::Scope::kInput    ? "kInput"
+                       : buffer.scope == ir::Scope::kOutput ? "kOutput"
+                                                            : "kWorkspace";
+    text += fmt::format("    {{\"{}\", {}, {}, {}LL, {}LL, {:g}, {:g}}},  // [{}]\n", buffer.name,
+                        role, facts.name, buffer.num_elements(), buffer.index_limit, facts.relative,
+                        facts.absolute, fmt::join(buffer.shape, ", "));
+  }
+  return text + "};\n\n";
+}
+
+constexpr char kDeclarations[] = R"cuda(void check(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "CUDA: %s: %s\n", cudaGetErrorName(error), cudaGetErrorString(error));
+  std::exit(2);
+}
+
+enum Role { kInput, kOutput, kWorkspace };
+enum Type { kFloat, kDouble, kHalf, kBfloat, kInt8, kInt32, kInt64, kBool };
+struct Buffer {
+  const char* name;
+  Role role;
+  Type type;
+  long long elements;
+  long long index_limit;        // inputs that are indices: values in [0, index_limit)
+  double relative, absolute;    // |got - want| <= absolute * max|want| + relative * |want|
+};
+
+)cuda";
+
+// {0}: cases of a switch over types, for store; {1}: for load.
+constexpr char kMain[] = R"cuda(size_t size_of(Type type) {
+  const size_t sizes[] = {4, 8, 2, 2, 1, 4, 8, 1};
+  return sizes[type];
+}
+
+void store(void* to, Type type, long long i, double x) {
+  switch (type) {
+    case kFloat: ((float*)to)[i] = (float)x; break;
+    case kDouble: ((double*)to)[i] = x; break;
+    case kInt8: ((signed char*)to)[i] = (signed char)std::floor(x); break;
+    case kInt32: ((int*)to)[i] = (int)std::floor(x); break;
+    case kInt64: ((long long*)to)[i] = (long long)std::floor(x); break;
+    case kBool: ((bool*)to)[i] = x > 0; break;
+HALF_STORE    default: std::abort();
+  }
+}
+
+double load(const void* from, Type type, long long i) {
+  switch (type) {
+    case kFloat: return ((const float*)from)[i];
+    case kDouble: return ((const double*)from)[i];
+    case kInt8: return ((const signed char*)from)[i];
+    case kInt32: return ((const int*)from)[i];
+    case kInt64: return (double)((const long long*)from)[i];
+    case kBool: return ((const bool*)from)[i];
+HALF_LOAD    default: std::abort();
+  }
+}
+
+// Uniform: floats in [-1, 1), integers in [-8, 8) or [0, index_limit). The same in every run.
+void fill(std::vector<char>& bytes, const Buffer& buffer) {
+  static unsigned long long state = 1;
+  const bool is_float = buffer.type <= kBfloat;
+  for (long long i = 0; i < buffer.elements; ++i) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    const double u = (double)(state >> 11) / 9007199254740992.0;
+    double x = is_float ? 2 * u - 1 : 16 * u - 8;
+    if (buffer.index_limit > 0) x = u * (double)buffer.index_limit;
+    store(bytes.data(), buffer.type, i, x);
+  }
+}
+
+bool same(const std::vector<char>& got, const std::vector<char>& want, const Buffer& buffer) {
+  double largest = 0, worst = 0;
+  long long wrong = 0, first = -1;
+  for (long long i = 0; i < buffer.elements; ++i) {
+    const double w = std::fabs(load(want.data(), buffer.type, i));
+    if (w > largest && std::isfinite(w)) largest = w;
+  }
+  for (long long i = 0; i < buffer.elements; ++i) {
+    const double g = load(got.data(), buffer.type, i), w = load(want.data(), buffer.type, i);
+    if (g == w || (std::isnan(g) && std::isnan(w))) continue;
+    const double error = std::fabs(g - w);
+    if (error > worst) worst = error;
+    if (error <= buffer.absolute * largest + buffer.relative * std::fabs(w)) continue;
+    if (wrong++ == 0) first = i;
+  }
+  if (wrong == 0) {
+    std::printf("%s: right, largest error %.1e of the largest value\n", buffer.name,
+                largest > 0 ? worst / largest : worst);
+    return true;
+  }
+  std::printf("%s: WRONG: %lld of %lld elements; element %lld is %g, expected %g\n", buffer.name,
+              wrong, buffer.elements, first, load(got.data(), buffer.type, first),
+              load(want.data(), buffer.type, first));
+  return false;
+}
+
+// Memory for the buffers; inputs are those of `inputs`, all else is poisoned with NaN.
+std::vector<void*> allocate(const Buffer* buffers, int count,
+                            const std::vector<std::vector<char>>& inputs) {
+  std::vector<void*> memory;
+  size_t next_input = 0;
+  for (int i = 0; i < count; ++i) {
+    void* p = nullptr;
+    const size_t bytes = (size_t)buffers[i].elements * size_of(buffers[i].type);
+    check(cudaMalloc(&p, bytes));
+    check(cudaMemset(p, 0xff, bytes));
+    if (buffers[i].role == kInput) {
+      check(cudaMemcpy(p, inputs[next_input++].data(), bytes, cudaMemcpyHostToDevice));
+    }
+    memory.push_back(p);
+  }
+  return memory;
+}
+
+// Microseconds of one call: median of 11 batches, each a graph of 20 calls that is launched until
+// 10 ms have gone by.
+double time_us(void** memory) {
+  const int calls = 20, readings = 11;
+  cudaStream_t stream;
+  check(cudaStreamCreate(&stream));
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < calls; ++i) launch_tuned(memory, stream);
+  check(cudaStreamEndCapture(stream, &graph));
+  check(cudaGraphInstantiateWithFlags(&exec, graph, 0));
+  cudaEvent_t start, end;
+  check(cudaEventCreate(&start));
+  check(cudaEventCreate(&end));
+  int launches = 1;
+  std::vector<double> us;
+  while ((int)us.size() < readings) {
+    check(cudaEventRecord(start, stream));
+    for (int i = 0; i < launches; ++i) check(cudaGraphLaunch(exec, stream));
+    check(cudaEventRecord(end, stream));
+    check(cudaEventSynchronize(end));
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, start, end));
+    if (ms < 10 && launches < (1 << 20)) {
+      launches *= 2;
+      continue;
+    }
+    us.push_back(1e3 * ms / launches / calls);
+  }
+  std::sort(us.begin(), us.end());
+  return us[readings / 2];
+}
+
+int main() {
+  const int tuned_count = (int)(sizeof(tuned_buffers) / sizeof(Buffer));
+  const int reference_count = (int)(sizeof(reference_buffers) / sizeof(Buffer));
+  std::vector<std::vector<char>> inputs;
+  for (const Buffer& buffer : tuned_buffers) {
+    if (buffer.role != kInput) continue;
+    inputs.emplace_back((size_t)buffer.elements * size_of(buffer.type));
+    fill(inputs.back(), buffer);
+  }
+  std::vector<void*> tuned_memory = allocate(tuned_buffers, tuned_count, inputs);
+  std::vector<void*> reference_memory = allocate(reference_buffers, reference_count, inputs);
+  launch_reference(reference_memory.data(), nullptr);
+  launch_tuned(tuned_memory.data(), nullptr);
+  check(cudaDeviceSynchronize());
+  bool right = true;
+  for (int i = 0; i < tuned_count; ++i) {
+    // Arguments come first and in the same order in both programs.
+    if (tuned_buffers[i].role != kOutput) continue;
+    const size_t bytes = (size_t)tuned_buffers[i].elements * size_of(tuned_buffers[i].type);
+    std::vector<char> got(bytes), want(bytes);
+    check(cudaMemcpy(got.data(), tuned_memory[i], bytes, cudaMemcpyDeviceToHost));
+    check(cudaMemcpy(want.data(), reference_memory[i], bytes, cudaMemcpyDeviceToHost));
+    right = same(got, want, tuned_buffers[i]) && right;
+  }
+  const double us = time_us(tuned_memory.data());
+  std::printf("%.2f us", us);
+  if (kFlops > 0) std::printf(", %.1f GFLOP/s", kFlops / us * 1e-3);
+  std::printf("\n");
+  return right ? 0 : 1;
+}
+)cuda";
+
+constexpr char kHalfStore[] =
+    "    case kHalf: ((__half*)to)[i] = __float2half((float)x); break;\n"
+    "    case kBfloat: ((__nv_bfloat16*)to)[i] = __float2bfloat16((float)x); break;\n";
+constexpr char kHalfLoad[] =
+    "    case kHalf: return __half2float(((const __half*)from)[i]);\n"
+    "    case kBfloat: return __bfloat162float(((const __nv_bfloat16*)from)[i]);\n";
+
+std::string Main(bool half_types) {
+  std::string text = kMain;
+  const auto put = [&](std::string_view mark, const char* code) {
+    text.replace(text.find(mark), mark.size(), half_types ? code : "");
+  };
+  put("HALF_STORE", kHalfStore);
+  put("HALF_LOAD", kHalfLoad);
+  return text;
+}
+
+}  // namespace
+
+StatusOr<std::string> ExportCuda(const ExportedKernel& kernel) {
+  KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(kernel.steps));
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(kernel.dag, steps));
+  KILN_ASSIGN_OR_RETURN(const ir::Program tuned, lower::Lower(state, {.gpu = true}));
+  KILN_ASSIGN_OR_RETURN(const ir::Program reference,
+                        lower::Lower(schedule::State(kernel.dag), {.gpu = true}));
+  KILN_ASSIGN_OR_RETURN(const codegen::CudaSource tuned_source, codegen::GenerateCuda(tuned));
+  KILN_ASSIGN_OR_RETURN(const codegen::CudaSource reference_source,
+                        codegen::GenerateCuda(reference));
+  KILN_ASSIGN_OR_RETURN(const std::string tuned_table, BufferTable("tuned_buffers", tuned));
+  KILN_ASSIGN_OR_RETURN(const std::string reference_table,
+                        BufferTable("reference_buffers", reference));
+  const bool half_types =
+      tuned_source.needs_toolkit_headers || reference_source.needs_toolkit_headers;
+  return Head(kernel, half_types) + InNamespace("tuned", tuned_source.text) +
+         "// The same computation, one thread per output element.\n" +
+         InNamespace("reference", reference_source.text) + kDeclarations + tuned_table +
+         reference_table +
+         fmt::format("const double kFlops = {:g};  // 0: not known\n\n",
+                     std::max(0.0, kernel.flop_count)) +
+         LaunchFunction("tuned", tuned_source) + LaunchFunction("reference", reference_source) +
+         Main(half_types);
+}
+
+}  // namespace kiln::client

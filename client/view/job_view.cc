@@ -1,0 +1,178 @@
+#include "client/view/job_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/shell_word.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/view/format.h"
+#include "client/view/task_window.h"
+#include "client/view/variant_groups.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr std::string_view kSpinner[] = {"|", "/", "-", "\\"};
+constexpr int kLeastColumns = 12;  // of a task in the table
+constexpr int kTableHead = 2;      // its header and rule
+constexpr double kLongWait_s = 1;
+constexpr double kStep = 0.1 - 1e-9;  // of a job, from one line of progress to the next
+
+bool Waits(const v1::JobStatus& job) {
+  return job.state() == v1::RUNNING && job.waiting_for_workers() != 0;
+}
+
+std::string WhatItDoes(const v1::JobStatus& job) {
+  if (!Waits(job)) {
+    const bool remeasured = job.state() == v1::RUNNING && !job.phase().empty();
+    return remeasured ? job.phase() : std::string(JobStateName(job.state()));
+  }
+  return "waiting for workers" + (job.message().empty() ? "" : ": " + FirstLine(job.message()));
+}
+
+}  // namespace
+
+std::optional<std::string> JobView::Improvement(const v1::Record& record) {
+  const double cost_s = CostOf(record.result());
+  const size_t task_index = record.task_index();
+  if (cost_s <= 0 || record.result().stopped_early()) return {};
+  if (best_s_.size() <= task_index) best_s_.resize(task_index + 1);
+  std::optional<double>& best_s = best_s_[task_index];
+  if (best_s.has_value() && cost_s >= *best_s) return {};
+  best_s = cost_s;
+  std::string line = fmt::format("trial {:>4}  {:>10}  {:>14}", record.trial(), LatencyCell(cost_s),
+                                 SpeedCell(record.flop_count(), cost_s));
+  if (task_index >= static_cast<size_t>(status_.tasks_size())) return line;
+  const v1::TaskStatus& task = status_.tasks(record.task_index());
+  const bool unscheduled = task.reference_record_id() == record.id() && record.id() != 0;
+  const std::string speed_up = SpeedUp(task.reference_cost_s(), cost_s);
+  if (unscheduled) {
+    line += "  the unscheduled loops";
+  } else if (!speed_up.empty()) {
+    line += fmt::format("  {} over the unscheduled loops", speed_up);
+  }
+  if (status_.tasks_size() > 1) line += fmt::format("  {}", task.spec().description());
+  return line;
+}
+
+std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
+  std::vector<std::string> lines;
+  KeepKnown(event.status(), lines);
+  seen_ = true;
+  // Every job waits for a moment at its start.
+  if (Waits(status_) && status_.elapsed_s() >= kLongWait_s && WhatItDoes(status_) != last_wait_) {
+    last_wait_ = WhatItDoes(status_);
+    lines.push_back(last_wait_);
+  }
+  for (; seen_notices_ < status_.notices_size(); ++seen_notices_) {
+    notices_.push_back(status_.notices(seen_notices_));
+    lines.push_back(notices_.back());
+  }
+  if (event.has_record()) ObserveRecord(event.record(), lines);
+  const double progress = ProgressOf(status_);
+  const uint32_t done = status_.trials_done();
+  const bool more = done > said_trials_;
+  if (more && (progress >= said_progress_ + kStep || status_.state() >= v1::SUCCEEDED)) {
+    said_trials_ = done;
+    said_progress_ = progress;
+    lines.push_back(Totals(status_.elapsed_s()));
+  }
+  return lines;
+}
+
+// Only the status of a running job says what earlier jobs know.
+void JobView::KeepKnown(v1::JobStatus status, std::vector<std::string>& lines) {
+  for (int i = 0; i < status.tasks_size(); ++i) {
+    v1::TaskStatus& task = *status.mutable_tasks(i);
+    const bool before = i < status_.tasks_size() && status_.tasks(i).known_states() > 0;
+    if (task.known_states() > 0 && !before) {
+      lines.push_back(KnownText(task));
+      if (status.tasks_size() > 1) lines.back() += "  " + task.spec().description();
+    } else if (task.known_states() == 0 && before) {
+      task.set_known_states(status_.tasks(i).known_states());
+      task.set_known_cost_s(status_.tasks(i).known_cost_s());
+      task.set_known_record_id(status_.tasks(i).known_record_id());
+    }
+  }
+  status_ = std::move(status);
+}
+
+void JobView::ObserveRecord(const v1::Record& record, std::vector<std::string>& lines) {
+  const uint32_t kind = record.result().error();
+  if (kind != v1::NO_ERROR && (seen_errors_ >> kind & 1) == 0) {
+    seen_errors_ |= 1u << kind;
+    lines.push_back(fmt::format("trial {:>4}  {}: {}", record.trial(), ErrorName(kind),
+                                FirstLine(record.result().message())));
+  }
+  if (auto line = Improvement(record)) lines.push_back(*std::move(line));
+}
+
+std::string JobView::Totals(double elapsed_s) const {
+  std::string line = fmt::format("{} {}  trials {}  errors {}  time {}", ObjectiveWord(status_),
+                                 LatencyCell(ObjectiveOf(status_).value_or(0)), TrialsText(status_),
+                                 ErrorCounts(status_), FormatElapsed(elapsed_s));
+  const double progress = ProgressOf(status_);
+  if (status_.trials_done() > 0 && progress < 1 && status_.state() < v1::SUCCEEDED) {
+    line += fmt::format("  left {}", FormatElapsed(elapsed_s * (1 - progress) / progress));
+  }
+  const std::string pace = PaceText(status_);
+  if (!pace.empty()) line += "  " + pace;
+  if (status_.state() == v1::RUNNING && status_.tasks_size() > 1 && status_.next_task() > 0) {
+    line += fmt::format("  next {}", status_.next_task() - 1);
+  }
+  return line;
+}
+
+std::vector<std::string> JobView::TaskLines(const Frame& frame, int rows) const {
+  Table table({{"ID", Table::kRight},
+               {"Task", Table::kLeft, kLeastColumns},
+               {"Latency", Table::kRight},
+               {"Speed", Table::kRight},
+               {"Speed-up", Table::kRight},
+               {"Trials", Table::kRight}});
+  const bool all = status_.tasks_size() <= rows - kTableHead;
+  const std::vector<int> shown = TaskWindow(status_, rows - kTableHead - (all ? 0 : 1));
+  int open = 0;
+  for (const v1::TaskStatus& task : status_.tasks()) open += task.best_cost_s() > 0 ? 0 : 1;
+  for (const int i : shown) {
+    const v1::TaskStatus& task = status_.tasks(i);
+    if (task.best_cost_s() <= 0) --open;
+    table.AddRow({fmt::format("{}", i), TaskCell(task), LatencyCell(task.best_cost_s()),
+                  SpeedCell(task.flop_count(), task.best_cost_s()),
+                  SpeedUp(task.reference_cost_s(), task.best_cost_s()),
+                  fmt::format("{}", task.trials())});
+  }
+  std::vector<std::string> lines = table.Lines(frame.columns);
+  lines[0] = Colored(lines[0], Color::kBold, frame.color);
+  if (!all) {
+    lines.push_back(
+        fmt::format("... and {} more{}", status_.tasks_size() - static_cast<int>(shown.size()),
+                    open > 0 ? fmt::format(", {} of them without a result", open) : ""));
+  }
+  return lines;
+}
+
+std::vector<std::string> JobView::LastLines(const Frame& frame) const {
+  const bool running = status_.state() == v1::QUEUED || status_.state() == v1::RUNNING;
+  const double elapsed_s = status_.elapsed_s() + (running ? frame.since_event_s : 0);
+  std::vector<std::string> lines = WrapParts(Totals(elapsed_s), frame.columns);
+  const std::string_view spinner =
+      running ? kSpinner[static_cast<size_t>(frame.number) % std::size(kSpinner)] : " ";
+  lines.push_back(Colored(fmt::format("{} job {} {}{}", spinner, status_.id(), WhatItDoes(status_),
+                                      status_.device().empty() ? "" : " on " + status_.device()),
+                          Color::kDim, frame.color));
+  return lines;
+}
+
+std::vector<std::string> JobView::Lines(const Frame& frame) const {
+  const std::vector<std::string> last = LastLines(frame);
+  const int rows = frame.rows - static_cast<int>(last.size());
+  if (rows < kTableHead + 2) return last;
+  std::vector<std::string> lines = TaskLines(frame, rows);
+  lines.insert(lines.end(), last.begin(), last.end());
+  return lines;
+}
+
+}  // namespace kiln::client

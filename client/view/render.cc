@@ -1,0 +1,190 @@
+#include "client/view/render.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "compiler/dag/text.h"
+#include "compiler/ir/pass.h"
+#include "compiler/ir/program_text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/state.h"
+#include "compiler/schedule/step.h"
+#include "compiler/target/target.h"
+
+namespace kiln::client {
+namespace {
+
+std::string WithNewline(std::string text) {
+  if (text.empty() || text.back() != '\n') text += '\n';
+  return text;
+}
+
+// One step a line; still one JSON array.
+std::string StepLines(const std::vector<schedule::StepPtr>& steps) {
+  if (steps.empty()) return "[]\n";
+  std::string text = "[";
+  for (size_t i = 0; i < steps.size(); ++i) {
+    text += (i == 0 ? "" : ",\n ") + steps[i]->ToJson();
+  }
+  return text + "]\n";
+}
+
+constexpr std::string_view kPasses = "passes", kProgram = "program";
+
+// A form of code, and whose it is.
+struct Shown {
+  const codegen::Backend* backend = nullptr;  // null: there is no such form
+  std::string_view form = {};
+};
+
+Shown FindCodeForm(std::string_view form, codegen::Backends backends) {
+  for (const codegen::Backend* backend : backends) {
+    for (const codegen::CodeForm& known : backend->forms()) {
+      if (known.name == form) return {backend, known.name};
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> CompiledForms(codegen::Backends backends) {
+  std::vector<std::string> forms = {std::string(kPasses), std::string(kProgram)};
+  for (const codegen::Backend* backend : backends) {
+    for (const codegen::CodeForm& form : backend->forms()) forms.emplace_back(form.name);
+  }
+  return forms;
+}
+
+// Listens to the passes: what they do, as text, and which of them there are.
+class PassLog {
+ public:
+  explicit PassLog(const std::vector<std::string>& leave_out) {
+    instruments_.leave_out.insert(leave_out.begin(), leave_out.end());
+    instruments_.observer = [this](const ir::PassReport& report) { Add(report); };
+  }
+  PassLog(const PassLog&) = delete;
+  PassLog& operator=(const PassLog&) = delete;
+
+  const ir::PassInstruments* instruments() const { return &instruments_; }
+  const std::string& text() const { return text_; }
+
+  Status CheckNames() const {
+    for (const std::string& name : instruments_.leave_out) {
+      if (std::ranges::find(names_, name) != names_.end()) continue;
+      return InvalidArgument("--leave-out: no pass is called '{}' here, expected one of: {}", name,
+                             fmt::join(names_, ", "));
+    }
+    return OkStatus();
+  }
+
+ private:
+  void Add(const ir::PassReport& report) {
+    if (report.program != nullptr) {
+      if (names_.empty()) text_ += WithNewline(std::string(report.before));
+      names_.emplace_back(report.name);
+    }
+    text_ += fmt::format("# {}: {:.1f} us{}\n", report.name, report.seconds * 1e6,
+                         report.left_out             ? ", left out"
+                         : report.changed            ? ", changed the program:"
+                         : report.program != nullptr ? ", changed nothing"
+                                                     : "");
+    if (report.changed) text_ += WithNewline(ir::ProgramText(*report.program));
+  }
+
+  ir::PassInstruments instruments_;
+  std::vector<std::string> names_;  // of those that can be left out
+  std::string text_;
+};
+
+// A schedule to be lowered for a target, and shown.
+class CompiledView {
+ public:
+  CompiledView(const schedule::State& state, target::Target target, const codegen::Backend& backend)
+      : state_(state), target_(std::move(target)), backend_(backend) {}
+
+  StatusOr<std::string> Program(const ir::PassInstruments* instruments) const {
+    KILN_ASSIGN_OR_RETURN(const ir::Program program, Lowered(instruments));
+    return ir::ProgramText(program);
+  }
+
+  StatusOr<std::string> Passes(const PassLog& log) const {
+    KILN_ASSIGN_OR_RETURN(const ir::Program program, Lowered(log.instruments()));
+    KILN_RETURN_IF_ERROR(backend_.RunPasses(program, log.instruments()));
+    return log.text();
+  }
+
+  StatusOr<std::string> Code(const Shown& shown, const ir::PassInstruments* instruments) const {
+    const std::string_view kind = shown.backend->kind().name;
+    if (shown.backend != &backend_) {
+      return InvalidArgument("target '{}' has no {} form, only {} targets do; say --target {}",
+                             target::PrintTarget(target_), shown.form, kind, kind);
+    }
+    KILN_ASSIGN_OR_RETURN(const target::Target resolved, backend_.Resolve(target_));
+    KILN_ASSIGN_OR_RETURN(const ir::Program program, Lowered(instruments));
+    return backend_.Show(shown.form, program, resolved, instruments);
+  }
+
+ private:
+  StatusOr<ir::Program> Lowered(const ir::PassInstruments* instruments) const {
+    return lower::Lower(state_, {.gpu = target_.is_gpu(), .instruments = instruments});
+  }
+
+  const schedule::State& state_;
+  const target::Target target_;
+  const codegen::Backend& backend_;
+};
+
+StatusOr<std::string> RenderCompiled(const schedule::State& state, const Rendered& what,
+                                     std::string_view form, codegen::Backends backends) {
+  KILN_ASSIGN_OR_RETURN(target::Target target,
+                        target::ParseTarget(what.target, codegen::KindsOf(backends)));
+  const codegen::Backend& backend = *codegen::FindBackend(*target.kind, backends);
+  const CompiledView view(state, std::move(target), backend);
+  const PassLog log(what.leave_out);
+  const bool watched = form == kPasses || !what.leave_out.empty();
+  const ir::PassInstruments* instruments = watched ? log.instruments() : nullptr;
+  StatusOr<std::string> text = form == kPasses ? view.Passes(log)
+                               : form == kProgram
+                                   ? view.Program(instruments)
+                                   : view.Code(FindCodeForm(form, backends), instruments);
+  if (text.ok()) KILN_RETURN_IF_ERROR(log.CheckNames());
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> RenderForms(codegen::Backends backends) {
+  std::vector<std::string> forms = {"dag", "steps", "schedule", "loops"};
+  std::ranges::move(CompiledForms(backends), std::back_inserter(forms));
+  return forms;
+}
+
+StatusOr<std::string> Render(const Rendered& what, std::string_view form,
+                             codegen::Backends backends) {
+  const std::vector<std::string> forms = CompiledForms(backends);
+  const bool compiled = std::ranges::find(forms, form) != forms.end();
+  if (!compiled && !what.leave_out.empty())
+    return InvalidArgument("--leave-out is for {}, not for {}", fmt::join(forms, ", "), form);
+  if (form == "dag") return WithNewline(dag::PrintDag(*what.dag));
+  KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(what.steps));
+  if (form == "steps") return StepLines(steps);
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(what.dag, steps));
+  if (form == "schedule") {
+    return WithNewline(steps.empty() ? "# the unscheduled loops: no primitives"
+                                     : schedule::PrintPrimitives(state));
+  }
+  if (form == "loops") {
+    // With the extents of attached stages, which replay alone leaves open.
+    auto filled = lower::FillExtents(state);
+    return WithNewline(schedule::PrintLoops(filled.ok() ? *filled : state));
+  }
+  if (compiled) {
+    KILN_ASSIGN_OR_RETURN(std::string text, RenderCompiled(state, what, form, backends));
+    return WithNewline(std::move(text));
+  }
+  return InvalidArgument("unknown form '{}', expected one of: {}", form,
+                         fmt::join(RenderForms(backends), ", "));
+}
+
+}  // namespace kiln::client

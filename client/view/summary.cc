@@ -1,0 +1,201 @@
+#include "client/view/summary.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <span>
+
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/view/format.h"
+#include "client/view/render.h"
+#include "client/view/variant_groups.h"
+#include "compiler/codegen/backends/backends.h"
+#include "compiler/dag/text.h"
+#include "compiler/target/target.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr int kLeastColumns = 10;  // of a task in the table
+
+std::string Line(std::string_view name, const std::string& text) {
+  return fmt::format("  {:<11}{}\n", name, text);
+}
+
+// Null: a record of a target that this program does not know.
+const target::TargetKind* KindOf(const v1::Record& record) {
+  const auto target = target::ParseTarget(record.target());
+  return target.ok() ? target->kind : nullptr;
+}
+
+// How to see what the trial's program became.
+std::string CodeLine(const v1::Record& record, const Session& session) {
+  codegen::CodeForm form = {"program", "loops"};
+  if (const target::TargetKind* const kind = KindOf(record); kind != nullptr) {
+    const codegen::Backend& backend = *codegen::FindBackend(*kind);
+    if (!backend.forms().empty()) form = backend.forms()[0];
+  }
+  return fmt::format("\nits {:<10}{}\n", std::string(form.title) + ":",
+                     session.Command(fmt::format("show {} --as {}", TrialName(record), form.name)));
+}
+
+std::string Indented(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1);
+    out += "  " + std::string(text.substr(0, end + 1));
+    text.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+std::string ScheduleText(const v1::Record& record) {
+  const auto dag = dag::ParseDag(record.dag());
+  if (!dag.ok()) return fmt::format("(cannot be shown: {})\n", Message(dag.status()));
+  const auto text = Render({*dag, record.steps(), record.target()}, "schedule");
+  if (!text.ok()) return fmt::format("(cannot be shown: {})\n", Message(text.status()));
+  return *text;
+}
+
+// What earlier jobs found, where it counts more than what this one did.
+std::string KnownTextOf(const v1::TaskStatus& task, const Session& session) {
+  if (task.known_record_id() == 0) return "";
+  const bool better = task.best_cost_s() <= 0 || task.known_cost_s() < task.best_cost_s();
+  return Line(better ? "better" : "before",
+              fmt::format("{} of an earlier job: {}", FormatSeconds(task.known_cost_s()),
+                          session.Command(fmt::format("show {}", task.known_record_id()))));
+}
+
+std::string TaskText(const v1::TaskStatus& task, const v1::Record& record, const Session& session) {
+  const double cost_s = CostOf(record.result());
+  const std::string speed = SpeedCell(record.flop_count(), cost_s);
+  std::string text = Line("best", fmt::format("{}{}, trial {}", FormatSeconds(cost_s),
+                                              speed == "-" ? "" : ", " + speed, TrialName(record)));
+  if (!record.result().remeasured_costs_s().empty()) {
+    text += Line("measured",
+                 fmt::format("again with its rivals: median of {} readings, +-{} by 95%, with the "
+                             "device's drift as this job saw it",
+                             RemeasurementsOf(record.result()),
+                             FormatSeconds(record.result().confidence_s())));
+  }
+  text += Line("speed-up", SpeedUpText(task, record));
+  if (const std::string& how = task.spec().preparation(); !how.empty()) {
+    text += Line("prepared", how + ", before and once for constant weights");
+  }
+  text += Line("checked", CheckText(record));
+  if (!record.result().device().empty()) text += Line("device", record.result().device());
+  text += KnownTextOf(task, session);
+  return text;
+}
+
+// `variants`: of the job's only group.
+std::string OneGroup(const v1::JobStatus& job, std::span<const int> variants,
+                     const v1::Record& record, const Session& session) {
+  const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
+  std::string text = task.spec().description() + "\n" + TaskText(task, record, session);
+  if (variants.size() > 1) text += Line("variant", VariantText(job, variants));
+  text +=
+      fmt::format("\nschedule of trial {}:\n{}", TrialName(record), Indented(ScheduleText(record)));
+  return text + CodeLine(record, session);
+}
+
+std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& best,
+                      const Session& session) {
+  Table table({{"ID", Table::kRight},
+               {"Task", Table::kLeft, kLeastColumns},
+               {"Best", Table::kRight},
+               {"Speed", Table::kRight},
+               {"Speed-up", Table::kRight},
+               {"Largest error", Table::kRight},
+               {"Trial", Table::kRight}});
+  for (const v1::Record& record : best) {
+    if (record.task_index() >= static_cast<uint32_t>(job.tasks_size())) continue;
+    const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
+    const double cost_s = CostOf(record.result());
+    table.AddRow({fmt::format("{}", record.task_index()), TaskCell(task), LatencyCell(cost_s),
+                  SpeedCell(record.flop_count(), cost_s), SpeedUp(task.reference_cost_s(), cost_s),
+                  ErrorCell(record.result()), fmt::format("{}", record.trial())});
+  }
+  std::string variants;
+  for (const std::vector<int>& group : VariantGroupsOf(job)) {
+    const int fastest = Fastest(job, group);
+    const std::string& preparation = job.tasks(fastest).spec().preparation();
+    if (group.size() > 1)
+      variants += fmt::format("task {}: {}\n", group[0], VariantText(job, group));
+    if (preparation.empty()) continue;
+    variants += fmt::format("task {} takes prepared inputs: {}\n", fastest, preparation);
+  }
+  std::string better;
+  for (const v1::TaskStatus& task : job.tasks()) {
+    if (task.known_cost_s() <= 0 || task.best_cost_s() <= task.known_cost_s()) continue;
+    better += fmt::format("{}: {}", task.spec().description(), KnownTextOf(task, session));
+  }
+  return table.ToString(OutputColumns(STDOUT_FILENO)) + UncheckedLines(best) + variants + better +
+         fmt::format("\none schedule:  {}\n", session.Command("show " + TrialName(best[0])));
+}
+
+}  // namespace
+
+std::string UncheckedLines(const std::vector<v1::Record>& records) {
+  std::string text;
+  for (const v1::Record& record : records) {
+    const std::string why = UncheckedText(record.result());
+    if (!why.empty()) text += fmt::format("trial {} is not checked: {}\n", TrialName(record), why);
+  }
+  return text;
+}
+
+std::string RewrittenLines(const std::vector<v1::Record>& records) {
+  std::string text;
+  for (const v1::Record& record : records) {
+    if (record.layout_rewrite_option() == 0) continue;
+    text += fmt::format(
+        "trial {} came from a log and was measured with inputs laid out for it (layout rewrite "
+        "option {}): its latency is no comparison with others\n",
+        TrialName(record), record.layout_rewrite_option());
+  }
+  return text;
+}
+
+std::string CheckText(const v1::Record& record) {
+  const target::TargetKind* const kind = KindOf(record);
+  if (kind != nullptr && !kind->runs_programs)
+    return fmt::format("nothing was run: target {} makes its costs up", kind->name);
+  const std::string unchecked = UncheckedText(record.result());
+  if (!unchecked.empty()) return "NOT CHECKED: " + unchecked;
+  const uint64_t sampled = record.result().sampled_outputs();
+  return fmt::format(
+      "{} the reference on random inputs; largest error {:.1e} of its largest value",
+      sampled == 0 ? "result matches"
+                   : fmt::format("{} elements of the result, drawn at random, match", sampled),
+      record.result().max_error());
+}
+
+std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& best,
+                    const Session& session) {
+  std::string text;
+  if (best.empty()) {
+    for (const v1::TaskStatus& task : job.tasks()) text += KnownTextOf(task, session);
+  } else {
+    const auto groups = VariantGroupsOf(job);
+    const v1::Record* fastest = nullptr;
+    for (const v1::Record& record : best) {
+      const auto task = static_cast<int>(record.task_index());
+      if (groups.size() == 1 && task == Fastest(job, groups[0])) fastest = &record;
+    }
+    text = fastest != nullptr ? OneGroup(job, groups[0], *fastest, session)
+                              : ManyTasks(job, best, session);
+  }
+  const std::string pace = PaceText(job);
+  if (!pace.empty()) text += fmt::format("pace: {} trials, {}\n", job.trials_done(), pace);
+  const std::string ending = EndingText(job);
+  if (!ending.empty()) text += fmt::format("ended: {}\n", ending);
+  if (NumErrors(job) > 0) {
+    text += fmt::format("failed trials: {}; see {}\n", ErrorCounts(job),
+                        session.Command("jobs " + job.id()));
+  }
+  return text;
+}
+
+}  // namespace kiln::client

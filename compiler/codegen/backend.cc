@@ -1,0 +1,19 @@
+#include "compiler/codegen/backend.h"
+
+namespace kiln::codegen {
+
+Status Backend::Check(const ir::Program&, const target::Target&,
+                      const target::HardwareParams&) const {
+  return OkStatus();
+}
+
+StatusOr<std::string> Backend::Show(std::string_view form, const ir::Program&,
+                                    const target::Target&, const ir::PassInstruments*) const {
+  return Unimplemented("target {} has no {} form", kind().name, form);
+}
+
+Status Backend::RunPasses(const ir::Program&, const ir::PassInstruments*) const {
+  return OkStatus();
+}
+
+}  // namespace kiln::codegen

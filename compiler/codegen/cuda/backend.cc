@@ -1,0 +1,68 @@
+#include "compiler/codegen/cuda/backend.h"
+
+#include <fmt/format.h>
+
+#include "compiler/codegen/cuda/checks.h"
+#include "compiler/codegen/cuda/compile.h"
+#include "compiler/codegen/cuda/source.h"
+
+namespace kiln::codegen {
+namespace {
+
+constexpr CodeForm kForms[] = {{"cuda", "CUDA C"}};
+
+class Cuda final : public Backend {
+ public:
+  const target::TargetKind& kind() const override { return target::kCuda; }
+
+  StatusOr<std::string> Compiler() const override {
+    KILN_ASSIGN_OR_RETURN(const NvrtcInfo nvrtc, FindNvrtc());
+    return fmt::format("NVRTC {}.{} ({})", nvrtc.major, nvrtc.minor, nvrtc.path);
+  }
+
+  Status Check(const ir::Program& program, const target::Target& target,
+               const target::HardwareParams& hardware) const override {
+    return CheckCudaProgram(program, hardware, target.GpuArch());
+  }
+
+  StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target, Fault fault,
+                             CompileTimes& times) const override {
+    KILN_ASSIGN_OR_RETURN(CudaCompiled result,
+                          CompileCudaWithReport(program, target, {.fault = fault}));
+    times = {.generate_s = result.generate_s, .compile_s = result.compile_s};
+    return std::move(result.compiled);
+  }
+
+  std::span<const CodeForm> forms() const override { return kForms; }
+
+  // With what the compiler says of it, where there is one.
+  StatusOr<std::string> Show(std::string_view, const ir::Program& program,
+                             const target::Target& target,
+                             const ir::PassInstruments* instruments) const override {
+    KILN_ASSIGN_OR_RETURN(const CudaSource source,
+                          GenerateCuda(program, {.instruments = instruments}));
+    const std::string arch = target.Option("arch");
+    if (arch.empty() || !FindNvrtc().ok()) return source.text;
+    // Code that does not compile is shown all the more.
+    const auto cubin = CompileCubin(source.text, arch);
+    if (!cubin.ok()) {
+      const std::string_view message = Message(cubin.status());
+      return fmt::format("// {}\n\n{}", message.substr(0, message.find('\n')), source.text);
+    }
+    return ResourceComment(source, *cubin) + "\n" + source.text;
+  }
+
+  Status RunPasses(const ir::Program& program,
+                   const ir::PassInstruments* instruments) const override {
+    return GenerateCuda(program, {.instruments = instruments}).status();
+  }
+};
+
+}  // namespace
+
+const Backend& CudaBackend() {
+  static const Cuda backend;
+  return backend;
+}
+
+}  // namespace kiln::codegen

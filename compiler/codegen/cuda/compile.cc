@@ -1,0 +1,207 @@
+#include "compiler/codegen/cuda/compile.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/clock.h"
+#include "compiler/codegen/cuda/checks.h"
+#include "compiler/codegen/cuda/nvrtc.h"
+
+namespace kiln::codegen {
+namespace {
+
+// Text up to the next line end that stands behind `key`, or before it.
+int64_t NumberBehind(std::string_view text, std::string_view key) {
+  const size_t at = text.find(key);
+  if (at == text.npos) return 0;
+  int64_t value = 0;
+  std::from_chars(text.data() + at + key.size(), text.data() + text.size(), value);
+  return value;
+}
+
+int64_t NumberBefore(std::string_view text, std::string_view key) {
+  const size_t end = text.find(key);
+  if (end == text.npos) return 0;
+  size_t begin = end;
+  while (begin > 0 && text[begin - 1] >= '0' && text[begin - 1] <= '9') --begin;
+  int64_t value = 0;
+  std::from_chars(text.data() + begin, text.data() + end, value);
+  return value;
+}
+
+// Takes the lines of `ptxas -v` out of the log.
+//   ptxas info    : Compiling entry function 'k' for 'sm_90'
+//   ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+//   ptxas info    : Used 14 registers, used 0 barriers
+void ParseReport(std::string_view log, Cubin& cubin) {
+  while (!log.empty()) {
+    const size_t end = std::min(log.find('\n'), log.size());
+    const std::string_view line = log.substr(0, end);
+    log.remove_prefix(std::min(end + 1, log.size()));
+    const bool is_report = line.starts_with("ptxas info") || line.starts_with("ptxas   ") ||
+                           line.find("bytes stack frame") != line.npos;
+    if (const size_t at = line.find("entry function '"); at != line.npos) {
+      const std::string_view name = line.substr(at + 16);
+      cubin.kernels.push_back({.name = std::string(name.substr(0, name.find('\'')))});
+    } else if (!cubin.kernels.empty() && is_report) {
+      KernelResources& kernel = cubin.kernels.back();
+      if (line.find("bytes stack frame") != line.npos) {
+        kernel.stack_bytes = NumberBefore(line, " bytes stack frame");
+        kernel.spill_store_bytes = NumberBefore(line, " bytes spill stores");
+        kernel.spill_load_bytes = NumberBefore(line, " bytes spill loads");
+      }
+      if (line.find("Used ") != line.npos)
+        kernel.registers = static_cast<int>(NumberBehind(line, "Used "));
+    }
+    if (!is_report && line.find_first_not_of(std::string_view(" \0", 2)) != line.npos) {
+      cubin.log += line;
+      cubin.log += '\n';
+    }
+  }
+}
+
+// "sm_90a" -> 90.
+StatusOr<int> ArchNumber(std::string_view arch) {
+  int number = 0;
+  const bool has_prefix = arch.starts_with("sm_");
+  const std::string_view digits = has_prefix ? arch.substr(3) : arch;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const std::string_view rest(end, static_cast<size_t>(digits.data() + digits.size() - end));
+  if (!has_prefix || error != std::errc() || number < 70 || number > 999 ||
+      !(rest.empty() || rest == "a" || rest == "f")) {
+    return InvalidArgument("GPU architecture '{}', expected one like sm_90 or sm_90a, from sm_70",
+                           arch);
+  }
+  return number;
+}
+
+StatusOr<std::vector<std::string>> Options(const Nvrtc& nvrtc, const std::string& source,
+                                           std::string_view arch, const CudaOptions& options) {
+  KILN_ASSIGN_OR_RETURN(const int number, ArchNumber(arch));
+  const std::vector<int>& archs = nvrtc.info().archs;
+  if (std::ranges::find(archs, number) == archs.end()) {
+    return InvalidArgument("NVRTC {}.{} does not compile for {}, it knows sm_{}",
+                           nvrtc.info().major, nvrtc.info().minor, arch, fmt::join(archs, ", sm_"));
+  }
+  std::vector<std::string> result = {fmt::format("--gpu-architecture={}", arch), "--std=c++17",
+                                     "--fmad=true"};
+  if (options.fast_math) result.emplace_back("--use_fast_math");
+  if (source.find("#include <cuda_") != source.npos) {
+    const std::string include = nvrtc.FindInclude("cuda_fp16.h");
+    if (include.empty()) {
+      return FailedPrecondition(
+          "16-bit float code needs cuda_fp16.h, which is not beside {}: set CUDA_HOME to a CUDA "
+          "toolkit",
+          nvrtc.info().path);
+    }
+    result.push_back("--include-path=" + include);
+  }
+  return result;
+}
+}  // namespace
+
+StatusOr<NvrtcInfo> FindNvrtc() {
+  KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());
+  return nvrtc->info();
+}
+
+StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
+                             const CudaOptions& options) {
+  KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());
+  KILN_ASSIGN_OR_RETURN(std::vector<std::string> flags, Options(*nvrtc, source, arch, options));
+  flags.emplace_back("--ptxas-options=-v");
+  Cubin cubin;
+  cubin.arch = arch;
+  std::string log;
+  KILN_ASSIGN_OR_RETURN(cubin.binary, nvrtc->Compile(source, flags, Nvrtc::Output::kCubin, &log));
+  ParseReport(log, cubin);
+  return cubin;
+}
+
+StatusOr<std::string> CompilePtx(const std::string& source, std::string_view arch,
+                                 const CudaOptions& options) {
+  KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());
+  KILN_ASSIGN_OR_RETURN(const std::vector<std::string> flags,
+                        Options(*nvrtc, source, arch, options));
+  std::string log;
+  return nvrtc->Compile(source, flags, Nvrtc::Output::kPtx, &log);
+}
+
+namespace {
+const KernelResources* Find(const Cubin& cubin, const std::string& kernel) {
+  const auto found = std::ranges::find(cubin.kernels, kernel, &KernelResources::name);
+  return found == cubin.kernels.end() ? nullptr : &*found;
+}
+}  // namespace
+
+std::string ResourceComment(const CudaSource& source, const Cubin& cubin) {
+  std::string text = fmt::format("// For {}, per thread:\n", cubin.arch);
+  for (const CudaKernel& kernel : source.kernels) {
+    const KernelResources* const resources = Find(cubin, kernel.name);
+    if (resources == nullptr) continue;
+    text += fmt::format(
+        "//   {}: {} registers, {} bytes spilled, {} bytes of stack; {} bytes of shared memory per "
+        "block{}\n",
+        kernel.name, resources->registers,
+        resources->spill_store_bytes + resources->spill_load_bytes, resources->stack_bytes,
+        kernel.static_shared_bytes + kernel.dynamic_shared_bytes,
+        kernel.cluster > 1 ? fmt::format(", clusters of {} blocks", kernel.cluster) : "");
+  }
+  return text;
+}
+
+StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
+                                             const target::Target& target,
+                                             const CudaOptions& options) {
+  const std::string arch = target.Option("arch");
+  if (target.kind != &target::kCuda || arch.empty()) {
+    return InvalidArgument("target '{}' names no GPU architecture, expected cuda -arch=sm_90",
+                           target::PrintTarget(target));
+  }
+  KILN_RETURN_IF_ERROR(CheckCudaArch(program, target.GpuArch()));
+  CudaCompiled result;
+  Clock& clock = Clock::Real();
+  const double start_s = clock.MonotonicSeconds();
+  KILN_ASSIGN_OR_RETURN(result.source, GenerateCuda(program, options));
+  const double generated_s = clock.MonotonicSeconds();
+  KILN_ASSIGN_OR_RETURN(result.cubin, CompileCubin(result.source.text, arch, options));
+  result.generate_s = generated_s - start_s;
+  result.compile_s = clock.MonotonicSeconds() - generated_s;
+  Compiled& compiled = result.compiled;
+  compiled.binary = std::move(result.cubin.binary);
+  for (int i = 0; i < program.num_args(); ++i) {
+    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
+    compiled.args.push_back({.name = buffer.name,
+                             .type = buffer.type,
+                             .shape = buffer.shape,
+                             .scope = buffer.scope,
+                             .index_limit = buffer.index_limit});
+  }
+  for (const CudaKernel& kernel : result.source.kernels) {
+    compiled.launches.push_back(
+        {.symbol = kernel.name,
+         .grid = {kernel.grid.begin(), kernel.grid.end()},
+         .block = {kernel.block.begin(), kernel.block.end()},
+         .cluster = static_cast<uint32_t>(kernel.cluster),
+         .dynamic_shared_bytes = static_cast<uint32_t>(kernel.dynamic_shared_bytes),
+         .args = {kernel.args.begin(), kernel.args.end()}});
+    Launch& launch = compiled.launches.back();
+    launch.shared_bytes =
+        static_cast<uint32_t>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
+    if (const KernelResources* const resources = Find(result.cubin, kernel.name)) {
+      launch.registers = static_cast<uint32_t>(resources->registers);
+      launch.stack_bytes = static_cast<uint32_t>(resources->stack_bytes);
+      launch.spilled_bytes =
+          static_cast<uint32_t>(resources->spill_store_bytes + resources->spill_load_bytes);
+    }
+  }
+  return result;
+}
+
+StatusOr<Compiled> CompileCuda(const ir::Program& program, const target::Target& target,
+                               const CudaOptions& options) {
+  KILN_ASSIGN_OR_RETURN(CudaCompiled result, CompileCudaWithReport(program, target, options));
+  return std::move(result.compiled);
+}
+
+}  // namespace kiln::codegen

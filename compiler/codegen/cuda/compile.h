@@ -1,0 +1,71 @@
+// CUDA C -> cubin, by NVRTC. The library is looked for at run time: this program is built and
+// started without a GPU, a driver or a toolkit.
+//
+// Searched: the file KILN_NVRTC names; lib64 and lib of CUDA_HOME and CUDA_PATH; ../lib beside this
+// executable; the loader's own path; /usr/local/cuda. Newest major version first.
+//
+// Thread-safe; a compilation takes 0.1 to some seconds on one core. NVRTC may abort the process on
+// hostile source: builders call this in child processes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/codegen/compiled.h"
+#include "compiler/codegen/cuda/source.h"
+#include "compiler/target/target.h"
+
+namespace kiln::codegen {
+
+// The resources of a kernel, as ptxas reports them.
+struct KernelResources {
+  std::string name;
+  int registers = 0;  // per thread
+  int64_t stack_bytes = 0, spill_store_bytes = 0, spill_load_bytes = 0;
+};
+
+struct Cubin {
+  std::string binary;  // ELF
+  std::string arch;    // "sm_90"
+  std::string log;     // warnings
+  std::vector<KernelResources> kernels;
+};
+
+struct NvrtcInfo {
+  std::string path;
+  int major = 0, minor = 0;
+  std::vector<int> archs;  // 75, 80, ...
+};
+
+// FailedPrecondition if there is no NVRTC; the message lists the places searched.
+StatusOr<NvrtcInfo> FindNvrtc();
+
+// "sm_70" to "sm_90a". Refuses what is no architecture, and what this NVRTC does not know.
+// InvalidArgument with the compiler's log when the source does not compile.
+StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
+                             const CudaOptions& options = {});
+// The PTX instead, to look into.
+StatusOr<std::string> CompilePtx(const std::string& source, std::string_view arch,
+                                 const CudaOptions& options = {});
+
+// A comment line per kernel: registers, what is spilled, stack, shared memory.
+std::string ResourceComment(const CudaSource& source, const Cubin& cubin);
+
+struct CudaCompiled {
+  Compiled compiled;
+  CudaSource source;
+  Cubin cubin;  // without the binary, which is in compiled
+  double generate_s = 0, compile_s = 0;
+};
+
+// The architecture comes from the target's -arch. The checks of checks.h are the caller's.
+StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
+                                             const target::Target& target,
+                                             const CudaOptions& options = {});
+StatusOr<Compiled> CompileCuda(const ir::Program& program, const target::Target& target,
+                               const CudaOptions& options = {});
+
+}  // namespace kiln::codegen

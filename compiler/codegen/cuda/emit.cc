@@ -1,0 +1,242 @@
+#include "compiler/codegen/cuda/emit.h"
+
+#include <algorithm>
+
+#include "compiler/codegen/cuda/types.h"
+
+namespace kiln::codegen {
+namespace {
+using ir::LoopKind;
+using ir::Stmt;
+using ir::StmtKind;
+
+bool IsBound(LoopKind kind) { return kind >= LoopKind::kBlockX; }
+
+int CountClusterBarriers(Stmt stmt) {
+  int count = stmt->kind == StmtKind::kBarrier && stmt->is_of_cluster ? 1 : 0;
+  for (Stmt child : stmt->children()) count += CountClusterBarriers(child);
+  return count;
+}
+
+// Is the last thing that a thread does, once, a barrier of its cluster?
+bool EndsWithClusterBarrier(Stmt stmt) {
+  if (stmt->kind == StmtKind::kSeq && stmt->num_children > 0)
+    return EndsWithClusterBarrier(stmt->children().back());
+  const bool is_once =
+      stmt->kind == StmtKind::kFor && (IsBound(stmt->loop_kind) || stmt->extent == 1);
+  if (is_once || stmt->kind == StmtKind::kAlloc) return EndsWithClusterBarrier(stmt->body());
+  return stmt->kind == StmtKind::kBarrier && stmt->is_of_cluster;
+}
+
+std::vector<int64_t> ShapeInBlock(const ir::Buffer& buffer) {
+  const bool is_part = buffer.scope == ir::Scope::kCluster;
+  return {buffer.shape.begin() + (is_part ? 1 : 0), buffer.shape.end()};
+}
+
+constexpr int kNoStage = -1, kSeveralStages = -2;
+
+int32_t OnlyStage(Stmt stmt) {
+  if (stmt->kind == StmtKind::kStore) return stmt->stage;
+  int32_t result = kNoStage;
+  for (Stmt child : stmt->children()) {
+    const int32_t stage = OnlyStage(child);
+    if (stage == kNoStage || stage == result) continue;
+    if (result != kNoStage) return kSeveralStages;
+    result = stage;
+  }
+  return result;
+}
+
+}  // namespace
+
+CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
+                         const std::vector<std::string>& buffer_names,
+                         const std::vector<std::string>& var_names, CudaNames& names,
+                         CudaPreamble& preamble)
+    : program_(program),
+      kernel_(kernel),
+      names_(names),
+      preamble_(preamble),
+      scope_(program, var_names),
+      exprs_(program, kernel, buffer_names, scope_, quotients_, preamble),
+      blocks_(scope_, quotients_, exprs_, names),
+      stores_(scope_, exprs_, blocks_, preamble),
+      vectors_(scope_, exprs_, preamble),
+      vector_loops_(scope_, exprs_, vectors_, blocks_, stores_, names, preamble),
+      shuffles_(kernel, scope_, exprs_, blocks_, names),
+      warp_reductions_(FindWarpReductions(program, kernel)),
+      unroll_(PlanUnrolling(program, kernel.body,
+                            kernel.block[0] * kernel.block[1] * kernel.block[2])) {
+  // Statements may be one node: the last one is known by its place.
+  if (EndsWithClusterBarrier(kernel.body))
+    last_cluster_barrier_ = CountClusterBarriers(kernel.body);
+}
+
+// Twice: the first time finds the quotients to name.
+StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_dynamic) {
+  const CudaNames names = names_;
+  EmitOnce(shared, is_dynamic);
+  if (!exprs_.is_exhausted()) {
+    names_ = names;
+    quotients_.StartNaming();
+    exprs_.RefillBudget();
+    blocks_.Take();
+    EmitOnce(shared, is_dynamic);
+  }
+  if (exprs_.is_exhausted()) {
+    return ResourceExhausted(
+        "the expressions of kernel '{}' have more than {} nodes written out: inline less",
+        kernel_.name, CudaExprs::kMaxNodes);
+  }
+  return blocks_.Take();
+}
+
+void CudaEmitter::EmitOnce(const SharedLayout& shared, bool is_dynamic) {
+  cluster_barriers_ = 0;
+  stage_ = kNoStage;
+  EmitShared(shared, is_dynamic);
+  Emit(kernel_.body);
+}
+
+void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
+  if (is_dynamic) blocks_.Line("extern __shared__ __align__(16) unsigned char shared_memory[];");
+  for (const SharedBuffer& place : shared.buffers) {
+    if (warp_reductions_.IsInRegisters(place.slot)) continue;
+    const ir::Buffer& b = exprs_.buffer(place.slot);
+    const std::string& name = exprs_.buffer_name(place.slot);
+    const std::string type = CudaTypeName(b.type),
+                      shape = fmt::format("[{}]", fmt::join(ShapeInBlock(b), ", "));
+    if (is_dynamic) {
+      blocks_.Line(
+          fmt::format("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});  // {3}", type,
+                      name, place.offset, shape));
+    } else {
+      blocks_.Line(fmt::format("__shared__ __align__(16) {} {}[{}];  // {}", type, name,
+                               ElementsInBlock(b), shape));
+    }
+  }
+}
+
+void CudaEmitter::Emit(Stmt stmt) {
+  CommentStage(stmt);
+  switch (stmt->kind) {
+    case StmtKind::kFor:
+      return EmitFor(stmt);
+    case StmtKind::kStore:
+      return EmitStore(stmt);
+    case StmtKind::kIf:
+      return blocks_.Where(stmt->condition(), [&] { Emit(stmt->body()); });
+    case StmtKind::kSeq:
+      return EmitSeq(stmt);
+    case StmtKind::kAlloc:
+      return EmitAlloc(stmt);
+    case StmtKind::kBarrier:
+      return EmitBarrier(stmt);
+    case StmtKind::kCommit:
+      preamble_.async_copies = true;
+      return blocks_.Line("commit_copies();");
+  }
+}
+
+void CudaEmitter::EmitFor(Stmt loop) {
+  if (IsBound(loop->loop_kind)) return EmitBound(loop);
+  if (loop->extent == 1) return Emit(loop->body());
+  if (!dot_ && EmitDotLoop(loop)) return;
+  if (!dot_ && loop->loop_kind == LoopKind::kVectorized && vector_loops_.Emit(loop)) return;
+  if (loop->extent <= 0) return;
+  blocks_.Loop(loop->var, loop->extent, CopiesOf(loop), [&] { Emit(loop->body()); });
+}
+
+void CudaEmitter::EmitBound(Stmt loop) {
+  if (loop->extent <= 1) return Emit(loop->body());
+  const std::string definition = fmt::format("const int {} = {};  // 0..{}", scope_.name(loop->var),
+                                             Coordinate(loop->loop_kind), loop->extent - 1);
+  blocks_.Bound(loop->var, definition, [&] { Emit(loop->body()); });
+}
+
+// Blocks of a cluster are neighbours along x.
+std::string CudaEmitter::Coordinate(LoopKind kind) const {
+  if (kind == LoopKind::kCluster) return fmt::format("blockIdx.x % {}", kernel_.cluster);
+  if (kind == LoopKind::kBlockX && kernel_.cluster > 1)
+    return fmt::format("blockIdx.x / {}", kernel_.cluster);
+  return std::string(ir::LoopKindName(kind));
+}
+
+int64_t CudaEmitter::CopiesOf(Stmt loop) const {
+  const auto copies = unroll_.copies.find(loop);
+  return copies == unroll_.copies.end() ? 0 : copies->second;
+}
+
+bool CudaEmitter::EmitDotLoop(Stmt loop) {
+  dot_ = MatchDot(loop, scope_, vectors_);
+  if (!dot_) return false;
+  const Vector& vector = dot_->vector;
+  const auto body = [&] {
+    scope_.SetValue(loop->var, vector.base);
+    Emit(loop->body());
+  };
+  if (const int64_t chunks = loop->extent / vector.lanes; chunks == 1) {
+    body();
+  } else {
+    scope_.SetName(dot_->chunk, names_.Unique(scope_.name(loop->var) + "_vec"));
+    const int64_t copies = CopiesOf(loop);
+    blocks_.Loop(dot_->chunk, chunks,
+                 copies > 1 ? std::max<int64_t>(1, copies / vector.lanes) : copies, body);
+  }
+  scope_.ResetValue(loop->var);
+  dot_.reset();
+  return true;
+}
+
+void CudaEmitter::EmitStore(Stmt store) {
+  if (dot_ && dot_->store == store) return blocks_.Line(DotText(*dot_, exprs_, vectors_));
+  stores_.Emit(store);
+}
+
+void CudaEmitter::EmitSeq(Stmt seq) {
+  const std::span<const Stmt> stmts = seq->children();
+  for (size_t i = 0; i < stmts.size(); ++i) {
+    const auto reduction = warp_reductions_.by_first.find(stmts[i]);
+    if (reduction == warp_reductions_.by_first.end()) {
+      Emit(stmts[i]);
+    } else {
+      CommentStage(stmts[i]);
+      shuffles_.Emit(reduction->second);
+      i += reduction->second.count - 1;
+    }
+  }
+}
+
+// Shared memory is laid out at the start of the kernel.
+void CudaEmitter::EmitAlloc(Stmt alloc) {
+  const ir::Buffer& b = exprs_.buffer(alloc->slot);
+  if (b.scope == ir::Scope::kLocal) {
+    blocks_.Line(fmt::format("{} {}[{}];  // [{}]", CudaTypeName(b.type),
+                             exprs_.buffer_name(alloc->slot), b.num_elements(),
+                             fmt::join(b.shape, ", ")));
+  }
+  Emit(alloc->body());
+}
+
+void CudaEmitter::EmitBarrier(Stmt barrier) {
+  if (barrier->is_of_cluster) {
+    preamble_.cluster = true;
+    const bool is_last = ++cluster_barriers_ == last_cluster_barrier_;
+    return blocks_.Line(is_last ? "leave_cluster();" : "cluster_barrier();");
+  }
+  if (barrier->pending >= 0) {
+    preamble_.async_copies = true;
+    blocks_.Line(fmt::format("wait_for_copies<{}>();", barrier->pending));
+  }
+  blocks_.Line("__syncthreads();");
+}
+
+void CudaEmitter::CommentStage(Stmt stmt) {
+  if (stmt->kind == StmtKind::kBarrier || stmt->kind == StmtKind::kCommit) return;
+  const int32_t stage = OnlyStage(stmt);
+  if (stage >= 0 && stage != stage_)
+    blocks_.Line("// " + program_.stages[static_cast<size_t>(stage)].name);
+  stage_ = stage;
+}
+
+}  // namespace kiln::codegen

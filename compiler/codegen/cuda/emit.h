@@ -1,0 +1,92 @@
+// The body of one CUDA kernel. Internal to this folder.
+//
+//   scope.h         the variables: names, ranges, values
+//   quotients.h     quotients that get a name
+//   exprs.h         expressions and elements
+//   blocks.h        lines, loops, conditions
+//   stores.h        stores of an element, copies
+//   vectors.h       which accesses are vectors
+//   vector_loops.h  vectorized loops
+//   dot.h           products of bytes, four at a time
+//   warp_reduce.h   reductions over threads; warp_shuffles.h their text
+//   unroll.h        which loops are unrolled
+//
+// This is what is left: which statement becomes what.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/cuda/blocks.h"
+#include "compiler/codegen/cuda/dot.h"
+#include "compiler/codegen/cuda/exprs.h"
+#include "compiler/codegen/cuda/names.h"
+#include "compiler/codegen/cuda/preamble.h"
+#include "compiler/codegen/cuda/quotients.h"
+#include "compiler/codegen/cuda/scope.h"
+#include "compiler/codegen/cuda/shared.h"
+#include "compiler/codegen/cuda/stores.h"
+#include "compiler/codegen/cuda/unroll.h"
+#include "compiler/codegen/cuda/vector_loops.h"
+#include "compiler/codegen/cuda/vectors.h"
+#include "compiler/codegen/cuda/warp_reduce.h"
+#include "compiler/codegen/cuda/warp_shuffles.h"
+#include "compiler/ir/program.h"
+
+namespace kiln::codegen {
+
+// References are kept; `names` and `preamble` grow by what the kernel uses. One thread.
+class CudaEmitter {
+ public:
+  CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
+              const std::vector<std::string>& buffer_names,
+              const std::vector<std::string>& var_names, CudaNames& names, CudaPreamble& preamble);
+  // Its parts refer to each other.
+  CudaEmitter(const CudaEmitter&) = delete;
+  CudaEmitter& operator=(const CudaEmitter&) = delete;
+
+  // Statements of the kernel, indented by two. Once.
+  StatusOr<std::string> EmitBody(const SharedLayout& shared, bool is_dynamic);
+  const UnrollPlan& unrolling() const { return unroll_; }
+
+ private:
+  void EmitOnce(const SharedLayout& shared, bool is_dynamic);
+  void EmitShared(const SharedLayout& shared, bool is_dynamic);
+  void Emit(ir::Stmt stmt);
+  void EmitFor(ir::Stmt loop);
+  void EmitBound(ir::Stmt loop);
+  bool EmitDotLoop(ir::Stmt loop);
+  void EmitStore(ir::Stmt store);
+  void EmitSeq(ir::Stmt seq);
+  void EmitAlloc(ir::Stmt alloc);
+  void EmitBarrier(ir::Stmt barrier);
+  void CommentStage(ir::Stmt stmt);
+  std::string Coordinate(ir::LoopKind kind) const;
+  // As in UnrollPlan; 0 leaves it to the compiler.
+  int64_t CopiesOf(ir::Stmt loop) const;
+
+  const ir::Program& program_;
+  const ir::Kernel& kernel_;
+  CudaNames& names_;
+  CudaPreamble& preamble_;
+
+  CudaScope scope_;
+  QuotientNames quotients_;
+  CudaExprs exprs_;
+  CudaBlocks blocks_;
+  CudaStores stores_;
+  CudaVectors vectors_;
+  CudaVectorLoops vector_loops_;
+  WarpShuffles shuffles_;
+
+  const WarpReductions warp_reductions_;
+  const UnrollPlan unroll_;
+  std::optional<Dot> dot_;  // inside of its loop
+  int32_t stage_ = -1;      // of the last comment
+  // Barriers of the cluster emitted so far; after which of them the kernel ends, -1: none.
+  int cluster_barriers_ = 0, last_cluster_barrier_ = -1;
+};
+
+}  // namespace kiln::codegen

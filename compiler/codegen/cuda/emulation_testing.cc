@@ -1,0 +1,401 @@
+#include "compiler/codegen/cuda/emulation_testing.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/ir/interpreter.h"
+
+namespace kiln::codegen {
+namespace {
+namespace fs = std::filesystem;
+
+// What CUDA C has and C++ has not, as far as generated code uses it.
+constexpr std::string_view kHeader = R"cuda(
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <utility>
+template <typename T> T max(T a, T b) { return a < b ? b : a; }
+template <typename T> T min(T a, T b) { return b < a ? b : a; }
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define __cluster_dims__(...)
+// In a section: blocks of a cluster, which run in turns, have a copy each.
+#define __shared__ static __attribute__((section("kiln_shared")))
+extern "C" {
+extern char __start_kiln_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_kiln_shared[] __attribute__((weak, visibility("hidden")));
+}
+struct dim3 { unsigned x, y, z; };
+static dim3 blockIdx, threadIdx;
+#define VECTOR2(T, N) struct alignas(2 * sizeof(T)) N##2 { T x, y; }; \
+  inline N##2 make_##N##2(T x, T y) { return {x, y}; }
+#define VECTOR4(T, N) struct alignas(16) N##4 { T x, y, z, w; }; \
+  inline N##4 make_##N##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+VECTOR2(float, float) VECTOR4(float, float) VECTOR2(int, int) VECTOR4(int, int)
+VECTOR2(double, double) VECTOR2(long long, longlong)
+inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }
+inline unsigned float_bits(float f) { unsigned i; memcpy(&i, &f, 4); return i; }
+inline double __longlong_as_double(long long i) { double f; memcpy(&f, &i, 8); return f; }
+inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+inline double rsqrt(double x) { return 1.0 / sqrt(x); }
+struct __half { unsigned short bits; };
+struct __nv_bfloat16 { unsigned short bits; };
+inline float __bfloat162float(__nv_bfloat16 h) { return __int_as_float(unsigned(h.bits) << 16); }
+inline __nv_bfloat16 __float2bfloat16_rn(float f) {
+  unsigned i = float_bits(f);
+  if (f != f) return {0x7fff};
+  return {static_cast<unsigned short>((i + 0x7fff + (i >> 16 & 1)) >> 16)};
+}
+inline float __half2float(__half h) {
+  const float sign = h.bits & 0x8000 ? -1.0f : 1.0f;
+  const int e = h.bits >> 10 & 31, m = h.bits & 1023;
+  if (e == 31) return m ? __int_as_float(0x7fc00000) : sign * INFINITY;
+  return sign * (e == 0 ? ldexpf(m, -24) : ldexpf(m + 1024, e - 25));
+}
+inline __half __double2half(double f) {
+  const unsigned short sign = signbit(f) ? 0x8000 : 0;
+  f = fabs(f);
+  if (f != f) return {0x7fff};
+  if (f >= 65520) return {static_cast<unsigned short>(sign | 0x7c00)};
+  if (f == 0) return {sign};
+  int e = 0;
+  frexp(f, &e);
+  e = max(e - 1, -14);
+  const double ulp = ldexp(1.0, e - 10);
+  const long long n = llrint(f / ulp);
+  return {static_cast<unsigned short>(sign | (n + (e + 14) * 1024))};
+}
+inline __half __float2half_rn(float f) { return __double2half(f); }
+inline __nv_bfloat16 __double2bfloat16(double f) { return __float2bfloat16_rn((float)f); }
+
+inline int __dp4a(int a, int b, int sum) {
+  for (int i = 0; i < 32; i += 8) sum += (signed char)(a >> i) * (signed char)(b >> i);
+  return sum;
+}
+
+constexpr int kStackBytes = 256 << 10, kMaxThreads = 1024, kMaxCluster = 8;
+struct Fiber {
+  ucontext_t context;
+  char* stack;
+  unsigned thread, shuffles;  // thread of the block
+  bool is_done, waits_for_cluster, has_left;
+};
+static Fiber fibers[kMaxThreads * kMaxCluster];  // block after block
+static ucontext_t main_context;
+static Fiber* current;
+static void (*kernel_call)(void*);
+static void* kernel_state;
+static void Enter() {
+  kernel_call(kernel_state);
+  current->is_done = true;
+  swapcontext(&current->context, &main_context);
+}
+static void __syncthreads() {
+  swapcontext(&current->context, &main_context);
+}
+static void emulated_cluster_barrier() {
+  current->waits_for_cluster = true;
+  swapcontext(&current->context, &main_context);
+}
+static void emulated_leave_cluster() {
+  current->has_left = true;
+  emulated_cluster_barrier();
+}
+// The shared memory of the blocks of the cluster; that of `resident` is where the kernel has it.
+static char* shared_of[kMaxCluster];
+static unsigned cluster_size, resident;
+static size_t SharedBytes() { return __stop_kiln_shared - __start_kiln_shared; }
+static void Switch(unsigned block) {
+  if (block == resident) return;
+  memcpy(shared_of[resident], __start_kiln_shared, SharedBytes());
+  memcpy(__start_kiln_shared, shared_of[block], SharedBytes());
+  resident = block;
+}
+template <typename T> const T* emulated_in_block(const T* mine, unsigned block) {
+  if (block >= cluster_size || current->has_left) __builtin_trap();
+  if (block == resident) return mine;
+  return (const T*)(shared_of[block] + ((const char*)mine - __start_kiln_shared));
+}
+// All threads of the block shuffle together. A thread is at most one shuffle ahead: two slots do.
+static unsigned char shuffle_slots[2][kMaxThreads][8];  // of the block
+template <typename T> T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width) {
+  const unsigned self = current->thread, lane = self % 32;
+  if (!(mask >> lane & 1)) __builtin_trap();
+  auto& slots = shuffle_slots[current->shuffles++ % 2];
+  memcpy(slots[self], &value, sizeof(T));
+  __syncthreads();
+  if (lane % width + delta < width) {
+    if (!(mask >> (lane + delta) & 1)) __builtin_trap();
+    memcpy(&value, slots[self + delta], sizeof(T));
+  }
+  return value;
+}
+// Asynchronous copies happen as late as they may: when their thread waits for their group.
+struct Copy { void* to; unsigned char bytes[16]; int size; unsigned group; };
+struct Copies { Copy* items; int count, room; unsigned groups; };
+static Copies copies[kMaxThreads * kMaxCluster];
+static struct Release {
+  ~Release() {
+    for (Fiber& fiber : fibers) free(fiber.stack);
+    for (Copies& mine : copies) free(mine.items);
+    for (char* shared : shared_of) free(shared);
+  }
+} release;
+template <int kBytes> void late_copy_async_if(bool condition, void* to, const void* from) {
+  if ((size_t)to % kBytes != 0 || (condition && (size_t)from % kBytes != 0)) __builtin_trap();
+  Copies& mine = copies[current - fibers];
+  if (mine.count == mine.room) {
+    mine.room = mine.room * 2 + 16;
+    mine.items = static_cast<Copy*>(realloc(mine.items, mine.room * sizeof(Copy)));
+  }
+  Copy& copy = mine.items[mine.count++] = {to, {}, kBytes, mine.groups};
+  if (condition) memcpy(copy.bytes, from, kBytes);
+  memset(to, 0xff, kBytes);  // until then there is nothing to read
+}
+template <int kBytes> void late_copy_async(void* to, const void* from) {
+  late_copy_async_if<kBytes>(true, to, from);
+}
+static void late_commit_copies() { ++copies[current - fibers].groups; }
+template <int kPending> void late_wait_for_copies() {
+  Copies& mine = copies[current - fibers];
+  int done = 0;
+  for (; done < mine.count && mine.items[done].group + kPending < mine.groups; ++done)
+    memcpy(mine.items[done].to, mine.items[done].bytes, mine.items[done].size);
+  mine.count -= done;
+  memmove(mine.items, mine.items + done, mine.count * sizeof(Copy));
+}
+static void Start(Fiber& fiber, unsigned thread) {
+  fiber.thread = thread;
+  fiber.waits_for_cluster = fiber.has_left = false;
+  if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
+  fiber.is_done = false;
+  fiber.shuffles = 0;
+  copies[&fiber - fibers].count = copies[&fiber - fibers].groups = 0;
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack;
+  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_link = nullptr;
+  makecontext(&fiber.context, Enter, 0);
+}
+// Until the block is done (1) or waits for the others of its cluster (2). 0: some threads ended or
+// wait at another barrier than others.
+static int RunBlock(dim3 block, Fiber* threads) {
+  const unsigned n = block.x * block.y * block.z;
+  while (true) {
+    unsigned done = 0, waiting = 0;
+    for (unsigned t = 0; t < n; ++t) {
+      threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
+      current = &threads[t];
+      current->waits_for_cluster = false;
+      swapcontext(&main_context, &current->context);
+      done += current->is_done;
+      waiting += current->waits_for_cluster;
+    }
+    if (done == n) return 1;
+    if (waiting == n) return 2;
+    if (done != 0 || waiting != 0) return 0;
+  }
+}
+// Each block runs as far as it gets, alone. False: see RunBlock, or blocks ended while others wait.
+static bool RunCluster(dim3 block) {
+  const unsigned n = block.x * block.y * block.z, first = blockIdx.x;
+  for (unsigned i = 0; i < n * cluster_size; ++i) Start(fibers[i], i % n);
+  for (unsigned b = 0; b < cluster_size && cluster_size > 1; ++b) {
+    if (shared_of[b] == nullptr) shared_of[b] = static_cast<char*>(malloc(SharedBytes() + 1));
+    memset(shared_of[b], 0xff, SharedBytes());
+  }
+  resident = 0;
+  if (cluster_size > 1) memset(__start_kiln_shared, 0xff, SharedBytes());
+  while (true) {
+    unsigned done = 0;
+    for (unsigned b = 0; b < cluster_size; ++b) {
+      blockIdx.x = first + b;
+      Switch(b);
+      const int result = RunBlock(block, fibers + b * n);
+      if (result == 0) return false;
+      if (result == 2) continue;
+      ++done;
+      // Its shared memory is another block's now.
+      if (cluster_size > 1) memset(__start_kiln_shared, 0xff, SharedBytes());
+    }
+    blockIdx.x = first;
+    if (done == cluster_size) return true;
+    if (done != 0) return false;
+  }
+}
+template <typename... A, size_t... I>
+static int LaunchWith(void (*f)(A...), void** args, dim3 grid, dim3 block,
+                      std::index_sequence<I...>) {
+  auto call = [&] { f(static_cast<A>(args[I])...); };
+  kernel_call = [](void* state) { (*static_cast<decltype(call)*>(state))(); };
+  kernel_state = &call;
+  for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z)
+    for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
+      for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x += cluster_size)
+        if (!RunCluster(block)) return 1;
+  return 0;
+}
+template <typename... A>
+static int Launch(void (*f)(A...), void** args, dim3 grid, dim3 block, unsigned cluster) {
+  cluster_size = cluster;
+  return LaunchWith(f, args, grid, block, std::index_sequence_for<A...>());
+}
+)cuda";
+
+void Replace(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at; (at = text.find(from)) != text.npos;) text.replace(at, from.size(), to);
+}
+
+// Where `to` may contain `from`.
+void ReplaceEach(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+// In the kernels, not in the functions above them.
+void ReplaceCalls(std::string& text, std::string_view from, std::string_view to) {
+  std::string kernels = text.substr(text.find("extern \"C\" __global__"));
+  text.resize(text.size() - kernels.size());
+  ReplaceEach(kernels, from, to);
+  text += kernels;
+}
+
+std::string HostText(const CudaSource& source, bool late_copies) {
+  std::string text = source.text;
+  if (late_copies) {
+    // Calls, not the definitions, which do them at once.
+    ReplaceEach(text, "  copy_async<", "  late_copy_async<");
+    ReplaceEach(text, "  copy_async_if<", "  late_copy_async_if<");
+    ReplaceEach(text, "  commit_copies();", "  late_commit_copies();");
+    ReplaceEach(text, "  wait_for_copies<", "  late_wait_for_copies<");
+  }
+  Replace(text, "extern __shared__ __align__(16) unsigned char shared_memory[];",
+          "alignas(16) __shared__ unsigned char shared_memory[256 << 10];");
+  ReplaceCalls(text, "in_block(", "emulated_in_block(");
+  ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
+  ReplaceCalls(text, "leave_cluster();", "emulated_leave_cluster();");
+  Replace(text, "#include <cuda_fp16.h>\n", "");
+  Replace(text, "#include <cuda_bf16.h>\n", "");
+  Replace(text, "extern \"C\" __global__", "__global__ static");
+  text = std::string(kHeader) + text;
+  for (size_t i = 0; i < source.kernels.size(); ++i) {
+    const CudaKernel& k = source.kernels[i];
+    const auto dims = [](const std::array<int64_t, 3>& d) {
+      return fmt::format("{{{}, {}, {}}}", d[0], d[1], d[2]);
+    };
+    text += fmt::format(
+        "extern \"C\" int run_kernel_{}(void** args) {{ return Launch({}, args, {}, {}, {}); }}\n",
+        i, k.name, dims(k.grid), dims(k.block), k.cluster);
+  }
+  return text;
+}
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+StatusOr<void*> CompileAndLoad(const CudaSource& source, const fs::path& folder, bool late_copies) {
+  const fs::path cc = folder / "kernel.cc", so = folder / "kernel.so", log = folder / "log";
+  std::ofstream(cc) << HostText(source, late_copies);
+  const std::string command = fmt::format(
+      "g++ -std=c++17 -O0 -w -shared -fPIC -fsanitize=alignment -fsanitize-undefined-trap-on-error "
+      "-o {} {} > {} 2>&1",
+      so.string(), cc.string(), log.string());
+  if (std::system(command.c_str()) != 0) {
+    return Internal("g++ refuses the generated text: {}\n{}", ReadFile(log).substr(0, 3000),
+                    source.text);
+  }
+  void* library = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return Internal("{}", dlerror());
+  return library;
+}
+
+Status RunKernels(void* library, const CudaSource& source, std::vector<ir::NDArray>& buffers) {
+  for (size_t i = 0; i < source.kernels.size(); ++i) {
+    auto run =
+        reinterpret_cast<int (*)(void**)>(dlsym(library, fmt::format("run_kernel_{}", i).c_str()));
+    if (run == nullptr) return Internal("{}", dlerror());
+    std::vector<void*> args;
+    for (int32_t slot : source.kernels[i].args)
+      args.push_back(buffers[static_cast<size_t>(slot)].mutable_bytes().data());
+    args.push_back(nullptr);
+    if (run(args.data()) != 0) {
+      return Internal(
+          "kernel {}: some threads of a block or cluster wait at a barrier, others have "
+          "ended or wait at another",
+          source.kernels[i].name);
+    }
+  }
+  return OkStatus();
+}
+
+Status CompareOutputs(const ir::Program& program, const std::vector<ir::NDArray>& found,
+                      const std::vector<ir::NDArray>& expected, double tolerance) {
+  for (size_t slot = 0; slot < found.size(); ++slot) {
+    if (program.buffers[slot].scope != ir::Scope::kOutput) continue;
+    for (int64_t i = 0; i < found[slot].num_elements(); ++i) {
+      const double a = found[slot].GetDouble(i), b = expected[slot].GetDouble(i);
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      if (std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b))) continue;
+      return Internal("{}[{}] is {}, expected {}", program.buffers[slot].name, i, a, b);
+    }
+  }
+  return OkStatus();
+}
+}  // namespace
+
+Status EmulateCuda(const ir::Program& program, const CudaSource& source,
+                   std::vector<ir::NDArray>& buffers, bool late_copies) {
+  KILN_CHECK(std::ssize(buffers) == program.num_args());
+  std::string pattern = (fs::temp_directory_path() / "kiln_emulation_XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) return Internal("no temporary folder");
+  StatusOr<void*> library = CompileAndLoad(source, pattern, late_copies);
+  Status status = library.ok() ? RunKernels(*library, source, buffers) : library.status();
+  if (library.ok()) dlclose(*library);
+  std::error_code error;
+  fs::remove_all(pattern, error);
+  return status;
+}
+
+Status CompareEmulated(const ir::Program& program, uint64_t seed, double tolerance,
+                       const CudaOptions& options, bool late_copies) {
+  std::vector<ir::NDArray> expected;
+  for (int i = 0; i < program.num_args(); ++i) {
+    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
+    expected.emplace_back(buffer.type, buffer.shape);
+    if (buffer.scope == ir::Scope::kInput) {
+      expected.back().FillRandom(seed + static_cast<uint64_t>(i), ir::RandomKind::kUniform,
+                                 buffer.index_limit);
+    } else {
+      expected.back().Poison();
+    }
+  }
+  std::vector<ir::NDArray> found = expected;
+  std::vector<ir::NDArray*> arguments;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (program.buffers[i].scope != ir::Scope::kWorkspace) arguments.push_back(&expected[i]);
+  }
+  KILN_RETURN_IF_ERROR(ir::Interpret(program, arguments));
+  KILN_ASSIGN_OR_RETURN(const CudaSource source, GenerateCuda(program, options));
+  KILN_RETURN_IF_ERROR(EmulateCuda(program, source, found, late_copies));
+  const Status status = CompareOutputs(program, found, expected, tolerance);
+  if (status.ok()) return status;
+  return Internal("{}; seed {}\n{}", Message(status), seed, source.text);
+}
+
+}  // namespace kiln::codegen

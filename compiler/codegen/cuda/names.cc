@@ -1,0 +1,49 @@
+#include "compiler/codegen/cuda/names.h"
+
+#include <fmt/format.h>
+
+namespace kiln::codegen {
+namespace {
+
+// What a buffer or a loop may not be called.
+// clang-format off
+constexpr std::string_view kReserved[] = {
+    // keywords
+    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class",
+    "const", "constexpr", "continue", "default", "delete", "do", "double", "else", "enum",
+    "explicit", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
+    "mutable", "namespace", "new", "not", "operator", "or", "private", "protected", "public",
+    "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template",
+    "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual",
+    "void", "volatile", "while", "xor",
+    // functions of CUDA that the text calls
+    "exp", "expf", "log", "logf", "sqrt", "sqrtf", "rsqrt", "rsqrtf", "tanh", "tanhf", "erf",
+    "erff", "pow", "powf", "abs", "fabs", "fabsf", "floor", "floorf", "ceil", "ceilf", "rint",
+    "rintf", "sin", "sinf", "cos", "cosf", "min", "max", "fminf", "fmaxf", "fmin", "fmax", "llabs",
+    // functions and storage of the preamble
+    "sigmoid", "floor_div", "floor_mod", "shared_memory", "copied", "copy_async", "copy_async_if",
+    "commit_copies", "wait_for_copies", "in_block", "cluster_barrier", "leave_cluster",
+    // types and variables of CUDA
+    "half", "half2", "int2", "int4", "float2", "float4", "double2", "double4", "longlong2",
+    "longlong4", "dim3", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "main",
+};
+// clang-format on
+
+}  // namespace
+
+CudaNames::CudaNames() { used_.insert(std::begin(kReserved), std::end(kReserved)); }
+
+std::string CudaNames::Unique(std::string_view name) {
+  std::string id;
+  for (char c : name) {
+    const bool fits =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    id += fits ? c : '_';
+  }
+  if (id.empty() || (id[0] >= '0' && id[0] <= '9') || id[0] == '_') id = "v" + id;
+  std::string unique = id;
+  for (int n = 1; !used_.insert(unique).second; ++n) unique = fmt::format("{}_{}", id, n);
+  return unique;
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,125 @@
+#include "compiler/codegen/cuda/preamble.h"
+
+#include <string_view>
+
+namespace kiln::codegen {
+namespace {
+
+// From sm_80 on copies to shared memory that need no registers and go on beside the thread.
+constexpr std::string_view kAsyncCopies = R"cuda(#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+// 4, 8 or 16 bytes.
+template <int kBytes>
+__device__ __forceinline__ void copy_async(void* to, const void* from) {
+  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  if (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(from), "n"(kBytes)
+                 : "memory");
+  }
+}
+// Zeros where the condition does not hold; then nothing is read.
+template <int kBytes>
+__device__ __forceinline__ void copy_async_if(bool condition, void* to, const void* from) {
+  const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  const int bytes = condition ? kBytes : 0;
+  if (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(from),
+                 "n"(kBytes), "r"(bytes)
+                 : "memory");
+  }
+}
+// What this thread copied since the last time is a group.
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Waits for all groups of this thread but the newest kPending.
+template <int kPending>
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+#else
+template <int kBytes>
+struct __align__(kBytes) copied { unsigned words[kBytes / 4]; };
+template <int kBytes>
+__device__ __forceinline__ void copy_async(void* to, const void* from) {
+  *static_cast<copied<kBytes>*>(to) = *static_cast<const copied<kBytes>*>(from);
+}
+template <int kBytes>
+__device__ __forceinline__ void copy_async_if(bool condition, void* to, const void* from) {
+  *static_cast<copied<kBytes>*>(to) =
+      condition ? *static_cast<const copied<kBytes>*>(from) : copied<kBytes>();
+}
+__device__ __forceinline__ void commit_copies() {}
+template <int kPending>
+__device__ __forceinline__ void wait_for_copies() {}
+#endif
+
+)cuda";
+
+// From sm_90 on blocks of a cluster read each other's shared memory.
+constexpr std::string_view kClusters =
+    R"cuda(// What is at the same place of the shared memory of another block of the cluster.
+template <typename T>
+__device__ __forceinline__ const T* in_block(const T* mine, int block) {
+  const T* theirs;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(theirs) : "l"(mine), "r"(block));
+  return theirs;
+}
+// All threads of the cluster meet; what they stored in shared memory before, all see.
+__device__ __forceinline__ void cluster_barrier() {
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1208
+  // Does not wait for global memory.
+  asm volatile("fence.release.sync_restrict::shared::cta.cluster;" ::: "memory");
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#else
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// The last one: a block may end, for none reads its shared memory any more.
+__device__ __forceinline__ void leave_cluster() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+)cuda";
+
+}  // namespace
+
+std::string PreambleText(const CudaPreamble& preamble) {
+  std::string text;
+  if (preamble.half) text += "#include <cuda_fp16.h>\n";
+  if (preamble.bfloat) text += "#include <cuda_bf16.h>\n";
+  if (!text.empty()) text += '\n';
+  for (const auto& [name, definition] : preamble.vector_types) text += definition + '\n';
+  if (preamble.sigmoid) {
+    text +=
+        "__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }\n"
+        "__device__ __forceinline__ double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }\n\n";
+  }
+  if (preamble.floor_div) {
+    text +=
+        "// Rounds towards minus infinity.\n"
+        "template <typename T>\n"
+        "__device__ __forceinline__ T floor_div(T a, T b) {\n"
+        "  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);\n"
+        "}\n\n";
+  }
+  if (preamble.floor_mod) {
+    text +=
+        "// The remainder of a division that rounds towards minus infinity.\n"
+        "template <typename T>\n"
+        "__device__ __forceinline__ T floor_mod(T a, T b) {\n"
+        "  const T r = a % b;\n"
+        "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"
+        "}\n\n";
+  }
+  if (preamble.async_copies) text += kAsyncCopies;
+  if (preamble.cluster) text += kClusters;
+  return text;
+}
+
+}  // namespace kiln::codegen

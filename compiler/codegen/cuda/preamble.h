@@ -1,0 +1,21 @@
+// What stands above the kernels of a program: includes, vector types, device functions. Internal to
+// this folder.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace kiln::codegen {
+
+// What the kernels use of it; noted while they are emitted.
+struct CudaPreamble {
+  bool half = false, bfloat = false;                           // types
+  bool sigmoid = false, floor_div = false, floor_mod = false;  // functions of values
+  bool async_copies = false;                                   // sm_80: copies to shared memory
+  bool cluster = false;                                        // sm_90: blocks of a cluster
+  std::map<std::string, std::string> vector_types;             // name -> definition
+};
+
+std::string PreambleText(const CudaPreamble& preamble);
+
+}  // namespace kiln::codegen

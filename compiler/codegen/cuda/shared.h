@@ -1,0 +1,28 @@
+// Where the shared buffers of a GPU kernel lie.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/ir/program.h"
+
+namespace kiln::codegen {
+
+// Elements of a shared buffer in each block; of a buffer of a cluster, the elements of one part.
+int64_t ElementsInBlock(const ir::Buffer& buffer);
+
+struct SharedBuffer {
+  int32_t slot;    // index into Program::buffers
+  int64_t offset;  // bytes from the start of the block's shared memory; a multiple of 16
+};
+
+struct SharedLayout {
+  std::vector<SharedBuffer> buffers;  // in the order of their allocs
+  int64_t bytes = 0;                  // in all
+};
+
+// Shared buffers that the kernel allocates, one behind the other. They never overlap, even where
+// their allocs are disjoint: that would need barriers the program does not have.
+SharedLayout LayOutShared(const ir::Program& program, const ir::Kernel& kernel);
+
+}  // namespace kiln::codegen

@@ -1,0 +1,168 @@
+#include "compiler/codegen/cuda/source.h"
+
+#include <algorithm>
+
+#include "compiler/codegen/cuda/emit.h"
+#include "compiler/codegen/cuda/names.h"
+#include "compiler/codegen/cuda/preamble.h"
+#include "compiler/codegen/cuda/register_buffering.h"
+#include "compiler/codegen/cuda/shared.h"
+#include "compiler/codegen/cuda/tile_order.h"
+#include "compiler/codegen/cuda/types.h"
+#include "compiler/ir/traverse.h"
+
+namespace kiln::codegen {
+namespace {
+using ir::Stmt;
+using ir::StmtKind;
+
+constexpr int64_t kThreadsPerMultiprocessor = 2048;  // some have fewer: ptxas takes what fits
+
+bool Uses(Stmt stmt, int32_t slot) {
+  if (stmt->kind == StmtKind::kStore && stmt->slot == slot) return true;
+  bool result = false;
+  for (ir::Expr e : stmt->exprs()) {
+    ir::Visit(e, [&](ir::Expr node) {
+      if (node->op == ir::Op::kLoad && node->id == slot) result = true;
+    });
+  }
+  return result || std::ranges::any_of(stmt->children(), [&](Stmt s) { return Uses(s, slot); });
+}
+
+std::string Dimensions(const std::array<int64_t, 3>& sizes) {
+  return fmt::format("{} x {} x {}", sizes[0], sizes[1], sizes[2]);
+}
+
+class Generator {
+ public:
+  Generator(const ir::Program& program, const CudaOptions& options)
+      : program_(program), options_(options) {}
+
+  StatusOr<CudaSource> Run() {
+    MakeNames();
+    CudaSource source;
+    std::string kernels;
+    for (const ir::Kernel& kernel : program_.kernels) {
+      CudaKernel launch;
+      KILN_ASSIGN_OR_RETURN(const std::string text, KernelText(kernel, launch));
+      kernels += text + '\n';
+      source.kernels.push_back(std::move(launch));
+    }
+    if (options_.fault == Fault::kWrongAnswer || options_.fault == Fault::kOutOfBounds) {
+      AddBadStore(source, kernels);
+    }
+    kernels.pop_back();
+    source.needs_toolkit_headers = preamble_.half || preamble_.bfloat;
+    source.text = PreambleText(preamble_) + kernels;
+    return source;
+  }
+
+ private:
+  void MakeNames() {
+    for (const ir::Kernel& kernel : program_.kernels)
+      kernel_names_.push_back(names_.Unique(kernel.name));
+    for (const ir::Buffer& buffer : program_.buffers) {
+      buffer_names_.push_back(names_.Unique(buffer.name));
+      if (buffer.type == ir::kFloat16) preamble_.half = true;
+      if (buffer.type == ir::kBFloat16) preamble_.bfloat = true;
+    }
+    for (const ir::LoopVar& var : program_.vars) var_names_.push_back(names_.Unique(var.name));
+  }
+
+  StatusOr<std::string> KernelText(const ir::Kernel& kernel, CudaKernel& launch) {
+    const SharedLayout shared = LayOutShared(program_, kernel);
+    const bool is_dynamic = shared.bytes > kMaxStaticSharedBytes;
+    launch.name = kernel_names_[static_cast<size_t>(&kernel - program_.kernels.data())];
+    launch.grid = kernel.grid;
+    launch.block = kernel.block;
+    launch.cluster = kernel.cluster;
+    launch.grid[0] *= kernel.cluster;
+    (is_dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = shared.bytes;
+    CudaEmitter emitter(program_, kernel, buffer_names_, var_names_, names_, preamble_);
+    KILN_ASSIGN_OR_RETURN(const std::string body, emitter.EmitBody(shared, is_dynamic));
+    launch.unrolled_cost = emitter.unrolling().cost;
+    std::string text = fmt::format("// {} blocks of {} threads", Dimensions(launch.grid),
+                                   Dimensions(kernel.block));
+    if (kernel.cluster > 1) text += fmt::format(", in clusters of {}", kernel.cluster);
+    if (shared.bytes > 0)
+      text +=
+          fmt::format(", {} bytes of {}shared memory", shared.bytes, is_dynamic ? "dynamic " : "");
+    const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+    std::string bounds = std::to_string(threads);
+    const int64_t blocks =
+        std::min<int64_t>(kernel.hints[ir::Hint::kMinBlocks], kThreadsPerMultiprocessor / threads);
+    if (blocks > 0) bounds += fmt::format(", {}", blocks);
+    const std::string cluster =
+        kernel.cluster > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", kernel.cluster) : "";
+    text += fmt::format("\nextern \"C\" __global__ void {}__launch_bounds__({})\n{}(\n{}) {{\n",
+                        cluster, bounds, launch.name, Parameters(kernel, launch));
+    if (&kernel == &program_.kernels.front()) text += FaultText();
+    return text + body + "}\n";
+  }
+
+  std::string Parameters(const ir::Kernel& kernel, CudaKernel& launch) {
+    std::string text;
+    for (int32_t slot = 0; slot < program_.num_args(); ++slot) {
+      if (!Uses(kernel.body, slot)) continue;
+      launch.args.push_back(slot);
+      const ir::Buffer& buffer = program_.buffers[static_cast<size_t>(slot)];
+      text += fmt::format("{}    {}{}* __restrict__ {}", text.empty() ? "" : ",\n",
+                          buffer.scope == ir::Scope::kInput ? "const " : "",
+                          CudaTypeName(buffer.type), buffer_names_[static_cast<size_t>(slot)]);
+      text += fmt::format(" /* [{}] */", fmt::join(buffer.shape, ", "));
+    }
+    return text;
+  }
+
+  std::string FaultText() const {
+    if (options_.fault == Fault::kNullStore)
+      return "  *static_cast<volatile int*>(nullptr) = 0;  // fault test\n";
+    if (options_.fault == Fault::kTrap) return "  __trap();  // fault test\n";
+    if (options_.fault == Fault::kInfiniteLoop)
+      return "  while (clock64() != 0) {  // fault test: for ever, and no compiler can tell\n  }\n";
+    return "";
+  }
+
+  // One more kernel: it spoils the first element of the first output, or stores behind its end.
+  void AddBadStore(CudaSource& source, std::string& kernels) {
+    const auto output = std::ranges::find(program_.buffers, ir::Scope::kOutput, &ir::Buffer::scope);
+    if (output == program_.buffers.end()) return;
+    CudaKernel kernel;
+    kernel.name = names_.Unique("bad_store");
+    kernel.args = {static_cast<int32_t>(output - program_.buffers.begin())};
+    const bool outside = options_.fault == Fault::kOutOfBounds;
+    const std::string value =
+        outside                         ? "out[0]"
+        : output->type.is_bool()        ? "!out[0]"
+        : output->type == ir::kFloat16  ? "__float2half_rn(__half2float(out[0]) + 1000.0f)"
+        : output->type == ir::kBFloat16 ? "__float2bfloat16_rn(__bfloat162float(out[0]) + 1000.0f)"
+                                        : "out[0] + 100";
+    const int64_t index = outside ? output->num_elements() + 10 : 0;
+    kernels += fmt::format(
+        "// fault test\nextern \"C\" __global__ void {}({}* out) {{\n  out[{}] = {};\n}}\n\n",
+        kernel.name, CudaTypeName(output->type), index, value);
+    source.kernels.push_back(std::move(kernel));
+  }
+
+  const ir::Program& program_;
+  const CudaOptions& options_;
+  CudaNames names_;
+  CudaPreamble preamble_;
+  std::vector<std::string> kernel_names_, buffer_names_, var_names_;
+};
+}  // namespace
+
+StatusOr<CudaSource> GenerateCuda(const ir::Program& program, const CudaOptions& options) {
+  KILN_RETURN_IF_ERROR(ir::Verify(program));
+  if (program.kernels.empty()) return InvalidArgument("the program has no kernels");
+  // As the threads work it off. New nodes live in a pool of its own: another thread may read the
+  // program's.
+  ir::Program arranged = program;
+  arranged.pool = std::make_shared<ir::ExprPool>();
+  ir::PassRunner passes(options.instruments);
+  KILN_RETURN_IF_ERROR(passes.Run("sink-register-loops", arranged, SinkRegisterLoops));
+  KILN_RETURN_IF_ERROR(passes.Run("double-buffer-operands", arranged, DoubleBufferOperands));
+  return Generator(arranged, options).Run();
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,44 @@
+#include "compiler/codegen/cuda/types.h"
+
+#include <fmt/format.h>
+
+namespace kiln::codegen {
+using ir::Type;
+
+std::string CudaTypeName(Type type) {
+  if (type.is_bool()) return "bool";
+  if (type == ir::kInt8) return "signed char";
+  if (type == ir::kInt32) return "int";
+  if (type == ir::kInt64) return "long long";
+  if (type == ir::kFloat16) return "__half";
+  if (type == ir::kBFloat16) return "__nv_bfloat16";
+  return type == ir::kFloat64 ? "double" : "float";
+}
+
+std::string_view IndexTypeName(int64_t extent) { return extent <= INT32_MAX ? "int" : "long long"; }
+
+bool HasBuiltinVector(Type type) {
+  return type == ir::kFloat32 || type == ir::kFloat64 || type == ir::kInt32 || type == ir::kInt64;
+}
+
+std::string VectorTypeName(Type type, int lanes, CudaPreamble& preamble) {
+  if (HasBuiltinVector(type)) {
+    const std::string base = type == ir::kInt64 ? "longlong" : CudaTypeName(type);
+    return fmt::format("{}{}", base, lanes);
+  }
+  const std::string_view base = type == ir::kFloat16    ? "half"
+                                : type == ir::kBFloat16 ? "bfloat"
+                                : type.is_bool()        ? "bool"
+                                                        : "char";
+  const std::string name = fmt::format("{}_x{}", base, lanes);
+  preamble.vector_types[name] = fmt::format("struct __align__({}) {} {{\n  {} lane[{}];\n}};\n",
+                                            lanes * type.bytes(), name, CudaTypeName(type), lanes);
+  return name;
+}
+
+std::string LaneName(Type type, int lane) {
+  if (HasBuiltinVector(type)) return std::string(".") + "xyzw"[lane];
+  return fmt::format(".lane[{}]", lane);
+}
+
+}  // namespace kiln::codegen

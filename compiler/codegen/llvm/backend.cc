@@ -1,0 +1,46 @@
+#include "compiler/codegen/llvm/backend.h"
+
+#include "base/clock.h"
+#include "compiler/codegen/llvm/llvm.h"
+
+namespace kiln::codegen {
+namespace {
+
+constexpr CodeForm kForms[] = {{"llvm", "LLVM IR"}, {"asm", "assembly"}};
+
+class Llvm final : public Backend {
+ public:
+  const target::TargetKind& kind() const override { return target::kLlvm; }
+
+  StatusOr<std::string> Compiler() const override { return std::string("LLVM"); }
+
+  StatusOr<target::Target> Resolve(const target::Target& target) const override {
+    return ResolveCpu(target);
+  }
+
+  StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target, Fault fault,
+                             CompileTimes& times) const override {
+    const double start_s = Clock::Real().MonotonicSeconds();
+    auto compiled = CompileLlvm(program, target, {.fault = fault});
+    times.compile_s = Clock::Real().MonotonicSeconds() - start_s;
+    return compiled;
+  }
+
+  std::span<const CodeForm> forms() const override { return kForms; }
+
+  StatusOr<std::string> Show(std::string_view form, const ir::Program& program,
+                             const target::Target& target,
+                             const ir::PassInstruments*) const override {
+    if (form == "asm") return PrintAssembly(program, target);
+    return PrintLlvmIr(program, target);
+  }
+};
+
+}  // namespace
+
+const Backend& LlvmBackend() {
+  static const Llvm backend;
+  return backend;
+}
+
+}  // namespace kiln::codegen

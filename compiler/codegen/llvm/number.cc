@@ -1,0 +1,140 @@
+#include "compiler/codegen/llvm/number.h"
+
+namespace kiln::codegen {
+using llvm::Value;
+
+namespace {
+bool IsShortFloat(ir::Type type) { return type.is_float() && type.bits == 16; }
+}  // namespace
+
+llvm::Type* NumberFormats::ComputeType(ir::Type type) {
+  if (type.is_bool()) return builder_.getInt1Ty();
+  if (type.is_int()) return builder_.getIntNTy(type.bits);
+  return type.bits == 64 ? builder_.getDoubleTy() : builder_.getFloatTy();
+}
+
+llvm::Type* NumberFormats::MemoryType(ir::Type type) {
+  if (type.is_bool()) return builder_.getInt8Ty();
+  if (type == ir::kBFloat16 || (type == ir::kFloat16 && !half_convert_))
+    return builder_.getInt16Ty();
+  if (type == ir::kFloat16) return builder_.getHalfTy();
+  return ComputeType(type);
+}
+
+Value* NumberFormats::FromMemory(ir::Type type, Value* v) {
+  if (type.is_bool()) return builder_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+  if (type == ir::kBFloat16) return BFloatToFloat(v);
+  if (type != ir::kFloat16) return v;
+  return half_convert_ ? builder_.CreateFPExt(v, Like(v, builder_.getFloatTy())) : HalfToFloat(v);
+}
+
+Value* NumberFormats::ToMemory(ir::Type type, Value* v) {
+  if (type.is_bool()) return builder_.CreateZExt(v, Like(v, builder_.getInt8Ty()));
+  if (type == ir::kBFloat16) return FloatToBFloat(v);
+  if (type != ir::kFloat16) return v;
+  return half_convert_ ? builder_.CreateFPTrunc(v, Like(v, builder_.getHalfTy())) : FloatToHalf(v);
+}
+
+// Rounding twice (64 -> 32 -> 16 bits) goes wrong only on ties that the first rounding made;
+// rounding to odd makes none.
+Value* NumberFormats::NarrowToFloat(Value* v) {
+  llvm::Type* bits_type = Like(v, builder_.getInt32Ty());
+  Value* near = builder_.CreateFPTrunc(v, Like(v, builder_.getFloatTy()));
+  Value* back = builder_.CreateFPExt(near, v->getType());
+  Value* inexact = builder_.CreateFCmpONE(back, v);
+  Value* too_far =
+      builder_.CreateFCmpOGT(builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                             builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v));
+  Value* bits = builder_.CreateBitCast(near, bits_type);
+  Value* truncated = builder_.CreateSub(bits, builder_.CreateZExt(too_far, bits_type));
+  Value* odd = builder_.CreateOr(truncated, llvm::ConstantInt::get(bits_type, 1));
+  return builder_.CreateBitCast(builder_.CreateSelect(inexact, odd, bits), near->getType());
+}
+
+Value* NumberFormats::HalfToFloat(Value* half) {
+  llvm::Type* type = Like(half, builder_.getInt32Ty());
+  llvm::Type* float_type = Like(half, builder_.getFloatTy());
+  const auto constant = [&](uint32_t v) { return llvm::ConstantInt::get(type, v); };
+  Value* bits = builder_.CreateZExt(half, type);
+  Value* sign = builder_.CreateShl(builder_.CreateAnd(bits, constant(0x8000)), constant(16));
+  Value* magnitude = builder_.CreateShl(builder_.CreateAnd(bits, constant(0x7fff)), constant(13));
+  // The exponent's bias differs by 112; the product is exact, denormals included.
+  Value* scaled = builder_.CreateFMul(builder_.CreateBitCast(magnitude, float_type),
+                                      llvm::ConstantFP::get(float_type, 0x1p112));
+  Value* special = builder_.CreateICmpUGE(magnitude, constant(0x7c00u << 13));
+  Value* result = builder_.CreateSelect(special, builder_.CreateOr(magnitude, constant(0x7f800000)),
+                                        builder_.CreateBitCast(scaled, type));
+  return builder_.CreateBitCast(builder_.CreateOr(result, sign), float_type);
+}
+
+Value* NumberFormats::FloatToHalf(Value* v) {
+  llvm::Type* type = Like(v, builder_.getInt32Ty());
+  const auto constant = [&](uint32_t c) { return llvm::ConstantInt::get(type, c); };
+  Value* bits = builder_.CreateBitCast(v, type);
+  Value* sign = builder_.CreateAnd(builder_.CreateLShr(bits, constant(16)), constant(0x8000));
+  Value* magnitude = builder_.CreateAnd(bits, constant(0x7fffffff));
+  // Normal results: rebias and round to nearest even on 13 dropped bits; a carry moves into the
+  // exponent, up to infinity.
+  Value* odd = builder_.CreateAnd(builder_.CreateLShr(magnitude, constant(13)), constant(1));
+  Value* normal = builder_.CreateAdd(builder_.CreateAdd(magnitude, constant(0xc8000fff)), odd);
+  normal = builder_.CreateLShr(normal, constant(13));
+  // Denormal results: adding 1/2 lets the float unit round at the right bit.
+  Value* shifted = builder_.CreateFAdd(builder_.CreateBitCast(magnitude, v->getType()),
+                                       llvm::ConstantFP::get(v->getType(), 0.5));
+  Value* denormal = builder_.CreateSub(builder_.CreateBitCast(shifted, type), constant(0x3f000000));
+  Value* result = builder_.CreateSelect(builder_.CreateICmpULT(magnitude, constant(0x38800000)),
+                                        denormal, normal);
+  result = builder_.CreateSelect(builder_.CreateICmpUGE(magnitude, constant(0x47800000)),
+                                 constant(0x7c00), result);
+  result = builder_.CreateSelect(builder_.CreateICmpUGT(magnitude, constant(0x7f800000)),
+                                 constant(0x7e00), result);
+  return builder_.CreateTrunc(builder_.CreateOr(result, sign), Like(v, builder_.getInt16Ty()));
+}
+
+Value* NumberFormats::BFloatToFloat(Value* bits) {
+  Value* wide = builder_.CreateZExt(bits, Like(bits, builder_.getInt32Ty()));
+  return builder_.CreateBitCast(
+      builder_.CreateShl(wide, llvm::ConstantInt::get(wide->getType(), 16)),
+      Like(bits, builder_.getFloatTy()));
+}
+
+// In integers: the instruction for it flushes denormals.
+Value* NumberFormats::FloatToBFloat(Value* v) {
+  llvm::Type* type = Like(v, builder_.getInt32Ty());
+  const auto constant = [&](uint32_t c) { return llvm::ConstantInt::get(type, c); };
+  Value* bits = builder_.CreateBitCast(v, type);
+  Value* odd = builder_.CreateAnd(builder_.CreateLShr(bits, constant(16)), constant(1));
+  Value* rounded = builder_.CreateAdd(builder_.CreateAdd(bits, constant(0x7fff)), odd);
+  Value* quiet = builder_.CreateOr(bits, constant(0x400000));
+  Value* result = builder_.CreateSelect(builder_.CreateFCmpUNO(v, v), quiet, rounded);
+  return builder_.CreateTrunc(builder_.CreateLShr(result, constant(16)),
+                              Like(v, builder_.getInt16Ty()));
+}
+
+Value* NumberFormats::Convert(ir::Type from, ir::Type to, Value* v) {
+  if (from == to) return v;
+  llvm::Type* type = Like(v, ComputeType(to));
+  if (to.is_bool()) {
+    llvm::Constant* zero = llvm::Constant::getNullValue(v->getType());
+    return from.is_float() ? builder_.CreateFCmpUNE(v, zero) : builder_.CreateICmpNE(v, zero);
+  }
+  if (to.is_int()) {
+    // Freeze: a value that does not fit is unspecified, but one value.
+    if (from.is_float()) return builder_.CreateFreeze(builder_.CreateFPToSI(v, type));
+    return builder_.CreateIntCast(v, type, /*isSigned=*/!from.is_bool());
+  }
+  if (IsShortFloat(to)) {
+    if (from.is_int() && from.bits >= 32) {
+      v = builder_.CreateSIToFP(v, Like(v, builder_.getDoubleTy()));
+      from = ir::kFloat64;
+    }
+    if (from == ir::kFloat64) v = NarrowToFloat(v);
+    if (!from.is_float()) v = Convert(from, ir::kFloat32, v);
+    return FromMemory(to, ToMemory(to, v));
+  }
+  if (from.is_bool()) return builder_.CreateUIToFP(v, type);
+  if (from.is_int()) return builder_.CreateSIToFP(v, type);
+  return builder_.CreateFPCast(v, type);
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,135 @@
+#include "compiler/codegen/llvm/optimize.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "compiler/codegen/llvm/block_memory.h"
+#include "compiler/codegen/llvm/machine.h"
+#include "compiler/codegen/llvm/transpose_loads.h"
+
+namespace kiln::codegen {
+namespace {
+// The dependence analysis behind LLVM's vectorizer looks at pairs of accesses. A loop with more
+// than this is unrolled by the schedule, and none of the fast ones.
+constexpr int kMostAccessesToVectorize = 128;
+// Passes that look for memory dependences across blocks leave larger functions alone.
+constexpr unsigned kMostInstructionsToSearch = 3000;
+
+bool IsVectorAccess(const llvm::Instruction& instruction) {
+  return llvm::getLoadStorePointerOperand(&instruction) != nullptr &&
+         llvm::getLoadStoreType(const_cast<llvm::Instruction*>(&instruction))->isVectorTy();
+}
+
+bool HasVectorAccess(const llvm::BasicBlock& block) {
+  return std::any_of(block.begin(), block.end(), IsVectorAccess);
+}
+
+int CountAccesses(const llvm::BasicBlock& block) {
+  return static_cast<int>(std::count_if(block.begin(), block.end(), [](const auto& instruction) {
+    return llvm::getLoadStorePointerOperand(&instruction) != nullptr;
+  }));
+}
+
+// Keeps LLVM's vectorizer from looking at loops that are vector code already, or are too long: it
+// takes long to find that it can do nothing.
+struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
+      if (!loop->isInnermost()) continue;
+      bool is_vector = false;
+      int accesses = 0;
+      for (const llvm::BasicBlock* block : loop->blocks()) {
+        is_vector = is_vector || HasVectorAccess(*block);
+        accesses += CountAccesses(*block);
+      }
+      if (is_vector || accesses > kMostAccessesToVectorize) {
+        llvm::addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
+      }
+    }
+    return llvm::PreservedAnalyses::all();
+  }
+};
+
+// What costs much and finds next to nothing. Vectors are made by the generator: what is scalar
+// beside them is not worth the search for more.
+bool IsWorthRunning(llvm::StringRef pass, const llvm::Any& unit) {
+  if (pass == "LoopLoadEliminationPass") return false;
+  const auto* function = llvm::any_cast<const llvm::Function*>(&unit);
+  if (function == nullptr) return true;
+  if (pass == "SLPVectorizerPass") {
+    return std::none_of((*function)->begin(), (*function)->end(), HasVectorAccess);
+  }
+  const bool searches = pass == "GVNPass" || pass == "DSEPass" || pass == "JumpThreadingPass";
+  return !searches || (*function)->getInstructionCount() <= kMostInstructionsToSearch;
+}
+
+// Of an option of LLVM's command line, which is all there is for it. As the initial value: the
+// linker in this process resets options to that.
+void SetLimit(const char* name, unsigned value) {
+  auto& options = llvm::cl::getRegisteredOptions();
+  const auto option = options.find(name);
+  KILN_CHECK(option != options.end(), "this LLVM has no option -{}", name);
+  static_cast<llvm::cl::opt<unsigned>*>(option->second)->setInitialValue(value);
+}
+
+// Both are of searches that take quadratic time on large blocks.
+void SetLimitsOnce() {
+  [[maybe_unused]] static const bool set = [] {
+    // Instructions that are looked back for what a load reads: BlockMemoryPass has done it within
+    // the block (100).
+    SetLimit("memdep-block-scan-limit", 20);
+    // Accesses whose order the scheduler in front of register allocation keeps apart (1000).
+    SetLimit("dag-maps-huge-region", 200);
+    return true;
+  }();
+}
+
+void AddEarlyPasses(llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+  llvm::FunctionPassManager early;
+  early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  early.addPass(llvm::EarlyCSEPass());
+  early.addPass(BlockMemoryPass());
+  early.addPass(llvm::EarlyCSEPass());  // what was made of one load is one value now
+  early.addPass(TransposeLoadsPass());
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
+}
+
+// LLVM has expanded short loops by now.
+void AddLatePasses(llvm::FunctionPassManager& passes, llvm::OptimizationLevel) {
+  passes.addPass(TransposeLoadsPass());
+  passes.addPass(MarkVectorLoopsPass());
+}
+}  // namespace
+
+void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module) {
+  SetLimitsOnce();
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = true;
+  tuning.LoopInterleaving = true;
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback(IsWorthRunning);
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.registerPipelineEarlySimplificationEPCallback(AddEarlyPasses);
+  builder.registerVectorizerStartEPCallback(AddLatePasses);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  WidenOddVectors(machine, module);
+}
+
+}  // namespace kiln::codegen

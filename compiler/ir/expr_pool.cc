@@ -1,0 +1,130 @@
+// Where the nodes of a pool lie, and how equal ones are found.
+#include <algorithm>
+
+#include "compiler/ir/expr.h"
+
+namespace kiln::ir {
+namespace {
+
+constexpr size_t kBlockBytes = 16 << 10;
+
+uint64_t Mix(uint64_t h, uint64_t v) {
+  h ^= v + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2);
+  h *= 0xff51afd7ed558ccdULL;
+  return h ^ (h >> 32);
+}
+
+// Blocks of pools that are gone, for the next pool of the thread. A search makes and drops a pool
+// for each program it looks at; when the allocator gets back as much at once, it merges all its
+// small free chunks, and the next allocations are slow.
+class SpareBlocks {
+ public:
+  static std::unique_ptr<char[]> Take() {
+    if (ended_ || OfThread().blocks_.empty()) return nullptr;
+    std::unique_ptr<char[]> block = std::move(OfThread().blocks_.back());
+    OfThread().blocks_.pop_back();
+    return block;
+  }
+
+  // At least kBlockBytes long.
+  static void Give([[maybe_unused]] std::unique_ptr<char[]> block) {
+#ifndef __SANITIZE_ADDRESS__  // which would no longer see who uses nodes of a pool that is gone
+    if (!ended_ && OfThread().blocks_.size() < kMost)
+      OfThread().blocks_.push_back(std::move(block));
+#endif
+  }
+
+  ~SpareBlocks() { ended_ = true; }
+
+ private:
+  static constexpr size_t kMost = 32;
+
+  static SpareBlocks& OfThread() {
+    thread_local SpareBlocks blocks;
+    return blocks;
+  }
+
+  // Pools may outlive this at the end of a thread.
+  static thread_local bool ended_;
+  std::vector<std::unique_ptr<char[]>> blocks_;
+};
+
+thread_local bool SpareBlocks::ended_ = false;
+
+}  // namespace
+
+ExprPool::ExprPool() : table_(256, nullptr) {}
+
+ExprPool::~ExprPool() {
+  for (std::unique_ptr<char[]>& block : blocks_) SpareBlocks::Give(std::move(block));
+}
+
+void* ExprPool::Allocate(size_t size) {
+  size = (size + 7) & ~size_t{7};
+  if (next_ == nullptr || static_cast<size_t>(end_ - next_) < size) {
+    const size_t block = size > kBlockBytes ? size : kBlockBytes;
+    std::unique_ptr<char[]> spare;
+    if (block == kBlockBytes) spare = SpareBlocks::Take();
+    blocks_.push_back(spare != nullptr ? std::move(spare)
+                                       : std::make_unique_for_overwrite<char[]>(block));
+    next_ = blocks_.back().get();
+    end_ = next_ + block;
+  }
+  void* result = next_;
+  next_ += size;
+  return result;
+}
+
+void ExprPool::GrowTable() {
+  std::vector<Expr> old(table_.size() * 2, nullptr);
+  old.swap(table_);
+  for (Expr e : old) {
+    if (e == nullptr) continue;
+    size_t i = e->hash & (table_.size() - 1);
+    while (table_[i] != nullptr) i = (i + 1) & (table_.size() - 1);
+    table_[i] = e;
+  }
+}
+
+Expr ExprPool::Intern(Op op, Type type, int32_t id, int64_t value_bits,
+                      std::span<const Expr> args) {
+  uint64_t hash =
+      Mix(static_cast<uint64_t>(op) << 16 | static_cast<uint64_t>(type.code) << 8 | type.bits,
+          static_cast<uint64_t>(static_cast<uint32_t>(id)));
+  hash = Mix(hash, static_cast<uint64_t>(value_bits));
+  for (Expr a : args) hash = Mix(hash, a->hash);
+
+  size_t i = hash & (table_.size() - 1);
+  for (; table_[i] != nullptr; i = (i + 1) & (table_.size() - 1)) {
+    Expr e = table_[i];
+    if (e->hash == hash && e->op == op && e->type == type && e->id == id &&
+        e->int_value == value_bits && e->num_args == args.size() &&
+        std::equal(args.begin(), args.end(), e->args_begin)) {
+      return e;
+    }
+  }
+  Expr* copied = nullptr;
+  if (!args.empty()) {
+    copied = static_cast<Expr*>(Allocate(args.size_bytes()));
+    std::copy(args.begin(), args.end(), copied);
+  }
+  Node* node = new (Allocate(sizeof(Node))) Node;
+  node->op = op;
+  node->type = type;
+  node->num_args = static_cast<uint16_t>(args.size());
+  node->id = id;
+  node->int_value = value_bits;
+  node->args_begin = copied;
+  node->hash = hash;
+  table_[i] = node;
+  if (++num_nodes_ * 2 > table_.size()) GrowTable();
+  return node;
+}
+
+bool ExprPool::Owns(Expr e) const {
+  size_t i = e->hash & (table_.size() - 1);
+  while (table_[i] != nullptr && table_[i] != e) i = (i + 1) & (table_.size() - 1);
+  return table_[i] == e;
+}
+
+}  // namespace kiln::ir

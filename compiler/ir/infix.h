@@ -1,0 +1,59 @@
+// The operators that stand between their operands: their symbols in every text of expressions, and
+// how tightly they bind in the text form (compiler/ir/text.h).
+#pragma once
+
+#include <string_view>
+
+#include "compiler/ir/expr.h"
+
+namespace kiln::ir {
+
+// A higher level binds tighter.
+enum InfixLevel : int { kOrLevel = 1, kAndLevel, kCompareLevel, kSumLevel, kProductLevel };
+
+struct Infix {
+  Op op;
+  std::string_view symbol;
+  InfixLevel level;
+};
+
+inline constexpr Infix kInfixes[] = {
+    {Op::kOr, "||", kOrLevel},
+    {Op::kAnd, "&&", kAndLevel},
+    {Op::kEq, "==", kCompareLevel},
+    {Op::kNe, "!=", kCompareLevel},
+    {Op::kLt, "<", kCompareLevel},
+    {Op::kLe, "<=", kCompareLevel},
+    {Op::kGt, ">", kCompareLevel},
+    {Op::kGe, ">=", kCompareLevel},
+    {Op::kAdd, "+", kSumLevel},
+    {Op::kSub, "-", kSumLevel},
+    {Op::kMul, "*", kProductLevel},
+    {Op::kDiv, "/", kProductLevel},
+    {Op::kFloorDiv, "//", kProductLevel},
+    {Op::kFloorMod, "%", kProductLevel},
+};
+
+// Null: it is no infix operator.
+constexpr const Infix* FindInfix(Op op) {
+  for (const Infix& infix : kInfixes) {
+    if (infix.op == op) return &infix;
+  }
+  return nullptr;
+}
+constexpr const Infix* FindInfix(std::string_view symbol) {
+  for (const Infix& infix : kInfixes) {
+    if (infix.symbol == symbol) return &infix;
+  }
+  return nullptr;
+}
+
+// "+", "&&", ..., and "min", "max"; of kAdd .. kOr.
+constexpr std::string_view BinarySymbol(Op op) {
+  if (op == Op::kMin) return "min";
+  if (op == Op::kMax) return "max";
+  const Infix* infix = FindInfix(op);
+  return infix != nullptr ? infix->symbol : "?";
+}
+
+}  // namespace kiln::ir

@@ -1,0 +1,45 @@
+#include "compiler/ir/integer_ops.h"
+
+#include <algorithm>
+
+namespace kiln::ir {
+
+std::optional<int64_t> EvaluateBinary(Op op, int64_t a, int64_t b) {
+  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  switch (op) {
+    case Op::kAdd:
+      return static_cast<int64_t>(ua + ub);
+    case Op::kSub:
+      return static_cast<int64_t>(ua - ub);
+    case Op::kMul:
+      return static_cast<int64_t>(ua * ub);
+    case Op::kFloorDiv:
+      return b == 0 ? std::nullopt : std::optional(FloorDiv(a, b));
+    case Op::kFloorMod:
+      return b == 0 ? std::nullopt : std::optional(FloorMod(a, b));
+    case Op::kMin:
+      return std::min(a, b);
+    case Op::kMax:
+      return std::max(a, b);
+    case Op::kEq:
+      return a == b;
+    case Op::kNe:
+      return a != b;
+    case Op::kLt:
+      return a < b;
+    case Op::kLe:
+      return a <= b;
+    case Op::kGt:
+      return a > b;
+    case Op::kGe:
+      return a >= b;
+    case Op::kAnd:
+      return a != 0 && b != 0;
+    case Op::kOr:
+      return a != 0 || b != 0;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace kiln::ir

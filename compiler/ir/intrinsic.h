@@ -1,0 +1,32 @@
+// The functions that an expression may call.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace kiln::ir {
+
+enum class Intrinsic : int32_t {
+  kExp,
+  kLog,
+  kSqrt,
+  kRsqrt,
+  kTanh,
+  kSigmoid,
+  kErf,
+  kPow,
+  kAbs,
+  kFloor,
+  kCeil,
+  kRound,  // half to even
+  kSin,
+  kCos,
+};
+
+std::string_view IntrinsicName(Intrinsic intrinsic);  // "exp", ...
+StatusOr<Intrinsic> ParseIntrinsic(std::string_view name);
+int IntrinsicArity(Intrinsic intrinsic);
+
+}  // namespace kiln::ir

@@ -1,0 +1,143 @@
+#include "compiler/target/target_kind.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <string>
+
+#include "compiler/target/target.h"
+
+namespace kiln::target {
+namespace {
+
+// Positive, 32 bits; 0 when it is not.
+int32_t PositiveNumber(std::string_view text) {
+  int32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value > 0 ? value : 0;
+}
+
+bool IsPositive(std::string_view text) { return PositiveNumber(text) > 0; }
+
+bool IsArch(std::string_view text) {
+  // sm_90, sm_90a
+  if (!text.starts_with("sm_")) return false;
+  text.remove_prefix(3);
+  if (!text.empty() && (text.back() == 'a' || text.back() == 'f')) text.remove_suffix(1);
+  return text.size() >= 2 && text.size() <= 3 && PositiveNumber(text) > 0;
+}
+
+constexpr TargetOption Text(std::string_view name, OptionEffect effect) { return {name, effect}; }
+constexpr TargetOption Positive(std::string_view name, OptionEffect effect) {
+  return {name, effect, IsPositive, "a positive whole number"};
+}
+
+// Of every kind: old logs carry them.
+constexpr std::array kCommon = {
+    Text("device", OptionEffect::kNone), Text("host", OptionEffect::kNone),
+    Text("keys", OptionEffect::kNone),   Text("libs", OptionEffect::kNone),
+    Text("model", OptionEffect::kNone),  Text("tag", OptionEffect::kNone),
+};
+constexpr std::array kOfCpus = {
+    Text("mabi", OptionEffect::kCode),       Text("mattr", OptionEffect::kMachine),
+    Text("mcpu", OptionEffect::kCode),       Text("mfloat-abi", OptionEffect::kCode),
+    Text("mtriple", OptionEffect::kMachine), Positive("num-cores", OptionEffect::kMachine),
+    Text("opt-level", OptionEffect::kCode),  Positive("vector-width", OptionEffect::kCode),
+};
+constexpr std::array kOfCuda = {
+    TargetOption{"arch", OptionEffect::kCode, IsArch, "a GPU architecture like sm_90"},
+    Positive("max_num_threads", OptionEffect::kMachine),
+    Positive("max_shared_memory_per_block", OptionEffect::kMachine),
+    Positive("max_threads_per_block", OptionEffect::kMachine),
+    Positive("registers_per_block", OptionEffect::kMachine),
+    Positive("thread_warp_size", OptionEffect::kMachine),
+};
+
+template <size_t... kSizes>
+constexpr auto Joined(const std::array<TargetOption, kSizes>&... parts) {
+  std::array<TargetOption, (kSizes + ...)> all{};
+  auto out = all.begin();
+  ((out = std::copy(parts.begin(), parts.end(), out)), ...);
+  std::ranges::sort(all, {}, &TargetOption::name);
+  return all;
+}
+
+constexpr auto kLlvmOptions = Joined(kCommon, kOfCpus);
+constexpr auto kCudaOptions = Joined(kCommon, kOfCuda);
+constexpr auto kNullOptions = Joined(kCommon, kOfCpus, kOfCuda);
+
+int32_t NumberOption(const Target& target, std::string_view name, int32_t otherwise) {
+  const int32_t value = PositiveNumber(target.Option(name));
+  return value > 0 ? value : otherwise;
+}
+
+HardwareParams CpuHardware(const Target& target, int host_cores) {
+  HardwareParams hardware;
+  hardware.num_cores = NumberOption(target, "num-cores", std::max(host_cores, 1));
+  return hardware;
+}
+
+HardwareParams CudaHardware(const Target& target, int) {
+  HardwareParams hardware;
+  hardware.num_cores = -1;
+  hardware.vector_unit_bytes = 16;
+  hardware.max_shared_memory_per_block_bytes =
+      NumberOption(target, "max_shared_memory_per_block", 49152);
+  hardware.max_local_memory_per_block_bytes = std::numeric_limits<int32_t>::max();
+  hardware.max_threads_per_block =
+      NumberOption(target, "max_threads_per_block", NumberOption(target, "max_num_threads", 1024));
+  hardware.warp_size = NumberOption(target, "thread_warp_size", 32);
+  hardware.max_vthread_extent = std::max(hardware.warp_size / 4, 1);
+  return hardware;
+}
+
+int CudaArch(const Target& target) {
+  const std::string arch = target.Option("arch");
+  int number = 0;
+  if (arch.starts_with("sm_")) std::from_chars(arch.data() + 3, arch.data() + arch.size(), number);
+  return number;
+}
+
+}  // namespace
+
+constinit const TargetKind kLlvm = {.name = "llvm",
+                                    .other_name = "cpu",
+                                    .execution = ExecutionModel::kCpu,
+                                    .device = "cpu",
+                                    .uses_host_cores = true,
+                                    .unscheduled_flops_per_s = 1e9,
+                                    .processor_option = "mcpu",
+                                    .options = kLlvmOptions,
+                                    .default_hardware = CpuHardware};
+
+// Unscheduled loops run in many threads there.
+constinit const TargetKind kCuda = {.name = "cuda",
+                                    .execution = ExecutionModel::kGpu,
+                                    .device = "cuda",
+                                    .unscheduled_flops_per_s = 1e12,
+                                    .processor_option = "arch",
+                                    .options = kCudaOptions,
+                                    .default_hardware = CudaHardware,
+                                    .gpu_arch = CudaArch};
+
+// Takes every option, so that one task can be sent to either.
+constinit const TargetKind kNull = {.name = "null",
+                                    .execution = ExecutionModel::kCpu,
+                                    .device = "null",
+                                    .runs_programs = false,
+                                    .processor_option = "mcpu",
+                                    .options = kNullOptions,
+                                    .default_hardware = CpuHardware};
+
+TargetKinds AllTargetKinds() {
+  static constexpr const TargetKind* kAll[] = {&kLlvm, &kCuda, &kNull};
+  return kAll;
+}
+
+const TargetOption* TargetKind::FindOption(std::string_view option) const {
+  const auto found = std::ranges::find(options, option, &TargetOption::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
+}  // namespace kiln::target

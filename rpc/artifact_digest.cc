@@ -1,0 +1,59 @@
+#include "rpc/artifact_digest.h"
+
+#include <fmt/format.h>
+
+#include "base/digest.h"
+
+namespace kiln {
+namespace {
+
+// Unambiguous: no two sequences of calls feed the same bytes.
+class CanonicalDigest {
+ public:
+  void Add(std::string_view bytes) { sha_.Update(fmt::format("{}:", bytes.size())).Update(bytes); }
+  void Add(int64_t number) { sha_.Update(fmt::format("{};", number)); }
+  template <typename T>
+  void AddList(const T& numbers) {
+    Add(int64_t{numbers.size()});
+    for (const auto number : numbers) Add(int64_t{number});
+  }
+  std::string FinishHex() { return sha_.FinishHex(); }
+
+ private:
+  Sha256 sha_;
+};
+
+// All digits of both.
+std::string RangeText(const v1::ValueRange& range) {
+  return fmt::format("{:a}:{:a}", range.low(), range.high());
+}
+
+}  // namespace
+
+std::string DigestOf(const v1::Artifact& artifact) {
+  CanonicalDigest digest;
+  digest.Add(artifact.device());
+  digest.Add(artifact.binary());
+  digest.Add(int64_t{artifact.plan().args_size()});
+  for (const v1::ArgSpec& spec : artifact.plan().args()) {
+    digest.Add(spec.name());
+    digest.Add(spec.dtype());
+    digest.AddList(spec.shape());
+    digest.Add(int64_t{spec.role()});
+    digest.Add(int64_t{spec.alignment_bytes()});
+    digest.Add(spec.index_limit());
+    if (spec.has_range()) digest.Add(RangeText(spec.range()));
+  }
+  digest.Add(int64_t{artifact.plan().launches_size()});
+  for (const v1::KernelLaunch& kernel : artifact.plan().launches()) {
+    digest.Add(kernel.symbol());
+    digest.AddList(kernel.grid());
+    digest.AddList(kernel.block());
+    digest.Add(int64_t{kernel.dynamic_shared_bytes()});
+    digest.AddList(kernel.args());
+    if (kernel.cluster() > 1) digest.Add(int64_t{kernel.cluster()});
+  }
+  return digest.FinishHex();
+}
+
+}  // namespace kiln

@@ -1,0 +1,78 @@
+#include "rpc/channel.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/client_interceptor.h>
+
+#include <utility>
+#include <vector>
+
+#include "rpc/door.h"
+
+namespace kiln {
+namespace {
+
+namespace hooks = grpc::experimental;
+
+constexpr int kFirstReconnectMs = 100;
+constexpr int kSlowestReconnectMs = 500;
+// For connecting and the handshake: a busy machine may need a while, and a connection given up half
+// way is an error to whoever waits for it.
+constexpr int kConnectMs = 5'000;
+constexpr int kPingMs = 20'000;
+constexpr int kPingTimeoutMs = 10'000;
+constexpr int kMaxMessageBytes = 256 << 20;
+
+// Puts the secret into the metadata of a call.
+class SecretSender : public hooks::Interceptor {
+ public:
+  explicit SecretSender(const Secret& secret) : secret_(secret) {}
+
+  void Intercept(hooks::InterceptorBatchMethods* methods) override {
+    using hooks::InterceptionHookPoints;
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
+      methods->GetSendInitialMetadata()->emplace(kSecretKey, secret_.text());
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const Secret secret_;
+};
+
+class SecretSenderFactory : public hooks::ClientInterceptorFactoryInterface {
+ public:
+  explicit SecretSenderFactory(Secret secret) : secret_(std::move(secret)) {}
+
+  hooks::Interceptor* CreateClientInterceptor(hooks::ClientRpcInfo*) override {
+    return new SecretSender(secret_);  // gRPC's from here on
+  }
+
+ private:
+  const Secret secret_;
+};
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Secret& secret) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  // By its name a pause; what it sets is how long one attempt may take.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kSlowestReconnectMs);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  const auto credentials = grpc::InsecureChannelCredentials();
+  if (secret.empty()) return grpc::CreateCustomChannel(address, credentials, arguments);
+  std::vector<std::unique_ptr<hooks::ClientInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(std::make_unique<SecretSenderFactory>(secret));
+  return hooks::CreateCustomChannelWithInterceptors(address, credentials, arguments,
+                                                    std::move(interceptors));
+}
+
+}  // namespace kiln

@@ -1,0 +1,92 @@
+#include "rpc/field_limits.h"
+
+#include <google/protobuf/unknown_field_set.h>
+
+#include "base/status_testing.h"
+#include "proto/builder.pb.h"
+#include "proto/runner.pb.h"
+#include "proto/scheduler.pb.h"
+#include "proto/tracker.pb.h"
+
+namespace kiln {
+namespace {
+
+auto Refuses(const std::string& why) { return StatusIs(StatusCode::kInvalidArgument, why); }
+
+TEST(FieldLimitsTest, WhatAFarmSendsIsTaken) {
+  EXPECT_OK(CheckFields(v1::SubmitRequest()));
+  v1::SubmitRequest submit;
+  v1::TaskSpec& task = *submit.mutable_spec()->add_tasks();
+  task.set_dag(std::string(4 << 20, ' '));
+  task.set_description("conv2d \xc3\xa4");
+  for (int i = 0; i < 5'000; ++i) (*submit.mutable_spec()->mutable_options()->mutable_faults())[i];
+  EXPECT_OK(CheckFields(submit));
+  v1::MeasureRequest measure;
+  measure.mutable_artifact()->set_binary(std::string(32 << 20, '\xff'));
+  EXPECT_OK(CheckFields(measure));  // bytes need not be text
+}
+
+TEST(FieldLimitsTest, ATextThatIsTooLongIsNamed) {
+  v1::SubmitRequest submit;
+  submit.mutable_spec()->set_name(std::string(1025, 'x'));
+  EXPECT_THAT(CheckFields(submit), Refuses("JobSpec.name has 1025 bytes, at most 1024 are taken"));
+  submit.mutable_spec()->set_name(std::string(1024, 'x'));
+  EXPECT_OK(CheckFields(submit));
+  v1::MeasureRequest measure;
+  measure.set_reference_digest(std::string(48 << 20, 'a'));
+  EXPECT_THAT(CheckFields(measure),
+              Refuses("MeasureRequest.reference_digest has 50331648 bytes, at most 256 are taken"));
+  measure.Clear();
+  measure.mutable_artifact()->set_digest(std::string(300, 'a'));
+  EXPECT_THAT(CheckFields(measure),
+              Refuses("Artifact.digest has 300 bytes, at most 256 are taken"));
+}
+
+TEST(FieldLimitsTest, ListsMapsAndWhatIsInThem) {
+  v1::AnnounceRequest announce;
+  for (int i = 0; i < 65; ++i) announce.mutable_worker()->add_keys("llvm");
+  EXPECT_THAT(CheckFields(announce),
+              Refuses("WorkerState.keys has 65 entries, at most 64 are taken"));
+  announce.mutable_worker()->mutable_keys()->RemoveLast();
+  announce.mutable_worker()->set_keys(7, std::string(257, 'k'));
+  EXPECT_THAT(CheckFields(announce),
+              Refuses("WorkerState.keys has 257 bytes, at most 256 are taken"));
+  v1::RenewRequest renew;
+  renew.add_leases();
+  renew.add_leases()->mutable_worker()->set_device(std::string(300, 'd'));
+  EXPECT_THAT(CheckFields(renew),
+              Refuses("WorkerState.device has 300 bytes, at most 256 are taken"));
+  v1::SubmitRequest submit;
+  // Asked for anew each time: a map does not see what reflection does to it.
+  const auto parameters = [&]() -> auto& {
+    return *submit.mutable_spec()->mutable_options()->mutable_policy_parameters();
+  };
+  parameters()[std::string(1025, 'p')] = 1;
+  EXPECT_THAT(CheckFields(submit),
+              Refuses("TuneOptions.PolicyParametersEntry.key has 1025 bytes, at most 1024 are "
+                      "taken"));
+  parameters().clear();
+  for (int i = 0; i < 1025; ++i) parameters()[fmt::format("{}", i)] = 1;
+  EXPECT_THAT(CheckFields(submit),
+              Refuses("TuneOptions.policy_parameters has 1025 entries, at most 1024 are taken"));
+}
+
+TEST(FieldLimitsTest, FieldsOfANewerKiln) {
+  v1::SubmitRequest submit;
+  auto* unknown = submit.GetReflection()->MutableUnknownFields(&submit);
+  unknown->AddLengthDelimited(1234, std::string(1000, 'x'));
+  EXPECT_OK(CheckFields(submit));
+  unknown->AddLengthDelimited(1235, std::string(1 << 20, 'x'));
+  EXPECT_THAT(CheckFields(submit),
+              StatusIs(StatusCode::kInvalidArgument,
+                       testing::HasSubstr("in fields that this Kiln does not know")));
+}
+
+TEST(FieldLimitsTest, TextIsUtf8) {
+  v1::GetJobRequest get;
+  get.set_job_id("\xff");
+  EXPECT_THAT(CheckFields(get), Refuses("GetJobRequest.job_id is not UTF-8 text"));
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,423 @@
+#include "rpc/lease_keeper.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/grpc_status.h"
+#include "base/log.h"
+#include "base/unique_id.h"
+#include "proto/tracker.grpc.pb.h"
+#include "rpc/channel.h"
+
+namespace kiln {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstRetry{100};
+constexpr milliseconds kSlowestRetry{1'000};
+constexpr milliseconds kCallDeadline{2'000};
+constexpr milliseconds kLastCallDeadline{1'000};
+constexpr milliseconds kLongestPoll{10'000};
+constexpr milliseconds kPollGrace{5'000};      // the tracker may answer so much later than asked
+constexpr milliseconds kRenewInterval{2'000};  // until the tracker says otherwise
+constexpr milliseconds kBusyPause{20};
+constexpr size_t kMostReleases = 1'000;  // in one call
+constexpr std::chrono::hours kForEver{24 * 365};
+
+milliseconds ToMilliseconds(absl::Duration duration) {
+  if (duration >= absl::Hours(24 * 365)) return kForEver;
+  return std::max(milliseconds(0), absl::ToChronoMilliseconds(duration));
+}
+
+}  // namespace
+
+class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
+ public:
+  explicit Core(Options options)
+      : options_(std::move(options)),
+        stub_(v1::Tracker::NewStub(MakeChannel(options_.tracker, options_.secret))) {}
+
+  StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,
+                                 const std::vector<std::string>& avoid);
+  Snapshot snapshot() const;
+  void Run();
+  void Stop();
+  void ReleaseAll();
+
+ private:
+  struct Held {
+    v1::Lease lease;
+    std::shared_ptr<LeasedWorker::Signals> signals;
+    SteadyClock::time_point renewed;
+  };
+
+  // Waits for `pause`, or until stop; lock held.
+  void Pause(std::unique_lock<std::mutex>& lock, milliseconds pause, const std::stop_token& stop);
+  StatusOr<LeasedWorker> AcquireFromTracker(SteadyClock::time_point until,
+                                            const std::stop_token& stop,
+                                            const std::vector<std::string>& avoid);
+  Status Poll(const v1::AcquireRequest& request, const std::stop_token& stop,
+              v1::AcquireReply* reply);
+  LeasedWorker Keep(v1::Lease lease);
+  void LetGo(const std::string& lease_id);
+  void Drop(const std::string& request_id);
+  Status Waited() const;
+  Status Note(const grpc::Status& status);
+  void NoteQueue(const v1::AcquireReply& reply);
+
+  bool SendReleases(milliseconds deadline);
+  bool SendRenew();
+  void LoseAfterOutage();
+  milliseconds RenewInterval() const;  // lock held
+  void Lose(const std::string& lease_id, std::string_view why);
+
+  const Options options_;
+  const std::unique_ptr<v1::Tracker::Stub> stub_;
+  std::stop_source stop_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Held> held_;
+  std::vector<std::string> release_ids_;  // leases and requests to give back
+  std::vector<std::string> drop_ids_;
+  int slots_in_use_ = 0;  // handles alive, and Acquires that talk to the tracker
+  milliseconds told_interval_ = kRenewInterval;
+  Snapshot snapshot_;
+};
+
+// ---- acquiring ------------------------------------------------------------------------------
+
+StatusOr<LeasedWorker> LeaseKeeper::Core::Acquire(absl::Duration timeout, std::stop_token stop,
+                                                  const std::vector<std::string>& avoid) {
+  const auto until = SteadyClock::now() + ToMilliseconds(timeout);
+  // Stops when the caller says so or this does.
+  std::stop_source either;
+  const auto end = [&] {
+    either.request_stop();
+    std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  };
+  const std::stop_callback on_caller(stop, end);
+  const std::stop_callback on_own(stop_.get_token(), end);
+
+  std::unique_lock lock(mutex_);
+  ++snapshot_.waiting;
+  const bool room = changed_.wait_until(
+      lock, until, [&] { return slots_in_use_ < options_.max_leases || either.stop_requested(); });
+  StatusOr<LeasedWorker> result = Cancelled("stopped while waiting for a worker");
+  if (!room) {
+    result = DeadlineExceeded("all {} leases are in use", options_.max_leases);
+  } else if (!either.stop_requested()) {
+    ++slots_in_use_;
+    lock.unlock();
+    result = AcquireFromTracker(until, either.get_token(), avoid);
+    lock.lock();
+    if (!result.ok()) --slots_in_use_;
+  }
+  --snapshot_.waiting;
+  changed_.notify_all();
+  return result;
+}
+
+StatusOr<LeasedWorker> LeaseKeeper::Core::AcquireFromTracker(
+    SteadyClock::time_point until, const std::stop_token& stop,
+    const std::vector<std::string>& avoid) {
+  v1::AcquireRequest request;
+  request.set_request_id(UniqueId());
+  request.set_scheduler_id(options_.scheduler_id);
+  request.set_kind(options_.kind);
+  request.set_key(options_.key);
+  request.set_user(options_.user);
+  request.set_priority(options_.priority);
+  request.set_lease_ms(options_.lease_ms);
+  request.set_incarnation(options_.incarnation);
+  request.mutable_avoid_worker_ids()->Assign(avoid.begin(), avoid.end());
+  milliseconds retry = kFirstRetry;
+  while (true) {
+    const auto asked = SteadyClock::now();
+    const auto left = std::chrono::duration_cast<milliseconds>(until - asked);
+    request.set_wait_ms(
+        static_cast<uint32_t>(std::clamp(left, milliseconds(0), kLongestPoll).count()));
+    v1::AcquireReply reply;
+    const Status status = Poll(request, stop, &reply);
+    if (status.ok()) NoteQueue(reply);
+    if (status.ok() && reply.has_lease()) return Keep(std::move(*reply.mutable_lease()));
+    if (status.code() == StatusCode::kInvalidArgument) return status;
+    if (stop.stop_requested() || SteadyClock::now() >= until) {
+      // A grant may be on its way: dropping the request gives it back.
+      Drop(request.request_id());
+      if (stop.stop_requested()) return Cancelled("stopped while waiting for a worker");
+      return Waited();
+    }
+    std::unique_lock lock(mutex_);
+    if (!status.ok()) {
+      Pause(lock, retry, stop);
+      retry = std::min(retry * 2, kSlowestRetry);
+    } else {
+      retry = kFirstRetry;
+      const bool early = SteadyClock::now() - asked < milliseconds(request.wait_ms()) / 2;
+      if (early) Pause(lock, kBusyPause, stop);
+    }
+  }
+}
+
+void LeaseKeeper::Core::Pause(std::unique_lock<std::mutex>& lock, milliseconds pause,
+                              const std::stop_token& stop) {
+  changed_.wait_for(lock, pause, [&] { return stop.stop_requested(); });
+}
+
+Status LeaseKeeper::Core::Poll(const v1::AcquireRequest& request, const std::stop_token& stop,
+                               v1::AcquireReply* reply) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + milliseconds(request.wait_ms()) +
+                       kPollGrace);
+  const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+  return Note(stub_->Acquire(&context, request, reply));
+}
+
+LeasedWorker LeaseKeeper::Core::Keep(v1::Lease lease) {
+  std::lock_guard lock(mutex_);
+  auto signals = std::make_shared<LeasedWorker::Signals>();
+  held_[lease.id()] = {lease, signals, SteadyClock::now()};
+  changed_.notify_all();
+  auto let_go = [core = weak_from_this(), id = lease.id()] {
+    if (const auto alive = core.lock()) alive->LetGo(id);
+  };
+  return LeasedWorker(std::move(lease), std::move(signals), std::move(let_go));
+}
+
+void LeaseKeeper::Core::LetGo(const std::string& lease_id) {
+  std::lock_guard lock(mutex_);
+  --slots_in_use_;
+  held_.erase(lease_id);
+  // Also when it was lost: the tracker may not think so.
+  release_ids_.push_back(lease_id);
+  changed_.notify_all();
+}
+
+void LeaseKeeper::Core::Drop(const std::string& request_id) {
+  std::lock_guard lock(mutex_);
+  drop_ids_.push_back(request_id);
+  changed_.notify_all();
+}
+
+// Why no worker came in time.
+Status LeaseKeeper::Core::Waited() const {
+  std::lock_guard lock(mutex_);
+  const std::string kind = options_.kind == v1::BUILDER ? "builder" : "runner";
+  if (!snapshot_.tracker_reachable) {
+    return DeadlineExceeded("no {} for '{}': the tracker at {} does not answer: {}", kind,
+                            options_.key, options_.tracker, snapshot_.tracker_error);
+  }
+  if (snapshot_.matching_slots == 0) {
+    return DeadlineExceeded("no {} for '{}' is registered with the tracker at {}; start one", kind,
+                            options_.key, options_.tracker);
+  }
+  return DeadlineExceeded("all {} {} slots for '{}' are busy; position {} in the queue",
+                          snapshot_.matching_slots, kind, options_.key, snapshot_.queue_position);
+}
+
+// Logs changes only. A refusal is an answer too; a call that we cut ourselves says nothing.
+Status LeaseKeeper::Core::Note(const grpc::Status& status) {
+  std::lock_guard lock(mutex_);
+  const Status result = FromGrpc(status);
+  if (result.code() == StatusCode::kCancelled) return result;
+  const bool reachable = result.ok() || result.code() == StatusCode::kInvalidArgument ||
+                         result.code() == StatusCode::kResourceExhausted;
+  const std::string error(Message(result));
+  if (error != snapshot_.tracker_error && !result.ok()) {
+    LogWarn("the tracker at {}: {}; trying on", options_.tracker, error);
+  } else if (reachable && !snapshot_.tracker_reachable && !snapshot_.tracker_error.empty()) {
+    LogInfo("the tracker at {} answers again", options_.tracker);
+  }
+  snapshot_.tracker_reachable = reachable;
+  snapshot_.tracker_error = error;
+  return result;
+}
+
+void LeaseKeeper::Core::NoteQueue(const v1::AcquireReply& reply) {
+  if (reply.has_lease()) return;
+  std::lock_guard lock(mutex_);
+  snapshot_.matching_slots = reply.matching_slots();
+  snapshot_.queue_position = reply.queue_position();
+}
+
+LeaseKeeper::Snapshot LeaseKeeper::Core::snapshot() const {
+  std::lock_guard lock(mutex_);
+  Snapshot result = snapshot_;
+  result.held = static_cast<int>(held_.size());
+  return result;
+}
+
+// ---- keeping --------------------------------------------------------------------------------
+
+void LeaseKeeper::Core::Run() {
+  auto next_renew = SteadyClock::now();
+  auto next_release = SteadyClock::now();
+  milliseconds retry = kFirstRetry;
+  bool renewing = false;  // something was held when we last looked
+  std::unique_lock lock(mutex_);
+  while (!stop_.stop_requested()) {
+    const bool to_release = !release_ids_.empty() || !drop_ids_.empty();
+    if (!held_.empty() && !renewing) next_renew = SteadyClock::now() + RenewInterval();
+    renewing = !held_.empty();
+    const auto now = SteadyClock::now();
+    if (to_release && now >= next_release) {
+      lock.unlock();
+      const bool ok = SendReleases(kCallDeadline);
+      lock.lock();
+      if (!ok) next_release = SteadyClock::now() + kSlowestRetry;
+    } else if (renewing && now >= next_renew) {
+      lock.unlock();
+      const bool ok = SendRenew();
+      if (!ok) LoseAfterOutage();
+      lock.lock();
+      next_renew = SteadyClock::now() + (ok ? RenewInterval() : retry);
+      retry = ok ? kFirstRetry : std::min(retry * 2, kSlowestRetry);
+    } else {
+      auto wake = now + kForEver;
+      if (to_release) wake = std::min(wake, next_release);
+      if (renewing) wake = std::min(wake, next_renew);
+      changed_.wait_until(lock, wake, [&] {
+        return stop_.stop_requested() || renewing != !held_.empty() ||
+               (!to_release && !(release_ids_.empty() && drop_ids_.empty()));
+      });
+    }
+  }
+}
+
+milliseconds LeaseKeeper::Core::RenewInterval() const {
+  milliseconds interval = told_interval_;
+  for (const auto& [id, held] : held_) {
+    interval = std::min(interval, milliseconds(held.lease.lease_ms() / 3));
+  }
+  return std::max(interval, milliseconds(10));
+}
+
+bool LeaseKeeper::Core::SendReleases(milliseconds deadline) {
+  v1::ReleaseRequest request;
+  request.set_scheduler_id(options_.scheduler_id);
+  {
+    std::lock_guard lock(mutex_);
+    const auto part = [](const std::vector<std::string>& ids) {
+      return std::span(ids).first(std::min(ids.size(), kMostReleases));
+    };
+    for (const std::string& id : part(release_ids_)) request.add_lease_ids(id);
+    for (const std::string& id : part(drop_ids_)) request.add_request_ids(id);
+  }
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + deadline);
+  v1::ReleaseReply reply;
+  if (!Note(stub_->Release(&context, request, &reply)).ok()) return false;
+  std::lock_guard lock(mutex_);
+  // What came in meanwhile stands behind what was sent.
+  release_ids_.erase(release_ids_.begin(), release_ids_.begin() + request.lease_ids_size());
+  drop_ids_.erase(drop_ids_.begin(), drop_ids_.begin() + request.request_ids_size());
+  return true;
+}
+
+bool LeaseKeeper::Core::SendRenew() {
+  v1::RenewRequest request;
+  request.set_scheduler_id(options_.scheduler_id);
+  request.set_incarnation(options_.incarnation);
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [id, held] : held_) *request.add_leases() = held.lease;
+  }
+  const auto sent = SteadyClock::now();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+  const std::stop_callback cancel(stop_.get_token(), [&context] { context.TryCancel(); });
+  v1::RenewReply reply;
+  if (!Note(stub_->Renew(&context, request, &reply)).ok()) return false;
+  for (const std::string& id : reply.lost_lease_ids()) Lose(id, "the tracker took it back");
+  std::lock_guard lock(mutex_);
+  for (const v1::Lease& lease : request.leases()) {
+    const auto it = held_.find(lease.id());
+    if (it == held_.end()) continue;
+    it->second.renewed = sent;
+    it->second.signals->wanted =
+        std::find(reply.wanted_lease_ids().begin(), reply.wanted_lease_ids().end(), lease.id()) !=
+        reply.wanted_lease_ids().end();
+  }
+  if (reply.next_renew_ms() > 0) told_interval_ = milliseconds(reply.next_renew_ms());
+  return true;
+}
+
+void LeaseKeeper::Core::LoseAfterOutage() {
+  std::vector<std::string> lost;
+  {
+    std::lock_guard lock(mutex_);
+    const auto oldest = SteadyClock::now() - milliseconds(options_.outage_ms);
+    for (const auto& [id, held] : held_) {
+      if (held.renewed <= oldest) lost.push_back(id);
+    }
+  }
+  for (const std::string& id : lost) {
+    Lose(id, fmt::format("no tracker for {} ms", options_.outage_ms));
+  }
+}
+
+// The handle stays with its owner, who finds out by the signal. It runs the owner's callbacks: no
+// lock.
+void LeaseKeeper::Core::Lose(const std::string& lease_id, std::string_view why) {
+  std::shared_ptr<LeasedWorker::Signals> signals;
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = held_.find(lease_id);
+    if (it == held_.end()) return;
+    LogInfo("lease {} on {} is lost: {}", lease_id, it->second.lease.worker().address(), why);
+    signals = it->second.signals;
+    held_.erase(it);
+  }
+  signals->lost.request_stop();
+}
+
+void LeaseKeeper::Core::Stop() {
+  stop_.request_stop();
+  std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+void LeaseKeeper::Core::ReleaseAll() {
+  std::vector<std::string> ids;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return snapshot_.waiting == 0; });
+    for (const auto& [id, held] : held_) ids.push_back(id);
+    release_ids_.insert(release_ids_.end(), ids.begin(), ids.end());
+    if (release_ids_.empty() && drop_ids_.empty()) return;
+  }
+  for (const std::string& id : ids) Lose(id, "the scheduler stops");
+  SendReleases(kLastCallDeadline);
+}
+
+// ---- the keeper -----------------------------------------------------------------------------
+
+LeaseKeeper::LeaseKeeper(Options options) : core_(std::make_shared<Core>(std::move(options))) {
+  thread_ = std::thread([core = core_.get()] { core->Run(); });
+}
+
+LeaseKeeper::~LeaseKeeper() {
+  core_->Stop();
+  thread_.join();
+  core_->ReleaseAll();
+}
+
+StatusOr<LeasedWorker> LeaseKeeper::Acquire(absl::Duration timeout, std::stop_token stop,
+                                            const std::vector<std::string>& avoid) {
+  const std::shared_ptr<Core> core = core_;  // outlives this call, whatever the destructor does
+  return core->Acquire(timeout, std::move(stop), avoid);
+}
+
+LeaseKeeper::Snapshot LeaseKeeper::snapshot() const { return core_->snapshot(); }
+
+}  // namespace kiln

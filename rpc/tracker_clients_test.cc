@@ -1,0 +1,155 @@
+// WorkerAnnouncer and LeaseKeeper against a scripted tracker: odd answers and a tracker that hangs.
+// Against the real one: tracker/clients_test.cc.
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/grpc_server.h"
+#include "base/status_testing.h"
+#include "rpc/lease_keeper.h"
+#include "rpc/worker_announcer.h"
+
+namespace kiln {
+namespace {
+
+class ScriptedTracker : public v1::Tracker::Service {
+ public:
+  std::atomic<bool> hang = false;
+  std::atomic<bool> lose = false;
+  std::atomic<bool> want = false;
+  std::atomic<int> announced = 0, rejoining = 0, left = 0, acquires = 0, released = 0;
+
+  grpc::Status Announce(grpc::ServerContext* context, const v1::AnnounceRequest* request,
+                        v1::AnnounceReply* reply) override {
+    Hang(context);
+    ++announced;
+    rejoining += request->rejoining();
+    left += request->leaving();
+    reply->set_next_announce_ms(0);  // odd: must not make the client spin without a pause
+    return grpc::Status::OK;
+  }
+  grpc::Status Acquire(grpc::ServerContext* context, const v1::AcquireRequest* request,
+                       v1::AcquireReply* reply) override {
+    Hang(context);
+    if (++acquires == 1) return grpc::Status::OK;  // odd: no lease, long before the wait is over
+    reply->mutable_lease()->set_id("lease-" + request->request_id());
+    reply->mutable_lease()->set_lease_ms(60);
+    return grpc::Status::OK;
+  }
+  grpc::Status Renew(grpc::ServerContext* context, const v1::RenewRequest* request,
+                     v1::RenewReply* reply) override {
+    Hang(context);
+    for (const v1::Lease& lease : request->leases()) {
+      if (lose) reply->add_lost_lease_ids(lease.id());
+      if (want) reply->add_wanted_lease_ids(lease.id());
+    }
+    reply->add_lost_lease_ids("never heard of");
+    return grpc::Status::OK;
+  }
+  grpc::Status Release(grpc::ServerContext* context, const v1::ReleaseRequest* request,
+                       v1::ReleaseReply*) override {
+    Hang(context);
+    released += request->lease_ids_size();
+    return grpc::Status::OK;
+  }
+
+ private:
+  void Hang(grpc::ServerContext* context) const {
+    while (hang && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+  }
+};
+
+template <typename Done>
+bool Eventually(const Done& done) {
+  for (int i = 0; i < 1'000; ++i) {
+    if (done()) return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return false;
+}
+
+class TrackerClientsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    GrpcServer::Options options;
+    options.services = {&tracker_};
+    ASSERT_OK_AND_ASSIGN(server_, GrpcServer::Start(options));
+  }
+  LeaseKeeper::Options KeeperOptions() const {
+    LeaseKeeper::Options options;
+    options.tracker = server_->address();
+    options.scheduler_id = "s";
+    options.key = "cuda";
+    options.outage_ms = 500;
+    return options;
+  }
+  static v1::WorkerState Worker() {
+    v1::WorkerState worker;
+    worker.set_id("w");
+    return worker;
+  }
+
+  ScriptedTracker tracker_;
+  std::unique_ptr<GrpcServer> server_;
+};
+
+TEST_F(TrackerClientsTest, AnnouncesThenRejoinsThenLeaves) {
+  WorkerAnnouncer announcer(server_->address(), Worker);
+  ASSERT_TRUE(announcer.WaitConnected(absl::Seconds(10)));
+  EXPECT_TRUE(Eventually([&] { return tracker_.announced >= 5; }));
+  announcer.Stop();
+  EXPECT_EQ(tracker_.left, 1);
+  EXPECT_EQ(tracker_.rejoining, tracker_.announced - 2) << "all but the first and the last";
+  EXPECT_FALSE(announcer.connected());
+  announcer.Stop();
+  EXPECT_EQ(tracker_.left, 1);
+}
+
+TEST_F(TrackerClientsTest, AHangingTrackerDoesNotHoldUpTheStop) {
+  tracker_.hang = true;
+  const auto start = std::chrono::steady_clock::now();
+  {
+    WorkerAnnouncer announcer(server_->address(), Worker);
+    LeaseKeeper keeper(KeeperOptions());
+    std::stop_source stop;
+    std::thread waiter([&] {
+      EXPECT_THAT(keeper.Acquire(absl::InfiniteDuration(), stop.get_token()),
+                  StatusIs(StatusCode::kCancelled, testing::_));
+    });
+    absl::SleepFor(absl::Milliseconds(100));
+    stop.request_stop();
+    waiter.join();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  tracker_.hang = false;
+}
+
+TEST_F(TrackerClientsTest, WantedLostAndReleasedGoThrough) {
+  LeaseKeeper keeper(KeeperOptions());
+  ASSERT_OK_AND_ASSIGN(LeasedWorker lease, keeper.Acquire(absl::Seconds(10), {}));
+  EXPECT_EQ(tracker_.acquires, 2) << "the empty answer was asked again";
+  tracker_.want = true;
+  EXPECT_TRUE(Eventually([&] { return lease.wanted(); }));
+  tracker_.want = false;
+  EXPECT_TRUE(Eventually([&] { return !lease.wanted(); }));
+  EXPECT_FALSE(lease.lost());
+  tracker_.lose = true;
+  EXPECT_TRUE(Eventually([&] { return lease.lost(); }));
+  EXPECT_EQ(tracker_.released, 0);
+  lease.Release();
+  EXPECT_TRUE(Eventually([&] { return tracker_.released == 1; }));
+}
+
+TEST_F(TrackerClientsTest, ATrackerThatHangsIsAnOutage) {
+  LeaseKeeper keeper(KeeperOptions());
+  ASSERT_OK_AND_ASSIGN(const LeasedWorker lease, keeper.Acquire(absl::Seconds(10), {}));
+  tracker_.hang = true;
+  EXPECT_TRUE(Eventually([&] { return lease.lost(); }));
+  EXPECT_FALSE(keeper.snapshot().tracker_reachable);
+  tracker_.hang = false;
+}
+
+}  // namespace
+}  // namespace kiln

@@ -1,0 +1,55 @@
+#include "rpc/worker_server.h"
+
+#include <utility>
+
+#include "absl/time/time.h"
+#include "base/net.h"
+
+namespace kiln {
+namespace {
+
+constexpr absl::Duration kStopGrace = absl::Seconds(2);
+
+// An address to listen on may be no address to connect to.
+StatusOr<std::string> ReachableAddress(const std::string& advertise, const GrpcServer& server) {
+  if (!advertise.empty()) {
+    KILN_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(advertise));
+    return address.ToString();
+  }
+  KILN_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(server.address()));
+  if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
+  return address.ToString();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(Options options) {
+  GrpcServer::Options server_options;
+  server_options.listen = options.listen;
+  server_options.services = {options.service};
+  server_options.max_request_bytes = options.max_request_bytes;
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server, GrpcServer::Start(server_options));
+  KILN_ASSIGN_OR_RETURN(*options.state.mutable_address(),
+                        ReachableAddress(options.advertise, *server));
+  return std::unique_ptr<WorkerServer>(
+      new WorkerServer(std::move(options.state), std::move(options.secret), std::move(server)));
+}
+
+void WorkerServer::Announce(const std::string& tracker, std::function<uint64_t()> trials_done) {
+  announcer_ = std::make_unique<WorkerAnnouncer>(
+      tracker,
+      [this, trials_done = std::move(trials_done)] {
+        v1::WorkerState now = state_;
+        now.set_trials_done(trials_done());
+        return now;
+      },
+      secret_);
+}
+
+void WorkerServer::Leave() {
+  if (announcer_ != nullptr) announcer_->Stop();
+}
+
+void WorkerServer::Shutdown() { server_->Shutdown(kStopGrace); }
+
+}  // namespace kiln

@@ -1,0 +1,120 @@
+#include "runner/device_kinds.h"
+
+#include <fmt/ranges.h>
+
+#include "device/device_model.h"
+#include "rpc/device_message.h"
+#include "runner/cpu_description.h"
+#include "runner/cuda_device.h"
+#include "runner/cuda_gpus.h"
+#include "runner/gpu_model.h"
+#include "runner/sandboxed_cpu.h"
+
+namespace kiln::runner {
+namespace {
+
+v1::WorkerState Announced(const std::string& device_name, const std::string& target) {
+  v1::WorkerState state;
+  state.set_device(device_name);
+  state.set_target(target);
+  return state;
+}
+
+// ---- cpu
+
+StatusOr<std::vector<DeviceDescription>> DescribeCpu(std::string_view,
+                                                     const DeviceSettings& settings) {
+  const std::string level = CpuLevel();
+  DeviceDescription description{
+      "cpu", Announced(CpuModelName(),
+                       fmt::format("llvm -mcpu={} -num-cores={}", level, settings.threads))};
+  description.state.add_keys("llvm");
+  description.state.add_keys("cpu");
+  description.state.add_keys("llvm/" + level);
+  *description.state.mutable_hardware() = CpuHardware(settings.threads);
+  *description.state.mutable_device_model() = DeviceMessage(CpuDeviceModel(settings.threads));
+  return std::vector{std::move(description)};
+}
+
+StatusOr<std::unique_ptr<Device>> OpenCpu(std::string_view, const DeviceSettings& settings) {
+  AdoptOrphans();
+  return MakeSandboxedCpu(
+      {.cpu = {.threads = settings.threads}, .containment = settings.containment});
+}
+
+std::string CpuCaveat(const DeviceSettings& settings) {
+  const std::string missing = MissingContainment(settings.containment);
+  return missing.empty() ? ""
+                         : fmt::format("programs are contained less than they can be: {}", missing);
+}
+
+// ---- cuda
+
+StatusOr<std::vector<DeviceDescription>> DescribeCuda(std::string_view device,
+                                                      const DeviceSettings&) {
+  KILN_ASSIGN_OR_RETURN(const CudaDriver* driver, LoadCudaDriver());
+  KILN_ASSIGN_OR_RETURN(const std::vector<CudaGpu> gpus, SelectCudaGpus(*driver, device));
+  std::vector<DeviceDescription> devices;
+  for (const CudaGpu& gpu : gpus) {
+    DeviceDescription& description =
+        devices.emplace_back("cuda:" + gpu.uuid, Announced(gpu.name, TargetOf(gpu)));
+    for (const std::string& key : KeysOf(gpu)) description.state.add_keys(key);
+    *description.state.mutable_hardware() = HardwareOf(gpu);
+    KILN_ASSIGN_OR_RETURN(const device::DeviceModel model, ReadGpuModel(*driver, gpu));
+    *description.state.mutable_device_model() = DeviceMessage(model);
+  }
+  return devices;
+}
+
+StatusOr<std::unique_ptr<Device>> OpenCuda(std::string_view device, const DeviceSettings&) {
+  KILN_ASSIGN_OR_RETURN(const CudaDriver* driver, LoadCudaDriver());
+  KILN_ASSIGN_OR_RETURN(const auto gpus, SelectCudaGpus(*driver, device));
+  if (gpus.size() != 1) return InvalidArgument("'{}' stands for {} GPUs", device, gpus.size());
+  return MakeCudaDevice(*driver, gpus.front());
+}
+
+// ---- null
+
+StatusOr<std::vector<DeviceDescription>> DescribeNull(std::string_view,
+                                                      const DeviceSettings& settings) {
+  DeviceDescription description{"null", Announced("null", "null")};
+  description.state.add_keys("null");
+  *description.state.mutable_hardware() = CpuHardware(settings.threads);
+  description.state.mutable_device_model()->set_name("null");
+  return std::vector{std::move(description)};
+}
+
+// "cpu, cuda, cuda:... or null"
+std::string NamesOf(DeviceKinds kinds) {
+  std::vector<std::string> names;
+  for (const DeviceKind& kind : kinds) {
+    names.emplace_back(kind.name);
+    if (kind.is_numbered) names.push_back(fmt::format("{}:...", kind.name));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+constexpr DeviceKind kDeviceKinds[] = {
+    {.name = "cpu", .help = "cpu", .describe = DescribeCpu, .open = OpenCpu, .caveat = CpuCaveat},
+    {.name = "cuda",
+     .help = "cuda: every NVIDIA GPU, cuda:0 or cuda:GPU-...: one of them",
+     .is_numbered = true,
+     .describe = DescribeCuda,
+     .open = OpenCuda},
+    {.name = "null", .help = "null: runs nothing, costs are made up", .describe = DescribeNull},
+};
+
+}  // namespace
+
+DeviceKinds AllDeviceKinds() { return kDeviceKinds; }
+
+StatusOr<const DeviceKind*> FindDeviceKind(std::string_view device, DeviceKinds kinds) {
+  const size_t colon = device.find(':');
+  for (const DeviceKind& kind : kinds) {
+    if (device.substr(0, colon) != kind.name) continue;
+    if (colon == std::string_view::npos || kind.is_numbered) return &kind;
+  }
+  return InvalidArgument("'{}' is no device, expected one of {}", device, NamesOf(kinds));
+}
+
+}  // namespace kiln::runner

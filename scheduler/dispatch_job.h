@@ -1,0 +1,24 @@
+// A job as the dispatcher takes it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scheduler/device_lease.h"
+#include "scheduler/dispatch.h"
+#include "scheduler/job_history.h"
+#include "scheduler/job_spec.h"
+#include "scheduler/warm_start.h"
+#include "store/store.h"
+
+namespace kiln::scheduler {
+
+// `rows`: the job's tasks in the store. The elites of `history` go to the dispatcher.
+Dispatcher::Job DispatchJobOf(const std::string& job_id, const CheckedJob& job,
+                              const LeasedDevice& device, JobHistory history,
+                              const WarmStart& start,
+                              std::vector<std::optional<TaskSample>> samples,
+                              const std::vector<store::TaskRow>& rows);
+
+}  // namespace kiln::scheduler

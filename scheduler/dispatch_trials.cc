@@ -1,0 +1,268 @@
+#include <cmath>
+#include <ctime>
+#include <utility>
+
+#include "base/log.h"
+#include "compiler/target/target.h"
+#include "rpc/device_message.h"
+#include "scheduler/dispatch_core.h"
+#include "scheduler/either_stop.h"
+#include "scheduler/messages.h"
+#include "store/plausible.h"
+
+namespace kiln::scheduler {
+namespace {
+
+// A builder that says so would say it again, and so would the others.
+bool IsRefusal(const Status& status) {
+  return status.code() == StatusCode::kInvalidArgument ||
+         status.code() == StatusCode::kFailedPrecondition ||
+         status.code() == StatusCode::kPermissionDenied;
+}
+
+// A runner that lies, or whose clock is broken, would have the best record for ever. Costs on
+// programs that are not run are made up.
+void RefuseImplausible(store::Record& record) {
+  const auto target = target::ParseTarget(record.target);
+  if (target.ok() && !target->kind->runs_programs) return;
+  const Status plausible = store::CheckPlausible(record, record.flop_count);
+  if (plausible.ok()) return;
+  record.error = v1::UNKNOWN_ERROR;
+  record.message = Message(plausible);
+  record.costs_s.clear();
+}
+
+void NoteRunner(const LeasedWorker& runner, store::Record& record) {
+  record.device = runner.worker().device();
+  record.runner = runner.worker().id();
+  const auto model = DeviceModelOf(runner.worker());
+  if (model.ok()) record.device_model = device::PrintDeviceModel(*model);
+}
+
+}  // namespace
+
+// ---- building -------------------------------------------------------------------------------
+
+Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
+                                std::stop_token pool_stop) {
+  const EitherStop either(std::move(pool_stop), AbandonedOf(*item));
+  const std::stop_token stop = either.token();
+  if (stop.stop_requested()) return {};
+  v1::BuildReply reply;
+  CallResult result = calls_.Build(lease.worker().address(), RequestOf(*item),
+                                   {.connect = options_.connect,
+                                    .deadline = BuildDeadline(job_, options_),
+                                    .lost = lease.lost_token(),
+                                    .stop = stop},
+                                   &reply);
+  if (result.status.ok() && reply.error() == v1::NO_ERROR && !reply.has_artifact()) {
+    result.status = Internal("the answer has neither an artifact nor an error");
+  }
+  if (result.status.ok()) {
+    Built(*item, lease, std::move(reply));
+    return {};
+  }
+  if (result.reached && IsRefusal(result.status) && !stop.stop_requested()) {
+    ledger_.Fail(
+        Annotate(result.status, fmt::format("builder {} at {} refuses {}", lease.worker().id(),
+                                            lease.worker().address(), NameOf(*item))));
+    return {};
+  }
+  return Failed(std::move(item), lease, result, stop);
+}
+
+v1::BuildRequest Dispatcher::Core::RequestOf(const BuildItem& item) const {
+  const bool reference = std::holds_alternative<ReferenceBuild>(item.work);
+  std::optional<uint32_t> number;
+  if (const auto* trial = std::get_if<TrialInHand>(&item.work)) number = trial->trial.number;
+  return BuildRequestOf(job_, item.task,
+                        reference ? references_.DagOf(item.task) : job_.tasks[item.task].dag,
+                        item.steps, number);
+}
+
+void Dispatcher::Core::Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply) {
+  if (auto* trial = std::get_if<TrialInHand>(&item.work)) {
+    TrialBuilt(item, std::move(*trial), lease.worker().id(), std::move(reply));
+  } else if (auto* finalist = std::get_if<FinalistBuild>(&item.work)) {
+    EntryBuilt(item.task, *finalist, std::move(reply));
+  } else {
+    ReferenceBuilt(item, std::move(reply));
+  }
+}
+
+void Dispatcher::Core::TrialBuilt(BuildItem& item, TrialInHand trial, const std::string& builder,
+                                  v1::BuildReply reply) {
+  BuiltTrial built;
+  built.in_hand = std::move(trial);
+  built.steps = std::move(item.steps);
+  built.build_s = reply.build_s();
+  built.build_times = reply.times();
+  built.builder = builder;
+  if (reply.error() != v1::NO_ERROR) {
+    v1::TrialResult result;
+    result.set_error(reply.error());
+    result.set_message(reply.message());
+    return Finish(item.task, std::move(built), nullptr, result, std::nullopt);
+  }
+  built.artifact = std::make_shared<const v1::Artifact>(std::move(*reply.mutable_artifact()));
+  auto run = std::make_unique<RunItem>();
+  run->task = item.task;
+  run->attempts = item.attempts;
+  run->work = std::move(built);
+  ToRunners(std::move(run));
+}
+
+void Dispatcher::Core::ReferenceBuilt(const BuildItem& item, v1::BuildReply reply) {
+  if (reply.error() != v1::NO_ERROR) {
+    return ledger_.Fail(FailedPrecondition("{} does not build, so no answer can be checked: {}: {}",
+                                           NameOf(item), v1::ErrorKind_Name(reply.error()),
+                                           CutText(reply.message(), 512)));
+  }
+  for (RunItemPtr& ready : references_.SetBuilt(item.task, std::move(*reply.mutable_artifact()))) {
+    runners_.Push(std::move(ready));
+  }
+}
+
+// ---- measuring ------------------------------------------------------------------------------
+
+Attempt Dispatcher::Core::Measure(RunItemPtr item, const LeasedWorker& lease,
+                                  std::stop_token pool_stop) {
+  const EitherStop either(std::move(pool_stop), AbandonedOf(*item));
+  if (either.token().stop_requested()) return {};
+  return std::holds_alternative<BuiltTrial>(item->work)
+             ? MeasureTrial(std::move(item), lease, either.token())
+             : RunRace(std::move(item), lease, either.token());
+}
+
+Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& lease,
+                                       const std::stop_token& stop) {
+  auto& trial = std::get<BuiltTrial>(item->work);
+  const std::optional<AnswerCheck> check = references_.CheckOf(item->task);
+  // Another reference takes its place.
+  if (!check.has_value()) {
+    ToRunners(std::move(item));
+    return {};
+  }
+  v1::MeasureRequest request = TrialRequest(job_, *check, *trial.artifact);
+  // Another job's trials wait, which the runner does not see.
+  if (lease.wanted()) request.mutable_options()->set_idle_ms(0);
+  v1::MeasureReply reply;
+  CallResult result = CallMeasure(lease, request, *check->reference, stop, &reply);
+  if (result.status.ok() && !reply.has_result()) {
+    result.status = Unavailable("the answer has no result");
+  }
+  if (!result.status.ok()) {
+    // INTERNAL is the runner's word for a reference that fails, OUT_OF_RANGE for one that takes
+    // too long.
+    if (result.status.code() == StatusCode::kInternal) {
+      NoteReferenceFailure(item->task, result.status);
+    }
+    if (result.status.code() == StatusCode::kOutOfRange && check->samples.empty()) {
+      return ReferenceTookTooLong(std::move(item), lease, result, stop);
+    }
+    return Failed(std::move(item), lease, result, stop);
+  }
+  std::optional<double> reference_cost_s;
+  if (reply.reference_cost_s() > 0) reference_cost_s = reply.reference_cost_s();
+  Finish(item->task, std::move(trial), &lease, reply.result(), reference_cost_s);
+  return {};
+}
+
+// A runner that does not have the reference is sent it.
+CallResult Dispatcher::Core::CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
+                                         const v1::Artifact& reference, const std::stop_token& stop,
+                                         v1::MeasureReply* reply) {
+  // One that was sent ahead may wait for another's reference.
+  const bool ahead = job_.options.measure().idle_ms() > 0;
+  CallLimits limits{.connect = options_.connect,
+                    .deadline = MeasureDeadline(job_, options_, ahead),
+                    .lost = lease.lost_token(),
+                    .stop = stop};
+  const std::string& address = lease.worker().address();
+  CallResult result = calls_.Measure(address, request, limits, reply);
+  if (result.status.code() != StatusCode::kFailedPrecondition) return result;
+  *request.mutable_reference() = reference;
+  limits.deadline = MeasureDeadline(job_, options_, /*with_reference=*/true);
+  reply->Clear();
+  return calls_.Measure(address, request, limits, reply);
+}
+
+Attempt Dispatcher::Core::ReferenceTookTooLong(RunItemPtr item, const LeasedWorker& lease,
+                                               const CallResult& result,
+                                               const std::stop_token& stop) {
+  if (stop.stop_requested()) return {};
+  const TaskReferences::Instead instead = references_.GiveUp(item->task);
+  if (instead == TaskReferences::Instead::kWait) {
+    return {.again = std::move(item), .complaint = ""};
+  }
+  LogInfo("job {}: {}: {}", job_.id, NameOf(*item), Message(result.status));
+  if (instead == TaskReferences::Instead::kBuildSample) BuildReference(item->task);
+  auto& trial = std::get<BuiltTrial>(item->work);
+  if (trial.steps != store::kNoSteps) {
+    ToRunners(std::move(item));
+    return {};
+  }
+  v1::TrialResult slow;
+  slow.set_error(v1::RUN_TIMEOUT_ERROR);
+  slow.set_message(fmt::format("the unscheduled loops take more than {:.4g} s (--reference-limit)",
+                               job_.options.reference_limit_s()));
+  Finish(item->task, std::move(trial), &lease, slow, std::nullopt);
+  return {};
+}
+
+void Dispatcher::Core::NoteReferenceFailure(int task, const Status& status) {
+  if (!references_.NoteFailure(task)) return;
+  ledger_.Fail(
+      FailedPrecondition("the unscheduled program of task {} fails on the device, so no answer "
+                         "can be checked: {}",
+                         task, Message(status)));
+}
+
+// ---- results --------------------------------------------------------------------------------
+
+store::Record Dispatcher::Core::RecordOf(int task_index, const BuiltTrial& trial) const {
+  const DispatchTask& task = job_.tasks[task_index];
+  const search::Trial& tried = trial.in_hand.trial;
+  store::Record record;
+  record.job_id = job_.id;
+  record.task_index = static_cast<uint32_t>(task_index);
+  record.trial = tried.number;
+  record.workload_id = task.workload_id;
+  record.workload_key = task.workload_key;
+  record.dag = task.dag;
+  record.target = task.target;
+  record.hardware = task.hardware;
+  record.steps = trial.steps;
+  record.flop_count = task.flop_count;
+  record.build_s = trial.build_s;
+  record.builder = trial.builder;
+  record.timestamp_s = std::time(nullptr);
+  record.origin = tried.candidate.origin;
+  if (std::isfinite(tried.candidate.score)) record.score = tried.candidate.score;
+  return record;
+}
+
+void Dispatcher::Core::Finish(int task, BuiltTrial trial, const LeasedWorker* runner,
+                              const v1::TrialResult& result,
+                              std::optional<double> reference_cost_s) {
+  const uint64_t serial = trial.in_hand.serial;
+  if (!ledger_.IsInHand(serial)) return;  // it was abandoned
+  MeasuredTrial measured;
+  measured.record = RecordOf(task, trial);
+  if (runner != nullptr) NoteRunner(*runner, measured.record);
+  SetResult(result, measured.record);
+  RefuseImplausible(measured.record);
+  v1::TrialTimes times = trial.build_times;
+  times.MergeFrom(result.times());
+  measured.record.times = times.SerializeAsString();
+  measured.trial = std::move(trial.in_hand.trial);
+  measured.reference_cost_s = reference_cost_s;
+  if (runner != nullptr) {
+    references_.NoteResult(task, measured.record, reference_cost_s);
+    NoteBusy(*runner, measured.record.run_s, BusyMeter::Use::kTrial);
+  }
+  if (readings_.MayBeElite(task, measured.record)) measured.artifact = std::move(trial.artifact);
+  ledger_.AddResult(serial, std::move(measured));
+}
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,20 @@
+// How a job's search ended, and what the job says of it. Pure functions.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "proto/scheduler.pb.h"
+#include "search/tuning/task_scheduler.h"
+#include "store/store.h"
+
+namespace kiln::scheduler {
+
+store::JobEnding StoredEnding(search::Ending ending);
+
+// Of a job that is done: "", or why it took fewer trials than asked. FailedPrecondition when none
+// of its trials gave a correct program.
+StatusOr<std::string> RemarkOn(store::JobEnding ending, const v1::TuneOptions& options,
+                               const store::TrialCounts& counts);
+
+}  // namespace kiln::scheduler

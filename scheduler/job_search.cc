@@ -1,0 +1,148 @@
+#include "scheduler/job_search.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "base/rng.h"
+#include "compiler/dag/sample_outputs.h"
+#include "search/policies/policy.h"
+#include "search/policies/unscheduled_first.h"
+#include "search/tuning/objective.h"
+
+namespace kiln::scheduler {
+namespace {
+
+// A model that knows little but this task ranks from so many of its results on; and one that learns
+// from so many tasks at once knows more.
+constexpr int kOwnResults = 16;
+constexpr size_t kTasksThatTeach = 4;
+
+// Smaller rounds first: the model learns early, and many tasks leave trials for the best of them.
+constexpr uint32_t kFirstRoundTrials = 16;
+constexpr uint32_t kWarmUpShare = 4;  // the first rounds take one of so many trials
+
+std::optional<uint32_t> UnlessZero(uint32_t number) {
+  return number == 0 ? std::nullopt : std::optional(number);
+}
+
+search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
+  const v1::TuneOptions& options = spec.options();
+  search::TaskSchedulerOptions schedule;
+  schedule.strategy = options.task_strategy() == kRoundRobinStrategy
+                          ? search::TaskStrategy::kRoundRobin
+                          : search::TaskStrategy::kGradient;
+  schedule.round_trials = options.trials_per_round();
+  const uint32_t share =
+      options.trials() / (kWarmUpShare * static_cast<uint32_t>(spec.tasks_size()));
+  schedule.first_round_trials = std::clamp(share, 1u, kFirstRoundTrials);
+  schedule.task_early_stopping = UnlessZero(options.early_stopping());
+  schedule.early_stopping = UnlessZero(options.total_early_stopping());
+  schedule.seed = options.seed();
+  std::vector<search::VariantGroup> groups;
+  for (const v1::TaskSpec& task : spec.tasks()) {
+    if (!task.has_alternative_of()) groups.push_back({task.weight(), task.network()});
+  }
+  const auto kind = search::ParseObjective(options.objective());
+  schedule.objective = search::MakeObjective(kind.value_or(search::ObjectiveKind::kWeightedSum),
+                                             std::move(groups), options.latency_target_s());
+  return schedule;
+}
+
+std::string TagOf(const dag::Dag& dag) {
+  std::string tags;
+  for (const dag::OpNode& node : dag.nodes()) {
+    const std::string& tag = node.op->attrs().task_scheduler_tag;
+    if (!tag.empty()) tags += tag + "_";
+  }
+  return search::SimilarityTag(tags, dag.flop_count());
+}
+
+search::ScheduledTask FactsOf(const v1::TaskSpec& spec, const CheckedTask& task) {
+  search::ScheduledTask facts;
+  facts.weight = spec.weight();
+  if (spec.has_alternative_of()) facts.alternative_of = static_cast<int>(spec.alternative_of());
+  facts.flop_count = task.flop_count;
+  facts.similarity_tag = TagOf(*task.dag);
+  return facts;
+}
+
+// Of loops that are run at all.
+std::optional<TaskSample> SampleOf(const CheckedTask& task, const v1::TuneOptions& options) {
+  const bool runs = task.target.kind->runs_programs;
+  if (!runs || PlainSecondsOf(task) <= options.reference_limit_s()) return std::nullopt;
+  auto sample = MakeTaskSample(*task.dag, options.seed());
+  // Then they are waited for.
+  if (!sample.ok()) LogWarn("no sample of the outputs: {}", Message(sample.status()));
+  return sample.ok() ? std::optional(*std::move(sample)) : std::nullopt;
+}
+
+search::TuneOptions OptionsOf(const v1::JobSpec& spec, const JobHistory& history) {
+  search::TuneOptions options;
+  options.trials = spec.options().trials();
+  options.first_trial = history.next_trial;
+  options.missing = history.missing_trials;
+  options.schedule = ScheduleOf(spec);
+  options.lock_step = spec.options().lock_step();
+  return options;
+}
+
+std::vector<std::optional<double>> CostsOf(const TaskHistory& history) {
+  std::vector<std::optional<double>> costs_s;
+  for (const search::Observation& o : history.observations) {
+    costs_s.push_back(o.valid ? std::optional(o.cost_s) : std::nullopt);
+  }
+  return costs_s;
+}
+
+}  // namespace
+
+std::vector<std::optional<TaskSample>> SamplesOf(const CheckedJob& job) {
+  std::vector<std::optional<TaskSample>> samples;
+  for (const CheckedTask& task : job.tasks) {
+    samples.push_back(SampleOf(task, job.spec.options()));
+  }
+  return samples;
+}
+
+StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
+                                  const JobHistory& history, const WarmStart& start,
+                                  const search::Models& models,
+                                  const std::vector<std::optional<TaskSample>>& samples) {
+  const v1::TuneOptions& options = job.spec.options();
+  const std::map<std::string, double> parameters(options.policy_parameters().begin(),
+                                                 options.policy_parameters().end());
+  // Many tasks teach the model about each other.
+  const bool knows_others = start.knows_others || device.tasks.size() >= kTasksThatTeach;
+  JobSearch search;
+  search.options = OptionsOf(job.spec, history);
+  for (size_t i = 0; i < device.tasks.size(); ++i) {
+    const TaskExperience& known = start.of_tasks[i];
+    // Another seed for each run: the same one would draw what has been drawn, and take that for the
+    // end of the space.
+    const uint64_t seed =
+        SplitSeed(SplitSeed(options.seed(), i),
+                  history.trials + known.observations.size() + known.avoid.size());
+    KILN_ASSIGN_OR_RETURN(auto policy,
+                          search::MakePolicy(options.policy(), device.tasks[i], seed,
+                                             {.parameters = parameters,
+                                              .models = models,
+                                              .min_own_results = knows_others ? 0 : kOwnResults}));
+    // What takes too long as a reference takes too long as a candidate.
+    if (!samples[i].has_value()) {
+      policy = std::make_unique<search::UnscheduledFirst>(device.tasks[i], std::move(policy));
+    }
+    policy->Avoid(known.avoid);
+    policy->Observe(known.observations);
+    policy->Observe(history.tasks[i].observations);
+    search.tasks.push_back({.policy = policy.get(),
+                            .facts = FactsOf(job.spec.tasks(static_cast<int>(i)), job.tasks[i]),
+                            .earlier_costs_s = CostsOf(history.tasks[i])});
+    search.policies.push_back(std::move(policy));
+  }
+  return search;
+}
+
+}  // namespace kiln::scheduler

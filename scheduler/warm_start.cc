@@ -1,0 +1,60 @@
+#include "scheduler/warm_start.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread_pool.h"
+
+namespace kiln::scheduler {
+namespace {
+
+size_t StatesOf(const TaskExperience& task) { return task.observations.size() + task.avoid.size(); }
+
+}  // namespace
+
+StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const LeasedDevice& device,
+                                  bool wanted, const search::Models& models, store::Store& store,
+                                  const std::stop_token& stop) {
+  // Without a model nothing is made of it, and chance alone should decide.
+  if (!wanted || models.prior == nullptr) {
+    return WarmStart{.of_tasks = std::vector<TaskExperience>(device.tasks.size())};
+  }
+  const double start_s = Clock::Real().MonotonicSeconds();
+  ThreadPool pool(0);
+  ExperienceOptions options;
+  options.stop = stop;
+  if (models.learned == nullptr) options.samples = 0;
+  KILN_ASSIGN_OR_RETURN(
+      Experience experience,
+      GatherExperience(store, job_id, device.tasks, device.lease.worker().device(), pool, options));
+  WarmStart start;
+  start.knows_others = TeachesOthers(experience);
+  const size_t samples = experience.of_others.size();
+  if (samples > 0) {
+    const Status trained = models.learned->Update(std::move(experience.of_others));
+    if (stop.stop_requested()) return Cancelled("stopped");
+    // Then it learns from this job alone.
+    if (!trained.ok()) LogWarn("job {}: no warm start: {}", job_id, Message(trained));
+  }
+  start.of_tasks = std::move(experience.of_tasks);
+  size_t states = 0;
+  for (const TaskExperience& task : start.of_tasks) states += StatesOf(task);
+  if (states + samples > 0) {
+    LogInfo("job {}: knows {} states of earlier jobs, model begins with {} samples; took {:.2f} s",
+            job_id, states, samples, Clock::Real().MonotonicSeconds() - start_s);
+  }
+  return start;
+}
+
+std::vector<LiveStatus::Known> KnownStatesOf(const WarmStart& start) {
+  std::vector<LiveStatus::Known> known;
+  for (const TaskExperience& task : start.of_tasks) {
+    LiveStatus::Known& of_task = known.emplace_back();
+    of_task.states = static_cast<uint32_t>(StatesOf(task));
+    if (task.best.has_value()) of_task.best = {task.best->record_id, task.best->cost_s};
+  }
+  return known;
+}
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,368 @@
+#include "search/evolution/mutation.h"
+
+#include <algorithm>
+
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/evolution/rebuild.h"
+#include "search/evolution/tile_moves.h"
+#include "search/sampling/annotate_cpu.h"
+#include "search/sampling/buffering.h"
+#include "search/sampling/compute_location.h"
+#include "search/space/factorization.h"
+#include "search/space/shared_layout.h"
+#include "search/space/stage_hints.h"
+#include "search/space/thread_shapes.h"
+#include "search/space/uneven_tiles.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::As;
+using schedule::Is;
+using schedule::SplitStep;
+using schedule::State;
+using schedule::StepPtr;
+
+using Changes = StatusOr<Mutation> (*)(MutationKind kind, const Task& task,
+                                       const Parameters& parameters, const Genome& genome,
+                                       Rng& rng);
+
+Status NoUse() { return NotFound("nothing of this kind in the schedule"); }
+Status NoChange() { return FailedPrecondition("the change came to nothing"); }
+
+const HintChoice& ChoiceOf(ir::Hint hint) { return HintChoices()[static_cast<size_t>(hint)]; }
+
+std::vector<StepPtr> Copy(const Genome& genome) {
+  return {genome.steps.begin(), genome.steps.end()};
+}
+
+StatusOr<Mutation> MutateTiles(MutationKind kind, const Task& task, const Parameters& parameters,
+                               const Genome& genome, Rng& rng) {
+  const bool gpu = task.target.is_gpu();
+  std::vector<Tiles> tiles = TilesOf(genome.steps, genome.sketch);
+  for (Tiles& t : tiles) {
+    t.uneven = MayBeUneven(genome.steps, static_cast<size_t>(t.step), gpu, parameters) &&
+               HasPoorDivisors(t.extent);
+    t.kept = KeptLengths(*As<SplitStep>(*genome.steps[t.step]), gpu, parameters);
+  }
+  std::erase_if(tiles, [](const Tiles& t) { return !t.uneven && t.covered() != t.extent; });
+  if (tiles.empty()) return NoUse();
+  const std::vector<int> changed = MoveTiles(tiles, parameters, rng);
+  if (changed.empty()) return NoChange();
+  Mutation mutation{kind, Copy(genome), tiles[changed[0]].step};
+  for (int t : changed) {
+    StepPtr& step = mutation.steps[tiles[t].step];
+    step = WithTiles(step, tiles[t]);
+  }
+  return mutation;
+}
+
+StatusOr<Mutation> MutateHint(MutationKind kind, const Task& task, const Parameters&,
+                              const Genome& genome, Rng& rng) {
+  std::vector<int> found;
+  for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
+    if (schedule::HintOf(*genome.steps[i], kind.hint)) found.push_back(i);
+  }
+  if (found.empty()) return NoUse();
+  const int picked = PickFrom(rng, found);
+  const schedule::Step& step = *genome.steps[picked];
+  const int32_t current = *schedule::HintOf(step, kind.hint);
+  std::vector<int32_t> values = ChoiceOf(kind.hint).values(
+      {.gpu = task.target.is_gpu(), .current = current, .threads_per_block = [&] {
+         return ThreadsOfTiles(genome.steps).value_or(1);
+       }});
+  std::erase(values, current);
+  if (values.empty()) return NoChange();
+  Mutation mutation{kind, Copy(genome), picked};
+  mutation.steps[picked] = schedule::HintStep(step.stage(), kind.hint, PickFrom(rng, values));
+  return mutation;
+}
+
+// The split with one length in place of another.
+StatusOr<Mutation> MutateLength(MutationKind kind, const Genome& genome, int step, size_t which,
+                                std::vector<int64_t> choices, Rng& rng) {
+  const SplitStep& split = *As<SplitStep>(*genome.steps[step]);
+  std::vector<int64_t> lengths = split.lengths;
+  std::erase(choices, lengths[which]);
+  if (choices.empty()) return NoChange();
+  lengths[which] = PickFrom(rng, choices);
+  Mutation mutation{kind, Copy(genome), step};
+  mutation.steps[step] = std::make_shared<SplitStep>(split.stage_id, split.loop, split.extent,
+                                                     std::move(lengths), split.inner_to_outer);
+  return mutation;
+}
+
+StatusOr<Mutation> MutateThreads(MutationKind kind, const Task& task, const Parameters&,
+                                 const Genome& genome, Rng& rng) {
+  struct Length {
+    int step;
+    size_t which;
+    LengthRole role;
+  };
+  std::vector<Length> all;
+  for (size_t i = 0; i < genome.steps.size(); ++i) {
+    if (IsFetchSplit(genome.steps, i)) continue;
+    const std::vector<LengthRole> roles = LengthRoles(genome.steps, i);
+    for (size_t k = 0; k < roles.size(); ++k) all.push_back({static_cast<int>(i), k, roles[k]});
+  }
+  if (all.empty()) return NoUse();
+  const Length& picked = PickFrom(rng, all);
+  const SplitStep& split = *As<SplitStep>(*genome.steps[picked.step]);
+  const bool is_flat = split.lengths.size() == 3;
+  const int64_t extent = is_flat && picked.role == LengthRole::kLanes ? 0 : split.extent;
+  return MutateLength(
+      kind, genome, picked.step, picked.which,
+      LengthChoices(picked.role, extent, MostLanes(*task.dag, task.hardware), task.hardware), rng);
+}
+
+// Widths that the tiles do not allow are cut by Rebuild.
+StatusOr<Mutation> MutateFetchWidth(MutationKind kind, const Task& task, const Parameters&,
+                                    const Genome& genome, Rng& rng) {
+  std::vector<int> splits;
+  for (size_t i = 0; i < genome.steps.size(); ++i) {
+    if (IsFetchSplit(genome.steps, i)) splits.push_back(static_cast<int>(i));
+  }
+  if (splits.empty()) return NoUse();
+  std::vector<int64_t> choices;
+  for (int64_t width = 1; width <= task.hardware.vector_unit_bytes; width *= 2)
+    choices.push_back(width);
+  return MutateLength(kind, genome, PickFrom(rng, splits), 0, std::move(choices), rng);
+}
+
+StatusOr<Mutation> MutateBuffering(MutationKind kind, const Task& task,
+                                   const Parameters& parameters, const Genome& genome, Rng& rng) {
+  std::vector<int> found;
+  for (int i = 0; i < static_cast<int>(genome.steps.size()); ++i) {
+    if (Is<schedule::BufferingStep>(*genome.steps[i])) found.push_back(i);
+  }
+  if (found.empty()) return NoUse();
+  const int picked = PickFrom(rng, found);
+  const schedule::Step& step = *genome.steps[picked];
+  std::vector<StepPtr> choices = BufferingChoices(step.stage(), task, parameters);
+  std::erase_if(choices, [&](const StepPtr& choice) { return choice->Hash() == step.Hash(); });
+  Mutation mutation{kind, Copy(genome), picked};
+  mutation.steps[picked] = PickFrom(rng, choices);
+  return mutation;
+}
+
+StatusOr<Mutation> MutateLayout(MutationKind kind, const Task& task, const Parameters& parameters,
+                                const Genome& genome, Rng& rng) {
+  constexpr int kTries = 8;
+  std::vector<int> found;
+  for (size_t i = 0; i < genome.steps.size(); ++i) {
+    if (IsLayout(genome.steps, i)) found.push_back(static_cast<int>(i));
+  }
+  if (found.empty()) return NoUse();
+  const int picked = PickFrom(rng, found);
+  KILN_ASSIGN_OR_RETURN(const State state,
+                        schedule::Replay(task.dag, genome.steps.first(picked), task.stop));
+  for (int i = 0; i < kTries; ++i) {
+    const LayoutSteps layout = RandomLayout(state, genome.steps[picked]->stage(), parameters, rng);
+    if (layout[0]->Hash() == genome.steps[picked]->Hash() &&
+        layout[1]->Hash() == genome.steps[picked + 1]->Hash())
+      continue;
+    Mutation mutation{kind, Copy(genome), picked};
+    std::ranges::copy(layout, mutation.steps.begin() + picked);
+    return mutation;
+  }
+  return NoChange();
+}
+
+// ---- the last part of a CPU schedule: places, then annotations
+
+bool IsPlace(const schedule::Step& step) {
+  return Is<schedule::ComputeAtStep>(step) || Is<schedule::ComputeInlineStep>(step) ||
+         Is<schedule::ComputeRootStep>(step);
+}
+
+struct CpuParts {
+  std::span<const StepPtr> sketch, places, annotations;
+};
+
+StatusOr<CpuParts> PartsOf(const Genome& genome) {
+  if (genome.sketch.empty() || genome.sketch.size() > genome.steps.size()) return NoUse();
+  size_t end = genome.sketch.size();
+  while (end < genome.steps.size() && IsPlace(*genome.steps[end])) ++end;
+  return CpuParts{genome.steps.first(genome.sketch.size()),
+                  genome.steps.subspan(genome.sketch.size(), end - genome.sketch.size()),
+                  genome.steps.subspan(end)};
+}
+
+// The last part made anew; with the choices of the old one, as far as they are in `choices`.
+StatusOr<Mutation> AnnotateAnew(MutationKind kind, State state, const Task& task,
+                                const Parameters& parameters, const Genome& genome,
+                                const CpuChoices& choices, Rng& rng) {
+  KILN_ASSIGN_OR_RETURN(state,
+                        AnnotateCpu(std::move(state), CpuLimitsOf(task, parameters), choices, rng));
+  Mutation mutation{kind, state.steps(), std::nullopt};
+  if (schedule::HashSteps(mutation.steps) == schedule::HashSteps(genome.steps)) return NoChange();
+  return mutation;
+}
+
+StatusOr<Mutation> MutateLocation(MutationKind kind, const Task& task, const Parameters& parameters,
+                                  const Genome& genome, Rng& rng) {
+  KILN_ASSIGN_OR_RETURN(const CpuParts parts, PartsOf(genome));
+  KILN_ASSIGN_OR_RETURN(State state, schedule::Replay(task.dag, parts.sketch, task.stop));
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  const std::vector<int> movable = MovableStages(state);
+  if (movable.empty()) return NoUse();
+  const int moved = PickFrom(rng, movable);
+  for (int s : movable) {
+    if (s == moved) {
+      KILN_RETURN_IF_ERROR(MoveStage(state, s, rng));
+      continue;
+    }
+    for (const StepPtr& place : parts.places) {
+      if (place->stage() == s) KILN_RETURN_IF_ERROR(state.Apply(place));
+    }
+  }
+  return AnnotateAnew(kind, std::move(state), task, parameters, genome,
+                      ReadCpuChoices(parts.annotations), rng);
+}
+
+// Another number of fused loops for one stage of `counts`.
+Status ChangeCount(std::map<int, int>& counts, int least, int most, Rng& rng) {
+  if (counts.empty()) return NoUse();
+  const auto picked =
+      std::next(counts.begin(), UniformInt(rng, static_cast<int64_t>(counts.size())));
+  const int other = static_cast<int>(UniformIn(rng, least, most - 1));
+  picked->second = other < picked->second ? other : other + 1;
+  return OkStatus();
+}
+
+StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
+                                    const Parameters& parameters, const Genome& genome, Rng& rng) {
+  // More loops than a stage has are cut to what it has.
+  constexpr int kMostLoops = 6;
+  KILN_ASSIGN_OR_RETURN(const CpuParts parts, PartsOf(genome));
+  CpuChoices choices = ReadCpuChoices(parts.annotations);
+  KILN_RETURN_IF_ERROR(kind.of == MutationKind::kParallel
+                           ? ChangeCount(choices.parallel_loops, 1, kMostLoops, rng)
+                           : ChangeCount(choices.vector_loops, 1, 4, rng));
+  KILN_ASSIGN_OR_RETURN(
+      State state,
+      schedule::Replay(task.dag, genome.steps.first(parts.sketch.size() + parts.places.size()),
+                       task.stop));
+  return AnnotateAnew(kind, std::move(state), task, parameters, genome, choices, rng);
+}
+
+// ---- the table of kinds
+
+using Weight = double Parameters::*;
+
+struct Row {
+  MutationKind kind;
+  std::string_view name;
+  Weight cpu_weight, gpu_weight;  // null: not of this execution model
+  Changes change;
+};
+
+constexpr Row kTiles = {MutationKind::kTileSize, "tile sizes", &Parameters::mutate_tiles_cpu,
+                        &Parameters::mutate_tiles_gpu, MutateTiles};
+constexpr Row kOthers[] = {
+    {MutationKind::kThreads, "threads", nullptr, &Parameters::mutate_threads, MutateThreads},
+    {MutationKind::kFetchWidth, "fetch width", nullptr, &Parameters::mutate_fetch_width,
+     MutateFetchWidth},
+    {MutationKind::kBuffering, "buffering", nullptr, &Parameters::mutate_buffering,
+     MutateBuffering},
+    {MutationKind::kLayout, "shared layout", nullptr, &Parameters::mutate_layout, MutateLayout},
+    {MutationKind::kComputeLocation, "place of a stage", &Parameters::mutate_location, nullptr,
+     MutateLocation},
+    {MutationKind::kParallel, "parallel loops", &Parameters::mutate_parallel, nullptr,
+     MutateAnnotation},
+    {MutationKind::kVectorize, "vector loops", &Parameters::mutate_vectorize, nullptr,
+     MutateAnnotation},
+};
+
+// A kind as it may be drawn.
+struct Choice {
+  MutationKind kind;
+  double weight;
+  Changes change;
+};
+
+void AddRow(const Row& row, bool gpu, const Parameters& parameters, std::vector<Choice>& choices) {
+  const Weight weight = gpu ? row.gpu_weight : row.cpu_weight;
+  const double value = weight == nullptr ? 0 : parameters.*weight;
+  if (value > 0) choices.push_back({row.kind, value, row.change});
+}
+
+void AddHints(bool gpu_only, bool gpu, std::vector<Choice>& choices) {
+  for (const HintChoice& c : HintChoices()) {
+    const double weight = gpu ? c.gpu_weight : c.cpu_weight;
+    if (ir::RowOf(c.hint).is_gpu_only == gpu_only && weight > 0)
+      choices.push_back({c.hint, weight, MutateHint});
+  }
+}
+
+// Those of the target, in the order of a draw.
+std::vector<Choice> ChoicesOf(const Task& task, const Parameters& parameters) {
+  const bool gpu = task.target.is_gpu();
+  std::vector<Choice> choices;
+  AddRow(kTiles, gpu, parameters, choices);
+  AddHints(/*gpu_only=*/false, gpu, choices);
+  for (const Row& row : kOthers) AddRow(row, gpu, parameters, choices);
+  AddHints(/*gpu_only=*/true, gpu, choices);
+  return choices;
+}
+
+}  // namespace
+
+std::string_view MutationName(MutationKind kind) {
+  if (kind.of == MutationKind::kHint) return ChoiceOf(kind.hint).mutation;
+  if (kind == kTiles.kind) return kTiles.name;
+  return std::ranges::find(kOthers, kind, &Row::kind)->name;
+}
+
+std::vector<MutationKind> MutationKinds(const Task& task, const Parameters& parameters) {
+  std::vector<MutationKind> kinds;
+  for (const Choice& choice : ChoicesOf(task, parameters)) kinds.push_back(choice.kind);
+  return kinds;
+}
+
+StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameters& parameters,
+                            const Genome& genome, Rng& rng) {
+  const Changes change = kind.of == MutationKind::kHint ? MutateHint
+                         : kind == kTiles.kind
+                             ? kTiles.change
+                             : std::ranges::find(kOthers, kind, &Row::kind)->change;
+  return change(kind, task, parameters, genome, rng);
+}
+
+StatusOr<Mutation> Mutate(const Task& task, const Parameters& parameters, const Genome& genome,
+                          Rng& rng) {
+  const std::vector<Choice> choices = ChoicesOf(task, parameters);
+  std::vector<double> weights;
+  for (const Choice& choice : choices) {
+    const bool wanted =
+        choice.kind != MutationKind::kComputeLocation || parameters.change_compute_location;
+    weights.push_back(wanted ? choice.weight : 0);
+  }
+  // A kind that the schedule has no use for leaves its share to the others.
+  const auto none_left = [&] {
+    return std::ranges::all_of(weights, [](double w) { return w == 0; });
+  };
+  while (!none_left()) {
+    const auto picked = static_cast<size_t>(PickWeighted(rng, weights));
+    const Choice& choice = choices[picked];
+    StatusOr<Mutation> mutation = choice.change(choice.kind, task, parameters, genome, rng);
+    if (mutation.ok() || mutation.status().code() != absl::StatusCode::kNotFound) return mutation;
+    weights[picked] = 0;
+  }
+  return NoUse();
+}
+
+std::string SubjectOfStep(const dag::DagPtr& dag, std::span<const StepPtr> steps, int number) {
+  if (number >= static_cast<int>(steps.size())) return "";
+  const auto state = schedule::Replay(dag, steps.first(number));
+  const int s = steps[number]->stage();
+  if (!state.ok() || s >= state->num_stages()) return "";
+  const std::string& stage = state->stage(s).op->name();
+  const auto* split = As<SplitStep>(*steps[number]);
+  if (split == nullptr || split->loop >= static_cast<int>(state->stage(s).loops.size()))
+    return stage;
+  return stage + "." + schedule::LoopName(state->stage(s), split->loop);
+}
+
+}  // namespace kiln::search

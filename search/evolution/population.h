@@ -1,0 +1,24 @@
+// Random schedules of a task, drawn by many threads.
+#pragma once
+
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "search/evolution/evaluate.h"
+#include "search/evolution/individual.h"
+#include "search/space/parameters.h"
+#include "search/space/round_report.h"
+#include "search/space/sketch.h"
+
+namespace kiln::search {
+
+// Draws up to `count` distinct schedules of randomly picked sketches that are not in `known`, and
+// adds their hashes to it. Fewer: `max_rejected` draws in a row were refused or known. Not lowered
+// yet. The same seed gives the same ones, however many threads work.
+std::vector<Individual> DrawPopulation(const Workers& workers, const Parameters& parameters,
+                                       const std::vector<Sketch>& sketches, int count,
+                                       int max_rejected, uint64_t seed,
+                                       std::unordered_set<uint64_t>& known, RoundReport& report);
+
+}  // namespace kiln::search

@@ -1,0 +1,102 @@
+// A search policy: proposes candidates for one task and learns from their results.
+//
+// Asynchronous by design: proposals may be asked for while earlier ones are still being measured,
+// and results come back in any order. One thread at a time. The same seed and the same sequence of
+// calls give the same proposals.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/schedule/step.h"
+#include "search/policies/models.h"
+#include "search/space/parameters.h"
+#include "search/space/round_report.h"
+#include "search/space/score.h"
+#include "search/space/task.h"
+
+namespace kiln::search {
+
+struct Candidate {
+  std::vector<schedule::StepPtr> steps;
+  uint64_t hash = 0;  // schedule::HashSteps(steps): its identity
+  // Where it comes from, for people: "sketch 0, random", "sketch 1, tile sizes of conv2d.rc, 2
+  // changes from trial 17".
+  std::string origin = {};
+  // What the model of that time predicted, and the place among the round's candidates that gave it,
+  // from 1. kNoScore and 0: chosen by chance.
+  double score = kNoScore;
+  int rank = 0;
+};
+
+struct Observation {
+  Candidate candidate;
+  bool valid = false;  // false: the trial failed
+  double cost_s = 0;   // mean, when valid
+  uint32_t trial = 0;  // its number in the job, for origins
+  int64_t record = 0;  // of an earlier job: its number in the store instead
+  // Further readings of what was observed before: this is its cost now, or it has failed. Of the
+  // candidate only the hash is set.
+  bool corrects = false;
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  // Up to n new candidates, none proposed or observed before; all replay and lower. Fewer, in the
+  // end none: the space is exhausted as far as the policy can tell. Cancelled, soon, when the task
+  // is stopped.
+  virtual StatusOr<std::vector<Candidate>> Propose(int n) = 0;
+
+  // Results of proposals, or of earlier searches of the same task: those are not proposed again.
+  virtual void Observe(std::span<const Observation> observations) = 0;
+
+  // Never proposes them: what is known already and need not be learned from. Cheap for thousands.
+  virtual void Avoid(std::span<const uint64_t> hashes) = 0;
+
+  // How the last Propose went.
+  virtual const RoundReport& last_round() const = 0;
+};
+
+struct PolicyOptions {
+  // Override the defaults of search/space/parameters.h, by name.
+  std::map<std::string, double> parameters = {};
+  // A policy that learns needs one that learns, and one that only ranks by the analytic model that.
+  Models models = {};
+  // The learned model ranks from so many results of this task on; 0: as soon as it is trained,
+  // which another task may have done.
+  int min_own_results = 0;
+  // Of a call to Propose or Observe; results do not depend on it. 0: one for each CPU.
+  int threads = 0;
+};
+
+// A policy by name: a row of the table in policies.cc. The row stands beside the policy.
+struct PolicyKind {
+  std::string_view name;
+  std::string_view what;  // for people, one line
+  // The cost model that it learns with, as costmodel/make_cost_model.h calls it; empty: none.
+  std::string_view learned_model = {};
+  bool uses_analytic_model = false;
+  // `task` outlives the policy. The options have models as the row says.
+  std::unique_ptr<Policy> (*make)(const Task& task, Parameters parameters, uint64_t seed,
+                                  const PolicyOptions& options);
+};
+
+// The first is the default.
+std::span<const PolicyKind* const> Policies();
+std::vector<std::string> PolicyNames();
+// InvalidArgument with the list of known ones.
+StatusOr<const PolicyKind*> FindPolicy(std::string_view name);
+
+// An unknown name or parameter: error with the list of known ones. `task` must outlive the policy.
+StatusOr<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const Task& task, uint64_t seed,
+                                             const PolicyOptions& options = {});
+
+}  // namespace kiln::search

@@ -1,0 +1,41 @@
+// Random sampling from the task's sketches: the baseline, and the source of every search's first
+// candidates.
+#pragma once
+
+#include <unordered_set>
+
+#include "base/rng.h"
+#include "search/policies/policy.h"
+#include "search/space/parameters.h"
+#include "search/space/sketch.h"
+
+namespace kiln::search {
+
+extern const PolicyKind kSketchRandom;
+
+class RandomPolicy final : public Policy {
+ public:
+  RandomPolicy(const Task& task, Parameters parameters, uint64_t seed);
+
+  StatusOr<std::vector<Candidate>> Propose(int n) override;
+  void Observe(std::span<const Observation> observations) override;
+  void Avoid(std::span<const uint64_t> hashes) override {
+    known_.insert(hashes.begin(), hashes.end());
+  }
+  const RoundReport& last_round() const override { return report_; }
+
+  const std::vector<Sketch>& sketches() const { return sketches_; }
+
+ private:
+  // One draw; an illegal one is an error, counted in the report.
+  StatusOr<Candidate> Draw();
+
+  const Task& task_;
+  const Parameters parameters_;
+  Rng rng_;
+  std::vector<Sketch> sketches_;
+  std::unordered_set<uint64_t> known_;  // proposed or observed
+  RoundReport report_;
+};
+
+}  // namespace kiln::search

@@ -1,0 +1,367 @@
+#include "search/policies/sketch_policy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/cpu_time.h"
+#include "base/log.h"
+#include "compiler/features/features.h"
+#include "search/evolution/choose.h"
+#include "search/evolution/evolution.h"
+#include "search/evolution/population.h"
+#include "search/evolution/rebuild.h"
+#include "search/policies/samples.h"
+#include "search/space/search_space.h"
+
+namespace kiln::search {
+namespace {
+
+// Of a right program.
+std::optional<double> CostOf(const Observation& o) {
+  if (!o.valid || !std::isfinite(o.cost_s) || o.cost_s <= 0) return std::nullopt;
+  return o.cost_s;
+}
+
+// A round of few candidates looks at few states, so that the search of a short job takes no longer
+// than its builds.
+int InProportion(const Parameters& parameters, int states, int round) {
+  const double share = std::clamp(static_cast<double>(round) / parameters.full_round,
+                                  parameters.least_round_share, 1.0);
+  return std::max(1, static_cast<int>(states * share));
+}
+
+// Of a generation, where no more states can be drawn.
+int SlotsOfSmallSpace(const Parameters& parameters, int population, size_t states) {
+  const int64_t slots = parameters.slots_per_state * static_cast<int64_t>(states + 1);
+  return static_cast<int>(std::min<int64_t>(population, slots));
+}
+
+std::unique_ptr<Policy> Make(const Task& task, Parameters parameters, uint64_t seed,
+                             const PolicyOptions& options) {
+  SketchPolicyOptions sketch{.models = options.models,
+                             .features =
+                                 [&task](const schedule::State&, const ir::Program& program) {
+                                   return features::ExtractFeatures(program, task.target,
+                                                                    task.hardware, task.device);
+                                 },
+                             .min_own_results = options.min_own_results,
+                             .threads = options.threads};
+  return std::make_unique<SketchPolicy>(task, std::move(parameters), seed, std::move(sketch));
+}
+
+}  // namespace
+
+constinit const PolicyKind kSketchXgb = {
+    .name = "sketch.xgb",
+    .what = "evolution of sketches, ranked by a model that learns from what is measured",
+    .learned_model = "xgb",
+    .uses_analytic_model = true,
+    .make = Make};
+
+constinit const PolicyKind kSketchAnalytic = {
+    .name = "sketch.analytic",
+    .what = "the same, ranked by the analytic model always",
+    .uses_analytic_model = true,
+    .make = Make};
+
+SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t seed,
+                           SketchPolicyOptions options)
+    : task_(task),
+      parameters_(std::move(parameters)),
+      seed_(seed),
+      options_(std::move(options)),
+      sample_task_(SampleTask(task)) {
+  sketches_ = GenerateSketches({task_, parameters_});
+}
+
+const costmodel::CostModel* SketchPolicy::Ranker() const {
+  const bool learned = options_.models.learned != nullptr && options_.models.learned->trained();
+  if (!learned || own_results_ < options_.min_own_results) return options_.models.prior.get();
+  const bool prior = options_.models.prior != nullptr && report_.round == parameters_.prior_round &&
+                     own_results_ < parameters_.known_task_results;
+  if (prior) return options_.models.prior.get();
+  const bool blended = options_.models.blended != nullptr && report_.round % 2 == 0 &&
+                       own_results_ < parameters_.well_known_task_results;
+  return blended ? options_.models.blended.get() : options_.models.learned.get();
+}
+
+void SketchPolicy::Train() {
+  if (options_.models.learned == nullptr || pending_.empty()) return;
+  const double start = ThreadCpuSeconds();
+  const Status status = options_.models.learned->Update(std::exchange(pending_, {}));
+  if (!status.ok() && !task_.stop.stop_requested())
+    LogWarn("cost model {}: {}", options_.models.learned->name(), Message(status));
+  report_.seconds(Part::kTrain) += ThreadCpuSeconds() - start;
+}
+
+std::vector<Individual> SketchPolicy::Draw(int count, int max_rejected, const Workers& workers,
+                                           Hashes& seen) {
+  std::vector<Individual> all;
+  // Those that do not lower are made up for, as long as some do.
+  while (static_cast<int>(all.size()) < count) {
+    std::vector<Individual> drawn =
+        DrawPopulation(workers, parameters_, sketches_, count - static_cast<int>(all.size()),
+                       max_rejected, SplitSeed(seed_, draws_++), seen, report_);
+    FillRows(workers, drawn, report_);
+    if (drawn.empty()) break;
+    std::move(drawn.begin(), drawn.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::vector<Individual> SketchPolicy::Elites(size_t most) const {
+  return {measured_.begin(),
+          measured_.begin() + static_cast<std::ptrdiff_t>(std::min(most, measured_.size()))};
+}
+
+DiversityQuotas SketchPolicy::QuotasOf(int n) const {
+  std::vector<int> measured(sketches_.size());
+  std::vector<double> best_s(sketches_.size());
+  for (const Individual& individual : measured_) {  // the fastest first
+    if (!individual.sketch) continue;
+    if (measured[*individual.sketch]++ == 0) best_s[*individual.sketch] = individual.cost_s.value();
+  }
+  const int enough = parameters_.*SpaceOf(task_.target).sketch_judged_trials;
+  DiversityQuotas quotas{.same_rows = measured_rows_};
+  for (size_t i = 0; i < sketches_.size(); ++i) {
+    double least = parameters_.least_sketch_share, most = 1;
+    if (measured[i] >= enough) {
+      const double speed = measured_[0].cost_s.value() / best_s[i];
+      least *= std::pow(speed, 3);
+      if (measured[i] >= parameters_.sketch_limited_trials && speed < parameters_.slow_sketch_speed)
+        most = std::max(least, parameters_.slow_sketch_share *
+                                   std::pow(speed / parameters_.slow_sketch_speed, 10));
+    }
+    quotas.least.push_back(static_cast<int>(std::floor(n * least + 0.5)));
+    quotas.most.push_back(static_cast<int>(std::ceil(n * most)));
+  }
+  return quotas;
+}
+
+std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, int n,
+                                           const Workers& workers,
+                                           const std::vector<Individual>& drawn) {
+  const int population = InProportion(parameters_, parameters_.evolutionary_search_population, n);
+  std::vector<Individual> first =
+      Elites(static_cast<size_t>(population * parameters_.sample_init_use_measured_ratio));
+  first.insert(first.end(), drawn.begin(), drawn.end());
+  first.insert(first.end(), std::make_move_iterator(reserve_.begin()),
+               std::make_move_iterator(reserve_.end()));
+  reserve_.clear();
+  FillScores(model, first, report_);
+
+  const bool small = static_cast<int>(drawn.size()) < parameters_.sample_init_min_population;
+  const int slots = small ? SlotsOfSmallSpace(parameters_, population, first.size()) : population;
+  const EvolutionInput input{.workers = workers,
+                             .parameters = parameters_,
+                             .sketches = sketches_,
+                             .model = model,
+                             .population = slots,
+                             .keep = n + parameters_.sample_init_population,
+                             .seed = SplitSeed(~seed_, static_cast<uint64_t>(report_.round))};
+  // Few: the tenth part of what was measured.
+  const size_t elites =
+      std::min(static_cast<size_t>(parameters_.max_elites),
+               std::max(measured_.size() / 10, static_cast<size_t>(parameters_.min_elites)));
+  return Evolve(input, std::move(first), Elites(elites), known_, report_);
+}
+
+void SketchPolicy::Accept(const Individual& individual, int rank,
+                          std::vector<Candidate>& candidates) {
+  known_.insert(individual.hash);
+  in_flight_.emplace(individual.hash, individual);
+  candidates.push_back({individual.steps, individual.hash, Describe(individual, task_.dag),
+                        rank > 0 ? individual.score : kNoScore, rank});
+}
+
+void SketchPolicy::ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,
+                                  std::vector<Candidate>& candidates) {
+  std::vector<int> order(drawn.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  Rng rng(SplitSeed(seed_ + 1, static_cast<uint64_t>(report_.round)));
+  Shuffle(rng, order);
+  for (int i : order) {
+    if (n <= 0) return;
+    if (!chosen.insert(drawn[i].hash).second) continue;
+    Accept(drawn[i], 0, candidates);
+    ++report_.proposed_by_chance;
+    --n;
+  }
+}
+
+// Elites are mostly one shape of block in many orders of its loops, and of one sketch: how fast
+// the others could be is known when their neighbours are, too.
+std::vector<const Individual*> SketchPolicy::ProbedElites() const {
+  std::vector<const Individual*> elites;
+  Hashes shapes;
+  std::vector<int> of_sketch(sketches_.size());
+  for (const Individual& individual : measured_) {
+    if (std::ssize(elites) == parameters_.probed_elites ||
+        *individual.cost_s > parameters_.probed_within * *measured_[0].cost_s)
+      break;
+    if (!individual.sketch || of_sketch[*individual.sketch] == parameters_.probed_per_sketch)
+      continue;
+    if (!shapes.insert(BlockShapesHash(individual)).second) continue;
+    ++of_sketch[*individual.sketch];
+    elites.push_back(&individual);
+  }
+  return elites;
+}
+
+std::vector<Individual> SketchPolicy::Neighbours(int n, const Workers& workers,
+                                                 const Hashes& chosen) {
+  const std::vector<MutationKind> kinds = MutationKinds(task_, parameters_);
+  const std::vector<const Individual*> elites = ProbedElites();
+  Rng rng(SplitSeed(seed_ + 2, static_cast<uint64_t>(report_.round)));
+  Hashes made;
+  std::vector<Individual> neighbours;
+  for (int64_t tries = elites.empty() ? 0 : int64_t{n} * parameters_.tries_per_neighbour;
+       tries > 0 && std::ssize(neighbours) < n; --tries) {
+    if (task_.stop.stop_requested()) break;
+    const Individual* two[] = {PickFrom(rng, elites), PickFrom(rng, elites)};
+    const Individual& parent = two[0]->cost_s <= two[1]->cost_s ? *two[0] : *two[1];
+    const Genome genome{parent.steps, sketches_[*parent.sketch].steps};
+    const MutationKind kind =
+        Chance(rng, parameters_.probe_tiles_prob) ? MutationKind::kTileSize : PickFrom(rng, kinds);
+    auto mutation = MutateAs(kind, task_, parameters_, genome, rng);
+    if (!mutation.ok()) continue;
+    Drop why = Drop::kIllegal;
+    StatusOr<schedule::State> state = Rebuild(task_, mutation->steps, why);
+    if (!state.ok()) continue;
+    Origin origin = parent.origin;
+    origin.kind = Origin::kMutation;
+    origin.mutation = mutation->kind;
+    origin.step = mutation->step;
+    origin.changes = 1;
+    Individual individual = MakeIndividual(*std::move(state), parent.sketch, origin);
+    if (known_.contains(individual.hash) || chosen.contains(individual.hash)) continue;
+    if (made.insert(individual.hash).second) neighbours.push_back(std::move(individual));
+  }
+  FillRows(workers, neighbours, report_);
+  return neighbours;
+}
+
+StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
+  const double start = Clock::Real().MonotonicSeconds();
+  report_ = {.round = report_.round + 1, .sketches = static_cast<int>(sketches_.size())};
+  if (n <= 0) return std::vector<Candidate>();
+  if (task_.stop.stop_requested()) return Cancelled("stopped");
+  Train();
+  const costmodel::CostModel* ranker = Ranker();
+  const Workers workers(task_, options_.features, options_.threads);
+
+  Hashes seen = known_;
+  for (const Individual& individual : reserve_) seen.insert(individual.hash);
+  const int population =
+      std::min(parameters_.sample_init_population, parameters_.evolutionary_search_population);
+  const int wanted = ranker == nullptr ? n : std::max(n, InProportion(parameters_, population, n));
+  std::vector<Individual> drawn = Draw(wanted, parameters_.max_rejected_draws, workers, seen);
+
+  std::vector<Candidate> candidates;
+  Hashes chosen;
+  if (ranker != nullptr) {
+    report_.ranked_by = ranker->name();
+    const double eps = ranker == options_.models.prior.get() ? parameters_.prior_eps_greedy
+                                                             : parameters_.eps_greedy;
+    const int by_chance = static_cast<int>(std::floor(n * eps + 0.5));
+    std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
+    const double known = parameters_.*SpaceOf(task_.target).neighbours_from_results;
+    const double share = parameters_.neighbour_share * std::min(1.0, own_results_ / known);
+    const int beside = static_cast<int>(std::floor(n * share + 0.5));
+    const std::vector<int> best =
+        ChooseDiverse(ranked, n - by_chance - beside, parameters_, QuotasOf(n), report_);
+    for (int i : best) {
+      chosen.insert(ranked[i].hash);
+      Accept(ranked[i], i + 1, candidates);
+    }
+    for (const Individual& neighbour : Neighbours(beside, workers, chosen)) {
+      chosen.insert(neighbour.hash);
+      Accept(neighbour, 0, candidates);
+      ++report_.proposed_near_elites;
+    }
+    ChooseByChance(std::min(by_chance, n - static_cast<int>(candidates.size())), drawn, chosen,
+                   candidates);
+    // What the random share did not find is made up by the next best ones.
+    for (size_t i = 0; i < ranked.size(); ++i) {
+      if (chosen.contains(ranked[i].hash)) continue;
+      if (static_cast<int>(candidates.size()) < n) {
+        Accept(ranked[i], static_cast<int>(i) + 1, candidates);
+      } else if (static_cast<int>(reserve_.size()) < parameters_.sample_init_population) {
+        reserve_.push_back(std::move(ranked[i]));
+      }
+    }
+  } else {
+    ChooseByChance(n, drawn, chosen, candidates);
+  }
+  if (task_.stop.stop_requested()) return Cancelled("stopped");
+  report_.proposed = static_cast<int>(candidates.size());
+  report_.wall_s = Clock::Real().MonotonicSeconds() - start;
+  if (candidates.empty() && known_.empty()) {
+    return FailedPrecondition("no sampled candidate is legal\n{}", PrintRound(report_));
+  }
+  return candidates;
+}
+
+// A failed one teaches the model alone.
+void SketchPolicy::Remember(Individual individual) {
+  pending_.push_back({individual.rows, sample_task_, individual.cost_s});
+  ++own_results_;
+  ++measured_rows_[RowsHash(individual)];
+  if (individual.cost_s.has_value()) AddMeasured(std::move(individual));
+}
+
+// Keeps measured_ sorted.
+void SketchPolicy::AddMeasured(Individual individual) {
+  const auto place = std::upper_bound(
+      measured_.begin(), measured_.end(), individual,
+      [](const Individual& a, const Individual& b) { return a.cost_s < b.cost_s; });
+  measured_.insert(place, std::move(individual));
+}
+
+void SketchPolicy::Correct(const Observation& observation) {
+  const auto found = std::find_if(measured_.begin(), measured_.end(), [&](const Individual& known) {
+    return known.hash == observation.candidate.hash;
+  });
+  if (found == measured_.end()) return;
+  Individual individual = std::move(*found);
+  measured_.erase(found);
+  individual.cost_s = CostOf(observation);
+  const auto untold = std::ranges::find(pending_, individual.rows, &costmodel::Sample::rows);
+  if (untold != pending_.end()) {
+    untold->cost_s = individual.cost_s;
+  } else {
+    pending_.push_back({individual.rows, sample_task_, individual.cost_s});
+    pending_.back().corrects = true;
+  }
+  if (individual.cost_s.has_value()) AddMeasured(std::move(individual));
+}
+
+void SketchPolicy::Observe(std::span<const Observation> observations) {
+  std::vector<Individual> individuals;
+  for (const Observation& o : observations) {
+    if (o.corrects) continue;
+    known_.insert(o.candidate.hash);
+    Individual individual;
+    if (auto found = in_flight_.extract(o.candidate.hash); !found.empty()) {
+      individual = std::move(found.mapped());
+    } else {
+      individual.steps = o.candidate.steps;
+      individual.hash = o.candidate.hash;
+      individual.sketch = SketchOf(individual.steps, sketches_);
+    }
+    individual.origin = {.kind = Origin::kMeasured,
+                         .trial = o.record > 0 ? o.record : static_cast<int64_t>(o.trial),
+                         .earlier = o.record > 0};
+    individual.cost_s = CostOf(o);
+    individuals.push_back(std::move(individual));
+  }
+  // Records of earlier runs have no rows yet; those that do not lower teach nothing.
+  FillRows(Workers(task_, options_.features, options_.threads), individuals, report_);
+  for (Individual& individual : individuals) Remember(std::move(individual));
+  for (const Observation& o : observations) {
+    if (o.corrects) Correct(o);
+  }
+}
+
+}  // namespace kiln::search

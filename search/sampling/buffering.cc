@@ -1,0 +1,63 @@
+#include "search/sampling/buffering.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/schedule/async_copy.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/space/gpu_validity.h"
+#include "search/space/thread_shapes.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::BufferingStep;
+using schedule::State;
+
+bool IsAsynchronous(const schedule::StepPtr& step) {
+  return schedule::As<BufferingStep>(*step)->asynchronous;
+}
+
+}  // namespace
+
+std::vector<schedule::StepPtr> BufferingChoices(int reader, const Task& task,
+                                                const Parameters& parameters) {
+  std::vector<schedule::StepPtr> choices = {std::make_shared<BufferingStep>(reader, 1),
+                                            std::make_shared<BufferingStep>(reader, 2)};
+  if (!parameters.async_copies || !task.target.HasAsyncCopies()) return choices;
+  for (int depth = 2; depth <= parameters.max_fetch_depth; ++depth)
+    choices.push_back(std::make_shared<BufferingStep>(reader, depth, /*asynchronous=*/true));
+  return choices;
+}
+
+Status AnnotateBuffering(State& state, const Task& task, const Parameters& parameters, Rng& rng) {
+  std::set<int> readers, copying;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (state.attach(s).kind != schedule::Attach::kIter || !state.stage(s).asks_for_shared() ||
+        IsCopied(state, s))
+      continue;
+    readers.insert(state.attach(s).stage);
+    if (schedule::CanCopyAsync(state, s)) copying.insert(state.attach(s).stage);
+  }
+  for (const int reader : readers) {
+    std::vector<schedule::StepPtr> choices = BufferingChoices(reader, task, parameters);
+    if (!copying.contains(reader)) std::erase_if(choices, IsAsynchronous);
+    std::vector<double> weights(choices.size(), 1);
+    weights[0] = parameters.not_ahead_prob;
+    weights[1] = parameters.registers_ahead_prob;
+    for (size_t i = 2; i < weights.size(); ++i) {
+      weights[i] = (1 - parameters.not_ahead_prob - parameters.registers_ahead_prob) /
+                   static_cast<double>(weights.size() - 2);
+    }
+    State next = state;
+    KILN_RETURN_IF_ERROR(next.Apply(choices[PickWeighted(rng, weights)]));
+    if (CheckGpuLimits(next, task.hardware, task.device.max_cluster_blocks).ok()) {
+      state = std::move(next);
+    } else {
+      KILN_RETURN_IF_ERROR(state.Apply(choices[0]));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::search

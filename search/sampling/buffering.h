@@ -1,0 +1,25 @@
+// How far ahead of their use, and in which way, the tiles in shared memory are fetched: a BF step
+// for every stage that reads such tiles.
+#pragma once
+
+#include <vector>
+
+#include "base/rng.h"
+#include "compiler/schedule/state.h"
+#include "compiler/schedule/step.h"
+#include "search/space/parameters.h"
+#include "search/space/task.h"
+
+namespace kiln::search {
+
+// Of the stage that reads the tiles: not ahead, through registers, and by asynchronous copies,
+// where the target has them, of each depth from 2 to max_fetch_depth.
+std::vector<schedule::StepPtr> BufferingChoices(int reader, const Task& task,
+                                                const Parameters& parameters);
+
+// Extents must be filled, fetches bound. By chance, where the device has room for it: else not
+// ahead. Copies only where some tile can be copied.
+Status AnnotateBuffering(schedule::State& state, const Task& task, const Parameters& parameters,
+                         Rng& rng);
+
+}  // namespace kiln::search

@@ -1,0 +1,365 @@
+#include "search/space/sketch.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/status_testing.h"
+#include "compiler/dag/builder.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/sampling/sample.h"
+
+namespace kiln::search {
+namespace {
+
+Task MakeTask(dag::DagPtr dag) {
+  target::HardwareParams hardware;
+  hardware.num_cores = 4;
+  return Task(std::move(dag), target::Target{}, hardware, "[]");
+}
+
+size_t CountSketches(const dag::DagPtr& dag) {
+  const Task task = MakeTask(dag);
+  const Parameters parameters;
+  const auto sketches = GenerateSketches({task, parameters}, CpuSketchRules());
+  for (const Sketch& sketch : sketches) {
+    // Sketches are made of legal steps.
+    EXPECT_TRUE(schedule::Replay(dag, sketch.state.steps()).ok());
+  }
+  return sketches.size();
+}
+
+size_t CountSketches(std::string_view op, std::string_view args, std::string_view epilogue = "") {
+  auto dag = dag::BuildOp(op, args, {.epilogue = dag::SplitEpilogue(epilogue)});
+  EXPECT_TRUE(dag.ok()) << dag.status();
+  return CountSketches(*dag);
+}
+
+Task MakeGpuTask(dag::DagPtr dag) {
+  return Task(std::move(dag), *target::ParseTarget("cuda"), {}, "[]");
+}
+
+// Without reduction splits, which TVM does not have.
+std::vector<Sketch> GpuSketches(const dag::DagPtr& dag, bool reduction_splits = false) {
+  const Task task = MakeGpuTask(dag);
+  const Parameters parameters{.reduction_splits = reduction_splits};
+  auto sketches = GenerateSketches({task, parameters});
+  for (const Sketch& sketch : sketches)
+    EXPECT_TRUE(schedule::Replay(dag, sketch.state.steps()).ok());
+  return sketches;
+}
+
+std::vector<Sketch> GpuSketches(std::string_view op, std::string_view args,
+                                std::string_view epilogue = "", bool reduction_splits = false) {
+  auto dag = dag::BuildOp(op, args, {.epilogue = dag::SplitEpilogue(epilogue)});
+  EXPECT_TRUE(dag.ok()) << dag.status();
+  return GpuSketches(*dag, reduction_splits);
+}
+
+dag::DagPtr ChainedMatmuls() {
+  dag::DagBuilder b;
+  const int64_t n = 512;
+  auto x = b.Placeholder("A", ir::kFloat32, {n, n});
+  auto y = b.Placeholder("B", ir::kFloat32, {n, n});
+  auto z = b.Placeholder("C", ir::kFloat32, {n, n});
+  const auto multiply = [&](std::string name, dag::TensorRef p, dag::TensorRef q) {
+    return b.Reduce(std::move(name), {{"i", n}, {"j", n}}, {{"k", n}}, dag::Combiner::kSum,
+                    [&](dag::Vars v) { return p(v[0], v[2]) * q(v[2], v[1]); });
+  };
+  auto d = multiply("D", x, y);
+  multiply("E", d, z);
+  return *b.Build();
+}
+
+dag::DagPtr ReduceToScalar(int64_t n) {
+  dag::DagBuilder b;
+  auto x = b.Placeholder("A", ir::kFloat32, {n});
+  b.Reduce("B", {}, {{"k", n}}, dag::Combiner::kSum, [&](dag::Vars v) { return x(v[0]); });
+  return *b.Build();
+}
+
+// As many as TVM v0.14 makes for four cores.
+TEST(Sketch, CountsOfTheFacts) {
+  EXPECT_EQ(CountSketches("matmul", "512,512,512"), 3u);
+  EXPECT_EQ(CountSketches("matmul", "8,8,512"), 5u) << "two with rfactor";
+  EXPECT_EQ(CountSketches(ChainedMatmuls()), 9u);
+  EXPECT_EQ(CountSketches("conv2d_nchw", "1,56,56,512,512,3,3,1,1", "bias,relu"), 3u)
+      << "fusion at two levels, or none";
+  EXPECT_EQ(CountSketches("max_pool2d_nchw", "1,56,56,512,2,2,1,1"), 1u);
+  EXPECT_EQ(CountSketches("min", "10,1024,axis=1"), 3u);
+  EXPECT_EQ(CountSketches("softmax", "512,512"), 9u);
+  EXPECT_EQ(CountSketches(ReduceToScalar(10)), 3u);
+}
+
+TEST(Sketch, ConvolutionTilesSixLevelsAndFusesIntoTheRelu) {
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::BuildOp("conv2d_nhwc", "1,14,14,32,16,3,3,1,1",
+                                                           {.epilogue = {"bias", "relu"}}));
+  const Task task = MakeTask(dag);
+  const Parameters parameters;
+  const auto sketches = GenerateSketches({task, parameters}, CpuSketchRules());
+  int conv = -1;
+  for (int i = 0; i < dag->size(); ++i) {
+    if (dag->op(i).reduce_axes().size() == 3) conv = i;
+  }
+  ASSERT_GE(conv, 0);
+  int fused = 0;
+  for (const Sketch& sketch : sketches) {
+    EXPECT_EQ(sketch.state.stage(conv).loops.size(), 4u * 4 + 3 * 2);
+    EXPECT_FALSE(sketch.state.concrete());
+    fused += sketch.state.attach(conv).kind == schedule::Attach::kIter;
+  }
+  EXPECT_EQ(fused, 2);
+}
+
+TEST(GpuSketch, CountsOfTheFacts) {
+  EXPECT_EQ(GpuSketches("matmul", "512,512,512").size(), 1u);
+  EXPECT_EQ(GpuSketches("matmul", "8,8,1024").size(), 2u) << "one reduces across threads";
+  EXPECT_EQ(GpuSketches(ChainedMatmuls()).size(), 1u);
+  EXPECT_EQ(GpuSketches("conv2d_nchw", "1,56,56,512,512,3,3,1,1", "bias,relu").size(), 1u);
+  EXPECT_EQ(GpuSketches("min", "10,1024,axis=1").size(), 2u);
+  EXPECT_EQ(GpuSketches("softmax", "512,512").size(), 4u);
+  EXPECT_EQ(GpuSketches("conv2d_winograd_nhwc", "1,14,14,256,256").size(), 1u);
+  EXPECT_EQ(GpuSketches(ReduceToScalar(128)).size(), 2u);
+}
+
+TEST(GpuSketch, PoolingIsTiledOrLeftAsItIs) {
+  for (const char* op : {"max_pool2d_nchw", "max_pool2d_nhwc"}) {
+    const auto sketches = GpuSketches(op, "1,56,56,512,2,2,1,0");
+    ASSERT_EQ(sketches.size(), 2u) << op;
+    const bool first = sketches[0].steps.empty();
+    EXPECT_TRUE(sketches[first ? 0 : 1].steps.empty());
+    const schedule::State& tiled = sketches[first ? 1 : 0].state;
+    EXPECT_EQ(tiled.attach(tiled.num_stages() - 2).kind, schedule::Attach::kIter);
+  }
+}
+
+// Windows that overlap read what is padded once for a thread's tile, or once for each window.
+TEST(GpuSketch, PaddingIsComputedForAThreadsTile) {
+  size_t attached = 0;
+  const auto sketches = GpuSketches("avg_pool2d_nchw", "1,56,56,64,3,3,1,1");
+  for (const Sketch& sketch : sketches) {
+    const schedule::State& state = sketch.state;
+    for (int s = 0; s < state.num_stages(); ++s) {
+      attached += state.stage(s).op->name() == "pad_temp" &&
+                  state.attach(s).kind == schedule::Attach::kIter;
+    }
+  }
+  EXPECT_EQ(attached, 1u);
+  EXPECT_EQ(sketches.size(), 3u);
+}
+
+// Two vectors that are broadcast make no stage tiled: mean, squares and result share their rows.
+TEST(GpuSketch, NormalizationsFuseIntoOneKernel) {
+  for (const char* op : {"layer_norm", "rms_norm"}) {
+    bool one = false;
+    for (const Sketch& sketch : GpuSketches(op, "64,512")) {
+      int roots = 0;
+      for (int s = 0; s < sketch.state.num_stages(); ++s) {
+        roots += !sketch.state.stage(s).is_placeholder() &&
+                 sketch.state.attach(s).kind == schedule::Attach::kRoot;
+      }
+      one = one || roots == 1;
+    }
+    EXPECT_TRUE(one) << op;
+  }
+}
+
+// A tensor read by a tiled stage and by another one is cached for the first alone.
+TEST(GpuSketch, OnlyTiledReadersCacheTheirInputs) {
+  dag::DagBuilder b;
+  auto x = b.Placeholder("A", ir::kFloat32, {128, 128});
+  auto y = b.Placeholder("B", ir::kFloat32, {128, 128});
+  auto product = b.Reduce("C", {{"i", 128}, {"j", 128}}, {{"k", 128}}, dag::Combiner::kSum,
+                          [&](dag::Vars v) { return x(v[0], v[2]) * y(v[2], v[1]); });
+  b.Compute("D", {{"i", 128}, {"j", 128}},
+            [&](dag::Vars v) { return product(v[0], v[1]) + x(v[0], v[1]); });
+  const auto sketches = GpuSketches(*b.Build());
+  ASSERT_EQ(sketches.size(), 1u);
+  const schedule::State& state = sketches[0].state;
+  int shared = 0;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (state.stage(s).op->name() != "A.shared") continue;
+    ++shared;
+    ASSERT_EQ(state.dag()->consumers(s).size(), 1u);
+    EXPECT_EQ(state.dag()->op(state.dag()->consumers(s)[0]).name(), "C");
+  }
+  EXPECT_EQ(shared, 1);
+}
+
+// Softmax: maximum and sum are reduced by the threads that then scale the row, or in kernels of
+// their own.
+TEST(GpuSketch, ReductionsFuseIntoTheirReader) {
+  const auto sketches = GpuSketches("softmax", "64,512");
+  int attached = 0;
+  for (const Sketch& sketch : sketches) {
+    for (int s = 0; s < sketch.state.num_stages(); ++s)
+      attached += sketch.state.attach(s).kind == schedule::Attach::kIter;
+  }
+  EXPECT_EQ(attached, 0 + 0 + 1 + 2) << "neither, the maximum alone, the sum alone, both";
+}
+
+// How a sketch shares out its reduction.
+struct Parts {
+  bool blocks = false, groups = false;
+  auto operator<=>(const Parts&) const = default;
+};
+
+Parts PartsOf(const Sketch& sketch) {
+  Parts parts;
+  for (size_t i = 1; i < sketch.steps.size(); ++i) {
+    if (!schedule::Is<schedule::RfactorStep>(*sketch.steps[i])) continue;
+    const schedule::SplitStep& split = *schedule::As<schedule::SplitStep>(*sketch.steps[i - 1]);
+    EXPECT_FALSE(split.inner_to_outer);
+    (split.lengths.size() == 1 ? parts.blocks : parts.groups) = true;
+    for (int64_t length : split.lengths) EXPECT_EQ(length, 0) << "sampling chooses it";
+  }
+  return parts;
+}
+
+TEST(GpuSketch, ReductionsOfTiledStagesAreSharedOut) {
+  const struct {
+    const char *op, *args, *epilogue;
+    size_t others;  // sketches without splits
+  } cases[] = {{"matmul", "512,512,512", "", 1},
+               {"matmul", "8,8,1024", "relu", 2},
+               {"dense", "1,1000,512", "bias", 1},
+               {"batch_matmul", "4,64,64,64", "", 1},
+               {"conv2d_nchw", "1,7,7,512,512,3,3,1,1", "bias,relu", 1},
+               {"conv2d_nhwc", "1,7,7,512,512,3,3,1,1", "bias,relu", 1},
+               {"conv2d_nhwc", "1,224,224,64,3,7,7,2,3", "bias,relu", 1}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(fmt::format("{} {}", c.op, c.args));
+    const auto sketches = GpuSketches(c.op, c.args, c.epilogue, true);
+    std::map<Parts, size_t> found;
+    for (const Sketch& sketch : sketches) {
+      ++found[PartsOf(sketch)];
+      int roots = 0, fetches = 0;
+      for (int s = 0; s < sketch.state.num_stages(); ++s) {
+        const schedule::Stage& stage = sketch.state.stage(s);
+        roots += !stage.is_placeholder() && sketch.state.attach(s).kind == schedule::Attach::kRoot;
+        fetches += stage.op->name().ends_with(".shared");
+      }
+      if (PartsOf(sketch) == Parts{}) continue;
+      EXPECT_EQ(roots, 1 + PartsOf(sketch).blocks) << "a kernel of partial sums, one for the rest";
+      EXPECT_EQ(fetches, 2);
+    }
+    EXPECT_EQ(sketches.size(), c.others + 3);
+    EXPECT_EQ((found[{false, false}]), c.others);
+    EXPECT_EQ((found[{true, false}]), 1u);
+    EXPECT_EQ((found[{false, true}]), 1u);
+    EXPECT_EQ((found[{true, true}]), 1u) << "the filter's rows and columns where nothing is longer";
+  }
+}
+
+TEST(GpuSketch, ShortOrPrimeReductionsAreNotSharedOut) {
+  EXPECT_EQ(GpuSketches("matmul", "64,64,16", "", true).size(), 1u);
+  EXPECT_EQ(GpuSketches("matmul", "64,64,61", "", true).size(), 1u);
+}
+
+// Threads along the columns, groups of threads and blocks along their terms.
+TEST(GpuSketch, SumsOfColumnsAreTiledAndSharedOut) {
+  for (const auto& [op, args] :
+       {std::pair{"sum", "4096,4096,axis=0"}, std::pair{"global_avg_pool2d_nhwc", "8,14,14,256"}}) {
+    std::map<Parts, size_t> found;
+    const auto sketches = GpuSketches(op, args, "", true);
+    for (const Sketch& sketch : sketches) {
+      ++found[PartsOf(sketch)];
+      for (int s = 0; s < sketch.state.num_stages(); ++s) {
+        EXPECT_FALSE(sketch.state.stage(s).op->name().ends_with(".shared"))
+            << "no term is read twice";
+      }
+    }
+    EXPECT_EQ((found[{false, false}]), 2u) << "tiled, and one loop over all results";
+    EXPECT_EQ((found[{true, false}]), 1u);
+    EXPECT_EQ((found[{false, true}]), 1u);
+    EXPECT_EQ((found[{true, true}]), 1u);
+  }
+}
+
+TEST(GpuSketch, FewLongRowsAreSharedOutOverBlocks) {
+  const auto parts = [](const char* args) {
+    size_t blocks = 0;
+    for (const Sketch& sketch : GpuSketches("sum", args, "", true))
+      blocks += PartsOf(sketch).blocks;
+    return blocks;
+  };
+  EXPECT_EQ(parts("16777216"), 1u);
+  EXPECT_EQ(parts("32,64,56,56,axis=0,axis=2,axis=3"), 1u);
+  EXPECT_EQ(parts("4096,4096,axis=1"), 0u) << "rows enough";
+  EXPECT_EQ(parts("8,512,axis=1"), 0u) << "short";
+}
+
+TEST(GpuSketch, WhatIsReadAcrossRowsIsCopiedThroughSharedMemory) {
+  const auto copies = [](const char* op, const char* args, const char* epilogue = "") {
+    size_t found = 0;
+    const auto sketches = GpuSketches(op, args, epilogue);
+    for (const Sketch& sketch : sketches)
+      found += !sketch.steps.empty() && schedule::Is<schedule::CacheReadStep>(*sketch.steps[0]);
+    return std::pair(found, sketches.size());
+  };
+  EXPECT_EQ(copies("transpose", "2048,4096"), std::pair(size_t{1}, size_t{2}));
+  EXPECT_EQ(copies("transpose", "8,64,56,56,axis=0,axis=2,axis=3,axis=1"),
+            std::pair(size_t{1}, size_t{2}));
+  EXPECT_EQ(copies("transpose", "8,64,56,56,axis=0,axis=2,axis=1,axis=3").first, 0u)
+      << "rows are copied whole";
+  EXPECT_EQ(copies("transpose", "32,32").first, 0u) << "too small to matter";
+  EXPECT_EQ(copies("relu", "4096,4096").first, 0u);
+  EXPECT_EQ(copies("bias_add", "64,4096,axis=0").first, 0u);
+}
+
+// A chain of `count` operators, each of which reads the one before it twice.
+dag::DagPtr Squares(int count) {
+  dag::DagBuilder b;
+  dag::TensorRef x = b.Placeholder("X0", ir::kFloat32, {8});
+  for (int k = 1; k <= count; ++k) {
+    x = b.Compute(fmt::format("X{}", k), {{"i", 8}},
+                  [&](dag::Vars v) { return x(v[0]) * x(v[0]); });
+  }
+  return *b.Build();
+}
+
+TEST(Sketch, WhatWouldGrowExponentiallyIsNotInlined) {
+  for (const Task& task : {MakeTask(Squares(60)), MakeGpuTask(Squares(60))}) {
+    const Parameters parameters;
+    const auto sketches = GenerateSketches({task, parameters});
+    ASSERT_EQ(sketches.size(), 1u);
+    int roots = 0;
+    for (int s = 1; s < sketches[0].state.num_stages(); ++s)
+      roots += sketches[0].state.attach(s).kind == schedule::Attach::kRoot;
+    EXPECT_GT(roots, 5);
+    EXPECT_LT(roots, 10);
+    Rng rng(1);
+    ASSERT_OK_AND_ASSIGN(const schedule::State state, Sample(sketches[0], task, parameters, rng));
+    EXPECT_OK(lower::Lower(state, {.gpu = task.target.is_gpu()}));
+  }
+}
+
+// Two choices or more for each.
+TEST(Sketch, ChoicesAreBounded) {
+  dag::DagBuilder b;
+  const int64_t n = 64;
+  dag::TensorRef x = b.Placeholder("A", ir::kFloat32, {n, n});
+  for (int k = 0; k < 12; ++k) {
+    const auto w = b.Placeholder(fmt::format("W{}", k), ir::kFloat32, {n, n});
+    x = b.Reduce(fmt::format("C{}", k), {{"i", n}, {"j", n}}, {{"k", n}}, dag::Combiner::kSum,
+                 [&](dag::Vars v) { return x(v[0], v[2]) * w(v[2], v[1]); });
+  }
+  const size_t count = CountSketches(*b.Build());
+  EXPECT_GT(count, 200u);
+  EXPECT_LE(count, static_cast<size_t>(Parameters().max_sketches));
+}
+
+TEST(Sketch, NoneWhenTheTaskIsStopped) {
+  Task task = MakeTask(ChainedMatmuls());
+  std::stop_source stop;
+  task.stop = stop.get_token();
+  const Parameters parameters;
+  EXPECT_FALSE(GenerateSketches({task, parameters}).empty());
+  stop.request_stop();
+  EXPECT_TRUE(GenerateSketches({task, parameters}).empty());
+}
+
+}  // namespace
+}  // namespace kiln::search

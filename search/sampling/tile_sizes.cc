@@ -1,0 +1,319 @@
+#include "search/sampling/tile_sizes.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "base/integers.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/space/factorization.h"
+#include "search/space/sketch_rules/rules.h"
+#include "search/space/stage_view.h"
+#include "search/space/thread_shapes.h"
+#include "search/space/uneven_tiles.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::SplitStep;
+using schedule::State;
+using schedule::StepPtr;
+
+// Uniform ordered factorizations from lists made once per extent.
+class Factorizer {
+ public:
+  std::vector<int64_t> Draw(int64_t extent, int n, int64_t max_innermost, Rng& rng) {
+    const std::tuple key(extent, n, max_innermost);
+    auto found = lists_.find(key);
+    if (found == lists_.end()) {
+      if (CountFactorizations(extent, n, max_innermost) > kMostListed)
+        return RandomFactorization(extent, n, max_innermost, rng);
+      if (lists_.size() >= kMostLists) lists_.clear();
+      found = lists_.emplace(key, Factorizations(extent, n, max_innermost)).first;
+    }
+    return PickFrom(rng, found->second);
+  }
+
+ private:
+  static constexpr int64_t kMostListed = 5000;
+  static constexpr size_t kMostLists = 200;
+  std::map<std::tuple<int64_t, int, int64_t>, std::vector<std::vector<int64_t>>> lists_;
+};
+
+Factorizer& FactorizerOfThread() {
+  thread_local Factorizer factorizer;
+  return factorizer;
+}
+
+bool HasBlank(const SplitStep& split) {
+  return std::find(split.lengths.begin(), split.lengths.end(), 0) != split.lengths.end();
+}
+
+class TileFiller {
+ public:
+  TileFiller(const Sketch& sketch, const Task& task, const Parameters& parameters, Rng& rng)
+      : steps_(sketch.steps),
+        state_(sketch.state.initial_dag()),
+        hardware_(task.hardware),
+        device_(task.device),
+        parameters_(parameters),
+        rng_(rng),
+        cluster_split_(ClusterSplitOf(sketch.state)),
+        spatial_lengths_(static_cast<size_t>(
+            std::count(parameters.gpu_tiling.begin(), parameters.gpu_tiling.end(), 'S') - 1)) {}
+
+  StatusOr<State> Run() {
+    for (size_t i = 0; i < steps_.size();) {
+      const SplitStep* split = schedule::As<SplitStep>(*steps_[i]);
+      if (split == nullptr || !HasBlank(*split)) {
+        KILN_RETURN_IF_ERROR(state_.Apply(steps_[i++]));
+      } else if (SharesRowsOut(steps_, i)) {
+        KILN_RETURN_IF_ERROR(FillRowParts(*split));
+        ++i;
+      } else if (i + 1 < steps_.size() && schedule::Is<schedule::RfactorStep>(*steps_[i + 1])) {
+        KILN_RETURN_IF_ERROR(FillParts(*split, static_cast<int>(i) == cluster_split_));
+        ++i;
+      } else if (IsCopyTile(steps_, i)) {
+        KILN_RETURN_IF_ERROR(FillCopyTile(i));
+      } else if (split->lengths.size() == spatial_lengths_) {
+        KILN_RETURN_IF_ERROR(FillTiles(i));
+      } else {
+        KILN_RETURN_IF_ERROR(
+            Fill(*split, Draw(ExtentsFor(i, ExtentOf(*split)), split->lengths.size())));
+        ++i;
+      }
+    }
+    return std::move(state_);
+  }
+
+ private:
+  // What is split now: in the sketch it may have been another extent, before an rfactor's length
+  // was known.
+  int64_t ExtentOf(const SplitStep& split) const {
+    const int64_t extent = state_.stage(split.stage_id).loop(split.loop).extent;
+    return extent > 0 ? extent : split.extent;
+  }
+
+  // What the tiles of step i may cover of an axis.
+  std::vector<int64_t> ExtentsFor(size_t i, int64_t extent) const {
+    if (!MayBeUneven(steps_, i, /*gpu=*/true, parameters_)) return {extent};
+    return TileExtents(extent);
+  }
+
+  std::vector<int64_t> Draw(const std::vector<int64_t>& extents, size_t n) {
+    const int64_t extent = PickTileExtent(extents, parameters_, rng_);
+    return FactorizerOfThread().Draw(extent, static_cast<int>(n),
+                                     parameters_.max_innermost_split_factor, rng_);
+  }
+
+  Status Fill(const SplitStep& split, std::vector<int64_t> lengths) {
+    // Of lengths that divide nothing is cut.
+    if (split.inner_to_outer) {
+      CutLengths(lengths, ExtentOf(split), KeptLengths(split, /*gpu=*/true, parameters_));
+    }
+    return state_.Apply(std::make_shared<SplitStep>(split.stage_id, split.loop, ExtentOf(split),
+                                                    std::move(lengths), split.inner_to_outer));
+  }
+
+  // Of the step that shares a reduction out over the blocks of a cluster.
+  static std::optional<int> ClusterSplitOf(const State& state) {
+    for (int s = 0; s < state.num_stages(); ++s) {
+      if (state.attach(s).kind != schedule::Attach::kRoot) continue;
+      if (const auto parts = ClusterStageIn(state, s)) return PartsSplitOf(state, *parts);
+    }
+    return std::nullopt;
+  }
+
+  // [parts], or [outer loop, groups].
+  Status FillParts(const SplitStep& split, bool is_cluster) {
+    int64_t extent = ExtentOf(split);
+    std::vector<std::vector<int64_t>> choices;
+    std::vector<double> weights;
+    // A reduction of columns that has no equal parts: the last one ends early.
+    const std::vector<int64_t> divisors = Divisors(extent);
+    const auto least = std::ranges::find_if(divisors, [](int64_t d) { return d > 1; });
+    if (least == divisors.end() || *least > kMostParts) extent = TileExtents(extent).back();
+    for (int64_t parts : Divisors(extent)) {
+      if (parts < 2 || parts > kMostParts) continue;
+      if (is_cluster && !IsClusterSize(parts, device_.max_cluster_blocks)) continue;
+      if (split.lengths.size() == 1) {
+        choices.push_back({parts});
+        weights.push_back(1);
+        continue;
+      }
+      // Every number of groups is as likely as the next.
+      const size_t first = weights.size();
+      for (int64_t inner : Divisors(extent / parts)) {
+        if (inner > parameters_.max_innermost_split_factor) break;
+        choices.push_back({extent / parts / inner, parts});
+        weights.push_back(WeightOfFetch(parts * inner));
+      }
+      double total = 0;
+      for (size_t i = first; i < weights.size(); ++i) total += weights[i];
+      for (size_t i = first; i < weights.size(); ++i) weights[i] /= total;
+    }
+    if (choices.empty()) {
+      return FailedPrecondition("stage {}: a reduction of {} has no 2 to {} equal parts",
+                                split.stage_id, extent, kMostParts);
+    }
+    const std::vector<int64_t>& lengths = choices[PickWeighted(rng_, weights)];
+    (split.lengths.size() == 1 ? parts_ : groups_) = lengths.back();
+    return Fill(split, lengths);
+  }
+
+  // Of what all groups of a block fetch at a time of the reduction axis.
+  double WeightOfFetch(int64_t fetched) const {
+    const bool odd = fetched < parameters_.short_fetch || fetched > parameters_.long_fetch;
+    return odd ? parameters_.odd_fetch_weight : 1;
+  }
+
+  // Parts that fill the device, of terms that are worth a block.
+  Status FillRowParts(const SplitStep& split) {
+    const int64_t extent = ExtentOf(split), rows = state_.stage(split.stage_id).op->num_elements();
+    std::vector<int64_t> choices;
+    for (int64_t parts = 2; parts <= kMostRowParts; parts *= 2) {
+      const bool busy = parts * rows <= int64_t{parameters_.most_parts_per_multiprocessor} *
+                                            device_.multiprocessors;
+      if (choices.empty() || (busy && extent / parts >= parameters_.least_part_terms))
+        choices.push_back(parts);
+    }
+    // Few parts leave most of the device idle.
+    std::vector<double> weights;
+    for (const int64_t parts : choices) {
+      const bool idle = parts * rows * 2 < device_.multiprocessors && parts != choices.back();
+      weights.push_back(idle ? parameters_.idle_parts_weight : 1);
+    }
+    return Fill(split, {choices[PickWeighted(rng_, weights)]});
+  }
+
+  // The tile lengths of a copy through shared memory, from step i on: i is then the step after.
+  Status FillCopyTile(size_t& i) {
+    const int root = schedule::As<SplitStep>(*steps_[i])->stage_id;
+    const dag::Operator& op = *state_.stage(root).op;
+    std::vector<int64_t> extents;
+    for (const dag::Axis& axis : op.axes()) extents.push_back(axis.extent);
+    for (const int64_t length : RandomCopyTile(extents, SourceOrderOf(root), rng_)) {
+      KILN_RETURN_IF_ERROR(Fill(*schedule::As<SplitStep>(*steps_[i]), {length}));
+      ++i;
+    }
+    return OkStatus();
+  }
+
+  // How the stage, or one inlined into it, reads what was copied last into shared memory.
+  std::vector<std::optional<int>> SourceOrderOf(int root) const {
+    for (int s = root - 1; s >= 0; --s) {
+      if (!state_.stage(s).asks_for_shared()) continue;
+      const int reader = state_.dag()->consumers(s).front();
+      const dag::Operator& op = *state_.stage(reader).op;
+      for (const dag::Access& access : op.facts().reads) {
+        if (state_.dag()->node(reader).inputs[access.slot].op == s)
+          return SourceOrder(op, access.load);
+      }
+    }
+    return {};
+  }
+
+  // The spatial splits of one stage, from step i on: i is then the step after.
+  Status FillTiles(size_t& i) {
+    std::vector<const SplitStep*> splits;
+    std::vector<int64_t> extents;
+    std::vector<std::vector<int64_t>> covers;
+    // The steps split one loop after the other: the extent of the second is not yet at its loop.
+    const SplitStep& first = *schedule::As<SplitStep>(*steps_[i]);
+    const schedule::Stage& stage = state_.stage(first.stage_id);
+    for (size_t k = i; k < steps_.size(); ++k) {
+      const SplitStep* split = schedule::As<SplitStep>(*steps_[k]);
+      if (split == nullptr || !HasBlank(*split) || split->stage_id != first.stage_id ||
+          split->lengths.size() != spatial_lengths_)
+        break;
+      const int loop = split->loop - static_cast<int>((k - i) * spatial_lengths_);
+      const int64_t extent = stage.loop(loop).extent;
+      splits.push_back(split);
+      extents.push_back(extent > 0 ? extent : split->extent);
+      covers.push_back(ExtentsFor(k, extents.back()));
+    }
+    KILN_ASSIGN_OR_RETURN(const auto lengths, DrawTiles(extents, covers));
+    for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Fill(*splits[k], lengths[k]));
+    i += splits.size();
+    groups_ = parts_ = 1;
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<std::vector<int64_t>>> DrawTiles(
+      const std::vector<int64_t>& extents, const std::vector<std::vector<int64_t>>& covers) {
+    std::vector<std::vector<int64_t>> lengths(extents.size()), legal, most_threads;
+    int64_t most = 0;
+    for (int tries = 0; tries < parameters_.tile_draws; ++tries) {
+      for (size_t k = 0; k < extents.size(); ++k) lengths[k] = Draw(covers[k], spatial_lengths_);
+      if (spatial_lengths_ < 2) return lengths;
+      const TileUse use = UseOfTiles(extents, lengths);
+      const int64_t threads = use.threads * groups_;
+      if (use.vthreads > hardware_.max_vthread_extent || threads > hardware_.max_threads_per_block)
+        continue;
+      if (threads < hardware_.warp_size) {
+        // Of an extent without divisors no tile has a warp: take the best there is.
+        if (threads > most) {
+          most = threads;
+          most_threads = lengths;
+        }
+        continue;
+      }
+      if (Chance(rng_,
+                 AcceptanceProbability(use, groups_, parts_, device_.multiprocessors, parameters_)))
+        return lengths;
+      legal = lengths;
+    }
+    if (!legal.empty()) return legal;
+    if (!most_threads.empty()) return most_threads;
+    return FailedPrecondition("no tile sizes within the limits of a block were found");
+  }
+
+  const std::vector<StepPtr>& steps_;
+  State state_;
+  const target::HardwareParams& hardware_;
+  const device::DeviceModel& device_;
+  const Parameters& parameters_;
+  Rng& rng_;
+  const std::optional<int> cluster_split_;  // a step number
+  const size_t spatial_lengths_;            // of each spatial split of a tiled stage
+  int64_t groups_ = 1, parts_ = 1;          // of the stage that is tiled next
+};
+
+}  // namespace
+
+TileUse UseOfTiles(const std::vector<int64_t>& extents,
+                   const std::vector<std::vector<int64_t>>& lengths) {
+  TileUse use;
+  for (size_t k = 0; k < extents.size(); ++k) {
+    int64_t tile = 1;
+    for (int64_t length : lengths[k]) tile *= length;
+    use.vthreads *= lengths[k][0];
+    use.threads *= lengths[k][1];
+    use.outputs *= tile / lengths[k][1];
+    use.blocks *= CeilDiv(extents[k], tile);
+  }
+  return use;
+}
+
+double AcceptanceProbability(const TileUse& use, int64_t groups, int64_t parts,
+                             int64_t multiprocessors, const Parameters& p) {
+  const int64_t threads = use.threads * groups, blocks = use.blocks * parts;
+  double probability = 1;
+  if (threads < p.few_threads) probability *= p.few_threads_factor;
+  if (threads > p.many_threads) probability *= p.many_threads_factor;
+  if (use.outputs < p.few_outputs) probability *= p.few_outputs_factor;
+  if (use.outputs > p.many_outputs) probability *= p.many_outputs_factor;
+  if (use.outputs > p.too_many_outputs) probability *= p.too_many_outputs_factor;
+  if (blocks * p.idle_divisor < multiprocessors) probability *= p.idle_factor;
+  if (blocks * p.mostly_idle_divisor < multiprocessors) probability *= p.mostly_idle_factor;
+  if (blocks > multiprocessors * p.many_block_rounds) probability *= p.many_block_rounds_factor;
+  return probability;
+}
+
+StatusOr<State> FillGpuTileSizes(const Sketch& sketch, const Task& task,
+                                 const Parameters& parameters, Rng& rng) {
+  return TileFiller(sketch, task, parameters, rng).Run();
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,162 @@
+#include "search/space/gpu_validity.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/integers.h"
+#include "compiler/schedule/async_copy.h"
+#include "compiler/schedule/buffer_shape.h"
+#include "search/space/sketch_rules/rules.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::Annotation;
+using schedule::Attach;
+using schedule::Stage;
+using schedule::State;
+
+int RootOf(const State& state, int s) {
+  while (state.attach(s).kind == Attach::kIter) s = state.attach(s).stage;
+  return s;
+}
+
+constexpr int64_t kWordBytes = 4;
+
+bool IsThread(Annotation a) {
+  return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ;
+}
+
+// As lowering decides (lower/nest.h).
+bool IsShared(const State& state, int s) {
+  if (state.attach(s).kind != Attach::kIter) return false;
+  if (state.stage(s).asks_for_shared()) return true;
+  for (Attach at = state.attach(s); at.kind == Attach::kIter; at = state.attach(at.stage)) {
+    for (int loop = 0; loop <= at.loop; ++loop) {
+      if (IsThread(state.stage(at.stage).annotation(loop))) return false;
+    }
+  }
+  return true;
+}
+
+// Of a shared stage: more than one where it is fetched more than once and ahead, no more than it is
+// fetched.
+int64_t Buffers(const State& state, int s) {
+  const Attach& at = state.attach(s);
+  const Stage& reader = state.stage(at.stage);
+  if (!state.stage(s).asks_for_shared()) return 1;
+  int64_t fetches = 1;
+  for (int loop = 0; loop <= at.loop && fetches < reader.buffering; ++loop) {
+    if (reader.loop(loop).kind == schedule::IterKind::kReduce)
+      fetches *= std::max<int64_t>(reader.loop(loop).extent, 1);
+  }
+  return std::min<int64_t>(fetches, reader.buffering);
+}
+
+std::vector<int64_t> RegionOf(const Stage& stage) {
+  std::vector<int64_t> region;
+  for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
+    region.push_back(std::max<int64_t>(stage.iters[axis].extent, 1));
+  return region;
+}
+
+int64_t BytesOf(const Stage& stage, std::span<const int64_t> shape) {
+  return MultiplyCounts(ProductOfCounts(shape), stage.op->type().bytes());
+}
+
+// Bytes of the buffer for the region that an attached stage covers.
+int64_t BufferBytes(const Stage& stage) {
+  return BytesOf(stage, schedule::BufferShape(stage, RegionOf(stage)));
+}
+
+// Blocks of a cluster that have a part each of what the stage computes: its first axis numbers
+// them.
+int64_t BlocksThatHold(const Stage& stage) {
+  for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+    if (stage.annotation(i) == Annotation::kCluster)
+      return std::max<int64_t>(stage.loop(i).extent, 1);
+  }
+  return 1;
+}
+
+int64_t RegionBytes(const Stage& stage) { return BytesOf(stage, RegionOf(stage)); }
+
+}  // namespace
+
+BlockUse UseOfKernel(const State& state, int root) {
+  BlockUse use;
+  std::array<int64_t, 3> threads = {1, 1, 1};
+  std::vector<int64_t> ahead_bytes;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    const Stage& stage = state.stage(s);
+    if (stage.is_placeholder() || state.attach(s).kind == Attach::kInlined ||
+        RootOf(state, s) != root) {
+      continue;
+    }
+    for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
+      const int64_t extent = stage.loop(i).extent;
+      switch (stage.annotation(i)) {
+        case Annotation::kThreadX:
+          threads[0] = std::max(threads[0], extent);
+          break;
+        case Annotation::kThreadY:
+          threads[1] = std::max(threads[1], extent);
+          break;
+        case Annotation::kThreadZ:
+          threads[2] = std::max(threads[2], extent);
+          break;
+        case Annotation::kCluster:
+          use.cluster = std::max(use.cluster, extent);
+          break;
+        case Annotation::kVThread:
+          use.vthreads = std::max(use.vthreads, extent);
+          break;
+        default:
+          break;
+      }
+    }
+    if (!IsShared(state, s)) continue;
+    use.shared_bytes += BufferBytes(stage) * Buffers(state, s) / BlocksThatHold(stage);
+    const bool ahead = Buffers(state, s) > 1;
+    const bool copied = ahead && state.stage(state.attach(s).stage).asynchronous &&
+                        schedule::CanCopyAsync(state, s);
+    if (ahead && !copied) ahead_bytes.push_back(RegionBytes(stage));
+  }
+  use.threads = threads[0] * threads[1] * threads[2];
+  const int64_t bytes_at_once = kWordBytes * use.threads;
+  for (const int64_t bytes : ahead_bytes) use.ahead_words += CeilDiv(bytes, bytes_at_once);
+  return use;
+}
+
+Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware,
+                      int64_t max_cluster_blocks) {
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (state.stage(s).is_placeholder() || state.attach(s).kind != Attach::kRoot) continue;
+    const BlockUse use = UseOfKernel(state, s);
+    const auto refuse = [&](std::string_view what, int64_t found, int64_t limit) {
+      return FailedPrecondition("stage {} ({}): {} {}, the device has {}", s,
+                                state.stage(s).op->name(), found, what, limit);
+    };
+    if (use.threads > hardware.max_threads_per_block)
+      return refuse("threads per block", use.threads, hardware.max_threads_per_block);
+    if (use.cluster > 1 && !IsClusterSize(use.cluster, max_cluster_blocks)) {
+      return FailedPrecondition(
+          "stage {} ({}): a cluster of {} blocks, expected 2, 4 or 8 and at most {}", s,
+          state.stage(s).op->name(), use.cluster, max_cluster_blocks);
+    }
+    if (use.vthreads > hardware.max_vthread_extent)
+      return refuse("virtual threads", use.vthreads, hardware.max_vthread_extent);
+    if (use.shared_bytes > hardware.max_shared_memory_per_block_bytes) {
+      return refuse("bytes of shared memory per block", use.shared_bytes,
+                    hardware.max_shared_memory_per_block_bytes);
+    }
+    if (use.ahead_words > kMaxAheadWords) {
+      return FailedPrecondition("stage {} ({}): {} words fetched ahead by each thread, at most {}",
+                                s, state.stage(s).op->name(), use.ahead_words, kMaxAheadWords);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::search

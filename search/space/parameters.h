@@ -1,0 +1,406 @@
+// Search parameters by name: every number that steers a search and is no fact of the task or the
+// device, in one table with what it means and where its value comes from.
+#pragma once
+
+#include <array>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/ir/hints.h"
+#include "compiler/schedule/steps/steps.h"
+
+namespace kiln::search {
+
+// X(type, name, default, least, most, what it means, where it was measured). The last is empty
+// where the value was chosen and not measured. A probability or weight says what happens so likely.
+// clang-format off
+#define KILN_SEARCH_PARAMETERS(X)                                                                 \
+  /* The space: what sampling and mutation may draw. */                                           \
+  X(int, max_innermost_split_factor, 64, 1, 1e9,                                                  \
+    "longest innermost tile",                                                                     \
+    "as in TVM's auto_scheduler")                                                                 \
+  X(int, max_vectorize_size, 64, 1, 1e9,                                                          \
+    "lanes of one vectorized loop; several vectors of a row make better register "                \
+    "tiles than one",                                                                             \
+    "")                                                                                           \
+  X(bool, uneven_tiles, true, 0, 1,                                                               \
+    "axes whose divisors make poor tiles (49, 127, 1009) are also tiled as if they "              \
+    "were a little longer, and the last tile is guarded",                                         \
+    "")                                                                                           \
+  X(bool, reduction_splits, true, 0, 1,                                                           \
+    "GPU: reductions of tiled stages are also shared out over blocks and over groups "            \
+    "of threads",                                                                                 \
+    "")                                                                                           \
+  X(bool, cluster_splits, true, 0, 1,                                                             \
+    "GPU: reductions are also shared out over the blocks of clusters, where the "                 \
+    "architecture has them; not without reduction_splits",                                        \
+    "")                                                                                           \
+  X(bool, fetch_ahead, true, 0, 1,                                                                \
+    "GPU: tiles in shared memory may be fetched ahead of their use, one iteration "               \
+    "through registers",                                                                          \
+    "")                                                                                           \
+  X(bool, async_copies, true, 0, 1,                                                               \
+    "GPU: tiles may be fetched ahead by asynchronous copies, where the architecture "             \
+    "has them, into max_fetch_depth buffers",                                                     \
+    "")                                                                                           \
+  X(int, max_fetch_depth, 4, 2, schedule::BufferingStep::kMaxDepth,                               \
+    "GPU: buffers of a tile that asynchronous copies fill",                                       \
+    "")                                                                                           \
+  X(bool, copy_tiles, true, 0, 1,                                                                 \
+    "GPU: what is read across the rows of what is stored may go through shared "                  \
+    "memory, a tile at a time",                                                                   \
+    "")                                                                                           \
+  X(bool, shared_layouts, true, 0, 1,                                                             \
+    "GPU: tiles in shared memory may be transposed and their rows padded",                        \
+    "")                                                                                           \
+  X(bool, vary_thread_counts, true, 0, 1,                                                         \
+    "GPU: kernels that are not tiled and reductions across threads have 1 to 32 "                 \
+    "warps, not one",                                                                             \
+    "")                                                                                           \
+  X(int, max_sketches, 256, 1, 1e6,                                                               \
+    "sketches of a computation; those of large ones have fewer",                                  \
+    "")                                                                                           \
+  X(int, least_copied_elements, 4096, 1, 1e9,                                                     \
+    "GPU: smaller tensors are not copied through shared memory",                                  \
+    "")                                                                                           \
+  X(int, least_split_row, 4096, 2, 1e9,                                                           \
+    "GPU: terms of a row that several blocks reduce, where there are few rows",                   \
+    "")                                                                                           \
+  /* Sampling: how likely what is drawn. */                                                       \
+  X(double, uneven_tile_prob, 0.5, 0, 1,                                                          \
+    "a tile of an axis with poor divisors is drawn as of a longer one",                           \
+    "")                                                                                           \
+  X(double, uneven_short_tile_prob, 0.25, 0, 1,                                                   \
+    "the same of an axis up to 8: most tasks have several",                                       \
+    "")                                                                                           \
+  X(int, tile_draws, 300, 1, 1e6,                                                                 \
+    "GPU: draws of the tiles of one stage until one is legal and accepted",                       \
+    "")                                                                                           \
+  X(int, few_threads, 64, 1, 1024,                                                                \
+    "GPU: a draw with fewer threads in a block than this is accepted less often",                 \
+    "")                                                                                           \
+  X(double, few_threads_factor, 0.3, 1e-3, 1,                                                     \
+    "GPU: the probability of a draw that few_threads is about is so many times as "               \
+    "large",                                                                                      \
+    "")                                                                                           \
+  X(int, many_threads, 512, 1, 1024,                                                              \
+    "GPU: a draw with more threads in a block than this is accepted less often",                  \
+    "")                                                                                           \
+  X(double, many_threads_factor, 0.2, 1e-3, 1,                                                    \
+    "GPU: the probability of a draw that many_threads is about is so many times as "              \
+    "large",                                                                                      \
+    "")                                                                                           \
+  X(int, few_outputs, 4, 1, 1e6,                                                                  \
+    "GPU: a draw with fewer results for each thread than this is accepted less often",            \
+    "")                                                                                           \
+  X(double, few_outputs_factor, 0.2, 1e-3, 1,                                                     \
+    "GPU: the probability of a draw that few_outputs is about is so many times as "               \
+    "large",                                                                                      \
+    "")                                                                                           \
+  X(int, many_outputs, 64, 1, 1e6,                                                                \
+    "GPU: a draw with more results for each thread than this is accepted less often",             \
+    "")                                                                                           \
+  X(double, many_outputs_factor, 0.4, 1e-3, 1,                                                    \
+    "GPU: the probability of a draw that many_outputs is about is so many times as "              \
+    "large",                                                                                      \
+    "")                                                                                           \
+  X(int, too_many_outputs, 128, 1, 1e6,                                                           \
+    "GPU: a draw with more results for each thread than this is accepted even less "              \
+    "often",                                                                                      \
+    "")                                                                                           \
+  X(double, too_many_outputs_factor, 0.05, 1e-3, 1,                                               \
+    "GPU: the probability of a draw that too_many_outputs is about is so many times "             \
+    "as large",                                                                                   \
+    "")                                                                                           \
+  X(int, idle_divisor, 2, 1, 1e6,                                                                 \
+    "GPU: a draw with so many times fewer blocks than there are multiprocessors is "              \
+    "accepted less often",                                                                        \
+    "")                                                                                           \
+  X(double, idle_factor, 0.2, 1e-3, 1,                                                            \
+    "GPU: the probability of a draw that idle_divisor is about is so many times as "              \
+    "large",                                                                                      \
+    "")                                                                                           \
+  X(int, mostly_idle_divisor, 8, 1, 1e6,                                                          \
+    "GPU: a draw with so many times fewer blocks than there are multiprocessors is "              \
+    "accepted even less often",                                                                   \
+    "")                                                                                           \
+  X(double, mostly_idle_factor, 0.2, 1e-3, 1,                                                     \
+    "GPU: the probability of a draw that mostly_idle_divisor is about is so many "                \
+    "times as large",                                                                             \
+    "")                                                                                           \
+  X(int, many_block_rounds, 32, 1, 1e6,                                                           \
+    "GPU: a draw with more blocks than so many for each multiprocessor is accepted "              \
+    "less often",                                                                                 \
+    "")                                                                                           \
+  X(double, many_block_rounds_factor, 0.3, 1e-3, 1,                                               \
+    "GPU: the probability of a draw that many_block_rounds is about is so many times "            \
+    "as large",                                                                                   \
+    "")                                                                                           \
+  X(int, short_fetch, 8, 1, 1e9,                                                                  \
+    "GPU: elements of the reduction that the groups of a block fetch at a time: fewer "           \
+    "are drawn less often",                                                                       \
+    "")                                                                                           \
+  X(int, long_fetch, 128, 1, 1e9,                                                                 \
+    "GPU: the same: more are drawn less often",                                                   \
+    "")                                                                                           \
+  X(double, odd_fetch_weight, 0.2, 1e-3, 1,                                                       \
+    "GPU: groups that fetch less than short_fetch or more than long_fetch are drawn "             \
+    "so likely, others 1",                                                                        \
+    "")                                                                                           \
+  X(int, least_part_terms, 256, 1, 1e9,                                                           \
+    "GPU: terms of a part of a row that blocks share",                                            \
+    "")                                                                                           \
+  X(int, most_parts_per_multiprocessor, 16, 1, 1e6,                                               \
+    "GPU: parts of rows for each multiprocessor",                                                 \
+    "")                                                                                           \
+  X(double, idle_parts_weight, 0.2, 1e-3, 1,                                                      \
+    "GPU: numbers of parts that leave half of the device idle are drawn so likely, "              \
+    "others 1",                                                                                   \
+    "")                                                                                           \
+  X(double, not_ahead_prob, 0.3, 1e-3, 0.5,                                                       \
+    "GPU: tiles are not fetched ahead",                                                           \
+    "")                                                                                           \
+  X(double, registers_ahead_prob, 0.3, 1e-3, 0.5,                                                 \
+    "GPU: tiles are fetched ahead through registers; what is left is for asynchronous "           \
+    "copies, all depths alike",                                                                   \
+    "")                                                                                           \
+  X(double, layout_move_prob, 0.6, 0, 1,                                                          \
+    "GPU: a tile in shared memory is transposed, where rows of a register tile are "              \
+    "not contiguous",                                                                             \
+    "")                                                                                           \
+  X(double, layout_move_bytes_prob, 0.15, 0, 1,                                                   \
+    "GPU: the same of bytes, whose products are summed four at a time where the "                 \
+    "reduction is contiguous",                                                                    \
+    "")                                                                                           \
+  X(double, pad_prob, 0.5, 0, 1,                                                                  \
+    "GPU: rows of a tile in shared memory are padded",                                            \
+    "")                                                                                           \
+  X(double, pad_varying_prob, 0.1, 0, 1,                                                           \
+    "GPU: the same where the innermost axis is one that register tiles move along",               \
+    "")                                                                                           \
+  X(double, pad_copy_prob, 0.9, 0, 1,                                                             \
+    "GPU: the same of a tile that is copied through shared memory",                               \
+    "")                                                                                           \
+  X(int, sample_init_population, 512, 1, 1e6,                                                     \
+    "states that are sampled for a round",                                                        \
+    "")                                                                                           \
+  X(int, sample_init_min_population, 50, 1, 1e6,                                                  \
+    "fewer samples than this: the space is taken for small",                                      \
+    "as in TVM's auto_scheduler")                                                                 \
+  X(int, draws_per_sample, 32, 1, 1e6,                                                            \
+    "draws of one sample until one is legal",                                                     \
+    "")                                                                                           \
+  X(int, max_rejected_draws, 2000, 1, 1e9,                                                        \
+    "so many samples in a row that are refused or known end the space",                           \
+    "")                                                                                           \
+  /* Evolution. */                                                                                \
+  X(double, sample_init_use_measured_ratio, 0.2, 0, 1,                                            \
+    "share of the first generation that are the best measured states",                            \
+    "as in TVM's auto_scheduler")                                                                 \
+  X(int, evolutionary_search_population, 2048, 1, 1e6,                                            \
+    "states of a generation",                                                                     \
+    "as in TVM's auto_scheduler")                                                                 \
+  X(int, evolutionary_search_num_iters, 4, 0, 1000,                                               \
+    "generations",                                                                                \
+    "as in TVM's auto_scheduler")                                                                 \
+  X(double, evolutionary_search_mutation_prob, 0.85, 0, 1,                                        \
+    "share of a generation that is new; the rest are the best of the one before",                 \
+    "as in TVM's auto_scheduler")                                                                 \
+  X(double, crossover_prob, 0.1, 0, 1,                                                            \
+    "share of the new ones that have two parents",                                                \
+    "")                                                                                           \
+  X(double, crossover_stray_prob, 0.15, 0, 1,                                                     \
+    "one split is the other parent's than the rest of its stage",                                 \
+    "")                                                                                           \
+  X(double, measured_parent_prob, 0.2, 0, 1,                                                      \
+    "a parent is one of the best measured states",                                                \
+    "")                                                                                           \
+  X(int, max_elites, 64, 1, 1e6,                                                                  \
+    "the best measured states that are parents: a tenth of all, at most so many",                 \
+    "")                                                                                           \
+  X(int, min_elites, 8, 1, 1e6,                                                                   \
+    "the same: at least so many",                                                                 \
+    "")                                                                                           \
+  X(double, niche_prob, 0.3, 0, 1,                                                                \
+    "a parent is of a sketch that is chosen first",                                               \
+    "")                                                                                           \
+  X(int, niche_survivors, 32, 0, 1e6,                                                             \
+    "states of each sketch that are kept for the choice of candidates, whatever their "           \
+    "score",                                                                                      \
+    "")                                                                                           \
+  X(int, tournament_size, 3, 1, 1000,                                                             \
+    "the best of so many random states is a parent",                                              \
+    "")                                                                                           \
+  X(int, child_attempts, 8, 1, 1000,                                                              \
+    "changes that are tried for one child",                                                       \
+    "")                                                                                           \
+  X(double, tile_single_move_prob, 0.6, 0, 1,                                                     \
+    "a change of tiles moves one factor between two levels of a split",                           \
+    "")                                                                                           \
+  X(double, tile_several_moves_prob, 0.15, 0, 1,                                                  \
+    "a change of tiles moves two to four factors",                                                \
+    "")                                                                                           \
+  X(double, tile_exchange_prob, 0.15, 0, 1,                                                       \
+    "a change of tiles exchanges a factor between two splits; else one split is drawn "           \
+    "anew",                                                                                       \
+    "")                                                                                           \
+  X(double, tile_round_prob, 0.2, 0, 1,                                                           \
+    "where tiles may be uneven a change rounds one level to a power of two instead",              \
+    "")                                                                                           \
+  X(double, tile_prime_factor_prob, 0.75, 0, 1,                                                   \
+    "the factor that moves is a prime; else any divisor",                                         \
+    "")                                                                                           \
+  X(double, mutate_tiles_cpu, 0.86, 0, 1,                                                         \
+    "weight of changes of tiles among all, on a CPU",                                             \
+    "after TVM's auto_scheduler, which has 0.9")                                                  \
+  X(double, mutate_tiles_gpu, 0.61, 0, 1,                                                         \
+    "weight of changes of tiles among all, on a GPU",                                             \
+    "")                                                                                           \
+  X(double, mutate_threads, 0.06, 0, 1,                                                           \
+    "GPU: weight of changes of the shapes of kernels that are not tiled",                         \
+    "")                                                                                           \
+  X(double, mutate_fetch_width, 0.06, 0, 1,                                                       \
+    "GPU: weight of changes of the elements that a thread fetches at once",                       \
+    "")                                                                                           \
+  X(double, mutate_buffering, 0.06, 0, 1,                                                         \
+    "GPU: weight of changes of how far ahead tiles are fetched",                                  \
+    "")                                                                                           \
+  X(double, mutate_layout, 0.06, 0, 1,                                                            \
+    "GPU: weight of changes of layouts in shared memory",                                         \
+    "")                                                                                           \
+  X(double, mutate_location, 0.05, 0, 1,                                                          \
+    "CPU: weight of changes of where a stage is computed",                                        \
+    "as in TVM's auto_scheduler")                                                                 \
+  X(double, mutate_parallel, 0.02, 0, 1,                                                          \
+    "CPU: weight of changes of how many loops run in parallel",                                   \
+    "after TVM's auto_scheduler, which has 0.01")                                                 \
+  X(double, mutate_vectorize, 0.03, 0, 1,                                                         \
+    "CPU: weight of changes of how many loops are one vector",                                    \
+    "")                                                                                           \
+  /* A round: which candidates are measured. */                                                   \
+  X(double, eps_greedy, 0.05, 0, 1,                                                               \
+    "share of a round that is chosen by chance",                                                  \
+    "as in TVM's auto_scheduler")                                                                 \
+  X(double, prior_eps_greedy, 0.25, 0, 1,                                                         \
+    "the same while the analytic model ranks: a model learns from contrast",                      \
+    "")                                                                                           \
+  X(int, prior_round, 2, 0, 1e6,                                                                  \
+    "the round that a model trained on other tasks leaves to the analytic one",                   \
+    "")                                                                                           \
+  X(int, known_task_results, 64, 0, 1e9,                                                          \
+    "results of the task itself that make prior_round needless",                                  \
+    "")                                                                                           \
+  X(int, well_known_task_results, 256, 0, 1e9,                                                    \
+    "results of the task until which every other round is ranked by the mean of both "            \
+    "models",                                                                                     \
+    "docs/experiments/search.md: five tasks on an H200, 300 trials, two and three "               \
+    "seeds")                                                                                      \
+  X(int, full_round, 16, 1, 1e6,                                                                  \
+    "a round of fewer candidates looks at fewer states, in proportion",                           \
+    "")                                                                                           \
+  X(double, least_round_share, 0.125, 1e-3, 1,                                                    \
+    "the least of that proportion",                                                               \
+    "")                                                                                           \
+  X(int, slots_per_state, 16, 1, 1e6,                                                             \
+    "slots of a generation for each state known, in a space of which no more can be "             \
+    "drawn",                                                                                      \
+    "")                                                                                           \
+  X(double, neighbour_share, 0.3, 0, 1,                                                           \
+    "share of a round that is one change away from one of the best measured states, "             \
+    "whatever the model says",                                                                    \
+    "docs/search.md: matmul 2048 on an H200, 1,000 trials, two seeds with each of "               \
+    "0.15, 0.3 and 0.5")                                                                          \
+  X(double, neighbours_from_results_gpu, 200, 1, 1e9,                                             \
+    "GPU: results from which on neighbour_share is the full share; before that less, "            \
+    "in proportion",                                                                              \
+    "")                                                                                           \
+  X(double, neighbours_from_results_cpu, 32, 1, 1e9,                                              \
+    "CPU: results from which on neighbour_share is the full share",                               \
+    "")                                                                                           \
+  X(int, probed_elites, 12, 1, 1e6,                                                               \
+    "block shapes whose best state is changed so",                                                \
+    "")                                                                                           \
+  X(int, probed_per_sketch, 5, 1, 1e6,                                                            \
+    "the same: of one sketch at most",                                                            \
+    "")                                                                                           \
+  X(double, probed_within, 1.15, 1, 1e6,                                                          \
+    "the same: none slower than the best by this factor",                                         \
+    "")                                                                                           \
+  X(double, probe_tiles_prob, 0.4, 0, 1,                                                          \
+    "such a change is one of tiles; else of any kind, all alike",                                 \
+    "")                                                                                           \
+  X(int, tries_per_neighbour, 16, 1, 1e6,                                                         \
+    "changes that are tried for one neighbour",                                                   \
+    "")                                                                                           \
+  X(int, max_same_tiles, 2, 1, 1e9,                                                               \
+    "candidates with equal tile lengths everywhere, or with rows that are equal to "              \
+    "the last bit",                                                                               \
+    "")                                                                                           \
+  X(int, max_same_tile_shapes, 6, 1, 1e9,                                                         \
+    "candidates with tiles that are equal but for the order of unrolled loops",                   \
+    "")                                                                                           \
+  X(double, max_same_outer_tiles, 0.125, 0, 1,                                                    \
+    "share of a round with equal outermost tiles",                                                \
+    "")                                                                                           \
+  X(double, least_sketch_share, 0.06, 0, 1,                                                       \
+    "share of a round for each sketch; less for one that has proved slow",                        \
+    "")                                                                                           \
+  X(int, sketch_judged_trials_gpu, 10, 1, 1e9,                                                    \
+    "GPU: trials of a sketch from which on its best time says what it is worth; there "           \
+    "are twice the sketches of a CPU",                                                            \
+    "docs/experiments/search.md: five tasks on an H200, 300 trials; 24 before")                   \
+  X(int, sketch_judged_trials_cpu, 24, 1, 1e9,                                                    \
+    "CPU: the same; the model ranks its sketches worse",                                          \
+    "")                                                                                           \
+  X(int, sketch_limited_trials, 48, 1, 1e9,                                                       \
+    "trials from which on a slow sketch has an upper limit too: models may take long "            \
+    "to believe it",                                                                              \
+    "")                                                                                           \
+  X(double, slow_sketch_speed, 0.95, 1e-3, 1,                                                     \
+    "sketches below this speed, the best of all being 1, are slow",                               \
+    "")                                                                                           \
+  X(double, slow_sketch_share, 0.25, 0, 1,                                                        \
+    "share of a round that a slow sketch gets at most",                                           \
+    "")
+// clang-format on
+
+struct Parameters {
+#define KILN_MEMBER(type, name, value, least, most, what, measured) type name = value;
+  KILN_SEARCH_PARAMETERS(KILN_MEMBER)
+#undef KILN_MEMBER
+  // Tile letters from outermost to innermost: S splits every spatial axis, R every reduction axis.
+  // On a GPU blocks, vthreads, threads, ... Not to be set by name.
+  std::string cpu_tiling = "SSRSRS";
+  std::string gpu_tiling = "SSSRRSRS";
+  // By name it is disable_change_compute_location, as in TVM's auto_scheduler.
+  bool change_compute_location = true;
+  // By ir::Hint: is it drawn, where a search has a use for it? HintChoice names the parameters.
+  std::array<bool, ir::kNumHints> hints = [] {
+    std::array<bool, ir::kNumHints> all;
+    all.fill(true);
+    return all;
+  }();
+};
+
+// For people: a row of the table, or of one that is derived.
+struct ParameterInfo {
+  std::string_view name;
+  double value, least, most;  // value: the default
+  std::string what;
+  std::string_view measured;
+};
+
+// All that can be set by name, in the order of the table; hints are last.
+std::vector<ParameterInfo> ParameterInfos();
+
+// The same as the table of docs/search-parameters.md.
+std::string ParameterTable();
+
+// "max_vectorize_size" -> 32, ... Unknown names: error with the list of known ones.
+StatusOr<Parameters> MakeParameters(const std::map<std::string, double>& overrides);
+
+}  // namespace kiln::search

@@ -1,0 +1,160 @@
+#include "search/space/shared_layout.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "compiler/ir/traverse.h"
+#include "compiler/schedule/buffer_shape.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/space/thread_shapes.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::LayoutStep;
+using schedule::State;
+using schedule::StorageAlignStep;
+
+constexpr int kVectorBytes = 16, kWordBytes = 4, kBanks = 32;
+
+// Rows as long as they are, a multiple of a vector, an odd multiple of one.
+using Padding = std::pair<int, int>;  // of an SA step: factor, offset
+// A copy is read along both axes: rows as long as they are, one word more than all banks, an odd
+// multiple of a vector.
+std::array<Padding, 3> Paddings(const State& state, int s) {
+  const int bytes = state.stage(s).op->type().bytes();
+  const int vector = std::max(1, kVectorBytes / bytes);
+  if (!IsCopied(state, s)) return {Padding{1, 0}, Padding{vector, 0}, Padding{2 * vector, vector}};
+  const int word = std::max(1, kWordBytes / bytes);
+  return {Padding{1, 0}, Padding{kBanks * word, word}, Padding{2 * vector, vector}};
+}
+
+LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
+  const int rows = order[order.size() - 2];
+  return {std::make_shared<LayoutStep>(s, std::move(order)),
+          std::make_shared<StorageAlignStep>(s, rows, padding.first, padding.second)};
+}
+
+// The stride of every axis, 0 where there is but one element, and the size: equal ones, equal
+// strides of all elements.
+std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& steps) {
+  const LayoutStep& layout = *schedule::As<LayoutStep>(*steps[0]);
+  const StorageAlignStep& align = *schedule::As<StorageAlignStep>(*steps[1]);
+  stage.layout.assign(layout.order.begin(), layout.order.end());
+  stage.align_axis = align.loop;  // the loops were the axes
+  stage.align_factor = align.factor;
+  stage.align_offset = align.offset;
+  std::vector<int64_t> region;
+  for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
+    region.push_back(std::max<int64_t>(1, stage.iters[axis].extent));
+  const std::vector<int64_t> shape = schedule::BufferShape(stage, region);
+  std::vector<int64_t> strides(shape.size() + 1);
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    const int axis = stage.layout[d];
+    strides[axis] = region[axis] > 1 ? stride : 0;
+    stride *= shape[d];
+  }
+  strides.back() = stride;
+  return strides;
+}
+
+}  // namespace
+
+std::vector<int> FetchedStages(const State& state) {
+  std::vector<int> stages;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    const schedule::Stage& stage = state.stage(s);
+    if (state.attach(s).kind == schedule::Attach::kIter && stage.asks_for_shared() &&
+        stage.op->axes().size() >= 2)
+      stages.push_back(s);
+  }
+  return stages;
+}
+
+std::vector<int> LaneVaryingAxes(const State& state, int s) {
+  const int reader = state.attach(s).stage;
+  const dag::Operator& op = *state.stage(reader).op;
+  const auto spatial = static_cast<int32_t>(op.axes().size());
+  std::vector<int> varying;
+  for (const dag::Access& access : op.facts().reads) {
+    if (state.dag()->node(reader).inputs[access.slot].op != s) continue;
+    for (int axis = 0; axis < static_cast<int>(access.load->num_args); ++axis) {
+      bool moves = false;
+      ir::Visit(access.load->arg(axis), [&](ir::Expr e) {
+        moves = moves || (e->op == ir::Op::kVar && e->id < spatial && op.axes()[e->id].extent > 1);
+      });
+      const bool is_new = std::ranges::find(varying, axis) == varying.end();
+      if (moves && is_new && state.stage(s).op->axes()[axis].extent > 1) varying.push_back(axis);
+    }
+  }
+  std::ranges::sort(varying);
+  return varying;
+}
+
+LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters, Rng& rng) {
+  const dag::Operator& op = *state.stage(s).op;
+  const int rank = static_cast<int>(op.axes().size());
+  std::vector<int> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<int> varying = LaneVaryingAxes(state, s);
+  const bool innermost_is_varying = std::erase(varying, rank - 1) > 0;
+  const bool bytes = op.type().bytes() == 1;
+  if (!varying.empty() &&
+      Chance(rng, bytes ? parameters.layout_move_bytes_prob : parameters.layout_move_prob)) {
+    const int inner = PickFrom(rng, varying);
+    order.erase(order.begin() + inner);
+    order.push_back(inner);
+  }
+  const bool is_varying = order.back() == rank - 1 && innermost_is_varying;
+  const bool pads = Chance(rng, IsCopied(state, s) ? parameters.pad_copy_prob
+                                : is_varying       ? parameters.pad_varying_prob
+                                                   : parameters.pad_prob);
+  const std::array<Padding, 3> paddings = Paddings(state, s);
+  return StepsOf(s, std::move(order), paddings[pads ? 1 + UniformInt(rng, 2) : 0]);
+}
+
+bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps) {
+  bool changed = false;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!IsLayout(steps, i)) continue;
+    // Layouts are given when all stages are made: the number is still the stage's.
+    const int s = steps[i]->stage();
+    const schedule::Stage& stage = filled.stage(s);
+    const LayoutSteps now = {steps[i], steps[i + 1]};
+    const std::vector<int64_t> strides = ElementStrides(stage, now);
+    const std::vector<int>& order = schedule::As<LayoutStep>(*now[0])->order;
+    std::vector<int> plain(order.size());
+    std::iota(plain.begin(), plain.end(), 0);
+    const auto simpler = [&]() -> LayoutSteps {
+      for (const std::vector<int>& o : {plain, order}) {
+        for (const Padding& padding : Paddings(filled, s)) {
+          LayoutSteps other = StepsOf(s, o, padding);
+          if (ElementStrides(stage, other) == strides) return other;
+        }
+      }
+      return now;
+    }();
+    if (simpler[0]->Hash() == now[0]->Hash() && simpler[1]->Hash() == now[1]->Hash()) continue;
+    std::ranges::copy(simpler, steps.begin() + static_cast<std::ptrdiff_t>(i));
+    changed = true;
+  }
+  return changed;
+}
+
+Status AnnotateLayouts(State& state, const Parameters& parameters, Rng& rng) {
+  for (const int s : FetchedStages(state)) {
+    for (const schedule::StepPtr& step : RandomLayout(state, s, parameters, rng))
+      KILN_RETURN_IF_ERROR(state.Apply(step));
+  }
+  return OkStatus();
+}
+
+bool IsLayout(std::span<const schedule::StepPtr> steps, size_t i) {
+  return i + 1 < steps.size() && schedule::Is<LayoutStep>(*steps[i]) &&
+         schedule::Is<StorageAlignStep>(*steps[i + 1]) &&
+         steps[i]->stage() == steps[i + 1]->stage();
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <set>
+
+#include "compiler/schedule/steps/steps.h"
+#include "search/space/sketch_rules/rules.h"
+#include "search/space/stage_view.h"
+#include "search/space/tiling.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::IterKind;
+using schedule::Stage;
+using schedule::State;
+
+// The loop in which every reduction axis that is tiled has run its outermost tile; none: the stage
+// has no reduction. An axis that is whole further inside (the inner part of a split one) has none.
+std::optional<int> LastLoopOfOutermostReduceTile(const Stage& stage) {
+  const std::vector<std::string>& whole = stage.op->attrs().no_split_at_inner;
+  size_t tiled = 0;
+  for (const dag::Axis& axis : stage.op->reduce_axes()) {
+    tiled += std::find(whole.begin(), whole.end(), axis.name) == whole.end();
+  }
+  std::set<int> seen;
+  std::optional<int> last;
+  for (int loop = 0; loop < static_cast<int>(stage.loops.size()); ++loop) {
+    if (stage.loop(loop).kind != IterKind::kReduce) {
+      if (last) break;
+      continue;
+    }
+    const std::vector<int> axes = schedule::AxesOf(stage, stage.loops[loop].iter);
+    if (std::ranges::any_of(axes, [&](int axis) { return seen.contains(axis); })) break;
+    seen.insert(axes.begin(), axes.end());
+    last = loop;
+    if (seen.size() >= tiled) break;
+  }
+  return last;
+}
+
+// A tile of an input in shared memory, loaded anew for every outermost reduction tile of its
+// reader.
+class AddCacheRead final : public SketchRule {
+ public:
+  std::string_view name() const override { return "add cache read"; }
+
+  RuleAnswer Condition(const RuleContext&, const State& state, int s) const override {
+    const std::vector<int> consumers = state.Consumers(s);
+    if (consumers.empty() || !Caches(state, s, consumers[0])) return RuleAnswer::kSkip;
+    return RuleAnswer::kApplyAndSkipRest;
+  }
+
+  NextStates Apply(const RuleContext&, State state, int s) const override {
+    State next = state;
+    int inserted = 0;
+    for (int consumer : state.Consumers(s)) {
+      if (!Caches(state, s, consumer)) continue;
+      MustApply(next, std::make_shared<schedule::CacheReadStep>(
+                          s, "shared", std::vector<int>{consumer + inserted}));
+      const int reader = consumer + ++inserted;
+      MustApply(next,
+                std::make_shared<schedule::ComputeAtStep>(
+                    s + 1, reader, LastLoopOfOutermostReduceTile(next.stage(reader)).value()));
+    }
+    return {{std::move(next), s}};
+  }
+
+ private:
+  // Readers that are not tiled read global memory.
+  static bool Caches(const State& state, int s, int consumer) {
+    const std::vector<int>& direct = state.dag()->consumers(s);
+    return StageView(state, consumer).NeedsMultiLevelTiling() &&
+           !HasCrossThreadReduction(state, consumer) &&
+           LastLoopOfOutermostReduceTile(state.stage(consumer)) &&
+           std::find(direct.begin(), direct.end(), consumer) != direct.end();
+  }
+};
+
+class AddCacheWrite final : public SketchRule {
+ public:
+  std::string_view name() const override { return "add cache write"; }
+  RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
+    if (state.stage(s).is_placeholder()) return RuleAnswer::kSkip;
+    const StageView view(state, s);
+    if (view.ElementwiseConsumer()) return RuleAnswer::kSkip;
+    if (!view.NeedsMultiLevelTiling())
+      return TilesColumns(context, state, s) ? RuleAnswer::kApply : RuleAnswer::kSkip;
+    const bool only = context.task.target.is_gpu() && HasReduceLoop(state.stage(s));
+    return only ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kApply;
+  }
+  // The cache stage, which is then s, has an elementwise consumer and is tiled with fusion.
+  NextStates Apply(const RuleContext&, State state, int s) const override {
+    State next = state;
+    MustApply(next, std::make_shared<schedule::CacheWriteStep>(s, "local"));
+    return {{std::move(next), s}};
+  }
+};
+
+}  // namespace
+
+SketchRulePtr CacheReadRule() { return std::make_unique<AddCacheRead>(); }
+SketchRulePtr CacheWriteRule() { return std::make_unique<AddCacheWrite>(); }
+
+}  // namespace kiln::search

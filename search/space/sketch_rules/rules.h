@@ -1,0 +1,64 @@
+// The sketch rules, one factory each. CpuSketchRules and GpuSketchRules (search/space/sketch.h) say
+// which apply in which order; what differs between devices a rule asks the task's target.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "search/space/sketch.h"
+
+namespace kiln::search {
+
+using SketchRulePtr = std::unique_ptr<SketchRule>;
+using NextStates = std::vector<std::pair<schedule::State, int>>;
+// A single one, without a copy.
+inline NextStates One(schedule::State state, int s) {
+  NextStates next;
+  next.emplace_back(std::move(state), s);
+  return next;
+}
+
+// On a GPU a reduction of columns (StageView::ReducesColumns) is tried with tiles like those of
+// products, too: threads along what is consecutive, vectors, several results a thread.
+bool TilesColumns(const RuleContext& context, const schedule::State& state, int stage);
+
+// inline.cc: where stages without tiles of their own are computed.
+SketchRulePtr AlwaysInlineRule();
+SketchRulePtr SpecialComputeLocationRule();  // GPU
+
+// const_tensor.cc: small products with constant matrices, as in Winograd's method.
+SketchRulePtr SimplifyConstTensorRule();
+
+// rfactor.cc, cross_thread.cc: more parallelism for reductions.
+SketchRulePtr RfactorRule();                // CPU
+SketchRulePtr CrossThreadReductionRule();   // GPU
+inline constexpr int kMostRowParts = 1024;  // of a few long rows, each a block's
+
+// copy.cc: a tile in shared memory for what is read along another axis than it is stored along.
+SketchRulePtr CopyTileRule();  // GPU
+
+// reduction_split.cc: a tiled reduction, or one of columns, split over blocks or the blocks of
+// a cluster, groups of threads, or both. The SP step before an RF step holds the parts: [parts]
+// over blocks, [outer loop, groups] inside a block (both from the outside, what is left is the
+// inner loop).
+SketchRulePtr ReductionSplitRule();    // GPU
+inline constexpr int kMostParts = 32;  // of either kind
+// Blocks of a cluster that every GPU with clusters can have.
+inline constexpr int64_t kClusterSizes[] = {2, 4, 8};
+// Of those that the device holds (DeviceModel::max_cluster_blocks).
+inline bool IsClusterSize(int64_t blocks, int64_t most) {
+  return blocks <= most && std::ranges::find(kClusterSizes, blocks) != std::end(kClusterSizes);
+}
+
+// cache.cc: tiles of inputs in shared memory, tiles of results in registers.
+SketchRulePtr CacheReadRule();  // GPU
+SketchRulePtr CacheWriteRule();
+
+// tiling.cc
+SketchRulePtr TilingWithFusionRule();
+SketchRulePtr TilingRule();
+SketchRulePtr SkipStageRule();
+
+}  // namespace kiln::search

@@ -1,0 +1,43 @@
+#include "search/tuning/device_drift.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/median.h"
+
+namespace kiln::search {
+namespace {
+
+// A turn's value is of readings that are three times as long as a trial's: a third of its variance.
+constexpr double kTrialsVariance = 3;
+// The changes of one race have the time of the final race in common, and some are of trials close
+// to each other: half of them count as independent. Two or three are no measure of their spread; so
+// many degrees of freedom are assumed at least.
+constexpr double kIndependent = 0.5, kFewestDegrees = 3;
+
+}  // namespace
+
+void DeviceDrift::Add(double first_s, std::span<const double> values_s) {
+  if (values_s.empty()) return;
+  const double median_s = MedianOf(values_s).cost_s;
+  std::lock_guard lock(mutex_);
+  changes_.push_back(std::log(median_s / first_s));
+  if (values_s.size() < 2) return;
+  for (const double value_s : values_s) noise_.push_back(std::log(value_s / median_s));
+}
+
+double DeviceDrift::Share() const {
+  std::lock_guard lock(mutex_);
+  if (changes_.empty()) return 0;
+  const double change = ScaleOf(changes_, 0), noise = ScaleOf(noise_, 0);
+  const double variance = std::max(0.0, change * change - kTrialsVariance * noise * noise);
+  const double degrees =
+      std::max(kFewestDegrees, kIndependent * static_cast<double>(changes_.size()));
+  return StudentT95(degrees) * std::sqrt(variance);
+}
+
+double WithDrift(double cost_s, double confidence_s, double drift_share) {
+  return std::hypot(confidence_s, drift_share * cost_s);
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,67 @@
+#include "search/tuning/search_thread.h"
+
+#include "base/clock.h"
+
+namespace kiln::search {
+
+SearchThread::SearchThread(std::function<void()> done, ExclusivePhases* phases)
+    : done_(std::move(done)), phases_(phases), thread_([this] { Run(); }) {}
+
+SearchThread::~SearchThread() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  stop_.request_stop();
+  thread_.join();
+}
+
+void SearchThread::Start(Order order) {
+  KILN_CHECK(!busy_, "an order at a time");
+  busy_ = true;
+  std::lock_guard lock(mutex_);
+  order_ = std::move(order);
+  changed_.notify_all();
+}
+
+std::optional<SearchThread::Answer> SearchThread::Take() {
+  std::lock_guard lock(mutex_);
+  if (answer_.has_value()) busy_ = false;
+  return std::exchange(answer_, std::nullopt);
+}
+
+SearchThread::Answer SearchThread::Carry(Order& order) const {
+  ExclusivePhases::Hold turn;
+  if (phases_ != nullptr) {
+    turn = phases_->Enter(ExclusivePhases::Kind::kWork, stop_.get_token());
+    if (!turn) return {Cancelled("stopped"), {}, 0};
+  }
+  const double start_s = Clock::Real().MonotonicSeconds();
+  for (auto& [policy, observations] : order.events) policy->Observe(observations);
+  Answer answer{std::vector<Candidate>(), {}, 0};
+  if (order.policy != nullptr) {
+    answer.candidates = order.policy->Propose(order.candidates);
+    answer.report = order.policy->last_round();
+  }
+  answer.search_s = Clock::Real().MonotonicSeconds() - start_s;
+  return answer;
+}
+
+void SearchThread::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || order_.has_value(); });
+    if (stopping_) return;
+    Order order = *std::exchange(order_, std::nullopt);
+    lock.unlock();
+    Answer answer = Carry(order);
+    lock.lock();
+    answer_ = std::move(answer);
+    lock.unlock();
+    done_();
+    lock.lock();
+  }
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,58 @@
+// The thread in which policies learn and search: one order at a time.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "device/exclusive_phases.h"
+#include "search/policies/policy.h"
+
+namespace kiln::search {
+
+class SearchThread {
+ public:
+  struct Order {
+    std::vector<std::pair<Policy*, std::vector<Observation>>> events;  // told first
+    Policy* policy = nullptr;                                          // null: nothing is asked for
+    int candidates = 0;
+  };
+  struct Answer {
+    StatusOr<std::vector<Candidate>> candidates;
+    RoundReport report;
+    double search_s = 0;
+  };
+
+  // `done` is called in the thread when an answer is there. Orders are work that enters `phases`;
+  // null: carried out at once.
+  explicit SearchThread(std::function<void()> done, ExclusivePhases* phases = nullptr);
+  // Waits for the order in hand, unless that waits for its turn.
+  ~SearchThread();
+
+  // Of one thread:
+  void Start(Order order);             // not while busy
+  bool busy() const { return busy_; }  // from Start until the answer is taken
+  std::optional<Answer> Take();
+
+ private:
+  void Run();
+  Answer Carry(Order& order) const;
+
+  const std::function<void()> done_;
+  ExclusivePhases* const phases_;
+  bool busy_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Order> order_;
+  std::optional<Answer> answer_;
+  bool stopping_ = false;
+  std::stop_source stop_;
+  std::thread thread_;  // last: uses the rest
+};
+
+}  // namespace kiln::search

@@ -1,0 +1,252 @@
+#include "search/tuning/task_scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace kiln::search {
+namespace {
+
+constexpr double kAlone = 1e30;
+// A round takes one trial for so many that were asked for before.
+constexpr uint32_t kShareOfKnown = 4;
+// A task leaves its peers when it was tuned so many rounds more than the others and still is slow.
+constexpr int kRoundsAhead = 5;
+// Of tasks of about one size, one is at most this many times larger.
+constexpr double kSizeBase = 1.618;
+
+}  // namespace
+
+std::vector<int> VariantGroupsOf(std::span<const ScheduledTask> tasks) {
+  std::vector<int> groups;
+  int next = 0;
+  for (const ScheduledTask& task : tasks) {
+    groups.push_back(task.alternative_of.has_value() ? groups[*task.alternative_of] : next++);
+  }
+  return groups;
+}
+
+std::string SimilarityTag(std::string_view tags, double flop_count) {
+  if (tags.empty()) return "";
+  const double size = std::log(std::max(flop_count, 0.0) + 1) / std::log(kSizeBase);
+  return fmt::format("{}{}", tags, static_cast<int>(size));
+}
+
+TaskScheduler::TaskScheduler(std::vector<ScheduledTask> tasks, TaskSchedulerOptions options)
+    : options_(std::move(options)), objective_(options_.objective), rng_(options_.seed) {
+  const std::vector<int> groups = VariantGroupsOf(tasks);
+  std::vector<VariantGroup> weights;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (!tasks[i].alternative_of.has_value()) weights.push_back({.weight = tasks[i].weight});
+    TaskState state;
+    state.group = groups[i];
+    state.peers = tasks[i].similarity_tag;
+    state.facts = std::move(tasks[i]);
+    tasks_.push_back(std::move(state));
+  }
+  latencies_s_.resize(weights.size(), kNoResult_s);
+  if (objective_.value == nullptr) {
+    objective_ = MakeObjective(ObjectiveKind::kWeightedSum, std::move(weights));
+  }
+}
+
+// ---- results --------------------------------------------------------------------------------
+
+void TaskScheduler::Restore(int task, std::span<const std::optional<double>> costs_s) {
+  while (!costs_s.empty()) {
+    const size_t round = std::min<size_t>(RoundTrials(task), costs_s.size());
+    BeginRound(task);
+    for (const std::optional<double>& cost_s : costs_s.first(round)) AddResult(task, cost_s);
+    EndRound(task);
+    costs_s = costs_s.subspan(round);
+  }
+}
+
+uint32_t TaskScheduler::RoundTrials(int task) const {
+  if (!options_.first_round_trials) return std::max(1u, options_.round_trials);
+  const uint32_t known = std::max(*options_.first_round_trials, tasks_[task].asked / kShareOfKnown);
+  return std::clamp(options_.round_trials, 1u, known);
+}
+
+void TaskScheduler::BeginRound(int task) {
+  tasks_[task].asked += RoundTrials(task);
+  ++tasks_[task].begun;
+}
+
+bool TaskScheduler::AddResult(int task, std::optional<double> cost_s) {
+  TaskState& state = tasks_[task];
+  ++state.trials;
+  ++trials_;
+  const bool better = cost_s.has_value() && *cost_s < state.best_s;
+  if (better) {
+    state.best_s = *cost_s;
+    latencies_s_[state.group] = std::min(latencies_s_[state.group], *cost_s);
+    state.best_trials = state.trials;
+    improved_trials_ = trials_;
+  }
+  return better;
+}
+
+void TaskScheduler::EndRound(int task) {
+  tasks_[task].history_s.push_back(tasks_[task].best_s);
+  LeaveGroupIfFarBehind(task);
+}
+
+void TaskScheduler::MarkExhausted(int task) { tasks_[task].exhausted = true; }
+
+bool TaskScheduler::Stopped(const TaskState& task) const {
+  if (task.best_s >= kNoResult_s) {
+    return task.trials >= options_.give_up_trials;
+  }
+  return options_.task_early_stopping.has_value() &&
+         task.trials - task.best_trials > *options_.task_early_stopping;
+}
+
+// Its first results are on their way.
+bool TaskScheduler::Awaited(const TaskState& task) const {
+  return task.best_s >= kNoResult_s && task.begun > static_cast<int>(task.history_s.size());
+}
+
+std::optional<Ending> TaskScheduler::Over() const {
+  bool useful = false;
+  for (int i = 0; i < num_tasks() && !useful; ++i) useful = Chain(i) > 0;
+  if (!useful) return Ending::kTargetReached;
+  if (!options_.early_stopping) return std::nullopt;
+  for (int i = 0; i < num_tasks(); ++i) {
+    if (latencies_s_[tasks_[i].group] >= kNoResult_s && !dead(i)) return std::nullopt;
+  }
+  if (trials_ - improved_trials_ < *options_.early_stopping) return std::nullopt;
+  return Ending::kNoImprovement;
+}
+
+// ---- the objective --------------------------------------------------------------------------
+
+int TaskScheduler::fastest(int task) const {
+  int fastest = task;
+  for (int i = 0; i < num_tasks(); ++i) {
+    if (tasks_[i].group == tasks_[task].group && tasks_[i].best_s < tasks_[fastest].best_s) {
+      fastest = i;
+    }
+  }
+  return fastest;
+}
+
+std::optional<double> TaskScheduler::Score() const {
+  for (const double latency_s : latencies_s_) {
+    if (latency_s >= kNoResult_s) return std::nullopt;
+  }
+  return objective_.value(latencies_s_);
+}
+
+double TaskScheduler::Chain(int task) const {
+  return objective_.slope(latencies_s_, tasks_[task].group);
+}
+
+// ---- the gradient ---------------------------------------------------------------------------
+
+// The task's peers with itself; only itself when it has none.
+std::vector<int> TaskScheduler::Peers(int task) const {
+  std::vector<int> peers;
+  for (int i = 0; i < num_tasks(); ++i) {
+    const bool alike = !tasks_[task].peers.empty() && tasks_[i].peers == tasks_[task].peers;
+    if (alike || i == task) peers.push_back(i);
+  }
+  return peers;
+}
+
+double TaskScheduler::BestSpeed(std::span<const int> peers) const {
+  double best = 0;
+  for (const int i : peers) best = std::max(best, tasks_[i].facts.flop_count / tasks_[i].best_s);
+  return best;
+}
+
+double TaskScheduler::Backward(const TaskState& task) const {
+  const int last = static_cast<int>(task.history_s.size()) - 1;
+  const int before = last - options_.backward_window;
+  if (before < 0) return 0;
+  return (task.history_s[last] - task.history_s[before]) / options_.backward_window;
+}
+
+double TaskScheduler::Forward(int task) const {
+  const TaskState& state = tasks_[task];
+  const double optimist_s = state.best_s - state.best_s / std::max(1, state.begun);
+  double similar_s = options_.beta * kAlone;
+  const std::vector<int> peers = Peers(task);
+  const double speed = BestSpeed(peers);
+  if (peers.size() > 1 && speed > 0) {
+    similar_s = options_.beta * state.facts.flop_count / speed;
+  }
+  return std::min(optimist_s, similar_s) - state.best_s;
+}
+
+double TaskScheduler::ExpectedGain(int task, const Gradient& of) const {
+  const double best_s = latencies_s_[tasks_[task].group];
+  const double gain_s = options_.alpha * of.backward + (1 - options_.alpha) * of.forward;
+  const double lag_s = latency_s(task) - best_s;
+  // The optimist's gain is never negative; beta below 1 can make the similar one so.
+  return std::min(gain_s * best_s / latency_s(task) + lag_s / options_.catch_up_rounds, 0.0);
+}
+
+TaskScheduler::Gradient TaskScheduler::GradientOf(int task) const {
+  Gradient g;
+  if (dead(task)) return g;
+  g.chain = Chain(task);
+  g.backward = Backward(tasks_[task]);
+  g.forward = Forward(task);
+  g.expected_gain = ExpectedGain(task, g);
+  g.gradient = g.chain * g.expected_gain;
+  return g;
+}
+
+void TaskScheduler::LeaveGroupIfFarBehind(int task) {
+  TaskState& state = tasks_[task];
+  const std::vector<int> peers = Peers(task);
+  if (peers.size() < 2) return;
+  int others = 0;
+  for (const int i : peers) {
+    if (i != task) others = std::max(others, tasks_[i].begun);
+  }
+  const double speed = state.facts.flop_count / state.best_s;
+  if (speed < BestSpeed(peers) / options_.beta && state.begun > kRoundsAhead + others) {
+    state.peers.clear();
+  }
+}
+
+// ---- the choice -----------------------------------------------------------------------------
+
+std::optional<int> TaskScheduler::Next() {
+  if (Over().has_value()) return std::nullopt;
+  for (int i = 0; i < num_tasks(); ++i) {
+    if (tasks_[i].begun == 0 && !dead(i)) return i;
+  }
+  return options_.strategy == TaskStrategy::kRoundRobin ? InTurn() : ByGradient();
+}
+
+// The one with the fewest rounds; the first of those.
+std::optional<int> TaskScheduler::InTurn() const {
+  std::optional<int> next;
+  for (int i = 0; i < num_tasks(); ++i) {
+    if (!dead(i) && (!next.has_value() || tasks_[i].begun < tasks_[*next].begun)) next = i;
+  }
+  return next;
+}
+
+std::optional<int> TaskScheduler::ByGradient() {
+  std::vector<int> alive, awaited;
+  for (int i = 0; i < num_tasks(); ++i) {
+    // What can't improve the objective is left alone, however much it may improve.
+    if (dead(i) || Chain(i) <= 0) continue;
+    (Awaited(tasks_[i]) ? awaited : alive).push_back(i);
+  }
+  if (alive.empty()) alive = std::move(awaited);
+  if (alive.empty()) return std::nullopt;
+  std::vector<double> gradients;
+  for (const int i : alive) gradients.push_back(GradientOf(i).gradient);
+  const auto [least, most] = std::minmax_element(gradients.begin(), gradients.end());
+  if (*least == *most) return PickFrom(rng_, alive);
+  return alive[least - gradients.begin()];
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,343 @@
+#include "search/tuning/task_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+namespace kiln::search {
+namespace {
+
+constexpr std::optional<double> kFailed;
+
+TaskScheduler Make(std::vector<ScheduledTask> tasks, TaskSchedulerOptions options = {}) {
+  return TaskScheduler(std::move(tasks), std::move(options));
+}
+
+// One round of one result each, all over at once.
+void Rounds(TaskScheduler& scheduler, int task,
+            std::initializer_list<std::optional<double>> costs_s) {
+  for (const std::optional<double>& cost_s : costs_s) {
+    scheduler.BeginRound(task);
+    scheduler.AddResult(task, cost_s);
+    scheduler.EndRound(task);
+  }
+}
+
+TEST(TaskScheduler, EveryTaskHasOneRoundFirst) {
+  TaskScheduler s = Make({{}, {}, {}});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(s.Next(), i);
+    Rounds(s, i, {1e-3 * (3 - i)});
+  }
+  // t = 1 everywhere: gradient_i = 0.8 * -g_i, so the slowest is next.
+  EXPECT_EQ(s.Next(), 0);
+}
+
+// By hand, alpha 0.2, window 3:
+//   task 0: h = 10, 6, 5, 4, 4 ms; t = 5, g = 4
+//     backward = (4 - 6) / 3 = -0.666667   forward = (4 - 4 / 5) - 4 = -0.8
+//     gradient = 0.2 * -0.666667 + 0.8 * -0.8 = -0.773333
+//   task 1: h = 3, 3 ms; t = 2, g = 3, weight 2
+//     backward = 0                         forward = (3 - 1.5) - 3 = -1.5
+//     gradient = 2 * 0.8 * -1.5 = -2.4
+TEST(TaskScheduler, TheGradientIsTheFormula) {
+  TaskScheduler s = Make({{.weight = 1}, {.weight = 2}});
+  Rounds(s, 0, {10e-3, 6e-3, 5e-3, 4e-3, 4.5e-3});
+  Rounds(s, 1, {3e-3, 3.5e-3});
+  EXPECT_EQ(s.history_s(0), (std::vector<double>{10e-3, 6e-3, 5e-3, 4e-3, 4e-3}));
+  const auto g0 = s.GradientOf(0), g1 = s.GradientOf(1);
+  EXPECT_NEAR(g0.backward, -0.666667e-3, 1e-9);
+  EXPECT_NEAR(g0.forward, -0.8e-3, 1e-9);
+  EXPECT_NEAR(g0.gradient, -0.773333e-3, 1e-9);
+  EXPECT_EQ(g1.chain, 2);
+  EXPECT_EQ(g1.backward, 0);
+  EXPECT_NEAR(g1.gradient, -2.4e-3, 1e-9);
+  EXPECT_EQ(s.Next(), 1);
+  EXPECT_NEAR(*s.Score(), 4e-3 + 2 * 3e-3, 1e-12);
+  // Task 1 stays at 3 ms: its gradient becomes 2 * (0.2 * 0 - 0.8 * 3 / t):
+  // t = 3: -1.6, 4: -1.2, 5: -0.96, 6: -0.8, 7: -0.686 > -0.773.
+  for (int t = 3; t <= 7; ++t) {
+    ASSERT_EQ(s.Next(), 1) << t;
+    Rounds(s, 1, {5e-3});
+  }
+  EXPECT_EQ(s.Next(), 0);
+}
+
+// The whole run of three tasks, round by round, the gradients worked out by hand (all 0.8 * -w*g/t
+// until a history has four rounds):
+TEST(TaskScheduler, GoldenSequence) {
+  TaskScheduler s = Make({{.weight = 1}, {.weight = 4}, {.weight = 1}});
+  std::vector<int> order;
+  // Task 0 halves each time from 8 ms, task 1 stays at 1 ms, task 2 at 2 ms.
+  double cost0 = 16e-3;
+  for (int i = 0; i < 10; ++i) {
+    const int task = *s.Next();
+    order.push_back(task);
+    Rounds(s, task, {task == 0 ? (cost0 /= 2) : task == 1 ? 1e-3 : 2e-3});
+  }
+  // After the warm-up 8/1, 4*1/1, 2/1 -> 0 (4/2 = 2); then 4 -> 1 (4/2 = 2); then 2, 2, 2: all
+  // equal but for task 1's rounding-free 4 * 0.5 = 2, so the choice is by chance and not in here.
+  EXPECT_EQ(std::vector<int>(order.begin(), order.begin() + 5), (std::vector<int>{0, 1, 2, 0, 1}));
+  for (int i = 0; i < 3; ++i) EXPECT_GE(s.rounds(i), 2) << i;
+}
+
+//   peers {0, 1}, beta 2: C = 1e6 and 4e6, g = 1 and 8 ms; speeds 1e9 and 5e8.
+//     task 1: t = 4: optimist = 8 - 2 = 6; similar = 2 * 4e6 / 1e9 = 8 ms -> forward = 6 - 8 = -2
+//     with g = 40 ms, t = 40: optimist 39, similar 8 -> forward = -32
+TEST(TaskScheduler, AlikeTasksShowWhatIsPossible) {
+  const std::string tag = SimilarityTag("conv2d", 4e6);
+  EXPECT_EQ(tag, "conv2d31");  // log(4e6 + 1) / log(1.618) = 31.59
+  EXPECT_EQ(SimilarityTag("", 4e6), "");
+  {
+    TaskScheduler s = Make({{1, 1e6, tag}, {1, 4e6, tag}});
+    Rounds(s, 0, {1e-3});
+    Rounds(s, 1, {9e-3, 9e-3, 9e-3, 8e-3});
+    EXPECT_NEAR(s.GradientOf(1).forward, -2e-3, 1e-12);
+    EXPECT_NEAR(s.GradientOf(1).backward, -1e-3 / 3, 1e-12);
+  }
+  {
+    TaskScheduler s = Make({{1, 1e6, tag}, {1, 4e6, tag}});
+    for (int i = 0; i < 40; ++i) Rounds(s, 0, {1e-3});
+    for (int i = 0; i < 40; ++i) Rounds(s, 1, {40e-3});
+    EXPECT_NEAR(s.GradientOf(1).forward, -32e-3, 1e-12);
+    // Far behind, and soon more than five rounds ahead: it leaves the peers and has the optimist's.
+    for (int i = 0; i < 6; ++i) Rounds(s, 1, {40e-3});
+    EXPECT_NEAR(s.GradientOf(1).forward, -40e-3 / 46, 1e-12);
+  }
+}
+
+TEST(TaskScheduler, RoundRobin) {
+  TaskScheduler s = Make({{}, {}, {}}, {.strategy = TaskStrategy::kRoundRobin});
+  std::vector<int> order;
+  for (int i = 0; i < 7; ++i) {
+    order.push_back(*s.Next());
+    Rounds(s, order.back(), {1e-3});
+    if (i == 3) s.MarkExhausted(1);
+  }
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 0, 2, 0, 2}));
+}
+
+TEST(TaskScheduler, RoundsGrow) {
+  TaskScheduler s = Make({{}}, {.round_trials = 64, .first_round_trials = 12});
+  std::vector<uint32_t> sizes;
+  for (int i = 0; i < 14; ++i) {
+    sizes.push_back(s.RoundTrials(0));
+    s.BeginRound(0);
+  }
+  EXPECT_EQ(sizes, (std::vector<uint32_t>{12, 12, 12, 12, 12, 15, 18, 23, 29, 36, 45, 56, 64, 64}));
+  EXPECT_EQ(Make({{}}, {.round_trials = 5, .first_round_trials = 12}).RoundTrials(0), 5u);
+}
+
+TEST(TaskScheduler, TasksDie) {
+  TaskScheduler s = Make({{}, {}, {}}, {.task_early_stopping = 3, .give_up_trials = 5});
+  s.BeginRound(0);
+  for (int i = 0; i < 4; ++i) s.AddResult(0, kFailed);
+  EXPECT_FALSE(s.dead(0));
+  s.AddResult(0, kFailed);
+  EXPECT_TRUE(s.dead(0));  // five failed, none worked
+  s.EndRound(0);
+  EXPECT_EQ(s.GradientOf(0).gradient, 0);
+  Rounds(s, 1, {1e-3, 2e-3, 2e-3, 2e-3});
+  EXPECT_FALSE(s.dead(1));
+  Rounds(s, 1, {2e-3});
+  EXPECT_TRUE(s.dead(1));
+  EXPECT_EQ(s.Next(), 2);
+  s.MarkExhausted(2);
+  EXPECT_EQ(s.Next(), std::nullopt);
+}
+
+TEST(TaskScheduler, StopsWhenNothingImproves) {
+  TaskScheduler s = Make({{}, {}}, {.early_stopping = 4});
+  Rounds(s, 0, {1e-3, 2e-3, 2e-3, 2e-3, 2e-3, 2e-3});
+  EXPECT_EQ(s.Next(), 1);  // has no result yet
+  Rounds(s, 1, {5e-3, 4e-3});
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(s.Next().has_value()) << i;
+    Rounds(s, *s.Next(), {9e-3});
+  }
+  EXPECT_EQ(s.Next(), std::nullopt);
+}
+
+TEST(TaskScheduler, ALatencyTargetEndsTheJobWhenReached) {
+  TaskScheduler s = Make({{.weight = 1}, {.weight = 2}},
+                         {.objective = MakeObjective(ObjectiveKind::kWeightedSum,
+                                                     {{.weight = 1}, {.weight = 2}}, 5e-3)});
+  Rounds(s, 0, {2e-3});
+  Rounds(s, 1, {2e-3});
+  EXPECT_NEAR(s.GradientOf(0).chain, 1, 1e-6);
+  EXPECT_NEAR(s.GradientOf(1).chain, 2, 1e-6);
+  EXPECT_EQ(s.Next(), 1);
+  Rounds(s, 1, {1.4e-3});  // 2 + 2.8 < 5
+  EXPECT_EQ(s.Next(), std::nullopt);
+  EXPECT_NEAR(*s.Score(), 5e-3, 1e-12);
+}
+
+TEST(TaskScheduler, AlternativesAreOneGroup) {
+  const std::vector<ScheduledTask> tasks = {
+      {.weight = 2}, {.weight = 3}, {.weight = 1, .alternative_of = 0}, {.weight = 1}};
+  EXPECT_EQ(VariantGroupsOf(tasks), (std::vector<int>{0, 1, 0, 2}));
+  TaskScheduler s = Make(tasks);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(s.Next(), i);  // each has its first round
+    Rounds(s, i, {1e-3 * (3 - i)});
+  }
+  EXPECT_EQ(s.Score(), std::nullopt);
+  Rounds(s, 3, {4e-3});
+  EXPECT_NEAR(*s.Score(), 2 * 1e-3 + 3 * 2e-3 + 4e-3, 1e-12);
+  EXPECT_EQ(s.fastest(0), 2);
+  EXPECT_EQ(s.fastest(2), 2);
+  EXPECT_EQ(s.fastest(1), 1);
+  EXPECT_EQ(s.GradientOf(2).chain, 2);  // its group's
+}
+
+// By hand: the fastest g = 1 ms; task 1 has g = 1.5 ms after 4 rounds, from 2.1.
+//   backward = (1.5 - 2.1) / 3 = -0.2   forward = -1.5 / 4 = -0.375
+//   expected_gain = 1 / 1.5 * (0.2 * -0.2 + 0.8 * -0.375) + (1.5 - 1) / 3 = -0.226667 + 0.166667
+//                 = -0.06
+TEST(TaskScheduler, TheExpectedGainIsTheFormula) {
+  TaskScheduler s = Make({{.weight = 5}, {.alternative_of = 0}}, {.catch_up_rounds = 3});
+  Rounds(s, 0, {2e-3, 1e-3});
+  Rounds(s, 1, {2.1e-3, 1.9e-3, 1.7e-3, 1.5e-3});
+  EXPECT_NEAR(s.GradientOf(1).expected_gain, -0.06e-3, 1e-12);
+  EXPECT_NEAR(s.GradientOf(1).gradient, -0.3e-3, 1e-12);
+  EXPECT_NEAR(s.GradientOf(0).expected_gain, 0.8 * -0.5e-3, 1e-12);  // the plain rule
+  // At 2.1 ms it would have promised nothing: 1 / 2.1 * 0.8 * -0.525 + 0.366667 > 0.
+  TaskScheduler behind = Make({{}, {.alternative_of = 0}}, {.catch_up_rounds = 3});
+  Rounds(behind, 0, {1e-3});
+  Rounds(behind, 1, {2.1e-3, 2.1e-3, 2.1e-3, 2.1e-3});
+  EXPECT_EQ(behind.GradientOf(1).gradient, 0);
+}
+
+// Rounds of each task, of so many in all. curves_s[i](t): the best of task i after t rounds.
+using Curve = std::function<double(int)>;
+std::vector<int> RoundsOf(std::vector<ScheduledTask> tasks, const std::vector<Curve>& curves_s,
+                          int rounds) {
+  TaskScheduler s = Make(std::move(tasks));
+  for (int i = 0; i < rounds; ++i) {
+    const int task = *s.Next();
+    Rounds(s, task, {curves_s[task](s.rounds(task) + 1)});
+  }
+  std::vector<int> counts;
+  for (int i = 0; i < s.num_tasks(); ++i) counts.push_back(s.rounds(i));
+  return counts;
+}
+
+TEST(TaskScheduler, ASlowAlternativeLosesItsTrials) {
+  const std::vector<ScheduledTask> two = {{}, {.alternative_of = 0}};
+  // Both level off alike, one three times (twice, a tenth) slower for ever.
+  const auto levels_off = [](double end_s) {
+    return [end_s](int t) { return end_s * (1 + 1.0 / t); };
+  };
+  EXPECT_EQ(RoundsOf(two, {levels_off(1e-3), levels_off(10e-3)}, 20), (std::vector<int>{19, 1}));
+  EXPECT_EQ(RoundsOf(two, {levels_off(3e-3), levels_off(1e-3)}, 20)[0], 1);  // the first one too
+  EXPECT_LE(RoundsOf(two, {levels_off(1e-3), levels_off(3e-3)}, 20)[1], 2);
+  EXPECT_LE(RoundsOf(two, {levels_off(1e-3), levels_off(2e-3)}, 20)[1], 3);
+  const std::vector<int> near = RoundsOf(two, {levels_off(1e-3), levels_off(1.1e-3)}, 20);
+  EXPECT_GE(near[1], 6);
+  EXPECT_LE(near[1], 10);
+  // It does not cost other groups their trials.
+  const std::vector<int> three = RoundsOf(
+      {{}, {.alternative_of = 0}, {}}, {levels_off(1e-3), levels_off(5e-3), levels_off(1e-3)}, 21);
+  EXPECT_EQ(three[1], 1);
+  EXPECT_NEAR(three[0], three[2], 1);
+}
+
+// Direct: 1 ms soon and no better. The other one begins at 1.6 ms and gains 8% a round: it is as
+// fast after seven, and ends at half.
+TEST(TaskScheduler, AnAlternativeThatCrossesLateGetsThere) {
+  const Curve direct = [](int t) { return 1e-3 * (1 + 0.5 / (t * t)); };
+  const Curve late = [](int t) { return std::max(0.5e-3, 1.6e-3 * std::pow(0.92, t - 1)); };
+  const std::vector<int> counts = RoundsOf({{}, {.alternative_of = 0}}, {direct, late}, 30);
+  EXPECT_GE(counts[1], 15) << "the winner has the most";
+  EXPECT_LE(counts[0], 15);
+  // The same run again is the same.
+  EXPECT_EQ(RoundsOf({{}, {.alternative_of = 0}}, {direct, late}, 30), counts);
+}
+
+TEST(TaskScheduler, AnAlternativeThatFailsLeavesTheOtherAlone) {
+  TaskScheduler s = Make({{}, {.alternative_of = 0}});
+  Rounds(s, 0, {1e-3});
+  Rounds(s, 1, {kFailed});
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_EQ(s.Next(), 0);
+    Rounds(s, 0, {1e-3});
+  }
+  EXPECT_TRUE(s.Score().has_value());
+  // Nothing else is left to be tuned.
+  s.MarkExhausted(0);
+  EXPECT_EQ(s.Next(), 1);
+}
+
+TEST(TaskScheduler, TheLargestIsTunedAlone) {
+  const std::vector<VariantGroup> groups(3);
+  TaskScheduler s = Make({{}, {}, {}}, {.objective = MakeObjective(ObjectiveKind::kMax, groups)});
+  Rounds(s, 0, {1e-3});
+  Rounds(s, 1, {5e-3});
+  Rounds(s, 2, {2e-3});
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_EQ(s.Next(), 1);
+    Rounds(s, 1, {5e-3});
+  }
+  Rounds(s, 1, {2e-3});
+  EXPECT_EQ(*s.Score(), 2e-3);
+  // Both have to become shorter; 2 has had fewer rounds.
+  EXPECT_EQ(s.Next(), 2);
+  // The largest can't: then nothing is to be gained.
+  Rounds(s, 2, {1e-3});
+  s.MarkExhausted(1);
+  EXPECT_EQ(s.Next(), std::nullopt);
+}
+
+TEST(TaskScheduler, OpenRoundsCountAsSpent) {
+  TaskScheduler s = Make({{}, {}});
+  Rounds(s, 0, {4e-3});
+  s.BeginRound(1);  // in flight, no result yet: task 0 goes on meanwhile
+  EXPECT_EQ(s.Next(), 0);
+  s.AddResult(1, 3e-3);
+  EXPECT_EQ(s.Next(), 0);  // 4 against 3
+  s.BeginRound(0);
+  EXPECT_EQ(s.Next(), 1);  // 4 / 2 against 3
+  EXPECT_EQ(s.history_s(1).size(), 0u);
+  s.EndRound(1);
+  EXPECT_EQ(s.history_s(1), (std::vector<double>{3e-3}));
+}
+
+// A resumed job decides as the one that was never stopped.
+TEST(TaskScheduler, RestoreGivesTheSameState) {
+  const TaskSchedulerOptions options{.round_trials = 4, .first_round_trials = 2};
+  const std::vector<std::optional<double>> costs_s = {
+      9e-3, kFailed, 8e-3, 7e-3, 7e-3, 9e-3, 6e-3, kFailed, 6e-3,
+      5e-3, 5e-3,    6e-3, 4e-3, 4e-3, 4e-3, 3e-3, 3e-3,    3e-3};  // 6 * 2 + 3 + 3
+  TaskScheduler lived = Make({{}, {}}, options), restored = Make({{}, {}}, options);
+  size_t at = 0;
+  while (at < costs_s.size()) {
+    const uint32_t round = lived.RoundTrials(0);
+    lived.BeginRound(0);
+    for (uint32_t i = 0; i < round; ++i) lived.AddResult(0, costs_s[at++]);
+    lived.EndRound(0);
+  }
+  restored.Restore(0, costs_s);
+  EXPECT_EQ(restored.history_s(0),
+            (std::vector<double>{9e-3, 7e-3, 7e-3, 6e-3, 5e-3, 5e-3, 4e-3, 3e-3}));
+  EXPECT_EQ(restored.history_s(0), lived.history_s(0));
+  EXPECT_EQ(restored.rounds(0), 8);
+  EXPECT_EQ(restored.trials(0), 18u);
+  EXPECT_EQ(restored.GradientOf(0).gradient, lived.GradientOf(0).gradient);
+  EXPECT_LT(restored.GradientOf(0).backward, 0);
+}
+
+TEST(TaskScheduler, EqualsAreChosenByChanceOfTheSeed) {
+  const auto order = [](uint64_t seed) {
+    TaskScheduler s = Make({{}, {}, {}}, {.seed = seed});
+    for (int i = 0; i < 3; ++i) Rounds(s, i, {1e-3});
+    return *s.Next();
+  };
+  EXPECT_EQ(order(5), order(5));
+  std::vector<int> seen(3);
+  for (uint64_t seed = 0; seed < 30; ++seed) ++seen[order(seed)];
+  for (const int n : seen) EXPECT_GT(n, 0);
+}
+
+}  // namespace
+}  // namespace kiln::search

@@ -1,0 +1,277 @@
+#include "search/tuning/tune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <map>
+
+#include "base/clock.h"
+#include "search/tuning/search_thread.h"
+
+namespace kiln::search {
+namespace {
+
+// Trials that are left when a round comes in time, beyond what the measurer holds.
+constexpr double kSpare = 4;
+constexpr double kNever_s = std::numeric_limits<double>::infinity();
+// Of the time between two results: new ones count so much in the average.
+constexpr double kNewest = 0.1;
+
+class TuneLoop {
+ public:
+  TuneLoop(std::span<const TuneTask> tasks, const TuneOptions& options, Measurer& measurer,
+           const std::atomic<bool>& stop)
+      : tasks_(tasks),
+        options_(options),
+        measurer_(measurer),
+        stop_(stop),
+        schedule_(FactsOf(tasks), options.schedule),
+        missing_(options.missing.begin(), options.missing.end()),
+        next_number_(options.first_trial),
+        events_(tasks.size()),
+        search_([this] { measurer_.Wake(); }, options.phases) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      schedule_.Restore(static_cast<int>(i), tasks[i].earlier_costs_s);
+    }
+  }
+
+  StatusOr<Ending> Run() {
+    while (true) {
+      KILN_RETURN_IF_ERROR(TakeProposals());
+      KILN_RETURN_IF_ERROR(CutShort());
+      KILN_RETURN_IF_ERROR(FillMeasurer());
+      MaybeSearch();
+      // A search of which nothing is wanted any more is not waited for.
+      if (in_flight_.empty() && (ending_.has_value() || !search_.busy())) break;
+      KILN_ASSIGN_OR_RETURN(std::optional<Outcome> outcome,
+                            measurer_.Next(ending_.has_value() ? kNever_s : options_.until_s));
+      if (outcome.has_value()) KILN_RETURN_IF_ERROR(TakeOutcome(*std::move(outcome)));
+    }
+    // The last results are not lost to models that are kept; a search that goes on uses them.
+    if (!search_.busy()) {
+      for (auto& [policy, observations] : TakeEvents()) policy->Observe(observations);
+    }
+    if (stop_) return Cancelled("stopped");
+    return ending_.value_or(HowItEnded());
+  }
+
+ private:
+  struct Round {
+    int task = 0;
+    size_t left = 0;  // candidates without a result
+    double search_s = 0;
+    RoundReport report;
+  };
+  using RoundPtr = std::shared_ptr<Round>;
+  struct Ready {
+    RoundPtr round;
+    Candidate candidate;
+  };
+
+  static std::vector<ScheduledTask> FactsOf(std::span<const TuneTask> tasks) {
+    std::vector<ScheduledTask> facts;
+    for (const TuneTask& task : tasks) facts.push_back(task.facts);
+    return facts;
+  }
+
+  // ---- the end
+
+  // Gives up what is in hand and of no use any more.
+  Status CutShort() {
+    if (stop_ || ending_.has_value()) return OkStatus();
+    ending_ = schedule_.Over();
+    if (!ending_.has_value() && Clock::Real().MonotonicSeconds() >= options_.until_s) {
+      ending_ = Ending::kTimeUsedUp;
+    }
+    for (int task = 0; task < schedule_.num_tasks(); ++task) {
+      const bool useless = ending_.has_value() || schedule_.stopped(task);
+      if (useless) KILN_RETURN_IF_ERROR(Abandon(task));
+    }
+    return OkStatus();
+  }
+
+  Status Abandon(int task) {
+    const auto is_of_it = [&](const auto& trial) { return trial.second->task == task; };
+    if (std::ranges::none_of(in_flight_, is_of_it)) return OkStatus();
+    for (const uint32_t number : measurer_.Abandon(task)) {
+      const auto it = in_flight_.find(number);
+      KILN_CHECK(it != in_flight_.end(), "trial {} is not in flight", number);
+      const RoundPtr round = std::move(it->second);
+      in_flight_.erase(it);
+      missing_.insert(std::ranges::lower_bound(missing_, number), number);
+      KILN_RETURN_IF_ERROR(FinishOne(*round));
+    }
+    return OkStatus();
+  }
+
+  // Where nothing was cut short.
+  Ending HowItEnded() const {
+    if (NumbersLeft() == 0) return Ending::kTrialsUsedUp;
+    for (int task = 0; task < schedule_.num_tasks(); ++task) {
+      if (schedule_.stopped(task)) return Ending::kNoImprovement;
+    }
+    return Ending::kSpaceExhausted;
+  }
+
+  // ---- trial numbers
+
+  size_t NumbersLeft() const {
+    return missing_.size() + (std::max(options_.trials, next_number_) - next_number_);
+  }
+
+  uint32_t TakeNumber() {
+    if (missing_.empty()) return next_number_++;
+    const uint32_t number = missing_.front();
+    missing_.pop_front();
+    return number;
+  }
+
+  // ---- searching
+
+  // How many trials may be left when the next search begins.
+  size_t Ahead() {
+    if (options_.lock_step) return 0;
+    const double meanwhile = interval_s_ > 0 ? std::ceil(search_s_ / interval_s_) : 0;
+    const double most = 2.0 * options_.schedule.round_trials;
+    return static_cast<size_t>(std::max(1, measurer_.capacity()) +
+                               std::min(meanwhile + kSpare, most));
+  }
+
+  void MaybeSearch() {
+    if (stop_ || ending_.has_value() || search_.busy()) return;
+    if (NumbersLeft() <= ready_.size()) return;
+    if (in_flight_.size() + ready_.size() > Ahead()) return;
+    const std::optional<int> task = schedule_.Next();
+    if (!task.has_value()) return;
+    SearchThread::Order order;
+    for (const Correction& correction : measurer_.TakeCorrections()) {
+      Observation observation;
+      observation.candidate.hash = correction.hash;
+      observation.valid = correction.valid;
+      observation.cost_s = correction.cost_s;
+      observation.trial = correction.trial;
+      observation.corrects = true;
+      events_[correction.task].push_back(std::move(observation));
+    }
+    order.events = TakeEvents();
+    order.policy = tasks_[*task].policy;
+    order.candidates = static_cast<int>(
+        std::min<size_t>(schedule_.RoundTrials(*task), NumbersLeft() - ready_.size()));
+    searched_ = *task;
+    schedule_.BeginRound(*task);
+    search_.Start(std::move(order));
+  }
+
+  // Each task's by trial: in lock step the order in which they came must not matter. A correction
+  // comes after what it corrects.
+  std::vector<std::pair<Policy*, std::vector<Observation>>> TakeEvents() {
+    std::vector<std::pair<Policy*, std::vector<Observation>>> events;
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      if (events_[i].empty()) continue;
+      std::stable_sort(
+          events_[i].begin(), events_[i].end(),
+          [](const Observation& a, const Observation& b) { return a.trial < b.trial; });
+      events.emplace_back(tasks_[i].policy, std::exchange(events_[i], {}));
+    }
+    return events;
+  }
+
+  Status TakeProposals() {
+    std::optional<SearchThread::Answer> answer = search_.Take();
+    if (!answer.has_value()) return OkStatus();
+    KILN_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, std::move(answer->candidates));
+    search_s_ = answer->search_s;
+    if (options_.on_proposed != nullptr) {
+      options_.on_proposed({searched_, candidates, answer->report, answer->search_s,
+                            static_cast<int>(in_flight_.size() + ready_.size())});
+    }
+    if (candidates.empty()) {
+      schedule_.MarkExhausted(searched_);
+      schedule_.EndRound(searched_);
+      return OkStatus();
+    }
+    const auto round = std::make_shared<Round>(
+        Round{searched_, candidates.size(), answer->search_s, std::move(answer->report)});
+    for (Candidate& candidate : candidates) ready_.push_back({round, std::move(candidate)});
+    return OkStatus();
+  }
+
+  // ---- measuring
+
+  Status FillMeasurer() {
+    while (!stop_ && !ending_.has_value() && !ready_.empty() && NumbersLeft() > 0 &&
+           in_flight_.size() < static_cast<size_t>(std::max(1, measurer_.capacity()))) {
+      Ready next = std::move(ready_.front());
+      ready_.pop_front();
+      const int task = next.round->task;
+      // It has stopped improving meanwhile.
+      if (schedule_.dead(task) && !schedule_.exhausted(task)) {
+        KILN_RETURN_IF_ERROR(FinishOne(*next.round));
+        continue;
+      }
+      const uint32_t number = TakeNumber();
+      in_flight_[number] = next.round;
+      measurer_.Submit({task, number, std::move(next.candidate)});
+    }
+    return OkStatus();
+  }
+
+  Status TakeOutcome(Outcome outcome) {
+    NoteInterval();
+    const auto it = in_flight_.find(outcome.trial.number);
+    KILN_CHECK(it != in_flight_.end(), "trial {} is not in flight", outcome.trial.number);
+    const RoundPtr round = std::move(it->second);
+    in_flight_.erase(it);
+    const int task = outcome.trial.task;
+    schedule_.AddResult(task, outcome.valid ? std::optional(outcome.cost_s) : std::nullopt);
+    Observation observation{std::move(outcome.trial.candidate), outcome.valid, outcome.cost_s,
+                            outcome.trial.number};
+    events_[task].push_back(std::move(observation));
+    return FinishOne(*round);
+  }
+
+  Status FinishOne(Round& round) {
+    if (--round.left > 0) return OkStatus();
+    schedule_.EndRound(round.task);
+    if (options_.on_measured == nullptr) return OkStatus();
+    uint32_t trials = 0;
+    for (int i = 0; i < schedule_.num_tasks(); ++i) trials += schedule_.trials(i);
+    return options_.on_measured({round.task, trials, round.search_s, round.report, schedule_});
+  }
+
+  void NoteInterval() {
+    const double now_s = Clock::Real().MonotonicSeconds();
+    if (last_result_s_ > 0) {
+      const double interval_s = now_s - last_result_s_;
+      interval_s_ += (interval_s_ == 0 ? 1 : kNewest) * (interval_s - interval_s_);
+    }
+    last_result_s_ = now_s;
+  }
+
+  const std::span<const TuneTask> tasks_;
+  const TuneOptions& options_;
+  Measurer& measurer_;
+  const std::atomic<bool>& stop_;
+  TaskScheduler schedule_;
+  std::deque<uint32_t> missing_;
+  uint32_t next_number_;
+  std::deque<Ready> ready_;                       // proposed, not yet submitted
+  std::map<uint32_t, RoundPtr> in_flight_;        // by trial number
+  std::vector<std::vector<Observation>> events_;  // per task: not yet told
+  int searched_ = 0;                              // the task of the order in hand
+  double search_s_ = 0;                           // of the last round
+  double interval_s_ = 0;                         // between results, on average
+  double last_result_s_ = 0;
+  std::optional<Ending> ending_;  // it was cut short
+  SearchThread search_;           // last: it wakes the measurer until it is gone
+};
+
+}  // namespace
+
+StatusOr<Ending> Tune(std::span<const TuneTask> tasks, const TuneOptions& options,
+                      Measurer& measurer, const std::atomic<bool>& stop) {
+  return TuneLoop(tasks, options, measurer, stop).Run();
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,343 @@
+#include "search/tuning/tune.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <deque>
+#include <set>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/status_testing.h"
+
+namespace kiln::search {
+namespace {
+
+// Proposes `limit` made-up candidates.
+class FakePolicy final : public Policy {
+ public:
+  explicit FakePolicy(int limit) : limit_(limit) {}
+  StatusOr<std::vector<Candidate>> Propose(int n) override {
+    if (search_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(search_ms));
+    known_at_round.push_back(observed.size());
+    std::vector<Candidate> out;
+    for (; n > 0 && next_ < limit_; --n) out.push_back({{}, static_cast<uint64_t>(++next_)});
+    return out;
+  }
+  void Observe(std::span<const Observation> observations) override {
+    ++batches;
+    for (const Observation& o : observations) observed.push_back(o);
+  }
+  void Avoid(std::span<const uint64_t>) override {}
+  const RoundReport& last_round() const override { return report_; }
+  std::vector<Observation> observed;
+  std::vector<size_t> known_at_round;
+  int batches = 0;
+  int search_ms = 0;
+
+ private:
+  int limit_, next_ = 0;
+  RoundReport report_;
+};
+
+// Finishes trials newest first; candidate h costs 1/h, every fifth one fails.
+class FakeMeasurer final : public Measurer {
+ public:
+  int capacity() override { return 3; }
+  void Submit(Trial trial) override {
+    numbers.push_back(trial.number);
+    tasks.push_back(trial.task);
+    queue_.push_back(std::move(trial));
+    most_in_flight = std::max(most_in_flight, queue_.size());
+  }
+  StatusOr<std::optional<Outcome>> Next(double until_s) override {
+    if (fail_after-- == 0) return Internal("the store is gone");
+    if (queue_.empty() || hangs) {
+      std::unique_lock lock(mutex_);
+      const auto start = std::chrono::steady_clock::now();
+      const double left_s = std::min(60.0, until_s - Clock::Real().MonotonicSeconds());
+      changed_.wait_for(lock, std::chrono::duration<double>(left_s), [this] { return woken_; });
+      idle_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+                     .count();
+      woken_ = false;
+      return std::optional<Outcome>();
+    }
+    if (trial_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(trial_ms));
+    Outcome outcome{std::move(queue_.back()), true, 0};
+    queue_.pop_back();
+    outcome.valid = !all_fail && outcome.trial.candidate.hash % 5 != 0;
+    outcome.cost_s = 1.0 / static_cast<double>(outcome.trial.candidate.hash);
+    if (stop != nullptr && outcome.trial.number >= 4) *stop = true;
+    recorded.push_back(outcome.trial.number);
+    return std::optional<Outcome>(std::move(outcome));
+  }
+  std::vector<uint32_t> Abandon(int task) override {
+    std::vector<uint32_t> abandoned;
+    std::erase_if(queue_, [&](const Trial& trial) {
+      if (trial.task == task) abandoned.push_back(trial.number);
+      return trial.task == task;
+    });
+    return abandoned;
+  }
+  std::vector<Correction> TakeCorrections() override { return std::exchange(corrections, {}); }
+  void Wake() override {
+    std::lock_guard lock(mutex_);
+    woken_ = true;
+    changed_.notify_all();
+  }
+
+  std::vector<uint32_t> numbers;   // submitted
+  std::vector<uint32_t> recorded;  // with an outcome
+  std::vector<int> tasks;
+  size_t most_in_flight = 0;
+  int fail_after = -1;
+  int trial_ms = 0;
+  double idle_ms = 0;
+  bool all_fail = false;
+  bool hangs = false;  // no trial ever ends
+  std::vector<Correction> corrections;
+  std::atomic<bool>* stop = nullptr;
+
+ private:
+  std::deque<Trial> queue_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool woken_ = false;
+};
+
+TEST(Tune, RunsExactlyTheTrialsAskedForAndFeedsAllBack) {
+  FakePolicy a(100), b(100);
+  const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 20};
+  options.schedule.strategy = TaskStrategy::kRoundRobin;
+  options.schedule.round_trials = 5;
+  std::vector<int> rounds;
+  double best_s = 0;
+  options.on_measured = [&](const MeasuredRound& round) {
+    rounds.push_back(round.task);
+    if (round.trials == 20) best_s = round.tasks.latency_s(0);
+    return OkStatus();
+  };
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(std::set<uint32_t>(measurer.numbers.begin(), measurer.numbers.end()).size(), 20u);
+  EXPECT_EQ(*std::max_element(measurer.numbers.begin(), measurer.numbers.end()), 19u);
+  EXPECT_EQ(a.observed.size(), 10u);
+  EXPECT_EQ(b.observed.size(), 10u);
+  EXPECT_EQ(rounds.size(), 4u);
+  EXPECT_EQ(measurer.most_in_flight, 3u);
+  EXPECT_DOUBLE_EQ(best_s, 1.0 / 9);  // candidate 10 fails
+}
+
+TEST(Tune, CorrectionsReachTheirPolicy) {
+  FakePolicy a(100), b(100);
+  const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
+  FakeMeasurer measurer;
+  measurer.corrections = {{1, 3, 42, true, 0.5}, {1, 4, 43, false, 0}};
+  const std::atomic<bool> stop = false;
+  ASSERT_OK(Tune(tasks, {.trials = 20}, measurer, stop));
+  std::vector<Observation> corrected;
+  for (const Observation& o : b.observed) {
+    if (o.corrects) corrected.push_back(o);
+  }
+  ASSERT_EQ(corrected.size(), 2u);
+  EXPECT_EQ(corrected[0].candidate.hash, 42u);
+  EXPECT_EQ(corrected[0].cost_s, 0.5);
+  EXPECT_EQ(corrected[0].trial, 3u);
+  EXPECT_FALSE(corrected[1].valid);
+  EXPECT_TRUE(std::ranges::none_of(a.observed, &Observation::corrects));
+}
+
+TEST(Tune, FillsTheGapsOfAnEarlierRunFirst) {
+  FakePolicy policy(100);
+  const TuneTask tasks[] = {
+      {.policy = &policy, .earlier_costs_s = std::vector<std::optional<double>>(8, 1.0)}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  ASSERT_OK(Tune(tasks, {.trials = 12, .first_trial = 10, .missing = {3, 7}}, measurer, stop));
+  EXPECT_EQ(measurer.numbers, (std::vector<uint32_t>{3, 7, 10, 11}));
+}
+
+TEST(Tune, EndsWhenPoliciesAreExhausted) {
+  FakePolicy policy(5);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, {.trials = 50}, measurer, stop));
+  EXPECT_EQ(ending, Ending::kSpaceExhausted);
+  EXPECT_EQ(measurer.numbers.size(), 5u);
+  EXPECT_EQ(policy.observed.size(), 5u);
+}
+
+TEST(Tune, StopsEarlyWithoutImprovement) {
+  FakePolicy policy(1000);
+  // A best that no candidate reaches.
+  const TuneTask tasks[] = {{.policy = &policy, .earlier_costs_s = {1e-9}}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 500};
+  options.schedule.task_early_stopping = 10;
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kNoImprovement);
+  EXPECT_EQ(measurer.recorded.size(), 11u) << "none of those in flight";
+}
+
+TEST(Tune, ATargetThatIsReachedEndsItAtOnce) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 500};
+  options.schedule.objective = MakeObjective(ObjectiveKind::kWeightedSum, {{}}, 0.4);
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTargetReached);
+  // The third candidate, which is the first to be finished.
+  EXPECT_EQ(measurer.numbers, (std::vector<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(measurer.recorded, (std::vector<uint32_t>{2}));
+}
+
+TEST(Tune, ATargetThatIsReachedAlreadyTakesNoTrial) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy, .earlier_costs_s = {0.3}}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 500, .first_trial = 1};
+  options.schedule.objective = MakeObjective(ObjectiveKind::kWeightedSum, {{}}, 0.4);
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTargetReached);
+  EXPECT_TRUE(measurer.numbers.empty());
+}
+
+// One task stops early; what it had in hand is given up, and its numbers go to the other.
+TEST(Tune, TheTrialsOfATaskThatIsStoppedGoToOthers) {
+  FakePolicy stopped(1000), other(1000);
+  const TuneTask tasks[] = {{.policy = &stopped, .earlier_costs_s = {1e-9}}, {.policy = &other}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 41, .first_trial = 1};
+  options.schedule.task_early_stopping = 10;
+  options.schedule.strategy = TaskStrategy::kRoundRobin;
+  options.schedule.round_trials = 20;
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTrialsUsedUp);
+  EXPECT_EQ(stopped.observed.size(), 11u);
+  EXPECT_EQ(other.observed.size(), 29u);
+  std::vector<uint32_t> recorded = measurer.recorded;
+  std::ranges::sort(recorded);
+  for (uint32_t i = 0; i < recorded.size(); ++i) EXPECT_EQ(recorded[i], i + 1);
+  EXPECT_EQ(recorded.size(), 40u);
+}
+
+TEST(Tune, EndsWithItsTimeWhateverIsInHand) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  measurer.hangs = true;
+  const std::atomic<bool> stop = false;
+  const TuneOptions options{.trials = 500, .until_s = Clock::Real().MonotonicSeconds() + 0.05};
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTimeUsedUp);
+  EXPECT_EQ(measurer.numbers.size(), 3u);
+  EXPECT_TRUE(measurer.recorded.empty());
+}
+
+TEST(Tune, ATaskOfFailuresLeavesTheTrialsToOthers) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  measurer.all_fail = true;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 500};
+  options.schedule.give_up_trials = 40;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_LE(measurer.numbers.size(), 42u);
+}
+
+TEST(Tune, StopWaitsForTrialsInFlight) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  std::atomic<bool> stop = false;
+  measurer.stop = &stop;
+  EXPECT_THAT(Tune(tasks, {.trials = 500}, measurer, stop),
+              StatusIs(StatusCode::kCancelled, testing::_));
+  EXPECT_EQ(policy.observed.size(), measurer.numbers.size());
+  EXPECT_LT(measurer.numbers.size(), 12u);
+}
+
+TEST(Tune, AnErrorOfTheMeasurerEndsTheJob) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  measurer.fail_after = 4;
+  const std::atomic<bool> stop = false;
+  EXPECT_THAT(Tune(tasks, {.trials = 500}, measurer, stop),
+              StatusIs(StatusCode::kInternal, "the store is gone"));
+}
+
+// 8 rounds of 16 trials of 2 ms, each found in 15 ms: one after the other that would be 120 ms of
+// waiting. Only the first round is waited for.
+TEST(Tune, TheMeasurerDoesNotWaitForTheSearch) {
+  FakePolicy policy(1000);
+  policy.search_ms = 15;
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  measurer.trial_ms = 2;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 128};
+  options.schedule.round_trials = 16;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(measurer.numbers.size(), 128u);
+  EXPECT_LT(measurer.idle_ms, 60) << "of 120 ms of search";
+  EXPECT_GE(policy.known_at_round.size(), 8u);
+  EXPECT_LE(policy.batches, static_cast<int>(policy.known_at_round.size()) + 1);
+  EXPECT_GT(policy.known_at_round[3], 0u);  // it learns on the way
+}
+
+TEST(Tune, SearchesInTurnsWithMeasuring) {
+  FakePolicy policy(100);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  ExclusivePhases phases;
+  std::optional<ExclusivePhases::Hold> measurement =
+      phases.Enter(ExclusivePhases::Kind::kMeasurement);
+  std::atomic<bool> done = false;
+  std::jthread tuning([&] {
+    EXPECT_OK(Tune(tasks, {.trials = 10, .phases = &phases}, measurer, stop));
+    done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(done);
+  measurement.reset();
+  tuning.join();
+  EXPECT_EQ(measurer.numbers.size(), 10u);
+}
+
+TEST(Tune, EndsWhileTheSearchWaitsForItsTurn) {
+  FakePolicy policy(100);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  measurer.fail_after = 0;
+  const std::atomic<bool> stop = false;
+  ExclusivePhases phases;
+  const ExclusivePhases::Hold measurement = phases.Enter(ExclusivePhases::Kind::kMeasurement);
+  EXPECT_THAT(Tune(tasks, {.trials = 10, .phases = &phases}, measurer, stop),
+              StatusIs(StatusCode::kInternal, "the store is gone"));
+}
+
+TEST(Tune, InLockStepEverySearchKnowsAllResultsInOrder) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 40, .lock_step = true};
+  options.schedule.round_trials = 16;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(policy.known_at_round, (std::vector<size_t>{0, 16, 32}));
+  for (size_t i = 0; i < policy.observed.size(); ++i) EXPECT_EQ(policy.observed[i].trial, i);
+}
+
+}  // namespace
+}  // namespace kiln::search

@@ -1,0 +1,89 @@
+// Rows of the SQLite store as values, and the statements that select them. Free functions on a
+// connection; whoever calls sees to locks and transactions. DataLoss: a row that nobody wrote so.
+#pragma once
+
+#include <fmt/ranges.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "store/record.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+namespace kiln::store {
+
+// [1e-05, 2.5e-05]: JSON, with as many digits as it takes to read the same numbers back.
+template <typename Numbers>
+std::string PrintNumbers(const Numbers& numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ", "));
+}
+
+// As PrintNumbers; 0 stands for none.
+std::string PrintCosts(const std::vector<std::optional<double>>& costs_s);
+
+// In a column that takes no NULL 0 stands for a time that has not come.
+inline int64_t StoredTime(std::optional<int64_t> time_ms) { return time_ms.value_or(0); }
+
+// ["a", "b"], for json_each. Bytes that JSON has no place for never stand in a name that is stored.
+std::string JsonOf(const std::vector<std::string>& names);
+
+// ---- rows
+// Each says which columns its reader takes, in their order; what comes behind them is the caller's.
+extern const char kJobColumns[];
+extern const char kTaskColumns[];
+extern const char kRecordColumns[];
+extern const char kRoundColumns[];
+extern const char kCalibrationColumns[];
+extern const char kComputationColumns[];
+
+StatusOr<JobRow> ReadJob(const sqlite::Statement& row);
+StatusOr<TaskRow> ReadTask(const sqlite::Statement& row);
+StatusOr<Record> ReadRecord(const sqlite::Statement& row);
+StatusOr<RoundRow> ReadRound(const sqlite::Statement& row);
+StatusOr<CalibrationRow> ReadCalibration(const sqlite::Statement& row);
+StatusOr<Computation> ReadComputation(const sqlite::Statement& row);
+// The first column.
+StatusOr<std::string> ReadText(const sqlite::Statement& row);
+
+StatusOr<int> ErrorKindOf(int64_t stored, std::string_view job_id);
+
+// ---- selecting
+// All rows of "`columns` `where`".
+template <typename Row, typename Read, typename... Values>
+StatusOr<std::vector<Row>> Select(sqlite::Database& database, Read read, std::string_view columns,
+                                  std::string_view where, const Values&... values) {
+  KILN_ASSIGN_OR_RETURN(sqlite::Statement query,
+                        database.Prepare(fmt::format("{}{}", columns, where)));
+  KILN_RETURN_IF_ERROR(query.Bind(values...));
+  std::vector<Row> rows;
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found) return rows;
+    KILN_ASSIGN_OR_RETURN(Row row, read(query));
+    rows.push_back(std::move(row));
+  }
+}
+
+template <typename... Values>
+StatusOr<std::vector<Record>> SelectRecords(sqlite::Database& database, std::string_view where,
+                                            const Values&... values) {
+  return Select<Record>(database, ReadRecord, kRecordColumns, where, values...);
+}
+
+template <typename... Values>
+StatusOr<std::optional<Record>> SelectOne(sqlite::Database& database, std::string_view where,
+                                          const Values&... values) {
+  KILN_ASSIGN_OR_RETURN(std::vector<Record> records, SelectRecords(database, where, values...));
+  if (records.empty()) return std::optional<Record>();
+  return std::optional<Record>(std::move(records.front()));
+}
+
+// NotFound: there is no such job.
+StatusOr<JobRow> FindJob(sqlite::Database& database, std::string_view job_id);
+
+}  // namespace kiln::store

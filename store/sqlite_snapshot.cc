@@ -1,0 +1,109 @@
+#include "store/sqlite_snapshot.h"
+
+#include <utility>
+
+#include "store/sqlite_rows.h"
+
+namespace kiln::store {
+namespace {
+
+using sqlite::Statement;
+
+// `names`: a parameter that holds JsonOf.
+std::string IsNamed(std::string_view names) {
+  return fmt::format("workload IN (SELECT value FROM json_each({}))", names);
+}
+
+}  // namespace
+
+StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, const Names& names,
+                                                   uint32_t limit) {
+  // Spelled out by what is set, so that each form gets its index. Unset parameters are bound
+  // and unused.
+  std::string where = "WHERE id > ?1";
+  if (!filter.include_errors) where += " AND error = 0";
+  where += filter.job_id.empty() ? " AND ?2 = ''" : " AND job_id = ?2";
+  where += names.empty() ? " AND ?3 = ''" : " AND " + IsNamed("?3");
+  where += filter.target.empty() ? " AND ?4 = ''" : " AND substr(target, 1, length(?4)) = ?4";
+  where += filter.device.empty() ? " AND ?5 = ''" : " AND device = ?5";
+  where += " AND timestamp_s >= ?6";
+  where += filter.top.has_value() ? " ORDER BY error != 0, stopped_early, mean_cost_s, id"
+                                  : " ORDER BY id";
+  where += " LIMIT ?7";
+  return Select<int64_t>(
+      database_, [](const Statement& row) { return StatusOr<int64_t>(row.Int(0)); },
+      "SELECT id FROM records ", where, filter.after_id, filter.job_id,
+      names.empty() ? std::string() : JsonOf(names), filter.target, filter.device, filter.since_s,
+      limit);
+}
+
+StatusOr<std::vector<Record>> SqliteSnapshot::Records(std::span<const int64_t> ids) {
+  std::vector<Record> records;
+  for (const int64_t id : ids) {
+    KILN_ASSIGN_OR_RETURN(std::optional<Record> record, SelectOne(database_, "WHERE r.id = ?", id));
+    if (record) records.push_back(*std::move(record));
+  }
+  return records;
+}
+
+StatusOr<std::vector<Record>> SqliteSnapshot::RecordsNamed(const Names& names,
+                                                           std::string_view target) {
+  return SelectRecords(
+      database_, fmt::format("WHERE {} AND (?2 = '' OR target = ?2) ORDER BY r.id", IsNamed("?1")),
+      JsonOf(names), target);
+}
+
+StatusOr<std::vector<Record>> SqliteSnapshot::BestNamed(std::string_view name,
+                                                        std::string_view target) {
+  const std::string_view order = " ORDER BY target, stopped_early, mean_cost_s, r.id LIMIT 1";
+  if (!target.empty()) {
+    return SelectRecords(database_,
+                         fmt::format("WHERE workload = ? AND target = ? AND error = 0{}", order),
+                         name, target);
+  }
+  std::vector<Record> best;
+  while (true) {
+    const std::string_view behind = best.empty() ? "?2 = ''" : "target > ?2";
+    const std::string_view last = best.empty() ? std::string_view() : best.back().target;
+    KILN_ASSIGN_OR_RETURN(
+        std::optional<Record> next,
+        SelectOne(database_,
+                  fmt::format("WHERE workload = ?1 AND {} AND error = 0{}", behind, order), name,
+                  last));
+    if (!next) return best;
+    best.push_back(*std::move(next));
+  }
+}
+
+StatusOr<bool> SqliteSnapshot::HasMeasurementNamed(std::string_view name, const Record& record) {
+  KILN_ASSIGN_OR_RETURN(
+      Statement query,
+      database_.Prepare("SELECT 1 FROM records WHERE workload = ? AND timestamp_s = ? "
+                        "AND error = ? AND target = ? AND steps = ? LIMIT 1"));
+  KILN_RETURN_IF_ERROR(
+      query.Bind(name, record.timestamp_s, record.error, record.target, record.steps));
+  return query.Step();
+}
+
+StatusOr<Store::Bearers> SqliteSnapshot::BearersOf(std::string_view key) {
+  Bearers bearers;
+  KILN_ASSIGN_OR_RETURN(
+      bearers.ids,
+      Select<std::string>(
+          database_,
+          [&](const Statement& row) {
+            bearers.bound = row.Int(1) != 0;
+            return ReadText(row);
+          },
+          "SELECT workload_id, EXISTS (SELECT 1 FROM bindings WHERE workload_key = ?1) "
+          "FROM computations ",
+          "WHERE workload_key = ?1 ORDER BY workload_id", key));
+  return bearers;
+}
+
+StatusOr<std::vector<std::string>> SqliteSnapshot::KeysOfId(std::string_view workload_id) {
+  return Select<std::string>(database_, ReadText, "SELECT workload_key FROM computations ",
+                             "WHERE workload_id = ? ORDER BY workload_key", workload_id);
+}
+
+}  // namespace kiln::store

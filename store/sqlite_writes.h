@@ -1,0 +1,57 @@
+// What the SQLite store changes in its tables: one statement or a few each. Within a transaction of
+// the writer's connection, whose caller holds its lock; an error leaves it to him to roll back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+#include "store/record.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+namespace kiln::store {
+
+class SqliteWrites {
+ public:
+  explicit SqliteWrites(sqlite::Database& database) : database_(database) {}
+
+  // ---- jobs and tasks
+  Status UpdateJob(const JobRow& job);
+  Status EndFruitlessRuns(std::string_view job_id);
+  // AlreadyExists: the job has a task of that index.
+  Status InsertTasks(std::string_view job_id, std::span<const TaskRow> tasks);
+  Status UpdateReferenceCost(const ReferenceCost& cost);
+
+  // ---- records
+  // NotFound: no such job.
+  StatusOr<uint32_t> NextTrial(std::string_view job_id);
+  StatusOr<int64_t> InsertRecord(const Record& record);
+  // The id of the same result when it is there already.
+  StatusOr<int64_t> InsertOrFind(const Record& record);
+  Status UpdateRemeasurements(const Record& record);
+  // The numbers of records that were deleted are not given again.
+  Status KeepNumber(int64_t id);
+
+  // ---- computations
+  Status Know(const Computation& computation);
+  // What the key was bound to, if that is another computation, is so no more.
+  Status Unbind(const Computation& computation);
+
+  // ---- texts that many rows share
+  using RowId = std::optional<int64_t>;  // none: of an empty text
+  // The row of the text, made if it is not there.
+  StatusOr<RowId> DagId(std::string_view dag);
+  StatusOr<RowId> DeviceModelId(std::string_view text);
+
+ private:
+  // `find` selects the id by the key, `insert` takes key and text.
+  StatusOr<RowId> FindOrInsert(std::string_view find, std::string_view insert, std::string_view key,
+                               std::string_view text);
+
+  sqlite::Database& database_;
+};
+
+}  // namespace kiln::store

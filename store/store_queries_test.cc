@@ -1,0 +1,289 @@
+// The conformance suite, queries: what every Store finds among its records.
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/status_testing.h"
+#include "store/record_testing.h"
+#include "store/store_testing.h"
+
+namespace kiln::store {
+namespace {
+
+using testing::_;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+TEST_P(StoreTest, BestIsTheSmallestMeanOfTheCompleteOnes) {
+  AddJob("j");
+  EXPECT_EQ(Best(kTest, ""), -1);
+  Add(FailedRecord("j", 0, 5));
+  EXPECT_EQ(Best(kTest, ""), -1);
+  Record early = TestRecord("j", 1, 0.5);
+  early.stopped_early = true;
+  Add(early);
+  EXPECT_EQ(Best(kTest, ""), 1);  // nothing else exists
+  Record mean = TestRecord("j", 2);
+  mean.costs_s = {0.1, 2.9};
+  Add(mean);
+  EXPECT_EQ(Best(kTest, kTestTarget), 2);
+  Add(TestRecord("j", 3, 1.4));
+  EXPECT_EQ(Best(kTest, ""), 3);
+  Add(TestRecord("j", 4, 1.4));  // as good: the older one stays
+  EXPECT_EQ(Best(kTest, ""), 3);
+  EXPECT_EQ(Trial(store_->BestOfJob("j", 0)), 3);
+  EXPECT_EQ(Best(kTest, "llvm"), -1);
+  EXPECT_EQ(Best({.id = "other"}, ""), -1);
+}
+
+TEST_P(StoreTest, BestIsByTargetAndByTask) {
+  AddJob("j");
+  AddJob("k");
+  Record cpu = TestRecord("j", 0, 5);
+  cpu.target = "llvm";
+  Add(cpu);
+  Add(TestRecord("j", 1, 1));
+  Record second_task = TestRecord("k", 2, 0.5);
+  second_task.task_index = 1;
+  Add(second_task);
+  Add(TestRecord("k", 3, 0.75));
+  EXPECT_EQ(Best(kTest, "llvm"), 0);
+  EXPECT_THAT(Trials(store_->BestRecords(kTest, "")), ElementsAre(2, 0));
+  EXPECT_THAT(Trials(store_->BestRecords({.id = "other"}, "")), IsEmpty());
+  EXPECT_EQ(Trial(store_->BestOfJob("k", 0)), 3);
+  EXPECT_EQ(Trial(store_->BestOfJob("k", 1)), 2);
+  EXPECT_EQ(Trial(store_->BestOfJob("k", 2)), -1);
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(kTest, "")), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Trials(store_->RecordsOfWorkload(kTest, "llvm")), ElementsAre(0));
+}
+
+TEST_P(StoreTest, UnscheduledIsTheNewestRightOneOfTheTask) {
+  AddJob("j");
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 0)), -1);
+  const auto add = [&](Record record) {
+    record.steps = kNoSteps;
+    Add(record);
+  };
+  add(TestRecord("j", 0, 3));
+  Add(TestRecord("j", 1, 1));
+  Record other = TestRecord("j", 2, 2);
+  other.task_index = 1;
+  add(other);
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 0)), 0);
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 1)), 2);
+  add(TestRecord("j", 3, 4));  // on another device
+  add(FailedRecord("j", 4, 5));
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 0)), 3);
+  EXPECT_EQ(Trial(store_->UnscheduledOfJob("k", 0)), -1);
+}
+
+TEST_P(StoreTest, ForEachRecordFiltersByPlaceAndTimeAndRank) {
+  AddJob("j");
+  for (uint32_t trial = 0; trial < 6; ++trial) {
+    Record record = trial == 2 ? FailedRecord("j", trial, 3) : TestRecord("j", trial, 6.0 - trial);
+    record.device = trial % 2 == 0 ? "cpu" : "NVIDIA H100";
+    record.target = trial < 3 ? "llvm -mcpu=a" : "llvm -mcpu=b";
+    record.timestamp_s = 1000 + trial;
+    record.stopped_early = trial == 5;
+    Add(record);
+  }
+  EXPECT_THAT(Visited({.device = "cpu"}), ElementsAre(0, 4));
+  EXPECT_THAT(Visited({.device = "cpu", .include_errors = true}), ElementsAre(0, 2, 4));
+  EXPECT_THAT(Visited({.target = "llvm -mcpu"}), ElementsAre(0, 1, 3, 4, 5));
+  EXPECT_THAT(Visited({.target = "llvm -mcpu=b"}), ElementsAre(3, 4, 5));
+  EXPECT_THAT(Visited({.since_s = 1003}), ElementsAre(3, 4, 5));
+  EXPECT_THAT(Visited({.top = 2}), ElementsAre(4, 3));
+  EXPECT_THAT(Visited({.include_errors = true, .top = 9}), ElementsAre(4, 3, 1, 0, 5, 2));
+}
+
+TEST_P(StoreTest, LatestRecordsAreTheNewestOfTheTarget) {
+  AddJob("j");
+  for (uint32_t trial = 0; trial < 8; ++trial) {
+    Record record = trial == 6 ? FailedRecord("j", trial, 2) : TestRecord("j", trial);
+    record.workload_id = trial % 2 == 0 ? "even" : "odd";
+    if (trial == 5) record.target = "llvm";
+    Add(record);
+  }
+  EXPECT_THAT(Trials(store_->LatestRecords(kTestTarget, 3)), ElementsAre(4, 6, 7));
+  EXPECT_THAT(Trials(store_->LatestRecords(kTestTarget, 100)), ElementsAre(0, 1, 2, 3, 4, 6, 7));
+  EXPECT_THAT(Trials(store_->LatestRecords("llvm", 3)), ElementsAre(5));
+  EXPECT_THAT(Trials(store_->LatestRecords("null", 3)), IsEmpty());
+}
+
+TEST_P(StoreTest, CountsTrials) {
+  AddJob("j");
+  AddJob("k");
+  ASSERT_OK_AND_ASSIGN(const TrialCounts none, store_->CountTrials("j"));
+  EXPECT_EQ(none.total, 0);
+  EXPECT_EQ(none.next_trial, 0);
+  Add(TestRecord("j", 0));
+  Add(FailedRecord("j", 9, 4));
+  Add(FailedRecord("j", 3, 8));
+  Record other = FailedRecord("j", 4, 4);
+  other.task_index = 2;
+  Add(other);
+  Add(TestRecord("k", 50));
+  ASSERT_OK_AND_ASSIGN(const TrialCounts counts, store_->CountTrials("j"));
+  EXPECT_EQ(counts.total, 4);
+  EXPECT_THAT(counts.by_error, ElementsAre(1, 0, 0, 0, 2, 0, 0, 0, 1));
+  EXPECT_THAT(counts.by_task, ElementsAre(Pair(0, 3), Pair(2, 1)));
+  EXPECT_EQ(counts.next_trial, 10);
+  EXPECT_EQ(counts.run_s, 4 * 0.25);
+  EXPECT_EQ(counts.runners, 1);
+}
+
+TEST_P(StoreTest, RemeasurementsDecideWhoIsBest) {
+  AddJob("j");
+  const int64_t lucky = Add(TestRecord("j", 0, 1e-3));
+  const int64_t steady = Add(TestRecord("j", 1, 1.1e-3));
+  const int64_t wrong = Add(TestRecord("j", 2, 0.5e-3));
+  const std::vector<double> slow = {1.3e-3, 1.2e-3, 9e-3}, quick = {1.1e-3, 1.12e-3};
+  const std::vector<Remeasurement> remeasured = {
+      {.id = lucky, .costs_s = slow, .confidence_s = 1e-4, .run_s = 0.5},
+      {.id = steady,
+       .costs_s = quick,
+       .confidence_s = 2e-5,
+       .readings = 37,
+       .run_s = 0.25,
+       .device = "GPU-1"},
+      {.id = wrong, .run_s = 0.125, .error = 5, .message = "measured again: element 3"}};
+  ASSERT_OK(store_->SetRemeasurements(remeasured));
+  ASSERT_OK_AND_ASSIGN(const auto best, store_->BestOfJob("j", 0));
+  EXPECT_EQ(best->id, steady);
+  EXPECT_EQ(best->remeasured_costs_s, quick);
+  EXPECT_EQ(best->confidence_s, 2e-5);
+  EXPECT_EQ(best->remeasurements, 37u);
+  EXPECT_EQ(best->remeasured_run_s, 0.25);
+  EXPECT_EQ(best->remeasured_device, "GPU-1");
+  EXPECT_EQ(store_->CountTrials("j")->remeasured_run_s, 0.875);
+  EXPECT_EQ(best->costs_s, std::vector<double>{1.1e-3});
+  EXPECT_DOUBLE_EQ(Cost(*best), 1.11e-3);
+  ASSERT_OK_AND_ASSIGN(const Record failed, store_->GetRecord(wrong));
+  EXPECT_EQ(failed.error, 5);
+  EXPECT_TRUE(failed.costs_s.empty());
+  EXPECT_EQ(failed.message, "measured again: element 3");
+  // A third one, measured once, would have to beat the medians.
+  Add(TestRecord("j", 3, 1.15e-3));
+  EXPECT_EQ((*store_->BestOfJob("j", 0))->id, steady);
+  EXPECT_EQ(store_->BestRecords(kTest, kTestTarget)->front().id, steady);
+  // All or nothing.
+  std::vector<Remeasurement> again = {{.id = lucky, .costs_s = quick},
+                                      {.id = 99, .costs_s = quick}};
+  EXPECT_THAT(store_->SetRemeasurements(again), StatusIs(StatusCode::kNotFound, _));
+  again = {{.id = lucky, .costs_s = quick}, {.id = steady, .costs_s = {-1}}};
+  EXPECT_THAT(store_->SetRemeasurements(again),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("final cost -1 s")));
+  EXPECT_EQ(store_->GetRecord(lucky)->remeasured_costs_s, slow);
+  // What failed stays failed.
+  again = {{.id = wrong, .costs_s = quick, .run_s = 1}};
+  ASSERT_OK(store_->SetRemeasurements(again));
+  EXPECT_EQ(store_->GetRecord(wrong)->error, 5);
+  EXPECT_TRUE(store_->GetRecord(wrong)->remeasured_costs_s.empty());
+}
+
+TEST_P(StoreTest, HasMeasurementComparesWhatIdentifiesALine) {
+  AddJob("j");
+  AddJob("k");
+  const Record record = TestRecord("j", 0, 1e-3);
+  Add(record);
+  auto has = [&](const Record& candidate) {
+    StatusOr<bool> answer = store_->HasMeasurement(candidate);
+    EXPECT_OK(answer);
+    return answer.ok() && *answer;
+  };
+  Record rounded = TestRecord("k", 5, 1.00001e-3);
+  rounded.steps = record.steps;
+  rounded.timestamp_s = record.timestamp_s;
+  EXPECT_TRUE(has(rounded));
+  for (auto change : {+[](Record& r) { r.workload_id = "other"; },
+                      +[](Record& r) { r.target = "llvm"; }, +[](Record& r) { r.steps = "[]"; },
+                      +[](Record& r) { r.error = 1; }, +[](Record& r) { ++r.timestamp_s; }}) {
+    Record changed = rounded;
+    change(changed);
+    EXPECT_FALSE(has(changed)) << Describe(changed);
+  }
+}
+
+TEST_P(StoreTest, ForEachRecordFilters) {
+  AddJob("j");
+  AddJob("k");
+  Add(TestRecord("j", 0));
+  Add(FailedRecord("j", 1, 2));
+  Record other = TestRecord("k", 2);
+  other.workload_id = "other";
+  Add(other);
+  other.trial = 3;
+  other.target = "llvm";
+  const int64_t last = Add(other);
+  EXPECT_THAT(Visited({}), ElementsAre(0, 2, 3));
+  EXPECT_THAT(Visited({.include_errors = true}), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Visited({.job_id = "j"}), ElementsAre(0));
+  EXPECT_THAT(Visited({.job_id = "j", .include_errors = true}), ElementsAre(0, 1));
+  EXPECT_THAT(Visited({.workload = {.id = "other"}}), ElementsAre(2, 3));
+  EXPECT_THAT(Visited({.workload = {.id = "other"}, .target = "llvm"}), ElementsAre(3));
+  EXPECT_THAT(Visited({.job_id = "j", .workload = {.id = "other"}}), IsEmpty());
+  EXPECT_THAT(Visited({.after_id = last - 1}), ElementsAre(3));
+  EXPECT_THAT(Visited({.after_id = last}), IsEmpty());
+}
+
+TEST_P(StoreTest, ForEachRecordStreamsInPagesAndStopsAtAnError) {
+  AddJob("j");
+  std::vector<Record> batch;
+  for (uint32_t trial = 0; trial < 600; ++trial) batch.push_back(TestRecord("j", trial));
+  ASSERT_OK(store_->AddRecords(batch));
+  EXPECT_EQ(Visited({}).size(), 600);
+  // The visitor may call the store: no lock is held.
+  uint32_t seen = 0;
+  const Status status = store_->ForEachRecord({}, [&](const Record& record) -> Status {
+    KILN_RETURN_IF_ERROR(store_->GetRecord(record.id).status());
+    return ++seen == 300 ? Cancelled("enough") : OkStatus();
+  });
+  EXPECT_THAT(status, StatusIs(StatusCode::kCancelled, "enough"));
+  EXPECT_EQ(seen, 300);
+}
+
+// Any order of random records gives the answers of a sort with BetterThan().
+TEST_P(StoreTest, BestAgreesWithASortOnRandomRecords) {
+  AddJob("j");
+  const uint64_t seed = 20240611;
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937_64 rng(seed);
+  std::vector<Record> batch;
+  for (uint32_t trial = 0; trial < 300; ++trial) {
+    Record record = TestRecord("j", trial, 1 + static_cast<double>(rng() % 40) / 7);
+    if (rng() % 2 == 0) record.costs_s.push_back(1 + static_cast<double>(rng() % 40) / 7);
+    record.error = rng() % 4 == 0 ? static_cast<int>(rng() % kNumErrorKinds) : 0;
+    record.stopped_early = rng() % 3 == 0;
+    record.workload_id = fmt::format("w{}", rng() % 3);
+    record.target = fmt::format("t{}", rng() % 3);
+    record.task_index = rng() % 5;
+    batch.push_back(record);
+  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<int64_t> ids, store_->AddRecords(batch));
+  for (size_t i = 0; i < batch.size(); ++i) batch[i].id = ids[i];
+  auto expected = [&](auto matches) {
+    const Record* best = nullptr;
+    for (const Record& r : batch) {
+      if (r.error == 0 && matches(r) && (best == nullptr || BetterThan(r, *best))) best = &r;
+    }
+    return best == nullptr ? int64_t{-1} : int64_t{best->trial};
+  };
+  for (const std::string id : {"w0", "w1", "w2"}) {
+    std::vector<int64_t> all;
+    for (const std::string target : {"t0", "t1", "t2"}) {
+      all.push_back(
+          expected([&](const Record& r) { return r.workload_id == id && r.target == target; }));
+      EXPECT_EQ(Best({.id = id}, target), all.back());
+    }
+    EXPECT_THAT(Trials(store_->BestRecords({.id = id}, "")), testing::ElementsAreArray(all));
+  }
+  for (uint32_t task = 0; task < 5; ++task) {
+    EXPECT_EQ(Trial(store_->BestOfJob("j", task)),
+              expected([&](const Record& r) { return r.task_index == task; }));
+  }
+}
+
+}  // namespace
+}  // namespace kiln::store

@@ -1,0 +1,72 @@
+// Rows of devices: models and calibrations in text form, and keys of workloads. What parses prints
+// as a text that parses to the same, and serves everything that is asked of a device.
+#include <cmath>
+#include <string>
+
+#include "compiler/dag/workload_key.h"
+#include "device/calibration.h"
+#include "device/device_model.h"
+#include "tests/fuzz/targets/fuzz_target.h"
+#include "tests/fuzz/targets/promises.h"
+
+namespace kiln::fuzz {
+namespace {
+
+constexpr size_t kMostBytes = 1024;  // a row of a device has less
+
+void CheckCalibration(const device::Calibration& row) {
+  const std::string printed = device::PrintCalibration(row);
+  const auto parsed = device::ParseCalibration(printed);
+  KILN_CHECK(parsed.ok(), "{}: {}", printed, Message(parsed.status()));
+  KILN_CHECK(*parsed == row, "{}", printed);
+}
+
+void CheckModel(const device::DeviceModel& model) {
+  const std::string printed = device::PrintDeviceModel(model);
+  const auto parsed = device::ParseDeviceModel(printed);
+  KILN_CHECK(parsed.ok(), "{}: {}", printed, Message(parsed.status()));
+  KILN_CHECK(*parsed == model, "{}", printed);
+  KILN_CHECK(device::CheckDeviceModel(model).ok(), "{}", printed);
+  device::DeviceSummary(model);
+  device::MatrixUnits(model);
+  CheckCalibration(device::CalibrationOf(model).row);
+  if (!model.is_gpu()) return;
+  const device::DeviceModel filled = device::FilledGpu(model, 0);
+  const Status full = device::CheckDeviceModel(filled);
+  KILN_CHECK(full.ok(), "{} filled: {}", printed, Message(full));
+  CheckCalibration(device::CalibrationOf(filled).row);
+  KILN_CHECK(std::isfinite(device::MemoryBandwidth(filled)), "{}", printed);
+  for (const int64_t cluster : {1, 2, 3, 8, 64}) {
+    KILN_CHECK(device::MultiprocessorsForClusters(filled, cluster) >= 1, "{}", printed);
+  }
+}
+
+void CheckKey(std::string_view text) {
+  const std::string key = dag::NormalizedKey(text);
+  KILN_CHECK(dag::NormalizedKey(key) == key, "{} as {}", key, dag::NormalizedKey(key));
+  const dag::DecodedKey decoded = dag::DecodeWorkloadKey(text);
+  if (decoded.name != text) KILN_CHECK(dag::DecodeWorkloadKey(key) == decoded, "{}", key);
+}
+
+}  // namespace
+}  // namespace kiln::fuzz
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace kiln;
+  if (size > fuzz::kMostBytes) return -1;
+  const std::string_view text = fuzz::InputText(data, size);
+  const auto model = device::ParseDeviceModel(text);
+  if (model.ok()) {
+    fuzz::CheckModel(*model);
+  } else {
+    fuzz::CheckRefusal(model.status());
+  }
+  const auto calibration = device::ParseCalibration(text);
+  if (calibration.ok()) {
+    fuzz::CheckCalibration(*calibration);
+  } else {
+    fuzz::CheckRefusal(calibration.status());
+  }
+  fuzz::CheckKey(text);
+  return 0;
+}

@@ -1,0 +1,258 @@
+// Calls of a scheduler with a store in memory, which runs no job. A job that is taken is there,
+// has a status, and is there after a restart; imported lines are counted exactly.
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "scheduler/service.h"
+#include "store/memory_store.h"
+#include "tests/fuzz/targets/calls.h"
+#include "tests/fuzz/targets/calls.pb.h"
+#include "tests/fuzz/targets/fuzz_target.h"
+
+namespace kiln::fuzz {
+namespace {
+
+using scheduler::SchedulerService;
+
+constexpr int kMostCalls = 8;
+
+// Passes the calls that stream on to the scheduler of an input: only those need a server.
+class Relay : public v1::Scheduler::Service {
+ public:
+  void Connect(SchedulerService* service) { service_ = service; }
+
+  grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
+                        grpc::ServerWriter<v1::JobEvent>* writer) override {
+    return service_->WatchJob(context, request, writer);
+  }
+  grpc::Status ListRecords(grpc::ServerContext* context, const v1::ListRecordsRequest* request,
+                           grpc::ServerWriter<v1::Record>* writer) override {
+    return service_->ListRecords(context, request, writer);
+  }
+  grpc::Status ImportRecords(grpc::ServerContext* context,
+                             grpc::ServerReader<v1::ImportRecordsRequest>* reader,
+                             v1::ImportRecordsReply* reply) override {
+    return service_->ImportRecords(context, reader, reply);
+  }
+
+ private:
+  SchedulerService* service_ = nullptr;
+};
+
+// One for all inputs: servers start slowly.
+struct Channel {
+  Relay relay;
+  std::unique_ptr<v1::Scheduler::Stub> stub =
+      v1::Scheduler::NewStub(StartInProcess(relay).InProcessChannel({}));
+};
+
+Channel& TheChannel() {
+  static auto& channel = *new Channel;
+  return channel;
+}
+
+StatusOr<v1::ListReply> SomeWorkers() {
+  v1::ListReply list;
+  v1::WorkerState& runner = *list.add_workers();
+  runner.set_kind(v1::RUNNER);
+  runner.set_device("NVIDIA H200");
+  for (const char* key : {"null", "llvm", "cuda", "NVIDIA H200", "GPU-aa"}) runner.add_keys(key);
+  return list;
+}
+
+std::unique_ptr<scheduler::Jobs> StartJobs(store::Store& store, scheduler::EventHub& events) {
+  scheduler::Jobs::Options options;
+  options.max_running = 0;
+  auto jobs = std::make_unique<scheduler::Jobs>(
+      store, [](const scheduler::LeaseSpec&) { return scheduler::Leases(); }, events, options);
+  const Status started = jobs->Start();
+  KILN_CHECK(started.ok(), "{}", Message(started));
+  return jobs;
+}
+
+// The scheduler of one input.
+class Session {
+ public:
+  Session() : store_(store::NewMemoryStore()), jobs_(StartJobs(*store_, events_)) {
+    SchedulerService::Options options;
+    options.list_workers = SomeWorkers;
+    service_ = std::make_unique<SchedulerService>(*store_, *jobs_, events_, options);
+    TheChannel().relay.Connect(service_.get());
+  }
+
+  void Make(SchedulerCall& call);
+  // As the next process would find it.
+  void CheckRestart() {
+    jobs_ = StartJobs(*store_, events_);
+    for (const std::string& id : taken_) {
+      const auto job = store_->GetJob(id);
+      KILN_CHECK(job.ok(), "{}", Message(job.status()));
+      const auto status = jobs_->StatusOf(*job);
+      KILN_CHECK(status.ok(), "{}", Message(status.status()));
+    }
+  }
+
+ private:
+  template <typename Request, typename Reply>
+  grpc::Status Call(grpc::Status (SchedulerService::*method)(grpc::ServerContext*, const Request*,
+                                                             Reply*),
+                    const Request& request, Reply& reply) {
+    grpc::ServerContext context;
+    const grpc::Status status = (service_.get()->*method)(&context, &request, &reply);
+    CheckAnswer(status);
+    return status;
+  }
+  template <typename Reply, typename Request>
+  void Call(grpc::Status (SchedulerService::*method)(grpc::ServerContext*, const Request*, Reply*),
+            const Request& request) {
+    Reply reply;
+    Call(method, request, reply);
+  }
+  // Reads all.
+  template <typename Event, typename Reader>
+  std::vector<Event> ReadAll(Reader& reader) {
+    std::vector<Event> events;
+    for (Event event; reader.Read(&event);) events.push_back(event);
+    CheckAnswerFromChannel(reader.Finish());
+    return events;
+  }
+
+  // "#2" to the id of the second job that was taken.
+  void Name(std::string& job_id) const {
+    if (!job_id.starts_with('#')) return;
+    const size_t number = static_cast<size_t>(std::atoi(job_id.c_str() + 1));
+    if (number >= 1 && number <= taken_.size()) job_id = taken_[number - 1];
+  }
+  void Submit(const v1::SubmitRequest& request);
+  void Cancel(const std::string& job_id);
+  void Watch(const v1::WatchJobRequest& request);
+  void Import(const ImportRecordsRequests& requests);
+  void ListJobs(const v1::ListJobsRequest& request);
+
+  std::unique_ptr<store::Store> store_;
+  scheduler::EventHub events_;
+  std::unique_ptr<scheduler::Jobs> jobs_;
+  std::unique_ptr<SchedulerService> service_;
+  std::vector<std::string> taken_;
+};
+
+void Session::Submit(const v1::SubmitRequest& request) {
+  v1::SubmitReply reply;
+  if (!Call(&SchedulerService::Submit, request, reply).ok()) return;
+  KILN_CHECK(!reply.job_id().empty());
+  v1::GetJobRequest get;
+  get.set_job_id(reply.job_id());
+  v1::JobStatus status;
+  KILN_CHECK(Call(&SchedulerService::GetJob, get, status).ok());
+  KILN_CHECK(status.id() == reply.job_id() && status.tasks_size() > 0);
+  if (std::ranges::find(taken_, reply.job_id()) == taken_.end()) taken_.push_back(reply.job_id());
+  if (request.request_id().empty()) return;
+  v1::SubmitReply repeated;
+  KILN_CHECK(Call(&SchedulerService::Submit, request, repeated).ok());
+  KILN_CHECK(repeated.job_id() == reply.job_id(), "request {}", request.request_id());
+}
+
+void Session::Cancel(const std::string& job_id) {
+  v1::CancelJobRequest request;
+  request.set_job_id(job_id);
+  Call<v1::CancelJobReply>(&SchedulerService::CancelJob, request);
+}
+
+// A job that does not end is watched for ever: it is cancelled when the watch has begun.
+void Session::Watch(const v1::WatchJobRequest& request) {
+  grpc::ClientContext context;
+  const auto reader = TheChannel().stub->WatchJob(&context, request);
+  v1::JobEvent event;
+  const bool there = reader->Read(&event);
+  if (there) Cancel(request.job_id());
+  const auto rest = ReadAll<v1::JobEvent>(*reader);
+  if (!rest.empty()) event = rest.back();
+  KILN_CHECK(!there || event.status().state() >= v1::SUCCEEDED, "{}", event.ShortDebugString());
+}
+
+void Session::Import(const ImportRecordsRequests& requests) {
+  grpc::ClientContext context;
+  v1::ImportRecordsReply reply;
+  const auto writer = TheChannel().stub->ImportRecords(&context, &reply);
+  for (const v1::ImportRecordsRequest& request : requests.requests()) {
+    if (!writer->Write(request)) break;
+  }
+  writer->WritesDone();
+  const grpc::Status status = writer->Finish();
+  CheckAnswerFromChannel(status);
+  if (!status.ok()) return;
+  const auto lines = static_cast<uint64_t>(requests.requests_size());
+  KILN_CHECK(reply.imported() + reply.duplicates() + reply.refused() <= lines, "{}",
+             reply.ShortDebugString());
+}
+
+void Session::ListJobs(const v1::ListJobsRequest& request) {
+  v1::ListJobsReply reply;
+  KILN_CHECK(Call(&SchedulerService::ListJobs, request, reply).ok());
+  if (request.limit() > 0) return;
+  const std::set<std::string> taken(taken_.begin(), taken_.end());
+  size_t found = 0;
+  for (const v1::JobStatus& job : reply.jobs()) found += taken.contains(job.id());
+  KILN_CHECK(found == taken.size(), "{} of {} jobs are listed", found, taken.size());
+}
+
+void Session::Make(SchedulerCall& call) {
+  grpc::ClientContext context;
+  switch (call.call_case()) {
+    case SchedulerCall::kSubmit:
+      return Submit(call.submit());
+    case SchedulerCall::kGetJob:
+      Name(*call.mutable_get_job()->mutable_job_id());
+      return Call<v1::JobStatus>(&SchedulerService::GetJob, call.get_job());
+    case SchedulerCall::kWatchJob:
+      Name(*call.mutable_watch_job()->mutable_job_id());
+      return Watch(call.watch_job());
+    case SchedulerCall::kCancelJob:
+      Name(*call.mutable_cancel_job()->mutable_job_id());
+      return Cancel(call.cancel_job().job_id());
+    case SchedulerCall::kResumeJob:
+      Name(*call.mutable_resume_job()->mutable_job_id());
+      return Call<v1::ResumeJobReply>(&SchedulerService::ResumeJob, call.resume_job());
+    case SchedulerCall::kBest:
+      Name(*call.mutable_best()->mutable_job_id());
+      return Call<v1::BestReply>(&SchedulerService::Best, call.best());
+    case SchedulerCall::kGetRecord:
+      return Call<v1::Record>(&SchedulerService::GetRecord, call.get_record());
+    case SchedulerCall::kListRecords: {
+      Name(*call.mutable_list_records()->mutable_job_id());
+      const auto reader = TheChannel().stub->ListRecords(&context, call.list_records());
+      ReadAll<v1::Record>(*reader);
+      return;
+    }
+    case SchedulerCall::kDeleteRecords:
+      return Call<v1::DeleteRecordsReply>(&SchedulerService::DeleteRecords, call.delete_records());
+    case SchedulerCall::kImportRecords:
+      return Import(call.import_records());
+    case SchedulerCall::kBindKey:
+      return Call<v1::BindKeyReply>(&SchedulerService::BindKey, call.bind_key());
+    default:
+      return ListJobs(call.list_jobs());
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<google::protobuf::Message> NewCalls() { return std::make_unique<SchedulerCalls>(); }
+
+}  // namespace kiln::fuzz
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace kiln::fuzz;
+  SchedulerCalls calls;
+  if (!ParseCalls(InputText(data, size), calls)) return -1;
+  Session session;
+  for (int i = 0; i < std::min(calls.calls_size(), kMostCalls); ++i) {
+    session.Make(*calls.mutable_calls(i));
+  }
+  session.CheckRestart();
+  return 0;
+}

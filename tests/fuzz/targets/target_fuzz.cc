@@ -1,0 +1,51 @@
+// Targets: what parses prints as a text that parses to the same, has hardware, and means what it
+// itself means. Each line of an input is one.
+#include <string>
+#include <vector>
+
+#include "compiler/target/meaning.h"
+#include "compiler/target/target.h"
+#include "tests/fuzz/targets/fuzz_target.h"
+#include "tests/fuzz/targets/promises.h"
+
+namespace kiln::fuzz {
+namespace {
+
+constexpr size_t kMostBytes = 256;  // a few targets
+
+void CheckTarget(const target::Target& target) {
+  const std::string printed = target::PrintTarget(target);
+  const auto parsed = target::ParseTarget(printed);
+  KILN_CHECK(parsed.ok(), "{}: {}", printed, Message(parsed.status()));
+  KILN_CHECK(*parsed == target, "{} as {}", printed, target::PrintTarget(*parsed));
+  KILN_CHECK(target.GpuArch() >= 0, "{}", printed);
+  KILN_CHECK(target::MeanSame(target, target), "{}", printed);
+  target::FillHardware(target, target::DefaultHardware(target, 8));
+}
+
+void CheckPair(std::string_view a, std::string_view b) {
+  KILN_CHECK(target::MeanSame(a, {}, b, {}) == target::MeanSame(b, {}, a, {}), "{} and {}", a, b);
+  KILN_CHECK(target::MeanSame(a, {}, a, {}), "{}", a);
+}
+
+}  // namespace
+}  // namespace kiln::fuzz
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace kiln;
+  if (size > fuzz::kMostBytes) return -1;
+  std::string_view text = fuzz::InputText(data, size), before;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const auto target = target::ParseTarget(line);
+    if (target.ok()) {
+      fuzz::CheckTarget(*target);
+    } else {
+      fuzz::CheckRefusal(target.status());
+    }
+    fuzz::CheckPair(before, line);
+    before = line;
+  }
+  return 0;
+}

@@ -1,0 +1,50 @@
+// Task lists: what is read names computations, which print as texts that parse to the same; what is
+// refused is refused with its line.
+#include <string>
+
+#include "client/cli/task_list.h"
+#include "compiler/dag/text.h"
+#include "tests/fuzz/targets/fuzz_target.h"
+#include "tests/fuzz/targets/promises.h"
+
+namespace kiln::fuzz {
+namespace {
+
+constexpr char kNoFolder[] = "/nonexistent";
+constexpr size_t kMostBytes = 200;  // a few tasks: an operator takes a while to make
+
+void CheckWorkload(const client::Workload& workload) {
+  const std::string printed = dag::PrintDag(*workload.dag, workload.ranges);
+  const auto parsed = dag::ParseDag(printed);
+  KILN_CHECK(parsed.ok(), "{}: {}\n{}", workload.description, Message(parsed.status()), printed);
+  KILN_CHECK(dag::Equal(**parsed, *workload.dag), "{}", printed);
+  KILN_CHECK(!workload.description.empty());
+}
+
+void CheckTask(const client::TaskListEntry& task) {
+  KILN_CHECK(task.weight > 0);
+  const auto workload = client::LoadWorkload(task.arguments);
+  KILN_CHECK(workload.ok(), "{}", Message(workload.status()));
+  CheckWorkload(*workload);
+  if (task.variants.empty()) return;
+  const auto variants = client::LoadVariants(task.arguments, task.variants, /*gpu=*/true);
+  if (!variants.ok()) return CheckRefusal(variants.status());
+  KILN_CHECK(!variants->empty());
+  for (const client::WorkloadVariant& variant : *variants) CheckWorkload(variant.workload);
+}
+
+}  // namespace
+}  // namespace kiln::fuzz
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace kiln;
+  if (size > fuzz::kMostBytes) return -1;
+  const auto tasks = client::ParseTaskList(fuzz::InputText(data, size), "list", fuzz::kNoFolder);
+  if (!tasks.ok()) {
+    fuzz::CheckRefusal(tasks.status());
+    KILN_CHECK(Message(tasks.status()).starts_with("list"), "{}", Message(tasks.status()));
+    return 0;
+  }
+  for (const client::TaskListEntry& task : *tasks) fuzz::CheckTask(task);
+  return 0;
+}

@@ -1,0 +1,25 @@
+// What the tracker takes: checks of what it is told. InvalidArgument: what was found, what was
+// expected. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+#include "proto/tracker.pb.h"
+
+namespace kiln::tracker {
+
+inline constexpr uint32_t kMaxSlots = 4'096;
+
+Status CheckId(std::string_view field, std::string_view value);
+Status CheckRequest(const v1::AcquireRequest& request);
+Status CheckWorker(const v1::WorkerState& state);
+
+// Whether the request may have a slot of the worker: it serves kind and key, and is not avoided.
+bool Suits(const v1::WorkerState& worker, const v1::AcquireRequest& request);
+
+// Whether the worker is of that kind and lists that key.
+bool Serves(const v1::WorkerState& worker, v1::WorkerKind kind, std::string_view key);
+
+}  // namespace kiln::tracker

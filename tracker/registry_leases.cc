@@ -1,0 +1,158 @@
+// Leases in the registry: renewed, made anew after a restart, released; and which of them should go
+// to those that wait.
+#include <algorithm>
+#include <tuple>
+
+#include "tracker/checks.h"
+#include "tracker/registry.h"
+
+namespace kiln::tracker {
+
+// ---- renewed and released ---------------------------------------------------------------------------------
+
+StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_t now_ms) {
+  KILN_RETURN_IF_ERROR(CheckId("scheduler_id", request.scheduler_id()));
+  Advance(now_ms);
+  v1::RenewReply reply;
+  int64_t next_ms = options_.renew_ms;
+  std::vector<const v1::Lease*> kept;
+  for (const v1::Lease& lease : request.leases()) {
+    if (!RenewOne(lease, request)) {
+      reply.add_lost_lease_ids(lease.id());
+      continue;
+    }
+    kept.push_back(&lease);
+    next_ms = std::min<int64_t>(next_ms, leases_.find(lease.id())->second.lease.lease_ms() / 3);
+  }
+  MarkWanted();
+  for (const v1::Lease* lease : kept) {
+    if (leases_.find(lease->id())->second.wanted) reply.add_wanted_lease_ids(lease->id());
+  }
+  reply.set_next_renew_ms(static_cast<uint32_t>(next_ms));
+  return reply;
+}
+
+bool Registry::RenewOne(const v1::Lease& lease, const v1::RenewRequest& by) {
+  const auto it = leases_.find(lease.id());
+  if (it == leases_.end()) return Recreate(lease, by);
+  LeaseEntry& entry = it->second;
+  if (entry.scheduler_id != by.scheduler_id()) return false;
+  entry.expires_ms = now_ms_ + entry.lease.lease_ms();
+  return true;
+}
+
+bool Registry::Recreate(const v1::Lease& lease, const v1::RenewRequest& by) {
+  if (!CheckId("lease id", lease.id()).ok() || released_.count(lease.id()) > 0) return false;
+  Worker* worker = WorkerOfUnknownLease(lease.worker());
+  if (worker == nullptr || worker->leases.size() >= worker->state.slots()) return false;
+  LeaseEntry entry;
+  entry.lease = lease;
+  entry.lease.set_lease_ms(static_cast<uint32_t>(LeaseMs(lease.lease_ms())));
+  entry.scheduler_id = by.scheduler_id();
+  entry.incarnation = by.incarnation();
+  entry.kind = worker->state.kind();
+  entry.serial = ++serial_;
+  entry.granted_ms = now_ms_;
+  entry.expires_ms = now_ms_ + entry.lease.lease_ms();
+  AddLease(std::move(entry), *worker);
+  return true;
+}
+
+// A restarted registry may hear of a worker from a lease before it hears from the worker itself.
+Registry::Worker* Registry::WorkerOfUnknownLease(const v1::WorkerState& state) {
+  const auto it = workers_.find(state.id());
+  if (it != workers_.end()) return &it->second;
+  if (!InFirstDeadline() || departed_.count(state.id()) > 0) return nullptr;
+  if (departed_.size() >= options_.max_workers) return nullptr;  // it may be another one of them
+  if (!CheckWorker(state).ok()) return nullptr;
+  if (workers_.size() >= options_.max_workers) return nullptr;
+  for (const auto& [id, worker] : workers_) {
+    // The address belongs to another process by now: the lease's worker is dead.
+    if (worker.state.address() == state.address()) return nullptr;
+  }
+  Worker& worker = workers_[state.id()];
+  worker.state = state;
+  worker.gone_at_ms = start_ms_ + options_.deadline_ms;
+  return &worker;
+}
+
+void Registry::Release(const v1::ReleaseRequest& request, int64_t now_ms) {
+  SetNow(now_ms);
+  for (const std::string& id : request.lease_ids()) {
+    const auto it = leases_.find(id);
+    if (it == leases_.end()) {
+      // Not known yet after a restart, or just expired: a late Renew must not bring it back.
+      if (CheckId("lease id", id).ok()) RememberReleased(id);
+    } else if (it->second.scheduler_id == request.scheduler_id()) {
+      RemoveLease(id, /*released=*/true);
+    }
+  }
+  for (const std::string& id : request.request_ids()) {
+    const auto it = requests_.find(id);
+    if (it == requests_.end()) continue;
+    if (it->second.request.scheduler_id() == request.scheduler_id()) RemoveRequest(it);
+  }
+  Advance(now_ms);
+}
+
+// ---- wanted ---------------------------------------------------------------------------------
+
+bool Registry::Outranks(const Request& request, const LeaseEntry& lease, const Held& held) const {
+  const v1::AcquireRequest& asked = request.request;
+  if (asked.priority() != lease.lease.priority()) return asked.priority() > lease.lease.priority();
+  if (now_ms_ - lease.granted_ms < options_.turn_ms) return false;
+  int64_t theirs = 0;
+  int64_t ours = 0;
+  if (asked.user() != lease.lease.user()) {
+    theirs = held.User(asked.kind(), asked.user());
+    ours = held.User(lease.kind, lease.lease.user());
+  } else if (asked.scheduler_id() != lease.scheduler_id) {
+    theirs = held.Scheduler(asked.kind(), asked.scheduler_id());
+    ours = held.Scheduler(lease.kind, lease.scheduler_id);
+  }
+  return theirs == 0 ? ours > 0 : theirs + 1 < ours;
+}
+
+// Of the leases that should go to `request`: one already named if there is one, then the lowest
+// priority, then the user with most, then the oldest.
+Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Held& held,
+                                           const std::set<LeaseEntry*>& named) {
+  LeaseEntry* best = nullptr;
+  std::tuple<bool, int64_t, int64_t, uint64_t> best_rank;
+  for (auto& [id, lease] : leases_) {
+    if (lease.kind != request.request.kind() || named.count(&lease) > 0) continue;
+    const Worker& worker = workers_.find(lease.lease.worker().id())->second;
+    if (!Suits(worker.state, request.request)) continue;
+    if (!Outranks(request, lease, held)) continue;
+    const std::tuple<bool, int64_t, int64_t, uint64_t> rank(
+        !lease.wanted, lease.lease.priority(), -held.User(lease.kind, lease.lease.user()),
+        lease.serial);
+    if (best == nullptr || rank < best_rank) {
+      best = &lease;
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
+// Gives every waiting request, in order, at most one lease to hope for.
+void Registry::MarkWanted() {
+  std::set<LeaseEntry*> named;
+  if (waiting_ > 0) {
+    Held held = held_;
+    for (Request* request : WaitingInOrder()) {
+      LeaseEntry* victim = PickVictim(*request, held, named);
+      if (victim == nullptr) continue;
+      named.insert(victim);
+      held.Add(*victim, -1);
+      LeaseEntry moved;
+      moved.kind = request->request.kind();
+      moved.lease.set_user(request->request.user());
+      moved.scheduler_id = request->request.scheduler_id();
+      held.Add(moved, 1);
+    }
+  }
+  for (auto& [id, lease] : leases_) lease.wanted = named.count(&lease) > 0;
+}
+
+}  // namespace kiln::tracker

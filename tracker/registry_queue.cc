@@ -1,0 +1,194 @@
+// The queue of the registry: requests in their order, and the workers that they get.
+#include <algorithm>
+#include <utility>
+
+#include "tracker/checks.h"
+#include "tracker/registry.h"
+
+namespace kiln::tracker {
+
+bool Registry::Before(const Request& a, const Request& b) const {
+  if (a.request.priority() != b.request.priority()) {
+    return a.request.priority() > b.request.priority();
+  }
+  const int64_t held_a = held_.User(a.request.kind(), a.request.user());
+  const int64_t held_b = held_.User(b.request.kind(), b.request.user());
+  if (held_a != held_b) return held_a < held_b;
+  return a.arrival < b.arrival;
+}
+
+std::vector<Registry::Request*> Registry::WaitingInOrder() {
+  std::vector<Request*> waiting;
+  for (auto& [id, request] : requests_) {
+    if (request.lease_id.empty()) waiting.push_back(&request);
+  }
+  std::sort(waiting.begin(), waiting.end(),
+            [this](const Request* a, const Request* b) { return Before(*a, *b); });
+  return waiting;
+}
+
+void Registry::Match() {
+  if (waiting_ == 0) return;
+  std::map<KindKey, int64_t> free;
+  for (const auto& [id, worker] : workers_) {
+    const int64_t n = FreeSlots(worker);
+    if (n <= 0) continue;
+    const std::set<std::string> keys(worker.state.keys().begin(), worker.state.keys().end());
+    for (const std::string& key : keys) free[{worker.state.kind(), key}] += n;
+  }
+  while (!free.empty()) {
+    Request* first = nullptr;
+    for (auto& [id, request] : requests_) {
+      if (!request.lease_id.empty()) continue;
+      if (free.count({request.request.kind(), request.request.key()}) == 0) continue;
+      // What is free may be just what it avoids.
+      const bool picky = !request.request.avoid_worker_ids().empty();
+      if (picky && PickWorker(request.request) == nullptr) continue;
+      if (first == nullptr || Before(request, *first)) first = &request;
+    }
+    if (first == nullptr) return;
+    Worker* worker = PickWorker(first->request);
+    KILN_CHECK(worker != nullptr);
+    Grant(*first, *worker);
+    const std::set<std::string> keys(worker->state.keys().begin(), worker->state.keys().end());
+    for (const std::string& key : keys) {
+      const auto it = free.find({worker->state.kind(), key});
+      if (--it->second == 0) free.erase(it);
+    }
+  }
+}
+
+// The emptiest worker, then the one that was granted longest ago: load and wear go round.
+Registry::Worker* Registry::PickWorker(const v1::AcquireRequest& request) {
+  Worker* best = nullptr;
+  for (auto& [id, worker] : workers_) {
+    if (!Suits(worker.state, request)) continue;
+    const int64_t free = FreeSlots(worker);
+    if (free <= 0) continue;
+    if (best == nullptr || free > FreeSlots(*best) ||
+        (free == FreeSlots(*best) && worker.last_grant < best->last_grant)) {
+      best = &worker;
+    }
+  }
+  return best;
+}
+
+std::string Registry::NewLeaseId() const {
+  std::string id;
+  do {
+    id = options_.new_lease_id();
+  } while (leases_.contains(id) || released_.contains(id));
+  return id;
+}
+
+void Registry::Grant(Request& request, Worker& worker) {
+  const v1::AcquireRequest& asked = request.request;
+  LeaseEntry entry;
+  entry.serial = ++serial_;
+  entry.lease.set_id(NewLeaseId());
+  *entry.lease.mutable_worker() = worker.state;
+  entry.lease.set_lease_ms(static_cast<uint32_t>(LeaseMs(asked.lease_ms())));
+  entry.lease.set_user(asked.user());
+  entry.lease.set_priority(asked.priority());
+  entry.scheduler_id = asked.scheduler_id();
+  entry.request_id = asked.request_id();
+  entry.kind = asked.kind();
+  entry.incarnation = asked.incarnation();
+  entry.granted_ms = now_ms_;
+  entry.expires_ms = now_ms_ + entry.lease.lease_ms();
+  worker.last_grant = entry.serial;
+  request.lease_id = entry.lease.id();
+  --waiting_;
+  granted_.push_back(asked.request_id());
+  AddLease(std::move(entry), worker);
+}
+
+StatusOr<v1::AcquireReply> Registry::Acquire(const v1::AcquireRequest& request, int64_t now_ms) {
+  KILN_RETURN_IF_ERROR(CheckRequest(request));
+  Advance(now_ms);
+  ReleaseEarlier(request.scheduler_id(), request.incarnation());
+  auto it = requests_.find(request.request_id());
+  if (it == requests_.end()) {
+    if (waiting_ >= options_.max_waiting) {
+      return ResourceExhausted("{} requests are waiting, no more are taken; try again later",
+                               waiting_);
+    }
+    it = requests_.try_emplace(request.request_id()).first;
+    it->second.arrival = ++serial_;
+    it->second.request = request;
+    ++waiting_;
+  }
+  Request& entry = it->second;
+  const v1::AcquireRequest& known = entry.request;
+  if (known.scheduler_id() != request.scheduler_id() || known.kind() != request.kind() ||
+      known.key() != request.key() || known.user() != request.user()) {
+    return InvalidArgument(
+        "request_id '{}' is in use for another scheduler, kind, key or user; choose a new id",
+        request.request_id());
+  }
+  if (entry.lease_id.empty()) entry.request = request;  // priority and lease_ms may change
+  const int64_t wait_ms = std::min(request.wait_ms(), kMaxWaitMs);
+  entry.keep_until_ms = std::max(entry.keep_until_ms, now_ms_ + wait_ms + options_.request_idle_ms);
+  Match();
+  return Poll(request.request_id(), now_ms);
+}
+
+// The process that held them is dead: its slots need not wait for their leases to expire.
+void Registry::ReleaseEarlier(const std::string& scheduler_id, uint64_t incarnation) {
+  if (incarnation == 0) return;
+  std::vector<std::string> requests, leases;
+  for (const auto& [id, request] : requests_) {
+    const bool same = request.request.scheduler_id() == scheduler_id;
+    if (same && request.request.incarnation() < incarnation) requests.push_back(id);
+  }
+  for (const std::string& id : requests) {
+    const auto it = requests_.find(id);
+    if (it != requests_.end()) RemoveRequest(it);
+  }
+  for (const auto& [id, lease] : leases_) {
+    if (lease.scheduler_id == scheduler_id && lease.incarnation < incarnation) leases.push_back(id);
+  }
+  for (const std::string& id : leases) RemoveLease(id, /*released=*/true);
+  if (requests.empty() && leases.empty()) return;
+  events_.push_back(
+      fmt::format("scheduler {} has started again; {} leases of its earlier run go free",
+                  scheduler_id, leases.size() + requests.size()));
+}
+
+v1::AcquireReply Registry::Poll(std::string_view request_id, int64_t now_ms) {
+  Advance(now_ms);
+  v1::AcquireReply reply;
+  const auto it = requests_.find(request_id);
+  if (it == requests_.end()) return reply;
+  Request& request = it->second;
+  if (!request.lease_id.empty()) {
+    LeaseEntry& lease = leases_.find(request.lease_id)->second;
+    lease.expires_ms = now_ms_ + lease.lease.lease_ms();
+    request.delivered = true;
+    *reply.mutable_lease() = lease.lease;
+    return reply;
+  }
+  uint32_t position = 1;
+  for (const auto& [id, other] : requests_) {
+    position += other.lease_id.empty() && other.request.kind() == request.request.kind() &&
+                other.request.key() == request.request.key() && Before(other, request);
+  }
+  reply.set_queue_position(position);
+  uint32_t slots = 0;
+  for (const auto& [id, worker] : workers_) {
+    if (Serves(worker.state, request.request.kind(), request.request.key())) {
+      slots += worker.state.slots();
+    }
+  }
+  reply.set_matching_slots(slots);
+  return reply;
+}
+
+void Registry::StopPolling(std::string_view request_id, int64_t now_ms) {
+  SetNow(now_ms);
+  const auto it = requests_.find(request_id);
+  if (it == requests_.end()) return;
+  it->second.keep_until_ms = now_ms_ + options_.request_idle_ms;
+}
+
+}  // namespace kiln::tracker
