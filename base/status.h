@@ -1,4 +1,5 @@
-// Errors. Every function that can refuse returns Status or StatusOr; nothing throws across our functions.
+// Errors. Every function that can refuse returns Status or StatusOr; nothing throws across our
+// functions.
 //
 // Three kinds of failure, never mixed:
 //   wrong input, illegal step   -> Status: what was found, what was expected, what to do
@@ -73,7 +74,8 @@ std::string CheckMessage(fmt::format_string<Args...> format, Args&&... args) {
 }
 }  // namespace internal
 
-// KILN_CHECK(condition[, fmt, args...]): aborts with the state printed when a Kiln invariant does not hold.
+// KILN_CHECK(condition[, fmt, args...]): aborts with the state printed when a Kiln invariant does
+// not hold.
 #define KILN_CHECK(condition, ...)                                                \
   do {                                                                            \
     if (__builtin_expect(!(condition), 0)) {                                      \

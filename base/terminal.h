@@ -52,7 +52,8 @@ class Table {
   size_t rows() const { return rows_.size(); }
   // The header, a rule, the rows; two spaces between columns, no trailing blanks. At most `columns`
   // wide, with "..." where something was cut: cells, first of the widest of the columns that have a
-  // `least`; then columns, the last ones first, with the mark in the header. 0: as wide as the cells.
+  // `least`; then columns, the last ones first, with the mark in the header. 0: as wide as the
+  // cells.
   std::vector<std::string> Lines(int columns = 0) const;
   std::string ToString(int columns = 0) const;  // the lines, each with its newline
 

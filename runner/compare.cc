@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/float16.h"
+
 namespace kiln::runner {
 namespace {
 

@@ -1,9 +1,7 @@
-// Element types of arguments, and the narrow float conversions the host needs to fill and compare
-// them.
+// Element types of arguments.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "base/status.h"
@@ -34,16 +32,5 @@ struct ValueRange {
   double low = 0;
   double high = 0;
 };
-
-// Round to nearest even; infinities and NaN kept.
-uint16_t FloatToHalf(float value);
-float HalfToFloat(uint16_t bits);
-uint16_t FloatToBFloat16(float value);
-inline float BFloat16ToFloat(uint16_t bits) {
-  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof(value));
-  return value;
-}
 
 }  // namespace kiln::runner

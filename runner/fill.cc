@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "base/float16.h"
+
 namespace kiln::runner {
 namespace {
 

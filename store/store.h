@@ -1,10 +1,10 @@
 // The store: jobs, tasks and records, kept for ever.
 //
 // Implementations: OpenSqliteStore (sqlite_store.h) and NewMemoryStore (memory_store.h);
-// store_testing.h begins one suite that both pass. All methods are thread-safe. Writes wait for each
-// other (one of the SQLite store lasts an fsync), reads of the SQLite store for nothing. A read
-// sees what was written before it began. Values are copied in and out; nothing returned refers to
-// the store.
+// store_testing.h begins one suite that both pass. All methods are thread-safe. Writes wait for
+// each other (one of the SQLite store lasts an fsync), reads of the SQLite store for nothing. A
+// read sees what was written before it began. Values are copied in and out; nothing returned refers
+// to the store.
 //
 // Durability: when a method that writes returns OK, the change is committed: it survives kill -9
 // and, in the SQLite store, a loss of power. When it returns an error, nothing was changed.

@@ -8,7 +8,8 @@
 
 namespace kiln::tracker {
 
-// ---- renewed and released ---------------------------------------------------------------------------------
+// ---- renewed and released
+// ---------------------------------------------------------------------------------
 
 StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_t now_ms) {
   KILN_RETURN_IF_ERROR(CheckId("scheduler_id", request.scheduler_id()));

@@ -18,20 +18,20 @@ int64_t Negative(int64_t value) { return static_cast<int64_t>(-static_cast<uint6
 
 // sum = g*high + low, where g divides the coefficients of high and the constant of low lies in
 // 0 .. g-1.
-struct Parts {
+struct Quotient {
   Linear high, low;
 };
 
-Parts TakeApart(const Linear& sum, int64_t g) {
-  Parts parts{Constant(sum.constant / g), Constant(sum.constant % g)};
+Quotient SplitByFactor(const Linear& sum, int64_t g) {
+  Quotient quotient{Constant(sum.constant / g), Constant(sum.constant % g)};
   for (const Term& t : sum.terms) {
     if (t.coefficient % g == 0) {
-      parts.high.terms.push_back({t.atom, t.coefficient / g});
+      quotient.high.terms.push_back({t.atom, t.coefficient / g});
     } else {
-      parts.low.terms.push_back(t);
+      quotient.low.terms.push_back(t);
     }
   }
-  return parts;
+  return quotient;
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ Linear Simplifier::FloorDiv(const Linear& a, int64_t c) {
   for (const Term& pivot : rest.terms) {
     const int64_t g = std::gcd(pivot.coefficient, c);
     if (g == 1) continue;
-    const auto [high, low] = TakeApart(rest, g);
+    const auto [high, low] = SplitByFactor(rest, g);
     if (Interval{0, g - 1}.Contains(RangeOf(low))) return quotient + FloorDiv(high, c / g);
   }
   if (rest.constant == 0 && rest.terms.size() == 1 && rest.terms[0].coefficient == 1) {
@@ -147,7 +147,7 @@ Linear Simplifier::FloorMod(const Linear& a, int64_t c) {
   for (const Term& pivot : rest.terms) {
     const int64_t g = std::gcd(pivot.coefficient, c);
     if (g == 1) continue;
-    const auto [high, low] = TakeApart(rest, g);
+    const auto [high, low] = SplitByFactor(rest, g);
     if (Interval{0, g - 1}.Contains(RangeOf(low))) return FloorMod(high, c / g) * g + low;
   }
   return Atom(pool_.FloorMod(ToExpr(rest), pool_.Int(c)));

@@ -51,14 +51,14 @@ AccessAnalysis::OpFacts AccessAnalysis::FactsOf(int i) const {
   if (op.is_placeholder()) return facts;
   const int num_spatial = static_cast<int>(op.axes().size());
   bool inlineable = true;
-  for (const Access& access : op.facts().reads) {
+  for (const Access& access : op.properties().reads) {
     const AccessShape shape = ShapeOf(access.load, num_spatial);
     facts.simple = facts.simple && shape.simple;
     inlineable = inlineable && shape.simple && shape.same_order && !shape.axis_duplicated;
   }
-  const bool constant = op.facts().reads.empty();
+  const bool constant = op.properties().reads.empty();
   facts.strictly_inlineable =
-      constant || (inlineable && !op.facts().has_branch && !op.facts().has_expensive);
+      constant || (inlineable && !op.properties().has_branch && !op.properties().has_expensive);
   return facts;
 }
 
@@ -75,7 +75,7 @@ bool AccessAnalysis::MissesAxes(int i, int producer) const {
   const Operator& op = dag_.op(i);
   const int num_spatial = static_cast<int>(op.axes().size());
   std::vector<bool> used(num_spatial, false);
-  for (const Access& access : op.facts().reads) {
+  for (const Access& access : op.properties().reads) {
     if (dag_.node(i).inputs[access.slot].op != producer) continue;
     for (ir::Expr index : access.load->args()) {
       ir::Visit(index, [&](ir::Expr e) {
@@ -105,7 +105,7 @@ bool AccessAnalysis::ReadsColumns(int i) const {
   };
   const auto is_term = [&](int32_t var) { return var >= spatial; };
   const auto is_result = [&](int32_t var) { return var < spatial && op.axes()[var].extent > 1; };
-  return std::ranges::any_of(op.facts().reads, [&](const Access& access) {
+  return std::ranges::any_of(op.properties().reads, [&](const Access& access) {
     // What is the same for all terms says nothing.
     const std::span<const ir::Expr> indices = access.load->args();
     return std::ranges::any_of(indices, [&](ir::Expr index) { return uses(index, is_term); }) &&
@@ -119,7 +119,7 @@ int AccessAnalysis::CommonLeading(int producer, int i) const {
   int common = 0;
   for (; common < static_cast<int>(std::min(shape.size(), produced.size())); ++common) {
     if (shape[common] != produced[common]) return common;
-    for (const Access& access : op.facts().reads) {
+    for (const Access& access : op.properties().reads) {
       if (dag_.node(i).inputs[access.slot].op != producer) continue;
       if (ConstShiftedAxis(access.load->arg(common)) != common) return common;
     }
@@ -146,7 +146,7 @@ int AccessAnalysis::num_common_outer_iterators(int a, int b) const {
 bool AccessAnalysis::ReadsElementwise(int reader, int producer) const {
   const Operator& op = dag_.op(reader);
   if (op.shape() != dag_.op(producer).shape()) return false;
-  for (const Access& access : op.facts().reads) {
+  for (const Access& access : op.properties().reads) {
     if (dag_.node(reader).inputs[access.slot].op != producer) continue;
     const AccessShape shape = ShapeOf(access.load, static_cast<int>(op.axes().size()));
     if (!shape.simple || shape.axis_missing || shape.axis_duplicated || !shape.same_order)

@@ -9,8 +9,8 @@
 //   StatusOr<DagPtr> dag = b.Build();
 //
 // Errors don't stop the writing: the first one is kept and comes out of Build(), later ones are
-// dropped. Literals take the type of the other operand. Operators come out in the order of facts
-// §1.1, whatever order they were written in; operators that are not read are outputs.
+// dropped. Literals take the type of the other operand. Operators come out in the order of
+// Dag::Make (dag.h), whatever order they were written in; operators that are not read are outputs.
 //
 // Values and TensorRefs refer to their builder and must not outlive it. One thread.
 #pragma once

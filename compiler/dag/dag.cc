@@ -47,8 +47,8 @@ Status CheckInputs(const std::vector<OpNode>& nodes, int index) {
 double OperatorFlops(const Operator& op) {
   if (op.is_placeholder()) return 0;
   if (op.attrs().flop >= 0) return op.attrs().flop;
-  if (op.facts().flops_per_element < 0) return -1;
-  return static_cast<double>(op.num_elements()) * op.facts().flops_per_element;
+  if (op.properties().flops_per_element < 0) return -1;
+  return static_cast<double>(op.num_elements()) * op.properties().flops_per_element;
 }
 
 // Depth-first post-order over nodes given in any order.
@@ -115,7 +115,7 @@ class Ordering {
   std::vector<int> InputsInOrder(int i) const {
     const OpNode& node = nodes_[i];
     std::vector<int> inputs;
-    for (const Access& access : node.op->facts().reads) {
+    for (const Access& access : node.op->properties().reads) {
       if (static_cast<size_t>(access.slot) < node.inputs.size())
         AddOnce(inputs, node.inputs[access.slot].op);
     }
@@ -138,7 +138,7 @@ StatusOr<DagPtr> Dag::Make(std::vector<OpNode> nodes) {
   for (int i = 0; i < count; ++i) {
     KILN_RETURN_IF_ERROR(CheckInputs(nodes, i));
     dag->producers_[i].reserve(nodes[i].inputs.size());
-    for (const Access& access : nodes[i].op->facts().reads) {
+    for (const Access& access : nodes[i].op->properties().reads) {
       AddOnce(dag->producers_[i], nodes[i].inputs[access.slot].op);
     }
     for (Tensor in : nodes[i].inputs) {

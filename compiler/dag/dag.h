@@ -81,13 +81,13 @@ struct Access {
   ir::Expr load;  // its args are the index expressions
 };
 
-// Facts of the bodies, computed once when the operator is made.
-struct OperatorFacts {
+// Properties of the bodies, computed once when the operator is made.
+struct BodyProperties {
   std::vector<Access>
       reads;  // distinct loads in order of first occurrence, those inside indices first
   bool has_branch = false;       // kSelect or kIf in the body
   bool has_expensive = false;    // exp in the body
-  double flops_per_element = 0;  // operator_facts.h; < 0: unknown
+  double flops_per_element = 0;  // body_properties.h; < 0: unknown
   BodySize size;
 };
 
@@ -128,7 +128,7 @@ class Operator {
   int num_inputs() const { return static_cast<int>(input_types_.size()); }
   ir::Type input_type(int slot) const { return input_types_[slot]; }
   const std::vector<int64_t>& input_shape(int slot) const { return input_shapes_[slot]; }
-  const OperatorFacts& facts() const { return facts_; }
+  const BodyProperties& properties() const { return properties_; }
   const Attrs& attrs() const { return attrs_; }
 
   // The same computation under another name, or with other attributes.
@@ -148,7 +148,7 @@ class Operator {
   std::vector<std::vector<int64_t>> input_shapes_;
   std::vector<int64_t> shape_;
   int64_t num_elements_ = 1, reduce_size_ = 1;
-  OperatorFacts facts_;
+  BodyProperties properties_;
   Attrs attrs_;
 };
 

@@ -32,7 +32,7 @@ TEST(DagBuilder, MatmulAndRelu) {
   EXPECT_EQ(dag->arguments().size(), 3u);
   EXPECT_EQ(dag->arguments()[2], (Tensor{3, 0}));
   EXPECT_EQ(dag->op(2).reduce_size(), 6);
-  EXPECT_EQ(dag->op(2).facts().reads.size(), 2u);
+  EXPECT_EQ(dag->op(2).properties().reads.size(), 2u);
 }
 
 TEST(DagBuilder, OrderFollowsFirstUseNotWriting) {
@@ -43,8 +43,8 @@ TEST(DagBuilder, OrderFollowsFirstUseNotWriting) {
   b.Compute("S", {{"i", 4}}, [&](Vars v) { return E(v[0]) + bias(v[0]) * E(v[0]); });
   ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build());
   EXPECT_THAT(Names(*dag), ElementsAre("A", "E", "bias", "S"));
-  EXPECT_TRUE(dag->op(1).facts().has_expensive);
-  EXPECT_FALSE(dag->op(3).facts().has_expensive);
+  EXPECT_TRUE(dag->op(1).properties().has_expensive);
+  EXPECT_FALSE(dag->op(3).properties().has_expensive);
 }
 
 TEST(DagBuilder, ArgmaxHasTwoOutputs) {

@@ -27,7 +27,7 @@ std::vector<int64_t> IndexLimits(const Dag& dag) {
   for (int i = dag.size() - 1; i >= 0; --i) {  // readers come first: theirs are known
     const OpNode& reader = dag.node(i);
     if (reader.op->is_placeholder()) continue;
-    for (const Access& access : reader.op->facts().reads) {
+    for (const Access& access : reader.op->properties().reads) {
       for (int d = 0; d < access.load->num_args; ++d) {
         const int op = ElementOf(reader, access.load->arg(d));
         if (op >= 0)

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/integers.h"
+#include "compiler/dag/body_properties.h"
 #include "compiler/dag/check_body.h"
 #include "compiler/dag/dag.h"
 #include "compiler/dag/limits.h"
-#include "compiler/dag/operator_facts.h"
 
 namespace kiln::dag {
 namespace {
@@ -155,7 +155,7 @@ StatusOr<OperatorPtr> Operator::Compute(std::string name, std::vector<Axis> axes
     op->types_.push_back(body->type);
   }
   op->kind_ = OpKind::kCompute;
-  op->facts_ = ComputeFacts(bodies, combiner, op->reduce_size_);
+  op->properties_ = ComputeProperties(bodies, combiner, op->reduce_size_);
   op->name_ = std::move(name);
   op->axes_ = std::move(axes);
   op->reduce_axes_ = std::move(reduce_axes);

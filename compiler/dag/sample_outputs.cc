@@ -261,8 +261,8 @@ class Sampler {
   bool GoesIntoReader(const Operator& from, const std::vector<ir::Expr>& indices,
                       const Draft& draft) const {
     if (from.is_reduction() || from.num_outputs() > 1) return false;
-    if (IsNarrow(from.type()) && from.facts().flops_per_element != 0) return false;
-    if (!from.facts().has_expensive) return true;
+    if (IsNarrow(from.type()) && from.properties().flops_per_element != 0) return false;
+    if (!from.properties().has_expensive) return true;
     double elements = 1;
     for (const int32_t var : UsedVars(indices, draft)) {
       elements *= static_cast<double>(draft.extents[var]);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/float16.h"
+
 namespace kiln::ir {
 namespace {
 
@@ -78,37 +80,6 @@ Value CastValue(Value value, Type from, Type to) {
   return Value::Float(RoundToType(static_cast<double>(value.i), to));
 }
 
-uint16_t HalfBits(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isnan(value)) return sign | 0x7e00;
-  const double magnitude = std::abs(value);
-  if (std::isinf(magnitude)) return sign | 0x7c00;
-  if (magnitude < 0x1p-14) return sign | static_cast<uint16_t>(magnitude * 0x1p24);
-  const int exponent = ExponentOf(magnitude);
-  const auto fraction = static_cast<uint16_t>(std::bit_cast<uint64_t>(magnitude) >> 42 & 0x3ff);
-  return sign | static_cast<uint16_t>((exponent + 15) << 10) | fraction;
-}
-
-double HalfFromBits(uint16_t bits) {
-  const double sign = bits & 0x8000 ? -1.0 : 1.0;
-  const int exponent = bits >> 10 & 0x1f;
-  const int fraction = bits & 0x3ff;
-  if (exponent == 31) return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * INFINITY;
-  if (exponent == 0) return sign * fraction * 0x1p-24;
-  return std::bit_cast<double>(static_cast<uint64_t>(exponent - 15 + 1023) << 52 |
-                               static_cast<uint64_t>(fraction) << 42) *
-         sign;
-}
-
-uint16_t BFloatBits(double value) {
-  if (std::isnan(value)) return 0x7fc0;
-  return static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16);
-}
-
-double BFloatFromBits(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
-
 Value ReadElement(const void* data, Type type) {
   switch (type.code) {
     case TypeCode::kBool:
@@ -120,9 +91,9 @@ Value ReadElement(const void* data, Type type) {
     case TypeCode::kFloat:
       if (type.bits == 32) return Value::Float(LoadAs<float>(data));
       if (type.bits == 64) return Value::Float(LoadAs<double>(data));
-      return Value::Float(HalfFromBits(LoadAs<uint16_t>(data)));
+      return Value::Float(HalfToFloat(LoadAs<uint16_t>(data)));
     case TypeCode::kBFloat:
-      return Value::Float(BFloatFromBits(LoadAs<uint16_t>(data)));
+      return Value::Float(BFloat16ToFloat(LoadAs<uint16_t>(data)));
   }
   return Value::Int(0);
 }
@@ -138,9 +109,9 @@ void WriteElement(void* data, Type type, Value value) {
     case TypeCode::kFloat:
       if (type.bits == 32) return StoreAs(data, static_cast<float>(value.f));
       if (type.bits == 64) return StoreAs(data, value.f);
-      return StoreAs(data, HalfBits(RoundToType(value.f, type)));
+      return StoreAs(data, FloatToHalf(static_cast<float>(RoundToType(value.f, type))));
     case TypeCode::kBFloat:
-      return StoreAs(data, BFloatBits(RoundToType(value.f, type)));
+      return StoreAs(data, FloatToBFloat16(static_cast<float>(RoundToType(value.f, type))));
   }
 }
 

@@ -42,12 +42,6 @@ int64_t WrapToType(int64_t value, Type type);
 // NaN gives 0. Anything to bool is "!= 0".
 Value CastValue(Value value, Type from, Type to);
 
-// float16 and bfloat16 as bits. `value` must be representable (RoundToType first).
-uint16_t HalfBits(double value);
-double HalfFromBits(uint16_t bits);
-uint16_t BFloatBits(double value);
-double BFloatFromBits(uint16_t bits);
-
 // One element in memory, little-endian, type.bytes() long, any alignment. Writing rounds or wraps.
 Value ReadElement(const void* data, Type type);
 void WriteElement(void* data, Type type, Value value);

@@ -362,7 +362,7 @@ class BoundInference {
             attach.loop, NameOf(attach.stage), NameOf(read.reader));
       }
     }
-    FindStandingVars(s);
+    FindFixedVars(s);
     for (size_t d = 0; d < shape.size(); ++d) {
       const Range range = Touched(s, d, shape[d]);
       bounds.region_min[d] = range.min;
@@ -386,8 +386,8 @@ class BoundInference {
   }
 
   // Marks the variables that are fixed at the attach point of s.
-  void FindStandingVars(int s) {
-    standing_.assign(out_.owners.size(), false);
+  void FindFixedVars(int s) {
+    fixed_.assign(out_.owners.size(), false);
     const bool shared = gpu_ && state_.stage(s).asks_for_shared();
     for (Attach at = state_.attach(s); at.kind == Attach::kIter; at = state_.attach(at.stage)) {
       for (size_t v = first_vars_[at.stage];
@@ -395,7 +395,7 @@ class BoundInference {
         if (out_.owners[v].loop > at.loop) continue;
         // Shared memory serves all threads of the block.
         const bool thread = IsThread(state_.stage(at.stage).annotation(out_.owners[v].loop));
-        if (!(shared && thread)) standing_[v] = true;
+        if (!(shared && thread)) fixed_[v] = true;
       }
     }
   }
@@ -434,10 +434,10 @@ class BoundInference {
   }
 
   // What an index is made of. Of a loaded element nothing is known.
-  enum Use { kStanding = 1, kMoving = 2, kLoaded = 4 };
+  enum Use { kFixed = 1, kVarying = 2, kLoaded = 4 };
   int UsesOf(ir::Expr e) const {
     if (e->op == ir::Op::kLoad) return kLoaded;
-    if (e->op == ir::Op::kVar) return standing_[e->id] ? kStanding : kMoving;
+    if (e->op == ir::Op::kVar) return fixed_[e->id] ? kFixed : kVarying;
     int uses = 0;
     for (ir::Expr a : e->args()) uses |= UsesOf(a);
     return uses;
@@ -460,8 +460,8 @@ class BoundInference {
 
   Range RelaxAtom(ir::Expr atom) {
     const int uses = UsesOf(atom);
-    if (uses == kStanding) return {arith::Linear{0, {arith::Term{atom, 1}}}, 1};
-    if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorDiv &&
+    if (uses == kFixed) return {arith::Linear{0, {arith::Term{atom, 1}}}, 1};
+    if (uses == (kFixed | kVarying) && atom->op == ir::Op::kFloorDiv &&
         atom->arg(1)->is_const_int()) {
       const int64_t c = atom->arg(1)->int_value;
       const Range inner = Relax(out_.simplifier.ToLinear(atom->arg(0)));
@@ -470,7 +470,7 @@ class BoundInference {
       const int64_t most = out_.simplifier.RangeOf(phase).hi;
       return {out_.simplifier.FloorDiv(inner.min, c), (most + inner.extent - 1) / c + 1};
     }
-    if (uses == (kStanding | kMoving) && atom->op == ir::Op::kFloorMod &&
+    if (uses == (kFixed | kVarying) && atom->op == ir::Op::kFloorMod &&
         atom->arg(1)->is_const_int()) {
       const int64_t c = atom->arg(1)->int_value;
       const Range inner = Relax(out_.simplifier.ToLinear(atom->arg(0)));
@@ -487,7 +487,7 @@ class BoundInference {
   Bounds& out_;
   std::vector<size_t> first_vars_;        // of each stage: its variables follow each other
   std::vector<std::vector<Read>> reads_;  // of each attached stage
-  std::vector<bool> standing_;
+  std::vector<bool> fixed_;
 };
 
 }  // namespace

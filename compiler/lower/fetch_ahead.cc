@@ -20,15 +20,15 @@ using ir::StmtKind;
 class Transform {
  public:
   Transform(Program& program, const std::vector<FetchLoop>& loops,
-            const std::vector<FetchedSlot>& slots, FetchWay way, const CopyVar& copy_var)
+            const std::vector<FetchedSlot>& slots, PipelineMode mode, const CopyVar& copy_var)
       : program_(program),
         pool_(*program.pool),
         loops_(loops),
         slots_(slots),
         copy_var_(copy_var),
-        asynchronous_(way.asynchronous) {
+        asynchronous_(mode.asynchronous) {
     for (const FetchLoop& loop : loops) total_ *= loop.extent;
-    depth_ = std::min<int64_t>(way.depth, total_);
+    depth_ = std::min<int64_t>(mode.depth, total_);
   }
 
   Stmt Run(Stmt fetch, Stmt work) {
@@ -204,9 +204,9 @@ class Transform {
 }  // namespace
 
 Stmt FetchAhead(Program& program, const std::vector<FetchLoop>& loops,
-                const std::vector<FetchedSlot>& slots, FetchWay way, Stmt fetch, Stmt work,
+                const std::vector<FetchedSlot>& slots, PipelineMode mode, Stmt fetch, Stmt work,
                 const CopyVar& copy_var) {
-  return Transform(program, loops, slots, way, copy_var).Run(fetch, work);
+  return Transform(program, loops, slots, mode, copy_var).Run(fetch, work);
 }
 
 }  // namespace kiln::lower

@@ -49,7 +49,7 @@ struct FetchLoop {
 // A new variable owned by the same loop as the given one.
 using CopyVar = std::function<int32_t(int32_t var, int64_t extent)>;
 
-struct FetchWay {
+struct PipelineMode {
   int depth = 2;              // of the ring; no more than there are iterations
   bool asynchronous = false;  // else through registers, and depth is 2
 };
@@ -65,7 +65,7 @@ struct FetchedSlot {
 // in at most one iteration of the loops inside it; their shapes get a new first dimension, the
 // depth. `fetch` holds stores, loops and conditions that all threads reach.
 ir::Stmt FetchAhead(ir::Program& program, const std::vector<FetchLoop>& loops,
-                    const std::vector<FetchedSlot>& slots, FetchWay way, ir::Stmt fetch,
+                    const std::vector<FetchedSlot>& slots, PipelineMode mode, ir::Stmt fetch,
                     ir::Stmt work, const CopyVar& copy_var);
 
 }  // namespace kiln::lower

@@ -49,7 +49,7 @@ bool Contains(const std::vector<LoopKind>& kinds, LoopKind kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-// How far e moves with the variable; nothing where that is not one number.
+// The coefficient of the variable in e; nothing where e is not linear in it with a known number.
 std::optional<int64_t> Coefficient(ir::Expr e, int32_t var) {
   if (!ir::UsesVar(e, var)) return 0;
   if (e->op == ir::Op::kVar) return 1;
@@ -179,8 +179,8 @@ class LoadVectorizer final : public NestVectorizer {
       return false;
     for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
       const int64_t wanted = d + 1 == static_cast<int>(load->num_args) ? 1 : 0;
-      const std::optional<int64_t> moves = Coefficient(load->arg(d), loop->var);
-      if (moves ? *moves != wanted : loop->extent > kMostUnproven) return false;
+      const std::optional<int64_t> stride = Coefficient(load->arg(d), loop->var);
+      if (stride ? *stride != wanted : loop->extent > kMostUnproven) return false;
     }
     return true;
   }

@@ -91,17 +91,17 @@ ir::Stmt NestBuilder::EmitTwice(const StageFrame& frame, const TileConditions& t
   StageFrame version = frame;
   version.tile = StageFrame::kWholeTile;
   const ir::Stmt inside = EmitLoops(version, frame.first_reduce);
-  version.tile = StageFrame::kPartTile;
+  version.tile = StageFrame::kTailTile;
   const ir::Stmt again = EmitLoops(version, frame.first_reduce);
-  const ir::Stmt at_end = AtEnd(frame, again);
+  const ir::Stmt tail = TailVersion(frame, again);
   const ir::Expr part = pool_.Not(tile.whole);
   const ir::Stmt both[] = {
       ir::MakeIf(pool_, tile.whole, inside),
-      ir::MakeIf(pool_, tile.some == nullptr ? part : pool_.And(part, tile.some), at_end)};
+      ir::MakeIf(pool_, tile.some == nullptr ? part : pool_.And(part, tile.some), tail)};
   return ir::MakeSeq(pool_, both);
 }
 
-ir::Stmt NestBuilder::AtEnd(const StageFrame& frame, ir::Stmt part) {
+ir::Stmt NestBuilder::TailVersion(const StageFrame& frame, ir::Stmt part) {
   // The outermost reduction stays a loop: what is at the end is not worth the code.
   std::vector<int32_t> outermost;
   for (int i = frame.first_reduce;

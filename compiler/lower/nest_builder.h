@@ -43,7 +43,7 @@ class NestBuilder {
   // test in an inner loop would cost more than the work there.
   ir::Stmt EmitTwice(const StageFrame& frame, const TileConditions& tile);
   // `part` behind the version for whole tiles, with variables and buffers of its own.
-  ir::Stmt AtEnd(const StageFrame& frame, ir::Stmt part);
+  ir::Stmt TailVersion(const StageFrame& frame, ir::Stmt part);
   ir::Stmt WrapGuards(const StageFrame& frame, int level, ir::Stmt body);
   // Around the body, where the loop is the stage's own and runs more than once. A bound loop inside
   // another one with the same binding has that one's variable and is not emitted.

@@ -57,9 +57,9 @@ ir::Stmt NestBuilder::EmitFetchAhead(const StageFrame& frame, int level) {
   // The last round's tiles are still being read.
   if (attachments_.RunsRepeatedly(frame.s, frame.first_reduce - 1))
     all.push_back(ir::MakeBarrier(pool_));
-  const FetchWay way{frame.stage.buffering, frame.stage.asynchronous};
+  const PipelineMode mode{frame.stage.buffering, frame.stage.asynchronous};
   all.push_back(
-      FetchAhead(program(), loops, slots, way, ir::MakeSeq(pool_, fetches), work, copy_var));
+      FetchAhead(program(), loops, slots, mode, ir::MakeSeq(pool_, fetches), work, copy_var));
   ir::Stmt result = ir::MakeSeq(pool_, all);
   for (const FetchedSlot& fetched : slots) result = ir::MakeAlloc(pool_, fetched.slot, result);
   return result;

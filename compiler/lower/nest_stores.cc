@@ -63,7 +63,7 @@ ir::Stmt NestBuilder::EmitInit(const StageFrame& frame) {
   ir::Stmt body = StoreAll(frame, StoreIndices(frame, values), identities);
   for (ir::Expr guard :
        Guards(stage, frame.bounds, values, /*reductions=*/false, bounds_.simplifier)) {
-    if (frame.tile == StageFrame::kWholeTile || frame.StandsAround(guard)) continue;
+    if (frame.tile == StageFrame::kWholeTile || frame.IsOutsideReduction(guard)) continue;
     body = ir::MakeIf(pool_, guard, body);
   }
   for (int i = n; i-- > frame.first_reduce;) {

@@ -65,7 +65,7 @@ bool StageFrame::HoldsInTile(size_t guard) const {
          IsSpatial(*this, bounds.guards[guard]);
 }
 
-bool StageFrame::StandsAround(ir::Expr guard) const {
+bool StageFrame::IsOutsideReduction(ir::Expr guard) const {
   for (size_t g = 0; g < guard_levels.size(); ++g) {
     if (bounds.guards[g] == guard) return guard_levels[g] < first_reduce;
   }

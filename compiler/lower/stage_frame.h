@@ -25,7 +25,7 @@ struct StageFrame {
   int first_reduce;               // loop number; number of loops when there is none
   std::vector<int> guard_levels;  // per guard: the loop at which all its variables are known, -1:
                                   // outside the stage
-  enum { kAnyTile, kWholeTile, kPartTile } tile = kAnyTile;  // the version that is emitted
+  enum { kAnyTile, kWholeTile, kTailTile } tile = kAnyTile;  // the version that is emitted
 
   int num_loops() const { return static_cast<int>(stage.loops.size()); }
   int64_t ExtentOf(int loop) const { return bounds.iter_extents[stage.loops[loop].iter]; }
@@ -33,7 +33,7 @@ struct StageFrame {
   // Is the guard inside the reduction, and true in a whole tile?
   bool HoldsInTile(size_t guard) const;
   // Is the guard outside the reduction loops, and with that outside the initialisation too?
-  bool StandsAround(ir::Expr guard) const;
+  bool IsOutsideReduction(ir::Expr guard) const;
 };
 
 // Two conditions that stand outside a reduction whose guards of spatial axes stand inside: `whole`

@@ -52,24 +52,24 @@ Expr Extreme(Expr guard, std::span<const int32_t> inner, bool hardest,
   // difference < 0, or >= 0
   const arith::Linear difference =
       simplifier.ToLinear(guard->arg(0)) - simplifier.ToLinear(guard->arg(1));
-  arith::Linear moving, standing = difference;
+  arith::Linear varying, fixed = difference;
   for (const arith::Term& term : difference.terms) {
     if (std::ranges::none_of(inner, [&](int32_t v) { return v >= 0 && ir::UsesVar(term.atom, v); }))
       continue;
     const arith::Linear one{0, {term}};
-    moving = moving + one;
-    standing = standing - one;
+    varying = varying + one;
+    fixed = fixed - one;
   }
-  const arith::Interval range = simplifier.RangeOf(moving);
+  const arith::Interval range = simplifier.RangeOf(varying);
   if (!range.bounded()) return nullptr;
-  standing.constant += is_below == hardest ? range.hi : range.lo;
-  const arith::Interval all = simplifier.RangeOf(standing);
+  fixed.constant += is_below == hardest ? range.hi : range.lo;
+  const arith::Interval all = simplifier.RangeOf(fixed);
   if (all.lo >= 0 || all.hi < 0) return nullptr;
-  const int64_t limit = -standing.constant;
-  standing.constant = 0;
+  const int64_t limit = -fixed.constant;
+  fixed.constant = 0;
   ir::ExprPool& pool = simplifier.pool();
-  return is_below ? pool.Lt(simplifier.ToExpr(standing), pool.Int(limit))
-                  : pool.Ge(simplifier.ToExpr(standing), pool.Int(limit));
+  return is_below ? pool.Lt(simplifier.ToExpr(fixed), pool.Int(limit))
+                  : pool.Ge(simplifier.ToExpr(fixed), pool.Int(limit));
 }
 
 }  // namespace

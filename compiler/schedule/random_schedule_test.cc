@@ -1,5 +1,3 @@
-#include "compiler/schedule/random_schedule_testing.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
@@ -7,6 +5,7 @@
 
 #include "base/status_testing.h"
 #include "compiler/schedule/dags_testing.h"
+#include "compiler/schedule/random_schedule_testing.h"
 #include "compiler/schedule/soundness_testing.h"
 
 namespace kiln::schedule {

@@ -23,9 +23,9 @@ struct Models {
   std::shared_ptr<const costmodel::CostModel> blended = {};
 };
 
-// What the policy of that name needs (PolicyKind); InvalidArgument where there is none. The analytic
-// model is one of a device with these constants. Reads the columns of compiler/features. Once `stop`
-// is requested, trainings end soon and teach nothing.
+// What the policy of that name needs (PolicyKind); InvalidArgument where there is none. The
+// analytic model is one of a device with these constants. Reads the columns of compiler/features.
+// Once `stop` is requested, trainings end soon and teach nothing.
 StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
                             const device::Calibration& device = {},
                             const std::stop_token& stop = {});

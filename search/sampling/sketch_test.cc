@@ -81,7 +81,7 @@ dag::DagPtr ReduceToScalar(int64_t n) {
 }
 
 // As many as TVM v0.14 makes for four cores.
-TEST(Sketch, CountsOfTheFacts) {
+TEST(Sketch, CountsOfTvm) {
   EXPECT_EQ(CountSketches("matmul", "512,512,512"), 3u);
   EXPECT_EQ(CountSketches("matmul", "8,8,512"), 5u) << "two with rfactor";
   EXPECT_EQ(CountSketches(ChainedMatmuls()), 9u);
@@ -113,7 +113,7 @@ TEST(Sketch, ConvolutionTilesSixLevelsAndFusesIntoTheRelu) {
   EXPECT_EQ(fused, 2);
 }
 
-TEST(GpuSketch, CountsOfTheFacts) {
+TEST(GpuSketch, CountsOfTvm) {
   EXPECT_EQ(GpuSketches("matmul", "512,512,512").size(), 1u);
   EXPECT_EQ(GpuSketches("matmul", "8,8,1024").size(), 2u) << "one reduces across threads";
   EXPECT_EQ(GpuSketches(ChainedMatmuls()).size(), 1u);

@@ -206,7 +206,7 @@ class TileFiller {
       if (!state_.stage(s).asks_for_shared()) continue;
       const int reader = state_.dag()->consumers(s).front();
       const dag::Operator& op = *state_.stage(reader).op;
-      for (const dag::Access& access : op.facts().reads) {
+      for (const dag::Access& access : op.properties().reads) {
         if (state_.dag()->node(reader).inputs[access.slot].op == s)
           return SourceOrder(op, access.load);
       }

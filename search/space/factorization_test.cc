@@ -9,7 +9,7 @@
 namespace kiln::search {
 namespace {
 
-TEST(Factorization, CountsOfTheFacts) {
+TEST(Factorization, CountsOfTvm) {
   const std::map<std::pair<int64_t, int>, int64_t> want = {
       {{512, 4}, 700}, {{512, 3}, 210}, {{512, 2}, 49},    {{512, 1}, 7},
       {{64, 4}, 210},  {{56, 4}, 175},  {{14, 4}, 25},     {{7, 4}, 5},

@@ -78,7 +78,7 @@ std::vector<int> LaneVaryingAxes(const State& state, int s) {
   const dag::Operator& op = *state.stage(reader).op;
   const auto spatial = static_cast<int32_t>(op.axes().size());
   std::vector<int> varying;
-  for (const dag::Access& access : op.facts().reads) {
+  for (const dag::Access& access : op.properties().reads) {
     if (state.dag()->node(reader).inputs[access.slot].op != s) continue;
     for (int axis = 0; axis < static_cast<int>(access.load->num_args); ++axis) {
       bool moves = false;

@@ -25,8 +25,8 @@ bool HasPoorDivisors(int64_t extent);
 // multiples of 2, 4, 8, 16 and 32 that waste no more than kMostWaste. Ascending.
 std::vector<int64_t> TileExtents(int64_t extent);
 
-// One of TileExtents; mostly the extent itself (uneven_tile_prob), for axes that do well as they are
-// although they have poor divisors.
+// One of TileExtents; mostly the extent itself (uneven_tile_prob), for axes that do well as they
+// are although they have poor divisors.
 int64_t PickTileExtent(std::span<const int64_t> extents, const Parameters& parameters, Rng& rng);
 
 // Is the waste of tiles that cover `covered` instead of `extent` acceptable?

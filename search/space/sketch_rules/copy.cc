@@ -77,7 +77,7 @@ class CopyTile final : public SketchRule {
     while (innermost >= 0 && op.axes()[innermost].extent == 1) --innermost;
     int reads = 0;
     bool across = false;
-    for (const dag::Access& access : op.facts().reads) {
+    for (const dag::Access& access : op.properties().reads) {
       if (state.dag()->node(reader).inputs[access.slot].op != s) continue;
       ++reads;
       std::vector<std::optional<int>> order = SourceOrder(op, access.load);

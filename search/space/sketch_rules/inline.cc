@@ -58,7 +58,7 @@ class AlwaysInline final : public SketchRule {
   static bool ReadsWindows(const State& state, int s, int reader) {
     const dag::Operator& op = *state.stage(reader).op;
     const auto spatial = static_cast<int32_t>(op.axes().size());
-    for (const dag::Access& access : op.facts().reads) {
+    for (const dag::Access& access : op.properties().reads) {
       if (state.dag()->node(reader).inputs[access.slot].op != s) continue;
       for (ir::Expr index : access.load->args()) {
         bool result = false, term = false;

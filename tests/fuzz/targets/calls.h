@@ -1,5 +1,5 @@
-// Targets whose inputs are calls of a service: messages of calls.proto, as text. They are changed as
-// messages (mutate_calls.cc), so that what is called is mostly a request.
+// Targets whose inputs are calls of a service: messages of calls.proto, as text. They are changed
+// as messages (mutate_calls.cc), so that what is called is mostly a request.
 #pragma once
 
 #include <google/protobuf/message.h>

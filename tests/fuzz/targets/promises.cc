@@ -74,7 +74,7 @@ double WorkIn(const dag::Dag& dag) {
   for (int i = 0; i < dag.size(); ++i) {
     const dag::Operator& op = dag.op(i);
     work += static_cast<double>(op.num_elements()) * static_cast<double>(op.reduce_size()) *
-            (1 + op.facts().size.tree.nodes);
+            (1 + op.properties().size.tree.nodes);
   }
   return work;
 }

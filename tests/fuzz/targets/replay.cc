@@ -1,10 +1,11 @@
-// Runs a fuzz target as a test, without libFuzzer: all inputs of its corpus, and a number of changed
-// ones, always the same for a seed.
+// Runs a fuzz target as a test, without libFuzzer: all inputs of its corpus, and a number of
+// changed ones, always the same for a seed.
 //
 //   NAME_fuzz_test FOLDER... [--changed N] [--seed N]
 //   NAME_fuzz_test FILE
 //
-// An input that ends the process, or that takes until the test is ended, is kept, in TEST_UNDECLARED_OUTPUTS_DIR or the current folder.
+// An input that ends the process, or that takes until the test is ended, is kept, in
+// TEST_UNDECLARED_OUTPUTS_DIR or the current folder.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>

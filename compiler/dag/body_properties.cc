@@ -1,4 +1,4 @@
-#include "compiler/dag/operator_facts.h"
+#include "compiler/dag/body_properties.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -15,7 +15,7 @@ using ir::Op;
 // were written out. Loads are entered for what they contain, but what is inside them is free.
 class Walk {
  public:
-  Walk(ir::TypeCode code, OperatorFacts& facts) : code_(code), facts_(facts) {}
+  Walk(ir::TypeCode code, BodyProperties& properties) : code_(code), properties_(properties) {}
 
   double Flops(Expr e) {
     if (e->num_args == 0) return 0;
@@ -30,18 +30,18 @@ class Walk {
     switch (e->op) {
       case Op::kLoad:
         for (Expr a : e->args()) Flops(a);
-        facts_.reads.push_back({e->id, e});
+        properties_.reads.push_back({e->id, e});
         return 0;
       case Op::kCall:
-        facts_.has_expensive |= e->intrinsic() == ir::Intrinsic::kExp;
+        properties_.has_expensive |= e->intrinsic() == ir::Intrinsic::kExp;
         return SumOfArgs(e);
       case Op::kCast:
         return Flops(e->arg(0));
       case Op::kIf:
-        facts_.has_branch = true;
+        properties_.has_branch = true;
         return SumOfArgs(e);
       case Op::kSelect: {
-        facts_.has_branch = true;
+        properties_.has_branch = true;
         const double condition = Flops(e->arg(0));
         const double yes = Flops(e->arg(1)), no = Flops(e->arg(2));
         return condition + std::max(yes, no);
@@ -82,7 +82,7 @@ class Walk {
   }
 
   ir::TypeCode code_;
-  OperatorFacts& facts_;
+  BodyProperties& properties_;
   std::vector<std::pair<Expr, double>> small_;
   std::unordered_map<Expr, double> large_;
 };
@@ -96,15 +96,15 @@ double CombinerFlops(Combiner combiner, size_t num_bodies) {
 
 }  // namespace
 
-OperatorFacts ComputeFacts(const std::vector<Expr>& bodies, Combiner combiner,
-                           int64_t reduce_size) {
-  OperatorFacts facts;
-  Walk walk(bodies[0]->type.code, facts);
+BodyProperties ComputeProperties(const std::vector<Expr>& bodies, Combiner combiner,
+                                 int64_t reduce_size) {
+  BodyProperties properties;
+  Walk walk(bodies[0]->type.code, properties);
   double flops = CombinerFlops(combiner, bodies.size());
   for (Expr body : bodies) flops += walk.Flops(body);
-  facts.flops_per_element = flops * static_cast<double>(reduce_size);
-  facts.size = SizeOf(bodies);
-  return facts;
+  properties.flops_per_element = flops * static_cast<double>(reduce_size);
+  properties.size = SizeOf(bodies);
+  return properties;
 }
 
 }  // namespace kiln::dag

@@ -1,0 +1,20 @@
+// The bits of float16 (IEEE 754 binary16) and bfloat16 (the upper half of a float), which C++20 has
+// no types for.
+//
+// To the nearest, ties to even; what lies past the largest becomes infinity; NaN stays NaN. Pure
+// functions, any thread.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace kiln {
+
+uint16_t FloatToHalf(float value);
+float HalfToFloat(uint16_t bits);
+uint16_t FloatToBFloat16(float value);
+inline float BFloat16ToFloat(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+}  // namespace kiln
