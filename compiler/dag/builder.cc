@@ -267,4 +267,48 @@ StatusOr<DagPtr> DagBuilder::Build() {
   return Dag::MakeOrdered(nodes_);
 }
 
+StatusOr<DagPtr> DagBuilder::Build(std::span<const TensorRef> outputs) {
+  if (!status_.ok()) return status_;
+  // An operator reads only earlier ones.
+  std::vector<bool> wanted(nodes_.size(), false), read(nodes_.size(), false);
+  for (const TensorRef& output : outputs)
+    wanted[static_cast<size_t>(tensors_[output.id_].tensor.op)] = true;
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    if (!wanted[i]) continue;
+    for (const Tensor& input : nodes_[i].inputs) {
+      wanted[static_cast<size_t>(input.op)] = true;
+      read[static_cast<size_t>(input.op)] = true;
+    }
+  }
+  for (const TensorRef& output : outputs) {
+    const OperatorPtr& op = OperatorOf(output);
+    if (op->is_placeholder())
+      return InvalidArgument("{} is an input, expected an output that is computed", op->name());
+    if (read[static_cast<size_t>(tensors_[output.id_].tensor.op)])
+      return InvalidArgument("another output is made of {}: it can't be an output", op->name());
+  }
+  std::vector<OpNode> kept;
+  std::vector<int> position(nodes_.size(), -1);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!wanted[i]) continue;
+    position[i] = static_cast<int>(kept.size());
+    kept.push_back(nodes_[i]);
+    for (Tensor& input : kept.back().inputs) input.op = position[static_cast<size_t>(input.op)];
+  }
+  return Dag::MakeOrdered(std::move(kept));
+}
+
+const OperatorPtr& DagBuilder::OperatorOf(const TensorRef& x) const {
+  return nodes_[static_cast<size_t>(tensors_[x.id_].tensor.op)].op;
+}
+
+int DagBuilder::OutputOf(const TensorRef& x) const { return tensors_[x.id_].tensor.output; }
+
+bool DagBuilder::IsRead(const TensorRef& x) const {
+  const int op = tensors_[x.id_].tensor.op;
+  return std::ranges::any_of(nodes_, [&](const OpNode& node) {
+    return std::ranges::any_of(node.inputs, [&](const Tensor& input) { return input.op == op; });
+  });
+}
+
 }  // namespace kiln::dag

@@ -149,6 +149,16 @@ class DagBuilder {
 
   // Refuses with the first error.
   StatusOr<DagPtr> Build();
+  // What these are made of, and nothing else. Refuses an output that another one is made of, since
+  // a DAG's outputs are what nothing in it reads, and one that is a placeholder.
+  StatusOr<DagPtr> Build(std::span<const TensorRef> outputs);
+
+  // The operator behind a tensor, which stands in the DAG that is built, and which of its outputs
+  // the tensor is. Only while there is no error.
+  const OperatorPtr& OperatorOf(const TensorRef& x) const;
+  int OutputOf(const TensorRef& x) const;
+  // Does an operator written so far read this one, or another output of the same operator?
+  bool IsRead(const TensorRef& x) const;
 
   // Notes an error of the caller's own; the first one is kept.
   void Fail(Status status);

@@ -38,6 +38,10 @@ TABLE = {
         "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/schedule",
     ],
     "compiler/features": ["base", "device"] + _COMPILER,
+    # Networks: graphs of operators that are written as compute DAGs.
+    "graph": ["base", "compiler/ir", "compiler/arith", "compiler/dag"],
+    # What graphs are made of: files of other programs, networks by name.
+    "frontend": ["base", "compiler/ir", "compiler/dag", "graph"],
     # A compiled program and its loader agree on cpu_abi.h, a plain C header.
     "compiler/codegen": ["base", "proto/cpu_abi.h"] + _COMPILER,
     # One folder per language: neither knows the other.
@@ -101,6 +105,7 @@ LIBRARIES = {
     "spdlog": ["base"],
     "sqlite3.h": ["store"],
     "xgboost": ["costmodel"],
+    "onnx": ["frontend/onnx"],
 }
 
 SOURCE = re.compile(r".*\.(h|hh|hpp|inc|c|cc|cpp|cu|cuh)$")

@@ -32,6 +32,7 @@ class OpArgs {
  public:
   int64_t operator[](std::string_view name) const;  // of a parameter that is not a list
   const std::vector<int64_t>& list(std::string_view name) const;  // empty when not given
+  bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
   const std::vector<int64_t>& shape() const { return shape_; }  // of an operator that takes a shape
   void Set(const std::string& name, int64_t value) { values_[name] = {value}; }
   void Append(const std::string& name, int64_t value) { values_[name].push_back(value); }
@@ -49,10 +50,19 @@ class OpContext {
             ir::Type result_type)
       : b(builder), args(args), type(type), out_type(out_type), result_type(result_type) {}
 
+  // Written over tensors that are there already: the first input that is asked for is the first of
+  // them. They must have the types and shapes that are asked for.
+  OpContext(DagBuilder& builder, const OpArgs& args, ir::Type type, ir::Type out_type,
+            ir::Type result_type, std::vector<TensorRef> inputs)
+      : b(builder),
+        args(args),
+        type(type),
+        out_type(out_type),
+        result_type(result_type),
+        given_(std::move(inputs)) {}
+
   TensorRef Input(std::vector<int64_t> shape) { return Input(std::move(shape), type); }
-  TensorRef Input(std::vector<int64_t> shape, ir::Type input_type) {
-    return b.Placeholder("p" + std::to_string(num_inputs_++), input_type, std::move(shape));
-  }
+  TensorRef Input(std::vector<int64_t> shape, ir::Type input_type);
   // As the type that products are made and summed in.
   Value Widen(const Value& v) const { return v.expr() == nullptr ? v : Cast(out_type, v); }
 
@@ -74,8 +84,13 @@ class OpContext {
   const ir::Type result_type;  // of results, and of inputs of the epilogue
 
  private:
+  std::vector<TensorRef> given_;
   int num_inputs_ = 0;
 };
+
+// Of sums over that type: int32 for int8, float32 for 16-bit floats, else the type. And of results.
+ir::Type AccumulatorType(ir::Type type);
+ir::Type ResultType(ir::Type type);
 
 // Another operator that does the same work, when a constant input of it has been prepared before.
 struct AlgorithmVariant {

@@ -247,15 +247,28 @@ namespace {
 
 bool IsHalf(ir::Type type) { return type == ir::kFloat16 || type == ir::kBFloat16; }
 
+}  // namespace
+
 // Sums of 16-bit floats are rounded once, at the end.
-ir::Type AccumulatorOf(ir::Type type) {
+ir::Type AccumulatorType(ir::Type type) {
   if (type == ir::kInt8) return ir::kInt32;
   return IsHalf(type) ? ir::kFloat32 : type;
 }
 
-ir::Type ResultOf(ir::Type type) { return type == ir::kInt8 ? ir::kInt32 : type; }
+ir::Type ResultType(ir::Type type) { return type == ir::kInt8 ? ir::kInt32 : type; }
 
-}  // namespace
+TensorRef OpContext::Input(std::vector<int64_t> shape, ir::Type input_type) {
+  const auto number = static_cast<size_t>(num_inputs_++);
+  if (given_.empty())
+    return b.Placeholder(fmt::format("p{}", number), input_type, std::move(shape));
+  KILN_CHECK(number < given_.size(), "input {} of {}", number, given_.size());
+  const TensorRef& input = given_[number];
+  if (input.type() != input_type || input.shape() != shape) {
+    Fail("input {} is {}[{}], expected {}[{}]", number, ir::TypeName(input.type()),
+         fmt::join(input.shape(), ", "), ir::TypeName(input_type), fmt::join(shape, ", "));
+  }
+  return input;
+}
 
 StatusOr<DagPtr> BuildOp(std::string_view name, const OpArguments& arguments,
                          const OpOptions& options) {
@@ -263,8 +276,8 @@ StatusOr<DagPtr> BuildOp(std::string_view name, const OpArguments& arguments,
   KILN_ASSIGN_OR_RETURN(const OpArgs args, ReadArguments(*op, arguments));
   DagBuilder builder;
   OpContext context(builder, args, options.dtype,
-                    options.out_dtype.value_or(AccumulatorOf(options.dtype)),
-                    options.out_dtype.value_or(ResultOf(options.dtype)));
+                    options.out_dtype.value_or(AccumulatorType(options.dtype)),
+                    options.out_dtype.value_or(ResultType(options.dtype)));
   TensorRef result = op->build(context);
   for (const std::string& step : options.epilogue) {
     KILN_ASSIGN_OR_RETURN(result, ApplyEpilogue(context, step, result, op->channel_axis));

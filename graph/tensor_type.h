@@ -1,0 +1,30 @@
+// Element type and extents of a tensor. Shapes are static and have no extent of 0.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/integers.h"
+#include "base/status.h"
+#include "compiler/ir/type.h"
+
+namespace kiln::graph {
+
+struct TensorType {
+  ir::Type type = ir::kFloat32;
+  std::vector<int64_t> shape = {};  // rank 0: a scalar
+
+  int rank() const { return static_cast<int>(shape.size()); }
+  int64_t num_elements() const { return ProductOfCounts(shape); }  // INT64_MAX: does not fit
+  int64_t bytes() const { return MultiplyCounts(num_elements(), type.bytes()); }
+  bool operator==(const TensorType&) const = default;
+};
+
+// "float32[1, 224, 224, 3]", "int64[]".
+std::string TypeText(const TensorType& type);
+
+// Refuses an extent below 1, more than 32 dimensions, more than 2^40 elements (dag::kMaxElements).
+Status CheckTensorType(const TensorType& type);
+
+}  // namespace kiln::graph

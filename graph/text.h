@@ -1,0 +1,46 @@
+// Networks as text: what `--as graph` prints and what tests are written in.
+//
+//   # two layers
+//   input x: float32[1, 64]
+//   const w: float32[32, 64] = random(7, -0.1, 0.1)
+//   const one: float32[] = [1.0]
+//   const table: float32[512, 16] = data(8a3c...)
+//   h: float32[1, 32] = dense(x, w)
+//   y: float32[1, 32] = add(h, one)
+//   a: float32[1, 16], b: float32[1, 16] = split(y) {axis: 1, sizes: [16, 16]}
+//   output a, b
+//
+// A statement a line. `_` stands for an optional input that is not given. Types of outputs may be
+// left out; where they stand they must be those that come out. Names, comments and backquotes are
+// those of every text form (compiler/ir/lexer.h). The elements of a constant stand in brackets, in
+// row-major order, or come out of a seed, or, of more than 64, are named by their digest
+// (Constant::digest) and must be given beside the text.
+//
+// ParseGraph(PrintGraph(g), constants of g) equals g. Pure functions. Any bytes are fine as input;
+// errors name line and column. Cost: linear in the text, and InferTypes for each node.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "graph/graph.h"
+
+namespace kiln::graph {
+
+// By digest.
+using ConstantsByDigest = std::map<std::string, ConstantPtr, std::less<>>;
+
+inline constexpr int64_t kMaxPrintedElements = 64;
+
+std::string PrintGraph(const Graph& graph);
+
+// The constants that the text names by their digest.
+ConstantsByDigest NamedConstants(const Graph& graph);
+
+// Refuses syntax errors, unknown operators, attributes and names, a name given twice, inputs that
+// an operator can't take, a type that is not what comes out, a constant that is not in `constants`.
+StatusOr<Graph> ParseGraph(std::string_view text, const ConstantsByDigest& constants = {});
+
+}  // namespace kiln::graph
