@@ -12,7 +12,7 @@ namespace {
 
 std::vector<OpDef> CollectOps() {
   std::vector<OpDef> all;
-  for (auto* family : {ElementwiseOps, ProductOps}) {
+  for (auto* family : {ElementwiseOps, ProductOps, WinogradOps}) {
     for (OpDef& op : family()) all.push_back(std::move(op));
   }
   return all;

@@ -122,6 +122,7 @@ inline constexpr int kAnyNumberOfInputs = 1 << 16;
 // One call per family file; the registry puts them together.
 std::vector<OpDef> ElementwiseOps();
 std::vector<OpDef> ProductOps();
+std::vector<OpDef> WinogradOps();
 
 // All operators, by family. Names are unique. Immutable after the first call; any thread.
 const std::vector<OpDef>& AllOps();

@@ -10,6 +10,7 @@
 #include "graph/passes/fold_scales.h"
 #include "graph/passes/merge_equal.h"
 #include "graph/passes/simplify.h"
+#include "graph/passes/winograd.h"
 #include "graph/rewrite.h"
 #include "graph/verify.h"
 
@@ -39,6 +40,11 @@ const std::vector<Pass>& AllPasses() {
              FoldBatchNorm),
       Always("fold-constants", "as above", FoldConstants),
       Always("fold-scales", "products with a number for each channel go into weights", FoldScales),
+      Always("fold-constants", "as above", FoldConstants),
+      {.name = "winograd",
+       .doc = "3x3 convolutions by Winograd's method",
+       .run = UseWinograd,
+       .wanted = [](const PassOptions& o) { return o.winograd != WinogradRule::kNone; }},
       Always("fold-constants", "as above", FoldConstants),
       Always("simplify", "as above", Simplify),
       Always("merge-equal", "equal nodes and constants become one", MergeEqual),

@@ -1,6 +1,7 @@
 // What is done to a network before it is cut into kernels. passes.cc is the table of contents.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -13,9 +14,17 @@
 namespace kiln::graph {
 
 // What the target wants of a network.
+enum class WinogradRule : uint8_t {
+  kNone,  // direct convolutions alone
+  kTvm,   // wherever it can be, as TVM does on GPUs: tiles of 4x4 where 8 divides the height
+  kFast,  // wherever it can be, with tiles and transforms that suit the target
+};
+
 struct PassOptions {
+  bool is_gpu = false;
   // Convolutions and pools with the channels last, as GPUs like them.
   bool channels_last = true;
+  WinogradRule winograd = WinogradRule::kNone;
 };
 
 struct Pass {
