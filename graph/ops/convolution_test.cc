@@ -5,8 +5,11 @@
 
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
+#include "graph/node_dag.h"
 #include "graph/run_op_testing.h"
+#include "graph/text.h"
 
 namespace kiln::graph {
 namespace {
@@ -297,11 +300,30 @@ TEST(ConvolutionTest, Float16IsSummedInFloat32) {
   EXPECT_THAT(Doubles(y), testing::ElementsAre(20000));
 }
 
-TEST(ConvolutionTest, ComputedWeightsKeepTheirLayout) {
-  const dag::DagPtr constant = DagOf("conv(a, b) {channels_last: 1}",
-                                     {{ir::kFloat32, {1, 4, 2}}, {ir::kFloat32, {1, 2, 3}}});
-  EXPECT_THAT(constant->op(constant->size() - 1).attrs().layout_free_placeholders,
-              testing::ElementsAre("p1"));
+// The convolution of a network whose weights are `weights` of an input w, which is fine as text.
+std::vector<std::string> LayoutFree(std::string_view weights) {
+  const StatusOr<Graph> graph = ParseGraph(fmt::format(
+      "input x: float32[1, 4, 2]\ninput w: float32[1, 2, 3]\n{}y = conv(x, k) {{channels_last: "
+      "1}}\noutput y\n",
+      weights));
+  KILN_CHECK(graph.ok(), "{}", std::string(graph.status().message()));
+  std::vector<int> nodes;
+  for (int i = 0; i < graph->num_nodes(); ++i) nodes.push_back(i);
+  const StatusOr<NodeDag> written = MakeNodeDag(*graph, nodes, graph->outputs());
+  KILN_CHECK(written.ok());
+  const StatusOr<dag::DagPtr> read = dag::ParseDag(dag::PrintDag(*written->dag));
+  EXPECT_OK(read);
+  return written->dag->op(written->dag->size() - 1).attrs().layout_free_placeholders;
+}
+
+TEST(ConvolutionTest, OnlyWeightsThatAreInputsAreFreeInTheirLayout) {
+  EXPECT_THAT(LayoutFree("k = reshape(w) {shape: [1, 2, 3]}\n"), testing::IsEmpty());
+  EXPECT_THAT(
+      DagOf("conv(a, b) {channels_last: 1}", {{ir::kFloat32, {1, 4, 2}}, {ir::kFloat32, {1, 2, 3}}})
+          ->op(3)
+          .attrs()
+          .layout_free_placeholders,
+      testing::ElementsAre("p1"));
 }
 
 TEST(ConvolutionTest, Refuses) {
