@@ -71,7 +71,7 @@ TABLE = {
     ] + _COMPILER,
     # What a program may use: a scheduler, a farm of its own, the records of a file.
     "client": [
-        "base", "device", "proto", "rpc", "compiler", "store", "store/wire",
+        "base", "device", "proto", "rpc", "compiler", "store", "store/wire", "graph", "frontend",
         # What a log's keys may stand for.
         "scheduler/computations.h",
     ],
@@ -80,7 +80,7 @@ TABLE = {
     # A machine, a device, a trial: is it as it should be?
     "client/check": ["base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "client", "client/view"],
     "client/cli": [
-        "base", "device", "proto", "rpc", "compiler", "costmodel", "search", "store", "store/wire",
+        "base", "device", "proto", "rpc", "compiler", "costmodel", "search", "store", "store/wire", "graph", "frontend",
         "client", "client/view", "client/check",
         # Of the services only what the one binary starts, and what a log's keys may stand for.
         "tracker/daemon.h",
