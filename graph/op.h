@@ -44,6 +44,32 @@ struct AttributeSpec {
   bool is_optional = false;  // may be absent, which means something else than any value
 };
 
+// Attributes with a default; without one they must be given.
+inline AttributeSpec IntAttribute(std::string name, std::string doc,
+                                  std::optional<int64_t> value = {}) {
+  AttributeSpec spec{std::move(name), AttributeKind::kInt, std::move(doc)};
+  if (value) spec.default_value = *value;
+  return spec;
+}
+inline AttributeSpec FloatAttribute(std::string name, std::string doc,
+                                    std::optional<double> value = {}) {
+  AttributeSpec spec{std::move(name), AttributeKind::kFloat, std::move(doc)};
+  if (value) spec.default_value = *value;
+  return spec;
+}
+inline AttributeSpec NameAttribute(std::string name, std::string doc,
+                                   std::optional<std::string> value = {}) {
+  AttributeSpec spec{std::move(name), AttributeKind::kName, std::move(doc)};
+  if (value) spec.default_value = *std::move(value);
+  return spec;
+}
+inline AttributeSpec IntsAttribute(std::string name, std::string doc,
+                                   std::optional<std::vector<int64_t>> value = {}) {
+  AttributeSpec spec{std::move(name), AttributeKind::kInts, std::move(doc)};
+  if (value) spec.default_value = *std::move(value);
+  return spec;
+}
+
 // Where a node is written to.
 class NodeWriter {
  public:
@@ -59,6 +85,7 @@ class NodeWriter {
   const dag::TensorRef& input(int i) const { return *inputs_[i]; }
   const std::vector<int64_t>& shape(int i) const { return input(i).shape(); }
   ir::Type type(int i = 0) const { return input(i).type(); }
+  bool ok() const { return b.status().ok(); }
 
   // Attributes by name; of the kind that the operator says.
   bool has(std::string_view name) const { return attributes_.find(name) != attributes_.end(); }
@@ -85,6 +112,10 @@ class NodeWriter {
   // For parts of library operators: types as in the library for inputs of `type`.
   dag::OpContext Context(const dag::OpArgs& args, ir::Type type,
                          std::vector<dag::TensorRef> inputs = {});
+  dag::OpContext Context(ir::Type type) {
+    static const dag::OpArgs kNone;
+    return Context(kNone, type);
+  }
   // As the type: a stage that converts, or x itself.
   dag::TensorRef Converted(const dag::TensorRef& x, ir::Type type);
 
@@ -122,6 +153,12 @@ inline constexpr int kAnyNumberOfInputs = 1 << 16;
 // One call per family file; the registry puts them together.
 std::vector<OpDef> ElementwiseOps();
 std::vector<OpDef> ProductOps();
+std::vector<OpDef> ConvolutionOps();
+std::vector<OpDef> PoolingOps();
+std::vector<OpDef> ReductionOps();
+std::vector<OpDef> NormalizationOps();
+std::vector<OpDef> RearrangementOps();
+std::vector<OpDef> IndexingOps();
 
 // All operators, by family. Names are unique. Immutable after the first call; any thread.
 const std::vector<OpDef>& AllOps();

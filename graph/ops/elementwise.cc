@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "graph/op.h"
+#include "graph/ops/inputs.h"
 
 namespace kiln::graph {
 namespace {
@@ -12,62 +13,6 @@ namespace {
 using dag::TensorRef;
 using dag::Value;
 using dag::Vars;
-
-// The shape of x op y op ..., or {} with a failure.
-std::vector<int64_t> BroadcastShape(NodeWriter& w) {
-  std::vector<int64_t> shape;
-  for (int i = 0; i < w.num_inputs(); ++i) {
-    const std::vector<int64_t>& other = w.shape(i);
-    if (other.size() > shape.size()) shape.insert(shape.begin(), other.size() - shape.size(), 1);
-    const size_t shift = shape.size() - other.size();
-    for (size_t d = 0; d < other.size(); ++d) {
-      int64_t& extent = shape[shift + d];
-      if (extent != other[d] && extent != 1 && other[d] != 1) {
-        w.Fail("input {} of shape [{}] does not broadcast against [{}]", i, fmt::join(other, ", "),
-               fmt::join(shape, ", "));
-        return shape;
-      }
-      extent = std::max(extent, other[d]);
-    }
-  }
-  return shape;
-}
-
-// The element of x that the index of a shape that x was broadcast to reads.
-Value BroadcastAt(const TensorRef& x, Vars v) {
-  const std::vector<int64_t>& shape = x.shape();
-  const Vars own = v.last(shape.size());
-  std::vector<Value> index;
-  for (size_t d = 0; d < shape.size(); ++d) index.push_back(shape[d] == 1 ? Value(0) : own[d]);
-  return x.At(index);
-}
-
-void RequireSameTypes(NodeWriter& w, int first) {
-  for (int i = first + 1; i < w.num_inputs(); ++i) {
-    if (w.type(i) == w.type(first)) continue;
-    w.Fail("inputs of {} and {}, expected the same type", ir::TypeName(w.type(first)),
-           ir::TypeName(w.type(i)));
-  }
-}
-
-// What a function may be applied to.
-enum class Domain { kFloats, kNumbers, kBools, kAny };
-
-void RequireDomain(NodeWriter& w, Domain domain, int input) {
-  const ir::Type type = w.type(input);
-  const bool fits = domain == Domain::kAny || (domain == Domain::kFloats && type.is_float()) ||
-                    (domain == Domain::kBools && type.is_bool()) ||
-                    (domain == Domain::kNumbers && !type.is_bool());
-  if (fits) return;
-  w.Fail("input of {}, expected {}", ir::TypeName(type),
-         domain == Domain::kFloats  ? "a float type"
-         : domain == Domain::kBools ? "bool"
-                                    : "numbers");
-}
-
-// 16-bit floats are computed in float32 and rounded once.
-bool IsNarrow(ir::Type type) { return type == ir::kFloat16 || type == ir::kBFloat16; }
-Value Widened(const Value& x, ir::Type type) { return IsNarrow(type) ? Cast(ir::kFloat32, x) : x; }
 
 // The stage of a function of one element, rounded to the type of its input unless `result` says
 // another one.

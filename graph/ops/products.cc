@@ -71,8 +71,7 @@ std::vector<TensorRef> Matmul(NodeWriter& w) {
   const bool has_row = x.rank() > 1, has_column = y.rank() > 1;
   if (has_row) axes.push_back({"i", a.rows});
   if (has_column) axes.push_back({"j", b.columns});
-  const dag::OpArgs none;
-  const dag::OpContext c = w.Context(none, x.type());
+  const dag::OpContext c = w.Context(x.type());
   const std::string_view name = batch_rank > 0 ? "T_batch_matmul_N" : "T_matmul_N";
   TensorRef product = w.b.Reduce(fmt::format("{}{}", name, transposed ? 'T' : 'N'), axes,
                                  {{"k", a.columns}}, dag::Combiner::kSum,

@@ -2,7 +2,6 @@
 // and overlap; and global pooling, which is one window.
 #include <numeric>
 
-#include "compiler/dag/ops/image.h"
 #include "compiler/dag/ops/pool.h"
 
 namespace kiln::dag {
@@ -49,10 +48,12 @@ std::string OldSize(ir::Type type, size_t axis, int64_t extent) {
       TypeName(type), axis, extent);
 }
 
-TensorRef AdaptivePool(OpContext& c, Layout layout, PoolKind kind,
-                       const std::vector<int64_t>& out) {
-  const int64_t n = c.args["N"], channels = c.args["C"];
-  const std::vector<int64_t> in = ReadExtents(c, layout.dims, "");
+}  // namespace
+
+TensorRef WriteAdaptivePool(OpContext& c, Layout layout, PoolKind kind,
+                            const std::vector<int64_t>& out, const TensorRef& data) {
+  const std::vector<int64_t> in = layout.Image(data.shape());
+  const int64_t channels = data.shape()[static_cast<size_t>(layout.channel_axis())];
   const bool max = kind == PoolKind::kMax;
   if (!max) c.RequireFloat();
   std::vector<Cut> cuts;
@@ -61,12 +62,14 @@ TensorRef AdaptivePool(OpContext& c, Layout layout, PoolKind kind,
     cuts.push_back({in[d], out[d]});
     reduce.push_back({fmt::format("rv{}", d), cuts[d].Longest()});
   }
-  TensorRef data = c.Input(Arrange(layout, n, channels, in));
-  const std::vector<Axis> axes = NumberedAxes("ax", Arrange(layout, n, channels, out));
-  TensorRef pooled = c.b.Reduce(
-      max ? "adaptive_pool_max" : "adaptive_pool_sum", axes, reduce,
-      max ? Combiner::kMax : Combiner::kSum,
-      [&](Vars v) { return Element(c, data, layout, cuts, v, max ? LowestValue(c.type) : 0); });
+  const std::vector<Axis> axes =
+      NumberedAxes("ax", Arrange(layout, data.shape()[0], channels, out));
+  TensorRef pooled = c.b.Reduce(max ? "adaptive_pool_max" : "adaptive_pool_sum", axes, reduce,
+                                max ? Combiner::kMax : Combiner::kSum, [&](Vars v) {
+                                  const Value element = Element(c, data, layout, cuts, v,
+                                                                max ? LowestValue(c.type) : 0);
+                                  return max ? element : c.Widen(element);
+                                });
   if (max) return pooled;
   Attrs attrs;
   if (out == std::vector<int64_t>(out.size(), 1)) {
@@ -85,15 +88,17 @@ TensorRef AdaptivePool(OpContext& c, Layout layout, PoolKind kind,
         std::optional<Value> size;
         for (size_t d = 0; d < cuts.size(); ++d) {
           const Value& o = v[layout.first() + d];
-          const Value length = cuts[d].even()
-                                   ? c.b.Constant(static_cast<double>(cuts[d].Longest()), c.type)
-                                   : Cast(c.type, cuts[d].End(o) - cuts[d].Begin(o));
+          const Value length =
+              cuts[d].even() ? c.b.Constant(static_cast<double>(cuts[d].Longest()), c.out_type)
+                             : Cast(c.out_type, cuts[d].End(o) - cuts[d].Begin(o));
           size = size ? *size * length : length;
         }
-        return pooled.At(v) / *size;
+        return Cast(c.type, pooled.At(v) / *size);
       },
       attrs);
 }
+
+namespace {
 
 OpInfo Info(Layout layout, PoolKind kind, bool global) {
   std::vector<Parameter> parameters = ImageParameters(layout.dims);
@@ -112,7 +117,9 @@ OpInfo Info(Layout layout, PoolKind kind, bool global) {
             const std::vector<int64_t> out =
                 global ? std::vector<int64_t>(static_cast<size_t>(layout.dims), 1)
                        : ReadExtents(c, layout.dims, "O");
-            return AdaptivePool(c, layout, kind, out);
+            TensorRef data =
+                c.Input(Arrange(layout, c.args["N"], c.args["C"], ReadExtents(c, layout.dims, "")));
+            return WriteAdaptivePool(c, layout, kind, out, data);
           }};
 }
 

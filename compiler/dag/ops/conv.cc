@@ -1,92 +1,71 @@
 // Direct convolution of 1, 2 or 3 dimensions with stride, padding, dilation and groups. Weights are
 // OI + kernel where channels come first, kernel + IO where they come last.
-#include "compiler/dag/ops/image.h"
+#include "compiler/dag/ops/conv.h"
+
 #include "compiler/dag/ops/winograd.h"
 
 namespace kiln::dag {
 namespace {
 
-struct Conv {
-  int64_t n, co, ci, stride, pad, dilation, groups;
-  std::vector<int64_t> in, kernel, out;  // per dimension of the image
-};
-
-Conv ReadConv(OpContext& c, int dims) {
-  Conv v{.n = c.args["N"],
-         .co = c.args["CO"],
-         .ci = c.args["CI"],
-         .stride = c.args["stride"],
-         .pad = c.args["pad"],
-         .dilation = c.args["dilation"],
-         .groups = c.args["groups"],
-         .in = ReadExtents(c, dims, ""),
-         .kernel = ReadExtents(c, dims, "K"),
-         .out = {}};
-  if (v.ci % v.groups != 0 || v.co % v.groups != 0) {
-    c.Fail("groups = {} must divide CI = {} and CO = {}", v.groups, v.ci, v.co);
-    v.groups = 1;
-  }
-  const std::vector<std::string> letters = ImageLetters(dims);
-  for (size_t d = 0; d < letters.size(); ++d) {
-    v.out.push_back(
-        WindowExtent(c, letters[d], v.in[d], 2 * v.pad, v.kernel[d], v.stride, v.dilation));
-  }
-  return v;
-}
-
 // The input channel that output channel ff and rc, counted inside its group, meet.
-Value InputChannel(const Conv& v, const Value& ff, const Value& rc) {
-  if (v.groups == 1) return rc;
-  return FloorDiv(ff, v.co / v.groups) * (v.ci / v.groups) + rc;
+Value InputChannel(const ConvSpec& spec, int64_t co, int64_t group_channels, const Value& ff,
+                   const Value& rc) {
+  if (spec.groups == 1) return rc;
+  return FloorDiv(ff, co / spec.groups) * group_channels + rc;
 }
 
-std::vector<Axis> NamedAxes(const char* const* names, const std::vector<int64_t>& extents) {
-  std::vector<Axis> axes;
-  for (size_t d = 0; d < extents.size(); ++d) axes.push_back({names[d], extents[d]});
-  return axes;
-}
+}  // namespace
 
-TensorRef Convolution(OpContext& c, Layout layout) {
-  static constexpr const char* kOut[] = {"yy", "xx", "zz"};
-  static constexpr const char* kWindow[] = {"ry", "rx", "rz"};
-  const Conv v = ReadConv(c, layout.dims);
-  const auto dims = static_cast<size_t>(layout.dims);
+TensorRef WriteConv(OpContext& c, const ConvSpec& spec, const TensorRef& data,
+                    const TensorRef& weight) {
+  static constexpr std::string_view kOut[] = {"yy", "xx", "zz"};
+  static constexpr std::string_view kWindow[] = {"ry", "rx", "rz"};
+  const auto& [layout, window, groups] = spec;
+  const size_t dims = window.dims();
   const bool last = layout.channels_last;
+  const int64_t co = weight.shape()[last ? dims + 1 : 0];
+  const int64_t group_channels = weight.shape()[last ? dims : 1];
+  const std::vector<int64_t> out = window.Count(c, layout.Image(data.shape()));
 
-  TensorRef data = c.Input(Arrange(layout, v.n, v.ci, v.in));
-  const std::vector<int64_t> pads =
-      Arrange<int64_t>(layout, 0, 0, std::vector<int64_t>(dims, v.pad));
-  TensorRef padded = Pad(c, data, "pad_temp", "i", {pads, pads}, /*always=*/true);
-  const int64_t group_channels = v.ci / v.groups;
-  std::vector<int64_t> weight_shape = v.kernel;
-  weight_shape.insert(last ? weight_shape.end() : weight_shape.begin(),
-                      last ? std::initializer_list<int64_t>{group_channels, v.co}
-                           : std::initializer_list<int64_t>{v.co, group_channels});
-  TensorRef weight = c.Input(weight_shape);
-
-  std::vector<Axis> reduce = NamedAxes(kWindow, v.kernel);
-  reduce.insert(last ? reduce.end() : reduce.begin(), {"rc", group_channels});
-  Attrs attrs;
-  if (last) attrs.layout_free_placeholders = {"p1"};
+  TensorRef padded = Pad(c, data, "pad_temp", "i", window.PaddingOf(layout), /*always=*/true);
   return c.b.Reduce(
-      fmt::format("{}conv{}d_{}", v.groups > 1 ? "group_" : "", dims, layout.Name()),
-      Arrange<Axis>(layout, {"nn", v.n}, {"ff", v.co}, NamedAxes(kOut, v.out)), reduce,
+      fmt::format("{}conv{}d_{}", groups > 1 ? "group_" : "", dims, layout.Name()),
+      Arrange<Axis>(layout, {"nn", data.shape()[0]}, {"ff", co}, NamedAxes(kOut, out)),
+      ArrangeSum<Axis>(layout, {"rc", group_channels}, NamedAxes(kWindow, window.kernel)),
       Combiner::kSum,
       [&](Vars i) {
-        const Vars out = i.subspan(layout.first(), dims);
-        const Vars window = i.subspan(dims + 2 + (last ? 0 : 1), dims);
+        const Vars at = i.subspan(dims + 2 + (last ? 0 : 1), dims);
         const Value& ff = i[static_cast<size_t>(layout.channel_axis())];
         const Value& rc = last ? i.back() : i[dims + 2];
         std::vector<Value> image;
         for (size_t d = 0; d < dims; ++d)
-          image.push_back(out[d] * v.stride + window[d] * v.dilation);
-        std::vector<Value> at(window.begin(), window.end());
-        const Value channels[] = {last ? rc : ff, last ? ff : rc};
-        at.insert(last ? at.end() : at.begin(), std::begin(channels), std::end(channels));
-        return c.Widen(padded.At(Arrange(layout, i[0], InputChannel(v, ff, rc), image))) *
-               c.Widen(weight.At(at));
+          image.push_back(window.Position(d, i[layout.first() + d], at[d]));
+        const Value channel = InputChannel(spec, co, group_channels, ff, rc);
+        return c.Widen(padded.At(Arrange(layout, i[0], channel, image))) *
+               c.Widen(weight.At(ArrangeWeight(layout, last ? rc : ff, last ? ff : rc,
+                                               std::vector<Value>(at.begin(), at.end()))));
       },
-      attrs);
+      last ? LayoutFree(c, weight) : Attrs());
+}
+
+namespace {
+
+TensorRef Convolution(OpContext& c, Layout layout) {
+  const int64_t ci = c.args["CI"], co = c.args["CO"];
+  ConvSpec spec{layout,
+                Window::Uniform(ReadExtents(c, layout.dims, "K"), c.args["stride"], c.args["pad"],
+                                c.args["dilation"]),
+                c.args["groups"]};
+  if (ci % spec.groups != 0 || co % spec.groups != 0) {
+    c.Fail("groups = {} must divide CI = {} and CO = {}", spec.groups, ci, co);
+    spec.groups = 1;
+  }
+  TensorRef data = c.Input(Arrange(layout, c.args["N"], ci, ReadExtents(c, layout.dims, "")));
+  const int64_t group_channels = ci / spec.groups;
+  const bool last = layout.channels_last;
+  TensorRef weight = c.Input(ArrangeWeight(layout, last ? group_channels : co,
+                                           last ? co : group_channels, spec.window.kernel));
+  return WriteConv(c, spec, data, weight);
 }
 
 OpInfo Info(Layout layout) {

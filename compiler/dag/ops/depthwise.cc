@@ -1,96 +1,68 @@
-// Depthwise 2-D convolution: every channel has kernels of its own.
-#include "compiler/dag/ops/op.h"
+// Depthwise convolution: every channel has kernels of its own.
+#include "compiler/dag/ops/conv.h"
 
 namespace kiln::dag {
+
+TensorRef WriteDepthwiseConv(OpContext& c, Layout layout, const Window& window,
+                             const TensorRef& data, const TensorRef& weight) {
+  static constexpr std::string_view kOut[] = {"i", "j", "k"};
+  static constexpr std::string_view kWindow[] = {"di", "dj", "dk"};
+  const size_t dims = window.dims();
+  const auto channel_axis = static_cast<size_t>(layout.channel_axis());
+  const int64_t channels = data.shape()[channel_axis];
+  const int64_t multiplier = weight.shape()[layout.channels_last ? dims + 1 : 1];
+  const std::vector<int64_t> out = window.Count(c, layout.Image(data.shape()));
+
+  TensorRef padded = Pad(c, data, "PaddedInput", "i", window.PaddingOf(layout), /*always=*/true);
+  return c.b.Reduce(
+      fmt::format("DepthwiseConv{}d", dims),
+      Arrange<Axis>(layout, {"b", data.shape()[0]}, {"c", channels * multiplier},
+                    NamedAxes(kOut, out)),
+      NamedAxes(kWindow, window.kernel), Combiner::kSum, [&](Vars v) {
+        const Vars at = v.last(dims);
+        const Value channel = FloorDiv(v[channel_axis], multiplier);
+        std::vector<Value> image;
+        for (size_t d = 0; d < dims; ++d)
+          image.push_back(window.Position(d, v[layout.first() + d], at[d]));
+        return c.Widen(padded.At(Arrange(layout, v[0], channel, image))) *
+               c.Widen(weight.At(ArrangeWeight<Value>(layout, channel, v[channel_axis] % multiplier,
+                                                      {at.begin(), at.end()})));
+      });
+}
+
 namespace {
 
-struct Depthwise {
-  int64_t n, h, w, ch, kh, kw, stride, pad, dilation, multiplier;
-  int64_t oh, ow;
-};
-
-Depthwise Read(OpContext& c) {
-  Depthwise v{.n = c.args["N"],
-              .h = c.args["H"],
-              .w = c.args["W"],
-              .ch = c.args["C"],
-              .kh = c.args["KH"],
-              .kw = c.args["KW"],
-              .stride = c.args["stride"],
-              .pad = c.args["pad"],
-              .dilation = c.args["dilation"],
-              .multiplier = c.args["multiplier"],
-              .oh = 1,
-              .ow = 1};
-  v.oh = WindowExtent(c, "H", v.h, 2 * v.pad, v.kh, v.stride, v.dilation);
-  v.ow = WindowExtent(c, "W", v.w, 2 * v.pad, v.kw, v.stride, v.dilation);
-  return v;
+TensorRef Depthwise(OpContext& c, Layout layout) {
+  const Window window = Window::Uniform(ReadExtents(c, layout.dims, "K"), c.args["stride"],
+                                        c.args["pad"], c.args["dilation"]);
+  TensorRef data =
+      c.Input(Arrange(layout, c.args["N"], c.args["C"], ReadExtents(c, layout.dims, "")));
+  TensorRef weight =
+      c.Input(ArrangeWeight(layout, c.args["C"], c.args["multiplier"], window.kernel));
+  return WriteDepthwiseConv(c, layout, window, data, weight);
 }
 
-Value Window(const Depthwise& v, const Value& out, const Value& kernel) {
-  return out * v.stride + kernel * v.dilation;
-}
-
-TensorRef Nchw(OpContext& c) {
-  const Depthwise v = Read(c);
-  TensorRef data = c.Input({v.n, v.ch, v.h, v.w});
-  TensorRef padded = Pad(c, data, "PaddedInput", "i", {{0, 0, v.pad, v.pad}, {0, 0, v.pad, v.pad}},
-                         /*always=*/true);
-  TensorRef weight = c.Input({v.ch, v.multiplier, v.kh, v.kw});
-  return c.b.Reduce(
-      "DepthwiseConv2d", {{"b", v.n}, {"c", v.ch * v.multiplier}, {"i", v.oh}, {"j", v.ow}},
-      {{"di", v.kh}, {"dj", v.kw}}, Combiner::kSum, [&](Vars x) {
-        const Value channel = FloorDiv(x[1], v.multiplier);
-        return c.Widen(padded(x[0], channel, Window(v, x[2], x[4]), Window(v, x[3], x[5]))) *
-               c.Widen(weight(channel, x[1] % v.multiplier, x[4], x[5]));
-      });
-}
-
-TensorRef Nhwc(OpContext& c) {
-  const Depthwise v = Read(c);
-  TensorRef data = c.Input({v.n, v.h, v.w, v.ch});
-  TensorRef padded = Pad(c, data, "PaddedInput", "i", {{0, v.pad, v.pad, 0}, {0, v.pad, v.pad, 0}},
-                         /*always=*/true);
-  TensorRef weight = c.Input({v.kh, v.kw, v.ch, v.multiplier});
-  return c.b.Reduce(
-      "DepthwiseConv2d", {{"b", v.n}, {"i", v.oh}, {"j", v.ow}, {"c", v.ch * v.multiplier}},
-      {{"di", v.kh}, {"dj", v.kw}}, Combiner::kSum, [&](Vars x) {
-        const Value channel = FloorDiv(x[3], v.multiplier);
-        return c.Widen(padded(x[0], Window(v, x[1], x[4]), Window(v, x[2], x[5]), channel)) *
-               c.Widen(weight(x[4], x[5], channel, x[3] % v.multiplier));
-      });
-}
-
-std::vector<Parameter> Parameters() {
-  return {{.name = "N", .doc = "batch"},
-          {.name = "H", .doc = "input height"},
-          {.name = "W", .doc = "input width"},
-          {.name = "C", .doc = "input channels"},
-          {.name = "KH", .doc = "kernel height"},
-          {.name = "KW", .doc = "kernel width"},
-          {.name = "stride", .doc = "step of the window"},
-          {.name = "pad", .doc = "zeros added on each side", .min = 0},
-          {.name = "dilation", .doc = "step inside the window", .default_value = 1},
-          {.name = "multiplier", .doc = "outputs per input channel", .default_value = 1}};
+OpInfo Info(Layout layout) {
+  std::vector<Parameter> parameters = ImageParameters(layout.dims);
+  parameters.push_back({.name = "C", .doc = "input channels"});
+  AddExtents(parameters, layout.dims, "K", "kernel");
+  parameters.push_back({.name = "stride", .doc = "step of the window"});
+  parameters.push_back({.name = "pad", .doc = "zeros added on each side", .min = 0});
+  parameters.push_back({.name = "dilation", .doc = "step inside the window", .default_value = 1});
+  parameters.push_back(
+      {.name = "multiplier", .doc = "outputs per input channel", .default_value = 1});
+  return {
+      .name = "depthwise_conv2d_" + layout.Name(),
+      .family = "convolutions",
+      .doc = fmt::format("depthwise convolution of [{}] with [{}]", layout.ShapeDoc(),
+                         layout.channels_last ? "KH, KW, C, multiplier" : "C, multiplier, KH, KW"),
+      .parameters = std::move(parameters),
+      .channel_axis = layout.channel_axis(),
+      .build = [layout](OpContext& c) { return Depthwise(c, layout); }};
 }
 
 }  // namespace
 
-std::vector<OpInfo> DepthwiseOps() {
-  return {
-      {.name = "depthwise_conv2d_nchw",
-       .family = "convolutions",
-       .doc = "depthwise convolution of [N, C, H, W] with [C, multiplier, KH, KW]",
-       .parameters = Parameters(),
-       .channel_axis = 1,
-       .build = Nchw},
-      {.name = "depthwise_conv2d_nhwc",
-       .family = "convolutions",
-       .doc = "depthwise convolution of [N, H, W, C] with [KH, KW, C, multiplier]",
-       .parameters = Parameters(),
-       .channel_axis = 3,
-       .build = Nhwc},
-  };
-}
+std::vector<OpInfo> DepthwiseOps() { return {Info({2, false}), Info({2, true})}; }
 
 }  // namespace kiln::dag

@@ -166,6 +166,14 @@ TensorRef ApplyUnary(OpContext& c, std::string_view name, const TensorRef& x) {
                      [&](Vars v) { return unary->f(x.At(v)); });
 }
 
+Value BroadcastAt(const TensorRef& x, Vars v) {
+  const std::vector<int64_t>& shape = x.shape();
+  const Vars own = v.last(shape.size());
+  std::vector<Value> index;
+  for (size_t d = 0; d < shape.size(); ++d) index.push_back(shape[d] == 1 ? Value(0) : own[d]);
+  return x.At(index);
+}
+
 TensorRef Converted(OpContext& c, const TensorRef& x, ir::Type type) {
   if (x.type() == type) return x;
   return c.b.Compute("T_cast", NumberedAxes("ax", x.shape()),

@@ -1,7 +1,7 @@
 // Layer, root-mean-square and batch normalization at inference.
-#include <cmath>
+#include "compiler/dag/ops/normalize.h"
 
-#include "compiler/dag/ops/op.h"
+#include <cmath>
 
 namespace kiln::dag {
 namespace {
@@ -16,9 +16,7 @@ struct Rows {
   Vars Inner(Vars v) const { return v.subspan(outer.size()); }
 };
 
-Rows ReadRows(OpContext& c) {
-  const std::vector<int64_t>& shape = c.args.shape();
-  const size_t axis = c.AxisAt("axis", c.args["axis"]).value_or(0);
+Rows RowsOf(const std::vector<int64_t>& shape, size_t axis) {
   Rows rows;
   for (size_t i = 0; i < shape.size(); ++i) {
     (i < axis ? rows.outer : rows.inner).push_back(shape[i]);
@@ -30,12 +28,23 @@ Rows ReadRows(OpContext& c) {
 }
 
 // 10 to the -eps, added to what is divided by.
-double Epsilon(OpContext& c) { return std::pow(10.0, -static_cast<double>(c.args["eps"])); }
+NormSpec ReadSpec(OpContext& c) {
+  return {c.AxisAt("axis", c.args["axis"]).value_or(0),
+          std::pow(10.0, -static_cast<double>(c.args["eps"]))};
+}
+
+// y gamma + beta, as far as there are such.
+Value Scaled(OpContext& c, const Value& y, const TensorRef* gamma, const TensorRef* beta,
+             Vars inner) {
+  const Value scaled = gamma == nullptr ? y : y * c.Widen(BroadcastAt(*gamma, inner));
+  return beta == nullptr ? scaled : scaled + c.Widen(BroadcastAt(*beta, inner));
+}
 
 // As topi's layer_norm: the variance is the mean of the squares less the square of the mean, so
 // that both sums are one operator, which reads the input once.
-TensorRef LayerNormOfOnePass(OpContext& c, const Rows& rows) {
-  const double epsilon = Epsilon(c);
+TensorRef LayerNormOfOnePass(OpContext& c) {
+  const NormSpec spec = ReadSpec(c);
+  const Rows rows = RowsOf(c.args.shape(), spec.axis);
   TensorRef x = c.Input(c.args.shape());
   TensorRef sum = c.b.Tuple(x.name() + "_red_temp", NumberedAxes("ax", rows.outer), rows.reduce,
                             Combiner::kSum, [&](Vars v) {
@@ -47,18 +56,16 @@ TensorRef LayerNormOfOnePass(OpContext& c, const Rows& rows) {
   return c.b.Compute("T_layer_norm", NumberedAxes("ax", c.args.shape()), [&](Vars v) {
     const Value mean = sum.At(rows.Outer(v)) / rows.size;
     const Value variance = squares.At(rows.Outer(v)) / rows.size - mean * mean;
-    return (c.Widen(x.At(v)) - mean) * Rsqrt(variance + epsilon) *
-               c.Widen(gamma.At(rows.Inner(v))) +
-           c.Widen(beta.At(rows.Inner(v)));
+    return Scaled(c, (c.Widen(x.At(v)) - mean) * Rsqrt(variance + spec.epsilon), &gamma, &beta,
+                  rows.Inner(v));
   });
 }
 
-TensorRef LayerNorm(OpContext& c) {
-  c.RequireFloat();
-  const Rows rows = ReadRows(c);
-  if (c.args["one_pass"] != 0) return LayerNormOfOnePass(c, rows);
-  const double epsilon = Epsilon(c);
-  TensorRef x = c.Input(c.args.shape());
+}  // namespace
+
+TensorRef WriteLayerNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
+                         const TensorRef* gamma, const TensorRef* beta) {
+  const Rows rows = RowsOf(x.shape(), spec.axis);
   const std::vector<Axis> outer = NumberedAxes("ax", rows.outer);
   TensorRef sum = c.b.Reduce("T_layer_norm_sum", outer, rows.reduce, Combiner::kSum,
                              [&](Vars v) { return c.Widen(x.At(v)); });
@@ -69,46 +76,67 @@ TensorRef LayerNorm(OpContext& c) {
         const Value distance = c.Widen(x.At(v)) - mean.At(rows.Outer(v));
         return distance * distance;
       });
-  TensorRef gamma = c.Input(rows.inner), beta = c.Input(rows.inner);
-  return c.b.Compute("T_layer_norm", NumberedAxes("ax", c.args.shape()), [&](Vars v) {
-    const Value scale = Rsqrt(squares.At(rows.Outer(v)) * (1.0 / rows.size) + epsilon);
-    return (c.Widen(x.At(v)) - mean.At(rows.Outer(v))) * scale * c.Widen(gamma.At(rows.Inner(v))) +
-           c.Widen(beta.At(rows.Inner(v)));
+  return c.b.Compute("T_layer_norm", NumberedAxes("ax", x.shape()), [&](Vars v) {
+    const Value scale = Rsqrt(squares.At(rows.Outer(v)) * (1.0 / rows.size) + spec.epsilon);
+    return Scaled(c, (c.Widen(x.At(v)) - mean.At(rows.Outer(v))) * scale, gamma, beta,
+                  rows.Inner(v));
   });
+}
+
+TensorRef WriteRmsNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
+                       const TensorRef* gamma) {
+  const Rows rows = RowsOf(x.shape(), spec.axis);
+  TensorRef squares =
+      c.b.Reduce("T_rms_norm_squares", NumberedAxes("ax", rows.outer), rows.reduce, Combiner::kSum,
+                 [&](Vars v) { return c.Widen(x.At(v)) * c.Widen(x.At(v)); });
+  return c.b.Compute("T_rms_norm", NumberedAxes("ax", x.shape()), [&](Vars v) {
+    const Value scale = Rsqrt(squares.At(rows.Outer(v)) * (1.0 / rows.size) + spec.epsilon);
+    return Scaled(c, c.Widen(x.At(v)) * scale, gamma, nullptr, rows.Inner(v));
+  });
+}
+
+// A variance is not negative; the clamp makes the function total, so that a test on any numbers
+// means something.
+TensorRef WriteBatchNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
+                         const BatchNormVectors& vectors) {
+  return c.b.Compute("T_batch_norm", NumberedAxes("ax", x.shape()), [&](Vars v) {
+    const auto at = [&](const TensorRef& vector) { return c.Widen(vector(v[spec.axis])); };
+    return Cast(c.type, (c.Widen(x.At(v)) - at(vectors.mean)) *
+                                Rsqrt(Max(at(vectors.variance), 0.0) + spec.epsilon) *
+                                at(vectors.gamma) +
+                            at(vectors.beta));
+  });
+}
+
+namespace {
+
+TensorRef LayerNorm(OpContext& c) {
+  c.RequireFloat();
+  if (c.args["one_pass"] != 0) return LayerNormOfOnePass(c);
+  const NormSpec spec = ReadSpec(c);
+  TensorRef x = c.Input(c.args.shape());
+  const std::vector<int64_t> inner = RowsOf(x.shape(), spec.axis).inner;
+  TensorRef gamma = c.Input(inner), beta = c.Input(inner);
+  return WriteLayerNorm(c, spec, x, &gamma, &beta);
 }
 
 TensorRef RmsNorm(OpContext& c) {
   c.RequireFloat();
-  const Rows rows = ReadRows(c);
-  const double epsilon = Epsilon(c);
+  const NormSpec spec = ReadSpec(c);
   TensorRef x = c.Input(c.args.shape());
-  TensorRef squares =
-      c.b.Reduce("T_rms_norm_squares", NumberedAxes("ax", rows.outer), rows.reduce, Combiner::kSum,
-                 [&](Vars v) { return c.Widen(x.At(v)) * c.Widen(x.At(v)); });
-  TensorRef gamma = c.Input(rows.inner);
-  return c.b.Compute("T_rms_norm", NumberedAxes("ax", c.args.shape()), [&](Vars v) {
-    const Value scale = Rsqrt(squares.At(rows.Outer(v)) * (1.0 / rows.size) + epsilon);
-    return c.Widen(x.At(v)) * scale * c.Widen(gamma.At(rows.Inner(v)));
-  });
+  TensorRef gamma = c.Input(RowsOf(x.shape(), spec.axis).inner);
+  return WriteRmsNorm(c, spec, x, &gamma);
 }
 
-// With the mean and variance of training. A variance is not negative; the clamp makes the function
-// total, so that a test on any numbers means something.
+// With the mean and variance of training.
 TensorRef BatchNorm(OpContext& c) {
   c.RequireFloat();
-  const std::vector<int64_t>& shape = c.args.shape();
-  const size_t axis = c.AxisAt("axis", c.args["axis"]).value_or(0);
-  const std::vector<int64_t> channels = {shape[axis]};
-  const double epsilon = Epsilon(c);
-  TensorRef x = c.Input(shape);
+  const NormSpec spec = ReadSpec(c);
+  TensorRef x = c.Input(c.args.shape());
+  const std::vector<int64_t> channels = {x.shape()[spec.axis]};
   TensorRef mean = c.Input(channels), variance = c.Input(channels), gamma = c.Input(channels),
             beta = c.Input(channels);
-  return c.b.Compute("T_batch_norm", NumberedAxes("ax", shape), [&](Vars v) {
-    const Value& channel = v[axis];
-    return (x.At(v) - mean(channel)) * Rsqrt(Max(variance(channel), 0.0) + epsilon) *
-               gamma(channel) +
-           beta(channel);
-  });
+  return WriteBatchNorm(c, spec, x, {mean, variance, gamma, beta});
 }
 
 Parameter Eps() {

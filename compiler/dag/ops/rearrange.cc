@@ -1,8 +1,50 @@
 // Operators that move elements without computing: reshape, transpose, concat, slice, gather.
+#include "compiler/dag/ops/rearrange.h"
+
+#include <optional>
+
 #include "base/integers.h"
 #include "compiler/dag/ops/op.h"
 
 namespace kiln::dag {
+
+TensorRef WriteTranspose(DagBuilder& b, const TensorRef& x, std::span<const size_t> order) {
+  std::vector<int64_t> out;
+  for (size_t axis : order) out.push_back(x.shape()[axis]);
+  return b.Compute("T_transpose", NumberedAxes("ax", out), [&](Vars v) {
+    std::vector<Value> index(order.size(), Value(0));
+    for (size_t i = 0; i < order.size(); ++i) index[order[i]] = v[i];
+    return x.At(index);
+  });
+}
+
+TensorRef WriteConcat(DagBuilder& b, std::span<const TensorRef> inputs, size_t axis) {
+  std::vector<int64_t> shape = inputs[0].shape();
+  for (const TensorRef& input : inputs.subspan(1)) shape[axis] += input.shape()[axis];
+  return b.Compute("T_concat", NumberedAxes("ax", shape), [&](Vars v) {
+    // From the last input to the first, so that the first is asked for first.
+    std::vector<Value> index(v.begin(), v.end());
+    std::optional<Value> result;
+    int64_t end = shape[axis];
+    for (size_t i = inputs.size(); i-- > 0;) {
+      const int64_t begin = end - inputs[i].shape()[axis];
+      index[axis] = v[axis] - begin;
+      const Value element = inputs[i].At(index);
+      result = result ? If(v[axis] < end, element, *result) : element;
+      end = begin;
+    }
+    return *result;
+  });
+}
+
+TensorRef WriteSlice(DagBuilder& b, const TensorRef& x, const SliceSpec& spec) {
+  return b.Compute("T_strided_slice", NumberedAxes("ax", spec.extents), [&](Vars v) {
+    std::vector<Value> index;
+    for (size_t i = 0; i < v.size(); ++i) index.push_back(v[i] * spec.stride[i] + spec.begin[i]);
+    return x.At(index);
+  });
+}
+
 namespace {
 
 // The shape asked for by to=, with one -1 filled in.
@@ -74,13 +116,7 @@ TensorRef Transpose(OpContext& c) {
     c.Fail("got {} axes, expected all {} of the input", order.size(), shape.size());
     return x;
   }
-  std::vector<int64_t> out;
-  for (size_t axis : order) out.push_back(shape[axis]);
-  return c.b.Compute("T_transpose", NumberedAxes("ax", out), [&](Vars v) {
-    std::vector<Value> index(shape.size(), Value(0));
-    for (size_t i = 0; i < order.size(); ++i) index[order[i]] = v[i];
-    return x.At(index);
-  });
+  return WriteTranspose(c.b, x, order);
 }
 
 TensorRef Concat(OpContext& c) {
@@ -95,21 +131,7 @@ TensorRef Concat(OpContext& c) {
     total += extent;
     if (total > kMaxExtent) break;  // refused as too large
   }
-  shape[axis] = total;
-  return c.b.Compute("T_concat", NumberedAxes("ax", shape), [&](Vars v) {
-    // From the last input to the first, so that the first is asked for first.
-    std::vector<Value> index(v.begin(), v.end());
-    std::optional<Value> result;
-    int64_t end = total;
-    for (size_t i = inputs.size(); i-- > 0;) {
-      const int64_t begin = end - inputs[i].shape()[axis];
-      index[axis] = v[axis] - begin;
-      const Value element = inputs[i].At(index);
-      result = result ? If(v[axis] < end, element, *result) : element;
-      end = begin;
-    }
-    return *result;
-  });
+  return WriteConcat(c.b, inputs, axis);
 }
 
 // One bound of a slice, counted from the end when negative, inside the tensor.
@@ -134,24 +156,19 @@ TensorRef Slice(OpContext& c) {
              shape.size());
     }
   }
-  std::vector<int64_t> begin, stride, out;
+  SliceSpec spec;
   for (size_t i = 0; i < shape.size(); ++i) {
     const std::vector<int64_t>& strides = c.args.list("stride");
-    stride.push_back(i < strides.size() ? strides[i] : 1);
-    begin.push_back(Bound(c, "begin", i, 0));
+    spec.stride.push_back(i < strides.size() ? strides[i] : 1);
+    spec.begin.push_back(Bound(c, "begin", i, 0));
     const int64_t end = Bound(c, "end", i, shape[i]);
-    if (begin[i] >= end) {
-      c.Fail("nothing is left of axis {}: begin = {}, end = {}", i, begin[i], end);
+    if (spec.begin[i] >= end) {
+      c.Fail("nothing is left of axis {}: begin = {}, end = {}", i, spec.begin[i], end);
       return c.Input(shape);
     }
-    out.push_back(CeilDiv(end - begin[i], stride[i]));
+    spec.extents.push_back(CeilDiv(end - spec.begin[i], spec.stride[i]));
   }
-  TensorRef x = c.Input(shape);
-  return c.b.Compute("T_strided_slice", NumberedAxes("ax", out), [&](Vars v) {
-    std::vector<Value> index;
-    for (size_t i = 0; i < v.size(); ++i) index.push_back(v[i] * stride[i] + begin[i]);
-    return x.At(index);
-  });
+  return WriteSlice(c.b, c.Input(shape), spec);
 }
 
 // Whole slices of the input along one axis, chosen by a tensor of indices, which are clipped.
