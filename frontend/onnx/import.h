@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "graph/constant.h"
+#include "compiler/ir/ndarray.h"
 #include "graph/graph.h"
 
 namespace kiln::frontend {
@@ -25,9 +25,9 @@ namespace kiln::frontend {
 struct ImportOptions {
   // Of inputs, by name (--input name=1,3,224,224).
   std::map<std::string, std::vector<int64_t>> input_shapes = {};
-  // Inputs that always have the same elements: they become constants. What a shape is made of must
-  // be one.
-  std::map<std::string, graph::ConstantPtr> input_values = {};
+  // Inputs that always have the same elements, by name: they become constants. Such are those that
+  // say axes, extents, lengths. May be without elements.
+  std::map<std::string, ir::NDArray> input_values = {};
 };
 
 // Reads the file, and the files beside it that its weights are in.

@@ -52,6 +52,11 @@ std::vector<AttributeProto> ReadDefaults(const ::onnx::FunctionProto& function) 
   return defaults;
 }
 
+Tensor KnownTensor(const ir::NDArray& array, const std::string& name) {
+  if (array.num_elements() == 0) return Tensor::Empty({array.type(), array.shape()});
+  return Tensor::Of(graph::Constant::FromArray(array), name);
+}
+
 std::vector<std::string> Names(const RepeatedPtrField<::onnx::ValueInfoProto>& values) {
   std::vector<std::string> names;
   for (const auto& value : values) names.push_back(value.name());
@@ -107,15 +112,16 @@ Status Importer::AddInputs(Scope& scope) {
     if (scope.initializers.contains(input.name())) continue;
     const auto fixed = options_.input_values.find(input.name());
     if (fixed != options_.input_values.end()) {
-      scope.values[input.name()] = Tensor::Of(fixed->second, input.name());
+      scope.values[input.name()] = KnownTensor(fixed->second, input.name());
     } else {
       open.push_back(&input);
     }
   }
   KILN_ASSIGN_OR_RETURN(const std::vector<InputType> types,
-                        ReadInputTypes(open, options_.input_shapes));
+                        ReadInputTypes(open, options_.input_shapes, open_inputs_));
   for (const InputType& input : types) {
     Tensor& tensor = scope.values[input.name];
+    tensor = Tensor::Missing();
     const std::string what = fmt::format("input '{}'", input.name);
     StatusOr<ir::Type> element = ElementType(input.element);
     if (!input.kind.empty()) element = Unimplemented("it is {}; Kiln has tensors", input.kind);
@@ -123,9 +129,9 @@ Status Importer::AddInputs(Scope& scope) {
     if (element.ok() && is_empty) element = Unimplemented("a tensor without elements");
     if (!element.ok()) {
       unsupported_.Add(what, {}, std::string(Message(element.status())));
-      tensor = Tensor::Missing();
       continue;
     }
+    if (input.is_open) continue;
     KILN_ASSIGN_OR_RETURN(tensor, writer_.Input(input.name, {*element, input.shape}));
   }
   return OkStatus();
@@ -296,6 +302,7 @@ StatusOr<graph::Graph> Importer::Import() {
   KILN_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
                         ImportNodes(*graph.mutable_node(), names, scope));
   if (!unsupported_.empty()) return unsupported_.ToStatus();
+  KILN_RETURN_IF_ERROR(open_inputs_);
   for (size_t i = 0; i < outputs.size(); ++i)
     KILN_RETURN_IF_ERROR(Annotate(writer_.Output(outputs[i], names[i]),
                                   fmt::format("output '{}'", names[i])));

@@ -72,6 +72,7 @@ class Importer {
   TensorData tensors_;
   GraphWriter writer_;
   UnsupportedList unsupported_;
+  Status open_inputs_;  // not OK: extents of inputs are not known
   Versions versions_;
   std::map<std::pair<std::string, std::string>, Function> functions_;
   Scope* scope_ = nullptr;  // of the node that is being read

@@ -89,10 +89,9 @@ Status CheckNames(const std::vector<const ValueInfoProto*>& inputs, const InputS
 }  // namespace
 
 StatusOr<std::vector<InputType>> ReadInputTypes(const std::vector<const ValueInfoProto*>& inputs,
-                                                const InputShapes& shapes) {
+                                                const InputShapes& shapes, Status& open) {
   KILN_RETURN_IF_ERROR(CheckNames(inputs, shapes));
   std::vector<InputType> types;
-  bool is_open = false;
   for (const ValueInfoProto* input : inputs) {
     types.push_back({.name = input->name(), .shape = {}});
     if (!input->type().has_tensor_type()) {
@@ -107,12 +106,12 @@ StatusOr<std::vector<InputType>> ReadInputTypes(const std::vector<const ValueInf
       KILN_RETURN_IF_ERROR(CheckGiven(input->name(), declared, given->second));
       types.back().shape = given->second;
     } else {
-      is_open = is_open || !declared.has_rank ||
-                std::ranges::find(declared.extents, kOpen) != declared.extents.end();
+      types.back().is_open = !declared.has_rank || std::ranges::find(declared.extents, kOpen) !=
+                                                       declared.extents.end();
     }
   }
-  if (is_open) {
-    return InvalidArgument(
+  if (std::ranges::any_of(types, [](const InputType& type) { return type.is_open; })) {
+    open = InvalidArgument(
         "the model leaves extents of its inputs open, and Kiln needs all of them; give each such "
         "input its shape (--input name=1,3,224,224). The inputs:{}",
         Listing(inputs));

@@ -48,7 +48,7 @@ bool ReadMessage(CodedInputStream& in, MessageLite& message, const FieldReaders&
       if (!ok) return false;
     }
   }
-  return in.ConsumedEntireMessage() && message.MergePartialFromString(rest);
+  return in.ConsumedEntireMessage() && message.MergeFromString(rest);
 }
 
 FieldReader Submessage(std::function<bool(CodedInputStream&)> read) {

@@ -77,17 +77,18 @@ void ConvInteger(NodeContext& n) {
   if (!n.failed()) n.SetOutput(Convolution(n, x, w));
 }
 
-// Pads of a transposed convolution whose output has the extents that are asked for.
+// Pads of a transposed convolution whose output has the extents that are asked for. What is missing
+// even without pads is added at the ends.
 Shape PadsForOutput(NodeContext& n, const Shape& input, const Window& window,
-                    const Shape& output_padding, const Shape& wanted) {
+                    const Shape& wanted, Shape& output_padding) {
   const size_t rank = window.kernel.size();
   const bool is_upper = n.Text("auto_pad", "NOTSET") == "SAME_UPPER";
   Shape pads(2 * rank);
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t total =
-        std::max<int64_t>(window.strides[d] * (input[d + 2] - 1) + output_padding[d] +
-                              (window.kernel[d] - 1) * window.dilations[d] + 1 - wanted[d],
-                          0);
+    const int64_t excess = window.strides[d] * (input[d + 2] - 1) + output_padding[d] +
+                           (window.kernel[d] - 1) * window.dilations[d] + 1 - wanted[d];
+    output_padding[d] += std::max<int64_t>(-excess, 0);
+    const int64_t total = std::max<int64_t>(excess, 0);
     pads[d] = is_upper ? total / 2 : total - total / 2;
     pads[rank + d] = total - pads[d];
   }
@@ -100,7 +101,7 @@ void ConvTranspose(NodeContext& n) {
   const Tensor &x = n.input(0), &w = n.input(1);
   const int rank = x.rank() - 2;
   Window window = ReadWindow(n, x.shape(), KernelOf(w));
-  const Shape output_padding = n.Counts("output_padding", rank, 0);
+  Shape output_padding = n.Counts("output_padding", rank, 0);
   const std::string automatic = n.Text("auto_pad", "NOTSET");
   Shape wanted;
   if (n.has("output_shape")) {
@@ -111,7 +112,7 @@ void ConvTranspose(NodeContext& n) {
   }
   const int64_t groups = n.Count("group", 1, 1);
   if (n.failed()) return;
-  if (!wanted.empty()) window.pads = PadsForOutput(n, x.shape(), window, output_padding, wanted);
+  if (!wanted.empty()) window.pads = PadsForOutput(n, x.shape(), window, wanted, output_padding);
   const Tensor y = n.Emit("conv_transpose", {x, w},
                           {{"strides", window.strides},
                            {"pads", window.pads},

@@ -111,36 +111,44 @@ void GlobalLpPool(NodeContext& n) {
   n.SetOutput(Root(n, n.Reduce("reduce_sum", powers, axes, true), p));
 }
 
-Shape UnpooledShape(NodeContext& n) {
-  if (n.has_input(2)) return n.KnownInts(2, "output_shape");
+// The smallest input that the pool may have had.
+Shape UnpooledShape(NodeContext& n, const Window& window) {
   const Tensor& x = n.input(0);
-  const Window window = ReadPool(n);
-  if (n.failed()) return {};
   Shape shape = {x.dim(0), x.dim(1)};
   const size_t rank = window.kernel.size();
   for (size_t d = 0; d < rank; ++d) {
     shape.push_back((x.dim(static_cast<int64_t>(d) + 2) - 1) * window.strides[d] -
                     window.pads[d] - window.pads[rank + d] + window.kernel[d]);
+    if (shape.back() < 1) n.Invalid("its pads are larger than its input");
   }
   return shape;
 }
 
 // Each element goes back to where the pool found it; the rest is 0. The indices count the elements
-// of the smallest output, of which a larger one that is asked for has them at the front.
+// of the smallest output; a larger one that is asked for has more at its ends.
 void MaxUnpool(NodeContext& n) {
-  n.RequireRank(0, 3);
   n.RequireRank(1, 3);
-  const Shape shape = UnpooledShape(n);
+  const Window window = ReadPool(n);
   if (n.failed()) return;
-  for (int64_t extent : shape)
-    if (extent < 1) return n.Invalid("an output of extent {}", extent);
+  const Shape shape = UnpooledShape(n, window);
+  const Shape wanted = n.has_input(2) ? n.KnownInts(2, "output_shape") : shape;
+  if (n.failed()) return;
   const Tensor &x = n.input(0), &ids = n.input(1);
   const Tensor zeros = n.BroadcastTo(n.ScalarLike(x, 0), {ProductOfCounts(shape)});
   const Tensor flat = n.Emit("scatter_elements",
                              {zeros, n.Reshape(ids, {ids.num_elements()}),
                               n.Reshape(x, {x.num_elements()})},
                              {{"axis", int64_t{0}}, {"mode", std::string("none")}});
-  n.SetOutput(n.Reshape(flat, shape));
+  const Tensor y = n.Reshape(flat, shape);
+  if (wanted == shape) return n.SetOutput(y);
+  Shape more(shape.size());
+  for (size_t d = 0; d < shape.size(); ++d) {
+    more[d] = d < wanted.size() ? wanted[d] - shape[d] : -1;
+    if (more[d] < 0 || wanted.size() != shape.size())
+      return n.Invalid("an output of [{}], expected at least [{}]", fmt::join(wanted, ", "),
+                       fmt::join(shape, ", "));
+  }
+  n.SetOutput(n.Emit("pad", {y}, {{"before", Shape(shape.size(), 0)}, {"after", more}}));
 }
 
 }  // namespace

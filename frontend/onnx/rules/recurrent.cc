@@ -170,7 +170,9 @@ class Layer {
   }
 
   Direction ReadDirection(int64_t d) {
-    Direction direction{.w = Part(n_.input(1), d), .r = Part(n_.input(2), d)};
+    Direction direction;
+    direction.w = Part(n_.input(1), d);
+    direction.r = Part(n_.input(2), d);
     const Tensor& bias = n_.input(3);
     if (bias.exists()) {
       n_.RequireRank(3, 2, 2);
