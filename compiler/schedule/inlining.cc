@@ -102,7 +102,7 @@ class Inlining {
                                stages.begin());
   }
 
-  const dag::BodySize& SizeOf(int s) const { return state_.stage(s).op->facts().size; }
+  const dag::BodySize& SizeOf(int s) const { return state_.stage(s).op->properties().size; }
   int ProducerOf(int s, const dag::ReadSize& read) const {
     return state_.dag()->node(s).inputs[static_cast<size_t>(read.slot)].op;
   }
