@@ -28,16 +28,15 @@ StatusOr<graph::Graph> LoadByName(const NetworkArguments& arguments) {
   if (!options.channels_last && arguments.layout != "nchw")
     return InvalidArgument("layout {}, expected nhwc or nchw", arguments.layout);
   KILN_ASSIGN_OR_RETURN(options.dtype, ir::ParseType(arguments.dtype));
-  return frontend::MakeZooNetwork(std::string_view(arguments.what).substr(kByName.size()),
-                                  options);
+  return frontend::MakeZooNetwork(std::string_view(arguments.what).substr(kByName.size()), options);
 }
 
 // "x=1,3,224,224"
 Status AddInput(std::string_view text, frontend::ImportOptions& options) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    return InvalidArgument("--input {}: expected NAME=EXTENT,EXTENT,..., for instance x=1,3,224,224",
-                           text);
+    return InvalidArgument(
+        "--input {}: expected NAME=EXTENT,EXTENT,..., for instance x=1,3,224,224", text);
   }
   std::vector<int64_t>& shape = options.input_shapes[std::string(text.substr(0, equals))];
   std::string_view rest = text.substr(equals + 1);
@@ -77,6 +76,12 @@ std::string Description(const graph::Graph& graph, const graph::KernelGroup& gro
   return text;
 }
 
+graph::WinogradRule RuleOf(Variants variants) {
+  return variants == Variants::kDirect     ? graph::WinogradRule::kNone
+         : variants == Variants::kWinograd ? graph::WinogradRule::kTvm
+                                           : graph::WinogradRule::kFast;
+}
+
 struct Prepared {
   graph::Graph graph;
   graph::NetworkKernels kernels;
@@ -86,9 +91,8 @@ struct Prepared {
 StatusOr<Prepared> Prepare(const graph::Graph& network, const target::Target& target,
                            graph::WinogradRule rule) {
   Prepared prepared;
-  KILN_ASSIGN_OR_RETURN(
-      prepared.graph,
-      graph::RunPasses(network, {.is_gpu = target.is_gpu(), .winograd = rule}));
+  KILN_ASSIGN_OR_RETURN(prepared.graph,
+                        graph::RunPasses(network, {.is_gpu = target.is_gpu(), .winograd = rule}));
   KILN_ASSIGN_OR_RETURN(prepared.kernels, graph::ExtractTasks(prepared.graph));
   for (size_t t = 0; t < prepared.kernels.tasks.size(); ++t) {
     for (int kernel : prepared.kernels.tasks[t].kernels) {
@@ -107,9 +111,7 @@ const graph::KernelGroup& FirstGroup(const Prepared& prepared, const graph::Netw
 std::string PreparationOf(const Prepared& prepared, const graph::KernelGroup& group) {
   const graph::Node& node = prepared.graph.node(group.nodes[0]);
   if (node.op->name != "winograd_conv") return "";
-  const auto number = [&](const char* name) {
-    return std::get<int64_t>(node.attributes.at(name));
-  };
+  const auto number = [&](const char* name) { return std::get<int64_t>(node.attributes.at(name)); };
   return fmt::format("p1 = winograd_weights tile={}, by_rows={}", number("tile"),
                      number("by_rows"));
 }
@@ -148,11 +150,31 @@ StatusOr<Variants> ParseVariants(std::string_view word) {
   return InvalidArgument("variants {}, expected direct, winograd or all", word);
 }
 
+StatusOr<std::string> NetworkText(const graph::Graph& network, const target::Target& target,
+                                  Variants variants, std::string_view after) {
+  if (after.empty()) return graph::PrintGraph(network);
+  std::string text;
+  std::vector<std::string_view> names = {"all"};
+  for (const graph::Pass& pass : graph::AllPasses()) names.push_back(pass.name);
+  if (std::ranges::find(names, after) == names.end()) {
+    return InvalidArgument("there is no pass '{}', expected one of: {}", after,
+                           fmt::join(names, ", "));
+  }
+  const auto observe = [&](std::string_view name, const graph::Graph&, const graph::Graph& now) {
+    if (name == after) text = graph::PrintGraph(now);
+  };
+  KILN_ASSIGN_OR_RETURN(
+      const graph::Graph done,
+      graph::RunPasses(network, {.is_gpu = target.is_gpu(), .winograd = RuleOf(variants)},
+                       {.observer = observe}));
+  return after == "all" ? graph::PrintGraph(done) : text;
+}
+
 StatusOr<std::vector<NetworkTuneTask>> TuneTasks(const graph::Graph& network,
                                                  const target::Target& target, Variants variants,
                                                  bool include_simple) {
-  const graph::WinogradRule rule = variants == Variants::kWinograd ? graph::WinogradRule::kTvm
-                                                                   : graph::WinogradRule::kNone;
+  const graph::WinogradRule rule =
+      variants == Variants::kWinograd ? graph::WinogradRule::kTvm : graph::WinogradRule::kNone;
   KILN_ASSIGN_OR_RETURN(const Prepared prepared, Prepare(network, target, rule));
   std::optional<Prepared> other;
   if (variants == Variants::kAll) {

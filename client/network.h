@@ -58,6 +58,11 @@ struct NetworkTuneTask {
   std::vector<TaskVariant> variants;
 };
 
+// The text of the network (graph/text.h): as it was given, after the pass of this name, or after
+// "all". Refuses a name that no pass has.
+StatusOr<std::string> NetworkText(const graph::Graph& network, const target::Target& target,
+                                  Variants variants, std::string_view after);
+
 // The tasks of the network after the passes for this target, in the order of their first kernels.
 // Simple ones are left out unless asked for.
 StatusOr<std::vector<NetworkTuneTask>> TuneTasks(const graph::Graph& network,

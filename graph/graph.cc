@@ -55,13 +55,23 @@ bool Equal(const Graph& a, const Graph& b) {
                             [&](const Node& x, const Node& y) { return SameNode(a, x, b, y); });
 }
 
-ValueId GraphBuilder::AddValue(std::string name, TensorType type) {
+std::string GraphBuilder::UniqueName(std::string name) {
   if (name.empty()) name = std::string("t");
   // Of names that somebody chose, 'a'1' may be one too.
   std::string unique = name;
   while (!names_.emplace(unique, 0).second) unique = fmt::format("{}'{}", name, ++names_[name]);
-  graph_.values_.push_back({.name = std::move(unique), .type = std::move(type)});
+  return unique;
+}
+
+ValueId GraphBuilder::AddValue(std::string name, TensorType type) {
+  graph_.values_.push_back({.name = UniqueName(std::move(name)), .type = std::move(type)});
   return static_cast<ValueId>(graph_.values_.size()) - 1;
+}
+
+void GraphBuilder::Rename(ValueId value, std::string name) {
+  std::string& old = graph_.values_[static_cast<size_t>(value)].name;
+  names_.erase(old);
+  old = UniqueName(std::move(name));
 }
 
 StatusOr<ValueId> GraphBuilder::Input(std::string name, TensorType type) {

@@ -104,6 +104,8 @@ class GraphBuilder {
   StatusOr<std::vector<ValueId>> Copy(const Graph& from, const Node& node,
                                       std::vector<ValueId> inputs);
   void Output(ValueId value) { graph_.outputs_.push_back(value); }
+  // Another name, made unique as those of new values are.
+  void Rename(ValueId value, std::string name);
 
   const Value& value(ValueId id) const { return graph_.values_[static_cast<size_t>(id)]; }
   const TensorType& type(ValueId id) const { return value(id).type; }
@@ -114,6 +116,7 @@ class GraphBuilder {
   StatusOr<Graph> Build();
 
  private:
+  std::string UniqueName(std::string name);
   ValueId AddValue(std::string name, TensorType type);
   Status CheckInputs(const OpDef& op, std::span<const ValueId> inputs) const;
   std::vector<ValueId> AddNode(Node node, std::vector<TensorType> types,

@@ -103,6 +103,13 @@ def system_libs():
         probes = ["/usr/include/nlohmann/json.hpp"],
     )
     system_repo(
+        name = "onnx",
+        build_file = "//third_party:onnx.BUILD",
+        packages = ["libonnx-dev"],
+        probes = ["/usr/include/onnx/onnx.proto"],
+        links = {"onnx.proto": "/usr/include/onnx/onnx.proto"},
+    )
+    system_repo(
         name = "protobuf",
         build_file = "//third_party:protobuf.BUILD",
         packages = ["libprotobuf-dev", "protobuf-compiler"],

@@ -48,8 +48,8 @@ StatusOr<Workload> LoadOperator(const WorkloadArguments& arguments) {
 }  // namespace
 
 bool IsForeignNetwork(std::string_view op) {
-  constexpr std::string_view kSuffixes[] = {".pb",   ".pbtxt", ".tflite", ".pt",
-                                            ".pth",  ".mlir", ".h5",    ".keras",  ".safetensors"};
+  constexpr std::string_view kSuffixes[] = {".pb",   ".pbtxt", ".tflite", ".pt",         ".pth",
+                                            ".mlir", ".h5",    ".keras",  ".safetensors"};
   return std::any_of(std::begin(kSuffixes), std::end(kSuffixes),
                      [&](std::string_view suffix) { return op.ends_with(suffix); });
 }

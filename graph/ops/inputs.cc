@@ -48,6 +48,10 @@ void RequireDomain(NodeWriter& w, Domain domain, int input) {
 
 void RequireSameTypes(NodeWriter& w, int first) {
   for (int i = first + 1; i < w.num_inputs(); ++i) {
+    if (!w.has_input(i)) {
+      w.Fail("input {} is missing", i);
+      return;
+    }
     if (w.type(i) == w.type(first)) continue;
     w.Fail("inputs of {} and {}, expected the same type", ir::TypeName(w.type(first)),
            ir::TypeName(w.type(i)));

@@ -13,7 +13,7 @@ enum class Domain { kFloats, kNumbers, kBools, kWholeNumbers, kAny };
 
 // These fail the writer where it is otherwise.
 void RequireDomain(NodeWriter& w, Domain domain, int input);
-// Of all inputs from the first one on, which must be there.
+// All inputs from the first one on are there, and of one type.
 void RequireSameTypes(NodeWriter& w, int first);
 void RequireRank(NodeWriter& w, int input, int least, int most);
 // As many values as the tensor has axes, each in [least, most].

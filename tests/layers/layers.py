@@ -97,7 +97,7 @@ _SERVICES = ["rpc", "store/wire", "tracker", "builder", "runner", "scheduler", "
 LIBRARIES = {
     "grpc": ["base"] + _SERVICES,
     "grpcpp": ["base"] + _SERVICES,
-    "google/protobuf": ["base", "client/view", "client/cli"] + _SERVICES,
+    "google/protobuf": ["base", "frontend/onnx", "client/view", "client/cli"] + _SERVICES,
     "llvm": ["compiler/codegen/llvm"],
     "llvm-c": ["compiler/codegen/llvm"],
     "lld": ["compiler/codegen/llvm"],

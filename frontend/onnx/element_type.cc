@@ -1,0 +1,61 @@
+#include "frontend/onnx/element_type.h"
+
+#include <optional>
+
+namespace kiln::frontend {
+namespace {
+
+struct OnnxType {
+  std::string_view name;
+  std::optional<ir::Type> type = std::nullopt;  // none: not one of Kiln's
+};
+
+// By the number in the file. Those past bfloat16 are newer than Debian's onnx.proto.
+constexpr OnnxType kTypes[] = {
+    {"undefined"},
+    {"float32", ir::kFloat32},
+    {"uint8"},
+    {"int8", ir::kInt8},
+    {"uint16"},
+    {"int16"},
+    {"int32", ir::kInt32},
+    {"int64", ir::kInt64},
+    {"string"},
+    {"bool", ir::kBool},
+    {"float16", ir::kFloat16},
+    {"float64", ir::kFloat64},
+    {"uint32"},
+    {"uint64"},
+    {"complex64"},
+    {"complex128"},
+    {"bfloat16", ir::kBFloat16},
+    {"float8e4m3fn"},
+    {"float8e4m3fnuz"},
+    {"float8e5m2"},
+    {"float8e5m2fnuz"},
+    {"uint4"},
+    {"int4"},
+    {"float4e2m1"},
+};
+
+const OnnxType* Find(int onnx_type) {
+  const bool known = onnx_type >= 0 && onnx_type < static_cast<int>(std::size(kTypes));
+  return known ? &kTypes[onnx_type] : nullptr;
+}
+
+}  // namespace
+
+std::string ElementTypeName(int onnx_type) {
+  const OnnxType* found = Find(onnx_type);
+  return found == nullptr ? fmt::format("type {}", onnx_type) : std::string(found->name);
+}
+
+StatusOr<ir::Type> ElementType(int onnx_type) {
+  const OnnxType* found = Find(onnx_type);
+  if (found != nullptr && found->type) return *found->type;
+  return Unimplemented(
+      "elements of {}; Kiln has bool, int8, int32, int64, float16, bfloat16, float32 and float64",
+      ElementTypeName(onnx_type));
+}
+
+}  // namespace kiln::frontend

@@ -1,0 +1,16 @@
+// The element types of ONNX (TensorProto.DataType) that Kiln has.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "compiler/ir/type.h"
+
+namespace kiln::frontend {
+
+// Unimplemented: a type that Kiln does not compute with, named in the message.
+StatusOr<ir::Type> ElementType(int onnx_type);
+// "uint8"; of a number that ONNX does not have: "type 99".
+std::string ElementTypeName(int onnx_type);
+
+}  // namespace kiln::frontend

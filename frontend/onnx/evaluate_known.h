@@ -1,0 +1,28 @@
+// Nodes over constants, computed while a model is read.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "frontend/onnx/tensor.h"
+#include "graph/graph.h"
+
+namespace kiln::frontend {
+
+// Tensors of more elements are left to the network, and so is work of more steps.
+inline constexpr int64_t kMaxKnownElements = int64_t{1} << 20;
+inline constexpr int64_t kMaxKnownWork = int64_t{1} << 24;
+
+// The outputs of an operator of the graph, if all its inputs are known and neither they nor the
+// work are large: by the oracle, the result for sure is what the node would compute. A view of a
+// constant shares its memory, however large it is. Refuses what GraphBuilder::Add refuses.
+StatusOr<std::optional<std::vector<Tensor>>> EvaluateKnown(std::string_view op,
+                                                           std::span<const Tensor> inputs,
+                                                           const graph::Attributes& attributes,
+                                                           const std::string& origin);
+
+}  // namespace kiln::frontend

@@ -1,0 +1,41 @@
+// The files beside a model that hold its larger weights, mapped into memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+
+namespace kiln::frontend {
+
+class ExternalData {
+ public:
+  // Files are looked for in `folder` and below.
+  explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
+
+  struct Bytes {
+    std::shared_ptr<const void> owner;  // keeps the mapping
+    std::span<const std::byte> bytes;
+  };
+  // A part of a file; without a length all from the offset on. Refuses a path that leaves the
+  // folder, also by a link, what is not a file, and a part that is not in it.
+  StatusOr<Bytes> Map(const std::string& location, int64_t offset, std::optional<int64_t> length);
+
+ private:
+  struct Mapping {
+    std::shared_ptr<const void> owner;
+    int64_t length = 0;
+  };
+  StatusOr<std::string> Resolve(const std::string& location) const;
+  StatusOr<const Mapping*> MapFile(const std::string& location);
+
+  std::string folder_;
+  std::map<std::string, Mapping> files_;  // by location
+};
+
+}  // namespace kiln::frontend

@@ -1,0 +1,83 @@
+// Reads the graph of a model: values by name, a rule for each node, functions and branches in line.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "frontend/onnx/graph_writer.h"
+#include "frontend/onnx/import.h"
+#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/onnx.pb.h"
+#include "frontend/onnx/tensor_data.h"
+#include "frontend/onnx/unsupported.h"
+
+namespace kiln::frontend {
+
+class Importer {
+ public:
+  // Elements of a shape, of axes, of the limits of a loop: more is nonsense.
+  static constexpr int64_t kMaxKnownInts = int64_t{1} << 20;
+
+  // `model` must live as long; weights are taken out of it.
+  Importer(::onnx::ModelProto& model, const std::string& folder, const ImportOptions& options)
+      : model_(model), options_(options), tensors_(folder) {}
+
+  StatusOr<graph::Graph> Import();
+
+  // For rules.
+  GraphWriter& writer() { return writer_; }
+  TensorData& tensors() { return tensors_; }
+  // The outputs of a graph inside the node that is being read, which sees the values around it.
+  StatusOr<std::vector<Tensor>> Inline(::onnx::GraphProto& graph, std::vector<Tensor> inputs);
+
+ private:
+  using Versions = std::map<std::string, int, std::less<>>;  // of operator sets, by domain
+  struct Function {
+    ::onnx::FunctionProto* proto = nullptr;
+    Versions versions = {};
+    std::vector<::onnx::AttributeProto> defaults = {};
+  };
+  // The names that the nodes of a graph see.
+  struct Scope {
+    Scope* outer = nullptr;  // of a function: none
+    const Versions* versions = nullptr;
+    const OnnxAttributes* call = nullptr;  // the attributes of the call of a function
+    std::unordered_map<std::string, Tensor> values = {};
+    std::unordered_map<std::string, ::onnx::TensorProto*> initializers = {};
+    std::unordered_map<std::string, bool> sparse = {};
+  };
+
+  Status ReadVersions(const ::google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& sets,
+                      Versions& versions);
+  Status ReadFunctions();
+  Status AddInitializers(::onnx::GraphProto& graph, Scope& scope);
+  Status AddInputs(Scope& scope);
+  StatusOr<std::vector<Tensor>> ImportGraph(::onnx::GraphProto& graph, Scope& scope);
+  StatusOr<std::vector<Tensor>> ImportNodes(
+      ::google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,
+      const std::vector<std::string>& outputs, Scope& scope);
+  Status ImportNode(::onnx::NodeProto& node, Scope& scope,
+                    const std::unordered_set<std::string>& needed);
+  StatusOr<std::vector<Tensor>> ApplyRule(const std::string& domain, NodeContext::Node node);
+  StatusOr<std::vector<Tensor>> Call(Function& function, NodeContext::Node node);
+  StatusOr<Tensor> Lookup(const std::string& name, Scope& scope);
+  StatusOr<Tensor> TakeInitializer(const std::string& name, ::onnx::TensorProto& proto);
+
+  ::onnx::ModelProto& model_;
+  const ImportOptions& options_;
+  TensorData tensors_;
+  GraphWriter writer_;
+  UnsupportedList unsupported_;
+  Status open_inputs_;  // not OK: extents of inputs are not known
+  Versions versions_;
+  std::map<std::pair<std::string, std::string>, Function> functions_;
+  Scope* scope_ = nullptr;  // of the node that is being read
+  int depth_ = 0;           // of functions and graphs inside nodes
+  int64_t num_nodes_ = 0;   // read so far
+};
+
+}  // namespace kiln::frontend

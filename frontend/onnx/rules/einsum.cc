@@ -1,0 +1,218 @@
+// Einsum as transposes, reshapes and matrix products: two operands at a time, from the left.
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "base/integers.h"
+#include "frontend/onnx/rule.h"
+
+namespace kiln::frontend {
+namespace {
+
+// A tensor whose axes are called by letters. Axes of an ellipsis are digits and what follows them,
+// the last one '0'.
+struct Labeled {
+  std::string labels;
+  Tensor tensor;
+
+  int64_t dim(char label) const {
+    const size_t at = labels.find(label);
+    return at == std::string::npos ? 1 : tensor.dim(static_cast<int64_t>(at));
+  }
+  bool has(char label) const { return labels.find(label) != std::string::npos; }
+};
+
+struct Equation {
+  std::vector<std::string> inputs;
+  std::string output;
+};
+
+bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Labels of `rank` axes: "b...d" of 4 is "b10d". Fails when there are others than letters.
+std::string ExpandEllipsis(NodeContext& n, std::string term, int rank) {
+  const size_t at = term.find("...");
+  if (at != std::string::npos) {
+    const int64_t count = rank - (std::ssize(term) - 3);
+    std::string axes;
+    for (int64_t i = count; i-- > 0;) axes += static_cast<char>('0' - 16 + i);
+    term.replace(at, 3, axes);
+  }
+  if (std::ssize(term) != rank)
+    n.Invalid("its equation does not fit a tensor of {} dimensions", rank);
+  return term;
+}
+
+// Without "->" the output has the labels that occur once, sorted, after those of the ellipsis.
+std::string ImplicitOutput(const std::vector<std::string>& inputs) {
+  std::string all, output;
+  for (const std::string& term : inputs) all += term;
+  std::ranges::sort(all);
+  for (char label : all) {
+    const bool is_new = output.find(label) == std::string::npos;
+    if (is_new && (!IsLetter(label) || std::ranges::count(all, label) == 1)) output += label;
+  }
+  const auto ellipsis_end =
+      std::ranges::stable_partition(output, [](char c) { return !IsLetter(c); });
+  std::reverse(output.begin(), ellipsis_end.begin());
+  return output;
+}
+
+Equation Parse(NodeContext& n, std::string text) {
+  Equation equation;
+  std::erase(text, ' ');
+  const size_t arrow = text.find("->");
+  std::string left = text.substr(0, arrow);
+  for (size_t start = 0; start <= left.size();) {
+    const size_t end = std::min(left.find(',', start), left.size());
+    equation.inputs.push_back(left.substr(start, end - start));
+    start = end + 1;
+  }
+  if (std::ssize(equation.inputs) != n.num_inputs() || equation.inputs.empty()) {
+    n.Invalid("its equation '{}' has {} operands, it has {}", text, equation.inputs.size(),
+              n.num_inputs());
+    return equation;
+  }
+  int64_t most = 0;  // axes of an ellipsis
+  for (int i = 0; i < n.num_inputs(); ++i) {
+    n.RequireRank(i, 0);
+    std::string& term = equation.inputs[static_cast<size_t>(i)];
+    const int64_t letters = std::ranges::count_if(term, IsLetter);
+    most = std::max(most, n.input(i).rank() - letters);
+    term = ExpandEllipsis(n, term, n.input(i).rank());
+  }
+  if (n.failed()) return equation;
+  if (arrow == std::string::npos) {
+    equation.output = ImplicitOutput(equation.inputs);
+    return equation;
+  }
+  equation.output = text.substr(arrow + 2);
+  const int64_t letters = std::ranges::count_if(equation.output, IsLetter);
+  const bool has_ellipsis = equation.output.find("...") != std::string::npos;
+  equation.output =
+      ExpandEllipsis(n, equation.output, static_cast<int>(letters + (has_ellipsis ? most : 0)));
+  return equation;
+}
+
+Labeled Transposed(NodeContext& n, const Labeled& x, const std::string& labels) {
+  Shape axes;
+  for (char label : labels) axes.push_back(static_cast<int64_t>(x.labels.find(label)));
+  return {labels, n.Transpose(x.tensor, std::move(axes))};
+}
+
+// Of a label that occurs twice, the elements where both indices are the same.
+Labeled Diagonal(NodeContext& n, Labeled x) {
+  for (size_t i = 0; i < x.labels.size() && !n.failed(); ++i) {
+    const char label = x.labels[i];
+    const size_t other = x.labels.find(label, i + 1);
+    if (other == std::string::npos) continue;
+    Shape axes;
+    for (size_t d = 0; d < x.labels.size(); ++d)
+      if (d != i && d != other) axes.push_back(static_cast<int64_t>(d));
+    axes.push_back(static_cast<int64_t>(i));
+    axes.push_back(static_cast<int64_t>(other));
+    const int64_t extent = x.tensor.dim(static_cast<int64_t>(i));
+    if (extent != x.tensor.dim(static_cast<int64_t>(other))) {
+      n.Invalid("label {} stands for two extents", label);
+      return x;
+    }
+    Tensor t = n.Transpose(x.tensor, axes);
+    Shape shape(t.shape().begin(), t.shape().end() - std::min<int64_t>(2, t.rank()));
+    shape.push_back(MultiplyCounts(extent, extent));
+    t = n.Reshape(t, shape);
+    x.tensor = n.SliceAxis(t, std::ssize(shape) - 1, 0, extent, extent + 1);
+    x.labels.erase(other, 1);
+    x.labels.erase(i, 1);
+    x.labels += label;
+    i = static_cast<size_t>(-1);  // from the start
+  }
+  return x;
+}
+
+// Sums over the labels that `wanted` has not.
+Labeled Summed(NodeContext& n, const Labeled& x, const std::string& wanted) {
+  Shape axes;
+  std::string kept;
+  for (size_t d = 0; d < x.labels.size(); ++d) {
+    if (wanted.find(x.labels[d]) == std::string::npos) {
+      axes.push_back(static_cast<int64_t>(d));
+    } else {
+      kept += x.labels[d];
+    }
+  }
+  return {kept, n.Reduce("reduce_sum", x.tensor, axes, false)};
+}
+
+// Without axes of extent 1 that the other operand has longer: they broadcast.
+Labeled WithoutOnes(NodeContext& n, const Labeled& x, const Labeled& other) {
+  Labeled y{{}, x.tensor};
+  Shape shape;
+  for (char label : x.labels) {
+    if (x.dim(label) == 1 && other.dim(label) != 1) continue;
+    y.labels += label;
+    shape.push_back(x.dim(label));
+  }
+  y.tensor = n.Reshape(x.tensor, std::move(shape));
+  return y;
+}
+
+int64_t Extent(const Labeled& x, const std::string& labels) {
+  int64_t extent = 1;
+  for (char label : labels) extent = MultiplyCounts(extent, x.dim(label));
+  return extent;
+}
+
+// x and y summed over the labels that both have and `wanted` has not.
+Labeled Product(NodeContext& n, const Labeled& left, const Labeled& right,
+                const std::string& wanted) {
+  const Labeled x = WithoutOnes(n, left, right), y = WithoutOnes(n, right, left);
+  std::string batch, rows, sums, columns;
+  for (char label : x.labels) {
+    const bool is_kept = wanted.find(label) != std::string::npos;
+    (!y.has(label) ? rows : is_kept ? batch : sums) += label;
+    if (y.has(label) && x.dim(label) != y.dim(label))
+      n.Invalid("label {} stands for {} and {}", label, x.dim(label), y.dim(label));
+  }
+  for (char label : y.labels)
+    if (!x.has(label)) columns += label;
+  if (n.failed()) return x;
+  const int64_t b = Extent(x, batch), i = Extent(x, rows), k = Extent(x, sums),
+                j = Extent(y, columns);
+  const Tensor a = n.Reshape(Transposed(n, x, batch + rows + sums).tensor, {b, i, k});
+  const Tensor c = n.Reshape(Transposed(n, y, batch + sums + columns).tensor, {b, k, j});
+  const Labeled named{batch + rows + columns, n.Emit("matmul", {a, c})};
+  Shape shape;
+  for (char label : named.labels) shape.push_back(x.has(label) ? x.dim(label) : y.dim(label));
+  return {named.labels, n.Reshape(named.tensor, std::move(shape))};
+}
+
+void Einsum(NodeContext& n) {
+  const Equation equation = Parse(n, n.Text("equation", ""));
+  if (n.failed()) return;
+  Labeled result;
+  for (size_t i = 0; i < equation.inputs.size() && !n.failed(); ++i) {
+    // What later operands and the output read.
+    std::string wanted = equation.output;
+    for (size_t later = i + 1; later < equation.inputs.size(); ++later)
+      wanted += equation.inputs[later];
+    const Labeled operand = Diagonal(n, {equation.inputs[i], n.input(static_cast<int>(i))});
+    if (i == 0) {
+      result = Summed(n, operand, wanted);
+    } else {
+      const Labeled summed = Summed(n, operand, wanted + result.labels);
+      result = Summed(n, Product(n, result, summed, wanted), wanted);
+    }
+  }
+  for (char label : equation.output) {
+    if (!n.failed() && !result.has(label))
+      n.Invalid("no operand has label {} of the output", label);
+  }
+  if (n.failed()) return;
+  n.SetOutput(Transposed(n, result, equation.output).tensor);
+}
+
+}  // namespace
+
+std::vector<Rule> EinsumRules() { return {{"Einsum", Einsum}}; }
+
+}  // namespace kiln::frontend

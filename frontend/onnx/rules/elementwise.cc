@@ -1,0 +1,328 @@
+// Functions of one element, and of several that broadcast.
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "frontend/onnx/element_type.h"
+#include "frontend/onnx/rule.h"
+
+namespace kiln::frontend {
+namespace {
+
+// Operators that the graph has under another name, for floats.
+Rule OfFloat(std::string op, std::string name) {
+  return {std::move(op), [name = std::move(name)](NodeContext& n) {
+            n.RequireFloat(0);
+            n.SetOutput(n.Emit(name, {n.input(0)}));
+          }};
+}
+
+// ... and for all numbers.
+Rule OfNumber(std::string op, std::string name) {
+  return {std::move(op), [name = std::move(name)](NodeContext& n) {
+            n.RequireRank(0, 0);
+            n.SetOutput(n.Emit(name, {n.input(0)}));
+          }};
+}
+
+// A function with numbers as attributes, in ONNX's names and in the graph's.
+struct Parameter {
+  std::string onnx_name, name;
+  double value;  // by default
+};
+Rule WithParameters(std::string op, std::string name, std::vector<Parameter> parameters) {
+  return {std::move(op), [name = std::move(name), parameters](NodeContext& n) {
+            n.RequireFloat(0);
+            graph::Attributes attributes;
+            for (const Parameter& p : parameters)
+              attributes[p.name] = n.Float(p.onnx_name, p.value);
+            n.SetOutput(n.Emit(name, {n.input(0)}, std::move(attributes)));
+          }};
+}
+
+// Before version 7 a second operand was broadcast where an attribute said so, from `axis` on.
+Tensor AlignedOperand(NodeContext& n) {
+  const Tensor &x = n.input(0), &y = n.input(1);
+  if (n.version() >= 7 || n.Int("broadcast", 0) == 0 || y.rank() == 0) return y;
+  const int64_t axis = n.has("axis") ? n.Axis(n.Int("axis", 0), x.rank()) : x.rank() - y.rank();
+  Shape shape = y.shape();
+  while (!n.failed() && axis + std::ssize(shape) < x.rank()) shape.push_back(1);
+  return n.Reshape(y, std::move(shape));
+}
+
+Rule Binary(std::string op, std::string name) {
+  return {std::move(op), [name = std::move(name)](NodeContext& n) {
+            n.RequireRank(0, 0);
+            n.RequireRank(1, 0);
+            if (n.failed()) return;
+            n.SetOutput(n.Emit(name, {n.input(0), AlignedOperand(n)}));
+          }};
+}
+
+// x op y op ..., of any number of operands.
+Tensor Chain(NodeContext& n, const std::string& name) {
+  n.RequireRank(0, 0);
+  Tensor y = n.input(0);
+  for (int i = 1; i < n.num_inputs(); ++i) y = n.Emit(name, {y, n.input(i)});
+  return y;
+}
+Rule Variadic(std::string op, std::string name) {
+  return {std::move(op), [name = std::move(name)](NodeContext& n) { n.SetOutput(Chain(n, name)); }};
+}
+void Mean(NodeContext& n) {
+  const Tensor sum = Chain(n, "add");
+  n.SetOutput(n.Div(sum, n.ScalarLike(sum, n.num_inputs())));
+}
+
+// The one element of a constant, if it is one.
+std::optional<double> KnownScalar(const Tensor& x) {
+  if (!x.is_known() || x.num_elements() != 1) return std::nullopt;
+  return x.constant->At(0);
+}
+
+// Powers that are products, or nullopt.
+std::optional<Tensor> SimplePower(NodeContext& n, const Tensor& x, double exponent) {
+  const bool is_float = x.element().is_float();
+  if (exponent == 1) return x;
+  if (exponent == 2) return n.Emit("square", {x});
+  if (exponent == 3) return n.Mul(n.Emit("square", {x}), x);
+  if (exponent == 0.5 && is_float) return n.Emit("sqrt", {x});
+  if (exponent == -0.5 && is_float) return n.Emit("rsqrt", {x});
+  if (exponent == -1 && is_float) return n.Emit("reciprocal", {x});
+  return std::nullopt;
+}
+
+// The result has the type of the base. Whole numbers go through float64, which has all of them up
+// to 2^53.
+void Pow(NodeContext& n) {
+  n.RequireRank(0, 0);
+  n.RequireRank(1, 0);
+  if (n.failed()) return;
+  const Tensor& x = n.input(0);
+  const Tensor y = AlignedOperand(n);
+  if (const std::optional<double> exponent = KnownScalar(y); exponent && y.rank() <= x.rank()) {
+    if (const std::optional<Tensor> power = SimplePower(n, x, *exponent))
+      return n.SetOutput(*power);
+  }
+  const ir::Type type = x.element().is_float() ? x.element() : ir::kFloat64;
+  Tensor power = n.Emit("power", {n.Cast(x, type), n.Cast(y, type)});
+  n.SetOutput(n.Cast(power, x.element()));
+}
+
+void Mod(NodeContext& n) {
+  n.RequireRank(0, 0);
+  n.SetOutput(n.Emit(n.Int("fmod", 0) != 0 ? "fmod" : "mod", {n.input(0), n.input(1)}));
+}
+
+// Slopes of the first versions are of the channels, axis 1.
+void PRelu(NodeContext& n) {
+  n.RequireRank(0, 0);
+  n.RequireRank(1, 0);
+  if (n.failed()) return;
+  const Tensor& x = n.input(0);
+  Tensor slope = n.input(1);
+  if (n.version() < 7 && slope.rank() == 1 && x.rank() > 2) {
+    Shape shape(static_cast<size_t>(x.rank() - 1), 1);
+    shape[0] = slope.dim(0);
+    slope = n.Reshape(slope, std::move(shape));
+  }
+  n.SetOutput(n.Emit("prelu", {x, slope}));
+}
+
+void Where(NodeContext& n) { n.SetOutput(n.Where(n.input(0), n.input(1), n.input(2))); }
+
+void BitwiseNot(NodeContext& n) {
+  n.RequireRank(0, 0);
+  if (!n.failed()) n.SetOutput(n.Sub(n.ScalarLike(n.input(0), -1), n.input(0)));
+}
+
+// Bounds are attributes before version 11.
+void Clip(NodeContext& n) {
+  n.RequireRank(0, 0);
+  if (n.failed()) return;
+  Tensor y = n.input(0);
+  graph::Attributes bounds;
+  const std::string names[] = {std::string("min"), std::string("max")};
+  for (int i = 0; i < 2; ++i) {
+    const std::string& name = names[i];
+    if (n.version() < 11 && n.has(name)) bounds[name] = n.Float(name, 0);
+    if (n.version() < 11 || !n.has_input(i + 1)) continue;
+    if (const std::optional<double> value = KnownScalar(n.input(i + 1))) bounds[name] = *value;
+  }
+  if (!bounds.empty()) y = n.Emit("clip", {y}, bounds);
+  // Bounds that are computed.
+  for (int i = 0; n.version() >= 11 && i < 2; ++i) {
+    if (!n.has_input(i + 1) || bounds.contains(names[i])) continue;
+    y = n.Emit(i == 0 ? "maximum" : "minimum", {y, n.input(i + 1)});
+  }
+  n.SetOutput(y);
+}
+
+void IsInf(NodeContext& n) {
+  n.RequireFloat(0);
+  n.SetOutput(n.Emit(
+      "is_inf", {n.input(0)},
+      {{"negative", n.Int("detect_negative", 1)}, {"positive", n.Int("detect_positive", 1)}}));
+}
+
+void Gelu(NodeContext& n) {
+  n.RequireFloat(0);
+  const std::string approximate = n.Text("approximate", "none");
+  n.SetOutput(n.Emit(approximate == "tanh" ? "gelu_tanh" : "gelu", {n.input(0)}));
+}
+
+// x sigmoid(alpha x).
+void Swish(NodeContext& n) {
+  n.RequireFloat(0);
+  if (n.failed()) return;
+  const Tensor& x = n.input(0);
+  const double alpha = n.Float("alpha", 1);
+  const Tensor scaled = alpha == 1 ? x : n.Mul(x, n.ScalarLike(x, alpha));
+  n.SetOutput(n.Mul(x, n.Emit("sigmoid", {scaled})));
+}
+
+// The types of the first versions are texts: "FLOAT".
+std::optional<int> TypeOfText(const std::string& text) {
+  ::onnx::TensorProto::DataType type = ::onnx::TensorProto::UNDEFINED;
+  if (!::onnx::TensorProto::DataType_Parse(text, &type)) return std::nullopt;
+  return type;
+}
+
+void CastTo(NodeContext& n, int onnx_type) {
+  const StatusOr<ir::Type> type = ElementType(onnx_type);
+  if (!type.ok()) return n.Fail(type.status());
+  n.SetOutput(n.Cast(n.input(0), *type));
+}
+
+void Cast(NodeContext& n) {
+  n.RequireRank(0, 0);
+  if (n.version() < 6) {
+    const std::string text = n.Text("to", "");
+    const std::optional<int> type = TypeOfText(text);
+    if (!type) return n.Invalid("unknown type '{}'", text);
+    return CastTo(n, *type);
+  }
+  const int64_t to = n.Int("to", 0);
+  if (!n.failed()) CastTo(n, static_cast<int>(std::clamp<int64_t>(to, -1, 1000)));
+}
+
+void CastLike(NodeContext& n) {
+  n.RequireRank(0, 0);
+  n.RequireRank(1, 0);
+  if (!n.failed()) n.SetOutput(n.Cast(n.input(0), n.input(1).element()));
+}
+
+void Identity(NodeContext& n) { n.SetOutput(n.input(0)); }
+
+// Of inference: x itself, and nothing is dropped.
+void Dropout(NodeContext& n) {
+  n.RequireRank(0, 0);
+  if (n.failed()) return;
+  const bool may_train = n.version() >= 12 && n.has_input(2);
+  if (may_train && n.KnownInt(2, "training_mode") != 0) {
+    const double ratio = n.has_input(1) ? n.KnownFloat(1, "ratio") : 0.5;
+    if (ratio != 0) return n.Unsupported("it drops elements at random: export for inference");
+  }
+  if (n.version() < 7 && n.Int("is_test", 0) == 0 && n.Float("ratio", 0.5) != 0)
+    return n.Unsupported("it drops elements at random: export for inference");
+  const Tensor& x = n.input(0);
+  n.SetOutput(x);
+  if (!n.wants_output(1)) return;
+  const ir::Type type = n.version() >= 10 ? ir::kBool : x.element();
+  n.SetOutput(1, n.BroadcastTo(n.Scalar(type, 1), x.shape()));
+}
+
+std::vector<Rule> Activations() {
+  std::vector<Rule> rules = {
+      WithParameters("LeakyRelu", "leaky_relu", {{"alpha", "alpha", 0.01}}),
+      WithParameters("Elu", "elu", {{"alpha", "alpha", 1}}),
+      WithParameters("Celu", "celu", {{"alpha", "alpha", 1}}),
+      WithParameters(
+          "Selu", "selu",
+          {{"alpha", "alpha", 1.6732631921768188}, {"gamma", "gamma", 1.0507010221481323}}),
+      WithParameters("HardSigmoid", "hard_sigmoid",
+                     {{"alpha", "alpha", 0.2}, {"beta", "beta", 0.5}}),
+      WithParameters("ThresholdedRelu", "thresholded_relu", {{"alpha", "alpha", 1}}),
+      WithParameters("Shrink", "shrink", {{"lambd", "lambda", 0.5}, {"bias", "bias", 0}}),
+      OfNumber("Relu", "relu"),
+      {"PRelu", PRelu},
+      {"Gelu", Gelu},
+      {"Swish", Swish},
+      {"Clip", Clip},
+      {"Dropout", Dropout},
+  };
+  for (const auto& [op, name] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"HardSwish", "hard_swish"},
+           {"Mish", "mish"},
+           {"Sigmoid", "sigmoid"},
+           {"Softplus", "softplus"},
+           {"Softsign", "softsign"},
+           {"Tanh", "tanh"},
+       })
+    rules.push_back(OfFloat(op, name));
+  return rules;
+}
+
+std::vector<Rule> Functions() {
+  std::vector<Rule> rules = {
+      OfNumber("Abs", "abs"),
+      OfNumber("Neg", "negative"),
+      OfNumber("Sign", "sign"),
+      OfNumber("Not", "logical_not"),
+      {"BitwiseNot", BitwiseNot},
+      {"IsInf", IsInf},
+      {"Cast", Cast},
+      {"CastLike", CastLike},
+      {"Identity", Identity},
+  };
+  for (const auto& [op, name] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"Acos", "acos"},    {"Acosh", "acosh"}, {"Asin", "asin"},
+           {"Asinh", "asinh"},  {"Atan", "atan"},   {"Atanh", "atanh"},
+           {"Ceil", "ceil"},    {"Cos", "cos"},     {"Cosh", "cosh"},
+           {"Erf", "erf"},      {"Exp", "exp"},     {"Floor", "floor"},
+           {"IsNaN", "is_nan"}, {"Log", "log"},     {"Reciprocal", "reciprocal"},
+           {"Round", "round"},  {"Sin", "sin"},     {"Sinh", "sinh"},
+           {"Sqrt", "sqrt"},    {"Tan", "tan"},
+       })
+    rules.push_back(OfFloat(op, name));
+  return rules;
+}
+
+std::vector<Rule> Operators() {
+  std::vector<Rule> rules = {
+      {"Pow", Pow},
+      {"Mod", Mod},
+      {"Where", Where},
+      {"Mean", Mean},
+      Variadic("Max", "maximum"),
+      Variadic("Min", "minimum"),
+      Variadic("Sum", "add"),
+  };
+  for (const auto& [op, name] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"Add", "add"},
+           {"Sub", "sub"},
+           {"Mul", "mul"},
+           {"Div", "div"},
+           {"And", "logical_and"},
+           {"Or", "logical_or"},
+           {"Xor", "logical_xor"},
+           {"Equal", "equal"},
+           {"Less", "less"},
+           {"LessOrEqual", "less_equal"},
+           {"Greater", "greater"},
+           {"GreaterOrEqual", "greater_equal"},
+       })
+    rules.push_back(Binary(op, name));
+  return rules;
+}
+
+}  // namespace
+
+std::vector<Rule> ElementwiseRules() {
+  std::vector<Rule> all = Activations();
+  for (std::vector<Rule> more : {Functions(), Operators()})
+    for (Rule& rule : more) all.push_back(std::move(rule));
+  return all;
+}
+
+}  // namespace kiln::frontend

@@ -1,0 +1,272 @@
+// Sampling at computed coordinates: grids of points, and what spreads blocks over an image.
+#include <algorithm>
+#include <cmath>
+
+#include "base/integers.h"
+#include "frontend/onnx/evaluate_known.h"
+#include "frontend/onnx/rule.h"
+
+namespace kiln::frontend {
+namespace {
+
+enum class Outside { kZeros, kBorder, kReflection };
+
+struct Sampling {
+  int order = 1;  // 0: nearest, 1: linear, 3: cubic
+  Outside outside = Outside::kZeros;
+  bool aligns_corners = false;
+};
+
+Sampling ReadSampling(NodeContext& n) {
+  Sampling sampling{.aligns_corners = n.Int("align_corners", 0) != 0};
+  const std::string mode = n.Text("mode", n.version() < 20 ? "bilinear" : "linear");
+  const std::string outside = n.Text("padding_mode", "zeros");
+  if (mode == "nearest") sampling.order = 0;
+  if (mode == "cubic" || mode == "bicubic") sampling.order = 3;
+  if (outside == "border") sampling.outside = Outside::kBorder;
+  if (outside == "reflection") sampling.outside = Outside::kReflection;
+  return sampling;
+}
+
+// Points of one axis of the image, float: [batch, points].
+class AxisPoints {
+ public:
+  AxisPoints(NodeContext& n, const Sampling& sampling, int64_t extent)
+      : n_(n), sampling_(sampling), extent_(extent) {}
+
+  // From -1..1 to elements. Past the border they are moved as the mode says.
+  Tensor Position(const Tensor& x) {
+    const auto extent = static_cast<double>(extent_);
+    const Tensor moved = n_.Add(x, Number(x, 1));
+    Tensor at = sampling_.aligns_corners
+                    ? n_.Mul(moved, Number(x, (extent - 1) / 2))
+                    : n_.Sub(n_.Mul(moved, Number(x, extent / 2)), Number(x, 0.5));
+    if (sampling_.order == 0) at = n_.Emit("round", {at});
+    if (sampling_.outside == Outside::kBorder) return Clip(at);
+    return sampling_.outside == Outside::kReflection ? Reflected(at) : at;
+  }
+
+  // Elements that are read: whole numbers inside of the image.
+  Tensor Element(const Tensor& at) {
+    const Tensor inside = Clip(sampling_.outside == Outside::kReflection ? Reflected(at) : at);
+    return n_.Cast(inside, ir::kInt64);
+  }
+
+  Tensor IsInside(const Tensor& at) {
+    return n_.Emit("logical_and",
+                   {n_.Emit("greater_equal", {at, Number(at, 0)}),
+                    n_.Emit("less_equal", {at, Number(at, static_cast<double>(extent_ - 1))})});
+  }
+
+ private:
+  Tensor Number(const Tensor& x, double value) { return n_.ScalarLike(x, value); }
+  Tensor Clip(const Tensor& at) {
+    return n_.Emit("clip", {at}, {{"min", 0.0}, {"max", static_cast<double>(extent_ - 1)}});
+  }
+  // Back and forth between the first and the last border.
+  Tensor Reflected(const Tensor& at) {
+    const double low = sampling_.aligns_corners ? 0 : -0.5;
+    const double range = static_cast<double>(extent_ - 1) - 2 * low;
+    if (range <= 0) return n_.Mul(at, Number(at, 0));
+    const Tensor distance = n_.Emit("abs", {n_.Sub(at, Number(at, low))});
+    const Tensor around = n_.Emit("mod", {distance, Number(at, 2 * range)});
+    const Tensor back = n_.Sub(Number(at, 2 * range), around);
+    return n_.Add(n_.Emit("minimum", {around, back}), Number(at, low));
+  }
+
+  NodeContext& n_;
+  const Sampling& sampling_;
+  int64_t extent_;
+};
+
+// Weights of the elements around a point at `fraction` past the element left of it.
+std::vector<Tensor> KernelWeights(NodeContext& n, int order, const Tensor& fraction) {
+  const auto number = [&](double value) { return n.ScalarLike(fraction, value); };
+  const Tensor rest = n.Sub(number(1), fraction);
+  if (order == 1) return {rest, fraction};
+  constexpr double a = -0.75;
+  // ((p x + q) x + r) x + s
+  const auto cubic = [&](const Tensor& x, double p, double q, double r, double s) {
+    const Tensor inner = n.Add(n.Mul(n.Add(n.Mul(x, number(p)), number(q)), x), number(r));
+    return n.Add(n.Mul(inner, x), number(s));
+  };
+  const auto near = [&](const Tensor& x) { return cubic(x, a + 2, -(a + 3), 0, 1); };
+  const auto far = [&](const Tensor& x) {
+    return cubic(n.Add(x, number(1)), a, -5 * a, 8 * a, -4 * a);
+  };
+  return {far(fraction), near(fraction), near(rest), far(rest)};
+}
+
+// One element of an axis that a point reads: where, and how much it counts.
+struct Tap {
+  Tensor element;
+  Tensor weight;  // absent: 1
+};
+
+std::vector<Tap> TapsOf(NodeContext& n, const Sampling& sampling, const Tensor& x, int64_t extent) {
+  AxisPoints points(n, sampling, extent);
+  const Tensor at = points.Position(x);
+  const bool is_nearest = sampling.order == 0;
+  const Tensor left = is_nearest ? at : n.Emit("floor", {at});
+  std::vector<Tensor> weights(1);
+  if (!is_nearest) weights = KernelWeights(n, sampling.order, n.Sub(at, left));
+  std::vector<Tap> taps;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const double offset = static_cast<double>(i) - (sampling.order == 3 ? 1 : 0);
+    const Tensor place = n.Add(left, n.ScalarLike(left, offset));
+    Tensor weight = weights[i];
+    if (sampling.outside == Outside::kZeros) {
+      const Tensor inside = n.Cast(points.IsInside(place), x.element());
+      weight = weight.exists() ? n.Mul(weight, inside) : inside;
+    }
+    taps.push_back({points.Element(place), weight});
+  }
+  return taps;
+}
+
+// x [batch, channels, spatial...] at the points of `grid` [batch, out..., axes]; the last axis of
+// the grid names the spatial axes backwards.
+void GridSample(NodeContext& n) {
+  n.RequireFloat(0);
+  n.RequireRank(0, 3, 6);
+  if (n.failed()) return;
+  const Tensor &x = n.input(0), &grid = n.input(1);
+  const int axes = x.rank() - 2;
+  if (grid.rank() != x.rank() || grid.dim(axes + 1) != axes || grid.dim(0) != x.dim(0))
+    return n.Invalid("a grid of {} for {}", graph::TypeText(grid.type), graph::TypeText(x.type));
+  const Sampling sampling = ReadSampling(n);
+  Shape out(grid.shape().begin() + 1, grid.shape().end() - 1);
+  const int64_t count = ProductOfCounts(out), batch = x.dim(0), channels = x.dim(1);
+  const Tensor points = n.Reshape(n.Cast(grid, x.element()), {batch, count, axes});
+  // All combinations of taps of the axes: flat element numbers and weights.
+  std::vector<Tap> combined(1);
+  for (int d = 0; d < axes; ++d) {
+    const Tensor coordinate = n.Reshape(n.SliceAxis(points, 2, axes - 1 - d, 1), {batch, count});
+    std::vector<Tap> next;
+    for (const Tap& tap : TapsOf(n, sampling, coordinate, x.dim(d + 2))) {
+      for (const Tap& before : combined) {
+        Tap both = tap;
+        if (before.element.exists())
+          both.element = n.Add(n.Mul(before.element, n.Constant({}, {x.dim(d + 2)})), tap.element);
+        if (before.weight.exists())
+          both.weight = both.weight.exists() ? n.Mul(before.weight, both.weight) : before.weight;
+        next.push_back(both);
+      }
+    }
+    combined = std::move(next);
+  }
+  const Tensor flat = n.Reshape(x, {batch, channels, x.num_elements() / batch / channels});
+  Tensor y;
+  for (const Tap& tap : combined) {
+    const Tensor ids =
+        n.BroadcastTo(n.Reshape(tap.element, {batch, 1, count}), {batch, channels, count});
+    Tensor term = n.Emit("gather_elements", {flat, ids}, {{"axis", int64_t{2}}});
+    if (tap.weight.exists()) term = n.Mul(term, n.Reshape(tap.weight, {batch, 1, count}));
+    y = y.exists() ? n.Add(y, term) : term;
+  }
+  Shape shape = {batch, channels};
+  shape.insert(shape.end(), out.begin(), out.end());
+  n.SetOutput(n.Reshape(y, std::move(shape)));
+}
+
+// Coordinates from -1 to 1 of the middles of elements, or of the first and the last one.
+std::vector<double> EvenCoordinates(int64_t extent, bool aligns_corners) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < extent; ++i) {
+    const auto at = static_cast<double>(i), size = static_cast<double>(extent);
+    if (aligns_corners) values.push_back(extent == 1 ? -1 : 2 * at / (size - 1) - 1);
+    if (!aligns_corners) values.push_back((2 * at + 1) / size - 1);
+  }
+  return values;
+}
+
+// theta [batch, axes, axes + 1] over the points of an image of `size`.
+void AffineGrid(NodeContext& n) {
+  n.RequireFloat(0);
+  n.RequireRank(0, 3, 3);
+  const Shape size = n.KnownInts(1, "size");
+  const bool aligns_corners = n.Int("align_corners", 0) != 0;
+  if (n.failed()) return;
+  const Tensor& theta = n.input(0);
+  const int64_t axes = theta.dim(1);
+  const Shape out(size.begin() + std::min<int64_t>(2, std::ssize(size)), size.end());
+  const auto is_bad = [](int64_t extent) { return extent < 1; };
+  const int64_t count = std::ranges::any_of(out, is_bad) ? 0 : ProductOfCounts(out);
+  if (theta.dim(2) != axes + 1 || std::ssize(out) != axes || count < 1)
+    return n.Invalid("{} for a size of [{}]", graph::TypeText(theta.type), fmt::join(size, ", "));
+  if (count > kMaxKnownElements / (axes + 1)) return n.Unsupported("a grid of {} points", count);
+  // Homogeneous coordinates of each point, the last axis first.
+  std::vector<double> points(static_cast<size_t>(count * (axes + 1)), 1);
+  int64_t stride = count;
+  for (int64_t d = 0; d < axes; ++d) {
+    const std::vector<double> along = EvenCoordinates(out[static_cast<size_t>(d)], aligns_corners);
+    stride /= std::ssize(along);
+    for (int64_t p = 0; p < count; ++p)
+      points[static_cast<size_t>(p * (axes + 1) + axes - 1 - d)] =
+          along[static_cast<size_t>(p / stride % std::ssize(along))];
+  }
+  const Tensor all = n.Constant(theta.element(), {count, axes + 1}, points);
+  const Tensor y = n.Emit("matmul", {all, theta}, {{"transpose_b", int64_t{1}}});
+  Shape shape = {theta.dim(0)};
+  shape.insert(shape.end(), out.begin(), out.end());
+  shape.push_back(axes);
+  n.SetOutput(n.Reshape(y, std::move(shape)));
+}
+
+// Blocks [batch, channels block, positions] added up where a window would have read them: the
+// transposed convolution of each channel with weights that put each number of a block in its place.
+void Col2Im(NodeContext& n) {
+  n.RequireFloat(0);
+  n.RequireRank(0, 3, 3);
+  const Shape image = n.KnownInts(1, "image_shape"), block = n.KnownInts(2, "block_shape");
+  const auto rank = static_cast<int>(block.size());
+  const Shape strides = n.Counts("strides", rank, 1, 1),
+              dilations = n.Counts("dilations", rank, 1, 1);
+  const Shape pads = n.Counts("pads", 2 * rank, 0);
+  if (n.failed()) return;
+  const Tensor& x = n.input(0);
+  const auto is_bad = [](int64_t extent) { return extent < 1 || extent > int64_t{1} << 31; };
+  if (image.size() != block.size() || block.empty() || std::ranges::any_of(image, is_bad) ||
+      std::ranges::any_of(block, is_bad))
+    return n.Invalid("blocks of [{}] in an image of [{}]", fmt::join(block, ", "),
+                     fmt::join(image, ", "));
+  const int64_t size = ProductOfCounts(block);
+  Shape shape = {0, size}, output_padding;
+  int64_t positions = 1;
+  for (size_t d = 0; d < block.size(); ++d) {
+    const int64_t space =
+        image[d] + pads[d] + pads[block.size() + d] - (block[d] - 1) * dilations[d] - 1;
+    if (space < 0) return n.Invalid("a block of {} in an extent of {}", block[d], image[d]);
+    shape.push_back(space / strides[d] + 1);
+    positions = MultiplyCounts(positions, shape.back());
+    output_padding.push_back(space % strides[d]);
+  }
+  if (x.dim(1) % size != 0 || positions != x.dim(2))
+    return n.Invalid("{} for blocks of [{}]", graph::TypeText(x.type), fmt::join(block, ", "));
+  if (MultiplyCounts(size, size) > kMaxKnownElements)
+    return n.Unsupported("blocks of {} elements", size);
+  const int64_t channels = x.dim(1) / size;
+  shape[0] = x.dim(0) * channels;
+  Shape w_shape = {size, 1};
+  w_shape.insert(w_shape.end(), block.begin(), block.end());
+  std::vector<double> weights(static_cast<size_t>(size * size), 0);
+  for (int64_t i = 0; i < size; ++i) weights[static_cast<size_t>(i * size + i)] = 1;
+  const Tensor y =
+      n.Emit("conv_transpose", {n.Reshape(x, shape), n.Constant(x.element(), w_shape, weights)},
+             {{"strides", strides},
+              {"pads", pads},
+              {"dilations", dilations},
+              {"output_padding", output_padding},
+              {"groups", int64_t{1}}});
+  Shape y_shape = {x.dim(0), channels};
+  y_shape.insert(y_shape.end(), image.begin(), image.end());
+  n.SetOutput(n.Reshape(y, std::move(y_shape)));
+}
+
+}  // namespace
+
+std::vector<Rule> GridRules() {
+  return {{"GridSample", GridSample}, {"AffineGrid", AffineGrid}, {"Col2Im", Col2Im}};
+}
+
+}  // namespace kiln::frontend

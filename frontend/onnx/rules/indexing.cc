@@ -1,0 +1,130 @@
+// Elements at computed places: gathers and scatters.
+#include <algorithm>
+#include <numeric>
+
+#include "base/integers.h"
+#include "frontend/onnx/rule.h"
+
+namespace kiln::frontend {
+namespace {
+
+// Of a list of whole numbers that is known, such as a shape, at once, also when it has no elements.
+bool GatherEmpty(NodeContext& n, int64_t axis) {
+  const Tensor &x = n.input(0), &ids = n.input(1);
+  Shape shape = x.shape();
+  shape.erase(shape.begin() + axis);
+  shape.insert(shape.begin() + axis, ids.shape().begin(), ids.shape().end());
+  Tensor empty = Tensor::Empty({x.element(), std::move(shape)});
+  if (!empty.is_empty()) return false;
+  n.SetOutput(std::move(empty));
+  return true;
+}
+
+void RequireIds(NodeContext& n, int i) {
+  n.RequireRank(i, 0);
+  if (n.failed()) return;
+  const ir::Type type = n.input(i).element();
+  if (type != ir::kInt32 && type != ir::kInt64) n.Invalid("its indices are {}", ir::TypeName(type));
+}
+
+void Gather(NodeContext& n) {
+  n.RequireRank(0, 1);
+  RequireIds(n, 1);
+  if (n.failed()) return;
+  const int64_t axis = n.Axis(n.Int("axis", 0), n.input(0).rank());
+  if (n.failed() || GatherEmpty(n, axis)) return;
+  n.SetOutput(n.Gather(n.input(0), n.input(1), axis));
+}
+
+void GatherElements(NodeContext& n) {
+  n.RequireRank(0, 1);
+  RequireIds(n, 1);
+  if (n.failed()) return;
+  const Tensor& x = n.input(0);
+  const int64_t axis = n.Axis(n.Int("axis", 0), x.rank());
+  n.SetOutput(n.Emit("gather_elements", {x, n.input(1)}, {{"axis", axis}}));
+}
+
+void RequireTuples(NodeContext& n, int64_t first) {
+  n.RequireRank(0, 1);
+  n.RequireRank(1, 1);
+  RequireIds(n, 1);
+  if (n.failed()) return;
+  const Tensor &x = n.input(0), &ids = n.input(1);
+  const int64_t length = ids.dim(ids.rank() - 1);
+  if (first < 0 || length < 1 || first + length > x.rank())
+    n.Invalid("{} indices each of {} after {} axes", length, graph::TypeText(x.type), first);
+}
+
+void GatherNd(NodeContext& n) {
+  const int64_t batch_dims = n.Count("batch_dims", 0);
+  RequireTuples(n, batch_dims);
+  if (n.failed()) return;
+  n.SetOutput(n.Emit("gather_nd", {n.input(0), n.input(1)}, {{"batch_dims", batch_dims}}));
+}
+
+// How an update meets what is there; the graph has ONNX's words.
+std::string ScatterMode(NodeContext& n) {
+  const std::string mode = n.Text("reduction", "none");
+  for (const char* known : {"none", "add", "mul", "max", "min"})
+    if (mode == known) return mode;
+  n.Invalid("reduction is '{}'", mode);
+  return mode;
+}
+
+void ScatterElements(NodeContext& n) {
+  n.RequireRank(0, 1);
+  RequireIds(n, 1);
+  n.RequireRank(2, 1);
+  const std::string mode = ScatterMode(n);
+  if (n.failed()) return;
+  const Tensor& x = n.input(0);
+  const int64_t axis = n.Axis(n.Int("axis", 0), x.rank());
+  n.SetOutput(
+      n.Emit("scatter_elements", {x, n.input(1), n.input(2)}, {{"axis", axis}, {"mode", mode}}));
+}
+
+void ScatterNd(NodeContext& n) {
+  RequireTuples(n, 0);
+  const std::string mode = ScatterMode(n);
+  if (n.failed()) return;
+  n.SetOutput(n.Emit("scatter_nd", {n.input(0), n.input(1), n.input(2)}, {{"mode", mode}}));
+}
+
+// `values` are [off, on].
+void OneHot(NodeContext& n) {
+  n.RequireRank(0, 0);
+  n.RequireRank(2, 1, 1);
+  const auto depth = static_cast<int64_t>(std::clamp(n.KnownFloat(1, "depth"), -1.0, 0x1p40));
+  if (n.failed()) return;
+  if (depth < 1) return n.Invalid("a depth of {}", depth);
+  const Tensor& values = n.input(2);
+  const int64_t axis = n.Axis(n.Int("axis", -1), n.input(0).rank() + 1);
+  const bool are_known = values.is_known();
+  if (values.dim(0) != 2) return n.Invalid("its values are {}", graph::TypeText(values.type));
+  const Tensor ids = n.Cast(n.input(0), ir::kInt64);
+  const ir::Type type = are_known ? values.element() : ir::kBool;
+  const Tensor y = n.Emit("one_hot", {ids},
+                          {{"depth", depth},
+                           {"axis", axis},
+                           {"on", are_known ? values.constant->At(1) : 1.0},
+                           {"off", are_known ? values.constant->At(0) : 0.0},
+                           {"type", std::string(ir::TypeName(type))}});
+  if (are_known) return n.SetOutput(y);
+  const auto value = [&](int64_t i) { return n.Reshape(n.SliceAxis(values, 0, i, 1), {}); };
+  n.SetOutput(n.Where(y, value(1), value(0)));
+}
+
+}  // namespace
+
+std::vector<Rule> IndexingRules() {
+  return {{"Gather", Gather},
+          {"GatherElements", GatherElements},
+          {"GatherND", GatherNd},
+          {"Scatter", ScatterElements},
+          {"ScatterElements", ScatterElements},
+          {"ScatterND", ScatterNd},
+          {"OneHot", OneHot}};
+}
+
+}  // namespace kiln::frontend

@@ -1,0 +1,136 @@
+// Integers that stand for floats: (q - zero point) scale. Kiln's 8-bit type is int8.
+#include <algorithm>
+
+#include "base/integers.h"
+#include "frontend/onnx/element_type.h"
+#include "frontend/onnx/rule.h"
+
+namespace kiln::frontend {
+namespace {
+
+// A scale or a zero point in the shape that broadcasts over x: one for all, one for each element of
+// an axis, or one for each block of an axis.
+Tensor Spread(NodeContext& n, const Tensor& values, const Tensor& x) {
+  if (n.failed() || values.num_elements() == 1) return n.Reshape(values, {});
+  const int64_t axis = n.Axis(n.Int("axis", 1), x.rank());
+  const int64_t block = n.Count("block_size", 0);
+  if (n.failed()) return values;
+  if (values.rank() == 1 && block == 0) {
+    Shape shape(x.shape().size(), 1);
+    shape[static_cast<size_t>(axis)] = values.dim(0);
+    return n.Reshape(values, std::move(shape));
+  }
+  if (block == 0 || values.rank() != x.rank() || values.dim(axis) != CeilDiv(x.dim(axis), block)) {
+    n.Invalid("scales of {} for {}", graph::TypeText(values.type), graph::TypeText(x.type));
+    return values;
+  }
+  Shape split = values.shape(), spread, merged = values.shape();
+  split.insert(split.begin() + axis + 1, 1);
+  spread = split;
+  spread[static_cast<size_t>(axis) + 1] = block;
+  merged[static_cast<size_t>(axis)] *= block;
+  const Tensor whole = n.Reshape(n.BroadcastTo(n.Reshape(values, split), spread), merged);
+  return n.SliceAxis(whole, axis, 0, x.dim(axis));
+}
+
+void Dequantize(NodeContext& n) {
+  n.RequireRank(0, 0);
+  n.RequireRank(1, 0);
+  if (n.failed()) return;
+  const Tensor &x = n.input(0), &scale = n.input(1);
+  // Differences of int8 don't fit in int8; in float32 they are exact.
+  Tensor y = n.Cast(x, ir::kFloat32);
+  if (n.has_input(2)) y = n.Sub(y, Spread(n, n.Cast(n.input(2), ir::kFloat32), x));
+  y = n.Mul(y, Spread(n, n.Cast(scale, ir::kFloat32), x));
+  n.SetOutput(n.Cast(y, scale.element()));
+}
+
+// The type that a quantization gives: that of its zero point, or of an attribute; else uint8.
+ir::Type QuantizedType(NodeContext& n, int zero_point) {
+  if (n.has_input(zero_point)) return n.input(zero_point).element();
+  const int64_t number = n.Int("output_dtype", ::onnx::TensorProto::UINT8);
+  const StatusOr<ir::Type> type =
+      ElementType(static_cast<int>(std::clamp<int64_t>(number, -1, 99)));
+  if (!type.ok()) n.Fail(type.status());
+  return type.value_or(ir::kInt8);
+}
+
+// round(x / scale) + zero point, in int8.
+Tensor Quantized(NodeContext& n, const Tensor& x, const Tensor& scale, const Tensor& zero_point) {
+  Tensor y = n.Emit("round", {n.Div(n.Cast(x, ir::kFloat32), scale)});
+  if (zero_point.exists()) y = n.Add(y, zero_point);
+  return n.Cast(n.Emit("clip", {y}, {{"min", -128.0}, {"max", 127.0}}), ir::kInt8);
+}
+
+void Quantize(NodeContext& n) {
+  n.RequireRank(0, 0);
+  n.RequireRank(1, 0);
+  if (n.failed()) return;
+  const ir::Type type = QuantizedType(n, 2);
+  if (n.failed()) return;
+  if (type != ir::kInt8) return n.Unsupported("it quantizes to {}", ir::TypeName(type));
+  const Tensor& x = n.input(0);
+  const Tensor scale = Spread(n, n.Cast(n.input(1), ir::kFloat32), x);
+  Tensor zero_point;
+  if (n.has_input(2)) zero_point = Spread(n, n.Cast(n.input(2), ir::kFloat32), x);
+  n.SetOutput(Quantized(n, x, scale, zero_point));
+}
+
+// int32, less a zero point: of one element, or of each row of a matrix (of each column of the
+// second one).
+Tensor WithoutZeroPoint(NodeContext& n, const Tensor& x, const Tensor& zero_point, bool of_rows) {
+  const Tensor wide = n.Cast(x, ir::kInt32);
+  if (n.failed() || !zero_point.exists()) return wide;
+  Tensor zero = n.Cast(zero_point, ir::kInt32);
+  if (zero.num_elements() == 1) zero = n.Reshape(zero, {});
+  if (zero.rank() == 1 && of_rows) zero = n.Reshape(zero, {zero.dim(0), 1});
+  return n.Sub(wide, zero);
+}
+
+void MatMulInteger(NodeContext& n) {
+  n.RequireRank(0, 1);
+  n.RequireRank(1, 1);
+  const Tensor a = WithoutZeroPoint(n, n.input(0), n.input(2), true);
+  const Tensor b = WithoutZeroPoint(n, n.input(1), n.input(3), false);
+  n.SetOutput(n.Emit("matmul", {a, b}));
+}
+
+Tensor RowsOf(NodeContext& n, const Tensor& values) {
+  if (n.failed() || values.rank() != 1 || values.num_elements() == 1)
+    return values.rank() == 1 ? n.Reshape(values, {}) : values;
+  return n.Reshape(values, {values.dim(0), 1});
+}
+Tensor ColumnsOf(NodeContext& n, const Tensor& values) {
+  return values.rank() == 1 && values.num_elements() == 1 ? n.Reshape(values, {}) : values;
+}
+
+// Inputs: a, its scale and zero point, b, its scale and zero point, scale and zero point of y.
+void QLinearMatMul(NodeContext& n) {
+  for (int i = 0; i < 8; ++i) n.RequireRank(i, 0);
+  n.RequireRank(0, 1);
+  n.RequireRank(3, 1);
+  if (n.failed()) return;
+  if (n.input(7).element() != ir::kInt8)
+    return n.Unsupported("it quantizes to {}", ir::TypeName(n.input(7).element()));
+  const Tensor product = n.Emit("matmul", {WithoutZeroPoint(n, n.input(0), n.input(2), true),
+                                           WithoutZeroPoint(n, n.input(3), n.input(5), false)});
+  const auto scale = [&](int i) { return n.Cast(n.input(i), ir::kFloat32); };
+  const Tensor y_scale =
+      n.Div(RowsOf(n, scale(7 - 1)), n.Mul(RowsOf(n, scale(1)), ColumnsOf(n, scale(4))));
+  n.SetOutput(Quantized(n, product, y_scale, RowsOf(n, n.Cast(n.input(7), ir::kFloat32))));
+}
+
+// uint8 is its only type.
+void DynamicQuantize(NodeContext& n) { n.Unsupported("it quantizes to uint8"); }
+
+}  // namespace
+
+std::vector<Rule> QuantizationRules() {
+  return {{"QuantizeLinear", Quantize},
+          {"DequantizeLinear", Dequantize},
+          {"DynamicQuantizeLinear", DynamicQuantize},
+          {"MatMulInteger", MatMulInteger},
+          {"QLinearMatMul", QLinearMatMul}};
+}
+
+}  // namespace kiln::frontend
