@@ -26,6 +26,10 @@ std::vector<TensorRef> Convolution(NodeWriter& w) {
     w.Fail("data of {} and weights of {} dimensions, expected 4 each", x.size(), weights.size());
     return {w.input(0)};
   }
+  if (w.Int("pad") < 0 || w.Int("pad") > dag::kMaxExtent) {
+    w.Fail("pad = {}, expected 0 to {}", w.Int("pad"), dag::kMaxExtent);
+    return {w.input(0)};
+  }
   dag::OpArgs args;
   args.Set("N", x[0]);
   args.Set("H", x[1]);
