@@ -8,6 +8,7 @@
 #include "compiler/lower/cluster_sums.h"
 #include "compiler/lower/loops.h"
 #include "compiler/lower/nest.h"
+#include "compiler/lower/summing_threads.h"
 #include "compiler/lower/vthread.h"
 
 namespace kiln::lower {
@@ -41,6 +42,7 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   KILN_ASSIGN_OR_RETURN(ir::Program program, passes.Time("build-nests", [&] {
     return BuildNests(state, *bounds, gpu, options.stop);
   }));
+  if (gpu) KILN_RETURN_IF_ERROR(CheckSummingThreads(program));
   const auto run = [&](std::string_view name, absl::FunctionRef<void(ir::Program&)> pass) {
     return passes.Run(name, program, pass);
   };
