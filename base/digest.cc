@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
-#include <xxhash.h>
 
 #include "base/status.h"
 
@@ -47,20 +46,6 @@ std::string Md5Hex(std::string_view bytes) {
   std::string hex = Finish(evp);
   EVP_MD_CTX_free(evp);
   return hex;
-}
-
-uint64_t Xxh3(std::string_view bytes, uint64_t seed) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
-}
-
-Hash128 Xxh3Hash128(std::string_view bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  return {hash.high64, hash.low64};
-}
-
-std::string Xxh3Hex(std::string_view bytes) {
-  const Hash128 hash = Xxh3Hash128(bytes);
-  return fmt::format("{:016x}{:016x}", hash.high, hash.low);
 }
 
 std::string ToHex(std::string_view bytes) {

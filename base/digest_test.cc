@@ -34,6 +34,18 @@ TEST(DigestTest, PiecesEqualTheWhole) {
   EXPECT_EQ(pieces.FinishHex(), Sha256Hex(all));
 }
 
+TEST(DigestTest, PiecesEqualTheWholeOfXxh3) {
+  std::string all;
+  Xxh3Stream pieces;
+  EXPECT_EQ(pieces.Get(), Xxh3Hash128(""));
+  for (int i = 0; i < 300; ++i) {
+    const std::string piece(i, static_cast<char>(i));
+    pieces.Update(piece);
+    all += piece;
+    ASSERT_EQ(pieces.Get(), Xxh3Hash128(all)) << i;
+  }
+}
+
 TEST(DigestTest, Moves) {
   Sha256 a;
   a.Update("ab");

@@ -28,12 +28,10 @@ Status WriteAll(int fd, std::string_view content, const std::string& path) {
   return OkStatus();
 }
 
-Status CreateWith(const std::string& path, int flags, int mode, std::string_view content,
-                  bool sync) {
+Status CreateWith(const std::string& path, int flags, int mode, std::string_view content) {
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode));
   if (!fd.valid()) return ErrnoStatus(errno, "cannot create {}", path);
   KILN_RETURN_IF_ERROR(WriteAll(fd.get(), content, path));
-  if (sync && fsync(fd.get()) != 0) return ErrnoStatus(errno, "cannot sync {}", path);
   if (close(fd.Release()) != 0) return ErrnoStatus(errno, "cannot write {}", path);
   return OkStatus();
 }
@@ -75,21 +73,62 @@ StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
 }
 
 Status WriteFile(const std::string& path, std::string_view content) {
-  return CreateWith(path, O_TRUNC, 0666, content, /*sync=*/false);
+  return CreateWith(path, O_TRUNC, 0666, content);
+}
+
+AtomicFile::AtomicFile(std::string path, std::string temporary, UniqueFd fd)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(std::move(fd)) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      fd_(std::move(other.fd_)),
+      bytes_(other.bytes_) {}
+
+AtomicFile::~AtomicFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+StatusOr<AtomicFile> AtomicFile::Create(const std::string& path, int mode) {
+  std::string temporary = fmt::format("{}.{}.tmp", path, UniqueId(8));
+  UniqueFd fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, mode));
+  if (!fd.valid()) return ErrnoStatus(errno, "cannot create {}", temporary);
+  return AtomicFile(path, std::move(temporary), std::move(fd));
+}
+
+Status AtomicFile::Append(std::string_view bytes) {
+  KILN_RETURN_IF_ERROR(WriteAll(fd_.get(), bytes, temporary_));
+  bytes_ += static_cast<int64_t>(bytes.size());
+  return OkStatus();
+}
+
+Status AtomicFile::WriteAt(int64_t offset, std::string_view bytes) {
+  KILN_CHECK(offset >= 0 && offset + static_cast<int64_t>(bytes.size()) <= bytes_);
+  while (!bytes.empty()) {
+    const ssize_t n = pwrite(fd_.get(), bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "cannot write {}", temporary_);
+    bytes.remove_prefix(n);
+    offset += n;
+  }
+  return OkStatus();
+}
+
+Status AtomicFile::Commit() {
+  if (fsync(fd_.get()) != 0) return ErrnoStatus(errno, "cannot sync {}", temporary_);
+  if (close(fd_.Release()) != 0) return ErrnoStatus(errno, "cannot write {}", temporary_);
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return ErrnoStatus(errno, "cannot replace {}", path_);
+  }
+  temporary_.clear();
+  SyncFolderOf(path_);
+  return OkStatus();
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view content, int mode) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, UniqueId(8));
-  Status status = CreateWith(temporary, O_EXCL, mode, content, /*sync=*/true);
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0) {
-    status = ErrnoStatus(errno, "cannot replace {}", path);
-  }
-  if (status.ok()) {
-    SyncFolderOf(path);
-  } else {
-    unlink(temporary.c_str());
-  }
-  return status;
+  KILN_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, mode));
+  KILN_RETURN_IF_ERROR(file.Append(content));
+  return file.Commit();
 }
 
 Status MakeDirs(const std::string& path) {

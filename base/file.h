@@ -22,6 +22,30 @@ Status WriteFile(const std::string& path, std::string_view content);
 // synced, renamed. A new file gets `mode`, less the umask.
 Status WriteFileAtomically(const std::string& path, std::string_view content, int mode = 0666);
 
+// WriteFileAtomically in pieces, for files that never are in memory as a whole. Without a Commit
+// nothing is left of it. Not thread-safe.
+class AtomicFile {
+ public:
+  static StatusOr<AtomicFile> Create(const std::string& path, int mode = 0666);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  Status Append(std::string_view bytes);
+  // Replaces bytes that are there already.
+  Status WriteAt(int64_t offset, std::string_view bytes);
+  int64_t bytes() const { return bytes_; }
+  // Synced and renamed. Nothing may follow.
+  Status Commit();
+
+ private:
+  AtomicFile(std::string path, std::string temporary, UniqueFd fd);
+  std::string path_;
+  std::string temporary_;  // empty: there is none any more
+  UniqueFd fd_;
+  int64_t bytes_ = 0;
+};
+
 // With all parents; fine when it exists.
 Status MakeDirs(const std::string& path);
 

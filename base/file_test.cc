@@ -164,5 +164,26 @@ TEST(JoinPathTest, Joins) {
   EXPECT_EQ(JoinPath("a", "/b"), "/b");
 }
 
+TEST(AtomicFileTest, IsThereWhenItIsWhole) {
+  const auto folder = TempDir::Make("kiln_test");
+  ASSERT_OK(folder);
+  const std::string path = folder->Join("file");
+  ASSERT_OK(WriteFile(path, "old"));
+  {
+    auto file = AtomicFile::Create(path);
+    ASSERT_OK(file);
+    ASSERT_OK(file->Append("_bcd"));
+    ASSERT_OK(file->Append("ef"));
+    ASSERT_OK(file->WriteAt(0, "a"));
+    EXPECT_EQ(file->bytes(), 6);
+    EXPECT_EQ(*ReadFile(path), "old");
+    ASSERT_OK(file->Commit());
+  }
+  EXPECT_EQ(*ReadFile(path), "abcdef");
+  ASSERT_OK(AtomicFile::Create(path)->Append("left alone"));
+  EXPECT_EQ(*ReadFile(path), "abcdef");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder->path()), {}), 1);
+}
+
 }  // namespace
 }  // namespace kiln

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "runner/cpu_description.h"
+#include "runner/fault_report.h"
 
 namespace kiln::runner {
 namespace {
@@ -12,9 +13,16 @@ namespace {
 constexpr int64_t kMinFlushBytes = 32 << 20;
 constexpr int64_t kMaxFlushBytes = 1 << 30;
 
+void WithSignalStack(const std::function<void()>& thread) {
+  const SignalStack signal_stack;
+  thread();
+}
+
 }  // namespace
 
-int DefaultCpuThreads() { return std::max<int>(1, static_cast<int>(AllowedCores().size())); }
+int DefaultCpuThreads() {
+  return std::max<int>(1, static_cast<int>(runtime::AllowedCores().size()));
+}
 
 StatusOr<CpuEntry> LoadCpuEntry(const v1::Artifact& artifact) {
   if (artifact.device() != "cpu") {
@@ -22,7 +30,7 @@ StatusOr<CpuEntry> LoadCpuEntry(const v1::Artifact& artifact) {
                            artifact.device());
   }
   CpuEntry loaded;
-  KILN_ASSIGN_OR_RETURN(loaded.object, SharedObject::Load(artifact.binary()));
+  KILN_ASSIGN_OR_RETURN(loaded.object, runtime::SharedObject::Load(artifact.binary()));
   KILN_ASSIGN_OR_RETURN(void* entry, loaded.object->Find(KILN_CPU_ENTRY));
   loaded.entry = reinterpret_cast<KilnEntry>(entry);
   return loaded;
@@ -34,7 +42,8 @@ size_t FlushBytes() {
 
 CpuCalls::CpuCalls(const CpuDeviceOptions& options, std::span<std::byte> flush)
     : runtime_({.threads = options.threads > 0 ? options.threads : DefaultCpuThreads(),
-                .pin = options.pin}),
+                .pin = options.pin,
+                .around_thread = WithSignalStack}),
       flush_(flush) {}
 
 void CpuCalls::WakeThreads() {

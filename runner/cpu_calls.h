@@ -8,8 +8,8 @@
 #include "base/status.h"
 #include "proto/cpu_abi.h"
 #include "proto/trial.pb.h"
-#include "runner/parallel_runtime.h"
-#include "runner/shared_object.h"
+#include "runtime/parallel_runtime.h"
+#include "runtime/shared_object.h"
 
 namespace kiln::runner {
 
@@ -21,7 +21,7 @@ int DefaultCpuThreads();
 
 // The entry point is valid as long as the object.
 struct CpuEntry {
-  std::unique_ptr<SharedObject> object;
+  std::unique_ptr<runtime::SharedObject> object;
   KilnEntry entry = nullptr;
 };
 // InvalidArgument or NotFound when the artifact is not for a CPU or does not load. Runs its
@@ -48,7 +48,7 @@ class CpuCalls {
  private:
   void WakeThreads();  // inside of runtime_.Call only
 
-  ParallelRuntime runtime_;
+  runtime::ParallelRuntime runtime_;
   std::vector<std::byte> own_flush_;
   std::span<std::byte> flush_;
 };

@@ -11,6 +11,9 @@
 #include "runner/cuda_program.h"
 
 namespace kiln::runner {
+
+using namespace runtime;  // the names of the CUDA driver
+
 namespace {
 
 constexpr uint8_t kCanary = 0xc3;

@@ -11,9 +11,9 @@
 
 #include <memory>
 
-#include "runner/cuda_driver.h"
-#include "runner/cuda_gpus.h"
 #include "runner/device.h"
+#include "runtime/cuda_driver.h"
+#include "runtime/cuda_gpus.h"
 
 namespace kiln::runner {
 
@@ -27,7 +27,8 @@ struct CudaDeviceOptions {
 
 // `driver` outlives the device. Takes the GPU's primary context and makes it current in this
 // thread; about 0.3 s.
-StatusOr<std::unique_ptr<Device>> MakeCudaDevice(const CudaDriver& driver, const CudaGpu& gpu,
+StatusOr<std::unique_ptr<Device>> MakeCudaDevice(const runtime::CudaDriver& driver,
+                                                 const runtime::CudaGpu& gpu,
                                                  const CudaDeviceOptions& options = {});
 
 }  // namespace kiln::runner

@@ -5,10 +5,14 @@
 
 #include "base/status_testing.h"
 #include "rpc/fields_testing.h"
-#include "runner/cuda_driver_testing.h"
+#include "runner/cuda_gpus.h"
+#include "runner/cuda_kernels_testing.h"
 #include "runner/cuda_program.h"
 
 namespace kiln::runner {
+
+using namespace runtime;  // the names of the CUDA driver
+
 namespace {
 
 using testing::ElementsAre;
@@ -35,7 +39,7 @@ std::string EmptyCubin() {
 class CudaDeviceTest : public testing::Test {
  protected:
   CudaDeviceTest() {
-    cuda_.Reset();
+    ResetFakeCuda();
     cuda_.kernels["add"] = {
         .run =
             [](const FakeLaunch& launch) {

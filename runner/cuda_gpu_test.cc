@@ -9,9 +9,13 @@
 #include "base/status_testing.h"
 #include "rpc/artifact_digest.h"
 #include "runner/cuda_device.h"
+#include "runner/cuda_gpus.h"
 #include "runner/device_slot.h"
 
 namespace kiln::runner {
+
+using namespace runtime;  // the names of the CUDA driver
+
 namespace {
 
 using testing::AllOf;

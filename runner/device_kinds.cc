@@ -11,6 +11,13 @@
 #include "runner/sandboxed_cpu.h"
 
 namespace kiln::runner {
+
+using runtime::CudaDriver;
+using runtime::CudaGpu;
+using runtime::IsCudaDevice;
+using runtime::LoadCudaDriver;
+using runtime::SelectCudaGpus;
+
 namespace {
 
 v1::WorkerState Announced(const std::string& device_name, const std::string& target) {

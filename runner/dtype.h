@@ -1,31 +1,15 @@
-// Element types of arguments.
+// Element types of arguments, and which values they may get.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
-#include "base/status.h"
+#include "runtime/dtype.h"
 
 namespace kiln::runner {
 
-enum class DType {
-  kFloat64,
-  kFloat32,
-  kFloat16,
-  kBFloat16,
-  kInt64,
-  kInt32,
-  kInt16,
-  kInt8,
-  kUInt8,
-  kBool,
-};
-
-// Refuses names that are not in the table ("float31"), naming those that are.
-StatusOr<DType> ParseDType(std::string_view name);
-std::string_view DTypeName(DType dtype);
-int64_t DTypeBytes(DType dtype);
-bool IsFloat(DType dtype);
+using runtime::DType;
+using runtime::DTypeBytes;
+using runtime::DTypeName;
+using runtime::IsFloat;
+using runtime::ParseDType;
 
 // Values in [low, high); of integers both are whole.
 struct ValueRange {

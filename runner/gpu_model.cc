@@ -7,6 +7,9 @@
 #include "runner/cuda_kernels.h"
 
 namespace kiln::runner {
+
+using namespace runtime;  // the names of the CUDA driver
+
 namespace {
 
 constexpr int kFirstCapabilityWithClusters = 90;

@@ -3,8 +3,8 @@
 
 #include "base/status.h"
 #include "device/device_model.h"
-#include "runner/cuda_driver.h"
-#include "runner/cuda_gpus.h"
+#include "runtime/cuda_driver.h"
+#include "runtime/cuda_gpus.h"
 
 namespace kiln::runner {
 
@@ -12,6 +12,7 @@ namespace kiln::runner {
 // per multiprocessor: that takes a context of this process for a moment (0.3 s, and memory of the
 // GPU). What the driver does not know, or what fails for want of memory, is 0. Refused where what
 // it says is no device model.
-StatusOr<device::DeviceModel> ReadGpuModel(const CudaDriver& driver, const CudaGpu& gpu);
+StatusOr<device::DeviceModel> ReadGpuModel(const runtime::CudaDriver& driver,
+                                           const runtime::CudaGpu& gpu);
 
 }  // namespace kiln::runner

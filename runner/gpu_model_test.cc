@@ -1,16 +1,19 @@
 #include "runner/gpu_model.h"
 
 #include "base/status_testing.h"
-#include "runner/cuda_driver_testing.h"
+#include "runner/cuda_kernels_testing.h"
 
 namespace kiln::runner {
+
+using namespace runtime;  // the names of the CUDA driver
+
 namespace {
 
 using ::testing::HasSubstr;
 
 class GpuModelTest : public testing::Test {
  protected:
-  GpuModelTest() { cuda_.Reset(); }
+  GpuModelTest() { ResetFakeCuda(); }
 
   StatusOr<device::DeviceModel> Read() {
     KILN_ASSIGN_OR_RETURN(const auto gpus, ListCudaGpus(FakeCuda::Driver()));

@@ -148,7 +148,7 @@ class SandboxProcess::Inside {
     // A thread pins itself as it starts, which is forbidden from here on.
     calls_->WaitForThreads();
     KILN_RETURN_IF_ERROR(ForbidSystemCalls());
-    KILN_ASSIGN_OR_RETURN(object_, SharedObject::Open(UniqueFd(program)));
+    KILN_ASSIGN_OR_RETURN(object_, runtime::SharedObject::Open(UniqueFd(program)));
     KILN_ASSIGN_OR_RETURN(void* entry, object_->Find(KILN_CPU_ENTRY));
     entry_ = reinterpret_cast<KilnEntry>(entry);
     return OkStatus();
@@ -226,7 +226,7 @@ class SandboxProcess::Inside {
   std::vector<GuardedMemory*> memories_;             // of each argument
   std::vector<void*> pointers_;
   std::unique_ptr<CpuCalls> calls_;
-  std::unique_ptr<SharedObject> object_;
+  std::unique_ptr<runtime::SharedObject> object_;
   KilnEntry entry_ = nullptr;
 };
 
@@ -236,7 +236,7 @@ StatusOr<std::unique_ptr<SandboxProcess>> SandboxProcess::Start(
     return InvalidArgument("the artifact is for device '{}', expected one for cpu",
                            artifact.device());
   }
-  KILN_ASSIGN_OR_RETURN(UniqueFd program, MakeProgramFile(artifact.binary()));
+  KILN_ASSIGN_OR_RETURN(UniqueFd program, runtime::MakeProgramFile(artifact.binary()));
   KILN_ASSIGN_OR_RETURN(auto sockets, MakePacketPair());
   auto process = std::unique_ptr<SandboxProcess>(new SandboxProcess);
   process->output_ = UniqueFd(memfd_create("kiln-program-output", MFD_CLOEXEC));

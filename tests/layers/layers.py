@@ -63,10 +63,12 @@ TABLE = {
         "base", "device", "costmodel", "compiler/features", "search/space", "search/sampling", "search/evolution",
     ] + _COMPILER,
     "search/tuning": ["base", "device", "search/space", "search/policies"],
+    # What a user ships: runs compiled networks, and nothing else.
+    "runtime": ["base", "proto/cpu_abi.h"],
     # The services meet in proto/ and rpc/ and never include each other.
     "tracker": ["base", "proto", "rpc"],
     "builder": ["base", "proto", "rpc", "compiler"],
-    "runner": ["base", "device", "proto", "rpc"],
+    "runner": ["base", "device", "proto", "rpc", "runtime"],
     "scheduler": [
         "base", "device", "proto", "rpc", "costmodel", "search", "store", "store/wire", "compiler/features",
     ] + _COMPILER,

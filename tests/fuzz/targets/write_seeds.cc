@@ -1,5 +1,5 @@
 // Writes the corpora that follow from Kiln itself: its operators in text form, schedules of them,
-// the programs that these become, lines of logs, models.
+// the programs that these become, lines of logs, models, networks.
 //
 //   bazel run //tests/fuzz/targets:write_seeds -- $PWD/tests/fuzz/targets/corpus
 //
@@ -22,6 +22,8 @@
 #include "costmodel/synthetic_testing.h"
 #include "device/calibration.h"
 #include "device/device_model.h"
+#include "runtime/network_testing.h"
+#include "runtime/place_buffers.h"
 #include "tests/fuzz/corpus.h"
 
 namespace kiln::fuzz {
@@ -126,6 +128,18 @@ void AddDevices(Seeds& seeds) {
   }
 }
 
+void AddNetworks(Seeds& seeds) {
+  runtime::Network network = runtime::SmallNetwork();
+  const auto placed = runtime::PlaceBuffers(network);
+  KILN_CHECK(placed.ok(), "{}", Message(placed.status()));
+  seeds.Add("network_file", runtime::ManifestOverZeros(network));
+  network.target = {.kind = "cuda", .arch = "sm_90", .device = "", .features = {}, .text = ""};
+  network.kernels[0].launches.push_back({.symbol = "second", .cluster = 2, .args = {2, 0}});
+  network.outputs.push_back({.name = "z", .dtype = "int64", .shape = {4}, .buffer = 3});
+  seeds.Add("network_file", runtime::ManifestOverZeros(network));
+  seeds.Add("network_file", runtime::SealedFile("{}", ""));
+}
+
 }  // namespace
 }  // namespace kiln::fuzz
 
@@ -142,5 +156,6 @@ int main(int argc, char** argv) {
   AddTasks(seeds);
   AddModels(seeds);
   AddDevices(seeds);
+  AddNetworks(seeds);
   return 0;
 }

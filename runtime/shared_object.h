@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/status.h"
 
-namespace kiln::runner {
+namespace kiln::runtime {
 
 // A memory file with these bytes, for Open.
 StatusOr<UniqueFd> MakeProgramFile(std::string_view elf);
@@ -32,4 +32,4 @@ class SharedObject {
   void* handle_;
 };
 
-}  // namespace kiln::runner
+}  // namespace kiln::runtime

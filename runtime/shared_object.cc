@@ -1,4 +1,4 @@
-#include "runner/shared_object.h"
+#include "runtime/shared_object.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "base/errno_status.h"
 #include "base/fd.h"
 
-namespace kiln::runner {
+namespace kiln::runtime {
 namespace {
 
 // The loader takes two equal paths for one object, so a path must not come again while an object
@@ -87,4 +87,4 @@ StatusOr<void*> SharedObject::Find(const char* name) const {
   return symbol;
 }
 
-}  // namespace kiln::runner
+}  // namespace kiln::runtime

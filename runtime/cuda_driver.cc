@@ -1,8 +1,8 @@
-#include "runner/cuda_driver.h"
+#include "runtime/cuda_driver.h"
 
 #include <dlfcn.h>
 
-namespace kiln::runner {
+namespace kiln::runtime {
 namespace {
 
 constexpr char kLibrary[] = "libcuda.so.1";
@@ -56,4 +56,4 @@ StatusOr<const CudaDriver*> LoadCudaDriver() {
   return driver;
 }
 
-}  // namespace kiln::runner
+}  // namespace kiln::runtime

@@ -1,4 +1,4 @@
-#include "runner/parallel_runtime.h"
+#include "runtime/parallel_runtime.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "base/rng.h"
 
-namespace kiln::runner {
+namespace kiln::runtime {
 namespace {
 
 // Records slices and counts visits of each index.
@@ -184,4 +184,4 @@ TEST(ParallelRuntimeTest, ReportsLaunchLatency) {
 }
 
 }  // namespace
-}  // namespace kiln::runner
+}  // namespace kiln::runtime

@@ -14,7 +14,7 @@
 
 #include "proto/cpu_abi.h"
 
-namespace kiln::runner {
+namespace kiln::runtime {
 
 class ParallelRuntime {
  public:
@@ -23,6 +23,8 @@ class ParallelRuntime {
     bool pin = true;  // thread i to the i-th core this process may run on; threads beyond the cores
                       // stay free
     int spin_pauses = 20000;  // how long an idle thread spins before it sleeps; about 0.3 to 0.8 ms
+    // Runs each thread of the pool, for who has something to set up in it; null: it just runs.
+    std::function<void(const std::function<void()>& thread)> around_thread = nullptr;
   };
   explicit ParallelRuntime(const Options& options);
   ~ParallelRuntime();  // waits for the pool's threads; no Call may be in progress
@@ -58,4 +60,4 @@ class ParallelRuntime {
 // The cores this process may run on, in order.
 std::vector<int> AllowedCores();
 
-}  // namespace kiln::runner
+}  // namespace kiln::runtime

@@ -1,4 +1,4 @@
-#include "runner/parallel_runtime.h"
+#include "runtime/parallel_runtime.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
@@ -12,9 +12,8 @@
 #include <mutex>
 
 #include "base/status.h"
-#include "runner/fault_report.h"
 
-namespace kiln::runner {
+namespace kiln::runtime {
 namespace {
 
 // Beyond what programs are promised: frames of the pool and of libc's own start-up.
@@ -62,8 +61,11 @@ void WaitChange(std::atomic<uint32_t>& word, uint32_t old, std::atomic<uint32_t>
   asleep.store(0, std::memory_order_relaxed);
 }
 
+using AroundThread = std::function<void(const std::function<void()>& thread)>;
+
 struct ThreadStart {
   std::function<void()> body;
+  AroundThread around;
   int core;
 };
 
@@ -77,18 +79,21 @@ void* RunThread(void* raw) {
     // else.
     (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
   }
-  const SignalStack signal_stack;
-  start->body();
+  if (start->around) {
+    start->around(start->body);
+  } else {
+    start->body();
+  }
   return nullptr;
 }
 
-pthread_t StartThread(std::function<void()> body, int core) {
+pthread_t StartThread(std::function<void()> body, const AroundThread& around, int core) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
   pthread_t thread;
-  const int error =
-      pthread_create(&thread, &attributes, RunThread, new ThreadStart{std::move(body), core});
+  const int error = pthread_create(&thread, &attributes, RunThread,
+                                   new ThreadStart{std::move(body), around, core});
   pthread_attr_destroy(&attributes);
   KILN_CHECK(error == 0, "cannot start a thread with {} bytes of stack: error {}", kStackBytes,
              error);
@@ -144,9 +149,10 @@ ParallelRuntime::ParallelRuntime(const Options& options)
   for (int i = 1; i < threads_; ++i) {
     workers_.push_back(std::make_unique<Worker>());
     Worker* worker = workers_.back().get();
-    worker->thread = StartThread([this, worker] { WorkerLoop(*worker); }, core_of(i));
+    worker->thread =
+        StartThread([this, worker] { WorkerLoop(*worker); }, options.around_thread, core_of(i));
   }
-  main_->thread = StartThread([this] { MainLoop(); }, core_of(0));
+  main_->thread = StartThread([this] { MainLoop(); }, options.around_thread, core_of(0));
 }
 
 ParallelRuntime::~ParallelRuntime() {
@@ -229,4 +235,4 @@ void ParallelRuntime::ParallelFor(KilnTask task, void* closure, int64_t extent) 
   }
 }
 
-}  // namespace kiln::runner
+}  // namespace kiln::runtime

@@ -1,14 +1,12 @@
-#include "runner/cuda_driver_testing.h"
+#include "runtime/cuda_driver_testing.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
-#include "runner/arguments.h"
-#include "runner/compare.h"
-#include "runner/cuda_kernels.h"
-
-namespace kiln::runner {
+namespace kiln::runtime {
 namespace {
 
 FakeCuda& Fake() { return FakeCuda::Get(); }
@@ -18,65 +16,66 @@ T* Pointer(CuPointer pointer) {
   return reinterpret_cast<T*>(pointer);
 }
 
+// What a stream is behind: the last of its own kernels, or those of an event that it waits for.
+using Frontier = std::vector<size_t>;
+
 struct Recorded {
-  std::vector<std::function<void()>> calls;
+  struct Call {
+    std::function<void()> run;
+    Frontier after;
+  };
+  std::vector<Call> calls;
+  CuStream origin = nullptr;
+  std::map<CuStream, Frontier> streams;  // those that take part
+  std::map<CuEvent, Frontier> events;
 };
 Recorded* recording = nullptr;
+
+bool IsRecorded(CuStream stream) {
+  return recording != nullptr && recording->streams.contains(stream);
+}
+
+void Record(CuStream stream, std::function<void()> run) {
+  Frontier& frontier = recording->streams[stream];
+  recording->calls.push_back({std::move(run), frontier});
+  frontier = {recording->calls.size() - 1};
+}
+
+// Whether all calls come before what the origin is behind.
+bool IsJoined(const Recorded& graph) {
+  std::vector<bool> seen(graph.calls.size());
+  Frontier open = graph.streams.at(graph.origin);
+  while (!open.empty()) {
+    const size_t call = open.back();
+    open.pop_back();
+    if (seen[call]) continue;
+    seen[call] = true;
+    open.insert(open.end(), graph.calls[call].after.begin(), graph.calls[call].after.end());
+  }
+  return std::find(seen.begin(), seen.end(), false) == seen.end();
+}
+
+void RunLastFirst(const Recorded& graph) {
+  std::vector<bool> done(graph.calls.size());
+  const auto ready = [&](size_t call) {
+    const Frontier& after = graph.calls[call].after;
+    return !done[call] &&
+           std::all_of(after.begin(), after.end(), [&](size_t i) { return done[i]; });
+  };
+  for (size_t left = graph.calls.size(); left > 0; --left) {
+    size_t call = graph.calls.size() - 1;
+    while (!ready(call)) --call;
+    graph.calls[call].run();
+    done[call] = true;
+  }
+}
+
+constexpr CuResult kCuCaptureUnjoined = 904;
 
 void Execute(const std::string& name, FakeLaunch launch) {
   if (Fake().sticky != 0) return;
   Fake().launched.push_back(name);
   Fake().sticky = Fake().kernels.at(name).run(launch);
-}
-
-// The runner's own kernels, the simple way.
-CuResult Largest(const FakeLaunch&) { return 0; }
-CuResult Lead(const FakeLaunch&) { return 0; }
-
-CuResult CompareAll(const FakeLaunch& launch) {
-  Argument argument;
-  argument.name = "x";
-  argument.elements = FakeParameter<int64_t>(launch, 2);
-  argument.shape = {argument.elements};
-  argument.dtype = static_cast<DType>(FakeParameter<int>(launch, 3));
-  const size_t element_bytes = static_cast<size_t>(DTypeBytes(argument.dtype));
-  const size_t bytes = static_cast<size_t>(argument.elements) * element_bytes;
-  const auto* got = Pointer<const std::byte>(FakeParameter<CuPointer>(launch, 0));
-  const auto* want = Pointer<const std::byte>(FakeParameter<CuPointer>(launch, 1));
-  v1::Tolerance tolerance;
-  tolerance.set_absolute(FakeParameter<double>(launch, 4));
-  tolerance.set_relative(FakeParameter<double>(launch, 5));
-  auto* state = Pointer<CompareState>(FakeParameter<CuPointer>(launch, 6));
-  const Comparison all = Compare(argument, {got, bytes}, {want, bytes}, tolerance);
-  state->different = static_cast<uint64_t>(all.different);
-  // max_error is worst / largest.
-  const double one = 1;
-  std::memcpy(&state->largest, &one, sizeof(one));
-  std::memcpy(&state->worst, &all.max_error, sizeof(one));
-  for (size_t at = 0; at < bytes && all.different > 0; at += element_bytes) {
-    if (std::memcmp(got + at, want + at, element_bytes) == 0) continue;
-    state->first = at / element_bytes;
-    break;
-  }
-  return 0;
-}
-
-CuResult Checksum(const FakeLaunch& launch) {
-  const auto* data = Pointer<const unsigned char>(FakeParameter<CuPointer>(launch, 0));
-  uint64_t& sum = *Pointer<uint64_t>(FakeParameter<CuPointer>(launch, 2));
-  for (int64_t i = 0; i < FakeParameter<int64_t>(launch, 1); ++i) sum = sum * 31 + data[i];
-  return 0;
-}
-
-CuResult Guards(const FakeLaunch& launch) {
-  const auto* before = Pointer<const unsigned char>(FakeParameter<CuPointer>(launch, 0));
-  const auto* after = Pointer<const unsigned char>(FakeParameter<CuPointer>(launch, 1));
-  const uint32_t canary = FakeParameter<uint32_t>(launch, 3);
-  uint64_t& stray = *Pointer<uint64_t>(FakeParameter<CuPointer>(launch, 4));
-  for (int64_t i = 0; i < FakeParameter<int64_t>(launch, 2); ++i) {
-    stray += (before[i] != canary) + (after[i] != canary);
-  }
-  return 0;
 }
 
 int UsualAttribute(const FakeCuda::Gpu& gpu, int which) {
@@ -127,12 +126,19 @@ Handle SomeHandle() {
   return reinterpret_cast<Handle>(&target);
 }
 
+// Another one each time.
+template <typename Handle>
+Handle NewHandle() {
+  static uintptr_t last = 0;
+  return reinterpret_cast<Handle>(++last);
+}
+
 CuResult LaunchKernel(CuFunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                      unsigned by, unsigned bz, unsigned shared_bytes, CuStream, void** parameters,
-                      void**) {
+                      unsigned by, unsigned bz, unsigned shared_bytes, CuStream stream,
+                      void** parameters, void**) {
   const std::string name = NameOf(function);
   const FakeLaunch launch{name, {gx, gy, gz}, {bx, by, bz}, shared_bytes, parameters};
-  if (recording == nullptr) {
+  if (!IsRecorded(stream)) {
     Execute(name, launch);
     return Fake().sticky;
   }
@@ -141,7 +147,7 @@ CuResult LaunchKernel(CuFunction function, unsigned gx, unsigned gy, unsigned gz
   for (int i = 0; i < KernelOf(function).parameters; ++i) {
     values.push_back(*static_cast<uint64_t*>(parameters[i]));
   }
-  recording->calls.push_back([=]() mutable {
+  Record(stream, [=]() mutable {
     std::vector<void*> pointers;
     for (uint64_t& value : values) pointers.push_back(&value);
     FakeLaunch again = launch;
@@ -177,6 +183,8 @@ void AddContexts(CudaDriver& d) {
   };
   d.PrimaryCtxRelease = [](CuDeviceHandle) { return --Fake().contexts, 0; };
   d.CtxSetCurrent = [](CuContext) { return 0; };
+  d.CtxPushCurrent = [](CuContext) { return ++Fake().pushed_contexts, 0; };
+  d.CtxPopCurrent = [](CuContext*) { return --Fake().pushed_contexts, 0; };
   d.CtxSynchronize = [] { return Fake().sticky; };
 }
 
@@ -245,6 +253,22 @@ void AddMemory(CudaDriver& d) {
     if (Fake().sticky == 0) std::memcpy(to, Pointer<void>(from), bytes);
     return Fake().sticky;
   };
+  d.MemcpyDtoDAsync = [](CuPointer to, CuPointer from, size_t bytes, CuStream) {
+    if (Fake().sticky == 0) std::memcpy(Pointer<void>(to), Pointer<void>(from), bytes);
+    return Fake().sticky;
+  };
+  d.PointerGetAttribute = [](void* value, int attribute, CuPointer pointer) {
+    const auto above = Fake().memory.upper_bound(pointer);
+    if (above == Fake().memory.begin()) return 1;
+    const auto& [start, bytes] = *std::prev(above);
+    if (pointer >= start + bytes) return 1;  // host memory that the driver has never heard of
+    if (attribute == kCuPointerMemoryType) {
+      *static_cast<unsigned*>(value) = kCuMemoryTypeDevice;
+    } else {
+      *static_cast<int*>(value) = Fake().memory_ordinal;
+    }
+    return 0;
+  };
   d.MemsetD8Async = [](CuPointer to, unsigned char value, size_t bytes, CuStream) {
     std::memset(Pointer<void>(to), value, bytes);
     return Fake().sticky;
@@ -252,25 +276,48 @@ void AddMemory(CudaDriver& d) {
 }
 
 void AddStreams(CudaDriver& d) {
-  d.StreamCreate = [](CuStream* s, unsigned) { return *s = SomeHandle<CuStream>(), 0; };
-  d.StreamDestroy = [](CuStream) { return 0; };
+  d.StreamCreate = [](CuStream* s, unsigned) {
+    return *s = NewHandle<CuStream>(), ++Fake().streams, 0;
+  };
+  d.StreamDestroy = [](CuStream) { return --Fake().streams, 0; };
+  d.StreamWaitEvent = [](CuStream stream, CuEvent event, unsigned) {
+    if (recording == nullptr || !recording->events.contains(event)) return 0;
+    const Frontier& after = recording->events[event];
+    Frontier& frontier = recording->streams[stream];
+    frontier.insert(frontier.end(), after.begin(), after.end());
+    return 0;
+  };
   d.StreamSynchronize = [](CuStream) { return ++Fake().waits, Fake().sticky; };
   d.StreamQuery = [](CuStream) { return ++Fake().waits, Fake().sticky; };
 }
 
+CuResult EndCapture(CuStream stream, CuGraph* graph) {
+  Recorded* recorded = std::exchange(recording, nullptr);
+  *graph = nullptr;
+  if (recorded == nullptr || recorded->origin != stream || !IsJoined(*recorded)) {
+    delete recorded;
+    return kCuCaptureUnjoined;
+  }
+  *graph = reinterpret_cast<CuGraph>(recorded);
+  return 0;
+}
+
 void AddGraphs(CudaDriver& d) {
-  d.StreamBeginCapture = [](CuStream, int) { return recording = new Recorded, 0; };
-  d.StreamEndCapture = [](CuStream, CuGraph* graph) {
-    *graph = reinterpret_cast<CuGraph>(std::exchange(recording, nullptr));
+  d.StreamBeginCapture = [](CuStream stream, int) {
+    recording = new Recorded;
+    recording->origin = stream;
+    recording->streams[stream] = {};
     return 0;
   };
+  d.StreamEndCapture = EndCapture;
   d.GraphInstantiate = [](CuGraphExec* exec, CuGraph graph, uint64_t) {
+    ++Fake().graphs;
     *exec = reinterpret_cast<CuGraphExec>(new Recorded(*reinterpret_cast<Recorded*>(graph)));
     return 0;
   };
   d.GraphLaunch = [](CuGraphExec exec, CuStream) {
     ++Fake().graph_launches;
-    for (auto& call : reinterpret_cast<Recorded*>(exec)->calls) call();
+    RunLastFirst(*reinterpret_cast<Recorded*>(exec));
     return Fake().sticky;
   };
   d.GraphExecDestroy = [](CuGraphExec g) { return delete reinterpret_cast<Recorded*>(g), 0; };
@@ -278,9 +325,14 @@ void AddGraphs(CudaDriver& d) {
 }
 
 void AddEvents(CudaDriver& d) {
-  d.EventCreate = [](CuEvent* event, unsigned) { return *event = SomeHandle<CuEvent>(), 0; };
-  d.EventDestroy = [](CuEvent) { return 0; };
-  d.EventRecord = [](CuEvent, CuStream) { return Fake().sticky; };
+  d.EventCreate = [](CuEvent* event, unsigned) {
+    return *event = NewHandle<CuEvent>(), ++Fake().events, 0;
+  };
+  d.EventDestroy = [](CuEvent) { return --Fake().events, 0; };
+  d.EventRecord = [](CuEvent event, CuStream stream) {
+    if (IsRecorded(stream)) recording->events[event] = recording->streams[stream];
+    return Fake().sticky;
+  };
   d.EventElapsedTime = [](float* ms, CuEvent, CuEvent) { return *ms = 2, 0; };
 }
 
@@ -312,11 +364,6 @@ const CudaDriver& FakeCuda::Driver() {
 void FakeCuda::Reset() {
   for (const auto& [pointer, bytes] : memory) std::free(Pointer<void>(pointer));
   *this = FakeCuda();
-  kernels["kiln_largest"] = {.run = Largest};
-  kernels["kiln_compare"] = {.run = CompareAll};
-  kernels["kiln_checksum"] = {.run = Checksum};
-  kernels["kiln_guards"] = {.run = Guards};
-  kernels["kiln_lead_in"] = {.run = Lead};
 }
 
-}  // namespace kiln::runner
+}  // namespace kiln::runtime

@@ -1,5 +1,6 @@
 // A CUDA driver without a GPU, for tests: device memory is host memory, work is done when it is
-// queued, and kernels are functions of the host. The runner's own kernels are there.
+// queued, and kernels are functions of the host. A graph runs its kernels in the worst order that
+// the streams and events of its recording allow: of those that may run the last recorded first.
 //
 // One per process, as the real one; Reset before each test. Not thread-safe.
 #pragma once
@@ -9,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "runner/cuda_driver.h"
+#include "runtime/cuda_driver.h"
 
-namespace kiln::runner {
+namespace kiln::runtime {
 
 struct FakeLaunch {
   std::string kernel;
@@ -44,11 +45,16 @@ struct FakeCuda {
   int active_clusters = 66;  // of any kernel that was compiled for clusters
   // By blocks of a cluster that a launch asks for.
   std::map<unsigned, int> active_clusters_of = {{2, 66}, {4, 30}, {8, 15}, {16, 7}};
-  int contexts = 0;  // retained now
+  int contexts = 0;        // retained now
+  int memory_ordinal = 0;  // of the GPU that all device memory is said to be on
 
   // What has happened.
   CuResult sticky = 0;
   int graph_launches = 0;
+  int graphs = 0;   // instantiated so far
+  int streams = 0;  // now
+  int events = 0;   // now
+  int pushed_contexts = 0;
   int modules = 0;      // loaded now
   int waits = 0;        // for the stream
   int host_blocks = 0;  // of pinned memory, now
@@ -57,7 +63,7 @@ struct FakeCuda {
 
   static FakeCuda& Get();
   static const CudaDriver& Driver();
-  void Reset();  // as new, with the runner's own kernels
+  void Reset();  // as new
 };
 
 template <typename T>
@@ -65,4 +71,4 @@ T FakeParameter(const FakeLaunch& launch, int index) {
   return *static_cast<T*>(launch.parameters[index]);
 }
 
-}  // namespace kiln::runner
+}  // namespace kiln::runtime

@@ -1,8 +1,8 @@
-#include "runner/dtype.h"
+#include "runtime/dtype.h"
 
 #include <string>
 
-namespace kiln::runner {
+namespace kiln::runtime {
 namespace {
 
 struct Row {
@@ -46,4 +46,4 @@ bool IsFloat(DType dtype) {
          dtype == DType::kBFloat16;
 }
 
-}  // namespace kiln::runner
+}  // namespace kiln::runtime

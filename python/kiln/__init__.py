@@ -1,0 +1,15 @@
+"""Runs networks that Kiln compiled.
+
+    import kiln
+    net = kiln.load("net.kiln")
+    y = net(x)
+
+`x` is a numpy array, a PyTorch tensor, or anything else with __dlpack__; so is what comes back: of
+PyTorch where an input is, else of numpy. Nothing is copied that the network can use where it is.
+Only libkiln_runtime.so is needed, beside this file or where KILN_RUNTIME says.
+"""
+from kiln.errors import KilnError
+from kiln.library import version
+from kiln.network import Kernel, Network, Tensor, load
+
+__all__ = ["Kernel", "KilnError", "Network", "Tensor", "load", "version"]

@@ -1,0 +1,378 @@
+// Networks on the CUDA driver without a GPU: a graph's kernels run in the worst order that its
+// recording allows.
+#include "runtime/cuda_executor.h"
+
+#include <elf.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "base/rng.h"
+#include "base/status_testing.h"
+#include "runtime/cuda_driver_testing.h"
+#include "runtime/network_testing.h"
+#include "runtime/place_buffers.h"
+
+namespace kiln::runtime {
+namespace {
+
+using testing::HasSubstr;
+using Values = std::vector<uint64_t>;
+
+constexpr size_t kElements = 8;  // of every tensor: 64 bytes
+
+std::string Cubin() {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_machine = 190;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  return {reinterpret_cast<const char*>(&header), sizeof(header)};
+}
+
+// What kernel "mix" computes, launched with `x` blocks.
+uint64_t Mix(uint64_t a, uint64_t b, uint64_t x) { return a * 31 + b * 17 + x; }
+
+CuResult RunMix(const FakeLaunch& launch) {
+  const auto pointer = [&](int i) {
+    return reinterpret_cast<uint64_t*>(FakeParameter<CuPointer>(launch, i));
+  };
+  for (size_t i = 0; i < kElements; ++i) {
+    pointer(2)[i] = Mix(pointer(0)[i], pointer(1)[i], launch.grid[0]);
+  }
+  return 0;
+}
+
+// A network of one kind of kernel: buffers 0 and 1 are inputs, 2 is a constant (0, 1, 2, ... as
+// bytes), and each call adds one that is mixed of two earlier ones.
+class MixNetwork {
+ public:
+  MixNetwork() : cubin_(Cubin()) {
+    net_.target = {
+        .kind = "cuda", .arch = "sm_90", .device = "Fake GPU", .features = {}, .text = ""};
+    net_.binaries = {cubin_};
+    net_.buffers = {{.place = Place::kInput, .bytes = 64},
+                    {.place = Place::kInput, .bytes = 64},
+                    {.place = Place::kConstant, .bytes = 64}};
+    net_.inputs = {Tensor("a", 0), Tensor("b", 1)};
+  }
+
+  static NetworkTensor Tensor(const std::string& name, int32_t buffer) {
+    return {.name = name, .dtype = "int64", .shape = {2, 4}, .buffer = buffer};
+  }
+  int32_t Add(int32_t a, int32_t b, Place place = Place::kArena) {
+    const auto result = static_cast<int32_t>(net_.buffers.size());
+    net_.buffers.push_back({.place = place, .bytes = 64});
+    NetworkKernel& kernel = net_.kernels.emplace_back();
+    kernel.name = fmt::format("mix{}", result);
+    kernel.args = {{a, false}, {b, false}, {result, true}};
+    NetworkLaunch launch{.symbol = "mix", .args = {0, 1, 2}};
+    launch.grid[0] = static_cast<uint32_t>(result);
+    kernel.launches = {launch};
+    return result;
+  }
+  void Output(int32_t buffer) {
+    net_.outputs.push_back(Tensor(fmt::format("y{}", net_.outputs.size()), buffer));
+  }
+  Network& net() { return net_; }
+
+  std::shared_ptr<const NetworkFile> File() {
+    const auto placed = PlaceBuffers(net_);
+    KILN_CHECK(placed.ok(), "{}", Message(placed.status()));
+    const auto bytes = FileOf(net_);
+    KILN_CHECK(bytes.ok(), "{}", Message(bytes.status()));
+    const auto file = NetworkFile::FromBytes(AsBytes(*bytes));
+    KILN_CHECK(file.ok(), "{}", Message(file.status()));
+    return *file;
+  }
+
+  // The outputs, kernel by kernel.
+  std::vector<Values> Reference(const Values& a, const Values& b) const {
+    std::vector<Values> buffers = {a, b, Values(kElements)};
+    std::iota(reinterpret_cast<uint8_t*>(buffers[2].data()),
+              reinterpret_cast<uint8_t*>(buffers[2].data()) + 64, uint8_t{0});
+    for (const NetworkKernel& kernel : net_.kernels) {
+      Values result(kElements);
+      for (size_t i = 0; i < kElements; ++i) {
+        result[i] =
+            Mix(buffers[static_cast<size_t>(kernel.args[0].buffer)][i],
+                buffers[static_cast<size_t>(kernel.args[1].buffer)][i], kernel.launches[0].grid[0]);
+      }
+      buffers.push_back(std::move(result));
+    }
+    std::vector<Values> outputs;
+    for (const NetworkTensor& output : net_.outputs) {
+      outputs.push_back(buffers[static_cast<size_t>(output.buffer)]);
+    }
+    return outputs;
+  }
+
+ private:
+  const std::string cubin_;
+  Network net_;
+};
+
+class CudaExecutorTest : public testing::Test {
+ protected:
+  CudaExecutorTest() {
+    cuda_.Reset();
+    cuda_.kernels["mix"] = {.run = RunMix, .parameters = 3};
+    std::iota(a_.begin(), a_.end(), 100);
+    std::iota(b_.begin(), b_.end(), 7000);
+  }
+  ~CudaExecutorTest() override {
+    EXPECT_EQ(cuda_.contexts, 0);
+    EXPECT_EQ(cuda_.pushed_contexts, 0);
+    EXPECT_EQ(cuda_.modules, 0);
+    EXPECT_EQ(cuda_.streams, 0);
+    EXPECT_EQ(cuda_.events, 0);
+  }
+
+  static StatusOr<std::unique_ptr<Executor>> Load(MixNetwork& mix, int streams = 4, int gpu = 0) {
+    return Executor::Load(mix.File(),
+                          {.gpu = gpu, .streams = streams, .driver = &FakeCuda::Driver()});
+  }
+
+  // Device memory of the caller's, with this in it.
+  static uint64_t* OnGpu(const Values& values) {
+    CuPointer block = 0;
+    KILN_CHECK(FakeCuda::Driver().MemAlloc(&block, 64) == 0);
+    auto* pointer = reinterpret_cast<uint64_t*>(block);
+    std::copy(values.begin(), values.end(), pointer);
+    return pointer;
+  }
+  static void Free(const void* pointer) {
+    FakeCuda::Driver().MemFree(reinterpret_cast<CuPointer>(pointer));
+  }
+
+  // Through the executor, with host memory.
+  StatusOr<std::vector<Values>> Run(Executor& executor) const {
+    std::vector<Values> outputs(executor.outputs().size(), Values(kElements));
+    std::vector<void*> pointers;
+    for (Values& output : outputs) pointers.push_back(output.data());
+    const void* inputs[] = {a_.data(), b_.data()};
+    KILN_RETURN_IF_ERROR(executor.Run(inputs, pointers));
+    return outputs;
+  }
+
+  FakeCuda& cuda_ = FakeCuda::Get();
+  Values a_ = Values(kElements);
+  Values b_ = Values(kElements);
+};
+
+// a, b -> c -> (d, e) -> y; c is an output, too, and e is read from the arena.
+MixNetwork Diamond() {
+  MixNetwork mix;
+  const int32_t c = mix.Add(0, 1);
+  const int32_t d = mix.Add(c, 2), e = mix.Add(1, c);
+  mix.Output(mix.Add(d, e, Place::kOutput));
+  mix.Output(c);
+  return mix;
+}
+
+TEST_F(CudaExecutorTest, RunsWithHostMemory) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  for (int i = 0; i < 3; ++i) {
+    a_[0] = static_cast<uint64_t>(i);
+    ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
+    EXPECT_EQ(outputs, mix.Reference(a_, b_));
+  }
+  EXPECT_EQ(cuda_.graphs, 1);
+  EXPECT_EQ(cuda_.graph_launches, 3);
+  EXPECT_EQ(executor->memory_use().constants, 64);
+  EXPECT_EQ(executor->memory_use().staging, 3 * 64);
+  EXPECT_GE(cuda_.streams, 3);  // one of which runs, two record
+  executor.reset();
+  EXPECT_TRUE(cuda_.memory.empty());
+}
+
+TEST_F(CudaExecutorTest, UsesGpuMemoryWhereItIs) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  const uint64_t *a = OnGpu(a_), *b = OnGpu(b_);
+  uint64_t *y = OnGpu(Values(kElements)), *c = OnGpu(Values(kElements));
+  const void* inputs[] = {a, b};
+  void* outputs[] = {y, c};
+  ASSERT_OK(executor->Run(inputs, outputs));
+  const auto want = mix.Reference(a_, b_);
+  EXPECT_EQ(Values(y, y + kElements), want[0]);
+  EXPECT_EQ(Values(c, c + kElements), want[1]);
+  EXPECT_EQ(executor->memory_use().staging, 0);
+  // The same memory needs no other graph; other memory does, and then neither.
+  ASSERT_OK(executor->Run(inputs, outputs));
+  EXPECT_EQ(cuda_.graphs, 1);
+  std::swap(inputs[0], inputs[1]);
+  ASSERT_OK(executor->Run(inputs, outputs));
+  EXPECT_EQ(Values(y, y + kElements), mix.Reference(b_, a_)[0]);
+  EXPECT_EQ(cuda_.graphs, 2);
+  std::swap(inputs[0], inputs[1]);
+  ASSERT_OK(executor->Run(inputs, outputs));
+  EXPECT_EQ(Values(y, y + kElements), want[0]);
+  EXPECT_EQ(cuda_.graphs, 2);
+  for (const uint64_t* pointer :
+       {a, b, static_cast<const uint64_t*>(y), static_cast<const uint64_t*>(c)})
+    Free(pointer);
+}
+
+TEST_F(CudaExecutorTest, CopiesWhatIsNotAligned) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  CuPointer block = 0;
+  ASSERT_EQ(FakeCuda::Driver().MemAlloc(&block, 256), 0);
+  auto* a = reinterpret_cast<uint64_t*>(block + 8);
+  auto* y = reinterpret_cast<uint64_t*>(block + 136);
+  std::copy(a_.begin(), a_.end(), a);
+  Values c(kElements);
+  const void* inputs[] = {a, b_.data()};
+  void* outputs[] = {y, c.data()};
+  ASSERT_OK(executor->Run(inputs, outputs));
+  EXPECT_EQ(Values(y, y + kElements), mix.Reference(a_, b_)[0]);
+  EXPECT_EQ(c, mix.Reference(a_, b_)[1]);
+  FakeCuda::Driver().MemFree(block);
+}
+
+TEST_F(CudaExecutorTest, OutputsOfEveryPlace) {
+  MixNetwork mix;
+  const int32_t y = mix.Add(0, 1, Place::kOutput);
+  const int32_t middle = mix.Add(y, 2);
+  mix.Add(middle, 2);
+  mix.Output(y);
+  mix.Output(y);
+  mix.Output(middle);
+  mix.Output(0);
+  mix.Output(2);
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
+  EXPECT_EQ(outputs, mix.Reference(a_, b_));
+}
+
+TEST_F(CudaExecutorTest, ManyGraphsArePruned) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  std::vector<uint64_t*> inputs;
+  for (int i = 0; i < 12; ++i) inputs.push_back(OnGpu(a_));
+  Values y(kElements), c(kElements);
+  void* outputs[] = {y.data(), c.data()};
+  for (int round = 0; round < 2; ++round) {
+    for (const uint64_t* input : inputs) {
+      const void* pointers[] = {input, b_.data()};
+      ASSERT_OK(executor->Run(pointers, outputs));
+      EXPECT_EQ(y, mix.Reference(a_, b_)[0]);
+    }
+  }
+  for (const uint64_t* input : inputs) Free(input);
+}
+
+TEST_F(CudaExecutorTest, RandomNetworksComputeTheSameInAnyOrder) {
+  int concurrent = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    Rng rng(seed);
+    MixNetwork mix;
+    for (int64_t i = UniformIn(rng, 1, 25); i > 0; --i) {
+      const auto count = static_cast<int64_t>(mix.net().buffers.size());
+      // Mostly late ones: memory is used again.
+      const auto pick = [&] {
+        return static_cast<int32_t>(Chance(rng, 0.7)
+                                        ? UniformIn(rng, std::max<int64_t>(0, count - 4), count - 1)
+                                        : UniformInt(rng, count));
+      };
+      const int32_t a = pick(), b = pick();
+      const int32_t added = mix.Add(a, b);
+      if (Chance(rng, 0.2)) {
+        mix.net().buffers.back().place = Place::kOutput;
+        mix.Output(added);
+      }
+    }
+    mix.Output(static_cast<int32_t>(mix.net().buffers.size()) - 1);
+    ASSERT_OK_AND_ASSIGN(auto executor, Load(mix, static_cast<int>(UniformIn(rng, 1, 4))));
+    concurrent += cuda_.streams > 2;
+    for (int run = 0; run < 2; ++run) {
+      ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
+      ASSERT_EQ(outputs, mix.Reference(a_, b_)) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(concurrent, 30);
+}
+
+TEST_F(CudaExecutorTest, TimesRunsAndKernels) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  // The fake's clock says 2 ms between any two events.
+  ASSERT_OK_AND_ASSIGN(const auto seconds,
+                       executor->Bench({.warmup = 1, .repeat = 3, .number = 4}));
+  EXPECT_THAT(seconds, testing::Each(testing::DoubleNear(0.5e-3, 1e-9)));
+  EXPECT_EQ(seconds.size(), 3u);
+  ASSERT_OK_AND_ASSIGN(const auto kernels, executor->Profile(10));
+  EXPECT_THAT(kernels, testing::Each(testing::DoubleNear(0.2e-3, 1e-9)));
+  EXPECT_EQ(kernels.size(), 4u);
+  EXPECT_THAT(executor->Bench({.repeat = 0}), StatusIs(StatusCode::kInvalidArgument, testing::_));
+  // Runs are right afterwards.
+  ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
+  EXPECT_EQ(outputs, mix.Reference(a_, b_));
+}
+
+TEST_F(CudaExecutorTest, RefusesOtherGpus) {
+  MixNetwork mix = Diamond();
+  mix.net().target.arch = "sm_80";
+  mix.net().target.device = "NVIDIA A100";
+  EXPECT_THAT(Load(mix),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       "the file was compiled for GPUs of sm_80 (NVIDIA A100), and GPU 0 here is "
+                       "Fake GPU of sm_90: compile it again for 'cuda -arch=sm_90'"));
+  mix.net().target.arch = "sm_90a";
+  EXPECT_OK(Load(mix));
+  EXPECT_THAT(Load(mix, 4, 1),
+              StatusIs(StatusCode::kNotFound, "there is no GPU 1, expected 0 to 0"));
+}
+
+TEST_F(CudaExecutorTest, RefusesMemoryOfAnotherGpu) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  const uint64_t* a = OnGpu(a_);
+  cuda_.memory_ordinal = 1;
+  Values y(kElements), c(kElements);
+  const void* inputs[] = {a, b_.data()};
+  void* outputs[] = {y.data(), c.data()};
+  EXPECT_THAT(executor->Run(inputs, outputs),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "the memory of 'a' is on GPU 1, and the network on GPU 0"));
+  Free(a);
+}
+
+TEST_F(CudaExecutorTest, RefusesWrongPointers) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  Values y(kElements);
+  const void* inputs[] = {a_.data(), b_.data()};
+  void* one[] = {y.data()};
+  void* null[] = {y.data(), nullptr};
+  EXPECT_THAT(executor->Run(inputs, one).ToString(),
+              HasSubstr("1 outputs given, the network has 2"));
+  EXPECT_THAT(executor->Run(inputs, null).ToString(),
+              HasSubstr("the pointer to 'y1' (outputs 1) is null"));
+}
+
+TEST_F(CudaExecutorTest, LoadingSaysWhatDoesNotFit) {
+  MixNetwork mix = Diamond();
+  mix.net().kernels[0].launches[0].block[0] = 2048;
+  EXPECT_THAT(Load(mix).status().ToString(), HasSubstr("kernel 'mix': block extent x is 2048"));
+  mix.net().kernels[0].launches[0].block[0] = 1;
+  mix.net().kernels[0].launches[0].symbol = "none";
+  EXPECT_THAT(Load(mix).status().ToString(), HasSubstr("kernel 'none': the cubin has no such"));
+  mix.net().kernels[0].launches[0].symbol = "mix";
+  cuda_.free_bytes = 10;
+  EXPECT_THAT(Load(mix), StatusIs(StatusCode::kResourceExhausted,
+                                  HasSubstr("bytes of GPU memory for buffers")));
+}
+
+TEST_F(CudaExecutorTest, AFaultIsAnError) {
+  MixNetwork mix = Diamond();
+  cuda_.kernels["mix"].run = [](const FakeLaunch&) { return 700; };
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  EXPECT_THAT(Run(*executor), StatusIs(StatusCode::kInternal, HasSubstr("(700)")));
+  EXPECT_FALSE(Run(*executor).ok());
+}
+
+}  // namespace
+}  // namespace kiln::runtime

@@ -1,0 +1,103 @@
+#include "runtime/dl_tensor.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
+#include "runtime/dtype.h"
+
+namespace kiln::runtime {
+namespace {
+
+constexpr uint8_t kInt = 0, kUnsigned = 1, kFloat = 2, kBFloat = 4, kBool = 6;
+
+KilnDLDataType DLDataTypeOf(DType dtype) {
+  const auto bits = static_cast<uint8_t>(8 * DTypeBytes(dtype));
+  switch (dtype) {
+    case DType::kFloat64:
+    case DType::kFloat32:
+    case DType::kFloat16:
+      return {kFloat, bits, 1};
+    case DType::kBFloat16:
+      return {kBFloat, bits, 1};
+    case DType::kUInt8:
+      return {kUnsigned, bits, 1};
+    case DType::kBool:
+      return {kBool, bits, 1};
+    default:
+      return {kInt, bits, 1};
+  }
+}
+
+std::string TypeText(const KilnDLDataType& type) {
+  constexpr std::string_view kNames[] = {"int",    "uint",    "float", "handle",
+                                         "bfloat", "complex", "bool"};
+  const std::string_view name = type.code < std::size(kNames) ? kNames[type.code] : "type";
+  return fmt::format("{}{}{}", name, type.bits,
+                     type.lanes == 1 ? "" : fmt::format("x{}", type.lanes));
+}
+
+Status CheckType(const KilnDLDataType& type, const NetworkTensor& wanted) {
+  KILN_ASSIGN_OR_RETURN(const DType dtype, ParseDType(wanted.dtype));
+  const KilnDLDataType expected = DLDataTypeOf(dtype);
+  if (type.code == expected.code && type.bits == expected.bits && type.lanes == expected.lanes) {
+    return OkStatus();
+  }
+  return InvalidArgument("its dtype is {}, expected {}", TypeText(type), wanted.dtype);
+}
+
+Status CheckShape(const KilnDLTensor& tensor, const NetworkTensor& wanted) {
+  if (tensor.ndim < 0 || (tensor.ndim > 0 && tensor.shape == nullptr)) {
+    return InvalidArgument("it has {} dimensions and no shape", tensor.ndim);
+  }
+  const std::span<const int64_t> shape(tensor.shape, static_cast<size_t>(tensor.ndim));
+  if (std::equal(shape.begin(), shape.end(), wanted.shape.begin(), wanted.shape.end())) {
+    return OkStatus();
+  }
+  return InvalidArgument("its shape is [{}], expected [{}]", fmt::join(shape, ", "),
+                         fmt::join(wanted.shape, ", "));
+}
+
+Status CheckContiguous(const KilnDLTensor& tensor) {
+  if (tensor.strides == nullptr) return OkStatus();
+  int64_t expected = 1;
+  for (int32_t axis = tensor.ndim; axis-- > 0; expected *= tensor.shape[axis]) {
+    if (tensor.shape[axis] == 1 || tensor.strides[axis] == expected) continue;
+    return InvalidArgument(
+        "it is not contiguous: its stride along axis {} is {}, expected {}; copy it first", axis,
+        tensor.strides[axis], expected);
+  }
+  return OkStatus();
+}
+
+Status CheckDevice(KilnDLDevice of, KilnDLDevice network) {
+  if (of.device_type == kDeviceCpu || of.device_type == kDeviceCudaHost) return OkStatus();
+  if (of.device_type == kDeviceCudaManaged) return OkStatus();
+  if (network.device_type == kDeviceCuda && of.device_type == kDeviceCuda &&
+      of.device_id == network.device_id) {
+    return OkStatus();
+  }
+  return InvalidArgument("it is on device {} of DLPack type {}, and the network runs on {} {}",
+                         of.device_id, of.device_type,
+                         network.device_type == kDeviceCuda ? "GPU" : "CPU", network.device_id);
+}
+
+Status CheckTensor(const KilnDLTensor* tensor, const NetworkTensor& wanted, KilnDLDevice device) {
+  if (tensor == nullptr || tensor->data == nullptr) return InvalidArgument("it is NULL");
+  KILN_RETURN_IF_ERROR(CheckType(tensor->dtype, wanted));
+  KILN_RETURN_IF_ERROR(CheckShape(*tensor, wanted));
+  KILN_RETURN_IF_ERROR(CheckContiguous(*tensor));
+  return CheckDevice(tensor->device, device);
+}
+
+}  // namespace
+
+StatusOr<void*> ElementsOf(const KilnDLTensor* tensor, const NetworkTensor& wanted,
+                           KilnDLDevice device) {
+  KILN_RETURN_IF_ERROR(
+      Annotate(CheckTensor(tensor, wanted, device), fmt::format("tensor '{}'", wanted.name)));
+  return static_cast<void*>(static_cast<std::byte*>(tensor->data) + tensor->byte_offset);
+}
+
+}  // namespace kiln::runtime

@@ -1,0 +1,30 @@
+// Element types of tensors: of networks and of the arguments of programs.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace kiln::runtime {
+
+enum class DType {
+  kFloat64,
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+  kInt64,
+  kInt32,
+  kInt16,
+  kInt8,
+  kUInt8,
+  kBool,
+};
+
+// Refuses names that are not in the table ("float31"), naming those that are.
+StatusOr<DType> ParseDType(std::string_view name);
+std::string_view DTypeName(DType dtype);
+int64_t DTypeBytes(DType dtype);
+bool IsFloat(DType dtype);
+
+}  // namespace kiln::runtime

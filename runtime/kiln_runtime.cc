@@ -1,0 +1,251 @@
+#include "runtime/kiln_runtime.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <vector>
+
+#include "runtime/dl_tensor.h"
+#include "runtime/executor.h"
+
+struct KilnNetwork {
+  std::unique_ptr<kiln::runtime::Executor> executor;
+  int32_t gpu = 0;
+};
+
+namespace kiln::runtime {
+namespace {
+
+std::string& LastError() {
+  thread_local std::string error = "no call has failed";
+  return error;
+}
+
+int Fail(std::string_view message) {
+  LastError() = message;
+  return -1;
+}
+int Result(const Status& status) { return status.ok() ? 0 : Fail(Message(status)); }
+
+// Callers know no exceptions; what is left of them here is the want of memory.
+template <typename F>
+auto Guarded(const F& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::exception& error) {
+    return Fail(error.what());
+  }
+}
+
+// What the caller's struct has of ours.
+template <typename Options>
+StatusOr<Options> ReadOptions(const Options* given) {
+  Options options{};
+  if (given == nullptr) return options;
+  if (given->size < sizeof(size_t) || given->size > sizeof(Options)) {
+    return InvalidArgument("the size of options is {}, expected at most {}: set it to their sizeof",
+                           given->size, sizeof(Options));
+  }
+  std::memcpy(&options, given, given->size);
+  return options;
+}
+
+ExecutorOptions OptionsOf(const KilnLoadOptions& options) {
+  ExecutorOptions result;
+  result.check_constants = options.skip_checksum == 0;
+  result.threads = options.threads;
+  result.pin = options.no_pinning == 0;
+  result.gpu = options.gpu;
+  if (options.streams > 0) result.streams = options.streams;
+  return result;
+}
+
+StatusOr<KilnNetwork*> LoadNetwork(const char* path, const KilnLoadOptions* given) {
+  if (path == nullptr) return InvalidArgument("the path is NULL");
+  KILN_ASSIGN_OR_RETURN(const KilnLoadOptions options, ReadOptions(given));
+  KILN_ASSIGN_OR_RETURN(auto executor, Executor::Load(path, OptionsOf(options)));
+  return new KilnNetwork{std::move(executor), options.gpu};
+}
+
+int TensorInfo(std::span<const NetworkTensor> tensors, const Network& network, int32_t index,
+               KilnTensorInfo* info) {
+  if (index < 0 || index >= static_cast<int32_t>(tensors.size())) {
+    return Fail(fmt::format("there is no tensor {}, the network has {}", index, tensors.size()));
+  }
+  const NetworkTensor& tensor = tensors[static_cast<size_t>(index)];
+  *info = {.name = tensor.name.c_str(),
+           .dtype = tensor.dtype.c_str(),
+           .ndim = static_cast<int32_t>(tensor.shape.size()),
+           .shape = tensor.shape.data(),
+           .bytes = network.buffers[static_cast<size_t>(tensor.buffer)].bytes};
+  return 0;
+}
+
+template <typename T>
+StatusOr<std::span<T const>> Pointers(T const* pointers, int32_t count, std::string_view what) {
+  if (count < 0 || (pointers == nullptr && count > 0)) {
+    return InvalidArgument("{} {} at {}", count, what, fmt::ptr(pointers));
+  }
+  return std::span<T const>(pointers, static_cast<size_t>(count));
+}
+
+Status RunPointers(Executor& executor, const void* const* inputs, int32_t num_inputs,
+                   void* const* outputs, int32_t num_outputs) {
+  KILN_ASSIGN_OR_RETURN(const auto in, Pointers<const void*>(inputs, num_inputs, "inputs"));
+  KILN_ASSIGN_OR_RETURN(const auto out, Pointers<void*>(outputs, num_outputs, "outputs"));
+  return executor.Run(in, out);
+}
+
+// Where the elements are, of each tensor.
+template <typename Pointer>
+StatusOr<std::vector<Pointer>> Elements(const KilnNetwork& network, std::string_view what,
+                                        std::span<const NetworkTensor> wanted,
+                                        const KilnDLTensor* const* given, int32_t count) {
+  KILN_ASSIGN_OR_RETURN(const auto tensors, Pointers<const KilnDLTensor*>(given, count, what));
+  if (tensors.size() != wanted.size()) {
+    return InvalidArgument("{} {} given, the network has {}", count, what, wanted.size());
+  }
+  std::vector<Pointer> pointers;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(void* elements, ElementsOf(tensors[i], wanted[i], kiln_device(&network)));
+    pointers.push_back(elements);
+  }
+  return pointers;
+}
+
+Status RunTensors(const KilnNetwork& network, const KilnDLTensor* const* inputs, int32_t num_inputs,
+                  const KilnDLTensor* const* outputs, int32_t num_outputs) {
+  Executor& executor = *network.executor;
+  KILN_ASSIGN_OR_RETURN(const auto in, Elements<const void*>(network, "inputs", executor.inputs(),
+                                                             inputs, num_inputs));
+  KILN_ASSIGN_OR_RETURN(const auto out, Elements<void*>(network, "outputs", executor.outputs(),
+                                                        outputs, num_outputs));
+  return executor.Run(in, out);
+}
+
+StatusOr<std::vector<double>> Bench(Executor& executor, const KilnBenchOptions* given,
+                                    const void* const* inputs, int32_t num_inputs) {
+  KILN_ASSIGN_OR_RETURN(const KilnBenchOptions options, ReadOptions(given));
+  KILN_ASSIGN_OR_RETURN(const auto in, Pointers<const void*>(inputs, num_inputs, "inputs"));
+  BenchOptions bench{.min_repeat_s = options.min_repeat_s};
+  if (options.warmup != 0) bench.warmup = options.warmup;
+  if (options.repeat != 0) bench.repeat = options.repeat;
+  if (options.number != 0) bench.number = options.number;
+  return executor.Bench(bench, in);
+}
+
+int32_t Store(const StatusOr<std::vector<double>>& values, double* into, int32_t capacity) {
+  if (!values.ok()) return Fail(Message(values.status()));
+  if (into == nullptr || static_cast<int64_t>(values->size()) > capacity) {
+    return Fail(fmt::format("there are {} values, and room for {}", values->size(), capacity));
+  }
+  std::copy(values->begin(), values->end(), into);
+  return static_cast<int32_t>(values->size());
+}
+
+}  // namespace
+}  // namespace kiln::runtime
+
+using namespace kiln::runtime;  // what follows is C's
+
+extern "C" {
+
+int kiln_abi_version(void) { return KILN_RUNTIME_ABI; }
+
+const char* kiln_version(void) {
+  static const std::string version = fmt::format("Kiln runtime, ABI {}, files of version {}",
+                                                 KILN_RUNTIME_ABI, kNetworkFileVersion);
+  return version.c_str();
+}
+
+const char* kiln_last_error(void) { return LastError().c_str(); }
+
+KilnNetwork* kiln_load(const char* path, const KilnLoadOptions* options) {
+  KilnNetwork* network = nullptr;
+  Guarded([&]() -> int {
+    const auto loaded = LoadNetwork(path, options);
+    if (!loaded.ok()) return Result(loaded.status());
+    network = *loaded;
+    return 0;
+  });
+  return network;
+}
+
+void kiln_free(KilnNetwork* network) { delete network; }
+
+int32_t kiln_num_inputs(const KilnNetwork* network) {
+  return static_cast<int32_t>(network->executor->inputs().size());
+}
+int32_t kiln_num_outputs(const KilnNetwork* network) {
+  return static_cast<int32_t>(network->executor->outputs().size());
+}
+int kiln_input_info(const KilnNetwork* network, int32_t index, KilnTensorInfo* info) {
+  const Executor& executor = *network->executor;
+  return TensorInfo(executor.inputs(), executor.network(), index, info);
+}
+int kiln_output_info(const KilnNetwork* network, int32_t index, KilnTensorInfo* info) {
+  const Executor& executor = *network->executor;
+  return TensorInfo(executor.outputs(), executor.network(), index, info);
+}
+
+int kiln_run(KilnNetwork* network, const void* const* inputs, int32_t num_inputs,
+             void* const* outputs, int32_t num_outputs) {
+  return Guarded([&] {
+    return Result(RunPointers(*network->executor, inputs, num_inputs, outputs, num_outputs));
+  });
+}
+
+int kiln_run_tensors(KilnNetwork* network, const KilnDLTensor* const* inputs, int32_t num_inputs,
+                     const KilnDLTensor* const* outputs, int32_t num_outputs) {
+  return Guarded(
+      [&] { return Result(RunTensors(*network, inputs, num_inputs, outputs, num_outputs)); });
+}
+
+KilnDLDevice kiln_device(const KilnNetwork* network) {
+  const bool cuda = network->executor->network().target.kind == "cuda";
+  return {cuda ? kDeviceCuda : kDeviceCpu, cuda ? network->gpu : 0};
+}
+
+int32_t kiln_bench(KilnNetwork* network, const KilnBenchOptions* options, const void* const* inputs,
+                   int32_t num_inputs, double* seconds, int32_t capacity) {
+  return Guarded([&] {
+    return Store(Bench(*network->executor, options, inputs, num_inputs), seconds, capacity);
+  });
+}
+
+int32_t kiln_num_kernels(const KilnNetwork* network) {
+  return static_cast<int32_t>(network->executor->network().kernels.size());
+}
+
+int kiln_kernel_info(const KilnNetwork* network, int32_t index, KilnKernelInfo* info) {
+  const auto& kernels = network->executor->network().kernels;
+  if (index < 0 || index >= kiln_num_kernels(network)) {
+    return Fail(fmt::format("there is no kernel {}, the network has {}", index, kernels.size()));
+  }
+  const NetworkKernel& kernel = kernels[static_cast<size_t>(index)];
+  *info = {.name = kernel.name.c_str(),
+           .workload = kernel.workload_key.c_str(),
+           .source = SourceName(kernel.source).data(),
+           .record = kernel.record.c_str(),
+           .expected_s = kernel.expected_s,
+           .flops = kernel.flops,
+           .bytes = kernel.bytes};
+  return 0;
+}
+
+int32_t kiln_profile(KilnNetwork* network, int64_t number, const void* const* inputs,
+                     int32_t num_inputs, double* seconds, int32_t capacity) {
+  return Guarded([&]() -> int32_t {
+    const auto in = Pointers<const void*>(inputs, num_inputs, "inputs");
+    if (!in.ok()) return Result(in.status());
+    return Store(network->executor->Profile(number, *in), seconds, capacity);
+  });
+}
+
+void kiln_memory_use(const KilnNetwork* network, KilnMemoryUse* use) {
+  const MemoryUse from = network->executor->memory_use();
+  *use = {from.constants, from.arena, from.staging};
+}
+
+}  // extern "C"

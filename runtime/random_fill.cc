@@ -1,0 +1,41 @@
+#include "runtime/random_fill.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/float16.h"
+#include "base/rng.h"
+
+namespace kiln::runtime {
+namespace {
+
+template <typename T, typename Convert>
+void Fill(std::span<std::byte> bytes, uint64_t seed, const Convert& convert) {
+  for (size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+    const double unit = static_cast<double>(SplitSeed(seed, i) >> 11) * 0x1.0p-52 - 1;
+    const T value = convert(unit);
+    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+  }
+}
+
+}  // namespace
+
+void FillRandomly(std::span<std::byte> bytes, DType dtype, uint64_t seed) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return Fill<double>(bytes, seed, [](double v) { return v; });
+    case DType::kFloat32:
+      return Fill<float>(bytes, seed, [](double v) { return static_cast<float>(v); });
+    case DType::kFloat16:
+      return Fill<uint16_t>(bytes, seed,
+                            [](double v) { return FloatToHalf(static_cast<float>(v)); });
+    case DType::kBFloat16:
+      return Fill<uint16_t>(bytes, seed,
+                            [](double v) { return FloatToBFloat16(static_cast<float>(v)); });
+    default:
+      std::fill(bytes.begin(), bytes.end(), std::byte{0});
+  }
+}
+
+}  // namespace kiln::runtime

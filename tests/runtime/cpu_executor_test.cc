@@ -1,0 +1,162 @@
+// Compiled networks on this CPU against the definition of their computations.
+#include <thread>
+
+#include "base/status_testing.h"
+#include "runtime/executor.h"
+#include "tests/runtime/made_network.h"
+
+namespace kiln {
+namespace {
+
+using ir::NDArray;
+using runtime::Executor;
+using runtime::ExecutorOptions;
+using testing::HasSubstr;
+
+constexpr ir::Tolerance kTolerance{.relative = 1e-5, .absolute = 1e-5};
+constexpr std::string_view kDouble = "input A: float32[6]\nB[i: 6] = A[i] * 2.0\n";
+
+Status Check(MadeNetwork& made, Executor& executor, uint64_t seed) {
+  const std::vector<NDArray> inputs = made.RandomInputs(seed);
+  const std::vector<NDArray> wanted = made.Reference(inputs);
+  KILN_ASSIGN_OR_RETURN(const auto outputs, RunNetwork(executor, inputs, wanted));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    KILN_RETURN_IF_ERROR(
+        ir::Compare(outputs[i], wanted[i], kTolerance, executor.outputs()[i].name));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<Executor>> Load(MadeNetwork& made, ExecutorOptions options = {}) {
+  KILN_ASSIGN_OR_RETURN(auto file, made.File());
+  if (options.threads == 0) options.threads = 2;
+  options.pin = false;
+  return Executor::Load(std::move(file), options);
+}
+
+TEST(CpuExecutorTest, RunsAPerceptron) {
+  MadeNetwork made = MakeSmallPerceptron();
+  for (int threads : {1, 2, 5}) {
+    ASSERT_OK_AND_ASSIGN(auto executor, Load(made, {.threads = threads}));
+    for (uint64_t seed = 0; seed < 4; ++seed) EXPECT_OK(Check(made, *executor, seed));
+    EXPECT_EQ(executor->memory_use().constants, 16 * 8 * 4);
+    EXPECT_GT(executor->memory_use().arena, 0);
+  }
+}
+
+TEST(CpuExecutorTest, ChainsReuseMemory) {
+  MadeNetwork made;
+  int32_t last = made.Input("x", {6});
+  for (int i = 0; i < 6; ++i) last = made.Call(kDouble, {last})[0];
+  made.Output("y", last);
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(made));
+  EXPECT_OK(Check(made, *executor, 1));
+  EXPECT_EQ(executor->memory_use().arena, 64 + 24);
+}
+
+TEST(CpuExecutorTest, OutputsOfEveryPlace) {
+  MadeNetwork made;
+  const int32_t x = made.Input("x", {6});
+  NDArray weights(ir::kFloat32, {6});
+  weights.FillRandom(2);
+  const int32_t w = made.Constant(weights);
+  const int32_t twice = made.Call(kDouble, {x})[0];
+  const int32_t view = made.View(twice, {2, 3});
+  made.Output("view", view);  // of the arena
+  made.Output("again", view);
+  made.Output("w", w);
+  made.Output("x", x);
+  const int32_t last = made.Call(kDouble, {w})[0];
+  made.Output("last", last);
+  made.Output("last_again", last);
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(made));
+  EXPECT_OK(Check(made, *executor, 1));
+}
+
+TEST(CpuExecutorTest, ANetworkMayHaveNoKernels) {
+  MadeNetwork made;
+  made.Output("y", made.Input("x", {3, 2}, ir::kInt64));
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(made));
+  EXPECT_OK(Check(made, *executor, 1));
+  EXPECT_OK(executor->Bench());
+}
+
+TEST(CpuExecutorTest, UnalignedMemoryIsCopied) {
+  MadeNetwork made;
+  made.Output("y", made.Call(kDouble, {made.Input("x", {6})})[0]);
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(made));
+  alignas(64) float memory[64] = {};
+  for (int shift = 0; shift < 8; ++shift) {
+    float *x = memory + shift, *y = memory + 32 + shift;
+    for (int i = 0; i < 6; ++i) x[i] = static_cast<float>(i + shift);
+    const void* inputs[] = {x};
+    void* outputs[] = {y};
+    ASSERT_OK(executor->Run(inputs, outputs));
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(y[i], 2 * x[i]);
+    EXPECT_EQ(executor->memory_use().staging, shift == 0 ? 0 : 48);
+  }
+}
+
+TEST(CpuExecutorTest, ThreadsTakeTurns) {
+  MadeNetwork made = MakeSmallPerceptron();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(made));
+  std::vector<std::thread> threads;
+  std::vector<Status> results(4);
+  for (size_t t = 0; t < results.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10 && results[t].ok(); ++i) results[t] = Check(made, *executor, t);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& result : results) EXPECT_OK(result);
+}
+
+TEST(CpuExecutorTest, SeveralRunBesideEachOther) {
+  MadeNetwork made = MakeSmallPerceptron();
+  ASSERT_OK_AND_ASSIGN(auto file, made.File());
+  const ExecutorOptions options{.threads = 2, .pin = false};
+  ASSERT_OK_AND_ASSIGN(auto one, Executor::Load(file, options));
+  ASSERT_OK_AND_ASSIGN(auto other, Executor::Load(file, options));
+  EXPECT_OK(Check(made, *one, 1));
+  EXPECT_OK(Check(made, *other, 2));
+  one.reset();
+  EXPECT_OK(Check(made, *other, 3));
+}
+
+TEST(CpuExecutorTest, TimesRunsAndKernels) {
+  MadeNetwork made = MakeSmallPerceptron();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(made));
+  ASSERT_OK_AND_ASSIGN(const auto seconds, executor->Bench({.repeat = 4, .min_repeat_s = 1e-3}));
+  ASSERT_EQ(seconds.size(), 4u);
+  for (double s : seconds) EXPECT_TRUE(s > 0 && s < 1e-3) << s;
+  const std::vector<NDArray> inputs = made.RandomInputs(1);
+  const void* pointers[] = {inputs[0].bytes().data()};
+  ASSERT_OK_AND_ASSIGN(const auto kernels, executor->Profile(50, pointers));
+  EXPECT_EQ(kernels.size(), 4u);
+  EXPECT_THAT(kernels, testing::Each(testing::Gt(0)));
+  EXPECT_OK(Check(made, *executor, 1));
+}
+
+TEST(CpuExecutorTest, RefusesOtherCpus) {
+  MadeNetwork made = MakeSmallPerceptron();
+  made.network().target.features.push_back("flux-capacitor");
+  EXPECT_THAT(Load(made), StatusIs(StatusCode::kFailedPrecondition,
+                                   HasSubstr("has no flux-capacitor: compile it again")));
+  made.network().target.arch = "vax";
+  EXPECT_THAT(Load(made), StatusIs(StatusCode::kFailedPrecondition,
+                                   HasSubstr("was compiled for a CPU of vax (llvm -mcpu=native)")));
+  made.network().target.kind = "null";
+  EXPECT_THAT(Load(made), StatusIs(StatusCode::kFailedPrecondition,
+                                   HasSubstr("the null target, which runs nothing")));
+}
+
+TEST(CpuExecutorTest, RefusesBinariesWithoutTheEntryPoint) {
+  MadeNetwork made;
+  made.Output("y", made.Call(kDouble, {made.Input("x", {6})})[0]);
+  made.network().kernels[0].launches[0].symbol = "main";
+  EXPECT_THAT(Load(made).status().ToString(),
+              HasSubstr("kernel 'kernel0': the shared object does not export main"));
+}
+
+}  // namespace
+}  // namespace kiln
