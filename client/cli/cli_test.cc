@@ -193,6 +193,23 @@ TEST_F(CliTest, TasksOfANetwork) {
   EXPECT_THAT(KilnPrints({"tasks", file}), HasSubstr("softmax 4,8"));
 }
 
+TEST_F(CliTest, ANetworkCompilesAndRuns) {
+  const std::string file = folder_.Join("mlp.kiln"), array = folder_.Join("y.npy");
+  const Words compile = {"compile", "network:mlp", "--target", "llvm",
+                         "-o",      file,          "--db",     folder_.Join("none.db")};
+  EXPECT_THAT(KilnPrints(compile), AllOf(HasSubstr("4 kernels"), HasSubstr("never tuned 4")));
+  EXPECT_THAT(KilnPrints({"run", file, "--random", "--output", array}),
+              HasSubstr("probabilities: float32[1, 10]"));
+  EXPECT_TRUE(FileExists(array));
+  EXPECT_THAT(KilnPrints({"bench", file, "--repeat", "3", "--min-repeat-ms", "1", "--profile"}),
+              AllOf(HasSubstr("median"), HasSubstr("kernels by themselves")));
+  EXPECT_THAT(Refused({"run", file}), HasSubstr("input data (float32[1, 784]) is not given"));
+  EXPECT_THAT(Refused({"run", array}), HasSubstr(array));
+  Words strict = compile;
+  strict.emplace_back("--strict");
+  EXPECT_THAT(Refused(strict), HasSubstr("4 of 4 tasks were never tuned for llvm"));
+}
+
 TEST_F(CliTest, ArgumentsThatMakeNoOperator) {
   EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8"}), HasSubstr("matmul takes M,N,K"));
   EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8,8"}), HasSubstr("matmul takes M,N,K"));

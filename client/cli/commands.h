@@ -143,6 +143,33 @@ struct TasksFlags {
   std::string form;        // instead: "graph", the network's text
   std::string after = {};  // ... after the pass of this name; "": before all; "all"
 };
+// A file that runs, out of a network and the session's records of its tasks.
+struct CompileFlags {
+  NetworkArguments network;
+  std::string output = "net.kiln";
+  std::string target = "cuda";
+  std::string variants = "all";
+  bool strict = false;   // refuse a network of which a task was never tuned
+  bool kernels = false;  // list them
+  uint64_t seed = 1;
+};
+Status CompileCommand(const CompileFlags& flags, const Session& session);
+struct RunFlags {
+  std::string path;                          // of a compiled network
+  std::vector<std::string> inputs, outputs;  // "x=in.npy"
+  bool random = false;                       // of inputs that are not given
+  uint64_t seed = 1;
+  int threads = 0, gpu = 0;
+};
+Status RunNetworkCommand(const RunFlags& flags, bool json);
+struct BenchFlags {
+  std::string path;  // of a compiled network
+  int repeat = 10;
+  double min_repeat_ms = 100;  // of a reading
+  bool profile = false;        // each kernel by itself, too
+  int threads = 0, gpu = 0;
+};
+Status BenchCommand(const BenchFlags& flags, bool json);
 // What there is to tune in a network.
 Status TasksCommand(const TasksFlags& flags, bool json);
 Status DoctorCommand(const Session& session);

@@ -11,6 +11,9 @@ void ToolFlagTable::AddTo(CLI::App& app) {
   AddOps(app);
   AddCheck(app);
   AddTasks(app);
+  AddCompile(app);
+  AddRun(app);
+  AddBench(app);
   AddDoctor(app);
   AddSelfTest(app);
   AddConformance(app);
@@ -62,6 +65,83 @@ void ToolFlagTable::AddTasks(CLI::App& app) {
                    "with --as graph: after the pass of this name, or all [before all]")
       ->type_name("PASS");
   flag_table_.AddJson(*tasks);
+}
+
+void ToolFlagTable::AddCompile(CLI::App& app) {
+  CLI::App* compile = flag_table_.Add(
+      app, "compile", "a network with the best records of its tasks, as a file that runs",
+      Plain([this] { return CompileCommand(compile_, flag_table_.session()); }));
+  compile
+      ->add_option("network", compile_.network.what,
+                   "network:NAME (docs/zoo.md), a model (*.onnx) or a network's text (*.graph)")
+      ->required();
+  AddNetworkArguments(*compile, compile_.network);
+  compile->add_option("--dtype", compile_.network.dtype, "of network:NAME: type of its floats")
+      ->capture_default_str();
+  compile->add_option("-o,--output", compile_.output, "the file")
+      ->type_name("FILE")
+      ->capture_default_str();
+  compile
+      ->add_option("--target", compile_.target, "what it is for: cuda -arch=sm_90, llvm -mcpu=...")
+      ->capture_default_str();
+  compile
+      ->add_option("--variants", compile_.variants,
+                   "convolutions as they stand, by Winograd's method where it can be, or as is "
+                   "faster by the records")
+      ->check(CLI::IsMember({"direct", "winograd", "all"}))
+      ->capture_default_str();
+  compile->add_flag("--strict", compile_.strict,
+                    "refuse a network of which a task was never tuned");
+  compile->add_flag("--kernels", compile_.kernels, "list the kernels");
+  compile->add_option("--seed", compile_.seed, "of schedules that are chosen without measuring")
+      ->check(NotNegative())
+      ->capture_default_str();
+  flag_table_.AddPlace(*compile);
+}
+
+void ToolFlagTable::AddRun(CLI::App& app) {
+  CLI::App* run = flag_table_.Add(
+      app, "run", "a compiled network on arrays of numpy's files",
+      Plain([this] { return RunNetworkCommand(run_, flag_table_.session().json); }));
+  run->add_option("file", run_.path, "what kiln compile wrote (*.kiln)")->required();
+  run->add_option("--input", run_.inputs, "an input's array, NAME= where there are several")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  run->add_option("--output", run_.outputs, "where an output's array goes")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  run->add_flag("--random", run_.random, "random numbers for inputs that are not given");
+  run->add_option("--seed", run_.seed, "of the random numbers")
+      ->check(NotNegative())
+      ->capture_default_str();
+  run->add_option("--threads", run_.threads, "cores of a CPU; 0 = all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  run->add_option("--gpu", run_.gpu, "which of several GPUs")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  flag_table_.AddJson(*run);
+}
+
+void ToolFlagTable::AddBench(CLI::App& app) {
+  CLI::App* bench =
+      flag_table_.Add(app, "bench", "how fast a compiled network runs here",
+                      Plain([this] { return BenchCommand(bench_, flag_table_.session().json); }));
+  bench->add_option("file", bench_.path, "what kiln compile wrote (*.kiln)")->required();
+  bench->add_option("--repeat", bench_.repeat, "readings")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  bench->add_option("--min-repeat-ms", bench_.min_repeat_ms, "least time of a reading")
+      ->check(CLI::Range(0.0, 3.6e6))
+      ->capture_default_str();
+  bench->add_flag("--profile", bench_.profile, "each kernel by itself, too");
+  bench->add_option("--threads", bench_.threads, "cores of a CPU; 0 = all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  bench->add_option("--gpu", bench_.gpu, "which of several GPUs")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  flag_table_.AddJson(*bench);
 }
 
 void ToolFlagTable::AddDoctor(CLI::App& app) {

@@ -24,6 +24,9 @@ class ToolFlagTable {
   void AddOps(CLI::App& app);
   void AddCheck(CLI::App& app);
   void AddTasks(CLI::App& app);
+  void AddCompile(CLI::App& app);
+  void AddRun(CLI::App& app);
+  void AddBench(CLI::App& app);
   void AddDoctor(CLI::App& app);
   void AddSelfTest(CLI::App& app);
   void AddConformance(CLI::App& app);
@@ -36,6 +39,9 @@ class ToolFlagTable {
   std::string operator_;
   WorkloadArguments arguments_;
   TasksFlags tasks_;
+  CompileFlags compile_;
+  RunFlags run_;
+  BenchFlags bench_;
   SelfTestFlags selftest_;
   ConformanceFlags conformance_;
   JobOptions options_;  // of the jobs of conformance

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ struct PassOptions {
   // Convolutions and pools with the channels last, as GPUs like them.
   bool channels_last = true;
   WinogradRule winograd = WinogradRule::kNone;
+  // Of the convolutions that make these values alone; none: of all.
+  std::optional<std::set<std::string, std::less<>>> winograd_only = {};
 };
 
 struct Pass {

@@ -53,7 +53,9 @@ StatusOr<Graph> UseWinograd(const Graph& graph, const PassOptions& options) {
   for (int i = 0; i < graph.num_nodes(); ++i) {
     const Node& node = graph.node(i);
     const std::optional<int64_t> pad = PadOf(graph, node);
-    if (!pad) {
+    const bool wanted = !options.winograd_only ||
+                        options.winograd_only->contains(graph.value(node.outputs[0]).name);
+    if (!pad || !wanted) {
       KILN_RETURN_IF_ERROR(r.Copy(i));
       continue;
     }

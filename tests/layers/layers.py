@@ -78,13 +78,18 @@ TABLE = {
         # What a log's keys may stand for.
         "scheduler/computations.h",
     ],
+    # Networks with the best records of their tasks, as files that run.
+    "client/compile": [
+        "base", "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "search/space", "search/policies",
+        "graph", "frontend", "frontend/onnx", "runtime", "client", "client/view",
+    ],
     # Text of what the services answer, and of what the compiler makes.
     "client/view": ["base", "device", "proto", "compiler", "search/space", "search/tuning", "client"],
     # A machine, a device, a trial: is it as it should be?
     "client/check": ["base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "client", "client/view"],
     "client/cli": [
         "base", "device", "proto", "rpc", "compiler", "costmodel", "search", "store", "store/wire", "graph", "frontend", "frontend/onnx",
-        "client", "client/view", "client/check",
+        "client", "client/view", "client/check", "client/compile", "runtime",
         # Of the services only what the one binary starts, and what a log's keys may stand for.
         "tracker/daemon.h",
         "builder/daemon.h", "builder/child.h",

@@ -1,0 +1,109 @@
+#include "client/compile/compile_network.h"
+
+#include <numeric>
+
+#include "base/file.h"
+#include "base/status_testing.h"
+#include "graph/evaluate.h"
+#include "graph/text.h"
+#include "runtime/executor.h"
+
+namespace kiln::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+graph::Graph Parsed(std::string_view text) {
+  StatusOr<graph::Graph> graph = graph::ParseGraph(text);
+  KILN_CHECK(graph.ok(), "{}", std::string(graph.status().message()));
+  return *std::move(graph);
+}
+
+CompileOptions Cpu() { return {.target = *target::ParseTarget("llvm")}; }
+
+// Compiled without records, written, read and run: the same as the reference evaluation.
+void ExpectSame(const graph::Graph& network, const CompileOptions& options = Cpu()) {
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
+                       CompileNetwork(network, options, /*archive=*/nullptr));
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("compile_network_test"));
+  const std::string path = folder.Join("net.kiln");
+  ASSERT_OK(WriteCompiled(path, compiled).status());
+  ASSERT_OK_AND_ASSIGN(const auto executor, runtime::Executor::Load(path, {.threads = 2}));
+
+  std::vector<ir::NDArray> inputs, outputs;
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  for (graph::ValueId id : network.inputs()) {
+    const graph::TensorType& type = network.value(id).type;
+    inputs.emplace_back(type.type, type.shape);
+    inputs.back().FillRandom(static_cast<uint64_t>(id) + 3);
+  }
+  for (graph::ValueId id : network.outputs()) {
+    outputs.emplace_back(network.value(id).type.type, network.value(id).type.shape);
+    outputs.back().Poison();
+  }
+  for (const ir::NDArray& array : inputs) in.push_back(array.bytes().data());
+  for (ir::NDArray& array : outputs) out.push_back(array.mutable_bytes().data());
+  ASSERT_OK(executor->Run(in, out));
+  ASSERT_OK_AND_ASSIGN(const auto want, graph::Evaluate(network, inputs));
+  for (size_t i = 0; i < want.size(); ++i) {
+    const Status same =
+        ir::Compare(outputs[i], want[i], {.relative = 1e-3, .absolute = 1e-4}, "output");
+    EXPECT_TRUE(same.ok()) << std::string(same.message());
+  }
+}
+
+TEST(CompileNetworkTest, AMultilayerPerceptron) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph mlp, LoadNetwork({.what = "network:mlp"}));
+  ExpectSame(mlp);
+}
+
+TEST(CompileNetworkTest, ImagesWithResidualsViewsAndBranches) {
+  ExpectSame(Parsed(R"(
+input x: float32[1, 4, 9, 7]
+const w: float32[6, 4, 3, 3] = random(1, -1, 1)
+const v: float32[6, 6, 1, 1] = random(2, -1, 1)
+const b: float32[1, 6, 1, 1] = random(3, -1, 1)
+const f: float32[12, 5] = random(5, -1, 1)
+c = conv(x, w) {pads: [1, 1, 1, 1], strides: [2, 2]}
+cb = add(c, b)
+r = relu(cb)
+p = max_pool(r) {kernel: [3, 3], pads: [1, 1, 1, 1]}
+e = conv(p, v)
+s = add(e, r)
+t = concat(s, p) {axis: 1}
+g = global_avg_pool(t)
+u = reshape(g) {shape: [1, 12]}
+y = matmul(u, f)
+output y, s, u)"));
+}
+
+TEST(CompileNetworkTest, OutputsThatAreInputsConstantsAndTwice) {
+  ExpectSame(Parsed(R"(
+input x: float32[4, 8]
+const c: float32[3] = [1, 2, 3]
+y = tanh(x)
+z = reshape(x) {shape: [8, 4]}
+output y, x, c, y, z)"));
+}
+
+TEST(CompileNetworkTest, IndicesAndSoftmax) {
+  ExpectSame(Parsed(R"(
+input ids: int64[5]
+const table: float32[16, 8] = random(1, -1, 1)
+e = gather(table, ids)
+s = softmax(e)
+output s)"));
+}
+
+TEST(CompileNetworkTest, StrictNamesWhatWasNeverTuned) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph mlp, LoadNetwork({.what = "network:mlp"}));
+  CompileOptions options = Cpu();
+  options.strict = true;
+  EXPECT_THAT(CompileNetwork(mlp, options, nullptr),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("4 of 4 tasks were never tuned for llvm")));
+}
+
+}  // namespace
+}  // namespace kiln::client

@@ -1,0 +1,136 @@
+#include "client/npy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/integers.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+
+struct Row {
+  std::string_view dtype, descr;
+  int64_t bytes;
+};
+constexpr std::array kTypes = {Row{"float64", "<f8", 8}, Row{"float32", "<f4", 4},
+                               Row{"float16", "<f2", 2}, Row{"int64", "<i8", 8},
+                               Row{"int32", "<i4", 4},   Row{"int8", "|i1", 1},
+                               Row{"bool", "|b1", 1}};
+
+// What stands behind 'key': in the header, up to the next comma or brace outside of brackets.
+std::optional<std::string_view> ValueOf(std::string_view header, std::string_view key) {
+  const size_t at = header.find(fmt::format("'{}':", key));
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = header.substr(at + key.size() + 3);
+  int depth = 0;
+  for (size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] == '(') ++depth;
+    if (rest[i] == ')') --depth;
+    if (depth != 0 || (rest[i] != ',' && rest[i] != '}')) continue;
+    rest = rest.substr(0, i);
+    break;
+  }
+  while (rest.starts_with(' ')) rest.remove_prefix(1);
+  while (rest.ends_with(' ')) rest.remove_suffix(1);
+  return rest;
+}
+
+// "(1, 224, 224, 3)", "(5,)", "()"
+std::optional<std::vector<int64_t>> ParseShape(std::string_view text) {
+  if (!text.starts_with('(') || !text.ends_with(')')) return std::nullopt;
+  text = text.substr(1, text.size() - 2);
+  std::vector<int64_t> shape;
+  while (!text.empty()) {
+    int64_t extent = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    if (error != std::errc() || extent < 0 || shape.size() >= 32) return std::nullopt;
+    shape.push_back(extent);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    while (text.starts_with(',') || text.starts_with(' ')) text.remove_prefix(1);
+  }
+  return shape;
+}
+
+// The header's length stands in two bytes in version 1, in four later.
+StatusOr<std::string_view> HeaderOf(std::string_view content, size_t& data) {
+  if (!content.starts_with(kMagic) || content.size() < 12)
+    return InvalidArgument("is no .npy file: it does not begin as one");
+  const int version = content[6];
+  const size_t start = version == 1 ? 10 : 12;
+  size_t length = 0;
+  for (size_t i = start; i-- > 8;) length = length << 8 | static_cast<unsigned char>(content[i]);
+  if (length > content.size() - start)
+    return InvalidArgument("ends in its header of {} bytes", length);
+  data = start + length;
+  return content.substr(start, length);
+}
+
+StatusOr<NpyArray> Parse(std::string_view content) {
+  size_t data = 0;
+  KILN_ASSIGN_OR_RETURN(const std::string_view header, HeaderOf(content, data));
+  const auto descr = ValueOf(header, "descr"), order = ValueOf(header, "fortran_order"),
+             shape_text = ValueOf(header, "shape");
+  if (!descr || !order || !shape_text) return InvalidArgument("has a header that is none");
+  if (*order != "False")
+    return InvalidArgument("is in Fortran order, expected C: numpy.ascontiguousarray changes it");
+  const auto shape = ParseShape(*shape_text);
+  if (!shape) return InvalidArgument("has the shape {}, expected extents", *shape_text);
+  for (const Row& row : kTypes) {
+    if (*descr != fmt::format("'{}'", row.descr)) continue;
+    const int64_t bytes = MultiplyCounts(ProductOfCounts(*shape), row.bytes);
+    const std::string_view elements = content.substr(data);
+    if (static_cast<int64_t>(elements.size()) != bytes) {
+      return InvalidArgument("has {} bytes of elements, its shape [{}] of {} needs {}",
+                             elements.size(), fmt::join(*shape, ", "), row.dtype, bytes);
+    }
+    NpyArray array{.dtype = std::string(row.dtype), .shape = *shape, .bytes = {}};
+    array.bytes.resize(elements.size());
+    if (!elements.empty()) std::memcpy(array.bytes.data(), elements.data(), elements.size());
+    return array;
+  }
+  return InvalidArgument(
+      "has elements of {}, expected one of float64, float32, float16, int64, "
+      "int32, int8, bool, little-endian",
+      *descr);
+}
+
+}  // namespace
+
+StatusOr<NpyArray> ReadNpy(const std::string& path) {
+  KILN_ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+  StatusOr<NpyArray> array = Parse(content);
+  if (!array.ok()) return InvalidArgument("{} {}", path, std::string(array.status().message()));
+  return array;
+}
+
+Status WriteNpy(const std::string& path, const NpyArray& array) {
+  for (const Row& row : kTypes) {
+    if (row.dtype != array.dtype) continue;
+    std::string header =
+        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", row.descr,
+                    fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
+    // Elements begin at a multiple of 64 bytes.
+    header.resize(static_cast<size_t>(RoundUp(static_cast<int64_t>(header.size()) + 11, 64)) - 11,
+                  ' ');
+    header += '\n';
+    std::string content(kMagic);
+    content += std::string("\x01\x00", 2);
+    content += static_cast<char>(header.size() & 0xff);
+    content += static_cast<char>(header.size() >> 8);
+    content += header;
+    content.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
+    return WriteFile(path, content);
+  }
+  return InvalidArgument("{}: numpy has no type for {}", path, array.dtype);
+}
+
+}  // namespace kiln::client

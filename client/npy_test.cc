@@ -1,0 +1,60 @@
+#include "client/npy.h"
+
+#include "base/file.h"
+#include "base/status_testing.h"
+
+namespace kiln::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class NpyTest : public testing::Test {
+ protected:
+  TempDir folder_ = *TempDir::Make("npy_test");
+};
+
+TEST_F(NpyTest, WhatIsWrittenIsRead) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{}, {5}, {2, 3}, {1, 224, 224, 3}}) {
+    NpyArray array{.dtype = "float32", .shape = shape, .bytes = {}};
+    int64_t elements = 1;
+    for (int64_t extent : shape) elements *= extent;
+    for (int64_t i = 0; i < elements * 4; ++i) array.bytes.push_back(static_cast<std::byte>(i * 7));
+    const std::string path = folder_.Join("x.npy");
+    ASSERT_OK(WriteNpy(path, array));
+    ASSERT_OK_AND_ASSIGN(const NpyArray read, ReadNpy(path));
+    EXPECT_EQ(read.dtype, array.dtype);
+    EXPECT_EQ(read.shape, array.shape);
+    EXPECT_EQ(read.bytes, array.bytes);
+    ASSERT_OK_AND_ASSIGN(const std::string content, ReadFile(path));
+    EXPECT_EQ((content.size() - array.bytes.size()) % 64, 0u);
+  }
+}
+
+TEST_F(NpyTest, Refusals) {
+  const auto refused = [&](std::string header, size_t bytes, std::string_view message) {
+    std::string content("\x93NUMPY\x01\x00", 8);
+    content += static_cast<char>(header.size() & 0xff);
+    content += static_cast<char>(header.size() >> 8);
+    content += header + std::string(bytes, 'x');
+    const std::string path = folder_.Join("bad.npy");
+    KILN_CHECK(WriteFile(path, content).ok(), "{}", path);
+    EXPECT_THAT(ReadNpy(path),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr(std::string(message))))
+        << header;
+  };
+  refused("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", 8, "Fortran order");
+  refused("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", 8, "'>f4'");
+  refused("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 8,
+          "has 8 bytes of elements, its shape [3] of float32 needs 12");
+  refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }", 8, "expected extents");
+  refused("{'descr': '<f4', 'shape': (3,), }", 8, "header that is none");
+  refused("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 8), }", 8,
+          "needs 9223372036854775807");
+  const std::string path = folder_.Join("short.npy");
+  ASSERT_OK(WriteFile(path, "\x93NUMPY"));
+  EXPECT_THAT(ReadNpy(path), StatusIs(StatusCode::kInvalidArgument, HasSubstr("is no .npy file")));
+}
+
+}  // namespace
+}  // namespace kiln::client
