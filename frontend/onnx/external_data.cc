@@ -13,7 +13,6 @@
 namespace kiln::frontend {
 namespace {
 
-
 StatusOr<std::shared_ptr<const void>> MapWhole(int fd, size_t length, const std::string& path) {
   if (length == 0) return std::shared_ptr<const void>();
   void* const start = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -106,8 +106,8 @@ StatusOr<std::vector<InputType>> ReadInputTypes(const std::vector<const ValueInf
       KILN_RETURN_IF_ERROR(CheckGiven(input->name(), declared, given->second));
       types.back().shape = given->second;
     } else {
-      types.back().is_open = !declared.has_rank || std::ranges::find(declared.extents, kOpen) !=
-                                                       declared.extents.end();
+      types.back().is_open = !declared.has_rank ||
+                             std::ranges::find(declared.extents, kOpen) != declared.extents.end();
     }
   }
   if (std::ranges::any_of(types, [](const InputType& type) { return type.is_open; })) {

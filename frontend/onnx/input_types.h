@@ -12,10 +12,10 @@ namespace kiln::frontend {
 
 struct InputType {
   std::string name;
-  int element = 0;             // TensorProto.DataType; 0: it is no tensor
-  std::string kind = {};       // "a sequence", when it is no tensor
+  int element = 0;        // TensorProto.DataType; 0: it is no tensor
+  std::string kind = {};  // "a sequence", when it is no tensor
   std::vector<int64_t> shape;
-  bool is_open = false;        // not all of its extents are known
+  bool is_open = false;  // not all of its extents are known
 };
 
 using InputShapes = std::map<std::string, std::vector<int64_t>>;

@@ -107,9 +107,10 @@ StatusOr<::onnx::ModelProto> ParseModel(::google::protobuf::io::ZeroCopyInputStr
   in.PushLimit(length);
   ::onnx::ModelProto model;
   if (!ReadModel(in, model)) {
-    return InvalidArgument("this is no ONNX model, or a damaged one: it breaks off or is malformed "
-                           "at byte {} of {}",
-                           in.CurrentPosition(), length);
+    return InvalidArgument(
+        "this is no ONNX model, or a damaged one: it breaks off or is malformed "
+        "at byte {} of {}",
+        in.CurrentPosition(), length);
   }
   if (!model.has_graph() || model.opset_import().empty()) {
     return InvalidArgument("this is no ONNX model: it has no {}",
@@ -131,9 +132,10 @@ StatusOr<OpenFile> Open(const std::string& path) {
     return ErrnoStatus(errno, "cannot read {}", path);
   if (!S_ISREG(info.st_mode)) return InvalidArgument("{} is not a file", path);
   if (info.st_size >= INT_MAX) {
-    return InvalidArgument("{} has {} bytes: ONNX files have less than 2 GB; the weights of larger "
-                           "networks are exported as external data, beside the file",
-                           path, info.st_size);
+    return InvalidArgument(
+        "{} has {} bytes: ONNX files have less than 2 GB; the weights of larger "
+        "networks are exported as external data, beside the file",
+        path, info.st_size);
   }
   file.length = static_cast<int>(info.st_size);
   return file;

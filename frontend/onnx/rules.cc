@@ -10,10 +10,11 @@ using Rules = std::map<std::pair<std::string, std::string>, Rule>;
 Rules CollectRules() {
   Rules rules;
   for (auto* family :
-       {ElementwiseRules, ConstantRules, ConvolutionRules, PoolRules, ProductRules, EinsumRules,
-        ReductionRules, NormalizationRules, SoftmaxRules, LossRules, ShapeRules, MovementRules,
-        PadRules, IndexingRules, SelectionRules, ResizeRules, GridRules, RecurrentRules,
-        QuantizationRules, AttentionRules, SignalRules, ControlRules}) {
+       {ElementwiseRules, ConstantRules,  ConvolutionRules,   PoolRules,         ProductRules,
+        EinsumRules,      ReductionRules, NormalizationRules, SoftmaxRules,      LossRules,
+        ShapeRules,       MovementRules,  PadRules,           IndexingRules,     SelectionRules,
+        ResizeRules,      GridRules,      RecurrentRules,     QuantizationRules, AttentionRules,
+        SignalRules,      ControlRules}) {
     for (Rule& rule : family()) {
       const auto key = std::pair(rule.domain, rule.op);
       const bool is_new = rules.emplace(key, std::move(rule)).second;
@@ -33,13 +34,6 @@ const Rules& AllRules() {
 const Rule* FindRule(std::string_view domain, std::string_view op) {
   const auto it = AllRules().find(std::pair(std::string(domain), std::string(op)));
   return it == AllRules().end() ? nullptr : &it->second;
-}
-
-std::vector<std::string> SupportedOps(std::string_view domain) {
-  std::vector<std::string> ops;
-  for (const auto& [key, rule] : AllRules())
-    if (key.first == domain) ops.push_back(key.second);
-  return ops;
 }
 
 }  // namespace kiln::frontend

@@ -11,8 +11,7 @@ namespace {
 
 void Constant(NodeContext& n) {
   if (n.has("value")) return n.SetOutput(n.TensorOf("value"));
-  if (n.has("value_float"))
-    return n.SetOutput(n.Scalar(ir::kFloat32, n.Float("value_float", 0)));
+  if (n.has("value_float")) return n.SetOutput(n.Scalar(ir::kFloat32, n.Float("value_float", 0)));
   if (n.has("value_int")) return n.SetOutput(n.Constant({}, {n.Int("value_int", 0)}));
   if (n.has("value_ints")) {
     const Shape values = n.Ints("value_ints");
@@ -48,7 +47,9 @@ void ShapeOf(NodeContext& n) {
   if (n.failed()) return;
   const Shape& shape = n.input(0).shape();
   const int64_t rank = std::ssize(shape);
-  const auto bound = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const auto bound = [&](int64_t at) {
+    return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+  };
   const int64_t start = bound(std::max(n.Int("start", 0), -rank));
   const int64_t end = bound(std::max(n.Int("end", rank), -rank));
   const Shape part(shape.begin() + start, shape.begin() + std::max(start, end));
@@ -88,13 +89,14 @@ void EyeLike(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t k = std::clamp<int64_t>(n.Int("k", 0), -x.dim(0), x.dim(1));
   const ir::Type type = TypeOf(n, "dtype", x.element());
-  if (x.num_elements() > kMaxKnownElements) return n.Unsupported("a matrix of 2^20 elements");
-  ir::NDArray eye(type, x.shape());
+  if (x.num_elements() > kMaxKnownElements)
+    return n.Unsupported("a matrix of more than 2^20 elements");
+  std::vector<double> eye(static_cast<size_t>(x.num_elements()), 0);
   for (int64_t row = 0; row < x.dim(0); ++row) {
     const int64_t column = row + k;
-    if (column >= 0 && column < x.dim(1)) eye.SetDouble(row * x.dim(1) + column, 1);
+    if (column >= 0 && column < x.dim(1)) eye[static_cast<size_t>(row * x.dim(1) + column)] = 1;
   }
-  n.SetOutput(Tensor::Of(graph::Constant::FromArray(std::move(eye))));
+  n.SetOutput(n.Constant(type, x.shape(), eye));
 }
 
 void NonZero(NodeContext& n) {
@@ -123,7 +125,8 @@ Rule Window(std::string op, double a0, double a1, double a2) {
             if (n.failed()) return;
             if (size < 1 || size > kMaxKnownElements) return n.Invalid("a window of {}", size);
             const bool is_periodic = n.Int("periodic", 1) != 0;
-            const auto period = static_cast<double>(is_periodic ? size : std::max<int64_t>(size - 1, 1));
+            const auto period =
+                static_cast<double>(is_periodic ? size : std::max<int64_t>(size - 1, 1));
             std::vector<double> values;
             for (int64_t i = 0; i < size; ++i) {
               const double angle = 2 * std::numbers::pi * static_cast<double>(i) / period;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/onnx/rule.h"
+#include "frontend/onnx/rules/quantized.h"
 #include "frontend/onnx/rules/window.h"
 
 namespace kiln::frontend {
@@ -57,18 +58,6 @@ void Conv(NodeContext& n) {
   n.SetOutput(WithBias(n, Convolution(n, n.input(0), n.input(1)), n.input(2)));
 }
 
-// A zero point of no elements or one, or of the axis, is taken off before the product.
-Tensor WithoutZeroPoint(NodeContext& n, const Tensor& x, const Tensor& zero_point, int64_t axis) {
-  const Tensor wide = n.Cast(x, ir::kInt32);
-  if (!zero_point.exists()) return wide;
-  Shape shape;
-  if (zero_point.num_elements() != 1) {
-    shape.assign(x.shape().size(), 1);
-    shape[static_cast<size_t>(axis)] = zero_point.num_elements();
-  }
-  return n.Sub(wide, n.Reshape(n.Cast(zero_point, ir::kInt32), std::move(shape)));
-}
-
 void ConvInteger(NodeContext& n) {
   RequireOperands(n);
   if (n.failed()) return;
@@ -79,8 +68,8 @@ void ConvInteger(NodeContext& n) {
 
 // Pads of a transposed convolution whose output has the extents that are asked for. What is missing
 // even without pads is added at the ends.
-Shape PadsForOutput(NodeContext& n, const Shape& input, const Window& window,
-                    const Shape& wanted, Shape& output_padding) {
+Shape PadsForOutput(NodeContext& n, const Shape& input, const Window& window, const Shape& wanted,
+                    Shape& output_padding) {
   const size_t rank = window.kernel.size();
   const bool is_upper = n.Text("auto_pad", "NOTSET") == "SAME_UPPER";
   Shape pads(2 * rank);

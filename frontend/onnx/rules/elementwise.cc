@@ -67,8 +67,7 @@ Tensor Chain(NodeContext& n, const std::string& name) {
   return y;
 }
 Rule Variadic(std::string op, std::string name) {
-  return {std::move(op),
-          [name = std::move(name)](NodeContext& n) { n.SetOutput(Chain(n, name)); }};
+  return {std::move(op), [name = std::move(name)](NodeContext& n) { n.SetOutput(Chain(n, name)); }};
 }
 void Mean(NodeContext& n) {
   const Tensor sum = Chain(n, "add");
@@ -161,9 +160,9 @@ void Clip(NodeContext& n) {
 
 void IsInf(NodeContext& n) {
   n.RequireFloat(0);
-  n.SetOutput(n.Emit("is_inf", {n.input(0)},
-                     {{"negative", n.Int("detect_negative", 1)},
-                      {"positive", n.Int("detect_positive", 1)}}));
+  n.SetOutput(n.Emit(
+      "is_inf", {n.input(0)},
+      {{"negative", n.Int("detect_negative", 1)}, {"positive", n.Int("detect_positive", 1)}}));
 }
 
 void Gelu(NodeContext& n) {
@@ -238,10 +237,11 @@ std::vector<Rule> Activations() {
       WithParameters("LeakyRelu", "leaky_relu", {{"alpha", "alpha", 0.01}}),
       WithParameters("Elu", "elu", {{"alpha", "alpha", 1}}),
       WithParameters("Celu", "celu", {{"alpha", "alpha", 1}}),
-      WithParameters("Selu", "selu",
-                     {{"alpha", "alpha", 1.6732631921768188},
-                      {"gamma", "gamma", 1.0507010221481323}}),
-      WithParameters("HardSigmoid", "hard_sigmoid", {{"alpha", "alpha", 0.2}, {"beta", "beta", 0.5}}),
+      WithParameters(
+          "Selu", "selu",
+          {{"alpha", "alpha", 1.6732631921768188}, {"gamma", "gamma", 1.0507010221481323}}),
+      WithParameters("HardSigmoid", "hard_sigmoid",
+                     {{"alpha", "alpha", 0.2}, {"beta", "beta", 0.5}}),
       WithParameters("ThresholdedRelu", "thresholded_relu", {{"alpha", "alpha", 1}}),
       WithParameters("Shrink", "shrink", {{"lambd", "lambda", 0.5}, {"bias", "bias", 0}}),
       OfNumber("Relu", "relu"),
@@ -265,17 +265,24 @@ std::vector<Rule> Activations() {
 
 std::vector<Rule> Functions() {
   std::vector<Rule> rules = {
-      OfNumber("Abs", "abs"), OfNumber("Neg", "negative"), OfNumber("Sign", "sign"),
-      OfNumber("Not", "logical_not"), {"BitwiseNot", BitwiseNot}, {"IsInf", IsInf},
-      {"Cast", Cast}, {"CastLike", CastLike}, {"Identity", Identity},
+      OfNumber("Abs", "abs"),
+      OfNumber("Neg", "negative"),
+      OfNumber("Sign", "sign"),
+      OfNumber("Not", "logical_not"),
+      {"BitwiseNot", BitwiseNot},
+      {"IsInf", IsInf},
+      {"Cast", Cast},
+      {"CastLike", CastLike},
+      {"Identity", Identity},
   };
   for (const auto& [op, name] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"Acos", "acos"}, {"Acosh", "acosh"}, {"Asin", "asin"}, {"Asinh", "asinh"},
-           {"Atan", "atan"}, {"Atanh", "atanh"}, {"Ceil", "ceil"}, {"Cos", "cos"},
-           {"Cosh", "cosh"}, {"Erf", "erf"}, {"Exp", "exp"}, {"Floor", "floor"},
-           {"IsNaN", "is_nan"}, {"Log", "log"}, {"Reciprocal", "reciprocal"},
-           {"Round", "round"}, {"Sin", "sin"}, {"Sinh", "sinh"}, {"Sqrt", "sqrt"},
-           {"Tan", "tan"},
+           {"Acos", "acos"},    {"Acosh", "acosh"}, {"Asin", "asin"},
+           {"Asinh", "asinh"},  {"Atan", "atan"},   {"Atanh", "atanh"},
+           {"Ceil", "ceil"},    {"Cos", "cos"},     {"Cosh", "cosh"},
+           {"Erf", "erf"},      {"Exp", "exp"},     {"Floor", "floor"},
+           {"IsNaN", "is_nan"}, {"Log", "log"},     {"Reciprocal", "reciprocal"},
+           {"Round", "round"},  {"Sin", "sin"},     {"Sinh", "sinh"},
+           {"Sqrt", "sqrt"},    {"Tan", "tan"},
        })
     rules.push_back(OfFloat(op, name));
   return rules;
@@ -292,9 +299,17 @@ std::vector<Rule> Operators() {
       Variadic("Sum", "add"),
   };
   for (const auto& [op, name] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"Add", "add"}, {"Sub", "sub"}, {"Mul", "mul"}, {"Div", "div"}, {"And", "logical_and"},
-           {"Or", "logical_or"}, {"Xor", "logical_xor"}, {"Equal", "equal"}, {"Less", "less"},
-           {"LessOrEqual", "less_equal"}, {"Greater", "greater"},
+           {"Add", "add"},
+           {"Sub", "sub"},
+           {"Mul", "mul"},
+           {"Div", "div"},
+           {"And", "logical_and"},
+           {"Or", "logical_or"},
+           {"Xor", "logical_xor"},
+           {"Equal", "equal"},
+           {"Less", "less"},
+           {"LessOrEqual", "less_equal"},
+           {"Greater", "greater"},
            {"GreaterOrEqual", "greater_equal"},
        })
     rules.push_back(Binary(op, name));

@@ -96,7 +96,8 @@ SliceArguments ReadSlice(NodeContext& n) {
   }
   if (a.steps.empty()) a.steps.assign(count, 1);
   if (a.ends.size() != count || a.axes.size() != count || a.steps.size() != count)
-    n.Invalid("it has {} starts, {} ends, {} axes and {} steps", count, a.ends.size(), a.axes.size(), a.steps.size());
+    n.Invalid("it has {} starts, {} ends, {} axes and {} steps", count, a.ends.size(),
+              a.axes.size(), a.steps.size());
   return a;
 }
 
@@ -117,9 +118,11 @@ void Slice(NodeContext& n) {
   }
   if (Tensor empty = Tensor::Empty({x.element(), extents}); empty.is_empty())
     return n.SetOutput(empty);
-  const bool is_all = extents == x.shape() && std::ranges::all_of(strides, [](int64_t s) { return s == 1; });
+  const bool is_all =
+      extents == x.shape() && std::ranges::all_of(strides, [](int64_t s) { return s == 1; });
   if (is_all) return n.SetOutput(x);
-  n.SetOutput(n.Emit("slice", {x}, {{"begin", begins}, {"extents", extents}, {"strides", strides}}));
+  n.SetOutput(
+      n.Emit("slice", {x}, {{"begin", begins}, {"extents", extents}, {"strides", strides}}));
 }
 
 // The elements whose condition holds, of an axis or of all elements in a row.
@@ -139,7 +142,8 @@ void Compress(NodeContext& n) {
     if (condition[i] != 0) ids.push_back(static_cast<int64_t>(i));
   if (n.failed()) return;
   if (ids.empty()) return n.Unsupported("a result without elements");
-  if (ids.back() >= x.dim(axis)) return n.Invalid("a condition of {} of {} elements", condition.size(), x.dim(axis));
+  if (ids.back() >= x.dim(axis))
+    return n.Invalid("a condition of {} of {} elements", condition.size(), x.dim(axis));
   n.SetOutput(n.Gather(x, n.Constant({std::ssize(ids)}, ids), axis));
 }
 
@@ -163,7 +167,8 @@ void ReverseSequence(NodeContext& n) {
   const int64_t time_axis = n.Int("time_axis", 0), batch_axis = n.Int("batch_axis", 1);
   if (time_axis + batch_axis != 1 || std::min(time_axis, batch_axis) != 0)
     return n.Invalid("time_axis is {}, batch_axis {}", time_axis, batch_axis);
-  if (x.dim(time_axis) > kMaxKnownElements) return n.Unsupported("a sequence of {}", x.dim(time_axis));
+  if (x.dim(time_axis) > kMaxKnownElements)
+    return n.Unsupported("a sequence of {}", x.dim(time_axis));
   Shape steps(static_cast<size_t>(x.dim(time_axis)));
   std::iota(steps.begin(), steps.end(), 0);
   Shape time_shape(x.shape().size(), 1), batch_shape(x.shape().size(), 1);

@@ -163,14 +163,11 @@ void LpNormalization(NodeContext& n) {
 }  // namespace
 
 std::vector<Rule> NormalizationRules() {
-  return {{"BatchNormalization", BatchNormalization},
-          {"InstanceNormalization", InstanceNormalization},
-          {"GroupNormalization", GroupNormalization},
-          {"LayerNormalization", LayerNormalization},
-          {"RMSNormalization", RmsNormalization},
-          {"LRN", LocalResponse},
-          {"MeanVarianceNormalization", MeanVariance},
-          {"LpNormalization", LpNormalization}};
+  return {
+      {"BatchNormalization", BatchNormalization},  {"InstanceNormalization", InstanceNormalization},
+      {"GroupNormalization", GroupNormalization},  {"LayerNormalization", LayerNormalization},
+      {"RMSNormalization", RmsNormalization},      {"LRN", LocalResponse},
+      {"MeanVarianceNormalization", MeanVariance}, {"LpNormalization", LpNormalization}};
 }
 
 }  // namespace kiln::frontend

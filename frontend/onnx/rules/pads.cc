@@ -48,7 +48,9 @@ Tensor Padded(NodeContext& n, const Tensor& x, const Amounts& amounts, const std
   const auto is_zero = [](int64_t amount) { return amount == 0; };
   if (std::ranges::all_of(amounts.before, is_zero) && std::ranges::all_of(amounts.after, is_zero))
     return x;
-  return n.Emit("pad", {x}, {{"before", amounts.before}, {"after", amounts.after}, {"mode", mode}, {"value", value}});
+  return n.Emit(
+      "pad", {x},
+      {{"before", amounts.before}, {"after", amounts.after}, {"mode", mode}, {"value", value}});
 }
 
 void Pad(NodeContext& n) {
@@ -72,11 +74,13 @@ void CenterCropPad(NodeContext& n) {
   Shape axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);
   axes = n.Ints("axes", axes);
-  if (axes.size() != wanted.size()) return n.Invalid("{} extents of {} axes", wanted.size(), axes.size());
+  if (axes.size() != wanted.size())
+    return n.Invalid("{} extents of {} axes", wanted.size(), axes.size());
   Amounts amounts{Shape(x.shape().size(), 0), Shape(x.shape().size(), 0)};
   for (size_t i = 0; i < axes.size() && !n.failed(); ++i) {
     const int64_t axis = n.Axis(axes[i], x.rank());
-    if (wanted[i] < 1 || wanted[i] > kMaxPad) return n.Invalid("a shape of [{}]", fmt::join(wanted, ", "));
+    if (wanted[i] < 1 || wanted[i] > kMaxPad)
+      return n.Invalid("a shape of [{}]", fmt::join(wanted, ", "));
     const int64_t more = wanted[i] - x.dim(axis);
     const int64_t before = more >= 0 ? more / 2 : -(-more / 2);
     amounts.before[static_cast<size_t>(axis)] = before;

@@ -117,8 +117,8 @@ Shape UnpooledShape(NodeContext& n, const Window& window) {
   Shape shape = {x.dim(0), x.dim(1)};
   const size_t rank = window.kernel.size();
   for (size_t d = 0; d < rank; ++d) {
-    shape.push_back((x.dim(static_cast<int64_t>(d) + 2) - 1) * window.strides[d] -
-                    window.pads[d] - window.pads[rank + d] + window.kernel[d]);
+    shape.push_back((x.dim(static_cast<int64_t>(d) + 2) - 1) * window.strides[d] - window.pads[d] -
+                    window.pads[rank + d] + window.kernel[d]);
     if (shape.back() < 1) n.Invalid("its pads are larger than its input");
   }
   return shape;
@@ -135,10 +135,10 @@ void MaxUnpool(NodeContext& n) {
   if (n.failed()) return;
   const Tensor &x = n.input(0), &ids = n.input(1);
   const Tensor zeros = n.BroadcastTo(n.ScalarLike(x, 0), {ProductOfCounts(shape)});
-  const Tensor flat = n.Emit("scatter_elements",
-                             {zeros, n.Reshape(ids, {ids.num_elements()}),
-                              n.Reshape(x, {x.num_elements()})},
-                             {{"axis", int64_t{0}}, {"mode", std::string("none")}});
+  const Tensor flat =
+      n.Emit("scatter_elements",
+             {zeros, n.Reshape(ids, {ids.num_elements()}), n.Reshape(x, {x.num_elements()})},
+             {{"axis", int64_t{0}}, {"mode", std::string("none")}});
   const Tensor y = n.Reshape(flat, shape);
   if (wanted == shape) return n.SetOutput(y);
   Shape more(shape.size());

@@ -22,7 +22,9 @@ Tensor Affine(NodeContext& n, const Tensor& x, double alpha, double beta) {
 class Activations {
  public:
   Activations(NodeContext& n, std::vector<std::string> names)
-      : n_(n), names_(std::move(names)), alphas_(n.Floats("activation_alpha")),
+      : n_(n),
+        names_(std::move(names)),
+        alphas_(n.Floats("activation_alpha")),
         betas_(n.Floats("activation_beta")) {
     for (std::string& name : names_)
       std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -55,14 +57,14 @@ class Activations {
       if (name == plain) return Plain(plain);
     if (name == "leakyrelu") return Plain("leaky_relu", {{"alpha", Take(alphas_, 0.01)}});
     if (name == "elu") return Plain("elu", {{"alpha", Take(alphas_, 1)}});
-    if (name == "thresholdedrelu")
-      return Plain("thresholded_relu", {{"alpha", Take(alphas_, 1)}});
+    if (name == "thresholdedrelu") return Plain("thresholded_relu", {{"alpha", Take(alphas_, 1)}});
     if (name == "hardsigmoid") {
       const double alpha = Take(alphas_, 0.2), beta = Take(betas_, 0.5);
       return Plain("hard_sigmoid", {{"alpha", alpha}, {"beta", beta}});
     }
     const double alpha = Take(alphas_, 1), beta = Take(betas_, name == "affine" ? 0 : 1);
-    if (name == "affine") return [this, alpha, beta](const Tensor& x) { return Affine(n_, x, alpha, beta); };
+    if (name == "affine")
+      return [this, alpha, beta](const Tensor& x) { return Affine(n_, x, alpha, beta); };
     if (name == "scaledtanh")
       return [this, alpha, beta](const Tensor& x) {
         return Affine(n_, n_.Emit("tanh", {Affine(n_, x, beta, 0)}), alpha, 0);
@@ -79,10 +81,10 @@ class Activations {
 
 // What the steps of one direction read: weights without the axis of directions.
 struct Direction {
-  Tensor w, r;         // [gates hidden, input], [gates hidden, hidden]
+  Tensor w, r;            // [gates hidden, input], [gates hidden, hidden]
   Tensor w_bias, r_bias;  // [gates hidden], or absent
-  Tensor peepholes;    // [3 hidden], or absent
-  Tensor h, c;         // [batch, hidden]: where it starts
+  Tensor peepholes;       // [3 hidden], or absent
+  Tensor h, c;            // [batch, hidden]: where it starts
 };
 
 struct State {
@@ -176,7 +178,7 @@ class Layer {
     const Tensor& bias = n_.input(3);
     if (bias.exists()) {
       n_.RequireRank(3, 2, 2);
-      if (bias.dim(1) != 2 * gates_ * hidden_) n_.Invalid("a bias of {}", graph::TypeText(bias.type));
+      if (bias.dim(1) != 2 * gates_ * hidden_) n_.Invalid("a bias of {}", TypeText(bias.type));
       const Tensor both = Part(bias, d);
       direction.w_bias = n_.SliceAxis(both, 0, 0, gates_ * hidden_);
       direction.r_bias = n_.SliceAxis(both, 0, gates_ * hidden_, gates_ * hidden_);
@@ -194,7 +196,8 @@ class Layer {
   Tensor IsInside(int64_t t) {
     const Tensor& lengths = n_.input(4);
     if (!lengths.exists()) return {};
-    const Tensor inside = n_.Emit("greater", {lengths, n_.ScalarLike(lengths, static_cast<double>(t))});
+    const Tensor inside =
+        n_.Emit("greater", {lengths, n_.ScalarLike(lengths, static_cast<double>(t))});
     return n_.Reshape(inside, {batch_, 1});
   }
 
@@ -267,14 +270,16 @@ void Gru(NodeContext& n) {
       const int64_t hidden = layer.hidden();
       const Tensor r_gates = n.SliceAxis(d.r, 0, 0, 2 * hidden);
       const Tensor r_hidden = n.SliceAxis(d.r, 0, 2 * hidden, hidden);
-      const Tensor bias_gates = d.r_bias.exists() ? n.SliceAxis(d.r_bias, 0, 0, 2 * hidden) : Tensor();
-      const Tensor bias_hidden = d.r_bias.exists() ? n.SliceAxis(d.r_bias, 0, 2 * hidden, hidden) : Tensor();
+      const Tensor bias_gates =
+          d.r_bias.exists() ? n.SliceAxis(d.r_bias, 0, 0, 2 * hidden) : Tensor();
+      const Tensor bias_hidden =
+          d.r_bias.exists() ? n.SliceAxis(d.r_bias, 0, 2 * hidden, hidden) : Tensor();
       const Tensor rh = Plus(n, layer.Product(h, r_gates), bias_gates);
       const Tensor z = f(layer.Clipped(n.Add(layer.Gate(wx, 0), layer.Gate(rh, 0))));
       const Tensor r = f(layer.Clipped(n.Add(layer.Gate(wx, 1), layer.Gate(rh, 1))));
-      const Tensor from_h =
-          resets_product ? n.Mul(r, Plus(n, layer.Product(h, r_hidden), bias_hidden))
-                         : Plus(n, layer.Product(n.Mul(r, h), r_hidden), bias_hidden);
+      const Tensor from_h = resets_product
+                                ? n.Mul(r, Plus(n, layer.Product(h, r_hidden), bias_hidden))
+                                : Plus(n, layer.Product(n.Mul(r, h), r_hidden), bias_hidden);
       const Tensor candidate = g(layer.Clipped(n.Add(layer.Gate(wx, 2), from_h)));
       const Tensor rest = n.Sub(n.ScalarLike(z, 1), z);
       return State{n.Add(n.Mul(rest, candidate), n.Mul(z, h)), {}};
@@ -296,7 +301,8 @@ void Lstm(NodeContext& n) {
       gates = Plus(n, Plus(n, gates, d.w_bias), d.r_bias);
       const auto peek = [&](int64_t gate, const Tensor& cell) {
         const Tensor sum = layer.Gate(gates, gate);
-        const Tensor seen = d.peepholes.exists() ? n.Add(sum, n.Mul(layer.Gate(d.peepholes, gate), cell)) : sum;
+        const Tensor seen =
+            d.peepholes.exists() ? n.Add(sum, n.Mul(layer.Gate(d.peepholes, gate), cell)) : sum;
         return layer.Clipped(seen);
       };
       const Tensor in = f(peek(0, state.c));

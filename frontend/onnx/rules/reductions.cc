@@ -88,8 +88,7 @@ void ReduceLogSumExp(NodeContext& n) {
   if (n.failed()) return;
   const Tensor& x = n.input(0);
   const Tensor most = n.Reduce("reduce_max", x, reduction.axes, true);
-  const Tensor sum =
-      n.Reduce("reduce_sum", n.Emit("exp", {n.Sub(x, most)}), reduction.axes, true);
+  const Tensor sum = n.Reduce("reduce_sum", n.Emit("exp", {n.Sub(x, most)}), reduction.axes, true);
   const Tensor y = n.Add(n.Emit("log", {sum}), most);
   if (n.failed() || reduction.keep_dims) return n.SetOutput(y);
   Shape shape;

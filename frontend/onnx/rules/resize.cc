@@ -160,8 +160,7 @@ void CheckMode(NodeContext& n, const ResizeMode& mode) {
   check("coordinate_transformation_mode", mode.coordinates,
         {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
          "tf_half_pixel_for_nn", "tf_crop_and_resize"});
-  check("nearest_mode", mode.nearest,
-        {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  check("nearest_mode", mode.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
 }
 
 void SetScale(NodeContext& n, AxisResize& axis, double scale) {
@@ -236,7 +235,8 @@ std::vector<AxisResize> ReadAxes(NodeContext& n, const ResizeMode& mode) {
     axis.end = roi[count + i];
   }
   const std::string policy = n.Text("keep_aspect_ratio_policy", "stretch");
-  if (!n.failed() && !sizes.empty() && policy != "stretch") KeepProportions(n, axes, chosen, policy);
+  if (!n.failed() && !sizes.empty() && policy != "stretch")
+    KeepProportions(n, axes, chosen, policy);
   return axes;
 }
 
@@ -244,8 +244,8 @@ void Resize(NodeContext& n) {
   n.RequireRank(0, 1);
   ResizeMode mode{
       .mode = n.Text("mode", "nearest"),
-      .coordinates = n.Text("coordinate_transformation_mode",
-                            n.version() < 11 ? "asymmetric" : "half_pixel"),
+      .coordinates =
+          n.Text("coordinate_transformation_mode", n.version() < 11 ? "asymmetric" : "half_pixel"),
       .nearest = n.Text("nearest_mode", n.version() < 11 ? "floor" : "round_prefer_floor"),
       .cubic_a = n.Float("cubic_coeff_a", -0.75),
       .excludes_outside = n.Int("exclude_outside", 0) != 0,
@@ -260,12 +260,12 @@ void Resize(NodeContext& n) {
 // Scales are an attribute before version 9.
 void Upsample(NodeContext& n) {
   n.RequireRank(0, 1);
-  ResizeMode mode{.mode = n.Text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"};
+  ResizeMode mode{
+      .mode = n.Text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"};
   if (mode.mode == "bilinear") mode.mode = std::string("linear");
   CheckMode(n, mode);
   std::vector<double> scales = n.version() < 9 ? n.Floats("scales") : n.KnownFloats(1, "scales");
-  if (n.version() < 7)
-    scales = {1, 1, n.Float("height_scale", 1), n.Float("width_scale", 1)};
+  if (n.version() < 7) scales = {1, 1, n.Float("height_scale", 1), n.Float("width_scale", 1)};
   if (n.failed()) return;
   std::vector<AxisResize> axes = Unchanged(n.input(0));
   if (scales.size() != axes.size())

@@ -23,8 +23,8 @@ Tensor Ranks(NodeContext& n, const Tensor& x, bool largest) {
   std::iota(steps.begin(), steps.end(), 0);
   const Tensor own_id = n.Constant({count, 1}, steps), other_id = n.Constant({1, count}, steps);
   const Tensor better = n.Emit(largest ? "greater" : "less", {other, self});
-  const Tensor earlier = n.Emit("logical_and", {n.Emit("equal", {other, self}),
-                                                n.Emit("less", {other_id, own_id})});
+  const Tensor earlier =
+      n.Emit("logical_and", {n.Emit("equal", {other, self}), n.Emit("less", {other_id, own_id})});
   const Tensor before = n.Cast(n.Emit("logical_or", {better, earlier}), ir::kInt64);
   return n.Reduce("reduce_sum", before, {x.rank()}, false);
 }
@@ -60,11 +60,12 @@ void TopK(NodeContext& n) {
   if (k < 1 || k > count) return n.Invalid("the first {} of {}", k, count);
   if (MultiplyCounts(input.num_elements(), count) > kMaxComparisons)
     return n.Unsupported("the order of {} along axis {}: all pairs are compared, up to 2^30",
-                         graph::TypeText(input.type), axis);
+                         TypeText(input.type), axis);
   const Shape swapped = SwappedWithLast(axis, input.rank());
   const Tensor x = n.Transpose(input, swapped);
   const Tensor places = PlacesByRank(n, Ranks(n, x, n.Int("largest", 1) != 0), k);
-  const Tensor values = n.Emit("gather_elements", {x, places}, {{"axis", int64_t{input.rank()} - 1}});
+  const Tensor values =
+      n.Emit("gather_elements", {x, places}, {{"axis", int64_t{input.rank()} - 1}});
   n.SetOutput(0, n.Transpose(values, swapped));
   n.SetOutput(1, n.Transpose(places, swapped));
 }

@@ -20,10 +20,12 @@ Shape ResolvedShape(NodeContext& n, const Tensor& x, Shape shape) {
   int64_t known = 1, open = -1;
   for (size_t d = 0; d < shape.size() && !n.failed(); ++d) {
     if (shape[d] == 0 && !allows_zero) {
-      if (static_cast<int>(d) >= x.rank()) n.Invalid("extent {} of its shape is 0 of an input of {} dimensions", d, x.rank());
+      if (static_cast<int>(d) >= x.rank())
+        n.Invalid("extent {} of its shape is 0 of an input of {} dimensions", d, x.rank());
       shape[d] = x.dim(static_cast<int64_t>(d));
     }
-    if (shape[d] < -1 || (shape[d] == -1 && open >= 0)) n.Invalid("its shape is [{}]", fmt::join(shape, ", "));
+    if (shape[d] < -1 || (shape[d] == -1 && open >= 0))
+      n.Invalid("its shape is [{}]", fmt::join(shape, ", "));
     if (shape[d] == -1) open = static_cast<int64_t>(d);
     known = shape[d] == -1 ? known : shape[d] == 0 ? 0 : MultiplyCounts(known, shape[d]);
   }
@@ -31,7 +33,7 @@ Shape ResolvedShape(NodeContext& n, const Tensor& x, Shape shape) {
   if (open >= 0 && known > 0) shape[static_cast<size_t>(open)] = count / known;
   const bool fits = open >= 0 ? known > 0 && count % known == 0 : known == count;
   if (!n.failed() && !fits)
-    n.Invalid("{} does not fit a shape of [{}]", graph::TypeText(x.type), fmt::join(shape, ", "));
+    n.Invalid("{} does not fit a shape of [{}]", TypeText(x.type), fmt::join(shape, ", "));
   return shape;
 }
 
@@ -67,7 +69,8 @@ void Squeeze(NodeContext& n) {
   for (int64_t d = 0; d < x.rank(); ++d) {
     const bool goes = has_axes ? std::ranges::find(axes, d) != axes.end() : x.dim(d) == 1;
     if (!goes) shape.push_back(x.dim(d));
-    if (goes && x.dim(d) != 1) n.Invalid("axis {} of {} has an extent of {}", d, graph::TypeText(x.type), x.dim(d));
+    if (goes && x.dim(d) != 1)
+      n.Invalid("axis {} of {} has an extent of {}", d, TypeText(x.type), x.dim(d));
   }
   n.SetOutput(n.Reshape(x, std::move(shape)));
 }
@@ -90,7 +93,8 @@ void Expand(NodeContext& n) {
   const Shape wanted = n.KnownInts(1, "shape");
   if (n.failed()) return;
   const Shape shape = n.BroadcastShape(n.input(0).shape(), wanted);
-  if (Tensor empty = Tensor::Empty({n.input(0).element(), shape}); empty.is_empty()) return n.SetOutput(empty);
+  if (Tensor empty = Tensor::Empty({n.input(0).element(), shape}); empty.is_empty())
+    return n.SetOutput(empty);
   n.SetOutput(n.BroadcastTo(n.input(0), shape));
 }
 
@@ -106,7 +110,8 @@ void Tile(NodeContext& n) {
     repeats.assign(x.shape().size(), 1);
     repeats[static_cast<size_t>(axis)] = count;
   }
-  if (std::ssize(repeats) != x.rank()) return n.Invalid("{} repeats of {} dimensions", repeats.size(), x.rank());
+  if (std::ssize(repeats) != x.rank())
+    return n.Invalid("{} repeats of {} dimensions", repeats.size(), x.rank());
   if (std::ranges::all_of(repeats, [](int64_t r) { return r == 1; })) return n.SetOutput(x);
   for (int64_t r : repeats) {
     if (r < 0) return n.Invalid("its repeats are [{}]", fmt::join(repeats, ", "));
@@ -153,19 +158,23 @@ void SpaceToDepth(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t height = x.dim(2) / b, width = x.dim(3) / b;
   if (x.dim(2) % b != 0 || x.dim(3) % b != 0)
-    return n.Invalid("{} in blocks of {}", graph::TypeText(x.type), b);
-  const Tensor y = n.Transpose(n.Reshape(x, {x.dim(0), x.dim(1), height, b, width, b}),
-                               {0, 3, 5, 1, 2, 4});
+    return n.Invalid("{} in blocks of {}", TypeText(x.type), b);
+  const Tensor y =
+      n.Transpose(n.Reshape(x, {x.dim(0), x.dim(1), height, b, width, b}), {0, 3, 5, 1, 2, 4});
   n.SetOutput(n.Reshape(y, {x.dim(0), x.dim(1) * b * b, height, width}));
 }
 
 }  // namespace
 
 std::vector<Rule> ShapeRules() {
-  return {{"Reshape", Reshape},           {"Flatten", Flatten},
-          {"Squeeze", Squeeze},           {"Unsqueeze", Unsqueeze},
-          {"Expand", Expand},             {"Tile", Tile},
-          {"Transpose", Transpose},       {"DepthToSpace", DepthToSpace},
+  return {{"Reshape", Reshape},
+          {"Flatten", Flatten},
+          {"Squeeze", Squeeze},
+          {"Unsqueeze", Unsqueeze},
+          {"Expand", Expand},
+          {"Tile", Tile},
+          {"Transpose", Transpose},
+          {"DepthToSpace", DepthToSpace},
           {"SpaceToDepth", SpaceToDepth}};
 }
 

@@ -32,8 +32,8 @@ Rule Plain(std::string op, std::string name) {
 // 1 at the first of the largest elements, else 0.
 void Hardmax(NodeContext& n) {
   OverAxis(n, [&](const Tensor& x, int64_t axis) {
-    const Tensor most = n.Emit(
-        "arg_max", {x}, {{"axis", axis}, {"keep_dims", int64_t{0}}, {"last", int64_t{0}}});
+    const Tensor most =
+        n.Emit("arg_max", {x}, {{"axis", axis}, {"keep_dims", int64_t{0}}, {"last", int64_t{0}}});
     return n.Emit("one_hot", {most},
                   {{"depth", x.dim(axis)},
                    {"axis", axis},

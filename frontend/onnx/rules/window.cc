@@ -17,8 +17,8 @@ Shape AutoPads(const Shape& input, const Window& window, bool upper) {
   const size_t rank = window.kernel.size();
   Shape pads(2 * rank);
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t total = SamePadding(input[d + 2], window.kernel[d], window.strides[d],
-                                      window.dilations[d]);
+    const int64_t total =
+        SamePadding(input[d + 2], window.kernel[d], window.strides[d], window.dilations[d]);
     pads[d] = upper ? total / 2 : total - total / 2;
     pads[rank + d] = total - pads[d];
   }
