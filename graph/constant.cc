@@ -59,6 +59,12 @@ ConstantPtr Constant::Random(TensorType type, RandomElements random) {
   return std::shared_ptr<const Constant>(new Constant(std::move(type), random));
 }
 
+ConstantPtr Constant::Deferred(TensorType type, std::function<ir::NDArray()> make) {
+  auto constant = std::shared_ptr<Constant>(new Constant(std::move(type), std::nullopt));
+  constant->make_ = std::move(make);
+  return constant;
+}
+
 ConstantPtr Constant::FromInts(std::span<const int64_t> values) {
   ir::NDArray array(ir::kInt64, {static_cast<int64_t>(values.size())});
   for (size_t i = 0; i < values.size(); ++i)
@@ -74,8 +80,11 @@ ConstantPtr Constant::Scalar(ir::Type type, double value) {
 
 std::span<const std::byte> Constant::bytes() const {
   std::call_once(made_, [this] {
-    if (!random_) return;
-    auto array = std::make_shared<const ir::NDArray>(RandomArray(type_, *random_));
+    if (!is_deferred()) return;
+    auto array =
+        std::make_shared<const ir::NDArray>(random_ ? RandomArray(type_, *random_) : make_());
+    KILN_CHECK(array->type() == type_.type && array->shape() == type_.shape, "made {}, expected {}",
+               TypeText({array->type(), array->shape()}), TypeText(type_));
     bytes_ = array->bytes();
     owner_ = std::move(array);
   });

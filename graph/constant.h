@@ -1,12 +1,13 @@
 // A constant of a network: weights, mostly. Its elements are in memory that somebody keeps alive,
-// or come out of a seed when somebody asks for them first: a network whose weights are random costs
-// nothing until it runs.
+// or are made when somebody asks for them first, out of a seed or of other constants: what a network
+// is cut into is known long before anybody needs its weights.
 //
 // Immutable; shared between graphs and threads. Row-major, little-endian, ir::Type::bytes() each.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,9 @@ class Constant {
                                           std::span<const std::byte> bytes);
   static ConstantPtr FromArray(ir::NDArray array);
   static ConstantPtr Random(TensorType type, RandomElements random);
+  // `make` is called once, by the first who asks for the elements; an array of this type must come
+  // out of it.
+  static ConstantPtr Deferred(TensorType type, std::function<ir::NDArray()> make);
   // A tensor of int64, as shapes and axes are. Of one dimension; of none: FromInt.
   static ConstantPtr FromInts(std::span<const int64_t> values);
   // `value` rounded to the type, once or everywhere in `shape`.
@@ -48,6 +52,8 @@ class Constant {
   // Blocks while another thread makes the elements.
   std::span<const std::byte> bytes() const;
   const std::optional<RandomElements>& random() const { return random_; }
+  // Do the elements cost anything to look at, beyond reading them? For ever, once they did.
+  bool is_deferred() const { return random_.has_value() || make_ != nullptr; }
 
   // Copies.
   ir::NDArray ToArray() const;
@@ -64,6 +70,7 @@ class Constant {
 
   TensorType type_;
   std::optional<RandomElements> random_;
+  std::function<ir::NDArray()> make_;
   mutable std::once_flag made_, digested_;
   mutable std::shared_ptr<const void> owner_;
   mutable std::span<const std::byte> bytes_;

@@ -109,6 +109,7 @@ class GraphBuilder {
 
   const Value& value(ValueId id) const { return graph_.values_[static_cast<size_t>(id)]; }
   const TensorType& type(ValueId id) const { return value(id).type; }
+  const Node& node(int i) const { return graph_.node(i); }
   int num_values() const { return static_cast<int>(graph_.values_.size()); }
 
   // Refuses a graph without outputs.

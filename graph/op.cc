@@ -12,8 +12,8 @@ namespace {
 
 std::vector<OpDef> CollectOps() {
   std::vector<OpDef> all;
-  for (auto* family : {ElementwiseOps, ProductOps, ConvolutionOps, PoolingOps, ReductionOps,
-                       NormalizationOps, RearrangementOps, IndexingOps}) {
+  for (auto* family : {ElementwiseOps, ProductOps, ConvolutionOps, WinogradOps, PoolingOps,
+                       ReductionOps, NormalizationOps, RearrangementOps, IndexingOps}) {
     for (OpDef& op : family()) all.push_back(std::move(op));
   }
   return all;

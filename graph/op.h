@@ -153,6 +153,7 @@ inline constexpr int kAnyNumberOfInputs = 1 << 16;
 // One call per family file; the registry puts them together.
 std::vector<OpDef> ElementwiseOps();
 std::vector<OpDef> ProductOps();
+std::vector<OpDef> WinogradOps();
 std::vector<OpDef> ConvolutionOps();
 std::vector<OpDef> PoolingOps();
 std::vector<OpDef> ReductionOps();

@@ -48,9 +48,10 @@ class CliTest : public testing::Test {
 
 TEST_F(CliTest, HelpListsEveryCommand) {
   const std::string help = KilnPrints({"--help"});
-  for (const char* command : {"tune", "submit", "jobs", "watch", "cancel", "calibrate", "workers",
-                              "best", "show", "trial", "records", "ops", "check", "doctor",
-                              "version", "tracker", "scheduler", "builder", "runner"}) {
+  for (const char* command :
+       {"tune",   "submit",  "jobs",    "watch",     "cancel",  "calibrate", "workers",
+        "best",   "show",    "trial",   "records",   "ops",     "check",     "tasks",
+        "doctor", "version", "tracker", "scheduler", "builder", "runner"}) {
     EXPECT_THAT(help, HasSubstr(std::string("  ") + command + " ")) << command;
   }
   EXPECT_THAT(KilnPrints({"tune", "--help"}), HasSubstr("--trials"));
@@ -169,11 +170,27 @@ TEST_F(CliTest, UnknownOperatorsGetTheClosestNames) {
               HasSubstr("conv2d_nchw"));
   EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--epilogue", "rleu"}), HasSubstr("relu"));
   EXPECT_LT(RefusedTune({"xyzzy", "--args", "8"}).size(), 100u) << "no list of all operators";
-  for (const char* network : {"network:resnet-18", "x.onnx"}) {
-    EXPECT_THAT(RefusedTune({network}),
-                AllOf(HasSubstr("networks are not supported"), HasSubstr("--tasks")));
-    EXPECT_THAT(Refused({"check", network}), HasSubstr("networks are not supported"));
-  }
+}
+
+TEST_F(CliTest, NetworksThatThereAreNot) {
+  EXPECT_THAT(RefusedTune({"network:resnet-81"}), HasSubstr("did you mean resnet-18"));
+  EXPECT_THAT(RefusedTune({"none.onnx"}), HasSubstr("none.onnx"));
+  EXPECT_THAT(RefusedTune({"net.pt"}), HasSubstr("export it as net.onnx"));
+  EXPECT_THAT(RefusedTune({"network:mlp", "--weights", "1,2"}), HasSubstr("leave out --weights"));
+  EXPECT_THAT(Refused({"check", "network:mlp"}), HasSubstr("network:mlp is a network"));
+  EXPECT_THAT(Refused({"tasks", "matmul"}), HasSubstr("matmul is no network"));
+}
+
+TEST_F(CliTest, TasksOfANetwork) {
+  EXPECT_THAT(KilnPrints({"tasks", "network:mlp", "--target", "llvm"}),
+              AllOf(HasSubstr("matmul 1,784 x 512,784 + add + relu"),
+                    HasSubstr("4 tasks, 1,071,666 FLOPs in all")));
+  EXPECT_THAT(KilnPrints({"tasks", "network:mlp", "--as", "graph"}),
+              HasSubstr("input data: float32[1, 784]"));
+  EXPECT_THAT(KilnPrints({"tasks", "network:mlp", "--dag"}),
+              HasSubstr("input p0: float32[1, 784]"));
+  const std::string file = File("net.graph", "input x: float32[4, 8]\ny = softmax(x)\noutput y\n");
+  EXPECT_THAT(KilnPrints({"tasks", file}), HasSubstr("softmax 4,8"));
 }
 
 TEST_F(CliTest, ArgumentsThatMakeNoOperator) {

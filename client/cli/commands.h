@@ -11,6 +11,7 @@
 #include "base/stop_signal.h"
 #include "client/cli/follow.h"
 #include "client/cli/workload_source.h"
+#include "client/network.h"
 #include "client/session.h"
 #include "proto/scheduler.pb.h"
 
@@ -21,10 +22,15 @@ inline constexpr int kInterruptedExit = 130;
 
 // ---- jobs
 struct JobFlags {
-  WorkloadArguments arguments;            // of the first operator
-  std::vector<std::string> more;          // text files beside it, a task each
-  std::string tasks_path;                 // instead: a file that lists the tasks (task_list.h)
-  std::string variants{kDirectVariants};  // of operators that have others; a list may say its own
+  WorkloadArguments arguments;    // of the first operator
+  std::vector<std::string> more;  // text files beside it, a task each
+  std::string tasks_path;         // instead: a file that lists the tasks (task_list.h)
+  // Of operators that have others; a list may say its own. "": direct, of networks all, since they
+  // have their weights.
+  std::string variants;
+  // Of a network; its name is that of the operator.
+  NetworkArguments network;
+  bool include_simple = false;            // tasks of a network without sums, too
   std::vector<double> weights;            // of the tasks in order; what is missing is 1
   std::vector<std::string> input_ranges;  // "x=0.5:2"
   std::vector<std::string> parameters;    // of the policy: "eps_greedy=0.1"
@@ -128,6 +134,17 @@ StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& ses
 // ---- tools
 Status OpsCommand(const std::string& name, bool json);
 Status CheckCommand(const WorkloadArguments& arguments, bool json);
+struct TasksFlags {
+  NetworkArguments network;
+  std::string target = "cuda";
+  std::string variants = "winograd";
+  bool include_simple = false;
+  bool dags = false;       // the text of each task's computation, too
+  std::string form;        // instead: "graph", the network's text
+  std::string after = {};  // ... after the pass of this name; "": before all; "all"
+};
+// What there is to tune in a network.
+Status TasksCommand(const TasksFlags& flags, bool json);
 Status DoctorCommand(const Session& session);
 Status VersionCommand(bool json);
 

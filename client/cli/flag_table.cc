@@ -92,6 +92,29 @@ void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments) {
   command.add_option("--epilogue", arguments.epilogue, "what follows it, for instance bias,relu");
 }
 
+void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments) {
+  constexpr char kGroup[] = "Networks";
+  command.add_option("--batch", arguments.batch, "of network:NAME: images or texts at once")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--layout", arguments.layout, "of network:NAME: nhwc or nchw")
+      ->check(CLI::IsMember({"nhwc", "nchw"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--sequence", arguments.sequence, "of network:NAME: tokens of a text")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--input", arguments.inputs,
+                  "of a model: the extents of an input that its file leaves open, for instance "
+                  "x=1,3,224,224; any number of them")
+      ->type_name("NAME=N,N,...")
+      ->allow_extra_args(false)
+      ->group(kGroup);
+}
+
 void ReadVariable(const char* name, std::string& value) {
   const char* text = std::getenv(name);
   if (text != nullptr && *text != '\0') value = text;

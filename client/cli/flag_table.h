@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "client/cli/workload_source.h"
+#include "client/network.h"
 #include "client/session.h"
 
 namespace CLI {
@@ -55,6 +56,9 @@ CLI::Validator NotNegative();
 
 // How an operator is given, but for its name.
 void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments);
+
+// How a network is given, but for its name and its type.
+void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments);
 
 // `value` becomes what the environment says, where it says something.
 void ReadVariable(const char* name, std::string& value);

@@ -134,7 +134,8 @@ void MeasuringOptions::Set(bool may_idle, v1::TuneOptions& options) const {
 
 void JobOptions::AddTasks(CLI::App& command) {
   command.add_option("op", ops_,
-                     "an operator (kiln ops), or text files (*.te), each a task of the job");
+                     "an operator (kiln ops), a network (network:resnet-18, model.onnx), or text "
+                     "files (*.te), each a task of the job");
   AddWorkloadArguments(command, job_.arguments);
   command
       .add_option("--tasks", job_.tasks_path,
@@ -145,9 +146,13 @@ void JobOptions::AddTasks(CLI::App& command) {
       .add_option(
           "--variants", job_.variants,
           "which variants of a convolution; others than direct take weights that are prepared "
-          "before")
-      ->check(CLI::IsMember({kDirectVariants, kWinogradVariants, kAllVariants}))
-      ->capture_default_str();
+          "before [direct; of networks all]")
+      ->check(CLI::IsMember({kDirectVariants, kWinogradVariants, kAllVariants}));
+  AddNetworkArguments(command, job_.network);
+  command
+      .add_flag("--include-simple-tasks", job_.include_simple,
+                "of a network also what has no sums: elementwise functions and moves")
+      ->group("Networks");
   command
       .add_option("--input-range", job_.input_ranges,
                   "values that an input gets when programs are checked, for instance x=0.5:2 for "

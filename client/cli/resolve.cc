@@ -7,6 +7,7 @@
 
 #include "base/closest_names.h"
 #include "base/file.h"
+#include "client/network.h"
 #include "client/view/variant_groups.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
@@ -162,7 +163,8 @@ std::string Describe(const Subject& subject) {
 StatusOr<std::optional<Workload>> NamedWorkload(const SubjectFlags& flags) {
   WorkloadArguments arguments = flags.arguments;
   if (arguments.op.empty() && !flags.what.starts_with("[") && !TrialOf(flags).has_value() &&
-      (IsTextFile(flags.what) || IsNetwork(flags.what) || dag::FindOp(flags.what).ok())) {
+      (IsTextFile(flags.what) || IsNetwork(flags.what) || IsForeignNetwork(flags.what) ||
+       dag::FindOp(flags.what).ok())) {
     arguments.op = flags.what;
   }
   if (arguments.op.empty()) return std::optional<Workload>();

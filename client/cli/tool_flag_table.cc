@@ -10,6 +10,7 @@ namespace kiln::client {
 void ToolFlagTable::AddTo(CLI::App& app) {
   AddOps(app);
   AddCheck(app);
+  AddTasks(app);
   AddDoctor(app);
   AddSelfTest(app);
   AddConformance(app);
@@ -31,6 +32,36 @@ void ToolFlagTable::AddCheck(CLI::App& app) {
   check->add_option("file", arguments_.op, "the text file, or an operator with --args")->required();
   AddWorkloadArguments(*check, arguments_);
   flag_table_.AddJson(*check);
+}
+
+void ToolFlagTable::AddTasks(CLI::App& app) {
+  CLI::App* tasks =
+      flag_table_.Add(app, "tasks", "what there is to tune in a network",
+                      Plain([this] { return TasksCommand(tasks_, flag_table_.session().json); }));
+  tasks
+      ->add_option("network", tasks_.network.what,
+                   "network:NAME (docs/zoo.md), a model (*.onnx) or a network's text (*.graph)")
+      ->required();
+  AddNetworkArguments(*tasks, tasks_.network);
+  tasks->add_option("--dtype", tasks_.network.dtype, "of network:NAME: type of its floats")
+      ->capture_default_str();
+  tasks->add_option("--target", tasks_.target, "what it is for: cuda or llvm")
+      ->capture_default_str();
+  tasks
+      ->add_option("--variants", tasks_.variants,
+                   "convolutions as they stand, by Winograd's method where it can be, or both")
+      ->check(CLI::IsMember({"direct", "winograd", "all"}))
+      ->capture_default_str();
+  tasks->add_flag("--include-simple-tasks", tasks_.include_simple,
+                  "also what has no sums: elementwise functions and moves");
+  tasks->add_flag("--dag", tasks_.dags, "the text of each task's computation, too");
+  tasks->add_option("--as", tasks_.form, "instead of the tasks: graph, the network's text")
+      ->check(CLI::IsMember({"graph"}));
+  tasks
+      ->add_option("--after", tasks_.after,
+                   "with --as graph: after the pass of this name, or all [before all]")
+      ->type_name("PASS");
+  flag_table_.AddJson(*tasks);
 }
 
 void ToolFlagTable::AddDoctor(CLI::App& app) {

@@ -1,4 +1,4 @@
-// ops, check, doctor, selftest, conformance, version on the command line.
+// ops, check, tasks, doctor, selftest, conformance, version on the command line.
 #pragma once
 
 #include <string>
@@ -23,6 +23,7 @@ class ToolFlagTable {
  private:
   void AddOps(CLI::App& app);
   void AddCheck(CLI::App& app);
+  void AddTasks(CLI::App& app);
   void AddDoctor(CLI::App& app);
   void AddSelfTest(CLI::App& app);
   void AddConformance(CLI::App& app);
@@ -34,6 +35,7 @@ class ToolFlagTable {
   FlagTable& flag_table_;
   std::string operator_;
   WorkloadArguments arguments_;
+  TasksFlags tasks_;
   SelfTestFlags selftest_;
   ConformanceFlags conformance_;
   JobOptions options_;  // of the jobs of conformance

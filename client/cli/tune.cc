@@ -230,6 +230,13 @@ Status AddParameter(std::string_view text, v1::TuneOptions& options) {
   return OkStatus();
 }
 
+// A task of a job, and the ways in which it may be done.
+struct JobTask {
+  double weight = 1;
+  std::string network = {};
+  std::vector<WorkloadVariant> variants = {};
+};
+
 StatusOr<std::vector<TaskListEntry>> LoadTasks(const JobFlags& flags) {
   std::vector<TaskListEntry> tasks;
   if (!flags.tasks_path.empty()) {
@@ -267,7 +274,9 @@ StatusOr<int> ShowTasks(const v1::JobSpec& spec, const Session& session) {
 
 // Where the user has not said which variants he wants, that there are others.
 void PrintOtherVariants(const JobFlags& flags, const Session& session) {
-  if (session.json || flags.variants != kDirectVariants || !flags.tasks_path.empty()) return;
+  if (session.json || !flags.variants.empty() || !flags.tasks_path.empty() ||
+      IsNetwork(flags.arguments.op))
+    return;
   const auto target = target::ParseTarget(flags.target);
   const auto variants =
       LoadVariants(flags.arguments, kAllVariants, target.ok() && target->is_gpu());
@@ -287,28 +296,93 @@ Status AddFaults(const std::vector<std::string>& faults, v1::TuneOptions& option
 
 namespace {
 
-// Of each task; their inputs have the ranges of the flags.
-StatusOr<std::vector<std::vector<WorkloadVariant>>> LoadAllVariants(
-    const std::vector<TaskListEntry>& tasks, const JobFlags& flags, bool gpu) {
-  std::vector<std::vector<WorkloadVariant>> all;
-  std::vector<Workload*> workloads;
-  for (const TaskListEntry& task : tasks) {
-    const std::string_view which = task.variants.empty() ? flags.variants : task.variants;
-    KILN_ASSIGN_OR_RETURN(auto variants, LoadVariants(task.arguments, which, gpu));
-    all.push_back(std::move(variants));
+// Of operators and text files.
+StatusOr<std::vector<JobTask>> ListedTasks(const JobFlags& flags, bool gpu) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<TaskListEntry> entries, LoadTasks(flags));
+  const std::string_view otherwise = flags.variants.empty() ? kDirectVariants : flags.variants;
+  std::vector<JobTask> tasks;
+  for (const TaskListEntry& entry : entries) {
+    const std::string_view which = entry.variants.empty() ? otherwise : entry.variants;
+    JobTask& task = tasks.emplace_back(
+        JobTask{.weight = entry.weight, .network = entry.network, .variants = {}});
+    KILN_ASSIGN_OR_RETURN(task.variants, LoadVariants(entry.arguments, which, gpu));
   }
-  for (auto& variants : all) {
-    for (WorkloadVariant& variant : variants) workloads.push_back(&variant.workload);
+  return tasks;
+}
+
+StatusOr<std::vector<JobTask>> NetworkJobTasks(const JobFlags& flags,
+                                               const target::Target& target) {
+  if (!flags.more.empty() || !flags.tasks_path.empty() || !flags.weights.empty()) {
+    return InvalidArgument("{} is a network, which has tasks and weights of its own: leave out {}",
+                           flags.arguments.op,
+                           !flags.more.empty()         ? flags.more[0]
+                           : !flags.tasks_path.empty() ? "--tasks"
+                                                       : "--weights");
+  }
+  NetworkArguments arguments = flags.network;
+  arguments.what = flags.arguments.op;
+  arguments.dtype = flags.arguments.dtype;
+  KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(arguments));
+  KILN_ASSIGN_OR_RETURN(const Variants variants,
+                        ParseVariants(flags.variants.empty() ? kAllVariants : flags.variants));
+  KILN_ASSIGN_OR_RETURN(const std::vector<NetworkTuneTask> found,
+                        TuneTasks(network, target, variants, flags.include_simple));
+  if (found.empty()) {
+    return InvalidArgument(
+        "{} has nothing to tune but elementwise functions and moves: --include-simple-tasks tunes "
+        "those",
+        arguments.what);
+  }
+  std::vector<JobTask> tasks;
+  for (const NetworkTuneTask& task : found) {
+    JobTask& made = tasks.emplace_back(
+        JobTask{.weight = task.weight, .network = arguments.what, .variants = {}});
+    for (const TaskVariant& variant : task.variants) {
+      made.variants.push_back(
+          {.name = variant.name,
+           .preparation = variant.preparation,
+           .workload = {.dag = variant.dag,
+                        .description = variant.name.empty() || variant.name == kDirectVariants
+                                           ? task.description
+                                           : task.description + ", " + variant.name}});
+    }
+  }
+  return tasks;
+}
+
+// Their inputs have the ranges of the flags.
+StatusOr<std::vector<JobTask>> LoadJobTasks(const JobFlags& flags, const target::Target& target) {
+  KILN_ASSIGN_OR_RETURN(std::vector<JobTask> tasks, IsNetwork(flags.arguments.op)
+                                                        ? NetworkJobTasks(flags, target)
+                                                        : ListedTasks(flags, target.is_gpu()));
+  std::vector<Workload*> workloads;
+  for (JobTask& task : tasks) {
+    for (WorkloadVariant& variant : task.variants) workloads.push_back(&variant.workload);
   }
   KILN_RETURN_IF_ERROR(GiveRanges(flags.input_ranges, workloads));
-  return all;
+  return tasks;
+}
+
+void AddTask(const JobTask& given, const target::Target& target, v1::JobSpec& spec) {
+  const auto first = static_cast<uint32_t>(spec.tasks_size());
+  for (const WorkloadVariant& variant : given.variants) {
+    v1::TaskSpec& task = *spec.add_tasks();
+    if (&variant != &given.variants[0]) task.set_alternative_of(first);
+    task.set_dag(dag::PrintDag(*variant.workload.dag, variant.workload.ranges));
+    task.set_target(target::PrintTarget(target));
+    task.set_weight(given.weight);
+    task.set_description(variant.workload.description);
+    task.set_variant(variant.name);
+    task.set_preparation(variant.preparation);
+    task.set_network(given.network);
+  }
 }
 
 }  // namespace
 
 StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
-  KILN_ASSIGN_OR_RETURN(const std::vector<TaskListEntry> tasks, LoadTasks(flags));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
+  KILN_ASSIGN_OR_RETURN(const std::vector<JobTask> tasks, LoadJobTasks(flags, target));
   v1::JobSpec spec;
   spec.set_name(flags.name);
   spec.set_user(UserName());
@@ -319,24 +393,7 @@ StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
   for (const std::string& parameter : flags.parameters) {
     KILN_RETURN_IF_ERROR(AddParameter(parameter, *spec.mutable_options()));
   }
-  KILN_ASSIGN_OR_RETURN(const auto variants_of_tasks,
-                        LoadAllVariants(tasks, flags, target.is_gpu()));
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    const TaskListEntry& given = tasks[i];
-    const std::vector<WorkloadVariant>& variants = variants_of_tasks[i];
-    const auto first = static_cast<uint32_t>(spec.tasks_size());
-    for (const WorkloadVariant& variant : variants) {
-      v1::TaskSpec& task = *spec.add_tasks();
-      if (&variant != &variants[0]) task.set_alternative_of(first);
-      task.set_dag(dag::PrintDag(*variant.workload.dag, variant.workload.ranges));
-      task.set_target(target::PrintTarget(target));
-      task.set_weight(given.weight);
-      task.set_description(variant.workload.description);
-      task.set_variant(variant.name);
-      task.set_preparation(variant.preparation);
-      task.set_network(given.network);
-    }
-  }
+  for (const JobTask& task : tasks) AddTask(task, target, spec);
   return spec;
 }
 

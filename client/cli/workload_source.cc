@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/file.h"
+#include "client/network.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 
@@ -46,11 +47,10 @@ StatusOr<Workload> LoadOperator(const WorkloadArguments& arguments) {
 
 }  // namespace
 
-bool IsNetwork(std::string_view op) {
-  constexpr std::string_view kSuffixes[] = {".onnx", ".pb",   ".pbtxt", ".tflite", ".pt",
-                                            ".pth",  ".mlir", ".h5",    ".keras",  ".safetensors"};
-  return op.starts_with("network:") ||
-         std::any_of(std::begin(kSuffixes), std::end(kSuffixes),
+bool IsForeignNetwork(std::string_view op) {
+  constexpr std::string_view kSuffixes[] = {".pb",   ".pbtxt", ".tflite", ".pt",         ".pth",
+                                            ".mlir", ".h5",    ".keras",  ".safetensors"};
+  return std::any_of(std::begin(kSuffixes), std::end(kSuffixes),
                      [&](std::string_view suffix) { return op.ends_with(suffix); });
 }
 
@@ -95,10 +95,14 @@ StatusOr<Workload> LoadWorkload(const WorkloadArguments& arguments) {
   }
   if (IsNetwork(arguments.op)) {
     return InvalidArgument(
-        "{} is a network, and networks are not supported: list its operators in a file, a line "
-        "each like `2 conv2d_nhwc 1,56,56,64,64,3,3,1,1 bias,relu`, and give it with --tasks; "
-        "`kiln ops` lists the operators",
+        "{} is a network, expected an operator or a text file: kiln tune and kiln tasks take "
+        "networks",
         arguments.op);
+  }
+  if (IsForeignNetwork(arguments.op)) {
+    return InvalidArgument(
+        "{} is a network of a kind that is not read, expected ONNX: export it as {}.onnx",
+        arguments.op, arguments.op.substr(0, arguments.op.rfind('.')));
   }
   if (!IsTextFile(arguments.op)) return LoadOperator(arguments);
   if (!arguments.args.empty() || !arguments.epilogue.empty() || arguments.dtype != "float32") {

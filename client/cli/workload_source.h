@@ -42,8 +42,8 @@ inline constexpr std::string_view kAllVariants = "all";
 StatusOr<std::vector<WorkloadVariant>> LoadVariants(const WorkloadArguments& arguments,
                                                     std::string_view which, bool gpu);
 
-// A file of a whole network, or a name of one: "x.onnx", "network:resnet-18". Nothing reads them.
-bool IsNetwork(std::string_view op);
+// A file that may be one of a whole network, of a kind that nothing here reads: "x.tflite".
+bool IsForeignNetwork(std::string_view op);
 
 // A path: it has a slash or ends in .te.
 bool IsTextFile(std::string_view op);

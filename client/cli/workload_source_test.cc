@@ -108,15 +108,17 @@ TEST_F(WorkloadSourceTest, Refusals) {
   EXPECT_THAT(message({.op = "matmul", .args = "1,2,3", .dtype = "float33"}), HasSubstr("float33"));
 }
 
-TEST_F(WorkloadSourceTest, NetworksAreRefusedWithWhatThereIs) {
-  for (const char* network : {"network:resnet-18", "x.onnx", "models/resnet.onnx", "net.pt"}) {
+TEST_F(WorkloadSourceTest, NetworksAreNoWorkloads) {
+  for (const char* network : {"network:resnet-18", "x.onnx", "models/resnet.onnx"}) {
     EXPECT_THAT(LoadWorkload({.op = network}),
                 StatusIs(StatusCode::kInvalidArgument,
                          testing::AllOf(StartsWith(std::string(network) + " is a network"),
-                                        HasSubstr("--tasks"))));
+                                        HasSubstr("kiln tune"))));
   }
-  EXPECT_FALSE(IsNetwork("my_op.te"));
-  EXPECT_FALSE(IsNetwork("matmul"));
+  EXPECT_THAT(LoadWorkload({.op = "net.pt"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("export it as net.onnx")));
+  EXPECT_FALSE(IsForeignNetwork("my_op.te"));
+  EXPECT_FALSE(IsForeignNetwork("matmul"));
 }
 
 }  // namespace

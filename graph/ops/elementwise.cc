@@ -252,8 +252,8 @@ OpDef Binary(std::string name, std::string stage, std::string doc, Domain domain
             const TensorRef &x = w.input(0), &y = w.input(1);
             const ir::Type type = result.value_or(x.type());
             return {w.b.Compute(stage, dag::NumberedAxes("ax", shape), [&](Vars v) {
-              return Cast(type, f(Widened(BroadcastAt(x, v), x.type()),
-                                  Widened(BroadcastAt(y, v), y.type())));
+              return Cast(type, f(Widened(BroadcastAt(x, shape, v), x.type()),
+                                  Widened(BroadcastAt(y, shape, v), y.type())));
             })};
           }};
 }
@@ -336,8 +336,8 @@ OpDef Where() {
             const std::vector<int64_t> shape = BroadcastShape(w);
             if (!w.b.status().ok()) return {w.input(1)};
             return {w.b.Compute("T_where", dag::NumberedAxes("ax", shape), [&](Vars v) {
-              return Select(BroadcastAt(w.input(0), v), BroadcastAt(w.input(1), v),
-                            BroadcastAt(w.input(2), v));
+              return Select(BroadcastAt(w.input(0), shape, v), BroadcastAt(w.input(1), shape, v),
+                            BroadcastAt(w.input(2), shape, v));
             })};
           }};
 }

@@ -102,7 +102,7 @@ std::vector<TensorRef> BroadcastTo(NodeWriter& w) {
     return {x};
   }
   return {w.b.Compute("T_broadcast_to", dag::NumberedAxes("ax", to),
-                      [&](Vars v) { return BroadcastAt(x, v); })};
+                      [&](Vars v) { return BroadcastAt(x, to, v); })};
 }
 
 std::vector<TensorRef> Tile(NodeWriter& w) {

@@ -42,6 +42,7 @@ TABLE = {
     "graph": ["base", "compiler/ir", "compiler/arith", "compiler/dag"],
     # What graphs are made of: files of other programs, networks by name.
     "frontend": ["base", "compiler/ir", "compiler/dag", "graph"],
+    "frontend/onnx": ["base", "compiler/ir", "compiler/dag", "graph"],
     # A compiled program and its loader agree on cpu_abi.h, a plain C header.
     "compiler/codegen": ["base", "proto/cpu_abi.h"] + _COMPILER,
     # One folder per language: neither knows the other.
@@ -71,7 +72,7 @@ TABLE = {
     ] + _COMPILER,
     # What a program may use: a scheduler, a farm of its own, the records of a file.
     "client": [
-        "base", "device", "proto", "rpc", "compiler", "store", "store/wire",
+        "base", "device", "proto", "rpc", "compiler", "store", "store/wire", "graph", "frontend", "frontend/onnx",
         # What a log's keys may stand for.
         "scheduler/computations.h",
     ],
@@ -80,7 +81,7 @@ TABLE = {
     # A machine, a device, a trial: is it as it should be?
     "client/check": ["base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "client", "client/view"],
     "client/cli": [
-        "base", "device", "proto", "rpc", "compiler", "costmodel", "search", "store", "store/wire",
+        "base", "device", "proto", "rpc", "compiler", "costmodel", "search", "store", "store/wire", "graph", "frontend", "frontend/onnx",
         "client", "client/view", "client/check",
         # Of the services only what the one binary starts, and what a log's keys may stand for.
         "tracker/daemon.h",

@@ -166,11 +166,13 @@ TensorRef ApplyUnary(OpContext& c, std::string_view name, const TensorRef& x) {
                      [&](Vars v) { return unary->f(x.At(v)); });
 }
 
-Value BroadcastAt(const TensorRef& x, Vars v) {
-  const std::vector<int64_t>& shape = x.shape();
-  const Vars own = v.last(shape.size());
+Value BroadcastAt(const TensorRef& x, std::span<const int64_t> shape, Vars v) {
+  const std::vector<int64_t>& own = x.shape();
+  const Vars last = v.last(own.size());
+  const std::span<const int64_t> extents = shape.last(own.size());
   std::vector<Value> index;
-  for (size_t d = 0; d < shape.size(); ++d) index.push_back(shape[d] == 1 ? Value(0) : own[d]);
+  for (size_t d = 0; d < own.size(); ++d)
+    index.push_back(own[d] == extents[d] ? last[d] : Value(0));
   return x.At(index);
 }
 

@@ -35,9 +35,12 @@ NormSpec ReadSpec(OpContext& c) {
 
 // y gamma + beta, as far as there are such.
 Value Scaled(OpContext& c, const Value& y, const TensorRef* gamma, const TensorRef* beta,
-             Vars inner) {
-  const Value scaled = gamma == nullptr ? y : y * c.Widen(BroadcastAt(*gamma, inner));
-  return beta == nullptr ? scaled : scaled + c.Widen(BroadcastAt(*beta, inner));
+             const Rows& rows, Vars v) {
+  const auto at = [&](const TensorRef& x) {
+    return c.Widen(BroadcastAt(x, rows.inner, rows.Inner(v)));
+  };
+  const Value scaled = gamma == nullptr ? y : y * at(*gamma);
+  return beta == nullptr ? scaled : scaled + at(*beta);
 }
 
 // As topi's layer_norm: the variance is the mean of the squares less the square of the mean, so
@@ -57,7 +60,7 @@ TensorRef LayerNormOfOnePass(OpContext& c) {
     const Value mean = sum.At(rows.Outer(v)) / rows.size;
     const Value variance = squares.At(rows.Outer(v)) / rows.size - mean * mean;
     return Scaled(c, (c.Widen(x.At(v)) - mean) * Rsqrt(variance + spec.epsilon), &gamma, &beta,
-                  rows.Inner(v));
+                  rows, v);
   });
 }
 
@@ -78,8 +81,7 @@ TensorRef WriteLayerNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
       });
   return c.b.Compute("T_layer_norm", NumberedAxes("ax", x.shape()), [&](Vars v) {
     const Value scale = Rsqrt(squares.At(rows.Outer(v)) * (1.0 / rows.size) + spec.epsilon);
-    return Scaled(c, (c.Widen(x.At(v)) - mean.At(rows.Outer(v))) * scale, gamma, beta,
-                  rows.Inner(v));
+    return Scaled(c, (c.Widen(x.At(v)) - mean.At(rows.Outer(v))) * scale, gamma, beta, rows, v);
   });
 }
 
@@ -91,7 +93,7 @@ TensorRef WriteRmsNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
                  [&](Vars v) { return c.Widen(x.At(v)) * c.Widen(x.At(v)); });
   return c.b.Compute("T_rms_norm", NumberedAxes("ax", x.shape()), [&](Vars v) {
     const Value scale = Rsqrt(squares.At(rows.Outer(v)) * (1.0 / rows.size) + spec.epsilon);
-    return Scaled(c, c.Widen(x.At(v)) * scale, gamma, nullptr, rows.Inner(v));
+    return Scaled(c, c.Widen(x.At(v)) * scale, gamma, nullptr, rows, v);
   });
 }
 

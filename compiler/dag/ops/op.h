@@ -135,8 +135,8 @@ std::vector<OpInfo> BinaryOps();
 // Axes `prefix`0, `prefix`1, ... over a shape.
 std::vector<Axis> NumberedAxes(std::string_view prefix, std::span<const int64_t> shape);
 
-// The element of x that the index of a shape that x was broadcast to reads.
-Value BroadcastAt(const TensorRef& x, Vars v);
+// The element of x that index v of `shape`, which x is broadcast to, reads.
+Value BroadcastAt(const TensorRef& x, std::span<const int64_t> shape, Vars v);
 
 // Zero-padding of some axes, as the convolutions and pools need it: `name`(i0, i1, ...) with axes
 // called `prefix`. Padding by 0 everywhere makes a plain copy when `always`, else nothing; below 0,

@@ -225,18 +225,21 @@ constexpr int64_t kLargeTiles = 8, kLargeTilesOnGpu = 100;
 
 }  // namespace
 
+WinogradForm FastWinogradForm(int64_t batch, int64_t height, int64_t width, int64_t pad, bool gpu) {
+  const auto tiles = [&](int64_t extent) { return (extent + 2 * pad - 2 + 3) / 4; };
+  const int64_t large_tiles = batch * tiles(height) * tiles(width);
+  // GPUs have rules for small products with constant matrices.
+  return {.tile = large_tiles >= (gpu ? kLargeTilesOnGpu : kLargeTiles) ? 4 : 2, .by_rows = !gpu};
+}
+
 std::vector<AlgorithmVariant> WinogradVariants(const OpArgs& args, ir::Type dtype, bool gpu) {
   const bool fits = args["KH"] == 3 && args["KW"] == 3 && args["stride"] == 1 &&
                     args["dilation"] == 1 && args["groups"] == 1;
   // Of 16 bits, transformed weights have too few.
   if (!fits || (dtype != ir::kFloat32 && dtype != ir::kFloat64)) return {};
-  const auto tiles = [&](std::string_view extent) {
-    return (args[extent] + 2 * args["pad"] - 2 + 3) / 4;
-  };
-  const int64_t large_tiles = args["N"] * tiles("H") * tiles("W");
-  const int tile = large_tiles >= (gpu ? kLargeTilesOnGpu : kLargeTiles) ? 4 : 2;
-  // GPUs have rules for small products with constant matrices.
-  const int by_rows = gpu ? 0 : 1;
+  const auto [tile, form_by_rows] =
+      FastWinogradForm(args["N"], args["H"], args["W"], args["pad"], gpu);
+  const int by_rows = form_by_rows ? 1 : 0;
   return {{.name = fmt::format("winograd F({},3)", tile),
            .op = "conv2d_winograd_nhwc",
            .args = fmt::format("{},{},{},{},{},pad={},tile={},by_rows={}", args["N"], args["H"],

@@ -1,13 +1,23 @@
-// Winograd's variant of a convolution, for the operator that has it as another variant.
+// Winograd's method for 3x3 convolutions: its forms, and the variant of the operator that has one.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "compiler/dag/ops/op.h"
 
 namespace kiln::dag {
 
-// Of conv2d_nhwc with these arguments: none, or the one with the tile that suits size and device.
+// Rows and columns of an output tile, 2 or 4, and whether the transforms are written out, rows first
+// (winograd.cc).
+struct WinogradForm {
+  int64_t tile;
+  bool by_rows;
+};
+// The form of a 3x3 convolution of these images that is faster on a GPU or a CPU.
+WinogradForm FastWinogradForm(int64_t batch, int64_t height, int64_t width, int64_t pad, bool gpu);
+
+// Of conv2d_nhwc with these arguments: winograd F(2,3) or F(4,3) where it may pay.
 std::vector<AlgorithmVariant> WinogradVariants(const OpArgs& args, ir::Type dtype, bool gpu);
 
 }  // namespace kiln::dag

@@ -1,0 +1,203 @@
+#include "client/network.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+#include "frontend/onnx/import.h"
+#include "frontend/zoo/zoo.h"
+#include "graph/passes/passes.h"
+#include "graph/text.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr std::string_view kByName = "network:";
+
+StatusOr<graph::Graph> LoadByName(const NetworkArguments& arguments) {
+  frontend::ZooOptions options{.batch = arguments.batch,
+                               .channels_last = arguments.layout == "nhwc",
+                               .seed = arguments.seed,
+                               .sequence = arguments.sequence};
+  if (!options.channels_last && arguments.layout != "nchw")
+    return InvalidArgument("layout {}, expected nhwc or nchw", arguments.layout);
+  KILN_ASSIGN_OR_RETURN(options.dtype, ir::ParseType(arguments.dtype));
+  return frontend::MakeZooNetwork(std::string_view(arguments.what).substr(kByName.size()), options);
+}
+
+// "x=1,3,224,224"
+Status AddInput(std::string_view text, frontend::ImportOptions& options) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return InvalidArgument(
+        "--input {}: expected NAME=EXTENT,EXTENT,..., for instance x=1,3,224,224", text);
+  }
+  std::vector<int64_t>& shape = options.input_shapes[std::string(text.substr(0, equals))];
+  std::string_view rest = text.substr(equals + 1);
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    int64_t extent = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + comma, extent);
+    if (error != std::errc() || end != rest.data() + comma || extent < 1)
+      return InvalidArgument("--input {}: expected extents of at least 1", text);
+    shape.push_back(extent);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return OkStatus();
+}
+
+StatusOr<graph::Graph> LoadFile(const NetworkArguments& arguments) {
+  if (arguments.what.ends_with(".graph")) {
+    KILN_ASSIGN_OR_RETURN(const std::string text, ReadFile(arguments.what));
+    return graph::ParseGraph(text);
+  }
+  frontend::ImportOptions options;
+  for (const std::string& input : arguments.inputs) KILN_RETURN_IF_ERROR(AddInput(input, options));
+  return frontend::ImportOnnx(arguments.what, options);
+}
+
+// "conv 1,56,56,64 x 3,3,64,64 + add + relu"
+std::string Description(const graph::Graph& graph, const graph::KernelGroup& group) {
+  const graph::Node& first = graph.node(group.nodes[0]);
+  std::vector<std::string> shapes;
+  for (graph::ValueId id : first.inputs) {
+    if (id != graph::kAbsent && shapes.size() < 2)
+      shapes.push_back(fmt::format("{}", fmt::join(graph.value(id).type.shape, ",")));
+  }
+  std::string text = fmt::format("{} {}", first.op->name, fmt::join(shapes, " x "));
+  for (size_t i = 1; i < group.nodes.size(); ++i)
+    text += fmt::format(" + {}", graph.node(group.nodes[i]).op->name);
+  return text;
+}
+
+graph::WinogradRule RuleOf(Variants variants) {
+  return variants == Variants::kDirect     ? graph::WinogradRule::kNone
+         : variants == Variants::kWinograd ? graph::WinogradRule::kTvm
+                                           : graph::WinogradRule::kFast;
+}
+
+struct Prepared {
+  graph::Graph graph;
+  graph::NetworkKernels kernels;
+  std::map<std::string, size_t> task_of;  // by the name of what a kernel makes
+};
+
+StatusOr<Prepared> Prepare(const graph::Graph& network, const target::Target& target,
+                           graph::WinogradRule rule) {
+  Prepared prepared;
+  KILN_ASSIGN_OR_RETURN(prepared.graph,
+                        graph::RunPasses(network, {.is_gpu = target.is_gpu(), .winograd = rule}));
+  KILN_ASSIGN_OR_RETURN(prepared.kernels, graph::ExtractTasks(prepared.graph));
+  for (size_t t = 0; t < prepared.kernels.tasks.size(); ++t) {
+    for (int kernel : prepared.kernels.tasks[t].kernels) {
+      const graph::KernelGroup& group = prepared.kernels.groups[static_cast<size_t>(kernel)];
+      prepared.task_of[prepared.graph.value(group.outputs[0]).name] = t;
+    }
+  }
+  return prepared;
+}
+
+const graph::KernelGroup& FirstGroup(const Prepared& prepared, const graph::NetworkTask& task) {
+  return prepared.kernels.groups[static_cast<size_t>(task.kernels[0])];
+}
+
+// How the weights of a kernel by Winograd's method are made; "" of another kernel.
+std::string PreparationOf(const Prepared& prepared, const graph::KernelGroup& group) {
+  const graph::Node& node = prepared.graph.node(group.nodes[0]);
+  if (node.op->name != "winograd_conv") return "";
+  const auto number = [&](const char* name) { return std::get<int64_t>(node.attributes.at(name)); };
+  return fmt::format("p1 = winograd_weights tile={}, by_rows={}", number("tile"),
+                     number("by_rows"));
+}
+
+// The same kernel of the network whose convolutions are done by Winograd's method, if it is another
+// one there.
+std::optional<TaskVariant> OtherVariant(const Prepared& prepared, const graph::NetworkTask& task,
+                                        const Prepared& other) {
+  const graph::KernelGroup& group = FirstGroup(prepared, task);
+  const auto found = other.task_of.find(prepared.graph.value(group.outputs[0]).name);
+  if (found == other.task_of.end()) return std::nullopt;
+  const graph::NetworkTask& same = other.kernels.tasks[found->second];
+  if (same.workload_id == task.workload_id) return std::nullopt;
+  return TaskVariant{.name = std::string("winograd"),
+                     .preparation = PreparationOf(other, FirstGroup(other, same)),
+                     .dag = same.dag};
+}
+
+}  // namespace
+
+bool IsNetwork(std::string_view what) {
+  return what.starts_with(kByName) || what.ends_with(".onnx") || what.ends_with(".graph");
+}
+
+StatusOr<graph::Graph> LoadNetwork(const NetworkArguments& arguments) {
+  StatusOr<graph::Graph> network =
+      arguments.what.starts_with(kByName) ? LoadByName(arguments) : LoadFile(arguments);
+  if (!network.ok()) return Annotate(network.status(), arguments.what);
+  return network;
+}
+
+StatusOr<Variants> ParseVariants(std::string_view word) {
+  if (word == "direct") return Variants::kDirect;
+  if (word == "winograd") return Variants::kWinograd;
+  if (word == "all") return Variants::kAll;
+  return InvalidArgument("variants {}, expected direct, winograd or all", word);
+}
+
+StatusOr<std::string> NetworkText(const graph::Graph& network, const target::Target& target,
+                                  Variants variants, std::string_view after) {
+  if (after.empty()) return graph::PrintGraph(network);
+  std::string text;
+  std::vector<std::string_view> names = {"all"};
+  for (const graph::Pass& pass : graph::AllPasses()) names.push_back(pass.name);
+  if (std::ranges::find(names, after) == names.end()) {
+    return InvalidArgument("there is no pass '{}', expected one of: {}", after,
+                           fmt::join(names, ", "));
+  }
+  const auto observe = [&](std::string_view name, const graph::Graph&, const graph::Graph& now) {
+    if (name == after) text = graph::PrintGraph(now);
+  };
+  KILN_ASSIGN_OR_RETURN(
+      const graph::Graph done,
+      graph::RunPasses(network, {.is_gpu = target.is_gpu(), .winograd = RuleOf(variants)},
+                       {.observer = observe}));
+  return after == "all" ? graph::PrintGraph(done) : text;
+}
+
+StatusOr<std::vector<NetworkTuneTask>> TuneTasks(const graph::Graph& network,
+                                                 const target::Target& target, Variants variants,
+                                                 bool include_simple) {
+  const graph::WinogradRule rule =
+      variants == Variants::kWinograd ? graph::WinogradRule::kTvm : graph::WinogradRule::kNone;
+  KILN_ASSIGN_OR_RETURN(const Prepared prepared, Prepare(network, target, rule));
+  std::optional<Prepared> other;
+  if (variants == Variants::kAll) {
+    KILN_ASSIGN_OR_RETURN(other, Prepare(network, target, graph::WinogradRule::kFast));
+  }
+  std::vector<NetworkTuneTask> tasks;
+  for (const graph::NetworkTask& task : prepared.kernels.tasks) {
+    if (task.is_simple && !include_simple) continue;
+    const graph::KernelGroup& group = FirstGroup(prepared, task);
+    NetworkTuneTask& tuned =
+        tasks.emplace_back(NetworkTuneTask{.weight = static_cast<double>(task.kernels.size()),
+                                           .description = Description(prepared.graph, group),
+                                           .is_simple = task.is_simple,
+                                           .variants = {}});
+    tuned.variants.push_back(
+        {.name = {}, .preparation = PreparationOf(prepared, group), .dag = task.dag});
+    std::optional<TaskVariant> alternative;
+    if (other) alternative = OtherVariant(prepared, task, *other);
+    if (!alternative) continue;
+    tuned.variants[0].name = std::string("direct");
+    tuned.variants.push_back(*std::move(alternative));
+  }
+  return tasks;
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,67 @@
+#include "client/network.h"
+
+#include "base/file.h"
+#include "base/status_testing.h"
+
+namespace kiln::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+target::Target Cuda() { return *target::ParseTarget("cuda -arch=sm_90"); }
+
+TEST(NetworkTest, NetworksByName) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph network,
+                       LoadNetwork({.what = "network:resnet-18", .batch = 2}));
+  EXPECT_EQ(network.value(network.inputs()[0]).type.shape, (std::vector<int64_t>{2, 224, 224, 3}));
+  EXPECT_THAT(LoadNetwork({.what = "network:resnet-81"}),
+              StatusIs(StatusCode::kNotFound, HasSubstr("did you mean resnet-18")));
+  EXPECT_THAT(LoadNetwork({.what = "network:mlp", .layout = "chwn"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected nhwc or nchw")));
+}
+
+TEST(NetworkTest, TasksWithAlternatives) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:resnet-18"}));
+  ASSERT_OK_AND_ASSIGN(const auto direct, TuneTasks(network, Cuda(), Variants::kDirect, false));
+  ASSERT_OK_AND_ASSIGN(const auto all, TuneTasks(network, Cuda(), Variants::kAll, false));
+  ASSERT_EQ(direct.size(), all.size());
+  int alternatives = 0;
+  for (const NetworkTuneTask& task : all) {
+    if (task.variants.size() == 1) continue;
+    ++alternatives;
+    EXPECT_EQ(task.variants[0].name, "direct");
+    EXPECT_THAT(task.variants[1].preparation, HasSubstr("winograd_weights"));
+  }
+  EXPECT_EQ(alternatives, 12);
+  ASSERT_OK_AND_ASSIGN(const auto simple, TuneTasks(network, Cuda(), Variants::kDirect, true));
+  EXPECT_GT(simple.size(), direct.size());
+}
+
+// Images come in another layout, and the same convolutions come out.
+TEST(NetworkTest, LayoutsLeadToTheSameTasks) {
+  const auto keys = [](const std::string& layout) {
+    std::vector<std::string> descriptions;
+    const auto network = LoadNetwork({.what = "network:resnet-18", .layout = layout});
+    const auto tasks = TuneTasks(*network, Cuda(), Variants::kDirect, false);
+    for (const NetworkTuneTask& task : *tasks) descriptions.push_back(task.description);
+    return descriptions;
+  };
+  EXPECT_EQ(keys("nchw"), keys("nhwc"));
+}
+
+TEST(NetworkTest, TextsOfFiles) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("network_test"));
+  const std::string path = folder.Join("net.graph");
+  ASSERT_OK(WriteFile(path, "input x: float32[2, 3]\ny = relu(x)\noutput y\n"));
+  ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = path}));
+  EXPECT_EQ(network.num_nodes(), 1);
+  ASSERT_OK_AND_ASSIGN(const std::string text,
+                       NetworkText(network, Cuda(), Variants::kDirect, "all"));
+  EXPECT_THAT(text, HasSubstr("y: float32[2, 3] = relu(x)"));
+  EXPECT_THAT(NetworkText(network, Cuda(), Variants::kDirect, "none"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected one of: all, dead-code")));
+  EXPECT_FALSE(LoadNetwork({.what = folder.Join("none.onnx")}).ok());
+}
+
+}  // namespace
+}  // namespace kiln::client

@@ -1,0 +1,197 @@
+#include "graph/partition.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace kiln::graph {
+namespace {
+
+bool IsElementwise(OpPattern pattern) { return pattern <= OpPattern::kBroadcast; }
+bool IsInjective(OpPattern pattern) { return pattern <= OpPattern::kInjective; }
+
+// The immediate post-dominator of each node: the first one that all that the node makes goes
+// through. None of a node whose output leaves the network.
+class PostDominators {
+ public:
+  explicit PostDominators(const Graph& graph) : graph_(graph), nodes_(graph.nodes().size()) {
+    for (int i = graph.num_nodes(); i-- > 0;) nodes_[static_cast<size_t>(i)] = Of(i);
+  }
+
+  std::optional<int> of(int node) const {
+    const int parent = nodes_[static_cast<size_t>(node)].parent;
+    return parent < 0 ? std::nullopt : std::optional(parent);
+  }
+
+ private:
+  struct Place {
+    int parent = -1;  // -1: leaves the network
+    int depth = 0;
+  };
+
+  Place Of(int i) const {
+    int common = -2;  // none yet
+    for (ValueId output : graph_.node(i).outputs) {
+      if (graph_.is_output(output)) return {};
+      for (int reader : graph_.readers(output)) {
+        common = common == -2 ? reader : Common(common, reader);
+        if (common < 0) return {};
+      }
+    }
+    if (common < 0) return {};
+    return {common, nodes_[static_cast<size_t>(common)].depth + 1};
+  }
+
+  // The nearest common ancestor in the tree, -1 when there is none.
+  int Common(int a, int b) const {
+    while (a != b) {
+      if (a < 0 || b < 0) return -1;
+      int& deeper =
+          nodes_[static_cast<size_t>(a)].depth >= nodes_[static_cast<size_t>(b)].depth ? a : b;
+      deeper = nodes_[static_cast<size_t>(deeper)].parent;
+    }
+    return a;
+  }
+
+  const Graph& graph_;
+  std::vector<Place> nodes_;
+};
+
+class Partition {
+ public:
+  explicit Partition(const Graph& graph)
+      : graph_(graph), dominators_(graph), parent_(graph.nodes().size()) {
+    std::iota(parent_.begin(), parent_.end(), 0);
+    for (const Node& node : graph.nodes()) pattern_.push_back(node.op->pattern);
+  }
+
+  std::vector<KernelGroup> Run() {
+    // Epilogues first: an elementwise node belongs to the product before it sooner than to what is
+    // behind it.
+    for (int i = 0; i < graph_.num_nodes(); ++i) {
+      if (PatternOf(i) == OpPattern::kProduct) JoinBehind(i);
+    }
+    for (int i = 0; i < graph_.num_nodes(); ++i) {
+      if (PatternOf(i) == OpPattern::kReduction) JoinBehind(i);
+    }
+    for (int i = 0; i < graph_.num_nodes(); ++i) {
+      if (IsInjective(PatternOf(i))) JoinInjective(i);
+    }
+    return Groups();
+  }
+
+ private:
+  int GroupOf(int node) const {
+    while (parent_[static_cast<size_t>(node)] != node) node = parent_[static_cast<size_t>(node)];
+    return node;
+  }
+  // Of the whole group.
+  OpPattern PatternOf(int node) const { return pattern_[static_cast<size_t>(GroupOf(node))]; }
+
+  // The last node of the group that the node is in: a group's number is that of its last node.
+  int SinkOf(int node) const { return GroupOf(node); }
+
+  // The anchor takes in what is behind it, as long as it is elementwise and of the same extents.
+  void JoinBehind(int anchor) {
+    while (const std::optional<int> next = dominators_.of(SinkOf(anchor))) {
+      if (!IsElementwise(PatternOf(*next)) || !HaveSameShape(SinkOf(anchor), *next)) return;
+      const std::optional<std::vector<int>> between = Between(SinkOf(anchor), *next);
+      if (!between || !std::ranges::all_of(*between, [&](int node) {
+            return IsElementwise(PatternOf(node)) && HaveSameShape(SinkOf(anchor), node);
+          }))
+        return;
+      Join(anchor, *between, *next);
+    }
+  }
+
+  // Goes into what it leads to, if that is injective or sums it up.
+  void JoinInjective(int node) {
+    const int sink = SinkOf(node);
+    const std::optional<int> next = dominators_.of(sink);
+    if (!next || graph_.node(node).outputs.size() != 1) return;
+    const OpPattern own = graph_.node(*next).op->pattern;
+    if (!IsInjective(own) && own != OpPattern::kReduction) return;
+    // A group that has an anchor takes in only what is as simple as what it takes in behind it.
+    const bool fits = IsInjective(PatternOf(*next)) || PatternOf(*next) == OpPattern::kReduction ||
+                      IsElementwise(PatternOf(node));
+    if (!fits) return;
+    const std::optional<std::vector<int>> between = Between(sink, *next);
+    if (!between ||
+        !std::ranges::all_of(*between, [&](int n) { return IsInjective(PatternOf(n)); }))
+      return;
+    Join(node, *between, *next);
+  }
+
+  // All extents of more than 1 are the same, in the same places.
+  bool HaveSameShape(int a, int b) const {
+    return graph_.value(graph_.node(a).outputs[0]).type.shape ==
+           graph_.value(graph_.node(b).outputs[0]).type.shape;
+  }
+
+  // The nodes on paths from one node to its post-dominator, both left out. None where one has
+  // several outputs.
+  std::optional<std::vector<int>> Between(int from, int to) const {
+    std::vector<int> found, open = {from};
+    while (!open.empty()) {
+      const int node = open.back();
+      open.pop_back();
+      for (ValueId output : graph_.node(node).outputs) {
+        for (int reader : graph_.readers(output)) {
+          if (reader == to || std::ranges::find(found, reader) != found.end()) continue;
+          if (graph_.node(reader).outputs.size() != 1) return std::nullopt;
+          found.push_back(reader);
+          open.push_back(reader);
+        }
+      }
+    }
+    return found;
+  }
+
+  // One group, with the number of its last node, which is the last one of `to`'s group.
+  void Join(int from, const std::vector<int>& between, int to) {
+    const int root = GroupOf(to);
+    OpPattern pattern = pattern_[static_cast<size_t>(root)];
+    const auto take = [&](int node) {
+      const int group = GroupOf(node);
+      pattern = std::max(pattern, pattern_[static_cast<size_t>(group)]);
+      parent_[static_cast<size_t>(group)] = root;
+    };
+    take(from);
+    for (int node : between) take(node);
+    pattern_[static_cast<size_t>(root)] = pattern;
+  }
+
+  // By their last nodes. A group's last node comes after all that the group reads, and before all
+  // that reads it.
+  std::vector<KernelGroup> Groups() const {
+    std::vector<KernelGroup> by_root(graph_.nodes().size());
+    for (int i = 0; i < graph_.num_nodes(); ++i)
+      by_root[static_cast<size_t>(GroupOf(i))].nodes.push_back(i);
+    std::vector<KernelGroup> groups;
+    for (KernelGroup& group : by_root) {
+      if (group.nodes.empty()) continue;
+      for (ValueId output : graph_.node(group.nodes.back()).outputs) {
+        if (graph_.is_output(output) || !graph_.readers(output).empty())
+          group.outputs.push_back(output);
+      }
+      groups.push_back(std::move(group));
+    }
+    return groups;
+  }
+
+  const Graph& graph_;
+  const PostDominators dominators_;
+  std::vector<int> parent_;
+  std::vector<OpPattern> pattern_;  // by group
+};
+
+}  // namespace
+
+std::vector<KernelGroup> PartitionIntoKernels(const Graph& graph) { return Partition(graph).Run(); }
+
+bool IsView(const Graph& graph, const KernelGroup& group) {
+  return std::ranges::all_of(group.nodes, [&](int node) { return graph.node(node).op->is_view; });
+}
+
+}  // namespace kiln::graph

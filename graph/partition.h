@@ -1,0 +1,33 @@
+// A network cut into kernels: groups of nodes that are computed together, as TVM's operator fusion
+// forms them (relay/transforms/fuse_ops.cc).
+//
+// A group has one node that the others lead to, and what that makes is all that others read.
+//   products   convolutions, matrix products, pools take the elementwise functions behind them in
+//   reductions sums over axes take injective nodes before them and elementwise ones behind them in
+//   injective  elementwise functions, broadcasts and rearrangements join among themselves
+//   opaque     alone
+// All nodes between two that join join with them: x in x sigmoid(x) is read twice, by one group.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "graph/node_dag.h"
+
+namespace kiln::graph {
+
+struct KernelGroup {
+  std::vector<int> nodes;        // ascending; the last one makes the outputs
+  std::vector<ValueId> outputs;  // of the last node, those that are read
+};
+
+// Every node is in one group. Groups stand in an order in which they can run. Nodes whose output is
+// a view of their input (OpDef::is_view) and that are in a group alone need no kernel; they are
+// groups all the same. Cost: linear in nodes and reads.
+std::vector<KernelGroup> PartitionIntoKernels(const Graph& graph);
+
+// Does nothing but say the shape anew?
+bool IsView(const Graph& graph, const KernelGroup& group);
+
+}  // namespace kiln::graph

@@ -1,0 +1,162 @@
+#include "graph/partition.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "base/status_testing.h"
+#include "graph/tasks.h"
+#include "graph/text.h"
+
+namespace kiln::graph {
+namespace {
+
+using ::testing::ElementsAre;
+
+Graph Parsed(std::string_view text) {
+  StatusOr<Graph> graph = ParseGraph(text);
+  KILN_CHECK(graph.ok(), "{}", std::string(graph.status().message()));
+  return *std::move(graph);
+}
+
+// The groups by the names of what their nodes make: "a b c".
+std::vector<std::string> Groups(std::string_view text) {
+  const Graph graph = Parsed(text);
+  std::vector<std::string> groups;
+  for (const KernelGroup& group : PartitionIntoKernels(graph)) {
+    std::vector<std::string> names;
+    for (int node : group.nodes) names.push_back(graph.value(graph.node(node).outputs[0]).name);
+    groups.push_back(fmt::format("{}", fmt::join(names, " ")));
+  }
+  return groups;
+}
+
+TEST(PartitionTest, EpiloguesJoinTheProduct) {
+  EXPECT_THAT(Groups(R"(
+input x: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+const b: float32[8] = random(2, -1, 1)
+p = matmul(x, w)
+s = add(p, b)
+y = relu(s)
+output y)"),
+              ElementsAre("p s y"));
+}
+
+TEST(PartitionTest, AProductThatIsReadTwiceEndsItsGroup) {
+  EXPECT_THAT(Groups(R"(
+input x: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+p = matmul(x, w)
+a = relu(p)
+q = matmul(a, w)
+y = add(q, p)
+output y)"),
+              ElementsAre("p", "a", "q y"));
+}
+
+TEST(PartitionTest, BranchesThatMeetAgainJoin) {
+  EXPECT_THAT(Groups(R"(
+input x: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+p = matmul(x, w)
+g = sigmoid(p)
+y = mul(p, g)
+output y)"),
+              ElementsAre("p g y"));
+}
+
+TEST(PartitionTest, TheFirstOfTwoProductsTakesTheirSum) {
+  EXPECT_THAT(Groups(R"(
+input x: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+const v: float32[8, 8] = random(2, -1, 1)
+p = matmul(x, w)
+q = matmul(x, v)
+s = add(p, q)
+y = relu(s)
+output y)"),
+              ElementsAre("q", "p s y"));
+}
+
+TEST(PartitionTest, ElementwiseNodesBeforeAProductStayOutside) {
+  EXPECT_THAT(Groups(R"(
+input x: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+a = relu(x)
+b = tanh(a)
+y = matmul(b, w)
+output y)"),
+              ElementsAre("a b", "y"));
+}
+
+TEST(PartitionTest, AnOutputEndsItsGroup) {
+  EXPECT_THAT(Groups(R"(
+input x: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+p = matmul(x, w)
+y = relu(p)
+output p, y)"),
+              ElementsAre("p", "y"));
+}
+
+TEST(PartitionTest, ASideInputOfAnEpilogueJoinsIt) {
+  EXPECT_THAT(Groups(R"(
+input x: float32[4, 8]
+input r: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+p = matmul(x, w)
+a = relu(r)
+y = add(p, a)
+output y)"),
+              ElementsAre("p a y"));
+}
+
+// What a group reads is made before it.
+TEST(PartitionTest, GroupsStandInAnOrderInWhichTheyCanRun) {
+  const Graph graph = Parsed(R"(
+input x: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+p = matmul(x, w)
+a = relu(p)
+b = tanh(x)
+q = matmul(b, w)
+c = add(q, a)
+d = add(a, c)
+output d)");
+  std::set<ValueId> made(graph.inputs().begin(), graph.inputs().end());
+  for (const KernelGroup& group : PartitionIntoKernels(graph)) {
+    const std::set<int> own(group.nodes.begin(), group.nodes.end());
+    for (int node : group.nodes) {
+      for (ValueId id : graph.node(node).inputs) {
+        const Value& value = graph.value(id);
+        EXPECT_TRUE(value.constant != nullptr || own.contains(value.producer) || made.contains(id))
+            << value.name;
+      }
+    }
+    made.insert(group.outputs.begin(), group.outputs.end());
+  }
+}
+
+TEST(TasksTest, EqualComputationsAreOneTask) {
+  const Graph graph = Parsed(R"(
+input x: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+const v: float32[8, 8] = random(2, -1, 1)
+p = matmul(x, w)
+a = relu(p)
+q = matmul(a, v)
+b = relu(q)
+r = matmul(b, v)
+output r)");
+  ASSERT_OK_AND_ASSIGN(const NetworkKernels network, ExtractTasks(graph));
+  ASSERT_EQ(network.tasks.size(), 2u);
+  EXPECT_EQ(network.tasks[0].description, "matmul relu");
+  EXPECT_THAT(network.tasks[0].kernels, ElementsAre(0, 1));
+  EXPECT_FALSE(network.tasks[0].is_simple);
+  EXPECT_THAT(network.tasks[1].kernels, ElementsAre(2));
+}
+
+}  // namespace
+}  // namespace kiln::graph

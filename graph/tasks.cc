@@ -1,0 +1,54 @@
+#include "graph/tasks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <utility>
+
+#include "compiler/dag/workload_id.h"
+#include "compiler/dag/workload_key.h"
+
+namespace kiln::graph {
+namespace {
+
+bool HasReduction(const dag::Dag& dag) {
+  for (const dag::OpNode& node : dag.nodes()) {
+    if (node.op->is_reduction()) return true;
+  }
+  return false;
+}
+
+std::string Description(const Graph& graph, const KernelGroup& group) {
+  std::vector<std::string_view> names;
+  for (int node : group.nodes) names.push_back(graph.node(node).op->name);
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+}  // namespace
+
+StatusOr<NetworkKernels> ExtractTasks(const Graph& graph) {
+  NetworkKernels result{.groups = PartitionIntoKernels(graph), .dags = {}, .tasks = {}};
+  std::map<std::string, size_t> by_id;
+  for (size_t g = 0; g < result.groups.size(); ++g) {
+    const KernelGroup& group = result.groups[g];
+    result.dags.emplace_back();
+    if (IsView(graph, group)) continue;
+    KILN_ASSIGN_OR_RETURN(result.dags.back(), MakeNodeDag(graph, group.nodes, group.outputs));
+    const dag::DagPtr& dag = result.dags.back()->dag;
+    const std::string id = dag::WorkloadId(*dag);
+    const auto [found, is_new] = by_id.emplace(id, result.tasks.size());
+    if (is_new) {
+      result.tasks.push_back({.dag = dag,
+                              .workload_id = id,
+                              .workload_key = dag::WorkloadKey(*dag),
+                              .description = Description(graph, group),
+                              .is_simple = !HasReduction(*dag),
+                              .kernels = {}});
+    }
+    result.tasks[found->second].kernels.push_back(static_cast<int>(g));
+  }
+  return result;
+}
+
+}  // namespace kiln::graph
