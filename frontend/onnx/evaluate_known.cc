@@ -25,17 +25,20 @@ int64_t LargestInput(std::span<const Tensor> inputs) {
   return most;
 }
 
-// At most so many elements are read for one of the output.
+// What an element costs that is kept, in steps.
+constexpr int64_t kStepsOfElement = 8;
+
+// At most so many steps are taken for an element of the output.
 int64_t WorkOfElement(const graph::OpDef& op, std::span<const Tensor> inputs) {
   const bool reads_one = op.pattern == graph::OpPattern::kElementwise ||
                          op.pattern == graph::OpPattern::kBroadcast ||
                          op.pattern == graph::OpPattern::kInjective;
-  if (reads_one) return 1;
+  if (reads_one) return kStepsOfElement;
   // A reduction reads each element about once, a product a row of what is the smaller input.
   int64_t fewest = INT64_MAX;
   for (const Tensor& input : inputs)
     if (input.exists()) fewest = std::min(fewest, input.num_elements());
-  return fewest;
+  return std::max(fewest, kStepsOfElement);
 }
 
 // A network of one node, whose inputs are those that exist.
@@ -84,7 +87,8 @@ StatusOr<std::vector<Tensor>> View(const Tensor& x, graph::TensorType type) {
 StatusOr<std::optional<std::vector<Tensor>>> EvaluateKnown(std::string_view op,
                                                            std::span<const Tensor> inputs,
                                                            const graph::Attributes& attributes,
-                                                           const std::string& origin) {
+                                                           const std::string& origin,
+                                                           int64_t& budget) {
   if (inputs.empty() || !AllKnown(inputs)) return std::nullopt;
   OneNode node;
   KILN_RETURN_IF_ERROR(MakeNode(op, inputs, attributes, origin, node));
@@ -99,7 +103,8 @@ StatusOr<std::optional<std::vector<Tensor>>> EvaluateKnown(std::string_view op,
   StatusOr<std::vector<Tensor>> outputs;
   if (def->is_view) {
     outputs = View(inputs[0], node.builder.type(node.outputs[0]));
-  } else if (most <= kMaxKnownElements && work <= kMaxKnownWork) {
+  } else if (most <= kMaxKnownElements && work <= std::min(kMaxKnownWork, budget)) {
+    budget -= work;
     outputs = Evaluate(node, inputs);
   } else {
     return std::nullopt;

@@ -13,16 +13,19 @@
 
 namespace kiln::frontend {
 
-// Tensors of more elements are left to the network, and so is work of more steps.
+// Tensors of more elements are left to the network, and so is work of more steps, of some tens of
+// nanoseconds each.
 inline constexpr int64_t kMaxKnownElements = int64_t{1} << 20;
 inline constexpr int64_t kMaxKnownWork = int64_t{1} << 24;
 
 // The outputs of an operator of the graph, if all its inputs are known and neither they nor the
-// work are large: by the oracle, the result for sure is what the node would compute. A view of a
-// constant shares its memory, however large it is. Refuses what GraphBuilder::Add refuses.
+// work are large: by the oracle, so that they are what the node would compute. Takes the work off
+// `budget`, and leaves to the network what is above it. A view of a constant shares its memory,
+// however large it is. Refuses what GraphBuilder::Add refuses.
 StatusOr<std::optional<std::vector<Tensor>>> EvaluateKnown(std::string_view op,
                                                            std::span<const Tensor> inputs,
                                                            const graph::Attributes& attributes,
-                                                           const std::string& origin);
+                                                           const std::string& origin,
+                                                           int64_t& budget);
 
 }  // namespace kiln::frontend

@@ -12,9 +12,8 @@ using graph::Graph;
 using graph::GraphBuilder;
 using graph::ValueId;
 
-// A model may have as many nodes as it likes; the elements that are computed while it is read are
-// bounded over all of them.
-constexpr int64_t kMaxEvaluatedElements = int64_t{1} << 28;
+// Types of the outputs of a node are inferred in about this time.
+constexpr int64_t kStepsOfNode = 1000;
 
 std::vector<bool> NeededNodes(const Graph& graph) {
   std::vector<bool> needed(static_cast<size_t>(graph.num_nodes()));
@@ -83,14 +82,10 @@ StatusOr<ValueId> GraphWriter::IdOf(const Tensor& tensor) {
 StatusOr<std::vector<Tensor>> GraphWriter::Add(std::string_view op, std::span<const Tensor> inputs,
                                                graph::Attributes attributes,
                                                const std::string& origin) {
-  if (evaluated_elements_ < kMaxEvaluatedElements) {
-    KILN_ASSIGN_OR_RETURN(std::optional<std::vector<Tensor>> known,
-                          EvaluateKnown(op, inputs, attributes, origin));
-    if (known) {
-      for (const Tensor& output : *known) evaluated_elements_ += output.num_elements();
-      return *std::move(known);
-    }
-  }
+  KILN_RETURN_IF_ERROR(Spend(kStepsOfNode));
+  KILN_ASSIGN_OR_RETURN(std::optional<std::vector<Tensor>> known,
+                        EvaluateKnown(op, inputs, attributes, origin, budget_));
+  if (known) return *std::move(known);
   std::vector<ValueId> ids;
   for (const Tensor& input : inputs) {
     KILN_ASSIGN_OR_RETURN(const ValueId id, IdOf(input));
@@ -104,6 +99,13 @@ StatusOr<std::vector<Tensor>> GraphWriter::Add(std::string_view op, std::span<co
   for (ValueId id : added)
     outputs.push_back({Tensor::State::kValue, builder_.type(id), nullptr, id});
   return outputs;
+}
+
+Status GraphWriter::Spend(int64_t steps) {
+  if (steps > budget_)
+    return ResourceExhausted("the model takes too much work to read: it comes to too many nodes");
+  budget_ -= steps;
+  return OkStatus();
 }
 
 void GraphWriter::Name(const Tensor& tensor, const std::string& name) {

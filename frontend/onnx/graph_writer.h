@@ -26,6 +26,10 @@ class GraphWriter {
   StatusOr<std::vector<Tensor>> Add(std::string_view op, std::span<const Tensor> inputs,
                                     graph::Attributes attributes, const std::string& origin);
 
+  // Takes steps (of some tens of nanoseconds) off what a model may take to be read, so that none
+  // takes more than some ten seconds and some hundred megabytes; refuses when there are no more.
+  Status Spend(int64_t steps);
+
   // Calls it so, if a node of the graph makes it and has not been named.
   void Name(const Tensor& tensor, const std::string& name);
   // The next output of the graph, under that name.
@@ -39,8 +43,8 @@ class GraphWriter {
 
   graph::GraphBuilder builder_;
   std::unordered_map<const graph::Constant*, graph::ValueId> constants_;
-  std::vector<bool> is_named_;      // by value
-  int64_t evaluated_elements_ = 0;  // of all nodes that were computed at once
+  std::vector<bool> is_named_;         // by value
+  int64_t budget_ = int64_t{1} << 28;  // steps that may still be taken
 };
 
 }  // namespace kiln::frontend

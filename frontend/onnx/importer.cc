@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/closest_names.h"
+#include "base/integers.h"
 #include "frontend/onnx/element_type.h"
 #include "frontend/onnx/input_types.h"
 #include "frontend/onnx/node_order.h"
@@ -19,8 +19,9 @@ using ::onnx::AttributeProto;
 
 constexpr int kFirstVersion = 1, kLastVersion = 23;  // of ai.onnx
 constexpr int kMaxDepth = 64;
-// Functions that call functions, and loops in loops, multiply.
-constexpr int64_t kMaxNodes = int64_t{1} << 18;
+// Of the budget (GraphWriter::Spend), for each node that is looked at: functions that call functions
+// and loops in loops multiply.
+constexpr int64_t kStepsOfNode = 100;
 
 // The names of ONNX's own domain.
 std::string DomainOf(const std::string& domain) {
@@ -101,37 +102,44 @@ Status Importer::AddInitializers(::onnx::GraphProto& graph, Scope& scope) {
   return OkStatus();
 }
 
+// An input that the graph can't have is reported and missing; so is one whose extents are open, of
+// which AddInputs tells.
+StatusOr<Tensor> Importer::AddInput(const InputType& input) {
+  const bool is_empty = std::ranges::find(input.shape, 0) != input.shape.end();
+  StatusOr<ir::Type> element = ElementType(input.element);
+  if (!input.kind.empty()) {
+    element = Unimplemented("it is {}; Kiln has tensors", input.kind);
+  } else if (element.ok() && is_empty) {
+    element = Unimplemented("a tensor without elements");
+  }
+  if (!element.ok()) {
+    unsupported_.Add(fmt::format("input '{}'", input.name), {},
+                     std::string(Message(element.status())));
+  }
+  if (!element.ok() || input.is_open) return Tensor::Missing();
+  return writer_.Input(input.name, {*element, input.shape});
+}
+
 // Those that have initializers are constants, and so are those that the options fix.
 Status Importer::AddInputs(Scope& scope) {
-  std::vector<const ::onnx::ValueInfoProto*> open;
+  std::vector<const ::onnx::ValueInfoProto*> inputs;
   std::unordered_set<std::string> names;
   for (const auto& input : model_.graph().input()) {
-    if (!names.insert(input.name()).second)
-      return InvalidArgument("two inputs are called '{}'", input.name());
-    if (scope.initializers.contains(input.name())) continue;
-    const auto fixed = options_.input_values.find(input.name());
+    const std::string& name = input.name();
+    if (!names.insert(name).second) return InvalidArgument("two inputs are called '{}'", name);
+    const auto fixed = options_.input_values.find(name);
     if (fixed != options_.input_values.end()) {
-      scope.values[input.name()] = KnownTensor(fixed->second, input.name());
-    } else {
-      open.push_back(&input);
+      scope.values[name] = KnownTensor(fixed->second, name);
+    } else if (!scope.initializers.contains(name)) {
+      inputs.push_back(&input);
     }
   }
+  for (const auto& [name, value] : options_.input_values)
+    if (!names.contains(name)) return InvalidArgument("the model has no input '{}'", name);
   KILN_ASSIGN_OR_RETURN(const std::vector<InputType> types,
-                        ReadInputTypes(open, options_.input_shapes, open_inputs_));
+                        ReadInputTypes(inputs, options_.input_shapes, open_inputs_));
   for (const InputType& input : types) {
-    Tensor& tensor = scope.values[input.name];
-    tensor = Tensor::Missing();
-    const std::string what = fmt::format("input '{}'", input.name);
-    StatusOr<ir::Type> element = ElementType(input.element);
-    if (!input.kind.empty()) element = Unimplemented("it is {}; Kiln has tensors", input.kind);
-    const bool is_empty = std::ranges::find(input.shape, 0) != input.shape.end();
-    if (element.ok() && is_empty) element = Unimplemented("a tensor without elements");
-    if (!element.ok()) {
-      unsupported_.Add(what, {}, std::string(Message(element.status())));
-      continue;
-    }
-    if (input.is_open) continue;
-    KILN_ASSIGN_OR_RETURN(tensor, writer_.Input(input.name, {*element, input.shape}));
+    KILN_ASSIGN_OR_RETURN(scope.values[input.name], AddInput(input));
   }
   return OkStatus();
 }
@@ -169,10 +177,7 @@ StatusOr<std::vector<Tensor>> Importer::ApplyRule(const std::string& domain,
     return std::vector<Tensor>(num_outputs, Tensor::Missing());
   };
   const Rule* rule = FindRule(domain, node.op);
-  if (rule == nullptr) {
-    return unsupported(fmt::format("Kiln does not have this operator{}",
-                                   DidYouMean(node.op, SupportedOps(domain))));
-  }
+  if (rule == nullptr) return unsupported(WhyUnsupported(domain, node.op));
   if (std::ranges::any_of(node.inputs, [](const Tensor& input) { return input.is_missing(); }))
     return std::vector<Tensor>(num_outputs, Tensor::Missing());
   NodeContext context(*this, std::move(node));
@@ -208,59 +213,75 @@ StatusOr<std::vector<Tensor>> Importer::Call(Function& function, NodeContext::No
   return outputs;
 }
 
-Status Importer::ImportNode(::onnx::NodeProto& proto, Scope& scope,
-                            const std::unordered_set<std::string>& needed) {
-  NodeContext::Node node{.op = proto.op_type(), .origin = NodeLabel(proto)};
-  const auto annotate = [&](const Status& status) {
-    return Annotate(status, fmt::format("{} of '{}'", proto.op_type(), NodeLabel(proto)));
-  };
-  if (++num_nodes_ > kMaxNodes)
-    return annotate(ResourceExhausted("the model comes to more than {} nodes", kMaxNodes));
-  for (const std::string& name : proto.input()) {
-    node.inputs.emplace_back();
-    if (name.empty()) continue;
-    StatusOr<Tensor> input = Lookup(name, scope);
-    if (!input.ok()) return annotate(input.status());
-    node.inputs.back() = *std::move(input);
-  }
-  for (const std::string& name : proto.output())
-    node.wanted_outputs.push_back(!name.empty() && needed.contains(name));
+// Those that refer to attributes of the function that is called are what the call says.
+StatusOr<OnnxAttributes> Importer::ReadAttributes(::onnx::NodeProto& proto, const Scope& scope) {
+  OnnxAttributes attributes;
   for (AttributeProto& attribute : *proto.mutable_attribute()) {
     AttributeProto* value = &attribute;
-    if (!attribute.ref_attr_name().empty()) {
+    if (const std::string& name = attribute.ref_attr_name(); !name.empty()) {
       if (scope.call == nullptr)
-        return annotate(InvalidArgument("attribute {} refers to a function's", attribute.name()));
-      const auto it = scope.call->find(attribute.ref_attr_name());
+        return InvalidArgument("attribute {} stands for one of a function", attribute.name());
+      const auto it = scope.call->find(name);
       if (it == scope.call->end()) continue;
       value = it->second;
     }
-    node.attributes[attribute.name()] = value;
+    if (!attributes.emplace(attribute.name(), value).second)
+      return InvalidArgument("it has attribute {} twice", attribute.name());
   }
-  const std::string domain = DomainOf(proto.domain());
-  const auto version = scope.versions->find(domain);
-  node.version = version == scope.versions->end() ? 1 : version->second;
+  return attributes;
+}
 
-  scope_ = &scope;
-  const auto function = functions_.find(std::pair(domain, proto.op_type()));
-  const bool is_call = function != functions_.end() && FindRule(domain, proto.op_type()) == nullptr;
-  KILN_ASSIGN_OR_RETURN(
-      const std::vector<Tensor> outputs,
-      is_call ? Call(function->second, std::move(node)) : ApplyRule(domain, std::move(node)));
+StatusOr<NodeContext::Node> Importer::ReadNode(::onnx::NodeProto& proto, Scope& scope,
+                                               const std::unordered_set<std::string>& needed) {
+  NodeContext::Node node{.op = proto.op_type(), .origin = NodeLabel(proto)};
+  for (const std::string& name : proto.input()) {
+    node.inputs.emplace_back();
+    if (name.empty()) continue;
+    KILN_ASSIGN_OR_RETURN(node.inputs.back(), Lookup(name, scope));
+  }
+  for (const std::string& name : proto.output())
+    node.wanted_outputs.push_back(!name.empty() && needed.contains(name));
+  KILN_ASSIGN_OR_RETURN(node.attributes, ReadAttributes(proto, scope));
+  const auto version = scope.versions->find(DomainOf(proto.domain()));
+  node.version = version == scope.versions->end() ? 1 : version->second;
+  return node;
+}
+
+Status Importer::Bind(const ::onnx::NodeProto& proto, const std::vector<Tensor>& outputs,
+                      Scope& scope) {
   for (int i = 0; i < proto.output_size(); ++i) {
     const std::string& name = proto.output(i);
     if (name.empty()) continue;
     const Tensor& output = outputs[static_cast<size_t>(i)];
-    if (!scope.values.emplace(name, output).second || scope.initializers.contains(name))
-      return annotate(InvalidArgument("its output '{}' is a value that is there already", name));
+    if (scope.initializers.contains(name) || !scope.values.emplace(name, output).second)
+      return InvalidArgument("its output '{}' is a value that is there already", name);
     if (output.exists()) writer_.Name(output, name);
   }
   return OkStatus();
+}
+
+Status Importer::ImportNode(::onnx::NodeProto& proto, Scope& scope,
+                            const std::unordered_set<std::string>& needed) {
+  const auto annotate = [&](const Status& status) {
+    return Annotate(status, fmt::format("{} of '{}'", proto.op_type(), NodeLabel(proto)));
+  };
+  StatusOr<NodeContext::Node> node = ReadNode(proto, scope, needed);
+  if (!node.ok()) return annotate(node.status());
+  scope_ = &scope;
+  const std::string domain = DomainOf(proto.domain());
+  const auto function = functions_.find(std::pair(domain, proto.op_type()));
+  const bool is_call = function != functions_.end() && FindRule(domain, proto.op_type()) == nullptr;
+  KILN_ASSIGN_OR_RETURN(
+      const std::vector<Tensor> outputs,
+      is_call ? Call(function->second, *std::move(node)) : ApplyRule(domain, *std::move(node)));
+  return annotate(Bind(proto, outputs, scope));
 }
 
 StatusOr<std::vector<Tensor>> Importer::ImportNodes(RepeatedPtrField<::onnx::NodeProto>& nodes,
                                                     const std::vector<std::string>& outputs,
                                                     Scope& scope) {
   KILN_ASSIGN_OR_RETURN(const NodeOrder order, OrderNodes(nodes, outputs));
+  KILN_RETURN_IF_ERROR(writer_.Spend(MultiplyCounts(order.num_visited, kStepsOfNode)));
   for (::onnx::NodeProto* node : order.nodes)
     KILN_RETURN_IF_ERROR(ImportNode(*node, scope, order.needed));
   std::vector<Tensor> tensors;

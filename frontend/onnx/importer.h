@@ -4,12 +4,14 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "frontend/onnx/graph_writer.h"
 #include "frontend/onnx/import.h"
+#include "frontend/onnx/input_types.h"
 #include "frontend/onnx/node_context.h"
 #include "frontend/onnx/onnx.pb.h"
 #include "frontend/onnx/tensor_data.h"
@@ -55,11 +57,17 @@ class Importer {
                       Versions& versions);
   Status ReadFunctions();
   Status AddInitializers(::onnx::GraphProto& graph, Scope& scope);
+  StatusOr<Tensor> AddInput(const InputType& input);
   Status AddInputs(Scope& scope);
   StatusOr<std::vector<Tensor>> ImportGraph(::onnx::GraphProto& graph, Scope& scope);
   StatusOr<std::vector<Tensor>> ImportNodes(
       ::google::protobuf::RepeatedPtrField<::onnx::NodeProto>& nodes,
       const std::vector<std::string>& outputs, Scope& scope);
+  StatusOr<OnnxAttributes> ReadAttributes(::onnx::NodeProto& proto, const Scope& scope);
+  StatusOr<NodeContext::Node> ReadNode(::onnx::NodeProto& proto, Scope& scope,
+                                       const std::unordered_set<std::string>& needed);
+  // The outputs under their names.
+  Status Bind(const ::onnx::NodeProto& proto, const std::vector<Tensor>& outputs, Scope& scope);
   Status ImportNode(::onnx::NodeProto& node, Scope& scope,
                     const std::unordered_set<std::string>& needed);
   StatusOr<std::vector<Tensor>> ApplyRule(const std::string& domain, NodeContext::Node node);
@@ -77,7 +85,6 @@ class Importer {
   std::map<std::pair<std::string, std::string>, Function> functions_;
   Scope* scope_ = nullptr;  // of the node that is being read
   int depth_ = 0;           // of functions and graphs inside nodes
-  int64_t num_nodes_ = 0;   // read so far
 };
 
 }  // namespace kiln::frontend

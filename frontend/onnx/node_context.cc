@@ -156,11 +156,18 @@ Shape NodeContext::Counts(std::string_view name, int count, int64_t otherwise, i
 
 // What must be known.
 
+void NodeContext::UnknownInput(std::string_view name) {
+  Unsupported(
+      "its input {} is computed while the network runs, and shapes are static in Kiln: export the "
+      "network with static shapes",
+      name);
+}
+
 Shape NodeContext::KnownInts(int i, std::string_view name) {
   const Tensor& x = input(i);
   if (failed() || !x.exists() || x.is_empty()) return {};
   if (!x.is_known()) {
-    Unsupported("its input {} is computed while the network runs", name);
+    UnknownInput(name);
     return {};
   }
   if (x.element().is_float()) {
@@ -179,7 +186,7 @@ std::vector<double> NodeContext::KnownFloats(int i, std::string_view name) {
   std::vector<double> values;
   if (failed() || !x.exists() || x.is_empty()) return values;
   if (!x.is_known()) {
-    Unsupported("its input {} is computed while the network runs", name);
+    UnknownInput(name);
     return values;
   }
   if (x.num_elements() > importer_.kMaxKnownInts) {
@@ -345,12 +352,20 @@ Tensor NodeContext::Scalar(ir::Type type, double value) {
   return Tensor::Of(graph::Constant::Scalar(type, value));
 }
 
+// What is kept costs as much as what is computed.
+bool NodeContext::MayKeep(int64_t elements) {
+  Fail(importer_.writer().Spend(8 * elements));
+  return !failed();
+}
+
 Tensor NodeContext::Constant(ir::Type type, Shape shape, const std::vector<double>& values) {
+  if (!MayKeep(std::ssize(values))) return Tensor::Missing();
   if (values.empty()) return Tensor::Empty({type, std::move(shape)});
   return Tensor::Of(graph::Constant::FromArray(ir::NDArray(type, std::move(shape), values)));
 }
 
 Tensor NodeContext::Constant(Shape shape, const Shape& values) {
+  if (!MayKeep(std::ssize(values))) return Tensor::Missing();
   if (values.empty()) return Tensor::Empty({ir::kInt64, std::move(shape)});
   ir::NDArray array(ir::kInt64, std::move(shape));
   for (int64_t i = 0; i < array.num_elements(); ++i)

@@ -141,6 +141,8 @@ class NodeContext {
 
  private:
   ::onnx::AttributeProto* Find(std::string_view name, int type);
+  void UnknownInput(std::string_view name);
+  bool MayKeep(int64_t elements);
 
   Importer& importer_;
   Node node_;

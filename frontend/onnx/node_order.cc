@@ -12,29 +12,33 @@ using ::onnx::NodeProto;
 
 using Names = std::unordered_set<std::string>;
 
-// The names that a graph inside a node reads from around it.
-void AddCaptures(const GraphProto& graph, Names& reads);
+// The names that a graph inside a node reads from around it. Gives the number of nodes in it.
+int64_t AddCaptures(const GraphProto& graph, Names& reads);
 
-void AddReads(const NodeProto& node, Names& reads) {
+int64_t AddReads(const NodeProto& node, Names& reads) {
+  int64_t visited = 1;
   for (const std::string& name : node.input())
     if (!name.empty()) reads.insert(name);
   for (const auto& attribute : node.attribute()) {
-    if (attribute.has_g()) AddCaptures(attribute.g(), reads);
-    for (const GraphProto& graph : attribute.graphs()) AddCaptures(graph, reads);
+    if (attribute.has_g()) visited += AddCaptures(attribute.g(), reads);
+    for (const GraphProto& graph : attribute.graphs()) visited += AddCaptures(graph, reads);
   }
+  return visited;
 }
 
-void AddCaptures(const GraphProto& graph, Names& reads) {
+int64_t AddCaptures(const GraphProto& graph, Names& reads) {
   Names own, inside;
+  int64_t visited = 0;
   for (const auto& input : graph.input()) own.insert(input.name());
   for (const auto& tensor : graph.initializer()) own.insert(tensor.name());
   for (const NodeProto& node : graph.node()) {
     own.insert(node.output().begin(), node.output().end());
-    AddReads(node, inside);
+    visited += AddReads(node, inside);
   }
   for (const auto& output : graph.output()) inside.insert(output.name());
   for (const std::string& name : inside)
     if (!own.contains(name)) reads.insert(name);
+  return visited;
 }
 
 class Orderer {
@@ -52,11 +56,12 @@ class Orderer {
     return OkStatus();
   }
 
-  void MarkNeeded(const std::vector<std::string>& outputs, Names& needed) {
+  void MarkNeeded(const std::vector<std::string>& outputs, NodeOrder& order) {
+    order.num_visited = nodes_.size();
     is_needed_.assign(static_cast<size_t>(nodes_.size()), false);
     std::vector<int> open;
     const auto need = [&](const std::string& name) {
-      needed.insert(name);
+      order.needed.insert(name);
       const auto it = producers_.find(name);
       if (it == producers_.end() || is_needed_[static_cast<size_t>(it->second)]) return;
       is_needed_[static_cast<size_t>(it->second)] = true;
@@ -67,7 +72,7 @@ class Orderer {
       const int node = open.back();
       open.pop_back();
       Names& reads = reads_[static_cast<size_t>(node)];
-      AddReads(nodes_[node], reads);
+      order.num_visited += AddReads(nodes_[node], reads);
       for (const std::string& name : reads) need(name);
     }
   }
@@ -121,7 +126,7 @@ StatusOr<NodeOrder> OrderNodes(Nodes& nodes, const std::vector<std::string>& out
   Orderer orderer(nodes);
   NodeOrder result;
   KILN_RETURN_IF_ERROR(orderer.FindProducers());
-  orderer.MarkNeeded(outputs, result.needed);
+  orderer.MarkNeeded(outputs, result);
   KILN_ASSIGN_OR_RETURN(result.nodes, orderer.Sort());
   return result;
 }

@@ -45,7 +45,5 @@ std::vector<Rule> ControlRules();
 
 // The rule of an operator, or null. Any thread.
 const Rule* FindRule(std::string_view domain, std::string_view op);
-// Names of the operators of a domain that there are rules for.
-std::vector<std::string> SupportedOps(std::string_view domain);
 
 }  // namespace kiln::frontend

@@ -36,11 +36,4 @@ const Rule* FindRule(std::string_view domain, std::string_view op) {
   return it == AllRules().end() ? nullptr : &it->second;
 }
 
-std::vector<std::string> SupportedOps(std::string_view domain) {
-  std::vector<std::string> ops;
-  for (const auto& [key, rule] : AllRules())
-    if (key.first == domain) ops.push_back(key.second);
-  return ops;
-}
-
 }  // namespace kiln::frontend

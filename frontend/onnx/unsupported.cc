@@ -3,15 +3,51 @@
 #include <algorithm>
 
 namespace kiln::frontend {
+namespace {
+
+struct Reason {
+  std::string_view part;  // of the operator's name
+  std::string_view text;
+};
+
+// The first one whose part the name has.
+constexpr Reason kReasons[] = {
+    {"NonMaxSuppression", "the shape of its result depends on data: export the network without it"},
+    {"Unique", "the shape of its result depends on data"},
+    {"String", "Kiln has no strings"},
+    {"Tfidf", "Kiln has no strings"},
+    {"TfIdf", "Kiln has no strings"},
+    {"Regex", "Kiln has no strings"},
+    {"Sequence", "Kiln has tensors, no sequences: export the network with a fixed number of them"},
+    {"Optional", "Kiln has tensors, no optional values"},
+    {"Random", "it draws at random: export the network for inference"},
+    {"Bernoulli", "it draws at random: export the network for inference"},
+    {"Multinomial", "it draws at random: export the network for inference"},
+    {"ImageDecoder", "decode images before they are given to the network"},
+};
+
+}  // namespace
+
+std::string WhyUnsupported(std::string_view domain, std::string_view op) {
+  if (domain == "ai.onnx.ml") return std::string("Kiln has no operators of classical learning");
+  if (domain.starts_with("ai.onnx.")) return std::string("Kiln does not train networks");
+  if (!domain.empty()) {
+    return fmt::format(
+        "an operator of another domain than ONNX's, {}: export the network with standard operators",
+        domain);
+  }
+  for (const Reason& reason : kReasons)
+    if (op.find(reason.part) != std::string_view::npos) return std::string(reason.text);
+  return std::string("Kiln does not have this operator");
+}
 
 void UnsupportedList::Add(std::string what, std::string where, std::string reason) {
-  const auto found = std::ranges::find_if(
-      entries_, [&](const Entry& e) { return e.what == what && e.reason == reason; });
-  if (found != entries_.end()) {
-    ++found->count;
-    return;
+  const auto [it, is_new] = index_.emplace(std::pair(what, reason), entries_.size());
+  if (is_new) {
+    entries_.push_back({std::move(what), std::move(where), std::move(reason)});
+  } else {
+    ++entries_[it->second].count;
   }
-  entries_.push_back({std::move(what), std::move(where), std::move(reason)});
 }
 
 Status UnsupportedList::ToStatus() const {
@@ -19,12 +55,15 @@ Status UnsupportedList::ToStatus() const {
       entries_.size() == 1
           ? std::string("the model needs what Kiln does not have:")
           : fmt::format("the model needs {} things that Kiln does not have:", entries_.size());
-  for (const Entry& e : entries_) {
+  for (size_t i = 0; i < std::min(entries_.size(), kMaxLines); ++i) {
+    const Entry& e = entries_[i];
     text += fmt::format("\n  {}", e.what);
     if (!e.where.empty()) text += fmt::format(" at '{}'", e.where);
     if (e.count > 1) text += fmt::format(" and {} more", e.count - 1);
     text += fmt::format(": {}", e.reason);
   }
+  if (entries_.size() > kMaxLines)
+    text += fmt::format("\n  and {} more", entries_.size() - kMaxLines);
   return Unimplemented("{}", text);
 }
 

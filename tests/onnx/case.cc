@@ -73,13 +73,32 @@ Status CompareAll(const Arrays& found, const Arrays& expected) {
   return OkStatus();
 }
 
+// Cases of onnx 1.16 whose outputs contradict the operator's description.
+struct WrongData {
+  std::string_view name, why;
+};
+constexpr WrongData kWrongData[] = {
+    {"test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True",
+     "it divides by elements past the padding too, which later versions don't"},
+    {"test_qlinearmatmul_2D_int8_float16", "its int8 wraps around where it should saturate"},
+    {"test_qlinearmatmul_2D_int8_float32", "its int8 wraps around where it should saturate"},
+    {"test_qlinearmatmul_3D_int8_float16", "its int8 wraps around where it should saturate"},
+    {"test_qlinearmatmul_3D_int8_float32", "its int8 wraps around where it should saturate"},
+};
+
+const WrongData* FindWrongData(const std::string& folder) {
+  const std::string name = std::filesystem::path(folder).filename().string();
+  const auto* found = std::ranges::find(kWrongData, name, &WrongData::name);
+  return found == std::end(kWrongData) ? nullptr : found;
+}
+
 // The oracle's, about: operations, and elements that are made.
 double StepsOf(const graph::Graph& graph) {
   double steps = 0;
   for (int i = 0; i < graph.num_nodes(); ++i) {
     const int nodes[] = {i};
     const auto node = graph::MakeNodeDag(graph, nodes, graph.node(i).outputs);
-    if (node.ok()) steps += node->dag->flop_count();
+    if (node.ok()) steps += std::max(node->dag->flop_count(), 0.0);
     for (graph::ValueId id : graph.node(i).outputs)
       steps += static_cast<double>(graph.value(id).type.num_elements());
   }
@@ -88,9 +107,17 @@ double StepsOf(const graph::Graph& graph) {
 
 struct DataSet {
   std::map<std::string, ir::NDArray> inputs;
-  std::vector<std::string> names;  // of the inputs in their order
+  std::vector<std::string> names;     // of the inputs in their order
+  std::set<std::string> open_inputs;  // those whose extents the model leaves open
   Arrays outputs;
 };
+
+bool IsOpen(const ::onnx::ValueInfoProto& input) {
+  const auto& tensor = input.type().tensor_type();
+  return !tensor.has_shape() || std::ranges::any_of(tensor.shape().dim(), [](const auto& dim) {
+    return !dim.has_dim_value();
+  });
+}
 
 StatusOr<DataSet> ReadDataSet(const std::string& model_path, const std::string& folder) {
   KILN_ASSIGN_OR_RETURN(const ::onnx::ModelProto model, frontend::ReadModelFile(model_path));
@@ -100,14 +127,17 @@ StatusOr<DataSet> ReadDataSet(const std::string& model_path, const std::string& 
   DataSet data;
   KILN_ASSIGN_OR_RETURN(Arrays inputs, ReadArrays(folder, "input", fed));
   KILN_ASSIGN_OR_RETURN(data.outputs, ReadArrays(folder, "output", made));
-  for (const auto* input : fed) data.names.push_back(input->name());
+  for (const auto* input : fed) {
+    data.names.push_back(input->name());
+    if (IsOpen(*input)) data.open_inputs.insert(input->name());
+  }
   for (size_t i = 0; i < std::min(inputs.size(), data.names.size()); ++i)
     data.inputs[data.names[i]] = std::move(inputs[i]);
   return data;
 }
 
 // Inputs that say something about shapes are scalars and lists: those from `first` on are fixed. All
-// others have the shapes of the data.
+// others have the shapes of the data, where the model does not say.
 frontend::ImportOptions OptionsFor(const DataSet& data, size_t first) {
   frontend::ImportOptions options;
   for (size_t i = 0; i < data.names.size(); ++i) {
@@ -115,7 +145,7 @@ frontend::ImportOptions OptionsFor(const DataSet& data, size_t first) {
     if (it == data.inputs.end()) continue;
     if (i >= first && it->second.rank() <= 1) {
       options.input_values.insert(*it);
-    } else {
+    } else if (data.open_inputs.contains(it->first)) {
       options.input_shapes[it->first] = it->second.shape();
     }
   }
@@ -128,10 +158,13 @@ CaseResult RunGraph(const graph::Graph& graph, const DataSet& data, const CaseOp
     return {Kind::kTooLarge, fmt::format("about {:.1e} steps", steps)};
   Arrays inputs;
   for (graph::ValueId id : graph.inputs()) {
-    const auto it = data.inputs.find(graph.value(id).name);
-    if (it == data.inputs.end())
-      return {Kind::kFail, fmt::format("no data for input {}", graph.value(id).name)};
-    inputs.push_back(it->second);
+    const graph::Value& value = graph.value(id);
+    const auto it = data.inputs.find(value.name);
+    const bool is_read = !graph.readers(id).empty() || graph.is_output(id);
+    if (it == data.inputs.end() && is_read)
+      return {Kind::kFail, fmt::format("no data for input {}", value.name)};
+    // What is not read may be of any shape in the data.
+    inputs.push_back(is_read ? it->second : ir::NDArray(value.type.type, value.type.shape));
   }
   const StatusOr<Arrays> outputs =
       options.evaluate ? options.evaluate(graph, inputs) : graph::Evaluate(graph, inputs);
@@ -191,6 +224,8 @@ CaseResult RunCase(const std::string& folder, const CaseOptions& options) {
     const std::string data = JoinPath(folder, fmt::format("test_data_set_{}", i));
     if (i > 0 && !FileExists(data)) return result;
     result = RunDataSet(JoinPath(folder, "model.onnx"), data, options);
+    const WrongData* wrong = result.kind == Kind::kFail ? FindWrongData(folder) : nullptr;
+    if (wrong != nullptr) return {Kind::kWrongData, std::string(wrong->why)};
     if (result.kind != Kind::kPass && result.kind != Kind::kPassFixed) return result;
   }
 }
@@ -209,6 +244,9 @@ void Count(const std::string& name, const CaseResult& result, Tally& tally) {
       return;
     case Kind::kTooLarge:
       ++tally.too_large;
+      return;
+    case Kind::kWrongData:
+      ++tally.wrong_data;
       return;
     case Kind::kFail:
       ++tally.fail;

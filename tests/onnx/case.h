@@ -22,7 +22,7 @@ using Evaluator = std::function<StatusOr<std::vector<ir::NDArray>>(
     const graph::Graph&, std::span<const ir::NDArray> inputs)>;
 
 struct CaseOptions {
-  Evaluator evaluate;  // graph::Evaluate, unless something else is set
+  Evaluator evaluate = {};  // graph::Evaluate, unless something else is set
   // Cases whose networks take more steps are not run: the oracle takes some 30 ns for each.
   double max_steps = 5e8;
 };
@@ -33,6 +33,7 @@ struct CaseResult {
     kPassFixed,    // with inputs fixed to their values, that say axes, shapes or lengths
     kUnsupported,  // Kiln refuses the model, and says why
     kTooLarge,     // more than max_steps
+    kWrongData,    // the outputs that are expected contradict the operator's description
     kFail,
   };
   Kind kind = Kind::kPass;
@@ -46,10 +47,10 @@ CaseResult RunCase(const std::string& folder, const CaseOptions& options = {});
 
 // How many there were of each kind, and what the unsupported ones lack.
 struct Tally {
-  int pass = 0, fixed = 0, unsupported = 0, too_large = 0, fail = 0;
+  int pass = 0, fixed = 0, unsupported = 0, too_large = 0, wrong_data = 0, fail = 0;
   std::vector<std::string> failures = {};  // "test_x: output 0: ..."
   std::vector<std::string> lacks = {};  // a line for each unsupported case: "Op (domain 17): ..."
-  int total() const { return pass + unsupported + too_large + fail; }
+  int total() const { return pass + unsupported + too_large + wrong_data + fail; }
 };
 void Count(const std::string& name, const CaseResult& result, Tally& tally);
 

@@ -54,6 +54,8 @@ std::string_view KindName(CaseResult::Kind kind) {
       return "unsupported";
     case CaseResult::Kind::kTooLarge:
       return "too large";
+    case CaseResult::Kind::kWrongData:
+      return "wrong data";
     case CaseResult::Kind::kFail:
       return "FAIL";
   }
@@ -78,8 +80,8 @@ Tally RunFolder(const std::vector<std::string>& cases, const Arguments& argument
 }
 
 void PrintRow(std::string_view name, const Tally& tally) {
-  fmt::print("{:<20}{:>7}{:>7}{:>7}{:>13}{:>11}{:>6}\n", name, tally.total(), tally.pass,
-             tally.fixed, tally.unsupported, tally.too_large, tally.fail);
+  fmt::print("{:<20}{:>7}{:>7}{:>7}{:>13}{:>11}{:>12}{:>6}\n", name, tally.total(), tally.pass,
+             tally.fixed, tally.unsupported, tally.too_large, tally.wrong_data, tally.fail);
 }
 
 void Accumulate(const Tally& part, Tally& sum) {
@@ -87,6 +89,7 @@ void Accumulate(const Tally& part, Tally& sum) {
   sum.fixed += part.fixed;
   sum.unsupported += part.unsupported;
   sum.too_large += part.too_large;
+  sum.wrong_data += part.wrong_data;
   sum.fail += part.fail;
   sum.failures.insert(sum.failures.end(), part.failures.begin(), part.failures.end());
   sum.lacks.insert(sum.lacks.end(), part.lacks.begin(), part.lacks.end());
@@ -120,8 +123,8 @@ int Run(const Arguments& arguments) {
     rows.emplace_back(name, RunFolder(cases, arguments));
     Accumulate(rows.back().second, all);
   }
-  fmt::print("\n{:<20}{:>7}{:>7}{:>7}{:>13}{:>11}{:>6}\n", "", "cases", "pass", "fixed",
-             "unsupported", "too large", "fail");
+  fmt::print("\n{:<20}{:>7}{:>7}{:>7}{:>13}{:>11}{:>12}{:>6}\n", "", "cases", "pass", "fixed",
+             "unsupported", "too large", "wrong data", "fail");
   for (const auto& [name, tally] : rows) PrintRow(name, tally);
   PrintRow("all", all);
   fmt::print(

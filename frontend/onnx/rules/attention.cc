@@ -12,7 +12,7 @@ namespace {
 Tensor SplitHeads(NodeContext& n, const Tensor& x, int64_t heads) {
   if (n.failed() || x.rank() == 4) return x;
   if (heads < 1 || x.dim(2) % heads != 0) {
-    n.Invalid("{} in {} heads", graph::TypeText(x.type), heads);
+    n.Invalid("{} in {} heads", TypeText(x.type), heads);
     return x;
   }
   const Tensor split = n.Reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads});
@@ -47,10 +47,10 @@ Tensor MaskBias(NodeContext& n, const Tensor& is_visible, ir::Type type) {
   return n.Where(is_visible, n.Scalar(type, 0), n.Scalar(type, never));
 }
 
-// Query i sees the keys up to the i-th.
-Tensor CausalBias(NodeContext& n, int64_t queries, int64_t keys, ir::Type type) {
+// Query i sees all keys of the past, and after them those up to the i-th.
+Tensor CausalBias(NodeContext& n, int64_t queries, int64_t keys, int64_t past, ir::Type type) {
   const Tensor ones = n.BroadcastTo(n.Scalar(ir::kInt32, 1), {queries, keys});
-  const Tensor lower = n.Emit("triangle", {ones}, {{"upper", int64_t{0}}, {"offset", int64_t{0}}});
+  const Tensor lower = n.Emit("triangle", {ones}, {{"upper", int64_t{0}}, {"offset", past}});
   return MaskBias(n, n.Cast(lower, ir::kBool), type);
 }
 
@@ -62,7 +62,8 @@ Tensor Bias(NodeContext& n, const Tensor& scores) {
     bias = mask.element().is_bool() ? MaskBias(n, mask, scores.element()) : mask;
   }
   if (n.Int("is_causal", 0) == 0) return bias;
-  const Tensor causal = CausalBias(n, scores.dim(2), scores.dim(3), scores.element());
+  const Tensor causal = CausalBias(n, scores.dim(2), scores.dim(3),
+                                   n.has_input(4) ? n.input(4).dim(2) : 0, scores.element());
   return bias.exists() ? n.Add(bias, causal) : causal;
 }
 
@@ -125,7 +126,7 @@ void Attention(NodeContext& n) {
 Tensor Angles(NodeContext& n, const Tensor& cache, int64_t half) {
   Tensor table = n.has_input(3) ? n.Gather(cache, n.input(3), 0) : cache;
   if (n.failed() || table.rank() != 3) {
-    n.Invalid("its tables are {}", graph::TypeText(cache.type));
+    n.Invalid("its tables are {}", TypeText(cache.type));
     return table;
   }
   table = n.SliceAxis(table, 2, 0, std::min(half, table.dim(2)));
@@ -158,7 +159,7 @@ void RotaryEmbedding(NodeContext& n) {
   const Tensor x = SplitHeads(n, n.input(0), n.Int("num_heads", 0));
   const int64_t asked = n.Int("rotary_embedding_dim", 0), size = asked == 0 ? x.dim(3) : asked;
   if (!n.failed() && (size < 2 || size % 2 != 0 || size > x.dim(3)))
-    n.Invalid("it rotates {} elements of {}", size, graph::TypeText(x.type));
+    n.Invalid("it rotates {} elements of {}", size, TypeText(x.type));
   if (n.failed()) return;
   const Tensor cosine = Angles(n, n.input(1), size / 2), sine = Angles(n, n.input(2), size / 2);
   Tensor y = Rotated(n, n.SliceAxis(x, 3, 0, size), cosine, sine);

@@ -89,13 +89,14 @@ void EyeLike(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t k = std::clamp<int64_t>(n.Int("k", 0), -x.dim(0), x.dim(1));
   const ir::Type type = TypeOf(n, "dtype", x.element());
-  if (x.num_elements() > kMaxKnownElements) return n.Unsupported("a matrix of 2^20 elements");
-  ir::NDArray eye(type, x.shape());
+  if (x.num_elements() > kMaxKnownElements)
+    return n.Unsupported("a matrix of more than 2^20 elements");
+  std::vector<double> eye(static_cast<size_t>(x.num_elements()), 0);
   for (int64_t row = 0; row < x.dim(0); ++row) {
     const int64_t column = row + k;
-    if (column >= 0 && column < x.dim(1)) eye.SetDouble(row * x.dim(1) + column, 1);
+    if (column >= 0 && column < x.dim(1)) eye[static_cast<size_t>(row * x.dim(1) + column)] = 1;
   }
-  n.SetOutput(Tensor::Of(graph::Constant::FromArray(std::move(eye))));
+  n.SetOutput(n.Constant(type, x.shape(), eye));
 }
 
 void NonZero(NodeContext& n) {

@@ -21,7 +21,7 @@ void BothBranches(NodeContext& n, ::onnx::GraphProto& then_graph, ::onnx::GraphP
       return n.Unsupported(
           "its condition is computed while the network runs, and its branches give {} and {}: fix "
           "the condition, or export the one branch",
-          graph::TypeText(a[i].type), graph::TypeText(b[i].type));
+          TypeText(a[i].type), TypeText(b[i].type));
     }
     n.SetOutput(static_cast<int>(i), n.Where(condition, a[i], b[i]));
   }
@@ -33,7 +33,7 @@ void If(NodeContext& n) {
   ::onnx::GraphProto* const else_graph = n.Subgraph("else_branch");
   if (n.failed()) return;
   if (n.input(0).num_elements() != 1)
-    return n.Invalid("its condition is {}", graph::TypeText(n.input(0).type));
+    return n.Invalid("its condition is {}", TypeText(n.input(0).type));
   if (!n.input(0).is_known()) return BothBranches(n, *then_graph, *else_graph);
   const bool holds = n.input(0).constant->At(0) != 0;
   const std::vector<Tensor> outputs = n.Inline(holds ? *then_graph : *else_graph, {});
@@ -67,49 +67,85 @@ Tensor Stacked(NodeContext& n, std::vector<Tensor> rows, int64_t axis) {
   return n.Concat(std::move(rows), axis);
 }
 
-// Inputs: the most iterations, a condition, values that are carried along. The body's: the number of
-// the iteration, the condition, the values. Its outputs: the condition, the values, rows.
+// The body of a loop, run again and again: values that are carried along, rows that are collected.
+class Iterations {
+ public:
+  Iterations(NodeContext& n, ::onnx::GraphProto& body, std::vector<Tensor> values, int results)
+      : n_(n), body_(body), values_(std::move(values)), rows_(static_cast<size_t>(results)) {}
+
+  const std::vector<Tensor>& values() const { return values_; }
+
+  // Of its outputs those from `first` on are the values and the rows; gives those before.
+  std::vector<Tensor> Run(std::vector<Tensor> inputs, size_t first) {
+    if (++count_ > kMaxIterations)
+      n_.Unsupported("a loop of more than {} iterations", kMaxIterations);
+    std::vector<Tensor> outputs = n_.Inline(body_, std::move(inputs));
+    if (n_.failed()) return std::vector<Tensor>(first);
+    if (outputs.size() != first + values_.size() + rows_.size()) {
+      n_.Invalid("its body has {} outputs", outputs.size());
+      return std::vector<Tensor>(first);
+    }
+    const auto rows = outputs.begin() + static_cast<std::ptrdiff_t>(first + values_.size());
+    for (size_t k = 0; k < rows_.size(); ++k)
+      rows_[k].push_back(rows[static_cast<std::ptrdiff_t>(k)]);
+    std::copy(outputs.begin() + static_cast<std::ptrdiff_t>(first), rows, values_.begin());
+    outputs.resize(first);
+    return outputs;
+  }
+
+  // The values, and what became of the rows of each result: along an axis, perhaps backwards.
+  void SetOutputs(const Shape& axes, const Shape& backwards) {
+    const auto num_values = static_cast<int>(values_.size());
+    for (int i = 0; i < num_values; ++i) n_.SetOutput(i, values_[static_cast<size_t>(i)]);
+    for (size_t k = 0; k < rows_.size(); ++k) {
+      const int output = num_values + static_cast<int>(k);
+      if (!n_.wants_output(output)) continue;
+      if (backwards[k] != 0) std::ranges::reverse(rows_[k]);
+      n_.SetOutput(output, Stacked(n_, std::move(rows_[k]), axes[k]));
+    }
+  }
+
+ private:
+  NodeContext& n_;
+  ::onnx::GraphProto& body_;
+  std::vector<Tensor> values_;
+  std::vector<std::vector<Tensor>> rows_;
+  int64_t count_ = 0;
+};
+
+// Inputs: the most iterations, a condition, values. The body's: the number of the iteration, the
+// condition, the values. Its outputs: the condition, the values, rows.
 void Loop(NodeContext& n) {
   ::onnx::GraphProto* const body = n.Subgraph("body");
   if (n.failed()) return;
   if (n.has_input(0) && !n.input(0).is_known())
-    return n.Unsupported("Kiln has no loops with a count that is computed");
+    return n.Unsupported("Kiln has no loops whose count depends on what the network computes");
   const int64_t limit = n.has_input(0) ? n.KnownInt(0, "M") : INT64_MAX;
-  const auto carried = static_cast<size_t>(std::max(n.num_inputs() - 2, 0));
   std::vector<Tensor> values;
-  for (size_t i = 0; i < carried; ++i) values.push_back(n.input(static_cast<int>(i) + 2));
+  for (int i = 2; i < n.num_inputs(); ++i) values.push_back(n.input(i));
+  const auto results = static_cast<int>(body->output_size() - 1 - std::ssize(values));
+  if (results < 0) return n.Invalid("its body has {} outputs", body->output_size());
+  Iterations iterations(n, *body, std::move(values), results);
   Tensor condition = n.input(1);
-  std::vector<std::vector<Tensor>> rows(
-      static_cast<size_t>(std::max<int64_t>(body->output_size() - 1 - std::ssize(values), 0)));
   for (int64_t i = 0; i < limit && Holds(n, condition); ++i) {
-    if (i == kMaxIterations)
-      return n.Unsupported("a loop of more than {} iterations", kMaxIterations);
     std::vector<Tensor> inputs = {n.Constant({}, {i}),
                                   condition.exists() ? condition : n.Scalar(ir::kBool, 1)};
-    inputs.insert(inputs.end(), values.begin(), values.end());
-    const std::vector<Tensor> outputs = n.Inline(*body, std::move(inputs));
+    for (const Tensor& value : iterations.values()) inputs.push_back(value);
+    condition = iterations.Run(std::move(inputs), 1)[0];
     if (n.failed()) return;
-    if (outputs.size() < 1 + carried) return n.Invalid("its body has {} outputs", outputs.size());
-    condition = outputs[0];
-    std::copy_n(outputs.begin() + 1, carried, values.begin());
-    for (size_t k = 0; k < rows.size(); ++k) rows[k].push_back(outputs[1 + carried + k]);
   }
-  if (n.failed()) return;
-  for (size_t i = 0; i < carried; ++i) n.SetOutput(static_cast<int>(i), values[i]);
-  for (size_t k = 0; k < rows.size(); ++k) {
-    const auto output = static_cast<int>(carried + k);
-    if (n.wants_output(output)) n.SetOutput(output, Stacked(n, std::move(rows[k]), 0));
-  }
+  const Shape zeros(static_cast<size_t>(results), 0);
+  if (!n.failed()) iterations.SetOutputs(zeros, zeros);
 }
 
-// The i-th of `count` rows along an axis, without that axis.
+// The i-th row along an axis, without that axis.
 Tensor Row(NodeContext& n, const Tensor& x, int64_t axis, int64_t i) {
   Shape shape = x.shape();
   shape.erase(shape.begin() + axis);
   return n.Reshape(n.SliceAxis(x, axis, i, 1), std::move(shape));
 }
 
-// A list of numbers for each of `count`, or zeros.
+// A number for each of `count` tensors, 0 by default.
 Shape PerTensor(NodeContext& n, std::string_view attribute, int64_t count) {
   Shape values = n.Ints(attribute, Shape(static_cast<size_t>(count), 0));
   if (std::ssize(values) != count) n.Invalid("{} of {} tensors", attribute, count);
@@ -117,53 +153,56 @@ Shape PerTensor(NodeContext& n, std::string_view attribute, int64_t count) {
   return values;
 }
 
-// States that are carried along, and tensors whose rows are read one after the other. Version 8 has
-// lengths before them and a batch axis, over which all is repeated.
+// A tensor whose rows a scan reads one after the other.
+struct Scanned {
+  Tensor x;
+  int64_t axis;
+  bool is_backwards;
+};
+
+std::vector<Scanned> ReadScanned(NodeContext& n, int first, int64_t count) {
+  const Shape axes = PerTensor(n, "scan_input_axes", count);
+  const Shape backwards = PerTensor(n, "scan_input_directions", count);
+  std::vector<Scanned> all;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    const int input = first + static_cast<int>(k);
+    n.RequireRank(input, 1);
+    if (n.failed()) break;
+    const Tensor& x = n.input(input);
+    all.push_back({x, n.Axis(axes[k], x.rank()), backwards[k] != 0});
+    if (x.dim(all[k].axis) != all[0].x.dim(all[0].axis))
+      n.Invalid("rows of {} and {}", TypeText(all[0].x.type), TypeText(x.type));
+  }
+  return all;
+}
+
+// States that are carried along, and tensors that are read row by row. Version 8 repeats it all for
+// each element of a batch.
 void Scan(NodeContext& n) {
   ::onnx::GraphProto* const body = n.Subgraph("body");
-  const int64_t scanned = n.Int("num_scan_inputs", 0);
+  const int64_t count = n.Int("num_scan_inputs", 0);
   if (n.failed()) return;
   if (n.version() < 9) return n.Unsupported("a batch of scans: export with opset >= 9");
-  const int64_t states = n.num_inputs() - scanned, results = body->output_size() - states;
-  if (scanned < 1 || states < 0 || results < 0)
-    return n.Invalid("{} scanned of {} inputs", scanned, n.num_inputs());
-  Shape axes = PerTensor(n, "scan_input_axes", scanned);
-  const Shape backwards = PerTensor(n, "scan_input_directions", scanned);
-  const Shape output_axes = PerTensor(n, "scan_output_axes", results);
-  const Shape output_backwards = PerTensor(n, "scan_output_directions", results);
+  if (count < 1 || count > n.num_inputs()) return n.Invalid("{} inputs to scan", count);
+  const int states = n.num_inputs() - static_cast<int>(count);
+  if (body->output_size() < states)
+    return n.Invalid("its body has {} outputs", body->output_size());
+  const int results = body->output_size() - states;
   std::vector<Tensor> values;
-  for (int i = 0; i < n.num_inputs(); ++i) n.RequireRank(i, i < states ? 0 : 1);
+  for (int i = 0; i < states; ++i) values.push_back(n.input(i));
+  const std::vector<Scanned> scanned = ReadScanned(n, states, count);
+  const Shape axes = PerTensor(n, "scan_output_axes", results);
+  const Shape backwards = PerTensor(n, "scan_output_directions", results);
   if (n.failed()) return;
-  for (int64_t i = 0; i < states; ++i) values.push_back(n.input(static_cast<int>(i)));
-  for (int64_t i = 0; i < scanned; ++i) {
-    int64_t& axis = axes[static_cast<size_t>(i)];
-    axis = n.Axis(axis, n.input(static_cast<int>(states + i)).rank());
+  Iterations iterations(n, *body, std::move(values), results);
+  const int64_t steps = scanned[0].x.dim(scanned[0].axis);
+  for (int64_t i = 0; i < steps && !n.failed(); ++i) {
+    std::vector<Tensor> inputs = iterations.values();
+    for (const Scanned& s : scanned)
+      inputs.push_back(Row(n, s.x, s.axis, s.is_backwards ? steps - 1 - i : i));
+    iterations.Run(std::move(inputs), 0);
   }
-  const int64_t count = n.input(static_cast<int>(states)).dim(axes[0]);
-  if (count > kMaxIterations)
-    return n.Unsupported("a loop of more than {} iterations", kMaxIterations);
-  std::vector<std::vector<Tensor>> rows(static_cast<size_t>(results));
-  for (int64_t i = 0; i < count && !n.failed(); ++i) {
-    std::vector<Tensor> inputs = values;
-    for (int64_t k = 0; k < scanned; ++k) {
-      const Tensor& x = n.input(static_cast<int>(states + k));
-      const auto at = static_cast<size_t>(k);
-      if (x.dim(axes[at]) != count) return n.Invalid("{} and {} rows", x.dim(axes[at]), count);
-      inputs.push_back(Row(n, x, axes[at], backwards[at] != 0 ? count - 1 - i : i));
-    }
-    const std::vector<Tensor> outputs = n.Inline(*body, std::move(inputs));
-    if (n.failed()) return;
-    std::copy_n(outputs.begin(), states, values.begin());
-    for (size_t k = 0; k < rows.size(); ++k) {
-      const Tensor& row = outputs[static_cast<size_t>(states) + k];
-      rows[k].insert(output_backwards[k] != 0 ? rows[k].begin() : rows[k].end(), row);
-    }
-  }
-  for (int64_t i = 0; i < states; ++i)
-    n.SetOutput(static_cast<int>(i), values[static_cast<size_t>(i)]);
-  for (size_t k = 0; k < rows.size(); ++k)
-    n.SetOutput(static_cast<int>(states) + static_cast<int>(k),
-                Stacked(n, std::move(rows[k]), output_axes[k]));
+  if (!n.failed()) iterations.SetOutputs(axes, backwards);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/onnx/rule.h"
+#include "frontend/onnx/rules/quantized.h"
 #include "frontend/onnx/rules/window.h"
 
 namespace kiln::frontend {
@@ -55,18 +56,6 @@ void Conv(NodeContext& n) {
   RequireOperands(n);
   if (n.failed()) return;
   n.SetOutput(WithBias(n, Convolution(n, n.input(0), n.input(1)), n.input(2)));
-}
-
-// A zero point of no elements or one, or of the axis, is taken off before the product.
-Tensor WithoutZeroPoint(NodeContext& n, const Tensor& x, const Tensor& zero_point, int64_t axis) {
-  const Tensor wide = n.Cast(x, ir::kInt32);
-  if (!zero_point.exists()) return wide;
-  Shape shape;
-  if (zero_point.num_elements() != 1) {
-    shape.assign(x.shape().size(), 1);
-    shape[static_cast<size_t>(axis)] = zero_point.num_elements();
-  }
-  return n.Sub(wide, n.Reshape(n.Cast(zero_point, ir::kInt32), std::move(shape)));
 }
 
 void ConvInteger(NodeContext& n) {

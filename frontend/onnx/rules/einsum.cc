@@ -9,8 +9,8 @@
 namespace kiln::frontend {
 namespace {
 
-// A tensor whose axes are called by letters. Axes of an ellipsis are digits and what follows them,
-// the last one '0'.
+// A tensor whose axes are called by letters; those of an ellipsis by characters before 'A', the last
+// one by ' '.
 struct Labeled {
   std::string labels;
   Tensor tensor;
@@ -29,16 +29,17 @@ struct Equation {
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Labels of `rank` axes: "b...d" of 4 is "b10d". Fails when there are others than letters.
+// A label for each of `rank` axes: "b...d" has two letters, and one for each axis between them.
 std::string ExpandEllipsis(NodeContext& n, std::string term, int rank) {
   const size_t at = term.find("...");
+  std::string letters = term;
   if (at != std::string::npos) {
-    const int64_t count = rank - (std::ssize(term) - 3);
     std::string axes;
-    for (int64_t i = count; i-- > 0;) axes += static_cast<char>('0' - 16 + i);
+    for (int64_t i = rank - (std::ssize(term) - 3); i-- > 0;) axes += static_cast<char>(' ' + i);
     term.replace(at, 3, axes);
+    letters.erase(at, 3);
   }
-  if (std::ssize(term) != rank)
+  if (std::ssize(term) != rank || !std::ranges::all_of(letters, IsLetter))
     n.Invalid("its equation does not fit a tensor of {} dimensions", rank);
   return term;
 }
@@ -58,39 +59,41 @@ std::string ImplicitOutput(const std::vector<std::string>& inputs) {
   return output;
 }
 
+std::vector<std::string> SplitAtCommas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    parts.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return parts;
+}
+
 Equation Parse(NodeContext& n, std::string text) {
   Equation equation;
   std::erase(text, ' ');
   const size_t arrow = text.find("->");
-  std::string left = text.substr(0, arrow);
-  for (size_t start = 0; start <= left.size();) {
-    const size_t end = std::min(left.find(',', start), left.size());
-    equation.inputs.push_back(left.substr(start, end - start));
-    start = end + 1;
-  }
-  if (std::ssize(equation.inputs) != n.num_inputs() || equation.inputs.empty()) {
+  equation.inputs = SplitAtCommas(text.substr(0, arrow));
+  if (std::ssize(equation.inputs) != n.num_inputs()) {
     n.Invalid("its equation '{}' has {} operands, it has {}", text, equation.inputs.size(),
               n.num_inputs());
     return equation;
   }
   int64_t most = 0;  // axes of an ellipsis
-  for (int i = 0; i < n.num_inputs(); ++i) {
+  for (int i = 0; i < n.num_inputs() && !n.failed(); ++i) {
     n.RequireRank(i, 0);
     std::string& term = equation.inputs[static_cast<size_t>(i)];
-    const int64_t letters = std::ranges::count_if(term, IsLetter);
-    most = std::max(most, n.input(i).rank() - letters);
+    most = std::max(most, n.input(i).rank() - std::ranges::count_if(term, IsLetter));
     term = ExpandEllipsis(n, term, n.input(i).rank());
   }
-  if (n.failed()) return equation;
   if (arrow == std::string::npos) {
     equation.output = ImplicitOutput(equation.inputs);
     return equation;
   }
-  equation.output = text.substr(arrow + 2);
-  const int64_t letters = std::ranges::count_if(equation.output, IsLetter);
-  const bool has_ellipsis = equation.output.find("...") != std::string::npos;
-  equation.output =
-      ExpandEllipsis(n, equation.output, static_cast<int>(letters + (has_ellipsis ? most : 0)));
+  const std::string output = text.substr(arrow + 2);
+  const bool has_ellipsis = output.find("...") != std::string::npos;
+  const int64_t rank = std::ranges::count_if(output, IsLetter) + (has_ellipsis ? most : 0);
+  equation.output = ExpandEllipsis(n, output, static_cast<int>(rank));
   return equation;
 }
 
@@ -102,10 +105,13 @@ Labeled Transposed(NodeContext& n, const Labeled& x, const std::string& labels) 
 
 // Of a label that occurs twice, the elements where both indices are the same.
 Labeled Diagonal(NodeContext& n, Labeled x) {
-  for (size_t i = 0; i < x.labels.size() && !n.failed(); ++i) {
+  for (size_t i = 0; i < x.labels.size() && !n.failed();) {
     const char label = x.labels[i];
     const size_t other = x.labels.find(label, i + 1);
-    if (other == std::string::npos) continue;
+    if (other == std::string::npos) {
+      ++i;
+      continue;
+    }
     Shape axes;
     for (size_t d = 0; d < x.labels.size(); ++d)
       if (d != i && d != other) axes.push_back(static_cast<int64_t>(d));
@@ -124,7 +130,7 @@ Labeled Diagonal(NodeContext& n, Labeled x) {
     x.labels.erase(other, 1);
     x.labels.erase(i, 1);
     x.labels += label;
-    i = static_cast<size_t>(-1);  // from the start
+    i = 0;
   }
   return x;
 }

@@ -124,40 +124,54 @@ std::vector<Tap> TapsOf(NodeContext& n, const Sampling& sampling, const Tensor& 
   return taps;
 }
 
-// x [batch, channels, spatial...] at the points of `grid` [batch, out..., axes]; the last axis of
-// the grid names the spatial axes backwards.
+// Both taps, of two axes: element numbers of what is row-major in both.
+Tap Combined(NodeContext& n, const Tap& outer, const Tap& inner, int64_t inner_extent) {
+  if (!outer.element.exists()) return inner;
+  Tap both;
+  both.element = n.Add(n.Mul(outer.element, n.Constant({}, {inner_extent})), inner.element);
+  both.weight = inner.weight;
+  if (outer.weight.exists())
+    both.weight = inner.weight.exists() ? n.Mul(outer.weight, inner.weight) : outer.weight;
+  return both;
+}
+
+// What each of the points [batch, points, axes] reads of an image of those extents; the last axis
+// of the points names the image's axes backwards.
+std::vector<Tap> TapsOfPoints(NodeContext& n, const Sampling& sampling, const Tensor& points,
+                              const Shape& extents) {
+  std::vector<Tap> all(1);
+  const auto axes = std::ssize(extents);
+  for (int64_t d = 0; d < axes && !n.failed(); ++d) {
+    const int64_t extent = extents[static_cast<size_t>(d)];
+    const Tensor coordinate =
+        n.Reshape(n.SliceAxis(points, 2, axes - 1 - d, 1), {points.dim(0), points.dim(1)});
+    const std::vector<Tap> along = TapsOf(n, sampling, coordinate, extent);
+    std::vector<Tap> next;
+    for (const Tap& outer : all)
+      for (const Tap& inner : along) next.push_back(Combined(n, outer, inner, extent));
+    all = std::move(next);
+  }
+  return all;
+}
+
+// x [batch, channels, spatial...] at the points of `grid` [batch, out..., axes].
 void GridSample(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 3, 6);
+  n.RequireRank(1, 3, 6);
   if (n.failed()) return;
   const Tensor &x = n.input(0), &grid = n.input(1);
   const int axes = x.rank() - 2;
   if (grid.rank() != x.rank() || grid.dim(axes + 1) != axes || grid.dim(0) != x.dim(0))
-    return n.Invalid("a grid of {} for {}", graph::TypeText(grid.type), graph::TypeText(x.type));
+    return n.Invalid("a grid of {} for {}", TypeText(grid.type), TypeText(x.type));
   const Sampling sampling = ReadSampling(n);
-  Shape out(grid.shape().begin() + 1, grid.shape().end() - 1);
+  const Shape out(grid.shape().begin() + 1, grid.shape().end() - 1);
+  const Shape extents(x.shape().begin() + 2, x.shape().end());
   const int64_t count = ProductOfCounts(out), batch = x.dim(0), channels = x.dim(1);
   const Tensor points = n.Reshape(n.Cast(grid, x.element()), {batch, count, axes});
-  // All combinations of taps of the axes: flat element numbers and weights.
-  std::vector<Tap> combined(1);
-  for (int d = 0; d < axes; ++d) {
-    const Tensor coordinate = n.Reshape(n.SliceAxis(points, 2, axes - 1 - d, 1), {batch, count});
-    std::vector<Tap> next;
-    for (const Tap& tap : TapsOf(n, sampling, coordinate, x.dim(d + 2))) {
-      for (const Tap& before : combined) {
-        Tap both = tap;
-        if (before.element.exists())
-          both.element = n.Add(n.Mul(before.element, n.Constant({}, {x.dim(d + 2)})), tap.element);
-        if (before.weight.exists())
-          both.weight = both.weight.exists() ? n.Mul(before.weight, both.weight) : before.weight;
-        next.push_back(both);
-      }
-    }
-    combined = std::move(next);
-  }
-  const Tensor flat = n.Reshape(x, {batch, channels, x.num_elements() / batch / channels});
+  const Tensor flat = n.Reshape(x, {batch, channels, ProductOfCounts(extents)});
   Tensor y;
-  for (const Tap& tap : combined) {
+  for (const Tap& tap : TapsOfPoints(n, sampling, points, extents)) {
     const Tensor ids =
         n.BroadcastTo(n.Reshape(tap.element, {batch, 1, count}), {batch, channels, count});
     Tensor term = n.Emit("gather_elements", {flat, ids}, {{"axis", int64_t{2}}});
@@ -180,7 +194,26 @@ std::vector<double> EvenCoordinates(int64_t extent, bool aligns_corners) {
   return values;
 }
 
-// theta [batch, axes, axes + 1] over the points of an image of `size`.
+// [points, axes + 1]: coordinates of each element of an image, its last axis first, and a 1.
+Tensor HomogeneousPoints(NodeContext& n, ir::Type type, const Shape& image, bool aligns_corners) {
+  const auto axes = std::ssize(image);
+  const int64_t count = ProductOfCounts(image);
+  std::vector<double> points(static_cast<size_t>(count * (axes + 1)), 1);
+  int64_t stride = count;
+  for (int64_t d = 0; d < axes; ++d) {
+    const std::vector<double> along =
+        EvenCoordinates(image[static_cast<size_t>(d)], aligns_corners);
+    stride /= std::ssize(along);
+    for (int64_t p = 0; p < count; ++p) {
+      const auto at = static_cast<size_t>(p / stride % std::ssize(along));
+      points[static_cast<size_t>(p * (axes + 1) + axes - 1 - d)] = along[at];
+    }
+  }
+  return n.Constant(type, {count, axes + 1}, points);
+}
+
+// theta [batch, axes, axes + 1] applied to the points of an image of `size` [batch, channels,
+// image...].
 void AffineGrid(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 3, 3);
@@ -189,78 +222,84 @@ void AffineGrid(NodeContext& n) {
   if (n.failed()) return;
   const Tensor& theta = n.input(0);
   const int64_t axes = theta.dim(1);
-  const Shape out(size.begin() + std::min<int64_t>(2, std::ssize(size)), size.end());
-  const auto is_bad = [](int64_t extent) { return extent < 1; };
-  const int64_t count = std::ranges::any_of(out, is_bad) ? 0 : ProductOfCounts(out);
-  if (theta.dim(2) != axes + 1 || std::ssize(out) != axes || count < 1)
-    return n.Invalid("{} for a size of [{}]", graph::TypeText(theta.type), fmt::join(size, ", "));
-  if (count > kMaxKnownElements / (axes + 1)) return n.Unsupported("a grid of {} points", count);
-  // Homogeneous coordinates of each point, the last axis first.
-  std::vector<double> points(static_cast<size_t>(count * (axes + 1)), 1);
-  int64_t stride = count;
-  for (int64_t d = 0; d < axes; ++d) {
-    const std::vector<double> along = EvenCoordinates(out[static_cast<size_t>(d)], aligns_corners);
-    stride /= std::ssize(along);
-    for (int64_t p = 0; p < count; ++p)
-      points[static_cast<size_t>(p * (axes + 1) + axes - 1 - d)] =
-          along[static_cast<size_t>(p / stride % std::ssize(along))];
-  }
-  const Tensor all = n.Constant(theta.element(), {count, axes + 1}, points);
-  const Tensor y = n.Emit("matmul", {all, theta}, {{"transpose_b", int64_t{1}}});
+  const Shape image(size.begin() + std::min<int64_t>(2, std::ssize(size)), size.end());
+  const bool has_bad = std::ranges::any_of(image, [](int64_t extent) { return extent < 1; });
+  if (theta.dim(2) != axes + 1 || std::ssize(image) != axes || has_bad)
+    return n.Invalid("{} for a size of [{}]", TypeText(theta.type), fmt::join(size, ", "));
+  const int64_t count = ProductOfCounts(image);
+  if (count > kMaxKnownElements / (axes + 1))
+    return n.Unsupported("a grid of more than 2^20 numbers");
+  const Tensor points = HomogeneousPoints(n, theta.element(), image, aligns_corners);
+  const Tensor y = n.Emit("matmul", {points, theta}, {{"transpose_b", int64_t{1}}});
   Shape shape = {theta.dim(0)};
-  shape.insert(shape.end(), out.begin(), out.end());
+  shape.insert(shape.end(), image.begin(), image.end());
   shape.push_back(axes);
   n.SetOutput(n.Reshape(y, std::move(shape)));
 }
 
-// Blocks [batch, channels block, positions] added up where a window would have read them: the
-// transposed convolution of each channel with weights that put each number of a block in its place.
+// How blocks lie in an image: a window at even distances.
+struct Blocks {
+  Shape image = {}, block = {}, strides = {}, dilations = {}, pads = {};
+  Shape counts = {};      // positions of the window, by axis
+  Shape remainders = {};  // what is left at the end of each axis
+};
+
+Blocks ReadBlocks(NodeContext& n) {
+  Blocks b{.image = n.KnownInts(1, "image_shape"), .block = n.KnownInts(2, "block_shape")};
+  const auto rank = static_cast<int>(b.block.size());
+  b.strides = n.Counts("strides", rank, 1, 1);
+  b.dilations = n.Counts("dilations", rank, 1, 1);
+  b.pads = n.Counts("pads", 2 * rank, 0);
+  const auto is_bad = [](int64_t extent) { return extent < 1 || extent > int64_t{1} << 30; };
+  const bool fits = b.image.size() == b.block.size() && !b.block.empty() &&
+                    std::ranges::none_of(b.image, is_bad) && std::ranges::none_of(b.block, is_bad);
+  if (!n.failed() && !fits)
+    n.Invalid("blocks of [{}] in an image of [{}]", fmt::join(b.block, ", "),
+              fmt::join(b.image, ", "));
+  for (size_t d = 0; d < b.block.size() && !n.failed(); ++d) {
+    const int64_t space =
+        b.image[d] + b.pads[d] + b.pads[b.block.size() + d] - (b.block[d] - 1) * b.dilations[d] - 1;
+    if (space < 0) n.Invalid("a block of {} in an extent of {}", b.block[d], b.image[d]);
+    b.counts.push_back(space / b.strides[d] + 1);
+    b.remainders.push_back(space % b.strides[d]);
+  }
+  return b;
+}
+
+// [size, 1, block...]: of element i of a block, 1 at its place.
+Tensor UnitBlocks(NodeContext& n, ir::Type type, const Shape& block) {
+  const int64_t size = ProductOfCounts(block);
+  Shape shape = {size, 1};
+  shape.insert(shape.end(), block.begin(), block.end());
+  std::vector<double> weights(static_cast<size_t>(size * size), 0);
+  for (int64_t i = 0; i < size; ++i) weights[static_cast<size_t>(i * size + i)] = 1;
+  return n.Constant(type, std::move(shape), weights);
+}
+
+// Blocks [batch, channels block, positions] added up where a window would have read them: of each
+// channel the transposed convolution with weights that put each element of a block in its place.
 void Col2Im(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 3, 3);
-  const Shape image = n.KnownInts(1, "image_shape"), block = n.KnownInts(2, "block_shape");
-  const auto rank = static_cast<int>(block.size());
-  const Shape strides = n.Counts("strides", rank, 1, 1),
-              dilations = n.Counts("dilations", rank, 1, 1);
-  const Shape pads = n.Counts("pads", 2 * rank, 0);
+  const Blocks b = ReadBlocks(n);
   if (n.failed()) return;
   const Tensor& x = n.input(0);
-  const auto is_bad = [](int64_t extent) { return extent < 1 || extent > int64_t{1} << 31; };
-  if (image.size() != block.size() || block.empty() || std::ranges::any_of(image, is_bad) ||
-      std::ranges::any_of(block, is_bad))
-    return n.Invalid("blocks of [{}] in an image of [{}]", fmt::join(block, ", "),
-                     fmt::join(image, ", "));
-  const int64_t size = ProductOfCounts(block);
-  Shape shape = {0, size}, output_padding;
-  int64_t positions = 1;
-  for (size_t d = 0; d < block.size(); ++d) {
-    const int64_t space =
-        image[d] + pads[d] + pads[block.size() + d] - (block[d] - 1) * dilations[d] - 1;
-    if (space < 0) return n.Invalid("a block of {} in an extent of {}", block[d], image[d]);
-    shape.push_back(space / strides[d] + 1);
-    positions = MultiplyCounts(positions, shape.back());
-    output_padding.push_back(space % strides[d]);
-  }
-  if (x.dim(1) % size != 0 || positions != x.dim(2))
-    return n.Invalid("{} for blocks of [{}]", graph::TypeText(x.type), fmt::join(block, ", "));
-  if (MultiplyCounts(size, size) > kMaxKnownElements)
-    return n.Unsupported("blocks of {} elements", size);
+  const int64_t size = ProductOfCounts(b.block);
+  if (x.dim(1) % size != 0 || ProductOfCounts(b.counts) != x.dim(2))
+    return n.Invalid("{} for blocks of [{}]", TypeText(x.type), fmt::join(b.block, ", "));
+  if (size > 1 << 10) return n.Unsupported("blocks of {} elements", size);
   const int64_t channels = x.dim(1) / size;
-  shape[0] = x.dim(0) * channels;
-  Shape w_shape = {size, 1};
-  w_shape.insert(w_shape.end(), block.begin(), block.end());
-  std::vector<double> weights(static_cast<size_t>(size * size), 0);
-  for (int64_t i = 0; i < size; ++i) weights[static_cast<size_t>(i * size + i)] = 1;
+  Shape columns = {x.dim(0) * channels, size}, image = {x.dim(0), channels};
+  columns.insert(columns.end(), b.counts.begin(), b.counts.end());
+  image.insert(image.end(), b.image.begin(), b.image.end());
   const Tensor y =
-      n.Emit("conv_transpose", {n.Reshape(x, shape), n.Constant(x.element(), w_shape, weights)},
-             {{"strides", strides},
-              {"pads", pads},
-              {"dilations", dilations},
-              {"output_padding", output_padding},
+      n.Emit("conv_transpose", {n.Reshape(x, columns), UnitBlocks(n, x.element(), b.block)},
+             {{"strides", b.strides},
+              {"pads", b.pads},
+              {"dilations", b.dilations},
+              {"output_padding", b.remainders},
               {"groups", int64_t{1}}});
-  Shape y_shape = {x.dim(0), channels};
-  y_shape.insert(y_shape.end(), image.begin(), image.end());
-  n.SetOutput(n.Reshape(y, std::move(y_shape)));
+  n.SetOutput(n.Reshape(y, std::move(image)));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ void RequireTuples(NodeContext& n, int64_t first) {
   const Tensor &x = n.input(0), &ids = n.input(1);
   const int64_t length = ids.dim(ids.rank() - 1);
   if (first < 0 || length < 1 || first + length > x.rank())
-    n.Invalid("{} indices each of {} after {} axes", length, graph::TypeText(x.type), first);
+    n.Invalid("{} indices each of {} after {} axes", length, TypeText(x.type), first);
 }
 
 void GatherNd(NodeContext& n) {
@@ -101,7 +101,7 @@ void OneHot(NodeContext& n) {
   const Tensor& values = n.input(2);
   const int64_t axis = n.Axis(n.Int("axis", -1), n.input(0).rank() + 1);
   const bool are_known = values.is_known();
-  if (values.dim(0) != 2) return n.Invalid("its values are {}", graph::TypeText(values.type));
+  if (values.dim(0) != 2) return n.Invalid("its values are {}", TypeText(values.type));
   const Tensor ids = n.Cast(n.input(0), ir::kInt64);
   const ir::Type type = are_known ? values.element() : ir::kBool;
   const Tensor y = n.Emit("one_hot", {ids},

@@ -4,6 +4,7 @@
 #include "base/integers.h"
 #include "frontend/onnx/element_type.h"
 #include "frontend/onnx/rule.h"
+#include "frontend/onnx/rules/quantized.h"
 
 namespace kiln::frontend {
 namespace {
@@ -21,7 +22,7 @@ Tensor Spread(NodeContext& n, const Tensor& values, const Tensor& x) {
     return n.Reshape(values, std::move(shape));
   }
   if (block == 0 || values.rank() != x.rank() || values.dim(axis) != CeilDiv(x.dim(axis), block)) {
-    n.Invalid("scales of {} for {}", graph::TypeText(values.type), graph::TypeText(x.type));
+    n.Invalid("scales of {} for {}", TypeText(values.type), TypeText(x.type));
     return values;
   }
   Shape split = values.shape(), spread, merged = values.shape();
@@ -76,54 +77,58 @@ void Quantize(NodeContext& n) {
   n.SetOutput(Quantized(n, x, scale, zero_point));
 }
 
-// int32, less a zero point: of one element, or of each row of a matrix (of each column of the
-// second one).
-Tensor WithoutZeroPoint(NodeContext& n, const Tensor& x, const Tensor& zero_point, bool of_rows) {
-  const Tensor wide = n.Cast(x, ir::kInt32);
-  if (n.failed() || !zero_point.exists()) return wide;
-  Tensor zero = n.Cast(zero_point, ir::kInt32);
-  if (zero.num_elements() == 1) zero = n.Reshape(zero, {});
-  if (zero.rank() == 1 && of_rows) zero = n.Reshape(zero, {zero.dim(0), 1});
-  return n.Sub(wide, zero);
+// Those of the rows of a matrix, in the shape that broadcasts over it; of one element, a scalar.
+Tensor OfRows(NodeContext& n, const Tensor& values) {
+  if (n.failed() || values.rank() != 1) return values;
+  return n.Reshape(values, values.dim(0) == 1 ? Shape{} : Shape{values.dim(0), 1});
+}
+// ... of its columns, which broadcast as they are.
+Tensor OfColumns(NodeContext& n, const Tensor& values) {
+  return values.rank() == 1 && values.dim(0) == 1 ? n.Reshape(values, {}) : values;
 }
 
-void MatMulInteger(NodeContext& n) {
-  n.RequireRank(0, 1);
-  n.RequireRank(1, 1);
-  const Tensor a = WithoutZeroPoint(n, n.input(0), n.input(2), true);
-  const Tensor b = WithoutZeroPoint(n, n.input(1), n.input(3), false);
-  n.SetOutput(n.Emit("matmul", {a, b}));
+// The product of matrices, in int32: rows of the first and columns of the second have zero points.
+Tensor IntegerProduct(NodeContext& n, int a, int a_zero_point, int b, int b_zero_point) {
+  n.RequireRank(a, 1);
+  n.RequireRank(b, 1);
+  if (n.failed()) return Tensor::Missing();
+  const Tensor &x = n.input(a), &y = n.input(b);
+  const Tensor rows = WithoutZeroPoint(n, x, n.input(a_zero_point), std::max(x.rank() - 2, 0));
+  return n.Emit("matmul", {rows, WithoutZeroPoint(n, y, n.input(b_zero_point), y.rank() - 1)});
 }
 
-Tensor RowsOf(NodeContext& n, const Tensor& values) {
-  if (n.failed() || values.rank() != 1 || values.num_elements() == 1)
-    return values.rank() == 1 ? n.Reshape(values, {}) : values;
-  return n.Reshape(values, {values.dim(0), 1});
-}
-Tensor ColumnsOf(NodeContext& n, const Tensor& values) {
-  return values.rank() == 1 && values.num_elements() == 1 ? n.Reshape(values, {}) : values;
-}
+void MatMulInteger(NodeContext& n) { n.SetOutput(IntegerProduct(n, 0, 2, 1, 3)); }
 
 // Inputs: a, its scale and zero point, b, its scale and zero point, scale and zero point of y.
 void QLinearMatMul(NodeContext& n) {
   for (int i = 0; i < 8; ++i) n.RequireRank(i, 0);
-  n.RequireRank(0, 1);
-  n.RequireRank(3, 1);
   if (n.failed()) return;
-  if (n.input(7).element() != ir::kInt8)
-    return n.Unsupported("it quantizes to {}", ir::TypeName(n.input(7).element()));
-  const Tensor product = n.Emit("matmul", {WithoutZeroPoint(n, n.input(0), n.input(2), true),
-                                           WithoutZeroPoint(n, n.input(3), n.input(5), false)});
+  const ir::Type type = n.input(7).element();
+  if (type != ir::kInt8) return n.Unsupported("it quantizes to {}", ir::TypeName(type));
+  const Tensor product = IntegerProduct(n, 0, 2, 3, 5);
   const auto scale = [&](int i) { return n.Cast(n.input(i), ir::kFloat32); };
-  const Tensor y_scale =
-      n.Div(RowsOf(n, scale(7 - 1)), n.Mul(RowsOf(n, scale(1)), ColumnsOf(n, scale(4))));
-  n.SetOutput(Quantized(n, product, y_scale, RowsOf(n, n.Cast(n.input(7), ir::kFloat32))));
+  const Tensor input_scale = n.Mul(OfRows(n, scale(1)), OfColumns(n, scale(4)));
+  const Tensor y_scale = n.Div(OfRows(n, scale(6)), input_scale);
+  n.SetOutput(Quantized(n, product, y_scale, OfRows(n, scale(7))));
 }
 
 // uint8 is its only type.
 void DynamicQuantize(NodeContext& n) { n.Unsupported("it quantizes to uint8"); }
 
 }  // namespace
+
+Tensor WithoutZeroPoint(NodeContext& n, const Tensor& x, const Tensor& zero_point, int64_t axis) {
+  const Tensor wide = n.Cast(x, ir::kInt32);
+  if (n.failed() || !zero_point.exists()) return wide;
+  Shape shape = zero_point.shape();
+  if (zero_point.num_elements() == 1) {
+    shape.clear();
+  } else if (zero_point.rank() == 1) {
+    shape.assign(x.shape().size(), 1);
+    shape[static_cast<size_t>(axis)] = zero_point.dim(0);
+  }
+  return n.Sub(wide, n.Reshape(n.Cast(zero_point, ir::kInt32), std::move(shape)));
+}
 
 std::vector<Rule> QuantizationRules() {
   return {{"QuantizeLinear", Quantize},

@@ -178,8 +178,7 @@ class Layer {
     const Tensor& bias = n_.input(3);
     if (bias.exists()) {
       n_.RequireRank(3, 2, 2);
-      if (bias.dim(1) != 2 * gates_ * hidden_)
-        n_.Invalid("a bias of {}", graph::TypeText(bias.type));
+      if (bias.dim(1) != 2 * gates_ * hidden_) n_.Invalid("a bias of {}", TypeText(bias.type));
       const Tensor both = Part(bias, d);
       direction.w_bias = n_.SliceAxis(both, 0, 0, gates_ * hidden_);
       direction.r_bias = n_.SliceAxis(both, 0, gates_ * hidden_, gates_ * hidden_);

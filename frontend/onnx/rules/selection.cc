@@ -60,7 +60,7 @@ void TopK(NodeContext& n) {
   if (k < 1 || k > count) return n.Invalid("the first {} of {}", k, count);
   if (MultiplyCounts(input.num_elements(), count) > kMaxComparisons)
     return n.Unsupported("the order of {} along axis {}: all pairs are compared, up to 2^30",
-                         graph::TypeText(input.type), axis);
+                         TypeText(input.type), axis);
   const Shape swapped = SwappedWithLast(axis, input.rank());
   const Tensor x = n.Transpose(input, swapped);
   const Tensor places = PlacesByRank(n, Ranks(n, x, n.Int("largest", 1) != 0), k);

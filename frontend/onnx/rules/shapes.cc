@@ -33,7 +33,7 @@ Shape ResolvedShape(NodeContext& n, const Tensor& x, Shape shape) {
   if (open >= 0 && known > 0) shape[static_cast<size_t>(open)] = count / known;
   const bool fits = open >= 0 ? known > 0 && count % known == 0 : known == count;
   if (!n.failed() && !fits)
-    n.Invalid("{} does not fit a shape of [{}]", graph::TypeText(x.type), fmt::join(shape, ", "));
+    n.Invalid("{} does not fit a shape of [{}]", TypeText(x.type), fmt::join(shape, ", "));
   return shape;
 }
 
@@ -70,7 +70,7 @@ void Squeeze(NodeContext& n) {
     const bool goes = has_axes ? std::ranges::find(axes, d) != axes.end() : x.dim(d) == 1;
     if (!goes) shape.push_back(x.dim(d));
     if (goes && x.dim(d) != 1)
-      n.Invalid("axis {} of {} has an extent of {}", d, graph::TypeText(x.type), x.dim(d));
+      n.Invalid("axis {} of {} has an extent of {}", d, TypeText(x.type), x.dim(d));
   }
   n.SetOutput(n.Reshape(x, std::move(shape)));
 }
@@ -158,7 +158,7 @@ void SpaceToDepth(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t height = x.dim(2) / b, width = x.dim(3) / b;
   if (x.dim(2) % b != 0 || x.dim(3) % b != 0)
-    return n.Invalid("{} in blocks of {}", graph::TypeText(x.type), b);
+    return n.Invalid("{} in blocks of {}", TypeText(x.type), b);
   const Tensor y =
       n.Transpose(n.Reshape(x, {x.dim(0), x.dim(1), height, b, width, b}), {0, 3, 5, 1, 2, 4});
   n.SetOutput(n.Reshape(y, {x.dim(0), x.dim(1) * b * b, height, width}));

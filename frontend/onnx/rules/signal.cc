@@ -74,7 +74,7 @@ void Dft(NodeContext& n) {
   const int64_t length = n.has_input(1) ? n.KnownInt(1, "dft_length") : x.dim(axis);
   if (n.failed()) return;
   if (axis == x.rank() - 1 || x.dim(x.rank() - 1) > 2 || length < 1 || length > kMaxKnownElements)
-    return n.Invalid("{} elements of axis {} of {}", length, axis, graph::TypeText(x.type));
+    return n.Invalid("{} elements of axis {} of {}", length, axis, TypeText(x.type));
   Shape axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);
   std::swap(axes[static_cast<size_t>(axis)], axes[axes.size() - 2]);
@@ -82,36 +82,64 @@ void Dft(NodeContext& n) {
   n.SetOutput(n.Transpose(Transform(n, moved, Bins(n, length), n.Int("inverse", 0) != 0), axes));
 }
 
-// Windows of the signal at even distances, each transformed.
+// [batch, frames, length, 1 or 2]: windows of a signal [batch, time, 1 or 2] at even distances.
+Tensor Frames(NodeContext& n, const Tensor& x, int64_t step, int64_t length) {
+  const int64_t frames = 1 + (x.dim(1) - length) / step;
+  if (frames > kMaxKnownElements / length) {
+    n.Unsupported("{} windows of {}", frames, length);
+    return x;
+  }
+  Shape ids;
+  for (int64_t f = 0; f < frames; ++f)
+    for (int64_t t = 0; t < length; ++t) ids.push_back(f * step + t);
+  return n.Gather(x, n.Constant({frames, length}, ids), 1);
+}
+
+int64_t FrameLength(NodeContext& n) {
+  if (n.has_input(3)) return n.KnownInt(3, "frame_length");
+  return n.has_input(2) ? n.input(2).dim(0) : n.input(0).dim(1);
+}
+
 void Stft(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 2, 3);
   const int64_t step = n.KnownInt(1, "frame_step");
   if (n.failed()) return;
-  Tensor x = n.input(0);
-  if (x.rank() == 2) x = n.Reshape(x, {x.dim(0), x.dim(1), 1});
-  const Tensor& window = n.input(2);
-  const int64_t length = n.has_input(3)    ? n.KnownInt(3, "frame_length")
-                         : window.exists() ? window.dim(0)
-                                           : x.dim(1);
+  const Tensor &signal = n.input(0), &window = n.input(2);
+  const Tensor x =
+      signal.rank() == 2 ? n.Reshape(signal, {signal.dim(0), signal.dim(1), 1}) : signal;
+  const int64_t length = FrameLength(n);
   if (n.failed()) return;
   if (step < 1 || length < 1 || length > x.dim(1) || (window.exists() && window.dim(0) > length))
-    return n.Invalid("windows of {} each {} of {}", length, step, graph::TypeText(x.type));
-  const int64_t frames = 1 + (x.dim(1) - length) / step;
-  if (frames * length > kMaxKnownElements) return n.Unsupported("{} windows of {}", frames, length);
-  Shape ids;
-  for (int64_t f = 0; f < frames; ++f)
-    for (int64_t t = 0; t < length; ++t) ids.push_back(f * step + t);
-  Tensor y = n.Gather(x, n.Constant({frames, length}, ids), 1);  // [batch, frames, length, 1 or 2]
+    return n.Invalid("windows of {} each {} of {}", length, step, TypeText(x.type));
+  Tensor y = Frames(n, x, step, length);
   if (window.exists()) {
-    const Tensor whole = OfLength(n, n.Reshape(window, {window.dim(0)}), 0, length);
+    const Tensor whole = OfLength(n, n.Reshape(window, {window.num_elements()}), 0, length);
     y = n.Mul(y, n.Reshape(n.Cast(whole, x.element()), {length, 1}));
   }
-  const int64_t bins = n.Int("onesided", 1) != 0 ? length / 2 + 1 : length;
-  n.SetOutput(Transform(n, y, bins, false));
+  if (n.failed()) return;
+  n.SetOutput(Transform(n, y, n.Int("onesided", 1) != 0 ? length / 2 + 1 : length, false));
 }
 
-// Triangles that are evenly spaced on the mel scale: what ONNX's definition gives, bin by bin.
+// The bins at the edges of bands that are evenly spaced on the mel scale, as ONNX computes them.
+Shape MelEdges(NodeContext& n, int64_t bands, int64_t length, int64_t rate, double low,
+               double high) {
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double step = (mel(high) - mel(low)) / static_cast<double>(bands + 2);
+  Shape edges;
+  for (int64_t i = 0; i < bands + 2 && !n.failed(); ++i) {
+    const double at = static_cast<double>(i) * step + mel(low);
+    const double hertz = 700 * (std::pow(10, at / 2595) - 1);
+    const double bin =
+        std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
+    const bool fits = bin >= 0 && bin <= static_cast<double>(length / 2);
+    if (!fits) n.Invalid("a frequency of {} hertz, at a rate of {}", hertz, rate);
+    edges.push_back(fits ? static_cast<int64_t>(bin) : 0);
+  }
+  return edges;
+}
+
+// [bins, bands]: triangles from one edge over the next to the one after it.
 void MelWeights(NodeContext& n) {
   const int64_t bands = n.KnownInt(0, "num_mel_bins"), length = n.KnownInt(1, "dft_length"),
                 rate = n.KnownInt(2, "sample_rate");
@@ -119,33 +147,20 @@ void MelWeights(NodeContext& n) {
                high = n.KnownFloat(4, "upper_edge_hertz");
   if (n.failed()) return;
   const int64_t bins = length / 2 + 1;
-  if (bands < 1 || length < 1 || rate < 1 || bands > kMaxKnownElements ||
-      bins > kMaxKnownElements / bands)
+  if (bands < 1 || length < 1 || rate < 1 || bands > kMaxKnownElements / bins)
     return n.Invalid("{} bands of {} bins", bands, bins);
-  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
-  const double step = (mel(high) - mel(low)) / static_cast<double>(bands + 2);
-  Shape edges;
-  for (int64_t i = 0; i < bands + 2; ++i) {
-    const double hertz =
-        700 * (std::pow(10, (static_cast<double>(i) * step + mel(low)) / 2595) - 1);
-    const double bin =
-        std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
-    if (!(bin >= 0) || bin >= static_cast<double>(bins))
-      return n.Invalid("a frequency of {} hertz", hertz);
-    edges.push_back(static_cast<int64_t>(bin));
-  }
+  const Shape edges = MelEdges(n, bands, length, rate, low, high);
+  if (n.failed()) return;
   std::vector<double> weights(static_cast<size_t>(bins * bands), 0);
   for (int64_t i = 0; i < bands; ++i) {
     const auto at = static_cast<size_t>(i);
     const int64_t left = edges[at], centre = edges[at + 1], right = edges[at + 2];
-    const auto weight = [&](int64_t bin) -> double& {
-      return weights[static_cast<size_t>(bin * bands + i)];
+    const auto set = [&](int64_t bin, int64_t part, int64_t whole) {
+      weights[static_cast<size_t>(bin * bands + i)] =
+          whole == 0 ? 1 : static_cast<double>(part) / static_cast<double>(whole);
     };
-    for (int64_t j = left; j <= centre; ++j)
-      weight(j) =
-          centre == left ? 1 : static_cast<double>(j - left) / static_cast<double>(centre - left);
-    for (int64_t j = centre; j < right; ++j)
-      weight(j) = static_cast<double>(right - j) / static_cast<double>(right - centre);
+    for (int64_t j = left; j <= centre; ++j) set(j, j - left, centre - left);
+    for (int64_t j = centre; j < right; ++j) set(j, right - j, right - centre);
   }
   n.SetOutput(n.Constant(ir::kFloat32, {bins, bands}, weights));
 }
