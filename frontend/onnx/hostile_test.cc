@@ -299,6 +299,39 @@ TEST(HostileTest, ManyLargeTablesAreBounded) {
               StatusIs(StatusCode::kResourceExhausted, HasSubstr("takes too much work to read")));
 }
 
+TEST(HostileTest, WildResizes) {
+  const ir::NDArray x = SmallFloats({1, 1, 4, 4}, 1);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    for (double value : {1e-30, 1e30, -1.0, 0.0, nan, 1.9e9, 0.24}) {
+      for (int64_t antialias : {0, 1}) {
+        TestNode node{
+            .op = "Resize",
+            .version = 19,
+            .attributes = {{"mode", std::string(mode)},
+                           {"antialias", antialias},
+                           {"coordinate_transformation_mode", std::string("tf_crop_and_resize")}},
+            .inputs = {x, Floats({8}, {0, 0, value, 0, 1, 1, 1, value}), Floats({4}, {1, 1, 1, 2})},
+            .known = {1, 2}};
+        const auto by_roi = TryNode(node);
+        node.inputs[1] = Floats({8}, {0, 0, 0, 0, 1, 1, 1, 1});
+        node.inputs[2] = Floats({4}, {1, 1, value, 1});
+        const auto by_scale = TryNode(node);
+        EXPECT_FALSE(by_scale.ok()) << mode << " " << value;
+        EXPECT_NE(by_roi.status().code(), StatusCode::kInternal);
+      }
+    }
+  }
+  // From a length of 2^24 to 1, every element of the input counts.
+  TestModel model;
+  model.Input("x", "float32", {1 << 24});
+  model.Ints("size", {1});
+  model.Node("Resize", {"x", "", "", "size"}, {"y"},
+             {{"mode", std::string("linear")}, {"antialias", int64_t{1}}});
+  model.Output("y");
+  EXPECT_THAT(model.Import(), StatusIs(StatusCode::kUnimplemented, HasSubstr("a table of more")));
+}
+
 // Bytes of a model changed, cut out and doubled: whatever comes of it, a graph or a sentence.
 TEST(HostileTest, ChangedBytes) {
   TestModel model(13);

@@ -14,7 +14,7 @@ namespace {
 
 using ::onnx::AttributeProto;
 
-constexpr int64_t kMaxCount = int64_t{1} << 31;
+constexpr int64_t kMaxCount = int64_t{1} << 30;
 
 // The number that a float of the file was written for: 0.1, not 0.100000001490116. Rounded to a
 // float they are the same.
@@ -132,7 +132,7 @@ Tensor NodeContext::TensorOf(std::string_view name) {
 int64_t NodeContext::Count(std::string_view name, int64_t otherwise, int64_t least) {
   const int64_t value = Int(name, otherwise);
   if (value >= least && value <= kMaxCount) return value;
-  Invalid("attribute {} is {}, expected at least {} and at most 2^31", name, value, least);
+  Invalid("attribute {} is {}, expected at least {} and at most 2^30", name, value, least);
   return otherwise;
 }
 
@@ -147,7 +147,7 @@ Shape NodeContext::Counts(std::string_view name, int count, int64_t otherwise, i
   }
   for (int64_t value : values) {
     if (value >= least && value <= kMaxCount) continue;
-    Invalid("attribute {} is [{}], expected numbers of at least {} and at most 2^31", name,
+    Invalid("attribute {} is [{}], expected numbers of at least {} and at most 2^30", name,
             fmt::join(values, ", "), least);
     return common;
   }

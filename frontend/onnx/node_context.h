@@ -59,7 +59,7 @@ class NodeContext {
   std::vector<double> Floats(std::string_view name);
   std::vector<std::string> Texts(std::string_view name);
   Tensor TensorOf(std::string_view name);
-  // Int, where a value below `least` or past 2^31 is a failure: so sums of a few can't overflow.
+  // Int, where a value below `least` or past 2^30 is a failure: so sums of a few can't overflow.
   int64_t Count(std::string_view name, int64_t otherwise, int64_t least = 0);
   // Ints of that many counts, or `otherwise` everywhere.
   Shape Counts(std::string_view name, int count, int64_t otherwise, int64_t least = 0);

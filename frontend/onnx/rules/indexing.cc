@@ -95,9 +95,10 @@ void ScatterNd(NodeContext& n) {
 void OneHot(NodeContext& n) {
   n.RequireRank(0, 0);
   n.RequireRank(2, 1, 1);
-  const auto depth = static_cast<int64_t>(std::clamp(n.KnownFloat(1, "depth"), -1.0, 0x1p40));
+  const double count = n.KnownFloat(1, "depth");
   if (n.failed()) return;
-  if (depth < 1) return n.Invalid("a depth of {}", depth);
+  if (!(count >= 1) || count > 0x1p40) return n.Invalid("a depth of {}", count);
+  const auto depth = static_cast<int64_t>(count);
   const Tensor& values = n.input(2);
   const int64_t axis = n.Axis(n.Int("axis", -1), n.input(0).rank() + 1);
   const bool are_known = values.is_known();

@@ -91,6 +91,15 @@ int64_t Nearest(const ResizeMode& mode, double x) {
   return static_cast<int64_t>(std::ceil(x - 0.5));
 }
 
+// Are the tables of an axis of a size that is sound?
+bool FitsTable(NodeContext& n, const ResizeMode& mode, const AxisResize& axis) {
+  const double stretch = mode.antialiases ? std::max(1 / axis.scale, 1.0) : 1.0;
+  const double taps = mode.mode == "nearest" ? 1 : (mode.mode == "cubic" ? 4 : 2) * stretch + 2;
+  if (static_cast<double>(axis.out) * taps > static_cast<double>(kMaxTable))
+    n.Unsupported("from {} to {} elements: a table of more than 2^22 weights", axis.in, axis.out);
+  return !n.failed();
+}
+
 Tensor NearestAlong(NodeContext& n, const Tensor& x, int64_t axis, const AxisResize& resize,
                     const ResizeMode& mode) {
   Shape ids;
@@ -112,7 +121,6 @@ Tensor InterpolatedAlong(NodeContext& n, const Tensor& x, int64_t axis, const Ax
     for (size_t i = 0; i < taps.weights.size(); ++i)
       ids.push_back(std::clamp<int64_t>(taps.first + static_cast<int64_t>(i), 0, resize.in - 1));
     weights.insert(weights.end(), taps.weights.begin(), taps.weights.end());
-    if (std::ssize(ids) > kMaxTable) n.Unsupported("a table of more than 2^22 weights");
   }
   if (n.failed()) return x;
   const Shape shape = {resize.out, std::ssize(ids) / resize.out};
@@ -145,6 +153,7 @@ Tensor Resized(NodeContext& n, const Tensor& x, const std::vector<AxisResize>& a
     const bool is_whole = axis.start == 0 && axis.end == 1;
     if (axis.in == axis.out && axis.scale == 1 && is_whole) continue;
     const auto at = static_cast<int64_t>(d);
+    if (!FitsTable(n, mode, axis)) break;
     y = is_nearest ? NearestAlong(n, y, at, axis, mode) : InterpolatedAlong(n, y, at, axis, mode);
     if (mode.coordinates == "tf_crop_and_resize") y = Extrapolated(n, y, at, axis, mode);
   }
@@ -190,9 +199,10 @@ void KeepProportions(NodeContext& n, std::vector<AxisResize>& axes, const Shape&
   }
   for (int64_t axis : chosen) {
     AxisResize& resize = axes[static_cast<size_t>(axis)];
+    const double out = std::floor(scale * static_cast<double>(resize.in) + 0.5);
+    if (out > 0x1p31) return n.Invalid("an extent of {} scaled by {}", resize.in, scale);
     resize.scale = scale;
-    resize.out = std::max<int64_t>(
-        static_cast<int64_t>(std::floor(scale * static_cast<double>(resize.in) + 0.5)), 1);
+    resize.out = std::max<int64_t>(static_cast<int64_t>(out), 1);
   }
 }
 
@@ -233,6 +243,8 @@ std::vector<AxisResize> ReadAxes(NodeContext& n, const ResizeMode& mode) {
     if (roi.empty()) continue;
     axis.start = roi[i];
     axis.end = roi[count + i];
+    if (!(std::abs(axis.start) < 1e6) || !(std::abs(axis.end) < 1e6))
+      n.Invalid("a roi from {} to {}", axis.start, axis.end);
   }
   const std::string policy = n.Text("keep_aspect_ratio_policy", "stretch");
   if (!n.failed() && !sizes.empty() && policy != "stretch")

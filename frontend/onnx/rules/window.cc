@@ -36,6 +36,9 @@ Window ReadWindow(NodeContext& n, const Shape& input, Shape kernel) {
   window.dilations = n.Counts("dilations", rank, 1, 1);
   window.pads = n.Counts("pads", 2 * rank, 0);
   window.ceil = n.Int("ceil_mode", 0) != 0;
+  // So that what follows can't overflow.
+  if (std::ranges::any_of(input, [](int64_t extent) { return extent > int64_t{1} << 31; }))
+    n.Unsupported("an image of more than 2^31 elements along an axis");
   if (n.failed()) return window;
   const std::string automatic = n.Text("auto_pad", "NOTSET");
   if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
