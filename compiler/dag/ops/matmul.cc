@@ -10,7 +10,7 @@ TensorRef Matmul(OpContext& c) {
   TensorRef b = c.Input({k, n});
   return c.b.Reduce("T_matmul_NN", {{"i", m}, {"j", n}}, {{"k", k}}, Combiner::kSum,
                     [&](Vars v) { return c.Widen(a(v[0], v[2])) * c.Widen(b(v[2], v[1])); },
-                    {.layout_free_placeholders = {"p1"}});
+                    {.layout_free_placeholders = {b.name()}});
 }
 
 TensorRef Dense(OpContext& c) {
@@ -19,7 +19,7 @@ TensorRef Dense(OpContext& c) {
   TensorRef weight = c.Input({n, k});
   return c.b.Reduce("T_matmul_NT", {{"i", m}, {"j", n}}, {{"k", k}}, Combiner::kSum,
                     [&](Vars v) { return c.Widen(data(v[0], v[2])) * c.Widen(weight(v[1], v[2])); },
-                    {.layout_free_placeholders = {"p1"}});
+                    {.layout_free_placeholders = {weight.name()}});
 }
 
 TensorRef BatchMatmul(OpContext& c) {
@@ -35,7 +35,7 @@ TensorRef BatchMatmul(OpContext& c) {
                       return c.Widen(ta ? x(b, r, i) : x(b, i, r)) *
                              c.Widen(tb ? y(b, j, r) : y(b, r, j));
                     },
-                    {.layout_free_placeholders = {"p1"}});
+                    {.layout_free_placeholders = {y.name()}});
 }
 
 std::vector<Parameter> MNK() {

@@ -113,7 +113,7 @@ TensorRef ByRows(OpContext& c, const Shape& s, const TensorRef& padded) {
                    return pack(v[1], FloorDiv(v[0], alpha), v[0] % alpha, v[3]) *
                           c.Widen(weight(v[0], FloorDiv(v[2], block), v[3], v[2] % block));
                  },
-                 {.layout_free_placeholders = {"p1"}});
+                 {.layout_free_placeholders = {weight.name()}});
   TensorRef columns = c.b.Compute(
       "output_columns", {{"p", s.tiles()}, {"eps", alpha}, {"x", s.tile}, {"co", s.co}},
       [&](Vars v) {
@@ -171,7 +171,7 @@ TensorRef Winograd(OpContext& c) {
                                  return data_pack(v[0], v[1], v[2], v[4]) *
                                         c.Widen(weight(v[0], v[1], v[3], v[4]));
                                },
-                               {.layout_free_placeholders = {"p1"}});
+                               {.layout_free_placeholders = {weight.name()}});
   TensorRef a = ConstantMatrix(c, "A", OutputTransform(tile));
   TensorRef inverse = c.b.Reduce(
       "inverse", {{"vh", tile}, {"vw", tile}, {"p", tiles}, {"co", co}},
