@@ -16,6 +16,11 @@ constexpr int64_t kMaxNumber = int64_t{1} << 40;
 constexpr int kEarlyStopReadings = 3;
 constexpr double kCheapReadingsS = 1e-3;
 constexpr double kLongCallS = 0.1;
+// The pilot as a part of the least time of a batch, and the calls that make one worthwhile.
+constexpr double kPilotPart = 1.0 / 16;
+constexpr double kFewestPilotCalls = 8;
+// A batch that is barely too short has to be run again.
+constexpr double kSurplus = 1.03;
 // Of the idle time. A median of fewer looks better than it is.
 constexpr size_t kFewestReadings = 5;
 constexpr size_t kMostReadings = 100;
@@ -42,7 +47,9 @@ class Timer {
     KILN_ASSIGN_OR_RETURN(const bool stops_early, StopsEarly(first_s));
     if (stops_early) return timing_;
     call_s_ = first_s;
-    number_ = FirstNumber(first_s);
+    KILN_ASSIGN_OR_RETURN(const bool is_clearly_slower, RunPilot());
+    if (is_clearly_slower) return timing_;
+    number_ = FirstNumber(call_s_);
     for (int repeat = 0; repeat < std::max(1, options_.repeat); ++repeat) {
       if (repeat == 0 && number_ == 1) {
         Add(first_s, 1);  // that call was a whole batch
@@ -107,12 +114,29 @@ class Timer {
     return true;
   }
 
+  // A short batch before the long ones. A call by itself takes longer than one of many, so what it
+  // predicts alone would make the first batch too short. True: the program is slow enough to leave
+  // it at that.
+  StatusOr<bool> RunPilot() {
+    const double pilot_s = kPilotPart * options_.min_repeat_s;
+    if (call_s_ <= 0 || call_s_ * kFewestPilotCalls > pilot_s || !Fits(2 * pilot_s)) return false;
+    const int64_t number = Enough(static_cast<int64_t>(pilot_s / call_s_), call_s_);
+    KILN_ASSIGN_OR_RETURN(const double batch_s, device_.time_batch(number));
+    if (batch_s <= 0) return false;
+    call_s_ = batch_s / static_cast<double>(number);
+    if (!options_.clearly_slower_s.has_value() || call_s_ <= *options_.clearly_slower_s)
+      return false;
+    Add(batch_s, number);
+    timing_.stopped_early = true;
+    return true;
+  }
+
   int64_t FirstNumber(double call_s) const {
     const int64_t asked = std::max<int64_t>(1, options_.number);
     if (options_.min_repeat_s <= 0) return AtMostLeft(Enough(asked, call_s), call_s);
     if (call_s >= options_.min_repeat_s) return Enough(1, call_s);
     if (call_s <= 0) return asked;
-    const auto wanted = static_cast<int64_t>(options_.min_repeat_s / call_s) + 1;
+    const auto wanted = static_cast<int64_t>(kSurplus * options_.min_repeat_s / call_s) + 1;
     return AtMostLeft(Enough(wanted, call_s), call_s);
   }
 

@@ -2,18 +2,19 @@
 //
 //   one untimed call (left out when an earlier call took long: there is nothing to warm up then)
 //   one timed call: far slower programs stop here
+//   with min_repeat_ms, of short programs a batch of a sixteenth of it: clearly slower ones stop here
 //   repeat times: cool down; flush the caches; run `number` calls back to back, and while such a
 //     batch lasts less than min_repeat_ms, again with
 //     number = max(min_repeat / (batch / number) + 1, number * 1.618)
 //   cost = batch / number, one per repeat; the grown number carries over to the next repeat
 //   while the device would be idle: further repeats, of the same number, until the median of all is
-//   known well enough, or the time for it is over. Never after a far slower one.
+//   known well enough, or the time for it is over. Never of programs that stopped before.
 //
 // Short programs get more calls than that where a reading has a cost of its own (GPUs), else the
 // short ones would look slower than they are, and not all by the same.
 //
 // Differences from the classical time_evaluator, each to save device time on slow kernels without
-// losing precision: with min_repeat_ms > 0 the batch starts from what the first timed call predicts
+// losing precision: with min_repeat_ms > 0 the batch starts from what the batches before it predict
 // rather than from `number`, so one that lasts min_repeat_ms by itself runs once per repeat, and
 // that first call is the first repeat's reading; repeats that no longer fit in the budget are left
 // out (never the first).
@@ -35,7 +36,10 @@ struct TimingOptions {
   double cooldown_s = 0;     // sleep before each repeat
   bool flush_cache = false;  // before each repeat; then number is 1 and min_repeat_s is 0: later
                              // calls would be warm
-  std::optional<double> early_stop_s = {};    // slower programs are stopped early; none: none is
+  // Of a call: programs that take longer stop after the first one.
+  std::optional<double> early_stop_s = {};
+  // Programs that take longer stop after the short batch, whose reading is their cost.
+  std::optional<double> clearly_slower_s = {};
   std::optional<double> budget_s = {};        // wall time for all of it
   std::optional<double> earlier_call_s = {};  // what a call before this took, if there was one
   double idle_s = 0;                          // wall time for repeats beyond `repeat`

@@ -57,9 +57,10 @@ TEST(TimingTest, GrowsTheBatchToTheMinimumTime) {
                        TimeProgram({.repeat = 3, .min_repeat_s = 0.1}, device.Device()));
   EXPECT_THAT(timing.costs_s, SizeIs(3));
   EXPECT_THAT(timing.costs_s, Each(DoubleNear(1e-5, 1e-12)));
-  EXPECT_GE(timing.number, 10000);
-  EXPECT_LE(timing.number, 10001);
-  EXPECT_THAT(device.batches, SizeIs(2 + 3));  // the prediction was right at once
+  EXPECT_GE(timing.number, 10300);
+  EXPECT_LE(timing.number, 10301);
+  EXPECT_THAT(device.batches, SizeIs(3 + 3));  // the prediction was right at once
+  EXPECT_EQ(device.batches[2], 625);
 }
 
 // Each reading costs 2 us besides its calls of 5 us: three calls would show 5.67 us.
@@ -78,8 +79,8 @@ TEST(TimingTest, ShortCallsAreManyWhereAReadingHasACostOfItsOwn) {
   EXPECT_THAT(timing.costs_s, Each(DoubleNear(5.1e-6, 1e-12)));
   device.batches.clear();
   ASSERT_OK(TimeProgram({.min_repeat_s = 1e-3}, timing_device));
-  // 7 us in the first one: 142 calls and one, so 160; they take 0.8 ms, so 1.618 times as many.
-  EXPECT_THAT(device.batches, ElementsAre(1, 1, 160, 260));
+  // A pilot of 62.5 us: 8 calls of the first one's 7 us, so 20, each 5.1 us; so many of 1 ms.
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 20, 220));
   // Flushed caches: one call is one call.
   device.batches.clear();
   ASSERT_OK(TimeProgram({.number = 3, .flush_cache = true}, timing_device));
@@ -146,6 +147,22 @@ TEST(TimingTest, SlowProgramStopsAfterTheFirstTimedCall) {
   EXPECT_TRUE(timing.stopped_early);
   EXPECT_THAT(timing.costs_s, ElementsAre(0.02));
   EXPECT_EQ(device.Calls(), 2);
+}
+
+TEST(TimingTest, ClearlySlowerProgramsGetAShortReading) {
+  FakeDevice device;
+  device.cost = [](size_t batch) { return batch < 2 ? 2e-5 : 1.3e-5; };
+  const TimingOptions options{.min_repeat_s = 0.032, .clearly_slower_s = 1.25e-5};
+  ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram(options, device.Device()));
+  EXPECT_TRUE(timing.stopped_early);
+  EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1.3e-5, 1e-12)));
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 100));
+
+  FakeDevice faster;
+  faster.cost = [](size_t batch) { return batch < 2 ? 2e-5 : 1.2e-5; };
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram(options, faster.Device()));
+  EXPECT_FALSE(timing.stopped_early) << "what a call by itself takes says nothing";
+  EXPECT_THAT(faster.batches, ElementsAre(1, 1, 100, 2747));
 }
 
 TEST(TimingTest, OneSlowReadingOfAShortProgramDoesNotStopIt) {

@@ -27,6 +27,9 @@ constexpr double kRecheckRuns = 2;
 // Programs that take so long are not run a third time: what they leave behind when they are timed
 // is checked.
 constexpr double kLongProgramS = 1;
+// As a multiple of the best cost: what is slower is not worth a long reading. A short one is right to
+// a few percent, which is enough to learn from.
+constexpr double kClearlySlower = 1.25;
 constexpr double kSlowerRun = 1.2;  // what another run may take, in units of the first
 // Of the outputs on a device: what is compared with; in the memory of the host also that of the
 // program's own process; and of a reference what is kept and what is on its way there, too.
@@ -41,6 +44,7 @@ TimingOptions TimingFrom(const v1::MeasureOptions& options) {
   timing.cooldown_s = 1e-3 * options.cooldown_ms();
   timing.flush_cache = options.flush_cache();
   timing.early_stop_s = HopelessSeconds(options);
+  if (timing.early_stop_s) timing.clearly_slower_s = kClearlySlower * options.best_cost_s();
   timing.idle_s = 1e-3 * options.idle_ms();
   return timing;
 }

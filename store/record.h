@@ -50,7 +50,7 @@ struct Record {
   std::string device = {};
   std::string builder = {};  // worker ids
   std::string runner = {};
-  bool stopped_early = false;  // costs_s is one reading: far slower than the best one
+  bool stopped_early = false;  // costs_s is one short reading: clearly slower than the best one
   double max_error = 0;        // largest |got - want| / max|want| seen in the check
   std::string unchecked = {};  // why the check proved little, though nothing differed; "": it did
   double flop_count = 0;
