@@ -64,16 +64,16 @@ StatusOr<graph::Graph> LoadFile(const NetworkArguments& arguments) {
 
 // "conv 1,56,56,64 x 3,3,64,64 + add + relu"
 std::string Description(const graph::Graph& graph, const graph::KernelGroup& group) {
-  const graph::Node& first = graph.node(group.nodes[0]);
-  std::vector<std::string> shapes;
-  for (graph::ValueId id : first.inputs) {
+  std::vector<std::string> shapes, nodes;
+  for (graph::ValueId id : graph.node(group.anchor).inputs) {
     if (id != graph::kAbsent && shapes.size() < 2)
       shapes.push_back(fmt::format("{}", fmt::join(graph.value(id).type.shape, ",")));
   }
-  std::string text = fmt::format("{} {}", first.op->name, fmt::join(shapes, " x "));
-  for (size_t i = 1; i < group.nodes.size(); ++i)
-    text += fmt::format(" + {}", graph.node(group.nodes[i]).op->name);
-  return text;
+  for (int node : group.nodes) {
+    nodes.push_back(graph.node(node).op->name);
+    if (node == group.anchor) nodes.back() += fmt::format(" {}", fmt::join(shapes, " x "));
+  }
+  return fmt::format("{}", fmt::join(nodes, " + "));
 }
 
 graph::WinogradRule RuleOf(Variants variants) {
@@ -93,7 +93,9 @@ StatusOr<Prepared> Prepare(const graph::Graph& network, const target::Target& ta
   Prepared prepared;
   KILN_ASSIGN_OR_RETURN(prepared.graph,
                         graph::RunPasses(network, {.is_gpu = target.is_gpu(), .winograd = rule}));
-  KILN_ASSIGN_OR_RETURN(prepared.kernels, graph::ExtractTasks(prepared.graph));
+  KILN_ASSIGN_OR_RETURN(
+      prepared.kernels,
+      graph::ExtractTasks(prepared.graph, {.prologues = rule != graph::WinogradRule::kTvm}));
   for (size_t t = 0; t < prepared.kernels.tasks.size(); ++t) {
     for (int kernel : prepared.kernels.tasks[t].kernels) {
       const graph::KernelGroup& group = prepared.kernels.groups[static_cast<size_t>(kernel)];
@@ -109,7 +111,7 @@ const graph::KernelGroup& FirstGroup(const Prepared& prepared, const graph::Netw
 
 // How the weights of a kernel by Winograd's method are made; "" of another kernel.
 std::string PreparationOf(const Prepared& prepared, const graph::KernelGroup& group) {
-  const graph::Node& node = prepared.graph.node(group.nodes[0]);
+  const graph::Node& node = prepared.graph.node(group.anchor);
   if (node.op->name != "winograd_conv") return "";
   const auto number = [&](const char* name) { return std::get<int64_t>(node.attributes.at(name)); };
   return fmt::format("p1 = winograd_weights tile={}, by_rows={}", number("tile"),

@@ -8,6 +8,10 @@
 namespace kiln::graph {
 namespace {
 
+// What a prologue may read, as a multiple of what it makes: one tensor and numbers for its channels.
+constexpr double kMostPrologueReads = 1.25;
+constexpr double kMostPrologueFlops = 8;  // for an element: scale, shift, clip
+
 bool IsElementwise(OpPattern pattern) { return pattern <= OpPattern::kBroadcast; }
 bool IsInjective(OpPattern pattern) { return pattern <= OpPattern::kInjective; }
 
@@ -66,7 +70,7 @@ class Partition {
     for (const Node& node : graph.nodes()) pattern_.push_back(node.op->pattern);
   }
 
-  std::vector<KernelGroup> Run() {
+  std::vector<KernelGroup> Run(const PartitionOptions& options) {
     // Epilogues first: an elementwise node belongs to the product before it sooner than to what is
     // behind it.
     for (int i = 0; i < graph_.num_nodes(); ++i) {
@@ -77,6 +81,11 @@ class Partition {
     }
     for (int i = 0; i < graph_.num_nodes(); ++i) {
       if (IsInjective(PatternOf(i))) JoinInjective(i);
+    }
+    if (options.prologues) {
+      for (int i = 0; i < graph_.num_nodes(); ++i) {
+        if (GroupOf(i) == i && IsElementwise(PatternOf(i))) JoinAsPrologue(i);
+      }
     }
     return Groups();
   }
@@ -121,6 +130,44 @@ class Partition {
         !std::ranges::all_of(*between, [&](int n) { return IsInjective(PatternOf(n)); }))
       return;
     Join(node, *between, *next);
+  }
+
+  // The group of this last node goes into the product that alone reads it, if computing it again for
+  // each block of the product costs little.
+  void JoinAsPrologue(int sink) {
+    const std::vector<int> readers = graph_.readers(graph_.node(sink).outputs[0]);
+    if (readers.size() != 1 || graph_.is_output(graph_.node(sink).outputs[0])) return;
+    const Node& reader = graph_.node(readers[0]);
+    if (reader.op->pattern != OpPattern::kProduct) return;
+    if (std::ranges::count(reader.inputs, graph_.node(sink).outputs[0]) != 1) return;
+    if (reader.inputs[0] == graph_.node(sink).outputs[0] && IsCheap(NodesOf(sink)))
+      Join(sink, {}, readers[0]);
+  }
+
+  std::vector<int> NodesOf(int group) const {
+    std::vector<int> nodes;
+    for (int i = 0; i <= group; ++i) {
+      if (GroupOf(i) == group) nodes.push_back(i);
+    }
+    return nodes;
+  }
+
+  // Nothing but simple arithmetic, of hardly more bytes than it makes.
+  bool IsCheap(const std::vector<int>& nodes) const {
+    const ValueId made = graph_.node(nodes.back()).outputs[0];
+    const StatusOr<NodeDag> dag = MakeNodeDag(graph_, nodes, std::vector{made});
+    if (!dag.ok()) return false;
+    double flops = 0;
+    for (const dag::OpNode& node : dag->dag->nodes()) {
+      const dag::BodyProperties& body = node.op->properties();
+      if (body.has_expensive || body.flops_per_element < 0) return false;
+      flops += body.flops_per_element;
+    }
+    if (flops > kMostPrologueFlops) return false;
+    int64_t read = 0;
+    for (ValueId input : dag->inputs) read += graph_.value(input).type.bytes();
+    return static_cast<double>(read) <=
+           kMostPrologueReads * static_cast<double>(graph_.value(made).type.bytes());
   }
 
   // All extents of more than 1 are the same, in the same places.
@@ -175,6 +222,10 @@ class Partition {
         if (graph_.is_output(output) || !graph_.readers(output).empty())
           group.outputs.push_back(output);
       }
+      const auto product = std::ranges::find_if(group.nodes, [&](int node) {
+        return graph_.node(node).op->pattern == OpPattern::kProduct;
+      });
+      group.anchor = product == group.nodes.end() ? group.nodes[0] : *product;
       groups.push_back(std::move(group));
     }
     return groups;
@@ -188,7 +239,9 @@ class Partition {
 
 }  // namespace
 
-std::vector<KernelGroup> PartitionIntoKernels(const Graph& graph) { return Partition(graph).Run(); }
+std::vector<KernelGroup> PartitionIntoKernels(const Graph& graph, const PartitionOptions& options) {
+  return Partition(graph).Run(options);
+}
 
 bool IsView(const Graph& graph, const KernelGroup& group) {
   return std::ranges::all_of(group.nodes, [&](int node) { return graph.node(node).op->is_view; });

@@ -19,13 +19,21 @@ namespace kiln::graph {
 
 struct KernelGroup {
   std::vector<int> nodes;        // ascending; the last one makes the outputs
+  int anchor = 0;                // of the nodes: the product, if there is one; else the first
   std::vector<ValueId> outputs;  // of the last node, those that are read
+};
+
+struct PartitionOptions {
+  // Cheap elementwise functions that a product alone reads are computed where it reads them, as a
+  // prologue. TVM leaves them kernels of their own.
+  bool prologues = false;
 };
 
 // Every node is in one group. Groups stand in an order in which they can run. Nodes whose output is
 // a view of their input (OpDef::is_view) and that are in a group alone need no kernel; they are
 // groups all the same. Cost: linear in nodes and reads.
-std::vector<KernelGroup> PartitionIntoKernels(const Graph& graph);
+std::vector<KernelGroup> PartitionIntoKernels(const Graph& graph,
+                                              const PartitionOptions& options = {});
 
 // Does nothing but say the shape anew?
 bool IsView(const Graph& graph, const KernelGroup& group);

@@ -21,10 +21,10 @@ Graph Parsed(std::string_view text) {
 }
 
 // The groups by the names of what their nodes make: "a b c".
-std::vector<std::string> Groups(std::string_view text) {
+std::vector<std::string> Groups(std::string_view text, const PartitionOptions& options = {}) {
   const Graph graph = Parsed(text);
   std::vector<std::string> groups;
-  for (const KernelGroup& group : PartitionIntoKernels(graph)) {
+  for (const KernelGroup& group : PartitionIntoKernels(graph, options)) {
     std::vector<std::string> names;
     for (int node : group.nodes) names.push_back(graph.value(graph.node(node).outputs[0]).name);
     groups.push_back(fmt::format("{}", fmt::join(names, " ")));
@@ -54,6 +54,54 @@ q = matmul(a, w)
 y = add(q, p)
 output y)"),
               ElementsAre("p", "a", "q y"));
+}
+
+constexpr std::string_view kActivatedBefore = R"(
+input x: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+const b: float32[8] = random(2, -1, 1)
+p = matmul(x, w)
+s = add(p, b)
+a = relu(s)
+q = matmul(a, w)
+y = add(q, p)
+output y)";
+
+TEST(PartitionTest, ProloguesAreKernelsOfTheirOwnUnlessAskedFor) {
+  EXPECT_THAT(Groups(kActivatedBefore), ElementsAre("p", "s a", "q y"));
+  EXPECT_THAT(Groups(kActivatedBefore, {.prologues = true}), ElementsAre("p", "s a q y"));
+}
+
+TEST(PartitionTest, TheProductOfAGroupIsItsAnchor) {
+  const Graph graph = Parsed(kActivatedBefore);
+  const std::vector<KernelGroup> groups = PartitionIntoKernels(graph, {.prologues = true});
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(graph.value(graph.node(groups[1].anchor).outputs[0]).name, "q");
+}
+
+TEST(PartitionTest, APrologueIsCheapAndReadByOneProductAsItsData) {
+  const auto network = [](std::string_view between) {
+    return fmt::format(R"(
+input x: float32[4, 8]
+input z: float32[4, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+p = matmul(x, w)
+{}
+output y)",
+                       between);
+  };
+  const PartitionOptions options{.prologues = true};
+  EXPECT_THAT(Groups(network("a = tanh(p)\nq = matmul(a, w)\ny = add(q, p)"), options),
+              ElementsAre("p", "a", "q y"));
+  EXPECT_THAT(
+      Groups(network("a = mul(z, z)\nq = matmul(a, w)\nr = matmul(a, p)\ny = add(q, r)"), options),
+      ElementsAre("p", "a", "q", "r y"))
+      << "two products read it";
+  EXPECT_THAT(Groups(network("a = add(x, z)\nq = matmul(a, w)\ny = add(q, p)"), options),
+              ElementsAre("p", "a", "q y"))
+      << "it reads twice what it makes";
+  EXPECT_THAT(Groups(network("a = relu(w)\ny = matmul(p, a)"), options), ElementsAre("p", "a", "y"))
+      << "weights";
 }
 
 TEST(PartitionTest, BranchesThatMeetAgainJoin) {

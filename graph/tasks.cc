@@ -27,8 +27,8 @@ std::string Description(const Graph& graph, const KernelGroup& group) {
 
 }  // namespace
 
-StatusOr<NetworkKernels> ExtractTasks(const Graph& graph) {
-  NetworkKernels result{.groups = PartitionIntoKernels(graph), .dags = {}, .tasks = {}};
+StatusOr<NetworkKernels> ExtractTasks(const Graph& graph, const PartitionOptions& options) {
+  NetworkKernels result{.groups = PartitionIntoKernels(graph, options), .dags = {}, .tasks = {}};
   std::map<std::string, size_t> by_id;
   for (size_t g = 0; g < result.groups.size(); ++g) {
     const KernelGroup& group = result.groups[g];

@@ -32,6 +32,6 @@ struct NetworkKernels {
   std::vector<NetworkTask> tasks;
 };
 
-StatusOr<NetworkKernels> ExtractTasks(const Graph& graph);
+StatusOr<NetworkKernels> ExtractTasks(const Graph& graph, const PartitionOptions& options = {});
 
 }  // namespace kiln::graph

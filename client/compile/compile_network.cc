@@ -36,7 +36,10 @@ struct Prepared {
 StatusOr<Prepared> Prepare(const Graph& network, const graph::PassOptions& options) {
   Prepared prepared;
   KILN_ASSIGN_OR_RETURN(prepared.graph, graph::RunPasses(network, options));
-  KILN_ASSIGN_OR_RETURN(prepared.kernels, graph::ExtractTasks(prepared.graph));
+  KILN_ASSIGN_OR_RETURN(
+      prepared.kernels,
+      graph::ExtractTasks(prepared.graph,
+                          {.prologues = options.winograd != graph::WinogradRule::kTvm}));
   return prepared;
 }
 
@@ -76,12 +79,12 @@ StatusOr<std::set<std::string, std::less<>>> FasterByWinograd(const Graph& netwo
   KILN_ASSIGN_OR_RETURN(const CostsByName winograd_s, CostsOf(winograd, options.target, archive));
   std::set<std::string, std::less<>> faster;
   for (const graph::KernelGroup& group : winograd.kernels.groups) {
-    const graph::Node& first = winograd.graph.node(group.nodes[0]);
-    if (first.op->name != "winograd_conv") continue;
+    const graph::Node& anchor = winograd.graph.node(group.anchor);
+    if (anchor.op->name != "winograd_conv") continue;
     const std::string& made = winograd.graph.value(group.outputs[0]).name;
     const std::optional<double> cost = winograd_s.at(made), other = direct_s[made];
     if (cost && (!other || *cost < *other))
-      faster.insert(winograd.graph.value(first.outputs[0]).name);
+      faster.insert(winograd.graph.value(anchor.outputs[0]).name);
   }
   return faster;
 }
