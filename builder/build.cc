@@ -123,7 +123,8 @@ StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, codegen::Backe
   if (!program.ok()) return Failed(v1::INSTANTIATION_ERROR, program.status());
   times.set_instantiate_s(Clock::Real().MonotonicSeconds() - start_s);
   codegen::CompileTimes compile_times;
-  auto compiled = setting.backend->Compile(*program, setting.target, fault, compile_times);
+  auto compiled =
+      setting.backend->Compile(*program, setting.target, {.fault = fault}, compile_times);
   if (!compiled.ok()) return Failed(v1::COMPILE_HOST_ERROR, compiled.status());
   times.set_generate_s(compile_times.generate_s);
   times.set_compile_s(compile_times.compile_s);

@@ -72,9 +72,11 @@ enum CuFunctionAttribute : int {
 struct CuLaunchAttribute {
   int id;
   int padding = 0;
-  unsigned value[16] = {};  // of a cluster: its blocks along x, y, z
+  unsigned value[16] = {};  // of a cluster: its blocks along x, y, z; else 1: yes
 };
 constexpr int kCuLaunchClusterDimension = 4;
+// The kernel may start before what is before it in its stream has ended: it waits by itself.
+constexpr int kCuLaunchProgrammaticStreamSerialization = 6;
 // CUlaunchConfig; without attributes: clusters are what the kernel was compiled for.
 struct CuLaunchConfig {
   unsigned grid[3];
@@ -153,7 +155,9 @@ constexpr int kCuCaptureThreadLocal = 1;
   X(FuncGetParamInfo, "cuFuncGetParamInfo",                     \
     (CuFunction, size_t index, size_t* offset, size_t* bytes))  \
   X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", \
-    (int* clusters, CuFunction, const CuLaunchConfig*))
+    (int* clusters, CuFunction, const CuLaunchConfig*))         \
+  X(LaunchKernelEx, "cuLaunchKernelEx",                         \
+    (const CuLaunchConfig*, CuFunction, void** parameters, void** extra))
 
 struct CudaDriver {
 #define KILN_CUDA_DECLARE(member, symbol, parameters) CuResult(*member) parameters = nullptr;

@@ -70,6 +70,7 @@ void RunLastFirst(const Recorded& graph) {
   }
 }
 
+constexpr CuResult kCuInvalidValue = 1;
 constexpr CuResult kCuCaptureUnjoined = 904;
 
 void Execute(const std::string& name, FakeLaunch launch) {
@@ -155,6 +156,19 @@ CuResult LaunchKernel(CuFunction function, unsigned gx, unsigned gy, unsigned gz
     Execute(name, again);
   });
   return 0;
+}
+
+CuResult LaunchKernelEx(const CuLaunchConfig* config, CuFunction function, void** parameters,
+                        void** extra) {
+  const auto* attribute = static_cast<const CuLaunchAttribute*>(config->attributes);
+  const bool is_early = config->attribute_count == 1 &&
+                        attribute->id == kCuLaunchProgrammaticStreamSerialization &&
+                        attribute->value[0] == 1;
+  if (!is_early) return kCuInvalidValue;
+  ++Fake().early_launches;
+  return LaunchKernel(function, config->grid[0], config->grid[1], config->grid[2], config->block[0],
+                      config->block[1], config->block[2], config->shared_bytes, config->stream,
+                      parameters, extra);
 }
 
 void AddDevices(CudaDriver& d) {
@@ -346,6 +360,7 @@ CudaDriver MakeDriver() {
   AddGraphs(d);
   AddEvents(d);
   d.LaunchKernel = LaunchKernel;
+  d.LaunchKernelEx = LaunchKernelEx;
   return d;
 }
 

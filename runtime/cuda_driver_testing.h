@@ -55,9 +55,10 @@ struct FakeCuda {
   int streams = 0;  // now
   int events = 0;   // now
   int pushed_contexts = 0;
-  int modules = 0;      // loaded now
-  int waits = 0;        // for the stream
-  int host_blocks = 0;  // of pinned memory, now
+  int modules = 0;         // loaded now
+  int waits = 0;           // for the stream
+  int early_launches = 0;  // of kernels that may start before those before them have ended
+  int host_blocks = 0;     // of pinned memory, now
   std::vector<std::string> launched;
   std::map<CuPointer, size_t> memory;  // blocks and their bytes
 

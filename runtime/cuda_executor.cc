@@ -112,6 +112,7 @@ class CudaExecutor : public Executor {
   struct Launching {
     CudaLaunch launch;
     std::vector<uint32_t> args;  // of the kernel's
+    bool waits_for_previous = false;
   };
   struct Kernel {
     std::vector<Launching> launches;
@@ -139,7 +140,8 @@ class CudaExecutor : public Executor {
   Status SetOutputs(std::span<void* const> outputs);
   Status CopyOutputs(std::span<void* const> outputs);
 
-  Status LaunchKernel(const Kernel& kernel, CuStream stream) const;
+  // `follows_kernel`: a kernel is the last thing in the stream, and all that this one waits for.
+  Status LaunchKernel(const Kernel& kernel, CuStream stream, bool follows_kernel) const;
   Status RecordAll();
   StatusOr<GraphExec> Record(const std::function<Status()>& queue) const;
   StatusOr<CuGraphExec> CurrentGraph();
@@ -217,7 +219,7 @@ StatusOr<CudaExecutor::Kernel> CudaExecutor::LoadKernel(const NetworkKernel& fro
     const CudaModule& module = *modules_[static_cast<size_t>(from.binary)];
     KILN_ASSIGN_OR_RETURN(CudaLaunch prepared,
                           module.Prepare(launch.symbol, shape, launch.args.size()));
-    kernel.launches.push_back({std::move(prepared), launch.args});
+    kernel.launches.push_back({std::move(prepared), launch.args, launch.waits_for_previous});
   }
   return kernel;
 }
@@ -387,14 +389,19 @@ Status CudaExecutor::CopyOutputs(std::span<void* const> pointers) {
   return OkStatus();
 }
 
-Status CudaExecutor::LaunchKernel(const Kernel& kernel, CuStream stream) const {
+Status CudaExecutor::LaunchKernel(const Kernel& kernel, CuStream stream,
+                                  bool follows_kernel) const {
   std::vector<CuPointer> addresses;
   for (const Region& region : kernel.args) addresses.push_back(AddressOf(region));
   std::vector<void*> parameters;
   for (const Launching& launching : kernel.launches) {
     parameters.clear();
     for (uint32_t arg : launching.args) parameters.push_back(&addresses[arg]);
-    KILN_RETURN_IF_ERROR(Launch(driver_, launching.launch, stream, parameters.data()));
+    const bool may_overlap = follows_kernel && launching.waits_for_previous;
+    KILN_RETURN_IF_ERROR(
+        Launch(driver_, launching.launch, stream, parameters.data(),
+               may_overlap ? LaunchOrder::kWaitsItself : LaunchOrder::kAfterPrevious));
+    follows_kernel = true;
   }
   return OkStatus();
 }
@@ -411,11 +418,14 @@ Status CudaExecutor::RecordAll() {
     const Event& event = kernel_events_[event_of_[static_cast<size_t>(kernel)]];
     return Check(driver_.StreamWaitEvent(stream, event.get(), 0), "wait for a kernel");
   };
+  std::vector<bool> is_used(record_streams_.size());
   for (size_t k = 0; k < kernels_.size(); ++k) {
     const StreamPlan::Step& step = plan_.steps[k];
-    const CuStream stream = record_streams_[static_cast<size_t>(step.stream)].get();
+    const auto at = static_cast<size_t>(step.stream);
+    const CuStream stream = record_streams_[at].get();
     for (int32_t before : step.waits) KILN_RETURN_IF_ERROR(wait(stream, before));
-    KILN_RETURN_IF_ERROR(LaunchKernel(kernels_[k], stream));
+    KILN_RETURN_IF_ERROR(LaunchKernel(kernels_[k], stream, is_used[at] && step.waits.empty()));
+    is_used[at] = true;
     if (!step.awaited) continue;
     KILN_RETURN_IF_ERROR(
         Check(driver_.EventRecord(kernel_events_[event_of_[k]].get(), stream), "record a kernel"));
@@ -518,7 +528,8 @@ StatusOr<std::vector<double>> CudaExecutor::TimeKernels(int64_t number) {
   std::vector<double> seconds;
   for (const Kernel& kernel : kernels_) {
     const auto calls = [&]() -> Status {
-      for (int64_t i = 0; i < number; ++i) KILN_RETURN_IF_ERROR(LaunchKernel(kernel, origin));
+      for (int64_t i = 0; i < number; ++i)
+        KILN_RETURN_IF_ERROR(LaunchKernel(kernel, origin, i > 0));
       return OkStatus();
     };
     KILN_ASSIGN_OR_RETURN(const GraphExec graph, Record(calls));

@@ -187,6 +187,40 @@ TEST_F(CudaExecutorTest, RunsWithHostMemory) {
   EXPECT_TRUE(cuda_.memory.empty());
 }
 
+// All its kernels wait by themselves for what is before them.
+void LetKernelsWait(MixNetwork& mix) {
+  for (NetworkKernel& kernel : mix.net().kernels) kernel.launches[0].waits_for_previous = true;
+}
+
+TEST_F(CudaExecutorTest, KernelsThatWaitByThemselvesAreLaunchedEarlyBehindAnother) {
+  MixNetwork mix = Diamond();
+  LetKernelsWait(mix);
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix, 1));
+  ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
+  EXPECT_EQ(outputs, mix.Reference(a_, b_));
+  EXPECT_EQ(cuda_.early_launches, 3) << "all but the first";
+}
+
+TEST_F(CudaExecutorTest, NoKernelIsLaunchedEarlyThatWaitsForAnotherStream) {
+  MixNetwork mix = Diamond();
+  LetKernelsWait(mix);
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix, 2));
+  ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
+  EXPECT_EQ(outputs, mix.Reference(a_, b_));
+  EXPECT_EQ(cuda_.early_launches, 1) << "one branch goes on in the stream of the first kernel";
+}
+
+TEST_F(CudaExecutorTest, DriversThatLaunchNothingEarlyLaunchItAll) {
+  MixNetwork mix = Diamond();
+  LetKernelsWait(mix);
+  CudaDriver driver = FakeCuda::Driver();
+  driver.LaunchKernelEx = nullptr;
+  ASSERT_OK_AND_ASSIGN(auto executor,
+                       Executor::Load(mix.File(), {.streams = 1, .driver = &driver}));
+  ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
+  EXPECT_EQ(outputs, mix.Reference(a_, b_));
+}
+
 TEST_F(CudaExecutorTest, UsesGpuMemoryWhereItIs) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));

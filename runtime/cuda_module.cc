@@ -67,6 +67,15 @@ Status CheckResources(const CudaDriver& driver, const CudaGpu& gpu, const CudaLa
       fmt::format("get {} bytes of dynamic shared memory", launch.shape.dynamic_shared_bytes));
 }
 
+CuLaunchConfig ConfigOf(const CudaLaunchShape& shape) {
+  return {.grid = {shape.grid[0], shape.grid[1], shape.grid[2]},
+          .block = {shape.block[0], shape.block[1], shape.block[2]},
+          .shared_bytes = shape.dynamic_shared_bytes,
+          .stream = nullptr,
+          .attributes = nullptr,
+          .attribute_count = 0};
+}
+
 // Of kernels whose blocks form clusters: that they are those of the plan, and that one fits the
 // GPU.
 Status CheckCluster(const CudaDriver& driver, const CudaGpu& gpu, const CudaLaunch& launch) {
@@ -86,13 +95,7 @@ Status CheckCluster(const CudaDriver& driver, const CudaGpu& gpu, const CudaLaun
                            cluster);
   }
   if (driver.OccupancyMaxActiveClusters == nullptr) return OkStatus();
-  const CuLaunchConfig config{
-      .grid = {launch.shape.grid[0], launch.shape.grid[1], launch.shape.grid[2]},
-      .block = {launch.shape.block[0], launch.shape.block[1], launch.shape.block[2]},
-      .shared_bytes = launch.shape.dynamic_shared_bytes,
-      .stream = nullptr,
-      .attributes = nullptr,
-      .attribute_count = 0};
+  const CuLaunchConfig config = ConfigOf(launch.shape);
   int active = 0;
   // A driver that cannot tell leaves it to the launch.
   if (driver.OccupancyMaxActiveClusters(&active, launch.function, &config) != 0 || active > 0)
@@ -164,11 +167,22 @@ StatusOr<CudaLaunch> CudaModule::Prepare(const std::string& symbol, const CudaLa
 }
 
 Status Launch(const CudaDriver& driver, const CudaLaunch& launch, CuStream stream,
-              void** parameters) {
-  const CudaLaunchShape& shape = launch.shape;
-  const CuResult result = driver.LaunchKernel(
-      launch.function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
-      shape.block[2], shape.dynamic_shared_bytes, stream, parameters, nullptr);
+              void** parameters, LaunchOrder order) {
+  CuResult result;
+  if (order == LaunchOrder::kWaitsItself && driver.LaunchKernelEx != nullptr) {
+    CuLaunchAttribute attribute{.id = kCuLaunchProgrammaticStreamSerialization};
+    attribute.value[0] = 1;
+    CuLaunchConfig config = ConfigOf(launch.shape);
+    config.stream = stream;
+    config.attributes = &attribute;
+    config.attribute_count = 1;
+    result = driver.LaunchKernelEx(&config, launch.function, parameters, nullptr);
+  } else {
+    const CudaLaunchShape& shape = launch.shape;
+    result = driver.LaunchKernel(launch.function, shape.grid[0], shape.grid[1], shape.grid[2],
+                                 shape.block[0], shape.block[1], shape.block[2],
+                                 shape.dynamic_shared_bytes, stream, parameters, nullptr);
+  }
   if (result == 0) return OkStatus();
   return driver.Check(result, fmt::format("launch kernel '{}'", launch.symbol));
 }

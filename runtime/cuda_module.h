@@ -50,9 +50,16 @@ class CudaModule {
   CuModule module_ = nullptr;
 };
 
+enum class LaunchOrder : uint8_t {
+  kAfterPrevious,  // starts when what is before it in the stream has ended
+  // May start earlier: the kernel itself waits for the one before it in the stream, which must be a
+  // kernel. Drivers that can't do that launch it as the other.
+  kWaitsItself,
+};
+
 // Queues it once. `parameters`: the address of each pointer that it takes.
 Status Launch(const CudaDriver& driver, const CudaLaunch& launch, CuStream stream,
-              void** parameters);
+              void** parameters, LaunchOrder order = LaunchOrder::kAfterPrevious);
 
 // Whether these bytes are a whole ELF file for a GPU.
 Status CheckCubin(std::string_view bytes);

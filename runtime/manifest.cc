@@ -49,9 +49,13 @@ Json BufferJson(const NetworkBuffer& buffer) {
 }
 
 Json LaunchJson(const NetworkLaunch& launch) {
-  return {{"symbol", launch.symbol},   {"grid", launch.grid},
-          {"block", launch.block},     {"dynamic_shared_bytes", launch.dynamic_shared_bytes},
-          {"cluster", launch.cluster}, {"args", launch.args}};
+  return {{"symbol", launch.symbol},
+          {"grid", launch.grid},
+          {"block", launch.block},
+          {"dynamic_shared_bytes", launch.dynamic_shared_bytes},
+          {"cluster", launch.cluster},
+          {"args", launch.args},
+          {"waits_for_previous", launch.waits_for_previous}};
 }
 
 Json KernelJson(const NetworkKernel& kernel) {
@@ -226,7 +230,8 @@ NetworkLaunch ReadLaunch(Members json) {
   NetworkLaunch launch{.symbol = json.Text("symbol"),
                        .dynamic_shared_bytes = json.UInt32("dynamic_shared_bytes"),
                        .cluster = json.UInt32("cluster"),
-                       .args = json.Ints<uint32_t>("args")};
+                       .args = json.Ints<uint32_t>("args"),
+                       .waits_for_previous = json.Bool("waits_for_previous")};
   json.Extents("grid", launch.grid);
   json.Extents("block", launch.block);
   return launch;

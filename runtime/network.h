@@ -68,6 +68,8 @@ struct NetworkLaunch {
   uint32_t dynamic_shared_bytes = 0;
   uint32_t cluster = 0;        // blocks of one along x, as the kernel was compiled for; 0: none
   std::vector<uint32_t> args;  // indices into the kernel's
+  // It begins by waiting for the launch before it: it may be launched before that has ended.
+  bool waits_for_previous = false;
 };
 
 // Where the schedule of a kernel comes from.

@@ -18,7 +18,7 @@ StatusOr<codegen::Compiled> CompileKernel(const dag::DagPtr& dag, const std::str
   KILN_ASSIGN_OR_RETURN(const ir::Program program, lower::Lower(state, {.gpu = resolved.is_gpu()}));
   KILN_RETURN_IF_ERROR(backend->Check(program, resolved, target::FillHardware(resolved, hardware)));
   codegen::CompileTimes times;
-  return backend->Compile(program, resolved, codegen::Fault::kNone, times);
+  return backend->Compile(program, resolved, {.waits_for_previous = true}, times);
 }
 
 }  // namespace kiln::client

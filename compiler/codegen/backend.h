@@ -46,10 +46,10 @@ class Backend {
   virtual Status Check(const ir::Program& program, const target::Target& target,
                        const target::HardwareParams& hardware) const;
 
-  // `target` is a resolved one. `fault`: for tests of what becomes of broken programs; those of
+  // `target` is a resolved one. Faults are for tests of what becomes of broken programs; those of
   // kinds that run none are never asked for one.
   virtual StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target,
-                                     Fault fault, CompileTimes& times) const = 0;
+                                     const CompileOptions& options, CompileTimes& times) const = 0;
 
   // The first is the one that most people mean.
   virtual std::span<const CodeForm> forms() const { return {}; }

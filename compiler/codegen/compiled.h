@@ -25,6 +25,8 @@ struct Launch {
   uint32_t cluster = 1;               // blocks of a cluster, along x
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint32_t> args;  // indices into Compiled::args
+  // It waits by itself for what was launched before it (CompileOptions::waits_for_previous).
+  bool waits_for_previous = false;
   // What the compiler says of a GPU kernel.
   uint32_t registers = 0, spilled_bytes = 0, stack_bytes = 0;  // per thread
   uint32_t shared_bytes = 0;                                   // per block, dynamic ones among them
@@ -44,6 +46,14 @@ enum class Fault : uint8_t {
   kWrongAnswer,
   kTrap,
   kOutOfBounds,  // 10 elements behind the end of the first output
+};
+
+struct CompileOptions {
+  Fault fault = Fault::kNone;
+  // GPU kernels begin by waiting until what was launched before them has ended, if the GPU can do so
+  // (sm_90): they may then be launched earlier, so that launching costs less (CUDA's programmatic
+  // dependent launch). Launched as any kernel they do not wait.
+  bool waits_for_previous = false;
 };
 
 }  // namespace kiln::codegen

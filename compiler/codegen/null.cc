@@ -21,8 +21,8 @@ class Null final : public Backend {
  public:
   const target::TargetKind& kind() const override { return target::kNull; }
   StatusOr<std::string> Compiler() const override { return std::string("nothing"); }
-  StatusOr<Compiled> Compile(const ir::Program& program, const target::Target&, Fault,
-                             CompileTimes&) const override {
+  StatusOr<Compiled> Compile(const ir::Program& program, const target::Target&,
+                             const CompileOptions&, CompileTimes&) const override {
     return CompileNull(program);
   }
 };

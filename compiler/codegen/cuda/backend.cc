@@ -9,6 +9,9 @@
 namespace kiln::codegen {
 namespace {
 
+// The first GPUs on which kernels can wait for others: Hopper.
+constexpr int kWaitingArch = 90;
+
 constexpr CodeForm kForms[] = {{"cuda", "CUDA C"}};
 
 class Cuda final : public Backend {
@@ -25,10 +28,14 @@ class Cuda final : public Backend {
     return CheckCudaProgram(program, hardware, target.GpuArch());
   }
 
-  StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target, Fault fault,
-                             CompileTimes& times) const override {
-    KILN_ASSIGN_OR_RETURN(CudaCompiled result,
-                          CompileCudaWithReport(program, target, {.fault = fault}));
+  StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target,
+                             const CompileOptions& options, CompileTimes& times) const override {
+    KILN_ASSIGN_OR_RETURN(
+        CudaCompiled result,
+        CompileCudaWithReport(program, target,
+                              {.fault = options.fault,
+                               .waits_for_previous = options.waits_for_previous &&
+                                                     target.GpuArch() >= kWaitingArch}));
     times = {.generate_s = result.generate_s, .compile_s = result.compile_s};
     return std::move(result.compiled);
   }

@@ -184,7 +184,8 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
          .block = {kernel.block.begin(), kernel.block.end()},
          .cluster = static_cast<uint32_t>(kernel.cluster),
          .dynamic_shared_bytes = static_cast<uint32_t>(kernel.dynamic_shared_bytes),
-         .args = {kernel.args.begin(), kernel.args.end()}});
+         .args = {kernel.args.begin(), kernel.args.end()},
+         .waits_for_previous = options.waits_for_previous});
     Launch& launch = compiled.launches.back();
     launch.shared_bytes =
         static_cast<uint32_t>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);

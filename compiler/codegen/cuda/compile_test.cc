@@ -69,6 +69,20 @@ TEST_F(CudaCompile, VectorAccessesReachTheMachine) {
               AllOf(HasSubstr("ld.global.nc.v4"), HasSubstr("st.global.v4")));
 }
 
+// Loads of inputs that nothing writes may be moved by the compiler; they must not pass the wait.
+TEST_F(CudaCompile, KernelsThatWaitReadNothingBefore) {
+  for (const std::string_view text : {kTiledMatmul, kReduction}) {
+    ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(text));
+    ASSERT_OK_AND_ASSIGN(const CudaSource source,
+                         GenerateCuda(program, {.waits_for_previous = true}));
+    ASSERT_OK_AND_ASSIGN(const std::string ptx, CompilePtx(source.text, "sm_90"));
+    const size_t wait = ptx.find("griddepcontrol.wait"), load = ptx.find("ld.global");
+    ASSERT_NE(wait, ptx.npos);
+    EXPECT_LT(wait, load);
+    EXPECT_EQ(ptx.find("griddepcontrol", wait + 1), ptx.npos) << "one kernel";
+  }
+}
+
 TEST_F(CudaCompile, FastMathIsAChoice) {
   const std::string source =
       "extern \"C\" __global__ void k(float* x) { x[0] = expf(x[0]) / x[1]; }";

@@ -18,6 +18,10 @@ using ir::StmtKind;
 
 constexpr int64_t kThreadsPerMultiprocessor = 2048;  // some have fewer: ptxas takes what fits
 
+// Of programmatic dependent launch: what is written by what was launched before can be read behind
+// it, and what that reads can be overwritten.
+constexpr std::string_view kWait = "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n";
+
 bool Uses(Stmt stmt, int32_t slot) {
   if (stmt->kind == StmtKind::kStore && stmt->slot == slot) return true;
   bool result = false;
@@ -96,6 +100,7 @@ class Generator {
         kernel.cluster > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", kernel.cluster) : "";
     text += fmt::format("\nextern \"C\" __global__ void {}__launch_bounds__({})\n{}(\n{}) {{\n",
                         cluster, bounds, launch.name, Parameters(kernel, launch));
+    if (options_.waits_for_previous) text += kWait;
     if (&kernel == &program_.kernels.front()) text += FaultText();
     return text + body + "}\n";
   }

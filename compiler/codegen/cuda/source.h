@@ -24,6 +24,8 @@ struct CudaOptions {
   // of the IEEE operations, a multiply and an add may still become one fused multiply-add.
   bool fast_math = false;
   Fault fault = Fault::kNone;
+  // CompileOptions; for sm_90 and later.
+  bool waits_for_previous = false;
   // What watches the passes; null: what the environment asks for.
   const ir::PassInstruments* instruments = nullptr;
 };

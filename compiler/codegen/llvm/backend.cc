@@ -18,10 +18,10 @@ class Llvm final : public Backend {
     return ResolveCpu(target);
   }
 
-  StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target, Fault fault,
-                             CompileTimes& times) const override {
+  StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target,
+                             const CompileOptions& options, CompileTimes& times) const override {
     const double start_s = Clock::Real().MonotonicSeconds();
-    auto compiled = CompileLlvm(program, target, {.fault = fault});
+    auto compiled = CompileLlvm(program, target, {.fault = options.fault});
     times.compile_s = Clock::Real().MonotonicSeconds() - start_s;
     return compiled;
   }
