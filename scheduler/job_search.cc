@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "compiler/dag/sample_outputs.h"
+#include "search/evolution/transfer.h"
 #include "search/policies/policy.h"
 #include "search/policies/unscheduled_first.h"
 #include "search/tuning/objective.h"
@@ -66,6 +67,7 @@ search::ScheduledTask FactsOf(const v1::TaskSpec& spec, const CheckedTask& task)
   if (spec.has_alternative_of()) facts.alternative_of = static_cast<int>(spec.alternative_of());
   facts.flop_count = task.flop_count;
   facts.similarity_tag = TagOf(*task.dag);
+  facts.sums = search::SumsKey(*task.dag);
   return facts;
 }
 

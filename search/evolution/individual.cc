@@ -67,6 +67,8 @@ std::string Describe(const Individual& individual, const dag::DagPtr& dag) {
       individual.sketch ? fmt::format("sketch {}", *individual.sketch) : "no sketch";
   if (origin.kind == Origin::kRandom) return sketch + ", random";
   const std::string ancestor = Ancestor(origin.trial, origin.earlier);
+  if (origin.kind == Origin::kTransferred)
+    return fmt::format("{}, as {} of another task", sketch, ancestor);
   if (origin.kind == Origin::kMeasured) return fmt::format("{}, {}", sketch, ancestor);
   const std::string changes =
       origin.changes == 1 ? "1 change" : fmt::format("{} changes", origin.changes);

@@ -61,6 +61,10 @@ class Policy {
   // Never proposes them: what is known already and need not be learned from. Cheap for thousands.
   virtual void Avoid(std::span<const uint64_t> hashes) = 0;
 
+  // The fastest results of another task that does the same sums (SumsKey), as far as they are known:
+  // what was fast there may be tried here. Told again they cost nothing. Policies may ignore them.
+  virtual void Suggest(std::span<const Observation> of_another) { (void)of_another; }
+
   // How the last Propose went.
   virtual const RoundReport& last_round() const = 0;
 };

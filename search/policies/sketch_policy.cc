@@ -11,6 +11,7 @@
 #include "search/evolution/evolution.h"
 #include "search/evolution/population.h"
 #include "search/evolution/rebuild.h"
+#include "search/evolution/transfer.h"
 #include "search/policies/samples.h"
 #include "search/space/search_space.h"
 
@@ -167,6 +168,51 @@ std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, in
   return Evolve(input, std::move(first), Elites(elites), known_, report_);
 }
 
+std::optional<Individual> SketchPolicy::Transferred(const Observation& of_another) const {
+  for (size_t i = 0; i < sketches_.size(); ++i) {
+    const auto steps = TransferSteps(of_another.candidate.steps, sketches_[i]);
+    if (!steps.ok()) continue;
+    Drop why = Drop::kIllegal;
+    StatusOr<schedule::State> state = Rebuild(task_, *steps, why);
+    if (!state.ok()) continue;
+    const std::optional<int> sketch = SketchOf(state->steps(), sketches_);
+    // The beginning of a longer sketch, whose stages would be left as they are.
+    if (sketch != static_cast<int>(i)) continue;
+    Individual individual = MakeIndividual(
+        *std::move(state), sketch, {.kind = Origin::kTransferred, .trial = of_another.trial});
+    if (known_.contains(individual.hash)) return std::nullopt;
+    return individual;
+  }
+  return std::nullopt;
+}
+
+void SketchPolicy::Suggest(std::span<const Observation> of_another) {
+  for (const Observation& observation : of_another) {
+    if (!suggested_.insert(observation.candidate.hash).second) continue;
+    if (std::optional<Individual> individual = Transferred(observation)) {
+      transferred_.push_back(*std::move(individual));
+    }
+  }
+}
+
+void SketchPolicy::ProposeTransferred(int n, const Workers& workers, Hashes& chosen,
+                                      std::vector<Candidate>& candidates) {
+  std::erase_if(transferred_,
+                [&](const Individual& individual) { return known_.contains(individual.hash); });
+  FillRows(workers, transferred_, report_);
+  const double share = measured_.empty() ? parameters_.transferred_share_of_first_round
+                                         : parameters_.transferred_share;
+  const int most = static_cast<int>(std::floor(n * share + 0.5));
+  for (Individual& individual : transferred_) {
+    if (static_cast<int>(candidates.size()) >= most) {
+      reserve_.push_back(std::move(individual));
+    } else if (chosen.insert(individual.hash).second) {
+      Accept(individual, 0, candidates);
+    }
+  }
+  transferred_.clear();
+}
+
 void SketchPolicy::Accept(const Individual& individual, int rank,
                           std::vector<Candidate>& candidates) {
   known_.insert(individual.hash);
@@ -251,6 +297,10 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   const costmodel::CostModel* ranker = Ranker();
   const Workers workers(task_, options_.features, options_.threads);
 
+  std::vector<Candidate> candidates;
+  Hashes chosen;
+  ProposeTransferred(n, workers, chosen, candidates);
+  n -= static_cast<int>(candidates.size());
   Hashes seen = known_;
   for (const Individual& individual : reserve_) seen.insert(individual.hash);
   const int population =
@@ -258,8 +308,9 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   const int wanted = ranker == nullptr ? n : std::max(n, InProportion(parameters_, population, n));
   std::vector<Individual> drawn = Draw(wanted, parameters_.max_rejected_draws, workers, seen);
 
-  std::vector<Candidate> candidates;
-  Hashes chosen;
+  const auto left = [&, all = n + candidates.size()] {
+    return static_cast<int>(all - candidates.size());
+  };
   if (ranker != nullptr) {
     report_.ranked_by = ranker->name();
     const double eps = ranker == options_.models.prior.get() ? parameters_.prior_eps_greedy
@@ -280,12 +331,11 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
       Accept(neighbour, 0, candidates);
       ++report_.proposed_near_elites;
     }
-    ChooseByChance(std::min(by_chance, n - static_cast<int>(candidates.size())), drawn, chosen,
-                   candidates);
+    ChooseByChance(std::min(by_chance, left()), drawn, chosen, candidates);
     // What the random share did not find is made up by the next best ones.
     for (size_t i = 0; i < ranked.size(); ++i) {
       if (chosen.contains(ranked[i].hash)) continue;
-      if (static_cast<int>(candidates.size()) < n) {
+      if (left() > 0) {
         Accept(ranked[i], static_cast<int>(i) + 1, candidates);
       } else if (static_cast<int>(reserve_.size()) < parameters_.sample_init_population) {
         reserve_.push_back(std::move(ranked[i]));

@@ -7,12 +7,16 @@
 // tasks leaves the second round to the prior: by itself it never tries what those had no use for,
 // and takes the best of what it tries for the best there is.
 //
+// What was fast for another task that does the same sums is carried over (evolution/transfer.h): a
+// part of a round's candidates are such, and the rest of them are in the first generation.
+//
 // Proposals in flight count as known. Observations are featurized (from the proposal, or by
 // lowering again) and given to the model in the next Propose, not before: results trickle in one by
 // one.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -45,6 +49,7 @@ class SketchPolicy final : public Policy {
   void Avoid(std::span<const uint64_t> hashes) override {
     known_.insert(hashes.begin(), hashes.end());
   }
+  void Suggest(std::span<const Observation> of_another) override;
   const RoundReport& last_round() const override { return report_; }
 
   const std::vector<Sketch>& sketches() const { return sketches_; }
@@ -70,6 +75,11 @@ class SketchPolicy final : public Policy {
   // chosen.
   std::vector<const Individual*> ProbedElites() const;
   std::vector<Individual> Neighbours(int n, const Workers& workers, const Hashes& chosen);
+  // The schedule as one of this task; none: it can't be, or is known.
+  std::optional<Individual> Transferred(const Observation& of_another) const;
+  // Those that wait, up to a share of n; the rest goes to what is ranked.
+  void ProposeTransferred(int n, const Workers& workers, Hashes& chosen,
+                          std::vector<Candidate>& candidates);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
   void Remember(Individual individual);
   void AddMeasured(Individual individual);
@@ -86,6 +96,8 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> measured_;                    // valid ones, the fastest first
   std::unordered_map<uint64_t, int> measured_rows_;     // by RowsHash
   std::vector<Individual> reserve_;                     // ranked in earlier rounds, not proposed
+  std::vector<Individual> transferred_;                 // of other tasks, not proposed
+  Hashes suggested_;                                    // as the other tasks know them
   std::vector<costmodel::Sample> pending_;              // not given to the model yet
   int own_results_ = 0;                                 // that taught the model
   uint64_t draws_ = 0;                                  // calls of DrawPopulation, for seeds

@@ -68,6 +68,34 @@ double Tune(Policy& policy, int trials, int round) {
   return best;
 }
 
+TEST(SketchPolicy, TriesFirstWhatWasFastForATaskWithTheSameSums) {
+  const auto make = [](std::vector<std::string> epilogue) {
+    auto dag = dag::BuildOp("conv2d_nhwc", "1,14,14,64,64,3,3,1,1", {.epilogue = epilogue});
+    KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+    return Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
+  };
+  const Task plain = make({"bias"}), relu = make({"bias", "relu"});
+  SketchPolicy of_plain(plain, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
+  SketchPolicy of_relu(relu, SmallParameters(), 2, Options(std::make_shared<AdditiveModel>()));
+  ASSERT_OK_AND_ASSIGN(const auto of_another, of_plain.Propose(12));
+  const std::vector<Observation> told = Measure(of_another, 100);
+  of_relu.Suggest(told);
+  of_relu.Suggest(told);
+  ASSERT_OK_AND_ASSIGN(const auto proposed, of_relu.Propose(16));
+  ASSERT_EQ(proposed.size(), 16u);
+  for (size_t i = 0; i < 16; ++i) {
+    const bool is_transferred = proposed[i].origin.find("of another task") != std::string::npos;
+    EXPECT_EQ(is_transferred, i < 8) << proposed[i].origin;
+  }
+  EXPECT_THAT(proposed[0].origin, testing::HasSubstr("as trial 100 of another task"));
+  of_relu.Observe(Measure(proposed, 0));
+  of_relu.Suggest(told);
+  ASSERT_OK_AND_ASSIGN(const auto later, of_relu.Propose(16));
+  for (const Candidate& candidate : later) {
+    EXPECT_THAT(candidate.origin, testing::Not(testing::HasSubstr("of another task")));
+  }
+}
+
 TEST(SketchPolicy, FindsInFewTrialsWhatRandomDoesNotInMany) {
   for (const bool gpu : {false, true}) {
     SCOPED_TRACE(gpu);

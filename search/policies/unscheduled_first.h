@@ -20,6 +20,7 @@ class UnscheduledFirst final : public Policy {
   // What others measured of the unscheduled loops does not make them known: a search has its own
   // reading of what it is compared with.
   void Avoid(std::span<const uint64_t> hashes) override { others_->Avoid(hashes); }
+  void Suggest(std::span<const Observation> of_another) override { others_->Suggest(of_another); }
   const RoundReport& last_round() const override { return report_; }
 
  private:

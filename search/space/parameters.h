@@ -333,6 +333,13 @@ namespace kiln::search {
   X(double, probe_tiles_prob, 0.4, 0, 1,                                                          \
     "such a change is one of tiles; else of any kind, all alike",                                 \
     "")                                                                                           \
+  X(double, transferred_share_of_first_round, 0.5, 0, 1,                                           \
+    "share of a task's first round that another task with the same sums found to be fast, "         \
+    "if there are so many",                                                                        \
+    "")                                                                                           \
+  X(double, transferred_share, 0.125, 0, 1,                                                       \
+    "the same of its other rounds",                                                               \
+    "")                                                                                           \
   X(int, tries_per_neighbour, 16, 1, 1e6,                                                         \
     "changes that are tried for one neighbour",                                                   \
     "")                                                                                           \

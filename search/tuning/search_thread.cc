@@ -41,6 +41,7 @@ SearchThread::Answer SearchThread::Carry(Order& order) const {
   for (auto& [policy, observations] : order.events) policy->Observe(observations);
   Answer answer{std::vector<Candidate>(), {}, 0};
   if (order.policy != nullptr) {
+    order.policy->Suggest(order.suggestions);
     answer.candidates = order.policy->Propose(order.candidates);
     answer.report = order.policy->last_round();
   }

@@ -20,6 +20,7 @@ class SearchThread {
   struct Order {
     std::vector<std::pair<Policy*, std::vector<Observation>>> events;  // told first
     Policy* policy = nullptr;                                          // null: nothing is asked for
+    std::vector<Observation> suggestions = {};  // for it, told before it is asked
     int candidates = 0;
   };
   struct Answer {

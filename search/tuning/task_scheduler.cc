@@ -10,6 +10,8 @@ namespace kiln::search {
 namespace {
 
 constexpr double kAlone = 1e30;
+// An alternative that is slower by this factor after its first round never was the fastest at last.
+constexpr double kFarSlower = 1.4;
 // A round takes one trial for so many that were asked for before.
 constexpr uint32_t kShareOfKnown = 4;
 // A task leaves its peers when it was tuned so many rounds more than the others and still is slow.
@@ -216,10 +218,22 @@ void TaskScheduler::LeaveGroupIfFarBehind(int task) {
 
 // ---- the choice -----------------------------------------------------------------------------
 
+// An alternative, never tried, that was far slower in another task.
+bool TaskScheduler::IsHopeless(int task) const {
+  const ScheduledTask& facts = tasks_[task].facts;
+  if (options_.strategy != TaskStrategy::kGradient) return false;
+  if (!facts.alternative_of.has_value() || facts.sums.empty()) return false;
+  return std::ranges::any_of(tasks_, [&](const TaskState& other) {
+    return other.facts.alternative_of.has_value() && other.facts.sums == facts.sums &&
+           other.best_s < kNoResult_s && !other.history_s.empty() &&
+           other.best_s > kFarSlower * latencies_s_[other.group];
+  });
+}
+
 std::optional<int> TaskScheduler::Next() {
   if (Over().has_value()) return std::nullopt;
   for (int i = 0; i < num_tasks(); ++i) {
-    if (tasks_[i].begun == 0 && !dead(i)) return i;
+    if (tasks_[i].begun == 0 && !dead(i) && !IsHopeless(i)) return i;
   }
   return options_.strategy == TaskStrategy::kRoundRobin ? InTurn() : ByGradient();
 }

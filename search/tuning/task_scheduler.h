@@ -28,8 +28,9 @@
 // the next `catch_up_rounds` to draw level; at most 0. For the fastest one this is the rule above.
 // One that stays three times slower has a second round after seven of the fastest's, one that stays
 // a third slower eight at most; one that draws near has more and more. All have their first round
-// in any case; without a result after that an alternative gets no more while another has one,
-// except when nothing else can be tuned.
+// in any case, but for alternatives that were far slower in a task with the same sums; without a
+// result after that an alternative gets no more while another has one, except when nothing else can
+// be tuned.
 //
 // A group without a result has the latency 1e10 s, so it comes first, until it is dead; only while
 // its rounds are open others are preferred. Latencies in seconds. Cost: O(tasks^2) per round. Not
@@ -63,6 +64,9 @@ struct ScheduledTask {
   double weight = 1;  // of its group: that of the first alternative counts
   double flop_count = 0;
   std::string similarity_tag = {};  // "": alone
+  // What it sums up (search/evolution/transfer.h); "": nothing, or not known. Tasks with the same
+  // sums are fast in the same ways.
+  std::string sums = {};
   // The earlier task whose group it does in another way; none: it has a group of its own.
   std::optional<int> alternative_of = {};
 };
@@ -156,6 +160,7 @@ class TaskScheduler {
 
   bool Stopped(const TaskState& task) const;
   bool Awaited(const TaskState& task) const;
+  bool IsHopeless(int task) const;
   std::vector<int> Peers(int task) const;
   double BestSpeed(std::span<const int> peers) const;
   double Chain(int task) const;

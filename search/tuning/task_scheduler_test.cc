@@ -34,6 +34,29 @@ TEST(TaskScheduler, EveryTaskHasOneRoundFirst) {
   EXPECT_EQ(s.Next(), 0);
 }
 
+// Tasks 0 and 2 sum up the same, and so do their alternatives, 1 and 3.
+TEST(TaskScheduler, AnAlternativeThatWasFarSlowerForTheSameSumsIsNotBegun) {
+  for (const double alternative_s : {1.3e-3, 1.5e-3}) {
+    TaskScheduler s = Make({{.sums = "a"},
+                            {.sums = "b", .alternative_of = 0},
+                            {.sums = "a"},
+                            {.sums = "b", .alternative_of = 2},
+                            {}});
+    Rounds(s, *s.Next(), {1e-3});
+    Rounds(s, *s.Next(), {alternative_s});
+    Rounds(s, *s.Next(), {1e-3});
+    EXPECT_EQ(s.Next(), alternative_s < 1.4e-3 ? 3 : 4);
+    Rounds(s, 4, {1e-6});
+    for (int i = 0; i < 20; ++i) {
+      const int next = *s.Next();
+      if (alternative_s > 1.4e-3) {
+        EXPECT_NE(next, 3);
+      }
+      Rounds(s, next, {next == 1 || next == 3 ? alternative_s : 1e-3});
+    }
+  }
+}
+
 // By hand, alpha 0.2, window 3:
 //   task 0: h = 10, 6, 5, 4, 4 ms; t = 5, g = 4
 //     backward = (4 - 6) / 3 = -0.666667   forward = (4 - 4 / 5) - 4 = -0.8

@@ -14,6 +14,8 @@ namespace {
 
 // Trials that are left when a round comes in time, beyond what the measurer holds.
 constexpr double kSpare = 4;
+// Of a task, that tasks with the same sums are told of.
+constexpr size_t kLeaders = 8;
 constexpr double kNever_s = std::numeric_limits<double>::infinity();
 // Of the time between two results: new ones count so much in the average.
 constexpr double kNewest = 0.1;
@@ -30,6 +32,7 @@ class TuneLoop {
         missing_(options.missing.begin(), options.missing.end()),
         next_number_(options.first_trial),
         events_(tasks.size()),
+        leaders_(tasks.size()),
         search_([this] { measurer_.Wake(); }, options.phases) {
     for (size_t i = 0; i < tasks.size(); ++i) {
       schedule_.Restore(static_cast<int>(i), tasks[i].earlier_costs_s);
@@ -156,11 +159,41 @@ class TuneLoop {
     }
     order.events = TakeEvents();
     order.policy = tasks_[*task].policy;
+    order.suggestions = SuggestionsFor(*task);
     order.candidates = static_cast<int>(
         std::min<size_t>(schedule_.RoundTrials(*task), NumbersLeft() - ready_.size()));
     searched_ = *task;
     schedule_.BeginRound(*task);
     search_.Start(std::move(order));
+  }
+
+  // ---- tasks with the same sums
+
+  bool HasSameSums(int task, int other) const {
+    const std::string& sums = tasks_[task].facts.sums;
+    return task != other && !sums.empty() && sums == tasks_[other].facts.sums;
+  }
+
+  // The fastest of the others, the fastest first.
+  std::vector<Observation> SuggestionsFor(int task) const {
+    std::vector<Observation> suggestions;
+    for (int other = 0; other < schedule_.num_tasks(); ++other) {
+      if (!HasSameSums(task, other)) continue;
+      suggestions.insert(suggestions.end(), leaders_[other].begin(), leaders_[other].end());
+    }
+    std::ranges::stable_sort(suggestions, IsFaster);
+    return suggestions;
+  }
+
+  static bool IsFaster(const Observation& a, const Observation& b) {
+    return std::pair(a.cost_s, a.trial) < std::pair(b.cost_s, b.trial);
+  }
+
+  void KeepLeader(int task, const Observation& observation) {
+    std::vector<Observation>& leaders = leaders_[task];
+    if (!observation.valid || tasks_[task].facts.sums.empty()) return;
+    leaders.insert(std::ranges::upper_bound(leaders, observation, IsFaster), observation);
+    if (leaders.size() > kLeaders) leaders.pop_back();
   }
 
   // Each task's by trial: in lock step the order in which they came must not matter. A correction
@@ -227,6 +260,7 @@ class TuneLoop {
     schedule_.AddResult(task, outcome.valid ? std::optional(outcome.cost_s) : std::nullopt);
     Observation observation{std::move(outcome.trial.candidate), outcome.valid, outcome.cost_s,
                             outcome.trial.number};
+    KeepLeader(task, observation);
     events_[task].push_back(std::move(observation));
     return FinishOne(*round);
   }
@@ -256,12 +290,13 @@ class TuneLoop {
   TaskScheduler schedule_;
   std::deque<uint32_t> missing_;
   uint32_t next_number_;
-  std::deque<Ready> ready_;                       // proposed, not yet submitted
-  std::map<uint32_t, RoundPtr> in_flight_;        // by trial number
-  std::vector<std::vector<Observation>> events_;  // per task: not yet told
-  int searched_ = 0;                              // the task of the order in hand
-  double search_s_ = 0;                           // of the last round
-  double interval_s_ = 0;                         // between results, on average
+  std::deque<Ready> ready_;                        // proposed, not yet submitted
+  std::map<uint32_t, RoundPtr> in_flight_;         // by trial number
+  std::vector<std::vector<Observation>> events_;   // per task: not yet told
+  std::vector<std::vector<Observation>> leaders_;  // per task, the fastest first
+  int searched_ = 0;                               // the task of the order in hand
+  double search_s_ = 0;                            // of the last round
+  double interval_s_ = 0;                          // between results, on average
   double last_result_s_ = 0;
   std::optional<Ending> ending_;  // it was cut short
   SearchThread search_;           // last: it wakes the measurer until it is gone

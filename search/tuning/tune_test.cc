@@ -29,8 +29,12 @@ class FakePolicy final : public Policy {
     for (const Observation& o : observations) observed.push_back(o);
   }
   void Avoid(std::span<const uint64_t>) override {}
+  void Suggest(std::span<const Observation> of_another) override {
+    suggested.emplace_back(of_another.begin(), of_another.end());
+  }
   const RoundReport& last_round() const override { return report_; }
   std::vector<Observation> observed;
+  std::vector<std::vector<Observation>> suggested;  // by round
   std::vector<size_t> known_at_round;
   int batches = 0;
   int search_ms = 0;
@@ -128,6 +132,32 @@ TEST(Tune, RunsExactlyTheTrialsAskedForAndFeedsAllBack) {
   EXPECT_EQ(rounds.size(), 4u);
   EXPECT_EQ(measurer.most_in_flight, 3u);
   EXPECT_DOUBLE_EQ(best_s, 1.0 / 9);  // candidate 10 fails
+}
+
+TEST(Tune, TheFastestAreToldToTasksWithTheSameSums) {
+  FakePolicy a(100), b(100), c(100);
+  const TuneTask tasks[] = {{.policy = &a, .facts = {.sums = "s"}},
+                            {.policy = &b, .facts = {.sums = "s"}},
+                            {.policy = &c, .facts = {.sums = "t"}}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 60, .lock_step = true};
+  options.schedule.strategy = TaskStrategy::kRoundRobin;
+  options.schedule.round_trials = 10;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  const auto hashes = [](const std::vector<Observation>& told) {
+    std::vector<uint64_t> all;
+    for (const Observation& o : told) all.push_back(o.candidate.hash);
+    return all;
+  };
+  ASSERT_EQ(a.suggested.size(), 2u);
+  ASSERT_EQ(b.suggested.size(), 2u);
+  EXPECT_TRUE(a.suggested[0].empty());
+  // Candidate h costs 1 / h; 5 and 10 fail.
+  EXPECT_EQ(hashes(b.suggested[0]), (std::vector<uint64_t>{9, 8, 7, 6, 4, 3, 2, 1}));
+  EXPECT_EQ(hashes(a.suggested[1]), hashes(b.suggested[0])) << "of its equal, the same";
+  EXPECT_EQ(hashes(b.suggested[1]), (std::vector<uint64_t>{19, 18, 17, 16, 14, 13, 12, 11}));
+  for (const auto& told : c.suggested) EXPECT_TRUE(told.empty());
 }
 
 TEST(Tune, CorrectionsReachTheirPolicy) {
