@@ -76,7 +76,7 @@ _FILE = "libkiln_runtime.so"
 
 
 def _open():
-    if "KILN_RUNTIME" in os.environ:
+    if os.environ.get("KILN_RUNTIME"):
         candidates = [os.environ["KILN_RUNTIME"]]
     else:
         candidates = [os.path.join(os.path.dirname(os.path.abspath(__file__)), _FILE), _FILE]
