@@ -1,7 +1,6 @@
 #include "client/this_machine.h"
 
 #include "compiler/codegen/backends/backends.h"
-#include "compiler/target/target.h"
 
 namespace kiln::client {
 
@@ -10,12 +9,15 @@ StatusOr<std::string> DeviceOfTarget(std::string_view text) {
   return std::string(target.kind->device);
 }
 
+StatusOr<target::Target> NameThisCpu(const target::Target& target) {
+  return codegen::FindBackend(*target.kind)->Resolve(target);
+}
+
 Status NameThisCpu(v1::JobSpec& spec) {
   for (v1::TaskSpec& task : *spec.mutable_tasks()) {
     KILN_ASSIGN_OR_RETURN(const target::Target asked, target::ParseTarget(task.target()));
-    const codegen::Backend& backend = *codegen::FindBackend(*asked.kind);
-    KILN_ASSIGN_OR_RETURN(const target::Target resolved, backend.Resolve(asked));
-    task.set_target(target::PrintTarget(resolved));
+    KILN_ASSIGN_OR_RETURN(const target::Target exact, NameThisCpu(asked));
+    task.set_target(target::PrintTarget(exact));
   }
   return OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "compiler/target/target.h"
 #include "proto/scheduler.pb.h"
 
 namespace kiln::client {
@@ -12,7 +13,9 @@ namespace kiln::client {
 // The device of the runner that measures for the target: cpu, cuda or null.
 StatusOr<std::string> DeviceOfTarget(std::string_view target);
 
-// Makes the job's CPU targets exact: their code may use all that this machine's CPU has.
+// Makes CPU targets exact: their code may use all that this machine's CPU has.
+StatusOr<target::Target> NameThisCpu(const target::Target& target);
+// Those of a job.
 Status NameThisCpu(v1::JobSpec& spec);
 
 }  // namespace kiln::client

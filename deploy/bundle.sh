@@ -3,14 +3,16 @@
 # Builds with --config=static and packs into DIR (default: dist), for any x86-64 Linux with glibc 2.36 or newer:
 #   kiln-runner.tar.gz   the runner alone, for a box that only measures
 #   kiln.tar.xz          the one binary: command line, tracker, scheduler, builder, runner
-# --binaries DIR packs DIR/client/cli/kiln and DIR/runner/kiln_runner instead of building them.
+#   kiln-runtime.tar.gz  what runs compiled networks: library, C header, Python package
+# --binaries DIR packs client/cli/kiln, runner/kiln_runner and runtime/libkiln_runtime.so of DIR instead of building them.
 # Nothing is packed that would not run elsewhere: another library than glibc's or a newer glibc is an error.
 set -euo pipefail
-usage() { sed -n '2,7s/^# //p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}"; }
 
 readonly GLIBC_NEWEST=2.36
 readonly RUNNER_MAX_MB=8
 readonly KILN_MAX_MB=60
+readonly RUNTIME_MAX_MB=4
 
 out=dist
 binaries=
@@ -36,7 +38,7 @@ build() {
   say "building with --config=static (several minutes the first time)"
   # No links: bazel-bin goes on naming the ordinary build.
   "${bazel[@]}" build --config=static --symlink_prefix=/ "${progress[@]}" --ui_event_filters=-info --show_result=0 \
-    "$(commit_flag)" //client/cli:kiln //runner:kiln_runner || stop "the build failed: see the first error above"
+    "$(commit_flag)" //client/cli:kiln //runner:kiln_runner //runtime:libkiln_runtime.so || stop "the build failed: see the first error above"
   binaries=$("${bazel[@]}" info --config=static --ui_event_filters=-info bazel-bin 2>/dev/null)
 }
 
@@ -54,18 +56,23 @@ check_portable() {
     stop "$1 needs glibc $newest, and $GLIBC_NEWEST is promised; build on Debian 12"
 }
 
-# pack FOLDER BINARY ARCHIVE MAX_MB COMPRESSOR...; README.txt comes from standard input.
-pack() {
-  local folder=$1 binary=$2 archive=$3 max_mb=$4 bytes
-  shift 4
+# add FOLDER BINARY: without symbols, for those that run elsewhere.
+add() {
+  local folder=$1 binary=$2
   [[ -f $binary ]] || stop "$binary is not there"
-  mkdir "$stage/$folder"
+  mkdir -p "$stage/$folder"
   install -m 755 "$binary" "$stage/$folder/"
   strip "$stage/$folder/$(basename "$binary")"
   check_portable "$stage/$folder/$(basename "$binary")"
+}
+
+# pack FOLDER ARCHIVE MAX_MB COMPRESSOR...; README.txt comes from standard input.
+pack() {
+  local folder=$1 archive=$2 max_mb=$3 bytes
+  shift 3
   cat >"$stage/$folder/README.txt"
   chmod 644 "$stage/$folder/README.txt"
-  # The same binary gives the same archive; under its own name only when it is complete.
+  # The same files give the same archive; under its own name only when it is complete.
   tar -C "$stage" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - "$folder" |
     "$@" >"$out/$archive.part"
   bytes=$(stat -c %s "$out/$archive.part")
@@ -79,14 +86,29 @@ command -v xz >/dev/null || stop "xz is not installed (apt-get install xz-utils)
 stage=$(mktemp -d)
 trap 'rm -rf "$stage" "$out"/*.tar.*.part' EXIT
 
-pack kiln-runner "$binaries/runner/kiln_runner" kiln-runner.tar.gz $RUNNER_MAX_MB gzip -9n <<'README'
+add kiln-runner "$binaries/runner/kiln_runner"
+pack kiln-runner kiln-runner.tar.gz $RUNNER_MAX_MB gzip -9n <<'README'
 Kiln's runner, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else and runs from any folder.
 Join a farm: ./kiln_runner --listen 0.0.0.0:9490 --tracker HOST:9190 --secret-file FARM.SECRET
 All flags:   ./kiln_runner --help
 README
-pack kiln "$binaries/client/cli/kiln" kiln.tar.xz $KILN_MAX_MB xz -6 -T0 <<'README'
+add kiln "$binaries/client/cli/kiln"
+pack kiln kiln.tar.xz $KILN_MAX_MB xz -6 -T0 <<'README'
 Kiln, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else and runs from any folder.
 Start here: ./kiln doctor, then ./kiln tune matmul --args 512,512,512
 A GPU:      ./kiln selftest, then ./kiln tune matmul --args 1024,1024,1024 --target cuda
 A farm:     ./kiln tracker|scheduler|builder|runner --help
+README
+add kiln-runtime/kiln "$binaries/runtime/libkiln_runtime.so"
+install -m 644 python/kiln/*.py "$stage/kiln-runtime/kiln/"
+install -m 644 python/pyproject.toml runtime/kiln_runtime.h "$stage/kiln-runtime/"
+ln -s kiln/libkiln_runtime.so "$stage/kiln-runtime/libkiln_runtime.so"
+pack kiln-runtime kiln-runtime.tar.gz $RUNTIME_MAX_MB gzip -9n <<'README'
+What runs networks that Kiln compiled (kiln compile ... -o net.kiln), for x86-64 Linux with glibc 2.36 or newer.
+Networks for a GPU need NVIDIA's driver besides, and nothing else.
+Python:  PYTHONPATH=THIS-FOLDER python3, or once: pip install THIS-FOLDER      (3.9 or newer; numpy, PyTorch as you like)
+           import kiln
+           net = kiln.load("net.kiln")
+           y = net(x)
+C, C++:  cc -ITHIS-FOLDER main.c -LTHIS-FOLDER -lkiln_runtime -Wl,-rpath,THIS-FOLDER      (kiln_runtime.h says how)
 README

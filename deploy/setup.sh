@@ -5,7 +5,8 @@
 # BAZEL="command and startup options" takes the place of /usr/bin/bazel.
 
 # Compiler and build tool; gRPC, Protocol Buffers, Abseil; LLVM; the cost model; records; tests; small libraries;
-# the libraries that benchmarks compare with; the schema of ONNX and its test cases; the scripts of the build.
+# the libraries that benchmarks compare with; the schema of ONNX and its test cases; the scripts of the build, and what
+# users of the Python package have.
 KILN_PACKAGES=(
   g++ bazel-bootstrap
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
@@ -16,7 +17,7 @@ KILN_PACKAGES=(
   nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libxxhash-dev libssl-dev libzstd-dev
   libdnnl-dev libopenblas-dev
   libonnx-dev libonnx-testdata
-  python3
+  python3 python3-numpy
 )
 # A first build takes 3 GB of these, the packages 1.5 GB.
 KILN_BUILD_MB=5000

@@ -71,6 +71,12 @@ Status CheckContiguous(const KilnDLTensor& tensor) {
   return OkStatus();
 }
 
+std::string DeviceText(KilnDLDevice device) {
+  if (device.device_type == kDeviceCpu) return "the CPU";
+  if (device.device_type == kDeviceCuda) return fmt::format("GPU {}", device.device_id);
+  return fmt::format("device {} of DLPack type {}", device.device_id, device.device_type);
+}
+
 Status CheckDevice(KilnDLDevice of, KilnDLDevice network) {
   if (of.device_type == kDeviceCpu || of.device_type == kDeviceCudaHost) return OkStatus();
   if (of.device_type == kDeviceCudaManaged) return OkStatus();
@@ -78,9 +84,8 @@ Status CheckDevice(KilnDLDevice of, KilnDLDevice network) {
       of.device_id == network.device_id) {
     return OkStatus();
   }
-  return InvalidArgument("it is on device {} of DLPack type {}, and the network runs on {} {}",
-                         of.device_id, of.device_type,
-                         network.device_type == kDeviceCuda ? "GPU" : "CPU", network.device_id);
+  return InvalidArgument("it is on {}, and the network runs on {}", DeviceText(of),
+                         DeviceText(network));
 }
 
 Status CheckTensor(const KilnDLTensor* tensor, const NetworkTensor& wanted, KilnDLDevice device) {

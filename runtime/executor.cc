@@ -27,6 +27,34 @@ Status CheckPointers(std::string_view what, std::span<const NetworkTensor> tenso
   return OkStatus();
 }
 
+// Kernels write outputs while they still read inputs.
+Status CheckApart(const Network& network, std::span<const void* const> inputs,
+                  std::span<void* const> outputs) {
+  struct Given {
+    std::string_view what;
+    const NetworkTensor* tensor;
+    uintptr_t begin;
+    uintptr_t end;
+  };
+  std::vector<Given> all;
+  const auto add = [&](std::string_view what, const NetworkTensor& tensor, const void* pointer) {
+    const auto begin = reinterpret_cast<uintptr_t>(pointer);
+    const int64_t bytes = network.buffers[static_cast<size_t>(tensor.buffer)].bytes;
+    all.push_back({what, &tensor, begin, begin + static_cast<uintptr_t>(bytes)});
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) add("input", network.inputs[i], inputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    add("output", network.outputs[i], outputs[i]);
+    const Given output = all.back();
+    for (const Given& other : std::span(all).first(all.size() - 1)) {
+      if (output.begin >= other.end || other.begin >= output.end) continue;
+      return InvalidArgument("output '{}' overlaps {} '{}' in memory; give it memory of its own",
+                             output.tensor->name, other.what, other.tensor->name);
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<Executor>> Executor::Load(const std::string& path,
@@ -49,6 +77,7 @@ StatusOr<std::unique_ptr<Executor>> Executor::Load(std::shared_ptr<const Network
 Status Executor::Run(std::span<const void* const> inputs, std::span<void* const> outputs) {
   KILN_RETURN_IF_ERROR(CheckPointers("inputs", this->inputs(), inputs));
   KILN_RETURN_IF_ERROR(CheckPointers("outputs", this->outputs(), outputs));
+  KILN_RETURN_IF_ERROR(CheckApart(network(), inputs, outputs));
   std::lock_guard lock(mutex_);
   return DoRun(inputs, outputs);
 }

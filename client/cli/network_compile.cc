@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "client/cli/commands.h"
 #include "client/compile/compile_network.h"
+#include "client/this_machine.h"
 #include "client/view/json.h"
 
 namespace kiln::client {
@@ -71,6 +72,10 @@ Status CompileCommand(const CompileFlags& flags, const Session& session) {
   }
   CompileOptions options{.target = {}, .strict = flags.strict, .seed = flags.seed};
   KILN_ASSIGN_OR_RETURN(options.target, target::ParseTarget(flags.target));
+  // As jobs that ran here have it (tune.cc), so that their records are found.
+  if (session.scheduler.empty()) {
+    KILN_ASSIGN_OR_RETURN(options.target, NameThisCpu(options.target));
+  }
   KILN_ASSIGN_OR_RETURN(options.variants, ParseVariants(flags.variants));
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(flags.network));
   // Without records all schedules are chosen without measuring.

@@ -12,10 +12,12 @@
 #include "base/thread_pool.h"
 #include "client/compile/kernel_program.h"
 #include "client/compile/schedule_choice.h"
+#include "compiler/codegen/backends/backends.h"
 #include "compiler/dag/workload_key.h"
 #include "graph/passes/passes.h"
 #include "graph/tasks.h"
 #include "graph/text.h"
+#include "runtime/cpu_features.h"
 #include "runtime/network_file.h"
 
 namespace kiln::client {
@@ -204,7 +206,7 @@ class Assembly {
         buffer_of_(graph_.values().size(), -1) {}
 
   StatusOr<CompiledNetwork> Make() {
-    SetTarget();
+    KILN_RETURN_IF_ERROR(SetTarget());
     for (ValueId id : graph_.inputs()) AddInput(id);
     task_of_.assign(prepared_.kernels.groups.size(), -1);
     for (size_t t = 0; t < prepared_.kernels.tasks.size(); ++t) {
@@ -225,13 +227,17 @@ class Assembly {
  private:
   runtime::Network& network() { return made_.network; }
 
-  void SetTarget() {
+  Status SetTarget() {
     runtime::NetworkTarget& target = network().target;
     target.kind = std::string(options_.target.kind->device);
     target.arch = options_.target.is_gpu() ? fmt::format("sm_{}", options_.target.GpuArch())
                                            : std::string("x86_64");
     target.device = options_.device;
     target.text = target::PrintTarget(options_.target);
+    const codegen::Backend& backend = *codegen::FindBackend(*options_.target.kind);
+    KILN_ASSIGN_OR_RETURN(target.features,
+                          backend.FeaturesUsed(options_.target, runtime::KnownCpuFeatures()));
+    return OkStatus();
   }
 
   int32_t AddBuffer(runtime::NetworkBuffer buffer) {

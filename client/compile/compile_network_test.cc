@@ -6,12 +6,19 @@
 #include "base/status_testing.h"
 #include "graph/evaluate.h"
 #include "graph/text.h"
+#include "runtime/cpu_features.h"
 #include "runtime/executor.h"
 
 namespace kiln::client {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Truly;
 
 graph::Graph Parsed(std::string_view text) {
   StatusOr<graph::Graph> graph = graph::ParseGraph(text);
@@ -94,6 +101,20 @@ const table: float32[16, 8] = random(1, -1, 1)
 e = gather(table, ids)
 s = softmax(e)
 output s)"));
+}
+
+TEST(CompileNetworkTest, FilesSayWhatACpuMustHave) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph mlp, LoadNetwork({.what = "network:mlp"}));
+  const auto features = [&](std::string_view target) {
+    const auto compiled =
+        CompileNetwork(mlp, {.target = *target::ParseTarget(target)}, /*archive=*/nullptr);
+    KILN_CHECK(compiled.ok(), "{}", Message(compiled.status()));
+    return compiled->network.target.features;
+  };
+  EXPECT_THAT(features("llvm"), Each(Truly(runtime::HasCpuFeature)));
+  EXPECT_THAT(features("llvm -mcpu=x86-64"), IsEmpty());
+  EXPECT_THAT(features("llvm -mcpu=x86-64-v3"), AllOf(Contains("avx2"), Not(Contains("avx512f"))));
+  EXPECT_THAT(features("llvm -mcpu=x86-64-v4"), Contains("avx512f"));
 }
 
 TEST(CompileNetworkTest, StrictNamesWhatWasNeverTuned) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "compiler/codegen/compiled.h"
@@ -40,6 +41,13 @@ class Backend {
   // The target with what it leaves to this machine filled in: the processor's name. Refuses what
   // the compiler does not know.
   virtual StatusOr<target::Target> Resolve(const target::Target& target) const { return target; }
+
+  // Those of these features of processors that code for the target may use: what runs it must have
+  // them.
+  virtual StatusOr<std::vector<std::string>> FeaturesUsed(
+      const target::Target& /*target*/, std::span<const std::string_view> /*features*/) const {
+    return std::vector<std::string>();
+  }
 
   // InvalidArgument: a device like this refuses to run the program, found before anything is
   // generated.

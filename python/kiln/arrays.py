@@ -1,11 +1,12 @@
 """Arrays of numpy, PyTorch and others as DLTensors, without a copy."""
 import ctypes
+import math
 import sys
 
 from kiln.errors import KilnError
 from kiln.library import DLDataType, DLDevice, DLTensor
 
-CPU, CUDA = 1, 2
+CPU, CUDA, CUDA_MANAGED = 1, 2, 13
 
 # dtype: code and bits of DLPack, the format of Python's buffers.
 _DTYPES = {
@@ -17,15 +18,16 @@ _DTYPES = {
     "int32": (0, 32, "i"),
     "int16": (0, 16, "h"),
     "int8": (0, 8, "b"),
+    "uint64": (1, 64, "Q"),
+    "uint32": (1, 32, "I"),
+    "uint16": (1, 16, "H"),
     "uint8": (1, 8, "B"),
     "bool": (6, 8, "?"),
 }
-_FORMATS = {format: name for name, (_, _, format) in _DTYPES.items() if name != "bfloat16"}
-_FORMATS["l"] = "int64"  # of C's long, which has 64 bits here
+_FORMATS = {format: name for name, (_, _, format) in _DTYPES.items()}
+_FORMATS.update(l="int64", L="uint64")  # of C's long, which has 64 bits here
 
-
-def bits_of(dtype):
-    return _DTYPES[dtype][1]
+_ALIGNMENT = 64  # what the kernels want; other memory is copied
 
 
 class Held:
@@ -36,12 +38,27 @@ class Held:
         self._owners = owners
 
 
-def make_tensor(address, dtype, shape, *owners):
-    """Contiguous elements in the memory of the host."""
+def _refusal(wanted, why):
+    return KilnError(f"tensor '{wanted.name}': {why}")
+
+
+def _contiguous(address, dtype, shape, wanted, *owners):
+    """Row-major elements in the memory of the host."""
+    if dtype not in _DTYPES:
+        raise _refusal(wanted, f"its dtype is {dtype}, expected {wanted.dtype}")
+    if dtype == "uint16" and wanted.dtype == "bfloat16":  # its bits
+        dtype = "bfloat16"
     code, bits, _ = _DTYPES[dtype]
     extents = (ctypes.c_int64 * len(shape))(*shape)
     tensor = DLTensor(address, DLDevice(CPU, 0), len(shape), DLDataType(code, bits, 1), extents, None, 0)
     return Held(tensor, extents, *owners)
+
+
+def _from_numpy(array, wanted):
+    if not array.flags.c_contiguous:
+        raise _refusal(wanted, "it is not contiguous; copy it first (numpy.ascontiguousarray)")
+    dtype = array.dtype.name if array.dtype.isnative else str(array.dtype)
+    return _contiguous(array.ctypes.data, dtype, array.shape, wanted, array)
 
 
 _capsule = ctypes.pythonapi
@@ -49,84 +66,77 @@ _capsule.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _capsule.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def _from_dlpack(array):
+def _from_dlpack(array, wanted):
+    try:
+        device_type, _ = array.__dlpack_device__()
+        # 1: what the library waits for is the legacy default stream.
+        on_gpu = device_type in (CUDA, CUDA_MANAGED)
+        capsule = array.__dlpack__(stream=1) if on_gpu else array.__dlpack__()
+    except (BufferError, RuntimeError) as error:  # it requires gradients, it is sparse, ...
+        raise _refusal(wanted, str(error)) from error
     # A consumer that takes no capsule over leaves it to the capsule to free the tensor.
-    device_type, _ = array.__dlpack_device__()
-    # 1: what this library waits for is the legacy default stream.
-    capsule = array.__dlpack__(stream=1) if device_type == CUDA else array.__dlpack__()
     address = _capsule.PyCapsule_GetPointer(capsule, b"dltensor")
     return Held(DLTensor.from_address(address), capsule, array)
 
 
-def _from_buffer(array):
-    view = memoryview(array)
-    dtype = _FORMATS.get(view.format)
-    if dtype is None:
-        raise KilnError(f"elements of format '{view.format}' are none that a network has")
+def _from_buffer(array, wanted):
+    try:
+        view = memoryview(array)
+    except TypeError as error:
+        why = f"{type(array).__name__} is no array: it has neither __dlpack__ nor a buffer"
+        raise _refusal(wanted, why) from error
     if not view.c_contiguous:
-        raise KilnError("the array is not contiguous: copy it first")
-    # ctypes takes writable buffers only, numpy's arrays say where they are.
-    interface = getattr(array, "__array_interface__", None)
-    if interface is not None:
-        address = interface["data"][0]
-    elif view.readonly:
-        array = bytearray(view)  # Python's bytes: they do not say where they are
-        address = ctypes.addressof(ctypes.c_char.from_buffer(array))
-    else:
-        address = ctypes.addressof(ctypes.c_char.from_buffer(array))
-    return make_tensor(address, dtype, view.shape, array)
+        raise _refusal(wanted, "it is not contiguous; copy it first")
+    # Where bytes are that nobody may write, Python does not say: they are copied.
+    elements = ctypes.c_char.from_buffer(bytearray(view) if view.readonly else view)
+    dtype = _FORMATS.get(view.format.lstrip("<=@"), f"'{view.format}'")
+    return _contiguous(ctypes.addressof(elements), dtype, view.shape, wanted, elements)
 
 
-def hold(array):
-    """A numpy array, anything with __dlpack__, or anything with Python's buffer interface."""
-    # numpy refuses DLPack for arrays that are read only.
-    if hasattr(array, "__array_interface__") or not hasattr(array, "__dlpack__"):
-        try:
-            return _from_buffer(array)
-        except TypeError as error:
-            raise KilnError(f"{type(array).__name__} is no array: it has neither __dlpack__ nor a buffer") from error
-    return _from_dlpack(array)
+def _is_read_only(array):
+    if hasattr(array, "flags") and hasattr(array.flags, "writeable"):  # numpy's
+        return not array.flags.writeable
+    return not hasattr(array, "__dlpack__") and memoryview(array).readonly
+
+
+def hold(array, wanted):
+    """What to read for this input: a numpy array, anything with __dlpack__ or with Python's buffer interface."""
+    numpy = sys.modules.get("numpy")
+    # Before DLPack, which numpy refuses for arrays that are read only.
+    if numpy is not None and isinstance(array, (numpy.ndarray, numpy.generic)):
+        return _from_numpy(numpy.asarray(array), wanted)
+    return (_from_dlpack if hasattr(array, "__dlpack__") else _from_buffer)(array, wanted)
+
+
+def hold_output(array, wanted):
+    """What to write for this output."""
+    held = hold(array, wanted)
+    if _is_read_only(array):
+        raise _refusal(wanted, "it is read only, and the output goes there")
+    return held
 
 
 def is_torch(array):
     return type(array).__module__.split(".")[0] == "torch"
 
 
-def _numpy():
+def _new_numpy(numpy, dtype, shape):
+    dtype = numpy.dtype("uint16" if dtype == "bfloat16" else dtype)  # numpy has no bfloat16: its bits
+    bytes_ = math.prod(shape) * dtype.itemsize
+    memory = numpy.empty(bytes_ + _ALIGNMENT, numpy.uint8)
+    begin = -memory.ctypes.data % _ALIGNMENT
+    return memory[begin : begin + bytes_].view(dtype).reshape(shape)
+
+
+def new_array(wanted, like):
+    """An array for an output: of PyTorch beside `like`, which may be None; else of numpy, or without it a memoryview."""
+    if like is not None:
+        torch = sys.modules["torch"]
+        return torch.empty(wanted.shape, dtype=getattr(torch, wanted.dtype), device=like.device)
     try:
         import numpy
     except ImportError:
-        return None
-    return numpy
-
-
-def _new_torch(dtype, shape, device):
-    torch = sys.modules["torch"]
-    place = f"cuda:{device.device_id}" if device.device_type == CUDA else "cpu"
-    return torch.empty(shape, dtype=getattr(torch, dtype), device=place)
-
-
-def new_array(dtype, shape, device, like_torch):
-    """An array for an output: of PyTorch on this device; of numpy; or a memoryview where there is no numpy."""
-    if like_torch:
-        return _new_torch(dtype, shape, device)
-    numpy = _numpy()
-    if numpy is not None:
-        # numpy has no bfloat16: its bits.
-        return numpy.empty(shape, dtype="uint16" if dtype == "bfloat16" else dtype)
-    _, bits, format = _DTYPES[dtype]
-    count = 1
-    for extent in shape:
-        count *= extent
-    flat = memoryview(bytearray(count * bits // 8))
-    return flat.cast(format, shape) if shape else flat.cast(format)
-
-
-def hold_output(array, dtype, shape):
-    """As hold, of an array made by new_array."""
-    if is_torch(array):
-        return hold(array)
-    interface = getattr(array, "__array_interface__", None)
-    if interface is not None:
-        return make_tensor(interface["data"][0], dtype, shape, array)
-    return make_tensor(ctypes.addressof(ctypes.c_char.from_buffer(array)), dtype, shape, array)
+        _, bits, format_ = _DTYPES[wanted.dtype]
+        flat = memoryview(bytearray(math.prod(wanted.shape) * bits // 8))
+        return flat.cast(format_, wanted.shape) if wanted.shape else flat.cast(format_)
+    return _new_numpy(numpy, wanted.dtype, wanted.shape)

@@ -72,31 +72,37 @@ _FUNCTIONS = {
 }
 
 
-def _candidates():
-    if "KILN_RUNTIME" in os.environ:
-        return [os.environ["KILN_RUNTIME"]]
-    here = os.path.dirname(os.path.abspath(__file__))
-    return [os.path.join(here, "libkiln_runtime.so"), "libkiln_runtime.so"]
+_FILE = "libkiln_runtime.so"
+
+
+def _open():
+    if os.environ.get("KILN_RUNTIME"):
+        candidates = [os.environ["KILN_RUNTIME"]]
+    else:
+        candidates = [os.path.join(os.path.dirname(os.path.abspath(__file__)), _FILE), _FILE]
+    reasons = []
+    for path in candidates:
+        try:
+            return path, ctypes.CDLL(path)
+        except OSError as error:
+            reasons.append(str(error))
+    raise KilnError(
+        f"cannot load {_FILE}: {'; '.join(reasons)}. Put it beside {os.path.dirname(__file__)}/__init__.py, or name it "
+        "in the environment: KILN_RUNTIME=FILE"
+    )
 
 
 @functools.lru_cache(maxsize=None)
 def library():
     """The library, loaded once."""
-    reasons = []
-    for path in _candidates():
-        try:
-            loaded = ctypes.CDLL(path)
-            break
-        except OSError as error:
-            reasons.append(str(error))
-    else:
-        raise KilnError("cannot load libkiln_runtime.so (KILN_RUNTIME names another place): " + "; ".join(reasons))
+    path, loaded = _open()
+    abi = loaded.kiln_abi_version() if hasattr(loaded, "kiln_abi_version") else 0
+    if abi < _ABI:
+        raise KilnError(f"{path} has version {abi} of Kiln's interface, expected at least {_ABI}: take a newer {_FILE}")
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(loaded, name)
         function.restype = result
         function.argtypes = arguments
-    if loaded.kiln_abi_version() < _ABI:
-        raise KilnError(f"libkiln_runtime.so has ABI {loaded.kiln_abi_version()}, this package needs {_ABI}")
     return loaded
 
 

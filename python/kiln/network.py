@@ -1,6 +1,7 @@
 """Compiled networks: load, call, time."""
 import ctypes
 import os
+import weakref
 from typing import NamedTuple
 
 from kiln import arrays
@@ -32,15 +33,13 @@ class Network:
     """A compiled network, on its device. Calls from several threads wait for each other."""
 
     def __init__(self, handle):
-        self._handle = handle
         functions = library()
+        self._handle = handle
+        # Not at exit, when threads may still be in a call.
+        weakref.finalize(self, functions.kiln_free, handle).atexit = False
         self._device = functions.kiln_device(handle)
         self.inputs = self._tensors(functions.kiln_num_inputs, functions.kiln_input_info)
         self.outputs = self._tensors(functions.kiln_num_outputs, functions.kiln_output_info)
-
-    def __del__(self):
-        if getattr(self, "_handle", None):
-            library().kiln_free(self._handle)
 
     def __repr__(self):
         def text(tensors):
@@ -53,26 +52,28 @@ class Network:
         """"cpu", "cuda:0"."""
         return "cpu" if self._device.device_type == arrays.CPU else f"cuda:{self._device.device_id}"
 
-    def __call__(self, *given, **named):
-        """Outputs for these inputs, in order or by name: one array, or a tuple of them."""
-        inputs = self._in_order(given, named)
-        like_torch = any(arrays.is_torch(array) for array in inputs)
-        outputs = [arrays.new_array(t.dtype, t.shape, self._device, like_torch) for t in self.outputs]
-        held = [arrays.hold_output(o, t.dtype, t.shape) for o, t in zip(outputs, self.outputs)]
-        self._run(self._hold(inputs), held)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+    def __call__(self, *given, out=None, **named):
+        """Outputs for these inputs, in order or by name: one array, or a tuple of them.
 
-    def run(self, inputs, outputs):
-        """Into arrays of the caller's."""
-        self._run(self._hold(inputs), [arrays.hold(array) for array in outputs])
+        They are PyTorch's where an input is, on its device, else numpy's. `out`: write there instead, into an array,
+        or a sequence of them, which is returned. (An input whose name is `out` goes by its place.)
+        """
+        inputs = self._in_order(given, named)
+        if out is None:
+            like = next((array for array in inputs if arrays.is_torch(array)), None)
+            outputs = tuple(arrays.new_array(tensor, like) for tensor in self.outputs)
+        else:
+            outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+        self._run(self._hold(inputs), outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def bench(self, *inputs, warmup=3, repeat=10, number=1, min_repeat_s=0.0):
         """Seconds of one run, a list of `repeat` readings. Without inputs: of random ones."""
         options = BenchOptions(ctypes.sizeof(BenchOptions), warmup, repeat, number, min_repeat_s)
         seconds = (ctypes.c_double * repeat)()
-        pointers, held = self._pointers(inputs)
+        held = self._checked(inputs)
         count = check(
-            library().kiln_bench(self._handle, ctypes.byref(options), pointers, len(held), seconds, repeat)
+            library().kiln_bench(self._handle, ctypes.byref(options), _pointers(held), len(held), seconds, repeat)
         )
         return list(seconds[:count])
 
@@ -80,8 +81,8 @@ class Network:
         """[(Kernel, seconds), ...] in the order of execution."""
         kernels = self.kernels
         seconds = (ctypes.c_double * max(1, len(kernels)))()
-        pointers, held = self._pointers(inputs)
-        check(library().kiln_profile(self._handle, number, pointers, len(held), seconds, len(kernels)))
+        held = self._checked(inputs)
+        check(library().kiln_profile(self._handle, number, _pointers(held), len(held), seconds, len(kernels)))
         return list(zip(kernels, seconds))
 
     @property
@@ -110,35 +111,34 @@ class Network:
         return list(given) + [named[name] for name in names[len(given):]]
 
     def _hold(self, inputs):
-        held = []
-        for index, array in enumerate(inputs):
-            # bfloat16 comes as its bits where numpy has no such type.
-            bits = index < len(self.inputs) and self.inputs[index].dtype == "bfloat16"
-            if bits and getattr(array, "dtype", None) == "uint16" and array.flags.c_contiguous:
-                address = array.__array_interface__["data"][0]
-                held.append(arrays.make_tensor(address, "bfloat16", array.shape, array))
-            else:
-                held.append(arrays.hold(array))
+        return [arrays.hold(array, tensor) for array, tensor in zip(inputs, self.inputs)]
+
+    def _run(self, held, outputs):
+        if len(outputs) != len(self.outputs):
+            names = ", ".join(tensor.name for tensor in self.outputs)
+            raise KilnError(f"the outputs are {names}: {len(outputs)} arrays given")
+        written = [arrays.hold_output(array, tensor) for array, tensor in zip(outputs, self.outputs)]
+        check(
+            library().kiln_run_tensors(self._handle, _tensor_list(held), len(held), _tensor_list(written), len(written))
+        )
+
+    def _checked(self, inputs):
+        """Timing takes plain pointers; a run looks at what they point to."""
+        if not inputs:
+            return []
+        held = self._hold(self._in_order(inputs, {}))
+        self._run(held, [arrays.new_array(tensor, None) for tensor in self.outputs])
         return held
 
-    def _pointers(self, inputs):
-        held = self._hold(inputs)
-        # kiln_bench takes plain pointers: what they point to is looked at here.
-        for one, tensor in zip(held, self.inputs):
-            shape = tuple(one.tensor.shape[: one.tensor.ndim])
-            if shape != tensor.shape or one.tensor.dtype.bits != arrays.bits_of(tensor.dtype):
-                raise KilnError(f"input '{tensor.name}' has shape {shape}, expected {tensor.dtype}{list(tensor.shape)}")
-        addresses = [one.tensor.data + one.tensor.byte_offset for one in held]
-        return (ctypes.c_void_p * len(held))(*addresses) if held else None, held
 
-    def _run(self, inputs, outputs):
-        def list_of(held):
-            pointers = (ctypes.POINTER(DLTensor) * len(held))(*[ctypes.pointer(one.tensor) for one in held])
-            return ctypes.cast(pointers, ctypes.POINTER(ctypes.POINTER(DLTensor)))
+def _tensor_list(held):
+    pointers = (ctypes.POINTER(DLTensor) * len(held))(*[ctypes.pointer(one.tensor) for one in held])
+    return ctypes.cast(pointers, ctypes.POINTER(ctypes.POINTER(DLTensor)))
 
-        check(
-            library().kiln_run_tensors(self._handle, list_of(inputs), len(inputs), list_of(outputs), len(outputs))
-        )
+
+def _pointers(held):
+    addresses = [one.tensor.data + one.tensor.byte_offset for one in held]
+    return (ctypes.c_void_p * len(held))(*addresses) if held else None
 
 
 def load(path, *, threads=0, pin=True, gpu=0, streams=0, check_weights=True):

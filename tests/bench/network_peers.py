@@ -10,43 +10,7 @@ import argparse
 import json
 import subprocess
 
-
-def residual_network(torch):
-    """ResNet-18 with pre-activation units, as network:resnet-18."""
-    nn = torch.nn
-
-    class Unit(nn.Module):
-        def __init__(self, channels_in, channels, stride):
-            super().__init__()
-            self.norm1, self.norm2 = nn.BatchNorm2d(channels_in), nn.BatchNorm2d(channels)
-            self.conv1 = nn.Conv2d(channels_in, channels, 3, stride, 1, bias=False)
-            self.conv2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
-            changes = stride != 1 or channels_in != channels
-            self.shortcut = nn.Conv2d(channels_in, channels, 1, stride, bias=False) if changes else None
-
-        def forward(self, x):
-            y = torch.relu(self.norm1(x))
-            shortcut = x if self.shortcut is None else self.shortcut(y)
-            return self.conv2(torch.relu(self.norm2(self.conv1(y)))) + shortcut
-
-    class Network(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.stem = nn.Sequential(nn.BatchNorm2d(3), nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
-                                      nn.MaxPool2d(3, 2, 1))
-            units, channels_in = [Unit(64, 64, 1)], 64
-            units[0].shortcut = nn.Conv2d(64, 64, 1, 1, bias=False)
-            units.append(Unit(64, 64, 1))
-            for channels in (128, 256, 512):
-                units += [Unit(channels_in, channels, 2), Unit(channels, channels, 1)]
-                channels_in = channels
-            self.units, self.norm, self.classes = nn.Sequential(*units), nn.BatchNorm2d(512), nn.Linear(512, 1000)
-
-        def forward(self, x):
-            y = torch.relu(self.norm(self.units(self.stem(x))))
-            return torch.softmax(self.classes(y.mean((2, 3))), 1)
-
-    return Network().eval().cuda()
+import peer_networks
 
 
 def median_us(torch, call, calls):
@@ -66,7 +30,7 @@ def median_us(torch, call, calls):
 def peers(torch, batch):
     """(name, microseconds) of each way to run it."""
     for name, layout in (("NCHW", torch.contiguous_format), ("NHWC", torch.channels_last)):
-        network = residual_network(torch).to(memory_format=layout)
+        network = peer_networks.residual(18).cuda().to(memory_format=layout)
         x = torch.rand(batch, 3, 224, 224, device="cuda").to(memory_format=layout)
         for _ in range(5):
             network(x)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """How fast policies find fast programs: the jobs of databases as a table and plots.
 
-usage: time_to_quality.py report --out FOLDER DB...
+usage: time_to_quality.py report --out FOLDER [--job ID]... DB...
            writes FOLDER/time_to_quality.md, time_to_quality_trials.svg and time_to_quality_seconds.svg
        time_to_quality.py pool --out DB DB...
            one database with the jobs of all: what a warm start learns from
@@ -9,7 +9,9 @@ usage: time_to_quality.py report --out FOLDER DB...
 A task's lines are its policies: random, analytic, xgb, and xgb warm-started (a job of sketch.xgb that was not told
 --no-warm-start). Jobs of one policy that differ in their seed are one line: the median, with a band from the best to
 the worst. Costs are the first readings of each trial. Seconds are since the job began, known at the end of each round.
-A job that is in several databases counts once; jobs of several tasks are left out.
+Of a job of several tasks, such as a network's, the cost is the total latency: the sum over the tasks of weight x best,
+once each has one; of tasks that are alternatives the fastest counts. A job that is in several databases counts once.
+Jobs that ended otherwise than by succeeding are taken where --job ID... names them, and then none but those.
 """
 import argparse
 import bisect
@@ -80,48 +82,83 @@ def policy_of(spec):
     return "xgb warm-started" if name == "xgb" and not cold else name
 
 
-def best_so_far(costs):
-    best, out = math.inf, []
-    for cost in costs:
-        best = min(best, cost)
-        out.append(best)
+# alternative_of: None, or an index; network: "" outside of one.
+Task = collections.namedtuple("Task", "index description weight alternative_of network")
+
+
+def columns(db, schema, table):
+    return [row[1] for row in db.execute(f"PRAGMA {schema}.table_info({table})")]
+
+
+def read_tasks(db, job_id):
+    # Databases of older versions have no networks.
+    network = "alternative_of, network" if "network" in columns(db, "main", "tasks") else "NULL, ''"
+    rows = db.execute(f"SELECT task_index, description, weight, {network} FROM tasks WHERE job_id = ? ORDER BY task_index",
+                      (job_id,))
+    return [Task(index, text, 1.0 if weight is None else weight, *more) for index, text, weight, *more in rows]
+
+
+def title_of(tasks, job_name):
+    networks = {task.network for task in tasks}
+    if len(networks) == 1 and "" not in networks:
+        return networks.pop() + ", total latency"
+    return tasks[0].description if len(tasks) == 1 else job_name + ", total latency"
+
+
+def total_so_far(tasks, costs):
+    """The sum of weight x best after each of (task, cost), infinite until each task has a cost."""
+    stands_for = {}  # alternatives name an earlier task
+    for task in tasks:
+        stands_for[task.index] = task.index if task.alternative_of is None else stands_for[task.alternative_of]
+    weights = {task.index: task.weight for task in tasks if stands_for[task.index] == task.index}
+    best = {index: math.inf for index in weights}
+    out = []
+    for index, cost in costs:
+        task = stands_for[index]
+        best[task] = min(best[task], cost)
+        out.append(sum(weight * best[task] for task, weight in weights.items()))
     return out
 
 
-def read_jobs(path):
+def read_job(db, job_id, name, spec):
+    """None: no program of some task is known to be right."""
+    costs, device = [], ""
+    for task, error, early, text, on in db.execute(
+            "SELECT task_index, error, stopped_early, costs_s, device FROM records WHERE job_id = ? ORDER BY id", (job_id,)):
+        readings = json.loads(text)
+        counts = error == 0 and not early and readings
+        costs.append((task, statistics.fmean(readings) if counts else math.inf))
+        device = device or on
+    tasks = read_tasks(db, job_id)
+    best = total_so_far(tasks, costs)
+    if not tasks or not best or not math.isfinite(best[-1]):
+        return None
+    seconds = []
+    for elapsed, trials in db.execute("SELECT elapsed_s, trials FROM rounds WHERE job_id = ? ORDER BY number", (job_id,)):
+        if elapsed is not None and 0 < trials <= len(best):
+            seconds.append((elapsed, best[trials - 1]))
+    return Job(job_id, title_of(tasks, name), policy_of(spec), best, seconds, device)
+
+
+def read_jobs(path, wanted=()):
     if not os.path.exists(path):
         sys.exit(f"time_to_quality: there is no {path}")
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     jobs = []
-    for job_id, spec in db.execute("SELECT id, spec FROM jobs WHERE state = 'succeeded' ORDER BY number"):
-        tasks = db.execute("SELECT description FROM tasks WHERE job_id = ?", (job_id,)).fetchall()
-        if len(tasks) != 1 or not spec:
-            continue
-        costs, device = [], ""
-        for error, early, text, name in db.execute(
-                "SELECT error, stopped_early, costs_s, device FROM records WHERE job_id = ? ORDER BY id", (job_id,)):
-            readings = json.loads(text)
-            counts = error == 0 and not early and readings
-            costs.append(statistics.fmean(readings) if counts else math.inf)
-            device = device or name
-        if not any(math.isfinite(cost) for cost in costs):
-            continue
-        best = best_so_far(costs)
-        seconds = []
-        for elapsed, trials in db.execute(
-                "SELECT elapsed_s, trials FROM rounds WHERE job_id = ? ORDER BY number", (job_id,)):
-            if elapsed is not None and 0 < trials <= len(best):
-                seconds.append((elapsed, best[trials - 1]))
-        jobs.append(Job(job_id, tasks[0][0], policy_of(spec), best, seconds, device))
+    for job_id, name, state, spec in db.execute("SELECT id, name, state, spec FROM jobs ORDER BY number").fetchall():
+        chosen = any(job_id.startswith(w) for w in wanted) if wanted else state == "succeeded"
+        job = read_job(db, job_id, name, spec) if chosen and spec else None
+        if job is not None:
+            jobs.append(job)
     db.close()
     return jobs
 
 
-def read_all(paths):
+def read_all(paths, wanted=()):
     """By task, then policy."""
     tasks, seen = {}, set()
     for path in paths:
-        for job in read_jobs(path):
+        for job in read_jobs(path, wanted):
             if job.id not in seen:
                 seen.add(job.id)
                 tasks.setdefault(job.task, {}).setdefault(job.policy, []).append(job)
@@ -129,10 +166,6 @@ def read_all(paths):
 
 
 # ---- pooling ---------------------------------------------------------------------------------
-
-
-def columns(db, schema, table):
-    return [row[1] for row in db.execute(f"PRAGMA {schema}.table_info({table})")]
 
 
 def pool(sources, out):
@@ -370,10 +403,11 @@ def plot(tasks, curve_of, x_label, title):
 # ---- the command line ------------------------------------------------------------------------
 
 
-def report(paths, out):
-    tasks = read_all(paths)
+def report(paths, out, wanted):
+    tasks = read_all(paths, wanted)
     if not tasks:
-        sys.exit("time_to_quality: no job of one task that has ended, with a correct program, in these databases")
+        which = f"no job {', '.join(wanted)} with" if wanted else "no job that succeeded, with"
+        sys.exit(f"time_to_quality: {which} a correct program of each task, in these databases")
     os.makedirs(out, exist_ok=True)
     files = {
         "time_to_quality.md": table(tasks),
@@ -390,9 +424,13 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
     parser.add_argument("command", choices=["report", "pool"])
     parser.add_argument("--out", required=True)
+    parser.add_argument("--job", action="append", default=[])
     parser.add_argument("db", nargs="+")
     arguments = parser.parse_args()
-    (report if arguments.command == "report" else pool)(arguments.db, arguments.out)
+    if arguments.command == "report":
+        report(arguments.db, arguments.out, arguments.job)
+    else:
+        pool(arguments.db, arguments.out)
 
 
 if __name__ == "__main__":

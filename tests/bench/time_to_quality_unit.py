@@ -32,24 +32,33 @@ class Database:
         self.db = sqlite3.connect(path)
         self.db.executescript("""
             CREATE TABLE dags (id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, text TEXT NOT NULL);
-            CREATE TABLE jobs (number INTEGER PRIMARY KEY, id TEXT UNIQUE, state TEXT, spec BLOB);
-            CREATE TABLE tasks (job_id TEXT, task_index INTEGER, description TEXT, dag_id INTEGER,
-                                PRIMARY KEY (job_id, task_index));
-            CREATE TABLE records (id INTEGER PRIMARY KEY, job_id TEXT, trial INTEGER, dag_id INTEGER, costs_s TEXT,
-                                  error INTEGER, stopped_early INTEGER, device TEXT, UNIQUE (job_id, trial));
+            CREATE TABLE jobs (number INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, state TEXT, spec BLOB);
+            CREATE TABLE tasks (job_id TEXT, task_index INTEGER, description TEXT, dag_id INTEGER, weight REAL,
+                                alternative_of INTEGER, network TEXT DEFAULT '', PRIMARY KEY (job_id, task_index));
+            CREATE TABLE records (id INTEGER PRIMARY KEY, job_id TEXT, task_index INTEGER, trial INTEGER, dag_id INTEGER,
+                                  costs_s TEXT, error INTEGER, stopped_early INTEGER, device TEXT,
+                                  UNIQUE (job_id, trial));
             CREATE TABLE rounds (job_id TEXT, number INTEGER, elapsed_s REAL, trials INTEGER,
                                  PRIMARY KEY (job_id, number));""")
 
     def job(self, job_id, task, policy, costs, cold=False, state="succeeded", dag="text"):
         """A round each two trials, a second each."""
+        return self.network(job_id, [(task, None, None)], policy, [(0, cost) for cost in costs], cold, state, dag)
+
+    def network(self, job_id, tasks, policy, costs, cold=False, state="succeeded", dag="text", network=""):
+        """Of tasks (description, weight, alternative_of) and trials (task, cost)."""
         self.db.execute("INSERT OR IGNORE INTO dags (digest, text) VALUES (?, ?)", ("d" + dag, dag))
         dag_id = self.db.execute("SELECT id FROM dags WHERE text = ?", (dag,)).fetchone()[0]
-        self.db.execute("INSERT INTO jobs (id, state, spec) VALUES (?, ?, ?)", (job_id, state, spec(policy, cold)))
-        self.db.execute("INSERT INTO tasks VALUES (?, 0, ?, ?)", (job_id, task, dag_id))
-        for i, cost in enumerate(costs):
+        self.db.execute("INSERT INTO jobs (id, name, state, spec) VALUES (?, ?, ?, ?)",
+                        (job_id, f"job {job_id}", state, spec(policy, cold)))
+        for i, (task, weight, other) in enumerate(tasks):
+            self.db.execute("INSERT INTO tasks VALUES (?, ?, ?, ?, ?, ?, ?)",
+                            (job_id, i, task, dag_id, weight, other, network))
+        for i, (task, cost) in enumerate(costs):
             self.db.execute(
-                "INSERT INTO records (job_id, trial, dag_id, costs_s, error, stopped_early, device) "
-                "VALUES (?, ?, ?, ?, ?, 0, 'gpu')", (job_id, i, dag_id, json.dumps([cost] if cost else []), not cost))
+                "INSERT INTO records (job_id, task_index, trial, dag_id, costs_s, error, stopped_early, device) "
+                "VALUES (?, ?, ?, ?, ?, ?, 0, 'gpu')",
+                (job_id, task, i, dag_id, json.dumps([cost] if cost else []), not cost))
         for i in range(len(costs) // 2):
             self.db.execute("INSERT INTO rounds VALUES (?, ?, ?, ?)", (job_id, i, i + 1.0, 2 * i + 2))
         self.db.commit()
@@ -86,6 +95,26 @@ class TimeToQualityTest(unittest.TestCase):
         self.assertEqual(ttq.read_jobs(db.path), [])
         with self.assertRaises(SystemExit):
             ttq.read_jobs(os.path.join(self.folder.name, "none.db"))
+
+    def test_a_networks_cost_is_its_total_latency(self):
+        tasks = [("conv", 3.0, None), ("conv winograd", 3.0, 0), ("dense", None, None)]
+        db = self.open("a.db").network("j", tasks, "sketch.xgb", [(0, 4.0), (2, 0), (2, 2.0), (1, 3.0), (0, 3.5), (2, 1.0)])
+        job, = ttq.read_jobs(db.path)
+        self.assertEqual(job.trials, [math.inf, math.inf, 14.0, 11.0, 11.0, 10.0])
+        self.assertEqual(job.seconds, [(1.0, math.inf), (2.0, 11.0), (3.0, 10.0)])
+        self.assertEqual(ttq.curve_of_seconds(job), [(2.0, 11.0), (3.0, 10.0)])
+        self.assertEqual(job.task, "job j, total latency")
+        db.network("k", tasks[2:], "sketch.xgb", [(0, 4.0)], network="network:mlp")
+        self.assertEqual(ttq.read_jobs(db.path)[1].task, "network:mlp, total latency")
+
+    def test_a_network_with_a_task_that_has_no_program_is_left_out(self):
+        db = self.open("a.db").network("j", [("conv", 3.0, None), ("dense", 1.0, None)], "sketch.xgb", [(0, 4.0)])
+        self.assertEqual(ttq.read_jobs(db.path), [])
+
+    def test_jobs_that_are_named_count_however_they_ended(self):
+        db = self.open("a.db").job("one", "m", "sketch.random", [1e-3]).job("two", "m", "sketch.random", [1e-3],
+                                                                          state="cancelled")
+        self.assertEqual([job.id for job in ttq.read_jobs(db.path, ["tw"])], ["two"])
 
     def test_trials_until_as_good(self):
         self.assertEqual(ttq.first_at_most([5, 3, 3, 1], 3), 2)

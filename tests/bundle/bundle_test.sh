@@ -1,5 +1,6 @@
 #!/bin/bash
-# Packs the static binaries and runs them in a root that holds glibc and nothing else.
+# Packs the static binaries and runs them in a root that holds glibc and nothing else; the Python package and the C
+# library outside of it, on a network that was compiled inside.
 # KILN_BUNDLE_DIR=DIR tests the archives in DIR; KILN_BUNDLE_ROOT=DIR uses that root (another distribution's).
 set -euo pipefail
 cd "${TEST_SRCDIR:-.}/${TEST_WORKSPACE:-.}"
@@ -77,9 +78,8 @@ expect ' passed, 0 failed, 0 skipped' "$kiln" selftest --device cpu --slack 10
 expect '0 passed, 0 failed, 1 skipped' "$kiln" selftest --device cuda
 expect '--tracker' "$runner" --help
 cat >"$root/srv/kiln-test/request.txtpb" <<'REQUEST'
-artifact { digest: "a" device: "null" binary: "a" }
-reference_digest: "r"
-reference { digest: "r" device: "null" binary: "r" }
+artifact { device: "null" binary: "a" }
+reference { device: "null" binary: "r" }
 seed: 1
 REQUEST
 expect 'costs_s: ' "$runner" --device null --once request.txtpb
@@ -92,4 +92,30 @@ scheduler=127.0.0.1:$port
 daemon builder "$kiln" builder --tracker "$tracker"
 daemon runner "$runner" --tracker "$tracker"
 expect 'trials 4/4  errors 0' "$kiln" tune matmul --args 32,32,32 --trials 4 --target llvm --scheduler "$scheduler"
+
+# What runs networks, for users of Python and of C.
+expect 'kernels' "$kiln" compile network:mlp --target llvm -o mlp.kiln
+tar -C "$work" -xzf "$dist/kiln-runtime.tar.gz"
+runtime=$work/kiln-runtime
+python='import kiln, sys; net = kiln.load(sys.argv[1]); print(net, len(bytes(net(memoryview(bytes(3136)).cast("f", (1, 784))))))'
+shown=$(cd / && env -u KILN_RUNTIME PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$runtime" \
+  /usr/bin/python3 -c "$python" "$root/srv/kiln-test/mlp.kiln") || fail "the Python package: $shown"
+[[ $shown == *'float32[1, 784]'*'on cpu> 40' ]] || fail "the Python package printed $shown"
+cat >"$work/main.c" <<'C'
+#include <kiln_runtime.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  KilnNetwork* net = kiln_load(argv[argc - 1], NULL);
+  if (net == NULL) return puts(kiln_last_error()), 1;
+  static float x[784], y[10];
+  const void* inputs[] = {x};
+  void* outputs[] = {y};
+  if (kiln_run(net, inputs, 1, outputs, 1) != 0) return puts(kiln_last_error()), 1;
+  kiln_free(net);
+  return 0;
+}
+C
+cc -I"$runtime" "$work/main.c" -o "$work/main" -L"$runtime" -lkiln_runtime -Wl,-rpath,"$runtime"
+"$work/main" "$root/srv/kiln-test/mlp.kiln" || fail "the C program"
+echo "ok: kiln-runtime"
 echo PASSED

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Checks the links of README.md and docs/. Data files of a test are links to the sources; following that of
+# Checks the links of README.md, docs/ and examples/. Data files of a test are links to the sources; following that of
 # links.py leads to the whole tree.
 set -euo pipefail
 script=$(readlink -f "$TEST_SRCDIR/$TEST_WORKSPACE/tests/docs/links.py")
 cd "${script%/tests/docs/links.py}"
-find README.md docs -name '*.md' -print0 | xargs -0 /usr/bin/python3 -B "$script"
+find README.md docs examples -name '*.md' -print0 | xargs -0 /usr/bin/python3 -B "$script"

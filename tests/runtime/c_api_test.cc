@@ -102,6 +102,10 @@ TEST_F(CApiTest, RunsPointers) {
   EXPECT_EQ(kiln_run(net_, inputs, 1, outputs, 1), -1);
   EXPECT_STREQ(kiln_last_error(), "1 outputs given, the network has 2");
   EXPECT_EQ(kiln_run(net_, nullptr, 1, outputs, 2), -1);
+  void* same[] = {outputs[0], outputs[0]};
+  EXPECT_EQ(kiln_run(net_, inputs, 1, same, 2), -1);
+  EXPECT_STREQ(kiln_last_error(),
+               "output 'hidden' overlaps output 'y' in memory; give it memory of its own");
   EXPECT_EQ(kiln_run(net_, inputs, -1, outputs, 2), -1);
 }
 
@@ -131,7 +135,7 @@ TEST_F(CApiTest, RefusesTensors) {
   EXPECT_THAT(RefusalOf([&](KilnDLTensor& x) { x.strides = transposed; }),
               HasSubstr("it is not contiguous: its stride along axis 1 is 8, expected 1"));
   EXPECT_THAT(RefusalOf([](KilnDLTensor& x) { x.device = {2, 1}; }),
-              HasSubstr("it is on device 1 of DLPack type 2, and the network runs on CPU 0"));
+              HasSubstr("it is on GPU 1, and the network runs on the CPU"));
   EXPECT_EQ(RefusalOf([](KilnDLTensor& x) { x.data = nullptr; }), "tensor 'x': it is NULL");
   EXPECT_THAT(RefusalOf([](KilnDLTensor& x) { x.ndim = -1; }), HasSubstr("-1 dimensions"));
 }

@@ -1,8 +1,9 @@
 #!/bin/bash
-# The package `kiln` under Debian's Python, on a network that is compiled here.
+# The package `kiln` on a network that is compiled here, with Debian's Python and numpy. With PyTorch, too:
+#   bazel test //tests/runtime:python_test --test_env=KILN_PYTHON=/some/venv/bin/python
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 tests/runtime/make_network "$folder/net.kiln" "$folder/expected.txt"
 export KILN_RUNTIME=$PWD/runtime/libkiln_runtime.so PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1
-/usr/bin/python3 tests/runtime/python_test.py "$folder"
+"${KILN_PYTHON:-/usr/bin/python3}" tests/runtime/python_test.py "$folder"

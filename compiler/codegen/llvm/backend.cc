@@ -18,6 +18,11 @@ class Llvm final : public Backend {
     return ResolveCpu(target);
   }
 
+  StatusOr<std::vector<std::string>> FeaturesUsed(
+      const target::Target& target, std::span<const std::string_view> features) const override {
+    return CpuFeaturesUsed(target, features);
+  }
+
   StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target,
                              const CompileOptions& options, CompileTimes& times) const override {
     const double start_s = Clock::Real().MonotonicSeconds();

@@ -1,7 +1,10 @@
 // Program -> LLVM IR -> shared object with the entry point of proto/cpu_abi.h.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "compiler/codegen/compiled.h"
@@ -26,6 +29,10 @@ struct LlvmOptions {
 
 // -mcpu=native or none given: resolved to the host's own CPU name and features.
 StatusOr<target::Target> ResolveCpu(const target::Target& target);
+
+// Those of these features, by LLVM's names, that code for the target may use.
+StatusOr<std::vector<std::string>> CpuFeaturesUsed(const target::Target& target,
+                                                   std::span<const std::string_view> features);
 
 // Text of the module, after LLVM's optimizer unless options say otherwise.
 StatusOr<std::string> PrintLlvmIr(const ir::Program& program, const target::Target& target,

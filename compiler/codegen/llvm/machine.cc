@@ -101,8 +101,8 @@ Status CheckAttributes(const llvm::Target& family, const std::string& triple,
   return OkStatus();
 }
 
-bool HasFeature(const llvm::TargetMachine& machine, const char* name) {
-  return machine.getMCSubtargetInfo()->checkFeatures(std::string("+") + name);
+bool HasFeature(const llvm::TargetMachine& machine, const std::string& name) {
+  return machine.getMCSubtargetInfo()->checkFeatures("+" + name);
 }
 }  // namespace
 
@@ -124,6 +124,17 @@ StatusOr<target::Target> ResolveCpu(const target::Target& target) {
   KILN_RETURN_IF_ERROR(CheckCpuName(*family, triple, resolved.options["mcpu"]));
   KILN_RETURN_IF_ERROR(CheckAttributes(*family, triple, attributes));
   return resolved;
+}
+
+StatusOr<std::vector<std::string>> CpuFeaturesUsed(const target::Target& target,
+                                                   std::span<const std::string_view> features) {
+  KILN_ASSIGN_OR_RETURN(const target::Target resolved, ResolveCpu(target));
+  KILN_ASSIGN_OR_RETURN(const llvm::TargetMachine* machine, FindMachine(resolved));
+  std::vector<std::string> used;
+  for (std::string_view feature : features) {
+    if (HasFeature(*machine, std::string(feature))) used.emplace_back(feature);
+  }
+  return used;
 }
 
 StatusOr<llvm::TargetMachine*> FindMachine(const target::Target& target) {
