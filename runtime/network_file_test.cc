@@ -139,8 +139,8 @@ TEST_F(NetworkFileTest, RefusesHeaders) {
   EXPECT_THAT(RefusalOf("\x7f"
                         "ELF"),
               HasSubstr("this is no compiled network"));
-  EXPECT_THAT(with([](NetworkHeader& h) { h.version = 2; }),
-              HasSubstr("version 2, and this Kiln reads version 1: compile the network again"));
+  EXPECT_THAT(with([](NetworkHeader& h) { h.version = 1; }),
+              HasSubstr("version 1, and this Kiln reads version 2: compile the network again"));
   EXPECT_THAT(with([](NetworkHeader& h) { h.manifest_offset = ~uint64_t{0}; }),
               HasSubstr("outside of the file"));
   EXPECT_THAT(with([](NetworkHeader& h) { h.manifest_bytes = ~uint64_t{0} - 64; }),
