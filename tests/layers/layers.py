@@ -80,13 +80,19 @@ TABLE = {
     ],
     # Networks with the best records of their tasks, as files that run.
     "client/compile": [
-        "base", "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "search/space", "search/policies",
+        "base", "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "compiler/codegen/llvm",
+        "search/space", "search/policies",
         "graph", "frontend", "frontend/onnx", "runtime", "client", "client/view",
     ],
     # Text of what the services answer, and of what the compiler makes.
     "client/view": ["base", "device", "proto", "compiler", "search/space", "search/tuning", "client"],
     # A machine, a device, a trial: is it as it should be?
-    "client/check": ["base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "client", "client/view"],
+    "client/check": [
+        "base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
+        "client", "client/view", "client/compile",
+        # Networks are compared with their references as trials are.
+        "runner/arguments.h", "runner/compare.h",
+    ],
     "client/cli": [
         "base", "device", "proto", "rpc", "compiler", "costmodel", "search", "store", "store/wire", "graph", "frontend", "frontend/onnx",
         "client", "client/view", "client/check", "client/compile", "runtime",
