@@ -1,6 +1,8 @@
 #include "client/this_machine.h"
 
 #include "compiler/codegen/backends/backends.h"
+#include "runtime/cuda_driver.h"
+#include "runtime/cuda_gpus.h"
 
 namespace kiln::client {
 
@@ -11,6 +13,21 @@ StatusOr<std::string> DeviceOfTarget(std::string_view text) {
 
 StatusOr<target::Target> NameThisCpu(const target::Target& target) {
   return codegen::FindBackend(*target.kind)->Resolve(target);
+}
+
+StatusOr<target::Target> NameThisDevice(const target::Target& target) {
+  if (target.kind != &target::kCuda || target.GpuArch() > 0) return NameThisCpu(target);
+  const auto driver = runtime::LoadCudaDriver();
+  const auto gpus = driver.ok() ? runtime::ListCudaGpus(**driver) : driver.status();
+  if (!gpus.ok() || gpus->empty()) {
+    return FailedPrecondition(
+        "target '{}' names no architecture, and there is no GPU here that says which: write "
+        "'cuda -arch=sm_90' (kiln doctor on the machine with the GPU shows its capability)",
+        target::PrintTarget(target));
+  }
+  target::Target named = target;
+  named.options["arch"] = runtime::ArchOf((*gpus)[0]);
+  return named;
 }
 
 Status NameThisCpu(v1::JobSpec& spec) {

@@ -15,7 +15,10 @@ StatusOr<std::string> DeviceOfTarget(std::string_view target);
 
 // Makes CPU targets exact: their code may use all that this machine's CPU has.
 StatusOr<target::Target> NameThisCpu(const target::Target& target);
-// Those of a job.
+// What is compiled here for a target that leaves its device open: a CPU target is made exact, a CUDA
+// target without an architecture gets that of the first GPU. FailedPrecondition: there is none.
+StatusOr<target::Target> NameThisDevice(const target::Target& target);
+// The CPU targets of a job.
 Status NameThisCpu(v1::JobSpec& spec);
 
 }  // namespace kiln::client

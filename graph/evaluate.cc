@@ -10,8 +10,14 @@
 
 namespace kiln::graph {
 
+StatusOr<std::vector<ir::NDArray>> EvaluateDag(const dag::DagPtr& dag,
+                                               std::span<const ir::NDArray> inputs) {
+  return dag::Evaluate(*dag, inputs, {.wide_accumulation = true});
+}
+
 StatusOr<std::vector<ir::NDArray>> EvaluateNode(const Graph& graph, int node,
-                                                std::span<const ir::NDArray* const> inputs) {
+                                                std::span<const ir::NDArray* const> inputs,
+                                                const DagEvaluator& evaluate) {
   const Node& n = graph.node(node);
   const int nodes[] = {node};
   KILN_ASSIGN_OR_RETURN(const NodeDag written, MakeNodeDag(graph, nodes, n.outputs));
@@ -20,8 +26,7 @@ StatusOr<std::vector<ir::NDArray>> EvaluateNode(const Graph& graph, int node,
     const auto at = std::ranges::find(n.inputs, id) - n.inputs.begin();
     arguments.push_back(*inputs[static_cast<size_t>(at)]);
   }
-  KILN_ASSIGN_OR_RETURN(std::vector<ir::NDArray> results,
-                        dag::Evaluate(*written.dag, arguments, {.wide_accumulation = true}));
+  KILN_ASSIGN_OR_RETURN(std::vector<ir::NDArray> results, evaluate(written.dag, arguments));
   std::vector<ir::NDArray> outputs(n.outputs.size());
   for (size_t i = 0; i < written.outputs.size(); ++i) {
     const auto at = std::ranges::find(n.outputs, written.outputs[i]) - n.outputs.begin();
@@ -30,8 +35,8 @@ StatusOr<std::vector<ir::NDArray>> EvaluateNode(const Graph& graph, int node,
   return outputs;
 }
 
-StatusOr<std::vector<ir::NDArray>> Evaluate(const Graph& graph,
-                                            std::span<const ir::NDArray> inputs) {
+StatusOr<std::vector<ir::NDArray>> Evaluate(const Graph& graph, std::span<const ir::NDArray> inputs,
+                                            const DagEvaluator& evaluate) {
   if (inputs.size() != graph.inputs().size()) {
     return InvalidArgument("got {} inputs, the network has {}", inputs.size(),
                            graph.inputs().size());
@@ -56,7 +61,7 @@ StatusOr<std::vector<ir::NDArray>> Evaluate(const Graph& graph,
     const Node& node = graph.node(i);
     std::vector<const ir::NDArray*> read;
     for (ValueId id : node.inputs) read.push_back(array(id));
-    StatusOr<std::vector<ir::NDArray>> results = EvaluateNode(graph, i, read);
+    StatusOr<std::vector<ir::NDArray>> results = EvaluateNode(graph, i, read, evaluate);
     if (!results.ok()) return Annotate(results.status(), graph.value(node.outputs[0]).name);
     for (size_t k = 0; k < node.outputs.size(); ++k)
       arrays[node.outputs[k]] = std::move((*results)[k]);

@@ -101,11 +101,12 @@ class Parser {
     tokens_.Next();
     KILN_ASSIGN_OR_RETURN(const Defined defined, Definition(/*needs_type=*/true));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", "and the elements"));
-    KILN_ASSIGN_OR_RETURN(ConstantPtr constant, Elements(defined.type));
+    KILN_ASSIGN_OR_RETURN(ConstantPtr constant, Elements(defined));
     return Define(defined, builder_.Add(defined.name, std::move(constant)));
   }
 
-  StatusOr<ConstantPtr> Elements(const TensorType& type) {
+  StatusOr<ConstantPtr> Elements(const Defined& defined) {
+    const TensorType& type = defined.type;
     const Token token = tokens_.Peek();
     if (tokens_.TakeWord("random")) {
       RandomElements random;
@@ -128,7 +129,8 @@ class Parser {
       const auto it = constants_.find(digest);
       if (it == constants_.end()) {
         return TokenStream::ErrorAt(
-            token, fmt::format("the elements {} are not given beside the text", digest));
+            token, fmt::format("the elements {} of {} are not given beside the text", digest,
+                               defined.name));
       }
       if (it->second->type() != type) {
         return TokenStream::ErrorAt(

@@ -5,12 +5,23 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/ir/traverse.h"
+
 namespace kiln::graph {
 namespace {
 
 // What a prologue may read, as a multiple of what it makes: one tensor and numbers for its channels.
 constexpr double kMostPrologueReads = 1.25;
 constexpr double kMostPrologueFlops = 8;  // for an element: scale, shift, clip
+
+// exp, tanh and their like.
+bool CallsMath(const dag::Operator& op) {
+  bool calls = false;
+  for (const ir::Expr body : op.bodies()) {
+    ir::Visit(body, [&](ir::Expr e) { calls |= e->op == ir::Op::kCall; });
+  }
+  return calls;
+}
 
 bool IsElementwise(OpPattern pattern) { return pattern <= OpPattern::kBroadcast; }
 bool IsInjective(OpPattern pattern) { return pattern <= OpPattern::kInjective; }
@@ -160,7 +171,7 @@ class Partition {
     double flops = 0;
     for (const dag::OpNode& node : dag->dag->nodes()) {
       const dag::BodyProperties& body = node.op->properties();
-      if (body.has_expensive || body.flops_per_element < 0) return false;
+      if (CallsMath(*node.op) || body.flops_per_element < 0) return false;
       flops += body.flops_per_element;
     }
     if (flops > kMostPrologueFlops) return false;

@@ -94,7 +94,7 @@ output y)",
   EXPECT_THAT(Groups(network("a = tanh(p)\nq = matmul(a, w)\ny = add(q, p)"), options),
               ElementsAre("p", "a", "q y"));
   EXPECT_THAT(
-      Groups(network("a = mul(z, z)\nq = matmul(a, w)\nr = matmul(a, p)\ny = add(q, r)"), options),
+      Groups(network("a = mul(z, z)\nq = matmul(a, w)\nr = matmul(a, w)\ny = add(q, r)"), options),
       ElementsAre("p", "a", "q", "r y"))
       << "two products read it";
   EXPECT_THAT(Groups(network("a = add(x, z)\nq = matmul(a, w)\ny = add(q, p)"), options),

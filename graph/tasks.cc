@@ -27,6 +27,17 @@ std::string Description(const Graph& graph, const KernelGroup& group) {
 
 }  // namespace
 
+NetworkTask MakeTask(dag::DagPtr dag, std::string description) {
+  std::string id = dag::WorkloadId(*dag), key = dag::WorkloadKey(*dag);
+  const bool is_simple = !HasReduction(*dag);
+  return {.dag = std::move(dag),
+          .workload_id = std::move(id),
+          .workload_key = std::move(key),
+          .description = std::move(description),
+          .is_simple = is_simple,
+          .kernels = {}};
+}
+
 StatusOr<NetworkKernels> ExtractTasks(const Graph& graph, const PartitionOptions& options) {
   NetworkKernels result{.groups = PartitionIntoKernels(graph, options), .dags = {}, .tasks = {}};
   std::map<std::string, size_t> by_id;
@@ -36,16 +47,8 @@ StatusOr<NetworkKernels> ExtractTasks(const Graph& graph, const PartitionOptions
     if (IsView(graph, group)) continue;
     KILN_ASSIGN_OR_RETURN(result.dags.back(), MakeNodeDag(graph, group.nodes, group.outputs));
     const dag::DagPtr& dag = result.dags.back()->dag;
-    const std::string id = dag::WorkloadId(*dag);
-    const auto [found, is_new] = by_id.emplace(id, result.tasks.size());
-    if (is_new) {
-      result.tasks.push_back({.dag = dag,
-                              .workload_id = id,
-                              .workload_key = dag::WorkloadKey(*dag),
-                              .description = Description(graph, group),
-                              .is_simple = !HasReduction(*dag),
-                              .kernels = {}});
-    }
+    const auto [found, is_new] = by_id.emplace(dag::WorkloadId(*dag), result.tasks.size());
+    if (is_new) result.tasks.push_back(MakeTask(dag, Description(graph, group)));
     result.tasks[found->second].kernels.push_back(static_cast<int>(g));
   }
   return result;

@@ -23,6 +23,9 @@ struct NetworkTask {
   std::vector<int> kernels;  // of the network that it stands for; their number is its weight
 };
 
+// Of one computation, whatever it is part of: no kernels yet.
+NetworkTask MakeTask(dag::DagPtr dag, std::string description);
+
 // A network as kernels, and the computation of each.
 struct NetworkKernels {
   std::vector<KernelGroup> groups;

@@ -64,9 +64,9 @@ Status CheckThisCpu(const NetworkTarget& target) {
   const std::vector<std::string> missing = MissingCpuFeatures(target.features);
   if (missing.empty()) return OkStatus();
   return FailedPrecondition(
-      "the file was compiled for a CPU with {} ({}), and this one ({}) has no {}: compile it again "
-      "for this machine",
-      fmt::join(target.features, ", "), target.text, HostCpuName(), fmt::join(missing, ", "));
+      "the file was compiled for {}, and this CPU ({}) has no {}: compile it again for this "
+      "machine",
+      target.text, HostCpuName(), fmt::join(missing, ", "));
 }
 
 class CpuExecutor : public Executor {

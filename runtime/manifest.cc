@@ -69,6 +69,7 @@ Json KernelJson(const NetworkKernel& kernel) {
           {"args", std::move(reads_and_writes)},
           {"launches", std::move(launches)},
           {"workload", kernel.workload_key},
+          {"computation", kernel.computation},
           {"record", kernel.record},
           {"source", SourceName(kernel.source)},
           {"expected_s", kernel.expected_s},
@@ -243,6 +244,7 @@ NetworkKernel ReadKernel(Members json) {
                        .args = {},
                        .launches = {},
                        .workload_key = json.Text("workload"),
+                       .computation = json.Text("computation"),
                        .record = json.Text("record"),
                        .source = json.Name("source", SourceName, 3),
                        .expected_s = json.Number("expected_s"),
@@ -271,6 +273,7 @@ Manifest ReadManifest(Members json) {
   network.target = ReadTarget(json.Object("target"));
   ReadAll(json, "inputs", ReadTensor, network.inputs);
   ReadAll(json, "outputs", ReadTensor, network.outputs);
+  ReadAll(json, "named_constants", ReadTensor, network.constants);
   ReadAll(json, "buffers", ReadBuffer, network.buffers);
   ReadAll(json, "kernels", ReadKernel, network.kernels);
   network.arena_bytes = json.Int("arena_bytes");
@@ -294,6 +297,7 @@ std::string PrintManifest(const Manifest& manifest) {
   const Json json = {{"target", TargetJson(network.target)},
                      {"inputs", TensorsJson(network.inputs)},
                      {"outputs", TensorsJson(network.outputs)},
+                     {"named_constants", TensorsJson(network.constants)},
                      {"arena_bytes", network.arena_bytes},
                      {"constants_bytes", network.constants_bytes},
                      {"buffers", std::move(buffers)},

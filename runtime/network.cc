@@ -14,7 +14,7 @@
 namespace kiln::runtime {
 namespace {
 
-constexpr size_t kMostItems = 1 << 20;      // inputs, outputs, buffers, kernels, binaries
+constexpr size_t kMostItems = 1 << 20;  // inputs, outputs, constants, buffers, kernels, binaries
 constexpr size_t kMostPerKernel = 1 << 12;  // arguments, launches
 constexpr size_t kMostNameBytes = 1 << 14;
 constexpr size_t kMostDimensions = 32;
@@ -140,6 +140,12 @@ Status CheckTensors(const Network& network) {
     KILN_RETURN_IF_ERROR(
         Annotate(CheckTensor(network, output), fmt::format("output '{}'", output.name)));
     owned[static_cast<size_t>(output.buffer)] = true;
+  }
+  for (const NetworkTensor& constant : network.constants) {
+    const auto context = [&] { return fmt::format("constant '{}'", constant.name); };
+    KILN_RETURN_IF_ERROR(Annotate(CheckTensor(network, constant), context()));
+    if (network.buffers[static_cast<size_t>(constant.buffer)].place != Place::kConstant)
+      return InvalidArgument("{}: buffer {} is no constant", context(), constant.buffer);
   }
   for (size_t i = 0; i < network.buffers.size(); ++i) {
     const Place place = network.buffers[i].place;
@@ -279,6 +285,7 @@ Status CheckConstants(const Network& network) {
 Status CheckCounts(const Network& network) {
   KILN_RETURN_IF_ERROR(CheckCount("inputs", network.inputs.size(), kMostItems));
   KILN_RETURN_IF_ERROR(CheckCount("outputs", network.outputs.size(), kMostItems));
+  KILN_RETURN_IF_ERROR(CheckCount("constants", network.constants.size(), kMostItems));
   KILN_RETURN_IF_ERROR(CheckCount("buffers", network.buffers.size(), kMostItems));
   KILN_RETURN_IF_ERROR(CheckCount("kernels", network.kernels.size(), kMostItems));
   KILN_RETURN_IF_ERROR(CheckCount("binaries", network.binaries.size(), kMostItems));

@@ -85,6 +85,9 @@ struct NetworkKernel {
   std::vector<KernelArgument> args;     // in the order of the program's
   std::vector<NetworkLaunch> launches;  // CPU: exactly one, with all args
   std::string workload_key;
+  // What it computes: a DAG as text (docs/text-form.md), for who checks it. The DAG's arguments are
+  // the first of `args`; what is behind them is workspace.
+  std::string computation;
   std::string record;  // its id; empty: none
   KernelSource source = KernelSource::kUntuned;
   double expected_s = 0;  // by the record; 0: not known
@@ -96,13 +99,16 @@ struct Network {
   NetworkTarget target;
   std::vector<NetworkTensor> inputs;
   std::vector<NetworkTensor> outputs;
+  std::vector<NetworkTensor> constants;  // what constant buffers hold, by the graph's names
   std::vector<NetworkBuffer> buffers;
   std::vector<NetworkKernel> kernels;
   int64_t arena_bytes = 0;
   int64_t constants_bytes = 0;
   // ELF files, shared objects or cubins, each once. Somebody else's memory.
   std::vector<std::string_view> binaries;
-  std::string graph_text;    // for people
+  // What is computed, for people and for who checks it: the network that the kernels were made of.
+  // Empty: one kernel, whose computation is all.
+  std::string graph_text;
   std::string options_text;  // for people: how it was compiled
 };
 

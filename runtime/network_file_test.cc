@@ -62,7 +62,10 @@ TEST_F(NetworkFileTest, ReadsWhatWasWritten) {
   EXPECT_EQ(read.outputs[0].shape, (std::vector<int64_t>{2, 2}));
   EXPECT_EQ(read.buffers[5].viewed, 3);
   EXPECT_EQ(read.buffers[5].offset, 16);
+  EXPECT_EQ(read.constants[0].name, "w");
+  EXPECT_EQ(read.constants[0].buffer, 1);
   EXPECT_EQ(read.kernels[1].name, "mul");
+  EXPECT_EQ(read.kernels[1].computation, "input x: float32[4]");
   EXPECT_EQ(read.kernels[0].source, KernelSource::kTuned);
   EXPECT_EQ(read.kernels[0].expected_s, 1e-6);
   EXPECT_EQ(read.kernels[0].launches[0].args, (std::vector<uint32_t>{0, 1, 2}));

@@ -143,6 +143,10 @@ TEST(NetworkTest, RefusesInputsAndOutputs) {
               HasSubstr("buffer 0 is not an input of its own"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.inputs.clear(); }),
               HasSubstr("buffer 0 is that of an input, and no input names it"));
+  EXPECT_THAT(RefusalOf([](Network& n) { n.constants[0].buffer = 3; }),
+              HasSubstr("constant 'w': it takes 16 bytes, its buffer 3 has 32"));
+  EXPECT_THAT(RefusalOf([](Network& n) { n.constants[0].buffer = 0; }),
+              HasSubstr("constant 'w': buffer 0 is no constant"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.outputs.clear(); }),
               HasSubstr("buffer 4 is that of an output, and no output names it"));
 }

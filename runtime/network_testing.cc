@@ -20,6 +20,7 @@ Network SmallNetwork() {
       .kind = "cpu", .arch = "x86_64", .device = "any", .features = {}, .text = "llvm"};
   network.inputs = {{.name = "x", .dtype = "float32", .shape = {4}, .buffer = 0}};
   network.outputs = {{.name = "y", .dtype = "float32", .shape = {2, 2}, .buffer = 4}};
+  network.constants = {{.name = "w", .dtype = "float32", .shape = {4}, .buffer = 1}};
   network.buffers = {
       {.place = Place::kInput, .bytes = 16},
       {.place = Place::kConstant, .bytes = 16},
@@ -32,6 +33,7 @@ Network SmallNetwork() {
                       .args = {{0, false}, {1, false}, {3, true}},
                       .launches = {{.symbol = "kiln_entry", .args = {0, 1, 2}}},
                       .workload_key = "[\"add\", 4]",
+                      .computation = "input x: float32[4]",
                       .record = "17",
                       .source = KernelSource::kTuned,
                       .expected_s = 1e-6,

@@ -203,11 +203,38 @@ TEST_F(CliTest, ANetworkCompilesAndRuns) {
   EXPECT_TRUE(FileExists(array));
   EXPECT_THAT(KilnPrints({"bench", file, "--repeat", "3", "--min-repeat-ms", "1", "--profile"}),
               AllOf(HasSubstr("median"), HasSubstr("kernels by themselves")));
+  EXPECT_THAT(KilnPrints({"verify", file, "--kernels"}),
+              AllOf(HasSubstr("output probabilities"), HasSubstr("right"),
+                    HasSubstr("0 of 1 outputs wrong, 0 of 4 kernels")));
+  EXPECT_THAT(KilnPrints({"verify", file, "--seed", "1", "--expect", array}),
+              HasSubstr("0 of 1 outputs wrong"));
+  const RunResult other = RunKiln({"verify", file, "--seed", "2", "--expect", array});
+  EXPECT_EQ(other.exit.code, 1);
+  EXPECT_THAT(other.output, HasSubstr("WRONG: output probabilities: element"));
   EXPECT_THAT(Refused({"run", file}), HasSubstr("input data (float32[1, 784]) is not given"));
   EXPECT_THAT(Refused({"run", array}), HasSubstr(array));
   Words strict = compile;
   strict.emplace_back("--strict");
   EXPECT_THAT(Refused(strict), HasSubstr("4 of 4 tasks were never tuned for llvm"));
+}
+
+TEST_F(CliTest, AnOperatorIsANetworkOfOneKernel) {
+  const std::string file = folder_.Join("op.kiln"), db = folder_.Join("none.db");
+  EXPECT_THAT(KilnPrints({"compile", "matmul", "--args", "32,48,16", "--epilogue", "relu",
+                          "--target", "llvm", "--db", db, "-o", file}),
+              AllOf(HasSubstr("1 kernels"), HasSubstr("never tuned 1")));
+  EXPECT_THAT(KilnPrints({"run", file, "--random"}), HasSubstr("float32[32, 48]"));
+  EXPECT_THAT(KilnPrints({"verify", file, "--kernels"}),
+              HasSubstr("0 of 1 outputs wrong, 0 of 1 kernels"));
+  EXPECT_THAT(KilnPrints({"bench", file, "--repeat", "2", "--min-repeat-ms", "1"}),
+              HasSubstr("1 kernels"));
+  const std::string text = File("half.te", "input x: float32[8]\ny[i: 8] = x[i] * 0.5\n");
+  KilnPrints({"compile", text, "--target", "llvm", "--db", db, "-o", file});
+  EXPECT_THAT(KilnPrints({"run", file, "--random"}), HasSubstr("y: float32[8]"));
+  EXPECT_THAT(Refused({"compile", "matmul", "--args", "8", "--target", "llvm", "--db", db}),
+              HasSubstr("matmul takes M,N,K"));
+  EXPECT_THAT(Refused({"compile", "matmull", "--target", "llvm", "--db", db}),
+              HasSubstr("none.db"));
 }
 
 TEST_F(CliTest, ArgumentsThatMakeNoOperator) {

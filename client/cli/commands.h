@@ -143,11 +143,15 @@ struct TasksFlags {
   std::string form;        // instead: "graph", the network's text
   std::string after = {};  // ... after the pass of this name; "": before all; "all"
 };
-// A file that runs, out of a network and the session's records of its tasks.
+// A file that runs, out of a network or one computation and the session's records of it.
 struct CompileFlags {
+  // Of anything: what it is called, and the type of its floats.
   NetworkArguments network;
+  WorkloadArguments arguments;  // of an operator
+  std::optional<int> task;      // of a job
   std::string output = "net.kiln";
-  std::string target = "cuda";
+  std::string target;  // "": cuda; of a record its own
+  std::string device;  // the model that it is for, for people; "": that of the records
   std::string variants = "all";
   bool strict = false;   // refuse a network of which a task was never tuned
   bool kernels = false;  // list them
@@ -162,6 +166,16 @@ struct RunFlags {
   int threads = 0, gpu = 0;
 };
 Status RunNetworkCommand(const RunFlags& flags, bool json);
+struct VerifyFlags {
+  std::string path;                           // of a compiled network
+  std::vector<std::string> inputs, expected;  // "x=in.npy"; inputs that are not given are random
+  bool kernels = false;                       // each by itself, too
+  v1::Tolerance tolerance;
+  uint64_t seed = 1;
+  int threads = 0, gpu = 0;
+};
+// The exit status: 1 when something is wrong.
+StatusOr<int> VerifyCommand(const VerifyFlags& flags, bool json);
 struct BenchFlags {
   std::string path;  // of a compiled network
   int repeat = 10;

@@ -115,6 +115,34 @@ void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments) {
       ->group(kGroup);
 }
 
+CLI::Option* AddTolerance(CLI::App& command, std::vector<double>& tolerance) {
+  return command
+      .add_option("--tolerance", tolerance,
+                  "how far results may be off the reference's: of each value, and of the largest "
+                  "one; 0 = by type, 1e-3,1e-4 for float32 (docs/runner.md)")
+      ->delimiter(',')
+      ->expected(1, 2)
+      ->allow_extra_args(false)
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("RELATIVE[,ABSOLUTE]");
+}
+
+v1::Tolerance ToleranceOf(const std::vector<double>& tolerance) {
+  v1::Tolerance message;
+  if (!tolerance.empty()) message.set_relative(tolerance[0]);
+  if (tolerance.size() > 1) message.set_absolute(tolerance[1]);
+  return message;
+}
+
+void AddExecutor(CLI::App& command, int& threads, int& gpu) {
+  command.add_option("--threads", threads, "cores of a CPU; 0 = all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command.add_option("--gpu", gpu, "which of several GPUs")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+}
+
 void ReadVariable(const char* name, std::string& value) {
   const char* text = std::getenv(name);
   if (text != nullptr && *text != '\0') value = text;

@@ -5,14 +5,17 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "client/cli/workload_source.h"
 #include "client/network.h"
 #include "client/session.h"
+#include "proto/trial.pb.h"
 
 namespace CLI {
 class App;
+class Option;
 class Validator;
 }  // namespace CLI
 
@@ -59,6 +62,13 @@ void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments);
 
 // How a network is given, but for its name and its type.
 void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments);
+
+// How far results may be off: relative, absolute; empty: by type.
+CLI::Option* AddTolerance(CLI::App& command, std::vector<double>& tolerance);
+v1::Tolerance ToleranceOf(const std::vector<double>& tolerance);
+
+// What a compiled network runs on.
+void AddExecutor(CLI::App& command, int& threads, int& gpu);
 
 // `value` becomes what the environment says, where it says something.
 void ReadVariable(const char* name, std::string& value);

@@ -57,19 +57,6 @@ void MeasuringOptions::AddFinalists(CLI::App& command) {
       ->group(kGroup);
 }
 
-void MeasuringOptions::AddTolerance(CLI::App& command) {
-  command
-      .add_option("--tolerance", tolerance_,
-                  "how far results may be off the reference's: of each value, and of the largest "
-                  "one; 0 = by type, 1e-3,1e-4 for float32 (docs/runner.md)")
-      ->delimiter(',')
-      ->expected(1, 2)
-      ->allow_extra_args(false)
-      ->check(CLI::Range(0.0, 1e6))
-      ->type_name("RELATIVE[,ABSOLUTE]")
-      ->group(kGroup);
-}
-
 void MeasuringOptions::AddIdle(CLI::App& command) {
   command
       .add_option("--idle-ms", idle_ms_,
@@ -98,7 +85,7 @@ void MeasuringOptions::AddTo(CLI::App& command) {
             "least time of one timing: more calls if it is shorter");
   AddFinalists(command);
   AddIdle(command);
-  AddTolerance(command);
+  AddTolerance(command, tolerance_)->group(kGroup);
   AddNumber(command, "--cooldown-ms", cooldown_ms_, 0, kLongestMs, "pause after each trial");
   AddNumber(command, "--timeout-ms", timeout_ms_, 1, kLongestMs, "limit of one trial's run");
   AddNumber(command, "--build-timeout-ms", build_timeout_ms_, 1, kLongestMs, "limit of one build");
@@ -118,8 +105,7 @@ uint32_t MeasuringOptions::IdleMs(bool may_idle) const {
 void MeasuringOptions::Set(bool may_idle, v1::TuneOptions& options) const {
   options.set_finalists(FinalistsOnTheWire(finalists_));
   options.set_build_timeout_ms(build_timeout_ms_);
-  if (!tolerance_.empty()) options.mutable_tolerance()->set_relative(tolerance_[0]);
-  if (tolerance_.size() > 1) options.mutable_tolerance()->set_absolute(tolerance_[1]);
+  if (!tolerance_.empty()) *options.mutable_tolerance() = ToleranceOf(tolerance_);
   v1::MeasureOptions& measure = *options.mutable_measure();
   measure.set_number(number_);
   measure.set_repeat(repeat_);

@@ -32,7 +32,6 @@ class MeasuringOptions {
                          uint32_t most, const char* what);
   void AddFinalists(CLI::App& command);
   void AddIdle(CLI::App& command);
-  void AddTolerance(CLI::App& command);
   void AddFault(CLI::App& command);
   uint32_t IdleMs(bool may_idle) const;
 

@@ -1,27 +1,31 @@
-// kiln compile: from a network and its records to a file that runs.
+// kiln compile: from a network, or one computation, and its records to a file that runs.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/cli/commands.h"
+#include "client/cli/compilation_target.h"
+#include "client/cli/operator_compile.h"
 #include "client/compile/compile_network.h"
-#include "client/this_machine.h"
 #include "client/view/json.h"
 
 namespace kiln::client {
 namespace {
 
 struct Coverage {
-  int tuned = 0, untuned = 0, simple = 0;  // kernels
+  int tuned = 0, reused = 0, untuned = 0, simple = 0;  // kernels
   double expected_s = 0;
 };
 
 Coverage CoverageOf(const CompiledNetwork& compiled) {
   Coverage coverage;
   for (const KernelCoverage& kernel : compiled.coverage) {
-    const bool tuned = kernel.source != runtime::KernelSource::kUntuned;
-    ++(tuned ? coverage.tuned : kernel.is_simple ? coverage.simple : coverage.untuned);
+    int& count = kernel.source == runtime::KernelSource::kTuned    ? coverage.tuned
+                 : kernel.source == runtime::KernelSource::kReused ? coverage.reused
+                 : kernel.is_simple                                ? coverage.simple
+                                                                   : coverage.untuned;
+    ++count;
     coverage.expected_s += kernel.expected_s;
   }
   return coverage;
@@ -30,11 +34,13 @@ Coverage CoverageOf(const CompiledNetwork& compiled) {
 void PrintKernels(const CompiledNetwork& compiled) {
   Table table({{"Kernel", Table::kLeft, 16},
                {"Computes", Table::kLeft, 16},
-               {"Schedule"},
+               {"Schedule", Table::kLeft, 16},
                {"Record", Table::kRight},
                {"Expected", Table::kRight}});
   for (const KernelCoverage& kernel : compiled.coverage) {
-    table.AddRow({kernel.name, kernel.description, std::string(runtime::SourceName(kernel.source)),
+    std::string source(runtime::SourceName(kernel.source));
+    if (!kernel.reused_from.empty()) source += " from " + kernel.reused_from;
+    table.AddRow({kernel.name, kernel.description, std::move(source),
                   kernel.record.empty() ? "-" : kernel.record,
                   kernel.expected_s > 0 ? FormatSeconds(kernel.expected_s) : "-"});
   }
@@ -47,8 +53,9 @@ void PrintSummary(const CompiledNetwork& compiled, const std::string& path, int6
              path, compiled.coverage.size(), FormatBytes(bytes),
              FormatBytes(compiled.network.constants_bytes),
              FormatBytes(compiled.memory.arena_bytes), FormatBytes(compiled.memory.sum_bytes));
-  fmt::print("tuned {}, {} by the records; never tuned {}, and {} without sums\n", coverage.tuned,
-             FormatSeconds(coverage.expected_s), coverage.untuned, coverage.simple);
+  fmt::print("tuned {}, {} by the records; ", coverage.tuned, FormatSeconds(coverage.expected_s));
+  if (coverage.reused > 0) fmt::print("reused from another target or task {}; ", coverage.reused);
+  fmt::print("never tuned {}, and {} without sums\n", coverage.untuned, coverage.simple);
   for (const KernelCoverage& kernel : compiled.coverage) {
     if (!kernel.remark.empty()) fmt::print(stderr, "kiln: {}: {}\n", kernel.name, kernel.remark);
   }
@@ -56,33 +63,32 @@ void PrintSummary(const CompiledNetwork& compiled, const std::string& path, int6
 
 std::string KernelJson(const KernelCoverage& kernel) {
   return fmt::format(
-      "{{\"kernel\":{},\"task\":{},\"source\":{},\"record\":{},\"expected_s\":{},\"simple\":{}}}",
+      "{{\"kernel\":{},\"task\":{},\"source\":{},\"record\":{},\"expected_s\":{},\"simple\":{},"
+      "\"reused_from\":{}}}",
       JsonString(kernel.name), JsonString(kernel.description),
       JsonString(std::string(runtime::SourceName(kernel.source))), JsonString(kernel.record),
-      kernel.expected_s, kernel.is_simple);
+      kernel.expected_s, kernel.is_simple, JsonString(kernel.reused_from));
 }
 
-}  // namespace
-
-Status CompileCommand(const CompileFlags& flags, const Session& session) {
-  if (!IsNetwork(flags.network.what)) {
-    return InvalidArgument(
-        "{} is no network, expected network:NAME, a model (*.onnx) or a network's text (*.graph)",
-        flags.network.what);
-  }
-  CompileOptions options{.target = {}, .strict = flags.strict, .seed = flags.seed};
-  KILN_ASSIGN_OR_RETURN(options.target, target::ParseTarget(flags.target));
-  // As jobs that ran here have it (tune.cc), so that their records are found.
-  if (session.scheduler.empty()) {
-    KILN_ASSIGN_OR_RETURN(options.target, NameThisCpu(options.target));
-  }
+StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session& session) {
+  CompileOptions options{.programs = {.target = {}, .strict = flags.strict, .seed = flags.seed},
+                         .device = flags.device};
+  KILN_ASSIGN_OR_RETURN(options.programs.target,
+                        CompilationTarget(flags.target.empty() ? "cuda" : flags.target, session));
   KILN_ASSIGN_OR_RETURN(options.variants, ParseVariants(flags.variants));
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(flags.network));
   // Without records all schedules are chosen without measuring.
   auto archive = session.OpenArchive();
   if (!archive.ok() && archive.status().code() != StatusCode::kNotFound) return archive.status();
-  KILN_ASSIGN_OR_RETURN(const CompiledNetwork compiled,
-                        CompileNetwork(network, options, archive.ok() ? archive->get() : nullptr));
+  return CompileNetwork(network, options, archive.ok() ? archive->get() : nullptr);
+}
+
+}  // namespace
+
+Status CompileCommand(const CompileFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const CompiledNetwork compiled, IsNetwork(flags.network.what)
+                                                            ? CompileWhole(flags, session)
+                                                            : CompileOne(flags, session));
   KILN_ASSIGN_OR_RETURN(const int64_t bytes, WriteCompiled(flags.output, compiled));
   if (session.json) {
     for (const KernelCoverage& kernel : compiled.coverage) fmt::print("{}\n", KernelJson(kernel));

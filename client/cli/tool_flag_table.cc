@@ -13,6 +13,7 @@ void ToolFlagTable::AddTo(CLI::App& app) {
   AddTasks(app);
   AddCompile(app);
   AddRun(app);
+  AddVerify(app);
   AddBench(app);
   AddDoctor(app);
   AddSelfTest(app);
@@ -69,21 +70,36 @@ void ToolFlagTable::AddTasks(CLI::App& app) {
 
 void ToolFlagTable::AddCompile(CLI::App& app) {
   CLI::App* compile = flag_table_.Add(
-      app, "compile", "a network with the best records of its tasks, as a file that runs",
+      app, "compile",
+      "a network, or one operator, with the best records of its tasks, as a file that runs",
       Plain([this] { return CompileCommand(compile_, flag_table_.session()); }));
   compile
-      ->add_option("network", compile_.network.what,
-                   "network:NAME (docs/zoo.md), a model (*.onnx) or a network's text (*.graph)")
+      ->add_option("what", compile_.network.what,
+                   "network:NAME (docs/zoo.md), a model (*.onnx), a network's text (*.graph); or a "
+                   "network of one kernel: an operator (with --args), a text file, a job, a trial "
+                   "(JOB/N), the number of a record")
       ->required();
   AddNetworkArguments(*compile, compile_.network);
-  compile->add_option("--dtype", compile_.network.dtype, "of network:NAME: type of its floats")
+  compile->add_option("--args", compile_.arguments.args, "of an operator, for instance 512,512,512")
+      ->type_name("N,N,...");
+  compile
+      ->add_option("--dtype", compile_.network.dtype,
+                   "of network:NAME or an operator: type of its floats")
       ->capture_default_str();
+  compile->add_option("--out-dtype", compile_.arguments.out_dtype,
+                      "of an operator: type of sums and results [as --dtype]");
+  compile->add_option("--epilogue", compile_.arguments.epilogue,
+                      "of an operator: what follows it, for instance bias,relu");
+  compile->add_option("--task", compile_.task, "of a job that has several tasks: which one")
+      ->check(CLI::NonNegativeNumber);
   compile->add_option("-o,--output", compile_.output, "the file")
       ->type_name("FILE")
       ->capture_default_str();
-  compile
-      ->add_option("--target", compile_.target, "what it is for: cuda -arch=sm_90, llvm -mcpu=...")
-      ->capture_default_str();
+  compile->add_option(
+      "--target", compile_.target,
+      "what it is for: cuda -arch=sm_90, llvm -mcpu=... [cuda; of a record its own]");
+  compile->add_option("--device-name", compile_.device,
+                      "the model of the device, for people [that of the records]");
   compile
       ->add_option("--variants", compile_.variants,
                    "convolutions as they stand, by Winograd's method where it can be, or as is "
@@ -91,7 +107,7 @@ void ToolFlagTable::AddCompile(CLI::App& app) {
       ->check(CLI::IsMember({"direct", "winograd", "all"}))
       ->capture_default_str();
   compile->add_flag("--strict", compile_.strict,
-                    "refuse a network of which a task was never tuned");
+                    "refuse a network of which a task was never tuned for the target");
   compile->add_flag("--kernels", compile_.kernels, "list the kernels");
   compile->add_option("--seed", compile_.seed, "of schedules that are chosen without measuring")
       ->check(NotNegative())
@@ -114,13 +130,40 @@ void ToolFlagTable::AddRun(CLI::App& app) {
   run->add_option("--seed", run_.seed, "of the random numbers")
       ->check(NotNegative())
       ->capture_default_str();
-  run->add_option("--threads", run_.threads, "cores of a CPU; 0 = all")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-  run->add_option("--gpu", run_.gpu, "which of several GPUs")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  AddExecutor(*run, run_.threads, run_.gpu);
   flag_table_.AddJson(*run);
+}
+
+StatusOr<int> ToolFlagTable::RunVerify() const {
+  VerifyFlags flags = verify_;
+  flags.tolerance = ToleranceOf(tolerance_);
+  return VerifyCommand(flags, flag_table_.session().json);
+}
+
+void ToolFlagTable::AddVerify(CLI::App& app) {
+  CLI::App* verify = flag_table_.Add(
+      app, "verify",
+      "does a compiled network compute what it should: its outputs against a reference on this "
+      "machine's CPU",
+      [this] { return RunVerify(); });
+  verify->add_option("file", verify_.path, "what kiln compile wrote (*.kiln)")->required();
+  verify->add_flag("--kernels", verify_.kernels, "each kernel by itself, too");
+  verify
+      ->add_option("--input", verify_.inputs,
+                   "an input's array, NAME= where there are several [random numbers]")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  verify
+      ->add_option("--expect", verify_.expected,
+                   "what an output should be, instead of what the reference gives")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  AddTolerance(*verify, tolerance_);
+  verify->add_option("--seed", verify_.seed, "of the random numbers")
+      ->check(NotNegative())
+      ->capture_default_str();
+  AddExecutor(*verify, verify_.threads, verify_.gpu);
+  flag_table_.AddJson(*verify);
 }
 
 void ToolFlagTable::AddBench(CLI::App& app) {
@@ -135,12 +178,7 @@ void ToolFlagTable::AddBench(CLI::App& app) {
       ->check(CLI::Range(0.0, 3.6e6))
       ->capture_default_str();
   bench->add_flag("--profile", bench_.profile, "each kernel by itself, too");
-  bench->add_option("--threads", bench_.threads, "cores of a CPU; 0 = all")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-  bench->add_option("--gpu", bench_.gpu, "which of several GPUs")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
+  AddExecutor(*bench, bench_.threads, bench_.gpu);
   flag_table_.AddJson(*bench);
 }
 

@@ -1,4 +1,4 @@
-// ops, check, tasks, doctor, selftest, conformance, version on the command line.
+// ops, check, tasks, compile, run, verify, bench, doctor, selftest, conformance, version on the command line.
 #pragma once
 
 #include <string>
@@ -26,6 +26,7 @@ class ToolFlagTable {
   void AddTasks(CLI::App& app);
   void AddCompile(CLI::App& app);
   void AddRun(CLI::App& app);
+  void AddVerify(CLI::App& app);
   void AddBench(CLI::App& app);
   void AddDoctor(CLI::App& app);
   void AddSelfTest(CLI::App& app);
@@ -34,6 +35,7 @@ class ToolFlagTable {
 
   StatusOr<int> RunSelfTest() const;
   StatusOr<int> RunConformance() const;
+  StatusOr<int> RunVerify() const;
 
   FlagTable& flag_table_;
   std::string operator_;
@@ -41,6 +43,8 @@ class ToolFlagTable {
   TasksFlags tasks_;
   CompileFlags compile_;
   RunFlags run_;
+  VerifyFlags verify_;
+  std::vector<double> tolerance_;  // of verify
   BenchFlags bench_;
   SelfTestFlags selftest_;
   ConformanceFlags conformance_;

@@ -17,6 +17,7 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::Truly;
 
@@ -26,7 +27,7 @@ graph::Graph Parsed(std::string_view text) {
   return *std::move(graph);
 }
 
-CompileOptions Cpu() { return {.target = *target::ParseTarget("llvm")}; }
+CompileOptions Cpu() { return {.programs = {.target = *target::ParseTarget("llvm")}}; }
 
 // Compiled without records, written, read and run: the same as the reference evaluation.
 void ExpectSame(const graph::Graph& network, const CompileOptions& options = Cpu()) {
@@ -107,7 +108,7 @@ TEST(CompileNetworkTest, FilesSayWhatACpuMustHave) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph mlp, LoadNetwork({.what = "network:mlp"}));
   const auto features = [&](std::string_view target) {
     const auto compiled =
-        CompileNetwork(mlp, {.target = *target::ParseTarget(target)}, /*archive=*/nullptr);
+        CompileNetwork(mlp, {.programs = {.target = *target::ParseTarget(target)}}, nullptr);
     KILN_CHECK(compiled.ok(), "{}", Message(compiled.status()));
     return compiled->network.target.features;
   };
@@ -117,10 +118,28 @@ TEST(CompileNetworkTest, FilesSayWhatACpuMustHave) {
   EXPECT_THAT(features("llvm -mcpu=x86-64-v4"), Contains("avx512f"));
 }
 
+TEST(CompileNetworkTest, SaysWhatTheFileNeeds) {
+  const graph::Graph network = Parsed("input x: float32[64]\ny = relu(x)\noutput y");
+  CompileOptions options = Cpu();
+  options.programs.target = *target::ParseTarget("llvm -mcpu=znver4");
+  options.device = "a model";
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork avx512, CompileNetwork(network, options, nullptr));
+  EXPECT_THAT(avx512.network.target.features, IsSupersetOf({"avx2", "fma", "avx512f", "avx512vl"}));
+  EXPECT_EQ(avx512.network.target.device, "a model");
+  EXPECT_EQ(avx512.network.target.text, "llvm -mcpu=znver4");
+  options.programs.target = *target::ParseTarget("llvm -mcpu=haswell");
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork avx2, CompileNetwork(network, options, nullptr));
+  EXPECT_THAT(avx2.network.target.features, AllOf(Contains("avx2"), Not(Contains("avx512f"))));
+  // Of code for this machine: what it has, and its name.
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork here, CompileNetwork(network, Cpu(), nullptr));
+  EXPECT_THAT(runtime::MissingCpuFeatures(here.network.target.features), IsEmpty());
+  EXPECT_EQ(here.network.target.device, runtime::HostCpuName());
+}
+
 TEST(CompileNetworkTest, StrictNamesWhatWasNeverTuned) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph mlp, LoadNetwork({.what = "network:mlp"}));
   CompileOptions options = Cpu();
-  options.strict = true;
+  options.programs.strict = true;
   EXPECT_THAT(CompileNetwork(mlp, options, nullptr),
               StatusIs(StatusCode::kFailedPrecondition,
                        HasSubstr("4 of 4 tasks were never tuned for llvm")));

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
+#include "base/utf8.h"
+#include "client/compile/workload_distance.h"
 #include "client/view/format.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/schedule/step.h"
@@ -16,7 +20,21 @@ constexpr std::string_view kPolicy = "sketch.analytic";
 // What a search of a trial round draws and breeds is for rounds that measure: one choice needs less.
 constexpr double kDraws = 128, kPopulation = 256, kGenerations = 2;
 
+bool IsOfKind(const v1::Record& record, const target::Target& target) {
+  const auto parsed = target::ParseTarget(record.target());
+  return parsed.ok() && parsed->kind == target.kind;
+}
+
 }  // namespace
+
+ScheduleChoice ChoiceOf(const v1::Record& record) {
+  return {.steps = record.steps(),
+          .record = fmt::format("{}", record.id()),
+          .cost_s = CostOf(record.result()),
+          .hardware = HardwareParamsOf(record.hardware()),
+          .device = record.result().device(),
+          .reused_from = {}};
+}
 
 StatusOr<ScheduleChoice> BestRecordOf(const dag::Dag& dag, const target::Target& target,
                                       Archive& archive) {
@@ -26,12 +44,48 @@ StatusOr<ScheduleChoice> BestRecordOf(const dag::Dag& dag, const target::Target&
   KILN_ASSIGN_OR_RETURN(const std::vector<v1::Record> records, archive.Best(request));
   ScheduleChoice best;
   for (const v1::Record& record : records) {
-    const double cost_s = CostOf(record.result());
-    if (!best.steps.empty() && cost_s >= best.cost_s) continue;
-    best = {.steps = record.steps(),
-            .record = fmt::format("{}", record.id()),
-            .cost_s = cost_s,
-            .hardware = HardwareParamsOf(record.hardware())};
+    if (best.steps.empty() || CostOf(record.result()) < best.cost_s) best = ChoiceOf(record);
+  }
+  return best;
+}
+
+Status RelatedRecords::ReadJobs() {
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive_.Jobs(std::nullopt));
+  std::set<std::string> seen;
+  by_hash_.emplace();
+  for (const v1::JobStatus& job : jobs) {
+    for (const v1::TaskStatus& task : job.tasks()) {
+      if (task.workload_id().empty() || !seen.insert(task.workload_id()).second) continue;
+      by_hash_->emplace(
+          WorkloadHash(task.workload_key()),
+          Related{task.workload_key(), task.workload_id(), OneLine(task.spec().description())});
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<ScheduleChoice> RelatedRecords::Find(const graph::NetworkTask& task,
+                                              const target::Target& target) {
+  if (!by_hash_.has_value()) KILN_RETURN_IF_ERROR(ReadJobs());
+  ScheduleChoice best;
+  double least_s = 0;
+  const auto [begin, end] = by_hash_->equal_range(WorkloadHash(task.workload_key));
+  for (auto it = begin; it != end; ++it) {
+    const Related& related = it->second;
+    const auto distance = WorkloadDistance(task.workload_key, related.key);
+    if (!distance.has_value()) continue;
+    v1::BestRequest request;
+    request.set_workload_id(related.id);
+    KILN_ASSIGN_OR_RETURN(const std::vector<v1::Record> records, archive_.Best(request));
+    for (const v1::Record& record : records) {
+      const double cost_s = CostOf(record.result()) * *distance;
+      if (!IsOfKind(record, target) || cost_s <= 0) continue;
+      if (!best.steps.empty() && cost_s >= least_s) continue;
+      least_s = cost_s;
+      best = ChoiceOf(record);
+      best.cost_s = 0;
+      best.reused_from = fmt::format("{} for {}", related.description, record.target());
+    }
   }
   return best;
 }

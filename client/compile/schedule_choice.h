@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
 #include "client/archive.h"
 #include "compiler/dag/dag.h"
 #include "compiler/target/target.h"
+#include "graph/tasks.h"
 #include "search/space/task.h"
 
 namespace kiln::client {
@@ -18,12 +21,41 @@ struct ScheduleChoice {
   std::string record;                    // its id; "": none, nothing was measured
   double cost_s = 0;                     // by the record
   target::HardwareParams hardware = {};  // of the device that measured it
+  std::string device = {};               // its model; "" where the record does not say
+  // Where the record is not one of this computation and target: what it is of.
+  std::string reused_from = {};
 };
+
+// The choice that a record is.
+ScheduleChoice ChoiceOf(const v1::Record& record);
 
 // The best record of the computation for a target that means the same, on any device of it.
 // Without one: a choice without steps.
 StatusOr<ScheduleChoice> BestRecordOf(const dag::Dag& dag, const target::Target& target,
                                       Archive& archive);
+
+// What records of other computations and targets there are for those that have none of their own.
+// The steps of a record apply to a task of the same stages with other extents, and to a task of
+// another target of the same kind: what is made of them is right, and how fast it is nobody knows.
+class RelatedRecords {
+ public:
+  // The archive must outlive this. Reads its jobs with the first Find.
+  explicit RelatedRecords(Archive& archive) : archive_(archive) {}
+
+  // As TVM's dispatch with compatible records: of those of the task itself for other targets of the
+  // kind, and of tasks at a finite distance (workload_distance.h) for any, that of the least cost
+  // times distance. Its cost_s is 0: not known. Without one: a choice without steps.
+  StatusOr<ScheduleChoice> Find(const graph::NetworkTask& task, const target::Target& target);
+
+ private:
+  struct Related {
+    std::string key, id, description;
+  };
+  Status ReadJobs();
+
+  Archive& archive_;
+  std::optional<std::multimap<std::string, Related, std::less<>>> by_hash_;
+};
 
 // The best of some hundred schedules by the analytic cost model of the task's device, which all
 // replay and lower. The same seed gives the same one. Cost: a tenth of a second to seconds of a

@@ -75,6 +75,8 @@ TABLE = {
     # What a program may use: a scheduler, a farm of its own, the records of a file.
     "client": [
         "base", "device", "proto", "rpc", "compiler", "store", "store/wire", "graph", "frontend", "frontend/onnx",
+        # The GPU that is at hand.
+        "runtime/cuda_driver.h", "runtime/cuda_gpus.h",
         # What a log's keys may stand for.
         "scheduler/computations.h",
     ],
@@ -86,7 +88,12 @@ TABLE = {
     # Text of what the services answer, and of what the compiler makes.
     "client/view": ["base", "device", "proto", "compiler", "search/space", "search/tuning", "client"],
     # A machine, a device, a trial: is it as it should be?
-    "client/check": ["base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "client", "client/view"],
+    "client/check": [
+        "base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
+        "client", "client/view", "client/compile",
+        # Networks are compared with their references as trials are.
+        "runner/arguments.h", "runner/compare.h",
+    ],
     "client/cli": [
         "base", "device", "proto", "rpc", "compiler", "costmodel", "search", "store", "store/wire", "graph", "frontend", "frontend/onnx",
         "client", "client/view", "client/check", "client/compile", "runtime",

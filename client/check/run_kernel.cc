@@ -1,0 +1,61 @@
+#include "client/check/run_kernel.h"
+
+#include <fmt/format.h>
+
+#include "base/file.h"
+#include "client/compile/network_arrays.h"
+#include "runtime/place_buffers.h"
+
+namespace kiln::client {
+namespace {
+
+using runtime::Network;
+using runtime::Place;
+
+// Arguments of the DAG are the caller's, those behind them the kernel's own.
+StatusOr<Network> NetworkOf(const Network& whole, size_t kernel, const dag::Dag& dag) {
+  Network network;
+  network.target = whole.target;
+  runtime::NetworkKernel own = whole.kernels[kernel];
+  network.binaries = {whole.binaries[static_cast<size_t>(own.binary)]};
+  own.binary = 0;
+  const std::vector<dag::Tensor>& arguments = dag.arguments();
+  for (size_t i = 0; i < own.args.size(); ++i) {
+    runtime::NetworkBuffer buffer = whole.buffers[static_cast<size_t>(own.args[i].buffer)];
+    buffer = {
+        .place = Place::kArena, .bytes = buffer.bytes, .alignment_bytes = buffer.alignment_bytes};
+    const auto number = static_cast<int32_t>(i);
+    if (i < arguments.size()) {
+      runtime::NetworkTensor tensor{.name = fmt::format("{}", i),
+                                    .dtype = std::string(ir::TypeName(dag.type(arguments[i]))),
+                                    .shape = dag.shape(arguments[i]),
+                                    .buffer = number};
+      buffer.place = own.args[i].written ? Place::kOutput : Place::kInput;
+      (own.args[i].written ? network.outputs : network.inputs).push_back(std::move(tensor));
+    }
+    network.buffers.push_back(buffer);
+    own.args[i].buffer = number;
+  }
+  network.kernels.push_back(std::move(own));
+  KILN_RETURN_IF_ERROR(runtime::PlaceBuffers(network).status());
+  return network;
+}
+
+}  // namespace
+
+StatusOr<std::vector<ir::NDArray>> RunKernel(const runtime::NetworkFile& file, size_t kernel,
+                                             const dag::Dag& dag,
+                                             std::span<const ir::NDArray> inputs,
+                                             const runtime::ExecutorOptions& options) {
+  KILN_ASSIGN_OR_RETURN(const Network network, NetworkOf(file.network(), kernel, dag));
+  KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln-kernel"));
+  const std::string path = folder.Join("kernel.kiln");
+  const auto no_constants = [](int32_t) -> StatusOr<std::span<const std::byte>> {
+    return Internal("a kernel by itself has no constants");
+  };
+  KILN_RETURN_IF_ERROR(runtime::WriteNetwork(path, network, no_constants).status());
+  KILN_ASSIGN_OR_RETURN(const auto executor, runtime::Executor::Load(path, options));
+  return RunArrays(*executor, inputs);
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,174 @@
+#include "client/check/verify_network.h"
+
+#include "base/file.h"
+#include "base/status_testing.h"
+#include "client/compile/compile_network.h"
+#include "client/compile/compile_operator.h"
+#include "client/compile/network_arrays.h"
+#include "client/network.h"
+#include "compiler/dag/text.h"
+#include "graph/text.h"
+
+namespace kiln::client {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::string_view kImages = R"(
+input x: float32[1, 4, 9, 7]
+const w: float32[6, 4, 3, 3] = random(1, -1, 1)
+const v: float32[6, 6, 1, 1] = random(2, -1, 1)
+const b: float32[1, 6, 1, 1] = [1, 2, 3, 4, 5, 6]
+const f: float32[12, 5] = random(5, -1, 1)
+c = conv(x, w) {pads: [1, 1, 1, 1], strides: [2, 2]}
+cb = add(c, b)
+r = relu(cb)
+p = max_pool(r) {kernel: [3, 3], pads: [1, 1, 1, 1]}
+e = conv(p, v)
+s = add(e, r)
+t = concat(s, p) {axis: 1}
+g = global_avg_pool(t)
+u = reshape(g) {shape: [1, 12]}
+y = matmul(u, f)
+output y, s, u, b)";
+
+CompiledNetwork Compiled(const graph::Graph& network) {
+  auto compiled = CompileNetwork(network, {.programs = {.target = *target::ParseTarget("llvm")}},
+                                 /*archive=*/nullptr);
+  KILN_CHECK(compiled.ok(), "{}", std::string(compiled.status().message()));
+  return *std::move(compiled);
+}
+CompiledNetwork Compiled(std::string_view text) { return Compiled(*graph::ParseGraph(text)); }
+
+StatusOr<VerifyReport> Verified(const CompiledNetwork& compiled,
+                                std::map<size_t, ir::NDArray> expected = {}) {
+  KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("verify_network_test"));
+  const std::string path = folder.Join("net.kiln");
+  KILN_RETURN_IF_ERROR(WriteCompiled(path, compiled).status());
+  KILN_ASSIGN_OR_RETURN(const auto file, runtime::NetworkFile::Open(path));
+  VerifyOptions options{.expected = std::move(expected), .kernels = true};
+  options.executor.threads = 2;
+  KILN_ASSIGN_OR_RETURN(options.inputs, RandomInputs(file->network(), /*seed=*/7));
+  return VerifyNetwork(file, options);
+}
+
+TEST(VerifyNetworkTest, AMultilayerPerceptron) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph mlp, LoadNetwork({.what = "network:mlp"}));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verified(Compiled(mlp)));
+  EXPECT_TRUE(report.AllRight());
+  EXPECT_EQ(report.outputs.size(), 1u);
+  EXPECT_EQ(report.kernels.size(), 4u);
+}
+
+TEST(VerifyNetworkTest, ImagesWithResidualsViewsBranchesAndAConstant) {
+  const CompiledNetwork compiled = Compiled(kImages);
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verified(compiled));
+  EXPECT_TRUE(report.AllRight());
+  ASSERT_EQ(report.outputs.size(), 4u);
+  EXPECT_EQ(report.outputs[1].name, "s");
+  EXPECT_LT(report.outputs[1].max_error, 1e-5);
+  ASSERT_EQ(report.kernels.size(), compiled.network.kernels.size());
+  for (const Verdict& kernel : report.kernels) EXPECT_LT(kernel.max_error, 1e-5) << kernel.name;
+}
+
+// A computation without a graph. Values of an input are those that its readers can take.
+TEST(VerifyNetworkTest, AnOperatorWhoseInputsHaveRanges) {
+  ASSERT_OK_AND_ASSIGN(const dag::DagText text, dag::ParseDagText(R"(
+input ids: int32[50]
+input table: float32[3, 8]
+@range(0.5, 2) input x: float32[50, 8]
+y[i: 50, j: 8] = table[ids[i], j] * log(x[i, j])
+)"));
+  const OperatorToCompile what{.task = graph::MakeTask(text.dag, "lookup"), .ranges = text.ranges};
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
+                       CompileOperator(what, {.target = *target::ParseTarget("llvm")},
+                                       /*archive=*/nullptr));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verified(compiled));
+  EXPECT_TRUE(report.AllRight());
+  EXPECT_EQ(report.kernels.size(), 1u);
+  EXPECT_EQ(report.outputs[0].name, "y");
+  ASSERT_OK_AND_ASSIGN(const auto inputs, RandomInputs(compiled.network, 1));
+  for (size_t k = 0; k < 3; ++k) {
+    const std::string& name = compiled.network.inputs[k].name;
+    if (name == "table") continue;
+    const double low = name == "ids" ? 0 : 0.5, high = name == "ids" ? 3 : 2;
+    for (int64_t i = 0; i < inputs[k].num_elements(); ++i) {
+      EXPECT_GE(inputs[k].GetDouble(i), low) << name;
+      EXPECT_LT(inputs[k].GetDouble(i), high) << name;
+    }
+  }
+}
+
+// The code of another function, in a file that is sound otherwise.
+TEST(VerifyNetworkTest, NamesTheKernelWhoseCodeIsWrong) {
+  const char* const text = R"(
+input x: float32[4, 8]
+a = {}(x)
+s = softmax(a)
+output s, a)";
+  CompiledNetwork network = Compiled(fmt::format(fmt::runtime(text), "tanh"));
+  const CompiledNetwork other = Compiled(fmt::format(fmt::runtime(text), "relu"));
+  ASSERT_EQ(network.network.kernels[0].name, "a");
+  const auto binary = static_cast<size_t>(network.network.kernels[0].binary);
+  network.network.binaries[binary] =
+      other.network.binaries[static_cast<size_t>(other.network.kernels[0].binary)];
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verified(network));
+  EXPECT_FALSE(report.AllRight());
+  ASSERT_EQ(report.kernels.size(), 2u);
+  EXPECT_THAT(report.kernels[0].problem, AllOf(HasSubstr("output a: element ["), HasSubstr("32")));
+  EXPECT_GT(report.kernels[0].max_error, 0.01);
+  EXPECT_THAT(report.kernels[1].problem, IsEmpty()) << "it gets what the reference makes of a";
+  EXPECT_THAT(report.outputs[0].problem, HasSubstr("output s: element ["));
+  EXPECT_THAT(report.outputs[1].problem, HasSubstr("output a: element ["));
+}
+
+// The same for one that the graph's text names by digest, spells out, and says the seed of.
+TEST(VerifyNetworkTest, RefusesConstantsThatAreNotThoseOfTheGraph) {
+  for (const char* elements : {"random(4, -1, 1)", "[1, 2, 3]"}) {
+    const std::string shape = elements[0] == '[' ? "3" : "200";
+    CompiledNetwork compiled = Compiled(
+        fmt::format("input x: float32[{0}]\nconst w: float32[{0}] = {1}\ny = add(x, w)\noutput y",
+                    shape, elements));
+    ASSERT_EQ(compiled.constants.size(), 1u);
+    auto& [buffer, constant] = *compiled.constants.begin();
+    constant = graph::Constant::Random(constant->type(), {.seed = 5});
+    EXPECT_THAT(Verified(compiled),
+                StatusIs(StatusCode::kDataLoss, HasSubstr("its constant w is not the one")));
+  }
+  const char* const text = R"(
+input x: float32[20, 30]
+const w: float32[30, 20] = random(1, -1, 1)
+const v: float32[30, 20] = random(2, -1, 1)
+u = add(w, v)
+y = matmul(x, u)
+output y)";
+  CompiledNetwork folded = Compiled(text);
+  ASSERT_EQ(folded.constants.size(), 1u);
+  folded.constants.begin()->second =
+      graph::Constant::Random(folded.constants.begin()->second->type(), {.seed = 5});
+  EXPECT_THAT(Verified(folded),
+              StatusIs(StatusCode::kDataLoss, HasSubstr("of u are not given beside the text")));
+}
+
+TEST(VerifyNetworkTest, ComparesWithWhatIsExpected) {
+  const CompiledNetwork compiled =
+      Compiled("input x: float32[4]\ny = relu(x)\nz = tanh(x)\noutput y, z");
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report,
+                       Verified(compiled, {{1, ir::NDArray(ir::kFloat32, {4})}}));
+  ASSERT_EQ(report.outputs.size(), 1u);
+  EXPECT_EQ(report.outputs[0].name, "z");
+  EXPECT_THAT(report.outputs[0].problem, HasSubstr("expected 0; 4 of 4 elements differ"));
+}
+
+TEST(VerifyNetworkTest, RefusesComputationsThatAreNotThoseOfTheirKernels) {
+  CompiledNetwork compiled = Compiled("input x: float32[4]\ny = relu(x)\noutput y");
+  compiled.network.kernels[0].computation = "input x: float32[5]\ny[i: 5] = x[i]\n";
+  EXPECT_THAT(Verified(compiled),
+              StatusIs(StatusCode::kDataLoss,
+                       HasSubstr("argument 0 of kernel y is not that of its computation")));
+}
+
+}  // namespace
+}  // namespace kiln::client

@@ -1,0 +1,89 @@
+#include "client/cli/operator_compile.h"
+
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+#include "client/cli/compilation_target.h"
+#include "client/cli/resolve.h"
+#include "client/compile/compile_operator.h"
+#include "client/view/format.h"
+#include "client/view/variant_groups.h"
+#include "compiler/dag/text.h"
+#include "rpc/hardware_message.h"
+
+namespace kiln::client {
+namespace {
+
+SubjectFlags SubjectOf(const CompileFlags& flags) {
+  SubjectFlags subject;
+  subject.what = flags.network.what;
+  subject.arguments = flags.arguments;
+  subject.arguments.dtype = flags.network.dtype;
+  subject.target = flags.target;
+  subject.task = flags.task;
+  return subject;
+}
+
+StatusOr<ProgramOptions> OptionsFor(const CompileFlags& flags, const Session& session,
+                                    const std::string& target) {
+  ProgramOptions options{.target = {}, .strict = flags.strict, .seed = flags.seed};
+  KILN_ASSIGN_OR_RETURN(options.target,
+                        CompilationTarget(flags.target.empty() ? target : flags.target, session));
+  return options;
+}
+
+// One task, or the variants of one.
+Status CheckOneTask(const v1::JobStatus& job, const SubjectFlags& flags) {
+  if (flags.task.has_value() || VariantGroupsOf(job).size() <= 1) return OkStatus();
+  std::string tasks;
+  for (int i = 0; i < job.tasks_size(); ++i)
+    tasks += fmt::format("\n  --task {}  {}", i, OneLine(job.tasks(i).spec().description()));
+  return InvalidArgument("job {} has {} tasks, choose one of them:{}", job.id(), job.tasks_size(),
+                         tasks);
+}
+
+StatusOr<v1::Record> RecordOf(const Subject& subject, const SubjectFlags& flags, Archive& archive) {
+  if (!subject.job_id.empty()) {
+    KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(subject.job_id));
+    KILN_RETURN_IF_ERROR(CheckOneTask(job, flags));
+  }
+  return OneBestOf(subject, flags, archive);
+}
+
+StatusOr<CompiledNetwork> CompileRecordOf(const CompileFlags& flags, const Session& session,
+                                          Archive& archive) {
+  const SubjectFlags subject_flags = SubjectOf(flags);
+  KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(subject_flags, archive));
+  KILN_ASSIGN_OR_RETURN(const v1::Record record, RecordOf(subject, subject_flags, archive));
+  KILN_ASSIGN_OR_RETURN(const ProgramOptions options, OptionsFor(flags, session, record.target()));
+  KILN_ASSIGN_OR_RETURN(dag::DagPtr dag, DagOfRecord(record, subject, archive));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
+  OperatorToCompile what{.task = graph::MakeTask(std::move(dag), NameOf(record, NamesOf(jobs))),
+                         .device = flags.device};
+  if (!record.dag().empty()) {
+    KILN_ASSIGN_OR_RETURN(const dag::DagText text, dag::ParseDagText(record.dag()));
+    what.ranges = text.ranges;
+  }
+  return CompileOperator(what, options, ChoiceOf(record));
+}
+
+}  // namespace
+
+StatusOr<CompiledNetwork> CompileOne(const CompileFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(auto workload, NamedWorkload(SubjectOf(flags)));
+  auto archive = session.OpenArchive();
+  if (!workload.has_value()) {
+    KILN_RETURN_IF_ERROR(archive.status());
+    return CompileRecordOf(flags, session, **archive);
+  }
+  // Without records the schedule is chosen without measuring.
+  if (!archive.ok() && archive.status().code() != StatusCode::kNotFound) return archive.status();
+  KILN_ASSIGN_OR_RETURN(const ProgramOptions options, OptionsFor(flags, session, "cuda"));
+  const OperatorToCompile what{
+      .task = graph::MakeTask(workload->dag, OneLine(workload->description)),
+      .ranges = workload->ranges,
+      .device = flags.device};
+  return CompileOperator(what, options, archive.ok() ? archive->get() : nullptr);
+}
+
+}  // namespace kiln::client

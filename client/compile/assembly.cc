@@ -1,0 +1,172 @@
+#include "client/compile/assembly.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/dag/text.h"
+
+namespace kiln::client {
+namespace {
+
+runtime::NetworkTensor TensorOf(const std::string& name, const graph::TensorType& type,
+                                int32_t buffer) {
+  return {.name = name,
+          .dtype = std::string(ir::TypeName(type.type)),
+          .shape = type.shape,
+          .buffer = buffer};
+}
+
+runtime::NetworkLaunch LaunchOf(const codegen::Launch& from) {
+  runtime::NetworkLaunch launch{.symbol = from.symbol,
+                                .dynamic_shared_bytes = from.dynamic_shared_bytes,
+                                .cluster = from.cluster > 1 ? from.cluster : 0,
+                                .args = from.args,
+                                .waits_for_previous = from.waits_for_previous};
+  for (size_t d = 0; d < from.grid.size(); ++d) launch.grid[d] = from.grid[d];
+  for (size_t d = 0; d < from.block.size(); ++d) launch.block[d] = from.block[d];
+  return launch;
+}
+
+// That it must at least read and write.
+double BytesOf(const dag::Dag& dag) {
+  double bytes = 0;
+  for (const dag::Tensor& argument : dag.arguments()) {
+    const graph::TensorType type{dag.type(argument), dag.shape(argument)};
+    bytes += static_cast<double>(type.bytes());
+  }
+  return bytes;
+}
+
+runtime::KernelSource SourceOf(const ScheduleChoice& choice) {
+  if (choice.record.empty()) return runtime::KernelSource::kUntuned;
+  return choice.reused_from.empty() ? runtime::KernelSource::kTuned
+                                    : runtime::KernelSource::kReused;
+}
+
+}  // namespace
+
+Assembly::Assembly(const runtime::NetworkTarget& target) {
+  network().target = target;
+  network().options_text = fmt::format("target {}\n", target.text);
+}
+
+int32_t Assembly::AddBuffer(runtime::NetworkBuffer buffer) {
+  network().buffers.push_back(buffer);
+  return static_cast<int32_t>(network().buffers.size()) - 1;
+}
+
+int32_t Assembly::AddInput(const std::string& name, const graph::TensorType& type) {
+  const int32_t buffer = AddBuffer({.place = runtime::Place::kInput, .bytes = type.bytes()});
+  network().inputs.push_back(TensorOf(name, type, buffer));
+  return buffer;
+}
+
+int32_t Assembly::AddConstant(const std::string& name, graph::ConstantPtr constant) {
+  const graph::TensorType& type = constant->type();
+  const int32_t buffer = AddBuffer({.place = runtime::Place::kConstant, .bytes = type.bytes()});
+  network().constants.push_back(TensorOf(name, type, buffer));
+  made_.constants[buffer] = std::move(constant);
+  return buffer;
+}
+
+int32_t Assembly::AddView(int32_t of, int64_t bytes) {
+  const runtime::NetworkBuffer& lies_in = network().buffers[static_cast<size_t>(of)];
+  return AddBuffer({.place = runtime::Place::kView,
+                    .bytes = bytes,
+                    .viewed = lies_in.place == runtime::Place::kView ? lies_in.viewed : of});
+}
+
+int32_t Assembly::AddMade(int64_t bytes, bool leaves) {
+  return AddBuffer(
+      {.place = leaves ? runtime::Place::kOutput : runtime::Place::kArena, .bytes = bytes});
+}
+
+void Assembly::AddOutput(const std::string& name, const graph::TensorType& type, int32_t buffer) {
+  network().outputs.push_back(TensorOf(name, type, buffer));
+}
+
+int32_t Assembly::BinaryNumber(const std::string& binary) {
+  const auto [found, is_new] =
+      binary_of_.emplace(binary, static_cast<int32_t>(made_.binaries.size()));
+  if (is_new) made_.binaries.push_back(binary);
+  return found->second;
+}
+
+// Inputs and outputs of the program are the DAG's, in its order; workspaces are its own.
+void Assembly::AddArguments(const codegen::Compiled& compiled, std::span<const int32_t> inputs,
+                            std::span<const int32_t> outputs, runtime::NetworkKernel& kernel) {
+  size_t input = 0, output = 0;
+  for (const codegen::Argument& argument : compiled.args) {
+    int32_t buffer = -1;
+    if (argument.scope == ir::Scope::kInput) buffer = inputs[input++];
+    if (argument.scope == ir::Scope::kOutput) buffer = outputs[output++];
+    if (buffer < 0)
+      buffer = AddMade(graph::TensorType{argument.type, argument.shape}.bytes(), /*leaves=*/false);
+    int64_t& alignment = network().buffers[static_cast<size_t>(buffer)].alignment_bytes;
+    alignment = std::max<int64_t>(alignment, argument.alignment_bytes);
+    kernel.args.push_back({.buffer = buffer, .written = argument.scope != ir::Scope::kInput});
+  }
+}
+
+void Assembly::AddKernel(const std::string& name, const graph::NetworkTask& task,
+                         const TaskProgram& program, std::span<const int32_t> inputs,
+                         std::span<const int32_t> outputs) {
+  runtime::NetworkKernel kernel{.name = name,
+                                .binary = BinaryNumber(program.compiled.binary),
+                                .args = {},
+                                .launches = {},
+                                .workload_key = task.workload_key,
+                                .computation = dag::PrintDag(*task.dag),
+                                .record = program.choice.record,
+                                .source = SourceOf(program.choice),
+                                .expected_s = program.choice.cost_s,
+                                .flops = std::max(0.0, task.dag->flop_count()),
+                                .bytes = BytesOf(*task.dag)};
+  AddArguments(program.compiled, inputs, outputs, kernel);
+  for (const codegen::Launch& launch : program.compiled.launches)
+    kernel.launches.push_back(LaunchOf(launch));
+  made_.coverage.push_back({.name = kernel.name,
+                            .description = task.description,
+                            .is_simple = task.is_simple,
+                            .source = kernel.source,
+                            .record = kernel.record,
+                            .expected_s = kernel.expected_s,
+                            .reused_from = program.choice.reused_from,
+                            .remark = program.remark});
+  network().kernels.push_back(std::move(kernel));
+}
+
+StatusOr<CompiledNetwork> Assembly::Finish(std::string graph_text) {
+  network().graph_text = std::move(graph_text);
+  for (const std::string& binary : made_.binaries) network().binaries.push_back(binary);
+  KILN_ASSIGN_OR_RETURN(made_.memory, runtime::PlaceBuffers(network()));
+  return std::move(made_);
+}
+
+StatusOr<CompiledNetwork> AssembleOne(const std::string& name, const graph::NetworkTask& task,
+                                      const TaskProgram& program,
+                                      const runtime::NetworkTarget& target) {
+  Assembly assembly(target);
+  const dag::Dag& dag = *task.dag;
+  const std::vector<std::string> names = dag::DisplayNames(dag);
+  std::vector<int32_t> inputs, outputs;
+  std::vector<std::pair<std::string, graph::TensorType>> made;
+  for (const dag::Tensor& argument : dag.arguments()) {
+    const graph::TensorType type{dag.type(argument), dag.shape(argument)};
+    const std::string tensor = dag::TensorName(dag, names, argument);
+    if (dag.op(argument.op).is_placeholder()) {
+      inputs.push_back(assembly.AddInput(tensor, type));
+    } else {
+      outputs.push_back(assembly.AddMade(type.bytes(), /*leaves=*/true));
+      made.emplace_back(tensor, type);
+    }
+  }
+  assembly.AddKernel(name, task, program, inputs, outputs);
+  for (size_t i = 0; i < made.size(); ++i)
+    assembly.AddOutput(made[i].first, made[i].second, outputs[i]);
+  return assembly.Finish(/*graph_text=*/"");
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,126 @@
+#include "client/compile/task_programs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <mutex>
+#include <utility>
+
+#include "base/thread_pool.h"
+#include "client/compile/kernel_program.h"
+
+namespace kiln::client {
+namespace {
+
+using graph::NetworkTask;
+
+// Schedules are chosen on all threads; CPU code is compiled by one at a time.
+class TaskCompiler {
+ public:
+  // `hardware`: what kernels without a record are made for.
+  TaskCompiler(const ProgramOptions& options, const target::HardwareParams& hardware)
+      : options_(options), hardware_(hardware) {}
+
+  StatusOr<TaskProgram> Compile(const NetworkTask& task, ScheduleChoice choice);
+
+ private:
+  StatusOr<codegen::Compiled> CompileSteps(const NetworkTask& task, const std::string& steps,
+                                           const target::HardwareParams& hardware) {
+    std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+    if (!options_.target.is_gpu()) lock.lock();
+    return CompileKernel(task.dag, steps, options_.target, hardware);
+  }
+
+  const ProgramOptions& options_;
+  const target::HardwareParams hardware_;
+  std::mutex mutex_;
+};
+
+StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduleChoice choice) {
+  TaskProgram made{.compiled = {}, .choice = std::move(choice), .remark = {}};
+  if (!made.choice.steps.empty()) {
+    // A record of another device says nothing of what this one has.
+    const bool is_own = made.choice.reused_from.empty();
+    StatusOr<codegen::Compiled> compiled =
+        CompileSteps(task, made.choice.steps, is_own ? made.choice.hardware : hardware_);
+    if (compiled.ok()) {
+      made.compiled = *std::move(compiled);
+      return made;
+    }
+    made.remark = fmt::format("record {} can't be compiled here: {}", made.choice.record,
+                              std::string(compiled.status().message()));
+  }
+  const search::Task untuned(task.dag, options_.target, hardware_, task.workload_key);
+  made.choice = {};
+  KILN_ASSIGN_OR_RETURN(made.choice.steps, StepsWithoutMeasuring(untuned, options_.seed));
+  KILN_ASSIGN_OR_RETURN(made.compiled, CompileSteps(task, made.choice.steps, hardware_));
+  return made;
+}
+
+// Of the device that measured one of the records; else what the target has at least.
+target::HardwareParams HardwareOf(const std::vector<ScheduleChoice>& choices,
+                                  const target::Target& target) {
+  for (const ScheduleChoice& choice : choices) {
+    if (!choice.record.empty() && choice.reused_from.empty())
+      return target::FillHardware(target, choice.hardware);
+  }
+  return target::DefaultHardware(target, AvailableCpus());
+}
+
+// By task; without steps where there is no record that could be used.
+StatusOr<std::vector<ScheduleChoice>> ChooseRecords(std::span<const NetworkTask> tasks,
+                                                    const target::Target& target,
+                                                    Archive& archive) {
+  std::vector<ScheduleChoice> choices(tasks.size());
+  RelatedRecords related(archive);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(choices[i], BestRecordOf(*tasks[i].dag, target, archive));
+    if (choices[i].record.empty()) {
+      KILN_ASSIGN_OR_RETURN(choices[i], related.Find(tasks[i], target));
+    }
+  }
+  return choices;
+}
+
+}  // namespace
+
+std::string DeviceOf(std::span<const TaskProgram> programs) {
+  for (const TaskProgram& program : programs) {
+    if (program.choice.reused_from.empty() && !program.choice.device.empty())
+      return program.choice.device;
+  }
+  return "";
+}
+
+StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const NetworkTask> tasks,
+                                                const ProgramOptions& options, Archive* archive) {
+  std::vector<ScheduleChoice> choices(tasks.size());
+  if (archive != nullptr) {
+    KILN_ASSIGN_OR_RETURN(choices, ChooseRecords(tasks, options.target, *archive));
+  }
+  std::vector<std::string> untuned;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const bool is_tuned = !choices[i].record.empty() && choices[i].reused_from.empty();
+    if (!is_tuned && !tasks[i].is_simple) untuned.push_back(tasks[i].description);
+  }
+  if (options.strict && !untuned.empty()) {
+    return FailedPrecondition("{} of {} tasks were never tuned for {}: {}", untuned.size(),
+                              tasks.size(), target::PrintTarget(options.target),
+                              fmt::join(untuned, "; "));
+  }
+  std::vector<StatusOr<TaskProgram>> made(tasks.size(), Internal("not compiled"));
+  ThreadPool pool(options.threads);
+  TaskCompiler compiler(options, HardwareOf(choices, options.target));
+  pool.ParallelFor(static_cast<int64_t>(tasks.size()), [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    made[at] = compiler.Compile(tasks[at], std::move(choices[at]));
+  });
+  std::vector<TaskProgram> programs;
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (!made[i].ok()) return Annotate(made[i].status(), tasks[i].description);
+    programs.push_back(*std::move(made[i]));
+  }
+  return programs;
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,44 @@
+// The programs of tasks: each with the best record of its computation, compiled.
+//
+// Runs the compiler in the calling process, on threads of its own; nothing outlives a call.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/archive.h"
+#include "client/compile/schedule_choice.h"
+#include "compiler/codegen/compiled.h"
+#include "compiler/target/target.h"
+#include "graph/tasks.h"
+
+namespace kiln::client {
+
+struct ProgramOptions {
+  target::Target target;
+  // Refuses tasks of which one was never tuned for this target; the error lists them.
+  bool strict = false;
+  uint64_t seed = 1;
+  int threads = 0;  // 0: one for each CPU
+};
+
+// Of one task.
+struct TaskProgram {
+  codegen::Compiled compiled;
+  ScheduleChoice choice;  // without a record: it was chosen without measuring
+  std::string remark;     // why a record was not used
+};
+
+// The device that measured the first of the records that are for this target; "" where none says.
+std::string DeviceOf(std::span<const TaskProgram> programs);
+
+// In the order of the tasks. A task without a record of its own gets one of another target or of a
+// related task (RelatedRecords), and if there is none a schedule that is chosen without measuring.
+// `archive`: null: no records. Errors are for the user.
+StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const graph::NetworkTask> tasks,
+                                                const ProgramOptions& options, Archive* archive);
+
+}  // namespace kiln::client
