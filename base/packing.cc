@@ -83,8 +83,7 @@ class Packer {
   void CopyInnermost(const PackedDim& dim, size_t axis) {
     const int64_t offset = Offset();
     const int64_t left = packing_.shape[axis] - index_[axis];
-    const int64_t inside =
-        offset < 0 ? 0 : std::min(dim.extent, (left + dim.step - 1) / dim.step);
+    const int64_t inside = offset < 0 ? 0 : std::min(dim.extent, (left + dim.step - 1) / dim.step);
     Copy(offset, inside, dim.step * strides_[axis]);
     const size_t zeros = static_cast<size_t>(dim.extent - inside) * element_bytes_;
     std::memset(to_, 0, zeros);
@@ -92,7 +91,8 @@ class Packer {
   }
 
   void Copy(int64_t offset, int64_t count, int64_t stride) {
-    const std::byte* from = plain_ + static_cast<size_t>(std::max<int64_t>(0, offset)) * element_bytes_;
+    const std::byte* from =
+        plain_ + static_cast<size_t>(std::max<int64_t>(0, offset)) * element_bytes_;
     if (stride == 1) {
       const size_t bytes = static_cast<size_t>(count) * element_bytes_;
       std::memcpy(to_, from, bytes);
@@ -118,7 +118,8 @@ class Packer {
 Status CheckPacking(const Packing& packing) {
   const auto axes = static_cast<int64_t>(packing.shape.size());
   for (const int64_t extent : packing.shape) {
-    if (extent < 1) return InvalidArgument("a packed array of extent {}, expected 1 or more", extent);
+    if (extent < 1)
+      return InvalidArgument("a packed array of extent {}, expected 1 or more", extent);
   }
   for (const PackedDim& dim : packing.dims) {
     if (dim.axis < 0 || dim.axis >= axes) {

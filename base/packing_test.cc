@@ -36,7 +36,8 @@ TEST(PackingTest, OrderOfLoops) {
 }
 
 TEST(PackingTest, TailsAreZeros) {
-  EXPECT_THAT(Packed({.shape = {5}, .dims = {{0, 2, 3}, {0, 3, 1}}}), ElementsAre(1, 2, 3, 4, 5, 0));
+  EXPECT_THAT(Packed({.shape = {5}, .dims = {{0, 2, 3}, {0, 3, 1}}}),
+              ElementsAre(1, 2, 3, 4, 5, 0));
   EXPECT_THAT(Packed({.shape = {3, 2}, .dims = {{0, 2, 2}, {1, 2, 1}, {0, 2, 1}}}),
               ElementsAre(1, 3, 2, 4, 5, 0, 6, 0));
   // The tail is a whole dimension, further out.
@@ -44,7 +45,8 @@ TEST(PackingTest, TailsAreZeros) {
 }
 
 TEST(PackingTest, OverlappingStepsRepeatElements) {
-  EXPECT_THAT(Packed({.shape = {4}, .dims = {{0, 2, 2}, {0, 3, 1}}}), ElementsAre(1, 2, 3, 3, 4, 0));
+  EXPECT_THAT(Packed({.shape = {4}, .dims = {{0, 2, 2}, {0, 3, 1}}}),
+              ElementsAre(1, 2, 3, 3, 4, 0));
 }
 
 TEST(PackingTest, NoDimensions) {
