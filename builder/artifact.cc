@@ -32,6 +32,14 @@ void AddArgument(const codegen::Argument& argument, v1::LaunchPlan& plan) {
   spec.set_role(RoleOf(argument));
   spec.set_alignment_bytes(argument.alignment_bytes);
   spec.set_index_limit(argument.index_limit);
+  if (!argument.packing) return;
+  spec.set_is_packed(true);
+  for (const PackedDim& from : argument.packing->dims) {
+    v1::PackedDim& dim = *spec.add_packing();
+    dim.set_axis(static_cast<uint32_t>(from.axis));
+    dim.set_extent(from.extent);
+    dim.set_step(from.step);
+  }
 }
 
 void AddLaunch(const codegen::Launch& launch, v1::LaunchPlan& plan) {

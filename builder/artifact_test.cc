@@ -51,6 +51,15 @@ TEST(ArtifactTest, CarriesEveryField) {
             "dynamic_shared_bytes: 8 args: 2 args: 0 args: 1 } } device: \"cuda\"");
 }
 
+TEST(ArtifactTest, CarriesHowInputsArePacked) {
+  codegen::Compiled compiled = Sample();
+  compiled.args[0].packing = {.shape = {2, 3}, .dims = {{1, 3, 1}, {0, 2, 1}}};
+  const v1::Artifact artifact = MakeArtifact(std::move(compiled), "cpu");
+  EXPECT_EQ(artifact.plan().args(0).ShortDebugString(),
+            "name: \"a\" dtype: \"int32\" shape: 2 shape: 3 alignment_bytes: 64 index_limit: 7 "
+            "packing { axis: 1 extent: 3 step: 1 } packing { extent: 2 step: 1 } is_packed: true");
+}
+
 // The digest is a name that others keep: it must never change for the same content.
 TEST(ArtifactTest, DigestIsStable) {
   EXPECT_EQ(MakeArtifact(Sample(), "cuda").digest(),
@@ -77,6 +86,11 @@ TEST(ArtifactTest, DigestDependsOnEachField) {
   differs("align", [](A a) { a.mutable_plan()->mutable_args(0)->set_alignment_bytes(16); });
   differs("limit", [](A a) { a.mutable_plan()->mutable_args(0)->set_index_limit(8); });
   differs("range", [](A a) { a.mutable_plan()->mutable_args(0)->mutable_range()->set_high(0.1); });
+  differs("packed", [](A a) { a.mutable_plan()->mutable_args(0)->set_is_packed(true); });
+  differs("packing", [](A a) {
+    a.mutable_plan()->mutable_args(0)->set_is_packed(true);
+    a.mutable_plan()->mutable_args(0)->add_packing()->set_extent(2);
+  });
   differs("symbol", [](A a) { a.mutable_plan()->mutable_launches(0)->set_symbol("kk"); });
   differs("grid", [](A a) { a.mutable_plan()->mutable_launches(0)->set_grid(0, 2); });
   differs("block", [](A a) { a.mutable_plan()->mutable_launches(0)->set_block(2, 7); });

@@ -28,6 +28,13 @@ std::string RangeText(const v1::ValueRange& range) {
   return fmt::format("{:a}:{:a}", range.low(), range.high());
 }
 
+std::string PackingText(const v1::ArgSpec& spec) {
+  std::string text = "packed";
+  for (const v1::PackedDim& dim : spec.packing())
+    text += fmt::format(" {}:{}:{}", dim.axis(), dim.extent(), dim.step());
+  return text;
+}
+
 }  // namespace
 
 std::string DigestOf(const v1::Artifact& artifact) {
@@ -43,6 +50,7 @@ std::string DigestOf(const v1::Artifact& artifact) {
     digest.Add(int64_t{spec.alignment_bytes()});
     digest.Add(spec.index_limit());
     if (spec.has_range()) digest.Add(RangeText(spec.range()));
+    if (spec.is_packed()) digest.Add(PackingText(spec));
   }
   digest.Add(int64_t{artifact.plan().launches_size()});
   for (const v1::KernelLaunch& kernel : artifact.plan().launches()) {

@@ -30,6 +30,25 @@ Status CheckRange(const Argument& argument) {
                          DTypeName(argument.dtype));
 }
 
+Status SetPacking(const v1::ArgSpec& spec, Argument& argument) {
+  if (!spec.is_packed()) return OkStatus();
+  if (argument.role != v1::ArgSpec::INPUT) {
+    return InvalidArgument("it is packed, expected that of inputs only");
+  }
+  Packing packing{.shape = argument.shape, .dims = {}};
+  for (const v1::PackedDim& dim : spec.packing()) {
+    packing.dims.push_back({.axis = static_cast<int32_t>(std::min<uint32_t>(dim.axis(), INT32_MAX)),
+                            .extent = dim.extent(),
+                            .step = dim.step()});
+  }
+  KILN_RETURN_IF_ERROR(CheckPacking(packing));
+  const int64_t elements = PackedElements(packing);
+  if (elements > kMaxBytes) return InvalidArgument("packed it has {} elements", elements);
+  argument.bytes = elements * DTypeBytes(argument.dtype);
+  argument.packing = std::move(packing);
+  return OkStatus();
+}
+
 StatusOr<Argument> ParseArgument(const v1::ArgSpec& spec, int index) {
   Argument argument;
   argument.name = spec.name().empty() ? fmt::format("arg{}", index) : spec.name();
@@ -74,6 +93,8 @@ StatusOr<Argument> ParseArgument(const v1::ArgSpec& spec, int index) {
     KILN_RETURN_IF_ERROR(
         Annotate(CheckRange(argument), fmt::format("argument {} '{}'", index, argument.name)));
   }
+  KILN_RETURN_IF_ERROR(
+      Annotate(SetPacking(spec, argument), fmt::format("argument {} '{}'", index, argument.name)));
   return argument;
 }
 

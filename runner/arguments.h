@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/packing.h"
 #include "base/status.h"
 #include "proto/trial.pb.h"
 #include "runner/dtype.h"
@@ -20,12 +21,16 @@ struct Argument {
   int64_t alignment_bytes = 64;
   int64_t index_limit = 0;
   std::optional<ValueRange> range = {};  // of an input's random fill
-  int64_t elements = 1;
-  int64_t bytes = 0;
+  std::optional<Packing> packing = {};   // of an input that the program takes packed
+  int64_t elements = 1;                  // of the tensor
+  int64_t bytes = 0;                     // that the program is given: of the packed elements
+
+  int64_t plain_bytes() const { return elements * DTypeBytes(dtype); }
 };
 
 // Refuses unknown dtypes, extents below 1, sizes past 2^46 bytes, alignments that are no power of
-// two or above 4096, empty ranges, and plans without an output. Missing names become "arg3".
+// two or above 4096, empty ranges, packings that leave elements out, and plans without an output.
+// Missing names become "arg3".
 StatusOr<std::vector<Argument>> ParseArguments(const v1::LaunchPlan& plan);
 
 // Those of one role, in order; they point into `arguments`.
@@ -42,8 +47,8 @@ Status CheckSameInputs(const std::vector<Argument>& candidate,
 Status CheckSameInterface(const std::vector<Argument>& candidate,
                           const std::vector<Argument>& reference);
 
-// Identifies the content of an input after random fill: equal keys, equal bytes. `ordinal` counts
-// inputs.
+// Identifies the content of an input after random fill: equal keys, equal elements. `ordinal` counts
+// inputs. How the program takes it is not in it: equal keys and packings, equal bytes.
 std::string InputKey(const Argument& argument, int ordinal, uint64_t seed);
 
 }  // namespace kiln::runner

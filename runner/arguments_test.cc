@@ -40,6 +40,32 @@ TEST(ArgumentsTest, ScalarsAreOneElement) {
   EXPECT_EQ(arguments[0].elements, 1);
 }
 
+v1::PackedDim Dim(uint32_t axis, int64_t extent, int64_t step) {
+  v1::PackedDim dim;
+  dim.set_axis(axis);
+  dim.set_extent(extent);
+  dim.set_step(step);
+  return dim;
+}
+
+// It is filled as a tensor that is not packed, and larger by its padding.
+TEST(ArgumentsTest, PackedInputs) {
+  v1::LaunchPlan plan = Plan();
+  ASSERT_OK_AND_ASSIGN(const auto plain, ParseArguments(plan));
+  v1::ArgSpec& spec = *plan.mutable_args(0);
+  spec.set_is_packed(true);
+  *spec.add_packing() = Dim(1, 2, 2);
+  *spec.add_packing() = Dim(0, 2, 1);
+  *spec.add_packing() = Dim(1, 2, 1);
+  ASSERT_OK_AND_ASSIGN(const auto packed, ParseArguments(plan));
+  EXPECT_EQ(packed[0].elements, 6);
+  EXPECT_EQ(packed[0].plain_bytes(), 24);
+  EXPECT_EQ(packed[0].bytes, 32);
+  EXPECT_EQ(PackingText(*packed[0].packing), "[2, 3] by [1: 2, 0: 1, 1: 1]");
+  EXPECT_OK(CheckSameInterface(packed, plain));
+  EXPECT_EQ(InputKey(packed[0], 0, 1), InputKey(plain[0], 0, 1));
+}
+
 struct Refusal {
   const char* name;
   void (*spoil)(v1::LaunchPlan& plan);
@@ -74,6 +100,20 @@ INSTANTIATE_TEST_SUITE_P(
                 "index limit -1"},
         Refusal{"Range", [](v1::LaunchPlan& p) { p.mutable_args(0)->mutable_range()->set_low(1); },
                 "argument 0 'data': range [1, 0)"},
+        Refusal{"Packing",
+                [](v1::LaunchPlan& p) {
+                  p.mutable_args(0)->set_is_packed(true);
+                  *p.mutable_args(0)->add_packing() = Dim(0, 2, 1);
+                },
+                "argument 0 'data': packed [2, 3] by [0: 1] leaves out elements along axis 1"},
+        Refusal{"PackedAxis",
+                [](v1::LaunchPlan& p) {
+                  p.mutable_args(0)->set_is_packed(true);
+                  *p.mutable_args(0)->add_packing() = Dim(UINT32_MAX, 2, 1);
+                },
+                "argument 0 'data': packed along axis"},
+        Refusal{"PackedOutput", [](v1::LaunchPlan& p) { p.mutable_args(1)->set_is_packed(true); },
+                "argument 1 'conv': it is packed"},
         Refusal{"NoOutput", [](v1::LaunchPlan& p) { p.mutable_args()->RemoveLast(); },
                 "without an output"}),
     [](const auto& info) { return std::string(info.param.name); });

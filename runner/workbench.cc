@@ -1,6 +1,7 @@
 #include "runner/workbench.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/errno_status.h"
 #include "base/fd.h"
+#include "base/packing.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "runner/output_sample.h"
@@ -107,6 +109,13 @@ bool IsEnough(const v1::MeasureOptions& options, double first_s, double used_s) 
   return stops_early || used_s + kSlowerRun * first_s > 1e-3 * options.timeout_ms();
 }
 
+// Of the bytes of an input whose elements the key identifies.
+std::string CacheKey(const Argument& argument, const std::string& key) {
+  if (!argument.packing) return key;
+  return fmt::format("{} packed {} as [{}]", key, PackingText(*argument.packing),
+                     fmt::join(PackedShape(*argument.packing), ", "));
+}
+
 // The failure as the trial's result, and as the status that ends its phases.
 Status Fail(v1::ErrorKind kind, const Status& cause, v1::TrialResult& result) {
   result.set_error(kind);
@@ -147,14 +156,20 @@ struct Workbench::Job {
 
 StatusOr<std::shared_ptr<CachedBuffer>> Workbench::InputBuffer(const Argument& argument,
                                                                const std::string& key) {
-  if (auto cached = cache_.Find(key)) return cached;
+  const std::string name = CacheKey(argument, key);
+  if (auto cached = cache_.Find(name)) return cached;
   auto cached = std::make_shared<CachedBuffer>();
   KILN_ASSIGN_OR_RETURN(cached->buffer, device_.Allocate(argument));
-  std::vector<std::byte> bytes(static_cast<size_t>(argument.bytes));
+  std::vector<std::byte> bytes(static_cast<size_t>(argument.plain_bytes()));
   FillRandom(bytes, argument.dtype, argument.index_limit, key, argument.range);
+  if (argument.packing) {
+    std::vector<std::byte> packed(static_cast<size_t>(argument.bytes));
+    Pack(*argument.packing, DTypeBytes(argument.dtype), bytes, packed);
+    bytes = std::move(packed);
+  }
   KILN_RETURN_IF_ERROR(device_.Fill(*cached->buffer, bytes));
   KILN_ASSIGN_OR_RETURN(cached->checksum, device_.Checksum(*cached->buffer));
-  cache_.Insert(key, cached);
+  cache_.Insert(name, cached);
   return cached;
 }
 
@@ -180,7 +195,7 @@ Status Workbench::Prepare(Job& job, const std::vector<Argument>& arguments, uint
       const std::string key = InputKey(argument, inputs++, seed);
       KILN_ASSIGN_OR_RETURN(auto cached, InputBuffer(argument, key));
       job.args.push_back(cached->buffer.get());
-      job.inputs.push_back({key, std::move(cached)});
+      job.inputs.push_back({CacheKey(argument, key), std::move(cached)});
       continue;
     }
     KILN_ASSIGN_OR_RETURN(auto buffer, device_.Allocate(argument));

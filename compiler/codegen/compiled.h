@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/packing.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
@@ -13,11 +15,18 @@ namespace kiln::codegen {
 struct Argument {
   std::string name;
   ir::Type type;
-  std::vector<int64_t> shape;
-  ir::Scope scope;  // kInput, kOutput or kWorkspace
+  std::vector<int64_t> shape;  // of the tensor, also where it is packed
+  ir::Scope scope;             // kInput, kOutput or kWorkspace
   uint32_t alignment_bytes = 64;
   int64_t index_limit = 0;
+  // How the program takes the tensor, where not as it is.
+  std::optional<Packing> packing = {};
+
+  // Of what the program is given.
+  int64_t bytes() const;
 };
+// Of an argument's buffer.
+Argument ArgumentOf(const ir::Buffer& buffer);
 
 struct Launch {
   std::string symbol;

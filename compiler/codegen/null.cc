@@ -50,12 +50,7 @@ Compiled CompileNull(const ir::Program& program) {
   }
   for (int slot = 0; slot < program.num_args(); ++slot) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(slot)];
-    compiled.args.push_back({.name = buffer.name,
-                             .type = buffer.type,
-                             .shape = buffer.shape,
-                             .scope = buffer.scope,
-                             .alignment_bytes = 64,
-                             .index_limit = buffer.index_limit});
+    compiled.args.push_back(ArgumentOf(buffer));
   }
   return compiled;
 }

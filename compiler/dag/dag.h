@@ -49,13 +49,15 @@ struct Axis {
   int64_t extent;    // > 0
 };
 
-// Attributes of an operator that the search understands; all but hash_body are TVM's (v0.14:
-// auto_scheduler_always_unroll_inner and so on).
+// Attributes of an operator that the search understands; all but hash_body and packed_placeholders
+// are TVM's (v0.14: auto_scheduler_always_unroll_inner and so on).
 struct Attrs {
   std::vector<std::string> simplify_const_tensor_indices = {};
   std::vector<std::string> always_unroll_inner = {};
   std::vector<std::string> no_split_at_inner = {};
   std::vector<std::string> layout_free_placeholders = {};  // names of inputs
+  // Of our own: names of inputs that programs take packed (packed_inputs.h).
+  std::vector<std::string> packed_placeholders = {};
   std::string task_scheduler_tag = {};
   double flop = -1;  // overrides the estimate when >= 0
   // Replaces the body in the hash text (workload_key.h), where a key of TVM spells out a part that

@@ -225,14 +225,14 @@ class Parser {
       KILN_ASSIGN_OR_RETURN(attrs.flop, ir::FloatTokenValue(number));
       return tokens_.ExpectSymbol(")", "after the number");
     }
-    return TokenStream::ErrorAt(token,
-                                fmt::format("unknown attribute '{}', expected one of "
-                                            "simplify_const_tensor_indices, always_unroll_inner, "
-                                            "no_split_at_inner, layout_free_placeholders, "
-                                            "task_scheduler_tag, hash_body, flop, const_matrix"
-                                            " (keep_order stands at the start of the file, range "
-                                            "before an input)",
-                                            name));
+    return TokenStream::ErrorAt(
+        token, fmt::format("unknown attribute '{}', expected one of "
+                           "simplify_const_tensor_indices, always_unroll_inner, "
+                           "no_split_at_inner, layout_free_placeholders, "
+                           "packed_placeholders, task_scheduler_tag, hash_body, flop, const_matrix"
+                           " (keep_order stands at the start of the file, range "
+                           "before an input)",
+                           name));
   }
 
   // What attributes name is there. But for always_unroll_inner: lists of one kind of operator name
@@ -240,7 +240,8 @@ class Parser {
   static Status CheckAttributes(const Scope& scope, const Attrs& attrs, const Token& token) {
     for (const NameListAttribute& a : kNameListAttributes) {
       if (a.field == &Attrs::always_unroll_inner) continue;
-      const bool inputs = a.field == &Attrs::layout_free_placeholders;
+      const bool inputs =
+          a.field == &Attrs::layout_free_placeholders || a.field == &Attrs::packed_placeholders;
       for (const std::string& name : attrs.*a.field) {
         const auto is_it = [&](const std::string& slot) {
           return slot == name || BaseName(slot) == name;

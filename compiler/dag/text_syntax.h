@@ -19,11 +19,12 @@ struct NameListAttribute {
   std::string_view name;
   std::vector<std::string> Attrs::* field;
 };
-inline constexpr std::array<NameListAttribute, 4> kNameListAttributes = {{
+inline constexpr std::array<NameListAttribute, 5> kNameListAttributes = {{
     {"simplify_const_tensor_indices", &Attrs::simplify_const_tensor_indices},
     {"always_unroll_inner", &Attrs::always_unroll_inner},
     {"no_split_at_inner", &Attrs::no_split_at_inner},
     {"layout_free_placeholders", &Attrs::layout_free_placeholders},
+    {"packed_placeholders", &Attrs::packed_placeholders},
 }};
 
 // Attributes that are one piece of text.

@@ -119,6 +119,7 @@ TEST(Text, AttributesAndOddNames) {
   attrs.always_unroll_inner = {"max"};
   attrs.no_split_at_inner = {"max"};
   attrs.layout_free_placeholders = {"A.shared", "exp"};
+  attrs.packed_placeholders = {"exp"};
   attrs.task_scheduler_tag = "tag with spaces";
   attrs.hash_body = "(a + `b`)\n";
   attrs.flop = 1.5e9;

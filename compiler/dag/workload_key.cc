@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest.h"
+#include "base/packed_key.h"
 #include "compiler/dag/hash_text.h"
 #include "compiler/dag/key_forms.h"
+#include "compiler/dag/packed_inputs.h"
 
 namespace kiln::dag {
 namespace {
@@ -35,7 +37,8 @@ std::string KeyOf(const std::string& hash, const Dag& dag) {
   std::string key = fmt::format("[\"{}\"", hash);
   for (Tensor argument : dag.arguments())
     key += fmt::format(", [{}]", fmt::join(dag.shape(argument), ", "));
-  return key + "]";
+  key += "]";
+  return PackedInputs(dag).empty() ? key : PackedKey(key);
 }
 
 }  // namespace

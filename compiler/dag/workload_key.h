@@ -1,5 +1,6 @@
 // The key of a workload: ["<md5 of the hash text>", [shape of argument], ...] as JSON text. Types
-// are not part of it. Keys of other makers are read too: flattened shapes, and ["function name",
+// are not part of it; where programs take inputs packed, a mark at its end says so
+// (base/packed_key.h). Keys of other makers are read too: flattened shapes, and ["function name",
 // arguments...]. Pure functions.
 #pragma once
 

@@ -8,7 +8,7 @@ namespace {
 
 bool SameBuffer(const Buffer& a, const Buffer& b) {
   return a.name == b.name && a.type == b.type && a.shape == b.shape && a.scope == b.scope &&
-         a.index_limit == b.index_limit;
+         a.index_limit == b.index_limit && a.packing == b.packing;
 }
 
 class Comparison {

@@ -47,7 +47,7 @@ class Parser {
  private:
   ExprPool& pool() { return *program_.pool; }
 
-  // name: scope type[shape] below N
+  // name: scope type[shape] below N packed of [shape] by [axis: step, ...]
   StatusOr<int32_t> ParseDeclaration(bool is_argument) {
     Buffer buffer;
     const Token& name = tokens_.Peek();
@@ -66,6 +66,9 @@ class Parser {
     KILN_ASSIGN_OR_RETURN(buffer.shape, ParseShape());
     if (tokens_.TakeWord("below")) {
       KILN_ASSIGN_OR_RETURN(buffer.index_limit, tokens_.ExpectInt("an index limit", 1, INT64_MAX));
+    }
+    if (tokens_.TakeWord("packed")) {
+      KILN_ASSIGN_OR_RETURN(buffer.packing, ParsePacking(buffer.shape));
     }
     const auto slot = static_cast<int32_t>(program_.buffers.size());
     slots_.emplace(buffer.name, slot);
@@ -93,6 +96,27 @@ class Parser {
     } while (tokens_.TakeSymbol(","));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("]", "after the shape"));
     return shape;
+  }
+
+  // Behind "packed"; an axis and a step for each dimension of the packed array.
+  StatusOr<Packing> ParsePacking(const std::vector<int64_t>& packed) {
+    Packing packing;
+    KILN_RETURN_IF_ERROR(tokens_.ExpectWord("of"));
+    KILN_ASSIGN_OR_RETURN(packing.shape, ParseShape());
+    KILN_RETURN_IF_ERROR(tokens_.ExpectWord("by"));
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("[", "before the steps"));
+    for (const int64_t extent : packed) {
+      if (!packing.dims.empty())
+        KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "before the next step"));
+      PackedDim dim{.extent = extent};
+      KILN_ASSIGN_OR_RETURN(const int64_t axis, tokens_.ExpectInt("an axis", 0, INT32_MAX));
+      dim.axis = static_cast<int32_t>(axis);
+      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(":", "after the axis"));
+      KILN_ASSIGN_OR_RETURN(dim.step, tokens_.ExpectInt("a step", 1, kMaxExtent));
+      packing.dims.push_back(dim);
+    }
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("]", "after the steps"));
+    return packing;
   }
 
   Status ParseHints(HintPlace place, Hints& hints) {

@@ -44,6 +44,7 @@ class Printer {
         fmt::format("{}: {} {}[{}]", ProgramName(buffer.name), ScopeName(buffer.scope),
                     TypeName(buffer.type), fmt::join(buffer.shape, ", "));
     if (buffer.index_limit > 0) text += fmt::format(" below {}", buffer.index_limit);
+    if (buffer.packing) text += fmt::format(" packed of {}", PackingText(*buffer.packing));
     return text;
   }
 

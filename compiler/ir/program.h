@@ -12,11 +12,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/packing.h"
 #include "compiler/ir/expr.h"
 #include "compiler/ir/hints.h"
 
@@ -108,6 +110,8 @@ struct Buffer {
   std::vector<int64_t> shape;  // row-major
   Scope scope = Scope::kWorkspace;
   int64_t index_limit = 0;  // input used as an index: its values lie in [0, index_limit); else 0
+  // An input that the program takes packed; none: as it is. `shape` is that of the packed array.
+  std::optional<Packing> packing = {};
 
   int64_t num_elements() const;
   int64_t bytes() const { return num_elements() * type.bytes(); }

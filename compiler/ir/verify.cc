@@ -84,7 +84,21 @@ class Verifier {
         return Internal("buffer '{}' ({} {}) has index limit {}", buffer.name,
                         ScopeName(buffer.scope), TypeName(buffer.type), buffer.index_limit);
       }
+      KILN_RETURN_IF_ERROR(CheckPacked(buffer));
     }
+    return OkStatus();
+  }
+
+  static Status CheckPacked(const Buffer& buffer) {
+    if (!buffer.packing) return OkStatus();
+    if (buffer.scope != Scope::kInput) {
+      return Internal("buffer '{}' ({}) is packed, expected an input", buffer.name,
+                      ScopeName(buffer.scope));
+    }
+    const Status status = kiln::CheckPacking(*buffer.packing);
+    if (!status.ok()) return Internal("buffer '{}': {}", buffer.name, Message(status));
+    if (PackedShape(*buffer.packing) != buffer.shape)
+      return Internal("buffer '{}' has another shape than its packing", buffer.name);
     return OkStatus();
   }
 

@@ -107,6 +107,8 @@ std::vector<ir::Expr> NestBuilder::Bodies(const StageFrame& frame) {
 
 ir::Expr NestBuilder::EmitRead(int producer, int output, const std::vector<arith::Linear>& indices,
                                ir::Type type) {
+  if (const PackedInput* packed = tables_.PackedOf(producer))
+    return pool_.Load(tables_.SlotOf(producer, output), packed->indices, type);
   const bool local = state_.attach(producer).kind == Attach::kIter;
   std::vector<ir::Expr> exprs;
   exprs.reserve(indices.size());

@@ -1,5 +1,6 @@
 #include "compiler/lower/program_tables.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "compiler/dag/index_limit.h"
@@ -18,6 +19,7 @@ ProgramTables::ProgramTables(const State& state, Bounds& bounds, const Attachmen
       bounds_(bounds),
       attachments_(attachments),
       gpu_(gpu),
+      packed_(gpu ? std::vector<PackedInput>() : PackedLayouts(state, bounds)),
       slots_(state.num_stages()) {
   program_.pool = bounds.pool;
   for (int s = 0; s < state.num_stages(); ++s)
@@ -62,8 +64,10 @@ void ProgramTables::MakeArguments() {
   for (size_t a = 0; a < dag.arguments().size(); ++a) {
     const dag::Tensor& t = dag.arguments()[a];
     const dag::Operator& op = dag.op(t.op);
+    const PackedInput* const packed = PackedOf(t.op);
     MakeBuffer(t.op, t.output, op.is_placeholder() ? ir::Scope::kInput : ir::Scope::kOutput,
-               op.shape());
+               packed == nullptr ? op.shape() : PackedShape(packed->packing));
+    if (packed != nullptr) program_.buffers.back().packing = packed->packing;
     if (!op.is_placeholder() || !op.type().is_int()) continue;
     if (limits.empty()) limits = dag::IndexLimits(initial);
     program_.buffers.back().index_limit = limits[initial.arguments()[a].op];
@@ -85,6 +89,11 @@ void ProgramTables::MakeBuffer(int s, int output, ir::Scope scope, std::vector<i
 
 std::vector<int64_t> ProgramTables::ShapeOf(int s) const {
   return schedule::BufferShape(state_.stage(s), bounds_.stages[s].region_extent);
+}
+
+const PackedInput* ProgramTables::PackedOf(int s) const {
+  const auto found = std::ranges::find(packed_, s, &PackedInput::stage);
+  return found == packed_.end() ? nullptr : &*found;
 }
 
 std::vector<ir::Expr> ProgramTables::LaidOut(int s, std::vector<ir::Expr> indices) const {

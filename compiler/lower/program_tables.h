@@ -9,6 +9,7 @@
 #include "compiler/lower/attachments.h"
 #include "compiler/lower/bounds.h"
 #include "compiler/lower/names.h"
+#include "compiler/lower/packed_layout.h"
 #include "compiler/schedule/state.h"
 
 namespace kiln::lower {
@@ -33,6 +34,9 @@ class ProgramTables {
   // Those of stage s that a program keeps in this place; of a kernel, s is its root stage.
   ir::Hints HintsOf(int s, ir::HintPlace place) const;
 
+  // How the input of this stage is packed; null: it is not.
+  const PackedInput* PackedOf(int s) const;
+
   // Indices of the axes -> of the dimensions of the stage's buffer. A program's arguments are never
   // laid out otherwise: LA steps refuse them.
   std::vector<ir::Expr> LaidOut(int s, std::vector<ir::Expr> indices) const;
@@ -48,6 +52,7 @@ class ProgramTables {
   Bounds& bounds_;
   const Attachments& attachments_;
   const bool gpu_;
+  const std::vector<PackedInput> packed_;
   ir::Program program_;
   std::vector<std::vector<int32_t>> slots_;  // [stage][output] -> buffer, -1: not made yet
   Names names_;                              // of the first num_named_ buffers

@@ -20,6 +20,7 @@
 #include "compiler/codegen/llvm/llvm.h"
 #include "compiler/codegen/llvm/loaded_program_testing.h"
 #include "compiler/dag/ops/registry.h"
+#include "compiler/dag/packed_inputs.h"
 #include "compiler/features/features.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
@@ -37,7 +38,7 @@ struct Options {
   uint64_t seed = 1;
   double budget_s = 0.06;
   std::map<std::string, double> parameters;
-  bool list = false;
+  bool list = false, packed = false;
 };
 
 double Now() {
@@ -49,9 +50,8 @@ class Arguments {
  public:
   explicit Arguments(const codegen::Compiled& compiled) {
     for (const codegen::Argument& arg : compiled.args) {
-      int64_t elements = 1;
-      for (int64_t d : arg.shape) elements *= d;
-      bytes_.emplace_back(static_cast<size_t>(elements * arg.type.bytes()));
+      const int64_t elements = arg.bytes() / arg.type.bytes();
+      bytes_.emplace_back(static_cast<size_t>(arg.bytes()));
       pointers_.push_back(bytes_.back().data());
       if (arg.scope != ir::Scope::kInput || arg.type != ir::kFloat32) continue;
       Rng rng(bytes_.size());
@@ -73,6 +73,7 @@ class Bench {
   Status Run() {
     KILN_ASSIGN_OR_RETURN(
         dag_, dag::BuildOp(o_.op, o_.args, {.epilogue = dag::SplitEpilogue(o_.epilogue)}));
+    if (o_.packed) dag_ = dag::PackInputs(dag_, [](int) { return true; });
     KILN_ASSIGN_OR_RETURN(target_, codegen::ResolveCpu({}));
     hardware_ = target::DefaultHardware(target_, o_.cores);
     if (!o_.rows.empty()) rows_.open(o_.rows);
@@ -197,6 +198,7 @@ int main(int argc, char** argv) {
                  "measure log of this operator: time its schedules, search nothing");
   app.add_option("--rows", o.rows, "file for seconds and feature rows of each trial");
   app.add_option("--parameter", parameters, "NAME=VALUE of the search");
+  app.add_flag("--packed", o.packed, "programs take weights in the order in which they read them");
   app.add_flag("--list", o.list, "print each trial");
   CLI11_PARSE(app, argc, argv);
   for (const std::string& parameter : parameters) {

@@ -21,13 +21,14 @@ StatusOr<std::vector<ir::NDArray>> RunCompiled(const Workload& workload,
   std::vector<ir::NDArray> outputs = PoisonedOutputs(workload);
   size_t input = 0, output = 0;
   for (const codegen::Argument& arg : compiled.args) {
-    const ir::NDArray array(arg.type, arg.shape);
-    memory.emplace_back(array.bytes().size(), codegen::GuardedBytes::Place::kBack);
+    const auto bytes = static_cast<size_t>(arg.bytes());
+    memory.emplace_back(bytes, codegen::GuardedBytes::Place::kBack);
     if (arg.scope == ir::Scope::kInput) {
-      std::memcpy(memory.back().data(), workload.inputs[input++].bytes().data(),
-                  array.bytes().size());
+      const ir::NDArray& plain = workload.inputs[input++];
+      const ir::NDArray taken = arg.packing ? Packed(plain, *arg.packing) : plain;
+      std::memcpy(memory.back().data(), taken.bytes().data(), bytes);
     } else {
-      std::memset(memory.back().data(), 0xa5, array.bytes().size());
+      std::memset(memory.back().data(), 0xa5, bytes);
     }
     pointers.push_back(memory.back().data());
   }

@@ -26,6 +26,12 @@ std::vector<ir::NDArray> PoisonedOutputs(const Workload& workload) {
   return outputs;
 }
 
+ir::NDArray Packed(const ir::NDArray& plain, const Packing& packing) {
+  ir::NDArray packed(plain.type(), PackedShape(packing));
+  Pack(packing, plain.type().bytes(), plain.bytes(), packed.mutable_bytes());
+  return packed;
+}
+
 Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     KILN_RETURN_IF_ERROR(ir::Compare(outputs[i], workload.outputs[i],
@@ -46,7 +52,10 @@ Status CheckByInterpreter(const Workload& workload, const schedule::State& state
   if (!program.ok()) return explain(program.status(), nullptr);
   std::vector<ir::NDArray> inputs = workload.inputs, outputs = PoisonedOutputs(workload);
   std::vector<ir::NDArray*> arguments;
-  for (ir::NDArray& a : inputs) arguments.push_back(&a);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (const auto& packing = program->buffers[i].packing) inputs[i] = Packed(inputs[i], *packing);
+    arguments.push_back(&inputs[i]);
+  }
   for (ir::NDArray& a : outputs) arguments.push_back(&a);
   Status status = ir::Interpret(*program, arguments, {.allow_equal_writes = gpu});
   if (status.ok()) status = CompareOutputs(workload, outputs);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/packing.h"
 #include "base/status.h"
 #include "compiler/dag/dag.h"
 #include "compiler/ir/ndarray.h"
@@ -25,6 +26,9 @@ Workload MakeWorkload(std::string name, dag::DagPtr dag, uint64_t seed);
 
 // Fresh, poisoned outputs.
 std::vector<ir::NDArray> PoisonedOutputs(const Workload& workload);
+
+// As a program takes it that wants it packed.
+ir::NDArray Packed(const ir::NDArray& plain, const Packing& packing);
 
 // Compares outputs with the oracle's.
 Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> outputs);

@@ -171,11 +171,7 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
   compiled.binary = std::move(result.cubin.binary);
   for (int i = 0; i < program.num_args(); ++i) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
-    compiled.args.push_back({.name = buffer.name,
-                             .type = buffer.type,
-                             .shape = buffer.shape,
-                             .scope = buffer.scope,
-                             .index_limit = buffer.index_limit});
+    compiled.args.push_back(ArgumentOf(buffer));
   }
   for (const CudaKernel& kernel : result.source.kernels) {
     compiled.launches.push_back(

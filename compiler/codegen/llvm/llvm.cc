@@ -94,12 +94,7 @@ Compiled Describe(const ir::Program& program) {
   launch.symbol = KILN_CPU_ENTRY;
   for (int slot = 0; slot < program.num_args(); ++slot) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(slot)];
-    compiled.args.push_back({.name = buffer.name,
-                             .type = buffer.type,
-                             .shape = buffer.shape,
-                             .scope = buffer.scope,
-                             .alignment_bytes = 64,
-                             .index_limit = buffer.index_limit});
+    compiled.args.push_back(ArgumentOf(buffer));
     launch.args.push_back(static_cast<uint32_t>(slot));
   }
   compiled.launches.push_back(std::move(launch));

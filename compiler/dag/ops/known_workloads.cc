@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/dag/ops/registry.h"
+#include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
@@ -94,10 +95,11 @@ const std::vector<KnownComputation>& KnownComputations() {
       for (const KnownWorkload& workload : list) {
         const auto dag = workload.Build();
         KILN_CHECK(dag.ok(), "{}: {}", workload.Description(), Message(dag.status()));
-        if (!ids.insert(WorkloadId(**dag)).second) continue;
-        for (const std::string& key : WorkloadKeys(**dag)) {
-          all->push_back(
-              {&workload, WorkloadId(**dag), key, PrintDag(**dag), (*dag)->flop_count()});
+        for (const DagPtr& form : {*dag, PackInputs(*dag, [](int) { return true; })}) {
+          const std::string id = WorkloadId(*form);
+          if (!ids.insert(id).second) continue;
+          for (const std::string& key : WorkloadKeys(*form))
+            all->push_back({&workload, id, key, PrintDag(*form), form->flop_count()});
         }
       }
     }

@@ -27,7 +27,8 @@ std::span<const KnownWorkload> Resnet18Tasks();
 // What `kiln conformance` runs: 12 layers, products, reductions, and odd shapes.
 std::span<const KnownWorkload> ConformanceWorkloads();
 
-// A computation of the lists above with what records say of it.
+// A computation of the lists above with what records say of it: with inputs as they are, and with
+// weights packed (packed_inputs.h).
 struct KnownComputation {
   const KnownWorkload* workload;
   std::string id, key;  // workload_id.h, workload_key.h

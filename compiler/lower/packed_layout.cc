@@ -1,0 +1,143 @@
+#include "compiler/lower/packed_layout.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/integers.h"
+#include "compiler/dag/packed_inputs.h"
+#include "compiler/ir/traverse.h"
+#include "compiler/lower/body.h"
+
+namespace kiln::lower {
+namespace {
+
+using arith::Interval;
+using arith::Linear;
+using schedule::Attach;
+using schedule::State;
+
+// Padding at most doubles an input.
+constexpr int64_t kMostGrowth = 2;
+
+// One dimension of a packed buffer.
+struct Part {
+  ir::Expr index;
+  PackedDim dim;
+  int depth = 0;       // of the loop in its nest
+  int64_t period = 1;  // iterations of that loop until the index is another one
+};
+
+// Of x // c: c, and of remainders as of what they are taken of.
+int64_t PeriodOf(ir::Expr e) {
+  if (e->op != ir::Op::kFloorDiv && e->op != ir::Op::kFloorMod) return 1;
+  const int64_t inner = PeriodOf(e->arg(0));
+  if (e->op == ir::Op::kFloorMod || !e->arg(1)->is_const_int()) return inner;
+  return MultiplyCounts(inner, e->arg(1)->int_value);
+}
+
+class LayoutFinder {
+ public:
+  LayoutFinder(const State& state, Bounds& bounds) : state_(state), bounds_(bounds) {}
+
+  // Of a placeholder that one stage reads; nothing where it stays as it is.
+  std::optional<PackedInput> Find(int stage) {
+    const std::vector<int>& readers = state_.dag()->consumers(stage);
+    if (readers.size() != 1 || !bounds_.stages[readers[0]].computed) return std::nullopt;
+    const std::optional<std::vector<Linear>> read = TheRead(stage, readers[0]);
+    if (!read) return std::nullopt;
+    std::vector<Part> parts;
+    for (size_t axis = 0; axis < read->size(); ++axis) {
+      if (!AddParts((*read)[axis], static_cast<int32_t>(axis), parts)) return std::nullopt;
+    }
+    std::ranges::stable_sort(parts, [](const Part& a, const Part& b) {
+      return std::pair(a.depth, -a.period) < std::pair(b.depth, -b.period);
+    });
+    PackedInput found{.stage = stage, .packing = {.shape = state_.dag()->op(stage).shape()}};
+    for (const Part& part : parts) {
+      found.packing.dims.push_back(part.dim);
+      found.indices.push_back(part.index);
+    }
+    if (!IsWorthIt(found.packing)) return std::nullopt;
+    return found;
+  }
+
+ private:
+  // The indices of the only read; nothing: there are several.
+  std::optional<std::vector<Linear>> TheRead(int stage, int reader) {
+    std::vector<std::vector<Linear>> reads;
+    const auto note = [&](int producer, int, const std::vector<Linear>& at, ir::Type type) {
+      if (producer == stage && std::ranges::find(reads, at) == reads.end()) reads.push_back(at);
+      return type.is_float() ? bounds_.pool->Float(0, type) : bounds_.pool->Int(0, type);
+    };
+    for (int k = 0; k < state_.stage(reader).op->num_outputs(); ++k) {
+      LowerBody(state_, reader, k, bounds_.stages[reader].axis_values, bounds_.simplifier, note);
+    }
+    if (reads.size() != 1) return std::nullopt;
+    return std::move(reads[0]);
+  }
+
+  // False: the index is no sum of parts of loops.
+  bool AddParts(const Linear& index, int32_t axis, std::vector<Part>& parts) const {
+    if (index.overflow || index.constant != 0) return false;
+    for (const arith::Term& term : index.terms) {
+      const Interval range = bounds_.simplifier.RangeOf(term.atom);
+      const int depth = DepthOf(term.atom);
+      if (term.coefficient < 1 || range.lo != 0 || !range.bounded() || depth < 0) return false;
+      parts.push_back({.index = term.atom,
+                       .dim = {.axis = axis, .extent = range.hi + 1, .step = term.coefficient},
+                       .depth = depth,
+                       .period = PeriodOf(term.atom)});
+    }
+    return true;
+  }
+
+  // Of the innermost loop that the part depends on; -1: of none, or it is something else.
+  int DepthOf(ir::Expr part) const {
+    int depth = -1;
+    ir::Visit(part, [&](ir::Expr e) {
+      if (e->op != ir::Op::kVar) return;
+      const LoopOwner& owner = bounds_.owners[static_cast<size_t>(e->id)];
+      depth = std::max(depth, FirstDepth(owner.stage) + owner.loop);
+    });
+    return ir::HasLoad(part) ? -1 : depth;
+  }
+
+  // Of a stage's outermost loop, below the loops that it is attached in.
+  int FirstDepth(int stage) const {
+    int depth = 0;
+    for (Attach at = state_.attach(stage); at.kind == Attach::kIter; at = state_.attach(at.stage))
+      depth += at.loop + 1;
+    return depth;
+  }
+
+  static bool IsWorthIt(const Packing& packing) {
+    if (!CheckPacking(packing).ok()) return false;
+    int64_t elements = 1;
+    for (const int64_t extent : packing.shape) elements *= extent;
+    return PackedElements(packing) <= MultiplyCounts(kMostGrowth, elements);
+  }
+
+  const State& state_;
+  Bounds& bounds_;
+};
+
+}  // namespace
+
+std::vector<PackedInput> PackedLayouts(const State& state, Bounds& bounds) {
+  std::vector<PackedInput> found;
+  // In the initial DAG: steps may have put copies between the input and its reader.
+  const dag::Dag& initial = *state.initial_dag();
+  const std::vector<int> packed = dag::PackedInputs(initial);
+  if (packed.empty() || state.steps().empty()) return found;
+  LayoutFinder finder(state, bounds);
+  for (size_t a = 0; a < initial.arguments().size(); ++a) {
+    if (std::ranges::find(packed, initial.arguments()[a].op) == packed.end()) continue;
+    auto input = finder.Find(state.dag()->arguments()[a].op);
+    if (input) found.push_back(*std::move(input));
+  }
+  return found;
+}
+
+}  // namespace kiln::lower
