@@ -71,10 +71,10 @@ std::string KernelJson(const KernelCoverage& kernel) {
 }
 
 StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session& session) {
-  CompileOptions options{.programs = {.target = {}, .strict = flags.strict, .seed = flags.seed},
-                         .device = flags.device};
-  KILN_ASSIGN_OR_RETURN(options.programs.target,
+  KILN_ASSIGN_OR_RETURN(const target::Target target,
                         CompilationTarget(flags.target.empty() ? "cuda" : flags.target, session));
+  CompileOptions options{.programs = {.target = target, .strict = flags.strict, .seed = flags.seed},
+                         .device = flags.device};
   KILN_ASSIGN_OR_RETURN(options.variants, ParseVariants(flags.variants));
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(flags.network));
   // Without records all schedules are chosen without measuring.

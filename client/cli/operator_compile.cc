@@ -26,10 +26,9 @@ SubjectFlags SubjectOf(const CompileFlags& flags) {
 
 StatusOr<ProgramOptions> OptionsFor(const CompileFlags& flags, const Session& session,
                                     const std::string& target) {
-  ProgramOptions options{.target = {}, .strict = flags.strict, .seed = flags.seed};
-  KILN_ASSIGN_OR_RETURN(options.target,
+  KILN_ASSIGN_OR_RETURN(const target::Target named,
                         CompilationTarget(flags.target.empty() ? target : flags.target, session));
-  return options;
+  return ProgramOptions{.target = named, .strict = flags.strict, .seed = flags.seed};
 }
 
 // One task, or the variants of one.

@@ -4,6 +4,9 @@
 
 #include "base/file.h"
 #include "base/status_testing.h"
+#include "client/compile/kernel_program.h"
+#include "client/network.h"
+#include "compiler/dag/text.h"
 #include "graph/evaluate.h"
 #include "graph/text.h"
 #include "runtime/cpu_features.h"
@@ -134,6 +137,15 @@ TEST(CompileNetworkTest, SaysWhatTheFileNeeds) {
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork here, CompileNetwork(network, Cpu(), nullptr));
   EXPECT_THAT(runtime::MissingCpuFeatures(here.network.target.features), IsEmpty());
   EXPECT_EQ(here.network.target.device, runtime::HostCpuName());
+}
+
+TEST(CompileNetworkTest, ComputationsThatTakeInputsPackedAreRefused) {
+  ASSERT_OK_AND_ASSIGN(const dag::DagText text,
+                       dag::ParseDagText("input x: float32[4, 8]\ninput w: float32[8, 8]\n"
+                                         "@layout_free_placeholders(w)\n@packed_placeholders(w)\n"
+                                         "y[i: 4, j: 8] = sum(k: 8) x[i, k]*w[k, j]\n"));
+  EXPECT_THAT(CompileKernel(text.dag, "[]", Cpu().programs.target, {}),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("leave @packed_placeholders out")));
 }
 
 TEST(CompileNetworkTest, StrictNamesWhatWasNeverTuned) {
