@@ -71,15 +71,17 @@ std::string KernelJson(const KernelCoverage& kernel) {
 }
 
 StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const target::Target target,
-                        CompilationTarget(flags.target.empty() ? "cuda" : flags.target, session));
-  CompileOptions options{.programs = {.target = target, .strict = flags.strict, .seed = flags.seed},
-                         .device = flags.device};
-  KILN_ASSIGN_OR_RETURN(options.variants, ParseVariants(flags.variants));
+  CompileOptions options;
+  options.programs.strict = flags.strict;
+  options.programs.seed = flags.seed;
+  options.device = flags.device;
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(flags.network));
   // Without records all schedules are chosen without measuring.
   auto archive = session.OpenArchive();
   if (!archive.ok() && archive.status().code() != StatusCode::kNotFound) return archive.status();
+  KILN_ASSIGN_OR_RETURN(options.programs.target,
+                        CompilationTarget(flags.target.empty() ? "cuda" : flags.target, session));
+  KILN_ASSIGN_OR_RETURN(options.variants, ParseVariants(flags.variants));
   return CompileNetwork(network, options, archive.ok() ? archive->get() : nullptr);
 }
 
