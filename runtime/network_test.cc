@@ -40,6 +40,7 @@ TEST(NetworkTest, PlacesShareMemoryThatIsNotLiveTogether) {
   Network network = SmallNetwork();
   // A chain of five through arena buffers of 64 bytes.
   network.buffers = {{.place = Place::kInput, .bytes = 16}, {.place = Place::kOutput, .bytes = 16}};
+  network.constants.clear();
   network.outputs[0].buffer = 1;
   network.kernels.resize(1);
   const NetworkKernel kernel = network.kernels[0];

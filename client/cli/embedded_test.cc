@@ -274,7 +274,8 @@ TEST_F(EmbeddedTest, ShowPrintsJson) {
 }
 
 TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
-  const auto events = Lines(KilnPrints(TuneWords({"--trials", "10", "--json"})));
+  // What a null program costs is chance: of this seed the unscheduled loops are not the best.
+  const auto events = Lines(KilnPrints(TuneWords({"--trials", "10", "--seed", "2", "--json"})));
   const std::string job = events.front()["job"];
   const std::string record = std::to_string(events.back()["tasks"][0]["record"].get<int64_t>());
   const Words at = {"--db", db_};
