@@ -63,7 +63,8 @@ class PretendedBackend final : public codegen::Backend {
     return OkStatus();
   }
   StatusOr<codegen::Compiled> Compile(const ir::Program& program, const target::Target&,
-                                      codegen::Fault, codegen::CompileTimes&) const override {
+                                      const codegen::CompileOptions&,
+                                      codegen::CompileTimes&) const override {
     codegen::Compiled compiled;
     compiled.binary = ir::ProgramText(program);
     return compiled;
