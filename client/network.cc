@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "base/file.h"
+#include "compiler/dag/text.h"
 #include "frontend/onnx/import.h"
 #include "frontend/zoo/zoo.h"
 #include "graph/passes/passes.h"
+#include "graph/prepare.h"
 #include "graph/text.h"
 
 namespace kiln::client {
@@ -82,54 +83,28 @@ graph::WinogradRule RuleOf(Variants variants) {
                                            : graph::WinogradRule::kFast;
 }
 
-struct Prepared {
-  graph::Graph graph;
-  graph::NetworkKernels kernels;
-  std::map<std::string, size_t> task_of;  // by the name of what a kernel makes
-};
-
-StatusOr<Prepared> Prepare(const graph::Graph& network, const target::Target& target,
-                           graph::WinogradRule rule) {
-  Prepared prepared;
-  KILN_ASSIGN_OR_RETURN(prepared.graph,
-                        graph::RunPasses(network, {.is_gpu = target.is_gpu(), .winograd = rule}));
-  KILN_ASSIGN_OR_RETURN(
-      prepared.kernels,
-      graph::ExtractTasks(prepared.graph, {.prologues = rule != graph::WinogradRule::kTvm}));
-  for (size_t t = 0; t < prepared.kernels.tasks.size(); ++t) {
-    for (int kernel : prepared.kernels.tasks[t].kernels) {
-      const graph::KernelGroup& group = prepared.kernels.groups[static_cast<size_t>(kernel)];
-      prepared.task_of[prepared.graph.value(group.outputs[0]).name] = t;
-    }
-  }
-  return prepared;
-}
-
-const graph::KernelGroup& FirstGroup(const Prepared& prepared, const graph::NetworkTask& task) {
-  return prepared.kernels.groups[static_cast<size_t>(task.kernels[0])];
+// The placeholder of the kernel's computation that stands for a value: "p1".
+std::string PlaceholderOf(const graph::NodeDag& computation, graph::ValueId id) {
+  const auto found = std::ranges::find(computation.inputs, id);
+  KILN_CHECK(found != computation.inputs.end(), "a kernel's weights are none of its inputs");
+  const dag::Dag& dag = *computation.dag;
+  const auto input = static_cast<size_t>(found - computation.inputs.begin());
+  return dag::TensorName(dag, dag::DisplayNames(dag), dag.arguments()[input]);
 }
 
 // How the weights of a kernel by Winograd's method are made; "" of another kernel.
-std::string PreparationOf(const Prepared& prepared, const graph::KernelGroup& group) {
-  const graph::Node& node = prepared.graph.node(group.anchor);
+std::string PreparationOf(const graph::PreparedNetwork& network, int kernel) {
+  const graph::Node& node = network.graph.node(network.group(kernel).anchor);
   if (node.op->name != "winograd_conv") return "";
   const auto number = [&](const char* name) { return std::get<int64_t>(node.attributes.at(name)); };
-  return fmt::format("p1 = winograd_weights tile={}, by_rows={}", number("tile"),
-                     number("by_rows"));
+  return fmt::format(
+      "{} = winograd_weights tile={}, by_rows={}",
+      PlaceholderOf(*network.kernels.dags[static_cast<size_t>(kernel)], node.inputs[1]),
+      number("tile"), number("by_rows"));
 }
 
-// The same kernel of the network whose convolutions are done by Winograd's method, if it is another
-// one there.
-std::optional<TaskVariant> OtherVariant(const Prepared& prepared, const graph::NetworkTask& task,
-                                        const Prepared& other) {
-  const graph::KernelGroup& group = FirstGroup(prepared, task);
-  const auto found = other.task_of.find(prepared.graph.value(group.outputs[0]).name);
-  if (found == other.task_of.end()) return std::nullopt;
-  const graph::NetworkTask& same = other.kernels.tasks[found->second];
-  if (same.workload_id == task.workload_id) return std::nullopt;
-  return TaskVariant{.name = std::string("winograd"),
-                     .preparation = PreparationOf(other, FirstGroup(other, same)),
-                     .dag = same.dag};
+TaskVariant VariantOf(const graph::PreparedNetwork& network, const graph::NetworkTask& task) {
+  return {.name = {}, .preparation = PreparationOf(network, task.kernels[0]), .dag = task.dag};
 }
 
 }  // namespace
@@ -175,29 +150,30 @@ StatusOr<std::string> NetworkText(const graph::Graph& network, const target::Tar
 StatusOr<std::vector<NetworkTuneTask>> TuneTasks(const graph::Graph& network,
                                                  const target::Target& target, Variants variants,
                                                  bool include_simple) {
-  const graph::WinogradRule rule =
-      variants == Variants::kWinograd ? graph::WinogradRule::kTvm : graph::WinogradRule::kNone;
-  KILN_ASSIGN_OR_RETURN(const Prepared prepared, Prepare(network, target, rule));
-  std::optional<Prepared> other;
+  const auto prepare = [&](graph::WinogradRule rule) {
+    return graph::PrepareNetwork(network, {.is_gpu = target.is_gpu(), .winograd = rule});
+  };
+  KILN_ASSIGN_OR_RETURN(const graph::PreparedNetwork prepared,
+                        prepare(variants == Variants::kWinograd ? graph::WinogradRule::kTvm
+                                                                : graph::WinogradRule::kNone));
+  graph::PreparedNetwork other;
   if (variants == Variants::kAll) {
-    KILN_ASSIGN_OR_RETURN(other, Prepare(network, target, graph::WinogradRule::kFast));
+    KILN_ASSIGN_OR_RETURN(other, prepare(graph::WinogradRule::kFast));
   }
+  const std::map<std::string, const graph::NetworkTask*> other_tasks = graph::TasksByMade(other);
   std::vector<NetworkTuneTask> tasks;
   for (const graph::NetworkTask& task : prepared.kernels.tasks) {
     if (task.is_simple && !include_simple) continue;
-    const graph::KernelGroup& group = FirstGroup(prepared, task);
-    NetworkTuneTask& tuned =
-        tasks.emplace_back(NetworkTuneTask{.weight = static_cast<double>(task.kernels.size()),
-                                           .description = Description(prepared.graph, group),
-                                           .is_simple = task.is_simple,
-                                           .variants = {}});
-    tuned.variants.push_back(
-        {.name = {}, .preparation = PreparationOf(prepared, group), .dag = task.dag});
-    std::optional<TaskVariant> alternative;
-    if (other) alternative = OtherVariant(prepared, task, *other);
-    if (!alternative) continue;
-    tuned.variants[0].name = std::string("direct");
-    tuned.variants.push_back(*std::move(alternative));
+    NetworkTuneTask& tuned = tasks.emplace_back(
+        NetworkTuneTask{.weight = static_cast<double>(task.kernels.size()),
+                        .description = Description(prepared.graph, prepared.group(task.kernels[0])),
+                        .is_simple = task.is_simple,
+                        .variants = {VariantOf(prepared, task)}});
+    const auto same = other_tasks.find(prepared.MadeBy(task.kernels[0]));
+    if (same == other_tasks.end() || same->second->workload_id == task.workload_id) continue;
+    tuned.variants[0].name = "direct";
+    tuned.variants.push_back(VariantOf(other, *same->second));
+    tuned.variants[1].name = "winograd";
   }
   return tasks;
 }

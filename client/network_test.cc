@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/status_testing.h"
+#include "compiler/dag/text.h"
 
 namespace kiln::client {
 namespace {
@@ -20,6 +21,16 @@ TEST(NetworkTest, NetworksByName) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected nhwc or nchw")));
 }
 
+// Of the placeholder of this name; empty: there is none.
+std::vector<int64_t> ShapeOf(const dag::Dag& dag, std::string_view name) {
+  const std::vector<std::string> names = dag::DisplayNames(dag);
+  for (const dag::Tensor& argument : dag.arguments()) {
+    if (dag::TensorName(dag, names, argument) == name) return dag.shape(argument);
+  }
+  return {};
+}
+
+// Weights are made before: those, and not a sum before the convolution.
 TEST(NetworkTest, TasksWithAlternatives) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:resnet-18"}));
   ASSERT_OK_AND_ASSIGN(const auto direct, TuneTasks(network, Cuda(), Variants::kDirect, false));
@@ -30,7 +41,12 @@ TEST(NetworkTest, TasksWithAlternatives) {
     if (task.variants.size() == 1) continue;
     ++alternatives;
     EXPECT_EQ(task.variants[0].name, "direct");
-    EXPECT_THAT(task.variants[1].preparation, HasSubstr("winograd_weights"));
+    const std::string& preparation = task.variants[1].preparation;
+    EXPECT_THAT(preparation, HasSubstr(" = winograd_weights tile="));
+    const std::string weights = preparation.substr(0, preparation.find(' '));
+    EXPECT_EQ(ShapeOf(*task.variants[1].dag, weights).size(), 4u) << preparation;
+    EXPECT_EQ(ShapeOf(*task.variants[1].dag, weights)[0],
+              ShapeOf(*task.variants[1].dag, weights)[1]);
   }
   EXPECT_EQ(alternatives, 13);
 }

@@ -43,6 +43,7 @@ binaries=$("${bazel[@]}" info --config=fuzz bazel-bin 2>/dev/null)/$targets
 # Short stacks of allocations, and no copies of the stacks of threads: an input takes half as long.
 export ASAN_OPTIONS=malloc_context_size=4:detect_stack_use_after_return=0:quarantine_size_mb=32
 export UBSAN_OPTIONS=print_stacktrace=1
+export LSAN_OPTIONS=suppressions=$PWD/deploy/leaks.supp:print_suppressions=0
 export ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19
 
 # The last line of libFuzzer's statistics: "18909 inputs, 187 a second, coverage 9927".

@@ -7,22 +7,16 @@
 
 #include "base/status_testing.h"
 #include "graph/tasks.h"
-#include "graph/text.h"
+#include "graph/text_testing.h"
 
 namespace kiln::graph {
 namespace {
 
 using ::testing::ElementsAre;
 
-Graph Parsed(std::string_view text) {
-  StatusOr<Graph> graph = ParseGraph(text);
-  KILN_CHECK(graph.ok(), "{}", std::string(graph.status().message()));
-  return *std::move(graph);
-}
-
 // The groups by the names of what their nodes make: "a b c".
 std::vector<std::string> Groups(std::string_view text, const PartitionOptions& options = {}) {
-  const Graph graph = Parsed(text);
+  const Graph graph = ParsedGraph(text);
   std::vector<std::string> groups;
   for (const KernelGroup& group : PartitionIntoKernels(graph, options)) {
     std::vector<std::string> names;
@@ -73,7 +67,7 @@ TEST(PartitionTest, ProloguesAreKernelsOfTheirOwnUnlessAskedFor) {
 }
 
 TEST(PartitionTest, TheProductOfAGroupIsItsAnchor) {
-  const Graph graph = Parsed(kActivatedBefore);
+  const Graph graph = ParsedGraph(kActivatedBefore);
   const std::vector<KernelGroup> groups = PartitionIntoKernels(graph, {.prologues = true});
   ASSERT_EQ(groups.size(), 2u);
   EXPECT_EQ(graph.value(graph.node(groups[1].anchor).outputs[0]).name, "q");
@@ -163,7 +157,7 @@ output y)"),
 
 // What a group reads is made before it.
 TEST(PartitionTest, GroupsStandInAnOrderInWhichTheyCanRun) {
-  const Graph graph = Parsed(R"(
+  const Graph graph = ParsedGraph(R"(
 input x: float32[4, 8]
 const w: float32[8, 8] = random(1, -1, 1)
 p = matmul(x, w)
@@ -188,7 +182,7 @@ output d)");
 }
 
 TEST(TasksTest, EqualComputationsAreOneTask) {
-  const Graph graph = Parsed(R"(
+  const Graph graph = ParsedGraph(R"(
 input x: float32[4, 8]
 const w: float32[8, 8] = random(1, -1, 1)
 const v: float32[8, 8] = random(2, -1, 1)

@@ -7,7 +7,7 @@
 #include "client/compile/network_arrays.h"
 #include "client/network.h"
 #include "compiler/dag/text.h"
-#include "graph/text.h"
+#include "graph/text_testing.h"
 
 namespace kiln::client {
 namespace {
@@ -16,31 +16,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::string_view kImages = R"(
-input x: float32[1, 4, 9, 7]
-const w: float32[6, 4, 3, 3] = random(1, -1, 1)
-const v: float32[6, 6, 1, 1] = random(2, -1, 1)
-const b: float32[1, 6, 1, 1] = [1, 2, 3, 4, 5, 6]
-const f: float32[12, 5] = random(5, -1, 1)
-c = conv(x, w) {pads: [1, 1, 1, 1], strides: [2, 2]}
-cb = add(c, b)
-r = relu(cb)
-p = max_pool(r) {kernel: [3, 3], pads: [1, 1, 1, 1]}
-e = conv(p, v)
-s = add(e, r)
-t = concat(s, p) {axis: 1}
-g = global_avg_pool(t)
-u = reshape(g) {shape: [1, 12]}
-y = matmul(u, f)
-output y, s, u, b)";
-
 CompiledNetwork Compiled(const graph::Graph& network) {
   auto compiled = CompileNetwork(network, {.programs = {.target = *target::ParseTarget("llvm")}},
                                  /*archive=*/nullptr);
   KILN_CHECK(compiled.ok(), "{}", std::string(compiled.status().message()));
   return *std::move(compiled);
 }
-CompiledNetwork Compiled(std::string_view text) { return Compiled(*graph::ParseGraph(text)); }
+CompiledNetwork Compiled(std::string_view text) { return Compiled(graph::ParsedGraph(text)); }
 
 StatusOr<VerifyReport> Verified(const CompiledNetwork& compiled,
                                 std::map<size_t, ir::NDArray> expected = {}) {
@@ -63,7 +45,7 @@ TEST(VerifyNetworkTest, AMultilayerPerceptron) {
 }
 
 TEST(VerifyNetworkTest, ImagesWithResidualsViewsBranchesAndAConstant) {
-  const CompiledNetwork compiled = Compiled(kImages);
+  const CompiledNetwork compiled = Compiled(graph::kSmallImageNetwork);
   ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verified(compiled));
   EXPECT_TRUE(report.AllRight());
   ASSERT_EQ(report.outputs.size(), 4u);

@@ -8,6 +8,7 @@
 #include "client/compile/compile_operator.h"
 #include "client/view/format.h"
 #include "client/view/variant_groups.h"
+#include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 #include "rpc/hardware_message.h"
 
@@ -72,6 +73,11 @@ StatusOr<CompiledNetwork> CompileOne(const CompileFlags& flags, const Session& s
   KILN_ASSIGN_OR_RETURN(auto workload, NamedWorkload(SubjectOf(flags)));
   auto archive = session.OpenArchive();
   if (!workload.has_value()) {
+    if (archive.status().code() == StatusCode::kNotFound) {
+      return NotFound("{}; nor is it a job or a record: {}",
+                      Message(dag::FindOp(flags.network.what).status()),
+                      Message(archive.status()));
+    }
     KILN_RETURN_IF_ERROR(archive.status());
     return CompileRecordOf(flags, session, **archive);
   }

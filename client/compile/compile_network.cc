@@ -8,8 +8,7 @@
 #include "client/compile/assembly.h"
 #include "client/compile/network_target.h"
 #include "client/compile/schedule_choice.h"
-#include "graph/passes/passes.h"
-#include "graph/tasks.h"
+#include "graph/prepare.h"
 #include "graph/text.h"
 
 namespace kiln::client {
@@ -17,42 +16,23 @@ namespace {
 
 using graph::Graph;
 using graph::kAbsent;
-using graph::NetworkKernels;
 using graph::NetworkTask;
+using graph::PreparedNetwork;
+using graph::PrepareNetwork;
 using graph::ValueId;
-
-struct Prepared {
-  Graph graph;
-  NetworkKernels kernels;
-};
-
-StatusOr<Prepared> Prepare(const Graph& network, const graph::PassOptions& options) {
-  Prepared prepared;
-  KILN_ASSIGN_OR_RETURN(prepared.graph, graph::RunPasses(network, options));
-  KILN_ASSIGN_OR_RETURN(
-      prepared.kernels,
-      graph::ExtractTasks(prepared.graph,
-                          {.prologues = options.winograd != graph::WinogradRule::kTvm}));
-  return prepared;
-}
-
-const graph::KernelGroup& GroupOf(const Prepared& prepared, int kernel) {
-  return prepared.kernels.groups[static_cast<size_t>(kernel)];
-}
 
 // ---- which convolutions are done by Winograd's method ---------------------------------------
 
 // What a kernel makes, and what it costs by the records; none: not known.
 using CostsByName = std::map<std::string, std::optional<double>>;
 
-StatusOr<CostsByName> CostsOf(const Prepared& prepared, const target::Target& target,
+StatusOr<CostsByName> CostsOf(const PreparedNetwork& prepared, const target::Target& target,
                               Archive& archive) {
   CostsByName costs;
   for (const NetworkTask& task : prepared.kernels.tasks) {
     KILN_ASSIGN_OR_RETURN(const ScheduleChoice best, BestRecordOf(*task.dag, target, archive));
     for (int kernel : task.kernels) {
-      const ValueId made = GroupOf(prepared, kernel).outputs[0];
-      costs[prepared.graph.value(made).name] =
+      costs[prepared.MadeBy(kernel)] =
           best.record.empty() ? std::nullopt : std::optional(best.cost_s);
     }
   }
@@ -65,9 +45,9 @@ StatusOr<std::set<std::string, std::less<>>> FasterByWinograd(const Graph& netwo
                                                               const CompileOptions& options,
                                                               Archive& archive) {
   graph::PassOptions passes{.is_gpu = options.programs.target.is_gpu()};
-  KILN_ASSIGN_OR_RETURN(const Prepared direct, Prepare(network, passes));
+  KILN_ASSIGN_OR_RETURN(const PreparedNetwork direct, PrepareNetwork(network, passes));
   passes.winograd = graph::WinogradRule::kFast;
-  KILN_ASSIGN_OR_RETURN(const Prepared winograd, Prepare(network, passes));
+  KILN_ASSIGN_OR_RETURN(const PreparedNetwork winograd, PrepareNetwork(network, passes));
   KILN_ASSIGN_OR_RETURN(CostsByName direct_s, CostsOf(direct, options.programs.target, archive));
   KILN_ASSIGN_OR_RETURN(const CostsByName winograd_s,
                         CostsOf(winograd, options.programs.target, archive));
@@ -83,15 +63,15 @@ StatusOr<std::set<std::string, std::less<>>> FasterByWinograd(const Graph& netwo
   return faster;
 }
 
-StatusOr<Prepared> ChooseVariants(const Graph& network, const CompileOptions& options,
-                                  Archive* archive) {
+StatusOr<PreparedNetwork> ChooseVariants(const Graph& network, const CompileOptions& options,
+                                         Archive* archive) {
   graph::PassOptions passes{.is_gpu = options.programs.target.is_gpu()};
   if (options.variants == Variants::kWinograd) passes.winograd = graph::WinogradRule::kTvm;
   if (options.variants == Variants::kAll && archive != nullptr) {
     passes.winograd = graph::WinogradRule::kFast;
     KILN_ASSIGN_OR_RETURN(passes.winograd_only, FasterByWinograd(network, options, *archive));
   }
-  return Prepare(network, passes);
+  return PrepareNetwork(network, passes);
 }
 
 // ---- the network ----------------------------------------------------------------------------
@@ -100,8 +80,8 @@ StatusOr<Prepared> ChooseVariants(const Graph& network, const CompileOptions& op
 class Layout {
  public:
   // `given`: the network before its passes, whose outputs have the names that the user knows.
-  Layout(const Graph& given, const Prepared& prepared, const std::vector<TaskProgram>& programs,
-         const runtime::NetworkTarget& target)
+  Layout(const Graph& given, const PreparedNetwork& prepared,
+         const std::vector<TaskProgram>& programs, const runtime::NetworkTarget& target)
       : given_(given),
         prepared_(prepared),
         graph_(prepared.graph),
@@ -170,7 +150,7 @@ class Layout {
   }
 
   const Graph& given_;
-  const Prepared& prepared_;
+  const PreparedNetwork& prepared_;
   const Graph& graph_;
   const std::vector<TaskProgram>& programs_;
   Assembly assembly_;
@@ -181,7 +161,7 @@ class Layout {
 
 StatusOr<CompiledNetwork> CompileNetwork(const Graph& network, const CompileOptions& options,
                                          Archive* archive) {
-  KILN_ASSIGN_OR_RETURN(const Prepared prepared, ChooseVariants(network, options, archive));
+  KILN_ASSIGN_OR_RETURN(const PreparedNetwork prepared, ChooseVariants(network, options, archive));
   KILN_ASSIGN_OR_RETURN(const std::vector<TaskProgram> programs,
                         CompileTasks(prepared.kernels.tasks, options.programs, archive));
   KILN_ASSIGN_OR_RETURN(

@@ -8,7 +8,7 @@
 #include "client/network.h"
 #include "compiler/dag/text.h"
 #include "graph/evaluate.h"
-#include "graph/text.h"
+#include "graph/text_testing.h"
 #include "runtime/cpu_features.h"
 #include "runtime/executor.h"
 
@@ -23,12 +23,6 @@ using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::Truly;
-
-graph::Graph Parsed(std::string_view text) {
-  StatusOr<graph::Graph> graph = graph::ParseGraph(text);
-  KILN_CHECK(graph.ok(), "{}", std::string(graph.status().message()));
-  return *std::move(graph);
-}
 
 CompileOptions Cpu() { return {.programs = {.target = *target::ParseTarget("llvm")}}; }
 
@@ -70,27 +64,11 @@ TEST(CompileNetworkTest, AMultilayerPerceptron) {
 }
 
 TEST(CompileNetworkTest, ImagesWithResidualsViewsAndBranches) {
-  ExpectSame(Parsed(R"(
-input x: float32[1, 4, 9, 7]
-const w: float32[6, 4, 3, 3] = random(1, -1, 1)
-const v: float32[6, 6, 1, 1] = random(2, -1, 1)
-const b: float32[1, 6, 1, 1] = random(3, -1, 1)
-const f: float32[12, 5] = random(5, -1, 1)
-c = conv(x, w) {pads: [1, 1, 1, 1], strides: [2, 2]}
-cb = add(c, b)
-r = relu(cb)
-p = max_pool(r) {kernel: [3, 3], pads: [1, 1, 1, 1]}
-e = conv(p, v)
-s = add(e, r)
-t = concat(s, p) {axis: 1}
-g = global_avg_pool(t)
-u = reshape(g) {shape: [1, 12]}
-y = matmul(u, f)
-output y, s, u)"));
+  ExpectSame(graph::ParsedGraph(graph::kSmallImageNetwork));
 }
 
 TEST(CompileNetworkTest, OutputsThatAreInputsConstantsAndTwice) {
-  ExpectSame(Parsed(R"(
+  ExpectSame(graph::ParsedGraph(R"(
 input x: float32[4, 8]
 const c: float32[3] = [1, 2, 3]
 y = tanh(x)
@@ -99,7 +77,7 @@ output y, x, c, y, z)"));
 }
 
 TEST(CompileNetworkTest, IndicesAndSoftmax) {
-  ExpectSame(Parsed(R"(
+  ExpectSame(graph::ParsedGraph(R"(
 input ids: int64[5]
 const table: float32[16, 8] = random(1, -1, 1)
 e = gather(table, ids)
@@ -122,7 +100,7 @@ TEST(CompileNetworkTest, FilesSayWhatACpuMustHave) {
 }
 
 TEST(CompileNetworkTest, SaysWhatTheFileNeeds) {
-  const graph::Graph network = Parsed("input x: float32[64]\ny = relu(x)\noutput y");
+  const graph::Graph network = graph::ParsedGraph("input x: float32[64]\ny = relu(x)\noutput y");
   CompileOptions options = Cpu();
   options.programs.target = *target::ParseTarget("llvm -mcpu=znver4");
   options.device = "a model";

@@ -4,7 +4,7 @@
 
 #include "base/status_testing.h"
 #include "graph/evaluate.h"
-#include "graph/text.h"
+#include "graph/text_testing.h"
 #include "graph/verify.h"
 
 namespace kiln::graph {
@@ -13,15 +13,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Graph Parsed(std::string_view text) {
-  StatusOr<Graph> graph = ParseGraph(text);
-  KILN_CHECK(graph.ok(), "{}", std::string(graph.status().message()));
-  return *std::move(graph);
-}
-
 // After all passes, each verified. Whether it computes the same was compared with the reference.
 Graph Passed(std::string_view text, const PassOptions& options = {}) {
-  const Graph before = Parsed(text);
+  const Graph before = ParsedGraph(text);
   StatusOr<Graph> after = RunPasses(before, options, {.verify = true});
   KILN_CHECK(after.ok(), "{}", std::string(after.status().message()));
   std::vector<ir::NDArray> inputs;
@@ -181,7 +175,7 @@ output y)");
 }
 
 TEST(PassesTest, APassCanBeLeftOutAndWatched) {
-  const Graph before = Parsed("input x: float32[2]\ni = identity(x)\ny = relu(i)\noutput y");
+  const Graph before = ParsedGraph("input x: float32[2]\ni = identity(x)\ny = relu(i)\noutput y");
   std::vector<std::string> names;
   ASSERT_OK_AND_ASSIGN(const Graph after,
                        RunPasses(before, {},

@@ -1,0 +1,22 @@
+#include "graph/prepare.h"
+
+namespace kiln::graph {
+
+StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PassOptions& options) {
+  PreparedNetwork prepared;
+  KILN_ASSIGN_OR_RETURN(prepared.graph, RunPasses(network, options));
+  KILN_ASSIGN_OR_RETURN(
+      prepared.kernels,
+      ExtractTasks(prepared.graph, {.prologues = options.winograd != WinogradRule::kTvm}));
+  return prepared;
+}
+
+std::map<std::string, const NetworkTask*> TasksByMade(const PreparedNetwork& network) {
+  std::map<std::string, const NetworkTask*> tasks;
+  for (const NetworkTask& task : network.kernels.tasks) {
+    for (int kernel : task.kernels) tasks[network.MadeBy(kernel)] = &task;
+  }
+  return tasks;
+}
+
+}  // namespace kiln::graph

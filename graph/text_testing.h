@@ -1,0 +1,38 @@
+// Networks of tests, by their texts.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "graph/text.h"
+
+namespace kiln::graph {
+
+// The text must be right.
+inline Graph ParsedGraph(std::string_view text) {
+  StatusOr<Graph> graph = ParseGraph(text);
+  KILN_CHECK(graph.ok(), "{}", std::string(graph.status().message()));
+  return *std::move(graph);
+}
+
+// Convolutions with a bias, a pool, a residual, a join of two branches, a view, and a product. Its
+// outputs: at the end, in the middle, and a constant.
+inline constexpr std::string_view kSmallImageNetwork = R"(
+input x: float32[1, 4, 9, 7]
+const w: float32[6, 4, 3, 3] = random(1, -1, 1)
+const v: float32[6, 6, 1, 1] = random(2, -1, 1)
+const b: float32[1, 6, 1, 1] = [1, 2, 3, 4, 5, 6]
+const f: float32[12, 5] = random(5, -1, 1)
+c = conv(x, w) {pads: [1, 1, 1, 1], strides: [2, 2]}
+cb = add(c, b)
+r = relu(cb)
+p = max_pool(r) {kernel: [3, 3], pads: [1, 1, 1, 1]}
+e = conv(p, v)
+s = add(e, r)
+t = concat(s, p) {axis: 1}
+g = global_avg_pool(t)
+u = reshape(g) {shape: [1, 12]}
+y = matmul(u, f)
+output y, s, u, b)";
+
+}  // namespace kiln::graph
