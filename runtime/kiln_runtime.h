@@ -31,7 +31,7 @@ extern "C" {
  * their size; a library serves headers up to its own version (kiln_abi_version). */
 #define KILN_RUNTIME_ABI 1
 int kiln_abi_version(void);
-/* "Kiln runtime, ABI 1, files of version 2". */
+/* "Kiln runtime, ABI 1, files of version 3". */
 const char* kiln_version(void);
 
 /* Of the last call on this thread that failed; valid until the next one. Never NULL. */

@@ -28,13 +28,21 @@ Json TargetJson(const NetworkTarget& target) {
           {"text", target.text}};
 }
 
+Json PackedDimsJson(const Packing& packing) {
+  Json dims = Json::array();
+  for (const PackedDim& dim : packing.dims)
+    dims.push_back({{"axis", dim.axis}, {"extent", dim.extent}, {"step", dim.step}});
+  return dims;
+}
+
 Json TensorsJson(const std::vector<NetworkTensor>& tensors) {
   Json list = Json::array();
   for (const NetworkTensor& tensor : tensors) {
-    list.push_back({{"name", tensor.name},
-                    {"dtype", tensor.dtype},
-                    {"shape", tensor.shape},
-                    {"buffer", tensor.buffer}});
+    Json& json = list.emplace_back(Json{{"name", tensor.name},
+                                        {"dtype", tensor.dtype},
+                                        {"shape", tensor.shape},
+                                        {"buffer", tensor.buffer}});
+    if (tensor.packing) json["packed"] = PackedDimsJson(*tensor.packing);
   }
   return list;
 }
@@ -164,6 +172,7 @@ class Members {
     const Json* json = Find(key);
     return Members(json == nullptr ? kNone : *json, Path(key), status_);
   }
+  bool Has(const char* key) const { return status_.ok() && json_.contains(key); }
   Status& status() { return status_; }
 
  private:
@@ -215,7 +224,19 @@ NetworkTarget ReadTarget(Members json) {
 }
 
 NetworkTensor ReadTensor(Members json) {
-  return {json.Text("name"), json.Text("dtype"), json.Ints<int64_t>("shape"), json.Int32("buffer")};
+  NetworkTensor tensor{.name = json.Text("name"),
+                       .dtype = json.Text("dtype"),
+                       .shape = json.Ints<int64_t>("shape"),
+                       .buffer = json.Int32("buffer")};
+  if (!json.Has("packed")) return tensor;
+  Packing& packing = tensor.packing.emplace(Packing{.shape = tensor.shape});
+  json.ForEach("packed", [&](const Json& dim, std::string where) {
+    Members members(dim, std::move(where), json.status());
+    packing.dims.push_back({.axis = members.Int32("axis"),
+                            .extent = members.Int("extent"),
+                            .step = members.Int("step")});
+  });
+  return tensor;
 }
 
 NetworkBuffer ReadBuffer(Members json) {

@@ -18,6 +18,7 @@ constexpr size_t kMostItems = 1 << 20;  // inputs, outputs, constants, buffers, 
 constexpr size_t kMostPerKernel = 1 << 12;  // arguments, launches
 constexpr size_t kMostNameBytes = 1 << 14;
 constexpr size_t kMostDimensions = 32;
+constexpr size_t kMostPackedDimensions = 256;
 constexpr int64_t kMostBytes = int64_t{1} << 46;  // of anything
 
 Status CheckCount(std::string_view what, size_t count, size_t most) {
@@ -109,6 +110,15 @@ Status CheckBuffers(const Network& network) {
   return OkStatus();
 }
 
+Status CheckTensorPacking(const NetworkTensor& tensor) {
+  if (!tensor.packing) return OkStatus();
+  KILN_RETURN_IF_ERROR(
+      CheckCount("packed dimensions", tensor.packing->dims.size(), kMostPackedDimensions));
+  if (tensor.packing->shape != tensor.shape)
+    return InvalidArgument("what it is packed of has another shape than it");
+  return CheckPacking(*tensor.packing);
+}
+
 Status CheckTensor(const Network& network, const NetworkTensor& tensor) {
   KILN_RETURN_IF_ERROR(CheckName("name", tensor.name));
   KILN_ASSIGN_OR_RETURN(const DType dtype, ParseDType(tensor.dtype));
@@ -117,16 +127,25 @@ Status CheckTensor(const Network& network, const NetworkTensor& tensor) {
     if (extent < 1) return InvalidArgument("an extent of its shape is {}", extent);
   }
   KILN_RETURN_IF_ERROR(CheckNumber("buffer", tensor.buffer, network.buffers.size()));
-  const int64_t bytes = MultiplyCounts(ProductOfCounts(tensor.shape), DTypeBytes(dtype));
+  KILN_RETURN_IF_ERROR(CheckTensorPacking(tensor));
+  const int64_t elements =
+      tensor.packing ? PackedElements(*tensor.packing) : ProductOfCounts(tensor.shape);
+  const int64_t bytes = MultiplyCounts(elements, DTypeBytes(dtype));
   const NetworkBuffer& buffer = network.buffers[static_cast<size_t>(tensor.buffer)];
   if (buffer.bytes == bytes) return OkStatus();
   return InvalidArgument("it takes {} bytes, its buffer {} has {}", bytes, tensor.buffer,
                          buffer.bytes);
 }
 
-// Inputs and their buffers are one to one, output buffers belong to an output.
+// Inputs and their buffers are one to one, and so are constants; output buffers belong to an output.
 Status CheckTensors(const Network& network) {
   std::vector<bool> owned(network.buffers.size());
+  for (const auto* tensors : {&network.inputs, &network.outputs}) {
+    for (const NetworkTensor& tensor : *tensors) {
+      if (tensor.packing)
+        return InvalidArgument("'{}' is packed, expected that of constants alone", tensor.name);
+    }
+  }
   for (const NetworkTensor& input : network.inputs) {
     const auto context = [&] { return fmt::format("input '{}'", input.name); };
     KILN_RETURN_IF_ERROR(Annotate(CheckTensor(network, input), context()));
@@ -141,11 +160,17 @@ Status CheckTensors(const Network& network) {
         Annotate(CheckTensor(network, output), fmt::format("output '{}'", output.name)));
     owned[static_cast<size_t>(output.buffer)] = true;
   }
+  std::vector<bool> named(network.buffers.size());  // by a constant
   for (const NetworkTensor& constant : network.constants) {
     const auto context = [&] { return fmt::format("constant '{}'", constant.name); };
     KILN_RETURN_IF_ERROR(Annotate(CheckTensor(network, constant), context()));
-    if (network.buffers[static_cast<size_t>(constant.buffer)].place != Place::kConstant)
-      return InvalidArgument("{}: buffer {} is no constant", context(), constant.buffer);
+    const auto buffer = static_cast<size_t>(constant.buffer);
+    if (network.buffers[buffer].place != Place::kConstant)
+      return InvalidArgument("{}: buffer {} is no constant", context(), buffer);
+    if (named[buffer]) {
+      return InvalidArgument("{}: buffer {} is that of another constant", context(), buffer);
+    }
+    named[buffer] = true;
   }
   for (size_t i = 0; i < network.buffers.size(); ++i) {
     const Place place = network.buffers[i].place;
@@ -312,6 +337,13 @@ Region RegionOf(const Network& network, int32_t number) {
   const NetworkBuffer& buffer = network.buffers[static_cast<size_t>(number)];
   if (buffer.place == Place::kView) return {buffer.viewed, buffer.offset, buffer.bytes};
   return {number, 0, buffer.bytes};
+}
+
+const Packing* PackingOf(const Network& network, int32_t buffer) {
+  for (const NetworkTensor& constant : network.constants) {
+    if (constant.buffer == buffer && constant.packing) return &*constant.packing;
+  }
+  return nullptr;
 }
 
 bool IsWrittenInPlace(const Network& network, size_t index) {

@@ -16,11 +16,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/packing.h"
 #include "base/status.h"
 
 namespace kiln::runtime {
@@ -37,12 +39,15 @@ struct NetworkTarget {
   std::string text;  // as Kiln writes targets, for people: "llvm -mcpu=znver4"
 };
 
-// An input or output, as the caller sees it: row-major, contiguous.
+// An input or output, as the caller sees it: row-major, contiguous. Or a constant.
 struct NetworkTensor {
   std::string name;
   std::string dtype;           // "float32"; those of runtime/dtype.h
   std::vector<int64_t> shape;  // empty: a scalar
   int32_t buffer = 0;          // of as many bytes
+  // Of constants: how the elements lie in the buffer, which has the bytes of the packed array;
+  // none: row-major. Its shape is `shape`.
+  std::optional<Packing> packing = {};
 };
 
 enum class Place : uint8_t { kInput, kOutput, kConstant, kArena, kView };
@@ -99,7 +104,9 @@ struct Network {
   NetworkTarget target;
   std::vector<NetworkTensor> inputs;
   std::vector<NetworkTensor> outputs;
-  std::vector<NetworkTensor> constants;  // what constant buffers hold, by the graph's names
+  // What constant buffers hold, by the graph's names. A buffer has one row at most; a constant may
+  // be in several, each packed for other kernels.
+  std::vector<NetworkTensor> constants;
   std::vector<NetworkBuffer> buffers;
   std::vector<NetworkKernel> kernels;
   int64_t arena_bytes = 0;
@@ -120,6 +127,10 @@ struct Region {
 };
 Region RegionOf(const Network& network, int32_t buffer);
 
+// How the elements of what a kernel is given lie in this buffer; null: row-major. Cost: linear in
+// the constants.
+const Packing* PackingOf(const Network& network, int32_t buffer);
+
 // The buffer of output `index` belongs to this output: kernels write it there. False: another
 // output's, an input, a constant or arena, from where it is copied when all kernels have run.
 bool IsWrittenInPlace(const Network& network, size_t index);
@@ -127,7 +138,8 @@ bool IsWrittenInPlace(const Network& network, size_t index);
 // One sentence that says what is wrong where, or OK. What holds then:
 //   * all numbers are in range, all offsets aligned and inside of what they lie in, dtypes known,
 //     bytes of a tensor those of its buffer;
-//   * each input has its own input buffer; each output buffer is an output's;
+//   * each input has its own input buffer; each output buffer is an output's; a constant its own
+//     constant buffer, and constants alone are packed (CheckPacking), as their shapes are;
 //   * no kernel writes an input or a constant, and none reads what nothing has written;
 //   * buffers that share memory of the arena are not live together, constants do not overlap;
 //   * on a CPU a kernel has one launch; on a GPU each launch has extents of at least 1.

@@ -25,7 +25,7 @@
 
 namespace kiln::runtime {
 
-inline constexpr uint32_t kNetworkFileVersion = 2;
+inline constexpr uint32_t kNetworkFileVersion = 3;
 
 struct ReadOptions {
   // False leaves reading all constants to a later CheckConstants: opening takes milliseconds then.

@@ -142,8 +142,8 @@ TEST_F(NetworkFileTest, RefusesHeaders) {
   EXPECT_THAT(RefusalOf("\x7f"
                         "ELF"),
               HasSubstr("this is no compiled network"));
-  EXPECT_THAT(with([](NetworkHeader& h) { h.version = 1; }),
-              HasSubstr("version 1, and this Kiln reads version 2: compile the network again"));
+  EXPECT_THAT(with([](NetworkHeader& h) { h.version = 2; }),
+              HasSubstr("version 2, and this Kiln reads version 3: compile the network again"));
   EXPECT_THAT(with([](NetworkHeader& h) { h.manifest_offset = ~uint64_t{0}; }),
               HasSubstr("outside of the file"));
   EXPECT_THAT(with([](NetworkHeader& h) { h.manifest_bytes = ~uint64_t{0} - 64; }),
@@ -178,6 +178,40 @@ TEST_F(NetworkFileTest, RefusesManifests) {
             "kernels[0].args[0].written is not true or false");
   EXPECT_EQ(RefusalOfManifest([](auto& m) { m["kernels"][0]["flops"] = "x"; }),
             "kernels[0].flops is not a number");
+}
+
+TEST_F(NetworkFileTest, PackedConstants) {
+  network_.constants[0].packing = Packing{.shape = {4}, .dims = {{0, 2, 1}, {0, 2, 2}}};
+  ASSERT_OK_AND_ASSIGN(const std::string packed, FileOf(network_));
+  ASSERT_OK_AND_ASSIGN(const auto file, NetworkFile::FromBytes(AsBytes(packed)));
+  EXPECT_EQ(file->network().constants[0].packing, network_.constants[0].packing);
+  ASSERT_NE(PackingOf(file->network(), 1), nullptr);
+  EXPECT_EQ(*PackingOf(file->network(), 1), *network_.constants[0].packing);
+  EXPECT_EQ(PackingOf(file->network(), 2), nullptr);
+
+  const auto with = [&](nlohmann::json dims) {
+    return RefusalOfManifest([&](auto& m) { m["named_constants"][0]["packed"] = dims; });
+  };
+  const auto dim = [](auto axis, auto extent, auto step) {
+    return nlohmann::json{{"axis", axis}, {"extent", extent}, {"step", step}};
+  };
+  EXPECT_EQ(with({dim(0, 4, 1)}), "OK");
+  EXPECT_EQ(with(nlohmann::json::object()), "named_constants[0].packed is not an array");
+  EXPECT_EQ(with({3}), "named_constants[0].packed[0] is no object");
+  EXPECT_EQ(with({{{"axis", 0}, {"step", 1}}}), "named_constants[0].packed[0].extent is missing");
+  EXPECT_THAT(with({dim(-1, 4, 1)}), HasSubstr("packed[0].axis is no whole number from 0"));
+  EXPECT_THAT(with({dim(1, 4, 1)}), HasSubstr("constant 'w': packed along axis 1"));
+  EXPECT_THAT(with({dim(0, 0, 1)}), HasSubstr("extent 0 and step 1"));
+  EXPECT_THAT(with({dim(0, 2, 1)}), HasSubstr("leaves out elements"));
+  EXPECT_THAT(with({dim(0, 3, 2), dim(0, 2, 1)}),
+              HasSubstr("it takes 24 bytes, its buffer 1 has 16"));
+  EXPECT_THAT(with({dim(0, INT64_MAX, 1), dim(0, INT64_MAX, 1)}), HasSubstr("too many elements"));
+  EXPECT_THAT(with(std::vector<nlohmann::json>(300, dim(0, 4, 1))),
+              HasSubstr("300 packed dimensions, at most 256 are allowed"));
+  for (const char* tensors : {"inputs", "outputs"}) {
+    EXPECT_THAT(RefusalOfManifest([&](auto& m) { m[tensors][0]["packed"] = {dim(0, 4, 1)}; }),
+                HasSubstr("is packed, expected that of constants alone"));
+  }
 }
 
 TEST_F(NetworkFileTest, RefusesSections) {

@@ -148,6 +148,12 @@ TEST(NetworkTest, RefusesInputsAndOutputs) {
               HasSubstr("constant 'w': it takes 16 bytes, its buffer 3 has 32"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.constants[0].buffer = 0; }),
               HasSubstr("constant 'w': buffer 0 is no constant"));
+  EXPECT_THAT(RefusalOf([](Network& n) { n.constants.push_back(n.constants[0]); }),
+              HasSubstr("constant 'w': buffer 1 is that of another constant"));
+  EXPECT_THAT(RefusalOf([](Network& n) {
+                n.constants[0].packing = Packing{.shape = {2, 2}, .dims = {{0, 2, 1}, {1, 2, 1}}};
+              }),
+              HasSubstr("constant 'w': what it is packed of has another shape than it"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.outputs.clear(); }),
               HasSubstr("buffer 4 is that of an output, and no output names it"));
 }

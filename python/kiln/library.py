@@ -114,5 +114,5 @@ def check(result):
 
 
 def version():
-    """"Kiln runtime, ABI 1, files of version 2"."""
+    """"Kiln runtime, ABI 1, files of version 3"."""
     return library().kiln_version().decode()

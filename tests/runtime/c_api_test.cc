@@ -69,7 +69,7 @@ class CApiTest : public testing::Test {
 
 TEST_F(CApiTest, Describes) {
   EXPECT_EQ(kiln_abi_version(), KILN_RUNTIME_ABI);
-  EXPECT_STREQ(kiln_version(), "Kiln runtime, ABI 1, files of version 2");
+  EXPECT_STREQ(kiln_version(), "Kiln runtime, ABI 1, files of version 3");
   ASSERT_EQ(kiln_num_inputs(net_), 1);
   ASSERT_EQ(kiln_num_outputs(net_), 2);
   KilnTensorInfo info;

@@ -137,6 +137,8 @@ void AddNetworks(Seeds& seeds) {
   network.kernels[0].launches.push_back({.symbol = "second", .cluster = 2, .args = {2, 0}});
   network.outputs.push_back({.name = "z", .dtype = "int64", .shape = {4}, .buffer = 3});
   seeds.Add("network_file", runtime::ManifestOverZeros(network));
+  network.constants[0].packing = Packing{.shape = {4}, .dims = {{0, 2, 1}, {0, 2, 2}}};
+  seeds.Add("network_file", runtime::ManifestOverZeros(network));
   seeds.Add("network_file", runtime::SealedFile("{}", ""));
 }
 
