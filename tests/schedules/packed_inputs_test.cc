@@ -2,8 +2,6 @@
 // computes of weights as they are: random legal schedules, and what the search proposes.
 //
 // KILN_SEED (default 1) and KILN_SCHEDULES (default 400) choose which and how many.
-#include "compiler/dag/packed_inputs.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include "base/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
+#include "compiler/dag/pack_constants.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/random_schedule_testing.h"
 #include "compiler/schedule/step.h"
@@ -37,6 +36,11 @@ constexpr Case kCases[] = {
     {"dense", "5,17,9", "bias"},
     {"batch_matmul", "2,7,9,13"},
     {"conv2d_winograd_nhwc", "1,6,6,5,4"},
+    {"conv2d_nchw", "1,6,7,9,5,3,3,2,1", "bias,relu"},
+    {"conv2d_nchw", "1,5,5,6,4,3,3,1,1,groups=2"},
+    {"conv1d_nwc", "2,9,6,5,3,2,1"},
+    {"conv3d_ncdhw", "1,4,3,5,5,3,3,3,3,1,1"},
+    {"depthwise_conv2d_nhwc", "1,5,7,6,3,3,1,1"},
 };
 
 Workload PackedWorkload(const Case& c) {
@@ -45,8 +49,9 @@ Workload PackedWorkload(const Case& c) {
   options.dtype = *ir::ParseType(c.dtype);
   const auto dag = dag::BuildOp(c.op, c.args, options);
   KILN_CHECK(dag.ok(), "{} {}: {}", c.op, c.args, Message(dag.status()));
-  const dag::DagPtr packed = dag::PackInputs(*dag, [](int) { return true; });
-  KILN_CHECK(packed != *dag, "{} {} has no weights", c.op, c.args);
+  // Of a product also what is multiplied by its weights.
+  const dag::DagPtr packed = dag::PackConstants(*dag, [](int) { return true; });
+  KILN_CHECK(packed != *dag, "{} {} reads nothing by a sum", c.op, c.args);
   return MakeWorkload(fmt::format("{} {}", c.op, c.args), packed, 3);
 }
 
