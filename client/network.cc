@@ -127,6 +127,21 @@ StatusOr<Variants> ParseVariants(std::string_view word) {
   return InvalidArgument("variants {}, expected direct, winograd or all", word);
 }
 
+StatusOr<bool> ParseLayoutRewrite(std::string_view word, const target::Target& target) {
+  if (word.empty()) return !target.is_gpu() && target.kind->runs_programs;
+  if (word == kRewriteNone) return false;
+  if (word != kRewritePreTransformed) {
+    return InvalidArgument("layout rewrite {}, expected {} or {}", word, kRewriteNone,
+                           kRewritePreTransformed);
+  }
+  if (target.is_gpu()) {
+    return InvalidArgument(
+        "layout rewrite {} for {}, whose kernels take all inputs as they are: it is for llvm", word,
+        target.kind->name);
+  }
+  return true;
+}
+
 StatusOr<std::string> NetworkText(const graph::Graph& network, const target::Target& target,
                                   Variants variants, std::string_view after) {
   if (after.empty()) return graph::PrintGraph(network);
@@ -148,22 +163,24 @@ StatusOr<std::string> NetworkText(const graph::Graph& network, const target::Tar
 }
 
 StatusOr<std::vector<NetworkTuneTask>> TuneTasks(const graph::Graph& network,
-                                                 const target::Target& target, Variants variants,
-                                                 bool include_simple) {
+                                                 const target::Target& target,
+                                                 const TaskSelection& selection) {
   const auto prepare = [&](graph::WinogradRule rule) {
-    return graph::PrepareNetwork(network, {.is_gpu = target.is_gpu(), .winograd = rule});
+    return graph::PrepareNetwork(network, {.passes = {.is_gpu = target.is_gpu(), .winograd = rule},
+                                           .pack_constants = selection.pack_constants});
   };
-  KILN_ASSIGN_OR_RETURN(const graph::PreparedNetwork prepared,
-                        prepare(variants == Variants::kWinograd ? graph::WinogradRule::kTvm
-                                                                : graph::WinogradRule::kNone));
+  KILN_ASSIGN_OR_RETURN(
+      const graph::PreparedNetwork prepared,
+      prepare(selection.variants == Variants::kWinograd ? graph::WinogradRule::kTvm
+                                                        : graph::WinogradRule::kNone));
   graph::PreparedNetwork other;
-  if (variants == Variants::kAll) {
+  if (selection.variants == Variants::kAll) {
     KILN_ASSIGN_OR_RETURN(other, prepare(graph::WinogradRule::kFast));
   }
   const std::map<std::string, const graph::NetworkTask*> other_tasks = graph::TasksByMade(other);
   std::vector<NetworkTuneTask> tasks;
   for (const graph::NetworkTask& task : prepared.kernels.tasks) {
-    if (task.is_simple && !include_simple) continue;
+    if (task.is_simple && !selection.include_simple) continue;
     NetworkTuneTask& tuned = tasks.emplace_back(
         NetworkTuneTask{.weight = static_cast<double>(task.kernels.size()),
                         .description = Description(prepared.graph, prepared.group(task.kernels[0])),

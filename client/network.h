@@ -44,6 +44,13 @@ enum class Variants : uint8_t {
 // Refuses other words than "direct", "winograd" and "all".
 StatusOr<Variants> ParseVariants(std::string_view word);
 
+// Do kernels for the target take constants packed, in the order in which their loops read them
+// (dag/packed_inputs.h)? `word`: as TVM calls its layout rewrite options; "": on CPUs that run
+// programs they do. Refuses other words, and kRewritePreTransformed for GPUs.
+inline constexpr std::string_view kRewriteNone = "none";
+inline constexpr std::string_view kRewritePreTransformed = "pretransformed";
+StatusOr<bool> ParseLayoutRewrite(std::string_view word, const target::Target& target);
+
 // One way to do a task.
 struct TaskVariant {
   std::string name;         // "direct", "winograd"; "" when it is the only one
@@ -63,10 +70,16 @@ struct NetworkTuneTask {
 StatusOr<std::string> NetworkText(const graph::Graph& network, const target::Target& target,
                                   Variants variants, std::string_view after);
 
+// Which of the tasks, and in what form.
+struct TaskSelection {
+  Variants variants = Variants::kDirect;
+  bool pack_constants = false;  // ParseLayoutRewrite
+  bool include_simple = false;  // those without sums
+};
+
 // The tasks of the network after the passes for this target, in the order of their first kernels.
-// Simple ones are left out unless asked for.
 StatusOr<std::vector<NetworkTuneTask>> TuneTasks(const graph::Graph& network,
-                                                 const target::Target& target, Variants variants,
-                                                 bool include_simple);
+                                                 const target::Target& target,
+                                                 const TaskSelection& selection);
 
 }  // namespace kiln::client

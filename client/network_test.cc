@@ -2,14 +2,17 @@
 
 #include "base/file.h"
 #include "base/status_testing.h"
+#include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/text.h"
 
 namespace kiln::client {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 target::Target Cuda() { return *target::ParseTarget("cuda -arch=sm_90"); }
+target::Target Llvm() { return *target::ParseTarget("llvm"); }
 
 TEST(NetworkTest, NetworksByName) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph network,
@@ -33,8 +36,8 @@ std::vector<int64_t> ShapeOf(const dag::Dag& dag, std::string_view name) {
 // Weights are made before: those, and not a sum before the convolution.
 TEST(NetworkTest, TasksWithAlternatives) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:resnet-18"}));
-  ASSERT_OK_AND_ASSIGN(const auto direct, TuneTasks(network, Cuda(), Variants::kDirect, false));
-  ASSERT_OK_AND_ASSIGN(const auto all, TuneTasks(network, Cuda(), Variants::kAll, false));
+  ASSERT_OK_AND_ASSIGN(const auto direct, TuneTasks(network, Cuda(), {}));
+  ASSERT_OK_AND_ASSIGN(const auto all, TuneTasks(network, Cuda(), {.variants = Variants::kAll}));
   ASSERT_EQ(direct.size(), all.size());
   int alternatives = 0;
   for (const NetworkTuneTask& task : all) {
@@ -55,7 +58,8 @@ TEST(NetworkTest, TasksWithAlternatives) {
 TEST(NetworkTest, SimpleTasksAreLeftOutUnlessAskedFor) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:resnet-18"}));
   const auto tasks = [&](Variants variants, bool include_simple) {
-    return TuneTasks(network, Cuda(), variants, include_simple)->size();
+    return TuneTasks(network, Cuda(), {.variants = variants, .include_simple = include_simple})
+        ->size();
   };
   EXPECT_EQ(tasks(Variants::kDirect, true), tasks(Variants::kDirect, false));
   EXPECT_GT(tasks(Variants::kWinograd, true), tasks(Variants::kWinograd, false));
@@ -66,11 +70,35 @@ TEST(NetworkTest, LayoutsLeadToTheSameTasks) {
   const auto keys = [](const std::string& layout) {
     std::vector<std::string> descriptions;
     const auto network = LoadNetwork({.what = "network:resnet-18", .layout = layout});
-    const auto tasks = TuneTasks(*network, Cuda(), Variants::kWinograd, false);
+    const auto tasks = TuneTasks(*network, Cuda(), {.variants = Variants::kWinograd});
     for (const NetworkTuneTask& task : *tasks) descriptions.push_back(task.description);
     return descriptions;
   };
   EXPECT_EQ(keys("nchw"), keys("nhwc"));
+}
+
+TEST(NetworkTest, ConstantsArePackedWhereAskedFor) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph mlp, LoadNetwork({.what = "network:mlp"}));
+  for (const bool pack : {false, true}) {
+    ASSERT_OK_AND_ASSIGN(const auto tasks, TuneTasks(mlp, Llvm(), {.pack_constants = pack}));
+    std::vector<size_t> packed;
+    for (const NetworkTuneTask& task : tasks)
+      packed.push_back(dag::PackedInputs(*task.variants[0].dag).size());
+    // Three layers and a softmax.
+    EXPECT_THAT(packed, pack ? ElementsAre(1, 1, 1, 0) : ElementsAre(0, 0, 0, 0));
+  }
+}
+
+TEST(NetworkTest, LayoutRewriteOfATarget) {
+  EXPECT_EQ(*ParseLayoutRewrite("", Llvm()), true);
+  EXPECT_EQ(*ParseLayoutRewrite("", Cuda()), false);
+  EXPECT_EQ(*ParseLayoutRewrite("", *target::ParseTarget("null")), false);
+  EXPECT_EQ(*ParseLayoutRewrite("none", Llvm()), false);
+  EXPECT_EQ(*ParseLayoutRewrite("pretransformed", Llvm()), true);
+  EXPECT_THAT(ParseLayoutRewrite("pretransformed", Cuda()),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("it is for llvm")));
+  EXPECT_THAT(ParseLayoutRewrite("insert", Llvm()),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected none or pretransformed")));
 }
 
 TEST(NetworkTest, TextsOfFiles) {

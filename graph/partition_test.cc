@@ -6,7 +6,6 @@
 #include <set>
 
 #include "base/status_testing.h"
-#include "graph/tasks.h"
 #include "graph/text_testing.h"
 
 namespace kiln::graph {
@@ -179,25 +178,6 @@ output d)");
     }
     made.insert(group.outputs.begin(), group.outputs.end());
   }
-}
-
-TEST(TasksTest, EqualComputationsAreOneTask) {
-  const Graph graph = ParsedGraph(R"(
-input x: float32[4, 8]
-const w: float32[8, 8] = random(1, -1, 1)
-const v: float32[8, 8] = random(2, -1, 1)
-p = matmul(x, w)
-a = relu(p)
-q = matmul(a, v)
-b = relu(q)
-r = matmul(b, v)
-output r)");
-  ASSERT_OK_AND_ASSIGN(const NetworkKernels network, ExtractTasks(graph));
-  ASSERT_EQ(network.tasks.size(), 2u);
-  EXPECT_EQ(network.tasks[0].description, "matmul relu");
-  EXPECT_THAT(network.tasks[0].kernels, ElementsAre(0, 1));
-  EXPECT_FALSE(network.tasks[0].is_simple);
-  EXPECT_THAT(network.tasks[1].kernels, ElementsAre(2));
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 
 namespace kiln::graph {
 
-StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PassOptions& options) {
+StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PrepareOptions& options) {
   PreparedNetwork prepared;
-  KILN_ASSIGN_OR_RETURN(prepared.graph, RunPasses(network, options));
-  KILN_ASSIGN_OR_RETURN(
-      prepared.kernels,
-      ExtractTasks(prepared.graph, {.prologues = options.winograd != WinogradRule::kTvm}));
+  KILN_ASSIGN_OR_RETURN(prepared.graph, RunPasses(network, options.passes));
+  const PartitionOptions partition{.prologues = options.passes.winograd != WinogradRule::kTvm};
+  KILN_ASSIGN_OR_RETURN(prepared.kernels,
+                        ExtractTasks(prepared.graph, {.partition = partition,
+                                                      .pack_constants = options.pack_constants}));
   return prepared;
 }
 

@@ -20,10 +20,15 @@ struct PreparedNetwork {
   const std::string& MadeBy(int kernel) const { return graph.value(group(kernel).outputs[0]).name; }
 };
 
+struct PrepareOptions {
+  PassOptions passes = {};
+  bool pack_constants = false;  // TaskOptions
+};
+
 // Tuning and compiling both come this way, so that a network is compiled of the tasks that were
 // tuned. Convolutions take prologues, but not where TVM's use of Winograd's method is asked for,
 // which is to give TVM's tasks.
-StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PassOptions& options);
+StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PrepareOptions& options);
 
 // The tasks by the names of what their kernels make.
 std::map<std::string, const NetworkTask*> TasksByMade(const PreparedNetwork& network);

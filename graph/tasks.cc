@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
+#include "compiler/dag/pack_constants.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 
@@ -25,6 +27,15 @@ std::string Description(const Graph& graph, const KernelGroup& group) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
+// A DAG lists its placeholders first, as a NodeDag does the values that they are.
+dag::DagPtr WithConstantsPacked(const Graph& graph, const NodeDag& kernel) {
+  return dag::PackConstants(kernel.dag, [&](int op) {
+    const auto& arguments = kernel.dag->arguments();
+    const auto at = std::ranges::find(arguments, op, &dag::Tensor::op) - arguments.begin();
+    return graph.value(kernel.inputs[static_cast<size_t>(at)]).constant != nullptr;
+  });
+}
+
 }  // namespace
 
 NetworkTask MakeTask(dag::DagPtr dag, std::string description) {
@@ -38,15 +49,17 @@ NetworkTask MakeTask(dag::DagPtr dag, std::string description) {
           .kernels = {}};
 }
 
-StatusOr<NetworkKernels> ExtractTasks(const Graph& graph, const PartitionOptions& options) {
-  NetworkKernels result{.groups = PartitionIntoKernels(graph, options), .dags = {}, .tasks = {}};
+StatusOr<NetworkKernels> ExtractTasks(const Graph& graph, const TaskOptions& options) {
+  NetworkKernels result{
+      .groups = PartitionIntoKernels(graph, options.partition), .dags = {}, .tasks = {}};
   std::map<std::string, size_t> by_id;
   for (size_t g = 0; g < result.groups.size(); ++g) {
     const KernelGroup& group = result.groups[g];
     result.dags.emplace_back();
     if (IsView(graph, group)) continue;
     KILN_ASSIGN_OR_RETURN(result.dags.back(), MakeNodeDag(graph, group.nodes, group.outputs));
-    const dag::DagPtr& dag = result.dags.back()->dag;
+    dag::DagPtr& dag = result.dags.back()->dag;
+    if (options.pack_constants) dag = WithConstantsPacked(graph, *result.dags.back());
     const auto [found, is_new] = by_id.emplace(dag::WorkloadId(*dag), result.tasks.size());
     if (is_new) result.tasks.push_back(MakeTask(dag, Description(graph, group)));
     result.tasks[found->second].kernels.push_back(static_cast<int>(g));

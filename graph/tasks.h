@@ -26,6 +26,13 @@ struct NetworkTask {
 // Of one computation, whatever it is part of: no kernels yet.
 NetworkTask MakeTask(dag::DagPtr dag, std::string description);
 
+struct TaskOptions {
+  PartitionOptions partition = {};
+  // Kernels take constants packed where they can (dag::PackConstants): the tasks of those are
+  // computations of their own, also beside equal ones whose weights another kernel makes.
+  bool pack_constants = false;
+};
+
 // A network as kernels, and the computation of each.
 struct NetworkKernels {
   std::vector<KernelGroup> groups;
@@ -35,6 +42,6 @@ struct NetworkKernels {
   std::vector<NetworkTask> tasks;
 };
 
-StatusOr<NetworkKernels> ExtractTasks(const Graph& graph, const PartitionOptions& options = {});
+StatusOr<NetworkKernels> ExtractTasks(const Graph& graph, const TaskOptions& options = {});
 
 }  // namespace kiln::graph

@@ -193,11 +193,35 @@ TEST_F(CliTest, TasksOfANetwork) {
   EXPECT_THAT(KilnPrints({"tasks", file}), HasSubstr("softmax 4,8"));
 }
 
+TEST_F(CliTest, WeightsOfNetworksArePackedForCpus) {
+  const auto tasks = [](const std::string& target, const std::string& option) {
+    Words words = {"tasks", "network:mlp", "--target", target, "--json"};
+    if (!option.empty()) words.insert(words.end(), {"--layout-rewrite", option});
+    return KilnPrints(words);
+  };
+  EXPECT_THAT(tasks("llvm", ""), HasSubstr("@packed_placeholders(p1)"));
+  EXPECT_EQ(tasks("llvm", "pretransformed"), tasks("llvm", ""));
+  EXPECT_THAT(tasks("llvm", "none"), Not(HasSubstr("packed")));
+  EXPECT_EQ(tasks("cuda", ""), tasks("cuda", "none"));
+  EXPECT_THAT(tasks("cuda", ""), Not(HasSubstr("packed")));
+  EXPECT_THAT(Refused({"tasks", "network:mlp", "--layout-rewrite", "pretransformed"}),
+              HasSubstr("for cuda, whose kernels take all inputs as they are"));
+  EXPECT_THAT(
+      RefusedTune({"network:mlp", "--target", "cuda", "--layout-rewrite", "pretransformed"}),
+      HasSubstr("for cuda, whose kernels take all inputs as they are"));
+  for (const char* command : {"tune", "compile"}) {
+    EXPECT_THAT(Refused({command, "matmul", "--args", "8,8,8", "--target", "llvm",
+                         "--layout-rewrite", "pretransformed"}),
+                HasSubstr("--layout-rewrite pretransformed is for networks"));
+  }
+}
+
 TEST_F(CliTest, ANetworkCompilesAndRuns) {
   const std::string file = folder_.Join("mlp.kiln"), array = folder_.Join("y.npy");
   const Words compile = {"compile", "network:mlp", "--target", "llvm",
                          "-o",      file,          "--db",     folder_.Join("none.db")};
-  EXPECT_THAT(KilnPrints(compile), AllOf(HasSubstr("4 kernels"), HasSubstr("never tuned 4")));
+  EXPECT_THAT(KilnPrints(compile), AllOf(HasSubstr("4 kernels"), HasSubstr("never tuned 4"),
+                                         HasSubstr("take their weights packed")));
   EXPECT_THAT(KilnPrints({"run", file, "--random", "--output", array}),
               HasSubstr("probabilities: float32[1, 10]"));
   EXPECT_TRUE(FileExists(array));

@@ -30,6 +30,7 @@ struct JobFlags {
   std::string variants;
   // Of a network; its name is that of the operator.
   NetworkArguments network;
+  std::string layout_rewrite;             // of a network: ParseLayoutRewrite; of others none
   bool include_simple = false;            // tasks of a network without sums, too
   std::vector<double> weights;            // of the tasks in order; what is missing is 1
   std::vector<std::string> input_ranges;  // "x=0.5:2"
@@ -138,6 +139,7 @@ struct TasksFlags {
   NetworkArguments network;
   std::string target = "cuda";
   std::string variants = "winograd";
+  std::string layout_rewrite;  // ParseLayoutRewrite
   bool include_simple = false;
   bool dags = false;       // the text of each task's computation, too
   std::string form;        // instead: "graph", the network's text
@@ -153,8 +155,9 @@ struct CompileFlags {
   std::string target;  // "": cuda; of a record its own
   std::string device;  // the model that it is for, for people; "": that of the records
   std::string variants = "all";
-  bool strict = false;   // refuse a network of which a task was never tuned
-  bool kernels = false;  // list them
+  std::string layout_rewrite;  // of a network: ParseLayoutRewrite
+  bool strict = false;         // refuse a network of which a task was never tuned
+  bool kernels = false;        // list them
   uint64_t seed = 1;
 };
 Status CompileCommand(const CompileFlags& flags, const Session& session);

@@ -115,6 +115,15 @@ void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments) {
       ->group(kGroup);
 }
 
+void AddLayoutRewrite(CLI::App& command, std::string& layout_rewrite) {
+  command
+      .add_option("--layout-rewrite", layout_rewrite,
+                  "of a network: do kernels take weights as they are, or laid out before in the "
+                  "order in which their loops read them [pretransformed for llvm, else none]")
+      ->check(CLI::IsMember({kRewriteNone, kRewritePreTransformed}))
+      ->group("Networks");
+}
+
 CLI::Option* AddTolerance(CLI::App& command, std::vector<double>& tolerance) {
   return command
       .add_option("--tolerance", tolerance,

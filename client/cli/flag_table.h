@@ -63,6 +63,9 @@ void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments);
 // How a network is given, but for its name and its type.
 void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments);
 
+// How a network's kernels take its weights.
+void AddLayoutRewrite(CLI::App& command, std::string& layout_rewrite);
+
 // How far results may be off: relative, absolute; empty: by type.
 CLI::Option* AddTolerance(CLI::App& command, std::vector<double>& tolerance);
 v1::Tolerance ToleranceOf(const std::vector<double>& tolerance);

@@ -135,6 +135,7 @@ void JobOptions::AddTasks(CLI::App& command) {
           "before [direct; of networks all]")
       ->check(CLI::IsMember({kDirectVariants, kWinogradVariants, kAllVariants}));
   AddNetworkArguments(command, job_.network);
+  AddLayoutRewrite(command, job_.layout_rewrite);
   command
       .add_flag("--include-simple-tasks", job_.include_simple,
                 "of a network also what has no sums: elementwise functions and moves")

@@ -15,6 +15,7 @@ namespace {
 
 struct Coverage {
   int tuned = 0, reused = 0, untuned = 0, simple = 0;  // kernels
+  int packed = 0;                                      // of them, those that take weights so
   double expected_s = 0;
 };
 
@@ -26,6 +27,7 @@ Coverage CoverageOf(const CompiledNetwork& compiled) {
                  : kernel.is_simple                                ? coverage.simple
                                                                    : coverage.untuned;
     ++count;
+    if (kernel.takes_packed) ++coverage.packed;
     coverage.expected_s += kernel.expected_s;
   }
   return coverage;
@@ -55,7 +57,9 @@ void PrintSummary(const CompiledNetwork& compiled, const std::string& path, int6
              FormatBytes(compiled.memory.arena_bytes), FormatBytes(compiled.memory.sum_bytes));
   fmt::print("tuned {}, {} by the records; ", coverage.tuned, FormatSeconds(coverage.expected_s));
   if (coverage.reused > 0) fmt::print("reused from another target or task {}; ", coverage.reused);
-  fmt::print("never tuned {}, and {} without sums\n", coverage.untuned, coverage.simple);
+  fmt::print("never tuned {}, and {} without sums", coverage.untuned, coverage.simple);
+  if (coverage.packed > 0) fmt::print("; {} take their weights packed", coverage.packed);
+  fmt::print("\n");
   for (const KernelCoverage& kernel : compiled.coverage) {
     if (!kernel.remark.empty()) fmt::print(stderr, "kiln: {}: {}\n", kernel.name, kernel.remark);
   }
@@ -64,10 +68,10 @@ void PrintSummary(const CompiledNetwork& compiled, const std::string& path, int6
 std::string KernelJson(const KernelCoverage& kernel) {
   return fmt::format(
       "{{\"kernel\":{},\"task\":{},\"source\":{},\"record\":{},\"expected_s\":{},\"simple\":{},"
-      "\"reused_from\":{}}}",
+      "\"reused_from\":{},\"packed\":{}}}",
       JsonString(kernel.name), JsonString(kernel.description),
       JsonString(std::string(runtime::SourceName(kernel.source))), JsonString(kernel.record),
-      kernel.expected_s, kernel.is_simple, JsonString(kernel.reused_from));
+      kernel.expected_s, kernel.is_simple, JsonString(kernel.reused_from), kernel.takes_packed);
 }
 
 StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session& session) {
@@ -82,6 +86,8 @@ StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session&
   KILN_ASSIGN_OR_RETURN(options.programs.target,
                         CompilationTarget(flags.target.empty() ? "cuda" : flags.target, session));
   KILN_ASSIGN_OR_RETURN(options.variants, ParseVariants(flags.variants));
+  KILN_ASSIGN_OR_RETURN(options.pack_constants,
+                        ParseLayoutRewrite(flags.layout_rewrite, options.programs.target));
   return CompileNetwork(network, options, archive.ok() ? archive->get() : nullptr);
 }
 

@@ -73,16 +73,18 @@ Status TasksCommand(const TasksFlags& flags, bool json) {
         flags.network.what);
   }
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
-  KILN_ASSIGN_OR_RETURN(const Variants variants, ParseVariants(flags.variants));
+  TaskSelection selection{.include_simple = flags.include_simple};
+  KILN_ASSIGN_OR_RETURN(selection.variants, ParseVariants(flags.variants));
+  KILN_ASSIGN_OR_RETURN(selection.pack_constants, ParseLayoutRewrite(flags.layout_rewrite, target));
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(flags.network));
   if (flags.form == "graph") {
     KILN_ASSIGN_OR_RETURN(const std::string text,
-                          NetworkText(network, target, variants, flags.after));
+                          NetworkText(network, target, selection.variants, flags.after));
     fmt::print("{}", text);
     return OkStatus();
   }
   KILN_ASSIGN_OR_RETURN(const std::vector<NetworkTuneTask> tasks,
-                        TuneTasks(network, target, variants, flags.include_simple));
+                        TuneTasks(network, target, selection));
   if (json) {
     for (const NetworkTuneTask& task : tasks) fmt::print("{}\n", TaskJson(task));
     return OkStatus();

@@ -6,6 +6,7 @@
 #include "client/cli/compilation_target.h"
 #include "client/cli/resolve.h"
 #include "client/compile/compile_operator.h"
+#include "client/network.h"
 #include "client/view/format.h"
 #include "client/view/variant_groups.h"
 #include "compiler/dag/ops/registry.h"
@@ -58,8 +59,8 @@ StatusOr<CompiledNetwork> CompileRecordOf(const CompileFlags& flags, const Sessi
   KILN_ASSIGN_OR_RETURN(const ProgramOptions options, OptionsFor(flags, session, record.target()));
   KILN_ASSIGN_OR_RETURN(dag::DagPtr dag, DagOfRecord(record, subject, archive));
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
-  OperatorToCompile what{.task = graph::MakeTask(std::move(dag), NameOf(record, NamesOf(jobs))),
-                         .device = flags.device};
+  OperatorToCompile what{
+      .dag = std::move(dag), .description = NameOf(record, NamesOf(jobs)), .device = flags.device};
   if (!record.dag().empty()) {
     KILN_ASSIGN_OR_RETURN(const dag::DagText text, dag::ParseDagText(record.dag()));
     what.ranges = text.ranges;
@@ -70,13 +71,18 @@ StatusOr<CompiledNetwork> CompileRecordOf(const CompileFlags& flags, const Sessi
 }  // namespace
 
 StatusOr<CompiledNetwork> CompileOne(const CompileFlags& flags, const Session& session) {
+  if (flags.layout_rewrite == kRewritePreTransformed) {
+    return InvalidArgument(
+        "{} is one computation, whose file takes its inputs as they are: --layout-rewrite {} is "
+        "for networks, whose weights are in the file",
+        flags.network.what, kRewritePreTransformed);
+  }
   KILN_ASSIGN_OR_RETURN(auto workload, NamedWorkload(SubjectOf(flags)));
   auto archive = session.OpenArchive();
   if (!workload.has_value()) {
     if (archive.status().code() == StatusCode::kNotFound) {
       return NotFound("{}; nor is it a job or a record: {}",
-                      Message(dag::FindOp(flags.network.what).status()),
-                      Message(archive.status()));
+                      Message(dag::FindOp(flags.network.what).status()), Message(archive.status()));
     }
     KILN_RETURN_IF_ERROR(archive.status());
     return CompileRecordOf(flags, session, **archive);
@@ -84,10 +90,10 @@ StatusOr<CompiledNetwork> CompileOne(const CompileFlags& flags, const Session& s
   // Without records the schedule is chosen without measuring.
   if (!archive.ok() && archive.status().code() != StatusCode::kNotFound) return archive.status();
   KILN_ASSIGN_OR_RETURN(const ProgramOptions options, OptionsFor(flags, session, "cuda"));
-  const OperatorToCompile what{
-      .task = graph::MakeTask(workload->dag, OneLine(workload->description)),
-      .ranges = workload->ranges,
-      .device = flags.device};
+  const OperatorToCompile what{.dag = workload->dag,
+                               .description = OneLine(workload->description),
+                               .ranges = workload->ranges,
+                               .device = flags.device};
   return CompileOperator(what, options, archive.ok() ? archive->get() : nullptr);
 }
 

@@ -56,6 +56,7 @@ void ToolFlagTable::AddTasks(CLI::App& app) {
                    "convolutions as they stand, by Winograd's method where it can be, or both")
       ->check(CLI::IsMember({"direct", "winograd", "all"}))
       ->capture_default_str();
+  AddLayoutRewrite(*tasks, tasks_.layout_rewrite);
   tasks->add_flag("--include-simple-tasks", tasks_.include_simple,
                   "also what has no sums: elementwise functions and moves");
   tasks->add_flag("--dag", tasks_.dags, "the text of each task's computation, too");
@@ -106,6 +107,7 @@ void ToolFlagTable::AddCompile(CLI::App& app) {
                    "faster by the records")
       ->check(CLI::IsMember({"direct", "winograd", "all"}))
       ->capture_default_str();
+  AddLayoutRewrite(*compile, compile_.layout_rewrite);
   compile->add_flag("--strict", compile_.strict,
                     "refuse a network of which a task was never tuned for the target");
   compile->add_flag("--kernels", compile_.kernels, "list the kernels");

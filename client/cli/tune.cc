@@ -296,8 +296,14 @@ Status AddFaults(const std::vector<std::string>& faults, v1::TuneOptions& option
 
 namespace {
 
-// Of operators and text files.
+// Of operators and text files: their inputs are those of who calls them.
 StatusOr<std::vector<JobTask>> ListedTasks(const JobFlags& flags, bool gpu) {
+  if (flags.layout_rewrite == kRewritePreTransformed) {
+    return InvalidArgument(
+        "--layout-rewrite {} is for networks, whose weights are known: in a text file "
+        "@packed_placeholders(w) before the sum that reads w does it",
+        kRewritePreTransformed);
+  }
   KILN_ASSIGN_OR_RETURN(const std::vector<TaskListEntry> entries, LoadTasks(flags));
   const std::string_view otherwise = flags.variants.empty() ? kDirectVariants : flags.variants;
   std::vector<JobTask> tasks;
@@ -323,10 +329,12 @@ StatusOr<std::vector<JobTask>> NetworkJobTasks(const JobFlags& flags,
   arguments.what = flags.arguments.op;
   arguments.dtype = flags.arguments.dtype;
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(arguments));
-  KILN_ASSIGN_OR_RETURN(const Variants variants,
+  TaskSelection selection{.include_simple = flags.include_simple};
+  KILN_ASSIGN_OR_RETURN(selection.variants,
                         ParseVariants(flags.variants.empty() ? kAllVariants : flags.variants));
+  KILN_ASSIGN_OR_RETURN(selection.pack_constants, ParseLayoutRewrite(flags.layout_rewrite, target));
   KILN_ASSIGN_OR_RETURN(const std::vector<NetworkTuneTask> found,
-                        TuneTasks(network, target, variants, flags.include_simple));
+                        TuneTasks(network, target, selection));
   if (found.empty()) {
     return InvalidArgument(
         "{} has nothing to tune but elementwise functions and moves: --include-simple-tasks tunes "

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compiler/dag/text.h"
+#include "compiler/dag/workload_key.h"
 
 namespace kiln::client {
 namespace {
@@ -45,6 +46,12 @@ runtime::KernelSource SourceOf(const ScheduleChoice& choice) {
                                     : runtime::KernelSource::kReused;
 }
 
+bool TakesPacked(const codegen::Compiled& compiled) {
+  return std::ranges::any_of(compiled.args, [](const codegen::Argument& argument) {
+    return argument.packing.has_value();
+  });
+}
+
 }  // namespace
 
 Assembly::Assembly(const runtime::NetworkTarget& target) {
@@ -57,34 +64,54 @@ int32_t Assembly::AddBuffer(runtime::NetworkBuffer buffer) {
   return static_cast<int32_t>(network().buffers.size()) - 1;
 }
 
-int32_t Assembly::AddInput(const std::string& name, const graph::TensorType& type) {
+Assembly::Place Assembly::AddInput(const std::string& name, const graph::TensorType& type) {
   const int32_t buffer = AddBuffer({.place = runtime::Place::kInput, .bytes = type.bytes()});
   network().inputs.push_back(TensorOf(name, type, buffer));
+  return {.buffer = buffer};
+}
+
+Assembly::Place Assembly::AddConstant(const std::string& name, graph::ConstantPtr constant) {
+  constants_.push_back({.name = name, .elements = std::move(constant)});
+  return {.constant = static_cast<int32_t>(constants_.size()) - 1};
+}
+
+int32_t Assembly::BufferOf(Place place, const std::optional<Packing>& packing) {
+  if (place.constant >= 0)
+    return BufferOf(constants_[static_cast<size_t>(place.constant)], packing);
+  KILN_CHECK(!packing, "buffer {} is packed, and is no constant", place.buffer);
+  return place.buffer;
+}
+
+int32_t Assembly::BufferOf(Constant& constant, const std::optional<Packing>& packing) {
+  for (const auto& [held, buffer] : constant.buffers) {
+    if (held == packing) return buffer;
+  }
+  const graph::TensorType& type = constant.elements->type();
+  const int64_t bytes = packing ? PackedElements(*packing) * type.type.bytes() : type.bytes();
+  const int32_t buffer = AddBuffer({.place = runtime::Place::kConstant, .bytes = bytes});
+  network().constants.push_back(TensorOf(constant.name, type, buffer));
+  network().constants.back().packing = packing;
+  made_.constants[buffer] = constant.elements;
+  constant.buffers.emplace_back(packing, buffer);
   return buffer;
 }
 
-int32_t Assembly::AddConstant(const std::string& name, graph::ConstantPtr constant) {
-  const graph::TensorType& type = constant->type();
-  const int32_t buffer = AddBuffer({.place = runtime::Place::kConstant, .bytes = type.bytes()});
-  network().constants.push_back(TensorOf(name, type, buffer));
-  made_.constants[buffer] = std::move(constant);
-  return buffer;
+Assembly::Place Assembly::AddView(Place of, int64_t bytes) {
+  const int32_t buffer = BufferOf(of);
+  const runtime::NetworkBuffer& lies_in = network().buffers[static_cast<size_t>(buffer)];
+  return {.buffer = AddBuffer(
+              {.place = runtime::Place::kView,
+               .bytes = bytes,
+               .viewed = lies_in.place == runtime::Place::kView ? lies_in.viewed : buffer})};
 }
 
-int32_t Assembly::AddView(int32_t of, int64_t bytes) {
-  const runtime::NetworkBuffer& lies_in = network().buffers[static_cast<size_t>(of)];
-  return AddBuffer({.place = runtime::Place::kView,
-                    .bytes = bytes,
-                    .viewed = lies_in.place == runtime::Place::kView ? lies_in.viewed : of});
+Assembly::Place Assembly::AddMade(int64_t bytes, bool leaves) {
+  return {.buffer = AddBuffer({.place = leaves ? runtime::Place::kOutput : runtime::Place::kArena,
+                               .bytes = bytes})};
 }
 
-int32_t Assembly::AddMade(int64_t bytes, bool leaves) {
-  return AddBuffer(
-      {.place = leaves ? runtime::Place::kOutput : runtime::Place::kArena, .bytes = bytes});
-}
-
-void Assembly::AddOutput(const std::string& name, const graph::TensorType& type, int32_t buffer) {
-  network().outputs.push_back(TensorOf(name, type, buffer));
+void Assembly::AddOutput(const std::string& name, const graph::TensorType& type, Place place) {
+  network().outputs.push_back(TensorOf(name, type, BufferOf(place)));
 }
 
 int32_t Assembly::BinaryNumber(const std::string& binary) {
@@ -95,15 +122,15 @@ int32_t Assembly::BinaryNumber(const std::string& binary) {
 }
 
 // Inputs and outputs of the program are the DAG's, in its order; workspaces are its own.
-void Assembly::AddArguments(const codegen::Compiled& compiled, std::span<const int32_t> inputs,
-                            std::span<const int32_t> outputs, runtime::NetworkKernel& kernel) {
+void Assembly::AddArguments(const codegen::Compiled& compiled, std::span<const Place> inputs,
+                            std::span<const Place> outputs, runtime::NetworkKernel& kernel) {
   size_t input = 0, output = 0;
   for (const codegen::Argument& argument : compiled.args) {
-    int32_t buffer = -1;
-    if (argument.scope == ir::Scope::kInput) buffer = inputs[input++];
-    if (argument.scope == ir::Scope::kOutput) buffer = outputs[output++];
-    if (buffer < 0)
-      buffer = AddMade(graph::TensorType{argument.type, argument.shape}.bytes(), /*leaves=*/false);
+    Place place;
+    if (argument.scope == ir::Scope::kInput) place = inputs[input++];
+    if (argument.scope == ir::Scope::kOutput) place = outputs[output++];
+    if (!place.exists()) place = AddMade(argument.bytes(), /*leaves=*/false);
+    const int32_t buffer = BufferOf(place, argument.packing);
     int64_t& alignment = network().buffers[static_cast<size_t>(buffer)].alignment_bytes;
     alignment = std::max<int64_t>(alignment, argument.alignment_bytes);
     kernel.args.push_back({.buffer = buffer, .written = argument.scope != ir::Scope::kInput});
@@ -111,19 +138,20 @@ void Assembly::AddArguments(const codegen::Compiled& compiled, std::span<const i
 }
 
 void Assembly::AddKernel(const std::string& name, const graph::NetworkTask& task,
-                         const TaskProgram& program, std::span<const int32_t> inputs,
-                         std::span<const int32_t> outputs) {
+                         const TaskProgram& program, std::span<const Place> inputs,
+                         std::span<const Place> outputs) {
+  const dag::Dag& dag = *program.dag;
   runtime::NetworkKernel kernel{.name = name,
                                 .binary = BinaryNumber(program.compiled.binary),
                                 .args = {},
                                 .launches = {},
-                                .workload_key = task.workload_key,
-                                .computation = dag::PrintDag(*task.dag),
+                                .workload_key = dag::WorkloadKey(dag),
+                                .computation = dag::PrintDag(dag),
                                 .record = program.choice.record,
                                 .source = SourceOf(program.choice),
                                 .expected_s = program.choice.cost_s,
-                                .flops = std::max(0.0, task.dag->flop_count()),
-                                .bytes = BytesOf(*task.dag)};
+                                .flops = std::max(0.0, dag.flop_count()),
+                                .bytes = BytesOf(dag)};
   AddArguments(program.compiled, inputs, outputs, kernel);
   for (const codegen::Launch& launch : program.compiled.launches)
     kernel.launches.push_back(LaunchOf(launch));
@@ -134,7 +162,8 @@ void Assembly::AddKernel(const std::string& name, const graph::NetworkTask& task
                             .record = kernel.record,
                             .expected_s = kernel.expected_s,
                             .reused_from = program.choice.reused_from,
-                            .remark = program.remark});
+                            .remark = program.remark,
+                            .takes_packed = TakesPacked(program.compiled)});
   network().kernels.push_back(std::move(kernel));
 }
 
@@ -149,9 +178,9 @@ StatusOr<CompiledNetwork> AssembleOne(const std::string& name, const graph::Netw
                                       const TaskProgram& program,
                                       const runtime::NetworkTarget& target) {
   Assembly assembly(target);
-  const dag::Dag& dag = *task.dag;
+  const dag::Dag& dag = *program.dag;
   const std::vector<std::string> names = dag::DisplayNames(dag);
-  std::vector<int32_t> inputs, outputs;
+  std::vector<Assembly::Place> inputs, outputs;
   std::vector<std::pair<std::string, graph::TensorType>> made;
   for (const dag::Tensor& argument : dag.arguments()) {
     const graph::TensorType type{dag.type(argument), dag.shape(argument)};

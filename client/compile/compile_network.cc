@@ -30,13 +30,19 @@ StatusOr<CostsByName> CostsOf(const PreparedNetwork& prepared, const target::Tar
                               Archive& archive) {
   CostsByName costs;
   for (const NetworkTask& task : prepared.kernels.tasks) {
-    KILN_ASSIGN_OR_RETURN(const ScheduleChoice best, BestRecordOf(*task.dag, target, archive));
+    KILN_ASSIGN_OR_RETURN(const ScheduledDag best, FasterRecordOf(task.dag, target, archive));
     for (int kernel : task.kernels) {
       costs[prepared.MadeBy(kernel)] =
-          best.record.empty() ? std::nullopt : std::optional(best.cost_s);
+          best.schedule.record.empty() ? std::nullopt : std::optional(best.schedule.cost_s);
     }
   }
   return costs;
+}
+
+// The network with convolutions as they stand.
+graph::PrepareOptions PreparationOf(const CompileOptions& options) {
+  return {.passes = {.is_gpu = options.programs.target.is_gpu()},
+          .pack_constants = options.pack_constants};
 }
 
 // The values that convolutions by Winograd's method make in kernels that are faster so, or that are
@@ -44,10 +50,10 @@ StatusOr<CostsByName> CostsOf(const PreparedNetwork& prepared, const target::Tar
 StatusOr<std::set<std::string, std::less<>>> FasterByWinograd(const Graph& network,
                                                               const CompileOptions& options,
                                                               Archive& archive) {
-  graph::PassOptions passes{.is_gpu = options.programs.target.is_gpu()};
-  KILN_ASSIGN_OR_RETURN(const PreparedNetwork direct, PrepareNetwork(network, passes));
-  passes.winograd = graph::WinogradRule::kFast;
-  KILN_ASSIGN_OR_RETURN(const PreparedNetwork winograd, PrepareNetwork(network, passes));
+  graph::PrepareOptions preparation = PreparationOf(options);
+  KILN_ASSIGN_OR_RETURN(const PreparedNetwork direct, PrepareNetwork(network, preparation));
+  preparation.passes.winograd = graph::WinogradRule::kFast;
+  KILN_ASSIGN_OR_RETURN(const PreparedNetwork winograd, PrepareNetwork(network, preparation));
   KILN_ASSIGN_OR_RETURN(CostsByName direct_s, CostsOf(direct, options.programs.target, archive));
   KILN_ASSIGN_OR_RETURN(const CostsByName winograd_s,
                         CostsOf(winograd, options.programs.target, archive));
@@ -65,18 +71,19 @@ StatusOr<std::set<std::string, std::less<>>> FasterByWinograd(const Graph& netwo
 
 StatusOr<PreparedNetwork> ChooseVariants(const Graph& network, const CompileOptions& options,
                                          Archive* archive) {
-  graph::PassOptions passes{.is_gpu = options.programs.target.is_gpu()};
+  graph::PrepareOptions preparation = PreparationOf(options);
+  graph::PassOptions& passes = preparation.passes;
   if (options.variants == Variants::kWinograd) passes.winograd = graph::WinogradRule::kTvm;
   if (options.variants == Variants::kAll && archive != nullptr) {
     passes.winograd = graph::WinogradRule::kFast;
     KILN_ASSIGN_OR_RETURN(passes.winograd_only, FasterByWinograd(network, options, *archive));
   }
-  return PrepareNetwork(network, passes);
+  return PrepareNetwork(network, preparation);
 }
 
 // ---- the network ----------------------------------------------------------------------------
 
-// Lays out one network: its values as buffers, its groups of nodes as kernels.
+// Lays out one network: its values as places, its groups of nodes as kernels.
 class Layout {
  public:
   // `given`: the network before its passes, whose outputs have the names that the user knows.
@@ -87,24 +94,24 @@ class Layout {
         graph_(prepared.graph),
         programs_(programs),
         assembly_(target),
-        buffer_of_(graph_.values().size(), -1) {}
+        place_of_(graph_.values().size()) {}
 
   StatusOr<CompiledNetwork> Make() {
     for (ValueId id : graph_.inputs())
-      BufferOf(id) = assembly_.AddInput(value(id).name, value(id).type);
+      PlaceOf(id) = assembly_.AddInput(value(id).name, value(id).type);
     const std::vector<int> task_of = TasksOfGroups();
     for (size_t g = 0; g < task_of.size(); ++g) {
       task_of[g] < 0 ? AddView(prepared_.kernels.groups[g]) : AddKernel(g, task_of[g]);
     }
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const ValueId id = graph_.outputs()[i];
-      assembly_.AddOutput(given_.value(given_.outputs()[i]).name, value(id).type, ReadBuffer(id));
+      assembly_.AddOutput(given_.value(given_.outputs()[i]).name, value(id).type, ReadPlace(id));
     }
     return assembly_.Finish(graph::PrintGraph(graph_));
   }
 
  private:
-  int32_t& BufferOf(ValueId id) { return buffer_of_[static_cast<size_t>(id)]; }
+  Assembly::Place& PlaceOf(ValueId id) { return place_of_[static_cast<size_t>(id)]; }
   const graph::Value& value(ValueId id) const { return graph_.value(id); }
 
   // -1: a view.
@@ -118,12 +125,12 @@ class Layout {
   }
 
   // Of what is read: an input, a constant or what a kernel before has made.
-  int32_t ReadBuffer(ValueId id) {
-    if (BufferOf(id) < 0) {
+  Assembly::Place ReadPlace(ValueId id) {
+    if (!PlaceOf(id).exists()) {
       KILN_CHECK(value(id).constant != nullptr, "{} is read before it is made", value(id).name);
-      BufferOf(id) = assembly_.AddConstant(value(id).name, value(id).constant);
+      PlaceOf(id) = assembly_.AddConstant(value(id).name, value(id).constant);
     }
-    return BufferOf(id);
+    return PlaceOf(id);
   }
 
   // A chain of reshapes.
@@ -131,18 +138,18 @@ class Layout {
     for (int n : group.nodes) {
       const graph::Node& node = graph_.node(n);
       const ValueId made = node.outputs[0];
-      BufferOf(made) = assembly_.AddView(ReadBuffer(node.inputs[0]), value(made).type.bytes());
+      PlaceOf(made) = assembly_.AddView(ReadPlace(node.inputs[0]), value(made).type.bytes());
     }
   }
 
   void AddKernel(size_t group, int task) {
     const graph::NodeDag& dag = *prepared_.kernels.dags[group];
-    std::vector<int32_t> inputs, outputs;
-    for (ValueId id : dag.inputs) inputs.push_back(ReadBuffer(id));
+    std::vector<Assembly::Place> inputs, outputs;
+    for (ValueId id : dag.inputs) inputs.push_back(ReadPlace(id));
     for (ValueId id : dag.outputs) {
       if (id != kAbsent)
-        BufferOf(id) = assembly_.AddMade(value(id).type.bytes(), graph_.is_output(id));
-      outputs.push_back(id == kAbsent ? -1 : BufferOf(id));
+        PlaceOf(id) = assembly_.AddMade(value(id).type.bytes(), graph_.is_output(id));
+      outputs.push_back(id == kAbsent ? Assembly::Place() : PlaceOf(id));
     }
     assembly_.AddKernel(value(prepared_.kernels.groups[group].outputs[0]).name,
                         prepared_.kernels.tasks[static_cast<size_t>(task)],
@@ -154,7 +161,7 @@ class Layout {
   const Graph& graph_;
   const std::vector<TaskProgram>& programs_;
   Assembly assembly_;
-  std::vector<int32_t> buffer_of_;  // by value
+  std::vector<Assembly::Place> place_of_;  // by value
 };
 
 }  // namespace

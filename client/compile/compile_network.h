@@ -19,10 +19,12 @@ struct CompileOptions {
   ProgramOptions programs;
   std::string device = {};  // the model that it is for, for people; "": that of the records
   Variants variants = Variants::kAll;
+  bool pack_constants = false;  // ParseLayoutRewrite
 };
 
 // The network after its passes, one kernel per group, each with the best record of its computation;
-// a convolution is done in the way whose record is faster. Kernels without one get a schedule that
+// a convolution is done in the way whose record is faster, and constants are packed unless a record
+// of the kernel that takes them as they are is faster. Kernels without a record get a schedule that
 // is chosen without measuring. `archive`: null: no records. Errors are for the user.
 StatusOr<CompiledNetwork> CompileNetwork(const graph::Graph& network, const CompileOptions& options,
                                          Archive* archive);

@@ -4,10 +4,12 @@
 
 #include "base/file.h"
 #include "base/status_testing.h"
-#include "client/compile/kernel_program.h"
+#include "client/compile/compile_operator.h"
+#include "client/compile/small_archive_testing.h"
 #include "client/network.h"
 #include "compiler/dag/text.h"
 #include "graph/evaluate.h"
+#include "graph/prepare.h"
 #include "graph/text_testing.h"
 #include "runtime/cpu_features.h"
 #include "runtime/executor.h"
@@ -18,18 +20,26 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 using ::testing::Truly;
+using ::testing::UnorderedElementsAre;
 
 CompileOptions Cpu() { return {.programs = {.target = *target::ParseTarget("llvm")}}; }
 
-// Compiled without records, written, read and run: the same as the reference evaluation.
-void ExpectSame(const graph::Graph& network, const CompileOptions& options = Cpu()) {
-  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
-                       CompileNetwork(network, options, /*archive=*/nullptr));
+CompileOptions CpuPacked() {
+  CompileOptions options = Cpu();
+  options.pack_constants = true;
+  return options;
+}
+
+// Compiled, written, read and run: the same as the reference evaluation.
+void ExpectSame(const graph::Graph& network, const CompileOptions& options,
+                Archive* archive = nullptr) {
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled, CompileNetwork(network, options, archive));
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("compile_network_test"));
   const std::string path = folder.Join("net.kiln");
   ASSERT_OK(WriteCompiled(path, compiled).status());
@@ -56,6 +66,11 @@ void ExpectSame(const graph::Graph& network, const CompileOptions& options = Cpu
         ir::Compare(outputs[i], want[i], {.relative = 1e-3, .absolute = 1e-4}, "output");
     EXPECT_TRUE(same.ok()) << std::string(same.message());
   }
+}
+
+void ExpectSame(const graph::Graph& network) {
+  ExpectSame(network, Cpu());
+  ExpectSame(network, CpuPacked());
 }
 
 TEST(CompileNetworkTest, AMultilayerPerceptron) {
@@ -117,13 +132,150 @@ TEST(CompileNetworkTest, SaysWhatTheFileNeeds) {
   EXPECT_EQ(here.network.target.device, runtime::HostCpuName());
 }
 
-TEST(CompileNetworkTest, ComputationsThatTakeInputsPackedAreRefused) {
-  ASSERT_OK_AND_ASSIGN(const dag::DagText text,
-                       dag::ParseDagText("input x: float32[4, 8]\ninput w: float32[8, 8]\n"
-                                         "@layout_free_placeholders(w)\n@packed_placeholders(w)\n"
-                                         "y[i: 4, j: 8] = sum(k: 8) x[i, k]*w[k, j]\n"));
-  EXPECT_THAT(CompileKernel(text.dag, "[]", Cpu().programs.target, {}),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("leave @packed_placeholders out")));
+// How a constant lies in the file, once for each time that it does.
+std::vector<std::string> LayoutsOf(const CompiledNetwork& compiled, std::string_view name) {
+  std::vector<std::string> layouts;
+  for (const runtime::NetworkTensor& constant : compiled.network.constants) {
+    if (constant.name == name)
+      layouts.push_back(constant.packing ? PackingText(*constant.packing) : "plain");
+  }
+  return layouts;
+}
+
+// p and r are one task, s another.
+constexpr std::string_view kOneWeightThrice = R"(
+input x: float32[4, 8]
+input z: float32[6, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+p = matmul(x, w)
+q = softmax(p)
+r = matmul(q, w)
+s = matmul(z, w)
+output r, s{})";
+graph::Graph OneWeightThrice(std::string_view more_outputs = "") {
+  return graph::ParsedGraph(fmt::format(kOneWeightThrice, more_outputs));
+}
+
+// Loops i, j, k, of which j or k is split: the weights [k, j] are packed by columns.
+constexpr char kSplitColumns[] = R"([["SP", 2, 1, 8, [4], 1]])";
+constexpr char kSplitRows[] = R"([["SP", 2, 2, 8, [2], 1]])";
+
+// What records of these steps there are for the products of the network.
+class PackedNetworkTest : public testing::Test {
+ protected:
+  // Of the task of p and r, and of that of s.
+  void AddRecord(size_t task, double cost_s, const std::string& steps, bool packed = true) {
+    const auto prepared =
+        graph::PrepareNetwork(OneWeightThrice(), {.passes = {}, .pack_constants = packed});
+    KILN_CHECK(prepared.ok(), "{}", Message(prepared.status()));
+    std::vector<graph::NetworkTask> products;
+    for (const graph::NetworkTask& of : prepared->kernels.tasks) {
+      if (of.description == "matmul") products.push_back(of);
+    }
+    KILN_CHECK(products.size() == 2);
+    archive_.Add(products[task], "llvm", cost_s, "", steps);
+  }
+
+  SmallArchive archive_;
+};
+
+TEST_F(PackedNetworkTest, KernelsOfOneOrderShareAConstant) {
+  AddRecord(0, 1e-6, kSplitColumns);
+  AddRecord(1, 1e-6, kSplitColumns);
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
+                       CompileNetwork(OneWeightThrice(), CpuPacked(), &archive_));
+  EXPECT_THAT(LayoutsOf(compiled, "w"), ElementsAre("[8, 8] by [1: 4, 1: 1, 0: 1]"));
+  EXPECT_EQ(compiled.network.constants_bytes, 8 * 8 * 4);
+  for (const KernelCoverage& kernel : compiled.coverage) {
+    if (!kernel.is_simple && kernel.description == "matmul") {
+      EXPECT_EQ(kernel.source, runtime::KernelSource::kTuned);
+    }
+  }
+  ExpectSame(OneWeightThrice(), CpuPacked(), &archive_);
+}
+
+TEST_F(PackedNetworkTest, KernelsOfOtherOrdersHaveTheirOwn) {
+  AddRecord(0, 1e-6, kSplitColumns);
+  AddRecord(1, 1e-6, kSplitRows);
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
+                       CompileNetwork(OneWeightThrice(), CpuPacked(), &archive_));
+  EXPECT_THAT(LayoutsOf(compiled, "w"),
+              UnorderedElementsAre("[8, 8] by [1: 4, 1: 1, 0: 1]", "[8, 8] by [1: 1, 0: 2, 0: 1]"));
+  ExpectSame(OneWeightThrice(), CpuPacked(), &archive_);
+}
+
+TEST_F(PackedNetworkTest, AConstantIsThereAsItIsForWhoTakesItSo) {
+  AddRecord(0, 1e-6, kSplitColumns);
+  AddRecord(1, 1e-6, "[]");
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
+                       CompileNetwork(OneWeightThrice(), CpuPacked(), &archive_));
+  EXPECT_THAT(LayoutsOf(compiled, "w"),
+              UnorderedElementsAre("[8, 8] by [1: 4, 1: 1, 0: 1]", "plain"));
+  ExpectSame(OneWeightThrice(), CpuPacked(), &archive_);
+
+  AddRecord(1, 1e-7, kSplitColumns);
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork output,
+                       CompileNetwork(OneWeightThrice(", w"), CpuPacked(), &archive_));
+  EXPECT_THAT(LayoutsOf(output, "w"),
+              UnorderedElementsAre("[8, 8] by [1: 4, 1: 1, 0: 1]", "plain"));
+  ExpectSame(OneWeightThrice(", w"), CpuPacked(), &archive_);
+}
+
+TEST_F(PackedNetworkTest, RecordsWithPlainConstantsAreTakenWhereTheyAreFaster) {
+  AddRecord(0, 2e-6, kSplitColumns);
+  AddRecord(0, 1e-6, kSplitRows, /*packed=*/false);
+  AddRecord(1, 1e-6, kSplitColumns, /*packed=*/false);
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
+                       CompileNetwork(OneWeightThrice(), CpuPacked(), &archive_));
+  EXPECT_THAT(LayoutsOf(compiled, "w"), ElementsAre("plain"));
+  for (const runtime::NetworkKernel& kernel : compiled.network.kernels) {
+    EXPECT_THAT(kernel.workload_key, Not(HasSubstr("packed")));
+    EXPECT_THAT(kernel.computation, Not(HasSubstr("packed")));
+  }
+  ExpectSame(OneWeightThrice(), CpuPacked(), &archive_);
+  // Who asks for plain constants never gets others.
+  AddRecord(1, 1e-7, kSplitColumns);
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork plain,
+                       CompileNetwork(OneWeightThrice(), Cpu(), &archive_));
+  EXPECT_THAT(LayoutsOf(plain, "w"), ElementsAre("plain"));
+}
+
+TEST(CompileNetworkTest, UntunedKernelsTakeWeightsPacked) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph mlp, LoadNetwork({.what = "network:mlp"}));
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled, CompileNetwork(mlp, CpuPacked(), nullptr));
+  int packed = 0;
+  for (const runtime::NetworkTensor& constant : compiled.network.constants) {
+    packed += constant.packing.has_value();
+    EXPECT_EQ(LayoutsOf(compiled, constant.name).size(), 1u) << constant.name;
+  }
+  EXPECT_GE(packed, 3) << "of 4 layers";
+}
+
+constexpr char kPackedProduct[] =
+    "input x: float32[4, 8]\ninput w: float32[8, 8]\n"
+    "@layout_free_placeholders(w)\n@packed_placeholders(w)\n"
+    "y[i: 4, j: 8] = sum(k: 8) x[i, k]*w[k, j]\n";
+
+TEST(CompileOperatorTest, InputsAreThoseOfTheCallerAsTheyAre) {
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(kPackedProduct));
+  const OperatorToCompile what{.dag = dag, .description = "product"};
+  const ProgramOptions options{.target = *target::ParseTarget("llvm")};
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork untuned, CompileOperator(what, options, nullptr));
+  ASSERT_OK_AND_ASSIGN(
+      const CompiledNetwork of_record,
+      CompileOperator(what, options,
+                      ScheduleChoice{.steps = kSplitColumns, .record = "7", .cost_s = 1e-6}));
+  EXPECT_EQ(of_record.coverage[0].source, runtime::KernelSource::kReused);
+  EXPECT_EQ(of_record.coverage[0].reused_from, "product with packed inputs");
+  EXPECT_EQ(of_record.coverage[0].expected_s, 0);
+  SmallArchive archive;
+  archive.Add(graph::MakeTask(dag, "packed product"), "llvm", 1e-6, "", kSplitColumns);
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork reused, CompileOperator(what, options, &archive));
+  EXPECT_EQ(reused.coverage[0].reused_from, "packed product for llvm");
+  for (const CompiledNetwork* compiled : {&untuned, &of_record, &reused}) {
+    EXPECT_THAT(compiled->network.constants, IsEmpty());
+    EXPECT_THAT(compiled->network.kernels[0].computation, Not(HasSubstr("packed")));
+  }
 }
 
 TEST(CompileNetworkTest, StrictNamesWhatWasNeverTuned) {

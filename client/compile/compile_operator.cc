@@ -7,20 +7,25 @@
 #include "client/compile/assembly.h"
 #include "client/compile/kernel_program.h"
 #include "client/compile/network_target.h"
+#include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/text.h"
+#include "graph/tasks.h"
 
 namespace kiln::client {
 namespace {
 
-StatusOr<CompiledNetwork> Assemble(const OperatorToCompile& what, const ProgramOptions& options,
-                                   const TaskProgram& program) {
+graph::NetworkTask TaskOf(const OperatorToCompile& what) {
+  return graph::MakeTask(dag::PlainInputs(what.dag), what.description);
+}
+
+StatusOr<CompiledNetwork> Assemble(const OperatorToCompile& what, const graph::NetworkTask& task,
+                                   const ProgramOptions& options, const TaskProgram& program) {
   KILN_ASSIGN_OR_RETURN(
       const runtime::NetworkTarget target,
       NetworkTargetOf(options.target,
                       what.device.empty() ? DeviceOf(std::span(&program, 1)) : what.device));
-  KILN_ASSIGN_OR_RETURN(CompiledNetwork made,
-                        AssembleOne(what.task.description, what.task, program, target));
-  made.network.kernels[0].computation = dag::PrintDag(*what.task.dag, what.ranges);
+  KILN_ASSIGN_OR_RETURN(CompiledNetwork made, AssembleOne(what.description, task, program, target));
+  made.network.kernels[0].computation = dag::PrintDag(*task.dag, what.ranges);
   return made;
 }
 
@@ -28,23 +33,29 @@ StatusOr<CompiledNetwork> Assemble(const OperatorToCompile& what, const ProgramO
 
 StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
                                           const ProgramOptions& options, Archive* archive) {
+  const graph::NetworkTask task = TaskOf(what);
   KILN_ASSIGN_OR_RETURN(const std::vector<TaskProgram> programs,
-                        CompileTasks(std::span(&what.task, 1), options, archive));
-  return Assemble(what, options, programs[0]);
+                        CompileTasks(std::span(&task, 1), options, archive));
+  return Assemble(what, task, options, programs[0]);
 }
 
 StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
                                           const ProgramOptions& options,
                                           const ScheduleChoice& choice) {
-  TaskProgram program{.compiled = {}, .choice = choice, .remark = {}};
-  auto compiled = CompileKernel(what.task.dag, choice.steps, options.target, choice.hardware);
+  const graph::NetworkTask task = TaskOf(what);
+  TaskProgram program{.dag = task.dag, .compiled = {}, .choice = choice, .remark = {}};
+  auto compiled = CompileKernel(task.dag, choice.steps, options.target, choice.hardware);
   if (!compiled.ok()) {
     return Annotate(compiled.status(),
                     fmt::format("record {} can't be compiled for {}", choice.record,
                                 target::PrintTarget(options.target)));
   }
   program.compiled = *std::move(compiled);
-  return Assemble(what, options, program);
+  if (task.dag != what.dag) {
+    program.choice.reused_from = fmt::format("{} with packed inputs", what.description);
+    program.choice.cost_s = 0;
+  }
+  return Assemble(what, task, options, program);
 }
 
 }  // namespace kiln::client

@@ -23,14 +23,16 @@ struct KernelCoverage {
   double expected_s = 0;
   std::string reused_from = {};  // what the record is of, where it is not of this task and target
   std::string remark = {};       // why a record was not used
+  bool takes_packed = false;     // constants, in an order of its own
 };
 
 // Owns all that the network refers to.
 struct CompiledNetwork {
   runtime::Network network;
   std::vector<std::string> binaries;
-  std::map<int32_t, graph::ConstantPtr> constants;  // by buffer
-  std::vector<KernelCoverage> coverage;             // by kernel
+  // By buffer: as they are, also where the network says that the buffer has them packed.
+  std::map<int32_t, graph::ConstantPtr> constants;
+  std::vector<KernelCoverage> coverage;  // by kernel
   runtime::PlacedMemory memory;
 };
 

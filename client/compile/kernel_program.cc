@@ -1,7 +1,6 @@
 #include "client/compile/kernel_program.h"
 
 #include "compiler/codegen/backends/backends.h"
-#include "compiler/dag/packed_inputs.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
@@ -11,11 +10,6 @@ namespace kiln::client {
 StatusOr<codegen::Compiled> CompileKernel(const dag::DagPtr& dag, const std::string& steps,
                                           const target::Target& target,
                                           const target::HardwareParams& hardware) {
-  if (!dag::PackedInputs(*dag).empty()) {
-    return Unimplemented(
-        "its programs take inputs packed, and compiled files hold them as they are: leave "
-        "@packed_placeholders out");
-  }
   const codegen::Backend* const backend = codegen::FindBackend(*target.kind);
   KILN_RETURN_IF_ERROR(backend->Compiler().status());
   KILN_ASSIGN_OR_RETURN(const target::Target resolved, backend->Resolve(target));

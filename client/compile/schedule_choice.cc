@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "client/compile/workload_distance.h"
 #include "client/view/format.h"
+#include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/schedule/step.h"
 #include "device/calibration.h"
@@ -47,6 +48,18 @@ StatusOr<ScheduleChoice> BestRecordOf(const dag::Dag& dag, const target::Target&
     if (best.steps.empty() || CostOf(record.result()) < best.cost_s) best = ChoiceOf(record);
   }
   return best;
+}
+
+StatusOr<ScheduledDag> FasterRecordOf(const dag::DagPtr& dag, const target::Target& target,
+                                      Archive& archive) {
+  ScheduledDag chosen{.dag = dag, .schedule = {}};
+  KILN_ASSIGN_OR_RETURN(chosen.schedule, BestRecordOf(*dag, target, archive));
+  const dag::DagPtr plain = dag::PlainInputs(dag);
+  if (plain == dag) return chosen;
+  KILN_ASSIGN_OR_RETURN(ScheduleChoice other, BestRecordOf(*plain, target, archive));
+  const bool is_faster = chosen.schedule.record.empty() || other.cost_s < chosen.schedule.cost_s;
+  if (!other.record.empty() && is_faster) chosen = {plain, std::move(other)};
+  return chosen;
 }
 
 Status RelatedRecords::ReadJobs() {

@@ -34,6 +34,18 @@ ScheduleChoice ChoiceOf(const v1::Record& record);
 StatusOr<ScheduleChoice> BestRecordOf(const dag::Dag& dag, const target::Target& target,
                                       Archive& archive);
 
+// A computation and a schedule of it.
+struct ScheduledDag {
+  dag::DagPtr dag;
+  ScheduleChoice schedule;
+};
+
+// Of the computation and, if it takes inputs packed, the same with its inputs as they are
+// (dag::PlainInputs): that whose best record is the faster one, as BestRecordOf gives it. Without
+// any: the computation itself.
+StatusOr<ScheduledDag> FasterRecordOf(const dag::DagPtr& dag, const target::Target& target,
+                                      Archive& archive);
+
 // What records of other computations and targets there are for those that have none of their own.
 // The steps of a record apply to a task of the same stages with other extents, and to a task of
 // another target of the same kind: what is made of them is right, and how fast it is nobody knows.

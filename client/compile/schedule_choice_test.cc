@@ -1,11 +1,10 @@
 #include "client/compile/schedule_choice.h"
 
-#include <map>
-
 #include "base/status_testing.h"
+#include "client/compile/small_archive_testing.h"
 #include "client/compile/task_programs.h"
 #include "compiler/dag/ops/registry.h"
-#include "compiler/target/meaning.h"
+#include "compiler/dag/packed_inputs.h"
 
 namespace kiln::client {
 namespace {
@@ -16,58 +15,6 @@ using ::testing::IsEmpty;
 graph::NetworkTask Matmul(const std::string& extents) {
   return graph::MakeTask(*dag::BuildOp("matmul", extents, {}), "matmul " + extents);
 }
-
-// Records in memory: what RelatedRecords asks for.
-class SmallArchive : public Archive {
- public:
-  // Of the unscheduled loops.
-  void Add(const graph::NetworkTask& task, const std::string& target, double cost_s,
-           const std::string& device = "") {
-    v1::TaskStatus& status = *jobs_.add_tasks();
-    status.set_workload_id(task.workload_id);
-    status.set_workload_key(task.workload_key);
-    status.mutable_spec()->set_description(task.description);
-    v1::Record record;
-    record.set_id(static_cast<int64_t>(++records_));
-    record.set_workload_id(task.workload_id);
-    record.set_target(target);
-    record.set_steps("[]");
-    record.mutable_result()->add_costs_s(cost_s);
-    record.mutable_result()->set_device(device);
-    by_id_.emplace(task.workload_id, record);
-  }
-
-  std::string Name() const override { return "small"; }
-  StatusOr<v1::JobStatus> Job(const std::string&) override { return jobs_; }
-  StatusOr<std::vector<v1::JobStatus>> Jobs(std::optional<uint32_t>) override {
-    return std::vector{jobs_};
-  }
-  StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override {
-    std::vector<v1::Record> found;
-    const auto [begin, end] = by_id_.equal_range(request.workload_id());
-    for (auto it = begin; it != end; ++it) {
-      const bool fits = request.target().empty() ||
-                        target::MeanSame(it->second.target(), {}, request.target(), {});
-      if (fits) found.push_back(it->second);
-    }
-    return found;
-  }
-  StatusOr<v1::Record> GetRecord(int64_t) override { return NotFound("none"); }
-  Status VisitRecords(const v1::ListRecordsRequest&,
-                      const std::function<Status(const v1::Record&)>&) override {
-    return OkStatus();
-  }
-  StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>&) override { return 0; }
-  StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest&) override {
-    return v1::BindKeyReply();
-  }
-  StatusOr<v1::ImportRecordsReply> Import(LogLines&) override { return v1::ImportRecordsReply(); }
-
- private:
-  v1::JobStatus jobs_;
-  std::multimap<std::string, v1::Record> by_id_;
-  int records_ = 0;
-};
 
 const target::Target kZen4 = *target::ParseTarget("llvm -mcpu=znver4");
 
@@ -90,6 +37,45 @@ TEST(RelatedRecordsTest, TheLeastCostTimesDistanceOfAnyTargetOfTheKind) {
   EXPECT_EQ(choice.record, "4");
   ASSERT_OK_AND_ASSIGN(choice, of_another_task.Find(Matmul("8,64,64"), kZen4));
   EXPECT_THAT(choice.steps, IsEmpty()) << "smaller ones are at no distance";
+}
+
+// The same product, which takes its weights packed.
+graph::NetworkTask PackedMatmul(const std::string& extents) {
+  return graph::MakeTask(dag::PackInputs(Matmul(extents).dag, [](int) { return true; }),
+                         "packed matmul " + extents);
+}
+
+TEST(FasterRecordTest, OfPackedAndPlainInputs) {
+  const graph::NetworkTask packed = PackedMatmul("16,16,16"), plain = Matmul("16,16,16");
+  SmallArchive archive;
+  const auto faster = [&] { return *FasterRecordOf(packed.dag, kZen4, archive); };
+  EXPECT_EQ(faster().dag, packed.dag);
+  EXPECT_THAT(faster().schedule.steps, IsEmpty());
+  archive.Add(plain, "llvm -mcpu=znver4", 2e-6);  // 1: of before
+  EXPECT_EQ(graph::MakeTask(faster().dag, "").workload_id, plain.workload_id);
+  EXPECT_EQ(faster().schedule.record, "1");
+  archive.Add(packed, "llvm -mcpu=znver4", 3e-6);  // 2
+  EXPECT_EQ(faster().schedule.record, "1");
+  archive.Add(packed, "llvm -mcpu=znver4", 1e-6);  // 3
+  EXPECT_EQ(faster().schedule.record, "3");
+  EXPECT_EQ(faster().dag, packed.dag);
+  ASSERT_OK_AND_ASSIGN(const ScheduledDag as_it_is, FasterRecordOf(plain.dag, kZen4, archive));
+  EXPECT_EQ(as_it_is.schedule.record, "1") << "that of a computation whose inputs are not known";
+}
+
+TEST(CompileTasksTest, ComputesWhatTheFasterRecordIsOf) {
+  SmallArchive archive;
+  archive.Add(Matmul("16,16,16"), "llvm -mcpu=znver4", 1e-6);
+  archive.Add(PackedMatmul("16,16,16"), "llvm -mcpu=znver4", 2e-6);
+  archive.Add(Matmul("8,16,16"), "llvm -mcpu=haswell", 1e-6);
+  const std::vector<graph::NetworkTask> tasks = {PackedMatmul("16,16,16"), PackedMatmul("8,16,16")};
+  ASSERT_OK_AND_ASSIGN(const auto programs, CompileTasks(tasks, {.target = kZen4}, &archive));
+  EXPECT_THAT(dag::PackedInputs(*programs[0].dag), IsEmpty());
+  EXPECT_EQ(programs[0].choice.record, "1");
+  EXPECT_THAT(programs[0].choice.reused_from, IsEmpty());
+  EXPECT_EQ(programs[1].dag, tasks[1].dag) << "steps of a plain one are reused for the packed one";
+  EXPECT_EQ(programs[1].choice.record, "3");
+  EXPECT_THAT(programs[1].choice.reused_from, HasSubstr("matmul 8,16,16 for llvm -mcpu=haswell"));
 }
 
 TEST(CompileTasksTest, ReusesARecordWhereThereIsNoOwn) {

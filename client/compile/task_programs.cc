@@ -21,14 +21,14 @@ class TaskCompiler {
   TaskCompiler(const ProgramOptions& options, const target::HardwareParams& hardware)
       : options_(options), hardware_(hardware) {}
 
-  StatusOr<TaskProgram> Compile(const NetworkTask& task, ScheduleChoice choice);
+  StatusOr<TaskProgram> Compile(const NetworkTask& task, ScheduledDag chosen);
 
  private:
-  StatusOr<codegen::Compiled> CompileSteps(const NetworkTask& task, const std::string& steps,
+  StatusOr<codegen::Compiled> CompileSteps(const dag::DagPtr& dag, const std::string& steps,
                                            const target::HardwareParams& hardware) {
     std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
     if (!options_.target.is_gpu()) lock.lock();
-    return CompileKernel(task.dag, steps, options_.target, hardware);
+    return CompileKernel(dag, steps, options_.target, hardware);
   }
 
   const ProgramOptions& options_;
@@ -36,13 +36,16 @@ class TaskCompiler {
   std::mutex mutex_;
 };
 
-StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduleChoice choice) {
-  TaskProgram made{.compiled = {}, .choice = std::move(choice), .remark = {}};
+StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduledDag chosen) {
+  TaskProgram made{.dag = std::move(chosen.dag),
+                   .compiled = {},
+                   .choice = std::move(chosen.schedule),
+                   .remark = {}};
   if (!made.choice.steps.empty()) {
     // A record of another device says nothing of what this one has.
     const bool is_own = made.choice.reused_from.empty();
     StatusOr<codegen::Compiled> compiled =
-        CompileSteps(task, made.choice.steps, is_own ? made.choice.hardware : hardware_);
+        CompileSteps(made.dag, made.choice.steps, is_own ? made.choice.hardware : hardware_);
     if (compiled.ok()) {
       made.compiled = *std::move(compiled);
       return made;
@@ -51,16 +54,17 @@ StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduleCho
                               std::string(compiled.status().message()));
   }
   const search::Task untuned(task.dag, options_.target, hardware_, task.workload_key);
+  made.dag = task.dag;
   made.choice = {};
   KILN_ASSIGN_OR_RETURN(made.choice.steps, StepsWithoutMeasuring(untuned, options_.seed));
-  KILN_ASSIGN_OR_RETURN(made.compiled, CompileSteps(task, made.choice.steps, hardware_));
+  KILN_ASSIGN_OR_RETURN(made.compiled, CompileSteps(made.dag, made.choice.steps, hardware_));
   return made;
 }
 
 // Of the device that measured one of the records; else what the target has at least.
-target::HardwareParams HardwareOf(const std::vector<ScheduleChoice>& choices,
+target::HardwareParams HardwareOf(const std::vector<ScheduledDag>& chosen,
                                   const target::Target& target) {
-  for (const ScheduleChoice& choice : choices) {
+  for (const auto& [dag, choice] : chosen) {
     if (!choice.record.empty() && choice.reused_from.empty())
       return target::FillHardware(target, choice.hardware);
   }
@@ -68,18 +72,18 @@ target::HardwareParams HardwareOf(const std::vector<ScheduleChoice>& choices,
 }
 
 // By task; without steps where there is no record that could be used.
-StatusOr<std::vector<ScheduleChoice>> ChooseRecords(std::span<const NetworkTask> tasks,
-                                                    const target::Target& target,
-                                                    Archive& archive) {
-  std::vector<ScheduleChoice> choices(tasks.size());
-  RelatedRecords related(archive);
+StatusOr<std::vector<ScheduledDag>> ChooseRecords(std::span<const NetworkTask> tasks,
+                                                  const target::Target& target, Archive* archive) {
+  std::vector<ScheduledDag> chosen;
+  for (const NetworkTask& task : tasks) chosen.push_back({.dag = task.dag, .schedule = {}});
+  if (archive == nullptr) return chosen;
+  RelatedRecords related(*archive);
   for (size_t i = 0; i < tasks.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(choices[i], BestRecordOf(*tasks[i].dag, target, archive));
-    if (choices[i].record.empty()) {
-      KILN_ASSIGN_OR_RETURN(choices[i], related.Find(tasks[i], target));
-    }
+    KILN_ASSIGN_OR_RETURN(chosen[i], FasterRecordOf(tasks[i].dag, target, *archive));
+    if (!chosen[i].schedule.record.empty()) continue;
+    KILN_ASSIGN_OR_RETURN(chosen[i].schedule, related.Find(tasks[i], target));
   }
-  return choices;
+  return chosen;
 }
 
 }  // namespace
@@ -94,13 +98,12 @@ std::string DeviceOf(std::span<const TaskProgram> programs) {
 
 StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const NetworkTask> tasks,
                                                 const ProgramOptions& options, Archive* archive) {
-  std::vector<ScheduleChoice> choices(tasks.size());
-  if (archive != nullptr) {
-    KILN_ASSIGN_OR_RETURN(choices, ChooseRecords(tasks, options.target, *archive));
-  }
+  KILN_ASSIGN_OR_RETURN(std::vector<ScheduledDag> chosen,
+                        ChooseRecords(tasks, options.target, archive));
   std::vector<std::string> untuned;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    const bool is_tuned = !choices[i].record.empty() && choices[i].reused_from.empty();
+    const ScheduleChoice& schedule = chosen[i].schedule;
+    const bool is_tuned = !schedule.record.empty() && schedule.reused_from.empty();
     if (!is_tuned && !tasks[i].is_simple) untuned.push_back(tasks[i].description);
   }
   if (options.strict && !untuned.empty()) {
@@ -110,10 +113,10 @@ StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const NetworkTask> tas
   }
   std::vector<StatusOr<TaskProgram>> made(tasks.size(), Internal("not compiled"));
   ThreadPool pool(options.threads);
-  TaskCompiler compiler(options, HardwareOf(choices, options.target));
+  TaskCompiler compiler(options, HardwareOf(chosen, options.target));
   pool.ParallelFor(static_cast<int64_t>(tasks.size()), [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
-    made[at] = compiler.Compile(tasks[at], std::move(choices[at]));
+    made[at] = compiler.Compile(tasks[at], std::move(chosen[at]));
   });
   std::vector<TaskProgram> programs;
   for (size_t i = 0; i < made.size(); ++i) {

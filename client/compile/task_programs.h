@@ -12,6 +12,7 @@
 #include "client/archive.h"
 #include "client/compile/schedule_choice.h"
 #include "compiler/codegen/compiled.h"
+#include "compiler/dag/dag.h"
 #include "compiler/target/target.h"
 #include "graph/tasks.h"
 
@@ -27,6 +28,9 @@ struct ProgramOptions {
 
 // Of one task.
 struct TaskProgram {
+  // What it computes: what the task does, or, where that takes inputs packed and a record without
+  // is faster, the same with its inputs as they are.
+  dag::DagPtr dag;
   codegen::Compiled compiled;
   ScheduleChoice choice;  // without a record: it was chosen without measuring
   std::string remark;     // why a record was not used
@@ -35,7 +39,7 @@ struct TaskProgram {
 // The device that measured the first of the records that are for this target; "" where none says.
 std::string DeviceOf(std::span<const TaskProgram> programs);
 
-// In the order of the tasks. A task without a record of its own gets one of another target or of a
+// In the order of the tasks. A task without a record of its own (FasterRecordOf) gets one of another target or of a
 // related task (RelatedRecords), and if there is none a schedule that is chosen without measuring.
 // `archive`: null: no records. Errors are for the user.
 StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const graph::NetworkTask> tasks,

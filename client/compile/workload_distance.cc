@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/packed_key.h"
+
 namespace kiln::client {
 namespace {
 
@@ -31,7 +33,7 @@ std::vector<Json> ValuesOf(std::string_view key) {
 }  // namespace
 
 std::optional<double> WorkloadDistance(std::string_view wanted, std::string_view found) {
-  const std::vector<Json> a = ValuesOf(wanted), b = ValuesOf(found);
+  const std::vector<Json> a = ValuesOf(PlainKey(wanted)), b = ValuesOf(PlainKey(found));
   if (a.empty() || a.size() != b.size()) return std::nullopt;
   double distance = 1;
   for (size_t i = 0; i < a.size(); ++i) {

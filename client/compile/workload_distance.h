@@ -11,7 +11,8 @@ namespace kiln::client {
 
 // Of workload keys (dag/workload_key.h): the product of wanted/found over their numbers, 1 for equal
 // ones. None: another hash, another number of arguments, an extent that is no multiple of the found
-// one, or another word. What `found` costs, times this, is about what `wanted` costs with the same
+// one, or another word. Whether inputs are packed (base/packed_key.h) makes no difference: the stages
+// are the same. What `found` costs, times this, is about what `wanted` costs with the same
 // tiles.
 std::optional<double> WorkloadDistance(std::string_view wanted, std::string_view found);
 

@@ -13,6 +13,11 @@ TEST(WorkloadDistanceTest, IsTheProductOfTheQuotientsOfExtents) {
       << "older keys have no lists inside";
 }
 
+TEST(WorkloadDistanceTest, PackedInputsAreNoDistance) {
+  EXPECT_EQ(WorkloadDistance(R"(["8c53", [2, 7], "packed"])", R"(["8c53", [1, 7]])"), 2);
+  EXPECT_EQ(WorkloadDistance(R"(["8c53", [2, 7]])", R"(["8c53", [1, 7], "packed"])"), 2);
+}
+
 TEST(WorkloadDistanceTest, ThereIsNone) {
   constexpr char kFound[] = R"(["8c53", [4, 7, 0, "x"]])";
   for (const char* wanted :

@@ -1,0 +1,69 @@
+// Records in memory, for tests of what is made of them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "client/archive.h"
+#include "compiler/target/meaning.h"
+#include "graph/tasks.h"
+
+namespace kiln::client {
+
+// Has no records but those that are added, numbered from 1. One thread.
+class SmallArchive : public Archive {
+ public:
+  // `steps`: of the unscheduled loops, unless they are given.
+  void Add(const graph::NetworkTask& task, const std::string& target, double cost_s,
+           const std::string& device = "", const std::string& steps = "[]") {
+    v1::TaskStatus& status = *jobs_.add_tasks();
+    status.set_workload_id(task.workload_id);
+    status.set_workload_key(task.workload_key);
+    status.mutable_spec()->set_description(task.description);
+    v1::Record record;
+    record.set_id(static_cast<int64_t>(++records_));
+    record.set_workload_id(task.workload_id);
+    record.set_target(target);
+    record.set_steps(steps);
+    record.mutable_result()->add_costs_s(cost_s);
+    record.mutable_result()->set_device(device);
+    by_id_.emplace(task.workload_id, record);
+  }
+
+  std::string Name() const override { return "small"; }
+  StatusOr<v1::JobStatus> Job(const std::string&) override { return jobs_; }
+  StatusOr<std::vector<v1::JobStatus>> Jobs(std::optional<uint32_t>) override {
+    return std::vector{jobs_};
+  }
+  StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override {
+    std::vector<v1::Record> found;
+    const auto [begin, end] = by_id_.equal_range(request.workload_id());
+    for (auto it = begin; it != end; ++it) {
+      const bool fits = request.target().empty() ||
+                        target::MeanSame(it->second.target(), {}, request.target(), {});
+      if (fits) found.push_back(it->second);
+    }
+    return found;
+  }
+  StatusOr<v1::Record> GetRecord(int64_t) override { return NotFound("none"); }
+  Status VisitRecords(const v1::ListRecordsRequest&,
+                      const std::function<Status(const v1::Record&)>&) override {
+    return OkStatus();
+  }
+  StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>&) override { return 0; }
+  StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest&) override {
+    return v1::BindKeyReply();
+  }
+  StatusOr<v1::ImportRecordsReply> Import(LogLines&) override { return v1::ImportRecordsReply(); }
+
+ private:
+  v1::JobStatus jobs_;
+  std::multimap<std::string, v1::Record> by_id_;
+  int records_ = 0;
+};
+
+}  // namespace kiln::client
