@@ -1,8 +1,12 @@
 #include "client/check/graph_of_file.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "base/packing.h"
+#include "base/unpack.h"
 #include "client/compile/network_arrays.h"
 #include "graph/text.h"
 
@@ -15,20 +19,28 @@ StatusOr<ConstantPtr> ConstantOf(const std::shared_ptr<const runtime::NetworkFil
                                  const runtime::NetworkTensor& tensor) {
   const runtime::NetworkBuffer& buffer =
       file->network().buffers[static_cast<size_t>(tensor.buffer)];
+  const std::span<const std::byte> bytes = file->constants().subspan(
+      static_cast<size_t>(buffer.offset), static_cast<size_t>(buffer.bytes));
   KILN_ASSIGN_OR_RETURN(graph::TensorType type, TypeOf(tensor));
-  return graph::Constant::FromMemory(std::move(type), file,
-                                     file->constants().subspan(static_cast<size_t>(buffer.offset),
-                                                               static_cast<size_t>(buffer.bytes)));
+  if (!tensor.packing) return graph::Constant::FromMemory(std::move(type), file, bytes);
+  ir::NDArray plain(type.type, type.shape);
+  Unpack(*tensor.packing, type.type.bytes(), bytes, plain.mutable_bytes());
+  // Padding, and elements that are there more than once.
+  std::vector<std::byte> again(bytes.size());
+  Pack(*tensor.packing, type.type.bytes(), plain.bytes(), again);
+  if (!std::ranges::equal(bytes, again))
+    return DataLoss("its constant {} is not packed as it is said to be", tensor.name);
+  return graph::Constant::FromArray(std::move(plain));
 }
 
 }  // namespace
 
 StatusOr<graph::Graph> GraphOfFile(const std::shared_ptr<const runtime::NetworkFile>& file) {
-  std::map<std::string, ConstantPtr> by_name;
+  std::multimap<std::string, ConstantPtr> by_name;  // several: packed for several kernels
   graph::ConstantsByDigest by_digest;
   for (const runtime::NetworkTensor& tensor : file->network().constants) {
     KILN_ASSIGN_OR_RETURN(ConstantPtr constant, ConstantOf(file, tensor));
-    by_name[tensor.name] = constant;
+    by_name.emplace(tensor.name, constant);
     by_digest[constant->digest()] = std::move(constant);
   }
   auto graph = graph::ParseGraph(file->network().graph_text, by_digest);
@@ -36,10 +48,12 @@ StatusOr<graph::Graph> GraphOfFile(const std::shared_ptr<const runtime::NetworkF
     return DataLoss("its graph does not fit its constants: {}", Message(graph.status()));
   // Those that the text spells out, or says the seed of.
   for (const graph::Value& value : graph->values()) {
-    const auto found = by_name.find(value.name);
-    if (value.constant == nullptr || found == by_name.end()) continue;
-    if (!graph::Equal(*value.constant, *found->second))
-      return DataLoss("its constant {} is not the one of its graph", value.name);
+    if (value.constant == nullptr) continue;
+    const auto [begin, end] = by_name.equal_range(value.name);
+    for (auto it = begin; it != end; ++it) {
+      if (!graph::Equal(*value.constant, *it->second))
+        return DataLoss("its constant {} is not the one of its graph", value.name);
+    }
   }
   return graph;
 }

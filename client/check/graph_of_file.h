@@ -9,7 +9,7 @@
 
 namespace kiln::client {
 
-// Its constants are views of the file. DataLoss: a constant of the file is not the one that the
+// Its constants are views of the file, but those that are packed there: copies. DataLoss: a constant of the file is not the one that the
 // text names; which one.
 StatusOr<graph::Graph> GraphOfFile(const std::shared_ptr<const runtime::NetworkFile>& file);
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "client/compile/network_arrays.h"
+#include "base/integers.h"
+#include "base/unpack.h"
 #include "compiler/dag/text.h"
 
 namespace kiln::client {
@@ -17,6 +18,15 @@ ir::NDArray ArrayOf(const ir::Type type, const std::vector<int64_t>& shape,
   NDArray array(type, shape);
   std::ranges::copy(bytes, array.mutable_bytes().begin());
   return array;
+}
+
+// Does the buffer hold an array of this type and shape, packed or not?
+bool Holds(const Network& network, int32_t buffer, ir::Type type,
+           const std::vector<int64_t>& shape) {
+  const Packing* const packing = runtime::PackingOf(network, buffer);
+  if (packing != nullptr && packing->shape != shape) return false;
+  const int64_t elements = packing != nullptr ? PackedElements(*packing) : ProductOfCounts(shape);
+  return runtime::RegionOf(network, buffer).bytes == MultiplyCounts(elements, type.bytes());
 }
 
 int32_t RootOf(const Network& network, int32_t buffer) {
@@ -35,11 +45,9 @@ StatusOr<dag::DagPtr> ComputationOf(const Network& network, size_t kernel) {
   const std::vector<dag::Tensor>& arguments = (*dag)->arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool is_input = (*dag)->op(arguments[i].op).is_placeholder();
-    const NDArray array((*dag)->type(arguments[i]), {});
-    int64_t bytes = array.type().bytes();
-    for (int64_t extent : (*dag)->shape(arguments[i])) bytes *= extent;
     if (i < of.args.size() && of.args[i].written != is_input &&
-        runtime::RegionOf(network, of.args[i].buffer).bytes == bytes) {
+        Holds(network, of.args[i].buffer, (*dag)->type(arguments[i]),
+              (*dag)->shape(arguments[i]))) {
       continue;
     }
     return DataLoss("argument {} of kernel {} is not that of its computation", i, of.name);
@@ -77,7 +85,14 @@ std::vector<NDArray> KernelValues::InputsOf(size_t kernel, const dag::Dag& dag) 
   for (size_t i = 0; i < dag.arguments().size(); ++i) {
     const dag::Tensor& argument = dag.arguments()[i];
     if (!dag.op(argument.op).is_placeholder()) continue;
-    inputs.push_back(ArrayOf(dag.type(argument), dag.shape(argument), BytesOf(args[i].buffer)));
+    const int32_t buffer = args[i].buffer;
+    const Packing* const packing = runtime::PackingOf(network(), buffer);
+    if (packing == nullptr) {
+      inputs.push_back(ArrayOf(dag.type(argument), dag.shape(argument), BytesOf(buffer)));
+      continue;
+    }
+    NDArray& array = inputs.emplace_back(dag.type(argument), dag.shape(argument));
+    Unpack(*packing, array.type().bytes(), BytesOf(buffer), array.mutable_bytes());
   }
   return inputs;
 }

@@ -25,7 +25,7 @@ class KernelValues {
   // `inputs`: of the network. The file must outlive this.
   KernelValues(const runtime::NetworkFile& file, std::span<const ir::NDArray> inputs);
 
-  // One array per placeholder of the kernel's DAG.
+  // One array per placeholder of the kernel's DAG, none packed.
   std::vector<ir::NDArray> InputsOf(size_t kernel, const dag::Dag& dag) const;
   // One array per output of it.
   void SetOutputsOf(size_t kernel, const dag::Dag& dag, std::span<const ir::NDArray> outputs);

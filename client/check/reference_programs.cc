@@ -12,7 +12,7 @@ namespace kiln::client {
 namespace {
 
 constexpr std::string_view kThisCpu = "llvm -mcpu=native";
-constexpr std::string_view kUnscheduled = "[]";
+constexpr std::string_view kUnscheduled = "[]";  // such programs take all inputs as they are
 
 }  // namespace
 
@@ -23,7 +23,7 @@ StatusOr<ReferencePrograms> ReferencePrograms::Make() {
 
 StatusOr<std::unique_ptr<runtime::Executor>> ReferencePrograms::Compile(const dag::DagPtr& dag) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(kThisCpu));
-  TaskProgram program;
+  TaskProgram program{.dag = dag, .compiled = {}, .choice = {}, .remark = {}};
   KILN_ASSIGN_OR_RETURN(program.compiled,
                         CompileKernel(dag, std::string(kUnscheduled), target, {}));
   KILN_ASSIGN_OR_RETURN(const runtime::NetworkTarget made_for, NetworkTargetOf(target, ""));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/packing.h"
 #include "client/compile/network_arrays.h"
 #include "runtime/place_buffers.h"
 
@@ -17,6 +18,7 @@ StatusOr<Network> NetworkOf(const Network& whole, size_t kernel, const dag::Dag&
   Network network;
   network.target = whole.target;
   runtime::NetworkKernel own = whole.kernels[kernel];
+  const std::vector<runtime::KernelArgument>& whole_args = whole.kernels[kernel].args;
   network.binaries = {whole.binaries[static_cast<size_t>(own.binary)]};
   own.binary = 0;
   const std::vector<dag::Tensor>& arguments = dag.arguments();
@@ -30,6 +32,8 @@ StatusOr<Network> NetworkOf(const Network& whole, size_t kernel, const dag::Dag&
                                     .dtype = std::string(ir::TypeName(dag.type(arguments[i]))),
                                     .shape = dag.shape(arguments[i]),
                                     .buffer = number};
+      if (const Packing* packing = runtime::PackingOf(whole, whole_args[i].buffer))
+        tensor.shape = PackedShape(*packing);
       buffer.place = own.args[i].written ? Place::kOutput : Place::kInput;
       (own.args[i].written ? network.outputs : network.inputs).push_back(std::move(tensor));
     }
@@ -39,6 +43,24 @@ StatusOr<Network> NetworkOf(const Network& whole, size_t kernel, const dag::Dag&
   network.kernels.push_back(std::move(own));
   KILN_RETURN_IF_ERROR(runtime::PlaceBuffers(network).status());
   return network;
+}
+
+// `inputs`, of the DAG's placeholders, as the kernel takes them.
+std::vector<ir::NDArray> AsTaken(const Network& whole, size_t kernel, const dag::Dag& dag,
+                                 std::span<const ir::NDArray> inputs) {
+  std::vector<ir::NDArray> taken;
+  for (size_t i = 0; i < dag.arguments().size(); ++i) {
+    if (!dag.op(dag.arguments()[i].op).is_placeholder()) continue;
+    const ir::NDArray& plain = inputs[taken.size()];
+    const Packing* const packing = runtime::PackingOf(whole, whole.kernels[kernel].args[i].buffer);
+    if (packing == nullptr) {
+      taken.push_back(plain);
+      continue;
+    }
+    ir::NDArray& packed = taken.emplace_back(plain.type(), PackedShape(*packing));
+    Pack(*packing, plain.type().bytes(), plain.bytes(), packed.mutable_bytes());
+  }
+  return taken;
 }
 
 }  // namespace
@@ -55,7 +77,7 @@ StatusOr<std::vector<ir::NDArray>> RunKernel(const runtime::NetworkFile& file, s
   };
   KILN_RETURN_IF_ERROR(runtime::WriteNetwork(path, network, no_constants).status());
   KILN_ASSIGN_OR_RETURN(const auto executor, runtime::Executor::Load(path, options));
-  return RunArrays(*executor, inputs);
+  return RunArrays(*executor, AsTaken(file.network(), kernel, dag, inputs));
 }
 
 }  // namespace kiln::client

@@ -14,7 +14,7 @@
 namespace kiln::client {
 
 // As a network of its own. `dag`: its computation (ComputationOf). `inputs`: one array per
-// placeholder; result: one per output. Cost: that of loading its binary, and one run.
+// placeholder, none packed; result: one per output. Cost: that of loading its binary, and one run.
 StatusOr<std::vector<ir::NDArray>> RunKernel(const runtime::NetworkFile& file, size_t kernel,
                                              const dag::Dag& dag,
                                              std::span<const ir::NDArray> inputs,

@@ -5,8 +5,10 @@
 #include "client/compile/compile_network.h"
 #include "client/compile/compile_operator.h"
 #include "client/compile/network_arrays.h"
+#include "client/compile/small_archive_testing.h"
 #include "client/network.h"
 #include "compiler/dag/text.h"
+#include "graph/prepare.h"
 #include "graph/text_testing.h"
 
 namespace kiln::client {
@@ -17,8 +19,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 CompiledNetwork Compiled(const graph::Graph& network) {
-  auto compiled = CompileNetwork(network, {.programs = {.target = *target::ParseTarget("llvm")}},
-                                 /*archive=*/nullptr);
+  auto compiled = CompileNetwork(
+      network, {.programs = {.target = *target::ParseTarget("llvm")}, .pack_constants = true},
+      /*archive=*/nullptr);
   KILN_CHECK(compiled.ok(), "{}", std::string(compiled.status().message()));
   return *std::move(compiled);
 }
@@ -55,6 +58,68 @@ TEST(VerifyNetworkTest, ImagesWithResidualsViewsBranchesAndAConstant) {
   for (const Verdict& kernel : report.kernels) EXPECT_LT(kernel.max_error, 1e-5) << kernel.name;
 }
 
+// A product whose weight [8, 7] is packed by columns, 4 at a time.
+CompiledNetwork WithPackedWeight() {
+  const graph::Graph network = graph::ParsedGraph(
+      "input x: float32[4, 8]\nconst w: float32[8, 7] = random(1, -1, 1)\ny = matmul(x, w)\n"
+      "output y");
+  const auto prepared = graph::PrepareNetwork(network, {.passes = {}, .pack_constants = true});
+  KILN_CHECK(prepared.ok(), "{}", Message(prepared.status()));
+  SmallArchive archive;
+  archive.Add(prepared->kernels.tasks[0], "llvm", 1e-6, "", R"([["SP", 2, 1, 7, [4], 1]])");
+  auto compiled = CompileNetwork(
+      network, {.programs = {.target = *target::ParseTarget("llvm")}, .pack_constants = true},
+      &archive);
+  KILN_CHECK(compiled.ok(), "{}", Message(compiled.status()));
+  return *std::move(compiled);
+}
+
+TEST(VerifyNetworkTest, APackedConstant) {
+  const CompiledNetwork compiled = WithPackedWeight();
+  ASSERT_EQ(compiled.network.constants.size(), 1u);
+  ASSERT_TRUE(compiled.network.constants[0].packing.has_value());
+  EXPECT_EQ(PackingText(*compiled.network.constants[0].packing), "[8, 7] by [1: 4, 1: 1, 0: 1]");
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verified(compiled));
+  EXPECT_TRUE(report.AllRight());
+  EXPECT_EQ(report.kernels.size(), 1u);
+}
+
+// In each element, and in the padding: 8 columns were made of 7.
+TEST(VerifyNetworkTest, RefusesPackedConstantsThatAreNotThoseOfTheGraph) {
+  const CompiledNetwork compiled = WithPackedWeight();
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("verify_network_test"));
+  const std::string path = folder.Join("net.kiln");
+  for (const size_t wrong : {size_t{0}, size_t{55}, size_t{63}}) {
+    std::vector<std::byte> packed;
+    const auto spoilt = [&](int32_t buffer) -> StatusOr<std::span<const std::byte>> {
+      const graph::Constant& constant = *compiled.constants.at(buffer);
+      packed.resize(8 * 8 * sizeof(float));
+      Pack(*compiled.network.constants[0].packing, sizeof(float), constant.bytes(), packed);
+      packed[wrong * sizeof(float) + 2] ^= std::byte{0x40};
+      return packed;
+    };
+    ASSERT_OK(runtime::WriteNetwork(path, compiled.network, spoilt));
+    ASSERT_OK_AND_ASSIGN(const auto file, runtime::NetworkFile::Open(path));
+    VerifyOptions options;
+    ASSERT_OK_AND_ASSIGN(options.inputs, RandomInputs(file->network(), /*seed=*/7));
+    EXPECT_THAT(VerifyNetwork(file, options),
+                StatusIs(StatusCode::kDataLoss, HasSubstr("its constant w is not")))
+        << wrong;
+  }
+}
+
+TEST(VerifyNetworkTest, NamesTheKernelWhoseConstantIsPackedForAnother) {
+  CompiledNetwork compiled = WithPackedWeight();
+  Packing& packing = *compiled.network.constants[0].packing;
+  std::swap(packing.dims[1], packing.dims[2]);
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verified(compiled));
+  EXPECT_THAT(report.kernels[0].problem, HasSubstr("output y: element ["));
+  EXPECT_THAT(report.outputs[0].problem, HasSubstr("output y: element ["));
+  packing.shape = compiled.network.constants[0].shape = {7, 8};
+  packing.dims = {{0, 8, 1}, {1, 8, 1}};
+  EXPECT_THAT(Verified(compiled), StatusIs(StatusCode::kDataLoss, HasSubstr("constant")));
+}
+
 // A computation without a graph. Values of an input are those that its readers can take.
 TEST(VerifyNetworkTest, AnOperatorWhoseInputsHaveRanges) {
   ASSERT_OK_AND_ASSIGN(const dag::DagText text, dag::ParseDagText(R"(
@@ -63,7 +128,7 @@ input table: float32[3, 8]
 @range(0.5, 2) input x: float32[50, 8]
 y[i: 50, j: 8] = table[ids[i], j] * log(x[i, j])
 )"));
-  const OperatorToCompile what{.task = graph::MakeTask(text.dag, "lookup"), .ranges = text.ranges};
+  const OperatorToCompile what{.dag = text.dag, .description = "lookup", .ranges = text.ranges};
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
                        CompileOperator(what, {.target = *target::ParseTarget("llvm")},
                                        /*archive=*/nullptr));
