@@ -160,7 +160,7 @@ Status CheckTensors(const Network& network) {
         Annotate(CheckTensor(network, output), fmt::format("output '{}'", output.name)));
     owned[static_cast<size_t>(output.buffer)] = true;
   }
-  std::vector<bool> named(network.buffers.size());  // by a constant
+  std::vector<bool> named(network.buffers.size()), packed(network.buffers.size());  // by constants
   for (const NetworkTensor& constant : network.constants) {
     const auto context = [&] { return fmt::format("constant '{}'", constant.name); };
     KILN_RETURN_IF_ERROR(Annotate(CheckTensor(network, constant), context()));
@@ -171,6 +171,12 @@ Status CheckTensors(const Network& network) {
       return InvalidArgument("{}: buffer {} is that of another constant", context(), buffer);
     }
     named[buffer] = true;
+    packed[buffer] = constant.packing.has_value();
+  }
+  for (const NetworkTensor& output : network.outputs) {
+    if (!packed[static_cast<size_t>(RegionOf(network, output.buffer).root)]) continue;
+    return InvalidArgument("output '{}' is buffer {}, which holds a constant packed", output.name,
+                           output.buffer);
   }
   for (size_t i = 0; i < network.buffers.size(); ++i) {
     const Place place = network.buffers[i].place;

@@ -139,7 +139,7 @@ bool IsWrittenInPlace(const Network& network, size_t index);
 //   * all numbers are in range, all offsets aligned and inside of what they lie in, dtypes known,
 //     bytes of a tensor those of its buffer;
 //   * each input has its own input buffer; each output buffer is an output's; a constant its own
-//     constant buffer, and constants alone are packed (CheckPacking), as their shapes are;
+//     constant buffer; constants alone are packed (CheckPacking), and no output is one that is;
 //   * no kernel writes an input or a constant, and none reads what nothing has written;
 //   * buffers that share memory of the arena are not live together, constants do not overlap;
 //   * on a CPU a kernel has one launch; on a GPU each launch has extents of at least 1.

@@ -154,6 +154,11 @@ TEST(NetworkTest, RefusesInputsAndOutputs) {
                 n.constants[0].packing = Packing{.shape = {2, 2}, .dims = {{0, 2, 1}, {1, 2, 1}}};
               }),
               HasSubstr("constant 'w': what it is packed of has another shape than it"));
+  EXPECT_THAT(RefusalOf([](Network& n) {
+                n.constants[0].packing = Packing{.shape = {4}, .dims = {{0, 2, 1}, {0, 2, 2}}};
+                n.outputs.push_back({.name = "w", .dtype = "int8", .shape = {16}, .buffer = 1});
+              }),
+              HasSubstr("output 'w' is buffer 1, which holds a constant packed"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.outputs.clear(); }),
               HasSubstr("buffer 4 is that of an output, and no output names it"));
 }
