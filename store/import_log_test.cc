@@ -119,6 +119,20 @@ TEST(ImportLog, OurOwnRecordsAreKnownAgain) {
   EXPECT_EQ(result.imported, 0);
 }
 
+TEST(ImportLog, RecordsWithPackedInputsAreKnownAgain) {
+  auto store = NewMemoryStore();
+  JobRow job;
+  job.id = "j";
+  ASSERT_OK(store->AddJob(job));
+  Record record = TestRecord("j", 0, 1e-4);
+  record.workload_key = R"(["a", [4, 8], "packed"])";
+  ASSERT_OK(store->AddRecord(record));
+  ASSERT_OK_AND_ASSIGN(const std::string log, Export(*store, {}));
+  EXPECT_THAT(log, HasSubstr(R"("[\"a\", [4, 8]]")"));
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 0, kNone));
+  EXPECT_EQ(result.duplicates, 1);
+}
+
 TEST(ImportLog, AFailingWriterStopsTheExport) {
   auto store = NewMemoryStore();
   ASSERT_OK(ImportLog(*store, R"({"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "v0.2"})",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/packed_key.h"
 #include "store/json_cursor.h"
 
 namespace kiln::store {
@@ -244,11 +245,16 @@ StatusOr<MeasureLogLine> LineOfRecord(const Record& record) {
   const Status status = steps.ok() ? json.ExpectEnd() : steps.status();
   KILN_RETURN_IF_ERROR(Annotate(status, fmt::format("steps of record {}", record.id)));
   line.steps_json = *std::move(steps);
-  line.workload_key = record.workload_key;
+  // TVM's key says nothing of packed inputs, its option does. Others are of who wrote the log.
+  const int64_t option = record.layout_rewrite_option;
+  const std::string plain = PlainKey(record.workload_key);
+  const bool is_packed = record.workload_key != plain && record.workload_key == PackedKey(plain) &&
+                         (option == 0 || option == kPreTransformed);
+  line.workload_key = is_packed ? plain : record.workload_key;
   line.target = record.target;
   line.hardware = record.hardware;
   line.target_host = record.target_host;
-  line.layout_rewrite_option = record.layout_rewrite_option;
+  line.layout_rewrite_option = is_packed ? kPreTransformed : option;
   line.task_input_names = record.input_names;
   line.costs_s = record.error == kNoError ? record.costs_s : std::vector<double>{kErrorCost};
   line.error_no = record.error;
@@ -263,7 +269,8 @@ StatusOr<Record> RecordOfLine(const MeasureLogLine& line, std::string_view job_i
   Record record;
   record.job_id = job_id;
   record.trial = trial;
-  record.workload_key = line.workload_key;
+  record.workload_key = line.layout_rewrite_option == kPreTransformed ? PackedKey(line.workload_key)
+                                                                      : line.workload_key;
   record.target = line.target;
   record.hardware = line.hardware.value_or(HardwareRow{});
   record.target_host = line.target_host.value_or("");

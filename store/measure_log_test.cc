@@ -79,6 +79,43 @@ TEST(MeasureLog, EveryVersionIsReadAndReprinted) {
   EXPECT_THAT(*last.task_input_names, ElementsAre("weight", "a\"b"));
 }
 
+MeasureLogLine LineOf(const std::string& key, int64_t option) {
+  MeasureLogLine line;
+  line.workload_key = key;
+  line.target = "llvm";
+  line.hardware.emplace();
+  line.target_host = "";
+  line.layout_rewrite_option = option;
+  line.task_input_names.emplace();
+  line.steps_json = "[]";
+  line.costs_s = {1};
+  line.version = "v0.6";
+  return line;
+}
+
+// TVM's key of a computation says nothing of the order of its constants, ours does.
+TEST(MeasureLog, PackedInputsAreSaidByTheLayoutRewriteOption) {
+  constexpr char kPlain[] = R"(["a", [4, 8]])", kPacked[] = R"(["a", [4, 8], "packed"])";
+  ASSERT_OK_AND_ASSIGN(Record record, RecordOfLine(LineOf(kPlain, 2), "j", 0));
+  EXPECT_EQ(record.workload_key, kPacked);
+  EXPECT_FALSE(HasRewrittenLayouts(record)) << "the key says how";
+  EXPECT_EQ(*LineOfRecord(record), LineOf(kPlain, 2));
+  record.layout_rewrite_option = 0;  // of our own
+  EXPECT_FALSE(HasRewrittenLayouts(record));
+  EXPECT_EQ(*LineOfRecord(record), LineOf(kPlain, 2));
+}
+
+TEST(MeasureLog, OtherOptionsStayAsTheyAre) {
+  for (const auto& [key, option] :
+       {std::pair(R"(["a", [4, 8]])", 0), std::pair(R"(["a", [4, 8]])", 1),
+        std::pair("my_matmul", 2), std::pair(R"(["a", [4, 8], "packed"])", 1)}) {
+    ASSERT_OK_AND_ASSIGN(const Record record, RecordOfLine(LineOf(key, option), "j", 0));
+    EXPECT_EQ(record.workload_key, key);
+    EXPECT_EQ(HasRewrittenLayouts(record), option != 0) << key << option;
+    EXPECT_EQ(*LineOfRecord(record), LineOf(key, option));
+  }
+}
+
 TEST(MeasureLog, KeysComeInAnyOrderAndSpacing) {
   ASSERT_OK_AND_ASSIGN(
       const MeasureLogLine line,

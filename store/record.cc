@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/packed_key.h"
+
 namespace kiln::store {
 namespace {
 
@@ -81,7 +83,9 @@ std::string WorkloadName(const Record& record) {
 
 bool IsImported(const Record& record) { return record.device.empty() && record.runner.empty(); }
 
-bool HasRewrittenLayouts(const Record& record) { return record.layout_rewrite_option != 0; }
+bool HasRewrittenLayouts(const Record& record) {
+  return HasUnsaidLayouts(record.layout_rewrite_option, record.workload_key);
+}
 
 Status CheckCalibration(const CalibrationRow& row) {
   if (row.device.empty()) return InvalidArgument("a calibration of no device");

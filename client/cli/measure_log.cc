@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/packed_key.h"
 #include "base/shell_word.h"
 #include "base/terminal.h"
 #include "client/cli/bindings.h"
@@ -73,15 +74,22 @@ StatusOr<WorkloadsByKey> BoundWorkloads(const MeasureLogFlags& flags, const Sess
   return workloads;
 }
 
+// Of the computation that the line is of (base/packed_key.h).
+std::string ComputationKey(const store::MeasureLogLine& line) {
+  return line.layout_rewrite_option == kPreTransformed ? PackedKey(line.workload_key)
+                                                       : line.workload_key;
+}
+
 // With the tasks of the database, where there is a database.
 WorkloadsByKey WorkloadsOf(const std::vector<store::MeasureLogLine>& lines, WorkloadsByKey bound,
                            const Session& session) {
   const auto archive = session.OpenArchive();
   WorkloadsByKey workloads = std::move(bound);
   for (const store::MeasureLogLine& line : lines) {
-    if (workloads.contains(line.workload_key)) continue;
-    workloads.emplace(line.workload_key,
-                      WorkloadOf(line.workload_key, archive.ok() ? archive->get() : nullptr));
+    for (const std::string& key : {ComputationKey(line), line.workload_key}) {
+      if (workloads.contains(key)) continue;
+      workloads.emplace(key, WorkloadOf(key, archive.ok() ? archive->get() : nullptr));
+    }
   }
   return workloads;
 }
@@ -182,7 +190,7 @@ class LogMeasurer {
   std::vector<std::string> Workloads(const std::vector<store::MeasureLogLine>& lines) const {
     std::vector<std::string> workloads;
     for (const store::MeasureLogLine& line : lines) {
-      const auto& workload = workloads_.at(line.workload_key);
+      const auto& workload = workloads_.at(KeyOf(line));
       workloads.push_back(workload.ok() ? workload->description : line.workload_key);
     }
     return workloads;
@@ -191,7 +199,7 @@ class LogMeasurer {
   StatusOr<Row> Measure(const store::MeasureLogLine& line) {
     Row row;
     row.logged_s = LoggedCost(line);
-    const auto& workload = workloads_.at(line.workload_key);
+    const auto& workload = workloads_.at(KeyOf(line));
     row.workload = workload.ok() ? workload->description : line.workload_key;
     if (!workload.ok()) return Failed(row, std::string(Message(workload.status())));
     const auto logged = target::ParseTarget(line.target);
@@ -219,13 +227,19 @@ class LogMeasurer {
     row.check = result.unchecked().empty()
                     ? fmt::format("right, largest error {:.1e}", result.max_error())
                     : "not checked: " + result.unchecked();
-    if (line.layout_rewrite_option.value_or(0) != 0) {
+    if (HasUnsaidLayouts(line.layout_rewrite_option.value_or(0), KeyOf(line))) {
       row.check += "; logged with inputs laid out for it, no comparison";
     }
     return row;
   }
 
  private:
+  // Of its computation; where nobody knows that, of the one that takes all inputs as they are.
+  std::string KeyOf(const store::MeasureLogLine& line) const {
+    const std::string key = ComputationKey(line);
+    return workloads_.at(key).ok() ? key : line.workload_key;
+  }
+
   static Row Failed(Row row, std::string why) {
     row.check = std::move(why);
     row.failed = true;

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/packed_key.h"
 #include "base/shell_word.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -505,7 +506,7 @@ Status StatsCommand(const Session& session) {
     const double cost_s = CostOf(record.result());
     ++row.records;
     if (record.result().error() != v1::NO_ERROR) ++row.failed;
-    const bool rewritten = record.layout_rewrite_option() != 0;
+    const bool rewritten = HasUnsaidLayouts(record.layout_rewrite_option(), record.workload_key());
     rewritten_layouts += rewritten;
     const bool counts = cost_s > 0 && !record.result().stopped_early() && !rewritten;
     if (counts && (!row.best_s.has_value() || cost_s < *row.best_s)) row.best_s = cost_s;

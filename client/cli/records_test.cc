@@ -237,15 +237,30 @@ TEST_F(RecordsTest, EachVersionOfTvmFindsARecordByItsKey) {
   EXPECT_THAT(Kiln({"show", "--record", "7"}), HasSubstr("the unscheduled loops"));
 }
 
+// Of a log whose line has this layout rewrite option.
+std::string LineOfLayouts(int option) {
+  return LineOfFunction(kFunctionKey, kItsSteps, 1,
+                        fmt::format(R"("llvm -mcpu=core-avx2", {}, ["data", "weight"])", option));
+}
+
 TEST_F(RecordsTest, CostsOfRewrittenLayoutsAreMarked) {
   const std::string log = folder_.Join("log.json");
-  const std::string line = LineOfFunction(kFunctionKey, kItsSteps, 1,
-                                          R"("llvm -mcpu=core-avx2", 2, ["data", "weight"])");
-  ASSERT_OK(WriteFile(log, line));
+  ASSERT_OK(WriteFile(log, LineOfLayouts(1)));
   Kiln({"records", "import", log});
-  EXPECT_EQ(Kiln({"records", "export"}), line);
+  EXPECT_EQ(Kiln({"records", "export"}), LineOfLayouts(1));
   EXPECT_THAT(Kiln({"best", kFunctionKey}), HasSubstr("its latency is no comparison with others"));
   EXPECT_THAT(Kiln({"records", "stats"}), HasSubstr("left out of Best"));
+}
+
+// Weights that were laid out before are what a computation of its own says.
+TEST_F(RecordsTest, RecordsOfPackedWeightsHaveAKeyOfTheirOwn) {
+  const std::string log = folder_.Join("log.json");
+  ASSERT_OK(WriteFile(log, LineOfLayouts(2)));
+  Kiln({"records", "import", log});
+  EXPECT_EQ(Kiln({"records", "export"}), LineOfLayouts(2));
+  EXPECT_THAT(Kiln({"best", R"(["wl_matmul", 127, 96, 80, "packed"])"}),
+              Not(HasSubstr("no comparison")));
+  EXPECT_THAT(Kiln({"records", "stats"}), Not(HasSubstr("left out of Best")));
 }
 
 TEST_F(RecordsTest, AFileWithoutLinesEndsWithOneSentence) {

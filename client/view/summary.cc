@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "base/packed_key.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/view/format.h"
@@ -149,7 +150,7 @@ std::string UncheckedLines(const std::vector<v1::Record>& records) {
 std::string RewrittenLines(const std::vector<v1::Record>& records) {
   std::string text;
   for (const v1::Record& record : records) {
-    if (record.layout_rewrite_option() == 0) continue;
+    if (!HasUnsaidLayouts(record.layout_rewrite_option(), record.workload_key())) continue;
     text += fmt::format(
         "trial {} came from a log and was measured with inputs laid out for it (layout rewrite "
         "option {}): its latency is no comparison with others\n",
