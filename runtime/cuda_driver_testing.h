@@ -59,6 +59,7 @@ struct FakeCuda {
   int waits = 0;           // for the stream
   int early_launches = 0;  // of kernels that may start before those before them have ended
   int host_blocks = 0;     // of pinned memory, now
+  std::vector<CuAccessPolicyWindow> windows;  // of launches that had one
   std::vector<std::string> launched;
   std::map<CuPointer, size_t> memory;  // blocks and their bytes
 

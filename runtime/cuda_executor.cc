@@ -117,6 +117,7 @@ class CudaExecutor : public Executor {
   struct Kernel {
     std::vector<Launching> launches;
     std::vector<Region> args;
+    CudaMemory streamed;  // of its constants
   };
   // For memory of the caller's at these addresses.
   struct Graph {
@@ -132,6 +133,7 @@ class CudaExecutor : public Executor {
   Status LoadKernels();
   StatusOr<Kernel> LoadKernel(const NetworkKernel& from) const;
   Status UploadConstants();
+  void StreamConstants();
 
   CuPointer AddressOf(const Region& region) const;
   StatusOr<bool> IsOnGpu(const void* pointer, std::string_view name) const;
@@ -256,6 +258,24 @@ Status CudaExecutor::UploadConstants() {
   return Wait("upload the constants");
 }
 
+// A run reads each weight once. Where they do not all fit into the L2 cache, those of the last run
+// have left it before they are read again, and until then they push out what is between the kernels.
+// So each kernel lets its own largest constant be the first that leaves. Measured on an H200
+// (resnet-18, 45 MiB of weights in a cache of 60): 212.0 -> 206.0 us; networks with few weights, or
+// with so many that hardly one stays: as before.
+void CudaExecutor::StreamConstants() {
+  if (network().constants_bytes <= gpu_.l2_bytes / 2) return;
+  int most = 0;  // drivers that do not know it leave it so
+  if (driver_.DeviceGetAttribute(&most, kCuMaxAccessPolicyWindowBytes, gpu_.handle) != 0) most = 0;
+  for (Kernel& kernel : kernels_) {
+    for (const Region& region : kernel.args) {
+      if (network().buffers[static_cast<size_t>(region.root)].place != Place::kConstant) continue;
+      const auto bytes = static_cast<size_t>(std::min<int64_t>(region.bytes, most));
+      if (bytes > kernel.streamed.bytes) kernel.streamed = {AddressOf(region), bytes};
+    }
+  }
+}
+
 Status CudaExecutor::Start(int most_streams) {
   KILN_ASSIGN_OR_RETURN(context_, GpuContext::Open(driver_, gpu_));
   const GpuContext::Use use(*context_);
@@ -286,7 +306,9 @@ Status CudaExecutor::Start(int most_streams) {
     arena_.push_back(std::move(arena));
   }
   addresses_.resize(network().buffers.size());
-  return UploadConstants();
+  KILN_RETURN_IF_ERROR(UploadConstants());
+  StreamConstants();
+  return OkStatus();
 }
 
 MemoryUse CudaExecutor::memory_use() const {
@@ -400,7 +422,8 @@ Status CudaExecutor::LaunchKernel(const Kernel& kernel, CuStream stream,
     const bool may_overlap = follows_kernel && launching.waits_for_previous;
     KILN_RETURN_IF_ERROR(
         Launch(driver_, launching.launch, stream, parameters.data(),
-               may_overlap ? LaunchOrder::kWaitsItself : LaunchOrder::kAfterPrevious));
+               {.order = may_overlap ? LaunchOrder::kWaitsItself : LaunchOrder::kAfterPrevious,
+                .streamed = kernel.streamed}));
     follows_kernel = true;
   }
   return OkStatus();
