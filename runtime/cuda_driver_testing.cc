@@ -353,7 +353,13 @@ void AddEvents(CudaDriver& d) {
     if (IsRecorded(stream)) recording->events[event] = recording->streams[stream];
     return Fake().sticky;
   };
-  d.EventElapsedTime = [](float* ms, CuEvent, CuEvent) { return *ms = 2, 0; };
+  d.EventElapsedTime = [](float* ms, CuEvent, CuEvent) {
+    *ms = 2;
+    if (Fake().elapsed_ms.empty()) return 0;
+    *ms = Fake().elapsed_ms.front();
+    Fake().elapsed_ms.pop_front();
+    return 0;
+  };
 }
 
 CudaDriver MakeDriver() {
