@@ -111,14 +111,6 @@ TEST_F(EmbeddedTest, AJobRunsToItsEndAndLeavesNoProcess) {
   EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
 }
 
-TEST_F(EmbeddedTest, WhatWasTunedHereIsWhatIsCompiledHere) {
-  KilnPrints({"tune", "network:mlp", "--target", "llvm", "--trials", "8", "--min-repeat-ms", "1",
-              "--db", db_, "--log-dir", logs_, "--quiet"});
-  EXPECT_THAT(KilnPrints({"compile", "network:mlp", "--target", "llvm", "--db", db_, "--output",
-                          folder_.Join("mlp.kiln"), "--strict"}),
-              HasSubstr("tuned 4, "));
-}
-
 // On a device whose costs are made up: what comes of it is said, be the row better or not.
 TEST_F(EmbeddedTest, CalibrateFitsItsDevicesConstants) {
   const std::string output = KilnPrints(
