@@ -53,6 +53,12 @@ summary() {
        END {printf "%s inputs, %s a second, coverage %s", n, rate, cov}' "$1"
 }
 
+# The call stack of a leak inside of gRPC, which deploy/leaks.supp names, is found by slow unwinding alone. It costs two
+# thirds of the inputs.
+unwinding() {
+  [[ $1 == scheduler_calls ]] && echo fast_unwind_on_malloc=0:malloc_context_size=8 || echo fast_unwind_on_malloc=1
+}
+
 failed=0
 for name in "${names[@]}"; do
   work=$folder/$name
@@ -61,8 +67,9 @@ for name in "${names[@]}"; do
     "$binaries/${name}_fuzz" "$input" || failed=1
     continue
   fi
-  if "$binaries/${name}_fuzz" "$work/inputs" "$targets/corpus/$name" -max_total_time="$seconds" -max_len=4096 \
-    -timeout=10 -rss_limit_mb=3000 -print_final_stats=1 -artifact_prefix="$work/" >"$work/log" 2>&1; then
+  if ASAN_OPTIONS+=:$(unwinding "$name") "$binaries/${name}_fuzz" "$work/inputs" "$targets/corpus/$name" \
+    -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=3000 -print_final_stats=1 \
+    -artifact_prefix="$work/" >"$work/log" 2>&1; then
     say "$name: $(summary "$work/log"), nothing found"
   else
     failed=1

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "compiler/ir/lexer.h"
 #include "graph/text.h"
@@ -9,8 +13,25 @@
 namespace kiln::graph {
 namespace {
 
+// Is the element the one that its text is read as? A NaN has bits that "nan" does not say, a bool may
+// be any byte that is not 0.
+bool IsSaidByText(const std::byte* element, ir::Type type) {
+  ir::Value value = ir::ReadElement(element, type);
+  if (type.is_float() && std::isnan(value.f)) value.f = std::numeric_limits<double>::quiet_NaN();
+  std::array<std::byte, 8> read;
+  ir::WriteElement(read.data(), type, value);
+  return std::equal(element, element + type.bytes(), read.begin());
+}
+
 bool IsNamedByDigest(const Constant& constant) {
-  return !constant.random() && constant.type().num_elements() > kMaxPrintedElements;
+  if (constant.random()) return false;
+  const int64_t elements = constant.type().num_elements();
+  if (elements > kMaxPrintedElements) return true;
+  const ir::Type type = constant.type().type;
+  for (int64_t i = 0; i < elements; ++i) {
+    if (!IsSaidByText(constant.bytes().data() + i * type.bytes(), type)) return true;
+  }
+  return false;
 }
 
 std::string ElementText(const Constant& constant, int64_t i) {

@@ -13,8 +13,8 @@
 // A statement a line. `_` stands for an optional input that is not given. Types of outputs may be
 // left out; where they stand they must be those that come out. Names, comments and backquotes are
 // those of every text form (compiler/ir/lexer.h). The elements of a constant stand in brackets, in
-// row-major order, or come out of a seed, or, of more than 64, are named by their digest
-// (Constant::digest) and must be given beside the text.
+// row-major order, or come out of a seed, or, where they are more than 64 or "nan" would not say
+// which NaN, are named by their digest (Constant::digest) and must be given beside the text.
 //
 // ParseGraph(PrintGraph(g), constants of g) equals g. Pure functions. Any bytes are fine as input;
 // errors name line and column. Cost: linear in the text, and InferTypes for each node.

@@ -1,5 +1,7 @@
 #include "graph/text.h"
 
+#include <algorithm>
+
 #include "base/status_testing.h"
 
 namespace kiln::graph {
@@ -55,6 +57,22 @@ TEST(GraphTextTest, LargeConstantsAreNamedByTheirDigest) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("are not given beside the text")));
   ASSERT_OK_AND_ASSIGN(const Graph parsed, ParseGraph(text, NamedConstants(graph)));
   EXPECT_TRUE(Equal(graph, parsed));
+}
+
+TEST(GraphTextTest, NansOfOtherBitsAreNamedByTheirDigest) {
+  const auto network = [](uint32_t bits) {
+    ir::NDArray array(ir::kFloat32, {1});
+    std::ranges::copy(std::as_bytes(std::span(&bits, 1)), array.mutable_bytes().begin());
+    GraphBuilder builder;
+    builder.Output(builder.Add("c", Constant::FromArray(array)));
+    return *builder.Build();
+  };
+  EXPECT_THAT(PrintGraph(network(0x7fc00000)), HasSubstr("= [nan]"));
+  for (uint32_t bits : {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xfff00007u}) {
+    const Graph graph = network(bits);
+    ASSERT_OK_AND_ASSIGN(const Graph parsed, ParseGraph(PrintGraph(graph), NamedConstants(graph)));
+    EXPECT_TRUE(Equal(parsed, graph)) << bits;
+  }
 }
 
 TEST(GraphTextTest, RandomConstantsAreTheSameFromTheirText) {

@@ -58,6 +58,7 @@ enum CuDeviceAttribute : int {
   kCuMaxRegistersPerMultiprocessor = 82,
   kCuMaxSharedMemoryPerBlockOptin = 97,
   kCuMaxBlocksPerMultiprocessor = 106,
+  kCuMaxAccessPolicyWindowBytes = 109,
   kCuReservedSharedMemoryPerBlock = 111,
 };
 // CUfunction_attribute.
@@ -72,11 +73,21 @@ enum CuFunctionAttribute : int {
 struct CuLaunchAttribute {
   int id;
   int padding = 0;
-  unsigned value[16] = {};  // of a cluster: its blocks along x, y, z; else 1: yes
+  unsigned value[16] = {};  // of a cluster: its blocks along x, y, z; a window; else 1: yes
 };
+constexpr int kCuLaunchAccessPolicyWindow = 1;
 constexpr int kCuLaunchClusterDimension = 4;
 // The kernel may start before what is before it in its stream has ended: it waits by itself.
 constexpr int kCuLaunchProgrammaticStreamSerialization = 6;
+// CUaccessPolicyWindow: how the caches keep what lies there.
+struct CuAccessPolicyWindow {
+  CuPointer begin;
+  size_t bytes;
+  float hit_ratio;  // so much of it is kept as `hit` says, the rest as `miss`
+  int hit;          // CUaccessProperty
+  int miss;
+};
+constexpr int kCuAccessStreaming = 1;  // leaves the cache first
 // CUlaunchConfig; without attributes: clusters are what the kernel was compiled for.
 struct CuLaunchConfig {
   unsigned grid[3];

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <span>
 #include <utility>
 
 namespace kiln::runtime {
@@ -160,12 +161,17 @@ CuResult LaunchKernel(CuFunction function, unsigned gx, unsigned gy, unsigned gz
 
 CuResult LaunchKernelEx(const CuLaunchConfig* config, CuFunction function, void** parameters,
                         void** extra) {
-  const auto* attribute = static_cast<const CuLaunchAttribute*>(config->attributes);
-  const bool is_early = config->attribute_count == 1 &&
-                        attribute->id == kCuLaunchProgrammaticStreamSerialization &&
-                        attribute->value[0] == 1;
-  if (!is_early) return kCuInvalidValue;
-  ++Fake().early_launches;
+  const std::span attributes(static_cast<const CuLaunchAttribute*>(config->attributes),
+                             config->attribute_count);
+  for (const CuLaunchAttribute& attribute : attributes) {
+    if (attribute.id == kCuLaunchProgrammaticStreamSerialization && attribute.value[0] == 1) {
+      ++Fake().early_launches;
+    } else if (attribute.id == kCuLaunchAccessPolicyWindow) {
+      std::memcpy(&Fake().windows.emplace_back(), attribute.value, sizeof(CuAccessPolicyWindow));
+    } else {
+      return kCuInvalidValue;
+    }
+  }
   return LaunchKernel(function, config->grid[0], config->grid[1], config->grid[2], config->block[0],
                       config->block[1], config->block[2], config->shared_bytes, config->stream,
                       parameters, extra);
@@ -347,7 +353,13 @@ void AddEvents(CudaDriver& d) {
     if (IsRecorded(stream)) recording->events[event] = recording->streams[stream];
     return Fake().sticky;
   };
-  d.EventElapsedTime = [](float* ms, CuEvent, CuEvent) { return *ms = 2, 0; };
+  d.EventElapsedTime = [](float* ms, CuEvent, CuEvent) {
+    *ms = 2;
+    if (Fake().elapsed_ms.empty()) return 0;
+    *ms = Fake().elapsed_ms.front();
+    Fake().elapsed_ms.pop_front();
+    return 0;
+  };
 }
 
 CudaDriver MakeDriver() {

@@ -5,6 +5,7 @@
 // One per process, as the real one; Reset before each test. Not thread-safe.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -59,6 +60,8 @@ struct FakeCuda {
   int waits = 0;           // for the stream
   int early_launches = 0;  // of kernels that may start before those before them have ended
   int host_blocks = 0;     // of pinned memory, now
+  std::vector<CuAccessPolicyWindow> windows;  // of launches that had one
+  std::deque<float> elapsed_ms;               // between events, to come; then 2 for ever
   std::vector<std::string> launched;
   std::map<CuPointer, size_t> memory;  // blocks and their bytes
 

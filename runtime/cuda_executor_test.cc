@@ -5,6 +5,7 @@
 #include <elf.h>
 
 #include <cstring>
+#include <deque>
 #include <numeric>
 
 #include "base/rng.h"
@@ -15,6 +16,12 @@
 
 namespace kiln::runtime {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 using testing::HasSubstr;
 using Values = std::vector<uint64_t>;
@@ -208,6 +215,49 @@ TEST_F(CudaExecutorTest, NoKernelIsLaunchedEarlyThatWaitsForAnotherStream) {
   ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
   EXPECT_EQ(outputs, mix.Reference(a_, b_));
   EXPECT_EQ(cuda_.early_launches, 1) << "one branch goes on in the stream of the first kernel";
+}
+
+// A reading of one run and three more each, with branches first. How many kernels are launched early
+// says which it was.
+TEST_F(CudaExecutorTest, BranchesRunBesideEachOtherWhereThatIsFaster) {
+  MixNetwork mix = Diamond();
+  LetKernelsWait(mix);
+  const auto early = [&](std::deque<float> elapsed_ms) {
+    cuda_.elapsed_ms = std::move(elapsed_ms);
+    auto executor = Load(mix, 0);
+    KILN_CHECK(executor.ok(), "{}", Message(executor.status()));
+    EXPECT_TRUE(cuda_.elapsed_ms.empty());
+    EXPECT_EQ((*executor)->memory_use().staging, 0);
+    cuda_.early_launches = 0;
+    const auto outputs = Run(**executor);
+    EXPECT_TRUE(outputs.ok() && *outputs == mix.Reference(a_, b_));
+    return cuda_.early_launches;
+  };
+  EXPECT_EQ(early({4, 4, 3, 4, 4, 4, 4, 4}), 1);
+  EXPECT_EQ(early({4, 4, 4, 4, 4, 3, 4, 4}), 3);
+}
+
+// The constant has 64 bytes.
+TEST_F(CudaExecutorTest, ConstantsThatDoNotFitTheCacheAreStreamed) {
+  MixNetwork mix = Diamond();
+  mix.Output(mix.Add(2, 0, Place::kOutput));
+  const auto windows = [&](int l2_bytes, int most_bytes) {
+    cuda_.gpus[0].attributes = {{kCuL2CacheBytes, l2_bytes},
+                                {kCuMaxAccessPolicyWindowBytes, most_bytes}};
+    cuda_.windows.clear();
+    auto executor = Load(mix, 1);
+    KILN_CHECK(executor.ok(), "{}", Message(executor.status()));
+    const auto outputs = Run(**executor);
+    EXPECT_TRUE(outputs.ok() && *outputs == mix.Reference(a_, b_));
+    return cuda_.windows;
+  };
+  EXPECT_THAT(windows(128, 1 << 20), IsEmpty());
+  EXPECT_THAT(windows(100, 0), IsEmpty()) << "a GPU that can't do it";
+  EXPECT_THAT(windows(100, 32), Each(Field(&CuAccessPolicyWindow::bytes, 32u)));
+  EXPECT_THAT(
+      windows(100, 1 << 20),
+      AllOf(Not(IsEmpty()), Each(AllOf(Field(&CuAccessPolicyWindow::bytes, 64u),
+                                       Field(&CuAccessPolicyWindow::hit, kCuAccessStreaming)))));
 }
 
 TEST_F(CudaExecutorTest, DriversThatLaunchNothingEarlyLaunchItAll) {

@@ -76,6 +76,24 @@ CuLaunchConfig ConfigOf(const CudaLaunchShape& shape) {
           .attribute_count = 0};
 }
 
+CuLaunchAttribute WaitsItself() {
+  CuLaunchAttribute attribute{.id = kCuLaunchProgrammaticStreamSerialization};
+  attribute.value[0] = 1;
+  return attribute;
+}
+
+CuLaunchAttribute Streamed(const CudaMemory& memory) {
+  const CuAccessPolicyWindow window{.begin = memory.begin,
+                                    .bytes = memory.bytes,
+                                    .hit_ratio = 1,
+                                    .hit = kCuAccessStreaming,
+                                    .miss = kCuAccessStreaming};
+  CuLaunchAttribute attribute{.id = kCuLaunchAccessPolicyWindow};
+  static_assert(sizeof(window) <= sizeof(attribute.value));
+  std::memcpy(attribute.value, &window, sizeof(window));
+  return attribute;
+}
+
 // Of kernels whose blocks form clusters: that they are those of the plan, and that one fits the
 // GPU.
 Status CheckCluster(const CudaDriver& driver, const CudaGpu& gpu, const CudaLaunch& launch) {
@@ -167,15 +185,17 @@ StatusOr<CudaLaunch> CudaModule::Prepare(const std::string& symbol, const CudaLa
 }
 
 Status Launch(const CudaDriver& driver, const CudaLaunch& launch, CuStream stream,
-              void** parameters, LaunchOrder order) {
+              void** parameters, const LaunchOptions& options) {
+  CuLaunchAttribute attributes[2];
+  unsigned count = 0;
+  if (options.order == LaunchOrder::kWaitsItself) attributes[count++] = WaitsItself();
+  if (options.streamed.bytes > 0) attributes[count++] = Streamed(options.streamed);
   CuResult result;
-  if (order == LaunchOrder::kWaitsItself && driver.LaunchKernelEx != nullptr) {
-    CuLaunchAttribute attribute{.id = kCuLaunchProgrammaticStreamSerialization};
-    attribute.value[0] = 1;
+  if (count > 0 && driver.LaunchKernelEx != nullptr) {
     CuLaunchConfig config = ConfigOf(launch.shape);
     config.stream = stream;
-    config.attributes = &attribute;
-    config.attribute_count = 1;
+    config.attributes = attributes;
+    config.attribute_count = count;
     result = driver.LaunchKernelEx(&config, launch.function, parameters, nullptr);
   } else {
     const CudaLaunchShape& shape = launch.shape;

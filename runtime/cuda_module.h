@@ -57,9 +57,22 @@ enum class LaunchOrder : uint8_t {
   kWaitsItself,
 };
 
+// Memory of the GPU.
+struct CudaMemory {
+  CuPointer begin = 0;
+  size_t bytes = 0;
+};
+
+struct LaunchOptions {
+  LaunchOrder order = LaunchOrder::kAfterPrevious;
+  // What the kernel reads of it is the first that leaves the L2 cache. Drivers that can't do that
+  // treat it as everything else. At most kCuMaxAccessPolicyWindowBytes of the GPU.
+  CudaMemory streamed = {};
+};
+
 // Queues it once. `parameters`: the address of each pointer that it takes.
 Status Launch(const CudaDriver& driver, const CudaLaunch& launch, CuStream stream,
-              void** parameters, LaunchOrder order = LaunchOrder::kAfterPrevious);
+              void** parameters, const LaunchOptions& options = {});
 
 // Whether these bytes are a whole ELF file for a GPU.
 Status CheckCubin(std::string_view bytes);

@@ -7,7 +7,7 @@
 //
 // CPU: kernels are called one after another on a fixed pool of pinned threads; inputs, outputs and
 // constants are used where they are. CUDA: all kernels are one CUDA graph, branches beside each
-// other; constants are uploaded when it is loaded. It includes no compiler, and of CUDA needs the
+// other where that is faster; constants are uploaded when it is loaded. It includes no compiler, and of CUDA needs the
 // driver alone.
 //
 // An executor may be called from any thread; calls wait for each other. Several executors run beside
@@ -35,7 +35,10 @@ struct ExecutorOptions {
   bool pin = true;  // each to a core
   // CUDA.
   int gpu = 0;                         // as CUDA counts them
-  int streams = 4;                     // that branches may use
+  // That branches may use. 0: 4 or 1, whichever a few runs say is faster while the network is loaded
+  // (for networks with branches, some ten milliseconds): branches that run beside each other take
+  // room from each other, and where they meet the next kernel can't be launched early.
+  int streams = 0;
   const CudaDriver* driver = nullptr;  // null: that of this machine
 };
 

@@ -45,7 +45,7 @@ typedef struct KilnLoadOptions {
   int32_t threads;       /* of a CPU; 0: one per core that this process may run on */
   int32_t no_pinning;    /* 1: threads are not tied to cores */
   int32_t gpu;           /* which, as CUDA counts them */
-  int32_t streams;       /* that branches may use on a GPU; 0: 4, 1: one kernel at a time */
+  int32_t streams;       /* that branches may use on a GPU; 0: as is faster, 1: one kernel at a time */
   int32_t skip_checksum; /* 1: of the weights, which takes a second for some gigabytes */
 } KilnLoadOptions;
 

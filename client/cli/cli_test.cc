@@ -258,7 +258,7 @@ TEST_F(CliTest, AnOperatorIsANetworkOfOneKernel) {
   EXPECT_THAT(Refused({"compile", "matmul", "--args", "8", "--target", "llvm", "--db", db}),
               HasSubstr("matmul takes M,N,K"));
   EXPECT_THAT(Refused({"compile", "matmull", "--target", "llvm", "--db", db}),
-              HasSubstr("none.db"));
+              AllOf(HasSubstr("did you mean matmul"), HasSubstr("none.db")));
 }
 
 TEST_F(CliTest, ArgumentsThatMakeNoOperator) {

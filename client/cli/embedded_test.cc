@@ -111,20 +111,6 @@ TEST_F(EmbeddedTest, AJobRunsToItsEndAndLeavesNoProcess) {
   EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
 }
 
-TEST_F(EmbeddedTest, WhatWasTunedHereIsWhatIsCompiledHere) {
-  KilnPrints({"tune", "network:mlp", "--target", "llvm", "--trials", "8", "--min-repeat-ms", "1",
-              "--db", db_, "--log-dir", logs_, "--quiet"});
-  EXPECT_THAT(KilnPrints({"compile", "network:mlp", "--target", "llvm", "--db", db_, "--output",
-                          folder_.Join("mlp.kiln"), "--strict"}),
-              HasSubstr("tuned 4, "));
-  EXPECT_THAT(KilnPrints({"verify", folder_.Join("mlp.kiln"), "--kernels"}),
-              HasSubstr("0 of 1 outputs wrong, 0 of 4 kernels"));
-  // Records with packed weights are none of computations that take them as they are.
-  EXPECT_THAT(KilnPrints({"compile", "network:mlp", "--target", "llvm", "--db", db_, "--output",
-                          folder_.Join("plain.kiln"), "--layout-rewrite", "none"}),
-              AllOf(HasSubstr("tuned 1, "), HasSubstr("reused from another target or task 3")));
-}
-
 // On a device whose costs are made up: what comes of it is said, be the row better or not.
 TEST_F(EmbeddedTest, CalibrateFitsItsDevicesConstants) {
   const std::string output = KilnPrints(

@@ -9,6 +9,7 @@
 #include "graph/passes/fold_constants.h"
 #include "graph/passes/fold_scales.h"
 #include "graph/passes/merge_equal.h"
+#include "graph/passes/merge_products.h"
 #include "graph/passes/simplify.h"
 #include "graph/passes/winograd.h"
 #include "graph/rewrite.h"
@@ -41,6 +42,7 @@ const std::vector<Pass>& AllPasses() {
       Always("fold-constants", "as above", FoldConstants),
       Always("fold-scales", "products with a number for each channel go into weights", FoldScales),
       Always("fold-constants", "as above", FoldConstants),
+      Always("merge-products", "products of one input by constants become one", MergeProducts),
       {.name = "winograd",
        .doc = "3x3 convolutions by Winograd's method",
        .run = UseWinograd,

@@ -164,6 +164,61 @@ output y)");
   EXPECT_EQ(CountOf(graph, "add"), 1);
 }
 
+// Of three products of x with a bias, as attention has them, the first two have moves behind them
+// and the third a function.
+constexpr std::string_view kProjections = R"(
+input x: float32[4, 6]
+const v: float32[6, 8] = random(1, -1, 1)
+const w: float32[6, 8] = random(2, -1, 1)
+const u: float32[6, 4] = random(3, -1, 1)
+const a: float32[8] = random(4, -1, 1)
+const b: float32[1, 8] = random(5, -1, 1)
+p = matmul(x, v)
+q = matmul(x, w)
+r = matmul(x, u)
+pa = add(p, a)
+qb = add(b, q)
+s = relu(r)
+ph = reshape(pa) {shape: [4, 2, 4]}
+pt = transpose(ph) {axes: [1, 0, 2]}
+qt = transpose(qb)
+output pt, qt, s)";
+
+TEST(PassesTest, ProductsOfOneInputBecomeOneWhereMovesReadThem) {
+  const Graph graph = Passed(kProjections);
+  EXPECT_EQ(CountOf(graph, "matmul"), 2) << PrintGraph(graph);
+  EXPECT_EQ(CountOf(graph, "add"), 1);
+  EXPECT_EQ(CountOf(graph, "slice"), 2);
+  EXPECT_EQ(CountOf(graph, "concat"), 0) << "of constants";
+}
+
+TEST(PassesTest, ProductsAreMergedOfTheirOwnKindAlone) {
+  const auto merged = [](std::string_view p, std::string_view q) {
+    const Graph graph = Passed(fmt::format(R"(
+input x: float32[4, 6]
+input y: float32[4, 6]
+const v: float32[6, 8] = random(1, -1, 1)
+const w: float32[6, 8] = random(2, -1, 1)
+const t: float32[8, 6] = random(3, -1, 1)
+const b: float32[8] = random(4, -1, 1)
+const c: float32[4, 1] = random(5, -1, 1)
+{}
+{}
+pt = transpose(p)
+qt = transpose(q)
+output pt, qt)",
+                                           p, q));
+    return CountOf(graph, "matmul") == 1;
+  };
+  EXPECT_TRUE(merged("p = matmul(x, v)", "q = matmul(x, w)"));
+  EXPECT_TRUE(merged("p = matmul(x, t) {transpose_b: 1}", "q = matmul(x, t) {transpose_b: 1}"));
+  EXPECT_FALSE(merged("p = matmul(x, v)", "q = matmul(y, w)"));
+  EXPECT_FALSE(merged("p = matmul(x, v)", "q = matmul(x, t) {transpose_b: 1}"));
+  EXPECT_FALSE(merged("p = matmul(x, v)", "qq = matmul(x, w)\nq = add(qq, b)"));
+  EXPECT_FALSE(merged("p = matmul(x, v)", "qq = matmul(x, w)\nq = add(qq, c)")) << "by rows";
+  EXPECT_FALSE(merged("p = matmul(x, v)", "qq = matmul(x, w)\nq = add(qq, qq)"));
+}
+
 TEST(PassesTest, ZerosAroundAnImageGoIntoTheConvolution) {
   const Graph graph = Passed(R"(
 input x: float32[1, 6, 6, 4]

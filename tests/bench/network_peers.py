@@ -1,16 +1,24 @@
 #!/usr/bin/python3
-"""A compiled network on a GPU beside PyTorch in the same run.
+"""Networks on this GPU: Kiln beside PyTorch, in the same run.
 
-usage: network_peers.py KILN FILE.kiln [--batch N]
+usage: network_peers.py KILN FOLDER [--networks NAME[:BATCH],...] [--minutes N] [--trials N] [--seed N]
 
-FILE.kiln is what `KILN compile network:resnet-18` wrote. The peer is the same network in PyTorch with full float32 (no TF32),
-random weights, cuDNN choosing by measuring, in both layouts, called by itself and as a CUDA graph. Prints microseconds a run.
+Each network of the zoo is tuned by `KILN tune network:NAME --target cuda` for --minutes into FOLDER/NAME.db (--minutes 0:
+compiled with what is there), compiled, and timed. The peer is the same network in PyTorch (peer_networks.py): random
+weights, cuDNN choosing by measuring, channels first and last, called by itself and as a CUDA graph; with full float32, and
+with TF32 in a column of its own, which computes with 10 bits instead of 23. Prints a table in microseconds a run: the
+fastest of PyTorch's ways each, and how many times as long as Kiln the fastest in full float32 takes. FOLDER/NAME.txt has
+them all, with what tuning and compiling said last.
 """
 import argparse
 import json
+import os
 import subprocess
+import sys
 
 import peer_networks
+
+NETWORKS = ["resnet-50", "mobilenet_v2", "squeezenet_v1.1", "inception_v3", "bert-base", "vit-b-16", "resnet-50:16"]
 
 
 def median_us(torch, call, calls):
@@ -27,37 +35,81 @@ def median_us(torch, call, calls):
     return sorted(times)[len(times) // 2]
 
 
-def peers(torch, batch):
+def peers(torch, name, batch):
     """(name, microseconds) of each way to run it."""
-    for name, layout in (("NCHW", torch.contiguous_format), ("NHWC", torch.channels_last)):
-        network = peer_networks.residual(18).cuda().to(memory_format=layout)
-        x = torch.rand(batch, 3, 224, 224, device="cuda").to(memory_format=layout)
+    images = name not in peer_networks.OF_WORDS
+    for layout in ("NCHW", "NHWC") if images else ("",):
+        network, x = peer_networks.make(name, batch)
+        network, x = network.cuda(), x.cuda()
+        if layout == "NHWC":
+            network, x = [thing.to(memory_format=torch.channels_last) for thing in (network, x)]
         for _ in range(5):
             network(x)
-        yield f"PyTorch eager {name}", median_us(torch, lambda: network(x), 20)
+        yield f"eager {layout}".strip(), median_us(torch, lambda: network(x), 10)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             network(x)
-        yield f"PyTorch CUDA graph {name}", median_us(torch, graph.replay, 50)
+        yield f"CUDA graph {layout}".strip(), median_us(torch, graph.replay, 20)
+
+
+def run(command):
+    """What it prints."""
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"network_peers: {' '.join(command)} failed:\n{done.stdout[-2000:]}")
+    return done.stdout
+
+
+def ours(arguments, name, batch, log):
+    """Microseconds of a run by Kiln, and by its records."""
+    path = os.path.join(arguments.folder, f"{name}-{batch}" if batch > 1 else name)
+    network = [f"network:{name}", "--batch", str(batch), "--target", "cuda", "--db", path + ".db"]
+    if arguments.minutes > 0:
+        said = run([arguments.kiln, "tune", *network, "--minutes", str(arguments.minutes), "--trials", str(arguments.trials),
+                    "--seed", str(arguments.seed), "--quiet"])
+        log.write("\n".join(said.splitlines()[-40:]) + "\n")
+    log.write(run([arguments.kiln, "compile", *network, "-o", path + ".kiln"]))
+    bench = json.loads(run([arguments.kiln, "bench", path + ".kiln", "--json", "--repeat", "20"]))
+    return bench["median_s"] * 1e6, bench["expected_s"] * 1e6
+
+
+def row(torch, arguments, name, batch):
+    """The network's line of the table."""
+    with open(os.path.join(arguments.folder, f"{name}-{batch}.txt"), "w", encoding="utf-8") as log:
+        kiln_us, records_us = ours(arguments, name, batch, log)
+        log.write(f"Kiln: {kiln_us:.1f} us, by its records {records_us:.1f}\n")
+        best = []
+        for tf32 in (False, True):
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+            ways = dict(peers(torch, name, batch))
+            for way, us in ways.items():
+                log.write(f"PyTorch {'TF32' if tf32 else 'float32'} {way}: {us:.1f} us\n")
+            way = min(ways, key=ways.get)
+            best.append((ways[way], way))
+    (exact_us, exact), (tf32_us, tf32) = best
+    return (f"| {name}{f', batch {batch}' if batch > 1 else ''} | {kiln_us:.1f} | {records_us:.1f} | {exact_us:.1f} ({exact}) "
+            f"| {exact_us / kiln_us:.2f} | {tf32_us:.1f} ({tf32}) |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kiln")
-    parser.add_argument("file")
-    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("folder")
+    parser.add_argument("--networks", default=",".join(NETWORKS))
+    parser.add_argument("--minutes", type=float, default=8)
+    parser.add_argument("--trials", type=int, default=100000)
+    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    os.makedirs(arguments.folder, exist_ok=True)
 
     import torch  # pylint: disable=import-outside-toplevel
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
     print(torch.cuda.get_device_name())
-    ours = json.loads(subprocess.run([arguments.kiln, "bench", arguments.file, "--json", "--repeat", "20"], check=True,
-                                     stdout=subprocess.PIPE, text=True).stdout)
-    print(f"Kiln: {ours['median_s'] * 1e6:.1f} us (by its records {ours['expected_s'] * 1e6:.1f})")
+    print("| network | Kiln | by its records | PyTorch float32 | times | PyTorch TF32 |\n|---|---|---|---|---|---|")
     with torch.no_grad():
-        for name, us in peers(torch, arguments.batch):
-            print(f"{name}: {us:.1f} us")
+        for network in arguments.networks.split(","):
+            name, _, batch = network.partition(":")
+            print(row(torch, arguments, name, int(batch or 1)), flush=True)
 
 
 if __name__ == "__main__":

@@ -111,10 +111,13 @@ NETWORKS = {
 }
 
 
-def make(name):
+OF_WORDS = {name for name, (_, shape) in NETWORKS.items() if len(shape) == 2}
+
+
+def make(name, batch=1):
     """The network and an input of it: images, or the numbers of words."""
     import torch
     torch.manual_seed(1)
-    maker, shape = NETWORKS[name]
-    x = torch.rand(shape) if len(shape) == 4 else torch.randint(1000, shape)
+    maker, (_, *shape) = NETWORKS[name]
+    x = torch.randint(1000, (batch, *shape)) if name in OF_WORDS else torch.rand(batch, *shape)
     return maker(), x

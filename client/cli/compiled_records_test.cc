@@ -1,0 +1,92 @@
+// `kiln compile` of what was tuned: jobs, their tasks and trials, records; by the real binary.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "client/cli/kiln_testing.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+std::vector<Json> Lines(const std::string& text) {
+  std::vector<Json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+// A job of the four tasks of a network, each tried twice.
+class CompiledRecordsTest : public testing::Test {
+ protected:
+  CompiledRecordsTest() {
+    const auto events = Lines(
+        KilnPrints({"tune", "network:mlp", "--target", "llvm", "--trials", "8", "--min-repeat-ms",
+                    "1", "--db", db_, "--log-dir", folder_.Join("logs"), "--json"}));
+    job_ = events.front()["job"];
+  }
+  Words Compile(const Words& what) const {
+    Words words = {"compile", "--db", db_, "-o", file_};
+    words.insert(words.end(), what.begin(), what.end());
+    return words;
+  }
+  // Its one kernel has this record. One of packed weights is of another computation than the file's,
+  // whose inputs are the caller's.
+  void CompileTo(const Json& record, Words what) const {
+    const bool is_packed = record["dag"].get<std::string>().find("packed") != std::string::npos;
+    what.emplace_back("--kernels");
+    EXPECT_THAT(KilnPrints(Compile(what)),
+                AllOf(HasSubstr(is_packed ? "reused from another target or task 1; " : "tuned 1, "),
+                      HasSubstr(" " + record["id"].get<std::string>() + " ")));
+  }
+
+  TempDir folder_ = *TempDir::Make("compiled-records-test");
+  const std::string db_ = folder_.Join("kiln.db"), file_ = folder_.Join("one.kiln");
+  std::string job_;
+};
+
+TEST_F(CompiledRecordsTest, ANetworkOneTaskOneTrialOneRecord) {
+  EXPECT_THAT(KilnPrints(Compile({"network:mlp", "--target", "llvm", "--strict"})),
+              HasSubstr("tuned 4, "));
+  const std::vector<Json> best = Lines(KilnPrints({"best", job_, "--db", db_, "--json"}));
+  ASSERT_EQ(best.size(), 4u);
+  for (size_t task : {0, 3}) {
+    const Json& record = best[task];
+    CompileTo(record, {job_, "--task", std::to_string(task)});
+    CompileTo(record, {job_ + "/" + std::to_string(record["trial"].get<int>())});
+    CompileTo(record, {record["id"].get<std::string>()});
+    EXPECT_THAT(KilnPrints({"verify", file_, "--kernels"}),
+                HasSubstr("0 of 1 outputs wrong, 0 of 1 kernels"));
+  }
+}
+
+TEST_F(CompiledRecordsTest, WeightsAreAsTheyWereTuned) {
+  EXPECT_THAT(KilnPrints(Compile({"network:mlp", "--target", "llvm", "--strict"})),
+              HasSubstr("tuned 4, "));
+  EXPECT_THAT(KilnPrints({"verify", file_, "--kernels"}),
+              HasSubstr("0 of 1 outputs wrong, 0 of 4 kernels"));
+  // Records with packed weights are none of computations that take them as they are.
+  EXPECT_THAT(KilnPrints(Compile({"network:mlp", "--target", "llvm", "--layout-rewrite", "none"})),
+              AllOf(HasSubstr("tuned 1, "), HasSubstr("reused from another target or task 3")));
+}
+
+TEST_F(CompiledRecordsTest, WhatIsNotOneTaskIsRefused) {
+  const RunResult several = RunKiln(Compile({job_}));
+  EXPECT_EQ(several.exit.code, 1);
+  EXPECT_THAT(several.error,
+              AllOf(HasSubstr("has 4 tasks, choose one of them"), HasSubstr("--task 3  ")));
+  EXPECT_THAT(RunKiln(Compile({job_, "--task", "4"})).error, HasSubstr("4"));
+  EXPECT_THAT(RunKiln(Compile({job_ + "/99"})).error, HasSubstr("99"));
+  EXPECT_THAT(RunKiln(Compile({"9999"})).error, HasSubstr("9999"));
+  EXPECT_FALSE(FileExists(file_));
+}
+
+}  // namespace
+}  // namespace kiln::client
