@@ -53,9 +53,29 @@ std::vector<AttributeProto> ReadDefaults(const ::onnx::FunctionProto& function) 
   return defaults;
 }
 
-Tensor KnownTensor(const ir::NDArray& array, const std::string& name) {
+// An input that is fixed. Its elements may be held in a wider type than the model says.
+Tensor KnownTensor(const ir::NDArray& array, const ::onnx::ValueInfoProto& input) {
   if (array.num_elements() == 0) return Tensor::Empty({array.type(), array.shape()});
-  return Tensor::Of(graph::Constant::FromArray(array), name);
+  Tensor tensor = Tensor::Of(graph::Constant::FromArray(array), input.name());
+  const auto held = HeldElementType(input.type().tensor_type().elem_type());
+  if (held.ok() && held->type == array.type()) tensor.narrow = held->narrow;
+  return tensor;
+}
+
+// Types that Kiln lacks, of inputs that the rule is not for: "its input 1 is uint8"; "" if there are none.
+std::string RefusedInput(const Rule& rule, const std::vector<Tensor>& inputs) {
+  if (rule.narrow != NarrowInputs::kRefuses) return "";
+  const auto found = std::ranges::find_if(inputs, &Tensor::is_narrow);
+  if (found == inputs.end()) return "";
+  return fmt::format("its input {} is {}, which Kiln moves and converts but does not compute with",
+                     found - inputs.begin(), ElementTypeName(found->narrow.onnx_type));
+}
+
+// As narrow as input 0 where the outputs have its type.
+void KeepNarrow(const Tensor& input, std::vector<Tensor>& outputs) {
+  for (Tensor& output : outputs) {
+    if (output.exists() && output.element() == input.element()) output.narrow = input.narrow;
+  }
 }
 
 std::vector<std::string> Names(const RepeatedPtrField<::onnx::ValueInfoProto>& values) {
@@ -129,7 +149,7 @@ Status Importer::AddInputs(Scope& scope) {
     if (!names.insert(name).second) return InvalidArgument("two inputs are called '{}'", name);
     const auto fixed = options_.input_values.find(name);
     if (fixed != options_.input_values.end()) {
-      scope.values[name] = KnownTensor(fixed->second, name);
+      scope.values[name] = KnownTensor(fixed->second, input);
     } else if (!scope.initializers.contains(name)) {
       inputs.push_back(&input);
     }
@@ -180,6 +200,8 @@ StatusOr<std::vector<Tensor>> Importer::ApplyRule(const std::string& domain,
   if (rule == nullptr) return unsupported(WhyUnsupported(domain, node.op));
   if (std::ranges::any_of(node.inputs, [](const Tensor& input) { return input.is_missing(); }))
     return std::vector<Tensor>(num_outputs, Tensor::Missing());
+  if (std::string refused = RefusedInput(*rule, node.inputs); !refused.empty())
+    return unsupported(std::move(refused));
   NodeContext context(*this, std::move(node));
   rule->translate(context);
   if (context.status().code() == StatusCode::kUnimplemented)
@@ -191,6 +213,7 @@ StatusOr<std::vector<Tensor>> Importer::ApplyRule(const std::string& domain,
     if (context.wants_output(static_cast<int>(i)) && !outputs.back().exists())
       outputs = unsupported(fmt::format("Kiln does not compute its output {}", i));
   }
+  if (rule->narrow == NarrowInputs::kKeeps) KeepNarrow(context.input(0), outputs);
   return outputs;
 }
 
@@ -312,6 +335,16 @@ StatusOr<std::vector<Tensor>> Importer::Inline(::onnx::GraphProto& graph,
   return outputs;
 }
 
+// What leaves the network keeps its type.
+void Importer::RefuseNarrowOutputs(const std::vector<Tensor>& outputs,
+                                   const std::vector<std::string>& names) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].is_narrow()) continue;
+    const StatusOr<ir::Type> type = ElementType(outputs[i].narrow.onnx_type);
+    unsupported_.Add(fmt::format("output '{}'", names[i]), {}, std::string(Message(type.status())));
+  }
+}
+
 StatusOr<graph::Graph> Importer::Import() {
   KILN_RETURN_IF_ERROR(ReadVersions(model_.opset_import(), versions_));
   KILN_RETURN_IF_ERROR(ReadFunctions());
@@ -322,6 +355,7 @@ StatusOr<graph::Graph> Importer::Import() {
   const std::vector<std::string> names = Names(graph.output());
   KILN_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
                         ImportNodes(*graph.mutable_node(), names, scope));
+  RefuseNarrowOutputs(outputs, names);
   if (!unsupported_.empty()) return unsupported_.ToStatus();
   KILN_RETURN_IF_ERROR(open_inputs_);
   for (size_t i = 0; i < outputs.size(); ++i)

@@ -73,6 +73,8 @@ class Importer {
   StatusOr<std::vector<Tensor>> ApplyRule(const std::string& domain, NodeContext::Node node);
   StatusOr<std::vector<Tensor>> Call(Function& function, NodeContext::Node node);
   StatusOr<Tensor> Lookup(const std::string& name, Scope& scope);
+  void RefuseNarrowOutputs(const std::vector<Tensor>& outputs,
+                           const std::vector<std::string>& names);
   StatusOr<Tensor> TakeInitializer(const std::string& name, ::onnx::TensorProto& proto);
 
   ::onnx::ModelProto& model_;

@@ -18,7 +18,9 @@ int OnnxType(std::string_view name) {
       {"float16", TensorProto::FLOAT16}, {"bfloat16", TensorProto::BFLOAT16},
       {"int8", TensorProto::INT8},       {"int32", TensorProto::INT32},
       {"int64", TensorProto::INT64},     {"bool", TensorProto::BOOL},
-      {"uint8", TensorProto::UINT8},     {"string", TensorProto::STRING}};
+      {"uint8", TensorProto::UINT8},     {"uint16", TensorProto::UINT16},
+      {"int16", TensorProto::INT16},     {"uint32", TensorProto::UINT32},
+      {"string", TensorProto::STRING}};
   for (const auto& [known, type] : types)
     if (known == name) return type;
   return TensorProto::UNDEFINED;
@@ -92,6 +94,19 @@ void TestGraph::Initializer(const std::string& name, const ir::NDArray& array) {
 
 void TestGraph::Ints(const std::string& name, const std::vector<int64_t>& values) {
   Initializer(name, frontend::Ints(values));
+}
+
+void TestGraph::NarrowInts(const std::string& name, const std::string& type,
+                           std::vector<int64_t> shape, const std::vector<int64_t>& values) {
+  TensorProto& proto = *graph_->add_initializer();
+  proto.set_name(name);
+  proto.set_data_type(OnnxType(type));
+  for (int64_t extent : shape) proto.add_dims(extent);
+  const int bytes = type == "uint8" ? 1 : type == "uint32" ? 4 : 2;
+  for (int64_t value : values) {
+    for (int i = 0; i < bytes; ++i)
+      proto.mutable_raw_data()->push_back(static_cast<char>(value >> (8 * i) & 0xff));
+  }
 }
 
 ::onnx::NodeProto& TestGraph::Node(const std::string& op, const std::vector<std::string>& inputs,

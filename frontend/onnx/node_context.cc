@@ -269,7 +269,11 @@ Tensor NodeContext::Emit(std::string_view op, std::vector<Tensor> inputs,
 }
 
 Tensor NodeContext::Cast(const Tensor& x, ir::Type type) {
-  if (x.element() == type) return x;
+  if (x.element() == type) {
+    Tensor wide = x;
+    wide.narrow = {};
+    return wide;
+  }
   if (x.is_empty()) return Tensor::Empty({type, x.shape()});
   return Emit("cast", {x}, {{"to", std::string(ir::TypeName(type))}});
 }

@@ -108,7 +108,7 @@ class NodeContext {
   }
   // Those that change nothing where there is nothing to change, and of which some have a meaning
   // for tensors without elements.
-  Tensor Cast(const Tensor& x, ir::Type type);
+  Tensor Cast(const Tensor& x, ir::Type type);  // is not narrow
   Tensor Reshape(const Tensor& x, Shape shape);
   Tensor Transpose(const Tensor& x, Shape axes);
   Tensor BroadcastTo(const Tensor& x, Shape shape);

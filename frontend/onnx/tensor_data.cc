@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/integers.h"
 #include "frontend/onnx/element_type.h"
 
 namespace kiln::frontend {
@@ -69,13 +70,28 @@ StatusOr<ConstantPtr> FromList(const TensorType& type, List& list) {
   return Constant::FromMemory(type, owner, std::as_bytes(std::span(owner->data(), owner->size())));
 }
 
-// A list of int32 that stands for narrower elements: the bits of 16-bit floats, or the numbers.
+// Elements of fewer bytes, little-endian, in a wider type.
+ConstantPtr Widened(const TensorType& type, const NarrowType& narrow,
+                    std::span<const std::byte> bytes) {
+  ir::NDArray array(type.type, type.shape);
+  const size_t size = bytes.size() / static_cast<size_t>(array.num_elements());
+  for (int64_t i = 0; i < array.num_elements(); ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, bytes.data() + static_cast<size_t>(i) * size, size);
+    const int64_t value = bits;
+    array.Set(
+        i, ir::Value::Int(value > narrow.most ? value - (narrow.most - narrow.least + 1) : value));
+  }
+  return Constant::FromArray(std::move(array));
+}
+
+// A list whose numbers stand for others: the bits of 16-bit floats, or integers of another size.
 template <typename List>
 StatusOr<ConstantPtr> FromNarrowed(const TensorType& type, const List& list) {
   if (list.size() != type.num_elements()) return WrongCount(type, list.size());
   ir::NDArray array(type.type, type.shape);
   for (int64_t i = 0; i < array.num_elements(); ++i) {
-    const int32_t bits = list.Get(static_cast<int>(i));
+    const auto bits = static_cast<int64_t>(list.Get(static_cast<int>(i)));
     if (type.type.is_float()) {
       const auto half = static_cast<uint16_t>(bits);
       std::memcpy(array.mutable_bytes().data() + 2 * i, &half, sizeof(half));
@@ -104,8 +120,8 @@ StatusOr<int64_t> ParseCount(const std::string& key, const std::string& text) {
 
 }  // namespace
 
-StatusOr<ConstantPtr> TensorData::ReadExternal(const TensorType& type,
-                                               const ::onnx::TensorProto& proto) {
+StatusOr<ExternalData::Bytes> TensorData::MapExternal(const TensorType& type, int64_t bytes,
+                                                      const ::onnx::TensorProto& proto) {
   std::string location;
   int64_t offset = 0;
   std::optional<int64_t> length;
@@ -116,27 +132,53 @@ StatusOr<ConstantPtr> TensorData::ReadExternal(const TensorType& type,
     if (entry.key() == "offset") offset = count;
     if (entry.key() == "length") length = count;
   }
-  if (length && *length != type.bytes()) {
+  if (length && *length != bytes) {
     return InvalidArgument("its external data has {} bytes, {} has {}", *length,
-                           graph::TypeText(type), type.bytes());
+                           graph::TypeText(type), bytes);
   }
-  KILN_ASSIGN_OR_RETURN(ExternalData::Bytes bytes, external_.Map(location, offset, type.bytes()));
-  return FromBytes(type, std::move(bytes.owner), bytes.bytes);
+  return external_.Map(location, offset, bytes);
+}
+
+StatusOr<ConstantPtr> TensorData::ReadNarrow(const TensorType& type, const NarrowType& narrow,
+                                             const ::onnx::TensorProto& proto) {
+  const bool is_external = proto.data_location() == ::onnx::TensorProto::EXTERNAL;
+  if (!is_external && !proto.has_raw_data()) {
+    return type.type == ir::kInt32 ? FromNarrowed(type, proto.int32_data())
+                                   : FromNarrowed(type, proto.uint64_data());
+  }
+  const int64_t size = narrow.most - narrow.least <= UINT8_MAX    ? 1
+                       : narrow.most - narrow.least <= UINT16_MAX ? 2
+                                                                  : 4;
+  const int64_t length = MultiplyCounts(type.num_elements(), size);
+  std::span<const std::byte> bytes = std::as_bytes(std::span(proto.raw_data()));
+  if (is_external) {
+    KILN_ASSIGN_OR_RETURN(const ExternalData::Bytes mapped, MapExternal(type, length, proto));
+    return Widened(type, narrow, mapped.bytes);
+  }
+  if (std::ssize(bytes) != length)
+    return InvalidArgument("its raw_data has {} bytes, expected {}", bytes.size(), length);
+  return Widened(type, narrow, bytes);
 }
 
 StatusOr<Tensor> TensorData::Read(::onnx::TensorProto& proto) {
-  KILN_ASSIGN_OR_RETURN(const ir::Type element, ElementType(proto.data_type()));
+  KILN_ASSIGN_OR_RETURN(const HeldType held, HeldElementType(proto.data_type()));
   KILN_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ReadShape(proto));
   if (proto.has_segment()) return Unimplemented("tensors in segments");
-  TensorType type{element, std::move(shape)};
+  TensorType type{held.type, std::move(shape)};
   if (Tensor empty = Tensor::Empty(type); empty.is_empty()) return empty;
   KILN_RETURN_IF_ERROR(graph::CheckTensorType(type));
   const auto read = [&]() -> StatusOr<ConstantPtr> {
-    if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) return ReadExternal(type, proto);
+    if (held.narrow.onnx_type != 0) return ReadNarrow(type, held.narrow, proto);
+    if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
+      KILN_ASSIGN_OR_RETURN(ExternalData::Bytes mapped, MapExternal(type, type.bytes(), proto));
+      return FromBytes(type, std::move(mapped.owner), mapped.bytes);
+    }
     return proto.has_raw_data() ? FromRawData(type, proto) : FromTypedData(type, proto);
   };
   KILN_ASSIGN_OR_RETURN(ConstantPtr constant, read());
-  return Tensor::Of(std::move(constant), proto.name());
+  Tensor tensor = Tensor::Of(std::move(constant), proto.name());
+  tensor.narrow = held.narrow;
+  return tensor;
 }
 
 StatusOr<Tensor> TensorData::Take(::onnx::TensorProto& proto) {

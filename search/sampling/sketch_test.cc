@@ -113,6 +113,53 @@ TEST(Sketch, ConvolutionTilesSixLevelsAndFusesIntoTheRelu) {
   EXPECT_EQ(fused, 2);
 }
 
+dag::TensorRef Product(dag::DagBuilder& b, const std::string& name, int64_t n) {
+  const auto x = b.Placeholder(name + "_x", ir::kFloat32, {n, n});
+  const auto w = b.Placeholder(name + "_w", ir::kFloat32, {n, n});
+  return b.Reduce(name, {{"i", n}, {"j", n}}, {{"k", n}}, dag::Combiner::kSum,
+                  [&](dag::Vars v) { return x(v[0], v[2]) * w(v[2], v[1]); });
+}
+
+// What broadcasts two vectors is tiled for itself.
+TEST(Sketch, ProductsDoNotFuseIntoTiledReaders) {
+  dag::DagBuilder b;
+  const int64_t n = 64;
+  const auto rows = b.Placeholder("rows", ir::kFloat32, {n});
+  const auto columns = b.Placeholder("columns", ir::kFloat32, {n});
+  const auto product = Product(b, "P", n);
+  b.Compute("y", {{"i", n}, {"j", n}},
+            [&](dag::Vars v) { return product(v[0], v[1]) + rows(v[0]) + columns(v[1]); });
+  const dag::DagPtr dag = *b.Build();
+  EXPECT_GT(CountSketches(dag), 0u);
+  EXPECT_FALSE(GpuSketches(dag).empty());
+}
+
+TEST(Sketch, OneOfTwoProductsFusesIntoTheirSum) {
+  dag::DagBuilder b;
+  const int64_t n = 64;
+  const auto p = Product(b, "P", n), q = Product(b, "Q", n);
+  b.Compute("y", {{"i", n}, {"j", n}}, [&](dag::Vars v) { return p(v[0], v[1]) + q(v[0], v[1]); });
+  const dag::DagPtr dag = *b.Build();
+  EXPECT_GT(CountSketches(dag), 0u);
+  EXPECT_FALSE(GpuSketches(dag).empty());
+}
+
+// Rows that broadcast two vectors, and their sums.
+TEST(Sketch, TiledStagesDoNotFuseIntoReductions) {
+  dag::DagBuilder b;
+  const int64_t n = 64;
+  const auto rows = b.Placeholder("rows", ir::kFloat32, {n});
+  const auto columns = b.Placeholder("columns", ir::kFloat32, {n});
+  const auto w = b.Placeholder("w", ir::kFloat32, {n});
+  const auto outer = b.Compute("outer", {{"i", n}, {"j", n}},
+                               [&](dag::Vars v) { return Exp(rows(v[0])) * Exp(columns(v[1])); });
+  b.Reduce("y", {{"i", n}, {"j", n}}, {{"k", n}}, dag::Combiner::kSum,
+           [&](dag::Vars v) { return outer(v[0], v[1]) * w(v[2]); });
+  const dag::DagPtr dag = *b.Build();
+  EXPECT_GT(CountSketches(dag), 0u);
+  EXPECT_FALSE(GpuSketches(dag).empty());
+}
+
 TEST(GpuSketch, CountsOfTvm) {
   EXPECT_EQ(GpuSketches("matmul", "512,512,512").size(), 1u);
   EXPECT_EQ(GpuSketches("matmul", "8,8,1024").size(), 2u) << "one reduces across threads";

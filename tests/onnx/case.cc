@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/xxh3.h"
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/model_file.h"
 #include "frontend/onnx/tensor_data.h"
@@ -208,12 +209,18 @@ std::string FirstLack(const std::string& message) {
 
 }  // namespace
 
-std::vector<std::string> FindCases(const std::string& folder) {
+bool Shard::Has(std::string_view name) const {
+  return Xxh3(name) % static_cast<uint64_t>(count) == static_cast<uint64_t>(index);
+}
+
+std::vector<std::string> FindCases(const std::string& folder, Shard shard) {
   std::vector<std::string> cases;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (FileExists(JoinPath(entry.path().string(), "model.onnx")))
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (FileExists(JoinPath(entry.path().string(), "model.onnx")) &&
+        shard.Has(entry.path().filename().string()))
       cases.push_back(entry.path().string());
+  }
   std::ranges::sort(cases);
   return cases;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -40,8 +41,14 @@ struct CaseResult {
   std::string detail = {};  // why not
 };
 
-// The folders below `folder` that have a model, sorted.
-std::vector<std::string> FindCases(const std::string& folder);
+// One of `count` parts of all cases, which a case is in by a hash of its name.
+struct Shard {
+  int index = 0, count = 1;
+  bool Has(std::string_view name) const;
+};
+
+// The folders below `folder` that have a model and are of the shard, sorted.
+std::vector<std::string> FindCases(const std::string& folder, Shard shard = {});
 
 CaseResult RunCase(const std::string& folder, const CaseOptions& options = {});
 

@@ -1,15 +1,19 @@
 // Runs the test cases of ONNX's own suite and says which of them Kiln computes.
 //
-// usage: conformance [--cases] [--all] [FOLDER ...]
-//   FOLDER    holds folders of cases: node, pytorch-converted, ...; or is a case itself. Without
-//             one: the data of Debian's libonnx-testdata
-//   --cases   a line for each case as well
-//   --all     also those that the oracle needs more than some 20 seconds for
+// usage: conformance [--compiled | --seed N] [--cases] [--all] [--shard I/N] [FOLDER ...]
+//   FOLDER       holds folders of cases: node, pytorch-converted, ...; or is a case itself. Without
+//                one: the data of Debian's libonnx-testdata
+//   --compiled   computes them by networks that are compiled for this CPU, instead of by the oracle
+//   --seed N     by compiled networks with other schedules: those of this seed
+//   --cases      a line for each case as well
+//   --all        also those that the oracle needs more than some 20 seconds for
+//   --shard I/N  the I-th of N parts alone, I from 0: which one a case is in, its name says
 // Exit status 1 when a case fails.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -18,6 +22,7 @@
 
 #include "base/file.h"
 #include "tests/onnx/case.h"
+#include "tests/onnx/compiled.h"
 
 namespace kiln {
 namespace {
@@ -25,14 +30,32 @@ namespace {
 struct Arguments {
   bool lists_cases = false;
   CaseOptions options = {};
+  Shard shard = {};
   std::vector<std::string> folders = {};
 };
+
+// "2/8"
+Shard ReadShard(const std::string& text) {
+  Shard shard;
+  char end = 0;
+  const bool ok = std::sscanf(text.c_str(), "%d/%d%c", &shard.index, &shard.count, &end) == 2 &&
+                  shard.index >= 0 && shard.index < shard.count;
+  if (ok) return shard;
+  fmt::print(stderr, "--shard {}: expected I/N, I from 0 to N-1\n", text);
+  std::exit(2);
+}
 
 Arguments ReadArguments(int argc, char** argv) {
   Arguments arguments;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    if (argument == "--cases") {
+    if (argument == "--compiled") {
+      arguments.options.evaluate = CompiledEvaluator();
+    } else if (argument == "--seed" && i + 1 < argc) {
+      arguments.options.evaluate = CompiledEvaluator(std::strtoull(argv[++i], nullptr, 10));
+    } else if (argument == "--shard" && i + 1 < argc) {
+      arguments.shard = ReadShard(argv[++i]);
+    } else if (argument == "--cases") {
       arguments.lists_cases = true;
     } else if (argument == "--all") {
       arguments.options.max_steps = std::numeric_limits<double>::infinity();
@@ -115,7 +138,8 @@ int Run(const Arguments& arguments) {
       if (entry.is_directory()) groups.push_back(entry.path().string());
     std::ranges::sort(groups);
     for (const std::string& group : groups)
-      if (auto cases = FindCases(group); !cases.empty()) folders.emplace_back(NameOf(group), cases);
+      if (auto cases = FindCases(group, arguments.shard); !cases.empty())
+        folders.emplace_back(NameOf(group), cases);
   }
   Tally all;
   std::vector<std::pair<std::string, Tally>> rows;

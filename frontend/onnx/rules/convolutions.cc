@@ -8,24 +8,16 @@
 namespace kiln::frontend {
 namespace {
 
-// A bias of the channels, axis 1, added.
-Tensor WithBias(NodeContext& n, const Tensor& y, const Tensor& bias) {
-  if (n.failed() || !bias.exists()) return y;
-  Shape shape(y.shape().size(), 1);
-  shape[1] = bias.num_elements();
-  return n.Add(y, n.Reshape(bias, std::move(shape)));
-}
-
 Shape KernelOf(const Tensor& w) {
   return {w.shape().begin() + std::min(2, w.rank()), w.shape().end()};
 }
 
 // x [N, C, spatial...] and w have as many axes.
-void RequireOperands(NodeContext& n) {
-  n.RequireRank(0, 3);
-  n.RequireRank(1, 3);
+void RequireOperands(NodeContext& n, int x_input = 0, int w_input = 1) {
+  n.RequireRank(x_input, 3);
+  n.RequireRank(w_input, 3);
   if (n.failed()) return;
-  const Tensor &x = n.input(0), &w = n.input(1);
+  const Tensor &x = n.input(x_input), &w = n.input(w_input);
   if (x.rank() != w.rank())
     n.Invalid("its input has {} dimensions, its weights {}", x.rank(), w.rank());
 }
@@ -55,16 +47,10 @@ Tensor Convolution(NodeContext& n, const Tensor& x, const Tensor& w) {
 void Conv(NodeContext& n) {
   RequireOperands(n);
   if (n.failed()) return;
-  n.SetOutput(WithBias(n, Convolution(n, n.input(0), n.input(1)), n.input(2)));
+  n.SetOutput(WithChannelBias(n, Convolution(n, n.input(0), n.input(1)), n.input(2)));
 }
 
-void ConvInteger(NodeContext& n) {
-  RequireOperands(n);
-  if (n.failed()) return;
-  const Tensor x = WithoutZeroPoint(n, n.input(0), n.input(2), 1);
-  const Tensor w = WithoutZeroPoint(n, n.input(1), n.input(3), 0);
-  if (!n.failed()) n.SetOutput(Convolution(n, x, w));
-}
+void ConvInteger(NodeContext& n) { n.SetOutput(IntegerConvolution(n, 0, 2, 1, 3)); }
 
 // Pads of a transposed convolution whose output has the extents that are asked for. What is missing
 // even without pads is added at the ends.
@@ -108,10 +94,25 @@ void ConvTranspose(NodeContext& n) {
                            {"dilations", window.dilations},
                            {"output_padding", output_padding},
                            {"groups", groups}});
-  n.SetOutput(WithBias(n, y, n.input(2)));
+  n.SetOutput(WithChannelBias(n, y, n.input(2)));
 }
 
 }  // namespace
+
+Tensor IntegerConvolution(NodeContext& n, int x, int x_zero_point, int w, int w_zero_point) {
+  RequireOperands(n, x, w);
+  if (n.failed()) return Tensor::Missing();
+  const Tensor wide = WithoutZeroPoint(n, n.input(x), n.input(x_zero_point), 1);
+  const Tensor weights = WithoutZeroPoint(n, n.input(w), n.input(w_zero_point), 0);
+  return n.failed() ? Tensor::Missing() : Convolution(n, wide, weights);
+}
+
+Tensor WithChannelBias(NodeContext& n, const Tensor& y, const Tensor& bias) {
+  if (n.failed() || !bias.exists()) return y;
+  Shape shape(y.shape().size(), 1);
+  shape[1] = bias.num_elements();
+  return n.Add(y, n.Reshape(bias, std::move(shape)));
+}
 
 std::vector<Rule> ConvolutionRules() {
   return {{"Conv", Conv}, {"ConvInteger", ConvInteger}, {"ConvTranspose", ConvTranspose}};

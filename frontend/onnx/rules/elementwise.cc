@@ -188,10 +188,26 @@ std::optional<int> TypeOfText(const std::string& text) {
   return type;
 }
 
+// Numbers of a wider type that a narrow one does not have wrap around, as in C.
+Tensor Wrapped(NodeContext& n, const Tensor& x, const NarrowType& narrow) {
+  const auto least = static_cast<double>(narrow.least);
+  const double count = static_cast<double>(narrow.most) - least + 1;
+  const Tensor above = n.Emit("mod", {n.Sub(x, n.ScalarLike(x, least)), n.ScalarLike(x, count)});
+  return n.Add(above, n.ScalarLike(x, least));
+}
+
 void CastTo(NodeContext& n, int onnx_type) {
-  const StatusOr<ir::Type> type = ElementType(onnx_type);
-  if (!type.ok()) return n.Fail(type.status());
-  n.SetOutput(n.Cast(n.input(0), *type));
+  const StatusOr<HeldType> held = HeldElementType(onnx_type);
+  if (!held.ok()) return n.Fail(held.status());
+  const Tensor& x = n.input(0);
+  if (held->narrow.onnx_type == 0) return n.SetOutput(n.Cast(x, held->type));
+  if (x.is_empty()) return n.SetOutput(Tensor::Empty({held->type, x.shape()}));
+  if (x.narrow == held->narrow) return n.SetOutput(x);
+  // In int64 nothing is lost before it wraps.
+  const Tensor wrapped = Wrapped(n, n.Cast(x, ir::kInt64), held->narrow);
+  Tensor y = n.Cast(wrapped, held->type);
+  y.narrow = held->narrow;
+  n.SetOutput(std::move(y));
 }
 
 void Cast(NodeContext& n) {
@@ -209,7 +225,10 @@ void Cast(NodeContext& n) {
 void CastLike(NodeContext& n) {
   n.RequireRank(0, 0);
   n.RequireRank(1, 0);
-  if (!n.failed()) n.SetOutput(n.Cast(n.input(0), n.input(1).element()));
+  if (n.failed()) return;
+  const Tensor& like = n.input(1);
+  if (like.is_narrow()) return CastTo(n, like.narrow.onnx_type);
+  n.SetOutput(n.Cast(n.input(0), like.element()));
 }
 
 void Identity(NodeContext& n) { n.SetOutput(n.input(0)); }

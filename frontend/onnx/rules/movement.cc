@@ -10,7 +10,10 @@ namespace kiln::frontend {
 namespace {
 
 void Concat(NodeContext& n) {
-  for (int i = 0; i < std::max(n.num_inputs(), 1); ++i) n.RequireRank(i, 1);
+  for (int i = 0; i < std::max(n.num_inputs(), 1); ++i) {
+    n.RequireRank(i, 1);
+    if (n.input(i).narrow != n.input(0).narrow) n.Invalid("its inputs have different types");
+  }
   if (n.version() >= 4 && !n.has("axis")) n.Invalid("attribute axis is missing");
   if (n.failed()) return;
   const int64_t axis = n.Axis(n.Int("axis", 1), n.input(0).rank());

@@ -1,5 +1,8 @@
-// Integers that stand for floats: (q - zero point) scale. Kiln's 8-bit type is int8.
+// Integers that stand for floats: (q - zero point) scale. Floats in between are rounded as ONNX says,
+// so that a quantized network gives the integers that it gives elsewhere.
 #include <algorithm>
+#include <cstdint>
+#include <numeric>
 
 #include "base/integers.h"
 #include "frontend/onnx/element_type.h"
@@ -46,35 +49,60 @@ void Dequantize(NodeContext& n) {
   n.SetOutput(n.Cast(y, scale.element()));
 }
 
-// The type that a quantization gives: that of its zero point, or of an attribute; else uint8.
-ir::Type QuantizedType(NodeContext& n, int zero_point) {
-  if (n.has_input(zero_point)) return n.input(zero_point).element();
-  const int64_t number = n.Int("output_dtype", ::onnx::TensorProto::UINT8);
-  const StatusOr<ir::Type> type =
-      ElementType(static_cast<int>(std::clamp<int64_t>(number, -1, 99)));
-  if (!type.ok()) n.Fail(type.status());
-  return type.value_or(ir::kInt8);
+// What a quantization gives.
+struct QuantizedType {
+  HeldType held = {.type = ir::kInt8};
+  double least = INT8_MIN, most = INT8_MAX;
+};
+
+QuantizedType TypeOf(NodeContext& n, HeldType held) {
+  if (held.narrow.onnx_type != 0) {
+    return {held, static_cast<double>(held.narrow.least), static_cast<double>(held.narrow.most)};
+  }
+  if (held.type != ir::kInt8) n.Unsupported("it quantizes to {}", ir::TypeName(held.type));
+  return {};
+}
+QuantizedType TypeOfZeroPoint(NodeContext& n, const Tensor& zero_point) {
+  return TypeOf(n, {zero_point.element(), zero_point.narrow});
+}
+// That of its zero point, or of an attribute; else uint8.
+QuantizedType ReadQuantizedType(NodeContext& n) {
+  if (n.has_input(2)) return TypeOfZeroPoint(n, n.input(2));
+  int64_t number = n.Int("output_dtype", 0);
+  if (number == 0) number = ::onnx::TensorProto::UINT8;
+  const StatusOr<HeldType> held =
+      HeldElementType(static_cast<int>(std::clamp<int64_t>(number, -1, 99)));
+  if (!held.ok()) n.Fail(held.status());
+  return n.failed() ? QuantizedType() : TypeOf(n, *held);
 }
 
-// round(x / scale) + zero point, in int8.
-Tensor Quantized(NodeContext& n, const Tensor& x, const Tensor& scale, const Tensor& zero_point) {
+// x rounded and saturated.
+Tensor Saturated(NodeContext& n, const Tensor& x, const QuantizedType& type) {
+  const Tensor y = n.Emit("clip", {x}, {{"min", type.least}, {"max", type.most}});
+  Tensor q = n.Cast(y, type.held.type);
+  q.narrow = type.held.narrow;
+  return q;
+}
+
+// round(x / scale) + zero point.
+Tensor Quantized(NodeContext& n, const Tensor& x, const Tensor& scale, const Tensor& zero_point,
+                 const QuantizedType& type) {
   Tensor y = n.Emit("round", {n.Div(n.Cast(x, ir::kFloat32), scale)});
   if (zero_point.exists()) y = n.Add(y, zero_point);
-  return n.Cast(n.Emit("clip", {y}, {{"min", -128.0}, {"max", 127.0}}), ir::kInt8);
+  return Saturated(n, y, type);
 }
 
 void Quantize(NodeContext& n) {
   n.RequireRank(0, 0);
   n.RequireRank(1, 0);
   if (n.failed()) return;
-  const ir::Type type = QuantizedType(n, 2);
+  const QuantizedType type = ReadQuantizedType(n);
   if (n.failed()) return;
-  if (type != ir::kInt8) return n.Unsupported("it quantizes to {}", ir::TypeName(type));
   const Tensor& x = n.input(0);
   const Tensor scale = Spread(n, n.Cast(n.input(1), ir::kFloat32), x);
   Tensor zero_point;
   if (n.has_input(2)) zero_point = Spread(n, n.Cast(n.input(2), ir::kFloat32), x);
-  n.SetOutput(Quantized(n, x, scale, zero_point));
+  n.SetOutput(Quantized(n, x, scale, zero_point, type));
 }
 
 // Those of the rows of a matrix, in the shape that broadcasts over it; of one element, a scalar.
@@ -103,17 +131,53 @@ void MatMulInteger(NodeContext& n) { n.SetOutput(IntegerProduct(n, 0, 2, 1, 3));
 void QLinearMatMul(NodeContext& n) {
   for (int i = 0; i < 8; ++i) n.RequireRank(i, 0);
   if (n.failed()) return;
-  const ir::Type type = n.input(7).element();
-  if (type != ir::kInt8) return n.Unsupported("it quantizes to {}", ir::TypeName(type));
+  const QuantizedType type = TypeOfZeroPoint(n, n.input(7));
   const Tensor product = IntegerProduct(n, 0, 2, 3, 5);
   const auto scale = [&](int i) { return n.Cast(n.input(i), ir::kFloat32); };
   const Tensor input_scale = n.Mul(OfRows(n, scale(1)), OfColumns(n, scale(4)));
   const Tensor y_scale = n.Div(OfRows(n, scale(6)), input_scale);
-  n.SetOutput(Quantized(n, product, y_scale, OfRows(n, scale(7))));
+  n.SetOutput(Quantized(n, product, y_scale, OfRows(n, scale(7)), type));
 }
 
-// uint8 is its only type.
-void DynamicQuantize(NodeContext& n) { n.Unsupported("it quantizes to uint8"); }
+// Inputs: as those of QLinearMatMul, then a bias of the channels in int32, whose scale is that of
+// the products.
+void QLinearConv(NodeContext& n) {
+  for (int i = 0; i < 8; ++i) n.RequireRank(i, 0);
+  if (n.failed()) return;
+  const QuantizedType type = TypeOfZeroPoint(n, n.input(7));
+  const Tensor product = WithChannelBias(n, IntegerConvolution(n, 0, 2, 3, 5), n.input(8));
+  const auto scalar = [&](int i) { return n.Reshape(n.Cast(n.input(i), ir::kFloat32), {}); };
+  const Tensor w_scale = n.Cast(n.input(4), ir::kFloat32);
+  if (n.failed()) return;
+  Shape channels;
+  if (w_scale.num_elements() > 1) {
+    channels.assign(n.input(0).shape().size(), 1);
+    channels[1] = w_scale.num_elements();
+  }
+  const Tensor input_scale = n.Mul(scalar(1), n.Reshape(w_scale, std::move(channels)));
+  n.SetOutput(Quantized(n, product, n.Div(scalar(6), input_scale), scalar(7), type));
+}
+
+// To uint8, with the scale that the elements ask for: 0 is one of the numbers that are exact.
+void DynamicQuantize(NodeContext& n) {
+  n.RequireFloat(0);
+  n.RequireRank(0, 0);
+  if (n.failed()) return;
+  const QuantizedType type = TypeOf(n, *HeldElementType(::onnx::TensorProto::UINT8));
+  const Tensor &x = n.input(0), zero = n.ScalarLike(x, 0), one = n.ScalarLike(x, 1);
+  Shape axes(x.shape().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  const Tensor most = n.Emit("maximum", {n.Reduce("reduce_max", x, axes, false), zero});
+  const Tensor least = n.Emit("minimum", {n.Reduce("reduce_min", x, axes, false), zero});
+  const Tensor spread = n.Div(n.Sub(most, least), n.ScalarLike(x, type.most));
+  // Any scale will do for zeros alone.
+  const Tensor scale = n.Where(n.Emit("equal", {spread, zero}), one, spread);
+  const Tensor zero_point =
+      Saturated(n, n.Emit("round", {n.Div(n.Emit("negative", {least}), scale)}), type);
+  n.SetOutput(0, Quantized(n, x, scale, n.Cast(zero_point, ir::kFloat32), type));
+  n.SetOutput(1, scale);
+  n.SetOutput(2, zero_point);
+}
 
 }  // namespace
 
@@ -135,6 +199,7 @@ std::vector<Rule> QuantizationRules() {
           {"DequantizeLinear", Dequantize},
           {"DynamicQuantizeLinear", DynamicQuantize},
           {"MatMulInteger", MatMulInteger},
+          {"QLinearConv", QLinearConv},
           {"QLinearMatMul", QLinearMatMul}};
 }
 

@@ -1,5 +1,7 @@
 #include "search/space/tiling.h"
 
+#include <optional>
+
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/search_space.h"
 #include "search/space/sketch_rules/rules.h"
@@ -14,13 +16,22 @@ const std::string& Structure(const RuleContext& context) {
   return context.parameters.*SpaceOf(context.task.target).tiling;
 }
 
+// The stage that s can be computed inside of, at the tiles of s: its reader, unless that has tiles of
+// its own, as one has that broadcasts two vectors, or loops that s has not.
+std::optional<int> FusibleReader(const State& state, int s) {
+  const std::optional<int> reader = StageView(state, s).ElementwiseConsumer();
+  if (!reader || IsTiled(state.stage(*reader)) || HasReduceLoop(state.stage(*reader)))
+    return std::nullopt;
+  return reader;
+}
+
 class MultiLevelTilingWithFusion final : public SketchRule {
  public:
   std::string_view name() const override { return "multi-level tiling with fusion"; }
   RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
     if (state.stage(s).is_placeholder()) return RuleAnswer::kSkip;
     const StageView view(state, s);
-    if (!view.ElementwiseConsumer()) return RuleAnswer::kSkip;
+    if (!FusibleReader(state, s)) return RuleAnswer::kSkip;
     if (!view.NeedsMultiLevelTiling()) {
       if (!TilesColumns(context, state, s)) return RuleAnswer::kSkip;
       return view.IsCacheWriteStage() ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kApply;
@@ -29,7 +40,7 @@ class MultiLevelTilingWithFusion final : public SketchRule {
                                                                     : RuleAnswer::kApply;
   }
   NextStates Apply(const RuleContext& context, State state, int s) const override {
-    const int consumer = *StageView(state, s).ElementwiseConsumer();
+    const int consumer = *FusibleReader(state, s);
     const std::string& structure = Structure(context);
     State tiled = state;
     const std::vector<int> steps = TileMultiLevel(tiled, s, structure);
