@@ -34,7 +34,7 @@ struct ExecutorOptions {
   int threads = 0;  // the caller not included; 0: one per core that this process may run on
   bool pin = true;  // each to a core
   // CUDA.
-  int gpu = 0;                         // as CUDA counts them
+  int gpu = 0;  // as CUDA counts them
   // That branches may use. 0: 4 or 1, whichever a few runs say is faster while the network is loaded
   // (for networks with branches, some ten milliseconds): branches that run beside each other take
   // room from each other, and where they meet the next kernel can't be launched early.

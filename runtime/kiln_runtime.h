@@ -41,11 +41,11 @@ typedef struct KilnNetwork KilnNetwork;
 
 /* Set to zeros, but for the size. */
 typedef struct KilnLoadOptions {
-  size_t size;           /* sizeof(KilnLoadOptions) */
-  int32_t threads;       /* of a CPU; 0: one per core that this process may run on */
-  int32_t no_pinning;    /* 1: threads are not tied to cores */
-  int32_t gpu;           /* which, as CUDA counts them */
-  int32_t streams;       /* that branches may use on a GPU; 0: as is faster, 1: one kernel at a time */
+  size_t size;        /* sizeof(KilnLoadOptions) */
+  int32_t threads;    /* of a CPU; 0: one per core that this process may run on */
+  int32_t no_pinning; /* 1: threads are not tied to cores */
+  int32_t gpu;        /* which, as CUDA counts them */
+  int32_t streams;    /* that branches may use on a GPU; 0: as is faster, 1: one kernel at a time */
   int32_t skip_checksum; /* 1: of the weights, which takes a second for some gigabytes */
 } KilnLoadOptions;
 
