@@ -13,12 +13,14 @@
 namespace kiln {
 namespace {
 
+// As `kiln compile` does it for CPUs.
 StatusOr<std::unique_ptr<runtime::Executor>> LoadCompiled(const graph::Graph& graph,
                                                           uint64_t seed) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget("llvm"));
   KILN_ASSIGN_OR_RETURN(
       const client::CompiledNetwork compiled,
-      client::CompileNetwork(graph, {.programs = {.target = target, .seed = seed}},
+      client::CompileNetwork(graph,
+                             {.programs = {.target = target, .seed = seed}, .pack_constants = true},
                              /*archive=*/nullptr));
   KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("onnx_compiled"));
   const std::string path = folder.Join("network.kiln");
