@@ -1,14 +1,12 @@
 #include "runtime/shared_object.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <string>
 
 #include "base/errno_status.h"
@@ -17,18 +15,13 @@
 namespace kiln::runtime {
 namespace {
 
-// The loader takes two equal paths for one object, so a path must not come again while an object
-// that could not be unloaded holds it: descriptor numbers are dealt out in turn.
-constexpr int kFirstFd = 64;
-constexpr int kMaxFds = 4096;
-
-int NextFd() {
-  static std::atomic<int> counter{0};
-  rlimit limit{};
-  // 1024 on most machines; a number beyond the limit is refused.
-  const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
-  const int end = known ? static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMaxFds)) : 1024;
-  return kFirstFd + counter++ % std::max(1, end - 2 * kFirstFd);
+// The loader takes two equal paths for one object, and an object that is loaded, or that could not
+// be unloaded, outlives the descriptor that it came from: so each path is spelled in a way of its own.
+std::string NewPathOf(const UniqueFd& file) {
+  static std::atomic<uint64_t> counter{0};
+  std::string path = "/proc/self/fd";
+  for (uint64_t rest = ++counter; rest > 0; rest /= 2) path += rest % 2 == 0 ? "/" : "/.";
+  return fmt::format("{}/{}", path, file.get());
 }
 
 Status WriteAll(int fd, std::string_view bytes) {
@@ -56,9 +49,7 @@ StatusOr<UniqueFd> MakeProgramFile(std::string_view elf) {
   UniqueFd memory(memfd_create("kiln-program", MFD_CLOEXEC));
   if (!memory.valid()) return ErrnoStatus(errno, "cannot make a memory file");
   KILN_RETURN_IF_ERROR(WriteAll(memory.get(), elf));
-  UniqueFd fd(fcntl(memory.get(), F_DUPFD_CLOEXEC, NextFd()));
-  if (!fd.valid()) return ErrnoStatus(errno, "cannot number the memory file of a program");
-  return fd;
+  return memory;
 }
 
 StatusOr<std::unique_ptr<SharedObject>> SharedObject::Load(std::string_view elf) {
@@ -67,12 +58,7 @@ StatusOr<std::unique_ptr<SharedObject>> SharedObject::Load(std::string_view elf)
 }
 
 StatusOr<std::unique_ptr<SharedObject>> SharedObject::Open(const UniqueFd& file) {
-  const std::string path = fmt::format("/proc/self/fd/{}", file.get());
-  if (void* stale = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD); stale != nullptr) {
-    dlclose(stale);
-    return Internal("an earlier program that does not unload is still at {}", path);
-  }
-  dlerror();  // the expected "not loaded"
+  const std::string path = NewPathOf(file);
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return InvalidArgument("{}", LoaderError(path));
   return std::unique_ptr<SharedObject>(new SharedObject(handle));
