@@ -82,8 +82,9 @@ TEST_F(CompiledRecordsTest, WhatIsNotOneTaskIsRefused) {
   EXPECT_EQ(several.exit.code, 1);
   EXPECT_THAT(several.error,
               AllOf(HasSubstr("has 4 tasks, choose one of them"), HasSubstr("--task 3  ")));
-  EXPECT_THAT(RunKiln(Compile({job_, "--task", "4"})).error, HasSubstr("4"));
-  EXPECT_THAT(RunKiln(Compile({job_ + "/99"})).error, HasSubstr("99"));
+  EXPECT_THAT(RunKiln(Compile({job_, "--task", "4"})).error,
+              HasSubstr("has no task 4: its 4 tasks count from 0"));
+  EXPECT_THAT(RunKiln(Compile({job_ + "/99"})).error, HasSubstr("has no trial 99"));
   EXPECT_THAT(RunKiln(Compile({"9999"})).error, HasSubstr("9999"));
   EXPECT_FALSE(FileExists(file_));
 }

@@ -158,6 +158,14 @@ std::string Describe(const Subject& subject) {
          (subject.workload_keys.empty() ? subject.workload_id : subject.workload_keys[0]);
 }
 
+// That a job has the task.
+Status CheckTask(const std::string& job_id, int task, Archive& archive) {
+  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(job_id));
+  if (task < job.tasks_size()) return OkStatus();
+  return NotFound("job {} has no task {}: its {} tasks count from 0", job_id, task,
+                  job.tasks_size());
+}
+
 }  // namespace
 
 StatusOr<std::optional<Workload>> NamedWorkload(const SubjectFlags& flags) {
@@ -222,6 +230,8 @@ StatusOr<v1::Record> FindTrial(const NamedTrial& trial, Archive& archive) {
 StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFlags& flags,
                                          Archive& archive) {
   if (subject.record.has_value()) return std::vector<v1::Record>{*subject.record};
+  if (!subject.job_id.empty() && flags.task.has_value())
+    KILN_RETURN_IF_ERROR(CheckTask(subject.job_id, *flags.task, archive));
   v1::BestRequest request;
   request.set_job_id(subject.job_id);
   request.set_workload_id(subject.workload_id);
