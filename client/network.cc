@@ -116,7 +116,9 @@ bool IsNetwork(std::string_view what) {
 StatusOr<graph::Graph> LoadNetwork(const NetworkArguments& arguments) {
   StatusOr<graph::Graph> network =
       arguments.what.starts_with(kByName) ? LoadByName(arguments) : LoadFile(arguments);
-  if (!network.ok()) return Annotate(network.status(), arguments.what);
+  // The importer's errors name the file.
+  const bool is_named = arguments.what.ends_with(".onnx");
+  if (!network.ok() && !is_named) return Annotate(network.status(), arguments.what);
   return network;
 }
 

@@ -112,7 +112,20 @@ TEST(NetworkTest, TextsOfFiles) {
   EXPECT_THAT(text, HasSubstr("y: float32[2, 3] = relu(x)"));
   EXPECT_THAT(NetworkText(network, Cuda(), Variants::kDirect, "none"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected one of: all, dead-code")));
-  EXPECT_FALSE(LoadNetwork({.what = folder.Join("none.onnx")}).ok());
+}
+
+TEST(NetworkTest, ErrorsNameTheFileOnce) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("network_test"));
+  ASSERT_OK(WriteFile(folder.Join("no.onnx"), "not a model"));
+  ASSERT_OK(WriteFile(folder.Join("no.graph"), "not a graph"));
+  for (const char* name : {"none.onnx", "no.onnx", "no.graph"}) {
+    const std::string path = folder.Join(name);
+    const Status status = LoadNetwork({.what = path}).status();
+    const std::string message(Message(status));
+    EXPECT_FALSE(status.ok());
+    ASSERT_THAT(message, HasSubstr(path));
+    EXPECT_EQ(message.find(path), message.rfind(path)) << message;
+  }
 }
 
 }  // namespace

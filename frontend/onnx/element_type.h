@@ -13,6 +13,9 @@ namespace kiln::frontend {
 struct NarrowType {
   int onnx_type = 0;  // 0: Kiln has the type
   int64_t least = 0, most = 0;
+
+  int64_t count() const { return most - least + 1; }  // of its values
+  int bytes() const { return count() > 1 << 16 ? 4 : count() > 1 << 8 ? 2 : 1; }
   bool operator==(const NarrowType&) const = default;
 };
 

@@ -67,6 +67,17 @@ TEST(HostileTest, ALengthBeyondTheFileAllocatesNothing) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("damaged one: it breaks off")));
 }
 
+TEST(HostileTest, FilesOf2GBAndMore) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("onnx_hostile"));
+  const std::string path = folder.Join("m.onnx");
+  ASSERT_OK(WriteFile(path, ""));
+  std::filesystem::resize_file(path, (uintmax_t{1} << 31) - 1);
+  EXPECT_THAT(ImportOnnx(path),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("has 2147483647 bytes: ONNX files have less than 2 GB; the "
+                                 "weights of larger networks are exported as external data")));
+}
+
 TEST(HostileTest, Cycles) {
   TestModel model;
   model.Input("x", "float32", {2});

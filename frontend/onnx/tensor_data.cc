@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "base/integers.h"
@@ -74,7 +75,7 @@ StatusOr<ConstantPtr> FromList(const TensorType& type, List& list) {
 ConstantPtr Widened(const TensorType& type, const NarrowType& narrow,
                     std::span<const std::byte> bytes) {
   ir::NDArray array(type.type, type.shape);
-  const size_t size = bytes.size() / static_cast<size_t>(array.num_elements());
+  const auto size = static_cast<size_t>(narrow.bytes());
   for (int64_t i = 0; i < array.num_elements(); ++i) {
     uint32_t bits = 0;
     std::memcpy(&bits, bytes.data() + static_cast<size_t>(i) * size, size);
@@ -140,24 +141,21 @@ StatusOr<ExternalData::Bytes> TensorData::MapExternal(const TensorType& type, in
 }
 
 StatusOr<ConstantPtr> TensorData::ReadNarrow(const TensorType& type, const NarrowType& narrow,
-                                             const ::onnx::TensorProto& proto) {
+                                             ::onnx::TensorProto& proto) {
   const bool is_external = proto.data_location() == ::onnx::TensorProto::EXTERNAL;
   if (!is_external && !proto.has_raw_data()) {
     return type.type == ir::kInt32 ? FromNarrowed(type, proto.int32_data())
                                    : FromNarrowed(type, proto.uint64_data());
   }
-  const int64_t size = narrow.most - narrow.least <= UINT8_MAX    ? 1
-                       : narrow.most - narrow.least <= UINT16_MAX ? 2
-                                                                  : 4;
-  const int64_t length = MultiplyCounts(type.num_elements(), size);
-  std::span<const std::byte> bytes = std::as_bytes(std::span(proto.raw_data()));
+  const int64_t length = MultiplyCounts(type.num_elements(), narrow.bytes());
   if (is_external) {
     KILN_ASSIGN_OR_RETURN(const ExternalData::Bytes mapped, MapExternal(type, length, proto));
     return Widened(type, narrow, mapped.bytes);
   }
-  if (std::ssize(bytes) != length)
-    return InvalidArgument("its raw_data has {} bytes, expected {}", bytes.size(), length);
-  return Widened(type, narrow, bytes);
+  const std::unique_ptr<const std::string> raw(proto.release_raw_data());
+  if (std::ssize(*raw) != length)
+    return InvalidArgument("its raw_data has {} bytes, expected {}", raw->size(), length);
+  return Widened(type, narrow, std::as_bytes(std::span(*raw)));
 }
 
 StatusOr<Tensor> TensorData::Read(::onnx::TensorProto& proto) {

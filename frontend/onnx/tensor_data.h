@@ -27,7 +27,7 @@ class TensorData {
                                             const ::onnx::TensorProto& proto);
   // Each element in the wider type that holds it: a copy.
   StatusOr<graph::ConstantPtr> ReadNarrow(const graph::TensorType& type, const NarrowType& narrow,
-                                          const ::onnx::TensorProto& proto);
+                                          ::onnx::TensorProto& proto);
 
   ExternalData external_;
   std::unordered_map<const ::onnx::TensorProto*, Tensor> taken_;

@@ -191,7 +191,7 @@ std::optional<int> TypeOfText(const std::string& text) {
 // Numbers of a wider type that a narrow one does not have wrap around, as in C.
 Tensor Wrapped(NodeContext& n, const Tensor& x, const NarrowType& narrow) {
   const auto least = static_cast<double>(narrow.least);
-  const double count = static_cast<double>(narrow.most) - least + 1;
+  const auto count = static_cast<double>(narrow.count());
   const Tensor above = n.Emit("mod", {n.Sub(x, n.ScalarLike(x, least)), n.ScalarLike(x, count)});
   return n.Add(above, n.ScalarLike(x, least));
 }
