@@ -11,9 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "absl/time/clock.h"
 #include "base/daemon_testing.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "client/cli/kiln_testing.h"
 
@@ -95,12 +97,20 @@ class EmbeddedTest : public testing::Test {
     EXPECT_GE(ProcessesWith(logs_).size(), 5u) << "kiln and its four";
     return kiln;
   }
+  // To its end, beside the test: a process whose output nobody reads waits, and sees no signal.
+  void ReadOn(Subprocess& process) {
+    readers_.emplace_back([output = UniqueFd(dup(process.output().get()))] {
+      char buffer[4096];
+      while (read(output.get(), buffer, sizeof(buffer)) > 0) continue;
+    });
+  }
   Json Job(const std::string& id) {
     return Json::parse(KilnPrints({"jobs", id, "--db", db_, "--json"}))["job"];
   }
 
   TempDir folder_ = *TempDir::Make("embedded-test");
   const std::string db_ = folder_.Join("kiln.db"), logs_ = folder_.Join("logs");
+  std::list<std::jthread> readers_;
 };
 
 TEST_F(EmbeddedTest, AJobRunsToItsEndAndLeavesNoProcess) {
@@ -480,6 +490,7 @@ TEST_F(EmbeddedTest, AKilledKilnLeavesNoProcessAndAJobToResume) {
 TEST_F(EmbeddedTest, ADaemonThatIsKilledIsStartedAgain) {
   std::string job;
   const auto kiln = StartLongJob(&job);
+  ReadOn(*kiln);
   for (const char* daemon : {"runner", "builder", "tracker", "scheduler"}) {
     const auto old = ProcessesWith(logs_ + "/" + daemon + ".log");
     ASSERT_THAT(old, SizeIs(1)) << daemon;
