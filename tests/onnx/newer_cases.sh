@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: tests/onnx/newer_cases.sh [ARGUMENTS OF conformance]
 # Runs the cases of a newer ONNX than Debian's: those that PyPI's onnx 1.16.2 holds, operator set 21. Wants the network,
-# python3 with pip, and a minute; leaves nothing behind.
+# python3 with pip, and a minute, or two with --compiled; leaves nothing behind.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=$(mktemp -d)
