@@ -7,8 +7,8 @@
 //
 // CPU: kernels are called one after another on a fixed pool of pinned threads; inputs, outputs and
 // constants are used where they are. CUDA: all kernels are one CUDA graph, branches beside each
-// other where that is faster; constants are uploaded when it is loaded. It includes no compiler, and of CUDA needs the
-// driver alone.
+// other where that is faster; constants are uploaded when it is loaded. It includes no compiler, and
+// of CUDA needs the driver alone.
 //
 // An executor may be called from any thread; calls wait for each other. Several executors run beside
 // each other, also of one file.

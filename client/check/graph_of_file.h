@@ -9,8 +9,8 @@
 
 namespace kiln::client {
 
-// Its constants are views of the file, but those that are packed there: copies. DataLoss: a constant of the file is not the one that the
-// text names; which one.
+// Its constants are views of the file, but those that are packed there: copies. DataLoss: a constant
+// of the file is not the one that the text names; which one.
 StatusOr<graph::Graph> GraphOfFile(const std::shared_ptr<const runtime::NetworkFile>& file);
 
 }  // namespace kiln::client

@@ -21,7 +21,8 @@ class ReferencePrograms {
  public:
   static StatusOr<ReferencePrograms> Make();
 
-  // `inputs`: one array per placeholder, as Dag::arguments() lists them, none packed. Result: one per output.
+  // `inputs`: one array per placeholder, as Dag::arguments() lists them, none packed. Result: one per
+  // output.
   // Cost: a tenth of a second for a computation that was not there before, and about a nanosecond
   // for each operation of it.
   StatusOr<std::vector<ir::NDArray>> Evaluate(const dag::DagPtr& dag,

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/file.h"
 #include "client/cli/kiln_testing.h"
@@ -16,18 +15,11 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-std::vector<Json> Lines(const std::string& text) {
-  std::vector<Json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
-
 // A job of the four tasks of a network, each tried twice.
 class CompiledRecordsTest : public testing::Test {
  protected:
   CompiledRecordsTest() {
-    const auto events = Lines(
+    const auto events = JsonLines(
         KilnPrints({"tune", "network:mlp", "--target", "llvm", "--trials", "8", "--min-repeat-ms",
                     "1", "--db", db_, "--log-dir", folder_.Join("logs"), "--json"}));
     job_ = events.front()["job"];
@@ -55,7 +47,7 @@ class CompiledRecordsTest : public testing::Test {
 TEST_F(CompiledRecordsTest, ANetworkOneTaskOneTrialOneRecord) {
   EXPECT_THAT(KilnPrints(Compile({"network:mlp", "--target", "llvm", "--strict"})),
               HasSubstr("tuned 4, "));
-  const std::vector<Json> best = Lines(KilnPrints({"best", job_, "--db", db_, "--json"}));
+  const std::vector<Json> best = JsonLines(KilnPrints({"best", job_, "--db", db_, "--json"}));
   ASSERT_EQ(best.size(), 4u);
   for (size_t task : {0, 3}) {
     const Json& record = best[task];

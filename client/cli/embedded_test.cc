@@ -30,13 +30,6 @@ using testing::SizeIs;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-std::vector<Json> Lines(const std::string& text) {
-  std::vector<Json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
-
 std::vector<Json> WithoutRounds(std::vector<Json> events) {
   std::erase_if(events, [](const Json& event) { return event["event"] == "round"; });
   return events;
@@ -155,7 +148,7 @@ TEST_F(EmbeddedTest, VariantsOfOneGroup) {
   EXPECT_THAT(KilnPrints(direct), HasSubstr("conv2d_nhwc has another variant, winograd F(4,3)"));
   Words all = tune;
   all.insert(all.end(), {"--variants", "all", "--json", "--objective", "max", "--no-warm-start"});
-  const Json end = Lines(KilnPrints(with({"tune"}, all))).back();
+  const Json end = JsonLines(KilnPrints(with({"tune"}, all))).back();
   ASSERT_THAT(end["tasks"], SizeIs(2));
   EXPECT_EQ(end["tasks"][0]["variant"], "direct");
   EXPECT_EQ(end["tasks"][1]["variant"], "winograd F(4,3)");
@@ -179,13 +172,13 @@ TEST_F(EmbeddedTest, VariantsOfOneGroup) {
   EXPECT_THAT(KilnPrints(with({"best"}, {})),
               AllOf(HasSubstr("faster than trial "), HasSubstr(": winograd F(4,3), "),
                     HasSubstr("takes prepared inputs: p1 = conv2d_winograd_weights 48,64,")));
-  const Json faster = Lines(KilnPrints(with({"best"}, {"--json"}))).back();
+  const Json faster = JsonLines(KilnPrints(with({"best"}, {"--json"}))).back();
   EXPECT_EQ(faster["variant"], "winograd F(4,3)");
   EXPECT_EQ(faster["record"], best["record"]);
 }
 
 TEST_F(EmbeddedTest, JsonHasOneLineForEachTrial) {
-  const auto events = Lines(KilnPrints(TuneWords({"--trials", "20", "--json", "--seed", "7"})));
+  const auto events = JsonLines(KilnPrints(TuneWords({"--trials", "20", "--json", "--seed", "7"})));
   EXPECT_EQ(events.front()["event"], "start");
   std::set<int> trials;
   size_t rounds = 0;
@@ -211,7 +204,7 @@ TEST_F(EmbeddedTest, JsonHasOneLineForEachTrial) {
 
 TEST_F(EmbeddedTest, TheSameSeedGivesTheSameBest) {
   auto best = [&](const std::string& seed) {
-    const auto events = Lines(
+    const auto events = JsonLines(
         KilnPrints(TuneWords({"--trials", "30", "--json", "--no-warm-start", "--seed", seed})));
     return events.back()["tasks"][0]["steps"].get<std::string>();
   };
@@ -233,7 +226,7 @@ TEST_F(EmbeddedTest, AnEmptyCheckIsSaid) {
   constexpr char kWhy[] = "output y of the reference is not finite in 64 of 64 elements";
   EXPECT_THAT(tune("empty.db", {}), AllOf(HasSubstr("NOT CHECKED"), HasSubstr(kWhy)));
   const std::string db = folder_.Join("empty.db");
-  const Json best = Lines(KilnPrints({"best", "--json", "--db", db})).back();
+  const Json best = JsonLines(KilnPrints({"best", "--json", "--db", db})).back();
   EXPECT_EQ(best["result"]["unchecked"], kWhy);
   EXPECT_THAT(KilnPrints({"best", "--db", db}), AllOf(HasSubstr("unchecked"), HasSubstr(kWhy)));
   EXPECT_THAT(KilnPrints({"jobs", best["job_id"], "--db", db}), HasSubstr(kWhy));
@@ -277,7 +270,7 @@ TEST_F(EmbeddedTest, ShowPrintsJson) {
 
 TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
   // What a null program costs is chance: of this seed the unscheduled loops are not the best.
-  const auto events = Lines(KilnPrints(TuneWords({"--trials", "10", "--seed", "2", "--json"})));
+  const auto events = JsonLines(KilnPrints(TuneWords({"--trials", "10", "--seed", "2", "--json"})));
   const std::string job = events.front()["job"];
   const std::string record = std::to_string(events.back()["tasks"][0]["record"].get<int64_t>());
   const Words at = {"--db", db_};
@@ -321,8 +314,8 @@ TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
   EXPECT_THAT(KilnPrints({"records", "import", log, "--db", other}), HasSubstr("10 imported"));
   EXPECT_THAT(KilnPrints({"records", "import", log, "--db", other}),
               AllOf(HasSubstr("0 imported"), HasSubstr("10 were there already")));
-  EXPECT_THAT(Lines(kiln({"records", "distill"})), SizeIs(1));
-  EXPECT_THAT(Lines(KilnPrints({"records", "distill", log})), SizeIs(1));
+  EXPECT_THAT(JsonLines(kiln({"records", "distill"})), SizeIs(1));
+  EXPECT_THAT(JsonLines(KilnPrints({"records", "distill", log})), SizeIs(1));
   // What an import holds is found by its name, too.
   EXPECT_THAT(KilnPrints({"best", "import", "--db", other}), HasSubstr("\nimport/"));
   EXPECT_EQ(Json::parse(KilnPrints({"best", "import", "--db", other, "--json"}))["steps"],
@@ -511,7 +504,7 @@ TEST_F(EmbeddedTest, AFailedTrialIsListedWithTheCommandThatReproducesIt) {
   const std::string out = KilnPrints(TuneWords({"--trials", "8", "--fault", "3:compiler-crash"}));
   EXPECT_THAT(out, AllOf(HasSubstr("trial    3  compile error"), HasSubstr("failed trials: 1")));
   const std::string jobs = KilnPrints({"jobs", "--json", "--db", db_});
-  const std::string job = Lines(jobs)[0]["id"];
+  const std::string job = JsonLines(jobs)[0]["id"];
   const std::string shown = KilnPrints({"jobs", job, "--db", db_});
   EXPECT_THAT(shown,
               AllOf(HasSubstr("errors    1 (1 compile error)"),
@@ -575,7 +568,8 @@ TEST_F(SecretFarmTest, WhoHasTheSecretTunesAndWhoHasNotIsTold) {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   };
-  EXPECT_THAT(WithoutRounds(Lines(KilnPrints(with(tune, {"--secret-file", secret_})))), SizeIs(7));
+  EXPECT_THAT(WithoutRounds(JsonLines(KilnPrints(with(tune, {"--secret-file", secret_})))),
+              SizeIs(7));
   const RunResult none = RunKiln(tune);
   EXPECT_EQ(none.exit.code, 1);
   EXPECT_THAT(none.error, AllOf(HasSubstr("this scheduler asks for the secret of its farm"),
@@ -610,18 +604,18 @@ TEST_F(FarmTest, AJobIsSubmittedWatchedAndReadThroughTheScheduler) {
   const std::string job = Submit({"--trials", "15"});
   EXPECT_THAT(Kiln({"watch", job}), AllOf(HasSubstr("trials 15/15"), HasSubstr("  best ")));
   // All of it again, though it has ended.
-  EXPECT_THAT(WithoutRounds(Lines(Kiln({"watch", job, "--json"}))), SizeIs(16));
+  EXPECT_THAT(WithoutRounds(JsonLines(Kiln({"watch", job, "--json"}))), SizeIs(16));
   EXPECT_THAT(Kiln({"jobs"}), AllOf(HasSubstr(job), HasSubstr("succeeded"), HasSubstr("15/15")));
   EXPECT_THAT(Kiln({"jobs", job}), HasSubstr("matmul 64,64,64"));
   EXPECT_THAT(Kiln({"best", job}), HasSubstr("matmul 64,64,64"));
   EXPECT_THAT(Kiln({"show", "matmul", "--args", "64,64,64"}), HasSubstr(".split("));
   EXPECT_THAT(Kiln({"trial", job + "/2"}), HasSubstr("now "));
-  EXPECT_THAT(Lines(Kiln({"records", "export"})), SizeIs(15));
+  EXPECT_THAT(JsonLines(Kiln({"records", "export"})), SizeIs(15));
   const std::string log = folder_.Join("log.json");
   Kiln({"records", "export", "-o", log});
   EXPECT_THAT(Kiln({"records", "import", log}), HasSubstr("15 were there already"));
-  EXPECT_THAT(WithoutRounds(Lines(Kiln({"tune", "matmul", "--args", "8,8,8", "--target", "null",
-                                        "--trials", "3", "--json"}))),
+  EXPECT_THAT(WithoutRounds(JsonLines(Kiln({"tune", "matmul", "--args", "8,8,8", "--target", "null",
+                                            "--trials", "3", "--json"}))),
               SizeIs(5));
 }
 

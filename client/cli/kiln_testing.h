@@ -1,6 +1,8 @@
 // Runs the real binary, for tests.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,14 @@ inline std::string KilnPrints(const std::vector<std::string>& words, std::string
   const RunResult result = RunKiln(words, input);
   EXPECT_TRUE(result.exit.ok()) << result.exit.ToString() << "\n" << result.error;
   return result.output;
+}
+
+// What --json printed: a value a line.
+inline std::vector<nlohmann::json> JsonLines(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
 }
 
 }  // namespace kiln::client
