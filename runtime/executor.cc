@@ -134,4 +134,12 @@ StatusOr<std::vector<double>> Executor::Profile(int64_t number,
   return TimeKernels(number);
 }
 
+StatusOr<std::vector<double>> Executor::ProfileInNetwork(int64_t number,
+                                                         std::span<const void* const> inputs) {
+  if (number < 1) return InvalidArgument("number is {}, expected at least 1", number);
+  std::lock_guard lock(mutex_);
+  KILN_RETURN_IF_ERROR(StartTimingLocked(inputs));
+  return TimeKernelsInRuns(number);
+}
+
 }  // namespace kiln::runtime

@@ -51,7 +51,7 @@ struct BenchOptions {
 
 // Of this process, in bytes.
 struct MemoryUse {
-  int64_t constants = 0;  // CPU: mapped from the file
+  int64_t constants = 0;
   int64_t arena = 0;
   int64_t staging = 0;  // copies of inputs and outputs that could not be used where they are
 };
@@ -87,6 +87,12 @@ class Executor {
   StatusOr<std::vector<double>> Profile(int64_t number = 20,
                                         std::span<const void* const> inputs = {});
 
+  // Seconds of each kernel within `number` runs of the network, in order: their means. Constants come
+  // from where the other kernels left them then, which is memory for those of a large network.
+  // Unimplemented on CUDA, where kernels overlap and a clock between them would keep them from it.
+  StatusOr<std::vector<double>> ProfileInNetwork(int64_t number = 20,
+                                                 std::span<const void* const> inputs = {});
+
   virtual MemoryUse memory_use() const = 0;
 
  protected:
@@ -99,6 +105,7 @@ class Executor {
   virtual Status StartTiming(std::span<const void* const> inputs) = 0;
   virtual StatusOr<double> TimeRuns(int64_t number) = 0;  // seconds together
   virtual StatusOr<std::vector<double>> TimeKernels(int64_t number) = 0;
+  virtual StatusOr<std::vector<double>> TimeKernelsInRuns(int64_t number) = 0;
 
   Status StartTimingLocked(std::span<const void* const> inputs);
 

@@ -135,7 +135,7 @@ int32_t kiln_profile(KilnNetwork* network, int64_t number, const void* const* in
                      int32_t num_inputs, double* seconds, int32_t capacity);
 
 typedef struct KilnMemoryUse {
-  int64_t constants; /* CPU: mapped from the file */
+  int64_t constants;
   int64_t arena;
   int64_t staging; /* copies of inputs and outputs that could not be used where they are */
 } KilnMemoryUse;

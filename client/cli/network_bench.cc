@@ -49,36 +49,67 @@ void PrintStatistics(const Statistics& s, const runtime::Executor& executor) {
              FormatBytes(memory.constants), FormatBytes(memory.arena), FormatBytes(memory.staging));
 }
 
-void PrintProfile(const runtime::Network& network, const std::vector<double>& seconds,
-                  double median_s) {
+struct Profile {
+  std::vector<double> alone_s;
+  std::vector<double> in_network_s;  // empty: not known
+};
+
+StatusOr<Profile> ProfileOf(runtime::Executor& executor) {
+  Profile profile;
+  KILN_ASSIGN_OR_RETURN(profile.alone_s, executor.Profile());
+  auto in_network = executor.ProfileInNetwork();
+  if (in_network.ok()) {
+    profile.in_network_s = *std::move(in_network);
+  } else if (in_network.status().code() != StatusCode::kUnimplemented) {
+    return in_network.status();
+  }
+  return profile;
+}
+
+void PrintProfile(const runtime::Network& network, const Profile& profile, double median_s) {
+  const std::vector<double>& seconds = profile.alone_s;
   const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  Table table({{"Kernel", Table::kLeft, 16},
-               {"Share", Table::kRight},
-               {"Latency", Table::kRight},
-               {"Record", Table::kRight},
-               {"Speed", Table::kRight},
-               {"Schedule"}});
+  const bool in_network = !profile.in_network_s.empty();
+  std::vector<Table::Column> columns = {
+      {"Kernel", Table::kLeft, 16}, {"Share", Table::kRight}, {"Latency", Table::kRight}};
+  if (in_network) columns.push_back({"In network", Table::kRight});
+  columns.insert(columns.end(),
+                 {{"Record", Table::kRight}, {"Speed", Table::kRight}, {"Schedule"}});
+  Table table(columns);
   for (size_t i = 0; i < seconds.size(); ++i) {
     const runtime::NetworkKernel& kernel = network.kernels[i];
-    table.AddRow(
-        {kernel.name, fmt::format("{:.1f}%", 100 * seconds[i] / sum), FormatSeconds(seconds[i]),
-         kernel.expected_s > 0 ? FormatSeconds(kernel.expected_s) : "-",
-         FormatFlops(kernel.flops / seconds[i]), std::string(runtime::SourceName(kernel.source))});
+    std::vector<std::string> row = {kernel.name, fmt::format("{:.1f}%", 100 * seconds[i] / sum),
+                                    FormatSeconds(seconds[i])};
+    if (in_network) row.push_back(FormatSeconds(profile.in_network_s[i]));
+    row.push_back(kernel.expected_s > 0 ? FormatSeconds(kernel.expected_s) : "-");
+    row.push_back(FormatFlops(kernel.flops / seconds[i]));
+    row.emplace_back(runtime::SourceName(kernel.source));
+    table.AddRow(row);
   }
   fmt::print("\n{}kernels by themselves {}, the network {}: {} {}\n",
              table.ToString(OutputColumns(STDOUT_FILENO)), FormatSeconds(sum),
              FormatSeconds(median_s), FormatSeconds(std::abs(median_s - sum)),
-             median_s > sum ? "more, between kernels" : "less, beside each other");
+             median_s > sum ? "more" : "less, beside each other");
+  if (!in_network) return;
+  const double inside =
+      std::accumulate(profile.in_network_s.begin(), profile.in_network_s.end(), 0.0);
+  fmt::print(
+      "kernels within the network {}: what they take more there goes into caches that other "
+      "kernels have filled\n",
+      FormatSeconds(inside));
 }
 
 std::string BenchJson(const Statistics& s, const runtime::Network& network,
-                      const std::vector<double>& seconds) {
+                      const Profile& profile) {
   std::string kernels;
-  for (size_t i = 0; i < seconds.size(); ++i) {
+  for (size_t i = 0; i < profile.alone_s.size(); ++i) {
     const runtime::NetworkKernel& kernel = network.kernels[i];
-    kernels += fmt::format("{}{{\"kernel\":{},\"seconds\":{},\"expected_s\":{},\"flops\":{}}}",
-                           i == 0 ? "" : ",", JsonString(kernel.name), seconds[i],
-                           kernel.expected_s, kernel.flops);
+    kernels += fmt::format(
+        "{}{{\"kernel\":{},\"seconds\":{},\"in_network_s\":{},\"expected_s\":{},"
+        "\"flops\":{}}}",
+        i == 0 ? "" : ",", JsonString(kernel.name), profile.alone_s[i],
+        profile.in_network_s.empty() ? "null" : fmt::to_string(profile.in_network_s[i]),
+        kernel.expected_s, kernel.flops);
   }
   return fmt::format(
       "{{\"mean_s\":{},\"median_s\":{},\"max_s\":{},\"min_s\":{},\"std_s\":{},\"expected_s\":{},"
@@ -96,17 +127,17 @@ Status BenchCommand(const BenchFlags& flags, bool json) {
   KILN_ASSIGN_OR_RETURN(
       const std::vector<double> samples,
       executor->Bench({.repeat = flags.repeat, .min_repeat_s = flags.min_repeat_ms / 1e3}));
-  std::vector<double> kernels;
+  Profile profile;
   if (flags.profile) {
-    KILN_ASSIGN_OR_RETURN(kernels, executor->Profile());
+    KILN_ASSIGN_OR_RETURN(profile, ProfileOf(*executor));
   }
   const Statistics statistics = StatisticsOf(samples);
   if (json) {
-    fmt::print("{}\n", BenchJson(statistics, executor->network(), kernels));
+    fmt::print("{}\n", BenchJson(statistics, executor->network(), profile));
     return OkStatus();
   }
   PrintStatistics(statistics, *executor);
-  if (flags.profile) PrintProfile(executor->network(), kernels, statistics.median);
+  if (flags.profile) PrintProfile(executor->network(), profile, statistics.median);
   return OkStatus();
 }
 

@@ -134,6 +134,11 @@ TEST(CpuExecutorTest, TimesRunsAndKernels) {
   ASSERT_OK_AND_ASSIGN(const auto kernels, executor->Profile(50, pointers));
   EXPECT_EQ(kernels.size(), 4u);
   EXPECT_THAT(kernels, testing::Each(testing::Gt(0)));
+  ASSERT_OK_AND_ASSIGN(const auto in_network, executor->ProfileInNetwork(5, pointers));
+  EXPECT_EQ(in_network.size(), 4u);
+  EXPECT_THAT(in_network, testing::Each(testing::Gt(0)));
+  EXPECT_THAT(executor->ProfileInNetwork(0, pointers),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("number is 0")));
   EXPECT_OK(Check(made, *executor, 1));
 }
 

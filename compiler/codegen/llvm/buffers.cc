@@ -2,10 +2,13 @@
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include "compiler/codegen/llvm/prefetch_weights.h"
 
 namespace kiln::codegen {
-
-BufferAliases::BufferAliases(const ir::Program& program, llvm::LLVMContext& context) {
+BufferAliases::BufferAliases(const ir::Program& program, llvm::Module& module) {
+  llvm::LLVMContext& context = module.getContext();
   llvm::MDBuilder metadata(context);
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain("kiln");
   std::vector<llvm::Metadata*> scopes;
@@ -16,6 +19,9 @@ BufferAliases::BufferAliases(const ir::Program& program, llvm::LLVMContext& cont
     std::vector<llvm::Metadata*> others = scopes;
     others.erase(others.begin() + static_cast<ptrdiff_t>(i));
     scopes_.push_back(llvm::MDNode::get(context, {scopes[i]}));
+    if (IsPrefetched(program.buffers[i])) {
+      module.getOrInsertNamedMetadata(kPrefetchedScopes)->addOperand(scopes_.back());
+    }
     others_.push_back(others.empty() ? nullptr : llvm::MDNode::get(context, others));
   }
 }

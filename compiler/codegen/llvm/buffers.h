@@ -5,6 +5,7 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Metadata.h>
+#include <llvm/IR/Module.h>
 
 #include <cstdint>
 #include <string>
@@ -17,7 +18,7 @@ namespace kiln::codegen {
 // Buffers are disjoint: each has an alias scope, which its accesses bear, in task functions too.
 class BufferAliases {
  public:
-  BufferAliases(const ir::Program& program, llvm::LLVMContext& context);
+  BufferAliases(const ir::Program& program, llvm::Module& module);
 
   // An access to the buffer; returns it.
   template <typename Instruction>

@@ -150,6 +150,22 @@ TEST(LlvmTest, InnerLoopOfMatmulStaysInRegisters) {
   }
 }
 
+// A packed input gets a prefetch for each of its vectors, once for all rows of the tile, in the
+// addressing of the load; the same input as it is gets none.
+TEST(LlvmTest, PrefetchesPackedInputs) {
+  const MatmulTiles tiles{.m = 24, .n = 64, .k = 1024, .tile_m = 6, .tile_n = 32, .local = true};
+  MatmulProgram made = MakeTiledMatmul(tiles);
+  ir::Program program = made.builder.program();
+  ASSERT_OK_AND_ASSIGN(const std::string plain, PrintAssembly(program, Cpu("skylake-avx512")));
+  EXPECT_THAT(plain, Not(HasSubstr("prefetch")));
+  program.buffers[1].packing =
+      Packing{.shape = {1024, 64}, .dims = {{1, 2, 32}, {0, 1024, 1}, {1, 32, 1}}};
+  ASSERT_OK_AND_ASSIGN(const std::string packed, PrintAssembly(program, Cpu("skylake-avx512")));
+  const std::string loop = InnerLoop(packed);
+  EXPECT_EQ(Count(loop, "prefetcht1[^\n]*\\("), Count(loop, "vfmadd[^\n]*zmm") / 6) << loop;
+  EXPECT_OK(CompareWithReference(program, 1, 0));
+}
+
 // Sums that are stored 8 lanes wide and read 16 wide behind the loop stay registers of 8 lanes.
 TEST(LlvmTest, SumsReadInWiderVectorsStayInRegisters) {
   constexpr int64_t kRows = 6, kHalves = 2, kLanes = 8, kSteps = 64;

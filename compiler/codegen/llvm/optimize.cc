@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "compiler/codegen/llvm/block_memory.h"
 #include "compiler/codegen/llvm/machine.h"
+#include "compiler/codegen/llvm/prefetch_weights.h"
 #include "compiler/codegen/llvm/transpose_loads.h"
 
 namespace kiln::codegen {
@@ -128,6 +129,10 @@ void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   builder.registerPipelineEarlySimplificationEPCallback(AddEarlyPasses);
   builder.registerVectorizerStartEPCallback(AddLatePasses);
+  builder.registerOptimizerLastEPCallback(
+      [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+        passes.addPass(llvm::createModuleToFunctionPassAdaptor(PrefetchWeightsPass()));
+      });
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
   WidenOddVectors(machine, module);
 }

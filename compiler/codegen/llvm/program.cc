@@ -23,7 +23,7 @@ Emitter::Emitter(const ir::Program& program, const CpuFeatures& features, llvm::
       context_(module.getContext()),
       builder_(context_),
       numbers_(builder_, features.half_convert),
-      aliases_(program, context_),
+      aliases_(program, module),
       pointers_(program.buffers.size()),
       stored_lanes_(program.buffers.size()),
       values_(program.vars.size()),
