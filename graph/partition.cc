@@ -13,6 +13,9 @@ namespace {
 // What a prologue may read, as a multiple of what it makes: one tensor and numbers for its channels.
 constexpr double kMostPrologueReads = 1.25;
 constexpr double kMostPrologueFlops = 8;  // for an element: scale, shift, clip
+// Elements that a rearrangement must leave beside each other for its reader to take it in: a vector
+// or a memory transaction of them.
+constexpr int64_t kLeastRow = 16;
 
 // exp, tanh and their like.
 bool CallsMath(const dag::Operator& op) {
@@ -21,6 +24,30 @@ bool CallsMath(const dag::Operator& op) {
     ir::Visit(body, [&](ir::Expr e) { calls |= e->op == ir::Op::kCall; });
   }
   return calls;
+}
+
+int64_t LastExtent(const Graph& graph, ValueId value) {
+  const std::vector<int64_t>& shape = graph.value(value).type.shape;
+  return shape.empty() ? 1 : shape.back();
+}
+
+// How many elements that the node makes lie beside each other in what it reads, for sure; 0: it is
+// not one that only says where elements are.
+int64_t RowOf(const Graph& graph, const Node& node) {
+  const int64_t read = LastExtent(graph, node.inputs[0]), made = LastExtent(graph, node.outputs[0]);
+  const auto list = [&](std::string_view name) {
+    return std::get<std::vector<int64_t>>(node.attributes.find(name)->second);
+  };
+  if (node.op->is_view) return std::gcd(read, made);
+  if (node.op->name == "transpose") {
+    const std::vector<int64_t> axes = list("axes");
+    return !axes.empty() && axes.back() + 1 == std::ssize(axes) ? made : 1;
+  }
+  if (node.op->name == "slice") {
+    const std::vector<int64_t> strides = list("strides");
+    return strides.empty() || strides.back() == 1 ? made : 1;
+  }
+  return 0;
 }
 
 bool IsElementwise(OpPattern pattern) { return pattern <= OpPattern::kBroadcast; }
@@ -95,7 +122,12 @@ class Partition {
     }
     if (options.prologues) {
       for (int i = 0; i < graph_.num_nodes(); ++i) {
-        if (GroupOf(i) == i && IsElementwise(PatternOf(i))) JoinAsPrologue(i);
+        if (GroupOf(i) != i || !IsInjective(PatternOf(i))) continue;
+        if (MovesRows(NodesOf(i))) {
+          JoinMoved(i);
+        } else if (IsElementwise(PatternOf(i))) {
+          JoinAsPrologue(i);
+        }
       }
     }
     return Groups();
@@ -143,16 +175,37 @@ class Partition {
     Join(node, *between, *next);
   }
 
+  // The product that alone reads, once, what this last node of a group makes.
+  std::optional<int> OnlyProduct(int sink) const {
+    const ValueId made = graph_.node(sink).outputs[0];
+    const std::vector<int> readers = graph_.readers(made);
+    if (readers.size() != 1 || graph_.is_output(made)) return std::nullopt;
+    const Node& reader = graph_.node(readers[0]);
+    const bool reads_once = std::ranges::count(reader.inputs, made) == 1;
+    if (reader.op->pattern != OpPattern::kProduct || !reads_once) return std::nullopt;
+    return readers[0];
+  }
+
+  // Heads that are cut out of rows of tokens, for instance: the product reads the rows themselves.
+  void JoinMoved(int sink) {
+    if (const std::optional<int> product = OnlyProduct(sink)) Join(sink, {}, *product);
+  }
+
+  // The nodes only say where the elements are, and leave rows of them as they lie. Views alone need
+  // no kernel.
+  bool MovesRows(const std::vector<int>& nodes) const {
+    const auto is_view = [&](int node) { return graph_.node(node).op->is_view; };
+    return !std::ranges::all_of(nodes, is_view) && std::ranges::all_of(nodes, [&](int node) {
+      return RowOf(graph_, graph_.node(node)) >= kLeastRow;
+    });
+  }
+
   // The group of this last node goes into the product that alone reads it, if computing it again for
   // each block of the product costs little.
   void JoinAsPrologue(int sink) {
-    const std::vector<int> readers = graph_.readers(graph_.node(sink).outputs[0]);
-    if (readers.size() != 1 || graph_.is_output(graph_.node(sink).outputs[0])) return;
-    const Node& reader = graph_.node(readers[0]);
-    if (reader.op->pattern != OpPattern::kProduct) return;
-    if (std::ranges::count(reader.inputs, graph_.node(sink).outputs[0]) != 1) return;
-    if (reader.inputs[0] == graph_.node(sink).outputs[0] && IsCheap(NodesOf(sink)))
-      Join(sink, {}, readers[0]);
+    const std::optional<int> product = OnlyProduct(sink);
+    if (!product || graph_.node(*product).inputs[0] != graph_.node(sink).outputs[0]) return;
+    if (IsCheap(NodesOf(sink))) Join(sink, {}, *product);
   }
 
   std::vector<int> NodesOf(int group) const {

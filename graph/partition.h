@@ -25,7 +25,8 @@ struct KernelGroup {
 
 struct PartitionOptions {
   // Cheap elementwise functions that a product alone reads are computed where it reads them, as a
-  // prologue. TVM leaves them kernels of their own.
+  // prologue, and rearrangements that leave rows of elements as they lie are taken in likewise. TVM
+  // leaves both kernels of their own.
   bool prologues = false;
 };
 

@@ -97,6 +97,46 @@ output y)",
       << "weights";
 }
 
+// Two heads of 32 features: query, key and value are columns of rows of tokens.
+TEST(PartitionTest, AProductTakesRowsFromWhereTheyLie) {
+  const auto network = [](std::string_view axes, std::string_view strides) {
+    return fmt::format(R"(
+input x: float32[16, 192]
+q0 = slice(x) {{begin: [0, 0], extents: [16, 64], strides: {1}}}
+q1 = reshape(q0) {{shape: [16, 2, 32]}}
+q = transpose(q1) {{axes: {0}}}
+k0 = slice(x) {{begin: [0, 64], extents: [16, 64]}}
+k1 = reshape(k0) {{shape: [16, 2, 32]}}
+k = transpose(k1) {{axes: [1, 2, 0]}}
+s = matmul(q, k)
+output s)",
+                       axes, strides);
+  };
+  const PartitionOptions options{.prologues = true};
+  EXPECT_THAT(Groups(network("[1, 0, 2]", "[1, 1]"), options), ElementsAre("k0 k1 k", "q0 q1 q s"))
+      << "the key's rows are columns of the product";
+  EXPECT_THAT(Groups(network("[1, 0, 2]", "[1, 1]")), ElementsAre("q0 q1 q", "k0 k1 k", "s"));
+  EXPECT_THAT(Groups(R"(
+input x: float32[2, 16, 32]
+const w: float32[64, 8] = random(1, -1, 1)
+t = transpose(x) {axes: [1, 0, 2]}
+r = reshape(t) {shape: [16, 64]}
+y = matmul(r, w)
+output y)",
+                     options),
+              ElementsAre("t r y"));
+  EXPECT_THAT(Groups(R"(
+input x: float32[2, 16, 8]
+const w: float32[16, 8] = random(1, -1, 1)
+t = transpose(x) {axes: [1, 0, 2]}
+r = reshape(t) {shape: [16, 16]}
+y = matmul(r, w)
+output y)",
+                     options),
+              ElementsAre("t r", "y"))
+      << "rows of 8";
+}
+
 TEST(PartitionTest, BranchesThatMeetAgainJoin) {
   EXPECT_THAT(Groups(R"(
 input x: float32[4, 8]

@@ -7,8 +7,8 @@ usage: cpu_network_peers.py KILN LIBRARY [--networks NAME,...] [--trials N] [--m
 KILN is the program, LIBRARY its libkiln_runtime.so. Each network of the zoo is tuned by `KILN tune network:NAME --target
 llvm` for --minutes or --trials, whichever ends first (--trials 0: with what FOLDER/NAME.db has), and compiled. The peers
 run the same network in PyTorch (tests/bench/peer_networks.py): ONNX Runtime its export to ONNX; PyTorch as it is and
-compiled, in both layouts. All three have the threads to themselves in turns: after one run that is not timed, as many as
-fit into half a second, --rounds times. Prints the median of all of a way's runs; the ratio is the faster of the two peers'
+compiled, in both layouts. All three have the threads to themselves in turns: after a pause in which the other's threads fall
+asleep and one run that is not timed, as many as fit into half a second, --rounds times. Prints the median of all of a way's runs; the ratio is the faster of the two peers'
 over Kiln's, above 1 where Kiln is faster. --json prints one value a line instead, with the readings of each round's median.
 
 The peers come from PyPI, into a virtual environment in --venv (~/.cache/kiln-peers), once: several gigabytes.
@@ -20,11 +20,14 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = ["torch", "torchvision", "onnx", "onnxscript", "onnxruntime", "numpy"]
 NETWORKS = ["resnet-50", "mobilenet_v2", "squeezenet_v1.1", "inception_v3", "bert-base", "vit-b-16", "resnet-18"]
 TURN_S = 0.5
+# Threads of OpenMP wait for more work in a loop for 0.2 s: the next side begins when they sleep.
+SETTLE_S = 0.3
 
 
 def stop(message):
@@ -119,6 +122,7 @@ def measure(python, name, path, arguments):
         for _ in range(arguments.rounds):
             for worker in workers:
                 for way in worker.ways:
+                    time.sleep(SETTLE_S)
                     medians[worker.name, way].append(statistics.median(worker.turn(way)))
     finally:
         for worker in workers:
