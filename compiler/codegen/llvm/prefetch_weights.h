@@ -5,7 +5,7 @@
 // next is known: each vector load is given a prefetch of the line kPrefetchBytes behind it into the
 // core's second cache. The hardware's own prefetchers stop at the end of each page of 4 KiB. A
 // prefetch costs one instruction beside the many multiplications that use the vector, and never
-// faults. Measured in docs/experiments/cpu_networks.md.
+// faults. Measured in docs/experiments/cpu-networks.md.
 #pragma once
 
 #include <llvm/IR/PassManager.h>
