@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "client/log_lines.h"
 #include "proto/scheduler.pb.h"
+#include "store/autotvm_record.h"
 
 namespace kiln::client {
 
@@ -33,6 +34,10 @@ class Archive {
   // In the order of commit, until `visit` returns an error, which is then returned.
   virtual Status VisitRecords(const v1::ListRecordsRequest& request,
                               const std::function<Status(const v1::Record&)>& visit) = 0;
+  // Likewise, of autotvm's records.
+  virtual Status VisitAutotvmRecords(
+      const v1::ListAutotvmRecordsRequest& request,
+      const std::function<Status(const store::AutotvmRecord&)>& visit) = 0;
   // Returns how many were there. FailedPrecondition where one is of a job that has not ended.
   virtual StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) = 0;
   // As the RPC BindKey: for which computation a key of imported records stands.

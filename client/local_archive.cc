@@ -90,6 +90,12 @@ class LocalArchive : public Archive {
     });
   }
 
+  Status VisitAutotvmRecords(
+      const v1::ListAutotvmRecordsRequest& request,
+      const std::function<Status(const store::AutotvmRecord&)>& visit) override {
+    return store_->ForEachAutotvmRecord(store::FilterOf(request), visit);
+  }
+
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override {
     KILN_ASSIGN_OR_RETURN(const int64_t deleted, store::DeleteRecordsOfEndedJobs(*store_, ids));
     return static_cast<uint64_t>(deleted);

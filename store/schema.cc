@@ -215,9 +215,32 @@ UPDATE records SET steps = replace(steps, '"fragments$', '"register_buffering$')
   WHERE instr(steps, '"fragments$') > 0;
 )sql";
 
+// Records of autotvm: configurations of templates, as its logs have them.
+constexpr const char kVersion14[] = R"sql(
+CREATE TABLE autotvm_records (
+  id           INTEGER PRIMARY KEY,
+  target       TEXT NOT NULL,
+  task         TEXT NOT NULL,
+  args         TEXT NOT NULL,
+  kwargs       TEXT NOT NULL,
+  config_index INTEGER NOT NULL,
+  code_hash    TEXT,
+  entities     TEXT NOT NULL,
+  costs_s      TEXT NOT NULL,
+  mean_cost_s  REAL,
+  error        INTEGER NOT NULL CHECK (error BETWEEN 0 AND 8),
+  all_cost_s   REAL NOT NULL,
+  timestamp_s  REAL NOT NULL,
+  version      REAL NOT NULL,
+  tvm_version  TEXT
+) STRICT;
+CREATE INDEX autotvm_records_of_task
+  ON autotvm_records (task, args, target, timestamp_s, config_index);
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
                                        kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
-                                       kVersion11, kVersion12, kVersion13};
+                                       kVersion11, kVersion12, kVersion13, kVersion14};
 
 }  // namespace
 

@@ -159,9 +159,10 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
     KILN_ASSIGN_OR_RETURN(uint32_t next_trial, writes_.NextTrial(job_id));
     SqliteSnapshot view(*database_);
+    Measurements measurements(view);
     int64_t imported = 0;
     for (const Record& record : records) {
-      KILN_ASSIGN_OR_RETURN(const bool known, Knows(view, record));
+      KILN_ASSIGN_OR_RETURN(const bool known, measurements.Has(record));
       if (known) continue;
       Record of_job = record;
       of_job.job_id = job_id;
@@ -334,6 +335,19 @@ class SqliteStore final : public Store {
     }
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return deleted;
+  }
+
+  StatusOr<int64_t> ImportAutotvmRecords(std::span<const AutotvmRecord> records) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    int64_t imported = 0;
+    for (const AutotvmRecord& record : records) {
+      KILN_RETURN_IF_ERROR(ValidateAutotvmRecord(record));
+      KILN_ASSIGN_OR_RETURN(const bool is_new, writes_.InsertAutotvmRecord(record));
+      imported += is_new;
+    }
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    return imported;
   }
 
   Status AddComputations(std::span<const Computation> computations) override {

@@ -409,6 +409,30 @@ TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
               testing::AllOf(HasSubstr("INDEX best_of_task"), Not(HasSubstr("TEMP B-TREE"))));
 }
 
+// A file of the version before there were records of autotvm keeps what it has, and takes some.
+TEST_F(SqliteStoreTest, AnOlderFileTakesRecordsOfAutotvm) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(13), false));
+    ASSERT_OK(
+        raw->Execute("INSERT INTO jobs (number, id, name, user, priority, state, message, spec, "
+                     "created_ms, started_ms, finished_ms) VALUES "
+                     "(1, 'j', '', '', 0, 'succeeded', '', x'', 0, 0, 0)"));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  EXPECT_OK(store->GetJob("j"));
+  const AutotvmRecord record{.target = "llvm", .task = "t", .costs_s = {1}};
+  ASSERT_OK_AND_ASSIGN(const int64_t imported, store->ImportAutotvmRecords({&record, 1}));
+  EXPECT_EQ(imported, 1);
+  // Whether a record is there is one look-up.
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK_AND_ASSIGN(
+      auto plan, raw->Prepare("EXPLAIN QUERY PLAN SELECT 1 FROM autotvm_records WHERE task = ? AND "
+                              "args = ? AND target = ? AND timestamp_s = ? AND config_index = ?"));
+  ASSERT_TRUE(*plan.Step());
+  EXPECT_THAT(plan.Text(3), HasSubstr("INDEX autotvm_records_of_task"));
+}
+
 // ---- Is a record synced to the disk before AddRecord returns? A default VFS that counts what
 // reaches the log.
 

@@ -94,6 +94,9 @@ TEST_P(StoreTest, ForEachRecordFiltersByPlaceAndTimeAndRank) {
   EXPECT_THAT(Visited({.target = "llvm -mcpu"}), ElementsAre(0, 1, 3, 4, 5));
   EXPECT_THAT(Visited({.target = "llvm -mcpu=b"}), ElementsAre(3, 4, 5));
   EXPECT_THAT(Visited({.since_s = 1003}), ElementsAre(3, 4, 5));
+  EXPECT_THAT(Visited({.since_s = 1001, .until_s = 1003}), ElementsAre(1, 3));
+  EXPECT_THAT(Visited({.key_prefix = R"(["0fad)"}), ElementsAre(0, 1, 3, 4, 5));
+  EXPECT_THAT(Visited({.key_prefix = R"(["0fae)"}), IsEmpty());
   EXPECT_THAT(Visited({.top = 2}), ElementsAre(4, 3));
   EXPECT_THAT(Visited({.include_errors = true, .top = 9}), ElementsAre(4, 3, 1, 0, 5, 2));
 }
