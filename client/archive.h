@@ -15,6 +15,7 @@
 #include "client/log_lines.h"
 #include "proto/scheduler.pb.h"
 #include "store/autotvm_record.h"
+#include "store/merge.h"
 
 namespace kiln::client {
 
@@ -44,6 +45,8 @@ class Archive {
   virtual StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest& request) = 0;
   // The lines of a measure-record log.
   virtual StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) = 0;
+  // All of another database file (store/merge.h). A scheduler takes logs alone: FailedPrecondition.
+  virtual StatusOr<store::MergeResult> Merge(const std::string& path) = 0;
 };
 
 }  // namespace kiln::client

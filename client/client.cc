@@ -275,6 +275,14 @@ StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(LogLines& lines) {
   return reply;
 }
 
+StatusOr<store::MergeResult> SchedulerClient::Merge(const std::string& path) {
+  return FailedPrecondition(
+      "{} is a database, and {} takes logs: `kiln records export --extended --errors --db {}` "
+      "makes "
+      "one of it; or merge the files while no scheduler works on them, without --scheduler",
+      path, Name(), path);
+}
+
 StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const Secret& secret) {
   KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(tracker_address));
   const auto stub = v1::Tracker::NewStub(MakeChannel(host_port.ToString(), secret));

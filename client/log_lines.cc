@@ -60,8 +60,8 @@ StatusOr<bool> LogLines::Next(std::string& line) {
       return true;
     }
     if (length > kNoLogBytes) {
-      return InvalidArgument("{}, line {}: no end in {} GiB, expected a log", path_,
-                             number_, kNoLogBytes >> 30);
+      return InvalidArgument("{}, line {}: no end in {} GiB, expected a log", path_, number_,
+                             kNoLogBytes >> 30);
     }
   }
 }

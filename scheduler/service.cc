@@ -238,12 +238,12 @@ Status SchedulerService::ListAutotvm(const v1::ListAutotvmRecordsRequest& reques
                                      grpc::ServerContext& context,
                                      grpc::ServerWriter<v1::AutotvmLine>& writer) {
   KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
-  return store_.ForEachAutotvmRecord(
-      store::FilterOf(request), [&](const store::AutotvmRecord& record) {
-        v1::AutotvmLine line;
-        line.set_line(store::PrintAutotvmLine(record));
-        return Send(line, context, stream, writer);
-      });
+  return store_.ForEachAutotvmRecord(store::FilterOf(request),
+                                     [&](const store::AutotvmRecord& record) {
+                                       v1::AutotvmLine line;
+                                       line.set_line(store::PrintAutotvmLine(record));
+                                       return Send(line, context, stream, writer);
+                                     });
 }
 
 grpc::Status SchedulerService::ImportRecords(grpc::ServerContext* context,

@@ -163,9 +163,8 @@ Status ParseEntityValue(JsonCursor& json, AutotvmEntity& entity) {
         // Positions of caches are numbers.
         JsonCursor ahead = json;
         const bool is_text = ahead.Take('"');
-        KILN_ASSIGN_OR_RETURN(entity.annotations.emplace_back(), is_text
-                                                                     ? json.String("an annotation")
-                                                                     : json.Value("an annotation"));
+        KILN_ASSIGN_OR_RETURN(entity.annotations.emplace_back(),
+                              is_text ? json.String("an annotation") : json.Value("an annotation"));
         return OkStatus();
       });
     case AutotvmEntity::Kind::kOther: {
@@ -190,13 +189,19 @@ void VisitKeys(std::string_view line, const Visit& visit) {
   }
 }
 
-// Each of the other protocol's items is base64, with tabs between them.
+// The target, then task, configuration and result in base64, then versions: with tabs between them.
 bool IsPickle(std::string_view line) {
   constexpr auto is_base64 = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
-           c == '/' || c == '=' || c == '\t' || c == '\r';
+           c == '/' || c == '=';
   };
-  return std::count(line.begin(), line.end(), '\t') >= 2 && std::ranges::all_of(line, is_base64);
+  for (int item = 0; item < 4; ++item) {
+    const size_t tab = line.find('\t');
+    if (tab == 0 || tab == std::string_view::npos) return false;
+    if (item > 0 && !std::ranges::all_of(line.substr(0, tab), is_base64)) return false;
+    line.remove_prefix(tab + 1);
+  }
+  return true;
 }
 
 LogLineKind KindByAllKeys(std::string_view line) {

@@ -63,7 +63,8 @@ TEST(AutotvmLog, FieldsAreTakenApart) {
 TEST(AutotvmLog, EveryKindOfKnobIsRead) {
   ASSERT_OK_AND_ASSIGN(
       const auto entities,
-      ParseAutotvmEntities(R"([["a", "re", [2, 0, 1]], ["b", "an", ["vec", 3]], ["c", "ot", "x"]])"));
+      ParseAutotvmEntities(
+          R"([["a", "re", [2, 0, 1]], ["b", "an", ["vec", 3]], ["c", "ot", "x"]])"));
   ASSERT_EQ(entities.size(), 3);
   EXPECT_EQ(entities[0].kind, AutotvmEntity::Kind::kReorder);
   EXPECT_THAT(entities[0].numbers, ElementsAre(2, 0, 1));
@@ -91,9 +92,8 @@ TEST(AutotvmLog, KeysMayStandInAnyOrderAndTheVersionOfTvmMayBeMissing) {
       ParseAutotvmLine(fmt::format(R"({{"version":0.2,"result":{},"config":{},"input":{}}})",
                                    kResult, kConfig, kInput)));
   EXPECT_EQ(PrintAutotvmLine(record), Line(kInput, kConfig, kResult));
-  const std::string hashed = Line(
-      kInput, R"({"index": 1, "code_hash": "ab", "entity": []})", kResult,
-      R"("version": 0.2, "tvm_version": "0.9")");
+  const std::string hashed = Line(kInput, R"({"index": 1, "code_hash": "ab", "entity": []})",
+                                  kResult, R"("version": 0.2, "tvm_version": "0.9")");
   ASSERT_OK_AND_ASSIGN(const AutotvmRecord with_hash, ParseAutotvmLine(hashed));
   EXPECT_EQ(PrintAutotvmLine(with_hash), hashed);
 }
@@ -124,7 +124,8 @@ TEST(AutotvmLog, LinesAreToldApartByTheirKeys) {
   EXPECT_EQ(KindOfLogLine(lines[1]), LogLineKind::kAutotvm);
   EXPECT_EQ(KindOfLogLine(lines[7]), LogLineKind::kAutotvmOld);
   EXPECT_EQ(KindOfLogLine(R"({"v": 0.1, "i": []})"), LogLineKind::kAutotvmOld);
-  EXPECT_EQ(KindOfLogLine("gANjdHZtCg==\tgANjdHZtCg==\tgAN=\t0.1"), LogLineKind::kAutotvmPickle);
+  EXPECT_EQ(KindOfLogLine("llvm -mcpu=x\tgANjdHZtCg==\tgANjdHZtCg==\tgAN=\t0.2\t0.8.dev0"),
+            LogLineKind::kAutotvmPickle);
   for (const char* line :
        {R"({"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "v0.2"})", "", "{", "nonsense",
         R"({"r": [[1], 0, 1, 1], "i": [["k", "t"], [[], []]], "v": "v0.2"})", R"({"i)"}) {

@@ -12,7 +12,7 @@ namespace kiln::store {
 namespace {
 
 // A commit is a sync of the disk, and holds up other writers while it is made.
-constexpr size_t kBatchRecords = 2048;
+constexpr size_t kBatchRecords = 8192;
 constexpr size_t kBatchBytes = size_t{16} << 20;
 // Of what a refusal quotes.
 constexpr size_t kMostWhyBytes = 512;
@@ -57,7 +57,8 @@ StatusOr<LogRecord> RecordOfLogLine(std::string_view line, const StepsCheck& che
       return LogRecord(IgnoredLine());
     case LogLineKind::kAutotvmPickle:
       return InvalidArgument(
-          "it is of autotvm's pickle protocol; autotvm.record --mode convert writes the JSON one");
+          "it is of autotvm's pickle protocol, which holds Python objects; expected the JSON "
+          "protocol");
   }
   return Internal("a line of no kind");
 }
@@ -108,9 +109,8 @@ void LogImporter::Refuse(std::string_view why) {
   ++result_.refused;
   if (result_.errors.size() >= ImportResult::kMostErrors) return;
   const bool whole = why.size() <= kMostWhyBytes;
-  result_.errors.push_back(fmt::format("line {}: {}{}", line_number_,
-                                       ValidUtf8(why.substr(0, kMostWhyBytes)),
-                                       whole ? "" : "..."));
+  result_.errors.push_back(fmt::format(
+      "line {}: {}{}", line_number_, ValidUtf8(why.substr(0, kMostWhyBytes)), whole ? "" : "..."));
 }
 
 // As what is known of its key has it.

@@ -82,7 +82,7 @@ class LogImporter {
   int64_t line_number_ = 0;
   std::vector<Record> batch_;
   std::vector<AutotvmRecord> autotvm_batch_;
-  size_t batch_bytes_ = 0;  // of the lines of both
+  size_t batch_bytes_ = 0;           // of the lines of both
   std::map<std::string, Key> keys_;  // as found
   ImportResult result_;
 };

@@ -407,8 +407,7 @@ class MemoryStore final : public Store {
     }
 
     StatusOr<std::vector<AutotvmRecord>> AutotvmRecords(const AutotvmFilter& filter,
-                                                        int64_t after_id,
-                                                        uint32_t limit) override {
+                                                        int64_t after_id, uint32_t limit) override {
       std::vector<AutotvmRecord> found;
       for (const AutotvmRecord& r : store_.autotvm_records_) {
         const bool matches = r.id > after_id && (filter.include_errors || r.error == kNoError) &&
@@ -543,7 +542,7 @@ class MemoryStore final : public Store {
   std::mutex mutex_;
   std::vector<JobRow> jobs_;  // in the order they were added
   std::map<std::pair<std::string, uint32_t>, TaskRow> tasks_;
-  std::vector<Record> records_;  // by id
+  std::vector<Record> records_;                 // by id
   std::vector<AutotvmRecord> autotvm_records_;  // likewise
   int64_t last_id_ = 0;
   std::map<TrialKey, int64_t> trials_;                   // the ids of their records

@@ -10,7 +10,7 @@
 namespace kiln::store {
 namespace {
 
-constexpr size_t kBatchRecords = 2048;
+constexpr size_t kBatchRecords = 8192;
 constexpr size_t kBatchBytes = size_t{16} << 20;
 
 size_t BytesOf(const Record& record) {
@@ -122,7 +122,7 @@ class Merge {
     for (const Record& record : measured_) {
       const Status added = Add({&record, 1});
       if (added.code() == StatusCode::kAlreadyExists) {
-        Conflict(Message(added));
+        Conflict(std::string(Message(added)));
       } else {
         KILN_RETURN_IF_ERROR(added);
       }

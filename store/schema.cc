@@ -215,7 +215,9 @@ UPDATE records SET steps = replace(steps, '"fragments$', '"register_buffering$')
   WHERE instr(steps, '"fragments$') > 0;
 )sql";
 
-// Records of autotvm: configurations of templates, as its logs have them.
+// Records of autotvm: configurations of templates, as its logs have them. And the best records of a
+// job's tasks: what was imported has no tasks, and would be one range of millions of records there,
+// in which each new one changes another page.
 constexpr const char kVersion14[] = R"sql(
 CREATE TABLE autotvm_records (
   id           INTEGER PRIMARY KEY,
@@ -236,10 +238,14 @@ CREATE TABLE autotvm_records (
 ) STRICT;
 CREATE INDEX autotvm_records_of_task
   ON autotvm_records (task, args, target, timestamp_s, config_index);
+
+DROP INDEX best_of_task;
+CREATE INDEX best_of_task ON records (job_id, task_index, stopped_early, mean_cost_s, id)
+  WHERE error = 0 AND job_id != 'import';
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
-                                       kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4, kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8,  kVersion9, kVersion10,
                                        kVersion11, kVersion12, kVersion13, kVersion14};
 
 }  // namespace

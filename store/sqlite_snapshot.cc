@@ -27,7 +27,8 @@ StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, c
   where += filter.target.empty() ? " AND ?4 = ''" : " AND substr(target, 1, length(?4)) = ?4";
   where += filter.device.empty() ? " AND ?5 = ''" : " AND device = ?5";
   where += " AND timestamp_s >= ?6 AND timestamp_s <= ?8";
-  where += filter.key_prefix.empty() ? " AND ?9 = ''" : " AND substr(workload_key, 1, length(?9)) = ?9";
+  where +=
+      filter.key_prefix.empty() ? " AND ?9 = ''" : " AND substr(workload_key, 1, length(?9)) = ?9";
   where += filter.top.has_value() ? " ORDER BY error != 0, stopped_early, mean_cost_s, id"
                                   : " ORDER BY id";
   where += " LIMIT ?7";

@@ -25,6 +25,13 @@ using sqlite::Transaction;
 // As many reads at a time; more wait. Each connection has a page cache of its own.
 constexpr size_t kMostReaders = 8;
 
+// Of the writer. A batch of an import changes some ten thousand pages: where they do not fit, they
+// are written several times. Memory is taken as pages are used.
+constexpr int kWriterCacheKiB = 64 << 10;
+
+// Whose records the index best_of_task leaves out: those of logs (import_log.h).
+constexpr std::string_view kUnindexedJob = "import";
+
 // The order of BetterThan().
 constexpr const char kBestFirst[] = " ORDER BY stopped_early, mean_cost_s, r.id LIMIT 1";
 
@@ -200,9 +207,12 @@ class SqliteStore final : public Store {
 
   StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id, uint32_t task_index) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
-    return SelectOne(*reader,
-                     fmt::format("WHERE job_id = ? AND task_index = ? AND error = 0{}", kBestFirst),
-                     job_id, task_index);
+    // As in the index, which is used only where its condition is said. Of an import all are read.
+    const std::string_view indexed = job_id == kUnindexedJob ? "" : "AND job_id != 'import'";
+    return SelectOne(
+        *reader,
+        fmt::format("WHERE job_id = ? AND task_index = ? AND error = 0 {}{}", indexed, kBestFirst),
+        job_id, task_index);
   }
 
   StatusOr<std::optional<Record>> UnscheduledOfJob(std::string_view job_id,
@@ -433,6 +443,8 @@ StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
                                                  const sqlite::OpenOptions& options) {
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
                         Database::Open(path, kApplicationId, options));
+  KILN_RETURN_IF_ERROR(
+      database->Execute(fmt::format("PRAGMA cache_size=-{}", kWriterCacheKiB).c_str()));
   const bool read_only = options.mode == sqlite::OpenOptions::Mode::kReadOnly;
   KILN_RETURN_IF_ERROR(sqlite::Migrate(*database, Migrations(), read_only));
   return std::unique_ptr<Store>(new SqliteStore(std::move(database), options));

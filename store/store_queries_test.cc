@@ -38,6 +38,15 @@ TEST_P(StoreTest, BestIsTheSmallestMeanOfTheCompleteOnes) {
   EXPECT_EQ(Best({.id = "other"}, ""), -1);
 }
 
+TEST_P(StoreTest, BestOfAnImportIsFoundAsOfAnyJob) {
+  AddJob("import");
+  Add(TestRecord("import", 0, 2));
+  Add(TestRecord("import", 1, 1));
+  Add(FailedRecord("import", 2, 1));
+  EXPECT_EQ(Trial(store_->BestOfJob("import", 0)), 1);
+  EXPECT_EQ(Trial(store_->BestOfJob("import", 1)), -1);
+}
+
 TEST_P(StoreTest, BestIsByTargetAndByTask) {
   AddJob("j");
   AddJob("k");

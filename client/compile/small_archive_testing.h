@@ -63,6 +63,7 @@ class SmallArchive : public Archive {
     return v1::BindKeyReply();
   }
   StatusOr<v1::ImportRecordsReply> Import(LogLines&) override { return v1::ImportRecordsReply(); }
+  StatusOr<store::MergeResult> Merge(const std::string&) override { return store::MergeResult(); }
 
  private:
   v1::JobStatus jobs_;
