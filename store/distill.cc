@@ -188,7 +188,7 @@ Status TooManyBest(size_t most_bytes) {
 
 }  // namespace
 
-// What Distill() takes from among all that have the same key, identity, target and layouts is the
+// What Distill() takes from among all that have the same hash, arguments, identity, target and layouts is the
 // best of them: it is asked for these alone.
 struct RecordDistiller::State {
   struct Kept {
@@ -205,7 +205,8 @@ RecordDistiller::RecordDistiller() : state_(std::make_unique<State>()) {}
 RecordDistiller::~RecordDistiller() = default;
 
 Status RecordDistiller::Add(const Record& record) {
-  const std::string group = Joined({record.workload_key, record.workload_id, record.target,
+  const auto [hash, args] = SplitWorkloadKey(record.workload_key);
+  const std::string group = Joined({hash, args, record.workload_id, record.target,
                                     std::to_string(record.layout_rewrite_option)});
   const auto rank = [](const Record& r) {
     return std::tuple(r.error != kNoError || r.costs_s.empty(), r.stopped_early, MeanCost(r));

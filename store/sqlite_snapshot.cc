@@ -78,10 +78,12 @@ StatusOr<std::vector<Record>> SqliteSnapshot::BestNamed(std::string_view name,
 }
 
 StatusOr<bool> SqliteSnapshot::HasMeasurementNamed(std::string_view name, const Record& record) {
+  // `+`: an index is partial by errors and steps, and SQLite would plan anew for each value of a
+  // parameter that such an index might be used for.
   KILN_ASSIGN_OR_RETURN(
       Statement query,
       database_.Prepare("SELECT 1 FROM records WHERE workload = ? AND timestamp_s = ? "
-                        "AND error = ? AND target = ? AND steps = ? LIMIT 1"));
+                        "AND +error = ? AND target = ? AND +steps = ? LIMIT 1"));
   KILN_RETURN_IF_ERROR(
       query.Bind(name, record.timestamp_s, record.error, record.target, record.steps));
   return query.Step();

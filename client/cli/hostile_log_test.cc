@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 
 #include "base/file.h"
@@ -45,6 +46,34 @@ void Write(int fd, std::string_view text) {
   }
 }
 
+// An import whose log is written as it is made: what this process holds would count as memory of
+// its child.
+class PipedImport {
+ public:
+  explicit PipedImport(const std::string& db) {
+    SubprocessOptions options = KilnOptions({"records", "import", "-", "--db", db});
+    options.input = SubprocessOptions::Stream::kPipe;
+    auto kiln = Subprocess::Spawn(options);
+    EXPECT_OK(kiln.status());
+    kiln_.emplace(*std::move(kiln));
+  }
+
+  void Write(std::string_view text) { client::Write(kiln_->input().get(), text); }
+  RunResult Finish() {
+    kiln_->input().Reset();
+    RunResult result;
+    result.output = ReadAll(kiln_->output().get());
+    result.error = ReadAll(kiln_->error().get());
+    const auto exit = kiln_->Wait(absl::Minutes(1));
+    EXPECT_OK(exit.status());
+    if (exit.ok()) result.exit = *exit;
+    return result;
+  }
+
+ private:
+  std::optional<Subprocess> kiln_;
+};
+
 class HostileLogTest : public testing::Test {
  protected:
   std::vector<std::string> Import() const { return {"records", "import", "-", "--db", db_}; }
@@ -57,38 +86,35 @@ class HostileLogTest : public testing::Test {
 };
 
 TEST_F(HostileLogTest, ALineOfAGigabyteIsRefusedAndTheRestIsTaken) {
-  SubprocessOptions options = KilnOptions(Import());
-  options.input = SubprocessOptions::Stream::kPipe;
-  ASSERT_OK_AND_ASSIGN(Subprocess kiln, Subprocess::Spawn(options));
-  const int input = kiln.input().get();
-  Write(input, GoodLine(1));
-  Write(input, R"({"i": [["[\"k\"]", ")");
-  const std::string part(1 << 20, 'x');
-  for (int i = 0; i < 1024; ++i) Write(input, part);
-  Write(input, "\n" + GoodLine(2) + GoodLine(3).substr(0, 50));
-  kiln.input().reset();
-  const std::string output = ReadAll(kiln.output().get()), error = ReadAll(kiln.error().get());
-  ASSERT_OK_AND_ASSIGN(const ExitStatus exit, kiln.Wait(absl::Minutes(1)));
-  EXPECT_EQ(exit.code, 1);
-  EXPECT_THAT(output, AllOf(HasSubstr("2 imported"), HasSubstr("2 refused")));
-  EXPECT_THAT(error, AllOf(HasSubstr("line 2: it has more than 16777216 bytes"),
-                           HasSubstr("line 4: "), HasSubstr("found the end of the line")));
-  EXPECT_LT(exit.max_rss_bytes, kMostBytes);
+  PipedImport import(db_);
+  import.Write(GoodLine(1));
+  import.Write(R"({"i": [["[\"k\"]", ")");
+  const std::string part(kMiB, 'x');
+  for (int i = 0; i < 1024; ++i) import.Write(part);
+  import.Write("\n" + GoodLine(2) + GoodLine(3).substr(0, 50));
+  const RunResult result = import.Finish();
+  EXPECT_EQ(result.exit.code, 1);
+  EXPECT_THAT(result.output, AllOf(HasSubstr("2 imported"), HasSubstr("2 refused")));
+  EXPECT_THAT(result.error, AllOf(HasSubstr("line 2: it has more than 16777216 bytes"),
+                                  HasSubstr("line 4: "), HasSubstr("found the end of the line")));
+  EXPECT_LT(result.exit.max_rss_bytes, kMostBytes);
   EXPECT_EQ(Records(), 2u);
 }
 
 TEST_F(HostileLogTest, LongLinesAreNotGatheredInMemory) {
-  const std::string arguments(12 * kMiB, ' ');
-  std::string log;
+  PipedImport import(db_);
+  const std::string part(kMiB, ' ');
   constexpr int kLines = 24;
   for (int i = 0; i < kLines; ++i) {
-    log += fmt::format(
-        R"({{"input": ["llvm", "t", ["{}"], {{}}], "config": {{"index": {}, "code_hash": null, )"
-        R"("entity": []}}, "result": [[0.5], 0, 1.0, 2.5], "version": 0.2}})"
-        "\n",
-        arguments, i);
+    import.Write(R"({"input": ["llvm", "t", [")");
+    for (int megabytes = 0; megabytes < 12; ++megabytes) import.Write(part);
+    import.Write(
+        fmt::format(R"("], {{}}], "config": {{"index": {}, "code_hash": null, "entity": []}}, )"
+                    R"("result": [[0.5], 0, 1.0, 2.5], "version": 0.2}})"
+                    "\n",
+                    i));
   }
-  const RunResult result = RunKiln(Import(), log);
+  const RunResult result = import.Finish();
   EXPECT_TRUE(result.exit.ok()) << result.error;
   EXPECT_THAT(result.output, HasSubstr(fmt::format("{} imported", kLines)));
   EXPECT_LT(result.exit.max_rss_bytes, kMostBytes);
@@ -97,10 +123,14 @@ TEST_F(HostileLogTest, LongLinesAreNotGatheredInMemory) {
 TEST_F(HostileLogTest, WhatIsNoLogIsRefusedLineByLine) {
   constexpr unsigned kSeed = 7;
   std::mt19937 rng(kSeed);
-  std::string noise(4 * kMiB, '\0');
-  std::ranges::generate(noise, [&] { return static_cast<char>(rng()); });
-  noise += "\n" + GoodLine(1);
-  const RunResult result = RunKiln(Import(), noise);
+  PipedImport import(db_);
+  std::string noise(kMiB, '\0');
+  for (int i = 0; i < 8; ++i) {
+    std::ranges::generate(noise, [&] { return static_cast<char>(rng()); });
+    import.Write(noise);
+  }
+  import.Write("\n" + GoodLine(1));
+  const RunResult result = import.Finish();
   EXPECT_EQ(result.exit.code, 1);
   EXPECT_THAT(result.output, HasSubstr("1 imported"));
   EXPECT_THAT(result.error, AllOf(HasSubstr("line 1: it is no valid UTF-8"), HasSubstr(" more")));

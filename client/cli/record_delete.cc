@@ -152,9 +152,6 @@ StatusOr<uint64_t> DeletePruned(const Pruner& pruner, const v1::ListRecordsReque
 }  // namespace
 
 Status DeleteRecordsCommand(const DeleteFlags& flags, const Session& session) {
-  if (flags.filter.distance.has_value()) {
-    return InvalidArgument("--distance goes with records list alone");
-  }
   if (flags.what.empty() && !IsSet(flags.filter)) {
     return InvalidArgument(
         "say which records: their numbers, jobs, or a filter as for records list");
@@ -171,8 +168,8 @@ Status DeleteRecordsCommand(const DeleteFlags& flags, const Session& session) {
 Status PruneRecordsCommand(const PruneFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(auto request, RequestOf(flags.filter, absl::ToUnixSeconds(absl::Now())));
   request.set_include_errors(true);
-  if (flags.filter.top.has_value() || flags.filter.distance.has_value()) {
-    return InvalidArgument("--top and --distance do not go with prune: --keep says what stays");
+  if (flags.filter.top.has_value()) {
+    return InvalidArgument("--top does not go with prune: --keep says what stays");
   }
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));

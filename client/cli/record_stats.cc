@@ -120,7 +120,7 @@ void PrintJson(const AutotvmStats& stats) {
   }
 }
 
-// "432 instantiation error (1), 25 compile host error (2)"; "-".
+// "432 bad schedule (1), 25 compile error (2)"; "-".
 std::string ErrorsCell(const AutotvmRow& row) {
   std::string cell;
   for (size_t error = 1; error < row.by_error.size(); ++error) {

@@ -7,8 +7,8 @@ Makes lines of a measure log as auto_scheduler writes them (schedules of 20 to 4
 pipes them into `KILN records import -`, --part at a time, until DB has --records. A DB that has some already is filled
 up. The log is that of many networks tuned one after another: 25 tasks on one target, 64 trials of a task in turn, 25,000
 trials. There are 1,000 workload keys on two targets, so a task comes back after 80 networks. With --shuffled each line
-is of a task drawn by chance. Of each part: the records a second, the peak of the process's resident memory
-(ru_maxrss) and the size of the database. Then times a few commands on it, each a process of its own, the best of three.
+is of a task drawn by chance. Of each part: the records a second, the time of a core that each took,
+the peak of the process's resident memory (ru_maxrss), the size of the database and the load of the machine. Then times a few commands on it, each a process of its own, the best of three.
 """
 import argparse
 import hashlib
@@ -60,18 +60,18 @@ class Lines:
 
 
 def run(command, **options):
-    """Seconds and peak bytes of a process that must succeed."""
     begin = time.monotonic()
     process = subprocess.Popen(command, **options)
     return process, begin
 
 
 def wait(process, begin, command):
+    """Seconds, peak bytes and seconds of a core of a process that must succeed."""
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.monotonic() - begin
     if status != 0:
         sys.exit(f"{' '.join(command)}: exit status {os.waitstatus_to_exitcode(status)}")
-    return seconds, usage.ru_maxrss * 1024
+    return seconds, usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime
 
 
 def bytes_of(db):
@@ -88,7 +88,7 @@ def records_of(db):
 def fill(kiln, db, records, part, lines):
     have = records_of(db)
     lines.rng.seed(have + 1)
-    print(f"{'records':>12}{'a second':>10}{'peak MB':>9}{'database GB':>13}{'load':>7}", flush=True)
+    print(f"{'records':>12}{'a second':>10}{'us of a core':>14}{'peak MB':>9}{'database GB':>13}{'load':>7}", flush=True)
     while have < records:
         count = min(part, records - have)
         command = [kiln, "records", "import", "-", "--db", db]
@@ -101,10 +101,11 @@ def fill(kiln, db, records, part, lines):
                 chunk.clear()
         process.stdin.write("".join(chunk).encode())
         process.stdin.close()
-        seconds, peak = wait(process, begin, command)
+        seconds, peak, core_s = wait(process, begin, command)
         have += count
-        print(f"{have:>12,}{count / seconds:>10,.0f}{peak / 1e6:>9.0f}{bytes_of(db) / 1e9:>13.2f}{os.getloadavg()[0]:>7.1f}",
-              flush=True)
+        print(
+            f"{have:>12,}{count / seconds:>10,.0f}{1e6 * core_s / count:>14.1f}{peak / 1e6:>9.0f}"
+            f"{bytes_of(db) / 1e9:>13.2f}{os.getloadavg()[0]:>7.1f}", flush=True)
 
 
 def ask(kiln, db):
@@ -120,7 +121,7 @@ def ask(kiln, db):
     }
     print(f"\n{'command, as a process':<42}{'seconds':>9}{'peak MB':>9}", flush=True)
     for name, words in commands.items():
-        best = (float("inf"), 0)
+        best = (float("inf"), 0, 0)
         for _ in range(3):
             process, begin = run([kiln, *words], stdout=subprocess.DEVNULL)
             best = min(best, wait(process, begin, [kiln, *words]))
