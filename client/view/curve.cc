@@ -124,9 +124,10 @@ std::string PointTable(const std::vector<Curve>& curves) {
     double before_s = 0;
     for (const CurvePoint& point : curve.points) {
       const bool is_first = before_s == 0;
-      table.AddRow({is_first ? curve.name : "", FormatCount(point.trials),
-                    FormatElapsed(point.elapsed_s), LatencyCell(point.best_s),
-                    is_first ? "" : fmt::format("{:.3g}x", before_s / point.best_s)});
+      table.AddRow(
+          {is_first ? curve.name : "", FormatCount(point.trials), FormatElapsed(point.elapsed_s),
+           LatencyCell(point.best_s),
+           before_s > point.best_s ? fmt::format("{:.3g}x", before_s / point.best_s) : ""});
       before_s = point.best_s;
     }
   }
