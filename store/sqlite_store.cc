@@ -29,8 +29,9 @@ constexpr size_t kMostReaders = 8;
 // are written several times. Memory is taken as pages are used.
 constexpr int kWriterCacheKiB = 64 << 10;
 
-// Whose records the index best_of_task leaves out: those of logs (import_log.h).
-constexpr std::string_view kUnindexedJob = "import";
+// The job of what was imported (import_log.h): it has no tasks and was measured elsewhere, and it may
+// have millions of records. The index best_of_task leaves them out, and import_counts counts them.
+constexpr std::string_view kImport = "import";
 
 // The order of BetterThan().
 constexpr const char kBestFirst[] = " ORDER BY stopped_early, mean_cost_s, r.id LIMIT 1";
@@ -42,6 +43,28 @@ StatusOr<int64_t> CountRunners(Database& database, std::string_view job_id) {
   KILN_RETURN_IF_ERROR(query.Bind(job_id));
   KILN_RETURN_IF_ERROR(query.Step().status());
   return query.Int(0);
+}
+
+// Without reading the records: what devices were busy with is not known of them.
+StatusOr<TrialCounts> CountImported(Database& database) {
+  TrialCounts counts;
+  KILN_ASSIGN_OR_RETURN(Statement query,
+                        database.Prepare("SELECT error, trials FROM import_counts"));
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) break;
+    KILN_ASSIGN_OR_RETURN(const int error, ErrorKindOf(query.Int(0), kImport));
+    counts.by_error[static_cast<size_t>(error)] = query.Int(1);
+    counts.total += query.Int(1);
+  }
+  if (counts.total == 0) return counts;
+  counts.by_task[0] = counts.total;
+  KILN_ASSIGN_OR_RETURN(Statement last,
+                        database.Prepare("SELECT max(trial) FROM records WHERE job_id = ?"));
+  KILN_RETURN_IF_ERROR(last.Bind(kImport));
+  KILN_RETURN_IF_ERROR(last.Step().status());
+  counts.next_trial = static_cast<uint32_t>(last.Int(0)) + 1;
+  return counts;
 }
 
 class SqliteStore final : public Store {
@@ -208,7 +231,7 @@ class SqliteStore final : public Store {
   StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id, uint32_t task_index) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
     // As in the index, which is used only where its condition is said. Of an import all are read.
-    const std::string_view indexed = job_id == kUnindexedJob ? "" : "AND job_id != 'import'";
+    const std::string_view indexed = job_id == kImport ? "" : "AND job_id != 'import'";
     return SelectOne(
         *reader,
         fmt::format("WHERE job_id = ? AND task_index = ? AND error = 0 {}{}", indexed, kBestFirst),
@@ -228,6 +251,7 @@ class SqliteStore final : public Store {
 
   StatusOr<TrialCounts> CountTrials(std::string_view job_id) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    if (job_id == kImport) return CountImported(*reader);
     KILN_ASSIGN_OR_RETURN(
         Statement query,
         reader->Prepare(

@@ -417,10 +417,19 @@ TEST_F(SqliteStoreTest, AnOlderFileTakesRecordsOfAutotvm) {
     ASSERT_OK(
         raw->Execute("INSERT INTO jobs (number, id, name, user, priority, state, message, spec, "
                      "created_ms, started_ms, finished_ms) VALUES "
-                     "(1, 'j', '', '', 0, 'succeeded', '', x'', 0, 0, 0)"));
+                     "(1, 'import', '', '', 0, 'succeeded', '', x'', 0, 0, 0)"));
+    ASSERT_OK(raw->Execute(
+        "INSERT INTO records (id, job_id, task_index, trial, workload_key, target, hardware, "
+        "steps, "
+        "costs_s, mean_cost_s, error, message, build_s, run_s, timestamp_s, device, builder, "
+        "runner, "
+        "stopped_early, max_error, flop_count) VALUES (1, 'import', 0, 7, 'key', 'llvm', "
+        "'[0, 0, 0, 0, 0, 0, 0, 0]', '[]', '[0.25]', 0.25, 0, '', 1, 2, 3, '', '', '', 0, 0, 0)"));
   }
   ASSERT_OK_AND_ASSIGN(auto store, Open());
-  EXPECT_OK(store->GetJob("j"));
+  ASSERT_OK_AND_ASSIGN(const TrialCounts counts, store->CountTrials("import"));
+  EXPECT_EQ(counts.total, 1);
+  EXPECT_EQ(counts.next_trial, 8u);
   const AutotvmRecord record{.target = "llvm", .task = "t", .costs_s = {1}};
   ASSERT_OK_AND_ASSIGN(const int64_t imported, store->ImportAutotvmRecords({&record, 1}));
   EXPECT_EQ(imported, 1);

@@ -206,6 +206,29 @@ TEST_P(StoreTest, ThreadsShareIt) {
   EXPECT_EQ(Trials(store_->RecordsOfJob("j", 0)).size(), kTrials);
 }
 
+TEST_P(StoreTest, AnImportIsCountedAsAnyJob) {
+  AddJob("import");
+  ASSERT_OK_AND_ASSIGN(TrialCounts counts, store_->CountTrials("import"));
+  EXPECT_EQ(counts.total, 0);
+  EXPECT_EQ(counts.next_trial, 0u);
+  std::vector<Record> records;
+  for (uint32_t i = 0; i < 5; ++i) records.push_back(TestRecord("", i));
+  records.push_back(FailedRecord("", 9, 4));
+  ASSERT_OK(store_->ImportRecords("import", records));
+  ASSERT_OK_AND_ASSIGN(counts, store_->CountTrials("import"));
+  EXPECT_EQ(counts.total, 6);
+  EXPECT_EQ(counts.by_error[0], 5);
+  EXPECT_EQ(counts.by_error[4], 1);
+  EXPECT_EQ(counts.by_task[0], 6);
+  EXPECT_EQ(counts.next_trial, 6u);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Record> all, store_->RecordsOfJob("import", 0));
+  const int64_t gone[] = {all[0].id, all[5].id};
+  ASSERT_OK(store_->DeleteRecords(gone));
+  ASSERT_OK_AND_ASSIGN(counts, store_->CountTrials("import"));
+  EXPECT_EQ(counts.total, 4);
+  EXPECT_EQ(counts.by_error[4], 0);
+}
+
 AutotvmRecord TestAutotvmRecord(int64_t index, double cost_s, const std::string& task = "dense") {
   return {.target = "cuda -model=t4",
           .task = task,
