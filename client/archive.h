@@ -14,6 +14,8 @@
 #include "base/status.h"
 #include "client/log_lines.h"
 #include "proto/scheduler.pb.h"
+#include "store/autotvm_record.h"
+#include "store/merge.h"
 
 namespace kiln::client {
 
@@ -33,12 +35,18 @@ class Archive {
   // In the order of commit, until `visit` returns an error, which is then returned.
   virtual Status VisitRecords(const v1::ListRecordsRequest& request,
                               const std::function<Status(const v1::Record&)>& visit) = 0;
+  // Likewise, of autotvm's records.
+  virtual Status VisitAutotvmRecords(
+      const v1::ListAutotvmRecordsRequest& request,
+      const std::function<Status(const store::AutotvmRecord&)>& visit) = 0;
   // Returns how many were there. FailedPrecondition where one is of a job that has not ended.
   virtual StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) = 0;
   // As the RPC BindKey: for which computation a key of imported records stands.
   virtual StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest& request) = 0;
   // The lines of a measure-record log.
   virtual StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) = 0;
+  // All of another database file (store/merge.h). A scheduler takes logs alone: FailedPrecondition.
+  virtual StatusOr<store::MergeResult> Merge(const std::string& path) = 0;
 };
 
 }  // namespace kiln::client

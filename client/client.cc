@@ -14,6 +14,7 @@
 #include "client/reach.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/channel.h"
+#include "store/autotvm_log.h"
 
 namespace kiln::client {
 namespace {
@@ -41,6 +42,21 @@ StatusOr<Reply> Call(Stub& stub,
   const grpc::Status status = (stub.*method)(&context, request, &reply);
   if (!status.ok()) return FromGrpc(status);
   return reply;
+}
+
+// What a stream brings, until `visit` returns an error, which is then returned.
+template <typename Message>
+Status VisitStream(grpc::ClientContext& context, grpc::ClientReader<Message>& stream,
+                   const std::function<Status(const Message&)>& visit) {
+  Message message;
+  while (stream.Read(&message)) {
+    const Status status = visit(message);
+    if (status.ok()) continue;
+    context.TryCancel();
+    (void)stream.Finish();
+    return status;
+  }
+  return FromGrpc(stream.Finish());
 }
 
 // One call of a stub that may not be connected yet.
@@ -213,16 +229,19 @@ StatusOr<v1::Record> SchedulerClient::GetRecord(int64_t id) {
 Status SchedulerClient::VisitRecords(const v1::ListRecordsRequest& request,
                                      const std::function<Status(const v1::Record&)>& visit) {
   grpc::ClientContext context;
-  const auto stream = stub_->ListRecords(&context, request);
-  v1::Record record;
-  while (stream->Read(&record)) {
-    const Status status = visit(record);
-    if (status.ok()) continue;
-    context.TryCancel();
-    (void)stream->Finish();
-    return status;
-  }
-  return FromGrpc(stream->Finish());
+  return VisitStream<v1::Record>(context, *stub_->ListRecords(&context, request), visit);
+}
+
+Status SchedulerClient::VisitAutotvmRecords(
+    const v1::ListAutotvmRecordsRequest& request,
+    const std::function<Status(const store::AutotvmRecord&)>& visit) {
+  grpc::ClientContext context;
+  const auto visit_line = [&](const v1::AutotvmLine& line) -> Status {
+    KILN_ASSIGN_OR_RETURN(const store::AutotvmRecord record, store::ParseAutotvmLine(line.line()));
+    return visit(record);
+  };
+  return VisitStream<v1::AutotvmLine>(context, *stub_->ListAutotvmRecords(&context, request),
+                                      visit_line);
 }
 
 StatusOr<uint64_t> SchedulerClient::DeleteRecords(const std::vector<int64_t>& ids) {
@@ -254,6 +273,14 @@ StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(LogLines& lines) {
   stream->WritesDone();
   KILN_RETURN_IF_ERROR(FromGrpc(stream->Finish()));
   return reply;
+}
+
+StatusOr<store::MergeResult> SchedulerClient::Merge(const std::string& path) {
+  return FailedPrecondition(
+      "{} is a database, and {} takes logs: `kiln records export --extended --errors --db {}` "
+      "makes "
+      "one of it; or merge the files while no scheduler works on them, without --scheduler",
+      path, Name(), path);
 }
 
 StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const Secret& secret) {

@@ -44,6 +44,10 @@ class SchedulerClient : public Archive {
   StatusOr<std::vector<v1::JobStatus>> Jobs(std::optional<uint32_t> limit) override;
   StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override;
   StatusOr<v1::Record> GetRecord(int64_t id) override;
+  StatusOr<store::MergeResult> Merge(const std::string& path) override;
+  Status VisitAutotvmRecords(
+      const v1::ListAutotvmRecordsRequest& request,
+      const std::function<Status(const store::AutotvmRecord&)>& visit) override;
   Status VisitRecords(const v1::ListRecordsRequest& request,
                       const std::function<Status(const v1::Record&)>& visit) override;
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override;

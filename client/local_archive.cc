@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "absl/time/clock.h"
@@ -14,6 +15,7 @@
 #include "scheduler/computations.h"
 #include "store/import_log.h"
 #include "store/lock_path.h"
+#include "store/merge.h"
 #include "store/sqlite_store.h"
 #include "store/wire/import_message.h"
 #include "store/wire/job_message.h"
@@ -90,6 +92,12 @@ class LocalArchive : public Archive {
     });
   }
 
+  Status VisitAutotvmRecords(
+      const v1::ListAutotvmRecordsRequest& request,
+      const std::function<Status(const store::AutotvmRecord&)>& visit) override {
+    return store_->ForEachAutotvmRecord(store::FilterOf(request), visit);
+  }
+
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override {
     KILN_ASSIGN_OR_RETURN(const int64_t deleted, store::DeleteRecordsOfEndedJobs(*store_, ids));
     return static_cast<uint64_t>(deleted);
@@ -120,6 +128,18 @@ class LocalArchive : public Archive {
     }
     KILN_ASSIGN_OR_RETURN(const store::ImportResult result, importer.Finish());
     return store::ReplyOf(result);
+  }
+
+  StatusOr<store::MergeResult> Merge(const std::string& path) override {
+    std::error_code error;
+    if (std::filesystem::equivalent(path, path_, error)) {
+      return InvalidArgument("{} is the database itself", path);
+    }
+    // Brought up to date where it is older.
+    auto from = store::OpenSqliteStore(path, {.mode = OpenOptions::Mode::kReadWrite});
+    if (!from.ok()) from = store::OpenSqliteStore(path, {.mode = OpenOptions::Mode::kReadOnly});
+    KILN_RETURN_IF_ERROR(from.status());
+    return store::MergeStore(**from, *store_, NowMs());
   }
 
  private:

@@ -13,8 +13,9 @@ namespace kiln::client {
 namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 16;
-// A file without a line feed in so many bytes is no log.
-constexpr size_t kNoLogBytes = 4 * store::kMostLineBytes;
+// A line that goes on for so long is a device that never ends. Reading over it takes seconds.
+constexpr size_t kNoLogBytes = size_t{4} << 30;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
 
@@ -55,11 +56,12 @@ StatusOr<bool> LogLines::Next(std::string& line) {
     at_ += count;
     if (end != std::string::npos) {
       ++at_;
+      if (number_ == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
       return true;
     }
     if (length > kNoLogBytes) {
-      return InvalidArgument("{}, line {}: no end in {} MiB, expected a measure log", path_,
-                             number_, kNoLogBytes >> 20);
+      return InvalidArgument("{}, line {}: no end in {} GiB, expected a log", path_, number_,
+                             kNoLogBytes >> 30);
     }
   }
 }

@@ -19,8 +19,9 @@ class LogLines {
   static StatusOr<LogLines> Open(const std::string& path);
 
   // The next line without its line feed; false: there is none. Of a line that is longer than any
-  // record (store/import_log.h) so much is there that this can be seen. InvalidArgument where no
-  // line feed comes for ever: "/dev/zero, line 1: ...".
+  // record (store/import_log.h) so much is there that this can be seen. The mark that Windows puts
+  // in front of UTF-8 is no part of the first line. InvalidArgument where no line feed comes for
+  // ever: "/dev/zero, line 1: ...".
   StatusOr<bool> Next(std::string& line);
 
  private:

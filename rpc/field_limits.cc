@@ -57,6 +57,7 @@ const std::map<std::string_view, Limit>& Limits() {
       {"JobSpec.tasks", {0, 10'000}},
       {"BestRequest.workload_keys", {64 << 10, 64}},
       {"ListRecordsRequest.workload_keys", {64 << 10, 64}},
+      {"ListRecordsRequest.key_prefix", {64 << 10}},
       {"BindKeyRequest.workload_key", {64 << 10}},
       {"BindKeyRequest.dag", {kProgram}},
       {"DeleteRecordsRequest.ids", {0, 1'000'000}},

@@ -65,6 +65,11 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
       {"AddRecords", [=](store::Store& s) { return s.AddRecords({&record, 1}).status(); }},
       {"ImportRecords",
        [=](store::Store& s) { return s.ImportRecords("j", {&record, 1}).status(); }},
+      {"ImportAutotvmRecords",
+       [](store::Store& s) {
+         const store::AutotvmRecord autotvm{.target = "llvm", .task = "t", .costs_s = {1}};
+         return s.ImportAutotvmRecords({&autotvm, 1}).status();
+       }},
       {"GetRecord", [](store::Store& s) { return s.GetRecord(1).status(); }},
       {"RecordsOfJob", [](store::Store& s) { return s.RecordsOfJob("j", 0).status(); }},
       {"LatestRecords", [](store::Store& s) { return s.LatestRecords("null", 1).status(); }},

@@ -13,6 +13,7 @@
 #include "scheduler/caller_watch.h"
 #include "scheduler/computations.h"
 #include "scheduler/watch.h"
+#include "store/autotvm_log.h"
 #include "store/import_log.h"
 #include "store/wire/import_message.h"
 #include "store/wire/record_message.h"
@@ -207,19 +208,42 @@ grpc::Status SchedulerService::DeleteRecords(grpc::ServerContext* context,
   });
 }
 
+template <typename Message>
+Status SchedulerService::Send(const Message& message, grpc::ServerContext& context,
+                              Streams::Stream& stream, grpc::ServerWriter<Message>& writer) {
+  if (stopping_) return Unavailable("the scheduler is stopping; try again");
+  if (context.IsCancelled() || !stream.Exchange([&] { return writer.Write(message); })) {
+    return GoneStatus();
+  }
+  return OkStatus();
+}
+
 Status SchedulerService::List(const v1::ListRecordsRequest& request, grpc::ServerContext& context,
                               grpc::ServerWriter<v1::Record>& writer) {
   KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
   const store::RecordFilter filter = store::FilterOf(request);
   if (!filter.job_id.empty()) KILN_RETURN_IF_ERROR(store_.GetJob(filter.job_id).status());
-  return store_.ForEachRecord(filter, [&](const store::Record& record) -> Status {
-    if (stopping_) return Unavailable("the scheduler is stopping; try again");
-    const v1::Record message = store::RecordMessage(record);
-    if (context.IsCancelled() || !stream.Exchange([&] { return writer.Write(message); })) {
-      return GoneStatus();
-    }
-    return OkStatus();
+  return store_.ForEachRecord(filter, [&](const store::Record& record) {
+    return Send(store::RecordMessage(record), context, stream, writer);
   });
+}
+
+grpc::Status SchedulerService::ListAutotvmRecords(grpc::ServerContext* context,
+                                                  const v1::ListAutotvmRecordsRequest* request,
+                                                  grpc::ServerWriter<v1::AutotvmLine>* writer) {
+  return Answer(*context, *request, [&] { return ListAutotvm(*request, *context, *writer); });
+}
+
+Status SchedulerService::ListAutotvm(const v1::ListAutotvmRecordsRequest& request,
+                                     grpc::ServerContext& context,
+                                     grpc::ServerWriter<v1::AutotvmLine>& writer) {
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
+  return store_.ForEachAutotvmRecord(store::FilterOf(request),
+                                     [&](const store::AutotvmRecord& record) {
+                                       v1::AutotvmLine line;
+                                       line.set_line(store::PrintAutotvmLine(record));
+                                       return Send(line, context, stream, writer);
+                                     });
 }
 
 grpc::Status SchedulerService::ImportRecords(grpc::ServerContext* context,

@@ -64,6 +64,9 @@ class SchedulerService : public v1::Scheduler::Service {
                          v1::Record* reply) override;
   grpc::Status ListRecords(grpc::ServerContext* context, const v1::ListRecordsRequest* request,
                            grpc::ServerWriter<v1::Record>* writer) override;
+  grpc::Status ListAutotvmRecords(grpc::ServerContext* context,
+                                  const v1::ListAutotvmRecordsRequest* request,
+                                  grpc::ServerWriter<v1::AutotvmLine>* writer) override;
   grpc::Status DeleteRecords(grpc::ServerContext* context, const v1::DeleteRecordsRequest* request,
                              v1::DeleteRecordsReply* reply) override;
   grpc::Status ImportRecords(grpc::ServerContext* context,
@@ -84,6 +87,12 @@ class SchedulerService : public v1::Scheduler::Service {
   Status BestOfJob(const v1::BestRequest& request, v1::BestReply& reply);
   Status List(const v1::ListRecordsRequest& request, grpc::ServerContext& context,
               grpc::ServerWriter<v1::Record>& writer);
+  Status ListAutotvm(const v1::ListAutotvmRecordsRequest& request, grpc::ServerContext& context,
+                     grpc::ServerWriter<v1::AutotvmLine>& writer);
+  // One message of a stream; the stream ends where this is an error.
+  template <typename Message>
+  Status Send(const Message& message, grpc::ServerContext& context, Streams::Stream& stream,
+              grpc::ServerWriter<Message>& writer);
   Status Watch(const v1::WatchJobRequest& request, grpc::ServerContext& context,
                grpc::ServerWriter<v1::JobEvent>& writer);
   Status Import(grpc::ServerContext& context, grpc::ServerReader<v1::ImportRecordsRequest>& reader,

@@ -422,6 +422,40 @@ TEST_F(ServiceTest, ImportCountsNewLinesDuplicatesAndErrors) {
   EXPECT_OK(Watch("import").status);
 }
 
+TEST_F(ServiceTest, LinesOfAutotvmGoInAndOut) {
+  const std::string line =
+      R"({"input": ["llvm", "t", [["TENSOR", [1, 8], "float32"]], {}], "config": {"index": 3, )"
+      R"("code_hash": null, "entity": [["tile_k", "sp", [-1, 8]]]}, "result": [[5e-06], 0, 1.5, )"
+      R"(1609326547.64094], "version": 0.2, "tvm_version": "0.8.dev0"})";
+  grpc::ClientContext import_context;
+  v1::ImportRecordsReply reply;
+  const auto writer = stub_->ImportRecords(&import_context, &reply);
+  for (const std::string& text : {line, line, std::string(R"({"i": ["llvm"], "v": 0.1})")}) {
+    v1::ImportRecordsRequest request;
+    request.set_line(text);
+    ASSERT_TRUE(writer->Write(request));
+  }
+  writer->WritesDone();
+  ASSERT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(reply.imported(), 1u);
+  EXPECT_EQ(reply.autotvm(), 1u);
+  EXPECT_EQ(reply.duplicates(), 1u);
+  EXPECT_EQ(reply.ignored(), 1u);
+  const auto listed = [&](const std::string& task) {
+    v1::ListAutotvmRecordsRequest request;
+    request.set_task(task);
+    grpc::ClientContext context;
+    const auto reader = stub_->ListAutotvmRecords(&context, request);
+    std::vector<std::string> lines;
+    for (v1::AutotvmLine each; reader->Read(&each);) lines.push_back(each.line());
+    EXPECT_TRUE(reader->Finish().ok());
+    return lines;
+  };
+  EXPECT_EQ(listed(""), std::vector{line});
+  EXPECT_EQ(listed("t"), std::vector{line});
+  EXPECT_TRUE(listed("u").empty());
+}
+
 TEST_F(ServiceTest, AKeyOfImportedRecordsIsBound) {
   const auto import = [&](const std::string& steps) {
     grpc::ClientContext context;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <memory>
@@ -142,6 +143,11 @@ std::vector<std::string> TargetKeys(std::string_view target) {
   return keys;
 }
 
+std::string TargetModel(std::string_view target) {
+  const std::string_view model = TargetOption(target, "model");
+  return model == "unknown" ? "" : std::string(model);
+}
+
 std::vector<Record> Distill(std::span<const Record> records) {
   std::vector<Entry> entries;
   for (const Record& r : records) {
@@ -156,6 +162,120 @@ std::vector<Record> Distill(std::span<const Record> records) {
   std::vector<Record> picked;
   for (const size_t index : BestIndices(entries)) picked.push_back(records[index]);
   return picked;
+}
+
+// ---- records, one at a time -----------------------------------------------------------------
+
+namespace {
+
+// A text of several, none of which has a line feed in it.
+std::string Joined(std::initializer_list<std::string_view> parts) {
+  return fmt::format("{}", fmt::join(parts, "\n"));
+}
+
+// About what it takes, with its place.
+size_t BytesOf(const Record& record) {
+  constexpr size_t kPlace = 2048;
+  return kPlace + record.workload_key.size() + record.target.size() + record.steps.size() +
+         record.dag.size() + record.times.size();
+}
+
+Status TooManyBest(size_t most_bytes) {
+  return ResourceExhausted(
+      "the best records of so many workloads take more than {} MiB; distill the log in parts",
+      most_bytes >> 20);
+}
+
+}  // namespace
+
+// What Distill() takes from among all that have the same hash, arguments, identity, target and layouts is the
+// best of them: it is asked for these alone.
+struct RecordDistiller::State {
+  struct Kept {
+    Record record;
+    int64_t order = 0;  // of the group's first record without error
+  };
+
+  std::map<std::string, Kept> best;
+  int64_t groups = 0;
+  size_t bytes = 0;
+};
+
+RecordDistiller::RecordDistiller() : state_(std::make_unique<State>()) {}
+RecordDistiller::~RecordDistiller() = default;
+
+Status RecordDistiller::Add(const Record& record) {
+  const auto [hash, args] = SplitWorkloadKey(record.workload_key);
+  const std::string group = Joined({hash, args, record.workload_id, record.target,
+                                    std::to_string(record.layout_rewrite_option)});
+  const auto rank = [](const Record& r) {
+    return std::tuple(r.error != kNoError || r.costs_s.empty(), r.stopped_early, MeanCost(r));
+  };
+  auto [at, is_new] = state_->best.try_emplace(group);
+  State::Kept& kept = at->second;
+  if (!is_new && !(rank(record) < rank(kept.record))) return OkStatus();
+  const bool is_first = record.error == kNoError && (is_new || kept.record.error != kNoError);
+  if (is_first) kept.order = ++state_->groups;
+  if (!is_new) state_->bytes -= BytesOf(kept.record);
+  kept.record = record;
+  state_->bytes += BytesOf(record);
+  constexpr size_t kMost = LogDistiller::kMostBytes;
+  return state_->bytes <= kMost ? OkStatus() : TooManyBest(kMost);
+}
+
+std::vector<Record> RecordDistiller::Finish() {
+  std::vector<State::Kept> kept;
+  for (auto& [group, best] : state_->best) kept.push_back(std::move(best));
+  std::ranges::stable_sort(kept, {}, &State::Kept::order);
+  std::vector<Record> records;
+  for (State::Kept& best : kept) records.push_back(std::move(best.record));
+  return Distill(records);
+}
+
+// ---- autotvm --------------------------------------------------------------------------------
+
+struct AutotvmDistiller::State {
+  struct Kept {
+    AutotvmRecord record;
+    int64_t order = 0;
+  };
+
+  std::map<std::string, std::shared_ptr<const Kept>> best;
+  int64_t records = 0;
+  size_t bytes = 0;
+};
+
+AutotvmDistiller::AutotvmDistiller() : state_(std::make_unique<State>()) {}
+AutotvmDistiller::~AutotvmDistiller() = default;
+
+Status AutotvmDistiller::Add(const AutotvmRecord& record) {
+  const int64_t order = state_->records++;
+  if (record.error != kNoError || record.costs_s.empty()) return OkStatus();
+  std::vector<std::string> names;
+  for (const std::string& key : TargetKeys(record.target)) names.push_back("key " + key);
+  const std::string model = TargetModel(record.target);
+  if (!model.empty()) names.push_back("model " + model);
+  std::shared_ptr<const State::Kept> kept;
+  constexpr size_t kPlace = 1024;
+  const size_t bytes = kPlace + record.target.size() + record.args.size() + record.entities.size();
+  for (const std::string& name : names) {
+    auto& best = state_->best[Joined({name, AutotvmWorkload(record)})];
+    if (best != nullptr && !(MeanCost(record) < MeanCost(best->record))) continue;
+    if (kept == nullptr) kept = std::make_shared<State::Kept>(State::Kept{record, order});
+    // Those of one workload are about as long.
+    if (best == nullptr) state_->bytes += bytes;
+    best = kept;
+  }
+  constexpr size_t kMost = LogDistiller::kMostBytes;
+  return state_->bytes <= kMost ? OkStatus() : TooManyBest(kMost);
+}
+
+std::vector<AutotvmRecord> AutotvmDistiller::Finish() {
+  std::map<int64_t, const AutotvmRecord*> by_order;
+  for (const auto& [name, kept] : state_->best) by_order.emplace(kept->order, &kept->record);
+  std::vector<AutotvmRecord> records;
+  for (const auto& [order, record] : by_order) records.push_back(*record);
+  return records;
 }
 
 // ---- logs -----------------------------------------------------------------------------------
@@ -200,10 +320,7 @@ Status LogDistiller::Add(MeasureLogLine line, size_t most_bytes) {
     state_->bytes += BytesOf(kept->line);
     best = kept;
   }
-  if (state_->bytes <= most_bytes) return OkStatus();
-  return ResourceExhausted(
-      "the best records of so many workloads take more than {} MiB; distill the log in parts",
-      most_bytes >> 20);
+  return state_->bytes <= most_bytes ? OkStatus() : TooManyBest(most_bytes);
 }
 
 std::vector<MeasureLogLine> LogDistiller::Finish() {

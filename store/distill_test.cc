@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "base/status_testing.h"
+#include "store/autotvm_log.h"
+#include "store/folder_testing.h"
 #include "store/record_testing.h"
 
 namespace kiln::store {
@@ -24,8 +26,15 @@ Record Measured(uint32_t trial, std::string key, std::string target, double cost
 }
 
 std::vector<uint32_t> DistilledTrials(const std::vector<Record>& records) {
-  std::vector<uint32_t> trials;
-  for (const Record& record : Distill(std::span(records))) trials.push_back(record.trial);
+  const auto trials_of = [](const std::vector<Record>& best) {
+    std::vector<uint32_t> trials;
+    for (const Record& record : best) trials.push_back(record.trial);
+    return trials;
+  };
+  const std::vector<uint32_t> trials = trials_of(Distill(std::span(records)));
+  RecordDistiller distiller;
+  for (const Record& record : records) EXPECT_OK(distiller.Add(record));
+  EXPECT_EQ(trials_of(distiller.Finish()), trials) << "one at a time";
   return trials;
 }
 
@@ -143,6 +152,44 @@ TEST(Distill, HoldsTheBestLinesAndBoundsThem) {
     status = distiller.Add(line, kMostBytes);
   }
   EXPECT_THAT(status, StatusIs(StatusCode::kResourceExhausted, HasSubstr("in parts")));
+}
+
+// Against what autotvm's own tool picks: the rules of ApplyHistoryBest over all pairs.
+TEST(Distill, OfAutotvmIsWhatItsPickModePicks) {
+  const auto record = [](int64_t index, std::string target, std::string args, double cost_s) {
+    return AutotvmRecord{.target = std::move(target),
+                         .task = "t",
+                         .args = std::move(args),
+                         .config_index = index,
+                         .costs_s = {cost_s}};
+  };
+  const std::string t4 = "cuda -keys=cuda,gpu -model=t4", v100 = "cuda -keys=cuda,gpu -model=v100";
+  std::vector<AutotvmRecord> records = {
+      record(0, t4, "[1]", 3),     record(1, t4, "[1]", 2),
+      record(2, v100, "[1]", 1),   record(3, t4, "[2]", 5),
+      record(4, v100, "[2]", 7),   record(5, t4, "[2]", 5),
+      record(6, "llvm", "[1]", 4), record(7, "cuda -model=unknown", "[2]", 6)};
+  records.push_back(record(8, t4, "[1]", 0.5));
+  records.back().error = 4;
+  AutotvmDistiller distiller;
+  for (const AutotvmRecord& r : records) ASSERT_OK(distiller.Add(r));
+  std::vector<int64_t> picked;
+  for (const AutotvmRecord& r : distiller.Finish()) picked.push_back(r.config_index);
+  // 1: of the model t4; 2: of the key cuda and of v100; 3: of cuda, the first of two as good; 4: of
+  // v100; 6: of cpu.
+  EXPECT_THAT(picked, ElementsAre(1, 2, 3, 4, 6));
+}
+
+TEST(Distill, OfARealAutotvmLogKeepsTheBestOfEachWorkload) {
+  std::istringstream log(ReadFile("store/testdata/autotvm.log"));
+  AutotvmDistiller distiller;
+  for (std::string line; std::getline(log, line);) {
+    const auto record = ParseAutotvmLine(line);
+    if (record.ok()) ASSERT_OK(distiller.Add(*record));
+  }
+  std::vector<int64_t> picked;
+  for (const AutotvmRecord& r : distiller.Finish()) picked.push_back(r.config_index);
+  EXPECT_THAT(picked, ElementsAre(9, 95, 284));
 }
 
 }  // namespace

@@ -4,25 +4,63 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "store/autotvm_log.h"
 #include "store/measure_log.h"
 #include "store/plausible.h"
 
 namespace kiln::store {
 namespace {
 
-constexpr size_t kBatchSize = 256;
+// A commit is a sync of the disk, and holds up other writers while it is made.
+constexpr size_t kBatchRecords = 8192;
+constexpr size_t kBatchBytes = size_t{16} << 20;
+// Of what a refusal quotes.
+constexpr size_t kMostWhyBytes = 512;
 
-}  // namespace
-
-StatusOr<Record> RecordOfLogLine(std::string_view line, const StepsCheck& check_steps,
-                                 std::string_view job_id, uint32_t trial) {
+Status CheckText(std::string_view line) {
   if (line.size() > kMostLineBytes) {
     return InvalidArgument("it has more than {} bytes", kMostLineBytes);
   }
-  if (ValidUtf8(line) != line) return InvalidArgument("it is no valid UTF-8");
+  if (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff")) {
+    return InvalidArgument("it is UTF-16, expected UTF-8; `iconv -f UTF-16 -t UTF-8` converts it");
+  }
+  return IsUtf8(line) ? OkStatus() : InvalidArgument("it is no valid UTF-8");
+}
+
+StatusOr<LogRecord> ScheduleRecord(std::string_view line, const StepsCheck& check_steps) {
   KILN_ASSIGN_OR_RETURN(const MeasureLogLine parsed, ParseMeasureLogLine(line));
   KILN_RETURN_IF_ERROR(Annotate(check_steps(parsed.steps_json), "its steps"));
-  return RecordOfLine(parsed, job_id, trial);
+  KILN_ASSIGN_OR_RETURN(Record record, RecordOfLine(parsed, kImportJob, /*trial=*/0));
+  return LogRecord(std::move(record));
+}
+
+StatusOr<LogRecord> TemplateRecord(std::string_view line) {
+  KILN_ASSIGN_OR_RETURN(AutotvmRecord record, ParseAutotvmLine(line));
+  KILN_RETURN_IF_ERROR(ValidateAutotvmRecord(record));
+  if (MeanCost(record) < kShortestCost_s) {
+    return InvalidArgument("cost {} s is not plausible: shorter than a nanosecond",
+                           MeanCost(record));
+  }
+  return LogRecord(std::move(record));
+}
+
+}  // namespace
+
+StatusOr<LogRecord> RecordOfLogLine(std::string_view line, const StepsCheck& check_steps) {
+  KILN_RETURN_IF_ERROR(CheckText(line));
+  switch (KindOfLogLine(line)) {
+    case LogLineKind::kMeasureRecord:
+      return ScheduleRecord(line, check_steps);
+    case LogLineKind::kAutotvm:
+      return TemplateRecord(line);
+    case LogLineKind::kAutotvmOld:
+      return LogRecord(IgnoredLine());
+    case LogLineKind::kAutotvmPickle:
+      return InvalidArgument(
+          "it is of autotvm's pickle protocol, which holds Python objects; expected the JSON "
+          "protocol");
+  }
+  return Internal("a line of no kind");
 }
 
 StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, LogChecks checks,
@@ -41,25 +79,42 @@ StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, LogChecks
 Status LogImporter::AddLine(std::string_view line) {
   ++line_number_;
   if (IsMeasureLogComment(line)) return OkStatus();
-  StatusOr<Record> record = Parse(line);
-  if (record.status().code() == StatusCode::kInvalidArgument) {
-    Refuse(Message(record.status()));
+  const Status taken = Take(line);
+  if (taken.code() == StatusCode::kInvalidArgument) {
+    Refuse(Message(taken));
     return OkStatus();
   }
-  KILN_RETURN_IF_ERROR(record.status());
-  batch_.push_back(*std::move(record));
-  return batch_.size() < kBatchSize ? OkStatus() : Flush();
+  KILN_RETURN_IF_ERROR(taken);
+  const size_t records = batch_.size() + autotvm_batch_.size();
+  return records < kBatchRecords && batch_bytes_ < kBatchBytes ? OkStatus() : Flush();
+}
+
+Status LogImporter::Take(std::string_view line) {
+  KILN_ASSIGN_OR_RETURN(LogRecord record, RecordOfLogLine(line, checks_.steps));
+  if (std::holds_alternative<IgnoredLine>(record)) {
+    ++result_.ignored;
+    return OkStatus();
+  }
+  batch_bytes_ += line.size();
+  if (auto* autotvm = std::get_if<AutotvmRecord>(&record)) {
+    autotvm_batch_.push_back(std::move(*autotvm));
+    return OkStatus();
+  }
+  KILN_ASSIGN_OR_RETURN(Record of_key, OfKey(std::get<Record>(std::move(record))));
+  batch_.push_back(std::move(of_key));
+  return OkStatus();
 }
 
 void LogImporter::Refuse(std::string_view why) {
   ++result_.refused;
-  if (result_.errors.size() < ImportResult::kMostErrors) {
-    result_.errors.push_back(fmt::format("line {}: {}", line_number_, why));
-  }
+  if (result_.errors.size() >= ImportResult::kMostErrors) return;
+  const bool whole = why.size() <= kMostWhyBytes;
+  result_.errors.push_back(fmt::format(
+      "line {}: {}{}", line_number_, ValidUtf8(why.substr(0, kMostWhyBytes)), whole ? "" : "..."));
 }
 
-StatusOr<Record> LogImporter::Parse(std::string_view line) {
-  KILN_ASSIGN_OR_RETURN(Record record, RecordOfLogLine(line, checks_.steps, job_id_, 0));
+// As what is known of its key has it.
+StatusOr<Record> LogImporter::OfKey(Record record) {
   KILN_ASSIGN_OR_RETURN(const Key key, Find(record.workload_key));
   KILN_RETURN_IF_ERROR(CheckPlausible(record, key.flops));
   if (key.bound.has_value()) Bind(*key.bound, record);
@@ -80,7 +135,7 @@ void LogImporter::Bind(const Computation& computation, Record& record) {
 }
 
 StatusOr<LogImporter::Key> LogImporter::Find(const std::string& workload_key) {
-  constexpr size_t kMostKept = 10'000;
+  constexpr size_t kMostKept = 10'000, kMostKeyBytes = 4'096;
   if (const auto known = keys_.find(workload_key); known != keys_.end()) return known->second;
   Key key;
   KILN_ASSIGN_OR_RETURN(key.bound, store_->BoundTo(workload_key));
@@ -90,16 +145,26 @@ StatusOr<LogImporter::Key> LogImporter::Find(const std::string& workload_key) {
     const double flops = std::max(0.0, computation.flop_count);
     key.flops = &computation == &computations.front() ? flops : std::min(key.flops, flops);
   }
-  if (keys_.size() < kMostKept) keys_.emplace(workload_key, key);
+  const bool keep = keys_.size() < kMostKept && workload_key.size() <= kMostKeyBytes;
+  if (keep) keys_.emplace(workload_key, key);
   return key;
 }
 
 Status LogImporter::Flush() {
-  if (batch_.empty()) return OkStatus();
-  KILN_ASSIGN_OR_RETURN(const int64_t imported, store_->ImportRecords(job_id_, batch_));
-  result_.imported += imported;
-  result_.duplicates += static_cast<int64_t>(batch_.size()) - imported;
+  batch_bytes_ = 0;
+  const auto records = static_cast<int64_t>(batch_.size() + autotvm_batch_.size());
+  int64_t imported = 0, autotvm = 0;
+  if (!batch_.empty()) {
+    KILN_ASSIGN_OR_RETURN(imported, store_->ImportRecords(job_id_, batch_));
+  }
+  if (!autotvm_batch_.empty()) {
+    KILN_ASSIGN_OR_RETURN(autotvm, store_->ImportAutotvmRecords(autotvm_batch_));
+  }
+  result_.imported += imported + autotvm;
+  result_.autotvm += autotvm;
+  result_.duplicates += records - imported - autotvm;
   batch_.clear();
+  autotvm_batch_.clear();
   return OkStatus();
 }
 
@@ -127,6 +192,16 @@ StatusOr<int64_t> ExportLog(Store& store, const RecordFilter& filter,
     KILN_RETURN_IF_ERROR(write(PrintMeasureLogLine(line) + "\n"));
     ++written;
     return OkStatus();
+  }));
+  return written;
+}
+
+StatusOr<int64_t> ExportAutotvmLog(Store& store, const AutotvmFilter& filter,
+                                   const std::function<Status(std::string_view)>& write) {
+  int64_t written = 0;
+  KILN_RETURN_IF_ERROR(store.ForEachAutotvmRecord(filter, [&](const AutotvmRecord& record) {
+    ++written;
+    return write(PrintAutotvmLine(record) + "\n");
   }));
   return written;
 }

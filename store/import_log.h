@@ -1,4 +1,5 @@
-// Measure logs into a store and out of it.
+// Logs into a store and out of it: lines of auto_scheduler (measure_log.h) and of autotvm
+// (autotvm_log.h), which may stand in one file.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/status.h"
@@ -31,7 +33,9 @@ inline constexpr size_t kMostLineBytes = size_t{16} << 20;
 
 struct ImportResult {
   int64_t imported = 0;
+  int64_t autotvm = 0;     // of these, so many are records of autotvm
   int64_t duplicates = 0;  // in the store already (Store::HasMeasurement), or twice in the log
+  int64_t ignored = 0;     // lines of autotvm's version 0.1, which autotvm ignores as well
   int64_t refused = 0;     // the others are imported
   std::vector<std::string> errors;  // "line 12: ...", of the first kMostErrors that were refused
   static constexpr size_t kMostErrors = 1'000;
@@ -42,7 +46,7 @@ struct ImportResult {
   std::string first_unfit = {};  // "line 12: ..."
 };
 
-// Takes lines one by one and commits them in batches. Not thread-safe; several may import into one
+// Takes lines one by one and commits them in batches, of bounded bytes. Not thread-safe; several may import into one
 // job at once: a line that two of them have is imported once.
 class LogImporter {
  public:
@@ -61,8 +65,9 @@ class LogImporter {
   LogImporter(Store& store, LogChecks checks, std::string_view job_id)
       : store_(&store), checks_(std::move(checks)), job_id_(job_id) {}
   Status Flush();
+  Status Take(std::string_view line);
   void Refuse(std::string_view why);
-  StatusOr<Record> Parse(std::string_view line);
+  StatusOr<Record> OfKey(Record record);
   // What is known of a key.
   struct Key {
     double flops = 0;  // the least that a computation with it has to do; 0: not known
@@ -76,13 +81,18 @@ class LogImporter {
   std::string job_id_;
   int64_t line_number_ = 0;
   std::vector<Record> batch_;
+  std::vector<AutotvmRecord> autotvm_batch_;
+  size_t batch_bytes_ = 0;           // of the lines of both
   std::map<std::string, Key> keys_;  // as found
   ImportResult result_;
 };
 
-// The record of a line that is no comment, as it is imported.
-StatusOr<Record> RecordOfLogLine(std::string_view line, const StepsCheck& check_steps,
-                                 std::string_view job_id, uint32_t trial);
+struct IgnoredLine {};
+using LogRecord = std::variant<IgnoredLine, Record, AutotvmRecord>;
+
+// The record of a line that is no comment, as it is imported: a Record has no job and no trial yet.
+// InvalidArgument: the line is refused, whatever the store knows.
+StatusOr<LogRecord> RecordOfLogLine(std::string_view line, const StepsCheck& check_steps);
 
 // All lines of a log.
 StatusOr<ImportResult> ImportLog(Store& store, std::string_view text, int64_t now_ms,
@@ -91,5 +101,7 @@ StatusOr<ImportResult> ImportLog(Store& store, std::string_view text, int64_t no
 // Writes each matching record as a line with its line feed. Returns how many.
 StatusOr<int64_t> ExportLog(Store& store, const RecordFilter& filter,
                             const std::function<Status(std::string_view)>& write);
+StatusOr<int64_t> ExportAutotvmLog(Store& store, const AutotvmFilter& filter,
+                                   const std::function<Status(std::string_view)>& write);
 
 }  // namespace kiln::store

@@ -274,5 +274,86 @@ TEST(ImportLog, ALineThatIsTooLongIsRefusedAndTheOthersTaken) {
   EXPECT_THAT(result.errors, testing::ElementsAre("line 1: it has more than 16777216 bytes"));
 }
 
+constexpr std::string_view kAutotvmLine =
+    R"({"input": ["llvm", "t", [], {}], "config": {"index": 1, "code_hash": null, "entity": []}, )"
+    R"("result": [[0.5], 0, 1.0, 2.5], "version": 0.2})";
+
+TEST(ImportLog, AnAutotvmLogComesOutAsItWentIn) {
+  std::string log = ReadFile("store/testdata/autotvm.log");
+  TestFolder folder;
+  ASSERT_OK_AND_ASSIGN(const auto store, OpenSqliteStore(folder.File("kiln.db")));
+  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, log, 1, kNone));
+  EXPECT_EQ(first.imported, 6);
+  EXPECT_EQ(first.autotvm, 6);
+  EXPECT_EQ(first.ignored, 1) << "version 0.1";
+  EXPECT_EQ(first.refused, 0);
+  ASSERT_OK_AND_ASSIGN(const ImportResult again, ImportLog(*store, log, 1, kNone));
+  EXPECT_EQ(again.duplicates, 6);
+  std::string exported;
+  ASSERT_OK_AND_ASSIGN(const int64_t lines,
+                       ExportAutotvmLog(*store, {.include_errors = true}, [&](std::string_view l) {
+                         exported += l;
+                         return OkStatus();
+                       }));
+  EXPECT_EQ(lines, 6);
+  const size_t begin = log.find('\n') + 1, end = log.find("{\"i\": ");
+  EXPECT_EQ(exported, log.substr(begin, end - begin));
+}
+
+TEST(ImportLog, LinesOfBothKindsMayStandInOneFile) {
+  const auto store = NewMemoryStore();
+  const std::string log =
+      fmt::format("{}\n{}{}\n", kAutotvmLine, LineWithCost("k", 1e-3, 1), kAutotvmLine);
+  ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, kNone));
+  EXPECT_EQ(result.imported, 2);
+  EXPECT_EQ(result.autotvm, 1);
+  EXPECT_EQ(result.duplicates, 1);
+}
+
+// What stands around a good line, whatever it is, is refused by its number.
+TEST(ImportLog, HostileLinesAreRefusedAndTheRestIsTaken) {
+  const std::string good = LineWithCost("k", 1e-3, 1);
+  const std::string half = LineWithCost("k", 1e-3, 2).substr(0, 40);
+  const std::string deep(100'000, '[');
+  const std::string utf16_line("\xff\xfe{\0\"\0i\0\"\0", 12);
+  std::string nul = LineWithCost("k", 1e-3, 3);
+  nul[nul.find("llvm")] = '\0';
+  const struct {
+    std::string what, line, why;
+  } cases[] = {
+      {"deep nesting", R"({"i": )" + deep, "expected"},
+      {"deep steps", R"({"i": [["k", "t"], [[], )" + deep + "]", "expected"},
+      {"deep arguments of autotvm", R"({"input": ["llvm", "t", )" + deep, "levels of brackets"},
+      {"invalid UTF-8", "\xc3\x28", "it is no valid UTF-8"},
+      {"UTF-16", utf16_line, "it is UTF-16, expected UTF-8"},
+      {"NUL in a text", nul.substr(0, nul.size() - 1), "no control character"},
+      {"NULs", std::string(1'000, '\0'), "expected"},
+      {"a key without end", R"({"i)" + std::string(100'000, 'x'), "the closing"},
+      {"a long unknown key", R"({")" + std::string(100'000, 'x') + R"(": 1})", "xxx..."},
+      {"a number beyond all", R"({"r": [[1)" + std::string(10'000, '0') + "], 0, 1, 1]}",
+       "range of a double"},
+      {"not a number", R"({"r": [[NaN], 0, 1, 1]})", "a cost in seconds"},
+      {"pickle", "llvm -mcpu=x\tgANjdHZtCg==\tgANjdHZtCg==\tgAN=\t0.2\t0.8.dev0",
+       "pickle protocol"},
+      {"an autotvm line without its end", std::string(kAutotvmLine.substr(0, 90)),
+       "the end of the line"},
+  };
+  for (const auto& [what, line, why] : cases) {
+    SCOPED_TRACE(what);
+    const auto store = NewMemoryStore();
+    ASSERT_OK_AND_ASSIGN(
+        const ImportResult result,
+        ImportLog(*store, good + line + "\n" + LineWithCost("k", 1e-3, 9) + half, 1, kNone));
+    EXPECT_EQ(result.imported, 2);
+    EXPECT_EQ(result.refused, 2);
+    ASSERT_EQ(result.errors.size(), 2);
+    EXPECT_THAT(result.errors[0], HasSubstr("line 2: "));
+    EXPECT_THAT(result.errors[0], HasSubstr(why));
+    EXPECT_LT(result.errors[0].size(), 600);
+    EXPECT_THAT(result.errors[1], HasSubstr("line 4: "));
+    EXPECT_THAT(result.errors[1], HasSubstr("found the end of the line"));
+  }
+}
+
 }  // namespace
 }  // namespace kiln::store

@@ -129,6 +129,7 @@ StatusOr<std::string> JsonCursor::String(std::string_view what) {
   const size_t begin = position_;
   KILN_ASSIGN_OR_RETURN(std::string_view token, StringToken(what));
   token = token.substr(1, token.size() - 2);
+  if (token.find('\\') == std::string_view::npos) return std::string(token);
   std::string decoded;
   for (size_t at = 0; at < token.size();) {
     if (token[at] != '\\') {
@@ -145,27 +146,25 @@ StatusOr<std::string_view> JsonCursor::NumberToken(std::string_view what) {
   SkipSpace();
   const size_t begin = position_;
   size_t at = begin;
-  auto digits = [&] {
+  const auto now = [&] { return at < text_.size() ? text_[at] : '\0'; };
+  const auto digits = [&] {
     const size_t first = at;
-    while (at < text_.size() && IsDigit(text_[at])) ++at;
+    while (IsDigit(now())) ++at;
     return at > first;
   };
-  auto is = [&](std::string_view any_of) {
-    return at < text_.size() && any_of.find(text_[at]) != std::string_view::npos;
-  };
-  if (is("-")) ++at;
-  if (is("0")) {
+  if (now() == '-') ++at;
+  if (now() == '0') {
     ++at;
   } else if (!digits()) {
     return ErrorAt(begin, what);
   }
-  if (is(".")) {
+  if (now() == '.') {
     ++at;
     if (!digits()) return ErrorAt(begin, what);
   }
-  if (is("eE")) {
+  if (now() == 'e' || now() == 'E') {
     ++at;
-    if (is("+-")) ++at;
+    if (now() == '+' || now() == '-') ++at;
     if (!digits()) return ErrorAt(begin, what);
   }
   position_ = at;
@@ -209,7 +208,7 @@ Status JsonCursor::AppendItems(char close, int depth, std::string& out) {
       out += key;
       out += ": ";
     }
-    KILN_RETURN_IF_ERROR(AppendValue("a value", depth + 1, out));
+    KILN_RETURN_IF_ERROR(AppendNested("a value", depth + 1, out));
     KILN_ASSIGN_OR_RETURN(more, Next(close));
     if (more) out += ", ";
   }
@@ -217,7 +216,7 @@ Status JsonCursor::AppendItems(char close, int depth, std::string& out) {
   return OkStatus();
 }
 
-Status JsonCursor::AppendValue(std::string_view what, int depth, std::string& out) {
+Status JsonCursor::AppendNested(std::string_view what, int depth, std::string& out) {
   SkipSpace();
   if (depth > kMaxDepth) return Error(fmt::format("at most {} levels of brackets", kMaxDepth));
   const size_t begin = position_;
@@ -228,16 +227,23 @@ Status JsonCursor::AppendValue(std::string_view what, int depth, std::string& ou
     return AppendItems(c == '[' ? ']' : '}', depth, out);
   }
   if (c == '"') {
-    // Decoded too, so that a broken escape is refused here and not by a later reader.
-    KILN_RETURN_IF_ERROR(String(what).status());
-    out += text_.substr(begin, position_ - begin);
+    KILN_ASSIGN_OR_RETURN(const std::string_view token, StringToken(what));
+    // Decoded where there is an escape, so that a broken one is refused here and not by a later
+    // reader.
+    if (token.find('\\') != std::string_view::npos) {
+      position_ = begin;
+      KILN_RETURN_IF_ERROR(String(what).status());
+    }
+    out += token;
     return OkStatus();
   }
-  for (std::string_view word : {"null", "true", "false"}) {
-    if (text_.substr(begin, word.size()) != word) continue;
-    position_ += word.size();
-    out += word;
-    return OkStatus();
+  if (c != '-' && !IsDigit(c)) {
+    for (const std::string_view word : {"null", "true", "false"}) {
+      if (!text_.substr(begin).starts_with(word)) continue;
+      position_ += word.size();
+      out += word;
+      return OkStatus();
+    }
   }
   KILN_ASSIGN_OR_RETURN(const std::string_view number, NumberToken(what));
   out += number;
@@ -246,8 +252,12 @@ Status JsonCursor::AppendValue(std::string_view what, int depth, std::string& ou
 
 StatusOr<std::string> JsonCursor::Value(std::string_view what) {
   std::string value;
-  KILN_RETURN_IF_ERROR(AppendValue(what, 0, value));
+  KILN_RETURN_IF_ERROR(AppendNested(what, 0, value));
   return value;
+}
+
+Status JsonCursor::AppendValue(std::string_view what, std::string& out) {
+  return AppendNested(what, 0, out);
 }
 
 std::string JsonQuote(std::string_view text) {

@@ -31,6 +31,8 @@ class JsonCursor {
   // Any value, as text on one line: `, ` between items, `: ` after keys, strings and numbers as
   // they stand.
   StatusOr<std::string> Value(std::string_view what);
+  // The same, behind what `out` has.
+  Status AppendValue(std::string_view what, std::string& out);
 
   // InvalidArgument "column 12: expected <what>, found '...'".
   Status Error(std::string_view what);
@@ -40,7 +42,7 @@ class JsonCursor {
   Status ErrorAt(size_t position, std::string_view what) const;
   StatusOr<std::string_view> StringToken(std::string_view what);
   StatusOr<std::string_view> NumberToken(std::string_view what);
-  Status AppendValue(std::string_view what, int depth, std::string& out);
+  Status AppendNested(std::string_view what, int depth, std::string& out);
   Status AppendItems(char close, int depth, std::string& out);
 
   std::string_view text_;

@@ -71,32 +71,34 @@ Status ParseTask(JsonCursor& json, MeasureLogLine& line) {
 }
 
 // Checks only what makes a step a step; what its fields mean is not known here.
-Status CheckSteps(std::string_view steps) {
-  JsonCursor json(steps);
-  KILN_RETURN_IF_ERROR(json.Expect('[', "the steps"));
-  if (json.Take(']')) return OkStatus();
-  bool more = true;
-  for (int step = 0; more; ++step) {
-    auto check = [&]() -> Status {
-      KILN_RETURN_IF_ERROR(json.Expect('[', "a step"));
-      KILN_RETURN_IF_ERROR(json.String("the tag of the step in quotes").status());
-      KILN_ASSIGN_OR_RETURN(bool field, json.Next(']'));
-      while (field) {
-        KILN_RETURN_IF_ERROR(json.Value("a field").status());
-        KILN_ASSIGN_OR_RETURN(field, json.Next(']'));
-      }
-      return OkStatus();
-    };
-    KILN_RETURN_IF_ERROR(Annotate(check(), fmt::format("step {} of the steps", step)));
-    KILN_ASSIGN_OR_RETURN(more, json.Next(']'));
+Status AppendStep(JsonCursor& json, std::string& steps) {
+  KILN_RETURN_IF_ERROR(json.Expect('[', "a step"));
+  JsonCursor ahead = json;
+  if (!ahead.Take('"')) return json.Error("the tag of the step in quotes");
+  steps += '[';
+  KILN_RETURN_IF_ERROR(json.AppendValue("the tag of the step in quotes", steps));
+  KILN_ASSIGN_OR_RETURN(bool field, json.Next(']'));
+  while (field) {
+    steps += ", ";
+    KILN_RETURN_IF_ERROR(json.AppendValue("a field", steps));
+    KILN_ASSIGN_OR_RETURN(field, json.Next(']'));
   }
+  steps += ']';
   return OkStatus();
 }
 
 StatusOr<std::string> ParseSteps(JsonCursor& json) {
-  KILN_ASSIGN_OR_RETURN(std::string steps, json.Value("the array of steps"));
-  KILN_RETURN_IF_ERROR(CheckSteps(steps));
-  return steps;
+  KILN_RETURN_IF_ERROR(json.Expect('[', "the steps"));
+  std::string steps = "[";
+  bool more = !json.Take(']');
+  for (int step = 0; more; ++step) {
+    if (step > 0) steps += ", ";
+    if (const Status appended = AppendStep(json, steps); !appended.ok()) {
+      return Annotate(appended, fmt::format("step {} of the steps", step));
+    }
+    KILN_ASSIGN_OR_RETURN(more, json.Next(']'));
+  }
+  return steps + "]";
 }
 
 Status ParseState(JsonCursor& json, MeasureLogLine& line) {

@@ -123,10 +123,11 @@ class MemoryStore final : public Store {
       KILN_RETURN_IF_ERROR(ValidateRecord(record));
     }
     View view(*this);
+    Measurements measurements(view);
     int64_t imported = 0;
     uint32_t next_trial = NextTrial(job_id);
     for (Record& record : of_job) {
-      KILN_ASSIGN_OR_RETURN(const bool known, Knows(view, record));
+      KILN_ASSIGN_OR_RETURN(const bool known, measurements.Has(record));
       if (known) continue;
       record.trial = next_trial++;
       Insert(std::move(record));
@@ -271,6 +272,23 @@ class MemoryStore final : public Store {
     return static_cast<int64_t>(std::erase_if(records_, is_wanted));
   }
 
+  StatusOr<int64_t> ImportAutotvmRecords(std::span<const AutotvmRecord> records) override {
+    std::lock_guard lock(mutex_);
+    for (const AutotvmRecord& record : records) {
+      KILN_RETURN_IF_ERROR(ValidateAutotvmRecord(record));
+    }
+    int64_t imported = 0;
+    for (const AutotvmRecord& record : records) {
+      const bool known = std::ranges::any_of(
+          autotvm_records_, [&](const AutotvmRecord& r) { return SameMeasurement(r, record); });
+      if (known) continue;
+      autotvm_records_.push_back(record);
+      autotvm_records_.back().id = static_cast<int64_t>(autotvm_records_.size());
+      ++imported;
+    }
+    return imported;
+  }
+
   Status BindKey(const Computation& computation) override {
     std::lock_guard lock(mutex_);
     KILN_RETURN_IF_ERROR(CheckComputation(computation));
@@ -388,13 +406,26 @@ class MemoryStore final : public Store {
       return keys;
     }
 
+    StatusOr<std::vector<AutotvmRecord>> AutotvmRecords(const AutotvmFilter& filter,
+                                                        int64_t after_id, uint32_t limit) override {
+      std::vector<AutotvmRecord> found;
+      for (const AutotvmRecord& r : store_.autotvm_records_) {
+        const bool matches = r.id > after_id && (filter.include_errors || r.error == kNoError) &&
+                             (filter.task.empty() || r.task == filter.task) &&
+                             r.target.starts_with(filter.target);
+        if (matches && found.size() < limit) found.push_back(r);
+      }
+      return found;
+    }
+
    private:
     static bool Matches(const Record& r, const RecordFilter& filter) {
       return r.id > filter.after_id && (filter.include_errors || r.error == kNoError) &&
              (filter.job_id.empty() || r.job_id == filter.job_id) &&
              r.target.starts_with(filter.target) &&
              (filter.device.empty() || r.device == filter.device) &&
-             r.timestamp_s >= filter.since_s;
+             r.timestamp_s >= filter.since_s && r.timestamp_s <= filter.until_s &&
+             r.workload_key.starts_with(filter.key_prefix);
     }
 
     const MemoryStore& store_;
@@ -511,7 +542,8 @@ class MemoryStore final : public Store {
   std::mutex mutex_;
   std::vector<JobRow> jobs_;  // in the order they were added
   std::map<std::pair<std::string, uint32_t>, TaskRow> tasks_;
-  std::vector<Record> records_;  // by id
+  std::vector<Record> records_;                 // by id
+  std::vector<AutotvmRecord> autotvm_records_;  // likewise
   int64_t last_id_ = 0;
   std::map<TrialKey, int64_t> trials_;                   // the ids of their records
   std::map<std::string, std::vector<RoundRow>> rounds_;  // by job

@@ -215,9 +215,56 @@ UPDATE records SET steps = replace(steps, '"fragments$', '"register_buffering$')
   WHERE instr(steps, '"fragments$') > 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3, kVersion4, kVersion5,
-                                       kVersion6,  kVersion7,  kVersion8, kVersion9, kVersion10,
-                                       kVersion11, kVersion12, kVersion13};
+// Records of autotvm: configurations of templates, as its logs have them. And imports of millions of
+// records: they have no tasks, and would be one range of the index of tasks, in which each new
+// record changes another page; and how many there are is asked with every list of jobs.
+constexpr const char kVersion14[] = R"sql(
+CREATE TABLE autotvm_records (
+  id           INTEGER PRIMARY KEY,
+  target       TEXT NOT NULL,
+  task         TEXT NOT NULL,
+  args         TEXT NOT NULL,
+  kwargs       TEXT NOT NULL,
+  config_index INTEGER NOT NULL,
+  code_hash    TEXT,
+  entities     TEXT NOT NULL,
+  costs_s      TEXT NOT NULL,
+  mean_cost_s  REAL,
+  error        INTEGER NOT NULL CHECK (error BETWEEN 0 AND 8),
+  all_cost_s   REAL NOT NULL,
+  timestamp_s  REAL NOT NULL,
+  version      REAL NOT NULL,
+  tvm_version  TEXT
+) STRICT;
+CREATE INDEX autotvm_records_of_task
+  ON autotvm_records (task, args, target, timestamp_s, config_index);
+
+DROP INDEX best_of_task;
+CREATE INDEX best_of_task ON records (job_id, task_index, stopped_early, mean_cost_s, id)
+  WHERE error = 0 AND job_id != 'import';
+
+CREATE TABLE import_counts (
+  error  INTEGER PRIMARY KEY,
+  trials INTEGER NOT NULL
+) STRICT;
+INSERT INTO import_counts SELECT error, count(*) FROM records WHERE job_id = 'import' GROUP BY error;
+CREATE TRIGGER import_grows AFTER INSERT ON records WHEN NEW.job_id = 'import' BEGIN
+  INSERT INTO import_counts VALUES (NEW.error, 1)
+    ON CONFLICT (error) DO UPDATE SET trials = trials + 1;
+END;
+CREATE TRIGGER import_shrinks AFTER DELETE ON records WHEN OLD.job_id = 'import' BEGIN
+  UPDATE import_counts SET trials = trials - 1 WHERE error = OLD.error;
+END;
+CREATE TRIGGER import_changes AFTER UPDATE OF error ON records WHEN OLD.job_id = 'import' BEGIN
+  UPDATE import_counts SET trials = trials - 1 WHERE error = OLD.error;
+  INSERT INTO import_counts VALUES (NEW.error, 1)
+    ON CONFLICT (error) DO UPDATE SET trials = trials + 1;
+END;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4, kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8,  kVersion9, kVersion10,
+                                       kVersion11, kVersion12, kVersion13, kVersion14};
 
 }  // namespace
 

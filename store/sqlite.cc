@@ -230,10 +230,9 @@ Status Database::Execute(const char* sql) {
 }
 
 StatusOr<Statement> Database::Prepare(std::string_view sql) {
-  if (const auto kept = kept_.find(std::string(sql)); kept != kept_.end()) {
-    Statement statement(this, kept->second.release());
-    kept_.erase(kept);
-    return statement;
+  if (const auto kept = kept_.find(sql); kept != kept_.end()) {
+    const auto node = kept_.extract(kept);
+    return Statement(this, node.mapped().release());
   }
   sqlite3_stmt* statement = nullptr;
   KILN_RETURN_IF_ERROR(

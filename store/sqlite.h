@@ -147,8 +147,8 @@ class Database {
   std::string path_;
   OpenOptions options_;
   std::unique_ptr<sqlite3, Close> handle_;
-  // By text; not in use.
-  std::unordered_map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>> kept_;
+  // By text, which is the statement's own; not in use.
+  std::unordered_map<std::string_view, std::unique_ptr<sqlite3_stmt, Finalize>> kept_;
 };
 
 // BEGIN IMMEDIATE at birth (so that a write never fails half way for want of the lock); rolled back

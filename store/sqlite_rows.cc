@@ -239,7 +239,40 @@ StatusOr<Computation> ReadComputation(const Statement& row) {
       .id = row.Text(0), .key = row.Text(1), .dag = row.Text(2), .flop_count = row.Double(3)};
 }
 
+const char kAutotvmColumns[] =
+    "SELECT id, target, task, args, kwargs, config_index, code_hash, entities, costs_s, error, "
+    "all_cost_s, timestamp_s, version, tvm_version FROM autotvm_records ";
+
+StatusOr<AutotvmRecord> ReadAutotvmRecord(const Statement& row) {
+  const auto text_or_none = [&](int column) {
+    return row.IsNull(column) ? std::nullopt : std::optional(TextOf(row, column));
+  };
+  AutotvmRecord record;
+  record.id = row.Int(0);
+  record.target = TextOf(row, 1);
+  record.task = TextOf(row, 2);
+  record.args = TextOf(row, 3);
+  record.kwargs = TextOf(row, 4);
+  record.config_index = row.Int(5);
+  record.code_hash = text_or_none(6);
+  record.entities = TextOf(row, 7);
+  KILN_ASSIGN_OR_RETURN(record.costs_s, ParseNumbers<double>(row.Text(8), "costs_s"));
+  KILN_ASSIGN_OR_RETURN(record.error, ErrorKindOf(row.Int(9), "of autotvm"));
+  record.all_cost_s = row.Double(10);
+  record.timestamp_s = row.Double(11);
+  record.version = row.Double(12);
+  record.tvm_version = text_or_none(13);
+  return record;
+}
+
 // ---- selecting ------------------------------------------------------------------------------
+
+Status CheckJob(Database& database, std::string_view job_id) {
+  KILN_ASSIGN_OR_RETURN(Statement query, database.Prepare("SELECT 1 FROM jobs WHERE id = ?"));
+  KILN_RETURN_IF_ERROR(query.Bind(job_id));
+  KILN_ASSIGN_OR_RETURN(const bool found, query.Step());
+  return found ? OkStatus() : NotFound("no job {}", job_id);
+}
 
 StatusOr<JobRow> FindJob(Database& database, std::string_view job_id) {
   KILN_ASSIGN_OR_RETURN(std::vector<JobRow> jobs,

@@ -40,6 +40,7 @@ extern const char kRecordColumns[];
 extern const char kRoundColumns[];
 extern const char kCalibrationColumns[];
 extern const char kComputationColumns[];
+extern const char kAutotvmColumns[];
 
 StatusOr<JobRow> ReadJob(const sqlite::Statement& row);
 StatusOr<TaskRow> ReadTask(const sqlite::Statement& row);
@@ -47,6 +48,7 @@ StatusOr<Record> ReadRecord(const sqlite::Statement& row);
 StatusOr<RoundRow> ReadRound(const sqlite::Statement& row);
 StatusOr<CalibrationRow> ReadCalibration(const sqlite::Statement& row);
 StatusOr<Computation> ReadComputation(const sqlite::Statement& row);
+StatusOr<AutotvmRecord> ReadAutotvmRecord(const sqlite::Statement& row);
 // The first column.
 StatusOr<std::string> ReadText(const sqlite::Statement& row);
 
@@ -84,6 +86,7 @@ StatusOr<std::optional<Record>> SelectOne(sqlite::Database& database, std::strin
 }
 
 // NotFound: there is no such job.
+Status CheckJob(sqlite::Database& database, std::string_view job_id);
 StatusOr<JobRow> FindJob(sqlite::Database& database, std::string_view job_id);
 
 }  // namespace kiln::store

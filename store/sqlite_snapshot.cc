@@ -26,7 +26,9 @@ StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, c
   where += names.empty() ? " AND ?3 = ''" : " AND " + IsNamed("?3");
   where += filter.target.empty() ? " AND ?4 = ''" : " AND substr(target, 1, length(?4)) = ?4";
   where += filter.device.empty() ? " AND ?5 = ''" : " AND device = ?5";
-  where += " AND timestamp_s >= ?6";
+  where += " AND timestamp_s >= ?6 AND timestamp_s <= ?8";
+  where +=
+      filter.key_prefix.empty() ? " AND ?9 = ''" : " AND substr(workload_key, 1, length(?9)) = ?9";
   where += filter.top.has_value() ? " ORDER BY error != 0, stopped_early, mean_cost_s, id"
                                   : " ORDER BY id";
   where += " LIMIT ?7";
@@ -34,7 +36,7 @@ StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, c
       database_, [](const Statement& row) { return StatusOr<int64_t>(row.Int(0)); },
       "SELECT id FROM records ", where, filter.after_id, filter.job_id,
       names.empty() ? std::string() : JsonOf(names), filter.target, filter.device, filter.since_s,
-      limit);
+      limit, filter.until_s, filter.key_prefix);
 }
 
 StatusOr<std::vector<Record>> SqliteSnapshot::Records(std::span<const int64_t> ids) {
@@ -76,10 +78,12 @@ StatusOr<std::vector<Record>> SqliteSnapshot::BestNamed(std::string_view name,
 }
 
 StatusOr<bool> SqliteSnapshot::HasMeasurementNamed(std::string_view name, const Record& record) {
+  // `+`: an index is partial by errors and steps, and SQLite would plan anew for each value of a
+  // parameter that such an index might be used for.
   KILN_ASSIGN_OR_RETURN(
       Statement query,
       database_.Prepare("SELECT 1 FROM records WHERE workload = ? AND timestamp_s = ? "
-                        "AND error = ? AND target = ? AND steps = ? LIMIT 1"));
+                        "AND +error = ? AND target = ? AND +steps = ? LIMIT 1"));
   KILN_RETURN_IF_ERROR(
       query.Bind(name, record.timestamp_s, record.error, record.target, record.steps));
   return query.Step();
@@ -104,6 +108,18 @@ StatusOr<Store::Bearers> SqliteSnapshot::BearersOf(std::string_view key) {
 StatusOr<std::vector<std::string>> SqliteSnapshot::KeysOfId(std::string_view workload_id) {
   return Select<std::string>(database_, ReadText, "SELECT workload_key FROM computations ",
                              "WHERE workload_id = ? ORDER BY workload_key", workload_id);
+}
+
+StatusOr<std::vector<AutotvmRecord>> SqliteSnapshot::AutotvmRecords(const AutotvmFilter& filter,
+                                                                    int64_t after_id,
+                                                                    uint32_t limit) {
+  std::string where = "WHERE id > ?1";
+  if (!filter.include_errors) where += " AND error = 0";
+  where += filter.task.empty() ? " AND ?2 = ''" : " AND task = ?2";
+  where += filter.target.empty() ? " AND ?3 = ''" : " AND substr(target, 1, length(?3)) = ?3";
+  return Select<AutotvmRecord>(database_, ReadAutotvmRecord, kAutotvmColumns,
+                               where + " ORDER BY id LIMIT ?4", after_id, filter.task,
+                               filter.target, limit);
 }
 
 }  // namespace kiln::store

@@ -27,6 +27,8 @@ class SqliteSnapshot final : public Store::Snapshot {
   StatusOr<bool> HasMeasurementNamed(std::string_view name, const Record& record) override;
   StatusOr<Bearers> BearersOf(std::string_view key) override;
   StatusOr<std::vector<std::string>> KeysOfId(std::string_view workload_id) override;
+  StatusOr<std::vector<AutotvmRecord>> AutotvmRecords(const AutotvmFilter& filter, int64_t after_id,
+                                                      uint32_t limit) override;
 
  private:
   sqlite::Database& database_;

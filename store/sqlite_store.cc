@@ -25,6 +25,14 @@ using sqlite::Transaction;
 // As many reads at a time; more wait. Each connection has a page cache of its own.
 constexpr size_t kMostReaders = 8;
 
+// Of the writer. A batch of an import changes some ten thousand pages: where they do not fit, they
+// are written several times. Memory is taken as pages are used.
+constexpr int kWriterCacheKiB = 64 << 10;
+
+// The job of what was imported (import_log.h): it has no tasks and was measured elsewhere, and it may
+// have millions of records. The index best_of_task leaves them out, and import_counts counts them.
+constexpr std::string_view kImport = "import";
+
 // The order of BetterThan().
 constexpr const char kBestFirst[] = " ORDER BY stopped_early, mean_cost_s, r.id LIMIT 1";
 
@@ -35,6 +43,28 @@ StatusOr<int64_t> CountRunners(Database& database, std::string_view job_id) {
   KILN_RETURN_IF_ERROR(query.Bind(job_id));
   KILN_RETURN_IF_ERROR(query.Step().status());
   return query.Int(0);
+}
+
+// Without reading the records: what devices were busy with is not known of them.
+StatusOr<TrialCounts> CountImported(Database& database) {
+  TrialCounts counts;
+  KILN_ASSIGN_OR_RETURN(Statement query,
+                        database.Prepare("SELECT error, trials FROM import_counts"));
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) break;
+    KILN_ASSIGN_OR_RETURN(const int error, ErrorKindOf(query.Int(0), kImport));
+    counts.by_error[static_cast<size_t>(error)] = query.Int(1);
+    counts.total += query.Int(1);
+  }
+  if (counts.total == 0) return counts;
+  counts.by_task[0] = counts.total;
+  KILN_ASSIGN_OR_RETURN(Statement last,
+                        database.Prepare("SELECT max(trial) FROM records WHERE job_id = ?"));
+  KILN_RETURN_IF_ERROR(last.Bind(kImport));
+  KILN_RETURN_IF_ERROR(last.Step().status());
+  counts.next_trial = static_cast<uint32_t>(last.Int(0)) + 1;
+  return counts;
 }
 
 class SqliteStore final : public Store {
@@ -159,9 +189,10 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
     KILN_ASSIGN_OR_RETURN(uint32_t next_trial, writes_.NextTrial(job_id));
     SqliteSnapshot view(*database_);
+    Measurements measurements(view);
     int64_t imported = 0;
     for (const Record& record : records) {
-      KILN_ASSIGN_OR_RETURN(const bool known, Knows(view, record));
+      KILN_ASSIGN_OR_RETURN(const bool known, measurements.Has(record));
       if (known) continue;
       Record of_job = record;
       of_job.job_id = job_id;
@@ -199,9 +230,12 @@ class SqliteStore final : public Store {
 
   StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id, uint32_t task_index) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
-    return SelectOne(*reader,
-                     fmt::format("WHERE job_id = ? AND task_index = ? AND error = 0{}", kBestFirst),
-                     job_id, task_index);
+    // As in the index, which is used only where its condition is said. Of an import all are read.
+    const std::string_view indexed = job_id == kImport ? "" : "AND job_id != 'import'";
+    return SelectOne(
+        *reader,
+        fmt::format("WHERE job_id = ? AND task_index = ? AND error = 0 {}{}", indexed, kBestFirst),
+        job_id, task_index);
   }
 
   StatusOr<std::optional<Record>> UnscheduledOfJob(std::string_view job_id,
@@ -217,6 +251,7 @@ class SqliteStore final : public Store {
 
   StatusOr<TrialCounts> CountTrials(std::string_view job_id) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    if (job_id == kImport) return CountImported(*reader);
     KILN_ASSIGN_OR_RETURN(
         Statement query,
         reader->Prepare(
@@ -336,6 +371,19 @@ class SqliteStore final : public Store {
     return deleted;
   }
 
+  StatusOr<int64_t> ImportAutotvmRecords(std::span<const AutotvmRecord> records) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    int64_t imported = 0;
+    for (const AutotvmRecord& record : records) {
+      KILN_RETURN_IF_ERROR(ValidateAutotvmRecord(record));
+      KILN_ASSIGN_OR_RETURN(const bool is_new, writes_.InsertAutotvmRecord(record));
+      imported += is_new;
+    }
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    return imported;
+  }
+
   Status AddComputations(std::span<const Computation> computations) override {
     std::lock_guard lock(mutex_);
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
@@ -419,6 +467,8 @@ StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
                                                  const sqlite::OpenOptions& options) {
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
                         Database::Open(path, kApplicationId, options));
+  KILN_RETURN_IF_ERROR(
+      database->Execute(fmt::format("PRAGMA cache_size=-{}", kWriterCacheKiB).c_str()));
   const bool read_only = options.mode == sqlite::OpenOptions::Mode::kReadOnly;
   KILN_RETURN_IF_ERROR(sqlite::Migrate(*database, Migrations(), read_only));
   return std::unique_ptr<Store>(new SqliteStore(std::move(database), options));

@@ -405,8 +405,41 @@ TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
   }
   EXPECT_THAT(plan("workload = ? AND target = ? AND error = 0"),
               testing::AllOf(HasSubstr("INDEX best_of_workload"), Not(HasSubstr("TEMP B-TREE"))));
-  EXPECT_THAT(plan("job_id = ? AND task_index = ? AND error = 0"),
+  EXPECT_THAT(plan("job_id = ? AND task_index = ? AND error = 0 AND job_id != 'import'"),
               testing::AllOf(HasSubstr("INDEX best_of_task"), Not(HasSubstr("TEMP B-TREE"))));
+}
+
+// A file of the version before there were records of autotvm keeps what it has, and takes some.
+TEST_F(SqliteStoreTest, AnOlderFileTakesRecordsOfAutotvm) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(13), false));
+    ASSERT_OK(
+        raw->Execute("INSERT INTO jobs (number, id, name, user, priority, state, message, spec, "
+                     "created_ms, started_ms, finished_ms) VALUES "
+                     "(1, 'import', '', '', 0, 'succeeded', '', x'', 0, 0, 0)"));
+    ASSERT_OK(raw->Execute(
+        "INSERT INTO records (id, job_id, task_index, trial, workload_key, target, hardware, "
+        "steps, "
+        "costs_s, mean_cost_s, error, message, build_s, run_s, timestamp_s, device, builder, "
+        "runner, "
+        "stopped_early, max_error, flop_count) VALUES (1, 'import', 0, 7, 'key', 'llvm', "
+        "'[0, 0, 0, 0, 0, 0, 0, 0]', '[]', '[0.25]', 0.25, 0, '', 1, 2, 3, '', '', '', 0, 0, 0)"));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK_AND_ASSIGN(const TrialCounts counts, store->CountTrials("import"));
+  EXPECT_EQ(counts.total, 1);
+  EXPECT_EQ(counts.next_trial, 8u);
+  const AutotvmRecord record{.target = "llvm", .task = "t", .costs_s = {1}};
+  ASSERT_OK_AND_ASSIGN(const int64_t imported, store->ImportAutotvmRecords({&record, 1}));
+  EXPECT_EQ(imported, 1);
+  // Whether a record is there is one look-up.
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK_AND_ASSIGN(
+      auto plan, raw->Prepare("EXPLAIN QUERY PLAN SELECT 1 FROM autotvm_records WHERE task = ? AND "
+                              "args = ? AND target = ? AND timestamp_s = ? AND config_index = ?"));
+  ASSERT_TRUE(*plan.Step());
+  EXPECT_THAT(plan.Text(3), HasSubstr("INDEX autotvm_records_of_task"));
 }
 
 // ---- Is a record synced to the disk before AddRecord returns? A default VFS that counts what

@@ -106,7 +106,7 @@ Status SqliteWrites::InsertTasks(std::string_view job_id, std::span<const TaskRo
 }
 
 StatusOr<uint32_t> SqliteWrites::NextTrial(std::string_view job_id) {
-  KILN_RETURN_IF_ERROR(FindJob(database_, job_id).status());
+  KILN_RETURN_IF_ERROR(CheckJob(database_, job_id));
   KILN_ASSIGN_OR_RETURN(Statement next,
                         database_.Prepare("SELECT coalesce(max(trial) + 1, 0) FROM records "
                                           "WHERE job_id = ?"));
@@ -168,7 +168,7 @@ Status SqliteWrites::UpdateRemeasurements(const Record& record) {
 }
 
 StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record) {
-  KILN_RETURN_IF_ERROR(FindJob(database_, record.job_id).status());
+  KILN_RETURN_IF_ERROR(CheckJob(database_, record.job_id));
   KILN_ASSIGN_OR_RETURN(const RowId dag_id, DagId(record.dag));
   KILN_ASSIGN_OR_RETURN(const RowId model_id, DeviceModelId(record.device_model));
   KILN_ASSIGN_OR_RETURN(
@@ -203,6 +203,24 @@ StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record) {
   const int64_t id = database_.last_insert_id();
   KILN_RETURN_IF_ERROR(Know(ComputationOf(record)));
   return id;
+}
+
+StatusOr<bool> SqliteWrites::InsertAutotvmRecord(const AutotvmRecord& record) {
+  KILN_ASSIGN_OR_RETURN(
+      Statement insert,
+      database_.Prepare(
+          "INSERT INTO autotvm_records (target, task, args, kwargs, config_index, code_hash, "
+          "entities, costs_s, mean_cost_s, error, all_cost_s, timestamp_s, version, tvm_version) "
+          "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, iif(?10 = 0, ?9, NULL), ?10, ?11, ?12, ?13, ?14 "
+          "WHERE NOT EXISTS (SELECT 1 FROM autotvm_records WHERE task = ?2 AND args = ?3 AND "
+          "target = ?1 AND timestamp_s = ?12 AND config_index = ?5 AND kwargs = ?4 AND error = "
+          "?10)"));
+  KILN_RETURN_IF_ERROR(insert.Bind(
+      record.target, record.task, record.args, record.kwargs, record.config_index, record.code_hash,
+      record.entities, PrintNumbers(record.costs_s), MeanCost(record), record.error,
+      record.all_cost_s, record.timestamp_s, record.version, record.tvm_version));
+  KILN_RETURN_IF_ERROR(insert.Run());
+  return database_.changes() > 0;
 }
 
 }  // namespace kiln::store

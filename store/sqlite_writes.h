@@ -32,6 +32,8 @@ class SqliteWrites {
   // The id of the same result when it is there already.
   StatusOr<int64_t> InsertOrFind(const Record& record);
   Status UpdateRemeasurements(const Record& record);
+  // False: it is there already.
+  StatusOr<bool> InsertAutotvmRecord(const AutotvmRecord& record);
   // The numbers of records that were deleted are not given again.
   Status KeepNumber(int64_t id);
 

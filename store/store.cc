@@ -111,16 +111,25 @@ StatusOr<std::vector<Record>> Store::RecordsOfWorkload(const WorkloadRef& worklo
   return records;
 }
 
-StatusOr<bool> Store::Knows(Snapshot& snapshot, const Record& record) {
-  Names names = {UnboundName(record.workload_key)};
-  if (!record.workload_id.empty()) {
-    names.push_back(record.workload_id);
+StatusOr<const Store::Names*> Store::Measurements::NamesOfKey(const std::string& key) {
+  if (const auto known = names_.find(key); known != names_.end()) return &known->second;
+  KILN_ASSIGN_OR_RETURN(const Bearers bearers, snapshot_.BearersOf(key));
+  Names names = {UnboundName(key)};
+  names.insert(names.end(), bearers.ids.begin(), bearers.ids.end());
+  return &names_.emplace(key, std::move(names)).first->second;
+}
+
+StatusOr<bool> Store::Measurements::Has(const Record& record) {
+  Names own;
+  const Names* names = &own;
+  if (record.workload_id.empty()) {
+    KILN_ASSIGN_OR_RETURN(names, NamesOfKey(record.workload_key));
   } else {
-    KILN_ASSIGN_OR_RETURN(const Bearers bearers, snapshot.BearersOf(record.workload_key));
-    names.insert(names.end(), bearers.ids.begin(), bearers.ids.end());
+    own = {UnboundName(record.workload_key), record.workload_id};
+    names_.erase(record.workload_key);  // the record may be the first of its computation
   }
-  for (const std::string& name : names) {
-    KILN_ASSIGN_OR_RETURN(const bool has, snapshot.HasMeasurementNamed(name, record));
+  for (const std::string& name : *names) {
+    KILN_ASSIGN_OR_RETURN(const bool has, snapshot_.HasMeasurementNamed(name, record));
     if (has) return true;
   }
   return false;
@@ -129,7 +138,7 @@ StatusOr<bool> Store::Knows(Snapshot& snapshot, const Record& record) {
 StatusOr<bool> Store::HasMeasurement(const Record& record) {
   bool has = false;
   KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
-    KILN_ASSIGN_OR_RETURN(has, Knows(snapshot, record));
+    KILN_ASSIGN_OR_RETURN(has, Measurements(snapshot).Has(record));
     return OkStatus();
   }));
   return has;
@@ -179,6 +188,22 @@ Status Store::ForEachRecord(const RecordFilter& filter,
     }
     if (filter.top.has_value() || ids.size() < kMostIds) return OkStatus();
     rest.after_id = ids.back();
+  }
+}
+
+Status Store::ForEachAutotvmRecord(const AutotvmFilter& filter,
+                                   const std::function<Status(const AutotvmRecord&)>& visit) {
+  constexpr uint32_t kPageSize = 256;
+  int64_t after_id = 0;
+  while (true) {
+    std::vector<AutotvmRecord> page;
+    KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
+      KILN_ASSIGN_OR_RETURN(page, snapshot.AutotvmRecords(filter, after_id, kPageSize));
+      return OkStatus();
+    }));
+    for (const AutotvmRecord& record : page) KILN_RETURN_IF_ERROR(visit(record));
+    if (page.size() < kPageSize) return OkStatus();
+    after_id = page.back().id;
   }
 }
 

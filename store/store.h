@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "store/autotvm_record.h"
 #include "store/record.h"
 
 namespace kiln::store {
@@ -84,6 +85,8 @@ struct RecordFilter {
   std::string target = {};                                // only targets that start so
   std::string device = {};                                // "" = all devices
   int64_t since_s = std::numeric_limits<int64_t>::min();  // timestamps from here on
+  int64_t until_s = std::numeric_limits<int64_t>::max();  // and up to here, it included
+  std::string key_prefix = {};                            // only workload keys that start so
   bool include_errors = false;
   int64_t after_id = 0;              // only records with a larger id
   std::optional<uint32_t> top = {};  // only so many, the best ones, best first; none: all
@@ -168,6 +171,12 @@ class Store {
   // ones.
   virtual StatusOr<int64_t> DeleteRecords(std::span<const int64_t> ids) = 0;
 
+  // ---- autotvm's records
+  // Those that are not there, in one commit. Returns how many they were. There is what is equal in
+  // all but what a log of another run of the same measurement could not have in common: target,
+  // task, arguments, configuration, error and timestamp.
+  virtual StatusOr<int64_t> ImportAutotvmRecords(std::span<const AutotvmRecord> records) = 0;
+
   // ---- computations
   // From now on these are known. All or nothing; what is known already changes nothing.
   virtual Status AddComputations(std::span<const Computation> computations) = 0;
@@ -207,6 +216,10 @@ class Store {
   Status ForEachRecord(const RecordFilter& filter,
                        const std::function<Status(const Record&)>& visit);
 
+  // The same for autotvm's records.
+  Status ForEachAutotvmRecord(const AutotvmFilter& filter,
+                              const std::function<Status(const AutotvmRecord&)>& visit);
+
   // ---- below the rest: for implementations
   // WorkloadName of the records that are meant; none: it is not asked.
   using Names = std::vector<std::string>;
@@ -236,6 +249,10 @@ class Store {
     virtual StatusOr<bool> HasMeasurementNamed(std::string_view name, const Record& record) = 0;
     virtual StatusOr<Bearers> BearersOf(std::string_view key) = 0;
     virtual StatusOr<std::vector<std::string>> KeysOfId(std::string_view workload_id) = 0;
+    // The first `limit` with a larger id that match, by id.
+    virtual StatusOr<std::vector<AutotvmRecord>> AutotvmRecords(const AutotvmFilter& filter,
+                                                                int64_t after_id,
+                                                                uint32_t limit) = 0;
   };
 
   // Calls `read` once, unless the medium fails, and returns what it returns. `read` calls nothing
@@ -243,8 +260,20 @@ class Store {
   virtual Status Read(const std::function<Status(Snapshot&)>& read) = 0;
 
  protected:
-  // HasMeasurement, in that state.
-  static StatusOr<bool> Knows(Snapshot& snapshot, const Record& record);
+  // HasMeasurement of one record after another, while those that it has not are added. Which
+  // computations bear a key is asked once: between two calls none becomes known but by a record
+  // that was asked for.
+  class Measurements {
+   public:
+    explicit Measurements(Snapshot& snapshot) : snapshot_(snapshot) {}
+    StatusOr<bool> Has(const Record& record);
+
+   private:
+    StatusOr<const Names*> NamesOfKey(const std::string& key);
+
+    Snapshot& snapshot_;
+    std::map<std::string, Names> names_;  // by key, for records without an identity
+  };
 
  private:
   static StatusOr<Names> NamesOfComputation(Snapshot& snapshot, const WorkloadRef& workload);

@@ -135,6 +135,10 @@ StatusOr<int64_t> StoreDecorator::DeleteRecords(std::span<const int64_t> ids) {
   return Through(Access::kWrite, [&] { return store_.DeleteRecords(ids); });
 }
 
+StatusOr<int64_t> StoreDecorator::ImportAutotvmRecords(std::span<const AutotvmRecord> records) {
+  return Through(Access::kWrite, [&] { return store_.ImportAutotvmRecords(records); });
+}
+
 Status StoreDecorator::AddComputations(std::span<const Computation> computations) {
   return Through(Access::kWrite, [&] { return store_.AddComputations(computations); });
 }

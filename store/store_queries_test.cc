@@ -38,6 +38,15 @@ TEST_P(StoreTest, BestIsTheSmallestMeanOfTheCompleteOnes) {
   EXPECT_EQ(Best({.id = "other"}, ""), -1);
 }
 
+TEST_P(StoreTest, BestOfAnImportIsFoundAsOfAnyJob) {
+  AddJob("import");
+  Add(TestRecord("import", 0, 2));
+  Add(TestRecord("import", 1, 1));
+  Add(FailedRecord("import", 2, 1));
+  EXPECT_EQ(Trial(store_->BestOfJob("import", 0)), 1);
+  EXPECT_EQ(Trial(store_->BestOfJob("import", 1)), -1);
+}
+
 TEST_P(StoreTest, BestIsByTargetAndByTask) {
   AddJob("j");
   AddJob("k");
@@ -94,6 +103,9 @@ TEST_P(StoreTest, ForEachRecordFiltersByPlaceAndTimeAndRank) {
   EXPECT_THAT(Visited({.target = "llvm -mcpu"}), ElementsAre(0, 1, 3, 4, 5));
   EXPECT_THAT(Visited({.target = "llvm -mcpu=b"}), ElementsAre(3, 4, 5));
   EXPECT_THAT(Visited({.since_s = 1003}), ElementsAre(3, 4, 5));
+  EXPECT_THAT(Visited({.since_s = 1001, .until_s = 1003}), ElementsAre(1, 3));
+  EXPECT_THAT(Visited({.key_prefix = R"(["0fad)"}), ElementsAre(0, 1, 3, 4, 5));
+  EXPECT_THAT(Visited({.key_prefix = R"(["0fae)"}), IsEmpty());
   EXPECT_THAT(Visited({.top = 2}), ElementsAre(4, 3));
   EXPECT_THAT(Visited({.include_errors = true, .top = 9}), ElementsAre(4, 3, 1, 0, 5, 2));
 }

@@ -206,5 +206,100 @@ TEST_P(StoreTest, ThreadsShareIt) {
   EXPECT_EQ(Trials(store_->RecordsOfJob("j", 0)).size(), kTrials);
 }
 
+TEST_P(StoreTest, AnImportIsCountedAsAnyJob) {
+  AddJob("import");
+  ASSERT_OK_AND_ASSIGN(TrialCounts counts, store_->CountTrials("import"));
+  EXPECT_EQ(counts.total, 0);
+  EXPECT_EQ(counts.next_trial, 0u);
+  std::vector<Record> records;
+  for (uint32_t i = 0; i < 5; ++i) records.push_back(TestRecord("", i));
+  records.push_back(FailedRecord("", 9, 4));
+  ASSERT_OK(store_->ImportRecords("import", records));
+  ASSERT_OK_AND_ASSIGN(counts, store_->CountTrials("import"));
+  EXPECT_EQ(counts.total, 6);
+  EXPECT_EQ(counts.by_error[0], 5);
+  EXPECT_EQ(counts.by_error[4], 1);
+  EXPECT_EQ(counts.by_task[0], 6);
+  EXPECT_EQ(counts.next_trial, 6u);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Record> all, store_->RecordsOfJob("import", 0));
+  const int64_t gone[] = {all[0].id, all[5].id};
+  ASSERT_OK(store_->DeleteRecords(gone));
+  ASSERT_OK_AND_ASSIGN(counts, store_->CountTrials("import"));
+  EXPECT_EQ(counts.total, 4);
+  EXPECT_EQ(counts.by_error[4], 0);
+}
+
+AutotvmRecord TestAutotvmRecord(int64_t index, double cost_s, const std::string& task = "dense") {
+  return {.target = "cuda -model=t4",
+          .task = task,
+          .args = R"([["TENSOR", [1, 768], "float32"], null])",
+          .kwargs = "{}",
+          .config_index = index,
+          .entities = R"([["tile_k", "sp", [-1, 48]]])",
+          .costs_s = {cost_s, 2 * cost_s},
+          .all_cost_s = 1.0 / 3.0,
+          .timestamp_s = 1609326547.64094,
+          .version = 0.2,
+          .tvm_version = "0.8.dev0"};
+}
+
+TEST_P(StoreTest, AutotvmRecordsAreKeptToTheLastBitAndOnce) {
+  AutotvmRecord plain = TestAutotvmRecord(1, 1.0 / 3.0);
+  AutotvmRecord other = TestAutotvmRecord(2, 1e9, "conv");
+  other.error = 4;
+  other.code_hash = "ab";
+  other.tvm_version.reset();
+  other.target = "llvm";
+  const AutotvmRecord both[] = {plain, other, plain};
+  ASSERT_OK_AND_ASSIGN(const int64_t first, store_->ImportAutotvmRecords(both));
+  EXPECT_EQ(first, 2);
+  // Of another copy of the log, with rounded costs.
+  AutotvmRecord rounded = TestAutotvmRecord(1, 0.333);
+  ASSERT_OK_AND_ASSIGN(const int64_t again, store_->ImportAutotvmRecords({&rounded, 1}));
+  EXPECT_EQ(again, 0);
+
+  const auto visited = [&](const AutotvmFilter& filter) {
+    std::vector<AutotvmRecord> records;
+    EXPECT_OK(store_->ForEachAutotvmRecord(filter, [&](const AutotvmRecord& record) {
+      records.push_back(record);
+      return OkStatus();
+    }));
+    return records;
+  };
+  plain.id = 1;
+  other.id = 2;
+  EXPECT_EQ(visited({.include_errors = true}), (std::vector{plain, other}));
+  EXPECT_EQ(visited({}), std::vector{plain});
+  EXPECT_EQ(visited({.task = "conv", .include_errors = true}), std::vector{other});
+  EXPECT_EQ(visited({.target = "cuda", .include_errors = true}), std::vector{plain});
+  EXPECT_THAT(
+      store_->ForEachAutotvmRecord({}, [](const AutotvmRecord&) { return Cancelled("enough"); }),
+      StatusIs(StatusCode::kCancelled, "enough"));
+}
+
+TEST_P(StoreTest, ManyAutotvmRecordsAreVisitedByNumber) {
+  std::vector<AutotvmRecord> records;
+  for (int64_t i = 0; i < 600; ++i) records.push_back(TestAutotvmRecord(i, 1e-3));
+  ASSERT_OK(store_->ImportAutotvmRecords(records));
+  int64_t next = 0;
+  ASSERT_OK(store_->ForEachAutotvmRecord({}, [&](const AutotvmRecord& record) {
+    EXPECT_EQ(record.config_index, next++);
+    return OkStatus();
+  }));
+  EXPECT_EQ(next, 600);
+}
+
+TEST_P(StoreTest, AnAutotvmRecordThatCannotBeSpoilsItsBatch) {
+  AutotvmRecord bad[] = {TestAutotvmRecord(1, 1e-3), TestAutotvmRecord(2, -1)};
+  EXPECT_THAT(store_->ImportAutotvmRecords(bad),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("cost -1 s")));
+  int visited = 0;
+  ASSERT_OK(store_->ForEachAutotvmRecord({}, [&](const AutotvmRecord&) {
+    ++visited;
+    return OkStatus();
+  }));
+  EXPECT_EQ(visited, 0);
+}
+
 }  // namespace
 }  // namespace kiln::store

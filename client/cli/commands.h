@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/stop_signal.h"
 #include "client/cli/follow.h"
+#include "client/cli/record_list.h"
 #include "client/cli/workload_source.h"
 #include "client/network.h"
 #include "client/session.h"
@@ -102,34 +103,24 @@ Status ExportKernelCommand(const SubjectFlags& subject, const std::string& outpu
 // `trial`: "JOB/N". Files are kept in `keep` if given.
 Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session);
 
-struct ExportFlags {
-  std::string job, workload, output;  // output "": stdout
-  bool errors = false;
-  bool extended = false;  // records with steps that TVM does not have, too
-  bool all_keys = false;  // a line for each key that logs have for the computation
-};
-Status ExportCommand(const ExportFlags& flags, const Session& session);
-struct ImportFlags {
-  std::string path;
-  std::string rejected;           // a file for the lines that are refused; "": they are named alone
-  std::vector<std::string> bind;  // before: bindings.h
-};
-Status ImportCommand(const ImportFlags& flags, const Session& session);
-struct DistillFlags {
-  std::string path, output;  // of a log file, or with path "" of the session's records
-  bool extended = false;     // records with steps that TVM does not have, too
-};
-Status DistillCommand(const DistillFlags& flags, const Session& session);
 Status StatsCommand(const Session& session);
+struct CurveFlags {
+  std::vector<std::string> jobs;
+  std::optional<int> task;  // of each job; none: its total latency
+  bool seconds = false;     // against time instead of trials
+  std::string output;       // a picture, SVG; "": as text on stdout
+};
+Status CurveCommand(const CurveFlags& flags, const Session& session);
 
 struct MeasureLogFlags {
-  std::string path;
+  std::string path;               // "": the records of the session that the filter takes
+  RecordFilterFlags filter;       // of the session's records; its target is the one below
   std::string target;             // "": that of the first line
   std::vector<std::string> bind;  // before: bindings.h
   v1::MeasureOptions measure;
   uint32_t build_timeout_ms = 60'000;
 };
-// Each record of the log on this machine's device. The exit status: 1 when one was not right.
+// Each record of the log, or of the session the best ones, on this machine's device. The exit status: 1 when one was not right.
 StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& session);
 
 // ---- tools

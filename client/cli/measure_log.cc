@@ -1,5 +1,5 @@
-// kiln records measure: the schedules of a measure log, built, checked and timed on this machine's
-// device.
+// kiln records measure: the schedules of a measure log, or the best ones of a database, built,
+// checked and timed on this machine's device.
 #include "store/measure_log.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/file.h"
 #include "base/packed_key.h"
 #include "base/shell_word.h"
@@ -31,12 +33,23 @@
 #include "compiler/target/target.h"
 #include "rpc/hardware_message.h"
 #include "store/record.h"
+#include "store/wire/record_message.h"
 
 namespace kiln::client {
 namespace {
 
 // Of the lines of a log: days of measuring.
 constexpr size_t kMostLogBytes = size_t{256} << 20;
+// Of a database's records, where nothing else is said.
+constexpr uint32_t kDefaultTop = 8;
+
+// A schedule to measure: a line of a log, or a record.
+struct Item {
+  int64_t number = 0;  // of the line or the record
+  store::MeasureLogLine line;
+  // Of a record that has one.
+  std::optional<NamedComputation> computation = {};
+};
 
 // The computation that the key of each line stands for, or why it is not known.
 using WorkloadsByKey = std::map<std::string, StatusOr<NamedComputation>>;
@@ -81,12 +94,13 @@ std::string ComputationKey(const store::MeasureLogLine& line) {
 }
 
 // With the tasks of the database, where there is a database.
-WorkloadsByKey WorkloadsOf(const std::vector<store::MeasureLogLine>& lines, WorkloadsByKey bound,
+WorkloadsByKey WorkloadsOf(const std::vector<Item>& items, WorkloadsByKey bound,
                            const Session& session) {
   const auto archive = session.OpenArchive();
   WorkloadsByKey workloads = std::move(bound);
-  for (const store::MeasureLogLine& line : lines) {
-    for (const std::string& key : {ComputationKey(line), line.workload_key}) {
+  for (const Item& item : items) {
+    if (item.computation.has_value()) continue;
+    for (const std::string& key : {ComputationKey(item.line), item.line.workload_key}) {
       if (workloads.contains(key)) continue;
       workloads.emplace(key, WorkloadOf(key, archive.ok() ? archive->get() : nullptr));
     }
@@ -101,29 +115,70 @@ double LoggedCost(const store::MeasureLogLine& line) {
   return sum / static_cast<double>(line.costs_s.size());
 }
 
-StatusOr<std::vector<store::MeasureLogLine>> ReadLog(const std::string& path) {
-  std::vector<store::MeasureLogLine> lines;
-  size_t bytes = 0;
-  KILN_RETURN_IF_ERROR(VisitLog(path, [&](store::MeasureLogLine line) -> Status {
-    bytes += sizeof(line) + line.workload_key.size() + line.target.size() + line.steps_json.size();
-    lines.push_back(std::move(line));
-    if (bytes <= kMostLogBytes) return OkStatus();
-    return ResourceExhausted("the log has more than {} MiB up to here; measure it in parts",
+// Items as they come, of bounded size.
+class Items {
+ public:
+  Status Add(Item item) {
+    bytes_ += sizeof(item) + item.line.workload_key.size() + item.line.target.size() +
+              item.line.steps_json.size();
+    items_.push_back(std::move(item));
+    if (bytes_ <= kMostLogBytes) return OkStatus();
+    return ResourceExhausted("there are more than {} MiB up to here; measure them in parts",
                              kMostLogBytes >> 20);
+  }
+  std::vector<Item> Take() { return std::move(items_); }
+
+ private:
+  std::vector<Item> items_;
+  size_t bytes_ = 0;
+};
+
+StatusOr<std::vector<Item>> ReadLog(const std::string& path) {
+  Items items;
+  int64_t number = 0;
+  KILN_RETURN_IF_ERROR(VisitLog(path, [&](store::MeasureLogLine line) {
+    return items.Add({.number = ++number, .line = std::move(line)});
   }));
-  return lines;
+  return items.Take();
+}
+
+StatusOr<std::vector<Item>> ReadRecords(const MeasureLogFlags& flags, const Session& session) {
+  const RecordFilterFlags& filter = flags.filter;
+  if (filter.job.empty() && filter.workload.empty() && filter.arguments.op.empty()) {
+    return InvalidArgument(
+        "say what is to be measured: a log, or of which job, workload or operator the best "
+        "records");
+  }
+  KILN_ASSIGN_OR_RETURN(auto request, RequestOf(filter, absl::ToUnixSeconds(absl::Now())));
+  request.set_target(flags.target);
+  if (!filter.top.has_value()) request.set_top(kDefaultTop);
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
+  const Names names = NamesOf(jobs);
+  Items items;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) -> Status {
+    KILN_ASSIGN_OR_RETURN(store::MeasureLogLine line, store::LineOfRecord(store::RecordOf(record)));
+    line.costs_s = {CostOf(record.result())};
+    Item item{.number = record.id(), .line = std::move(line)};
+    if (!record.dag().empty()) {
+      item.computation =
+          NamedComputation{record.workload_id(), NameOf(record, names), record.dag()};
+    }
+    return items.Add(std::move(item));
+  }));
+  return items.Take();
 }
 
 // What the times of the log are worth beside those of this machine; "": they compare.
-std::string OtherTargetText(const std::vector<store::MeasureLogLine>& lines,
-                            const v1::WorkerState& here) {
-  const auto others = std::ranges::count_if(lines, [&](const store::MeasureLogLine& line) {
+std::string OtherTargetText(const std::vector<Item>& items, const v1::WorkerState& here) {
+  const auto others = std::ranges::count_if(items, [&](const Item& item) {
+    const store::MeasureLogLine& line = item.line;
     return !target::MeanSame(line.target, HardwareParamsOf(line.hardware.value_or(HardwareRow{})),
                              here.target(), HardwareParamsOf(here.hardware()));
   });
   if (others == 0) return "";
-  return fmt::format("{} of {} lines are for another target: what they log is no comparison\n",
-                     others, lines.size());
+  return fmt::format("{} of {} are for another target: what was measured there is no comparison\n",
+                     others, items.size());
 }
 
 struct Row {
@@ -136,22 +191,22 @@ struct Row {
 // Rows as they come, in columns: a long log says from the beginning what it finds.
 class RowPrinter {
  public:
-  explicit RowPrinter(const std::vector<std::string>& workloads)
+  RowPrinter(const std::vector<std::string>& workloads, std::string_view number)
       : columns_(OutputColumns(STDOUT_FILENO)) {
     for (const std::string& workload : workloads) {
       width_ = std::max(width_, DisplayWidth(workload));
     }
     if (columns_ > 0) width_ = std::clamp(columns_ - kOthers - kCheck, kLeast, width_);
-    Print("Line", "Workload", "Logged us", "Here us", "Check");
+    Print(number, "Workload", "Logged us", "Here us", "Check");
     fmt::print("{}\n", Fitting(std::string(static_cast<size_t>(width_ + kOthers + 5), '-')));
   }
 
-  void Print(size_t line, const Row& row) const {
-    Print(std::to_string(line), row.workload, Us(row.logged_s), Us(row.here_s), row.check);
+  void Print(int64_t number, const Row& row) const {
+    Print(std::to_string(number), row.workload, Us(row.logged_s), Us(row.here_s), row.check);
   }
 
  private:
-  static constexpr int kOthers = 4 + 9 + 9 + 4 * 2;  // columns before the check, but the workload
+  static constexpr int kOthers = 6 + 9 + 9 + 4 * 2;  // columns before the check, but the workload
   static constexpr int kCheck = 20;                  // what a narrow terminal leaves the check
   static constexpr int kLeast = 8;                   // and the workload
 
@@ -161,9 +216,9 @@ class RowPrinter {
   std::string Fitting(const std::string& line) const {
     return columns_ > 0 ? Elide(line, columns_) : line;
   }
-  void Print(std::string_view line, std::string_view workload, std::string_view logged,
+  void Print(std::string_view number, std::string_view workload, std::string_view logged,
              std::string_view here, std::string_view check) const {
-    fmt::print("{}\n", Fitting(fmt::format("{:>4}  {:<{}}  {:>9}  {:>9}  {}", line,
+    fmt::print("{}\n", Fitting(fmt::format("{:>6}  {:<{}}  {:>9}  {:>9}  {}", number,
                                            Elide(workload, width_), width_, logged, here, check)));
     std::fflush(stdout);
   }
@@ -172,11 +227,12 @@ class RowPrinter {
   int width_ = kLeast;
 };
 
-void PrintJson(size_t line, const Row& row) {
+void PrintJson(std::string_view numbered, int64_t number, const Row& row) {
   fmt::print(
-      "{{\"line\":{},\"workload\":{},\"logged_cost_s\":{},\"cost_s\":{},\"ok\":{},"
+      "{{\"{}\":{},\"workload\":{},\"logged_cost_s\":{},\"cost_s\":{},\"ok\":{},"
       "\"check\":{}}}\n",
-      line, JsonString(row.workload), row.logged_s > 0 ? fmt::format("{}", row.logged_s) : "null",
+      numbered, number, JsonString(row.workload),
+      row.logged_s > 0 ? fmt::format("{}", row.logged_s) : "null",
       row.here_s > 0 ? fmt::format("{}", row.here_s) : "null", !row.failed, JsonString(row.check));
   std::fflush(stdout);
 }
@@ -187,19 +243,20 @@ class LogMeasurer {
       : flags_(flags), workloads_(std::move(workloads)), trials_(trials) {}
 
   // As the rows will say.
-  std::vector<std::string> Workloads(const std::vector<store::MeasureLogLine>& lines) const {
+  std::vector<std::string> Workloads(const std::vector<Item>& items) const {
     std::vector<std::string> workloads;
-    for (const store::MeasureLogLine& line : lines) {
-      const auto& workload = workloads_.at(KeyOf(line));
-      workloads.push_back(workload.ok() ? workload->description : line.workload_key);
+    for (const Item& item : items) {
+      const StatusOr<NamedComputation> workload = WorkloadOf(item);
+      workloads.push_back(workload.ok() ? workload->description : item.line.workload_key);
     }
     return workloads;
   }
 
-  StatusOr<Row> Measure(const store::MeasureLogLine& line) {
+  StatusOr<Row> Measure(const Item& item) {
+    const store::MeasureLogLine& line = item.line;
     Row row;
     row.logged_s = LoggedCost(line);
-    const auto& workload = workloads_.at(KeyOf(line));
+    const StatusOr<NamedComputation> workload = WorkloadOf(item);
     row.workload = workload.ok() ? workload->description : line.workload_key;
     if (!workload.ok()) return Failed(row, std::string(Message(workload.status())));
     const auto logged = target::ParseTarget(line.target);
@@ -227,13 +284,20 @@ class LogMeasurer {
     row.check = result.unchecked().empty()
                     ? fmt::format("right, largest error {:.1e}", result.max_error())
                     : "not checked: " + result.unchecked();
-    if (HasUnsaidLayouts(line.layout_rewrite_option.value_or(0), KeyOf(line))) {
+    const bool unsaid = !item.computation.has_value() &&
+                        HasUnsaidLayouts(line.layout_rewrite_option.value_or(0), KeyOf(line));
+    if (unsaid) {
       row.check += "; logged with inputs laid out for it, no comparison";
     }
     return row;
   }
 
  private:
+  StatusOr<NamedComputation> WorkloadOf(const Item& item) const {
+    if (item.computation.has_value()) return *item.computation;
+    return workloads_.at(KeyOf(item.line));
+  }
+
   // Of its computation; where nobody knows that, of the one that takes all inputs as they are.
   std::string KeyOf(const store::MeasureLogLine& line) const {
     const std::string key = ComputationKey(line);
@@ -254,40 +318,45 @@ class LogMeasurer {
 }  // namespace
 
 StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& session) {
-  if (!session.scheduler.empty()) {
-    return InvalidArgument("records measure uses this machine's device: leave out --scheduler");
+  const bool of_log = !flags.path.empty();
+  if (of_log && !session.scheduler.empty()) {
+    return InvalidArgument("a log is measured on this machine's device: leave out --scheduler");
   }
-  store::MeasureLog log;
-  KILN_ASSIGN_OR_RETURN(log.lines, ReadLog(flags.path));
-  if (log.lines.empty()) return InvalidArgument("{} has no records", flags.path);
+  KILN_ASSIGN_OR_RETURN(const std::vector<Item> items,
+                        of_log ? ReadLog(flags.path) : ReadRecords(flags, session));
+  if (items.empty()) {
+    return of_log ? InvalidArgument("{} has no records", flags.path)
+                  : NotFound("there is no such record without an error");
+  }
   KILN_ASSIGN_OR_RETURN(WorkloadsByKey bound, BoundWorkloads(flags, session));
-  std::string target = flags.target.empty() ? log.lines[0].target : flags.target;
-  KILN_ASSIGN_OR_RETURN(const std::string device, DeviceOfTarget(target));
+  const std::string& first_target = items[0].line.target;
+  KILN_ASSIGN_OR_RETURN(const std::string device,
+                        DeviceOfTarget(flags.target.empty() ? first_target : flags.target));
   KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln-measure"));
   LocalCluster::Options options;
   options.db = folder.Join("measure.db");
   options.device = device;
   KILN_ASSIGN_OR_RETURN(const auto cluster, LocalCluster::Start(options, [] { return false; }));
   KILN_ASSIGN_OR_RETURN(const auto trials, DirectTrials::Connect(*cluster));
-  LogMeasurer measurer(flags, WorkloadsOf(log.lines, std::move(bound), session), *trials);
+  LogMeasurer measurer(flags, WorkloadsOf(items, std::move(bound), session), *trials);
   std::optional<RowPrinter> printer;
   if (!session.json) {
-    fmt::print("logged for {}\nhere on {} ({})\n{}\n", ShortTarget(log.lines[0].target),
+    fmt::print("logged for {}\nhere on {} ({})\n{}\n", ShortTarget(first_target),
                trials->runner().device(), ShortTarget(trials->runner().target()),
-               OtherTargetText(log.lines, trials->runner()));
-    printer.emplace(measurer.Workloads(log.lines));
+               OtherTargetText(items, trials->runner()));
+    printer.emplace(measurer.Workloads(items), of_log ? "Line" : "Record");
   }
   size_t failed = 0;
-  for (size_t i = 0; i < log.lines.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(const Row row, measurer.Measure(log.lines[i]));
+  for (const Item& item : items) {
+    KILN_ASSIGN_OR_RETURN(const Row row, measurer.Measure(item));
     failed += row.failed;
     if (printer) {
-      printer->Print(i + 1, row);
+      printer->Print(item.number, row);
     } else {
-      PrintJson(i + 1, row);
+      PrintJson(of_log ? "line" : "record", item.number, row);
     }
   }
-  if (printer) fmt::print("\n{} of {} right\n", log.lines.size() - failed, log.lines.size());
+  if (printer) fmt::print("\n{} of {} right\n", items.size() - failed, items.size());
   return failed == 0 ? 0 : 1;
 }
 

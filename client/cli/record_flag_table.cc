@@ -88,7 +88,8 @@ void RecordFlagTable::AddTrial(CLI::App& app) {
 // ---- many -----------------------------------------------------------------------------------
 
 void RecordFlagTable::AddRecords(CLI::App& app) {
-  CLI::App* records = app.add_subcommand("records", "records in and out as measure logs");
+  CLI::App* records = app.add_subcommand(
+      "records", "records of measurements: logs in and out, lists, curves, what stays");
   records->require_subcommand(1);
   AddExport(*records);
   AddImport(*records);
@@ -97,15 +98,27 @@ void RecordFlagTable::AddRecords(CLI::App& app) {
   AddMeasure(*records);
   AddStats(*records);
   AddList(*records);
+  AddCurve(*records);
   AddDelete(*records);
+  AddPrune(*records);
+}
+
+void RecordFlagTable::AddFormat(CLI::App& command, std::string& format) {
+  command
+      .add_option("--format", format,
+                  "auto_scheduler: schedules; autotvm: what was imported from its logs")
+      ->check(CLI::IsMember({kScheduleFormat, kAutotvmFormat}))
+      ->capture_default_str();
 }
 
 void RecordFlagTable::AddExport(CLI::App& records) {
   CLI::App* out =
-      flag_table_.Add(records, "export", "print records as lines of a measure log",
+      flag_table_.Add(records, "export", "print records as lines of a log",
                       Plain([this] { return ExportCommand(exported_, flag_table_.session()); }));
+  AddFormat(*out, exported_.format);
   out->add_option("--job", exported_.job, "only of this job");
-  out->add_option("--workload", exported_.workload, "only of this workload key");
+  out->add_option("--workload", exported_.workload,
+                  "only of this workload key, or of autotvm's template of this name");
   out->add_flag("--errors", exported_.errors, "failed trials too");
   out->add_flag("--extended", exported_.extended, "records with steps that TVM does not have, too");
   out->add_flag("--all-keys", exported_.all_keys,
@@ -116,9 +129,11 @@ void RecordFlagTable::AddExport(CLI::App& records) {
 
 void RecordFlagTable::AddImport(CLI::App& records) {
   CLI::App* in =
-      flag_table_.Add(records, "import", "add the lines of a measure log",
+      flag_table_.Add(records, "import", "add the lines of logs, or all of other databases",
                       Plain([this] { return ImportCommand(imported_, flag_table_.session()); }));
-  in->add_option("file", imported_.path, "the log; - = stdin")->required();
+  in->add_option("file", imported_.paths,
+                 "logs of auto_scheduler or of autotvm, - = stdin; or databases of Kiln")
+      ->required();
   in->add_option("--rejected", imported_.rejected, "write the lines that are refused to this file");
   AddBindings(*in, imported_.bind);
   flag_table_.AddPlace(*in);
@@ -146,9 +161,12 @@ void RecordFlagTable::AddBind(CLI::App& records) {
 
 void RecordFlagTable::AddDistill(CLI::App& records) {
   CLI::App* distill =
-      flag_table_.Add(records, "distill", "the best record of each workload, as a measure log",
+      flag_table_.Add(records, "distill", "the best record of each workload, as a log",
                       Plain([this] { return DistillCommand(distilled_, flag_table_.session()); }));
-  distill->add_option("file", distilled_.path, "a log [the records of the database or scheduler]");
+  distill->add_option(
+      "file", distilled_.path,
+      "a log, of the format of its first line [the records of the database or scheduler]");
+  AddFormat(*distill, distilled_.format);
   distill->add_flag("--extended", distilled_.extended,
                     "records with steps that TVM does not have, too");
   distill->add_option("-o,--output", distilled_.output, "write to this file [stdout]");
@@ -161,6 +179,7 @@ StatusOr<int> RecordFlagTable::RunMeasure() const {
   v1::TuneOptions options;
   measuring_.Set(/*may_idle=*/false, options);
   MeasureLogFlags measured = measured_;
+  measured.filter = filter_;
   measured.measure = options.measure();
   measured.build_timeout_ms = options.build_timeout_ms();
   return MeasureLogCommand(measured, flag_table_.session());
@@ -169,11 +188,14 @@ StatusOr<int> RecordFlagTable::RunMeasure() const {
 void RecordFlagTable::AddMeasure(CLI::App& records) {
   CLI::App* measure =
       flag_table_.Add(records, "measure",
-                      "build, check and time the records of a log on this machine, against the log",
+                      "build, check and time the records of a log, or the best ones of the "
+                      "database, on this machine again",
                       [this] { return RunMeasure(); });
-  measure->add_option("file", measured_.path, "the log")->required();
+  measure->add_option("file", measured_.path,
+                      "the log [the best records of --op, --workload or --job]");
   measure->add_option("--target", measured_.target,
-                      "llvm or cuda: the device [as the log's first line]");
+                      "llvm or cuda: the device [as the first record]");
+  AddSelection(*measure);
   AddBindings(*measure, measured_.bind);
   measuring_.AddTo(*measure);
   flag_table_.AddPlace(*measure);
@@ -185,19 +207,24 @@ void RecordFlagTable::AddStats(CLI::App& records) {
   flag_table_.AddPlace(*stats);
 }
 
-void RecordFlagTable::AddFilter(CLI::App& command) {
+void RecordFlagTable::AddSelection(CLI::App& command) {
   command.add_option("--job", filter_.job, "only of this job");
   command.add_option("--workload", filter_.workload,
                      "only of this workload key, or of this computation by its identity");
   command.add_option("--op", filter_.arguments.op,
                      "only of this operator or text file, with --args");
   AddWorkloadArguments(command, filter_.arguments);
-  command.add_option("--target", filter_.target, "only targets that start so");
   command.add_option("--device", filter_.device, "only of this device, by its name");
   command.add_option("--since", filter_.since,
                      "only from this time on: 30m, 12h, 7d ago, or 2026-11-21");
-  command.add_flag("--errors", filter_.errors, "failed trials too");
+  command.add_option("--until", filter_.until, "only up to this time, said as --since");
   command.add_option("--top", filter_.top, "only so many, the best ones, best first");
+}
+
+void RecordFlagTable::AddFilter(CLI::App& command) {
+  AddSelection(command);
+  command.add_option("--target", filter_.target, "only targets that start so");
+  command.add_flag("--errors", filter_.errors, "failed trials too");
   flag_table_.AddPlace(command);
 }
 
@@ -206,6 +233,23 @@ void RecordFlagTable::AddList(CLI::App& records) {
       flag_table_.Add(records, "list", "records, one a line",
                       Plain([this] { return ListRecordsCommand(filter_, flag_table_.session()); }));
   AddFilter(*list);
+  list->add_option("--distance", filter_.distance,
+                   "also of workloads with other extents that are at most so far away, as TVM's "
+                   "auto_scheduler has it (1: none); with --top ranked by cost x distance")
+      ->check(CLI::Range(1.0, 1e18));
+}
+
+void RecordFlagTable::AddCurve(CLI::App& records) {
+  CLI::App* curve =
+      flag_table_.Add(records, "curve", "how fast jobs found their best programs",
+                      Plain([this] { return CurveCommand(curve_, flag_table_.session()); }));
+  curve->add_option("job", curve_.jobs, "jobs; one line for each")->required();
+  curve->add_option("--task", curve_.task, "only this task of each [the total latency]")
+      ->check(CLI::NonNegativeNumber);
+  curve->add_flag("--seconds", curve_.seconds, "against the time instead of the trials");
+  curve->add_option("-o,--output", curve_.output,
+                    "a picture instead of text, for instance curve.svg");
+  flag_table_.AddPlace(*curve);
 }
 
 void RecordFlagTable::AddDelete(CLI::App& records) {
@@ -218,6 +262,21 @@ void RecordFlagTable::AddDelete(CLI::App& records) {
   remove->add_option("what", deleted_.what, "numbers of records, or jobs");
   remove->add_flag("--yes", deleted_.yes, "do not ask");
   AddFilter(*remove);
+}
+
+void RecordFlagTable::AddPrune(CLI::App& records) {
+  CLI::App* prune = flag_table_.Add(
+      records, "prune", "delete all records but the best ones of each computation and target",
+      Plain([this] {
+        pruned_.filter = filter_;
+        return PruneRecordsCommand(pruned_, flag_table_.session());
+      }));
+  prune->add_option("--keep", pruned_.keep,
+                    "so many stay of each computation and target, the best ones [1]");
+  prune->add_option("--older-than", pruned_.older_than,
+                    "only records from before this time go: 90d ago, or 2026-11-21");
+  prune->add_flag("--yes", pruned_.yes, "do not ask");
+  AddFilter(*prune);
 }
 
 }  // namespace kiln::client

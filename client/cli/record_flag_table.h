@@ -9,6 +9,7 @@
 #include "client/cli/flag_table.h"
 #include "client/cli/job_options.h"
 #include "client/cli/record_list.h"
+#include "client/cli/record_logs.h"
 
 namespace kiln::client {
 
@@ -33,12 +34,17 @@ class RecordFlagTable {
   void AddExport(CLI::App& records);
   void AddImport(CLI::App& records);
   void AddBind(CLI::App& records);
+  static void AddFormat(CLI::App& command, std::string& format);
   static void AddBindings(CLI::App& command, std::vector<std::string>& bind);
   void AddDistill(CLI::App& records);
   void AddMeasure(CLI::App& records);
   void AddStats(CLI::App& records);
   void AddList(CLI::App& records);
   void AddDelete(CLI::App& records);
+  void AddPrune(CLI::App& records);
+  void AddCurve(CLI::App& records);
+  // What records are of, where and when they were measured, and how many of them.
+  void AddSelection(CLI::App& command);
   void AddFilter(CLI::App& command);
 
   Status RunShow() const;
@@ -58,6 +64,8 @@ class RecordFlagTable {
   MeasureLogFlags measured_;
   RecordFilterFlags filter_;
   DeleteFlags deleted_;
+  PruneFlags pruned_;
+  CurveFlags curve_;
   MeasuringOptions measuring_;
 };
 

@@ -5,8 +5,11 @@
 
 #include <charconv>
 #include <cstdio>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <optional>
-#include <set>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -14,21 +17,22 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "client/cli/computations.h"
+#include "client/compile/workload_distance.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 
 namespace kiln::client {
-namespace {
 
-// The number that the whole text is.
 std::optional<int64_t> WholeNumber(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) return {};
   return value;
 }
+
+namespace {
 
 int64_t UnitSeconds(char unit) {
   switch (unit) {
@@ -51,69 +55,9 @@ std::string Outcome(const v1::Record& record) {
   return LatencyCell(CostOf(result)) + (result.stopped_early() ? ", stopped early" : "");
 }
 
-bool IsSet(const RecordFilterFlags& flags) {
-  return !flags.job.empty() || !flags.workload.empty() || !flags.arguments.op.empty() ||
-         !flags.target.empty() || !flags.device.empty() || !flags.since.empty() || flags.errors ||
-         flags.top.has_value();
-}
-
-StatusOr<std::vector<int64_t>> IdsOf(const v1::ListRecordsRequest& request, Archive& archive) {
-  std::vector<int64_t> ids;
-  KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& record) {
-    ids.push_back(record.id());
-    return OkStatus();
-  }));
-  return ids;
-}
-
-// What a word names: a job if there is one of this name, otherwise a record.
-StatusOr<std::vector<int64_t>> IdsOfWord(const std::string& word, Archive& archive) {
-  const auto job = archive.Job(word);
-  if (job.ok()) {
-    v1::ListRecordsRequest request;
-    request.set_job_id(word);
-    request.set_include_errors(true);
-    return IdsOf(request, archive);
-  }
-  if (job.status().code() != StatusCode::kNotFound) return job.status();
-  const auto id = WholeNumber(word);
-  if (!id.has_value()) {
-    return NotFound("'{}' is no job of {} and no number of a record", word, archive.Name());
-  }
-  KILN_RETURN_IF_ERROR(archive.GetRecord(*id).status());
-  return std::vector<int64_t>{*id};
-}
-
-StatusOr<std::vector<int64_t>> WhatToDelete(const DeleteFlags& flags, Archive& archive) {
-  std::set<int64_t> all;
-  for (const std::string& word : flags.what) {
-    KILN_ASSIGN_OR_RETURN(const auto ids, IdsOfWord(word, archive));
-    all.insert(ids.begin(), ids.end());
-  }
-  if (IsSet(flags.filter)) {
-    KILN_ASSIGN_OR_RETURN(const auto request,
-                          RequestOf(flags.filter, absl::ToUnixSeconds(absl::Now())));
-    KILN_ASSIGN_OR_RETURN(const auto ids, IdsOf(request, archive));
-    all.insert(ids.begin(), ids.end());
-  }
-  return std::vector<int64_t>(all.begin(), all.end());
-}
-
-Status Confirm(size_t records, const std::string& place) {
-  if (!IsTerminal(STDIN_FILENO)) {
-    return InvalidArgument("{} records of {} would be deleted: say --yes", records, place);
-  }
-  fmt::print("delete {} records of {}? [y/N] ", FormatCount(static_cast<int64_t>(records)), place);
-  std::fflush(stdout);
-  char answer[16] = {};
-  const bool answered = std::fgets(answer, sizeof(answer), stdin) != nullptr;
-  if (answered && (answer[0] == 'y' || answer[0] == 'Y')) return OkStatus();
-  return Cancelled("nothing was deleted");
-}
-
 }  // namespace
 
-StatusOr<int64_t> ParseSince(const std::string& text, int64_t now_s) {
+StatusOr<int64_t> ParseTime(const std::string& text, int64_t now_s) {
   if (!text.empty() && UnitSeconds(text.back()) > 0) {
     const auto count = WholeNumber(std::string_view(text).substr(0, text.size() - 1));
     constexpr int64_t kMost = 1'000'000'000;
@@ -149,59 +93,154 @@ StatusOr<v1::ListRecordsRequest> RequestOf(const RecordFilterFlags& flags, int64
   request.set_target(flags.target);
   request.set_device(flags.device);
   if (!flags.since.empty()) {
-    KILN_ASSIGN_OR_RETURN(const int64_t since_s, ParseSince(flags.since, now_s));
+    KILN_ASSIGN_OR_RETURN(const int64_t since_s, ParseTime(flags.since, now_s));
     request.set_since_s(since_s);
+  }
+  if (!flags.until.empty()) {
+    KILN_ASSIGN_OR_RETURN(const int64_t until_s, ParseTime(flags.until, now_s));
+    request.set_until_s(until_s);
   }
   request.set_include_errors(flags.errors);
   request.set_top(flags.top.value_or(0));
   return request;
 }
 
+namespace {
+
+// A record and how far its workload is from the one that was asked for.
+struct Near {
+  v1::Record record;
+  double distance = 1;
+
+  // What the wanted workload would cost with the same tiles, about.
+  double Expected() const { return CostOf(record.result()) * distance; }
+};
+
+Table MakeTable(bool with_distance) {
+  std::vector<Table::Column> columns = {{"Record", Table::kRight},
+                                        {"Task", Table::kLeft, 24},
+                                        {"Target", Table::kLeft, 12},
+                                        {"Result", Table::kRight},
+                                        {"Trial"},
+                                        {"Measured"},
+                                        {"Device", Table::kLeft, 8}};
+  if (with_distance) columns.insert(columns.begin() + 3, {"Distance", Table::kRight});
+  return Table(std::move(columns));
+}
+
+// Prints records as they come: of a long list a table of its own for each page, so that no more
+// than one is held.
+class ListPrinter {
+ public:
+  ListPrinter(const Session& session, Names names, bool with_distance)
+      : json_(session.json),
+        with_distance_(with_distance),
+        names_(std::move(names)),
+        table_(MakeTable(with_distance)) {}
+
+  void Add(const v1::Record& record, double distance) {
+    if (json_) {
+      fmt::print("{}\n", JsonOf(record));
+      return;
+    }
+    std::vector<std::string> cells = {fmt::format("{}", record.id()),
+                                      NameOf(record, names_),
+                                      OneLine(record.target()),
+                                      Outcome(record),
+                                      fmt::format("{}/{}", record.job_id(), record.trial()),
+                                      TimeText(record.result().timestamp_s()),
+                                      OneLine(record.result().device())};
+    if (with_distance_) cells.insert(cells.begin() + 3, fmt::format("{:g}", distance));
+    table_.AddRow(std::move(cells));
+    constexpr size_t kPage = 1'000;
+    if (table_.rows() == kPage) Flush();
+  }
+
+  // With the header even if there is none.
+  void Finish() {
+    if (!json_ && (table_.rows() > 0 || !printed_)) Flush();
+  }
+
+ private:
+  void Flush() {
+    fmt::print("{}", table_.ToString());
+    table_ = MakeTable(with_distance_);
+    printed_ = true;
+  }
+
+  const bool json_, with_distance_;
+  const Names names_;
+  Table table_;
+  bool printed_ = false;
+};
+
+// The workload that distances are from: its keys, of all versions of TVM.
+StatusOr<std::vector<std::string>> WantedKeys(const RecordFilterFlags& flags) {
+  if (!flags.arguments.op.empty()) {
+    KILN_ASSIGN_OR_RETURN(const Workload workload, LoadWorkload(flags.arguments));
+    return dag::WorkloadKeys(*workload.dag);
+  }
+  if (flags.workload.empty() || IsWorkloadId(flags.workload)) {
+    return InvalidArgument(
+        "--distance is from a workload: expected --op with --args, or --workload with a key");
+  }
+  return std::vector{dag::NormalizedKey(flags.workload)};
+}
+
+// Records of workloads with the same stages, whatever their extents.
+Status VisitNear(const RecordFilterFlags& flags, v1::ListRecordsRequest request, Archive& archive,
+                 const std::function<void(Near)>& visit) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<std::string> keys, WantedKeys(flags));
+  request.clear_workload_id();
+  request.clear_workload_keys();
+  request.clear_top();
+  for (const std::string& key : keys) {
+    request.set_key_prefix(fmt::format("[\"{}\"", WorkloadHash(key)));
+    KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& record) {
+      const auto distance = WorkloadDistance(key, record.workload_key());
+      if (distance.has_value() && *distance <= *flags.distance) visit({record, *distance});
+      return OkStatus();
+    }));
+  }
+  return OkStatus();
+}
+
+Status ListNear(const RecordFilterFlags& flags, const v1::ListRecordsRequest& request,
+                Archive& archive, ListPrinter& printer) {
+  if (!flags.top.has_value()) {
+    return VisitNear(flags, request, archive,
+                     [&](const Near& near) { printer.Add(near.record, near.distance); });
+  }
+  std::multimap<double, Near> best;  // by what is expected
+  KILN_RETURN_IF_ERROR(VisitNear(flags, request, archive, [&](Near near) {
+    if (near.record.result().error() != v1::NO_ERROR || near.record.result().stopped_early()) {
+      return;
+    }
+    const double expected_s = near.Expected();
+    best.emplace(expected_s, std::move(near));
+    if (best.size() > *flags.top) best.erase(std::prev(best.end()));
+  }));
+  for (const auto& [expected_s, near] : best) printer.Add(near.record, near.distance);
+  return OkStatus();
+}
+
+}  // namespace
+
 Status ListRecordsCommand(const RecordFilterFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto request, RequestOf(flags, absl::ToUnixSeconds(absl::Now())));
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   if (!flags.job.empty()) KILN_RETURN_IF_ERROR(archive->Job(flags.job).status());
-  if (session.json) {
-    return archive->VisitRecords(request, [](const v1::Record& record) {
-      fmt::print("{}\n", JsonOf(record));
-      return OkStatus();
-    });
-  }
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
-  const Names names = NamesOf(jobs);
-  Table table({{"Record", Table::kRight},
-               {"Task", Table::kLeft, 24},
-               {"Target", Table::kLeft, 12},
-               {"Result", Table::kRight},
-               {"Trial"},
-               {"Measured"},
-               {"Device", Table::kLeft, 8}});
-  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
-    table.AddRow({fmt::format("{}", record.id()), NameOf(record, names), OneLine(record.target()),
-                  Outcome(record), fmt::format("{}/{}", record.job_id(), record.trial()),
-                  TimeText(record.result().timestamp_s()), OneLine(record.result().device())});
-    return OkStatus();
-  }));
-  fmt::print("{}", table.ToString());
-  return OkStatus();
-}
-
-Status DeleteRecordsCommand(const DeleteFlags& flags, const Session& session) {
-  if (flags.what.empty() && !IsSet(flags.filter)) {
-    return InvalidArgument(
-        "say which records: their numbers, jobs, or a filter as for records list");
-  }
-  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
-  KILN_ASSIGN_OR_RETURN(const auto ids, WhatToDelete(flags, *archive));
-  if (ids.empty()) return NotFound("{} has no such record", archive->Name());
-  if (!flags.yes) KILN_RETURN_IF_ERROR(Confirm(ids.size(), archive->Name()));
-  KILN_ASSIGN_OR_RETURN(const uint64_t deleted, archive->DeleteRecords(ids));
-  if (session.json) {
-    fmt::print("{{\"deleted\":{}}}\n", deleted);
+  ListPrinter printer(session, NamesOf(jobs), flags.distance.has_value());
+  if (flags.distance.has_value()) {
+    KILN_RETURN_IF_ERROR(ListNear(flags, request, *archive, printer));
   } else {
-    fmt::print("{} records deleted from {}\n", FormatCount(static_cast<int64_t>(deleted)),
-               archive->Name());
+    KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
+      printer.Add(record, 1);
+      return OkStatus();
+    }));
   }
+  printer.Finish();
   return OkStatus();
 }
 

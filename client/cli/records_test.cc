@@ -266,8 +266,161 @@ TEST_F(RecordsTest, RecordsOfPackedWeightsHaveAKeyOfTheirOwn) {
 TEST_F(RecordsTest, AFileWithoutLinesEndsWithOneSentence) {
   const RunResult result = RunKiln(WithDb({"records", "import", "/dev/zero"}));
   EXPECT_EQ(result.exit.code, 1);
-  EXPECT_THAT(result.error, HasSubstr("/dev/zero, line 1: no end in 64 MiB"));
+  EXPECT_THAT(result.error, HasSubstr("/dev/zero, line 1: no end in 4 GiB"));
   EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1);
+}
+
+// ---- logs of autotvm ------------------------------------------------------------------------
+
+std::string AutotvmLine(int index, double cost_s, int error = 0,
+                        const std::string& args = R"([["TENSOR", [1, 768], "float32"]])") {
+  return fmt::format(
+      R"({{"input": ["cuda -keys=cuda,gpu -model=t4", "dense_small_batch.cuda", {}, {{}}], )"
+      R"("config": {{"index": {}, "code_hash": null, "entity": [["tile_k", "sp", [-1, 48]]]}}, )"
+      R"("result": [[{}], {}, 1.466942548751831, 1609326547.64094], "version": 0.2, )"
+      R"("tvm_version": "0.8.dev0"}})"
+      "\n",
+      args, index, error == 0 ? fmt::format("{}", cost_s) : "1000000000.0", error);
+}
+constexpr const char kOldAutotvmLine[] =
+    R"({"i": ["opencl -device=mali", "topi_nn_conv2d", [], {}, [], {}], "r": [[1], 0, 1, 1], "v": 0.1})"
+    "\n";
+
+TEST_F(RecordsTest, AutotvmLogsGoInAndOut) {
+  const std::string log = folder_.Join("autotvm.log"), out = folder_.Join("out.log");
+  const std::string right = AutotvmLine(1, 5.019791787918519e-06) + AutotvmLine(2, 4e-06);
+  const std::string failed = AutotvmLine(3, 0, 1) + AutotvmLine(4, 0, 2) + AutotvmLine(5, 0, 1);
+  ASSERT_OK(WriteFile(log, "# a comment\n" + right + failed + kOldAutotvmLine + right));
+  const RunResult imported = RunKiln(WithDb({"records", "import", log}));
+  EXPECT_TRUE(imported.exit.ok()) << imported.error;
+  EXPECT_THAT(imported.output, AllOf(HasSubstr("5 imported"), HasSubstr("2 were there already"),
+                                     HasSubstr("5 of them are records of autotvm")));
+  EXPECT_THAT(imported.error, HasSubstr("1 lines ignored: autotvm's version 0.1"));
+  EXPECT_EQ(Kiln({"records", "export", "--format", "autotvm"}), right);
+  EXPECT_EQ(Kiln({"records", "export", "--format", "autotvm", "--errors"}), right + failed);
+  EXPECT_EQ(Kiln({"records", "export"}), "") << "they are no schedules";
+  Kiln({"records", "export", "--format", "autotvm", "--workload", "none", "-o", out});
+  EXPECT_EQ(*ReadFile(out), "");
+  EXPECT_THAT(Error({"records", "export", "--format", "autotvm", "--job", "import"}),
+              HasSubstr("are of no job"));
+  EXPECT_THAT(Kiln({"records", "stats"}),
+              AllOf(HasSubstr("dense_small_batch.cuda"), HasSubstr("2 bad schedule (1)"),
+                    HasSubstr("1 compile error (2)"), Not(HasSubstr("Speed"))));
+  const Json stats = Json::parse(Kiln({"records", "stats", "--json"}));
+  EXPECT_EQ(stats["by_error"], (Json{2, 2, 1, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST_F(RecordsTest, TheBestOfAutotvmAreDistilled) {
+  const std::string log = folder_.Join("autotvm.log");
+  const std::string other = AutotvmLine(7, 1e-3, 0, R"([["TENSOR", [2, 768], "float32"]])");
+  ASSERT_OK(WriteFile(log, AutotvmLine(1, 5e-06) + AutotvmLine(2, 4e-06) + AutotvmLine(3, 0, 1) +
+                               kOldAutotvmLine + other));
+  EXPECT_EQ(Kiln({"records", "distill", log}), AutotvmLine(2, 4e-06) + other);
+  Kiln({"records", "import", log});
+  EXPECT_EQ(Kiln({"records", "distill", "--format", "autotvm"}), AutotvmLine(2, 4e-06) + other);
+  EXPECT_EQ(Kiln({"records", "distill"}), "");
+}
+
+// ---- merging --------------------------------------------------------------------------------
+
+TEST_F(RecordsTest, DatabasesAndLogsAreMerged) {
+  const std::string here = Tune("32,32,32");
+  const std::string other_db = folder_.Join("other.db"), log = folder_.Join("log.json");
+  const std::string more_log = folder_.Join("more.json");
+  const std::string events =
+      KilnPrints({"tune", "matmul", "--args", "16,16,16", "--target", "null", "--trials", "6",
+                  "--policy", "sketch.random", "--json", "--db", other_db});
+  const std::string there = Json::parse(events.substr(0, events.find('\n')))["job"];
+  const Json record = List({})[0];
+  ASSERT_OK(WriteFile(log, Line(record, 1e-3, 1) + Line(record, 2e-3, 2)));
+  ASSERT_OK(WriteFile(more_log, Line(record, 2e-3, 2) + Line(record, 3e-3, 3)));
+  const std::string first = Kiln({"records", "import", other_db, log, more_log});
+  EXPECT_THAT(first, AllOf(HasSubstr("1 jobs, 6 records merged"), HasSubstr("2 imported"),
+                           HasSubstr("1 imported"), HasSubstr("1 were there already")));
+  EXPECT_THAT(List({"--job", there}), SizeIs(6));
+  EXPECT_THAT(List({"--job", here}), SizeIs(6));
+  EXPECT_THAT(List({"--job", "import"}), SizeIs(3));
+  EXPECT_THAT(Kiln({"show", there, "--as", "schedule"}), HasSubstr("trial " + there));
+  EXPECT_THAT(Kiln({"records", "import", other_db, log, more_log}),
+              AllOf(HasSubstr("0 jobs, 0 records merged"), HasSubstr("6 were there already")));
+  EXPECT_THAT(Error({"records", "import", db_}), HasSubstr("is the database itself"));
+  const Json merged = Json::parse(Kiln({"records", "import", other_db, "--json"}));
+  EXPECT_EQ(merged["duplicates"], 6);
+  EXPECT_EQ(merged["conflicts"], 0);
+}
+
+TEST_F(RecordsTest, ALogThatIsNotThereMakesNoDatabase) {
+  EXPECT_THAT(Error({"records", "import", folder_.Join("none")}), HasSubstr("No such file"));
+  EXPECT_FALSE(FileExists(db_));
+}
+
+// ---- by query -------------------------------------------------------------------------------
+
+TEST_F(RecordsTest, AreListedByTimeAndByDistance) {
+  Tune("64,32,32");
+  Tune("32,32,32");
+  EXPECT_THAT(List({"--until", "2000-01-01"}), SizeIs(0));
+  EXPECT_THAT(List({"--since", "1h", "--until", "2099-01-01"}), SizeIs(12));
+  const Words near = {"--op", "matmul", "--args", "64,32,32"};
+  const auto with = [&](Words more) {
+    more.insert(more.begin(), near.begin(), near.end());
+    return more;
+  };
+  EXPECT_THAT(List(near), SizeIs(6));
+  EXPECT_THAT(List(with({"--distance", "1"})), SizeIs(6));
+  // Inputs and output are twice as large each.
+  EXPECT_THAT(List(with({"--distance", "4"})), SizeIs(12));
+  EXPECT_THAT(List(with({"--distance", "3.9"})), SizeIs(6));
+  EXPECT_THAT(List({"--op", "matmul", "--args", "32,32,32", "--distance", "100"}), SizeIs(6))
+      << "32 is no multiple of 64";
+  const auto top = List(with({"--distance", "4", "--top", "3"}));
+  EXPECT_THAT(top, SizeIs(3));
+  std::vector<std::string> words = {"records", "list"};
+  const Words more = with({"--distance", "4"});
+  words.insert(words.end(), more.begin(), more.end());
+  EXPECT_THAT(Kiln(words), AllOf(HasSubstr("Distance"), HasSubstr("  4  "), HasSubstr("  1  ")));
+  EXPECT_THAT(Error({"records", "list", "--distance", "2"}), HasSubstr("is from a workload"));
+}
+
+TEST_F(RecordsTest, CurvesAreDrawn) {
+  const std::string first = Tune("32,32,32"), second = Tune("16,16,16");
+  const std::string text = Kiln({"records", "curve", first});
+  EXPECT_THAT(text, AllOf(HasSubstr(first + " matmul 32,32,32"), HasSubstr("Trials"),
+                          HasSubstr("6 trials")));
+  const std::string svg = folder_.Join("curve.svg");
+  Kiln({"records", "curve", first, second, "-o", svg});
+  EXPECT_THAT(*ReadFile(svg), AllOf(HasSubstr("<svg "), HasSubstr(first), HasSubstr(second)));
+  const std::string json = Kiln({"records", "curve", first, "--json"});
+  const Json point = Json::parse(json.substr(0, json.find('\n')));
+  EXPECT_EQ(point["job"], first);
+  EXPECT_GT(point["best_s"], 0);
+  EXPECT_THAT(Error({"records", "curve", "none"}), HasSubstr("there is no job none"));
+  EXPECT_THAT(Error({"records", "curve", first, "--task", "1"}), HasSubstr("has the tasks 0 to 0"));
+  const std::string log = folder_.Join("log.json");
+  ASSERT_OK(WriteFile(log, Line(List({})[0], 1e-3, 1)));
+  Kiln({"records", "import", log});
+  EXPECT_THAT(Error({"records", "curve", "import"}), HasSubstr("has no tasks"));
+}
+
+TEST_F(RecordsTest, ArePrunedAfterItWasSaidWhatGoes) {
+  const std::string first = Tune("32,32,32");
+  Tune("16,16,16");
+  EXPECT_THAT(Error({"records", "prune"}), HasSubstr("say what goes"));
+  const RunResult asked = RunKiln(WithDb({"records", "prune", "--keep", "2"}));
+  EXPECT_EQ(asked.exit.code, 1);
+  EXPECT_THAT(asked.output, AllOf(HasSubstr("matmul 32,32,32"), HasSubstr("To delete")));
+  EXPECT_THAT(asked.error, HasSubstr("8 records of"));
+  EXPECT_THAT(List({"--errors"}), SizeIs(12));
+  EXPECT_THAT(Kiln({"records", "prune", "--older-than", "1h", "--yes"}),
+              HasSubstr("0 records deleted"));
+  const std::string best = Json::parse(Kiln({"best", first, "--json"}))["id"];
+  EXPECT_THAT(Kiln({"records", "prune", "--keep", "2", "--job", first, "--yes"}),
+              HasSubstr("4 records deleted"));
+  EXPECT_THAT(List({"--errors"}), SizeIs(8));
+  EXPECT_EQ(Json::parse(Kiln({"best", first, "--json"}))["id"], best);
+  EXPECT_THAT(Kiln({"records", "prune", "--keep", "1", "--yes"}), HasSubstr("6 records deleted"));
+  EXPECT_THAT(List({"--errors"}), SizeIs(2));
+  EXPECT_THAT(Kiln({"records", "prune", "--keep", "1", "--yes"}), HasSubstr("0 records deleted"));
 }
 
 }  // namespace

@@ -54,11 +54,16 @@ class SmallArchive : public Archive {
                       const std::function<Status(const v1::Record&)>&) override {
     return OkStatus();
   }
+  Status VisitAutotvmRecords(const v1::ListAutotvmRecordsRequest&,
+                             const std::function<Status(const store::AutotvmRecord&)>&) override {
+    return OkStatus();
+  }
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>&) override { return 0; }
   StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest&) override {
     return v1::BindKeyReply();
   }
   StatusOr<v1::ImportRecordsReply> Import(LogLines&) override { return v1::ImportRecordsReply(); }
+  StatusOr<store::MergeResult> Merge(const std::string&) override { return store::MergeResult(); }
 
  private:
   v1::JobStatus jobs_;

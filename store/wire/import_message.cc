@@ -6,6 +6,8 @@ v1::ImportRecordsReply ReplyOf(const ImportResult& result) {
   v1::ImportRecordsReply reply;
   reply.set_imported(static_cast<uint64_t>(result.imported));
   reply.set_duplicates(static_cast<uint64_t>(result.duplicates));
+  reply.set_autotvm(static_cast<uint64_t>(result.autotvm));
+  reply.set_ignored(static_cast<uint64_t>(result.ignored));
   reply.set_refused(static_cast<uint64_t>(result.refused));
   reply.mutable_errors()->Add(result.errors.begin(), result.errors.end());
   reply.set_fitting(static_cast<uint64_t>(result.fitting));

@@ -80,9 +80,17 @@ RecordFilter FilterOf(const v1::ListRecordsRequest& message) {
   filter.target = message.target();
   filter.device = message.device();
   if (message.since_s() != 0) filter.since_s = message.since_s();
+  if (message.until_s() != 0) filter.until_s = message.until_s();
+  filter.key_prefix = message.key_prefix();
   filter.include_errors = message.include_errors();
   if (message.top() > 0) filter.top = message.top();
   return filter;
+}
+
+AutotvmFilter FilterOf(const v1::ListAutotvmRecordsRequest& message) {
+  return {.task = message.task(),
+          .target = message.target(),
+          .include_errors = message.include_errors()};
 }
 
 v1::Record RecordMessage(const Record& record) {

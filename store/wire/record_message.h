@@ -13,6 +13,7 @@ namespace kiln::store {
 
 // Nothing is lost either way, but for `times` that are no TrialTimes: those are not known then.
 RecordFilter FilterOf(const v1::ListRecordsRequest& message);
+AutotvmFilter FilterOf(const v1::ListAutotvmRecordsRequest& message);
 WorkloadRef WorkloadOf(const v1::BestRequest& message);
 
 v1::Record RecordMessage(const Record& record);

@@ -88,7 +88,7 @@ TEST(RecordMessage, EveryFieldOfARequestIsInTheFilter) {
   v1::ListRecordsRequest request;
   int next = 1;
   FillFields(request, next);
-  EXPECT_EQ(request.GetDescriptor()->field_count(), 8);
+  EXPECT_EQ(request.GetDescriptor()->field_count(), 10);
   const RecordFilter filter = FilterOf(request);
   EXPECT_EQ(filter.job_id, request.job_id());
   EXPECT_EQ(filter.workload.id, request.workload_id());
@@ -96,9 +96,12 @@ TEST(RecordMessage, EveryFieldOfARequestIsInTheFilter) {
   EXPECT_EQ(filter.target, request.target());
   EXPECT_EQ(filter.device, request.device());
   EXPECT_EQ(filter.since_s, request.since_s());
+  EXPECT_EQ(filter.until_s, request.until_s());
+  EXPECT_EQ(filter.key_prefix, request.key_prefix());
   EXPECT_EQ(filter.include_errors, request.include_errors());
   EXPECT_EQ(filter.top, request.top());
-  EXPECT_LT(FilterOf({}).since_s, 0) << "all";
+  EXPECT_GT(FilterOf(v1::ListRecordsRequest()).until_s, 1LL << 40) << "all";
+  EXPECT_LT(FilterOf(v1::ListRecordsRequest()).since_s, 0) << "all";
 }
 
 }  // namespace

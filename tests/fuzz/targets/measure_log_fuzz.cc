@@ -1,4 +1,4 @@
-// Logs of measure records: each line is read or refused by its number, and what was read prints as
+// Logs of measure records and of autotvm's: each line is read or refused by its number, and what was read prints as
 // a line that reads the same; a log goes into a store, out of it and in again without a difference.
 #include <algorithm>
 #include <memory>
@@ -53,13 +53,15 @@ store::ImportResult Import(store::Store& store, std::string_view text) {
 
 std::string Export(store::Store& store) {
   std::string text;
-  const auto lines =
-      store::ExportLog(store, {.include_errors = true}, [&](std::string_view line) -> Status {
-        text += line;
-        return OkStatus();
-      });
+  const auto append = [&](std::string_view line) -> Status {
+    text += line;
+    return OkStatus();
+  };
+  const auto lines = store::ExportLog(store, {.include_errors = true}, append);
   KILN_CHECK(lines.ok(), "{}", Message(lines.status()));
-  KILN_CHECK(*lines == std::ranges::count(text, '\n'), "{}", text);
+  const auto autotvm = store::ExportAutotvmLog(store, {.include_errors = true}, append);
+  KILN_CHECK(autotvm.ok(), "{}", Message(autotvm.status()));
+  KILN_CHECK(*lines + *autotvm == std::ranges::count(text, '\n'), "{}", text);
   return text;
 }
 

@@ -33,6 +33,11 @@ class Relay : public v1::Scheduler::Service {
                            grpc::ServerWriter<v1::Record>* writer) override {
     return service_->ListRecords(context, request, writer);
   }
+  grpc::Status ListAutotvmRecords(grpc::ServerContext* context,
+                                  const v1::ListAutotvmRecordsRequest* request,
+                                  grpc::ServerWriter<v1::AutotvmLine>* writer) override {
+    return service_->ListAutotvmRecords(context, request, writer);
+  }
   grpc::Status ImportRecords(grpc::ServerContext* context,
                              grpc::ServerReader<v1::ImportRecordsRequest>* reader,
                              v1::ImportRecordsReply* reply) override {
@@ -226,6 +231,12 @@ void Session::Make(SchedulerCall& call) {
       Name(*call.mutable_list_records()->mutable_job_id());
       const auto reader = TheChannel().stub->ListRecords(&context, call.list_records());
       ReadAll<v1::Record>(*reader);
+      return;
+    }
+    case SchedulerCall::kListAutotvmRecords: {
+      const auto reader =
+          TheChannel().stub->ListAutotvmRecords(&context, call.list_autotvm_records());
+      ReadAll<v1::AutotvmLine>(*reader);
       return;
     }
     case SchedulerCall::kDeleteRecords:
