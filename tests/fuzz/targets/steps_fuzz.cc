@@ -7,6 +7,7 @@
 
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/schedule/soundness_testing.h"
+#include "compiler/schedule/source/print.h"
 #include "compiler/schedule/step.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
