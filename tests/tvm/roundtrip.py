@@ -207,10 +207,29 @@ def comparable(loops, rename=None):
     return lines
 
 
+def in_any_order(lines):
+    """The nest with what stands beside each other sorted: TVM prints stages that are computed in one loop in the order of
+    their compute_at steps, which is not the order in which they run."""
+    root = ("", [])
+    stack = [(-1, root)]
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        while stack[-1][0] >= depth:
+            stack.pop()
+        node = (line.strip(), [])
+        stack[-1][1][1].append(node)
+        stack.append((depth, node))
+
+    def canonical(node):
+        return node[0] + "{" + ";".join(sorted(canonical(child) for child in node[1])) + "}"
+
+    return canonical(root)
+
+
 def loops_differ(workload, kilns, tvms):
     """The first line that differs; None: there is none."""
     ours, theirs = comparable(kilns), comparable(tvms, rename=factored_names(workload))
-    if ours == theirs:
+    if in_any_order(ours) == in_any_order(theirs):
         return None
     for one, other in zip(theirs, ours):
         if one != other:
