@@ -16,6 +16,7 @@
 #include "store/import_log.h"
 #include "store/lock_path.h"
 #include "store/merge.h"
+#include "store/plausible.h"
 #include "store/sqlite_store.h"
 #include "store/wire/import_message.h"
 #include "store/wire/job_message.h"
@@ -184,6 +185,32 @@ StatusOr<std::unique_ptr<Archive>> OpenLocalArchive(const std::string& path, boo
   }
   KILN_RETURN_IF_ERROR(store.status());
   return std::make_unique<LocalArchive>(path, *std::move(store));
+}
+
+StatusOr<v1::Record> KeepTrial(const std::string& path, const v1::Record& message) {
+  constexpr int kTries = 20;  // against others who add to the job
+  store::Record record = store::RecordOf(message);
+  KILN_RETURN_IF_ERROR(store::CheckPlausible(record, record.flop_count));
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(record.dag));
+  KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(path));
+  store::JobRow job;
+  job.id = record.job_id = kScheduleJob;
+  job.name = "schedules that people wrote";
+  job.state = store::JobState::kSucceeded;
+  job.created_ms = NowMs();
+  job.started_ms = job.finished_ms = job.created_ms;
+  const Status added = store->AddJob(job);
+  if (added.code() != StatusCode::kAlreadyExists) KILN_RETURN_IF_ERROR(added);
+  KILN_RETURN_IF_ERROR(store->AddComputations(scheduler::UnderAllKeys(*dag)));
+  StatusOr<int64_t> id = AlreadyExists("no number for the trial in job {}", kScheduleJob);
+  for (int i = 0; i < kTries && id.status().code() == StatusCode::kAlreadyExists; ++i) {
+    KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store->CountTrials(kScheduleJob));
+    record.trial = counts.next_trial;
+    id = store->AddRecord(record);
+  }
+  KILN_RETURN_IF_ERROR(id.status());
+  KILN_ASSIGN_OR_RETURN(record, store->GetRecord(*id));
+  return store::RecordMessage(record);
 }
 
 Status CheckDatabase(const std::string& path) {

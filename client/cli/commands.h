@@ -103,6 +103,18 @@ Status ExportKernelCommand(const SubjectFlags& subject, const std::string& outpu
 // `trial`: "JOB/N". Files are kept in `keep` if given.
 Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session);
 
+// A schedule that somebody wrote or changed (docs/schedules.md), tried on this machine's device: built,
+// checked, timed, and kept as a record of the session's database. The exit status: 1 when the trial
+// failed.
+struct ScheduleTrialFlags {
+  SubjectFlags
+      subject;       // what it is a schedule of: an operator, a text file, or as `show` takes it
+  std::string path;  // the schedule's text; "-": stdin
+  v1::MeasureOptions measure;
+  uint32_t build_timeout_ms = 0;
+};
+StatusOr<int> ScheduleTrialCommand(const ScheduleTrialFlags& flags, const Session& session);
+
 Status StatsCommand(const Session& session);
 struct CurveFlags {
   std::vector<std::string> jobs;

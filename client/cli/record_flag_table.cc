@@ -76,13 +76,34 @@ void RecordFlagTable::AddExportKernel(CLI::App& app) {
   export_kernel->add_option("-o,--output", output_, "the file, for instance kernel.cu [stdout]");
 }
 
+StatusOr<int> RecordFlagTable::RunTrial() const {
+  if (schedule_.empty()) {
+    if (subject_.what.empty())
+      return InvalidArgument("expected a trial, JOB/N, or a schedule with --schedule FILE");
+    KILN_RETURN_IF_ERROR(TrialCommand(subject_.what, keep_, flag_table_.session()));
+    return 0;
+  }
+  InitGrpc();
+  v1::TuneOptions options;
+  measuring_.Set(/*may_idle=*/false, options);
+  return ScheduleTrialCommand({subject_, schedule_, options.measure(), options.build_timeout_ms()},
+                              flag_table_.session());
+}
+
 void RecordFlagTable::AddTrial(CLI::App& app) {
-  CLI::App* trial =
-      flag_table_.Add(app, "trial", "build and measure one recorded trial again, alone",
-                      Plain([this] { return TrialCommand(trial_, keep_, flag_table_.session()); }));
-  trial->add_option("trial", trial_, "JOB/N, N from 0")->required();
-  trial->add_option("--keep", keep_, "keep requests and binaries in this folder");
-  flag_table_.AddPlace(*trial);
+  CLI::App* trial = flag_table_.Add(app, "trial",
+                                    "build and measure one recorded trial again, alone; or a "
+                                    "schedule that you wrote, and keep it",
+                                    [this] { return RunTrial(); });
+  AddSubject(*trial);
+  CLI::Option* schedule =
+      trial
+          ->add_option("--schedule", schedule_,
+                       "a schedule as `kiln show --as schedule` prints it, of the operator, text "
+                       "file or record; - = stdin")
+          ->type_name("FILE");
+  trial->add_option("--keep", keep_, "keep requests and binaries in this folder")
+      ->excludes(schedule);
 }
 
 // ---- many -----------------------------------------------------------------------------------

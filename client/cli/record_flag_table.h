@@ -49,13 +49,14 @@ class RecordFlagTable {
 
   Status RunShow() const;
   StatusOr<int> RunMeasure() const;
+  StatusOr<int> RunTrial() const;
 
   FlagTable& flag_table_;
   SubjectFlags subject_;
   std::string form_ = "schedule", steps_;
   std::vector<std::string> leave_out_;
   bool sketches_ = false;
-  std::string trial_, keep_;
+  std::string schedule_, keep_;
   ExportFlags exported_;
   std::string output_;
   ImportFlags imported_;

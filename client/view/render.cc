@@ -9,8 +9,10 @@
 #include "compiler/ir/pass.h"
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
+#include "compiler/schedule/source/print.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
+#include "compiler/schedule/tvm/program.h"
 #include "compiler/target/target.h"
 
 namespace kiln::client {
@@ -152,10 +154,17 @@ StatusOr<std::string> RenderCompiled(const schedule::State& state, const Rendere
   return text;
 }
 
+StatusOr<std::string> RenderTvm(const schedule::State& state, const std::string& text) {
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(text));
+  if (target.kind == &target::kNull)
+    return InvalidArgument("TVM has no target '{}'; say --target llvm or --target cuda", text);
+  return schedule::TvmProgram(state, text);
+}
+
 }  // namespace
 
 std::vector<std::string> RenderForms(codegen::Backends backends) {
-  std::vector<std::string> forms = {"dag", "steps", "schedule", "loops"};
+  std::vector<std::string> forms = {"dag", "steps", "schedule", "tvm", "loops"};
   std::ranges::move(CompiledForms(backends), std::back_inserter(forms));
   return forms;
 }
@@ -171,9 +180,10 @@ StatusOr<std::string> Render(const Rendered& what, std::string_view form,
   if (form == "steps") return StepLines(steps);
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(what.dag, steps));
   if (form == "schedule") {
-    return WithNewline(steps.empty() ? "# the unscheduled loops: no primitives"
-                                     : schedule::PrintPrimitives(state));
+    return WithNewline((steps.empty() ? "# the unscheduled loops\n" : "") +
+                       schedule::PrintPrimitives(state));
   }
+  if (form == "tvm") return RenderTvm(state, what.target);
   if (form == "loops") {
     // With the extents of attached stages, which replay alone leaves open.
     auto filled = lower::FillExtents(state);

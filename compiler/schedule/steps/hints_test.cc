@@ -3,6 +3,7 @@
 
 #include "base/status_testing.h"
 #include "compiler/schedule/dags_testing.h"
+#include "compiler/schedule/source/print.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/steps/steps.h"
 

@@ -4,6 +4,7 @@
 #include "base/status_testing.h"
 #include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/dags_testing.h"
+#include "compiler/schedule/source/print.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
 

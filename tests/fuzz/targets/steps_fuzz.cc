@@ -1,12 +1,14 @@
 // Steps of schedules. The first line names a case of the operator library
 // (dag/ops/op_cases_testing), the rest is a list of steps for it. What parses prints as a text that
-// parses to the same; what replays prints, and lowers on each target to a program that computes
-// what the operator says.
+// parses to the same; what replays prints as source that reads back, and lowers on each target to a
+// program that computes what the operator says.
 #include <map>
 #include <string>
 
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/schedule/soundness_testing.h"
+#include "compiler/schedule/source/parse.h"
+#include "compiler/schedule/source/print.h"
 #include "compiler/schedule/step.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
@@ -39,7 +41,10 @@ void CheckSteps(std::span<const schedule::StepPtr> steps) {
 
 void CheckState(const schedule::State& state) {
   KILN_CHECK(!schedule::PrintLoops(state).empty());
-  schedule::PrintPrimitives(state);
+  const std::string source = schedule::PrintPrimitives(state);
+  const auto read = schedule::ParsePrimitives(state.initial_dag(), source);
+  KILN_CHECK(read.ok(), "{}\n{}", Message(read.status()), source);
+  KILN_CHECK(schedule::PrintLoops(*read) == schedule::PrintLoops(state), "{}", source);
   const Status sound = schedule::CheckSound(state);
   if (!sound.ok()) CheckRefusal(sound);
   for (const bool gpu : {false, true}) CheckLowered(state, gpu, kMostWork);

@@ -16,6 +16,7 @@
 #include "compiler/dag/workload_key.h"
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
+#include "compiler/schedule/source/print.h"
 #include "compiler/schedule/step.h"
 #include "costmodel/make_cost_model.h"
 #include "costmodel/saved_model.h"
@@ -70,13 +71,24 @@ std::string ProgramOf(const dag::DagPtr& dag, const std::string& steps_json, boo
   return program.ok() ? ir::ProgramText(*program) : std::string();
 }
 
+std::string SourceOf(const dag::DagPtr& dag, const std::string& steps_json) {
+  const auto steps = schedule::ParseSteps(steps_json);
+  KILN_CHECK(steps.ok());
+  const auto state = schedule::Replay(dag, *steps);
+  KILN_CHECK(state.ok(), "{}", Message(state.status()));
+  return schedule::PrintPrimitives(*state);
+}
+
 void AddPrograms(const Corpus& corpus, Seeds& seeds) {
   constexpr size_t kEach = 3;  // schedules of a case in the corpus
   size_t number = 0;
   for (const dag::OpCase& one : dag::SmallOpCases()) {
     const Seed& seed = corpus.seeds()[number];
     number += kEach;
-    if (number % (3 * kEach) == 0) seeds.Add("steps", one.Name() + "\n" + seed.steps);
+    if (number % (3 * kEach) == 0) {
+      seeds.Add("steps", one.Name() + "\n" + seed.steps);
+      seeds.Add("schedule_source", one.Name() + "\n" + SourceOf(one.Build(), seed.steps));
+    }
     if (number % (8 * kEach) != 0) continue;
     for (const bool gpu : {false, true}) {
       const std::string text = ProgramOf(one.Build(), seed.steps, gpu);

@@ -1,0 +1,207 @@
+#include "compiler/schedule/tvm/expression.h"
+
+#include <cmath>
+#include <unordered_map>
+
+#include "compiler/ir/infix.h"
+
+namespace kiln::schedule {
+namespace {
+
+using ir::Expr;
+using ir::Op;
+
+constexpr int kAtomLevel = ir::kProductLevel + 1;
+
+std::string NumberText(double value) {
+  if (std::isnan(value)) return "float(\"nan\")";
+  if (std::isinf(value)) return value < 0 ? "float(\"-inf\")" : "float(\"inf\")";
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+// Walks an expression as a tree; bodies are bounded (dag/limits.h).
+class Printer {
+ public:
+  Printer(const PythonNames& names, bool numpy) : names_(names), numpy_(numpy) {}
+
+  // What is all index arithmetic has the type of TVM's variables.
+  std::string Body(Expr e) {
+    if (numpy_) return Print(e, 0);
+    if (e->op == Op::kInt) return Literal(e, /*is_index=*/false);
+    const bool is_index = !HasLoad(e);
+    std::string text = Print(e, 0, is_index);
+    if (is_index && e->type == ir::kIndex) return fmt::format("tir.Cast(\"int64\", {})", text);
+    return text;
+  }
+
+ private:
+  bool HasLoad(Expr e) {
+    if (e->op == Op::kLoad) return true;
+    const auto known = has_load_.find(e);
+    if (known != has_load_.end()) return known->second;
+    bool has = false;
+    for (Expr arg : e->args()) has = has || HasLoad(arg);
+    has_load_[e] = has;
+    return has;
+  }
+
+  // `level`: of the operator around it, which binds as tightly. `is_index`: integers are plain.
+  std::string Print(Expr e, int level, bool is_index = false) {
+    switch (e->op) {
+      case Op::kInt:
+      case Op::kFloat:
+        return Literal(e, is_index);
+      case Op::kVar:
+        return names_.var(e->id);
+      case Op::kLoad:
+        return Load(e);
+      case Op::kNot:
+        return Call(numpy_ ? "np.logical_not" : "tir.Not", e, is_index);
+      case Op::kAnd:
+        return Call(numpy_ ? "np.logical_and" : "tir.all", e, is_index);
+      case Op::kOr:
+        return Call(numpy_ ? "np.logical_or" : "tir.any", e, is_index);
+      case Op::kMin:
+        return Call(numpy_ ? "np.minimum" : "te.min", e, is_index);
+      case Op::kMax:
+        return Call(numpy_ ? "np.maximum" : "te.max", e, is_index);
+      case Op::kEq:
+      case Op::kNe:
+        if (!numpy_) return Call(e->op == Op::kEq ? "tir.EQ" : "tir.NE", e, !HasLoad(e));
+        return Infix(e, level, !HasLoad(e));
+      case Op::kLt:
+      case Op::kLe:
+      case Op::kGt:
+      case Op::kGe:
+        return Infix(e, level, !HasLoad(e));
+      case Op::kSelect:
+      case Op::kIf:
+        return Choice(e, is_index);
+      case Op::kCast:
+        return Cast(e);
+      case Op::kCall:
+        return Call(Function(e->intrinsic()), e, is_index);
+      default:
+        return Infix(e, level, is_index);
+    }
+  }
+
+  std::string Arg(Expr e, int i, bool is_index) { return Print(e->arg(i), 0, is_index); }
+
+  std::string Call(std::string_view function, Expr e, bool is_index) {
+    std::string args;
+    for (int i = 0; i < e->num_args; ++i) {
+      if (i > 0) args += ", ";
+      args += Arg(e, i, is_index);
+    }
+    return fmt::format("{}({})", function, args);
+  }
+
+  // Python's levels are C's, but for comparisons, which chain.
+  std::string Infix(Expr e, int level, bool is_index) {
+    const ir::Infix* infix = ir::FindInfix(e->op);
+    KILN_CHECK(infix != nullptr, "no operator of Python: {}", static_cast<int>(e->op));
+    const bool compares = infix->level == ir::kCompareLevel;
+    const std::string left = Print(e->arg(0), compares ? infix->level + 1 : infix->level, is_index);
+    const std::string right = Print(e->arg(1), infix->level + 1, is_index);
+    const std::string text = fmt::format("{} {} {}", left, infix->symbol, right);
+    return infix->level < level ? fmt::format("({})", text) : text;
+  }
+
+  std::string Choice(Expr e, bool is_index) {
+    const std::string condition = Print(e->arg(0), 0, !HasLoad(e->arg(0)));
+    const bool guards = e->op == Op::kIf;
+    guarded_ += guards;
+    const std::string yes = Arg(e, 1, is_index), no = Arg(e, 2, is_index);
+    guarded_ -= guards;
+    const std::string_view function = numpy_   ? "np.where"
+                                      : guards ? "tir.if_then_else"
+                                               : "tir.Select";
+    return fmt::format("{}({}, {}, {})", function, condition, yes, no);
+  }
+
+  std::string Cast(Expr e) {
+    const std::string arg = Arg(e, 0, !HasLoad(e->arg(0)));
+    const std::string_view type = ir::TypeName(e->type);
+    if (numpy_) return fmt::format("np.asarray({}).astype(\"{}\")", arg, type);
+    return fmt::format("tir.Cast(\"{}\", {})", type, arg);
+  }
+
+  std::string Load(Expr e) {
+    std::string indices;
+    for (int i = 0; i < e->num_args; ++i) {
+      if (i > 0) indices += ", ";
+      indices += Print(e->arg(i), 0, /*is_index=*/true);
+    }
+    const std::string tensor = names_.tensor(e->id);
+    if (numpy_ && guarded_ > 0 && e->num_args > 0)
+      return fmt::format("at({}, {})", tensor, indices);
+    return fmt::format("{}[{}]", tensor, e->num_args > 0 ? indices : "()");
+  }
+
+  std::string Literal(Expr e, bool is_index) {
+    const std::string_view type = ir::TypeName(e->type);
+    if (e->type.is_bool()) {
+      if (numpy_) return e->int_value != 0 ? "True" : "False";
+      return fmt::format("tir.const({}, \"bool\")", e->int_value);
+    }
+    if (e->op == Op::kInt) {
+      if (numpy_ || is_index) return fmt::format("{}", e->int_value);
+      return fmt::format("tir.const({}, \"{}\")", e->int_value, type);
+    }
+    const std::string value = NumberText(e->float_value);
+    if (numpy_) return fmt::format("np.{}({})", type, value);
+    return fmt::format("tir.const({}, \"{}\")", value, type);
+  }
+
+  std::string Function(ir::Intrinsic intrinsic) const {
+    switch (intrinsic) {
+      case ir::Intrinsic::kRsqrt:
+        return numpy_ ? "rsqrt" : "te.rsqrt";
+      case ir::Intrinsic::kSigmoid:
+        return numpy_ ? "sigmoid" : "te.sigmoid";
+      case ir::Intrinsic::kErf:
+        return numpy_ ? "erf" : "te.erf";
+      case ir::Intrinsic::kPow:
+        return numpy_ ? "np.power" : "te.power";
+      case ir::Intrinsic::kRound:  // half to even
+        return numpy_ ? "np.rint" : "tir.nearbyint";
+      default:
+        return fmt::format("{}.{}", numpy_ ? "np" : "te", ir::IntrinsicName(intrinsic));
+    }
+  }
+
+  const PythonNames& names_;
+  const bool numpy_;
+  int guarded_ = 0;  // sides of conditions that the walk is in
+  std::unordered_map<Expr, bool> has_load_;
+};
+
+}  // namespace
+
+std::string TvmExpression(Expr e, const PythonNames& names) {
+  return Printer(names, /*numpy=*/false).Body(e);
+}
+
+std::string NumpyExpression(Expr e, const PythonNames& names) {
+  return Printer(names, /*numpy=*/true).Body(e);
+}
+
+std::string PythonText(std::string_view text) {
+  std::string literal = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      literal += '\\';
+      literal += c;
+    } else if (c >= ' ' && c < 0x7f) {
+      literal += c;
+    } else {
+      literal += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return literal + "\"";
+}
+
+}  // namespace kiln::schedule
