@@ -2,6 +2,7 @@
 
 #include "base/closest_names.h"
 #include "search/policies/empty_policy.h"
+#include "search/policies/heuristic_policy.h"
 #include "search/policies/policy.h"
 #include "search/policies/random_policy.h"
 #include "search/policies/sketch_policy.h"
@@ -14,6 +15,7 @@ std::span<const PolicyKind* const> Policies() {
       &kSketchXgb,
       &kSketchAnalytic,
       &kSketchRandom,
+      &kHeuristic,
       &kEmpty,
   };
   return kPolicies;

@@ -1,0 +1,26 @@
+#include "search/policies/expected_speed.h"
+
+namespace kiln::search {
+namespace {
+
+// docs/heuristic-schedules.md has the table that these are from.
+constexpr std::string_view kCpu = "2 cores of a Xeon with AVX-512";
+constexpr ExpectedSpeed kComplex{0.5, 0.8, 1.0, 0, kCpu};
+constexpr ExpectedSpeed kSimple{0.5, 0.8, 1.0, 0, kCpu};
+constexpr ExpectedSpeed kDirect{0.5, 0.8, 1.0, 0, kCpu};
+
+}  // namespace
+
+std::optional<ExpectedSpeed> ExpectedSpeedOf(const target::Target& target, OperatorClass kind) {
+  if (target.kind->execution != target::ExecutionModel::kCpu) return std::nullopt;
+  switch (kind) {
+    case OperatorClass::kComplexReduction:
+      return kComplex;
+    case OperatorClass::kSimpleReduction:
+      return kSimple;
+    default:
+      return kDirect;
+  }
+}
+
+}  // namespace kiln::search
