@@ -165,7 +165,7 @@ void AnalyticModel::CpuKernel(const FloatMatrix& rows, int begin, int end,
     const double cycles = std::max({compute, memory, latency}) + missed + special;
     seconds[r] = cycles / d.cpu_clock_hz / speedup;
   }
-  seconds[begin] += d.fork_s;
+  if (tasks > 1) seconds[begin] += d.fork_s;
 }
 
 std::vector<double> AnalyticModel::PredictRows(const FloatMatrix& program) const {

@@ -203,8 +203,10 @@ class Finder {
     int64_t width = 1;
     for (int d = nest_.first_unrolled; d < nest_.depth(); ++d) {
       if (nest_.loops[d].kind != LoopKind::kVectorized) continue;
-      if (tuple.flat[values_.step(d)] - tuple.flat[values_.base()] != 1) continue;
-      width = nest_.loops[d].extent;
+      const int64_t stride = tuple.flat[values_.step(d)] - tuple.flat[values_.base()];
+      if (stride == 1) width = nest_.loops[d].extent;
+      if (!gpu_ && stride > 1 && stride <= kMostShuffledStride)
+        width = std::max<int64_t>(1, nest_.loops[d].extent / stride);
     }
     if (!gpu_ || width == 1) return width;
     // Code generation takes the longest vectors that divide the loop and are aligned.

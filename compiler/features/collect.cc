@@ -173,7 +173,7 @@ class Collector {
   }
 
   // Where the schedule left a CPU's loops scalar, LLVM makes vectors of the innermost one that it
-  // does not unroll, if its iterations are independent and lie side by side.
+  // does not unroll, if its iterations are independent and store side by side.
   std::optional<int> LoopThatLlvmVectorizes(const StoreFeatures& store) const {
     const int d = nest_.first_of_body - 1;
     if (record_.gpu || d < 0 || store.IsReduce(d) || !guards_.empty()) return std::nullopt;
@@ -185,7 +185,7 @@ class Collector {
       return std::nullopt;
     for (const Access& access : store.accesses) {
       const int64_t stride = access.strides[static_cast<size_t>(d)];
-      if (access.writes ? stride != 1 : stride > 1) return std::nullopt;
+      if (access.writes ? stride != 1 : stride > kMostShuffledStride) return std::nullopt;
     }
     return d;
   }

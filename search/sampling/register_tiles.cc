@@ -139,6 +139,7 @@ struct BlankSplit {
   size_t step;
   int axis = 0;  // of the operator, reduce axes after spatial ones
   int64_t extent = 1;
+  size_t lengths = 1;
   bool is_reduce = false, makes_parts = false, uneven = false;
 };
 
@@ -171,6 +172,7 @@ std::vector<BlankStage> BlanksOf(const Sketch& sketch, const Parameters& paramet
           {.step = i,
            .axis = loop.iter,
            .extent = split->extent,
+           .lengths = split->lengths.size(),
            .is_reduce = stage.iters[loop.iter].kind != schedule::IterKind::kSpatial,
            .makes_parts = makes_parts,
            .uneven = MayBeUneven(sketch.steps, i, /*gpu=*/false, parameters)});
@@ -317,8 +319,10 @@ class StageFiller {
       if (split.is_reduce) {
         lengths = {reductions[static_cast<size_t>(split.axis) - op_.axes().size()]};
       } else {
-        lengths = {1, blocks[static_cast<size_t>(split.axis)],
-                   tile[static_cast<size_t>(split.axis)]};
+        lengths = {tile[static_cast<size_t>(split.axis)]};
+        // What has fewer levels than a tiled reduction has no block of tiles.
+        if (split.lengths > 1) lengths.insert(lengths.begin(), blocks[static_cast<size_t>(split.axis)]);
+        lengths.insert(lengths.begin(), split.lengths - lengths.size(), 1);
         CutLengths(lengths, split.extent, 0);
       }
       all.push_back(std::move(lengths));
