@@ -51,7 +51,7 @@ TEST_F(CliTest, HelpListsEveryCommand) {
   for (const char* command :
        {"tune",   "submit",  "jobs",    "watch",     "cancel",  "calibrate", "workers",
         "best",   "show",    "trial",   "records",   "ops",     "check",     "tasks",
-        "doctor", "version", "tracker", "scheduler", "builder", "runner"}) {
+        "schedule", "doctor", "version", "tracker", "scheduler", "builder", "runner"}) {
     EXPECT_THAT(help, HasSubstr(std::string("  ") + command + " ")) << command;
   }
   EXPECT_THAT(KilnPrints({"tune", "--help"}), HasSubstr("--trials"));

@@ -61,11 +61,11 @@ std::string ExpectedLine(const Unmeasured& chosen) {
 std::string Heading(const Unmeasured& chosen) {
   const UnmeasuredChoice& choice = chosen.choice;
   return fmt::format(
-      "{}, {}, for {}\n{}: the best of {} by the analytic model, {} predicted; chosen in {:.0f} ms, "
-      "nothing measured\n{}\n\n",
+      "{}, {}, for {}\n{}: the best of {} by the analytic model, {} predicted; chosen in {:.0f} ms of one "
+      "core, nothing measured\n{}\n\n",
       OneLine(chosen.workload.description), chosen.operator_class,
       target::PrintTarget(chosen.target), choice.origin, choice.looked_at,
-      FormatSeconds(choice.predicted_s), 1e3 * choice.wall_s, ExpectedLine(chosen));
+      FormatSeconds(choice.predicted_s), 1e3 * choice.cpu_s, ExpectedLine(chosen));
 }
 
 std::string ToJson(const Unmeasured& chosen, const std::string& form, const std::string& text) {
@@ -79,10 +79,10 @@ std::string ToJson(const Unmeasured& chosen, const std::string& form, const std:
   }
   return fmt::format(
       "{{\"workload\":{},\"target\":{},\"class\":{},\"steps\":{},\"origin\":{},\"predicted_s\":{},"
-      "\"looked_at\":{},\"wall_s\":{},\"share_of_tuned_speed\":{},\"form\":{},\"text\":{}}}",
+      "\"looked_at\":{},\"cpu_s\":{},\"share_of_tuned_speed\":{},\"form\":{},\"text\":{}}}",
       JsonString(chosen.workload.description), JsonString(target::PrintTarget(chosen.target)),
       JsonString(std::string(chosen.operator_class)), choice.steps, JsonString(choice.origin),
-      choice.predicted_s, choice.looked_at, choice.wall_s, expected, JsonString(form),
+      choice.predicted_s, choice.looked_at, choice.cpu_s, expected, JsonString(form),
       JsonString(text));
 }
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "base/clock.h"
+#include "base/cpu_time.h"
 #include "base/utf8.h"
 #include "client/compile/workload_distance.h"
 #include "client/view/format.h"
@@ -105,7 +105,7 @@ StatusOr<ScheduleChoice> RelatedRecords::Find(const graph::NetworkTask& task,
 StatusOr<UnmeasuredChoice> ChooseWithoutMeasuring(const search::Task& task,
                                                   const device::Calibration& calibration,
                                                   uint64_t seed) {
-  const double start = Clock::Real().MonotonicSeconds();
+  const double start = ThreadCpuSeconds();
   KILN_ASSIGN_OR_RETURN(const search::Models models,
                         search::MakeModels(kPolicy, seed, calibration));
   KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy(kPolicy, task, seed,
@@ -118,7 +118,7 @@ StatusOr<UnmeasuredChoice> ChooseWithoutMeasuring(const search::Task& task,
     choice.predicted_s = -candidates[0].score;  // of the analytic model
   }
   choice.looked_at = policy->last_round().evaluated;
-  choice.wall_s = Clock::Real().MonotonicSeconds() - start;
+  choice.cpu_s = ThreadCpuSeconds() - start;
   return choice;
 }
 
