@@ -76,9 +76,10 @@ StatusOr<std::string> PreviewJob(const v1::JobSpec& spec, bool json) {
                   fmt::format("{}", facts.sketches), FormatSeconds(facts.untuned.predicted_s)});
   }
   if (json) return rows;
-  return fmt::format("{}target {}, {:.4g} GFLOP by weight; nothing is tuned with --trials 0, and the times are "
-                     "predictions (kiln schedule)\n",
-                     table.ToString(), spec.tasks(0).target(), 1e-9 * flop_count);
+  return fmt::format(
+      "{}target {}, {:.4g} GFLOP by weight; nothing is tuned with --trials 0, and the times are "
+      "predictions (kiln schedule)\n",
+      table.ToString(), spec.tasks(0).target(), 1e-9 * flop_count);
 }
 
 }  // namespace kiln::client

@@ -61,7 +61,8 @@ std::string ExpectedLine(const Unmeasured& chosen) {
 std::string Heading(const Unmeasured& chosen) {
   const UnmeasuredChoice& choice = chosen.choice;
   return fmt::format(
-      "{}, {}, for {}\n{}: the best of {} by the analytic model, {} predicted; chosen in {:.0f} ms of one "
+      "{}, {}, for {}\n{}: the best of {} by the analytic model, {} predicted; chosen in {:.0f} ms "
+      "of one "
       "core, nothing measured\n{}\n\n",
       OneLine(chosen.workload.description), chosen.operator_class,
       target::PrintTarget(chosen.target), choice.origin, choice.looked_at,
@@ -72,10 +73,10 @@ std::string ToJson(const Unmeasured& chosen, const std::string& form, const std:
   const UnmeasuredChoice& choice = chosen.choice;
   std::string expected = "null";
   if (chosen.expected) {
-    expected = fmt::format("{{\"low\":{},\"middle\":{},\"high\":{},\"workloads\":{},\"device\":{}}}",
-                           chosen.expected->low, chosen.expected->middle, chosen.expected->high,
-                           chosen.expected->workloads,
-                           JsonString(std::string(chosen.expected->device)));
+    expected =
+        fmt::format("{{\"low\":{},\"middle\":{},\"high\":{},\"workloads\":{},\"device\":{}}}",
+                    chosen.expected->low, chosen.expected->middle, chosen.expected->high,
+                    chosen.expected->workloads, JsonString(std::string(chosen.expected->device)));
   }
   return fmt::format(
       "{{\"workload\":{},\"target\":{},\"class\":{},\"steps\":{},\"origin\":{},\"predicted_s\":{},"

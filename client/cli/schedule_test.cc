@@ -39,10 +39,8 @@ TEST_F(ScheduleTest, SaysWhatWasChosenAndHowSureItIs) {
 
 TEST_F(ScheduleTest, EveryFormOfItsSource) {
   const Words cpu = {"schedule", "softmax", "--args", "8,64"};
-  for (const auto& [form, part] : {std::pair{"steps", "[[\""},
-                                   {"program", "kernel"},
-                                   {"llvm", "define"},
-                                   {"loops", "for "}}) {
+  for (const auto& [form, part] :
+       {std::pair{"steps", "[[\""}, {"program", "kernel"}, {"llvm", "define"}, {"loops", "for "}}) {
     Words words = cpu;
     words.insert(words.end(), {"--as", form});
     EXPECT_THAT(KilnPrints(words), HasSubstr(part)) << form;

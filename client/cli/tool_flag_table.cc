@@ -75,8 +75,7 @@ void ToolFlagTable::AddSchedule(CLI::App& app) {
   CLI::App* schedule = flag_table_.Add(
       app, "schedule", "a good schedule from the declaration alone, at once: nothing is measured",
       Plain([this] { return ScheduleCommand(schedule_, flag_table_.session()); }));
-  schedule
-      ->add_option("what", schedule_.arguments.op, "an operator (with --args) or a text file")
+  schedule->add_option("what", schedule_.arguments.op, "an operator (with --args) or a text file")
       ->required();
   AddWorkloadArguments(*schedule, schedule_.arguments);
   schedule
@@ -86,8 +85,7 @@ void ToolFlagTable::AddSchedule(CLI::App& app) {
   schedule->add_option("--as", schedule_.form, "the form to print, as those of kiln show")
       ->check(CLI::IsMember(RenderForms()))
       ->capture_default_str();
-  schedule
-      ->add_option("-o,--output", schedule_.output, "also a file that runs, as kiln compile's")
+  schedule->add_option("-o,--output", schedule_.output, "also a file that runs, as kiln compile's")
       ->type_name("FILE");
   schedule->add_option("--seed", schedule_.seed, "of everything random")
       ->check(NotNegative())

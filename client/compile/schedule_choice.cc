@@ -108,8 +108,8 @@ StatusOr<UnmeasuredChoice> ChooseWithoutMeasuring(const search::Task& task,
   const double start = ThreadCpuSeconds();
   KILN_ASSIGN_OR_RETURN(const search::Models models,
                         search::MakeModels(kPolicy, seed, calibration));
-  KILN_ASSIGN_OR_RETURN(const auto policy, search::MakePolicy(kPolicy, task, seed,
-                                                              {.models = models, .threads = 1}));
+  KILN_ASSIGN_OR_RETURN(const auto policy,
+                        search::MakePolicy(kPolicy, task, seed, {.models = models, .threads = 1}));
   KILN_ASSIGN_OR_RETURN(const std::vector<search::Candidate> candidates, policy->Propose(1));
   UnmeasuredChoice choice{.steps = "[]", .origin = "as it is declared"};
   if (!candidates.empty()) {

@@ -72,11 +72,11 @@ class RelatedRecords {
 
 // A schedule that is chosen without measuring, and what is known of it.
 struct UnmeasuredChoice {
-  std::string steps;         // a JSON array
-  std::string origin;        // "sketch 1, by rule": see search/policies/policy.h
-  double predicted_s = 0;    // by the analytic model; 0: there was nothing to choose
-  int64_t looked_at = 0;     // schedules that were lowered and ranked
-  double cpu_s = 0;          // of the calling thread, that choosing took
+  std::string steps;       // a JSON array
+  std::string origin;      // "sketch 1, by rule": see search/policies/policy.h
+  double predicted_s = 0;  // by the analytic model; 0: there was nothing to choose
+  int64_t looked_at = 0;   // schedules that were lowered and ranked
+  double cpu_s = 0;        // of the calling thread, that choosing took
 };
 
 // What the policy `heuristic` proposes first (search/policies/heuristic_policy.h): it replays and

@@ -117,9 +117,9 @@ class Finder {
       const double elements = BodyElements(tuple, rewritten_in);
       // An accumulator is read and written.
       const bool both = access.reads && access.writes && &tuple == tuples.data();
-      const double count =
-          (both ? 2 : 1) * elements / width_of_one *
-          TripsOutsideBody(tuple.loops, rewritten_in, StaysInRegisters(elements / width_of_one, both));
+      const double count = (both ? 2 : 1) * elements / width_of_one *
+                           TripsOutsideBody(tuple.loops, rewritten_in,
+                                            StaysInRegisters(elements / width_of_one, both));
       access.accesses += count;
       access.body_elements += elements;
       access.vector_bytes =

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace kiln::features {

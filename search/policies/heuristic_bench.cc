@@ -33,10 +33,9 @@ Status Try(const dag::KnownWorkload& workload, const target::Target& target,
   for (int i = 0; i < kTries; ++i) {
     const double start = ThreadCpuSeconds();
     KILN_ASSIGN_OR_RETURN(const Models models, MakeModels("heuristic", 1));
-    KILN_ASSIGN_OR_RETURN(
-        const auto policy,
-        MakePolicy("heuristic", task, 1,
-                   {.parameters = parameters, .models = models, .threads = 1}));
+    KILN_ASSIGN_OR_RETURN(const auto policy,
+                          MakePolicy("heuristic", task, 1,
+                                     {.parameters = parameters, .models = models, .threads = 1}));
     KILN_ASSIGN_OR_RETURN(const auto candidates, policy->Propose(1));
     least_s = std::min(least_s, ThreadCpuSeconds() - start);
     predicted_s = -candidates.at(0).score;

@@ -24,8 +24,9 @@ std::unique_ptr<Policy> MakeHeuristic(const Task& task, uint64_t seed, int threa
                                       std::map<std::string, double> parameters = {}) {
   const auto models = MakeModels("heuristic", seed);
   KILN_CHECK(models.ok(), "{}", Message(models.status()));
-  auto policy = MakePolicy("heuristic", task, seed,
-                           {.parameters = std::move(parameters), .models = *models, .threads = threads});
+  auto policy =
+      MakePolicy("heuristic", task, seed,
+                 {.parameters = std::move(parameters), .models = *models, .threads = threads});
   KILN_CHECK(policy.ok(), "{}", Message(policy.status()));
   return *std::move(policy);
 }
@@ -121,8 +122,7 @@ TEST(HeuristicPolicy, TheKnownWorkloadsGetSchedulesThatLower) {
       const Task task(dag, target, target::DefaultHardware(target, 4), "[]");
       ASSERT_OK_AND_ASSIGN(const auto candidates, MakeHeuristic(task, 1)->Propose(1));
       ASSERT_EQ(candidates.size(), 1u);
-      ASSERT_OK_AND_ASSIGN(const schedule::State state,
-                           schedule::Replay(dag, candidates[0].steps));
+      ASSERT_OK_AND_ASSIGN(const schedule::State state, schedule::Replay(dag, candidates[0].steps));
       EXPECT_OK(lower::Lower(state, {.gpu = target.is_gpu()}).status());
       EXPECT_LT(candidates[0].score, 0) << "minus the predicted seconds";
     }

@@ -12,11 +12,7 @@ namespace kiln::search {
 // A line for each.
 std::span<const PolicyKind* const> Policies() {
   static constexpr const PolicyKind* kPolicies[] = {
-      &kSketchXgb,
-      &kSketchAnalytic,
-      &kSketchRandom,
-      &kHeuristic,
-      &kEmpty,
+      &kSketchXgb, &kSketchAnalytic, &kSketchRandom, &kHeuristic, &kEmpty,
   };
   return kPolicies;
 }

@@ -39,8 +39,7 @@ struct Read {
 Read ReadOf(const dag::Operator& op, const dag::Access& access) {
   const size_t spatial = op.axes().size();
   Read read{.uses = std::vector<bool>(spatial, false)};
-  const arith::Linear address =
-      arith::Flatten(access.load->args(), op.input_shape(access.slot));
+  const arith::Linear address = arith::Flatten(access.load->args(), op.input_shape(access.slot));
   for (const arith::Term& term : address.terms) {
     ir::Visit(term.atom, [&](ir::Expr e) {
       if (e->op == ir::Op::kVar && e->id < static_cast<int32_t>(spatial)) read.uses[e->id] = true;
@@ -81,8 +80,7 @@ class TileJudge {
     double loads = 0;
     for (const Read& read : reads_) loads += Loads(read, tile, vectors);
     // Where two of them are near each other, neither is hidden behind the other.
-    const double cycles =
-        std::hypot(sums / kSumsPerCycle, loads / kLoadsPerCycle, kSumLatency);
+    const double cycles = std::hypot(sums / kSumsPerCycle, loads / kLoadsPerCycle, kSumLatency);
     const double operands = static_cast<double>(vectors) + 1;
     const bool spills = sums + operands > static_cast<double>(core_.registers);
     return useful * sums / kSumsPerCycle / cycles * (spills ? kSpilled : 1);
@@ -149,7 +147,9 @@ struct BlankStage {
   std::vector<BlankSplit> splits;
 };
 
-bool HasBlank(const SplitStep& split) { return std::ranges::find(split.lengths, 0) != split.lengths.end(); }
+bool HasBlank(const SplitStep& split) {
+  return std::ranges::find(split.lengths, 0) != split.lengths.end();
+}
 
 // In the order of the steps.
 std::vector<BlankStage> BlanksOf(const Sketch& sketch, const Parameters& parameters) {
@@ -163,8 +163,8 @@ std::vector<BlankStage> BlanksOf(const Sketch& sketch, const Parameters& paramet
       if (split == nullptr) last_stage = -1;
     } else {
       const schedule::Stage& stage = state.stage(split->stage_id);
-      const bool makes_parts = i + 1 < sketch.steps.size() &&
-                               schedule::Is<schedule::RfactorStep>(*sketch.steps[i + 1]);
+      const bool makes_parts =
+          i + 1 < sketch.steps.size() && schedule::Is<schedule::RfactorStep>(*sketch.steps[i + 1]);
       if (split->stage_id != last_stage || makes_parts) stages.push_back({stage.op, {}});
       last_stage = makes_parts ? -1 : split->stage_id;
       const schedule::LoopIter& loop = stage.loops[split->loop];
@@ -210,7 +210,8 @@ class StageFiller {
     if (stage_.splits[0].makes_parts) return FillParts();
     const CoreRegisters core = CoreRegistersOf(task_, op_);
     std::vector<std::vector<int64_t>> choices;
-    for (size_t axis = 0; axis < op_.axes().size(); ++axis) choices.push_back(ChoicesOf(axis, core));
+    for (size_t axis = 0; axis < op_.axes().size(); ++axis)
+      choices.push_back(ChoicesOf(axis, core));
     const std::vector<RegisterTile> tiles =
         BestRegisterTiles(op_, choices, core, parameters_.rule_register_tiles);
     const std::vector<std::vector<int64_t>> reductions = Reductions();
@@ -301,8 +302,8 @@ class StageFiller {
       if (std::ranges::find(all, counts) == all.end()) all.push_back(std::move(counts));
     };
     add(1, 1);
-    for (const auto& [rows, columns] : {std::pair{4, 1}, {1, 2}, {8, 1}, {2, 1}, {4, 2}, {1, 4},
-                                        {16, 1}, {8, 4}, {1, 8}})
+    for (const auto& [rows, columns] :
+         {std::pair{4, 1}, {1, 2}, {8, 1}, {2, 1}, {4, 2}, {1, 4}, {16, 1}, {8, 4}, {1, 8}})
       add(rows, columns);
     return all;
   }
@@ -321,7 +322,8 @@ class StageFiller {
       } else {
         lengths = {tile[static_cast<size_t>(split.axis)]};
         // What has fewer levels than a tiled reduction has no block of tiles.
-        if (split.lengths > 1) lengths.insert(lengths.begin(), blocks[static_cast<size_t>(split.axis)]);
+        if (split.lengths > 1)
+          lengths.insert(lengths.begin(), blocks[static_cast<size_t>(split.axis)]);
         lengths.insert(lengths.begin(), split.lengths - lengths.size(), 1);
         CutLengths(lengths, split.extent, 0);
       }

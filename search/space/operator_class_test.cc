@@ -24,15 +24,15 @@ OperatorClass ClassOfOp(const std::string& op, const std::string& args) {
 }
 
 TEST(OperatorClass, ReductionsThatReuseElementsAreComplex) {
-  EXPECT_THAT(ClassesOf(R"(
+  EXPECT_THAT(
+      ClassesOf(R"(
     input a: float32[8, 4]
     input b: float32[4, 8]
     product[i: 8, j: 8] = sum(k: 4) a[i, k] * b[k, j]
     rows[i: 8] = sum(j: 8) product[i, j]
   )"),
-              testing::ElementsAre(OperatorClass::kPlaceholder, OperatorClass::kPlaceholder,
-                                   OperatorClass::kComplexReduction,
-                                   OperatorClass::kSimpleReduction));
+      testing::ElementsAre(OperatorClass::kPlaceholder, OperatorClass::kPlaceholder,
+                           OperatorClass::kComplexReduction, OperatorClass::kSimpleReduction));
 }
 
 // The padding has conditions, the exponential is dear: their readers would compute them again.
@@ -69,10 +69,9 @@ TEST(OperatorClass, AComputationIsWhatMostOfItsTermsAre) {
 }
 
 TEST(OperatorClass, EachHasAName) {
-  for (const OperatorClass kind :
-       {OperatorClass::kPlaceholder, OperatorClass::kComplexReduction,
-        OperatorClass::kSimpleReduction, OperatorClass::kDirectCompute,
-        OperatorClass::kLocationTunable})
+  for (const OperatorClass kind : {OperatorClass::kPlaceholder, OperatorClass::kComplexReduction,
+                                   OperatorClass::kSimpleReduction, OperatorClass::kDirectCompute,
+                                   OperatorClass::kLocationTunable})
     EXPECT_NE(OperatorClassName(kind), "");
 }
 

@@ -145,7 +145,8 @@ class Bench {
     if (o_.list) {
       fmt::print("{:8.2f} GFLOP/s  {:10.2f} us, {:10.2f} predicted  {}\n", Gflops(seconds),
                  1e6 * seconds, candidate.rank > 0 ? -1e6 * candidate.score : 0, candidate.origin);
-      if (o_.all_steps || seconds == best_s_) fmt::print("{}\n", schedule::PrintSteps(candidate.steps));
+      if (o_.all_steps || seconds == best_s_)
+        fmt::print("{}\n", schedule::PrintSteps(candidate.steps));
     }
     if (rows_.is_open())
       PrintRows(features::ExtractFeatures(program, target_, hardware_, {}), seconds);
@@ -205,7 +206,8 @@ int main(int argc, char** argv) {
   app.add_option("--parameter", parameters, "NAME=VALUE of the search");
   app.add_flag("--packed", o.packed, "programs take weights in the order in which they read them");
   app.add_flag("--list", o.list, "print each trial and round");
-  app.add_flag("--steps", o.all_steps, "with --list: the steps of each trial, not only of better ones");
+  app.add_flag("--steps", o.all_steps,
+               "with --list: the steps of each trial, not only of better ones");
   CLI11_PARSE(app, argc, argv);
   for (const std::string& parameter : parameters) {
     const size_t equals = parameter.find('=');
