@@ -48,22 +48,21 @@ StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) 
 
 std::string ExpectedLine(const Unmeasured& chosen) {
   if (!chosen.expected) {
-    return fmt::format("what share of the tuned speed that is was not measured for {}",
-                       chosen.target.is_gpu() ? "GPUs" : "such targets");
+    return fmt::format("what share of the speed after tuning it has was not measured on {}",
+                       chosen.target.is_gpu() ? "GPUs" : "such devices");
   }
   const search::ExpectedSpeed& e = *chosen.expected;
   return fmt::format(
-      "of the speed after tuning it has about {:.2f}: of {} such workloads four in five had {:.2f} "
-      "to {:.2f}, on {}",
-      e.middle, e.workloads, e.low, e.high, e.device);
+      "it has about {:.2f} of the speed after 128 trials of tuning: nine in ten of {} such workloads "
+      "had {:.2f} or more, on {}",
+      e.middle, e.workloads, e.low, e.device);
 }
 
 std::string Heading(const Unmeasured& chosen) {
   const UnmeasuredChoice& choice = chosen.choice;
   return fmt::format(
       "{}, {}, for {}\n{}: the best of {} by the analytic model, {} predicted; chosen in {:.0f} ms "
-      "of one "
-      "core, nothing measured\n{}\n\n",
+      "of one core, nothing measured\n{}\n\n",
       OneLine(chosen.workload.description), chosen.operator_class,
       target::PrintTarget(chosen.target), choice.origin, choice.looked_at,
       FormatSeconds(choice.predicted_s), 1e3 * choice.cpu_s, ExpectedLine(chosen));
@@ -74,8 +73,8 @@ std::string ToJson(const Unmeasured& chosen, const std::string& form, const std:
   std::string expected = "null";
   if (chosen.expected) {
     expected =
-        fmt::format("{{\"low\":{},\"middle\":{},\"high\":{},\"workloads\":{},\"device\":{}}}",
-                    chosen.expected->low, chosen.expected->middle, chosen.expected->high,
+        fmt::format("{{\"low\":{},\"middle\":{},\"workloads\":{},\"device\":{}}}",
+                    chosen.expected->low, chosen.expected->middle,
                     chosen.expected->workloads, JsonString(std::string(chosen.expected->device)));
   }
   return fmt::format(

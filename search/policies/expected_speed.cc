@@ -3,11 +3,10 @@
 namespace kiln::search {
 namespace {
 
-// docs/heuristic-schedules.md has the table that these are from.
 constexpr std::string_view kCpu = "2 cores of a Xeon with AVX-512";
-constexpr ExpectedSpeed kComplex{0.5, 0.8, 1.0, 0, kCpu};
-constexpr ExpectedSpeed kSimple{0.5, 0.8, 1.0, 0, kCpu};
-constexpr ExpectedSpeed kDirect{0.5, 0.8, 1.0, 0, kCpu};
+constexpr ExpectedSpeed kComplex{0.5, 0.8, 0, kCpu};
+constexpr ExpectedSpeed kSimple{0.5, 0.8, 0, kCpu};
+constexpr ExpectedSpeed kDirect{0.5, 0.8, 0, kCpu};
 
 }  // namespace
 

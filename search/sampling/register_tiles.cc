@@ -229,15 +229,13 @@ class StageFiller {
           if (static_cast<int>(filled.size()) == most) return filled;
         }
       }
-      if (!any && sum > tiles.size() + reductions.size() + kMostBlocks) break;
+      if (!any && sum > tiles.size() + reductions.size() + static_cast<size_t>(kMostBlocks)) break;
     }
     return filled;
   }
 
  private:
-  static constexpr size_t kMostBlocks = 16;
-  // A quarter to a half of the smallest first-level cache.
-  static constexpr int64_t kPanelBytes = 16 << 10;
+  static constexpr int64_t kMostBlocks = 16;
   static constexpr int64_t kShortReduction = 8;
 
   const BlankSplit* SplitOf(size_t axis) const {
@@ -302,6 +300,8 @@ class StageFiller {
       if (std::ranges::find(all, counts) == all.end()) all.push_back(std::move(counts));
     };
     add(1, 1);
+    // All rows: what is read for the columns is read once.
+    if (Tiles(row, tile) <= kMostBlocks) add(Tiles(row, tile), 1);
     for (const auto& [rows, columns] :
          {std::pair{4, 1}, {1, 2}, {8, 1}, {2, 1}, {4, 2}, {1, 4}, {16, 1}, {8, 4}, {1, 8}})
       add(rows, columns);

@@ -7,8 +7,8 @@ usage: heuristic_schedules.py KILN [--target TARGET] [--trials N] [--rounds N] [
 For each workload: `KILN schedule` chooses a schedule and compiles it, `KILN tune` measures N trials of the default
 search, and `KILN bench` runs both programs in turns, --rounds times each; the time of a program is the smallest of its
 medians. Prints a Markdown table: the time of both, the speed of the first in units of the second, the CPU time that choosing
-took on one core (sketches, pool, lowering, features and ranking), and whether the share is within what `KILN schedule`
-says to expect; geometric means, and the quantiles for each class of operators, at the end. Databases and programs are in
+took on one core (sketches, pool, lowering, features and ranking), and whether the share is as large as nine in ten
+are, by what `KILN schedule` says; geometric means, and the quantiles for each class of operators, at the end. Databases and programs are in
 --folder and are used again: a second run tunes nothing.
 
 A GPU needs a machine with one:  heuristic_schedules.py bazel-bin/client/cli/kiln --target "cuda -arch=sm_90" --trials 512
@@ -120,7 +120,7 @@ def measure(workload, flags):
     chosen_s, tuned_s = min(times["chosen"]), min(times["tuned"])
     share = tuned_s / chosen_s
     expected = chosen["share_of_tuned_speed"]
-    within = None if expected is None else expected["low"] <= share <= expected["high"]
+    within = None if expected is None else share >= expected["low"]
     return {"workload": workload.name, "class": chosen["class"], "chosen_s": chosen_s, "tuned_s": tuned_s,
             "share": share, "choosing_s": chosen["cpu_s"], "within": within, "origin": chosen["origin"]}
 
@@ -146,7 +146,7 @@ def print_ends(rows):
           f"(at most {1e3 * max(row['choosing_s'] for row in rows):.0f})")
     said = [row["within"] for row in rows if row["within"] is not None]
     if said:
-        print(f"within what was to be expected: {sum(said)} of {len(said)}")
+        print(f"as large as was to be expected of nine in ten: {sum(said)} of {len(said)}")
     for kind in sorted({row["class"] for row in rows}):
         shares = [row["share"] for row in rows if row["class"] == kind]
         print(f"{kind}: {len(shares)} workloads, shares {quantile(shares, 0.1):.2f} (a tenth is below), "
