@@ -53,7 +53,8 @@ std::string ExpectedLine(const Unmeasured& chosen) {
   }
   const search::ExpectedSpeed& e = *chosen.expected;
   return fmt::format(
-      "it has about {:.2f} of the speed after 128 trials of tuning: nine in ten of {} such workloads "
+      "it has about {:.2f} of the speed after 128 trials of tuning: nine in ten of {} such "
+      "workloads "
       "had {:.2f} or more, on {}",
       e.middle, e.workloads, e.low, e.device);
 }
@@ -74,8 +75,8 @@ std::string ToJson(const Unmeasured& chosen, const std::string& form, const std:
   if (chosen.expected) {
     expected =
         fmt::format("{{\"low\":{},\"middle\":{},\"workloads\":{},\"device\":{}}}",
-                    chosen.expected->low, chosen.expected->middle,
-                    chosen.expected->workloads, JsonString(std::string(chosen.expected->device)));
+                    chosen.expected->low, chosen.expected->middle, chosen.expected->workloads,
+                    JsonString(std::string(chosen.expected->device)));
   }
   return fmt::format(
       "{{\"workload\":{},\"target\":{},\"class\":{},\"steps\":{},\"origin\":{},\"predicted_s\":{},"

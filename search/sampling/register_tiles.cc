@@ -229,13 +229,13 @@ class StageFiller {
           if (static_cast<int>(filled.size()) == most) return filled;
         }
       }
-      if (!any && sum > tiles.size() + reductions.size() + static_cast<size_t>(kMostBlocks)) break;
+      if (!any && sum > tiles.size() + reductions.size() + kMostBlocks) break;
     }
     return filled;
   }
 
  private:
-  static constexpr int64_t kMostBlocks = 16;
+  static constexpr size_t kMostBlocks = 16;
   static constexpr int64_t kShortReduction = 8;
 
   const BlankSplit* SplitOf(size_t axis) const {
@@ -300,8 +300,6 @@ class StageFiller {
       if (std::ranges::find(all, counts) == all.end()) all.push_back(std::move(counts));
     };
     add(1, 1);
-    // All rows: what is read for the columns is read once.
-    if (Tiles(row, tile) <= kMostBlocks) add(Tiles(row, tile), 1);
     for (const auto& [rows, columns] :
          {std::pair{4, 1}, {1, 2}, {8, 1}, {2, 1}, {4, 2}, {1, 4}, {16, 1}, {8, 4}, {1, 8}})
       add(rows, columns);
