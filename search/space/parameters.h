@@ -372,7 +372,26 @@ namespace kiln::search {
     "")                                                                                           \
   X(double, slow_sketch_share, 0.25, 0, 1,                                                        \
     "share of a round that a slow sketch gets at most",                                           \
-    "")
+    "")                                                                                           \
+  /* Policies template.*. */                                                                      \
+  X(int, template_population, 100, 2, 1e6,                                                        \
+    "template.genetic: points of a generation",                                                   \
+    "as in TVM's autotvm")                                                                        \
+  X(int, template_plan_size, 64, 1, 1e6,                                                          \
+    "template.xgb: results between two trainings of its model, and points that are "              \
+    "planned by it",                                                                              \
+    "as in TVM's autotvm")                                                                        \
+  X(bool, template_rank_loss, false, 0, 1,                                                        \
+    "template.xgb: the model learns which of two points is faster; else the throughput",          \
+    "")                                                                                           \
+  X(bool, template_itervar_features, false, 0, 1,                                                 \
+    "template.xgb: the model sees the loops of a point's program; else the values of its "        \
+    "knobs, which takes far less time",                                                           \
+    "")                                                                                           \
+  X(double, template_diversity, 0, 0, 100,                                                        \
+    "template.xgb: above 1, so many times as many points are looked for, of which those are "     \
+    "planned that have the most different values",                                                \
+    "as in TVM's autotvm, diversity_filter_ratio")
 // clang-format on
 
 struct Parameters {

@@ -130,7 +130,8 @@ int64_t ConfigSpace::RandomWalk(int64_t index, Rng& rng) const {
 
 std::string ConfigSpace::Print() const {
   const ValidCount valid = CountValid();
-  std::string text = fmt::format("ConfigSpace (len={}{}", valid.is_exact ? "" : "about ", valid.count);
+  std::string text =
+      fmt::format("ConfigSpace (len={}{}", valid.is_exact ? "" : "about ", valid.count);
   if (has_filter()) text += fmt::format(", range_length={}", range_);
   text += ", space_map=\n";
   for (size_t i = 0; i < knobs_.size(); ++i)

@@ -61,8 +61,8 @@ std::vector<Sizes> BruteForce(int64_t extent, const SplitOptions& options) {
     bool allowed = true;
     for (size_t i = 1; i < sizes.size(); ++i) {
       product *= sizes[i];
-      const bool is_factor = options.policy == SplitPolicy::kFactors ? extent % sizes[i] == 0
-                                                                     : IsPowerOfTwo(sizes[i]);
+      const bool is_factor =
+          options.policy == SplitPolicy::kFactors ? extent % sizes[i] == 0 : IsPowerOfTwo(sizes[i]);
       allowed = allowed && is_factor && sizes[i] <= options.max_factor;
     }
     if (allowed && product <= extent && (extent % product == 0 || (!no_tail && product < extent)))
@@ -98,14 +98,21 @@ TEST(SplitKnob, IsBruteForceOnSmallExtents) {
 }
 
 TEST(SplitKnob, TheInnermostSizeChangesSlowest) {
-  EXPECT_EQ(SplitsOf(6, {.num_outputs = 3}),
-            (std::vector<Sizes>{{-1, 1, 1}, {-1, 2, 1}, {-1, 3, 1}, {-1, 6, 1}, {-1, 1, 2},
-                                {-1, 3, 2}, {-1, 1, 3}, {-1, 2, 3}, {-1, 1, 6}}));
+  EXPECT_EQ(SplitsOf(6, {.num_outputs = 3}), (std::vector<Sizes>{{-1, 1, 1},
+                                                                 {-1, 2, 1},
+                                                                 {-1, 3, 1},
+                                                                 {-1, 6, 1},
+                                                                 {-1, 1, 2},
+                                                                 {-1, 3, 2},
+                                                                 {-1, 1, 3},
+                                                                 {-1, 2, 3},
+                                                                 {-1, 1, 6}}));
 }
 
 TEST(SplitKnob, VerboseFollowsTheSetsOfCPython) {
   Sizes inner;
-  for (const Sizes& sizes : SplitsOf(112, {.policy = SplitPolicy::kVerbose})) inner.push_back(sizes[1]);
+  for (const Sizes& sizes : SplitsOf(112, {.policy = SplitPolicy::kVerbose}))
+    inner.push_back(sizes[1]);
   EXPECT_EQ(inner, (Sizes{32, 1, 2, 64, 4, 7, 8, 14, 16, 112, 56, 28}));
   // Of autotvm (v0.8): get_factors(12) and get_pow2s(12), three loops, tails and all.
   EXPECT_EQ(SplitsOf(3, {.policy = SplitPolicy::kVerbose, .num_outputs = 3}),
@@ -122,7 +129,8 @@ TEST(SplitKnob, CandidatesAndFilters) {
 }
 
 TEST(SplitKnob, Refusals) {
-  EXPECT_THAT(Knob::Split("t", 0, {}), StatusIs(StatusCode::kInvalidArgument, HasSubstr("extent 0")));
+  EXPECT_THAT(Knob::Split("t", 0, {}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("extent 0")));
   EXPECT_THAT(Knob::Split("t", 8, {.num_outputs = 1}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("into 1 loops")));
   EXPECT_THAT(Knob::Split("t", 8, {.policy = SplitPolicy::kCandidate, .candidates = {{1, 2, 4}}}),
@@ -140,45 +148,49 @@ TEST(SplitKnob, Refusals) {
 TEST(ReorderKnob, Policies) {
   EXPECT_EQ(OrdersOf(3, {.policy = ReorderPolicy::kIdentity}), (std::vector<Sizes>{{0, 1, 2}}));
   EXPECT_EQ(OrdersOf(3, {.policy = ReorderPolicy::kAll}),
-            (std::vector<Sizes>{
-                {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}));
+            (std::vector<Sizes>{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}));
   EXPECT_EQ(OrdersOf(4, {.policy = ReorderPolicy::kIntervalAll, .begin = 1, .end = 3}),
             (std::vector<Sizes>{{0, 1, 2, 3}, {0, 2, 1, 3}}));
-  EXPECT_EQ(OrdersOf(3, {.policy = ReorderPolicy::kCandidate, .candidates = {{2, 1, 0}, {1, 0, 2}}}),
-            (std::vector<Sizes>{{2, 1, 0}, {1, 0, 2}}));
+  EXPECT_EQ(
+      OrdersOf(3, {.policy = ReorderPolicy::kCandidate, .candidates = {{2, 1, 0}, {1, 0, 2}}}),
+      (std::vector<Sizes>{{2, 1, 0}, {1, 0, 2}}));
 }
 
 // Two spatial chains of three loops and two reduce chains of two: what autotvm (v0.8) gives.
 TEST(ReorderKnob, Interleaving) {
   const std::vector<Sizes> spatial = {{0, 1, 2}, {3, 4, 5}}, reduce = {{6, 7}, {8, 9}};
-  EXPECT_EQ(OrdersOf(10, {.policy = ReorderPolicy::kInterleave, .spatial = spatial, .reduce = reduce}),
-            (std::vector<Sizes>{{0, 3, 1, 4, 6, 8, 2, 5, 7, 9}}));
   EXPECT_EQ(
-      OrdersOf(10, {.policy = ReorderPolicy::kInterleaveCuda, .spatial = spatial, .reduce = reduce}),
+      OrdersOf(10, {.policy = ReorderPolicy::kInterleave, .spatial = spatial, .reduce = reduce}),
+      (std::vector<Sizes>{{0, 3, 1, 4, 6, 8, 2, 5, 7, 9}}));
+  EXPECT_EQ(
+      OrdersOf(10,
+               {.policy = ReorderPolicy::kInterleaveCuda, .spatial = spatial, .reduce = reduce}),
       (std::vector<Sizes>{{0, 3, 1, 4, 6, 8, 7, 9, 2, 5}}));
-  EXPECT_THAT(Knob::Reorder("o", 3,
-                            {.policy = ReorderPolicy::kInterleave, .spatial = {{0, 1}}, .reduce = {}}),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("is no order of 3 loops")));
+  EXPECT_THAT(
+      Knob::Reorder("o", 3,
+                    {.policy = ReorderPolicy::kInterleave, .spatial = {{0, 1}}, .reduce = {}}),
+      StatusIs(StatusCode::kInvalidArgument, HasSubstr("is no order of 3 loops")));
 }
 
 TEST(ReorderKnob, Refusals) {
   EXPECT_FALSE(Knob::Reorder("o", 12, {.policy = ReorderPolicy::kAll}).ok());
-  EXPECT_FALSE(Knob::Reorder("o", 3, {.policy = ReorderPolicy::kCandidate, .candidates = {{0, 0, 1}}}).ok());
-  EXPECT_FALSE(Knob::Reorder("o", 3, {.policy = ReorderPolicy::kIntervalAll, .begin = 2, .end = 5}).ok());
+  EXPECT_FALSE(
+      Knob::Reorder("o", 3, {.policy = ReorderPolicy::kCandidate, .candidates = {{0, 0, 1}}}).ok());
+  EXPECT_FALSE(
+      Knob::Reorder("o", 3, {.policy = ReorderPolicy::kIntervalAll, .begin = 2, .end = 5}).ok());
 }
 
 // ---- annotations ------------------------------------------------------------------------------
 
 TEST(AnnotateKnob, WordsOfEachLoop) {
-  EXPECT_EQ(AnnotationsOf(2, "try_unroll_vec"),
-            (std::vector<Words>{{"none", "none"},
-                                {"none", "unroll"},
-                                {"none", "vec"},
-                                {"unroll", "none"},
-                                {"unroll", "unroll"},
-                                {"unroll", "vec"},
-                                {"vec", "none"},
-                                {"vec", "unroll"}}));
+  EXPECT_EQ(AnnotationsOf(2, "try_unroll_vec"), (std::vector<Words>{{"none", "none"},
+                                                                    {"none", "unroll"},
+                                                                    {"none", "vec"},
+                                                                    {"unroll", "none"},
+                                                                    {"unroll", "unroll"},
+                                                                    {"unroll", "vec"},
+                                                                    {"vec", "none"},
+                                                                    {"vec", "unroll"}}));
   EXPECT_EQ(AnnotationsOf(2, "unroll"), (std::vector<Words>{{"unroll", "unroll"}}));
   EXPECT_EQ(AnnotationsOf(1, "none_vec"), (std::vector<Words>{{"none"}, {"vec"}}));
   EXPECT_FALSE(Knob::Annotate("a", 2, "vec").ok());  // two vectors: no value is left
@@ -187,7 +199,8 @@ TEST(AnnotateKnob, WordsOfEachLoop) {
 }
 
 TEST(AnnotateKnob, BindsToGpus) {
-  EXPECT_EQ(AnnotationsOf(3, "bind_gpu"), (std::vector<Words>{{"fuse", "blockIdx.x", "threadIdx.x"}}));
+  EXPECT_EQ(AnnotationsOf(3, "bind_gpu"),
+            (std::vector<Words>{{"fuse", "blockIdx.x", "threadIdx.x"}}));
   EXPECT_EQ(AnnotationsOf(4, "bind_gpu"),
             (std::vector<Words>{{"blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"}}));
   EXPECT_EQ(AnnotationsOf(7, "bind_gpu")[0].size(), 7u);
@@ -202,7 +215,8 @@ TEST(AnnotateKnob, BindsToGpus) {
 TEST(AnnotateKnob, PlacesOfCaches) {
   ASSERT_OK_AND_ASSIGN(const Knob knob, Knob::Locate("at", 4, 2));
   std::vector<Sizes> places;
-  for (const AnnotateEntity& entity : EntitiesOf<AnnotateEntity>(knob)) places.push_back(entity.places);
+  for (const AnnotateEntity& entity : EntitiesOf<AnnotateEntity>(knob))
+    places.push_back(entity.places);
   EXPECT_EQ(places, (std::vector<Sizes>{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
   EXPECT_EQ(knob.Description(), "Annotate(policy=locate_cache) len=6");
   EXPECT_FALSE(Knob::Locate("at", 2, 3).ok());
@@ -222,7 +236,10 @@ ConfigSpace TutorialSpace() {
   add("tile_rc", 512, 3);
   add("tile_ry", 3, 3);
   add("tile_rx", 3, 3);
-  KILN_CHECK(space.Add(Knob::Option("auto_unroll_max_step", {{int64_t{0}}, {int64_t{512}}, {int64_t{1500}}})).ok());
+  KILN_CHECK(space
+                 .Add(Knob::Option("auto_unroll_max_step",
+                                   {{int64_t{0}}, {int64_t{512}}, {int64_t{1500}}}))
+                 .ok());
   KILN_CHECK(space.Add(Knob::Option("unroll_explicit", {{int64_t{0}}, {int64_t{1}}})).ok());
   return space;
 }
@@ -246,10 +263,10 @@ TEST(ConfigSpace, IndicesAreThoseOfRecords) {
   ConfigSpace space;
   ASSERT_OK(space.Add(Knob::Split("tile_ic", 3, {})));
   ASSERT_OK(space.Add(Knob::Split("tile_oc", 64, {})));
-  ASSERT_OK(space.Add(Knob::Split(
-      "tile_ow", 112,
-      {.policy = SplitPolicy::kVerbose,
-       .filter = [](std::span<const int64_t> sizes) { return sizes.back() <= 64; }})));
+  ASSERT_OK(space.Add(
+      Knob::Split("tile_ow", 112,
+                  {.policy = SplitPolicy::kVerbose,
+                   .filter = [](std::span<const int64_t> sizes) { return sizes.back() <= 64; }})));
   ASSERT_OK(space.Add(Knob::Option("unroll_kw", {{true}, {false}})));
   const Config config = space.Get(249);
   EXPECT_EQ(PrintEntities(config.entities),
@@ -342,10 +359,11 @@ TEST(ConfigSpace, Refusals) {
 // ---- the text of values -----------------------------------------------------------------------
 
 TEST(Entities, ReadsWithAndWithoutBlanks) {
-  ASSERT_OK_AND_ASSIGN(const auto entities,
-                       ParseEntities(R"( [["tile_f","sp",[-1,2,8,4]],["r","re",[1,0]],)"
-                                     R"(["a","an",["unroll","vec"]],["p","an",[0,2]],)"
-                                     R"(["n","ot",null],["f","ot",1e-05],["s","ot","a\"\\\u0001"]] )"));
+  ASSERT_OK_AND_ASSIGN(
+      const auto entities,
+      ParseEntities(R"( [["tile_f","sp",[-1,2,8,4]],["r","re",[1,0]],)"
+                    R"(["a","an",["unroll","vec"]],["p","an",[0,2]],)"
+                    R"(["n","ot",null],["f","ot",1e-05],["s","ot","a\"\\\u0001"]] )"));
   ASSERT_EQ(entities.size(), 7u);
   EXPECT_EQ(entities[0], NamedEntity("tile_f", SplitEntity{{-1, 2, 8, 4}}));
   EXPECT_EQ(entities[3], NamedEntity("p", AnnotateEntity{{}, {0, 2}}));

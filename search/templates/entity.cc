@@ -242,9 +242,8 @@ class EntityReader {
   Status Expect(char c, std::string_view what) { return Take(c) ? OkStatus() : Error(what); }
   Status Error(std::string_view what) {
     SkipBlanks();
-    const std::string found = at_ < text_.size()
-                                  ? fmt::format("'{}'", text_.substr(at_, 16))
-                                  : std::string("the end of the text");
+    const std::string found = at_ < text_.size() ? fmt::format("'{}'", text_.substr(at_, 16))
+                                                 : std::string("the end of the text");
     return InvalidArgument("column {}: expected {}, found {}", at_ + 1, what, found);
   }
 

@@ -29,8 +29,7 @@ int PrecedenceOf(const Expression& expression) {
 
 std::string List(const std::vector<Expression>& items) {
   std::string text;
-  for (const Expression& item : items)
-    text += (text.empty() ? "" : ", ") + PrintExpression(item);
+  for (const Expression& item : items) text += (text.empty() ? "" : ", ") + PrintExpression(item);
   return text;
 }
 

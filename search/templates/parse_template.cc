@@ -23,8 +23,8 @@ constexpr std::string_view kOr[] = {"||"}, kAnd[] = {"&&"},
 constexpr std::span<const std::string_view> kLevels[] = {kOr, kAnd, kCompare, kAdd, kMultiply};
 
 bool IsKeyword(std::string_view word) {
-  static constexpr std::string_view kWords[] = {"template", "for",    "stage",   "let", "knob",
-                                                "filter",   "require", "if",     "true", "false"};
+  static constexpr std::string_view kWords[] = {"template", "for",     "stage", "let",  "knob",
+                                                "filter",   "require", "if",    "true", "false"};
   return std::ranges::find(kWords, word) != std::end(kWords);
 }
 
@@ -69,7 +69,8 @@ class TemplateParser {
     if (tokens_.TakeWord("stage")) return Stage(std::move(statement));
     if (tokens_.TakeWord("let")) return Let(std::move(statement));
     if (tokens_.TakeWord("knob")) return Knob(std::move(statement));
-    if (tokens_.TakeWord("filter")) return Condition(Statement::Kind::kFilter, std::move(statement));
+    if (tokens_.TakeWord("filter"))
+      return Condition(Statement::Kind::kFilter, std::move(statement));
     if (tokens_.TakeWord("require"))
       return Condition(Statement::Kind::kRequire, std::move(statement));
     return Step(std::move(statement));
@@ -201,9 +202,8 @@ class TemplateParser {
     const Token& token = tokens_.Peek();
     const TextPosition at = PositionOf(token);
     if (token.kind == TokenKind::kInt) {
-      KILN_ASSIGN_OR_RETURN(
-          const int64_t number,
-          tokens_.ExpectInt("a number", 0, std::numeric_limits<int64_t>::max()));
+      KILN_ASSIGN_OR_RETURN(const int64_t number,
+                            tokens_.ExpectInt("a number", 0, std::numeric_limits<int64_t>::max()));
       return Expression{.kind = Kind::kNumber, .number = number, .at = at};
     }
     if (tokens_.TakeSymbol("(")) {
@@ -248,8 +248,8 @@ class TemplateParser {
   }
 
   Status TooDeep() const {
-    return TokenStream::ErrorAt(
-        tokens_.Peek(), fmt::format("expected expressions at most {} deep", kMaxDepth));
+    return TokenStream::ErrorAt(tokens_.Peek(),
+                                fmt::format("expected expressions at most {} deep", kMaxDepth));
   }
 
   class Depth {

@@ -391,8 +391,8 @@ void ScheduleWriter::SetHint(StageRef stage, ir::Hint hint, int32_t value) {
 void ScheduleWriter::StorageAlign(LoopRef axis, int factor, int offset) {
   const int position = PositionOf(axis);
   if (position < 0) return;
-  Apply(std::make_shared<schedule::StorageAlignStep>(StageOf(axis.stage), position, factor,
-                                                     offset));
+  Apply(
+      std::make_shared<schedule::StorageAlignStep>(StageOf(axis.stage), position, factor, offset));
 }
 
 void ScheduleWriter::Layout(std::span<const LoopRef> axes) {
@@ -405,8 +405,7 @@ void ScheduleWriter::Layout(std::span<const LoopRef> axes) {
 
 void ScheduleWriter::Buffering(StageRef stage, int depth, bool asynchronous) {
   const int number = StageOf(stage);
-  if (number >= 0)
-    Apply(std::make_shared<schedule::BufferingStep>(number, depth, asynchronous));
+  if (number >= 0) Apply(std::make_shared<schedule::BufferingStep>(number, depth, asynchronous));
 }
 
 }  // namespace kiln::search

@@ -45,7 +45,8 @@ class ScheduleWriter {
   std::vector<LoopRef> ReduceAxes(StageRef stage);
   int64_t Extent(LoopRef loop);  // refused where it is not known yet: of an attached stage
   // Into as many and one more; inner_to_outer: the outermost is what remains, else the innermost.
-  std::vector<LoopRef> Split(LoopRef loop, std::vector<int64_t> lengths, bool inner_to_outer = true);
+  std::vector<LoopRef> Split(LoopRef loop, std::vector<int64_t> lengths,
+                             bool inner_to_outer = true);
   std::vector<LoopRef> Split(LoopRef loop, const SplitEntity& entity);
   LoopRef Fuse(std::span<const LoopRef> loops);
   // These loops take their places in this order; all others stay where they are.

@@ -232,8 +232,7 @@ Status Scope::CheckSplitKnob(const Statement& statement) const {
   }
   const Expression* outputs = FindOption(statement, "outputs");
   if (outputs == nullptr)
-    return ErrorAt(statement.at, "expected the option outputs of the knob {}",
-                   statement.names[0]);
+    return ErrorAt(statement.at, "expected the option outputs of the knob {}", statement.names[0]);
   if (outputs->kind != ExpressionKind::kNumber || outputs->number < 2 || outputs->number > 16)
     return ErrorAt(outputs->at, "expected a number of loops from 2 to 16, found {}",
                    PrintExpression(*outputs));
@@ -279,10 +278,10 @@ Status Scope::CheckReorderKnob(const Statement& statement) const {
     case ReorderPolicy::kIntervalAll: {
       KILN_RETURN_IF_ERROR(needs("interval"));
       const Expression& interval = *FindOption(statement, "interval");
-      const bool two_numbers =
-          interval.kind == ExpressionKind::kList && interval.args.size() == 2 &&
-          interval.args[0].kind == ExpressionKind::kNumber &&
-          interval.args[1].kind == ExpressionKind::kNumber;
+      const bool two_numbers = interval.kind == ExpressionKind::kList &&
+                               interval.args.size() == 2 &&
+                               interval.args[0].kind == ExpressionKind::kNumber &&
+                               interval.args[1].kind == ExpressionKind::kNumber;
       if (two_numbers) return OkStatus();
       return ErrorAt(interval.at, "expected an interval [begin, end], found {}",
                      PrintExpression(interval));
@@ -323,8 +322,7 @@ Status Scope::AddStep(const Statement& statement) {
   const Primitive* primitive = FindPrimitive(statement.word);
   if (primitive == nullptr)
     return ErrorAt(statement.at, "unknown step '{}', expected one of {}{}", statement.word,
-                   fmt::join(PrimitiveWords(), ", "),
-                   DidYouMean(statement.word, PrimitiveWords()));
+                   fmt::join(PrimitiveWords(), ", "), DidYouMean(statement.word, PrimitiveWords()));
   if (statement.condition) {
     if (!statement.names.empty())
       return ErrorAt(statement.condition->at,
@@ -460,8 +458,7 @@ bool Scope::DependsOnKnobs(const Expression& e) const {
     const Meaning* meaning = Find(e.text);
     if (meaning != nullptr && (IsKnob(*meaning) || *meaning == Meaning::kKnobNumber)) return true;
   }
-  return std::ranges::any_of(e.args,
-                             [&](const Expression& arg) { return DependsOnKnobs(arg); });
+  return std::ranges::any_of(e.args, [&](const Expression& arg) { return DependsOnKnobs(arg); });
 }
 
 }  // namespace kiln::search

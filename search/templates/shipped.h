@@ -33,4 +33,8 @@ StatusOr<const ShippedTemplate*> FindShippedTemplate(std::string_view name, bool
 // the template's operator has. NotFound: there is none.
 StatusOr<TemplatePtr> ShippedTemplateFor(const dag::DagPtr& dag, bool gpu);
 
+// The template that was given, if it can schedule the computation on such a target (InvalidArgument:
+// why it cannot); of none (null) that which is shipped.
+StatusOr<TemplatePtr> TemplateFor(TemplatePtr given, const dag::DagPtr& dag, bool gpu);
+
 }  // namespace kiln::search

@@ -54,4 +54,7 @@ class TextTemplate final : public Template {
   const TemplateText text_;
 };
 
+// Null of the empty text.
+StatusOr<TemplatePtr> TemplateOfText(std::string_view text);
+
 }  // namespace kiln::search

@@ -47,8 +47,8 @@ struct Statement {
 
   // Where it stands does not count.
   bool operator==(const Statement& other) const {
-    return kind == other.kind && names == other.names && word == other.word &&
-           args == other.args && options == other.options && condition == other.condition;
+    return kind == other.kind && names == other.names && word == other.word && args == other.args &&
+           options == other.options && condition == other.condition;
   }
 };
 

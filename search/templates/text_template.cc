@@ -1,12 +1,12 @@
 // Runs the statements of a template's text: once up to its last knob, for the space, and once for
 // each configuration.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 #include <variant>
-
-#include <fmt/ranges.h>
 
 #include "compiler/ir/hints.h"
 #include "search/templates/schedule_writer.h"
@@ -136,10 +136,9 @@ class Interpreter {
       KILN_ASSIGN_OR_RETURN(const int64_t b, Number(e.args[1]));
       sides = fmt::format(": {} {} {}", a, e.text, b);
     }
-    return AtPosition(
-        s.at, FailedPrecondition("the configuration does not meet {} {}{}",
-                                 s.kind == Kind::kFilter ? "filter" : "require",
-                                 PrintExpression(e), sides));
+    return AtPosition(s.at, FailedPrecondition("the configuration does not meet {} {}{}",
+                                               s.kind == Kind::kFilter ? "filter" : "require",
+                                               PrintExpression(e), sides));
   }
 
   Status AddFilter(const Statement& s) {
@@ -208,8 +207,8 @@ class Interpreter {
     Status failed = OkStatus();
     if (const Expression* filter = Option(s, "filter")) {
       options.filter = [this, filter, &failed](std::span<const int64_t> sizes) {
-        const StatusOr<int64_t> holds = Evaluate(
-            *filter, [&](const Expression& e) { return SizeOrNumber(e, sizes); });
+        const StatusOr<int64_t> holds =
+            Evaluate(*filter, [&](const Expression& e) { return SizeOrNumber(e, sizes); });
         if (!holds.ok() && failed.ok()) failed = holds.status();
         return holds.ok() && *holds != 0;
       };
@@ -257,15 +256,16 @@ class Interpreter {
     ReorderOptions options;
     KILN_ASSIGN_OR_RETURN(options.policy, ParseReorderPolicy(Option(s, "policy")->text));
     if (const Expression* interval = Option(s, "interval")) {
-      const auto bounded = [](int64_t n) { return static_cast<int>(std::clamp<int64_t>(n, -1, 99)); };
+      const auto bounded = [](int64_t n) {
+        return static_cast<int>(std::clamp<int64_t>(n, -1, 99));
+      };
       options.begin = bounded(interval->args[0].number);
       options.end = bounded(interval->args[1].number);
     }
     options.candidates = Chains(s, "candidate");
     options.spatial = Chains(s, "spatial");
     options.reduce = Chains(s, "reduce");
-    return space_.Add(
-        Knob::Reorder(s.names[0], static_cast<int>(s.args.size()), options));
+    return space_.Add(Knob::Reorder(s.names[0], static_cast<int>(s.args.size()), options));
   }
 
   Status DefineAnnotate(const Statement& s) {
@@ -587,8 +587,7 @@ class Interpreter {
   Status Buffering(const Statement& s) {
     KILN_ASSIGN_OR_RETURN(const int depth, Small(s.args[1]));
     if (s.args.size() > 2 && s.args[2].text != "async")
-      return AtPosition(s.args[2].at,
-                        InvalidArgument("expected async, found {}", s.args[2].text));
+      return AtPosition(s.args[2].at, InvalidArgument("expected async, found {}", s.args[2].text));
     writer_.Buffering(StageOf(s.args[0]), depth, s.args.size() > 2);
     return OkStatus();
   }
@@ -605,6 +604,11 @@ class Interpreter {
 StatusOr<TemplatePtr> TextTemplate::Parse(std::string_view text) {
   KILN_ASSIGN_OR_RETURN(TemplateText parsed, ParseTemplate(text));
   return std::make_shared<TextTemplate>(std::move(parsed));
+}
+
+StatusOr<TemplatePtr> TemplateOfText(std::string_view text) {
+  if (text.empty()) return TemplatePtr();
+  return TextTemplate::Parse(text);
 }
 
 StatusOr<ConfigSpace> TextTemplate::Space(const dag::DagPtr& dag) const {

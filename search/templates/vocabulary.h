@@ -12,15 +12,15 @@ namespace kiln::search {
 // What a name or argument is.
 enum class Meaning : uint8_t {
   kStage,
-  kLoop,         // also choose(number, loop, loop, ...)
-  kNumber,       // known once the computation is
-  kKnobNumber,   // known once the values of knobs are
-  kSplitKnob,    // knobs: KNOB[i] is a size of a split,
+  kLoop,        // also choose(number, loop, loop, ...)
+  kNumber,      // known once the computation is
+  kKnobNumber,  // known once the values of knobs are
+  kSplitKnob,   // knobs: KNOB[i] is a size of a split,
   kReorderKnob,
   kAnnotateKnob,
-  kLocateKnob,   // KNOB[i] the place of a cache,
-  kOptionKnob,   // KNOB the value of an option
-  kWord,         // of a list, blockIdx.x for instance
+  kLocateKnob,  // KNOB[i] the place of a cache,
+  kOptionKnob,  // KNOB the value of an option
+  kWord,        // of a list, blockIdx.x for instance
 };
 
 // A step of a schedule. Signatures are words with blanks between them: stage, loop, number,

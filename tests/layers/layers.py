@@ -60,7 +60,7 @@ TABLE = {
     "search/sampling": ["base", "device", "search/space"] + _COMPILER,
     "search/evolution": ["base", "device", "costmodel", "compiler/features", "search/space", "search/sampling"] + _COMPILER,
     # Schedules that people wrote, with knobs.
-    "search/templates": ["base", "search/space"] + _COMPILER,
+    "search/templates": ["base", "costmodel", "search/space"] + _COMPILER,
     "search/policies": [
         "base", "device", "costmodel", "compiler/features", "search/space", "search/sampling", "search/evolution",
         "search/templates",

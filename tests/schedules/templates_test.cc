@@ -157,7 +157,8 @@ INSTANTIATE_TEST_SUITE_P(All, ShippedTemplatesTest,
                          testing::Range<size_t>(0, ShippedTemplates().size()),
                          [](const testing::TestParamInfo<size_t>& info) {
                            const ShippedTemplate& shipped = ShippedTemplates()[info.param];
-                           return fmt::format("{}_{}", shipped.name, shipped.for_gpu ? "gpu" : "cpu");
+                           return fmt::format("{}_{}", shipped.name,
+                                              shipped.for_gpu ? "gpu" : "cpu");
                          });
 
 // The layer of the tutorial.
@@ -165,8 +166,7 @@ TEST(TutorialTemplate, HasTheSpaceOfTheTutorial) {
   ASSERT_OK_AND_ASSIGN(const ShippedTemplate* shipped,
                        FindShippedTemplate("conv2d_nchw_direct", /*gpu=*/true));
   ASSERT_OK_AND_ASSIGN(const TemplatePtr made, TextTemplate::Parse(shipped->text));
-  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag,
-                       dag::BuildOp("conv2d_nchw", "1,7,7,512,512,3,3,1,1"));
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::BuildOp("conv2d_nchw", "1,7,7,512,512,3,3,1,1"));
   ASSERT_OK_AND_ASSIGN(const ConfigSpace space, made->Space(dag));
   EXPECT_EQ(space.range(), 10'454'400);
   std::vector<int64_t> sizes;
