@@ -7,6 +7,7 @@
 namespace kiln::search {
 namespace {
 
+constexpr size_t kMostKnobs = 64;
 constexpr int64_t kMostPoints = int64_t{1} << 62;
 constexpr int64_t kMostCounted = int64_t{1} << 25;
 constexpr int64_t kSampledForEstimate = 1 << 18;
@@ -23,6 +24,13 @@ const Entity* Config::Find(std::string_view knob) const {
 
 Status ConfigSpace::Add(Knob knob) {
   if (Find(knob.name()) >= 0) return InvalidArgument("knob {} is defined twice", knob.name());
+  if (knobs_.size() == kMostKnobs)
+    return InvalidArgument("knob {} is one of more than {}", knob.name(), kMostKnobs);
+  int64_t values = knob.size();
+  for (const Knob& other : knobs_) values += other.size();
+  if (values > kMaxKnobEntities)
+    return InvalidArgument("with knob {} the knobs have {} values, expected at most {}",
+                           knob.name(), values, kMaxKnobEntities);
   const int64_t range = MultiplyCounts(range_, knob.size());
   if (range > kMostPoints)
     return InvalidArgument("with knob {} the space has more than 2^62 points", knob.name());

@@ -43,7 +43,8 @@ class ConfigSpace {
   // Is a configuration valid? The entities are in the order of the knobs.
   using Filter = std::function<bool(std::span<const Entity* const>)>;
 
-  // Refuses a name that is there already, and more than 2^62 points in all.
+  // Refuses a name that is there already, and more than 64 knobs, 2^20 values of all knobs together,
+  // or 2^62 points.
   Status Add(Knob knob);
   Status Add(StatusOr<Knob> knob);  // of Knob::Split and so on; its error
   // A configuration that any of the filters refuses is not valid. Of knobs that were added before.

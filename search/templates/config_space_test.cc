@@ -348,12 +348,23 @@ TEST(ConfigSpace, Refusals) {
   ConfigSpace space = SmallSpace();
   EXPECT_THAT(space.Add(Knob::Split("a", 6, {})),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("knob a is defined twice")));
+  ConfigSpace wide;
   Status status = OkStatus();
   for (int i = 0; status.ok(); ++i) {
-    ASSERT_LT(i, 10);
-    status = space.Add(Knob::Split(fmt::format("t{}", i), 1 << 20, {.num_outputs = 6}));
+    ASSERT_LT(i, 30);
+    status = wide.Add(Knob::Split(fmt::format("t{}", i), 1 << 12, {.num_outputs = 4}));
   }
   EXPECT_THAT(status, StatusIs(StatusCode::kInvalidArgument, HasSubstr("more than 2^62 points")));
+  ConfigSpace many;
+  for (int i = 0; i < 64; ++i)
+    ASSERT_OK(many.Add(Knob::Option(fmt::format("k{}", i), {{true}})));
+  EXPECT_THAT(many.Add(Knob::Option("k", {{true}})),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("more than 64")));
+  ConfigSpace large;
+  ASSERT_OK(large.Add(Knob::Option("a", std::vector<OptionEntity>(600'000))));
+  status = large.Add(Knob::Option("b", std::vector<OptionEntity>(600'000)));
+  EXPECT_THAT(status,
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected at most 1048576")));
 }
 
 // ---- the text of values -----------------------------------------------------------------------

@@ -59,7 +59,7 @@ struct ReorderOptions {
 
 // The most entities that a knob may have, and that may be looked at to find them.
 inline constexpr int64_t kMaxKnobEntities = 1 << 20;
-inline constexpr int64_t kMaxKnobDraws = int64_t{1} << 26;
+inline constexpr int64_t kMaxKnobDraws = 1 << 22;
 
 class Knob {
  public:

@@ -118,6 +118,7 @@ class Interpreter {
 
   Status RunLet(const Statement& s) {
     KILN_ASSIGN_OR_RETURN(Expression folded, Fold(s.args[0]));
+    KILN_RETURN_IF_ERROR(CheckSize(folded));
     if (folded.kind == ExpressionKind::kNumber) {
       values_[s.names[0]] = {folded.number};
     } else {
@@ -143,6 +144,7 @@ class Interpreter {
 
   Status AddFilter(const Statement& s) {
     KILN_ASSIGN_OR_RETURN(const Expression folded, Fold(s.args[0]));
+    KILN_RETURN_IF_ERROR(CheckSize(folded));
     // By the number of the knob: a filter is evaluated for millions of points.
     std::map<std::string, size_t, std::less<>> numbers;
     for (size_t i = 0; i < space_.knobs().size(); ++i) numbers[space_.knobs()[i].name()] = i;
@@ -333,6 +335,20 @@ class Interpreter {
   bool IsOfKnob(const Expression& e) const {
     if (e.kind != ExpressionKind::kName && e.kind != ExpressionKind::kIndex) return false;
     return space_.Find(e.text) >= 0;
+  }
+
+  // A `let` of a `let` of knobs could grow without end.
+  static size_t NodesOf(const Expression& e) {
+    size_t nodes = 1;
+    for (const Expression& arg : e.args) nodes += NodesOf(arg);
+    return nodes;
+  }
+  static Status CheckSize(const Expression& e) {
+    constexpr size_t kMost = 10'000;
+    if (NodesOf(e) <= kMost) return OkStatus();
+    return AtPosition(e.at, InvalidArgument("with what its names stand for the expression has more "
+                                            "than {} operations",
+                                            kMost));
   }
 
   // The expression with all but knobs replaced by numbers.

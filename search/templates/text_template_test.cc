@@ -1,9 +1,13 @@
+#include <fstream>
+#include <sstream>
+
 #include "base/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 #include "compiler/schedule/step.h"
 #include "search/templates/schedule_writer.h"
+#include "search/templates/vocabulary.h"
 #include "search/templates/template.h"
 
 namespace kiln::search {
@@ -181,6 +185,13 @@ TEST(TextTemplate, ComputationsThatAreNotForItAreRefused) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 5, column 1: knob t splits")));
 }
 
+TEST(TextTemplate, NumbersOfNumbersAreBounded) {
+  std::string body = After("knob a = [1, 2]\nlet x0 = a + 1\n");
+  for (int i = 1; i < 40; ++i) body += fmt::format("let x{} = x{} + x{}\n", i, i - 1, i - 1);
+  EXPECT_THAT(Parse(body + "filter x39 > 0\n")->Space(Matmul()),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("more than 10000 operations")));
+}
+
 TEST(TextTemplate, FiltersAreOfTheSpace) {
   const std::string body = After(
       "knob a = split(i, outputs=2)\nknob b = split(j, outputs=2)\nlet area = a[1] * b[-1]\n"
@@ -197,6 +208,29 @@ TEST(TextTemplate, FiltersAreOfTheSpace) {
     valid += space.IsValid(index);
   }
   EXPECT_EQ(space.CountValid().count, valid);
+}
+
+// The example of the docs, and what they say that it prints.
+TEST(TextTemplate, TheExampleOfTheDocsIsRight) {
+  std::ifstream file("docs/templates.md");  // tests run in the root of the runfiles
+  std::stringstream stream;
+  stream << file.rdbuf();
+  const std::string doc = stream.str();
+  const size_t begin = doc.find("template product for cpu");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string text = doc.substr(begin, doc.find("```", begin) - begin);
+  ASSERT_OK_AND_ASSIGN(const TemplatePtr made, TextTemplate::Parse(text));
+  const dag::DagPtr dag = *dag::BuildOp("matmul", "64,64,64");
+  ASSERT_OK_AND_ASSIGN(const ConfigSpace space, made->Space(dag));
+  std::istringstream lines(space.Print());
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_THAT(doc.substr(begin), HasSubstr("    " + line + "\n"));
+  Rng rng(1);
+  for (int i = 0; i < 50; ++i)
+    EXPECT_OK(made->Instantiate(dag, space.Get(*space.Random(rng))));
+  // All steps are in its tables.
+  for (const Primitive& primitive : Primitives())
+    EXPECT_THAT(doc, HasSubstr(fmt::format("{}(", primitive.word)));
 }
 
 // The same template in C++.
