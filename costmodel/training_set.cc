@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/digest.h"
@@ -44,6 +45,8 @@ TrainingSet::TrainingSet(std::span<const Pack> packs, Objective objective) : obj
     base_ = static_cast<float>(sum / this->packs());
   }
 
+  if (objective == Objective::kRank) PairUp();
+
   const int width = packs[0].rows->columns();
   for (int32_t c = 0; c < width; ++c) {
     const float first = full_rows_[0][c];
@@ -72,17 +75,64 @@ double TrainingSet::Time(int pack, std::span<const float> outputs) const {
   return sum;
 }
 
-double TrainingSet::Miss(int pack, std::span<const float> outputs) const {
-  if (objective_ == Objective::kThroughput) {
-    double sum = 0;
-    for (const int32_t row : Members(pack)) sum += outputs[row];
-    return sum - targets_[pack];
+double TrainingSet::Sum(int pack, std::span<const float> outputs) const {
+  double sum = 0;
+  for (const int32_t row : Members(pack)) sum += outputs[row];
+  return sum;
+}
+
+void TrainingSet::PairUp() {
+  constexpr size_t kPartners = 64;
+  std::vector<int32_t> order(targets_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return targets_[a] > targets_[b]; });
+  for (size_t i = 0; i < order.size(); ++i) {
+    size_t last = 0;
+    for (size_t k = 1; k <= kPartners; ++k) {
+      // All of few, else evenly spaced.
+      const size_t distance = std::max(k, k * (order.size() - 1) / kPartners);
+      if (distance == last || i + distance >= order.size()) continue;
+      last = distance;
+      const int32_t fast = order[i], slow = order[i + distance];
+      if (targets_[fast] > targets_[slow]) pairs_.emplace_back(fast, slow);
+    }
   }
+}
+
+double TrainingSet::PairLoss(std::span<const float> outputs) const {
+  double loss = 0;
+  for (const auto& [fast, slow] : pairs_)
+    loss += std::log1p(std::exp(Sum(slow, outputs) - Sum(fast, outputs)));
+  return pairs_.empty() ? 0 : loss / static_cast<double>(pairs_.size());
+}
+
+// The logistic function of the difference, and a bound of its slope.
+void TrainingSet::DerivePairs(std::span<const float> outputs, std::span<float> gradient,
+                              std::span<float> hessian) const {
+  for (const auto& [fast, slow] : pairs_) {
+    const double wrong = 1 / (1 + std::exp(Sum(fast, outputs) - Sum(slow, outputs)));
+    const auto slope = static_cast<float>(wrong);
+    const auto bound = static_cast<float>(std::max(2 * wrong * (1 - wrong), 1e-16));
+    for (const int32_t row : Members(fast)) {
+      gradient[row] -= slope;
+      hessian[row] += bound;
+    }
+    for (const int32_t row : Members(slow)) {
+      gradient[row] += slope;
+      hessian[row] += bound;
+    }
+  }
+}
+
+double TrainingSet::Miss(int pack, std::span<const float> outputs) const {
+  if (objective_ == Objective::kThroughput) return Sum(pack, outputs) - targets_[pack];
   const double miss = std::log(Time(pack, outputs)) - targets_[pack];
   return failed_[pack] ? std::min(miss, 0.0) : miss;
 }
 
 double TrainingSet::Loss(std::span<const float> outputs) const {
+  if (objective_ == Objective::kRank) return PairLoss(outputs);
   double loss = 0;
   for (int p = 0; p < packs(); ++p) {
     const double miss = Miss(p, outputs);
@@ -95,6 +145,7 @@ void TrainingSet::Derive(std::span<const float> outputs, std::span<float> gradie
                          std::span<float> hessian) const {
   std::fill(gradient.begin(), gradient.end(), 0.0F);
   std::fill(hessian.begin(), hessian.end(), 0.0F);
+  if (objective_ == Objective::kRank) return DerivePairs(outputs, gradient, hessian);
   for (int p = 0; p < packs(); ++p) {
     const std::span<const int32_t> members = Members(p);
     const auto slope = static_cast<float>(weights_[p] * Miss(p, outputs));
@@ -120,7 +171,7 @@ void TrainingSet::Derive(std::span<const float> outputs, std::span<float> gradie
 
 double Score(Objective objective, std::span<const float> outputs) {
   double sum = 0;
-  if (objective == Objective::kThroughput) {
+  if (objective != Objective::kTime) {
     for (const float output : outputs) sum += output;
     return sum;
   }

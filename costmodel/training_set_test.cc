@@ -102,6 +102,57 @@ TEST(TrainingSetTest, ANewtonStepNeverOvershoots) {
   EXPECT_NEAR(set.Loss(outputs), 0, 1e-9);
 }
 
+TEST(TrainingSetTest, RanksComparePairs) {
+  const FloatMatrix a = Rows({{1}}), b = Rows({{2}}), c = Rows({{3}}), d = Rows({{4}});
+  const Pack packs[] = {{.rows = &a, .throughput = 0.5},
+                        {.rows = &b, .throughput = 1},
+                        {.rows = &c, .throughput = 0},
+                        {.rows = &d, .throughput = 0.5}};
+  const TrainingSet set(packs, Objective::kRank);
+  EXPECT_EQ(set.base(), 0);
+  const std::vector<float> outputs = {0.3F, 0.1F, -0.2F, 0.7F};
+  // All pairs but those of equals: b before a, c, d; a and d before c.
+  const auto loss = [&](int fast, int slow) {
+    return std::log1p(std::exp(outputs[slow] - outputs[fast]));
+  };
+  EXPECT_NEAR(set.Loss(outputs),
+              (loss(1, 0) + loss(1, 2) + loss(1, 3) + loss(0, 2) + loss(3, 2)) / 5, 1e-6);
+  std::vector<float> gradient(4), hessian(4);
+  set.Derive(outputs, gradient, hessian);
+  for (size_t i = 0; i < 4; ++i) {
+    constexpr double kStep = 1e-3;
+    std::vector<float> up = outputs, down = outputs;
+    up[i] += kStep;
+    down[i] -= kStep;
+    EXPECT_NEAR(gradient[i], 5 * (set.Loss(up) - set.Loss(down)) / (2 * kStep), 2e-3) << i;
+    EXPECT_GT(hessian[i], 0);
+  }
+  EXPECT_LT(set.Loss(std::vector<float>{0, 9, -9, 0}), 1e-3);
+  EXPECT_DOUBLE_EQ(Score(Objective::kRank, std::vector<float>{0.5F, 0.25F}), 0.75);
+}
+
+// Each program is compared with a few of many.
+TEST(TrainingSetTest, RanksOfManyProgramsAreLearnedFromSome) {
+  std::vector<FloatMatrix> rows;
+  for (int i = 0; i < 500; ++i) rows.push_back(Rows({{static_cast<float>(i)}}));
+  std::vector<Pack> packs;
+  for (int i = 0; i < 500; ++i)
+    packs.push_back({.rows = &rows[static_cast<size_t>(i)],
+                     .throughput = static_cast<float>(1 + (i * 7919) % 500) / 500});
+  const TrainingSet set(packs, Objective::kRank);
+  std::vector<float> right, wrong;
+  for (const Pack& pack : packs) {
+    right.push_back(1000 * pack.throughput);
+    wrong.push_back(-1000 * pack.throughput);
+  }
+  EXPECT_LT(set.Loss(right), 0.2);
+  EXPECT_GT(set.Loss(wrong), 100);
+  std::vector<float> gradient(500), hessian(500);
+  set.Derive(std::vector<float>(500), gradient, hessian);
+  const auto best = std::min_element(gradient.begin(), gradient.end()) - gradient.begin();
+  EXPECT_GT(packs[static_cast<size_t>(best)].throughput, 0.8);
+}
+
 }  // namespace
 TEST(TrainingSetTest, OutputsAreWhatEstimatesAreOffBy) {
   // The same row in both programs, estimated otherwise.

@@ -11,6 +11,7 @@
 #include "search/evolution/transfer.h"
 #include "search/policies/policy.h"
 #include "search/policies/unscheduled_first.h"
+#include "search/templates/template.h"
 #include "search/tuning/objective.h"
 
 namespace kiln::scheduler {
@@ -118,6 +119,8 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                                  options.policy_parameters().end());
   // Many tasks teach the model about each other.
   const bool knows_others = start.knows_others || device.tasks.size() >= kTasksThatTeach;
+  KILN_ASSIGN_OR_RETURN(const search::TemplatePtr schedule_template,
+                        search::TemplateOfText(options.schedule_template()));
   JobSearch search;
   search.options = OptionsOf(job.spec, history);
   for (size_t i = 0; i < device.tasks.size(); ++i) {
@@ -131,7 +134,8 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                           search::MakePolicy(options.policy(), device.tasks[i], seed,
                                              {.parameters = parameters,
                                               .models = models,
-                                              .min_own_results = knows_others ? 0 : kOwnResults}));
+                                              .min_own_results = knows_others ? 0 : kOwnResults,
+                                              .schedule_template = schedule_template}));
     // What takes too long as a reference takes too long as a candidate.
     if (!samples[i].has_value()) {
       policy = std::make_unique<search::UnscheduledFirst>(device.tasks[i], std::move(policy));

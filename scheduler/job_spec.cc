@@ -14,6 +14,7 @@
 #include "proto/builder.pb.h"
 #include "search/policies/policy.h"
 #include "search/space/parameters.h"
+#include "search/templates/shipped.h"
 #include "search/tuning/objective.h"
 
 namespace kiln::scheduler {
@@ -62,7 +63,20 @@ Status CheckMeasure(v1::MeasureOptions& measure) {
 
 Status CheckPolicy(v1::TuneOptions& options) {
   if (options.policy().empty()) options.set_policy(std::string(search::Policies().front()->name));
-  return search::FindPolicy(options.policy()).status();
+  KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
+  if (options.schedule_template().empty()) return OkStatus();
+  if (!kind->uses_template)
+    return InvalidArgument("policy {} searches no template, and one is given", kind->name);
+  return Annotate(search::ParseTemplate(options.schedule_template()).status(), "the template");
+}
+
+// Whether the policy's template can schedule the task's computation.
+Status CheckTemplate(const CheckedTask& task, const v1::TuneOptions& options) {
+  KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
+  if (!kind->uses_template) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(search::TemplatePtr given,
+                        search::TemplateOfText(options.schedule_template()));
+  return search::TemplateFor(std::move(given), task.dag, task.target.is_gpu()).status();
 }
 
 Status CheckStrategy(v1::TuneOptions& options) {
@@ -229,6 +243,8 @@ StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec, const std::stop_token& stop)
     v1::TaskSpec& task_spec = *spec.mutable_tasks(i);
     StatusOr<CheckedTask> task = CheckTask(task_spec, stop);
     if (!task.ok()) return Refuse(i, task_spec, task.status());
+    const Status fits = CheckTemplate(*task, spec.options());
+    if (!fits.ok()) return Refuse(i, task_spec, fits);
     const Status alternative = CheckAlternative(spec, job.tasks, *task, task_spec);
     if (!alternative.ok()) return Refuse(i, task_spec, alternative);
     if (i > 0 && task_spec.target() != spec.tasks(0).target()) {

@@ -40,6 +40,19 @@ TEST(JobSpecTest, IsCanonical) {
   EXPECT_EQ(once.spec.SerializeAsString(), twice.spec.SerializeAsString());
 }
 
+TEST(JobSpecTest, TemplatesStayAsTheyAre) {
+  v1::JobSpec spec = TestJob(5);
+  const std::string text =
+      "# mine\ntemplate t for cpu\nstage C = reduction()\ni, j = axes(C)\n"
+      "knob tile = split(i, outputs=2)\na, b = split(i, tile)\n";
+  spec.mutable_options()->set_policy("template.grid");
+  spec.mutable_options()->set_schedule_template(text);
+  ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
+  EXPECT_EQ(job.spec.options().schedule_template(), text);
+  spec.mutable_options()->clear_schedule_template();  // one is shipped
+  EXPECT_OK(CheckJobSpec(spec));
+}
+
 TEST(JobSpecTest, RangesOfInputsStayWithTheText) {
   v1::JobSpec spec = TestJob(5);
   const std::string plain = CheckJobSpec(spec)->spec.tasks(0).dag();
@@ -143,6 +156,24 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"AlternativeThatIsNone",
                 [](v1::JobSpec& s) { *s.add_tasks() = TestAlternative(0, 32); },
                 {"makes float32[32, 32] of 2 inputs, expected float32[64, 64] of 2 inputs"}},
+        Refusal{"TemplateOfAnotherPolicy",
+                [](v1::JobSpec& s) {
+                  s.mutable_options()->set_schedule_template("template t for cpu");
+                },
+                {"policy", "searches no template"}},
+        Refusal{"TemplateThatIsNone",
+                [](v1::JobSpec& s) {
+                  s.mutable_options()->set_policy("template.random");
+                  s.mutable_options()->set_schedule_template("template t for cpu\nspilt(x)");
+                },
+                {"the template: line 2, column 1: unknown step 'spilt'"}},
+        Refusal{"TemplateThatDoesNotFit",
+                [](v1::JobSpec& s) {
+                  s.mutable_options()->set_policy("template.random");
+                  s.mutable_options()->set_schedule_template(
+                      "template t for cpu\nstage C = reduction()\na, b, c = axes(C)\nknob k = [1]");
+                },
+                {"task 0 (matmul): template t: line 3, column 11: axes gives 2 loops, found 3"}},
         Refusal{"Policy",
                 [](v1::JobSpec& s) { s.mutable_options()->set_policy("oracle"); },
                 {"'oracle'", "sketch.random"}},

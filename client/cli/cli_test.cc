@@ -49,9 +49,9 @@ class CliTest : public testing::Test {
 TEST_F(CliTest, HelpListsEveryCommand) {
   const std::string help = KilnPrints({"--help"});
   for (const char* command :
-       {"tune",     "submit", "jobs",    "watch",   "cancel",    "calibrate", "workers",
-        "best",     "show",   "trial",   "records", "ops",       "check",     "tasks",
-        "schedule", "doctor", "version", "tracker", "scheduler", "builder",   "runner"}) {
+       {"tune",    "submit",  "jobs",      "watch",   "cancel", "calibrate", "workers",  "best",
+        "show",    "trial",   "records",   "ops",     "check",  "tasks",     "schedule", "doctor",
+        "version", "tracker", "scheduler", "builder", "runner", "templates"}) {
     EXPECT_THAT(help, HasSubstr(std::string("  ") + command + " ")) << command;
   }
   EXPECT_THAT(KilnPrints({"tune", "--help"}), HasSubstr("--trials"));
@@ -333,6 +333,67 @@ TEST_F(CliTest, OperatorsAreListedWithTheirParameters) {
   const Json op = Json::parse(KilnPrints({"ops", "matmul", "--json"}));
   EXPECT_EQ(op["name"], "matmul");
   EXPECT_EQ(op["parameters"].size(), 3u);
+}
+
+TEST_F(CliTest, TemplatesAreListedPrintedAndMeasuredOut) {
+  EXPECT_THAT(KilnPrints({"templates"}), HasSubstr("conv2d_nchw_direct"));
+  EXPECT_THAT(KilnPrints({"templates", "dense", "--target", "llvm"}),
+              HasSubstr("template dense for cpu\n"));
+  const Words tutorial = {"templates", "conv2d_nchw_direct", "--args", "1,7,7,512,512,3,3,1,1"};
+  EXPECT_EQ(KilnPrints(tutorial),
+            "ConfigSpace (len=10454400, space_map=\n"
+            "   0 tile_f: Split(policy=factors, product=512, num_outputs=4) len=220\n"
+            "   1 tile_y: Split(policy=factors, product=7, num_outputs=4) len=4\n"
+            "   2 tile_x: Split(policy=factors, product=7, num_outputs=4) len=4\n"
+            "   3 tile_rc: Split(policy=factors, product=512, num_outputs=3) len=55\n"
+            "   4 tile_ry: Split(policy=factors, product=3, num_outputs=3) len=3\n"
+            "   5 tile_rx: Split(policy=factors, product=3, num_outputs=3) len=3\n"
+            "   6 auto_unroll_max_step: OtherOption([0, 512, 1500]) len=3\n"
+            "   7 unroll_explicit: OtherOption([0, 1]) len=2\n"
+            ")\n");
+  Words point = tutorial;
+  point.insert(point.end(), {"--config", "5567092", "--json"});
+  const Json config = Json::parse(KilnPrints(point));
+  EXPECT_EQ(config["index"], 5567092);
+  EXPECT_EQ(config["entity"].size(), 8u);
+  EXPECT_EQ(config["entity"][0][0], "tile_f");
+  EXPECT_THAT(config["steps"].get<std::string>(), HasSubstr("\"CHW\""));
+  point[5] = "10454400";
+  EXPECT_THAT(Refused(point), HasSubstr("expected an index from 0 to 10454399"));
+}
+
+TEST_F(CliTest, TemplatesOfUsers) {
+  const std::string head = "template mine for cpu\nstage C = reduction()\ni, j = axes(C)\n";
+  const std::string right =
+      File("mine.tmpl", head + "knob t = split(i, outputs=2)\na, b = split(i, t)\n");
+  EXPECT_THAT(KilnPrints({"templates", right, "matmul", "--args", "8,8,8", "--target", "llvm"}),
+              HasSubstr("ConfigSpace (len=4, space_map=\n   0 t: Split("));
+  EXPECT_THAT(Refused({"templates", right, "--args", "8,8,8", "--target", "llvm"}),
+              HasSubstr("give the operator"));
+  EXPECT_THAT(Refused({"templates", right, "matmul", "--args", "8,8,8"}),
+              HasSubstr("template mine is for a CPU, the target is a GPU"));
+  const std::string wrong = File("wrong.tmpl", head + "unrol(i)\n");
+  EXPECT_THAT(Refused({"templates", wrong, "--target", "llvm"}),
+              HasSubstr("wrong.tmpl:4:1: unknown step 'unrol'"));
+  EXPECT_THAT(Refused({"templates", "dens"}), HasSubstr("did you mean dense?"));
+  EXPECT_THAT(RefusedTune({"matmul", "--args", "8,8,8", "--target", "null", "--template", wrong}),
+              HasSubstr("wrong.tmpl:4:1"));
+
+  const auto tune = [&](Words words) {
+    words.insert(words.begin(), "tune");
+    words.insert(words.end(), {"--target", "null", "--db", folder_.Join("templates.db"), "--json"});
+    return KilnPrints(words);
+  };
+  // Four points, and the unscheduled loops.
+  const std::string events =
+      tune({"matmul", "--args", "8,8,8", "--template", right, "--trials", "20"});
+  EXPECT_THAT(events, HasSubstr("template mine, config 3"));
+  EXPECT_THAT(tune({"--template", "dense", "--args", "8,8,8", "--policy", "template.grid",
+                    "--trials", "4"}),
+              HasSubstr("template dense, config 1"));
+  EXPECT_THAT(
+      tune({"batch_matmul", "--args", "2,8,8,8", "--policy", "template.genetic", "--trials", "4"}),
+      HasSubstr("template batch_matmul, config "));
 }
 
 TEST_F(CliTest, CheckPrintsTheCanonicalFormThatChecksAgain) {

@@ -36,6 +36,7 @@ struct JobFlags {
   std::vector<double> weights;            // of the tasks in order; what is missing is 1
   std::vector<std::string> input_ranges;  // "x=0.5:2"
   std::vector<std::string> parameters;    // of the policy: "eps_greedy=0.1"
+  std::string schedule_template;          // a name or a file (template_source.h); "": none
   std::string target = "llvm";
   std::string device;  // to measure on; "": any
   std::string name;
@@ -138,6 +139,13 @@ StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& ses
 // ---- tools
 Status OpsCommand(const std::string& name, bool json);
 Status CheckCommand(const WorkloadArguments& arguments, bool json);
+struct TemplatesFlags {
+  std::string what;             // a name or a file (template_source.h); "": list them
+  WorkloadArguments arguments;  // its operator; of a shipped template the one that it is for
+  std::string target = "cuda";
+  std::optional<int64_t> config;  // instead of the space: this point of it
+};
+Status TemplatesCommand(const TemplatesFlags& flags, bool json);
 struct TasksFlags {
   NetworkArguments network;
   std::string target = "cuda";

@@ -220,7 +220,14 @@ void JobOptions::AddSearch(CLI::App& command) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   AddSeed(command);
-  command.add_option("--policy", policy_, PolicyHelp())->check(CheckPolicy)->capture_default_str();
+  policy_given_.push_back(command.add_option("--policy", policy_, PolicyHelp())
+                              ->check(CheckPolicy)
+                              ->capture_default_str());
+  command
+      .add_option("--template", job_.schedule_template,
+                  "the template that policies template.* search: one of kiln templates, or a file "
+                  "(*.tmpl) [that of the operator]; without --policy, template.xgb searches it")
+      ->type_name("NAME|FILE");
   command
       .add_option("--parameter", job_.parameters, "of the policy: NAME=NUMBER, any number of them")
       ->type_name("NAME=NUMBER");
@@ -248,6 +255,16 @@ void JobOptions::SetLimits(v1::TuneOptions& options) const {
   options.set_trials(minutes_ > 0 && !given ? kMostTrials : trials_);
 }
 
+std::string JobOptions::Policy() const {
+  const bool given = std::ranges::any_of(
+      policy_given_, [](const CLI::Option* option) { return option->count() > 0; });
+  if (given || job_.schedule_template.empty()) return policy_;
+  for (const search::PolicyKind* kind : search::Policies()) {
+    if (kind->uses_template) return std::string(kind->name);
+  }
+  return policy_;
+}
+
 JobFlags JobOptions::Job() const {
   JobFlags job = job_;
   if (!ops_.empty()) job.arguments.op = ops_[0];
@@ -256,7 +273,7 @@ JobFlags JobOptions::Job() const {
   v1::TuneOptions& options = job.options;
   SetLimits(options);
   options.set_seed(seed_);
-  options.set_policy(policy_);
+  options.set_policy(Policy());
   options.set_early_stopping(early_stopping_);
   options.set_total_early_stopping(total_early_stopping_);
   options.set_objective(objective_);

@@ -10,6 +10,7 @@ namespace kiln::client {
 
 void ToolFlagTable::AddTo(CLI::App& app) {
   AddOps(app);
+  AddTemplates(app);
   AddCheck(app);
   AddTasks(app);
   AddSchedule(app);
@@ -29,6 +30,25 @@ void ToolFlagTable::AddOps(CLI::App& app) {
                       Plain([this] { return OpsCommand(operator_, flag_table_.session().json); }));
   ops->add_option("operator", operator_, "one operator");
   flag_table_.AddJson(*ops);
+}
+
+void ToolFlagTable::AddTemplates(CLI::App& app) {
+  CLI::App* templates = flag_table_.Add(
+      app, "templates", "list the schedule templates, or print one or its knobs",
+      Plain([this] { return TemplatesCommand(templates_, flag_table_.session().json); }));
+  templates->add_option("template", templates_.what,
+                        "one that is listed, or a file (*.tmpl); alone: its text is printed");
+  templates->add_option("op", templates_.arguments.op,
+                        "the operator or text file (*.te) that it is to schedule [of a listed one "
+                        "its operator]");
+  AddWorkloadArguments(*templates, templates_.arguments);
+  templates->add_option("--target", templates_.target, "cuda or llvm")->capture_default_str();
+  templates
+      ->add_option("--config", templates_.config,
+                   "instead of the knobs: their values at this index, and the schedule")
+      ->type_name("INDEX")
+      ->check(NotNegative());
+  flag_table_.AddJson(*templates);
 }
 
 void ToolFlagTable::AddCheck(CLI::App& app) {

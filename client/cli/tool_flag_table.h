@@ -1,4 +1,4 @@
-// ops, check, tasks, compile, schedule, run, verify, bench, doctor, selftest, conformance, version on the command line.
+// ops, templates, check, tasks, compile, schedule, run, verify, bench, doctor, selftest, conformance, version on the command line.
 #pragma once
 
 #include <string>
@@ -22,6 +22,7 @@ class ToolFlagTable {
 
  private:
   void AddOps(CLI::App& app);
+  void AddTemplates(CLI::App& app);
   void AddCheck(CLI::App& app);
   void AddTasks(CLI::App& app);
   void AddCompile(CLI::App& app);
@@ -41,6 +42,7 @@ class ToolFlagTable {
   FlagTable& flag_table_;
   std::string operator_;
   WorkloadArguments arguments_;
+  TemplatesFlags templates_;
   TasksFlags tasks_;
   CompileFlags compile_;
   ScheduleFlags schedule_;

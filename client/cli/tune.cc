@@ -10,6 +10,7 @@
 #include "client/cli/follow.h"
 #include "client/cli/job_preview.h"
 #include "client/cli/task_list.h"
+#include "client/cli/template_source.h"
 #include "client/client.h"
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
@@ -388,8 +389,15 @@ void AddTask(const JobTask& given, const target::Target& target, v1::JobSpec& sp
 
 }  // namespace
 
-StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags) {
-  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
+StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& given) {
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(given.target));
+  JobFlags flags = given;
+  if (!flags.schedule_template.empty()) {
+    KILN_ASSIGN_OR_RETURN(TemplateSource source,
+                          LoadTemplate(flags.schedule_template, target.is_gpu()));
+    if (flags.arguments.op.empty() && flags.tasks_path.empty()) flags.arguments.op = source.op;
+    flags.options.set_schedule_template(std::move(source.text));
+  }
   KILN_ASSIGN_OR_RETURN(const std::vector<JobTask> tasks, LoadJobTasks(flags, target));
   v1::JobSpec spec;
   spec.set_name(flags.name);

@@ -6,13 +6,16 @@
 #include "search/policies/policy.h"
 #include "search/policies/random_policy.h"
 #include "search/policies/sketch_policy.h"
+#include "search/policies/template_policy.h"
+#include "search/templates/shipped.h"
 
 namespace kiln::search {
 
 // A line for each.
 std::span<const PolicyKind* const> Policies() {
   static constexpr const PolicyKind* kPolicies[] = {
-      &kSketchXgb, &kSketchAnalytic, &kSketchRandom, &kHeuristic, &kEmpty,
+      &kSketchXgb,       &kSketchAnalytic,     &kSketchRandom,   &kHeuristic,    &kTemplateXgb,
+      &kTemplateGenetic, &kTemplateCoordinate, &kTemplateRandom, &kTemplateGrid, &kEmpty,
   };
   return kPolicies;
 }
@@ -42,6 +45,10 @@ StatusOr<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const Task& 
     return InvalidArgument("policy {} needs an analytic cost model", name);
   PolicyOptions given = options;
   if (!learns) given.models.learned = nullptr;
+  if (kind->uses_template) {
+    KILN_ASSIGN_OR_RETURN(given.schedule_template,
+                          TemplateFor(options.schedule_template, task.dag, task.target.is_gpu()));
+  }
   return kind->make(task, std::move(parameters), seed, given);
 }
 

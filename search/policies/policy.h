@@ -23,6 +23,8 @@
 
 namespace kiln::search {
 
+class Template;  // search/templates/template.h
+
 struct Candidate {
   std::vector<schedule::StepPtr> steps;
   uint64_t hash = 0;  // schedule::HashSteps(steps): its identity
@@ -79,6 +81,8 @@ struct PolicyOptions {
   int min_own_results = 0;
   // Of a call to Propose or Observe; results do not depend on it. 0: one for each CPU.
   int threads = 0;
+  // Of a policy that searches one. Null: that which Kiln ships for the task's operator.
+  std::shared_ptr<const Template> schedule_template = {};
 };
 
 // A policy by name: a row of the table in policies.cc. The row stands beside the policy.
@@ -88,7 +92,8 @@ struct PolicyKind {
   // The cost model that it learns with, as costmodel/make_cost_model.h calls it; empty: none.
   std::string_view learned_model = {};
   bool uses_analytic_model = false;
-  // `task` outlives the policy. The options have models as the row says.
+  bool uses_template = false;
+  // `task` outlives the policy. The options have models and a template as the row says.
   std::unique_ptr<Policy> (*make)(const Task& task, Parameters parameters, uint64_t seed,
                                   const PolicyOptions& options);
 };
@@ -99,7 +104,8 @@ std::vector<std::string> PolicyNames();
 // InvalidArgument with the list of known ones.
 StatusOr<const PolicyKind*> FindPolicy(std::string_view name);
 
-// An unknown name or parameter: error with the list of known ones. `task` must outlive the policy.
+// An unknown name or parameter: error with the list of known ones. A template that cannot schedule
+// the task's computation, or none that can: the reason. `task` must outlive the policy.
 StatusOr<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const Task& task, uint64_t seed,
                                              const PolicyOptions& options = {});
 

@@ -388,7 +388,26 @@ namespace kiln::search {
     "")                                                                                           \
   X(int, heuristic_generations, 2, 0, 1e3,                                                        \
     "heuristic: generations",                                                                     \
-    "")
+    "")                                                                                           \
+  /* Policies template.*. */                                                                      \
+  X(int, template_population, 100, 2, 1e6,                                                        \
+    "template.genetic: points of a generation",                                                   \
+    "as in TVM's autotvm")                                                                        \
+  X(int, template_plan_size, 64, 1, 1e6,                                                          \
+    "template.xgb: results between two trainings of its model, and points that are "              \
+    "planned by it",                                                                              \
+    "as in TVM's autotvm")                                                                        \
+  X(bool, template_rank_loss, false, 0, 1,                                                        \
+    "template.xgb: the model learns which of two points is faster; else the throughput",          \
+    "")                                                                                           \
+  X(bool, template_itervar_features, false, 0, 1,                                                 \
+    "template.xgb: the model sees the loops of a point's program; else the values of its "        \
+    "knobs, which takes far less time",                                                           \
+    "")                                                                                           \
+  X(double, template_diversity, 0, 0, 100,                                                        \
+    "template.xgb: above 1, so many times as many points are looked for, of which those are "     \
+    "planned that have the most different values",                                                \
+    "as in TVM's autotvm, diversity_filter_ratio")
 // clang-format on
 
 struct Parameters {

@@ -59,8 +59,11 @@ TABLE = {
     "search/space": ["base", "device"] + _COMPILER,
     "search/sampling": ["base", "device", "search/space"] + _COMPILER,
     "search/evolution": ["base", "device", "costmodel", "compiler/features", "search/space", "search/sampling"] + _COMPILER,
+    # Schedules that people wrote, with knobs.
+    "search/templates": ["base", "costmodel", "search/space"] + _COMPILER,
     "search/policies": [
         "base", "device", "costmodel", "compiler/features", "search/space", "search/sampling", "search/evolution",
+        "search/templates",
     ] + _COMPILER,
     "search/tuning": ["base", "device", "search/space", "search/policies"],
     # What a user ships: runs compiled networks, and nothing else.

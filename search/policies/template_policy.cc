@@ -1,0 +1,204 @@
+#include "search/policies/template_policy.h"
+
+#include "base/clock.h"
+#include "compiler/lower/lower.h"
+#include "search/space/gpu_validity.h"
+#include "search/templates/loop_features.h"
+#include "search/templates/tuners/coordinate_tuner.h"
+#include "search/templates/tuners/genetic_tuner.h"
+#include "search/templates/tuners/model_tuner.h"
+
+namespace kiln::search {
+namespace {
+
+ConfigSpace SpaceOf(const Template& schedule_template, const dag::DagPtr& dag) {
+  StatusOr<ConfigSpace> space = schedule_template.Space(dag);
+  KILN_CHECK(space.ok(), "{}", Message(space.status()));
+  return *std::move(space);
+}
+
+using Make = std::unique_ptr<Policy> (*)(const Task&, Parameters, uint64_t, const PolicyOptions&);
+
+template <typename Tuner>
+std::unique_ptr<Policy> MakeSeeded(const Task& task, Parameters parameters, uint64_t seed,
+                                   const PolicyOptions& options) {
+  return std::make_unique<TemplatePolicy>(
+      task, parameters, options.schedule_template,
+      [seed](const ConfigSpace& space) { return std::make_unique<Tuner>(space, seed); });
+}
+
+std::unique_ptr<Policy> MakeGenetic(const Task& task, Parameters parameters, uint64_t seed,
+                                    const PolicyOptions& options) {
+  const GeneticOptions genetic{.population = parameters.template_population};
+  return std::make_unique<TemplatePolicy>(
+      task, parameters, options.schedule_template, [seed, genetic](const ConfigSpace& space) {
+        return std::make_unique<GeneticTuner>(space, seed, genetic);
+      });
+}
+
+// The values of the knobs, and after them the loops of the program, where they are asked for.
+PointFeatures FeaturesOf(const Task& task, const ConfigSpace& space, TemplatePtr schedule_template,
+                         bool of_loops) {
+  return [&task, &space, schedule_template = std::move(schedule_template),
+          of_loops](int64_t index) -> std::vector<float> {
+    const Config config = space.Get(index);
+    std::vector<float> knobs = KnobFeatures(config);
+    if (!of_loops) return knobs;
+    const StatusOr<schedule::State> state = schedule_template->Instantiate(task.dag, config);
+    if (!state.ok()) return {};
+    const StatusOr<ir::Program> program =
+        lower::Lower(*state, {.gpu = task.target.is_gpu(), .stop = task.stop});
+    if (!program.ok()) return {};
+    const std::vector<float> loops = LoopFeatures(*program);
+    knobs.insert(knobs.end(), loops.begin(), loops.end());
+    return knobs;
+  };
+}
+
+std::unique_ptr<Policy> MakeXgb(const Task& task, Parameters parameters, uint64_t seed,
+                                const PolicyOptions& options) {
+  const ModelOptions model{.plan_size = parameters.template_plan_size,
+                           .rank_loss = parameters.template_rank_loss,
+                           .diversity_ratio = parameters.template_diversity,
+                           .stop = task.stop};
+  const bool of_loops = parameters.template_itervar_features;
+  return std::make_unique<TemplatePolicy>(
+      task, parameters, options.schedule_template,
+      [&task, seed, model, of_loops,
+       schedule_template = options.schedule_template](const ConfigSpace& space) {
+        return std::make_unique<ModelTuner>(
+            space, FeaturesOf(task, space, schedule_template, of_loops), seed, model);
+      });
+}
+
+}  // namespace
+
+constinit const PolicyKind kTemplateXgb = {
+    .name = "template.xgb",
+    .what = "a template's knobs by a model that learns from what is measured, and annealing",
+    .uses_template = true,
+    .make = MakeXgb};
+
+constinit const PolicyKind kTemplateGenetic = {.name = "template.genetic",
+                                               .what = "a template's knobs by a genetic search",
+                                               .uses_template = true,
+                                               .make = MakeGenetic};
+constinit const PolicyKind kTemplateCoordinate = {
+    .name = "template.coordinate",
+    .what = "a template's knobs by coordinate descent",
+    .uses_template = true,
+    .make = MakeSeeded<CoordinateTuner>};
+constinit const PolicyKind kTemplateRandom = {.name = "template.random",
+                                              .what = "a template's knobs at random",
+                                              .uses_template = true,
+                                              .make = MakeSeeded<RandomTuner>};
+constinit const PolicyKind kTemplateGrid = {
+    .name = "template.grid",
+    .what = "a template's knobs in the order of their indices",
+    .uses_template = true,
+    .make = [](const Task& task, Parameters parameters, uint64_t,
+               const PolicyOptions& options) -> std::unique_ptr<Policy> {
+      return std::make_unique<TemplatePolicy>(
+          task, parameters, options.schedule_template,
+          [](const ConfigSpace& space) { return std::make_unique<GridTuner>(space); });
+    }};
+
+TemplatePolicy::TemplatePolicy(const Task& task, const Parameters& parameters,
+                               TemplatePtr schedule_template, const MakeTuner& make_tuner)
+    : task_(task),
+      max_rejected_draws_(parameters.max_rejected_draws),
+      template_(std::move(schedule_template)),
+      space_(SpaceOf(*template_, task.dag)),
+      tuner_(make_tuner(space_)) {}
+
+void TemplatePolicy::Tell(int64_t index, std::optional<double> cost_s) {
+  tuner_->Tell(index, cost_s && *cost_s > 0 ? 1 / *cost_s : 0);
+}
+
+Status TemplatePolicy::CheckRuns(const schedule::State& state, Drop& drop) const {
+  drop = Drop::kLowering;
+  if (task_.target.is_gpu()) {
+    KILN_ASSIGN_OR_RETURN(const schedule::State filled, lower::FillExtents(state, task_.stop));
+    const Status limits = CheckGpuLimits(filled, task_.hardware, task_.device.max_cluster_blocks);
+    if (!limits.ok()) {
+      drop = Message(limits).find("shared memory") != std::string_view::npos ? Drop::kSharedMemory
+                                                                             : Drop::kThreads;
+      return limits;
+    }
+  }
+  return lower::Lower(state, {.gpu = task_.target.is_gpu(), .stop = task_.stop}).status();
+}
+
+std::optional<Candidate> TemplatePolicy::MakeCandidate(int64_t index) {
+  const StatusOr<schedule::State> state = template_->Instantiate(task_.dag, space_.Get(index));
+  if (!state.ok()) {
+    report_.AddDrop(Drop::kIllegal, state.status());
+    Tell(index, std::nullopt);
+    return std::nullopt;
+  }
+  const uint64_t hash = schedule::HashSteps(state->steps());
+  if (const auto known = costs_s_.find(hash); known != costs_s_.end()) {
+    ++report_.count(Drop::kKnown);
+    indices_[hash].push_back(index);
+    Tell(index, known->second);
+    return std::nullopt;
+  }
+  std::vector<int64_t>& indices = indices_[hash];
+  indices.push_back(index);
+  if (indices.size() > 1 || avoided_.contains(hash)) {  // another one stands for it
+    ++report_.count(Drop::kKnown);
+    return std::nullopt;
+  }
+  Drop drop = Drop::kIllegal;
+  const Status runs = CheckRuns(*state, drop);
+  if (!runs.ok()) {
+    report_.AddDrop(drop, runs);
+    Tell(index, std::nullopt);
+    costs_s_[hash] = std::nullopt;
+    return std::nullopt;
+  }
+  return Candidate{state->steps(), hash,
+                   fmt::format("template {}, config {}", template_->name(), index)};
+}
+
+StatusOr<std::vector<Candidate>> TemplatePolicy::Propose(int n) {
+  const double start = Clock::Real().MonotonicSeconds();
+  report_ = {.round = report_.round + 1};
+  std::vector<Candidate> candidates;
+  int rejected = 0;
+  while (std::ssize(candidates) < n && rejected < max_rejected_draws_) {
+    if (task_.stop.stop_requested()) return Cancelled("stopped");
+    const std::optional<int64_t> index = tuner_->Next();
+    if (!index) break;
+    ++report_.sampled;
+    std::optional<Candidate> candidate = MakeCandidate(*index);
+    if (task_.stop.stop_requested()) return Cancelled("stopped");
+    if (!candidate) {
+      ++rejected;
+      continue;
+    }
+    rejected = 0;
+    candidates.push_back(*std::move(candidate));
+  }
+  report_.proposed = static_cast<int>(candidates.size());
+  report_.wall_s = Clock::Real().MonotonicSeconds() - start;
+  found_any_ = found_any_ || !candidates.empty();
+  if (candidates.empty() && !found_any_ && report_.sampled > 0)
+    return FailedPrecondition("no configuration of template {} can be run\n{}", template_->name(),
+                              PrintRound(report_));
+  return candidates;
+}
+
+void TemplatePolicy::Observe(std::span<const Observation> observations) {
+  for (const Observation& o : observations) {
+    const std::optional<double> cost_s = o.valid ? std::optional(o.cost_s) : std::nullopt;
+    found_any_ = true;
+    if (o.corrects && !costs_s_.contains(o.candidate.hash)) continue;
+    costs_s_[o.candidate.hash] = cost_s;
+    const auto proposed = indices_.find(o.candidate.hash);
+    if (proposed == indices_.end()) continue;
+    for (const int64_t index : proposed->second) Tell(index, cost_s);
+  }
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,87 @@
+#include "search/templates/shipped.h"
+
+#include <algorithm>
+
+#include "base/closest_names.h"
+#include "search/templates/shipped/texts.h"
+
+namespace kiln::search {
+namespace {
+
+// "": it has none, or several.
+std::string AxesOfReduction(const dag::Dag& dag) {
+  std::string axes;
+  int reductions = 0;
+  for (int i = 0; i < dag.size(); ++i) {
+    if (!dag.op(i).is_reduction()) continue;
+    axes.clear();
+    for (const dag::Axis& axis : dag.op(i).axes()) axes += (axes.empty() ? "" : " ") + axis.name;
+    ++reductions;
+  }
+  return reductions == 1 ? axes : "";
+}
+
+}  // namespace
+
+// In the order of the documentation; where several can schedule a computation, the first is taken.
+std::span<const ShippedTemplate> ShippedTemplates() {
+  static const ShippedTemplate kTemplates[] = {
+      {"conv2d_nchw_direct", true, "autotvm's tutorial: tiles in shared memory and registers",
+       "conv2d_nchw", "nn ff yy xx", kConv2dNchwDirectGpu},
+      {"conv2d_nchw_direct", false, "tiles in registers, vectors along the rows of the image",
+       "conv2d_nchw", "nn ff yy xx", kConv2dNchwDirectCpu},
+      {"conv2d_nhwc", true, "tiles in shared memory, threads along channels", "conv2d_nhwc",
+       "nn yy xx ff", kConv2dNhwcGpu},
+      {"conv2d_nhwc", false, "tiles in registers, vectors along channels", "conv2d_nhwc",
+       "nn yy xx ff", kConv2dNhwcCpu},
+      {"depthwise_conv2d_nchw", true, "image tiles, in shared memory or not",
+       "depthwise_conv2d_nchw", "b c i j", kDepthwiseNchwGpu},
+      {"depthwise_conv2d_nchw", false, "vectors along the rows of the image",
+       "depthwise_conv2d_nchw", "b c i j", kDepthwiseNchwCpu},
+      {"depthwise_conv2d_nhwc", true, "threads along channels", "depthwise_conv2d_nhwc", "b i j c",
+       kDepthwiseNhwcGpu},
+      {"depthwise_conv2d_nhwc", false, "vectors along channels", "depthwise_conv2d_nhwc", "b i j c",
+       kDepthwiseNhwcCpu},
+      {"dense", true, "tiles in shared memory, of matmul too", "dense", "i j", kDenseGpu},
+      {"dense", false, "tiles in registers, of matmul too", "dense", "i j", kDenseCpu},
+      {"batch_matmul", true, "tiles in shared memory", "batch_matmul", "b i j", kBatchMatmulGpu},
+      {"batch_matmul", false, "tiles in registers", "batch_matmul", "b i j", kBatchMatmulCpu},
+  };
+  return kTemplates;
+}
+
+StatusOr<const ShippedTemplate*> FindShippedTemplate(std::string_view name, bool gpu) {
+  std::vector<std::string> names;
+  for (const ShippedTemplate& shipped : ShippedTemplates()) {
+    if (shipped.for_gpu != gpu) continue;
+    if (shipped.name == name) return &shipped;
+    names.emplace_back(shipped.name);
+  }
+  return NotFound("no template {} for a {}{}; kiln templates lists them", name, gpu ? "GPU" : "CPU",
+                  DidYouMean(name, names));
+}
+
+StatusOr<TemplatePtr> ShippedTemplateFor(const dag::DagPtr& dag, bool gpu) {
+  const std::string axes = AxesOfReduction(*dag);
+  for (const ShippedTemplate& shipped : ShippedTemplates()) {
+    if (shipped.for_gpu != gpu || shipped.axes != axes) continue;
+    KILN_ASSIGN_OR_RETURN(TemplatePtr made, TextTemplate::Parse(shipped.text));
+    if (made->Space(dag).ok()) return made;
+  }
+  return NotFound(
+      "no template that Kiln ships can schedule this computation on a {}: kiln templates lists "
+      "them, docs/templates.md says how to write one",
+      gpu ? "GPU" : "CPU");
+}
+
+StatusOr<TemplatePtr> TemplateFor(TemplatePtr given, const dag::DagPtr& dag, bool gpu) {
+  if (given == nullptr) return ShippedTemplateFor(dag, gpu);
+  if (given->for_gpu() != gpu)
+    return InvalidArgument("template {} is for a {}, the target is a {}", given->name(),
+                           given->for_gpu() ? "GPU" : "CPU", gpu ? "GPU" : "CPU");
+  const Status fits = given->Space(dag).status();
+  if (!fits.ok()) return Annotate(fits, fmt::format("template {}", given->name()));
+  return given;
+}
+
+}  // namespace kiln::search
