@@ -43,10 +43,16 @@ StatusOr<bool> LogLines::Next(std::string& line) {
   line.clear();
   ++number_;
   size_t length = 0;
+  const auto drop_mark = [&] {
+    if (number_ == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+  };
   while (true) {
     if (at_ == buffer_.size()) {
       KILN_ASSIGN_OR_RETURN(const bool more, Fill());
-      if (!more) return length > 0;
+      if (!more) {
+        drop_mark();
+        return length > 0;
+      }
     }
     const size_t end = buffer_.find('\n', at_);
     const size_t count = std::min(end, buffer_.size()) - at_;
@@ -56,7 +62,7 @@ StatusOr<bool> LogLines::Next(std::string& line) {
     at_ += count;
     if (end != std::string::npos) {
       ++at_;
-      if (number_ == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+      drop_mark();
       return true;
     }
     if (length > kNoLogBytes) {

@@ -38,6 +38,16 @@ TEST_F(LogLinesTest, LinesAreThoseBetweenLineFeeds) {
   EXPECT_THAT(Lines("a\nno feed at the end"), ElementsAre("a", "no feed at the end"));
   const std::string bytes("\0\xff\r", 3);
   EXPECT_THAT(Lines(bytes + "\nx"), ElementsAre(bytes, "x"));
+  EXPECT_THAT(Lines("\xef\xbb\xbf"
+                    "a\n\xef\xbb\xbf"
+                    "b"),
+              ElementsAre("a",
+                          "\xef\xbb\xbf"
+                          "b"))
+      << "the mark of UTF-8 is no part of the first line";
+  EXPECT_THAT(Lines("\xef\xbb\xbf"
+                    "a"),
+              ElementsAre("a"));
   const std::string longer_than_a_read(100'000, 'x');
   EXPECT_THAT(Lines(longer_than_a_read + "\n" + longer_than_a_read),
               ElementsAre(longer_than_a_read, longer_than_a_read));
