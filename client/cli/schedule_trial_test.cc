@@ -62,7 +62,7 @@ TEST_F(ScheduleTrialTest, IsMeasuredCheckedAndKept) {
   for (const Json& record : records) {
     EXPECT_THAT(record["result"]["costs_s"], SizeIs(1));
     EXPECT_EQ(record["workload_id"], records[0]["workload_id"]);
-    EXPECT_THAT(record["device"].dump() + record["result"].dump(), HasSubstr("device"));
+    EXPECT_NE(record["result"]["device"], "");
   }
   EXPECT_THAT(Prints({"best", "matmul", "--args", "32,16,24"}), HasSubstr("schedules/"));
   EXPECT_THAT(Prints({"show", "1", "--as", "tvm"}), HasSubstr("te.compute((32, 16), lambda i, j"));

@@ -208,10 +208,6 @@ StatusOr<State> Replay(dag::DagPtr dag, std::span<const StepPtr> steps,
 
 // The loop nest as text for people, in the form that TVM prints.
 std::string PrintLoops(const State& state, bool omit_unit_loops = true);
-// The schedule as a sequence of primitives, Python-like ("conv_i_o, conv_i_i =
-// s[conv].split(conv_i, factor=16)").
-std::string PrintPrimitives(const State& state);
-
 // Identity of a state for duplicate detection: a hash over the steps' effect-bearing fields. Equal
 // step lists: equal hash.
 uint64_t HashSteps(std::span<const StepPtr> steps);

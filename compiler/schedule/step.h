@@ -31,8 +31,6 @@ class Step {
   virtual Status ApplyTo(State& state) const = 0;
   // The JSON array of a measure record (docs/steps.md), on one line, ", " between items.
   virtual std::string ToJson() const = 0;
-  // Lines of primitives; `before` is the state the step is applied to, `after` the result.
-  virtual std::string ToPrimitives(const State& before, const State& after) const = 0;
   // Of the fields that have an effect.
   virtual uint64_t Hash() const = 0;
   // The same without what a search may choose anew where the rest of a schedule stays (tile

@@ -1,4 +1,3 @@
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -34,20 +33,6 @@ Status AnnotateStep::ApplyTo(State& state) const {
 
 std::string AnnotateStep::ToJson() const {
   return fmt::format("[\"AN\", {}, {}, {}]", stage_id, loop, static_cast<int>(annotation));
-}
-
-std::string AnnotateStep::ToPrimitives(const State& before, const State&) const {
-  const std::string stage = StageVar(before, stage_id);
-  const std::string var = LoopVar(before, stage_id, loop);
-  switch (annotation) {
-    case Annotation::kUnroll:
-    case Annotation::kVectorize:
-    case Annotation::kParallel:
-    case Annotation::kTensorize:
-      return fmt::format("s[{}].{}({})\n", stage, AnnotationName(annotation), var);
-    default:
-      return fmt::format("s[{}].bind({}, \"{}\")\n", stage, var, AnnotationName(annotation));
-  }
 }
 
 uint64_t AnnotateStep::Hash() const {

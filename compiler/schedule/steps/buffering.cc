@@ -1,4 +1,3 @@
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -30,11 +29,6 @@ Status BufferingStep::ApplyTo(State& state) const {
 
 std::string BufferingStep::ToJson() const {
   return fmt::format("[\"BF\", {}, {}{}]", stage_id, depth, asynchronous ? ", 1" : "");
-}
-
-std::string BufferingStep::ToPrimitives(const State& before, const State&) const {
-  return fmt::format("s[{}].buffering({}{})\n", StageVar(before, stage_id), depth,
-                     asynchronous ? ", asynchronous=True" : "");
 }
 
 uint64_t BufferingStep::Hash() const {

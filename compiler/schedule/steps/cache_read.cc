@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/insertion.h"
 #include "compiler/schedule/steps/legality.h"
@@ -72,14 +71,6 @@ Status CacheReadStep::ApplyTo(State& state) const {
 
 std::string CacheReadStep::ToJson() const {
   return fmt::format("[\"CHR\", {}, \"{}\", [{}]]", stage_id, scope, fmt::join(readers, ", "));
-}
-
-std::string CacheReadStep::ToPrimitives(const State& before, const State& after) const {
-  std::vector<std::string> names;
-  for (int reader : readers) names.push_back(StageVar(before, reader));
-  return fmt::format("{} = s.cache_read({}, \"{}\", [{}])\n{}", StageVar(after, stage_id + 1),
-                     StageVar(before, stage_id), scope, fmt::join(names, ", "),
-                     DeclareLoops(after, stage_id + 1));
 }
 
 uint64_t CacheReadStep::Hash() const {

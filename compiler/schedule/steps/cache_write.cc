@@ -1,4 +1,3 @@
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/insertion.h"
 #include "compiler/schedule/steps/legality.h"
@@ -41,12 +40,6 @@ Status CacheWriteStep::ApplyTo(State& state) const {
 
 std::string CacheWriteStep::ToJson() const {
   return fmt::format("[\"CHW\", {}, \"{}\"]", stage_id, scope);
-}
-
-std::string CacheWriteStep::ToPrimitives(const State& before, const State& after) const {
-  return fmt::format("{} = s.cache_write({}, \"{}\")\n{}{}", StageVar(after, stage_id),
-                     StageVar(before, stage_id), scope, DeclareLoops(after, stage_id),
-                     DeclareLoops(after, stage_id + 1));
 }
 
 uint64_t CacheWriteStep::Hash() const {

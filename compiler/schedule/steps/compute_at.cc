@@ -1,5 +1,4 @@
 #include "compiler/dag/limits.h"
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -81,11 +80,6 @@ Status ComputeAtStep::ApplyTo(State& state) const {
 
 std::string ComputeAtStep::ToJson() const {
   return fmt::format("[\"CA\", {}, {}, {}]", stage_id, target_stage, target_loop);
-}
-
-std::string ComputeAtStep::ToPrimitives(const State& before, const State&) const {
-  return fmt::format("s[{}].compute_at(s[{}], {})\n", StageVar(before, stage_id),
-                     StageVar(before, target_stage), LoopVar(before, target_stage, target_loop));
 }
 
 uint64_t ComputeAtStep::Hash() const {

@@ -1,5 +1,4 @@
 #include "compiler/schedule/inlining.h"
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -36,10 +35,6 @@ Status ComputeInlineStep::ApplyTo(State& state) const {
 }
 
 std::string ComputeInlineStep::ToJson() const { return fmt::format("[\"CI\", {}]", stage_id); }
-
-std::string ComputeInlineStep::ToPrimitives(const State& before, const State&) const {
-  return fmt::format("s[{}].compute_inline()\n", StageVar(before, stage_id));
-}
 
 uint64_t ComputeInlineStep::Hash() const { return StepHash(kTag).Add(stage_id).value(); }
 

@@ -1,4 +1,3 @@
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -19,10 +18,6 @@ Status ComputeRootStep::ApplyTo(State& state) const {
 }
 
 std::string ComputeRootStep::ToJson() const { return fmt::format("[\"CR\", {}]", stage_id); }
-
-std::string ComputeRootStep::ToPrimitives(const State& before, const State&) const {
-  return fmt::format("s[{}].compute_root()\n", StageVar(before, stage_id));
-}
 
 uint64_t ComputeRootStep::Hash() const { return StepHash(kTag).Add(stage_id).value(); }
 

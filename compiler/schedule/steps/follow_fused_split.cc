@@ -53,11 +53,6 @@ std::string FollowFusedSplitStep::ToJson() const {
                      fmt::join(src_steps, ", "), level, factor_or_nparts);
 }
 
-std::string FollowFusedSplitStep::ToPrimitives(const State& before, const State& after) const {
-  const int64_t length = *FollowedLength(*this, before.steps());
-  return SplitPrimitive(before, after, stage_id, loop, {&length, 1}, factor_or_nparts);
-}
-
 uint64_t FollowFusedSplitStep::Hash() const {
   return StepHash(kTag)
       .Add(stage_id)

@@ -54,11 +54,6 @@ std::string FollowSplitStep::ToJson() const {
   return fmt::format("[\"FSP\", {}, {}, {}, {}]", stage_id, loop, src_step, n_split);
 }
 
-std::string FollowSplitStep::ToPrimitives(const State& before, const State& after) const {
-  return SplitPrimitive(before, after, stage_id, loop, *FollowedLengths(*this, before.steps()),
-                        true);
-}
-
 uint64_t FollowSplitStep::Hash() const {
   return StepHash(kTag).Add(stage_id).Add(loop).Add(src_step).Add(n_split).value();
 }

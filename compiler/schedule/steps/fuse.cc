@@ -1,7 +1,6 @@
 #include <fmt/ranges.h>
 
 #include "base/integers.h"
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -84,13 +83,6 @@ Status FuseStep::ApplyTo(State& state) const {
 
 std::string FuseStep::ToJson() const {
   return fmt::format("[\"FU\", {}, [{}]]", stage_id, fmt::join(loops, ", "));
-}
-
-std::string FuseStep::ToPrimitives(const State& before, const State& after) const {
-  const int first = loops.empty() ? 0 : loops[0];
-  return fmt::format("{} = s[{}].fuse({})\n", LoopVar(after, stage_id, first),
-                     StageVar(before, stage_id),
-                     LoopVars(before, stage_id, first, static_cast<int>(loops.size())));
 }
 
 uint64_t FuseStep::Hash() const { return StepHash(kTag).Add(stage_id).AddAll(loops).value(); }

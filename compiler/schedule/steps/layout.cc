@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -38,10 +37,6 @@ Status LayoutStep::ApplyTo(State& state) const {
 
 std::string LayoutStep::ToJson() const {
   return fmt::format("[\"LA\", {}, [{}]]", stage_id, fmt::join(order, ", "));
-}
-
-std::string LayoutStep::ToPrimitives(const State& before, const State&) const {
-  return fmt::format("s[{}].layout({})\n", StageVar(before, stage_id), fmt::join(order, ", "));
 }
 
 uint64_t LayoutStep::Hash() const { return StepHash(kTag).Add(stage_id).AddAll(order).value(); }

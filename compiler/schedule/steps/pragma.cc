@@ -1,7 +1,6 @@
 #include <charconv>
 #include <optional>
 
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -80,14 +79,6 @@ Status PragmaStep::ApplyTo(State& state) const {
 
 std::string PragmaStep::ToJson() const {
   return fmt::format("[\"PR\", {}, {}, \"{}\"]", stage_id, loop, pragma);
-}
-
-std::string PragmaStep::ToPrimitives(const State& before, const State&) const {
-  const std::string stage = StageVar(before, stage_id);
-  const std::string var = LoopVar(before, stage_id, loop);
-  if (!setting) return fmt::format("s[{}].pragma({}, \"{}\")\n", stage, var, pragma);
-  return fmt::format("s[{}].pragma({}, \"{}\", {})\n", stage, var, ir::RowOf(setting->hint).pragma,
-                     setting->value);
 }
 
 uint64_t PragmaStep::Hash() const {

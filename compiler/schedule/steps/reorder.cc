@@ -1,6 +1,5 @@
 #include <fmt/ranges.h>
 
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -38,11 +37,6 @@ Status ReorderStep::ApplyTo(State& state) const {
 
 std::string ReorderStep::ToJson() const {
   return fmt::format("[\"RE\", {}, [{}]]", stage_id, fmt::join(order, ", "));
-}
-
-std::string ReorderStep::ToPrimitives(const State& before, const State& after) const {
-  return fmt::format("s[{}].reorder({})\n", StageVar(before, stage_id),
-                     LoopVars(after, stage_id, 0, static_cast<int>(order.size())));
 }
 
 uint64_t ReorderStep::Hash() const { return StepHash(kTag).Add(stage_id).AddAll(order).value(); }

@@ -2,7 +2,6 @@
 
 #include "compiler/ir/substitution.h"
 #include "compiler/schedule/iter_map.h"
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/insertion.h"
 #include "compiler/schedule/steps/legality.h"
@@ -185,12 +184,6 @@ Status RfactorStep::ApplyTo(State& state) const {
 
 std::string RfactorStep::ToJson() const {
   return fmt::format("[\"RF\", {}, {}, {}]", stage_id, loop, factor_iter);
-}
-
-std::string RfactorStep::ToPrimitives(const State& before, const State& after) const {
-  return fmt::format("{} = s.rfactor({}, {}, {})\n{}{}", StageVar(after, stage_id),
-                     StageVar(before, stage_id), LoopVar(before, stage_id, loop), factor_iter,
-                     DeclareLoops(after, stage_id), DeclareLoops(after, stage_id + 1));
 }
 
 uint64_t RfactorStep::Hash() const {

@@ -29,10 +29,6 @@ std::string SplitStep::ToJson() const {
                      fmt::join(lengths, ", "), inner_to_outer);
 }
 
-std::string SplitStep::ToPrimitives(const State& before, const State& after) const {
-  return SplitPrimitive(before, after, stage_id, loop, lengths, inner_to_outer);
-}
-
 uint64_t SplitStep::Hash() const {  // without the extent: it has no effect
   return StepHash(kTag).Add(stage_id).Add(loop).AddAll(lengths).Add(inner_to_outer).value();
 }

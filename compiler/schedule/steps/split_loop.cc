@@ -1,9 +1,6 @@
 #include "compiler/schedule/steps/split_loop.h"
 
-#include <fmt/ranges.h>
-
 #include "base/integers.h"
-#include "compiler/schedule/primitives.h"
 
 namespace kiln::schedule {
 
@@ -41,20 +38,6 @@ void SplitLoop(State& state, int number, int loop, std::span<const int64_t> leng
 
   // What was attached to the split loop ends at its innermost piece.
   state.MoveAttached(number, [&](int at) { return at >= loop ? at + pieces - 1 : at; });
-}
-
-std::string SplitPrimitive(const State& before, const State& after, int stage, int loop,
-                           std::span<const int64_t> lengths, bool inner_to_outer) {
-  const std::string results = LoopVars(after, stage, loop, static_cast<int>(lengths.size()) + 1);
-  std::string amount;
-  if (lengths.size() == 1) {
-    amount = fmt::format("{}={}", inner_to_outer ? "factor" : "nparts", lengths[0]);
-  } else {
-    amount = fmt::format("{}=[{}]", inner_to_outer ? "factors" : "nparts",
-                         fmt::join(lengths.begin(), lengths.end(), ", "));
-  }
-  return fmt::format("{} = s[{}].split({}, {})\n", results, StageVar(before, stage),
-                     LoopVar(before, stage, loop), amount);
 }
 
 }  // namespace kiln::schedule

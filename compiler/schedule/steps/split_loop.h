@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "compiler/schedule/state.h"
 
@@ -11,9 +10,5 @@ namespace kiln::schedule {
 // Replaces the loop by lengths+1 loops. The loop was checked.
 void SplitLoop(State& state, int stage, int loop, std::span<const int64_t> lengths,
                bool inner_to_outer);
-
-// "x_o, x_i = s[c].split(x, factor=4)".
-std::string SplitPrimitive(const State& before, const State& after, int stage, int loop,
-                           std::span<const int64_t> lengths, bool inner_to_outer);
 
 }  // namespace kiln::schedule

@@ -14,14 +14,13 @@ namespace kiln::schedule {
 
 class StepReader;  // steps/reader.h
 
-#define KILN_STEP_OVERRIDES                                                         \
-  static StatusOr<StepPtr> Parse(StepReader& reader);                               \
-  std::string_view tag() const override { return kTag; }                            \
-  std::string_view name() const override { return kName; }                          \
-  int stage() const override { return stage_id; }                                   \
-  Status ApplyTo(State& state) const override;                                      \
-  std::string ToJson() const override;                                              \
-  std::string ToPrimitives(const State& before, const State& after) const override; \
+#define KILN_STEP_OVERRIDES                                \
+  static StatusOr<StepPtr> Parse(StepReader& reader);      \
+  std::string_view tag() const override { return kTag; }   \
+  std::string_view name() const override { return kName; } \
+  int stage() const override { return stage_id; }          \
+  Status ApplyTo(State& state) const override;             \
+  std::string ToJson() const override;                     \
   uint64_t Hash() const override
 
 // ["AN", stage, loop, annotation]

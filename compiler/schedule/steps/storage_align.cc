@@ -1,4 +1,3 @@
-#include "compiler/schedule/primitives.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -37,11 +36,6 @@ Status StorageAlignStep::ApplyTo(State& state) const {
 
 std::string StorageAlignStep::ToJson() const {
   return fmt::format("[\"SA\", {}, {}, {}, {}]", stage_id, loop, factor, offset);
-}
-
-std::string StorageAlignStep::ToPrimitives(const State& before, const State&) const {
-  return fmt::format("s[{}].storage_align({}, {}, {})\n", StageVar(before, stage_id),
-                     LoopVar(before, stage_id, loop), factor, offset);
 }
 
 uint64_t StorageAlignStep::Hash() const {
