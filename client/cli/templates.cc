@@ -9,6 +9,7 @@
 #include "client/cli/template_source.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
+#include "compiler/schedule/source/print.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
 #include "search/templates/shipped.h"
