@@ -3,15 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/terminal.h"
-#include "base/thread_pool.h"
 #include "base/units.h"
-#include "client/compile/schedule_choice.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/sketches.h"
 #include "compiler/dag/text.h"
-#include "compiler/dag/workload_key.h"
-#include "device/calibration.h"
 
 namespace kiln::client {
 namespace {
@@ -20,10 +15,9 @@ struct TaskFacts {
   double flop_count = 0;
   int64_t argument_bytes = 0;
   int sketches = 0;
-  UnmeasuredChoice untuned;
 };
 
-StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task, uint64_t seed) {
+StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task) {
   KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(task.dag()));
   TaskFacts facts;
   facts.flop_count = dag->flop_count();
@@ -31,12 +25,6 @@ StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task, uint64_t seed) {
     facts.argument_bytes += dag->op(argument.op).num_elements() * dag->type(argument).bytes();
   }
   KILN_ASSIGN_OR_RETURN(facts.sketches, CountSketches(dag, task.target()));
-  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(task.target()));
-  const search::Task searched(dag, target, target::DefaultHardware(target, AvailableCpus()),
-                              dag::WorkloadKey(*dag));
-  KILN_ASSIGN_OR_RETURN(
-      facts.untuned,
-      ChooseWithoutMeasuring(searched, device::CalibrationOf(searched.device).row, seed));
   return facts;
 }
 
@@ -47,11 +35,10 @@ std::string NameOf(const v1::TaskSpec& task) {
 std::string JsonRow(int id, const v1::TaskSpec& task, const TaskFacts& facts) {
   return fmt::format(
       "{{\"task\":{},\"description\":{},\"variant\":{},\"network\":{},\"target\":{},\"weight\":{},"
-      "\"flop_count\":{},\"argument_bytes\":{},\"sketches\":{},\"untuned\":{{\"steps\":{},"
-      "\"predicted_s\":{}}}}}\n",
+      "\"flop_count\":{},\"argument_bytes\":{},\"sketches\":{}}}\n",
       id, JsonString(task.description()), JsonString(task.variant()), JsonString(task.network()),
       JsonString(task.target()), task.weight(), facts.flop_count, facts.argument_bytes,
-      facts.sketches, facts.untuned.steps, facts.untuned.predicted_s);
+      facts.sketches);
 }
 
 }  // namespace
@@ -62,24 +49,21 @@ StatusOr<std::string> PreviewJob(const v1::JobSpec& spec, bool json) {
                {"Weight", Table::kRight},
                {"GFLOP", Table::kRight},
                {"Arguments", Table::kRight},
-               {"Sketches", Table::kRight},
-               {"Untuned", Table::kRight}});
+               {"Sketches", Table::kRight}});
   std::string rows;
   double flop_count = 0;
   for (int i = 0; i < spec.tasks_size(); ++i) {
     const v1::TaskSpec& task = spec.tasks(i);
-    KILN_ASSIGN_OR_RETURN(const TaskFacts facts, FactsOf(task, spec.options().seed()));
+    KILN_ASSIGN_OR_RETURN(const TaskFacts facts, FactsOf(task));
     if (json) rows += JsonRow(i, task, facts);
     if (!task.has_alternative_of()) flop_count += task.weight() * facts.flop_count;
     table.AddRow({fmt::format("{}", i), NameOf(task), fmt::format("{:g}", task.weight()),
                   fmt::format("{:.4g}", 1e-9 * facts.flop_count), FormatBytes(facts.argument_bytes),
-                  fmt::format("{}", facts.sketches), FormatSeconds(facts.untuned.predicted_s)});
+                  fmt::format("{}", facts.sketches)});
   }
   if (json) return rows;
-  return fmt::format(
-      "{}target {}, {:.4g} GFLOP by weight; nothing is tuned with --trials 0, and the times are "
-      "predictions (kiln schedule)\n",
-      table.ToString(), spec.tasks(0).target(), 1e-9 * flop_count);
+  return fmt::format("{}target {}, {:.4g} GFLOP by weight; nothing is tuned with --trials 0\n",
+                     table.ToString(), spec.tasks(0).target(), 1e-9 * flop_count);
 }
 
 }  // namespace kiln::client
