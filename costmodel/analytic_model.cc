@@ -30,6 +30,9 @@ enum Column : int { KILN_ANALYTIC_COLUMNS(KILN_COLUMN) kNumColumns };
 constexpr std::string_view kNames[] = {KILN_ANALYTIC_COLUMNS(KILN_NAME)};
 #undef KILN_NAME
 
+// Of the columns miss_1m and miss_32m.
+constexpr double kL2Bytes = 1 << 20, kL3Bytes = 32 << 20;
+
 // Values by name; undoes the scaling of the columns.
 class Row {
  public:
@@ -134,6 +137,9 @@ void AnalyticModel::CpuKernel(const FloatMatrix& rows, int begin, int end,
   const double cores = kernel[k_program_cores];
   const double tasks = std::max(1.0, kernel[k_kernel_parallel_tasks]);
   const double speedup = tasks / std::ceil(tasks / cores);
+  // What a kernel works on stays in the caches from one run to the next, as far as it fits.
+  const double footprint = kernel[k_kernel_unique_bytes];
+  const bool in_l2 = footprint <= kL2Bytes * cores, in_l3 = footprint <= kL3Bytes;
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);
     const double runs = row[k_row_thread_trips] * row.raw(k_row_work);
@@ -153,13 +159,13 @@ void AnalyticModel::CpuKernel(const FloatMatrix& rows, int begin, int end,
       latency = runs / vector * d.cpu_fma_latency / chains;
     }
     const double missed = row[k_row_miss_32k] / 64 * d.line_cycles_l2 +
-                          row[k_row_miss_1m] / 64 * d.line_cycles_l3 +
-                          row[k_row_miss_32m] / 64 * d.line_cycles_memory;
+                          (in_l2 ? 0 : row[k_row_miss_1m] / 64 * d.line_cycles_l3) +
+                          (in_l3 ? 0 : row[k_row_miss_32m] / 64 * d.line_cycles_memory);
     const double special = row[k_row_thread_special] / vector * d.cpu_special_cycles;
     const double cycles = std::max({compute, memory, latency}) + missed + special;
     seconds[r] = cycles / d.cpu_clock_hz / speedup;
   }
-  seconds[begin] += d.fork_s;
+  if (tasks > 1) seconds[begin] += d.fork_s;
 }
 
 std::vector<double> AnalyticModel::PredictRows(const FloatMatrix& program) const {

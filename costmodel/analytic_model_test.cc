@@ -59,6 +59,7 @@ const Values kCpu = {
     {"row_register_share", 0.7},
     {"row_miss_32k", 1e7},
     {"row_miss_1m", 1e6},
+    {"kernel_unique_bytes", 1e8},
     {"kernel_parallel_tasks", 64},
     {"program_cores", 4},
     {"program_vector_bytes", 64},
@@ -145,6 +146,14 @@ TEST_F(AnalyticModelTest, WhatIsSlowOnACpu) {
   EXPECT_GT(Slower(kCpu, "row_register_share", 4), 1.2);
   EXPECT_GT(Slower(kCpu, "kernel_parallel_tasks", 1), 3.5);  // 4, but for the fork
   EXPECT_GT(Slower(kCpu, "kernel_parallel_tasks", 5), 1.4);
+}
+
+// What a kernel works on is in the cache from the run before.
+TEST_F(AnalyticModelTest, ACpuMissesOnlyWhatDoesNotStayInItsCaches) {
+  Values small = kCpu;
+  small["kernel_unique_bytes"] = 1e5;
+  EXPECT_EQ(Slower(small, "row_miss_1m", 1e9), 1);
+  EXPECT_LT(Slower(kCpu, "kernel_unique_bytes", 1e5), 1);
 }
 
 TEST_F(AnalyticModelTest, AProgramIsTheSumOfItsRows) {

@@ -49,9 +49,9 @@ class CliTest : public testing::Test {
 TEST_F(CliTest, HelpListsEveryCommand) {
   const std::string help = KilnPrints({"--help"});
   for (const char* command :
-       {"tune",   "submit",  "jobs",    "watch",     "cancel",  "calibrate", "workers",
-        "best",   "show",    "trial",   "records",   "ops",     "check",     "tasks",
-        "doctor", "version", "tracker", "scheduler", "builder", "runner",    "templates"}) {
+       {"tune",    "submit",  "jobs",      "watch",   "cancel", "calibrate", "workers",  "best",
+        "show",    "trial",   "records",   "ops",     "check",  "tasks",     "schedule", "doctor",
+        "version", "tracker", "scheduler", "builder", "runner", "templates"}) {
     EXPECT_THAT(help, HasSubstr(std::string("  ") + command + " ")) << command;
   }
   EXPECT_THAT(KilnPrints({"tune", "--help"}), HasSubstr("--trials"));

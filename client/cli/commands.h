@@ -172,6 +172,15 @@ struct CompileFlags {
   uint64_t seed = 1;
 };
 Status CompileCommand(const CompileFlags& flags, const Session& session);
+// A schedule from the declaration alone.
+struct ScheduleFlags {
+  WorkloadArguments arguments;
+  std::string target = "llvm";
+  std::string form = "schedule";  // as those of kiln show
+  std::string output;             // a file that runs, as kiln compile writes it; "": none
+  uint64_t seed = 1;
+};
+Status ScheduleCommand(const ScheduleFlags& flags, const Session& session);
 struct RunFlags {
   std::string path;                          // of a compiled network
   std::vector<std::string> inputs, outputs;  // "x=in.npy"

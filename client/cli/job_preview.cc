@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include "base/terminal.h"
+#include "base/thread_pool.h"
 #include "base/units.h"
+#include "client/compile/schedule_choice.h"
+#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/sketches.h"
 #include "compiler/dag/text.h"
+#include "compiler/dag/workload_key.h"
+#include "device/calibration.h"
 
 namespace kiln::client {
 namespace {
@@ -15,9 +20,10 @@ struct TaskFacts {
   double flop_count = 0;
   int64_t argument_bytes = 0;
   int sketches = 0;
+  UnmeasuredChoice untuned;
 };
 
-StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task) {
+StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task, uint64_t seed) {
   KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(task.dag()));
   TaskFacts facts;
   facts.flop_count = dag->flop_count();
@@ -25,6 +31,12 @@ StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task) {
     facts.argument_bytes += dag->op(argument.op).num_elements() * dag->type(argument).bytes();
   }
   KILN_ASSIGN_OR_RETURN(facts.sketches, CountSketches(dag, task.target()));
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(task.target()));
+  const search::Task searched(dag, target, target::DefaultHardware(target, AvailableCpus()),
+                              dag::WorkloadKey(*dag));
+  KILN_ASSIGN_OR_RETURN(
+      facts.untuned,
+      ChooseWithoutMeasuring(searched, device::CalibrationOf(searched.device).row, seed));
   return facts;
 }
 
@@ -35,10 +47,11 @@ std::string NameOf(const v1::TaskSpec& task) {
 std::string JsonRow(int id, const v1::TaskSpec& task, const TaskFacts& facts) {
   return fmt::format(
       "{{\"task\":{},\"description\":{},\"variant\":{},\"network\":{},\"target\":{},\"weight\":{},"
-      "\"flop_count\":{},\"argument_bytes\":{},\"sketches\":{}}}\n",
+      "\"flop_count\":{},\"argument_bytes\":{},\"sketches\":{},\"untuned\":{{\"steps\":{},"
+      "\"predicted_s\":{}}}}}\n",
       id, JsonString(task.description()), JsonString(task.variant()), JsonString(task.network()),
       JsonString(task.target()), task.weight(), facts.flop_count, facts.argument_bytes,
-      facts.sketches);
+      facts.sketches, facts.untuned.steps, facts.untuned.predicted_s);
 }
 
 }  // namespace
@@ -49,21 +62,24 @@ StatusOr<std::string> PreviewJob(const v1::JobSpec& spec, bool json) {
                {"Weight", Table::kRight},
                {"GFLOP", Table::kRight},
                {"Arguments", Table::kRight},
-               {"Sketches", Table::kRight}});
+               {"Sketches", Table::kRight},
+               {"Untuned", Table::kRight}});
   std::string rows;
   double flop_count = 0;
   for (int i = 0; i < spec.tasks_size(); ++i) {
     const v1::TaskSpec& task = spec.tasks(i);
-    KILN_ASSIGN_OR_RETURN(const TaskFacts facts, FactsOf(task));
+    KILN_ASSIGN_OR_RETURN(const TaskFacts facts, FactsOf(task, spec.options().seed()));
     if (json) rows += JsonRow(i, task, facts);
     if (!task.has_alternative_of()) flop_count += task.weight() * facts.flop_count;
     table.AddRow({fmt::format("{}", i), NameOf(task), fmt::format("{:g}", task.weight()),
                   fmt::format("{:.4g}", 1e-9 * facts.flop_count), FormatBytes(facts.argument_bytes),
-                  fmt::format("{}", facts.sketches)});
+                  fmt::format("{}", facts.sketches), FormatSeconds(facts.untuned.predicted_s)});
   }
   if (json) return rows;
-  return fmt::format("{}target {}, {:.4g} GFLOP by weight; nothing is tuned with --trials 0\n",
-                     table.ToString(), spec.tasks(0).target(), 1e-9 * flop_count);
+  return fmt::format(
+      "{}target {}, {:.4g} GFLOP by weight; nothing is tuned with --trials 0, and the times are "
+      "predictions (kiln schedule)\n",
+      table.ToString(), spec.tasks(0).target(), 1e-9 * flop_count);
 }
 
 }  // namespace kiln::client

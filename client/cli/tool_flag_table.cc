@@ -4,6 +4,7 @@
 
 #include "base/grpc_server.h"
 #include "client/view/format.h"
+#include "client/view/render.h"
 
 namespace kiln::client {
 
@@ -12,6 +13,7 @@ void ToolFlagTable::AddTo(CLI::App& app) {
   AddTemplates(app);
   AddCheck(app);
   AddTasks(app);
+  AddSchedule(app);
   AddCompile(app);
   AddRun(app);
   AddVerify(app);
@@ -87,6 +89,28 @@ void ToolFlagTable::AddTasks(CLI::App& app) {
                    "with --as graph: after the pass of this name, or all [before all]")
       ->type_name("PASS");
   flag_table_.AddJson(*tasks);
+}
+
+void ToolFlagTable::AddSchedule(CLI::App& app) {
+  CLI::App* schedule = flag_table_.Add(
+      app, "schedule", "a good schedule from the declaration alone, at once: nothing is measured",
+      Plain([this] { return ScheduleCommand(schedule_, flag_table_.session()); }));
+  schedule->add_option("what", schedule_.arguments.op, "an operator (with --args) or a text file")
+      ->required();
+  AddWorkloadArguments(*schedule, schedule_.arguments);
+  schedule
+      ->add_option("--target", schedule_.target,
+                   "what it is for: llvm, llvm -mcpu=..., cuda -arch=sm_90")
+      ->capture_default_str();
+  schedule->add_option("--as", schedule_.form, "the form to print, as those of kiln show")
+      ->check(CLI::IsMember(RenderForms()))
+      ->capture_default_str();
+  schedule->add_option("-o,--output", schedule_.output, "also a file that runs, as kiln compile's")
+      ->type_name("FILE");
+  schedule->add_option("--seed", schedule_.seed, "of everything random")
+      ->check(NotNegative())
+      ->capture_default_str();
+  flag_table_.AddJson(*schedule);
 }
 
 void ToolFlagTable::AddCompile(CLI::App& app) {

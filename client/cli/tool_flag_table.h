@@ -1,4 +1,4 @@
-// ops, templates, check, tasks, compile, run, verify, bench, doctor, selftest, conformance, version on the command line.
+// ops, templates, check, tasks, compile, schedule, run, verify, bench, doctor, selftest, conformance, version on the command line.
 #pragma once
 
 #include <string>
@@ -26,6 +26,7 @@ class ToolFlagTable {
   void AddCheck(CLI::App& app);
   void AddTasks(CLI::App& app);
   void AddCompile(CLI::App& app);
+  void AddSchedule(CLI::App& app);
   void AddRun(CLI::App& app);
   void AddVerify(CLI::App& app);
   void AddBench(CLI::App& app);
@@ -44,6 +45,7 @@ class ToolFlagTable {
   TemplatesFlags templates_;
   TasksFlags tasks_;
   CompileFlags compile_;
+  ScheduleFlags schedule_;
   RunFlags run_;
   VerifyFlags verify_;
   std::vector<double> tolerance_;  // of verify

@@ -46,9 +46,10 @@ StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
   TaskProgram program{.dag = task.dag, .compiled = {}, .choice = choice, .remark = {}};
   auto compiled = CompileKernel(task.dag, choice.steps, options.target, choice.hardware);
   if (!compiled.ok()) {
-    return Annotate(compiled.status(),
-                    fmt::format("record {} can't be compiled for {}", choice.record,
-                                target::PrintTarget(options.target)));
+    const std::string what_fails =
+        choice.record.empty() ? "the schedule" : "record " + choice.record;
+    return Annotate(compiled.status(), fmt::format("{} can't be compiled for {}", what_fails,
+                                                   target::PrintTarget(options.target)));
   }
   program.compiled = *std::move(compiled);
   if (task.dag != what.dag) {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/cpu_time.h"
 #include "base/utf8.h"
 #include "client/compile/workload_distance.h"
 #include "client/view/format.h"
@@ -17,9 +18,7 @@
 namespace kiln::client {
 namespace {
 
-constexpr std::string_view kPolicy = "sketch.analytic";
-// What a search of a trial round draws and breeds is for rounds that measure: one choice needs less.
-constexpr double kDraws = 128, kPopulation = 256, kGenerations = 2;
+constexpr std::string_view kPolicy = "heuristic";
 
 bool IsOfKind(const v1::Record& record, const target::Target& target) {
   const auto parsed = target::ParseTarget(record.target());
@@ -103,21 +102,24 @@ StatusOr<ScheduleChoice> RelatedRecords::Find(const graph::NetworkTask& task,
   return best;
 }
 
-StatusOr<std::string> StepsWithoutMeasuring(const search::Task& task, uint64_t seed) {
-  const device::Calibration calibration = device::CalibrationOf(task.device).row;
+StatusOr<UnmeasuredChoice> ChooseWithoutMeasuring(const search::Task& task,
+                                                  const device::Calibration& calibration,
+                                                  uint64_t seed) {
+  const double start = ThreadCpuSeconds();
   KILN_ASSIGN_OR_RETURN(const search::Models models,
                         search::MakeModels(kPolicy, seed, calibration));
-  KILN_ASSIGN_OR_RETURN(
-      const auto policy,
-      search::MakePolicy(kPolicy, task, seed,
-                         {.parameters = {{"sample_init_population", kDraws},
-                                         {"evolutionary_search_population", kPopulation},
-                                         {"evolutionary_search_num_iters", kGenerations}},
-                          .models = models,
-                          .threads = 1}));
+  KILN_ASSIGN_OR_RETURN(const auto policy,
+                        search::MakePolicy(kPolicy, task, seed, {.models = models, .threads = 1}));
   KILN_ASSIGN_OR_RETURN(const std::vector<search::Candidate> candidates, policy->Propose(1));
-  if (candidates.empty()) return std::string("[]");  // as it stands: there is nothing to choose
-  return schedule::PrintSteps(candidates[0].steps);
+  UnmeasuredChoice choice{.steps = "[]", .origin = "as it is declared"};
+  if (!candidates.empty()) {
+    choice.steps = schedule::PrintSteps(candidates[0].steps);
+    choice.origin = candidates[0].origin;
+    choice.predicted_s = -candidates[0].score;  // of the analytic model
+  }
+  choice.looked_at = policy->last_round().evaluated;
+  choice.cpu_s = ThreadCpuSeconds() - start;
+  return choice;
 }
 
 }  // namespace kiln::client

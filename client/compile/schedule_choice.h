@@ -11,6 +11,7 @@
 #include "client/archive.h"
 #include "compiler/dag/dag.h"
 #include "compiler/target/target.h"
+#include "device/calibration.h"
 #include "graph/tasks.h"
 #include "search/space/task.h"
 
@@ -69,9 +70,20 @@ class RelatedRecords {
   std::optional<std::multimap<std::string, Related, std::less<>>> by_hash_;
 };
 
-// The best of some hundred schedules by the analytic cost model of the task's device, which all
-// replay and lower. The same seed gives the same one. Cost: a tenth of a second to seconds of a
-// core; the policy uses one thread.
-StatusOr<std::string> StepsWithoutMeasuring(const search::Task& task, uint64_t seed);
+// A schedule that is chosen without measuring, and what is known of it.
+struct UnmeasuredChoice {
+  std::string steps;       // a JSON array
+  std::string origin;      // "sketch 1, by rule": see search/policies/policy.h
+  double predicted_s = 0;  // by the analytic model; 0: there was nothing to choose
+  int64_t looked_at = 0;   // schedules that were lowered and ranked
+  double cpu_s = 0;        // of the calling thread, that choosing took
+};
+
+// What the policy `heuristic` proposes first (search/policies/heuristic_policy.h): it replays and
+// lowers. `calibration`: of the analytic model for the task's device. The same seed gives the same
+// one. Cost: tens of milliseconds on the calling thread.
+StatusOr<UnmeasuredChoice> ChooseWithoutMeasuring(const search::Task& task,
+                                                  const device::Calibration& calibration,
+                                                  uint64_t seed);
 
 }  // namespace kiln::client

@@ -56,7 +56,10 @@ StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduledDa
   const search::Task untuned(task.dag, options_.target, hardware_, task.workload_key);
   made.dag = task.dag;
   made.choice = {};
-  KILN_ASSIGN_OR_RETURN(made.choice.steps, StepsWithoutMeasuring(untuned, options_.seed));
+  KILN_ASSIGN_OR_RETURN(
+      UnmeasuredChoice unmeasured,
+      ChooseWithoutMeasuring(untuned, device::CalibrationOf(untuned.device).row, options_.seed));
+  made.choice.steps = std::move(unmeasured.steps);
   KILN_ASSIGN_OR_RETURN(made.compiled, CompileSteps(made.dag, made.choice.steps, hardware_));
   return made;
 }

@@ -117,8 +117,9 @@ class Finder {
       const double elements = BodyElements(tuple, rewritten_in);
       // An accumulator is read and written.
       const bool both = access.reads && access.writes && &tuple == tuples.data();
-      const double count =
-          (both ? 2 : 1) * elements / width_of_one * TripsOutsideBody(tuple.loops, rewritten_in);
+      const double count = (both ? 2 : 1) * elements / width_of_one *
+                           TripsOutsideBody(tuple.loops, rewritten_in,
+                                            StaysInRegisters(elements / width_of_one, both));
       access.accesses += count;
       access.body_elements += elements;
       access.vector_bytes =
@@ -202,8 +203,10 @@ class Finder {
     int64_t width = 1;
     for (int d = nest_.first_unrolled; d < nest_.depth(); ++d) {
       if (nest_.loops[d].kind != LoopKind::kVectorized) continue;
-      if (tuple.flat[values_.step(d)] - tuple.flat[values_.base()] != 1) continue;
-      width = nest_.loops[d].extent;
+      const int64_t stride = tuple.flat[values_.step(d)] - tuple.flat[values_.base()];
+      if (stride == 1) width = nest_.loops[d].extent;
+      if (!gpu_ && stride > 1 && stride <= kMostShuffledStride)
+        width = std::max<int64_t>(1, nest_.loops[d].extent / stride);
     }
     if (!gpu_ || width == 1) return width;
     // Code generation takes the longest vectors that divide the loop and are aligned.
@@ -224,11 +227,19 @@ class Finder {
     return elements;
   }
 
+  // May so many vectors of one input stay in a CPU's registers from one pass through the body to the
+  // next? Of sums all registers can be taken, of what is read half of them.
+  bool StaysInRegisters(double vectors, bool are_sums) const {
+    if (gpu_) return true;
+    const double registers = cpu_vector_bytes_ >= 64 ? 32 : 16;
+    return vectors <= (are_sums ? registers : registers / 2);
+  }
+
   // Passes of a thread through the body that access anew: what stays the same in the innermost
-  // loops stays in a register.
-  double TripsOutsideBody(uint64_t loops, int rewritten_in) const {
+  // loops stays in a register, if it may.
+  double TripsOutsideBody(uint64_t loops, int rewritten_in, bool stays) const {
     double trips = 1;
-    bool reused = true;
+    bool reused = stays;
     for (int d = nest_.first_of_body; d-- > 0;) {
       const EnclosingLoop& loop = nest_.loops[d];
       if (IsBound(loop.kind)) {

@@ -41,6 +41,10 @@ struct Access {
   bool depends_on(int loop) const { return (loops >> (loop < 63 ? loop : 63)) & 1; }
 };
 
+// Of what the lanes of a CPU's vector read: up to this stride as whole vectors and shuffles
+// (codegen/llvm).
+inline constexpr int64_t kMostShuffledStride = 4;
+
 // The innermost loop around the store in which another statement writes the buffer. An element read
 // inside that loop cannot be kept in a register from one iteration to the next. -1: there is none.
 using RewrittenIn = absl::FunctionRef<int(int32_t slot)>;

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace kiln::features {
@@ -16,6 +17,8 @@ using ir::StmtKind;
 
 // Compilers unroll innermost loops of a few iterations by themselves.
 constexpr int64_t kCompilerUnroll = 16;
+// The generator keeps LLVM's loop vectorizer from loops with more (codegen/llvm/optimize.cc).
+constexpr double kMostVectorizedAccesses = 128;
 
 class Collector {
  public:
@@ -154,6 +157,12 @@ class Collector {
     const auto rewritten_in = [&](int32_t slot) { return RewrittenInLoop(slot, s); };
     store.accesses =
         FindAccesses(program_, s, nest_, CpuVectorBytes(), active, rewritten_in, values_);
+    if (const auto loop = LoopThatLlvmVectorizes(store)) {
+      store.nest.loops[static_cast<size_t>(*loop)].kind = LoopKind::kVectorized;
+      store.nest.first_unrolled = store.nest.first_of_body = *loop;
+      store.accesses =
+          FindAccesses(program_, s, store.nest, CpuVectorBytes(), active, rewritten_in, values_);
+    }
     store.trips = Product(nest_, 0, nest_.depth());
     store.thread_trips = ThreadTrips();
     for (int d = 0; d < nest_.depth(); ++d) AddUses(store, d);
@@ -161,6 +170,24 @@ class Collector {
     if (!record_.gpu)
       record_.totals.parallel_tasks = std::max(record_.totals.parallel_tasks, ParallelTasks());
     record_.stores.push_back(std::move(store));
+  }
+
+  // Where the schedule left a CPU's loops scalar, LLVM makes vectors of the innermost one that it
+  // does not unroll, if its iterations are independent and store side by side.
+  std::optional<int> LoopThatLlvmVectorizes(const StoreFeatures& store) const {
+    const int d = nest_.first_of_body - 1;
+    if (record_.gpu || d < 0 || store.IsReduce(d) || !guards_.empty()) return std::nullopt;
+    for (const EnclosingLoop& loop : nest_.loops) {
+      if (loop.kind == LoopKind::kVectorized) return std::nullopt;
+    }
+    const double body = Product(nest_, nest_.first_of_body, nest_.depth());
+    if (body * static_cast<double>(store.accesses.size()) > kMostVectorizedAccesses)
+      return std::nullopt;
+    for (const Access& access : store.accesses) {
+      const int64_t stride = access.strides[static_cast<size_t>(d)];
+      if (access.writes ? stride != 1 : stride > kMostShuffledStride) return std::nullopt;
+    }
+    return d;
   }
 
   int CpuVectorBytes() const {

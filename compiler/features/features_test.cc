@@ -1,5 +1,6 @@
 #include "compiler/features/features.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -245,6 +246,74 @@ program(A: input float32[10, 36], C: output float32[10, 36]) {
   EXPECT_COLUMN(rows, 0, "B0.vector_bytes", 48.0);
   // A product each, and two for each turn of the loop.
   EXPECT_COLUMN(rows, 0, "row_thread_instructions", 10 * 3 * 3 + 2 * 10.0);
+}
+
+// What the columns of sums say whose loop over results is as given, read with a stride.
+Rows ColumnSums(std::string_view loop, std::string_view read, int results = 64) {
+  target::HardwareParams hardware;
+  hardware.vector_unit_bytes = 64;
+  return Rows(fmt::format(R"(
+program(A: input float32[4, 512], C: output float32[{2}]) {{
+  stage C
+  kernel C {{
+    {0} i in 0..{2} {{
+      unroll k in 0..4 {{
+        C[i] = C[i] + A[k, {1}] @ C
+      }}
+    }}
+  }}
+}})",
+                          loop, read, results),
+              "llvm", hardware);
+}
+
+// LLVM makes vectors of scalar loops whose iterations store side by side: 4 registers for 64 floats,
+// of which the sums are one access each way and the terms four.
+TEST(Features, ScalarLoopsThatLlvmVectorizesCountAsVectors) {
+  for (const char* loop : {"for", "parallel"}) {
+    const Rows rows = ColumnSums(loop, "i");
+    ASSERT_EQ(rows.size(), 1);
+    EXPECT_COLUMN(rows, 0, "row_lanes", 64.0);
+    EXPECT_COLUMN(rows, 0, "row_vector_bytes", 256.0);
+    EXPECT_COLUMN(rows, 0, "row_chains", 64.0);
+    EXPECT_COLUMN(rows, 0, "row_thread_accesses", 4 * 2 + 4 * 4.0);
+  }
+  // The loop of the sums themselves is none.
+  EXPECT_COLUMN(ColumnSums("for", "i*8"), 0, "row_lanes", 1.0);
+}
+
+// Two vectors and a shuffle give one of every second element; one of every eighth is made of 16
+// scalars.
+TEST(Features, ShortStridesAreReadInVectors) {
+  EXPECT_COLUMN(ColumnSums("vectorize", "i", 16), 0, "row_thread_accesses", 2 + 4 * 1.0);
+  EXPECT_COLUMN(ColumnSums("vectorize", "i*2", 16), 0, "row_thread_accesses", 2 + 4 * 2.0);
+  EXPECT_COLUMN(ColumnSums("vectorize", "i*8", 16), 0, "row_thread_accesses", 2 + 4 * 16.0);
+}
+
+// Eight vectors stay in registers while the loop around the body runs 32 times, 32 do not.
+TEST(Features, OperandsStayInRegistersIfTheyFit) {
+  target::HardwareParams hardware;
+  hardware.vector_unit_bytes = 64;
+  const auto accesses = [&](int k) {
+    const Rows rows(fmt::format(R"(
+program(A: input float32[32, {0}], B: input float32[{0}, 16], C: output float32[32, 16]) {{
+  stage C
+  kernel C {{
+    for i in 0..32 {{
+      unroll k in 0..{0} {{
+        vectorize j in 0..16 {{
+          C[i, j] = C[i, j] + A[i, k]*B[k, j] @ C
+        }}
+      }}
+    }}
+  }}
+}})",
+                                k),
+                    "llvm", hardware);
+    return rows.Value(0, "row_thread_accesses");
+  };
+  EXPECT_NEAR(accesses(8), 32 * 2 + 32 * 8 + 8, 1e-2);
+  EXPECT_NEAR(accesses(32), 32 * 2 + 32 * 32 + 32 * 32, 1e-1);
 }
 
 // Tiles of 10 by 8 that do not divide an image of 35 by 35, in the order of a search: neither may

@@ -66,6 +66,7 @@ std::string Describe(const Individual& individual, const dag::DagPtr& dag) {
   const std::string sketch =
       individual.sketch ? fmt::format("sketch {}", *individual.sketch) : "no sketch";
   if (origin.kind == Origin::kRandom) return sketch + ", random";
+  if (origin.kind == Origin::kRule) return sketch + ", by rule";
   const std::string ancestor = Ancestor(origin.trial, origin.earlier);
   if (origin.kind == Origin::kTransferred)
     return fmt::format("{}, as {} of another task", sketch, ancestor);

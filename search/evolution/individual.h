@@ -17,7 +17,7 @@
 namespace kiln::search {
 
 struct Origin {
-  enum Kind : uint8_t { kRandom, kMeasured, kMutation, kCrossover, kTransferred };
+  enum Kind : uint8_t { kRandom, kMeasured, kMutation, kCrossover, kTransferred, kRule };
   Kind kind = kRandom;
   MutationKind mutation = MutationKind::kTileSize;      // the last change
   std::optional<int> step = {};                         // that it changed; none: the last part

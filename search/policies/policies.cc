@@ -2,6 +2,7 @@
 
 #include "base/closest_names.h"
 #include "search/policies/empty_policy.h"
+#include "search/policies/heuristic_policy.h"
 #include "search/policies/policy.h"
 #include "search/policies/random_policy.h"
 #include "search/policies/sketch_policy.h"
@@ -13,8 +14,8 @@ namespace kiln::search {
 // A line for each.
 std::span<const PolicyKind* const> Policies() {
   static constexpr const PolicyKind* kPolicies[] = {
-      &kSketchXgb,          &kSketchAnalytic, &kSketchRandom, &kTemplateXgb, &kTemplateGenetic,
-      &kTemplateCoordinate, &kTemplateRandom, &kTemplateGrid, &kEmpty,
+      &kSketchXgb,       &kSketchAnalytic,     &kSketchRandom,   &kHeuristic,    &kTemplateXgb,
+      &kTemplateGenetic, &kTemplateCoordinate, &kTemplateRandom, &kTemplateGrid, &kEmpty,
   };
   return kPolicies;
 }

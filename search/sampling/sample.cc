@@ -1,6 +1,7 @@
 #include "search/sampling/sample.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
@@ -35,15 +36,41 @@ StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters
   return schedule::Replay(sketch.state.initial_dag(), steps, stop);
 }
 
+namespace {
+
+// By chance.
+StatusOr<State> MoveStages(State state, const Task& task, Rng& rng) {
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
+  for (int s : MovableStages(state)) {
+    if (task.stop.stop_requested()) return Cancelled("stopped");
+    KILN_RETURN_IF_ERROR(MoveStage(state, s, rng));
+  }
+  return state;
+}
+
+}  // namespace
+
+StatusOr<State> CompleteCpuByRule(const Task& task, std::span<const StepPtr> steps,
+                                  const Parameters& parameters, Rng& rng) {
+  // Statements of a body: a register tile of 32 vectors with some steps of its sums.
+  constexpr int32_t kBody = 64;
+  KILN_ASSIGN_OR_RETURN(State state, schedule::Replay(task.dag, steps, task.stop));
+  if (parameters.change_compute_location && Chance(rng, 0.5)) {
+    KILN_ASSIGN_OR_RETURN(state, MoveStages(std::move(state), task, rng));
+  }
+  CpuChoices choices;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    choices.vector_loops[s] = std::numeric_limits<int>::max();
+    choices.hints[{s, ir::Hint::kUnroll}] = kBody;
+  }
+  return AnnotateCpu(std::move(state), CpuLimitsOf(task, parameters), choices, rng);
+}
+
 StatusOr<State> SampleCpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
                           Rng& rng) {
   KILN_ASSIGN_OR_RETURN(State state, FillTileSizes(sketch, parameters, rng, task.stop));
   if (parameters.change_compute_location) {
-    KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
-    for (int s : MovableStages(state)) {
-      if (task.stop.stop_requested()) return Cancelled("stopped");
-      KILN_RETURN_IF_ERROR(MoveStage(state, s, rng));
-    }
+    KILN_ASSIGN_OR_RETURN(state, MoveStages(std::move(state), task, rng));
   }
   return AnnotateCpu(std::move(state), CpuLimitsOf(task, parameters), {}, rng);
 }

@@ -20,6 +20,13 @@ namespace kiln::search {
 StatusOr<schedule::State> SampleCpu(const Sketch& sketch, const Task& task,
                                     const Parameters& parameters, Rng& rng);
 
+// The last part of SampleCpu after the steps of a sketch without blanks: stages that may be moved
+// are by chance, in every second call; inner loops are unrolled as far as registers hold their
+// results, and all that can be is vectorized.
+StatusOr<schedule::State> CompleteCpuByRule(const Task& task,
+                                            std::span<const schedule::StepPtr> steps,
+                                            const Parameters& parameters, Rng& rng);
+
 // SampleCpu or SampleGpu, as the task's target asks.
 StatusOr<schedule::State> Sample(const Sketch& sketch, const Task& task,
                                  const Parameters& parameters, Rng& rng);

@@ -373,6 +373,22 @@ namespace kiln::search {
   X(double, slow_sketch_share, 0.25, 0, 1,                                                        \
     "share of a round that a slow sketch gets at most",                                           \
     "")                                                                                           \
+  /* The heuristic policy, which measures nothing. */                                             \
+  X(int, rule_register_tiles, 8, 1, 1000,                                                         \
+    "CPU, heuristic: register tiles of a stage, the most efficient ones, that are tried",         \
+    "")                                                                                           \
+  X(int, rule_fillings, 24, 0, 1e6,                                                               \
+    "CPU, heuristic: states of a sketch whose tiles are chosen by rule",                          \
+    "")                                                                                           \
+  X(int, heuristic_draws, 48, 1, 1e6,                                                             \
+    "heuristic: states that are drawn by chance beside those of a rule",                          \
+    "")                                                                                           \
+  X(int, heuristic_population, 64, 1, 1e6,                                                        \
+    "heuristic: states of a generation that changes the best of these",                           \
+    "")                                                                                           \
+  X(int, heuristic_generations, 2, 0, 1e3,                                                        \
+    "heuristic: generations",                                                                     \
+    "")                                                                                           \
   /* Policies template.*. */                                                                      \
   X(int, template_population, 100, 2, 1e6,                                                        \
     "template.genetic: points of a generation",                                                   \

@@ -7,6 +7,7 @@
 // shared cache, the clock) is left out, and so is what a device's readings are wrong by. So the
 // figures tell searches and models from each other, not devices.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -38,7 +39,7 @@ struct Options {
   uint64_t seed = 1;
   double budget_s = 0.06;
   std::map<std::string, double> parameters;
-  bool list = false, packed = false;
+  bool list = false, all_steps = false, packed = false;
 };
 
 double Now() {
@@ -76,7 +77,10 @@ class Bench {
     if (o_.packed) dag_ = dag::PackInputs(dag_, [](int) { return true; });
     KILN_ASSIGN_OR_RETURN(target_, codegen::ResolveCpu({}));
     hardware_ = target::DefaultHardware(target_, o_.cores);
-    if (!o_.rows.empty()) rows_.open(o_.rows);
+    if (!o_.rows.empty()) {
+      rows_.open(o_.rows);
+      rows_ << fmt::format("{}\n", fmt::join(features::FeatureNames(), " "));
+    }
     if (!o_.log.empty()) return MeasureLog();
     for (int i = 0; i < o_.seeds; ++i)
       KILN_RETURN_IF_ERROR(Search(o_.seed + static_cast<uint64_t>(i)));
@@ -96,6 +100,7 @@ class Bench {
     for (int done = 0; done < o_.trials;) {
       KILN_ASSIGN_OR_RETURN(const auto candidates,
                             policy->Propose(std::min(o_.round, o_.trials - done)));
+      if (o_.list) fmt::print("{}", search::PrintRound(policy->last_round()));
       if (candidates.empty()) break;
       std::vector<search::Observation> observations;
       for (const search::Candidate& candidate : candidates) {
@@ -140,7 +145,8 @@ class Bench {
     if (o_.list) {
       fmt::print("{:8.2f} GFLOP/s  {:10.2f} us, {:10.2f} predicted  {}\n", Gflops(seconds),
                  1e6 * seconds, candidate.rank > 0 ? -1e6 * candidate.score : 0, candidate.origin);
-      if (seconds == best_s_) fmt::print("{}\n", schedule::PrintSteps(candidate.steps));
+      if (o_.all_steps || seconds == best_s_)
+        fmt::print("{}\n", schedule::PrintSteps(candidate.steps));
     }
     if (rows_.is_open())
       PrintRows(features::ExtractFeatures(program, target_, hardware_, {}), seconds);
@@ -160,7 +166,7 @@ class Bench {
     return best;
   }
 
-  // A line: seconds, number of rows, then the values.
+  // A line: seconds, number of rows, then the values. The first line of the file has the columns.
   void PrintRows(const FloatMatrix& rows, double seconds) {
     rows_ << fmt::format("{:.6g} {}", seconds, rows.rows());
     for (float value : rows.values()) rows_ << fmt::format(" {:.6g}", value);
@@ -199,7 +205,9 @@ int main(int argc, char** argv) {
   app.add_option("--rows", o.rows, "file for seconds and feature rows of each trial");
   app.add_option("--parameter", parameters, "NAME=VALUE of the search");
   app.add_flag("--packed", o.packed, "programs take weights in the order in which they read them");
-  app.add_flag("--list", o.list, "print each trial");
+  app.add_flag("--list", o.list, "print each trial and round");
+  app.add_flag("--steps", o.all_steps,
+               "with --list: the steps of each trial, not only of better ones");
   CLI11_PARSE(app, argc, argv);
   for (const std::string& parameter : parameters) {
     const size_t equals = parameter.find('=');

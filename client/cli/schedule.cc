@@ -1,0 +1,127 @@
+// kiln schedule: a schedule from the declaration alone, at once.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/thread_pool.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "client/cli/commands.h"
+#include "client/cli/compilation_target.h"
+#include "client/compile/compile_operator.h"
+#include "client/compile/schedule_choice.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "client/view/render.h"
+#include "compiler/dag/workload_key.h"
+#include "device/calibration.h"
+#include "search/policies/expected_speed.h"
+#include "search/space/operator_class.h"
+
+namespace kiln::client {
+namespace {
+
+struct Unmeasured {
+  Workload workload;
+  target::Target target;
+  UnmeasuredChoice choice;
+  std::string_view operator_class;
+  std::optional<search::ExpectedSpeed> expected;
+};
+
+StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) {
+  Unmeasured chosen;
+  KILN_ASSIGN_OR_RETURN(chosen.workload, LoadWorkload(flags.arguments));
+  KILN_ASSIGN_OR_RETURN(chosen.target, CompilationTarget(flags.target, session));
+  const dag::DagPtr& dag = chosen.workload.dag;
+  const search::Task task(dag, chosen.target,
+                          target::DefaultHardware(chosen.target, AvailableCpus()),
+                          dag::WorkloadKey(*dag));
+  KILN_ASSIGN_OR_RETURN(
+      chosen.choice,
+      ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, flags.seed));
+  const search::OperatorClass kind = search::ClassOf(*dag);
+  chosen.operator_class = search::OperatorClassName(kind);
+  chosen.expected = search::ExpectedSpeedOf(chosen.target, kind);
+  return chosen;
+}
+
+std::string ExpectedLine(const Unmeasured& chosen) {
+  if (!chosen.expected) {
+    return fmt::format("what share of the speed after tuning it has was not measured on {}",
+                       chosen.target.is_gpu() ? "GPUs" : "such devices");
+  }
+  const search::ExpectedSpeed& e = *chosen.expected;
+  return fmt::format(
+      "it has about {:.2f} of the speed after 128 trials of tuning: nine in ten of {} such "
+      "workloads "
+      "had {:.2f} or more, on {}",
+      e.middle, e.workloads, e.low, e.device);
+}
+
+std::string Heading(const Unmeasured& chosen) {
+  const UnmeasuredChoice& choice = chosen.choice;
+  return fmt::format(
+      "{}, {}, for {}\n{}: the best of {} by the analytic model, {} predicted; chosen in {:.0f} ms "
+      "of one core, nothing measured\n{}\n\n",
+      OneLine(chosen.workload.description), chosen.operator_class,
+      target::PrintTarget(chosen.target), choice.origin, choice.looked_at,
+      FormatSeconds(choice.predicted_s), 1e3 * choice.cpu_s, ExpectedLine(chosen));
+}
+
+std::string ToJson(const Unmeasured& chosen, const std::string& form, const std::string& text) {
+  const UnmeasuredChoice& choice = chosen.choice;
+  std::string expected = "null";
+  if (chosen.expected) {
+    expected =
+        fmt::format("{{\"low\":{},\"middle\":{},\"workloads\":{},\"device\":{}}}",
+                    chosen.expected->low, chosen.expected->middle, chosen.expected->workloads,
+                    JsonString(std::string(chosen.expected->device)));
+  }
+  return fmt::format(
+      "{{\"workload\":{},\"target\":{},\"class\":{},\"steps\":{},\"origin\":{},\"predicted_s\":{},"
+      "\"looked_at\":{},\"cpu_s\":{},\"share_of_tuned_speed\":{},\"form\":{},\"text\":{}}}",
+      JsonString(chosen.workload.description), JsonString(target::PrintTarget(chosen.target)),
+      JsonString(std::string(chosen.operator_class)), choice.steps, JsonString(choice.origin),
+      choice.predicted_s, choice.looked_at, choice.cpu_s, expected, JsonString(form),
+      JsonString(text));
+}
+
+// As a network of one kernel, like that of kiln compile.
+StatusOr<int64_t> WriteProgram(const Unmeasured& chosen, const ScheduleFlags& flags) {
+  const OperatorToCompile what{.dag = chosen.workload.dag,
+                               .description = OneLine(chosen.workload.description),
+                               .ranges = chosen.workload.ranges};
+  const ProgramOptions options{.target = chosen.target, .seed = flags.seed};
+  ScheduleChoice choice;
+  choice.steps = chosen.choice.steps;
+  choice.hardware = target::DefaultHardware(chosen.target, AvailableCpus());
+  KILN_ASSIGN_OR_RETURN(const CompiledNetwork compiled, CompileOperator(what, options, choice));
+  return WriteCompiled(flags.output, compiled);
+}
+
+}  // namespace
+
+Status ScheduleCommand(const ScheduleFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const Unmeasured chosen, Choose(flags, session));
+  KILN_ASSIGN_OR_RETURN(const std::string text,
+                        Render({.dag = chosen.workload.dag,
+                                .steps = chosen.choice.steps,
+                                .target = target::PrintTarget(chosen.target)},
+                               flags.form));
+  int64_t bytes = 0;
+  if (!flags.output.empty()) {
+    KILN_ASSIGN_OR_RETURN(bytes, WriteProgram(chosen, flags));
+  }
+  if (session.json) {
+    fmt::print("{}\n", ToJson(chosen, flags.form, text));
+    return OkStatus();
+  }
+  if (flags.form == "schedule") fmt::print("{}", Heading(chosen));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  if (!flags.output.empty()) fmt::print(stderr, "{}: {}\n", flags.output, FormatBytes(bytes));
+  return OkStatus();
+}
+
+}  // namespace kiln::client

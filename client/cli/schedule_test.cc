@@ -1,0 +1,103 @@
+// kiln schedule on the real binary: a schedule, its source and a program that runs, and what is
+// refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "client/cli/kiln_testing.h"
+
+namespace kiln::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+class ScheduleTest : public testing::Test {
+ protected:
+  std::string Refused(const Words& words) {
+    const RunResult result = RunKiln(words);
+    EXPECT_THAT(result.exit.code, testing::AnyOf(1, 2)) << result.error;
+    EXPECT_THAT(result.error, StartsWith("kiln: "));
+    EXPECT_EQ(result.output, "");
+    return result.error;
+  }
+  TempDir folder_ = *TempDir::Make("schedule-test");
+};
+
+TEST_F(ScheduleTest, SaysWhatWasChosenAndHowSureItIs) {
+  const std::string text = KilnPrints({"schedule", "matmul", "--args", "64,64,64"});
+  EXPECT_THAT(text, AllOf(StartsWith("matmul 64,64,64, complex reduction, for llvm"),
+                          HasSubstr("the best of "), HasSubstr(" predicted; chosen in "),
+                          HasSubstr("of the speed after 128 trials of tuning"),
+                          HasSubstr(".vectorize("), HasSubstr(".parallel(")));
+}
+
+TEST_F(ScheduleTest, EveryFormOfItsSource) {
+  const Words cpu = {"schedule", "softmax", "--args", "8,64"};
+  for (const auto& [form, part] :
+       {std::pair{"steps", "[[\""}, {"program", "kernel"}, {"llvm", "define"}, {"loops", "for "}}) {
+    Words words = cpu;
+    words.insert(words.end(), {"--as", form});
+    EXPECT_THAT(KilnPrints(words), HasSubstr(part)) << form;
+  }
+  EXPECT_THAT(KilnPrints({"schedule", "matmul", "--args", "64,64,64", "--target",
+                          "cuda -arch=sm_90", "--as", "cuda"}),
+              HasSubstr("__global__"));
+}
+
+TEST_F(ScheduleTest, TheSameSeedChoosesTheSame) {
+  const Words words = {"schedule", "conv2d_nhwc", "--args", "1,8,8,16,16,3,3,1,1", "--as", "steps"};
+  EXPECT_EQ(KilnPrints(words), KilnPrints(words));
+}
+
+TEST_F(ScheduleTest, AsJson) {
+  const Json row = Json::parse(KilnPrints(
+      {"schedule", "matmul", "--args", "64,64,64", "--target", "cuda -arch=sm_90", "--json"}));
+  EXPECT_EQ(row["class"], "complex reduction");
+  EXPECT_EQ(row["target"], "cuda -arch=sm_90");
+  EXPECT_TRUE(row["steps"].is_array());
+  EXPECT_GT(row["predicted_s"], 0);
+  EXPECT_GT(row["looked_at"], 1);
+  EXPECT_TRUE(row["share_of_tuned_speed"].is_null()) << "not measured on GPUs";
+}
+
+// A text file as well as an operator; what is written is a file that kiln run takes.
+TEST_F(ScheduleTest, AProgramThatRuns) {
+  const std::string file = folder_.Join("twice.te"), program = folder_.Join("twice.kiln");
+  ASSERT_TRUE(WriteFile(file, "input A: float32[64]\nB[i: 64] = A[i] * 2.0\n").ok());
+  KilnPrints({"schedule", file, "-o", program});
+  KilnPrints({"run", program, "--random", "--output", folder_.Join("b.npy")});
+  EXPECT_TRUE(FileExists(folder_.Join("b.npy")));
+  EXPECT_THAT(KilnPrints({"verify", program, "--kernels"}), HasSubstr("0 of 1 outputs wrong"));
+}
+
+TEST_F(ScheduleTest, Refusals) {
+  EXPECT_THAT(Refused({"schedule"}), HasSubstr("what"));
+  EXPECT_THAT(Refused({"schedule", "matmull", "--args", "8,8,8"}), HasSubstr("matmul"));
+  EXPECT_THAT(Refused({"schedule", "matmul", "--args", "8,8"}), HasSubstr("matmul"));
+  EXPECT_THAT(Refused({"schedule", "matmul", "--args", "8,8,8", "--as", "ptx"}), HasSubstr("ptx"));
+  EXPECT_THAT(Refused({"schedule", "matmul", "--args", "8,8,8", "--target", "tpu"}),
+              HasSubstr("tpu"));
+  EXPECT_THAT(Refused({"schedule", "matmul", "--args", "8,8,8", "--seed", "-1"}),
+              HasSubstr("--seed"));
+  EXPECT_THAT(Refused({"schedule", folder_.Join("none.te")}), HasSubstr("none.te"));
+}
+
+// Tuning of no trials says what it would have to beat.
+TEST_F(ScheduleTest, NoTrialsShowTheSchedule) {
+  const Words words = {"tune", "matmul", "--args", "64,64,64", "--trials", "0"};
+  EXPECT_THAT(KilnPrints(words), AllOf(HasSubstr("Untuned"), HasSubstr("kiln schedule")));
+  Words json_words = words;
+  json_words.push_back("--json");
+  const Json row = Json::parse(KilnPrints(json_words));
+  EXPECT_TRUE(row["untuned"]["steps"].is_array());
+  EXPECT_GT(row["untuned"]["predicted_s"], 0);
+}
+
+}  // namespace
+}  // namespace kiln::client

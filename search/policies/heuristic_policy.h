@@ -1,0 +1,61 @@
+// Good schedules without a measurement: a small pool, ranked once by the analytic model.
+//
+// The pool has three parts. On a CPU, schedules whose tiles follow from the registers, vectors and
+// caches (sampling/register_tiles.h); schedules drawn by chance; and what a few changes make of
+// these, as far as the model likes it. The best predicted ones are proposed first, and when the
+// pool is used up the policy has nothing more to propose. It learns nothing.
+//
+// Cost: see docs/heuristic-schedules.md; all of it in the first Propose.
+#pragma once
+
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "costmodel/cost_model.h"
+#include "search/evolution/evaluate.h"
+#include "search/evolution/individual.h"
+#include "search/policies/policy.h"
+#include "search/space/parameters.h"
+#include "search/space/sketch.h"
+
+namespace kiln::search {
+
+extern const PolicyKind kHeuristic;
+
+class HeuristicPolicy final : public Policy {
+ public:
+  // `model` ranks; never null.
+  HeuristicPolicy(const Task& task, Parameters parameters, uint64_t seed,
+                  std::shared_ptr<const costmodel::CostModel> model, FeatureFn features,
+                  int threads);
+
+  StatusOr<std::vector<Candidate>> Propose(int n) override;
+  void Observe(std::span<const Observation> observations) override;
+  void Avoid(std::span<const uint64_t> hashes) override {
+    known_.insert(hashes.begin(), hashes.end());
+  }
+  const RoundReport& last_round() const override { return report_; }
+
+ private:
+  using Hashes = std::unordered_set<uint64_t>;
+
+  // Fills ranked_.
+  void Rank();
+  // Of a CPU's sketches that have tiles; without rows.
+  std::vector<Individual> ByRule(std::span<const Sketch> sketches, Hashes& seen);
+
+  const Task& task_;
+  const Parameters parameters_;
+  const uint64_t seed_;
+  const std::shared_ptr<const costmodel::CostModel> model_;
+  const FeatureFn features_;
+  const int threads_;
+  std::vector<Individual> ranked_;  // the best first
+  bool is_ranked_ = false;
+  size_t next_ = 0;  // in ranked_
+  Hashes known_;     // proposed or observed
+  RoundReport report_;
+};
+
+}  // namespace kiln::search
