@@ -53,7 +53,7 @@ std::string ExpectedLine(const Unmeasured& chosen) {
   }
   const search::ExpectedSpeed& e = *chosen.expected;
   return fmt::format(
-      "it has about {:.2f} of the speed after 128 trials of tuning: nine in ten of {} such "
+      "it has about {:.2f} of the speed after 64 trials of tuning: nine in ten of {} such "
       "workloads "
       "had {:.2f} or more, on {}",
       e.middle, e.workloads, e.low, e.device);

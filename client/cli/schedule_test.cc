@@ -33,7 +33,7 @@ TEST_F(ScheduleTest, SaysWhatWasChosenAndHowSureItIs) {
   const std::string text = KilnPrints({"schedule", "matmul", "--args", "64,64,64"});
   EXPECT_THAT(text, AllOf(StartsWith("matmul 64,64,64, complex reduction, for llvm"),
                           HasSubstr("the best of "), HasSubstr(" predicted; chosen in "),
-                          HasSubstr("of the speed after 128 trials of tuning"),
+                          HasSubstr("of the speed after 64 trials of tuning"),
                           HasSubstr(".vectorize("), HasSubstr(".parallel(")));
 }
 

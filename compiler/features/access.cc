@@ -117,9 +117,10 @@ class Finder {
       const double elements = BodyElements(tuple, rewritten_in);
       // An accumulator is read and written.
       const bool both = access.reads && access.writes && &tuple == tuples.data();
-      const double count = (both ? 2 : 1) * elements / width_of_one *
-                           TripsOutsideBody(tuple.loops, rewritten_in,
-                                            StaysInRegisters(elements / width_of_one, both));
+      const double count =
+          (both ? 2 : 1) * elements / width_of_one *
+          TripsOutsideBody(tuple.loops, rewritten_in,
+                           StaysInRegisters(Registers(tuple, elements, element), both));
       access.accesses += count;
       access.body_elements += elements;
       access.vector_bytes =
@@ -225,6 +226,17 @@ class Finder {
         elements *= static_cast<double>(nest_.loops[d].extent);
     }
     return elements;
+  }
+
+  // Of a CPU, that hold so many elements: full ones where the vectorized loop steps through them, one of copies for
+  // each element where it does not.
+  double Registers(const Tuple& tuple, double elements, int64_t element) const {
+    double lanes = 1;
+    for (int d = nest_.first_unrolled; d < nest_.depth(); ++d) {
+      if (nest_.loops[d].kind == LoopKind::kVectorized && DependsOn(tuple.loops, d))
+        lanes = RegisterWidth(nest_.loops[d].extent, element);
+    }
+    return elements / lanes;
   }
 
   // May so many vectors of one input stay in a CPU's registers from one pass through the body to the

@@ -316,6 +316,28 @@ program(A: input float32[32, {0}], B: input float32[{0}, 16], C: output float32[
   EXPECT_NEAR(accesses(32), 32 * 2 + 32 * 32 + 32 * 32, 1e-1);
 }
 
+// A block of 16 by 8 is eight vectors, also where the loop over lanes steps through it with a long
+// stride.
+TEST(Features, BlocksThatAreReadAcrossStayInRegisters) {
+  target::HardwareParams hardware;
+  hardware.vector_unit_bytes = 64;
+  const Rows rows(R"(
+program(A: input float32[32, 8], B: input float32[16, 8], C: output float32[32, 16]) {
+  stage C
+  kernel C {
+    for i in 0..32 {
+      unroll k in 0..8 {
+        vectorize j in 0..16 {
+          C[i, j] = C[i, j] + A[i, k]*B[j, k] @ C
+        }
+      }
+    }
+  }
+})",
+                  "llvm", hardware);
+  EXPECT_COLUMN(rows, 0, "row_thread_accesses", 32 * 2 + 32 * 8 + 16 * 8.0);
+}
+
 // Tiles of 10 by 8 that do not divide an image of 35 by 35, in the order of a search: neither may
 // be estimated by chance, as a search takes the program whose share is most underestimated.
 TEST(Features, ShareOfTheIterationsThatGuardsLetThrough) {

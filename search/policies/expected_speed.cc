@@ -4,9 +4,9 @@ namespace kiln::search {
 namespace {
 
 constexpr std::string_view kCpu = "two cores of a Xeon with AVX-512";
-constexpr ExpectedSpeed kComplex{0.51, 0.80, 20, kCpu};
-constexpr ExpectedSpeed kSimple{0.62, 0.93, 9, kCpu};
-constexpr ExpectedSpeed kDirect{0.76, 0.99, 9, kCpu};
+constexpr ExpectedSpeed kComplex{0.51, 0.79, 20, kCpu};
+constexpr ExpectedSpeed kSimple{0.63, 0.94, 9, kCpu};
+constexpr ExpectedSpeed kDirect{0.74, 1.00, 9, kCpu};
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 
 namespace kiln::search {
 
-// Shares of the speed after 128 trials: what nine in ten workloads reach, and the median.
+// Shares of the speed after 64 trials: what nine in ten workloads reach, and the median.
 struct ExpectedSpeed {
   double low, middle;
   int workloads;            // that were measured
