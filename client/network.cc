@@ -136,11 +136,6 @@ StatusOr<bool> ParseLayoutRewrite(std::string_view word, const target::Target& t
     return InvalidArgument("layout rewrite {}, expected {} or {}", word, kRewriteNone,
                            kRewritePreTransformed);
   }
-  if (target.is_gpu()) {
-    return InvalidArgument(
-        "layout rewrite {} for {}, whose kernels take all inputs as they are: it is for llvm", word,
-        target.kind->name);
-  }
   return true;
 }
 

@@ -46,7 +46,7 @@ StatusOr<Variants> ParseVariants(std::string_view word);
 
 // Do kernels for the target take constants packed, in the order in which their loops read them
 // (dag/packed_inputs.h)? `word`: as TVM calls its layout rewrite options; "": on CPUs that run
-// programs they do. Refuses other words, and kRewritePreTransformed for GPUs.
+// programs they do. Refuses other words.
 inline constexpr std::string_view kRewriteNone = "none";
 inline constexpr std::string_view kRewritePreTransformed = "pretransformed";
 StatusOr<bool> ParseLayoutRewrite(std::string_view word, const target::Target& target);

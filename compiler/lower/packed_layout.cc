@@ -39,17 +39,21 @@ int64_t PeriodOf(ir::Expr e) {
 
 class LayoutFinder {
  public:
-  LayoutFinder(const State& state, Bounds& bounds) : state_(state), bounds_(bounds) {}
+  LayoutFinder(const State& state, Bounds& bounds, bool gpu)
+      : state_(state), bounds_(bounds), gpu_(gpu) {}
 
   // Of a placeholder that one stage reads; nothing where it stays as it is.
   std::optional<PackedInput> Find(int stage) {
     const std::vector<int>& readers = state_.dag()->consumers(stage);
     if (readers.size() != 1 || !bounds_.stages[readers[0]].computed) return std::nullopt;
-    const std::optional<std::vector<Linear>> read = TheRead(stage, readers[0]);
+    const int reader = readers[0];
+    // Threads that read the input itself are side by side in memory as it is.
+    if (gpu_ && !state_.stage(reader).asks_for_shared()) return std::nullopt;
+    const std::optional<std::vector<Linear>> read = TheRead(stage, reader);
     if (!read) return std::nullopt;
     std::vector<Part> parts;
     for (size_t axis = 0; axis < read->size(); ++axis) {
-      if (!AddParts((*read)[axis], static_cast<int32_t>(axis), parts)) return std::nullopt;
+      if (!AddParts(reader, (*read)[axis], static_cast<int32_t>(axis), parts)) return std::nullopt;
     }
     std::ranges::stable_sort(parts, [](const Part& a, const Part& b) {
       return std::pair(a.depth, -a.period) < std::pair(b.depth, -b.period);
@@ -79,29 +83,53 @@ class LayoutFinder {
   }
 
   // False: the index is no sum of parts of loops.
-  bool AddParts(const Linear& index, int32_t axis, std::vector<Part>& parts) const {
+  bool AddParts(int reader, const Linear& index, int32_t axis, std::vector<Part>& parts) const {
     if (index.overflow || index.constant != 0) return false;
     for (const arith::Term& term : index.terms) {
       const Interval range = bounds_.simplifier.RangeOf(term.atom);
-      const int depth = DepthOf(term.atom);
+      const int depth = DepthOf(reader, term.atom);
       if (term.coefficient < 1 || range.lo != 0 || !range.bounded() || depth < 0) return false;
+      int64_t extent = range.hi + 1;
+      // A tile ends where its last thread does; the threads behind it fetch nothing.
+      if (gpu_ && depth >= FirstDepth(reader)) {
+        const int64_t tile = bounds_.stages[reader].region_extent[static_cast<size_t>(axis)];
+        extent = std::min(extent, CeilDiv(tile, term.coefficient));
+      }
       parts.push_back({.index = term.atom,
-                       .dim = {.axis = axis, .extent = range.hi + 1, .step = term.coefficient},
+                       .dim = {.axis = axis, .extent = extent, .step = term.coefficient},
                        .depth = depth,
                        .period = PeriodOf(term.atom)});
     }
     return true;
   }
 
-  // Of the innermost loop that the part depends on; -1: of none, or it is something else.
-  int DepthOf(ir::Expr part) const {
+  // Of the innermost loop that the part depends on, counted from the outermost one around the
+  // reader; -1: of none, or it is something else.
+  int DepthOf(int reader, ir::Expr part) const {
     int depth = -1;
+    bool is_loops = !ir::HasLoad(part);
     ir::Visit(part, [&](ir::Expr e) {
       if (e->op != ir::Op::kVar) return;
-      const LoopOwner& owner = bounds_.owners[static_cast<size_t>(e->id)];
-      depth = std::max(depth, FirstDepth(owner.stage) + owner.loop);
+      const int of_var = DepthOfVar(reader, e->id);
+      is_loops = is_loops && of_var >= 0;
+      depth = std::max(depth, of_var);
     });
-    return ir::HasLoad(part) ? -1 : depth;
+    return is_loops ? depth : -1;
+  }
+
+  // A stage's own loops come first: threads bind loops of several stages to one variable.
+  int DepthOfVar(int reader, int32_t var) const {
+    int stage = reader;
+    size_t loops = bounds_.stages[stage].loop_vars.size();
+    while (true) {
+      const std::vector<int32_t>& vars = bounds_.stages[stage].loop_vars;
+      for (size_t loop = loops; loop-- > 0;)
+        if (vars[loop] == var) return FirstDepth(stage) + static_cast<int>(loop);
+      const Attach& at = state_.attach(stage);
+      if (at.kind != Attach::kIter) return -1;
+      stage = at.stage;
+      loops = static_cast<size_t>(at.loop) + 1;
+    }
   }
 
   // Of a stage's outermost loop, below the loops that it is attached in.
@@ -121,17 +149,18 @@ class LayoutFinder {
 
   const State& state_;
   Bounds& bounds_;
+  const bool gpu_;
 };
 
 }  // namespace
 
-std::vector<PackedInput> PackedLayouts(const State& state, Bounds& bounds) {
+std::vector<PackedInput> PackedLayouts(const State& state, Bounds& bounds, bool gpu) {
   std::vector<PackedInput> found;
   // In the initial DAG: steps may have put copies between the input and its reader.
   const dag::Dag& initial = *state.initial_dag();
   const std::vector<int> packed = dag::PackedInputs(initial);
   if (packed.empty() || state.steps().empty()) return found;
-  LayoutFinder finder(state, bounds);
+  LayoutFinder finder(state, bounds, gpu);
   for (size_t a = 0; a < initial.arguments().size(); ++a) {
     if (std::ranges::find(packed, initial.arguments()[a].op) == packed.end()) continue;
     auto input = finder.Find(state.dag()->arguments()[a].op);

@@ -19,7 +19,7 @@ ProgramTables::ProgramTables(const State& state, Bounds& bounds, const Attachmen
       bounds_(bounds),
       attachments_(attachments),
       gpu_(gpu),
-      packed_(gpu ? std::vector<PackedInput>() : PackedLayouts(state, bounds)),
+      packed_(PackedLayouts(state, bounds, gpu)),
       slots_(state.num_stages()) {
   program_.pool = bounds.pool;
   for (int s = 0; s < state.num_stages(); ++s)

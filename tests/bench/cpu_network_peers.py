@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Networks on this CPU: Kiln beside ONNX Runtime and PyTorch, with the same threads, in turns.
 
-usage: cpu_network_peers.py KILN LIBRARY [--networks NAME,...] [--trials N] [--minutes N] [--threads N] [--rounds N]
+usage: cpu_network_peers.py KILN LIBRARY [--networks NAME[:BATCH],...] [--trials N] [--minutes N] [--threads N] [--rounds N]
                             [--folder DIR] [--venv DIR] [--json]
 
-KILN is the program, LIBRARY its libkiln_runtime.so. Each network of the zoo is tuned by `KILN tune network:NAME --target
-llvm` for --minutes or --trials, whichever ends first (--trials 0: with what FOLDER/NAME.db has), and compiled. The peers
+KILN is the program, LIBRARY its libkiln_runtime.so. Each network of the zoo, of one image or of BATCH, is tuned by `KILN
+tune network:NAME --target llvm` for --minutes or --trials, whichever ends first (--trials 0: with what FOLDER/NAME.db has), and compiled. The peers
 run the same network in PyTorch (tests/bench/peer_networks.py): ONNX Runtime its export to ONNX; PyTorch as it is and
 compiled, in both layouts. All three have the threads to themselves in turns: after a pause in which the other's threads fall
 asleep and one run that is not timed, as many as fit into half a second, --rounds times. Prints the median of all of a way's runs; the ratio is the faster of the two peers'
@@ -24,7 +24,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = ["torch", "torchvision", "onnx", "onnxscript", "onnxruntime", "numpy"]
-NETWORKS = ["resnet-50", "mobilenet_v2", "squeezenet_v1.1", "inception_v3", "bert-base", "vit-b-16", "resnet-18"]
+NETWORKS = ["resnet-50", "mobilenet_v2", "squeezenet_v1.1", "inception_v3", "bert-base", "vit-b-16", "resnet-18", "resnet-50:16"]
 TURN_S = 0.5
 # Threads of OpenMP wait for more work in a loop for 0.2 s: the next side begins when they sleep.
 SETTLE_S = 0.3
@@ -67,15 +67,16 @@ def run(command, what):
 
 def tuned(kiln, name, arguments):
     """The compiled network, and what `kiln compile` says of it."""
-    db, path = [os.path.join(arguments.folder, name + end) for end in (".db", ".kiln")]
+    db, path = [os.path.join(arguments.folder, name.replace(":", "-") + end) for end in (".db", ".kiln")]
+    base, _, batch = name.partition(":")
+    network = [f"network:{base}", "--batch", batch or "1", "--target", "llvm", "--db", db]
     if arguments.trials > 0:
         say(f"{name}: tuning")
-        command = [kiln, "tune", f"network:{name}", "--target", "llvm", "--trials", str(arguments.trials), "--db", db,
-                   "--threads", str(arguments.threads), "--quiet"]
+        command = [kiln, "tune", *network, "--trials", str(arguments.trials), "--threads", str(arguments.threads), "--quiet"]
         if arguments.minutes:
             command += ["--minutes", str(arguments.minutes)]
         run(command, f"tuning {name}")
-    said = run([kiln, "compile", f"network:{name}", "--target", "llvm", "--db", db, "-o", path], f"compiling {name}")
+    said = run([kiln, "compile", *network, "-o", path], f"compiling {name}")
     say(f"{name}: {said.strip().splitlines()[-1]}")
     return path
 
@@ -107,7 +108,7 @@ class Worker:
 
 def measure(python, name, path, arguments):
     """By (side, way): the median of each round, in seconds."""
-    onnx = os.path.join(arguments.folder, name + ".onnx")
+    onnx = os.path.join(arguments.folder, name.replace(":", "-") + ".onnx")
     environment = {**os.environ, "PYTHONPATH": os.path.join(HERE, "..", "..", "python"), "KILN_RUNTIME": arguments.library,
                    "OMP_NUM_THREADS": str(arguments.threads)}
     if not os.path.exists(onnx):
@@ -174,7 +175,7 @@ def main():
     arguments = parser.parse_args()
     names = arguments.networks.split(",")
     for name in names:
-        if name not in NETWORKS:
+        if name.partition(":")[0] not in NETWORKS:
             stop(f"there is no peer of {name}; there are {', '.join(NETWORKS)}")
     for path in (arguments.kiln, arguments.library):
         if not os.path.exists(path):

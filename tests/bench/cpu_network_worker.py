@@ -1,7 +1,7 @@
 """One side of cpu_network_peers.py, in a process of its own: Kiln, ONNX Runtime or PyTorch with one network.
 
-usage: cpu_network_worker.py kiln FILE.kiln THREADS | onnxruntime FILE.onnx THREADS | torch NETWORK THREADS
-       cpu_network_worker.py export NETWORK FILE.onnx
+usage: cpu_network_worker.py kiln FILE.kiln THREADS | onnxruntime FILE.onnx THREADS | torch NETWORK[:BATCH] THREADS
+       cpu_network_worker.py export NETWORK[:BATCH] FILE.onnx
 
 Prints its ways to run the network as one line of JSON. Each line of input, {"way": NAME, "seconds": S}, is answered by the
 seconds of each run, of as many as fit, after one that is not timed.
@@ -38,9 +38,14 @@ def onnxruntime_ways(path, threads):
     return {"ONNX Runtime": lambda: session.run(None, feeds)}
 
 
+def made(network):
+    import peer_networks
+    name, _, batch = network.partition(":")
+    return peer_networks.make(name, int(batch or 1))
+
+
 def torch_ways(name, threads):
     os.environ["TORCHINDUCTOR_FREEZING"] = "1"  # weights are laid out for the kernels, as in the other two
-    import peer_networks
     import torch
     torch.set_num_threads(threads)
     ways = {}
@@ -57,12 +62,12 @@ def torch_ways(name, threads):
             # The compiler of PyTorch may not like a network, or find no C++ compiler: then it is one way less.
             print(f"PyTorch {way} does not run {name}: {traceback.format_exc().splitlines()[-1]}", file=sys.stderr)
 
-    network, x = peer_networks.make(name)
+    network, x = made(name)
     layouts = [("", torch.contiguous_format)]
     if x.dim() == 4:
         layouts.append((" channels_last", torch.channels_last))
     for words, layout in layouts:
-        network, x = peer_networks.make(name)
+        network, x = made(name)
         network, x = network.to(memory_format=layout), x.contiguous(memory_format=layout)
         add("eager" + words, network, x)
         add("compile" + words, torch.compile(network), x)
@@ -70,9 +75,8 @@ def torch_ways(name, threads):
 
 
 def export(name, path):
-    import peer_networks
     import torch
-    network, x = peer_networks.make(name)
+    network, x = made(name)
     torch.onnx.export(network, (x,), path, input_names=["x"], dynamo=True, verbose=False)
 
 

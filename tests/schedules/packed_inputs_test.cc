@@ -55,8 +55,8 @@ Workload PackedWorkload(const Case& c) {
   return MakeWorkload(fmt::format("{} {}", c.op, c.args), packed, 3);
 }
 
-bool TakesPacked(const schedule::State& state) {
-  const auto program = lower::Lower(state, {});
+bool TakesPacked(const schedule::State& state, bool gpu = false) {
+  const auto program = lower::Lower(state, {.gpu = gpu});
   return program.ok() && std::ranges::any_of(program->buffers, [](const ir::Buffer& buffer) {
            return buffer.packing.has_value();
          });
@@ -103,6 +103,26 @@ TEST(PackedInputsTest, WhatTheSearchProposes) {
     }
     EXPECT_GE(packed, std::ssize(candidates) - 1);  // the unscheduled loops take all as it is
   }
+}
+
+// Tiles that the threads of a block fetch, with tails, copied ahead, of reductions that are split.
+TEST(PackedInputsTest, WhatTheSearchProposesForAGpu) {
+  int packed = 0, candidates_in_all = 0;
+  for (const Case& c : kCases) {
+    const Workload workload = PackedWorkload(c);
+    SCOPED_TRACE(workload.name);
+    const search::Task task(workload.dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
+    ASSERT_OK_AND_ASSIGN(const auto policy, search::MakePolicy("sketch.random", task, 17));
+    ASSERT_OK_AND_ASSIGN(const auto candidates, policy->Propose(8));
+    for (const search::Candidate& candidate : candidates) {
+      ASSERT_OK_AND_ASSIGN(const schedule::State state,
+                           schedule::Replay(workload.dag, candidate.steps));
+      EXPECT_OK(CheckByInterpreter(workload, state, /*gpu=*/true));
+      packed += TakesPacked(state, /*gpu=*/true);
+    }
+    candidates_in_all += static_cast<int>(candidates.size());
+  }
+  EXPECT_GT(packed, candidates_in_all / 3);
 }
 
 }  // namespace
