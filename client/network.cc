@@ -63,7 +63,7 @@ StatusOr<graph::Graph> LoadFile(const NetworkArguments& arguments) {
   return frontend::ImportOnnx(arguments.what, options);
 }
 
-// "conv 1,56,56,64 x 3,3,64,64 + add + relu"
+// "conv 1,56,56,64 x 3,3,64,64 + add + relu", "... + add (stored) + relu" with the sum as an output
 std::string Description(const graph::Graph& graph, const graph::KernelGroup& group) {
   std::vector<std::string> shapes, nodes;
   for (graph::ValueId id : graph.node(group.anchor).inputs) {
@@ -73,6 +73,7 @@ std::string Description(const graph::Graph& graph, const graph::KernelGroup& gro
   for (int node : group.nodes) {
     nodes.push_back(graph.node(node).op->name);
     if (node == group.anchor) nodes.back() += fmt::format(" {}", fmt::join(shapes, " x "));
+    if (graph::IsStoredBetween(graph, group, node)) nodes.back() += " (stored)";
   }
   return fmt::format("{}", fmt::join(nodes, " + "));
 }

@@ -51,7 +51,7 @@ TEST(NetworkTest, TasksWithAlternatives) {
     EXPECT_EQ(ShapeOf(*task.variants[1].dag, weights)[0],
               ShapeOf(*task.variants[1].dag, weights)[1]);
   }
-  EXPECT_EQ(alternatives, 13);
+  EXPECT_EQ(alternatives, 12);
 }
 
 // What stands before a convolution is a part of it, or a kernel of its own.

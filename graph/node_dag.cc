@@ -88,10 +88,14 @@ StatusOr<NodeDag> MakeNodeDag(const Graph& graph, std::span<const int> nodes,
   NodeDag result;
   std::vector<TensorRef> refs;
   std::map<std::pair<const dag::Operator*, int>, ValueId> wanted;
-  for (ValueId id : outputs) {
-    refs.push_back(made.at(id));
-    wanted[{b.OperatorOf(refs.back()).get(), b.OutputOf(refs.back())}] = id;
+  for (ValueId id : outputs) refs.push_back(made.at(id));
+  if (std::ranges::any_of(refs, [&](const TensorRef& x) { return b.IsRead(x); })) {
+    const TensorRef joined = b.Join(refs);
+    for (size_t k = 0; k < refs.size(); ++k) refs[k] = joined.output(static_cast<int>(k));
+    KILN_RETURN_IF_ERROR(b.status());
   }
+  for (size_t k = 0; k < refs.size(); ++k)
+    wanted[{b.OperatorOf(refs[k]).get(), b.OutputOf(refs[k])}] = outputs[k];
   KILN_ASSIGN_OR_RETURN(result.dag, b.Build(refs));
   for (const dag::Tensor& argument : result.dag->arguments()) {
     const dag::Operator* op = &result.dag->op(argument.op);

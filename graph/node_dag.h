@@ -20,8 +20,8 @@ struct NodeDag {
 };
 
 // The nodes (ascending) as one DAG with `outputs`, values that they make. What none of them is made
-// of is left out. Refuses an output that another one of them is made of (DagBuilder::Build). Cost:
-// tens of microseconds a node.
+// of is left out. Where an output is made of another one, one operator makes them all
+// (DagBuilder::Join); refused if their shapes differ. Cost: tens of microseconds a node.
 StatusOr<NodeDag> MakeNodeDag(const Graph& graph, std::span<const int> nodes,
                               std::span<const ValueId> outputs);
 

@@ -12,7 +12,7 @@ namespace {
 
 // What a prologue may read, as a multiple of what it makes: one tensor and numbers for its channels.
 constexpr double kMostPrologueReads = 1.25;
-constexpr double kMostPrologueFlops = 8;  // for an element: scale, shift, clip
+constexpr double kMostCheapFlops = 8;  // for an element: scale, shift, clip
 // Elements that a rearrangement must leave beside each other for its reader to take it in: a vector
 // or a memory transaction of them.
 constexpr int64_t kLeastRow = 16;
@@ -117,6 +117,11 @@ class Partition {
     for (int i = 0; i < graph_.num_nodes(); ++i) {
       if (PatternOf(i) == OpPattern::kReduction) JoinBehind(i);
     }
+    if (options.second_outputs) {
+      for (int i = 0; i < graph_.num_nodes(); ++i) {
+        if (GroupOf(i) == i && PatternOf(i) == OpPattern::kProduct) JoinFollowers(i);
+      }
+    }
     for (int i = 0; i < graph_.num_nodes(); ++i) {
       if (IsInjective(PatternOf(i))) JoinInjective(i);
     }
@@ -155,6 +160,53 @@ class Partition {
         return;
       Join(anchor, *between, *next);
     }
+  }
+
+  // The group of this last node, whose value others read, makes also what products read through cheap
+  // functions of it. These follow it in the group, which keeps its number.
+  void JoinFollowers(int sink) {
+    if (graph_.node(sink).outputs.size() != 1) return;
+    const ValueId made = graph_.node(sink).outputs[0];
+    const std::vector<int> readers = graph_.readers(made);
+    int outputs = 1;
+    for (int reader : readers) {
+      const std::vector<int> chain = ChainFrom(made, reader);
+      if (chain.empty() || outputs == dag::kMaxOutputs) continue;
+      if (!IsReadByProduct(graph_.node(chain.back()).outputs[0]) || !IsCheapBehind(chain)) continue;
+      for (int node : chain) parent_[static_cast<size_t>(node)] = sink;
+      ++outputs;
+    }
+  }
+
+  // The functions of the value alone that begin with this reader of it, each read by the next alone.
+  std::vector<int> ChainFrom(ValueId value, int reader) const {
+    std::vector<int> chain;
+    while (IsFunctionOf(value, reader)) {
+      chain.push_back(reader);
+      value = graph_.node(reader).outputs[0];
+      const std::vector<int> readers = graph_.readers(value);
+      if (graph_.is_output(value) || readers.size() != 1) break;
+      reader = readers[0];
+    }
+    return chain;
+  }
+
+  // Elementwise, of the value and constants, and in no group yet.
+  bool IsFunctionOf(ValueId value, int i) const {
+    const Node& node = graph_.node(i);
+    const auto is_constant = [&](ValueId id) {
+      return id == kAbsent || graph_.value(id).constant != nullptr;
+    };
+    return GroupOf(i) == i && IsElementwise(PatternOf(i)) && node.outputs.size() == 1 &&
+           std::ranges::count(node.inputs, value) == 1 &&
+           std::ranges::count_if(node.inputs, is_constant) + 1 == std::ssize(node.inputs) &&
+           graph_.value(node.outputs[0]).type.shape == graph_.value(value).type.shape;
+  }
+
+  bool IsReadByProduct(ValueId value) const {
+    return std::ranges::any_of(graph_.readers(value), [&](int reader) {
+      return graph_.node(reader).op->pattern == OpPattern::kProduct;
+    });
   }
 
   // Goes into what it leads to, if that is injective or sums it up.
@@ -205,29 +257,38 @@ class Partition {
   void JoinAsPrologue(int sink) {
     const std::optional<int> product = OnlyProduct(sink);
     if (!product || graph_.node(*product).inputs[0] != graph_.node(sink).outputs[0]) return;
-    if (IsCheap(NodesOf(sink))) Join(sink, {}, *product);
+    if (IsCheapBefore(NodesOf(sink))) Join(sink, {}, *product);
   }
 
   std::vector<int> NodesOf(int group) const {
     std::vector<int> nodes;
-    for (int i = 0; i <= group; ++i) {
+    for (int i = 0; i < graph_.num_nodes(); ++i) {
       if (GroupOf(i) == group) nodes.push_back(i);
     }
     return nodes;
   }
 
-  // Nothing but simple arithmetic, of hardly more bytes than it makes.
-  bool IsCheap(const std::vector<int>& nodes) const {
-    const ValueId made = graph_.node(nodes.back()).outputs[0];
-    const StatusOr<NodeDag> dag = MakeNodeDag(graph_, nodes, std::vector{made});
-    if (!dag.ok()) return false;
+  // Nothing but simple arithmetic.
+  static bool IsCheap(const NodeDag& dag) {
     double flops = 0;
-    for (const dag::OpNode& node : dag->dag->nodes()) {
+    for (const dag::OpNode& node : dag.dag->nodes()) {
       const dag::BodyProperties& body = node.op->properties();
       if (CallsMath(*node.op) || body.flops_per_element < 0) return false;
       flops += body.flops_per_element;
     }
-    if (flops > kMostPrologueFlops) return false;
+    return flops <= kMostCheapFlops;
+  }
+
+  bool IsCheapBehind(const std::vector<int>& nodes) const {
+    const StatusOr<NodeDag> dag = MakeNodeDag(graph_, nodes, graph_.node(nodes.back()).outputs);
+    return dag.ok() && IsCheap(*dag);
+  }
+
+  // Also read for each block of a product: it reads hardly more bytes than it makes.
+  bool IsCheapBefore(const std::vector<int>& nodes) const {
+    const ValueId made = graph_.node(nodes.back()).outputs[0];
+    const StatusOr<NodeDag> dag = MakeNodeDag(graph_, nodes, std::vector{made});
+    if (!dag.ok() || !IsCheap(*dag)) return false;
     int64_t read = 0;
     for (ValueId input : dag->inputs) read += graph_.value(input).type.bytes();
     return static_cast<double>(read) <=
@@ -273,8 +334,8 @@ class Partition {
     pattern_[static_cast<size_t>(root)] = pattern;
   }
 
-  // By their last nodes. A group's last node comes after all that the group reads, and before all
-  // that reads it.
+  // By their last nodes, followers aside. These come after all that the group reads, and before all
+  // that reads it; followers read nothing else.
   std::vector<KernelGroup> Groups() const {
     std::vector<KernelGroup> by_root(graph_.nodes().size());
     for (int i = 0; i < graph_.num_nodes(); ++i)
@@ -282,9 +343,10 @@ class Partition {
     std::vector<KernelGroup> groups;
     for (KernelGroup& group : by_root) {
       if (group.nodes.empty()) continue;
-      for (ValueId output : graph_.node(group.nodes.back()).outputs) {
-        if (graph_.is_output(output) || !graph_.readers(output).empty())
-          group.outputs.push_back(output);
+      for (int node : group.nodes) {
+        for (ValueId output : graph_.node(node).outputs) {
+          if (IsReadOutside(output, GroupOf(node))) group.outputs.push_back(output);
+        }
       }
       const auto product = std::ranges::find_if(group.nodes, [&](int node) {
         return graph_.node(node).op->pattern == OpPattern::kProduct;
@@ -293,6 +355,12 @@ class Partition {
       groups.push_back(std::move(group));
     }
     return groups;
+  }
+
+  bool IsReadOutside(ValueId value, int group) const {
+    return graph_.is_output(value) || std::ranges::any_of(graph_.readers(value), [&](int reader) {
+             return GroupOf(reader) != group;
+           });
   }
 
   const Graph& graph_;
@@ -309,6 +377,15 @@ std::vector<KernelGroup> PartitionIntoKernels(const Graph& graph, const Partitio
 
 bool IsView(const Graph& graph, const KernelGroup& group) {
   return std::ranges::all_of(group.nodes, [&](int node) { return graph.node(node).op->is_view; });
+}
+
+bool IsStoredBetween(const Graph& graph, const KernelGroup& group, int node) {
+  return std::ranges::any_of(graph.node(node).outputs, [&](ValueId id) {
+    const bool goes_on = std::ranges::any_of(graph.readers(id), [&](int reader) {
+      return std::ranges::binary_search(group.nodes, reader);
+    });
+    return goes_on && std::ranges::find(group.outputs, id) != group.outputs.end();
+  });
 }
 
 }  // namespace kiln::graph

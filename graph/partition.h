@@ -1,7 +1,9 @@
 // A network cut into kernels: groups of nodes that are computed together, as TVM's operator fusion
 // forms them (relay/transforms/fuse_ops.cc).
 //
-// A group has one node that the others lead to, and what that makes is all that others read.
+// A group has one node that the others lead to, and what that makes is all that others read. With
+// PartitionOptions::second_outputs that node may have followers: functions of its value that other
+// groups read beside it.
 //   products   convolutions, matrix products, pools take the elementwise functions behind them in
 //   reductions sums over axes take injective nodes before them and elementwise ones behind them in
 //   injective  elementwise functions, broadcasts and rearrangements join among themselves
@@ -18,9 +20,9 @@
 namespace kiln::graph {
 
 struct KernelGroup {
-  std::vector<int> nodes;        // ascending; the last one makes the outputs
+  std::vector<int> nodes;        // ascending
   int anchor = 0;                // of the nodes: the product, if there is one; else the first
-  std::vector<ValueId> outputs;  // of the last node, those that are read
+  std::vector<ValueId> outputs;  // what others read, ascending: a value before functions of it
 };
 
 struct PartitionOptions {
@@ -28,6 +30,10 @@ struct PartitionOptions {
   // prologue, and rearrangements that leave rows of elements as they lie are taken in likewise. TVM
   // leaves both kernels of their own.
   bool prologues = false;
+  // Where a product's result is read as it is and also, through cheap functions with numbers for each
+  // channel, by products, the kernel that makes it makes both. TVM reads it again, in kernels of
+  // their own.
+  bool second_outputs = false;
 };
 
 // Every node is in one group. Groups stand in an order in which they can run. Nodes whose output is
@@ -38,5 +44,8 @@ std::vector<KernelGroup> PartitionIntoKernels(const Graph& graph,
 
 // Does nothing but say the shape anew?
 bool IsView(const Graph& graph, const KernelGroup& group);
+
+// Is what this node of the group makes an output that others of the group go on with?
+bool IsStoredBetween(const Graph& graph, const KernelGroup& group, int node);
 
 }  // namespace kiln::graph

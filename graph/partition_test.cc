@@ -97,6 +97,111 @@ output y)",
       << "weights";
 }
 
+// The end of a unit of a residual network, and `between`, which reads its value x.
+std::string TwoUnits(std::string_view between, std::string_view outputs = "y") {
+  return fmt::format(R"(
+input x0: float32[8, 8]
+const w: float32[8, 8] = random(1, -1, 1)
+const scale: float32[8] = random(2, -1, 1)
+const shift: float32[8] = random(3, -1, 1)
+p = matmul(x0, w)
+x = add(p, x0)
+{}
+output {})",
+                     between, outputs);
+}
+
+// The outputs of the groups, by their names.
+std::vector<std::string> OutputsOfGroups(std::string_view text, const PartitionOptions& options) {
+  const Graph graph = ParsedGraph(text);
+  std::vector<std::string> outputs;
+  for (const KernelGroup& group : PartitionIntoKernels(graph, options)) {
+    std::vector<std::string> names;
+    for (ValueId id : group.outputs) names.push_back(graph.value(id).name);
+    outputs.push_back(fmt::format("{}", fmt::join(names, " ")));
+  }
+  return outputs;
+}
+
+constexpr PartitionOptions kOwnWay{.prologues = true, .second_outputs = true};
+constexpr std::string_view kIdentityUnit =
+    "m = mul(x, scale)\ns = add(m, shift)\na = relu(s)\nq = matmul(a, w)\ny = add(q, x)";
+
+TEST(PartitionTest, AProductMakesAlsoWhatTheNextReadsThroughFunctionsOfIt) {
+  const std::string text = TwoUnits(kIdentityUnit);
+  EXPECT_THAT(Groups(text), ElementsAre("p x", "m s a", "q y"));
+  EXPECT_THAT(Groups(text, {.prologues = true}), ElementsAre("p x", "m s a q y"));
+  EXPECT_THAT(Groups(text, kOwnWay), ElementsAre("p x m s a", "q y"));
+  EXPECT_THAT(OutputsOfGroups(text, kOwnWay), ElementsAre("x a", "y"));
+  EXPECT_THAT(OutputsOfGroups(text, {.prologues = true}), ElementsAre("x", "y"));
+}
+
+TEST(PartitionTest, SecondOutputsAreReadByAnyNumberOfProducts) {
+  EXPECT_THAT(Groups(TwoUnits("a = relu(x)\nq = matmul(a, w)\nr = matmul(a, w)\nt = add(q, r)\n"
+                              "y = add(t, x)"),
+                     kOwnWay),
+              ElementsAre("p x a", "r", "q t y"));
+}
+
+TEST(PartitionTest, SecondOutputsMayBeOutputsOfTheNetworkAndBesideOne) {
+  const std::string both = TwoUnits(kIdentityUnit, "y, a, x");
+  EXPECT_THAT(OutputsOfGroups(both, kOwnWay), ElementsAre("x a", "y"));
+  const std::string only_x = TwoUnits("a = relu(x)\ny = matmul(a, w)", "y, x");
+  EXPECT_THAT(OutputsOfGroups(only_x, kOwnWay), ElementsAre("x a", "y"));
+  const std::string between = TwoUnits("m = mul(x, scale)\na = relu(m)\ny = matmul(a, w)", "y, m");
+  EXPECT_THAT(Groups(between, kOwnWay), ElementsAre("p x m a", "y"));
+  EXPECT_THAT(OutputsOfGroups(between, kOwnWay), ElementsAre("m a", "y"));
+}
+
+TEST(PartitionTest, SecondOutputsOfTheProductItself) {
+  EXPECT_THAT(Groups(TwoUnits("a = relu(p)\ny = matmul(a, w)", "y, x"), kOwnWay),
+              ElementsAre("p a", "x", "y"));
+}
+
+TEST(PartitionTest, SeveralFunctionsOfOneValueAreOutputsOfItsKernel) {
+  const std::string text = TwoUnits(
+      "a = relu(x)\nb = mul(x, scale)\nq = matmul(a, w)\nr = matmul(b, w)\nt = add(q, r)\n"
+      "y = add(t, x)");
+  EXPECT_THAT(OutputsOfGroups(text, kOwnWay), ElementsAre("x a b", "r", "y"));
+}
+
+TEST(PartitionTest, SecondOutputsAreCheapFunctionsOfTheValueAloneForProducts) {
+  const auto groups = [](std::string_view between) { return Groups(TwoUnits(between), kOwnWay); };
+  EXPECT_THAT(groups("a = tanh(x)\nq = matmul(a, w)\ny = add(q, x)"),
+              ElementsAre("p x", "a", "q y"));
+  EXPECT_THAT(groups("a = mul(x, x0)\nq = matmul(a, w)\ny = add(q, x)"),
+              ElementsAre("p x", "a", "q y"))
+      << "another tensor";
+  EXPECT_THAT(groups("a = mul(x, x)\nq = matmul(a, w)\ny = add(q, x)"), ElementsAre("p x", "a q y"))
+      << "no function of a channel: a prologue";
+  EXPECT_THAT(groups("a = relu(x)\nb = softmax(a)\ny = add(b, x)"),
+              ElementsAre("p x", "a", "b", "y"))
+      << "no product reads it";
+  EXPECT_THAT(groups("a = reshape(x) {shape: [4, 16]}\nb = relu(a)\nq = matmul(x, w)\n"
+                     "r = reshape(q) {shape: [4, 16]}\ny = add(b, r)"),
+              ElementsAre("p x", "q", "a b r y"))
+      << "a view between";
+}
+
+// What reads the value stands before the function of it: the kernel of both comes before either.
+TEST(PartitionTest, KernelsWithSecondOutputsRunBeforeAllThatReadsThem) {
+  EXPECT_THAT(
+      Groups(TwoUnits("z = softmax(x)\na = relu(x)\nq = matmul(a, w)\ny = add(q, z)"), kOwnWay),
+      ElementsAre("p x a", "z", "q y"));
+}
+
+TEST(PartitionTest, WhatIsStoredBetweenIsKnown) {
+  const Graph graph = ParsedGraph(TwoUnits(kIdentityUnit));
+  const std::vector<KernelGroup> groups = PartitionIntoKernels(graph, kOwnWay);
+  ASSERT_EQ(groups.size(), 2u);
+  std::vector<std::string> stored;
+  for (int node : groups[0].nodes) {
+    if (IsStoredBetween(graph, groups[0], node))
+      stored.push_back(graph.value(graph.node(node).outputs[0]).name);
+  }
+  EXPECT_THAT(stored, ElementsAre("x"));
+}
+
 // Two heads of 32 features: query, key and value are columns of rows of tokens.
 TEST(PartitionTest, AProductTakesRowsFromWhereTheyLie) {
   const auto network = [](std::string_view axes, std::string_view strides) {

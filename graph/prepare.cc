@@ -5,7 +5,8 @@ namespace kiln::graph {
 StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PrepareOptions& options) {
   PreparedNetwork prepared;
   KILN_ASSIGN_OR_RETURN(prepared.graph, RunPasses(network, options.passes));
-  const PartitionOptions partition{.prologues = options.passes.winograd != WinogradRule::kTvm};
+  const bool own_way = options.passes.winograd != WinogradRule::kTvm;
+  const PartitionOptions partition{.prologues = own_way, .second_outputs = own_way};
   KILN_ASSIGN_OR_RETURN(prepared.kernels,
                         ExtractTasks(prepared.graph, {.partition = partition,
                                                       .pack_constants = options.pack_constants}));

@@ -26,8 +26,8 @@ struct PrepareOptions {
 };
 
 // Tuning and compiling both come this way, so that a network is compiled of the tasks that were
-// tuned. Convolutions take prologues, but not where TVM's use of Winograd's method is asked for,
-// which is to give TVM's tasks.
+// tuned. Kernels take prologues and make second outputs (PartitionOptions), but not where TVM's use
+// of Winograd's method is asked for, which is to give TVM's tasks.
 StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PrepareOptions& options);
 
 // The tasks by the names of what their kernels make.

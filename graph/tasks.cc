@@ -22,8 +22,11 @@ bool HasReduction(const dag::Dag& dag) {
 }
 
 std::string Description(const Graph& graph, const KernelGroup& group) {
-  std::vector<std::string_view> names;
-  for (int node : group.nodes) names.push_back(graph.node(node).op->name);
+  std::vector<std::string> names;
+  for (int node : group.nodes) {
+    names.push_back(graph.node(node).op->name);
+    if (IsStoredBetween(graph, group, node)) names.back() += " (stored)";
+  }
   return fmt::format("{}", fmt::join(names, " "));
 }
 

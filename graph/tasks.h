@@ -17,7 +17,7 @@ struct NetworkTask {
   dag::DagPtr dag;
   std::string workload_id;   // dag/workload_id.h
   std::string workload_key;  // dag/workload_key.h
-  // Its nodes' operators: "conv add relu".
+  // Its nodes' operators: "conv add relu". "conv add (stored) relu": the sum is an output, too.
   std::string description;
   bool is_simple = false;    // has no sums: nothing but elementwise functions and moves
   std::vector<int> kernels;  // of the network that it stands for; their number is its weight

@@ -32,6 +32,25 @@ output r)");
   EXPECT_THAT(network.tasks[1].kernels, ElementsAre(2));
 }
 
+// The first kernel makes s and, in the same loops, r.
+TEST(TasksTest, TwoOutputsAreOneOperator) {
+  const Graph graph = ParsedGraph(kTwoResidualUnits);
+  ASSERT_OK_AND_ASSIGN(const NetworkKernels network,
+                       ExtractTasks(graph, {.partition = {.second_outputs = true}}));
+  ASSERT_EQ(network.tasks.size(), 2u);
+  EXPECT_EQ(network.tasks[0].description, "conv add (stored) mul add relu");
+  EXPECT_THAT(dag::PrintDag(*network.tasks[0].dag),
+              HasSubstr("T_relu[ax0: 1, ax1: 6, ax2: 5, ax3: 8] = ("
+                        "conv2d_nhwc[ax0, ax1, ax2, ax3] + p0[ax0, ax1, ax2, ax3], "
+                        "max((conv2d_nhwc[ax0, ax1, ax2, ax3] + p0[ax0, ax1, ax2, ax3])*p2[ax3] + "
+                        "p3[ax3], 0.0))"));
+  std::vector<std::string> outputs;
+  for (ValueId id : network.dags[0]->outputs) outputs.push_back(graph.value(id).name);
+  EXPECT_THAT(outputs, ElementsAre("s", "r"));
+  ASSERT_OK_AND_ASSIGN(const NetworkKernels one_each, ExtractTasks(graph));
+  EXPECT_EQ(one_each.tasks.size(), 3u);
+}
+
 NetworkKernels Packed(std::string_view text) {
   const auto kernels = ExtractTasks(ParsedGraph(text), {.pack_constants = true});
   KILN_CHECK(kernels.ok(), "{}", Message(kernels.status()));

@@ -35,4 +35,20 @@ u = reshape(g) {shape: [1, 12]}
 y = matmul(u, f)
 output y, s, u, b)";
 
+// Two units of a residual network whose activations stand before the convolutions. The value s of the
+// first is read as it is, and by the second through m, a and r; it leaves the network, too.
+inline constexpr std::string_view kTwoResidualUnits = R"(
+input x: float32[1, 6, 5, 8]
+const w: float32[3, 3, 8, 8] = random(1, -1, 1)
+const scale: float32[8] = random(2, -1, 1)
+const shift: float32[8] = random(3, -1, 1)
+p = conv(x, w) {pads: [1, 1, 1, 1], channels_last: 1}
+s = add(p, x)
+m = mul(s, scale)
+a = add(m, shift)
+r = relu(a)
+q = conv(r, w) {pads: [1, 1, 1, 1], channels_last: 1}
+y = add(q, s)
+output y, s)";
+
 }  // namespace kiln::graph

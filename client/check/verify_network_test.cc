@@ -58,6 +58,13 @@ TEST(VerifyNetworkTest, ImagesWithResidualsViewsBranchesAndAConstant) {
   for (const Verdict& kernel : report.kernels) EXPECT_LT(kernel.max_error, 1e-5) << kernel.name;
 }
 
+TEST(VerifyNetworkTest, KernelsOfTwoOutputs) {
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verified(Compiled(graph::kTwoResidualUnits)));
+  EXPECT_TRUE(report.AllRight());
+  EXPECT_EQ(report.outputs.size(), 2u);
+  EXPECT_EQ(report.kernels.size(), 2u);
+}
+
 // A product whose weight [8, 7] is packed by columns, 4 at a time.
 CompiledNetwork WithPackedWeight() {
   const graph::Graph network = graph::ParsedGraph(

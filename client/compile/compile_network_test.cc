@@ -82,6 +82,15 @@ TEST(CompileNetworkTest, ImagesWithResidualsViewsAndBranches) {
   ExpectSame(graph::ParsedGraph(graph::kSmallImageNetwork));
 }
 
+TEST(CompileNetworkTest, KernelsOfTwoOutputs) {
+  const graph::Graph network = graph::ParsedGraph(graph::kTwoResidualUnits);
+  ExpectSame(network);
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled, CompileNetwork(network, Cpu(), nullptr));
+  std::vector<std::string> kernels;
+  for (const KernelCoverage& kernel : compiled.coverage) kernels.push_back(kernel.description);
+  EXPECT_THAT(kernels, ElementsAre("conv add (stored) mul add relu", "conv add"));
+}
+
 TEST(CompileNetworkTest, OutputsThatAreInputsConstantsAndTwice) {
   ExpectSame(graph::ParsedGraph(R"(
 input x: float32[4, 8]

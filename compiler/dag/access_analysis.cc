@@ -65,13 +65,21 @@ AccessAnalysis::OpFacts AccessAnalysis::FactsOf(int i) const {
 bool AccessAnalysis::needs_multi_level_tiling(int i) const {
   const Operator& op = dag_.op(i);
   if (op.is_placeholder() || !op.attrs().simplify_const_tensor_indices.empty()) return false;
-  int missing_producers = 0;
-  for (int producer : dag_.producers(i)) missing_producers += MissesAxes(i, producer);
-  return missing_producers >= 2 || (missing_producers >= 1 && op.is_reduction());
+  const bool counts_all = op.num_outputs() == 1 || op.is_reduction();
+  std::vector<std::vector<bool>> missing;  // axes of the producers that are read without some
+  for (int producer : dag_.producers(i)) {
+    std::vector<bool> used = AxesReadBy(i, producer);
+    bool misses = false;
+    for (size_t axis = 0; axis < used.size(); ++axis)
+      misses = misses || (!used[axis] && op.axes()[axis].extent > 1);
+    const bool is_new = std::ranges::find(missing, used) == missing.end() &&
+                        std::ranges::find(used, true) != used.end();
+    if (misses && (counts_all || is_new)) missing.push_back(std::move(used));
+  }
+  return missing.size() >= (op.is_reduction() ? 1u : 2u);
 }
 
-// Does op i read the producer without using all of its spatial axes?
-bool AccessAnalysis::MissesAxes(int i, int producer) const {
+std::vector<bool> AccessAnalysis::AxesReadBy(int i, int producer) const {
   const Operator& op = dag_.op(i);
   const int num_spatial = static_cast<int>(op.axes().size());
   std::vector<bool> used(num_spatial, false);
@@ -83,10 +91,7 @@ bool AccessAnalysis::MissesAxes(int i, int producer) const {
       });
     }
   }
-  for (int axis = 0; axis < num_spatial; ++axis) {
-    if (!used[axis] && op.axes()[axis].extent > 1) return true;
-  }
-  return false;
+  return used;
 }
 
 bool AccessAnalysis::reduces_columns(int i) const {

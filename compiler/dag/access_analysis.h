@@ -22,7 +22,9 @@ class AccessAnalysis {
   // placeholder never.
   bool is_strictly_inlineable(int op) const { return FactsOf(op).strictly_inlineable; }
   // Two producers are read by indices without some spatial axis (of extent > 1), or one is and the
-  // operator is a reduction: elements are reused.
+  // operator is a reduction: elements are reused. Of an operator of several outputs, which TVM does
+  // not make of networks, producers that are read by the same axes count once (a scale and a shift),
+  // scalars not at all.
   bool needs_multi_level_tiling(int op) const;
   // Another reduction that reads consecutive elements for consecutive results: a spatial axis is in
   // the last index of a read. Sums of columns and pooling are such reductions.
@@ -42,7 +44,8 @@ class AccessAnalysis {
     bool simple = true, strictly_inlineable = false;
   };
   OpFacts FactsOf(int op) const;
-  bool MissesAxes(int op, int producer) const;
+  // By spatial axis of op: does an index of a read of the producer have it?
+  std::vector<bool> AxesReadBy(int op, int producer) const;
   bool ReadsColumns(int op) const;
   int CommonLeading(int producer, int op) const;
   bool ReadsElementwise(int reader, int producer) const;

@@ -94,6 +94,21 @@ TEST(AccessAnalysisOfOperators, BroadcastOuterProduct) {
   EXPECT_TRUE(a.is_strictly_inlineable(2));
 }
 
+TEST(AccessAnalysisOfOperators, SeveralOutputsReuseAScaleAndAShiftNoMoreThanOneOfThem) {
+  const auto needs_tiling = [](int64_t second) {  // extent of the axis of y
+    DagBuilder b;
+    TensorRef x = b.Placeholder("x", ir::kFloat32, {6});
+    TensorRef y = b.Placeholder("y", ir::kFloat32, {second});
+    TensorRef s = b.Placeholder("s", ir::kFloat32, {});
+    b.Tuple("z", {{"i", 8}, {"j", 6}}, {}, Combiner::kNone, [&](Vars v) {
+      return std::vector{x(v[1]) * y(v[second == 6 ? 1 : 0]), x(v[1]) * s()};
+    });
+    return AccessAnalysis(**b.Build()).needs_multi_level_tiling(3);
+  };
+  EXPECT_FALSE(needs_tiling(6));
+  EXPECT_TRUE(needs_tiling(8)) << "an outer product";
+}
+
 TEST(AccessAnalysisOfOperators, TransposeAndDiagonalAreSimpleButNotStrict) {
   DagBuilder b;
   TensorRef x = b.Placeholder("x", ir::kFloat32, {8, 8});

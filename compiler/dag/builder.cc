@@ -1,7 +1,10 @@
 #include "compiler/dag/builder.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "compiler/dag/check_body.h"
@@ -210,6 +213,65 @@ TensorRef DagBuilder::Tuple(std::string name, std::vector<Axis> axes, std::vecto
     bodies.push_back(Resolve(value, ir::kFloat32));
   return AddOperator(std::move(name), std::move(axes), std::move(reduce_axes), combiner,
                      std::move(bodies), std::move(attrs));
+}
+
+std::vector<bool> DagBuilder::ElementwiseFrom(std::span<const TensorRef> outputs) const {
+  std::vector<bool> is_made(nodes_.size(), false), found(nodes_.size(), false);
+  for (const TensorRef& output : outputs)
+    is_made[static_cast<size_t>(tensors_[output.id_].tensor.op)] = true;
+  // An operator reads only earlier ones.
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (const Tensor& input : nodes_[i].inputs)
+      is_made[i] = is_made[i] || is_made[static_cast<size_t>(input.op)];
+    found[i] = is_made[i] && !nodes_[i].op->is_placeholder() && !nodes_[i].op->is_reduction();
+  }
+  return found;
+}
+
+Expr DagBuilder::WrittenOut(Tensor tensor, std::span<const Expr> indices,
+                            const std::vector<bool>& inlined) {
+  const OpNode& node = nodes_[static_cast<size_t>(tensor.op)];
+  if (!inlined[static_cast<size_t>(tensor.op)]) {
+    const auto id = std::ranges::find(tensors_, tensor, &NamedTensor::tensor) - tensors_.begin();
+    return pool_->Load(static_cast<int32_t>(id), indices, node.op->type(tensor.output));
+  }
+  std::unordered_map<Expr, Expr> written;
+  const Expr body = node.op->body(tensor.output);
+  ir::Visit(body, [&](Expr e) {
+    std::vector<Expr> args;
+    for (const Expr arg : e->args()) args.push_back(written.at(arg));
+    if (e->op == Op::kVar) {
+      written[e] = indices[static_cast<size_t>(e->id)];
+    } else if (e->op == Op::kLoad) {
+      written[e] = WrittenOut(node.inputs[static_cast<size_t>(e->id)], args, inlined);
+    } else {
+      written[e] = pool_->WithArgs(e, args);
+    }
+  });
+  return written.at(body);
+}
+
+TensorRef DagBuilder::Join(std::span<const TensorRef> outputs) {
+  KILN_CHECK(!outputs.empty());
+  const TensorRef last = outputs.back();
+  for (const TensorRef& output : outputs) {
+    if (output.shape() == last.shape()) continue;
+    Fail(InvalidArgument("{} has shape [{}], {} has [{}]: they can't be outputs of one operator",
+                         output.name(), fmt::join(output.shape(), ", "), last.name(),
+                         fmt::join(last.shape(), ", ")));
+  }
+  std::vector<Expr> bodies(outputs.size(), nullptr);
+  std::vector<Axis> axes;
+  for (int64_t extent : last.shape()) axes.push_back({"", extent});
+  if (status_.ok()) {
+    axes = OperatorOf(last)->axes();
+    const std::vector<bool> inlined = ElementwiseFrom(outputs);
+    std::vector<Expr> at;
+    for (const Value& var : MakeVars(axes.size())) at.push_back(var.expr());
+    for (size_t k = 0; k < outputs.size(); ++k)
+      bodies[k] = WrittenOut(tensors_[static_cast<size_t>(outputs[k].id_)].tensor, at, inlined);
+  }
+  return AddOperator(last.name(), std::move(axes), {}, Combiner::kNone, std::move(bodies), {});
 }
 
 TensorRef DagBuilder::ReduceArg(std::string name, std::vector<Axis> axes,

@@ -145,6 +145,13 @@ class DagBuilder {
   TensorRef Tuple(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
                   Combiner combiner, const TupleBody& body, Attrs attrs = {});
 
+  // One operator in place of these, of which some may be made of others: output(k) of the result is
+  // outputs[k]. They and what lies between them are written into its bodies, so that one loop nest
+  // computes a value and functions of it; reductions stay operators, which it reads. Its name and
+  // axes are those of the last one. Refuses outputs of several shapes. Cost: linear in the bodies
+  // that it gets.
+  TensorRef Join(std::span<const TensorRef> outputs);
+
   Value Constant(double value, ir::Type type);
 
   // Refuses with the first error.
@@ -195,6 +202,11 @@ class DagBuilder {
   TensorRef AddTensors(const std::string& name, std::vector<ir::Type> types,
                        const std::vector<int64_t>& shape, int op);
   std::vector<Value> MakeVars(size_t count);
+  // By operator: these, and what is made of them, as far as it is no reduction.
+  std::vector<bool> ElementwiseFrom(std::span<const TensorRef> outputs) const;
+  // A tensor's value at these indices, with the bodies of `inlined` operators written out.
+  ir::Expr WrittenOut(Tensor tensor, std::span<const ir::Expr> indices,
+                      const std::vector<bool>& inlined);
 
   std::shared_ptr<ir::ExprPool> pool_;
   std::vector<NamedTensor> tensors_;  // loads in bodies being written name these

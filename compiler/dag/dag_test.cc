@@ -2,6 +2,7 @@
 
 #include "base/status_testing.h"
 #include "compiler/dag/builder.h"
+#include "compiler/dag/text.h"
 
 namespace kiln::dag {
 namespace {
@@ -45,6 +46,49 @@ TEST(DagBuilder, OrderFollowsFirstUseNotWriting) {
   EXPECT_THAT(Names(*dag), ElementsAre("A", "E", "bias", "S"));
   EXPECT_TRUE(dag->op(1).properties().has_expensive);
   EXPECT_FALSE(dag->op(3).properties().has_expensive);
+}
+
+TEST(DagBuilder, JoinsAValueAndFunctionsOfIt) {
+  DagBuilder b;
+  const std::vector<Axis> axes = {{"i", 4}, {"j", 6}};
+  TensorRef A = b.Placeholder("A", kFloat32, {4, 6});
+  TensorRef B = b.Placeholder("B", kFloat32, {4, 6});
+  TensorRef scale = b.Placeholder("scale", kFloat32, {1, 6});
+  TensorRef X = b.Compute("X", axes, [&](Vars v) { return A(v[0], v[1]) + B(v[0], v[1]); });
+  TensorRef Y = b.Compute("Y", axes, [&](Vars v) { return X(v[0], v[1]) * scale(0, v[1]); });
+  TensorRef Z = b.Compute("Z", axes, [&](Vars v) { return Max(Y(v[0], v[1]), 0); });
+  const TensorRef joined = b.Join(std::vector{X, Z});
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build(std::vector{joined.output(0), joined.output(1)}));
+  EXPECT_EQ(PrintDag(*dag), R"(input A: float32[4, 6]
+input B: float32[4, 6]
+input scale: float32[1, 6]
+Z[i: 4, j: 6] = (A[i, j] + B[i, j], max((A[i, j] + B[i, j])*scale[0, j], 0.0))
+)");
+}
+
+TEST(DagBuilder, JoinsWhatReadsAReduction) {
+  DagBuilder b;
+  TensorRef A = b.Placeholder("A", kFloat32, {4, 6});
+  TensorRef S =
+      b.Reduce("S", {{"i", 4}}, {{"k", 6}}, Combiner::kSum, [&](Vars v) { return A(v[0], v[1]); });
+  TensorRef R = b.Compute("R", {{"i", 4}}, [&](Vars v) { return Max(S(v[0]), 0); });
+  const TensorRef joined = b.Join(std::vector{S, R});
+  ASSERT_OK_AND_ASSIGN(DagPtr dag, b.Build(std::vector{joined}));
+  EXPECT_EQ(PrintDag(*dag), R"(input A: float32[4, 6]
+S[i: 4] = sum(k: 6) A[i, k]
+R[i: 4] = (S[i], max(S[i], 0.0))
+)");
+}
+
+TEST(DagBuilder, JoinsNothingOfAnotherShape) {
+  DagBuilder b;
+  TensorRef A = b.Placeholder("A", kFloat32, {4, 6});
+  TensorRef X = b.Compute("X", {{"i", 4}, {"j", 6}}, [&](Vars v) { return -A(v[0], v[1]); });
+  TensorRef Y = b.Compute("Y", {{"i", 4}}, [&](Vars v) { return -X(v[0], 0); });
+  EXPECT_EQ(b.Join(std::vector{X, Y}).output(1).shape(), Y.shape());
+  EXPECT_THAT(b.Build(), StatusIs(StatusCode::kInvalidArgument,
+                                  HasSubstr("X has shape [4, 6], Y has [4]: they can't be outputs "
+                                            "of one operator")));
 }
 
 TEST(DagBuilder, ArgmaxHasTwoOutputs) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/ir/traverse.h"
 
@@ -96,6 +97,8 @@ class NestVectorizer {
   }
 
  protected:
+  using Stores = absl::InlinedVector<Stmt, 2>;
+
   // May its iterations be the lanes of vectors, behind the other loops around the body?
   virtual bool Allows(Stmt loop, Stmt body, bool is_innermost) const = 0;
 
@@ -103,12 +106,17 @@ class NestVectorizer {
     return program_.buffers[static_cast<size_t>(slot)].scope;
   }
 
-  // The store under conditions that are the same for all lanes; null: there is none.
-  static Stmt UniformStore(Stmt loop, Stmt body) {
+  // The stores under conditions that are the same for all lanes; none: there is something else.
+  static Stores UniformStores(Stmt loop, Stmt body) {
     for (; body->kind == StmtKind::kIf; body = body->body()) {
-      if (ir::UsesVar(body->condition(), loop->var)) return nullptr;
+      if (ir::UsesVar(body->condition(), loop->var)) return {};
     }
-    return body->kind == StmtKind::kStore && !body->indices().empty() ? body : nullptr;
+    Stores stores = {body};
+    if (body->kind == StmtKind::kSeq)
+      stores.assign(body->children().begin(), body->children().end());
+    const bool all = std::ranges::all_of(
+        stores, [](Stmt s) { return s->kind == StmtKind::kStore && !s->indices().empty(); });
+    return all ? stores : Stores();
   }
 
  private:
@@ -121,11 +129,17 @@ class StoreVectorizer final : public NestVectorizer {
   using NestVectorizer::NestVectorizer;
 
  private:
-  // The body is one store of what registers hold, to consecutive elements of global memory, or of
-  // what a cluster shares. A stage stores to an element the same value whenever it does.
+  // The body stores what registers hold to consecutive elements of global memory, or of what a
+  // cluster shares: to one buffer, or one for each output of a stage. A stage stores to an element
+  // the same value whenever it does.
   bool Allows(Stmt loop, Stmt body, bool) const override {
-    const Stmt store = UniformStore(loop, body);
-    if (store == nullptr || !StoresRegisters(store, loop)) return false;
+    const Stores stores = UniformStores(loop, body);
+    return !stores.empty() && std::ranges::all_of(stores, [&](Stmt store) {
+      return StoresRow(store, loop) && StoresRegisters(store, stores, loop);
+    });
+  }
+
+  static bool StoresRow(Stmt store, Stmt loop) {
     for (size_t d = 0; d < store->indices().size(); ++d) {
       const int64_t wanted = d + 1 == store->indices().size() ? 1 : 0;
       if (Coefficient(store->indices()[d], loop->var) != wanted) return false;
@@ -133,18 +147,19 @@ class StoreVectorizer final : public NestVectorizer {
     return true;
   }
 
-  bool StoresRegisters(Stmt store, Stmt loop) const {
+  bool StoresRegisters(Stmt store, const Stores& stores, Stmt loop) const {
     const ir::Scope to = ScopeOf(store->slot);
     if (to != ir::Scope::kOutput && to != ir::Scope::kWorkspace && to != ir::Scope::kCluster)
       return false;
     bool from_registers = false, accumulates = false;
     ir::Visit(store->value(), [&](ir::Expr e) {
       if (e->op != ir::Op::kLoad) return;
-      accumulates = accumulates || e->id == store->slot;
+      accumulates = accumulates || std::ranges::count(stores, e->id, &ir::StmtNode::slot) != 0;
       from_registers =
           from_registers || (ScopeOf(e->id) == ir::Scope::kLocal && ir::UsesVar(e, loop->var));
     });
-    return from_registers && !accumulates;
+    return from_registers && !accumulates &&
+           std::ranges::count(stores, store->slot, &ir::StmtNode::slot) == 1;
   }
 };
 
@@ -157,8 +172,9 @@ class LoadVectorizer final : public NestVectorizer {
   static constexpr int64_t kMostUnproven = 16;
 
   bool Allows(Stmt loop, Stmt body, bool is_innermost) const override {
-    const Stmt store = UniformStore(loop, body);
-    if (store == nullptr || ScopeOf(store->slot) != ir::Scope::kLocal) return false;
+    const Stores stores = UniformStores(loop, body);
+    if (stores.size() != 1 || ScopeOf(stores[0]->slot) != ir::Scope::kLocal) return false;
+    const Stmt store = stores[0];
     const bool is_spatial = std::ranges::any_of(
         store->indices(), [&](ir::Expr e) { return ir::UsesVar(e, loop->var); });
     if (!is_spatial && !is_innermost) return false;

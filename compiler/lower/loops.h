@@ -15,7 +15,7 @@ void LegalizeVectorized(ir::Program& program, int64_t max_lanes);
 
 // Vectorizes loops of at most `max_lanes` iterations that store registers to consecutive elements
 // of global memory, so that a thread stores up to 16 bytes at once. Such a loop becomes the
-// innermost one around the store. For GPUs: where elements turn out not to be aligned, their code
+// innermost one around the store, or the stores of a stage with several outputs. For GPUs: where elements turn out not to be aligned, their code
 // generator stores lane by lane.
 void VectorizeStores(ir::Program& program, int64_t max_lanes);
 

@@ -177,6 +177,34 @@ TEST(VectorizeStores, OfRegistersToConsecutiveElements) {
                   swapped("for k in 0..8 { vectorize j in 0..8"), pass);
 }
 
+TEST(VectorizeStores, OfAllOutputsOfAStageOrNone) {
+  const auto program = [](std::string_view kind, std::string_view second) {
+    return fmt::format(
+        "program(A: input float32[4, 8], B: output float32[4, 8], C: output float32[4, 8]) {{ "
+        "stage "
+        "B kernel B {{ for i in 0..4 {{ alloc r: local float32[8] {} k in 0..8 {{ if i < 3 {{ B[i, "
+        "k] = r[k] + A[i, k] @ B {} @ B }} }} }} }} }}",
+        kind, second);
+  };
+  const auto vectorized = [&](std::string_view second) {
+    StatusOr<ir::Program> parsed = ir::ParseProgram(program("for", second));
+    KILN_CHECK(parsed.ok(), "{}", Message(parsed.status()));
+    VectorizeStores(*parsed, 8);
+    EXPECT_OK(ir::Verify(*parsed));
+    return ir::ProgramText(*parsed);
+  };
+  const auto text = [&](std::string_view kind, std::string_view second) {
+    return ir::ProgramText(*ir::ParseProgram(program(kind, second)));
+  };
+  const std::string_view function = "C[i, k] = max(r[k] + A[i, k], 0.0)";
+  EXPECT_EQ(vectorized(function), text("vectorize", function));
+  // Strided, of what is stored beside it, into the same buffer.
+  for (const std::string_view second :
+       {"C[k // 2, i] = r[k]", "C[i, k] = B[i, k] + r[k]", "B[i, k] = r[k]"}) {
+    EXPECT_EQ(vectorized(second), text("for", second));
+  }
+}
+
 TEST(VectorizeLoads, OfConsecutiveTermsIntoRegisters) {
   const auto nest = [](std::string_view loops, std::string_view body) {
     return fmt::format("for i in 0..4 {{ alloc r: local float32[8, 8] {} {{ {} }} }} }}", loops,

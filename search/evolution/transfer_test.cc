@@ -105,6 +105,20 @@ TEST(TransferTest, ToPrologues) {
   ExpectTransfers(plain, shifted);
 }
 
+TEST(TransferTest, ToASecondOutput) {
+  for (const bool gpu : {false, true}) {
+    SCOPED_TRACE(gpu);
+    const Task one =
+        Product("input r: float32[64, 96]", "p0", "y[i: 64, j: 96] = product[i, j] + r[i, j]", gpu);
+    const Task two = Product(
+        "input r: float32[64, 96]\ninput b: float32[96]", "p0",
+        "y[i: 64, j: 96] = (product[i, j] + r[i, j], max(product[i, j] + r[i, j] + b[j], 0.0))",
+        gpu);
+    ExpectTransfers(one, two);
+    ExpectTransfers(two, one);
+  }
+}
+
 TEST(TransferTest, HostileSteps) {
   const Task task = Conv({"bias"}, true);
   const std::vector<Sketch> sketches = GenerateSketches({task, Parameters()});

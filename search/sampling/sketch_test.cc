@@ -1,5 +1,6 @@
 #include "search/space/sketch.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -7,6 +8,7 @@
 #include "base/status_testing.h"
 #include "compiler/dag/builder.h"
 #include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/sampling/sample.h"
@@ -118,6 +120,73 @@ dag::TensorRef Product(dag::DagBuilder& b, const std::string& name, int64_t n) {
   const auto w = b.Placeholder(name + "_w", ir::kFloat32, {n, n});
   return b.Reduce(name, {{"i", n}, {"j", n}}, {{"k", n}}, dag::Combiner::kSum,
                   [&](dag::Vars v) { return x(v[0], v[2]) * w(v[2], v[1]); });
+}
+
+// What a step does, without the numbers that say where.
+std::string TagsOf(const Sketch& sketch) {
+  std::string tags;
+  for (const schedule::StepPtr& step : sketch.steps) tags += std::string(step->tag()) + " ";
+  return tags;
+}
+
+// Of a reduction s with a residual, and of the same with relu(y * scale + shift) as a second output.
+std::pair<std::vector<std::string>, std::vector<std::string>> SketchesOfOneAndTwoOutputs(
+    std::string_view sums, bool gpu) {
+  const auto tags = [&](std::string_view inputs, std::string_view body) {
+    const auto parsed = dag::ParseDagText(fmt::format(R"(
+{}
+input residual: float32[1, 14, 14, 32]
+{}
+y[n: 1, h: 14, w: 14, c: 32] = {}
+)",
+                                                      sums, inputs, body));
+    KILN_CHECK(parsed.ok(), "{}", Message(parsed.status()));
+    const Task task = gpu ? Task(parsed->dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]")
+                          : MakeTask(parsed->dag);
+    std::vector<std::string> all;
+    for (const Sketch& sketch : GenerateSketches({task, Parameters()})) {
+      EXPECT_TRUE(schedule::Replay(parsed->dag, sketch.state.steps()).ok());
+      all.push_back(TagsOf(sketch));
+    }
+    return all;
+  };
+  constexpr std::string_view kSum = "s[n, h, w, c] + residual[n, h, w, c]";
+  return {tags("", kSum),
+          tags("input scale: float32[32]\ninput shift: float32[32]",
+               fmt::format("({}, max(({})*scale[c] + shift[c], 0.0))", kSum, kSum))};
+}
+
+constexpr std::string_view kConvolution = R"(
+input x: float32[1, 14, 14, 64]
+input k: float32[3, 3, 64, 32]
+pad[n: 1, h: 16, w: 16, c: 64] =
+    if(h >= 1 && h < 15 && w >= 1 && w < 15, x[n, h - 1, w - 1, c], 0.0)
+s[n: 1, h: 14, w: 14, c: 32] =
+    sum(rh: 3, rw: 3, rc: 64) pad[n, h + rh, w + rw, rc] * k[rh, rw, rc, c])";
+constexpr std::string_view kPool = R"(
+input x: float32[1, 28, 28, 32]
+s[n: 1, h: 14, w: 14, c: 32] = max(rh: 2, rw: 2) x[n, 2 * h + rh, 2 * w + rw, c])";
+
+TEST(Sketch, ASecondOutputTakesNoSketchAway) {
+  for (const bool gpu : {false, true}) {
+    for (const std::string_view sums : {kConvolution, kPool}) {
+      SCOPED_TRACE(fmt::format("gpu {}: {}", gpu, sums));
+      const auto [one, two] = SketchesOfOneAndTwoOutputs(sums, gpu);
+      EXPECT_GT(one.size(), 0u);
+      EXPECT_EQ(one, two);
+    }
+  }
+}
+
+TEST(Sketch, OuterProductsWithTwoOutputs) {
+  const auto parsed = dag::ParseDagText(R"(
+input x: float32[64]
+input y: float32[64]
+z[i: 64, j: 64] = (x[i] * y[j], x[i] + y[j])
+)");
+  ASSERT_OK(parsed.status());
+  EXPECT_GT(CountSketches(parsed->dag), 0u);
+  EXPECT_FALSE(GpuSketches(parsed->dag).empty());
 }
 
 // What broadcasts two vectors is tiled for itself.

@@ -204,6 +204,33 @@ TEST(Cuda, HalfVectors) {
   }
 }
 
+// A value and a function of it: what they have in common is loaded once.
+TEST(Cuda, VectorsOfSeveralOutputs) {
+  const auto text = [](int stored, std::string_view second) {
+    return Elementwise(
+        fmt::format("a: input float32[32], b: input float32[32], x: output float32[{0}], y: output "
+                    "float32[{0}]",
+                    stored),
+        fmt::format(
+            "vectorize v in 0..4 {{ if t*4 + v < {} {{ x[t*4 + v] = a[t*4 + v] + b[t*4 + v] @ s {} "
+            "@ s }} }}",
+            stored, second));
+  };
+  const std::string both = "y[t*4 + v] = max((a[t*4 + v] + b[t*4 + v])*b[t*4 + v], 0.0)";
+  for (const int stored : {32, 30}) {
+    const std::string program = text(stored, both);
+    ExpectRight(program);
+    const std::string cuda = Generate(program);
+    EXPECT_THAT(cuda, HasSubstr("*reinterpret_cast<float4*>(&x[t * 4]) = "));
+    EXPECT_THAT(cuda, HasSubstr("*reinterpret_cast<float4*>(&y[t * 4]) = "));
+    const std::string load = "*reinterpret_cast<const float4*>(&a[t * 4])";
+    EXPECT_EQ(cuda.find(load), cuda.rfind(load)) << cuda;
+  }
+  // Lane after lane: what is stored is read by another lane.
+  const std::string across = text(32, "y[t*4 + v] = if(v >= 1, x[t*4 + v - 1], 0.0)");
+  EXPECT_THAT(Generate(across), AllOf(HasSubstr("y["), Not(HasSubstr("float4"))));
+}
+
 TEST(Cuda, MovedHalvesAreNotConverted) {
   const std::string text = Elementwise("a: input float16[64], out: output float16[64]",
                                        "vectorize v in 0..8 { out[t*8 + v] = a[t*8 + v] @ s }");

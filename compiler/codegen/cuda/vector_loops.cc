@@ -1,5 +1,7 @@
 #include "compiler/codegen/cuda/vector_loops.h"
 
+#include <algorithm>
+
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/ir/traverse.h"
 
@@ -27,7 +29,8 @@ bool CudaVectorLoops::Emit(Stmt loop) {
 
 void CudaVectorLoops::EmitBody(Stmt body, const Vector& vector) {
   scope_.SetValue(vector.var, vector.base);
-  if (body->kind == StmtKind::kStore) return EmitStore(body, vector);
+  if (body->kind == StmtKind::kStore) return EmitStores({&body, 1}, vector);
+  if (body->kind == StmtKind::kSeq) return EmitStores(body->children(), vector);
   if (!vectors_.IsUniform(body->condition(), vector)) return EmitLimited(body, vector);
   blocks_.Where(body->condition(), [&] { EmitBody(body->body(), vector); });
 }
@@ -50,7 +53,20 @@ void CudaVectorLoops::EmitLimited(Stmt body, const Vector& vector) {
 
 void CudaVectorLoops::EmitLane(Stmt body) {
   if (body->kind == StmtKind::kStore) return stores_.Emit(body);
+  if (body->kind == StmtKind::kSeq) {
+    for (Stmt store : body->children()) stores_.Emit(store);
+    return;
+  }
   blocks_.Where(body->condition(), [&] { EmitLane(body->body()); });
+}
+
+void CudaVectorLoops::EmitStores(std::span<const Stmt> stores, const Vector& vector) {
+  for (Stmt store : stores) {
+    EmitStore(store, vector);
+    exprs_.ForgetLoads();
+    scope_.SetValue(vector.var, vector.base);
+  }
+  loaded_.clear();
 }
 
 void CudaVectorLoops::EmitStore(Stmt store, const Vector& vector) {
@@ -59,10 +75,7 @@ void CudaVectorLoops::EmitStore(Stmt store, const Vector& vector) {
     if (place && vectors_.IsValue(store->value(), vector) &&
         stores_.EmitCopy(store, exprs_.Element(store->slot, *place), vector.lanes))
       return;
-    if (store->value()->type.bytes() >= 4) {
-      EmitLanes(store, vector);
-      return SetLane(vector, 0);
-    }
+    if (store->value()->type.bytes() >= 4) return EmitLanes(store, vector);
   }
   if (place &&
       (vectors_.IsValue(store->value(), vector) || !ir::UsesVar(store->value(), vector.var))) {
@@ -75,16 +88,15 @@ void CudaVectorLoops::EmitStore(Stmt store, const Vector& vector) {
   } else {
     EmitLanes(store, vector);
   }
-  loaded_.clear();
-  exprs_.ForgetLoads();
-  scope_.SetValue(vector.var, vector.base);
 }
 
 void CudaVectorLoops::LoadVectors(Stmt store, const Vector& vector) {
   std::vector<Expr> values;
   vectors_.FindValues(store->value(), vector, values);
   for (Expr e : values) {
-    Expr first_load = e;  // whose buffer the vector is named after
+    const auto is_it = [&](const auto& loaded) { return loaded.first == e; };
+    if (std::ranges::any_of(loaded_, is_it)) continue;  // by a store before
+    Expr first_load = e;                                // whose buffer the vector is named after
     while (first_load->op != Op::kLoad)
       first_load = first_load->arg(ir::HasLoad(first_load->arg(1)) ? 1 : 2);
     const std::string name = names_.Unique(exprs_.buffer_name(first_load->id) + "_vec");

@@ -1,6 +1,7 @@
 // Vectorized loops of a CUDA kernel. Internal to this folder.
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,9 +12,10 @@
 
 namespace kiln::codegen {
 
-// A vectorized loop becomes vector loads and stores, in a loop over the vectors where there are
-// several. What is computed of them is computed lane by lane, in registers. A loop that runs past
-// the end of a tensor takes the lanes of its last vector one by one.
+// A vectorized loop over a store, or over several into buffers that it does not read, becomes vector
+// loads and stores, in a loop over the vectors where there are several. What is computed of them is
+// computed lane by lane, in registers. A loop that runs past the end of a tensor takes the lanes of
+// its last vector one by one.
 //
 // References are kept. One thread.
 class CudaVectorLoops {
@@ -34,6 +36,8 @@ class CudaVectorLoops {
  private:
   void EmitBody(ir::Stmt body, const Vector& vector);
   void EmitLimited(ir::Stmt body, const Vector& vector);
+  // What several of them read they load once.
+  void EmitStores(std::span<const ir::Stmt> stores, const Vector& vector);
   void EmitStore(ir::Stmt store, const Vector& vector);
   void LoadVectors(ir::Stmt store, const Vector& vector);
   void ComputeLanes(ir::Stmt store, const Place& to, const Vector& vector);

@@ -29,6 +29,24 @@ bool ReadsOnlyOwnLane(Stmt store) {
   }
   return result;
 }
+
+// Stores to several buffers of which none is read: one after the other, as vectors, they are the same
+// as lane after lane.
+bool StoresApart(Stmt seq) {
+  const std::span<const Stmt> stores = seq->children();
+  const auto is_stored = [&](int32_t slot) {
+    return std::ranges::count(stores, slot, &ir::StmtNode::slot);
+  };
+  return std::ranges::all_of(stores, [&](Stmt store) {
+    if (store->kind != StmtKind::kStore || is_stored(store->slot) != 1) return false;
+    bool reads_stored = false;
+    for (Expr e : store->exprs()) {
+      ir::Visit(
+          e, [&](Expr node) { reads_stored |= node->op == Op::kLoad && is_stored(node->id) != 0; });
+    }
+    return !reads_stored;
+  });
+}
 }  // namespace
 
 bool IsLimit(Expr condition, const Vector& vector) {
@@ -125,6 +143,11 @@ bool CudaVectors::CanVectorize(Stmt body, const Vector& vector, bool must_store)
     return !ir::HasLoad(condition) &&
            (IsUniform(condition, vector) || IsLimit(condition, vector)) &&
            CanVectorize(body->body(), vector, must_store);
+  }
+  if (body->kind == StmtKind::kSeq) {
+    return StoresApart(body) && std::ranges::all_of(body->children(), [&](Stmt store) {
+             return CanVectorize(store, vector, must_store);
+           });
   }
   if (body->kind != StmtKind::kStore || !ReadsOnlyOwnLane(body)) return false;
   if (must_store) return PlaceOf(body->slot, body->indices(), vector).has_value();

@@ -79,7 +79,8 @@ class AddCacheWrite final : public SketchRule {
  public:
   std::string_view name() const override { return "add cache write"; }
   RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
-    if (state.stage(s).is_placeholder()) return RuleAnswer::kSkip;
+    if (state.stage(s).is_placeholder() || state.stage(s).op->num_outputs() != 1)
+      return RuleAnswer::kSkip;
     const StageView view(state, s);
     if (view.ElementwiseConsumer()) return RuleAnswer::kSkip;
     if (!view.NeedsMultiLevelTiling())
