@@ -50,6 +50,11 @@ void AddLaunch(const codegen::Launch& launch, v1::LaunchPlan& plan) {
   if (launch.cluster > 1) kernel.set_cluster(launch.cluster);
   kernel.set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
   kernel.mutable_args()->Add(launch.args.begin(), launch.args.end());
+  for (const codegen::ScalarArgument& from : launch.scalars) {
+    v1::ScalarArgument& scalar = *kernel.add_scalars();
+    scalar.set_position(from.position);
+    scalar.set_value(from.value);
+  }
   kernel.set_registers(launch.registers);
   kernel.set_spilled_bytes(launch.spilled_bytes);
   kernel.set_stack_bytes(launch.stack_bytes);

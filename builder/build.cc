@@ -12,8 +12,10 @@
 #include "base/clock.h"
 #include "builder/artifact.h"
 #include "builder/build_with.h"
+#include "builder/handwritten_build.h"
 #include "builder/message_text.h"
 #include "compiler/codegen/backends/backends.h"
+#include "compiler/codegen/handwritten/compile.h"
 #include "compiler/dag/text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
@@ -91,8 +93,10 @@ BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
   BuildOutcome outcome;
   outcome.reply.set_error(kind);
   outcome.reply.set_message(CutMessage(Message(status)));
-  // Internal is a system call or a library that failed, maybe only now and here.
-  outcome.repeatable = status.code() != StatusCode::kInternal;
+  // Internal is a system call or a library that failed, maybe only now and here; and a compiler that is
+  // missing may be installed.
+  outcome.repeatable =
+      status.code() != StatusCode::kInternal && status.code() != StatusCode::kUnimplemented;
   return outcome;
 }
 
@@ -112,26 +116,59 @@ void SetInputRanges(const dag::DagText& text, v1::Artifact& artifact) {
   artifact.set_digest(DigestOf(artifact));
 }
 
+// What is compiled of a request, loops or a hand-written kernel, or whose fault it is that there is
+// nothing.
+struct Generated {
+  StatusOr<codegen::Compiled> compiled;
+  v1::ErrorKind kind = v1::COMPILE_HOST_ERROR;  // of the error
+};
+
+Generated CompileLoops(const dag::DagPtr& dag, const v1::BuildRequest& request,
+                       const Setting& setting, codegen::Fault fault, double start_s,
+                       v1::TrialTimes& times) {
+  const auto program = Instantiate(dag, request, setting);
+  if (!program.ok()) return {program.status(), v1::INSTANTIATION_ERROR};
+  times.set_instantiate_s(Clock::Real().MonotonicSeconds() - start_s);
+  codegen::CompileTimes compile_times;
+  auto compiled =
+      setting.backend->Compile(*program, setting.target, {.fault = fault}, compile_times);
+  times.set_generate_s(compile_times.generate_s);
+  times.set_compile_s(compile_times.compile_s);
+  return {std::move(compiled)};
+}
+
+Generated CompileSource(const dag::DagPtr& dag, const v1::BuildRequest& request,
+                        const Setting& setting, double start_s, v1::TrialTimes& times) {
+  const auto hardware = target::FillHardware(setting.target, HardwareParamsOf(request.hardware()));
+  const auto kernel = SpecializeRequest(request, *dag, hardware);
+  if (!kernel.ok()) return {kernel.status(), v1::INSTANTIATION_ERROR};
+  times.set_instantiate_s(Clock::Real().MonotonicSeconds() - start_s);
+  codegen::CompileTimes compile_times;
+  auto compiled = codegen::CompileHandwritten(*kernel, dag, *setting.backend, setting.target,
+                                              hardware, compile_times);
+  times.set_compile_s(compile_times.compile_s);
+  return {std::move(compiled)};
+}
+
 StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, codegen::Backends backends,
                                  double start_s) {
   KILN_ASSIGN_OR_RETURN(const Setting setting, SettingOf(request, backends));
   const auto text = dag::ParseDagText(request.dag());
   if (!text.ok()) return InvalidArgument("dag: {}", Message(text.status()));
   KILN_ASSIGN_OR_RETURN(const codegen::Fault fault, FaultOf(request.fault(), setting.target));
+  KILN_ASSIGN_OR_RETURN(const bool handwritten, IsHandwritten(request));
+  if (handwritten && fault != codegen::Fault::kNone)
+    return InvalidArgument(
+        "faults are built into generated code, and this is a hand-written kernel");
   v1::TrialTimes times;
-  const auto program = Instantiate(text->dag, request, setting);
-  if (!program.ok()) return Failed(v1::INSTANTIATION_ERROR, program.status());
-  times.set_instantiate_s(Clock::Real().MonotonicSeconds() - start_s);
-  codegen::CompileTimes compile_times;
-  auto compiled =
-      setting.backend->Compile(*program, setting.target, {.fault = fault}, compile_times);
-  if (!compiled.ok()) return Failed(v1::COMPILE_HOST_ERROR, compiled.status());
-  times.set_generate_s(compile_times.generate_s);
-  times.set_compile_s(compile_times.compile_s);
+  Generated generated = handwritten
+                            ? CompileSource(text->dag, request, setting, start_s, times)
+                            : CompileLoops(text->dag, request, setting, fault, start_s, times);
+  if (!generated.compiled.ok()) return Failed(generated.kind, generated.compiled.status());
   BuildOutcome outcome;
   *outcome.reply.mutable_times() = times;
   *outcome.reply.mutable_artifact() =
-      MakeArtifact(*std::move(compiled), setting.target.kind->device);
+      MakeArtifact(*std::move(generated.compiled), setting.target.kind->device);
   SetInputRanges(*text, *outcome.reply.mutable_artifact());
   return outcome;
 }

@@ -28,7 +28,7 @@ std::string RequestKey(const v1::BuildRequest& request, std::string_view version
   Sha256 sha;
   for (const std::string_view part :
        {version, std::string_view(request.dag()), std::string_view(request.target()),
-        std::string_view(request.steps())}) {
+        std::string_view(request.steps()), std::string_view(request.kernel())}) {
     sha.Update(fmt::format("{}:", part.size())).Update(part);
   }
   sha.Update(fmt::format("{}:", static_cast<int>(request.fault())));

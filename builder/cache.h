@@ -14,7 +14,7 @@
 
 namespace kiln::builder {
 
-// Identifies what is to be built: DAG, target, steps, fault and the device's limits, by the
+// Identifies what is to be built: DAG, target, steps, kernel, fault and the device's limits, by the
 // compiler `version`. Limits of the build are not part of it.
 std::string RequestKey(const v1::BuildRequest& request, std::string_view version);
 

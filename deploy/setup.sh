@@ -14,7 +14,7 @@ KILN_PACKAGES=(
   libxgboost-dev
   libsqlite3-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libxxhash-dev libssl-dev libzstd-dev
+  nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libspdlog-dev libcli11-dev libxxhash-dev libssl-dev libzstd-dev
   libdnnl-dev libopenblas-dev
   libonnx-dev libonnx-testdata
   python3 python3-numpy

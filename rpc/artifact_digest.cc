@@ -60,6 +60,12 @@ std::string DigestOf(const v1::Artifact& artifact) {
     digest.Add(int64_t{kernel.dynamic_shared_bytes()});
     digest.AddList(kernel.args());
     if (kernel.cluster() > 1) digest.Add(int64_t{kernel.cluster()});
+    if (kernel.scalars().empty()) continue;
+    digest.Add("scalars");
+    for (const v1::ScalarArgument& scalar : kernel.scalars()) {
+      digest.Add(int64_t{scalar.position()});
+      digest.Add(scalar.value());
+    }
   }
   return digest.FinishHex();
 }

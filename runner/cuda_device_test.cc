@@ -109,6 +109,48 @@ TEST_F(CudaDeviceTest, RunsAndCompares) {
   EXPECT_OK(device_->CheckGuards(*args_[1]));
 }
 
+TEST_F(CudaDeviceTest, NumbersStandBetweenPointers) {
+  MakeDevice();
+  cuda_.kernels["scale"] = {
+      .run =
+          [](const FakeLaunch& launch) {
+            auto* out = reinterpret_cast<float*>(FakeParameter<CuPointer>(launch, 1));
+            auto* in = reinterpret_cast<float*>(FakeParameter<CuPointer>(launch, 2));
+            const auto by = FakeParameter<double>(launch, 0);
+            const auto more = FakeParameter<int64_t>(launch, 3);
+            for (int i = 0; i < 8; ++i)
+              out[i] = static_cast<float>(in[i] * by + static_cast<double>(more));
+            return 0;
+          },
+      .parameters = 4};
+  v1::Artifact artifact = Add();
+  LaunchOf(artifact).set_symbol("scale");
+  LaunchOf(artifact).set_args(0, 1);
+  LaunchOf(artifact).set_args(1, 0);
+  const auto add = [&](uint32_t position, const auto value) {
+    v1::ScalarArgument& scalar = *LaunchOf(artifact).add_scalars();
+    scalar.set_position(position);
+    scalar.set_value(&value, sizeof(value));
+  };
+  add(0, 2.5);
+  add(3, int64_t{4});
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(artifact));
+  ASSERT_OK(device_->Run(*program, args_));
+  ASSERT_OK_AND_ASSIGN(const auto bytes, device_->Fetch(*args_[1]));
+  const std::vector<float> want(8, 6.5f);
+  EXPECT_EQ(std::memcmp(bytes.data(), want.data(), bytes.size()), 0);
+
+  LaunchOf(artifact).mutable_scalars(1)->set_position(5);
+  EXPECT_THAT(device_->Load(artifact).status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("at place 5 among its parameters")));
+  LaunchOf(artifact).mutable_scalars(1)->set_position(3);
+  LaunchOf(artifact).mutable_scalars(1)->set_value("abc");
+  EXPECT_THAT(Message(device_->Load(artifact).status()), HasSubstr("a number of 3 bytes"));
+  LaunchOf(artifact).mutable_scalars(1)->set_value("abcd");
+  EXPECT_THAT(Message(device_->Load(artifact).status()),
+              HasSubstr("its parameter 3 has 8 bytes, the plan gives 4"));
+}
+
 TEST_F(CudaDeviceTest, LaunchesLongBatchesThroughAGraph) {
   MakeDevice({.graph_calls = 4, .lead_in_ns = 1000});
   ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));

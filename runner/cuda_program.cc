@@ -53,9 +53,24 @@ StatusOr<CudaProgram::PlannedLaunch> CudaProgram::Prepare(const v1::KernelLaunch
   const auto shape = ReadShape(from, plan_args);
   if (!shape.ok()) return Annotate(shape.status(), fmt::format("kernel '{}'", from.symbol()));
   PlannedLaunch planned;
-  planned.args.assign(from.args().begin(), from.args().end());
-  KILN_ASSIGN_OR_RETURN(planned.launch,
-                        module_->Prepare(from.symbol(), *shape, planned.args.size()));
+  for (const uint32_t arg : from.args()) planned.parameters.push_back({.arg = arg});
+  for (const v1::ScalarArgument& scalar : from.scalars()) {
+    const size_t bytes = scalar.value().size();
+    const bool has_size = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+    if (scalar.position() > planned.parameters.size() || !has_size) {
+      return InvalidArgument(
+          "kernel '{}': a number of {} bytes at place {} among its parameters, expected 1, 2, 4 or "
+          "8 "
+          "bytes at 0 to {}",
+          from.symbol(), bytes, scalar.position(), planned.parameters.size());
+    }
+    planned.parameters.insert(planned.parameters.begin() + scalar.position(),
+                              {.value = scalar.value()});
+  }
+  std::vector<size_t> bytes;
+  for (const PlannedLaunch::Parameter& parameter : planned.parameters)
+    bytes.push_back(parameter.value.empty() ? sizeof(CuPointer) : parameter.value.size());
+  KILN_ASSIGN_OR_RETURN(planned.launch, module_->Prepare(from.symbol(), *shape, bytes));
   return planned;
 }
 
@@ -63,7 +78,11 @@ Status CudaProgram::Launch(CuStream stream, std::span<CuPointer> args) const {
   std::vector<void*> parameters;
   for (const PlannedLaunch& planned : launches_) {
     parameters.clear();
-    for (uint32_t index : planned.args) parameters.push_back(&args[index]);
+    for (const PlannedLaunch::Parameter& parameter : planned.parameters) {
+      // The driver reads it and writes nothing.
+      void* const value = const_cast<char*>(parameter.value.data());
+      parameters.push_back(parameter.value.empty() ? &args[parameter.arg] : value);
+    }
     KILN_RETURN_IF_ERROR(runtime::Launch(driver_, planned.launch, stream, parameters.data()));
   }
   return OkStatus();

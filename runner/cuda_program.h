@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "proto/trial.pb.h"
@@ -27,7 +28,12 @@ class CudaProgram : public Program {
  private:
   struct PlannedLaunch {
     runtime::CudaLaunch launch;
-    std::vector<uint32_t> args;  // indices into the plan's
+    // By place among all that the kernel takes: an index into the plan's arguments, or a number.
+    struct Parameter {
+      uint32_t arg = 0;
+      std::string value = {};  // its bytes; "": the argument
+    };
+    std::vector<Parameter> parameters;
   };
 
   explicit CudaProgram(const runtime::CudaDriver& driver) : driver_(driver) {}

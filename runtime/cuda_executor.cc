@@ -230,8 +230,8 @@ StatusOr<CudaExecutor::Kernel> CudaExecutor::LoadKernel(const NetworkKernel& fro
     std::copy_n(launch.grid, 3, shape.grid);
     std::copy_n(launch.block, 3, shape.block);
     const CudaModule& module = *modules_[static_cast<size_t>(from.binary)];
-    KILN_ASSIGN_OR_RETURN(CudaLaunch prepared,
-                          module.Prepare(launch.symbol, shape, launch.args.size()));
+    const std::vector<size_t> pointers(launch.args.size(), sizeof(CuPointer));
+    KILN_ASSIGN_OR_RETURN(CudaLaunch prepared, module.Prepare(launch.symbol, shape, pointers));
     kernel.launches.push_back({std::move(prepared), launch.args, launch.waits_for_previous});
   }
   return kernel;

@@ -24,19 +24,21 @@ Status CheckExtents(std::string_view what, const unsigned (&extents)[3],
   return OkStatus();
 }
 
-Status CheckParameters(const CudaDriver& driver, CuFunction function, size_t expected) {
+Status CheckParameters(const CudaDriver& driver, CuFunction function,
+                       std::span<const size_t> expected) {
   if (driver.FuncGetParamInfo == nullptr) return OkStatus();
   size_t count = 0;
   size_t offset = 0;
   size_t bytes = 0;
   while (driver.FuncGetParamInfo(function, count, &offset, &bytes) == 0) {
-    if (bytes != sizeof(CuPointer)) {
-      return InvalidArgument("its parameter {} has {} bytes, expected pointers only", count, bytes);
+    if (count < expected.size() && bytes != expected[count]) {
+      return InvalidArgument("its parameter {} has {} bytes, the plan gives {}", count, bytes,
+                             expected[count]);
     }
     ++count;
   }
-  if (count == expected) return OkStatus();
-  return InvalidArgument("it takes {} parameters, the plan gives {}", count, expected);
+  if (count == expected.size()) return OkStatus();
+  return InvalidArgument("it takes {} parameters, the plan gives {}", count, expected.size());
 }
 
 Status CheckResources(const CudaDriver& driver, const CudaGpu& gpu, const CudaLaunch& launch) {
@@ -168,14 +170,14 @@ CudaModule::~CudaModule() {
 }
 
 StatusOr<CudaLaunch> CudaModule::Prepare(const std::string& symbol, const CudaLaunchShape& shape,
-                                         size_t parameters) const {
+                                         std::span<const size_t> parameter_bytes) const {
   const auto prepare = [&](CudaLaunch& launch) -> Status {
     KILN_RETURN_IF_ERROR(CheckExtents("grid", shape.grid, kMaxGrid));
     KILN_RETURN_IF_ERROR(CheckExtents("block", shape.block, kMaxBlock));
     const CuResult found = driver_.ModuleGetFunction(&launch.function, module_, symbol.c_str());
     if (found == kCuNotFound) return InvalidArgument("the cubin has no such kernel");
     KILN_RETURN_IF_ERROR(driver_.Check(found, "load it"));
-    KILN_RETURN_IF_ERROR(CheckParameters(driver_, launch.function, parameters));
+    KILN_RETURN_IF_ERROR(CheckParameters(driver_, launch.function, parameter_bytes));
     KILN_RETURN_IF_ERROR(CheckResources(driver_, gpu_, launch));
     return CheckCluster(driver_, gpu_, launch);
   };

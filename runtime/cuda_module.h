@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,10 +38,10 @@ class CudaModule {
   CudaModule(const CudaModule&) = delete;
   CudaModule& operator=(const CudaModule&) = delete;
 
-  // The kernel takes so many parameters, all of them pointers. Allows it the shared memory that it
-  // wants. "kernel 'f': ..." when it is not there or does not fit the GPU.
+  // The kernel takes parameters of these sizes in bytes; a pointer has 8. Allows it the shared memory
+  // that it wants. "kernel 'f': ..." when it is not there or does not fit the GPU.
   StatusOr<CudaLaunch> Prepare(const std::string& symbol, const CudaLaunchShape& shape,
-                               size_t parameters) const;
+                               std::span<const size_t> parameter_bytes) const;
 
  private:
   CudaModule(const CudaDriver& driver, const CudaGpu& gpu) : driver_(driver), gpu_(gpu) {}
@@ -70,7 +71,7 @@ struct LaunchOptions {
   CudaMemory streamed = {};
 };
 
-// Queues it once. `parameters`: the address of each pointer that it takes.
+// Queues it once. `parameters`: the address of each pointer or number that it takes.
 Status Launch(const CudaDriver& driver, const CudaLaunch& launch, CuStream stream,
               void** parameters, const LaunchOptions& options = {});
 

@@ -106,7 +106,7 @@ void Dispatcher::Core::Stop() {
 void Dispatcher::Core::Submit(search::Trial trial) {
   auto item = std::make_unique<BuildItem>();
   item->task = trial.task;
-  item->steps = schedule::PrintSteps(trial.candidate.steps);
+  item->steps = search::PrintCandidate(trial.candidate);
   item->work = ledger_.Begin(std::move(trial));
   RequestReference(item->task);
   builders_.Push(std::move(item));

@@ -14,6 +14,7 @@
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/meaning.h"
 #include "proto/trial.pb.h"
@@ -84,8 +85,10 @@ class TargetsLike {
   std::map<std::pair<std::string, HardwareRow>, bool> known_;
 };
 
-// Was it the candidate that succeeded or failed?
-bool SaysSomething(const store::Record& record) { return record.error != v1::UNKNOWN_ERROR; }
+// Was it the candidate that succeeded or failed, and a schedule? Kernels that people wrote have none.
+bool SaysSomething(const store::Record& record) {
+  return record.error != v1::UNKNOWN_ERROR && !handwritten::IsKernelPoint(record.steps);
+}
 
 // Up to `most` of `records`, in their order: one half the fastest, the other by chance.
 std::vector<const store::Record*> Choose(std::vector<const store::Record*> records, size_t most) {

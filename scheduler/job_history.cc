@@ -4,16 +4,14 @@
 #include <utility>
 
 #include "base/log.h"
-#include "compiler/schedule/step.h"
 #include "scheduler/races.h"
 
 namespace kiln::scheduler {
 namespace {
 
-void Add(const store::Record& record, std::vector<schedule::StepPtr> steps, TaskHistory& task) {
+void Add(const store::Record& record, search::Candidate candidate, TaskHistory& task) {
   search::Observation o;
-  o.candidate.hash = schedule::HashSteps(steps);
-  o.candidate.steps = std::move(steps);
+  o.candidate = std::move(candidate);
   o.valid = record.error == store::kNoError;
   o.cost_s = o.valid ? store::Cost(record) : 0;
   o.trial = record.trial;
@@ -45,14 +43,14 @@ JobHistory HistoryOf(std::string_view job_id, std::span<const store::Record> rec
     }
     history.next_trial = record.trial + 1;
     if (record.task_index >= tasks.size() || record.target != targets[record.task_index]) continue;
-    auto steps = schedule::ParseSteps(record.steps);
-    if (steps.ok()) {
-      Add(record, *std::move(steps), history.tasks[record.task_index]);
+    auto candidate = search::ParseCandidate(record.steps);
+    if (candidate.ok()) {
+      Add(record, *std::move(candidate), history.tasks[record.task_index]);
     } else if (++unreadable == 1) {
       LogWarn(
           "job {}: the steps of trial {} do not parse and are left out, as are others like it: "
           "{}",
-          job_id, record.trial, Message(steps.status()));
+          job_id, record.trial, Message(candidate.status()));
     }
   }
   return history;

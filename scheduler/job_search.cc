@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "compiler/dag/sample_outputs.h"
+#include "compiler/handwritten/kernel_text.h"
 #include "search/evolution/transfer.h"
 #include "search/policies/policy.h"
 #include "search/policies/unscheduled_first.h"
@@ -72,10 +73,11 @@ search::ScheduledTask FactsOf(const v1::TaskSpec& spec, const CheckedTask& task)
   return facts;
 }
 
-// Of loops that are run at all.
+// Of loops that are run at all; a reference kernel is another matter.
 std::optional<TaskSample> SampleOf(const CheckedTask& task, const v1::TuneOptions& options) {
-  const bool runs = task.target.kind->runs_programs;
-  if (!runs || PlainSecondsOf(task) <= options.reference_limit_s()) return std::nullopt;
+  const bool is_loops =
+      task.target.kind->runs_programs && !handwritten::HasReferenceKernel(options.kernel());
+  if (!is_loops || PlainSecondsOf(task) <= options.reference_limit_s()) return std::nullopt;
   auto sample = MakeTaskSample(*task.dag, options.seed());
   // Then they are waited for.
   if (!sample.ok()) LogWarn("no sample of the outputs: {}", Message(sample.status()));
@@ -119,8 +121,7 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                                  options.policy_parameters().end());
   // Many tasks teach the model about each other.
   const bool knows_others = start.knows_others || device.tasks.size() >= kTasksThatTeach;
-  KILN_ASSIGN_OR_RETURN(const search::TemplatePtr schedule_template,
-                        search::TemplateOfText(options.schedule_template()));
+  KILN_ASSIGN_OR_RETURN(const search::TemplatePtr schedule_template, GivenTemplate(options));
   JobSearch search;
   search.options = OptionsOf(job.spec, history);
   for (size_t i = 0; i < device.tasks.size(); ++i) {

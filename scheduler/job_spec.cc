@@ -9,11 +9,13 @@
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/handwritten/computation.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "proto/builder.pb.h"
 #include "search/policies/policy.h"
 #include "search/space/parameters.h"
+#include "search/templates/kernel_template.h"
 #include "search/templates/shipped.h"
 #include "search/tuning/objective.h"
 
@@ -64,19 +66,34 @@ Status CheckMeasure(v1::MeasureOptions& measure) {
 Status CheckPolicy(v1::TuneOptions& options) {
   if (options.policy().empty()) options.set_policy(std::string(search::Policies().front()->name));
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
-  if (options.schedule_template().empty()) return OkStatus();
-  if (!kind->uses_template)
-    return InvalidArgument("policy {} searches no template, and one is given", kind->name);
-  return Annotate(search::ParseTemplate(options.schedule_template()).status(), "the template");
+  const bool has_kernel = !options.kernel().empty();
+  if (options.schedule_template().empty() && !has_kernel) return OkStatus();
+  if (!options.schedule_template().empty() && has_kernel)
+    return InvalidArgument("there are a template and a hand-written kernel, expected one of them");
+  if (!kind->uses_template) {
+    return InvalidArgument("policy {} searches no {}, and one is given", kind->name,
+                           has_kernel ? "hand-written kernel" : "template");
+  }
+  if (has_kernel && options.calibrate())
+    return InvalidArgument("a calibration measures loops, and a hand-written kernel is given");
+  return Annotate(GivenTemplate(options).status(), has_kernel ? "the kernel" : "the template");
 }
 
 // Whether the policy's template can schedule the task's computation.
 Status CheckTemplate(const CheckedTask& task, const v1::TuneOptions& options) {
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
   if (!kind->uses_template) return OkStatus();
-  KILN_ASSIGN_OR_RETURN(search::TemplatePtr given,
-                        search::TemplateOfText(options.schedule_template()));
+  KILN_ASSIGN_OR_RETURN(search::TemplatePtr given, GivenTemplate(options));
   return search::TemplateFor(std::move(given), task.dag, task.target.is_gpu()).status();
+}
+
+// Records of a hand-written kernel are kept apart from those of schedules.
+Status TagComputation(const v1::TuneOptions& options, dag::DagText& text) {
+  if (options.kernel().empty()) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const handwritten::KernelText kernel,
+                        handwritten::ParseKernelText(options.kernel()));
+  KILN_ASSIGN_OR_RETURN(text.dag, handwritten::TaggedComputation(kernel, text.dag));
+  return OkStatus();
 }
 
 Status CheckStrategy(v1::TuneOptions& options) {
@@ -164,11 +181,13 @@ Status CheckLowers(const CheckedTask& task, const std::stop_token& stop) {
   return Annotate(program.status(), "its loops cannot be generated");
 }
 
-StatusOr<CheckedTask> CheckTask(v1::TaskSpec& spec, const std::stop_token& stop) {
+StatusOr<CheckedTask> CheckTask(const v1::TuneOptions& options, v1::TaskSpec& spec,
+                                const std::stop_token& stop) {
   if (stop.stop_requested()) return Cancelled("stopped");
   CheckedTask task;
   if (spec.dag().empty()) return InvalidArgument("it has no DAG text");
   KILN_ASSIGN_OR_RETURN(dag::DagText text, dag::ParseDagText(spec.dag()));
+  KILN_RETURN_IF_ERROR(TagComputation(options, text));
   task.dag = text.dag;
   if (spec.target().empty()) {
     return InvalidArgument("it has no target, expected one like 'llvm' or 'null'");
@@ -231,6 +250,11 @@ Status Refuse(int index, const v1::TaskSpec& spec, const Status& status) {
 
 }  // namespace
 
+StatusOr<search::TemplatePtr> GivenTemplate(const v1::TuneOptions& options) {
+  if (!options.kernel().empty()) return search::KernelTemplate::Parse(options.kernel());
+  return search::TemplateOfText(options.schedule_template());
+}
+
 StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec, const std::stop_token& stop) {
   CheckedJob job;
   if (spec.tasks().empty()) return InvalidArgument("the job has no task, expected at least one");
@@ -241,7 +265,7 @@ StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec, const std::stop_token& stop)
   KILN_RETURN_IF_ERROR(CheckOptions(*spec.mutable_options(), spec.tasks_size()));
   for (int i = 0; i < spec.tasks_size(); ++i) {
     v1::TaskSpec& task_spec = *spec.mutable_tasks(i);
-    StatusOr<CheckedTask> task = CheckTask(task_spec, stop);
+    StatusOr<CheckedTask> task = CheckTask(spec.options(), task_spec, stop);
     if (!task.ok()) return Refuse(i, task_spec, task.status());
     const Status fits = CheckTemplate(*task, spec.options());
     if (!fits.ok()) return Refuse(i, task_spec, fits);

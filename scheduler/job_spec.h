@@ -10,11 +10,16 @@
 #include "compiler/dag/dag.h"
 #include "compiler/target/target.h"
 #include "proto/scheduler.pb.h"
+#include "search/templates/template.h"
 
 namespace kiln::scheduler {
 
 inline constexpr std::string_view kGradientStrategy = "gradient";
 inline constexpr std::string_view kRoundRobinStrategy = "round-robin";
+
+// What policies template.* search, as the options of a checked job say: a template, a hand-written
+// kernel, or null, which is for each task what Kiln ships.
+StatusOr<search::TemplatePtr> GivenTemplate(const v1::TuneOptions& options);
 
 struct CheckedTask {
   dag::DagPtr dag;

@@ -53,6 +53,26 @@ TEST(JobSpecTest, TemplatesStayAsTheyAre) {
   EXPECT_OK(CheckJobSpec(spec));
 }
 
+// Of a product of matrices; `more` stands at its top.
+std::string KernelText(std::string_view more = "") {
+  return fmt::format(
+      "{}language = \"c\"\nkernel = \"f\"\noperator = \"matmul\"\nsource = \"void f();\"\n"
+      "[parameters]\ntile = [1, 2]\n",
+      more);
+}
+
+TEST(JobSpecTest, HandWrittenKernelsHaveComputationsOfTheirOwn) {
+  v1::JobSpec spec = TestJob(5);
+  ASSERT_OK_AND_ASSIGN(const CheckedJob plain, CheckJobSpec(spec));
+  spec.mutable_options()->set_policy("template.random");
+  spec.mutable_options()->set_kernel(KernelText());
+  ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
+  EXPECT_NE(job.tasks[0].workload_id, plain.tasks[0].workload_id);
+  EXPECT_EQ(job.tasks[0].workload_key, plain.tasks[0].workload_key);
+  ASSERT_OK_AND_ASSIGN(const CheckedJob again, CheckJobSpec(job.spec));
+  EXPECT_EQ(again.spec.SerializeAsString(), job.spec.SerializeAsString());
+}
+
 TEST(JobSpecTest, RangesOfInputsStayWithTheText) {
   v1::JobSpec spec = TestJob(5);
   const std::string plain = CheckJobSpec(spec)->spec.tasks(0).dag();
@@ -174,6 +194,28 @@ INSTANTIATE_TEST_SUITE_P(
                       "template t for cpu\nstage C = reduction()\na, b, c = axes(C)\nknob k = [1]");
                 },
                 {"task 0 (matmul): template t: line 3, column 11: axes gives 2 loops, found 3"}},
+        Refusal{"KernelOfAnotherPolicy",
+                [](v1::JobSpec& s) { s.mutable_options()->set_kernel(KernelText()); },
+                {"searches no hand-written kernel"}},
+        Refusal{"KernelThatIsNone",
+                [](v1::JobSpec& s) {
+                  s.mutable_options()->set_policy("template.random");
+                  s.mutable_options()->set_kernel(KernelText("kernal = 1\n"));
+                },
+                {"the kernel: line 1, column 1: unknown key 'kernal'"}},
+        Refusal{"KernelThatDoesNotFit",
+                [](v1::JobSpec& s) {
+                  s.mutable_options()->set_policy("template.random");
+                  s.mutable_options()->set_kernel(KernelText("arguments = [\"X\"]\n"));
+                },
+                {"task 0 (matmul): kernel f: the computation has no input or output X"}},
+        Refusal{"KernelAndTemplate",
+                [](v1::JobSpec& s) {
+                  s.mutable_options()->set_policy("template.random");
+                  s.mutable_options()->set_kernel(KernelText());
+                  s.mutable_options()->set_schedule_template("template t for cpu");
+                },
+                {"there are a template and a hand-written kernel"}},
         Refusal{"Policy",
                 [](v1::JobSpec& s) { s.mutable_options()->set_policy("oracle"); },
                 {"'oracle'", "sketch.random"}},

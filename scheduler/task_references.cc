@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compiler/dag/text.h"
+#include "compiler/handwritten/kernel_text.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -14,7 +15,10 @@ constexpr int kMostFailures = 3;
 
 TaskReferences::TaskReferences(const v1::TuneOptions& options,
                                const std::vector<DispatchTask>& tasks)
-    : limit_s_(options.reference_limit_s()), seed_(options.seed()), tasks_(tasks.size()) {
+    : limit_s_(options.reference_limit_s()),
+      seed_(options.seed()),
+      is_kernel_(handwritten::HasReferenceKernel(options.kernel())),
+      tasks_(tasks.size()) {
   for (size_t i = 0; i < tasks.size(); ++i) {
     Task& task = tasks_[i];
     task.dag = tasks[i].dag;
@@ -75,7 +79,9 @@ TaskReferences::Instead TaskReferences::GiveUp(int task) {
   Task& of = tasks_[task];
   const auto dag = dag::ParseDag(of.dag);  // which does not change
   StatusOr<TaskSample> sample =
-      dag.ok() ? MakeTaskSample(**dag, seed_) : StatusOr<TaskSample>(dag.status());
+      is_kernel_ ? StatusOr<TaskSample>(Unimplemented("a kernel computes all of its outputs"))
+      : dag.ok() ? MakeTaskSample(**dag, seed_)
+                 : StatusOr<TaskSample>(dag.status());
   std::lock_guard lock(mutex_);
   // Others of the task may have come here before.
   if (of.unlimited) return Instead::kWait;
@@ -119,6 +125,10 @@ std::string TaskReferences::NoticeOf(const Task& task, bool took_too_long) const
                                         : fmt::format("would take about {:.0f} s, more than {:.4g}",
                                                       task.plain_s, limit_s_);
   if (!task.sample.has_value()) {
+    if (is_kernel_) {
+      return fmt::format("{}: the reference kernel takes more than {:.4g} s, and is waited for",
+                         task.description, limit_s_);
+    }
     return fmt::format(
         "{}: the unscheduled loops {}, and no sample of the outputs is cheaper, so "
         "they are waited for",

@@ -3,7 +3,7 @@
 //
 // A reference is built once. One that takes longer than the job allows is given up for one that
 // computes a sample of the outputs (task_sample.h), and where there is no such sample it may take
-// as long as runners allow.
+// as long as runners allow. So may a hand-written kernel that is one.
 //
 // Thread-safe: one mutex, under which nothing else is called.
 #pragma once
@@ -88,6 +88,7 @@ class TaskReferences {
 
   const double limit_s_;
   const uint64_t seed_;
+  const bool is_kernel_;  // is the reference a kernel, and not loops?
   mutable std::mutex mutex_;
   std::vector<Task> tasks_;
 };

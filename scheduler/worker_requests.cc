@@ -39,6 +39,7 @@ v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, int task, std::strin
   request.set_dag(std::move(dag));
   request.set_target(job.tasks[task].target);
   request.set_steps(steps);
+  request.set_kernel(job.options.kernel());
   *request.mutable_hardware() = HardwareMessage(HardwareParamsOf(job.tasks[task].hardware));
   request.set_timeout_ms(job.options.build_timeout_ms());
   if (!trial.has_value()) return request;

@@ -123,6 +123,12 @@ def system_libs():
         probes = ["/usr/include/sqlite3.h"],
     )
     system_repo(
+        name = "tomlplusplus",
+        build_file = "//third_party:tomlplusplus.BUILD",
+        packages = ["libtomlplusplus-dev"],
+        probes = ["/usr/include/toml++/toml.h"],
+    )
+    system_repo(
         name = "xgboost",
         build_file = "//third_party:xgboost.BUILD",
         packages = ["libxgboost-dev", "libxgboost0", "libdmlc0", "libgomp1", "libstdc++6", "libgcc-s1"],

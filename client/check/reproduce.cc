@@ -78,6 +78,7 @@ class Replayer {
     build.set_dag(request_.record.dag());
     build.set_target(request_.record.target());
     build.set_steps(steps);
+    build.set_kernel(request_.spec.options().kernel());
     build.set_fault(fault);
     *build.mutable_hardware() = request_.record.hardware();
     std::string text;

@@ -37,6 +37,7 @@ struct JobFlags {
   std::vector<std::string> input_ranges;  // "x=0.5:2"
   std::vector<std::string> parameters;    // of the policy: "eps_greedy=0.1"
   std::string schedule_template;          // a name or a file (template_source.h); "": none
+  std::string kernel_space;  // of a kernel (kernel_source.h), whose source is the operator
   std::string target = "llvm";
   std::string device;  // to measure on; "": any
   std::string name;
@@ -144,6 +145,7 @@ struct TemplatesFlags {
   WorkloadArguments arguments;  // its operator; of a shipped template the one that it is for
   std::string target = "cuda";
   std::optional<int64_t> config;  // instead of the space: this point of it
+  std::string space;  // of a kernel: the file that describes its parameters (kernel_source.h)
 };
 Status TemplatesCommand(const TemplatesFlags& flags, bool json);
 struct TasksFlags {

@@ -9,6 +9,7 @@
 #include "client/view/format.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/dag/ops/known_workloads.h"
+#include "compiler/handwritten/kernel_point.h"
 #include "compiler/target/target.h"
 
 namespace kiln::client {
@@ -47,6 +48,11 @@ Status ExportKernelCommand(const SubjectFlags& subject_flags, const std::string&
   KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(subject, subject_flags, *archive));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(record.target()));
   KILN_RETURN_IF_ERROR(CheckGpuRecord(record, target, session));
+  if (handwritten::IsKernelPoint(record.steps())) {
+    return InvalidArgument(
+        "trial {} is of a kernel that a person wrote; its source with these parameters: {}",
+        TrialName(record), session.Command(fmt::format("show {} --as cuda", TrialName(record))));
+  }
   ExportedKernel kernel;
   KILN_ASSIGN_OR_RETURN(kernel.dag, DagOfRecord(record, subject, *archive));
   const v1::TaskSpec spec = SpecOf(record, *archive);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "client/cli/flag_table.h"
+#include "client/cli/kernel_source.h"
 #include "client/view/format.h"
 #include "compiler/target/target.h"
 #include "search/policies/policy.h"
@@ -119,9 +120,10 @@ void MeasuringOptions::Set(bool may_idle, v1::TuneOptions& options) const {
 // ---- a job ----------------------------------------------------------------------------------
 
 void JobOptions::AddTasks(CLI::App& command) {
-  command.add_option("op", ops_,
-                     "an operator (kiln ops), a network (network:resnet-18, model.onnx), or text "
-                     "files (*.te), each a task of the job");
+  command.add_option(
+      "op", ops_,
+      "an operator (kiln ops), a network (network:resnet-18, model.onnx), text files "
+      "(*.te), each a task of the job, or a kernel (*.cu, *.c) with --space");
   AddWorkloadArguments(command, job_.arguments);
   command
       .add_option("--tasks", job_.tasks_path,
@@ -149,9 +151,12 @@ void JobOptions::AddTasks(CLI::App& command) {
   command.add_option("--weights", job_.weights, "uses of each task in the network [1,1,...]")
       ->delimiter(',')
       ->type_name("N,N,...");
-  command
-      .add_option("--target", job_.target, "llvm, llvm -mcpu=..., cuda, or null (measures nothing)")
-      ->capture_default_str();
+  target_given_.push_back(
+      command
+          .add_option("--target", job_.target,
+                      "llvm, llvm -mcpu=..., cuda, or null (measures nothing); of "
+                      "a kernel *.cu cuda")
+          ->capture_default_str());
   command.add_option("--device", job_.device,
                      "which of several devices: a name (H200), a UUID (GPU-1f0c...), any other key "
                      "that kiln workers lists; without a scheduler also an index (0) [any]");
@@ -229,6 +234,13 @@ void JobOptions::AddSearch(CLI::App& command) {
                   "(*.tmpl) [that of the operator]; without --policy, template.xgb searches it")
       ->type_name("NAME|FILE");
   command
+      .add_option(
+          "--space", job_.kernel_space,
+          "of a kernel of yours (*.cu or *.c, as the operator): its parameters, restrictions, "
+          "launch and what it computes (docs/howto/tune-a-kernel.md); searched as a template "
+          "is")
+      ->type_name("FILE.toml");
+  command
       .add_option("--parameter", job_.parameters, "of the policy: NAME=NUMBER, any number of them")
       ->type_name("NAME=NUMBER");
   AddStops(command);
@@ -258,7 +270,7 @@ void JobOptions::SetLimits(v1::TuneOptions& options) const {
 std::string JobOptions::Policy() const {
   const bool given = std::ranges::any_of(
       policy_given_, [](const CLI::Option* option) { return option->count() > 0; });
-  if (given || job_.schedule_template.empty()) return policy_;
+  if (given || (job_.schedule_template.empty() && job_.kernel_space.empty())) return policy_;
   for (const search::PolicyKind* kind : search::Policies()) {
     if (kind->uses_template) return std::string(kind->name);
   }
@@ -269,6 +281,9 @@ JobFlags JobOptions::Job() const {
   JobFlags job = job_;
   if (!ops_.empty()) job.arguments.op = ops_[0];
   for (size_t i = 1; i < ops_.size(); ++i) job.more.push_back(ops_[i]);
+  const bool default_target = std::ranges::all_of(
+      target_given_, [](const CLI::Option* option) { return option->count() == 0; });
+  job.target = TargetOfKernel(job.arguments.op, job.target, default_target);
   job.faults = measuring_.faults();
   v1::TuneOptions& options = job.options;
   SetLimits(options);

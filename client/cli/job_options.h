@@ -71,6 +71,7 @@ class JobOptions {
   std::vector<std::string> ops_;
   std::vector<const CLI::Option*> trials_given_;  // --trials of each command
   std::vector<const CLI::Option*> policy_given_;  // --policy of each command
+  std::vector<const CLI::Option*> target_given_;  // --target of each command
   double minutes_ = 0, reference_limit_s_ = 10;
   uint32_t trials_ = 64, trials_per_round_ = 0;
   uint32_t early_stopping_ = 0, total_early_stopping_ = 0;

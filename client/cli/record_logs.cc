@@ -17,6 +17,7 @@
 #include "client/view/json.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/extensions.h"
 #include "compiler/schedule/step.h"
 #include "store/autotvm_log.h"
@@ -89,6 +90,11 @@ class ForTvm {
 
   // Counts those that are not to be written.
   StatusOr<bool> Takes(std::string_view steps_json) {
+    // No log has a place for those.
+    if (handwritten::IsKernelPoint(steps_json)) {
+      ++kernels_;
+      return false;
+    }
     if (extended_) return true;
     KILN_ASSIGN_OR_RETURN(const bool extension, schedule::HasExtension(steps_json));
     if (extension) ++left_out_;
@@ -96,6 +102,13 @@ class ForTvm {
   }
 
   void Report() const {
+    if (kernels_ > 0) {
+      fmt::print(
+          stderr,
+          "{} records left out: they are of hand-written kernels, which have parameters and no "
+          "steps (kiln records list, kiln show)\n",
+          FormatCount(kernels_));
+    }
     if (left_out_ == 0) return;
     fmt::print(stderr,
                "{} records left out: they have steps that TVM does not know (docs/steps.md); "
@@ -105,7 +118,7 @@ class ForTvm {
 
  private:
   const bool extended_;
-  int64_t left_out_ = 0;
+  int64_t left_out_ = 0, kernels_ = 0;
 };
 
 // ---- export ---------------------------------------------------------------------------------

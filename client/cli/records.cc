@@ -93,6 +93,9 @@ StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subje
   rendered.steps = record.steps();
   rendered.target = record.target();
   rendered.caveat = UncheckedLines({record}) + RewrittenLines({record});
+  // Where the job is gone, parameters are shown without their source.
+  if (const auto job = archive.Job(record.job_id()); job.ok())
+    rendered.kernel = job->spec().options().kernel();
   if (form == "steps") return rendered;  // are what they are, of whatever computation
   KILN_ASSIGN_OR_RETURN(rendered.dag, DagOfRecord(record, subject, archive));
   return rendered;

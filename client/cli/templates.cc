@@ -1,4 +1,5 @@
-// kiln templates: the templates that Kiln ships, the space of one for a computation, a point of it.
+// kiln templates: the templates that Kiln ships, the space of one (or of a kernel that the user wrote)
+// for a computation, a point of it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -6,12 +7,13 @@
 
 #include "base/terminal.h"
 #include "client/cli/commands.h"
+#include "client/cli/kernel_source.h"
+#include "client/cli/space_text.h"
 #include "client/cli/template_source.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
-#include "compiler/schedule/source/print.h"
-#include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
+#include "search/templates/kernel_template.h"
 #include "search/templates/shipped.h"
 
 namespace kiln::client {
@@ -41,40 +43,27 @@ void ListTemplates(bool json) {
       table.ToString(OutputColumns(STDOUT_FILENO)));
 }
 
-void PrintSpace(const search::ConfigSpace& space, bool json) {
-  if (!json) {
-    fmt::print("{}", space.Print());
-    return;
+// The space of a template or kernel for a computation, or a point of it.
+Status PrintSpace(const search::Template& of, const dag::DagPtr& dag, std::optional<int64_t> config,
+                  bool json) {
+  KILN_ASSIGN_OR_RETURN(const search::ConfigSpace space, of.Space(dag));
+  if (!config) {
+    fmt::print("{}", SpaceText(space, json));
+    return OkStatus();
   }
-  std::string knobs;
-  for (const search::Knob& knob : space.knobs()) {
-    knobs += fmt::format("{}{{\"name\":{},\"len\":{},\"what\":{}}}", knobs.empty() ? "" : ",",
-                         JsonString(knob.name()), knob.size(), JsonString(knob.Description()));
-  }
-  const search::ValidCount valid = space.CountValid();
-  fmt::print("{{\"len\":{},\"len_is_exact\":{},\"range_length\":{},\"knobs\":[{}]}}\n", valid.count,
-             valid.is_exact, space.range(), knobs);
+  KILN_ASSIGN_OR_RETURN(const std::string text, ConfigText(of, dag, space, *config, json));
+  fmt::print("{}", text);
+  return OkStatus();
 }
 
-Status PrintConfig(const search::Template& schedule_template, const dag::DagPtr& dag,
-                   const search::ConfigSpace& space, int64_t index, bool json) {
-  if (index < 0 || index >= space.range())
-    return InvalidArgument("--config {}: expected an index from 0 to {}", index, space.range() - 1);
-  const search::Config config = space.Get(index);
-  const std::string entities = search::PrintEntities(config.entities);
-  if (!json) {
-    for (const auto& [name, entity] : config.entities)
-      fmt::print("{} = {}\n", name, search::PrintEntity(entity));
+// A kernel that the user wrote.
+Status KernelCommand(const TemplatesFlags& flags, bool json) {
+  if (!flags.arguments.op.empty() || !flags.arguments.args.empty()) {
+    return InvalidArgument("{} is a kernel, whose --space says what it computes: leave out {}",
+                           flags.what, flags.arguments.op.empty() ? "--args" : flags.arguments.op);
   }
-  const StatusOr<schedule::State> state = schedule_template.Instantiate(dag, config);
-  if (!state.ok()) return Annotate(state.status(), fmt::format("config {}", index));
-  if (json) {
-    fmt::print("{{\"index\":{},\"entity\":{},\"steps\":{}}}\n", index, entities,
-               JsonString(schedule::PrintSteps(state->steps())));
-  } else {
-    fmt::print("\n{}\n{}", schedule::PrintLoops(*state), schedule::PrintPrimitives(*state));
-  }
-  return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const KernelSource source, LoadKernelSource(flags.what, flags.space));
+  return PrintSpace(search::KernelTemplate(source.text), source.workload.dag, flags.config, json);
 }
 
 }  // namespace
@@ -84,6 +73,9 @@ Status TemplatesCommand(const TemplatesFlags& flags, bool json) {
     ListTemplates(json);
     return OkStatus();
   }
+  if (handwritten::IsKernelFile(flags.what)) return KernelCommand(flags, json);
+  if (!flags.space.empty())
+    return InvalidArgument("--space is of a kernel, *.cu or *.c; found {}", flags.what);
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
   KILN_ASSIGN_OR_RETURN(const TemplateSource source, LoadTemplate(flags.what, target.is_gpu()));
   WorkloadArguments arguments = flags.arguments;
@@ -102,10 +94,7 @@ Status TemplatesCommand(const TemplatesFlags& flags, bool json) {
   KILN_ASSIGN_OR_RETURN(search::TemplatePtr parsed, search::TextTemplate::Parse(source.text));
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr fitting,
                         search::TemplateFor(parsed, workload.dag, target.is_gpu()));
-  KILN_ASSIGN_OR_RETURN(const search::ConfigSpace space, fitting->Space(workload.dag));
-  if (flags.config) return PrintConfig(*fitting, workload.dag, space, *flags.config, json);
-  PrintSpace(space, json);
-  return OkStatus();
+  return PrintSpace(*fitting, workload.dag, flags.config, json);
 }
 
 }  // namespace kiln::client

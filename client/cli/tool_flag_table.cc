@@ -37,7 +37,10 @@ void ToolFlagTable::AddTemplates(CLI::App& app) {
       app, "templates", "list the schedule templates, or print one or its knobs",
       Plain([this] { return TemplatesCommand(templates_, flag_table_.session().json); }));
   templates->add_option("template", templates_.what,
-                        "one that is listed, or a file (*.tmpl); alone: its text is printed");
+                        "one that is listed, or a file (*.tmpl); alone: its text is printed; or a "
+                        "kernel of yours (*.cu, *.c) with --space");
+  templates->add_option("--space", templates_.space, "of a kernel: its parameters and launch")
+      ->type_name("FILE.toml");
   templates->add_option("op", templates_.arguments.op,
                         "the operator or text file (*.te) that it is to schedule [of a listed one "
                         "its operator]");

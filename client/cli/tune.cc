@@ -9,6 +9,8 @@
 #include "client/cli/commands.h"
 #include "client/cli/follow.h"
 #include "client/cli/job_preview.h"
+#include "client/cli/kernel_source.h"
+#include "client/cli/space_text.h"
 #include "client/cli/task_list.h"
 #include "client/cli/template_source.h"
 #include "client/client.h"
@@ -23,6 +25,7 @@
 #include "compiler/dag/text.h"
 #include "compiler/target/target.h"
 #include "proto/builder.pb.h"
+#include "search/templates/kernel_template.h"
 
 namespace kiln::client {
 namespace {
@@ -268,6 +271,13 @@ StatusOr<std::vector<TaskListEntry>> LoadTasks(const JobFlags& flags) {
 
 // Instead of a job of no trials. The exit status.
 StatusOr<int> ShowTasks(const v1::JobSpec& spec, const Session& session) {
+  if (const std::string& kernel = spec.options().kernel(); !kernel.empty()) {
+    KILN_ASSIGN_OR_RETURN(const search::TemplatePtr made, search::KernelTemplate::Parse(kernel));
+    KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(spec.tasks(0).dag()));
+    KILN_ASSIGN_OR_RETURN(const search::ConfigSpace space, made->Space(dag));
+    fmt::print("{}", SpaceText(space, session.json));
+    return 0;
+  }
   KILN_ASSIGN_OR_RETURN(const std::string text, PreviewJob(spec, session.json));
   fmt::print("{}", text);
   return 0;
@@ -359,9 +369,37 @@ StatusOr<std::vector<JobTask>> NetworkJobTasks(const JobFlags& flags,
   return tasks;
 }
 
-// Their inputs have the ranges of the flags.
-StatusOr<std::vector<JobTask>> LoadJobTasks(const JobFlags& flags, const target::Target& target) {
-  KILN_ASSIGN_OR_RETURN(std::vector<JobTask> tasks, IsNetwork(flags.arguments.op)
+// The task of a kernel that the user wrote; its text goes into the options.
+StatusOr<std::vector<JobTask>> KernelJobTasks(const JobFlags& flags, v1::TuneOptions& options) {
+  const WorkloadArguments& arguments = flags.arguments;
+  const bool alone = flags.more.empty() && flags.tasks_path.empty() && arguments.args.empty() &&
+                     arguments.epilogue.empty() && flags.schedule_template.empty();
+  if (!alone) {
+    return InvalidArgument(
+        "{} is a kernel: what it computes is said by its --space, and it is the only task of its "
+        "job",
+        arguments.op);
+  }
+  KILN_ASSIGN_OR_RETURN(KernelSource kernel, LoadKernelSource(arguments.op, flags.kernel_space));
+  options.set_kernel(handwritten::PrintKernelText(kernel.text));
+  JobTask task;
+  if (!flags.weights.empty()) task.weight = flags.weights[0];
+  task.variants.push_back({.name = {}, .preparation = {}, .workload = std::move(kernel.workload)});
+  return std::vector<JobTask>{std::move(task)};
+}
+
+// Their inputs have the ranges of the flags. What the user has files for goes into the options.
+StatusOr<std::vector<JobTask>> LoadJobTasks(const JobFlags& flags, const target::Target& target,
+                                            v1::TuneOptions& options) {
+  const bool is_kernel = handwritten::IsKernelFile(flags.arguments.op);
+  if (!is_kernel && !flags.kernel_space.empty()) {
+    return InvalidArgument(
+        "--space is of a kernel of yours: expected its source, *.cu or *.c, found "
+        "'{}'",
+        flags.arguments.op);
+  }
+  KILN_ASSIGN_OR_RETURN(std::vector<JobTask> tasks, is_kernel ? KernelJobTasks(flags, options)
+                                                    : IsNetwork(flags.arguments.op)
                                                         ? NetworkJobTasks(flags, target)
                                                         : ListedTasks(flags, target.is_gpu()));
   std::vector<Workload*> workloads;
@@ -398,7 +436,8 @@ StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& given) {
     if (flags.arguments.op.empty() && flags.tasks_path.empty()) flags.arguments.op = source.op;
     flags.options.set_schedule_template(std::move(source.text));
   }
-  KILN_ASSIGN_OR_RETURN(const std::vector<JobTask> tasks, LoadJobTasks(flags, target));
+  KILN_ASSIGN_OR_RETURN(const std::vector<JobTask> tasks,
+                        LoadJobTasks(flags, target, flags.options));
   v1::JobSpec spec;
   spec.set_name(flags.name);
   spec.set_user(UserName());

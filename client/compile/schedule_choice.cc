@@ -10,6 +10,7 @@
 #include "client/view/format.h"
 #include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/workload_id.h"
+#include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/step.h"
 #include "device/calibration.h"
 #include "rpc/hardware_message.h"
@@ -92,6 +93,7 @@ StatusOr<ScheduleChoice> RelatedRecords::Find(const graph::NetworkTask& task,
     for (const v1::Record& record : records) {
       const double cost_s = CostOf(record.result()) * *distance;
       if (!IsOfKind(record, target) || cost_s <= 0) continue;
+      if (handwritten::IsKernelPoint(record.steps())) continue;  // no schedule
       if (!best.steps.empty() && cost_s >= least_s) continue;
       least_s = cost_s;
       best = ChoiceOf(record);

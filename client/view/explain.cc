@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "client/view/format.h"
+#include "client/view/kernel_values.h"
 #include "client/view/variant_groups.h"
 
 namespace kiln::client {
@@ -30,6 +31,8 @@ std::string ExplainTrial(const v1::Record& record) {
                                         : LatencyCell(CostOf(record.result())));
   line += "  " + Prediction(record.score());
   if (!record.origin().empty()) line += "  " + record.origin();
+  if (const std::string values = KernelValues(record.steps()); !values.empty())
+    line += "  " + values;
   return line;
 }
 

@@ -167,17 +167,22 @@ std::string SpeedUp(double reference_s, double cost_s) {
   return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
 }
 
-std::string SpeedUpText(const v1::TaskStatus& task, const v1::Record& best) {
+std::string SpeedUpText(const v1::TaskStatus& task, const v1::Record& best,
+                        std::string_view reference) {
   if (task.reference_record_id() != 0 && task.reference_record_id() == best.id()) {
-    return "none: nothing that was tried is faster than the unscheduled loops";
+    return fmt::format("none: nothing that was tried is faster than {}", reference);
   }
   const std::string ratio = SpeedUp(task.reference_cost_s(), CostOf(best.result()));
+  const bool several = reference.ends_with('s');  // loops
   if (ratio.empty() && best.result().sampled_outputs() > 0) {
-    return "not known: the unscheduled loops take longer than --reference-limit";
+    return fmt::format("not known: {} {} longer than --reference-limit", reference,
+                       several ? "take" : "takes");
   }
-  if (ratio.empty()) return "not known: the unscheduled loops were not measured";
+  if (ratio.empty()) {
+    return fmt::format("not known: {} {} not measured", reference, several ? "were" : "was");
+  }
   const std::string& remark = task.reference_message();
-  return fmt::format("{} over the unscheduled loops ({}{}{})", ratio,
+  return fmt::format("{} over {} ({}{}{})", ratio, reference,
                      FormatSeconds(task.reference_cost_s()), remark.empty() ? "" : ", ", remark);
 }
 

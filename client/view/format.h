@@ -45,8 +45,10 @@ std::string LatencyCell(double cost_s);                   // "1.234 ms"; "-" whe
 std::string SpeedCell(double flop_count, double cost_s);  // "43.21 GFLOP/s"; "-"
 std::string ErrorCell(const v1::TrialResult& result);     // "3.1e-07"; "unchecked"
 std::string SpeedUp(double reference_s, double cost_s);   // "14.2x"; "" when either is not known
-// "14.2x over the unscheduled loops (22.10 us)", of a task's best record.
-std::string SpeedUpText(const v1::TaskStatus& task, const v1::Record& best);
+// "14.2x over the unscheduled loops (22.10 us)", of a task's best record. `reference`: what it is
+// compared with, as ReferenceName of kernel_values.h.
+std::string SpeedUpText(const v1::TaskStatus& task, const v1::Record& best,
+                        std::string_view reference = "the unscheduled loops");
 
 // Why the check of a record proved little and what to do; "" where it did what it is for.
 std::string UncheckedText(const v1::TrialResult& result);

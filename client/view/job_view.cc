@@ -8,6 +8,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/view/format.h"
+#include "client/view/kernel_values.h"
 #include "client/view/task_window.h"
 #include "client/view/variant_groups.h"
 
@@ -48,11 +49,14 @@ std::optional<std::string> JobView::Improvement(const v1::Record& record) {
   const v1::TaskStatus& task = status_.tasks(record.task_index());
   const bool unscheduled = task.reference_record_id() == record.id() && record.id() != 0;
   const std::string speed_up = SpeedUp(task.reference_cost_s(), cost_s);
+  const std::string_view reference = ReferenceName(status_.spec().options());
   if (unscheduled) {
-    line += "  the unscheduled loops";
+    line += fmt::format("  {}", reference);
   } else if (!speed_up.empty()) {
-    line += fmt::format("  {} over the unscheduled loops", speed_up);
+    line += fmt::format("  {} over {}", speed_up, reference);
   }
+  if (const std::string values = KernelValues(record.steps()); !values.empty())
+    line += "  " + values;
   if (status_.tasks_size() > 1) line += fmt::format("  {}", task.spec().description());
   return line;
 }

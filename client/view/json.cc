@@ -7,6 +7,7 @@
 
 #include "client/view/format.h"
 #include "client/view/variant_groups.h"
+#include "compiler/handwritten/kernel_point.h"
 
 namespace kiln::client {
 namespace {
@@ -95,20 +96,26 @@ std::string TrialEvent(const v1::JobEvent& event) {
   const double cost_s = CostOf(record.result());
   const bool known = record.task_index() < static_cast<uint32_t>(job.tasks_size());
   const double best_s = known ? job.tasks(static_cast<int>(record.task_index())).best_cost_s() : 0;
-  return Print({{"event", "trial"},
-                {"job", job.id()},
-                {"trial", record.trial()},
-                {"task", record.task_index()},
-                {"record", record.id()},
-                {"error", v1::ErrorKind_Name(record.result().error())},
-                {"message", record.result().message()},
-                {"cost_s", OrNull(cost_s)},
-                {"gflops", Gflops(record.flop_count(), cost_s)},
-                {"stopped_early", record.result().stopped_early()},
-                {"best_cost_s", OrNull(best_s)},
-                {"trials_done", job.trials_done()},
-                {"origin", record.origin()},
-                {"score", std::isfinite(record.score()) ? Json(record.score()) : Json(nullptr)}});
+  Json json = {{"event", "trial"},
+               {"job", job.id()},
+               {"trial", record.trial()},
+               {"task", record.task_index()},
+               {"record", record.id()},
+               {"error", v1::ErrorKind_Name(record.result().error())},
+               {"message", record.result().message()},
+               {"cost_s", OrNull(cost_s)},
+               {"gflops", Gflops(record.flop_count(), cost_s)},
+               {"stopped_early", record.result().stopped_early()},
+               {"best_cost_s", OrNull(best_s)},
+               {"trials_done", job.trials_done()},
+               {"origin", record.origin()},
+               {"score", std::isfinite(record.score()) ? Json(record.score()) : Json(nullptr)}};
+  // Of a kernel that a person wrote.
+  if (handwritten::IsKernelPoint(record.steps())) {
+    const Json point = Json::parse(record.steps(), nullptr, /*allow_exceptions=*/false);
+    if (point.is_object()) json["parameters"] = point.value("parameters", Json::object());
+  }
+  return Print(json);
 }
 
 std::string NoticeEvent(const v1::JobStatus& job, const std::string& text) {

@@ -4,6 +4,7 @@
 //   {"event": "trial", "job": "4f..", "trial": 3, "task": 0, "record": 17, "error": "NO_ERROR",
 //    "message": "", "cost_s": 1.2e-3, "gflops": 187.2, "stopped_early": false,
 //    "best_cost_s": 1.1e-3, "trials_done": 4, "origin": "sketch 0, random", "score": null}
+//   of a hand-written kernel also "parameters": {"block_size_x": 32, ..}
 //   {"event": "round", "job": "4f..", "round": 0, "task": 0, "trials": 16, "elapsed_s": 3.1,
 //    "search_s": 0.2, "total_latency_s": 1.1e-3, "best_s": [1.1e-3], "report": ".."}
 //   {"event": "notice", "job": "4f..", "text": ".."}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "client/view/render_kernel.h"
 #include "compiler/dag/text.h"
 #include "compiler/ir/pass.h"
 #include "compiler/ir/program_text.h"
@@ -166,6 +167,7 @@ StatusOr<std::string> RenderTvm(const schedule::State& state, const std::string&
 std::vector<std::string> RenderForms(codegen::Backends backends) {
   std::vector<std::string> forms = {"dag", "steps", "schedule", "tvm", "loops"};
   std::ranges::move(CompiledForms(backends), std::back_inserter(forms));
+  forms.emplace_back(kCForm);
   return forms;
 }
 
@@ -176,6 +178,13 @@ StatusOr<std::string> Render(const Rendered& what, std::string_view form,
   if (!compiled && !what.leave_out.empty())
     return InvalidArgument("--leave-out is for {}, not for {}", fmt::join(forms, ", "), form);
   if (form == "dag") return WithNewline(dag::PrintDag(*what.dag));
+  if (IsOfKernel(what.steps, what.kernel)) {
+    if (!what.leave_out.empty())
+      return InvalidArgument("--leave-out: a hand-written kernel goes through no pass");
+    return RenderKernel(what, form);
+  }
+  if (form == kCForm)
+    return InvalidArgument("the form {} is of kernels that people wrote in C; see --as asm", form);
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(what.steps));
   if (form == "steps") return StepLines(steps);
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(what.dag, steps));

@@ -9,10 +9,13 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/view/format.h"
+#include "client/view/kernel_values.h"
 #include "client/view/render.h"
+#include "client/view/render_kernel.h"
 #include "client/view/variant_groups.h"
 #include "compiler/codegen/backends/backends.h"
 #include "compiler/dag/text.h"
+#include "compiler/handwritten/kernel_text.h"
 #include "compiler/target/target.h"
 
 namespace kiln::client {
@@ -31,9 +34,14 @@ const target::TargetKind* KindOf(const v1::Record& record) {
 }
 
 // How to see what the trial's program became.
-std::string CodeLine(const v1::Record& record, const Session& session) {
+std::string CodeLine(const v1::JobStatus& job, const v1::Record& record, const Session& session) {
   codegen::CodeForm form = {"program", "loops"};
-  if (const target::TargetKind* const kind = KindOf(record); kind != nullptr) {
+  const std::string& kernel = job.spec().options().kernel();
+  if (IsOfKernel(record.steps(), kernel)) {
+    const auto text = handwritten::ParseKernelText(kernel);
+    const bool in_c = text.ok() && text->language == handwritten::Language::kC;
+    form = in_c ? codegen::CodeForm{kCForm, "source"} : codegen::CodeForm{"cuda", "source"};
+  } else if (const target::TargetKind* const kind = KindOf(record); kind != nullptr) {
     const codegen::Backend& backend = *codegen::FindBackend(*kind);
     if (!backend.forms().empty()) form = backend.forms()[0];
   }
@@ -51,10 +59,14 @@ std::string Indented(std::string_view text) {
   return out;
 }
 
-std::string ScheduleText(const v1::Record& record) {
+std::string ScheduleText(const v1::JobStatus& job, const v1::Record& record) {
   const auto dag = dag::ParseDag(record.dag());
   if (!dag.ok()) return fmt::format("(cannot be shown: {})\n", Message(dag.status()));
-  const auto text = Render({*dag, record.steps(), record.target()}, "schedule");
+  const auto text = Render({.dag = *dag,
+                            .steps = record.steps(),
+                            .target = record.target(),
+                            .kernel = job.spec().options().kernel()},
+                           "schedule");
   if (!text.ok()) return fmt::format("(cannot be shown: {})\n", Message(text.status()));
   return *text;
 }
@@ -68,7 +80,8 @@ std::string KnownTextOf(const v1::TaskStatus& task, const Session& session) {
                           session.Command(fmt::format("show {}", task.known_record_id()))));
 }
 
-std::string TaskText(const v1::TaskStatus& task, const v1::Record& record, const Session& session) {
+std::string TaskText(const v1::TaskStatus& task, const v1::Record& record,
+                     std::string_view reference, const Session& session) {
   const double cost_s = CostOf(record.result());
   const std::string speed = SpeedCell(record.flop_count(), cost_s);
   std::string text = Line("best", fmt::format("{}{}, trial {}", FormatSeconds(cost_s),
@@ -80,7 +93,7 @@ std::string TaskText(const v1::TaskStatus& task, const v1::Record& record, const
                              RemeasurementsOf(record.result()),
                              FormatSeconds(record.result().confidence_s())));
   }
-  text += Line("speed-up", SpeedUpText(task, record));
+  text += Line("speed-up", SpeedUpText(task, record, reference));
   if (const std::string& how = task.spec().preparation(); !how.empty()) {
     text += Line("prepared", how + ", before and once for constant weights");
   }
@@ -94,11 +107,13 @@ std::string TaskText(const v1::TaskStatus& task, const v1::Record& record, const
 std::string OneGroup(const v1::JobStatus& job, std::span<const int> variants,
                      const v1::Record& record, const Session& session) {
   const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
-  std::string text = task.spec().description() + "\n" + TaskText(task, record, session);
+  std::string text = task.spec().description() + "\n" +
+                     TaskText(task, record, ReferenceName(job.spec().options()), session);
   if (variants.size() > 1) text += Line("variant", VariantText(job, variants));
-  text +=
-      fmt::format("\nschedule of trial {}:\n{}", TrialName(record), Indented(ScheduleText(record)));
-  return text + CodeLine(record, session);
+  const bool is_kernel = IsOfKernel(record.steps(), job.spec().options().kernel());
+  text += fmt::format("\n{} of trial {}:\n{}", is_kernel ? "parameters" : "schedule",
+                      TrialName(record), Indented(ScheduleText(job, record)));
+  return text + CodeLine(job, record, session);
 }
 
 std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& best,

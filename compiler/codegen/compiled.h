@@ -28,12 +28,19 @@ struct Argument {
 // Of an argument's buffer.
 Argument ArgumentOf(const ir::Buffer& buffer);
 
+// A number that a kernel takes beside its arrays.
+struct ScalarArgument {
+  uint32_t position = 0;  // among all that the kernel takes
+  std::string value;      // little-endian
+};
+
 struct Launch {
   std::string symbol;
   std::vector<uint32_t> grid, block;  // x, y, z; empty on CPU
   uint32_t cluster = 1;               // blocks of a cluster, along x
   uint32_t dynamic_shared_bytes = 0;
-  std::vector<uint32_t> args;  // indices into Compiled::args
+  std::vector<uint32_t> args;                // indices into Compiled::args
+  std::vector<ScalarArgument> scalars = {};  // by ascending position
   // It waits by itself for what was launched before it (CompileOptions::waits_for_previous).
   bool waits_for_previous = false;
   // What the compiler says of a GPU kernel.

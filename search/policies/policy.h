@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/step.h"
 #include "search/policies/models.h"
 #include "search/space/parameters.h"
@@ -27,7 +29,8 @@ class Template;  // search/templates/template.h
 
 struct Candidate {
   std::vector<schedule::StepPtr> steps;
-  uint64_t hash = 0;  // schedule::HashSteps(steps): its identity
+  // Its identity: schedule::HashSteps(steps), or of a hand-written kernel HashKernelPoint.
+  uint64_t hash = 0;
   // Where it comes from, for people: "sketch 0, random", "sketch 1, tile sizes of conv2d.rc, 2
   // changes from trial 17".
   std::string origin = {};
@@ -35,7 +38,14 @@ struct Candidate {
   // from 1. kNoScore and 0: chosen by chance.
   double score = kNoScore;
   int rank = 0;
+  // Instead of steps: a kernel that a person wrote, with values for its parameters.
+  std::optional<handwritten::KernelPoint> kernel = {};
 };
+
+// What jobs, requests and records keep of a candidate: its steps, or its kernel's values, as JSON.
+std::string PrintCandidate(const Candidate& candidate);
+// With its hash; nothing is known of where it comes from. Errors of ParseSteps and ParseKernelPoint.
+StatusOr<Candidate> ParseCandidate(std::string_view text);
 
 struct Observation {
   Candidate candidate;

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "compiler/lower/lower.h"
-#include "search/space/gpu_validity.h"
 #include "search/templates/loop_features.h"
 #include "search/templates/tuners/coordinate_tuner.h"
 #include "search/templates/tuners/genetic_tuner.h"
@@ -44,10 +43,11 @@ PointFeatures FeaturesOf(const Task& task, const ConfigSpace& space, TemplatePtr
     const Config config = space.Get(index);
     std::vector<float> knobs = KnobFeatures(config);
     if (!of_loops) return knobs;
-    const StatusOr<schedule::State> state = schedule_template->Instantiate(task.dag, config);
-    if (!state.ok()) return {};
+    const StatusOr<Instance> instance = schedule_template->Instantiate(task.dag, config);
+    if (!instance.ok()) return {};
+    if (!instance->state) return knobs;  // a kernel that a person wrote: its loops are not known
     const StatusOr<ir::Program> program =
-        lower::Lower(*state, {.gpu = task.target.is_gpu(), .stop = task.stop});
+        lower::Lower(*instance->state, {.gpu = task.target.is_gpu(), .stop = task.stop});
     if (!program.ok()) return {};
     const std::vector<float> loops = LoopFeatures(*program);
     knobs.insert(knobs.end(), loops.begin(), loops.end());
@@ -115,28 +115,14 @@ void TemplatePolicy::Tell(int64_t index, std::optional<double> cost_s) {
   tuner_->Tell(index, cost_s && *cost_s > 0 ? 1 / *cost_s : 0);
 }
 
-Status TemplatePolicy::CheckRuns(const schedule::State& state, Drop& drop) const {
-  drop = Drop::kLowering;
-  if (task_.target.is_gpu()) {
-    KILN_ASSIGN_OR_RETURN(const schedule::State filled, lower::FillExtents(state, task_.stop));
-    const Status limits = CheckGpuLimits(filled, task_.hardware, task_.device.max_cluster_blocks);
-    if (!limits.ok()) {
-      drop = Message(limits).find("shared memory") != std::string_view::npos ? Drop::kSharedMemory
-                                                                             : Drop::kThreads;
-      return limits;
-    }
-  }
-  return lower::Lower(state, {.gpu = task_.target.is_gpu(), .stop = task_.stop}).status();
-}
-
 std::optional<Candidate> TemplatePolicy::MakeCandidate(int64_t index) {
-  const StatusOr<schedule::State> state = template_->Instantiate(task_.dag, space_.Get(index));
-  if (!state.ok()) {
-    report_.AddDrop(Drop::kIllegal, state.status());
+  StatusOr<Instance> instance = template_->Instantiate(task_.dag, space_.Get(index));
+  if (!instance.ok()) {
+    report_.AddDrop(Drop::kIllegal, instance.status());
     Tell(index, std::nullopt);
     return std::nullopt;
   }
-  const uint64_t hash = schedule::HashSteps(state->steps());
+  const uint64_t hash = instance->Hash();
   if (const auto known = costs_s_.find(hash); known != costs_s_.end()) {
     ++report_.count(Drop::kKnown);
     indices_[hash].push_back(index);
@@ -150,15 +136,20 @@ std::optional<Candidate> TemplatePolicy::MakeCandidate(int64_t index) {
     return std::nullopt;
   }
   Drop drop = Drop::kIllegal;
-  const Status runs = CheckRuns(*state, drop);
+  const Status runs = template_->CheckRuns(*instance, task_, drop);
   if (!runs.ok()) {
     report_.AddDrop(drop, runs);
     Tell(index, std::nullopt);
     costs_s_[hash] = std::nullopt;
     return std::nullopt;
   }
-  return Candidate{state->steps(), hash,
-                   fmt::format("template {}, config {}", template_->name(), index)};
+  Candidate candidate{
+      .steps = {},
+      .hash = hash,
+      .origin = fmt::format("{} {}, config {}", template_->kind(), template_->name(), index)};
+  if (instance->state) candidate.steps = instance->state->steps();
+  candidate.kernel = std::move(instance->kernel);
+  return candidate;
 }
 
 StatusOr<std::vector<Candidate>> TemplatePolicy::Propose(int n) {
@@ -184,8 +175,8 @@ StatusOr<std::vector<Candidate>> TemplatePolicy::Propose(int n) {
   report_.wall_s = Clock::Real().MonotonicSeconds() - start;
   found_any_ = found_any_ || !candidates.empty();
   if (candidates.empty() && !found_any_ && report_.sampled > 0)
-    return FailedPrecondition("no configuration of template {} can be run\n{}", template_->name(),
-                              PrintRound(report_));
+    return FailedPrecondition("no configuration of {} {} can be run\n{}", template_->kind(),
+                              template_->name(), PrintRound(report_));
   return candidates;
 }
 

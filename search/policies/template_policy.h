@@ -38,9 +38,8 @@ class TemplatePolicy final : public Policy {
   const ConfigSpace& space() const { return space_; }
 
  private:
-  // The steps of a point, if a device can run them; the reason is counted in the report.
+  // What a point is, if a device can run it; the reason why not is counted in the report.
   std::optional<Candidate> MakeCandidate(int64_t index);
-  Status CheckRuns(const schedule::State& state, Drop& drop) const;
   void Tell(int64_t index, std::optional<double> cost_s);
 
   const Task& task_;
@@ -48,9 +47,9 @@ class TemplatePolicy final : public Policy {
   const TemplatePtr template_;
   const ConfigSpace space_;
   const std::unique_ptr<ConfigTuner> tuner_;
-  // Several configurations may have the same steps.
-  std::unordered_map<uint64_t, std::vector<int64_t>> indices_;   // of steps that were proposed
-  std::unordered_map<uint64_t, std::optional<double>> costs_s_;  // of those that were observed
+  // Several configurations may have the same steps, and so the same hash.
+  std::unordered_map<uint64_t, std::vector<int64_t>> indices_;   // of what was proposed
+  std::unordered_map<uint64_t, std::optional<double>> costs_s_;  // of what was observed
   std::unordered_set<uint64_t> avoided_;
   bool found_any_ = false;  // anything that can be run
   RoundReport report_;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "compiler/ir/lexer.h"
 #include "search/templates/scope.h"
@@ -11,16 +10,6 @@ namespace {
 using ir::Token;
 using ir::TokenKind;
 using ir::TokenStream;
-using Kind = Expression::Kind;
-
-// Of brackets and operators in each other.
-constexpr int kMaxDepth = 100;
-
-// Operators by how strongly they bind, weakest first.
-constexpr std::string_view kOr[] = {"||"}, kAnd[] = {"&&"},
-                           kCompare[] = {"==", "!=", "<=", ">=", "<", ">"}, kAdd[] = {"+", "-"},
-                           kMultiply[] = {"*", "//", "%"};
-constexpr std::span<const std::string_view> kLevels[] = {kOr, kAnd, kCompare, kAdd, kMultiply};
 
 bool IsKeyword(std::string_view word) {
   static constexpr std::string_view kWords[] = {"template", "for",     "stage", "let",  "knob",
@@ -78,7 +67,7 @@ class TemplateParser {
 
   StatusOr<Statement> Condition(Statement::Kind kind, Statement statement) {
     statement.kind = kind;
-    KILN_ASSIGN_OR_RETURN(Expression condition, ParseExpression(0));
+    KILN_ASSIGN_OR_RETURN(Expression condition, Formula());
     statement.args.push_back(std::move(condition));
     return statement;
   }
@@ -97,7 +86,7 @@ class TemplateParser {
     KILN_ASSIGN_OR_RETURN(std::string name, Name("the name of a number"));
     statement.names.push_back(std::move(name));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", "after the name of the number"));
-    KILN_ASSIGN_OR_RETURN(Expression value, ParseExpression(0));
+    KILN_ASSIGN_OR_RETURN(Expression value, Formula());
     statement.args.push_back(std::move(value));
     return statement;
   }
@@ -109,7 +98,7 @@ class TemplateParser {
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", "after the name of the knob"));
     if (tokens_.Peek().is_symbol("[")) {
       statement.word = "choice";
-      KILN_ASSIGN_OR_RETURN(Expression values, ParseExpression(0));
+      KILN_ASSIGN_OR_RETURN(Expression values, Formula());
       statement.args = std::move(values.args);
       return statement;
     }
@@ -130,7 +119,7 @@ class TemplateParser {
     statement.at = PositionOf(tokens_.Peek());
     KILN_RETURN_IF_ERROR(Call(statement));
     if (tokens_.TakeWord("if")) {
-      KILN_ASSIGN_OR_RETURN(statement.condition, ParseExpression(0));
+      KILN_ASSIGN_OR_RETURN(statement.condition, Formula());
     }
     return statement;
   }
@@ -143,7 +132,7 @@ class TemplateParser {
     do {
       if (!tokens_.Peek(1).is_symbol("=")) {
         if (!statement.options.empty()) return tokens_.Expected("an option NAME=VALUE");
-        KILN_ASSIGN_OR_RETURN(Expression arg, ParseExpression(0));
+        KILN_ASSIGN_OR_RETURN(Expression arg, Formula());
         statement.args.push_back(std::move(arg));
         continue;
       }
@@ -152,121 +141,17 @@ class TemplateParser {
       // `filter` is a word of the language, and the name of an option.
       KILN_ASSIGN_OR_RETURN(std::string option, tokens_.ExpectName("the name of an option"));
       tokens_.Next();
-      KILN_ASSIGN_OR_RETURN(Expression value, ParseExpression(0));
+      KILN_ASSIGN_OR_RETURN(Expression value, Formula());
       statement.options.emplace_back(std::move(option), std::move(value));
     } while (tokens_.TakeSymbol(","));
     return tokens_.ExpectSymbol(")", "or ',' after an argument");
   }
 
-  // Operators of this level and those that bind more.
-  StatusOr<Expression> ParseExpression(size_t level) {
-    if (level == std::size(kLevels)) return Unary();
-    KILN_ASSIGN_OR_RETURN(Expression left, ParseExpression(level + 1));
-    for (int operators = 0;; ++operators) {
-      const Token& token = tokens_.Peek();
-      const auto found = std::ranges::find_if(
-          kLevels[level], [&](std::string_view symbol) { return token.is_symbol(symbol); });
-      if (found == kLevels[level].end()) return left;
-      if (operators == kMaxDepth) return TooDeep();
-      Expression both{.kind = Kind::kBinary, .text = std::string(*found), .at = PositionOf(token)};
-      tokens_.Next();
-      KILN_ASSIGN_OR_RETURN(Expression right, ParseExpression(level + 1));
-      both.args.push_back(std::move(left));
-      both.args.push_back(std::move(right));
-      left = std::move(both);
-    }
-  }
-
-  StatusOr<Expression> Unary() {
-    const Depth depth(depth_);
-    if (depth_ > kMaxDepth) return TooDeep();
-    const Token& token = tokens_.Peek();
-    const TextPosition at = PositionOf(token);
-    if (token.is_symbol("-") && tokens_.Peek(1).kind == TokenKind::kInt) {
-      KILN_ASSIGN_OR_RETURN(const int64_t number,
-                            tokens_.ExpectInt("a number", std::numeric_limits<int64_t>::min(),
-                                              std::numeric_limits<int64_t>::max()));
-      return Expression{.kind = Kind::kNumber, .number = number, .at = at};
-    }
-    if (!token.is_symbol("-") && !token.is_symbol("!")) return Atom();
-    Expression unary{.kind = Kind::kUnary, .text = std::string(token.text), .at = at};
-    tokens_.Next();
-    KILN_ASSIGN_OR_RETURN(Expression operand, Unary());
-    if (unary.text == "-" && operand.kind == Kind::kNumber && operand.number > 0)
-      return Expression{.kind = Kind::kNumber, .number = -operand.number, .at = at};
-    unary.args.push_back(std::move(operand));
-    return unary;
-  }
-
-  StatusOr<Expression> Atom() {
-    const Token& token = tokens_.Peek();
-    const TextPosition at = PositionOf(token);
-    if (token.kind == TokenKind::kInt) {
-      KILN_ASSIGN_OR_RETURN(const int64_t number,
-                            tokens_.ExpectInt("a number", 0, std::numeric_limits<int64_t>::max()));
-      return Expression{.kind = Kind::kNumber, .number = number, .at = at};
-    }
-    if (tokens_.TakeSymbol("(")) {
-      KILN_ASSIGN_OR_RETURN(Expression inner, ParseExpression(0));
-      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after an expression"));
-      return inner;
-    }
-    if (tokens_.TakeSymbol("[")) {
-      Expression list{.kind = Kind::kList, .at = at};
-      KILN_ASSIGN_OR_RETURN(list.args, Items("]"));
-      return list;
-    }
-    if (token.kind != TokenKind::kName) return tokens_.Expected("a number or a name");
-    if (token.is_word("true") || token.is_word("false")) {
-      return Expression{.kind = Kind::kName, .text = std::string(tokens_.Next().text), .at = at};
-    }
-    KILN_ASSIGN_OR_RETURN(std::string name, Name("a number or a name"));
-    if (tokens_.TakeSymbol("(")) {
-      Expression call{.kind = Kind::kCall, .text = std::move(name), .at = at};
-      KILN_ASSIGN_OR_RETURN(call.args, Items(")"));
-      return call;
-    }
-    if (tokens_.TakeSymbol("[")) {
-      Expression indexed{.kind = Kind::kIndex, .text = std::move(name), .at = at};
-      KILN_ASSIGN_OR_RETURN(Expression index, ParseExpression(0));
-      indexed.args.push_back(std::move(index));
-      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("]", "after an index"));
-      return indexed;
-    }
-    return Expression{.kind = Kind::kName, .text = std::move(name), .at = at};
-  }
-
-  StatusOr<std::vector<Expression>> Items(std::string_view close) {
-    std::vector<Expression> items;
-    if (tokens_.TakeSymbol(close)) return items;
-    do {
-      KILN_ASSIGN_OR_RETURN(Expression item, ParseExpression(0));
-      items.push_back(std::move(item));
-    } while (tokens_.TakeSymbol(","));
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(close, "or ',' after an item"));
-    return items;
-  }
-
-  Status TooDeep() const {
-    return TokenStream::ErrorAt(tokens_.Peek(),
-                                fmt::format("expected expressions at most {} deep", kMaxDepth));
-  }
-
-  class Depth {
-   public:
-    explicit Depth(int& depth) : depth_(depth) { ++depth_; }
-    ~Depth() { --depth_; }
-    Depth(const Depth&) = delete;
-    Depth& operator=(const Depth&) = delete;
-
-   private:
-    int& depth_;
-  };
+  StatusOr<Expression> Formula() { return formula::ParseExpression(tokens_, IsKeyword); }
 
   TokenStream tokens_;
   TemplateText text_;
   Scope scope_;
-  int depth_ = 0;
 };
 
 }  // namespace

@@ -77,10 +77,10 @@ StatusOr<TemplatePtr> ShippedTemplateFor(const dag::DagPtr& dag, bool gpu) {
 StatusOr<TemplatePtr> TemplateFor(TemplatePtr given, const dag::DagPtr& dag, bool gpu) {
   if (given == nullptr) return ShippedTemplateFor(dag, gpu);
   if (given->for_gpu() != gpu)
-    return InvalidArgument("template {} is for a {}, the target is a {}", given->name(),
+    return InvalidArgument("{} {} is for a {}, the target is a {}", given->kind(), given->name(),
                            given->for_gpu() ? "GPU" : "CPU", gpu ? "GPU" : "CPU");
   const Status fits = given->Space(dag).status();
-  if (!fits.ok()) return Annotate(fits, fmt::format("template {}", given->name()));
+  if (!fits.ok()) return Annotate(fits, fmt::format("{} {}", given->kind(), given->name()));
   return given;
 }
 

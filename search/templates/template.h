@@ -1,37 +1,60 @@
-// A template: a schedule that a person wrote, with knobs that a search turns (autotvm; Chen et al.,
-// Learning to Optimize Tensor Programs, NeurIPS 2018). Of a computation it makes a configuration
-// space, and of a point of that space a schedule.
+// A template: a program that a person wrote, with knobs that a search turns. Of a computation it makes
+// a configuration space, and of a point of that space a schedule (autotvm; Chen et al., Learning to
+// Optimize Tensor Programs, NeurIPS 2018), or a kernel with values for its parameters
+// (kernel_template.h).
 //
 // Immutable; any thread.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
 #include "compiler/dag/dag.h"
+#include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/state.h"
+#include "search/space/round_report.h"
+#include "search/space/task.h"
 #include "search/templates/config_space.h"
 #include "search/templates/template_text.h"
 
 namespace kiln::search {
 
+// What a point of a space stands for: one of these two.
+struct Instance {
+  Instance(schedule::State s) : state(std::move(s)) {}            // NOLINT: it is one
+  Instance(handwritten::KernelPoint k) : kernel(std::move(k)) {}  // NOLINT
+
+  std::optional<schedule::State> state = {};
+  std::optional<handwritten::KernelPoint> kernel = {};
+
+  // Of a candidate that is it.
+  uint64_t Hash() const;
+};
+
 class Template {
  public:
   virtual ~Template() = default;
   virtual std::string_view name() const = 0;
-  // Does it bind loops to blocks and threads?
+  // Does it run in blocks of threads?
   virtual bool for_gpu() const = 0;
 
-  // InvalidArgument: why this computation is not one that the template can schedule.
+  // InvalidArgument: why this computation is not one that the template is for.
   virtual StatusOr<ConfigSpace> Space(const dag::DagPtr& dag) const = 0;
 
-  // The schedule of a point of Space(dag). An error of `config`, which says where and why: a
-  // `require` of the template does not hold, or a step refuses. Whether a device can run the
-  // schedule is not known here. Cost: some tens of microseconds.
-  virtual StatusOr<schedule::State> Instantiate(const dag::DagPtr& dag,
-                                                const Config& config) const = 0;
+  // A point of Space(dag). An error of `config`, which says where and why: a `require` of the template
+  // does not hold, a step refuses, or a launch has no meaning. Whether a device can run it is not
+  // known here. Cost: some tens of microseconds.
+  virtual StatusOr<Instance> Instantiate(const dag::DagPtr& dag, const Config& config) const = 0;
+
+  // Why the task's device cannot run an instance, as far as that is known before it is built; `drop`
+  // is then the kind of the reason. Schedules are lowered.
+  virtual Status CheckRuns(const Instance& instance, const Task& task, Drop& drop) const;
+
+  // For people: "template" or "kernel".
+  virtual std::string_view kind() const { return "template"; }
 };
 using TemplatePtr = std::shared_ptr<const Template>;
 
@@ -47,8 +70,7 @@ class TextTemplate final : public Template {
   const TemplateText& text() const { return text_; }
 
   StatusOr<ConfigSpace> Space(const dag::DagPtr& dag) const override;
-  StatusOr<schedule::State> Instantiate(const dag::DagPtr& dag,
-                                        const Config& config) const override;
+  StatusOr<Instance> Instantiate(const dag::DagPtr& dag, const Config& config) const override;
 
  private:
   const TemplateText text_;

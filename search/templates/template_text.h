@@ -20,9 +20,14 @@
 #include <vector>
 
 #include "base/status.h"
-#include "search/templates/expression.h"
+#include "compiler/formula/expression.h"
 
 namespace kiln::search {
+
+using formula::AtPosition;
+using formula::Expression;
+using formula::IsNumericFunction;
+using formula::TextPosition;
 
 // The most bytes, and statements, of a text.
 inline constexpr size_t kMaxTemplateBytes = 1 << 20;

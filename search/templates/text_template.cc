@@ -631,8 +631,7 @@ StatusOr<ConfigSpace> TextTemplate::Space(const dag::DagPtr& dag) const {
   return Interpreter(text_, dag, nullptr).Space();
 }
 
-StatusOr<schedule::State> TextTemplate::Instantiate(const dag::DagPtr& dag,
-                                                    const Config& config) const {
+StatusOr<Instance> TextTemplate::Instantiate(const dag::DagPtr& dag, const Config& config) const {
   return Interpreter(text_, dag, &config).Schedule();
 }
 

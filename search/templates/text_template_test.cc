@@ -27,8 +27,8 @@ TemplatePtr Parse(std::string_view body, bool gpu = false) {
 // The steps of the configuration at `index`.
 StatusOr<std::string> StepsOf(const Template& made, const dag::DagPtr& dag, int64_t index = 0) {
   KILN_ASSIGN_OR_RETURN(const ConfigSpace space, made.Space(dag));
-  KILN_ASSIGN_OR_RETURN(const schedule::State state, made.Instantiate(dag, space.Get(index)));
-  return schedule::PrintSteps(state.steps());
+  KILN_ASSIGN_OR_RETURN(const Instance instance, made.Instantiate(dag, space.Get(index)));
+  return schedule::PrintSteps(instance.state.value().steps());
 }
 StatusOr<std::string> StepsOf(std::string_view body, int64_t index = 0) {
   return StepsOf(*Parse(body), Matmul(), index);
@@ -136,7 +136,7 @@ TEST(TextTemplate, ConfigurationsThatDoNotWorkSayWhy) {
   EXPECT_THAT(StepsOf(body, 6), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("8 < 8")));
   // A config of another space.
   const TemplatePtr made = Parse(body);
-  EXPECT_THAT(made->Instantiate(Matmul(), {}),
+  EXPECT_THAT(made->Instantiate(Matmul(), {}).status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no value of knob tile")));
 }
 
@@ -226,7 +226,8 @@ TEST(TextTemplate, TheExampleOfTheDocsIsRight) {
   for (std::string line; std::getline(lines, line);)
     EXPECT_THAT(doc.substr(begin), HasSubstr("    " + line + "\n"));
   Rng rng(1);
-  for (int i = 0; i < 50; ++i) EXPECT_OK(made->Instantiate(dag, space.Get(*space.Random(rng))));
+  for (int i = 0; i < 50; ++i)
+    EXPECT_OK(made->Instantiate(dag, space.Get(*space.Random(rng))).status());
   // All steps are in its tables.
   for (const Primitive& primitive : Primitives())
     EXPECT_THAT(doc, HasSubstr(fmt::format("{}(", primitive.word)));
@@ -250,8 +251,7 @@ class CppTemplate final : public Template {
     KILN_RETURN_IF_ERROR(space.Add(Knob::Reorder("order", 2, {.policy = ReorderPolicy::kAll})));
     return space;
   }
-  StatusOr<schedule::State> Instantiate(const dag::DagPtr& dag,
-                                        const Config& config) const override {
+  StatusOr<Instance> Instantiate(const dag::DagPtr& dag, const Config& config) const override {
     const auto& tile_i = std::get<SplitEntity>(*config.Find("tile_i"));
     ScheduleWriter writer(dag);
     const auto [sums, out] = writer.Accumulator(writer.Reduction());

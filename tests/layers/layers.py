@@ -17,6 +17,8 @@ _COMPILER = [
     "compiler/dag",
     "compiler/schedule",
     "compiler/lower",
+    "compiler/formula",
+    "compiler/handwritten",
 ]
 
 # What a folder may include besides itself: folders, or single headers.
@@ -32,12 +34,18 @@ TABLE = {
     "compiler/target": ["base", "device"],
     "compiler/ir": ["base"],
     "compiler/arith": ["base", "compiler/ir"],
+    # Formulas in texts that people write.
+    "compiler/formula": ["base", "compiler/ir"],
     "compiler/dag": ["base", "compiler/ir", "compiler/arith"],
     "compiler/schedule": ["base", "compiler/ir", "compiler/arith", "compiler/dag"],
     "compiler/lower": [
         "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/schedule",
     ],
     "compiler/features": ["base", "device"] + _COMPILER,
+    # Kernels that people wrote: their spaces, and what a point of one is.
+    "compiler/handwritten": [
+        "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/formula",
+    ],
     # Networks: graphs of operators that are written as compute DAGs.
     "graph": ["base", "compiler/ir", "compiler/arith", "compiler/dag"],
     # What graphs are made of: files of other programs, networks by name.
@@ -48,6 +56,12 @@ TABLE = {
     # One folder per language: neither knows the other.
     "compiler/codegen/cuda": ["base", "compiler/codegen"] + _COMPILER,
     "compiler/codegen/llvm": ["base", "proto/cpu_abi.h", "compiler/codegen"] + _COMPILER,
+    # Sources that people wrote, which have no program of ours.
+    "compiler/codegen/handwritten": [
+        "base", "proto/cpu_abi.h", "compiler/codegen", "compiler/codegen/cuda",
+        # For tests, which load what is made.
+        "compiler/codegen/backends/backends.h", "compiler/codegen/llvm/loaded_program_testing.h",
+    ] + _COMPILER,
     # The table of them.
     "compiler/codegen/backends": ["base", "compiler/codegen", "compiler/codegen/cuda", "compiler/codegen/llvm"] + _COMPILER,
     # These two know nothing of programs: the one sees floats, the other strings.
@@ -106,6 +120,8 @@ TABLE = {
         "runner/daemon.h", "runner/child.h",
         "scheduler/daemon.h", "scheduler/computations.h",
     ],
+    # Users' own: nothing of ours.
+    "examples": [],
     "tools": ["base", "device", "costmodel", "search", "store", "compiler"],
     "tests": ["*"],
 }
@@ -124,6 +140,7 @@ LIBRARIES = {
     "sqlite3.h": ["store"],
     "xgboost": ["costmodel"],
     "onnx": ["frontend/onnx"],
+    "toml++": ["compiler/handwritten"],
 }
 
 SOURCE = re.compile(r".*\.(h|hh|hpp|inc|c|cc|cpp|cu|cuh)$")

@@ -69,16 +69,17 @@ void TryConfigs(const ShippedTemplate& shipped, const dag::OpCase& c, const dag:
     const int64_t index = *space.Random(rng);
     SCOPED_TRACE(fmt::format("{} of {}, seed {}, index {}: {}", shipped.name, c.Name(), seed, index,
                              PrintEntities(space.Get(index).entities)));
-    const StatusOr<schedule::State> state = made->Instantiate(dag, space.Get(index));
-    if (!state.ok()) {
+    const StatusOr<Instance> instance = made->Instantiate(dag, space.Get(index));
+    if (!instance.ok()) {
       // A step that refuses is a mistake of the template; a `require` is not.
-      EXPECT_THAT(state, StatusIs(StatusCode::kFailedPrecondition,
-                                  testing::HasSubstr("the configuration does not meet require")));
+      EXPECT_THAT(instance.status(),
+                  StatusIs(StatusCode::kFailedPrecondition,
+                           testing::HasSubstr("the configuration does not meet require")));
       ++tried.refused;
       continue;
     }
     ++tried.made;
-    check(*state);
+    check(instance->state.value());
     if (testing::Test::HasFailure()) return;
   }
 }

@@ -50,8 +50,10 @@ void ParseReport(std::string_view log, Cubin& cubin) {
         kernel.spill_store_bytes = NumberBefore(line, " bytes spill stores");
         kernel.spill_load_bytes = NumberBefore(line, " bytes spill loads");
       }
-      if (line.find("Used ") != line.npos)
+      if (line.find("Used ") != line.npos) {
         kernel.registers = static_cast<int>(NumberBehind(line, "Used "));
+        kernel.static_shared_bytes = NumberBefore(line, " bytes smem");
+      }
     }
     if (!is_report && line.find_first_not_of(std::string_view(" \0", 2)) != line.npos) {
       cubin.log += line;
@@ -86,12 +88,13 @@ StatusOr<std::vector<std::string>> Options(const Nvrtc& nvrtc, const std::string
   std::vector<std::string> result = {fmt::format("--gpu-architecture={}", arch), "--std=c++17",
                                      "--fmad=true"};
   if (options.fast_math) result.emplace_back("--use_fast_math");
-  if (source.find("#include <cuda_") != source.npos) {
+  if (source.find("#include") != source.npos) {
     const std::string include = nvrtc.FindInclude("cuda_fp16.h");
     if (include.empty()) {
       return FailedPrecondition(
-          "16-bit float code needs cuda_fp16.h, which is not beside {}: set CUDA_HOME to a CUDA "
-          "toolkit",
+          "code that includes headers, as that of 16-bit floats does, needs those of a CUDA "
+          "toolkit, "
+          "which are not beside {}: set CUDA_HOME to a toolkit",
           nvrtc.info().path);
     }
     result.push_back("--include-path=" + include);
@@ -106,9 +109,10 @@ StatusOr<NvrtcInfo> FindNvrtc() {
 }
 
 StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
-                             const CudaOptions& options) {
+                             const CudaOptions& options, std::span<const std::string> more) {
   KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());
   KILN_ASSIGN_OR_RETURN(std::vector<std::string> flags, Options(*nvrtc, source, arch, options));
+  flags.insert(flags.end(), more.begin(), more.end());
   flags.emplace_back("--ptxas-options=-v");
   Cubin cubin;
   cubin.arch = arch;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct KernelResources {
   std::string name;
   int registers = 0;  // per thread
   int64_t stack_bytes = 0, spill_store_bytes = 0, spill_load_bytes = 0;
+  int64_t static_shared_bytes = 0;  // per block
 };
 
 struct Cubin {
@@ -44,9 +46,11 @@ struct NvrtcInfo {
 StatusOr<NvrtcInfo> FindNvrtc();
 
 // "sm_70" to "sm_90a". Refuses what is no architecture, and what this NVRTC does not know.
-// InvalidArgument with the compiler's log when the source does not compile.
+// InvalidArgument with the compiler's log when the source does not compile. `flags`: further options
+// of NVRTC.
 StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
-                             const CudaOptions& options = {});
+                             const CudaOptions& options = {},
+                             std::span<const std::string> flags = {});
 // The PTX instead, to look into.
 StatusOr<std::string> CompilePtx(const std::string& source, std::string_view arch,
                                  const CudaOptions& options = {});

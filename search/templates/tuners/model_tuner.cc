@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "base/xxh3.h"
 
 namespace kiln::search {
 namespace {
@@ -35,11 +36,15 @@ int PlaceOf(std::string_view word) {
   return static_cast<int>(std::ranges::find(kWords, word) - std::begin(kWords));
 }
 constexpr int kPlaces = 11;
+constexpr uint64_t kWordNumbers = 1 << 20;  // all exact as floats
 
 float NumberOf(const OptionEntity& option) {
   if (const auto* flag = std::get_if<bool>(&option.value)) return *flag ? 1 : 0;
   if (const auto* number = std::get_if<int64_t>(&option.value)) return static_cast<float>(*number);
   if (const auto* number = std::get_if<double>(&option.value)) return static_cast<float>(*number);
+  // Trees ask where a number lies: any will do that differs from that of other words.
+  if (const auto* word = std::get_if<std::string>(&option.value))
+    return static_cast<float>(Xxh3(*word) % kWordNumbers);
   return 0;
 }
 

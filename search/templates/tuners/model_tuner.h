@@ -21,7 +21,7 @@ namespace kiln::search {
 using PointFeatures = std::function<std::vector<float>(int64_t index)>;
 
 // The values of a configuration's knobs as numbers: sizes of splits, permutations, of an annotation
-// one of 11 places for each word, options.
+// one of 11 places for each word, options (of words a number that tells them apart).
 std::vector<float> KnobFeatures(const Config& config);
 
 struct ModelOptions {

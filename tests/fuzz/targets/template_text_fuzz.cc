@@ -29,8 +29,9 @@ void CheckPoint(const search::Template& made, const dag::DagPtr& dag,
   const auto found = space.IndexOf(config.entities);
   // Lists of candidates may name one value twice.
   KILN_CHECK(found.ok() && space.Get(*found).entities == config.entities, "index {}", index);
-  const auto state = made.Instantiate(dag, config);
-  if (!state.ok()) return CheckRefusal(state.status());
+  const auto instance = made.Instantiate(dag, config);
+  if (!instance.ok()) return CheckRefusal(instance.status());
+  const schedule::State* const state = &instance->state.value();
   KILN_CHECK(schedule::Replay(dag, state->steps()).ok(), "{}",
              schedule::PrintSteps(state->steps()));
 }

@@ -1,26 +1,27 @@
-#include "search/templates/expression.h"
+#include "compiler/formula/expression.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "compiler/ir/lexer.h"
 
-namespace kiln::search {
+namespace kiln::formula {
 namespace {
 
 using Kind = Expression::Kind;
+
+constexpr int kCompare = 3, kUnaryPrecedence = 6, kAtom = 7;
 
 // How strongly an operator binds; 0: it is none.
 int Precedence(std::string_view op) {
   if (op == "||") return 1;
   if (op == "&&") return 2;
-  if (op == "==" || op == "!=" || op == "<" || op == "<=" || op == ">" || op == ">=") return 3;
+  if (op == "==" || op == "!=" || op == "<" || op == "<=" || op == ">" || op == ">=")
+    return kCompare;
   if (op == "+" || op == "-") return 4;
   if (op == "*" || op == "//" || op == "%") return 5;
   return 0;
 }
-constexpr int kUnaryPrecedence = 6, kAtom = 7;
-
 int PrecedenceOf(const Expression& expression) {
   if (expression.kind == Kind::kBinary) return Precedence(expression.text);
   if (expression.kind == Kind::kUnary) return kUnaryPrecedence;
@@ -115,7 +116,9 @@ std::string PrintExpression(const Expression& e) {
       return e.text + Bracketed(e.args[0], kAtom);
     case Kind::kBinary: {
       const int precedence = Precedence(e.text);
-      return fmt::format("{} {} {}", Bracketed(e.args[0], precedence), e.text,
+      // A comparison of a comparison would read as a chain.
+      const int left = precedence == kCompare ? precedence + 1 : precedence;
+      return fmt::format("{} {} {}", Bracketed(e.args[0], left), e.text,
                          Bracketed(e.args[1], precedence + 1));
     }
     case Kind::kList:
@@ -149,4 +152,4 @@ StatusOr<int64_t> Evaluate(const Expression& e, Leaf leaf) {
   return value.ok() ? value : AtPosition(e.at, value.status());
 }
 
-}  // namespace kiln::search
+}  // namespace kiln::formula

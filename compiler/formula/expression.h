@@ -1,4 +1,10 @@
-// Expressions of a template's text: whole numbers, computed with int64. Conditions are 0 and 1.
+// Expressions that people write in the texts of templates and of hand-written kernels: whole numbers,
+// computed with int64. Conditions are 0 and 1.
+//
+//   block_x * block_y <= 1024 && tile % vector == 0
+//
+// Operators bind as in C. // and % round down as in Python, whose words and, or and not may stand
+// for &&, || and !, and whose chains a < b <= c mean a < b && b <= c. Functions: min, max, ceil_div.
 //
 // Immutable values; any thread.
 #pragma once
@@ -10,8 +16,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "base/status.h"
+#include "compiler/ir/lexer.h"
 
-namespace kiln::search {
+namespace kiln::formula {
 
 // Where something stands in a text, from 1; columns count bytes.
 struct TextPosition {
@@ -41,6 +48,14 @@ struct Expression {
   }
 };
 
+// Reads an expression where the tokens stand. `is_keyword`: words that are no names here. Errors have
+// the position, and are at most kMaxExpressionDepth operators and brackets deep in each other.
+inline constexpr int kMaxExpressionDepth = 100;
+StatusOr<Expression> ParseExpression(ir::TokenStream& tokens,
+                                     absl::FunctionRef<bool(std::string_view)> is_keyword);
+// A text that is one expression, with any names.
+StatusOr<Expression> ParseExpression(std::string_view text);
+
 // With as few brackets as read back to the same.
 std::string PrintExpression(const Expression& expression);
 
@@ -56,4 +71,4 @@ bool IsNumericFunction(std::string_view name);
 StatusOr<int64_t> Evaluate(const Expression& expression,
                            absl::FunctionRef<StatusOr<int64_t>(const Expression&)> leaf);
 
-}  // namespace kiln::search
+}  // namespace kiln::formula

@@ -1,0 +1,96 @@
+#include "compiler/codegen/handwritten/c_compiler.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include "base/file.h"
+#include "base/subprocess.h"
+
+namespace kiln::codegen {
+namespace {
+
+// Processor seconds of one compilation, for one that nobody ends: builders end theirs sooner.
+constexpr int64_t kMostCpuSeconds = 600;
+constexpr size_t kMostMessageBytes = 64 << 10;
+
+constexpr std::string_view kFeatures[] = {"sse4.2", "popcnt",   "avx2",     "bmi2",
+                                          "fma",    "avx512bw", "avx512dq", "avx512vl"};
+// How many of them each level needs.
+constexpr std::array<std::pair<size_t, std::string_view>, 3> kLevels = {
+    {{8, "x86-64-v4"}, {5, "x86-64-v3"}, {2, "x86-64-v2"}}};
+
+std::string FindInPath(std::string_view program) {
+  const char* const variable = std::getenv("PATH");
+  std::string_view path = variable != nullptr && *variable != '\0' ? variable : "/usr/bin:/bin";
+  while (true) {
+    const size_t end = std::min(path.find(':'), path.size());
+    const std::string candidate = fmt::format("{}/{}", path.substr(0, end), program);
+    if (end > 0 && access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (end == path.size()) return {};
+    path.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::span<const std::string_view> X86LevelFeatures() { return kFeatures; }
+
+std::string X86Level(const std::vector<std::string>& features) {
+  for (const auto& [needed, level] : kLevels) {
+    const bool has_all =
+        std::ranges::all_of(std::span(kFeatures).first(needed), [&](std::string_view feature) {
+          return std::ranges::find(features, feature) != features.end();
+        });
+    if (has_all) return std::string(level);
+  }
+  return "x86-64";
+}
+
+StatusOr<CCompiler> CCompiler::Find() {
+  if (const char* const named = std::getenv("KILN_CC"); named != nullptr && *named != '\0') {
+    if (access(named, X_OK) == 0) return CCompiler(named);
+    return Unimplemented("KILN_CC names {}, which is no program that can be run", named);
+  }
+  for (const char* const program : {"cc", "gcc", "clang"}) {
+    std::string path = FindInPath(program);
+    if (!path.empty()) return CCompiler(std::move(path));
+  }
+  return Unimplemented(
+      "kernels in C need a C compiler where they are built, and there is no cc, gcc or clang in "
+      "PATH: "
+      "install one (on Debian: apt-get install gcc libc6-dev), or let KILN_CC name one");
+}
+
+StatusOr<std::string> CCompiler::CompileSharedObject(std::string_view source,
+                                                     std::string_view march,
+                                                     std::span<const std::string> options) const {
+  KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln-c-kernel"));
+  const std::string input = JoinPath(folder.path(), "kernel.c"),
+                    output = JoinPath(folder.path(), "kernel.so");
+  KILN_RETURN_IF_ERROR(WriteFile(input, source));
+  SubprocessOptions process;
+  process.argv = {path_, "-O3", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden"};
+  if (!march.empty()) process.argv.push_back(fmt::format("-march={}", march));
+  process.argv.insert(process.argv.end(), options.begin(), options.end());
+  process.argv.insert(process.argv.end(), {input, "-o", output, "-lm"});
+  process.output = SubprocessOptions::Stream::kNull;
+  process.error = SubprocessOptions::Stream::kPipe;
+  // Messages in English, whoever runs it; and temporary files where these are.
+  process.env = {"LC_ALL=C", "TMPDIR=" + folder.path()};
+  // With its caller it is ended, and so are the processes that it starts.
+  process.own_process_group = false;
+  process.limits.cpu_s = kMostCpuSeconds;
+  KILN_ASSIGN_OR_RETURN(const RunResult result,
+                        RunToEnd(process, {}, absl::InfiniteDuration(), kMostMessageBytes));
+  if (!result.exit.ok()) {
+    return InvalidArgument("{} does not compile it:\n{}", path_,
+                           result.error.empty() ? result.exit.ToString() : result.error);
+  }
+  return ReadFile(output);
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,38 @@
+// A hand-written kernel, made ready for its values (handwritten/specialization.h) -> what a device
+// loads: a cubin by NVRTC, or a shared object of proto/cpu_abi.h by a C compiler of this machine.
+//
+// The source is a user's, and a compiler may do anything with it: services call this in a child
+// process. A C compiler is a process of its own in the caller's process group, under the caller's
+// limits. Cost: that of the compiler, 0.05 to some seconds.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "compiler/codegen/backend.h"
+#include "compiler/codegen/compiled.h"
+#include "compiler/dag/dag.h"
+#include "compiler/handwritten/specialization.h"
+
+namespace kiln::codegen {
+
+// The kind of target that runs kernels of this language; also null, which runs nothing.
+const target::TargetKind& KindOfLanguage(handwritten::Language language);
+
+// `backend` and the resolved `target` are of one kind. The arguments are those of the computation's
+// unscheduled program, so that the two can be compared.
+//
+//   InvalidArgument      the compiler refuses the source: its first messages; or the source has no
+//                        such function, or the target is of another kind than the language
+//   FailedPrecondition   the compiled kernel needs more than the device has
+//   Unimplemented        no compiler for the language is found here: what to install
+StatusOr<Compiled> CompileHandwritten(const handwritten::Specialization& kernel,
+                                      const dag::DagPtr& dag, const Backend& backend,
+                                      const target::Target& target,
+                                      const target::HardwareParams& hardware, CompileTimes& times);
+
+// All that the C compiler is given: the source, and after it the function that a runner calls, which
+// hands the blocks of the grid to the runner's threads.
+std::string CSourceOf(const handwritten::Specialization& kernel, const Compiled& interface);
+
+}  // namespace kiln::codegen

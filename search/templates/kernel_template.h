@@ -1,0 +1,33 @@
+// A kernel that a person wrote as a template: its parameters are knobs, which have the values that its
+// text lists; its restrictions are the filter of the space.
+//
+// Immutable; any thread.
+#pragma once
+
+#include "compiler/handwritten/kernel_text.h"
+#include "search/templates/template.h"
+
+namespace kiln::search {
+
+class KernelTemplate final : public Template {
+ public:
+  explicit KernelTemplate(handwritten::KernelText text);
+  // Errors of ParseKernelText.
+  static StatusOr<TemplatePtr> Parse(std::string_view text);
+
+  std::string_view name() const override { return text_.code.function; }
+  std::string_view kind() const override { return "kernel"; }
+  bool for_gpu() const override { return text_.language == handwritten::Language::kCuda; }
+  const handwritten::KernelText& text() const { return text_; }
+
+  StatusOr<ConfigSpace> Space(const dag::DagPtr& dag) const override;
+  StatusOr<Instance> Instantiate(const dag::DagPtr& dag, const Config& config) const override;
+  // By its threads and dynamic shared memory. What its source takes beside them the compiler finds.
+  Status CheckRuns(const Instance& instance, const Task& task, Drop& drop) const override;
+
+ private:
+  const handwritten::KernelText text_;
+  const std::string digest_;
+};
+
+}  // namespace kiln::search
