@@ -16,6 +16,7 @@
 #include "proto/scheduler.pb.h"
 #include "store/autotvm_record.h"
 #include "store/merge.h"
+#include "store/record.h"
 
 namespace kiln::client {
 
@@ -41,6 +42,11 @@ class Archive {
       const std::function<Status(const store::AutotvmRecord&)>& visit) = 0;
   // Returns how many were there. FailedPrecondition where one is of a job that has not ended.
   virtual StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) = 0;
+  // As the RPC ListPinned: schedules that somebody has set. "": of all computations.
+  virtual StatusOr<std::vector<store::PinnedSchedule>> PinnedSchedules(
+      const std::string& workload_id) = 0;
+  // As the RPC SetSchedule. Returns whether one was set before.
+  virtual StatusOr<bool> SetSchedule(const v1::SetScheduleRequest& request) = 0;
   // As the RPC BindKey: for which computation a key of imported records stands.
   virtual StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest& request) = 0;
   // The lines of a measure-record log.

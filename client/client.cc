@@ -11,6 +11,7 @@
 #include "base/grpc_status.h"
 #include "base/net.h"
 #include "base/unique_id.h"
+#include "client/call.h"
 #include "client/reach.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/channel.h"
@@ -20,29 +21,11 @@ namespace kiln::client {
 namespace {
 
 constexpr auto kConnectTimeout = std::chrono::seconds(5);
-constexpr auto kCallTimeout = std::chrono::seconds(60);
 constexpr auto kBindTimeout = std::chrono::seconds(600);  // checks every record of a key
 constexpr absl::Duration kReconnectPause = absl::Milliseconds(200);
 // A reply that was lost on the way is asked for again so long.
 constexpr absl::Duration kSubmitPatience = absl::Seconds(10);
 constexpr int kRequestDigits = 32;
-
-void SetTimeout(grpc::ClientContext& context, std::chrono::seconds timeout) {
-  context.set_deadline(std::chrono::system_clock::now() + timeout);
-}
-
-// One call of a stub's method.
-template <typename Reply, typename Stub, typename Request>
-StatusOr<Reply> Call(Stub& stub,
-                     grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                     const Request& request, std::chrono::seconds timeout = kCallTimeout) {
-  grpc::ClientContext context;
-  SetTimeout(context, timeout);
-  Reply reply;
-  const grpc::Status status = (stub.*method)(&context, request, &reply);
-  if (!status.ok()) return FromGrpc(status);
-  return reply;
-}
 
 // What a stream brings, until `visit` returns an error, which is then returned.
 template <typename Message>
@@ -250,6 +233,26 @@ StatusOr<uint64_t> SchedulerClient::DeleteRecords(const std::vector<int64_t>& id
   KILN_ASSIGN_OR_RETURN(const auto reply,
                         Call(*stub_, &v1::Scheduler::Stub::DeleteRecords, request));
   return reply.deleted();
+}
+
+StatusOr<std::vector<store::PinnedSchedule>> SchedulerClient::PinnedSchedules(
+    const std::string& workload_id) {
+  v1::ListPinnedRequest request;
+  request.set_workload_id(workload_id);
+  KILN_ASSIGN_OR_RETURN(const auto reply, Call(*stub_, &v1::Scheduler::Stub::ListPinned, request));
+  std::vector<store::PinnedSchedule> schedules;
+  for (const v1::PinnedSchedule& one : reply.schedules()) {
+    schedules.push_back({.workload_id = one.workload_id(),
+                         .target = one.target(),
+                         .steps = one.steps(),
+                         .pinned_s = one.pinned_s()});
+  }
+  return schedules;
+}
+
+StatusOr<bool> SchedulerClient::SetSchedule(const v1::SetScheduleRequest& request) {
+  KILN_ASSIGN_OR_RETURN(const auto reply, Call(*stub_, &v1::Scheduler::Stub::SetSchedule, request));
+  return reply.was_set();
 }
 
 StatusOr<v1::BindKeyReply> SchedulerClient::BindKey(const v1::BindKeyRequest& request) {

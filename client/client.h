@@ -26,6 +26,8 @@ class SchedulerClient : public Archive {
                                                             const Secret& secret);
 
   const std::string& address() const { return address_; }
+  // For those who make other calls of it: remote_models.h, scheduler_context.h.
+  const std::shared_ptr<v1::Scheduler::Stub>& stub() const { return stub_; }
 
   // The id of the new job.
   StatusOr<std::string> Submit(const v1::JobSpec& spec);
@@ -51,15 +53,18 @@ class SchedulerClient : public Archive {
   Status VisitRecords(const v1::ListRecordsRequest& request,
                       const std::function<Status(const v1::Record&)>& visit) override;
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override;
+  StatusOr<std::vector<store::PinnedSchedule>> PinnedSchedules(
+      const std::string& workload_id) override;
+  StatusOr<bool> SetSchedule(const v1::SetScheduleRequest& request) override;
   StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest& request) override;
   StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) override;
 
  private:
-  SchedulerClient(std::string address, std::unique_ptr<v1::Scheduler::Stub> stub)
+  SchedulerClient(std::string address, std::shared_ptr<v1::Scheduler::Stub> stub)
       : address_(std::move(address)), stub_(std::move(stub)) {}
 
   std::string address_;
-  std::unique_ptr<v1::Scheduler::Stub> stub_;
+  std::shared_ptr<v1::Scheduler::Stub> stub_;
 };
 
 bool IsFinal(v1::JobState state);

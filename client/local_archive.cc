@@ -12,6 +12,7 @@
 #include "compiler/dag/text.h"
 #include "compiler/schedule/fit.h"
 #include "compiler/schedule/step.h"
+#include "scheduler/choice_calls.h"
 #include "scheduler/computations.h"
 #include "store/import_log.h"
 #include "store/lock_path.h"
@@ -102,6 +103,17 @@ class LocalArchive : public Archive {
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override {
     KILN_ASSIGN_OR_RETURN(const int64_t deleted, store::DeleteRecordsOfEndedJobs(*store_, ids));
     return static_cast<uint64_t>(deleted);
+  }
+
+  StatusOr<std::vector<store::PinnedSchedule>> PinnedSchedules(
+      const std::string& workload_id) override {
+    return store_->PinnedSchedules(workload_id);
+  }
+
+  StatusOr<bool> SetSchedule(const v1::SetScheduleRequest& request) override {
+    KILN_ASSIGN_OR_RETURN(const v1::SetScheduleReply reply,
+                          scheduler::SetSchedule(*store_, request, NowMs() / 1000, {}));
+    return reply.was_set();
   }
 
   StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest& request) override {

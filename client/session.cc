@@ -5,6 +5,8 @@
 #include "base/shell_word.h"
 #include "client/client.h"
 #include "client/local_archive.h"
+#include "client/local_models.h"
+#include "client/remote_models.h"
 
 namespace kiln::client {
 
@@ -31,6 +33,12 @@ StatusOr<std::unique_ptr<SchedulerClient>> Session::Connect() const {
 StatusOr<std::unique_ptr<Archive>> Session::OpenArchive(bool write) const {
   if (scheduler.empty()) return OpenLocalArchive(db, write);
   return Connect();
+}
+
+StatusOr<std::unique_ptr<Models>> Session::OpenModels(bool write) const {
+  if (scheduler.empty()) return OpenLocalModels(db, write);
+  KILN_ASSIGN_OR_RETURN(const auto client, Connect());
+  return ModelsOf(*client);
 }
 
 }  // namespace kiln::client

@@ -7,6 +7,7 @@
 #include "base/secret.h"
 #include "base/status.h"
 #include "client/archive.h"
+#include "client/models.h"
 
 namespace kiln::client {
 
@@ -27,6 +28,8 @@ struct Session {
   StatusOr<std::unique_ptr<SchedulerClient>> Connect() const;
   // The scheduler's records, or the file's.
   StatusOr<std::unique_ptr<Archive>> OpenArchive(bool write = false) const;
+  // Likewise of cost models.
+  StatusOr<std::unique_ptr<Models>> OpenModels(bool write = false) const;
 };
 
 }  // namespace kiln::client

@@ -101,6 +101,7 @@ Status ReadTrees(const nlohmann::json& model, std::span<const int32_t> columns, 
     tree.right = json.at("right_children").get<std::vector<int32_t>>();
     tree.column = json.at("split_indices").get<std::vector<int32_t>>();
     tree.threshold = json.at("split_conditions").get<std::vector<float>>();
+    tree.gain = json.at("loss_changes").get<std::vector<float>>();
     for (size_t i = 0; i < tree.column.size(); ++i) {
       int32_t& column = tree.column[i];
       if (column < 0 || static_cast<size_t>(column) >= columns.size()) {

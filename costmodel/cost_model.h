@@ -21,6 +21,7 @@
 
 #include "base/float_matrix.h"
 #include "base/status.h"
+#include "costmodel/column_importance.h"
 
 namespace kiln::costmodel {
 
@@ -57,6 +58,10 @@ class CostModel {
 
   // Has it learned enough to be better than chance? A search without it explores more.
   virtual bool trained() const = 0;
+
+  // Of the columns that the scores depend on, the most important first. Empty: it is not trained, or
+  // does not know.
+  virtual std::vector<ColumnImportance> Importance() const { return {}; }
 
   // The model as bytes, samples not included. Load refuses bytes that are damaged or of another
   // kind of model, version or meaning of columns.

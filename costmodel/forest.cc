@@ -16,6 +16,8 @@ constexpr int kBlock = 64;
 constexpr int kMaxLevels = 64;
 // Each takes memory as soon as a tree reads one.
 constexpr int32_t kMaxColumns = 1 << 20;
+// Of a node as it is saved: left child, column, threshold or value, gain.
+constexpr size_t kNodeBytes = 16;
 constexpr float kLargest = std::numeric_limits<float>::max();
 
 template <typename T>
@@ -45,9 +47,12 @@ int32_t Forest::UsedIndex(int32_t column) {
 
 Status Forest::Add(const Tree& tree) {
   const size_t n = tree.left.size();
-  if (n == 0 || tree.right.size() != n || tree.column.size() != n || tree.threshold.size() != n) {
-    return InvalidArgument("a tree with {} left and {} right children, {} columns, {} thresholds",
-                           n, tree.right.size(), tree.column.size(), tree.threshold.size());
+  const bool has_gains = !tree.gain.empty();
+  if (n == 0 || tree.right.size() != n || tree.column.size() != n || tree.threshold.size() != n ||
+      (has_gains && tree.gain.size() != n)) {
+    return InvalidArgument(
+        "a tree with {} left and {} right children, {} columns, {} thresholds, {} gains", n,
+        tree.right.size(), tree.column.size(), tree.threshold.size(), tree.gain.size());
   }
   // Breadth first, so that children become neighbours.
   struct Visit {
@@ -55,6 +60,7 @@ Status Forest::Add(const Tree& tree) {
   };
   const auto first = static_cast<int32_t>(nodes_.size());
   std::vector<Node> nodes(1);
+  std::vector<float> gains(1);
   std::vector<Visit> visits{{0, first, 0}};
   int32_t levels = 0;
   for (size_t next = 0; next < visits.size(); ++next) {
@@ -73,13 +79,17 @@ Status Forest::Add(const Tree& tree) {
     if (tree.column[from] < 0 || tree.column[from] >= columns_) {
       return InvalidArgument("node {} reads column {} of {}", from, tree.column[from], columns_);
     }
+    const float gain = has_gains ? tree.gain[from] : 0;
+    if (!std::isfinite(gain)) return InvalidArgument("the split at node {} gains {}", from, gain);
     // A node with two parents makes more visits than there are nodes; so does a cycle.
     if (nodes.size() + 2 > n) return InvalidArgument("{} nodes do not form a tree", n);
     levels = std::max(levels, level + 1);
     if (levels > kMaxLevels) return InvalidArgument("a tree of more than {} levels", kMaxLevels);
     const auto left = static_cast<int32_t>(first + nodes.size());
     nodes[to - first] = {threshold, 0, left, tree.column[from]};
+    gains[to - first] = gain;
     nodes.resize(nodes.size() + 2);
+    gains.resize(nodes.size());
     visits.push_back({tree.left[from], left, level + 1});
     visits.push_back({tree.right[from], left + 1, level + 1});
   }
@@ -87,6 +97,7 @@ Status Forest::Add(const Tree& tree) {
     if (std::isfinite(node.threshold)) node.column = UsedIndex(node.column);
   }
   nodes_.insert(nodes_.end(), nodes.begin(), nodes.end());
+  gains_.insert(gains_.end(), gains.begin(), gains.end());
   roots_.push_back({first, levels});
   return OkStatus();
 }
@@ -128,6 +139,21 @@ std::vector<float> Forest::Predict(std::span<const float* const> rows) const {
   return sums;
 }
 
+std::vector<ColumnImportance> Forest::Importance() const {
+  std::vector<ColumnImportance> columns(used_.size());
+  for (size_t c = 0; c < used_.size(); ++c) columns[c].column = used_[c];
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    if (!std::isfinite(nodes_[n].threshold)) continue;  // a leaf
+    ColumnImportance& column = columns[static_cast<size_t>(nodes_[n].column)];
+    ++column.splits;
+    column.gain += gains_[n];
+  }
+  std::ranges::sort(columns, [](const ColumnImportance& a, const ColumnImportance& b) {
+    return a.gain != b.gain ? a.gain > b.gain : a.column < b.column;
+  });
+  return columns;
+}
+
 std::string Forest::Save() const {
   std::string bytes;
   Append(bytes, static_cast<int32_t>(columns_));
@@ -143,6 +169,7 @@ std::string Forest::Save() const {
       Append(bytes, leaf ? int32_t{-1} : node.left - first);
       Append(bytes, leaf ? int32_t{0} : used_[node.column]);
       Append(bytes, leaf ? node.value : node.threshold);
+      Append(bytes, gains_[n]);
     }
   }
   return bytes;
@@ -159,17 +186,21 @@ StatusOr<Forest> Forest::Load(std::string_view bytes) {
   for (int32_t i = 0; i < trees; ++i) {
     int32_t size = 0;
     if (!Take(bytes, size)) return cut();
-    if (size < 0 || static_cast<size_t>(size) > bytes.size() / 12) return cut();
+    if (size < 0 || static_cast<size_t>(size) > bytes.size() / kNodeBytes) return cut();
     Tree tree;
     for (int32_t n = 0; n < size; ++n) {
       int32_t left = 0, column = 0;
-      float threshold = 0;
-      if (!Take(bytes, left) || !Take(bytes, column) || !Take(bytes, threshold)) return cut();
+      float threshold = 0, gain = 0;
+      if (!Take(bytes, left) || !Take(bytes, column) || !Take(bytes, threshold) ||
+          !Take(bytes, gain)) {
+        return cut();
+      }
       if (left >= size) return DataLoss("node {} of {} has child {}", n, size, left);
       tree.left.push_back(left);
       tree.right.push_back(left < 0 ? -1 : left + 1);
       tree.column.push_back(column);
       tree.threshold.push_back(threshold);
+      tree.gain.push_back(gain);
     }
     KILN_RETURN_IF_ERROR(forest.Add(tree));
   }

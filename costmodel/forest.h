@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "costmodel/column_importance.h"
 
 namespace kiln::costmodel {
 
@@ -20,6 +21,8 @@ struct Tree {
   std::vector<int32_t> left, right;  // -1: a leaf
   std::vector<int32_t> column;
   std::vector<float> threshold;  // of a leaf: its value
+  // How much the split at the node lowered the loss, 0 of a leaf; empty: not known, as if 0.
+  std::vector<float> gain = {};
 };
 
 class Forest {
@@ -35,6 +38,10 @@ class Forest {
 
   // The sums for rows of columns() floats each. Always added in the order of the trees.
   std::vector<float> Predict(std::span<const float* const> rows) const;
+
+  // Of each column at which some tree splits, the largest gain first; of equal ones in the order of
+  // the columns.
+  std::vector<ColumnImportance> Importance() const;
 
   std::string Save() const;
   static StatusOr<Forest> Load(std::string_view bytes);
@@ -59,6 +66,7 @@ class Forest {
   std::vector<int32_t> used_;   // columns that some tree reads
   std::vector<int32_t> index_;  // of a column in used_, or -1
   std::vector<Node> nodes_;
+  std::vector<float> gains_;  // of each node; apart, since a walk does not read them
   std::vector<Root> roots_;
 };
 

@@ -78,6 +78,27 @@ TEST(ForestTest, RefusesWhatIsNoTree) {
   EXPECT_EQ(forest.trees(), 0);
 }
 
+TEST(ForestTest, SaysWhatSplitsAtEachColumnGained) {
+  Forest forest(3);
+  EXPECT_THAT(forest.Importance(), ElementsAre());
+  ASSERT_OK(forest.Add(Leaf(1)));
+  EXPECT_THAT(forest.Importance(), ElementsAre());
+  Tree tree = SmallTree();
+  tree.gain = {2, 5, 0, 0, 0};
+  ASSERT_OK(forest.Add(tree));
+  ASSERT_OK(forest.Add(SmallTree()));  // whose gains are not known
+  EXPECT_THAT(forest.Importance(),
+              ElementsAre(ColumnImportance{.column = 0, .splits = 2, .gain = 5},
+                          ColumnImportance{.column = 2, .splits = 2, .gain = 2}));
+  ASSERT_OK_AND_ASSIGN(const Forest loaded, Forest::Load(forest.Save()));
+  EXPECT_EQ(loaded.Importance(), forest.Importance());
+  tree.gain.pop_back();
+  EXPECT_THAT(forest.Add(tree), StatusIs(StatusCode::kInvalidArgument, HasSubstr("4 gains")));
+  tree.gain.push_back(0);
+  tree.gain[1] = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(forest.Add(tree), StatusIs(StatusCode::kInvalidArgument, HasSubstr("gains inf")));
+}
+
 TEST(ForestTest, LoadsWhatItSaved) {
   Forest forest(3);
   ASSERT_OK(forest.Add(SmallTree()));

@@ -9,9 +9,9 @@
 namespace kiln::costmodel {
 namespace {
 
-// "kiln-model 1 KIND FEATURES SAMPLES DIGEST\n" and the body; the digest is of all but itself.
+// "kiln-model 2 KIND FEATURES SAMPLES DIGEST\n" and the body; the digest is of all but itself.
 constexpr std::string_view kMagic = "kiln-model";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 std::string Head(const SavedModel& model) {
   return fmt::format("{} {} {} {} {}", kMagic, kVersion, model.kind, model.feature_version,

@@ -235,6 +235,11 @@ std::vector<double> XgbModel::PredictRows(const FloatMatrix& program) const {
   return scores;
 }
 
+std::vector<ColumnImportance> XgbModel::Importance() const {
+  const auto forest = this->forest();
+  return forest == nullptr ? std::vector<ColumnImportance>() : forest->Importance();
+}
+
 // ---- keeping --------------------------------------------------------------------------------
 
 StatusOr<std::string> XgbModel::Save() const {

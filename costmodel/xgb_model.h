@@ -47,6 +47,7 @@ class XgbModel final : public CostModel {
   std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const override;
   std::vector<double> PredictRows(const FloatMatrix& program) const override;
   bool trained() const override { return forest() != nullptr; }
+  std::vector<ColumnImportance> Importance() const override;
   StatusOr<std::string> Save() const override;
   // Later samples add trees to the loaded ones, until there are more samples than those had.
   Status Load(std::string_view bytes) override;

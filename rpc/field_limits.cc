@@ -23,6 +23,7 @@ struct Limit {
 
 constexpr size_t kName = 256;          // ids, keys, addresses, users
 constexpr size_t kProgram = 16 << 20;  // texts of computations and schedules
+constexpr size_t kWritten = 1 << 20;   // texts that people write: templates, kernels
 constexpr size_t kBinary = 64 << 20;
 constexpr size_t kUnknownBytes = 64 << 10;
 
@@ -51,6 +52,8 @@ const std::map<std::string_view, Limit>& Limits() {
       {"TaskSpec.description", {4'096}},
       {"TaskSpec.preparation", {64 << 10}},
       {"TuneOptions.faults", {0, 100'000}},
+      {"TuneOptions.schedule_template", {kWritten}},
+      {"TuneOptions.kernel", {kWritten}},
       {"JobSpec.user", {kName}},
       {"JobSpec.request_id", {kName}},
       {"SubmitRequest.request_id", {kName}},
@@ -62,8 +65,20 @@ const std::map<std::string_view, Limit>& Limits() {
       {"BindKeyRequest.dag", {kProgram}},
       {"DeleteRecordsRequest.ids", {0, 1'000'000}},
       {"ImportRecordsRequest.line", {2 * kProgram}},  // an import refuses it by its number before
+      {"CostModel.info", {16 << 20}},
+      {"ModelPart.part", {1 << 20}},
+      {"PredictRequest.programs", {0, 4'096}},
+      {"ScheduledProgram.dag", {kProgram}},
+      {"ScheduledProgram.steps", {kProgram}},
+      {"ScheduledProgram.device_model", {4'096}},
+      {"QueryScheduleRequest.dag", {kProgram}},
+      {"SetScheduleRequest.dag", {kProgram}},
+      {"SetScheduleRequest.steps", {kProgram}},
+      {"QueryConfigRequest.args", {1 << 20}},
+      {"QueryConfigRequest.kwargs", {1 << 20}},
       {"BuildRequest.dag", {kProgram}},
       {"BuildRequest.steps", {kProgram}},
+      {"BuildRequest.kernel", {kWritten}},
       {"Artifact.digest", {kName}},
       {"Artifact.binary", {kBinary}},
       {"LaunchPlan.args", {0, 10'000}},

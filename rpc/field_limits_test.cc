@@ -20,7 +20,12 @@ TEST(FieldLimitsTest, WhatAFarmSendsIsTaken) {
   task.set_dag(std::string(4 << 20, ' '));
   task.set_description("conv2d \xc3\xa4");
   for (int i = 0; i < 5'000; ++i) (*submit.mutable_spec()->mutable_options()->mutable_faults())[i];
+  submit.mutable_spec()->mutable_options()->set_schedule_template(std::string(1 << 20, ' '));
+  submit.mutable_spec()->mutable_options()->set_kernel(std::string(1 << 20, ' '));
   EXPECT_OK(CheckFields(submit));
+  v1::BuildRequest build;
+  build.set_kernel(std::string(1 << 20, ' '));
+  EXPECT_OK(CheckFields(build));
   v1::MeasureRequest measure;
   measure.mutable_artifact()->set_binary(std::string(32 << 20, '\xff'));
   EXPECT_OK(CheckFields(measure));  // bytes need not be text

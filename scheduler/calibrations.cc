@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "base/log.h"
 #include "base/thread_pool.h"
 #include "compiler/features/features.h"
 #include "compiler/schedule/step.h"
 #include "costmodel/calibration_fit.h"
+#include "costmodel/trained/device_constants.h"
 #include "search/policies/samples.h"
 
 namespace kiln::scheduler {
@@ -47,20 +47,6 @@ StatusOr<std::vector<costmodel::MeasuredPrograms>> ProgramsOf(store::Store& stor
 
 }  // namespace
 
-StatusOr<device::KnownCalibration> FindCalibration(store::Store& store,
-                                                   const device::DeviceModel& model) {
-  KILN_ASSIGN_OR_RETURN(const std::vector<store::CalibrationRow> rows, store.Calibrations());
-  for (const store::CalibrationRow& row : rows) {
-    if (row.device != model.name || row.compute_capability != model.compute_capability) continue;
-    const auto constants = device::ParseCalibration(row.constants);
-    if (constants.ok())
-      return device::KnownCalibration{*constants, device::CalibrationSource::kMeasured};
-    LogWarn("the calibration of {} is not used: {}; kiln calibrate makes a new one", row.device,
-            Message(constants.status()));
-  }
-  return device::CalibrationOf(model);
-}
-
 std::string DescribeCalibration(const device::DeviceModel& model,
                                 const device::KnownCalibration& known) {
   return fmt::format("{} ({}): {}", model.name, device::DeviceSummary(model),
@@ -80,7 +66,8 @@ StatusOr<std::string> Calibrate(store::Store& store, const std::string& job_id,
         count, job_id, kLeastPrograms);
   }
   const device::DeviceModel& model = tasks[0].device;
-  KILN_ASSIGN_OR_RETURN(const device::KnownCalibration known, FindCalibration(store, model));
+  KILN_ASSIGN_OR_RETURN(const device::KnownCalibration known,
+                        costmodel::FindCalibration(store, model));
   KILN_ASSIGN_OR_RETURN(
       const costmodel::CrossFit fit,
       costmodel::FitLeavingOneOut(features::FeatureNames(), programs, model.is_gpu(), known.row,

@@ -1,5 +1,5 @@
-// What the analytic model takes a device for: the row that this scheduler keeps of it, or the
-// built-in one, or one derived from the device's numbers; and jobs that make such rows.
+// Jobs that fit the analytic model's constants to their device, and what is said of those that a
+// device has (costmodel/trained/device_constants.h).
 #pragma once
 
 #include <span>
@@ -12,11 +12,6 @@
 #include "store/store.h"
 
 namespace kiln::scheduler {
-
-// Of a kind of device, by its name and capability. A row of the store that does not parse counts as
-// none; the log says so.
-StatusOr<device::KnownCalibration> FindCalibration(store::Store& store,
-                                                   const device::DeviceModel& model);
 
 // For people: "NVIDIA H200 (capability 9.0, 132 multiprocessors, ...): the analytic model ...".
 std::string DescribeCalibration(const device::DeviceModel& model,

@@ -3,6 +3,7 @@
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/schedule/step.h"
+#include "costmodel/trained/device_constants.h"
 #include "search/policies/random_policy.h"
 #include "store/memory_store.h"
 
@@ -61,23 +62,27 @@ class CalibrationsTest : public testing::Test {
 TEST_F(CalibrationsTest, TheStoresRowIsBeforeTheBuiltInAndTheDerivedOne) {
   device::DeviceModel h200 = device::UsualGpu(90);
   h200.name = "NVIDIA H200";
-  EXPECT_EQ(FindCalibration(*store_, h200)->source, device::CalibrationSource::kBuiltIn);
-  EXPECT_EQ(FindCalibration(*store_, SmallGpu())->source, device::CalibrationSource::kDerived);
-  EXPECT_THAT(DescribeCalibration(SmallGpu(), *FindCalibration(*store_, SmallGpu())),
+  EXPECT_EQ(costmodel::FindCalibration(*store_, h200)->source, device::CalibrationSource::kBuiltIn);
+  EXPECT_EQ(costmodel::FindCalibration(*store_, SmallGpu())->source,
+            device::CalibrationSource::kDerived);
+  EXPECT_THAT(DescribeCalibration(SmallGpu(), *costmodel::FindCalibration(*store_, SmallGpu())),
               AllOf(HasSubstr("Small GPU (capability 7.5, 20 multiprocessors"),
                     HasSubstr("derived"), HasSubstr("kiln calibrate")));
   ASSERT_OK(store_->SetCalibration(
       {.device = "Small GPU", .compute_capability = 75, .constants = "launch_s=1e-3"}));
-  ASSERT_OK_AND_ASSIGN(const device::KnownCalibration known, FindCalibration(*store_, SmallGpu()));
+  ASSERT_OK_AND_ASSIGN(const device::KnownCalibration known,
+                       costmodel::FindCalibration(*store_, SmallGpu()));
   EXPECT_EQ(known.source, device::CalibrationSource::kMeasured);
   EXPECT_EQ(known.row.launch_s, 1e-3);
   // Another capability is another device; a damaged row is none.
   device::DeviceModel other = SmallGpu();
   other.compute_capability = 80;
-  EXPECT_EQ(FindCalibration(*store_, other)->source, device::CalibrationSource::kDerived);
+  EXPECT_EQ(costmodel::FindCalibration(*store_, other)->source,
+            device::CalibrationSource::kDerived);
   ASSERT_OK(store_->SetCalibration(
       {.device = "Small GPU", .compute_capability = 75, .constants = "launch_s=soon"}));
-  EXPECT_EQ(FindCalibration(*store_, SmallGpu())->source, device::CalibrationSource::kDerived);
+  EXPECT_EQ(costmodel::FindCalibration(*store_, SmallGpu())->source,
+            device::CalibrationSource::kDerived);
 }
 
 TEST_F(CalibrationsTest, FitsToTheJobsRecordsAndKeepsTheRow) {

@@ -1,5 +1,11 @@
 #include "scheduler/computations.h"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "compiler/dag/old_keys.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
@@ -14,8 +20,10 @@ std::vector<store::Computation> UnderAllKeys(const dag::Dag& dag) {
                                     .dag = dag::PrintDag(dag),
                                     .flop_count = dag.flop_count()};
   std::vector<store::Computation> all;
-  for (const std::string& key : dag::WorkloadKeys(dag)) {
-    computation.key = key;
+  std::vector<std::string> keys = dag::WorkloadKeys(dag);
+  std::ranges::move(dag::OldWorkloadKeys(dag), std::back_inserter(keys));
+  for (std::string& key : keys) {
+    computation.key = std::move(key);
     all.push_back(computation);
   }
   return all;
@@ -23,9 +31,19 @@ std::vector<store::Computation> UnderAllKeys(const dag::Dag& dag) {
 
 std::vector<store::Computation> LibraryComputations() {
   std::vector<store::Computation> all;
+  std::set<std::string> seen;
   for (const dag::KnownComputation& known : dag::KnownComputations()) {
     all.push_back(
         {.id = known.id, .key = known.key, .dag = known.text, .flop_count = known.flop_count});
+    if (!seen.insert(known.id).second) continue;
+    const auto dag = dag::ParseDag(known.text);
+    KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+    for (std::string& key : dag::OldWorkloadKeys(**dag)) {
+      all.push_back({.id = known.id,
+                     .key = std::move(key),
+                     .dag = known.text,
+                     .flop_count = known.flop_count});
+    }
   }
   return all;
 }

@@ -9,6 +9,7 @@
 
 namespace kiln::scheduler {
 
+// That of today (dag/workload_key.h) first, those of older logs (dag/old_keys.h) at the end.
 std::vector<store::Computation> UnderAllKeys(const dag::Dag& dag);
 
 // What the keys of a log may stand for beside what was tuned here: the operators that are known by

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "costmodel/trained/device_constants.h"
 #include "scheduler/calibrations.h"
 #include "scheduler/device_tasks.h"
 
@@ -53,7 +54,7 @@ StatusOr<LeasedDevice> LeaseDevice(const CheckedJob& job, const std::string& job
     }
     for (search::Task& task : *tasks) task.stop = stop;
     KILN_ASSIGN_OR_RETURN(device::KnownCalibration calibration,
-                          FindCalibration(store, tasks->front().device));
+                          costmodel::FindCalibration(store, tasks->front().device));
     return LeasedDevice{*std::move(lease), *std::move(tasks), std::move(calibration)};
   }
 }

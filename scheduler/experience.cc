@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/log.h"
 #include "base/rng.h"
-#include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/meaning.h"
+#include "costmodel/trained/record_tasks.h"
 #include "proto/trial.pb.h"
 #include "search/policies/samples.h"
 #include "store/plausible.h"
@@ -29,40 +27,6 @@ bool SameDevice(std::string_view a, std::string_view b) { return a.empty() || b.
 std::optional<double> CostOf(const store::Record& record) {
   return record.error == store::kNoError ? std::optional(store::Cost(record)) : std::nullopt;
 }
-
-// What measured it; where that is not known, nothing is.
-device::DeviceModel ModelOf(const store::Record& record) {
-  auto model = device::ParseDeviceModel(record.device_model);
-  return model.ok() ? *std::move(model) : device::DeviceModel();
-}
-
-// The tasks that records are of, each parsed once.
-class TaskTable {
- public:
-  explicit TaskTable(std::stop_token stop) : stop_(std::move(stop)) {}
-
-  // nullptr: its DAG is not known or does not parse.
-  const search::Task* Find(const store::Record& record) {
-    const auto [at, is_new] = tasks_.try_emplace(
-        {store::WorkloadName(record), record.target, record.hardware, record.device_model},
-        nullptr);
-    if (!is_new) return at->second.get();
-    auto dag = dag::ParseDag(record.dag);
-    auto target = target::ParseTarget(record.target);
-    if (!dag.ok() || !target.ok()) return nullptr;
-    at->second = std::make_unique<search::Task>(*std::move(dag), *std::move(target),
-                                                HardwareParamsOf(record.hardware),
-                                                record.workload_id, ModelOf(record));
-    at->second->stop = stop_;
-    return at->second.get();
-  }
-
- private:
-  const std::stop_token stop_;
-  std::map<std::tuple<std::string, std::string, HardwareRow, std::string>,
-           std::unique_ptr<search::Task>>
-      tasks_;
-};
 
 // Which records are of a task's target, by what their targets mean; each text is looked at once.
 class TargetsLike {
@@ -247,7 +211,7 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
   }
   const std::vector<const store::Record*> chosen = ChooseOfEach(groups, options.samples);
   std::vector<std::optional<Steps>> steps = ParseAll(job_id, chosen, options.stop, pool);
-  TaskTable table(options.stop);
+  costmodel::RecordTasks table(options.stop);
   std::vector<search::Measured> measured;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const store::Record& record = *chosen[i];

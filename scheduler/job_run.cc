@@ -11,6 +11,7 @@
 #include "scheduler/finalist_selection.h"
 #include "scheduler/job_ending.h"
 #include "scheduler/job_history.h"
+#include "scheduler/job_model.h"
 #include "search/space/round_report.h"
 
 namespace kiln::scheduler {
@@ -138,9 +139,13 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store_.RecordsOfJob(job_.id, 0));
   JobHistory history = HistoryOf(job_.id, records, device.tasks);
   // One model learns from all tasks.
-  KILN_ASSIGN_OR_RETURN(const search::Models models,
-                        search::MakeModels(options.policy(), options.seed(), device.calibration.row,
-                                           stop_.get_token()));
+  KILN_ASSIGN_OR_RETURN(const auto trained, ModelOfJob(store_, options));
+  KILN_ASSIGN_OR_RETURN(
+      const search::Models models,
+      search::MakeModels(
+          options.policy(), options.seed(), device.calibration.row, stop_.get_token(),
+          {.trained = trained.has_value() ? &*trained : nullptr,
+           .parameters = {options.model_parameters().begin(), options.model_parameters().end()}}));
   KILN_ASSIGN_OR_RETURN(const WarmStart start, StartWarm(job, device, models));
   std::vector<std::optional<TaskSample>> samples = SamplesOf(job);
   KILN_ASSIGN_OR_RETURN(JobSearch search,

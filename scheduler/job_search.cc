@@ -119,8 +119,10 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
   const v1::TuneOptions& options = job.spec.options();
   const std::map<std::string, double> parameters(options.policy_parameters().begin(),
                                                  options.policy_parameters().end());
-  // Many tasks teach the model about each other.
-  const bool knows_others = start.knows_others || device.tasks.size() >= kTasksThatTeach;
+  // Many tasks teach the model about each other; and one that was trained before is what the user
+  // asked for.
+  const bool knows_others =
+      start.knows_others || device.tasks.size() >= kTasksThatTeach || !options.cost_model().empty();
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr schedule_template, GivenTemplate(options));
   JobSearch search;
   search.options = OptionsOf(job.spec, history);

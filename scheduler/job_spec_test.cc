@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "base/status_testing.h"
+#include "rpc/field_limits.h"
 #include "scheduler/job_testing.h"
+#include "search/templates/shipped.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -51,6 +53,14 @@ TEST(JobSpecTest, TemplatesStayAsTheyAre) {
   EXPECT_EQ(job.spec.options().schedule_template(), text);
   spec.mutable_options()->clear_schedule_template();  // one is shipped
   EXPECT_OK(CheckJobSpec(spec));
+}
+
+TEST(JobSpecTest, EveryTemplateThatShipsCanBeSent) {
+  for (const search::ShippedTemplate& shipped : search::ShippedTemplates()) {
+    v1::SubmitRequest request;
+    request.mutable_spec()->mutable_options()->set_schedule_template(std::string(shipped.text));
+    EXPECT_OK(CheckFields(request));
+  }
 }
 
 // Of a product of matrices; `more` stands at its top.

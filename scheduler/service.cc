@@ -12,6 +12,7 @@
 #include "rpc/field_limits.h"
 #include "scheduler/caller_watch.h"
 #include "scheduler/computations.h"
+#include "scheduler/job_model.h"
 #include "scheduler/watch.h"
 #include "store/autotvm_log.h"
 #include "store/import_log.h"
@@ -29,21 +30,11 @@ std::optional<uint32_t> LimitOf(const v1::ListJobsRequest& request) {
 constexpr std::chrono::milliseconds kLook{250};
 constexpr int kMostLooks = 30;  // for a first runner
 
-Status GoneStatus() { return Cancelled("the caller has gone"); }
-
 }  // namespace
 
 void SchedulerService::Stop() {
   stopping_ = true;
   events_.Close();
-}
-
-template <typename Request, typename Work>
-grpc::Status SchedulerService::Answer(const grpc::ServerContext& context, const Request& request,
-                                      const Work& work) const {
-  Status status = door_.Admit(context, request);
-  if (status.ok()) status = work();
-  return ToGrpc(status);
 }
 
 // What may take long ends when its caller goes, and when the service does.
@@ -81,6 +72,7 @@ grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
   return Answer(*context, *request, [&]() -> Status {
     v1::JobSpec spec = request->spec();
     KILN_RETURN_IF_ERROR(SettleDevice(*context, spec));
+    KILN_RETURN_IF_ERROR(CheckCostModel(store_, spec));
     return WhileWaitedFor(*context, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(),
                             jobs_.Submit(spec, request->request_id(), gone));
@@ -206,16 +198,6 @@ grpc::Status SchedulerService::DeleteRecords(grpc::ServerContext* context,
     reply->set_deleted(static_cast<uint64_t>(deleted));
     return OkStatus();
   });
-}
-
-template <typename Message>
-Status SchedulerService::Send(const Message& message, grpc::ServerContext& context,
-                              Streams::Stream& stream, grpc::ServerWriter<Message>& writer) {
-  if (stopping_) return Unavailable("the scheduler is stopping; try again");
-  if (context.IsCancelled() || !stream.Exchange([&] { return writer.Write(message); })) {
-    return GoneStatus();
-  }
-  return OkStatus();
 }
 
 Status SchedulerService::List(const v1::ListRecordsRequest& request, grpc::ServerContext& context,

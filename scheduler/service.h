@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/grpc_status.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "proto/tracker.pb.h"
 #include "rpc/door.h"
@@ -75,11 +77,41 @@ class SchedulerService : public v1::Scheduler::Service {
   grpc::Status BindKey(grpc::ServerContext* context, const v1::BindKeyRequest* request,
                        v1::BindKeyReply* reply) override;
 
+  // ---- cost models: service_models.cc
+  grpc::Status TrainModel(grpc::ServerContext* context, const v1::TrainModelRequest* request,
+                          v1::TrainModelReply* reply) override;
+  grpc::Status ListModels(grpc::ServerContext* context, const v1::ListModelsRequest* request,
+                          v1::ListModelsReply* reply) override;
+  grpc::Status GetModel(grpc::ServerContext* context, const v1::GetModelRequest* request,
+                        grpc::ServerWriter<v1::ModelPart>* writer) override;
+  grpc::Status PutModel(grpc::ServerContext* context, grpc::ServerReader<v1::ModelPart>* reader,
+                        v1::CostModel* reply) override;
+  grpc::Status DeleteModel(grpc::ServerContext* context, const v1::DeleteModelRequest* request,
+                           v1::DeleteModelReply* reply) override;
+  grpc::Status TestModel(grpc::ServerContext* context, const v1::TestModelRequest* request,
+                         v1::TestModelReply* reply) override;
+  grpc::Status Predict(grpc::ServerContext* context, const v1::PredictRequest* request,
+                       v1::PredictReply* reply) override;
+
+  // ---- which schedule a computation gets: service_choices.cc
+  grpc::Status QuerySchedule(grpc::ServerContext* context, const v1::QueryScheduleRequest* request,
+                             v1::QueryScheduleReply* reply) override;
+  grpc::Status SetSchedule(grpc::ServerContext* context, const v1::SetScheduleRequest* request,
+                           v1::SetScheduleReply* reply) override;
+  grpc::Status ListPinned(grpc::ServerContext* context, const v1::ListPinnedRequest* request,
+                          v1::ListPinnedReply* reply) override;
+  grpc::Status QueryConfig(grpc::ServerContext* context, const v1::QueryConfigRequest* request,
+                           v1::QueryConfigReply* reply) override;
+
  private:
   // What `work` says of a request that the door admits.
   template <typename Request, typename Work>
   grpc::Status Answer(const grpc::ServerContext& context, const Request& request,
-                      const Work& work) const;
+                      const Work& work) const {
+    Status status = door_.Admit(context, request);
+    if (status.ok()) status = work();
+    return ToGrpc(status);
+  }
   Status WhileWaitedFor(const grpc::ServerContext& context,
                         const std::function<Status(const std::stop_token&)>& work) const;
   Status SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const;
@@ -92,12 +124,23 @@ class SchedulerService : public v1::Scheduler::Service {
   // One message of a stream; the stream ends where this is an error.
   template <typename Message>
   Status Send(const Message& message, grpc::ServerContext& context, Streams::Stream& stream,
-              grpc::ServerWriter<Message>& writer);
+              grpc::ServerWriter<Message>& writer) {
+    if (stopping_) return Unavailable("the scheduler is stopping; try again");
+    if (context.IsCancelled() || !stream.Exchange([&] { return writer.Write(message); }))
+      return GoneStatus();
+    return OkStatus();
+  }
+  static Status GoneStatus() { return Cancelled("the caller has gone"); }
   Status Watch(const v1::WatchJobRequest& request, grpc::ServerContext& context,
                grpc::ServerWriter<v1::JobEvent>& writer);
   Status Import(grpc::ServerContext& context, grpc::ServerReader<v1::ImportRecordsRequest>& reader,
                 v1::ImportRecordsReply& reply);
   Status Bind(const v1::BindKeyRequest& request, v1::BindKeyReply& reply);
+  Status SendModel(const v1::GetModelRequest& request, grpc::ServerContext& context,
+                   grpc::ServerWriter<v1::ModelPart>& writer);
+  Status TakeModel(grpc::ServerContext& context, grpc::ServerReader<v1::ModelPart>& reader,
+                   v1::CostModel& reply);
+  int64_t NowSeconds() const { return absl::ToUnixSeconds(clock_.Now()); }
 
   store::Store& store_;
   Jobs& jobs_;

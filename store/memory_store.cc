@@ -14,6 +14,7 @@ namespace {
 class MemoryStore final : public Store {
  public:
   using Store::AddJob;
+  using Store::AddModel;
   using Store::AddRecords;
 
   Status AddJob(const JobRow& job, std::span<const TaskRow> tasks) override {
@@ -237,6 +238,63 @@ class MemoryStore final : public Store {
     std::vector<CalibrationRow> rows;
     for (const auto& [device, row] : calibrations_) rows.push_back(row);
     return rows;
+  }
+
+  Status AddModel(const ModelRow& row, bool replace) override {
+    KILN_RETURN_IF_ERROR(CheckModel(row));
+    std::lock_guard lock(mutex_);
+    const auto [at, is_new] = models_.try_emplace(row.name, row);
+    if (!is_new && at->second.file == row.file) return OkStatus();
+    if (!is_new && !replace) return AlreadyExists("there is another cost model '{}'", row.name);
+    at->second = row;
+    at->second.bytes = static_cast<int64_t>(row.file.size());
+    return OkStatus();
+  }
+
+  StatusOr<ModelRow> GetModel(std::string_view name) override {
+    std::lock_guard lock(mutex_);
+    const auto at = models_.find(name);
+    if (at == models_.end()) return NotFound("no cost model '{}'", name);
+    return at->second;
+  }
+
+  StatusOr<std::vector<ModelRow>> Models() override {
+    std::lock_guard lock(mutex_);
+    std::vector<ModelRow> rows;
+    for (const auto& [name, row] : models_) {
+      rows.push_back(row);
+      rows.back().file.clear();
+    }
+    return rows;
+  }
+
+  Status DeleteModel(std::string_view name) override {
+    std::lock_guard lock(mutex_);
+    const auto at = models_.find(name);
+    if (at == models_.end()) return NotFound("no cost model '{}'", name);
+    models_.erase(at);
+    return OkStatus();
+  }
+
+  Status PinSchedule(const PinnedSchedule& pinned) override {
+    KILN_RETURN_IF_ERROR(CheckPinnedSchedule(pinned));
+    std::lock_guard lock(mutex_);
+    pinned_[{pinned.workload_id, pinned.target}] = pinned;
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<PinnedSchedule>> PinnedSchedules(std::string_view workload_id) override {
+    std::lock_guard lock(mutex_);
+    std::vector<PinnedSchedule> found;
+    for (const auto& [of, pinned] : pinned_) {
+      if (workload_id.empty() || of.first == workload_id) found.push_back(pinned);
+    }
+    return found;
+  }
+
+  StatusOr<bool> UnpinSchedule(std::string_view workload_id, std::string_view target) override {
+    std::lock_guard lock(mutex_);
+    return pinned_.erase({std::string(workload_id), std::string(target)}) > 0;
   }
 
   StatusOr<SchedulerIdentity> NextIncarnation() override {
@@ -550,6 +608,8 @@ class MemoryStore final : public Store {
   std::map<std::pair<std::string, std::string>, Computation> computations_;  // by key and id
   std::map<std::string, std::string, std::less<>> bindings_;                 // ids by key
   std::map<std::pair<std::string, int32_t>, CalibrationRow> calibrations_;
+  std::map<std::string, ModelRow, std::less<>> models_;
+  std::map<std::pair<std::string, std::string>, PinnedSchedule> pinned_;
   SchedulerIdentity identity_;
 };
 

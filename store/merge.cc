@@ -35,6 +35,8 @@ class Merge {
     KILN_RETURN_IF_ERROR(CountNew());
     KILN_RETURN_IF_ERROR(TakeAutotvm());
     KILN_RETURN_IF_ERROR(TakeCalibrations());
+    KILN_RETURN_IF_ERROR(TakeModels());
+    KILN_RETURN_IF_ERROR(TakePinnedSchedules());
     return std::move(result_);
   }
 
@@ -176,6 +178,36 @@ class Merge {
         return other.device == row.device && other.compute_capability == row.compute_capability;
       });
       if (!has) KILN_RETURN_IF_ERROR(into_.SetCalibration(row));
+    }
+    return OkStatus();
+  }
+
+  Status TakeModels() {
+    KILN_ASSIGN_OR_RETURN(const std::vector<ModelRow> rows, from_.Models());
+    for (const ModelRow& listed : rows) {
+      KILN_ASSIGN_OR_RETURN(const ModelRow row, from_.GetModel(listed.name));
+      const Status added = into_.AddModel(row);
+      if (added.code() == StatusCode::kAlreadyExists) {
+        Conflict(std::string(Message(added)));
+      } else {
+        KILN_RETURN_IF_ERROR(added);
+      }
+    }
+    return OkStatus();
+  }
+
+  // Where the other store has one for the same computation and target, that one stays.
+  Status TakePinnedSchedules() {
+    KILN_ASSIGN_OR_RETURN(const std::vector<PinnedSchedule> rows, from_.PinnedSchedules(""));
+    for (const PinnedSchedule& row : rows) {
+      KILN_ASSIGN_OR_RETURN(const std::vector<PinnedSchedule> there,
+                            into_.PinnedSchedules(row.workload_id));
+      const auto same = std::ranges::find(there, row.target, &PinnedSchedule::target);
+      if (same == there.end()) {
+        KILN_RETURN_IF_ERROR(into_.PinSchedule(row));
+      } else if (same->steps != row.steps) {
+        Conflict(fmt::format("another schedule is set for {}", row.workload_id));
+      }
     }
     return OkStatus();
   }

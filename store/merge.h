@@ -1,5 +1,6 @@
 // All that one store has, into another one: jobs with their tasks, rounds and records, records of
-// logs, computations and what keys are bound to.
+// logs, computations and what keys are bound to, calibrations, cost models, and schedules that
+// somebody has set.
 //
 // Nothing is lost where the other store has something of its own under the same name: what is equal
 // counts once, of what differs the other store's stays and is counted. Merging again changes
@@ -19,8 +20,9 @@ struct MergeResult {
   int64_t records = 0;     // likewise
   int64_t autotvm = 0;     // likewise, of autotvm
   int64_t duplicates = 0;  // were there already
-  // The other store has another record of the job's trial, another job of the id, or another
-  // computation bound to the key: these are left out.
+  // The other store has another record of the job's trial, another job of the id, another
+  // computation bound to the key, another model of the name, or another schedule set: these are left
+  // out.
   int64_t conflicts = 0;
   std::string first_conflict = {};
 };

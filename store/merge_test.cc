@@ -70,6 +70,9 @@ TEST(Merge, TakesAllAndASecondTimeNothing) {
   ASSERT_OK(from->SetCalibration(
       {.device = "cpu", .compute_capability = 0, .constants = "c", .fitted_s = 1, .report = ""}));
 
+  ASSERT_OK(from->AddModel({.name = "m", .file = "bytes"}));
+  ASSERT_OK(from->PinSchedule({.workload_id = "w", .target = "llvm", .steps = "[]"}));
+
   ASSERT_OK_AND_ASSIGN(const MergeResult first, MergeStore(*from, *into, 5));
   EXPECT_EQ(first.jobs, 1);
   EXPECT_EQ(first.records, 5001);
@@ -82,6 +85,8 @@ TEST(Merge, TakesAllAndASecondTimeNothing) {
   EXPECT_EQ(into->TasksOfJob("b")->size(), 1);
   EXPECT_EQ(into->RoundsOfJob("b", 0)->size(), 1);
   EXPECT_EQ(into->Calibrations()->size(), 1);
+  EXPECT_EQ(into->GetModel("m")->file, "bytes");
+  EXPECT_EQ(into->PinnedSchedules("w")->size(), 1);
   EXPECT_EQ(into->GetJob("b")->state, JobState::kSucceeded);
 
   const auto before = Contents(*into);
@@ -89,6 +94,19 @@ TEST(Merge, TakesAllAndASecondTimeNothing) {
   EXPECT_EQ(second.jobs + second.records + second.autotvm + second.conflicts, 0);
   EXPECT_EQ(second.duplicates, 5003);
   EXPECT_EQ(Contents(*into), before);
+}
+
+TEST(Merge, OtherModelsAndSchedulesOfTheSameNameStay) {
+  const auto from = NewMemoryStore(), into = NewMemoryStore();
+  for (const auto& [store, text] : {std::pair(from.get(), "[1]"), std::pair(into.get(), "[2]")}) {
+    ASSERT_OK(store->AddModel({.name = "m", .file = text}));
+    ASSERT_OK(store->PinSchedule({.workload_id = "w", .target = "llvm", .steps = text}));
+  }
+  ASSERT_OK_AND_ASSIGN(const MergeResult result, MergeStore(*from, *into, 5));
+  EXPECT_EQ(result.conflicts, 2);
+  EXPECT_EQ(result.first_conflict, "there is another cost model 'm'");
+  EXPECT_EQ(into->GetModel("m")->file, "[2]");
+  EXPECT_EQ(into->PinnedSchedules("w")->front().steps, "[2]");
 }
 
 TEST(Merge, AJobThatBothHaveIsCompleted) {

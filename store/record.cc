@@ -94,6 +94,27 @@ Status CheckCalibration(const CalibrationRow& row) {
   return OkStatus();
 }
 
+Status CheckModel(const ModelRow& row) {
+  constexpr size_t kLongest = 128;
+  constexpr std::string_view kCharacters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  if (row.name.empty() || row.name.size() > kLongest ||
+      row.name.find_first_not_of(kCharacters) != std::string::npos) {
+    return InvalidArgument(
+        "the name of a cost model has 1 to {} letters, digits, '.', '_' and '-', found '{}'",
+        kLongest, row.name.substr(0, kLongest));
+  }
+  if (row.file.empty()) return InvalidArgument("the cost model '{}' has no bytes", row.name);
+  return OkStatus();
+}
+
+Status CheckPinnedSchedule(const PinnedSchedule& pinned) {
+  if (pinned.workload_id.empty()) return InvalidArgument("a schedule of no computation");
+  if (pinned.target.empty()) return InvalidArgument("a schedule for no target");
+  if (pinned.steps.empty()) return InvalidArgument("a schedule without steps, expected a list");
+  return OkStatus();
+}
+
 Status ValidateRecord(const Record& record) {
   if (record.job_id.empty()) return InvalidArgument("a record needs a job id, found none");
   if (record.error < 0 || record.error >= kNumErrorKinds) {

@@ -23,6 +23,8 @@ namespace kiln::store {
 // Numbers of proto/trial.proto, which are those of TVM's measure records.
 inline constexpr int kNumErrorKinds = 9;
 inline constexpr int kNoError = 0;
+// The workers failed, and not the candidate.
+inline constexpr int kUnknownError = 8;
 // Steps of a program without a schedule.
 inline constexpr std::string_view kNoSteps = "[]";
 
@@ -173,6 +175,25 @@ struct CalibrationRow {
   bool operator==(const CalibrationRow&) const = default;
 };
 
+// A trained cost model, kept under a name.
+struct ModelRow {
+  std::string name = {};
+  int64_t created_s = 0;  // unix time
+  int64_t bytes = 0;      // of the file
+  std::string info = {};  // what it was trained on and how well it ranks (costmodel/model_file.h)
+  std::string file = {};  // bytes; "" where rows are listed
+  bool operator==(const ModelRow&) const = default;
+};
+
+// A schedule that somebody has set for a computation on a target: it is taken before any record.
+struct PinnedSchedule {
+  std::string workload_id = {};
+  std::string target = {};
+  std::string steps = {};  // JSON array
+  int64_t pinned_s = 0;    // unix time
+  bool operator==(const PinnedSchedule&) const = default;
+};
+
 // "queued", "running", ...: also the text in the database.
 std::string_view JobStateName(JobState state);
 StatusOr<JobState> ParseJobState(std::string_view name);
@@ -207,6 +228,13 @@ bool HasRewrittenLayouts(const Record& record);
 
 // InvalidArgument: it names no device or has no constants.
 Status CheckCalibration(const CalibrationRow& row);
+
+// InvalidArgument: its name is empty, longer than 128 bytes, or has a character that is no letter,
+// digit, '.', '_' or '-'; or it has no bytes.
+Status CheckModel(const ModelRow& row);
+
+// InvalidArgument: of no computation, for no target, or without steps.
+Status CheckPinnedSchedule(const PinnedSchedule& pinned);
 
 // What a store refuses to keep: no job id, an error kind out of range, a success without costs, a
 // cost that is not a positive finite number.

@@ -262,9 +262,27 @@ CREATE TRIGGER import_changes AFTER UPDATE OF error ON records WHEN OLD.job_id =
 END;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4, kVersion5,
-                                       kVersion6,  kVersion7,  kVersion8,  kVersion9, kVersion10,
-                                       kVersion11, kVersion12, kVersion13, kVersion14};
+// Trained cost models under names that jobs give, and schedules that are taken before any record.
+constexpr const char kVersion15[] = R"sql(
+CREATE TABLE models (
+  name      TEXT PRIMARY KEY,
+  created_s INTEGER NOT NULL,
+  info      TEXT NOT NULL,
+  file      BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE pinned_schedules (
+  workload_id TEXT NOT NULL,
+  target      TEXT NOT NULL,
+  steps       TEXT NOT NULL,
+  pinned_s    INTEGER NOT NULL,
+  PRIMARY KEY (workload_id, target)
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
+                                       kVersion11, kVersion12, kVersion13, kVersion14, kVersion15};
 
 }  // namespace
 

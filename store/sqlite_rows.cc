@@ -228,6 +228,22 @@ StatusOr<CalibrationRow> ReadCalibration(const Statement& row) {
                         .report = TextOf(row, 4)};
 }
 
+const char kModelColumns[] = "SELECT name, created_s, length(file), info FROM models ";
+
+StatusOr<ModelRow> ReadModel(const Statement& row) {
+  return ModelRow{
+      .name = TextOf(row, 0), .created_s = row.Int(1), .bytes = row.Int(2), .info = TextOf(row, 3)};
+}
+
+const char kPinnedColumns[] = "SELECT workload_id, target, steps, pinned_s FROM pinned_schedules ";
+
+StatusOr<PinnedSchedule> ReadPinned(const Statement& row) {
+  return PinnedSchedule{.workload_id = TextOf(row, 0),
+                        .target = TextOf(row, 1),
+                        .steps = TextOf(row, 2),
+                        .pinned_s = row.Int(3)};
+}
+
 StatusOr<std::string> ReadText(const Statement& row) { return TextOf(row, 0); }
 
 const char kComputationColumns[] =

@@ -39,6 +39,8 @@ extern const char kTaskColumns[];
 extern const char kRecordColumns[];
 extern const char kRoundColumns[];
 extern const char kCalibrationColumns[];
+extern const char kModelColumns[];  // without the file
+extern const char kPinnedColumns[];
 extern const char kComputationColumns[];
 extern const char kAutotvmColumns[];
 
@@ -47,6 +49,8 @@ StatusOr<TaskRow> ReadTask(const sqlite::Statement& row);
 StatusOr<Record> ReadRecord(const sqlite::Statement& row);
 StatusOr<RoundRow> ReadRound(const sqlite::Statement& row);
 StatusOr<CalibrationRow> ReadCalibration(const sqlite::Statement& row);
+StatusOr<ModelRow> ReadModel(const sqlite::Statement& row);
+StatusOr<PinnedSchedule> ReadPinned(const sqlite::Statement& row);
 StatusOr<Computation> ReadComputation(const sqlite::Statement& row);
 StatusOr<AutotvmRecord> ReadAutotvmRecord(const sqlite::Statement& row);
 // The first column.

@@ -70,6 +70,7 @@ StatusOr<TrialCounts> CountImported(Database& database) {
 class SqliteStore final : public Store {
  public:
   using Store::AddJob;
+  using Store::AddModel;
   using Store::AddRecords;
 
   SqliteStore(std::unique_ptr<Database> writer, const sqlite::OpenOptions& options)
@@ -333,6 +334,82 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
     return Select<CalibrationRow>(*reader, ReadCalibration, kCalibrationColumns,
                                   "ORDER BY device, compute_capability");
+  }
+
+  Status AddModel(const ModelRow& row, bool replace) override {
+    KILN_RETURN_IF_ERROR(CheckModel(row));
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    KILN_ASSIGN_OR_RETURN(Statement query,
+                          database_->Prepare("SELECT file = ? FROM models WHERE name = ?"));
+    KILN_RETURN_IF_ERROR(query.Bind(Blob{row.file}, row.name));
+    KILN_ASSIGN_OR_RETURN(const bool is_there, query.Step());
+    if (is_there && query.Int(0) == 1) return OkStatus();
+    if (is_there && !replace) return AlreadyExists("there is another cost model '{}'", row.name);
+    KILN_ASSIGN_OR_RETURN(
+        Statement insert,
+        database_->Prepare("INSERT OR REPLACE INTO models (name, created_s, info, "
+                           "file) VALUES (?, ?, ?, ?)"));
+    KILN_RETURN_IF_ERROR(insert.Bind(row.name, row.created_s, row.info, Blob{row.file}));
+    KILN_RETURN_IF_ERROR(insert.Run());
+    return transaction.Commit();
+  }
+
+  StatusOr<ModelRow> GetModel(std::string_view name) override {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    KILN_ASSIGN_OR_RETURN(
+        Statement query,
+        reader->Prepare("SELECT name, created_s, length(file), info, file FROM models "
+                        "WHERE name = ?"));
+    KILN_RETURN_IF_ERROR(query.Bind(name));
+    KILN_ASSIGN_OR_RETURN(const bool found, query.Step());
+    if (!found) return NotFound("no cost model '{}'", name);
+    KILN_ASSIGN_OR_RETURN(ModelRow row, ReadModel(query));
+    row.file = query.Text(4);
+    return row;
+  }
+
+  StatusOr<std::vector<ModelRow>> Models() override {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    return Select<ModelRow>(*reader, ReadModel, kModelColumns, "ORDER BY name");
+  }
+
+  Status DeleteModel(std::string_view name) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Statement remove,
+                          database_->Prepare("DELETE FROM models WHERE name = ?"));
+    KILN_RETURN_IF_ERROR(remove.Bind(name));
+    KILN_RETURN_IF_ERROR(remove.Run());
+    return database_->changes() > 0 ? OkStatus() : NotFound("no cost model '{}'", name);
+  }
+
+  Status PinSchedule(const PinnedSchedule& pinned) override {
+    KILN_RETURN_IF_ERROR(CheckPinnedSchedule(pinned));
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(
+        Statement insert,
+        database_->Prepare("INSERT OR REPLACE INTO pinned_schedules (workload_id, target, steps, "
+                           "pinned_s) VALUES (?, ?, ?, ?)"));
+    KILN_RETURN_IF_ERROR(
+        insert.Bind(pinned.workload_id, pinned.target, pinned.steps, pinned.pinned_s));
+    return insert.Run();
+  }
+
+  StatusOr<std::vector<PinnedSchedule>> PinnedSchedules(std::string_view workload_id) override {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    return Select<PinnedSchedule>(*reader, ReadPinned, kPinnedColumns,
+                                  "WHERE ?1 = '' OR workload_id = ?1 ORDER BY workload_id, target",
+                                  workload_id);
+  }
+
+  StatusOr<bool> UnpinSchedule(std::string_view workload_id, std::string_view target) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(
+        Statement remove,
+        database_->Prepare("DELETE FROM pinned_schedules WHERE workload_id = ? AND target = ?"));
+    KILN_RETURN_IF_ERROR(remove.Bind(workload_id, target));
+    KILN_RETURN_IF_ERROR(remove.Run());
+    return database_->changes() > 0;
   }
 
   StatusOr<SchedulerIdentity> NextIncarnation() override {

@@ -284,6 +284,25 @@ TEST_F(SqliteStoreTest, RecordsOfAnOlderFileAreOfNoKnownDevice) {
   EXPECT_EQ(query.Int(0), 1);
 }
 
+// Of the version before there were cost models and schedules that are set.
+TEST_F(SqliteStoreTest, AnOlderFileHasNoModelsAndTakesThem) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(14), false));
+  }
+  const ModelRow row{.name = "m", .created_s = 3, .bytes = 2, .info = "{}", .file = "ab"};
+  {
+    ASSERT_OK_AND_ASSIGN(auto store, Open());
+    EXPECT_EQ(store->Models()->size(), 0u);
+    EXPECT_EQ(store->PinnedSchedules("")->size(), 0u);
+    ASSERT_OK(store->AddModel(row));
+    ASSERT_OK(store->PinSchedule({.workload_id = "w", .target = "llvm", .steps = "[]"}));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  EXPECT_EQ(*store->GetModel("m"), row);
+  EXPECT_EQ(store->PinnedSchedules("w")->size(), 1u);
+}
+
 TEST_F(SqliteStoreTest, ARecordThatAProgramDamagedIsDataLoss) {
   ASSERT_OK_AND_ASSIGN(auto store, Open());
   ASSERT_OK(AddJob(*store, "j"));

@@ -205,6 +205,25 @@ class Store {
   // Ordered by device and capability.
   virtual StatusOr<std::vector<CalibrationRow>> Calibrations() = 0;
 
+  // ---- trained cost models
+  // Of `row` the name, the time, the info and the file count. The same file again is OK and changes
+  // nothing. Another one of this name is replaced if `replace`, else it is AlreadyExists.
+  virtual Status AddModel(const ModelRow& row, bool replace) = 0;
+  Status AddModel(const ModelRow& row) { return AddModel(row, /*replace=*/false); }
+  // With its file.
+  virtual StatusOr<ModelRow> GetModel(std::string_view name) = 0;
+  // Without their files, ordered by name.
+  virtual StatusOr<std::vector<ModelRow>> Models() = 0;
+  virtual Status DeleteModel(std::string_view name) = 0;
+
+  // ---- schedules that somebody has set
+  // Replaces that of the same computation and text of a target.
+  virtual Status PinSchedule(const PinnedSchedule& pinned) = 0;
+  // Of a computation, "" = of all; ordered by computation and target.
+  virtual StatusOr<std::vector<PinnedSchedule>> PinnedSchedules(std::string_view workload_id) = 0;
+  // Returns whether there was one.
+  virtual StatusOr<bool> UnpinSchedule(std::string_view workload_id, std::string_view target) = 0;
+
   // ---- the scheduler
   // A new incarnation, larger than all before.
   virtual StatusOr<SchedulerIdentity> NextIncarnation() = 0;

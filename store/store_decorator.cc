@@ -118,6 +118,36 @@ StatusOr<std::vector<CalibrationRow>> StoreDecorator::Calibrations() {
   return Through(Access::kRead, [&] { return store_.Calibrations(); });
 }
 
+Status StoreDecorator::AddModel(const ModelRow& row, bool replace) {
+  return Through(Access::kWrite, [&] { return store_.AddModel(row, replace); });
+}
+
+StatusOr<ModelRow> StoreDecorator::GetModel(std::string_view name) {
+  return Through(Access::kRead, [&] { return store_.GetModel(name); });
+}
+
+StatusOr<std::vector<ModelRow>> StoreDecorator::Models() {
+  return Through(Access::kRead, [&] { return store_.Models(); });
+}
+
+Status StoreDecorator::DeleteModel(std::string_view name) {
+  return Through(Access::kWrite, [&] { return store_.DeleteModel(name); });
+}
+
+Status StoreDecorator::PinSchedule(const PinnedSchedule& pinned) {
+  return Through(Access::kWrite, [&] { return store_.PinSchedule(pinned); });
+}
+
+StatusOr<std::vector<PinnedSchedule>> StoreDecorator::PinnedSchedules(
+    std::string_view workload_id) {
+  return Through(Access::kRead, [&] { return store_.PinnedSchedules(workload_id); });
+}
+
+StatusOr<bool> StoreDecorator::UnpinSchedule(std::string_view workload_id,
+                                             std::string_view target) {
+  return Through(Access::kWrite, [&] { return store_.UnpinSchedule(workload_id, target); });
+}
+
 StatusOr<SchedulerIdentity> StoreDecorator::NextIncarnation() {
   return Through(Access::kWrite, [&] { return store_.NextIncarnation(); });
 }

@@ -18,6 +18,7 @@ class StoreDecorator : public Store {
   explicit StoreDecorator(Store& store) : store_(store) {}
 
   using Store::AddJob;
+  using Store::AddModel;
   using Store::AddRecords;
 
   Status AddJob(const JobRow& job, std::span<const TaskRow> tasks) override;
@@ -55,6 +56,13 @@ class StoreDecorator : public Store {
   StatusOr<std::vector<RoundRow>> RoundsOfJob(std::string_view job_id, uint32_t from) override;
   Status SetCalibration(const CalibrationRow& row) override;
   StatusOr<std::vector<CalibrationRow>> Calibrations() override;
+  Status AddModel(const ModelRow& row, bool replace) override;
+  StatusOr<ModelRow> GetModel(std::string_view name) override;
+  StatusOr<std::vector<ModelRow>> Models() override;
+  Status DeleteModel(std::string_view name) override;
+  Status PinSchedule(const PinnedSchedule& pinned) override;
+  StatusOr<std::vector<PinnedSchedule>> PinnedSchedules(std::string_view workload_id) override;
+  StatusOr<bool> UnpinSchedule(std::string_view workload_id, std::string_view target) override;
   StatusOr<SchedulerIdentity> NextIncarnation() override;
   Status Read(const std::function<Status(Snapshot&)>& read) override;
 

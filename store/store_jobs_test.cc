@@ -257,6 +257,64 @@ TEST_P(StoreTest, KeepsOneCalibrationOfEachDevice) {
   EXPECT_THAT(store_->SetCalibration(row), StatusIs(StatusCode::kInvalidArgument, _));
 }
 
+TEST_P(StoreTest, KeepsModelsUnderTheirNames) {
+  EXPECT_EQ(store_->Models()->size(), 0u);
+  ModelRow row{.name = "resnet-h200_2.kcm",
+               .created_s = 17,
+               .info = "{\"kind\": \"xgb\"}",
+               .file = std::string("\0\xff bytes", 8)};
+  ASSERT_OK(store_->AddModel(row));
+  ASSERT_OK(store_->AddModel({.name = "a", .file = "b"}));
+  ASSERT_OK(store_->AddModel(row));  // the same again
+  row.bytes = 8;
+  EXPECT_EQ(*store_->GetModel(row.name), row);
+  ASSERT_OK_AND_ASSIGN(const std::vector<ModelRow> all, store_->Models());
+  ModelRow listed = row;
+  listed.file.clear();
+  EXPECT_EQ(all, (std::vector<ModelRow>{{.name = "a", .bytes = 1}, listed}));
+  ModelRow other = row;
+  other.file.back() = 'z';
+  EXPECT_THAT(store_->AddModel(other), StatusIs(StatusCode::kAlreadyExists, HasSubstr("another")));
+  EXPECT_EQ(*store_->GetModel(row.name), row);
+  ASSERT_OK(store_->AddModel(other, /*replace=*/true));
+  EXPECT_EQ(*store_->GetModel(row.name), other);
+  ASSERT_OK(store_->DeleteModel(row.name));
+  EXPECT_THAT(store_->DeleteModel(row.name), StatusIs(StatusCode::kNotFound, HasSubstr(row.name)));
+  EXPECT_THAT(store_->GetModel(row.name), StatusIs(StatusCode::kNotFound, HasSubstr(row.name)));
+  ASSERT_OK(store_->AddModel(other));
+  for (const char* name : {"", "a b", "a/b", "\xc3\xbc"}) {
+    EXPECT_THAT(store_->AddModel({.name = name, .file = "b"}),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("1 to 128 letters")))
+        << name;
+  }
+  EXPECT_THAT(store_->AddModel({.name = "c"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no bytes")));
+}
+
+TEST_P(StoreTest, KeepsOneScheduleForAComputationOnATarget) {
+  EXPECT_EQ(store_->PinnedSchedules("")->size(), 0u);
+  PinnedSchedule one{.workload_id = "w", .target = "llvm", .steps = "[]", .pinned_s = 5};
+  PinnedSchedule two{.workload_id = "v", .target = "llvm", .steps = "[1]", .pinned_s = 6};
+  ASSERT_OK(store_->PinSchedule(one));
+  ASSERT_OK(store_->PinSchedule(two));
+  one.steps = "[2]";
+  ASSERT_OK(store_->PinSchedule(one));
+  PinnedSchedule gpu = one;
+  gpu.target = "cuda";
+  ASSERT_OK(store_->PinSchedule(gpu));
+  EXPECT_EQ(*store_->PinnedSchedules(""), (std::vector<PinnedSchedule>{two, gpu, one}));
+  EXPECT_EQ(*store_->PinnedSchedules("w"), (std::vector<PinnedSchedule>{gpu, one}));
+  EXPECT_TRUE(*store_->UnpinSchedule("w", "cuda"));
+  EXPECT_FALSE(*store_->UnpinSchedule("w", "cuda"));
+  EXPECT_EQ(*store_->PinnedSchedules("w"), std::vector<PinnedSchedule>{one});
+  for (std::string PinnedSchedule::* field :
+       {&PinnedSchedule::workload_id, &PinnedSchedule::target, &PinnedSchedule::steps}) {
+    PinnedSchedule less = one;
+    (less.*field).clear();
+    EXPECT_THAT(store_->PinSchedule(less), StatusIs(StatusCode::kInvalidArgument, _));
+  }
+}
+
 TEST_P(StoreTest, EachSchedulerIsANewIncarnationOfTheSame) {
   ASSERT_OK_AND_ASSIGN(const SchedulerIdentity first, store_->NextIncarnation());
   ASSERT_OK_AND_ASSIGN(const SchedulerIdentity second, store_->NextIncarnation());

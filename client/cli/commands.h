@@ -31,12 +31,13 @@ struct JobFlags {
   std::string variants;
   // Of a network; its name is that of the operator.
   NetworkArguments network;
-  std::string layout_rewrite;             // of a network: ParseLayoutRewrite; of others none
-  bool include_simple = false;            // tasks of a network without sums, too
-  std::vector<double> weights;            // of the tasks in order; what is missing is 1
-  std::vector<std::string> input_ranges;  // "x=0.5:2"
-  std::vector<std::string> parameters;    // of the policy: "eps_greedy=0.1"
-  std::string schedule_template;          // a name or a file (template_source.h); "": none
+  std::string layout_rewrite;                 // of a network: ParseLayoutRewrite; of others none
+  bool include_simple = false;                // tasks of a network without sums, too
+  std::vector<double> weights;                // of the tasks in order; what is missing is 1
+  std::vector<std::string> input_ranges;      // "x=0.5:2"
+  std::vector<std::string> parameters;        // of the policy: "eps_greedy=0.1"
+  std::string schedule_template;              // a name or a file (template_source.h); "": none
+  std::vector<std::string> model_parameters;  // of the cost model: "full_growth=0.2"
   std::string kernel_space;  // of a kernel (kernel_source.h), whose source is the operator
   std::string target = "llvm";
   std::string device;  // to measure on; "": any

@@ -243,6 +243,15 @@ void JobOptions::AddSearch(CLI::App& command) {
   command
       .add_option("--parameter", job_.parameters, "of the policy: NAME=NUMBER, any number of them")
       ->type_name("NAME=NUMBER");
+  command
+      .add_option("--model", model_,
+                  "the cost model that the search begins with: a file of kiln model train, or the "
+                  "name of one that is kept")
+      ->type_name("FILE|NAME");
+  command
+      .add_option("--model-parameter", job_.model_parameters,
+                  "of the cost model: NAME=NUMBER, any number of them (docs/cost-models.md)")
+      ->type_name("NAME=NUMBER");
   AddStops(command);
   AddRounds(command);
   command.add_flag("--no-warm-start", no_warm_start_,
@@ -289,6 +298,7 @@ JobFlags JobOptions::Job() const {
   SetLimits(options);
   options.set_seed(seed_);
   options.set_policy(Policy());
+  options.set_cost_model(model_);
   options.set_early_stopping(early_stopping_);
   options.set_total_early_stopping(total_early_stopping_);
   options.set_objective(objective_);

@@ -77,6 +77,7 @@ class JobOptions {
   uint32_t early_stopping_ = 0, total_early_stopping_ = 0;
   uint64_t seed_ = 1;
   std::string policy_ = std::string(search::Policies().front()->name);
+  std::string model_;
   std::string task_strategy_ = "gradient";
   std::string objective_ = "weighted-sum";
   double latency_target_ms_ = 0;

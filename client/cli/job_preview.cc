@@ -5,13 +5,15 @@
 #include "base/terminal.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
-#include "client/compile/schedule_choice.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/sketches.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/target/target.h"
 #include "device/calibration.h"
+#include "search/choice/unmeasured.h"
+#include "search/space/task.h"
 
 namespace kiln::client {
 namespace {
@@ -20,7 +22,7 @@ struct TaskFacts {
   double flop_count = 0;
   int64_t argument_bytes = 0;
   int sketches = 0;
-  UnmeasuredChoice untuned;
+  search::UnmeasuredChoice untuned;
 };
 
 StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task, uint64_t seed) {
@@ -36,7 +38,7 @@ StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task, uint64_t seed) {
                               dag::WorkloadKey(*dag));
   KILN_ASSIGN_OR_RETURN(
       facts.untuned,
-      ChooseWithoutMeasuring(searched, device::CalibrationOf(searched.device).row, seed));
+      search::ChooseWithoutMeasuring(searched, device::CalibrationOf(searched.device).row, seed));
   return facts;
 }
 

@@ -11,7 +11,8 @@
 #include "client/view/variant_groups.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
-#include "rpc/hardware_message.h"
+#include "search/choice/choice.h"
+#include "store/wire/record_message.h"
 
 namespace kiln::client {
 namespace {
@@ -65,7 +66,7 @@ StatusOr<CompiledNetwork> CompileRecordOf(const CompileFlags& flags, const Sessi
     KILN_ASSIGN_OR_RETURN(const dag::DagText text, dag::ParseDagText(record.dag()));
     what.ranges = text.ranges;
   }
-  return CompileOperator(what, options, ChoiceOf(record));
+  return CompileOperator(what, options, search::ChoiceOf(store::RecordOf(record)));
 }
 
 }  // namespace

@@ -17,11 +17,11 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "client/cli/computations.h"
-#include "client/compile/workload_distance.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
+#include "search/choice/workload_distance.h"
 
 namespace kiln::client {
 
@@ -195,9 +195,9 @@ Status VisitNear(const RecordFilterFlags& flags, v1::ListRecordsRequest request,
   request.clear_workload_keys();
   request.clear_top();
   for (const std::string& key : keys) {
-    request.set_key_prefix(fmt::format("[\"{}\"", WorkloadHash(key)));
+    request.set_key_prefix(fmt::format("[\"{}\"", search::WorkloadHash(key)));
     KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& record) {
-      const auto distance = WorkloadDistance(key, record.workload_key());
+      const auto distance = search::WorkloadDistance(key, record.workload_key());
       if (distance.has_value() && *distance <= *flags.distance) visit({record, *distance});
       return OkStatus();
     }));

@@ -25,7 +25,7 @@ struct RecordFilterFlags {
   bool errors = false;          // failed ones too
   std::optional<uint32_t> top;  // only so many, the best ones first; none: all, by number
   // Also of workloads with other extents that are at most so far from `workload` or `arguments`
-  // (client/compile/workload_distance.h): ranked by cost x distance. None: of the workload alone.
+  // (search/choice/workload_distance.h): ranked by cost x distance. None: of the workload alone.
   std::optional<double> distance;
 };
 

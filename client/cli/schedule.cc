@@ -9,12 +9,13 @@
 #include "client/cli/commands.h"
 #include "client/cli/compilation_target.h"
 #include "client/compile/compile_operator.h"
-#include "client/compile/schedule_choice.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/render.h"
 #include "compiler/dag/workload_key.h"
 #include "device/calibration.h"
+#include "search/choice/choice.h"
+#include "search/choice/unmeasured.h"
 #include "search/policies/expected_speed.h"
 #include "search/space/operator_class.h"
 
@@ -24,7 +25,7 @@ namespace {
 struct Unmeasured {
   Workload workload;
   target::Target target;
-  UnmeasuredChoice choice;
+  search::UnmeasuredChoice choice;
   std::string_view operator_class;
   std::optional<search::ExpectedSpeed> expected;
 };
@@ -39,7 +40,7 @@ StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) 
                           dag::WorkloadKey(*dag));
   KILN_ASSIGN_OR_RETURN(
       chosen.choice,
-      ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, flags.seed));
+      search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, flags.seed));
   const search::OperatorClass kind = search::ClassOf(*dag);
   chosen.operator_class = search::OperatorClassName(kind);
   chosen.expected = search::ExpectedSpeedOf(chosen.target, kind);
@@ -60,7 +61,7 @@ std::string ExpectedLine(const Unmeasured& chosen) {
 }
 
 std::string Heading(const Unmeasured& chosen) {
-  const UnmeasuredChoice& choice = chosen.choice;
+  const search::UnmeasuredChoice& choice = chosen.choice;
   return fmt::format(
       "{}, {}, for {}\n{}: the best of {} by the analytic model, {} predicted; chosen in {:.0f} ms "
       "of one core, nothing measured\n{}\n\n",
@@ -70,7 +71,7 @@ std::string Heading(const Unmeasured& chosen) {
 }
 
 std::string ToJson(const Unmeasured& chosen, const std::string& form, const std::string& text) {
-  const UnmeasuredChoice& choice = chosen.choice;
+  const search::UnmeasuredChoice& choice = chosen.choice;
   std::string expected = "null";
   if (chosen.expected) {
     expected =
@@ -93,7 +94,8 @@ StatusOr<int64_t> WriteProgram(const Unmeasured& chosen, const ScheduleFlags& fl
                                .description = OneLine(chosen.workload.description),
                                .ranges = chosen.workload.ranges};
   const ProgramOptions options{.target = chosen.target, .seed = flags.seed};
-  ScheduleChoice choice;
+  search::Choice choice;
+  choice.source = search::ChoiceSource::kSample;
   choice.steps = chosen.choice.steps;
   choice.hardware = target::DefaultHardware(chosen.target, AvailableCpus());
   KILN_ASSIGN_OR_RETURN(const CompiledNetwork compiled, CompileOperator(what, options, choice));

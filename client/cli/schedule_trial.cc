@@ -3,14 +3,13 @@
 
 #include <cstdio>
 #include <ctime>
-#include <iostream>
-#include <iterator>
 #include <optional>
 #include <string>
 
 #include "base/file.h"
 #include "client/cli/commands.h"
 #include "client/cli/resolve.h"
+#include "client/cli/schedule_source.h"
 #include "client/direct_trials.h"
 #include "client/local_archive.h"
 #include "client/this_machine.h"
@@ -18,11 +17,9 @@
 #include "client/view/json.h"
 #include "client/view/printable.h"
 #include "client/view/summary.h"
-#include "compiler/dag/limits.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
-#include "compiler/schedule/source/parse.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
 #include "rpc/device_message.h"
@@ -50,28 +47,6 @@ StatusOr<Computation> ComputationOf(const SubjectFlags& flags, const Session& se
   KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, DagOfRecord(record, subject, *archive));
   return Computation{dag, record.dag().empty() ? dag::PrintDag(*dag) : record.dag(),
                      flags.target.empty() ? record.target() : flags.target, record};
-}
-
-StatusOr<std::string> ReadSchedule(const std::string& path) {
-  if (path != "-") return ReadFile(path);
-  std::string text;
-  for (std::istreambuf_iterator<char> at(std::cin), end; at != end; ++at) {
-    text += *at;
-    if (text.size() > dag::kMaxTextBytes) break;  // which the parser refuses
-  }
-  return text;
-}
-
-StatusOr<schedule::State> StateOf(const std::string& path, const dag::DagPtr& dag) {
-  const std::string name = path == "-" ? "stdin" : path;
-  KILN_ASSIGN_OR_RETURN(const std::string text, ReadSchedule(path));
-  auto state = schedule::ParsePrimitives(dag, text);
-  if (!state.ok()) return Annotate(state.status(), name);
-  if (!state->concrete()) {
-    return InvalidArgument("{}: a factor is 0, a blank of a sketch: expected numbers from 1 on",
-                           name);
-  }
-  return state;
 }
 
 // What a job would have noted.
@@ -118,7 +93,7 @@ StatusOr<int> ScheduleTrialCommand(const ScheduleTrialFlags& flags, const Sessio
     return InvalidArgument("trial --schedule uses this machine's device: leave out --scheduler");
   }
   KILN_ASSIGN_OR_RETURN(const Computation computation, ComputationOf(flags.subject, session));
-  KILN_ASSIGN_OR_RETURN(const schedule::State state, StateOf(flags.path, computation.dag));
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, ReadSchedule(flags.path, computation.dag));
   LocalCluster::Options options;
   KILN_ASSIGN_OR_RETURN(options.device, DeviceOfTarget(computation.target));
   KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln-schedule"));

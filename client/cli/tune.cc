@@ -10,6 +10,7 @@
 #include "client/cli/follow.h"
 #include "client/cli/job_preview.h"
 #include "client/cli/kernel_source.h"
+#include "client/cli/model_source.h"
 #include "client/cli/space_text.h"
 #include "client/cli/task_list.h"
 #include "client/cli/template_source.h"
@@ -17,6 +18,7 @@
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
 #include "client/local_devices.h"
+#include "client/remote_models.h"
 #include "client/this_machine.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
@@ -24,6 +26,7 @@
 #include "client/view/summary.h"
 #include "compiler/dag/text.h"
 #include "compiler/target/target.h"
+#include "costmodel/model_file.h"
 #include "proto/builder.pb.h"
 #include "search/templates/kernel_template.h"
 
@@ -180,10 +183,27 @@ void SayWhatIsLeftAlone(const std::string& own, SchedulerClient& client, const S
   }
 }
 
+// Where the job names a model's file: the scheduler keeps it, and the job names what is kept.
+Status KeepModelOf(const SchedulerClient& client, v1::JobSpec& spec) {
+  const std::string& model = spec.options().cost_model();
+  if (model.empty()) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const NamedOrFile source, ParseModelSource(model));
+  if (source.bytes.empty()) return OkStatus();
+  KILN_RETURN_IF_ERROR(Annotate(costmodel::ParseModelFile(source.bytes).status(), model));
+  const std::string name = ContentName(source.bytes);
+  KILN_RETURN_IF_ERROR(ModelsOf(client)->Put(name, source.bytes, /*replace=*/false).status());
+  spec.mutable_options()->set_cost_model(name);
+  return OkStatus();
+}
+
 // The id of the job: a new one, or the one to go on with.
 StatusOr<std::string> Begin(SchedulerClient& client, const v1::JobSpec& spec,
                             const std::string& resumed_id) {
-  if (resumed_id.empty()) return client.Submit(spec);
+  if (resumed_id.empty()) {
+    v1::JobSpec settled = spec;
+    KILN_RETURN_IF_ERROR(KeepModelOf(client, settled));
+    return client.Submit(settled);
+  }
   KILN_RETURN_IF_ERROR(client.Resume(resumed_id));
   return resumed_id;
 }
@@ -448,6 +468,8 @@ StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& given) {
   for (const std::string& parameter : flags.parameters) {
     KILN_RETURN_IF_ERROR(AddParameter(parameter, *spec.mutable_options()));
   }
+  KILN_ASSIGN_OR_RETURN(const auto of_model, ParseParameters(flags.model_parameters));
+  spec.mutable_options()->mutable_model_parameters()->insert(of_model.begin(), of_model.end());
   for (const JobTask& task : tasks) AddTask(task, target, spec);
   return spec;
 }
@@ -501,9 +523,10 @@ Status SubmitCommand(const JobFlags& flags, const Session& session) {
         "submit needs a scheduler: give --scheduler HOST:PORT or set "
         "KILN_SCHEDULER; `kiln tune` works without one");
   }
-  KILN_ASSIGN_OR_RETURN(const v1::JobSpec spec, MakeJobSpec(flags));
+  KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
   if (spec.options().trials() == 0) return ShowTasks(spec, session).status();
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  KILN_RETURN_IF_ERROR(KeepModelOf(*client, spec));
   KILN_ASSIGN_OR_RETURN(const std::string job_id, client->Submit(spec));
   if (session.json) {
     fmt::print("{}\n", StartEvent(job_id, spec, client->Name()));

@@ -40,10 +40,19 @@ double BytesOf(const dag::Dag& dag) {
   return bytes;
 }
 
-runtime::KernelSource SourceOf(const ScheduleChoice& choice) {
-  if (choice.record.empty()) return runtime::KernelSource::kUntuned;
-  return choice.reused_from.empty() ? runtime::KernelSource::kTuned
-                                    : runtime::KernelSource::kReused;
+runtime::KernelSource SourceOf(const search::Choice& choice) {
+  switch (choice.source) {
+    case search::ChoiceSource::kSet:
+    case search::ChoiceSource::kFixed:
+    case search::ChoiceSource::kRecord:
+      return runtime::KernelSource::kTuned;
+    case search::ChoiceSource::kCompatible:
+      return runtime::KernelSource::kReused;
+    case search::ChoiceSource::kSample:
+    case search::ChoiceSource::kNone:
+      break;
+  }
+  return runtime::KernelSource::kUntuned;
 }
 
 bool TakesPacked(const codegen::Compiled& compiled) {

@@ -5,11 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "client/compile/archive_records.h"
 #include "client/compile/assembly.h"
 #include "client/compile/network_target.h"
-#include "client/compile/schedule_choice.h"
 #include "graph/prepare.h"
 #include "graph/text.h"
+#include "search/choice/context.h"
+#include "search/space/task.h"
 
 namespace kiln::client {
 namespace {
@@ -29,8 +31,11 @@ using CostsByName = std::map<std::string, std::optional<double>>;
 StatusOr<CostsByName> CostsOf(const PreparedNetwork& prepared, const target::Target& target,
                               Archive& archive) {
   CostsByName costs;
+  ArchiveRecords records(archive);
+  search::HistoryBest context(records, {});
   for (const NetworkTask& task : prepared.kernels.tasks) {
-    KILN_ASSIGN_OR_RETURN(const ScheduledDag best, FasterRecordOf(task.dag, target, archive));
+    const search::Task asked(task.dag, target, {}, task.workload_key);
+    KILN_ASSIGN_OR_RETURN(const search::ScheduledDag best, search::FasterOf(asked, context));
     for (int kernel : task.kernels) {
       costs[prepared.MadeBy(kernel)] =
           best.schedule.record.empty() ? std::nullopt : std::optional(best.schedule.cost_s);

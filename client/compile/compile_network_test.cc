@@ -270,10 +270,12 @@ TEST(CompileOperatorTest, InputsAreThoseOfTheCallerAsTheyAre) {
   const OperatorToCompile what{.dag = dag, .description = "product"};
   const ProgramOptions options{.target = *target::ParseTarget("llvm")};
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork untuned, CompileOperator(what, options, nullptr));
-  ASSERT_OK_AND_ASSIGN(
-      const CompiledNetwork of_record,
-      CompileOperator(what, options,
-                      ScheduleChoice{.steps = kSplitColumns, .record = "7", .cost_s = 1e-6}));
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork of_record,
+                       CompileOperator(what, options,
+                                       search::Choice{.source = search::ChoiceSource::kRecord,
+                                                      .steps = kSplitColumns,
+                                                      .record = "7",
+                                                      .cost_s = 1e-6}));
   EXPECT_EQ(of_record.coverage[0].source, runtime::KernelSource::kReused);
   EXPECT_EQ(of_record.coverage[0].reused_from, "product with packed inputs");
   EXPECT_EQ(of_record.coverage[0].expected_s, 0);

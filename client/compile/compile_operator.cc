@@ -41,7 +41,7 @@ StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
 
 StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
                                           const ProgramOptions& options,
-                                          const ScheduleChoice& choice) {
+                                          const search::Choice& choice) {
   const graph::NetworkTask task = TaskOf(what);
   TaskProgram program{.dag = task.dag, .compiled = {}, .choice = choice, .remark = {}};
   auto compiled = CompileKernel(task.dag, choice.steps, options.target, choice.hardware);
@@ -53,6 +53,8 @@ StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
   }
   program.compiled = *std::move(compiled);
   if (task.dag != what.dag) {
+    if (program.choice.source == search::ChoiceSource::kRecord)
+      program.choice.source = search::ChoiceSource::kCompatible;
     program.choice.reused_from = fmt::format("{} with packed inputs", what.description);
     program.choice.cost_s = 0;
   }

@@ -15,6 +15,7 @@
 #include "client/compile/task_programs.h"
 #include "compiler/dag/dag.h"
 #include "compiler/dag/input_range.h"
+#include "search/choice/choice.h"
 
 namespace kiln::client {
 
@@ -35,6 +36,6 @@ StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
 // packed inputs becomes a reused one, whose cost is not known.
 StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
                                           const ProgramOptions& options,
-                                          const ScheduleChoice& choice);
+                                          const search::Choice& choice);
 
 }  // namespace kiln::client

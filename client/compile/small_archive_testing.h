@@ -34,6 +34,10 @@ class SmallArchive : public Archive {
     by_id_.emplace(task.workload_id, record);
   }
 
+  void Set(const graph::NetworkTask& task, const std::string& target, const std::string& steps) {
+    pinned_.push_back({.workload_id = task.workload_id, .target = target, .steps = steps});
+  }
+
   std::string Name() const override { return "small"; }
   StatusOr<v1::JobStatus> Job(const std::string&) override { return jobs_; }
   StatusOr<std::vector<v1::JobStatus>> Jobs(std::optional<uint32_t>) override {
@@ -58,6 +62,15 @@ class SmallArchive : public Archive {
                              const std::function<Status(const store::AutotvmRecord&)>&) override {
     return OkStatus();
   }
+  StatusOr<std::vector<store::PinnedSchedule>> PinnedSchedules(
+      const std::string& workload_id) override {
+    std::vector<store::PinnedSchedule> found;
+    for (const store::PinnedSchedule& pinned : pinned_) {
+      if (pinned.workload_id == workload_id) found.push_back(pinned);
+    }
+    return found;
+  }
+  StatusOr<bool> SetSchedule(const v1::SetScheduleRequest&) override { return false; }
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>&) override { return 0; }
   StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest&) override {
     return v1::BindKeyReply();
@@ -68,6 +81,7 @@ class SmallArchive : public Archive {
  private:
   v1::JobStatus jobs_;
   std::multimap<std::string, v1::Record> by_id_;
+  std::vector<store::PinnedSchedule> pinned_;
   int records_ = 0;
 };
 

@@ -7,12 +7,19 @@
 #include <utility>
 
 #include "base/thread_pool.h"
+#include "client/compile/archive_records.h"
 #include "client/compile/kernel_program.h"
+#include "device/calibration.h"
+#include "search/choice/context.h"
+#include "search/choice/unmeasured.h"
+#include "search/space/task.h"
 
 namespace kiln::client {
 namespace {
 
 using graph::NetworkTask;
+using search::ChoiceSource;
+using search::ScheduledDag;
 
 // Schedules are chosen on all threads; CPU code is compiled by one at a time.
 class TaskCompiler {
@@ -43,22 +50,24 @@ StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduledDa
                    .remark = {}};
   if (!made.choice.steps.empty()) {
     // A record of another device says nothing of what this one has.
-    const bool is_own = made.choice.reused_from.empty();
+    const bool is_own = made.choice.source == ChoiceSource::kRecord;
     StatusOr<codegen::Compiled> compiled =
         CompileSteps(made.dag, made.choice.steps, is_own ? made.choice.hardware : hardware_);
     if (compiled.ok()) {
       made.compiled = *std::move(compiled);
       return made;
     }
-    made.remark = fmt::format("record {} can't be compiled here: {}", made.choice.record,
-                              std::string(compiled.status().message()));
+    const std::string what =
+        made.choice.record.empty() ? "the schedule that is set" : "record " + made.choice.record;
+    made.remark = fmt::format("{} can't be compiled here: {}", what, Message(compiled.status()));
   }
   const search::Task untuned(task.dag, options_.target, hardware_, task.workload_key);
   made.dag = task.dag;
   made.choice = {};
-  KILN_ASSIGN_OR_RETURN(
-      UnmeasuredChoice unmeasured,
-      ChooseWithoutMeasuring(untuned, device::CalibrationOf(untuned.device).row, options_.seed));
+  KILN_ASSIGN_OR_RETURN(search::UnmeasuredChoice unmeasured,
+                        search::ChooseWithoutMeasuring(
+                            untuned, device::CalibrationOf(untuned.device).row, options_.seed));
+  made.choice.source = ChoiceSource::kSample;
   made.choice.steps = std::move(unmeasured.steps);
   KILN_ASSIGN_OR_RETURN(made.compiled, CompileSteps(made.dag, made.choice.steps, hardware_));
   return made;
@@ -68,7 +77,7 @@ StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduledDa
 target::HardwareParams HardwareOf(const std::vector<ScheduledDag>& chosen,
                                   const target::Target& target) {
   for (const auto& [dag, choice] : chosen) {
-    if (!choice.record.empty() && choice.reused_from.empty())
+    if (choice.source == ChoiceSource::kRecord)
       return target::FillHardware(target, choice.hardware);
   }
   return target::DefaultHardware(target, AvailableCpus());
@@ -80,11 +89,11 @@ StatusOr<std::vector<ScheduledDag>> ChooseRecords(std::span<const NetworkTask> t
   std::vector<ScheduledDag> chosen;
   for (const NetworkTask& task : tasks) chosen.push_back({.dag = task.dag, .schedule = {}});
   if (archive == nullptr) return chosen;
-  RelatedRecords related(*archive);
+  ArchiveRecords records(*archive);
+  search::HistoryBest context(records, {.include_compatible = true});
   for (size_t i = 0; i < tasks.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(chosen[i], FasterRecordOf(tasks[i].dag, target, *archive));
-    if (!chosen[i].schedule.record.empty()) continue;
-    KILN_ASSIGN_OR_RETURN(chosen[i].schedule, related.Find(tasks[i], target));
+    const search::Task asked(tasks[i].dag, target, {}, tasks[i].workload_key);
+    KILN_ASSIGN_OR_RETURN(chosen[i], search::FasterOf(asked, context));
   }
   return chosen;
 }
@@ -93,7 +102,7 @@ StatusOr<std::vector<ScheduledDag>> ChooseRecords(std::span<const NetworkTask> t
 
 std::string DeviceOf(std::span<const TaskProgram> programs) {
   for (const TaskProgram& program : programs) {
-    if (program.choice.reused_from.empty() && !program.choice.device.empty())
+    if (program.choice.source == ChoiceSource::kRecord && !program.choice.device.empty())
       return program.choice.device;
   }
   return "";
@@ -105,8 +114,8 @@ StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const NetworkTask> tas
                         ChooseRecords(tasks, options.target, archive));
   std::vector<std::string> untuned;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    const ScheduleChoice& schedule = chosen[i].schedule;
-    const bool is_tuned = !schedule.record.empty() && schedule.reused_from.empty();
+    const ChoiceSource source = chosen[i].schedule.source;
+    const bool is_tuned = source == ChoiceSource::kRecord || source == ChoiceSource::kSet;
     if (!is_tuned && !tasks[i].is_simple) untuned.push_back(tasks[i].description);
   }
   if (options.strict && !untuned.empty()) {

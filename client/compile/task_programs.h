@@ -10,11 +10,11 @@
 
 #include "base/status.h"
 #include "client/archive.h"
-#include "client/compile/schedule_choice.h"
 #include "compiler/codegen/compiled.h"
 #include "compiler/dag/dag.h"
 #include "compiler/target/target.h"
 #include "graph/tasks.h"
+#include "search/choice/choice.h"
 
 namespace kiln::client {
 
@@ -32,16 +32,16 @@ struct TaskProgram {
   // is faster, the same with its inputs as they are.
   dag::DagPtr dag;
   codegen::Compiled compiled;
-  ScheduleChoice choice;  // without a record: it was chosen without measuring
-  std::string remark;     // why a record was not used
+  search::Choice choice;
+  std::string remark;  // why a record was not used
 };
 
 // The device that measured the first of the records that are for this target; "" where none says.
 std::string DeviceOf(std::span<const TaskProgram> programs);
 
-// In the order of the tasks. A task without a record of its own (FasterRecordOf) gets one of another target or of a
-// related task (RelatedRecords), and if there is none a schedule that is chosen without measuring.
-// `archive`: null: no records. Errors are for the user.
+// In the order of the tasks. A task without a record of its own, or of the same with its inputs as
+// they are, gets that of a compatible task, and if there is none a schedule that is chosen without
+// measuring (search/choice/context.h). `archive`: null: no records. Errors are for the user.
 StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const graph::NetworkTask> tasks,
                                                 const ProgramOptions& options, Archive* archive);
 

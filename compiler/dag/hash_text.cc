@@ -1,6 +1,7 @@
 #include "compiler/dag/hash_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <iterator>
@@ -44,7 +45,48 @@ class Printer {
     out_ += '\n';
   }
 
+  // As it was printed before 2021. False: that is not known.
+  bool BodyOf2020() {
+    const Operator& op = *node_.op;
+    if (op.num_outputs() > 1) return false;
+    out_ += '[';
+    if (!form_.body.empty()) {
+      out_ += form_.body;
+    } else if (op.combiner() == Combiner::kNone) {
+      Print(op.body());
+    } else if (!ReductionOf2020(op)) {
+      return false;
+    }
+    out_ += ']';
+    return true;
+  }
+
  private:
+  bool ReductionOf2020(const Operator& op) {
+    if (op.type() != ir::kFloat32) return false;
+    const bool is_sum = op.combiner() == Combiner::kSum;
+    if (!is_sum && op.combiner() != Combiner::kMax && op.combiner() != Combiner::kMin) return false;
+    const bool is_max = op.combiner() == Combiner::kMax;
+    Append(
+        "reduce(combiner=comm_reducer(result=[{}], lhs=[x], rhs=[y], identity_element=[{}]), "
+        "source=[",
+        is_sum   ? "(x + y)"
+        : is_max ? "max(x, y)"
+                 : "min(x, y)",
+        is_sum   ? "0f"
+        : is_max ? "-3.40282e+38f"
+                 : "3.40282e+38f");
+    Print(op.body());
+    out_ += "], init=[], axis=[";
+    std::string_view separator;
+    for (const auto& axis : op.reduce_axes()) {
+      Append("{}iter_var({}, range(min=0, ext={}))", separator, axis.name, axis.extent);
+      separator = ", ";
+    }
+    out_ += "], where=(bool)1, value_index=0)";
+    return true;
+  }
+
   template <typename... Args>
   void Append(fmt::format_string<Args...> format, Args&&... args) {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
@@ -222,12 +264,30 @@ std::string HashText(const Dag& dag, std::span<const OpForm> forms) {
   std::string text;
   for (int i = 0; i < dag.size(); ++i) {
     if (dag.op(i).is_placeholder()) {
-      text += dag.op(i).name();
+      const OpForm& form = forms[static_cast<size_t>(i)];
+      text += form.name.empty() ? dag.op(i).name() : form.name;
       text += " = PLACEHOLDER \n";
       continue;
     }
     for (int output = 0; output < dag.op(i).num_outputs(); ++output)
       Printer(dag, i, forms, text).Line(output);
+  }
+  return text;
+}
+
+std::string BodiesText(const Dag& dag, std::span<const OpForm> forms) {
+  std::string text;
+  for (int i = 0; i < dag.size(); ++i) {
+    const Operator& op = dag.op(i);
+    if (op.is_placeholder()) {
+      text += "placeholder";
+    } else if (!Printer(dag, i, forms, text).BodyOf2020()) {
+      return "";
+    }
+    // A tuple of Python: one of one number ends with a comma.
+    const std::vector<int64_t>& shape = dag.shape({i, 0});
+    text += fmt::format(",({}{}),{};", fmt::join(shape, ", "), shape.size() == 1 ? "," : "",
+                        TypeName(op.type()));
   }
   return text;
 }

@@ -22,4 +22,9 @@ struct OpForm {
 // `forms`: one for each operator.
 std::string HashText(const Dag& dag, std::span<const OpForm> forms);
 
+// What was hashed before 2021 (TVM v0.8.dev0, python/tvm/auto_scheduler/compute_dag.py, hash_key):
+// of each operator the body as it was printed then, the shape and the type. "": how one of the
+// operators was printed is not known.
+std::string BodiesText(const Dag& dag, std::span<const OpForm> forms);
+
 }  // namespace kiln::dag

@@ -9,6 +9,7 @@
 
 #include "base/status_testing.h"
 #include "compiler/features/columns.h"
+#include "compiler/features/row_stages.h"
 #include "compiler/ir/program_text.h"
 
 namespace kiln::features {
@@ -82,6 +83,33 @@ program(A: input float32[512, 512], B: input float32[512, 512], C: output float3
     }
   }
 })";
+
+TEST(Features, EachRowIsOfAStage) {
+  constexpr std::string_view kTwoKernels = R"(
+program(A: input float32[8], B: workspace float32[8], C: output float32[8]) {
+  stage B
+  stage C
+  kernel first {
+    for i in 0..8 {
+      B[i] = 0.0f @ B
+      if i < 4 {
+        B[i] = B[i] + A[i] @ B
+      }
+    }
+  }
+  kernel second {
+    for j in 0..8 {
+      C[j] = B[j] @ C
+    }
+  }
+})";
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(kTwoKernels));
+  const std::vector<RowStage> expected = {
+      {"first", "B", "B"}, {"first", "B", "B"}, {"second", "C", "C"}};
+  EXPECT_EQ(RowStages(program), expected);
+  EXPECT_EQ(ExtractFeatures(program, *target::ParseTarget("llvm"), {}, {}).rows(),
+            static_cast<int>(expected.size()));
+}
 
 // By hand: 512^3 iterations.
 TEST(Features, MatmulAsTheFactsHaveIt) {

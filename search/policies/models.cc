@@ -1,5 +1,7 @@
 #include "search/policies/models.h"
 
+#include <utility>
+
 #include "compiler/features/features.h"
 #include "costmodel/analytic_model.h"
 #include "costmodel/make_cost_model.h"
@@ -12,24 +14,73 @@ namespace {
 // As it corrects estimates, it learns from few.
 constexpr int kFewSamples = 16;
 
+// `more`: parameters beside those that the model was trained with.
+StatusOr<TrainedModel> Open(const costmodel::ModelFile& file, uint64_t seed,
+                            const std::stop_token& stop,
+                            const std::map<std::string, double>& more) {
+  const costmodel::ModelInfo& info = file.info;
+  KILN_RETURN_IF_ERROR(
+      costmodel::CheckColumns(info, features::kFeatureVersion, features::FeatureNames()));
+  costmodel::CostModelOptions options = {.seed = seed,
+                                         .feature_version = features::kFeatureVersion,
+                                         .min_samples = kFewSamples,
+                                         .parameters = info.parameters,
+                                         .stop = stop};
+  for (const auto& [name, value] : more) options.parameters[name] = value;
+  if (!info.calibration.empty()) {
+    KILN_ASSIGN_OR_RETURN(const device::Calibration constants,
+                          device::ParseCalibration(info.calibration));
+    KILN_ASSIGN_OR_RETURN(options.estimate,
+                          costmodel::AnalyticModel::Make(features::FeatureNames(), constants));
+  }
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<costmodel::CostModel> model,
+                        costmodel::MakeCostModel(info.kind, options));
+  KILN_RETURN_IF_ERROR(model->Load(file.model));
+  return TrainedModel{info, std::move(model)};
+}
+
 }  // namespace
 
+StatusOr<TrainedModel> OpenTrainedModel(const costmodel::ModelFile& file, uint64_t seed,
+                                        const std::stop_token& stop) {
+  return Open(file, seed, stop, {});
+}
+
 StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
-                            const device::Calibration& device, const std::stop_token& stop) {
+                            const device::Calibration& device, const std::stop_token& stop,
+                            const LearningOptions& options) {
   KILN_ASSIGN_OR_RETURN(const PolicyKind* const kind, FindPolicy(policy));
   Models models;
   if (kind->uses_analytic_model) {
     KILN_ASSIGN_OR_RETURN(models.prior,
                           costmodel::AnalyticModel::Make(features::FeatureNames(), device));
   }
-  if (kind->learned_model.empty()) return models;
-  KILN_ASSIGN_OR_RETURN(
-      models.learned,
-      costmodel::MakeCostModel(kind->learned_model, {.seed = seed,
-                                                     .feature_version = features::kFeatureVersion,
-                                                     .min_samples = kFewSamples,
-                                                     .estimate = models.prior,
-                                                     .stop = stop}));
+  const bool given = options.trained != nullptr || !options.parameters.empty();
+  if (kind->learned_model.empty()) {
+    if (!given) return models;
+    return InvalidArgument("policy {} learns with no cost model of schedules, and one is given",
+                           policy);
+  }
+  if (options.trained != nullptr) {
+    if (options.trained->info.kind != kind->learned_model) {
+      return InvalidArgument("policy {} learns with a model {}, and one of kind {} is given",
+                             policy, kind->learned_model, options.trained->info.kind);
+    }
+    KILN_ASSIGN_OR_RETURN(const TrainedModel trained,
+                          Open(*options.trained, seed, stop, options.parameters));
+    models.learned = trained.model;
+    // Scores of other units have no mean.
+    if (!trained.gives_seconds()) return models;
+  } else {
+    KILN_ASSIGN_OR_RETURN(
+        models.learned,
+        costmodel::MakeCostModel(kind->learned_model, {.seed = seed,
+                                                       .feature_version = features::kFeatureVersion,
+                                                       .min_samples = kFewSamples,
+                                                       .parameters = options.parameters,
+                                                       .estimate = models.prior,
+                                                       .stop = stop}));
+  }
   if (models.prior != nullptr)
     models.blended = std::make_shared<costmodel::MeanModel>(models.learned, models.prior);
   return models;

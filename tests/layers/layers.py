@@ -80,6 +80,17 @@ TABLE = {
         "search/templates",
     ] + _COMPILER,
     "search/tuning": ["base", "device", "search/space", "search/policies"],
+    # Models out of records, as files.
+    "costmodel/trained": [
+        "base", "device", "costmodel", "compiler/features", "search/space", "search/policies", "store",
+    ] + _COMPILER,
+    # Which schedule a computation gets where nothing is searched.
+    "search/choice": ["base", "device", "search/space", "search/policies", "store"] + _COMPILER,
+    # What is asked of models over a store, for those who see messages.
+    "costmodel/wire": [
+        "base", "device", "proto", "rpc", "costmodel", "costmodel/trained", "search/space", "search/policies", "store",
+        "store/wire",
+    ] + _COMPILER,
     # What a user ships: runs compiled networks, and nothing else.
     "runtime": ["base", "proto/cpu_abi.h"],
     # The services meet in proto/ and rpc/ and never include each other.
@@ -87,20 +98,23 @@ TABLE = {
     "builder": ["base", "proto", "rpc", "compiler"],
     "runner": ["base", "device", "proto", "rpc", "runtime"],
     "scheduler": [
-        "base", "device", "proto", "rpc", "costmodel", "search", "store", "store/wire", "compiler/features",
+        "base", "device", "proto", "rpc", "costmodel", "costmodel/trained", "costmodel/wire", "search", "store",
+        "store/wire", "compiler/features",
     ] + _COMPILER,
     # What a program may use: a scheduler, a farm of its own, the records of a file.
     "client": [
         "base", "device", "proto", "rpc", "compiler", "store", "store/wire", "graph", "frontend", "frontend/onnx",
+        # Models and choices over a store, as a scheduler has them.
+        "costmodel/model_file.h", "costmodel/wire", "search/choice",
         # The GPU that is at hand.
         "runtime/cuda_driver.h", "runtime/cuda_gpus.h",
-        # What a log's keys may stand for.
-        "scheduler/computations.h",
+        # What a log's keys may stand for; which schedule a computation gets.
+        "scheduler/computations.h", "scheduler/choice_calls.h",
     ],
     # Networks with the best records of their tasks, as files that run.
     "client/compile": [
         "base", "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "search/space", "search/policies",
-        "graph", "frontend", "frontend/onnx", "runtime", "client", "client/view",
+        "search/choice", "store", "store/wire", "graph", "frontend", "frontend/onnx", "runtime", "client", "client/view",
     ],
     # Text of what the services answer, and of what the compiler makes.
     "client/view": ["base", "device", "proto", "compiler", "search/space", "search/tuning", "client"],
@@ -112,8 +126,8 @@ TABLE = {
         "runner/arguments.h", "runner/compare.h",
     ],
     "client/cli": [
-        "base", "device", "proto", "rpc", "compiler", "costmodel", "search", "store", "store/wire", "graph", "frontend", "frontend/onnx",
-        "client", "client/view", "client/check", "client/compile", "runtime",
+        "base", "device", "proto", "rpc", "compiler", "costmodel", "costmodel/wire", "search", "store", "store/wire", "graph",
+        "frontend", "frontend/onnx", "client", "client/view", "client/check", "client/compile", "runtime",
         # Of the services only what the one binary starts, and what a log's keys may stand for.
         "tracker/daemon.h",
         "builder/daemon.h", "builder/child.h",
@@ -127,7 +141,7 @@ TABLE = {
 }
 
 # Libraries that stay in a few places. What is not listed may be included by all.
-_SERVICES = ["rpc", "store/wire", "tracker", "builder", "runner", "scheduler", "client", "client/check"]
+_SERVICES = ["rpc", "store/wire", "costmodel/wire", "tracker", "builder", "runner", "scheduler", "client", "client/check"]
 LIBRARIES = {
     "grpc": ["base"] + _SERVICES,
     "grpcpp": ["base"] + _SERVICES,

@@ -1,12 +1,13 @@
 // Saved cost models: bytes are refused, or load as a model that predicts finite scores and saves as
 // bytes that load to the same. An input is taken as a whole model, and as the body of one, which
-// gets an envelope that is right.
+// gets an envelope that is right; and as a model's file, its head, and the model in a file.
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "costmodel/forest.h"
 #include "costmodel/make_cost_model.h"
+#include "costmodel/model_file.h"
 #include "costmodel/saved_model.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
@@ -50,6 +51,22 @@ void CheckEnvelope(std::string_view body) {
   CheckModel(sealed);
 }
 
+void CheckFile(std::string_view bytes) {
+  const auto file = costmodel::ParseModelFile(bytes);
+  if (!file.ok()) return CheckRefusal(file.status());
+  const auto again = costmodel::ParseModelFile(costmodel::PrintModelFile(*file));
+  KILN_CHECK(again.ok() && *again == *file);
+}
+
+void CheckHead(std::string_view text) {
+  const auto info = costmodel::ParseModelInfo(text);
+  if (!info.ok()) return CheckRefusal(info.status());
+  const std::string printed = costmodel::PrintModelInfo(*info);
+  const auto again = costmodel::ParseModelInfo(printed);
+  KILN_CHECK(again.ok(), "{}", Message(again.status()));
+  KILN_CHECK(costmodel::PrintModelInfo(*again) == printed, "{}", printed);
+}
+
 }  // namespace
 }  // namespace kiln::fuzz
 
@@ -58,6 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes = fuzz::InputText(data, size);
   fuzz::CheckModel(bytes);
   fuzz::CheckEnvelope(bytes);
+  fuzz::CheckFile(bytes);
+  fuzz::CheckHead(bytes);
+  fuzz::CheckFile(costmodel::PrintModelFile({.info = {}, .model = std::string(bytes)}));
   const auto forest = costmodel::Forest::Load(bytes);
   if (forest.ok()) {
     fuzz::CheckForest(*forest);

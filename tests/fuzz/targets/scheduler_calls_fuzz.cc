@@ -43,6 +43,14 @@ class Relay : public v1::Scheduler::Service {
                              v1::ImportRecordsReply* reply) override {
     return service_->ImportRecords(context, reader, reply);
   }
+  grpc::Status GetModel(grpc::ServerContext* context, const v1::GetModelRequest* request,
+                        grpc::ServerWriter<v1::ModelPart>* writer) override {
+    return service_->GetModel(context, request, writer);
+  }
+  grpc::Status PutModel(grpc::ServerContext* context, grpc::ServerReader<v1::ModelPart>* reader,
+                        v1::CostModel* reply) override {
+    return service_->PutModel(context, reader, reply);
+  }
 
  private:
   SchedulerService* service_ = nullptr;
@@ -136,6 +144,7 @@ class Session {
   void Cancel(const std::string& job_id);
   void Watch(const v1::WatchJobRequest& request);
   void Import(const ImportRecordsRequests& requests);
+  void PutModel(const PutModelRequests& requests);
   void ListJobs(const v1::ListJobsRequest& request);
 
   std::unique_ptr<store::Store> store_;
@@ -195,6 +204,23 @@ void Session::Import(const ImportRecordsRequests& requests) {
              reply.ShortDebugString());
 }
 
+void Session::PutModel(const PutModelRequests& requests) {
+  grpc::ClientContext context;
+  v1::CostModel reply;
+  const auto writer = TheChannel().stub->PutModel(&context, &reply);
+  for (const v1::ModelPart& part : requests.requests()) {
+    if (!writer->Write(part)) break;
+  }
+  writer->WritesDone();
+  const grpc::Status status = writer->Finish();
+  CheckAnswerFromChannel(status);
+  if (!status.ok()) return;
+  v1::ListModelsReply models;
+  KILN_CHECK(Call(&SchedulerService::ListModels, v1::ListModelsRequest(), models).ok());
+  KILN_CHECK(std::ranges::any_of(
+      models.models(), [&](const v1::CostModel& model) { return model.name() == reply.name(); }));
+}
+
 void Session::ListJobs(const v1::ListJobsRequest& request) {
   v1::ListJobsReply reply;
   KILN_CHECK(Call(&SchedulerService::ListJobs, request, reply).ok());
@@ -245,6 +271,31 @@ void Session::Make(SchedulerCall& call) {
       return Import(call.import_records());
     case SchedulerCall::kBindKey:
       return Call<v1::BindKeyReply>(&SchedulerService::BindKey, call.bind_key());
+    case SchedulerCall::kTrainModel:
+      return Call<v1::TrainModelReply>(&SchedulerService::TrainModel, call.train_model());
+    case SchedulerCall::kListModels:
+      return Call<v1::ListModelsReply>(&SchedulerService::ListModels, call.list_models());
+    case SchedulerCall::kGetModel: {
+      const auto reader = TheChannel().stub->GetModel(&context, call.get_model());
+      ReadAll<v1::ModelPart>(*reader);
+      return;
+    }
+    case SchedulerCall::kPutModel:
+      return PutModel(call.put_model());
+    case SchedulerCall::kDeleteModel:
+      return Call<v1::DeleteModelReply>(&SchedulerService::DeleteModel, call.delete_model());
+    case SchedulerCall::kTestModel:
+      return Call<v1::TestModelReply>(&SchedulerService::TestModel, call.test_model());
+    case SchedulerCall::kPredict:
+      return Call<v1::PredictReply>(&SchedulerService::Predict, call.predict());
+    case SchedulerCall::kQuerySchedule:
+      return Call<v1::QueryScheduleReply>(&SchedulerService::QuerySchedule, call.query_schedule());
+    case SchedulerCall::kSetSchedule:
+      return Call<v1::SetScheduleReply>(&SchedulerService::SetSchedule, call.set_schedule());
+    case SchedulerCall::kListPinned:
+      return Call<v1::ListPinnedReply>(&SchedulerService::ListPinned, call.list_pinned());
+    case SchedulerCall::kQueryConfig:
+      return Call<v1::QueryConfigReply>(&SchedulerService::QueryConfig, call.query_config());
     default:
       return ListJobs(call.list_jobs());
   }

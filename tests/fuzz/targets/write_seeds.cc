@@ -19,6 +19,7 @@
 #include "compiler/schedule/source/print.h"
 #include "compiler/schedule/step.h"
 #include "costmodel/make_cost_model.h"
+#include "costmodel/model_file.h"
 #include "costmodel/saved_model.h"
 #include "costmodel/synthetic_testing.h"
 #include "device/calibration.h"
@@ -125,6 +126,28 @@ void AddModels(Seeds& seeds) {
     seeds.Add("saved_model", *saved);
     seeds.Add("saved_model", saved->substr(saved->find('\n') + 1));
   }
+  const costmodel::ModelTask task = {.workload_id = "ab",
+                                     .workload_key = "[\"k\", 8]",
+                                     .target = "llvm",
+                                     .device = "a CPU",
+                                     .description = "matmul 8,8,8",
+                                     .programs = 7,
+                                     .failed = 1,
+                                     .best_s = 1e-6};
+  const costmodel::ModelFile file = {
+      .info = {.calibration = device::PrintCalibration({}),
+               .feature_version = kFeatures,
+               .columns = "0123456789abcdef",
+               .parameters = {{"eta", 0.1}},
+               .seed = 1,
+               .records = 9,
+               .tasks = {task},
+               .sources = {"kiln.db"},
+               .trained_s = 1'700'000'000,
+               .held_out = costmodel::HeldOut{.share = 0.2, .k = 10, .tasks = {{task, {}}}}},
+      .model = "bytes"};
+  seeds.Add("saved_model", costmodel::PrintModelFile(file));
+  seeds.Add("saved_model", costmodel::PrintModelInfo(file.info));
 }
 
 void AddDevices(Seeds& seeds) {

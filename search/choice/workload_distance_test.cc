@@ -1,8 +1,8 @@
-#include "client/compile/workload_distance.h"
+#include "search/choice/workload_distance.h"
 
 #include <gtest/gtest.h>
 
-namespace kiln::client {
+namespace kiln::search {
 namespace {
 
 TEST(WorkloadDistanceTest, IsTheProductOfTheQuotientsOfExtents) {
@@ -34,4 +34,4 @@ TEST(WorkloadDistanceTest, HashOfAKey) {
 }
 
 }  // namespace
-}  // namespace kiln::client
+}  // namespace kiln::search

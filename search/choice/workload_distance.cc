@@ -1,11 +1,11 @@
-#include "client/compile/workload_distance.h"
+#include "search/choice/workload_distance.h"
 
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/packed_key.h"
 
-namespace kiln::client {
+namespace kiln::search {
 namespace {
 
 using Json = nlohmann::json;
@@ -54,4 +54,4 @@ std::string_view WorkloadHash(std::string_view key) {
                                        : key.substr(start + 1, end - start - 1);
 }
 
-}  // namespace kiln::client
+}  // namespace kiln::search

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace kiln::client {
+namespace kiln::search {
 
 // Of workload keys (dag/workload_key.h): the product of wanted/found over their numbers, 1 for equal
 // ones. None: another hash, another number of arguments, an extent that is no multiple of the found
@@ -19,4 +19,4 @@ std::optional<double> WorkloadDistance(std::string_view wanted, std::string_view
 // The hash in front of a key: equal for all tasks that are at some distance. "": none.
 std::string_view WorkloadHash(std::string_view key);
 
-}  // namespace kiln::client
+}  // namespace kiln::search

@@ -1,0 +1,139 @@
+// kiln model predict: what a cost model says of a schedule.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "base/file.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "client/cli/compilation_target.h"
+#include "client/cli/model_commands.h"
+#include "client/cli/model_source.h"
+#include "client/cli/resolve.h"
+#include "client/cli/schedule_source.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "compiler/dag/text.h"
+#include "compiler/schedule/step.h"
+#include "costmodel/wire/model_calls.h"
+
+namespace kiln::client {
+namespace {
+
+// A schedule, and of a recorded one what it is.
+struct Subjected {
+  v1::ScheduledProgram program;
+  std::optional<v1::Record> record;
+};
+
+// The steps that the flags give instead of a record's; nullopt: none.
+StatusOr<std::optional<std::string>> GivenSteps(const PredictFlags& flags, const dag::DagPtr& dag) {
+  if (flags.steps_path == "none") return "[]";
+  if (!flags.steps_path.empty()) return ReadFile(flags.steps_path);
+  if (flags.schedule_path.empty()) return std::nullopt;
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, ReadSchedule(flags.schedule_path, dag));
+  return schedule::PrintSteps(state.steps());
+}
+
+StatusOr<Subjected> SubjectOf(const PredictFlags& flags, const costmodel::ModelInfo& info,
+                              const Session& session) {
+  const bool given = !flags.steps_path.empty() || !flags.schedule_path.empty();
+  KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags.subject));
+  Subjected subject;
+  if (given && workload.has_value()) {
+    const std::string target = !flags.subject.target.empty() ? flags.subject.target
+                               : info.tasks.empty()          ? "llvm"
+                                                             : info.tasks[0].target;
+    KILN_ASSIGN_OR_RETURN(const target::Target completed, CompilationTarget(target, session));
+    subject.program.set_dag(dag::PrintDag(*workload->dag));
+    subject.program.set_target(target::PrintTarget(completed));
+    KILN_ASSIGN_OR_RETURN(const auto steps, GivenSteps(flags, workload->dag));
+    subject.program.set_steps(steps.value_or("[]"));
+    return subject;
+  }
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const Subject resolved, Resolve(flags.subject, *archive));
+  KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(resolved, flags.subject, *archive));
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, DagOfRecord(record, resolved, *archive));
+  KILN_ASSIGN_OR_RETURN(const auto steps, GivenSteps(flags, dag));
+  subject.program.set_dag(dag::PrintDag(*dag));
+  subject.program.set_target(record.target());
+  *subject.program.mutable_hardware() = record.hardware();
+  subject.program.set_device_model(record.device_model());
+  subject.program.set_steps(steps.value_or(record.steps()));
+  if (!steps.has_value()) subject.record = record;
+  return subject;
+}
+
+std::string ScoreText(const v1::Prediction& prediction) {
+  if (prediction.has_seconds()) return FormatSeconds(prediction.seconds());
+  return fmt::format("{:.3f} of the best speed of its task", prediction.score());
+}
+
+void Print(const v1::Prediction& prediction, const Subjected& subject,
+           const costmodel::ModelInfo& info) {
+  fmt::print("predicted  {}, by {} of {} programs\n", ScoreText(prediction), KindText(info),
+             FormatCount(info.programs()));
+  if (subject.record.has_value()) {
+    const v1::Record& record = *subject.record;
+    const bool worked = record.result().error() == v1::NO_ERROR;
+    fmt::print("measured   {}, trial {}\n",
+               worked ? LatencyCell(CostOf(record.result()))
+                      : std::string(ErrorName(record.result().error())),
+               TrialName(record));
+  }
+  Table table({{"Kernel"}, {"Stage"}, {"Predicted", Table::kRight}, {"Share", Table::kRight}});
+  for (const v1::StagePrediction& stage : prediction.stages()) {
+    table.AddRow({OneLine(stage.kernel()), OneLine(stage.stage()),
+                  prediction.has_seconds() ? FormatSeconds(-stage.score())
+                                           : fmt::format("{:.3f}", stage.score()),
+                  stage.has_share() ? fmt::format("{:.1f}%", 100 * stage.share()) : "-"});
+  }
+  fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+}
+
+std::string ToJson(const v1::Prediction& prediction, const Subjected& subject) {
+  std::string stages;
+  for (const v1::StagePrediction& stage : prediction.stages()) {
+    stages += fmt::format("{}{{\"kernel\":{},\"stage\":{},\"score\":{},\"share\":{}}}",
+                          stages.empty() ? "" : ",", JsonString(stage.kernel()),
+                          JsonString(stage.stage()), stage.score(),
+                          stage.has_share() ? fmt::to_string(stage.share()) : "null");
+  }
+  const double measured_s = subject.record.has_value() ? CostOf(subject.record->result()) : 0;
+  return fmt::format(
+      "{{\"score\":{},\"predicted_s\":{},\"measured_s\":{},\"target\":{},\"steps\":{},"
+      "\"stages\":[{}]}}",
+      prediction.score(), prediction.has_seconds() ? fmt::to_string(prediction.seconds()) : "null",
+      measured_s > 0 ? fmt::to_string(measured_s) : "null", JsonString(subject.program.target()),
+      subject.program.steps(), stages);
+}
+
+}  // namespace
+
+Status PredictCommand(const PredictFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file, ReadModelSource(flags.model, session));
+  KILN_ASSIGN_OR_RETURN(const Subjected subject, SubjectOf(flags, file.info, session));
+  v1::PredictRequest request;
+  *request.add_programs() = subject.program;
+  v1::PredictReply reply;
+  if (session.scheduler.empty()) {
+    KILN_ASSIGN_OR_RETURN(reply, costmodel::PredictWith(file, request, {}));
+  } else {
+    KILN_ASSIGN_OR_RETURN(const NamedOrFile model, ParseModelSource(flags.model));
+    KILN_ASSIGN_OR_RETURN(const auto models, session.OpenModels());
+    KILN_ASSIGN_OR_RETURN(reply, models->Predict(model, request));
+  }
+  const v1::Prediction& prediction = reply.predictions(0);
+  if (!prediction.error().empty()) return InvalidArgument("{}", prediction.error());
+  if (session.json) {
+    fmt::print("{}\n", ToJson(prediction, subject));
+  } else {
+    Print(prediction, subject, file.info);
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,133 @@
+// kiln model train, test: a cost model out of records, and how well one ranks them.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "client/cli/model_commands.h"
+#include "client/cli/model_source.h"
+#include "client/cli/model_text.h"
+#include "client/view/json.h"
+#include "costmodel/model_file.h"
+#include "costmodel/wire/model_calls.h"
+
+namespace kiln::client {
+namespace {
+
+StatusOr<v1::TrainModelRequest> RequestOf(const TrainModelFlags& flags) {
+  v1::TrainModelRequest request;
+  request.set_name(flags.name);
+  request.set_replace(flags.replace);
+  request.set_programs(flags.records.programs);
+  request.set_seed(flags.records.seed);
+  KILN_ASSIGN_OR_RETURN(const auto parameters, ParseParameters(flags.parameters));
+  request.mutable_parameters()->insert(parameters.begin(), parameters.end());
+  request.set_without_estimates(flags.without_estimates);
+  request.set_held_out(flags.held_out);
+  request.set_by_computation(flags.by_computation);
+  request.set_k(flags.records.k);
+  if (flags.if_grown.has_value()) request.set_if_grown(*flags.if_grown);
+  return request;
+}
+
+// The model of a file that need not be made anew, as its flags say; none: it is to be trained.
+StatusOr<std::optional<costmodel::ModelFile>> StillGood(const TrainModelFlags& flags,
+                                                        const RecordsToLearn& records) {
+  if (!flags.if_grown.has_value() || !flags.name.empty() || !FileExists(flags.output))
+    return std::nullopt;
+  KILN_ASSIGN_OR_RETURN(costmodel::ModelFile file, ReadModelSource(flags.output, records.session));
+  KILN_ASSIGN_OR_RETURN(const auto archive, records.session.OpenArchive());
+  int64_t count = 0;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(records.request, [&](const v1::Record&) {
+    ++count;
+    return OkStatus();
+  }));
+  if (costmodel::HasGrown(file.info, count, *flags.if_grown)) return std::nullopt;
+  return file;
+}
+
+void PrintKept(const std::string& label, const costmodel::ModelInfo& info, uint64_t records,
+               double share, bool json) {
+  if (json) {
+    fmt::print("{{\"model\":{},\"trained\":false,\"records\":{},\"info\":{}}}\n", JsonString(label),
+               records, costmodel::PrintModelInfo(info));
+    return;
+  }
+  fmt::print("{}: as it was, of {} records; {} are not {:.0f}% more\n", label,
+             FormatCount(info.records), FormatCount(static_cast<int64_t>(records)), 100 * share);
+}
+
+}  // namespace
+
+Status TrainModelCommand(const TrainModelFlags& flags, const Session& session) {
+  if (flags.output.empty() && flags.name.empty())
+    return InvalidArgument("say where the model goes: -o FILE, --name NAME, or both");
+  if (!session.scheduler.empty() && flags.name.empty())
+    return InvalidArgument("a scheduler keeps its models under names: --name NAME is missing");
+  KILN_ASSIGN_OR_RETURN(v1::TrainModelRequest request, RequestOf(flags));
+  KILN_ASSIGN_OR_RETURN(const RecordsToLearn records, RecordsOf(flags.records, session));
+  if (!flags.name.empty() && records.folder.has_value()) {
+    return InvalidArgument(
+        "a model of logs becomes a file: use -o FILE, then `kiln model put FILE --name {}`",
+        flags.name);
+  }
+  *request.mutable_records() = records.request;
+  const std::string label = flags.output.empty() ? flags.name : flags.output;
+  KILN_ASSIGN_OR_RETURN(const auto still_good, StillGood(flags, records));
+  if (still_good.has_value()) {
+    PrintKept(label, still_good->info, static_cast<uint64_t>(still_good->info.records),
+              *flags.if_grown, session.json);
+    return OkStatus();
+  }
+  KILN_ASSIGN_OR_RETURN(const auto models,
+                        records.session.OpenModels(/*write=*/!flags.name.empty()));
+  KILN_ASSIGN_OR_RETURN(const Models::Trained trained, models->Train(request));
+  if (!flags.output.empty()) KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.output, trained.file));
+  KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file, costmodel::ParseModelFile(trained.file));
+  if (trained.reply.kept()) {
+    PrintKept(label, file.info, trained.reply.records(), *flags.if_grown, session.json);
+    return OkStatus();
+  }
+  if (session.json) {
+    fmt::print("{{\"model\":{},\"trained\":true,\"records\":{},\"info\":{}}}\n", JsonString(label),
+               trained.reply.records(), costmodel::PrintModelInfo(file.info));
+  } else {
+    fmt::print("{}", ModelText(label, file));
+  }
+  fmt::print(stderr, "{}", LeftOutText(trained.reply.left_out()));
+  return OkStatus();
+}
+
+Status TestModelCommand(const TestModelFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(NamedOrFile model, ParseModelSource(flags.model));
+  KILN_ASSIGN_OR_RETURN(const RecordsToLearn records, RecordsOf(flags.records, session));
+  // A kept one is the session's, whatever it is tested on.
+  if (model.bytes.empty() && records.folder.has_value()) {
+    KILN_ASSIGN_OR_RETURN(const auto kept, session.OpenModels());
+    KILN_ASSIGN_OR_RETURN(model.bytes, kept->Get(model.name));
+  }
+  KILN_ASSIGN_OR_RETURN(const auto models, records.session.OpenModels());
+  v1::TestModelRequest request;
+  *request.mutable_records() = records.request;
+  request.set_programs(flags.records.programs);
+  request.set_seed(flags.records.seed);
+  request.set_k(flags.records.k);
+  KILN_ASSIGN_OR_RETURN(const v1::TestModelReply reply, models->Test(model, request));
+  const std::vector<v1::ModelQuality> tasks(reply.tasks().begin(), reply.tasks().end());
+  fmt::print(stderr, "{}", session.json ? "" : LeftOutText(reply.left_out()));
+  if (tasks.empty()) {
+    return NotFound("of {} records no task has {} programs that worked: nothing can be ranked",
+                    FormatCount(static_cast<int64_t>(reply.records())), costmodel::kFewestRanked);
+  }
+  if (session.json) {
+    for (const v1::ModelQuality& task : tasks) fmt::print("{}\n", QualityJson(task));
+    return OkStatus();
+  }
+  const int k = static_cast<int>(flags.records.k);
+  fmt::print("{}\nmean of {} tasks: {}\n", QualityTable(tasks, k, OutputColumns(STDOUT_FILENO)),
+             tasks.size(), QualityText(MeanQuality(tasks), k));
+  return OkStatus();
+}
+
+}  // namespace kiln::client

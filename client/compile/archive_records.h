@@ -1,0 +1,31 @@
+// What an archive knows of computations, as contexts ask it (search/choice/context.h).
+//
+// One thread at a time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "client/archive.h"
+#include "search/choice/known_records.h"
+
+namespace kiln::client {
+
+class ArchiveRecords final : public search::KnownRecords {
+ public:
+  // The archive outlives this. Its jobs are read once, with the first WithHash.
+  explicit ArchiveRecords(Archive& archive) : archive_(archive) {}
+
+  StatusOr<std::vector<store::Record>> Best(const std::string& workload_id) override;
+  StatusOr<std::vector<search::KnownComputation>> WithHash(std::string_view hash) override;
+  StatusOr<std::vector<store::PinnedSchedule>> Set(const std::string& workload_id) override;
+
+ private:
+  Archive& archive_;
+  std::optional<search::ComputationsByHash> tuned_;
+};
+
+}  // namespace kiln::client

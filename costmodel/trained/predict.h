@@ -1,0 +1,48 @@
+// What a model says of a schedule: of the whole program, and of each stage of it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/schedule/step.h"
+#include "search/policies/models.h"
+#include "search/space/task.h"
+
+namespace kiln::costmodel {
+
+// A store of the program: a row of its features.
+struct RowPrediction {
+  std::string kernel;
+  std::string stage;
+  std::string buffer;  // that it writes
+  double score = 0;    // as CostModel::PredictRows has it
+
+  friend bool operator==(const RowPrediction&, const RowPrediction&) = default;
+};
+
+// All stores of a stage within a kernel.
+struct StagePrediction {
+  std::string kernel;
+  std::string stage;
+  double score = 0;  // the sum of its rows'
+  // Of the program's predicted time; none where scores are no times.
+  std::optional<double> share;
+
+  friend bool operator==(const StagePrediction&, const StagePrediction&) = default;
+};
+
+struct Prediction {
+  double score = 0;               // higher is faster
+  std::optional<double> seconds;  // none: the score is a throughput, relative to the best one's
+  std::vector<RowPrediction> rows;
+  std::vector<StagePrediction> stages;  // in the order of the program
+};
+
+// Refused when the steps do not replay or lower, with the reason.
+StatusOr<Prediction> Predict(const search::TrainedModel& model, const search::Task& task,
+                             std::span<const schedule::StepPtr> steps);
+
+}  // namespace kiln::costmodel

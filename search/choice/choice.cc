@@ -1,0 +1,16 @@
+#include "search/choice/choice.h"
+
+#include <fmt/format.h>
+
+namespace kiln::search {
+
+Choice ChoiceOf(const store::Record& record) {
+  return {.source = ChoiceSource::kRecord,
+          .steps = record.steps,
+          .record = fmt::format("{}", record.id),
+          .cost_s = store::Cost(record),
+          .hardware = HardwareParamsOf(record.hardware),
+          .device = record.device};
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,180 @@
+#include "search/choice/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "compiler/dag/packed_inputs.h"
+#include "compiler/dag/workload_id.h"
+#include "compiler/dag/workload_key.h"
+#include "compiler/handwritten/kernel_point.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/state.h"
+#include "compiler/target/meaning.h"
+#include "device/calibration.h"
+#include "search/choice/unmeasured.h"
+#include "search/choice/workload_distance.h"
+
+namespace kiln::search {
+namespace {
+
+Choice SetTo(std::string_view steps) {
+  return {.source = ChoiceSource::kSet, .steps = std::string(steps), .record = {}};
+}
+
+bool IsFor(const Task& task, std::string_view target) {
+  return target::MeanSame(target, {}, target::PrintTarget(task.target), {});
+}
+
+Status Lowers(const Task& task, std::string_view steps) {
+  KILN_ASSIGN_OR_RETURN(const auto parsed, schedule::ParseSteps(steps));
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(task.dag, parsed, task.stop));
+  return lower::Lower(state, {.gpu = task.target.is_gpu(), .stop = task.stop}).status();
+}
+
+bool IsOfKind(const store::Record& record, const Task& task) {
+  const auto parsed = target::ParseTarget(record.target);
+  return parsed.ok() && parsed->kind == task.target.kind;
+}
+
+}  // namespace
+
+Status CheckApplies(const Task& task, std::string_view steps) {
+  const Status lowers = Lowers(task, steps);
+  if (lowers.ok() || lowers.code() == StatusCode::kCancelled) return lowers;
+  return InvalidArgument("the steps do not apply to the computation: {}", Message(lowers));
+}
+
+// ---- any context ----------------------------------------------------------------------------
+
+Choice Context::Kept(const Task& task) {
+  std::lock_guard lock(mutex_);
+  const auto of_computation = kept_.find(dag::WorkloadId(*task.dag));
+  if (of_computation == kept_.end()) return {};
+  for (const auto& [target, steps] : of_computation->second) {
+    if (IsFor(task, target)) return SetTo(steps);
+  }
+  return {};
+}
+
+StatusOr<Choice> Context::Query(const Task& task) {
+  Choice choice = Kept(task);
+  if (choice.source == ChoiceSource::kNone) {
+    KILN_ASSIGN_OR_RETURN(choice, Find(task));
+  }
+  if (choice.source != ChoiceSource::kNone || outer_ == nullptr) return choice;
+  return outer_->Query(task);
+}
+
+Status Context::Update(const Task& task, std::string_view steps) {
+  KILN_RETURN_IF_ERROR(CheckApplies(task, steps));
+  return Keep(task, steps);
+}
+
+Status Context::Keep(const Task& task, std::string_view steps) {
+  std::lock_guard lock(mutex_);
+  auto& schedules = kept_[dag::WorkloadId(*task.dag)];
+  std::erase_if(schedules, [&](const auto& kept) { return IsFor(task, kept.first); });
+  schedules.emplace_back(target::PrintTarget(task.target), steps);
+  return OkStatus();
+}
+
+// ---- history --------------------------------------------------------------------------------
+
+StatusOr<Choice> HistoryBest::Find(const Task& task) {
+  std::lock_guard lock(mutex_);
+  const std::string id = dag::WorkloadId(*task.dag);
+  KILN_ASSIGN_OR_RETURN(const auto pinned, records_.Set(id));
+  for (const store::PinnedSchedule& set : pinned) {
+    if (IsFor(task, set.target)) return SetTo(set.steps);
+  }
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, records_.Best(id));
+  const std::string target = target::PrintTarget(task.target);
+  const store::Record* best = nullptr;
+  for (const store::Record& record : records) {
+    if (handwritten::IsKernelPoint(record.steps)) continue;  // no schedule
+    if (!target::MeanSame(record.target, HardwareParamsOf(record.hardware), target, {})) continue;
+    if (best == nullptr || store::Cost(record) < store::Cost(*best)) best = &record;
+  }
+  if (best != nullptr) return ChoiceOf(*best);
+  if (!options_.include_compatible) return Choice();
+  return Compatible(task);
+}
+
+StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
+  const std::string key = dag::WorkloadKey(*task.dag);
+  KILN_ASSIGN_OR_RETURN(const auto related, records_.WithHash(WorkloadHash(key)));
+  Choice best;
+  double least_s = 0;
+  for (const KnownComputation& computation : related) {
+    const auto distance = WorkloadDistance(key, computation.key);
+    if (!distance.has_value()) continue;
+    KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, records_.Best(computation.id));
+    for (const store::Record& record : records) {
+      const double cost_s = store::Cost(record) * *distance;
+      if (!IsOfKind(record, task) || cost_s <= 0) continue;
+      if (handwritten::IsKernelPoint(record.steps)) continue;
+      if (best.source != ChoiceSource::kNone && cost_s >= least_s) continue;
+      least_s = cost_s;
+      best = ChoiceOf(record);
+      best.source = ChoiceSource::kCompatible;
+      best.cost_s = 0;
+      best.distance = *distance;
+      best.reused_from = fmt::format("{} for {}", OneLine(computation.description), record.target);
+    }
+  }
+  return best;
+}
+
+// ---- without history ------------------------------------------------------------------------
+
+StatusOr<Choice> FixedSchedule::Find(const Task& task) {
+  if (!workload_ids_.empty() && !workload_ids_.contains(dag::WorkloadId(*task.dag)))
+    return Choice();
+  if (!CheckApplies(task, steps_).ok()) return Choice();
+  return Choice{.source = ChoiceSource::kFixed, .steps = steps_, .record = {}};
+}
+
+StatusOr<Choice> SampledSchedule::Find(const Task& task) {
+  KILN_ASSIGN_OR_RETURN(
+      UnmeasuredChoice sampled,
+      ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, seed_));
+  return Choice{.source = ChoiceSource::kSample,
+                .steps = std::move(sampled.steps),
+                .record = {},
+                .hardware = task.hardware,
+                .origin = std::move(sampled.origin),
+                .predicted_s = sampled.predicted_s};
+}
+
+StatusOr<Choice> Fallback::Find(const Task& task) {
+  std::lock_guard lock(mutex_);
+  if (said_.insert(dag::WorkloadId(*task.dag)).second) {
+    LogWarn("no schedule is known of {} for {}: tune it, or it runs as it is declared",
+            dag::WorkloadKey(*task.dag), target::PrintTarget(task.target));
+  }
+  return Choice();
+}
+
+std::shared_ptr<Context> HistoryBestOrSample(KnownRecords& records, uint64_t seed) {
+  return std::make_shared<HistoryBest>(records, HistoryOptions{.include_compatible = true},
+                                       std::make_shared<SampledSchedule>(seed));
+}
+
+StatusOr<ScheduledDag> FasterOf(const Task& task, Context& context) {
+  ScheduledDag chosen{.dag = task.dag, .schedule = {}};
+  KILN_ASSIGN_OR_RETURN(chosen.schedule, context.Query(task));
+  const dag::DagPtr plain = dag::PlainInputs(task.dag);
+  if (plain == task.dag || chosen.schedule.source == ChoiceSource::kSet) return chosen;
+  Task other = task;
+  other.dag = plain;
+  KILN_ASSIGN_OR_RETURN(Choice of_plain, context.Query(other));
+  const bool has_record = chosen.schedule.source == ChoiceSource::kRecord;
+  const bool is_faster = !has_record || of_plain.cost_s < chosen.schedule.cost_s;
+  if (of_plain.source == ChoiceSource::kRecord && is_faster) chosen = {plain, std::move(of_plain)};
+  return chosen;
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,189 @@
+#include "search/choice/context.h"
+
+#include "compiler/dag/packed_inputs.h"
+#include "compiler/dag/text.h"
+#include "search/choice/context_testing.h"
+#include "store/memory_store.h"
+
+namespace kiln::search {
+namespace {
+
+using testing::HasSubstr;
+
+std::shared_ptr<Context> EmptyHistory(std::shared_ptr<Context> outer, HistoryOptions options) {
+  static store::Store& store = *store::NewMemoryStore().release();
+  static StoreRecords& records = *new StoreRecords(store);
+  return std::make_shared<HistoryBest>(records, options, std::move(outer));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Contexts, ContextConformance,
+    testing::Values(
+        ContextCase{"history", [](auto outer) { return EmptyHistory(outer, {}); }},
+        ContextCase{"compatible history",
+                    [](auto outer) { return EmptyHistory(outer, {.include_compatible = true}); }},
+        ContextCase{"fixed for another computation",
+                    [](auto outer) {
+                      return std::make_shared<FixedSchedule>(
+                          kTilesOf4, std::set<std::string>{"another"}, outer);
+                    }},
+        ContextCase{"fixed",
+                    [](auto outer) {
+                      return std::make_shared<FixedSchedule>("[]", std::set<std::string>{}, outer);
+                    },
+                    true, true},
+        ContextCase{"sample", [](auto) { return std::make_shared<SampledSchedule>(1); }, false,
+                    true},
+        ContextCase{"fallback", [](auto) { return std::make_shared<Fallback>(); }, false}),
+    [](const auto& info) {
+      std::string name = info.param.name;
+      std::ranges::replace(name, ' ', '_');
+      return name;
+    });
+
+class HistoryTest : public testing::Test {
+ protected:
+  // Returns the record's number.
+  int64_t Add(const Task& task, double cost_s, const std::string& steps = "[]") {
+    const std::string job = "j" + std::to_string(jobs_++);
+    store::TaskRow row;
+    row.job_id = job;
+    row.workload_id = dag::WorkloadId(*task.dag);
+    row.workload_key = dag::WorkloadKey(*task.dag);
+    row.dag = dag::PrintDag(*task.dag);
+    row.target = target::PrintTarget(task.target);
+    row.description = "a product";
+    EXPECT_OK(store_->AddJob({.id = job}, {&row, 1}));
+    store::Record record;
+    record.job_id = job;
+    record.workload_id = row.workload_id;
+    record.workload_key = row.workload_key;
+    record.dag = row.dag;
+    record.target = row.target;
+    record.steps = steps;
+    record.costs_s = {cost_s};
+    record.device = "a device";
+    const auto id = store_->AddRecord(record);
+    EXPECT_OK(id.status());
+    return id.value_or(0);
+  }
+
+  Choice Ask(const Task& task, HistoryOptions options = {},
+             std::shared_ptr<Context> outer = nullptr) {
+    StoreRecords records(*store_);
+    HistoryBest context(records, options, std::move(outer));
+    auto choice = context.Query(task);
+    EXPECT_OK(choice.status());
+    return *std::move(choice);
+  }
+
+  std::unique_ptr<store::Store> store_ = store::NewMemoryStore();
+  int jobs_ = 0;
+};
+
+TEST_F(HistoryTest, IsTheBestRecordForATargetThatMeansTheSame) {
+  Add(MatmulTask("16,16,16"), 3e-6);
+  const int64_t best = Add(MatmulTask("16,16,16", "llvm -keys=cpu -mcpu=znver4"), 2e-6, kTilesOf4);
+  Add(MatmulTask("16,16,16", "llvm -mcpu=haswell"), 1e-6);
+  Add(MatmulTask("16,16,8"), 1e-6);
+  const Choice choice = Ask(MatmulTask("16,16,16"));
+  EXPECT_EQ(choice.source, ChoiceSource::kRecord);
+  EXPECT_EQ(choice.record, std::to_string(best));
+  EXPECT_EQ(choice.steps, kTilesOf4);
+  EXPECT_EQ(choice.cost_s, 2e-6);
+  EXPECT_EQ(choice.device, "a device");
+}
+
+TEST_F(HistoryTest, WhatSomebodyHasSetComesBeforeRecords) {
+  Add(MatmulTask("16,16,16"), 3e-6);
+  const std::string id = dag::WorkloadId(*MatmulTask("16,16,16").dag);
+  ASSERT_OK(
+      store_->PinSchedule({.workload_id = id, .target = "llvm -mcpu=haswell", .steps = kTilesOf2}));
+  EXPECT_EQ(Ask(MatmulTask("16,16,16")).source, ChoiceSource::kRecord);
+  ASSERT_OK(
+      store_->PinSchedule({.workload_id = id, .target = "llvm -mcpu=znver4", .steps = kTilesOf4}));
+  const Choice choice = Ask(MatmulTask("16,16,16"));
+  EXPECT_EQ(choice.source, ChoiceSource::kSet);
+  EXPECT_EQ(choice.steps, kTilesOf4);
+  EXPECT_EQ(choice.record, "");
+}
+
+TEST_F(HistoryTest, ACompatibleRecordIsThatOfTheLeastCostTimesDistance) {
+  const HistoryOptions compatible = {.include_compatible = true};
+  Add(MatmulTask("64,64,64", "cuda -arch=sm_90"), 1e-6);  // another kind
+  const int64_t haswell = Add(MatmulTask("64,64,64", "llvm -mcpu=haswell"), 5e-5);
+  Add(MatmulTask("64,64,48"), 1e-6);  // no whole multiple
+  EXPECT_EQ(Ask(MatmulTask("64,64,64")).source, ChoiceSource::kNone);
+  Choice choice = Ask(MatmulTask("64,64,64"), compatible);
+  EXPECT_EQ(choice.source, ChoiceSource::kCompatible);
+  EXPECT_EQ(choice.record, std::to_string(haswell));
+  EXPECT_EQ(choice.reused_from, "a product for llvm -mcpu=haswell");
+  EXPECT_EQ(choice.cost_s, 0) << "nobody knows what it costs here";
+
+  // The keys of matrix products have their tensors' extents: M and K of A, N and K of B, M and N.
+  const int64_t four = Add(MatmulTask("32,64,64"), 1e-5);  // 4 times as far
+  Add(MatmulTask("16,64,64"), 9e-6);                       // 16 times
+  choice = Ask(MatmulTask("64,64,64"), compatible);
+  EXPECT_EQ(choice.record, std::to_string(four));
+  EXPECT_EQ(choice.distance, 4);
+  EXPECT_EQ(Ask(MatmulTask("8,64,64"), compatible).source, ChoiceSource::kNone)
+      << "smaller ones are at no distance";
+}
+
+TEST_F(HistoryTest, NestedContextsAreAskedFromTheInsideOut) {
+  const auto task = MatmulTask("16,16,16");
+  const auto outermost = std::make_shared<SampledSchedule>(1);
+  const auto fixed = std::make_shared<FixedSchedule>(
+      kTilesOf4, std::set<std::string>{dag::WorkloadId(*task.dag)}, outermost);
+  EXPECT_EQ(Ask(task, {}, fixed).steps, kTilesOf4);
+  const Choice sampled = Ask(MatmulTask("16,16,32"), {}, fixed);
+  EXPECT_EQ(sampled.source, ChoiceSource::kSample);
+  EXPECT_NE(sampled.origin, "");
+  EXPECT_GT(sampled.predicted_s, 0);
+  Add(task, 1e-6);
+  EXPECT_EQ(Ask(task, {}, fixed).source, ChoiceSource::kRecord);
+}
+
+TEST_F(HistoryTest, BestOrSampleHasAnAnswerToEverything) {
+  StoreRecords records(*store_);
+  const auto context = HistoryBestOrSample(records, 1);
+  ASSERT_OK_AND_ASSIGN(Choice choice, context->Query(MatmulTask("32,16,16")));
+  EXPECT_EQ(choice.source, ChoiceSource::kSample);
+  ASSERT_OK(context->Update(MatmulTask("32,16,16"), choice.steps));
+  Add(MatmulTask("32,16,16"), 1e-6);
+  ASSERT_OK_AND_ASSIGN(choice, context->Query(MatmulTask("32,16,16")));
+  EXPECT_EQ(choice.source, ChoiceSource::kSet);
+}
+
+TEST_F(HistoryTest, OfPackedAndPlainInputsTheFasterRecord) {
+  const Task plain = MatmulTask("16,16,16");
+  Task packed = plain;
+  packed.dag = dag::PackInputs(plain.dag, [](int) { return true; });
+  ASSERT_NE(packed.dag, plain.dag);
+  StoreRecords records(*store_);
+  HistoryBest context(records, {});
+  const auto faster = [&](const Task& task) { return *FasterOf(task, context); };
+  EXPECT_EQ(faster(packed).dag, packed.dag);
+  EXPECT_EQ(faster(packed).schedule.source, ChoiceSource::kNone);
+  const int64_t first = Add(plain, 2e-6);
+  EXPECT_EQ(dag::WorkloadId(*faster(packed).dag), dag::WorkloadId(*plain.dag));
+  EXPECT_EQ(faster(packed).schedule.record, std::to_string(first));
+  Add(packed, 3e-6);
+  EXPECT_EQ(faster(packed).schedule.record, std::to_string(first));
+  const int64_t third = Add(packed, 1e-6);
+  EXPECT_EQ(faster(packed).schedule.record, std::to_string(third));
+  EXPECT_EQ(faster(packed).dag, packed.dag);
+  EXPECT_EQ(faster(plain).schedule.record, std::to_string(first))
+      << "that of a computation whose inputs are not known";
+}
+
+TEST(FixedScheduleTest, StepsThatDoNotApplyAreNoAnswer) {
+  FixedSchedule context(kTilesOf4);
+  ASSERT_OK_AND_ASSIGN(const Choice applies, context.Query(MatmulTask("16,16,16")));
+  EXPECT_EQ(applies.steps, kTilesOf4);
+  ASSERT_OK_AND_ASSIGN(const Choice other, context.Query(MatmulTask("17,16,16")));
+  EXPECT_EQ(other.source, ChoiceSource::kNone);
+}
+
+}  // namespace
+}  // namespace kiln::search
