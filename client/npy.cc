@@ -21,10 +21,11 @@ struct Row {
   std::string_view dtype, descr;
   int64_t bytes;
 };
-constexpr std::array kTypes = {Row{"float64", "<f8", 8}, Row{"float32", "<f4", 4},
-                               Row{"float16", "<f2", 2}, Row{"int64", "<i8", 8},
-                               Row{"int32", "<i4", 4},   Row{"int8", "|i1", 1},
-                               Row{"bool", "|b1", 1}};
+constexpr std::array kTypes = {
+    Row{"float64", "<f8", 8}, Row{"float32", "<f4", 4}, Row{"float16", "<f2", 2},
+    Row{"int64", "<i8", 8},   Row{"int32", "<i4", 4},   Row{"int16", "<i2", 2},
+    Row{"int8", "|i1", 1},    Row{"uint32", "<u4", 4},  Row{"uint16", "<u2", 2},
+    Row{"uint8", "|u1", 1},   Row{"bool", "|b1", 1}};
 
 // What stands behind 'key': in the header, up to the next comma or brace outside of brackets.
 std::optional<std::string_view> ValueOf(std::string_view header, std::string_view key) {
@@ -98,8 +99,8 @@ StatusOr<NpyArray> Parse(std::string_view content) {
     return array;
   }
   return InvalidArgument(
-      "has elements of {}, expected one of float64, float32, float16, int64, "
-      "int32, int8, bool, little-endian",
+      "has elements of {}, expected one of float64, float32, float16, int64, int32, int16, int8, "
+      "uint32, uint16, uint8, bool, little-endian",
       *descr);
 }
 

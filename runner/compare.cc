@@ -152,6 +152,10 @@ std::string ElementText(DType dtype, std::span<const std::byte> element) {
       return fmt::format("{}", Load<int16_t>(element, 0));
     case DType::kInt8:
       return fmt::format("{}", +Load<int8_t>(element, 0));
+    case DType::kUInt32:
+      return fmt::format("{}", Load<uint32_t>(element, 0));
+    case DType::kUInt16:
+      return fmt::format("{}", Load<uint16_t>(element, 0));
     case DType::kUInt8:
     case DType::kBool:
       return fmt::format("{}", +Load<uint8_t>(element, 0));
@@ -186,6 +190,10 @@ Comparison Compare(const Argument& argument, std::span<const std::byte> got,
       return CompareExact<int16_t>(argument, got, want);
     case DType::kInt8:
       return CompareExact<int8_t>(argument, got, want);
+    case DType::kUInt32:
+      return CompareExact<uint32_t>(argument, got, want);
+    case DType::kUInt16:
+      return CompareExact<uint16_t>(argument, got, want);
     case DType::kUInt8:
     case DType::kBool:
       return CompareExact<uint8_t>(argument, got, want);

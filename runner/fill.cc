@@ -85,6 +85,10 @@ void FillRange(std::span<std::byte> bytes, DType dtype, uint64_t key, const Valu
       return FillIntegerRange<int16_t>(bytes, key, range);
     case DType::kInt8:
       return FillIntegerRange<int8_t>(bytes, key, range);
+    case DType::kUInt32:
+      return FillIntegerRange<uint32_t>(bytes, key, range);
+    case DType::kUInt16:
+      return FillIntegerRange<uint16_t>(bytes, key, range);
     case DType::kUInt8:
     case DType::kBool:
       return FillIntegerRange<uint8_t>(bytes, key, range);
@@ -115,6 +119,10 @@ void FillRandom(std::span<std::byte> bytes, DType dtype, int64_t index_limit,
       return FillIntegers<int16_t>(bytes, key, index_limit, -8);
     case DType::kInt8:
       return FillIntegers<int8_t>(bytes, key, index_limit, -8);
+    case DType::kUInt32:
+      return FillIntegers<uint32_t>(bytes, key, index_limit, 0);
+    case DType::kUInt16:
+      return FillIntegers<uint16_t>(bytes, key, index_limit, 0);
     case DType::kUInt8:
       return FillIntegers<uint8_t>(bytes, key, index_limit, 0);
     case DType::kBool:

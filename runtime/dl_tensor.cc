@@ -22,6 +22,8 @@ KilnDLDataType DLDataTypeOf(DType dtype) {
     case DType::kBFloat16:
       return {kBFloat, bits, 1};
     case DType::kUInt8:
+    case DType::kUInt16:
+    case DType::kUInt32:
       return {kUnsigned, bits, 1};
     case DType::kBool:
       return {kBool, bits, 1};

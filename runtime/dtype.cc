@@ -15,7 +15,8 @@ constexpr Row kTable[] = {
     {DType::kFloat16, "float16", 2}, {DType::kBFloat16, "bfloat16", 2},
     {DType::kInt64, "int64", 8},     {DType::kInt32, "int32", 4},
     {DType::kInt16, "int16", 2},     {DType::kInt8, "int8", 1},
-    {DType::kUInt8, "uint8", 1},     {DType::kBool, "bool", 1},
+    {DType::kUInt8, "uint8", 1},     {DType::kUInt16, "uint16", 2},
+    {DType::kUInt32, "uint32", 4},   {DType::kBool, "bool", 1},
 };
 
 const Row& RowOf(DType dtype) {

@@ -18,6 +18,8 @@ enum class DType {
   kInt16,
   kInt8,
   kUInt8,
+  kUInt16,
+  kUInt32,
   kBool,
 };
 

@@ -57,7 +57,7 @@ void kiln_free(KilnNetwork* network);
 
 typedef struct KilnTensorInfo {
   const char* name;
-  const char* dtype; /* "float32", "float16", "bfloat16", "float64", "int8", "int32", "bool", ... */
+  const char* dtype; /* "float32", "float16", "bfloat16", "float64", "int8", "uint8", "bool", ... */
   int32_t ndim;      /* 0: a scalar */
   const int64_t* shape;
   int64_t bytes; /* row-major, contiguous */

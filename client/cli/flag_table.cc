@@ -90,6 +90,11 @@ void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments) {
   command.add_option("--dtype", arguments.dtype, "type of the inputs")->capture_default_str();
   command.add_option("--out-dtype", arguments.out_dtype, "type of sums and results [as --dtype]");
   command.add_option("--epilogue", arguments.epilogue, "what follows it, for instance bias,relu");
+  command
+      .add_option("--let", arguments.lets,
+                  "the value of a param of a text file, for instance N=512; any number of them")
+      ->type_name("NAME=NUMBER")
+      ->allow_extra_args(false);
 }
 
 void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments) {

@@ -268,6 +268,9 @@ StatusOr<std::vector<TaskListEntry>> LoadTasks(const JobFlags& flags) {
       return InvalidArgument("--tasks lists operators and weights: leave out '{}'{}",
                              flags.arguments.op, flags.weights.empty() ? "" : " and --weights");
     }
+    if (!flags.arguments.lets.empty())
+      return InvalidArgument(
+          "--let is for text files of the command line: leave it out of --tasks");
     return LoadTaskList(flags.tasks_path);
   }
   tasks.push_back({.arguments = flags.arguments});
@@ -279,7 +282,7 @@ StatusOr<std::vector<TaskListEntry>> LoadTasks(const JobFlags& flags) {
           "--tasks; arguments of an operator come with --args",
           more, flags.arguments.op);
     }
-    tasks.push_back({.arguments = {.op = more}});
+    tasks.push_back({.arguments = {.op = more, .lets = flags.arguments.lets}});
   }
   if (flags.weights.size() > tasks.size()) {
     return InvalidArgument("--weights has {} numbers for {} tasks", flags.weights.size(),
@@ -355,6 +358,10 @@ StatusOr<std::vector<JobTask>> NetworkJobTasks(const JobFlags& flags,
                            !flags.more.empty()         ? flags.more[0]
                            : !flags.tasks_path.empty() ? "--tasks"
                                                        : "--weights");
+  }
+  if (!flags.arguments.lets.empty()) {
+    return InvalidArgument("--let {}: {} is a network, expected a text file with a param",
+                           flags.arguments.lets[0], flags.arguments.op);
   }
   NetworkArguments arguments = flags.network;
   arguments.what = flags.arguments.op;

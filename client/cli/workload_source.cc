@@ -58,9 +58,10 @@ bool IsTextFile(std::string_view op) {
   return op.ends_with(".te") || op.find('/') != std::string_view::npos;
 }
 
-StatusOr<dag::DagText> LoadTextFile(const std::string& path) {
+StatusOr<dag::DagText> LoadTextFile(const std::string& path,
+                                    std::span<const dag::ParamValue> params) {
   KILN_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kMaxTextBytes));
-  auto parsed = dag::ParseDagText(text);
+  auto parsed = dag::ParseDagText(text, params);
   if (!parsed.ok()) return AtPlace(path, parsed.status());
   return parsed;
 }
@@ -104,7 +105,11 @@ StatusOr<Workload> LoadWorkload(const WorkloadArguments& arguments) {
         "{} is a network of a kind that is not read, expected ONNX: export it as {}.onnx",
         arguments.op, arguments.op.substr(0, arguments.op.rfind('.')));
   }
-  if (!IsTextFile(arguments.op)) return LoadOperator(arguments);
+  if (!IsTextFile(arguments.op)) {
+    if (arguments.lets.empty()) return LoadOperator(arguments);
+    return InvalidArgument("--let {}: {} is an operator, expected a text file with a param",
+                           arguments.lets[0], arguments.op);
+  }
   if (!arguments.args.empty() || !arguments.epilogue.empty() || arguments.dtype != "float32") {
     return InvalidArgument(
         "{} is a text file, which says its own shapes, types and epilogue: leave out --args, "
@@ -112,10 +117,18 @@ StatusOr<Workload> LoadWorkload(const WorkloadArguments& arguments) {
         arguments.op);
   }
   Workload workload;
-  KILN_ASSIGN_OR_RETURN(dag::DagText text, LoadTextFile(arguments.op));
+  std::vector<dag::ParamValue> params;
+  for (const std::string& let : arguments.lets) {
+    KILN_ASSIGN_OR_RETURN(dag::ParamValue param, dag::ParseParamValue(let));
+    if (std::ranges::find(params, param.name, &dag::ParamValue::name) != params.end())
+      return InvalidArgument("--let {}: {} has a value already", let, param.name);
+    params.push_back(std::move(param));
+  }
+  KILN_ASSIGN_OR_RETURN(dag::DagText text, LoadTextFile(arguments.op, params));
   workload.dag = std::move(text.dag);
   workload.ranges = std::move(text.ranges);
   workload.description = arguments.op.substr(arguments.op.rfind('/') + 1);
+  for (const std::string& let : arguments.lets) workload.description += " " + let;
   return workload;
 }
 

@@ -17,8 +17,9 @@ struct WorkloadArguments {
   std::string op = {};    // "conv2d_nchw", or the path of a text file
   std::string args = {};  // "1,7,7,512,512,3,3,1,1"
   std::string dtype = "float32";
-  std::string out_dtype = {};  // "" = as the operator says
-  std::string epilogue = {};   // "bias,relu"
+  std::string out_dtype = {};          // "" = as the operator says
+  std::string epilogue = {};           // "bias,relu"
+  std::vector<std::string> lets = {};  // values of the params of a text file: "N=512"
 };
 
 struct Workload {
@@ -50,7 +51,8 @@ bool IsTextFile(std::string_view op);
 
 // Errors are for the user: "my_op.te:3:14: expected ...", "no operator conv2d; closest: ...".
 StatusOr<Workload> LoadWorkload(const WorkloadArguments& arguments);
-StatusOr<dag::DagText> LoadTextFile(const std::string& path);
+StatusOr<dag::DagText> LoadTextFile(const std::string& path,
+                                    std::span<const dag::ParamValue> params = {});
 
 // "x=0.5:2" gives the input x of each workload that has one this range, instead of its own.
 // NotFound where none has it, InvalidArgument where it does not fit.

@@ -61,6 +61,25 @@ TEST_F(WorkloadSourceTest, ATextFile) {
   EXPECT_EQ(workload.dag->size(), 2);
 }
 
+TEST_F(WorkloadSourceTest, ParamsOfATextFile) {
+  const std::string path = File("my_op.te",
+                                "param n\nparam m = 4\ninput A: float32[n, m]\n"
+                                "B[i: n] = sum(k: m) A[i, k]\n");
+  ASSERT_OK_AND_ASSIGN(const Workload workload, LoadWorkload({.op = path, .lets = {"n=7"}}));
+  EXPECT_EQ(workload.description, "my_op.te n=7");
+  EXPECT_EQ(workload.dag->op(0).shape(), (std::vector<int64_t>{7, 4}));
+  const auto message = [&](const WorkloadArguments& arguments) {
+    return std::string(Message(LoadWorkload(arguments).status()));
+  };
+  EXPECT_THAT(message({.op = path}),
+              testing::EndsWith("my_op.te:1:7: n has no value: give it with --let n=..."));
+  EXPECT_THAT(message({.op = path, .lets = {"n=7", "z=1"}}), HasSubstr("no param z; it has n, m"));
+  EXPECT_THAT(message({.op = path, .lets = {"n=7", "n=8"}}), HasSubstr("n has a value already"));
+  EXPECT_THAT(message({.op = path, .lets = {"n"}}), HasSubstr("expected NAME=NUMBER"));
+  EXPECT_THAT(message({.op = "matmul", .args = "1,2,3", .lets = {"n=7"}}),
+              HasSubstr("--let n=7: matmul is an operator"));
+}
+
 TEST_F(WorkloadSourceTest, AMistakeInAFileHasItsPlace) {
   const std::string path = File("bad.te",
                                 "input A: float32[4, 8]\n"

@@ -30,6 +30,10 @@ constexpr TypeFacts kTypes[] = {
     {ir::kInt32, "kInt32", "int", 0, 0},
     {ir::kInt64, "kInt64", "long long", 0, 0},
     {ir::kBool, "kBool", "bool", 0, 0},
+    {ir::kInt16, "kInt16", "short", 0, 0},
+    {ir::kUInt8, "kUInt8", "unsigned char", 0, 0},
+    {ir::kUInt16, "kUInt16", "unsigned short", 0, 0},
+    {ir::kUInt32, "kUInt32", "unsigned int", 0, 0},
 };
 
 StatusOr<TypeFacts> FactsOf(const ir::Buffer& buffer) {
@@ -136,7 +140,9 @@ constexpr char kDeclarations[] = R"cuda(void check(cudaError_t error) {
 }
 
 enum Role { kInput, kOutput, kWorkspace };
-enum Type { kFloat, kDouble, kHalf, kBfloat, kInt8, kInt32, kInt64, kBool };
+enum Type {
+  kFloat, kDouble, kHalf, kBfloat, kInt8, kInt32, kInt64, kBool, kInt16, kUInt8, kUInt16, kUInt32
+};
 struct Buffer {
   const char* name;
   Role role;
@@ -150,7 +156,7 @@ struct Buffer {
 
 // {0}: cases of a switch over types, for store; {1}: for load.
 constexpr char kMain[] = R"cuda(size_t size_of(Type type) {
-  const size_t sizes[] = {4, 8, 2, 2, 1, 4, 8, 1};
+  const size_t sizes[] = {4, 8, 2, 2, 1, 4, 8, 1, 2, 1, 2, 4};
   return sizes[type];
 }
 
@@ -162,6 +168,10 @@ void store(void* to, Type type, long long i, double x) {
     case kInt32: ((int*)to)[i] = (int)std::floor(x); break;
     case kInt64: ((long long*)to)[i] = (long long)std::floor(x); break;
     case kBool: ((bool*)to)[i] = x > 0; break;
+    case kInt16: ((short*)to)[i] = (short)std::floor(x); break;
+    case kUInt8: ((unsigned char*)to)[i] = (unsigned char)std::floor(x); break;
+    case kUInt16: ((unsigned short*)to)[i] = (unsigned short)std::floor(x); break;
+    case kUInt32: ((unsigned int*)to)[i] = (unsigned int)std::floor(x); break;
 HALF_STORE    default: std::abort();
   }
 }
@@ -174,18 +184,22 @@ double load(const void* from, Type type, long long i) {
     case kInt32: return ((const int*)from)[i];
     case kInt64: return (double)((const long long*)from)[i];
     case kBool: return ((const bool*)from)[i];
+    case kInt16: return ((const short*)from)[i];
+    case kUInt8: return ((const unsigned char*)from)[i];
+    case kUInt16: return ((const unsigned short*)from)[i];
+    case kUInt32: return ((const unsigned int*)from)[i];
 HALF_LOAD    default: std::abort();
   }
 }
 
-// Uniform: floats in [-1, 1), integers in [-8, 8) or [0, index_limit). The same in every run.
+// Uniform: floats in [-1, 1), integers in [-8, 8), unsigned ones in [0, 16), or [0, index_limit). The same in every run.
 void fill(std::vector<char>& bytes, const Buffer& buffer) {
   static unsigned long long state = 1;
   const bool is_float = buffer.type <= kBfloat;
   for (long long i = 0; i < buffer.elements; ++i) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     const double u = (double)(state >> 11) / 9007199254740992.0;
-    double x = is_float ? 2 * u - 1 : 16 * u - 8;
+    double x = is_float ? 2 * u - 1 : buffer.type >= kUInt8 ? 16 * u : 16 * u - 8;
     if (buffer.index_limit > 0) x = u * (double)buffer.index_limit;
     store(bytes.data(), buffer.type, i, x);
   }

@@ -1,5 +1,7 @@
 #include "compiler/arith/interval.h"
 
+#include <bit>
+
 #include "compiler/ir/integer_ops.h"
 
 namespace kiln::arith {
@@ -40,6 +42,30 @@ Interval FloorMod(Interval a, Interval b) {
     if (const auto q = CommonQuotient(a, b.lo)) return {a.lo - *q * b.lo, a.hi - *q * b.lo};
   }
   return Interval::Of(0, a.lo >= 0 ? std::min(a.hi, b.hi - 1) : b.hi - 1);
+}
+
+Interval Bits(Op op, Interval a, Interval b) {
+  const bool positive = a.lo >= 0 && b.lo >= 0;
+  switch (op) {
+    case Op::kBitAnd:
+      if (positive) return {0, std::min(a.hi, b.hi)};
+      if (a.lo >= 0) return {0, a.hi};
+      return b.lo >= 0 ? Interval{0, b.hi} : kEverything;
+    case Op::kBitOr:
+    case Op::kBitXor: {
+      const int64_t largest = std::max(a.hi, b.hi);
+      if (!positive || largest >= kEndLimit) return kEverything;
+      const auto bits = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(largest) + 1));
+      return Interval::Of(op == Op::kBitOr ? std::max(a.lo, b.lo) : 0, bits - 1);
+    }
+    default:
+      break;
+  }
+  if (b.lo != b.hi || b.lo < 0 || b.lo > 59) {
+    return op == Op::kShr && positive ? Interval{0, a.hi} : kEverything;
+  }
+  const int64_t factor = int64_t{1} << b.lo;
+  return op == Op::kShl ? a * factor : FloorDiv(a, Interval::Of(factor));
 }
 
 std::optional<int64_t> CommonQuotient(Interval a, int64_t divisor) {

@@ -63,6 +63,8 @@ Interval operator*(Interval a, Interval b);
 // Where the divisor can be 0: everything.
 Interval FloorDiv(Interval a, Interval b);
 Interval FloorMod(Interval a, Interval b);
+// Of all pairs of values: a op b, for ir::Op::kBitAnd to kShr. Shifts by less than 0 have no value.
+Interval Bits(ir::Op op, Interval a, Interval b);
 // x // divisor, where it is the same for all x in the interval. divisor > 0.
 std::optional<int64_t> CommonQuotient(Interval a, int64_t divisor);
 // The x for which factor * x lies in the interval. factor != 0.
@@ -114,6 +116,7 @@ constexpr Interval operator*(Interval a, int64_t factor) {
 inline Interval RangeOfType(ir::Type type) {
   if (type.is_bool()) return {0, 1};
   if (!type.is_int() || type.bits > 60) return kEverything;
+  if (type.is_unsigned()) return {0, (int64_t{1} << type.bits) - 1};
   const int64_t half = int64_t{1} << (type.bits - 1);
   return {-half, half - 1};
 }

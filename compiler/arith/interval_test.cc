@@ -44,6 +44,12 @@ constexpr Operation kOperations[] = {
     {"*", [](I a, I b) { return a * b; }, [](V a, V b) { return a * b; }},
     {"//", FloorDiv, Quotient, true},
     {"%", FloorMod, [](V a, V b) { return a - b * Quotient(a, b); }, true, false},
+    {"&", [](I a, I b) { return Bits(ir::Op::kBitAnd, a, b); }, [](V a, V b) { return a & b; },
+     false, false},
+    {"|", [](I a, I b) { return Bits(ir::Op::kBitOr, a, b); }, [](V a, V b) { return a | b; },
+     false, false},
+    {"^", [](I a, I b) { return Bits(ir::Op::kBitXor, a, b); }, [](V a, V b) { return a ^ b; },
+     false, false},
     {"min", Min, [](V a, V b) { return std::min(a, b); }},
     {"max", Max, [](V a, V b) { return std::max(a, b); }},
 };
@@ -72,6 +78,17 @@ TEST(Interval, OperationsAgreeWithBruteForce) {
         }
       }
     }
+  }
+}
+
+TEST(Interval, ShiftsAgreeWithBruteForce) {
+  for (const Interval a : SmallIntervals(12)) {
+    for (int64_t count = 0; count < 5; ++count) {
+      const Interval by = Interval::Of(count);
+      EXPECT_EQ(Bits(ir::Op::kShl, a, by), Interval::Of(a.lo * (1 << count), a.hi * (1 << count)));
+      EXPECT_EQ(Bits(ir::Op::kShr, a, by), Interval::Of(a.lo >> count, a.hi >> count));
+    }
+    if (a.lo >= 0) EXPECT_TRUE(Bits(ir::Op::kShr, a, {0, 3}).Contains({a.lo >> 3, a.hi}));
   }
 }
 
@@ -182,6 +199,8 @@ TEST(Interval, UnboundedStaysUnbounded) {
 }
 
 TEST(Interval, ValuesOfTypes) {
+  EXPECT_EQ(RangeOfType(ir::kUInt8), (Interval{0, 255}));
+  EXPECT_EQ(RangeOfType(ir::kUInt32), (Interval{0, 4294967295}));
   EXPECT_EQ(RangeOfType(ir::kBool), (Interval{0, 1}));
   EXPECT_EQ(RangeOfType(ir::kInt8), (Interval{-128, 127}));
   EXPECT_EQ(RangeOfType(ir::kInt32), (Interval{INT32_MIN, INT32_MAX}));

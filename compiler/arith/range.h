@@ -53,6 +53,12 @@ Interval RangeOfNode(ir::Expr e, RangeOfOperand&& operand) {
       return WrappedTo(e->type, FloorDiv(of(0), of(1)));
     case Op::kFloorMod:
       return WrappedTo(e->type, FloorMod(of(0), of(1)));
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor:
+    case Op::kShl:
+    case Op::kShr:
+      return WrappedTo(e->type, Bits(e->op, of(0), of(1)));
     case Op::kMin:
       return Min(of(0), of(1));
     case Op::kMax:

@@ -204,6 +204,16 @@ Linear Simplifier::SumOf(Expr e, const std::vector<Linear>* env, const LoadFn* l
       }
       return Atom(pool_.Binary(e->op, ToExpr(a), ToExpr(b)));
     }
+    case Op::kBitAnd:
+    case Op::kBitOr:
+    case Op::kBitXor:
+    case Op::kShl:
+    case Op::kShr: {
+      if (e->type != ir::kIndex) return IndexAtom(Simplify(e, env, load));
+      const Expr bits = pool_.Binary(e->op, ToExpr(ToLinear(e->arg(0), env, load)),
+                                     ToExpr(ToLinear(e->arg(1), env, load)));
+      return ir::IsBits(bits->op) ? Atom(bits) : ToLinear(bits);
+    }
     case Op::kMin:
     case Op::kMax: {
       const Linear a = ToLinear(e->arg(0), env, load), b = ToLinear(e->arg(1), env, load);

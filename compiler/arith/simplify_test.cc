@@ -26,7 +26,13 @@ struct Generator {
     if (depth == 0 || Pick(5) == 0)
       return Pick(3) == 0 ? pool.Int(Pick(12) - 4) : pool.Var(Pick(num_vars));
     Expr a = Int(depth - 1);
-    switch (Pick(10)) {
+    switch (Pick(12)) {
+      case 10: {
+        const Op ops[] = {Op::kBitAnd, Op::kBitOr, Op::kBitXor};
+        return pool.Binary(ops[Pick(3)], a, Int(depth - 1));
+      }
+      case 11:
+        return pool.Binary(Pick(2) ? Op::kShl : Op::kShr, a, pool.Int(Pick(4)));
       case 0:
       case 1:
         return pool.Add(a, Int(depth - 1));
@@ -49,10 +55,11 @@ struct Generator {
     }
   }
 
-  // Arithmetic in int8: some of it wraps around.
+  // Arithmetic in 8 bits: some of it wraps around.
   Expr Narrow(Expr a, Expr b) {
-    const Op ops[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kMin};
-    return pool.Binary(ops[Pick(4)], pool.Cast(kInt8, a), pool.Cast(kInt8, b));
+    const Op ops[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kMin, Op::kBitAnd, Op::kBitXor};
+    const ir::Type type = Pick(2) ? kInt8 : ir::kUInt8;
+    return pool.Binary(ops[Pick(6)], pool.Cast(type, a), pool.Cast(type, b));
   }
 
   Expr Bool(int depth) {

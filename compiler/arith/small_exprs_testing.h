@@ -37,6 +37,16 @@ inline int64_t Eval(ir::Expr e, std::span<const int64_t> vars) {
       return ir::WrapToType(ir::FloorDiv(arg(0), arg(1)), e->type);
     case Op::kFloorMod:
       return ir::FloorMod(arg(0), arg(1));
+    case Op::kBitAnd:
+      return arg(0) & arg(1);
+    case Op::kBitOr:
+      return arg(0) | arg(1);
+    case Op::kBitXor:
+      return arg(0) ^ arg(1);
+    case Op::kShl:
+      return ir::WrapToType(arg(0) << arg(1), e->type);
+    case Op::kShr:
+      return arg(0) >> arg(1);
     case Op::kMin:
       return std::min(arg(0), arg(1));
     case Op::kMax:

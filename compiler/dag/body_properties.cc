@@ -15,7 +15,7 @@ using ir::Op;
 // were written out. Loads are entered for what they contain, but what is inside them is free.
 class Walk {
  public:
-  Walk(ir::TypeCode code, BodyProperties& properties) : code_(code), properties_(properties) {}
+  Walk(ir::Type type, BodyProperties& properties) : code_(CodeOf(type)), properties_(properties) {}
 
   double Flops(Expr e) {
     if (e->num_args == 0) return 0;
@@ -26,6 +26,12 @@ class Walk {
   }
 
  private:
+  // TVM's bool is an unsigned integer of one bit.
+  static ir::TypeCode CodeOf(ir::Type type) {
+    return type.is_bool() ? ir::TypeCode::kUInt : type.code;
+  }
+  bool Counts(Expr e) const { return CodeOf(e->type) == code_; }
+
   double Count(Expr e) {
     switch (e->op) {
       case Op::kLoad:
@@ -47,10 +53,16 @@ class Walk {
         return condition + std::max(yes, no);
       }
       case Op::kNot:
-        return Flops(e->arg(0)) + (e->type.code == code_ ? 1 : 0);
+        return Flops(e->arg(0)) + (Counts(e) ? 1 : 0);
+      case Op::kBitAnd:
+      case Op::kBitOr:
+      case Op::kBitXor:
+      case Op::kShl:
+      case Op::kShr:
+        return SumOfArgs(e);  // calls in TVM
       default: {
         const double inner = SumOfArgs(e);
-        return inner + (e->arg(0)->type.code == code_ || e->arg(1)->type.code == code_ ? 1 : 0);
+        return inner + (Counts(e->arg(0)) || Counts(e->arg(1)) ? 1 : 0);
       }
     }
   }
@@ -87,20 +99,27 @@ class Walk {
   std::unordered_map<Expr, double> large_;
 };
 
-// Operations of one combination: one for each value. The comparisons of argmax and argmin that are
-// on indices count, those on values don't.
-double CombinerFlops(Combiner combiner, size_t num_bodies) {
-  if (combiner == Combiner::kNone) return 0;
-  return IsArg(combiner) ? 1 : static_cast<double>(num_bodies);
+// Operations of one combination: one for each value, of a written combiner those that it is made
+// of. The comparisons of argmax and argmin that are on indices count, those on values don't.
+double CombinerFlops(const Reduction& reduction, size_t num_bodies) {
+  if (reduction.kind == Combiner::kNone) return 0;
+  if (reduction.custom != nullptr) {
+    BodyProperties unused;
+    Walk walk(reduction.custom->results[0]->type, unused);
+    double flops = 0;
+    for (Expr result : reduction.custom->results) flops += walk.Flops(result);
+    return flops;
+  }
+  return IsArg(reduction.kind) ? 1 : static_cast<double>(num_bodies);
 }
 
 }  // namespace
 
-BodyProperties ComputeProperties(const std::vector<Expr>& bodies, Combiner combiner,
+BodyProperties ComputeProperties(const std::vector<Expr>& bodies, const Reduction& reduction,
                                  int64_t reduce_size) {
   BodyProperties properties;
-  Walk walk(bodies[0]->type.code, properties);
-  double flops = CombinerFlops(combiner, bodies.size());
+  Walk walk(bodies[0]->type, properties);
+  double flops = CombinerFlops(reduction, bodies.size());
   for (Expr body : bodies) flops += walk.Flops(body);
   properties.flops_per_element = flops * static_cast<double>(reduce_size);
   properties.size = SizeOf(bodies);

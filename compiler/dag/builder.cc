@@ -61,7 +61,9 @@ Value Binary(Op op, const Value& a, const Value& b) {
   const ir::Type type = x->type;
   const bool logic = op == Op::kAnd || op == Op::kOr;
   const bool equality = op == Op::kEq || op == Op::kNe;
-  if (logic != type.is_bool() && !equality) {
+  const bool bits_of_bools = ir::IsBits(op) && type.is_bool() && op <= Op::kBitXor;
+  if ((logic != type.is_bool() && !equality && !bits_of_bools) ||
+      (ir::IsBits(op) && type.is_float())) {
     return builder->FailValue(
         InvalidArgument("{} of values of type {}", ir::BinarySymbol(op), TypeName(type)));
   }

@@ -207,6 +207,12 @@ bool Checker::CheckArithmetic(Expr e) {
     if (RangeOf(e->arg(1)).Contains(0))
       return Fail(e, "the divisor{} may be 0", IndexText(e->arg(1)));
   }
+  if (e->op == Op::kShl || e->op == Op::kShr) {
+    if (!Interval{0, e->type.bits - 1}.Contains(RangeOf(e->arg(1)))) {
+      return Fail(e, "the shift{} may be by less than 0 or more than {}; clamp it with % {}",
+                  IndexText(e), e->type.bits - 1, e->type.bits);
+    }
+  }
   if (e->op == Op::kFloorDiv && e->type.is_float()) {
     return Fail(e, "// needs integers, got {}; use / and floor", TypeName(e->type));
   }

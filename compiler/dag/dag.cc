@@ -219,7 +219,7 @@ bool SameAxes(const std::vector<Axis>& a, const std::vector<Axis>& b) {
 bool EqualNodes(const OpNode& a, const OpNode& b) {
   if (a.op == b.op && a.inputs == b.inputs) return true;
   const Operator &x = *a.op, &y = *b.op;
-  if (x.kind() != y.kind() || x.name() != y.name() || x.combiner() != y.combiner() ||
+  if (x.kind() != y.kind() || x.name() != y.name() || !(x.reduction() == y.reduction()) ||
       x.num_outputs() != y.num_outputs() || x.shape() != y.shape() || !(x.attrs() == y.attrs())) {
     return false;
   }

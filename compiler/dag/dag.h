@@ -22,6 +22,7 @@
 
 #include "base/status.h"
 #include "compiler/dag/body_size.h"
+#include "compiler/dag/reduction.h"
 #include "compiler/ir/expr.h"
 
 namespace kiln::dag {
@@ -29,20 +30,6 @@ namespace kiln::dag {
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 enum class OpKind : uint8_t { kPlaceholder, kCompute };
-
-// How a reduction combines. kArgMax/kArgMin have two bodies (index, value): ties go to the smaller
-// index. The others combine each of their bodies by itself: a sum with two bodies is two sums over
-// the same axes.
-enum class Combiner : uint8_t { kNone, kSum, kProd, kMax, kMin, kArgMax, kArgMin };
-inline bool IsArg(Combiner combiner) {
-  return combiner == Combiner::kArgMax || combiner == Combiner::kArgMin;
-}
-// Outputs of one operator: all have its axes, each has a type of its own.
-inline constexpr int kMaxOutputs = 8;
-std::string_view CombinerName(
-    Combiner combiner);  // "sum", "prod", "max", "min", "argmax", "argmin"; kNone: ""
-// False when the name is none of these.
-bool ParseCombiner(std::string_view name, Combiner* combiner);
 
 struct Axis {
   std::string name;  // unique within the operator
@@ -98,13 +85,14 @@ class Operator {
   // Refuses non-positive extents and more than kMaxElements elements. Rank 0 is a scalar.
   static StatusOr<OperatorPtr> Placeholder(std::string name, ir::Type type,
                                            std::vector<int64_t> shape);
-  // `bodies`: one for each output, two for argmax and argmin; for a reduction the source that is
+  // `bodies`: one for each output, two for argmax and argmin, one for each part of a written
+  // combiner; for a reduction the source that is
   // combined. pool keeps them alive. `input_shapes` and `input_types` follow the load slots used in
   // the bodies. Refuses: duplicate axis names, non-positive or overflowing extents, unknown
   // variables, wrong arity of a load, a body whose type is bad, a reduction without reduce axes or
   // the reverse, an index that can leave its input (check_body.h).
   static StatusOr<OperatorPtr> Compute(std::string name, std::vector<Axis> axes,
-                                       std::vector<Axis> reduce_axes, Combiner combiner,
+                                       std::vector<Axis> reduce_axes, Reduction reduction,
                                        std::vector<ir::Expr> bodies,
                                        std::shared_ptr<const ir::ExprPool> pool,
                                        std::span<const ir::Type> input_types,
@@ -116,8 +104,9 @@ class Operator {
   const std::string& name() const { return name_; }
   const std::vector<Axis>& axes() const { return axes_; }  // spatial
   const std::vector<Axis>& reduce_axes() const { return reduce_axes_; }
-  bool is_reduction() const { return combiner_ != Combiner::kNone; }
-  Combiner combiner() const { return combiner_; }
+  bool is_reduction() const { return reduction_.kind != Combiner::kNone; }
+  Combiner combiner() const { return reduction_.kind; }
+  const Reduction& reduction() const { return reduction_; }
   int num_outputs() const { return static_cast<int>(types_.size()); }
   ir::Type type(int output = 0) const { return types_[output]; }
   const std::vector<int64_t>& shape() const { return shape_; }  // extents of the spatial axes
@@ -142,7 +131,7 @@ class Operator {
   OpKind kind_ = OpKind::kPlaceholder;
   std::string name_;
   std::vector<Axis> axes_, reduce_axes_;
-  Combiner combiner_ = Combiner::kNone;
+  Reduction reduction_ = Combiner::kNone;
   std::vector<ir::Type> types_;
   std::vector<ir::Expr> bodies_;
   std::shared_ptr<const ir::ExprPool> pool_;
@@ -153,15 +142,6 @@ class Operator {
   BodyProperties properties_;
   Attrs attrs_;
 };
-
-// The neutral element a reduction starts from: sum 0, prod 1, max the lowest value (-inf for
-// floats), min the highest. For argmax/argmin: (the highest index of its type, value as max/min),
-// which is neutral since ties go to the smaller index.
-ir::Expr ReduceIdentity(Combiner combiner, int output, ir::Type type, ir::ExprPool& pool);
-// The combination of accumulator and source: combined[k] from accumulators[0..n-1] and
-// sources[0..n-1].
-std::vector<ir::Expr> Combine(Combiner combiner, std::span<const ir::Expr> accumulators,
-                              std::span<const ir::Expr> sources, ir::ExprPool& pool);
 
 class Dag;
 using DagPtr = std::shared_ptr<const Dag>;

@@ -70,15 +70,17 @@ class OperatorRun {
     const int n = op_.num_outputs();
     std::vector<ir::Expr> accumulators, sources;
     for (int k = 0; k < n; ++k) {
-      const ir::Type type = wide && op_.type(k).is_float() ? ir::kFloat64 : op_.type(k);
+      // A written combiner says its types.
+      const bool widens = wide && op_.type(k).is_float() && op_.combiner() != Combiner::kCustom;
+      const ir::Type type = widens ? ir::kFloat64 : op_.type(k);
       types_.push_back(type);
       accumulators.push_back(pool.Var(k, type));
       sources.push_back(pool.Var(n + k, type));
-      const ir::Expr identity = ReduceIdentity(op_.combiner(), k, type, pool);
+      const ir::Expr identity = ReduceIdentity(op_.reduction(), k, type, pool);
       identity_.push_back(type.is_float() ? Value::Float(identity->float_value)
                                           : Value::Int(identity->int_value));
     }
-    for (ir::Expr e : Combine(op_.combiner(), accumulators, sources, pool))
+    for (ir::Expr e : Combine(op_.reduction(), accumulators, sources, pool))
       combiners_.emplace_back(e);
   }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/ir/text.h"
+
 namespace kiln::dag {
 namespace {
 
@@ -126,6 +128,14 @@ class Printer {
         return Arg("argmax", '>');
       case Combiner::kArgMin:
         return Arg("argmin", '<');
+      case Combiner::kAny:
+        out_ += " |= ";
+        return Print(op.body(output));
+      case Combiner::kAll:
+        out_ += " &= ";
+        return Print(op.body(output));
+      case Combiner::kCustom:
+        return Custom(*op.reduction().custom);
     }
   }
 
@@ -146,6 +156,17 @@ class Printer {
     out_ += ',';
     Print(node_.op->body(1));
     out_ += ')';
+  }
+
+  // TVM's text names no more than the results; what is combined and from what it starts are as much
+  // a part of the computation.
+  void Custom(const CustomCombiner& custom) {
+    out_ += " reduce[";
+    for (Expr result : custom.results) Append("{};", ir::ExprText(result));
+    out_ += " from";
+    for (Expr identity : custom.identity) Append(" {}", ir::ExprText(identity));
+    out_ += "]= ";
+    List("(", node_.op->bodies(), ")");
   }
 
   void List(std::string_view open, std::span<const Expr> args, std::string_view close) {
@@ -230,6 +251,16 @@ class Printer {
         return Infix(e, " && ");
       case Op::kOr:
         return Infix(e, " || ");
+      case Op::kBitAnd:
+        return List("tir.bitwise_and(", e->args(), ")");
+      case Op::kBitOr:
+        return List("tir.bitwise_or(", e->args(), ")");
+      case Op::kBitXor:
+        return List("tir.bitwise_xor(", e->args(), ")");
+      case Op::kShl:
+        return List("tir.shift_left(", e->args(), ")");
+      case Op::kShr:
+        return List("tir.shift_right(", e->args(), ")");
       case Op::kNot:
         return List("!", e->args(), "");
       case Op::kSelect:

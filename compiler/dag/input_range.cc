@@ -20,7 +20,7 @@ double LargestOf(ir::Type type) {
   if (type == ir::kFloat64) return std::numeric_limits<double>::max();
   if (type.is_float()) return std::numeric_limits<float>::max();
   // The bounds of an int64 are doubles here, which hold whole numbers up to 2^53.
-  return std::ldexp(1.0, std::min(53, type.bits - 1));
+  return std::ldexp(1.0, std::min(53, type.is_unsigned() ? type.bits : type.bits - 1));
 }
 
 std::string RangeText(const InputRange& range) {
@@ -47,8 +47,9 @@ Status CheckInputRange(const InputRange& range, ir::Type type, int64_t index_lim
     return InvalidArgument("{}: expected a low end below the high end", what);
   }
   const double largest = LargestOf(type);
-  if (range.low < -largest || range.high > largest) {
-    return InvalidArgument("{}: values of {} lie between {} and {}", what, TypeName(type), -largest,
+  const double smallest = type.is_unsigned() ? 0 : -largest;
+  if (range.low < smallest || range.high > largest) {
+    return InvalidArgument("{}: values of {} lie between {} and {}", what, TypeName(type), smallest,
                            largest);
   }
   if (type.is_float()) return OkStatus();

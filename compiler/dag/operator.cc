@@ -1,6 +1,5 @@
 // Making operators: dag.h's class Operator.
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/integers.h"
@@ -58,62 +57,59 @@ Status CheckAxisNames(std::string_view op, std::span<const Axis> axes,
   return OkStatus();
 }
 
-Status CheckCombiner(std::string_view op, Combiner combiner, size_t num_reduce_axes,
+// The bodies of a written combiner are its parts.
+Status CheckParts(std::string_view op, const CustomCombiner& custom, std::span<const Expr> bodies) {
+  if (bodies.size() != custom.parts.size()) {
+    return InvalidArgument("{}: got {} bodies, {} combines {}", op, bodies.size(), custom.name,
+                           custom.parts.size());
+  }
+  for (size_t k = 0; k < bodies.size(); ++k) {
+    if (bodies[k]->type == custom.parts[k].type) continue;
+    return InvalidArgument("{}: part {} of {} is {}, expected {}", op, k, custom.name,
+                           TypeName(bodies[k]->type), TypeName(custom.parts[k].type));
+  }
+  return OkStatus();
+}
+
+Status CheckCombiner(std::string_view op, const Reduction& reduction, size_t num_reduce_axes,
                      std::span<const Expr> bodies) {
+  const Combiner combiner = reduction.kind;
+  const std::string_view name =
+      reduction.custom != nullptr ? reduction.custom->name : CombinerName(combiner);
   const bool pair = IsArg(combiner);
   if (pair ? bodies.size() != 2 : bodies.empty() || bodies.size() > kMaxOutputs) {
     return InvalidArgument("{}: got {} bodies, expected {}", op, bodies.size(),
                            pair ? "2 (index, value)" : fmt::format("1 to {}", kMaxOutputs));
   }
   if (combiner != Combiner::kNone && num_reduce_axes == 0) {
-    return InvalidArgument("{}: a {} needs at least one reduce axis", op, CombinerName(combiner));
+    return InvalidArgument("{}: a {} needs at least one reduce axis", op, name);
   }
   if (combiner == Combiner::kNone && num_reduce_axes > 0) {
     return InvalidArgument(
-        "{}: reduce axes without a combiner (sum, prod, max, min, argmax, argmin)", op);
+        "{}: reduce axes without a combiner (sum, prod, max, min, argmax, argmin, any, all)", op);
   }
   if (pair && !bodies[0]->type.is_int()) {
     return InvalidArgument("{}: the index of {} has type {}, expected an integer", op,
                            CombinerName(combiner), TypeName(bodies[0]->type));
   }
+  if (reduction.custom != nullptr) return CheckParts(op, *reduction.custom, bodies);
+  if (combiner == Combiner::kAny || combiner == Combiner::kAll) {
+    for (Expr body : bodies) {
+      if (body->type.is_bool()) continue;
+      return InvalidArgument("{}: {} of {}, expected a bool", op, name, TypeName(body->type));
+    }
+    return OkStatus();
+  }
   const bool of_bool =
       std::any_of(bodies.begin(), bodies.end(), [](Expr body) { return body->type.is_bool(); });
   if (combiner != Combiner::kNone && of_bool) {
-    return InvalidArgument("{}: {} of bool, expected a number", op, CombinerName(combiner));
+    return InvalidArgument("{}: {} of bool, expected a number (any and all are of bools)", op,
+                           name);
   }
   return OkStatus();
 }
 
 }  // namespace
-
-std::string_view CombinerName(Combiner combiner) {
-  switch (combiner) {
-    case Combiner::kNone:
-      return "";
-    case Combiner::kSum:
-      return "sum";
-    case Combiner::kProd:
-      return "prod";
-    case Combiner::kMax:
-      return "max";
-    case Combiner::kMin:
-      return "min";
-    case Combiner::kArgMax:
-      return "argmax";
-    case Combiner::kArgMin:
-      return "argmin";
-  }
-  return "";
-}
-
-bool ParseCombiner(std::string_view name, Combiner* combiner) {
-  for (int i = 1; i <= static_cast<int>(Combiner::kArgMin); ++i) {
-    if (CombinerName(static_cast<Combiner>(i)) != name) continue;
-    *combiner = static_cast<Combiner>(i);
-    return true;
-  }
-  return false;
-}
 
 StatusOr<OperatorPtr> Operator::Placeholder(std::string name, ir::Type type,
                                             std::vector<int64_t> shape) {
@@ -131,7 +127,7 @@ StatusOr<OperatorPtr> Operator::Placeholder(std::string name, ir::Type type,
 }
 
 StatusOr<OperatorPtr> Operator::Compute(std::string name, std::vector<Axis> axes,
-                                        std::vector<Axis> reduce_axes, Combiner combiner,
+                                        std::vector<Axis> reduce_axes, Reduction reduction,
                                         std::vector<Expr> bodies,
                                         std::shared_ptr<const ir::ExprPool> pool,
                                         std::span<const ir::Type> input_types,
@@ -140,7 +136,7 @@ StatusOr<OperatorPtr> Operator::Compute(std::string name, std::vector<Axis> axes
   KILN_CHECK(pool != nullptr && input_types.size() == input_shapes.size());
   if (name.empty()) return InvalidArgument("an operator has no name");
   KILN_RETURN_IF_ERROR(CheckAxisNames(name, axes, reduce_axes));
-  KILN_RETURN_IF_ERROR(CheckCombiner(name, combiner, reduce_axes.size(), bodies));
+  KILN_RETURN_IF_ERROR(CheckCombiner(name, reduction, reduce_axes.size(), bodies));
 
   auto op = std::shared_ptr<Operator>(new Operator);
   op->shape_ = Extents(axes);
@@ -155,11 +151,11 @@ StatusOr<OperatorPtr> Operator::Compute(std::string name, std::vector<Axis> axes
     op->types_.push_back(body->type);
   }
   op->kind_ = OpKind::kCompute;
-  op->properties_ = ComputeProperties(bodies, combiner, op->reduce_size_);
+  op->properties_ = ComputeProperties(bodies, reduction, op->reduce_size_);
   op->name_ = std::move(name);
   op->axes_ = std::move(axes);
   op->reduce_axes_ = std::move(reduce_axes);
-  op->combiner_ = combiner;
+  op->reduction_ = std::move(reduction);
   op->bodies_ = std::move(bodies);
   op->pool_ = std::move(pool);
   op->input_types_.assign(input_types.begin(), input_types.end());
@@ -178,84 +174,6 @@ OperatorPtr Operator::WithAttrs(Attrs attrs) const {
   auto op = std::shared_ptr<Operator>(new Operator(*this));
   op->attrs_ = std::move(attrs);
   return op;
-}
-
-namespace {
-
-Expr Lowest(ir::Type type, ir::ExprPool& pool) {
-  if (type.is_float()) return pool.Float(-std::numeric_limits<double>::infinity(), type);
-  return pool.Int(std::numeric_limits<int64_t>::min() >> (64 - type.bits), type);
-}
-
-Expr Highest(ir::Type type, ir::ExprPool& pool) {
-  if (type.is_float()) return pool.Float(std::numeric_limits<double>::infinity(), type);
-  return pool.Int(std::numeric_limits<int64_t>::max() >> (64 - type.bits), type);
-}
-
-}  // namespace
-
-Expr ReduceIdentity(Combiner combiner, int output, ir::Type type, ir::ExprPool& pool) {
-  switch (combiner) {
-    case Combiner::kSum:
-      return type.is_float() ? pool.Float(0, type) : pool.Int(0, type);
-    case Combiner::kProd:
-      return type.is_float() ? pool.Float(1, type) : pool.Int(1, type);
-    case Combiner::kMax:
-      return Lowest(type, pool);
-    case Combiner::kMin:
-      return Highest(type, pool);
-    case Combiner::kArgMax:
-      return output == 0 ? Highest(type, pool) : Lowest(type, pool);
-    case Combiner::kArgMin:
-      return Highest(type, pool);
-    case Combiner::kNone:
-      break;
-  }
-  KILN_CHECK(false, "not a reduction");
-  return nullptr;
-}
-
-namespace {
-
-Expr CombineOne(Combiner combiner, Expr accumulator, Expr source, ir::ExprPool& pool) {
-  switch (combiner) {
-    case Combiner::kSum:
-      return pool.Add(accumulator, source);
-    case Combiner::kProd:
-      return pool.Mul(accumulator, source);
-    case Combiner::kMax:
-      return pool.Max(accumulator, source);
-    case Combiner::kMin:
-      return pool.Min(accumulator, source);
-    case Combiner::kArgMax:
-    case Combiner::kArgMin:
-    case Combiner::kNone:
-      break;
-  }
-  KILN_CHECK(false, "no reduction of single values");
-  return nullptr;
-}
-
-std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulators,
-                             std::span<const Expr> sources, ir::ExprPool& pool) {
-  KILN_CHECK(sources.size() == 2);
-  const auto better = combiner == Combiner::kArgMax ? ir::Op::kGt : ir::Op::kLt;
-  Expr wins = pool.Binary(better, sources[1], accumulators[1]);
-  Expr tie = pool.And(pool.Eq(sources[1], accumulators[1]), pool.Lt(sources[0], accumulators[0]));
-  return {pool.Select(pool.Or(wins, tie), sources[0], accumulators[0]),
-          pool.Select(wins, sources[1], accumulators[1])};
-}
-
-}  // namespace
-
-std::vector<Expr> Combine(Combiner combiner, std::span<const Expr> accumulators,
-                          std::span<const Expr> sources, ir::ExprPool& pool) {
-  KILN_CHECK(accumulators.size() == sources.size() && !sources.empty());
-  if (IsArg(combiner)) return CombineArg(combiner, accumulators, sources, pool);
-  std::vector<Expr> combined;
-  for (size_t k = 0; k < sources.size(); ++k)
-    combined.push_back(CombineOne(combiner, accumulators[k], sources[k], pool));
-  return combined;
 }
 
 }  // namespace kiln::dag

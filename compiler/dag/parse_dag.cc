@@ -1,15 +1,22 @@
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "compiler/arith/linear.h"
+#include "compiler/dag/body_properties.h"
 #include "compiler/dag/check_body.h"
+#include "compiler/dag/check_combiner.h"
 #include "compiler/dag/check_limits.h"
+#include "compiler/dag/count_points.h"
 #include "compiler/dag/index_limit.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/text_syntax.h"
+#include "compiler/ir/substitution.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::dag {
 namespace {
@@ -20,13 +27,16 @@ using ir::TokenStream;
 
 // An extent may be this large by itself; products are checked where operators are made.
 constexpr int64_t kMaxParsedExtent = kMaxElements;
+// Reductions inside of the expressions of one operator.
+constexpr size_t kMostInner = 64;
 
 class Parser {
  public:
-  explicit Parser(TokenStream tokens)
-      : tokens_(std::move(tokens)), pool_(std::make_shared<ir::ExprPool>()) {}
+  Parser(TokenStream tokens, std::span<const ParamValue> params)
+      : tokens_(std::move(tokens)), params_(params), pool_(std::make_shared<ir::ExprPool>()) {}
 
   StatusOr<DagText> Parse() {
+    KILN_RETURN_IF_ERROR(CheckParams());
     const bool keep_order = tokens_.Peek().is_symbol("@") && tokens_.Peek(1).is_word("keep_order");
     if (keep_order) {
       tokens_.Next();
@@ -56,14 +66,23 @@ class Parser {
     InputRange range = {};
     OperatorPtr op = nullptr;
   };
-  // The operator being parsed.
+  // The operator being parsed, or a reduction inside of one, whose axes are all those around it.
   struct Scope {
-    std::vector<Axis> axes, reduce_axes;
-    std::unordered_map<std::string, int32_t> vars;
-    std::vector<std::string> slot_names;
+    std::string name;  // of the operator
+    std::vector<Axis> axes = {}, reduce_axes = {};
+    std::unordered_map<std::string, int32_t> vars = {};
+    std::vector<std::string> slot_names = {};
+    std::vector<Tensor> inputs = {};
+    std::vector<ir::Type> input_types = {};
+    std::vector<std::vector<int64_t>> input_shapes = {};
+    // What holds at the points that are reduced, where extents depend on other axes.
+    std::vector<Expr> conditions = {};
+  };
+  // An operator that was written as a part of another one.
+  struct Inner {
+    std::string name;
+    int32_t op;
     std::vector<Tensor> inputs;
-    std::vector<ir::Type> input_types;
-    std::vector<std::vector<int64_t>> input_shapes;
   };
 
   Status Statement() {
@@ -71,8 +90,11 @@ class Parser {
     if (first.is_word("input") && tokens_.Peek(1).kind == ir::TokenKind::kName) return Input();
     if (first.is_symbol("@") && tokens_.Peek(1).is_word("range")) return RangedInput();
     if (first.is_word("let") && tokens_.Peek(1).kind == ir::TokenKind::kName) return Let();
+    if (first.is_word("param") && tokens_.Peek(1).kind == ir::TokenKind::kName) return Param();
+    if (first.is_word("combine") && tokens_.Peek(1).kind == ir::TokenKind::kName)
+      return WrittenCombiner();
     if (first.kind != ir::TokenKind::kName && !first.is_symbol("@")) {
-      return tokens_.Expected("'input', 'let' or the name of an operator");
+      return tokens_.Expected("'input', 'let', 'param', 'combine' or the name of an operator");
     }
     return Compute();
   }
@@ -85,22 +107,166 @@ class Parser {
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", "after the name"));
     KILN_ASSIGN_OR_RETURN(const int64_t value,
                           Constant("a constant whole number", INT64_MIN / 4, INT64_MAX / 4));
+    return DefineConstant(token, name, value);
+  }
+
+  Status DefineConstant(const Token& token, const std::string& name, int64_t value) {
     if (!constants_.emplace(name, value).second) {
       return TokenStream::ErrorAt(token, fmt::format("{} is given a value twice", name));
     }
     return OkStatus();
   }
 
+  // param NAME, or param NAME = constant, which holds where no value is given
+  Status Param() {
+    tokens_.Next();
+    const Token token = tokens_.Peek();
+    KILN_ASSIGN_OR_RETURN(std::string name, tokens_.ExpectName("the name of a param"));
+    std::optional<int64_t> value;
+    if (tokens_.TakeSymbol("=")) {
+      KILN_ASSIGN_OR_RETURN(value,
+                            Constant("a constant whole number", INT64_MIN / 4, INT64_MAX / 4));
+    }
+    const auto given = std::ranges::find(params_, name, &ParamValue::name);
+    if (given != params_.end()) value = given->value;
+    KILN_CHECK(value.has_value(), "CheckParams saw all of them");
+    return DefineConstant(token, name, *value);
+  }
+
+  // All params have values, and all values params: what is missing is said at once.
+  Status CheckParams() const {
+    std::vector<std::string> known, missing;
+    Token first = {};
+    for (size_t i = 0; tokens_.Peek(i).kind != ir::TokenKind::kEnd; ++i) {
+      if (!tokens_.Peek(i).is_word("param")) continue;
+      const Token& name = tokens_.Peek(i + 1);
+      if (name.kind != ir::TokenKind::kName) continue;
+      known.emplace_back(name.text);
+      const bool is_given =
+          std::ranges::find(params_, name.text, &ParamValue::name) != params_.end();
+      if (is_given || tokens_.Peek(i + 2).is_symbol("=")) continue;
+      if (missing.empty()) first = name;
+      missing.push_back(known.back());
+    }
+    if (!missing.empty()) {
+      return TokenStream::ErrorAt(
+          first,
+          fmt::format("{} {} no value: give {} with --let {}=...", fmt::join(missing, ", "),
+                      missing.size() == 1 ? "has" : "have", missing.size() == 1 ? "it" : "each",
+                      fmt::join(missing, "=... --let ")));
+    }
+    for (const ParamValue& param : params_) {
+      if (std::ranges::find(known, param.name) != known.end()) continue;
+      return InvalidArgument(
+          "{}={}: the computation has no param {}; {}", param.name, param.value, param.name,
+          known.empty() ? "it has none" : fmt::format("it has {}", fmt::join(known, ", ")));
+    }
+    return OkStatus();
+  }
+
+  // combine NAME(a: TYPE, ...; b, ...) from VALUE = value, or several values in brackets
+  Status WrittenCombiner() {
+    tokens_.Next();
+    const Token token = tokens_.Peek();
+    KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("the name of a combiner"));
+    Combiner known;
+    if (ParseCombiner(name, &known) || ir::IsReservedWord(name)) {
+      return TokenStream::ErrorAt(
+          token, fmt::format("{} is a word of the language, expected another name", name));
+    }
+    auto combiner = std::make_shared<CustomCombiner>();
+    combiner->name = BaseName(name);
+    combiner->pool = pool_;
+    std::map<std::string, Expr, std::less<>> vars;
+    KILN_RETURN_IF_ERROR(Parameters(*combiner, vars));
+    const ir::ExprScope scope{.var = [&](std::string_view parameter) -> Expr {
+                                const auto it = vars.find(parameter);
+                                if (it != vars.end()) return it->second;
+                                const auto constant = constants_.find(parameter);
+                                return constant == constants_.end() ? nullptr
+                                                                    : pool_->Int(constant->second);
+                              },
+                              .slot = [](std::string_view) { return std::nullopt; }};
+    const ir::ExprScope no_names{.var = {}, .slot = {}};
+    KILN_RETURN_IF_ERROR(tokens_.ExpectWord("from", "and the value that a reduction starts from"));
+    KILN_RETURN_IF_ERROR(PartsOf(*combiner, no_names, combiner->identity));
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", "and what two values become"));
+    KILN_RETURN_IF_ERROR(PartsOf(*combiner, scope, combiner->results));
+    const Status limits = CheckOperatorLimits(combiner->name, {}, {}, combiner->results);
+    if (!limits.ok()) return TokenStream::ErrorAt(token, Message(limits));
+    const Status status = CheckCustomCombiner(*combiner);
+    if (!status.ok()) return TokenStream::ErrorAt(token, Message(status));
+    if (!combiners_.emplace(name, std::move(combiner)).second)
+      return TokenStream::ErrorAt(token, fmt::format("two combiners are called {}", name));
+    return OkStatus();
+  }
+
+  // (a: TYPE, ...; b, ...)
+  Status Parameters(CustomCombiner& combiner, std::map<std::string, Expr, std::less<>>& vars) {
+    const auto define = [&](const Token& token, const std::string& name, size_t id, ir::Type type) {
+      if (vars.emplace(name, pool_->Var(static_cast<int32_t>(id), type)).second) return OkStatus();
+      return TokenStream::ErrorAt(token, fmt::format("two parameters are called {}", name));
+    };
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "and the parts of two values"));
+    std::vector<Token> tokens;
+    do {
+      CustomCombiner::Part part;
+      if (tokens_.TakeSymbol("@")) {
+        KILN_RETURN_IF_ERROR(tokens_.ExpectWord("range", "or the name of a parameter"));
+        KILN_RETURN_IF_ERROR(RangeOfValues(part.low, part.high));
+      }
+      tokens.push_back(tokens_.Peek());
+      KILN_ASSIGN_OR_RETURN(part.left, tokens_.ExpectName("the name of a parameter"));
+      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(":", "and its type"));
+      const Token type = tokens_.Peek();
+      KILN_ASSIGN_OR_RETURN(const std::string type_name, tokens_.ExpectName("a type like float32"));
+      StatusOr<ir::Type> parsed = ir::ParseType(type_name);
+      if (!parsed.ok()) return TokenStream::ErrorAt(type, Message(parsed.status()));
+      part.type = *parsed;
+      combiner.parts.push_back(std::move(part));
+    } while (tokens_.TakeSymbol(","));
+    KILN_RETURN_IF_ERROR(
+        tokens_.ExpectSymbol(";", "and the names of the parts of the other value"));
+    const size_t n = combiner.parts.size();
+    for (size_t k = 0; k < n; ++k) {
+      CustomCombiner::Part& part = combiner.parts[k];
+      if (k > 0) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "and as many names as before"));
+      const Token token = tokens_.Peek();
+      KILN_ASSIGN_OR_RETURN(part.right, tokens_.ExpectName("the name of a parameter"));
+      KILN_RETURN_IF_ERROR(define(tokens[k], part.left, k, part.type));
+      KILN_RETURN_IF_ERROR(define(token, part.right, n + k, part.type));
+    }
+    return tokens_.ExpectSymbol(")", "after the names of both values");
+  }
+
+  // An expression for each part of a combiner: in brackets where there are several.
+  Status PartsOf(const CustomCombiner& combiner, const ir::ExprScope& scope,
+                 std::vector<Expr>& expressions) {
+    const bool several = combiner.parts.size() > 1;
+    if (several) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "and a value for each part"));
+    for (size_t k = 0; k < combiner.parts.size(); ++k) {
+      if (k > 0) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "and a value for each part"));
+      KILN_ASSIGN_OR_RETURN(const Expr e,
+                            ir::ParseExpr(tokens_, scope, *pool_, combiner.parts[k].type));
+      expressions.push_back(e);
+    }
+    return several ? tokens_.ExpectSymbol(")", "after the last part") : OkStatus();
+  }
+
+  // (LOW, HIGH)
+  Status RangeOfValues(double& low, double& high) {
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
+    KILN_ASSIGN_OR_RETURN(low, Number());
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "and the end of the range"));
+    KILN_ASSIGN_OR_RETURN(high, Number());
+    return tokens_.ExpectSymbol(")", "after the range");
+  }
+
   // @range(LOW, HIGH) input NAME: TYPE[extents]
   Status RangedInput() {
     tokens_.Next();
     Ranged ranged{.token = tokens_.Next()};
-    InputRange& range = ranged.range;
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
-    KILN_ASSIGN_OR_RETURN(range.low, Number());
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "and the end of the range"));
-    KILN_ASSIGN_OR_RETURN(range.high, Number());
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after the range"));
+    KILN_RETURN_IF_ERROR(RangeOfValues(ranged.range.low, ranged.range.high));
     if (!tokens_.Peek().is_word("input") || tokens_.Peek(1).kind != ir::TokenKind::kName) {
       return tokens_.Expected("'input' after @range(...), which is of an input");
     }
@@ -172,25 +338,50 @@ class Parser {
     while (tokens_.Peek().is_symbol("@")) KILN_RETURN_IF_ERROR(Attribute(attrs));
     const Token token = tokens_.Peek();
     KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("the name of an operator"));
-    Scope scope;
+    Scope scope{.name = name};
+    inner_.clear();
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("[", fmt::format("and the axes of {}", name)));
     KILN_RETURN_IF_ERROR(Axes("]", scope, scope.axes));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", fmt::format("and the value of {}", name)));
-    KILN_ASSIGN_OR_RETURN(const Combiner combiner, Reduction(scope));
-    KILN_ASSIGN_OR_RETURN(std::vector<Expr> bodies, Bodies(scope, combiner));
+    KILN_ASSIGN_OR_RETURN(const Reduction reduction, ReductionAt(scope));
+    KILN_ASSIGN_OR_RETURN(std::vector<Expr> bodies, Bodies(scope, reduction));
+    return MakeOperator(token, scope, reduction, std::move(bodies), std::move(attrs));
+  }
+
+  // The operator that was read, as the next node.
+  Status MakeOperator(const Token& token, Scope& scope, const Reduction& reduction,
+                      std::vector<Expr> bodies, Attrs attrs) {
+    if (!scope.conditions.empty()) Guard(scope, reduction, bodies, attrs);
     const Status limits =
-        CheckOperatorLimits(BaseName(name), scope.axes, scope.reduce_axes, bodies);
+        CheckOperatorLimits(BaseName(scope.name), scope.axes, scope.reduce_axes, bodies);
     if (!limits.ok()) return TokenStream::ErrorAt(token, Message(limits));
     KILN_RETURN_IF_ERROR(CheckBodies(scope, token, bodies));
     KILN_RETURN_IF_ERROR(CheckAttributes(scope, attrs, token));
 
-    StatusOr<OperatorPtr> op =
-        Operator::Compute(std::string(BaseName(name)), scope.axes, scope.reduce_axes, combiner,
-                          bodies, pool_, scope.input_types, scope.input_shapes, std::move(attrs));
+    StatusOr<OperatorPtr> op = Operator::Compute(
+        std::string(BaseName(scope.name)), scope.axes, scope.reduce_axes, reduction, bodies, pool_,
+        scope.input_types, scope.input_shapes, std::move(attrs));
     if (!op.ok()) return TokenStream::ErrorAt(token, Message(op.status()));
-    KILN_RETURN_IF_ERROR(Define(token, name, *op));
+    KILN_RETURN_IF_ERROR(Define(token, scope.name, *op));
     nodes_.push_back({*std::move(op), std::move(scope.inputs)});
     return OkStatus();
+  }
+
+  // Where extents depend on other axes: what is outside of them adds nothing, and does not count.
+  void Guard(const Scope& scope, const Reduction& reduction, std::vector<Expr>& bodies,
+             Attrs& attrs) {
+    if (attrs.flop < 0) {
+      const double each = ComputeProperties(bodies, reduction, 1).flops_per_element;
+      attrs.flop =
+          each * static_cast<double>(CountPoints(scope.axes, scope.reduce_axes, scope.conditions));
+    }
+    Expr inside = scope.conditions[0];
+    for (size_t i = 1; i < scope.conditions.size(); ++i)
+      inside = pool_->And(inside, scope.conditions[i]);
+    for (size_t k = 0; k < bodies.size(); ++k) {
+      const Expr identity = ReduceIdentity(reduction, static_cast<int>(k), bodies[k]->type, *pool_);
+      bodies[k] = pool_->If(inside, bodies[k], identity);
+    }
   }
 
   Status Attribute(Attrs& attrs) {
@@ -272,35 +463,186 @@ class Parser {
       }
       KILN_RETURN_IF_ERROR(
           tokens_.ExpectSymbol(":", fmt::format("and the extent of axis {}", name)));
-      KILN_ASSIGN_OR_RETURN(const int64_t extent, Extent());
+      KILN_ASSIGN_OR_RETURN(const int64_t extent, ExtentOf(scope, &axes == &scope.reduce_axes, id));
       axes.push_back({std::move(name), extent});
     }
     tokens_.Next();
     return OkStatus();
   }
 
-  // sum(k: 256, ...), or nothing
-  StatusOr<Combiner> Reduction(Scope& scope) {
-    Combiner combiner = Combiner::kNone;
+  // Of axis `id`. That of a reduction may depend on the axes before it: its largest value is the
+  // extent, and where it is smaller is a condition.
+  StatusOr<int64_t> ExtentOf(Scope& scope, bool is_reduced, int32_t id) {
     const Token token = tokens_.Peek();
-    if (token.kind != ir::TokenKind::kName || token.is_quoted ||
-        !ParseCombiner(token.text, &combiner) || !tokens_.Peek(1).is_symbol("(")) {
-      return Combiner::kNone;
+    ir::ExprScope names{.var = [&](std::string_view name) -> Expr {
+                          const Expr var = Variable(scope, name);
+                          return var != nullptr && ir::UsesVar(var, id) ? nullptr : var;
+                        },
+                        .slot = [](std::string_view) { return std::nullopt; }};
+    if (!is_reduced) return Extent();
+    KILN_ASSIGN_OR_RETURN(const Expr e, ir::ParseIndexExpr(tokens_, names, *pool_));
+    if (e->is_const_int()) return InRange(token, "an extent", 1, kMaxParsedExtent, e->int_value);
+    const arith::Linear form = arith::Linearize(e);
+    const bool is_affine = e->type == ir::kIndex && !form.overflow &&
+                           std::ranges::all_of(form.terms, [](const arith::Term& t) {
+                             return t.atom->op == ir::Op::kVar;
+                           });
+    if (!is_affine) {
+      return TokenStream::ErrorAt(
+          token, "expected an extent that is a sum of axes times constants, as i + 1 or 64 - 2*i");
     }
-    const bool axes_follow =
-        tokens_.Peek(2).kind == ir::TokenKind::kName && tokens_.Peek(3).is_symbol(":");
-    const bool is_function = combiner == Combiner::kMax || combiner == Combiner::kMin;
-    if (!axes_follow && is_function) return Combiner::kNone;  // max(a, b)
-    tokens_.Next();
-    tokens_.Next();
-    if (!axes_follow)
-      return tokens_.Expected(
-          fmt::format("an axis like k: 256 to {} over", CombinerName(combiner)));
-    KILN_RETURN_IF_ERROR(Axes(")", scope, scope.reduce_axes));
-    return combiner;
+    std::vector<int64_t> extents;
+    for (const Axis& axis : scope.axes) extents.push_back(axis.extent);
+    for (const Axis& axis : scope.reduce_axes) extents.push_back(axis.extent);
+    KILN_ASSIGN_OR_RETURN(const int64_t largest,
+                          InRange(token, "an extent whose largest value is", 1, kMaxParsedExtent,
+                                  RangeOf(e, extents).hi));
+    scope.conditions.push_back(pool_->Lt(pool_->Var(id), e));
+    return largest;
   }
 
-  StatusOr<std::vector<Expr>> Bodies(Scope& scope, Combiner combiner) {
+  // sum(k: 256, ...), or nothing
+  StatusOr<Reduction> ReductionAt(Scope& scope) {
+    const Token token = tokens_.Peek();
+    if (token.kind != ir::TokenKind::kName || token.is_quoted || !tokens_.Peek(1).is_symbol("("))
+      return Reduction(Combiner::kNone);
+    KILN_ASSIGN_OR_RETURN(const std::optional<Reduction> reduction, ReductionNamed(token, 1));
+    if (!reduction) return Reduction(Combiner::kNone);
+    tokens_.Next();
+    tokens_.Next();
+    KILN_RETURN_IF_ERROR(Axes(")", scope, scope.reduce_axes));
+    return *reduction;
+  }
+
+  // What the name says with a bracket `bracket` tokens ahead. Nothing: it is a function, as
+  // max(a, b).
+  StatusOr<std::optional<Reduction>> ReductionNamed(const Token& name, size_t bracket) {
+    const bool axes_follow = tokens_.Peek(bracket + 1).kind == ir::TokenKind::kName &&
+                             tokens_.Peek(bracket + 2).is_symbol(":");
+    Combiner combiner = Combiner::kNone;
+    if (ParseCombiner(name.text, &combiner)) {
+      const bool is_function = combiner == Combiner::kMax || combiner == Combiner::kMin;
+      if (axes_follow) return std::optional(Reduction(combiner));
+      if (is_function) return std::optional<Reduction>();
+    } else if (const auto it = combiners_.find(name.text); it != combiners_.end()) {
+      if (axes_follow) return std::optional(Reduction(it->second));
+    } else if (axes_follow) {
+      return TokenStream::ErrorAt(
+          name, fmt::format("unknown combiner '{}': know sum, prod, max, min, argmax, argmin, any, "
+                            "all, and those that 'combine' defines before",
+                            name.text));
+    } else {
+      return std::optional<Reduction>();
+    }
+    return TokenStream::ErrorAt(tokens_.Peek(bracket + 1),
+                                fmt::format("expected an axis like k: 256 to {} over, found '{}'",
+                                            name.text, tokens_.Peek(bracket + 1).text));
+  }
+
+  // A reduction inside of an expression: an operator of its own, over those axes around it that it
+  // reads. It stands here as an element of that.
+  StatusOr<Expr> InnerReduction(Scope& outer, const Token& name) {
+    KILN_ASSIGN_OR_RETURN(const std::optional<Reduction> reduction, ReductionNamed(name, 0));
+    if (!reduction) return Expr{nullptr};
+    if (inner_.size() >= kMostInner) {
+      return TokenStream::ErrorAt(
+          name, fmt::format("more than {} reductions inside of one operator: give some of them "
+                            "operators of their own",
+                            kMostInner));
+    }
+    tokens_.Next();
+    Scope inner{.name = outer.name, .axes = outer.axes, .vars = outer.vars};
+    inner.axes.insert(inner.axes.end(), outer.reduce_axes.begin(), outer.reduce_axes.end());
+    KILN_RETURN_IF_ERROR(Axes(")", inner, inner.reduce_axes));
+    KILN_ASSIGN_OR_RETURN(std::vector<Expr> bodies, Bodies(inner, *reduction));
+    if (bodies.size() > 1) {
+      return TokenStream::ErrorAt(name, fmt::format("{} makes several tensors: give it an operator "
+                                                    "of its own",
+                                                    name.text));
+    }
+    const std::vector<int32_t> used = KeepUsedAxes(inner, bodies);
+    KILN_RETURN_IF_ERROR(CheckOperatorCount(nodes_.size() + 1));
+    KILN_ASSIGN_OR_RETURN(const std::string tensor,
+                          InnerName(name, std::move(inner), *reduction, std::move(bodies)));
+    std::vector<Expr> indices;
+    for (int32_t var : used) indices.push_back(pool_->Var(var));
+    const std::optional<ir::ExprScope::Slot> slot = Slot(outer, tensor);
+    KILN_CHECK(slot.has_value(), "{} was just defined", tensor);
+    return pool_->Load(slot->slot, indices, slot->type);
+  }
+
+  // Leaves the axes of a reduction that it reads; returns the numbers that they had.
+  std::vector<int32_t> KeepUsedAxes(Scope& inner, std::vector<Expr>& bodies) const {
+    const auto reads = [&](int32_t var) {
+      const auto uses = [var](Expr e) { return ir::UsesVar(e, var); };
+      return std::ranges::any_of(bodies, uses) || std::ranges::any_of(inner.conditions, uses);
+    };
+    const std::vector<Axis> around = std::move(inner.axes);
+    inner.axes.clear();
+    std::vector<int32_t> used;
+    ir::Substitution numbers;
+    const auto renumber = [&](size_t from) {
+      numbers.SetVar(static_cast<int32_t>(from),
+                     pool_->Var(static_cast<int32_t>(inner.axes.size() - 1)));
+    };
+    for (size_t i = 0; i < around.size(); ++i) {
+      if (!reads(static_cast<int32_t>(i))) continue;
+      inner.axes.push_back(around[i]);
+      used.push_back(static_cast<int32_t>(i));
+      renumber(i);
+    }
+    for (size_t r = 0; r < inner.reduce_axes.size(); ++r) {
+      numbers.SetVar(static_cast<int32_t>(around.size() + r),
+                     pool_->Var(static_cast<int32_t>(inner.axes.size() + r)));
+    }
+    for (auto it = inner.vars.begin(); it != inner.vars.end();) {
+      const Expr var = numbers.VarOrNull(it->second);
+      if (var != nullptr) it->second = var->id;
+      it = var != nullptr ? std::next(it) : inner.vars.erase(it);
+    }
+    for (Expr& body : bodies) body = pool_->Substitute(body, numbers);
+    for (Expr& condition : inner.conditions) condition = pool_->Substitute(condition, numbers);
+    return used;
+  }
+
+  // The tensor of a reduction: the same as one that stands in this operator already, or a new one:
+  // NAME.sum, NAME.sum2, ...
+  StatusOr<std::string> InnerName(const Token& token, Scope inner, const Reduction& reduction,
+                                  std::vector<Expr> bodies) {
+    const std::string owner(BaseName(inner.name));
+    int number = 1;
+    do {
+      inner.name =
+          fmt::format("{}.{}{}", owner, token.text, number == 1 ? "" : fmt::format("{}", number));
+      ++number;
+    } while (tensors_.contains(inner.name));
+    std::string name = inner.name;
+    const std::vector<Tensor> inputs = inner.inputs;
+    KILN_RETURN_IF_ERROR(MakeOperator(token, inner, reduction, std::move(bodies), {}));
+    const auto made = static_cast<int32_t>(nodes_.size() - 1);
+    for (const Inner& other : inner_) {
+      if (!IsSame(other, inputs, made)) continue;
+      nodes_.pop_back();
+      definitions_.pop_back();
+      used_.pop_back();
+      tensors_.erase(name);
+      return other.name;
+    }
+    inner_.push_back({name, made, inputs});
+    return name;
+  }
+
+  bool IsSame(const Inner& other, const std::vector<Tensor>& inputs, int32_t made) const {
+    const Operator& a = *nodes_[static_cast<size_t>(other.op)].op;
+    const Operator& b = *nodes_[static_cast<size_t>(made)].op;
+    const auto extents = [](const Axis& x, const Axis& y) { return x.extent == y.extent; };
+    return other.inputs == inputs && a.reduction() == b.reduction() && a.bodies() == b.bodies() &&
+           std::ranges::equal(a.axes(), b.axes(), extents) &&
+           std::ranges::equal(a.reduce_axes(), b.reduce_axes(), extents);
+  }
+
+  StatusOr<std::vector<Expr>> Bodies(Scope& scope, const Reduction& reduction) {
+    const Combiner combiner = reduction.kind;
     std::vector<Expr> bodies;
     const bool several = IsArg(combiner) || ListFollows();
     if (several) {
@@ -340,7 +682,11 @@ class Parser {
   StatusOr<Expr> Expression(Scope& scope) {
     later_ = std::nullopt;
     const Token first = tokens_.Peek();
-    StatusOr<Expr> e = ir::ParseExpr(tokens_, NamesIn(scope), *pool_);
+    ir::ExprScope names = NamesIn(scope);
+    names.reduction = [this, &scope](const Token& name, TokenStream&) {
+      return InnerReduction(scope, name);
+    };
+    StatusOr<Expr> e = ir::ParseExpr(tokens_, names, *pool_);
     if (e.ok() || !later_) return e;
     // A name that is defined further down: say so, where it stands.
     TokenStream cursor = start_;
@@ -427,8 +773,9 @@ class Parser {
     const Token end = tokens_.Peek();
     while (!cursor.AtEnd() && Before(cursor.Peek(), definition)) cursor.Next();
     int tries = 0;
-    for (bool in_body = false; !cursor.AtEnd() && (tokens_.AtEnd() || Before(cursor.Peek(), end));
-         cursor.Next()) {
+    // Of a reduction inside of an expression, all of it is.
+    for (bool in_body = cursor.Peek(1).is_symbol("(");
+         !cursor.AtEnd() && (tokens_.AtEnd() || Before(cursor.Peek(), end)); cursor.Next()) {
       in_body = in_body || cursor.Peek().is_symbol("=");
       if (!in_body || !(cursor.Peek().is_symbol("[") || cursor.Peek().is_symbol(","))) continue;
       if (++tries > 200) break;
@@ -455,11 +802,14 @@ class Parser {
     KILN_ASSIGN_OR_RETURN(Expr e, ir::ParseIndexExpr(tokens_, scope, *pool_));
     if (!e->is_const_int())
       return TokenStream::ErrorAt(token, fmt::format("expected {}, found an expression", what));
-    if (e->int_value < lowest || e->int_value > highest) {
-      return TokenStream::ErrorAt(token, fmt::format("expected {} from {} to {}, found {}", what,
-                                                     lowest, highest, e->int_value));
-    }
-    return e->int_value;
+    return InRange(token, what, lowest, highest, e->int_value);
+  }
+
+  static StatusOr<int64_t> InRange(const Token& token, std::string_view what, int64_t lowest,
+                                   int64_t highest, int64_t value) {
+    if (value >= lowest && value <= highest) return value;
+    return TokenStream::ErrorAt(
+        token, fmt::format("expected {} from {} to {}, found {}", what, lowest, highest, value));
   }
 
   // Enters the tensors of an operator that becomes the next node.
@@ -506,10 +856,13 @@ class Parser {
 
   TokenStream tokens_;
   const TokenStream start_ = tokens_;
+  const std::span<const ParamValue> params_;
   std::shared_ptr<ir::ExprPool> pool_;
   std::map<std::string, int64_t, std::less<>> constants_;
   std::map<std::string, Named, std::less<>> tensors_;
+  std::map<std::string, CustomCombinerPtr, std::less<>> combiners_;
   std::vector<OpNode> nodes_;
+  std::vector<Inner> inner_;        // of the operator being parsed
   std::vector<Token> definitions_;  // of node i
   std::vector<bool> used_;          // is node i read
   std::vector<Ranged> ranges_;
@@ -518,10 +871,24 @@ class Parser {
 
 }  // namespace
 
-StatusOr<DagText> ParseDagText(std::string_view text) {
+StatusOr<ParamValue> ParseParamValue(std::string_view text) {
+  const size_t equals = text.find('=');
+  ParamValue param;
+  if (equals != std::string_view::npos && equals > 0) {
+    param.name = std::string(text.substr(0, equals));
+    const std::string_view digits = text.substr(equals + 1);
+    const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), param.value);
+    if (result.ec == std::errc() && result.ptr == digits.data() + digits.size() &&
+        param.value > INT64_MIN / 4 && param.value < INT64_MAX / 4)
+      return param;
+  }
+  return InvalidArgument("value '{}' of a param: expected NAME=NUMBER, for instance N=512", text);
+}
+
+StatusOr<DagText> ParseDagText(std::string_view text, std::span<const ParamValue> params) {
   KILN_RETURN_IF_ERROR(CheckTextBytes("the text of the computation", text));
   KILN_ASSIGN_OR_RETURN(TokenStream tokens, TokenStream::Tokenize(text));
-  return Parser(std::move(tokens)).Parse();
+  return Parser(std::move(tokens), params).Parse();
 }
 
 StatusOr<DagPtr> ParseDag(std::string_view text) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "compiler/dag/text.h"
 #include "compiler/dag/text_syntax.h"
@@ -22,6 +23,7 @@ class Printer {
         out_ += fmt::format("input {}: {}[{}]\n", ir::NameText(names_[i]),
                             TypeName(dag_.op(i).type()), fmt::join(dag_.op(i).shape(), ", "));
       } else {
+        WrittenCombiner(dag_.op(i).reduction());
         Attributes(dag_.op(i).attrs());
         Compute(i);
       }
@@ -49,6 +51,63 @@ class Printer {
       return is_int ? fmt::format("{:.0f}", end) : ir::FloatText(end, ir::kFloat64);
     };
     out_ += fmt::format("@range({}, {})\n", text(range->low), text(range->high));
+  }
+
+  // The statement that defines it, before the first operator that uses it.
+  void WrittenCombiner(const Reduction& reduction) {
+    if (reduction.custom == nullptr || !CombinerText(reduction).empty()) return;
+    const CustomCombiner& combiner = *reduction.custom;
+    std::string name = combiner.name;
+    for (int k = 1; BaseName(name) != combiner.name || IsTaken(name); ++k)
+      name = fmt::format("{}'{}", combiner.name, k);
+    combiners_.emplace_back(reduction, name);
+    const size_t n = combiner.parts.size();
+    out_ += fmt::format("combine {}(", ir::NameText(name));
+    for (size_t k = 0; k < n; ++k) {
+      const CustomCombiner::Part& part = combiner.parts[k];
+      if (k > 0) out_ += ", ";
+      if (part.low < part.high) {
+        out_ += fmt::format("@range({}, {}) ", ir::FloatText(part.low, ir::kFloat64),
+                            ir::FloatText(part.high, ir::kFloat64));
+      }
+      out_ += fmt::format("{}: {}", ir::NameText(part.left), TypeName(part.type));
+    }
+    for (size_t k = 0; k < n; ++k)
+      out_ += fmt::format("{}{}", k == 0 ? "; " : ", ", ir::NameText(combiner.parts[k].right));
+    out_ += ") from ";
+    const ir::ExprNames names{.var =
+                                  [&](int32_t id) {
+                                    const auto i = static_cast<size_t>(id);
+                                    return i < n ? combiner.parts[i].left
+                                                 : combiner.parts[i - n].right;
+                                  },
+                              .slot = {}};
+    Parts(combiner, combiner.identity, names);
+    out_ += " = ";
+    Parts(combiner, combiner.results, names);
+    out_ += '\n';
+  }
+
+  void Parts(const CustomCombiner& combiner, std::span<const ir::Expr> parts,
+             const ir::ExprNames& names) {
+    for (size_t k = 0; k < parts.size(); ++k) {
+      if (parts.size() > 1) out_ += k == 0 ? "(" : ", ";
+      ir::AppendExpr(out_, parts[k], names, combiner.parts[k].type);
+    }
+    if (parts.size() > 1) out_ += ')';
+  }
+
+  bool IsTaken(const std::string& name) const {
+    return std::ranges::any_of(combiners_, [&](const auto& known) { return known.second == name; });
+  }
+
+  // The name of a combiner in the text; of a written one that is not printed yet: "".
+  std::string CombinerText(const Reduction& reduction) const {
+    if (reduction.custom == nullptr) return std::string(CombinerName(reduction.kind));
+    for (const auto& [known, name] : combiners_) {
+      if (known == reduction) return ir::NameText(name);
+    }
+    return {};
   }
 
   void Attributes(const Attrs& attrs) {
@@ -90,7 +149,7 @@ class Printer {
     Axes(op.axes());
     out_ += "] = ";
     if (op.is_reduction()) {
-      out_ += CombinerName(op.combiner());
+      out_ += CombinerText(op.reduction());
       out_ += '(';
       Axes(op.reduce_axes());
       out_ += ") ";
@@ -110,6 +169,7 @@ class Printer {
   const Dag& dag_;
   const std::span<const InputRange> ranges_;
   const std::vector<std::string> names_;
+  std::vector<std::pair<Reduction, std::string>> combiners_;  // those printed so far
   std::string out_;
 };
 

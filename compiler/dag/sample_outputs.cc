@@ -148,7 +148,7 @@ class Sampler {
     }
     KILN_ASSIGN_OR_RETURN(
         const OperatorPtr made,
-        Operator::Compute(from.name(), std::move(axes), std::move(reduce_axes), from.combiner(),
+        Operator::Compute(from.name(), std::move(axes), std::move(reduce_axes), from.reduction(),
                           std::move(bodies), pool_, TypesOf(draft), ShapesOf(draft)));
     const int index = static_cast<int>(nodes_.size());
     nodes_.push_back({made, std::move(draft.inputs)});

@@ -15,10 +15,15 @@
 // parsed DAG is in the order of Dag::MakeOrdered, whatever the order of the file, unless the file
 // starts with @keep_order (printed when it is needed).
 //
+// What a person writes may say more than what is printed: a reduction inside of an expression
+// becomes an operator of its own, extents of reductions that depend on other axes become conditions,
+// and names whose values are given when the text is read (`param N`) become numbers.
+//
 // Pure functions. Any bytes are fine as input; errors name line and column. Cost: linear in the
 // text.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,7 +48,15 @@ struct DagText {
   DagPtr dag;
   std::vector<InputRange> ranges;  // in the order of the text
 };
-StatusOr<DagText> ParseDagText(std::string_view text);
+// The value of a `param`.
+struct ParamValue {
+  std::string name;
+  int64_t value;
+};
+// "N=512"
+StatusOr<ParamValue> ParseParamValue(std::string_view text);
+// Refuses too: params that have no value, all of them at once, and values of what is no param.
+StatusOr<DagText> ParseDagText(std::string_view text, std::span<const ParamValue> params = {});
 
 // The name of every operator in text forms: its own, with '1, '2, ... behind it when it is taken.
 // Unique; so are the names of the outputs of one that has several.

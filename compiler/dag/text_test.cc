@@ -69,6 +69,196 @@ TEST(Text, EveryOperatorRoundTrips) {
   }
 }
 
+// ---- what a person may write beyond what is printed
+
+std::string PrintedOf(std::string_view text) {
+  const StatusOr<DagPtr> dag = ParseDag(text);
+  if (!dag.ok()) return std::string(Message(dag.status()));
+  ExpectRoundTrip(**dag);
+  return PrintDag(**dag);
+}
+
+std::vector<double> Outputs(std::string_view text, uint64_t seed = 3) {
+  const StatusOr<DagPtr> dag = ParseDag(text);
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  const auto outputs = Evaluate(**dag, RandomInputs(**dag, seed, ir::RandomKind::kUniform));
+  KILN_CHECK(outputs.ok(), "{}", Message(outputs.status()));
+  std::vector<double> values;
+  for (const ir::NDArray& output : *outputs) {
+    for (int64_t i = 0; i < output.num_elements(); ++i) values.push_back(output.GetDouble(i));
+  }
+  return values;
+}
+
+TEST(WrittenText, ReductionsInsideOfExpressions) {
+  EXPECT_EQ(PrintedOf("input A: float32[8, 9]\n"
+                      "D[i: 8] = 1.0 + sum(k: 9) A[i, k] * 2.0"),
+            "input A: float32[8, 9]\n"
+            "D.sum[i: 8] = sum(k: 9) A[i, k]*2.0\n"
+            "D[i: 8] = 1.0 + D.sum[i]\n");
+  // Each has the axes that it reads; equal ones are one.
+  EXPECT_EQ(PrintedOf("input x: float32[4, 6]\n"
+                      "y[i: 4, j: 6] = exp(x[i, j] - max(k: 6) x[i, k]) /\n"
+                      "    (sum(k: 6) exp(x[i, k] - max(l: 6) x[i, l])) + sum(a: 4, b: 6) x[a, b]"),
+            "input x: float32[4, 6]\n"
+            "y.max[i: 4] = max(k: 6) x[i, k]\n"
+            "y.sum[i: 4] = sum(k: 6) exp(x[i, k] - y.max[i])\n"
+            "y.sum2[] = sum(a: 4, b: 6) x[a, b]\n"
+            "y[i: 4, j: 6] = exp(x[i, j] - y.max[i]) / y.sum[i] + y.sum2[]\n");
+  EXPECT_EQ(PrintedOf("input A: float32[3]\nD[] = (sum(k: 3) A[k], max(k: 3) A[k])"),
+            "input A: float32[3]\n"
+            "D.sum[] = sum(k: 3) A[k]\n"
+            "D.max[] = max(k: 3) A[k]\n"
+            "D[] = (D.sum[], D.max[])\n");
+}
+
+TEST(WrittenText, ReductionsInsideOfExpressionsThatCannotBe) {
+  EXPECT_THAT(PrintedOf("input A: float32[3]\nD[] = 1.0 + argmax(k: 3) (k, A[k])"),
+              HasSubstr("line 2, column 13: argmax makes several tensors"));
+  EXPECT_THAT(PrintedOf("input A: float32[3]\nD[i: 3] = 1.0 + sum(k: 3) A[k + i]"),
+              HasSubstr("line 2, column 29: index k + i of A reaches 4"));
+  EXPECT_THAT(PrintedOf("input A: float32[3]\nD[k: 3] = 1.0 + sum(k: 3) A[k]"),
+              HasSubstr("two axes are called k"));
+  EXPECT_THAT(PrintedOf("input A: float32[3]\nD[] = 1.0 + summe(k: 3) A[k]"),
+              HasSubstr("unknown combiner 'summe'"));
+}
+
+TEST(WrittenText, ExtentsThatDependOnOtherAxes) {
+  const std::string text =
+      "input A: float32[5, 5]\ninput x: float32[5]\ny[i: 5] = sum(k: i + 1) A[i, k] * x[k]";
+  EXPECT_EQ(PrintedOf(text),
+            "input A: float32[5, 5]\n"
+            "input x: float32[5]\n"
+            "@flop(30.0)\n"
+            "y[i: 5] = sum(k: 5) if(k < i + 1, A[i, k]*x[k], 0.0)\n");
+  // 15 points, a product and a sum each.
+  EXPECT_EQ((*ParseDag(text))->flop_count(), 30);
+  EXPECT_EQ(Outputs(text), Outputs("input A: float32[5, 5]\ninput x: float32[5]\n"
+                                   "y[i: 5] = sum(k: 5) select(k <= i, A[i, k], 0.0) * x[k]"));
+  // Reductions over nothing are what they start from; axes of reductions may bound each other.
+  EXPECT_EQ(Outputs("input A: float32[4]\ny[i: 4] = max(k: 2*i - 3) A[k] * A[k]").front(),
+            -INFINITY);
+  EXPECT_EQ((*ParseDag("input A: float32[6, 6]\ny[] = sum(i: 6, j: 6 - i) A[i, j]"))->flop_count(),
+            21);
+  EXPECT_EQ(PrintedOf("input A: float32[6]\ny[i: 6] = 1.0 - sum(k: i + 1) A[k]"),
+            "input A: float32[6]\n"
+            "@flop(21.0)\n"
+            "y.sum[i: 6] = sum(k: 6) if(k < i + 1, A[k], 0.0)\n"
+            "y[i: 6] = 1.0 - y.sum[i]\n");
+  EXPECT_THAT(PrintedOf("input A: float32[5]\ny[i: 5] = sum(k: i + 2) A[k]"),
+              HasSubstr("index k of A reaches 5"));
+  EXPECT_THAT(PrintedOf("input A: float32[5]\ny[i: 5] = sum(k: i * i) A[k]"),
+              HasSubstr("line 2, column 18: expected an extent that is a sum of axes"));
+  EXPECT_THAT(PrintedOf("input A: float32[5]\ny[i: 5] = sum(k: k + 1) A[k]"),
+              HasSubstr("unknown variable 'k'"));
+  EXPECT_THAT(PrintedOf("input A: float32[5]\ny[i: 5] = sum(k: i - 4) A[k]"),
+              HasSubstr("an extent whose largest value is from 1"));
+}
+
+constexpr std::string_view kBest =
+    "combine best(i: int64, x: float32; j, y) from (-1, -inf) =\n"
+    "    (x > y || x == y && i < j ? i : j, max(x, y))\n";
+
+TEST(WrittenText, Combiners) {
+  const std::string text =
+      std::string(kBest) + "input A: float32[4, 9]\nT[i: 4] = best(k: 9) (k, A[i, k])";
+  EXPECT_EQ(PrintedOf(text),
+            "input A: float32[4, 9]\n"
+            "combine best(i: int64, x: float32; j, y) from (-1, -inf) = "
+            "(if(x > y || x == y && i < j, i, j), max(x, y))\n"
+            "T[i: 4] = best(k: 9) (k, A[i, k])\n");
+  EXPECT_EQ(Outputs(text), Outputs("input A: float32[4, 9]\nT[i: 4] = argmax(k: 9) (k, A[i, k])"));
+  EXPECT_EQ(PrintedOf("combine xor(a: uint32; b) from 0 = a ^ b\n"
+                      "input A: uint32[9]\nT[] = xor(k: 9) A[k]\nU[] = ~xor(k: 9) A[k] + 1"),
+            "input A: uint32[9]\n"
+            "combine xor(a: uint32; b) from 0 = a ^ b\n"
+            "T[] = xor(k: 9) A[k]\n"
+            "U.xor[] = xor(k: 9) A[k] + 1\n"
+            "U[] = ~U.xor[]\n");
+}
+
+TEST(WrittenText, CombinersOfOneNameAreToldApart) {
+  const auto sum = [](std::string_view body) {
+    return *ParseDag(
+        fmt::format("combine c(a: int32; b) from 0 = {}\ninput A: int32[9]\n"
+                    "T[] = c(k: 9) A[k]",
+                    body));
+  };
+  const DagPtr a = sum("a + b"), b = sum("a ^ b");
+  EXPECT_FALSE(Equal(*a, *b));
+  EXPECT_NE(WorkloadKey(*a), WorkloadKey(*b));
+  std::vector<OpNode> nodes = a->nodes();
+  nodes.push_back({b->nodes().back().op, {{0, 0}}});
+  ASSERT_OK_AND_ASSIGN(const DagPtr both, Dag::Make(std::move(nodes)));
+  ExpectRoundTrip(*both);
+  EXPECT_THAT(PrintDag(*both), HasSubstr("combine c'1("));
+}
+
+TEST(WrittenText, CombinersThatAreNone) {
+  const auto error = [](std::string_view combiner) {
+    return PrintedOf(fmt::format("combine {}\ninput A: float32[9]\nT[] = c(k: 9) A[k]", combiner));
+  };
+  EXPECT_THAT(error("c(a: float32; b) from 0 = a - b"),
+              AllOf(HasSubstr("line 1, column 9"), HasSubstr("combine(identity, x)"),
+                    HasSubstr("for x = ")));
+  EXPECT_THAT(error("c(a: float32; b) from 1.0 = a + b"), HasSubstr("combine(identity, identity)"));
+  EXPECT_THAT(error("c(a: float32; b) from 0 = a == 0 ? b : b == 0 ? a : (a + b) * 0.5"),
+              HasSubstr("combine(combine(x, y), z)"));
+  EXPECT_THAT(error("c(a: float32; b) from -inf = a == -inf ? b : b == -inf ? a : a"),
+              HasSubstr("combine(y, x)"));
+  EXPECT_THAT(error("c(a: float32; b) from 0.0 = max(a, b)"), HasSubstr("combine(identity, x)"));
+  EXPECT_THAT(error("@range(0, 4) c(a: float32; b) from 0.0 = max(a, b)"),
+              HasSubstr("'input', 'let', 'param', 'combine'"));
+  EXPECT_EQ(error("c(@range(0, 4) a: float32; b) from 0.0 = max(a, b)"),
+            "input A: float32[9]\n"
+            "combine c(@range(0.0, 4.0) a: float32; b) from 0.0 = max(a, b)\n"
+            "T[] = c(k: 9) A[k]\n");
+  EXPECT_THAT(error("c(a: float32; b) from 0 = a // b"), HasSubstr("need an integer constant"));
+  EXPECT_THAT(error("c(a: float32; b) from 0 = a + A[0]"), HasSubstr("unknown tensor 'A'"));
+  EXPECT_THAT(error("c(a: float32; b, d) from 0 = a + b"), HasSubstr("expected ')'"));
+  EXPECT_THAT(error("c(a: float32; a) from 0 = a + a"), HasSubstr("two parameters are called a"));
+  EXPECT_THAT(error("sum(a: float32; b) from 0 = a + b"), HasSubstr("word of the language"));
+  EXPECT_THAT(error("c(a: int32; b) from 0 = a + b"), HasSubstr("part 0 of c is float32"));
+  EXPECT_THAT(error("c(a: float32, n: int64; b, m) from (0, 0) = (a + b, n + m)"),
+              HasSubstr("got 1 bodies, c combines 2"));
+}
+
+TEST(WrittenText, AnyAndAll) {
+  EXPECT_EQ(PrintedOf("input A: float32[4, 9]\nT[i: 4] = any(k: 9) A[i, k] > 0.5"),
+            "input A: float32[4, 9]\nT[i: 4] = any(k: 9) A[i, k] > 0.5\n");
+  EXPECT_THAT(PrintedOf("input A: float32[9]\nT[] = all(k: 9) A[k]"),
+              HasSubstr("all of float32, expected a bool"));
+  EXPECT_THAT(PrintedOf("input A: bool[9]\nT[] = sum(k: 9) A[k]"), HasSubstr("sum of bool"));
+}
+
+TEST(WrittenText, Params) {
+  constexpr std::string_view kText =
+      "param n\nparam m\nparam k = 3\ninput A: float32[n, m * k]\n"
+      "B[i: n, j: m * k] = A[i, j] + 1.0";
+  EXPECT_THAT(PrintedOf(kText),
+              HasSubstr("line 1, column 7: n, m have no value: give each with --let n=... --let "
+                        "m=..."));
+  const ParamValue values[] = {{"n", 4}, {"m", 5}};
+  ASSERT_OK_AND_ASSIGN(DagText text, ParseDagText(kText, values));
+  EXPECT_EQ(PrintDag(*text.dag), "input A: float32[4, 15]\nB[i: 4, j: 15] = A[i, j] + 1.0\n");
+  const ParamValue more[] = {{"n", 4}, {"m", 5}, {"k", 1}};
+  ASSERT_OK_AND_ASSIGN(text, ParseDagText(kText, more));
+  EXPECT_EQ(text.dag->op(0).shape()[1], 5);
+  const ParamValue other[] = {{"n", 4}, {"m", 5}, {"z", 1}};
+  EXPECT_THAT(Message(ParseDagText(kText, other).status()),
+              HasSubstr("no param z; it has n, m, k"));
+  EXPECT_EQ(ParseParamValue("n=512")->value, 512);
+  for (std::string_view bad : {"n", "=4", "n=", "n=4x", "n=99999999999999999999"})
+    EXPECT_THAT(Message(ParseParamValue(bad).status()), HasSubstr("expected NAME=NUMBER")) << bad;
+}
+
+TEST(WrittenText, ShiftsStayInsideOfTheirType) {
+  EXPECT_THAT(PrintedOf("input A: int16[4]\nB[i: 4] = A[i] << A[i]"),
+              HasSubstr("clamp it with % 16"));
+  EXPECT_EQ(PrintedOf("input A: int16[4]\nB[i: 4] = A[i] << A[i] % 16"),
+            "input A: int16[4]\nB[i: 4] = A[i] << (A[i] % 16)\n");
+}
+
 TEST(Text, Argmax) {
   ASSERT_OK_AND_ASSIGN(DagPtr dag, ParseDag(R"(
 input A: float16[5, 7]

@@ -65,6 +65,14 @@ class Counter {
       case Op::kGe:
         add(col::float_cmp, col::int_cmp);
         break;
+      case Op::kBitAnd:
+      case Op::kBitOr:
+      case Op::kBitXor:
+      case Op::kShl:
+      case Op::kShr:
+        // Calls in TVM.
+        counts.of[e->type.is_bool() ? col::bool_op : col::int_mathfunc] += 1;
+        break;
       case Op::kAnd:
       case Op::kOr:
       case Op::kNot:

@@ -29,6 +29,12 @@ enum class CompiledExpr::Code : uint8_t {
   kLeI,
   kGtI,
   kGeI,
+  // bits, in the order of Op too
+  kBitAndI,
+  kBitOrI,
+  kBitXorI,
+  kShlI,
+  kShrI,
   // floats
   kAddF,
   kSubF,
@@ -95,6 +101,10 @@ double CallFloat(Intrinsic intrinsic, double x, double y) {
       return std::sin(x);
     case Intrinsic::kCos:
       return std::cos(x);
+    case Intrinsic::kExp2:
+      return std::exp2(x);
+    case Intrinsic::kLog2:
+      return std::log2(x);
   }
   return x;
 }
@@ -227,6 +237,10 @@ class CompiledExpr::Compiler {
       default:
         break;
     }
+    if (IsBits(e->op)) {
+      const int bits = static_cast<int>(e->op) - static_cast<int>(Op::kBitAnd);
+      return Add(static_cast<Code>(static_cast<int>(Code::kBitAndI) + bits), e->type, 0, 0, -1);
+    }
     const Type operands = e->arg(0)->type;
     const Code first = operands.is_float() ? Code::kAddF : Code::kAddI;
     const int offset = static_cast<int>(e->op) - static_cast<int>(Op::kAdd);
@@ -305,6 +319,9 @@ Status CompiledExpr::Execute(const Value* vars, LoadSource* loads, Value* result
         KILN_INT(kMulI, Unsigned(a) * Unsigned(b))
         KILN_INT(kMinI, a.i < b.i ? a.i : b.i)
         KILN_INT(kMaxI, a.i > b.i ? a.i : b.i)
+        KILN_INT(kBitAndI, a.i & b.i)
+        KILN_INT(kBitOrI, a.i | b.i)
+        KILN_INT(kBitXorI, a.i ^ b.i)
 #undef KILN_INT
       case Code::kFloorDivI:
       case Code::kFloorModI: {
@@ -313,6 +330,17 @@ Status CompiledExpr::Execute(const Value* vars, LoadSource* loads, Value* result
         if (b.i == 0) return InvalidArgument("{} {} 0 has no value", a.i, is_div ? "//" : "%");
         const int64_t value = is_div ? FloorDiv(a.i, b.i) : FloorMod(a.i, b.i);
         top->i = WrapToType(value, type);
+        break;
+      }
+      case Code::kShlI:
+      case Code::kShrI: {
+        const Value b = *top--, a = *top;
+        const bool is_left = at->code == Code::kShlI;
+        if (b.i < 0 || b.i >= type.bits) {
+          return InvalidArgument("{} {} {} has no value: {} has {} bits", a.i,
+                                 is_left ? "<<" : ">>", b.i, TypeName(type), type.bits);
+        }
+        top->i = WrapToType(is_left ? static_cast<int64_t>(Unsigned(a) << b.i) : a.i >> b.i, type);
         break;
       }
       case Code::kDivI:

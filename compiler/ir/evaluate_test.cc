@@ -96,6 +96,10 @@ Value Naive(Expr e, std::span<const Value> vars, LoadSource& loads) {
           return carried(std::sin(x.f));
         case Intrinsic::kCos:
           return carried(std::cos(x.f));
+        case Intrinsic::kExp2:
+          return carried(std::exp2(x.f));
+        case Intrinsic::kLog2:
+          return carried(std::log2(x.f));
       }
       break;
     }
@@ -163,6 +167,16 @@ Value Naive(Expr e, std::span<const Value> vars, LoadSource& loads) {
       return Value::Int(a.i <= b.i);
     case Op::kGt:
       return Value::Int(a.i > b.i);
+    case Op::kBitAnd:
+      return Value::Int(a.i & b.i);
+    case Op::kBitOr:
+      return Value::Int(a.i | b.i);
+    case Op::kBitXor:
+      return Value::Int(a.i ^ b.i);
+    case Op::kShl:
+      return integer(static_cast<int64_t>(ua << b.i));
+    case Op::kShr:
+      return integer(a.i >> b.i);
     default:
       return Value::Int(a.i >= b.i);
   }
@@ -171,6 +185,31 @@ Value Naive(Expr e, std::span<const Value> vars, LoadSource& loads) {
 bool SameValue(Value a, Value b, Type type) {
   if (!type.is_float()) return a.i == b.i;
   return a.f == b.f || (std::isnan(a.f) && std::isnan(b.f));
+}
+
+TEST(EvaluateTest, UnsignedTypesWrapAround) {
+  ExprPool pool;
+  const Value vars[] = {Value::Int(200), Value::Int(100)};
+  const Expr a = pool.Var(0, kUInt8), b = pool.Var(1, kUInt8);
+  const auto value = [&](Expr e) { return EvaluateExpr(e, vars)->i; };
+  EXPECT_EQ(value(pool.Add(a, b)), 44);
+  EXPECT_EQ(value(pool.Sub(b, a)), 156);
+  EXPECT_EQ(value(pool.Mul(a, b)), 20000 % 256);
+  EXPECT_EQ(value(pool.Binary(Op::kShl, a, pool.Int(1, kUInt8))), 144);
+  EXPECT_EQ(value(pool.Binary(Op::kShr, a, pool.Int(3, kUInt8))), 25);
+  EXPECT_EQ(value(pool.Binary(Op::kBitXor, a, pool.Int(-1, kUInt8))), 55);
+  EXPECT_EQ(value(pool.Cast(kInt8, a)), -56);
+  EXPECT_EQ(value(pool.Cast(kUInt32, pool.Cast(kInt8, a))), 4294967240);
+}
+
+TEST(EvaluateTest, ShiftsBeyondTheTypeHaveNoValue) {
+  ExprPool pool;
+  const Expr x = pool.Var(0, kInt16);
+  for (int64_t count : {-1, 16}) {
+    const Value vars[] = {Value::Int(count)};
+    EXPECT_THAT(EvaluateExpr(pool.Binary(Op::kShl, pool.Int(1, kInt16), x), vars),
+                StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("int16 has 16 bits")));
+  }
 }
 
 TEST(EvaluateTest, RandomExpressionsFollowTheSpecification) {

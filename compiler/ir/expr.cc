@@ -9,7 +9,8 @@
 namespace kiln::ir {
 
 bool IsComparison(Op op) { return op >= Op::kEq && op <= Op::kGe; }
-bool IsBinary(Op op) { return op >= Op::kAdd && op <= Op::kOr; }
+bool IsBits(Op op) { return op >= Op::kBitAnd && op <= Op::kShr; }
+bool IsBinary(Op op) { return (op >= Op::kAdd && op <= Op::kOr) || IsBits(op); }
 
 Expr ExprPool::Int(int64_t value, Type type) {
   return Intern(Op::kInt, type, 0, WrapToType(value, type), {});
@@ -27,6 +28,7 @@ Expr ExprPool::FoldIntegers(Op op, Type type, Expr a, Expr b) {
     const auto value = EvaluateBinary(op, a->int_value, b->int_value);
     return value ? Int(*value, type) : nullptr;
   }
+  if (IsBits(op)) return FoldBits(op, type, a, b);
   switch (op) {
     case Op::kAdd:
       if (a->is_const_int(0)) return b;
@@ -77,12 +79,44 @@ Expr ExprPool::FoldIntegers(Op op, Type type, Expr a, Expr b) {
   }
 }
 
+Expr ExprPool::FoldBits(Op op, Type type, Expr a, Expr b) {
+  const int64_t ones = WrapToType(-1, type);
+  const bool is_index = type == kIndex && b->is_const_int();
+  switch (op) {
+    case Op::kBitAnd:
+      if (a == b || b->is_const_int(ones) || a->is_const_int(0)) return a;
+      if (b->is_const_int(0) || a->is_const_int(ones)) return b;
+      if (is_index && b->int_value > 0 && (b->int_value & (b->int_value + 1)) == 0 &&
+          b->int_value < INT64_MAX)
+        return FloorMod(a, Int(b->int_value + 1));
+      return nullptr;
+    case Op::kBitOr:
+      if (a == b || b->is_const_int(0) || a->is_const_int(ones)) return a;
+      return a->is_const_int(0) || b->is_const_int(ones) ? b : nullptr;
+    case Op::kBitXor:
+      if (a == b) return Int(0, type);
+      if (a->is_const_int(0)) return b;
+      if (b->is_const_int(0)) return a;
+      if (type.is_bool() && b->is_const_int(1)) return Not(a);
+      if (b->is_const_int() && a->op == Op::kBitXor && a->arg(1)->is_const_int())
+        return Binary(op, a->arg(0), Int(a->arg(1)->int_value ^ b->int_value, type));
+      return nullptr;
+    default:  // shifts
+      if (a->is_const_int(0) || b->is_const_int(0)) return a;
+      if (!is_index || b->int_value < 0 || b->int_value > 62) return nullptr;
+      return Binary(op == Op::kShl ? Op::kMul : Op::kFloorDiv, a, Int(int64_t{1} << b->int_value));
+  }
+}
+
 Expr ExprPool::Binary(Op op, Expr a, Expr b) {
   KILN_CHECK(IsBinary(op) && a->type == b->type, "op {} on {} and {}", static_cast<int>(op),
              TypeName(a->type), TypeName(b->type));
   KILN_CHECK(op != Op::kDiv || a->type.is_float(), "'/' on {}, which needs '//'",
              TypeName(a->type));
-  KILN_CHECK(op < Op::kAnd || a->type.is_bool(), "logic on {}", TypeName(a->type));
+  KILN_CHECK((op != Op::kAnd && op != Op::kOr) || a->type.is_bool(), "logic on {}",
+             TypeName(a->type));
+  KILN_CHECK(!IsBits(op) || a->type.is_int() || (a->type.is_bool() && op <= Op::kBitXor),
+             "bits of {}", TypeName(a->type));
   const Type type = IsComparison(op) ? kBool : a->type;
   if (!a->type.is_float()) {
     if (Expr folded = FoldIntegers(op, type, a, b)) return folded;
@@ -142,6 +176,7 @@ Expr ExprPool::Call(Intrinsic intrinsic, std::span<const Expr> args) {
     KILN_CHECK(a->type == type, "{} of {} and {}", IntrinsicName(intrinsic), TypeName(type),
                TypeName(a->type));
   }
+  if (intrinsic == Intrinsic::kAbs && type.is_unsigned()) return args[0];
   return Intern(Op::kCall, args[0]->type, static_cast<int32_t>(intrinsic), 0, args);
 }
 

@@ -5,6 +5,12 @@
 //     that could overflow).
 //   * kDiv is true division and only on floats. kFloorDiv, kFloorMod round towards minus infinity;
 //     divisors are never 0 (positive constants in everything Kiln makes itself).
+//   * Arithmetic on ints narrower than 64 bits wraps around to their width, modulo 2^bits; unsigned
+//     types are 0 to 2^bits - 1. Conversions between ints wrap alike, as in C.
+//   * kBitAnd, kBitOr, kBitXor are for ints, by bits of two's complement, and for bools, where both
+//     sides are evaluated; ~x is x ^ -1. kShl and kShr are for ints: what is shifted out is lost;
+//     kShr keeps the sign of signed types. The count is at least 0 and below the bits of the type,
+//     which is checked where operators are made.
 //   * Float arithmetic may be contracted to fused multiply-add; it is never reassociated except by
 //     schedule steps that say so (rfactor, split reductions). kMin, kMax on NaN: unspecified operand.
 //   * kIf(c, a, b) evaluates only the chosen side, so it may guard an out-of-bounds load. kSelect
@@ -33,7 +39,7 @@ namespace kiln::ir {
 
 enum class Op : uint8_t {
   // leaves
-  kInt,    // int_value; types int*, bool
+  kInt,    // int_value; types int*, uint*, bool
   kFloat,  // float_value; types float*
   kVar,    // id
   // arithmetic, both operands of one type, which is the result's
@@ -65,6 +71,12 @@ enum class Op : uint8_t {
   kLoad,
   // id = Intrinsic; args
   kCall,
+  // bits, both operands of one type, which is the result's
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kShl,
+  kShr,
 };
 
 struct Node;
@@ -94,7 +106,8 @@ struct Node {
 //
 // The makers fold constants and the identities x+0, x-0, x*1, x*0, x//1, x%1, min(x,x), !!x,
 // true&&x, ... on integers and bools (never on floats), so everything in a pool is folded and
-// printing and parsing give the same node. Sums, quotients and comparisons are simplified
+// printing and parsing give the same node. On kIndex shifts by constants become x * 2^n and x // 2^n
+// and x & 2^n - 1 becomes x % 2^n, so that indices stay affine. Sums, quotients and comparisons are simplified
 // further by compiler/arith/simplify.h.
 class ExprPool {
  public:
@@ -107,7 +120,7 @@ class ExprPool {
   Expr Float(double value, Type type = kFloat32);  // value is rounded to type
   Expr Bool(bool value) { return Int(value ? 1 : 0, kBool); }
   Expr Var(int32_t id, Type type = kIndex);
-  Expr Binary(Op op, Expr a, Expr b);  // kAdd .. kOr
+  Expr Binary(Op op, Expr a, Expr b);  // kAdd .. kOr, kBitAnd .. kShr
   Expr Not(Expr a);
   Expr Select(Expr condition, Expr a, Expr b);
   Expr If(Expr condition, Expr a, Expr b);
@@ -129,6 +142,8 @@ class ExprPool {
   Expr Eq(Expr a, Expr b) { return Binary(Op::kEq, a, b); }
   Expr And(Expr a, Expr b) { return Binary(Op::kAnd, a, b); }
   Expr Or(Expr a, Expr b) { return Binary(Op::kOr, a, b); }
+  Expr BitAnd(Expr a, Expr b) { return Binary(Op::kBitAnd, a, b); }
+  Expr BitOr(Expr a, Expr b) { return Binary(Op::kBitOr, a, b); }
 
   // Copies an expression of another pool (or of this one: returns it).
   Expr Import(Expr e);
@@ -149,6 +164,7 @@ class ExprPool {
   bool Owns(Expr e) const;
   Expr Intern(Op op, Type type, int32_t id, int64_t value_bits, std::span<const Expr> args);
   Expr FoldIntegers(Op op, Type type, Expr a, Expr b);
+  Expr FoldBits(Op op, Type type, Expr a, Expr b);
   void GrowTable();
 
   std::vector<std::unique_ptr<char[]>> blocks_;
@@ -162,6 +178,7 @@ class ExprPool {
 bool Equal(Expr a, Expr b);
 
 bool IsComparison(Op op);
-bool IsBinary(Op op);  // kAdd .. kOr
+bool IsBits(Op op);    // kBitAnd .. kShr
+bool IsBinary(Op op);  // kAdd .. kOr, kBitAnd .. kShr
 
 }  // namespace kiln::ir

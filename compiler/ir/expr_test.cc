@@ -207,8 +207,31 @@ TEST(ExprTest, WithArgs) {
   }
 }
 
+TEST(ExprTest, BitsFold) {
+  ExprPool pool;
+  const Expr i = pool.Var(0), x = pool.Var(0, kUInt8), b = pool.Var(0, kBool);
+  const auto ones = [&](Expr e) { return pool.Int(-1, e->type); };
+  const auto zero = [&](Expr e) { return pool.Int(0, e->type); };
+  for (Expr e : {i, x}) {
+    EXPECT_EQ(pool.BitAnd(e, ones(e)), e);
+    EXPECT_EQ(pool.BitAnd(e, zero(e)), zero(e));
+    EXPECT_EQ(pool.BitOr(e, zero(e)), e);
+    EXPECT_EQ(pool.BitOr(e, ones(e)), ones(e));
+    EXPECT_EQ(pool.Binary(Op::kBitXor, e, e), zero(e));
+    EXPECT_EQ(pool.Binary(Op::kBitXor, pool.Binary(Op::kBitXor, e, ones(e)), ones(e)), e);
+    EXPECT_EQ(pool.Binary(Op::kShr, e, zero(e)), e);
+  }
+  EXPECT_EQ(pool.Binary(Op::kBitXor, b, pool.Bool(true)), pool.Not(b));
+  EXPECT_EQ(pool.Int(300, kUInt8)->int_value, 44);
+  // Indices stay affine, data stays bits.
+  EXPECT_EQ(pool.Binary(Op::kShl, i, pool.Int(3)), pool.Mul(i, pool.Int(8)));
+  EXPECT_EQ(pool.Binary(Op::kShr, i, pool.Int(3)), pool.FloorDiv(i, pool.Int(8)));
+  EXPECT_EQ(pool.BitAnd(i, pool.Int(7)), pool.FloorMod(i, pool.Int(8)));
+  EXPECT_EQ(pool.BitAnd(x, pool.Int(7, kUInt8))->op, Op::kBitAnd);
+}
+
 TEST(ExprTest, IntrinsicNamesParseBack) {
-  for (int i = 0; i < 14; ++i) {
+  for (int i = 0; i < 16; ++i) {
     const auto intrinsic = static_cast<Intrinsic>(i);
     ASSERT_OK_AND_ASSIGN(const Intrinsic parsed, ParseIntrinsic(IntrinsicName(intrinsic)));
     EXPECT_EQ(parsed, intrinsic);
@@ -223,6 +246,7 @@ TEST(ExprDeathTest, IllTypedNodesAreBugs) {
   EXPECT_DEATH(pool.Add(x, f), "int64 and float32");
   EXPECT_DEATH(pool.Div(x, x), "needs '//'");
   EXPECT_DEATH(pool.And(x, x), "logic on int64");
+  EXPECT_DEATH(pool.BitAnd(f, f), "bits of float32");
   EXPECT_DEATH(pool.Select(x, f, f), "choice by int64");
   EXPECT_DEATH(pool.Not(x), "'!' on int64");
   const Expr args[] = {x};

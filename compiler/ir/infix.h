@@ -9,7 +9,17 @@
 namespace kiln::ir {
 
 // A higher level binds tighter.
-enum InfixLevel : int { kOrLevel = 1, kAndLevel, kCompareLevel, kSumLevel, kProductLevel };
+enum InfixLevel : int {
+  kOrLevel = 1,
+  kAndLevel,
+  kBitOrLevel,
+  kBitXorLevel,
+  kBitAndLevel,
+  kCompareLevel,
+  kShiftLevel,
+  kSumLevel,
+  kProductLevel
+};
 
 struct Infix {
   Op op;
@@ -18,19 +28,15 @@ struct Infix {
 };
 
 inline constexpr Infix kInfixes[] = {
-    {Op::kOr, "||", kOrLevel},
-    {Op::kAnd, "&&", kAndLevel},
-    {Op::kEq, "==", kCompareLevel},
-    {Op::kNe, "!=", kCompareLevel},
-    {Op::kLt, "<", kCompareLevel},
-    {Op::kLe, "<=", kCompareLevel},
-    {Op::kGt, ">", kCompareLevel},
-    {Op::kGe, ">=", kCompareLevel},
-    {Op::kAdd, "+", kSumLevel},
-    {Op::kSub, "-", kSumLevel},
-    {Op::kMul, "*", kProductLevel},
-    {Op::kDiv, "/", kProductLevel},
-    {Op::kFloorDiv, "//", kProductLevel},
+    {Op::kOr, "||", kOrLevel},           {Op::kAnd, "&&", kAndLevel},
+    {Op::kBitOr, "|", kBitOrLevel},      {Op::kBitXor, "^", kBitXorLevel},
+    {Op::kBitAnd, "&", kBitAndLevel},    {Op::kEq, "==", kCompareLevel},
+    {Op::kNe, "!=", kCompareLevel},      {Op::kLt, "<", kCompareLevel},
+    {Op::kLe, "<=", kCompareLevel},      {Op::kGt, ">", kCompareLevel},
+    {Op::kGe, ">=", kCompareLevel},      {Op::kShl, "<<", kShiftLevel},
+    {Op::kShr, ">>", kShiftLevel},       {Op::kAdd, "+", kSumLevel},
+    {Op::kSub, "-", kSumLevel},          {Op::kMul, "*", kProductLevel},
+    {Op::kDiv, "/", kProductLevel},      {Op::kFloorDiv, "//", kProductLevel},
     {Op::kFloorMod, "%", kProductLevel},
 };
 
@@ -48,7 +54,7 @@ constexpr const Infix* FindInfix(std::string_view symbol) {
   return nullptr;
 }
 
-// "+", "&&", ..., and "min", "max"; of kAdd .. kOr.
+// "+", "&&", ..., and "min", "max"; of binary operators.
 constexpr std::string_view BinarySymbol(Op op) {
   if (op == Op::kMin) return "min";
   if (op == Op::kMax) return "max";

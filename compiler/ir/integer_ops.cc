@@ -37,6 +37,16 @@ std::optional<int64_t> EvaluateBinary(Op op, int64_t a, int64_t b) {
       return a != 0 && b != 0;
     case Op::kOr:
       return a != 0 || b != 0;
+    case Op::kBitAnd:
+      return a & b;
+    case Op::kBitOr:
+      return a | b;
+    case Op::kBitXor:
+      return a ^ b;
+    case Op::kShl:
+      return b < 0 || b > 63 ? std::nullopt : std::optional(static_cast<int64_t>(ua << b));
+    case Op::kShr:
+      return b < 0 || b > 63 ? std::nullopt : std::optional(a >> b);
     default:
       return std::nullopt;
   }

@@ -7,7 +7,7 @@
 namespace kiln::ir {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, int>, 14> kIntrinsics = {{
+constexpr std::array<std::pair<std::string_view, int>, 16> kIntrinsics = {{
     {"exp", 1},
     {"log", 1},
     {"sqrt", 1},
@@ -22,6 +22,8 @@ constexpr std::array<std::pair<std::string_view, int>, 14> kIntrinsics = {{
     {"round", 1},
     {"sin", 1},
     {"cos", 1},
+    {"exp2", 1},
+    {"log2", 1},
 }};
 
 }  // namespace

@@ -23,6 +23,8 @@ enum class Intrinsic : int32_t {
   kRound,  // half to even
   kSin,
   kCos,
+  kExp2,
+  kLog2,
 };
 
 std::string_view IntrinsicName(Intrinsic intrinsic);  // "exp", ...

@@ -13,8 +13,8 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool StartsName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsWordChar(char c) { return StartsName(c) || IsDigit(c); }
 
-constexpr std::array<std::string_view, 10> kPairs = {
-    "&&", "||", "//", "==", "!=", "<=", ">=", "->", "..", "+="};
+constexpr std::array<std::string_view, 12> kPairs = {
+    "&&", "||", "//", "==", "!=", "<=", ">=", "<<", ">>", "->", "..", "+="};
 constexpr std::string_view kSingles = "+-*/%<>!()[]{},:;=.?|&^~$@'\"\\";
 
 // Length of the name at the start of `text`, 0 if none.

@@ -7,7 +7,7 @@
 //           '_': i.0@j.0@ is one name. Any other name, and a reserved one, stands in backquotes:
 //           `a b`; in those \\, \` and \xHH escape.
 //   number  12, 0.5, 1e-05; 0..64 is three tokens
-//   symbol  && || // == != <= >= -> .. += and single characters
+//   symbol  && || // == != <= >= << >> -> .. += and single characters
 // Errors name the place: "line 3, column 14: expected ']' after the indices, found ','". Columns
 // count bytes from 1.
 //

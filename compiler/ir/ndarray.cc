@@ -53,6 +53,8 @@ Value RandomValue(std::mt19937_64& rng, Type type, RandomKind kind, int64_t inde
   if (type.is_int() && index_limit > 0) {
     return Value::Int(static_cast<int64_t>(bits % static_cast<uint64_t>(index_limit)));
   }
+  if (type.is_unsigned())
+    return Value::Int(static_cast<int64_t>(bits % (kind == RandomKind::kSmallIntegers ? 7 : 16)));
   if (kind == RandomKind::kSmallIntegers) {
     const auto small = static_cast<int64_t>(bits % 7) - 3;
     return type.is_float() ? Value::Float(static_cast<double>(small)) : Value::Int(small);

@@ -10,7 +10,8 @@
 namespace kiln::ir {
 namespace {
 
-enum class Form : uint8_t { kNode, kIntLiteral, kFloatLiteral, kOp, kLoad };
+// kAllOnes: the integer whose bits are all set, of the type of what it meets.
+enum class Form : uint8_t { kNode, kIntLiteral, kFloatLiteral, kAllOnes, kOp, kLoad };
 
 struct Syntax {
   Form form = Form::kNode;
@@ -39,12 +40,12 @@ class Parser {
       : tokens_(tokens), scope_(scope), pool_(pool) {}
 
   StatusOr<Expr> Parse(std::optional<Type> context) {
-    KILN_ASSIGN_OR_RETURN(const int root, ParseInfix(kOrLevel));
+    KILN_ASSIGN_OR_RETURN(const int root, ParseExpression());
     return Build(root, context ? *context : UsualType(root));
   }
 
   StatusOr<Expr> ParseIndex() {
-    KILN_ASSIGN_OR_RETURN(const int root, ParseInfix(kOrLevel));
+    KILN_ASSIGN_OR_RETURN(const int root, ParseExpression());
     return BuildIndex(root);
   }
 
@@ -64,6 +65,21 @@ class Parser {
     return TokenStream::ErrorAt(
         token, fmt::format("the expression nests deeper than {} operations or {} brackets",
                            kMaxExprDepth, kMaxExprNesting / 2));
+  }
+
+  // c ? a : b, which binds loosest and to the right, or what stands without it.
+  StatusOr<int> ParseExpression() {
+    KILN_ASSIGN_OR_RETURN(const int condition, ParseInfix(kOrLevel));
+    if (!tokens_.Peek().is_symbol("?")) return condition;
+    const Token& token = tokens_.Next();
+    KILN_RETURN_IF_ERROR(CheckBool(condition, "the condition"));
+    if (depth_ >= kMaxExprNesting) return TooDeep(token);
+    ++depth_;
+    KILN_ASSIGN_OR_RETURN(const int yes, ParseExpression());
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(":", "and the value if not"));
+    KILN_ASSIGN_OR_RETURN(const int no, ParseExpression());
+    --depth_;
+    return MakeOperands(Op::kIf, token, {condition, yes, no}, 1);
   }
 
   // Precedence climbing. Comparisons do not chain.
@@ -89,7 +105,7 @@ class Parser {
 
   StatusOr<int> ParseUnary() {
     const Token& token = tokens_.Peek();
-    if (!token.is_symbol("-") && !token.is_symbol("!")) return ParseAtom();
+    if (!token.is_symbol("-") && !token.is_symbol("!") && !token.is_symbol("~")) return ParseAtom();
     tokens_.Next();
     const Token& operand_token = tokens_.Peek();
     const bool is_number = operand_token.kind == TokenKind::kInt ||
@@ -103,6 +119,12 @@ class Parser {
       KILN_RETURN_IF_ERROR(CheckBool(operand, "'!'"));
       return Add(
           {.form = Form::kOp, .op = Op::kNot, .type = kBool, .token = &token, .args = {operand}});
+    }
+    if (token.text == "~") {
+      if (At(operand).type == kBool)
+        return TokenStream::ErrorAt(token, "'~' is for integers, use '!' for a bool");
+      KILN_ASSIGN_OR_RETURN(const int ones, Add({.form = Form::kAllOnes, .token = &token}));
+      return MakeBinary(Op::kBitXor, token, operand, ones);
     }
     if (is_number && At(operand).is_literal()) {
       At(operand).is_negative = true;
@@ -127,7 +149,7 @@ class Parser {
     }
     if (token.kind == TokenKind::kName) return ParseNamed();
     if (!tokens_.TakeSymbol("(")) return tokens_.Expected("an expression");
-    KILN_ASSIGN_OR_RETURN(const int inner, ParseInfix(kOrLevel));
+    KILN_ASSIGN_OR_RETURN(const int inner, ParseExpression());
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after the expression"));
     return inner;
   }
@@ -140,7 +162,14 @@ class Parser {
   StatusOr<int> ParseNamed() {
     const Token& token = tokens_.Next();
     if (tokens_.TakeSymbol("[")) return ParseLoad(token);
-    if (!token.is_quoted && tokens_.TakeSymbol("(")) return ParseCall(token);
+    if (!token.is_quoted && tokens_.Peek().is_symbol("(")) {
+      if (scope_.reduction) {
+        KILN_ASSIGN_OR_RETURN(const Expr reduced, scope_.reduction(token, tokens_));
+        if (reduced != nullptr) return AddNode(reduced, token);
+      }
+      tokens_.Next();
+      return ParseCall(token);
+    }
     if (token.is_word("true") || token.is_word("false")) {
       return AddNode(pool_.Bool(token.text == "true"), token);
     }
@@ -163,7 +192,7 @@ class Parser {
     std::vector<int> args = {};
     if (tokens_.TakeSymbol(close)) return args;
     do {
-      KILN_ASSIGN_OR_RETURN(const int arg, ParseInfix(kOrLevel));
+      KILN_ASSIGN_OR_RETURN(const int arg, ParseExpression());
       args.push_back(arg);
     } while (tokens_.TakeSymbol(","));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(close, where));
@@ -225,7 +254,7 @@ class Parser {
           name,
           fmt::format(
               "unknown function '{}': know min, max, select, if, the types (casts), exp, log, "
-              "sqrt, rsqrt, tanh, sigmoid, erf, pow, abs, floor, ceil, round, sin, cos",
+              "sqrt, rsqrt, tanh, sigmoid, erf, pow, abs, floor, ceil, round, sin, cos, exp2, log2",
               name.text));
     }
     KILN_RETURN_IF_ERROR(CheckCount(name, args, IntrinsicArity(*intrinsic)));
@@ -347,6 +376,8 @@ class Parser {
       case Form::kIntLiteral:
       case Form::kFloatLiteral:
         return BuildLiteral(syntax, type);
+      case Form::kAllOnes:
+        return pool_.Int(-1, type);
       case Form::kLoad: {
         std::vector<Expr> indices;
         for (int a : syntax.args) {
@@ -370,6 +401,10 @@ class Parser {
           *syntax.token,
           fmt::format("'{}' is for floats, found {}{}", syntax.token->text, TypeName(type),
                       syntax.op == Op::kDiv ? ": use '//'" : ": cast it, as in float32(x)"));
+    }
+    if (IsBits(syntax.op) && !type.is_int() && (!type.is_bool() || syntax.op > Op::kBitXor)) {
+      return TokenStream::ErrorAt(*syntax.token, fmt::format("'{}' is for integers, found {}",
+                                                             syntax.token->text, TypeName(type)));
     }
     const bool is_choice = syntax.op == Op::kSelect || syntax.op == Op::kIf;
     std::vector<Expr> args;

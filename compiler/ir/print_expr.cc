@@ -12,7 +12,14 @@ namespace {
 // loads and literals are kAtom.
 constexpr int kUnaryLevel = kProductLevel + 1, kAtom = kUnaryLevel + 1;
 
+// x ^ -1, which is ~x.
+bool IsComplement(Expr e) {
+  return e->op == Op::kBitXor && e->type.is_int() &&
+         e->arg(1)->is_const_int(WrapToType(-1, e->type));
+}
+
 int PrecedenceOf(Expr e) {
+  if (IsComplement(e)) return kUnaryLevel;
   if (e->op == Op::kNot) return kUnaryLevel;
   const Infix* infix = FindInfix(e->op);
   return infix != nullptr ? infix->level : kAtom;
@@ -101,6 +108,10 @@ class Printer {
         out_ += BinarySymbol(e->op);
         out_ += '(';
         return PrintArgs(e->args(), context);
+      case Op::kBitXor:
+        if (!IsComplement(e)) return PrintInfix(e, context);
+        out_ += '~';
+        return PrintOperand(e->arg(0), kUnaryLevel, SharedContext(e->args(), context));
       default:
         return PrintInfix(e, context);
     }
@@ -134,9 +145,12 @@ class Printer {
     const int level = PrecedenceOf(e);
     const std::optional<Type> shared = SharedContext(e->args(), context);
     const bool apart = level == kCompareLevel || MisreadsWithout(e->op, e->arg(0)->op);
-    PrintOperand(e->arg(0), apart ? level + 1 : level, shared);
+    const int apart_level = IsBits(e->op) ? kUnaryLevel : level + 1;
+    PrintOperand(e->arg(0), apart ? apart_level : level, shared);
     AppendSymbol(e->op);
-    PrintOperand(e->arg(1), level + 1, e->arg(0)->type);
+    // a & (b == c), a | (b & c), a << (b + c): as clear.
+    const bool right_apart = IsBits(e->op) && FindInfix(e->arg(1)->op) != nullptr;
+    PrintOperand(e->arg(1), right_apart ? kUnaryLevel : level + 1, e->arg(0)->type);
   }
 
   void AppendSymbol(Op op) {
@@ -148,7 +162,9 @@ class Printer {
 
   // "a // 2*16" is (a // 2)*16 to a parser and a // (2*16) to a reader: // and % stand apart from
   // other products.
+  // So do different operators on bits, and those between which their levels are little known.
   static bool MisreadsWithout(Op op, Op left) {
+    if (IsBits(op)) return op != left;
     auto rounds = [](Op o) { return o == Op::kFloorDiv || o == Op::kFloorMod; };
     return op != left && IsProduct(op) && IsProduct(left) && (rounds(op) || rounds(left));
   }

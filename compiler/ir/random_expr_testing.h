@@ -34,8 +34,8 @@ class RandomExprs {
   }
 
   Type AnyType() {
-    static constexpr Type kAll[] = {kBool,    kInt8,     kInt32,   kInt64,
-                                    kFloat16, kBFloat16, kFloat32, kFloat64};
+    static constexpr Type kAll[] = {kUInt8, kInt16,   kUInt32,   kBool,    kInt8,   kInt32,
+                                    kInt64, kFloat16, kBFloat16, kFloat32, kFloat64};
     return kAll[UniformInt(rng_, 8)];
   }
 
@@ -84,7 +84,12 @@ class RandomExprs {
     if (kind == 2) return Load(type, depth);
     if (type.is_bool()) return Condition(depth);
     if (type.is_float()) return Arithmetic(type, depth, kind);
-    static constexpr Op kOps[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kMin, Op::kMax};
+    if (kind == 6) {
+      const Op shift = Chance(rng_, 0.5) ? Op::kShl : Op::kShr;
+      return pool_.Binary(shift, Make(type, depth), pool_.Int(UniformInt(rng_, 8), type));
+    }
+    static constexpr Op kOps[] = {Op::kAdd, Op::kSub,    Op::kMul,   Op::kMin,
+                                  Op::kMax, Op::kBitAnd, Op::kBitOr, Op::kBitXor};
     if (kind == 3) {
       return pool_.FloorDiv(Make(type, depth), pool_.Int(UniformIn(rng_, 1, 9), type));
     }
@@ -95,12 +100,16 @@ class RandomExprs {
       const Expr args[] = {Make(type, depth)};
       return pool_.Call(Intrinsic::kAbs, args);
     }
-    return pool_.Binary(kOps[UniformInt(rng_, 5)], Make(type, depth), Make(type, depth));
+    return pool_.Binary(kOps[UniformInt(rng_, 8)], Make(type, depth), Make(type, depth));
   }
 
   Expr Condition(int depth) {
     static constexpr Op kComparisons[] = {Op::kEq, Op::kNe, Op::kLt, Op::kLe, Op::kGt, Op::kGe};
-    switch (UniformInt(rng_, 5)) {
+    switch (UniformInt(rng_, 6)) {
+      case 3: {
+        static constexpr Op kBits[] = {Op::kBitAnd, Op::kBitOr, Op::kBitXor};
+        return pool_.Binary(kBits[UniformInt(rng_, 3)], Make(kBool, depth), Make(kBool, depth));
+      }
       case 0:
         return pool_.And(Make(kBool, depth), Make(kBool, depth));
       case 1:
@@ -119,7 +128,7 @@ class RandomExprs {
     static constexpr Op kOps[] = {Op::kAdd,      Op::kSub,      Op::kMul, Op::kDiv,
                                   Op::kFloorDiv, Op::kFloorMod, Op::kMin, Op::kMax};
     if (kind == 3) {
-      const auto intrinsic = static_cast<Intrinsic>(UniformInt(rng_, 14));
+      const auto intrinsic = static_cast<Intrinsic>(UniformInt(rng_, 16));
       std::vector<Expr> args;
       for (int i = 0; i < IntrinsicArity(intrinsic); ++i) args.push_back(Make(type, depth));
       return pool_.Call(intrinsic, args);

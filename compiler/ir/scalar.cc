@@ -43,10 +43,11 @@ void StoreAs(void* data, T value) {
 
 int64_t Saturate(double value, Type type) {
   if (std::isnan(value)) return 0;
-  const int64_t highest = std::numeric_limits<int64_t>::max() >> (64 - type.bits);
-  const int64_t lowest = -highest - 1;
-  // -lowest is a power of two, hence exact as a double.
-  if (value >= -static_cast<double>(lowest)) return highest;
+  const int value_bits = type.is_unsigned() ? type.bits : type.bits - 1;
+  const auto highest = static_cast<int64_t>((uint64_t{1} << value_bits) - 1);
+  const int64_t lowest = type.is_unsigned() ? 0 : -highest - 1;
+  // A power of two, hence exact as a double.
+  if (value >= std::ldexp(1.0, value_bits)) return highest;
   if (value <= static_cast<double>(lowest)) return lowest;
   return static_cast<int64_t>(value);
 }
@@ -65,6 +66,8 @@ int64_t WrapToType(int64_t value, Type type) {
   if (type.is_bool()) return value != 0;
   if (type.bits >= 64) return value;
   const int shift = 64 - type.bits;
+  if (type.is_unsigned())
+    return static_cast<int64_t>(static_cast<uint64_t>(value) << shift >> shift);
   return static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift;
 }
 
@@ -86,8 +89,13 @@ Value ReadElement(const void* data, Type type) {
       return Value::Int(LoadAs<uint8_t>(data) != 0);
     case TypeCode::kInt:
       if (type.bits == 8) return Value::Int(LoadAs<int8_t>(data));
+      if (type.bits == 16) return Value::Int(LoadAs<int16_t>(data));
       if (type.bits == 32) return Value::Int(LoadAs<int32_t>(data));
       return Value::Int(LoadAs<int64_t>(data));
+    case TypeCode::kUInt:
+      if (type.bits == 8) return Value::Int(LoadAs<uint8_t>(data));
+      if (type.bits == 16) return Value::Int(LoadAs<uint16_t>(data));
+      return Value::Int(LoadAs<uint32_t>(data));
     case TypeCode::kFloat:
       if (type.bits == 32) return Value::Float(LoadAs<float>(data));
       if (type.bits == 64) return Value::Float(LoadAs<double>(data));
@@ -103,7 +111,9 @@ void WriteElement(void* data, Type type, Value value) {
     case TypeCode::kBool:
       return StoreAs<uint8_t>(data, value.i != 0);
     case TypeCode::kInt:
+    case TypeCode::kUInt:  // the same bits
       if (type.bits == 8) return StoreAs(data, static_cast<int8_t>(value.i));
+      if (type.bits == 16) return StoreAs(data, static_cast<int16_t>(value.i));
       if (type.bits == 32) return StoreAs(data, static_cast<int32_t>(value.i));
       return StoreAs(data, value.i);
     case TypeCode::kFloat:

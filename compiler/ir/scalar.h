@@ -11,7 +11,7 @@
 
 namespace kiln::ir {
 
-// Ints and bools (0 or 1) in `i`; floats of every width in `f`, exactly. The type is known from
+// Ints, unsigned ones too, and bools (0 or 1) in `i`; floats of every width in `f`, exactly. The type is known from
 // context.
 struct Value {
   union {
@@ -35,7 +35,7 @@ static_assert(sizeof(Value) == 8);
 // NaN.
 double RoundToType(double value, Type type);
 
-// Two's complement wrap to the width; bool: value != 0.
+// Two's complement wrap to the width, modulo 2^bits for unsigned types; bool: value != 0.
 int64_t WrapToType(int64_t value, Type type);
 
 // kCast. Float to int truncates; what does not fit (unspecified in compiled code) saturates here,

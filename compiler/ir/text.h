@@ -4,6 +4,8 @@
 //   a + b*c   a - b   a / b (floats)   -x (is 0 - x)
 //   a // b   a % b (both round towards minus infinity)
 //   a < b   <=   >   >=   ==   !=   !c   c && d   c || d
+//   a & b   a | b   a ^ b   ~a   a << b   a >> b (ints; & | ^ of bools evaluate both sides)
+//   c ? a : b (is if(c, a, b), and printed so)
 //   min(a, b)   max(a, b)   select(c, a, b)   if(c, a, b) (evaluates one side)
 //   float16(x) (cast)   exp(x) ...   data[i, j + 1]   scalar[]
 // Operators bind as in C, all of one line to the left; comparisons do not chain.
@@ -51,6 +53,9 @@ struct ExprScope {
   };
   std::function<Expr(std::string_view name)> var;                  // null: there is none
   std::function<std::optional<Slot>(std::string_view name)> slot;  // nullopt: there is none
+  // Reads what is written like a call and is none, from behind its name on: sum(k: 8) x[k]. Null,
+  // with nothing read: it is a call. May be missing.
+  std::function<StatusOr<Expr>(const Token& name, TokenStream& tokens)> reduction = {};
 };
 
 // Parses one expression and stops behind it. With `context` the result has this type, else the one

@@ -50,8 +50,42 @@ class TextTest : public testing::Test {
   ExprScope scope_;
 };
 
+TEST_F(TextTest, OperatorsOnBitsBindAsInC) {
+  EXPECT_EQ(Reprint("b1[0] & 1 << 2 | b1[1] ^ 3"), "(b1[0] & 4) | (b1[1] ^ 3)");
+  EXPECT_EQ(Reprint("b1[0] + 1 << 2 & 3"), "((b1[0] + 1) << 2) & 3");
+  EXPECT_EQ(Reprint("~b1[0] & -b1[1]"), "~b1[0] & (0 - b1[1])");
+  EXPECT_EQ(Reprint("~5"), "-6");
+  EXPECT_THAT(Reprint("b1[0] & 1 == 0"), HasSubstr("'&' of int32 and bool"));
+  EXPECT_THAT(Reprint("b0[i, j] & b0[i, i]"), HasSubstr("'&' is for integers, found float32"));
+  EXPECT_THAT(Reprint("b3[0] << b3[0]"), HasSubstr("'<<' is for integers, found bool"));
+  EXPECT_THAT(Reprint("~b3[0]"), HasSubstr("use '!'"));
+}
+
+TEST_F(TextTest, QuestionMarkIsIf) {
+  EXPECT_EQ(Reprint("i < 3 ? i : j"), "if(i < 3, i, j)");
+  EXPECT_EQ(Reprint("i < 3 ? i < 2 ? 1 : 2 : j + 1"), "if(i < 3, if(i < 2, 1, 2), j + 1)");
+  EXPECT_EQ(Reprint("(i < 3 ? 1.0 : 2.0) + b0[i, i < j ? i : j]"),
+            "if(i < 3, 1.0, 2.0) + b0[i, if(i < j, i, j)]");
+  EXPECT_THAT(Reprint("i ? 1 : 2"), HasSubstr("needs a bool"));
+  EXPECT_THAT(Reprint("i < 1 ? 1"), HasSubstr("expected ':'"));
+}
+
+TEST_F(TextTest, UnsignedLiterals) {
+  EXPECT_EQ(Reprint("uint8(255)"), "uint8(255)");
+  EXPECT_EQ(Reprint("uint32(4294967295)"), "uint32(4294967295)");
+  EXPECT_THAT(Reprint("uint8(256)"), HasSubstr("does not fit uint8"));
+  EXPECT_THAT(Reprint("uint16(-1)"), HasSubstr("does not fit uint16"));
+}
+
 TEST_F(TextTest, PrintsWithFewParentheses) {
-  for (std::string_view text : {"i + j*4",
+  for (std::string_view text : {"b1[i] & 7",
+                                "(b1[i] | b1[j]) ^ ~b1[0]",
+                                "b1[i] << (b1[j] % 32)",
+                                "(b1[i] >> 3) + 1",
+                                "(b1[i] & 1) == 0",
+                                "b3[i] & b3[j] || !b3[0]",
+                                "~(b1[i] + 1)",
+                                "i + j*4",
                                 "(i + j)*4",
                                 "i - (j - 1)",
                                 "i - j - 1",

@@ -5,7 +5,7 @@
 
 namespace kiln::ir {
 namespace {
-constexpr std::array<std::pair<std::string_view, Type>, 8> kTypes = {{
+constexpr std::array<std::pair<std::string_view, Type>, 12> kTypes = {{
     {"float32", kFloat32},
     {"float16", kFloat16},
     {"bfloat16", kBFloat16},
@@ -14,6 +14,10 @@ constexpr std::array<std::pair<std::string_view, Type>, 8> kTypes = {{
     {"int32", kInt32},
     {"int64", kInt64},
     {"bool", kBool},
+    {"int16", kInt16},
+    {"uint8", kUInt8},
+    {"uint16", kUInt16},
+    {"uint32", kUInt32},
 }};
 }  // namespace
 
@@ -30,8 +34,8 @@ StatusOr<Type> ParseType(std::string_view name) {
     if (candidate == name) return type;
   }
   return InvalidArgument(
-      "unknown type '{}', expected one of float32, float16, bfloat16, float64, int8, int32, int64, "
-      "bool",
+      "unknown type '{}', expected one of float32, float16, bfloat16, float64, int8, int16, int32, "
+      "int64, uint8, uint16, uint32, bool",
       name);
 }
 

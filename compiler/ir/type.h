@@ -10,14 +10,16 @@
 
 namespace kiln::ir {
 
-enum class TypeCode : uint8_t { kBool, kInt, kFloat, kBFloat };
+enum class TypeCode : uint8_t { kBool, kInt, kFloat, kBFloat, kUInt };
 
 struct Type {
   TypeCode code = TypeCode::kFloat;
   uint8_t bits = 32;
 
   bool operator==(const Type&) const = default;
-  bool is_int() const { return code == TypeCode::kInt; }
+  // Signed or not.
+  bool is_int() const { return code == TypeCode::kInt || code == TypeCode::kUInt; }
+  bool is_unsigned() const { return code == TypeCode::kUInt; }
   bool is_bool() const { return code == TypeCode::kBool; }
   bool is_float() const { return code == TypeCode::kFloat || code == TypeCode::kBFloat; }
   int bytes() const { return (bits + 7) / 8; }
@@ -25,8 +27,12 @@ struct Type {
 
 inline constexpr Type kBool{TypeCode::kBool, 1};
 inline constexpr Type kInt8{TypeCode::kInt, 8};
+inline constexpr Type kInt16{TypeCode::kInt, 16};
 inline constexpr Type kInt32{TypeCode::kInt, 32};
 inline constexpr Type kInt64{TypeCode::kInt, 64};
+inline constexpr Type kUInt8{TypeCode::kUInt, 8};
+inline constexpr Type kUInt16{TypeCode::kUInt, 16};
+inline constexpr Type kUInt32{TypeCode::kUInt, 32};
 inline constexpr Type kFloat16{TypeCode::kFloat, 16};
 inline constexpr Type kBFloat16{TypeCode::kBFloat, 16};
 inline constexpr Type kFloat32{TypeCode::kFloat, 32};
@@ -34,7 +40,8 @@ inline constexpr Type kFloat64{TypeCode::kFloat, 64};
 // Loop variables and index arithmetic. Code generators narrow it to 32 bits where every value fits.
 inline constexpr Type kIndex = kInt64;
 
-// "float32", "float16", "bfloat16", "float64", "int8", "int32", "int64", "bool".
+// "float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16",
+// "uint32", "bool".
 std::string_view TypeName(Type type);
 StatusOr<Type> ParseType(std::string_view name);
 

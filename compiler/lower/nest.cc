@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/ir/rewrite.h"
 #include "compiler/lower/launch.h"
 #include "compiler/lower/names.h"
 #include "compiler/lower/nest_builder.h"
@@ -128,7 +129,20 @@ ir::Stmt NestBuilder::WrapGuards(const StageFrame& frame, int level, ir::Stmt bo
 ir::Stmt NestBuilder::WrapLoop(const StageFrame& frame, int i, ir::Stmt body) {
   const int32_t var = frame.bounds.loop_vars[i];
   if (var < 0 || !IsOwn(frame, i)) return body;
-  return ir::MakeFor(pool_, var, frame.ExtentOf(i), KindOf(frame.stage.annotation(i)), body);
+  const ir::LoopKind kind = KindOf(frame.stage.annotation(i));
+  std::vector<int32_t> of_all_lanes;
+  if (kind == ir::LoopKind::kVectorized) body = WithoutNextBuffers(body, of_all_lanes);
+  ir::Stmt loop = ir::MakeFor(pool_, var, frame.ExtentOf(i), kind, body);
+  for (const int32_t slot : of_all_lanes) loop = ir::MakeAlloc(pool_, slot, loop);
+  return loop;
+}
+
+ir::Stmt NestBuilder::WithoutNextBuffers(ir::Stmt body, std::vector<int32_t>& slots) {
+  if (body->kind == ir::StmtKind::kIf)
+    return ir::WithBody(pool_, body, WithoutNextBuffers(body->body(), slots));
+  if (body->kind != ir::StmtKind::kAlloc || !next_buffers_.contains(body->slot)) return body;
+  slots.push_back(body->slot);
+  return WithoutNextBuffers(body->body(), slots);
 }
 
 bool NestBuilder::IsOwn(const StageFrame& frame, int i) const {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <stop_token>
 #include <string_view>
@@ -48,6 +49,9 @@ class NestBuilder {
   // Around the body, where the loop is the stage's own and runs more than once. A bound loop inside
   // another one with the same binding has that one's variable and is not emitted.
   ir::Stmt WrapLoop(const StageFrame& frame, int i, ir::Stmt body);
+  // Takes the allocations of next_buffers_ off a body of lanes, which have one element each: they
+  // stand around the lanes, where they keep no code generator from making vectors.
+  ir::Stmt WithoutNextBuffers(ir::Stmt body, std::vector<int32_t>& slots);
   bool IsOwn(const StageFrame& frame, int i) const;
   // The stages attached to one loop, then the rest of its body, with barriers: a shared buffer is
   // complete before it is read, and read by all threads before it is overwritten. A buffer that the
@@ -62,6 +66,10 @@ class NestBuilder {
   // The initialisation of a reduction: its spatial loops from first_reduce on, with variables of
   // their own.
   ir::Stmt EmitInit(const StageFrame& frame);
+  // values[k] to slots[k], all at one place and as if at once: what they read is what was there
+  // before.
+  ir::Stmt StoreAtOnce(const StageFrame& frame, std::span<const int32_t> slots,
+                       std::span<const ir::Expr> indices, std::span<const ir::Expr> values);
   ir::Stmt StoreAll(const StageFrame& frame, const std::vector<ir::Expr>& indices,
                     const std::vector<ir::Expr>& values);
   // The indices that the stage stores to, relative to its region when it is attached.
@@ -111,6 +119,7 @@ class NestBuilder {
   const std::stop_token& stop_;
   const Attachments attachments_;
   ProgramTables tables_;
+  std::set<int32_t> next_buffers_;  // made by StoreAtOnce
   Status error_;
 };
 

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "compiler/ir/traverse.h"
 #include "compiler/lower/body.h"
 #include "compiler/lower/iteration.h"
 #include "compiler/lower/launch.h"
@@ -20,7 +23,7 @@ ir::Stmt NestBuilder::EmitStores(const StageFrame& frame) {
     for (int k = 0; k < op.num_outputs(); ++k) {
       accumulators.push_back(pool_.Load(tables_.SlotOf(frame.s, k), indices, op.type(k)));
     }
-    values = dag::Combine(op.combiner(), accumulators, values, pool_);
+    values = dag::Combine(op.reduction(), accumulators, values, pool_);
   }
   if (!frame.bounds.fill_guards.empty()) values = ZeroOutside(frame, std::move(values));
   return StoreAll(frame, indices, values);
@@ -58,7 +61,7 @@ ir::Stmt NestBuilder::EmitInit(const StageFrame& frame) {
 
   std::vector<ir::Expr> identities;
   for (int k = 0; k < stage.op->num_outputs(); ++k) {
-    identities.push_back(dag::ReduceIdentity(stage.op->combiner(), k, stage.op->type(k), pool_));
+    identities.push_back(dag::ReduceIdentity(stage.op->reduction(), k, stage.op->type(k), pool_));
   }
   ir::Stmt body = StoreAll(frame, StoreIndices(frame, values), identities);
   for (ir::Expr guard :
@@ -75,12 +78,74 @@ ir::Stmt NestBuilder::EmitInit(const StageFrame& frame) {
 
 ir::Stmt NestBuilder::StoreAll(const StageFrame& frame, const std::vector<ir::Expr>& indices,
                                const std::vector<ir::Expr>& values) {
-  std::vector<ir::Stmt> stores;
-  for (size_t k = 0; k < values.size(); ++k) {
-    stores.push_back(ir::MakeStore(pool_, tables_.SlotOf(frame.s, static_cast<int>(k)), frame.s,
-                                   indices, values[k]));
+  std::vector<int32_t> slots;
+  for (size_t k = 0; k < values.size(); ++k)
+    slots.push_back(tables_.SlotOf(frame.s, static_cast<int>(k)));
+  return StoreAtOnce(frame, slots, indices, values);
+}
+
+namespace {
+
+bool Reads(ir::Expr value, int32_t slot) {
+  bool reads = false;
+  ir::Visit(value, [&](ir::Expr e) { reads |= e->op == ir::Op::kLoad && e->id == slot; });
+  return reads;
+}
+
+// The first of the values left whose buffer no other of them reads; -1: there is none.
+int NextToStore(const std::vector<int>& left, std::span<const int32_t> slots,
+                std::span<const ir::Expr> values) {
+  for (const int k : left) {
+    const bool is_read = std::ranges::any_of(left, [&](int other) {
+      return other != k && Reads(values[static_cast<size_t>(other)], slots[static_cast<size_t>(k)]);
+    });
+    if (!is_read) return k;
   }
-  return ir::MakeSeq(pool_, stores);
+  return -1;
+}
+
+}  // namespace
+
+ir::Stmt NestBuilder::StoreAtOnce(const StageFrame& frame, std::span<const int32_t> slots,
+                                  std::span<const ir::Expr> indices,
+                                  std::span<const ir::Expr> values) {
+  const auto store = [&](int k, ir::Expr value) {
+    return ir::MakeStore(pool_, slots[static_cast<size_t>(k)], frame.s, indices, value);
+  };
+  std::vector<ir::Stmt> stores;
+  std::vector<int> left(values.size());
+  std::iota(left.begin(), left.end(), 0);
+  for (int k; !left.empty() && (k = NextToStore(left, slots, values)) >= 0; std::erase(left, k))
+    stores.push_back(store(k, values[static_cast<size_t>(k)]));
+  if (left.empty()) return ir::MakeSeq(pool_, stores);
+
+  // Each reads what another one stores: all of them are computed before any is stored. Lanes of a
+  // vector keep theirs apart.
+  std::vector<int64_t> shape;
+  std::vector<ir::Expr> mine;
+  for (int l = 0; l < frame.num_loops(); ++l) {
+    const int32_t var = frame.bounds.loop_vars[static_cast<size_t>(l)];
+    if (var < 0 || KindOf(frame.stage.annotation(l)) != ir::LoopKind::kVectorized) continue;
+    shape.push_back(frame.ExtentOf(l));
+    mine.push_back(pool_.Var(var));
+  }
+  if (shape.empty()) {
+    shape.push_back(1);
+    mine.push_back(pool_.Int(0));
+  }
+  const dag::Operator& op = *frame.stage.op;
+  std::vector<int32_t> next;
+  for (const int k : left) {
+    next.push_back(tables_.NewBuffer(op.name() + ".next", op.type(k), shape, ir::Scope::kLocal));
+    next_buffers_.insert(next.back());
+    stores.push_back(
+        ir::MakeStore(pool_, next.back(), frame.s, mine, values[static_cast<size_t>(k)]));
+  }
+  for (size_t i = 0; i < left.size(); ++i)
+    stores.push_back(store(left[i], pool_.Load(next[i], mine, op.type(left[i]))));
+  ir::Stmt result = ir::MakeSeq(pool_, stores);
+  for (const int32_t buffer : next) result = ir::MakeAlloc(pool_, buffer, result);
+  return result;
 }
 
 std::vector<ir::Expr> NestBuilder::StoreIndices(const StageFrame& frame,

@@ -56,7 +56,7 @@ ir::Stmt NestBuilder::EmitThreadReduction(const StageFrame& frame) {
   std::vector<ir::Stmt> body;
   for (int k = 0; k < op.num_outputs(); ++k) {
     body.push_back(ir::MakeStore(pool_, partial[k], frame.s, zero,
-                                 dag::ReduceIdentity(op.combiner(), k, op.type(k), pool_)));
+                                 dag::ReduceIdentity(op.reduction(), k, op.type(k), pool_)));
   }
   body.push_back(EmitPartial(frame, partial, bound));
   if (attachments_.RunsRepeatedly(frame.s, frame.first_reduce - 1))
@@ -115,11 +115,8 @@ ir::Stmt NestBuilder::Accumulate(const StageFrame& frame, const std::vector<int3
   std::vector<ir::Expr> accumulators;
   for (size_t k = 0; k < slots.size(); ++k)
     accumulators.push_back(pool_.Load(slots[k], indices, op.type(static_cast<int>(k))));
-  const std::vector<ir::Expr> sums = dag::Combine(op.combiner(), accumulators, values, pool_);
-  std::vector<ir::Stmt> stores;
-  for (size_t k = 0; k < slots.size(); ++k)
-    stores.push_back(ir::MakeStore(pool_, slots[k], frame.s, indices, sums[k]));
-  return ir::MakeSeq(pool_, stores);
+  const std::vector<ir::Expr> sums = dag::Combine(op.reduction(), accumulators, values, pool_);
+  return StoreAtOnce(frame, slots, indices, sums);
 }
 
 ir::Stmt NestBuilder::EmitResult(const StageFrame& frame, const std::vector<int32_t>& tree,

@@ -56,10 +56,12 @@ constexpr size_t kMostRepeats = 3000;
 
 // What may stand for each other.
 const std::vector<std::vector<std::string_view>> kAlike = {
-    {"float32", "float16", "float64", "bfloat16", "int8", "int32", "int64", "bool"},
-    {"sum(", "max(", "min(", "prod("},
-    {"exp(", "tanh(", "sqrt(", "abs(", "log(", "erf(", "floor(", "sigmoid("},
-    {" + ", " - ", " * ", " / ", " // ", " % "},
+    {"float32", "float16", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8",
+     "uint16", "uint32", "bool"},
+    {"sum(", "max(", "min(", "prod(", "any(", "all("},
+    {"exp(", "tanh(", "sqrt(", "abs(", "log(", "erf(", "floor(", "sigmoid(", "log2(", "exp2("},
+    {" + ", " - ", " * ", " / ", " // ", " % ", " & ", " | ", " ^ ", " << ", " >> "},
+    {"param ", "let ", "combine ", "input "},
     {" < ", " <= ", " == ", " && ", " || "}};
 
 size_t Place(size_t size, Rng& rng) {

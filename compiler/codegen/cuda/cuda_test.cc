@@ -239,7 +239,8 @@ TEST(Cuda, MovedHalvesAreNotConverted) {
 }
 
 TEST(Cuda, EveryType) {
-  for (const std::string type : {"int8", "int32", "int64", "float32", "float64", "float16"}) {
+  for (const std::string type : {"int8", "int32", "int64", "float32", "float64", "float16", "uint8",
+                                 "int16", "uint16", "uint32"}) {
     ExpectRight(Elementwise(fmt::format("a: input {0}[64], out: output {0}[64]", type),
                             "vectorize v in 0..4 { for i in 0..2 { out[t*8 + v + 4*i] = "
                             "max(a[t*8 + v + 4*i], a[t]) - a[63] @ s } }"),

@@ -44,6 +44,7 @@ static dim3 blockIdx, threadIdx;
 #define VECTOR4(T, N) struct alignas(16) N##4 { T x, y, z, w; }; \
   inline N##4 make_##N##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 VECTOR2(float, float) VECTOR4(float, float) VECTOR2(int, int) VECTOR4(int, int)
+VECTOR2(unsigned, uint) VECTOR4(unsigned, uint)
 VECTOR2(double, double) VECTOR2(long long, longlong)
 inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }
 inline unsigned float_bits(float f) { unsigned i; memcpy(&i, &f, 4); return i; }

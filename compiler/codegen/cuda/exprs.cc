@@ -44,6 +44,12 @@ std::string IntText(int64_t value) {
                                                 : fmt::format("{}", value);
 }
 
+// C computes integers narrower than int as int: the result is brought back.
+CudaText Narrowed(Type type, const CudaText& text) {
+  if (!type.is_int() || type.bits >= 32) return text;
+  return {fmt::format("static_cast<{}>({})", CudaTypeName(type), text.text)};
+}
+
 Precedence Tighter(Precedence p) { return static_cast<Precedence>(static_cast<int>(p) + 1); }
 
 // index_limit: of the buffer, when its elements are indices.
@@ -184,6 +190,7 @@ CudaText CudaExprs::PrintSimplified(Expr e) {
 
 CudaText CudaExprs::PrintConstant(Expr e) {
   if (e->type.is_bool()) return {e->int_value != 0 ? "true" : "false"};
+  if (e->type == ir::kUInt32) return {fmt::format("{}u", e->int_value)};
   const std::string text =
       e->op == Op::kInt ? IntText(e->int_value) : FloatText(e->float_value, e->type);
   const bool is_long =
@@ -199,14 +206,27 @@ CudaText CudaExprs::PrintBinary(Expr e) {
     return {fmt::format("{} {} {}", Wrap(a, kSum), ir::BinarySymbol(e->op), Wrap(b, kSum)), own};
   }
   if (IsIndex(e)) return PrintIndexBinary(e, a, b);
+  if (ir::IsBits(e->op)) return Narrowed(e->type, PrintBits(e, a, b));
   const Precedence own = e->op == Op::kAdd || e->op == Op::kSub ? kSum : kProduct;
+  // The product of two unsigned shorts may not fit an int.
+  const std::string_view wide =
+      e->op == Op::kMul && e->type == ir::kUInt16 ? "static_cast<unsigned int>(1) * " : "";
   const std::string text =
-      fmt::format("{} {} {}", Wrap(a, own), ir::BinarySymbol(e->op), Wrap(b, Tighter(own)));
-  if (e->type == ir::kInt8) return {fmt::format("static_cast<signed char>({})", text)};
-  return {text, own};
+      fmt::format("{}{} {} {}", wide, Wrap(a, own), ir::BinarySymbol(e->op), Wrap(b, Tighter(own)));
+  return Narrowed(e->type, {text, own});
+}
+
+// How tightly C's operators on bits bind is little known: brackets on both sides.
+CudaText CudaExprs::PrintBits(Expr e, const CudaText& a, const CudaText& b) {
+  return {fmt::format("{} {} {}", Wrap(a, kUnary), ir::BinarySymbol(e->op), Wrap(b, kUnary)), kOr,
+          a.is_long || b.is_long};
 }
 
 CudaText CudaExprs::PrintIndexBinary(Expr e, CudaText a, CudaText b) {
+  if (ir::IsBits(e->op)) {
+    if (!a.is_long && !FitsInt(RangeOf(e))) a = {"(long long)" + Wrap(a, kUnary), kUnary, true};
+    return PrintBits(e, a, b);
+  }
   const bool is_long = a.is_long || b.is_long || !FitsInt(RangeOf(e));
   const Precedence own = e->op == Op::kMul ? kProduct : kSum;
   if (is_long && !a.is_long && !b.is_long) a = {"(long long)" + Wrap(a, kUnary), kUnary, true};
@@ -223,10 +243,8 @@ CudaText CudaExprs::PrintMinMax(Expr e, const CudaText& a, const CudaText& b) {
   const auto argument = [&](const CudaText& t) {
     return is_long && !t.is_long ? "(long long)" + Wrap(t, kUnary) : t.text;
   };
-  if (e->type.is_int() && e->type.bits < 32) {
-    return {fmt::format("static_cast<signed char>({}({}, {}))", name, a.text, b.text)};
-  }
-  return {fmt::format("{}({}, {})", name, argument(a), argument(b)), kPrimary, is_long};
+  return Narrowed(e->type,
+                  {fmt::format("{}({}, {})", name, argument(a), argument(b)), kPrimary, is_long});
 }
 
 CudaText CudaExprs::PrintDivision(Expr e) {
@@ -237,11 +255,15 @@ CudaText CudaExprs::PrintDivision(Expr e) {
     return {fmt::format("{} {} {}", Wrap(a, kProduct), is_div ? "/" : "%", Wrap(b, kUnary)),
             kProduct, is_long};
   }
+  if (e->type.is_unsigned()) {
+    return Narrowed(
+        e->type, {fmt::format("{} {} {}", Wrap(a, kProduct), is_div ? "/" : "%", Wrap(b, kUnary)),
+                  kProduct});
+  }
   (is_div ? preamble_.floor_div : preamble_.floor_mod) = true;
   const std::string call = fmt::format("{}<{}>({}, {})", is_div ? "floor_div" : "floor_mod",
                                        is_long ? "long long" : "int", a.text, b.text);
-  if (e->type == ir::kInt8) return {fmt::format("static_cast<signed char>({})", call)};
-  return {call, kPrimary, is_long};
+  return Narrowed(e->type, {call, kPrimary, is_long});
 }
 
 CudaText CudaExprs::PrintQuotient(Expr e) {
@@ -289,6 +311,12 @@ CudaText CudaExprs::PrintCast(Expr e) {
   }
   if (to == ir::kFloat32 && IsHalf(from)) return a;
   if (to == ir::kIndex && (from.is_int() || from.is_bool())) {
+    // Beside an unsigned int, C computes with unsigned ints.
+    if (from == ir::kUInt32) {
+      const bool fits = FitsInt(RangeOf(e->arg(0)));
+      return {fmt::format("static_cast<{}>({})", fits ? "int" : "long long", a.text), kPrimary,
+              !fits};
+    }
     if (from.is_int()) return a;
     return {fmt::format("static_cast<int>({})", a.text)};
   }
@@ -306,9 +334,8 @@ CudaText CudaExprs::PrintCall(Expr e) {
       preamble_.sigmoid = true;
       return {fmt::format("sigmoid({})", args)};
     case ir::Intrinsic::kAbs:
-      if (e->type == ir::kInt8) return {fmt::format("static_cast<signed char>(abs({}))", args)};
       if (e->type == ir::kInt64) return {fmt::format("llabs({})", args), kPrimary, true};
-      if (e->type.is_int()) return {fmt::format("abs({})", args)};
+      if (e->type.is_int()) return Narrowed(e->type, {fmt::format("abs({})", args)});
       return {fmt::format("fabs{}({})", suffix, args)};
     case ir::Intrinsic::kRound:
       return {fmt::format("rint{}({})", suffix, args)};

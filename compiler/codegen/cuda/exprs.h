@@ -102,6 +102,7 @@ class CudaExprs {
   CudaText Child(ir::Expr e);
   CudaText PrintConstant(ir::Expr e);
   CudaText PrintBinary(ir::Expr e);
+  CudaText PrintBits(ir::Expr e, const CudaText& a, const CudaText& b);
   CudaText PrintIndexBinary(ir::Expr e, CudaText a, CudaText b);
   CudaText PrintMinMax(ir::Expr e, const CudaText& a, const CudaText& b);
   CudaText PrintQuotient(ir::Expr e);

@@ -126,8 +126,10 @@ bool Matcher::MatchLevel(Stmt stmt, int64_t half, WarpReduction& match) const {
   const std::vector<Stmt> stores = OnlyStores(stmt->body());
   if (stores.size() != match.first.size()) return false;
   for (size_t k = 0; k < stores.size(); ++k) {
-    if (stores[k]->slot != match.first[k]->slot ||
-        !std::ranges::equal(stores[k]->indices(), match.first[k]->indices()))
+    // In any order: one that another one reads is stored after that.
+    const auto own =
+        std::ranges::find(match.first, stores[k]->slot, [](Stmt s) { return s->slot; });
+    if (own == match.first.end() || !std::ranges::equal(stores[k]->indices(), (*own)->indices()))
       return false;
     // All values are computed before any is stored: nothing may read what was just stored.
     bool fits = true;

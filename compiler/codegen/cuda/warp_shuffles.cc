@@ -98,7 +98,7 @@ std::string WarpShuffles::FromThread(Stmt store, int64_t step, int64_t width) co
   const uint32_t mask = all < kWarpThreads ? (1U << all) - 1 : 0xffffffffU;
   const Type type = store->value()->type;
   const std::string& mine = own(store->slot);
-  const bool is_small = type.is_bool() || type == ir::kInt8;
+  const bool is_small = type.is_bool() || (type.is_int() && type.bits < 32);
   const std::string sent = is_small ? fmt::format("static_cast<int>({})", mine) : mine;
   const std::string text =
       fmt::format("__shfl_down_sync({:#x}u, {}, {}, {})", mask, sent, step, width);

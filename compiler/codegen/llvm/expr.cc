@@ -15,7 +15,7 @@ using llvm::Value;
 
 llvm::CmpInst::Predicate Predicate(Op op, ir::Type type) {
   using P = llvm::CmpInst::Predicate;
-  const bool is_float = type.is_float(), is_bool = type.is_bool();
+  const bool is_float = type.is_float(), is_bool = type.is_bool() || type.is_unsigned();
   switch (op) {
     case Op::kEq:
       return is_float ? P::FCMP_OEQ : P::ICMP_EQ;
@@ -73,6 +73,9 @@ Value* Emitter::And(Value* mask, Value* condition) {
 Value* Emitter::Eval(Expr e) {
   switch (e->op) {
     case Op::kInt:
+      if (e->type.is_unsigned())
+        return llvm::ConstantInt::get(numbers_.ComputeType(e->type),
+                                      static_cast<uint64_t>(e->int_value));
       return llvm::ConstantInt::getSigned(numbers_.ComputeType(e->type), e->int_value);
     case Op::kFloat:
       return llvm::ConstantFP::get(numbers_.ComputeType(e->type), e->float_value);
@@ -110,7 +113,8 @@ Value* Emitter::EvalVar(Expr e) {
     value = builder_.CreateAdd(Splat(value), llvm::ConstantVector::get(lanes));
   }
   if (e->type == ir::kIndex) return value;
-  return builder_.CreateIntCast(value, Like(value, numbers_.ComputeType(e->type)), true);
+  return builder_.CreateIntCast(value, Like(value, numbers_.ComputeType(e->type)),
+                                !e->type.is_unsigned());
 }
 
 Value* Emitter::EvalBinary(Expr e) {
@@ -138,6 +142,16 @@ Value* Emitter::Arithmetic(Expr e, Value* a, Value* b) {
       return FloorDivide(e, a, b, false);
     case Op::kFloorMod:
       return FloorDivide(e, a, b, true);
+    case Op::kBitAnd:
+      return builder_.CreateAnd(a, b);
+    case Op::kBitOr:
+      return builder_.CreateOr(a, b);
+    case Op::kBitXor:
+      return builder_.CreateXor(a, b);
+    case Op::kShl:
+      return builder_.CreateShl(a, b);
+    case Op::kShr:
+      return e->type.is_unsigned() ? builder_.CreateLShr(a, b) : builder_.CreateAShr(a, b);
     case Op::kMin:
     case Op::kMax: {
       const auto predicate = Predicate(e->op == Op::kMin ? Op::kLt : Op::kGt, e->type);
@@ -157,11 +171,18 @@ Value* Emitter::FloorDivide(Expr e, Value* a, Value* b, bool remainder) {
     const int64_t d = divisor->int_value;
     if ((d & (d - 1)) == 0) {
       if (remainder) return builder_.CreateAnd(a, constant(d - 1));
+      if (e->type.is_unsigned())
+        return builder_.CreateLShr(a, constant(__builtin_ctzll(static_cast<uint64_t>(d))));
       return builder_.CreateAShr(a, constant(__builtin_ctzll(static_cast<uint64_t>(d))));
     }
     if (arith::RangeOf(e->arg(0), ranges_).lo >= 0) {
       return remainder ? builder_.CreateURem(a, b) : builder_.CreateUDiv(a, b);
     }
+  }
+  if (e->type.is_unsigned()) {
+    if (lanes_ && lanes_->mask != nullptr && b->getType()->isVectorTy())
+      b = builder_.CreateSelect(lanes_->mask, b, constant(1));
+    return remainder ? builder_.CreateURem(a, b) : builder_.CreateUDiv(a, b);
   }
   Value* negate = nullptr;
   if (!divisor->is_const_int() || divisor->int_value == -1) {

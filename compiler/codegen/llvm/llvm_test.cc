@@ -62,8 +62,9 @@ std::string InnerLoop(const std::string& assembly) {
 TEST(LlvmTest, EveryLoopKindAndType) {
   for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kParallel, LoopKind::kVectorized,
                               LoopKind::kUnrolled, LoopKind::kVThread}) {
-    for (const ir::Type type : {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16, ir::kInt8,
-                                ir::kInt32, ir::kInt64, ir::kBool}) {
+    for (const ir::Type type :
+         {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16, ir::kInt8, ir::kInt16,
+          ir::kInt32, ir::kInt64, ir::kUInt8, ir::kUInt16, ir::kUInt32, ir::kBool}) {
       for (const int64_t extent : {1, 7, 100, 1000}) {
         const Status status = CompareWithReference(MakeCopy(kind, extent, type).program(), 3, 0);
         EXPECT_TRUE(status.ok()) << ir::LoopKindName(kind) << " " << ir::TypeName(type) << " "
@@ -75,7 +76,8 @@ TEST(LlvmTest, EveryLoopKindAndType) {
 
 TEST(LlvmTest, ConversionsRoundToNearestEven) {
   const std::vector<ir::Type> types = {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16,
-                                       ir::kInt8,    ir::kInt32,   ir::kInt64,   ir::kBool};
+                                       ir::kInt8,    ir::kInt32,   ir::kInt64,   ir::kBool,
+                                       ir::kInt16,   ir::kUInt8,   ir::kUInt16,  ir::kUInt32};
   std::mt19937_64 rng(5);
   for (const std::string cpu : {"native", "x86-64"}) {
     for (const ir::Type from : types) {
@@ -94,7 +96,8 @@ TEST(LlvmTest, ConversionsRoundToNearestEven) {
           const int range = from.is_float() && !to.is_float() ? 6 : 50;
           const int exponent =
               static_cast<int>(rng() % static_cast<uint64_t>(range)) - (range == 6 ? 0 : 30);
-          args[0].SetDouble(i, std::ldexp(rng() % 2 ? mantissa : -mantissa, exponent));
+          const bool positive = rng() % 2 || (from.is_float() && to.is_unsigned());
+          args[0].SetDouble(i, std::ldexp(positive ? mantissa : -mantissa, exponent));
         }
         ASSERT_OK_AND_ASSIGN(const std::vector<ir::NDArray> actual,
                              RunCompiled(b.program(), args, Cpu(cpu)));

@@ -58,19 +58,37 @@ class MathBuilder {
     Value* n_float = b_.CreateFSub(shifted, F(0x1.8p23));
     Value* r = Fma(n_float, F(-0x1.62e400p-1), x);  // ln 2, leading 15 bits: exact product
     r = Fma(n_float, F(-0x1.7f7d1cp-20), r);        // the rest
+    return {n, ExpLess1(r)};
+  }
+
+  // e^r - 1 for |r| <= 0.35.
+  Value* ExpLess1(Value* r) {
     Value* q = Polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
                               1.6666665459e-1, 5.0000001201e-1});
-    return {n, Fma(q, b_.CreateFMul(r, r), r)};
+    return Fma(q, b_.CreateFMul(r, r), r);
+  }
+
+  // y * 2^n in two factors: 2^128 is no float, and neither is what leads to denormals.
+  Value* Scale(Value* y, Value* n) {
+    Value* half = b_.CreateAShr(n, I(1));
+    y = b_.CreateFMul(y, PowerOfTwo(half));
+    return b_.CreateFMul(y, PowerOfTwo(b_.CreateSub(n, half)));
   }
 
   Value* Exp(Value* x) {
     x = AtLeast(AtMost(x, 89.0), -104.0);  // infinity and 0 come out by themselves at the ends
     const Reduced e = ReduceExp(x);
-    Value* y = b_.CreateFAdd(e.exp_r_less1, F(1.0));
-    // Two factors: 2^128 is no float, and neither is what leads to denormals.
-    Value* half = b_.CreateAShr(e.n, I(1));
-    y = b_.CreateFMul(y, PowerOfTwo(half));
-    return b_.CreateFMul(y, PowerOfTwo(b_.CreateSub(e.n, half)));
+    return Scale(b_.CreateFAdd(e.exp_r_less1, F(1.0)), e.n);
+  }
+
+  // 2^x = 2^n * e^(f * ln 2) with x = n + f, |f| <= 1/2, exactly.
+  Value* Exp2(Value* x) {
+    x = AtLeast(AtMost(x, 129.0), -151.0);
+    Value* shifted = b_.CreateFAdd(x, F(0x1.8p23));
+    Value* n = b_.CreateSub(Bits(shifted), I(0x4b400000));
+    Value* f = b_.CreateFSub(x, b_.CreateFSub(shifted, F(0x1.8p23)));
+    Value* less1 = ExpLess1(b_.CreateFMul(f, F(0x1.62e42fefa39efp-1)));
+    return Scale(b_.CreateFAdd(less1, F(1.0)), n);
   }
 
   Value* Sigmoid(Value* x) {
@@ -114,6 +132,21 @@ class MathBuilder {
     return b_.CreateSelect(b_.CreateFCmpULT(x, F(0.0)), llvm::ConstantFP::getNaN(type_), y);
   }
 
+  // The power of two comes out exactly, whatever is left of the logarithm to base e.
+  Value* Log2(Value* x) {
+    Value* tiny = b_.CreateFCmpOLT(x, F(0x1p-126));
+    Value* scaled = b_.CreateSelect(tiny, b_.CreateFMul(x, F(0x1p23)), x);
+    Value* e = b_.CreateAShr(b_.CreateSub(Bits(scaled), I(0x3f3504f3)), I(23));
+    Value* m = FromBits(b_.CreateSub(Bits(scaled), b_.CreateShl(e, I(23))));
+    Value* e_float =
+        b_.CreateFAdd(b_.CreateSIToFP(e, type_), b_.CreateSelect(tiny, F(-23.0), F(0.0)));
+    Value* y = Fma(Log(m), F(0x1.71547652b82fep+0), e_float);
+    Value* infinity = Infinity();
+    y = b_.CreateSelect(b_.CreateFCmpOEQ(x, infinity), infinity, y);
+    y = b_.CreateSelect(b_.CreateFCmpOEQ(x, F(0.0)), Infinity(true), y);
+    return b_.CreateSelect(b_.CreateFCmpULT(x, F(0.0)), llvm::ConstantFP::getNaN(type_), y);
+  }
+
   Value* Erf(Value* x) {
     Value* t = AtMost(Abs(x), 10.0);
     Value* s = b_.CreateFMul(t, t);
@@ -142,6 +175,10 @@ class MathBuilder {
         return Sigmoid(x);
       case Intrinsic::kErf:
         return Erf(x);
+      case Intrinsic::kExp2:
+        return Exp2(x);
+      case Intrinsic::kLog2:
+        return Log2(x);
       default:
         break;
     }
@@ -184,6 +221,8 @@ bool HasInlineMath(Intrinsic intrinsic) {
     case Intrinsic::kTanh:
     case Intrinsic::kSigmoid:
     case Intrinsic::kErf:
+    case Intrinsic::kExp2:
+    case Intrinsic::kLog2:
       return true;
     default:
       return false;

@@ -12,7 +12,7 @@
 
 namespace kiln::codegen {
 
-// exp, log, tanh, sigmoid, erf are there.
+// exp, exp2, log, log2, tanh, sigmoid, erf are there.
 bool HasInlineMath(ir::Intrinsic intrinsic);
 
 // x: float or vector of float. Returns a call.

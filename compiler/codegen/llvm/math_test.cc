@@ -154,10 +154,13 @@ double Log(double x) { return std::log(x); }
 double Exp(double x) { return std::exp(x); }
 double Tanh(double x) { return std::tanh(x); }
 double Erf(double x) { return std::erf(x); }
+double Exp2(double x) { return std::exp2(x); }
+double Log2(double x) { return std::log2(x); }
 
 INSTANTIATE_TEST_SUITE_P(
     Functions, LlvmMathTest,
-    testing::Values(Accuracy{Intrinsic::kExp, Exp, 2}, Accuracy{Intrinsic::kLog, Log, 2},
+    testing::Values(Accuracy{Intrinsic::kExp, Exp, 2}, Accuracy{Intrinsic::kExp2, Exp2, 2},
+                    Accuracy{Intrinsic::kLog2, Log2, 3}, Accuracy{Intrinsic::kLog, Log, 2},
                     Accuracy{Intrinsic::kTanh, Tanh, 3}, Accuracy{Intrinsic::kSigmoid, Sigmoid, 3},
                     Accuracy{Intrinsic::kErf, Erf, 2}),
     [](const auto& info) { return std::string(ir::IntrinsicName(info.param.intrinsic)); });
@@ -166,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
 // reference.
 TEST(LlvmIntrinsicTest, AllOnAllFloatTypes) {
   for (const ir::Type type : {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16}) {
-    for (int id = 0; id <= static_cast<int>(Intrinsic::kCos); ++id) {
+    for (int id = 0; id <= static_cast<int>(Intrinsic::kLog2); ++id) {
       const auto intrinsic = static_cast<Intrinsic>(id);
       ProgramBuilder b;
       const int X = b.Buffer("x", ir::Scope::kInput, {23}, type);

@@ -47,7 +47,8 @@ Linear Emitter::Flatten(int32_t slot, std::span<const Expr> indices) const {
 
 Value* Emitter::WideIndex(Expr atom) {
   Value* v = Depends(atom) && FitsNarrow(atom) ? EvalNarrow(atom) : Eval(atom);
-  if (atom->type.is_bool()) return builder_.CreateZExt(v, Like(v, builder_.getInt64Ty()));
+  if (atom->type.is_bool() || atom->type.is_unsigned())
+    return builder_.CreateZExt(v, Like(v, builder_.getInt64Ty()));
   return builder_.CreateSExt(v, Like(v, builder_.getInt64Ty()));
 }
 

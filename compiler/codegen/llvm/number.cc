@@ -120,19 +120,23 @@ Value* NumberFormats::Convert(ir::Type from, ir::Type to, Value* v) {
   }
   if (to.is_int()) {
     // Freeze: a value that does not fit is unspecified, but one value.
-    if (from.is_float()) return builder_.CreateFreeze(builder_.CreateFPToSI(v, type));
-    return builder_.CreateIntCast(v, type, /*isSigned=*/!from.is_bool());
+    if (from.is_float()) {
+      return builder_.CreateFreeze(to.is_unsigned() ? builder_.CreateFPToUI(v, type)
+                                                    : builder_.CreateFPToSI(v, type));
+    }
+    return builder_.CreateIntCast(v, type, /*isSigned=*/!from.is_bool() && !from.is_unsigned());
   }
   if (IsShortFloat(to)) {
     if (from.is_int() && from.bits >= 32) {
-      v = builder_.CreateSIToFP(v, Like(v, builder_.getDoubleTy()));
+      llvm::Type* wide = Like(v, builder_.getDoubleTy());
+      v = from.is_unsigned() ? builder_.CreateUIToFP(v, wide) : builder_.CreateSIToFP(v, wide);
       from = ir::kFloat64;
     }
     if (from == ir::kFloat64) v = NarrowToFloat(v);
     if (!from.is_float()) v = Convert(from, ir::kFloat32, v);
     return FromMemory(to, ToMemory(to, v));
   }
-  if (from.is_bool()) return builder_.CreateUIToFP(v, type);
+  if (from.is_bool() || from.is_unsigned()) return builder_.CreateUIToFP(v, type);
   if (from.is_int()) return builder_.CreateSIToFP(v, type);
   return builder_.CreateFPCast(v, type);
 }

@@ -24,7 +24,8 @@ class RandomProgram {
 
   const ir::Program& Make() {
     type_ = Pick<ir::Type>({ir::kFloat32, ir::kFloat32, ir::kFloat32, ir::kFloat64, ir::kInt32,
-                            ir::kInt64, ir::kInt8, ir::kFloat16, ir::kBFloat16});
+                            ir::kInt64, ir::kInt8, ir::kFloat16, ir::kBFloat16, ir::kUInt8,
+                            ir::kInt16, ir::kUInt32});
     const size_t num_vars = 1 + Below(4);
     std::vector<int64_t> shape;
     for (size_t i = 0; i < num_vars; ++i) {
@@ -202,6 +203,13 @@ class RandomProgram {
       case 8:
         return pool().Cast(type_, pool().Binary(Op::kMin, Index(), b_.Int(5)));
       default:
+        if (type_.is_int() && Below(2) == 0) {
+          const Op op = Pick<Op>({Op::kBitAnd, Op::kBitOr, Op::kBitXor, Op::kShl, Op::kShr});
+          const bool shifts = op == Op::kShl || op == Op::kShr;
+          return pool().Binary(
+              op, Value(depth - 1),
+              shifts ? Constant(static_cast<int64_t>(Below(8))) : Value(depth - 1));
+        }
         return pool().Sub(Value(depth - 1), Value(depth - 1));
     }
   }

@@ -42,7 +42,7 @@ std::vector<Value> InputIndex(OpContext& c, const Domain& d, Vars v) {
   return index;
 }
 
-TensorRef Reduction(OpContext& c, Combiner combiner, bool mean) {
+TensorRef ReductionOp(OpContext& c, Combiner combiner, bool mean) {
   const Domain d = ReadDomain(c);
   TensorRef x = c.Input(c.args.shape());
   TensorRef reduced = c.b.Reduce("p0_red", NumberedAxes("ax", d.out_shape), d.reduce_axes, combiner,
@@ -93,15 +93,15 @@ OpInfo Info(std::string name, std::string doc, std::function<TensorRef(OpContext
 std::vector<OpInfo> ReduceOps() {
   return {
       Info("sum", "sum over axes",
-           [](OpContext& c) { return Reduction(c, Combiner::kSum, false); }),
+           [](OpContext& c) { return ReductionOp(c, Combiner::kSum, false); }),
       Info("mean", "average over axes",
-           [](OpContext& c) { return Reduction(c, Combiner::kSum, true); }),
+           [](OpContext& c) { return ReductionOp(c, Combiner::kSum, true); }),
       Info("max", "maximum over axes",
-           [](OpContext& c) { return Reduction(c, Combiner::kMax, false); }),
+           [](OpContext& c) { return ReductionOp(c, Combiner::kMax, false); }),
       Info("min", "minimum over axes",
-           [](OpContext& c) { return Reduction(c, Combiner::kMin, false); }),
+           [](OpContext& c) { return ReductionOp(c, Combiner::kMin, false); }),
       Info("prod", "product over axes",
-           [](OpContext& c) { return Reduction(c, Combiner::kProd, false); }),
+           [](OpContext& c) { return ReductionOp(c, Combiner::kProd, false); }),
       Info("argmax", "index of the first maximum, int32",
            [](OpContext& c) { return ArgReduction(c, Combiner::kArgMax); }),
       Info("argmin", "index of the first minimum, int32",

@@ -94,7 +94,7 @@ class Factoring {
         .vars = {map.values.begin(), map.values.begin() + stage_.num_axes()}};
     std::vector<ir::Expr> bodies;
     for (int k = 0; k < op_.num_outputs(); ++k) {
-      const ir::Expr identity = dag::ReduceIdentity(op_.combiner(), k, op_.type(k), *pool);
+      const ir::Expr identity = dag::ReduceIdentity(op_.reduction(), k, op_.type(k), *pool);
       bodies.push_back(pool->If(map.inside, pool->Substitute(op_.body(k), values), identity));
     }
 
@@ -107,10 +107,11 @@ class Factoring {
       types.push_back(op_.input_type(slot));
       shapes.push_back(op_.input_shape(slot));
     }
-    const dag::Combiner combiner = reduce_axes.empty() ? dag::Combiner::kNone : op_.combiner();
+    dag::Reduction reduction = op_.reduction();
+    if (reduce_axes.empty()) reduction = dag::Combiner::kNone;
     return dag::Operator::Compute(std::move(name), std::move(axes), std::move(reduce_axes),
-                                  combiner, std::move(bodies), std::move(pool), types, shapes,
-                                  attrs);
+                                  std::move(reduction), std::move(bodies), std::move(pool), types,
+                                  shapes, attrs);
   }
 
   // The old name: reduces `partial` over the factored axis.
@@ -128,7 +129,7 @@ class Factoring {
     }
     const std::vector<std::vector<int64_t>> shapes(types.size(), partial.shape());
     return dag::Operator::Compute(op_.name(), op_.axes(), {partial.axes()[step_.factor_iter]},
-                                  op_.combiner(), std::move(bodies), std::move(pool), types,
+                                  op_.reduction(), std::move(bodies), std::move(pool), types,
                                   shapes);
   }
 

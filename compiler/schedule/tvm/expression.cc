@@ -99,10 +99,17 @@ class Printer {
     return fmt::format("{}({})", function, args);
   }
 
+  static constexpr int kTightest = ir::kProductLevel + 1;
+
   // Python's levels are C's, but for comparisons, which chain.
   std::string Infix(Expr e, int level, bool is_index) {
     const ir::Infix* infix = ir::FindInfix(e->op);
     KILN_CHECK(infix != nullptr, "no operator of Python: {}", static_cast<int>(e->op));
+    if (ir::IsBits(e->op)) {  // Python's levels of these are not C's
+      const std::string bits = fmt::format("{} {} {}", Print(e->arg(0), kTightest, is_index),
+                                           infix->symbol, Print(e->arg(1), kTightest, is_index));
+      return level > 0 ? fmt::format("({})", bits) : bits;
+    }
     const bool compares = infix->level == ir::kCompareLevel;
     const std::string left = Print(e->arg(0), compares ? infix->level + 1 : infix->level, is_index);
     const std::string right = Print(e->arg(1), infix->level + 1, is_index);

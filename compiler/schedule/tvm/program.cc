@@ -31,9 +31,10 @@ def reducer(how):
             return tir.max_value(index), least
 
         return te.comm_reducer(combine, identity, name=how)
-    one = {"sum": lambda x, y: x + y, "prod": lambda x, y: x * y, "max": te.max, "min": te.min}[how]
+    one = {"sum": lambda x, y: x + y, "prod": lambda x, y: x * y, "max": te.max, "min": te.min, "any": tir.any,
+           "all": tir.all}[how]
     neutral = {"sum": lambda t: tir.const(0, t), "prod": lambda t: tir.const(1, t), "max": tir.min_value,
-               "min": tir.max_value}[how]
+               "min": tir.max_value, "any": lambda t: tir.const(0, t), "all": lambda t: tir.const(1, t)}[how]
 
     def combine_all(a, b):
         return tuple(one(x, y) for x, y in zip(a, b)) if isinstance(a, (tuple, list, tvm.ir.Array)) else one(a, b)
@@ -73,7 +74,8 @@ def reduce_last(how, parts):
         return [np.where(value == best[..., None], index, np.iinfo(np.int64).max).min(-1), best]
     wide = {"f": np.float64}
     return [{"sum": lambda x: x.sum(-1, dtype=wide.get(x.dtype.kind)), "prod": lambda x: x.prod(-1),
-             "max": lambda x: x.max(-1), "min": lambda x: x.min(-1)}[how](part) for part in parts]
+             "max": lambda x: x.max(-1), "min": lambda x: x.min(-1), "any": lambda x: x.any(-1),
+             "all": lambda x: x.all(-1)}[how](part) for part in parts]
 
 
 def values(types, body, axes, reduce=(), how=None):
@@ -158,8 +160,15 @@ class ProgramPrinter {
     }
   }
 
-  Status CheckTypes() const {
+  Status CheckOperators() const {
     for (const dag::OpNode& node : dag_.nodes()) {
+      if (const dag::CustomCombinerPtr& custom = node.op->reduction().custom) {
+        return InvalidArgument(
+            "{} is reduced by {}, which 'combine' defines: expected combiners of the language, "
+            "only "
+            "those are printed for TVM",
+            node.op->name(), custom->name);
+      }
       for (int k = 0; k < node.op->num_outputs(); ++k) {
         if (node.op->type(k) != ir::kBFloat16) continue;
         return InvalidArgument("{} is of bfloat16, which numpy does not have: expected other types",
@@ -204,7 +213,9 @@ class ProgramPrinter {
 
   // te.sum and so on, of one output.
   static bool IsPlain(const dag::Operator& op) {
-    return op.num_outputs() == 1 && op.combiner() != dag::Combiner::kProd;
+    const dag::Combiner combiner = op.combiner();
+    return op.num_outputs() == 1 && combiner != dag::Combiner::kProd &&
+           combiner != dag::Combiner::kAny && combiner != dag::Combiner::kAll;
   }
   bool NeedsReducers() const {
     return std::ranges::any_of(dag_.nodes(), [](const dag::OpNode& node) {
@@ -380,7 +391,7 @@ class ProgramPrinter {
 StatusOr<std::string> TvmProgram(const State& state, std::string_view target) {
   KILN_ASSIGN_OR_RETURN(const std::string primitives, TvmPrimitives(state));
   ProgramPrinter printer(state, target);
-  KILN_RETURN_IF_ERROR(printer.CheckTypes());
+  KILN_RETURN_IF_ERROR(printer.CheckOperators());
   return printer.Print(primitives);
 }
 
