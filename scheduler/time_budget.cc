@@ -3,19 +3,29 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "scheduler/races.h"
 
 namespace kiln::scheduler {
 namespace {
 
-// What the last readings of the best may take, about, of a time budget; a fifth of it at most.
+// What the last readings of the best may take, about, of a time budget; a fifth of it at most. The
+// race ends in time whatever it takes.
 double FinalRaceTime(const v1::JobSpec& spec) {
   constexpr double kMostOfBudget = 0.2;
-  constexpr double kTurn_s = 0.25;  // two readings, checks
-  constexpr int kPhases = 5;
+  constexpr double kOverhead_s = 0.05;  // of a turn: calls, checks
+  constexpr int kTurns = 5;
+  constexpr int kTurnsAfterIdleReadings = 1;  // most is known by then
   const v1::TuneOptions& options = spec.options();
-  const int finalists = std::max(0, options.finalists());
+  v1::MeasureOptions turn = options.measure();
+  SetRemeasurement(options.trials(), turn);
+  const double turn_s = kOverhead_s + 1e-3 * turn.min_repeat_ms() * turn.repeat();
+  const bool idle_readings = options.measure().idle_ms() > 0 && !options.lock_step();
+  // Of alternatives of a task hardly any but the fastest one is raced.
+  const auto tasks = std::ranges::count_if(
+      spec.tasks(), [](const v1::TaskSpec& task) { return !task.has_alternative_of(); });
+  const double finalists = std::max(0, options.finalists()) * static_cast<double>(tasks);
   return std::min(kMostOfBudget * options.time_budget_s(),
-                  kTurn_s * kPhases * finalists * spec.tasks_size());
+                  turn_s * finalists * (idle_readings ? kTurnsAfterIdleReadings : kTurns));
 }
 
 }  // namespace
