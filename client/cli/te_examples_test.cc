@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/file.h"
 #include "client/cli/kiln_testing.h"
 
@@ -28,7 +29,11 @@ TEST(TeExamples, AreTunedAndChecked) {
         std::string("--json"), std::string("--db"), folder.Join("te.db"), std::string("--log-dir"),
         folder.Join("logs")})
     words.push_back(word);
-  const std::vector<nlohmann::json> events = JsonLines(KilnPrints(words));
+  // Two programs of each are compiled and measured, which takes a while on a loaded machine.
+  const auto result = RunToEnd(KilnOptions(words), {}, absl::Minutes(4));
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_TRUE(result->exit.ok()) << result->error;
+  const std::vector<nlohmann::json> events = JsonLines(result->output);
   ASSERT_FALSE(events.empty());
   const nlohmann::json& tasks = events.back()["tasks"];
   ASSERT_EQ(tasks.size(), files.size());

@@ -45,7 +45,7 @@ TEST(Documentation, ExamplesParse) {
     ASSERT_OK_AND_ASSIGN(DagPtr again, ParseDag(PrintDag(**dag)));
     EXPECT_TRUE(Equal(*again, **dag));
   }
-  EXPECT_EQ(examples, 4);
+  EXPECT_EQ(examples, 5);
 }
 
 }  // namespace
