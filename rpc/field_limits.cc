@@ -51,6 +51,8 @@ const std::map<std::string_view, Limit>& Limits() {
       {"TaskSpec.description", {4'096}},
       {"TaskSpec.preparation", {64 << 10}},
       {"TuneOptions.faults", {0, 100'000}},
+      {"TuneOptions.schedule_template", {kProgram}},
+      {"TuneOptions.kernel", {kProgram}},
       {"JobSpec.user", {kName}},
       {"JobSpec.request_id", {kName}},
       {"SubmitRequest.request_id", {kName}},
@@ -64,6 +66,7 @@ const std::map<std::string_view, Limit>& Limits() {
       {"ImportRecordsRequest.line", {2 * kProgram}},  // an import refuses it by its number before
       {"BuildRequest.dag", {kProgram}},
       {"BuildRequest.steps", {kProgram}},
+      {"BuildRequest.kernel", {kProgram}},
       {"Artifact.digest", {kName}},
       {"Artifact.binary", {kBinary}},
       {"LaunchPlan.args", {0, 10'000}},
