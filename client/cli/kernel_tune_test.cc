@@ -190,7 +190,7 @@ TEST_F(KernelTuneTest, WhatIsWrongIsSaidBeforeAJobIsMade) {
   EXPECT_THAT(Refusal(Tune({"--policy", "sketch.random"})),
               HasSubstr("policy sketch.random searches no hand-written kernel"));
   EXPECT_THAT(Refusal(Tune({"--target", "cuda -arch=sm_90"})),
-              HasSubstr("kernel product is for a CPU, the target is a GPU"));
+              HasSubstr("product.c is for a CPU, the target is cuda"));
 }
 
 }  // namespace
