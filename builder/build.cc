@@ -93,8 +93,8 @@ BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
   BuildOutcome outcome;
   outcome.reply.set_error(kind);
   outcome.reply.set_message(CutMessage(Message(status)));
-  // Internal is a system call or a library that failed, maybe only now and here; and a compiler that is
-  // missing may be installed.
+  // Internal is a system call or a library that failed, maybe only now and here; and a compiler
+  // that is missing may be installed.
   outcome.repeatable =
       status.code() != StatusCode::kInternal && status.code() != StatusCode::kUnimplemented;
   return outcome;

@@ -38,8 +38,8 @@ class CudaModule {
   CudaModule(const CudaModule&) = delete;
   CudaModule& operator=(const CudaModule&) = delete;
 
-  // The kernel takes parameters of these sizes in bytes; a pointer has 8. Allows it the shared memory
-  // that it wants. "kernel 'f': ..." when it is not there or does not fit the GPU.
+  // The kernel takes parameters of these sizes in bytes; a pointer has 8. Allows it the shared
+  // memory that it wants. "kernel 'f': ..." when it is not there or does not fit the GPU.
   StatusOr<CudaLaunch> Prepare(const std::string& symbol, const CudaLaunchShape& shape,
                                std::span<const size_t> parameter_bytes) const;
 

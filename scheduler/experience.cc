@@ -49,7 +49,8 @@ class TargetsLike {
   std::map<std::pair<std::string, HardwareRow>, bool> known_;
 };
 
-// Was it the candidate that succeeded or failed, and a schedule? Kernels that people wrote have none.
+// Was it the candidate that succeeded or failed, and a schedule? Kernels that people wrote have
+// none.
 bool SaysSomething(const store::Record& record) {
   return record.error != v1::UNKNOWN_ERROR && !handwritten::IsKernelPoint(record.steps);
 }

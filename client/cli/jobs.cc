@@ -9,11 +9,13 @@
 #include "base/shell_word.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "client/cli/commands.h"
 #include "client/client.h"
 #include "client/local_archive.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
+#include "client/view/kernel_values.h"
 #include "client/view/printable.h"
 #include "client/view/summary.h"
 #include "client/view/timing_table.h"
@@ -75,6 +77,12 @@ StatusOr<std::vector<v1::Record>> FailedTrials(Archive& archive, const std::stri
   return failed;
 }
 
+// "TILE_I=8 TILE_J=32: ", the parameters of a kernel that a person wrote; "" of others.
+std::string OfKernel(const v1::Record& record) {
+  const std::string values = KernelValues(record.steps());
+  return values.empty() ? values : OneLine(values) + ": ";
+}
+
 void PrintFailures(const std::vector<v1::Record>& failed, bool all, const Session& session) {
   if (failed.empty()) return;
   fmt::print("\nfailed trials\n");
@@ -83,8 +91,8 @@ void PrintFailures(const std::vector<v1::Record>& failed, bool all, const Sessio
   for (size_t i = 0; i < shown; ++i) {
     const v1::Record& record = failed[i];
     const std::string line =
-        fmt::format("  {}  {}: {}", TrialName(record), ErrorName(record.result().error()),
-                    FirstLine(record.result().message()));
+        fmt::format("  {}  {}: {}{}", TrialName(record), ErrorName(record.result().error()),
+                    OfKernel(record), FirstLine(record.result().message()));
     fmt::print("{}\n    again: {}\n", columns > 0 ? Elide(line, columns) : line,
                session.Command("trial " + TrialName(record)));
   }

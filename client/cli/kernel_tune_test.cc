@@ -74,8 +74,7 @@ class KernelTuneTest : public testing::Test {
     words.insert(words.end(), {"--db", db_});
     return KilnPrints(words);
   }
-  std::string Refusal(Words words) const {
-    words.insert(words.end(), {"--db", db_});
+  std::string Refusal(const Words& words) const {
     const RunResult result = RunKiln(words);
     EXPECT_FALSE(result.exit.ok()) << result.output;
     return result.error;
@@ -128,7 +127,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
                     HasSubstr("#define ROWS 4\n"), HasSubstr("void product(")));
   EXPECT_THAT(Prints({"show", wrong, "--as", "steps"}),
               HasSubstr("\"parameters\":{\"KIND\":1,\"ROWS\":4}"));
-  EXPECT_THAT(Refusal({"show", wrong, "--as", "llvm"}), HasSubstr("has no llvm form"));
+  EXPECT_THAT(Refusal({"show", wrong, "--as", "llvm", "--db", db_}), HasSubstr("has no llvm form"));
   EXPECT_THAT(Prints({"jobs", job}), HasSubstr("1 compile error"));
 
   // ---- once more, alone
@@ -140,9 +139,9 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
   const RunResult exported = RunKiln({"records", "export", "--db", db_, "--errors"});
   EXPECT_TRUE(exported.exit.ok());
   EXPECT_THAT(exported.error, HasSubstr("8 records left out: they are of hand-written kernels"));
-  EXPECT_THAT(Refusal({"show", trial, "--as", "loops"}),
+  EXPECT_THAT(Refusal({"show", trial, "--as", "loops", "--db", db_}),
               HasSubstr("a kernel that a person wrote in c has no loops form"));
-  EXPECT_THAT(Refusal({"compile", trial, "-o", folder_.Join("x.kiln")}),
+  EXPECT_THAT(Refusal({"compile", trial, "-o", folder_.Join("x.kiln"), "--db", db_}),
               HasSubstr("parameters of a hand-written kernel"));
 }
 
@@ -190,7 +189,7 @@ TEST_F(KernelTuneTest, WhatIsWrongIsSaidBeforeAJobIsMade) {
   EXPECT_THAT(Refusal(Tune({"--policy", "sketch.random"})),
               HasSubstr("policy sketch.random searches no hand-written kernel"));
   EXPECT_THAT(Refusal(Tune({"--target", "cuda -arch=sm_90"})),
-              HasSubstr("kernel product is for a CPU, the target is a GPU"));
+              HasSubstr("product.c is for a CPU, the target is cuda"));
 }
 
 }  // namespace

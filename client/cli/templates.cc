@@ -1,5 +1,5 @@
-// kiln templates: the templates that Kiln ships, the space of one (or of a kernel that the user wrote)
-// for a computation, a point of it.
+// kiln templates: the templates that Kiln ships, the space of one (or of a kernel that the user
+// wrote) for a computation, a point of it.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -397,7 +397,8 @@ StatusOr<std::vector<JobTask>> NetworkJobTasks(const JobFlags& flags,
 }
 
 // The task of a kernel that the user wrote; its text goes into the options.
-StatusOr<std::vector<JobTask>> KernelJobTasks(const JobFlags& flags, v1::TuneOptions& options) {
+StatusOr<std::vector<JobTask>> KernelJobTasks(const JobFlags& flags, const target::Target& target,
+                                              v1::TuneOptions& options) {
   const WorkloadArguments& arguments = flags.arguments;
   const bool alone = flags.more.empty() && flags.tasks_path.empty() && arguments.args.empty() &&
                      arguments.epilogue.empty() && flags.schedule_template.empty();
@@ -408,6 +409,11 @@ StatusOr<std::vector<JobTask>> KernelJobTasks(const JobFlags& flags, v1::TuneOpt
         arguments.op);
   }
   KILN_ASSIGN_OR_RETURN(KernelSource kernel, LoadKernelSource(arguments.op, flags.kernel_space));
+  const bool for_gpu = kernel.text.language == handwritten::Language::kCuda;
+  if (target.kind->runs_programs && for_gpu != target.is_gpu()) {
+    return InvalidArgument("{} is for a {}, the target is {}", arguments.op,
+                           for_gpu ? "GPU" : "CPU", target.kind->name);
+  }
   options.set_kernel(handwritten::PrintKernelText(kernel.text));
   JobTask task;
   if (!flags.weights.empty()) task.weight = flags.weights[0];
@@ -425,9 +431,9 @@ StatusOr<std::vector<JobTask>> LoadJobTasks(const JobFlags& flags, const target:
         "'{}'",
         flags.arguments.op);
   }
-  KILN_ASSIGN_OR_RETURN(std::vector<JobTask> tasks, is_kernel ? KernelJobTasks(flags, options)
-                                                    : IsNetwork(flags.arguments.op)
-                                                        ? NetworkJobTasks(flags, target)
+  KILN_ASSIGN_OR_RETURN(std::vector<JobTask> tasks,
+                        is_kernel                       ? KernelJobTasks(flags, target, options)
+                        : IsNetwork(flags.arguments.op) ? NetworkJobTasks(flags, target)
                                                         : ListedTasks(flags, target.is_gpu()));
   std::vector<Workload*> workloads;
   for (JobTask& task : tasks) {

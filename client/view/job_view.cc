@@ -107,8 +107,9 @@ void JobView::ObserveRecord(const v1::Record& record, std::vector<std::string>& 
   const uint32_t kind = record.result().error();
   if (kind != v1::NO_ERROR && (seen_errors_ >> kind & 1) == 0) {
     seen_errors_ |= 1u << kind;
-    lines.push_back(fmt::format("trial {:>4}  {}: {}", record.trial(), ErrorName(kind),
-                                FirstLine(record.result().message())));
+    const std::string values = KernelValues(record.steps());
+    lines.push_back(fmt::format("trial {:>4}  {}: {}{}{}", record.trial(), ErrorName(kind), values,
+                                values.empty() ? "" : ": ", FirstLine(record.result().message())));
   }
   if (auto line = Improvement(record)) lines.push_back(*std::move(line));
 }

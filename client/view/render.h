@@ -1,4 +1,5 @@
-// A schedule of a workload, or a hand-written kernel with its parameters, in every form a person may want to read: what `kiln show --as` prints.
+// A schedule of a workload, or a hand-written kernel with its parameters, in every form a person
+// may want to read: what `kiln show --as` prints.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace kiln::client {
 
-// dag, steps, schedule, tvm, loops, passes, program, the forms of each code generator, and c, which is
-// of kernels that people wrote.
+// dag, steps, schedule, tvm, loops, passes, program, the forms of each code generator, and c, which
+// is of kernels that people wrote.
 std::vector<std::string> RenderForms(codegen::Backends backends = codegen::AllBackends());
 
 struct Rendered {

@@ -28,9 +28,9 @@ StatusOr<Specialization> SpecializeFor(const Rendered& what, const KernelText& t
 
 std::string LaunchText(const Specialization& kernel) {
   if (kernel.language == Language::kC) {
-    return fmt::format("# called for {} blocks ({})\n",
-                       kernel.grid[0] * kernel.grid[1] * kernel.grid[2],
-                       fmt::join(kernel.grid, " x "));
+    const int64_t blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
+    if (blocks == 1) return "# called once\n";
+    return fmt::format("# called for {} blocks ({})\n", blocks, fmt::join(kernel.grid, " x "));
   }
   std::string text = fmt::format("# grid {}, block {} ({} threads)", fmt::join(kernel.grid, " x "),
                                  fmt::join(kernel.block, " x "), kernel.threads());

@@ -17,7 +17,8 @@ inline constexpr std::string_view kCForm = "c";
 bool IsOfKernel(std::string_view steps, std::string_view kernel);
 
 // Of one that is: steps (as records keep it), schedule (its values and launch), and cuda or c (its
-// source with the values in it). InvalidArgument: another form, or the text is not that of the kernel.
+// source with the values in it). InvalidArgument: another form, or the text is not that of the
+// kernel.
 StatusOr<std::string> RenderKernel(const Rendered& what, std::string_view form);
 
 }  // namespace kiln::client

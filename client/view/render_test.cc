@@ -1,9 +1,11 @@
 #include "client/view/render.h"
 
 #include "base/status_testing.h"
+#include "client/view/render_kernel.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
+#include "compiler/handwritten/kernel_point.h"
 
 namespace kiln::client {
 namespace {
@@ -26,6 +28,7 @@ class RenderTest : public testing::Test {
 
 TEST_F(RenderTest, EveryFormEndsWithANewline) {
   for (const std::string& form : RenderForms()) {
+    if (form == kCForm) continue;  // of kernels alone
     for (const char* steps : {"[]", kSteps}) {
       const bool gpu = form == "cuda";
       if (gpu && steps == kSteps) continue;  // a CPU schedule
@@ -35,6 +38,30 @@ TEST_F(RenderTest, EveryFormEndsWithANewline) {
       EXPECT_EQ(text.back(), '\n') << form;
     }
   }
+}
+
+TEST_F(RenderTest, KernelsHaveFormsOfTheirOwn) {
+  const auto kernel = handwritten::ParseSpaceFile(
+      "kernel = \"f\"\noperator = \"matmul\"\ngrid = [\"64 // tile\"]\n[parameters]\ntile = [8]\n",
+      handwritten::Language::kC, "f.c", "void f();\n");
+  ASSERT_OK(kernel.status());
+  Rendered what = {
+      .dag = dag_,
+      .steps = handwritten::PrintKernelPoint({.kernel = handwritten::KernelDigest(*kernel),
+                                              .function = "f",
+                                              .values = {{"tile", int64_t{8}}}}),
+      .target = "llvm",
+      .kernel = handwritten::PrintKernelText(*kernel)};
+  EXPECT_EQ(Text(what, "schedule"), "# kernel f\ntile = 8\n# called for 8 blocks (8 x 1 x 1)\n");
+  EXPECT_THAT(Text(what, "c"), HasSubstr("#define tile 8\n#line 1 \"f.c\"\nvoid f();\n"));
+  EXPECT_EQ(Text(what, "steps"), what.steps + "\n");
+  EXPECT_THAT(Render(what, "llvm").status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("has no llvm form")));
+  what.kernel.clear();
+  EXPECT_THAT(Render(what, "c").status(),
+              StatusIs(StatusCode::kNotFound, HasSubstr("is not there")));
+  EXPECT_THAT(Render({dag_, "[]", "llvm"}, "c").status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("kernels that people wrote in C")));
 }
 
 TEST_F(RenderTest, TheFormsAreWhatTheySay) {

@@ -1,10 +1,11 @@
-// Expressions that people write in the texts of templates and of hand-written kernels: whole numbers,
-// computed with int64. Conditions are 0 and 1.
+// Expressions that people write in the texts of templates and of hand-written kernels: whole
+// numbers, computed with int64. Conditions are 0 and 1.
 //
 //   block_x * block_y <= 1024 && tile % vector == 0
 //
 // Operators bind as in C. // and % round down as in Python, whose words and, or and not may stand
-// for &&, || and !, and whose chains a < b <= c mean a < b && b <= c. Functions: min, max, ceil_div.
+// for &&, || and !, and whose chains a < b <= c mean a < b && b <= c. Functions: min, max,
+// ceil_div.
 //
 // Immutable values; any thread.
 #pragma once
@@ -48,8 +49,8 @@ struct Expression {
   }
 };
 
-// Reads an expression where the tokens stand. `is_keyword`: words that are no names here. Errors have
-// the position, and are at most kMaxExpressionDepth operators and brackets deep in each other.
+// Reads an expression where the tokens stand. `is_keyword`: words that are no names here. Errors
+// have the position, and are at most kMaxExpressionDepth operators and brackets deep in each other.
 inline constexpr int kMaxExpressionDepth = 100;
 StatusOr<Expression> ParseExpression(ir::TokenStream& tokens,
                                      absl::FunctionRef<bool(std::string_view)> is_keyword);
@@ -66,8 +67,8 @@ Status AtPosition(const TextPosition& at, const Status& status);
 bool IsNumericFunction(std::string_view name);
 
 // The value; `leaf` gives that of names, of indices, and of calls of functions that are not numeric
-// ones. && and || evaluate their right side only where it counts. InvalidArgument with the position:
-// a division by 0, a result beyond int64; errors of `leaf` get the position of the leaf.
+// ones. && and || evaluate their right side only where it counts. InvalidArgument with the
+// position: a division by 0, a result beyond int64; errors of `leaf` get the position of the leaf.
 StatusOr<int64_t> Evaluate(const Expression& expression,
                            absl::FunctionRef<StatusOr<int64_t>(const Expression&)> leaf);
 

@@ -1,7 +1,8 @@
-// The text of a kernel that a person wrote: C or CUDA C with named parameters, which values each may
-// have, how it is launched, and what it must compute. docs/howto/tune-a-kernel.md describes the form,
-// which is TOML; it says what users of Kernel Tuner know as tune_params, restrictions, block_size_x
-// and answer (van Werkhoven, Kernel Tuner, Future Generation Computer Systems 90, 2019).
+// The text of a kernel that a person wrote: C or CUDA C with named parameters, which values each
+// may have, how it is launched, and what it must compute. docs/howto/tune-a-kernel.md describes the
+// form, which is TOML; it says what users of Kernel Tuner know as tune_params, restrictions,
+// block_size_x and answer (van Werkhoven, Kernel Tuner, Future Generation Computer Systems 90,
+// 2019).
 //
 //   kernel = "matmul"
 //   operator = "matmul"

@@ -65,8 +65,8 @@ class Restrictions {
   std::shared_ptr<const Facts> facts_;
 };
 
-// FailedPrecondition: a device like this cannot launch it, known before it is built: more threads in
-// a block than it has, more dynamic shared memory, a grid or block that no GPU takes.
+// FailedPrecondition: a device like this cannot launch it, known before it is built: more threads
+// in a block than it has, more dynamic shared memory, a grid or block that no GPU takes.
 Status CheckLaunch(const Specialization& kernel, const target::HardwareParams& hardware);
 
 // Nothing of the text that does not depend on values is wrong for this computation: its arguments,

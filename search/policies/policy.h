@@ -44,7 +44,8 @@ struct Candidate {
 
 // What jobs, requests and records keep of a candidate: its steps, or its kernel's values, as JSON.
 std::string PrintCandidate(const Candidate& candidate);
-// With its hash; nothing is known of where it comes from. Errors of ParseSteps and ParseKernelPoint.
+// With its hash; nothing is known of where it comes from. Errors of ParseSteps and
+// ParseKernelPoint.
 StatusOr<Candidate> ParseCandidate(std::string_view text);
 
 struct Observation {
@@ -73,8 +74,9 @@ class Policy {
   // Never proposes them: what is known already and need not be learned from. Cheap for thousands.
   virtual void Avoid(std::span<const uint64_t> hashes) = 0;
 
-  // The fastest results of another task that does the same sums (SumsKey), as far as they are known:
-  // what was fast there may be tried here. Told again they cost nothing. Policies may ignore them.
+  // The fastest results of another task that does the same sums (SumsKey), as far as they are
+  // known: what was fast there may be tried here. Told again they cost nothing. Policies may ignore
+  // them.
   virtual void Suggest(std::span<const Observation> of_another) { (void)of_another; }
 
   // How the last Propose went.

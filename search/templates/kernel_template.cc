@@ -69,8 +69,12 @@ Status KernelTemplate::CheckRuns(const Instance& instance, const Task& task, Dro
   drop = Drop::kIllegal;
   KILN_ASSIGN_OR_RETURN(const handwritten::Specialization kernel,
                         handwritten::Specialize(text_, *task.dag, instance.kernel.value().values));
-  const int64_t shared = task.hardware.max_shared_memory_per_block_bytes;
-  drop = shared > 0 && kernel.shared_bytes > shared ? Drop::kSharedMemory : Drop::kThreads;
+  drop = Drop::kThreads;
+  const int64_t most_threads = task.hardware.max_threads_per_block;
+  const int64_t most_shared = task.hardware.max_shared_memory_per_block_bytes;
+  const bool has_threads = most_threads <= 0 || kernel.threads() <= most_threads;
+  if (has_threads && most_shared > 0 && kernel.shared_bytes > most_shared)
+    drop = Drop::kSharedMemory;
   return handwritten::CheckLaunch(kernel, task.hardware);
 }
 

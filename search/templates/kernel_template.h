@@ -1,5 +1,5 @@
-// A kernel that a person wrote as a template: its parameters are knobs, which have the values that its
-// text lists; its restrictions are the filter of the space.
+// A kernel that a person wrote as a template: its parameters are knobs, which have the values that
+// its text lists; its restrictions are the filter of the space.
 //
 // Immutable; any thread.
 #pragma once

@@ -43,7 +43,7 @@ TEST(KernelTemplate, ParametersAreKnobsAndRestrictionsAFilter) {
             "ConfigSpace (len=16, range_length=24, space_map=\n"
             "   0 block_size_x: OtherOption([16, 32, 64]) len=3\n"
             "   1 block_size_y: OtherOption([8, 32]) len=2\n"
-            "   2 word: OtherOption(['float', 'float2']) len=2\n"
+            "   2 word: OtherOption([float, float2]) len=2\n"
             "   3 fast: OtherOption([True, False]) len=2\n"
             ")\n");
   for (int64_t index = 0; index < space.range(); ++index) {

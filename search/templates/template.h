@@ -1,6 +1,6 @@
-// A template: a program that a person wrote, with knobs that a search turns. Of a computation it makes
-// a configuration space, and of a point of that space a schedule (autotvm; Chen et al., Learning to
-// Optimize Tensor Programs, NeurIPS 2018), or a kernel with values for its parameters
+// A template: a program that a person wrote, with knobs that a search turns. Of a computation it
+// makes a configuration space, and of a point of that space a schedule (autotvm; Chen et al.,
+// Learning to Optimize Tensor Programs, NeurIPS 2018), or a kernel with values for its parameters
 // (kernel_template.h).
 //
 // Immutable; any thread.
@@ -44,13 +44,13 @@ class Template {
   // InvalidArgument: why this computation is not one that the template is for.
   virtual StatusOr<ConfigSpace> Space(const dag::DagPtr& dag) const = 0;
 
-  // A point of Space(dag). An error of `config`, which says where and why: a `require` of the template
-  // does not hold, a step refuses, or a launch has no meaning. Whether a device can run it is not
-  // known here. Cost: some tens of microseconds.
+  // A point of Space(dag). An error of `config`, which says where and why: a `require` of the
+  // template does not hold, a step refuses, or a launch has no meaning. Whether a device can run it
+  // is not known here. Cost: some tens of microseconds.
   virtual StatusOr<Instance> Instantiate(const dag::DagPtr& dag, const Config& config) const = 0;
 
-  // Why the task's device cannot run an instance, as far as that is known before it is built; `drop`
-  // is then the kind of the reason. Schedules are lowered.
+  // Why the task's device cannot run an instance, as far as that is known before it is built;
+  // `drop` is then the kind of the reason. Schedules are lowered.
   virtual Status CheckRuns(const Instance& instance, const Task& task, Drop& drop) const;
 
   // For people: "template" or "kernel".

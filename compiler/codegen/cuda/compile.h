@@ -46,8 +46,8 @@ struct NvrtcInfo {
 StatusOr<NvrtcInfo> FindNvrtc();
 
 // "sm_70" to "sm_90a". Refuses what is no architecture, and what this NVRTC does not know.
-// InvalidArgument with the compiler's log when the source does not compile. `flags`: further options
-// of NVRTC.
+// InvalidArgument with the compiler's log when the source does not compile. `flags`: further
+// options of NVRTC.
 StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
                              const CudaOptions& options = {},
                              std::span<const std::string> flags = {});

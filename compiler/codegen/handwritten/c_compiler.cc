@@ -35,6 +35,15 @@ std::string FindInPath(std::string_view program) {
   }
 }
 
+// What a compiler says, its first error before all else: lists show the first line alone.
+std::string ErrorFirst(const std::string& messages) {
+  const size_t error = messages.find("error:");
+  if (error == std::string::npos) return messages;
+  const size_t before = messages.rfind('\n', error);
+  const size_t begin = before == std::string::npos ? 0 : before + 1;
+  return begin == 0 ? messages : messages.substr(begin) + messages.substr(0, begin);
+}
+
 }  // namespace
 
 std::span<const std::string_view> X86LevelFeatures() { return kFeatures; }
@@ -87,8 +96,8 @@ StatusOr<std::string> CCompiler::CompileSharedObject(std::string_view source,
   KILN_ASSIGN_OR_RETURN(const RunResult result,
                         RunToEnd(process, {}, absl::InfiniteDuration(), kMostMessageBytes));
   if (!result.exit.ok()) {
-    return InvalidArgument("{} does not compile it:\n{}", path_,
-                           result.error.empty() ? result.exit.ToString() : result.error);
+    if (result.error.empty()) return InvalidArgument("{}: {}", path_, result.exit.ToString());
+    return InvalidArgument("{}", ErrorFirst(result.error));
   }
   return ReadFile(output);
 }

@@ -24,7 +24,7 @@ class CCompiler {
   const std::string& path() const { return path_; }
 
   // The source of a shared object -> its bytes. `march` as X86Level; "" for what the compiler takes
-  // by itself. InvalidArgument: the first lines of what it says; Internal: it cannot be run.
+  // by itself. InvalidArgument: what it says, its first error first; Internal: it cannot be run.
   StatusOr<std::string> CompileSharedObject(std::string_view source, std::string_view march,
                                             std::span<const std::string> options) const;
 

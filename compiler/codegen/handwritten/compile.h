@@ -31,8 +31,8 @@ StatusOr<Compiled> CompileHandwritten(const handwritten::Specialization& kernel,
                                       const target::Target& target,
                                       const target::HardwareParams& hardware, CompileTimes& times);
 
-// All that the C compiler is given: the source, and after it the function that a runner calls, which
-// hands the blocks of the grid to the runner's threads.
+// All that the C compiler is given: the source, and after it the function that a runner calls,
+// which hands the blocks of the grid to the runner's threads.
 std::string CSourceOf(const handwritten::Specialization& kernel, const Compiled& interface);
 
 }  // namespace kiln::codegen
