@@ -91,7 +91,7 @@ program(A: input float32[8], B: workspace float32[8], C: output float32[8]) {
   stage C
   kernel first {
     for i in 0..8 {
-      B[i] = 0.0f @ B
+      B[i] = 0.0 @ B
       if i < 4 {
         B[i] = B[i] + A[i] @ B
       }
