@@ -92,13 +92,23 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
        }},
       {"AddRound", [=](store::Store& s) { return s.AddRound(round).status(); }},
       {"RoundsOfJob", [](store::Store& s) { return s.RoundsOfJob("j", 0).status(); }},
+      {"AddModel", [](store::Store& s) { return s.AddModel({.name = "n", .file = "b"}); }},
+      {"GetModel", [](store::Store& s) { return s.GetModel("m").status(); }},
+      {"Models", [](store::Store& s) { return s.Models().status(); }},
+      {"DeleteModel", [](store::Store& s) { return s.DeleteModel("m"); }},
+      {"PinSchedule",
+       [](store::Store& s) {
+         return s.PinSchedule({.workload_id = "w", .target = "llvm", .steps = "[]"});
+       }},
+      {"PinnedSchedules", [](store::Store& s) { return s.PinnedSchedules("").status(); }},
+      {"UnpinSchedule", [](store::Store& s) { return s.UnpinSchedule("w", "llvm").status(); }},
       {"NextIncarnation", [](store::Store& s) { return s.NextIncarnation().status(); }},
       {"Read",
        [](store::Store& s) { return s.Read([](store::Store::Snapshot&) { return OkStatus(); }); }},
   };
 }
 
-// What a store is: a job, a task, a record.
+// What a store is: a job, a task, a record, a model.
 std::unique_ptr<store::Store> StoreWithAJob() {
   auto store = store::NewMemoryStore();
   store::JobRow job;
@@ -112,6 +122,7 @@ std::unique_ptr<store::Store> StoreWithAJob() {
   record.costs_s = {1};
   KILN_CHECK(store->AddJob(job, {&task, 1}).ok());
   KILN_CHECK(store->AddRecord(record).ok());
+  KILN_CHECK(store->AddModel({.name = "m", .file = "b"}).ok());
   return store;
 }
 

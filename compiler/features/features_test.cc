@@ -86,12 +86,12 @@ program(A: input float32[512, 512], B: input float32[512, 512], C: output float3
 
 TEST(Features, EachRowIsOfAStage) {
   constexpr std::string_view kTwoKernels = R"(
-program(A: input float32[8], B: workspace float32[8], C: output float32[8]) {
+program(A: input float32[8], C: output float32[8], B: workspace float32[8]) {
   stage B
   stage C
   kernel first {
     for i in 0..8 {
-      B[i] = 0.0f @ B
+      B[i] = 0.0 @ B
       if i < 4 {
         B[i] = B[i] + A[i] @ B
       }

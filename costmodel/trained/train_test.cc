@@ -79,13 +79,14 @@ TEST(TrainTest, WholeComputationsMayBeHeldOut) {
   options.split = Split::kComputations;
   options.held_out = 0.5;
   ASSERT_OK_AND_ASSIGN(const ModelFile file, Train(SmallLesson(), options));
-  ASSERT_TRUE(file.info.held_out->by_computation);
-  for (const TaskQuality& tested : file.info.held_out->tasks) {
+  const HeldOut held_out = file.info.held_out.value_or(HeldOut());
+  EXPECT_TRUE(held_out.by_computation);
+  for (const TaskQuality& tested : held_out.tasks) {
     EXPECT_EQ(tested.task.programs, 96);
     for (const ModelTask& learned : file.info.tasks)
       EXPECT_NE(learned.workload_id, tested.task.workload_id);
   }
-  EXPECT_EQ(file.info.tasks.size() + file.info.held_out->tasks.size(), 4u);
+  EXPECT_EQ(file.info.tasks.size() + held_out.tasks.size(), 4u);
 }
 
 TEST(TrainTest, NothingHeldOutIsNoFigure) {

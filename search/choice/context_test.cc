@@ -178,11 +178,11 @@ TEST_F(HistoryTest, OfPackedAndPlainInputsTheFasterRecord) {
 }
 
 TEST(FixedScheduleTest, StepsThatDoNotApplyAreNoAnswer) {
-  FixedSchedule context(kTilesOf4);
-  ASSERT_OK_AND_ASSIGN(const Choice applies, context.Query(MatmulTask("16,16,16")));
-  EXPECT_EQ(applies.steps, kTilesOf4);
-  ASSERT_OK_AND_ASSIGN(const Choice other, context.Query(MatmulTask("17,16,16")));
-  EXPECT_EQ(other.source, ChoiceSource::kNone);
+  FixedSchedule applies(kTilesOf4), does_not("[[\"SP\", 2, 5, 16, [4], 1]]");
+  ASSERT_OK_AND_ASSIGN(const Choice choice, applies.Query(MatmulTask("16,16,16")));
+  EXPECT_EQ(choice.steps, kTilesOf4);
+  ASSERT_OK_AND_ASSIGN(const Choice none, does_not.Query(MatmulTask("16,16,16")));
+  EXPECT_EQ(none.source, ChoiceSource::kNone);
 }
 
 }  // namespace
