@@ -41,11 +41,11 @@ TABLE = {
     "compiler/lower": [
         "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/schedule",
     ],
-    "compiler/features": ["base", "device"] + _COMPILER,
     # Kernels that people wrote: their spaces, and what a point of one is.
     "compiler/handwritten": [
         "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/formula",
     ],
+    "compiler/features": ["base", "device"] + _COMPILER,
     # Networks: graphs of operators that are written as compute DAGs.
     "graph": ["base", "compiler/ir", "compiler/arith", "compiler/dag"],
     # What graphs are made of: files of other programs, networks by name.
