@@ -56,14 +56,14 @@ TABLE = {
     # One folder per language: neither knows the other.
     "compiler/codegen/cuda": ["base", "compiler/codegen"] + _COMPILER,
     "compiler/codegen/llvm": ["base", "proto/cpu_abi.h", "compiler/codegen"] + _COMPILER,
+    # The table of them.
+    "compiler/codegen/backends": ["base", "compiler/codegen", "compiler/codegen/cuda", "compiler/codegen/llvm"] + _COMPILER,
     # Sources that people wrote, which have no program of ours.
     "compiler/codegen/handwritten": [
         "base", "proto/cpu_abi.h", "compiler/codegen", "compiler/codegen/cuda",
         # For tests, which load what is made.
         "compiler/codegen/backends/backends.h", "compiler/codegen/llvm/loaded_program_testing.h",
     ] + _COMPILER,
-    # The table of them.
-    "compiler/codegen/backends": ["base", "compiler/codegen", "compiler/codegen/cuda", "compiler/codegen/llvm"] + _COMPILER,
     # These two know nothing of programs: the one sees floats, the other strings.
     "costmodel": ["base", "device"],
     "store": ["base", "device"],
