@@ -1,6 +1,8 @@
 #!/bin/bash
-# Compares Kiln with a live TVM, the last version that has auto_scheduler (tests/tvm/roundtrip.py, whose flags these are):
+# Compares Kiln with a live TVM, the last version that has auto_scheduler (tests/tvm/roundtrip.py, whose flags these are)
+# and autotvm (tests/tvm/autotvm_records.py):
 #   tests/tvm/run.sh --count 500 --programs 50
+#   tests/tvm/run.sh --autotvm --count 200
 # Makes a virtual environment with TVM from PyPI, once. KILN_TVM_ENV names its folder; it is ~/.cache/kiln-tvm if not said.
 # Needs Python 3.9 to 3.11, the network for the first run, and `bazel build //client/cli:kiln` before.
 set -euo pipefail
@@ -12,4 +14,9 @@ if [[ ! -x $environment/bin/python ]] || ! "$environment/bin/python" -c 'import 
   python3 -m venv "$environment"
   "$environment/bin/pip" install --quiet "${packages[@]}"
 fi
-exec "$environment/bin/python" tests/tvm/roundtrip.py "$@"
+program=tests/tvm/roundtrip.py
+if [[ ${1:-} == --autotvm ]]; then
+  program=tests/tvm/autotvm_records.py
+  shift
+fi
+exec "$environment/bin/python" "$program" "$@"
