@@ -97,6 +97,19 @@ void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments) {
       ->allow_extra_args(false);
 }
 
+void AddRecordSelection(CLI::App& command, RecordFilterFlags& filter) {
+  command.add_option("--job", filter.job, "only of this job");
+  command.add_option("--workload", filter.workload,
+                     "only of this workload key, or of this computation by its identity");
+  command.add_option("--op", filter.arguments.op,
+                     "only of this operator or text file, with --args");
+  AddWorkloadArguments(command, filter.arguments);
+  command.add_option("--device", filter.device, "only of this device, by its name");
+  command.add_option("--since", filter.since,
+                     "only from this time on: 30m, 12h, 7d ago, or 2026-11-21");
+  command.add_option("--until", filter.until, "only up to this time, said as --since");
+}
+
 void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments) {
   constexpr char kGroup[] = "Networks";
   command.add_option("--batch", arguments.batch, "of network:NAME: images or texts at once")

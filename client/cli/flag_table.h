@@ -1,6 +1,6 @@
 // What the commands of `kiln` have in common on the command line: how one is added, and the options
 // of where the jobs and records are and how to print. Each group of commands (job_flag_table.h,
-// record_flag_table.h, tool_flag_table.h) adds itself with this.
+// record_flag_table.h, model_flag_table.h, tool_flag_table.h) adds itself with this.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "client/cli/record_list.h"
 #include "client/cli/workload_source.h"
 #include "client/network.h"
 #include "client/session.h"
@@ -59,6 +60,9 @@ CLI::Validator NotNegative();
 
 // How an operator is given, but for its name.
 void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments);
+
+// Which records are meant: what they are of, where and when they were measured.
+void AddRecordSelection(CLI::App& command, RecordFilterFlags& filter);
 
 // How a network is given, but for its name and its type.
 void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments);

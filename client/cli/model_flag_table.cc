@@ -35,16 +35,7 @@ void ModelFlagTable::AddRecords(CLI::App& command) {
                   "(may be repeated)")
       ->allow_extra_args(false);
   command.add_option("--target", filter.target, "only targets that start so: llvm, cuda");
-  command.add_option("--job", filter.job, "only of this job");
-  command.add_option("--workload", filter.workload,
-                     "only of this workload key, or of this computation by its identity");
-  command.add_option("--op", filter.arguments.op,
-                     "only of this operator or text file, with --args");
-  AddWorkloadArguments(command, filter.arguments);
-  command.add_option("--device", filter.device, "only of this device, by its name");
-  command.add_option("--since", filter.since,
-                     "only from this time on: 30m, 12h, 7d ago, or 2026-11-21");
-  command.add_option("--until", filter.until, "only up to this time, said as --since");
+  AddRecordSelection(command, filter);
   command
       .add_option("--programs", records_.programs,
                   "at most so many, shared out evenly by computation and device: of each the "

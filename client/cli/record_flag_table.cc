@@ -229,16 +229,7 @@ void RecordFlagTable::AddStats(CLI::App& records) {
 }
 
 void RecordFlagTable::AddSelection(CLI::App& command) {
-  command.add_option("--job", filter_.job, "only of this job");
-  command.add_option("--workload", filter_.workload,
-                     "only of this workload key, or of this computation by its identity");
-  command.add_option("--op", filter_.arguments.op,
-                     "only of this operator or text file, with --args");
-  AddWorkloadArguments(command, filter_.arguments);
-  command.add_option("--device", filter_.device, "only of this device, by its name");
-  command.add_option("--since", filter_.since,
-                     "only from this time on: 30m, 12h, 7d ago, or 2026-11-21");
-  command.add_option("--until", filter_.until, "only up to this time, said as --since");
+  AddRecordSelection(command, filter_);
   command.add_option("--top", filter_.top, "only so many, the best ones, best first");
 }
 
