@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -8,10 +7,12 @@
 #include "compiler/arith/linear.h"
 #include "compiler/dag/body_properties.h"
 #include "compiler/dag/check_body.h"
-#include "compiler/dag/check_combiner.h"
 #include "compiler/dag/check_limits.h"
 #include "compiler/dag/count_points.h"
 #include "compiler/dag/index_limit.h"
+#include "compiler/dag/parse_attributes.h"
+#include "compiler/dag/parse_combiner.h"
+#include "compiler/dag/parse_params.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/text_syntax.h"
 #include "compiler/ir/substitution.h"
@@ -36,7 +37,7 @@ class Parser {
       : tokens_(std::move(tokens)), params_(params), pool_(std::make_shared<ir::ExprPool>()) {}
 
   StatusOr<DagText> Parse() {
-    KILN_RETURN_IF_ERROR(CheckParams());
+    KILN_RETURN_IF_ERROR(CheckParams(tokens_, params_));
     const bool keep_order = tokens_.Peek().is_symbol("@") && tokens_.Peek(1).is_word("keep_order");
     if (keep_order) {
       tokens_.Next();
@@ -92,7 +93,7 @@ class Parser {
     if (first.is_word("let") && tokens_.Peek(1).kind == ir::TokenKind::kName) return Let();
     if (first.is_word("param") && tokens_.Peek(1).kind == ir::TokenKind::kName) return Param();
     if (first.is_word("combine") && tokens_.Peek(1).kind == ir::TokenKind::kName)
-      return WrittenCombiner();
+      return DefineCombiner();
     if (first.kind != ir::TokenKind::kName && !first.is_symbol("@")) {
       return tokens_.Expected("'input', 'let', 'param', 'combine' or the name of an operator");
     }
@@ -133,140 +134,21 @@ class Parser {
     return DefineConstant(token, name, *value);
   }
 
-  // All params have values, and all values params: what is missing is said at once.
-  Status CheckParams() const {
-    std::vector<std::string> known, missing;
-    Token first = {};
-    for (size_t i = 0; tokens_.Peek(i).kind != ir::TokenKind::kEnd; ++i) {
-      if (!tokens_.Peek(i).is_word("param")) continue;
-      const Token& name = tokens_.Peek(i + 1);
-      if (name.kind != ir::TokenKind::kName) continue;
-      known.emplace_back(name.text);
-      const bool is_given =
-          std::ranges::find(params_, name.text, &ParamValue::name) != params_.end();
-      if (is_given || tokens_.Peek(i + 2).is_symbol("=")) continue;
-      if (missing.empty()) first = name;
-      missing.push_back(known.back());
-    }
-    if (!missing.empty()) {
-      return TokenStream::ErrorAt(
-          first,
-          fmt::format("{} {} no value: give {} with --let {}=...", fmt::join(missing, ", "),
-                      missing.size() == 1 ? "has" : "have", missing.size() == 1 ? "it" : "each",
-                      fmt::join(missing, "=... --let ")));
-    }
-    for (const ParamValue& param : params_) {
-      if (std::ranges::find(known, param.name) != known.end()) continue;
-      return InvalidArgument(
-          "{}={}: the computation has no param {}; {}", param.name, param.value, param.name,
-          known.empty() ? "it has none" : fmt::format("it has {}", fmt::join(known, ", ")));
-    }
-    return OkStatus();
-  }
-
-  // combine NAME(a: TYPE, ...; b, ...) from VALUE = value, or several values in brackets
-  Status WrittenCombiner() {
-    tokens_.Next();
-    const Token token = tokens_.Peek();
-    KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("the name of a combiner"));
-    Combiner known;
-    if (ParseCombiner(name, &known) || ir::IsReservedWord(name)) {
-      return TokenStream::ErrorAt(
-          token, fmt::format("{} is a word of the language, expected another name", name));
-    }
-    auto combiner = std::make_shared<CustomCombiner>();
-    combiner->name = BaseName(name);
-    combiner->pool = pool_;
-    std::map<std::string, Expr, std::less<>> vars;
-    KILN_RETURN_IF_ERROR(Parameters(*combiner, vars));
-    const ir::ExprScope scope{.var = [&](std::string_view parameter) -> Expr {
-                                const auto it = vars.find(parameter);
-                                if (it != vars.end()) return it->second;
-                                const auto constant = constants_.find(parameter);
-                                return constant == constants_.end() ? nullptr
-                                                                    : pool_->Int(constant->second);
-                              },
-                              .slot = [](std::string_view) { return std::nullopt; }};
-    const ir::ExprScope no_names{.var = {}, .slot = {}};
-    KILN_RETURN_IF_ERROR(tokens_.ExpectWord("from", "and the value that a reduction starts from"));
-    KILN_RETURN_IF_ERROR(PartsOf(*combiner, no_names, combiner->identity));
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("=", "and what two values become"));
-    KILN_RETURN_IF_ERROR(PartsOf(*combiner, scope, combiner->results));
-    const Status limits = CheckOperatorLimits(combiner->name, {}, {}, combiner->results);
-    if (!limits.ok()) return TokenStream::ErrorAt(token, Message(limits));
-    const Status status = CheckCustomCombiner(*combiner);
-    if (!status.ok()) return TokenStream::ErrorAt(token, Message(status));
-    if (!combiners_.emplace(name, std::move(combiner)).second)
-      return TokenStream::ErrorAt(token, fmt::format("two combiners are called {}", name));
-    return OkStatus();
-  }
-
-  // (a: TYPE, ...; b, ...)
-  Status Parameters(CustomCombiner& combiner, std::map<std::string, Expr, std::less<>>& vars) {
-    const auto define = [&](const Token& token, const std::string& name, size_t id, ir::Type type) {
-      if (vars.emplace(name, pool_->Var(static_cast<int32_t>(id), type)).second) return OkStatus();
-      return TokenStream::ErrorAt(token, fmt::format("two parameters are called {}", name));
-    };
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "and the parts of two values"));
-    std::vector<Token> tokens;
-    do {
-      CustomCombiner::Part part;
-      if (tokens_.TakeSymbol("@")) {
-        KILN_RETURN_IF_ERROR(tokens_.ExpectWord("range", "or the name of a parameter"));
-        KILN_RETURN_IF_ERROR(RangeOfValues(part.low, part.high));
-      }
-      tokens.push_back(tokens_.Peek());
-      KILN_ASSIGN_OR_RETURN(part.left, tokens_.ExpectName("the name of a parameter"));
-      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(":", "and its type"));
-      const Token type = tokens_.Peek();
-      KILN_ASSIGN_OR_RETURN(const std::string type_name, tokens_.ExpectName("a type like float32"));
-      StatusOr<ir::Type> parsed = ir::ParseType(type_name);
-      if (!parsed.ok()) return TokenStream::ErrorAt(type, Message(parsed.status()));
-      part.type = *parsed;
-      combiner.parts.push_back(std::move(part));
-    } while (tokens_.TakeSymbol(","));
-    KILN_RETURN_IF_ERROR(
-        tokens_.ExpectSymbol(";", "and the names of the parts of the other value"));
-    const size_t n = combiner.parts.size();
-    for (size_t k = 0; k < n; ++k) {
-      CustomCombiner::Part& part = combiner.parts[k];
-      if (k > 0) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "and as many names as before"));
-      const Token token = tokens_.Peek();
-      KILN_ASSIGN_OR_RETURN(part.right, tokens_.ExpectName("the name of a parameter"));
-      KILN_RETURN_IF_ERROR(define(tokens[k], part.left, k, part.type));
-      KILN_RETURN_IF_ERROR(define(token, part.right, n + k, part.type));
-    }
-    return tokens_.ExpectSymbol(")", "after the names of both values");
-  }
-
-  // An expression for each part of a combiner: in brackets where there are several.
-  Status PartsOf(const CustomCombiner& combiner, const ir::ExprScope& scope,
-                 std::vector<Expr>& expressions) {
-    const bool several = combiner.parts.size() > 1;
-    if (several) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "and a value for each part"));
-    for (size_t k = 0; k < combiner.parts.size(); ++k) {
-      if (k > 0) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "and a value for each part"));
-      KILN_ASSIGN_OR_RETURN(const Expr e,
-                            ir::ParseExpr(tokens_, scope, *pool_, combiner.parts[k].type));
-      expressions.push_back(e);
-    }
-    return several ? tokens_.ExpectSymbol(")", "after the last part") : OkStatus();
-  }
-
-  // (LOW, HIGH)
-  Status RangeOfValues(double& low, double& high) {
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
-    KILN_ASSIGN_OR_RETURN(low, Number());
-    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "and the end of the range"));
-    KILN_ASSIGN_OR_RETURN(high, Number());
-    return tokens_.ExpectSymbol(")", "after the range");
+  Status DefineCombiner() {
+    KILN_ASSIGN_OR_RETURN(WrittenCombiner written,
+                          ParseWrittenCombiner(tokens_, pool_, [&](std::string_view name) {
+                            return ConstantNamed(name);
+                          }));
+    if (combiners_.emplace(written.name, std::move(written.combiner)).second) return OkStatus();
+    return TokenStream::ErrorAt(written.token,
+                                fmt::format("two combiners are called {}", written.name));
   }
 
   // @range(LOW, HIGH) input NAME: TYPE[extents]
   Status RangedInput() {
     tokens_.Next();
     Ranged ranged{.token = tokens_.Next()};
-    KILN_RETURN_IF_ERROR(RangeOfValues(ranged.range.low, ranged.range.high));
+    KILN_RETURN_IF_ERROR(ParseRange(tokens_, ranged.range.low, ranged.range.high));
     if (!tokens_.Peek().is_word("input") || tokens_.Peek(1).kind != ir::TokenKind::kName) {
       return tokens_.Expected("'input' after @range(...), which is of an input");
     }
@@ -274,17 +156,6 @@ class Parser {
     ranged.op = nodes_.back().op;
     ranges_.push_back(std::move(ranged));
     return OkStatus();
-  }
-
-  // A literal, or one with a minus.
-  StatusOr<double> Number() {
-    const double sign = tokens_.TakeSymbol("-") ? -1 : 1;
-    const Token number = tokens_.Next();
-    if (number.kind != ir::TokenKind::kInt && number.kind != ir::TokenKind::kFloat) {
-      return TokenStream::ErrorAt(number, "expected a number");
-    }
-    KILN_ASSIGN_OR_RETURN(const double value, ir::FloatTokenValue(number));
-    return sign * value;
   }
 
   // Under the names that the inputs have in the finished DAG.
@@ -335,7 +206,7 @@ class Parser {
   // NAME[axes] = body, with its attributes before it
   Status Compute() {
     Attrs attrs;
-    while (tokens_.Peek().is_symbol("@")) KILN_RETURN_IF_ERROR(Attribute(attrs));
+    while (tokens_.Peek().is_symbol("@")) KILN_RETURN_IF_ERROR(ParseAttribute(tokens_, attrs));
     const Token token = tokens_.Peek();
     KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("the name of an operator"));
     Scope scope{.name = name};
@@ -382,48 +253,6 @@ class Parser {
       const Expr identity = ReduceIdentity(reduction, static_cast<int>(k), bodies[k]->type, *pool_);
       bodies[k] = pool_->If(inside, bodies[k], identity);
     }
-  }
-
-  Status Attribute(Attrs& attrs) {
-    tokens_.Next();
-    const Token token = tokens_.Peek();
-    KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("the name of an attribute"));
-    if (name == "const_matrix") {
-      attrs.const_matrix = true;
-      return OkStatus();
-    }
-    for (const NameListAttribute& a : kNameListAttributes) {
-      if (a.name != name) continue;
-      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
-      do {
-        KILN_ASSIGN_OR_RETURN(std::string item, tokens_.ExpectName("a name"));
-        (attrs.*a.field).push_back(std::move(item));
-      } while (tokens_.TakeSymbol(","));
-      return tokens_.ExpectSymbol(")", "after the names");
-    }
-    for (const TextAttribute& a : kTextAttributes) {
-      if (a.name != name) continue;
-      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
-      KILN_ASSIGN_OR_RETURN(attrs.*a.field, tokens_.ExpectName("a name, or text in backquotes"));
-      return tokens_.ExpectSymbol(")", "after the text");
-    }
-    if (name == "flop") {
-      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", "after the attribute"));
-      const Token number = tokens_.Next();
-      if (number.kind != ir::TokenKind::kInt && number.kind != ir::TokenKind::kFloat) {
-        return TokenStream::ErrorAt(number, "expected a number of operations");
-      }
-      KILN_ASSIGN_OR_RETURN(attrs.flop, ir::FloatTokenValue(number));
-      return tokens_.ExpectSymbol(")", "after the number");
-    }
-    return TokenStream::ErrorAt(
-        token, fmt::format("unknown attribute '{}', expected one of "
-                           "simplify_const_tensor_indices, always_unroll_inner, "
-                           "no_split_at_inner, layout_free_placeholders, "
-                           "packed_placeholders, task_scheduler_tag, hash_body, flop, const_matrix"
-                           " (keep_order stands at the start of the file, range "
-                           "before an input)",
-                           name));
   }
 
   // What attributes name is there. But for always_unroll_inner: lists of one kind of operator name
@@ -706,8 +535,12 @@ class Parser {
   Expr Variable(const Scope& scope, std::string_view name) {
     if (auto it = scope.vars.find(std::string(name)); it != scope.vars.end())
       return pool_->Var(it->second);
-    if (auto it = constants_.find(name); it != constants_.end()) return pool_->Int(it->second);
-    return nullptr;
+    return ConstantNamed(name);
+  }
+
+  Expr ConstantNamed(std::string_view name) const {
+    const auto it = constants_.find(name);
+    return it == constants_.end() ? nullptr : pool_->Int(it->second);
   }
 
   std::optional<ir::ExprScope::Slot> Slot(Scope& scope, std::string_view name) {
@@ -794,10 +627,7 @@ class Parser {
   // An expression of literals and constants.
   StatusOr<int64_t> Constant(std::string_view what, int64_t lowest, int64_t highest) {
     const Token token = tokens_.Peek();
-    const ir::ExprScope scope{.var = [this](std::string_view name) -> Expr {
-                                auto it = constants_.find(name);
-                                return it == constants_.end() ? nullptr : pool_->Int(it->second);
-                              },
+    const ir::ExprScope scope{.var = [this](std::string_view name) { return ConstantNamed(name); },
                               .slot = [](std::string_view) { return std::nullopt; }};
     KILN_ASSIGN_OR_RETURN(Expr e, ir::ParseIndexExpr(tokens_, scope, *pool_));
     if (!e->is_const_int())
@@ -870,20 +700,6 @@ class Parser {
 };
 
 }  // namespace
-
-StatusOr<ParamValue> ParseParamValue(std::string_view text) {
-  const size_t equals = text.find('=');
-  ParamValue param;
-  if (equals != std::string_view::npos && equals > 0) {
-    param.name = std::string(text.substr(0, equals));
-    const std::string_view digits = text.substr(equals + 1);
-    const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), param.value);
-    if (result.ec == std::errc() && result.ptr == digits.data() + digits.size() &&
-        param.value > INT64_MIN / 4 && param.value < INT64_MAX / 4)
-      return param;
-  }
-  return InvalidArgument("value '{}' of a param: expected NAME=NUMBER, for instance N=512", text);
-}
 
 StatusOr<DagText> ParseDagText(std::string_view text, std::span<const ParamValue> params) {
   KILN_RETURN_IF_ERROR(CheckTextBytes("the text of the computation", text));
