@@ -94,7 +94,6 @@ StatusOr<Choice> HistoryBest::Find(const Task& task) {
   const std::string target = target::PrintTarget(task.target);
   const store::Record* best = nullptr;
   for (const store::Record& record : records) {
-    if (handwritten::IsKernelPoint(record.steps)) continue;  // no schedule
     if (!target::MeanSame(record.target, HardwareParamsOf(record.hardware), target, {})) continue;
     if (best == nullptr || store::Cost(record) < store::Cost(*best)) best = &record;
   }
@@ -115,7 +114,7 @@ StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
     for (const store::Record& record : records) {
       const double cost_s = store::Cost(record) * *distance;
       if (!IsOfKind(record, task) || cost_s <= 0) continue;
-      if (handwritten::IsKernelPoint(record.steps)) continue;
+      if (handwritten::IsKernelPoint(record.steps)) continue;  // no schedule
       if (best.source != ChoiceSource::kNone && cost_s >= least_s) continue;
       least_s = cost_s;
       best = ChoiceOf(record);

@@ -52,12 +52,10 @@ std::span<const std::string_view> StepTags() { return kTags; }
 StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view json) {
   KILN_RETURN_IF_ERROR(dag::CheckTextBytes("the list of steps", json));
   // Records keep them where others have steps (compiler/handwritten/kernel_point.h).
-  if (const size_t first = json.find_first_not_of(" \t\r\n");
-      first != json.npos && json[first] == '{') {
+  if (json.starts_with("{\"kernel\":")) {
     return InvalidArgument(
         "list of steps: found the parameters of a hand-written kernel, which has no schedule; kiln "
-        "show "
-        "prints its source");
+        "show prints its source");
   }
   StepReader reader(json);
   std::vector<StepPtr> steps;

@@ -66,7 +66,7 @@ TEST(ParseSteps, RefusesTextsThatAreTooLong) {
 TEST(ParseSteps, Refuses) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "list of steps: the text ends where '[' was expected"},
-      {"x", "found 'x' at byte 0, expected '['"},
+      {"{}", "found '{}' at byte 0, expected '['"},
       {R"({"kernel":"3f2a"})", "found the parameters of a hand-written kernel"},
       {"[", "step #0: the text ends where '[' of a step"},
       {"[] x", "found 'x' at byte 3, expected the end of the text"},
