@@ -51,6 +51,8 @@ class LayoutFinder {
     if (gpu_ && !state_.stage(reader).asks_for_shared()) return std::nullopt;
     const std::optional<std::vector<Linear>> read = TheRead(stage, reader);
     if (!read) return std::nullopt;
+    // What is no copy has other axes than the input.
+    if (gpu_ && *read != bounds_.stages[reader].axis_values) return std::nullopt;
     std::vector<Part> parts;
     for (size_t axis = 0; axis < read->size(); ++axis) {
       if (!AddParts(reader, (*read)[axis], static_cast<int32_t>(axis), parts)) return std::nullopt;

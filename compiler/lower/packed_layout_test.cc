@@ -145,6 +145,20 @@ TEST(PackedLayoutTest, WithoutStepsOrOnAGpuInputsStayAsTheyAre) {
             "plain");
 }
 
+TEST(PackedLayoutTest, OnAGpuTilesOfCopiesArePackedAlone) {
+  constexpr std::string_view kDag =
+      "input W: float32[8, 4]\n@packed_placeholders(W)\nS[k: 32] = W[k // 4, k % 4] * 2.0\n";
+  // In shared memory, of one axis where W has two.
+  constexpr std::string_view kComputed =
+      R"([["CHW", 1, "shared"], ["SP", 2, 0, 32, [4], 1], ["CA", 1, 2, 0]])";
+  EXPECT_EQ(LayoutOf(Lowered(StateFrom(kDag, kComputed), /*gpu=*/true), "W"), "plain");
+  // A copy of each tile of rows.
+  constexpr std::string_view kCopied =
+      R"([["CHR", 0, "shared", [1]], ["SP", 2, 0, 32, [8], 1], ["CA", 1, 2, 0]])";
+  EXPECT_EQ(LayoutOf(Lowered(StateFrom(kDag, kCopied), /*gpu=*/true), "W"),
+            "[4, 2, 4] of [8, 4] by [0: 2, 0: 1, 1: 1]");
+}
+
 TEST(PackedLayoutTest, WhatHasNoSuchOrderStaysAsItIs) {
   constexpr std::string_view kSteps = R"([["PR", 1, 0, "auto_unroll_max_step$16"]])";
   // Two reads, an offset, a diagonal, a part alone, from behind.
