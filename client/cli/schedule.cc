@@ -49,15 +49,13 @@ StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) 
 
 std::string ExpectedLine(const Unmeasured& chosen) {
   if (!chosen.expected) {
-    return fmt::format("what share of the speed after tuning it has was not measured on {}",
-                       chosen.target.is_gpu() ? "GPUs" : "such devices");
+    return "what share of the speed after tuning it has was not measured on such devices";
   }
   const search::ExpectedSpeed& e = *chosen.expected;
   return fmt::format(
-      "it has about {:.2f} of the speed after 64 trials of tuning: nine in ten of {} such "
-      "workloads "
-      "had {:.2f} or more, on {}",
-      e.middle, e.workloads, e.low, e.device);
+      "it has about {:.2f} of the speed after {} trials of tuning: nine in ten of {} such "
+      "workloads had {:.2f} or more, on {}",
+      e.middle, e.trials, e.workloads, e.low, e.device);
 }
 
 std::string Heading(const Unmeasured& chosen) {

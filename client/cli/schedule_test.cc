@@ -63,7 +63,7 @@ TEST_F(ScheduleTest, AsJson) {
   EXPECT_TRUE(row["steps"].is_array());
   EXPECT_GT(row["predicted_s"], 0);
   EXPECT_GT(row["looked_at"], 1);
-  EXPECT_TRUE(row["share_of_tuned_speed"].is_null()) << "not measured on GPUs";
+  EXPECT_GT(row["share_of_tuned_speed"]["low"], 0);
 }
 
 // A text file as well as an operator; what is written is a file that kiln run takes.

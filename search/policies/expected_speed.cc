@@ -4,22 +4,35 @@ namespace kiln::search {
 namespace {
 
 constexpr std::string_view kCpu = "two cores of a Xeon with AVX-512";
-constexpr ExpectedSpeed kComplex{0.51, 0.79, 20, kCpu};
-constexpr ExpectedSpeed kSimple{0.63, 0.94, 9, kCpu};
-constexpr ExpectedSpeed kDirect{0.74, 1.00, 9, kCpu};
+constexpr std::string_view kGpu = "an H100";
+
+// By class of operator.
+struct ExpectedSpeeds {
+  ExpectedSpeed complex, simple, direct;
+};
+constexpr ExpectedSpeeds kOnCpus = {.complex = {0.51, 0.79, 20, 64, kCpu},
+                                    .simple = {0.63, 0.94, 9, 64, kCpu},
+                                    .direct = {0.74, 1.00, 9, 64, kCpu}};
+constexpr ExpectedSpeeds kOnGpus = {.complex = {0.44, 0.65, 29, 256, kGpu},
+                                    .simple = {0.70, 0.93, 12, 256, kGpu},
+                                    .direct = {0.68, 0.93, 6, 256, kGpu}};
+
+ExpectedSpeed OfClass(const ExpectedSpeeds& speeds, OperatorClass kind) {
+  switch (kind) {
+    case OperatorClass::kComplexReduction:
+      return speeds.complex;
+    case OperatorClass::kSimpleReduction:
+      return speeds.simple;
+    default:
+      return speeds.direct;
+  }
+}
 
 }  // namespace
 
 std::optional<ExpectedSpeed> ExpectedSpeedOf(const target::Target& target, OperatorClass kind) {
-  if (target.kind->execution != target::ExecutionModel::kCpu) return std::nullopt;
-  switch (kind) {
-    case OperatorClass::kComplexReduction:
-      return kComplex;
-    case OperatorClass::kSimpleReduction:
-      return kSimple;
-    default:
-      return kDirect;
-  }
+  if (!target.kind->runs_programs) return std::nullopt;
+  return OfClass(target.is_gpu() ? kOnGpus : kOnCpus, kind);
 }
 
 }  // namespace kiln::search

@@ -12,10 +12,11 @@
 
 namespace kiln::search {
 
-// Shares of the speed after 64 trials: what nine in ten workloads reach, and the median.
+// Shares of the speed after tuning: what nine in ten workloads reach, and the median.
 struct ExpectedSpeed {
   double low, middle;
   int workloads;            // that were measured
+  int trials;               // of each workload's tuning
   std::string_view device;  // on which
 };
 

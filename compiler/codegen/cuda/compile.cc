@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/clock.h"
 #include "compiler/codegen/cuda/checks.h"
@@ -88,6 +89,7 @@ StatusOr<std::vector<std::string>> Options(const Nvrtc& nvrtc, const std::string
   std::vector<std::string> result = {fmt::format("--gpu-architecture={}", arch), "--std=c++17",
                                      "--fmad=true"};
   if (options.fast_math) result.emplace_back("--use_fast_math");
+  if (KeepsCubins(nvrtc.info())) result.emplace_back("--no-cache");
   if (source.find("#include") != source.npos) {
     const std::string include = nvrtc.FindInclude("cuda_fp16.h");
     if (include.empty()) {
@@ -102,6 +104,11 @@ StatusOr<std::vector<std::string>> Options(const Nvrtc& nvrtc, const std::string
   return result;
 }
 }  // namespace
+
+bool KeepsCubins(const NvrtcInfo& nvrtc) {
+  constexpr std::pair kFirst(12, 9);
+  return std::pair(nvrtc.major, nvrtc.minor) >= kFirst;
+}
 
 StatusOr<NvrtcInfo> FindNvrtc() {
   KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());

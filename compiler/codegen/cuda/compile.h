@@ -42,6 +42,11 @@ struct NvrtcInfo {
   std::vector<int> archs;  // 75, 80, ...
 };
 
+// Keeps what it compiled in the driver's cache. A cubin from there comes without the report of its
+// resources, and to look for it starts the driver, which a process that only compiles has no use
+// for: it is told not to (--no-cache).
+bool KeepsCubins(const NvrtcInfo& nvrtc);
+
 // FailedPrecondition if there is no NVRTC; the message lists the places searched.
 StatusOr<NvrtcInfo> FindNvrtc();
 

@@ -110,6 +110,23 @@ extern "C" __global__ void __launch_bounds__(1024) k(const float* a, float* b) {
   EXPECT_GT(cubin.kernels[0].spill_load_bytes, 0);
 }
 
+// On a machine with a driver, the second time brought a cubin without a report.
+TEST_F(CudaCompile, EachTimeBringsAReport) {
+  const std::string source = "extern \"C\" __global__ void f(float* a) { a[threadIdx.x] = 1; }";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileCubin(source, "sm_90"));
+    ASSERT_EQ(cubin.kernels.size(), 1U);
+    EXPECT_GT(cubin.kernels[0].registers, 0);
+  }
+}
+
+TEST(KeepsCubins, SinceTwelveNine) {
+  EXPECT_FALSE(KeepsCubins({.major = 11, .minor = 8}));
+  EXPECT_FALSE(KeepsCubins({.major = 12, .minor = 8}));
+  EXPECT_TRUE(KeepsCubins({.major = 12, .minor = 9}));
+  EXPECT_TRUE(KeepsCubins({.major = 13, .minor = 0}));
+}
+
 TEST_F(CudaCompile, Refuses) {
   EXPECT_THAT(CompileCubin("void f( {", "sm_90"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("kernel.cu(1)")));
