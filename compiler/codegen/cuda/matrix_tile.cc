@@ -1,6 +1,7 @@
 #include "compiler/codegen/cuda/matrix_tile.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -72,6 +73,28 @@ std::optional<int64_t> CoefficientOf(const Linear& e, int32_t var) {
   return coefficient;
 }
 
+// Sorts the places by where they are, and gives the new number of each. Those that are not a constant
+// apart keep their order.
+std::vector<size_t> SortPlaces(std::vector<Linear>& places, std::vector<size_t>& elements) {
+  std::vector<size_t> order(places.size()), numbers(places.size());
+  std::iota(order.begin(), order.end(), 0);
+  const bool is_sortable = std::ranges::all_of(
+      places, [&](const Linear& place) { return (place - places[0]).is_constant(); });
+  if (is_sortable) {
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return (places[i] - places[0]).constant; });
+  }
+  std::vector<Linear> sorted;
+  std::vector<size_t> first;
+  for (size_t i = 0; i < order.size(); ++i) {
+    numbers[order[i]] = i;
+    sorted.push_back(places[order[i]]);
+    first.push_back(elements[order[i]]);
+  }
+  places = std::move(sorted);
+  elements = std::move(first);
+  return numbers;
+}
+
 // The number of the place among those seen, which it joins.
 size_t PositionOf(std::vector<Linear>& places, const Linear& place) {
   const auto found = std::ranges::find(places, place);
@@ -128,14 +151,14 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
         "not all threads of a block compute it, numbered by threadIdx.x alone, a multiple of {}",
         kWarpThreads);
   }
-  if (nest.outside.empty() || nest.outside.back()->extent % kDepth != 0) {
-    return InvalidArgument(
-        "the innermost loop of the sum has {} iterations, expected a multiple "
-        "of {}",
-        nest.outside.empty() ? 1 : nest.outside.back()->extent, kDepth);
-  }
-  tile.k_loop = nest.outside.back();
-  tile.around.assign(nest.outside.begin(), nest.outside.end() - 1);
+  // The innermost one that is deep enough goes inside of the others.
+  const auto deep = std::find_if(nest.outside.rbegin(), nest.outside.rend(),
+                                 [](Stmt loop) { return loop->extent % kDepth == 0; });
+  if (deep == nest.outside.rend())
+    return InvalidArgument("no loop of the sum has a multiple of {} iterations", kDepth);
+  tile.k_loop = *deep;
+  tile.around = nest.outside;
+  std::erase(tile.around, tile.k_loop);
   tile.inside = nest.inside;
   tile.thread = threads.var;
   tile.num_threads = threads.count;
@@ -145,6 +168,9 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
   tile.lane = scope_.OwnVar("lane", kWarpThreads);
   tile.step = scope_.OwnVar("step", tile.steps());
   tile.k = scope_.OwnVar("k", kDepth);
+  // The second one is that of the columns.
+  if (DependsOnColumn(tile, tile.a.load) && !DependsOnColumn(tile, tile.b.load))
+    std::swap(tile.a.load, tile.b.load);
   Status status = FindPositions(nest, tile);
   if (status.ok()) status = CheckOperand("first", tile.row, tile.column, tile, tile.a);
   if (status.ok()) status = CheckOperand("second", tile.column, tile.row, tile, tile.b);
@@ -171,6 +197,13 @@ Linear CudaMatrixTiles::PlaceWith(const Tile& tile, Expr load, size_t element, c
   scope_.SetValue(tile.thread, thread);
   scope_.SetValue(tile.k_loop->var, tile.steps() > 1 ? simplifier.Var(tile.step) * kDepth + k : k);
   return exprs_.PlaceOf(load->id, load->args()).offset;
+}
+
+bool CudaMatrixTiles::DependsOnColumn(const Tile& tile, Expr load) {
+  arith::Simplifier& simplifier = scope_.simplifier();
+  const Linear place = PlaceWith(tile, load, 0, simplifier.Var(tile.row),
+                                 simplifier.Var(tile.column), simplifier.Var(tile.k));
+  return HasVar(place, tile.column);
 }
 
 void CudaMatrixTiles::Reset(const Tile& tile) {
@@ -211,6 +244,12 @@ Status CudaMatrixTiles::FindPositions(const RegisterTile& nest, Tile& tile) {
         "a thread has {} elements in {} rows and {} columns, expected an even number of each, and "
         "one element for each pair",
         positions.size(), rows, columns);
+  }
+  const std::vector<size_t> row_numbers = SortPlaces(tile.a.places, tile.a_elements),
+                            column_numbers = SortPlaces(tile.b.places, tile.b_elements);
+  for (auto& [at_a, at_b] : positions) {
+    at_a = row_numbers[at_a];
+    at_b = column_numbers[at_b];
   }
   tile.sums.assign(rows, std::vector<Place>(columns));
   std::vector<bool> is_there(positions.size());

@@ -11,10 +11,11 @@
 // has of the result the rows t/4 and t/4 + 8 and the columns t%4*2 and t%4*2 + 1. Which rows of the
 // matrix these are is all the same to the instruction, so that a tile is one of the schedule:
 //
-//   * a depends on the thread through t/4 (and its warp), b through t%4 (and its warp);
+//   * a depends on the thread through t/4 (and its warp), b through t%4 (and its warp); a and b may
+//     stand in either order;
 //   * two values of the loops that move a are rows t/4 and t/4 + 8, two neighbours of those that
 //     move b are the columns;
-//   * the innermost reduction has a multiple of 16 iterations;
+//   * a loop of the reduction, which goes inside of the others, has a multiple of 16 iterations;
 //   * in shared memory 8 neighbours along k, or along the 8 rows or columns, are 16 aligned bytes,
 //     which is what ldmatrix reads.
 //
@@ -82,6 +83,7 @@ class CudaMatrixTiles {
   arith::Linear RowOf(const Tile& tile, const Operand& operand, size_t position);
   arith::Linear PlaceWith(const Tile& tile, ir::Expr load, size_t element, const arith::Linear& row,
                           const arith::Linear& column, const arith::Linear& k);
+  bool DependsOnColumn(const Tile& tile, ir::Expr load);
   void SetPosition(const Tile& tile, size_t element);
   void EmitSteps(const Tile& tile);
   void EmitStep(const Tile& tile);

@@ -128,6 +128,11 @@ TEST(MatrixTile, SeveralWarpsAndTiles) {
   }
 }
 
+// The other factor first.
+TEST(MatrixTile, FactorsInEitherOrder) {
+  ExpectRight({.wi = 2, .product = "float32({b})*float32({a})"});
+}
+
 TEST(MatrixTile, BFloats) { ExpectRight({.wi = 2, .type = "bfloat16"}); }
 
 TEST(MatrixTile, LongSumsInLoops) {
@@ -142,12 +147,12 @@ TEST(MatrixTile, WhatDoesNotFitIsRefused) {
     Product product;
     std::string why;
   } kCases[] = {
-      {{.depth = 24}, "the innermost loop of the sum has 24 iterations, expected a multiple of 16"},
+      {{.depth = 24}, "no loop of the sum has a multiple of 16 iterations"},
       {{.iv = 1}, "a thread has 4 elements in 1 rows and 4 columns, expected an even number"},
       {{.pad = 4}, "8 neighbours of a are not aligned to 16 bytes"},
       {{.product = "float32({a} * {b})"}, "it is no sum in float32 of products of two 16-bit"},
       {{.product = "float32({a}) + float32({b})"}, "it is no sum into registers"},
-      {{.row = "t % 8", .column = "t % 32 // 8"},
+      {{.row = "t % 8", .column = "t % 4"},
        "the first factor, a, is not the same for the threads of a row of 8 x 4"},
       {{.guard = "if jj + k < 100 {"}, "conditions stand inside of the tile"},
       {{.a_by_k = true, .row = "(7 - t % 32 // 4)"},
