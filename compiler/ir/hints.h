@@ -28,6 +28,9 @@ enum class Hint : uint8_t {
   // GPU: how many blocks must be resident on a multiprocessor at once, which limits the registers
   // of a thread. 0: no requirement.
   kMinBlocks,
+  // GPU: what computes the tiles of a sum of products. 0: each thread its own elements, one product
+  // after the other; 1: the matrix units, a warp at a time (codegen/cuda/matrix_tile.h).
+  kMatrixUnit,
 };
 
 // Where a program keeps it.
@@ -67,6 +70,12 @@ inline constexpr HintRow kHints[] = {
      .word = "min_blocks",
      .most = 32,
      .place = HintPlace::kKernel,
+     .is_gpu_only = true},
+    {.hint = Hint::kMatrixUnit,
+     .pragma = "matrix_unit",
+     .word = "matrix_unit",
+     .most = 1,
+     .place = HintPlace::kStage,
      .is_gpu_only = true},
 };
 inline constexpr size_t kNumHints = std::size(kHints);

@@ -400,13 +400,21 @@ class BoundInference {
     }
   }
 
+  // Matrix units read whole tiles: what is beyond the tensor is there, as zeros.
+  bool IsWholeTile(int s) const {
+    return gpu_ && state_.stage(s).asks_for_shared() &&
+           state_.stage(state_.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0;
+  }
+
   Range Touched(int s, size_t d, int64_t extent) {
     const Range whole{{}, extent};
+    const bool is_cut = !IsWholeTile(s);
+    const int64_t most = is_cut ? extent : kUnbounded;
     bool first = true;
     Range hull{{}, 0};
     for (const Read& read : reads_[s]) {
       Range range = Relax(read.indices[d]);
-      if (range.extent >= extent) return whole;
+      if (range.extent >= most) return whole;
       if (first) {
         hull = std::move(range);
         first = false;
@@ -421,10 +429,10 @@ class BoundInference {
       } else {
         hull.extent = end;
       }
-      if (hull.extent >= extent) return whole;
+      if (hull.extent >= most) return whole;
     }
     if (first) return whole;  // read by nobody that is executed
-    if (hull.min.is_constant()) {
+    if (is_cut && hull.min.is_constant()) {
       const int64_t lo = std::max<int64_t>(hull.min.constant, 0);
       const int64_t hi = std::min(hull.min.constant + hull.extent, extent);
       if (lo >= hi) return {{}, 1};

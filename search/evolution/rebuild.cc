@@ -8,6 +8,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/sampling/sample_gpu.h"
 #include "search/space/gpu_validity.h"
+#include "search/space/matrix_product.h"
 #include "search/space/shared_layout.h"
 #include "search/space/stage_view.h"
 #include "search/space/thread_shapes.h"
@@ -117,12 +118,12 @@ StatusOr<bool> MendFetches(const State& state, const target::HardwareParams& har
 }
 
 bool ThreadsFit(const State& state, const target::HardwareParams& hardware) {
+  const int64_t most_vthreads = MostVThreads(hardware, MatrixStageOf(state).has_value());
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.stage(s).is_placeholder() || state.attach(s).kind != schedule::Attach::kRoot)
       continue;
     const BlockUse use = UseOfKernel(state, s);
-    if (use.threads > hardware.max_threads_per_block || use.vthreads > hardware.max_vthread_extent)
-      return false;
+    if (use.threads > hardware.max_threads_per_block || use.vthreads > most_vthreads) return false;
   }
   return true;
 }
@@ -155,6 +156,7 @@ bool IsThreadSplit(std::span<const StepPtr> steps, size_t i) {
 }
 
 Status CheckThreadTiles(std::span<const StepPtr> steps, const target::HardwareParams& hardware) {
+  const int64_t most_vthreads = MostVThreads(hardware, HasMatrixHint(steps));
   for (const StepPtr& step : steps) {
     const auto* follow = As<FollowFusedSplitStep>(*step);
     if (follow == nullptr) continue;
@@ -173,9 +175,8 @@ Status CheckThreadTiles(std::span<const StepPtr> steps, const target::HardwarePa
       return split == nullptr || !split->inner_to_outer;
     });
     KILN_ASSIGN_OR_RETURN(const int64_t vthreads, FollowedLength(outer, steps));
-    if (vthreads > hardware.max_vthread_extent) {
-      return FailedPrecondition("{} virtual threads, the device has {}", vthreads,
-                                hardware.max_vthread_extent);
+    if (vthreads > most_vthreads) {
+      return FailedPrecondition("{} virtual threads, the device has {}", vthreads, most_vthreads);
     }
   }
   return OkStatus();

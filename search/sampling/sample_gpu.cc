@@ -13,6 +13,7 @@
 #include "search/sampling/tile_sizes.h"
 #include "search/space/factorization.h"
 #include "search/space/gpu_validity.h"
+#include "search/space/matrix_product.h"
 #include "search/space/shared_layout.h"
 #include "search/space/stage_hints.h"
 #include "search/space/stage_view.h"
@@ -75,6 +76,7 @@ class ThreadBinder {
         hardware_(hardware),
         vary_threads_(vary_threads),
         rng_(rng),
+        most_vthreads_(MostVThreads(hardware, MatrixStageOf(state).has_value())),
         roots_(TilingRoots(state)) {}
 
   Status Run() {
@@ -269,9 +271,9 @@ class ThreadBinder {
     KILN_RETURN_IF_ERROR(Bind(s, 0, Annotation::kBlockX));
 
     KILN_RETURN_IF_ERROR(FuseLevel(s, 1));
-    if (Extent(s, 1) > hardware_.max_vthread_extent) {
+    if (Extent(s, 1) > most_vthreads_) {
       return FailedPrecondition("stage {} ({}): {} virtual threads, the limit is {}", s, op.name(),
-                                Extent(s, 1), hardware_.max_vthread_extent);
+                                Extent(s, 1), most_vthreads_);
     }
     KILN_RETURN_IF_ERROR(Bind(s, 1, Annotation::kVThread));
 
@@ -337,9 +339,9 @@ class ThreadBinder {
     KILN_ASSIGN_OR_RETURN(const int64_t vthreads, product(SpatialSplits(tile), 0));
     KILN_ASSIGN_OR_RETURN(const int64_t threads, product(ThreadSplits(tile), kThreadLevel));
     const std::string& name = state_.stage(s).op->name();
-    if (vthreads > hardware_.max_vthread_extent) {
+    if (vthreads > most_vthreads_) {
       return FailedPrecondition("stage {} ({}): {} virtual threads, the limit is {}", s, name,
-                                vthreads, hardware_.max_vthread_extent);
+                                vthreads, most_vthreads_);
     }
     if (threads > hardware_.max_threads_per_block) {
       return FailedPrecondition("stage {} ({}): {} threads per block, the limit is {}", s, name,
@@ -482,6 +484,7 @@ class ThreadBinder {
   const target::HardwareParams& hardware_;
   const bool vary_threads_;
   Rng& rng_;
+  const int64_t most_vthreads_;
   const std::set<int> roots_;
   bool extents_known_ = false;
   std::optional<int>

@@ -8,6 +8,7 @@
 #include "base/integers.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/factorization.h"
+#include "search/space/matrix_product.h"
 #include "search/space/sketch_rules/rules.h"
 #include "search/space/stage_view.h"
 #include "search/space/thread_shapes.h"
@@ -59,6 +60,7 @@ class TileFiller {
         device_(task.device),
         parameters_(parameters),
         rng_(rng),
+        wants_matrix_(HasMatrixUnits(task.target) && Chance(rng, parameters.matrix_unit_prob)),
         cluster_split_(ClusterSplitOf(sketch.state)),
         spatial_lengths_(static_cast<size_t>(
             std::count(parameters.gpu_tiling.begin(), parameters.gpu_tiling.end(), 'S') - 1)) {}
@@ -78,16 +80,39 @@ class TileFiller {
         KILN_RETURN_IF_ERROR(FillCopyTile(i));
       } else if (split->lengths.size() == spatial_lengths_) {
         KILN_RETURN_IF_ERROR(FillTiles(i));
+      } else if (IsMatrixDepth(*split)) {
+        KILN_RETURN_IF_ERROR(Apply(*split, RandomMatrixDepth(ExtentOf(*split), rng_)));
+        ++i;
       } else {
         KILN_RETURN_IF_ERROR(
             Fill(*split, Draw(ExtentsFor(i, ExtentOf(*split)), split->lengths.size())));
         ++i;
       }
     }
+    if (matrix_) {
+      KILN_RETURN_IF_ERROR(
+          state_.Apply(schedule::HintStep(MatrixStage(), ir::Hint::kMatrixUnit, 1)));
+    }
     return std::move(state_);
   }
 
  private:
+  // Where it is now: stages before it have become several.
+  int MatrixStage() const {
+    int s = matrix_stage_;
+    while (state_.stage(s).op != matrix_op_) ++s;
+    return s;
+  }
+
+  // Of the reduce axis that the matrix units go along. Its spatial axes were split before it, in
+  // their order.
+  bool IsMatrixDepth(const SplitStep& split) const {
+    if (!matrix_ || split.stage_id != matrix_stage_ || split.lengths.size() != 2) return false;
+    const schedule::Stage& stage = state_.stage(split.stage_id);
+    const int axis = stage.loops[static_cast<size_t>(split.loop)].iter;
+    return axis == matrix_->depth_axis;
+  }
+
   // What is split now: in the sketch it may have been another extent, before an rfactor's length
   // was known.
   int64_t ExtentOf(const SplitStep& split) const {
@@ -112,6 +137,10 @@ class TileFiller {
     if (split.inner_to_outer) {
       CutLengths(lengths, ExtentOf(split), KeptLengths(split, /*gpu=*/true, parameters_));
     }
+    return Apply(split, std::move(lengths));
+  }
+
+  Status Apply(const SplitStep& split, std::vector<int64_t> lengths) {
     return state_.Apply(std::make_shared<SplitStep>(split.stage_id, split.loop, ExtentOf(split),
                                                     std::move(lengths), split.inner_to_outer));
   }
@@ -233,11 +262,64 @@ class TileFiller {
       extents.push_back(extent > 0 ? extent : split->extent);
       covers.push_back(ExtentsFor(k, extents.back()));
     }
-    KILN_ASSIGN_OR_RETURN(const auto lengths, DrawTiles(extents, covers));
-    for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Fill(*splits[k], lengths[k]));
     i += splits.size();
+    KILN_ASSIGN_OR_RETURN(const bool is_matrix, FillMatrixTiles(splits, extents));
+    if (!is_matrix) {
+      KILN_ASSIGN_OR_RETURN(const auto lengths, DrawTiles(extents, covers));
+      for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Fill(*splits[k], lengths[k]));
+    }
     groups_ = parts_ = 1;
     return OkStatus();
+  }
+
+  // For matrix units, by chance, where the stage is such a product. False: it is not, or chance says
+  // no.
+  StatusOr<bool> FillMatrixTiles(const std::vector<const SplitStep*>& splits,
+                                 const std::vector<int64_t>& extents) {
+    const int s = splits[0]->stage_id;
+    if (!wants_matrix_ || matrix_ || spatial_lengths_ != 4) return false;
+    const std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(s).op);
+    if (!product || product->axes.size() != extents.size()) return false;
+    KILN_ASSIGN_OR_RETURN(const auto tile, DrawMatrixTile(*product, extents));
+    matrix_ = product;
+    matrix_stage_ = s;
+    matrix_op_ = state_.stage(s).op;
+    for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Apply(*splits[k], tile[k]));
+    return true;
+  }
+
+  // As other tiles are: again and again, until one keeps the device busy, by chance.
+  StatusOr<std::vector<std::vector<int64_t>>> DrawMatrixTile(const MatrixProduct& product,
+                                                             const std::vector<int64_t>& extents) {
+    std::vector<std::vector<int64_t>> tile;
+    for (int tries = 0; tries < parameters_.tile_draws; ++tries) {
+      std::vector<std::vector<int64_t>> drawn = RandomMatrixTile(product, extents, rng_);
+      if (drawn.empty()) continue;
+      tile = std::move(drawn);
+      TileUse use = UseOfTiles(extents, tile);
+      const int64_t threads = use.threads * groups_;
+      if (threads > hardware_.max_threads_per_block) continue;
+      // Matrix units have more results for each thread, in tiles that may be fewer.
+      use.outputs =
+          std::clamp<int64_t>(use.outputs, parameters_.few_outputs, parameters_.many_outputs);
+      use.threads = std::max<int64_t>(use.threads, parameters_.few_threads);
+      if (Chance(rng_,
+                 AcceptanceProbability(use, groups_, parts_, device_.multiprocessors, parameters_) *
+                     UsedShare(extents, tile)))
+        return tile;
+    }
+    if (tile.empty()) return FailedPrecondition("no tile for matrix units was found");
+    return tile;
+  }
+
+  // Of what the tiles cover.
+  static double UsedShare(const std::vector<int64_t>& extents,
+                          const std::vector<std::vector<int64_t>>& tiles) {
+    double share = 1;
+    for (size_t k = 0; k < extents.size(); ++k)
+      share *= static_cast<double>(extents[k]) /
+               static_cast<double>(RoundUp(extents[k], ProductOfCounts(tiles[k])));
+    return share;
   }
 
   StatusOr<std::vector<std::vector<int64_t>>> DrawTiles(
@@ -275,6 +357,10 @@ class TileFiller {
   const device::DeviceModel& device_;
   const Parameters& parameters_;
   Rng& rng_;
+  const bool wants_matrix_;
+  std::optional<MatrixProduct> matrix_ = {};  // that is being tiled
+  int matrix_stage_ = -1;
+  dag::OperatorPtr matrix_op_ = {};
   const std::optional<int> cluster_split_;  // a step number
   const size_t spatial_lengths_;            // of each spatial split of a tiled stage
   int64_t groups_ = 1, parts_ = 1;          // of the stage that is tiled next

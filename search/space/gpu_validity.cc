@@ -7,6 +7,7 @@
 #include "base/integers.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"
+#include "search/space/matrix_product.h"
 #include "search/space/sketch_rules/rules.h"
 
 namespace kiln::search {
@@ -131,6 +132,8 @@ BlockUse UseOfKernel(const State& state, int root) {
 
 Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware,
                       int64_t max_cluster_blocks) {
+  KILN_RETURN_IF_ERROR(CheckMatrixTile(state));
+  const int64_t most_vthreads = MostVThreads(hardware, MatrixStageOf(state).has_value());
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.stage(s).is_placeholder() || state.attach(s).kind != Attach::kRoot) continue;
     const BlockUse use = UseOfKernel(state, s);
@@ -145,8 +148,7 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
           "stage {} ({}): a cluster of {} blocks, expected 2, 4 or 8 and at most {}", s,
           state.stage(s).op->name(), use.cluster, max_cluster_blocks);
     }
-    if (use.vthreads > hardware.max_vthread_extent)
-      return refuse("virtual threads", use.vthreads, hardware.max_vthread_extent);
+    if (use.vthreads > most_vthreads) return refuse("virtual threads", use.vthreads, most_vthreads);
     if (use.shared_bytes > hardware.max_shared_memory_per_block_bytes) {
       return refuse("bytes of shared memory per block", use.shared_bytes,
                     hardware.max_shared_memory_per_block_bytes);

@@ -71,6 +71,10 @@ namespace kiln::search {
     "GPU: terms of a row that several blocks reduce, where there are few rows",                   \
     "")                                                                                           \
   /* Sampling: how likely what is drawn. */                                                       \
+  X(double, matrix_unit_prob, 0.7, 0, 1,                                                          \
+    "GPU: a sum of products of 16-bit floats gets a tile for matrix units, where the "            \
+    "architecture has them",                                                                      \
+    "")                                                                                           \
   X(double, uneven_tile_prob, 0.5, 0, 1,                                                          \
     "a tile of an axis with poor divisors is drawn as of a longer one",                           \
     "")                                                                                           \
@@ -184,6 +188,9 @@ namespace kiln::search {
     "")                                                                                           \
   X(double, pad_copy_prob, 0.9, 0, 1,                                                             \
     "GPU: the same of a tile that is copied through shared memory",                               \
+    "")                                                                                           \
+  X(double, pad_matrix_prob, 0.85, 0, 1,                                                          \
+    "GPU: the same of a tile that matrix units read",                                             \
     "")                                                                                           \
   X(int, sample_init_population, 512, 1, 1e6,                                                     \
     "states that are sampled for a round",                                                        \

@@ -98,6 +98,10 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
   const int rank = static_cast<int>(op.axes().size());
   std::vector<int> order(rank);
   std::iota(order.begin(), order.end(), 0);
+  const std::array<Padding, 3> paddings = Paddings(state, s);
+  // Matrix units read whole vectors, 8 rows at once: an odd multiple is free of bank conflicts.
+  if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0)
+    return StepsOf(s, std::move(order), paddings[Chance(rng, parameters.pad_matrix_prob) ? 2 : 1]);
   std::vector<int> varying = LaneVaryingAxes(state, s);
   const bool innermost_is_varying = std::erase(varying, rank - 1) > 0;
   const bool bytes = op.type().bytes() == 1;
@@ -111,7 +115,6 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
   const bool pads = Chance(rng, IsCopied(state, s) ? parameters.pad_copy_prob
                                 : is_varying       ? parameters.pad_varying_prob
                                                    : parameters.pad_prob);
-  const std::array<Padding, 3> paddings = Paddings(state, s);
   return StepsOf(s, std::move(order), paddings[pads ? 1 + UniformInt(rng, 2) : 0]);
 }
 

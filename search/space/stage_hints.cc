@@ -75,6 +75,11 @@ std::vector<int32_t> BlocksThatFit(const HintQuestion& question) {
   return choices;
 }
 
+// ---- matrix_unit: a tile has to be cut for it, which no value alone makes of one
+
+std::vector<int> NoStages(const State&) { return {}; }
+std::vector<int32_t> WayAsItIs(const HintQuestion& question) { return {question.current}; }
+
 constexpr HintChoice kHintChoices[] = {
     {.hint = ir::Hint::kUnroll,
      .parameter = "",
@@ -96,6 +101,11 @@ constexpr HintChoice kHintChoices[] = {
      .probability = 0.65,
      .stages = RootsOfFetches,
      .values = BlocksThatFit},
+    {.hint = ir::Hint::kMatrixUnit,
+     .parameter = "",
+     .mutation = "",
+     .stages = NoStages,
+     .values = WayAsItIs},
 };
 static_assert(std::size(kHintChoices) == ir::kNumHints);
 static_assert(

@@ -19,15 +19,27 @@ constexpr std::string_view kAxes = "xyz";
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxLocalBytes = 512 << 10;
 constexpr int64_t kMaxParameters = 4096 / 8;
-constexpr int kFirstArchWithClusters = 90;
+constexpr int kFirstArchWithClusters = 90, kFirstArchWithMatrixUnits = 80;
 constexpr int64_t kMaxCluster = 8;  // 16 exist on some GPUs, for those who ask
 constexpr int64_t kMany = int64_t{1} << 40;
+
+bool UsesMatrixUnits(const ir::Program& program, Stmt stmt) {
+  if (stmt->kind == StmtKind::kStore)
+    return program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kMatrixUnit] != 0;
+  return std::ranges::any_of(stmt->children(),
+                             [&](Stmt child) { return UsesMatrixUnits(program, child); });
+}
 
 class Checker {
  public:
   Checker(const ir::Program& program, const ir::Kernel& kernel,
           const target::HardwareParams& hardware)
-      : program_(program), kernel_(kernel), hardware_(hardware), varies_(program.vars.size()) {}
+      : program_(program),
+        kernel_(kernel),
+        hardware_(hardware),
+        // The rows and columns of a tile of matrix units: registers limit them.
+        max_vthread_(UsesMatrixUnits(program, kernel.body) ? 0 : hardware.max_vthread_extent),
+        varies_(program.vars.size()) {}
 
   Status Run() {
     KILN_RETURN_IF_ERROR(CheckLaunch());
@@ -95,9 +107,9 @@ class Checker {
           varies_[static_cast<size_t>(s->var)] = true;
         if (s->loop_kind == LoopKind::kVThread) {
           vthreads = std::min(vthreads * std::min(s->extent, kMany), kMany);
-          if (hardware_.max_vthread_extent > 0 && vthreads > hardware_.max_vthread_extent) {
+          if (max_vthread_ > 0 && vthreads > max_vthread_) {
             return InvalidArgument("virtual thread loops have {} iterations, at most {} may be",
-                                   vthreads, hardware_.max_vthread_extent);
+                                   vthreads, max_vthread_);
           }
         }
         break;
@@ -140,13 +152,19 @@ class Checker {
   const ir::Program& program_;
   const ir::Kernel& kernel_;
   const target::HardwareParams& hardware_;
-  std::vector<bool> varies_;  // variables that differ between the threads of a block or cluster
+  const int64_t max_vthread_;  // 0: any
+  std::vector<bool> varies_;   // variables that differ between the threads of a block or cluster
   int64_t local_bytes_ = 0;
 };
 }  // namespace
 
 Status CheckCudaArch(const ir::Program& program, int arch) {
   for (const ir::Kernel& kernel : program.kernels) {
+    if (arch < kFirstArchWithMatrixUnits && UsesMatrixUnits(program, kernel.body)) {
+      return InvalidArgument(
+          "kernel '{}': it uses matrix units as they are from sm_{} on, the target is sm_{}",
+          kernel.name, kFirstArchWithMatrixUnits, arch);
+    }
     if (kernel.cluster <= 1 || arch >= kFirstArchWithClusters) continue;
     return InvalidArgument(
         "kernel '{}': its blocks form clusters of {}, which exist from sm_{} on, the target is "

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/cuda/types.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
 namespace {
@@ -26,6 +27,11 @@ bool EndsWithClusterBarrier(Stmt stmt) {
       stmt->kind == StmtKind::kFor && (IsBound(stmt->loop_kind) || stmt->extent == 1);
   if (is_once || stmt->kind == StmtKind::kAlloc) return EndsWithClusterBarrier(stmt->body());
   return stmt->kind == StmtKind::kBarrier && stmt->is_of_cluster;
+}
+
+void CollectStages(Stmt stmt, std::set<int32_t>& stages) {
+  if (stmt->kind == StmtKind::kStore) stages.insert(stmt->stage);
+  for (Stmt child : stmt->children()) CollectStages(child, stages);
 }
 
 std::vector<int64_t> ShapeInBlock(const ir::Buffer& buffer) {
@@ -64,6 +70,7 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       vectors_(scope_, exprs_, preamble),
       vector_loops_(scope_, exprs_, vectors_, blocks_, stores_, names, preamble),
       shuffles_(kernel, scope_, exprs_, blocks_, names),
+      matrix_tiles_(scope_, exprs_, vectors_, blocks_, names, preamble),
       warp_reductions_(FindWarpReductions(program, kernel)),
       unroll_(PlanUnrolling(program, kernel.body,
                             kernel.block[0] * kernel.block[1] * kernel.block[2])) {
@@ -83,6 +90,8 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
     blocks_.Take();
     EmitOnce(shared, is_dynamic);
   }
+  KILN_RETURN_IF_ERROR(refused_);
+  KILN_RETURN_IF_ERROR(CheckMatrixUnits());
   if (exprs_.is_exhausted()) {
     return ResourceExhausted(
         "the expressions of kernel '{}' have more than {} nodes written out: inline less",
@@ -125,7 +134,7 @@ void CudaEmitter::Emit(Stmt stmt) {
     case StmtKind::kStore:
       return EmitStore(stmt);
     case StmtKind::kIf:
-      return blocks_.Where(stmt->condition(), [&] { Emit(stmt->body()); });
+      return EmitIf(stmt);
     case StmtKind::kSeq:
       return EmitSeq(stmt);
     case StmtKind::kAlloc:
@@ -140,6 +149,7 @@ void CudaEmitter::Emit(Stmt stmt) {
 
 void CudaEmitter::EmitFor(Stmt loop) {
   if (IsBound(loop->loop_kind)) return EmitBound(loop);
+  if (EmitMatrixTile(loop)) return;
   if (loop->extent == 1) return Emit(loop->body());
   if (!dot_ && EmitDotLoop(loop)) return;
   if (!dot_ && loop->loop_kind == LoopKind::kVectorized && vector_loops_.Emit(loop)) return;
@@ -147,7 +157,54 @@ void CudaEmitter::EmitFor(Stmt loop) {
   blocks_.Loop(loop->var, loop->extent, CopiesOf(loop), [&] { Emit(loop->body()); });
 }
 
+void CudaEmitter::EmitIf(Stmt condition) {
+  const ThreadsAround threads = threads_;
+  if (threads.var >= 0) threads_.is_all &= !ir::UsesVar(condition->condition(), threads.var);
+  blocks_.Where(condition->condition(), [&] { Emit(condition->body()); });
+  threads_ = threads;
+}
+
+bool CudaEmitter::EmitMatrixTile(Stmt loop) {
+  const std::optional<RegisterTile> tile = MatchRegisterTile(program_, loop);
+  if (!tile || !IsForMatrixUnits(program_, tile->store)) return false;
+  const Status status = matrix_tiles_.Emit(*tile, threads_);
+  if (!status.ok() && refused_.ok()) refused_ = NotForMatrixUnits(tile->store->stage, status);
+  with_matrix_units_.insert(tile->store->stage);
+  return status.ok();
+}
+
+Status CudaEmitter::NotForMatrixUnits(int32_t stage, const Status& why) const {
+  return InvalidArgument("matrix units can't compute stage '{}': {}",
+                         program_.stages[static_cast<size_t>(stage)].name, Message(why));
+}
+
+// A hint that was passed over would be a kernel that is slower by an order, and no error.
+Status CudaEmitter::CheckMatrixUnits() const {
+  std::set<int32_t> here;
+  CollectStages(kernel_.body, here);
+  for (const int32_t stage : here) {
+    const bool is_wanted =
+        program_.stages[static_cast<size_t>(stage)].hints[ir::Hint::kMatrixUnit] != 0;
+    if (!is_wanted || with_matrix_units_.contains(stage)) continue;
+    return NotForMatrixUnits(
+        stage, InvalidArgument("it is no sum into registers in loops of its own, innermost"));
+  }
+  return OkStatus();
+}
+
 void CudaEmitter::EmitBound(Stmt loop) {
+  const ThreadsAround threads = threads_;
+  if (loop->loop_kind == LoopKind::kThreadX) {
+    threads_.var = loop->var;
+    threads_.count = loop->extent;
+  }
+  if (loop->loop_kind == LoopKind::kThreadY || loop->loop_kind == LoopKind::kThreadZ)
+    threads_.is_all &= loop->extent == 1;
+  EmitBoundInside(loop);
+  threads_ = threads;
+}
+
+void CudaEmitter::EmitBoundInside(Stmt loop) {
   if (loop->extent <= 1) return Emit(loop->body());
   const std::string definition = fmt::format("const int {} = {};  // 0..{}", scope_.name(loop->var),
                                              Coordinate(loop->loop_kind), loop->extent - 1);

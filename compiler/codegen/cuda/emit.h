@@ -9,6 +9,7 @@
 //   vector_loops.h  vectorized loops
 //   dot.h           products of bytes, four at a time
 //   warp_reduce.h   reductions over threads; warp_shuffles.h their text
+//   matrix_tile.h   sums of products by matrix units
 //   unroll.h        which loops are unrolled
 //
 // This is what is left: which statement becomes what.
@@ -16,12 +17,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "compiler/codegen/cuda/blocks.h"
 #include "compiler/codegen/cuda/dot.h"
 #include "compiler/codegen/cuda/exprs.h"
+#include "compiler/codegen/cuda/matrix_tile.h"
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/quotients.h"
@@ -57,7 +60,12 @@ class CudaEmitter {
   void Emit(ir::Stmt stmt);
   void EmitFor(ir::Stmt loop);
   void EmitBound(ir::Stmt loop);
+  void EmitBoundInside(ir::Stmt loop);
   bool EmitDotLoop(ir::Stmt loop);
+  bool EmitMatrixTile(ir::Stmt loop);
+  void EmitIf(ir::Stmt condition);
+  Status NotForMatrixUnits(int32_t stage, const Status& why) const;
+  Status CheckMatrixUnits() const;
   void EmitStore(ir::Stmt store);
   void EmitSeq(ir::Stmt seq);
   void EmitAlloc(ir::Stmt alloc);
@@ -80,11 +88,15 @@ class CudaEmitter {
   CudaVectors vectors_;
   CudaVectorLoops vector_loops_;
   WarpShuffles shuffles_;
+  CudaMatrixTiles matrix_tiles_;
 
   const WarpReductions warp_reductions_;
   const UnrollPlan unroll_;
-  std::optional<Dot> dot_;  // inside of its loop
-  int32_t stage_ = -1;      // of the last comment
+  std::optional<Dot> dot_;               // inside of its loop
+  int32_t stage_ = -1;                   // of the last comment
+  ThreadsAround threads_;                // around the current statement
+  Status refused_;                       // why the kernel can't be what its hints say
+  std::set<int32_t> with_matrix_units_;  // stages that have been computed by them
   // Barriers of the cluster emitted so far; after which of them the kernel ends, -1: none.
   int cluster_barriers_ = 0, last_cluster_barrier_ = -1;
 };

@@ -46,6 +46,7 @@ static dim3 blockIdx, threadIdx;
 VECTOR2(float, float) VECTOR4(float, float) VECTOR2(int, int) VECTOR4(int, int)
 VECTOR2(unsigned, uint) VECTOR4(unsigned, uint)
 VECTOR2(double, double) VECTOR2(long long, longlong)
+inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }
 inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }
 inline unsigned float_bits(float f) { unsigned i; memcpy(&i, &f, 4); return i; }
 inline double __longlong_as_double(long long i) { double f; memcpy(&f, &i, 8); return f; }
@@ -130,7 +131,7 @@ template <typename T> const T* emulated_in_block(const T* mine, unsigned block) 
   return (const T*)(shared_of[block] + ((const char*)mine - __start_kiln_shared));
 }
 // All threads of the block shuffle together. A thread is at most one shuffle ahead: two slots do.
-static unsigned char shuffle_slots[2][kMaxThreads][8];  // of the block
+static unsigned char shuffle_slots[2][kMaxThreads][32];  // of the block
 template <typename T> T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width) {
   const unsigned self = current->thread, lane = self % 32;
   if (!(mask >> lane & 1)) __builtin_trap();
@@ -142,6 +143,69 @@ template <typename T> T __shfl_down_sync(unsigned mask, T value, unsigned delta,
     memcpy(&value, slots[self + delta], sizeof(T));
   }
   return value;
+}
+// What each thread of this one's warp has; all threads of the block exchange together.
+template <typename T> void ExchangeInWarp(const T& mine, T (&all)[32]) {
+  const unsigned self = current->thread, first = self / 32 * 32;
+  auto& slots = shuffle_slots[current->shuffles++ % 2];
+  memcpy(slots[self], &mine, sizeof(T));
+  __syncthreads();
+  for (unsigned i = 0; i < 32; ++i) memcpy(&all[i], slots[first + i], sizeof(T));
+}
+// PTX ISA, ldmatrix: 8 x 8 elements of 16 bits, of which each thread gets two neighbours.
+template <int kTiles> void EmulateLoad(unsigned* const (&out)[kTiles], const void* row, bool transposed) {
+  const unsigned lane = current->thread % 32;
+  if (lane < 8 * kTiles && (size_t)row % 16 != 0) __builtin_trap();
+  const void* rows[32];
+  ExchangeInWarp(row, rows);
+  for (unsigned i = 0; i < kTiles; ++i) {
+    unsigned short pair[2];
+    for (unsigned h = 0; h < 2; ++h) {
+      const unsigned r = transposed ? lane % 4 * 2 + h : lane / 4, c = transposed ? lane / 4 : lane % 4 * 2 + h;
+      memcpy(&pair[h], (const char*)rows[8 * i + r] + 2 * c, 2);
+    }
+    memcpy(out[i], pair, 4);
+  }
+}
+void emulated_load_tiles(unsigned& a, unsigned& b, const void* row) { EmulateLoad<2>({&a, &b}, row, false); }
+void emulated_load_tiles(unsigned& a, unsigned& b, unsigned& c, unsigned& d, const void* row) {
+  EmulateLoad<4>({&a, &b, &c, &d}, row, false);
+}
+void emulated_load_tiles_transposed(unsigned& a, unsigned& b, const void* row) {
+  EmulateLoad<2>({&a, &b}, row, true);
+}
+void emulated_load_tiles_transposed(unsigned& a, unsigned& b, unsigned& c, unsigned& d, const void* row) {
+  EmulateLoad<4>({&a, &b, &c, &d}, row, true);
+}
+// PTX ISA, "Matrix Fragments for mma.m16n8k16".
+struct Fragments { unsigned a[4], b[2]; };
+template <typename ToFloat> void EmulateMultiply(float* const (&c)[4], const unsigned (&a)[4],
+                                                 const unsigned (&b)[2], ToFloat to_float) {
+  Fragments mine, all[32];
+  memcpy(mine.a, a, sizeof a);
+  memcpy(mine.b, b, sizeof b);
+  ExchangeInWarp(mine, all);
+  const auto element = [&](unsigned word, unsigned half) {
+    return to_float(static_cast<unsigned short>(word >> 16 * half));
+  };
+  const unsigned lane = current->thread % 32;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+    for (unsigned k = 0; k < 16; ++k) {
+      const float x = element(all[row % 8 * 4 + k % 8 / 2].a[row / 8 + k / 8 * 2], k % 2);
+      const float y = element(all[column * 4 + k % 8 / 2].b[k / 8], k % 2);
+      *c[i] += x * y;
+    }
+  }
+}
+void emulated_multiply_tiles_f16(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4],
+                                 const unsigned (&b)[2]) {
+  EmulateMultiply({&c0, &c1, &c2, &c3}, a, b, [](unsigned short h) { return __half2float(__half{h}); });
+}
+void emulated_multiply_tiles_bf16(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4],
+                                  const unsigned (&b)[2]) {
+  EmulateMultiply({&c0, &c1, &c2, &c3}, a, b,
+                  [](unsigned short h) { return __bfloat162float(__nv_bfloat16{h}); });
 }
 // Asynchronous copies happen as late as they may: when their thread waits for their group.
 struct Copy { void* to; unsigned char bytes[16]; int size; unsigned group; };
@@ -285,6 +349,8 @@ std::string HostText(const CudaSource& source, bool late_copies) {
   Replace(text, "extern __shared__ __align__(16) unsigned char shared_memory[];",
           "alignas(16) __shared__ unsigned char shared_memory[256 << 10];");
   ReplaceCalls(text, "in_block(", "emulated_in_block(");
+  ReplaceCalls(text, "load_tiles", "emulated_load_tiles");
+  ReplaceCalls(text, "multiply_tiles", "emulated_multiply_tiles");
   ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
   ReplaceCalls(text, "leave_cluster();", "emulated_leave_cluster();");
   Replace(text, "#include <cuda_fp16.h>\n", "");

@@ -87,6 +87,56 @@ __device__ __forceinline__ void leave_cluster() {
 
 )cuda";
 
+// From sm_80 on: products of tiles by all threads of a warp together. Which thread has which element
+// is in PTX ISA, "Matrix Fragments for mma.m16n8k16".
+constexpr std::string_view kMatrixUnits =
+    R"cuda(// Two or four tiles of 8 x 8 elements of 16 bits in shared memory. Thread 8*i + r of the warp says
+// where row r of tile i is. Each thread gets two elements of each tile.
+__device__ __forceinline__ void load_tiles(unsigned& a, unsigned& b, const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(a), "=r"(b)
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+__device__ __forceinline__ void load_tiles(unsigned& a, unsigned& b, unsigned& c, unsigned& d,
+                                           const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+// The same of the transposed tiles.
+__device__ __forceinline__ void load_tiles_transposed(unsigned& a, unsigned& b, const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(a), "=r"(b)
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+__device__ __forceinline__ void load_tiles_transposed(unsigned& a, unsigned& b, unsigned& c,
+                                                      unsigned& d, const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+// c += a b, tiles of 16 x 16 and 16 x 8.
+__device__ __forceinline__ void multiply_tiles_f16(float& c0, float& c1, float& c2, float& c3,
+                                                   const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+               "{%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+__device__ __forceinline__ void multiply_tiles_bf16(float& c0, float& c1, float& c2, float& c3,
+                                                    const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+               "{%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+)cuda";
+
 }  // namespace
 
 std::string PreambleText(const CudaPreamble& preamble) {
@@ -119,6 +169,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
   }
   if (preamble.async_copies) text += kAsyncCopies;
   if (preamble.cluster) text += kClusters;
+  if (preamble.matrix_units) text += kMatrixUnits;
   return text;
 }
 

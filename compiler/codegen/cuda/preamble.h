@@ -13,6 +13,7 @@ struct CudaPreamble {
   bool sigmoid = false, floor_div = false, floor_mod = false;  // functions of values
   bool async_copies = false;                                   // sm_80: copies to shared memory
   bool cluster = false;                                        // sm_90: blocks of a cluster
+  bool matrix_units = false;                                   // sm_80: products of tiles
   std::map<std::string, std::string> vector_types;             // name -> definition
 };
 

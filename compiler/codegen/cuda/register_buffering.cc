@@ -64,6 +64,9 @@ class TileRewriter {
   int64_t Plan() {
     way_ = program_.stages[static_cast<size_t>(store_->stage)].hints[ir::Hint::kRegisterBuffering];
     if (way_ == 0 || tile_.body != store_ || tile_.inside.empty()) return 0;
+    // Matrix units read their operands themselves.
+    if (program_.stages[static_cast<size_t>(store_->stage)].hints[ir::Hint::kMatrixUnit] != 0)
+      return 0;
     if (!std::ranges::equal(tile_.loops | std::views::take(tile_.outside.size()), tile_.outside) ||
         std::ranges::count(tile_.loops, LoopKind::kVectorized, &ir::StmtNode::loop_kind) > 0)
       return 0;

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "compiler/arith/simplify.h"
@@ -46,12 +48,18 @@ class CudaScope {
   // same one each time, and has no name yet.
   int32_t ChunkVar(int32_t var, int lanes, int64_t extent);
 
+  // A variable that the program does not have: 0 .. extent-1. The same key gives the same one.
+  int32_t OwnVar(std::string_view key, int64_t extent);
+
  private:
+  int32_t AddVar(int64_t extent);
+
   ir::ExprPool pool_;
   arith::Simplifier simplifier_{pool_};
   std::vector<std::string> names_;
   std::vector<arith::Linear> values_;
   std::unordered_map<int32_t, std::map<int, int32_t>> chunk_vars_;  // loop, lanes -> variable
+  std::map<std::pair<std::string, int64_t>, int32_t> own_vars_;     // key, extent -> variable
 };
 
 }  // namespace kiln::codegen

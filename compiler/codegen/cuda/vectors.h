@@ -51,6 +51,9 @@ class CudaVectors {
   void FindValues(ir::Expr e, const Vector& vector, std::vector<ir::Expr>& found,
                   bool loads_only = false);
 
+  // A number that divides every value of e, an expression of the scope; 0 when e is 0.
+  int64_t MultipleOf(const arith::Linear& e);
+
   // ---- text
   std::string Element(int32_t slot, const Place& place, int lanes, bool is_load);
   // Of a vector value, or of what is the same in all lanes.
@@ -58,8 +61,6 @@ class CudaVectors {
 
  private:
   bool CanVectorize(ir::Stmt body, const Vector& vector, bool must_store);
-  // A number that divides every value of e; 0 when e is 0.
-  int64_t MultipleOf(const arith::Linear& e);
   int64_t MultipleOf(ir::Expr e);
 
   CudaScope& scope_;

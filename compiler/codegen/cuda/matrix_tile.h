@@ -1,0 +1,100 @@
+// Tiles of a sum of products by matrix units: mma.sync with operands from shared memory. Internal
+// to this folder.
+//
+// A stage with Hint::kMatrixUnit says so of its register tile
+//
+//   for k: for i, j:  c[i, j] = c[i, j] + float32(a[.., k])*float32(b[k, ..])
+//
+// in a loop over the threads of a block. As a program it is what every thread computes for itself.
+// The 32 threads of a warp compute the same together, where what they have fits the fragments of
+// the instruction. For m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16") thread t of a warp
+// has of the result the rows t/4 and t/4 + 8 and the columns t%4*2 and t%4*2 + 1. Which rows of the
+// matrix these are is all the same to the instruction, so that a tile is one of the schedule:
+//
+//   * a depends on the thread through t/4 (and its warp), b through t%4 (and its warp); a and b may
+//     stand in either order;
+//   * two values of the loops that move a are rows t/4 and t/4 + 8, two neighbours of those that
+//     move b are the columns;
+//   * a loop of the reduction, which goes inside of the others, has a multiple of 16 iterations;
+//   * in shared memory 8 neighbours along k, or along the 8 rows or columns, are 16 aligned bytes,
+//     which is what ldmatrix reads.
+//
+// The order of the sum is the instruction's: products are exact in float32, and added up with at
+// least its precision but for rounding.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "compiler/codegen/cuda/blocks.h"
+#include "compiler/codegen/cuda/exprs.h"
+#include "compiler/codegen/cuda/names.h"
+#include "compiler/codegen/cuda/preamble.h"
+#include "compiler/codegen/cuda/scope.h"
+#include "compiler/codegen/cuda/tile_order.h"
+#include "compiler/codegen/cuda/vectors.h"
+#include "compiler/ir/program.h"
+
+namespace kiln::codegen {
+
+// Is the store the sum of a tile that matrix units are to compute?
+bool IsForMatrixUnits(const ir::Program& program, ir::Stmt store);
+
+// The threads around a statement.
+struct ThreadsAround {
+  int32_t var = -1;  // threadIdx.x; -1: none
+  int64_t count = 1;
+  bool is_all = true;  // nothing but threadIdx.x numbers them, and no condition leaves some out
+};
+
+// References are kept. One thread. Cost: three simplified addresses for each element of a tile.
+class CudaMatrixTiles {
+ public:
+  CudaMatrixTiles(CudaScope& scope, CudaExprs& exprs, CudaVectors& vectors, CudaBlocks& blocks,
+                  CudaNames& names, CudaPreamble& preamble)
+      : scope_(scope),
+        exprs_(exprs),
+        vectors_(vectors),
+        blocks_(blocks),
+        names_(names),
+        preamble_(preamble) {}
+
+  // Emits the nest. InvalidArgument: why the tile does not fit; nothing is emitted then.
+  Status Emit(const RegisterTile& tile, const ThreadsAround& threads);
+
+ private:
+  // An operand in shared memory.
+  struct Operand {
+    ir::Expr load = nullptr;
+    std::vector<arith::Linear> places;  // of element (0, 0) of a fragment; [position]
+    bool is_transposed = false;         // its neighbours are not along k
+    int64_t k_stride = 0;               // where it is
+    int64_t pair_stride = 0;            // from a place to the next one, of an even number
+  };
+  struct Tile;
+
+  StatusOr<Tile> Match(const RegisterTile& tile, const ThreadsAround& threads);
+  Status FindPositions(const RegisterTile& nest, Tile& tile);
+  Status CheckOperand(std::string_view what, int own, int other, Tile& tile, Operand& operand);
+  Status CheckRows(Tile& tile);
+  static bool HasNext(const Operand& operand, size_t position);
+  arith::Linear RowOf(const Tile& tile, const Operand& operand, size_t position);
+  arith::Linear PlaceWith(const Tile& tile, ir::Expr load, size_t element, const arith::Linear& row,
+                          const arith::Linear& column, const arith::Linear& k);
+  bool DependsOnColumn(const Tile& tile, ir::Expr load);
+  void SetPosition(const Tile& tile, size_t element);
+  void EmitSteps(const Tile& tile);
+  void EmitStep(const Tile& tile);
+  void Reset(const Tile& tile);
+
+  CudaScope& scope_;
+  CudaExprs& exprs_;
+  CudaVectors& vectors_;
+  CudaBlocks& blocks_;
+  CudaNames& names_;
+  CudaPreamble& preamble_;
+};
+
+}  // namespace kiln::codegen

@@ -1,0 +1,184 @@
+// Sums of products by matrix units: what the emulated text computes is what the program says, for
+// every place of the operands; what does not fit is refused with its reason.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/status_testing.h"
+#include "compiler/codegen/cuda/checks.h"
+#include "compiler/codegen/cuda/compile.h"
+#include "compiler/codegen/cuda/emulation_testing.h"
+#include "compiler/codegen/cuda/source.h"
+#include "compiler/ir/program_text.h"
+
+namespace kiln::codegen {
+namespace {
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// One block: wi x wj warps, each with iv x 8 rows and jv x 8 columns.
+struct Product {
+  bool a_by_k = false, b_by_k = true;  // in shared memory: k is the first dimension
+  int wi = 1, wj = 1, iv = 2, jv = 2, depth = 32, k_split = 1;
+  int pad = 8;  // elements behind each row
+  std::string type = "float16";
+  // The statement's parts.
+  std::string row = "t % 32 // 4", column = "t % 4", product = "float32({a})*float32({b})",
+              guard = "", hint = "matrix_unit 1", accumulator = "float32";
+  int threads = 0;  // 0: those of the warps
+
+  int rows() const { return 8 * wi * iv; }
+  int columns() const { return 8 * wj * jv; }
+
+  std::string Text() const {
+    const int n = threads != 0 ? threads : 32 * wi * wj;
+    const auto shape = [&](bool by_k, int length) {
+      return by_k ? fmt::format("{}, {}", depth, length + pad)
+                  : fmt::format("{}, {}", length, depth + pad);
+    };
+    const auto at = [](bool by_k, std::string_view own, std::string_view k) {
+      return by_k ? fmt::format("{}, {}", k, own) : fmt::format("{}, {}", own, k);
+    };
+    const auto fill = [&](std::string_view to, std::string_view from, bool by_k, int length) {
+      const int inner = by_k ? length : depth, all = length * depth;
+      return fmt::format(
+          "for f{0} in 0..{1} {{ {0}[(f{0}*{2} + t) // {3}, (f{0}*{2} + t) % {3}] = "
+          "{4}[(f{0}*{2} + t) // {3}, (f{0}*{2} + t) % {3}] @ {0} }} ",
+          to, all / n, n, inner, from);
+    };
+    const std::string i = fmt::format("iv*{} + t // {} * 8 + {}", 8 * wi, 32 * wj, row);
+    const std::string j = fmt::format("jv*{} + t // 32 % {} * 8 + ({})*2 + jj", 8 * wj, wj, column);
+    const std::string k = k_split > 1 ? fmt::format("ko*{} + k", depth / k_split) : "k";
+    const std::string a = fmt::format("a[{}]", at(a_by_k, i, k)),
+                      b = fmt::format("b[{}]", at(b_by_k, j, k));
+    std::string value = product;
+    value.replace(value.find("{a}"), 3, a);
+    value.replace(value.find("{b}"), 3, b);
+    const auto dims = [&](bool by_k, int length) {
+      return by_k ? fmt::format("{}, {}", depth, length) : fmt::format("{}, {}", length, depth);
+    };
+    return fmt::format(
+        "program(A: input {type}[{a_dims}], B: input {type}[{b_dims}], "
+        "C: output {sum}[{rows}, {columns}]) {{ stage a stage b stage s {hint} stage C "
+        "kernel product grid [1, 1, 1] block [{n}, 1, 1] {{ threadIdx.x t in 0..{n} {{ "
+        "alloc acc: local {sum}[{iv}, {jv}, 2] alloc a: shared {type}[{a_shape}] "
+        "alloc b: shared {type}[{b_shape}] {fill_a} {fill_b} barrier "
+        "for i0 in 0..{iv} {{ for j0 in 0..{jv} {{ for jj0 in 0..2 {{ acc[i0, j0, jj0] = 0.0 @ s "
+        "}} }} }} "
+        "for ko in 0..{k_split} {{ for k in 0..{k_depth} {{ unroll iv in 0..{iv} {{ unroll jv in "
+        "0..{jv} {{ for jj in 0..2 {{ {guard} acc[iv, jv, jj] = acc[iv, jv, jj] + {value} @ s "
+        "{end} }} }} }} }} }} "
+        "for i1 in 0..{iv} {{ for j1 in 0..{jv} {{ for jj1 in 0..2 {{ C[i1*{wi8} + t // {wj32} * 8 "
+        "+ t % 32 // 4, j1*{wj8} + t // 32 % {wj} * 8 + t % 4 * 2 + jj1] = acc[i1, j1, jj1] @ C "
+        "}} }} }} }} }} }}",
+        fmt::arg("type", type), fmt::arg("sum", accumulator),
+        fmt::arg("a_dims", dims(a_by_k, rows())), fmt::arg("b_dims", dims(b_by_k, columns())),
+        fmt::arg("rows", rows()), fmt::arg("columns", columns()), fmt::arg("hint", hint),
+        fmt::arg("n", n), fmt::arg("iv", iv), fmt::arg("jv", jv),
+        fmt::arg("a_shape", shape(a_by_k, rows())), fmt::arg("b_shape", shape(b_by_k, columns())),
+        fmt::arg("fill_a", fill("a", "A", a_by_k, rows())),
+        fmt::arg("fill_b", fill("b", "B", b_by_k, columns())), fmt::arg("k_split", k_split),
+        fmt::arg("k_depth", depth / k_split), fmt::arg("guard", guard), fmt::arg("value", value),
+        fmt::arg("end", guard.empty() ? "" : "}"), fmt::arg("wi8", 8 * wi), fmt::arg("wj8", 8 * wj),
+        fmt::arg("wj32", 32 * wj), fmt::arg("wj", wj));
+  }
+};
+
+std::string Generate(const Product& product) {
+  const StatusOr<ir::Program> program = ir::ParseProgram(product.Text());
+  if (!program.ok()) return fmt::format("{}\n{}", Message(program.status()), product.Text());
+  const StatusOr<CudaSource> source = GenerateCuda(*program);
+  return source.ok() ? source->text : std::string(Message(source.status()));
+}
+
+void ExpectRight(const Product& product) {
+  SCOPED_TRACE(product.Text());
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(product.Text()));
+  ASSERT_OK(CompareEmulated(program, 17, 1e-5));
+  if (!FindNvrtc().ok()) return;
+  ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+  ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileCubin(source.text, "sm_80"));
+  for (const KernelResources& kernel : cubin.kernels) EXPECT_EQ(kernel.stack_bytes, 0);
+  EXPECT_EQ(cubin.log, "");
+}
+
+TEST(MatrixTile, OperandsOfEveryLayout) {
+  for (const bool a_by_k : {false, true}) {
+    for (const bool b_by_k : {false, true}) {
+      const Product product{.a_by_k = a_by_k, .b_by_k = b_by_k};
+      ExpectRight(product);
+      const std::string text = Generate(product);
+      const std::string kernel = text.substr(text.find("__global__"));
+      EXPECT_THAT(kernel, HasSubstr("multiply_tiles_f16(acc[0], acc[1], acc[4], acc[5], "));
+      EXPECT_EQ(kernel.find("load_tiles_transposed(a_tiles") != kernel.npos, a_by_k);
+      EXPECT_EQ(kernel.find("load_tiles_transposed(b_tiles") != kernel.npos, b_by_k);
+      EXPECT_THAT(kernel, Not(HasSubstr("__half2float")));
+    }
+  }
+}
+
+TEST(MatrixTile, SeveralWarpsAndTiles) {
+  for (const auto& [wi, wj, iv, jv] :
+       {std::array{2, 1, 2, 4}, {1, 2, 4, 2}, {2, 2, 4, 3}, {4, 1, 2, 1}, {1, 4, 6, 4}}) {
+    Product product{.wi = wi, .wj = wj, .iv = iv, .jv = jv};
+    ExpectRight(product);
+    product.a_by_k = true;
+    product.b_by_k = false;
+    ExpectRight(product);
+  }
+}
+
+// The other factor first.
+TEST(MatrixTile, FactorsInEitherOrder) {
+  ExpectRight({.wi = 2, .product = "float32({b})*float32({a})"});
+}
+
+TEST(MatrixTile, BFloats) { ExpectRight({.wi = 2, .type = "bfloat16"}); }
+
+TEST(MatrixTile, LongSumsInLoops) {
+  const Product product{.jv = 4, .depth = 96, .k_split = 3};
+  ExpectRight(product);
+  EXPECT_THAT(Generate(product), AllOf(HasSubstr("for (int ko = 0; ko < 3; ++ko) {"),
+                                       HasSubstr("for (int k_step = 0; k_step < 2; ++k_step) {")));
+}
+
+TEST(MatrixTile, WhatDoesNotFitIsRefused) {
+  const struct {
+    Product product;
+    std::string why;
+  } kCases[] = {
+      {{.depth = 24}, "no loop of the sum has a multiple of 16 iterations"},
+      {{.iv = 1}, "a thread has 4 elements in 1 rows and 4 columns, expected an even number"},
+      {{.pad = 4}, "8 neighbours of a are not aligned to 16 bytes"},
+      {{.product = "float32({a} * {b})"}, "it is no sum in float32 of products of two 16-bit"},
+      {{.product = "float32({a}) + float32({b})"}, "it is no sum into registers"},
+      {{.row = "t % 8", .column = "t % 4"},
+       "the first factor, a, is not the same for the threads of a row of 8 x 4"},
+      {{.guard = "if jj + k < 100 {"}, "conditions stand inside of the tile"},
+      {{.a_by_k = true, .row = "(7 - t % 32 // 4)"},
+       "a has neighbours neither along the sum nor along the rows"},
+      {{.type = "float32"}, "it is no sum in float32 of products of two 16-bit floats"},
+  };
+  for (const auto& [product, why] : kCases) {
+    EXPECT_THAT(Generate(product),
+                AllOf(HasSubstr("matrix units can't compute stage 's': "), HasSubstr(why)))
+        << product.Text();
+  }
+}
+
+TEST(MatrixTile, WithoutTheHintThreadsMultiply) {
+  const Product product{.hint = ""};
+  EXPECT_THAT(Generate(product), Not(HasSubstr("multiply_tiles")));
+  ExpectRight(product);
+}
+
+TEST(MatrixTile, NeedsAnArchitectureThatHasThem) {
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(Product().Text()));
+  EXPECT_OK(CheckCudaProgram(program, {}, 80));
+  EXPECT_THAT(CheckCudaProgram(program, {}, 75),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("matrix units as they are from sm_80 on, the target is sm_75")));
+}
+
+}  // namespace
+}  // namespace kiln::codegen

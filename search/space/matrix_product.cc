@@ -1,0 +1,256 @@
+#include "search/space/matrix_product.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <set>
+
+#include "base/integers.h"
+#include "compiler/ir/traverse.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/space/stage_view.h"
+
+namespace kiln::search {
+namespace {
+
+using ir::Expr;
+using ir::Op;
+using schedule::State;
+
+constexpr int kFirstArch = 80;
+// Of the instruction.
+constexpr int64_t kThreadRows = 8, kThreadColumns = 4, kColumnsOfThread = 2, kDepth = 16;
+// A thread has no more of the tile in registers.
+constexpr int64_t kMaxElements = 128;
+
+Expr HalfLoad(Expr e) {
+  if (e->op != Op::kCast || e->type != ir::kFloat32) return nullptr;
+  const Expr load = e->arg(0);
+  const bool is_half = load->type == ir::kFloat16 || load->type == ir::kBFloat16;
+  return load->op == Op::kLoad && is_half ? load : nullptr;
+}
+
+bool Reads(Expr load, int axis) {
+  return std::ranges::any_of(load->args(), [&](Expr index) { return ir::UsesVar(index, axis); });
+}
+
+// The axes in the index of neighbours in memory.
+std::set<int> NeighbourAxes(Expr load) {
+  std::set<int> axes;
+  if (load->num_args == 0) return axes;
+  ir::Visit(load->args().back(), [&](Expr e) {
+    if (e->op == Op::kVar) axes.insert(e->id);
+  });
+  return axes;
+}
+
+// Are 8 neighbours what the unit reads at once: along the depth, or along this spatial axis?
+bool IsReadInRows(Expr load, int depth_axis, std::optional<int> spatial_axis) {
+  const std::set<int> axes = NeighbourAxes(load);
+  return axes == std::set<int>{depth_axis} ||
+         (spatial_axis && axes == std::set<int>{*spatial_axis});
+}
+
+// A number of warps along the rows.
+int64_t RandomWarps(Rng& rng) {
+  constexpr std::array<int64_t, 7> kWarps = {1, 2, 2, 4, 4, 4, 8};
+  return PickFrom(rng, kWarps);
+}
+
+}  // namespace
+
+std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
+  if (op.bodies().size() != 1 || op.reduction().kind != dag::Combiner::kSum ||
+      op.axes().size() < 2 || op.type() != ir::kFloat32)
+    return std::nullopt;
+  const Expr body = op.bodies()[0];
+  if (body->op != Op::kMul) return std::nullopt;
+  Expr first = HalfLoad(body->arg(0)), second = HalfLoad(body->arg(1));
+  if (first == nullptr || second == nullptr || first->type != second->type) return std::nullopt;
+  const int spatial = static_cast<int>(op.axes().size());
+  // The second one is that of the columns.
+  if (Reads(first, spatial - 1)) std::swap(first, second);
+  MatrixProduct product;
+  int64_t rows = 1;
+  for (int axis = 0; axis < spatial; ++axis) {
+    const bool in_first = Reads(first, axis), in_second = Reads(second, axis);
+    product.axes.push_back(in_first == in_second ? MatrixAxis::kBatch
+                           : in_first            ? MatrixAxis::kRow
+                                                 : MatrixAxis::kColumn);
+    if (product.axes.back() == MatrixAxis::kRow) rows *= op.axes()[axis].extent;
+  }
+  if (product.axes.back() != MatrixAxis::kColumn || rows < kThreadRows ||
+      op.axes().back().extent < kThreadColumns * kColumnsOfThread)
+    return std::nullopt;
+  int64_t longest = 0;
+  for (int axis = 0; axis < static_cast<int>(op.reduce_axes().size()); ++axis) {
+    const int64_t extent = op.reduce_axes()[axis].extent;
+    const int loop = spatial + axis;
+    if (!Reads(first, loop) || !Reads(second, loop) || extent <= longest) continue;
+    longest = extent;
+    product.depth_axis = loop;
+  }
+  if (longest < kDepth / 2) return std::nullopt;
+  const auto is_row = [](MatrixAxis axis) { return axis == MatrixAxis::kRow; };
+  std::optional<int> only_row;
+  if (std::ranges::count_if(product.axes, is_row) == 1) {
+    only_row = static_cast<int>(std::ranges::find_if(product.axes, is_row) - product.axes.begin());
+  }
+  if (!IsReadInRows(first, product.depth_axis, only_row) ||
+      !IsReadInRows(second, product.depth_axis, spatial - 1))
+    return std::nullopt;
+  return product;
+}
+
+bool HasMatrixUnits(const target::Target& target) {
+  return target.is_gpu() && target.GpuArch() >= kFirstArch;
+}
+
+bool HasMatrixHint(std::span<const schedule::StepPtr> steps) {
+  return std::ranges::any_of(steps, [](const schedule::StepPtr& step) {
+    return schedule::HintOf(*step, ir::Hint::kMatrixUnit).value_or(0) != 0;
+  });
+}
+
+std::optional<int> MatrixStageOf(const State& state) {
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (state.stage(s).hints[ir::Hint::kMatrixUnit] != 0) return s;
+  }
+  return std::nullopt;
+}
+
+int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hint) {
+  return has_matrix_hint ? std::max<int64_t>(kMaxMatrixVThreads, hardware.max_vthread_extent)
+                         : hardware.max_vthread_extent;
+}
+
+// ---- drawing
+
+namespace {
+
+// No virtual thread is beyond the axis in every block.
+bool IsNeeded(std::span<const int64_t> lengths, int64_t extent) {
+  return (lengths[0] - 1) * lengths[1] * lengths[2] * lengths[3] < extent;
+}
+
+// Powers of two for the row axes, the last one first, whose product is `threads`: no axis gets more
+// than covers it. Empty: that many do not fit.
+std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
+                              const std::vector<size_t>& rows, Rng& rng) {
+  std::vector<int64_t> parts(rows.size(), 1);
+  for (int tries = 0; threads > 1 && tries < 64; ++tries) {
+    // The innermost axis is the likeliest: its elements are neighbours.
+    const size_t picked =
+        Chance(rng, 0.6) ? 0
+                         : static_cast<size_t>(UniformInt(rng, static_cast<int64_t>(rows.size())));
+    const auto extent = static_cast<uint64_t>(extents[rows[picked]]);
+    if (parts[picked] * 2 > static_cast<int64_t>(std::bit_ceil(extent))) continue;
+    parts[picked] *= 2;
+    threads /= 2;
+  }
+  if (threads > 1) parts.clear();
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
+                                                   std::span<const int64_t> extents, Rng& rng) {
+  std::vector<std::vector<int64_t>> tile(extents.size(), {1, 1, 1, 1});
+  std::vector<size_t> rows;  // the last one first
+  for (size_t axis = extents.size(); axis-- > 0;) {
+    if (product.axes[axis] == MatrixAxis::kRow) rows.push_back(axis);
+  }
+  std::vector<int64_t> threads;
+  for (int64_t warps = RandomWarps(rng); threads.empty(); warps /= 2)
+    threads = ShareOut(kThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
+  for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
+
+  // Rows of virtual threads: an even number, of one axis or of two.
+  constexpr std::array<int64_t, 5> kRowTiles = {2, 2, 4, 4, 8};
+  const int64_t vrows = PickFrom(rng, kRowTiles);
+  const size_t along = rows.size() > 1 && Chance(rng, 0.4) ? 1 : 0;
+  tile[rows[along]][0] = vrows;
+  if (along == 0 && rows.size() > 1 && vrows > 2 && Chance(rng, 0.5)) {
+    tile[rows[0]][0] = vrows / 2;
+    tile[rows[1]][0] = 2;
+  }
+  for (size_t axis : rows) {
+    if (!IsNeeded(tile[axis], extents[axis])) return {};
+  }
+
+  std::vector<int64_t>& columns = tile.back();
+  columns = {1, kThreadColumns, 1, kColumnsOfThread};
+  constexpr std::array<int64_t, 10> kColumnTiles = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16};
+  const int64_t most = CeilDiv(extents.back(), kThreadColumns * kColumnsOfThread);
+  const int64_t room = kMaxElements / (vrows * kColumnsOfThread);
+  std::vector<int64_t> choices;
+  for (const int64_t n : kColumnTiles) {
+    if (n <= most && n <= room) choices.push_back(n);
+  }
+  columns[0] = PickFrom(rng, choices);
+  return tile;
+}
+
+std::vector<int64_t> RandomMatrixDepth(int64_t extent, Rng& rng) {
+  constexpr std::array<int64_t, 6> kDepths = {16, 32, 32, 64, 64, 128};
+  std::vector<int64_t> choices;
+  for (const int64_t depth : kDepths) {
+    if (depth == kDepth || depth <= extent) choices.push_back(depth);
+  }
+  return {1, PickFrom(rng, choices)};
+}
+
+// ---- checking
+
+Status CheckMatrixTile(const State& state) {
+  const std::optional<int> s = MatrixStageOf(state);
+  if (!s) return OkStatus();
+  const schedule::Stage& stage = state.stage(*s);
+  const auto refuse = [&](std::string_view why) {
+    return FailedPrecondition("stage {} ({}): matrix units can't compute it: {}", *s,
+                              stage.op->name(), why);
+  };
+  const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
+  if (!product) return refuse("it is no sum of products of 16-bit floats");
+  const size_t spatial = product->axes.size();
+  int64_t rows = 1, vrows = 0, elements = kColumnsOfThread;
+  bool is_deep = false;
+  size_t axis = 0;
+  std::vector<std::vector<int64_t>> tiles(stage.op->axes().size());
+  for (const int number : SplitStepsOf(state, *s)) {
+    const auto& split = *schedule::As<schedule::SplitStep>(*state.steps()[number]);
+    if (split.lengths.size() == 2) {
+      is_deep |= split.lengths.back() % kDepth == 0;
+    } else if (split.lengths.size() == 4 && axis < spatial) {
+      tiles[axis++] = split.lengths;
+    }
+  }
+  if (axis != spatial) return refuse("its axes are not tiled in five levels");
+  if (!is_deep) return refuse("no reduction has an innermost length that is a multiple of 16");
+  for (axis = spatial; axis-- > 0;) {
+    const std::vector<int64_t>& t = tiles[axis];
+    elements *= t[0];
+    if (axis + 1 == spatial) {
+      if (t[1] != kThreadColumns || t[2] * t[3] != kColumnsOfThread)
+        return refuse("its last axis has not 4 threads with 2 neighbours each");
+      continue;
+    }
+    if (t[2] != 1 || t[3] != 1) return refuse("a thread has neighbours along another axis");
+    if (!IsNeeded(t, stage.op->axes()[axis].extent)) return refuse("rows are beyond their axis");
+    if (product->axes[axis] != MatrixAxis::kRow) {
+      if (t[1] != 1) return refuse("an axis that is no row has threads");
+      if (product->axes[axis] == MatrixAxis::kBatch && t[0] != 1)
+        return refuse("a block has several matrices of a batch");
+      continue;
+    }
+    rows *= t[1];
+    if (vrows == 0 && t[0] > 1) vrows = t[0];
+  }
+  if (rows % kThreadRows != 0) return refuse("the rows have no multiple of 8 threads");
+  if (vrows == 0 || vrows % 2 != 0) return refuse("a thread has no even number of rows");
+  if (elements > 2 * kMaxElements) return refuse("a thread has too many elements");
+  return OkStatus();
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,65 @@
+// Which reductions matrix units can compute, and the tiles that fit them.
+//
+// A sum of products of two 16-bit floats in float32 is a matrix product: spatial axes that the first
+// factor alone is read by are rows, those of the second alone columns, those of both batches; the
+// reduce axes are its depth. Convolutions are such products as they stand: their windows are what is
+// read, and are fetched once for all of a tile. In memory both factors have neighbours along the
+// depth, or the first along its only row axis, the second along the last axis.
+//
+// The instruction's tile is 16 rows, 8 columns, 16 deep (compiler/codegen/cuda/matrix_tile.h says
+// which thread has what). A tile in levels [vthreads, threads, inner, inner] fits it where
+//   * the last spatial axis is a column: [any, 4, a, b] with a*b = 2;
+//   * rows are [any, any, 1, 1], their threads together a multiple of 8, their virtual threads even
+//     in the innermost row axis that has some;
+//   * other columns are [any, 1, 1, 1], and batches [1, 1, 1, 1];
+//   * one reduce axis has an innermost length that is a multiple of 16.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/status.h"
+#include "compiler/dag/dag.h"
+#include "compiler/schedule/state.h"
+#include "compiler/target/target.h"
+
+namespace kiln::search {
+
+enum class MatrixAxis : uint8_t { kRow, kColumn, kBatch };
+
+struct MatrixProduct {
+  std::vector<MatrixAxis> axes;  // spatial ones
+  int depth_axis = -1;           // the reduce axis, as a loop of the untiled stage, that tiles cut
+};
+
+// Nothing: it is no such product, or one too small for a tile.
+std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op);
+
+// Has the target's architecture these units (sm_80 and up)?
+bool HasMatrixUnits(const target::Target& target);
+
+// The stage that a hint says matrix units compute; none: there is none.
+std::optional<int> MatrixStageOf(const schedule::State& state);
+bool HasMatrixHint(std::span<const schedule::StepPtr> steps);
+
+// Registers of a thread limit its virtual threads where they are rows and columns of a tile.
+inline constexpr int64_t kMaxMatrixVThreads = 64;
+
+// What a block's virtual threads may be in all.
+int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hint);
+
+// [vthreads, threads, 1, inner] of each spatial axis, in their order, as a random tile that fits.
+// Empty: this draw does not; draw again.
+std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
+                                                   std::span<const int64_t> extents, Rng& rng);
+// [outer, innermost] of the reduce axis that tiles cut.
+std::vector<int64_t> RandomMatrixDepth(int64_t extent, Rng& rng);
+
+// FailedPrecondition: why the tiles of the stage with the hint do not fit. The extents of `state`
+// must be filled.
+Status CheckMatrixTile(const schedule::State& state);
+
+}  // namespace kiln::search
