@@ -77,7 +77,8 @@ double TrainingSet::Time(int pack, std::span<const float> outputs) const {
 
 double TrainingSet::Sum(int pack, std::span<const float> outputs) const {
   double sum = 0;
-  for (const int32_t row : Members(pack)) sum += outputs[row];
+  for (int m = starts_[pack]; m < starts_[pack + 1]; ++m)
+    sum += outputs[members_[m]] + estimates_[m];
   return sum;
 }
 

@@ -7,11 +7,13 @@
 //               python/tvm/auto_scheduler/cost_model/xgb_model.py). Right only among programs with
 //               the same number of rows.
 //   time        each output is the logarithm of a row's time, and the logarithm of their sum is to
-//               be that of the program's time relative to the best: times do add up. Where rows
-//               come with estimates, an output is the error of the row's estimate.
+//               be that of the program's time relative to the best: times do add up.
 //   rank        of two programs the faster one is to have the higher sum of outputs: the logistic
 //               loss of pairs (rank:pairwise of XGBoost; autotvm's loss "rank"). What the sums are
 //               says nothing.
+//
+// Where rows come with estimates of what their outputs are to be, the outputs are the errors of the
+// estimates (base_margin of XGBoost).
 //
 // Equal rows are kept once, and columns that are constant are left out. Neither changes what is
 // learned; most programs of one task share rows and leave columns at zero.
@@ -32,8 +34,8 @@ struct Pack {
   const FloatMatrix* rows = nullptr;  // not owned, not empty
   float throughput = 0;               // relative to the task's best: in (0, 1]; 0: it failed
   float weight = 1;
-  // For Objective::kTime: what is known of each row's time beforehand, as a logarithm; a row's
-  // output is added to it. Empty: nothing.
+  // What is known of each row beforehand, of kTime the logarithm of its time; a row's output is
+  // added to it. Empty: nothing.
   std::span<const float> estimates = {};
 };
 

@@ -154,6 +154,24 @@ TEST(TrainingSetTest, RanksOfManyProgramsAreLearnedFromSome) {
 }
 
 }  // namespace
+// Estimates of throughputs are off by 0.25 and -0.5, by which the outputs are to be corrected.
+TEST(TrainingSetTest, EstimatesOfThroughputsAreCorrected) {
+  const FloatMatrix a = Rows({{1}}), b = Rows({{2}});
+  const std::vector<float> of_a = {0.75F}, of_b = {1};
+  const Pack packs[] = {{.rows = &a, .throughput = 1, .estimates = of_a},
+                        {.rows = &b, .throughput = 0.5, .estimates = of_b}};
+  const TrainingSet set(packs, Objective::kThroughput);
+  std::vector<float> gradient(2), hessian(2);
+  set.Derive(std::vector<float>{0, 0}, gradient, hessian);
+  EXPECT_EQ(gradient, (std::vector<float>{-0.25F, 0.5F}));
+  EXPECT_EQ(set.Loss(std::vector<float>{0.25F, -0.5F}), 0);
+  EXPECT_GT(set.Loss(std::vector<float>{0, 0}), 0);
+  // Of pairs only the order counts, which the estimates have wrong.
+  const TrainingSet pairs(packs, Objective::kRank);
+  EXPECT_NEAR(pairs.Loss(std::vector<float>{0, 0}), std::log1p(std::exp(0.25)), 1e-6);
+  EXPECT_NEAR(pairs.Loss(std::vector<float>{1, 0}), std::log1p(std::exp(-0.75)), 1e-6);
+}
+
 TEST(TrainingSetTest, OutputsAreWhatEstimatesAreOffBy) {
   // The same row in both programs, estimated otherwise.
   const FloatMatrix a = Rows({{1}, {2}}), b = Rows({{2}});

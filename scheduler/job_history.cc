@@ -45,6 +45,7 @@ JobHistory HistoryOf(std::string_view job_id, std::span<const store::Record> rec
     if (record.task_index >= tasks.size() || record.target != targets[record.task_index]) continue;
     auto candidate = search::ParseCandidate(record.steps);
     if (candidate.ok()) {
+      candidate->origin = record.origin;
       Add(record, *std::move(candidate), history.tasks[record.task_index]);
     } else if (++unreadable == 1) {
       LogWarn(

@@ -30,6 +30,7 @@ class JobHistoryTest : public testing::Test {
     record.target = target::PrintTarget(tasks_[0].target);
     record.steps = fmt::format(R"([["SP", 2, 0, 512, [{}], 1]])", trial + 1);
     record.costs_s = {cost_s};
+    record.origin = fmt::format("template mine, config {}", trial);
     return record;
   }
 
@@ -67,6 +68,7 @@ TEST_F(JobHistoryTest, FailedAndStoppedTrialsAreObservedButLeadNothing) {
   EXPECT_FALSE(history.observations[1].valid);
   EXPECT_EQ(history.observations[1].cost_s, 0);
   EXPECT_EQ(history.observations[2].cost_s, 1e-3);
+  EXPECT_EQ(history.observations[2].candidate.origin, "template mine, config 2");
   EXPECT_EQ(history.best_cost_s, 3e-3);
   ASSERT_THAT(history.elites, SizeIs(2));
   EXPECT_EQ(history.elites[1].record_id, 103);

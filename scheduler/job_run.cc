@@ -164,10 +164,9 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
 
 StatusOr<WarmStart> JobRun::StartWarm(const CheckedJob& job, const LeasedDevice& device,
                                       const search::Models& models) {
-  const bool wanted = !job.spec.options().no_warm_start();
   KILN_ASSIGN_OR_RETURN(WarmStart start,
-                        MakeWarmStart(job_.id, device, wanted, models, store_, stop_.get_token()));
-  status_.SetKnown(KnownStatesOf(start));
+                        MakeWarmStart(job_.id, job, device, models, store_, stop_.get_token()));
+  status_.SetKnown(KnownStatesOf(start), start.of_templates.notices);
   context_.changed(job_.id);
   return start;
 }

@@ -138,7 +138,8 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                              {.parameters = parameters,
                                               .models = models,
                                               .min_own_results = knows_others ? 0 : kOwnResults,
-                                              .schedule_template = schedule_template}));
+                                              .schedule_template = schedule_template,
+                                              .base_model = start.of_templates.of_tasks[i]}));
     // What takes too long as a reference takes too long as a candidate.
     if (!samples[i].has_value()) {
       policy = std::make_unique<search::UnscheduledFirst>(device.tasks[i], std::move(policy));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/dag/text.h"
@@ -14,6 +15,7 @@
 #include "compiler/schedule/state.h"
 #include "proto/builder.pb.h"
 #include "search/policies/policy.h"
+#include "search/policies/template_features.h"
 #include "search/space/parameters.h"
 #include "search/templates/kernel_template.h"
 #include "search/templates/shipped.h"
@@ -66,6 +68,10 @@ Status CheckMeasure(v1::MeasureOptions& measure) {
 Status CheckPolicy(v1::TuneOptions& options) {
   if (options.policy().empty()) options.set_policy(std::string(search::Policies().front()->name));
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
+  const std::map<std::string, double> parameters(options.policy_parameters().begin(),
+                                                 options.policy_parameters().end());
+  KILN_RETURN_IF_ERROR(search::MakeParameters(parameters).status());
+  if (kind->learns_from_points) KILN_RETURN_IF_ERROR(search::CheckHistoryFeatures(parameters));
   const bool has_kernel = !options.kernel().empty();
   if (options.schedule_template().empty() && !has_kernel) return OkStatus();
   if (!options.schedule_template().empty() && has_kernel)
@@ -108,9 +114,6 @@ Status CheckStrategy(v1::TuneOptions& options) {
     return InvalidArgument("task strategy '{}' is unknown, expected {} or {}",
                            options.task_strategy(), kGradientStrategy, kRoundRobinStrategy);
   }
-  const std::map<std::string, double> parameters(options.policy_parameters().begin(),
-                                                 options.policy_parameters().end());
-  KILN_RETURN_IF_ERROR(search::MakeParameters(parameters).status());
   KILN_RETURN_IF_ERROR(CheckNotNegative("latency_target_s", options.latency_target_s()));
   KILN_RETURN_IF_ERROR(CheckNotNegative("time_budget_s", options.time_budget_s()));
   KILN_RETURN_IF_ERROR(CheckNotNegative("reference_limit_s", options.reference_limit_s()));

@@ -141,6 +141,12 @@ INSTANTIATE_TEST_SUITE_P(
                       std::numeric_limits<double>::quiet_NaN();
                 },
                 {"disable_change_compute_location is nan, expected 0 or 1"}},
+        Refusal{"HistoryOfKnobsAlone",
+                [](v1::JobSpec& s) {
+                  s.mutable_options()->set_policy("template.xgb");
+                  (*s.mutable_options()->mutable_policy_parameters())["template_history"] = 1;
+                },
+                {"knob values alone", "set template_curve_features"}},
         Refusal{"TooManyAxes",
                 [](v1::JobSpec& s) {
                   std::string axes = "a: 1";

@@ -133,6 +133,61 @@ TEST_P(JobsTest, ALearnedSearchGoesOnAfterARestart) {
   EXPECT_THAT(report, AllOf(HasSubstr("round 1:"), HasSubstr("ranked by xgb")));
 }
 
+// A job that searches a template, whose model sees what other computations have in common with it.
+v1::JobSpec TemplateJob(uint32_t trials, int size) {
+  v1::JobSpec spec = LearnedJob(trials, size);
+  v1::TuneOptions& options = *spec.mutable_options();
+  options.set_policy("template.xgb");
+  options.set_schedule_template(
+      "template tiles for cpu\nstage C = reduction()\ni, j = axes(C)\n"
+      "knob tile_i = split(i, outputs=2)\nknob tile_j = split(j, outputs=3)\n"
+      "a, b = split(i, tile_i)\nc, d, e = split(j, tile_j)\n");
+  auto& parameters = *options.mutable_policy_parameters();
+  parameters.clear();
+  parameters["template_curve_features"] = 1;
+  parameters["template_least_history"] = 20;
+  parameters["template_plan_size"] = 16;
+  return spec;
+}
+
+TEST_P(JobsTest, ATemplateSearchLearnsFromOtherComputationsAlsoAfterARestart) {
+  FakeBuilder builder;
+  std::atomic<int> served{0}, allowed{1'000'000};
+  FakeRunner runner([&](auto& context, const auto&, auto&) {
+    while (served >= allowed && !context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    ++served;
+    return grpc::Status::OK;
+  });
+  Serve(builder, runner);
+  const std::string first = Submit(TemplateJob(33, 64));
+  ASSERT_TRUE(Ends(first));
+  const std::string said =
+      "template tiles: the search begins with a model of 32 earlier results: matmul (32)";
+  allowed = served.load();
+  const std::string id = Submit(TemplateJob(40, 32));
+  ASSERT_TRUE(Eventually([&] { return Status(id).notices_size() == 1; }));
+  EXPECT_EQ(Status(id).notices(0), said);
+  allowed = served + 10;
+  ASSERT_TRUE(Eventually([&] { return Count(id) >= 10; }));
+  Restart();
+  ASSERT_TRUE(Eventually([&] { return Status(id).notices_size() == 1; }));
+  EXPECT_EQ(Status(id).notices(0), said) << "the same as before";
+  allowed = 1'000'000;
+  ASSERT_TRUE(Ends(id));
+  ExpectExactly(id, 40);
+
+  // The same again: nothing is measured twice.
+  std::set<std::string> measured;
+  const auto records = *store_->RecordsOfJob(id, 0);
+  for (const auto& r : records) measured.insert(r.steps);
+  const std::string again = Submit(TemplateJob(40, 32));
+  ASSERT_TRUE(Ends(again));
+  ExpectExactly(again, 40);
+  const auto later = *store_->RecordsOfJob(again, 0);
+  for (const auto& r : later)
+    EXPECT_TRUE(r.steps == store::kNoSteps || !measured.contains(r.steps)) << r.origin;
+}
+
 TEST_P(JobsTest, ASpaceThatIsUsedUpByAnEarlierJob) {
   FakeBuilder builder;
   FakeRunner runner;

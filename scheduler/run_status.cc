@@ -32,9 +32,10 @@ void RunStatus::SetNextTask(uint32_t task) {
   next_task_ = task;
 }
 
-void RunStatus::SetKnown(std::vector<LiveStatus::Known> known) {
+void RunStatus::SetKnown(std::vector<LiveStatus::Known> known, std::vector<std::string> notices) {
   std::lock_guard lock(mutex_);
   known_ = std::move(known);
+  known_notices_ = std::move(notices);
 }
 
 void RunStatus::SetDispatcher(const Dispatcher& dispatcher, WhyWaiting for_builder,
@@ -70,8 +71,11 @@ void RunStatus::ReadDispatcher(LiveStatus& live) const {
   const Dispatcher::Waiting waiting = dispatcher_->waiting();
   live.waiting_for_workers = waiting.for_builder || waiting.for_runner;
   live.busy = dispatcher_->busy();
-  live.notices = dispatcher_->notices();
-  if (!device_notice_.empty()) live.notices.insert(live.notices.begin(), device_notice_);
+  if (!device_notice_.empty()) live.notices.push_back(device_notice_);
+  live.notices.insert(live.notices.end(), known_notices_.begin(), known_notices_.end());
+  // The last ones: their number grows.
+  const std::vector<std::string> of_references = dispatcher_->notices();
+  live.notices.insert(live.notices.end(), of_references.begin(), of_references.end());
   live.blocked_reason = waiting.problem;
   if (live.blocked_reason.empty() && waiting.for_runner) live.blocked_reason = for_runner_();
   if (live.blocked_reason.empty() && waiting.for_builder) live.blocked_reason = for_builder_();

@@ -27,7 +27,8 @@ class RunStatus {
   void SetPhase(std::string phase);
   // Of the newest round.
   void SetNextTask(uint32_t task);
-  void SetKnown(std::vector<LiveStatus::Known> known);
+  // What earlier jobs measured, and for people what the search begins with.
+  void SetKnown(std::vector<LiveStatus::Known> known, std::vector<std::string> notices);
 
   // The dispatcher is asked until ClearDispatcher.
   void SetDispatcher(const Dispatcher& dispatcher, WhyWaiting for_builder, WhyWaiting for_runner);
@@ -46,6 +47,7 @@ class RunStatus {
   std::string phase_;
   std::optional<uint32_t> next_task_;
   std::vector<LiveStatus::Known> known_;
+  std::vector<std::string> known_notices_;
   WhyWaiting for_device_;  // null: it has one
   const Dispatcher* dispatcher_ = nullptr;
   WhyWaiting for_builder_, for_runner_;

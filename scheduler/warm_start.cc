@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread_pool.h"
+#include "search/policies/policy.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -13,22 +14,29 @@ size_t StatesOf(const TaskExperience& task) { return task.observations.size() + 
 
 }  // namespace
 
-StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const LeasedDevice& device,
-                                  bool wanted, const search::Models& models, store::Store& store,
-                                  const std::stop_token& stop) {
+StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& job,
+                                  const LeasedDevice& device, const search::Models& models,
+                                  store::Store& store, const std::stop_token& stop) {
+  const v1::TuneOptions& tune = job.spec.options();
+  KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const policy, search::FindPolicy(tune.policy()));
+  WarmStart start{.of_tasks = std::vector<TaskExperience>(device.tasks.size())};
+  start.of_templates.of_tasks.resize(device.tasks.size());
   // Without a model nothing is made of it, and chance alone should decide.
-  if (!wanted || models.prior == nullptr) {
-    return WarmStart{.of_tasks = std::vector<TaskExperience>(device.tasks.size())};
-  }
+  const bool has_model = models.prior != nullptr || policy->learns_from_points;
+  if (tune.no_warm_start() || !has_model) return start;
   const double start_s = Clock::Real().MonotonicSeconds();
   ThreadPool pool(0);
   ExperienceOptions options;
   options.stop = stop;
+  if (policy->learns_from_points) {
+    KILN_ASSIGN_OR_RETURN(
+        start.of_templates,
+        GatherTemplateExperience(store, job_id, tune, device.tasks, pool, options));
+  }
   if (models.learned == nullptr) options.samples = 0;
   KILN_ASSIGN_OR_RETURN(
       Experience experience,
       GatherExperience(store, job_id, device.tasks, device.lease.worker().device(), pool, options));
-  WarmStart start;
   start.knows_others = TeachesOthers(experience);
   const size_t samples = experience.of_others.size();
   if (samples > 0) {

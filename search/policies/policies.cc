@@ -6,6 +6,7 @@
 #include "search/policies/policy.h"
 #include "search/policies/random_policy.h"
 #include "search/policies/sketch_policy.h"
+#include "search/policies/template_features.h"
 #include "search/policies/template_policy.h"
 #include "search/templates/shipped.h"
 
@@ -38,6 +39,7 @@ StatusOr<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const Task& 
                                              const PolicyOptions& options) {
   KILN_ASSIGN_OR_RETURN(const PolicyKind* const kind, FindPolicy(name));
   KILN_ASSIGN_OR_RETURN(Parameters parameters, MakeParameters(options.parameters));
+  if (kind->learns_from_points) KILN_RETURN_IF_ERROR(CheckHistoryFeatures(options.parameters));
   const bool learns = !kind->learned_model.empty();
   if (learns && options.models.learned == nullptr)
     return InvalidArgument("policy {} needs a cost model that learns", name);

@@ -25,7 +25,8 @@
 
 namespace kiln::search {
 
-class Template;  // search/templates/template.h
+class BaseModel;  // search/templates/tuners/base_model.h
+class Template;   // search/templates/template.h
 
 struct Candidate {
   std::vector<schedule::StepPtr> steps;
@@ -95,6 +96,9 @@ struct PolicyOptions {
   int threads = 0;
   // Of a policy that searches one. Null: that which Kiln ships for the task's operator.
   std::shared_ptr<const Template> schedule_template = {};
+  // Of a policy that learns from points: of earlier searches of its template, with the same
+  // parameters (template_history.h). Null: there is none.
+  std::shared_ptr<const BaseModel> base_model = {};
 };
 
 // A policy by name: a row of the table in policies.cc. The row stands beside the policy.
@@ -105,6 +109,8 @@ struct PolicyKind {
   std::string_view learned_model = {};
   bool uses_analytic_model = false;
   bool uses_template = false;
+  // Its model learns from measured points of its template, those of earlier jobs too.
+  bool learns_from_points = false;
   // `task` outlives the policy. The options have models and a template as the row says.
   std::unique_ptr<Policy> (*make)(const Task& task, Parameters parameters, uint64_t seed,
                                   const PolicyOptions& options);

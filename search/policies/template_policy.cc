@@ -1,8 +1,8 @@
 #include "search/policies/template_policy.h"
 
 #include "base/clock.h"
-#include "compiler/lower/lower.h"
-#include "search/templates/loop_features.h"
+#include "search/policies/template_features.h"
+#include "search/templates/point_origin.h"
 #include "search/templates/tuners/coordinate_tuner.h"
 #include "search/templates/tuners/genetic_tuner.h"
 #include "search/templates/tuners/model_tuner.h"
@@ -35,39 +35,22 @@ std::unique_ptr<Policy> MakeGenetic(const Task& task, Parameters parameters, uin
       });
 }
 
-// The values of the knobs, and after them the loops of the program, where they are asked for.
-PointFeatures FeaturesOf(const Task& task, const ConfigSpace& space, TemplatePtr schedule_template,
-                         bool of_loops) {
-  return [&task, &space, schedule_template = std::move(schedule_template),
-          of_loops](int64_t index) -> std::vector<float> {
-    const Config config = space.Get(index);
-    std::vector<float> knobs = KnobFeatures(config);
-    if (!of_loops) return knobs;
-    const StatusOr<Instance> instance = schedule_template->Instantiate(task.dag, config);
-    if (!instance.ok()) return {};
-    if (!instance->state) return knobs;  // a kernel that a person wrote: its loops are not known
-    const StatusOr<ir::Program> program =
-        lower::Lower(*instance->state, {.gpu = task.target.is_gpu(), .stop = task.stop});
-    if (!program.ok()) return {};
-    const std::vector<float> loops = LoopFeatures(*program);
-    knobs.insert(knobs.end(), loops.begin(), loops.end());
-    return knobs;
-  };
-}
-
 std::unique_ptr<Policy> MakeXgb(const Task& task, Parameters parameters, uint64_t seed,
                                 const PolicyOptions& options) {
   const ModelOptions model{.plan_size = parameters.template_plan_size,
                            .rank_loss = parameters.template_rank_loss,
                            .diversity_ratio = parameters.template_diversity,
+                           .base = parameters.template_history ? options.base_model : nullptr,
                            .stop = task.stop};
-  const bool of_loops = parameters.template_itervar_features;
+  const FeatureChoice choice = FeaturesOf(parameters);
   return std::make_unique<TemplatePolicy>(
       task, parameters, options.schedule_template,
-      [&task, seed, model, of_loops,
+      [&task, seed, model, choice,
        schedule_template = options.schedule_template](const ConfigSpace& space) {
-        return std::make_unique<ModelTuner>(
-            space, FeaturesOf(task, space, schedule_template, of_loops), seed, model);
+        auto features = [&task, &space, choice, schedule_template](int64_t index) {
+          return FeaturesOfPoint(choice, *schedule_template, task, space.Get(index));
+        };
+        return std::make_unique<ModelTuner>(space, std::move(features), seed, model);
       });
 }
 
@@ -77,6 +60,7 @@ constinit const PolicyKind kTemplateXgb = {
     .name = "template.xgb",
     .what = "a template's knobs by a model that learns from what is measured, and annealing",
     .uses_template = true,
+    .learns_from_points = true,
     .make = MakeXgb};
 
 constinit const PolicyKind kTemplateGenetic = {.name = "template.genetic",
@@ -115,6 +99,16 @@ void TemplatePolicy::Tell(int64_t index, std::optional<double> cost_s) {
   tuner_->Tell(index, cost_s && *cost_s > 0 ? 1 / *cost_s : 0);
 }
 
+std::optional<int64_t> TemplatePolicy::IndexOf(const Candidate& candidate) const {
+  const std::optional<PointOrigin> origin = ParsePointOrigin(candidate.origin);
+  if (!origin || origin->kind != template_->kind() || origin->name != template_->name() ||
+      origin->index >= space_.range() || !space_.IsValid(origin->index))
+    return std::nullopt;
+  const StatusOr<Instance> instance = template_->Instantiate(task_.dag, space_.Get(origin->index));
+  const bool is_same = instance.ok() && instance->Hash() == candidate.hash;
+  return is_same ? std::optional(origin->index) : std::nullopt;
+}
+
 std::optional<Candidate> TemplatePolicy::MakeCandidate(int64_t index) {
   StatusOr<Instance> instance = template_->Instantiate(task_.dag, space_.Get(index));
   if (!instance.ok()) {
@@ -143,10 +137,10 @@ std::optional<Candidate> TemplatePolicy::MakeCandidate(int64_t index) {
     costs_s_[hash] = std::nullopt;
     return std::nullopt;
   }
-  Candidate candidate{
-      .steps = {},
-      .hash = hash,
-      .origin = fmt::format("{} {}, config {}", template_->kind(), template_->name(), index)};
+  Candidate candidate{.steps = {},
+                      .hash = hash,
+                      .origin = PrintPointOrigin(
+                          {std::string(template_->kind()), std::string(template_->name()), index})};
   if (instance->state) candidate.steps = instance->state->steps();
   candidate.kernel = std::move(instance->kernel);
   return candidate;
@@ -186,9 +180,11 @@ void TemplatePolicy::Observe(std::span<const Observation> observations) {
     found_any_ = true;
     if (o.corrects && !costs_s_.contains(o.candidate.hash)) continue;
     costs_s_[o.candidate.hash] = cost_s;
-    const auto proposed = indices_.find(o.candidate.hash);
-    if (proposed == indices_.end()) continue;
-    for (const int64_t index : proposed->second) Tell(index, cost_s);
+    std::vector<int64_t>& indices = indices_[o.candidate.hash];
+    if (indices.empty()) {
+      if (const std::optional<int64_t> index = IndexOf(o.candidate)) indices.push_back(*index);
+    }
+    for (const int64_t index : indices) Tell(index, cost_s);
   }
 }
 

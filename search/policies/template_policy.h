@@ -1,7 +1,8 @@
 // Searches the configuration space of a template: a tuner (search/templates/tuners) chooses the
 // points, which become candidates here. Configurations that a device cannot run, or that the
 // template refuses, are told to the tuner as failed and are not proposed; those whose steps have
-// been measured already are told with that result.
+// been measured already are told with that result. A result of an earlier run or job is told at once
+// where its origin says which point it is.
 #pragma once
 
 #include <functional>
@@ -40,6 +41,9 @@ class TemplatePolicy final : public Policy {
  private:
   // What a point is, if a device can run it; the reason why not is counted in the report.
   std::optional<Candidate> MakeCandidate(int64_t index);
+  // Which point a candidate of an earlier search is, as its origin says, if the template still makes
+  // its steps of it.
+  std::optional<int64_t> IndexOf(const Candidate& candidate) const;
   void Tell(int64_t index, std::optional<double> cost_s);
 
   const Task& task_;

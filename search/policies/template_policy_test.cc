@@ -100,6 +100,38 @@ TEST(TemplatePolicy, WhatIsKnownIsNotProposed) {
   EXPECT_EQ(others[0].hash, candidates[0].hash);
 }
 
+// A run that goes on begins with the points of the one before, and learns from them at once.
+TEST(TemplatePolicy, ResultsOfAnEarlierRunAreToldAtOnce) {
+  const Task task = MakeTask("dense", "64,64,64");
+  const std::map<std::string, double> parameters = {{"template_plan_size", 16}};
+  ASSERT_OK_AND_ASSIGN(const auto first,
+                       MakePolicy("template.xgb", task, 1, {.parameters = parameters}));
+  std::vector<Observation> observations;
+  ASSERT_OK_AND_ASSIGN(const auto candidates, first->Propose(64));
+  // Fast are those that have a certain knob at its largest values.
+  ASSERT_OK_AND_ASSIGN(const TemplatePtr made, ShippedTemplateFor(task.dag, false));
+  ASSERT_OK_AND_ASSIGN(const ConfigSpace space, made->Space(task.dag));
+  const auto cost_s = [&](const Candidate& candidate) {
+    const Config config = space.Get(ConfigOf(candidate));
+    return 1.0 / static_cast<double>(std::get<SplitEntity>(*config.Find("tile_k")).sizes.back());
+  };
+  double before_s = 0, after_s = 0;
+  for (const Candidate& candidate : candidates) {
+    observations.push_back(Measured(candidate, cost_s(candidate)));
+    before_s += cost_s(candidate) / static_cast<double>(candidates.size());
+  }
+  ASSERT_OK_AND_ASSIGN(const auto second,
+                       MakePolicy("template.xgb", task, 2, {.parameters = parameters}));
+  second->Observe(observations);
+  ASSERT_OK_AND_ASSIGN(const auto others, second->Propose(16));
+  ASSERT_EQ(others.size(), 16u);
+  for (const Candidate& other : others) {
+    after_s += cost_s(other) / static_cast<double>(others.size());
+    for (const Candidate& candidate : candidates) EXPECT_NE(other.hash, candidate.hash);
+  }
+  EXPECT_LT(after_s, 0.5 * before_s);
+}
+
 TEST(TemplatePolicy, ConfigurationsThatCannotBeAreCounted) {
   const Task task = MakeTask("matmul", "64,8,8");
   const TemplatePtr made = Parse(
@@ -181,15 +213,17 @@ TEST(TemplatePolicy, SearchesFindWhatIsFast) {
   EXPECT_LT(best_s["template.xgb"], 0.7 * best_s["template.random"]);
 }
 
-// Both kinds of features, both losses.
+// All kinds of features, both losses.
 TEST(TemplatePolicy, ModelsOfEveryKind) {
   const Task task = MakeTask("dense", "64,64,64");
-  for (const double loops : {0.0, 1.0}) {
+  const std::vector<std::pair<double, double>> features = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
+  for (const auto& [loops, curves] : features) {
     for (const double rank : {0.0, 1.0}) {
       ASSERT_OK_AND_ASSIGN(const auto policy,
                            MakePolicy("template.xgb", task, 1,
                                       {.parameters = {{"template_plan_size", 8},
                                                       {"template_itervar_features", loops},
+                                                      {"template_curve_features", curves},
                                                       {"template_rank_loss", rank},
                                                       {"template_diversity", 2}}}));
       for (int round = 0; round < 3; ++round) {

@@ -408,9 +408,20 @@ namespace kiln::search {
     "template.xgb: the model learns which of two points is faster; else the throughput",          \
     "")                                                                                           \
   X(bool, template_itervar_features, false, 0, 1,                                                 \
-    "template.xgb: the model sees the loops of a point's program; else the values of its "        \
-    "knobs, which takes far less time",                                                           \
+    "template.xgb: the model sees the loops of a point's program beside the values of its "       \
+    "knobs, which takes far more time",                                                           \
     "")                                                                                           \
+  X(bool, template_curve_features, false, 0, 1,                                                   \
+    "template.xgb: the model sees how the loops of a point's program reuse memory, sampled "      \
+    "from curves, beside the values of its knobs; takes as long",                                 \
+    "")                                                                                           \
+  X(bool, template_history, true, 0, 1,                                                           \
+    "template.xgb with template_itervar_features or template_curve_features: the search begins "  \
+    "with a model of what earlier jobs measured of the template, for any computation",            \
+    "")                                                                                           \
+  X(int, template_least_history, 64, 1, 1e6,                                                      \
+    "the least results for that model",                                                           \
+    "TVM's autotvm has 500")                                                                      \
   X(double, template_diversity, 0, 0, 100,                                                        \
     "template.xgb: above 1, so many times as many points are looked for, of which those are "     \
     "planned that have the most different values",                                                \

@@ -61,14 +61,13 @@ StatusOr<Instance> KernelTemplate::Instantiate(const dag::DagPtr& dag, const Con
   handwritten::KernelPoint point{.kernel = digest_, .function = text_.code.function, .values = {}};
   for (const auto& [name, entity] : config.entities)
     point.values.emplace_back(name, ValueOf(entity));
-  KILN_RETURN_IF_ERROR(handwritten::Specialize(text_, *dag, point.values).status());
-  return Instance(std::move(point));
+  KILN_ASSIGN_OR_RETURN(handwritten::Specialization specialization,
+                        handwritten::Specialize(text_, *dag, point.values));
+  return Instance(std::move(point), std::move(specialization));
 }
 
 Status KernelTemplate::CheckRuns(const Instance& instance, const Task& task, Drop& drop) const {
-  drop = Drop::kIllegal;
-  KILN_ASSIGN_OR_RETURN(const handwritten::Specialization kernel,
-                        handwritten::Specialize(text_, *task.dag, instance.kernel.value().values));
+  const handwritten::Specialization& kernel = instance.specialization.value();
   drop = Drop::kThreads;
   const int64_t most_threads = task.hardware.max_threads_per_block;
   const int64_t most_shared = task.hardware.max_shared_memory_per_block_bytes;

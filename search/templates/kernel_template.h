@@ -22,7 +22,8 @@ class KernelTemplate final : public Template {
 
   StatusOr<ConfigSpace> Space(const dag::DagPtr& dag) const override;
   StatusOr<Instance> Instantiate(const dag::DagPtr& dag, const Config& config) const override;
-  // By its threads and dynamic shared memory. What its source takes beside them the compiler finds.
+  // Of what Instantiate made: by its threads and dynamic shared memory. What its source takes beside
+  // them the compiler finds.
   Status CheckRuns(const Instance& instance, const Task& task, Drop& drop) const override;
 
  private:

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "compiler/dag/dag.h"
 #include "compiler/handwritten/kernel_point.h"
+#include "compiler/handwritten/specialization.h"
 #include "compiler/schedule/state.h"
 #include "search/space/round_report.h"
 #include "search/space/task.h"
@@ -24,11 +25,13 @@ namespace kiln::search {
 
 // What a point of a space stands for: one of these two.
 struct Instance {
-  Instance(schedule::State s) : state(std::move(s)) {}            // NOLINT: it is one
-  Instance(handwritten::KernelPoint k) : kernel(std::move(k)) {}  // NOLINT
+  Instance(schedule::State s) : state(std::move(s)) {}  // NOLINT: it is one
+  Instance(handwritten::KernelPoint k, handwritten::Specialization s)
+      : kernel(std::move(k)), specialization(std::move(s)) {}
 
   std::optional<schedule::State> state = {};
   std::optional<handwritten::KernelPoint> kernel = {};
+  std::optional<handwritten::Specialization> specialization = {};  // of `kernel`
 
   // Of a candidate that is it.
   uint64_t Hash() const;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/log.h"
 #include "base/xxh3.h"
+#include "search/templates/tuners/point_forest.h"
 
 namespace kiln::search {
 namespace {
@@ -12,21 +14,6 @@ namespace {
 // The last points of a plan are left to chance.
 constexpr double kChanceShare = 0.05;
 constexpr size_t kMostCached = 100'000;
-
-// autotvm's parameters of XGBoost.
-costmodel::BoostOptions Boosting(bool rank_loss, const std::stop_token& stop) {
-  return {.objective = rank_loss ? costmodel::Objective::kRank : costmodel::Objective::kThroughput,
-          .max_depth = 3,
-          .gamma = 0.0001,
-          .min_child_weight = 1,
-          .eta = 0.3,
-          .lambda = 1,
-          .colsample_bynode = 1,
-          .subsample = 1,
-          .max_bin = 256,
-          .max_rounds = 400,
-          .stop = stop};
-}
 
 // Where an annotation's word is in its 11 places.
 int PlaceOf(std::string_view word) {
@@ -46,6 +33,12 @@ float NumberOf(const OptionEntity& option) {
   if (const auto* word = std::get_if<std::string>(&option.value))
     return static_cast<float>(Xxh3(*word) % kWordNumbers);
   return 0;
+}
+
+std::vector<const float*> PointersOf(const FloatMatrix& rows) {
+  std::vector<const float*> pointers;
+  for (int i = 0; i < rows.rows(); ++i) pointers.push_back(rows.row(i).data());
+  return pointers;
 }
 
 }  // namespace
@@ -76,7 +69,9 @@ ModelTuner::ModelTuner(const ConfigSpace& space, PointFeatures features, uint64_
       features_(std::move(features)),
       options_(options),
       visited_(space),
-      rng_(seed) {}
+      rng_(seed),
+      width_(options.base != nullptr ? options.base->columns() : 0),
+      base_(options.base) {}
 
 void ModelTuner::Tell(int64_t index, double throughput) {
   visited_.Insert(index);
@@ -99,24 +94,24 @@ FloatMatrix ModelTuner::Rows(std::span<const int64_t> indices) {
   return rows;
 }
 
+std::vector<float> ModelTuner::Estimates(std::span<const float* const> rows) const {
+  if (base_ == nullptr) return std::vector<float>(rows.size());
+  std::vector<float> estimates = base_->Predict(rows);
+  for (float& estimate : estimates) estimate *= static_cast<float>(base_weight_);
+  return estimates;
+}
+
 Status ModelTuner::Train() {
   double best = 0;
   for (const auto& [index, throughput] : throughputs_) best = std::max(best, throughput);
-  FloatMatrix all = Rows(told_);
-  std::vector<FloatMatrix> rows;
-  for (size_t i = 0; i < told_.size(); ++i) {
-    FloatMatrix& row = rows.emplace_back(1, all.columns());
-    std::ranges::copy(all.row(static_cast<int>(i)), row.row(0).begin());
-  }
-  std::vector<costmodel::Pack> packs;
-  for (size_t i = 0; i < told_.size(); ++i)
-    packs.push_back(
-        {.rows = &rows[i], .throughput = static_cast<float>(throughputs_.at(told_[i]) / best)});
-  const costmodel::BoostOptions boosting = Boosting(options_.rank_loss, options_.stop);
-  const costmodel::TrainingSet set(packs, boosting.objective);
-  costmodel::Forest forest(all.columns());
-  KILN_RETURN_IF_ERROR(costmodel::Boost(set, boosting, forest));
-  forest_ = std::move(forest);
+  base_weight_ = BaseModel::Weight(std::ssize(told_));
+  if (base_weight_ == 0) base_ = nullptr;
+  const FloatMatrix all = Rows(told_);
+  std::vector<float> throughputs;
+  for (const int64_t index : told_)
+    throughputs.push_back(static_cast<float>(throughputs_.at(index) / best));
+  KILN_ASSIGN_OR_RETURN(forest_, LearnPoints(all, throughputs, Estimates(PointersOf(all)),
+                                             {options_.rank_loss, options_.stop}));
   ++trainings_;
   return OkStatus();
 }
@@ -124,10 +119,13 @@ Status ModelTuner::Train() {
 std::vector<double> ModelTuner::Scores(std::span<const int64_t> indices) {
   const FloatMatrix all = Rows(indices);
   // Rows may have become longer than those that were learned from; what is beyond is not read.
-  std::vector<const float*> rows;
-  for (int i = 0; i < all.rows(); ++i) rows.push_back(all.row(i).data());
-  const std::vector<float> outputs = forest_.Predict(rows);
-  std::vector<double> scores(outputs.begin(), outputs.end());
+  const std::vector<const float*> rows = PointersOf(all);
+  const std::vector<float> estimates = Estimates(rows);
+  std::vector<double> scores(estimates.begin(), estimates.end());
+  if (forest_.trees() > 0) {
+    const std::vector<float> outputs = forest_.Predict(rows);
+    for (size_t i = 0; i < scores.size(); ++i) scores[i] += outputs[i];
+  }
   for (size_t i = 0; i < indices.size(); ++i) {
     if (FeaturesOf(indices[i]).empty()) scores[i] = -1e30;
   }
@@ -135,12 +133,7 @@ std::vector<double> ModelTuner::Scores(std::span<const int64_t> indices) {
 }
 
 void ModelTuner::Plan() {
-  const Status trained = Train();
-  if (!trained.ok()) {
-    LogWarn("the model of a template: {}", Message(trained));
-    return;
-  }
-  if (forest_.trees() == 0) return;  // all points look alike
+  if (forest_.trees() == 0 && base_ == nullptr) return;  // all points look alike
   const bool diverse = options_.diversity_ratio > 1;
   const int wanted =
       static_cast<int>(options_.plan_size * (diverse ? options_.diversity_ratio : 1));
@@ -161,7 +154,17 @@ std::optional<int64_t> ModelTuner::Next() {
   const bool due = std::ssize(told_) >= int64_t{options_.plan_size} * (trainings_ + 1);
   const bool any_runs =
       std::ranges::any_of(throughputs_, [](const auto& p) { return p.second > 0; });
-  if (due && any_runs) Plan();
+  const bool is_first = !std::exchange(has_planned_, true);
+  if (due && any_runs) {
+    const Status trained = Train();
+    if (trained.ok()) {
+      Plan();
+    } else {
+      LogWarn("the model of a template: {}", Message(trained));
+    }
+  } else if (is_first && base_ != nullptr) {
+    Plan();
+  }
   while (planned_ < plan_.size() && visited_.Contains(plan_[planned_])) ++planned_;
   const auto by_chance = static_cast<size_t>(kChanceShare * options_.plan_size);
   std::optional<int64_t> index;

@@ -1,17 +1,21 @@
 // Plans points by a learned model, as autotvm's XGBTuner (TVM v0.8,
 // python/tvm/autotvm/tuner/xgboost_tuner.py and model_based_tuner.py; Chen et al., Learning to
 // Optimize Tensor Programs, NeurIPS 2018): after every plan_size results boosted trees are trained
-// on all of them, and simulated annealing looks for the points that they rank highest.
+// on all of them, and simulated annealing looks for the points that they rank highest. A base model
+// (base_model.h) plans the first points, and estimates what the trees then correct.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <unordered_map>
 #include <vector>
 
-#include "costmodel/boost.h"
+#include "base/float_matrix.h"
+#include "costmodel/forest.h"
 #include "search/templates/tuners/annealing.h"
+#include "search/templates/tuners/base_model.h"
 #include "search/templates/tuners/config_tuner.h"
 
 namespace kiln::search {
@@ -32,6 +36,8 @@ struct ModelOptions {
   // most values of knobs that others have not.
   double diversity_ratio = 0;
   AnnealingOptions annealing = {};
+  // Of the same features. Null: nothing is known of other computations.
+  std::shared_ptr<const BaseModel> base = {};
   std::stop_token stop = {};  // requested: planning ends soon
 };
 
@@ -46,12 +52,15 @@ class ModelTuner final : public ConfigTuner {
   int trainings() const { return trainings_; }
 
  private:
+  // Looks for the points that the models rank highest.
   void Plan();
   Status Train();
   std::vector<double> Scores(std::span<const int64_t> indices);
   // Of a cache.
   const std::vector<float>& FeaturesOf(int64_t index);
   FloatMatrix Rows(std::span<const int64_t> indices);
+  // What the base model says of them; all 0 without one.
+  std::vector<float> Estimates(std::span<const float* const> rows) const;
 
   const ConfigSpace& space_;
   const PointFeatures features_;
@@ -61,7 +70,10 @@ class ModelTuner final : public ConfigTuner {
   std::unordered_map<int64_t, double> throughputs_;
   std::vector<int64_t> told_;  // in the order of their first results
   std::unordered_map<int64_t, std::vector<float>> cache_;
-  int width_ = 0;  // of feature rows
+  int width_ = 0;                          // of feature rows
+  std::shared_ptr<const BaseModel> base_;  // null: there is none, or not any more
+  double base_weight_ = 1;
+  bool has_planned_ = false;
   costmodel::Forest forest_;
   std::vector<int64_t> chains_;
   std::vector<int64_t> plan_;  // the best first

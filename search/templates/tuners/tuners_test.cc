@@ -36,6 +36,23 @@ std::unique_ptr<ConfigTuner> MakeModel(const ConfigSpace& space, uint64_t seed, 
       ModelOptions{.plan_size = 32, .rank_loss = rank, .diversity_ratio = diversity});
 }
 
+// A base model that learned from a space like this, whose best points are others: 4, any, any, 1.
+std::unique_ptr<ConfigTuner> MakeWithBase(const ConfigSpace& space, uint64_t seed) {
+  Rng rng(11);
+  std::vector<EarlierPoint> points;
+  for (int i = 0; i < 200; ++i) {
+    const std::vector<int> d = space.Digits(UniformInt(rng, space.range()));
+    const double distance = std::abs(d[0] - 4) + 0.5 * std::abs(d.back() - 1);
+    points.push_back(
+        {KnobFeatures(space.Get(space.Index(d))), static_cast<float>(std::exp(-0.3 * distance))});
+  }
+  const auto base = BaseModel::Learn(points, {});
+  KILN_CHECK(base.ok(), "{}", Message(base.status()));
+  const auto features = [&space](int64_t index) { return KnobFeatures(space.Get(index)); };
+  return std::make_unique<ModelTuner>(space, features, seed,
+                                      ModelOptions{.plan_size = 32, .base = *base});
+}
+
 const std::pair<const char*, Make> kTuners[] = {
     {"random",
      [](const ConfigSpace& s, uint64_t seed) { return std::make_unique<RandomTuner>(s, seed); }},
@@ -45,6 +62,7 @@ const std::pair<const char*, Make> kTuners[] = {
     {"coordinate", [](const ConfigSpace& s,
                       uint64_t seed) { return std::make_unique<CoordinateTuner>(s, seed); }},
     {"model", [](const ConfigSpace& s, uint64_t seed) { return MakeModel(s, seed); }},
+    {"model with a base", MakeWithBase},
     {"rank model", [](const ConfigSpace& s, uint64_t seed) { return MakeModel(s, seed, true, 2); }},
 };
 
@@ -158,6 +176,50 @@ TEST(ModelTuner, LearnsAfterEveryPlan) {
   }
   EXPECT_EQ(tuner.trainings(), 2);  // the third is due when a point is asked for
   EXPECT_GT(planned, 2 * random);
+}
+
+TEST(BaseModel, CountsLessWithEveryResult) {
+  EXPECT_EQ(BaseModel::Weight(0), 1);
+  EXPECT_EQ(BaseModel::Weight(64), 0.5);
+  EXPECT_EQ(BaseModel::Weight(128), 0.25);
+  EXPECT_EQ(BaseModel::Weight(277), 0);  // below 0.05
+}
+
+// It plans the first points.
+TEST(BaseModel, IsAskedBeforeThereAreResults) {
+  const ConfigSpace space = Space();
+  std::vector<EarlierPoint> points;
+  for (int64_t index = 0; index < space.range(); index += 7)
+    points.push_back(
+        {KnobFeatures(space.Get(index)), static_cast<float>(Throughput(space, index))});
+  ASSERT_OK_AND_ASSIGN(const auto base, BaseModel::Learn(points, {}));
+  ModelTuner tuner(space, [&](int64_t index) { return KnobFeatures(space.Get(index)); }, 1,
+                   {.plan_size = 32, .base = base});
+  double planned = 0, all = 0;
+  for (int i = 0; i < 16; ++i) planned += Throughput(space, *tuner.Next()) / 16;
+  for (int64_t index = 0; index < space.range(); ++index)
+    all += Throughput(space, index) / static_cast<double>(space.range());
+  EXPECT_EQ(tuner.trainings(), 0);
+  EXPECT_GT(planned, 3 * all);
+}
+
+// Where it is wrong the tuner's own results correct it.
+TEST(BaseModel, IsCorrected) {
+  const ConfigSpace space = Space();
+  std::vector<EarlierPoint> points;
+  for (int64_t index = 0; index < space.range(); index += 7)
+    points.push_back(
+        {KnobFeatures(space.Get(index)), static_cast<float>(1 - Throughput(space, index))});
+  ASSERT_OK_AND_ASSIGN(const auto base, BaseModel::Learn(points, {}));
+  ModelTuner tuner(space, [&](int64_t index) { return KnobFeatures(space.Get(index)); }, 1,
+                   {.plan_size = 32, .base = base});
+  double best = 0;
+  for (int i = 0; i < 320; ++i) {
+    const int64_t index = *tuner.Next();
+    best = std::max(best, Throughput(space, index));
+    tuner.Tell(index, Throughput(space, index));
+  }
+  EXPECT_GT(best, 0.8);
 }
 
 TEST(KnobFeatures, AreTheValuesInOrder) {
