@@ -45,6 +45,11 @@ class Archive {
   // As the RPC ListPinned: schedules that somebody has set. "": of all computations.
   virtual StatusOr<std::vector<store::PinnedSchedule>> PinnedSchedules(
       const std::string& workload_id) = 0;
+  // As the RPC QuerySchedule: which schedule a computation gets where nothing is searched.
+  virtual StatusOr<v1::QueryScheduleReply> QuerySchedule(
+      const v1::QueryScheduleRequest& request) = 0;
+  // As the RPC QueryConfig: which configuration a template of autotvm gets.
+  virtual StatusOr<v1::QueryConfigReply> QueryConfig(const v1::QueryConfigRequest& request) = 0;
   // As the RPC SetSchedule. Returns whether one was set before.
   virtual StatusOr<bool> SetSchedule(const v1::SetScheduleRequest& request) = 0;
   // As the RPC BindKey: for which computation a key of imported records stands.

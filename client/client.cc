@@ -250,6 +250,15 @@ StatusOr<std::vector<store::PinnedSchedule>> SchedulerClient::PinnedSchedules(
   return schedules;
 }
 
+StatusOr<v1::QueryScheduleReply> SchedulerClient::QuerySchedule(
+    const v1::QueryScheduleRequest& request) {
+  return Call(*stub_, &v1::Scheduler::Stub::QuerySchedule, request);
+}
+
+StatusOr<v1::QueryConfigReply> SchedulerClient::QueryConfig(const v1::QueryConfigRequest& request) {
+  return Call(*stub_, &v1::Scheduler::Stub::QueryConfig, request);
+}
+
 StatusOr<bool> SchedulerClient::SetSchedule(const v1::SetScheduleRequest& request) {
   KILN_ASSIGN_OR_RETURN(const auto reply, Call(*stub_, &v1::Scheduler::Stub::SetSchedule, request));
   return reply.was_set();

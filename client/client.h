@@ -55,6 +55,8 @@ class SchedulerClient : public Archive {
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override;
   StatusOr<std::vector<store::PinnedSchedule>> PinnedSchedules(
       const std::string& workload_id) override;
+  StatusOr<v1::QueryScheduleReply> QuerySchedule(const v1::QueryScheduleRequest& request) override;
+  StatusOr<v1::QueryConfigReply> QueryConfig(const v1::QueryConfigRequest& request) override;
   StatusOr<bool> SetSchedule(const v1::SetScheduleRequest& request) override;
   StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest& request) override;
   StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) override;

@@ -110,6 +110,14 @@ class LocalArchive : public Archive {
     return store_->PinnedSchedules(workload_id);
   }
 
+  StatusOr<v1::QueryScheduleReply> QuerySchedule(const v1::QueryScheduleRequest& request) override {
+    return scheduler::QuerySchedule(*store_, request, {});
+  }
+
+  StatusOr<v1::QueryConfigReply> QueryConfig(const v1::QueryConfigRequest& request) override {
+    return scheduler::QueryConfig(*store_, request);
+  }
+
   StatusOr<bool> SetSchedule(const v1::SetScheduleRequest& request) override {
     KILN_ASSIGN_OR_RETURN(const v1::SetScheduleReply reply,
                           scheduler::SetSchedule(*store_, request, NowMs() / 1000, {}));

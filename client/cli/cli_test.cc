@@ -49,9 +49,9 @@ class CliTest : public testing::Test {
 TEST_F(CliTest, HelpListsEveryCommand) {
   const std::string help = KilnPrints({"--help"});
   for (const char* command :
-       {"tune",    "submit",  "jobs",      "watch",   "cancel", "calibrate", "workers",  "best",
-        "show",    "trial",   "records",   "ops",     "check",  "tasks",     "schedule", "doctor",
-        "version", "tracker", "scheduler", "builder", "runner", "templates"}) {
+       {"tune",   "submit",  "jobs",    "watch",     "cancel",  "calibrate", "workers",  "best",
+        "show",   "trial",   "records", "choice",    "ops",     "check",     "tasks",    "schedule",
+        "doctor", "version", "tracker", "scheduler", "builder", "runner",    "templates"}) {
     EXPECT_THAT(help, HasSubstr(std::string("  ") + command + " ")) << command;
   }
   EXPECT_THAT(KilnPrints({"tune", "--help"}), HasSubstr("--trials"));
@@ -76,6 +76,8 @@ TEST_F(CliTest, HelpIsInPlainWordsAndFitsEightyColumns) {
                                                  {"best"},
                                                  {"show"},
                                                  {"records", "measure"},
+                                                 {"choice", "query"},
+                                                 {"choice", "pin"},
                                                  {"selftest"},
                                                  {"conformance"},
                                                  {"tracker"},
@@ -490,6 +492,7 @@ TEST_F(CliTest, WhatOthersWroteIsNoCommandToTheTerminal) {
                                        {"show", "1"},
                                        {"records", "list"},
                                        {"records", "stats"},
+                                       {"choice", "list"},
                                        {"records", "export"},
                                        {"records", "distill"},
                                        {"trial", id + "/0"},

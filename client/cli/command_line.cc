@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/usage.h"
 #include "base/utf8.h"
+#include "client/cli/choice_flag_table.h"
 #include "client/cli/flag_table.h"
 #include "client/cli/job_flag_table.h"
 #include "client/cli/model_flag_table.h"
@@ -38,6 +39,7 @@ class CommandLine {
     app_.set_version_flag("--version", VersionText, "print the version and those of libraries");
     jobs_.AddTo(app_);
     records_.AddTo(app_);
+    choices_.AddTo(app_);
     models_.AddTo(app_);
     tools_.AddTo(app_);
     AddDaemons();
@@ -102,6 +104,7 @@ class CommandLine {
   FlagTable flag_table_;
   JobFlagTable jobs_{flag_table_};
   RecordFlagTable records_{flag_table_};
+  ChoiceFlagTable choices_{flag_table_};
   ModelFlagTable models_{flag_table_};
   ToolFlagTable tools_{flag_table_};
 };

@@ -90,6 +90,7 @@ struct SubjectFlags {
   std::string target;           // "": any
   std::optional<int> task;      // of a job; none: any
   int64_t record = 0;
+  std::string kernel_space;  // of a kernel (kernel_source.h), whose source is `what`
 };
 Status BestCommand(const SubjectFlags& subject, const Session& session);
 struct ShowFlags {
@@ -137,6 +138,25 @@ struct MeasureLogFlags {
 };
 // Each record of the log, or of the session the best ones, on this machine's device. The exit status: 1 when one was not right.
 StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& session);
+
+// ---- choices
+// Which schedule a computation gets where nothing is searched (search/choice/context.h).
+struct ChoiceFlags {
+  SubjectFlags subject;
+  std::string form;                 // print the schedule, too, as kiln show does; "": do not
+  bool without_compatible = false;  // no record of another computation or another target
+  bool without_sample = false;      // none that is chosen without measuring
+  uint64_t seed = 1;                // of that
+  // Instead: `subject.what` is a template of autotvm, these are its arguments as JSON; "": it is not.
+  std::string template_args, template_kwargs = "{}";
+};
+Status QueryChoiceCommand(const ChoiceFlags& flags, const Session& session);
+// What the subject is of gets its best record, or the schedule of the file (docs/schedules.md, "-":
+// stdin; "": none), from now on.
+Status PinCommand(const SubjectFlags& subject, const std::string& path, const Session& session);
+// ... no longer.
+Status UnpinCommand(const SubjectFlags& subject, const Session& session);
+Status ListPinnedCommand(const Session& session);
 
 // ---- tools
 Status OpsCommand(const std::string& name, bool json);

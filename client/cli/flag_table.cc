@@ -83,6 +83,26 @@ CLI::Validator NotNegative() {
   return CLI::Validator(check, "");
 }
 
+void AddSubject(CLI::App& command, FlagTable& table, SubjectFlags& subject,
+                const std::string& target) {
+  command.add_option("what", subject.what,
+                     "a job, a trial (JOB/N), a workload key, the number of a record, an operator "
+                     "(with --args), or a text file; nothing: the newest job");
+  command.add_option("--op", subject.arguments.op, "an operator or text file");
+  AddWorkloadArguments(command, subject.arguments);
+  command.add_option("--target", subject.target, target);
+  command.add_option("--task", subject.task, "only this task of a job");
+  table.AddPlace(command);
+}
+
+void AddKernelSpace(CLI::App& command, SubjectFlags& subject) {
+  command
+      .add_option("--space", subject.kernel_space,
+                  "with a kernel of yours (*.cu, *.c): its parameters and launch, as kiln tune "
+                  "takes them")
+      ->type_name("FILE.toml");
+}
+
 void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments) {
   command
       .add_option("--args", arguments.args, "its arguments, for instance 512,512,512; see kiln ops")

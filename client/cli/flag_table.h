@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "client/cli/commands.h"
 #include "client/cli/record_list.h"
 #include "client/cli/workload_source.h"
 #include "client/network.h"
@@ -57,6 +58,12 @@ class FlagTable {
 
 // For whole numbers from 0: one with a sign would be read as a huge one.
 CLI::Validator NotNegative();
+
+// What a command is about: a record, a job, a workload. `target`: the help of --target.
+void AddSubject(CLI::App& command, FlagTable& table, SubjectFlags& subject,
+                const std::string& target = "only targets that start so");
+// The file that describes the space of the kernel that it is about.
+void AddKernelSpace(CLI::App& command, SubjectFlags& subject);
 
 // How an operator is given, but for its name.
 void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments);

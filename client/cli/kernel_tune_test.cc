@@ -118,6 +118,22 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
                                   [](const Json& event) { return event.contains("parameters"); });
   ASSERT_NE(right, worked.end());
   const std::string trial = fmt::format("{}/{}", job, (*right)["trial"].get<int>());
+  // By its files, whatever the lists of values are by now.
+  ASSERT_OK(WriteFile(space_, std::string(kSpace).replace(std::string(kSpace).find("[1, 4, 5, 8]"),
+                                                          12, "[1, 2, 4, 5, 8]")));
+  const std::string best = Prints({"best", source_, "--space", space_});
+  EXPECT_THAT(best,
+              AllOf(HasSubstr("product.c product, matmul 32,32,32"), HasSubstr(": KIND=0 ROWS="),
+                    HasSubstr("  its source, with these values: "), HasSubstr(" --as c --db ")));
+  EXPECT_THAT(Prints({"show", source_, "--space", space_, "--as", "c"}),
+              AllOf(HasSubstr("#define KIND 0\n"), HasSubstr("void product(")));
+  EXPECT_THAT(Refusal({"best", source_, "--db", db_}), HasSubstr("--space FILE.toml"));
+  EXPECT_THAT(Refusal({"best", "matmul", "--args", "32,32,32", "--space", space_, "--db", db_}),
+              HasSubstr("--space is of a kernel of yours"));
+  EXPECT_THAT(Refusal({"choice", "pin", trial, "--db", db_}),
+              HasSubstr("of a hand-written kernel, which has parameters and no schedule"));
+  EXPECT_THAT(Prints({"records", "list", "--job", job}),
+              AllOf(HasSubstr("Configuration"), HasSubstr("KIND=0 ROWS=")));
   EXPECT_THAT(Prints({"show", trial}),
               AllOf(HasSubstr("# kernel product\nKIND = 0\nROWS = "), HasSubstr("# called for ")));
   const std::string wrong = fmt::format("{}/{}", job, wrong_ones[0]["trial"].get<int>());

@@ -17,27 +17,17 @@ void RecordFlagTable::AddTo(CLI::App& app) {
 
 // ---- one record -----------------------------------------------------------------------------
 
-void RecordFlagTable::AddSubject(CLI::App& command) {
-  command.add_option("what", subject_.what,
-                     "a job, a trial (JOB/N), a workload key, the number of a record, an operator "
-                     "(with --args), or a text file; nothing: the newest job");
-  command.add_option("--op", subject_.arguments.op, "an operator or text file");
-  AddWorkloadArguments(command, subject_.arguments);
-  command.add_option("--target", subject_.target, "only targets that start so");
-  command.add_option("--task", subject_.task, "only this task of a job");
-  flag_table_.AddPlace(command);
-}
-
 void RecordFlagTable::AddRecord(CLI::App& command) {
   command.add_option("--record", subject_.record, "this record, by its number")
       ->check(CLI::PositiveNumber);
 }
 
 void RecordFlagTable::AddBest(CLI::App& app) {
-  CLI::App* best =
-      flag_table_.Add(app, "best", "the best record of a workload or of a job",
-                      Plain([this] { return BestCommand(subject_, flag_table_.session()); }));
-  AddSubject(*best);
+  CLI::App* best = flag_table_.Add(
+      app, "best", "the best record of a workload, a job, a kernel or a template of autotvm",
+      Plain([this] { return BestCommand(subject_, flag_table_.session()); }));
+  AddSubject(*best, flag_table_, subject_);
+  AddKernelSpace(*best, subject_);
 }
 
 Status RecordFlagTable::RunShow() const {
@@ -48,7 +38,8 @@ Status RecordFlagTable::RunShow() const {
 void RecordFlagTable::AddShow(CLI::App& app) {
   CLI::App* show = flag_table_.Add(app, "show", "a schedule in every form, the best one by default",
                                    Plain([this] { return RunShow(); }));
-  AddSubject(*show);
+  AddSubject(*show, flag_table_, subject_);
+  AddKernelSpace(*show, subject_);
   show->add_option("--as", form_, "the form")
       ->check(CLI::IsMember(RenderForms()))
       ->capture_default_str();
@@ -71,7 +62,7 @@ void RecordFlagTable::AddExportKernel(CLI::App& app) {
       app, "export-kernel",
       "a cuda record as a file for nvcc: kernels, reference, a main that checks and times",
       Plain([this] { return ExportKernelCommand(subject_, output_, flag_table_.session()); }));
-  AddSubject(*export_kernel);
+  AddSubject(*export_kernel, flag_table_, subject_);
   AddRecord(*export_kernel);
   export_kernel->add_option("-o,--output", output_, "the file, for instance kernel.cu [stdout]");
 }
@@ -95,7 +86,7 @@ void RecordFlagTable::AddTrial(CLI::App& app) {
                                     "build and measure one recorded trial again, alone; or a "
                                     "schedule that you wrote, and keep it",
                                     [this] { return RunTrial(); });
-  AddSubject(*trial);
+  AddSubject(*trial, flag_table_, subject_);
   CLI::Option* schedule =
       trial
           ->add_option("--schedule", schedule_,

@@ -27,7 +27,6 @@ class RecordFlagTable {
   void AddShow(CLI::App& app);
   void AddExportKernel(CLI::App& app);
   void AddTrial(CLI::App& app);
-  void AddSubject(CLI::App& command);
   void AddRecord(CLI::App& command);
 
   void AddRecords(CLI::App& app);

@@ -16,9 +16,11 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "client/cli/autotvm_list.h"
 #include "client/cli/computations.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
+#include "client/view/kernel_values.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 #include "search/choice/workload_distance.h"
@@ -116,27 +118,12 @@ struct Near {
   double Expected() const { return CostOf(record.result()) * distance; }
 };
 
-Table MakeTable(bool with_distance) {
-  std::vector<Table::Column> columns = {{"Record", Table::kRight},
-                                        {"Task", Table::kLeft, 24},
-                                        {"Target", Table::kLeft, 12},
-                                        {"Result", Table::kRight},
-                                        {"Trial"},
-                                        {"Measured"},
-                                        {"Device", Table::kLeft, 8}};
-  if (with_distance) columns.insert(columns.begin() + 3, {"Distance", Table::kRight});
-  return Table(std::move(columns));
-}
-
 // Prints records as they come: of a long list a table of its own for each page, so that no more
 // than one is held.
 class ListPrinter {
  public:
   ListPrinter(const Session& session, Names names, bool with_distance)
-      : json_(session.json),
-        with_distance_(with_distance),
-        names_(std::move(names)),
-        table_(MakeTable(with_distance)) {}
+      : json_(session.json), with_distance_(with_distance), names_(std::move(names)) {}
 
   void Add(const v1::Record& record, double distance) {
     if (json_) {
@@ -151,27 +138,51 @@ class ListPrinter {
                                       TimeText(record.result().timestamp_s()),
                                       OneLine(record.result().device())};
     if (with_distance_) cells.insert(cells.begin() + 3, fmt::format("{:g}", distance));
-    table_.AddRow(std::move(cells));
+    cells.push_back(ConfigurationOf(record));
+    with_configuration_ |= !cells.back().empty();
+    rows_.push_back(std::move(cells));
     constexpr size_t kPage = 1'000;
-    if (table_.rows() == kPage) Flush();
+    if (rows_.size() == kPage) Flush();
   }
 
-  // With the header even if there is none.
-  void Finish() {
-    if (!json_ && (table_.rows() > 0 || !printed_)) Flush();
+  // Returns whether there is a table.
+  bool Finish() {
+    if (!rows_.empty()) Flush();
+    return printed_;
+  }
+
+  // The header of no rows.
+  void PrintNone() {
+    if (!json_) Flush();
   }
 
  private:
+  // Which configuration a record is, is said where one of the page is one.
   void Flush() {
-    fmt::print("{}", table_.ToString());
-    table_ = MakeTable(with_distance_);
+    std::vector<Table::Column> columns = {{"Record", Table::kRight},
+                                          {"Task", Table::kLeft, 24},
+                                          {"Target", Table::kLeft, 12},
+                                          {"Result", Table::kRight},
+                                          {"Trial"},
+                                          {"Measured"},
+                                          {"Device", Table::kLeft, 8}};
+    if (with_distance_) columns.insert(columns.begin() + 3, {"Distance", Table::kRight});
+    if (with_configuration_) columns.push_back({"Configuration"});
+    Table table(std::move(columns));
+    for (std::vector<std::string>& cells : rows_) {
+      if (!with_configuration_) cells.pop_back();
+      table.AddRow(std::move(cells));
+    }
+    fmt::print("{}", table.ToString());
+    rows_.clear();
+    with_configuration_ = false;
     printed_ = true;
   }
 
   const bool json_, with_distance_;
   const Names names_;
-  Table table_;
-  bool printed_ = false;
+  std::vector<std::vector<std::string>> rows_;
+  bool with_configuration_ = false, printed_ = false;
 };
 
 // The workload that distances are from: its keys, of all versions of TVM.
@@ -227,7 +238,8 @@ Status ListNear(const RecordFilterFlags& flags, const v1::ListRecordsRequest& re
 }  // namespace
 
 Status ListRecordsCommand(const RecordFilterFlags& flags, const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const auto request, RequestOf(flags, absl::ToUnixSeconds(absl::Now())));
+  const int64_t now_s = absl::ToUnixSeconds(absl::Now());
+  KILN_ASSIGN_OR_RETURN(const auto request, RequestOf(flags, now_s));
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   if (!flags.job.empty()) KILN_RETURN_IF_ERROR(archive->Job(flags.job).status());
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
@@ -240,7 +252,10 @@ Status ListRecordsCommand(const RecordFilterFlags& flags, const Session& session
       return OkStatus();
     }));
   }
-  printer.Finish();
+  const bool printed = printer.Finish();
+  KILN_ASSIGN_OR_RETURN(const int64_t of_autotvm,
+                        ListAutotvmRecords(flags, now_s, printed, session, *archive));
+  if (!printed && of_autotvm == 0) printer.PrintNone();
   return OkStatus();
 }
 

@@ -16,20 +16,25 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "client/check/reproduce.h"
+#include "client/cli/autotvm_list.h"
 #include "client/cli/bindings.h"
 #include "client/cli/commands.h"
 #include "client/cli/resolve.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
+#include "client/view/kernel_values.h"
 #include "client/view/printable.h"
 #include "client/view/render.h"
+#include "client/view/render_kernel.h"
 #include "client/view/sketches.h"
 #include "client/view/summary.h"
 #include "client/view/variant_groups.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/extensions.h"
 #include "compiler/schedule/step.h"
+#include "compiler/target/target.h"
 #include "store/distill.h"
 #include "store/import_log.h"
 #include "store/measure_log.h"
@@ -158,6 +163,24 @@ StatusOr<TrialRequest> RequestOf(const std::string& name, Archive& archive) {
   return request;
 }
 
+// Which configurations they are, and how to get the source of a kernel with the values in it.
+std::string ConfigurationLines(const std::vector<v1::Record>& records, const Session& session) {
+  std::string lines;
+  for (const v1::Record& record : records) {
+    const std::string configuration = ConfigurationOf(record);
+    if (configuration.empty()) continue;
+    const std::string trial = TrialName(record);
+    lines += fmt::format("trial {}: {}\n", trial, configuration);
+    if (!handwritten::IsKernelPoint(record.steps())) continue;
+    const auto target = target::ParseTarget(record.target());
+    const bool is_gpu = target.ok() && target->is_gpu();
+    lines += fmt::format("  its source, with these values: {}\n",
+                         session.Command(fmt::format("show {} --as {}", trial,
+                                                     is_gpu ? "cuda" : std::string(kCForm))));
+  }
+  return lines;
+}
+
 std::string OutcomeText(uint32_t error, const std::string& message, double cost_s) {
   if (error == v1::NO_ERROR) return FormatSeconds(cost_s);
   return fmt::format("{}: {}", ErrorName(error), message);
@@ -186,7 +209,15 @@ void PrintReplay(const TrialRequest& request, const TrialReplay& replay) {
 
 Status BestCommand(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
-  KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
+  const StatusOr<Subject> resolved = Resolve(flags, *archive);
+  if (resolved.status().code() == StatusCode::kNotFound && !flags.what.empty()) {
+    // It may be a template of autotvm's logs.
+    KILN_ASSIGN_OR_RETURN(const int64_t printed,
+                          PrintBestOfTemplate(flags.what, flags.target, session, *archive));
+    if (printed > 0) return OkStatus();
+  }
+  KILN_RETURN_IF_ERROR(resolved.status());
+  const Subject& subject = *resolved;
   KILN_ASSIGN_OR_RETURN(auto records, BestOf(subject, flags, *archive));
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
   KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, *archive));
@@ -217,7 +248,8 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
                   ErrorCell(record.result()), fmt::format("{}", record.id()),
                   OneLine(record.result().device())});
   }
-  fmt::print("{}{}{}", table.ToString(OutputColumns(STDOUT_FILENO)), UncheckedLines(records),
+  fmt::print("{}{}{}{}", table.ToString(OutputColumns(STDOUT_FILENO)),
+             ConfigurationLines(records, session), UncheckedLines(records),
              RewrittenLines(records));
   if (several) {
     fmt::print("{} computations have this key:\n", computations.size());

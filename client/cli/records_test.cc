@@ -310,6 +310,62 @@ TEST_F(RecordsTest, AutotvmLogsGoInAndOut) {
   EXPECT_EQ(stats["by_error"], (Json{2, 2, 1, 0, 0, 0, 0, 0, 0}));
 }
 
+TEST_F(RecordsTest, AutotvmRecordsAreListedAndTheBestFound) {
+  const std::string log = folder_.Join("autotvm.log");
+  const std::string other = R"([["TENSOR", [2, 768], "float32"], null, "relu"])";
+  ASSERT_OK(WriteFile(log, AutotvmLine(1, 5e-06) + AutotvmLine(2, 4e-06) + AutotvmLine(3, 0, 1) +
+                               AutotvmLine(7, 1e-3, 0, other)));
+  Kiln({"records", "import", log});
+  const std::string all = Kiln({"records", "list"});
+  EXPECT_THAT(all, AllOf(HasSubstr("Template of autotvm"), HasSubstr("float32[1, 768]"),
+                         HasSubstr("float32[2, 768], null, relu"), HasSubstr("4.000 us"),
+                         Not(HasSubstr("bad schedule")), Not(HasSubstr("Record"))));
+  EXPECT_THAT(Kiln({"records", "list", "--errors"}), HasSubstr("bad schedule"));
+  EXPECT_THAT(List({"--errors"}), SizeIs(4));
+  const auto top = List({"--workload", "dense_small_batch.cuda", "--top", "2"});
+  ASSERT_THAT(top, SizeIs(2));
+  EXPECT_EQ(top[0]["config_index"], 2);
+  EXPECT_EQ(top[0]["args"], Json::parse(R"([["TENSOR", [1, 768], "float32"]])"));
+  EXPECT_EQ(top[0]["entity"], Json::parse(R"([["tile_k", "sp", [-1, 48]]])"));
+  EXPECT_EQ(top[1]["config_index"], 1);
+  EXPECT_THAT(List({"--workload", "conv2d_nchw.cuda"}), SizeIs(0));
+  EXPECT_THAT(List({"--target", "llvm"}), SizeIs(0));
+  EXPECT_THAT(List({"--since", "2021-06-01"}), SizeIs(0));
+  EXPECT_THAT(List({"--until", "2021-06-01"}), SizeIs(3));
+  EXPECT_THAT(List({"--job", "import"}), SizeIs(0)) << "they are of no job";
+  // Beside records of schedules.
+  Tune("32,32,32");
+  EXPECT_THAT(List({}), SizeIs(9));
+  EXPECT_THAT(Kiln({"records", "list"}),
+              AllOf(HasSubstr("Record"), HasSubstr("\n\nTemplate of autotvm")));
+
+  EXPECT_THAT(Kiln({"best", "dense_small_batch.cuda"}),
+              AllOf(HasSubstr("configuration 2 of float32[1, 768], 4.000 us: tile_k=[-1,48]\n"),
+                    HasSubstr("configuration 7 of float32[2, 768], null, relu, 1.000 ms: "),
+                    Not(HasSubstr("5.000 us"))));
+  EXPECT_EQ(JsonLines(Kiln({"best", "dense_small_batch.cuda", "--json"})).size(), 2u);
+  EXPECT_THAT(Error({"best", "dense_small_batch.cuda", "--target", "llvm"}),
+              HasSubstr("'dense_small_batch.cuda' is no job"));
+}
+
+// Of a search of a template it is said which of its configurations a record is.
+TEST_F(RecordsTest, ConfigurationsOfTemplatesAreListed) {
+  const std::string events =
+      Kiln({"tune", "--template", "dense", "--args", "16,16,16", "--target", "null", "--trials",
+            "3", "--policy", "template.random", "--json"});
+  const std::string job = JsonLines(events)[0]["job"];
+  EXPECT_THAT(Kiln({"records", "list", "--job", job}),
+              AllOf(HasSubstr("Configuration"), HasSubstr("template dense, config ")));
+  for (const Json& record : List({"--job", job})) {
+    const std::string trial = fmt::format("{}/{}", job, record["trial"].get<int>());
+    const bool is_one = record["origin"].get<std::string>().starts_with("template dense");
+    EXPECT_EQ(Kiln({"best", trial}).find("trial " + trial + ": template dense, config ") !=
+                  std::string::npos,
+              is_one)
+        << record;
+  }
+}
+
 TEST_F(RecordsTest, TheBestOfAutotvmAreDistilled) {
   const std::string log = folder_.Join("autotvm.log");
   const std::string other = AutotvmLine(7, 1e-3, 0, R"([["TENSOR", [2, 768], "float32"]])");

@@ -7,12 +7,14 @@
 
 #include "base/closest_names.h"
 #include "base/file.h"
+#include "client/cli/kernel_source.h"
 #include "client/network.h"
 #include "client/view/variant_groups.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/handwritten/computation.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/fit.h"
 #include "compiler/target/meaning.h"
@@ -161,6 +163,41 @@ std::string Describe(const Subject& subject) {
          (subject.workload_keys.empty() ? subject.workload_id : subject.workload_keys[0]);
 }
 
+// As its jobs have it.
+StatusOr<std::optional<Workload>> KernelWorkload(const SubjectFlags& flags) {
+  if (flags.kernel_space.empty()) {
+    return InvalidArgument(
+        "{} is a kernel, which has parameters and no schedule: kiln best and kiln show take it "
+        "with --space FILE.toml (docs/howto/tune-a-kernel.md)",
+        flags.what);
+  }
+  KILN_ASSIGN_OR_RETURN(KernelSource kernel, LoadKernelSource(flags.what, flags.kernel_space));
+  KILN_ASSIGN_OR_RETURN(kernel.workload.dag,
+                        handwritten::TaggedComputation(kernel.text, kernel.workload.dag));
+  return std::optional<Workload>(std::move(kernel.workload));
+}
+
+// Of a kernel: in the place of the loops that it is compared with, which may be the fastest, its own
+// best record for the target.
+StatusOr<std::vector<v1::Record>> BestConfigurations(const std::vector<v1::Record>& records,
+                                                     Archive& archive) {
+  std::vector<v1::Record> configurations;
+  for (const v1::Record& record : records) {
+    std::optional<v1::Record> best;
+    v1::ListRecordsRequest request;
+    request.set_workload_id(record.workload_id());
+    request.set_target(record.target());
+    KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& other) {
+      const bool is_one =
+          handwritten::IsKernelPoint(other.steps()) && other.target() == record.target();
+      if (is_one && (!best.has_value() || IsBetter(other.result(), best->result()))) best = other;
+      return OkStatus();
+    }));
+    if (best.has_value()) configurations.push_back(*std::move(best));
+  }
+  return configurations;
+}
+
 // That a job has the task.
 Status CheckTask(const std::string& job_id, int task, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(job_id));
@@ -172,11 +209,18 @@ Status CheckTask(const std::string& job_id, int task, Archive& archive) {
 }  // namespace
 
 StatusOr<std::optional<Workload>> NamedWorkload(const SubjectFlags& flags) {
+  if (flags.arguments.op.empty() && handwritten::IsKernelFile(flags.what))
+    return KernelWorkload(flags);
   WorkloadArguments arguments = flags.arguments;
   if (arguments.op.empty() && !flags.what.starts_with("[") && !TrialOf(flags).has_value() &&
       (IsTextFile(flags.what) || IsNetwork(flags.what) || IsForeignNetwork(flags.what) ||
        dag::FindOp(flags.what).ok())) {
     arguments.op = flags.what;
+  }
+  if (!flags.kernel_space.empty()) {
+    return InvalidArgument(
+        "--space is of a kernel of yours: expected its source, *.cu or *.c, found '{}'",
+        flags.what);
   }
   if (arguments.op.empty()) return std::optional<Workload>();
   KILN_ASSIGN_OR_RETURN(Workload workload, LoadWorkload(arguments));
@@ -248,6 +292,9 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
            (flags.task.has_value() && record.task_index() != static_cast<uint32_t>(*flags.task));
   });
   if (subject.is_workload()) records = BestOfEachMeaning(records);
+  if (handwritten::IsKernelFile(flags.what)) {
+    KILN_ASSIGN_OR_RETURN(records, BestConfigurations(records, archive));
+  }
   if (!subject.job_id.empty() && !records.empty()) {
     KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(subject.job_id));
     FastestVariantsFirst(job, records);

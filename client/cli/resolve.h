@@ -23,7 +23,8 @@ struct Subject {
   bool is_workload() const { return !workload_id.empty() || !workload_keys.empty(); }
 };
 
-// In this order: --record; the name of a trial, JOB/N; an operator or text file; a workload key
+// In this order: --record; the name of a trial, JOB/N; an operator, text file, or kernel (with its
+// space); a workload key
 // (starts with '['); the identity of a computation (64 hex digits); a job; the number of a record.
 // Where --op says what something else is of, that decides. Nothing at all: the newest job that has
 // a task.
@@ -38,7 +39,7 @@ StatusOr<v1::Record> FindTrial(const NamedTrial& trial, Archive& archive);
 // The best records of the subject (or the record itself), those of flags.target (what it begins
 // with, or a target that means the same) and flags.task if given, one where targets mean the same;
 // of a job without tasks, as an import is, one for each workload and target. Of variants of one
-// group the fastest comes first. A key may mean several computations: then there are records of
+// group the fastest comes first. Of a kernel's file they are those of its configurations. A key may mean several computations: then there are records of
 // each. Never empty: NotFound says what there is none for.
 StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFlags& flags,
                                          Archive& archive);

@@ -70,6 +70,12 @@ class SmallArchive : public Archive {
     }
     return found;
   }
+  StatusOr<v1::QueryScheduleReply> QuerySchedule(const v1::QueryScheduleRequest&) override {
+    return v1::QueryScheduleReply();
+  }
+  StatusOr<v1::QueryConfigReply> QueryConfig(const v1::QueryConfigRequest&) override {
+    return v1::QueryConfigReply();
+  }
   StatusOr<bool> SetSchedule(const v1::SetScheduleRequest&) override { return false; }
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>&) override { return 0; }
   StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest&) override {

@@ -1,5 +1,6 @@
 #include "compiler/schedule/tvm/expression.h"
 
+#include <cctype>
 #include <cmath>
 #include <unordered_map>
 
@@ -30,20 +31,21 @@ class Printer {
   std::string Body(Expr e) {
     if (numpy_) return Print(e, 0);
     if (e->op == Op::kInt) return Literal(e, /*is_index=*/false);
-    const bool is_index = !HasLoad(e);
+    const bool is_index = !HasValue(e);
     std::string text = Print(e, 0, is_index);
     if (is_index && e->type == ir::kIndex) return fmt::format("tir.Cast(\"int64\", {})", text);
     return text;
   }
 
  private:
-  bool HasLoad(Expr e) {
-    if (e->op == Op::kLoad) return true;
-    const auto known = has_load_.find(e);
-    if (known != has_load_.end()) return known->second;
+  // Is it more than index arithmetic?
+  bool HasValue(Expr e) {
+    if (e->op == Op::kLoad || (e->op == Op::kVar && names_.vars_are_values)) return true;
+    const auto known = has_value_.find(e);
+    if (known != has_value_.end()) return known->second;
     bool has = false;
-    for (Expr arg : e->args()) has = has || HasLoad(arg);
-    has_load_[e] = has;
+    for (Expr arg : e->args()) has = has || HasValue(arg);
+    has_value_[e] = has;
     return has;
   }
 
@@ -69,13 +71,13 @@ class Printer {
         return Call(numpy_ ? "np.maximum" : "te.max", e, is_index);
       case Op::kEq:
       case Op::kNe:
-        if (!numpy_) return Call(e->op == Op::kEq ? "tir.EQ" : "tir.NE", e, !HasLoad(e));
-        return Infix(e, level, !HasLoad(e));
+        if (!numpy_) return Call(e->op == Op::kEq ? "tir.EQ" : "tir.NE", e, !HasValue(e));
+        return Infix(e, level, !HasValue(e));
       case Op::kLt:
       case Op::kLe:
       case Op::kGt:
       case Op::kGe:
-        return Infix(e, level, !HasLoad(e));
+        return Infix(e, level, !HasValue(e));
       case Op::kSelect:
       case Op::kIf:
         return Choice(e, is_index);
@@ -118,7 +120,7 @@ class Printer {
   }
 
   std::string Choice(Expr e, bool is_index) {
-    const std::string condition = Print(e->arg(0), 0, !HasLoad(e->arg(0)));
+    const std::string condition = Print(e->arg(0), 0, !HasValue(e->arg(0)));
     const bool guards = e->op == Op::kIf;
     guarded_ += guards;
     const std::string yes = Arg(e, 1, is_index), no = Arg(e, 2, is_index);
@@ -130,7 +132,7 @@ class Printer {
   }
 
   std::string Cast(Expr e) {
-    const std::string arg = Arg(e, 0, !HasLoad(e->arg(0)));
+    const std::string arg = Arg(e, 0, !HasValue(e->arg(0)));
     const std::string_view type = ir::TypeName(e->type);
     if (numpy_) return fmt::format("np.asarray({}).astype(\"{}\")", arg, type);
     return fmt::format("tir.Cast(\"{}\", {})", type, arg);
@@ -175,6 +177,8 @@ class Printer {
         return numpy_ ? "np.power" : "te.power";
       case ir::Intrinsic::kRound:  // half to even
         return numpy_ ? "np.rint" : "tir.nearbyint";
+      case ir::Intrinsic::kExp2:
+        return numpy_ ? "np.exp2" : "tir.exp2";
       default:
         return fmt::format("{}.{}", numpy_ ? "np" : "te", ir::IntrinsicName(intrinsic));
     }
@@ -183,7 +187,7 @@ class Printer {
   const PythonNames& names_;
   const bool numpy_;
   int guarded_ = 0;  // sides of conditions that the walk is in
-  std::unordered_map<Expr, bool> has_load_;
+  std::unordered_map<Expr, bool> has_value_;
 };
 
 }  // namespace
@@ -194,6 +198,14 @@ std::string TvmExpression(Expr e, const PythonNames& names) {
 
 std::string NumpyExpression(Expr e, const PythonNames& names) {
   return Printer(names, /*numpy=*/true).Body(e);
+}
+
+std::string PythonName(std::string_view name) {
+  std::string result;
+  for (char c : name) result += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+  if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0])))
+    result.insert(result.begin(), '_');
+  return result;
 }
 
 std::string PythonText(std::string_view text) {

@@ -165,19 +165,26 @@ void PrintAxes(const Stage& stage, std::string_view name, std::string_view loops
 
 const SourceDialect kTvmDialect = {.step = PrintStep, .axes = PrintAxes, .reserved = kReserved};
 
+// What a step has that TVM lacks; "": nothing.
+std::string_view WhatTvmLacks(const Step& step, const dag::Operator& op) {
+  if (step.IsExtension()) return "the steps of Kiln's own (docs/steps.md)";
+  const auto* annotate = As<AnnotateStep>(step);
+  if (annotate != nullptr && annotate->annotation == Annotation::kTensorize)
+    return "tensorize, whose instruction the step does not say";
+  if (As<ComputeInlineStep>(step) != nullptr && op.num_outputs() > 1)
+    return "an operator of several outputs that is inlined";
+  return "";
+}
+
 Status CheckIsTvms(const State& state) {
   State current(state.initial_dag());
   int number = 0;
   for (const StepPtr& step : state.steps()) {
-    const auto* annotate = As<AnnotateStep>(*step);
-    const bool tensorizes = annotate != nullptr && annotate->annotation == Annotation::kTensorize;
-    if (step->IsExtension() || tensorizes) {
+    const dag::Operator& op = current.dag()->op(step->stage());
+    if (const std::string_view lacking = WhatTvmLacks(*step, op); !lacking.empty()) {
       return InvalidArgument(
           "TVM has no such step: {} #{} {} of stage {} ({}); expected a schedule without {}",
-          step->name(), number, step->ToJson(), step->stage(),
-          current.dag()->op(step->stage()).name(),
-          tensorizes ? "tensorize, whose instruction the step does not say"
-                     : "the steps of Kiln's own (docs/steps.md)");
+          step->name(), number, step->ToJson(), step->stage(), op.name(), lacking);
     }
     KILN_RETURN_IF_ERROR(current.Apply(step));
     ++number;

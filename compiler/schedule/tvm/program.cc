@@ -1,11 +1,11 @@
 #include "compiler/schedule/tvm/program.h"
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_set>
 
 #include "compiler/dag/index_limit.h"
 #include "compiler/schedule/source/names.h"
+#include "compiler/schedule/tvm/combiners.h"
 #include "compiler/schedule/tvm/expression.h"
 #include "compiler/schedule/tvm/primitives.h"
 
@@ -17,7 +17,13 @@ constexpr std::string_view kReducers = R"(
 
 def reducer(how):
     """How values of the reduction axes are combined: of an operator with several outputs a tuple."""
-    if how in ("argmax", "argmin"):
+)";
+constexpr std::string_view kWrittenReducers =
+    R"(    if how in COMBINERS:
+        combine, identity, _ = COMBINERS[how]
+        return te.comm_reducer(combine, identity, name=how)
+)";
+constexpr std::string_view kKnownReducers = R"(    if how in ("argmax", "argmin"):
 
         def better(a, b):
             return tir.any(b > a if how == "argmin" else a > b)
@@ -68,7 +74,16 @@ def sigmoid(x):
 
 def reduce_last(how, parts):
     """Of each output's values along the last axis."""
-    if how in ("argmax", "argmin"):
+)";
+constexpr std::string_view kWrittenOracle = R"(    if how in COMBINERS:
+        while parts[0].shape[-1] > 1:  # neighbours become one
+            even = parts[0].shape[-1] // 2 * 2
+            left, right = [part[..., 0:even:2] for part in parts], [part[..., 1:even:2] for part in parts]
+            pairs = [np.broadcast_to(pair, one.shape) for pair, one in zip(COMBINERS[how][2](left, right), left)]
+            parts = [np.concatenate([pair, part[..., even:]], -1) for pair, part in zip(pairs, parts)]
+        return [part[..., 0] for part in parts]
+)";
+constexpr std::string_view kKnownOracle = R"(    if how in ("argmax", "argmin"):
         index, value = parts
         best = value.max(-1) if how == "argmax" else value.min(-1)
         return [np.where(value == best[..., None], index, np.iinfo(np.int64).max).min(-1), best]
@@ -152,6 +167,7 @@ class ProgramPrinter {
   ProgramPrinter(const State& state, std::string_view target)
       : initial_(state.initial_dag()),
         dag_(*state.initial_dag()),
+        combiners_(dag_),
         names_(initial_, TvmReservedWords()),
         target_(target) {
     for (int i = 0; i < dag_.size(); ++i) taken_.insert(names_.Stage(i));
@@ -162,13 +178,6 @@ class ProgramPrinter {
 
   Status CheckOperators() const {
     for (const dag::OpNode& node : dag_.nodes()) {
-      if (const dag::CustomCombinerPtr& custom = node.op->reduction().custom) {
-        return InvalidArgument(
-            "{} is reduced by {}, which 'combine' defines: expected combiners of the language, "
-            "only "
-            "those are printed for TVM",
-            node.op->name(), custom->name);
-      }
       for (int k = 0; k < node.op->num_outputs(); ++k) {
         if (node.op->type(k) != ir::kBFloat16) continue;
         return InvalidArgument("{} is of bfloat16, which numpy does not have: expected other types",
@@ -184,9 +193,16 @@ class ProgramPrinter {
     Line("TARGET = tvm.target.Target({})", PythonText(target_));
     Line("TOLERANCE = {}", HasHalf() ? "2e-2" : "1e-3");
     Line("MOST = 1 << 24  # values that the check holds of an operator at once");
-    if (NeedsReducers()) text_ += kReducers;
+    if (!combiners_.empty()) text_ += combiners_.Definitions();
+    if (NeedsReducers()) {
+      text_ += kReducers;
+      if (!combiners_.empty()) text_ += kWrittenReducers;
+      text_ += kKnownReducers;
+    }
     Scheduled(primitives);
     text_ += kOracle;
+    if (!combiners_.empty()) text_ += kWrittenOracle;
+    text_ += kKnownOracle;
     Inputs();
     Reference();
     text_ += kMain;
@@ -200,22 +216,34 @@ class ProgramPrinter {
     text_ += '\n';
   }
 
-  std::string Tensor(dag::Tensor tensor) const {
+  // Of whose outputs: those of numpy are the operator's, those of TVM in its order.
+  enum class Of { kNumpy, kTvm };
+
+  std::string Tensor(dag::Tensor tensor, Of of) const {
     const std::string& name = names_.Stage(tensor.op);
-    if (dag_.op(tensor.op).num_outputs() == 1) return name;
-    return fmt::format("{}[{}]", name, tensor.output);
+    const dag::Operator& op = dag_.op(tensor.op);
+    if (op.num_outputs() == 1) return name;
+    return fmt::format("{}[{}]", name,
+                       of == Of::kTvm ? TvmOutputsOf(op).Place(tensor.output) : tensor.output);
   }
-  std::vector<std::string> Tensors(const std::vector<dag::Tensor>& tensors) const {
+  std::vector<std::string> Tensors(const std::vector<dag::Tensor>& tensors, Of of) const {
     std::vector<std::string> names;
-    for (const dag::Tensor& tensor : tensors) names.push_back(Tensor(tensor));
+    for (const dag::Tensor& tensor : tensors) names.push_back(Tensor(tensor, of));
     return names;
+  }
+
+  // As the program calls it.
+  std::string_view How(const dag::Operator& op) const {
+    return op.combiner() == dag::Combiner::kCustom ? combiners_.NameOf(op)
+                                                   : dag::CombinerName(op.combiner());
   }
 
   // te.sum and so on, of one output.
   static bool IsPlain(const dag::Operator& op) {
     const dag::Combiner combiner = op.combiner();
     return op.num_outputs() == 1 && combiner != dag::Combiner::kProd &&
-           combiner != dag::Combiner::kAny && combiner != dag::Combiner::kAll;
+           combiner != dag::Combiner::kAny && combiner != dag::Combiner::kAll &&
+           combiner != dag::Combiner::kCustom;
   }
   bool NeedsReducers() const {
     return std::ranges::any_of(dag_.nodes(), [](const dag::OpNode& node) {
@@ -231,12 +259,7 @@ class ProgramPrinter {
   std::vector<std::string> AxisNames(const dag::Operator& op) const {
     std::vector<std::string> names;
     const auto add = [&](const dag::Axis& axis) {
-      std::string name;
-      for (char c : axis.name) {
-        const bool word = std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-        name += word ? c : '_';
-      }
-      if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "_");
+      std::string name = PythonName(axis.name);
       while (IsTaken(name) || std::ranges::find(names, name) != names.end()) name += '_';
       names.push_back(std::move(name));
     };
@@ -249,20 +272,27 @@ class ProgramPrinter {
            std::ranges::find(TvmReservedWords(), name) != TvmReservedWords().end();
   }
 
-  PythonNames NamesOf(int stage, const std::vector<std::string>& axes) const {
+  PythonNames NamesOf(int stage, const std::vector<std::string>& axes, Of of) const {
     return {[&axes](int32_t id) { return axes[static_cast<size_t>(id)]; },
-            [this, stage](int32_t slot) {
-              return Tensor(dag_.node(stage).inputs[static_cast<size_t>(slot)]);
+            [this, stage, of](int32_t slot) {
+              return Tensor(dag_.node(stage).inputs[static_cast<size_t>(slot)], of);
             }};
   }
 
   // The bodies, of several outputs as a tuple.
-  template <typename Expression>
-  std::string Bodies(int stage, const std::vector<std::string>& axes,
-                     const Expression& expression) const {
-    const PythonNames names = NamesOf(stage, axes);
+  std::string TvmBodies(int stage, const std::vector<std::string>& axes) const {
+    const PythonNames names = NamesOf(stage, axes, Of::kTvm);
+    const dag::Operator& op = dag_.op(stage);
+    const TvmOutputs outputs = TvmOutputsOf(op);
     std::vector<std::string> bodies;
-    for (ir::Expr body : dag_.op(stage).bodies()) bodies.push_back(expression(body, names));
+    for (const std::vector<int>* those : {&outputs.copied, &outputs.updated})
+      for (int output : *those) bodies.push_back(TvmExpression(op.body(output), names));
+    return bodies.size() == 1 ? bodies[0] : fmt::format("({})", Joined(bodies));
+  }
+  std::string NumpyBodies(int stage, const std::vector<std::string>& axes) const {
+    const PythonNames names = NamesOf(stage, axes, Of::kNumpy);
+    std::vector<std::string> bodies;
+    for (ir::Expr body : dag_.op(stage).bodies()) bodies.push_back(NumpyExpression(body, names));
     return bodies.size() == 1 ? bodies[0] : fmt::format("({})", Joined(bodies));
   }
 
@@ -280,7 +310,7 @@ class ProgramPrinter {
     // Of several outputs of one operator it is the operator that counts, once.
     std::vector<std::string> operators;
     for (const dag::Tensor& output : outputs_) {
-      if (output.output == 0) operators.push_back(Tensor(output) + ".op");
+      if (output.output == 0) operators.push_back(Tensor(output, Of::kTvm) + ".op");
     }
     Line("    s = te.create_schedule([{}])", Joined(operators));
     while (!primitives.empty()) {
@@ -288,8 +318,8 @@ class ProgramPrinter {
       Line("    {}", primitives.substr(0, end));
       primitives.remove_prefix(end + 1);
     }
-    std::vector<std::string> all = Tensors(inputs_);
-    for (const std::string& output : Tensors(outputs_)) all.push_back(output);
+    std::vector<std::string> all = Tensors(inputs_, Of::kTvm);
+    for (std::string& output : Tensors(outputs_, Of::kTvm)) all.push_back(std::move(output));
     Line("    return s, [{}]", Joined(all));
   }
 
@@ -303,9 +333,9 @@ class ProgramPrinter {
       Line("    {} = te.reduce_axis((0, {}), name={})", reduced[i], op.reduce_axes()[i].extent,
            PythonText(op.reduce_axes()[i].name));
     }
-    std::string body = Bodies(stage, axes, TvmExpression);
+    std::string body = TvmBodies(stage, axes);
     if (op.is_reduction()) {
-      const std::string_view how = dag::CombinerName(op.combiner());
+      const std::string_view how = How(op);
       const std::string function =
           IsPlain(op) ? fmt::format("te.{}", how) : fmt::format("reducer(\"{}\")", how);
       body = fmt::format("{}({}, axis=[{}])", function, body, Joined(reduced));
@@ -349,13 +379,16 @@ class ProgramPrinter {
       return std::ranges::any_of(e->args(), [&](ir::Expr arg) { return self(self, arg); });
     };
     return std::ranges::any_of(dag_.nodes(), [&](const dag::OpNode& node) {
-      return std::ranges::any_of(node.op->bodies(), [&](ir::Expr body) { return has(has, body); });
+      const dag::CustomCombinerPtr& custom = node.op->reduction().custom;
+      const auto in = [&](ir::Expr body) { return has(has, body); };
+      return std::ranges::any_of(node.op->bodies(), in) ||
+             (custom != nullptr && std::ranges::any_of(custom->results, in));
     });
   }
 
   void Reference() {
     Line("\n\ndef reference({}):\n    \"\"\"The outputs, by numpy.\"\"\"",
-         Joined(Tensors(inputs_)));
+         Joined(Tensors(inputs_, Of::kNumpy)));
     for (int i = 0; i < dag_.size(); ++i) {
       const dag::Operator& op = dag_.op(i);
       if (op.is_placeholder()) continue;
@@ -367,18 +400,18 @@ class ProgramPrinter {
       if (op.is_reduction()) {
         std::vector<int64_t> extents;
         for (const dag::Axis& axis : op.reduce_axes()) extents.push_back(axis.extent);
-        reductions =
-            fmt::format(", {}, \"{}\"", TupleText(extents), dag::CombinerName(op.combiner()));
+        reductions = fmt::format(", {}, \"{}\"", TupleText(extents), How(op));
       }
       const std::string parameters = axes.empty() ? "" : " " + Joined(axes);
       Line("    {} = values([{}], lambda{}: {}, {}{})", names_.Stage(i), Joined(types), parameters,
-           Bodies(i, axes, NumpyExpression), TupleText(op.shape()), reductions);
+           NumpyBodies(i, axes), TupleText(op.shape()), reductions);
     }
-    Line("    return [{}]", Joined(Tensors(outputs_)));
+    Line("    return [{}]", Joined(Tensors(outputs_, Of::kNumpy)));
   }
 
   const State initial_;
   const dag::Dag& dag_;
+  const PythonCombiners combiners_;
   const SourceNames names_;
   const std::string target_;
   std::unordered_set<std::string> taken_;  // names of tensors
@@ -386,10 +419,29 @@ class ProgramPrinter {
   std::string text_;
 };
 
+// Threads combine their values by exchanging all outputs at once, and copies that an update leaves
+// stand for nothing then.
+Status CheckCopiesStayWithinAThread(const State& state) {
+  for (int i = 0; i < state.num_stages(); ++i) {
+    const Stage& stage = state.stage(i);
+    if (stage.is_placeholder() || TvmOutputsOf(*stage.op).copied.empty()) continue;
+    for (int loop = 0; loop < static_cast<int>(stage.loops.size()); ++loop) {
+      if (stage.loop(loop).kind == IterKind::kSpatial || !IsBound(stage.annotation(loop))) continue;
+      return InvalidArgument(
+          "TVM updates the outputs of {} one after the other, and each of them needs the others as "
+          "they were: that is not printed where the threads of {} share the reduction; expected a "
+          "schedule that reduces within a thread",
+          stage.op->name(), LoopName(stage, loop));
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<std::string> TvmProgram(const State& state, std::string_view target) {
   KILN_ASSIGN_OR_RETURN(const std::string primitives, TvmPrimitives(state));
+  KILN_RETURN_IF_ERROR(CheckCopiesStayWithinAThread(state));
   ProgramPrinter printer(state, target);
   KILN_RETURN_IF_ERROR(printer.CheckOperators());
   return printer.Print(primitives);

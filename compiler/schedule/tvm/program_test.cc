@@ -109,6 +109,115 @@ TEST(TvmProgram, ReductionsThatTeHasNoWordFor) {
                              HasSubstr("lambda i, j: A[i, j], (), (4, 8), \"prod\")")));
 }
 
+StatusOr<std::string> ProgramOfText(std::string_view text, std::string_view steps) {
+  StatusOr<dag::DagPtr> dag = dag::ParseDag(text);
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  return Program(*dag, steps);
+}
+
+// The parts of a complex product need each other as they were: TVM, which updates one after the
+// other, has a copy of one.
+constexpr char kComplexProduct[] =
+    R"(combine times(ar: float32, ai: float32; br, bi) from (1.0, 0.0) =
+    (ar*br - ai*bi, ar*bi + ai*br)
+input re: float32[16, 24]
+input im: float32[16, 24]
+P[i: 16] = times(k: 24) (re[i, k], im[i, k])
+)";
+
+TEST(TvmProgram, CopiesWhatPartsOfAWrittenCombinerNeedOfEachOther) {
+  ASSERT_OK_AND_ASSIGN(const std::string program,
+                       ProgramOfText(kComplexProduct, R"([["SP", 2, 1, 24, [4], 1]])"));
+  EXPECT_THAT(program, HasSubstr(R"(
+def te_times(left, right):
+    (ar, ar_before, ai), (_, br, bi) = left, right
+    return (ar_before, ar * br - ai * bi, ar * bi + ai * br)
+
+
+def np_times(left, right):
+    (ar, ai), (br, bi) = left, right
+    return (ar * br - ai * bi, ar * bi + ai * br)
+
+
+COMBINERS = {
+    "times": (te_times, lambda *types: (tir.const(1.0, "float32"), tir.const(1.0, "float32"), tir.const(0.0, "float32")), np_times),
+}
+
+
+def reducer(how):
+    """How values of the reduction axes are combined: of an operator with several outputs a tuple."""
+    if how in COMBINERS:
+        combine, identity, _ = COMBINERS[how]
+        return te.comm_reducer(combine, identity, name=how)
+    if how in ("argmax", "argmin"):
+)"));
+  EXPECT_THAT(program, HasSubstr(R"(
+    P = te.compute((16,), lambda i: reducer("times")((re[i, k], re[i, k], im[i, k]), axis=[k]), name="P")
+    s = te.create_schedule([P[1].op])
+    P_i, P_k, = list(s[P[0]].op.axis) + list(s[P[0]].op.reduce_axis)
+    P_k_0, P_k_1 = s[P[0]].split(P_k, factor=4)
+    return s, [re, im, P[1], P[2]]
+)"));
+  EXPECT_THAT(
+      program,
+      AllOf(
+          HasSubstr("    if how in COMBINERS:\n        while parts[0].shape[-1] > 1:"),
+          HasSubstr("    P = values([\"float32\", \"float32\"], lambda i, k: (re[i, k], im[i, k]), "
+                    "(16,), (24,), \"times\")\n    return [P[0], P[1]]\n")));
+}
+
+// Threads would combine the copies as well.
+TEST(TvmProgram, RefusesCopiesBetweenThreads) {
+  EXPECT_THAT(ProgramOfText(kComplexProduct, R"([["AN", 2, 1, 6]])").status(),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("expected a schedule that reduces within a thread")));
+}
+
+// Where parts need others in one direction alone, those that are needed come last.
+TEST(TvmProgram, OrdersThePartsOfAWrittenCombiner) {
+  constexpr char kText[] =
+      R"(combine online(m: float32, @range(0, 4) s: float32; m2, s2) from (-1e30, 0.0) =
+    (max(m, m2), s * exp(m - max(m, m2)) + s2 * exp(m2 - max(m, m2)))
+input x: float32[16, 100]
+L[i: 16] = online(k: 100) (x[i, k], 1.0)
+y[i: 16, j: 100] = exp(x[i, j] - L.v0[i]) / L.v1[i]
+)";
+  ASSERT_OK_AND_ASSIGN(const std::string program, ProgramOfText(kText, "[]"));
+  EXPECT_THAT(
+      program,
+      AllOf(HasSubstr("    (s_, m), (s2, m2) = left, right\n"), HasSubstr("axis=[k]), name=\"L\")"),
+            HasSubstr("reducer(\"online\")((tir.const(1.0, \"float32\"), x[i, k])"),
+            HasSubstr("te.exp(x[i, j] - L[1][i]) / L[0][i]"),
+            HasSubstr("np.exp(x[i, j] - L[0][i]) / L[1][i]")));
+  EXPECT_OK(ProgramOfText(kText, R"([["AN", 1, 1, 6]])").status());
+}
+
+TEST(TvmProgram, WrittenCombinersOfOnePartAndOfIndices) {
+  ASSERT_OK_AND_ASSIGN(const std::string product,
+                       ProgramOfText("combine times(left: float32; b) from 1.0 = left * b\n"
+                                     "input A: float32[8, 4]\n"
+                                     "P[i: 8] = times(k: 4) A[i, k]\n",
+                                     "[]"));
+  EXPECT_THAT(product,
+              AllOf(HasSubstr("    left_, b = left, right\n    return left_ * b\n"),
+                    HasSubstr("    (left_,), (b,) = left, right\n    return (left_ * b,)\n"),
+                    HasSubstr("lambda *types: tir.const(1.0, \"float32\"), np_times"),
+                    HasSubstr("reducer(\"times\")(A[i, k], axis=[k])")));
+  ASSERT_OK_AND_ASSIGN(const std::string best,
+                       ProgramOfText("combine best(i: int64, x: float32; j, y) from (-1, -inf) =\n"
+                                     "    (x > y || x == y && i < j ? i : j, max(x, y))\n"
+                                     "input A: float32[24, 100]\n"
+                                     "T[r: 24] = best(k: 100) (k, A[r, k])\n",
+                                     "[]"));
+  EXPECT_THAT(
+      best, AllOf(HasSubstr("    return (tir.if_then_else(tir.any(x > y, tir.all(tir.EQ(x, y), i "
+                            "< j)), i, j), te.max(x, y))\n"),
+                  HasSubstr("(tir.const(-1, \"int64\"), tir.const(float(\"-inf\"), \"float32\"))"),
+                  HasSubstr("reducer(\"best\")((tir.Cast(\"int64\", k), A[r, k]), axis=[k])"),
+                  HasSubstr("(np.where(np.logical_or(x > y, np.logical_and(x == y, i < j)), i, j), "
+                            "np.maximum(x, y))")));
+}
+
 TEST(TvmProgram, NamesTheStepThatTvmLacks) {
   const std::pair<const char*, const char*> cases[] = {
       {R"([["CR", 2], ["LA", 2, [1, 0]]])",
@@ -124,6 +233,13 @@ TEST(TvmProgram, NamesTheStepThatTvmLacks) {
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(message)))
         << steps;
   }
+  EXPECT_THAT(ProgramOfText("input A: float32[4, 8]\n"
+                            "P[i: 4, j: 8] = (A[i, j] + 2.0, A[i, j] * 3.0)\n"
+                            "S[i: 4] = sum(k: 8) (P.v0[i, k], P.v1[i, k])\n",
+                            R"([["CI", 1]])")
+                  .status(),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("without an operator of several outputs that is inlined")));
   ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag,
                        dag::ParseDag("input A: bfloat16[8]\nB[i: 8] = A[i] + A[i]\n"));
   EXPECT_THAT(Program(dag, "[]").status(),
