@@ -5,7 +5,9 @@
 
 #include <utility>
 
+#include "absl/time/time.h"
 #include "base/file.h"
+#include "base/freed_memory.h"
 #include "base/log.h"
 #include "base/message_child.h"
 #include "base/subprocess.h"
@@ -16,6 +18,9 @@
 
 namespace kiln::builder {
 namespace {
+
+// Without a request for so long: nothing is being built.
+constexpr absl::Duration kIdle = absl::Seconds(2);
 
 wire::ChildDone Serve(const v1::BuildRequest& request) {
   wire::ChildDone done;
@@ -35,10 +40,18 @@ wire::ChildDone Serve(const v1::BuildRequest& request) {
   return done;
 }
 
+// A child that has no work keeps no memory for it.
+StatusOr<std::string> NextRequest(MessagePipe& pipe) {
+  auto bytes = pipe.Read(kIdle);
+  if (bytes.status().code() != StatusCode::kDeadlineExceeded) return bytes;
+  GiveBackFreeMemory();
+  return pipe.Read();
+}
+
 // Until the daemon closes the pipe.
 Status ServeAll(MessagePipe& pipe) {
   while (true) {
-    const auto bytes = pipe.Read();
+    const auto bytes = NextRequest(pipe);
     if (!bytes.ok()) return IsEndOfPipe(bytes.status()) ? OkStatus() : bytes.status();
     wire::ChildEvent event;
     event.set_began(true);
@@ -50,7 +63,8 @@ Status ServeAll(MessagePipe& pipe) {
   }
 }
 
-void PrepareForMemoryLimits() {
+void PrepareMemory() {
+  KeepFreedMemory();
   // When the machine runs out of memory, a build goes rather than a daemon. Best effort.
   (void)WriteFile("/proc/self/oom_score_adj", "500");
   ReportOutOfMemory();
@@ -63,7 +77,7 @@ int BuilderChildMain(int, char**) {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   InitLog("builder-child");
   MessagePipe pipe = ServeParent();
-  PrepareForMemoryLimits();
+  PrepareMemory();
   const Status status = ServeAll(pipe);
   if (!status.ok()) LogError("{}", Message(status));
   // Not through exit(): nothing here needs the destructors of the compiler's globals.

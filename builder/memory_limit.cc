@@ -14,6 +14,9 @@
 namespace kiln::builder {
 namespace {
 
+// As much as base/freed_memory.h lets the heap keep at its end.
+constexpr size_t kMostFreeBytes = 256 << 20;
+
 void SetSoftLimit(uint64_t bytes) {
   rlimit limit;
   KILN_CHECK(getrlimit(RLIMIT_DATA, &limit) == 0);
@@ -51,7 +54,7 @@ MemoryLimit::~MemoryLimit() {
 }
 
 int64_t OwnMemoryBytes() {
-  malloc_trim(0);
+  if (mallinfo2().fordblks > kMostFreeBytes) GiveBackFreeMemory();
   // statm: size, resident, shared, text, 0, data and stack; in pages.
   long pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "re"); file != nullptr) {
@@ -60,6 +63,8 @@ int64_t OwnMemoryBytes() {
   }
   return static_cast<int64_t>(pages) * sysconf(_SC_PAGESIZE);
 }
+
+void GiveBackFreeMemory() { malloc_trim(0); }
 
 void ReportOutOfMemory() { std::set_new_handler(OnOutOfMemory); }
 

@@ -129,6 +129,14 @@ StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
   return cubin;
 }
 
+StatusOr<Cubin> CompileSource(const CudaSource& source, std::string_view arch,
+                              const CudaOptions& options, std::span<const std::string> more) {
+  KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());
+  std::vector<std::string> flags(more.begin(), more.end());
+  if (nvrtc->KnowsMinimal()) flags.emplace_back("--minimal");
+  return CompileCubin(source.text, arch, options, flags);
+}
+
 StatusOr<std::string> CompilePtx(const std::string& source, std::string_view arch,
                                  const CudaOptions& options) {
   KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());
@@ -175,7 +183,7 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
   const double start_s = clock.MonotonicSeconds();
   KILN_ASSIGN_OR_RETURN(result.source, GenerateCuda(program, options));
   const double generated_s = clock.MonotonicSeconds();
-  KILN_ASSIGN_OR_RETURN(result.cubin, CompileCubin(result.source.text, arch, options));
+  KILN_ASSIGN_OR_RETURN(result.cubin, CompileSource(result.source, arch, options));
   result.generate_s = generated_s - start_s;
   result.compile_s = clock.MonotonicSeconds() - generated_s;
   Compiled& compiled = result.compiled;

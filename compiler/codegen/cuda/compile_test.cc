@@ -52,6 +52,24 @@ TEST_F(CudaCompile, MakesACubin) {
   }
 }
 
+// What is left out for speed is not in the code.
+TEST_F(CudaCompile, MakesTheSameOfTheSameText) {
+  for (const std::string_view text :
+       {std::string_view(kTiledMatmul), std::string_view(kReduction),
+        // With a header, and a function of the math library.
+        std::string_view("program(a: input float16[64], b: output float16[64]) { stage s kernel k "
+                         "grid [1, 1, 1] block [64, 1, 1] { threadIdx.x t in 0..64 { "
+                         "b[t] = exp(a[t]) @ s } } }")}) {
+    ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(text));
+    ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+    ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileSource(source, "sm_90"));
+    ASSERT_OK_AND_ASSIGN(const Cubin again, CompileSource(source, "sm_90"));
+    ASSERT_OK_AND_ASSIGN(const Cubin plain, CompileCubin(source.text, "sm_90"));
+    EXPECT_EQ(cubin.binary, again.binary);
+    EXPECT_EQ(cubin.binary, plain.binary);
+  }
+}
+
 TEST_F(CudaCompile, VectorAccessesReachTheMachine) {
   const auto ptx = [](std::string_view text) -> std::string {
     const StatusOr<ir::Program> program = ir::ParseProgram(text);

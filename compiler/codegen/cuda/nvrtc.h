@@ -18,6 +18,8 @@ class Nvrtc {
   static StatusOr<const Nvrtc*> Get();
 
   const NvrtcInfo& info() const { return info_; }
+  // The option --minimal: CUDA 12.4.
+  bool KnowsMinimal() const { return info_.major > 12 || (info_.major == 12 && info_.minor >= 4); }
 
   // Thread-safe. log: what the compiler said when it succeeded.
   StatusOr<std::string> Compile(const std::string& source, std::span<const std::string> options,
