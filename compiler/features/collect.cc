@@ -142,6 +142,12 @@ class Collector {
     nest_.first_of_body = d;
   }
 
+  // The sums; not what they begin with.
+  bool IsByMatrixUnits(Stmt s) const {
+    const ir::Hints& hints = program_.stages[static_cast<size_t>(s->stage)].hints;
+    return record_.gpu && hints[ir::Hint::kMatrixUnit] != 0 && s->value()->op == ir::Op::kAdd;
+  }
+
   void AddStore(Stmt s) {
     FindBody();
     StoreFeatures store;
@@ -151,6 +157,7 @@ class Collector {
     store.alloc_depth = AllocDepth(s->slot);
     store.ops = CountOps(s->value());
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
+    if (IsByMatrixUnits(s)) store.ops = InMatrixUnits(store.ops);
     values_.Begin(nest_.loops, record_.kernel.block);
     uint64_t guarding_loops = 0;
     const uint32_t active = ActiveLanes(store, guarding_loops);

@@ -111,6 +111,35 @@ program(A: input float32[8], C: output float32[8], B: workspace float32[8]) {
             static_cast<int>(expected.size()));
 }
 
+// A sixteenth of the multiply-adds, and no conversions.
+TEST(Features, MatrixUnitsDoMoreAtOnce) {
+  const auto rows_of = [](std::string_view hint) {
+    return Rows(fmt::format(R"(
+program(A: input float16[64, 64], C: output float32[64]) {{
+  stage sum{}
+  kernel k grid [1, 1, 1] block [64, 1, 1] {{
+    threadIdx.x t in 0..64 {{
+      alloc acc: local float32[1]
+      acc[0] = 0.0 @ sum
+      for k in 0..64 {{
+        acc[0] = acc[0] + float32(A[t, k])*float32(A[k, t]) @ sum
+      }}
+      C[t] = acc[0] @ sum
+    }}
+  }}
+}})",
+                            hint),
+                "cuda -arch=sm_90");
+  };
+  const Rows scalar = rows_of(""), matrix = rows_of(" matrix_unit 1");
+  ASSERT_EQ(scalar.size(), matrix.size());
+  const int sum = 1;
+  EXPECT_COLUMN(scalar, sum, "float_mad", 64 * 64);
+  EXPECT_COLUMN(matrix, sum, "float_mad", 64 * 64 / 16);
+  EXPECT_COLUMN(scalar, sum, "float_otherfunc", 2 * 64 * 64);
+  EXPECT_EQ(matrix.Raw(sum, "float_otherfunc"), 0);
+}
+
 // By hand: 512^3 iterations.
 TEST(Features, MatmulAsTheFactsHaveIt) {
   target::HardwareParams hardware;

@@ -108,6 +108,17 @@ double OpCounts::float_instructions() const {
          8 * of[col::float_divmod] + of[col::float_cmp] + of[col::select_op];
 }
 
+OpCounts OpCounts::Times(float factor) const {
+  OpCounts counts = *this;
+  for (float& count : counts.of) count *= factor;
+  return counts;
+}
+
+OpCounts InMatrixUnits(OpCounts counts) {
+  counts.of[col::float_otherfunc] = 0;
+  return counts.Times(kMatrixUnitShare);
+}
+
 double OpCounts::special() const { return of[col::float_mathfunc]; }
 
 OpCounts CountOps(Expr e) { return Counter().Count(e); }
