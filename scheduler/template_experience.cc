@@ -143,7 +143,8 @@ class Gathering {
     if (others == 0) return;
     experience.notices.push_back(fmt::format(
         "template {}: {} earlier results of other computations are not learned from, as knob "
-        "values alone say nothing of another one; --parameter template_curve_features=1 does",
+        "values alone say nothing of another one; with --parameter template_curve_features=1 they "
+        "are",
         name, others));
   }
 

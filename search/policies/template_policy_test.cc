@@ -216,24 +216,25 @@ TEST(TemplatePolicy, SearchesFindWhatIsFast) {
 // All kinds of features, both losses.
 TEST(TemplatePolicy, ModelsOfEveryKind) {
   const Task task = MakeTask("dense", "64,64,64");
-  const std::vector<std::pair<double, double>> features = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
-  for (const auto& [loops, curves] : features) {
-    for (const double rank : {0.0, 1.0}) {
-      ASSERT_OK_AND_ASSIGN(const auto policy,
-                           MakePolicy("template.xgb", task, 1,
-                                      {.parameters = {{"template_plan_size", 8},
-                                                      {"template_itervar_features", loops},
-                                                      {"template_curve_features", curves},
-                                                      {"template_rank_loss", rank},
-                                                      {"template_diversity", 2}}}));
-      for (int round = 0; round < 3; ++round) {
-        ASSERT_OK_AND_ASSIGN(const auto candidates, policy->Propose(8));
-        EXPECT_EQ(candidates.size(), 8u);
-        for (const Candidate& candidate : candidates) {
-          const Observation observation =
-              Measured(candidate, 1e-3 * static_cast<double>(1 + candidate.hash % 10));
-          policy->Observe({&observation, 1});
-        }
+  struct Kind {
+    double loops, curves, rank;
+  };
+  for (const Kind& kind :
+       {Kind{0, 0, 0}, Kind{0, 0, 1}, Kind{1, 0, 1}, Kind{0, 1, 0}, Kind{1, 1, 1}}) {
+    ASSERT_OK_AND_ASSIGN(const auto policy,
+                         MakePolicy("template.xgb", task, 1,
+                                    {.parameters = {{"template_plan_size", 8},
+                                                    {"template_itervar_features", kind.loops},
+                                                    {"template_curve_features", kind.curves},
+                                                    {"template_rank_loss", kind.rank},
+                                                    {"template_diversity", 2}}}));
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_OK_AND_ASSIGN(const auto candidates, policy->Propose(8));
+      EXPECT_EQ(candidates.size(), 8u);
+      for (const Candidate& candidate : candidates) {
+        const Observation observation =
+            Measured(candidate, 1e-3 * static_cast<double>(1 + candidate.hash % 10));
+        policy->Observe({&observation, 1});
       }
     }
   }

@@ -9,7 +9,10 @@
 // how many elements the loops from here on touch, how often each, and the same for what one thread
 // does of it. Numbers are sign(x) * log2(|x| + 1), extents and counts log2(x + 1).
 //
-// Rows of programs of one template have nearly the same layout; a shorter one is filled up with zeros.
+// Loops of one iteration are none in a program, so rows of one template differ in layout: those of a
+// direct convolution for a GPU have some 90 lengths (curve_features.h has one). A shorter row is
+// filled up with zeros.
+//
 // Cost: linear in loops times accesses.
 #pragma once
 
