@@ -456,6 +456,7 @@ TEST_F(RecordsTest, CurvesAreDrawn) {
   ASSERT_OK(WriteFile(log, Line(List({})[0], 1e-3, 1)));
   Kiln({"records", "import", log});
   EXPECT_THAT(Error({"records", "curve", "import"}), HasSubstr("has no tasks"));
+  EXPECT_THAT(Error({"tune", "--resume", "import"}), HasSubstr("has no tasks to go on with"));
 }
 
 TEST_F(RecordsTest, ArePrunedAfterItWasSaidWhatGoes) {

@@ -491,6 +491,12 @@ StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std
                    const Session& session, StopSignal& stop) {
   if (!resume.empty()) {
     KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, JobToResume(resume, session));
+    if (job.spec().tasks().empty()) {
+      return FailedPrecondition(
+          "job {} has no tasks to go on with: it is one of imported records, or what was asked for "
+          "is damaged; expected a job that kiln jobs lists with a task",
+          OneLine(job.id()));
+    }
     if (session.scheduler.empty()) {
       return TuneHere(job.spec(), job.id(), cluster, flags.follow, session, stop);
     }

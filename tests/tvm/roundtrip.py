@@ -6,16 +6,19 @@ a virtual environment with it and calls this:
 
     bazel build //client/cli:kiln
     tests/tvm/run.sh --count 500 --programs 50
+    tests/tvm/run.sh --count 500 --programs 50 --networks resnet-18,mobilenet_v2,bert-base
+    tests/tvm/run.sh --texts examples/te/*.te
 
-The workloads are those of TVM's operator library, and of Kiln's under the names that TVM gives their operators and axes, so
-that loops can be compared by name.
+The workloads are operators of both libraries, or with --networks the tasks of networks (workloads.py); TVM's names of operators
+and axes are put into Kiln's texts, so that loops can be compared by name.
 
 TVM to Kiln: TVM samples and mutates states of each workload and writes them as a log (its costs are made up), which
 `kiln records import` reads. The loops of each record, as `kiln show --as loops` prints them, are those that TVM's bound
 inference finds for its state: names, extents, annotations, what is computed where. `kiln records measure` builds, checks
 and times each. Kiln to TVM: `kiln tune` measures candidates of each workload on this CPU, `kiln records export` writes
 them; TVM reads the log by the key that Kiln wrote, replays each line, has the same loops, and computes the same as without
-a schedule. Programs: `kiln show --as tvm` prints some of Kiln's records as Python, which runs and checks itself.
+a schedule. Programs: `kiln show --as tvm` prints some of Kiln's records as Python, which runs and checks itself; with --texts
+these alone, of each text without a schedule and with some that `kiln tune` tried.
 Every line that fails is printed with its cause; the exit status is 1 if there is one.
 """
 import argparse
@@ -30,69 +33,13 @@ import time
 
 import numpy as np
 import tvm
-from tvm import auto_scheduler, te, topi
+from tvm import auto_scheduler, te
 from tvm.auto_scheduler.measure import recover_measure_input
+
+from workloads import axis_names, network_workloads, operator_workloads
 
 TOLERANCE = 1e-3
 EXPLAINED = "explained: "
-
-
-def placeholder(shape, name):
-    return te.placeholder(shape, name=name)
-
-
-def product(op, a, b, relu=False):
-    p0, p1 = placeholder(a, "p0"), placeholder(b, "p1")
-    out = op(p0, p1)
-    return [p0, p1, topi.nn.relu(out) if relu else out]
-
-
-def conv(n, h, w, co, ci, kh, kw, stride, pad, epilogue):
-    p0, p1 = placeholder((n, h, w, ci), "p0"), placeholder((kh, kw, ci, co), "p1")
-    out = topi.nn.conv2d_nhwc(p0, p1, stride, pad, 1)
-    if not epilogue:
-        return [p0, p1, out]
-    p2 = placeholder((1, 1, 1, co), "p2")
-    return [p0, p1, p2, topi.nn.relu(topi.add(out, p2))]
-
-
-def depthwise(n, h, w, c, kh, kw, stride, pad):
-    p0, p1 = placeholder((n, h, w, c), "p0"), placeholder((kh, kw, c, 1), "p1")
-    return [p0, p1, topi.nn.depthwise_conv2d_nhwc(p0, p1, stride, pad, 1)]
-
-
-def pool(n, h, w, c, k, stride, pad, kind):
-    p0 = placeholder((n, h, w, c), "p0")
-    return [p0, topi.nn.pool2d(p0, (k, k), (stride, stride), (1, 1), (pad,) * 4, kind, layout="NHWC")]
-
-
-def softmax(shape):
-    p0 = placeholder(shape, "p0")
-    return [p0, topi.nn.softmax(p0)]
-
-
-def layer_norm(rows, columns):
-    p0, p1, p2 = placeholder((rows, columns), "p0"), placeholder((columns,), "p1"), placeholder((columns,), "p2")
-    return [p0, p1, p2, topi.nn.layer_norm(p0, p1, p2, [1])]
-
-
-# What Kiln calls it: operator, arguments, epilogue; and the same in TVM.
-WORKLOADS = [
-    ("matmul", "127,96,80", "", lambda: product(topi.nn.matmul, (127, 80), (80, 96))),
-    ("matmul", "64,64,64", "relu", lambda: product(topi.matmul, (64, 64), (64, 64), relu=True)),
-    ("dense", "32,100,64", "", lambda: product(topi.nn.dense, (32, 64), (100, 64))),
-    ("conv2d_nhwc", "1,14,14,32,16,3,3,1,1", "bias,relu", lambda: conv(1, 14, 14, 32, 16, 3, 3, 1, 1, True)),
-    ("conv2d_nhwc", "1,15,15,16,8,3,3,2,1", "", lambda: conv(1, 15, 15, 16, 8, 3, 3, 2, 1, False)),
-    ("depthwise_conv2d_nhwc", "1,14,14,32,3,3,1,1", "", lambda: depthwise(1, 14, 14, 32, 3, 3, 1, 1)),
-    ("max_pool2d_nhwc", "1,14,14,32,3,3,2,1", "", lambda: pool(1, 14, 14, 32, 3, 2, 1, "max")),
-    ("avg_pool2d_nhwc", "1,14,14,32,2,2,2,0", "", lambda: pool(1, 14, 14, 32, 2, 2, 0, "avg")),
-    ("softmax", "64,100", "", lambda: softmax((64, 100))),
-    ("layer_norm", "64,128,one_pass=1", "", lambda: layer_norm(64, 128)),
-]
-
-
-def name_of(workload):
-    return " ".join(word for word in workload[:3] if word)
 
 
 class Tally:
@@ -102,9 +49,8 @@ class Tally:
         self.title = title
         self.good, self.explained, self.all = collections.Counter(), collections.Counter(), collections.Counter()
 
-    def add(self, workload, why, where):
-        """`why` is None for a good one; one that begins with EXPLAINED is not counted as a failure."""
-        name = name_of(workload)
+    def add(self, name, why, where):
+        """`name`: of the workload. `why` is None for a good one; one that begins with EXPLAINED is not counted as a failure."""
         self.all[name] += 1
         if why is None:
             self.good[name] += 1
@@ -119,46 +65,6 @@ class Tally:
             explained = sum(self.explained.values()) if name == "all" else self.explained[name]
             print(f"  {name}: {good} of {count}" + (f", {explained} explained" if explained else ""), flush=True)
         return good + explained == count and count > 0
-
-
-# ---- computations with TVM's names
-
-
-def axis_names(operation):
-    axes = list(getattr(operation, "axis", [])) + list(getattr(operation, "reduce_axis", []))
-    return [axis.var.name for axis in axes]
-
-
-def with_names_of(tensors, text):
-    """Kiln's text of a computation, its operators and axes called as TVM calls them."""
-    operations = auto_scheduler.ComputeDAG(tensors).ops
-    lines = text.strip().splitlines()
-    declared = [line for line in lines if not line.startswith("@")]
-    assert len(declared) == len(operations), (text, operations)
-    operators, renamed, number = {}, [], 0
-    for line in lines:
-        if line.startswith("@"):  # of names of inputs, which are p0, p1, ... in both
-            renamed.append(line)
-            continue
-        operation = operations[number]
-        number += 1
-        name = re.match(r"(?:input )?([\w.']+)", line).group(1)
-        operators[name] = operation.name if operation.name not in operators.values() else f"{operation.name}_{number}"
-        words = dict(operators)
-        words.update(zip(re.findall(r"(\w+): \d+", line), axis_names(operation)))
-        renamed.append(re.sub(r"[A-Za-z_][\w.']*", lambda word: words.get(word.group(0), word.group(0)), line))
-    return "\n".join(renamed) + "\n"
-
-
-def write_text(kiln, folder, workload):
-    """The file with the computation in Kiln's text form."""
-    op, args, epilogue, make = workload
-    words = [kiln, "show", op, "--args", args, "--as", "dag"] + (["--epilogue", epilogue] if epilogue else [])
-    text = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
-    path = os.path.join(folder, re.sub(r"\W+", "_", name_of(workload)) + ".te")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(with_names_of(make(), text))
-    return path
 
 
 # ---- loops
@@ -178,7 +84,7 @@ def kilns_name(word):
 def factored_names(workload):
     """rfactor leaves TVM a stage whose axes are ax0, ax1, ...: what Kiln goes on to call them. Where the computation has such
     names itself, or its reductions differ, they stay."""
-    operations = auto_scheduler.ComputeDAG(workload[3]()).ops
+    operations = auto_scheduler.ComputeDAG(workload.tensors).ops
     if any(name.startswith("ax") for operation in operations for name in axis_names(operation)):
         return {}
     reductions = [[axis.var.name for axis in operation.axis] for operation in operations
@@ -246,7 +152,24 @@ def loops_differ(workload, kilns, tvms):
     without_extents = [[re.sub(r"\(\d+\)$", "", line) for line in lines] for lines in (ours, theirs)]
     if without_extents[0] == without_extents[1] and one[0] != " ":
         return EXPLAINED + "of a stage at root TVM computes what is read, Kiln all of it: " + difference
+    if without_extents[0] == without_extents[1] and are_whole_axes(workload, ours, theirs):
+        return EXPLAINED + "of an axis that is not tiled TVM computes what is read, Kiln all of it: " + difference
     return "other loops: " + difference
+
+
+def are_whole_axes(workload, ours, theirs):
+    """Every loop of Kiln's that differs is a whole axis of its stage, and TVM's is shorter. Both have the same loops otherwise."""
+    axes = {operation.name: {axis.var.name: int(axis.dom.extent) for axis in getattr(operation, "axis", [])}
+            for operation in auto_scheduler.ComputeDAG(workload.tensors).ops}
+    for number, (one, other) in enumerate(zip(ours, theirs)):
+        if one == other:
+            continue
+        name, extent = re.match(r" *\S+ (\S+) \((\d+)\)$", one).groups()
+        stage = next(line.split()[0] for line in ours[number:] if line.endswith("= ..."))
+        shorter = int(re.search(r"\((\d+)\)$", other).group(1)) < int(extent)
+        if not shorter or axes.get(stage, {}).get(name) != int(extent):
+            return False
+    return True
 
 
 def loops_in_kiln(kiln, db, record):
@@ -262,10 +185,10 @@ def import_into(kiln, db, log, keys, text):
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def shares(count):
+def shares(workloads, count):
     """`count` records over the workloads, as evenly as can be."""
-    each, more = divmod(count, len(WORKLOADS))
-    return [(workload, each + (i < more)) for i, workload in enumerate(WORKLOADS)]
+    each, more = divmod(count, len(workloads))
+    return [(workload, each + (i < more)) for i, workload in enumerate(workloads)]
 
 
 # ---- TVM to Kiln
@@ -291,9 +214,8 @@ def states_of(task, count, seed):
 
 
 def task_of(workload, target):
-    tensors = workload[3]()
-    key = auto_scheduler.ComputeDAG(tensors).workload_key()
-    auto_scheduler.workload_registry.register_workload_tensors(key, tensors, override=True)
+    key = auto_scheduler.ComputeDAG(workload.tensors).workload_key()
+    auto_scheduler.workload_registry.register_workload_tensors(key, workload.tensors, override=True)
     return auto_scheduler.SearchTask(workload_key=key, target=target,
                                      layout_rewrite_option=auto_scheduler.LayoutRewriteOption.NO_REWRITE)
 
@@ -310,14 +232,14 @@ def measured_right(kiln, db, log, bindings, lines):
     return [whys.get(i, "not measured: " + measured.stderr.strip()[-200:]) for i in range(1, lines + 1)]
 
 
-def tvm_to_kiln(kiln, folder, target, count, seed):
+def tvm_to_kiln(kiln, folder, target, workloads, count, seed):
     loops = Tally("TVM to Kiln, the same loops")
     answers = Tally("TVM to Kiln, right answers")
-    for number, (workload, each) in enumerate(shares(count)):
+    for number, (workload, each) in enumerate(shares(workloads, count)):
         if each == 0:
             continue
         base = os.path.join(folder, f"tvm{number}")
-        text = write_text(kiln, folder, workload)
+        text = workload.write_text(folder)
         task = task_of(workload, target)
         states = states_of(task, each, seed)
         results = [auto_scheduler.MeasureResult([1e-3], 0, "", 1, time.time() + i) for i in range(len(states))]
@@ -326,11 +248,11 @@ def tvm_to_kiln(kiln, folder, target, count, seed):
         import_into(kiln, base + ".db", base + ".json", [task.workload_key], text)
         for i, state in enumerate(states, 1):
             tvms = task.compute_dag.infer_bound_from_state(state)
-            loops.add(workload, loops_differ(workload, loops_in_kiln(kiln, base + ".db", i), tvms), f"TVM's line {i}")
+            loops.add(workload.name, loops_differ(workload, loops_in_kiln(kiln, base + ".db", i), tvms), f"TVM's line {i}")
         whys = measured_right(kiln, base + ".db", base + ".json", ["--bind", f"{task.workload_key}={text}"],
                               len(states))
         for i, why in enumerate(whys, 1):
-            answers.add(workload, why, f"TVM's line {i}")
+            answers.add(workload.name, why, f"TVM's line {i}")
     return [loops, answers]
 
 
@@ -340,7 +262,7 @@ def tvm_to_kiln(kiln, folder, target, count, seed):
 def write_kiln_log(kiln, folder, number, workload, count, seed):
     """The computation's text, the database and the log of `count` records."""
     base = os.path.join(folder, f"kiln{number}")
-    text = write_text(kiln, folder, workload)
+    text = workload.write_text(folder)
     # Some have steps that TVM lacks, and one is the loops without a schedule.
     words = [kiln, "tune", text, "--db", base + ".db", "--quiet", "--trials", str(count + 1), "--seed", str(seed),
              "--finalists", "0", "--repeat", "1", "--min-repeat-ms", "0"]
@@ -364,12 +286,25 @@ def choose_key(log, key):
 
 
 def outputs_of(schedule, arguments, target, values):
+    """`values`: of the arguments in order; those of outputs are only where results go."""
     # Common subexpressions that are floats have debug information that recent versions of LLVM refuse.
     with tvm.transform.PassContext(config={"tir.disable_cse_tir": True}):
         function = tvm.build(schedule, arguments, target)
     arrays = [tvm.nd.array(value) for value in values]
     function(*arrays)
-    return arrays[-1].numpy()
+    return [array.numpy() for array, argument in zip(arrays, arguments) if is_output(argument)]
+
+
+def is_output(tensor):
+    return not isinstance(tensor.op, te.PlaceholderOp)
+
+
+def random_values(tensors, generator):
+    values = []
+    for tensor in tensors:
+        shape = [int(extent) for extent in tensor.shape]
+        values.append(generator.uniform(-1, 1, size=shape).astype(tensor.dtype))
+    return values
 
 
 def answer_differs(task, state, target, values, reference):
@@ -379,7 +314,7 @@ def answer_differs(task, state, target, values, reference):
         got = outputs_of(schedule, arguments, target, values)
     except Exception as error:  # pylint: disable=broad-except
         return str(error).strip().splitlines()[-1][:200]
-    error = np.max(np.abs(got - reference)) / max(np.max(np.abs(reference)), 1e-30)
+    error = max(np.max(np.abs(one - right)) / max(np.max(np.abs(right)), 1e-30) for one, right in zip(got, reference))
     return None if error <= TOLERANCE else f"largest error {error:.2e}"
 
 
@@ -396,21 +331,22 @@ def run_program(kiln, db, record, folder):
     return None if ran.returncode == 0 and "right" in ran.stdout else (ran.stdout + ran.stderr).strip()[-300:]
 
 
-def kiln_to_tvm(kiln, folder, target, count, programs, seed):
+def kiln_to_tvm(kiln, folder, target, workloads, count, programs, seed):
     keys = Tally("Kiln to TVM, the workload by the key that Kiln wrote")
     loops = Tally("Kiln to TVM, the same loops")
     answers = Tally("Kiln to TVM, right answers")
     printed = Tally("Kiln to TVM, programs that run and are right")
     generator = np.random.default_rng(seed)
-    program_shares = dict((name_of(workload), each) for workload, each in shares(programs))
-    for number, (workload, each) in enumerate(shares(count)):
+    program_shares = dict((workload.name, each) for workload, each in shares(workloads, programs))
+    for number, (workload, each) in enumerate(shares(workloads, count)):
         if each == 0:
             continue
         text, log = write_kiln_log(kiln, folder, number, workload, each, seed)
         task = task_of(workload, target)
-        tensors = workload[3]()
-        values = [generator.uniform(-1, 1, size=[int(n) for n in t.shape]).astype("float32") for t in tensors]
-        reference = outputs_of(te.create_schedule(tensors[-1].op), tensors, target, values)
+        tensors = workload.tensors
+        values = random_values(tensors, generator)
+        unscheduled = te.create_schedule([tensor.op for tensor in tensors if is_output(tensor)])
+        reference = outputs_of(unscheduled, tensors, target, values)
         again = log + ".db"
         choose_key(log, task.workload_key)
         records = [read for read, _ in auto_scheduler.load_records(log)]
@@ -418,18 +354,46 @@ def kiln_to_tvm(kiln, folder, target, count, programs, seed):
         for i, read in enumerate(records, 1):
             key = read.task.workload_key
             where = f"Kiln's line {i}"
-            keys.add(workload, None if key == task.workload_key else f"{key} is not {task.workload_key}", where)
+            if workload.is_tvms:  # others have names that TVM's library does not give
+                keys.add(workload.name, None if key == task.workload_key else f"{key} is not {task.workload_key}", where)
             auto_scheduler.workload_registry.register_workload_tensors(key, tensors, override=True)
             recovered = recover_measure_input(read, rebuild_state=True)
             state = recovered.task.compute_dag.infer_bound_from_state(recovered.state)
-            loops.add(workload, loops_differ(workload, loops_in_kiln(kiln, again, i), state), where)
+            loops.add(workload.name, loops_differ(workload, loops_in_kiln(kiln, again, i), state), where)
             why = answer_differs(recovered.task, recovered.state, target, values, reference)
             if why is not None and has_unknown_extent(state):
                 why = EXPLAINED + "TVM does not lower a loop without a constant extent: " + why
-            answers.add(workload, why, where)
-            if i <= program_shares[name_of(workload)]:
-                printed.add(workload, run_program(kiln, again, i, folder), where)
+            answers.add(workload.name, why, where)
+            if i <= program_shares[workload.name]:
+                printed.add(workload.name, run_program(kiln, again, i, folder), where)
     return [keys, loops, answers] + ([printed] if programs else [])
+
+
+# ---- programs of texts
+
+
+def printed_programs(kiln, folder, texts, each, seed):
+    """`each` schedules of a text: none, and those of the first trials of a search."""
+    printed = Tally("programs of texts that run and are right")
+    for number, path in enumerate(texts):
+        with open(path, encoding="utf-8") as file:
+            lets = [f"--let={name}=1024" for name in re.findall(r"^param (\w+)$", file.read(), re.MULTILINE)]
+        db = os.path.join(folder, f"text{number}.db")
+        words = [kiln, "tune", path, *lets, "--db", db, "--quiet", "--trials", str(3 * each), "--seed", str(seed),
+                 "--finalists", "0", "--repeat", "1", "--min-repeat-ms", "0"]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        tried = 0
+        listed = subprocess.run([kiln, "records", "list", "--db", db, "--json"], check=True, stdout=subprocess.PIPE, text=True)
+        for line in listed.stdout.splitlines():
+            record = json.loads(line)
+            if tried == each:
+                break
+            why = run_program(kiln, db, record["id"], folder)
+            if why is not None and "TVM has no such step" in why:  # Kiln's own steps
+                continue
+            tried += 1
+            printed.add(os.path.basename(path), why, f"record {record['id']}")
+    return printed
 
 
 def main():
@@ -437,6 +401,10 @@ def main():
     parser.add_argument("--kiln", default="bazel-bin/client/cli/kiln", help="the program [%(default)s]")
     parser.add_argument("--count", type=int, default=50, help="records each way [%(default)s]")
     parser.add_argument("--programs", type=int, default=10, help="printed programs to run [%(default)s]")
+    parser.add_argument("--way", choices=["both", "tvm-to-kiln", "kiln-to-tvm"], default="both", help="[%(default)s]")
+    parser.add_argument("--networks", help="instead of operators the tasks of these networks, for instance resnet-18,bert-base")
+    parser.add_argument("--texts", nargs="+", help="nothing but programs of these text files")
+    parser.add_argument("--schedules", type=int, default=3, help="of each text [%(default)s]")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="keep logs and databases in this folder")
@@ -447,8 +415,17 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = flags.keep or temporary
         os.makedirs(folder, exist_ok=True)
-        tallies = tvm_to_kiln(kiln, folder, target, flags.count, flags.seed)
-        tallies += kiln_to_tvm(kiln, folder, target, flags.count, flags.programs, flags.seed)
+        if flags.texts:
+            tallies = [printed_programs(kiln, folder, flags.texts, flags.schedules, flags.seed)]
+        else:
+            workloads = operator_workloads(kiln)
+            if flags.networks:
+                workloads = [one for network in flags.networks.split(",") for one in network_workloads(kiln, network)]
+            tallies = []
+            if flags.way != "kiln-to-tvm":
+                tallies += tvm_to_kiln(kiln, folder, target, workloads, flags.count, flags.seed)
+            if flags.way != "tvm-to-kiln":
+                tallies += kiln_to_tvm(kiln, folder, target, workloads, flags.count, flags.programs, flags.seed)
     return 0 if all([tally.report() for tally in tallies]) else 1
 
 
