@@ -1,6 +1,8 @@
 // PR steps of every hint that the table has (ir/hints.h).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/status_testing.h"
 #include "compiler/schedule/dags_testing.h"
 #include "compiler/schedule/source/print.h"
@@ -15,16 +17,18 @@ using testing::HasSubstr;
 TEST(Hints, AreSetAndPrintedByTheirNames) {
   for (const ir::HintRow& row : ir::kHints) {
     SCOPED_TRACE(row.pragma);
+    const int32_t value = std::min(2, row.most);
     State state(MatmulRelu(2, 4, 8));
-    ASSERT_OK(state.Apply(HintStep(2, row.hint, 2)));
-    EXPECT_EQ(state.stage(2).hints[row.hint], 2);
-    const std::string json = fmt::format(R"([["PR", 2, 0, "{}$2"]])", row.pragma);
+    ASSERT_OK(state.Apply(HintStep(2, row.hint, value)));
+    EXPECT_EQ(state.stage(2).hints[row.hint], value);
+    const std::string json = fmt::format(R"([["PR", 2, 0, "{}${}"]])", row.pragma, value);
     EXPECT_EQ(PrintSteps(state.steps()), json);
     ASSERT_OK_AND_ASSIGN(const auto parsed, ParseSteps(json));
     EXPECT_EQ(parsed[0]->Hash(), state.steps()[0]->Hash());
-    EXPECT_THAT(PrintLoops(state), HasSubstr(fmt::format("C {}: 2\nfor i (0,2)\n", row.word)));
+    EXPECT_THAT(PrintLoops(state),
+                HasSubstr(fmt::format("C {}: {}\nfor i (0,2)\n", row.word, value)));
     EXPECT_THAT(PrintPrimitives(state),
-                HasSubstr(fmt::format("s[C].pragma(C_i, \"{}\", 2)\n", row.pragma)));
+                HasSubstr(fmt::format("s[C].pragma(C_i, \"{}\", {})\n", row.pragma, value)));
     // 0 is as if there was none.
     ASSERT_OK(state.Apply(HintStep(2, row.hint, 0)));
     EXPECT_EQ(state.stage(2).hints, ir::Hints());
