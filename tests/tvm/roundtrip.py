@@ -366,7 +366,8 @@ def kiln_to_tvm(kiln, folder, target, workloads, count, programs, seed):
             answers.add(workload.name, why, where)
             if i <= program_shares[workload.name]:
                 printed.add(workload.name, run_program(kiln, again, i, folder), where)
-    return [keys, loops, answers] + ([printed] if programs else [])
+    has_keys = any(workload.is_tvms for workload in workloads)
+    return ([keys] if has_keys else []) + [loops, answers] + ([printed] if programs else [])
 
 
 # ---- programs of texts
