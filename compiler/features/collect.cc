@@ -157,7 +157,10 @@ class Collector {
     store.alloc_depth = AllocDepth(s->slot);
     store.ops = CountOps(s->value());
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
-    if (IsByMatrixUnits(s)) store.ops = InMatrixUnits(store.ops);
+    if (IsByMatrixUnits(s)) {
+      store.ops = InMatrixUnits(store.ops);
+      store.share = kMatrixUnitShare;
+    }
     values_.Begin(nest_.loops, record_.kernel.block);
     uint64_t guarding_loops = 0;
     const uint32_t active = ActiveLanes(store, guarding_loops);

@@ -79,7 +79,7 @@ void WriteWork(KernelFeatures& record, const StoreFeatures& store, const Trips& 
   const double all_flops = store.trips * store.work * store.ops.flops();
   const double special = runs * store.ops.special();
   const double instructions = runs * store.ops.float_instructions() / instruction_lanes + accesses +
-                              2 * trips.serial * store.work;
+                              2 * trips.serial * store.work * store.share;
   row.Set(col::row_thread_flops, flops);
   row.Set(col::row_flops, all_flops);
   row.Set(col::row_thread_instructions, instructions);
@@ -115,7 +115,7 @@ double MemoryAccesses(const KernelFeatures& record, const StoreFeatures& store) 
   for (const Access& access : store.accesses) {
     if (!record.gpu || record.ScopeOf(access) != Scope::kLocal) accesses += access.accesses;
   }
-  return accesses * store.work;
+  return accesses * store.work * store.share;
 }
 
 // Registers of a GPU thread for what is read from memory.
@@ -153,7 +153,7 @@ void WriteTraffic(KernelFeatures& record, const StoreFeatures& store, Row row) {
     } else if (record.ScopeOf(access) == Scope::kCluster && access.reads) {
       totals.remote_bytes += access.accesses * access.vector_bytes * store.work;
     } else if (record.ScopeOf(access) != Scope::kLocal) {
-      totals.shared_wavefronts += access.thread_wavefronts * store.work;
+      totals.shared_wavefronts += access.thread_wavefronts * store.work * store.share;
       if (access.reads) {
         worst_wavefronts = std::max(worst_wavefronts, access.wavefronts);
         wavefronts += access.thread_wavefronts;
