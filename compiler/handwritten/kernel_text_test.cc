@@ -142,11 +142,18 @@ TEST(KernelText, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(refusal(Replaced("tile = ", "N = ")), HasSubstr("'N' is there twice"));
   EXPECT_THAT(refusal(Replaced("tile = ", "\"a b\" = ")),
               HasSubstr("cannot be the name of a macro"));
+  EXPECT_THAT(refusal(Replaced("tile = ", "t\u016fle = ")),
+              HasSubstr("may stand in strings and comments alone"));
   EXPECT_THAT(refusal("kernel = \"f\"\n"), HasSubstr("there is no table [parameters]"));
   EXPECT_THAT(refusal("kernel = \"f\"\n[parameters]\na = [1]\n", Language::kC),
               HasSubstr("nothing says what the kernel must compute"));
   EXPECT_THAT(refusal(Small("language = \"c\""), Language::kC), HasSubstr("leave it out"));
   EXPECT_THAT(Message(ParseKernelText(Small("")).status()), HasSubstr("the language is ''"));
+}
+
+TEST(KernelText, LettersOfAllLanguagesInStringsAndComments) {
+  ASSERT_OK_AND_ASSIGN(const KernelText text, Parse(Everything() + "\n# ů, ж, 大\n"));
+  EXPECT_EQ(text.language, Language::kCuda);
 }
 
 TEST(KernelPoint, PrintsAndParsesBack) {
