@@ -32,6 +32,7 @@ TEST(Expression, ComputesWithWholeNumbers) {
   EXPECT_THAT(ValueOf("(2 + 3) * 4"), Gives(20));
   EXPECT_THAT(ValueOf("-7 // 2"), Gives(-4));
   EXPECT_THAT(ValueOf("-7 % 4"), Gives(1));
+  EXPECT_THAT(ValueOf("--0 * 3 - --2"), Gives(-2));
   EXPECT_THAT(ValueOf("ceil_div(n, 16) * min(x, 3, 5)", {{"n", 33}, {"x", 4}}), Gives(9));
   EXPECT_THAT(ValueOf("!(x == 1) || x > 0", {{"x", 1}}), Gives(1));
 }

@@ -93,7 +93,7 @@ class ExpressionParser {
     tokens_.Next();
     // Python's `not` binds less than comparisons.
     KILN_ASSIGN_OR_RETURN(Expression operand, is_word ? Parse(kCompareLevel) : Unary());
-    if (unary.text == "-" && operand.kind == Kind::kNumber && operand.number > 0)
+    if (unary.text == "-" && operand.kind == Kind::kNumber && operand.number >= 0)
       return Expression{.kind = Kind::kNumber, .number = -operand.number, .at = at};
     unary.args.push_back(std::move(operand));
     return unary;
