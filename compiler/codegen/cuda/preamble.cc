@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "absl/strings/str_replace.h"
+
 namespace kiln::codegen {
 namespace {
 
@@ -88,54 +90,46 @@ __device__ __forceinline__ void leave_cluster() {
 )cuda";
 
 // From sm_80 on: products of tiles by all threads of a warp together. Which thread has which element
-// is in PTX ISA, "Matrix Fragments for mma.m16n8k16".
-constexpr std::string_view kMatrixUnits =
-    R"cuda(// Two or four tiles of 8 x 8 elements of 16 bits in shared memory. Thread 8*i + r of the warp says
-// where row r of tile i is. Each thread gets two elements of each tile.
-__device__ __forceinline__ void load_tiles(unsigned& a, unsigned& b, const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+// is in PTX ISA, "Matrix Fragments for mma.m16n8k16". $N is a part of a function's name, $P of its
+// instruction's.
+constexpr std::string_view kLoadTiles =
+    R"cuda(__device__ __forceinline__ void load_tiles$N(unsigned& a, unsigned& b, const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2$P.shared.b16 {%0, %1}, [%2];"
                : "=r"(a), "=r"(b)
                : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
                : "memory");
 }
-__device__ __forceinline__ void load_tiles(unsigned& a, unsigned& b, unsigned& c, unsigned& d,
+__device__ __forceinline__ void load_tiles$N(unsigned& a, unsigned& b, unsigned& c, unsigned& d,
                                            const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4$P.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
                : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
                : "memory");
 }
-// The same of the transposed tiles.
-__device__ __forceinline__ void load_tiles_transposed(unsigned& a, unsigned& b, const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-               : "=r"(a), "=r"(b)
-               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
-               : "memory");
-}
-__device__ __forceinline__ void load_tiles_transposed(unsigned& a, unsigned& b, unsigned& c,
-                                                      unsigned& d, const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
-               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
-               : "memory");
-}
-// c += a b, tiles of 16 x 16 and 16 x 8.
-__device__ __forceinline__ void multiply_tiles_f16(float& c0, float& c1, float& c2, float& c3,
+)cuda";
+constexpr std::string_view kMultiplyTiles =
+    R"cuda(__device__ __forceinline__ void multiply_tiles_$N(float& c0, float& c1, float& c2, float& c3,
                                                    const unsigned (&a)[4], const unsigned (&b)[2]) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.$P.$P.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
                "{%8, %9}, {%0, %1, %2, %3};"
                : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-__device__ __forceinline__ void multiply_tiles_bf16(float& c0, float& c1, float& c2, float& c3,
-                                                    const unsigned (&a)[4], const unsigned (&b)[2]) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-               "{%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+)cuda";
+
+std::string Named(std::string_view definition, const char* name, const char* part) {
+  return absl::StrReplaceAll({definition.data(), definition.size()}, {{"$N", name}, {"$P", part}});
 }
 
-)cuda";
+std::string MatrixUnits() {
+  return "// Two or four tiles of 8 x 8 elements of 16 bits in shared memory. Thread 8*i + r of "
+         "the warp says\n"
+         "// where row r of tile i is. Each thread gets two elements of each tile.\n" +
+         Named(kLoadTiles, "", "") + "// The same of the transposed tiles.\n" +
+         Named(kLoadTiles, "_transposed", ".trans") +
+         "// c += a b, tiles of 16 x 16 and 16 x 8.\n" + Named(kMultiplyTiles, "f16", "f16") +
+         Named(kMultiplyTiles, "bf16", "bf16") + "\n";
+}
 
 }  // namespace
 
@@ -169,7 +163,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
   }
   if (preamble.async_copies) text += kAsyncCopies;
   if (preamble.cluster) text += kClusters;
-  if (preamble.matrix_units) text += kMatrixUnits;
+  if (preamble.matrix_units) text += MatrixUnits();
   return text;
 }
 
