@@ -321,7 +321,7 @@ Status UnpinCommand(const SubjectFlags& subject, const Session& session) {
   if (session.json) {
     fmt::print("{{\"ended\":{}}}\n", ended);
   } else {
-    fmt::print("{} ended\n", FormatCount(ended));
+    fmt::print("{} no longer set\n", FormatCount(ended));
   }
   return OkStatus();
 }

@@ -118,7 +118,7 @@ TEST_F(ChoiceTest, WhatIsSetGoesBeforeRecordsUntilItIsEnded) {
 
   EXPECT_THAT(Error({"choice", "unpin", job, "--target", "llvm"}),
               HasSubstr("no schedule is set for it and target llvm"));
-  EXPECT_EQ(Kiln({"choice", "unpin", job}), "1 ended\n");
+  EXPECT_EQ(Kiln({"choice", "unpin", job}), "1 no longer set\n");
   EXPECT_EQ(Choice("32,32,32")["source"], "SCHEDULE_RECORD");
   EXPECT_THAT(Error({"choice", "unpin", "matmul", "--args", "32,32,32"}),
               HasSubstr("no schedule is set for it in "));
@@ -131,7 +131,7 @@ TEST_F(ChoiceTest, SetsTheScheduleOfAComputationThatWasNeverTuned) {
       Kiln({"choice", "pin", "matmul", "--args", "8,8,8", "--target", "null", "--schedule", file}),
       HasSubstr("matmul 8,8,8 for null: set to"));
   EXPECT_EQ(Choice("8,8,8")["source"], "SCHEDULE_SET");
-  EXPECT_EQ(Kiln({"choice", "unpin", "matmul", "--args", "8,8,8"}), "1 ended\n");
+  EXPECT_EQ(Kiln({"choice", "unpin", "matmul", "--args", "8,8,8"}), "1 no longer set\n");
   ASSERT_OK(WriteFile(file, "s[T_matmul].nonsense()\n"));
   EXPECT_THAT(Error({"choice", "pin", "matmul", "--args", "8,8,8", "--schedule", file}),
               HasSubstr("none.sched"));
@@ -179,7 +179,7 @@ TEST_F(ChoiceTest, ThroughAScheduler) {
   EXPECT_THAT(kiln({"choice", "pin", job}), HasSubstr("set to the schedule of trial " + job));
   EXPECT_THAT(kiln({"choice", "list"}), HasSubstr("matmul 32,32,32"));
   EXPECT_EQ(JsonLines(kiln(Query("32,32,32", {"--json"})))[0]["choice"]["source"], "SCHEDULE_SET");
-  EXPECT_EQ(kiln({"choice", "unpin", "matmul", "--args", "32,32,32"}), "1 ended\n");
+  EXPECT_EQ(kiln({"choice", "unpin", "matmul", "--args", "32,32,32"}), "1 no longer set\n");
   EXPECT_THAT(kiln({"choice", "list", "--json"}), IsEmpty());
   ASSERT_OK(scheduler.Stop().status());
 }
