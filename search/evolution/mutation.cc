@@ -4,12 +4,14 @@
 
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/evolution/matrix_moves.h"
 #include "search/evolution/rebuild.h"
 #include "search/evolution/tile_moves.h"
 #include "search/sampling/annotate_cpu.h"
 #include "search/sampling/buffering.h"
 #include "search/sampling/compute_location.h"
 #include "search/space/factorization.h"
+#include "search/space/matrix_product.h"
 #include "search/space/shared_layout.h"
 #include "search/space/stage_hints.h"
 #include "search/space/thread_shapes.h"
@@ -37,6 +39,29 @@ std::vector<StepPtr> Copy(const Genome& genome) {
   return {genome.steps.begin(), genome.steps.end()};
 }
 
+// Changes the splits of the steps in `tiles`.
+StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome, MatrixTiles tiles,
+                                     Rng& rng) {
+  const MatrixTiles before = tiles;
+  if (!MoveMatrixTiles(tiles, rng)) return NoChange();
+  Mutation mutation{kind, Copy(genome)};
+  const auto change = [&](int number, const std::vector<int64_t>& lengths) {
+    StepPtr& step = mutation.steps[static_cast<size_t>(number)];
+    const SplitStep& split = *As<SplitStep>(*step);
+    step = std::make_shared<SplitStep>(split.stage_id, split.loop, split.extent, lengths,
+                                       split.inner_to_outer);
+    if (!mutation.step) mutation.step = number;
+  };
+  for (size_t axis = 0; axis < tiles.steps.size(); ++axis) {
+    if (tiles.lengths[axis] != before.lengths[axis]) change(tiles.steps[axis], tiles.lengths[axis]);
+  }
+  if (tiles.depth_lengths != before.depth_lengths) change(tiles.depth_step, tiles.depth_lengths);
+  return mutation;
+}
+
+// How likely the tile of matrix units is what changes, not a split beside it.
+constexpr double kMoveMatrixTile = 0.8;
+
 StatusOr<Mutation> MutateTiles(MutationKind kind, const Task& task, const Parameters& parameters,
                                const Genome& genome, Rng& rng) {
   const bool gpu = task.target.is_gpu();
@@ -47,6 +72,16 @@ StatusOr<Mutation> MutateTiles(MutationKind kind, const Task& task, const Parame
     t.kept = KeptLengths(*As<SplitStep>(*genome.steps[t.step]), gpu, parameters);
   }
   std::erase_if(tiles, [](const Tiles& t) { return !t.uneven && t.covered() != t.extent; });
+  if (HasMatrixHint(genome.steps)) {
+    KILN_ASSIGN_OR_RETURN(const State state, schedule::Replay(task.dag, genome.steps, task.stop));
+    if (const std::optional<MatrixTiles> matrix = MatrixTilesOf(state)) {
+      std::erase_if(tiles, [&](const Tiles& t) {
+        return t.step == matrix->depth_step || std::ranges::count(matrix->steps, t.step) > 0;
+      });
+      if (tiles.empty() || Chance(rng, kMoveMatrixTile))
+        return MoveMatrixTilesOf(kind, genome, *matrix, rng);
+    }
+  }
   if (tiles.empty()) return NoUse();
   const std::vector<int> changed = MoveTiles(tiles, parameters, rng);
   if (changed.empty()) return NoChange();

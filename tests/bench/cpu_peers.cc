@@ -27,9 +27,11 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/packing.h"
 #include "base/rng.h"
 #include "builder/build.h"
 #include "compiler/dag/ops/registry.h"
+#include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/text.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
@@ -68,7 +70,7 @@ class LoadedArtifact {
       KILN_ASSIGN_OR_RETURN(auto buffer, device.Allocate(argument));
       KILN_RETURN_IF_ERROR(device.Poison(*buffer, runner::Poison::kNaN));
       if (argument.role == v1::ArgSpec::INPUT) {
-        KILN_RETURN_IF_ERROR(device.Fill(*buffer, RandomFloats(argument.elements, ++ordinal)));
+        KILN_RETURN_IF_ERROR(device.Fill(*buffer, InputOf(argument, ++ordinal)));
       }
       loaded.pointers_.push_back(buffer.get());
       loaded.buffers_.push_back(std::move(buffer));
@@ -94,6 +96,15 @@ class LoadedArtifact {
 
  private:
   explicit LoadedArtifact(runner::Device& device) : device_(&device) {}
+
+  // The same values whichever way the program takes them.
+  static std::vector<std::byte> InputOf(const runner::Argument& argument, uint64_t seed) {
+    std::vector<std::byte> plain = RandomFloats(argument.elements, seed);
+    if (!argument.packing) return plain;
+    std::vector<std::byte> packed(static_cast<size_t>(argument.bytes));
+    Pack(*argument.packing, sizeof(float), plain, packed);
+    return packed;
+  }
 
   static std::vector<std::byte> RandomFloats(int64_t n, uint64_t seed) {
     Rng rng(seed);
@@ -374,17 +385,31 @@ struct Case {
   std::string Name() const { return op + " " + args; }
 };
 
+// Which forms of a workload there are.
+struct Choice {
+  bool direct_only = false;     // convolutions without Winograd's variant
+  bool as_in_networks = false;  // weights are packed, and convolutions have the channels last
+};
+
+// The first input is the network's, the others are constants.
+dag::DagPtr PackWeights(const dag::DagPtr& dag) {
+  return dag::PackInputs(dag, [](int op) { return op != 0; });
+}
+
 // The operator as it is, which says how many FLOPs the workload has, and its other variants.
-StatusOr<std::vector<Form>> VariantsOf(const Case& c, bool direct_only) {
+StatusOr<std::vector<Form>> VariantsOf(const Case& c, const Choice& choice) {
   const dag::OpOptions options{.epilogue = dag::SplitEpilogue(c.epilogue)};
-  std::vector<Form> variants = {{.name = "direct", .op = c.op, .args = c.args}};
-  if (!direct_only) {
-    KILN_ASSIGN_OR_RETURN(const auto others, dag::AlgorithmVariants(c.op, c.args, options, false));
+  const bool is_converted = choice.as_in_networks && c.op == "conv2d_nchw";
+  const std::string op = is_converted ? "conv2d_nhwc" : c.op;
+  std::vector<Form> variants = {{.name = "direct", .op = op, .args = c.args}};
+  if (!choice.direct_only) {
+    KILN_ASSIGN_OR_RETURN(const auto others, dag::AlgorithmVariants(op, c.args, options, false));
     for (const dag::AlgorithmVariant& other : others)
       variants.push_back({other.name, other.op, other.args});
   }
   for (Form& variant : variants) {
     KILN_ASSIGN_OR_RETURN(variant.dag, dag::BuildOp(variant.op, variant.args, options));
+    if (choice.as_in_networks) variant.dag = PackWeights(variant.dag);
   }
   return variants;
 }
@@ -414,8 +439,8 @@ struct Ratio {
 
 // The ratios, in the order of the peers.
 StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, const Search& search,
-                                     int threads, bool direct_only, bool print_steps) {
-  KILN_ASSIGN_OR_RETURN(std::vector<Form> variants, VariantsOf(c, direct_only));
+                                     int threads, const Choice& choice, bool print_steps) {
+  KILN_ASSIGN_OR_RETURN(std::vector<Form> variants, VariantsOf(c, choice));
   KILN_RETURN_IF_ERROR(TuneVariants(device, variants, search, threads));
   int failures = 0;
   for (const Form& variant : variants) {
@@ -505,7 +530,8 @@ int main(int argc, char** argv) {
   kiln::Search search;
   std::string only;
   std::string op, args, epilogue, schedule;
-  bool steps = false, direct = false;
+  bool steps = false;
+  kiln::Choice choice;
   app.add_option("--policy", search.policy, "the search policy");
   app.add_option("--trials", search.trials, "candidates per workload");
   app.add_option("--trials-per-round", search.trials_per_round, "proposed at once");
@@ -515,13 +541,15 @@ int main(int argc, char** argv) {
   app.add_option("--args", args, "of --op");
   app.add_option("--epilogue", epilogue, "of --op");
   app.add_option("--schedule", schedule, "a file with the steps to time instead of a search");
-  app.add_flag("--direct", direct, "convolutions without Winograd's variant");
+  app.add_flag("--direct", choice.direct_only, "convolutions without Winograd's variant");
+  app.add_flag("--as-in-networks", choice.as_in_networks,
+               "weights are packed, and convolutions have the channels last");
   app.add_flag("--steps", steps, "print the best schedules");
   CLI11_PARSE(app, argc, argv);
   if (!schedule.empty()) {
     std::ifstream file(schedule);
     std::getline(file, search.schedule, '\0');
-    direct = true;
+    choice.direct_only = true;
   }
 
   const auto device = kiln::runner::MakeCpuDevice({.threads = threads});
@@ -534,7 +562,7 @@ int main(int argc, char** argv) {
   if (!op.empty()) cases = {{op, op, args, epilogue, {}}};
   for (const kiln::Case& c : cases) {
     if (c.Name().find(only) == std::string::npos) continue;
-    const auto result = kiln::RunCase(c, *device, search, threads, direct, steps);
+    const auto result = kiln::RunCase(c, *device, search, threads, choice, steps);
     if (!result.ok()) {
       std::fprintf(stderr, "%s: %s\n", c.Name().c_str(),
                    std::string(kiln::Message(result.status())).c_str());

@@ -1,14 +1,16 @@
 #!/usr/bin/python3
 """Networks on this GPU: Kiln beside PyTorch, in the same run.
 
-usage: network_peers.py KILN FOLDER [--networks NAME[:BATCH],...] [--minutes N] [--trials N] [--seed N]
+usage: network_peers.py KILN FOLDER [--networks NAME[:BATCH],...] [--type TYPE] [--minutes N] [--trials N] [--seed N]
+                        [--variants NAME] [--compile] [--verify]
 
 Each network of the zoo is tuned by `KILN tune network:NAME --target cuda` for --minutes into FOLDER/NAME.db (--minutes 0:
 compiled with what is there), compiled, and timed. The peer is the same network in PyTorch (peer_networks.py): random
-weights, cuDNN choosing by measuring, channels first and last, called by itself and as a CUDA graph; with full float32, and
-with TF32 in a column of its own, which computes with 10 bits instead of 23. Prints a table in microseconds a run: the
-fastest of PyTorch's ways each, and how many times as long as Kiln the fastest in full float32 takes. FOLDER/NAME.txt has
-them all, with what tuning and compiling said last.
+weights, cuDNN choosing by measuring, channels first and last, called by itself and as a CUDA graph; with --compile also by
+torch.compile in its mode max-autotune. --type is float32, tf32 (10 bits of each factor instead of 23), float16 or bfloat16
+of both sides; beside float32 stands PyTorch's TF32. Prints a table in microseconds a run: the fastest of PyTorch's ways,
+and how many times as long as Kiln it takes. --verify runs `KILN verify --kernels` on the very file. FOLDER/NAME.txt has
+them all, with what tuning, compiling and verifying said last.
 """
 import argparse
 import json
@@ -35,12 +37,13 @@ def median_us(torch, call, calls):
     return sorted(times)[len(times) // 2]
 
 
-def peers(torch, name, batch):
+def peers(torch, name, batch, dtype, is_compiled):
     """(name, microseconds) of each way to run it."""
     images = name not in peer_networks.OF_WORDS
     for layout in ("NCHW", "NHWC") if images else ("",):
         network, x = peer_networks.make(name, batch)
-        network, x = network.cuda(), x.cuda()
+        network = network.cuda().to(dtype)
+        x = x.cuda().to(dtype) if x.is_floating_point() else x.cuda()
         if layout == "NHWC":
             network, x = [thing.to(memory_format=torch.channels_last) for thing in (network, x)]
         for _ in range(5):
@@ -50,6 +53,11 @@ def peers(torch, name, batch):
         with torch.cuda.graph(graph):
             network(x)
         yield f"CUDA graph {layout}".strip(), median_us(torch, graph.replay, 20)
+        if is_compiled:
+            fast = torch.compile(network, mode="max-autotune")
+            for _ in range(5):
+                fast(x)
+            yield f"compiled {layout}".strip(), median_us(torch, lambda: fast(x), 20)
 
 
 def run(command):
@@ -64,12 +72,20 @@ def ours(arguments, name, batch, log):
     """Microseconds of a run by Kiln, and by its records."""
     path = os.path.join(arguments.folder, f"{name}-{batch}" if batch > 1 else name)
     network = [f"network:{name}", "--batch", str(batch), "--target", "cuda", "--db", path + ".db"]
+    network += {"float32": [], "tf32": ["--math", "tf32"]}.get(arguments.type, ["--dtype", arguments.type])
+    if arguments.variants:
+        network += ["--variants", arguments.variants]
     if arguments.minutes > 0:
         said = run([arguments.kiln, "tune", *network, "--minutes", str(arguments.minutes), "--trials", str(arguments.trials),
                     "--seed", str(arguments.seed), "--quiet"])
         log.write("\n".join(said.splitlines()[-40:]) + "\n")
-    log.write(run([arguments.kiln, "compile", *network, "-o", path + ".kiln"]))
+    log.write(run([arguments.kiln, "compile", *network, "--kernels", "-o", path + ".kiln"]))
+    log.write(run([arguments.kiln, "bench", path + ".kiln", "--profile"]))
     bench = json.loads(run([arguments.kiln, "bench", path + ".kiln", "--json", "--repeat", "20"]))
+    log.write(f"Kiln: {bench['median_s'] * 1e6:.1f} us, by its records {bench['expected_s'] * 1e6:.1f}\n")
+    if arguments.verify:
+        log.write(run([arguments.kiln, "verify", path + ".kiln", "--kernels"]))
+    log.flush()
     return bench["median_s"] * 1e6, bench["expected_s"] * 1e6
 
 
@@ -77,18 +93,19 @@ def row(torch, arguments, name, batch):
     """The network's line of the table."""
     with open(os.path.join(arguments.folder, f"{name}-{batch}.txt"), "w", encoding="utf-8") as log:
         kiln_us, records_us = ours(arguments, name, batch, log)
-        log.write(f"Kiln: {kiln_us:.1f} us, by its records {records_us:.1f}\n")
         best = []
-        for tf32 in (False, True):
-            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-            ways = dict(peers(torch, name, batch))
+        for kind in ("float32", "tf32") if arguments.type == "float32" else (arguments.type,):
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = kind == "tf32"
+            dtype = getattr(torch, "float32" if kind == "tf32" else kind)
+            ways = dict(peers(torch, name, batch, dtype, arguments.compile))
             for way, us in ways.items():
-                log.write(f"PyTorch {'TF32' if tf32 else 'float32'} {way}: {us:.1f} us\n")
+                log.write(f"PyTorch {kind} {way}: {us:.1f} us\n")
             way = min(ways, key=ways.get)
             best.append((ways[way], way))
-    (exact_us, exact), (tf32_us, tf32) = best
-    return (f"| {name}{f', batch {batch}' if batch > 1 else ''} | {kiln_us:.1f} | {records_us:.1f} | {exact_us:.1f} ({exact}) "
-            f"| {exact_us / kiln_us:.2f} | {tf32_us:.1f} ({tf32}) |")
+    columns = [f"{name}{f', batch {batch}' if batch > 1 else ''}", f"{kiln_us:.1f}", f"{records_us:.1f}",
+               f"{best[0][0]:.1f} ({best[0][1]})", f"{best[0][0] / kiln_us:.2f}"]
+    columns += [f"{us:.1f} ({way})" for us, way in best[1:]]
+    return f"| {' | '.join(columns)} |"
 
 
 def main():
@@ -99,13 +116,19 @@ def main():
     parser.add_argument("--minutes", type=float, default=8)
     parser.add_argument("--trials", type=int, default=100000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--type", default="float32", choices=["float32", "tf32", "float16", "bfloat16"])
+    parser.add_argument("--variants", default="", help="of `kiln tune`")
+    parser.add_argument("--compile", action="store_true", help="torch.compile as well")
+    parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
     os.makedirs(arguments.folder, exist_ok=True)
 
     import torch  # pylint: disable=import-outside-toplevel
     torch.backends.cudnn.benchmark = True
     print(torch.cuda.get_device_name())
-    print("| network | Kiln | by its records | PyTorch float32 | times | PyTorch TF32 |\n|---|---|---|---|---|---|")
+    columns = ["network", "Kiln", "by its records", f"PyTorch {arguments.type}", "times"]
+    columns += ["PyTorch TF32"] if arguments.type == "float32" else []
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     with torch.no_grad():
         for network in arguments.networks.split(","):
             name, _, batch = network.partition(":")

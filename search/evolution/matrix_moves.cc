@@ -1,0 +1,142 @@
+#include "search/evolution/matrix_moves.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "base/integers.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/space/stage_view.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::SplitStep;
+
+// Levels of a spatial axis.
+constexpr size_t kVThreads = 0, kThreads = 1, kLevels = 4;
+constexpr int64_t kMostVThreads = 64, kMostThreads = 256;
+constexpr int64_t kLeastDepth = 16, kMostDepth = 256;
+
+class Mover {
+ public:
+  Mover(MatrixTiles& tiles, Rng& rng) : tiles_(tiles), rng_(rng) {
+    for (size_t axis = 0; axis < tiles_.extents.size(); ++axis) {
+      if (tiles_.product.axes[axis] == MatrixAxis::kRow) rows_.push_back(axis);
+    }
+  }
+
+  // Columns of a thread: by one, or to twice as many or half of them.
+  bool MoveColumns() {
+    int64_t& columns = tiles_.lengths.back()[kVThreads];
+    if (Chance(rng_, 0.5)) return Set(columns, Chance(rng_, 0.5) ? columns * 2 : columns / 2);
+    return Set(columns, Chance(rng_, 0.5) ? columns + 1 : columns - 1);
+  }
+  bool MoveRows() { return Scale(tiles_.lengths[PickRow()][kVThreads]); }
+  bool MoveWarps() { return Scale(tiles_.lengths[PickRow()][kThreads]); }
+
+  // A factor of two goes from one place of a row axis or of the columns to another, so that the
+  // block has as many results: from rows of a thread to its warps, to another axis, to columns.
+  bool MoveFactor() {
+    std::vector<int64_t*> places = {&tiles_.lengths.back()[kVThreads]};
+    for (const size_t axis : rows_) {
+      places.push_back(&tiles_.lengths[axis][kVThreads]);
+      places.push_back(&tiles_.lengths[axis][kThreads]);
+    }
+    int64_t* from = PickFrom(rng_, places);
+    int64_t* to = PickFrom(rng_, places);
+    if (from == to || *from % 2 != 0) return false;
+    *from /= 2;
+    *to *= 2;
+    return true;
+  }
+
+  bool MoveDepth() {
+    if (tiles_.depth_step < 0) return false;
+    int64_t& depth = tiles_.depth_lengths.back();
+    if (!Chance(rng_, 0.5)) return depth % (2 * kLeastDepth) == 0 && Set(depth, depth / 2);
+    return depth < tiles_.depth_extent && depth < kMostDepth && Set(depth, depth * 2);
+  }
+
+  // No axis has more threads or virtual threads than its elements need.
+  bool IsPossible() const {
+    for (size_t axis = 0; axis < tiles_.extents.size(); ++axis) {
+      const std::vector<int64_t>& t = tiles_.lengths[axis];
+      const int64_t extent = tiles_.extents[axis];
+      const int64_t most_threads =
+          static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
+      if (t[kVThreads] < 1 || t[kVThreads] > kMostVThreads || t[kThreads] < 1 ||
+          t[kThreads] > std::min(kMostThreads, most_threads) ||
+          (t[kVThreads] - 1) * ProductOfCounts(std::span(t).subspan(1)) >= extent)
+        return false;
+    }
+    return true;
+  }
+
+ private:
+  size_t PickRow() { return PickFrom(rng_, rows_); }
+
+  static bool Set(int64_t& length, int64_t value) {
+    length = value;
+    return value >= 1;
+  }
+  bool Scale(int64_t& length) {
+    if (Chance(rng_, 0.5)) return Set(length, length * 2);
+    return length % 2 == 0 && Set(length, length / 2);
+  }
+
+  MatrixTiles& tiles_;
+  Rng& rng_;
+  std::vector<size_t> rows_;
+};
+
+}  // namespace
+
+std::optional<MatrixTiles> MatrixTilesOf(const schedule::State& state) {
+  const std::optional<int> s = MatrixStageOf(state);
+  if (!s) return std::nullopt;
+  const dag::Operator& op = *state.stage(*s).op;
+  const std::optional<MatrixProduct> product = MatrixProductOf(op);
+  if (!product) return std::nullopt;
+  MatrixTiles tiles;
+  tiles.product = *product;
+  for (const int number : SplitStepsOf(state, *s)) {
+    const auto& split = *schedule::As<SplitStep>(*state.steps()[static_cast<size_t>(number)]);
+    if (split.lengths.size() == kLevels && tiles.steps.size() < product->axes.size()) {
+      tiles.extents.push_back(op.axes()[static_cast<int>(tiles.steps.size())].extent);
+      tiles.steps.push_back(number);
+      tiles.lengths.push_back(split.lengths);
+    } else if (split.lengths.size() == 2 && split.lengths.back() % kLeastDepth == 0 &&
+               tiles.depth_step < 0) {
+      tiles.depth_step = number;
+      tiles.depth_lengths = split.lengths;
+      tiles.depth_extent = split.extent;
+    }
+  }
+  if (tiles.steps.size() != product->axes.size()) return std::nullopt;
+  return tiles;
+}
+
+bool MoveMatrixTiles(MatrixTiles& tiles, Rng& rng) {
+  using Move = bool (Mover::*)();
+  constexpr std::array<std::pair<Move, double>, 5> kMoves = {{{&Mover::MoveColumns, 0.25},
+                                                              {&Mover::MoveRows, 0.15},
+                                                              {&Mover::MoveWarps, 0.15},
+                                                              {&Mover::MoveFactor, 0.25},
+                                                              {&Mover::MoveDepth, 0.2}}};
+  constexpr double kSecond = 0.25;  // how likely another move follows
+  std::vector<double> weights;
+  for (const auto& move : kMoves) weights.push_back(move.second);
+  MatrixTiles moved = tiles;
+  do {
+    Mover mover(moved, rng);
+    const Move move = kMoves[static_cast<size_t>(PickWeighted(rng, weights))].first;
+    if (!(mover.*move)() || !mover.IsPossible()) return false;
+  } while (Chance(rng, kSecond));
+  if (moved.lengths == tiles.lengths && moved.depth_lengths == tiles.depth_lengths) return false;
+  tiles = std::move(moved);
+  return true;
+}
+
+}  // namespace kiln::search

@@ -1,0 +1,98 @@
+#include "search/evolution/matrix_moves.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "base/status_testing.h"
+#include "compiler/dag/ops/registry.h"
+#include "search/evolution/mutation.h"
+#include "search/evolution/rebuild.h"
+#include "search/sampling/sample_gpu.h"
+#include "search/space/gpu_validity.h"
+#include "search/space/sketch.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::State;
+
+Task HalfTask(const char* op, const char* args) {
+  auto dag = dag::BuildOp(op, args, {.dtype = ir::kFloat16});
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  return Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
+}
+
+// The first sample of the sketches in turn that matrix units compute, and its sketch.
+std::pair<State, Sketch> MatrixSample(const Task& task, Rng& rng) {
+  Parameters parameters;
+  parameters.matrix_unit_prob = 1;
+  const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
+  for (size_t draw = 0; draw < 2000; ++draw) {
+    const Sketch& sketch = sketches[draw % sketches.size()];
+    StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
+    if (state.ok() && MatrixStageOf(*state)) return {*std::move(state), sketch};
+  }
+  KILN_CHECK(false, "no sample in 2000 draws");
+}
+
+TEST(MatrixMoves, MostStayTilesThatFit) {
+  for (const auto& [op, args] :
+       {std::pair{"matmul", "256,256,256"}, std::pair{"conv2d_nhwc", "1,14,14,64,64,3,3,1,1"},
+        std::pair{"conv2d_nhwc", "1,7,7,512,512,3,3,1,1"}}) {
+    SCOPED_TRACE(args);
+    const Task task = HalfTask(op, args);
+    Rng rng(5);
+    const auto [start, sketch] = MatrixSample(task, rng);
+    State state = start;
+    int tried = 0, fit = 0;
+    std::set<std::vector<std::vector<int64_t>>> seen;
+    for (int i = 0; i < 400; ++i) {
+      const auto mutation =
+          MutateAs(MutationKind::kTileSize, task, Parameters(), {state.steps(), sketch.steps}, rng);
+      if (!mutation.ok()) continue;
+      ++tried;
+      Drop why = Drop::kIllegal;
+      StatusOr<State> moved = Rebuild(task, mutation->steps, why);
+      if (!moved.ok()) continue;
+      ++fit;
+      state = *std::move(moved);
+      ASSERT_TRUE(MatrixStageOf(state).has_value());
+      seen.insert(MatrixTilesOf(state)->lengths);
+    }
+    EXPECT_GE(fit * 3, tried) << fit << " of " << tried;
+    EXPECT_GE(seen.size(), 20u);
+  }
+}
+
+TEST(MatrixMoves, RowsOfOddImagesMoveBetweenTheirAxes) {
+  const Task task = HalfTask("conv2d_nhwc", "1,14,14,64,64,3,3,1,1");
+  Rng rng(3);
+  const auto [state, sketch] = MatrixSample(task, rng);
+  std::optional<MatrixTiles> tiles = MatrixTilesOf(state);
+  ASSERT_TRUE(tiles.has_value());
+  EXPECT_EQ(tiles->extents, (std::vector<int64_t>{1, 14, 14, 64}));
+  std::map<size_t, std::set<int64_t>> threads;
+  for (int i = 0; i < 2000; ++i) {
+    MatrixTiles moved = *tiles;
+    if (!MoveMatrixTiles(moved, rng)) continue;
+    EXPECT_EQ(moved.lengths.back()[1], tiles->lengths.back()[1]);
+    EXPECT_EQ(moved.lengths.back()[3], tiles->lengths.back()[3]);
+    EXPECT_NE(std::pair(moved.lengths, moved.depth_lengths),
+              std::pair(tiles->lengths, tiles->depth_lengths));
+    for (const size_t axis : {1, 2}) threads[axis].insert(moved.lengths[axis][1]);
+    // Nothing to share out along the batch.
+    EXPECT_EQ(moved.lengths[0], (std::vector<int64_t>{1, 1, 1, 1}));
+  }
+  EXPECT_GE(threads[1].size(), 2u);
+  EXPECT_GE(threads[2].size(), 2u);
+}
+
+TEST(MatrixMoves, OtherSchedulesHaveNone) {
+  const Task task = HalfTask("matmul", "64,64,64");
+  EXPECT_FALSE(MatrixTilesOf(State(task.dag)).has_value());
+}
+
+}  // namespace
+}  // namespace kiln::search
