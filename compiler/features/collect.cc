@@ -158,8 +158,10 @@ class Collector {
     store.ops = CountOps(s->value());
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
     if (IsByMatrixUnits(s)) {
-      store.ops = InMatrixUnits(store.ops);
-      store.share = kMatrixUnitShare;
+      const int32_t unit =
+          program_.stages[static_cast<size_t>(s->stage)].hints[ir::Hint::kMatrixUnit];
+      store.share = unit == 1 ? kMatrixUnitShare : kWarpgroupShare;
+      store.ops = InMatrixUnits(store.ops, store.share);
     }
     values_.Begin(nest_.loops, record_.kernel.block);
     uint64_t guarding_loops = 0;

@@ -114,9 +114,9 @@ OpCounts OpCounts::Times(float factor) const {
   return counts;
 }
 
-OpCounts InMatrixUnits(OpCounts counts) {
+OpCounts InMatrixUnits(OpCounts counts, float share) {
   counts.of[col::float_otherfunc] = 0;
-  return counts.Times(kMatrixUnitShare);
+  return counts.Times(share);
 }
 
 double OpCounts::special() const { return of[col::float_mathfunc]; }

@@ -29,7 +29,9 @@ struct OpCounts {
 // nothing. What ldmatrix reads of shared memory is about as much less: of a warp's tile of 32 x 32 and
 // 16 terms 16 wavefronts, where threads read 192.
 inline constexpr float kMatrixUnitShare = 1.0F / 16;
-OpCounts InMatrixUnits(OpCounts counts);
+// What four warps together pay of that: mma.sync reaches three fifths of the rate of sm_90's units.
+inline constexpr float kWarpgroupShare = 0.6F * kMatrixUnitShare;
+OpCounts InMatrixUnits(OpCounts counts, float share = kMatrixUnitShare);
 
 // Counts a tree: what occurs twice counts twice. An addition with a product for an operand is one
 // multiply-add. Index expressions count as integer operations. Linear in the distinct nodes.

@@ -10,6 +10,7 @@
 #include "search/sampling/buffering.h"
 #include "search/sampling/compute_location.h"
 #include "search/space/factorization.h"
+#include "search/space/matrix_product.h"
 #include "search/space/shared_layout.h"
 #include "search/space/stage_hints.h"
 #include "search/space/thread_shapes.h"
@@ -69,9 +70,10 @@ StatusOr<Mutation> MutateHint(MutationKind kind, const Task& task, const Paramet
   const schedule::Step& step = *genome.steps[picked];
   const int32_t current = *schedule::HintOf(step, kind.hint);
   std::vector<int32_t> values = ChoiceOf(kind.hint).values(
-      {.gpu = task.target.is_gpu(), .current = current, .threads_per_block = [&] {
-         return ThreadsOfTiles(genome.steps).value_or(1);
-       }});
+      {.gpu = task.target.is_gpu(),
+       .current = current,
+       .threads_per_block = [&] { return ThreadsOfTiles(genome.steps).value_or(1); },
+       .has_warpgroup_units = HasWarpgroupUnits(task.target)});
   std::erase(values, current);
   if (values.empty()) return NoChange();
   Mutation mutation{kind, Copy(genome), picked};

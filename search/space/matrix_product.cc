@@ -17,9 +17,10 @@ using ir::Expr;
 using ir::Op;
 using schedule::State;
 
-constexpr int kFirstArch = 80;
+constexpr int kFirstArch = 80, kWarpgroupArch = 90;
 // Of the instruction.
 constexpr int64_t kThreadRows = 8, kThreadColumns = 4, kColumnsOfThread = 2, kDepth = 16;
+constexpr int64_t kMaxWarpgroupColumns = 32, kWarpgroupWarps = 4;
 // A thread has no more of the tile in registers.
 constexpr int64_t kMaxElements = 128;
 
@@ -52,7 +53,8 @@ bool IsReadInRows(Expr load, int depth_axis, std::optional<int> spatial_axis) {
 }
 
 // A number of warps along the rows.
-int64_t RandomWarps(Rng& rng) {
+int64_t RandomWarps(MatrixUnit unit, Rng& rng) {
+  if (unit == MatrixUnit::kWarpgroup) return kWarpgroupWarps * (Chance(rng, 0.3) ? 2 : 1);
   constexpr std::array<int64_t, 7> kWarps = {1, 2, 2, 4, 4, 4, 8};
   return PickFrom(rng, kWarps);
 }
@@ -106,6 +108,10 @@ bool HasMatrixUnits(const target::Target& target) {
   return target.is_gpu() && target.GpuArch() >= kFirstArch;
 }
 
+bool HasWarpgroupUnits(const target::Target& target) {
+  return target.is_gpu() && target.GpuArch() == kWarpgroupArch;
+}
+
 bool HasMatrixHint(std::span<const schedule::StepPtr> steps) {
   return std::ranges::any_of(steps, [](const schedule::StepPtr& step) {
     return schedule::HintOf(*step, ir::Hint::kMatrixUnit).value_or(0) != 0;
@@ -133,6 +139,14 @@ bool IsNeeded(std::span<const int64_t> lengths, int64_t extent) {
   return (lengths[0] - 1) * lengths[1] * lengths[2] * lengths[3] < extent;
 }
 
+// Tiles of 8 columns. Rows of 32 bytes and more are what units of four warps read.
+std::span<const int64_t> ColumnTiles(MatrixUnit unit) {
+  static constexpr std::array<int64_t, 10> kOfWarp = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16};
+  static constexpr std::array<int64_t, 12> kOfWarpgroup = {2, 4, 4, 6, 8, 8, 8, 12, 16, 16, 24, 32};
+  if (unit == MatrixUnit::kWarpgroup) return kOfWarpgroup;
+  return kOfWarp;
+}
+
 // Powers of two for the row axes, the last one first, whose product is `threads`: no axis gets more
 // than covers it. Empty: that many do not fit.
 std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
@@ -154,7 +168,7 @@ std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
+std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product, MatrixUnit unit,
                                                    std::span<const int64_t> extents, Rng& rng) {
   std::vector<std::vector<int64_t>> tile(extents.size(), {1, 1, 1, 1});
   std::vector<size_t> rows;  // the last one first
@@ -162,8 +176,10 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
     if (product.axes[axis] == MatrixAxis::kRow) rows.push_back(axis);
   }
   std::vector<int64_t> threads;
-  for (int64_t warps = RandomWarps(rng); threads.empty(); warps /= 2)
+  for (int64_t warps = RandomWarps(unit, rng); threads.empty(); warps /= 2) {
+    if (unit == MatrixUnit::kWarpgroup && warps < kWarpgroupWarps) return {};
     threads = ShareOut(kThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
+  }
   for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
 
   // Rows of virtual threads: an even number, of one axis or of two.
@@ -181,13 +197,13 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
 
   std::vector<int64_t>& columns = tile.back();
   columns = {1, kThreadColumns, 1, kColumnsOfThread};
-  constexpr std::array<int64_t, 10> kColumnTiles = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16};
   const int64_t most = CeilDiv(extents.back(), kThreadColumns * kColumnsOfThread);
   const int64_t room = kMaxElements / (vrows * kColumnsOfThread);
   std::vector<int64_t> choices;
-  for (const int64_t n : kColumnTiles) {
+  for (const int64_t n : ColumnTiles(unit)) {
     if (n <= most && n <= room) choices.push_back(n);
   }
+  if (choices.empty()) return {};
   columns[0] = PickFrom(rng, choices);
   return tile;
 }
@@ -214,6 +230,8 @@ Status CheckMatrixTile(const State& state) {
   const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
   if (!product) return refuse("it is no sum of products of 16-bit floats");
   const size_t spatial = product->axes.size();
+  const bool is_warpgroup =
+      stage.hints[ir::Hint::kMatrixUnit] == static_cast<int32_t>(MatrixUnit::kWarpgroup);
   int64_t rows = 1, vrows = 0, elements = kColumnsOfThread;
   bool is_deep = false;
   size_t axis = 0;
@@ -234,6 +252,8 @@ Status CheckMatrixTile(const State& state) {
     if (axis + 1 == spatial) {
       if (t[1] != kThreadColumns || t[2] * t[3] != kColumnsOfThread)
         return refuse("its last axis has not 4 threads with 2 neighbours each");
+      if (is_warpgroup && (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns))
+        return refuse("four warps have no multiple of 16 columns up to 256");
       continue;
     }
     if (t[2] != 1 || t[3] != 1) return refuse("a thread has neighbours along another axis");
@@ -242,12 +262,15 @@ Status CheckMatrixTile(const State& state) {
       if (t[1] != 1) return refuse("an axis that is no row has threads");
       if (product->axes[axis] == MatrixAxis::kBatch && t[0] != 1)
         return refuse("a block has several matrices of a batch");
+      if (is_warpgroup && t[0] != 1) return refuse("four warps have columns of another axis");
       continue;
     }
     rows *= t[1];
     if (vrows == 0 && t[0] > 1) vrows = t[0];
   }
   if (rows % kThreadRows != 0) return refuse("the rows have no multiple of 8 threads");
+  if (is_warpgroup && rows % (kWarpgroupWarps * kThreadRows) != 0)
+    return refuse("the rows have no multiple of 32 threads, for four warps together");
   if (vrows == 0 || vrows % 2 != 0) return refuse("a thread has no even number of rows");
   if (elements > 2 * kMaxElements) return refuse("a thread has too many elements");
   return OkStatus();

@@ -13,6 +13,9 @@
 //     in the innermost row axis that has some;
 //   * other columns are [any, 1, 1, 1], and batches [1, 1, 1, 1];
 //   * one reduce axis has an innermost length that is a multiple of 16.
+// Four warps together (Hint::kMatrixUnit of 2; codegen/cuda/matrix_warpgroup.h) compute it where
+//   * the threads of the rows are a multiple of 32;
+//   * of the columns but the last axis has several, an even number up to 32 of virtual threads.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +41,12 @@ struct MatrixProduct {
 // Nothing: it is no such product, or one too small for a tile.
 std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op);
 
-// Has the target's architecture these units (sm_80 and up)?
+// Has the target's architecture these units (sm_80 and up)? Those of four warps together (sm_90)?
 bool HasMatrixUnits(const target::Target& target);
+bool HasWarpgroupUnits(const target::Target& target);
+
+// Values of Hint::kMatrixUnit.
+enum class MatrixUnit : int32_t { kNone, kWarp, kWarpgroup };
 
 // The stage that a hint says matrix units compute; none: there is none.
 std::optional<int> MatrixStageOf(const schedule::State& state);
@@ -53,7 +60,7 @@ int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hin
 
 // [vthreads, threads, 1, inner] of each spatial axis, in their order, as a random tile that fits.
 // Empty: this draw does not; draw again.
-std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
+std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product, MatrixUnit unit,
                                                    std::span<const int64_t> extents, Rng& rng);
 // [outer, innermost] of the reduce axis that tiles cut.
 std::vector<int64_t> RandomMatrixDepth(int64_t extent, Rng& rng);

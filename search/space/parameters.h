@@ -75,6 +75,9 @@ namespace kiln::search {
     "GPU: a sum of products of 16-bit floats gets a tile for matrix units, where the "            \
     "architecture has them",                                                                      \
     "")                                                                                           \
+  X(double, warpgroup_prob, 0.5, 0, 1,                                                            \
+    "GPU: such a tile is one of four warps together, where the architecture has units for them",  \
+    "")                                                                                           \
   X(double, uneven_tile_prob, 0.5, 0, 1,                                                          \
     "a tile of an axis with poor divisors is drawn as of a longer one",                           \
     "")                                                                                           \

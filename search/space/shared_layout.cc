@@ -7,6 +7,7 @@
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/space/matrix_product.h"
 #include "search/space/thread_shapes.h"
 
 namespace kiln::search {
@@ -38,7 +39,8 @@ LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
 
 // The stride of every axis, 0 where there is but one element, and the size: equal ones, equal
 // strides of all elements.
-std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& steps) {
+std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& steps,
+                                    bool is_swizzled) {
   const LayoutStep& layout = *schedule::As<LayoutStep>(*steps[0]);
   const StorageAlignStep& align = *schedule::As<StorageAlignStep>(*steps[1]);
   stage.layout.assign(layout.order.begin(), layout.order.end());
@@ -48,7 +50,7 @@ std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& st
   std::vector<int64_t> region;
   for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
     region.push_back(std::max<int64_t>(1, stage.iters[axis].extent));
-  const std::vector<int64_t> shape = schedule::BufferShape(stage, region);
+  const std::vector<int64_t> shape = schedule::BufferShape(stage, region, is_swizzled);
   std::vector<int64_t> strides(shape.size() + 1);
   int64_t stride = 1;
   for (size_t d = shape.size(); d-- > 0;) {
@@ -58,6 +60,23 @@ std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& st
   }
   strides.back() = stride;
   return strides;
+}
+
+// What is swizzled in any case needs no hint.
+bool SimplifySwizzles(const State& filled, std::vector<schedule::StepPtr>& steps) {
+  bool changed = false;
+  for (schedule::StepPtr& step : steps) {
+    if (schedule::HintOf(*step, ir::Hint::kSwizzle).value_or(0) == 0) continue;
+    schedule::StepPtr without = schedule::HintStep(step->stage(), ir::Hint::kSwizzle, 0);
+    const int reader = filled.attach(step->stage()).stage;
+    const bool is_needed = filled.attach(step->stage()).kind != schedule::Attach::kIter ||
+                           filled.stage(reader).hints[ir::Hint::kMatrixUnit] !=
+                               static_cast<int32_t>(MatrixUnit::kWarpgroup);
+    if (is_needed) continue;
+    step = std::move(without);
+    changed = true;
+  }
+  return changed;
 }
 
 }  // namespace
@@ -119,14 +138,15 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
 }
 
 bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps) {
-  bool changed = false;
+  bool changed = SimplifySwizzles(filled, steps);
   for (size_t i = 0; i < steps.size(); ++i) {
     if (!IsLayout(steps, i)) continue;
     // Layouts are given when all stages are made: the number is still the stage's.
     const int s = steps[i]->stage();
     const schedule::Stage& stage = filled.stage(s);
     const LayoutSteps now = {steps[i], steps[i + 1]};
-    const std::vector<int64_t> strides = ElementStrides(stage, now);
+    const bool is_swizzled = schedule::IsSwizzled(filled, s);
+    const std::vector<int64_t> strides = ElementStrides(stage, now, is_swizzled);
     const std::vector<int>& order = schedule::As<LayoutStep>(*now[0])->order;
     std::vector<int> plain(order.size());
     std::iota(plain.begin(), plain.end(), 0);
@@ -134,7 +154,7 @@ bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps)
       for (const std::vector<int>& o : {plain, order}) {
         for (const Padding& padding : Paddings(filled, s)) {
           LayoutSteps other = StepsOf(s, o, padding);
-          if (ElementStrides(stage, other) == strides) return other;
+          if (ElementStrides(stage, other, is_swizzled) == strides) return other;
         }
       }
       return now;

@@ -20,14 +20,17 @@ constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxLocalBytes = 512 << 10;
 constexpr int64_t kMaxParameters = 4096 / 8;
 constexpr int kFirstArchWithClusters = 90, kFirstArchWithMatrixUnits = 80;
-constexpr int64_t kMaxCluster = 8;  // 16 exist on some GPUs, for those who ask
+constexpr int kArchWithWarpgroups = 90;  // those behind it have others
+constexpr int32_t kWarpgroupUnit = 2;    // Hint::kMatrixUnit
+constexpr int64_t kMaxCluster = 8;       // 16 exist on some GPUs, for those who ask
 constexpr int64_t kMany = int64_t{1} << 40;
 
-bool UsesMatrixUnits(const ir::Program& program, Stmt stmt) {
+// From the kind `first` on.
+bool UsesMatrixUnits(const ir::Program& program, Stmt stmt, int32_t first = 1) {
   if (stmt->kind == StmtKind::kStore)
-    return program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kMatrixUnit] != 0;
+    return program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kMatrixUnit] >= first;
   return std::ranges::any_of(stmt->children(),
-                             [&](Stmt child) { return UsesMatrixUnits(program, child); });
+                             [&](Stmt child) { return UsesMatrixUnits(program, child, first); });
 }
 
 class Checker {
@@ -164,6 +167,12 @@ Status CheckCudaArch(const ir::Program& program, int arch) {
       return InvalidArgument(
           "kernel '{}': it uses matrix units as they are from sm_{} on, the target is sm_{}",
           kernel.name, kFirstArchWithMatrixUnits, arch);
+    }
+    if (arch != kArchWithWarpgroups && UsesMatrixUnits(program, kernel.body, kWarpgroupUnit)) {
+      return InvalidArgument(
+          "kernel '{}': four warps together use matrix units as only sm_{} has them, the target is "
+          "sm_{}",
+          kernel.name, kArchWithWarpgroups, arch);
     }
     if (kernel.cluster <= 1 || arch >= kFirstArchWithClusters) continue;
     return InvalidArgument(

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "compiler/codegen/cuda/emulation_warpgroup_testing.h"
 #include "compiler/ir/interpreter.h"
 
 namespace kiln::codegen {
@@ -46,7 +47,7 @@ static dim3 blockIdx, threadIdx;
 VECTOR2(float, float) VECTOR4(float, float) VECTOR2(int, int) VECTOR4(int, int)
 VECTOR2(unsigned, uint) VECTOR4(unsigned, uint)
 VECTOR2(double, double) VECTOR2(long long, longlong)
-inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }
+inline size_t __cvta_generic_to_shared(const void* p) { return (const char*)p - __start_kiln_shared; }
 inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }
 inline unsigned float_bits(float f) { unsigned i; memcpy(&i, &f, 4); return i; }
 inline double __longlong_as_double(long long i) { double f; memcpy(&f, &i, 8); return f; }
@@ -93,10 +94,12 @@ struct Fiber {
   char* stack;
   unsigned thread, shuffles;  // thread of the block
   bool is_done, waits_for_cluster, has_left;
+  bool has_started;  // products of the warpgroup, since it loaded for them
 };
 static Fiber fibers[kMaxThreads * kMaxCluster];  // block after block
 static ucontext_t main_context;
 static Fiber* current;
+static unsigned block_threads;
 static void (*kernel_call)(void*);
 static void* kernel_state;
 static void Enter() {
@@ -155,6 +158,7 @@ template <typename T> void ExchangeInWarp(const T& mine, T (&all)[32]) {
 // PTX ISA, ldmatrix: 8 x 8 elements of 16 bits, of which each thread gets two neighbours.
 template <int kTiles> void EmulateLoad(unsigned* const (&out)[kTiles], const void* row, bool transposed) {
   const unsigned lane = current->thread % 32;
+  current->has_started = false;
   if (lane < 8 * kTiles && (size_t)row % 16 != 0) __builtin_trap();
   const void* rows[32];
   ExchangeInWarp(row, rows);
@@ -241,13 +245,15 @@ template <int kPending> void late_wait_for_copies() {
   mine.count -= done;
   memmove(mine.items, mine.items + done, mine.count * sizeof(Copy));
 }
+static void ResetProducts(size_t fiber);
 static void Start(Fiber& fiber, unsigned thread) {
   fiber.thread = thread;
-  fiber.waits_for_cluster = fiber.has_left = false;
+  fiber.waits_for_cluster = fiber.has_left = fiber.has_started = false;
   if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
   fiber.is_done = false;
   fiber.shuffles = 0;
   copies[&fiber - fibers].count = copies[&fiber - fibers].groups = 0;
+  ResetProducts(&fiber - fibers);
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = fiber.stack;
   fiber.context.uc_stack.ss_size = kStackBytes;
@@ -257,7 +263,7 @@ static void Start(Fiber& fiber, unsigned thread) {
 // Until the block is done (1) or waits for the others of its cluster (2). 0: some threads ended or
 // wait at another barrier than others.
 static int RunBlock(dim3 block, Fiber* threads) {
-  const unsigned n = block.x * block.y * block.z;
+  const unsigned n = block_threads = block.x * block.y * block.z;
   while (true) {
     unsigned done = 0, waiting = 0;
     for (unsigned t = 0; t < n; ++t) {
@@ -346,17 +352,24 @@ std::string HostText(const CudaSource& source, bool late_copies) {
     ReplaceEach(text, "  commit_copies();", "  late_commit_copies();");
     ReplaceEach(text, "  wait_for_copies<", "  late_wait_for_copies<");
   }
-  Replace(text, "extern __shared__ __align__(16) unsigned char shared_memory[];",
-          "alignas(16) __shared__ unsigned char shared_memory[256 << 10];");
+  for (const int alignment : {16, 256, 512, 1024}) {
+    Replace(
+        text,
+        fmt::format("extern __shared__ __align__({}) unsigned char shared_memory[];", alignment),
+        fmt::format("alignas({}) __shared__ unsigned char shared_memory[256 << 10];", alignment));
+  }
   ReplaceCalls(text, "in_block(", "emulated_in_block(");
   ReplaceCalls(text, "load_tiles", "emulated_load_tiles");
   ReplaceCalls(text, "multiply_tiles", "emulated_multiply_tiles");
+  for (const std::string name : {"fence_async_proxy", "start_products", "commit_products",
+                                 "wait_for_products", "settle", "multiply_warpgroup"})
+    ReplaceCalls(text, name, "emulated_" + name);
   ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
   ReplaceCalls(text, "leave_cluster();", "emulated_leave_cluster();");
   Replace(text, "#include <cuda_fp16.h>\n", "");
   Replace(text, "#include <cuda_bf16.h>\n", "");
   Replace(text, "extern \"C\" __global__", "__global__ static");
-  text = std::string(kHeader) + text;
+  text = std::string(kHeader) + std::string(kWarpgroupEmulation) + text;
   for (size_t i = 0; i < source.kernels.size(); ++i) {
     const CudaKernel& k = source.kernels[i];
     const auto dims = [](const std::array<int64_t, 3>& d) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/codegen/cuda/matrix_warpgroup.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/ir/traverse.h"
 
@@ -53,6 +54,14 @@ std::optional<Factors> FactorsOf(Stmt store) {
   const Expr a = HalfLoad(product->arg(0)), b = HalfLoad(product->arg(1));
   if (a == nullptr || b == nullptr || a->type != b->type) return std::nullopt;
   return Factors{a, b};
+}
+
+// As instructions call it.
+std::string_view TypeName(Expr load) { return load->type == ir::kFloat16 ? "f16" : "bf16"; }
+
+// The function that loads tiles by ldmatrix.
+std::string_view LoadName(bool is_transposed) {
+  return is_transposed ? "load_tiles_transposed" : "load_tiles";
 }
 
 bool HasVar(const Linear& e, int32_t var) {
@@ -124,7 +133,12 @@ struct CudaMatrixTiles::Tile {
   std::vector<std::vector<Place>> sums;  // [position of a][of b]
   // Elements of a thread by number: the first of each position.
   std::vector<size_t> a_elements, b_elements;
+  // Of four warps together: `warp` numbers warpgroups, `member` the warps of one.
+  bool is_warpgroup = false;
+  int32_t member = -1;
+  WarpgroupFactor columns = {};
 
+  bool has_warps() const { return num_threads > (is_warpgroup ? kWarpgroupThreads : kWarpThreads); }
   int64_t steps() const { return k_loop->extent / kDepth; }
 };
 
@@ -151,6 +165,8 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
         "not all threads of a block compute it, numbered by threadIdx.x alone, a multiple of {}",
         kWarpThreads);
   }
+  tile.is_warpgroup = exprs_.HintOf(nest.store->stage, ir::Hint::kMatrixUnit) == kWarpgroupUnit;
+  if (tile.is_warpgroup) KILN_RETURN_IF_ERROR(CheckWarpgroups(threads));
   // The innermost one that is deep enough goes inside of the others.
   const auto deep = std::find_if(nest.outside.rbegin(), nest.outside.rend(),
                                  [](Stmt loop) { return loop->extent % kDepth == 0; });
@@ -162,7 +178,9 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
   tile.inside = nest.inside;
   tile.thread = threads.var;
   tile.num_threads = threads.count;
-  tile.warp = scope_.OwnVar("warp", threads.count / kWarpThreads);
+  tile.warp = tile.is_warpgroup ? scope_.OwnVar("warpgroup", threads.count / kWarpgroupThreads)
+                                : scope_.OwnVar("warp", threads.count / kWarpThreads);
+  tile.member = scope_.OwnVar("warp", kWarpgroupWarps);
   tile.row = scope_.OwnVar("row", kRows);
   tile.column = scope_.OwnVar("column", kColumns);
   tile.lane = scope_.OwnVar("lane", kWarpThreads);
@@ -175,6 +193,7 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
   if (status.ok()) status = CheckOperand("first", tile.row, tile.column, tile, tile.a);
   if (status.ok()) status = CheckOperand("second", tile.column, tile.row, tile, tile.b);
   if (status.ok()) status = CheckRows(tile);
+  if (status.ok() && tile.is_warpgroup) status = MatchWarpgroup(tile);
   Reset(tile);
   KILN_RETURN_IF_ERROR(status);
   return tile;
@@ -193,7 +212,11 @@ Linear CudaMatrixTiles::PlaceWith(const Tile& tile, Expr load, size_t element, c
   SetPosition(tile, element);
   arith::Simplifier& simplifier = scope_.simplifier();
   Linear thread = row * kColumns + column;
-  if (tile.num_threads > kWarpThreads) thread = thread + simplifier.Var(tile.warp) * kWarpThreads;
+  if (tile.is_warpgroup) thread = thread + simplifier.Var(tile.member) * kWarpThreads;
+  if (tile.has_warps()) {
+    thread =
+        thread + simplifier.Var(tile.warp) * (tile.is_warpgroup ? kWarpgroupThreads : kWarpThreads);
+  }
   scope_.SetValue(tile.thread, thread);
   scope_.SetValue(tile.k_loop->var, tile.steps() > 1 ? simplifier.Var(tile.step) * kDepth + k : k);
   return exprs_.PlaceOf(load->id, load->args()).offset;
@@ -340,6 +363,88 @@ Status CudaMatrixTiles::CheckRows(Tile& tile) {
   return OkStatus();
 }
 
+// ---- of four warps together
+
+Status CudaMatrixTiles::CheckWarpgroups(const ThreadsAround& threads) {
+  if (threads.count % kWarpgroupThreads == 0) return OkStatus();
+  return InvalidArgument(
+      "a block has {} threads, expected a multiple of {} for four warps together", threads.count,
+      kWarpgroupThreads);
+}
+
+Status CudaMatrixTiles::MatchWarpgroup(Tile& tile) {
+  const Operand& b = tile.b;
+  const std::string& name = exprs_.buffer(b.load->id).name;
+  const Swizzle* const swizzle = exprs_.SwizzleOrNull(b.load->id);
+  if (swizzle == nullptr)
+    return InvalidArgument("{} is not swizzled, which the units of four warps need", name);
+  for (const Linear& place : b.places) {
+    if (!HasVar(place, tile.member)) continue;
+    return InvalidArgument("the second factor, {}, is not the same for the four warps", name);
+  }
+  for (const std::vector<Place>& row : tile.sums) {
+    for (size_t j = 1; j < row.size(); ++j) {
+      if (row[j].offset - row[j - 1].offset == arith::Constant(1)) continue;
+      return InvalidArgument("the sums of a row do not follow each other");
+    }
+  }
+  const Linear zero = arith::Constant(0);
+  const ColumnPlaces found = {
+      .places = b.places,
+      .column_stride = CoefficientOf(b.places[0], tile.column).value_or(0),
+      .pair_stride = b.pair_stride,
+      .k_stride = b.k_stride,
+      .start = PlaceWith(tile, b.load, tile.b_elements[0], zero, zero, zero)};
+  StatusOr<WarpgroupFactor> columns = DescribeColumns(scope_, *swizzle, found);
+  if (!columns.ok()) {
+    return InvalidArgument("{} can't be read by the units of four warps: {}", name,
+                           Message(columns.status()));
+  }
+  tile.columns = *std::move(columns);
+  return OkStatus();
+}
+
+void CudaMatrixTiles::EmitWarpgroupSteps(const Tile& tile) {
+  WarpgroupText text;
+  for (Stmt loop : tile.around) {
+    if (loop->extent > 1) text.loops.emplace_back(loop->var, loop->extent);
+  }
+  if (tile.steps() > 1) {
+    scope_.SetName(tile.step, names_.Unique(scope_.name(tile.k_loop->var) + "_step"));
+    text.loops.emplace_back(tile.step, tile.steps());
+  }
+  const auto sum = [&](size_t row) { return exprs_.Element(tile.store->slot, tile.sums[row][0]); };
+  for (size_t i = 0; i < tile.sums.size(); i += 2) text.rows.push_back({sum(i), sum(i + 1)});
+  text.sums = exprs_.buffer_name(tile.store->slot);
+  text.type = TypeName(tile.a.load);
+  text.factor = tile.columns;
+  text.load = [&](const std::string& tiles) { LoadRows(tile, tiles); };
+  text.start = [&] {
+    return exprs_.LineElement(tile.b.load->id, {.offset = tile.columns.start, .block = {}});
+  };
+  preamble_.warpgroup_units.emplace(tile.columns.columns, text.type);
+  const std::string tiles = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
+                    &thread = scope_.name(tile.thread);
+  scope_.SetName(tile.member, names_.Unique("warp"));
+  const std::string member = fmt::format("const int {} = {} / {} % {};", scope_.name(tile.member),
+                                         thread, kWarpThreads, kWarpgroupWarps);
+  blocks_.Bound(tile.member, member, [&] {
+    const auto emit = [&] {
+      if (EmitWarpgroup(text, tiles, blocks_)) awaited_sums_ = text.sums;
+    };
+    if (!tile.has_warps()) return emit();
+    scope_.SetName(tile.warp, names_.Unique("warpgroup"));
+    const std::string warpgroup =
+        fmt::format("const int {} = {} / {};", scope_.name(tile.warp), thread, kWarpgroupThreads);
+    blocks_.Bound(tile.warp, warpgroup, emit);
+  });
+}
+
+void CudaMatrixTiles::Wait() {
+  EmitWait(awaited_sums_, blocks_);
+  awaited_sums_.clear();
+}
+
 // ---- text
 
 Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& threads) {
@@ -351,7 +456,8 @@ Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& thre
       fmt::format("const int {} = {} % {};", scope_.name(tile.lane), thread, kWarpThreads);
   blocks_.Braced("{", [&] {
     blocks_.Bound(tile.lane, lane, [&] {
-      if (tile.num_threads == kWarpThreads) return EmitSteps(tile);
+      if (tile.is_warpgroup) return EmitWarpgroupSteps(tile);
+      if (!tile.has_warps()) return EmitSteps(tile);
       scope_.SetName(tile.warp, names_.Unique("warp"));
       const std::string warp =
           fmt::format("const int {} = {} / {};", scope_.name(tile.warp), thread, kWarpThreads);
@@ -377,37 +483,41 @@ void CudaMatrixTiles::EmitSteps(const Tile& tile) {
   emit(emit, 0);
 }
 
+std::string CudaMatrixTiles::RowElement(const Tile& tile, const Operand& operand, size_t position) {
+  std::string element =
+      exprs_.Element(operand.load->id, {.offset = RowOf(tile, operand, position), .block = {}});
+  Reset(tile);
+  return element;
+}
+
+void CudaMatrixTiles::LoadRows(const Tile& tile, const std::string& tiles) {
+  for (size_t i = 0; i < tile.a.places.size() / 2; ++i) {
+    blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{2}][2], {1}[{2}][3], &{3});",
+                             LoadName(tile.a.is_transposed), tiles, i,
+                             RowElement(tile, tile.a, 2 * i)));
+  }
+}
+
 void CudaMatrixTiles::EmitStep(const Tile& tile) {
-  const auto row = [&](const Operand& operand, size_t position) {
-    const std::string element =
-        exprs_.Element(operand.load->id, {.offset = RowOf(tile, operand, position), .block = {}});
-    Reset(tile);
-    return element;
-  };
-  const auto load = [](const Operand& operand) {
-    return operand.is_transposed ? "load_tiles_transposed" : "load_tiles";
-  };
   const std::string a = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
                     b = names_.Unique(exprs_.buffer_name(tile.b.load->id) + "_tiles");
   const size_t rows = tile.a.places.size() / 2, columns = tile.b.places.size() / 2;
   blocks_.Line(fmt::format("unsigned {}[{}][4], {}[{}][2];", a, rows, b, columns));
-  for (size_t i = 0; i < rows; ++i) {
-    blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{2}][2], {1}[{2}][3], &{3});",
-                             load(tile.a), a, i, row(tile.a, 2 * i)));
-  }
+  LoadRows(tile, a);
   for (size_t j = 0; j < columns;) {
     const bool is_pair = HasNext(tile.b, 2 * j);
     if (is_pair) {
       blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{3}][0], {1}[{3}][1], &{4});",
-                               load(tile.b), b, j, j + 1, row(tile.b, 2 * j)));
+                               LoadName(tile.b.is_transposed), b, j, j + 1,
+                               RowElement(tile, tile.b, 2 * j)));
     } else {
-      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], &{3});", load(tile.b), b, j,
-                               row(tile.b, 2 * j)));
+      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], &{3});",
+                               LoadName(tile.b.is_transposed), b, j,
+                               RowElement(tile, tile.b, 2 * j)));
     }
     j += is_pair ? 2 : 1;
   }
-  const std::string multiply =
-      tile.a.load->type == ir::kFloat16 ? "multiply_tiles_f16" : "multiply_tiles_bf16";
+  const std::string multiply = fmt::format("multiply_tiles_{}", TypeName(tile.a.load));
   const auto sum = [&](size_t i, size_t j) {
     return exprs_.Element(tile.store->slot, tile.sums[i][j]);
   };

@@ -63,6 +63,9 @@ class CudaMatrixTiles {
 
   // Emits the nest. InvalidArgument: why the tile does not fit; nothing is emitted then.
   Status Emit(const RegisterTile& tile, const ThreadsAround& threads);
+  // Is a tile that was emitted still being computed? Waits for it.
+  bool is_waiting() const { return !awaited_sums_.empty(); }
+  void Wait();
 
  private:
   // An operand in shared memory.
@@ -87,6 +90,12 @@ class CudaMatrixTiles {
   void SetPosition(const Tile& tile, size_t element);
   void EmitSteps(const Tile& tile);
   void EmitStep(const Tile& tile);
+  // matrix_warpgroup.h
+  static Status CheckWarpgroups(const ThreadsAround& threads);
+  Status MatchWarpgroup(Tile& tile);
+  void EmitWarpgroupSteps(const Tile& tile);
+  void LoadRows(const Tile& tile, const std::string& tiles);
+  std::string RowElement(const Tile& tile, const Operand& operand, size_t position);
   void Reset(const Tile& tile);
 
   CudaScope& scope_;
@@ -95,6 +104,8 @@ class CudaMatrixTiles {
   CudaBlocks& blocks_;
   CudaNames& names_;
   CudaPreamble& preamble_;
+
+  std::string awaited_sums_;  // the array; empty: none
 };
 
 }  // namespace kiln::codegen

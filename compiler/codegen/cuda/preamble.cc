@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "absl/strings/str_replace.h"
+#include "compiler/codegen/cuda/matrix_warpgroup.h"
 
 namespace kiln::codegen {
 namespace {
@@ -161,9 +162,18 @@ std::string PreambleText(const CudaPreamble& preamble) {
         "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"
         "}\n\n";
   }
+  if (preamble.swizzle) {
+    text +=
+        "// Where element i is, of lines of 128 bytes whose pieces of 16 bytes are permuted so "
+        "that "
+        "those of\n// neighbouring lines are in different banks.\n"
+        "template <int kMask>\n"
+        "__device__ __forceinline__ int swizzled(int i) { return i ^ (i >> 3 & kMask); }\n\n";
+  }
   if (preamble.async_copies) text += kAsyncCopies;
   if (preamble.cluster) text += kClusters;
   if (preamble.matrix_units) text += MatrixUnits();
+  if (!preamble.warpgroup_units.empty()) text += WarpgroupDefinitions(preamble.warpgroup_units);
   return text;
 }
 
