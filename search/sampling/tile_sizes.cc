@@ -82,7 +82,8 @@ class TileFiller {
       } else if (split->lengths.size() == spatial_lengths_) {
         KILN_RETURN_IF_ERROR(FillTiles(i));
       } else if (IsMatrixDepth(*split)) {
-        KILN_RETURN_IF_ERROR(Apply(*split, RandomMatrixDepth(ExtentOf(*split), rng_)));
+        KILN_RETURN_IF_ERROR(
+            Apply(*split, RandomMatrixDepth(matrix_unit_, ExtentOf(*split), rng_)));
         ++i;
       } else {
         KILN_RETURN_IF_ERROR(

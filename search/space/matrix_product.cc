@@ -20,6 +20,7 @@ using schedule::State;
 constexpr int kFirstArch = 80, kWarpgroupArch = 90;
 // Of the instruction.
 constexpr int64_t kThreadRows = 8, kThreadColumns = 4, kColumnsOfThread = 2, kDepth = 16;
+constexpr int64_t kMaxWarps = 16, kMaxWarpColumns = 8;
 constexpr int64_t kMaxWarpgroupColumns = 32, kWarpgroupWarps = 4;
 // A thread has no more of the tile in registers.
 constexpr int64_t kMaxElements = 128;
@@ -139,6 +140,14 @@ bool IsNeeded(std::span<const int64_t> lengths, int64_t extent) {
   return (lengths[0] - 1) * lengths[1] * lengths[2] * lengths[3] < extent;
 }
 
+// Warps beside each other, of a block that has these along the rows.
+int64_t RandomWarpColumns(MatrixUnit unit, int64_t row_warps, Rng& rng) {
+  constexpr std::array<int64_t, 6> kColumns = {1, 1, 1, 2, 2, 4};
+  if (unit == MatrixUnit::kWarpgroup) return 1;
+  const int64_t columns = PickFrom(rng, kColumns);
+  return columns * row_warps <= kMaxWarps ? columns : 1;
+}
+
 // Tiles of 8 columns. Rows of 32 bytes and more are what units of four warps read.
 std::span<const int64_t> ColumnTiles(MatrixUnit unit) {
   static constexpr std::array<int64_t, 10> kOfWarp = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16};
@@ -195,9 +204,11 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
     if (!IsNeeded(tile[axis], extents[axis])) return {};
   }
 
+  const int64_t row_warps = ProductOfCounts(threads) / kThreadRows;
+  const int64_t warp_columns = RandomWarpColumns(unit, row_warps, rng);
   std::vector<int64_t>& columns = tile.back();
-  columns = {1, kThreadColumns, 1, kColumnsOfThread};
-  const int64_t most = CeilDiv(extents.back(), kThreadColumns * kColumnsOfThread);
+  columns = {1, kThreadColumns * warp_columns, 1, kColumnsOfThread};
+  const int64_t most = CeilDiv(extents.back(), kThreadColumns * warp_columns * kColumnsOfThread);
   const int64_t room = kMaxElements / (vrows * kColumnsOfThread);
   std::vector<int64_t> choices;
   for (const int64_t n : ColumnTiles(unit)) {
@@ -208,10 +219,11 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   return tile;
 }
 
-std::vector<int64_t> RandomMatrixDepth(int64_t extent, Rng& rng) {
-  constexpr std::array<int64_t, 6> kDepths = {16, 32, 32, 64, 64, 128};
+std::vector<int64_t> RandomMatrixDepth(MatrixUnit unit, int64_t extent, Rng& rng) {
+  constexpr std::array<int64_t, 6> kOfWarp = {16, 32, 32, 64, 64, 128},
+                                   kOfWarpgroup = {16, 32, 64, 64, 64, 128};
   std::vector<int64_t> choices;
-  for (const int64_t depth : kDepths) {
+  for (const int64_t depth : unit == MatrixUnit::kWarpgroup ? kOfWarpgroup : kOfWarp) {
     if (depth == kDepth || depth <= extent) choices.push_back(depth);
   }
   return {1, PickFrom(rng, choices)};
@@ -250,8 +262,12 @@ Status CheckMatrixTile(const State& state) {
     const std::vector<int64_t>& t = tiles[axis];
     elements *= t[0];
     if (axis + 1 == spatial) {
-      if (t[1] != kThreadColumns || t[2] * t[3] != kColumnsOfThread)
-        return refuse("its last axis has not 4 threads with 2 neighbours each");
+      const int64_t warps = t[1] / kThreadColumns;
+      const bool has_warps = t[1] % kThreadColumns == 0 && warps <= kMaxWarpColumns &&
+                             std::has_single_bit(static_cast<uint64_t>(warps));
+      if (!has_warps || t[2] * t[3] != kColumnsOfThread)
+        return refuse("its last axis has not 4, 8, 16 or 32 threads with 2 neighbours each");
+      if (is_warpgroup && warps != 1) return refuse("four warps together are beside others");
       if (is_warpgroup && (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns))
         return refuse("four warps have no multiple of 16 columns up to 256");
       continue;

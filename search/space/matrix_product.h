@@ -8,13 +8,14 @@
 //
 // The instruction's tile is 16 rows, 8 columns, 16 deep (compiler/codegen/cuda/matrix_tile.h says
 // which thread has what). A tile in levels [vthreads, threads, inner, inner] fits it where
-//   * the last spatial axis is a column: [any, 4, a, b] with a*b = 2;
+//   * the last spatial axis is a column: [any, 4 n, a, b] with a*b = 2, for n = 1, 2, 4 or 8 warps
+//     beside each other;
 //   * rows are [any, any, 1, 1], their threads together a multiple of 8, their virtual threads even
 //     in the innermost row axis that has some;
 //   * other columns are [any, 1, 1, 1], and batches [1, 1, 1, 1];
 //   * one reduce axis has an innermost length that is a multiple of 16.
 // Four warps together (Hint::kMatrixUnit of 2; codegen/cuda/matrix_warpgroup.h) compute it where
-//   * the threads of the rows are a multiple of 32;
+//   * no warps are beside each other, and the threads of the rows are a multiple of 32;
 //   * of the columns but the last axis has several, an even number up to 32 of virtual threads.
 #pragma once
 
@@ -63,7 +64,7 @@ int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hin
 std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product, MatrixUnit unit,
                                                    std::span<const int64_t> extents, Rng& rng);
 // [outer, innermost] of the reduce axis that tiles cut.
-std::vector<int64_t> RandomMatrixDepth(int64_t extent, Rng& rng);
+std::vector<int64_t> RandomMatrixDepth(MatrixUnit unit, int64_t extent, Rng& rng);
 
 // FailedPrecondition: why the tiles of the stage with the hint do not fit. The extents of `state`
 // must be filled.

@@ -45,6 +45,14 @@ bool IsCopies(Stmt stmt) {
   return stmt->kind != StmtKind::kBarrier && std::ranges::all_of(stmt->children(), IsCopies);
 }
 
+// The number of a thread where a warp is 8 x 4 of a matrix that has so many warps in a row.
+std::string InWarps(int64_t columns) {
+  return fmt::format(
+      "(threadIdx.x / {0} * 8 + threadIdx.x % 32 / 4) * {1} + threadIdx.x / 32 % {2} * 4 + "
+      "threadIdx.x % 4",
+      32 * columns, 4 * columns, columns);
+}
+
 constexpr int kNoStage = -1, kSeveralStages = -2;
 
 int32_t OnlyStage(Stmt stmt) {
@@ -101,6 +109,12 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
   KILN_RETURN_IF_ERROR(CheckSwizzles(program_, kernel_));
   KILN_RETURN_IF_ERROR(refused_);
   KILN_RETURN_IF_ERROR(CheckMatrixUnits());
+  if (matrix_tiles_.warp_columns() > 1 && !warp_reductions_.by_first.empty()) {
+    return InvalidArgument(
+        "kernel '{}' reduces over neighbouring threads, and its matrix units have them in another "
+        "order: let warps lie along the rows",
+        kernel_.name);
+  }
   if (exprs_.is_exhausted()) {
     return ResourceExhausted(
         "the expressions of kernel '{}' have more than {} nodes written out: inline less",
@@ -231,6 +245,8 @@ void CudaEmitter::EmitBoundInside(Stmt loop) {
 // Blocks of a cluster are neighbours along x.
 std::string CudaEmitter::Coordinate(LoopKind kind) const {
   if (kind == LoopKind::kCluster) return fmt::format("blockIdx.x % {}", kernel_.cluster);
+  if (kind == LoopKind::kThreadX && matrix_tiles_.warp_columns() > 1)
+    return InWarps(matrix_tiles_.warp_columns());
   if (kind == LoopKind::kBlockX && kernel_.cluster > 1)
     return fmt::format("blockIdx.x / {}", kernel_.cluster);
   return std::string(ir::LoopKindName(kind));

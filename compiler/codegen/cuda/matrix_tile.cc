@@ -135,6 +135,7 @@ struct CudaMatrixTiles::Tile {
   std::vector<size_t> a_elements, b_elements;
   // Of four warps together: `warp` numbers warpgroups, `member` the warps of one.
   bool is_warpgroup = false;
+  int64_t warp_columns = 1;
   int32_t member = -1;
   WarpgroupFactor columns = {};
 
@@ -144,10 +145,29 @@ struct CudaMatrixTiles::Tile {
 
 // ---- matching
 
+// All tiles of a kernel have their threads in one order.
+StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Find(const RegisterTile& nest,
+                                                      const ThreadsAround& threads) {
+  Status refused;
+  for (const int64_t columns : {1, 2, 4, 8}) {
+    if (warp_columns_ != 0 && columns != warp_columns_) continue;
+    if (columns > 1 && threads.count % (columns * kWarpThreads) != 0) break;
+    StatusOr<Tile> tile = Match(nest, threads, columns);
+    if (tile.ok()) {
+      warp_columns_ = columns;
+      return tile;
+    }
+    if (refused.ok()) refused = tile.status();
+  }
+  return refused;
+}
+
 StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
-                                                       const ThreadsAround& threads) {
+                                                       const ThreadsAround& threads,
+                                                       int64_t warp_columns) {
   Tile tile;
   tile.store = nest.store;
+  tile.warp_columns = warp_columns;
   if (nest.body != nest.store) return InvalidArgument("conditions stand inside of the tile");
   const std::optional<Factors> factors = FactorsOf(nest.store);
   if (!factors || exprs_.buffer(nest.store->slot).type != ir::kFloat32) {
@@ -166,7 +186,7 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
         kWarpThreads);
   }
   tile.is_warpgroup = exprs_.HintOf(nest.store->stage, ir::Hint::kMatrixUnit) == kWarpgroupUnit;
-  if (tile.is_warpgroup) KILN_RETURN_IF_ERROR(CheckWarpgroups(threads));
+  if (tile.is_warpgroup) KILN_RETURN_IF_ERROR(CheckWarpgroups(threads, warp_columns));
   // The innermost one that is deep enough goes inside of the others.
   const auto deep = std::find_if(nest.outside.rbegin(), nest.outside.rend(),
                                  [](Stmt loop) { return loop->extent % kDepth == 0; });
@@ -211,12 +231,27 @@ Linear CudaMatrixTiles::PlaceWith(const Tile& tile, Expr load, size_t element, c
                                   const Linear& column, const Linear& k) {
   SetPosition(tile, element);
   arith::Simplifier& simplifier = scope_.simplifier();
+  if (tile.warp_columns > 1) {
+    const Linear warp = simplifier.Var(tile.warp);
+    const Linear warp_row = simplifier.FloorDiv(warp, tile.warp_columns),
+                 warp_column = simplifier.FloorMod(warp, tile.warp_columns);
+    return PlaceOfThread(
+        tile, load,
+        (warp_row * kRows + row) * (kColumns * tile.warp_columns) + warp_column * kColumns + column,
+        k);
+  }
   Linear thread = row * kColumns + column;
   if (tile.is_warpgroup) thread = thread + simplifier.Var(tile.member) * kWarpThreads;
   if (tile.has_warps()) {
     thread =
         thread + simplifier.Var(tile.warp) * (tile.is_warpgroup ? kWarpgroupThreads : kWarpThreads);
   }
+  return PlaceOfThread(tile, load, thread, k);
+}
+
+Linear CudaMatrixTiles::PlaceOfThread(const Tile& tile, Expr load, const Linear& thread,
+                                      const Linear& k) {
+  arith::Simplifier& simplifier = scope_.simplifier();
   scope_.SetValue(tile.thread, thread);
   scope_.SetValue(tile.k_loop->var, tile.steps() > 1 ? simplifier.Var(tile.step) * kDepth + k : k);
   return exprs_.PlaceOf(load->id, load->args()).offset;
@@ -365,7 +400,8 @@ Status CudaMatrixTiles::CheckRows(Tile& tile) {
 
 // ---- of four warps together
 
-Status CudaMatrixTiles::CheckWarpgroups(const ThreadsAround& threads) {
+Status CudaMatrixTiles::CheckWarpgroups(const ThreadsAround& threads, int64_t warp_columns) {
+  if (warp_columns > 1) return InvalidArgument("warps stand beside each other along the columns");
   if (threads.count % kWarpgroupThreads == 0) return OkStatus();
   return InvalidArgument(
       "a block has {} threads, expected a multiple of {} for four warps together", threads.count,
@@ -448,9 +484,11 @@ void CudaMatrixTiles::Wait() {
 // ---- text
 
 Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& threads) {
-  KILN_ASSIGN_OR_RETURN(const Tile tile, Match(nest, threads));
+  KILN_ASSIGN_OR_RETURN(const Tile tile, Find(nest, threads));
   preamble_.matrix_units = true;
-  const std::string& thread = scope_.name(tile.thread);
+  // Not the number that the thread has in the program.
+  const std::string thread =
+      tile.warp_columns > 1 ? "static_cast<int>(threadIdx.x)" : scope_.name(tile.thread);
   scope_.SetName(tile.lane, names_.Unique("lane"));
   const std::string lane =
       fmt::format("const int {} = {} % {};", scope_.name(tile.lane), thread, kWarpThreads);

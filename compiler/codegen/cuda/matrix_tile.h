@@ -15,6 +15,9 @@
 //     stand in either order;
 //   * two values of the loops that move a are rows t/4 and t/4 + 8, two neighbours of those that
 //     move b are the columns;
+//   * warps lie along the rows, or, 2, 4 or 8 of them, beside each other along the columns too: then
+//     the threads of the program, of which 4 times as many have one row, are numbered so that 8 x 4
+//     of them are a warp;
 //   * a loop of the reduction, which goes inside of the others, has a multiple of 16 iterations;
 //   * in shared memory 8 neighbours along k, or along the 8 rows or columns, are 16 aligned bytes,
 //     which is what ldmatrix reads.
@@ -66,6 +69,8 @@ class CudaMatrixTiles {
   // Is a tile that was emitted still being computed? Waits for it.
   bool is_waiting() const { return !awaited_sums_.empty(); }
   void Wait();
+  // Warps beside each other along the columns, as the last tile had them; 0: there was none.
+  int64_t warp_columns() const { return warp_columns_; }
 
  private:
   // An operand in shared memory.
@@ -78,7 +83,9 @@ class CudaMatrixTiles {
   };
   struct Tile;
 
-  StatusOr<Tile> Match(const RegisterTile& tile, const ThreadsAround& threads);
+  StatusOr<Tile> Find(const RegisterTile& tile, const ThreadsAround& threads);
+  StatusOr<Tile> Match(const RegisterTile& tile, const ThreadsAround& threads,
+                       int64_t warp_columns);
   Status FindPositions(const RegisterTile& nest, Tile& tile);
   Status CheckOperand(std::string_view what, int own, int other, Tile& tile, Operand& operand);
   Status CheckRows(Tile& tile);
@@ -86,12 +93,14 @@ class CudaMatrixTiles {
   arith::Linear RowOf(const Tile& tile, const Operand& operand, size_t position);
   arith::Linear PlaceWith(const Tile& tile, ir::Expr load, size_t element, const arith::Linear& row,
                           const arith::Linear& column, const arith::Linear& k);
+  arith::Linear PlaceOfThread(const Tile& tile, ir::Expr load, const arith::Linear& thread,
+                              const arith::Linear& k);
   bool DependsOnColumn(const Tile& tile, ir::Expr load);
   void SetPosition(const Tile& tile, size_t element);
   void EmitSteps(const Tile& tile);
   void EmitStep(const Tile& tile);
   // matrix_warpgroup.h
-  static Status CheckWarpgroups(const ThreadsAround& threads);
+  static Status CheckWarpgroups(const ThreadsAround& threads, int64_t warp_columns);
   Status MatchWarpgroup(Tile& tile);
   void EmitWarpgroupSteps(const Tile& tile);
   void LoadRows(const Tile& tile, const std::string& tiles);
@@ -105,6 +114,7 @@ class CudaMatrixTiles {
   CudaNames& names_;
   CudaPreamble& preamble_;
 
+  int64_t warp_columns_ = 0;
   std::string awaited_sums_;  // the array; empty: none
 };
 

@@ -30,9 +30,11 @@ struct Product {
   std::string column = "0";  // of the warp: added to the columns of the second factor
   int first_b_row = 0;       // in its buffer
   bool sums_by_column = false;
+  int warp_columns = 1;  // of the warps
 
-  int rows() const { return 8 * warps * iv; }
-  int columns() const { return 8 * jv; }
+  int row_threads() const { return 8 * warps / warp_columns; }
+  int rows() const { return row_threads() * iv; }
+  int columns() const { return 8 * jv * warp_columns; }
 
   std::string Text() const {
     const int n = 32 * warps;
@@ -56,8 +58,9 @@ struct Product {
           to, all / n, n, inner, from, first);
     };
     const std::string k = k_split > 1 ? fmt::format("ko*{} + k", depth / k_split) : "k";
-    const std::string i = fmt::format("iv*{} + t // 32 * 8 + t % 32 // 4", 8 * warps);
-    const std::string j = fmt::format("jv*8 + t % 4 * 2 + jj + {}", column);
+    const int in_row = 4 * warp_columns;
+    const std::string i = fmt::format("iv*{} + t // {}", row_threads(), in_row);
+    const std::string j = fmt::format("jv*{} + t % {} * 2 + jj + {}", 2 * in_row, in_row, column);
     const auto acc = [&](std::string_view i, std::string_view j, std::string_view jj) {
       return sums_by_column ? fmt::format("acc[{}, {}, {}]", j, jj, i)
                             : fmt::format("acc[{}, {}, {}]", i, j, jj);
@@ -73,8 +76,8 @@ struct Product {
         "for ko in 0..{k_split} {{ for k in 0..{k_depth} {{ unroll iv in 0..{iv} {{ unroll jv in "
         "0..{jv} {{ for jj in 0..2 {{ {acc} = {acc} + float32(a[{a}])*float32(b[{b}]) @ s "
         "}} }} }} }} }} "
-        "for i1 in 0..{iv} {{ for j1 in 0..{jv} {{ for jj1 in 0..2 {{ C[i1*{rows_of_warps} + "
-        "t // 32 * 8 + t % 32 // 4, j1*8 + t % 4 * 2 + jj1] = {acc1} @ C }} }} }} }} }} }}",
+        "for i1 in 0..{iv} {{ for j1 in 0..{jv} {{ for jj1 in 0..2 {{ C[i1*{row_threads} + "
+        "t // {in_row}, j1*2*{in_row} + t % {in_row} * 2 + jj1] = {acc1} @ C }} }} }} }} }} }}",
         fmt::arg("type", type), fmt::arg("a_dims", dims(a_by_k, rows())),
         fmt::arg("b_dims", dims(b_by_k, columns())), fmt::arg("rows", rows()),
         fmt::arg("columns", columns()), fmt::arg("swizzle_a", swizzles_a ? " swizzle 1" : ""),
@@ -90,7 +93,8 @@ struct Product {
         fmt::arg("acc0", acc("i0", "j0", "jj0")), fmt::arg("acc", acc("iv", "jv", "jj")),
         fmt::arg("acc1", acc("i1", "j1", "jj1")), fmt::arg("k_split", k_split),
         fmt::arg("k_depth", depth / k_split), fmt::arg("a", at(a_by_k, 0, i, k)),
-        fmt::arg("b", at(b_by_k, first_b_row, j, k)), fmt::arg("rows_of_warps", 8 * warps));
+        fmt::arg("b", at(b_by_k, first_b_row, j, k)), fmt::arg("row_threads", row_threads()),
+        fmt::arg("in_row", in_row));
   }
 };
 
@@ -206,6 +210,27 @@ TEST(MatrixWarpgroup, OneWarpReadsSwizzledTilesToo) {
   }
   EXPECT_THAT(Kernel({.unit = 1}), HasSubstr("a[swizzled<56>("));
   EXPECT_THAT(Kernel({.unit = 1, .swizzles_a = false}), Not(HasSubstr(" = A[swizzled")));
+}
+
+// Of a row several warps have columns: 8 x 4 threads of the program are a warp.
+TEST(MatrixWarps, BesideEachOther) {
+  for (const auto& [warps, columns] : {std::pair{2, 2}, {4, 2}, {4, 4}, {8, 2}, {8, 8}}) {
+    for (const bool b_by_k : {false, true}) {
+      const Product product{.b_by_k = b_by_k,
+                            .warps = warps,
+                            .jv = 4,
+                            .depth = 32,
+                            .unit = 1,
+                            .warp_columns = columns};
+      ExpectRight(product);
+    }
+  }
+  EXPECT_THAT(Kernel({.warps = 4, .jv = 4, .unit = 1, .warp_columns = 2}),
+              HasSubstr("const int t = (threadIdx.x / 64 * 8 + threadIdx.x % 32 / 4) * 8 + "
+                        "threadIdx.x / 32 % 2 * 4 + threadIdx.x % 4;  // 0..127"));
+  EXPECT_THAT(
+      Generate({.warps = 8, .warp_columns = 2}),
+      HasSubstr("the second factor, b, is not the same for the threads of a column of 8 x 4"));
 }
 
 TEST(MatrixWarpgroup, WhatDoesNotFitIsRefused) {
