@@ -39,6 +39,7 @@ constexpr dag::OpCase kCases[] = {
     {"matmul", "64,64,64", "", ir::kFloat16},
     {"matmul", "64,64,64", "", ir::kBFloat16},
     {"matmul", "49,40,80", "relu", ir::kFloat16},
+    {"matmul", "32,32,12", "", ir::kFloat16},
     {"dense", "16,48,64", "bias", ir::kFloat16},
     {"dense", "33,100,72", "", ir::kFloat16},
     {"batch_matmul", "3,32,32,32", "", ir::kFloat16},
