@@ -114,8 +114,10 @@ OpCounts OpCounts::Times(float factor) const {
   return counts;
 }
 
-OpCounts InMatrixUnits(OpCounts counts, float share) {
-  counts.of[col::float_otherfunc] = 0;
+float ShareOf(const ir::MatrixUnit& unit) { return 1.0F / static_cast<float>(unit.speed); }
+
+OpCounts InMatrixUnit(const ir::MatrixUnit& unit, OpCounts counts, float share) {
+  counts.of[unit.sum.is_float() ? col::float_otherfunc : col::int_otherfunc] = 0;
   return counts.Times(share);
 }
 

@@ -56,6 +56,7 @@ class TileFiller {
   TileFiller(const Sketch& sketch, const Task& task, const Parameters& parameters, Rng& rng)
       : steps_(sketch.steps),
         state_(sketch.state.initial_dag()),
+        target_(task.target),
         hardware_(task.hardware),
         device_(task.device),
         parameters_(parameters),
@@ -83,7 +84,7 @@ class TileFiller {
         KILN_RETURN_IF_ERROR(FillTiles(i));
       } else if (IsMatrixDepth(*split)) {
         KILN_RETURN_IF_ERROR(
-            Apply(*split, RandomMatrixDepth(matrix_unit_, ExtentOf(*split), rng_)));
+            Apply(*split, RandomMatrixDepth(*matrix_, matrix_unit_, ExtentOf(*split), rng_)));
         ++i;
       } else {
         KILN_RETURN_IF_ERROR(
@@ -281,9 +282,12 @@ class TileFiller {
     const int s = splits[0]->stage_id;
     if (!wants_matrix_ || matrix_ || spatial_lengths_ != 4) return false;
     const std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(s).op);
-    if (!product || product->axes.size() != extents.size()) return false;
+    if (!product || !HasMatrixUnit(target_, *product->unit) ||
+        product->axes.size() != extents.size())
+      return false;
     std::vector<std::vector<int64_t>> tile;
-    if (has_warpgroup_units_ && Chance(rng_, parameters_.warpgroup_prob)) {
+    if (has_warpgroup_units_ && IsForWarpgroups(*product->unit) &&
+        Chance(rng_, parameters_.warpgroup_prob)) {
       tile = DrawMatrixTile(*product, MatrixUnit::kWarpgroup, extents);
       if (!tile.empty()) matrix_unit_ = MatrixUnit::kWarpgroup;
     }
@@ -361,6 +365,7 @@ class TileFiller {
 
   const std::vector<StepPtr>& steps_;
   State state_;
+  const target::Target& target_;
   const target::HardwareParams& hardware_;
   const device::DeviceModel& device_;
   const Parameters& parameters_;

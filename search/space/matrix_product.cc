@@ -1,5 +1,7 @@
 #include "search/space/matrix_product.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -8,6 +10,7 @@
 #include "base/integers.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/steps/steps.h"
+#include "compiler/target/math.h"
 #include "search/space/stage_view.h"
 
 namespace kiln::search {
@@ -17,20 +20,13 @@ using ir::Expr;
 using ir::Op;
 using schedule::State;
 
-constexpr int kFirstArch = 80, kWarpgroupArch = 90;
+constexpr int kWarpgroupArch = 90;
 // Of the instruction.
-constexpr int64_t kThreadRows = 8, kThreadColumns = 4, kColumnsOfThread = 2, kDepth = 16;
+constexpr int64_t kThreadRows = 8, kThreadColumns = 4;
 constexpr int64_t kMaxWarps = 16, kMaxWarpColumns = 8;
 constexpr int64_t kMaxWarpgroupColumns = 32, kWarpgroupWarps = 4;
 // A thread has no more of the tile in registers.
 constexpr int64_t kMaxElements = 128;
-
-Expr HalfLoad(Expr e) {
-  if (e->op != Op::kCast || e->type != ir::kFloat32) return nullptr;
-  const Expr load = e->arg(0);
-  const bool is_half = load->type == ir::kFloat16 || load->type == ir::kBFloat16;
-  return load->op == Op::kLoad && is_half ? load : nullptr;
-}
 
 bool Reads(Expr load, int axis) {
   return std::ranges::any_of(load->args(), [&](Expr index) { return ir::UsesVar(index, axis); });
@@ -46,13 +42,6 @@ std::set<int> NeighbourAxes(Expr load) {
   return axes;
 }
 
-// Are 8 neighbours what the unit reads at once: along the depth, or along this spatial axis?
-bool IsReadInRows(Expr load, int depth_axis, std::optional<int> spatial_axis) {
-  const std::set<int> axes = NeighbourAxes(load);
-  return axes == std::set<int>{depth_axis} ||
-         (spatial_axis && axes == std::set<int>{*spatial_axis});
-}
-
 // A number of warps along the rows.
 int64_t RandomWarps(MatrixUnit unit, Rng& rng) {
   if (unit == MatrixUnit::kWarpgroup) return kWarpgroupWarps * (Chance(rng, 0.3) ? 2 : 1);
@@ -63,17 +52,15 @@ int64_t RandomWarps(MatrixUnit unit, Rng& rng) {
 }  // namespace
 
 std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
-  if (op.bodies().size() != 1 || op.reduction().kind != dag::Combiner::kSum ||
-      op.axes().size() < 2 || op.type() != ir::kFloat32)
+  if (op.bodies().size() != 1 || op.reduction().kind != dag::Combiner::kSum || op.axes().size() < 2)
     return std::nullopt;
-  const Expr body = op.bodies()[0];
-  if (body->op != Op::kMul) return std::nullopt;
-  Expr first = HalfLoad(body->arg(0)), second = HalfLoad(body->arg(1));
-  if (first == nullptr || second == nullptr || first->type != second->type) return std::nullopt;
+  const std::optional<ir::MatrixFactors> factors = ir::MatrixFactorsOf(op.bodies()[0]);
+  if (!factors || op.type() != factors->unit->sum) return std::nullopt;
+  Expr first = factors->a, second = factors->b;
   const int spatial = static_cast<int>(op.axes().size());
   // The second one is that of the columns.
   if (Reads(first, spatial - 1)) std::swap(first, second);
-  MatrixProduct product;
+  MatrixProduct product = {.unit = factors->unit, .first = first, .second = second};
   int64_t rows = 1;
   for (int axis = 0; axis < spatial; ++axis) {
     const bool in_first = Reads(first, axis), in_second = Reads(second, axis);
@@ -83,7 +70,7 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
     if (product.axes.back() == MatrixAxis::kRow) rows *= op.axes()[axis].extent;
   }
   if (product.axes.back() != MatrixAxis::kColumn || rows < kThreadRows ||
-      op.axes().back().extent < kThreadColumns * kColumnsOfThread)
+      op.axes().back().extent < kThreadColumns * product.columns_of_thread)
     return std::nullopt;
   int64_t longest = 0;
   for (int axis = 0; axis < static_cast<int>(op.reduce_axes().size()); ++axis) {
@@ -93,21 +80,34 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
     longest = extent;
     product.depth_axis = loop;
   }
-  if (longest < kDepth / 2) return std::nullopt;
+  if (longest < product.unit->depth() / 2) return std::nullopt;
   const auto is_row = [](MatrixAxis axis) { return axis == MatrixAxis::kRow; };
   std::optional<int> only_row;
   if (std::ranges::count_if(product.axes, is_row) == 1) {
     only_row = static_cast<int>(std::ranges::find_if(product.axes, is_row) - product.axes.begin());
   }
-  if (!IsReadInRows(first, product.depth_axis, only_row) ||
-      !IsReadInRows(second, product.depth_axis, spatial - 1))
+  if (!product.IsAlongDepth(first) && (!only_row || NeighbourAxes(first) != std::set{*only_row}))
+    return std::nullopt;
+  if (!product.IsAlongDepth(second) && NeighbourAxes(second) != std::set{spatial - 1})
     return std::nullopt;
   return product;
 }
 
-bool HasMatrixUnits(const target::Target& target) {
-  return target.is_gpu() && target.GpuArch() >= kFirstArch;
+bool MatrixProduct::IsAlongDepth(Expr load) const {
+  return NeighbourAxes(load) == std::set{depth_axis};
 }
+
+bool HasMatrixUnits(const target::Target& target) {
+  return std::ranges::any_of(ir::MatrixUnits(), [&](const ir::MatrixUnit& unit) {
+    return target.GpuArch() >= unit.first_arch;
+  });
+}
+
+bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit) {
+  return target.GpuArch() >= unit.first_arch && (!unit.rounds || target::AllowsTf32(target));
+}
+
+bool IsForWarpgroups(const ir::MatrixUnit& unit) { return unit.factor.bytes() == 2; }
 
 bool HasWarpgroupUnits(const target::Target& target) {
   return target.is_gpu() && target.GpuArch() == kWarpgroupArch;
@@ -207,9 +207,10 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   const int64_t row_warps = ProductOfCounts(threads) / kThreadRows;
   const int64_t warp_columns = RandomWarpColumns(unit, row_warps, rng);
   std::vector<int64_t>& columns = tile.back();
-  columns = {1, kThreadColumns * warp_columns, 1, kColumnsOfThread};
-  const int64_t most = CeilDiv(extents.back(), kThreadColumns * warp_columns * kColumnsOfThread);
-  const int64_t room = kMaxElements / (vrows * kColumnsOfThread);
+  columns = {1, kThreadColumns * warp_columns, 1, product.columns_of_thread};
+  const int64_t most =
+      CeilDiv(extents.back(), kThreadColumns * warp_columns * product.columns_of_thread);
+  const int64_t room = kMaxElements / (vrows * product.columns_of_thread);
   std::vector<int64_t> choices;
   for (const int64_t n : ColumnTiles(unit)) {
     if (n <= most && n <= room) choices.push_back(n);
@@ -219,12 +220,13 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   return tile;
 }
 
-std::vector<int64_t> RandomMatrixDepth(MatrixUnit unit, int64_t extent, Rng& rng) {
-  constexpr std::array<int64_t, 6> kOfWarp = {16, 32, 32, 64, 64, 128},
-                                   kOfWarpgroup = {16, 32, 64, 64, 64, 128};
+std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit unit,
+                                       int64_t extent, Rng& rng) {
+  constexpr std::array<int64_t, 6> kOfWarp = {1, 2, 2, 4, 4, 8}, kOfWarpgroup = {1, 2, 4, 4, 4, 8};
   std::vector<int64_t> choices;
-  for (const int64_t depth : unit == MatrixUnit::kWarpgroup ? kOfWarpgroup : kOfWarp) {
-    if (depth == kDepth || depth <= extent) choices.push_back(depth);
+  for (const int64_t steps : unit == MatrixUnit::kWarpgroup ? kOfWarpgroup : kOfWarp) {
+    const int64_t depth = steps * product.unit->depth();
+    if (steps == 1 || depth <= extent) choices.push_back(depth);
   }
   return {1, PickFrom(rng, choices)};
 }
@@ -240,24 +242,29 @@ Status CheckMatrixTile(const State& state) {
                               stage.op->name(), why);
   };
   const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
-  if (!product) return refuse("it is no sum of products of 16-bit floats");
+  if (!product) return refuse("it is no sum of products that a unit multiplies");
   const size_t spatial = product->axes.size();
   const bool is_warpgroup =
       stage.hints[ir::Hint::kMatrixUnit] == static_cast<int32_t>(MatrixUnit::kWarpgroup);
-  int64_t rows = 1, vrows = 0, elements = kColumnsOfThread;
+  if (is_warpgroup && !IsForWarpgroups(*product->unit))
+    return refuse("four warps multiply 16-bit floats only");
+  int64_t rows = 1, vrows = 0, elements = product->columns_of_thread;
   bool is_deep = false;
   size_t axis = 0;
   std::vector<std::vector<int64_t>> tiles(stage.op->axes().size());
   for (const int number : SplitStepsOf(state, *s)) {
     const auto& split = *schedule::As<schedule::SplitStep>(*state.steps()[number]);
     if (split.lengths.size() == 2) {
-      is_deep |= split.lengths.back() % kDepth == 0;
+      is_deep |= split.lengths.back() % product->unit->depth() == 0;
     } else if (split.lengths.size() == 4 && axis < spatial) {
       tiles[axis++] = split.lengths;
     }
   }
   if (axis != spatial) return refuse("its axes are not tiled in five levels");
-  if (!is_deep) return refuse("no reduction has an innermost length that is a multiple of 16");
+  if (!is_deep) {
+    return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
+                              product->unit->depth()));
+  }
   for (axis = spatial; axis-- > 0;) {
     const std::vector<int64_t>& t = tiles[axis];
     elements *= t[0];
@@ -265,8 +272,11 @@ Status CheckMatrixTile(const State& state) {
       const int64_t warps = t[1] / kThreadColumns;
       const bool has_warps = t[1] % kThreadColumns == 0 && warps <= kMaxWarpColumns &&
                              std::has_single_bit(static_cast<uint64_t>(warps));
-      if (!has_warps || t[2] * t[3] != kColumnsOfThread)
-        return refuse("its last axis has not 4, 8, 16 or 32 threads with 2 neighbours each");
+      if (!has_warps || t[2] * t[3] != product->columns_of_thread) {
+        return refuse(
+            fmt::format("its last axis has not 4, 8, 16 or 32 threads with {} neighbours each",
+                        product->columns_of_thread));
+      }
       if (is_warpgroup && warps != 1) return refuse("four warps together are beside others");
       if (is_warpgroup && (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns))
         return refuse("four warps have no multiple of 16 columns up to 256");

@@ -1,6 +1,7 @@
 #include "search/space/shared_layout.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -19,16 +20,27 @@ using schedule::StorageAlignStep;
 
 constexpr int kVectorBytes = 16, kWordBytes = 4, kBanks = 32;
 
-// Rows as long as they are, a multiple of a vector, an odd multiple of one.
+// Rows as long as they are, a multiple of a vector, an odd multiple of one, two vectors more than
+// all banks.
 using Padding = std::pair<int, int>;  // of an SA step: factor, offset
 // A copy is read along both axes: rows as long as they are, one word more than all banks, an odd
 // multiple of a vector.
-std::array<Padding, 3> Paddings(const State& state, int s) {
+std::array<Padding, 4> Paddings(const State& state, int s) {
   const int bytes = state.stage(s).op->type().bytes();
-  const int vector = std::max(1, kVectorBytes / bytes);
-  if (!IsCopied(state, s)) return {Padding{1, 0}, Padding{vector, 0}, Padding{2 * vector, vector}};
-  const int word = std::max(1, kWordBytes / bytes);
-  return {Padding{1, 0}, Padding{kBanks * word, word}, Padding{2 * vector, vector}};
+  const int vector = std::max(1, kVectorBytes / bytes), word = std::max(1, kWordBytes / bytes);
+  const Padding second = IsCopied(state, s) ? Padding{kBanks * word, word} : Padding{vector, 0};
+  return {Padding{1, 0}, second, Padding{2 * vector, vector}, Padding{kBanks * word, 2 * vector}};
+}
+
+// Do matrix units read it element by element, four of a row and eight rows at once? Of 32 bits they
+// do where neighbours are not along the sum.
+bool IsReadByElements(const State& state, int s) {
+  const int reader = state.attach(s).stage;
+  const std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(reader).op);
+  if (!product || product->unit->factor.bytes() != kWordBytes) return false;
+  return std::ranges::any_of(std::array{product->first, product->second}, [&](ir::Expr load) {
+    return state.dag()->node(reader).inputs[load->id].op == s && !product->IsAlongDepth(load);
+  });
 }
 
 LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
@@ -117,10 +129,14 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
   const int rank = static_cast<int>(op.axes().size());
   std::vector<int> order(rank);
   std::iota(order.begin(), order.end(), 0);
-  const std::array<Padding, 3> paddings = Paddings(state, s);
+  const std::array<Padding, 4> paddings = Paddings(state, s);
   // Matrix units read whole vectors, 8 rows at once: an odd multiple is free of bank conflicts.
-  if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0)
-    return StepsOf(s, std::move(order), paddings[Chance(rng, parameters.pad_matrix_prob) ? 2 : 1]);
+  // Single elements of four rows are so where a row begins 8 banks behind the one before.
+  if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0) {
+    const size_t padded = IsReadByElements(state, s) ? 3 : 2;
+    return StepsOf(s, std::move(order),
+                   paddings[Chance(rng, parameters.pad_matrix_prob) ? padded : 1]);
+  }
   std::vector<int> varying = LaneVaryingAxes(state, s);
   const bool innermost_is_varying = std::erase(varying, rank - 1) > 0;
   const bool bytes = op.type().bytes() == 1;

@@ -1,5 +1,5 @@
 // Tiles for matrix units, as the search samples and changes them: over products and convolutions of
-// 16-bit floats of any shape, the CUDA text computes what the program says, by matrix units.
+// all types that have some, of any shape, the CUDA text computes what the program says, by matrix units.
 //
 // KILN_SEED (default 1) and KILN_CANDIDATES (default 3, of each workload) choose which and how many;
 // a failure prints workload, seed and steps.
@@ -48,6 +48,13 @@ constexpr dag::OpCase kCases[] = {
     {"conv2d_nhwc", "2,15,15,16,16,3,3,2,1", "relu", ir::kFloat16},
     {"conv2d_nhwc", "1,16,16,32,24,1,1,2,0", "", ir::kFloat16},
     {"conv1d_nwc", "1,64,32,32,3,1,1", "", ir::kFloat16},
+    {"matmul", "64,64,64", "", ir::kFloat32},
+    {"matmul", "49,40,147", "relu", ir::kFloat32},
+    {"dense", "33,100,72", "bias", ir::kFloat32},
+    {"batch_matmul", "2,32,24,40,transpose_a=1", "", ir::kFloat32},
+    {"batch_matmul", "2,32,24,40,transpose_a=1,transpose_b=1", "", ir::kFloat32},
+    {"conv2d_nhwc", "1,14,14,16,32,3,3,1,1", "bias,relu", ir::kFloat32},
+    {"conv2d_nhwc", "1,15,15,12,16,3,3,2,1,2", "", ir::kFloat32},
 };
 
 // Of 32 rows and 16 columns at least.
@@ -64,9 +71,11 @@ constexpr dag::OpCase kWarpgroupCases[] = {
     {"conv2d_nhwc", "1,16,16,32,24,1,1,2,0", "", ir::kFloat16},
     {"conv1d_nwc", "1,64,32,32,3,1,1", "", ir::kFloat16},
 };
+// Of 16-bit results the last bit; of TF32 the rounding of factors.
+double ToleranceOf(const dag::OpCase& c) { return c.dtype.is_float() ? 1e-2 : 0; }
 
 Task MakeTask(const dag::OpCase& c) {
-  return Task(c.Build(), *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
+  return Task(c.Build(), *target::ParseTarget("cuda -arch=sm_90 -math=tf32"), {}, "[]");
 }
 
 int32_t UnitOf(const State& state) {
@@ -110,11 +119,10 @@ void ExpectRight(std::span<const dag::OpCase> cases, MatrixUnit unit, std::strin
     for (const State& state : states) {
       SCOPED_TRACE(schedule::PrintSteps(state.steps()));
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
-      ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, 90));
+      ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
       ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
       EXPECT_THAT(source.text, HasSubstr(call));
-      // Of 16-bit results the last bit.
-      ASSERT_OK(codegen::CompareEmulated(program, 5, 1e-2));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
       if (!codegen::FindNvrtc().ok()) continue;
       ASSERT_OK_AND_ASSIGN(const codegen::Cubin cubin, codegen::CompileSource(source, "sm_90"));
       // Nothing of products that wait for each other.

@@ -25,7 +25,7 @@ class Cuda final : public Backend {
 
   Status Check(const ir::Program& program, const target::Target& target,
                const target::HardwareParams& hardware) const override {
-    return CheckCudaProgram(program, hardware, target.GpuArch());
+    return CheckCudaProgram(program, hardware, target);
   }
 
   StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target,

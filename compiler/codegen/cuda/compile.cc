@@ -181,7 +181,7 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
     return InvalidArgument("target '{}' names no GPU architecture, expected cuda -arch=sm_90",
                            target::PrintTarget(target));
   }
-  KILN_RETURN_IF_ERROR(CheckCudaArch(program, target.GpuArch()));
+  KILN_RETURN_IF_ERROR(CheckCudaTarget(program, target));
   CudaCompiled result;
   Clock& clock = Clock::Real();
   const double start_s = clock.MonotonicSeconds();

@@ -49,7 +49,9 @@ VECTOR2(unsigned, uint) VECTOR4(unsigned, uint)
 VECTOR2(double, double) VECTOR2(long long, longlong)
 inline size_t __cvta_generic_to_shared(const void* p) { return (const char*)p - __start_kiln_shared; }
 inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }
+inline float __uint_as_float(unsigned i) { return __int_as_float(i); }
 inline unsigned float_bits(float f) { unsigned i; memcpy(&i, &f, 4); return i; }
+inline unsigned __float_as_uint(float f) { return float_bits(f); }
 inline double __longlong_as_double(long long i) { double f; memcpy(&f, &i, 8); return f; }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
@@ -181,35 +183,45 @@ void emulated_load_tiles_transposed(unsigned& a, unsigned& b, const void* row) {
 void emulated_load_tiles_transposed(unsigned& a, unsigned& b, unsigned& c, unsigned& d, const void* row) {
   EmulateLoad<4>({&a, &b, &c, &d}, row, true);
 }
-// PTX ISA, "Matrix Fragments for mma.m16n8k16".
+// PTX ISA, "Matrix Fragments for mma": a register has neighbours along k, of 32 bits together.
 struct Fragments { unsigned a[4], b[2]; };
-template <typename ToFloat> void EmulateMultiply(float* const (&c)[4], const unsigned (&a)[4],
-                                                 const unsigned (&b)[2], ToFloat to_float) {
+template <int kBits, typename Sum, typename ToValue>
+void EmulateMultiply(Sum* const (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], ToValue to_value) {
+  constexpr unsigned kIn = 32 / kBits, kHalf = 4 * kIn;
   Fragments mine, all[32];
   memcpy(mine.a, a, sizeof a);
   memcpy(mine.b, b, sizeof b);
   ExchangeInWarp(mine, all);
-  const auto element = [&](unsigned word, unsigned half) {
-    return to_float(static_cast<unsigned short>(word >> 16 * half));
+  const auto element = [&](unsigned word, unsigned i) {
+    return to_value(kBits == 32 ? word : word >> kBits * i & ((1u << kBits % 32) - 1));
   };
   const unsigned lane = current->thread % 32;
   for (unsigned i = 0; i < 4; ++i) {
     const unsigned row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-    for (unsigned k = 0; k < 16; ++k) {
-      const float x = element(all[row % 8 * 4 + k % 8 / 2].a[row / 8 + k / 8 * 2], k % 2);
-      const float y = element(all[column * 4 + k % 8 / 2].b[k / 8], k % 2);
+    for (unsigned k = 0; k < 2 * kHalf; ++k) {
+      const Sum x = element(all[row % 8 * 4 + k % kHalf / kIn].a[row / 8 + k / kHalf * 2], k % kIn);
+      const Sum y = element(all[column * 4 + k % kHalf / kIn].b[k / kHalf], k % kIn);
       *c[i] += x * y;
     }
   }
 }
-void emulated_multiply_tiles_f16(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4],
-                                 const unsigned (&b)[2]) {
-  EmulateMultiply({&c0, &c1, &c2, &c3}, a, b, [](unsigned short h) { return __half2float(__half{h}); });
+#define MULTIPLY_TILES(NAME, BITS, SUM, VALUE) \
+  void emulated_multiply_tiles_##NAME(SUM& c0, SUM& c1, SUM& c2, SUM& c3, const unsigned (&a)[4], \
+                                      const unsigned (&b)[2]) { \
+    EmulateMultiply<BITS, SUM>({&c0, &c1, &c2, &c3}, a, b, [](unsigned bits) { return VALUE; }); \
+  }
+MULTIPLY_TILES(f16, 16, float, __half2float(__half{(unsigned short)bits}))
+MULTIPLY_TILES(bf16, 16, float, __bfloat162float(__nv_bfloat16{(unsigned short)bits}))
+// What the unit does with bits that were not rounded away is not said.
+inline float tf32_value(unsigned bits) {
+  if (bits & 0x1fff) __builtin_trap();
+  return __int_as_float(bits);
 }
-void emulated_multiply_tiles_bf16(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4],
-                                  const unsigned (&b)[2]) {
-  EmulateMultiply({&c0, &c1, &c2, &c3}, a, b,
-                  [](unsigned short h) { return __bfloat162float(__nv_bfloat16{h}); });
+MULTIPLY_TILES(tf32, 32, float, tf32_value(bits))
+template <int kTiles, int kParts> void emulated_round_tiles(unsigned (&tiles)[kTiles][kParts]) {
+  for (auto& tile : tiles) {
+    for (unsigned& bits : tile) bits = (bits + 0x1000) & ~0x1fffu;
+  }
 }
 // Asynchronous copies happen as late as they may: when their thread waits for their group.
 struct Copy { void* to; unsigned char bytes[16]; int size; unsigned group; };
@@ -364,6 +376,7 @@ std::string HostText(const CudaSource& source, bool late_copies) {
   for (const std::string name : {"fence_async_proxy", "start_products", "commit_products",
                                  "wait_for_products", "settle", "multiply_warpgroup"})
     ReplaceCalls(text, name, "emulated_" + name);
+  ReplaceCalls(text, "round_tiles", "emulated_round_tiles");
   ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
   ReplaceCalls(text, "leave_cluster();", "emulated_leave_cluster();");
   Replace(text, "#include <cuda_fp16.h>\n", "");

@@ -18,46 +18,23 @@ using ir::Stmt;
 
 // Of an instruction.
 constexpr int64_t kRows = 8, kColumns = 4;  // of threads
-constexpr int64_t kDepth = 16;
-constexpr int64_t kRowElements = 8;  // that ldmatrix reads at once
 // Accumulators of a thread: more than the registers that it can have.
 constexpr int64_t kMaxElements = 256;
 
-struct Factors {
-  Expr a, b;  // loads
-};
-
-// The load of 16 bits under its conversion.
-Expr HalfLoad(Expr e) {
-  if (e->op != Op::kCast || e->type != ir::kFloat32) return nullptr;
-  const Expr load = e->arg(0);
-  const bool is_half = load->type == ir::kFloat16 || load->type == ir::kBFloat16;
-  return load->op == Op::kLoad && is_half ? load : nullptr;
+std::optional<ir::MatrixFactors> FactorsOf(Stmt store) {
+  const Expr product = ir::AddedBy(store);
+  return product == nullptr ? std::nullopt : ir::MatrixFactorsOf(product);
 }
 
-// Of  c[i] = c[i] + product.
-Expr ProductOrNull(Stmt store) {
-  const Expr value = store->value();
-  if (value->op != Op::kAdd) return nullptr;
-  for (const int own : {0, 1}) {
-    const Expr sum = value->arg(own);
-    if (sum->op == Op::kLoad && sum->id == store->slot &&
-        std::ranges::equal(sum->args(), store->indices()))
-      return value->arg(1 - own);
+// "float16 in float32, ..."
+std::string UnitNames() {
+  std::string names;
+  for (const ir::MatrixUnit& unit : ir::MatrixUnits()) {
+    names += fmt::format("{}{} in {}", names.empty() ? "" : ", ", ir::TypeName(unit.factor),
+                         ir::TypeName(unit.sum));
   }
-  return nullptr;
+  return names;
 }
-
-std::optional<Factors> FactorsOf(Stmt store) {
-  const Expr product = ProductOrNull(store);
-  if (product == nullptr || product->op != Op::kMul) return std::nullopt;
-  const Expr a = HalfLoad(product->arg(0)), b = HalfLoad(product->arg(1));
-  if (a == nullptr || b == nullptr || a->type != b->type) return std::nullopt;
-  return Factors{a, b};
-}
-
-// As instructions call it.
-std::string_view TypeName(Expr load) { return load->type == ir::kFloat16 ? "f16" : "bf16"; }
 
 // The function that loads tiles by ldmatrix.
 std::string_view LoadName(bool is_transposed) {
@@ -116,18 +93,19 @@ size_t PositionOf(std::vector<Linear>& places, const Linear& place) {
 
 bool IsForMatrixUnits(const ir::Program& program, Stmt store) {
   return program.stages[static_cast<size_t>(store->stage)].hints[ir::Hint::kMatrixUnit] != 0 &&
-         ProductOrNull(store) != nullptr;
+         ir::AddedBy(store) != nullptr;
 }
 
 struct CudaMatrixTiles::Tile {
+  const ir::MatrixUnit* unit = nullptr;
   Stmt store = nullptr;
   std::vector<Stmt> around;  // reduction loops but for the innermost one
   std::vector<Stmt> inside;  // loops over the elements of a thread
   Stmt k_loop = nullptr;
   int32_t thread = -1;
   int64_t num_threads = 0;
-  // Variables of the scope: which warp, thread / 4 and thread % 4 in it, thread in it, which 16
-  // iterations of the reduction, which of them.
+  // Variables of the scope: which warp, thread / 4 and thread % 4 in it, thread in it, which
+  // iterations of the reduction, `depth` at once, which of them.
   int32_t warp = -1, row = -1, column = -1, lane = -1, step = -1, k = -1;
   Operand a, b;
   std::vector<std::vector<Place>> sums;  // [position of a][of b]
@@ -139,8 +117,9 @@ struct CudaMatrixTiles::Tile {
   int32_t member = -1;
   WarpgroupFactor columns = {};
 
+  int64_t depth() const { return unit->depth(); }
   bool has_warps() const { return num_threads > (is_warpgroup ? kWarpgroupThreads : kWarpThreads); }
-  int64_t steps() const { return k_loop->extent / kDepth; }
+  int64_t steps() const { return k_loop->extent / depth(); }
 };
 
 // ---- matching
@@ -169,11 +148,14 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
   tile.store = nest.store;
   tile.warp_columns = warp_columns;
   if (nest.body != nest.store) return InvalidArgument("conditions stand inside of the tile");
-  const std::optional<Factors> factors = FactorsOf(nest.store);
-  if (!factors || exprs_.buffer(nest.store->slot).type != ir::kFloat32) {
+  const std::optional<ir::MatrixFactors> factors = FactorsOf(nest.store);
+  if (!factors || exprs_.buffer(nest.store->slot).type != factors->unit->sum) {
     return InvalidArgument(
-        "it is no sum in float32 of products of two 16-bit floats of one type, each converted");
+        "it is no sum of products of two elements of one type, each converted to that of the sum, "
+        "that a unit multiplies: {}",
+        UnitNames());
   }
+  tile.unit = factors->unit;
   tile.a.load = factors->a;
   tile.b.load = factors->b;
   for (const Expr load : {tile.a.load, tile.b.load}) {
@@ -186,12 +168,12 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
         kWarpThreads);
   }
   tile.is_warpgroup = exprs_.HintOf(nest.store->stage, ir::Hint::kMatrixUnit) == kWarpgroupUnit;
-  if (tile.is_warpgroup) KILN_RETURN_IF_ERROR(CheckWarpgroups(threads, warp_columns));
+  if (tile.is_warpgroup) KILN_RETURN_IF_ERROR(CheckWarpgroups(tile, threads));
   // The innermost one that is deep enough goes inside of the others.
   const auto deep = std::find_if(nest.outside.rbegin(), nest.outside.rend(),
-                                 [](Stmt loop) { return loop->extent % kDepth == 0; });
+                                 [&](Stmt loop) { return loop->extent % tile.depth() == 0; });
   if (deep == nest.outside.rend())
-    return InvalidArgument("no loop of the sum has a multiple of {} iterations", kDepth);
+    return InvalidArgument("no loop of the sum has a multiple of {} iterations", tile.depth());
   tile.k_loop = *deep;
   tile.around = nest.outside;
   std::erase(tile.around, tile.k_loop);
@@ -205,14 +187,16 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
   tile.column = scope_.OwnVar("column", kColumns);
   tile.lane = scope_.OwnVar("lane", kWarpThreads);
   tile.step = scope_.OwnVar("step", tile.steps());
-  tile.k = scope_.OwnVar("k", kDepth);
+  tile.k = scope_.OwnVar("k", tile.depth());
   // The second one is that of the columns.
   if (DependsOnColumn(tile, tile.a.load) && !DependsOnColumn(tile, tile.b.load))
     std::swap(tile.a.load, tile.b.load);
   Status status = FindPositions(nest, tile);
   if (status.ok()) status = CheckOperand("first", tile.row, tile.column, tile, tile.a);
   if (status.ok()) status = CheckOperand("second", tile.column, tile.row, tile, tile.b);
-  if (status.ok()) status = CheckRows(tile);
+  for (Operand* operand : {&tile.a, &tile.b}) {
+    if (status.ok()) status = CheckRows(tile, *operand);
+  }
   if (status.ok() && tile.is_warpgroup) status = MatchWarpgroup(tile);
   Reset(tile);
   KILN_RETURN_IF_ERROR(status);
@@ -253,7 +237,8 @@ Linear CudaMatrixTiles::PlaceOfThread(const Tile& tile, Expr load, const Linear&
                                       const Linear& k) {
   arith::Simplifier& simplifier = scope_.simplifier();
   scope_.SetValue(tile.thread, thread);
-  scope_.SetValue(tile.k_loop->var, tile.steps() > 1 ? simplifier.Var(tile.step) * kDepth + k : k);
+  scope_.SetValue(tile.k_loop->var,
+                  tile.steps() > 1 ? simplifier.Var(tile.step) * tile.depth() + k : k);
   return exprs_.PlaceOf(load->id, load->args()).offset;
 }
 
@@ -340,14 +325,24 @@ Status CudaMatrixTiles::CheckOperand(std::string_view what, int own, int other, 
   const std::optional<int64_t> along_k = CoefficientOf(operand.places[0], tile.k);
   if (!along_k) return InvalidArgument("{} is not read at equal distances along the sum", name);
   operand.k_stride = *along_k;
-  operand.is_transposed = *along_k != 1;
-  if (!operand.is_transposed) return OkStatus();
+  if (operand.k_stride != 1) return CheckNeighbours(own == tile.row, tile, operand);
+  operand.reading = Operand::Reading::kRows;
+  return OkStatus();
+}
+
+// Of an operand whose neighbours are not along the sum: are they what is read at once?
+Status CudaMatrixTiles::CheckNeighbours(bool is_row, const Tile& tile, Operand& operand) {
+  if (tile.unit->factor.bytes() == 4) {
+    operand.reading = Operand::Reading::kElements;
+    return OkStatus();
+  }
+  operand.reading = Operand::Reading::kColumns;
   // 8 neighbours: of a the rows of threads, of b two columns of each thread.
-  const bool is_row = own == tile.row;
-  const std::optional<int64_t> along = CoefficientOf(operand.places[0], own);
+  const std::optional<int64_t> along =
+      CoefficientOf(operand.places[0], is_row ? tile.row : tile.column);
   if (along == (is_row ? 1 : 2) && (is_row || operand.pair_stride == 1)) return OkStatus();
-  return InvalidArgument("{} has neighbours neither along the sum nor along the {}", name,
-                         is_row ? "rows" : "columns");
+  return InvalidArgument("{} has neighbours neither along the sum nor along the {}",
+                         exprs_.buffer(operand.load->id).name, is_row ? "rows" : "columns");
 }
 
 // Are there 8 columns more, a constant away, to be read at once with these?
@@ -356,52 +351,77 @@ bool CudaMatrixTiles::HasNext(const Operand& operand, size_t position) {
          (operand.places[position + 2] - operand.places[position]).is_constant();
 }
 
-// Where the row of 8 elements is that the thread names to ldmatrix.
+// Where the row of 16 bytes is that the thread names to ldmatrix.
 Linear CudaMatrixTiles::RowOf(const Tile& tile, const Operand& operand, size_t position) {
   arith::Simplifier& simplifier = scope_.simplifier();
   const Linear lane = simplifier.Var(tile.lane), zero = arith::Constant(0);
   const Linear in_tile = simplifier.FloorMod(lane, 8);
   const Linear second = simplifier.FloorMod(simplifier.FloorDiv(lane, 8), 2);
   const Linear third = simplifier.FloorDiv(lane, 16);
-  const bool is_a = &operand == &tile.a;
+  const bool is_a = &operand == &tile.a, is_transposed = operand.reading != Operand::Reading::kRows;
+  const int64_t half = tile.unit->row_elements();  // of the terms
   const size_t element = is_a ? tile.a_elements[position] : tile.b_elements[position];
   if (is_a) {
     // Tiles: rows 0 to 7, 8 to 15; then those of the upper half of the sum.
-    if (operand.is_transposed) {
+    if (is_transposed) {
       const Linear place = PlaceWith(tile, operand.load, element, zero, zero, zero);
-      return place + (in_tile + third * 8) * operand.k_stride + second * operand.pair_stride;
+      return place + (in_tile + third * half) * operand.k_stride + second * operand.pair_stride;
     }
     const Linear place = PlaceWith(tile, operand.load, element, in_tile, zero, zero);
-    return place + second * operand.pair_stride + third * 8;
+    return place + second * operand.pair_stride + third * half;
   }
   // Tiles: the lower and the upper half of the sum; then those of the next 8 columns.
   Linear next = zero;
   if (HasNext(operand, position))
     next = third * (operand.places[position + 2] - operand.places[position]).constant;
-  if (operand.is_transposed) {
+  if (is_transposed) {
     const Linear place = PlaceWith(tile, operand.load, element, zero, zero, zero);
-    return place + (in_tile + second * 8) * operand.k_stride + next;
+    return place + (in_tile + second * half) * operand.k_stride + next;
   }
   const Linear place =
       PlaceWith(tile, operand.load, element, zero, simplifier.FloorDiv(in_tile, 2), zero);
-  return place + simplifier.FloorMod(in_tile, 2) * operand.pair_stride + second * 8 + next;
+  return place + simplifier.FloorMod(in_tile, 2) * operand.pair_stride + second * half + next;
 }
 
-Status CudaMatrixTiles::CheckRows(Tile& tile) {
-  for (const Operand* operand : {&tile.a, &tile.b}) {
-    for (size_t i = 0; i < operand->places.size(); i += 2) {
-      if (vectors_.MultipleOf(RowOf(tile, *operand, i)) % kRowElements == 0) continue;
-      return InvalidArgument("8 neighbours of {} are not aligned to 16 bytes",
-                             exprs_.buffer(operand->load->id).name);
+// Where the thread's own element is for register `part` of a fragment.
+Linear CudaMatrixTiles::ElementOf(const Tile& tile, const Operand& operand, size_t position,
+                                  int part) {
+  arith::Simplifier& simplifier = scope_.simplifier();
+  const Linear lane = simplifier.Var(tile.lane), zero = arith::Constant(0);
+  const Linear k = simplifier.FloorMod(lane, kColumns);
+  if (&operand == &tile.a) {
+    return PlaceWith(tile, operand.load, tile.a_elements[position + part % 2],
+                     simplifier.FloorDiv(lane, kColumns), zero,
+                     k + arith::Constant(part / 2 * kColumns));
+  }
+  const Linear place =
+      PlaceWith(tile, operand.load, tile.b_elements[position], zero,
+                simplifier.FloorDiv(lane, 2 * kColumns), k + arith::Constant(part * kColumns));
+  return place + simplifier.FloorMod(simplifier.FloorDiv(lane, kColumns), 2) * operand.pair_stride;
+}
+
+Status CudaMatrixTiles::CheckRows(const Tile& tile, Operand& operand) {
+  if (operand.reading == Operand::Reading::kElements) return OkStatus();
+  const int64_t elements = tile.unit->row_elements();
+  for (size_t i = 0; i < operand.places.size(); i += 2) {
+    if (vectors_.MultipleOf(RowOf(tile, operand, i)) % elements == 0) continue;
+    if (tile.unit->factor.bytes() == 4) {
+      operand.reading = Operand::Reading::kElements;
+      return OkStatus();
     }
+    return InvalidArgument("{} neighbours of {} are not aligned to 16 bytes", elements,
+                           exprs_.buffer(operand.load->id).name);
   }
   return OkStatus();
 }
 
 // ---- of four warps together
 
-Status CudaMatrixTiles::CheckWarpgroups(const ThreadsAround& threads, int64_t warp_columns) {
-  if (warp_columns > 1) return InvalidArgument("warps stand beside each other along the columns");
+Status CudaMatrixTiles::CheckWarpgroups(const Tile& tile, const ThreadsAround& threads) {
+  if (tile.unit->factor.bytes() != 2)
+    return InvalidArgument("four warps together multiply 16-bit floats only");
+  if (tile.warp_columns > 1)
+    return InvalidArgument("warps stand beside each other along the columns");
   if (threads.count % kWarpgroupThreads == 0) return OkStatus();
   return InvalidArgument(
       "a block has {} threads, expected a multiple of {} for four warps together", threads.count,
@@ -452,9 +472,9 @@ void CudaMatrixTiles::EmitWarpgroupSteps(const Tile& tile) {
   const auto sum = [&](size_t row) { return exprs_.Element(tile.store->slot, tile.sums[row][0]); };
   for (size_t i = 0; i < tile.sums.size(); i += 2) text.rows.push_back({sum(i), sum(i + 1)});
   text.sums = exprs_.buffer_name(tile.store->slot);
-  text.type = TypeName(tile.a.load);
+  text.type = tile.unit->name;
   text.factor = tile.columns;
-  text.load = [&](const std::string& tiles) { LoadRows(tile, tiles); };
+  text.load = [&](const std::string& tiles) { LoadFirst(tile, tiles); };
   text.start = [&] {
     return exprs_.LineElement(tile.b.load->id, {.offset = tile.columns.start, .block = {}});
   };
@@ -485,7 +505,7 @@ void CudaMatrixTiles::Wait() {
 
 Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& threads) {
   KILN_ASSIGN_OR_RETURN(const Tile tile, Find(nest, threads));
-  preamble_.matrix_units = true;
+  preamble_.matrix_units.insert(tile.unit);
   // Not the number that the thread has in the program.
   const std::string thread =
       tile.warp_columns > 1 ? "static_cast<int>(threadIdx.x)" : scope_.name(tile.thread);
@@ -521,18 +541,58 @@ void CudaMatrixTiles::EmitSteps(const Tile& tile) {
   emit(emit, 0);
 }
 
-std::string CudaMatrixTiles::RowElement(const Tile& tile, const Operand& operand, size_t position) {
-  std::string element =
-      exprs_.Element(operand.load->id, {.offset = RowOf(tile, operand, position), .block = {}});
+std::string CudaMatrixTiles::Row(const Tile& tile, const Operand& operand, size_t position) {
+  std::string text = "&" + exprs_.Element(operand.load->id,
+                                          {.offset = RowOf(tile, operand, position), .block = {}});
   Reset(tile);
-  return element;
+  return text;
 }
 
-void CudaMatrixTiles::LoadRows(const Tile& tile, const std::string& tiles) {
+std::string CudaMatrixTiles::Element(const Tile& tile, const Operand& operand, size_t position,
+                                     int part) {
+  std::string text = exprs_.Element(
+      operand.load->id, {.offset = ElementOf(tile, operand, position, part), .block = {}});
+  Reset(tile);
+  return fmt::format("__float_as_uint({})", text);
+}
+
+// Of each two rows a fragment of four registers.
+void CudaMatrixTiles::LoadFirst(const Tile& tile, const std::string& name) {
   for (size_t i = 0; i < tile.a.places.size() / 2; ++i) {
-    blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{2}][2], {1}[{2}][3], &{3});",
-                             LoadName(tile.a.is_transposed), tiles, i,
-                             RowElement(tile, tile.a, 2 * i)));
+    if (tile.a.reading == Operand::Reading::kElements) {
+      for (int part = 0; part < 4; ++part)
+        blocks_.Line(
+            fmt::format("{}[{}][{}] = {};", name, i, part, Element(tile, tile.a, 2 * i, part)));
+      continue;
+    }
+    blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{2}][2], {1}[{2}][3], {3});",
+                             LoadName(tile.a.reading == Operand::Reading::kColumns), name, i,
+                             Row(tile, tile.a, 2 * i)));
+  }
+}
+
+// Of each two columns a fragment of two registers.
+void CudaMatrixTiles::LoadSecond(const Tile& tile, const std::string& name) {
+  const size_t columns = tile.b.places.size() / 2;
+  if (tile.b.reading == Operand::Reading::kElements) {
+    for (size_t j = 0; j < columns; ++j) {
+      for (int part = 0; part < 2; ++part)
+        blocks_.Line(
+            fmt::format("{}[{}][{}] = {};", name, j, part, Element(tile, tile.b, 2 * j, part)));
+    }
+    return;
+  }
+  const std::string_view load = LoadName(tile.b.reading == Operand::Reading::kColumns);
+  for (size_t j = 0; j < columns;) {
+    const bool is_pair = HasNext(tile.b, 2 * j);
+    if (is_pair) {
+      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{3}][0], {1}[{3}][1], {4});",
+                               load, name, j, j + 1, Row(tile, tile.b, 2 * j)));
+    } else {
+      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {3});", load, name, j,
+                               Row(tile, tile.b, 2 * j)));
+    }
+    j += is_pair ? 2 : 1;
   }
 }
 
@@ -541,29 +601,19 @@ void CudaMatrixTiles::EmitStep(const Tile& tile) {
                     b = names_.Unique(exprs_.buffer_name(tile.b.load->id) + "_tiles");
   const size_t rows = tile.a.places.size() / 2, columns = tile.b.places.size() / 2;
   blocks_.Line(fmt::format("unsigned {}[{}][4], {}[{}][2];", a, rows, b, columns));
-  LoadRows(tile, a);
-  for (size_t j = 0; j < columns;) {
-    const bool is_pair = HasNext(tile.b, 2 * j);
-    if (is_pair) {
-      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{3}][0], {1}[{3}][1], &{4});",
-                               LoadName(tile.b.is_transposed), b, j, j + 1,
-                               RowElement(tile, tile.b, 2 * j)));
-    } else {
-      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], &{3});",
-                               LoadName(tile.b.is_transposed), b, j,
-                               RowElement(tile, tile.b, 2 * j)));
-    }
-    j += is_pair ? 2 : 1;
+  LoadFirst(tile, a);
+  LoadSecond(tile, b);
+  if (tile.unit->rounds) {
+    for (const std::string& tiles : {a, b}) blocks_.Line(fmt::format("round_tiles({});", tiles));
   }
-  const std::string multiply = fmt::format("multiply_tiles_{}", TypeName(tile.a.load));
   const auto sum = [&](size_t i, size_t j) {
     return exprs_.Element(tile.store->slot, tile.sums[i][j]);
   };
   for (size_t i = 0; i < rows; ++i) {
     for (size_t j = 0; j < columns; ++j) {
-      blocks_.Line(fmt::format("{}({}, {}, {}, {}, {}[{}], {}[{}]);", multiply, sum(2 * i, 2 * j),
-                               sum(2 * i, 2 * j + 1), sum(2 * i + 1, 2 * j),
-                               sum(2 * i + 1, 2 * j + 1), a, i, b, j));
+      blocks_.Line(fmt::format("multiply_tiles_{}({}, {}, {}, {}, {}[{}], {}[{}]);",
+                               tile.unit->name, sum(2 * i, 2 * j), sum(2 * i, 2 * j + 1),
+                               sum(2 * i + 1, 2 * j), sum(2 * i + 1, 2 * j + 1), a, i, b, j));
     }
   }
 }

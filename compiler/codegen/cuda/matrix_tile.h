@@ -7,9 +7,10 @@
 //
 // in a loop over the threads of a block. As a program it is what every thread computes for itself.
 // The 32 threads of a warp compute the same together, where what they have fits the fragments of
-// the instruction. For m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16") thread t of a warp
-// has of the result the rows t/4 and t/4 + 8 and the columns t%4*2 and t%4*2 + 1. Which rows of the
-// matrix these are is all the same to the instruction, so that a tile is one of the schedule:
+// the instruction for the type of the factors (compiler/ir/matrix_unit.h). For all of them (PTX ISA,
+// "Matrix Fragments for mma") thread t of a warp has of the result the rows t/4 and t/4 + 8 and the
+// columns t%4*2 and t%4*2 + 1. Which rows of the matrix these are is all the same to the instruction,
+// so that a tile is one of the schedule:
 //
 //   * a depends on the thread through t/4 (and its warp), b through t%4 (and its warp); a and b may
 //     stand in either order;
@@ -18,12 +19,12 @@
 //   * warps lie along the rows, or, 2, 4 or 8 of them, beside each other along the columns too: then
 //     the threads of the program, of which 4 times as many have one row, are numbered so that 8 x 4
 //     of them are a warp;
-//   * a loop of the reduction, which goes inside of the others, has a multiple of 16 iterations;
-//   * in shared memory 8 neighbours along k, or along the 8 rows or columns, are 16 aligned bytes,
-//     which is what ldmatrix reads.
+//   * a loop of the reduction, which goes inside of the others, has a multiple of the instruction's
+//     depth of iterations;
+//   * factors come into registers in one of the ways of Operand::Reading.
 //
-// The order of the sum is the instruction's: products are exact in float32, and added up with at
-// least its precision but for rounding.
+// The order of the sum is the instruction's: products are exact in the type of the sum (but for
+// factors that are rounded before), and added up with at least its precision but for rounding.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,7 @@
 #include "compiler/codegen/cuda/scope.h"
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/vectors.h"
+#include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
@@ -75,11 +77,17 @@ class CudaMatrixTiles {
  private:
   // An operand in shared memory.
   struct Operand {
+    // How its elements come into registers. For ldmatrix 16 bytes are aligned.
+    enum class Reading : uint8_t {
+      kRows,      // ldmatrix: neighbours are along k
+      kColumns,   // of 16 bits: ldmatrix transposes; 8 neighbours are rows or columns of threads
+      kElements,  // of 32 bits: each thread loads its own
+    };
     ir::Expr load = nullptr;
     std::vector<arith::Linear> places;  // of element (0, 0) of a fragment; [position]
-    bool is_transposed = false;         // its neighbours are not along k
-    int64_t k_stride = 0;               // where it is
-    int64_t pair_stride = 0;            // from a place to the next one, of an even number
+    Reading reading = Reading::kRows;
+    int64_t k_stride = 0;     // where it is
+    int64_t pair_stride = 0;  // from a place to the next one, of an even number
   };
   struct Tile;
 
@@ -88,9 +96,11 @@ class CudaMatrixTiles {
                        int64_t warp_columns);
   Status FindPositions(const RegisterTile& nest, Tile& tile);
   Status CheckOperand(std::string_view what, int own, int other, Tile& tile, Operand& operand);
-  Status CheckRows(Tile& tile);
+  Status CheckNeighbours(bool is_row, const Tile& tile, Operand& operand);
+  Status CheckRows(const Tile& tile, Operand& operand);
   static bool HasNext(const Operand& operand, size_t position);
   arith::Linear RowOf(const Tile& tile, const Operand& operand, size_t position);
+  arith::Linear ElementOf(const Tile& tile, const Operand& operand, size_t position, int part);
   arith::Linear PlaceWith(const Tile& tile, ir::Expr load, size_t element, const arith::Linear& row,
                           const arith::Linear& column, const arith::Linear& k);
   arith::Linear PlaceOfThread(const Tile& tile, ir::Expr load, const arith::Linear& thread,
@@ -100,11 +110,13 @@ class CudaMatrixTiles {
   void EmitSteps(const Tile& tile);
   void EmitStep(const Tile& tile);
   // matrix_warpgroup.h
-  static Status CheckWarpgroups(const ThreadsAround& threads, int64_t warp_columns);
+  static Status CheckWarpgroups(const Tile& tile, const ThreadsAround& threads);
   Status MatchWarpgroup(Tile& tile);
   void EmitWarpgroupSteps(const Tile& tile);
-  void LoadRows(const Tile& tile, const std::string& tiles);
-  std::string RowElement(const Tile& tile, const Operand& operand, size_t position);
+  void LoadFirst(const Tile& tile, const std::string& name);
+  void LoadSecond(const Tile& tile, const std::string& name);
+  std::string Row(const Tile& tile, const Operand& operand, size_t position);
+  std::string Element(const Tile& tile, const Operand& operand, size_t position, int part);
   void Reset(const Tile& tile);
 
   CudaScope& scope_;

@@ -263,11 +263,12 @@ TEST(MatrixWarpgroup, RowsThatCantBeSwizzledAreRefused) {
 
 TEST(MatrixWarpgroup, OnlyOneArchitectureHasThem) {
   ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(Product().Text()));
-  EXPECT_OK(CheckCudaProgram(program, {}, 90));
+  EXPECT_OK(CheckCudaProgram(program, {}, *target::ParseTarget("cuda -arch=sm_90")));
   for (const int arch : {80, 100}) {
-    EXPECT_THAT(CheckCudaProgram(program, {}, arch),
-                StatusIs(StatusCode::kInvalidArgument,
-                         HasSubstr("matrix units as only sm_90 has them, the target is")));
+    EXPECT_THAT(
+        CheckCudaProgram(program, {}, *target::ParseTarget(fmt::format("cuda -arch=sm_{}", arch))),
+        StatusIs(StatusCode::kInvalidArgument,
+                 HasSubstr("matrix units as only sm_90 has them, the target is")));
   }
 }
 

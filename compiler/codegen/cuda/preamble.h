@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "compiler/ir/matrix_unit.h"
+
 namespace kiln::codegen {
 
 // What the kernels use of it; noted while they are emitted.
@@ -18,10 +20,11 @@ struct CudaPreamble {
   bool async_copies = false;                                   // sm_80: copies to shared memory
   bool swizzle = false;                                        // places in shared memory
   bool cluster = false;                                        // sm_90: blocks of a cluster
-  bool matrix_units = false;                                   // sm_80: products of tiles
   // sm_90a: products by four warps together, by columns and type.
   std::set<std::pair<int64_t, std::string_view>> warpgroup_units;
   std::map<std::string, std::string> vector_types;  // name -> definition
+  // Whose products of tiles they use, in the order of their table.
+  std::set<const ir::MatrixUnit*> matrix_units;
 };
 
 std::string PreambleText(const CudaPreamble& preamble);
