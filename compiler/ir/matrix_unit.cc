@@ -9,6 +9,8 @@ constexpr MatrixUnit kUnits[] = {
     {.name = "f16", .factor = kFloat16, .sum = kFloat32, .speed = 16},
     {.name = "bf16", .factor = kBFloat16, .sum = kFloat32, .speed = 16},
     {.name = "tf32", .factor = kFloat32, .sum = kFloat32, .speed = 8, .rounds = true},
+    {.name = "s8", .factor = kInt8, .sum = kInt32, .speed = 32},
+    {.name = "u8", .factor = kUInt8, .sum = kInt32, .speed = 32},
 };
 
 // The element under its conversion.

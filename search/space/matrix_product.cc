@@ -90,6 +90,11 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
     return std::nullopt;
   if (!product.IsAlongDepth(second) && NeighbourAxes(second) != std::set{spatial - 1})
     return std::nullopt;
+  // Bytes come in pairs of neighbours, which belong to one thread.
+  if (product.unit->factor.bytes() == 1) {
+    if (!product.IsAlongDepth(first)) product.rows_of_thread *= 2;
+    if (!product.IsAlongDepth(second)) product.columns_of_thread *= 2;
+  }
   return product;
 }
 
@@ -190,10 +195,12 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
     threads = ShareOut(kThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
   }
   for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
+  tile[rows[0]].back() = product.rows_of_thread;
 
-  // Rows of virtual threads: an even number, of one axis or of two.
+  // Rows of a thread: an even number, of virtual threads of one axis or of two, or of one axis.
   constexpr std::array<int64_t, 5> kRowTiles = {2, 2, 4, 4, 8};
-  const int64_t vrows = PickFrom(rng, kRowTiles);
+  const int64_t thread_rows = PickFrom(rng, kRowTiles),
+                vrows = thread_rows / product.rows_of_thread;
   const size_t along = rows.size() > 1 && Chance(rng, 0.4) ? 1 : 0;
   tile[rows[along]][0] = vrows;
   if (along == 0 && rows.size() > 1 && vrows > 2 && Chance(rng, 0.5)) {
@@ -210,7 +217,7 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   columns = {1, kThreadColumns * warp_columns, 1, product.columns_of_thread};
   const int64_t most =
       CeilDiv(extents.back(), kThreadColumns * warp_columns * product.columns_of_thread);
-  const int64_t room = kMaxElements / (vrows * product.columns_of_thread);
+  const int64_t room = kMaxElements / (thread_rows * product.columns_of_thread);
   std::vector<int64_t> choices;
   for (const int64_t n : ColumnTiles(unit)) {
     if (n <= most && n <= room) choices.push_back(n);
@@ -248,7 +255,7 @@ Status CheckMatrixTile(const State& state) {
       stage.hints[ir::Hint::kMatrixUnit] == static_cast<int32_t>(MatrixUnit::kWarpgroup);
   if (is_warpgroup && !IsForWarpgroups(*product->unit))
     return refuse("four warps multiply 16-bit floats only");
-  int64_t rows = 1, vrows = 0, elements = product->columns_of_thread;
+  int64_t rows = 1, vrows = 0, elements = product->columns_of_thread * product->rows_of_thread;
   bool is_deep = false;
   size_t axis = 0;
   std::vector<std::vector<int64_t>> tiles(stage.op->axes().size());
@@ -282,9 +289,11 @@ Status CheckMatrixTile(const State& state) {
         return refuse("four warps have no multiple of 16 columns up to 256");
       continue;
     }
-    if (t[2] != 1 || t[3] != 1) return refuse("a thread has neighbours along another axis");
+    const bool is_row = product->axes[axis] == MatrixAxis::kRow;
+    if (t[2] * t[3] != (is_row ? product->rows_of_thread : 1))
+      return refuse("a thread has other neighbours along another axis");
     if (!IsNeeded(t, stage.op->axes()[axis].extent)) return refuse("rows are beyond their axis");
-    if (product->axes[axis] != MatrixAxis::kRow) {
+    if (!is_row) {
       if (t[1] != 1) return refuse("an axis that is no row has threads");
       if (product->axes[axis] == MatrixAxis::kBatch && t[0] != 1)
         return refuse("a block has several matrices of a batch");
@@ -297,7 +306,8 @@ Status CheckMatrixTile(const State& state) {
   if (rows % kThreadRows != 0) return refuse("the rows have no multiple of 8 threads");
   if (is_warpgroup && rows % (kWarpgroupWarps * kThreadRows) != 0)
     return refuse("the rows have no multiple of 32 threads, for four warps together");
-  if (vrows == 0 || vrows % 2 != 0) return refuse("a thread has no even number of rows");
+  if (std::max<int64_t>(vrows, 1) * product->rows_of_thread % 2 != 0)
+    return refuse("a thread has no even number of rows");
   if (elements > 2 * kMaxElements) return refuse("a thread has too many elements");
   return OkStatus();
 }

@@ -12,7 +12,8 @@
 //   * the last spatial axis is a column: [any, 4 n, a, b] with a*b = columns_of_thread, for n = 1, 2,
 //     4 or 8 warps beside each other;
 //   * rows are [any, any, 1, 1], their threads together a multiple of 8, their virtual threads even
-//     in the innermost row axis that has some;
+//     in the innermost row axis that has some; or the only row axis is [any, any, a, b] with a*b =
+//     rows_of_thread = 2, of bytes that are neighbours along it;
 //   * other columns are [any, 1, 1, 1], and batches [1, 1, 1, 1];
 //   * one reduce axis has an innermost length that is a multiple of the depth.
 // Four warps together (Hint::kMatrixUnit of 2; codegen/cuda/matrix_warpgroup.h) compute it where
@@ -41,8 +42,8 @@ struct MatrixProduct {
   const ir::MatrixUnit* unit = nullptr;
   std::vector<MatrixAxis> axes = {};  // spatial ones
   int depth_axis = -1;  // the reduce axis, as a loop of the untiled stage, that tiles cut
-  ir::Expr first = nullptr, second = nullptr;  // the factors' loads
-  int64_t columns_of_thread = 2;               // neighbours
+  ir::Expr first = nullptr, second = nullptr;         // the factors' loads
+  int64_t columns_of_thread = 2, rows_of_thread = 1;  // neighbours
 
   // Is it read along the depth?
   bool IsAlongDepth(ir::Expr load) const;

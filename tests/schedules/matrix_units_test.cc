@@ -55,6 +55,13 @@ constexpr dag::OpCase kCases[] = {
     {"batch_matmul", "2,32,24,40,transpose_a=1,transpose_b=1", "", ir::kFloat32},
     {"conv2d_nhwc", "1,14,14,16,32,3,3,1,1", "bias,relu", ir::kFloat32},
     {"conv2d_nhwc", "1,15,15,12,16,3,3,2,1,2", "", ir::kFloat32},
+    {"matmul", "64,64,64", "", ir::kInt8},
+    {"matmul", "49,40,147", "", ir::kInt8},
+    {"dense", "33,100,80", "", ir::kInt8},
+    {"batch_matmul", "2,32,24,48,transpose_a=1", "", ir::kInt8},
+    {"batch_matmul", "2,32,24,48,transpose_a=1,transpose_b=1", "", ir::kInt8},
+    {"conv2d_nhwc", "1,14,14,32,32,3,3,1,1", "relu", ir::kInt8},
+    {"conv2d_nhwc", "2,15,15,24,16,3,3,2,1,2", "", ir::kInt8},
 };
 
 // Of 32 rows and 16 columns at least.

@@ -85,6 +85,12 @@ inline __half __double2half(double f) {
 inline __half __float2half_rn(float f) { return __double2half(f); }
 inline __nv_bfloat16 __double2bfloat16(double f) { return __float2bfloat16_rn((float)f); }
 
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long bytes = (unsigned long long)y << 32 | x;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) result |= unsigned(bytes >> (selector >> 4 * i & 7) * 8 & 255) << 8 * i;
+  return result;
+}
 inline int __dp4a(int a, int b, int sum) {
   for (int i = 0; i < 32; i += 8) sum += (signed char)(a >> i) * (signed char)(b >> i);
   return sum;
@@ -218,6 +224,8 @@ inline float tf32_value(unsigned bits) {
   return __int_as_float(bits);
 }
 MULTIPLY_TILES(tf32, 32, float, tf32_value(bits))
+MULTIPLY_TILES(s8, 8, int, (signed char)bits)
+MULTIPLY_TILES(u8, 8, int, (unsigned char)bits)
 template <int kTiles, int kParts> void emulated_round_tiles(unsigned (&tiles)[kTiles][kParts]) {
   for (auto& tile : tiles) {
     for (unsigned& bits : tile) bits = (bits + 0x1000) & ~0x1fffu;

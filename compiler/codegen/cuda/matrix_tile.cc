@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "compiler/codegen/cuda/matrix_warpgroup.h"
-#include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
@@ -34,11 +32,6 @@ std::string UnitNames() {
                          ir::TypeName(unit.sum));
   }
   return names;
-}
-
-// The function that loads tiles by ldmatrix.
-std::string_view LoadName(bool is_transposed) {
-  return is_transposed ? "load_tiles_transposed" : "load_tiles";
 }
 
 bool HasVar(const Linear& e, int32_t var) {
@@ -89,38 +82,23 @@ size_t PositionOf(std::vector<Linear>& places, const Linear& place) {
   return position;
 }
 
+// Are so many places, and so many again, side by side?
+bool AreNeighbours(const std::vector<Linear>& places, int64_t count) {
+  if (static_cast<int64_t>(places.size()) % count != 0) return false;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const int64_t in_group = static_cast<int64_t>(i) % count;
+    if (places[i] - places[i - static_cast<size_t>(in_group)] != arith::Constant(in_group))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool IsForMatrixUnits(const ir::Program& program, Stmt store) {
   return program.stages[static_cast<size_t>(store->stage)].hints[ir::Hint::kMatrixUnit] != 0 &&
          ir::AddedBy(store) != nullptr;
 }
-
-struct CudaMatrixTiles::Tile {
-  const ir::MatrixUnit* unit = nullptr;
-  Stmt store = nullptr;
-  std::vector<Stmt> around;  // reduction loops but for the innermost one
-  std::vector<Stmt> inside;  // loops over the elements of a thread
-  Stmt k_loop = nullptr;
-  int32_t thread = -1;
-  int64_t num_threads = 0;
-  // Variables of the scope: which warp, thread / 4 and thread % 4 in it, thread in it, which
-  // iterations of the reduction, `depth` at once, which of them.
-  int32_t warp = -1, row = -1, column = -1, lane = -1, step = -1, k = -1;
-  Operand a, b;
-  std::vector<std::vector<Place>> sums;  // [position of a][of b]
-  // Elements of a thread by number: the first of each position.
-  std::vector<size_t> a_elements, b_elements;
-  // Of four warps together: `warp` numbers warpgroups, `member` the warps of one.
-  bool is_warpgroup = false;
-  int64_t warp_columns = 1;
-  int32_t member = -1;
-  WarpgroupFactor columns = {};
-
-  int64_t depth() const { return unit->depth(); }
-  bool has_warps() const { return num_threads > (is_warpgroup ? kWarpgroupThreads : kWarpThreads); }
-  int64_t steps() const { return k_loop->extent / depth(); }
-};
 
 // ---- matching
 
@@ -336,13 +314,17 @@ Status CudaMatrixTiles::CheckNeighbours(bool is_row, const Tile& tile, Operand& 
     operand.reading = Operand::Reading::kElements;
     return OkStatus();
   }
-  operand.reading = Operand::Reading::kColumns;
-  // 8 neighbours: of a the rows of threads, of b two columns of each thread.
+  // 16 bytes: of a one or two rows of each thread, of b two or four columns.
+  const bool is_byte = tile.unit->factor.bytes() == 1;
+  operand.reading = is_byte ? Operand::Reading::kPairs : Operand::Reading::kColumns;
+  const int64_t of_thread = (is_row ? 1 : 2) * (is_byte ? 2 : 1);
+  if (is_byte && !is_row) operand.group = 4;
   const std::optional<int64_t> along =
       CoefficientOf(operand.places[0], is_row ? tile.row : tile.column);
-  if (along == (is_row ? 1 : 2) && (is_row || operand.pair_stride == 1)) return OkStatus();
-  return InvalidArgument("{} has neighbours neither along the sum nor along the {}",
-                         exprs_.buffer(operand.load->id).name, is_row ? "rows" : "columns");
+  if (along == of_thread && AreNeighbours(operand.places, of_thread)) return OkStatus();
+  return InvalidArgument("{} has neighbours neither along the sum nor along the {}, {} of a thread",
+                         exprs_.buffer(operand.load->id).name, is_row ? "rows" : "columns",
+                         of_thread);
 }
 
 // Are there 8 columns more, a constant away, to be read at once with these?
@@ -361,6 +343,15 @@ Linear CudaMatrixTiles::RowOf(const Tile& tile, const Operand& operand, size_t p
   const bool is_a = &operand == &tile.a, is_transposed = operand.reading != Operand::Reading::kRows;
   const int64_t half = tile.unit->row_elements();  // of the terms
   const size_t element = is_a ? tile.a_elements[position] : tile.b_elements[position];
+  if (operand.reading == Operand::Reading::kPairs) {
+    // Tiles: of thread t of four the terms 4t and 4t + 1, then the two after; the same of the upper
+    // half. Of the upper two threads the two after come first: with rows an odd number of 16 bytes
+    // apart all eight are in banks of their own.
+    const Linear after = simplifier.FloorMod(second + simplifier.FloorDiv(in_tile, 4), 2);
+    const Linear k = simplifier.FloorDiv(in_tile, 2) * 4 + simplifier.FloorMod(in_tile, 2) +
+                     after * 2 + third * half;
+    return PlaceWith(tile, operand.load, element, zero, zero, zero) + k * operand.k_stride;
+  }
   if (is_a) {
     // Tiles: rows 0 to 7, 8 to 15; then those of the upper half of the sum.
     if (is_transposed) {
@@ -403,7 +394,7 @@ Linear CudaMatrixTiles::ElementOf(const Tile& tile, const Operand& operand, size
 Status CudaMatrixTiles::CheckRows(const Tile& tile, Operand& operand) {
   if (operand.reading == Operand::Reading::kElements) return OkStatus();
   const int64_t elements = tile.unit->row_elements();
-  for (size_t i = 0; i < operand.places.size(); i += 2) {
+  for (size_t i = 0; i < operand.places.size(); i += operand.group) {
     if (vectors_.MultipleOf(RowOf(tile, operand, i)) % elements == 0) continue;
     if (tile.unit->factor.bytes() == 4) {
       operand.reading = Operand::Reading::kElements;
@@ -458,164 +449,6 @@ Status CudaMatrixTiles::MatchWarpgroup(Tile& tile) {
   }
   tile.columns = *std::move(columns);
   return OkStatus();
-}
-
-void CudaMatrixTiles::EmitWarpgroupSteps(const Tile& tile) {
-  WarpgroupText text;
-  for (Stmt loop : tile.around) {
-    if (loop->extent > 1) text.loops.emplace_back(loop->var, loop->extent);
-  }
-  if (tile.steps() > 1) {
-    scope_.SetName(tile.step, names_.Unique(scope_.name(tile.k_loop->var) + "_step"));
-    text.loops.emplace_back(tile.step, tile.steps());
-  }
-  const auto sum = [&](size_t row) { return exprs_.Element(tile.store->slot, tile.sums[row][0]); };
-  for (size_t i = 0; i < tile.sums.size(); i += 2) text.rows.push_back({sum(i), sum(i + 1)});
-  text.sums = exprs_.buffer_name(tile.store->slot);
-  text.type = tile.unit->name;
-  text.factor = tile.columns;
-  text.load = [&](const std::string& tiles) { LoadFirst(tile, tiles); };
-  text.start = [&] {
-    return exprs_.LineElement(tile.b.load->id, {.offset = tile.columns.start, .block = {}});
-  };
-  preamble_.warpgroup_units.emplace(tile.columns.columns, text.type);
-  const std::string tiles = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
-                    &thread = scope_.name(tile.thread);
-  scope_.SetName(tile.member, names_.Unique("warp"));
-  const std::string member = fmt::format("const int {} = {} / {} % {};", scope_.name(tile.member),
-                                         thread, kWarpThreads, kWarpgroupWarps);
-  blocks_.Bound(tile.member, member, [&] {
-    const auto emit = [&] {
-      if (EmitWarpgroup(text, tiles, blocks_)) awaited_sums_ = text.sums;
-    };
-    if (!tile.has_warps()) return emit();
-    scope_.SetName(tile.warp, names_.Unique("warpgroup"));
-    const std::string warpgroup =
-        fmt::format("const int {} = {} / {};", scope_.name(tile.warp), thread, kWarpgroupThreads);
-    blocks_.Bound(tile.warp, warpgroup, emit);
-  });
-}
-
-void CudaMatrixTiles::Wait() {
-  EmitWait(awaited_sums_, blocks_);
-  awaited_sums_.clear();
-}
-
-// ---- text
-
-Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& threads) {
-  KILN_ASSIGN_OR_RETURN(const Tile tile, Find(nest, threads));
-  preamble_.matrix_units.insert(tile.unit);
-  // Not the number that the thread has in the program.
-  const std::string thread =
-      tile.warp_columns > 1 ? "static_cast<int>(threadIdx.x)" : scope_.name(tile.thread);
-  scope_.SetName(tile.lane, names_.Unique("lane"));
-  const std::string lane =
-      fmt::format("const int {} = {} % {};", scope_.name(tile.lane), thread, kWarpThreads);
-  blocks_.Braced("{", [&] {
-    blocks_.Bound(tile.lane, lane, [&] {
-      if (tile.is_warpgroup) return EmitWarpgroupSteps(tile);
-      if (!tile.has_warps()) return EmitSteps(tile);
-      scope_.SetName(tile.warp, names_.Unique("warp"));
-      const std::string warp =
-          fmt::format("const int {} = {} / {};", scope_.name(tile.warp), thread, kWarpThreads);
-      blocks_.Bound(tile.warp, warp, [&] { EmitSteps(tile); });
-    });
-  });
-  Reset(tile);
-  return OkStatus();
-}
-
-void CudaMatrixTiles::EmitSteps(const Tile& tile) {
-  const auto emit = [&](auto& self, size_t depth) -> void {
-    if (depth < tile.around.size()) {
-      Stmt loop = tile.around[depth];
-      if (loop->extent == 1) return self(self, depth + 1);
-      return blocks_.Loop(loop->var, loop->extent, 0, [&] { self(self, depth + 1); });
-    }
-    if (tile.steps() == 1) return EmitStep(tile);
-    scope_.SetName(tile.step, names_.Unique(scope_.name(tile.k_loop->var) + "_step"));
-    blocks_.Loop(tile.step, tile.steps(), tile.steps() <= 8 ? tile.steps() : 0,
-                 [&] { EmitStep(tile); });
-  };
-  emit(emit, 0);
-}
-
-std::string CudaMatrixTiles::Row(const Tile& tile, const Operand& operand, size_t position) {
-  std::string text = "&" + exprs_.Element(operand.load->id,
-                                          {.offset = RowOf(tile, operand, position), .block = {}});
-  Reset(tile);
-  return text;
-}
-
-std::string CudaMatrixTiles::Element(const Tile& tile, const Operand& operand, size_t position,
-                                     int part) {
-  std::string text = exprs_.Element(
-      operand.load->id, {.offset = ElementOf(tile, operand, position, part), .block = {}});
-  Reset(tile);
-  return fmt::format("__float_as_uint({})", text);
-}
-
-// Of each two rows a fragment of four registers.
-void CudaMatrixTiles::LoadFirst(const Tile& tile, const std::string& name) {
-  for (size_t i = 0; i < tile.a.places.size() / 2; ++i) {
-    if (tile.a.reading == Operand::Reading::kElements) {
-      for (int part = 0; part < 4; ++part)
-        blocks_.Line(
-            fmt::format("{}[{}][{}] = {};", name, i, part, Element(tile, tile.a, 2 * i, part)));
-      continue;
-    }
-    blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{2}][2], {1}[{2}][3], {3});",
-                             LoadName(tile.a.reading == Operand::Reading::kColumns), name, i,
-                             Row(tile, tile.a, 2 * i)));
-  }
-}
-
-// Of each two columns a fragment of two registers.
-void CudaMatrixTiles::LoadSecond(const Tile& tile, const std::string& name) {
-  const size_t columns = tile.b.places.size() / 2;
-  if (tile.b.reading == Operand::Reading::kElements) {
-    for (size_t j = 0; j < columns; ++j) {
-      for (int part = 0; part < 2; ++part)
-        blocks_.Line(
-            fmt::format("{}[{}][{}] = {};", name, j, part, Element(tile, tile.b, 2 * j, part)));
-    }
-    return;
-  }
-  const std::string_view load = LoadName(tile.b.reading == Operand::Reading::kColumns);
-  for (size_t j = 0; j < columns;) {
-    const bool is_pair = HasNext(tile.b, 2 * j);
-    if (is_pair) {
-      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{3}][0], {1}[{3}][1], {4});",
-                               load, name, j, j + 1, Row(tile, tile.b, 2 * j)));
-    } else {
-      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {3});", load, name, j,
-                               Row(tile, tile.b, 2 * j)));
-    }
-    j += is_pair ? 2 : 1;
-  }
-}
-
-void CudaMatrixTiles::EmitStep(const Tile& tile) {
-  const std::string a = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
-                    b = names_.Unique(exprs_.buffer_name(tile.b.load->id) + "_tiles");
-  const size_t rows = tile.a.places.size() / 2, columns = tile.b.places.size() / 2;
-  blocks_.Line(fmt::format("unsigned {}[{}][4], {}[{}][2];", a, rows, b, columns));
-  LoadFirst(tile, a);
-  LoadSecond(tile, b);
-  if (tile.unit->rounds) {
-    for (const std::string& tiles : {a, b}) blocks_.Line(fmt::format("round_tiles({});", tiles));
-  }
-  const auto sum = [&](size_t i, size_t j) {
-    return exprs_.Element(tile.store->slot, tile.sums[i][j]);
-  };
-  for (size_t i = 0; i < rows; ++i) {
-    for (size_t j = 0; j < columns; ++j) {
-      blocks_.Line(fmt::format("multiply_tiles_{}({}, {}, {}, {}, {}[{}], {}[{}]);",
-                               tile.unit->name, sum(2 * i, 2 * j), sum(2 * i, 2 * j + 1),
-                               sum(2 * i + 1, 2 * j), sum(2 * i + 1, 2 * j + 1), a, i, b, j));
-    }
-  }
 }
 
 }  // namespace kiln::codegen

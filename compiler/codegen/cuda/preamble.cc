@@ -136,6 +136,18 @@ __device__ __forceinline__ void round_tiles(unsigned (&tiles)[kTiles][kParts]) {
 }
 )cuda";
 
+constexpr std::string_view kUnzipBytes =
+    R"cuda(// Registers with two pairs of bytes each, x of the terms before those of y, or, in the upper two of
+// four threads, behind them: then the first bytes of all pairs in x, in the order of their terms, and
+// the second ones in y.
+__device__ __forceinline__ void unzip_bytes(unsigned& x, unsigned& y, int lane) {
+  const bool swapped = lane % 4 >= 2;
+  const unsigned first = __byte_perm(x, y, swapped ? 0x2064 : 0x6420);
+  y = __byte_perm(x, y, swapped ? 0x3175 : 0x7531);
+  x = first;
+}
+)cuda";
+
 using Replacements = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
 std::string Filled(std::string_view definition, Replacements values) {
@@ -153,7 +165,7 @@ std::string MultiplyTiles(const ir::MatrixUnit& unit) {
                                  {"$S", is_float ? "f32" : "s32"}});
 }
 
-std::string MatrixUnits(const std::set<const ir::MatrixUnit*>& units) {
+std::string MatrixUnits(const CudaPreamble& preamble) {
   std::string text =
       "// Two or four tiles of 8 rows of 16 bytes in shared memory. Thread 8*i + r of the warp "
       "says\n"
@@ -163,11 +175,12 @@ std::string MatrixUnits(const std::set<const ir::MatrixUnit*>& units) {
       "// The same of the transposed tiles, whose elements are 16 bits.\n" +
       Filled(kLoadTiles, {{"$N", "_transposed"}, {"$P", ".trans"}});
   bool rounds = false;
-  for (const ir::MatrixUnit* unit : units) {
+  for (const ir::MatrixUnit* unit : preamble.matrix_units) {
     text += MultiplyTiles(*unit);
     rounds |= unit->rounds;
   }
   if (rounds) text += kRoundTiles;
+  if (preamble.unzips_bytes) text += kUnzipBytes;
   return text + "\n";
 }
 
@@ -211,7 +224,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
   }
   if (preamble.async_copies) text += kAsyncCopies;
   if (preamble.cluster) text += kClusters;
-  if (!preamble.matrix_units.empty()) text += MatrixUnits(preamble.matrix_units);
+  if (!preamble.matrix_units.empty()) text += MatrixUnits(preamble);
   if (!preamble.warpgroup_units.empty()) text += WarpgroupDefinitions(preamble.warpgroup_units);
   return text;
 }

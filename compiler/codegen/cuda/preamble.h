@@ -25,6 +25,7 @@ struct CudaPreamble {
   std::map<std::string, std::string> vector_types;  // name -> definition
   // Whose products of tiles they use, in the order of their table.
   std::set<const ir::MatrixUnit*> matrix_units;
+  bool unzips_bytes = false;  // of their tiles
 };
 
 std::string PreambleText(const CudaPreamble& preamble);
