@@ -12,6 +12,7 @@
 #include "compiler/dag/text.h"
 #include "compiler/target/target.h"
 #include "rpc/channel.h"
+#include "scheduler/answer_tolerance.h"
 
 namespace kiln::client {
 namespace {
@@ -111,6 +112,7 @@ StatusOr<v1::TrialResult> DirectTrials::Measure(const v1::Artifact& artifact,
   *request.mutable_artifact() = artifact;
   request.set_reference_digest(reference.digest());
   request.set_seed(trial.seed);
+  *request.mutable_tolerance() = scheduler::AnswerTolerance({}, trial.dag, trial.target);
   *request.mutable_options() = trial.options;
   auto reply = Call(*measurer_, &v1::Runner::Stub::Measure, request);
   if (reply.status().code() == StatusCode::kFailedPrecondition) {

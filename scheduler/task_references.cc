@@ -4,6 +4,7 @@
 
 #include "compiler/dag/text.h"
 #include "compiler/handwritten/kernel_text.h"
+#include "scheduler/answer_tolerance.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -22,6 +23,7 @@ TaskReferences::TaskReferences(const v1::TuneOptions& options,
   for (size_t i = 0; i < tasks.size(); ++i) {
     Task& task = tasks_[i];
     task.dag = tasks[i].dag;
+    task.tolerance = AnswerTolerance(options.tolerance(), tasks[i].dag, tasks[i].target);
     task.description = tasks[i].description;
     task.plain_s = tasks[i].plain_s;
     task.sample = tasks[i].sample;
@@ -67,6 +69,7 @@ std::optional<AnswerCheck> TaskReferences::CheckOf(int task) const {
   if (of.reference == nullptr) return std::nullopt;
   AnswerCheck check;
   check.reference = of.reference;
+  check.tolerance = of.tolerance;
   if (of.sample.has_value()) check.samples = of.sample->outputs;
   check.unlimited = of.unlimited;
   check.other_inputs_fail = of.other_inputs_fail;

@@ -24,6 +24,7 @@ namespace kiln::scheduler {
 // How answers of a task are checked now, and what is known of its costs.
 struct AnswerCheck {
   std::shared_ptr<const v1::Artifact> reference;
+  v1::Tolerance tolerance;
   std::vector<v1::OutputSample> samples;  // none: all elements
   bool unlimited = false;                 // the reference may take what runners allow
   bool other_inputs_fail = false;         // of the reference
@@ -69,6 +70,7 @@ class TaskReferences {
  private:
   struct Task {
     std::string dag;
+    v1::Tolerance tolerance;
     std::string description;
     double plain_s = 0;
     std::optional<TaskSample> sample;

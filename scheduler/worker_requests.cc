@@ -61,7 +61,7 @@ v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& c
   *request.mutable_artifact() = artifact;
   request.set_reference_digest(check.reference->digest());
   request.set_seed(job.options.seed());
-  *request.mutable_tolerance() = job.options.tolerance();
+  *request.mutable_tolerance() = check.tolerance;
   if (!check.unlimited) {
     request.set_reference_timeout_ms(static_cast<uint32_t>(ReferenceLimit(job).count()));
   }

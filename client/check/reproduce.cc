@@ -7,6 +7,7 @@
 #include "base/subprocess.h"
 #include "client/local_cluster.h"
 #include "client/view/format.h"
+#include "scheduler/answer_tolerance.h"
 
 namespace kiln::client {
 namespace {
@@ -121,7 +122,8 @@ class Replayer {
     *measure.mutable_reference() = reference;
     measure.set_reference_digest(reference.digest());
     measure.set_seed(request_.spec.options().seed());
-    *measure.mutable_tolerance() = request_.spec.options().tolerance();
+    *measure.mutable_tolerance() = scheduler::AnswerTolerance(
+        request_.spec.options().tolerance(), request_.record.dag(), request_.record.target());
     *measure.mutable_options() = request_.spec.options().measure();
     // Alone means in full: no giving up early against a best cost.
     measure.mutable_options()->clear_best_cost_s();

@@ -1,14 +1,18 @@
 #include "client/check/verify_network.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "client/check/graph_of_file.h"
 #include "client/check/kernel_values.h"
 #include "client/check/reference_programs.h"
 #include "client/check/run_kernel.h"
 #include "client/compile/network_arrays.h"
+#include "compiler/dag/text.h"
+#include "compiler/target/math.h"
 #include "graph/evaluate.h"
 #include "runner/compare.h"
+#include "scheduler/answer_tolerance.h"
 
 namespace kiln::client {
 namespace {
@@ -43,6 +47,8 @@ class Verification {
  private:
   const Network& network() const { return file_->network(); }
 
+  StatusOr<v1::Tolerance> ToleranceOfKernel(size_t kernel) const;
+  StatusOr<v1::Tolerance> ToleranceOfOutputs() const;
   Status CheckOutputs();
   Status CheckKernels();
   StatusOr<std::vector<NDArray>> WantedOutputs();
@@ -54,6 +60,29 @@ class Verification {
   ReferencePrograms reference_;
   VerifyReport report_;
 };
+
+StatusOr<v1::Tolerance> Verification::ToleranceOfKernel(size_t kernel) const {
+  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, ComputationOf(network(), kernel));
+  return scheduler::AnswerTolerance(options_.tolerance, dag::PrintDag(*dag), network().target.text);
+}
+
+// Errors of the kernels that round have either sign: together they are as the root of their number.
+StatusOr<v1::Tolerance> Verification::ToleranceOfOutputs() const {
+  v1::Tolerance most = options_.tolerance;
+  const auto target = target::ParseTarget(network().target.text);
+  if (!target.ok() || !target::AllowsTf32(*target)) return most;
+  int rounding = 0;
+  for (size_t k = 0; k < network().kernels.size(); ++k) {
+    KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfKernel(k));
+    rounding += tolerance.absolute() > options_.tolerance.absolute();
+    most.set_relative(std::max(most.relative(), tolerance.relative()));
+    most.set_absolute(std::max(most.absolute(), tolerance.absolute()));
+  }
+  const double grown = std::sqrt(std::max(rounding, 1));
+  if (options_.tolerance.relative() == 0) most.set_relative(most.relative() * grown);
+  if (options_.tolerance.absolute() == 0) most.set_absolute(most.absolute() * grown);
+  return most;
+}
 
 StatusOr<std::vector<NDArray>> Verification::WantedOutputs() {
   if (network().graph_text.empty()) {
@@ -84,6 +113,7 @@ Status Verification::CheckOutputs() {
     }
     for (size_t i = 0; i < outputs.size(); ++i) wanted[i] = std::move(outputs[i]);
   }
+  KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfOutputs());
   for (const auto& [i, want] : wanted) {
     if (want.type() != got[i].type() || want.shape() != got[i].shape()) {
       return DataLoss("output {} is {}, what is expected of it {}", network().outputs[i].name,
@@ -91,7 +121,7 @@ Status Verification::CheckOutputs() {
                       graph::TypeText({want.type(), want.shape()}));
     }
     KILN_ASSIGN_OR_RETURN(Verdict verdict,
-                          Compared(network().outputs[i].name, got[i], want, options_.tolerance));
+                          Compared(network().outputs[i].name, got[i], want, tolerance));
     report_.outputs.push_back(std::move(verdict));
   }
   return OkStatus();
@@ -103,10 +133,10 @@ StatusOr<Verdict> Verification::CheckKernel(size_t kernel, const std::vector<NDA
   const std::string& name = network().kernels[kernel].name;
   const auto got = RunKernel(*file_, kernel, dag, inputs, options_.executor);
   if (!got.ok()) return Verdict{name, 0, std::string(Message(got.status()))};
+  KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfKernel(kernel));
   Verdict verdict{.name = name, .max_error = 0, .problem = {}};
   for (size_t i = 0; i < want.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(const Verdict one,
-                          Compared(name, (*got)[i], want[i], options_.tolerance));
+    KILN_ASSIGN_OR_RETURN(const Verdict one, Compared(name, (*got)[i], want[i], tolerance));
     verdict.max_error = std::max(verdict.max_error, one.max_error);
     if (verdict.problem.empty()) verdict.problem = one.problem;
   }

@@ -95,6 +95,21 @@ void AddSubject(CLI::App& command, FlagTable& table, SubjectFlags& subject,
   table.AddPlace(command);
 }
 
+void AddMath(CLI::App& command, std::string& target) {
+  const auto set = [&target](const std::string& math) {
+    if (math == "full") return;
+    if (target.empty()) target = "cuda";
+    target += " -math=" + math;
+  };
+  command
+      .add_option_function<std::string>(
+          "--math", set,
+          "of cuda: tf32 lets matrix units compute sums of products of float32, of which each "
+          "factor is rounded to 10 bits [full]")
+      ->check(CLI::IsMember({"full", "tf32"}))
+      ->type_name("MATH");
+}
+
 void AddKernelSpace(CLI::App& command, SubjectFlags& subject) {
   command
       .add_option("--space", subject.kernel_space,

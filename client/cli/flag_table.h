@@ -62,6 +62,8 @@ CLI::Validator NotNegative();
 // What a command is about: a record, a job, a workload. `target`: the help of --target.
 void AddSubject(CLI::App& command, FlagTable& table, SubjectFlags& subject,
                 const std::string& target = "only targets that start so");
+// How sums of products of float32 may be computed: an option of the target, which stands before it.
+void AddMath(CLI::App& command, std::string& target);
 // The file that describes the space of the kernel that it is about.
 void AddKernelSpace(CLI::App& command, SubjectFlags& subject);
 

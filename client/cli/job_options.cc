@@ -157,6 +157,7 @@ void JobOptions::AddTasks(CLI::App& command) {
                       "llvm, llvm -mcpu=..., cuda, or null (measures nothing); of "
                       "a kernel *.cu cuda")
           ->capture_default_str());
+  AddMath(command, job_.target);
   command.add_option("--device", job_.device,
                      "which of several devices: a name (H200), a UUID (GPU-1f0c...), any other key "
                      "that kiln workers lists; without a scheduler also an index (0) [any]");

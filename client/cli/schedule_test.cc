@@ -13,6 +13,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
@@ -64,6 +65,26 @@ TEST_F(ScheduleTest, AsJson) {
   EXPECT_GT(row["predicted_s"], 0);
   EXPECT_GT(row["looked_at"], 1);
   EXPECT_GT(row["share_of_tuned_speed"]["low"], 0);
+}
+
+TEST_F(ScheduleTest, MathIsAnOptionOfTheTarget) {
+  const Words words = {"schedule",    "matmul",   "--args",
+                       "512,512,512", "--target", "cuda -arch=sm_90"};
+  const auto with = [&](const Words& more) {
+    Words all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  EXPECT_EQ(Json::parse(KilnPrints(with({"--math", "tf32", "--json"})))["target"],
+            "cuda -arch=sm_90 -math=tf32");
+  EXPECT_EQ(Json::parse(KilnPrints(with({"--math", "full", "--json"})))["target"],
+            "cuda -arch=sm_90");
+  EXPECT_THAT(KilnPrints(with({"--math", "tf32", "--as", "cuda"})),
+              HasSubstr("multiply_tiles_tf32("));
+  EXPECT_THAT(KilnPrints(with({"--as", "cuda"})), Not(HasSubstr("multiply_tiles_tf32(")));
+  EXPECT_THAT(Refused(with({"--math", "half"})), HasSubstr("--math"));
+  EXPECT_THAT(Refused({"schedule", "matmul", "--args", "64,64,64", "--math", "tf32"}),
+              HasSubstr("target llvm has no option 'math'"));
 }
 
 // A text file as well as an operator; what is written is a file that kiln run takes.

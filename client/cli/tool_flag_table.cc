@@ -105,6 +105,7 @@ void ToolFlagTable::AddSchedule(CLI::App& app) {
       ->add_option("--target", schedule_.target,
                    "what it is for: llvm, llvm -mcpu=..., cuda -arch=sm_90")
       ->capture_default_str();
+  AddMath(*schedule, schedule_.target);
   schedule->add_option("--as", schedule_.form, "the form to print, as those of kiln show")
       ->check(CLI::IsMember(RenderForms()))
       ->capture_default_str();
@@ -146,6 +147,7 @@ void ToolFlagTable::AddCompile(CLI::App& app) {
   compile->add_option(
       "--target", compile_.target,
       "what it is for: cuda -arch=sm_90, llvm -mcpu=... [cuda; of a record its own]");
+  AddMath(*compile, compile_.target);
   compile->add_option("--device-name", compile_.device,
                       "the model of the device, for people [that of the records]");
   compile

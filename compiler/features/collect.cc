@@ -142,10 +142,14 @@ class Collector {
     nest_.first_of_body = d;
   }
 
-  // The sums; not what they begin with.
-  bool IsByMatrixUnits(Stmt s) const {
+  // Of the sums; not of what they begin with. Null: threads compute the store.
+  const ir::MatrixUnit* MatrixUnitOf(Stmt s) const {
     const ir::Hints& hints = program_.stages[static_cast<size_t>(s->stage)].hints;
-    return record_.gpu && hints[ir::Hint::kMatrixUnit] != 0 && s->value()->op == ir::Op::kAdd;
+    if (!record_.gpu || hints[ir::Hint::kMatrixUnit] == 0) return nullptr;
+    const ir::Expr product = ir::AddedBy(s);
+    if (product == nullptr) return nullptr;
+    const auto factors = ir::MatrixFactorsOf(product);
+    return factors ? factors->unit : nullptr;
   }
 
   void AddStore(Stmt s) {
@@ -157,9 +161,11 @@ class Collector {
     store.alloc_depth = AllocDepth(s->slot);
     store.ops = CountOps(s->value());
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
-    if (IsByMatrixUnits(s)) {
-      store.ops = InMatrixUnits(store.ops);
-      store.share = kMatrixUnitShare;
+    if (const ir::MatrixUnit* const unit = MatrixUnitOf(s)) {
+      const bool is_warpgroup =
+          program_.stages[static_cast<size_t>(s->stage)].hints[ir::Hint::kMatrixUnit] > 1;
+      store.share = ShareOf(*unit) * (is_warpgroup ? kWarpgroupShare : 1);
+      store.ops = InMatrixUnit(*unit, store.ops, store.share);
     }
     values_.Begin(nest_.loops, record_.kernel.block);
     uint64_t guarding_loops = 0;

@@ -131,11 +131,13 @@ program(A: input float16[64, 64], C: output float32[64]) {{
                             hint),
                 "cuda -arch=sm_90");
   };
-  const Rows scalar = rows_of(""), matrix = rows_of(" matrix_unit 1");
+  const Rows scalar = rows_of(""), matrix = rows_of(" matrix_unit 1"),
+             warpgroup = rows_of(" matrix_unit 2");
   ASSERT_EQ(scalar.size(), matrix.size());
   const int sum = 1;
   EXPECT_COLUMN(scalar, sum, "float_mad", 64 * 64);
   EXPECT_COLUMN(matrix, sum, "float_mad", 64 * 64 / 16);
+  EXPECT_COLUMN(warpgroup, sum, "float_mad", 64 * 64 / 16 * 0.6);
   EXPECT_COLUMN(scalar, sum, "float_otherfunc", 2 * 64 * 64);
   EXPECT_EQ(matrix.Raw(sum, "float_otherfunc"), 0);
 }

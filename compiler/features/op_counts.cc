@@ -114,9 +114,11 @@ OpCounts OpCounts::Times(float factor) const {
   return counts;
 }
 
-OpCounts InMatrixUnits(OpCounts counts) {
-  counts.of[col::float_otherfunc] = 0;
-  return counts.Times(kMatrixUnitShare);
+float ShareOf(const ir::MatrixUnit& unit) { return 1.0F / static_cast<float>(unit.speed); }
+
+OpCounts InMatrixUnit(const ir::MatrixUnit& unit, OpCounts counts, float share) {
+  counts.of[unit.sum.is_float() ? col::float_otherfunc : col::int_otherfunc] = 0;
+  return counts.Times(share);
 }
 
 double OpCounts::special() const { return of[col::float_mathfunc]; }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "compiler/ir/expr.h"
+#include "compiler/ir/matrix_unit.h"
 
 namespace kiln::features {
 
@@ -24,12 +25,14 @@ struct OpCounts {
   OpCounts Times(float factor) const;
 };
 
-// What of the operations of a store a thread pays for that matrix units compute: they do a product
-// in a sixteenth of the time of a multiply-add in float32 (H100: 989 and 67 TFLOP/s), and convert
-// nothing. What ldmatrix reads of shared memory is about as much less: of a warp's tile of 32 x 32 and
-// 16 terms 16 wavefronts, where threads read 192.
-inline constexpr float kMatrixUnitShare = 1.0F / 16;
-OpCounts InMatrixUnits(OpCounts counts);
+// What of the operations of a store a thread pays for that a matrix unit computes: as much less as
+// its products are faster than multiply-adds in float32 (H100: 989 TFLOP/s of 16-bit floats, and
+// 67), and no conversions. What ldmatrix reads of shared memory is about as much less: of a warp's
+// tile of 32 x 32 and 16 terms of 16 bits 16 wavefronts, where threads read 192.
+float ShareOf(const ir::MatrixUnit& unit);
+// What four warps together pay of that: mma.sync reaches three fifths of the rate of sm_90's units.
+inline constexpr float kWarpgroupShare = 0.6F;
+OpCounts InMatrixUnit(const ir::MatrixUnit& unit, OpCounts counts, float share);
 
 // Counts a tree: what occurs twice counts twice. An addition with a product for an operand is one
 // multiply-add. Index expressions count as integer operations. Linear in the distinct nodes.

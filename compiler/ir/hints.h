@@ -29,8 +29,13 @@ enum class Hint : uint8_t {
   // of a thread. 0: no requirement.
   kMinBlocks,
   // GPU: what computes the tiles of a sum of products. 0: each thread its own elements, one product
-  // after the other; 1: the matrix units, a warp at a time (codegen/cuda/matrix_tile.h).
+  // after the other; 1: the matrix units, a warp at a time (codegen/cuda/matrix_tile.h); 2: those of
+  // sm_90, four warps at a time (codegen/cuda/matrix_warpgroup.h).
   kMatrixUnit,
+  // GPU: how the rows of a stage in shared memory lie, which matrix units read. 0: one behind the
+  // other, padded as its SA step says; 1: not padded, their parts of 16 bytes permuted
+  // (codegen/cuda/swizzle.h).
+  kSwizzle,
 };
 
 // Where a program keeps it.
@@ -74,6 +79,12 @@ inline constexpr HintRow kHints[] = {
     {.hint = Hint::kMatrixUnit,
      .pragma = "matrix_unit",
      .word = "matrix_unit",
+     .most = 2,
+     .place = HintPlace::kStage,
+     .is_gpu_only = true},
+    {.hint = Hint::kSwizzle,
+     .pragma = "swizzle",
+     .word = "swizzle",
      .most = 1,
      .place = HintPlace::kStage,
      .is_gpu_only = true},

@@ -26,7 +26,8 @@ class Transform {
         loops_(loops),
         slots_(slots),
         copy_var_(copy_var),
-        asynchronous_(mode.asynchronous) {
+        asynchronous_(mode.asynchronous),
+        work_first_(mode.work_first) {
     for (const FetchLoop& loop : loops) total_ *= loop.extent;
     depth_ = std::min<int64_t>(mode.depth, total_);
   }
@@ -78,7 +79,8 @@ class Transform {
     SetIteration(pool_.Add(t, pool_.Int(ahead)));
     const Stmt load = Fetch(kLoad, fetch);
     std::vector<Stmt> body = {ir::MakeBarrier(pool_, static_cast<int>(ahead) - 1),
-                              ir::MakeIf(pool_, more, load), commit, current};
+                              ir::MakeIf(pool_, more, load), commit};
+    body.insert(work_first_ ? body.begin() + 1 : body.end(), current);
     if (!registers_.empty()) body.push_back(ir::MakeIf(pool_, more, Fetch(kStore, fetch)));
     const Stmt all[] = {first, Loop(var, body)};
     return ir::MakeSeq(pool_, all);
@@ -190,7 +192,7 @@ class Transform {
   const std::vector<FetchLoop>& loops_;
   const std::vector<FetchedSlot>& slots_;
   const CopyVar& copy_var_;
-  const bool asynchronous_;
+  const bool asynchronous_, work_first_;
   int64_t total_ = 1, depth_ = 1;
 
   // What the rewriting of a statement depends on.

@@ -28,6 +28,9 @@
 //     work(t) from buffer t % depth
 //   }
 //
+// Where matrix units work beside the threads, the work stands before the copies instead: it is under
+// way while they are issued.
+//
 // Parts of a fetch that cannot be copied asynchronously (a tile that is transposed, a value that is
 // computed) go through registers: they are read where the copies are, and stored behind the work.
 #pragma once
@@ -52,6 +55,7 @@ using CopyVar = std::function<int32_t(int32_t var, int64_t extent)>;
 struct PipelineMode {
   int depth = 2;              // of the ring; no more than there are iterations
   bool asynchronous = false;  // else through registers, and depth is 2
+  bool work_first = false;    // asynchronous copies stand behind the work
 };
 
 // A shared buffer that is fetched; may_copy: asynchronously, where its values are copies.

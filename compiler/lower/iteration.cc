@@ -11,9 +11,10 @@ using schedule::Annotation;
 using schedule::Relation;
 using schedule::Stage;
 
-// Iterators whose extent must be kept as written: bound to threads, or split or fused into such.
+// Iterators whose extent must be kept as written: bound to threads, or split or fused into such; all
+// where matrix units compute the stage, which have whole tiles only.
 std::vector<bool> KeptExtents(const Stage& stage) {
-  std::vector<bool> kept(stage.iters.size(), false);
+  std::vector<bool> kept(stage.iters.size(), stage.hints[ir::Hint::kMatrixUnit] != 0);
   bool any = false;
   for (const auto& loop : stage.loops) {
     if (IsBound(loop.annotation)) any = kept[loop.iter] = true;

@@ -51,6 +51,8 @@ ir::Hints ProgramTables::HintsOf(int s, ir::HintPlace place) const {
       from = state_.attach(from).stage;
     hints[row.hint] = state_.stage(from).hints[row.hint];
   }
+  if (gpu_ && place == ir::HintPlace::kStage && schedule::IsSwizzled(state_, s))
+    hints[ir::Hint::kSwizzle] = 1;
   return hints;
 }
 
@@ -88,7 +90,8 @@ void ProgramTables::MakeBuffer(int s, int output, ir::Scope scope, std::vector<i
 }
 
 std::vector<int64_t> ProgramTables::ShapeOf(int s) const {
-  return schedule::BufferShape(state_.stage(s), bounds_.stages[s].region_extent);
+  return schedule::BufferShape(state_.stage(s), bounds_.stages[s].region_extent,
+                               gpu_ && schedule::IsSwizzled(state_, s));
 }
 
 const PackedInput* ProgramTables::PackedOf(int s) const {

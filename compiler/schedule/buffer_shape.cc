@@ -2,7 +2,21 @@
 
 namespace kiln::schedule {
 
-std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> region) {
+namespace {
+constexpr int32_t kWarpgroup = 2;  // Hint::kMatrixUnit
+}
+
+bool IsSwizzled(const State& state, int s) {
+  const Stage& stage = state.stage(s);
+  if (!stage.asks_for_shared()) return false;
+  const Attach& at = state.attach(s);
+  return stage.hints[ir::Hint::kSwizzle] != 0 ||
+         (at.kind == Attach::kIter &&
+          state.stage(at.stage).hints[ir::Hint::kMatrixUnit] == kWarpgroup);
+}
+
+std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> region,
+                                 bool is_swizzled) {
   const int rank = static_cast<int>(region.size());
   std::vector<int64_t> shape(rank);
   int inner = rank;  // the dimension inside the aligned axis
@@ -10,7 +24,7 @@ std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> re
     shape[d] = region[AxisOfDimension(stage, d)];
     if (AxisOfDimension(stage, d) == stage.align_axis) inner = d + 1;
   }
-  if (inner >= rank) return shape;
+  if (is_swizzled || inner >= rank) return shape;
   // Enlarged until the stride of the aligned axis fits storage_align.
   int64_t rest = 1;
   for (int d = inner + 1; d < rank; ++d) rest *= shape[d];

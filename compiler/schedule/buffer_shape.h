@@ -1,5 +1,5 @@
 // The shape of the buffer that holds a stage's region: dimensions in the order of the stage's
-// layout (LA steps), rows padded (SA steps). Output buffers of a program have the shape of the
+// layout (LA steps), rows padded (SA steps) where they are not swizzled (Hint::kSwizzle). Output buffers of a program have the shape of the
 // tensor instead.
 #pragma once
 
@@ -11,8 +11,12 @@
 
 namespace kiln::schedule {
 
+// Are the rows of the stage's buffer swizzled? What units of four warps read always is.
+bool IsSwizzled(const State& state, int s);
+
 // region: the extent of each spatial axis.
-std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> region);
+std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> region,
+                                 bool is_swizzled = false);
 
 // The axis that dimension d of the buffer is for.
 inline int AxisOfDimension(const Stage& stage, int d) {

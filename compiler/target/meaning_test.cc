@@ -36,6 +36,7 @@ TEST(Meaning, WhatCodeDependsOnIs) {
   EXPECT_FALSE(Same("llvm -mcpu=znver4 -num-cores=64", kHere));
   EXPECT_FALSE(Same("llvm -mcpu=znver4 -opt-level=0", kHere));
   EXPECT_FALSE(Same("cuda -arch=sm_86", "cuda -arch=sm_90"));
+  EXPECT_FALSE(Same("cuda -arch=sm_90 -math=tf32", "cuda -arch=sm_90"));
   EXPECT_FALSE(Same("cuda -arch=sm_90", "llvm -mcpu=znver4"));
   EXPECT_FALSE(Same("cuda", "cuda -arch=sm_90"));
 }

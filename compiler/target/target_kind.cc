@@ -28,6 +28,8 @@ bool IsArch(std::string_view text) {
   return text.size() >= 2 && text.size() <= 3 && PositiveNumber(text) > 0;
 }
 
+bool IsMath(std::string_view text) { return text == "tf32"; }
+
 constexpr TargetOption Text(std::string_view name, OptionEffect effect) { return {name, effect}; }
 constexpr TargetOption Positive(std::string_view name, OptionEffect effect) {
   return {name, effect, IsPositive, "a positive whole number"};
@@ -47,6 +49,7 @@ constexpr std::array kOfCpus = {
 };
 constexpr std::array kOfCuda = {
     TargetOption{"arch", OptionEffect::kCode, IsArch, "a GPU architecture like sm_90"},
+    TargetOption{"math", OptionEffect::kCode, IsMath, "tf32"},
     Positive("max_num_threads", OptionEffect::kMachine),
     Positive("max_shared_memory_per_block", OptionEffect::kMachine),
     Positive("max_threads_per_block", OptionEffect::kMachine),

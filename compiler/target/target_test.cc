@@ -16,6 +16,7 @@ TEST(Target, PrintIsCanonicalAndParses) {
            {"cuda -keys=cuda,gpu -arch=sm_86 -max_num_threads=1024 -thread_warp_size=32",
             "cuda -arch=sm_86 -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32"},
            {"cuda --arch=sm_90a", "cuda -arch=sm_90a"},
+           {"cuda -math=tf32 -arch=sm_90", "cuda -arch=sm_90 -math=tf32"},
            {"null -num-cores=4", "null -num-cores=4"}}) {
     ASSERT_OK_AND_ASSIGN(const Target target, ParseTarget(text));
     EXPECT_EQ(PrintTarget(target), canonical);
@@ -39,6 +40,8 @@ TEST(Target, RefusesWithTheReason) {
   refused("llvm -num-cores=99999999999", HasSubstr("positive whole number"));
   refused("cuda -arch=90", HasSubstr("like sm_90"));
   refused("cuda -arch=sm_", HasSubstr("like sm_90"));
+  refused("cuda -math=fast", HasSubstr("expected tf32"));
+  refused("llvm -math=tf32", HasSubstr("no option 'math'"));
   refused("llvm -mcpu=\"x\"", HasSubstr("printable ASCII"));
   refused("llvm -", HasSubstr("no option ''"));
 }

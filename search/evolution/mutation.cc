@@ -104,9 +104,10 @@ StatusOr<Mutation> MutateHint(MutationKind kind, const Task& task, const Paramet
   const schedule::Step& step = *genome.steps[picked];
   const int32_t current = *schedule::HintOf(step, kind.hint);
   std::vector<int32_t> values = ChoiceOf(kind.hint).values(
-      {.gpu = task.target.is_gpu(), .current = current, .threads_per_block = [&] {
-         return ThreadsOfTiles(genome.steps).value_or(1);
-       }});
+      {.gpu = task.target.is_gpu(),
+       .current = current,
+       .threads_per_block = [&] { return ThreadsOfTiles(genome.steps).value_or(1); },
+       .has_warpgroup_units = HasWarpgroupUnits(task.target)});
   std::erase(values, current);
   if (values.empty()) return NoChange();
   Mutation mutation{kind, Copy(genome), picked};

@@ -32,10 +32,11 @@ using schedule::State;
 struct Case {
   const char *op, *args;
   std::vector<std::string> epilogue = {};
+  ir::Type dtype = ir::kFloat32;
 };
 
 Task MakeTask(const Case& c, bool gpu) {
-  auto dag = dag::BuildOp(c.op, c.args, {.epilogue = c.epilogue});
+  auto dag = dag::BuildOp(c.op, c.args, {.dtype = c.dtype, .epilogue = c.epilogue});
   KILN_CHECK(dag.ok(), "{} {}: {}", c.op, c.args, Message(dag.status()));
   target::HardwareParams hardware;
   hardware.num_cores = 4;
@@ -286,8 +287,13 @@ TEST(Mutation, GpuWalksStayLegal) {
   Walk(true, cases, 800);
 }
 
+bool IsOfMatrixUnits(ir::Hint hint) {
+  return hint == ir::Hint::kMatrixUnit || hint == ir::Hint::kSwizzle;
+}
+
 TEST(Mutation, EachKindChangesWhatItSays) {
   const Case conv = {"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}};
+  const Case half = {"matmul", "256,256,256", {}, ir::kFloat16};
   const Case pool = {"max_pool2d_nchw", "1,56,56,16,3,3,2,1"};
   const Case relu = {"relu", "1000,1000"};
   struct Change {
@@ -301,7 +307,8 @@ TEST(Mutation, EachKindChangesWhatItSays) {
       {MutationKind::kComputeLocation, false, conv}, {MutationKind::kParallel, false, conv},
       {MutationKind::kVectorize, false, pool}};
   for (const HintChoice& choice : HintChoices()) {
-    if (choice.gpu_weight > 0) cases.push_back({choice.hint, true, conv});
+    if (choice.gpu_weight > 0)
+      cases.push_back({choice.hint, true, IsOfMatrixUnits(choice.hint) ? half : conv});
     if (choice.cpu_weight > 0) cases.push_back({choice.hint, false, conv});
   }
   for (const auto& [kind, gpu, c] : cases) {

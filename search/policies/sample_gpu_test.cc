@@ -32,10 +32,11 @@ using schedule::State;
 struct Case {
   const char *op, *args;
   std::vector<std::string> epilogue = {};
+  ir::Type dtype = ir::kFloat32;
 };
 
 Task MakeTask(const Case& c) {
-  auto dag = dag::BuildOp(c.op, c.args, {.epilogue = c.epilogue});
+  auto dag = dag::BuildOp(c.op, c.args, {.dtype = c.dtype, .epilogue = c.epilogue});
   KILN_CHECK(dag.ok(), "{} {}: {}", c.op, c.args, Message(dag.status()));
   return Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
 }
@@ -252,8 +253,11 @@ TEST(SampleGpu, ShapesOfMovesAndRowsVary) {
 
 // No divisor of 1031 but 1 is a number of threads that a block can have.
 TEST(SampleGpu, HintsAreDrawnUnlessAParameterLeavesThemOut) {
-  const Task task = MakeTask({"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}});
+  const Task conv = MakeTask({"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}});
+  const Task half = MakeTask({"matmul", "256,256,256", {}, ir::kFloat16});
   const auto values = [&](ir::Hint hint, const Parameters& parameters) {
+    const bool is_of_matrix_units = hint == ir::Hint::kMatrixUnit || hint == ir::Hint::kSwizzle;
+    const Task& task = is_of_matrix_units ? half : conv;
     std::set<int32_t> drawn;
     Rng rng(11);
     const Sketch sketch = GenerateSketches({task, parameters})[0];

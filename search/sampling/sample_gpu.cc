@@ -560,12 +560,15 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
     KILN_RETURN_IF_ERROR(AnnotateBuffering(state, task, parameters, rng));
   }
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
+  KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, rng));
+  // Swizzled tiles may take more room than padded ones.
+  if (MatrixStageOf(state))
+    KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
   std::vector<schedule::StepPtr> steps = state.steps();
   if (SimplifyLayouts(state, steps)) {
     KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, steps, task.stop));
     KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
   }
-  KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, rng));
   return state;
 }
 

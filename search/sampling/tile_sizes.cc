@@ -56,10 +56,12 @@ class TileFiller {
   TileFiller(const Sketch& sketch, const Task& task, const Parameters& parameters, Rng& rng)
       : steps_(sketch.steps),
         state_(sketch.state.initial_dag()),
+        target_(task.target),
         hardware_(task.hardware),
         device_(task.device),
         parameters_(parameters),
         rng_(rng),
+        has_warpgroup_units_(HasWarpgroupUnits(task.target)),
         wants_matrix_(HasMatrixUnits(task.target) && Chance(rng, parameters.matrix_unit_prob)),
         cluster_split_(ClusterSplitOf(sketch.state)),
         spatial_lengths_(static_cast<size_t>(
@@ -81,7 +83,8 @@ class TileFiller {
       } else if (split->lengths.size() == spatial_lengths_) {
         KILN_RETURN_IF_ERROR(FillTiles(i));
       } else if (IsMatrixDepth(*split)) {
-        KILN_RETURN_IF_ERROR(Apply(*split, RandomMatrixDepth(ExtentOf(*split), rng_)));
+        KILN_RETURN_IF_ERROR(
+            Apply(*split, RandomMatrixDepth(*matrix_, matrix_unit_, ExtentOf(*split), rng_)));
         ++i;
       } else {
         KILN_RETURN_IF_ERROR(
@@ -90,8 +93,8 @@ class TileFiller {
       }
     }
     if (matrix_) {
-      KILN_RETURN_IF_ERROR(
-          state_.Apply(schedule::HintStep(MatrixStage(), ir::Hint::kMatrixUnit, 1)));
+      KILN_RETURN_IF_ERROR(state_.Apply(schedule::HintStep(MatrixStage(), ir::Hint::kMatrixUnit,
+                                                           static_cast<int32_t>(matrix_unit_))));
     }
     return std::move(state_);
   }
@@ -279,8 +282,17 @@ class TileFiller {
     const int s = splits[0]->stage_id;
     if (!wants_matrix_ || matrix_ || spatial_lengths_ != 4) return false;
     const std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(s).op);
-    if (!product || product->axes.size() != extents.size()) return false;
-    KILN_ASSIGN_OR_RETURN(const auto tile, DrawMatrixTile(*product, extents));
+    if (!product || !HasMatrixUnit(target_, *product->unit) ||
+        product->axes.size() != extents.size())
+      return false;
+    std::vector<std::vector<int64_t>> tile;
+    if (has_warpgroup_units_ && IsForWarpgroups(*product->unit) &&
+        Chance(rng_, parameters_.warpgroup_prob)) {
+      tile = DrawMatrixTile(*product, MatrixUnit::kWarpgroup, extents);
+      if (!tile.empty()) matrix_unit_ = MatrixUnit::kWarpgroup;
+    }
+    if (tile.empty()) tile = DrawMatrixTile(*product, MatrixUnit::kWarp, extents);
+    if (tile.empty()) return FailedPrecondition("no tile for matrix units was found");
     matrix_ = product;
     matrix_stage_ = s;
     matrix_op_ = state_.stage(s).op;
@@ -288,12 +300,13 @@ class TileFiller {
     return true;
   }
 
-  // As other tiles are: again and again, until one keeps the device busy, by chance.
-  StatusOr<std::vector<std::vector<int64_t>>> DrawMatrixTile(const MatrixProduct& product,
-                                                             const std::vector<int64_t>& extents) {
+  // As other tiles are: again and again, until one keeps the device busy, by chance. Empty: there is
+  // none.
+  std::vector<std::vector<int64_t>> DrawMatrixTile(const MatrixProduct& product, MatrixUnit unit,
+                                                   const std::vector<int64_t>& extents) {
     std::vector<std::vector<int64_t>> tile;
     for (int tries = 0; tries < parameters_.tile_draws; ++tries) {
-      std::vector<std::vector<int64_t>> drawn = RandomMatrixTile(product, extents, rng_);
+      std::vector<std::vector<int64_t>> drawn = RandomMatrixTile(product, unit, extents, rng_);
       if (drawn.empty()) continue;
       tile = std::move(drawn);
       TileUse use = UseOfTiles(extents, tile);
@@ -308,7 +321,6 @@ class TileFiller {
                      UsedShare(extents, tile)))
         return tile;
     }
-    if (tile.empty()) return FailedPrecondition("no tile for matrix units was found");
     return tile;
   }
 
@@ -353,12 +365,14 @@ class TileFiller {
 
   const std::vector<StepPtr>& steps_;
   State state_;
+  const target::Target& target_;
   const target::HardwareParams& hardware_;
   const device::DeviceModel& device_;
   const Parameters& parameters_;
   Rng& rng_;
-  const bool wants_matrix_;
+  const bool has_warpgroup_units_, wants_matrix_;
   std::optional<MatrixProduct> matrix_ = {};  // that is being tiled
+  MatrixUnit matrix_unit_ = MatrixUnit::kWarp;
   int matrix_stage_ = -1;
   dag::OperatorPtr matrix_op_ = {};
   const std::optional<int> cluster_split_;  // a step number

@@ -66,11 +66,6 @@ int64_t BytesOf(const Stage& stage, std::span<const int64_t> shape) {
   return MultiplyCounts(ProductOfCounts(shape), stage.op->type().bytes());
 }
 
-// Bytes of the buffer for the region that an attached stage covers.
-int64_t BufferBytes(const Stage& stage) {
-  return BytesOf(stage, schedule::BufferShape(stage, RegionOf(stage)));
-}
-
 // Blocks of a cluster that have a part each of what the stage computes: its first axis numbers
 // them.
 int64_t BlocksThatHold(const Stage& stage) {
@@ -79,6 +74,16 @@ int64_t BlocksThatHold(const Stage& stage) {
       return std::max<int64_t>(stage.loop(i).extent, 1);
   }
   return 1;
+}
+
+// In a block, all of its buffers.
+int64_t SharedBytes(const State& state, int s) {
+  constexpr int64_t kPeriod = 1024;  // a swizzled buffer starts at a multiple of it
+  const Stage& stage = state.stage(s);
+  const bool is_swizzled = schedule::IsSwizzled(state, s);
+  const int64_t bytes = BytesOf(stage, schedule::BufferShape(stage, RegionOf(stage), is_swizzled)) *
+                        Buffers(state, s) / BlocksThatHold(stage);
+  return is_swizzled ? RoundUp(bytes, kPeriod) : bytes;
 }
 
 int64_t RegionBytes(const Stage& stage) { return BytesOf(stage, RegionOf(stage)); }
@@ -118,7 +123,7 @@ BlockUse UseOfKernel(const State& state, int root) {
       }
     }
     if (!IsShared(state, s)) continue;
-    use.shared_bytes += BufferBytes(stage) * Buffers(state, s) / BlocksThatHold(stage);
+    use.shared_bytes += SharedBytes(state, s);
     const bool ahead = Buffers(state, s) > 1;
     const bool copied = ahead && state.stage(state.attach(s).stage).asynchronous &&
                         schedule::CanCopyAsync(state, s);

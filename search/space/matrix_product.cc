@@ -1,5 +1,7 @@
 #include "search/space/matrix_product.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -8,6 +10,7 @@
 #include "base/integers.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/steps/steps.h"
+#include "compiler/target/math.h"
 #include "search/space/stage_view.h"
 
 namespace kiln::search {
@@ -17,18 +20,13 @@ using ir::Expr;
 using ir::Op;
 using schedule::State;
 
-constexpr int kFirstArch = 80;
+constexpr int kWarpgroupArch = 90;
 // Of the instruction.
-constexpr int64_t kThreadRows = 8, kThreadColumns = 4, kColumnsOfThread = 2, kDepth = 16;
+constexpr int64_t kThreadRows = 8, kThreadColumns = 4;
+constexpr int64_t kMaxWarps = 16, kMaxWarpColumns = 8;
+constexpr int64_t kMaxWarpgroupColumns = 32, kWarpgroupWarps = 4;
 // A thread has no more of the tile in registers.
 constexpr int64_t kMaxElements = 128;
-
-Expr HalfLoad(Expr e) {
-  if (e->op != Op::kCast || e->type != ir::kFloat32) return nullptr;
-  const Expr load = e->arg(0);
-  const bool is_half = load->type == ir::kFloat16 || load->type == ir::kBFloat16;
-  return load->op == Op::kLoad && is_half ? load : nullptr;
-}
 
 bool Reads(Expr load, int axis) {
   return std::ranges::any_of(load->args(), [&](Expr index) { return ir::UsesVar(index, axis); });
@@ -44,15 +42,9 @@ std::set<int> NeighbourAxes(Expr load) {
   return axes;
 }
 
-// Are 8 neighbours what the unit reads at once: along the depth, or along this spatial axis?
-bool IsReadInRows(Expr load, int depth_axis, std::optional<int> spatial_axis) {
-  const std::set<int> axes = NeighbourAxes(load);
-  return axes == std::set<int>{depth_axis} ||
-         (spatial_axis && axes == std::set<int>{*spatial_axis});
-}
-
 // A number of warps along the rows.
-int64_t RandomWarps(Rng& rng) {
+int64_t RandomWarps(MatrixUnit unit, Rng& rng) {
+  if (unit == MatrixUnit::kWarpgroup) return kWarpgroupWarps * (Chance(rng, 0.3) ? 2 : 1);
   constexpr std::array<int64_t, 7> kWarps = {1, 2, 2, 4, 4, 4, 8};
   return PickFrom(rng, kWarps);
 }
@@ -60,17 +52,15 @@ int64_t RandomWarps(Rng& rng) {
 }  // namespace
 
 std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
-  if (op.bodies().size() != 1 || op.reduction().kind != dag::Combiner::kSum ||
-      op.axes().size() < 2 || op.type() != ir::kFloat32)
+  if (op.bodies().size() != 1 || op.reduction().kind != dag::Combiner::kSum || op.axes().size() < 2)
     return std::nullopt;
-  const Expr body = op.bodies()[0];
-  if (body->op != Op::kMul) return std::nullopt;
-  Expr first = HalfLoad(body->arg(0)), second = HalfLoad(body->arg(1));
-  if (first == nullptr || second == nullptr || first->type != second->type) return std::nullopt;
+  const std::optional<ir::MatrixFactors> factors = ir::MatrixFactorsOf(op.bodies()[0]);
+  if (!factors || op.type() != factors->unit->sum) return std::nullopt;
+  Expr first = factors->a, second = factors->b;
   const int spatial = static_cast<int>(op.axes().size());
   // The second one is that of the columns.
   if (Reads(first, spatial - 1)) std::swap(first, second);
-  MatrixProduct product;
+  MatrixProduct product = {.unit = factors->unit, .first = first, .second = second};
   int64_t rows = 1;
   for (int axis = 0; axis < spatial; ++axis) {
     const bool in_first = Reads(first, axis), in_second = Reads(second, axis);
@@ -80,7 +70,7 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
     if (product.axes.back() == MatrixAxis::kRow) rows *= op.axes()[axis].extent;
   }
   if (product.axes.back() != MatrixAxis::kColumn || rows < kThreadRows ||
-      op.axes().back().extent < kThreadColumns * kColumnsOfThread)
+      op.axes().back().extent < kThreadColumns * product.columns_of_thread)
     return std::nullopt;
   int64_t longest = 0;
   for (int axis = 0; axis < static_cast<int>(op.reduce_axes().size()); ++axis) {
@@ -90,20 +80,42 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
     longest = extent;
     product.depth_axis = loop;
   }
-  if (longest < kDepth / 2) return std::nullopt;
+  if (longest < product.unit->depth() / 2) return std::nullopt;
   const auto is_row = [](MatrixAxis axis) { return axis == MatrixAxis::kRow; };
   std::optional<int> only_row;
   if (std::ranges::count_if(product.axes, is_row) == 1) {
     only_row = static_cast<int>(std::ranges::find_if(product.axes, is_row) - product.axes.begin());
   }
-  if (!IsReadInRows(first, product.depth_axis, only_row) ||
-      !IsReadInRows(second, product.depth_axis, spatial - 1))
+  if (!product.IsAlongDepth(first) && (!only_row || NeighbourAxes(first) != std::set{*only_row}))
     return std::nullopt;
+  if (!product.IsAlongDepth(second) && NeighbourAxes(second) != std::set{spatial - 1})
+    return std::nullopt;
+  // Bytes come in pairs of neighbours, which belong to one thread.
+  if (product.unit->factor.bytes() == 1) {
+    if (!product.IsAlongDepth(first)) product.rows_of_thread *= 2;
+    if (!product.IsAlongDepth(second)) product.columns_of_thread *= 2;
+  }
   return product;
 }
 
+bool MatrixProduct::IsAlongDepth(Expr load) const {
+  return NeighbourAxes(load) == std::set{depth_axis};
+}
+
 bool HasMatrixUnits(const target::Target& target) {
-  return target.is_gpu() && target.GpuArch() >= kFirstArch;
+  return std::ranges::any_of(ir::MatrixUnits(), [&](const ir::MatrixUnit& unit) {
+    return target.GpuArch() >= unit.first_arch;
+  });
+}
+
+bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit) {
+  return target.GpuArch() >= unit.first_arch && (!unit.rounds || target::AllowsTf32(target));
+}
+
+bool IsForWarpgroups(const ir::MatrixUnit& unit) { return unit.factor.bytes() == 2; }
+
+bool HasWarpgroupUnits(const target::Target& target) {
+  return target.is_gpu() && target.GpuArch() == kWarpgroupArch;
 }
 
 bool HasMatrixHint(std::span<const schedule::StepPtr> steps) {
@@ -133,6 +145,22 @@ bool IsNeeded(std::span<const int64_t> lengths, int64_t extent) {
   return (lengths[0] - 1) * lengths[1] * lengths[2] * lengths[3] < extent;
 }
 
+// Warps beside each other, of a block that has these along the rows.
+int64_t RandomWarpColumns(MatrixUnit unit, int64_t row_warps, Rng& rng) {
+  constexpr std::array<int64_t, 6> kColumns = {1, 1, 1, 2, 2, 4};
+  if (unit == MatrixUnit::kWarpgroup) return 1;
+  const int64_t columns = PickFrom(rng, kColumns);
+  return columns * row_warps <= kMaxWarps ? columns : 1;
+}
+
+// Tiles of 8 columns. Rows of 32 bytes and more are what units of four warps read.
+std::span<const int64_t> ColumnTiles(MatrixUnit unit) {
+  static constexpr std::array<int64_t, 10> kOfWarp = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16};
+  static constexpr std::array<int64_t, 12> kOfWarpgroup = {2, 4, 4, 6, 8, 8, 8, 12, 16, 16, 24, 32};
+  if (unit == MatrixUnit::kWarpgroup) return kOfWarpgroup;
+  return kOfWarp;
+}
+
 // Powers of two for the row axes, the last one first, whose product is `threads`: no axis gets more
 // than covers it. Empty: that many do not fit.
 std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
@@ -154,7 +182,7 @@ std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
+std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product, MatrixUnit unit,
                                                    std::span<const int64_t> extents, Rng& rng) {
   std::vector<std::vector<int64_t>> tile(extents.size(), {1, 1, 1, 1});
   std::vector<size_t> rows;  // the last one first
@@ -162,13 +190,17 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
     if (product.axes[axis] == MatrixAxis::kRow) rows.push_back(axis);
   }
   std::vector<int64_t> threads;
-  for (int64_t warps = RandomWarps(rng); threads.empty(); warps /= 2)
+  for (int64_t warps = RandomWarps(unit, rng); threads.empty(); warps /= 2) {
+    if (unit == MatrixUnit::kWarpgroup && warps < kWarpgroupWarps) return {};
     threads = ShareOut(kThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
+  }
   for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
+  tile[rows[0]].back() = product.rows_of_thread;
 
-  // Rows of virtual threads: an even number, of one axis or of two.
+  // Rows of a thread: an even number, of virtual threads of one axis or of two, or of one axis.
   constexpr std::array<int64_t, 5> kRowTiles = {2, 2, 4, 4, 8};
-  const int64_t vrows = PickFrom(rng, kRowTiles);
+  const int64_t thread_rows = PickFrom(rng, kRowTiles),
+                vrows = thread_rows / product.rows_of_thread;
   const size_t along = rows.size() > 1 && Chance(rng, 0.4) ? 1 : 0;
   tile[rows[along]][0] = vrows;
   if (along == 0 && rows.size() > 1 && vrows > 2 && Chance(rng, 0.5)) {
@@ -179,24 +211,29 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
     if (!IsNeeded(tile[axis], extents[axis])) return {};
   }
 
+  const int64_t row_warps = ProductOfCounts(threads) / kThreadRows;
+  const int64_t warp_columns = RandomWarpColumns(unit, row_warps, rng);
   std::vector<int64_t>& columns = tile.back();
-  columns = {1, kThreadColumns, 1, kColumnsOfThread};
-  constexpr std::array<int64_t, 10> kColumnTiles = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16};
-  const int64_t most = CeilDiv(extents.back(), kThreadColumns * kColumnsOfThread);
-  const int64_t room = kMaxElements / (vrows * kColumnsOfThread);
+  columns = {1, kThreadColumns * warp_columns, 1, product.columns_of_thread};
+  const int64_t most =
+      CeilDiv(extents.back(), kThreadColumns * warp_columns * product.columns_of_thread);
+  const int64_t room = kMaxElements / (thread_rows * product.columns_of_thread);
   std::vector<int64_t> choices;
-  for (const int64_t n : kColumnTiles) {
+  for (const int64_t n : ColumnTiles(unit)) {
     if (n <= most && n <= room) choices.push_back(n);
   }
+  if (choices.empty()) return {};
   columns[0] = PickFrom(rng, choices);
   return tile;
 }
 
-std::vector<int64_t> RandomMatrixDepth(int64_t extent, Rng& rng) {
-  constexpr std::array<int64_t, 6> kDepths = {16, 32, 32, 64, 64, 128};
+std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit unit,
+                                       int64_t extent, Rng& rng) {
+  constexpr std::array<int64_t, 6> kOfWarp = {1, 2, 2, 4, 4, 8}, kOfWarpgroup = {1, 2, 4, 4, 4, 8};
   std::vector<int64_t> choices;
-  for (const int64_t depth : kDepths) {
-    if (depth == kDepth || depth <= extent) choices.push_back(depth);
+  for (const int64_t steps : unit == MatrixUnit::kWarpgroup ? kOfWarpgroup : kOfWarp) {
+    const int64_t depth = steps * product.unit->depth();
+    if (steps == 1 || depth <= extent) choices.push_back(depth);
   }
   return {1, PickFrom(rng, choices)};
 }
@@ -212,43 +249,65 @@ Status CheckMatrixTile(const State& state) {
                               stage.op->name(), why);
   };
   const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
-  if (!product) return refuse("it is no sum of products of 16-bit floats");
+  if (!product) return refuse("it is no sum of products that a unit multiplies");
   const size_t spatial = product->axes.size();
-  int64_t rows = 1, vrows = 0, elements = kColumnsOfThread;
+  const bool is_warpgroup =
+      stage.hints[ir::Hint::kMatrixUnit] == static_cast<int32_t>(MatrixUnit::kWarpgroup);
+  if (is_warpgroup && !IsForWarpgroups(*product->unit))
+    return refuse("four warps multiply 16-bit floats only");
+  int64_t rows = 1, vrows = 0, elements = product->columns_of_thread * product->rows_of_thread;
   bool is_deep = false;
   size_t axis = 0;
   std::vector<std::vector<int64_t>> tiles(stage.op->axes().size());
   for (const int number : SplitStepsOf(state, *s)) {
     const auto& split = *schedule::As<schedule::SplitStep>(*state.steps()[number]);
     if (split.lengths.size() == 2) {
-      is_deep |= split.lengths.back() % kDepth == 0;
+      is_deep |= split.lengths.back() % product->unit->depth() == 0;
     } else if (split.lengths.size() == 4 && axis < spatial) {
       tiles[axis++] = split.lengths;
     }
   }
   if (axis != spatial) return refuse("its axes are not tiled in five levels");
-  if (!is_deep) return refuse("no reduction has an innermost length that is a multiple of 16");
+  if (!is_deep) {
+    return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
+                              product->unit->depth()));
+  }
   for (axis = spatial; axis-- > 0;) {
     const std::vector<int64_t>& t = tiles[axis];
     elements *= t[0];
     if (axis + 1 == spatial) {
-      if (t[1] != kThreadColumns || t[2] * t[3] != kColumnsOfThread)
-        return refuse("its last axis has not 4 threads with 2 neighbours each");
+      const int64_t warps = t[1] / kThreadColumns;
+      const bool has_warps = t[1] % kThreadColumns == 0 && warps <= kMaxWarpColumns &&
+                             std::has_single_bit(static_cast<uint64_t>(warps));
+      if (!has_warps || t[2] * t[3] != product->columns_of_thread) {
+        return refuse(
+            fmt::format("its last axis has not 4, 8, 16 or 32 threads with {} neighbours each",
+                        product->columns_of_thread));
+      }
+      if (is_warpgroup && warps != 1) return refuse("four warps together are beside others");
+      if (is_warpgroup && (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns))
+        return refuse("four warps have no multiple of 16 columns up to 256");
       continue;
     }
-    if (t[2] != 1 || t[3] != 1) return refuse("a thread has neighbours along another axis");
+    const bool is_row = product->axes[axis] == MatrixAxis::kRow;
+    if (t[2] * t[3] != (is_row ? product->rows_of_thread : 1))
+      return refuse("a thread has other neighbours along another axis");
     if (!IsNeeded(t, stage.op->axes()[axis].extent)) return refuse("rows are beyond their axis");
-    if (product->axes[axis] != MatrixAxis::kRow) {
+    if (!is_row) {
       if (t[1] != 1) return refuse("an axis that is no row has threads");
       if (product->axes[axis] == MatrixAxis::kBatch && t[0] != 1)
         return refuse("a block has several matrices of a batch");
+      if (is_warpgroup && t[0] != 1) return refuse("four warps have columns of another axis");
       continue;
     }
     rows *= t[1];
     if (vrows == 0 && t[0] > 1) vrows = t[0];
   }
   if (rows % kThreadRows != 0) return refuse("the rows have no multiple of 8 threads");
-  if (vrows == 0 || vrows % 2 != 0) return refuse("a thread has no even number of rows");
+  if (is_warpgroup && rows % (kWarpgroupWarps * kThreadRows) != 0)
+    return refuse("the rows have no multiple of 32 threads, for four warps together");
+  if (std::max<int64_t>(vrows, 1) * product->rows_of_thread % 2 != 0)
+    return refuse("a thread has no even number of rows");
   if (elements > 2 * kMaxElements) return refuse("a thread has too many elements");
   return OkStatus();
 }

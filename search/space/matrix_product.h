@@ -1,18 +1,25 @@
 // Which reductions matrix units can compute, and the tiles that fit them.
 //
-// A sum of products of two 16-bit floats in float32 is a matrix product: spatial axes that the first
-// factor alone is read by are rows, those of the second alone columns, those of both batches; the
-// reduce axes are its depth. Convolutions are such products as they stand: their windows are what is
-// read, and are fetched once for all of a tile. In memory both factors have neighbours along the
-// depth, or the first along its only row axis, the second along the last axis.
+// A sum of products of two elements that a unit multiplies (compiler/ir/matrix_unit.h) is a matrix
+// product: spatial axes that the first factor alone is read by are rows, those of the second alone
+// columns, those of both batches; the reduce axes are its depth. Convolutions are such products as
+// they stand: their windows are what is read, and are fetched once for all of a tile. In memory both
+// factors have neighbours along the depth, or the first along its only row axis, the second along
+// the last axis.
 //
-// The instruction's tile is 16 rows, 8 columns, 16 deep (compiler/codegen/cuda/matrix_tile.h says
-// which thread has what). A tile in levels [vthreads, threads, inner, inner] fits it where
-//   * the last spatial axis is a column: [any, 4, a, b] with a*b = 2;
+// The instruction's tile is 16 rows, 8 columns, `depth` deep (compiler/codegen/cuda/matrix_tile.h
+// says which thread has what). A tile in levels [vthreads, threads, inner, inner] fits it where
+//   * the last spatial axis is a column: [any, 4 n, a, b] with a*b = columns_of_thread, for n = 1, 2,
+//     4 or 8 warps beside each other;
 //   * rows are [any, any, 1, 1], their threads together a multiple of 8, their virtual threads even
-//     in the innermost row axis that has some;
+//     in the innermost row axis that has some; or the only row axis is [any, any, a, b] with a*b =
+//     rows_of_thread = 2, of bytes that are neighbours along it;
 //   * other columns are [any, 1, 1, 1], and batches [1, 1, 1, 1];
-//   * one reduce axis has an innermost length that is a multiple of 16.
+//   * one reduce axis has an innermost length that is a multiple of the depth.
+// Four warps together (Hint::kMatrixUnit of 2; codegen/cuda/matrix_warpgroup.h) compute it where
+//   * factors have 16 bits;
+//   * no warps are beside each other, and the threads of the rows are a multiple of 32;
+//   * of the columns but the last axis has several, an even number up to 32 of virtual threads.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +30,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "compiler/dag/dag.h"
+#include "compiler/ir/matrix_unit.h"
 #include "compiler/schedule/state.h"
 #include "compiler/target/target.h"
 
@@ -31,15 +39,28 @@ namespace kiln::search {
 enum class MatrixAxis : uint8_t { kRow, kColumn, kBatch };
 
 struct MatrixProduct {
-  std::vector<MatrixAxis> axes;  // spatial ones
-  int depth_axis = -1;           // the reduce axis, as a loop of the untiled stage, that tiles cut
+  const ir::MatrixUnit* unit = nullptr;
+  std::vector<MatrixAxis> axes = {};  // spatial ones
+  int depth_axis = -1;  // the reduce axis, as a loop of the untiled stage, that tiles cut
+  ir::Expr first = nullptr, second = nullptr;         // the factors' loads
+  int64_t columns_of_thread = 2, rows_of_thread = 1;  // neighbours
+
+  // Is it read along the depth?
+  bool IsAlongDepth(ir::Expr load) const;
 };
 
 // Nothing: it is no such product, or one too small for a tile.
 std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op);
 
-// Has the target's architecture these units (sm_80 and up)?
+// Has the target's architecture any matrix units? Those of four warps together (sm_90)?
 bool HasMatrixUnits(const target::Target& target);
+bool HasWarpgroupUnits(const target::Target& target);
+// May those be used that multiply such factors? Do four warps together multiply them?
+bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit);
+bool IsForWarpgroups(const ir::MatrixUnit& unit);
+
+// Values of Hint::kMatrixUnit.
+enum class MatrixUnit : int32_t { kNone, kWarp, kWarpgroup };
 
 // The stage that a hint says matrix units compute; none: there is none.
 std::optional<int> MatrixStageOf(const schedule::State& state);
@@ -53,10 +74,11 @@ int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hin
 
 // [vthreads, threads, 1, inner] of each spatial axis, in their order, as a random tile that fits.
 // Empty: this draw does not; draw again.
-std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
+std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product, MatrixUnit unit,
                                                    std::span<const int64_t> extents, Rng& rng);
 // [outer, innermost] of the reduce axis that tiles cut.
-std::vector<int64_t> RandomMatrixDepth(int64_t extent, Rng& rng);
+std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit unit,
+                                       int64_t extent, Rng& rng);
 
 // FailedPrecondition: why the tiles of the stage with the hint do not fit. The extents of `state`
 // must be filled.

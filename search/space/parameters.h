@@ -72,8 +72,11 @@ namespace kiln::search {
     "")                                                                                           \
   /* Sampling: how likely what is drawn. */                                                       \
   X(double, matrix_unit_prob, 0.7, 0, 1,                                                          \
-    "GPU: a sum of products of 16-bit floats gets a tile for matrix units, where the "            \
-    "architecture has them",                                                                      \
+    "GPU: a sum of products of a type that matrix units multiply gets a tile for them, where "    \
+    "the target has such",                                                                        \
+    "")                                                                                           \
+  X(double, warpgroup_prob, 0.5, 0, 1,                                                            \
+    "GPU: such a tile is one of four warps together, where the architecture has units for them",  \
     "")                                                                                           \
   X(double, uneven_tile_prob, 0.5, 0, 1,                                                          \
     "a tile of an axis with poor divisors is drawn as of a longer one",                           \

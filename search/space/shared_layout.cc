@@ -1,12 +1,14 @@
 #include "search/space/shared_layout.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/space/matrix_product.h"
 #include "search/space/thread_shapes.h"
 
 namespace kiln::search {
@@ -18,16 +20,27 @@ using schedule::StorageAlignStep;
 
 constexpr int kVectorBytes = 16, kWordBytes = 4, kBanks = 32;
 
-// Rows as long as they are, a multiple of a vector, an odd multiple of one.
+// Rows as long as they are, a multiple of a vector, an odd multiple of one, two vectors more than
+// all banks.
 using Padding = std::pair<int, int>;  // of an SA step: factor, offset
 // A copy is read along both axes: rows as long as they are, one word more than all banks, an odd
 // multiple of a vector.
-std::array<Padding, 3> Paddings(const State& state, int s) {
+std::array<Padding, 4> Paddings(const State& state, int s) {
   const int bytes = state.stage(s).op->type().bytes();
-  const int vector = std::max(1, kVectorBytes / bytes);
-  if (!IsCopied(state, s)) return {Padding{1, 0}, Padding{vector, 0}, Padding{2 * vector, vector}};
-  const int word = std::max(1, kWordBytes / bytes);
-  return {Padding{1, 0}, Padding{kBanks * word, word}, Padding{2 * vector, vector}};
+  const int vector = std::max(1, kVectorBytes / bytes), word = std::max(1, kWordBytes / bytes);
+  const Padding second = IsCopied(state, s) ? Padding{kBanks * word, word} : Padding{vector, 0};
+  return {Padding{1, 0}, second, Padding{2 * vector, vector}, Padding{kBanks * word, 2 * vector}};
+}
+
+// Do matrix units read it element by element, four of a row and eight rows at once? Of 32 bits they
+// do where neighbours are not along the sum.
+bool IsReadByElements(const State& state, int s) {
+  const int reader = state.attach(s).stage;
+  const std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(reader).op);
+  if (!product || product->unit->factor.bytes() != kWordBytes) return false;
+  return std::ranges::any_of(std::array{product->first, product->second}, [&](ir::Expr load) {
+    return state.dag()->node(reader).inputs[load->id].op == s && !product->IsAlongDepth(load);
+  });
 }
 
 LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
@@ -38,7 +51,8 @@ LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
 
 // The stride of every axis, 0 where there is but one element, and the size: equal ones, equal
 // strides of all elements.
-std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& steps) {
+std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& steps,
+                                    bool is_swizzled) {
   const LayoutStep& layout = *schedule::As<LayoutStep>(*steps[0]);
   const StorageAlignStep& align = *schedule::As<StorageAlignStep>(*steps[1]);
   stage.layout.assign(layout.order.begin(), layout.order.end());
@@ -48,7 +62,7 @@ std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& st
   std::vector<int64_t> region;
   for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
     region.push_back(std::max<int64_t>(1, stage.iters[axis].extent));
-  const std::vector<int64_t> shape = schedule::BufferShape(stage, region);
+  const std::vector<int64_t> shape = schedule::BufferShape(stage, region, is_swizzled);
   std::vector<int64_t> strides(shape.size() + 1);
   int64_t stride = 1;
   for (size_t d = shape.size(); d-- > 0;) {
@@ -58,6 +72,23 @@ std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& st
   }
   strides.back() = stride;
   return strides;
+}
+
+// What is swizzled in any case needs no hint.
+bool SimplifySwizzles(const State& filled, std::vector<schedule::StepPtr>& steps) {
+  bool changed = false;
+  for (schedule::StepPtr& step : steps) {
+    if (schedule::HintOf(*step, ir::Hint::kSwizzle).value_or(0) == 0) continue;
+    schedule::StepPtr without = schedule::HintStep(step->stage(), ir::Hint::kSwizzle, 0);
+    const int reader = filled.attach(step->stage()).stage;
+    const bool is_needed = filled.attach(step->stage()).kind != schedule::Attach::kIter ||
+                           filled.stage(reader).hints[ir::Hint::kMatrixUnit] !=
+                               static_cast<int32_t>(MatrixUnit::kWarpgroup);
+    if (is_needed) continue;
+    step = std::move(without);
+    changed = true;
+  }
+  return changed;
 }
 
 }  // namespace
@@ -98,10 +129,14 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
   const int rank = static_cast<int>(op.axes().size());
   std::vector<int> order(rank);
   std::iota(order.begin(), order.end(), 0);
-  const std::array<Padding, 3> paddings = Paddings(state, s);
+  const std::array<Padding, 4> paddings = Paddings(state, s);
   // Matrix units read whole vectors, 8 rows at once: an odd multiple is free of bank conflicts.
-  if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0)
-    return StepsOf(s, std::move(order), paddings[Chance(rng, parameters.pad_matrix_prob) ? 2 : 1]);
+  // Single elements of four rows are so where a row begins 8 banks behind the one before.
+  if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0) {
+    const size_t padded = IsReadByElements(state, s) ? 3 : 2;
+    return StepsOf(s, std::move(order),
+                   paddings[Chance(rng, parameters.pad_matrix_prob) ? padded : 1]);
+  }
   std::vector<int> varying = LaneVaryingAxes(state, s);
   const bool innermost_is_varying = std::erase(varying, rank - 1) > 0;
   const bool bytes = op.type().bytes() == 1;
@@ -119,14 +154,15 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
 }
 
 bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps) {
-  bool changed = false;
+  bool changed = SimplifySwizzles(filled, steps);
   for (size_t i = 0; i < steps.size(); ++i) {
     if (!IsLayout(steps, i)) continue;
     // Layouts are given when all stages are made: the number is still the stage's.
     const int s = steps[i]->stage();
     const schedule::Stage& stage = filled.stage(s);
     const LayoutSteps now = {steps[i], steps[i + 1]};
-    const std::vector<int64_t> strides = ElementStrides(stage, now);
+    const bool is_swizzled = schedule::IsSwizzled(filled, s);
+    const std::vector<int64_t> strides = ElementStrides(stage, now, is_swizzled);
     const std::vector<int>& order = schedule::As<LayoutStep>(*now[0])->order;
     std::vector<int> plain(order.size());
     std::iota(plain.begin(), plain.end(), 0);
@@ -134,7 +170,7 @@ bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps)
       for (const std::vector<int>& o : {plain, order}) {
         for (const Padding& padding : Paddings(filled, s)) {
           LayoutSteps other = StepsOf(s, o, padding);
-          if (ElementStrides(stage, other) == strides) return other;
+          if (ElementStrides(stage, other, is_swizzled) == strides) return other;
         }
       }
       return now;

@@ -4,6 +4,7 @@
 
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/gpu_validity.h"
+#include "search/space/matrix_product.h"
 #include "search/space/shared_layout.h"
 #include "search/space/thread_shapes.h"
 #include "search/space/tiling.h"
@@ -75,10 +76,27 @@ std::vector<int32_t> BlocksThatFit(const HintQuestion& question) {
   return choices;
 }
 
-// ---- matrix_unit: a tile has to be cut for it, which no value alone makes of one
+// ---- matrix_unit: a tile has to be cut for it, which no value alone makes of one; but some fit two
+// kinds of units
 
 std::vector<int> NoStages(const State&) { return {}; }
-std::vector<int32_t> WayAsItIs(const HintQuestion& question) { return {question.current}; }
+std::vector<int32_t> UnitsOfTile(const HintQuestion& question) {
+  if (question.current == 0 || !question.has_warpgroup_units) return {question.current};
+  return {static_cast<int32_t>(MatrixUnit::kWarp), static_cast<int32_t>(MatrixUnit::kWarpgroup)};
+}
+
+// ---- swizzle: of what matrix units read
+
+std::vector<int> ReadByMatrixUnits(const State& state) {
+  std::vector<int> stages;
+  for (const int s : FetchedStages(state)) {
+    if (!IsCopied(state, s) && state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0)
+      stages.push_back(s);
+  }
+  return stages;
+}
+
+std::vector<int32_t> OffAndOn(const HintQuestion&) { return {0, 1}; }
 
 constexpr HintChoice kHintChoices[] = {
     {.hint = ir::Hint::kUnroll,
@@ -103,9 +121,16 @@ constexpr HintChoice kHintChoices[] = {
      .values = BlocksThatFit},
     {.hint = ir::Hint::kMatrixUnit,
      .parameter = "",
-     .mutation = "",
+     .mutation = "kind of matrix unit",
+     .gpu_weight = 0.02,
      .stages = NoStages,
-     .values = WayAsItIs},
+     .values = UnitsOfTile},
+    {.hint = ir::Hint::kSwizzle,
+     .parameter = "swizzle",
+     .mutation = "swizzle",
+     .gpu_weight = 0.03,
+     .stages = ReadByMatrixUnits,
+     .values = OffAndOn},
 };
 static_assert(std::size(kHintChoices) == ir::kNumHints);
 static_assert(

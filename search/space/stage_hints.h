@@ -20,6 +20,7 @@ struct HintQuestion {
   bool gpu = false;
   int32_t current = 0;                           // the value there is; of a fresh draw 0
   std::function<int64_t()> threads_per_block{};  // GPU
+  bool has_warpgroup_units = false;
 };
 
 struct HintChoice {

@@ -108,8 +108,8 @@ TABLE = {
         "costmodel/model_file.h", "costmodel/wire", "search/choice",
         # The GPU that is at hand.
         "runtime/cuda_driver.h", "runtime/cuda_gpus.h",
-        # What a log's keys may stand for; which schedule a computation gets.
-        "scheduler/computations.h", "scheduler/choice_calls.h",
+        # What a log's keys may stand for; which schedule a computation gets; how far answers may be off.
+        "scheduler/computations.h", "scheduler/choice_calls.h", "scheduler/answer_tolerance.h",
     ],
     # Networks with the best records of their tasks, as files that run.
     "client/compile": [
@@ -123,7 +123,7 @@ TABLE = {
         "base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
         "client", "client/view", "client/compile",
         # Networks are compared with their references as trials are.
-        "runner/arguments.h", "runner/compare.h",
+        "runner/arguments.h", "runner/compare.h", "scheduler/answer_tolerance.h",
     ],
     "client/cli": [
         "base", "device", "proto", "rpc", "compiler", "costmodel", "costmodel/wire", "search", "store", "store/wire", "graph",

@@ -145,6 +145,7 @@ bool IsOfClusters(const State& state) {
 
 // As sampled, and with lengths that divide nothing.
 TEST(ReductionSplits, ClustersComputeTheSame) {
+  const target::Target hopper = *target::ParseTarget("cuda -arch=sm_90");
   for (const Case& c : {kCases[1], kCases[6]}) {
     const Task task = MakeGpuTask(c);
     Rng rng(11);
@@ -158,7 +159,7 @@ TEST(ReductionSplits, ClustersComputeTheSame) {
         if (state.ok() && draw % 2 == 1) state = ChangeLengths(task, *state, rng);
         if (!state.ok()) continue;
         ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(*state, {.gpu = true}));
-        if (!codegen::CheckCudaProgram(program, task.hardware, 90).ok()) continue;
+        if (!codegen::CheckCudaProgram(program, task.hardware, hopper).ok()) continue;
         ++checked;
         uneven += draw % 2;
         sizes.insert(program.kernels.back().cluster);

@@ -25,7 +25,7 @@ class Cuda final : public Backend {
 
   Status Check(const ir::Program& program, const target::Target& target,
                const target::HardwareParams& hardware) const override {
-    return CheckCudaProgram(program, hardware, target.GpuArch());
+    return CheckCudaProgram(program, hardware, target);
   }
 
   StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target,
@@ -51,7 +51,7 @@ class Cuda final : public Backend {
     const std::string arch = target.Option("arch");
     if (arch.empty() || !FindNvrtc().ok()) return source.text;
     // Code that does not compile is shown all the more.
-    const auto cubin = CompileCubin(source.text, arch);
+    const auto cubin = CompileCubin(source.text, ArchFor(source, arch));
     if (!cubin.ok()) {
       const std::string_view message = Message(cubin.status());
       return fmt::format("// {}\n\n{}", message.substr(0, message.find('\n')), source.text);

@@ -1,10 +1,14 @@
 #include "compiler/codegen/cuda/checks.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "compiler/codegen/cuda/shared.h"
+#include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/traverse.h"
+#include "compiler/target/math.h"
 
 namespace kiln::codegen {
 namespace {
@@ -19,15 +23,46 @@ constexpr std::string_view kAxes = "xyz";
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxLocalBytes = 512 << 10;
 constexpr int64_t kMaxParameters = 4096 / 8;
-constexpr int kFirstArchWithClusters = 90, kFirstArchWithMatrixUnits = 80;
-constexpr int64_t kMaxCluster = 8;  // 16 exist on some GPUs, for those who ask
+constexpr int kArchWithWarpgroups = 90;  // those behind it have others
+constexpr int32_t kWarpgroupUnit = 2;    // Hint::kMatrixUnit
+constexpr int64_t kMaxCluster = 8;       // 16 exist on some GPUs, for those who ask
 constexpr int64_t kMany = int64_t{1} << 40;
 
-bool UsesMatrixUnits(const ir::Program& program, Stmt stmt) {
+// From the kind `first` on.
+bool UsesMatrixUnits(const ir::Program& program, Stmt stmt, int32_t first = 1) {
   if (stmt->kind == StmtKind::kStore)
-    return program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kMatrixUnit] != 0;
+    return program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kMatrixUnit] >= first;
   return std::ranges::any_of(stmt->children(),
-                             [&](Stmt child) { return UsesMatrixUnits(program, child); });
+                             [&](Stmt child) { return UsesMatrixUnits(program, child, first); });
+}
+
+void FindMatrixUnits(const ir::Program& program, Stmt stmt,
+                     std::set<const ir::MatrixUnit*>& units) {
+  if (stmt->kind == StmtKind::kStore && UsesMatrixUnits(program, stmt)) {
+    const Expr product = ir::AddedBy(stmt);
+    const auto factors = product == nullptr ? std::nullopt : ir::MatrixFactorsOf(product);
+    if (factors) units.insert(factors->unit);
+  }
+  for (Stmt child : stmt->children()) FindMatrixUnits(program, child, units);
+}
+
+Status CheckMatrixUnits(const ir::Program& program, const ir::Kernel& kernel,
+                        const target::Target& target) {
+  std::set<const ir::MatrixUnit*> units;
+  FindMatrixUnits(program, kernel.body, units);
+  for (const ir::MatrixUnit* unit : units) {
+    const int arch = target.GpuArch();
+    if (arch > 0 && arch < unit->first_arch) {
+      return InvalidArgument("it uses matrix units as they are from sm_{} on, the target is sm_{}",
+                             unit->first_arch, arch);
+    }
+    if (unit->rounds && !target::AllowsTf32(target)) {
+      return InvalidArgument(
+          "matrix units round factors of its products to TF32, which a target allows by "
+          "-math=tf32");
+    }
+  }
+  return OkStatus();
 }
 
 class Checker {
@@ -158,25 +193,30 @@ class Checker {
 };
 }  // namespace
 
-Status CheckCudaArch(const ir::Program& program, int arch) {
+Status CheckCudaTarget(const ir::Program& program, const target::Target& target) {
+  const int arch = target.GpuArch();
   for (const ir::Kernel& kernel : program.kernels) {
-    if (arch < kFirstArchWithMatrixUnits && UsesMatrixUnits(program, kernel.body)) {
+    const Status units = CheckMatrixUnits(program, kernel, target);
+    if (!units.ok()) return InvalidArgument("kernel '{}': {}", kernel.name, Message(units));
+    if (arch > 0 && arch != kArchWithWarpgroups &&
+        UsesMatrixUnits(program, kernel.body, kWarpgroupUnit)) {
       return InvalidArgument(
-          "kernel '{}': it uses matrix units as they are from sm_{} on, the target is sm_{}",
-          kernel.name, kFirstArchWithMatrixUnits, arch);
+          "kernel '{}': four warps together use matrix units as only sm_{} has them, the target is "
+          "sm_{}",
+          kernel.name, kArchWithWarpgroups, arch);
     }
-    if (kernel.cluster <= 1 || arch >= kFirstArchWithClusters) continue;
+    if (kernel.cluster <= 1 || arch == 0 || target.HasClusters()) continue;
     return InvalidArgument(
         "kernel '{}': its blocks form clusters of {}, which exist from sm_{} on, the target is "
         "sm_{}",
-        kernel.name, kernel.cluster, kFirstArchWithClusters, arch);
+        kernel.name, kernel.cluster, target::kFirstArchWithClusters, arch);
   }
   return OkStatus();
 }
 
 Status CheckCudaProgram(const ir::Program& program, const target::HardwareParams& hardware,
-                        int arch) {
-  if (arch > 0) KILN_RETURN_IF_ERROR(CheckCudaArch(program, arch));
+                        const target::Target& target) {
+  if (target.is_gpu()) KILN_RETURN_IF_ERROR(CheckCudaTarget(program, target));
   for (const ir::Kernel& kernel : program.kernels) {
     const Status status = Checker(program, kernel, hardware).Run();
     if (!status.ok()) return InvalidArgument("kernel '{}': {}", kernel.name, Message(status));

@@ -16,11 +16,12 @@ namespace kiln::codegen {
 // Barriers: only where all threads of a block arrive. The structure itself is ir::Verify's matter,
 // which the generator asks. Search space: extent of virtual thread loops, in all loops around one
 // another. Limits that are 0 in `hardware` are not checked. Vectors of any length are cut to what a
-// thread can access at once, so they are never refused. Clusters: sm_90 and up, 2, 4 or 8 blocks,
-// which every such GPU can have together; arch: 90 of sm_90, 0: not checked.
+// thread can access at once, so they are never refused. Clusters: 2, 4 or 8 blocks, which every GPU
+// that has them can have together. The target, if it is of a GPU: CheckCudaTarget.
 Status CheckCudaProgram(const ir::Program& program, const target::HardwareParams& hardware,
-                        int arch = 0);
-// The checks that depend on the architecture alone.
-Status CheckCudaArch(const ir::Program& program, int arch);
+                        const target::Target& target = {});
+// Has the architecture, where the target names one, clusters and matrix units that the program uses,
+// and may they round as they do?
+Status CheckCudaTarget(const ir::Program& program, const target::Target& target);
 
 }  // namespace kiln::codegen

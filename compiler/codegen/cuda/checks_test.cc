@@ -90,7 +90,8 @@ TEST(CudaChecks, Clusters) {
             "program(a: input float32[8], out: output float32[8]) {{ stage s kernel k grid [1, 1, "
             "1] block [1, 1, 1] cluster {} {{ cluster c in 0..{} {{ out[0] = a[0] @ s }} }} }}",
             size, size)));
-    return CheckCudaProgram(program, kGpu, arch);
+    return CheckCudaProgram(program, kGpu,
+                            *target::ParseTarget(fmt::format("cuda -arch=sm_{}", arch)));
   };
   for (const int64_t size : {2, 4, 8}) EXPECT_OK(cluster(size, 90));
   EXPECT_THAT(cluster(3, 90), Says("a cluster has 3 blocks, expected 2, 4 or 8"));

@@ -129,12 +129,16 @@ StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
   return cubin;
 }
 
+std::string ArchFor(const CudaSource& source, std::string_view arch) {
+  return source.uses_warpgroups && arch == "sm_90" ? "sm_90a" : std::string(arch);
+}
+
 StatusOr<Cubin> CompileSource(const CudaSource& source, std::string_view arch,
                               const CudaOptions& options, std::span<const std::string> more) {
   KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());
   std::vector<std::string> flags(more.begin(), more.end());
   if (nvrtc->KnowsMinimal()) flags.emplace_back("--minimal");
-  return CompileCubin(source.text, arch, options, flags);
+  return CompileCubin(source.text, ArchFor(source, arch), options, flags);
 }
 
 StatusOr<std::string> CompilePtx(const std::string& source, std::string_view arch,
@@ -177,7 +181,7 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
     return InvalidArgument("target '{}' names no GPU architecture, expected cuda -arch=sm_90",
                            target::PrintTarget(target));
   }
-  KILN_RETURN_IF_ERROR(CheckCudaArch(program, target.GpuArch()));
+  KILN_RETURN_IF_ERROR(CheckCudaTarget(program, target));
   CudaCompiled result;
   Clock& clock = Clock::Real();
   const double start_s = clock.MonotonicSeconds();

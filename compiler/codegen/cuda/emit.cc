@@ -39,6 +39,20 @@ std::vector<int64_t> ShapeInBlock(const ir::Buffer& buffer) {
   return {buffer.shape.begin() + (is_part ? 1 : 0), buffer.shape.end()};
 }
 
+// Nothing but asynchronous copies, which touch no registers of a tile?
+bool IsCopies(Stmt stmt) {
+  if (stmt->kind == StmtKind::kStore) return stmt->is_async;
+  return stmt->kind != StmtKind::kBarrier && std::ranges::all_of(stmt->children(), IsCopies);
+}
+
+// The number of a thread where a warp is 8 x 4 of a matrix that has so many warps in a row.
+std::string InWarps(int64_t columns) {
+  return fmt::format(
+      "(threadIdx.x / {0} * 8 + threadIdx.x % 32 / 4) * {1} + threadIdx.x / 32 % {2} * 4 + "
+      "threadIdx.x % 4",
+      32 * columns, 4 * columns, columns);
+}
+
 constexpr int kNoStage = -1, kSeveralStages = -2;
 
 int32_t OnlyStage(Stmt stmt) {
@@ -64,7 +78,8 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       names_(names),
       preamble_(preamble),
       scope_(program, var_names),
-      exprs_(program, kernel, buffer_names, scope_, quotients_, preamble),
+      swizzles_(FindSwizzles(program, kernel)),
+      exprs_(program, kernel, buffer_names, swizzles_, scope_, quotients_, preamble),
       blocks_(scope_, quotients_, exprs_, names),
       stores_(scope_, exprs_, blocks_, preamble),
       vectors_(scope_, exprs_, preamble),
@@ -72,8 +87,9 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       shuffles_(kernel, scope_, exprs_, blocks_, names),
       matrix_tiles_(scope_, exprs_, vectors_, blocks_, names, preamble),
       warp_reductions_(FindWarpReductions(program, kernel)),
-      unroll_(PlanUnrolling(program, kernel.body,
-                            kernel.block[0] * kernel.block[1] * kernel.block[2])) {
+      unroll_(
+          PlanUnrolling(program, kernel.body, kernel.block[0] * kernel.block[1] * kernel.block[2])),
+      uses_warpgroups_(UsesWarpgroups(program, kernel.body)) {
   // Statements may be one node: the last one is known by its place.
   if (EndsWithClusterBarrier(kernel.body))
     last_cluster_barrier_ = CountClusterBarriers(kernel.body);
@@ -90,8 +106,15 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
     blocks_.Take();
     EmitOnce(shared, is_dynamic);
   }
+  KILN_RETURN_IF_ERROR(CheckSwizzles(program_, kernel_));
   KILN_RETURN_IF_ERROR(refused_);
   KILN_RETURN_IF_ERROR(CheckMatrixUnits());
+  if (matrix_tiles_.warp_columns() > 1 && !warp_reductions_.by_first.empty()) {
+    return InvalidArgument(
+        "kernel '{}' reduces over neighbouring threads, and its matrix units have them in another "
+        "order: let warps lie along the rows",
+        kernel_.name);
+  }
   if (exprs_.is_exhausted()) {
     return ResourceExhausted(
         "the expressions of kernel '{}' have more than {} nodes written out: inline less",
@@ -104,11 +127,19 @@ void CudaEmitter::EmitOnce(const SharedLayout& shared, bool is_dynamic) {
   cluster_barriers_ = 0;
   stage_ = kNoStage;
   EmitShared(shared, is_dynamic);
-  Emit(kernel_.body);
+  EmitWhole(kernel_.body);
+}
+
+void CudaEmitter::EmitWhole(Stmt stmt) {
+  Emit(stmt);
+  if (matrix_tiles_.is_waiting()) matrix_tiles_.Wait();
 }
 
 void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
-  if (is_dynamic) blocks_.Line("extern __shared__ __align__(16) unsigned char shared_memory[];");
+  if (is_dynamic) {
+    blocks_.Line(fmt::format("extern __shared__ __align__({}) unsigned char shared_memory[];",
+                             shared.alignment));
+  }
   for (const SharedBuffer& place : shared.buffers) {
     if (warp_reductions_.IsInRegisters(place.slot)) continue;
     const ir::Buffer& b = exprs_.buffer(place.slot);
@@ -120,8 +151,8 @@ void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
           fmt::format("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});  // {3}", type,
                       name, place.offset, shape));
     } else {
-      blocks_.Line(fmt::format("__shared__ __align__(16) {} {}[{}];  // {}", type, name,
-                               ElementsInBlock(b), shape));
+      blocks_.Line(fmt::format("__shared__ __align__({}) {} {}[{}];  // {}", place.alignment, type,
+                               name, ElementsInBlock(b), shape));
     }
   }
 }
@@ -154,13 +185,13 @@ void CudaEmitter::EmitFor(Stmt loop) {
   if (!dot_ && EmitDotLoop(loop)) return;
   if (!dot_ && loop->loop_kind == LoopKind::kVectorized && vector_loops_.Emit(loop)) return;
   if (loop->extent <= 0) return;
-  blocks_.Loop(loop->var, loop->extent, CopiesOf(loop), [&] { Emit(loop->body()); });
+  blocks_.Loop(loop->var, loop->extent, CopiesOf(loop), [&] { EmitWhole(loop->body()); });
 }
 
 void CudaEmitter::EmitIf(Stmt condition) {
   const ThreadsAround threads = threads_;
   if (threads.var >= 0) threads_.is_all &= !ir::UsesVar(condition->condition(), threads.var);
-  blocks_.Where(condition->condition(), [&] { Emit(condition->body()); });
+  blocks_.Where(condition->condition(), [&] { EmitWhole(condition->body()); });
   threads_ = threads;
 }
 
@@ -214,6 +245,8 @@ void CudaEmitter::EmitBoundInside(Stmt loop) {
 // Blocks of a cluster are neighbours along x.
 std::string CudaEmitter::Coordinate(LoopKind kind) const {
   if (kind == LoopKind::kCluster) return fmt::format("blockIdx.x % {}", kernel_.cluster);
+  if (kind == LoopKind::kThreadX && matrix_tiles_.warp_columns() > 1)
+    return InWarps(matrix_tiles_.warp_columns());
   if (kind == LoopKind::kBlockX && kernel_.cluster > 1)
     return fmt::format("blockIdx.x / {}", kernel_.cluster);
   return std::string(ir::LoopKindName(kind));
@@ -256,6 +289,8 @@ void CudaEmitter::EmitSeq(Stmt seq) {
     const auto reduction = warp_reductions_.by_first.find(stmts[i]);
     if (reduction == warp_reductions_.by_first.end()) {
       Emit(stmts[i]);
+      const bool goes_on = i + 1 < stmts.size() && IsCopies(stmts[i + 1]);
+      if (matrix_tiles_.is_waiting() && !goes_on) matrix_tiles_.Wait();
     } else {
       CommentStage(stmts[i]);
       shuffles_.Emit(reduction->second);
@@ -285,6 +320,7 @@ void CudaEmitter::EmitBarrier(Stmt barrier) {
     preamble_.async_copies = true;
     blocks_.Line(fmt::format("wait_for_copies<{}>();", barrier->pending));
   }
+  if (uses_warpgroups_) blocks_.Line("fence_async_proxy();");
   blocks_.Line("__syncthreads();");
 }
 

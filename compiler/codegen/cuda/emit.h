@@ -9,7 +9,8 @@
 //   vector_loops.h  vectorized loops
 //   dot.h           products of bytes, four at a time
 //   warp_reduce.h   reductions over threads; warp_shuffles.h their text
-//   matrix_tile.h   sums of products by matrix units
+//   matrix_tile.h   sums of products by matrix units; matrix_warpgroup.h those of sm_90
+//   swizzle.h       how what they read lies in shared memory
 //   unroll.h        which loops are unrolled
 //
 // This is what is left: which statement becomes what.
@@ -25,12 +26,14 @@
 #include "compiler/codegen/cuda/dot.h"
 #include "compiler/codegen/cuda/exprs.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
+#include "compiler/codegen/cuda/matrix_warpgroup.h"
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/quotients.h"
 #include "compiler/codegen/cuda/scope.h"
 #include "compiler/codegen/cuda/shared.h"
 #include "compiler/codegen/cuda/stores.h"
+#include "compiler/codegen/cuda/swizzle.h"
 #include "compiler/codegen/cuda/unroll.h"
 #include "compiler/codegen/cuda/vector_loops.h"
 #include "compiler/codegen/cuda/vectors.h"
@@ -58,6 +61,8 @@ class CudaEmitter {
   void EmitOnce(const SharedLayout& shared, bool is_dynamic);
   void EmitShared(const SharedLayout& shared, bool is_dynamic);
   void Emit(ir::Stmt stmt);
+  // And what it is waited for inside of it.
+  void EmitWhole(ir::Stmt stmt);
   void EmitFor(ir::Stmt loop);
   void EmitBound(ir::Stmt loop);
   void EmitBoundInside(ir::Stmt loop);
@@ -82,6 +87,7 @@ class CudaEmitter {
 
   CudaScope scope_;
   QuotientNames quotients_;
+  const Swizzles swizzles_;
   CudaExprs exprs_;
   CudaBlocks blocks_;
   CudaStores stores_;
@@ -92,6 +98,7 @@ class CudaEmitter {
 
   const WarpReductions warp_reductions_;
   const UnrollPlan unroll_;
+  const bool uses_warpgroups_;
   std::optional<Dot> dot_;               // inside of its loop
   int32_t stage_ = -1;                   // of the last comment
   ThreadsAround threads_;                // around the current statement

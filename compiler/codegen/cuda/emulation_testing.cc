@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "compiler/codegen/cuda/emulation_warpgroup_testing.h"
 #include "compiler/ir/interpreter.h"
 
 namespace kiln::codegen {
@@ -46,9 +47,11 @@ static dim3 blockIdx, threadIdx;
 VECTOR2(float, float) VECTOR4(float, float) VECTOR2(int, int) VECTOR4(int, int)
 VECTOR2(unsigned, uint) VECTOR4(unsigned, uint)
 VECTOR2(double, double) VECTOR2(long long, longlong)
-inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }
+inline size_t __cvta_generic_to_shared(const void* p) { return (const char*)p - __start_kiln_shared; }
 inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }
+inline float __uint_as_float(unsigned i) { return __int_as_float(i); }
 inline unsigned float_bits(float f) { unsigned i; memcpy(&i, &f, 4); return i; }
+inline unsigned __float_as_uint(float f) { return float_bits(f); }
 inline double __longlong_as_double(long long i) { double f; memcpy(&f, &i, 8); return f; }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
@@ -82,6 +85,12 @@ inline __half __double2half(double f) {
 inline __half __float2half_rn(float f) { return __double2half(f); }
 inline __nv_bfloat16 __double2bfloat16(double f) { return __float2bfloat16_rn((float)f); }
 
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long bytes = (unsigned long long)y << 32 | x;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) result |= unsigned(bytes >> (selector >> 4 * i & 7) * 8 & 255) << 8 * i;
+  return result;
+}
 inline int __dp4a(int a, int b, int sum) {
   for (int i = 0; i < 32; i += 8) sum += (signed char)(a >> i) * (signed char)(b >> i);
   return sum;
@@ -93,10 +102,12 @@ struct Fiber {
   char* stack;
   unsigned thread, shuffles;  // thread of the block
   bool is_done, waits_for_cluster, has_left;
+  bool has_started;  // products of the warpgroup, since it loaded for them
 };
 static Fiber fibers[kMaxThreads * kMaxCluster];  // block after block
 static ucontext_t main_context;
 static Fiber* current;
+static unsigned block_threads;
 static void (*kernel_call)(void*);
 static void* kernel_state;
 static void Enter() {
@@ -155,6 +166,7 @@ template <typename T> void ExchangeInWarp(const T& mine, T (&all)[32]) {
 // PTX ISA, ldmatrix: 8 x 8 elements of 16 bits, of which each thread gets two neighbours.
 template <int kTiles> void EmulateLoad(unsigned* const (&out)[kTiles], const void* row, bool transposed) {
   const unsigned lane = current->thread % 32;
+  current->has_started = false;
   if (lane < 8 * kTiles && (size_t)row % 16 != 0) __builtin_trap();
   const void* rows[32];
   ExchangeInWarp(row, rows);
@@ -177,35 +189,47 @@ void emulated_load_tiles_transposed(unsigned& a, unsigned& b, const void* row) {
 void emulated_load_tiles_transposed(unsigned& a, unsigned& b, unsigned& c, unsigned& d, const void* row) {
   EmulateLoad<4>({&a, &b, &c, &d}, row, true);
 }
-// PTX ISA, "Matrix Fragments for mma.m16n8k16".
+// PTX ISA, "Matrix Fragments for mma": a register has neighbours along k, of 32 bits together.
 struct Fragments { unsigned a[4], b[2]; };
-template <typename ToFloat> void EmulateMultiply(float* const (&c)[4], const unsigned (&a)[4],
-                                                 const unsigned (&b)[2], ToFloat to_float) {
+template <int kBits, typename Sum, typename ToValue>
+void EmulateMultiply(Sum* const (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2], ToValue to_value) {
+  constexpr unsigned kIn = 32 / kBits, kHalf = 4 * kIn;
   Fragments mine, all[32];
   memcpy(mine.a, a, sizeof a);
   memcpy(mine.b, b, sizeof b);
   ExchangeInWarp(mine, all);
-  const auto element = [&](unsigned word, unsigned half) {
-    return to_float(static_cast<unsigned short>(word >> 16 * half));
+  const auto element = [&](unsigned word, unsigned i) {
+    return to_value(kBits == 32 ? word : word >> kBits * i & ((1u << kBits % 32) - 1));
   };
   const unsigned lane = current->thread % 32;
   for (unsigned i = 0; i < 4; ++i) {
     const unsigned row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-    for (unsigned k = 0; k < 16; ++k) {
-      const float x = element(all[row % 8 * 4 + k % 8 / 2].a[row / 8 + k / 8 * 2], k % 2);
-      const float y = element(all[column * 4 + k % 8 / 2].b[k / 8], k % 2);
+    for (unsigned k = 0; k < 2 * kHalf; ++k) {
+      const Sum x = element(all[row % 8 * 4 + k % kHalf / kIn].a[row / 8 + k / kHalf * 2], k % kIn);
+      const Sum y = element(all[column * 4 + k % kHalf / kIn].b[k / kHalf], k % kIn);
       *c[i] += x * y;
     }
   }
 }
-void emulated_multiply_tiles_f16(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4],
-                                 const unsigned (&b)[2]) {
-  EmulateMultiply({&c0, &c1, &c2, &c3}, a, b, [](unsigned short h) { return __half2float(__half{h}); });
+#define MULTIPLY_TILES(NAME, BITS, SUM, VALUE) \
+  void emulated_multiply_tiles_##NAME(SUM& c0, SUM& c1, SUM& c2, SUM& c3, const unsigned (&a)[4], \
+                                      const unsigned (&b)[2]) { \
+    EmulateMultiply<BITS, SUM>({&c0, &c1, &c2, &c3}, a, b, [](unsigned bits) { return VALUE; }); \
+  }
+MULTIPLY_TILES(f16, 16, float, __half2float(__half{(unsigned short)bits}))
+MULTIPLY_TILES(bf16, 16, float, __bfloat162float(__nv_bfloat16{(unsigned short)bits}))
+// What the unit does with bits that were not rounded away is not said.
+inline float tf32_value(unsigned bits) {
+  if (bits & 0x1fff) __builtin_trap();
+  return __int_as_float(bits);
 }
-void emulated_multiply_tiles_bf16(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4],
-                                  const unsigned (&b)[2]) {
-  EmulateMultiply({&c0, &c1, &c2, &c3}, a, b,
-                  [](unsigned short h) { return __bfloat162float(__nv_bfloat16{h}); });
+MULTIPLY_TILES(tf32, 32, float, tf32_value(bits))
+MULTIPLY_TILES(s8, 8, int, (signed char)bits)
+MULTIPLY_TILES(u8, 8, int, (unsigned char)bits)
+template <int kTiles, int kParts> void emulated_round_tiles(unsigned (&tiles)[kTiles][kParts]) {
+  for (auto& tile : tiles) {
+    for (unsigned& bits : tile) bits = (bits + 0x1000) & ~0x1fffu;
+  }
 }
 // Asynchronous copies happen as late as they may: when their thread waits for their group.
 struct Copy { void* to; unsigned char bytes[16]; int size; unsigned group; };
@@ -241,13 +265,15 @@ template <int kPending> void late_wait_for_copies() {
   mine.count -= done;
   memmove(mine.items, mine.items + done, mine.count * sizeof(Copy));
 }
+static void ResetProducts(size_t fiber);
 static void Start(Fiber& fiber, unsigned thread) {
   fiber.thread = thread;
-  fiber.waits_for_cluster = fiber.has_left = false;
+  fiber.waits_for_cluster = fiber.has_left = fiber.has_started = false;
   if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
   fiber.is_done = false;
   fiber.shuffles = 0;
   copies[&fiber - fibers].count = copies[&fiber - fibers].groups = 0;
+  ResetProducts(&fiber - fibers);
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = fiber.stack;
   fiber.context.uc_stack.ss_size = kStackBytes;
@@ -257,7 +283,7 @@ static void Start(Fiber& fiber, unsigned thread) {
 // Until the block is done (1) or waits for the others of its cluster (2). 0: some threads ended or
 // wait at another barrier than others.
 static int RunBlock(dim3 block, Fiber* threads) {
-  const unsigned n = block.x * block.y * block.z;
+  const unsigned n = block_threads = block.x * block.y * block.z;
   while (true) {
     unsigned done = 0, waiting = 0;
     for (unsigned t = 0; t < n; ++t) {
@@ -346,17 +372,25 @@ std::string HostText(const CudaSource& source, bool late_copies) {
     ReplaceEach(text, "  commit_copies();", "  late_commit_copies();");
     ReplaceEach(text, "  wait_for_copies<", "  late_wait_for_copies<");
   }
-  Replace(text, "extern __shared__ __align__(16) unsigned char shared_memory[];",
-          "alignas(16) __shared__ unsigned char shared_memory[256 << 10];");
+  for (const int alignment : {16, 256, 512, 1024}) {
+    Replace(
+        text,
+        fmt::format("extern __shared__ __align__({}) unsigned char shared_memory[];", alignment),
+        fmt::format("alignas({}) __shared__ unsigned char shared_memory[256 << 10];", alignment));
+  }
   ReplaceCalls(text, "in_block(", "emulated_in_block(");
   ReplaceCalls(text, "load_tiles", "emulated_load_tiles");
   ReplaceCalls(text, "multiply_tiles", "emulated_multiply_tiles");
+  for (const std::string name : {"fence_async_proxy", "start_products", "commit_products",
+                                 "wait_for_products", "settle", "multiply_warpgroup"})
+    ReplaceCalls(text, name, "emulated_" + name);
+  ReplaceCalls(text, "round_tiles", "emulated_round_tiles");
   ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
   ReplaceCalls(text, "leave_cluster();", "emulated_leave_cluster();");
   Replace(text, "#include <cuda_fp16.h>\n", "");
   Replace(text, "#include <cuda_bf16.h>\n", "");
   Replace(text, "extern \"C\" __global__", "__global__ static");
-  text = std::string(kHeader) + text;
+  text = std::string(kHeader) + std::string(kWarpgroupEmulation) + text;
   for (size_t i = 0; i < source.kernels.size(); ++i) {
     const CudaKernel& k = source.kernels[i];
     const auto dims = [](const std::array<int64_t, 3>& d) {

@@ -86,10 +86,11 @@ std::string Wrap(const CudaText& text, Precedence at_least) {
 }
 
 CudaExprs::CudaExprs(const ir::Program& program, const ir::Kernel& kernel,
-                     const std::vector<std::string>& buffer_names, CudaScope& scope,
-                     QuotientNames& quotients, CudaPreamble& preamble)
+                     const std::vector<std::string>& buffer_names, const Swizzles& swizzles,
+                     CudaScope& scope, QuotientNames& quotients, CudaPreamble& preamble)
     : program_(program),
       buffer_names_(buffer_names),
+      swizzles_(swizzles),
       scope_(scope),
       quotients_(quotients),
       preamble_(preamble) {
@@ -99,6 +100,11 @@ CudaExprs::CudaExprs(const ir::Program& program, const ir::Kernel& kernel,
 const std::string* CudaExprs::HeldBufferOrNull(int32_t slot) const {
   const auto found = held_buffers_.find(slot);
   return found == held_buffers_.end() ? nullptr : &found->second;
+}
+
+const Swizzle* CudaExprs::SwizzleOrNull(int32_t slot) const {
+  const auto found = swizzles_.find(slot);
+  return found == swizzles_.end() ? nullptr : &found->second;
 }
 
 // Loads that are in registers stay what they are, to be found in held_loads_.
@@ -375,6 +381,16 @@ Place CudaExprs::PlaceOf(int32_t slot, std::span<const Expr> indices) {
     linear.push_back(ToLinear(IsIndex(index) ? index : scope_.pool().Cast(ir::kIndex, index)));
   }
   const std::span<const int64_t> shape = buffer(slot).shape;
+  if (const Swizzle* swizzle = SwizzleOrNull(slot); swizzle != nullptr) {
+    const Linear column = linear.back();
+    linear.back() = scope_.simplifier().FloorMod(column, swizzle->width);
+    std::vector<int64_t> in_panel(shape.begin(), shape.end());
+    in_panel.back() = swizzle->width;
+    const Linear offset = arith::Flatten(scope_.simplifier(), linear, in_panel);
+    if (shape.back() == swizzle->width) return {offset, std::nullopt};
+    return {offset + scope_.simplifier().FloorDiv(column, swizzle->width) * swizzle->panel,
+            std::nullopt};
+  }
   if (buffer(slot).scope != ir::Scope::kCluster)
     return {arith::Flatten(scope_.simplifier(), linear, shape), std::nullopt};
   // The first dimension is the block whose shared memory holds it.
@@ -384,6 +400,32 @@ Place CudaExprs::PlaceOf(int32_t slot, std::span<const Expr> indices) {
 
 std::string CudaExprs::Element(int32_t slot, const Place& place) {
   if (const std::string* held = HeldBufferOrNull(slot)) return *held;
+  if (const Swizzle* swizzle = SwizzleOrNull(slot); swizzle != nullptr && swizzle->mask() != 0)
+    return fmt::format("{}[{}]", buffer_name(slot), Permuted(*swizzle, place.offset));
+  return LineElement(slot, place);
+}
+
+// Whole periods are added behind, which the compiler can't know: elements that are so far apart
+// have one permutation.
+std::string CudaExprs::Permuted(const Swizzle& swizzle, const Linear& offset) {
+  const int64_t period = swizzle.period();  // a power of two
+  Linear rest = arith::Constant(offset.constant & (period - 1)),
+         periods = arith::Constant(offset.constant - rest.constant);
+  for (const arith::Term& term : offset.terms)
+    (term.coefficient % period == 0 ? periods : rest).AddTerm(term.atom, term.coefficient);
+  if (rest.is_constant()) {
+    const int64_t permuted = rest.constant ^ (rest.constant >> 3 & swizzle.mask());
+    return PrintSimplified(scope_.simplifier().ToExpr(periods + arith::Constant(permuted))).text;
+  }
+  preamble_.swizzle = true;
+  const std::string permuted = fmt::format("swizzled<{}>({})", swizzle.mask(),
+                                           PrintSimplified(scope_.simplifier().ToExpr(rest)).text);
+  if (periods == Linear()) return permuted;
+  return fmt::format("{} + {}", permuted,
+                     Wrap(PrintSimplified(scope_.simplifier().ToExpr(periods)), kSum));
+}
+
+std::string CudaExprs::LineElement(int32_t slot, const Place& place) {
   const std::string& name = buffer_name(slot);
   const std::string offset = PrintSimplified(scope_.simplifier().ToExpr(place.offset)).text;
   if (!place.block) return fmt::format("{}[{}]", name, offset);

@@ -18,6 +18,7 @@
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/quotients.h"
 #include "compiler/codegen/cuda/scope.h"
+#include "compiler/codegen/cuda/swizzle.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
@@ -44,7 +45,8 @@ struct CudaText {
 // In parentheses unless it binds as tightly.
 std::string Wrap(const CudaText& text, Precedence at_least);
 
-// Where an element is: its offset in the buffer, of a cluster's buffer in the part of this block.
+// Where an element is: its offset in the buffer, of a cluster's buffer in the part of this block. In
+// a swizzled buffer it is the one in its panels, before pieces are permuted.
 struct Place {
   arith::Linear offset;
   std::optional<arith::Linear> block;  // of the cluster; nothing: the buffer is no cluster's
@@ -58,15 +60,20 @@ struct Place {
 class CudaExprs {
  public:
   CudaExprs(const ir::Program& program, const ir::Kernel& kernel,
-            const std::vector<std::string>& buffer_names, CudaScope& scope,
-            QuotientNames& quotients, CudaPreamble& preamble);
+            const std::vector<std::string>& buffer_names, const Swizzles& swizzles,
+            CudaScope& scope, QuotientNames& quotients, CudaPreamble& preamble);
 
   const ir::Buffer& buffer(int32_t slot) const {
     return program_.buffers[static_cast<size_t>(slot)];
   }
+  int32_t HintOf(int32_t stage, ir::Hint hint) const {
+    return program_.stages[static_cast<size_t>(stage)].hints[hint];
+  }
   const std::string& buffer_name(int32_t slot) const {
     return buffer_names_[static_cast<size_t>(slot)];
   }
+
+  const Swizzle* SwizzleOrNull(int32_t slot) const;
 
   // ---- of the program -> of the scope
   // Each part of a && b knows what those before it say.
@@ -79,6 +86,8 @@ class CudaExprs {
   CudaText PrintSimplified(ir::Expr e);  // of the scope
   CudaText PrintDivision(ir::Expr e);    // of the scope; written out though it has a name
   std::string Element(int32_t slot, const Place& place);  // name[offset]
+  // The same, but that of a swizzled buffer its pieces are not permuted.
+  std::string LineElement(int32_t slot, const Place& place);
 
   // ---- what is in registers
   // The load, a node of the program, is the value of this text as it is in memory, until all are
@@ -112,9 +121,11 @@ class CudaExprs {
   CudaText PrintCall(ir::Expr e);
   CudaText PrintLoad(ir::Expr e);
   arith::Interval RangeOf(ir::Expr e);
+  std::string Permuted(const Swizzle& swizzle, const arith::Linear& offset);
 
   const ir::Program& program_;
   const std::vector<std::string>& buffer_names_;
+  const Swizzles& swizzles_;
   CudaScope& scope_;
   QuotientNames& quotients_;
   CudaPreamble& preamble_;

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
@@ -17,42 +16,22 @@ using ir::Stmt;
 
 // Of an instruction.
 constexpr int64_t kRows = 8, kColumns = 4;  // of threads
-constexpr int64_t kDepth = 16;
-constexpr int64_t kRowElements = 8;  // that ldmatrix reads at once
 // Accumulators of a thread: more than the registers that it can have.
 constexpr int64_t kMaxElements = 256;
 
-struct Factors {
-  Expr a, b;  // loads
-};
-
-// The load of 16 bits under its conversion.
-Expr HalfLoad(Expr e) {
-  if (e->op != Op::kCast || e->type != ir::kFloat32) return nullptr;
-  const Expr load = e->arg(0);
-  const bool is_half = load->type == ir::kFloat16 || load->type == ir::kBFloat16;
-  return load->op == Op::kLoad && is_half ? load : nullptr;
+std::optional<ir::MatrixFactors> FactorsOf(Stmt store) {
+  const Expr product = ir::AddedBy(store);
+  return product == nullptr ? std::nullopt : ir::MatrixFactorsOf(product);
 }
 
-// Of  c[i] = c[i] + product.
-Expr ProductOrNull(Stmt store) {
-  const Expr value = store->value();
-  if (value->op != Op::kAdd) return nullptr;
-  for (const int own : {0, 1}) {
-    const Expr sum = value->arg(own);
-    if (sum->op == Op::kLoad && sum->id == store->slot &&
-        std::ranges::equal(sum->args(), store->indices()))
-      return value->arg(1 - own);
+// "float16 in float32, ..."
+std::string UnitNames() {
+  std::string names;
+  for (const ir::MatrixUnit& unit : ir::MatrixUnits()) {
+    names += fmt::format("{}{} in {}", names.empty() ? "" : ", ", ir::TypeName(unit.factor),
+                         ir::TypeName(unit.sum));
   }
-  return nullptr;
-}
-
-std::optional<Factors> FactorsOf(Stmt store) {
-  const Expr product = ProductOrNull(store);
-  if (product == nullptr || product->op != Op::kMul) return std::nullopt;
-  const Expr a = HalfLoad(product->arg(0)), b = HalfLoad(product->arg(1));
-  if (a == nullptr || b == nullptr || a->type != b->type) return std::nullopt;
-  return Factors{a, b};
+  return names;
 }
 
 bool HasVar(const Linear& e, int32_t var) {
@@ -103,43 +82,58 @@ size_t PositionOf(std::vector<Linear>& places, const Linear& place) {
   return position;
 }
 
+// Are so many places, and so many again, side by side?
+bool AreNeighbours(const std::vector<Linear>& places, int64_t count) {
+  if (static_cast<int64_t>(places.size()) % count != 0) return false;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const int64_t in_group = static_cast<int64_t>(i) % count;
+    if (places[i] - places[i - static_cast<size_t>(in_group)] != arith::Constant(in_group))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool IsForMatrixUnits(const ir::Program& program, Stmt store) {
   return program.stages[static_cast<size_t>(store->stage)].hints[ir::Hint::kMatrixUnit] != 0 &&
-         ProductOrNull(store) != nullptr;
+         ir::AddedBy(store) != nullptr;
 }
-
-struct CudaMatrixTiles::Tile {
-  Stmt store = nullptr;
-  std::vector<Stmt> around;  // reduction loops but for the innermost one
-  std::vector<Stmt> inside;  // loops over the elements of a thread
-  Stmt k_loop = nullptr;
-  int32_t thread = -1;
-  int64_t num_threads = 0;
-  // Variables of the scope: which warp, thread / 4 and thread % 4 in it, thread in it, which 16
-  // iterations of the reduction, which of them.
-  int32_t warp = -1, row = -1, column = -1, lane = -1, step = -1, k = -1;
-  Operand a, b;
-  std::vector<std::vector<Place>> sums;  // [position of a][of b]
-  // Elements of a thread by number: the first of each position.
-  std::vector<size_t> a_elements, b_elements;
-
-  int64_t steps() const { return k_loop->extent / kDepth; }
-};
 
 // ---- matching
 
+// All tiles of a kernel have their threads in one order.
+StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Find(const RegisterTile& nest,
+                                                      const ThreadsAround& threads) {
+  Status refused;
+  for (const int64_t columns : {1, 2, 4, 8}) {
+    if (warp_columns_ != 0 && columns != warp_columns_) continue;
+    if (columns > 1 && threads.count % (columns * kWarpThreads) != 0) break;
+    StatusOr<Tile> tile = Match(nest, threads, columns);
+    if (tile.ok()) {
+      warp_columns_ = columns;
+      return tile;
+    }
+    if (refused.ok()) refused = tile.status();
+  }
+  return refused;
+}
+
 StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
-                                                       const ThreadsAround& threads) {
+                                                       const ThreadsAround& threads,
+                                                       int64_t warp_columns) {
   Tile tile;
   tile.store = nest.store;
+  tile.warp_columns = warp_columns;
   if (nest.body != nest.store) return InvalidArgument("conditions stand inside of the tile");
-  const std::optional<Factors> factors = FactorsOf(nest.store);
-  if (!factors || exprs_.buffer(nest.store->slot).type != ir::kFloat32) {
+  const std::optional<ir::MatrixFactors> factors = FactorsOf(nest.store);
+  if (!factors || exprs_.buffer(nest.store->slot).type != factors->unit->sum) {
     return InvalidArgument(
-        "it is no sum in float32 of products of two 16-bit floats of one type, each converted");
+        "it is no sum of products of two elements of one type, each converted to that of the sum, "
+        "that a unit multiplies: {}",
+        UnitNames());
   }
+  tile.unit = factors->unit;
   tile.a.load = factors->a;
   tile.b.load = factors->b;
   for (const Expr load : {tile.a.load, tile.b.load}) {
@@ -151,30 +145,37 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
         "not all threads of a block compute it, numbered by threadIdx.x alone, a multiple of {}",
         kWarpThreads);
   }
+  tile.is_warpgroup = exprs_.HintOf(nest.store->stage, ir::Hint::kMatrixUnit) == kWarpgroupUnit;
+  if (tile.is_warpgroup) KILN_RETURN_IF_ERROR(CheckWarpgroups(tile, threads));
   // The innermost one that is deep enough goes inside of the others.
   const auto deep = std::find_if(nest.outside.rbegin(), nest.outside.rend(),
-                                 [](Stmt loop) { return loop->extent % kDepth == 0; });
+                                 [&](Stmt loop) { return loop->extent % tile.depth() == 0; });
   if (deep == nest.outside.rend())
-    return InvalidArgument("no loop of the sum has a multiple of {} iterations", kDepth);
+    return InvalidArgument("no loop of the sum has a multiple of {} iterations", tile.depth());
   tile.k_loop = *deep;
   tile.around = nest.outside;
   std::erase(tile.around, tile.k_loop);
   tile.inside = nest.inside;
   tile.thread = threads.var;
   tile.num_threads = threads.count;
-  tile.warp = scope_.OwnVar("warp", threads.count / kWarpThreads);
+  tile.warp = tile.is_warpgroup ? scope_.OwnVar("warpgroup", threads.count / kWarpgroupThreads)
+                                : scope_.OwnVar("warp", threads.count / kWarpThreads);
+  tile.member = scope_.OwnVar("warp", kWarpgroupWarps);
   tile.row = scope_.OwnVar("row", kRows);
   tile.column = scope_.OwnVar("column", kColumns);
   tile.lane = scope_.OwnVar("lane", kWarpThreads);
   tile.step = scope_.OwnVar("step", tile.steps());
-  tile.k = scope_.OwnVar("k", kDepth);
+  tile.k = scope_.OwnVar("k", tile.depth());
   // The second one is that of the columns.
   if (DependsOnColumn(tile, tile.a.load) && !DependsOnColumn(tile, tile.b.load))
     std::swap(tile.a.load, tile.b.load);
   Status status = FindPositions(nest, tile);
   if (status.ok()) status = CheckOperand("first", tile.row, tile.column, tile, tile.a);
   if (status.ok()) status = CheckOperand("second", tile.column, tile.row, tile, tile.b);
-  if (status.ok()) status = CheckRows(tile);
+  for (Operand* operand : {&tile.a, &tile.b}) {
+    if (status.ok()) status = CheckRows(tile, *operand);
+  }
+  if (status.ok() && tile.is_warpgroup) status = MatchWarpgroup(tile);
   Reset(tile);
   KILN_RETURN_IF_ERROR(status);
   return tile;
@@ -192,10 +193,30 @@ Linear CudaMatrixTiles::PlaceWith(const Tile& tile, Expr load, size_t element, c
                                   const Linear& column, const Linear& k) {
   SetPosition(tile, element);
   arith::Simplifier& simplifier = scope_.simplifier();
+  if (tile.warp_columns > 1) {
+    const Linear warp = simplifier.Var(tile.warp);
+    const Linear warp_row = simplifier.FloorDiv(warp, tile.warp_columns),
+                 warp_column = simplifier.FloorMod(warp, tile.warp_columns);
+    return PlaceOfThread(
+        tile, load,
+        (warp_row * kRows + row) * (kColumns * tile.warp_columns) + warp_column * kColumns + column,
+        k);
+  }
   Linear thread = row * kColumns + column;
-  if (tile.num_threads > kWarpThreads) thread = thread + simplifier.Var(tile.warp) * kWarpThreads;
+  if (tile.is_warpgroup) thread = thread + simplifier.Var(tile.member) * kWarpThreads;
+  if (tile.has_warps()) {
+    thread =
+        thread + simplifier.Var(tile.warp) * (tile.is_warpgroup ? kWarpgroupThreads : kWarpThreads);
+  }
+  return PlaceOfThread(tile, load, thread, k);
+}
+
+Linear CudaMatrixTiles::PlaceOfThread(const Tile& tile, Expr load, const Linear& thread,
+                                      const Linear& k) {
+  arith::Simplifier& simplifier = scope_.simplifier();
   scope_.SetValue(tile.thread, thread);
-  scope_.SetValue(tile.k_loop->var, tile.steps() > 1 ? simplifier.Var(tile.step) * kDepth + k : k);
+  scope_.SetValue(tile.k_loop->var,
+                  tile.steps() > 1 ? simplifier.Var(tile.step) * tile.depth() + k : k);
   return exprs_.PlaceOf(load->id, load->args()).offset;
 }
 
@@ -282,14 +303,28 @@ Status CudaMatrixTiles::CheckOperand(std::string_view what, int own, int other, 
   const std::optional<int64_t> along_k = CoefficientOf(operand.places[0], tile.k);
   if (!along_k) return InvalidArgument("{} is not read at equal distances along the sum", name);
   operand.k_stride = *along_k;
-  operand.is_transposed = *along_k != 1;
-  if (!operand.is_transposed) return OkStatus();
-  // 8 neighbours: of a the rows of threads, of b two columns of each thread.
-  const bool is_row = own == tile.row;
-  const std::optional<int64_t> along = CoefficientOf(operand.places[0], own);
-  if (along == (is_row ? 1 : 2) && (is_row || operand.pair_stride == 1)) return OkStatus();
-  return InvalidArgument("{} has neighbours neither along the sum nor along the {}", name,
-                         is_row ? "rows" : "columns");
+  if (operand.k_stride != 1) return CheckNeighbours(own == tile.row, tile, operand);
+  operand.reading = Operand::Reading::kRows;
+  return OkStatus();
+}
+
+// Of an operand whose neighbours are not along the sum: are they what is read at once?
+Status CudaMatrixTiles::CheckNeighbours(bool is_row, const Tile& tile, Operand& operand) {
+  if (tile.unit->factor.bytes() == 4) {
+    operand.reading = Operand::Reading::kElements;
+    return OkStatus();
+  }
+  // 16 bytes: of a one or two rows of each thread, of b two or four columns.
+  const bool is_byte = tile.unit->factor.bytes() == 1;
+  operand.reading = is_byte ? Operand::Reading::kPairs : Operand::Reading::kColumns;
+  const int64_t of_thread = (is_row ? 1 : 2) * (is_byte ? 2 : 1);
+  if (is_byte && !is_row) operand.group = 4;
+  const std::optional<int64_t> along =
+      CoefficientOf(operand.places[0], is_row ? tile.row : tile.column);
+  if (along == of_thread && AreNeighbours(operand.places, of_thread)) return OkStatus();
+  return InvalidArgument("{} has neighbours neither along the sum nor along the {}, {} of a thread",
+                         exprs_.buffer(operand.load->id).name, is_row ? "rows" : "columns",
+                         of_thread);
 }
 
 // Are there 8 columns more, a constant away, to be read at once with these?
@@ -298,126 +333,122 @@ bool CudaMatrixTiles::HasNext(const Operand& operand, size_t position) {
          (operand.places[position + 2] - operand.places[position]).is_constant();
 }
 
-// Where the row of 8 elements is that the thread names to ldmatrix.
+// Where the row of 16 bytes is that the thread names to ldmatrix.
 Linear CudaMatrixTiles::RowOf(const Tile& tile, const Operand& operand, size_t position) {
   arith::Simplifier& simplifier = scope_.simplifier();
   const Linear lane = simplifier.Var(tile.lane), zero = arith::Constant(0);
   const Linear in_tile = simplifier.FloorMod(lane, 8);
   const Linear second = simplifier.FloorMod(simplifier.FloorDiv(lane, 8), 2);
   const Linear third = simplifier.FloorDiv(lane, 16);
-  const bool is_a = &operand == &tile.a;
+  const bool is_a = &operand == &tile.a, is_transposed = operand.reading != Operand::Reading::kRows;
+  const int64_t half = tile.unit->row_elements();  // of the terms
   const size_t element = is_a ? tile.a_elements[position] : tile.b_elements[position];
+  if (operand.reading == Operand::Reading::kPairs) {
+    // Tiles: of thread t of four the terms 4t and 4t + 1, then the two after; the same of the upper
+    // half. Of the upper two threads the two after come first: with rows an odd number of 16 bytes
+    // apart all eight are in banks of their own.
+    const Linear after = simplifier.FloorMod(second + simplifier.FloorDiv(in_tile, 4), 2);
+    const Linear k = simplifier.FloorDiv(in_tile, 2) * 4 + simplifier.FloorMod(in_tile, 2) +
+                     after * 2 + third * half;
+    return PlaceWith(tile, operand.load, element, zero, zero, zero) + k * operand.k_stride;
+  }
   if (is_a) {
     // Tiles: rows 0 to 7, 8 to 15; then those of the upper half of the sum.
-    if (operand.is_transposed) {
+    if (is_transposed) {
       const Linear place = PlaceWith(tile, operand.load, element, zero, zero, zero);
-      return place + (in_tile + third * 8) * operand.k_stride + second * operand.pair_stride;
+      return place + (in_tile + third * half) * operand.k_stride + second * operand.pair_stride;
     }
     const Linear place = PlaceWith(tile, operand.load, element, in_tile, zero, zero);
-    return place + second * operand.pair_stride + third * 8;
+    return place + second * operand.pair_stride + third * half;
   }
   // Tiles: the lower and the upper half of the sum; then those of the next 8 columns.
   Linear next = zero;
   if (HasNext(operand, position))
     next = third * (operand.places[position + 2] - operand.places[position]).constant;
-  if (operand.is_transposed) {
+  if (is_transposed) {
     const Linear place = PlaceWith(tile, operand.load, element, zero, zero, zero);
-    return place + (in_tile + second * 8) * operand.k_stride + next;
+    return place + (in_tile + second * half) * operand.k_stride + next;
   }
   const Linear place =
       PlaceWith(tile, operand.load, element, zero, simplifier.FloorDiv(in_tile, 2), zero);
-  return place + simplifier.FloorMod(in_tile, 2) * operand.pair_stride + second * 8 + next;
+  return place + simplifier.FloorMod(in_tile, 2) * operand.pair_stride + second * half + next;
 }
 
-Status CudaMatrixTiles::CheckRows(Tile& tile) {
-  for (const Operand* operand : {&tile.a, &tile.b}) {
-    for (size_t i = 0; i < operand->places.size(); i += 2) {
-      if (vectors_.MultipleOf(RowOf(tile, *operand, i)) % kRowElements == 0) continue;
-      return InvalidArgument("8 neighbours of {} are not aligned to 16 bytes",
-                             exprs_.buffer(operand->load->id).name);
+// Where the thread's own element is for register `part` of a fragment.
+Linear CudaMatrixTiles::ElementOf(const Tile& tile, const Operand& operand, size_t position,
+                                  int part) {
+  arith::Simplifier& simplifier = scope_.simplifier();
+  const Linear lane = simplifier.Var(tile.lane), zero = arith::Constant(0);
+  const Linear k = simplifier.FloorMod(lane, kColumns);
+  if (&operand == &tile.a) {
+    return PlaceWith(tile, operand.load, tile.a_elements[position + part % 2],
+                     simplifier.FloorDiv(lane, kColumns), zero,
+                     k + arith::Constant(part / 2 * kColumns));
+  }
+  const Linear place =
+      PlaceWith(tile, operand.load, tile.b_elements[position], zero,
+                simplifier.FloorDiv(lane, 2 * kColumns), k + arith::Constant(part * kColumns));
+  return place + simplifier.FloorMod(simplifier.FloorDiv(lane, kColumns), 2) * operand.pair_stride;
+}
+
+Status CudaMatrixTiles::CheckRows(const Tile& tile, Operand& operand) {
+  if (operand.reading == Operand::Reading::kElements) return OkStatus();
+  const int64_t elements = tile.unit->row_elements();
+  for (size_t i = 0; i < operand.places.size(); i += operand.group) {
+    if (vectors_.MultipleOf(RowOf(tile, operand, i)) % elements == 0) continue;
+    if (tile.unit->factor.bytes() == 4) {
+      operand.reading = Operand::Reading::kElements;
+      return OkStatus();
     }
+    return InvalidArgument("{} neighbours of {} are not aligned to 16 bytes", elements,
+                           exprs_.buffer(operand.load->id).name);
   }
   return OkStatus();
 }
 
-// ---- text
+// ---- of four warps together
 
-Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& threads) {
-  KILN_ASSIGN_OR_RETURN(const Tile tile, Match(nest, threads));
-  preamble_.matrix_units = true;
-  const std::string& thread = scope_.name(tile.thread);
-  scope_.SetName(tile.lane, names_.Unique("lane"));
-  const std::string lane =
-      fmt::format("const int {} = {} % {};", scope_.name(tile.lane), thread, kWarpThreads);
-  blocks_.Braced("{", [&] {
-    blocks_.Bound(tile.lane, lane, [&] {
-      if (tile.num_threads == kWarpThreads) return EmitSteps(tile);
-      scope_.SetName(tile.warp, names_.Unique("warp"));
-      const std::string warp =
-          fmt::format("const int {} = {} / {};", scope_.name(tile.warp), thread, kWarpThreads);
-      blocks_.Bound(tile.warp, warp, [&] { EmitSteps(tile); });
-    });
-  });
-  Reset(tile);
+Status CudaMatrixTiles::CheckWarpgroups(const Tile& tile, const ThreadsAround& threads) {
+  if (tile.unit->factor.bytes() != 2)
+    return InvalidArgument("four warps together multiply 16-bit floats only");
+  if (tile.warp_columns > 1)
+    return InvalidArgument("warps stand beside each other along the columns");
+  if (threads.count % kWarpgroupThreads == 0) return OkStatus();
+  return InvalidArgument(
+      "a block has {} threads, expected a multiple of {} for four warps together", threads.count,
+      kWarpgroupThreads);
+}
+
+Status CudaMatrixTiles::MatchWarpgroup(Tile& tile) {
+  const Operand& b = tile.b;
+  const std::string& name = exprs_.buffer(b.load->id).name;
+  const Swizzle* const swizzle = exprs_.SwizzleOrNull(b.load->id);
+  if (swizzle == nullptr)
+    return InvalidArgument("{} is not swizzled, which the units of four warps need", name);
+  for (const Linear& place : b.places) {
+    if (!HasVar(place, tile.member)) continue;
+    return InvalidArgument("the second factor, {}, is not the same for the four warps", name);
+  }
+  for (const std::vector<Place>& row : tile.sums) {
+    for (size_t j = 1; j < row.size(); ++j) {
+      if (row[j].offset - row[j - 1].offset == arith::Constant(1)) continue;
+      return InvalidArgument("the sums of a row do not follow each other");
+    }
+  }
+  const Linear zero = arith::Constant(0);
+  const ColumnPlaces found = {
+      .places = b.places,
+      .column_stride = CoefficientOf(b.places[0], tile.column).value_or(0),
+      .pair_stride = b.pair_stride,
+      .k_stride = b.k_stride,
+      .start = PlaceWith(tile, b.load, tile.b_elements[0], zero, zero, zero)};
+  StatusOr<WarpgroupFactor> columns = DescribeColumns(scope_, *swizzle, found);
+  if (!columns.ok()) {
+    return InvalidArgument("{} can't be read by the units of four warps: {}", name,
+                           Message(columns.status()));
+  }
+  tile.columns = *std::move(columns);
   return OkStatus();
-}
-
-void CudaMatrixTiles::EmitSteps(const Tile& tile) {
-  const auto emit = [&](auto& self, size_t depth) -> void {
-    if (depth < tile.around.size()) {
-      Stmt loop = tile.around[depth];
-      if (loop->extent == 1) return self(self, depth + 1);
-      return blocks_.Loop(loop->var, loop->extent, 0, [&] { self(self, depth + 1); });
-    }
-    if (tile.steps() == 1) return EmitStep(tile);
-    scope_.SetName(tile.step, names_.Unique(scope_.name(tile.k_loop->var) + "_step"));
-    blocks_.Loop(tile.step, tile.steps(), tile.steps() <= 8 ? tile.steps() : 0,
-                 [&] { EmitStep(tile); });
-  };
-  emit(emit, 0);
-}
-
-void CudaMatrixTiles::EmitStep(const Tile& tile) {
-  const auto row = [&](const Operand& operand, size_t position) {
-    const std::string element =
-        exprs_.Element(operand.load->id, {.offset = RowOf(tile, operand, position), .block = {}});
-    Reset(tile);
-    return element;
-  };
-  const auto load = [](const Operand& operand) {
-    return operand.is_transposed ? "load_tiles_transposed" : "load_tiles";
-  };
-  const std::string a = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
-                    b = names_.Unique(exprs_.buffer_name(tile.b.load->id) + "_tiles");
-  const size_t rows = tile.a.places.size() / 2, columns = tile.b.places.size() / 2;
-  blocks_.Line(fmt::format("unsigned {}[{}][4], {}[{}][2];", a, rows, b, columns));
-  for (size_t i = 0; i < rows; ++i) {
-    blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{2}][2], {1}[{2}][3], &{3});",
-                             load(tile.a), a, i, row(tile.a, 2 * i)));
-  }
-  for (size_t j = 0; j < columns;) {
-    const bool is_pair = HasNext(tile.b, 2 * j);
-    if (is_pair) {
-      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{3}][0], {1}[{3}][1], &{4});",
-                               load(tile.b), b, j, j + 1, row(tile.b, 2 * j)));
-    } else {
-      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], &{3});", load(tile.b), b, j,
-                               row(tile.b, 2 * j)));
-    }
-    j += is_pair ? 2 : 1;
-  }
-  const std::string multiply =
-      tile.a.load->type == ir::kFloat16 ? "multiply_tiles_f16" : "multiply_tiles_bf16";
-  const auto sum = [&](size_t i, size_t j) {
-    return exprs_.Element(tile.store->slot, tile.sums[i][j]);
-  };
-  for (size_t i = 0; i < rows; ++i) {
-    for (size_t j = 0; j < columns; ++j) {
-      blocks_.Line(fmt::format("{}({}, {}, {}, {}, {}[{}], {}[{}]);", multiply, sum(2 * i, 2 * j),
-                               sum(2 * i, 2 * j + 1), sum(2 * i + 1, 2 * j),
-                               sum(2 * i + 1, 2 * j + 1), a, i, b, j));
-    }
-  }
 }
 
 }  // namespace kiln::codegen

@@ -7,34 +7,42 @@
 //
 // in a loop over the threads of a block. As a program it is what every thread computes for itself.
 // The 32 threads of a warp compute the same together, where what they have fits the fragments of
-// the instruction. For m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16") thread t of a warp
-// has of the result the rows t/4 and t/4 + 8 and the columns t%4*2 and t%4*2 + 1. Which rows of the
-// matrix these are is all the same to the instruction, so that a tile is one of the schedule:
+// the instruction for the type of the factors (compiler/ir/matrix_unit.h). For all of them (PTX ISA,
+// "Matrix Fragments for mma") thread t of a warp has of the result the rows t/4 and t/4 + 8 and the
+// columns t%4*2 and t%4*2 + 1. Which rows of the matrix these are is all the same to the instruction,
+// so that a tile is one of the schedule:
 //
 //   * a depends on the thread through t/4 (and its warp), b through t%4 (and its warp); a and b may
 //     stand in either order;
 //   * two values of the loops that move a are rows t/4 and t/4 + 8, two neighbours of those that
-//     move b are the columns;
-//   * a loop of the reduction, which goes inside of the others, has a multiple of 16 iterations;
-//   * in shared memory 8 neighbours along k, or along the 8 rows or columns, are 16 aligned bytes,
-//     which is what ldmatrix reads.
+//     move b are the columns, or two of four neighbours;
+//   * warps lie along the rows, or, 2, 4 or 8 of them, beside each other along the columns too: then
+//     the threads of the program, of which 4 times as many have one row, are numbered so that 8 x 4
+//     of them are a warp;
+//   * a loop of the reduction, which goes inside of the others, has a multiple of the instruction's
+//     depth of iterations;
+//   * factors come into registers in one of the ways of Operand::Reading.
 //
-// The order of the sum is the instruction's: products are exact in float32, and added up with at
-// least its precision but for rounding.
+// The order of the sum is the instruction's: products are exact in the type of the sum (but for
+// factors that are rounded before), and added up with at least its precision but for rounding.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "compiler/codegen/cuda/blocks.h"
 #include "compiler/codegen/cuda/exprs.h"
+#include "compiler/codegen/cuda/matrix_warpgroup.h"
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/scope.h"
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/vectors.h"
+#include "compiler/codegen/cuda/warp_reduce.h"
+#include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
@@ -63,30 +71,88 @@ class CudaMatrixTiles {
 
   // Emits the nest. InvalidArgument: why the tile does not fit; nothing is emitted then.
   Status Emit(const RegisterTile& tile, const ThreadsAround& threads);
+  // Is a tile that was emitted still being computed? Waits for it.
+  bool is_waiting() const { return !awaited_sums_.empty(); }
+  void Wait();
+  // Warps beside each other along the columns, as the last tile had them; 0: there was none.
+  int64_t warp_columns() const { return warp_columns_; }
 
  private:
   // An operand in shared memory.
   struct Operand {
+    // How its elements come into registers. For ldmatrix 16 bytes are aligned.
+    enum class Reading : uint8_t {
+      kRows,      // ldmatrix: neighbours are along k
+      kColumns,   // of 16 bits: ldmatrix transposes; 8 neighbours are rows or columns of threads
+      kElements,  // of 32 bits: each thread loads its own
+      // Of 8 bits: ldmatrix transposes pairs of neighbours, which are taken apart. A thread has rows
+      // 2*(t/4) and 2*(t/4) + 1, or columns 4*(t%4) to 4*(t%4) + 3 in two tiles.
+      kPairs,
+    };
     ir::Expr load = nullptr;
     std::vector<arith::Linear> places;  // of element (0, 0) of a fragment; [position]
-    bool is_transposed = false;         // its neighbours are not along k
-    int64_t k_stride = 0;               // where it is
-    int64_t pair_stride = 0;            // from a place to the next one, of an even number
+    Reading reading = Reading::kRows;
+    int64_t k_stride = 0;     // where it is
+    int64_t pair_stride = 0;  // from a place to the next one, of an even number
+    size_t group = 2;         // places that are read by one row
   };
-  struct Tile;
+  struct Tile {
+    const ir::MatrixUnit* unit = nullptr;
+    ir::Stmt store = nullptr;
+    std::vector<ir::Stmt> around;  // reduction loops but for the innermost one
+    std::vector<ir::Stmt> inside;  // loops over the elements of a thread
+    ir::Stmt k_loop = nullptr;
+    int32_t thread = -1;
+    int64_t num_threads = 0;
+    // Variables of the scope: which warp, thread / 4 and thread % 4 in it, thread in it, which
+    // iterations of the reduction, `depth` at once, which of them.
+    int32_t warp = -1, row = -1, column = -1, lane = -1, step = -1, k = -1;
+    Operand a, b;
+    std::vector<std::vector<Place>> sums;  // [position of a][of b]
+    // Elements of a thread by number: the first of each position.
+    std::vector<size_t> a_elements, b_elements;
+    // Of four warps together: `warp` numbers warpgroups, `member` the warps of one.
+    bool is_warpgroup = false;
+    int64_t warp_columns = 1;
+    int32_t member = -1;
+    WarpgroupFactor columns = {};
 
-  StatusOr<Tile> Match(const RegisterTile& tile, const ThreadsAround& threads);
+    bool has_warps() const {
+      return num_threads > (is_warpgroup ? kWarpgroupThreads : kWarpThreads);
+    }
+    int64_t depth() const { return unit->depth(); }
+    int64_t steps() const { return k_loop->extent / depth(); }
+  };
+
+  StatusOr<Tile> Find(const RegisterTile& tile, const ThreadsAround& threads);
+  StatusOr<Tile> Match(const RegisterTile& tile, const ThreadsAround& threads,
+                       int64_t warp_columns);
   Status FindPositions(const RegisterTile& nest, Tile& tile);
   Status CheckOperand(std::string_view what, int own, int other, Tile& tile, Operand& operand);
-  Status CheckRows(Tile& tile);
+  Status CheckNeighbours(bool is_row, const Tile& tile, Operand& operand);
+  Status CheckRows(const Tile& tile, Operand& operand);
   static bool HasNext(const Operand& operand, size_t position);
   arith::Linear RowOf(const Tile& tile, const Operand& operand, size_t position);
+  arith::Linear ElementOf(const Tile& tile, const Operand& operand, size_t position, int part);
   arith::Linear PlaceWith(const Tile& tile, ir::Expr load, size_t element, const arith::Linear& row,
                           const arith::Linear& column, const arith::Linear& k);
+  arith::Linear PlaceOfThread(const Tile& tile, ir::Expr load, const arith::Linear& thread,
+                              const arith::Linear& k);
   bool DependsOnColumn(const Tile& tile, ir::Expr load);
   void SetPosition(const Tile& tile, size_t element);
   void EmitSteps(const Tile& tile);
   void EmitStep(const Tile& tile);
+  // matrix_warpgroup.h
+  static Status CheckWarpgroups(const Tile& tile, const ThreadsAround& threads);
+  Status MatchWarpgroup(Tile& tile);
+  void EmitWarpgroupSteps(const Tile& tile);
+  static std::pair<size_t, size_t> ColumnsOf(const Tile& tile, size_t fragment);
+  void LoadFirst(const Tile& tile, const std::string& name);
+  void LoadSecond(const Tile& tile, const std::string& name);
+  void LoadSecondPairs(const Tile& tile, const std::string& name);
+  void Unzip(const Tile& tile, const std::string& first, const std::string& second);
+  std::string Row(const Tile& tile, const Operand& operand, size_t position);
+  std::string Element(const Tile& tile, const Operand& operand, size_t position, int part);
   void Reset(const Tile& tile);
 
   CudaScope& scope_;
@@ -95,6 +161,9 @@ class CudaMatrixTiles {
   CudaBlocks& blocks_;
   CudaNames& names_;
   CudaPreamble& preamble_;
+
+  int64_t warp_columns_ = 0;
+  std::string awaited_sums_;  // the array; empty: none
 };
 
 }  // namespace kiln::codegen

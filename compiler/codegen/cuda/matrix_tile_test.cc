@@ -16,7 +16,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// One block: wi x wj warps, each with iv x 8 rows and jv x 8 columns.
+// One block: wi x wj warps, each with iv x 8 rows and jv x 8 columns, or, of ri or rj neighbours for
+// each thread, more.
 struct Product {
   bool a_by_k = false, b_by_k = true;  // in shared memory: k is the first dimension
   int wi = 1, wj = 1, iv = 2, jv = 2, depth = 32, k_split = 1;
@@ -26,9 +27,10 @@ struct Product {
   std::string row = "t % 32 // 4", column = "t % 4", product = "float32({a})*float32({b})",
               guard = "", hint = "matrix_unit 1", accumulator = "float32";
   int threads = 0;  // 0: those of the warps
+  int ri = 1, rj = 2;
 
-  int rows() const { return 8 * wi * iv; }
-  int columns() const { return 8 * wj * jv; }
+  int rows() const { return 8 * wi * iv * ri; }
+  int columns() const { return 4 * wj * jv * rj; }
 
   std::string Text() const {
     const int n = threads != 0 ? threads : 32 * wi * wj;
@@ -46,8 +48,10 @@ struct Product {
           "{4}[(f{0}*{2} + t) // {3}, (f{0}*{2} + t) % {3}] @ {0} }} ",
           to, all / n, n, inner, from);
     };
-    const std::string i = fmt::format("iv*{} + t // {} * 8 + {}", 8 * wi, 32 * wj, row);
-    const std::string j = fmt::format("jv*{} + t // 32 % {} * 8 + ({})*2 + jj", 8 * wj, wj, column);
+    const std::string i =
+        fmt::format("iv*{} + (t // {} * 8 + {})*{} + ii", 8 * wi * ri, 32 * wj, row, ri);
+    const std::string j =
+        fmt::format("jv*{} + (t // 32 % {} * 4 + {})*{} + jj", 4 * wj * rj, wj, column, rj);
     const std::string k = k_split > 1 ? fmt::format("ko*{} + k", depth / k_split) : "k";
     const std::string a = fmt::format("a[{}]", at(a_by_k, i, k)),
                       b = fmt::format("b[{}]", at(b_by_k, j, k));
@@ -61,17 +65,18 @@ struct Product {
         "program(A: input {type}[{a_dims}], B: input {type}[{b_dims}], "
         "C: output {sum}[{rows}, {columns}]) {{ stage a stage b stage s {hint} stage C "
         "kernel product grid [1, 1, 1] block [{n}, 1, 1] {{ threadIdx.x t in 0..{n} {{ "
-        "alloc acc: local {sum}[{iv}, {jv}, 2] alloc a: shared {type}[{a_shape}] "
+        "alloc acc: local {sum}[{iv}, {ri}, {jv}, {rj}] alloc a: shared {type}[{a_shape}] "
         "alloc b: shared {type}[{b_shape}] {fill_a} {fill_b} barrier "
-        "for i0 in 0..{iv} {{ for j0 in 0..{jv} {{ for jj0 in 0..2 {{ acc[i0, j0, jj0] = 0.0 @ s "
-        "}} }} }} "
-        "for ko in 0..{k_split} {{ for k in 0..{k_depth} {{ unroll iv in 0..{iv} {{ unroll jv in "
-        "0..{jv} {{ for jj in 0..2 {{ {guard} acc[iv, jv, jj] = acc[iv, jv, jj] + {value} @ s "
-        "{end} }} }} }} }} }} "
-        "for i1 in 0..{iv} {{ for j1 in 0..{jv} {{ for jj1 in 0..2 {{ C[i1*{wi8} + t // {wj32} * 8 "
-        "+ t % 32 // 4, j1*{wj8} + t // 32 % {wj} * 8 + t % 4 * 2 + jj1] = acc[i1, j1, jj1] @ C "
-        "}} }} }} }} }} }}",
+        "for i0 in 0..{iv} {{ for ii0 in 0..{ri} {{ for j0 in 0..{jv} {{ for jj0 in 0..{rj} {{ "
+        "acc[i0, ii0, j0, jj0] = {zero} @ s }} }} }} }} "
+        "for ko in 0..{k_split} {{ for k in 0..{k_depth} {{ unroll iv in 0..{iv} {{ for ii in "
+        "0..{ri} {{ unroll jv in 0..{jv} {{ for jj in 0..{rj} {{ {guard} acc[iv, ii, jv, jj] = "
+        "acc[iv, ii, jv, jj] + {value} @ s {end} }} }} }} }} }} }} "
+        "for i1 in 0..{iv} {{ for ii1 in 0..{ri} {{ for j1 in 0..{jv} {{ for jj1 in 0..{rj} {{ "
+        "C[i1*{wi8} + (t // {wj32} * 8 + t % 32 // 4)*{ri} + ii1, j1*{wj4} + (t // 32 % {wj} * 4 + "
+        "t % 4)*{rj} + jj1] = acc[i1, ii1, j1, jj1] @ C }} }} }} }} }} }} }}",
         fmt::arg("type", type), fmt::arg("sum", accumulator),
+        fmt::arg("zero", accumulator == "int32" ? "int32(0)" : "0.0"),
         fmt::arg("a_dims", dims(a_by_k, rows())), fmt::arg("b_dims", dims(b_by_k, columns())),
         fmt::arg("rows", rows()), fmt::arg("columns", columns()), fmt::arg("hint", hint),
         fmt::arg("n", n), fmt::arg("iv", iv), fmt::arg("jv", jv),
@@ -79,7 +84,8 @@ struct Product {
         fmt::arg("fill_a", fill("a", "A", a_by_k, rows())),
         fmt::arg("fill_b", fill("b", "B", b_by_k, columns())), fmt::arg("k_split", k_split),
         fmt::arg("k_depth", depth / k_split), fmt::arg("guard", guard), fmt::arg("value", value),
-        fmt::arg("end", guard.empty() ? "" : "}"), fmt::arg("wi8", 8 * wi), fmt::arg("wj8", 8 * wj),
+        fmt::arg("end", guard.empty() ? "" : "}"), fmt::arg("wi8", 8 * wi * ri),
+        fmt::arg("wj4", 4 * wj * rj), fmt::arg("ri", ri), fmt::arg("rj", rj),
         fmt::arg("wj32", 32 * wj), fmt::arg("wj", wj));
   }
 };
@@ -91,10 +97,10 @@ std::string Generate(const Product& product) {
   return source.ok() ? source->text : std::string(Message(source.status()));
 }
 
-void ExpectRight(const Product& product) {
+void ExpectRight(const Product& product, double tolerance = 1e-5) {
   SCOPED_TRACE(product.Text());
   ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(product.Text()));
-  ASSERT_OK(CompareEmulated(program, 17, 1e-5));
+  ASSERT_OK(CompareEmulated(program, 17, tolerance));
   if (!FindNvrtc().ok()) return;
   ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
   ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileCubin(source.text, "sm_80"));
@@ -135,6 +141,80 @@ TEST(MatrixTile, FactorsInEitherOrder) {
 
 TEST(MatrixTile, BFloats) { ExpectRight({.wi = 2, .type = "bfloat16"}); }
 
+// Of sums of some tens of terms below 1, of which each is off by 2^-11 at most.
+constexpr double kRounding = 5e-3;
+
+Product Tf32(Product product) {
+  product.type = "float32";
+  product.product = "{a}*{b}";
+  return product;
+}
+
+TEST(MatrixTile, Tf32OfEveryLayout) {
+  for (const bool a_by_k : {false, true}) {
+    for (const bool b_by_k : {false, true}) {
+      for (const int pad : {4, 8, 3}) {
+        const Product product = Tf32({.a_by_k = a_by_k, .b_by_k = b_by_k, .wj = 2, .pad = pad});
+        ExpectRight(product, kRounding);
+        const std::string text = Generate(product);
+        const std::string kernel = text.substr(text.find("__global__"));
+        EXPECT_THAT(kernel, AllOf(HasSubstr("round_tiles(a_tiles);\n"),
+                                  HasSubstr("round_tiles(b_tiles);\n"),
+                                  HasSubstr("multiply_tiles_tf32(acc[0], acc[1], acc[4], ")));
+        // Neighbours along the sum, in aligned rows, come by ldmatrix.
+        EXPECT_EQ(kernel.find("load_tiles(a_tiles") != kernel.npos, !a_by_k && pad != 3);
+        EXPECT_EQ(kernel.find("load_tiles(b_tiles") != kernel.npos, !b_by_k && pad != 3);
+        EXPECT_THAT(kernel, Not(HasSubstr("load_tiles_transposed")));
+      }
+    }
+  }
+}
+
+TEST(MatrixTile, Tf32OfSeveralWarpsAndTiles) {
+  ExpectRight(Tf32({.wi = 2, .wj = 2, .iv = 4, .jv = 3, .depth = 24}), kRounding);
+  ExpectRight(Tf32({.b_by_k = false, .wi = 4, .jv = 6, .depth = 16, .k_split = 2, .pad = 4}),
+              kRounding);
+}
+
+// What the emulation computes is what rounded factors give, to the last bits.
+TEST(MatrixTile, Tf32RoundsFactors) {
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(Tf32({}).Text()));
+  EXPECT_THAT(CompareEmulated(program, 17, 1e-5),
+              StatusIs(StatusCode::kInternal, HasSubstr(", expected ")));
+}
+
+Product Bytes(Product product, std::string_view type = "int8") {
+  product.type = type;
+  product.product = "int32({a})*int32({b})";
+  product.accumulator = "int32";
+  product.ri = product.a_by_k ? 2 : 1;
+  product.rj = product.b_by_k ? 4 : 2;
+  product.pad = 16;
+  return product;
+}
+
+TEST(MatrixTile, BytesOfEveryLayout) {
+  for (const bool a_by_k : {false, true}) {
+    for (const bool b_by_k : {false, true}) {
+      const Product product = Bytes({.a_by_k = a_by_k, .b_by_k = b_by_k, .wj = 2, .depth = 64});
+      ExpectRight(product, 0);
+      const std::string text = Generate(product);
+      const std::string kernel = text.substr(text.find("__global__"));
+      EXPECT_THAT(kernel, HasSubstr("multiply_tiles_s8(acc[0], acc["));
+      EXPECT_EQ(kernel.find("load_tiles_transposed(a_tiles") != kernel.npos, a_by_k);
+      EXPECT_EQ(kernel.find("load_tiles_transposed(b_tiles") != kernel.npos, b_by_k);
+      EXPECT_EQ(kernel.find("unzip_bytes(") != kernel.npos, a_by_k || b_by_k);
+      EXPECT_THAT(kernel, Not(HasSubstr("__dp4a")));
+    }
+  }
+}
+
+TEST(MatrixTile, BytesOfSeveralWarpsAndTiles) {
+  ExpectRight(Bytes({.wi = 2, .wj = 2, .iv = 4, .jv = 3, .depth = 96, .k_split = 3}), 0);
+  ExpectRight(Bytes({.a_by_k = true, .b_by_k = false, .wi = 4, .iv = 1, .jv = 4}), 0);
+  ExpectRight(Bytes({.a_by_k = true, .wi = 2, .wj = 2, .iv = 3, .jv = 1}, "uint8"), 0);
+}
+
 TEST(MatrixTile, LongSumsInLoops) {
   const Product product{.jv = 4, .depth = 96, .k_split = 3};
   ExpectRight(product);
@@ -150,19 +230,43 @@ TEST(MatrixTile, WhatDoesNotFitIsRefused) {
       {{.depth = 24}, "no loop of the sum has a multiple of 16 iterations"},
       {{.iv = 1}, "a thread has 4 elements in 1 rows and 4 columns, expected an even number"},
       {{.pad = 4}, "8 neighbours of a are not aligned to 16 bytes"},
-      {{.product = "float32({a} * {b})"}, "it is no sum in float32 of products of two 16-bit"},
+      {{.product = "float32({a} * {b})"},
+       "it is no sum of products of two elements of one type, each converted to that of the sum, "
+       "that a unit multiplies: float16 in float32, "},
       {{.product = "float32({a}) + float32({b})"}, "it is no sum into registers"},
       {{.row = "t % 8", .column = "t % 4"},
        "the first factor, a, is not the same for the threads of a row of 8 x 4"},
       {{.guard = "if jj + k < 100 {"}, "conditions stand inside of the tile"},
       {{.a_by_k = true, .row = "(7 - t % 32 // 4)"},
-       "a has neighbours neither along the sum nor along the rows"},
-      {{.type = "float32"}, "it is no sum in float32 of products of two 16-bit floats"},
+       "a has neighbours neither along the sum nor along the rows, 1 of a thread"},
+      {{.type = "int16", .product = "int32({a})*int32({b})", .accumulator = "int32"},
+       "it is no sum of products of two elements"},
+      {Bytes({.depth = 48}), "no loop of the sum has a multiple of 32 iterations"},
+      {Tf32({.depth = 20}), "no loop of the sum has a multiple of 8 iterations"},
   };
   for (const auto& [product, why] : kCases) {
     EXPECT_THAT(Generate(product),
                 AllOf(HasSubstr("matrix units can't compute stage 's': "), HasSubstr(why)))
         << product.Text();
+  }
+}
+
+TEST(MatrixTile, CompilesForEveryArchitecture) {
+  const std::pair<Product, std::string> kCases[] = {
+      {{}, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
+      {Tf32({}), "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
+      {Bytes({.a_by_k = true}), "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
+      {Bytes({}, "uint8"), "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"},
+  };
+  if (!FindNvrtc().ok()) GTEST_SKIP() << "no NVRTC";
+  for (const auto& [product, instruction] : kCases) {
+    const std::string text = Generate(product);
+    for (const char* arch : {"sm_80", "sm_89", "sm_90"}) {
+      SCOPED_TRACE(arch);
+      ASSERT_OK_AND_ASSIGN(const std::string ptx, CompilePtx(text, arch));
+      EXPECT_THAT(ptx, HasSubstr(instruction));
+      EXPECT_OK(CompileCubin(text, arch).status());
+    }
   }
 }
 
@@ -174,10 +278,20 @@ TEST(MatrixTile, WithoutTheHintThreadsMultiply) {
 
 TEST(MatrixTile, NeedsAnArchitectureThatHasThem) {
   ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(Product().Text()));
-  EXPECT_OK(CheckCudaProgram(program, {}, 80));
-  EXPECT_THAT(CheckCudaProgram(program, {}, 75),
+  EXPECT_OK(CheckCudaProgram(program, {}, *target::ParseTarget("cuda -arch=sm_80")));
+  EXPECT_THAT(CheckCudaProgram(program, {}, *target::ParseTarget("cuda -arch=sm_75")),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("matrix units as they are from sm_80 on, the target is sm_75")));
+}
+
+TEST(MatrixTile, RoundsOnlyWhereTheTargetAllowsIt) {
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(Tf32({}).Text()));
+  EXPECT_OK(CheckCudaProgram(program, {}, *target::ParseTarget("cuda -arch=sm_80 -math=tf32")));
+  const target::Target full = *target::ParseTarget("cuda -arch=sm_80");
+  EXPECT_THAT(CheckCudaProgram(program, {}, full),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("a target allows by -math=tf32")));
+  EXPECT_THAT(CompileCuda(program, full),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("a target allows by -math=tf32")));
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ constexpr std::string_view kReserved[] = {
     "sigmoid", "floor_div", "floor_mod", "shared_memory", "copied", "copy_async", "copy_async_if",
     "commit_copies", "wait_for_copies", "in_block", "cluster_barrier", "leave_cluster",
     "load_tiles", "load_tiles_transposed", "multiply_tiles_f16", "multiply_tiles_bf16",
+    "swizzled", "fence_async_proxy", "start_products", "commit_products", "wait_for_products",
+    "settle", "matrix_descriptor", "multiply_warpgroup_f16", "multiply_warpgroup_bf16",
     // types and variables of CUDA
     "half", "half2", "int2", "int4", "float2", "float4", "double2", "double4", "longlong2",
     "longlong4", "dim3", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "main",

@@ -1,8 +1,12 @@
 #include "compiler/codegen/cuda/preamble.h"
 
+#include <initializer_list>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "compiler/codegen/cuda/matrix_warpgroup.h"
 
 namespace kiln::codegen {
 namespace {
@@ -90,7 +94,7 @@ __device__ __forceinline__ void leave_cluster() {
 )cuda";
 
 // From sm_80 on: products of tiles by all threads of a warp together. Which thread has which element
-// is in PTX ISA, "Matrix Fragments for mma.m16n8k16". $N is a part of a function's name, $P of its
+// is in PTX ISA, "Matrix Fragments for mma". $N is a part of a function's name, $P of its
 // instruction's.
 constexpr std::string_view kLoadTiles =
     R"cuda(__device__ __forceinline__ void load_tiles$N(unsigned& a, unsigned& b, const void* row) {
@@ -107,28 +111,77 @@ __device__ __forceinline__ void load_tiles$N(unsigned& a, unsigned& b, unsigned&
                : "memory");
 }
 )cuda";
+// $T and $C: a sum in C and its register, $S in PTX; $K: the depth.
 constexpr std::string_view kMultiplyTiles =
-    R"cuda(__device__ __forceinline__ void multiply_tiles_$N(float& c0, float& c1, float& c2, float& c3,
+    R"cuda(// c += a b, tiles of 16 x $K and $K x 8.
+__device__ __forceinline__ void multiply_tiles_$P($T& c0, $T& c1, $T& c2, $T& c3,
                                                    const unsigned (&a)[4], const unsigned (&b)[2]) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.$P.$P.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+  asm volatile("mma.sync.aligned.m16n8k$K.row.col.$S.$P.$P.$S {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
                "{%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+               : "+$C"(c0), "+$C"(c1), "+$C"(c2), "+$C"(c3)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 )cuda";
 
-std::string Named(std::string_view definition, const char* name, const char* part) {
-  return absl::StrReplaceAll({definition.data(), definition.size()}, {{"$N", name}, {"$P", part}});
+constexpr std::string_view kRoundTiles =
+    R"cuda(// To 10 bits of the mantissa, halves away from zero.
+template <int kTiles, int kParts>
+__device__ __forceinline__ void round_tiles(unsigned (&tiles)[kTiles][kParts]) {
+#pragma unroll
+  for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+    for (int j = 0; j < kParts; ++j)
+      asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(tiles[i][j]) : "f"(__uint_as_float(tiles[i][j])));
+  }
+}
+)cuda";
+
+constexpr std::string_view kUnzipBytes =
+    R"cuda(// Registers with two pairs of bytes each, x of the terms before those of y, or, in the upper two of
+// four threads, behind them: then the first bytes of all pairs in x, in the order of their terms, and
+// the second ones in y.
+__device__ __forceinline__ void unzip_bytes(unsigned& x, unsigned& y, int lane) {
+  const bool swapped = lane % 4 >= 2;
+  const unsigned first = __byte_perm(x, y, swapped ? 0x2064 : 0x6420);
+  y = __byte_perm(x, y, swapped ? 0x3175 : 0x7531);
+  x = first;
+}
+)cuda";
+
+using Replacements = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+std::string Filled(std::string_view definition, Replacements values) {
+  return absl::StrReplaceAll(
+      {definition.data(), definition.size()},
+      std::vector<std::pair<std::string, std::string>>(values.begin(), values.end()));
 }
 
-std::string MatrixUnits() {
-  return "// Two or four tiles of 8 x 8 elements of 16 bits in shared memory. Thread 8*i + r of "
-         "the warp says\n"
-         "// where row r of tile i is. Each thread gets two elements of each tile.\n" +
-         Named(kLoadTiles, "", "") + "// The same of the transposed tiles.\n" +
-         Named(kLoadTiles, "_transposed", ".trans") +
-         "// c += a b, tiles of 16 x 16 and 16 x 8.\n" + Named(kMultiplyTiles, "f16", "f16") +
-         Named(kMultiplyTiles, "bf16", "bf16") + "\n";
+std::string MultiplyTiles(const ir::MatrixUnit& unit) {
+  const bool is_float = unit.sum.is_float();
+  return Filled(kMultiplyTiles, {{"$P", unit.name},
+                                 {"$K", std::to_string(unit.depth())},
+                                 {"$T", is_float ? "float" : "int"},
+                                 {"$C", is_float ? "f" : "r"},
+                                 {"$S", is_float ? "f32" : "s32"}});
+}
+
+std::string MatrixUnits(const CudaPreamble& preamble) {
+  std::string text =
+      "// Two or four tiles of 8 rows of 16 bytes in shared memory. Thread 8*i + r of the warp "
+      "says\n"
+      "// where row r of tile i is. Of each tile thread t gets bytes 4*(t%4) to 4*(t%4) + 3 of row "
+      "t/4.\n" +
+      Filled(kLoadTiles, {{"$N", ""}, {"$P", ""}}) +
+      "// The same of the transposed tiles, whose elements are 16 bits.\n" +
+      Filled(kLoadTiles, {{"$N", "_transposed"}, {"$P", ".trans"}});
+  bool rounds = false;
+  for (const ir::MatrixUnit* unit : preamble.matrix_units) {
+    text += MultiplyTiles(*unit);
+    rounds |= unit->rounds;
+  }
+  if (rounds) text += kRoundTiles;
+  if (preamble.unzips_bytes) text += kUnzipBytes;
+  return text + "\n";
 }
 
 }  // namespace
@@ -161,9 +214,18 @@ std::string PreambleText(const CudaPreamble& preamble) {
         "  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n"
         "}\n\n";
   }
+  if (preamble.swizzle) {
+    text +=
+        "// Where element i is, of lines of 128 bytes whose pieces of 16 bytes are permuted so "
+        "that "
+        "those of\n// neighbouring lines are in different banks.\n"
+        "template <int kMask>\n"
+        "__device__ __forceinline__ int swizzled(int i) { return i ^ (i >> 3 & kMask); }\n\n";
+  }
   if (preamble.async_copies) text += kAsyncCopies;
   if (preamble.cluster) text += kClusters;
-  if (preamble.matrix_units) text += MatrixUnits();
+  if (!preamble.matrix_units.empty()) text += MatrixUnits(preamble);
+  if (!preamble.warpgroup_units.empty()) text += WarpgroupDefinitions(preamble.warpgroup_units);
   return text;
 }
 

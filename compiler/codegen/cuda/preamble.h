@@ -2,8 +2,14 @@
 // this folder.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
+
+#include "compiler/ir/matrix_unit.h"
 
 namespace kiln::codegen {
 
@@ -12,9 +18,14 @@ struct CudaPreamble {
   bool half = false, bfloat = false;                           // types
   bool sigmoid = false, floor_div = false, floor_mod = false;  // functions of values
   bool async_copies = false;                                   // sm_80: copies to shared memory
+  bool swizzle = false;                                        // places in shared memory
   bool cluster = false;                                        // sm_90: blocks of a cluster
-  bool matrix_units = false;                                   // sm_80: products of tiles
-  std::map<std::string, std::string> vector_types;             // name -> definition
+  // sm_90a: products by four warps together, by columns and type.
+  std::set<std::pair<int64_t, std::string_view>> warpgroup_units;
+  std::map<std::string, std::string> vector_types;  // name -> definition
+  // Whose products of tiles they use, in the order of their table.
+  std::set<const ir::MatrixUnit*> matrix_units;
+  bool unzips_bytes = false;  // of their tiles
 };
 
 std::string PreambleText(const CudaPreamble& preamble);

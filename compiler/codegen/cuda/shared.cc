@@ -1,21 +1,26 @@
 #include "compiler/codegen/cuda/shared.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "base/integers.h"
+#include "compiler/codegen/cuda/swizzle.h"
 
 namespace kiln::codegen {
 namespace {
 constexpr int64_t kAlignment = 16;  // of the widest vector access
 
-void Collect(const ir::Program& program, ir::Stmt stmt, SharedLayout& layout) {
+void Collect(const ir::Program& program, ir::Stmt stmt, const Swizzles& swizzles,
+             SharedLayout& layout) {
   if (stmt->kind == ir::StmtKind::kAlloc) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(stmt->slot)];
     if (buffer.scope == ir::Scope::kShared || buffer.scope == ir::Scope::kCluster) {
-      layout.buffers.push_back({stmt->slot, layout.bytes});
-      const int64_t bytes = ElementsInBlock(buffer) * buffer.type.bytes();
-      layout.bytes += RoundUp(bytes, kAlignment);
+      const auto swizzle = swizzles.find(stmt->slot);
+      const int64_t period = swizzle == swizzles.end() ? 0 : 8 * swizzle->second.bytes;
+      layout.buffers.push_back({stmt->slot, 0, std::max(kAlignment, period)});
     }
   }
-  for (ir::Stmt child : stmt->children()) Collect(program, child, layout);
+  for (ir::Stmt child : stmt->children()) Collect(program, child, swizzles, layout);
 }
 }  // namespace
 
@@ -26,7 +31,15 @@ int64_t ElementsInBlock(const ir::Buffer& buffer) {
 
 SharedLayout LayOutShared(const ir::Program& program, const ir::Kernel& kernel) {
   SharedLayout layout;
-  Collect(program, kernel.body, layout);
+  Collect(program, kernel.body, FindSwizzles(program, kernel), layout);
+  std::ranges::stable_sort(layout.buffers, std::greater<>(), &SharedBuffer::alignment);
+  for (SharedBuffer& place : layout.buffers) {
+    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(place.slot)];
+    place.offset = RoundUp(layout.bytes, place.alignment);
+    layout.bytes =
+        place.offset + RoundUp(ElementsInBlock(buffer) * buffer.type.bytes(), kAlignment);
+    layout.alignment = std::max(layout.alignment, place.alignment);
+  }
   return layout;
 }
 

@@ -13,12 +13,14 @@ int64_t ElementsInBlock(const ir::Buffer& buffer);
 
 struct SharedBuffer {
   int32_t slot;    // index into Program::buffers
-  int64_t offset;  // bytes from the start of the block's shared memory; a multiple of 16
+  int64_t offset;  // bytes from the start of the block's shared memory; a multiple of `alignment`
+  int64_t alignment;  // 16, or the period of its swizzle
 };
 
 struct SharedLayout {
-  std::vector<SharedBuffer> buffers;  // in the order of their allocs
+  std::vector<SharedBuffer> buffers;  // by alignment, the greatest first; else as their allocs are
   int64_t bytes = 0;                  // in all
+  int64_t alignment = 16;             // of the start
 };
 
 // Shared buffers that the kernel allocates, one behind the other. They never overlap, even where

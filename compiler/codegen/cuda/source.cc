@@ -57,6 +57,7 @@ class Generator {
     }
     kernels.pop_back();
     source.needs_toolkit_headers = preamble_.half || preamble_.bfloat;
+    source.uses_warpgroups = !preamble_.warpgroup_units.empty();
     source.text = PreambleText(preamble_) + kernels;
     return source;
   }

@@ -46,6 +46,7 @@ struct CudaSource {
   std::string text;
   std::vector<CudaKernel> kernels;     // run in order
   bool needs_toolkit_headers = false;  // includes cuda_fp16.h or cuda_bf16.h
+  bool uses_warpgroups = false;        // instructions of sm_90a, which no other architecture has
 };
 
 // Static shared memory above this does not exist: more is dynamic.

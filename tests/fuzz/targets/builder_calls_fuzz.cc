@@ -33,7 +33,7 @@ StatusOr<ir::Program> Instantiate(const dag::DagPtr& dag, const v1::BuildRequest
   KILN_ASSIGN_OR_RETURN(const ir::Program program, lower::Lower(state, {.gpu = target.is_gpu()}));
   if (!target.is_gpu()) return program;
   const auto hardware = target::FillHardware(target, HardwareParamsOf(request.hardware()));
-  KILN_RETURN_IF_ERROR(codegen::CheckCudaProgram(program, hardware, target.GpuArch()));
+  KILN_RETURN_IF_ERROR(codegen::CheckCudaProgram(program, hardware, target));
   return program;
 }
 

@@ -1,0 +1,200 @@
+// The text of a tile that fits: which registers are loaded from where, and multiplied.
+#include "compiler/codegen/cuda/matrix_tile.h"
+
+namespace kiln::codegen {
+namespace {
+
+// The function that loads tiles by ldmatrix.
+std::string_view LoadName(bool is_transposed) {
+  return is_transposed ? "load_tiles_transposed" : "load_tiles";
+}
+
+}  // namespace
+
+Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& threads) {
+  KILN_ASSIGN_OR_RETURN(const Tile tile, Find(nest, threads));
+  preamble_.matrix_units.insert(tile.unit);
+  // Not the number that the thread has in the program.
+  const std::string thread =
+      tile.warp_columns > 1 ? "static_cast<int>(threadIdx.x)" : scope_.name(tile.thread);
+  scope_.SetName(tile.lane, names_.Unique("lane"));
+  const std::string lane =
+      fmt::format("const int {} = {} % {};", scope_.name(tile.lane), thread, kWarpThreads);
+  blocks_.Braced("{", [&] {
+    blocks_.Bound(tile.lane, lane, [&] {
+      if (tile.is_warpgroup) return EmitWarpgroupSteps(tile);
+      if (!tile.has_warps()) return EmitSteps(tile);
+      scope_.SetName(tile.warp, names_.Unique("warp"));
+      const std::string warp =
+          fmt::format("const int {} = {} / {};", scope_.name(tile.warp), thread, kWarpThreads);
+      blocks_.Bound(tile.warp, warp, [&] { EmitSteps(tile); });
+    });
+  });
+  Reset(tile);
+  return OkStatus();
+}
+
+void CudaMatrixTiles::EmitSteps(const Tile& tile) {
+  const auto emit = [&](auto& self, size_t depth) -> void {
+    if (depth < tile.around.size()) {
+      const ir::Stmt loop = tile.around[depth];
+      if (loop->extent == 1) return self(self, depth + 1);
+      return blocks_.Loop(loop->var, loop->extent, 0, [&] { self(self, depth + 1); });
+    }
+    if (tile.steps() == 1) return EmitStep(tile);
+    scope_.SetName(tile.step, names_.Unique(scope_.name(tile.k_loop->var) + "_step"));
+    blocks_.Loop(tile.step, tile.steps(), tile.steps() <= 8 ? tile.steps() : 0,
+                 [&] { EmitStep(tile); });
+  };
+  emit(emit, 0);
+}
+
+std::string CudaMatrixTiles::Row(const Tile& tile, const Operand& operand, size_t position) {
+  std::string text = "&" + exprs_.Element(operand.load->id,
+                                          {.offset = RowOf(tile, operand, position), .block = {}});
+  Reset(tile);
+  return text;
+}
+
+std::string CudaMatrixTiles::Element(const Tile& tile, const Operand& operand, size_t position,
+                                     int part) {
+  std::string text = exprs_.Element(
+      operand.load->id, {.offset = ElementOf(tile, operand, position, part), .block = {}});
+  Reset(tile);
+  return fmt::format("__float_as_uint({})", text);
+}
+
+// Of each two rows a fragment of four registers.
+void CudaMatrixTiles::LoadFirst(const Tile& tile, const std::string& name) {
+  for (size_t i = 0; i < tile.a.places.size() / 2; ++i) {
+    if (tile.a.reading == Operand::Reading::kElements) {
+      for (int part = 0; part < 4; ++part)
+        blocks_.Line(
+            fmt::format("{}[{}][{}] = {};", name, i, part, Element(tile, tile.a, 2 * i, part)));
+      continue;
+    }
+    blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{2}][2], {1}[{2}][3], {3});",
+                             LoadName(tile.a.reading != Operand::Reading::kRows), name, i,
+                             Row(tile, tile.a, 2 * i)));
+    if (tile.a.reading != Operand::Reading::kPairs) continue;
+    for (const int half : {0, 2})
+      Unzip(tile, fmt::format("{}[{}][{}]", name, i, half),
+            fmt::format("{}[{}][{}]", name, i, half + 1));
+  }
+}
+
+void CudaMatrixTiles::Unzip(const Tile& tile, const std::string& first, const std::string& second) {
+  preamble_.unzips_bytes = true;
+  blocks_.Line(fmt::format("unzip_bytes({}, {}, {});", first, second, scope_.name(tile.lane)));
+}
+
+// Of each four columns two fragments, of the even and of the odd ones.
+void CudaMatrixTiles::LoadSecondPairs(const Tile& tile, const std::string& name) {
+  for (size_t j = 0; j < tile.b.places.size() / 2; j += 2) {
+    blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{3}][0], {1}[{2}][1], {1}[{3}][1], {4});",
+                             LoadName(true), name, j, j + 1, Row(tile, tile.b, 2 * j)));
+    for (const int half : {0, 1})
+      Unzip(tile, fmt::format("{}[{}][{}]", name, j, half),
+            fmt::format("{}[{}][{}]", name, j + 1, half));
+  }
+}
+
+std::pair<size_t, size_t> CudaMatrixTiles::ColumnsOf(const Tile& tile, size_t fragment) {
+  if (tile.b.reading != Operand::Reading::kPairs) return {2 * fragment, 2 * fragment + 1};
+  const size_t first = fragment / 2 * 4 + fragment % 2;
+  return {first, first + 2};
+}
+
+// Of each two columns a fragment of two registers.
+void CudaMatrixTiles::LoadSecond(const Tile& tile, const std::string& name) {
+  if (tile.b.reading == Operand::Reading::kPairs) return LoadSecondPairs(tile, name);
+  const size_t columns = tile.b.places.size() / 2;
+  if (tile.b.reading == Operand::Reading::kElements) {
+    for (size_t j = 0; j < columns; ++j) {
+      for (int part = 0; part < 2; ++part)
+        blocks_.Line(
+            fmt::format("{}[{}][{}] = {};", name, j, part, Element(tile, tile.b, 2 * j, part)));
+    }
+    return;
+  }
+  const std::string_view load = LoadName(tile.b.reading == Operand::Reading::kColumns);
+  for (size_t j = 0; j < columns;) {
+    const bool is_pair = HasNext(tile.b, 2 * j);
+    if (is_pair) {
+      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {1}[{3}][0], {1}[{3}][1], {4});",
+                               load, name, j, j + 1, Row(tile, tile.b, 2 * j)));
+    } else {
+      blocks_.Line(fmt::format("{0}({1}[{2}][0], {1}[{2}][1], {3});", load, name, j,
+                               Row(tile, tile.b, 2 * j)));
+    }
+    j += is_pair ? 2 : 1;
+  }
+}
+
+void CudaMatrixTiles::EmitStep(const Tile& tile) {
+  const std::string a = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
+                    b = names_.Unique(exprs_.buffer_name(tile.b.load->id) + "_tiles");
+  const size_t rows = tile.a.places.size() / 2, columns = tile.b.places.size() / 2;
+  blocks_.Line(fmt::format("unsigned {}[{}][4], {}[{}][2];", a, rows, b, columns));
+  LoadFirst(tile, a);
+  LoadSecond(tile, b);
+  if (tile.unit->rounds) {
+    for (const std::string& tiles : {a, b}) blocks_.Line(fmt::format("round_tiles({});", tiles));
+  }
+  const auto sum = [&](size_t i, size_t j) {
+    return exprs_.Element(tile.store->slot, tile.sums[i][j]);
+  };
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < columns; ++j) {
+      const auto [first, second] = ColumnsOf(tile, j);
+      blocks_.Line(fmt::format("multiply_tiles_{}({}, {}, {}, {}, {}[{}], {}[{}]);",
+                               tile.unit->name, sum(2 * i, first), sum(2 * i, second),
+                               sum(2 * i + 1, first), sum(2 * i + 1, second), a, i, b, j));
+    }
+  }
+}
+
+// ---- of four warps together
+
+void CudaMatrixTiles::EmitWarpgroupSteps(const Tile& tile) {
+  WarpgroupText text;
+  for (const ir::Stmt loop : tile.around) {
+    if (loop->extent > 1) text.loops.emplace_back(loop->var, loop->extent);
+  }
+  if (tile.steps() > 1) {
+    scope_.SetName(tile.step, names_.Unique(scope_.name(tile.k_loop->var) + "_step"));
+    text.loops.emplace_back(tile.step, tile.steps());
+  }
+  const auto sum = [&](size_t row) { return exprs_.Element(tile.store->slot, tile.sums[row][0]); };
+  for (size_t i = 0; i < tile.sums.size(); i += 2) text.rows.push_back({sum(i), sum(i + 1)});
+  text.sums = exprs_.buffer_name(tile.store->slot);
+  text.type = tile.unit->name;
+  text.factor = tile.columns;
+  text.load = [&](const std::string& tiles) { LoadFirst(tile, tiles); };
+  text.start = [&] {
+    return exprs_.LineElement(tile.b.load->id, {.offset = tile.columns.start, .block = {}});
+  };
+  preamble_.warpgroup_units.emplace(tile.columns.columns, text.type);
+  const std::string tiles = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
+                    &thread = scope_.name(tile.thread);
+  scope_.SetName(tile.member, names_.Unique("warp"));
+  const std::string member = fmt::format("const int {} = {} / {} % {};", scope_.name(tile.member),
+                                         thread, kWarpThreads, kWarpgroupWarps);
+  blocks_.Bound(tile.member, member, [&] {
+    const auto emit = [&] {
+      if (EmitWarpgroup(text, tiles, blocks_)) awaited_sums_ = text.sums;
+    };
+    if (!tile.has_warps()) return emit();
+    scope_.SetName(tile.warp, names_.Unique("warpgroup"));
+    const std::string warpgroup =
+        fmt::format("const int {} = {} / {};", scope_.name(tile.warp), thread, kWarpgroupThreads);
+    blocks_.Bound(tile.warp, warpgroup, emit);
+  });
+}
+
+void CudaMatrixTiles::Wait() {
+  EmitWait(awaited_sums_, blocks_);
+  awaited_sums_.clear();
+}
+
+}  // namespace kiln::codegen

@@ -1,0 +1,47 @@
+// How rows lie in shared memory that matrix units read: Hint::kSwizzle. Internal to this folder.
+//
+// A unit reads the same 16 bytes of 8 rows at once, which should lie in different banks. Padding
+// does that too, but takes room and is nothing that the descriptors of wgmma can say. A swizzled
+// buffer lies so (PTX ISA, "Swizzling modes"):
+//
+//   * its last dimension, the row, is cut into parts of 128, 64 or 32 bytes, the widest that divide
+//     it. The parts of all rows at one place are a panel, one behind the other; panels stand one
+//     behind the other;
+//   * of every line of 128 bytes the pieces of 16 bytes are permuted, by the number of the line:
+//     byte i lies at i ^ (i / 8 & mask), where the mask is 112, 48 or 16.
+//
+// Elements keep their order within 16 bytes, and what is aligned to them stays so. Rows of 16 bytes
+// times an odd number are in panels of 16 bytes, which have nothing to permute.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "base/status.h"
+#include "compiler/ir/program.h"
+
+namespace kiln::codegen {
+
+struct Swizzle {
+  int64_t bytes = 0;  // of a row in a panel: 128, 64, 32 or 16
+  int64_t width = 0;  // the same in elements
+  int64_t panel = 0;  // elements of a panel
+
+  int64_t element_bytes() const { return bytes / width; }
+  // Of the number of an element.
+  int64_t mask() const { return (bytes - 16) / element_bytes(); }
+  // Elements after which the permutation is the same again. Where a buffer starts at a multiple of
+  // it, addresses may be permuted in place of numbers.
+  int64_t period() const { return 8 * width; }
+};
+
+using Swizzles = std::map<int32_t, Swizzle>;  // by slot
+
+// Of the shared buffers that the kernel's stages with the hint write; those that can't be swizzled
+// are left out.
+Swizzles FindSwizzles(const ir::Program& program, const ir::Kernel& kernel);
+
+// InvalidArgument: a stage of the kernel has the hint, and can't be swizzled.
+Status CheckSwizzles(const ir::Program& program, const ir::Kernel& kernel);
+
+}  // namespace kiln::codegen

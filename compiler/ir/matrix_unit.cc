@@ -1,0 +1,51 @@
+#include "compiler/ir/matrix_unit.h"
+
+#include <algorithm>
+
+namespace kiln::ir {
+namespace {
+
+constexpr MatrixUnit kUnits[] = {
+    {.name = "f16", .factor = kFloat16, .sum = kFloat32, .speed = 16},
+    {.name = "bf16", .factor = kBFloat16, .sum = kFloat32, .speed = 16},
+    {.name = "tf32", .factor = kFloat32, .sum = kFloat32, .speed = 8, .rounds = true},
+    {.name = "s8", .factor = kInt8, .sum = kInt32, .speed = 32},
+    {.name = "u8", .factor = kUInt8, .sum = kInt32, .speed = 32},
+};
+
+// The element under its conversion.
+Expr LoadOf(const MatrixUnit& unit, Expr e) {
+  if (e->type != unit.sum) return nullptr;
+  if (unit.factor != unit.sum) {
+    if (e->op != Op::kCast) return nullptr;
+    e = e->arg(0);
+  }
+  return e->op == Op::kLoad && e->type == unit.factor ? e : nullptr;
+}
+
+}  // namespace
+
+std::span<const MatrixUnit> MatrixUnits() { return kUnits; }
+
+std::optional<MatrixFactors> MatrixFactorsOf(Expr product) {
+  if (product->op != Op::kMul) return std::nullopt;
+  for (const MatrixUnit& unit : kUnits) {
+    const Expr a = LoadOf(unit, product->arg(0)), b = LoadOf(unit, product->arg(1));
+    if (a != nullptr && b != nullptr) return MatrixFactors{&unit, a, b};
+  }
+  return std::nullopt;
+}
+
+Expr AddedBy(Stmt store) {
+  const Expr value = store->value();
+  if (value->op != Op::kAdd) return nullptr;
+  for (const int own : {0, 1}) {
+    const Expr sum = value->arg(own);
+    if (sum->op == Op::kLoad && sum->id == store->slot &&
+        std::ranges::equal(sum->args(), store->indices()))
+      return value->arg(1 - own);
+  }
+  return nullptr;
+}
+
+}  // namespace kiln::ir

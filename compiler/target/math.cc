@@ -1,0 +1,7 @@
+#include "compiler/target/math.h"
+
+namespace kiln::target {
+
+bool AllowsTf32(const Target& target) { return target.Option("math") == kTf32; }
+
+}  // namespace kiln::target
