@@ -17,7 +17,7 @@ using schedule::SplitStep;
 // Levels of a spatial axis.
 constexpr size_t kVThreads = 0, kThreads = 1, kLevels = 4;
 constexpr int64_t kMostVThreads = 64, kMostThreads = 256;
-constexpr int64_t kLeastDepth = 16, kMostDepth = 256;
+constexpr int64_t kMostDepth = 256;
 
 class Mover {
  public:
@@ -34,12 +34,17 @@ class Mover {
     return Set(columns, Chance(rng_, 0.5) ? columns + 1 : columns - 1);
   }
   bool MoveRows() { return Scale(tiles_.lengths[PickRow()][kVThreads]); }
-  bool MoveWarps() { return Scale(tiles_.lengths[PickRow()][kThreads]); }
+  // Of the rows, or those beside each other along the columns.
+  bool MoveWarps() {
+    const size_t axis = Chance(rng_, 0.25) ? tiles_.lengths.size() - 1 : PickRow();
+    return Scale(tiles_.lengths[axis][kThreads]);
+  }
 
-  // A factor of two goes from one place of a row axis or of the columns to another, so that the
+  // A factor of two goes from one place of a row axis or of the last axis to another, so that the
   // block has as many results: from rows of a thread to its warps, to another axis, to columns.
   bool MoveFactor() {
-    std::vector<int64_t*> places = {&tiles_.lengths.back()[kVThreads]};
+    std::vector<int64_t*> places = {&tiles_.lengths.back()[kVThreads],
+                                    &tiles_.lengths.back()[kThreads]};
     for (const size_t axis : rows_) {
       places.push_back(&tiles_.lengths[axis][kVThreads]);
       places.push_back(&tiles_.lengths[axis][kThreads]);
@@ -55,7 +60,8 @@ class Mover {
   bool MoveDepth() {
     if (tiles_.depth_step < 0) return false;
     int64_t& depth = tiles_.depth_lengths.back();
-    if (!Chance(rng_, 0.5)) return depth % (2 * kLeastDepth) == 0 && Set(depth, depth / 2);
+    if (!Chance(rng_, 0.5))
+      return depth % (2 * tiles_.product.unit->depth()) == 0 && Set(depth, depth / 2);
     return depth < tiles_.depth_extent && depth < kMostDepth && Set(depth, depth * 2);
   }
 
@@ -107,7 +113,7 @@ std::optional<MatrixTiles> MatrixTilesOf(const schedule::State& state) {
       tiles.extents.push_back(op.axes()[static_cast<int>(tiles.steps.size())].extent);
       tiles.steps.push_back(number);
       tiles.lengths.push_back(split.lengths);
-    } else if (split.lengths.size() == 2 && split.lengths.back() % kLeastDepth == 0 &&
+    } else if (split.lengths.size() == 2 && split.lengths.back() % product->unit->depth() == 0 &&
                tiles.depth_step < 0) {
       tiles.depth_step = number;
       tiles.depth_lengths = split.lengths;
