@@ -7,7 +7,6 @@
 
 #include "base/integers.h"
 #include "compiler/schedule/steps/steps.h"
-#include "search/space/stage_view.h"
 
 namespace kiln::search {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 using schedule::SplitStep;
 
 // Levels of a spatial axis.
-constexpr size_t kVThreads = 0, kThreads = 1, kLevels = 4;
+constexpr size_t kVThreads = 0, kThreads = 1;
 constexpr int64_t kMostVThreads = 64, kMostThreads = 256;
 constexpr int64_t kMostDepth = 256;
 
@@ -103,24 +102,29 @@ std::optional<MatrixTiles> MatrixTilesOf(const schedule::State& state) {
   const std::optional<int> s = MatrixStageOf(state);
   if (!s) return std::nullopt;
   const dag::Operator& op = *state.stage(*s).op;
-  const std::optional<MatrixProduct> product = MatrixProductOf(op);
+  const std::optional<MatrixProduct> whole = MatrixProductOf(op);
+  if (!whole) return std::nullopt;
+  const MatrixSplits splits = MatrixSplitsOf(state, *s);
+  const std::optional<MatrixProduct> product = whole->WithoutParts(splits.tiles.size());
   if (!product) return std::nullopt;
   MatrixTiles tiles;
   tiles.product = *product;
-  for (const int number : SplitStepsOf(state, *s)) {
-    const auto& split = *schedule::As<SplitStep>(*state.steps()[static_cast<size_t>(number)]);
-    if (split.lengths.size() == kLevels && tiles.steps.size() < product->axes.size()) {
-      tiles.extents.push_back(op.axes()[static_cast<int>(tiles.steps.size())].extent);
-      tiles.steps.push_back(number);
-      tiles.lengths.push_back(split.lengths);
-    } else if (split.lengths.size() == 2 && split.lengths.back() % product->unit->depth() == 0 &&
-               tiles.depth_step < 0) {
-      tiles.depth_step = number;
-      tiles.depth_lengths = split.lengths;
-      tiles.depth_extent = split.extent;
-    }
+  const size_t parts = whole->axes.size() - splits.tiles.size();
+  for (size_t axis = 0; axis < splits.tiles.size(); ++axis) {
+    tiles.extents.push_back(op.axes()[static_cast<int>(parts + axis)].extent);
+    tiles.steps.push_back(splits.tiles[axis].step);
+    tiles.lengths.push_back(splits.tiles[axis].lengths);
   }
-  if (tiles.steps.size() != product->axes.size()) return std::nullopt;
+  const int64_t depth = product->unit->depth();
+  const auto deep = std::ranges::find_if(splits.reductions, [&](const MatrixSplits::Split& split) {
+    return split.lengths.back() % depth == 0;
+  });
+  if (deep != splits.reductions.end()) {
+    tiles.depth_step = deep->step;
+    tiles.depth_lengths = deep->lengths;
+    tiles.depth_extent =
+        schedule::As<SplitStep>(*state.steps()[static_cast<size_t>(deep->step)])->extent;
+  }
   return tiles;
 }
 

@@ -22,7 +22,7 @@ struct MatrixTiles {
   std::vector<int64_t> extents;               // of the spatial axes
   std::vector<int> steps;                     // the numbers of their splits
   std::vector<std::vector<int64_t>> lengths;  // [vthreads, threads, inner, inner] of each
-  int depth_step = -1;                        // the split of the reduce axis
+  int depth_step = -1;                        // the split of the reduce axis; -1: it has none
   std::vector<int64_t> depth_lengths;
   int64_t depth_extent = 0;
 };

@@ -162,6 +162,7 @@ class TileFiller {
     int64_t extent = ExtentOf(split);
     std::vector<std::vector<int64_t>> choices;
     std::vector<double> weights;
+    const int64_t depth = DepthOfParts(split, extent);
     // A reduction of columns that has no equal parts: the last one ends early.
     const std::vector<int64_t> divisors = Divisors(extent);
     const auto least = std::ranges::find_if(divisors, [](int64_t d) { return d > 1; });
@@ -178,6 +179,7 @@ class TileFiller {
       const size_t first = weights.size();
       for (int64_t inner : Divisors(extent / parts)) {
         if (inner > parameters_.max_innermost_split_factor) break;
+        if (inner % depth != 0) continue;
         choices.push_back({extent / parts / inner, parts});
         weights.push_back(WeightOfFetch(parts * inner));
       }
@@ -192,6 +194,15 @@ class TileFiller {
     const std::vector<int64_t>& lengths = choices[PickWeighted(rng_, weights)];
     (split.lengths.size() == 1 ? parts_ : groups_) = lengths.back();
     return Fill(split, lengths);
+  }
+
+  // What a part of a sum must be a multiple of, so that matrix units can compute it; 1: anything.
+  int64_t DepthOfParts(const SplitStep& split, int64_t extent) const {
+    if (!wants_matrix_) return 1;
+    const std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(split.stage_id).op);
+    if (!product || !HasMatrixUnit(target_, *product->unit)) return 1;
+    const int64_t depth = product->unit->depth();
+    return extent % (2 * depth) == 0 ? depth : 1;
   }
 
   // Of what all groups of a block fetch at a time of the reduction axis.
@@ -281,10 +292,10 @@ class TileFiller {
                                  const std::vector<int64_t>& extents) {
     const int s = splits[0]->stage_id;
     if (!wants_matrix_ || matrix_ || spatial_lengths_ != 4) return false;
-    const std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(s).op);
-    if (!product || !HasMatrixUnit(target_, *product->unit) ||
-        product->axes.size() != extents.size())
-      return false;
+    const std::optional<MatrixProduct> whole = MatrixProductOf(*state_.stage(s).op);
+    if (!whole || !HasMatrixUnit(target_, *whole->unit)) return false;
+    const std::optional<MatrixProduct> product = whole->WithoutParts(extents.size());
+    if (!product) return false;
     std::vector<std::vector<int64_t>> tile;
     if (has_warpgroup_units_ && IsForWarpgroups(*product->unit) &&
         Chance(rng_, parameters_.warpgroup_prob)) {
@@ -293,7 +304,7 @@ class TileFiller {
     }
     if (tile.empty()) tile = DrawMatrixTile(*product, MatrixUnit::kWarp, extents);
     if (tile.empty()) return FailedPrecondition("no tile for matrix units was found");
-    matrix_ = product;
+    matrix_ = whole;
     matrix_stage_ = s;
     matrix_op_ = state_.stage(s).op;
     for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Apply(*splits[k], tile[k]));

@@ -22,7 +22,7 @@ using schedule::State;
 
 constexpr int kWarpgroupArch = 90;
 // Of the instruction.
-constexpr int64_t kThreadRows = 8, kThreadColumns = 4;
+constexpr int64_t kThreadRows = 8, kThreadColumns = 4, kVectorBytes = 16;
 constexpr int64_t kMaxWarps = 16, kMaxWarpColumns = 8;
 constexpr int64_t kMaxWarpgroupColumns = 32, kWarpgroupWarps = 4;
 // A thread has no more of the tile in registers.
@@ -40,6 +40,31 @@ std::set<int> NeighbourAxes(Expr load) {
     if (e->op == Op::kVar) axes.insert(e->id);
   });
   return axes;
+}
+
+// Of the axis in a sum of products by constants. Nothing: it stands in it in another way.
+std::optional<int64_t> CoefficientOf(Expr e, int axis) {
+  if (!ir::UsesVar(e, axis)) return 0;
+  if (e->op == Op::kVar) return 1;
+  if (e->op == Op::kMul) {
+    const Expr factor = e->arg(0)->is_const_int() ? e->arg(0) : e->arg(1);
+    const std::optional<int64_t> of_rest =
+        CoefficientOf(factor == e->arg(0) ? e->arg(1) : e->arg(0), axis);
+    if (!factor->is_const_int() || !of_rest) return std::nullopt;
+    return *of_rest * factor->int_value;
+  }
+  if (e->op != Op::kAdd) return std::nullopt;
+  const std::optional<int64_t> a = CoefficientOf(e->arg(0), axis),
+                               b = CoefficientOf(e->arg(1), axis);
+  if (!a || !b) return std::nullopt;
+  return *a + *b;
+}
+
+// Is each step along the axis one along what it is the index of?
+bool MovesByOne(Expr load, int axis) {
+  return Reads(load, axis) && std::ranges::all_of(load->args(), [&](Expr index) {
+           return !ir::UsesVar(index, axis) || CoefficientOf(index, axis) == 1;
+         });
 }
 
 // A number of warps along the rows.
@@ -76,7 +101,7 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
   for (int axis = 0; axis < static_cast<int>(op.reduce_axes().size()); ++axis) {
     const int64_t extent = op.reduce_axes()[axis].extent;
     const int loop = spatial + axis;
-    if (!Reads(first, loop) || !Reads(second, loop) || extent <= longest) continue;
+    if (!MovesByOne(first, loop) || !MovesByOne(second, loop) || extent <= longest) continue;
     longest = extent;
     product.depth_axis = loop;
   }
@@ -99,7 +124,28 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
 }
 
 bool MatrixProduct::IsAlongDepth(Expr load) const {
-  return NeighbourAxes(load) == std::set{depth_axis};
+  const std::set<int> in_row = NeighbourAxes(load);
+  if (!in_row.contains(depth_axis)) return false;
+  const Expr index = load->args().back();
+  // Which part of the sum it is, is the same for all of a tile: a part begins at a whole vector.
+  const int64_t vector = kVectorBytes / load->type.bytes();
+  const auto spatial = static_cast<int>(axes.size());
+  return std::ranges::all_of(in_row, [&](int axis) {
+    const std::optional<int64_t> coefficient = CoefficientOf(index, axis);
+    if (axis == depth_axis) return coefficient == 1;
+    const bool is_part = axis >= spatial || axes[static_cast<size_t>(axis)] == MatrixAxis::kBatch;
+    return is_part && coefficient && *coefficient % vector == 0;
+  });
+}
+
+std::optional<MatrixProduct> MatrixProduct::WithoutParts(size_t tiled) const {
+  if (tiled > axes.size()) return std::nullopt;
+  const auto first = axes.end() - static_cast<std::ptrdiff_t>(tiled);
+  if (!std::all_of(axes.begin(), first, [](MatrixAxis axis) { return axis == MatrixAxis::kBatch; }))
+    return std::nullopt;
+  MatrixProduct product = *this;
+  product.axes.assign(first, axes.end());
+  return product;
 }
 
 bool HasMatrixUnits(const target::Target& target) {
@@ -240,6 +286,33 @@ std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit 
 
 // ---- checking
 
+MatrixSplits MatrixSplitsOf(const State& state, int s) {
+  constexpr size_t kSpatialLevels = 4, kReduceLevels = 2;
+  MatrixSplits splits;
+  for (const int number : SplitStepsOf(state, s)) {
+    const auto& split = *schedule::As<schedule::SplitStep>(*state.steps()[number]);
+    if (split.lengths.size() == kReduceLevels) splits.reductions.push_back({number, split.lengths});
+    if (split.lengths.size() == kSpatialLevels) splits.tiles.push_back({number, split.lengths});
+  }
+  return splits;
+}
+
+namespace {
+
+// Does a step of the sum go a multiple of the unit's depth along an axis? Where groups of threads
+// share the longest one out, theirs is not split: a step is the rest of it.
+bool IsDeep(const MatrixProduct& product, const dag::Operator& op, const MatrixSplits& splits) {
+  const int64_t depth = product.unit->depth();
+  const bool has_whole = splits.reductions.size() < op.reduce_axes().size();
+  const auto axis = static_cast<size_t>(product.depth_axis) - product.axes.size();
+  if (has_whole && op.reduce_axes()[static_cast<int>(axis)].extent % depth == 0) return true;
+  return std::ranges::any_of(splits.reductions, [&](const MatrixSplits::Split& split) {
+    return split.lengths.back() % depth == 0;
+  });
+}
+
+}  // namespace
+
 Status CheckMatrixTile(const State& state) {
   const std::optional<int> s = MatrixStageOf(state);
   if (!s) return OkStatus();
@@ -248,32 +321,23 @@ Status CheckMatrixTile(const State& state) {
     return FailedPrecondition("stage {} ({}): matrix units can't compute it: {}", *s,
                               stage.op->name(), why);
   };
-  const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
-  if (!product) return refuse("it is no sum of products that a unit multiplies");
-  const size_t spatial = product->axes.size();
+  const std::optional<MatrixProduct> whole = MatrixProductOf(*stage.op);
+  if (!whole) return refuse("it is no sum of products that a unit multiplies");
+  const MatrixSplits splits = MatrixSplitsOf(state, *s);
+  const std::optional<MatrixProduct> product = whole->WithoutParts(splits.tiles.size());
+  if (!product) return refuse("its axes are not tiled in five levels");
+  if (!IsDeep(*whole, *stage.op, splits)) {
+    return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
+                              product->unit->depth()));
+  }
+  const size_t spatial = product->axes.size(), parts = whole->axes.size() - spatial;
   const bool is_warpgroup =
       stage.hints[ir::Hint::kMatrixUnit] == static_cast<int32_t>(MatrixUnit::kWarpgroup);
   if (is_warpgroup && !IsForWarpgroups(*product->unit))
     return refuse("four warps multiply 16-bit floats only");
   int64_t rows = 1, vrows = 0, elements = product->columns_of_thread * product->rows_of_thread;
-  bool is_deep = false;
-  size_t axis = 0;
-  std::vector<std::vector<int64_t>> tiles(stage.op->axes().size());
-  for (const int number : SplitStepsOf(state, *s)) {
-    const auto& split = *schedule::As<schedule::SplitStep>(*state.steps()[number]);
-    if (split.lengths.size() == 2) {
-      is_deep |= split.lengths.back() % product->unit->depth() == 0;
-    } else if (split.lengths.size() == 4 && axis < spatial) {
-      tiles[axis++] = split.lengths;
-    }
-  }
-  if (axis != spatial) return refuse("its axes are not tiled in five levels");
-  if (!is_deep) {
-    return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
-                              product->unit->depth()));
-  }
-  for (axis = spatial; axis-- > 0;) {
-    const std::vector<int64_t>& t = tiles[axis];
+  for (size_t axis = spatial; axis-- > 0;) {
+    const std::vector<int64_t>& t = splits.tiles[axis].lengths;
     elements *= t[0];
     if (axis + 1 == spatial) {
       const int64_t warps = t[1] / kThreadColumns;
@@ -292,7 +356,8 @@ Status CheckMatrixTile(const State& state) {
     const bool is_row = product->axes[axis] == MatrixAxis::kRow;
     if (t[2] * t[3] != (is_row ? product->rows_of_thread : 1))
       return refuse("a thread has other neighbours along another axis");
-    if (!IsNeeded(t, stage.op->axes()[axis].extent)) return refuse("rows are beyond their axis");
+    if (!IsNeeded(t, stage.op->axes()[static_cast<int>(parts + axis)].extent))
+      return refuse("rows are beyond their axis");
     if (!is_row) {
       if (t[1] != 1) return refuse("an axis that is no row has threads");
       if (product->axes[axis] == MatrixAxis::kBatch && t[0] != 1)

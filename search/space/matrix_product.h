@@ -16,6 +16,8 @@
 //     rows_of_thread = 2, of bytes that are neighbours along it;
 //   * other columns are [any, 1, 1, 1], and batches [1, 1, 1, 1];
 //   * one reduce axis has an innermost length that is a multiple of the depth.
+// Sums may be split (search/space/sketch_rules/reduction_split.cc): the number of the part is a batch,
+// and parts begin at multiples of 16 bytes.
 // Four warps together (Hint::kMatrixUnit of 2; codegen/cuda/matrix_warpgroup.h) compute it where
 //   * factors have 16 bits;
 //   * no warps are beside each other, and the threads of the rows are a multiple of 32;
@@ -47,6 +49,9 @@ struct MatrixProduct {
 
   // Is it read along the depth?
   bool IsAlongDepth(ir::Expr load) const;
+  // Of the last `tiled` axes, which tiles cut: those before them number parts of a sum that groups of
+  // threads or the blocks of a cluster share out. Nothing: they are no batches.
+  std::optional<MatrixProduct> WithoutParts(size_t tiled) const;
 };
 
 // Nothing: it is no such product, or one too small for a tile.
@@ -79,6 +84,16 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
 // [outer, innermost] of the reduce axis that tiles cut.
 std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit unit,
                                        int64_t extent, Rng& rng);
+
+// How a stage is cut: its splits in the order of the steps, of spatial axes and of the others.
+struct MatrixSplits {
+  struct Split {
+    int step = -1;  // its number
+    std::vector<int64_t> lengths = {};
+  };
+  std::vector<Split> tiles = {}, reductions = {};
+};
+MatrixSplits MatrixSplitsOf(const schedule::State& state, int s);
 
 // FailedPrecondition: why the tiles of the stage with the hint do not fit. The extents of `state`
 // must be filled.

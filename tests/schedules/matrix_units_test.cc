@@ -146,6 +146,34 @@ TEST(MatrixUnits, SoDoThoseOfFourWarps) {
   ExpectRight(kWarpgroupCases, MatrixUnit::kWarpgroup, "multiply_warpgroup_");
 }
 
+// Sums that groups of threads, blocks and the blocks of clusters share out, in every combination.
+TEST(MatrixUnits, PartsOfSumsAreTheirs) {
+  const dag::OpCase c{"conv2d_nhwc", "1,7,7,32,128,3,3,1,1", "bias,relu", ir::kFloat16};
+  const Task task = MakeTask(c);
+  Parameters parameters;
+  parameters.matrix_unit_prob = 1;
+  Rng rng(EnvironmentOr("KILN_SEED", 1));
+  size_t split = 0;
+  for (const Sketch& sketch : GenerateSketches({task, parameters})) {
+    const auto is_split = [](const schedule::StepPtr& step) {
+      return schedule::Is<schedule::RfactorStep>(*step);
+    };
+    if (std::ranges::none_of(sketch.steps, is_split)) continue;
+    SCOPED_TRACE(schedule::PrintSteps(sketch.steps));
+    std::optional<State> found;
+    for (int draw = 0; draw < 200 && !found; ++draw) {
+      StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
+      if (state.ok() && UnitOf(*state) != 0) found = *std::move(state);
+    }
+    ASSERT_TRUE(found.has_value());
+    SCOPED_TRACE(schedule::PrintSteps(found->steps()));
+    ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(*found, {.gpu = true}));
+    ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+    ++split;
+  }
+  EXPECT_GE(split, 5u);
+}
+
 // Half of the samples have swizzled tiles, padded ones the others.
 TEST(MatrixUnits, TilesAreSwizzledOrPadded) {
   const Task task = MakeTask(kCases[0]);
