@@ -11,10 +11,14 @@ using schedule::Annotation;
 using schedule::Relation;
 using schedule::Stage;
 
-// Iterators whose extent must be kept as written: bound to threads, or split or fused into such; all
-// where matrix units compute the stage, which have whole tiles only.
+// Iterators whose extent must be kept as written: bound to threads, or split or fused into such; of
+// what matrix units compute, which have whole tiles only, those of the reduction.
 std::vector<bool> KeptExtents(const Stage& stage) {
-  std::vector<bool> kept(stage.iters.size(), stage.hints[ir::Hint::kMatrixUnit] != 0);
+  std::vector<bool> kept(stage.iters.size(), false);
+  if (stage.hints[ir::Hint::kMatrixUnit] != 0) {
+    for (size_t i = 0; i < kept.size(); ++i)
+      kept[i] = stage.iters[i].kind == schedule::IterKind::kReduce;
+  }
   bool any = false;
   for (const auto& loop : stage.loops) {
     if (IsBound(loop.annotation)) any = kept[loop.iter] = true;
