@@ -260,8 +260,9 @@ TEST(SampleGpu, HintsAreDrawnUnlessAParameterLeavesThemOut) {
     const Task& task = is_of_matrix_units ? half : conv;
     std::set<int32_t> drawn;
     Rng rng(11);
-    const Sketch sketch = GenerateSketches({task, parameters})[0];
-    for (int draw = 0; draw < 600; ++draw) {
+    const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
+    for (size_t draw = 0; draw < 600; ++draw) {
+      const Sketch& sketch = sketches[is_of_matrix_units ? draw % sketches.size() : 0];
       const auto state = SampleGpu(sketch, task, parameters, rng);
       if (!state.ok()) continue;
       for (const schedule::StepPtr& step : state->steps()) {

@@ -131,8 +131,9 @@ void CudaEmitter::EmitOnce(const SharedLayout& shared, bool is_dynamic) {
 }
 
 void CudaEmitter::EmitWhole(Stmt stmt) {
+  const bool is_behind_tile = matrix_tiles_.is_waiting();  // copies
   Emit(stmt);
-  if (matrix_tiles_.is_waiting()) matrix_tiles_.Wait();
+  if (matrix_tiles_.is_waiting() && !is_behind_tile) matrix_tiles_.Wait();
 }
 
 void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
@@ -285,12 +286,13 @@ void CudaEmitter::EmitStore(Stmt store) {
 
 void CudaEmitter::EmitSeq(Stmt seq) {
   const std::span<const Stmt> stmts = seq->children();
+  const bool is_behind_tile = matrix_tiles_.is_waiting();
   for (size_t i = 0; i < stmts.size(); ++i) {
     const auto reduction = warp_reductions_.by_first.find(stmts[i]);
     if (reduction == warp_reductions_.by_first.end()) {
       Emit(stmts[i]);
       const bool goes_on = i + 1 < stmts.size() && IsCopies(stmts[i + 1]);
-      if (matrix_tiles_.is_waiting() && !goes_on) matrix_tiles_.Wait();
+      if (matrix_tiles_.is_waiting() && !goes_on && !is_behind_tile) matrix_tiles_.Wait();
     } else {
       CommentStage(stmts[i]);
       shuffles_.Emit(reduction->second);
