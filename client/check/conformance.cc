@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -17,6 +19,7 @@
 #include "client/view/json.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "compiler/dag/text.h"
+#include "compiler/target/math.h"
 
 namespace kiln::client {
 namespace {
@@ -24,7 +27,7 @@ namespace {
 // Of one workload.
 struct Tally {
   std::string workload, job_id;
-  uint32_t candidates = 0, right = 0;
+  uint32_t candidates = 0, right = 0, by_matrix_units = 0;
   // By what went wrong.
   uint32_t refused = 0, wrong = 0, crashed = 0, timed_out = 0, not_built = 0, lost = 0;
   std::optional<double> best_s;
@@ -44,6 +47,7 @@ bool IsRefusal(const v1::TrialResult& result) {
 void Count(const v1::Record& record, Tally& tally) {
   const v1::TrialResult& result = record.result();
   ++tally.candidates;
+  if (record.steps().find("matrix_unit$") != std::string::npos) ++tally.by_matrix_units;
   if (result.error() == v1::NO_ERROR) {
     ++tally.right;
     const double cost_s = MeanCost(result);
@@ -114,11 +118,12 @@ StatusOr<Tally> RunWorkload(const dag::KnownWorkload& workload, SchedulerClient&
 void PrintJson(const Tally& tally) {
   fmt::print(
       "{{\"workload\":{},\"job\":{},\"candidates\":{},\"right\":{},\"refused\":{},\"wrong\":{},"
-      "\"crashed\":{},\"timed_out\":{},\"not_built\":{},\"lost\":{},\"best_cost_s\":{},"
+      "\"crashed\":{},\"timed_out\":{},\"not_built\":{},\"lost\":{},\"matrix_units\":{},"
+      "\"best_cost_s\":{},"
       "\"problem\":{}}}\n",
       JsonString(tally.workload), JsonString(tally.job_id), tally.candidates, tally.right,
       tally.refused, tally.wrong, tally.crashed, tally.timed_out, tally.not_built, tally.lost,
-      tally.best_s.has_value() ? fmt::format("{}", *tally.best_s) : "null",
+      tally.by_matrix_units, tally.best_s.has_value() ? fmt::format("{}", *tally.best_s) : "null",
       JsonString(tally.problem));
   std::fflush(stdout);
 }
@@ -135,6 +140,20 @@ void PrintFailures(const Tally& tally, const Session& session) {
     fmt::print("{}\n    {}\n", columns > 0 ? Elide(line, columns) : line,
                session.Command("trial " + TrialName(record)));
   }
+}
+
+constexpr std::string_view kMatrixUnits = "matrix-units";
+constexpr char kMatrixUnitProb[] = "matrix_unit_prob";
+
+StatusOr<std::vector<dag::KnownWorkload>> WorkloadsOf(const ConformanceFlags& flags) {
+  const std::span<const dag::KnownWorkload> usual = dag::ConformanceWorkloads();
+  if (flags.set != kMatrixUnits) return std::vector(usual.begin(), usual.end());
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
+  if (target::AllowsTf32(target)) return dag::MatrixWorkloads("float32");
+  std::vector<dag::KnownWorkload> all;
+  for (const char* dtype : {"float16", "bfloat16", "int8"})
+    std::ranges::copy(dag::MatrixWorkloads(dtype), std::back_inserter(all));
+  return all;
 }
 
 }  // namespace
@@ -155,9 +174,13 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
                         SchedulerClient::Connect(cluster->scheduler_address(), cluster->secret()));
   std::vector<Tally> tallies;
   Tally all;
-  for (const dag::KnownWorkload& workload : dag::ConformanceWorkloads()) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<dag::KnownWorkload> workloads, WorkloadsOf(flags));
+  v1::TuneOptions tune = flags.options;
+  if (flags.set == kMatrixUnits && !tune.policy_parameters().contains(kMatrixUnitProb))
+    (*tune.mutable_policy_parameters())[kMatrixUnitProb] = 1;
+  for (const dag::KnownWorkload& workload : workloads) {
     if (workload.Description().find(flags.only) == std::string::npos) continue;
-    KILN_ASSIGN_OR_RETURN(Tally tally, RunWorkload(workload, *client, flags.target, flags.options));
+    KILN_ASSIGN_OR_RETURN(Tally tally, RunWorkload(workload, *client, flags.target, tune));
     if (session.json) {
       PrintJson(tally);
     } else {
@@ -166,8 +189,8 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
       std::fflush(stdout);
     }
     for (uint32_t Tally::* count :
-         {&Tally::candidates, &Tally::right, &Tally::refused, &Tally::wrong, &Tally::crashed,
-          &Tally::timed_out, &Tally::not_built, &Tally::lost}) {
+         {&Tally::candidates, &Tally::right, &Tally::by_matrix_units, &Tally::refused,
+          &Tally::wrong, &Tally::crashed, &Tally::timed_out, &Tally::not_built, &Tally::lost}) {
       all.*count += tally.*count;
     }
     if (!tally.problem.empty()) all.problem = tally.problem;
@@ -178,6 +201,7 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
   if (session.json) return good ? 0 : 1;
   Table table({{"Workload", Table::kLeft, 8},
                {"Candidates", Table::kRight},
+               {"Matrix units", Table::kRight},
                {"Refused", Table::kRight},
                {"Wrong", Table::kRight},
                {"Crashed", Table::kRight},
@@ -187,9 +211,10 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
   all.workload = "all";
   tallies.push_back(all);
   for (const Tally& t : tallies) {
-    table.AddRow({t.workload, FormatCount(t.candidates), fmt::format("{}", t.refused),
-                  fmt::format("{}", t.wrong), fmt::format("{}", t.crashed),
-                  fmt::format("{}", t.timed_out), fmt::format("{}", t.not_built),
+    table.AddRow({t.workload, FormatCount(t.candidates), FormatCount(t.by_matrix_units),
+                  fmt::format("{}", t.refused), fmt::format("{}", t.wrong),
+                  fmt::format("{}", t.crashed), fmt::format("{}", t.timed_out),
+                  fmt::format("{}", t.not_built),
                   t.best_s.has_value() ? fmt::format("{:.2f}", 1e6 * *t.best_s) : "-"});
   }
   fmt::print("\n{}", table.ToString(OutputColumns(STDOUT_FILENO)));

@@ -1,5 +1,7 @@
 // kiln conformance: random jobs over many workloads, and what became of every candidate. What
-// passes the checks before code generation must launch, and must give the right answer.
+// passes the checks before code generation must launch, and must give the right answer. The set
+// "matrix-units" has products and convolutions for each type that matrix units multiply: of float32
+// alone where the target allows TF32, else of the others; what can be computed by them is.
 #pragma once
 
 #include <string>
@@ -12,7 +14,8 @@ namespace kiln::client {
 
 struct ConformanceFlags {
   std::string target = "cuda";
-  std::string only;  // workloads whose description has this
+  std::string set = "usual";  // or "matrix-units"
+  std::string only;           // workloads whose description has this
   v1::TuneOptions options;
   std::string log_folder;
 };

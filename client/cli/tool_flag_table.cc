@@ -283,6 +283,12 @@ void ToolFlagTable::AddConformance(CLI::App& app) {
   conformance->add_option("--target", conformance_.target, "cuda, llvm or null")
       ->capture_default_str();
   options_.AddTrials(*conformance, "candidates of each workload");
+  conformance
+      ->add_option("--set", conformance_.set,
+                   "usual: layers, products, reductions; matrix-units: products of the types that "
+                   "matrix units multiply, of float32 with -math=tf32 in the target")
+      ->check(CLI::IsMember({"usual", "matrix-units"}))
+      ->capture_default_str();
   conformance->add_option("--only", conformance_.only,
                           "only workloads whose name has this, for instance softmax");
   options_.AddSeed(*conformance);

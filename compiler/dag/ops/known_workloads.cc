@@ -68,6 +68,27 @@ constexpr KnownWorkload kConformance[] = {
     {"dense", "64,256,512", "", "int8"},
 };
 
+// Sums of products whose rows, columns and depths divide into tiles, and that do not; all layouts of
+// operands; strides, dilations, groups, one to three dimensions of an image.
+constexpr KnownWorkload kMatrix[] = {
+    {"matmul", "256,256,256"},
+    {"matmul", "49,200,147", "relu"},
+    {"matmul", "333,77,1000"},
+    {"dense", "16,1000,512", "bias"},
+    {"dense", "127,130,131"},
+    {"batch_matmul", "3,50,60,70"},
+    {"batch_matmul", "2,64,72,80,transpose_a=1"},
+    {"batch_matmul", "4,128,128,64,transpose_b=1"},
+    {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1", "bias,relu"},
+    {"conv2d_nhwc", "2,15,17,48,33,3,3,2,1", "relu"},
+    {"conv2d_nhwc", "1,28,28,96,64,1,1,2,0"},
+    {"conv2d_nhwc", "1,12,12,64,32,3,3,1,2,2"},
+    {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1,groups=4"},
+    {"conv1d_nwc", "1,100,64,48,5,2,2"},
+    {"conv3d_ndhwc", "1,6,10,10,32,16,3,3,3,1,1"},
+    {"conv2d_transpose_nhwc", "1,8,8,32,64,4,4,2,1"},
+};
+
 }  // namespace
 
 StatusOr<DagPtr> KnownWorkload::Build() const {
@@ -86,6 +107,12 @@ std::string KnownWorkload::Description() const {
 
 std::span<const KnownWorkload> Resnet18Tasks() { return kResnet18; }
 std::span<const KnownWorkload> ConformanceWorkloads() { return kConformance; }
+
+std::vector<KnownWorkload> MatrixWorkloads(const char* dtype) {
+  std::vector<KnownWorkload> workloads(std::begin(kMatrix), std::end(kMatrix));
+  for (KnownWorkload& workload : workloads) workload.dtype = dtype;
+  return workloads;
+}
 
 const std::vector<KnownComputation>& KnownComputations() {
   static const auto* computations = [] {

@@ -26,6 +26,8 @@ struct KnownWorkload {
 std::span<const KnownWorkload> Resnet18Tasks();
 // What `kiln conformance` runs: 12 layers, products, reductions, and odd shapes.
 std::span<const KnownWorkload> ConformanceWorkloads();
+// The same for matrix units: products and convolutions of this type.
+std::vector<KnownWorkload> MatrixWorkloads(const char* dtype);
 
 // A computation of the lists above with what records say of it: with inputs as they are, and with
 // weights packed (packed_inputs.h).

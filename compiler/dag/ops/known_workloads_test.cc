@@ -40,5 +40,14 @@ TEST(KnownWorkloads, EachComputationIsThereOnceForEachKey) {
   EXPECT_THAT(KnownByKey(KnownComputations().front().key), SizeIs(1));
 }
 
+TEST(KnownWorkloads, MatrixProductsAreThereInEachType) {
+  for (const char* dtype : {"float32", "float16", "bfloat16", "int8"}) {
+    const std::vector<KnownWorkload> workloads = MatrixWorkloads(dtype);
+    EXPECT_GE(workloads.size(), 12u);
+    for (const KnownWorkload& workload : workloads)
+      EXPECT_OK(workload.Build().status()) << workload.Description();
+  }
+}
+
 }  // namespace
 }  // namespace kiln::dag
