@@ -280,9 +280,13 @@ CREATE TABLE pinned_schedules (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
-                                       kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
-                                       kVersion11, kVersion12, kVersion13, kVersion14, kVersion15};
+// Numbers of autotvm's records that are not given again.
+constexpr const char kVersion16[] =
+    "ALTER TABLE deleted_records ADD COLUMN highest_autotvm INTEGER NOT NULL DEFAULT 0";
+
+constexpr const char* kMigrations[] = {
+    kVersion1, kVersion2,  kVersion3,  kVersion4,  kVersion5,  kVersion6,  kVersion7,  kVersion8,
+    kVersion9, kVersion10, kVersion11, kVersion12, kVersion13, kVersion14, kVersion15, kVersion16};
 
 }  // namespace
 

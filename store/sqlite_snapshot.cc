@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "store/sqlite_rows.h"
+#include "store/sqlite_top_records.h"
 
 namespace kiln::store {
 namespace {
@@ -18,6 +19,11 @@ std::string IsNamed(std::string_view names) {
 
 StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, const Names& names,
                                                    uint32_t limit) {
+  if (filter.top.has_value() && names.empty() && IsOfBestIndex(filter)) {
+    KILN_ASSIGN_OR_RETURN(std::vector<int64_t> best, TopRecords(database_, filter, limit));
+    // Failed ones come behind them.
+    if (!filter.include_errors || best.size() == limit) return best;
+  }
   // Spelled out by what is set, so that each form gets its index. Unset parameters are bound
   // and unused.
   std::string where = "WHERE id > ?1";

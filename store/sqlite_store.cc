@@ -436,13 +436,8 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
     int64_t deleted = 0;
     for (const int64_t id : ids) {
-      KILN_ASSIGN_OR_RETURN(Statement remove,
-                            database_->Prepare("DELETE FROM records WHERE id = ?"));
-      KILN_RETURN_IF_ERROR(remove.Bind(id));
-      KILN_RETURN_IF_ERROR(remove.Run());
-      if (database_->changes() == 0) continue;
-      ++deleted;
-      KILN_RETURN_IF_ERROR(writes_.KeepNumber(id));
+      KILN_ASSIGN_OR_RETURN(const bool was_there, writes_.DeleteRecord(id));
+      deleted += was_there;
     }
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return deleted;
@@ -459,6 +454,18 @@ class SqliteStore final : public Store {
     }
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return imported;
+  }
+
+  StatusOr<int64_t> DeleteAutotvmRecords(std::span<const int64_t> ids) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    int64_t deleted = 0;
+    for (const int64_t id : ids) {
+      KILN_ASSIGN_OR_RETURN(const bool was_there, writes_.DeleteAutotvmRecord(id));
+      deleted += was_there;
+    }
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    return deleted;
   }
 
   Status AddComputations(std::span<const Computation> computations) override {

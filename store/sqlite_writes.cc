@@ -36,11 +36,25 @@ StatusOr<SqliteWrites::RowId> SqliteWrites::DeviceModelId(std::string_view text)
                       "INSERT INTO device_models (text) VALUES (?2)", text, text);
 }
 
-Status SqliteWrites::KeepNumber(int64_t id) {
-  KILN_ASSIGN_OR_RETURN(Statement keep,
-                        database_.Prepare("UPDATE deleted_records SET highest = max(highest, ?)"));
-  KILN_RETURN_IF_ERROR(keep.Bind(id));
-  return keep.Run();
+StatusOr<bool> SqliteWrites::Delete(std::string_view remove, std::string_view keep, int64_t id) {
+  KILN_ASSIGN_OR_RETURN(Statement removal, database_.Prepare(remove));
+  KILN_RETURN_IF_ERROR(removal.Bind(id));
+  KILN_RETURN_IF_ERROR(removal.Run());
+  if (database_.changes() == 0) return false;
+  KILN_ASSIGN_OR_RETURN(Statement kept, database_.Prepare(keep));
+  KILN_RETURN_IF_ERROR(kept.Bind(id));
+  KILN_RETURN_IF_ERROR(kept.Run());
+  return true;
+}
+
+StatusOr<bool> SqliteWrites::DeleteRecord(int64_t id) {
+  return Delete("DELETE FROM records WHERE id = ?",
+                "UPDATE deleted_records SET highest = max(highest, ?)", id);
+}
+
+StatusOr<bool> SqliteWrites::DeleteAutotvmRecord(int64_t id) {
+  return Delete("DELETE FROM autotvm_records WHERE id = ?",
+                "UPDATE deleted_records SET highest_autotvm = max(highest_autotvm, ?)", id);
 }
 
 Status SqliteWrites::Know(const Computation& computation) {
@@ -209,9 +223,11 @@ StatusOr<bool> SqliteWrites::InsertAutotvmRecord(const AutotvmRecord& record) {
   KILN_ASSIGN_OR_RETURN(
       Statement insert,
       database_.Prepare(
-          "INSERT INTO autotvm_records (target, task, args, kwargs, config_index, code_hash, "
+          "INSERT INTO autotvm_records (id, target, task, args, kwargs, config_index, code_hash, "
           "entities, costs_s, mean_cost_s, error, all_cost_s, timestamp_s, version, tvm_version) "
-          "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, iif(?10 = 0, ?9, NULL), ?10, ?11, ?12, ?13, ?14 "
+          "SELECT (SELECT max(highest_autotvm, coalesce((SELECT max(id) FROM autotvm_records), 0)) "
+          "+ 1 FROM deleted_records), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, iif(?10 = 0, ?9, NULL), ?10, "
+          "?11, ?12, ?13, ?14 "
           "WHERE NOT EXISTS (SELECT 1 FROM autotvm_records WHERE task = ?2 AND args = ?3 AND "
           "target = ?1 AND timestamp_s = ?12 AND config_index = ?5 AND kwargs = ?4 AND error = "
           "?10)"));

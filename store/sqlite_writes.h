@@ -34,8 +34,9 @@ class SqliteWrites {
   Status UpdateRemeasurements(const Record& record);
   // False: it is there already.
   StatusOr<bool> InsertAutotvmRecord(const AutotvmRecord& record);
-  // The numbers of records that were deleted are not given again.
-  Status KeepNumber(int64_t id);
+  // The numbers of records that were deleted are not given again. False: there is none.
+  StatusOr<bool> DeleteRecord(int64_t id);
+  StatusOr<bool> DeleteAutotvmRecord(int64_t id);
 
   // ---- computations
   Status Know(const Computation& computation);
@@ -49,6 +50,8 @@ class SqliteWrites {
   StatusOr<RowId> DeviceModelId(std::string_view text);
 
  private:
+  // `remove` deletes the row of a number, `keep` notes that the number was one.
+  StatusOr<bool> Delete(std::string_view remove, std::string_view keep, int64_t id);
   // `find` selects the id by the key, `insert` takes key and text.
   StatusOr<RowId> FindOrInsert(std::string_view find, std::string_view insert, std::string_view key,
                                std::string_view text);
