@@ -8,6 +8,7 @@
 namespace kiln::store {
 namespace {
 
+using sqlite::Borrowed;
 using sqlite::Statement;
 
 // `names`: a parameter that holds JsonOf.
@@ -90,8 +91,8 @@ StatusOr<bool> SqliteSnapshot::HasMeasurementNamed(std::string_view name, const 
       Statement query,
       database_.Prepare("SELECT 1 FROM records WHERE workload = ? AND timestamp_s = ? "
                         "AND +error = ? AND target = ? AND +steps = ? LIMIT 1"));
-  KILN_RETURN_IF_ERROR(
-      query.Bind(name, record.timestamp_s, record.error, record.target, record.steps));
+  KILN_RETURN_IF_ERROR(query.Bind(Borrowed{name}, record.timestamp_s, record.error,
+                                  Borrowed{record.target}, Borrowed{record.steps}));
   return query.Step();
 }
 

@@ -444,6 +444,16 @@ TEST_F(SqliteStoreTest, TheBestOfAllAreIndexLookUps) {
   }
 }
 
+// A trigger would make SQLite keep copies of the pages that each record changes.
+TEST_F(SqliteStoreTest, NoTriggerRunsWhereRecordsAreInserted) {
+  ASSERT_OK(Open());
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK_AND_ASSIGN(const int64_t triggers,
+                       raw->QueryInt("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' "
+                                     "AND tbl_name = 'records' AND sql LIKE '% INSERT ON %'"));
+  EXPECT_EQ(triggers, 0);
+}
+
 // A file of the version before there were records of autotvm keeps what it has, and takes some.
 TEST_F(SqliteStoreTest, AnOlderFileTakesRecordsOfAutotvm) {
   {

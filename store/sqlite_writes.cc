@@ -8,6 +8,7 @@
 namespace kiln::store {
 
 using sqlite::Blob;
+using sqlite::Borrowed;
 using sqlite::Statement;
 
 StatusOr<SqliteWrites::RowId> SqliteWrites::FindOrInsert(std::string_view find,
@@ -157,8 +158,26 @@ Status SqliteWrites::UpdateReferenceCost(const ReferenceCost& cost) {
   return OkStatus();
 }
 
+Status SqliteWrites::CountImported(const ErrorCounts& added) {
+  for (size_t error = 0; error < added.size(); ++error) {
+    if (added[error] == 0) continue;
+    KILN_ASSIGN_OR_RETURN(Statement add,
+                          database_.Prepare("INSERT INTO import_counts VALUES (?, ?) ON CONFLICT "
+                                            "(error) DO UPDATE SET trials = trials + ?2"));
+    KILN_RETURN_IF_ERROR(add.Bind(static_cast<int64_t>(error), added[error]));
+    KILN_RETURN_IF_ERROR(add.Run());
+  }
+  return OkStatus();
+}
+
 StatusOr<int64_t> SqliteWrites::InsertOrFind(const Record& record) {
-  const StatusOr<int64_t> inserted = InsertRecord(record);
+  KILN_RETURN_IF_ERROR(CheckJob(database_, record.job_id));
+  const StatusOr<int64_t> inserted = InsertRecord(record, record.job_id, record.trial);
+  if (inserted.ok() && record.job_id == kImport) {
+    ErrorCounts added{};
+    added[static_cast<size_t>(record.error)] = 1;
+    KILN_RETURN_IF_ERROR(CountImported(added));
+  }
   if (inserted.status().code() != StatusCode::kAlreadyExists) return inserted;
   KILN_ASSIGN_OR_RETURN(
       const std::optional<Record> there,
@@ -181,8 +200,8 @@ Status SqliteWrites::UpdateRemeasurements(const Record& record) {
   return update.Run();
 }
 
-StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record) {
-  KILN_RETURN_IF_ERROR(CheckJob(database_, record.job_id));
+StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record, std::string_view job_id,
+                                             uint32_t trial) {
   KILN_ASSIGN_OR_RETURN(const RowId dag_id, DagId(record.dag));
   KILN_ASSIGN_OR_RETURN(const RowId model_id, DeviceModelId(record.device_model));
   KILN_ASSIGN_OR_RETURN(
@@ -201,18 +220,24 @@ StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record) {
           "?10, NULL), ?11, "
           "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, "
           "?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)"));
+  const std::string hardware = PrintNumbers(record.hardware),
+                    costs_s = PrintNumbers(record.costs_s),
+                    remeasured_costs_s = PrintNumbers(record.remeasured_costs_s),
+                    input_names = JsonOf(record.input_names);
   KILN_RETURN_IF_ERROR(insert.Bind(
-      record.job_id, record.task_index, record.trial, record.workload_key, dag_id, record.target,
-      PrintNumbers(record.hardware), record.steps, PrintNumbers(record.costs_s), Cost(record),
-      record.error, record.message, record.build_s, record.run_s, record.timestamp_s, record.device,
-      record.builder, record.runner, record.stopped_early, record.max_error, record.flop_count,
-      record.origin, record.score, PrintNumbers(record.remeasured_costs_s), record.confidence_s,
-      Blob{record.times}, record.remeasurements, record.remeasured_run_s, record.remeasured_device,
-      record.workload_id, record.unchecked, record.sampled_outputs.value_or(0), record.target_host,
-      record.layout_rewrite_option, JsonOf(record.input_names), model_id));
+      Borrowed{job_id}, record.task_index, trial, Borrowed{record.workload_key}, dag_id,
+      Borrowed{record.target}, Borrowed{hardware}, Borrowed{record.steps}, Borrowed{costs_s},
+      Cost(record), record.error, Borrowed{record.message}, record.build_s, record.run_s,
+      record.timestamp_s, Borrowed{record.device}, Borrowed{record.builder},
+      Borrowed{record.runner}, record.stopped_early, record.max_error, record.flop_count,
+      Borrowed{record.origin}, record.score, Borrowed{remeasured_costs_s}, record.confidence_s,
+      Blob{record.times}, record.remeasurements, record.remeasured_run_s,
+      Borrowed{record.remeasured_device}, Borrowed{record.workload_id}, Borrowed{record.unchecked},
+      record.sampled_outputs.value_or(0), Borrowed{record.target_host},
+      record.layout_rewrite_option, Borrowed{input_names}, model_id));
   if (Status status = insert.Run(); !status.ok()) {
     if (status.code() != StatusCode::kAlreadyExists) return status;
-    return AlreadyExists("job {} has a record of trial {} already", record.job_id, record.trial);
+    return AlreadyExists("job {} has a record of trial {} already", job_id, trial);
   }
   const int64_t id = database_.last_insert_id();
   KILN_RETURN_IF_ERROR(Know(ComputationOf(record)));

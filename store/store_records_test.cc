@@ -223,8 +223,15 @@ TEST_P(StoreTest, AnImportIsCountedAsAnyJob) {
   EXPECT_EQ(counts.by_error[4], 1);
   EXPECT_EQ(counts.by_task[0], 6);
   EXPECT_EQ(counts.next_trial, 6u);
+  // Known ones, and one that is added alone.
+  EXPECT_EQ(*store_->ImportRecords("import", records), 0);
+  Add(FailedRecord("import", 6, 4));
+  Add(FailedRecord("import", 6, 4));
+  ASSERT_OK_AND_ASSIGN(counts, store_->CountTrials("import"));
+  EXPECT_EQ(counts.total, 7);
+  EXPECT_EQ(counts.by_error[4], 2);
   ASSERT_OK_AND_ASSIGN(const std::vector<Record> all, store_->RecordsOfJob("import", 0));
-  const int64_t gone[] = {all[0].id, all[5].id};
+  const int64_t gone[] = {all[0].id, all[5].id, all[6].id};
   ASSERT_OK(store_->DeleteRecords(gone));
   ASSERT_OK_AND_ASSIGN(counts, store_->CountTrials("import"));
   EXPECT_EQ(counts.total, 4);
