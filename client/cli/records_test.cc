@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/daemon_testing.h"
 #include "base/file.h"
 #include "client/cli/kiln_testing.h"
 
@@ -413,6 +414,24 @@ TEST_F(RecordsTest, AutotvmRecordsArePrunedByWorkloadAndTarget) {
   EXPECT_THAT(List({"--errors"}), SizeIs(4));
   Kiln({"records", "prune", "--keep", "0", "--workload", "dense_small_batch.cuda", "--yes"});
   EXPECT_THAT(List({"--errors"}), SizeIs(1));
+}
+
+TEST_F(RecordsTest, AutotvmRecordsAreDeletedThroughAScheduler) {
+  const std::string log = folder_.Join("autotvm.log");
+  ASSERT_OK(WriteFile(log, AutotvmLine(1, 5e-06) + AutotvmLine(2, 4e-06) + AutotvmLine(3, 3e-06)));
+  Kiln({"records", "import", log});
+  DaemonProcess scheduler(
+      kKiln, {"scheduler", "--log-level", "error", "--tracker", "127.0.0.1:9", "--db", db_});
+  ASSERT_OK(scheduler.Start());
+  const auto kiln = [&](Words words) {
+    words.insert(words.end(), {"--scheduler", scheduler.address()});
+    return KilnPrints(words);
+  };
+  EXPECT_THAT(kiln({"records", "delete", "--target", "cuda", "--top", "1", "--yes"}),
+              HasSubstr("1 of them are records of autotvm"));
+  EXPECT_THAT(kiln({"records", "prune", "--keep", "1", "--yes"}), HasSubstr("1 records deleted"));
+  EXPECT_EQ(kiln({"records", "export", "--format", "autotvm"}), AutotvmLine(2, 4e-06));
+  ASSERT_OK(scheduler.Stop().status());
 }
 
 TEST_F(RecordsTest, ConfigurationsOfTemplatesAreListed) {
