@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 namespace kiln {
 namespace {
@@ -26,15 +28,27 @@ size_t CharacterLength(std::string_view text) {
   return length;
 }
 
+// How many characters of ASCII the text begins with, counted in eights.
+size_t AsciiLength(std::string_view text) {
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  size_t length = 0;
+  for (uint64_t eight = 0; length + sizeof(eight) <= text.size(); length += sizeof(eight)) {
+    std::memcpy(&eight, text.data() + length, sizeof(eight));
+    if ((eight & kHighBits) != 0) break;
+  }
+  return length;
+}
+
 }  // namespace
 
 bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
+  while (true) {
+    text.remove_prefix(AsciiLength(text));
+    if (text.empty()) return true;
     const size_t length = CharacterLength(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
-  return true;
 }
 
 std::string ValidUtf8(std::string_view text) {

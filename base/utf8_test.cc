@@ -22,6 +22,13 @@ TEST(IsUtf8Test, TellsThemApart) {
   for (const auto text : {"\xff"sv, "a\x80"sv, "\xc0\xaf"sv, "\xe2\x82"sv, "\xed\xa0\x80"sv}) {
     EXPECT_FALSE(IsUtf8(text));
   }
+  for (size_t before = 0; before < 20; ++before) {
+    for (const size_t behind : {0, 1, 7, 8, 9}) {
+      const std::string head(before, 'a'), tail(behind, 'z');
+      EXPECT_TRUE(IsUtf8(head + "€" + tail));
+      EXPECT_FALSE(IsUtf8(head + "\x80" + tail)) << before << " before, " << behind << " behind";
+    }
+  }
 }
 
 TEST(PrintableTest, ControlCharactersButLineFeedsAreSpaces) {

@@ -42,6 +42,8 @@ class Archive {
       const std::function<Status(const store::AutotvmRecord&)>& visit) = 0;
   // Returns how many were there. FailedPrecondition where one is of a job that has not ended.
   virtual StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) = 0;
+  // Likewise, of autotvm's records: they are of no job.
+  virtual StatusOr<uint64_t> DeleteAutotvmRecords(const std::vector<int64_t>& ids) = 0;
   // As the RPC ListPinned: schedules that somebody has set. "": of all computations.
   virtual StatusOr<std::vector<store::PinnedSchedule>> PinnedSchedules(
       const std::string& workload_id) = 0;

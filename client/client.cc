@@ -220,7 +220,8 @@ Status SchedulerClient::VisitAutotvmRecords(
     const std::function<Status(const store::AutotvmRecord&)>& visit) {
   grpc::ClientContext context;
   const auto visit_line = [&](const v1::AutotvmLine& line) -> Status {
-    KILN_ASSIGN_OR_RETURN(const store::AutotvmRecord record, store::ParseAutotvmLine(line.line()));
+    KILN_ASSIGN_OR_RETURN(store::AutotvmRecord record, store::ParseAutotvmLine(line.line()));
+    record.id = line.id();
     return visit(record);
   };
   return VisitStream<v1::AutotvmLine>(context, *stub_->ListAutotvmRecords(&context, request),
@@ -232,6 +233,14 @@ StatusOr<uint64_t> SchedulerClient::DeleteRecords(const std::vector<int64_t>& id
   request.mutable_ids()->Add(ids.begin(), ids.end());
   KILN_ASSIGN_OR_RETURN(const auto reply,
                         Call(*stub_, &v1::Scheduler::Stub::DeleteRecords, request));
+  return reply.deleted();
+}
+
+StatusOr<uint64_t> SchedulerClient::DeleteAutotvmRecords(const std::vector<int64_t>& ids) {
+  v1::DeleteAutotvmRecordsRequest request;
+  request.mutable_ids()->Add(ids.begin(), ids.end());
+  KILN_ASSIGN_OR_RETURN(const auto reply,
+                        Call(*stub_, &v1::Scheduler::Stub::DeleteAutotvmRecords, request));
   return reply.deleted();
 }
 

@@ -53,6 +53,7 @@ class SchedulerClient : public Archive {
   Status VisitRecords(const v1::ListRecordsRequest& request,
                       const std::function<Status(const v1::Record&)>& visit) override;
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>& ids) override;
+  StatusOr<uint64_t> DeleteAutotvmRecords(const std::vector<int64_t>& ids) override;
   StatusOr<std::vector<store::PinnedSchedule>> PinnedSchedules(
       const std::string& workload_id) override;
   StatusOr<v1::QueryScheduleReply> QuerySchedule(const v1::QueryScheduleRequest& request) override;

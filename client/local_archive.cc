@@ -105,6 +105,11 @@ class LocalArchive : public Archive {
     return static_cast<uint64_t>(deleted);
   }
 
+  StatusOr<uint64_t> DeleteAutotvmRecords(const std::vector<int64_t>& ids) override {
+    KILN_ASSIGN_OR_RETURN(const int64_t deleted, store_->DeleteAutotvmRecords(ids));
+    return static_cast<uint64_t>(deleted);
+  }
+
   StatusOr<std::vector<store::PinnedSchedule>> PinnedSchedules(
       const std::string& workload_id) override {
     return store_->PinnedSchedules(workload_id);

@@ -70,6 +70,11 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
          const store::AutotvmRecord autotvm{.target = "llvm", .task = "t", .costs_s = {1}};
          return s.ImportAutotvmRecords({&autotvm, 1}).status();
        }},
+      {"DeleteAutotvmRecords",
+       [](store::Store& s) {
+         const int64_t id = 1;
+         return s.DeleteAutotvmRecords({&id, 1}).status();
+       }},
       {"GetRecord", [](store::Store& s) { return s.GetRecord(1).status(); }},
       {"RecordsOfJob", [](store::Store& s) { return s.RecordsOfJob("j", 0).status(); }},
       {"LatestRecords", [](store::Store& s) { return s.LatestRecords("null", 1).status(); }},

@@ -200,6 +200,17 @@ grpc::Status SchedulerService::DeleteRecords(grpc::ServerContext* context,
   });
 }
 
+grpc::Status SchedulerService::DeleteAutotvmRecords(grpc::ServerContext* context,
+                                                    const v1::DeleteAutotvmRecordsRequest* request,
+                                                    v1::DeleteRecordsReply* reply) {
+  return Answer(*context, *request, [&]() -> Status {
+    const std::vector<int64_t> ids(request->ids().begin(), request->ids().end());
+    KILN_ASSIGN_OR_RETURN(const int64_t deleted, store_.DeleteAutotvmRecords(ids));
+    reply->set_deleted(static_cast<uint64_t>(deleted));
+    return OkStatus();
+  });
+}
+
 Status SchedulerService::List(const v1::ListRecordsRequest& request, grpc::ServerContext& context,
                               grpc::ServerWriter<v1::Record>& writer) {
   KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
@@ -224,6 +235,7 @@ Status SchedulerService::ListAutotvm(const v1::ListAutotvmRecordsRequest& reques
                                      [&](const store::AutotvmRecord& record) {
                                        v1::AutotvmLine line;
                                        line.set_line(store::PrintAutotvmLine(record));
+                                       line.set_id(record.id);
                                        return Send(line, context, stream, writer);
                                      });
 }

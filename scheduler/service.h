@@ -71,6 +71,9 @@ class SchedulerService : public v1::Scheduler::Service {
                                   grpc::ServerWriter<v1::AutotvmLine>* writer) override;
   grpc::Status DeleteRecords(grpc::ServerContext* context, const v1::DeleteRecordsRequest* request,
                              v1::DeleteRecordsReply* reply) override;
+  grpc::Status DeleteAutotvmRecords(grpc::ServerContext* context,
+                                    const v1::DeleteAutotvmRecordsRequest* request,
+                                    v1::DeleteRecordsReply* reply) override;
   grpc::Status ImportRecords(grpc::ServerContext* context,
                              grpc::ServerReader<v1::ImportRecordsRequest>* reader,
                              v1::ImportRecordsReply* reply) override;

@@ -422,7 +422,7 @@ TEST_F(ServiceTest, ImportCountsNewLinesDuplicatesAndErrors) {
   EXPECT_OK(Watch("import").status);
 }
 
-TEST_F(ServiceTest, LinesOfAutotvmGoInAndOut) {
+TEST_F(ServiceTest, LinesOfAutotvmGoInAndOutAndAway) {
   const std::string line =
       R"({"input": ["llvm", "t", [["TENSOR", [1, 8], "float32"]], {}], "config": {"index": 3, )"
       R"("code_hash": null, "entity": [["tile_k", "sp", [-1, 8]]]}, "result": [[5e-06], 0, 1.5, )"
@@ -454,6 +454,21 @@ TEST_F(ServiceTest, LinesOfAutotvmGoInAndOut) {
   EXPECT_EQ(listed(""), std::vector{line});
   EXPECT_EQ(listed("t"), std::vector{line});
   EXPECT_TRUE(listed("u").empty());
+
+  v1::ListAutotvmRecordsRequest list;
+  grpc::ClientContext context;
+  const auto reader = stub_->ListAutotvmRecords(&context, list);
+  v1::AutotvmLine only;
+  ASSERT_TRUE(reader->Read(&only));
+  EXPECT_FALSE(reader->Read(&only));
+  ASSERT_TRUE(reader->Finish().ok());
+  v1::DeleteAutotvmRecordsRequest remove;
+  remove.add_ids(only.id());
+  remove.add_ids(only.id() + 1);
+  ASSERT_OK_AND_ASSIGN(const auto deleted,
+                       Call(&v1::Scheduler::Stub::DeleteAutotvmRecords, remove));
+  EXPECT_EQ(deleted.deleted(), 1u);
+  EXPECT_TRUE(listed("").empty());
 }
 
 TEST_F(ServiceTest, AKeyOfImportedRecordsIsBound) {

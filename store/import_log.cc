@@ -12,8 +12,8 @@ namespace kiln::store {
 namespace {
 
 // A commit is a sync of the disk, and holds up other writers while it is made.
-constexpr size_t kBatchRecords = 8192;
-constexpr size_t kBatchBytes = size_t{16} << 20;
+constexpr int64_t kBatchRecords = 4096;
+constexpr size_t kBatchBytes = size_t{8} << 20;
 // Of what a refusal quotes.
 constexpr size_t kMostWhyBytes = 512;
 
@@ -28,9 +28,9 @@ Status CheckText(std::string_view line) {
 }
 
 StatusOr<LogRecord> ScheduleRecord(std::string_view line, const StepsCheck& check_steps) {
-  KILN_ASSIGN_OR_RETURN(const MeasureLogLine parsed, ParseMeasureLogLine(line));
+  KILN_ASSIGN_OR_RETURN(MeasureLogLine parsed, ParseMeasureLogLine(line));
   KILN_RETURN_IF_ERROR(Annotate(check_steps(parsed.steps_json), "its steps"));
-  KILN_ASSIGN_OR_RETURN(Record record, RecordOfLine(parsed, kImportJob, /*trial=*/0));
+  KILN_ASSIGN_OR_RETURN(Record record, RecordOfLine(std::move(parsed), kImportJob, /*trial=*/0));
   return LogRecord(std::move(record));
 }
 
@@ -85,8 +85,8 @@ Status LogImporter::AddLine(std::string_view line) {
     return OkStatus();
   }
   KILN_RETURN_IF_ERROR(taken);
-  const size_t records = batch_.size() + autotvm_batch_.size();
-  return records < kBatchRecords && batch_bytes_ < kBatchBytes ? OkStatus() : Flush();
+  if (batch_.size() < kBatchRecords && batch_.bytes < kBatchBytes) return OkStatus();
+  return writer_->Put(std::exchange(batch_, {}));
 }
 
 Status LogImporter::Take(std::string_view line) {
@@ -95,13 +95,13 @@ Status LogImporter::Take(std::string_view line) {
     ++result_.ignored;
     return OkStatus();
   }
-  batch_bytes_ += line.size();
+  batch_.bytes += line.size();
   if (auto* autotvm = std::get_if<AutotvmRecord>(&record)) {
-    autotvm_batch_.push_back(std::move(*autotvm));
+    batch_.autotvm.push_back(std::move(*autotvm));
     return OkStatus();
   }
-  KILN_ASSIGN_OR_RETURN(Record of_key, OfKey(std::get<Record>(std::move(record))));
-  batch_.push_back(std::move(of_key));
+  KILN_RETURN_IF_ERROR(SettleByKey(std::get<Record>(record)));
+  batch_.records.push_back(std::get<Record>(std::move(record)));
   return OkStatus();
 }
 
@@ -114,11 +114,11 @@ void LogImporter::Refuse(std::string_view why) {
 }
 
 // As what is known of its key has it.
-StatusOr<Record> LogImporter::OfKey(Record record) {
-  KILN_ASSIGN_OR_RETURN(const Key key, Find(record.workload_key));
-  KILN_RETURN_IF_ERROR(CheckPlausible(record, key.flops));
-  if (key.bound.has_value()) Bind(*key.bound, record);
-  return record;
+Status LogImporter::SettleByKey(Record& record) {
+  KILN_ASSIGN_OR_RETURN(const Key* key, Find(record.workload_key));
+  KILN_RETURN_IF_ERROR(CheckPlausible(record, key->flops));
+  if (key->bound.has_value()) Bind(*key->bound, record);
+  return OkStatus();
 }
 
 void LogImporter::Bind(const Computation& computation, Record& record) {
@@ -134,9 +134,9 @@ void LogImporter::Bind(const Computation& computation, Record& record) {
   record.flop_count = computation.flop_count;
 }
 
-StatusOr<LogImporter::Key> LogImporter::Find(const std::string& workload_key) {
+StatusOr<const LogImporter::Key*> LogImporter::Find(const std::string& workload_key) {
   constexpr size_t kMostKept = 10'000, kMostKeyBytes = 4'096;
-  if (const auto known = keys_.find(workload_key); known != keys_.end()) return known->second;
+  if (const auto known = keys_.find(workload_key); known != keys_.end()) return &known->second;
   Key key;
   KILN_ASSIGN_OR_RETURN(key.bound, store_->BoundTo(workload_key));
   KILN_ASSIGN_OR_RETURN(const std::vector<Computation> computations,
@@ -146,30 +146,17 @@ StatusOr<LogImporter::Key> LogImporter::Find(const std::string& workload_key) {
     key.flops = &computation == &computations.front() ? flops : std::min(key.flops, flops);
   }
   const bool keep = keys_.size() < kMostKept && workload_key.size() <= kMostKeyBytes;
-  if (keep) keys_.emplace(workload_key, key);
-  return key;
-}
-
-Status LogImporter::Flush() {
-  batch_bytes_ = 0;
-  const auto records = static_cast<int64_t>(batch_.size() + autotvm_batch_.size());
-  int64_t imported = 0, autotvm = 0;
-  if (!batch_.empty()) {
-    KILN_ASSIGN_OR_RETURN(imported, store_->ImportRecords(job_id_, batch_));
-  }
-  if (!autotvm_batch_.empty()) {
-    KILN_ASSIGN_OR_RETURN(autotvm, store_->ImportAutotvmRecords(autotvm_batch_));
-  }
-  result_.imported += imported + autotvm;
-  result_.autotvm += autotvm;
-  result_.duplicates += records - imported - autotvm;
-  batch_.clear();
-  autotvm_batch_.clear();
-  return OkStatus();
+  if (keep) return &keys_.emplace(workload_key, std::move(key)).first->second;
+  last_key_ = std::move(key);
+  return &last_key_;
 }
 
 StatusOr<ImportResult> LogImporter::Finish() {
-  KILN_RETURN_IF_ERROR(Flush());
+  KILN_ASSIGN_OR_RETURN(const BatchWriter::Counts counts,
+                        writer_->Finish(std::exchange(batch_, {})));
+  result_.imported = counts.imported;
+  result_.autotvm = counts.autotvm;
+  result_.duplicates = counts.duplicates;
   return result_;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "store/batch_writer.h"
 #include "store/bind.h"
 #include "store/store.h"
 
@@ -46,8 +48,9 @@ struct ImportResult {
   std::string first_unfit = {};  // "line 12: ..."
 };
 
-// Takes lines one by one and commits them in batches, of bounded bytes. Not thread-safe; several may import into one
-// job at once: a line that two of them have is imported once.
+// Takes lines one by one and commits them in batches, of bounded bytes, while it reads on
+// (batch_writer.h). Not thread-safe; several may import into one job at once: a line that two of
+// them have is imported once.
 class LogImporter {
  public:
   // Makes the job, already succeeded, if it is not there.
@@ -55,36 +58,36 @@ class LogImporter {
                                      std::string_view job_id = kImportJob);
 
   // A line without its line feed; comments are skipped. A bad line goes to the result, a failing
-  // store is an error. Bad are what ParseMeasureLogLine refuses, and a cost that no device can have
+  // store is an error, of this call or a later one. Bad are what ParseMeasureLogLine refuses, and a cost that no device can have
   // (plausible.h) for what the store knows of the key.
   Status AddLine(std::string_view line);
-  // Commits what is left. Without it the last batch is not imported.
+  // Commits what is left. Without it the last batches may not be imported.
   StatusOr<ImportResult> Finish();
 
  private:
   LogImporter(Store& store, LogChecks checks, std::string_view job_id)
-      : store_(&store), checks_(std::move(checks)), job_id_(job_id) {}
-  Status Flush();
+      : store_(&store),
+        checks_(std::move(checks)),
+        writer_(std::make_unique<BatchWriter>(store, job_id)) {}
   Status Take(std::string_view line);
   void Refuse(std::string_view why);
-  StatusOr<Record> OfKey(Record record);
+  Status SettleByKey(Record& record);
   // What is known of a key.
   struct Key {
     double flops = 0;  // the least that a computation with it has to do; 0: not known
     std::optional<Computation> bound = {};
   };
-  StatusOr<Key> Find(const std::string& workload_key);
+  StatusOr<const Key*> Find(const std::string& workload_key);
   void Bind(const Computation& computation, Record& record);
 
   Store* store_;
   LogChecks checks_;
-  std::string job_id_;
   int64_t line_number_ = 0;
-  std::vector<Record> batch_;
-  std::vector<AutotvmRecord> autotvm_batch_;
-  size_t batch_bytes_ = 0;           // of the lines of both
+  BatchWriter::Batch batch_;
   std::map<std::string, Key> keys_;  // as found
+  Key last_key_;                     // of those that are not kept there
   ImportResult result_;
+  std::unique_ptr<BatchWriter> writer_;
 };
 
 struct IgnoredLine {};

@@ -104,6 +104,42 @@ TEST(ImportLog, ManyLinesKeepTheirNumbersAcrossBatchesAndImports) {
   }
 }
 
+std::string LineWithCost(const std::string& key, double cost_s, int64_t timestamp_s) {
+  MeasureLogLine line;
+  line.workload_key = key;
+  line.target = "llvm";
+  line.steps_json = "[]";
+  line.costs_s = {cost_s};
+  line.timestamp_s = timestamp_s;
+  return PrintMeasureLogLine(line) + "\n";
+}
+
+// Lines of several batches, of which one is read while another one is committed.
+TEST(ImportLog, ALongLogKeepsItsOrderAndCountsItsDuplicates) {
+  TestFolder folder;
+  ASSERT_OK_AND_ASSIGN(auto store, OpenSqliteStore(folder.File("kiln.db")));
+  constexpr int kLines = 10'000;
+  std::string text;
+  for (int i = 0; i < kLines; ++i) text += LineWithCost(fmt::format("k{}", i % 7), 1e-3, i);
+  text += LineWithCost("k0", 1e-3, 0) + "{}\n";
+  ASSERT_OK_AND_ASSIGN(const ImportResult first, ImportLog(*store, text, 0, kNone));
+  EXPECT_EQ(first.imported, kLines);
+  EXPECT_EQ(first.duplicates, 1);
+  EXPECT_EQ(first.refused, 1);
+  ASSERT_OK_AND_ASSIGN(const ImportResult second, ImportLog(*store, text, 0, kNone));
+  EXPECT_EQ(second.imported, 0);
+  EXPECT_EQ(second.duplicates, kLines + 1);
+  int64_t next = 0;
+  ASSERT_OK(store->ForEachRecord({}, [&](const Record& record) {
+    EXPECT_EQ(record.timestamp_s, next);
+    EXPECT_EQ(record.trial, next++);
+    return OkStatus();
+  }));
+  EXPECT_EQ(next, kLines);
+  ASSERT_OK_AND_ASSIGN(const TrialCounts counts, store->CountTrials(kImportJob));
+  EXPECT_EQ(counts.total, kLines);
+}
+
 TEST(ImportLog, OurOwnRecordsAreKnownAgain) {
   auto store = NewMemoryStore();
   JobRow job;
@@ -140,16 +176,6 @@ TEST(ImportLog, AFailingWriterStopsTheExport) {
   EXPECT_THAT(
       ExportLog(*store, {}, [](std::string_view) { return ResourceExhausted("disk full"); }),
       StatusIs(StatusCode::kResourceExhausted, "disk full"));
-}
-
-std::string LineWithCost(const std::string& key, double cost_s, int64_t timestamp_s) {
-  MeasureLogLine line;
-  line.workload_key = key;
-  line.target = "llvm";
-  line.steps_json = "[]";
-  line.costs_s = {cost_s};
-  line.timestamp_s = timestamp_s;
-  return PrintMeasureLogLine(line) + "\n";
 }
 
 // Of two computations with the key, one with fewer operations is what it may be.

@@ -44,6 +44,7 @@ class JsonCursor {
   StatusOr<std::string_view> NumberToken(std::string_view what);
   Status AppendNested(std::string_view what, int depth, std::string& out);
   Status AppendItems(char close, int depth, std::string& out);
+  size_t PlainIntegersLength() const;
 
   std::string_view text_;
   size_t position_ = 0;

@@ -31,6 +31,7 @@ TEST(JsonCursor, ValuesGetOneSpacing) {
       {R"("x,  y: z")", R"("x,  y: z")"},
       {R"(["\u00e9\"\\", -0.5e+10, 1E3])", R"(["\u00e9\"\\", -0.5e+10, 1E3])"},
       {"\t\r\n0 ", "0"},
+      {"[[10, -2, 0], [-0], [3, 4.5],[6,  7 ]]", "[[10, -2, 0], [-0], [3, 4.5], [6, 7]]"},
   };
   for (const auto& [text, expected] : cases) {
     ASSERT_OK_AND_ASSIGN(const std::string value, Value(text));
@@ -44,6 +45,10 @@ TEST(JsonCursor, RefusalsNameColumnAndFinding) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "column 1: expected a value, found the end of the line"},
       {"[1 2]", "column 4: expected ',' or ']', found '2]'"},
+      {"[10, 01]", "column 7: expected ',' or ']', found '1]'"},
+      {"[10, -]", "column 6: expected a value, found '-]'"},
+      {"[10, ]", "column 6: expected a value, found ']'"},
+      {"[10, 2", "found the end of the line"},
       {"[1,]", "column 4: expected a value, found ']'"},
       {"[1", "found the end of the line"},
       {"{1: 2}", "column 2: expected a key in quotes"},
@@ -71,6 +76,12 @@ TEST(JsonCursor, RefusalsNameColumnAndFinding) {
 TEST(JsonCursor, NestingIsBounded) {
   const std::string deep(100'000, '[');
   EXPECT_THAT(Value(deep), StatusIs(StatusCode::kInvalidArgument, HasSubstr("at most 32 levels")));
+  const auto integer_in = [](size_t levels) {
+    return Value(std::string(levels, '[') + "1" + std::string(levels, ']'));
+  };
+  EXPECT_OK(integer_in(32));
+  EXPECT_THAT(integer_in(33),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("at most 32 levels")));
 }
 
 TEST(JsonCursor, StringsAreDecoded) {

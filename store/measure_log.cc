@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/packed_key.h"
 #include "store/json_cursor.h"
@@ -267,20 +268,21 @@ StatusOr<MeasureLogLine> LineOfRecord(const Record& record) {
   return line;
 }
 
-StatusOr<Record> RecordOfLine(const MeasureLogLine& line, std::string_view job_id, uint32_t trial) {
+StatusOr<Record> RecordOfLine(MeasureLogLine line, std::string_view job_id, uint32_t trial) {
   Record record;
   record.job_id = job_id;
   record.trial = trial;
-  record.workload_key = line.layout_rewrite_option == kPreTransformed ? PackedKey(line.workload_key)
-                                                                      : line.workload_key;
-  record.target = line.target;
+  record.workload_key = line.layout_rewrite_option == kPreTransformed
+                            ? PackedKey(line.workload_key)
+                            : std::move(line.workload_key);
+  record.target = std::move(line.target);
   record.hardware = line.hardware.value_or(HardwareRow{});
-  record.target_host = line.target_host.value_or("");
+  record.target_host = std::move(line.target_host).value_or("");
   record.layout_rewrite_option = line.layout_rewrite_option.value_or(0);
-  record.input_names = line.task_input_names.value_or(std::vector<std::string>());
-  record.steps = line.steps_json;
+  record.input_names = std::move(line.task_input_names).value_or(std::vector<std::string>());
+  record.steps = std::move(line.steps_json);
   record.error = line.error_no;
-  if (record.error == kNoError) record.costs_s = line.costs_s;
+  if (record.error == kNoError) record.costs_s = std::move(line.costs_s);
   record.run_s = line.all_cost_s;
   record.timestamp_s = line.timestamp_s;
   KILN_RETURN_IF_ERROR(ValidateRecord(record));

@@ -68,6 +68,6 @@ StatusOr<MeasureLogLine> LineOfRecord(const Record& record);
 
 // The record of a line: no DAG, no FLOPs, no device; costs dropped on error; all_cost_s in run_s.
 // Refused when a success has no positive cost.
-StatusOr<Record> RecordOfLine(const MeasureLogLine& line, std::string_view job_id, uint32_t trial);
+StatusOr<Record> RecordOfLine(MeasureLogLine line, std::string_view job_id, uint32_t trial);
 
 }  // namespace kiln::store

@@ -341,10 +341,17 @@ class MemoryStore final : public Store {
           autotvm_records_, [&](const AutotvmRecord& r) { return SameMeasurement(r, record); });
       if (known) continue;
       autotvm_records_.push_back(record);
-      autotvm_records_.back().id = static_cast<int64_t>(autotvm_records_.size());
+      autotvm_records_.back().id = ++last_autotvm_id_;
       ++imported;
     }
     return imported;
+  }
+
+  StatusOr<int64_t> DeleteAutotvmRecords(std::span<const int64_t> ids) override {
+    std::lock_guard lock(mutex_);
+    const std::set<int64_t> wanted(ids.begin(), ids.end());
+    return static_cast<int64_t>(std::erase_if(
+        autotvm_records_, [&](const AutotvmRecord& r) { return wanted.contains(r.id); }));
   }
 
   Status BindKey(const Computation& computation) override {
@@ -602,7 +609,7 @@ class MemoryStore final : public Store {
   std::map<std::pair<std::string, uint32_t>, TaskRow> tasks_;
   std::vector<Record> records_;                 // by id
   std::vector<AutotvmRecord> autotvm_records_;  // likewise
-  int64_t last_id_ = 0;
+  int64_t last_id_ = 0, last_autotvm_id_ = 0;
   std::map<TrialKey, int64_t> trials_;                   // the ids of their records
   std::map<std::string, std::vector<RoundRow>> rounds_;  // by job
   std::map<std::pair<std::string, std::string>, Computation> computations_;  // by key and id

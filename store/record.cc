@@ -116,27 +116,30 @@ Status CheckPinnedSchedule(const PinnedSchedule& pinned) {
 }
 
 Status ValidateRecord(const Record& record) {
-  if (record.job_id.empty()) return InvalidArgument("a record needs a job id, found none");
+  return ValidateRecord(record, record.job_id, record.trial);
+}
+
+Status ValidateRecord(const Record& record, std::string_view job_id, uint32_t trial) {
+  if (job_id.empty()) return InvalidArgument("a record needs a job id, found none");
   if (record.error < 0 || record.error >= kNumErrorKinds) {
-    return InvalidArgument("trial {} of job {}: error kind {}, expected 0 to {}", record.trial,
-                           record.job_id, record.error, kNumErrorKinds - 1);
+    return InvalidArgument("trial {} of job {}: error kind {}, expected 0 to {}", trial, job_id,
+                           record.error, kNumErrorKinds - 1);
   }
   if (record.error == kNoError && record.costs_s.empty()) {
     return InvalidArgument(
-        "trial {} of job {}: no error and no costs, expected one cost per repeat", record.trial,
-        record.job_id);
+        "trial {} of job {}: no error and no costs, expected one cost per repeat", trial, job_id);
   }
   for (double cost : record.costs_s) {
     if (!std::isfinite(cost) || (cost <= 0 && record.error == kNoError)) {
       return InvalidArgument("trial {} of job {}: cost {} s, expected a positive finite number",
-                             record.trial, record.job_id, cost);
+                             trial, job_id, cost);
     }
   }
   for (double cost : record.remeasured_costs_s) {
     if (!std::isfinite(cost) || cost <= 0) {
       return InvalidArgument(
-          "trial {} of job {}: final cost {} s, expected a positive finite number", record.trial,
-          record.job_id, cost);
+          "trial {} of job {}: final cost {} s, expected a positive finite number", trial, job_id,
+          cost);
     }
   }
   return OkStatus();

@@ -239,5 +239,7 @@ Status CheckPinnedSchedule(const PinnedSchedule& pinned);
 // What a store refuses to keep: no job id, an error kind out of range, a success without costs, a
 // cost that is not a positive finite number.
 Status ValidateRecord(const Record& record);
+// As a trial of that job, whatever the record says of both.
+Status ValidateRecord(const Record& record, std::string_view job_id, uint32_t trial);
 
 }  // namespace kiln::store

@@ -19,6 +19,12 @@ Status Statement::BindOne(int index, std::string_view text) {
                                               SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
+Status Statement::BindOne(int index, Borrowed borrowed) {
+  const char* data = borrowed.text.data() == nullptr ? "" : borrowed.text.data();
+  return database_->Error(sqlite3_bind_text64(statement_.get(), index, data, borrowed.text.size(),
+                                              SQLITE_STATIC, SQLITE_UTF8));
+}
+
 Status Statement::BindOne(int index, Blob blob) {
   const char* data = blob.bytes.data() == nullptr ? "" : blob.bytes.data();
   return database_->Error(

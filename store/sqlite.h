@@ -36,6 +36,11 @@ namespace kiln::store::sqlite {
 
 std::string Version();  // "3.40.1", of the library that is loaded
 
+// A text that is bound as it lies, not copied: it must stay there until the statement is at its end.
+struct Borrowed {
+  std::string_view text;
+};
+
 // Bytes bound as a BLOB; a std::string_view is bound as TEXT.
 struct Blob {
   std::string_view bytes;
@@ -43,7 +48,7 @@ struct Blob {
 
 class Statement {
  public:
-  // Binds all parameters, from the first on. Values are copied. NaN is bound as NULL (SQLite has no
+  // Binds all parameters, from the first on. Values are copied, but for Borrowed. NaN is bound as NULL (SQLite has no
   // NaN), and a column gives -0.0 back as 0.0.
   template <typename... Values>
   Status Bind(const Values&... values) {
@@ -77,6 +82,7 @@ class Statement {
       : database_(database), statement_(statement, Release{database}) {}
 
   Status BindOne(int index, std::string_view text);
+  Status BindOne(int index, Borrowed borrowed);
   Status BindOne(int index, Blob blob);
   Status BindOne(int index, double value);
   Status BindOne(int index, std::nullptr_t);

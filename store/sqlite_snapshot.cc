@@ -3,10 +3,12 @@
 #include <utility>
 
 #include "store/sqlite_rows.h"
+#include "store/sqlite_top_records.h"
 
 namespace kiln::store {
 namespace {
 
+using sqlite::Borrowed;
 using sqlite::Statement;
 
 // `names`: a parameter that holds JsonOf.
@@ -18,6 +20,11 @@ std::string IsNamed(std::string_view names) {
 
 StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, const Names& names,
                                                    uint32_t limit) {
+  if (filter.top.has_value() && names.empty() && IsOfBestIndex(filter)) {
+    KILN_ASSIGN_OR_RETURN(std::vector<int64_t> best, TopRecords(database_, filter, limit));
+    // Failed ones come behind them.
+    if (!filter.include_errors || best.size() == limit) return best;
+  }
   // Spelled out by what is set, so that each form gets its index. Unset parameters are bound
   // and unused.
   std::string where = "WHERE id > ?1";
@@ -84,8 +91,8 @@ StatusOr<bool> SqliteSnapshot::HasMeasurementNamed(std::string_view name, const 
       Statement query,
       database_.Prepare("SELECT 1 FROM records WHERE workload = ? AND timestamp_s = ? "
                         "AND +error = ? AND target = ? AND +steps = ? LIMIT 1"));
-  KILN_RETURN_IF_ERROR(
-      query.Bind(name, record.timestamp_s, record.error, record.target, record.steps));
+  KILN_RETURN_IF_ERROR(query.Bind(Borrowed{name}, record.timestamp_s, record.error,
+                                  Borrowed{record.target}, Borrowed{record.steps}));
   return query.Step();
 }
 

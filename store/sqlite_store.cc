@@ -25,13 +25,9 @@ using sqlite::Transaction;
 // As many reads at a time; more wait. Each connection has a page cache of its own.
 constexpr size_t kMostReaders = 8;
 
-// Of the writer. A batch of an import changes some ten thousand pages: where they do not fit, they
+// Of the writer. A batch of an import changes some thousands of pages: where they do not fit, they
 // are written several times. Memory is taken as pages are used.
-constexpr int kWriterCacheKiB = 64 << 10;
-
-// The job of what was imported (import_log.h): it has no tasks and was measured elsewhere, and it may
-// have millions of records. The index best_of_task leaves them out, and import_counts counts them.
-constexpr std::string_view kImport = "import";
+constexpr int kWriterCacheKiB = 48 << 10;
 
 // The order of BetterThan().
 constexpr const char kBestFirst[] = " ORDER BY stopped_early, mean_cost_s, r.id LIMIT 1";
@@ -192,16 +188,17 @@ class SqliteStore final : public Store {
     SqliteSnapshot view(*database_);
     Measurements measurements(view);
     int64_t imported = 0;
+    SqliteWrites::ErrorCounts by_error{};
     for (const Record& record : records) {
       KILN_ASSIGN_OR_RETURN(const bool known, measurements.Has(record));
       if (known) continue;
-      Record of_job = record;
-      of_job.job_id = job_id;
-      of_job.trial = next_trial++;
-      KILN_RETURN_IF_ERROR(ValidateRecord(of_job));
-      KILN_RETURN_IF_ERROR(writes_.InsertRecord(of_job).status());
+      const uint32_t trial = next_trial++;
+      KILN_RETURN_IF_ERROR(ValidateRecord(record, job_id, trial));
+      KILN_RETURN_IF_ERROR(writes_.InsertRecord(record, job_id, trial).status());
+      ++by_error[static_cast<size_t>(record.error)];
       ++imported;
     }
+    if (job_id == kImport) KILN_RETURN_IF_ERROR(writes_.CountImported(by_error));
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return imported;
   }
@@ -436,13 +433,8 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
     int64_t deleted = 0;
     for (const int64_t id : ids) {
-      KILN_ASSIGN_OR_RETURN(Statement remove,
-                            database_->Prepare("DELETE FROM records WHERE id = ?"));
-      KILN_RETURN_IF_ERROR(remove.Bind(id));
-      KILN_RETURN_IF_ERROR(remove.Run());
-      if (database_->changes() == 0) continue;
-      ++deleted;
-      KILN_RETURN_IF_ERROR(writes_.KeepNumber(id));
+      KILN_ASSIGN_OR_RETURN(const bool was_there, writes_.DeleteRecord(id));
+      deleted += was_there;
     }
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return deleted;
@@ -459,6 +451,18 @@ class SqliteStore final : public Store {
     }
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return imported;
+  }
+
+  StatusOr<int64_t> DeleteAutotvmRecords(std::span<const int64_t> ids) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    int64_t deleted = 0;
+    for (const int64_t id : ids) {
+      KILN_ASSIGN_OR_RETURN(const bool was_there, writes_.DeleteAutotvmRecord(id));
+      deleted += was_there;
+    }
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    return deleted;
   }
 
   Status AddComputations(std::span<const Computation> computations) override {

@@ -428,6 +428,32 @@ TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
               testing::AllOf(HasSubstr("INDEX best_of_task"), Not(HasSubstr("TEMP B-TREE"))));
 }
 
+// Of the best of all: it sorts no records.
+TEST_F(SqliteStoreTest, TheBestOfAllAreIndexLookUps) {
+  ASSERT_OK(Open());
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  for (const char* query :
+       {"SELECT workload, target FROM records WHERE error = 0 AND (workload, target) > (?, ?) "
+        "ORDER BY workload, target LIMIT 1",
+        "SELECT stopped_early, mean_cost_s, id FROM records WHERE error = 0 AND workload = ? AND "
+        "target = ? AND id > ? ORDER BY stopped_early, mean_cost_s, id"}) {
+    ASSERT_OK_AND_ASSIGN(auto plan, raw->Prepare(fmt::format("EXPLAIN QUERY PLAN {}", query)));
+    ASSERT_TRUE(*plan.Step());
+    EXPECT_THAT(plan.Text(3), HasSubstr("SEARCH records USING INDEX best_of_workload"));
+    EXPECT_FALSE(*plan.Step()) << plan.Text(3);
+  }
+}
+
+// A trigger would make SQLite keep copies of the pages that each record changes.
+TEST_F(SqliteStoreTest, NoTriggerRunsWhereRecordsAreInserted) {
+  ASSERT_OK(Open());
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK_AND_ASSIGN(const int64_t triggers,
+                       raw->QueryInt("SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' "
+                                     "AND tbl_name = 'records' AND sql LIKE '% INSERT ON %'"));
+  EXPECT_EQ(triggers, 0);
+}
+
 // A file of the version before there were records of autotvm keeps what it has, and takes some.
 TEST_F(SqliteStoreTest, AnOlderFileTakesRecordsOfAutotvm) {
   {

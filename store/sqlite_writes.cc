@@ -8,6 +8,7 @@
 namespace kiln::store {
 
 using sqlite::Blob;
+using sqlite::Borrowed;
 using sqlite::Statement;
 
 StatusOr<SqliteWrites::RowId> SqliteWrites::FindOrInsert(std::string_view find,
@@ -36,11 +37,25 @@ StatusOr<SqliteWrites::RowId> SqliteWrites::DeviceModelId(std::string_view text)
                       "INSERT INTO device_models (text) VALUES (?2)", text, text);
 }
 
-Status SqliteWrites::KeepNumber(int64_t id) {
-  KILN_ASSIGN_OR_RETURN(Statement keep,
-                        database_.Prepare("UPDATE deleted_records SET highest = max(highest, ?)"));
-  KILN_RETURN_IF_ERROR(keep.Bind(id));
-  return keep.Run();
+StatusOr<bool> SqliteWrites::Delete(std::string_view remove, std::string_view keep, int64_t id) {
+  KILN_ASSIGN_OR_RETURN(Statement removal, database_.Prepare(remove));
+  KILN_RETURN_IF_ERROR(removal.Bind(id));
+  KILN_RETURN_IF_ERROR(removal.Run());
+  if (database_.changes() == 0) return false;
+  KILN_ASSIGN_OR_RETURN(Statement kept, database_.Prepare(keep));
+  KILN_RETURN_IF_ERROR(kept.Bind(id));
+  KILN_RETURN_IF_ERROR(kept.Run());
+  return true;
+}
+
+StatusOr<bool> SqliteWrites::DeleteRecord(int64_t id) {
+  return Delete("DELETE FROM records WHERE id = ?",
+                "UPDATE deleted_records SET highest = max(highest, ?)", id);
+}
+
+StatusOr<bool> SqliteWrites::DeleteAutotvmRecord(int64_t id) {
+  return Delete("DELETE FROM autotvm_records WHERE id = ?",
+                "UPDATE deleted_records SET highest_autotvm = max(highest_autotvm, ?)", id);
 }
 
 Status SqliteWrites::Know(const Computation& computation) {
@@ -143,8 +158,26 @@ Status SqliteWrites::UpdateReferenceCost(const ReferenceCost& cost) {
   return OkStatus();
 }
 
+Status SqliteWrites::CountImported(const ErrorCounts& added) {
+  for (size_t error = 0; error < added.size(); ++error) {
+    if (added[error] == 0) continue;
+    KILN_ASSIGN_OR_RETURN(Statement add,
+                          database_.Prepare("INSERT INTO import_counts VALUES (?, ?) ON CONFLICT "
+                                            "(error) DO UPDATE SET trials = trials + ?2"));
+    KILN_RETURN_IF_ERROR(add.Bind(static_cast<int64_t>(error), added[error]));
+    KILN_RETURN_IF_ERROR(add.Run());
+  }
+  return OkStatus();
+}
+
 StatusOr<int64_t> SqliteWrites::InsertOrFind(const Record& record) {
-  const StatusOr<int64_t> inserted = InsertRecord(record);
+  KILN_RETURN_IF_ERROR(CheckJob(database_, record.job_id));
+  const StatusOr<int64_t> inserted = InsertRecord(record, record.job_id, record.trial);
+  if (inserted.ok() && record.job_id == kImport) {
+    ErrorCounts added{};
+    added[static_cast<size_t>(record.error)] = 1;
+    KILN_RETURN_IF_ERROR(CountImported(added));
+  }
   if (inserted.status().code() != StatusCode::kAlreadyExists) return inserted;
   KILN_ASSIGN_OR_RETURN(
       const std::optional<Record> there,
@@ -167,8 +200,8 @@ Status SqliteWrites::UpdateRemeasurements(const Record& record) {
   return update.Run();
 }
 
-StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record) {
-  KILN_RETURN_IF_ERROR(CheckJob(database_, record.job_id));
+StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record, std::string_view job_id,
+                                             uint32_t trial) {
   KILN_ASSIGN_OR_RETURN(const RowId dag_id, DagId(record.dag));
   KILN_ASSIGN_OR_RETURN(const RowId model_id, DeviceModelId(record.device_model));
   KILN_ASSIGN_OR_RETURN(
@@ -187,18 +220,24 @@ StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record) {
           "?10, NULL), ?11, "
           "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, "
           "?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)"));
+  const std::string hardware = PrintNumbers(record.hardware),
+                    costs_s = PrintNumbers(record.costs_s),
+                    remeasured_costs_s = PrintNumbers(record.remeasured_costs_s),
+                    input_names = JsonOf(record.input_names);
   KILN_RETURN_IF_ERROR(insert.Bind(
-      record.job_id, record.task_index, record.trial, record.workload_key, dag_id, record.target,
-      PrintNumbers(record.hardware), record.steps, PrintNumbers(record.costs_s), Cost(record),
-      record.error, record.message, record.build_s, record.run_s, record.timestamp_s, record.device,
-      record.builder, record.runner, record.stopped_early, record.max_error, record.flop_count,
-      record.origin, record.score, PrintNumbers(record.remeasured_costs_s), record.confidence_s,
-      Blob{record.times}, record.remeasurements, record.remeasured_run_s, record.remeasured_device,
-      record.workload_id, record.unchecked, record.sampled_outputs.value_or(0), record.target_host,
-      record.layout_rewrite_option, JsonOf(record.input_names), model_id));
+      Borrowed{job_id}, record.task_index, trial, Borrowed{record.workload_key}, dag_id,
+      Borrowed{record.target}, Borrowed{hardware}, Borrowed{record.steps}, Borrowed{costs_s},
+      Cost(record), record.error, Borrowed{record.message}, record.build_s, record.run_s,
+      record.timestamp_s, Borrowed{record.device}, Borrowed{record.builder},
+      Borrowed{record.runner}, record.stopped_early, record.max_error, record.flop_count,
+      Borrowed{record.origin}, record.score, Borrowed{remeasured_costs_s}, record.confidence_s,
+      Blob{record.times}, record.remeasurements, record.remeasured_run_s,
+      Borrowed{record.remeasured_device}, Borrowed{record.workload_id}, Borrowed{record.unchecked},
+      record.sampled_outputs.value_or(0), Borrowed{record.target_host},
+      record.layout_rewrite_option, Borrowed{input_names}, model_id));
   if (Status status = insert.Run(); !status.ok()) {
     if (status.code() != StatusCode::kAlreadyExists) return status;
-    return AlreadyExists("job {} has a record of trial {} already", record.job_id, record.trial);
+    return AlreadyExists("job {} has a record of trial {} already", job_id, trial);
   }
   const int64_t id = database_.last_insert_id();
   KILN_RETURN_IF_ERROR(Know(ComputationOf(record)));
@@ -209,9 +248,11 @@ StatusOr<bool> SqliteWrites::InsertAutotvmRecord(const AutotvmRecord& record) {
   KILN_ASSIGN_OR_RETURN(
       Statement insert,
       database_.Prepare(
-          "INSERT INTO autotvm_records (target, task, args, kwargs, config_index, code_hash, "
+          "INSERT INTO autotvm_records (id, target, task, args, kwargs, config_index, code_hash, "
           "entities, costs_s, mean_cost_s, error, all_cost_s, timestamp_s, version, tvm_version) "
-          "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, iif(?10 = 0, ?9, NULL), ?10, ?11, ?12, ?13, ?14 "
+          "SELECT (SELECT max(highest_autotvm, coalesce((SELECT max(id) FROM autotvm_records), 0)) "
+          "+ 1 FROM deleted_records), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, iif(?10 = 0, ?9, NULL), ?10, "
+          "?11, ?12, ?13, ?14 "
           "WHERE NOT EXISTS (SELECT 1 FROM autotvm_records WHERE task = ?2 AND args = ?3 AND "
           "target = ?1 AND timestamp_s = ?12 AND config_index = ?5 AND kwargs = ?4 AND error = "
           "?10)"));

@@ -2,6 +2,7 @@
 // the writer's connection, whose caller holds its lock; an error leaves it to him to roll back.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -13,6 +14,10 @@
 #include "store/store.h"
 
 namespace kiln::store {
+
+// The job of what was imported (import_log.h): it has no tasks and was measured elsewhere, and it may
+// have millions of records. The index best_of_task leaves them out, and import_counts counts them.
+inline constexpr std::string_view kImport = "import";
 
 class SqliteWrites {
  public:
@@ -28,14 +33,19 @@ class SqliteWrites {
   // ---- records
   // NotFound: no such job.
   StatusOr<uint32_t> NextTrial(std::string_view job_id);
-  StatusOr<int64_t> InsertRecord(const Record& record);
-  // The id of the same result when it is there already.
+  // As a trial of that job, which is there, whatever the record says of both. Of kImport the caller
+  // counts them, once for many.
+  StatusOr<int64_t> InsertRecord(const Record& record, std::string_view job_id, uint32_t trial);
+  // Of the job that it names. The id of the same result when it is there already.
   StatusOr<int64_t> InsertOrFind(const Record& record);
+  using ErrorCounts = std::array<int64_t, kNumErrorKinds>;
+  Status CountImported(const ErrorCounts& added);
   Status UpdateRemeasurements(const Record& record);
   // False: it is there already.
   StatusOr<bool> InsertAutotvmRecord(const AutotvmRecord& record);
-  // The numbers of records that were deleted are not given again.
-  Status KeepNumber(int64_t id);
+  // The numbers of records that were deleted are not given again. False: there is none.
+  StatusOr<bool> DeleteRecord(int64_t id);
+  StatusOr<bool> DeleteAutotvmRecord(int64_t id);
 
   // ---- computations
   Status Know(const Computation& computation);
@@ -49,6 +59,8 @@ class SqliteWrites {
   StatusOr<RowId> DeviceModelId(std::string_view text);
 
  private:
+  // `remove` deletes the row of a number, `keep` notes that the number was one.
+  StatusOr<bool> Delete(std::string_view remove, std::string_view keep, int64_t id);
   // `find` selects the id by the key, `insert` takes key and text.
   StatusOr<RowId> FindOrInsert(std::string_view find, std::string_view insert, std::string_view key,
                                std::string_view text);

@@ -176,6 +176,9 @@ class Store {
   // all but what a log of another run of the same measurement could not have in common: target,
   // task, arguments, configuration, error and timestamp.
   virtual StatusOr<int64_t> ImportAutotvmRecords(std::span<const AutotvmRecord> records) = 0;
+  // Those that are there. Returns how many there were. All or nothing, in one commit. Their numbers
+  // are not given again.
+  virtual StatusOr<int64_t> DeleteAutotvmRecords(std::span<const int64_t> ids) = 0;
 
   // ---- computations
   // From now on these are known. All or nothing; what is known already changes nothing.

@@ -169,6 +169,10 @@ StatusOr<int64_t> StoreDecorator::ImportAutotvmRecords(std::span<const AutotvmRe
   return Through(Access::kWrite, [&] { return store_.ImportAutotvmRecords(records); });
 }
 
+StatusOr<int64_t> StoreDecorator::DeleteAutotvmRecords(std::span<const int64_t> ids) {
+  return Through(Access::kWrite, [&] { return store_.DeleteAutotvmRecords(ids); });
+}
+
 Status StoreDecorator::AddComputations(std::span<const Computation> computations) {
   return Through(Access::kWrite, [&] { return store_.AddComputations(computations); });
 }

@@ -46,6 +46,7 @@ class StoreDecorator : public Store {
   Status SetRemeasurements(std::span<const Remeasurement> remeasured) override;
   StatusOr<int64_t> DeleteRecords(std::span<const int64_t> ids) override;
   StatusOr<int64_t> ImportAutotvmRecords(std::span<const AutotvmRecord> records) override;
+  StatusOr<int64_t> DeleteAutotvmRecords(std::span<const int64_t> ids) override;
   Status AddComputations(std::span<const Computation> computations) override;
   StatusOr<std::vector<Computation>> ComputationsOfKey(std::string_view key) override;
   Status BindKey(const Computation& computation) override;

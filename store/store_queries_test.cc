@@ -1,4 +1,5 @@
 // The conformance suite, queries: what every Store finds among its records.
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -295,6 +296,33 @@ TEST_P(StoreTest, BestAgreesWithASortOnRandomRecords) {
     EXPECT_EQ(Trial(store_->BestOfJob("j", task)),
               expected([&](const Record& r) { return r.task_index == task; }));
   }
+  std::stable_sort(batch.begin(), batch.end(), BetterThan);
+  for (const std::string target : {"", "t1", "t", "none"}) {
+    std::vector<uint32_t> ranked;
+    for (const Record& r : batch) {
+      if (r.error == 0 && r.target.starts_with(target)) ranked.push_back(r.trial);
+    }
+    for (const uint32_t top : {1u, 7u, 60u, 1000u}) {
+      const auto end = ranked.begin() + std::min<size_t>(top, ranked.size());
+      EXPECT_EQ(Visited({.target = target, .top = top}),
+                std::vector<uint32_t>(ranked.begin(), end));
+    }
+  }
+}
+
+TEST_P(StoreTest, TheBestOfAllLeaveRoomForFailedOnesWhereThereAreFewer) {
+  AddJob("j");
+  Add(FailedRecord("j", 0, 4));
+  for (uint32_t trial = 1; trial < 4; ++trial) {
+    Record record = TestRecord("j", trial, trial);
+    record.workload_id = trial == 3 ? "" : "w";
+    record.stopped_early = trial == 1;
+    Add(record);
+  }
+  EXPECT_THAT(Visited({.top = 2}), ElementsAre(2, 3));
+  EXPECT_THAT(Visited({.include_errors = true, .top = 3}), ElementsAre(2, 3, 1));
+  EXPECT_THAT(Visited({.include_errors = true, .top = 4}), ElementsAre(2, 3, 1, 0));
+  EXPECT_THAT(Visited({.top = 0}), IsEmpty());
 }
 
 }  // namespace

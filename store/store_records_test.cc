@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/status_testing.h"
@@ -16,6 +17,7 @@ using testing::_;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 TEST_P(StoreTest, RecordKeepsEveryFieldToTheLastBit) {
   AddJob("j");
@@ -221,8 +223,15 @@ TEST_P(StoreTest, AnImportIsCountedAsAnyJob) {
   EXPECT_EQ(counts.by_error[4], 1);
   EXPECT_EQ(counts.by_task[0], 6);
   EXPECT_EQ(counts.next_trial, 6u);
+  // Known ones, and one that is added alone.
+  EXPECT_EQ(*store_->ImportRecords("import", records), 0);
+  Add(FailedRecord("import", 6, 4));
+  Add(FailedRecord("import", 6, 4));
+  ASSERT_OK_AND_ASSIGN(counts, store_->CountTrials("import"));
+  EXPECT_EQ(counts.total, 7);
+  EXPECT_EQ(counts.by_error[4], 2);
   ASSERT_OK_AND_ASSIGN(const std::vector<Record> all, store_->RecordsOfJob("import", 0));
-  const int64_t gone[] = {all[0].id, all[5].id};
+  const int64_t gone[] = {all[0].id, all[5].id, all[6].id};
   ASSERT_OK(store_->DeleteRecords(gone));
   ASSERT_OK_AND_ASSIGN(counts, store_->CountTrials("import"));
   EXPECT_EQ(counts.total, 4);
@@ -287,6 +296,44 @@ TEST_P(StoreTest, ManyAutotvmRecordsAreVisitedByNumber) {
     return OkStatus();
   }));
   EXPECT_EQ(next, 600);
+}
+
+TEST_P(StoreTest, AutotvmRecordsAreDeletedAndTheirNumbersAreNotGivenAgain) {
+  const auto configurations = [&] {
+    std::vector<std::pair<int64_t, int64_t>> found;  // number, configuration
+    EXPECT_OK(store_->ForEachAutotvmRecord({}, [&](const AutotvmRecord& record) {
+      found.emplace_back(record.id, record.config_index);
+      return OkStatus();
+    }));
+    return found;
+  };
+  std::vector<AutotvmRecord> records;
+  for (int64_t i = 0; i < 4; ++i) records.push_back(TestAutotvmRecord(i, 1e-3));
+  ASSERT_OK(store_->ImportAutotvmRecords(records));
+  const int64_t gone[] = {2, 4, 99};
+  EXPECT_EQ(*store_->DeleteAutotvmRecords(gone), 2);
+  EXPECT_EQ(*store_->DeleteAutotvmRecords(gone), 0);
+  EXPECT_EQ(*store_->DeleteAutotvmRecords({}), 0);
+  EXPECT_THAT(configurations(), ElementsAre(Pair(1, 0), Pair(3, 2)));
+  // Whoever still has the number 4 means the record that is gone.
+  EXPECT_EQ(*store_->ImportAutotvmRecords(records), 2);
+  EXPECT_THAT(configurations(), ElementsAre(Pair(1, 0), Pair(3, 2), Pair(5, 1), Pair(6, 3)));
+  const int64_t all[] = {1, 3, 5, 6};
+  EXPECT_EQ(*store_->DeleteAutotvmRecords(all), 4);
+  EXPECT_THAT(configurations(), IsEmpty());
+  EXPECT_EQ(*store_->ImportAutotvmRecords({records.data(), 1}), 1);
+  EXPECT_THAT(configurations(), ElementsAre(Pair(7, 0)));
+}
+
+// Each kind has numbers of its own.
+TEST_P(StoreTest, DeletingAutotvmRecordsLeavesOthersAlone) {
+  AddJob("j");
+  ASSERT_OK_AND_ASSIGN(const int64_t id, store_->AddRecord(TestRecord("j", 0, 1e-3)));
+  const AutotvmRecord autotvm = TestAutotvmRecord(1, 1e-3);
+  ASSERT_OK(store_->ImportAutotvmRecords({&autotvm, 1}));
+  ASSERT_EQ(id, 1);
+  EXPECT_EQ(*store_->DeleteAutotvmRecords({&id, 1}), 1);
+  EXPECT_OK(store_->GetRecord(id));
 }
 
 TEST_P(StoreTest, AnAutotvmRecordThatCannotBeSpoilsItsBatch) {

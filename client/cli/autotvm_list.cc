@@ -153,27 +153,34 @@ std::string AutotvmArguments(std::string_view json) {
   return OneLine(fmt::format("{}", fmt::join(texts, ", ")));
 }
 
-StatusOr<int64_t> ListAutotvmRecords(const RecordFilterFlags& flags, int64_t now_s,
-                                     bool after_others, const Session& session, Archive& archive) {
-  if (AsksForNoneOfThem(flags)) return 0;
+Status VisitAutotvmRecords(const RecordFilterFlags& flags, int64_t now_s, Archive& archive,
+                           const std::function<Status(const AutotvmRecord&)>& visit) {
+  if (AsksForNoneOfThem(flags)) return OkStatus();
   KILN_ASSIGN_OR_RETURN(const Times times, TimesOf(flags, now_s));
   v1::ListAutotvmRecordsRequest request;
   request.set_task(flags.workload);
   request.set_target(flags.target);
   request.set_include_errors(flags.errors);
-  AutotvmPrinter printer(after_others, session.json);
   std::multimap<double, AutotvmRecord> best;  // of --top, by cost
   KILN_RETURN_IF_ERROR(archive.VisitAutotvmRecords(request, [&](const AutotvmRecord& record) {
     if (!times.Take(record)) return OkStatus();
-    if (!flags.top.has_value()) {
-      printer.Add(record);
-    } else if (record.error == store::kNoError) {
-      best.emplace(MeanCost(record), record);
-      if (best.size() > *flags.top) best.erase(std::prev(best.end()));
-    }
+    if (!flags.top.has_value()) return visit(record);
+    if (record.error != store::kNoError) return OkStatus();
+    best.emplace(MeanCost(record), record);
+    if (best.size() > *flags.top) best.erase(std::prev(best.end()));
     return OkStatus();
   }));
-  for (const auto& [cost_s, record] : best) printer.Add(record);
+  for (const auto& [cost_s, record] : best) KILN_RETURN_IF_ERROR(visit(record));
+  return OkStatus();
+}
+
+StatusOr<int64_t> ListAutotvmRecords(const RecordFilterFlags& flags, int64_t now_s,
+                                     bool after_others, const Session& session, Archive& archive) {
+  AutotvmPrinter printer(after_others, session.json);
+  KILN_RETURN_IF_ERROR(VisitAutotvmRecords(flags, now_s, archive, [&](const AutotvmRecord& record) {
+    printer.Add(record);
+    return OkStatus();
+  }));
   return printer.Finish();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,9 +20,13 @@ namespace kiln::client {
 // has another form the JSON as it is. Fit to be printed.
 std::string AutotvmArguments(std::string_view json);
 
-// Prints those that the filter takes: by target, template (`workload`), time and error. None, where
-// it asks for what they do not have: a job, a computation, a device, a distance. `after_others`: a
-// table stands above. Returns how many.
+// Visits those that the filter takes: by target, template (`workload`), time and error; with --top
+// the best ones, best first. None, where it asks for what they do not have: a job, a computation, a
+// device, a distance.
+Status VisitAutotvmRecords(const RecordFilterFlags& flags, int64_t now_s, Archive& archive,
+                           const std::function<Status(const store::AutotvmRecord&)>& visit);
+
+// Prints those. `after_others`: a table stands above. Returns how many.
 StatusOr<int64_t> ListAutotvmRecords(const RecordFilterFlags& flags, int64_t now_s,
                                      bool after_others, const Session& session, Archive& archive);
 

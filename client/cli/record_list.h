@@ -36,10 +36,12 @@ struct DeleteFlags {
 };
 
 struct PruneFlags {
-  std::optional<uint32_t> keep;  // the best ones of each computation and target; none: 1
-  std::string older_than;        // only records older than this go, see ParseTime
-  RecordFilterFlags filter;      // only of these
-  bool yes = false;              // does not ask
+  // The best ones of each computation and target, of autotvm's of each workload of a template and
+  // target; none: 1.
+  std::optional<uint32_t> keep;
+  std::string older_than;    // only records older than this go, see ParseTime
+  RecordFilterFlags filter;  // only of these
+  bool yes = false;          // does not ask
 };
 
 // The number from 0 on that the whole text is.
@@ -55,7 +57,8 @@ Status ListRecordsCommand(const RecordFilterFlags& flags, const Session& session
 // Asks before it deletes, on a terminal; elsewhere `yes` must say so.
 Status DeleteRecordsCommand(const DeleteFlags& flags, const Session& session);
 // Says for each computation and target how many records go and stay; then as above. Records of jobs
-// that have not ended stay.
+// that have not ended stay. Both delete autotvm's records that the filter takes as well
+// (autotvm_list.h).
 Status PruneRecordsCommand(const PruneFlags& flags, const Session& session);
 
 }  // namespace kiln::client

@@ -29,11 +29,11 @@ class Records {
   }
 
   std::vector<int64_t> Deleted(Pruner& pruner) const {
-    for (const v1::Record& record : all_) pruner.See(record);
+    for (const v1::Record& record : all_) pruner.See(CandidateOf(record));
     std::vector<int64_t> ids;
     for (const v1::Record& record : all_) {
-      if (!pruner.Deletes(record)) continue;
-      pruner.CountDeleted(record);
+      if (!pruner.Deletes(CandidateOf(record))) continue;
+      pruner.CountDeleted(CandidateOf(record));
       ids.push_back(record.id());
     }
     return ids;
@@ -87,7 +87,7 @@ TEST(Pruner, WhatCameMeanwhileStays) {
   Pruner pruner({.keep = 1});
   EXPECT_THAT(records.Deleted(pruner), IsEmpty());
   v1::Record later = records.Add("a", 2);
-  EXPECT_FALSE(pruner.Deletes(later));
+  EXPECT_FALSE(pruner.Deletes(CandidateOf(later)));
 }
 
 TEST(Pruner, CostsOfRewrittenLayoutsDoNotCompete) {
@@ -110,6 +110,30 @@ TEST(Pruner, CountsWhatGoes) {
   EXPECT_EQ(row.failed, 1);
   EXPECT_EQ(row.deleted, 2);
   EXPECT_EQ(row.best_s, 1);
+  EXPECT_EQ(pruner.deleted(), 2);
+}
+
+TEST(Pruner, OfTemplatesTheBestOfEachWorkloadAndTargetStay) {
+  const std::vector<store::AutotvmRecord> records = {
+      {.id = 1, .target = "cuda", .task = "t", .args = "[1]", .costs_s = {3}, .timestamp_s = 9.5},
+      {.id = 2, .target = "cuda", .task = "t", .args = "[1]", .costs_s = {1, 2}},
+      {.id = 3, .target = "cuda", .task = "t", .args = "[2]", .costs_s = {9}},
+      {.id = 4, .target = "llvm", .task = "t", .args = "[1]", .costs_s = {9}},
+      {.id = 5, .target = "cuda", .task = "t", .args = "[1]", .costs_s = {1e9}, .error = 4},
+      {.id = 6, .target = "cuda", .task = "u", .args = "[1]", .costs_s = {1e9}, .error = 4}};
+  const auto deleted = [&](const PruneRule& rule) {
+    Pruner pruner(rule);
+    for (const store::AutotvmRecord& record : records) pruner.See(CandidateOf(record));
+    std::vector<int64_t> ids;
+    for (const store::AutotvmRecord& record : records) {
+      if (pruner.Deletes(CandidateOf(record))) ids.push_back(record.id);
+    }
+    return ids;
+  };
+  EXPECT_THAT(deleted({.keep = 1}), ElementsAre(1, 5, 6));
+  EXPECT_THAT(deleted({.keep = 2}), ElementsAre(5, 6));
+  EXPECT_THAT(deleted({.keep = 1, .before_s = 9, .open_jobs = {"running"}}), ElementsAre(5, 6));
+  EXPECT_THAT(deleted({.keep = 0}), SizeIs(6));
 }
 
 }  // namespace

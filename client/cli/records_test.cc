@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/daemon_testing.h"
 #include "base/file.h"
 #include "client/cli/kiln_testing.h"
 
@@ -349,6 +350,90 @@ TEST_F(RecordsTest, AutotvmRecordsAreListedAndTheBestFound) {
 }
 
 // Of a search of a template it is said which of its configurations a record is.
+// What list shows goes.
+TEST_F(RecordsTest, AutotvmRecordsAreDeletedByTheFiltersOfList) {
+  const std::string log = folder_.Join("autotvm.log");
+  const std::string other = R"([["TENSOR", [2, 768], "float32"]])";
+  const std::string right = AutotvmLine(1, 5e-06) + AutotvmLine(2, 4e-06);
+  const std::string failed = AutotvmLine(3, 0, 1), far = AutotvmLine(7, 1e-3, 0, other);
+  ASSERT_OK(WriteFile(log, right + failed + far));
+  Kiln({"records", "import", log});
+  const std::string job = Tune("32,32,32");
+  for (const Words& none : std::vector<Words>{{"--workload", "conv2d_nchw.cuda"},
+                                              {"--target", "llvm"},
+                                              {"--since", "2021-06-01", "--target", "cuda"},
+                                              {"--job", job, "--target", "cuda"},
+                                              {"--device", "cuda", "--target", "cuda"}}) {
+    Words words = {"records", "delete", "--yes"};
+    words.insert(words.end(), none.begin(), none.end());
+    EXPECT_THAT(Error(words), HasSubstr("has no such record"));
+  }
+  EXPECT_THAT(Error({"records", "delete", "--until", "2999-01-01"}),
+              HasSubstr("9 records of " + db_ + " (3 of autotvm) would be deleted: say --yes"));
+  Kiln({"records", "delete", "--job", job, "--top", "1", "--yes"});
+  Kiln({"records", "delete", job, "--yes"});
+  EXPECT_THAT(List({"--errors"}), SizeIs(4)) << "they are of no job";
+
+  EXPECT_EQ(Kiln({"records", "delete", "--workload", "dense_small_batch.cuda", "--top", "1",
+                  "--json", "--yes"}),
+            "{\"deleted\":1,\"autotvm\":1}\n");
+  EXPECT_EQ(Kiln({"records", "export", "--format", "autotvm", "--errors"}),
+            AutotvmLine(1, 5e-06) + failed + far);
+  EXPECT_THAT(Kiln({"records", "delete", "--target", "cuda", "--until", "2021-06-01", "--yes"}),
+              AllOf(HasSubstr("2 records deleted"), HasSubstr("2 of them are records of autotvm")));
+  EXPECT_EQ(Kiln({"records", "export", "--format", "autotvm", "--errors"}), failed);
+  Kiln({"records", "delete", "--errors", "--yes"});
+  EXPECT_EQ(Kiln({"records", "export", "--format", "autotvm", "--errors"}), "");
+}
+
+TEST_F(RecordsTest, AutotvmRecordsArePrunedByWorkloadAndTarget) {
+  const std::string log = folder_.Join("autotvm.log");
+  const std::string other = R"([["TENSOR", [2, 768], "float32"]])";
+  const std::string best = AutotvmLine(2, 4e-06), second = AutotvmLine(1, 5e-06),
+                    far = AutotvmLine(7, 1e-3, 0, other);
+  ASSERT_OK(WriteFile(log, second + best + AutotvmLine(3, 0, 1) + far));
+  Kiln({"records", "import", log});
+  const RunResult asked = RunKiln(WithDb({"records", "prune", "--keep", "1"}));
+  EXPECT_EQ(asked.exit.code, 1);
+  EXPECT_THAT(asked.output,
+              AllOf(HasSubstr("Template of autotvm"), HasSubstr("float32[1, 768]"),
+                    HasSubstr("float32[2, 768]"), HasSubstr("To delete"), Not(HasSubstr("Task"))));
+  EXPECT_THAT(asked.error, HasSubstr("2 records of " + db_ + " (2 of autotvm)"));
+  // Others are pruned beside them, or alone.
+  const std::string job = Tune("32,32,32");
+  EXPECT_THAT(RunKiln(WithDb({"records", "prune", "--keep", "1"})).output,
+              AllOf(HasSubstr("Task"), HasSubstr("\n\nTemplate of autotvm")));
+  EXPECT_THAT(Kiln({"records", "prune", "--keep", "1", "--job", job, "--yes"}),
+              AllOf(HasSubstr("5 records deleted"), Not(HasSubstr("autotvm"))));
+  EXPECT_THAT(Kiln({"records", "prune", "--older-than", "2021-01-01", "--yes"}),
+              HasSubstr("2 records deleted"));
+  EXPECT_EQ(Kiln({"records", "export", "--format", "autotvm", "--errors"}), best + far);
+  Kiln({"records", "import", log});
+  EXPECT_EQ(Kiln({"records", "prune", "--keep", "2", "--target", "cuda", "--json", "--yes"}),
+            "{\"deleted\":1,\"autotvm\":1}\n");
+  EXPECT_THAT(List({"--errors"}), SizeIs(4));
+  Kiln({"records", "prune", "--keep", "0", "--workload", "dense_small_batch.cuda", "--yes"});
+  EXPECT_THAT(List({"--errors"}), SizeIs(1));
+}
+
+TEST_F(RecordsTest, AutotvmRecordsAreDeletedThroughAScheduler) {
+  const std::string log = folder_.Join("autotvm.log");
+  ASSERT_OK(WriteFile(log, AutotvmLine(1, 5e-06) + AutotvmLine(2, 4e-06) + AutotvmLine(3, 3e-06)));
+  Kiln({"records", "import", log});
+  DaemonProcess scheduler(
+      kKiln, {"scheduler", "--log-level", "error", "--tracker", "127.0.0.1:9", "--db", db_});
+  ASSERT_OK(scheduler.Start());
+  const auto kiln = [&](Words words) {
+    words.insert(words.end(), {"--scheduler", scheduler.address()});
+    return KilnPrints(words);
+  };
+  EXPECT_THAT(kiln({"records", "delete", "--target", "cuda", "--top", "1", "--yes"}),
+              HasSubstr("1 of them are records of autotvm"));
+  EXPECT_THAT(kiln({"records", "prune", "--keep", "1", "--yes"}), HasSubstr("1 records deleted"));
+  EXPECT_EQ(kiln({"records", "export", "--format", "autotvm"}), AutotvmLine(2, 4e-06));
+  ASSERT_OK(scheduler.Stop().status());
+}
+
 TEST_F(RecordsTest, ConfigurationsOfTemplatesAreListed) {
   const std::string events =
       Kiln({"tune", "--template", "dense", "--args", "16,16,16", "--target", "null", "--trials",

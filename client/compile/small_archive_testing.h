@@ -78,6 +78,7 @@ class SmallArchive : public Archive {
   }
   StatusOr<bool> SetSchedule(const v1::SetScheduleRequest&) override { return false; }
   StatusOr<uint64_t> DeleteRecords(const std::vector<int64_t>&) override { return 0; }
+  StatusOr<uint64_t> DeleteAutotvmRecords(const std::vector<int64_t>&) override { return 0; }
   StatusOr<v1::BindKeyReply> BindKey(const v1::BindKeyRequest&) override {
     return v1::BindKeyReply();
   }

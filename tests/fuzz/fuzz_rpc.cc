@@ -44,6 +44,7 @@ constexpr Example kExamples[] = {
     {"kiln.v1.ListRecordsRequest", R"(job_id: "$JOB" include_errors: true)"},
     {"kiln.v1.ListAutotvmRecordsRequest", R"(target: "llvm" include_errors: true)"},
     {"kiln.v1.DeleteRecordsRequest", "ids: 100000000"},
+    {"kiln.v1.DeleteAutotvmRecordsRequest", "ids: 1"},
     {"kiln.v1.BindKeyRequest",
      R"(workload_key: "[\"k\", [8]]" dag: "input A: float32[8]\nB[i: 8] = A[i] + 1.0\n")"},
     {"kiln.v1.TrainModelRequest",

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 
+#include "absl/container/inlined_vector.h"
 #include "compiler/dag/limits.h"
 
 namespace kiln::schedule {
@@ -76,23 +77,24 @@ int64_t StepReader::Integer(std::string_view what, int64_t lowest, int64_t highe
 
 template <typename T>
 std::vector<T> StepReader::List(std::string_view what, int64_t lowest, int64_t highest, int most) {
-  std::vector<T> values;
-  if (!NextItem(what)) return values;
+  if (!NextItem(what)) return {};
   if (!TryTake('[')) {
     Fail(fmt::format("{} as a list of integers", what));
-    return values;
+    return {};
   }
-  if (TryTake(']')) return values;
+  if (TryTake(']')) return {};
+  // Gathered here, so that what is kept is made once, of the right size.
+  absl::InlinedVector<T, 32> values;
   do {
     if (values.size() == static_cast<size_t>(most)) {
       Fail(fmt::format("the end of {}, which has {} items, the most there may be", what, most));
-      return values;
+      return {};
     }
     values.push_back(static_cast<T>(Integer(what, lowest, highest)));
-    if (!status_.ok()) return values;
+    if (!status_.ok()) return {};
   } while (TryTake(','));
   if (!TryTake(']')) Fail(fmt::format("',' or ']' in {}", what));
-  return values;
+  return std::vector<T>(values.begin(), values.end());
 }
 
 int StepReader::Int(std::string_view what) {

@@ -267,6 +267,9 @@ void Session::Make(SchedulerCall& call) {
     }
     case SchedulerCall::kDeleteRecords:
       return Call<v1::DeleteRecordsReply>(&SchedulerService::DeleteRecords, call.delete_records());
+    case SchedulerCall::kDeleteAutotvmRecords:
+      return Call<v1::DeleteRecordsReply>(&SchedulerService::DeleteAutotvmRecords,
+                                          call.delete_autotvm_records());
     case SchedulerCall::kImportRecords:
       return Import(call.import_records());
     case SchedulerCall::kBindKey:
