@@ -17,6 +17,8 @@ using schedule::SplitStep;
 constexpr size_t kVThreads = 0, kThreads = 1;
 constexpr int64_t kMostVThreads = 64, kMostThreads = 256;
 constexpr int64_t kMostDepth = 256;
+// Of a warp, and of units of four of them.
+constexpr int64_t kRowThreads = 8, kColumnThreads = 4, kWarpgroupWarps = 4;
 
 class Mover {
  public:
@@ -30,7 +32,8 @@ class Mover {
   bool MoveColumns() {
     int64_t& columns = tiles_.lengths.back()[kVThreads];
     if (Chance(rng_, 0.5)) return Set(columns, Chance(rng_, 0.5) ? columns * 2 : columns / 2);
-    return Set(columns, Chance(rng_, 0.5) ? columns + 1 : columns - 1);
+    const int64_t step = Chance(rng_, 0.5) ? 1 : 2;  // some units have pairs of columns
+    return Set(columns, Chance(rng_, 0.5) ? columns + step : columns - step);
   }
   bool MoveRows() { return Scale(tiles_.lengths[PickRow()][kVThreads]); }
   // Of the rows, or those beside each other along the columns.
@@ -61,25 +64,38 @@ class Mover {
     int64_t& depth = tiles_.depth_lengths.back();
     if (!Chance(rng_, 0.5))
       return depth % (2 * tiles_.product.unit->depth()) == 0 && Set(depth, depth / 2);
+    if (tiles_.product.is_part && tiles_.depth_extent % (2 * depth) != 0) return false;
     return depth < tiles_.depth_extent && depth < kMostDepth && Set(depth, depth * 2);
   }
 
-  // No axis has more threads or virtual threads than its elements need.
-  bool IsPossible() const {
-    for (size_t axis = 0; axis < tiles_.extents.size(); ++axis) {
+  bool Fits() const {
+    int64_t threads = 1, even = 0;
+    for (size_t axis = tiles_.extents.size(); axis-- > 0;) {
+      if (!IsPossible(axis)) return false;
+      if (tiles_.product.axes[axis] != MatrixAxis::kRow) continue;
       const std::vector<int64_t>& t = tiles_.lengths[axis];
-      const int64_t extent = tiles_.extents[axis];
-      const int64_t most_threads =
-          static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
-      if (t[kVThreads] < 1 || t[kVThreads] > kMostVThreads || t[kThreads] < 1 ||
-          t[kThreads] > std::min(kMostThreads, most_threads) ||
-          (t[kVThreads] - 1) * ProductOfCounts(std::span(t).subspan(1)) >= extent)
-        return false;
+      threads *= t[kThreads];
+      if (even == 0 && t[kVThreads] > 1) even = t[kVThreads];
     }
-    return true;
+    const std::vector<int64_t>& columns = tiles_.lengths.back();
+    if (std::max<int64_t>(even, 1) * tiles_.product.rows_of_thread % 2 != 0) return false;
+    if (tiles_.unit != MatrixUnit::kWarpgroup)
+      return threads % kRowThreads == 0 && columns[kThreads] % kColumnThreads == 0;
+    return threads % (kWarpgroupWarps * kRowThreads) == 0 && columns[kThreads] == kColumnThreads &&
+           columns[kVThreads] % 2 == 0;
   }
 
  private:
+  // No axis has more threads or virtual threads than its elements need.
+  bool IsPossible(size_t axis) const {
+    const std::vector<int64_t>& t = tiles_.lengths[axis];
+    const int64_t extent = tiles_.extents[axis];
+    const auto most_threads = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent)));
+    return t[kVThreads] >= 1 && t[kVThreads] <= kMostVThreads && t[kThreads] >= 1 &&
+           t[kThreads] <= std::min(kMostThreads, most_threads) &&
+           (t[kVThreads] - 1) * ProductOfCounts(std::span(t).subspan(1)) < extent;
+  }
+
   size_t PickRow() { return PickFrom(rng_, rows_); }
 
   static bool Set(int64_t& length, int64_t value) {
@@ -109,6 +125,7 @@ std::optional<MatrixTiles> MatrixTilesOf(const schedule::State& state) {
   if (!product) return std::nullopt;
   MatrixTiles tiles;
   tiles.product = *product;
+  tiles.unit = static_cast<MatrixUnit>(state.stage(*s).hints[ir::Hint::kMatrixUnit]);
   const size_t parts = whole->axes.size() - splits.tiles.size();
   for (size_t axis = 0; axis < splits.tiles.size(); ++axis) {
     tiles.extents.push_back(op.axes()[static_cast<int>(parts + axis)].extent);
@@ -122,8 +139,7 @@ std::optional<MatrixTiles> MatrixTilesOf(const schedule::State& state) {
   if (deep != splits.reductions.end()) {
     tiles.depth_step = deep->step;
     tiles.depth_lengths = deep->lengths;
-    tiles.depth_extent =
-        schedule::As<SplitStep>(*state.steps()[static_cast<size_t>(deep->step)])->extent;
+    tiles.depth_extent = deep->extent;
   }
   return tiles;
 }
@@ -136,17 +152,23 @@ bool MoveMatrixTiles(MatrixTiles& tiles, Rng& rng) {
                                                               {&Mover::MoveFactor, 0.25},
                                                               {&Mover::MoveDepth, 0.2}}};
   constexpr double kSecond = 0.25;  // how likely another move follows
+  constexpr int kTries = 16;
   std::vector<double> weights;
   for (const auto& move : kMoves) weights.push_back(move.second);
-  MatrixTiles moved = tiles;
-  do {
+  for (int i = 0; i < kTries; ++i) {
+    MatrixTiles moved = tiles;
     Mover mover(moved, rng);
-    const Move move = kMoves[static_cast<size_t>(PickWeighted(rng, weights))].first;
-    if (!(mover.*move)() || !mover.IsPossible()) return false;
-  } while (Chance(rng, kSecond));
-  if (moved.lengths == tiles.lengths && moved.depth_lengths == tiles.depth_lengths) return false;
-  tiles = std::move(moved);
-  return true;
+    bool is_possible = true;
+    do {
+      const Move move = kMoves[static_cast<size_t>(PickWeighted(rng, weights))].first;
+      is_possible = is_possible && (mover.*move)();
+    } while (Chance(rng, kSecond));
+    if (!is_possible || !mover.Fits()) continue;
+    if (moved.lengths == tiles.lengths && moved.depth_lengths == tiles.depth_lengths) continue;
+    tiles = std::move(moved);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace kiln::search

@@ -19,6 +19,7 @@ namespace kiln::search {
 // How a schedule cuts the stage that matrix units compute.
 struct MatrixTiles {
   MatrixProduct product;
+  MatrixUnit unit = MatrixUnit::kWarp;
   std::vector<int64_t> extents;               // of the spatial axes
   std::vector<int> steps;                     // the numbers of their splits
   std::vector<std::vector<int64_t>> lengths;  // [vthreads, threads, inner, inner] of each
@@ -30,8 +31,8 @@ struct MatrixTiles {
 // Nothing: matrix units compute none of its stages, or its tiles are of another form.
 std::optional<MatrixTiles> MatrixTilesOf(const schedule::State& state);
 
-// Changes at least one length. False: this draw was not possible; draw again. The tile may be too
-// large for a device or for a thread, which a check of the schedule finds.
+// Changes at least one length; what becomes of it still fits the unit. False: no draw of a few did.
+// The tile may be too large for a device or for a thread, which a check of the schedule finds.
 bool MoveMatrixTiles(MatrixTiles& tiles, Rng& rng);
 
 }  // namespace kiln::search

@@ -21,7 +21,9 @@ using schedule::State;
 Task HalfTask(const char* op, const char* args) {
   auto dag = dag::BuildOp(op, args, {.dtype = ir::kFloat16});
   KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
-  return Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
+  target::HardwareParams hardware;
+  hardware.max_shared_memory_per_block_bytes = 227 * 1024;
+  return Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), hardware, "[]");
 }
 
 // The first sample of the sketches in turn that matrix units compute, and its sketch.

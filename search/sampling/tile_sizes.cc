@@ -171,6 +171,7 @@ class TileFiller {
       if (parts < 2 || parts > kMostParts) continue;
       if (is_cluster && !IsClusterSize(parts, device_.max_cluster_blocks)) continue;
       if (split.lengths.size() == 1) {
+        if (extent / parts % depth != 0) continue;
         choices.push_back({parts});
         weights.push_back(1);
         continue;

@@ -148,6 +148,10 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
     };
     if (use.threads > hardware.max_threads_per_block)
       return refuse("threads per block", use.threads, hardware.max_threads_per_block);
+    const int64_t blocks = std::max<int64_t>(1, state.stage(s).hints[ir::Hint::kMinBlocks]);
+    const int64_t registers = kRegisters / std::max<int64_t>(1, use.threads * blocks);
+    if (const int64_t least = LeastRegisters(state, s); least > registers)
+      return refuse("registers for the results of a thread", least, registers);
     if (use.cluster > 1 && !IsClusterSize(use.cluster, max_cluster_blocks)) {
       return FailedPrecondition(
           "stage {} ({}): a cluster of {} blocks, expected 2, 4 or 8 and at most {}", s,

@@ -30,6 +30,8 @@ inline constexpr int64_t kMaxAheadWords = 64;
 // The extents must be filled (lower::FillExtents); unknown ones count as 1.
 BlockUse UseOfKernel(const schedule::State& state, int root);
 
+inline constexpr int64_t kRegisters = 65536;  // of a multiprocessor
+
 // FailedPrecondition names the stage, the amount and the limit, or why its tiles do not fit the
 // matrix units that are to compute them.
 Status CheckGpuLimits(const schedule::State& state, const target::HardwareParams& hardware,

@@ -67,6 +67,20 @@ bool MovesByOne(Expr load, int axis) {
          });
 }
 
+// Does an index say both where in the sum it is and in which batch?
+bool IsPart(const MatrixProduct& product) {
+  const auto is_part = [&](Expr index) {
+    if (!ir::UsesVar(index, product.depth_axis)) return false;
+    for (size_t axis = 0; axis < product.axes.size(); ++axis) {
+      if (product.axes[axis] == MatrixAxis::kBatch && ir::UsesVar(index, static_cast<int>(axis)))
+        return true;
+    }
+    return false;
+  };
+  return std::ranges::any_of(product.first->args(), is_part) ||
+         std::ranges::any_of(product.second->args(), is_part);
+}
+
 // A number of warps along the rows.
 int64_t RandomWarps(MatrixUnit unit, Rng& rng) {
   if (unit == MatrixUnit::kWarpgroup) return kWarpgroupWarps * (Chance(rng, 0.3) ? 2 : 1);
@@ -106,6 +120,8 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
     product.depth_axis = loop;
   }
   if (longest < product.unit->depth() / 2) return std::nullopt;
+  product.is_part = IsPart(product);
+  if (product.is_part && longest % product.unit->depth() != 0) return std::nullopt;
   const auto is_row = [](MatrixAxis axis) { return axis == MatrixAxis::kRow; };
   std::optional<int> only_row;
   if (std::ranges::count_if(product.axes, is_row) == 1) {
@@ -279,7 +295,8 @@ std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit 
   std::vector<int64_t> choices;
   for (const int64_t steps : unit == MatrixUnit::kWarpgroup ? kOfWarpgroup : kOfWarp) {
     const int64_t depth = steps * product.unit->depth();
-    if (steps == 1 || depth <= extent) choices.push_back(depth);
+    const bool fits = product.is_part ? extent % depth == 0 : depth <= extent;
+    if (steps == 1 || fits) choices.push_back(depth);
   }
   return {1, PickFrom(rng, choices)};
 }
@@ -291,8 +308,10 @@ MatrixSplits MatrixSplitsOf(const State& state, int s) {
   MatrixSplits splits;
   for (const int number : SplitStepsOf(state, s)) {
     const auto& split = *schedule::As<schedule::SplitStep>(*state.steps()[number]);
-    if (split.lengths.size() == kReduceLevels) splits.reductions.push_back({number, split.lengths});
-    if (split.lengths.size() == kSpatialLevels) splits.tiles.push_back({number, split.lengths});
+    if (split.lengths.size() == kReduceLevels)
+      splits.reductions.push_back({number, split.lengths, split.extent});
+    if (split.lengths.size() == kSpatialLevels)
+      splits.tiles.push_back({number, split.lengths, split.extent});
   }
   return splits;
 }
@@ -307,11 +326,26 @@ bool IsDeep(const MatrixProduct& product, const dag::Operator& op, const MatrixS
   const auto axis = static_cast<size_t>(product.depth_axis) - product.axes.size();
   if (has_whole && op.reduce_axes()[static_cast<int>(axis)].extent % depth == 0) return true;
   return std::ranges::any_of(splits.reductions, [&](const MatrixSplits::Split& split) {
-    return split.lengths.back() % depth == 0;
+    const bool is_whole = split.extent % ProductOfCounts(split.lengths) == 0;
+    return split.lengths.back() % depth == 0 && (is_whole || !product.is_part);
   });
 }
 
 }  // namespace
+
+int64_t LeastRegisters(const State& state, int root) {
+  // Of an instruction: its results, and what ptxas asks for beside them.
+  constexpr int64_t kOfColumn = 4, kOthers = 32;
+  const std::optional<int> s = MatrixStageOf(state);
+  if (!s ||
+      state.stage(*s).hints[ir::Hint::kMatrixUnit] != static_cast<int32_t>(MatrixUnit::kWarpgroup))
+    return 0;
+  int stage = *s;
+  while (state.attach(stage).kind == schedule::Attach::kIter) stage = state.attach(stage).stage;
+  const MatrixSplits splits = MatrixSplitsOf(state, *s);
+  if (stage != root || splits.tiles.empty()) return 0;
+  return splits.tiles.back().lengths[0] * kOfColumn + kOthers;
+}
 
 Status CheckMatrixTile(const State& state) {
   const std::optional<int> s = MatrixStageOf(state);

@@ -46,6 +46,9 @@ struct MatrixProduct {
   int depth_axis = -1;  // the reduce axis, as a loop of the untiled stage, that tiles cut
   ir::Expr first = nullptr, second = nullptr;         // the factors' loads
   int64_t columns_of_thread = 2, rows_of_thread = 1;  // neighbours
+  // Is the depth a part of a sum that is split? Behind it are not zeros but the next part, so that
+  // steps divide it.
+  bool is_part = false;
 
   // Is it read along the depth?
   bool IsAlongDepth(ir::Expr load) const;
@@ -81,7 +84,7 @@ int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hin
 // Empty: this draw does not; draw again.
 std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product, MatrixUnit unit,
                                                    std::span<const int64_t> extents, Rng& rng);
-// [outer, innermost] of the reduce axis that tiles cut.
+// [outer, innermost] of the reduce axis that tiles cut, of this extent.
 std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit unit,
                                        int64_t extent, Rng& rng);
 
@@ -90,10 +93,15 @@ struct MatrixSplits {
   struct Split {
     int step = -1;  // its number
     std::vector<int64_t> lengths = {};
+    int64_t extent = 0;
   };
   std::vector<Split> tiles = {}, reductions = {};
 };
 MatrixSplits MatrixSplitsOf(const schedule::State& state, int s);
+
+// Registers without which a thread can't have the results of one instruction of four warps; 0: there
+// are none in stage `root` and those computed inside of it.
+int64_t LeastRegisters(const schedule::State& state, int root);
 
 // FailedPrecondition: why the tiles of the stage with the hint do not fit. The extents of `state`
 // must be filled.

@@ -52,7 +52,6 @@ std::vector<int32_t> WaysToRead(const HintQuestion& question) {
 
 // ---- blocks of a multiprocessor: where registers limit them, the compiler keeps to fewer
 
-constexpr int64_t kRegisters = 65536;  // of a multiprocessor
 constexpr int64_t kRegistersPerThread = 64;
 
 std::vector<int> RootsOfFetches(const State& state) {

@@ -64,14 +64,14 @@ constexpr dag::OpCase kCases[] = {
     {"conv2d_nhwc", "2,15,15,24,16,3,3,2,1,2", "", ir::kInt8},
 };
 
-// Of 32 rows and 16 columns at least.
+// Of more than 32 rows, and 16 columns at least.
 constexpr dag::OpCase kWarpgroupCases[] = {
     {"matmul", "64,64,64", "", ir::kFloat16},
     {"matmul", "128,256,64", "", ir::kBFloat16},
     {"matmul", "49,40,80", "relu", ir::kFloat16},
     {"dense", "64,48,64", "bias", ir::kFloat16},
     {"dense", "33,100,72", "", ir::kFloat16},
-    {"batch_matmul", "3,32,32,32", "", ir::kFloat16},
+    {"batch_matmul", "3,64,32,32", "", ir::kFloat16},
     {"conv2d_nhwc", "1,14,14,16,32,3,3,1,1", "bias,relu", ir::kFloat16},
     {"conv2d_nhwc", "1,7,7,24,16,3,3,1,1", "", ir::kFloat16},
     {"conv2d_nhwc", "2,15,15,16,16,3,3,2,1", "relu", ir::kFloat16},
