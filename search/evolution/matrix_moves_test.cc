@@ -46,22 +46,24 @@ TEST(MatrixMoves, MostStayTilesThatFit) {
     SCOPED_TRACE(args);
     const Task task = HalfTask(op, args);
     Rng rng(5);
-    const auto [start, sketch] = MatrixSample(task, rng);
-    State state = start;
     int tried = 0, fit = 0;
     std::set<std::vector<std::vector<int64_t>>> seen;
-    for (int i = 0; i < 400; ++i) {
-      const auto mutation =
-          MutateAs(MutationKind::kTileSize, task, Parameters(), {state.steps(), sketch.steps}, rng);
-      if (!mutation.ok()) continue;
-      ++tried;
-      Drop why = Drop::kIllegal;
-      StatusOr<State> moved = Rebuild(task, mutation->steps, why);
-      if (!moved.ok()) continue;
-      ++fit;
-      state = *std::move(moved);
-      ASSERT_TRUE(MatrixStageOf(state).has_value());
-      seen.insert(MatrixTilesOf(state)->lengths);
+    for (int i = 0; i < 8; ++i) {
+      const auto [start, sketch] = MatrixSample(task, rng);
+      State state = start;
+      for (int move = 0; move < 100; ++move) {
+        const auto mutation = MutateAs(MutationKind::kTileSize, task, Parameters(),
+                                       {state.steps(), sketch.steps}, rng);
+        if (!mutation.ok()) continue;
+        ++tried;
+        Drop why = Drop::kIllegal;
+        StatusOr<State> moved = Rebuild(task, mutation->steps, why);
+        if (!moved.ok()) continue;
+        ++fit;
+        state = *std::move(moved);
+        ASSERT_TRUE(MatrixStageOf(state).has_value());
+        seen.insert(MatrixTilesOf(state)->lengths);
+      }
     }
     EXPECT_GE(fit * 3, tried) << fit << " of " << tried;
     EXPECT_GE(seen.size(), 20u);

@@ -44,8 +44,10 @@ TEST(KnownWorkloads, MatrixProductsAreThereInEachType) {
   for (const char* dtype : {"float32", "float16", "bfloat16", "int8"}) {
     const std::vector<KnownWorkload> workloads = MatrixWorkloads(dtype);
     EXPECT_GE(workloads.size(), 12u);
-    for (const KnownWorkload& workload : workloads)
-      EXPECT_OK(workload.Build().status()) << workload.Description();
+    for (const KnownWorkload& workload : workloads) {
+      SCOPED_TRACE(workload.Description());
+      EXPECT_OK(workload.Build().status());
+    }
   }
 }
 
