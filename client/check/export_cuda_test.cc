@@ -17,7 +17,7 @@ using testing::Not;
 
 constexpr char kNvcc[] = "/usr/local/cuda/bin/nvcc";
 
-StatusOr<std::string> Exported(const SelfTestProgram& program) {
+StatusOr<ExportedFile> Exported(const SelfTestProgram& program) {
   KILN_ASSIGN_OR_RETURN(target::Target target, target::ParseTarget("cuda -arch=sm_90"));
   if (program.shared_bytes > 0) {
     target.options["max_shared_memory_per_block"] = fmt::format("{}", program.shared_bytes);
@@ -46,7 +46,8 @@ const SelfTestProgram& Program(std::string_view kind) {
 }
 
 TEST(ExportCudaTest, SaysWhatItIsAndHowToCompileIt) {
-  ASSERT_OK_AND_ASSIGN(const std::string text, Exported(Program("tiled convolution")));
+  ASSERT_OK_AND_ASSIGN(const ExportedFile file, Exported(Program("tiled convolution")));
+  const std::string& text = file.text;
   for (const char* part :
        {"conv2d_nhwc 1,14,14,64,32,3,3,1,1 + bias + relu", "[\"key\"]", "Some GPU", "12.50 us",
         "nvcc -arch=sm_90 -O3 -o conv conv.cu", "[\"", "namespace reference {"}) {
@@ -59,12 +60,16 @@ TEST(ExportCudaTest, EveryKindCompilesWithNvcc) {
   if (!FileExists(kNvcc)) GTEST_SKIP() << "there is no " << kNvcc;
   const TempDir folder = *TempDir::Make("export-test");
   // All in one file take nvcc much less time than a file each.
-  std::string all;
+  std::string all, arch_flag = "-arch=sm_90";
   int count = 0;
   for (const char* kind : {"tiled convolution", "shared memory above 48 KiB", "several kernels",
                            "clusters of blocks", "float16", "int8", "argmax"}) {
     SCOPED_TRACE(kind);
-    ASSERT_OK_AND_ASSIGN(const std::string text, Exported(Program(kind)));
+    ASSERT_OK_AND_ASSIGN(const ExportedFile file, Exported(Program(kind)));
+    const std::string& text = file.text;
+    EXPECT_THAT(text, HasSubstr("nvcc " + file.arch_flag + " "));
+    // What sm_90 has, sm_90a has too.
+    if (file.arch_flag != "-arch=sm_90") arch_flag = file.arch_flag;
     const std::string name = fmt::format("part{}.cu", count++);
     ASSERT_OK(WriteFile(folder.Join(name), text));
     all += fmt::format("#define main main_{0}\nnamespace part{0} {{\n", count);
@@ -84,7 +89,7 @@ TEST(ExportCudaTest, EveryKindCompilesWithNvcc) {
                       "#include <cstdlib>\n#include <cstring>\n#include <vector>\n" +
                           all + "int main() { return part1::main_1(); }\n"));
   SubprocessOptions options;
-  options.argv = {kNvcc, "-arch=sm_90", "-O3", "-o", folder.Join("all"), folder.Join("all.cu")};
+  options.argv = {kNvcc, arch_flag, "-O3", "-o", folder.Join("all"), folder.Join("all.cu")};
   options.output = options.error = SubprocessOptions::Stream::kPipe;
   ASSERT_OK_AND_ASSIGN(const RunResult result, RunToEnd(std::move(options), {}, absl::Minutes(4)));
   EXPECT_TRUE(result.exit.ok()) << result.exit.ToString() << "\n" << result.output << result.error;

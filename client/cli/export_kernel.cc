@@ -66,14 +66,14 @@ Status ExportKernelCommand(const SubjectFlags& subject_flags, const std::string&
   if (const double cost_s = MeanCost(record.result()); cost_s > 0) kernel.cost_s = cost_s;
   kernel.flop_count = kernel.dag->flop_count();
   if (!output.empty()) kernel.file_name = output.substr(output.rfind('/') + 1);
-  KILN_ASSIGN_OR_RETURN(const std::string text, ExportCuda(kernel));
+  KILN_ASSIGN_OR_RETURN(const ExportedFile file, ExportCuda(kernel));
   if (output.empty()) {
-    fmt::print("{}", text);
+    fmt::print("{}", file.text);
     return OkStatus();
   }
-  KILN_RETURN_IF_ERROR(WriteFileAtomically(output, text));
-  fmt::print("{}: {}, record {}\ncompile it:  nvcc -arch={} -O3 -o kernel {} && ./kernel\n", output,
-             kernel.description, record.id(), kernel.arch, ShellWord(output));
+  KILN_RETURN_IF_ERROR(WriteFileAtomically(output, file.text));
+  fmt::print("{}: {}, record {}\ncompile it:  nvcc {} -O3 -o kernel {} && ./kernel\n", output,
+             kernel.description, record.id(), file.arch_flag, ShellWord(output));
   return OkStatus();
 }
 

@@ -71,7 +71,7 @@ std::string Comment(const std::string& name, const std::string& text) {
   return out;
 }
 
-std::string Head(const ExportedKernel& kernel, bool half_types) {
+std::string Head(const ExportedKernel& kernel, std::string_view arch_flag, bool half_types) {
   std::string text = fmt::format("// {}: a kernel tuned by Kiln.\n//\n", kernel.description);
   text += Comment("workload", kernel.workload_key);
   if (!kernel.preparation.empty()) text += Comment("prepared", kernel.preparation + ", before");
@@ -85,8 +85,7 @@ std::string Head(const ExportedKernel& kernel, bool half_types) {
   text += Comment("steps", kernel.steps);
   std::string program = kernel.file_name;
   if (program.ends_with(".cu")) program.resize(program.size() - 3);
-  text +=
-      fmt::format("//\n// nvcc -arch={} -O3 -o {} {}\n\n", kernel.arch, program, kernel.file_name);
+  text += fmt::format("//\n// nvcc {} -O3 -o {} {}\n\n", arch_flag, program, kernel.file_name);
   text += "#include <cuda_runtime.h>\n";
   if (half_types) text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
   text +=
@@ -334,7 +333,7 @@ std::string Main(bool half_types) {
 
 }  // namespace
 
-StatusOr<std::string> ExportCuda(const ExportedKernel& kernel) {
+StatusOr<ExportedFile> ExportCuda(const ExportedKernel& kernel) {
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(kernel.steps));
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(kernel.dag, steps));
   KILN_ASSIGN_OR_RETURN(const ir::Program tuned, lower::Lower(state, {.gpu = true}));
@@ -348,14 +347,20 @@ StatusOr<std::string> ExportCuda(const ExportedKernel& kernel) {
                         BufferTable("reference_buffers", reference));
   const bool half_types =
       tuned_source.needs_toolkit_headers || reference_source.needs_toolkit_headers;
-  return Head(kernel, half_types) + InNamespace("tuned", tuned_source.text) +
-         "// The same computation, one thread per output element.\n" +
-         InNamespace("reference", reference_source.text) + kDeclarations + tuned_table +
-         reference_table +
-         fmt::format("const double kFlops = {:g};  // 0: not known\n\n",
-                     std::max(0.0, kernel.flop_count)) +
-         LaunchFunction("tuned", tuned_source) + LaunchFunction("reference", reference_source) +
-         Main(half_types);
+  ExportedFile file;
+  const std::string arch = codegen::ArchFor(tuned_source, kernel.arch);
+  file.arch_flag = arch == kernel.arch
+                       ? "-arch=" + arch
+                       : fmt::format("-gencode=arch=compute_{0},code=sm_{0}", arch.substr(3));
+  file.text = Head(kernel, file.arch_flag, half_types) + InNamespace("tuned", tuned_source.text) +
+              "// The same computation, one thread per output element.\n" +
+              InNamespace("reference", reference_source.text) + kDeclarations + tuned_table +
+              reference_table +
+              fmt::format("const double kFlops = {:g};  // 0: not known\n\n",
+                          std::max(0.0, kernel.flop_count)) +
+              LaunchFunction("tuned", tuned_source) +
+              LaunchFunction("reference", reference_source) + Main(half_types);
+  return file;
 }
 
 }  // namespace kiln::client

@@ -24,7 +24,14 @@ struct ExportedKernel {
   std::string file_name = "kernel.cu";  // for the command in its head comment
 };
 
+struct ExportedFile {
+  std::string text;
+  // That tells nvcc what to compile for: "-arch=sm_90", or of what sm_90a alone has
+  // "-gencode=arch=compute_90a,code=sm_90a" (-arch would have it compiled for sm_90 as well).
+  std::string arch_flag;
+};
+
 // Pure. InvalidArgument for types that the file's main cannot fill.
-StatusOr<std::string> ExportCuda(const ExportedKernel& kernel);
+StatusOr<ExportedFile> ExportCuda(const ExportedKernel& kernel);
 
 }  // namespace kiln::client

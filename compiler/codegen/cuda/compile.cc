@@ -129,10 +129,6 @@ StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
   return cubin;
 }
 
-std::string ArchFor(const CudaSource& source, std::string_view arch) {
-  return source.uses_warpgroups && arch == "sm_90" ? "sm_90a" : std::string(arch);
-}
-
 StatusOr<Cubin> CompileSource(const CudaSource& source, std::string_view arch,
                               const CudaOptions& options, std::span<const std::string> more) {
   KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());

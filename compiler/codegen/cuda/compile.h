@@ -56,9 +56,6 @@ StatusOr<NvrtcInfo> FindNvrtc();
 StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,
                              const CudaOptions& options = {},
                              std::span<const std::string> flags = {});
-// What the source is to be compiled for: instructions of warpgroups need sm_90a, which all devices
-// of sm_90 are.
-std::string ArchFor(const CudaSource& source, std::string_view arch);
 // The same of what GenerateCuda made, somewhat faster: NVRTC leaves out declarations that such text
 // does not use (textures, the CUDA runtime), which changes nothing in the code.
 StatusOr<Cubin> CompileSource(const CudaSource& source, std::string_view arch,

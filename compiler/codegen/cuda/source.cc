@@ -171,4 +171,8 @@ StatusOr<CudaSource> GenerateCuda(const ir::Program& program, const CudaOptions&
   return Generator(arranged, options).Run();
 }
 
+std::string ArchFor(const CudaSource& source, std::string_view arch) {
+  return source.uses_warpgroups && arch == "sm_90" ? "sm_90a" : std::string(arch);
+}
+
 }  // namespace kiln::codegen

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -48,6 +49,10 @@ struct CudaSource {
   bool needs_toolkit_headers = false;  // includes cuda_fp16.h or cuda_bf16.h
   bool uses_warpgroups = false;        // instructions of sm_90a, which no other architecture has
 };
+
+// What the source is to be compiled for: instructions of warpgroups need sm_90a, which all devices
+// of sm_90 are.
+std::string ArchFor(const CudaSource& source, std::string_view arch);
 
 // Static shared memory above this does not exist: more is dynamic.
 inline constexpr int64_t kMaxStaticSharedBytes = 48 << 10;
