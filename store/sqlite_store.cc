@@ -429,15 +429,7 @@ class SqliteStore final : public Store {
   }
 
   StatusOr<int64_t> DeleteRecords(std::span<const int64_t> ids) override {
-    std::lock_guard lock(mutex_);
-    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
-    int64_t deleted = 0;
-    for (const int64_t id : ids) {
-      KILN_ASSIGN_OR_RETURN(const bool was_there, writes_.DeleteRecord(id));
-      deleted += was_there;
-    }
-    KILN_RETURN_IF_ERROR(transaction.Commit());
-    return deleted;
+    return DeleteEach(ids, &SqliteWrites::DeleteRecord);
   }
 
   StatusOr<int64_t> ImportAutotvmRecords(std::span<const AutotvmRecord> records) override {
@@ -454,15 +446,7 @@ class SqliteStore final : public Store {
   }
 
   StatusOr<int64_t> DeleteAutotvmRecords(std::span<const int64_t> ids) override {
-    std::lock_guard lock(mutex_);
-    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
-    int64_t deleted = 0;
-    for (const int64_t id : ids) {
-      KILN_ASSIGN_OR_RETURN(const bool was_there, writes_.DeleteAutotvmRecord(id));
-      deleted += was_there;
-    }
-    KILN_RETURN_IF_ERROR(transaction.Commit());
-    return deleted;
+    return DeleteEach(ids, &SqliteWrites::DeleteAutotvmRecord);
   }
 
   Status AddComputations(std::span<const Computation> computations) override {
@@ -536,6 +520,20 @@ class SqliteStore final : public Store {
   }
 
  private:
+  // Those of the ids that were there.
+  StatusOr<int64_t> DeleteEach(std::span<const int64_t> ids,
+                               StatusOr<bool> (SqliteWrites::*remove)(int64_t)) {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    int64_t deleted = 0;
+    for (const int64_t id : ids) {
+      KILN_ASSIGN_OR_RETURN(const bool was_there, (writes_.*remove)(id));
+      deleted += was_there;
+    }
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    return deleted;
+  }
+
   std::mutex mutex_;  // of the writer
   const std::unique_ptr<Database> database_;
   SqliteWrites writes_;  // likewise

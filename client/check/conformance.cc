@@ -19,6 +19,7 @@
 #include "client/view/json.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "compiler/dag/text.h"
+#include "compiler/ir/hints.h"
 #include "compiler/target/math.h"
 
 namespace kiln::client {
@@ -47,7 +48,8 @@ bool IsRefusal(const v1::TrialResult& result) {
 void Count(const v1::Record& record, Tally& tally) {
   const v1::TrialResult& result = record.result();
   ++tally.candidates;
-  if (record.steps().find("matrix_unit$") != std::string::npos) ++tally.by_matrix_units;
+  const std::string_view hint = ir::RowOf(ir::Hint::kMatrixUnit).pragma;
+  if (record.steps().find(hint) != std::string::npos) ++tally.by_matrix_units;
   if (result.error() == v1::NO_ERROR) {
     ++tally.right;
     const double cost_s = MeanCost(result);

@@ -162,8 +162,7 @@ class Collector {
     store.ops = CountOps(s->value());
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
     if (const ir::MatrixUnit* const unit = MatrixUnitOf(s)) {
-      const bool is_warpgroup =
-          program_.stages[static_cast<size_t>(s->stage)].hints[ir::Hint::kMatrixUnit] > 1;
+      const bool is_warpgroup = ir::UsesMatrixUnits(program_, s, ir::MatrixUnitScope::kWarpgroup);
       store.share = ShareOf(*unit) * (is_warpgroup ? kWarpgroupShare : 1);
       store.ops = InMatrixUnit(*unit, store.ops, store.share);
     }

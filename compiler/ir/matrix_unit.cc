@@ -36,6 +36,13 @@ std::optional<MatrixFactors> MatrixFactorsOf(Expr product) {
   return std::nullopt;
 }
 
+bool UsesMatrixUnits(const Program& program, Stmt stmt, MatrixUnitScope least) {
+  if (stmt->kind == StmtKind::kStore)
+    return MatrixUnitScopeOf(program.stages[static_cast<size_t>(stmt->stage)].hints) >= least;
+  return std::ranges::any_of(stmt->children(),
+                             [&](Stmt child) { return UsesMatrixUnits(program, child, least); });
+}
+
 Expr AddedBy(Stmt store) {
   const Expr value = store->value();
   if (value->op != Op::kAdd) return nullptr;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "compiler/ir/expr.h"
+#include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::ir {
@@ -29,6 +30,10 @@ struct MatrixUnit {
 };
 
 std::span<const MatrixUnit> MatrixUnits();
+
+// Does the statement compute a stage by units of this scope, or a wider one?
+bool UsesMatrixUnits(const Program& program, Stmt stmt,
+                     MatrixUnitScope least = MatrixUnitScope::kWarp);
 
 struct MatrixFactors {
   const MatrixUnit* unit;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/lower/fetch_ahead.h"
 #include "compiler/lower/launch.h"
 #include "compiler/lower/nest_builder.h"
@@ -57,10 +58,10 @@ ir::Stmt NestBuilder::EmitFetchAhead(const StageFrame& frame, int level) {
   // The last round's tiles are still being read.
   if (attachments_.RunsRepeatedly(frame.s, frame.first_reduce - 1))
     all.push_back(ir::MakeBarrier(pool_));
-  constexpr int32_t kWarpgroup = 2;
-  const PipelineMode mode{.depth = frame.stage.buffering,
-                          .asynchronous = frame.stage.asynchronous,
-                          .work_first = frame.stage.hints[ir::Hint::kMatrixUnit] == kWarpgroup};
+  const PipelineMode mode{
+      .depth = frame.stage.buffering,
+      .asynchronous = frame.stage.asynchronous,
+      .work_first = ir::MatrixUnitScopeOf(frame.stage.hints) == ir::MatrixUnitScope::kWarpgroup};
   all.push_back(
       FetchAhead(program(), loops, slots, mode, ir::MakeSeq(pool_, fetches), work, copy_var));
   ir::Stmt result = ir::MakeSeq(pool_, all);

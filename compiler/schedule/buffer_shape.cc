@@ -1,10 +1,8 @@
 #include "compiler/schedule/buffer_shape.h"
 
-namespace kiln::schedule {
+#include "compiler/ir/matrix_unit_scope.h"
 
-namespace {
-constexpr int32_t kWarpgroup = 2;  // Hint::kMatrixUnit
-}
+namespace kiln::schedule {
 
 bool IsSwizzled(const State& state, int s) {
   const Stage& stage = state.stage(s);
@@ -12,7 +10,7 @@ bool IsSwizzled(const State& state, int s) {
   const Attach& at = state.attach(s);
   return stage.hints[ir::Hint::kSwizzle] != 0 ||
          (at.kind == Attach::kIter &&
-          state.stage(at.stage).hints[ir::Hint::kMatrixUnit] == kWarpgroup);
+          ir::MatrixUnitScopeOf(state.stage(at.stage).hints) == ir::MatrixUnitScope::kWarpgroup);
 }
 
 std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> region,

@@ -1,6 +1,6 @@
 // The shape of the buffer that holds a stage's region: dimensions in the order of the stage's
-// layout (LA steps), rows padded (SA steps) where they are not swizzled (Hint::kSwizzle). Output buffers of a program have the shape of the
-// tensor instead.
+// layout (LA steps), rows padded (SA steps) where they are not swizzled (Hint::kSwizzle). Output
+// buffers of a program have the shape of the tensor instead.
 #pragma once
 
 #include <cstdint>

@@ -19,13 +19,9 @@ namespace kiln::search {
 // How a schedule cuts the stage that matrix units compute.
 struct MatrixTiles {
   MatrixProduct product;
-  MatrixUnit unit = MatrixUnit::kWarp;
-  std::vector<int64_t> extents;               // of the spatial axes
-  std::vector<int> steps;                     // the numbers of their splits
-  std::vector<std::vector<int64_t>> lengths;  // [vthreads, threads, inner, inner] of each
-  int depth_step = -1;                        // the split of the reduce axis; -1: it has none
-  std::vector<int64_t> depth_lengths;
-  int64_t depth_extent = 0;
+  ir::MatrixUnitScope scope = ir::MatrixUnitScope::kWarp;
+  MatrixSplits splits;
+  std::optional<size_t> depth = {};  // of the splits' reductions the one whose steps the unit takes
 };
 
 // Nothing: matrix units compute none of its stages, or its tiles are of another form.

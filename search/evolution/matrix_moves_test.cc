@@ -62,7 +62,7 @@ TEST(MatrixMoves, MostStayTilesThatFit) {
         ++fit;
         state = *std::move(moved);
         ASSERT_TRUE(MatrixStageOf(state).has_value());
-        seen.insert(MatrixTilesOf(state)->lengths);
+        seen.insert(MatrixTilesOf(state)->splits.lengths);
       }
     }
     EXPECT_GE(fit * 3, tried) << fit << " of " << tried;
@@ -76,17 +76,16 @@ TEST(MatrixMoves, RowsOfOddImagesMoveBetweenTheirAxes) {
   const auto [state, sketch] = MatrixSample(task, rng);
   std::optional<MatrixTiles> tiles = MatrixTilesOf(state);
   ASSERT_TRUE(tiles.has_value());
-  EXPECT_EQ(tiles->extents, (std::vector<int64_t>{1, 14, 14, 64}));
+  EXPECT_EQ(tiles->splits.extents, (std::vector<int64_t>{1, 14, 14, 64}));
   std::map<size_t, std::set<int64_t>> threads;
   for (int i = 0; i < 2000; ++i) {
     MatrixTiles moved = *tiles;
     if (!MoveMatrixTiles(moved, rng)) continue;
-    EXPECT_EQ(moved.lengths.back()[3], tiles->lengths.back()[3]);
-    EXPECT_NE(std::pair(moved.lengths, moved.depth_lengths),
-              std::pair(tiles->lengths, tiles->depth_lengths));
-    for (const size_t axis : {1, 2}) threads[axis].insert(moved.lengths[axis][1]);
+    EXPECT_EQ(moved.splits.lengths.back()[3], tiles->splits.lengths.back()[3]);
+    EXPECT_NE(moved.splits, tiles->splits);
+    for (const size_t axis : {1, 2}) threads[axis].insert(moved.splits.lengths[axis][1]);
     // Nothing to share out along the batch.
-    EXPECT_EQ(moved.lengths[0], (std::vector<int64_t>{1, 1, 1, 1}));
+    EXPECT_EQ(moved.splits.lengths[0], (std::vector<int64_t>{1, 1, 1, 1}));
   }
   EXPECT_GE(threads[1].size(), 2u);
   EXPECT_GE(threads[2].size(), 2u);

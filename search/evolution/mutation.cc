@@ -52,10 +52,14 @@ StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome, Ma
                                        split.inner_to_outer);
     if (!mutation.step) mutation.step = number;
   };
-  for (size_t axis = 0; axis < tiles.steps.size(); ++axis) {
-    if (tiles.lengths[axis] != before.lengths[axis]) change(tiles.steps[axis], tiles.lengths[axis]);
+  const MatrixSplits &now = tiles.splits, &then = before.splits;
+  for (size_t axis = 0; axis < now.steps.size(); ++axis) {
+    if (now.lengths[axis] != then.lengths[axis]) change(now.steps[axis], now.lengths[axis]);
   }
-  if (tiles.depth_lengths != before.depth_lengths) change(tiles.depth_step, tiles.depth_lengths);
+  for (size_t i = 0; i < now.reductions.size(); ++i) {
+    if (now.reductions[i] != then.reductions[i])
+      change(now.reductions[i].step, now.reductions[i].lengths);
+  }
   return mutation;
 }
 
@@ -76,7 +80,8 @@ StatusOr<Mutation> MutateTiles(MutationKind kind, const Task& task, const Parame
     KILN_ASSIGN_OR_RETURN(const State state, schedule::Replay(task.dag, genome.steps, task.stop));
     if (const std::optional<MatrixTiles> matrix = MatrixTilesOf(state)) {
       std::erase_if(tiles, [&](const Tiles& t) {
-        return t.step == matrix->depth_step || std::ranges::count(matrix->steps, t.step) > 0;
+        return (matrix->depth && t.step == matrix->splits.reductions[*matrix->depth].step) ||
+               std::ranges::count(matrix->splits.steps, t.step) > 0;
       });
       if (tiles.empty() || Chance(rng, kMoveMatrixTile))
         return MoveMatrixTilesOf(kind, genome, *matrix, rng);

@@ -84,7 +84,7 @@ class TileFiller {
         KILN_RETURN_IF_ERROR(FillTiles(i));
       } else if (IsMatrixDepth(*split)) {
         KILN_RETURN_IF_ERROR(
-            Apply(*split, RandomMatrixDepth(*matrix_, matrix_unit_, ExtentOf(*split), rng_)));
+            Apply(*split, RandomMatrixDepth(*matrix_, matrix_scope_, ExtentOf(*split), rng_)));
         ++i;
       } else {
         KILN_RETURN_IF_ERROR(
@@ -94,7 +94,7 @@ class TileFiller {
     }
     if (matrix_) {
       KILN_RETURN_IF_ERROR(state_.Apply(schedule::HintStep(MatrixStage(), ir::Hint::kMatrixUnit,
-                                                           static_cast<int32_t>(matrix_unit_))));
+                                                           static_cast<int32_t>(matrix_scope_))));
     }
     return std::move(state_);
   }
@@ -293,19 +293,19 @@ class TileFiller {
                                  const std::vector<int64_t>& extents) {
     const int s = splits[0]->stage_id;
     if (!wants_matrix_ || matrix_ || spatial_lengths_ != 4) return false;
-    const std::optional<MatrixProduct> whole = MatrixProductOf(*state_.stage(s).op);
-    if (!whole || !HasMatrixUnit(target_, *whole->unit)) return false;
-    const std::optional<MatrixProduct> product = whole->WithoutParts(extents.size());
-    if (!product) return false;
+    const std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(s).op);
+    if (!product || !HasMatrixUnit(target_, *product->unit) ||
+        product->TiledAxes(extents.size()).empty())
+      return false;
     std::vector<std::vector<int64_t>> tile;
     if (has_warpgroup_units_ && IsForWarpgroups(*product->unit) &&
         Chance(rng_, parameters_.warpgroup_prob)) {
-      tile = DrawMatrixTile(*product, MatrixUnit::kWarpgroup, extents);
-      if (!tile.empty()) matrix_unit_ = MatrixUnit::kWarpgroup;
+      tile = DrawMatrixTile(*product, ir::MatrixUnitScope::kWarpgroup, extents);
+      if (!tile.empty()) matrix_scope_ = ir::MatrixUnitScope::kWarpgroup;
     }
-    if (tile.empty()) tile = DrawMatrixTile(*product, MatrixUnit::kWarp, extents);
+    if (tile.empty()) tile = DrawMatrixTile(*product, ir::MatrixUnitScope::kWarp, extents);
     if (tile.empty()) return FailedPrecondition("no tile for matrix units was found");
-    matrix_ = whole;
+    matrix_ = product;
     matrix_stage_ = s;
     matrix_op_ = state_.stage(s).op;
     for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Apply(*splits[k], tile[k]));
@@ -314,11 +314,12 @@ class TileFiller {
 
   // As other tiles are: again and again, until one keeps the device busy, by chance. Empty: there is
   // none.
-  std::vector<std::vector<int64_t>> DrawMatrixTile(const MatrixProduct& product, MatrixUnit unit,
+  std::vector<std::vector<int64_t>> DrawMatrixTile(const MatrixProduct& product,
+                                                   ir::MatrixUnitScope scope,
                                                    const std::vector<int64_t>& extents) {
     std::vector<std::vector<int64_t>> tile;
     for (int tries = 0; tries < parameters_.tile_draws; ++tries) {
-      std::vector<std::vector<int64_t>> drawn = RandomMatrixTile(product, unit, extents, rng_);
+      std::vector<std::vector<int64_t>> drawn = RandomMatrixTile(product, scope, extents, rng_);
       if (drawn.empty()) continue;
       tile = std::move(drawn);
       TileUse use = UseOfTiles(extents, tile);
@@ -384,7 +385,7 @@ class TileFiller {
   Rng& rng_;
   const bool has_warpgroup_units_, wants_matrix_;
   std::optional<MatrixProduct> matrix_ = {};  // that is being tiled
-  MatrixUnit matrix_unit_ = MatrixUnit::kWarp;
+  ir::MatrixUnitScope matrix_scope_ = ir::MatrixUnitScope::kWarp;
   int matrix_stage_ = -1;
   dag::OperatorPtr matrix_op_ = {};
   const std::optional<int> cluster_split_;  // a step number

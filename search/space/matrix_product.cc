@@ -17,10 +17,10 @@ namespace kiln::search {
 namespace {
 
 using ir::Expr;
+using ir::MatrixUnitScope;
 using ir::Op;
 using schedule::State;
 
-constexpr int kWarpgroupArch = 90;
 // Of the instruction.
 constexpr int64_t kThreadRows = 8, kThreadColumns = 4, kVectorBytes = 16;
 constexpr int64_t kMaxWarps = 16, kMaxWarpColumns = 8;
@@ -82,8 +82,8 @@ bool IsPart(const MatrixProduct& product) {
 }
 
 // A number of warps along the rows.
-int64_t RandomWarps(MatrixUnit unit, Rng& rng) {
-  if (unit == MatrixUnit::kWarpgroup) return kWarpgroupWarps * (Chance(rng, 0.3) ? 2 : 1);
+int64_t RandomWarps(MatrixUnitScope scope, Rng& rng) {
+  if (scope == MatrixUnitScope::kWarpgroup) return kWarpgroupWarps * (Chance(rng, 0.3) ? 2 : 1);
   constexpr std::array<int64_t, 7> kWarps = {1, 2, 2, 4, 4, 4, 8};
   return PickFrom(rng, kWarps);
 }
@@ -154,14 +154,13 @@ bool MatrixProduct::IsAlongDepth(Expr load) const {
   });
 }
 
-std::optional<MatrixProduct> MatrixProduct::WithoutParts(size_t tiled) const {
-  if (tiled > axes.size()) return std::nullopt;
-  const auto first = axes.end() - static_cast<std::ptrdiff_t>(tiled);
-  if (!std::all_of(axes.begin(), first, [](MatrixAxis axis) { return axis == MatrixAxis::kBatch; }))
-    return std::nullopt;
-  MatrixProduct product = *this;
-  product.axes.assign(first, axes.end());
-  return product;
+std::span<const MatrixAxis> MatrixProduct::TiledAxes(size_t tiled) const {
+  if (tiled > axes.size()) return {};
+  const std::span all(axes);
+  const auto parts = all.first(axes.size() - tiled);
+  const bool are_batches =
+      std::ranges::all_of(parts, [](MatrixAxis axis) { return axis == MatrixAxis::kBatch; });
+  return are_batches ? all.last(tiled) : std::span<const MatrixAxis>();
 }
 
 bool HasMatrixUnits(const target::Target& target) {
@@ -177,7 +176,7 @@ bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit) {
 bool IsForWarpgroups(const ir::MatrixUnit& unit) { return unit.factor.bytes() == 2; }
 
 bool HasWarpgroupUnits(const target::Target& target) {
-  return target.is_gpu() && target.GpuArch() == kWarpgroupArch;
+  return target.is_gpu() && target.GpuArch() == ir::kWarpgroupArch;
 }
 
 bool HasMatrixHint(std::span<const schedule::StepPtr> steps) {
@@ -208,18 +207,18 @@ bool IsNeeded(std::span<const int64_t> lengths, int64_t extent) {
 }
 
 // Warps beside each other, of a block that has these along the rows.
-int64_t RandomWarpColumns(MatrixUnit unit, int64_t row_warps, Rng& rng) {
+int64_t RandomWarpColumns(MatrixUnitScope scope, int64_t row_warps, Rng& rng) {
   constexpr std::array<int64_t, 6> kColumns = {1, 1, 1, 2, 2, 4};
-  if (unit == MatrixUnit::kWarpgroup) return 1;
+  if (scope == MatrixUnitScope::kWarpgroup) return 1;
   const int64_t columns = PickFrom(rng, kColumns);
   return columns * row_warps <= kMaxWarps ? columns : 1;
 }
 
 // Tiles of 8 columns. Rows of 32 bytes and more are what units of four warps read.
-std::span<const int64_t> ColumnTiles(MatrixUnit unit) {
+std::span<const int64_t> ColumnTiles(MatrixUnitScope scope) {
   static constexpr std::array<int64_t, 10> kOfWarp = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16};
   static constexpr std::array<int64_t, 12> kOfWarpgroup = {2, 4, 4, 6, 8, 8, 8, 12, 16, 16, 24, 32};
-  if (unit == MatrixUnit::kWarpgroup) return kOfWarpgroup;
+  if (scope == MatrixUnitScope::kWarpgroup) return kOfWarpgroup;
   return kOfWarp;
 }
 
@@ -244,16 +243,18 @@ std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
 
 }  // namespace
 
-std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product, MatrixUnit unit,
+std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
+                                                   MatrixUnitScope scope,
                                                    std::span<const int64_t> extents, Rng& rng) {
   std::vector<std::vector<int64_t>> tile(extents.size(), {1, 1, 1, 1});
+  const std::span<const MatrixAxis> axes = product.TiledAxes(extents.size());
   std::vector<size_t> rows;  // the last one first
-  for (size_t axis = extents.size(); axis-- > 0;) {
-    if (product.axes[axis] == MatrixAxis::kRow) rows.push_back(axis);
+  for (size_t axis = axes.size(); axis-- > 0;) {
+    if (axes[axis] == MatrixAxis::kRow) rows.push_back(axis);
   }
   std::vector<int64_t> threads;
-  for (int64_t warps = RandomWarps(unit, rng); threads.empty(); warps /= 2) {
-    if (unit == MatrixUnit::kWarpgroup && warps < kWarpgroupWarps) return {};
+  for (int64_t warps = RandomWarps(scope, rng); threads.empty(); warps /= 2) {
+    if (scope == MatrixUnitScope::kWarpgroup && warps < kWarpgroupWarps) return {};
     threads = ShareOut(kThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
   }
   for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
@@ -274,14 +275,14 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   }
 
   const int64_t row_warps = ProductOfCounts(threads) / kThreadRows;
-  const int64_t warp_columns = RandomWarpColumns(unit, row_warps, rng);
+  const int64_t warp_columns = RandomWarpColumns(scope, row_warps, rng);
   std::vector<int64_t>& columns = tile.back();
   columns = {1, kThreadColumns * warp_columns, 1, product.columns_of_thread};
   const int64_t most =
       CeilDiv(extents.back(), kThreadColumns * warp_columns * product.columns_of_thread);
   const int64_t room = kMaxElements / (thread_rows * product.columns_of_thread);
   std::vector<int64_t> choices;
-  for (const int64_t n : ColumnTiles(unit)) {
+  for (const int64_t n : ColumnTiles(scope)) {
     if (n <= most && n <= room) choices.push_back(n);
   }
   if (choices.empty()) return {};
@@ -289,11 +290,11 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   return tile;
 }
 
-std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit unit,
+std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnitScope scope,
                                        int64_t extent, Rng& rng) {
   constexpr std::array<int64_t, 6> kOfWarp = {1, 2, 2, 4, 4, 8}, kOfWarpgroup = {1, 2, 4, 4, 4, 8};
   std::vector<int64_t> choices;
-  for (const int64_t steps : unit == MatrixUnit::kWarpgroup ? kOfWarpgroup : kOfWarp) {
+  for (const int64_t steps : scope == MatrixUnitScope::kWarpgroup ? kOfWarpgroup : kOfWarp) {
     const int64_t depth = steps * product.unit->depth();
     const bool fits = product.is_part ? extent % depth == 0 : depth <= extent;
     if (steps == 1 || fits) choices.push_back(depth);
@@ -305,14 +306,20 @@ std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit 
 
 MatrixSplits MatrixSplitsOf(const State& state, int s) {
   constexpr size_t kSpatialLevels = 4, kReduceLevels = 2;
+  const dag::Operator& op = *state.stage(s).op;
   MatrixSplits splits;
   for (const int number : SplitStepsOf(state, s)) {
     const auto& split = *schedule::As<schedule::SplitStep>(*state.steps()[number]);
     if (split.lengths.size() == kReduceLevels)
       splits.reductions.push_back({number, split.lengths, split.extent});
-    if (split.lengths.size() == kSpatialLevels)
-      splits.tiles.push_back({number, split.lengths, split.extent});
+    if (split.lengths.size() != kSpatialLevels) continue;
+    splits.steps.push_back(number);
+    splits.lengths.push_back(split.lengths);
   }
+  // Axes that are not cut number parts, and stand first.
+  const auto axes = static_cast<int>(op.axes().size());
+  for (int axis = std::max(0, axes - static_cast<int>(splits.steps.size())); axis < axes; ++axis)
+    splits.extents.push_back(op.axes()[axis].extent);
   return splits;
 }
 
@@ -325,7 +332,7 @@ bool IsDeep(const MatrixProduct& product, const dag::Operator& op, const MatrixS
   const bool has_whole = splits.reductions.size() < op.reduce_axes().size();
   const auto axis = static_cast<size_t>(product.depth_axis) - product.axes.size();
   if (has_whole && op.reduce_axes()[static_cast<int>(axis)].extent % depth == 0) return true;
-  return std::ranges::any_of(splits.reductions, [&](const MatrixSplits::Split& split) {
+  return std::ranges::any_of(splits.reductions, [&](const MatrixSplits::Reduction& split) {
     const bool is_whole = split.extent % ProductOfCounts(split.lengths) == 0;
     return split.lengths.back() % depth == 0 && (is_whole || !product.is_part);
   });
@@ -337,14 +344,69 @@ int64_t LeastRegisters(const State& state, int root) {
   // Of an instruction: its results, and what ptxas asks for beside them.
   constexpr int64_t kOfColumn = 4, kOthers = 32;
   const std::optional<int> s = MatrixStageOf(state);
-  if (!s ||
-      state.stage(*s).hints[ir::Hint::kMatrixUnit] != static_cast<int32_t>(MatrixUnit::kWarpgroup))
-    return 0;
+  if (!s || ir::MatrixUnitScopeOf(state.stage(*s).hints) != MatrixUnitScope::kWarpgroup) return 0;
   int stage = *s;
   while (state.attach(stage).kind == schedule::Attach::kIter) stage = state.attach(stage).stage;
   const MatrixSplits splits = MatrixSplitsOf(state, *s);
-  if (stage != root || splits.tiles.empty()) return 0;
-  return splits.tiles.back().lengths[0] * kOfColumn + kOthers;
+  if (stage != root || splits.lengths.empty()) return 0;
+  return splits.lengths.back()[0] * kOfColumn + kOthers;
+}
+
+namespace {
+
+std::string WhyNoColumns(const MatrixProduct& product, MatrixUnitScope scope,
+                         std::span<const int64_t> t) {
+  const int64_t warps = t[1] / kThreadColumns;
+  const bool has_warps = t[1] % kThreadColumns == 0 && warps <= kMaxWarpColumns &&
+                         std::has_single_bit(static_cast<uint64_t>(warps));
+  if (!has_warps || t[2] * t[3] != product.columns_of_thread) {
+    return fmt::format("its last axis has not 4, 8, 16 or 32 threads with {} neighbours each",
+                       product.columns_of_thread);
+  }
+  if (scope != MatrixUnitScope::kWarpgroup) return "";
+  if (warps != 1) return "four warps together are beside others";
+  if (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns)
+    return "four warps have no multiple of 16 columns up to 256";
+  return "";
+}
+
+}  // namespace
+
+std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
+                            std::span<const int64_t> extents,
+                            std::span<const std::vector<int64_t>> lengths) {
+  const std::span<const MatrixAxis> axes = product.TiledAxes(lengths.size());
+  if (axes.empty()) return "its axes are not tiled in five levels";
+  const bool is_warpgroup = scope == MatrixUnitScope::kWarpgroup;
+  if (is_warpgroup && !IsForWarpgroups(*product.unit))
+    return "four warps multiply 16-bit floats only";
+  if (std::string why = WhyNoColumns(product, scope, lengths.back()); !why.empty()) return why;
+  int64_t rows = 1, vrows = 0,
+          elements = product.columns_of_thread * product.rows_of_thread * lengths.back()[0];
+  for (size_t axis = axes.size() - 1; axis-- > 0;) {
+    const std::vector<int64_t>& t = lengths[axis];
+    elements *= t[0];
+    const bool is_row = axes[axis] == MatrixAxis::kRow;
+    if (t[2] * t[3] != (is_row ? product.rows_of_thread : 1))
+      return "a thread has other neighbours along another axis";
+    if (!IsNeeded(t, extents[axis])) return "rows are beyond their axis";
+    if (!is_row) {
+      if (t[1] != 1) return "an axis that is no row has threads";
+      if (axes[axis] == MatrixAxis::kBatch && t[0] != 1)
+        return "a block has several matrices of a batch";
+      if (is_warpgroup && t[0] != 1) return "four warps have columns of another axis";
+      continue;
+    }
+    rows *= t[1];
+    if (vrows == 0 && t[0] > 1) vrows = t[0];
+  }
+  if (rows % kThreadRows != 0) return "the rows have no multiple of 8 threads";
+  if (is_warpgroup && rows % (kWarpgroupWarps * kThreadRows) != 0)
+    return "the rows have no multiple of 32 threads, for four warps together";
+  if (std::max<int64_t>(vrows, 1) * product.rows_of_thread % 2 != 0)
+    return "a thread has no even number of rows";
+  if (elements > 2 * kMaxElements) return "a thread has too many elements";
+  return "";
 }
 
 Status CheckMatrixTile(const State& state) {
@@ -355,60 +417,15 @@ Status CheckMatrixTile(const State& state) {
     return FailedPrecondition("stage {} ({}): matrix units can't compute it: {}", *s,
                               stage.op->name(), why);
   };
-  const std::optional<MatrixProduct> whole = MatrixProductOf(*stage.op);
-  if (!whole) return refuse("it is no sum of products that a unit multiplies");
+  const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
+  if (!product) return refuse("it is no sum of products that a unit multiplies");
   const MatrixSplits splits = MatrixSplitsOf(state, *s);
-  const std::optional<MatrixProduct> product = whole->WithoutParts(splits.tiles.size());
-  if (!product) return refuse("its axes are not tiled in five levels");
-  if (!IsDeep(*whole, *stage.op, splits)) {
-    return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
-                              product->unit->depth()));
-  }
-  const size_t spatial = product->axes.size(), parts = whole->axes.size() - spatial;
-  const bool is_warpgroup =
-      stage.hints[ir::Hint::kMatrixUnit] == static_cast<int32_t>(MatrixUnit::kWarpgroup);
-  if (is_warpgroup && !IsForWarpgroups(*product->unit))
-    return refuse("four warps multiply 16-bit floats only");
-  int64_t rows = 1, vrows = 0, elements = product->columns_of_thread * product->rows_of_thread;
-  for (size_t axis = spatial; axis-- > 0;) {
-    const std::vector<int64_t>& t = splits.tiles[axis].lengths;
-    elements *= t[0];
-    if (axis + 1 == spatial) {
-      const int64_t warps = t[1] / kThreadColumns;
-      const bool has_warps = t[1] % kThreadColumns == 0 && warps <= kMaxWarpColumns &&
-                             std::has_single_bit(static_cast<uint64_t>(warps));
-      if (!has_warps || t[2] * t[3] != product->columns_of_thread) {
-        return refuse(
-            fmt::format("its last axis has not 4, 8, 16 or 32 threads with {} neighbours each",
-                        product->columns_of_thread));
-      }
-      if (is_warpgroup && warps != 1) return refuse("four warps together are beside others");
-      if (is_warpgroup && (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns))
-        return refuse("four warps have no multiple of 16 columns up to 256");
-      continue;
-    }
-    const bool is_row = product->axes[axis] == MatrixAxis::kRow;
-    if (t[2] * t[3] != (is_row ? product->rows_of_thread : 1))
-      return refuse("a thread has other neighbours along another axis");
-    if (!IsNeeded(t, stage.op->axes()[static_cast<int>(parts + axis)].extent))
-      return refuse("rows are beyond their axis");
-    if (!is_row) {
-      if (t[1] != 1) return refuse("an axis that is no row has threads");
-      if (product->axes[axis] == MatrixAxis::kBatch && t[0] != 1)
-        return refuse("a block has several matrices of a batch");
-      if (is_warpgroup && t[0] != 1) return refuse("four warps have columns of another axis");
-      continue;
-    }
-    rows *= t[1];
-    if (vrows == 0 && t[0] > 1) vrows = t[0];
-  }
-  if (rows % kThreadRows != 0) return refuse("the rows have no multiple of 8 threads");
-  if (is_warpgroup && rows % (kWarpgroupWarps * kThreadRows) != 0)
-    return refuse("the rows have no multiple of 32 threads, for four warps together");
-  if (std::max<int64_t>(vrows, 1) * product->rows_of_thread % 2 != 0)
-    return refuse("a thread has no even number of rows");
-  if (elements > 2 * kMaxElements) return refuse("a thread has too many elements");
-  return OkStatus();
+  const std::string why =
+      WhyNoMatrixTile(*product, ir::MatrixUnitScopeOf(stage.hints), splits.extents, splits.lengths);
+  if (!why.empty()) return refuse(why);
+  if (IsDeep(*product, *stage.op, splits)) return OkStatus();
+  return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
+                            product->unit->depth()));
 }
 
 }  // namespace kiln::search

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/rng.h"
@@ -52,9 +53,9 @@ struct MatrixProduct {
 
   // Is it read along the depth?
   bool IsAlongDepth(ir::Expr load) const;
-  // Of the last `tiled` axes, which tiles cut: those before them number parts of a sum that groups of
-  // threads or the blocks of a cluster share out. Nothing: they are no batches.
-  std::optional<MatrixProduct> WithoutParts(size_t tiled) const;
+  // The last `tiled` axes, which tiles cut: those before them number parts of a sum that groups of
+  // threads or the blocks of a cluster share out. Empty: they are no batches.
+  std::span<const MatrixAxis> TiledAxes(size_t tiled) const;
 };
 
 // Nothing: it is no such product, or one too small for a tile.
@@ -67,9 +68,6 @@ bool HasWarpgroupUnits(const target::Target& target);
 bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit);
 bool IsForWarpgroups(const ir::MatrixUnit& unit);
 
-// Values of Hint::kMatrixUnit.
-enum class MatrixUnit : int32_t { kNone, kWarp, kWarpgroup };
-
 // The stage that a hint says matrix units compute; none: there is none.
 std::optional<int> MatrixStageOf(const schedule::State& state);
 bool HasMatrixHint(std::span<const schedule::StepPtr> steps);
@@ -80,22 +78,34 @@ inline constexpr int64_t kMaxMatrixVThreads = 64;
 // What a block's virtual threads may be in all.
 int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hint);
 
-// [vthreads, threads, 1, inner] of each spatial axis, in their order, as a random tile that fits.
+// [vthreads, threads, 1, inner] of each tiled axis, in their order, as a random tile that fits.
 // Empty: this draw does not; draw again.
-std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product, MatrixUnit unit,
+std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
+                                                   ir::MatrixUnitScope scope,
                                                    std::span<const int64_t> extents, Rng& rng);
 // [outer, innermost] of the reduce axis that tiles cut, of this extent.
-std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnit unit,
+std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, ir::MatrixUnitScope scope,
                                        int64_t extent, Rng& rng);
+
+// Why lengths of the tiled axes, of these extents, do not fit the unit. "": they do.
+std::string WhyNoMatrixTile(const MatrixProduct& product, ir::MatrixUnitScope scope,
+                            std::span<const int64_t> extents,
+                            std::span<const std::vector<int64_t>> lengths);
 
 // How a stage is cut: its splits in the order of the steps, of spatial axes and of the others.
 struct MatrixSplits {
-  struct Split {
-    int step = -1;  // its number
+  struct Reduction {
+    int step = -1;  // the number of its split
     std::vector<int64_t> lengths = {};
     int64_t extent = 0;
+    bool operator==(const Reduction&) const = default;
   };
-  std::vector<Split> tiles = {}, reductions = {};
+  // Of the tiled axes: number of the split, lengths, extent of the axis.
+  std::vector<int> steps = {};
+  std::vector<std::vector<int64_t>> lengths = {};
+  std::vector<int64_t> extents = {};
+  std::vector<Reduction> reductions = {};
+  bool operator==(const MatrixSplits&) const = default;
 };
 MatrixSplits MatrixSplitsOf(const schedule::State& state, int s);
 

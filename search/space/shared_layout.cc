@@ -78,14 +78,12 @@ std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& st
 bool SimplifySwizzles(const State& filled, std::vector<schedule::StepPtr>& steps) {
   bool changed = false;
   for (schedule::StepPtr& step : steps) {
-    if (schedule::HintOf(*step, ir::Hint::kSwizzle).value_or(0) == 0) continue;
-    schedule::StepPtr without = schedule::HintStep(step->stage(), ir::Hint::kSwizzle, 0);
-    const int reader = filled.attach(step->stage()).stage;
-    const bool is_needed = filled.attach(step->stage()).kind != schedule::Attach::kIter ||
-                           filled.stage(reader).hints[ir::Hint::kMatrixUnit] !=
-                               static_cast<int32_t>(MatrixUnit::kWarpgroup);
-    if (is_needed) continue;
-    step = std::move(without);
+    const schedule::Attach& at = filled.attach(step->stage());
+    if (schedule::HintOf(*step, ir::Hint::kSwizzle).value_or(0) == 0 ||
+        at.kind != schedule::Attach::kIter ||
+        ir::MatrixUnitScopeOf(filled.stage(at.stage).hints) != ir::MatrixUnitScope::kWarpgroup)
+      continue;
+    step = schedule::HintStep(step->stage(), ir::Hint::kSwizzle, 0);
     changed = true;
   }
   return changed;

@@ -81,7 +81,8 @@ std::vector<int32_t> BlocksThatFit(const HintQuestion& question) {
 std::vector<int> NoStages(const State&) { return {}; }
 std::vector<int32_t> UnitsOfTile(const HintQuestion& question) {
   if (question.current == 0 || !question.has_warpgroup_units) return {question.current};
-  return {static_cast<int32_t>(MatrixUnit::kWarp), static_cast<int32_t>(MatrixUnit::kWarpgroup)};
+  return {static_cast<int32_t>(ir::MatrixUnitScope::kWarp),
+          static_cast<int32_t>(ir::MatrixUnitScope::kWarpgroup)};
 }
 
 // ---- swizzle: of what matrix units read

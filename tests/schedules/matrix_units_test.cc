@@ -26,6 +26,7 @@
 namespace kiln::search {
 namespace {
 
+using ir::MatrixUnitScope;
 using schedule::State;
 using testing::HasSubstr;
 
@@ -92,10 +93,11 @@ int32_t UnitOf(const State& state) {
 
 // Samples of all sketches in turn with tiles for this kind of matrix units, every second one with
 // its tiles changed.
-std::vector<State> MatrixStates(const Task& task, MatrixUnit unit, uint64_t seed, size_t count) {
+std::vector<State> MatrixStates(const Task& task, MatrixUnitScope scope, uint64_t seed,
+                                size_t count) {
   Parameters parameters;
   parameters.matrix_unit_prob = 1;
-  parameters.warpgroup_prob = unit == MatrixUnit::kWarpgroup ? 1 : 0;
+  parameters.warpgroup_prob = scope == MatrixUnitScope::kWarpgroup ? 1 : 0;
   const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
   Rng rng(seed);
   std::vector<State> states;
@@ -109,19 +111,19 @@ std::vector<State> MatrixStates(const Task& task, MatrixUnit unit, uint64_t seed
       if (!mutation.ok()) continue;
       state = Rebuild(task, mutation->steps, why);
     }
-    if (state.ok() && UnitOf(*state) == static_cast<int32_t>(unit))
+    if (state.ok() && UnitOf(*state) == static_cast<int32_t>(scope))
       states.push_back(*std::move(state));
   }
   return states;
 }
 
-void ExpectRight(std::span<const dag::OpCase> cases, MatrixUnit unit, std::string_view call) {
+void ExpectRight(std::span<const dag::OpCase> cases, MatrixUnitScope scope, std::string_view call) {
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
   for (const dag::OpCase& c : cases) {
     SCOPED_TRACE(fmt::format("{}, seed {}", c.Name(), seed));
     const Task task = MakeTask(c);
     const std::vector<State> states =
-        MatrixStates(task, unit, seed, EnvironmentOr("KILN_CANDIDATES", 3));
+        MatrixStates(task, scope, seed, EnvironmentOr("KILN_CANDIDATES", 3));
     EXPECT_GE(states.size(), 2u);
     for (const State& state : states) {
       SCOPED_TRACE(schedule::PrintSteps(state.steps()));
@@ -139,11 +141,11 @@ void ExpectRight(std::span<const dag::OpCase> cases, MatrixUnit unit, std::strin
 }
 
 TEST(MatrixUnits, CandidatesComputeWhatTheProgramSays) {
-  ExpectRight(kCases, MatrixUnit::kWarp, "multiply_tiles_");
+  ExpectRight(kCases, MatrixUnitScope::kWarp, "multiply_tiles_");
 }
 
 TEST(MatrixUnits, SoDoThoseOfFourWarps) {
-  ExpectRight(kWarpgroupCases, MatrixUnit::kWarpgroup, "multiply_warpgroup_");
+  ExpectRight(kWarpgroupCases, MatrixUnitScope::kWarpgroup, "multiply_warpgroup_");
 }
 
 // Sums that groups of threads, blocks and the blocks of clusters share out, in every combination.
@@ -178,7 +180,7 @@ TEST(MatrixUnits, PartsOfSumsAreTheirs) {
 TEST(MatrixUnits, TilesAreSwizzledOrPadded) {
   const Task task = MakeTask(kCases[0]);
   std::set<bool> found;
-  for (const State& state : MatrixStates(task, MatrixUnit::kWarp, 3, 30)) {
+  for (const State& state : MatrixStates(task, MatrixUnitScope::kWarp, 3, 30)) {
     ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
     ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
     found.insert(source.text.find("swizzled<") != source.text.npos);
@@ -191,8 +193,8 @@ TEST(MatrixUnits, SamplesFit) {
   for (const dag::OpCase& c : kCases) {
     SCOPED_TRACE(c.Name());
     const Task task = MakeTask(c);
-    for (const MatrixUnit unit : {MatrixUnit::kWarp, MatrixUnit::kWarpgroup}) {
-      for (const State& state : MatrixStates(task, unit, 7, 30)) {
+    for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
+      for (const State& state : MatrixStates(task, scope, 7, 30)) {
         SCOPED_TRACE(schedule::PrintSteps(state.steps()));
         ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
         ASSERT_OK(codegen::GenerateCuda(program).status());
@@ -204,9 +206,9 @@ TEST(MatrixUnits, SamplesFit) {
 TEST(MatrixUnits, OnlyOneArchitectureHasThoseOfFourWarps) {
   Parameters parameters;
   parameters.matrix_unit_prob = parameters.warpgroup_prob = 1;
-  for (const auto& [target, unit] : {std::pair{"cuda -arch=sm_80", MatrixUnit::kWarp},
-                                     {"cuda -arch=sm_90", MatrixUnit::kWarpgroup},
-                                     {"cuda -arch=sm_100", MatrixUnit::kWarp}}) {
+  for (const auto& [target, scope] : {std::pair{"cuda -arch=sm_80", MatrixUnitScope::kWarp},
+                                      {"cuda -arch=sm_90", MatrixUnitScope::kWarpgroup},
+                                      {"cuda -arch=sm_100", MatrixUnitScope::kWarp}}) {
     const Task task(kCases[0].Build(), *target::ParseTarget(target), {}, "[]");
     Rng rng(3);
     std::set<int32_t> units;
@@ -217,7 +219,7 @@ TEST(MatrixUnits, OnlyOneArchitectureHasThoseOfFourWarps) {
       }
     }
     units.erase(0);
-    EXPECT_EQ(units, std::set{static_cast<int32_t>(unit)}) << target;
+    EXPECT_EQ(units, std::set{static_cast<int32_t>(scope)}) << target;
   }
 }
 

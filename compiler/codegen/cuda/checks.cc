@@ -23,22 +23,12 @@ constexpr std::string_view kAxes = "xyz";
 constexpr int64_t kMaxThreads = 1024;
 constexpr int64_t kMaxLocalBytes = 512 << 10;
 constexpr int64_t kMaxParameters = 4096 / 8;
-constexpr int kArchWithWarpgroups = 90;  // those behind it have others
-constexpr int32_t kWarpgroupUnit = 2;    // Hint::kMatrixUnit
-constexpr int64_t kMaxCluster = 8;       // 16 exist on some GPUs, for those who ask
+constexpr int64_t kMaxCluster = 8;  // 16 exist on some GPUs, for those who ask
 constexpr int64_t kMany = int64_t{1} << 40;
-
-// From the kind `first` on.
-bool UsesMatrixUnits(const ir::Program& program, Stmt stmt, int32_t first = 1) {
-  if (stmt->kind == StmtKind::kStore)
-    return program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kMatrixUnit] >= first;
-  return std::ranges::any_of(stmt->children(),
-                             [&](Stmt child) { return UsesMatrixUnits(program, child, first); });
-}
 
 void FindMatrixUnits(const ir::Program& program, Stmt stmt,
                      std::set<const ir::MatrixUnit*>& units) {
-  if (stmt->kind == StmtKind::kStore && UsesMatrixUnits(program, stmt)) {
+  if (stmt->kind == StmtKind::kStore && ir::UsesMatrixUnits(program, stmt)) {
     const Expr product = ir::AddedBy(stmt);
     const auto factors = product == nullptr ? std::nullopt : ir::MatrixFactorsOf(product);
     if (factors) units.insert(factors->unit);
@@ -73,7 +63,7 @@ class Checker {
         kernel_(kernel),
         hardware_(hardware),
         // The rows and columns of a tile of matrix units: registers limit them.
-        max_vthread_(UsesMatrixUnits(program, kernel.body) ? 0 : hardware.max_vthread_extent),
+        max_vthread_(ir::UsesMatrixUnits(program, kernel.body) ? 0 : hardware.max_vthread_extent),
         varies_(program.vars.size()) {}
 
   Status Run() {
@@ -198,12 +188,12 @@ Status CheckCudaTarget(const ir::Program& program, const target::Target& target)
   for (const ir::Kernel& kernel : program.kernels) {
     const Status units = CheckMatrixUnits(program, kernel, target);
     if (!units.ok()) return InvalidArgument("kernel '{}': {}", kernel.name, Message(units));
-    if (arch > 0 && arch != kArchWithWarpgroups &&
-        UsesMatrixUnits(program, kernel.body, kWarpgroupUnit)) {
+    if (arch > 0 && arch != ir::kWarpgroupArch &&
+        ir::UsesMatrixUnits(program, kernel.body, ir::MatrixUnitScope::kWarpgroup)) {
       return InvalidArgument(
           "kernel '{}': four warps together use matrix units as only sm_{} has them, the target is "
           "sm_{}",
-          kernel.name, kArchWithWarpgroups, arch);
+          kernel.name, ir::kWarpgroupArch, arch);
     }
     if (kernel.cluster <= 1 || arch == 0 || target.HasClusters()) continue;
     return InvalidArgument(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/cuda/types.h"
+#include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
@@ -89,7 +90,7 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       warp_reductions_(FindWarpReductions(program, kernel)),
       unroll_(
           PlanUnrolling(program, kernel.body, kernel.block[0] * kernel.block[1] * kernel.block[2])),
-      uses_warpgroups_(UsesWarpgroups(program, kernel.body)) {
+      uses_warpgroups_(ir::UsesMatrixUnits(program, kernel.body, ir::MatrixUnitScope::kWarpgroup)) {
   // Statements may be one node: the last one is known by its place.
   if (EndsWithClusterBarrier(kernel.body))
     last_cluster_barrier_ = CountClusterBarriers(kernel.body);

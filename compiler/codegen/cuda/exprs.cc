@@ -408,11 +408,7 @@ std::string CudaExprs::Element(int32_t slot, const Place& place) {
 // Whole periods are added behind, which the compiler can't know: elements that are so far apart
 // have one permutation.
 std::string CudaExprs::Permuted(const Swizzle& swizzle, const Linear& offset) {
-  const int64_t period = swizzle.period();  // a power of two
-  Linear rest = arith::Constant(offset.constant & (period - 1)),
-         periods = arith::Constant(offset.constant - rest.constant);
-  for (const arith::Term& term : offset.terms)
-    (term.coefficient % period == 0 ? periods : rest).AddTerm(term.atom, term.coefficient);
+  const auto [periods, rest] = InPeriods(swizzle, offset);
   if (rest.is_constant()) {
     const int64_t permuted = rest.constant ^ (rest.constant >> 3 & swizzle.mask());
     return PrintSimplified(scope_.simplifier().ToExpr(periods + arith::Constant(permuted))).text;

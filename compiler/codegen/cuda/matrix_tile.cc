@@ -145,7 +145,8 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
         "not all threads of a block compute it, numbered by threadIdx.x alone, a multiple of {}",
         kWarpThreads);
   }
-  tile.is_warpgroup = exprs_.HintOf(nest.store->stage, ir::Hint::kMatrixUnit) == kWarpgroupUnit;
+  tile.is_warpgroup = exprs_.HintOf(nest.store->stage, ir::Hint::kMatrixUnit) ==
+                      static_cast<int32_t>(ir::MatrixUnitScope::kWarpgroup);
   if (tile.is_warpgroup) KILN_RETURN_IF_ERROR(CheckWarpgroups(tile, threads));
   // The innermost one that is deep enough goes inside of the others.
   const auto deep = std::find_if(nest.outside.rbegin(), nest.outside.rend(),

@@ -12,25 +12,7 @@ constexpr int64_t kElementsOfPiece = 8;  // 16 bytes
 // other.
 constexpr int64_t kMostAhead = 8;
 
-// Terms that are multiples of it, and the rest.
-std::pair<Linear, Linear> Parted(const Linear& e, int64_t multiple) {
-  Linear rest = arith::Constant(e.constant & (multiple - 1)),
-         whole = arith::Constant(e.constant - rest.constant);
-  for (const arith::Term& term : e.terms)
-    (term.coefficient % multiple == 0 ? whole : rest).AddTerm(term.atom, term.coefficient);
-  return {whole, rest};
-}
-
 }  // namespace
-
-bool UsesWarpgroups(const ir::Program& program, ir::Stmt stmt) {
-  if (stmt->kind == ir::StmtKind::kStore) {
-    return program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kMatrixUnit] ==
-           kWarpgroupUnit;
-  }
-  return std::ranges::any_of(stmt->children(),
-                             [&](ir::Stmt child) { return UsesWarpgroups(program, child); });
-}
 
 StatusOr<WarpgroupFactor> DescribeColumns(CudaScope& scope, const Swizzle& swizzle,
                                           const ColumnPlaces& found) {
@@ -65,7 +47,7 @@ StatusOr<WarpgroupFactor> DescribeColumns(CudaScope& scope, const Swizzle& swizz
   // Permutations are of addresses: lines are numbered from a multiple of 8.
   if (stride % swizzle.period() != 0 && factor.columns > (factor.is_transposed ? line : 8))
     return InvalidArgument("its rows are not a multiple of 8");
-  const auto [whole, rest] = Parted(found.start, swizzle.period());
+  const auto [whole, rest] = InPeriods(swizzle, found.start);
   const arith::Interval in_line = scope.simplifier().RangeOf(rest);
   const int64_t room = !factor.is_transposed   ? line - 2 * kElementsOfPiece
                        : factor.columns < line ? line - factor.columns

@@ -35,11 +35,7 @@
 
 namespace kiln::codegen {
 
-inline constexpr int32_t kWarpgroupUnit = 2;  // Hint::kMatrixUnit
 inline constexpr int64_t kWarpgroupWarps = 4, kWarpgroupThreads = 128;
-
-// Has a stage that the statement computes the hint?
-bool UsesWarpgroups(const ir::Program& program, ir::Stmt stmt);
 
 // What a descriptor says of the second factor.
 struct WarpgroupFactor {

@@ -29,6 +29,16 @@ void VisitStores(const ir::Program& program, ir::Stmt stmt, Fn&& fn) {
 
 }  // namespace
 
+std::pair<arith::Linear, arith::Linear> InPeriods(const Swizzle& swizzle,
+                                                  const arith::Linear& offset) {
+  const int64_t period = swizzle.period();  // a power of two
+  arith::Linear rest = arith::Constant(offset.constant & (period - 1)),
+                periods = arith::Constant(offset.constant - rest.constant);
+  for (const arith::Term& term : offset.terms)
+    (term.coefficient % period == 0 ? periods : rest).AddTerm(term.atom, term.coefficient);
+  return {periods, rest};
+}
+
 Swizzles FindSwizzles(const ir::Program& program, const ir::Kernel& kernel) {
   Swizzles swizzles;
   VisitStores(program, kernel.body, [&](ir::Stmt store) {

@@ -16,8 +16,10 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "base/status.h"
+#include "compiler/arith/linear.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
@@ -34,6 +36,10 @@ struct Swizzle {
   // it, addresses may be permuted in place of numbers.
   int64_t period() const { return 8 * width; }
 };
+
+// The number of an element as a sum: whole periods, and what the permutation depends on.
+std::pair<arith::Linear, arith::Linear> InPeriods(const Swizzle& swizzle,
+                                                  const arith::Linear& offset);
 
 using Swizzles = std::map<int32_t, Swizzle>;  // by slot
 
