@@ -71,8 +71,8 @@ TEST(GpuTypes, BrainFloats) {
 
 TEST(GpuTypes, Bytes) {
   // A GPU without matrix units, so that every proposal multiplies by the cores' own instructions.
-  const std::string texts = CheckedTexts(Dense("int8", "int32(A[i, k]) * int32(B[j, k])"), 8, 0,
-                                         "cuda -arch=sm_61");
+  const std::string texts =
+      CheckedTexts(Dense("int8", "int32(A[i, k]) * int32(B[j, k])"), 8, 0, "cuda -arch=sm_61");
   EXPECT_THAT(texts, testing::HasSubstr("__dp4a("));
   EXPECT_THAT(texts, testing::ContainsRegex("char_x(2|4|8|16)"));
 }
