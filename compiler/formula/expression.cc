@@ -113,7 +113,7 @@ std::string PrintExpression(const Expression& e) {
     case Kind::kCall:
       return fmt::format("{}({})", e.text, List(e.args));
     case Kind::kUnary:
-      return e.text + Bracketed(e.args[0], kAtom);
+      return e.text + Bracketed(e.args[0], kUnaryPrecedence);
     case Kind::kBinary: {
       const int precedence = Precedence(e.text);
       // A comparison of a comparison would read as a chain.

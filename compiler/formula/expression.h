@@ -50,7 +50,7 @@ struct Expression {
 };
 
 // Reads an expression where the tokens stand. `is_keyword`: words that are no names here. Errors
-// have the position, and are at most kMaxExpressionDepth operators and brackets deep in each other.
+// have the position. Operators are at most kMaxExpressionDepth deep in each other, and so are brackets.
 inline constexpr int kMaxExpressionDepth = 100;
 StatusOr<Expression> ParseExpression(ir::TokenStream& tokens,
                                      absl::FunctionRef<bool(std::string_view)> is_keyword);

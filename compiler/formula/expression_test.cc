@@ -46,6 +46,34 @@ TEST(Expression, UnderstandsTheRestrictionsOfPython) {
   EXPECT_THAT(ValueOf("not x == 2", {{"x", 2}}), Gives(0));
 }
 
+std::string Repeated(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// What is printed has other brackets, and is no deeper than what may be read.
+TEST(Expression, TheDeepestReadsBack) {
+  for (const char* open : {"not ", "!", "-", "not x == ", "not - ", "! not "}) {
+    SCOPED_TRACE(open);
+    for (const int times : {20, 49, 50, 99, 100, 101}) {
+      for (const int brackets : {0, 1, 50, 100}) {
+        const std::string text =
+            Repeated(open, times) + Repeated("(x - ", brackets) + "x" + Repeated(")", brackets);
+        const StatusOr<Expression> expression = ParseExpression(text);
+        if (expression.ok()) {
+          EXPECT_OK(ValueOf(text, {{"x", 1}}));
+        } else {
+          EXPECT_THAT(Message(expression.status()), HasSubstr("at most 100 deep"));
+        }
+        if (times < 50 && brackets <= 50) {
+          EXPECT_OK(expression);
+        }
+      }
+    }
+  }
+}
+
 TEST(Expression, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(Message(ParseExpression("x / 2").status()),
               HasSubstr("line 1, column 3: expected // or ceil_div"));

@@ -75,10 +75,23 @@ class ExpressionParser {
   }
 
  private:
+  // Of what stands in brackets, or behind `not`, which is printed in brackets: what is printed is no
+  // deeper than what was read.
+  StatusOr<Expression> InBrackets(size_t level) {
+    const Depth depth(brackets_);
+    if (brackets_ > kMaxExpressionDepth) return TooDeep();
+    return Parse(level);
+  }
+
   StatusOr<Expression> Unary() {
+    const Token& token = tokens_.Peek();
+    if (tokens_.TakeSymbol("(")) {
+      KILN_ASSIGN_OR_RETURN(Expression inner, InBrackets(0));
+      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after an expression"));
+      return inner;
+    }
     const Depth depth(depth_);
     if (depth_ > kMaxExpressionDepth) return TooDeep();
-    const Token& token = tokens_.Peek();
     const TextPosition at = PositionOf(token);
     if (token.is_symbol("-") && tokens_.Peek(1).kind == TokenKind::kInt) {
       KILN_ASSIGN_OR_RETURN(const int64_t number,
@@ -92,7 +105,7 @@ class ExpressionParser {
     const bool is_word = token.is_word("not");
     tokens_.Next();
     // Python's `not` binds less than comparisons.
-    KILN_ASSIGN_OR_RETURN(Expression operand, is_word ? Parse(kCompareLevel) : Unary());
+    KILN_ASSIGN_OR_RETURN(Expression operand, is_word ? InBrackets(kCompareLevel) : Unary());
     if (unary.text == "-" && operand.kind == Kind::kNumber && operand.number >= 0)
       return Expression{.kind = Kind::kNumber, .number = -operand.number, .at = at};
     unary.args.push_back(std::move(operand));
@@ -106,11 +119,6 @@ class ExpressionParser {
       KILN_ASSIGN_OR_RETURN(const int64_t number,
                             tokens_.ExpectInt("a number", 0, std::numeric_limits<int64_t>::max()));
       return Expression{.kind = Kind::kNumber, .number = number, .at = at};
-    }
-    if (tokens_.TakeSymbol("(")) {
-      KILN_ASSIGN_OR_RETURN(Expression inner, Parse());
-      KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after an expression"));
-      return inner;
     }
     if (tokens_.TakeSymbol("[")) {
       Expression list{.kind = Kind::kList, .at = at};
@@ -171,7 +179,7 @@ class ExpressionParser {
 
   TokenStream& tokens_;
   const absl::FunctionRef<bool(std::string_view)> is_keyword_;
-  int depth_ = 0;
+  int depth_ = 0, brackets_ = 0;
 };
 
 }  // namespace
