@@ -113,9 +113,14 @@ StatusOr<NpyArray> ReadNpy(const std::string& path) {
   return array;
 }
 
+std::string_view NpyDtype(std::string_view dtype) {
+  if (dtype == "bfloat16") return "uint16";
+  return dtype == "float8_e4m3fn" || dtype == "float8_e5m2" ? "uint8" : dtype;
+}
+
 Status WriteNpy(const std::string& path, const NpyArray& array) {
   for (const Row& row : kTypes) {
-    if (row.dtype != array.dtype) continue;
+    if (row.dtype != NpyDtype(array.dtype)) continue;
     std::string header =
         fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", row.descr,
                     fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
@@ -131,7 +136,7 @@ Status WriteNpy(const std::string& path, const NpyArray& array) {
     content.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
     return WriteFile(path, content);
   }
-  return InvalidArgument("{}: numpy has no type for {}", path, array.dtype);
+  return InvalidArgument("{}: unknown type {}", path, array.dtype);
 }
 
 }  // namespace kiln::client

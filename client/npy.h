@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -10,7 +11,7 @@
 namespace kiln::client {
 
 struct NpyArray {
-  std::string dtype;  // as Kiln calls it: "float32"
+  std::string dtype;  // as Kiln calls it, "float32"; of what was read, that of NpyDtype
   std::vector<int64_t> shape;
   std::vector<std::byte> bytes;  // row-major, little-endian
 };
@@ -19,7 +20,11 @@ struct NpyArray {
 // and data of another length than the header says. Errors begin with the path.
 StatusOr<NpyArray> ReadNpy(const std::string& path);
 
-// Refuses bfloat16, which numpy has no type for.
+// What the elements of a file are said to be: of a type that numpy has not, unsigned integers, its
+// bits. uint16 of bfloat16, uint8 of the 8-bit floats, and every other type itself.
+std::string_view NpyDtype(std::string_view dtype);
+
+// Refuses types that Kiln does not have.
 Status WriteNpy(const std::string& path, const NpyArray& array);
 
 }  // namespace kiln::client

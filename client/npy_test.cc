@@ -31,6 +31,24 @@ TEST_F(NpyTest, WhatIsWrittenIsRead) {
   }
 }
 
+TEST_F(NpyTest, TypesThatNumpyLacksAreTheirBits) {
+  const std::string path = folder_.Join("x.npy");
+  for (const auto& [dtype, held_as, bytes] : {std::tuple{"bfloat16", "uint16", 2},
+                                              {"float8_e4m3fn", "uint8", 1},
+                                              {"float8_e5m2", "uint8", 1}}) {
+    NpyArray array{.dtype = dtype, .shape = {3}, .bytes = {}};
+    for (int i = 0; i < 3 * bytes; ++i) array.bytes.push_back(static_cast<std::byte>(0x7b + i));
+    ASSERT_OK(WriteNpy(path, array));
+    ASSERT_OK_AND_ASSIGN(const NpyArray read, ReadNpy(path));
+    EXPECT_EQ(read.dtype, held_as);
+    EXPECT_EQ(read.dtype, NpyDtype(dtype));
+    EXPECT_EQ(read.bytes, array.bytes);
+  }
+  EXPECT_EQ(NpyDtype("float32"), "float32");
+  EXPECT_THAT(WriteNpy(path, {.dtype = "float9", .shape = {}, .bytes = {}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown type float9")));
+}
+
 TEST_F(NpyTest, Refusals) {
   const auto refused = [&](std::string header, size_t bytes, std::string_view message) {
     std::string content("\x93NUMPY\x01\x00", 8);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/float16.h"
+#include "base/float8.h"
 
 namespace kiln::runner {
 namespace {
@@ -24,6 +25,14 @@ struct Half {
 struct BFloat {
   uint16_t bits;
 };
+struct E4M3 {
+  uint8_t bits;
+};
+struct E5M2 {
+  uint8_t bits;
+};
+double ToDouble(E4M3 value) { return Float8ToFloat(value.bits, kE4M3); }
+double ToDouble(E5M2 value) { return Float8ToFloat(value.bits, kE5M2); }
 double ToDouble(Half value) { return HalfToFloat(value.bits); }
 double ToDouble(BFloat value) { return BFloat16ToFloat(value.bits); }
 template <typename T>
@@ -67,7 +76,7 @@ Comparison CompareFloats(const Argument& argument, std::span<const std::byte> go
     const double want = std::fabs(ToDouble(Load<T>(want_bytes, i)));
     if (std::isfinite(want)) largest = std::max(largest, want);
   }
-  const double absolute = tolerance.absolute() * largest;
+  const double absolute = tolerance.absolute() * largest + LeastAllowed(argument.dtype);
   Comparison result;
   int64_t first = -1;
   double worst = 0;
@@ -124,6 +133,8 @@ v1::Tolerance DefaultTolerance(DType dtype) {
   if (dtype == DType::kFloat32) set(1e-3, 1e-4);
   if (dtype == DType::kFloat16) set(2e-2, 1e-2);
   if (dtype == DType::kBFloat16) set(5e-2, 2e-2);
+  if (dtype == DType::kFloat8E4M3) set(0.15, 3e-2);
+  if (dtype == DType::kFloat8E5M2) set(0.3, 3e-2);
   return tolerance;
 }
 
@@ -132,6 +143,11 @@ v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked) {
   if (asked.relative() > 0) tolerance.set_relative(asked.relative());
   if (asked.absolute() > 0) tolerance.set_absolute(asked.absolute());
   return tolerance;
+}
+
+double LeastAllowed(DType dtype) {
+  if (dtype == DType::kFloat8E4M3) return kE4M3.least();
+  return dtype == DType::kFloat8E5M2 ? kE5M2.least() : 0;
 }
 
 std::string ElementText(DType dtype, std::span<const std::byte> element) {
@@ -144,6 +160,10 @@ std::string ElementText(DType dtype, std::span<const std::byte> element) {
       return FloatText(ToDouble(Load<Half>(element, 0)));
     case DType::kBFloat16:
       return FloatText(ToDouble(Load<BFloat>(element, 0)));
+    case DType::kFloat8E4M3:
+      return FloatText(ToDouble(Load<E4M3>(element, 0)));
+    case DType::kFloat8E5M2:
+      return FloatText(ToDouble(Load<E5M2>(element, 0)));
     case DType::kInt64:
       return fmt::format("{}", Load<int64_t>(element, 0));
     case DType::kInt32:
@@ -182,6 +202,10 @@ Comparison Compare(const Argument& argument, std::span<const std::byte> got,
       return CompareFloats<Half>(argument, got, want, tolerance);
     case DType::kBFloat16:
       return CompareFloats<BFloat>(argument, got, want, tolerance);
+    case DType::kFloat8E4M3:
+      return CompareFloats<E4M3>(argument, got, want, tolerance);
+    case DType::kFloat8E5M2:
+      return CompareFloats<E5M2>(argument, got, want, tolerance);
     case DType::kInt64:
       return CompareExact<int64_t>(argument, got, want);
     case DType::kInt32:

@@ -26,9 +26,15 @@ struct Comparison {
 //   float16             relative 2e-2, absolute 1e-2: one rounding is 5e-4; accumulation may be
 //                       narrow
 //   bfloat16            relative 5e-2, absolute 2e-2: one rounding is 4e-3
+//   float8_e4m3fn       relative 0.15, absolute 3e-2: two neighbours are up to 1/8 apart
+//   float8_e5m2         relative 0.3, absolute 3e-2: two neighbours are up to 1/4 apart
 //   integers and bool   exact, whatever the tolerance says
 v1::Tolerance DefaultTolerance(DType dtype);
 v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked);
+
+// What is allowed whatever the tolerance says: of 8-bit floats the distance of the smallest ones,
+// for answers may all be near zero, where two kernels may round to neighbours; 0 of other types.
+double LeastAllowed(DType dtype);
 
 // One element, for people: "1.5", "nan", "-3".
 std::string ElementText(DType dtype, std::span<const std::byte> element);
@@ -39,8 +45,8 @@ std::string DescribeDifference(const Argument& argument, int64_t index,
                                std::span<const std::byte> got, std::span<const std::byte> want,
                                int64_t different);
 
-// Equal when |got - want| <= absolute * max|want| + relative * |want|, the largest over the finite
-// elements of `want`. NaN equals NaN only, an infinity equals the same infinity only. Both spans
+// Equal when |got - want| <= least + absolute * max|want| + relative * |want|, the largest over the
+// finite elements of `want`, with the least that is allowed of the type. NaN equals NaN only, an infinity equals the same infinity only. Both spans
 // hold argument.bytes.
 Comparison Compare(const Argument& argument, std::span<const std::byte> got,
                    std::span<const std::byte> want, const v1::Tolerance& tolerance);

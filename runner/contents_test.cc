@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/float16.h"
+#include "base/float8.h"
 #include "runner/compare.h"
 #include "runner/fill.h"
 #include "runner/unchecked.h"
@@ -54,6 +55,24 @@ TEST(FillTest, NarrowFloatsAreConvertedNotTruncatedBits) {
   for (size_t i = 0; i < wide.size(); ++i) {
     EXPECT_NEAR(HalfToFloat(half[i]), wide[i], 5e-4);
     EXPECT_NEAR(BFloat16ToFloat(brain[i]), wide[i], 4e-3);
+  }
+}
+
+TEST(FillTest, Float8sAreThoseOfFloatsRounded) {
+  const auto wide = Filled<float>(10000, DType::kFloat32, 0, "x");
+  for (const auto& [dtype, format] :
+       {std::pair{DType::kFloat8E4M3, kE4M3}, {DType::kFloat8E5M2, kE5M2}}) {
+    const auto narrow = Filled<uint8_t>(10000, dtype, 0, "x");
+    std::set<uint8_t> seen;
+    for (size_t i = 0; i < wide.size(); ++i) {
+      ASSERT_EQ(narrow[i], FloatToFloat8(wide[i], format));
+      seen.insert(narrow[i]);
+    }
+    EXPECT_GT(seen.size(), 50u);
+    for (uint8_t bits : Filled<uint8_t>(1000, dtype, 0, "x", ValueRange{1, 1.25})) {
+      EXPECT_GE(Float8ToFloat(bits, format), 1);
+      EXPECT_LT(Float8ToFloat(bits, format), 1.25f);
+    }
   }
 }
 
@@ -177,6 +196,50 @@ TEST(CompareTest, NarrowFloatsAreLooser) {
   EXPECT_EQ(CompareValues<uint16_t>(DType::kBFloat16, {brain(1.1f)}, {brain(1)}).different, 1);
 }
 
+// Two kernels may round to neighbours, of the smallest numbers too; two steps are a difference.
+TEST(CompareTest, NeighboursAmongFloat8sAreEqual) {
+  for (const auto& [dtype, format] :
+       {std::pair{DType::kFloat8E4M3, kE4M3}, {DType::kFloat8E5M2, kE5M2}}) {
+    for (uint8_t bits = 0; bits < format.largest; ++bits) {
+      const auto next = static_cast<uint8_t>(bits + 1);
+      EXPECT_EQ(CompareValues<uint8_t>(dtype, {bits}, {next}).different, 0) << +bits;
+      EXPECT_EQ(CompareValues<uint8_t>(dtype, {next}, {bits}).different, 0) << +bits;
+    }
+    const uint8_t one = FloatToFloat8(1, format), large = FloatToFloat8(1.5, format);
+    EXPECT_EQ(CompareValues<uint8_t>(dtype, {large}, {one}).different, 1);
+    EXPECT_EQ(CompareValues<uint8_t>(dtype, {2}, {0}).different, 1);
+    EXPECT_EQ(CompareValues<uint8_t>(dtype, {0x7f, 0xff}, {0xff, 0x7f}).different, 0) << "NaN";
+    EXPECT_EQ(CompareValues<uint8_t>(dtype, {0x7f}, {one}).different, 1);
+  }
+  EXPECT_EQ(LeastAllowed(DType::kFloat8E4M3), 0x1p-9);
+  EXPECT_EQ(LeastAllowed(DType::kFloat16), 0);
+}
+
+// A sum of 1,024 products of numbers as they are filled in, and one that leaves out 32 of them.
+TEST(CompareTest, AMissingSliceOfFloat8sIsFound) {
+  constexpr size_t kRows = 32, kTerms = 1024, kSlice = 32;
+  for (const auto& [dtype, format] :
+       {std::pair{DType::kFloat8E4M3, kE4M3}, {DType::kFloat8E5M2, kE5M2}}) {
+    const auto a = Filled<uint8_t>(kRows * kTerms, dtype, 0, "a"),
+               b = Filled<uint8_t>(kRows * kTerms, dtype, 0, "b");
+    const auto product = [&](size_t first) {
+      std::vector<uint8_t> sums;
+      for (size_t i = 0; i < kRows; ++i) {
+        for (size_t j = 0; j < kRows; ++j) {
+          float sum = 0;
+          for (size_t k = first; k < kTerms; ++k)
+            sum +=
+                Float8ToFloat(a[i * kTerms + k], format) * Float8ToFloat(b[j * kTerms + k], format);
+          sums.push_back(FloatToFloat8(sum, format));
+        }
+      }
+      return sums;
+    };
+    EXPECT_EQ(CompareValues<uint8_t>(dtype, product(0), product(0)).different, 0);
+    EXPECT_GT(CompareValues<uint8_t>(dtype, product(kSlice), product(0)).different, 20);
+  }
+}
+
 TEST(CompareTest, IntegersAreExactWhateverTheTolerance) {
   v1::Tolerance tolerance;
   tolerance.set_relative(1);
@@ -208,6 +271,10 @@ TEST(UncheckedTest, WhatIsNotFiniteIsCounted) {
             "output conv of the reference is not finite in 3 of 4 elements");
   EXPECT_EQ(Why(DType::kBFloat16, std::vector<uint16_t>{0x7f7f, 0x7f80}),
             "output conv of the reference is not finite in 1 of 2 elements");
+  EXPECT_EQ(Why(DType::kFloat8E4M3, std::vector<uint8_t>{0x7e, 0x7f, 0xff, 0x78}),
+            "output conv of the reference is not finite in 2 of 4 elements");
+  EXPECT_EQ(Why(DType::kFloat8E5M2, std::vector<uint8_t>{0x7b, 0x7c, 0xfe}),
+            "output conv of the reference is not finite in 2 of 3 elements");
   EXPECT_EQ(Why(DType::kFloat64, std::vector<double>{1, kNaN}),
             "output conv of the reference is not finite in 1 of 2 elements");
   EXPECT_EQ(Why(DType::kInt16, std::vector<uint16_t>{0x7f80, 0x7c00}), "");

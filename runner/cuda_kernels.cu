@@ -11,7 +11,22 @@ using u64 = unsigned long long;
 using i64 = long long;
 
 // The order of runner::DType.
-enum { kFloat64, kFloat32, kFloat16, kBFloat16, kInt64, kInt32, kInt16, kInt8, kUInt8, kBool };
+enum {
+  kFloat64,
+  kFloat32,
+  kFloat16,
+  kBFloat16,
+  kFloat8E4M3,
+  kFloat8E5M2,
+  kInt64,
+  kInt32,
+  kInt16,
+  kInt8,
+  kUInt8,
+  kUInt16,
+  kUInt32,
+  kBool
+};
 
 // runner::CompareState of cuda_kernels.h.
 struct CompareState {
@@ -33,6 +48,13 @@ __device__ double FromHalf(unsigned short bits) {
   return value;
 }
 
+// base/float8.h, by way of a half: its exponent has 5 bits, those of e5m2 and one more than e4m3's.
+__device__ double FromE5M2(u8 bits) { return FromHalf(static_cast<unsigned short>(bits << 8)); }
+__device__ double FromE4M3(u8 bits) {
+  if ((bits & 0x7f) == 0x7f) return __longlong_as_double(0x7ff8000000000000ll);
+  return 256 * FromHalf(static_cast<unsigned short>((bits & 0x80) << 8 | (bits & 0x7f) << 7));
+}
+
 __device__ bool IsExact(int dtype) { return dtype >= kInt64; }
 
 __device__ i64 LoadInteger(const void* data, i64 i, int dtype) {
@@ -43,6 +65,10 @@ __device__ i64 LoadInteger(const void* data, i64 i, int dtype) {
       return static_cast<const int*>(data)[i];
     case kInt16:
       return static_cast<const short*>(data)[i];
+    case kUInt16:
+      return static_cast<const unsigned short*>(data)[i];
+    case kUInt32:
+      return static_cast<const u32*>(data)[i];
     case kInt8:
       return static_cast<const signed char*>(data)[i];
     default:
@@ -60,6 +86,10 @@ __device__ double LoadDouble(const void* data, i64 i, int dtype) {
       return FromHalf(static_cast<const unsigned short*>(data)[i]);
     case kBFloat16:
       return __uint_as_float(static_cast<u32>(static_cast<const unsigned short*>(data)[i]) << 16);
+    case kFloat8E4M3:
+      return FromE4M3(static_cast<const u8*>(data)[i]);
+    case kFloat8E5M2:
+      return FromE5M2(static_cast<const u8*>(data)[i]);
     default:
       return static_cast<double>(LoadInteger(data, i, dtype));
   }
@@ -92,9 +122,10 @@ extern "C" __global__ void kiln_largest(const void* want, i64 elements, int dtyp
 
 // After kiln_largest. The rule is that of compare.h.
 extern "C" __global__ void kiln_compare(const void* got_data, const void* want_data, i64 elements,
-                                        int dtype, double absolute, double relative,
+                                        int dtype, double least, double absolute, double relative,
                                         CompareState* state) {
-  const double allowed = absolute * __longlong_as_double(static_cast<i64>(state->largest));
+  const double allowed =
+      least + absolute * __longlong_as_double(static_cast<i64>(state->largest));
   u64 worst = 0;
   u64 different = 0;
   u64 first = ~0ull;

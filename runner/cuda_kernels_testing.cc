@@ -32,9 +32,9 @@ CuResult CompareAll(const FakeLaunch& launch) {
   const auto* got = Pointer<const std::byte>(FakeParameter<CuPointer>(launch, 0));
   const auto* want = Pointer<const std::byte>(FakeParameter<CuPointer>(launch, 1));
   v1::Tolerance tolerance;
-  tolerance.set_absolute(FakeParameter<double>(launch, 4));
-  tolerance.set_relative(FakeParameter<double>(launch, 5));
-  auto* state = Pointer<CompareState>(FakeParameter<CuPointer>(launch, 6));
+  tolerance.set_absolute(FakeParameter<double>(launch, 5));
+  tolerance.set_relative(FakeParameter<double>(launch, 6));
+  auto* state = Pointer<CompareState>(FakeParameter<CuPointer>(launch, 7));
   const Comparison all = Compare(argument, {got, bytes}, {want, bytes}, tolerance);
   state->different = static_cast<uint64_t>(all.different);
   // max_error is worst / largest.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/float16.h"
+#include "base/float8.h"
 
 namespace kiln::runner {
 namespace {
@@ -43,6 +44,9 @@ void FillIntegers(std::span<std::byte> bytes, uint64_t key, int64_t index_limit,
               [=](uint64_t random) { return static_cast<T>(Integer(random, index_limit, low)); });
 }
 
+uint8_t ToE4M3(double value) { return FloatToFloat8(static_cast<float>(value), kE4M3); }
+uint8_t ToE5M2(double value) { return FloatToFloat8(static_cast<float>(value), kE5M2); }
+
 // `convert` rounds to the type, `back` is what became of it.
 template <typename T, typename Convert, typename Back>
 void FillFloatRange(std::span<std::byte> bytes, uint64_t key, const ValueRange& range,
@@ -77,6 +81,12 @@ void FillRange(std::span<std::byte> bytes, DType dtype, uint64_t key, const Valu
       return FillFloatRange<uint16_t>(bytes, key, range, to_half, HalfToFloat);
     case DType::kBFloat16:
       return FillFloatRange<uint16_t>(bytes, key, range, to_bfloat16, BFloat16ToFloat);
+    case DType::kFloat8E4M3:
+      return FillFloatRange<uint8_t>(bytes, key, range, ToE4M3,
+                                     [](uint8_t bits) { return Float8ToFloat(bits, kE4M3); });
+    case DType::kFloat8E5M2:
+      return FillFloatRange<uint8_t>(bytes, key, range, ToE5M2,
+                                     [](uint8_t bits) { return Float8ToFloat(bits, kE5M2); });
     case DType::kInt64:
       return FillIntegerRange<int64_t>(bytes, key, range);
     case DType::kInt32:
@@ -111,6 +121,10 @@ void FillRandom(std::span<std::byte> bytes, DType dtype, int64_t index_limit,
     case DType::kBFloat16:
       return FillWith<uint16_t>(bytes, key,
                                 [](uint64_t r) { return FloatToBFloat16(UnitFloat(r)); });
+    case DType::kFloat8E4M3:
+      return FillWith<uint8_t>(bytes, key, [](uint64_t r) { return ToE4M3(UnitFloat(r)); });
+    case DType::kFloat8E5M2:
+      return FillWith<uint8_t>(bytes, key, [](uint64_t r) { return ToE5M2(UnitFloat(r)); });
     case DType::kInt64:
       return FillIntegers<int64_t>(bytes, key, index_limit, -8);
     case DType::kInt32:

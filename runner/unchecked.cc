@@ -36,6 +36,10 @@ int64_t NotFinite(DType dtype, std::span<const std::byte> bytes) {
       return CountNotFinite<uint16_t>(bytes, 0x7c00);
     case DType::kBFloat16:
       return CountNotFinite<uint16_t>(bytes, 0x7f80);
+    case DType::kFloat8E4M3:  // NaN alone, all bits
+      return CountNotFinite<uint8_t>(bytes, 0x7f);
+    case DType::kFloat8E5M2:
+      return CountNotFinite<uint8_t>(bytes, 0x7c);
     default:
       return 0;
   }

@@ -10,7 +10,8 @@
 namespace kiln::runtime {
 namespace {
 
-constexpr uint8_t kInt = 0, kUnsigned = 1, kFloat = 2, kBFloat = 4, kBool = 6;
+constexpr uint8_t kInt = 0, kUnsigned = 1, kFloat = 2, kBFloat = 4, kBool = 6, kFloat8E4M3 = 10,
+                  kFloat8E5M2 = 12;
 
 KilnDLDataType DLDataTypeOf(DType dtype) {
   const auto bits = static_cast<uint8_t>(8 * DTypeBytes(dtype));
@@ -21,6 +22,10 @@ KilnDLDataType DLDataTypeOf(DType dtype) {
       return {kFloat, bits, 1};
     case DType::kBFloat16:
       return {kBFloat, bits, 1};
+    case DType::kFloat8E4M3:
+      return {kFloat8E4M3, bits, 1};
+    case DType::kFloat8E5M2:
+      return {kFloat8E5M2, bits, 1};
     case DType::kUInt8:
     case DType::kUInt16:
     case DType::kUInt32:
@@ -33,6 +38,8 @@ KilnDLDataType DLDataTypeOf(DType dtype) {
 }
 
 std::string TypeText(const KilnDLDataType& type) {
+  if (type.code == kFloat8E4M3) return "float8_e4m3fn";
+  if (type.code == kFloat8E5M2) return "float8_e5m2";
   constexpr std::string_view kNames[] = {"int",    "uint",    "float", "handle",
                                          "bfloat", "complex", "bool"};
   const std::string_view name = type.code < std::size(kNames) ? kNames[type.code] : "type";

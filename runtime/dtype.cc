@@ -11,12 +11,20 @@ struct Row {
   int64_t bytes;
 };
 constexpr Row kTable[] = {
-    {DType::kFloat64, "float64", 8}, {DType::kFloat32, "float32", 4},
-    {DType::kFloat16, "float16", 2}, {DType::kBFloat16, "bfloat16", 2},
-    {DType::kInt64, "int64", 8},     {DType::kInt32, "int32", 4},
-    {DType::kInt16, "int16", 2},     {DType::kInt8, "int8", 1},
-    {DType::kUInt8, "uint8", 1},     {DType::kUInt16, "uint16", 2},
-    {DType::kUInt32, "uint32", 4},   {DType::kBool, "bool", 1},
+    {DType::kFloat64, "float64", 8},
+    {DType::kFloat32, "float32", 4},
+    {DType::kFloat16, "float16", 2},
+    {DType::kBFloat16, "bfloat16", 2},
+    {DType::kFloat8E4M3, "float8_e4m3fn", 1},
+    {DType::kFloat8E5M2, "float8_e5m2", 1},
+    {DType::kInt64, "int64", 8},
+    {DType::kInt32, "int32", 4},
+    {DType::kInt16, "int16", 2},
+    {DType::kInt8, "int8", 1},
+    {DType::kUInt8, "uint8", 1},
+    {DType::kUInt16, "uint16", 2},
+    {DType::kUInt32, "uint32", 4},
+    {DType::kBool, "bool", 1},
 };
 
 const Row& RowOf(DType dtype) {
@@ -43,8 +51,17 @@ std::string_view DTypeName(DType dtype) { return RowOf(dtype).name; }
 int64_t DTypeBytes(DType dtype) { return RowOf(dtype).bytes; }
 
 bool IsFloat(DType dtype) {
-  return dtype == DType::kFloat64 || dtype == DType::kFloat32 || dtype == DType::kFloat16 ||
-         dtype == DType::kBFloat16;
+  switch (dtype) {
+    case DType::kFloat64:
+    case DType::kFloat32:
+    case DType::kFloat16:
+    case DType::kBFloat16:
+    case DType::kFloat8E4M3:
+    case DType::kFloat8E5M2:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace kiln::runtime

@@ -13,6 +13,8 @@ enum class DType {
   kFloat32,
   kFloat16,
   kBFloat16,
+  kFloat8E4M3,
+  kFloat8E5M2,
   kInt64,
   kInt32,
   kInt16,

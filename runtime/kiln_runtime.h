@@ -57,7 +57,7 @@ void kiln_free(KilnNetwork* network);
 
 typedef struct KilnTensorInfo {
   const char* name;
-  const char* dtype; /* "float32", "float16", "bfloat16", "float64", "int8", "uint8", "bool", ... */
+  const char* dtype; /* "float32", "float16", "bfloat16", "float8_e4m3fn", "int8", "bool", ... */
   int32_t ndim;      /* 0: a scalar */
   const int64_t* shape;
   int64_t bytes; /* row-major, contiguous */
@@ -81,7 +81,7 @@ typedef struct KilnDLDevice {
   int32_t device_id;
 } KilnDLDevice;
 typedef struct KilnDLDataType {
-  uint8_t code; /* 0 int, 1 unsigned, 2 float, 4 bfloat, 6 bool */
+  uint8_t code; /* 0 int, 1 unsigned, 2 float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2 */
   uint8_t bits;
   uint16_t lanes; /* 1 */
 } KilnDLDataType;

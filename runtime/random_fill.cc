@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/float16.h"
+#include "base/float8.h"
 #include "base/rng.h"
 
 namespace kiln::runtime {
@@ -33,6 +34,12 @@ void FillRandomly(std::span<std::byte> bytes, DType dtype, uint64_t seed) {
     case DType::kBFloat16:
       return Fill<uint16_t>(bytes, seed,
                             [](double v) { return FloatToBFloat16(static_cast<float>(v)); });
+    case DType::kFloat8E4M3:
+      return Fill<uint8_t>(bytes, seed,
+                           [](double v) { return FloatToFloat8(static_cast<float>(v), kE4M3); });
+    case DType::kFloat8E5M2:
+      return Fill<uint8_t>(bytes, seed,
+                           [](double v) { return FloatToFloat8(static_cast<float>(v), kE5M2); });
     default:
       std::fill(bytes.begin(), bytes.end(), std::byte{0});
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 
@@ -10,8 +12,9 @@ namespace {
 
 constexpr char kFull[] = "cuda -arch=sm_90", kRounding[] = "cuda -arch=sm_90 -math=tf32";
 
-std::string Text(ir::Type dtype) {
-  return dag::PrintDag(**dag::BuildOp("matmul", "16,16,64", {.dtype = dtype}));
+std::string Text(ir::Type dtype, std::optional<ir::Type> out_dtype = {}) {
+  return dag::PrintDag(
+      **dag::BuildOp("matmul", "16,16,64", {.dtype = dtype, .out_dtype = out_dtype}));
 }
 
 TEST(AnswerTolerance, IsByTypeUnlessTheTargetRounds) {
@@ -21,6 +24,15 @@ TEST(AnswerTolerance, IsByTypeUnlessTheTargetRounds) {
   EXPECT_LT(AnswerTolerance({}, product, kRounding).absolute(), 3e-3);
   EXPECT_EQ(AnswerTolerance({}, Text(ir::kFloat16), kRounding).absolute(), 0);
   EXPECT_EQ(AnswerTolerance({}, "no computation", kRounding).absolute(), 0);
+}
+
+TEST(AnswerTolerance, OfFloat8WhereThereAreUnitsForIt) {
+  const std::string product = Text(ir::kFloat8E4M3, ir::kFloat32);
+  EXPECT_GT(AnswerTolerance({}, product, kFull).absolute(), 3e-3);
+  EXPECT_LT(AnswerTolerance({}, product, kFull).absolute(), 1e-2);
+  EXPECT_EQ(AnswerTolerance({}, product, "cuda -arch=sm_86").absolute(), 0);
+  EXPECT_EQ(AnswerTolerance({}, product, "llvm").absolute(), 0);
+  EXPECT_EQ(AnswerTolerance({}, Text(ir::kFloat8E4M3), kFull).absolute(), 0) << "by type";
 }
 
 TEST(AnswerTolerance, WhatIsAskedForIsKept) {

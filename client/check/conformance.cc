@@ -153,7 +153,7 @@ StatusOr<std::vector<dag::KnownWorkload>> WorkloadsOf(const ConformanceFlags& fl
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
   if (target::AllowsTf32(target)) return dag::MatrixWorkloads("float32");
   std::vector<dag::KnownWorkload> all;
-  for (const char* dtype : {"float16", "bfloat16", "int8"})
+  for (const char* dtype : {"float16", "bfloat16", "int8", "float8_e4m3fn", "float8_e5m2"})
     std::ranges::copy(dag::MatrixWorkloads(dtype), std::back_inserter(all));
   return all;
 }

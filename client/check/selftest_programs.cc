@@ -59,6 +59,8 @@ const std::vector<SelfTestProgram>& SelfTestPrograms() {
       {"float16", {"matmul", "128,128,128", "", "float16"}, HalfVectors},
       {"bfloat16", {"dense", "64,128,96", "relu", "bfloat16"}},
       {"int8", {"dense", "64,128,256", "", "int8"}, ByteVectors},
+      {"float8_e4m3fn", {"dense", "64,128,256", "", "float8_e4m3fn"}},
+      {"float8_e5m2", {"matmul", "64,96,64", "relu", "float8_e5m2"}},
       {"float64", {"matmul", "64,64,64", "", "float64"}},
   };
   return programs;

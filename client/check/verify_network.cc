@@ -9,7 +9,6 @@
 #include "client/check/run_kernel.h"
 #include "client/compile/network_arrays.h"
 #include "compiler/dag/text.h"
-#include "compiler/target/math.h"
 #include "graph/evaluate.h"
 #include "runner/compare.h"
 #include "scheduler/answer_tolerance.h"
@@ -69,8 +68,6 @@ StatusOr<v1::Tolerance> Verification::ToleranceOfKernel(size_t kernel) const {
 // Errors of the kernels that round have either sign: together they are as the root of their number.
 StatusOr<v1::Tolerance> Verification::ToleranceOfOutputs() const {
   v1::Tolerance most = options_.tolerance;
-  const auto target = target::ParseTarget(network().target.text);
-  if (!target.ok() || !target::AllowsTf32(*target)) return most;
   int rounding = 0;
   for (size_t k = 0; k < network().kernels.size(); ++k) {
     KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfKernel(k));

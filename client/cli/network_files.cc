@@ -40,9 +40,11 @@ std::string TypeText(const runtime::NetworkTensor& tensor) {
 
 StatusOr<ir::NDArray> ReadArray(const std::string& path, const runtime::NetworkTensor& tensor) {
   KILN_ASSIGN_OR_RETURN(const NpyArray file, ReadNpy(path));
-  if (file.dtype != tensor.dtype || file.shape != tensor.shape) {
-    return InvalidArgument("{} has {}[{}], {} is {}", path, file.dtype, fmt::join(file.shape, ", "),
-                           tensor.name, TypeText(tensor));
+  const std::string_view wanted = NpyDtype(tensor.dtype);
+  if (file.dtype != wanted || file.shape != tensor.shape) {
+    return InvalidArgument("{} has {}[{}], {} is {}{}", path, file.dtype,
+                           fmt::join(file.shape, ", "), tensor.name, TypeText(tensor),
+                           wanted == tensor.dtype ? "" : fmt::format(", as {}: its bits", wanted));
   }
   KILN_ASSIGN_OR_RETURN(const graph::TensorType type, TypeOf(tensor));
   ir::NDArray array(type.type, type.shape);

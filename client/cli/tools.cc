@@ -75,7 +75,9 @@ Status OpsCommand(const std::string& name, bool json) {
   }
   if (json) return OkStatus();
   fmt::print(
-      "{}\n--epilogue: {}\n--dtype: float32, float16, bfloat16, float64, int8, int32, int64\n"
+      "{}\n--epilogue: {}\n--dtype: float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, "
+      "float64, int8, "
+      "int32, int64\n"
       "parameters of one: kiln ops OPERATOR\n",
       table.ToString(OutputColumns(STDOUT_FILENO)), fmt::join(dag::EpilogueNames(), ", "));
   return OkStatus();

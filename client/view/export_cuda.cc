@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "compiler/codegen/cuda/source.h"
+#include "compiler/dag/matrix_unit_bound.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
+#include "search/space/matrix_product.h"
 
 namespace kiln::client {
 namespace {
@@ -17,23 +21,24 @@ constexpr size_t kCommentColumns = 96;
 // What main has to know of a type. Tolerances are the runner's (docs/runner.md).
 struct TypeFacts {
   ir::Type type;
-  const char* name;  // enumerator and C++ type of main
-  const char* cpp;
+  const char* name;  // enumerator of main
   double relative, absolute;
 };
 constexpr TypeFacts kTypes[] = {
-    {ir::kFloat32, "kFloat", "float", 1e-3, 1e-4},
-    {ir::kFloat64, "kDouble", "double", 1e-9, 1e-10},
-    {ir::kFloat16, "kHalf", "__half", 2e-2, 1e-2},
-    {ir::kBFloat16, "kBfloat", "__nv_bfloat16", 5e-2, 2e-2},
-    {ir::kInt8, "kInt8", "signed char", 0, 0},
-    {ir::kInt32, "kInt32", "int", 0, 0},
-    {ir::kInt64, "kInt64", "long long", 0, 0},
-    {ir::kBool, "kBool", "bool", 0, 0},
-    {ir::kInt16, "kInt16", "short", 0, 0},
-    {ir::kUInt8, "kUInt8", "unsigned char", 0, 0},
-    {ir::kUInt16, "kUInt16", "unsigned short", 0, 0},
-    {ir::kUInt32, "kUInt32", "unsigned int", 0, 0},
+    {ir::kFloat32, "kFloat", 1e-3, 1e-4},
+    {ir::kFloat64, "kDouble", 1e-9, 1e-10},
+    {ir::kFloat16, "kHalf", 2e-2, 1e-2},
+    {ir::kBFloat16, "kBfloat", 5e-2, 2e-2},
+    {ir::kFloat8E4M3, "kE4m3", 0.15, 3e-2},
+    {ir::kFloat8E5M2, "kE5m2", 0.3, 3e-2},
+    {ir::kInt8, "kInt8", 0, 0},
+    {ir::kInt32, "kInt32", 0, 0},
+    {ir::kInt64, "kInt64", 0, 0},
+    {ir::kBool, "kBool", 0, 0},
+    {ir::kInt16, "kInt16", 0, 0},
+    {ir::kUInt8, "kUInt8", 0, 0},
+    {ir::kUInt16, "kUInt16", 0, 0},
+    {ir::kUInt32, "kUInt32", 0, 0},
 };
 
 StatusOr<TypeFacts> FactsOf(const ir::Buffer& buffer) {
@@ -117,11 +122,26 @@ std::string LaunchFunction(const std::string& name, const codegen::CudaSource& s
   return text + "}\n\n";
 }
 
-StatusOr<std::string> BufferTable(const std::string& name, const ir::Program& program) {
+// Of float32, where the target's matrix units round more than it does.
+dag::ErrorBound BoundOf(const ExportedKernel& kernel) {
+  const auto target = target::ParseTarget(kernel.target);
+  if (!target.ok()) return {};
+  return dag::MatrixUnitBound(
+             *kernel.dag,
+             [&](const ir::MatrixUnit& unit) { return search::HasMatrixUnit(*target, unit); })
+      .value_or(dag::ErrorBound());
+}
+
+StatusOr<std::string> BufferTable(const std::string& name, const ir::Program& program,
+                                  const dag::ErrorBound& bound) {
   std::string text = fmt::format("const Buffer {}[] = {{\n", name);
   for (int i = 0; i < program.num_args(); ++i) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
-    KILN_ASSIGN_OR_RETURN(const TypeFacts facts, FactsOf(buffer));
+    KILN_ASSIGN_OR_RETURN(TypeFacts facts, FactsOf(buffer));
+    if (buffer.type == ir::kFloat32) {
+      facts.relative = std::max(facts.relative, bound.relative);
+      facts.absolute = std::max(facts.absolute, bound.absolute);
+    }
     const char* role = buffer.scope == ir::Scope::kInput    ? "kInput"
                        : buffer.scope == ir::Scope::kOutput ? "kOutput"
                                                             : "kWorkspace";
@@ -140,7 +160,8 @@ constexpr char kDeclarations[] = R"cuda(void check(cudaError_t error) {
 
 enum Role { kInput, kOutput, kWorkspace };
 enum Type {
-  kFloat, kDouble, kHalf, kBfloat, kInt8, kInt32, kInt64, kBool, kInt16, kUInt8, kUInt16, kUInt32
+  kFloat, kDouble, kHalf, kBfloat, kE4m3, kE5m2,
+  kInt8, kInt32, kInt64, kBool, kInt16, kUInt8, kUInt16, kUInt32
 };
 struct Buffer {
   const char* name;
@@ -153,9 +174,9 @@ struct Buffer {
 
 )cuda";
 
-// {0}: cases of a switch over types, for store; {1}: for load.
+// SHORT_STORE and SHORT_LOAD: cases of the types that are not those of C.
 constexpr char kMain[] = R"cuda(size_t size_of(Type type) {
-  const size_t sizes[] = {4, 8, 2, 2, 1, 4, 8, 1, 2, 1, 2, 4};
+  const size_t sizes[] = {4, 8, 2, 2, 1, 1, 1, 4, 8, 1, 2, 1, 2, 4};
   return sizes[type];
 }
 
@@ -171,7 +192,7 @@ void store(void* to, Type type, long long i, double x) {
     case kUInt8: ((unsigned char*)to)[i] = (unsigned char)std::floor(x); break;
     case kUInt16: ((unsigned short*)to)[i] = (unsigned short)std::floor(x); break;
     case kUInt32: ((unsigned int*)to)[i] = (unsigned int)std::floor(x); break;
-HALF_STORE    default: std::abort();
+SHORT_STORE    default: std::abort();
   }
 }
 
@@ -187,14 +208,14 @@ double load(const void* from, Type type, long long i) {
     case kUInt8: return ((const unsigned char*)from)[i];
     case kUInt16: return ((const unsigned short*)from)[i];
     case kUInt32: return ((const unsigned int*)from)[i];
-HALF_LOAD    default: std::abort();
+SHORT_LOAD    default: std::abort();
   }
 }
 
 // Uniform: floats in [-1, 1), integers in [-8, 8), unsigned ones in [0, 16), or [0, index_limit). The same in every run.
 void fill(std::vector<char>& bytes, const Buffer& buffer) {
   static unsigned long long state = 1;
-  const bool is_float = buffer.type <= kBfloat;
+  const bool is_float = buffer.type <= kE5m2;
   for (long long i = 0; i < buffer.elements; ++i) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     const double u = (double)(state >> 11) / 9007199254740992.0;
@@ -205,6 +226,8 @@ void fill(std::vector<char>& bytes, const Buffer& buffer) {
 }
 
 bool same(const std::vector<char>& got, const std::vector<char>& want, const Buffer& buffer) {
+  // Of 8-bit floats the distance of the smallest ones, which two kernels may round to.
+  const double least = buffer.type == kE4m3 ? 1.0 / 512 : buffer.type == kE5m2 ? 1.0 / 65536 : 0;
   double largest = 0, worst = 0;
   long long wrong = 0, first = -1;
   for (long long i = 0; i < buffer.elements; ++i) {
@@ -216,7 +239,7 @@ bool same(const std::vector<char>& got, const std::vector<char>& want, const Buf
     if (g == w || (std::isnan(g) && std::isnan(w))) continue;
     const double error = std::fabs(g - w);
     if (error > worst) worst = error;
-    if (error <= buffer.absolute * largest + buffer.relative * std::fabs(w)) continue;
+    if (error <= least + buffer.absolute * largest + buffer.relative * std::fabs(w)) continue;
     if (wrong++ == 0) first = i;
   }
   if (wrong == 0) {
@@ -321,13 +344,39 @@ constexpr char kHalfLoad[] =
     "    case kHalf: return __half2float(((const __half*)from)[i]);\n"
     "    case kBfloat: return __bfloat162float(((const __nv_bfloat16*)from)[i]);\n";
 
-std::string Main(bool half_types) {
+// Of 8-bit floats, with the functions above the kernels of the reference.
+struct Float8Cases {
+  ir::Type type;
+  const char *store, *load;
+};
+constexpr Float8Cases kFloat8Cases[] = {
+    {ir::kFloat8E4M3,
+     "    case kE4m3: ((reference::float8_e4m3fn*)to)[i] = reference::float_to_e4m3((float)x); "
+     "break;\n",
+     "    case kE4m3: return reference::e4m3_to_float(((const "
+     "reference::float8_e4m3fn*)from)[i]);\n"},
+    {ir::kFloat8E5M2,
+     "    case kE5m2: ((reference::float8_e5m2*)to)[i] = reference::float_to_e5m2((float)x); "
+     "break;\n",
+     "    case kE5m2: return reference::e5m2_to_float(((const "
+     "reference::float8_e5m2*)from)[i]);\n"},
+};
+
+std::string Main(bool half_types, const ir::Program& reference) {
+  std::string store = half_types ? kHalfStore : "", load = half_types ? kHalfLoad : "";
+  for (const Float8Cases& cases : kFloat8Cases) {
+    if (std::ranges::find(reference.buffers, cases.type, &ir::Buffer::type) ==
+        reference.buffers.end())
+      continue;
+    store += cases.store;
+    load += cases.load;
+  }
   std::string text = kMain;
-  const auto put = [&](std::string_view mark, const char* code) {
-    text.replace(text.find(mark), mark.size(), half_types ? code : "");
+  const auto put = [&](std::string_view mark, const std::string& code) {
+    text.replace(text.find(mark), mark.size(), code);
   };
-  put("HALF_STORE", kHalfStore);
-  put("HALF_LOAD", kHalfLoad);
+  put("SHORT_STORE", store);
+  put("SHORT_LOAD", load);
   return text;
 }
 
@@ -342,9 +391,10 @@ StatusOr<ExportedFile> ExportCuda(const ExportedKernel& kernel) {
   KILN_ASSIGN_OR_RETURN(const codegen::CudaSource tuned_source, codegen::GenerateCuda(tuned));
   KILN_ASSIGN_OR_RETURN(const codegen::CudaSource reference_source,
                         codegen::GenerateCuda(reference));
-  KILN_ASSIGN_OR_RETURN(const std::string tuned_table, BufferTable("tuned_buffers", tuned));
+  const dag::ErrorBound bound = BoundOf(kernel);
+  KILN_ASSIGN_OR_RETURN(const std::string tuned_table, BufferTable("tuned_buffers", tuned, bound));
   KILN_ASSIGN_OR_RETURN(const std::string reference_table,
-                        BufferTable("reference_buffers", reference));
+                        BufferTable("reference_buffers", reference, bound));
   const bool half_types =
       tuned_source.needs_toolkit_headers || reference_source.needs_toolkit_headers;
   ExportedFile file;
@@ -359,7 +409,7 @@ StatusOr<ExportedFile> ExportCuda(const ExportedKernel& kernel) {
               fmt::format("const double kFlops = {:g};  // 0: not known\n\n",
                           std::max(0.0, kernel.flop_count)) +
               LaunchFunction("tuned", tuned_source) +
-              LaunchFunction("reference", reference_source) + Main(half_types);
+              LaunchFunction("reference", reference_source) + Main(half_types, reference);
   return file;
 }
 

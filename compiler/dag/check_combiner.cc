@@ -154,7 +154,7 @@ class Trial {
   static bool IsNear(Value a, Value b, ir::Type type) {
     if (!type.is_float()) return a.i == b.i;
     if (a.f == b.f) return true;
-    const double tolerance = type.bits == 16 ? 3e-2 : 1e-3;
+    const double tolerance = type.bits == 8 ? 0.3 : type.bits == 16 ? 3e-2 : 1e-3;
     return std::abs(a.f - b.f) <= tolerance * std::max({1.0, std::abs(a.f), std::abs(b.f)});
   }
 

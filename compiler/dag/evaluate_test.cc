@@ -7,6 +7,7 @@
 #include "compiler/dag/index_limit.h"
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/dag/text.h"
+#include "compiler/ir/scalar.h"
 
 namespace kiln::dag {
 namespace {
@@ -229,6 +230,26 @@ TEST(Evaluate, OperatorsSumFloat16InFloat32) {
   const NDArray more[] = {a, b, bias};
   EXPECT_EQ(RunOp("matmul", "1,1,1000", {.dtype = ir::kBFloat16, .epilogue = {"bias"}}, more),
             Numbers(ir::kBFloat16, {1, 1}, {1024}));
+}
+
+// 256 + 1 is 256 in either type.
+TEST(Evaluate, OperatorsSumFloat8InFloat32) {
+  for (const ir::Type type : {ir::kFloat8E4M3, ir::kFloat8E5M2}) {
+    NDArray ones(type, {448});
+    ones.Fill(1);
+    const NDArray inputs[] = {ones};
+    EXPECT_EQ(RunOp("sum", "448", {.dtype = type}, inputs), Numbers(type, {}, {448}));
+    NDArray a(type, {1, 321}), b(type, {321, 1});
+    a.Fill(1);
+    b.Fill(-1);
+    const NDArray more[] = {a, b};
+    EXPECT_EQ(RunOp("matmul", "1,1,321", {.dtype = type, .out_dtype = ir::kFloat32}, more),
+              Numbers(ir::kFloat32, {1, 1}, {-321}));
+    // What does not fit is the largest number.
+    b.Fill(type == ir::kFloat8E4M3 ? 2 : 256);
+    EXPECT_EQ(RunOp("matmul", "1,1,321", {.dtype = type}, more),
+              Numbers(type, {1, 1}, {ir::LargestFinite(type)}));
+  }
 }
 
 TEST(Evaluate, Int8ProductsAreSummedInInt32) {

@@ -196,6 +196,7 @@ class Printer {
     Append("{:g}", e->float_value);
     if (e->type.bits == 32) out_ += 'f';
     if (e->type.bits == 16) out_ += 'h';
+    if (e->type.bits == 8) Append("({})", TypeName(e->type));
   }
 
   void Load(Expr e) {

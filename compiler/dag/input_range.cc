@@ -5,20 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <vector>
 
 #include "compiler/dag/index_limit.h"
 #include "compiler/dag/text.h"
+#include "compiler/ir/scalar.h"
 
 namespace kiln::dag {
 namespace {
 
 // The largest finite value.
 double LargestOf(ir::Type type) {
-  if (type == ir::kFloat16) return 65504;
-  if (type == ir::kFloat64) return std::numeric_limits<double>::max();
-  if (type.is_float()) return std::numeric_limits<float>::max();
+  if (type.is_float()) return ir::LargestFinite(type);
   // The bounds of an int64 are doubles here, which hold whole numbers up to 2^53.
   return std::ldexp(1.0, std::min(53, type.is_unsigned() ? type.bits : type.bits - 1));
 }

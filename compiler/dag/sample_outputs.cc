@@ -81,8 +81,6 @@ std::vector<OutputGrid> GridsOf(const std::vector<int64_t>& shape, int64_t eleme
 
 // ---- what
 
-bool IsNarrow(ir::Type type) { return type == ir::kFloat16 || type == ir::kBFloat16; }
-
 // An operator that is being made.
 struct Draft {
   std::vector<int64_t> extents;  // of its variables: axes, then reduce axes
@@ -261,7 +259,7 @@ class Sampler {
   bool GoesIntoReader(const Operator& from, const std::vector<ir::Expr>& indices,
                       const Draft& draft) const {
     if (from.is_reduction() || from.num_outputs() > 1) return false;
-    if (IsNarrow(from.type()) && from.properties().flops_per_element != 0) return false;
+    if (from.type().is_short_float() && from.properties().flops_per_element != 0) return false;
     if (!from.properties().has_expensive) return true;
     double elements = 1;
     for (const int32_t var : UsedVars(indices, draft)) {

@@ -57,7 +57,8 @@ TEST(Text, EveryOperatorRoundTrips) {
     SCOPED_TRACE(c.Name());
     ExpectRoundTrip(*c.Build());
     if (c.dtype != ir::kFloat32) continue;
-    for (ir::Type type : {ir::kFloat16, ir::kFloat64, ir::kBFloat16}) {
+    for (ir::Type type :
+         {ir::kFloat16, ir::kFloat64, ir::kBFloat16, ir::kFloat8E4M3, ir::kFloat8E5M2}) {
       ASSERT_OK_AND_ASSIGN(DagPtr dag, BuildOp(c.op, c.args, {.dtype = type}));
       ExpectRoundTrip(*dag);
     }

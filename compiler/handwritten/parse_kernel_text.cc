@@ -165,7 +165,7 @@ StatusOr<ParameterValue> ValueOf(const toml::node& node, std::string_view what) 
 StatusOr<KernelArgument> NumberArgument(const toml::key& type, const toml::node& node) {
   KernelArgument argument;
   const StatusOr<ir::Type> parsed = ir::ParseType(type.str());
-  const bool known = parsed.ok() && *parsed != ir::kFloat16 && *parsed != ir::kBFloat16;
+  const bool known = parsed.ok() && !parsed->is_short_float();
   if (!known) {
     return ErrorAt(type.source(),
                    "arguments: '{}' is no type of a number, expected int8, int32, int64, bool, "

@@ -1,9 +1,9 @@
 // Evaluation of expressions on scalars, exactly as expr.h defines them. The program interpreter and
 // the evaluation of DAGs share it.
 //
-// float32 arithmetic is rounded to float32 at each operation, float64 is not rounded, float16 and
-// bfloat16 are carried in float32 and rounded at casts (and by the owner at stores). Ints wrap to
-// their width. Math calls are done in double.
+// float32 arithmetic is rounded to float32 at each operation, float64 is not rounded, shorter
+// floats are carried in float32 and rounded at casts (and by the owner at stores). Ints wrap to their
+// width. Math calls are done in double.
 //
 // CompiledExpr holds its own stack: one thread at a time. It keeps no pointer to the expression or
 // its pool. Cost: compiling ~ 40 ns a node, running ~ 4 ns a node plus the loads; a shared node is

@@ -213,8 +213,9 @@ TEST(EvaluateTest, ShiftsBeyondTheTypeHaveNoValue) {
 }
 
 TEST(EvaluateTest, RandomExpressionsFollowTheSpecification) {
-  const std::vector<RandomSlot> slots = {{kFloat32, 2}, {kInt32, 1},    {kFloat16, 1},
-                                         {kBool, 1},    {kBFloat16, 0}, {kFloat64, 3}};
+  const std::vector<RandomSlot> slots = {{kFloat32, 2},    {kInt32, 1},     {kFloat16, 1},
+                                         {kBool, 1},       {kBFloat16, 0},  {kFloat64, 3},
+                                         {kFloat8E4M3, 1}, {kFloat8E5M2, 2}};
   EndlessBuffers loads(slots);
   for (uint64_t seed = 0; seed < 20000; ++seed) {
     SCOPED_TRACE(seed);

@@ -16,7 +16,8 @@
 //   * kIf(c, a, b) evaluates only the chosen side, so it may guard an out-of-bounds load. kSelect
 //     evaluates both. kAnd, kOr evaluate left to right and stop early.
 //   * Expressions have no side effects.
-//   * bfloat16 and float16 arithmetic is carried out in float32 and rounded at each store or cast.
+//   * Arithmetic on floats of 16 and 8 bits is carried out in float32 and rounded at each store or
+//     cast.
 //
 // What a kVar and a kLoad mean depends on the owner: in the body of a dag::Operator variable i is
 // its i-th axis (spatial, then reduce) and slot s its s-th input; in a Program they are loop

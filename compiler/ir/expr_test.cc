@@ -91,6 +91,8 @@ TEST(ExprTest, LiteralsAreRoundedAndCastsOfThemFold) {
   EXPECT_EQ(pool.Float(0.1)->float_value, static_cast<double>(0.1f));
   EXPECT_EQ(pool.Float(0.1, kFloat16)->float_value, 0.0999755859375);
   EXPECT_EQ(pool.Float(0.1, kBFloat16)->float_value, 0.10009765625);
+  EXPECT_EQ(pool.Float(0.1, kFloat8E4M3)->float_value, 0.1015625);
+  EXPECT_EQ(pool.Cast(kFloat8E5M2, pool.Int(100000)), pool.Float(57344, kFloat8E5M2));
   EXPECT_EQ(pool.Cast(kFloat16, pool.Float(2049)), pool.Float(2048, kFloat16));
   EXPECT_EQ(pool.Cast(kFloat32, pool.Int(3)), pool.Float(3));
   EXPECT_EQ(pool.Cast(kInt8, pool.Int(200)), pool.Int(-56, kInt8));

@@ -5,12 +5,28 @@
 namespace kiln::ir {
 namespace {
 
+// Of sums of 8-bit floats Hopper's units keep about 14 bits (DeepSeek-V3 Technical Report, arXiv
+// 2412.19437, section 3.3.2).
+constexpr int kFloat8SumBits = 14;
+
 constexpr MatrixUnit kUnits[] = {
     {.name = "f16", .factor = kFloat16, .sum = kFloat32, .speed = 16},
     {.name = "bf16", .factor = kBFloat16, .sum = kFloat32, .speed = 16},
     {.name = "tf32", .factor = kFloat32, .sum = kFloat32, .speed = 8, .rounds = true},
     {.name = "s8", .factor = kInt8, .sum = kInt32, .speed = 32},
     {.name = "u8", .factor = kUInt8, .sum = kInt32, .speed = 32},
+    {.name = "e4m3",
+     .factor = kFloat8E4M3,
+     .sum = kFloat32,
+     .speed = 32,
+     .first_arch = 89,
+     .sum_bits = kFloat8SumBits},
+    {.name = "e5m2",
+     .factor = kFloat8E5M2,
+     .sum = kFloat32,
+     .speed = 32,
+     .first_arch = 89,
+     .sum_bits = kFloat8SumBits},
 };
 
 // The element under its conversion.

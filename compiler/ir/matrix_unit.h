@@ -23,6 +23,7 @@ struct MatrixUnit {
   int speed;              // products in the time of one multiply-add in float32 (H100)
   int first_arch = 80;    // of sm_80
   bool rounds = false;    // factors to fewer bits: not where a target does not allow it
+  int sum_bits = 24;      // of its mantissa that a float sum keeps from one instruction to the next
 
   // Terms that are read at once: 16 bytes.
   int64_t row_elements() const { return 16 / factor.bytes(); }

@@ -80,6 +80,8 @@ Tolerance DefaultTolerance(Type type) {
   if (type == kFloat32) return {1e-4, 1e-5};
   if (type == kFloat16) return {1e-2, 1e-2};
   if (type == kBFloat16) return {5e-2, 5e-2};
+  if (type == kFloat8E4M3) return {0.2, 0.1};
+  if (type == kFloat8E5M2) return {0.4, 0.2};
   return {};
 }
 

@@ -8,8 +8,8 @@
 namespace kiln::ir {
 namespace {
 using testing::HasSubstr;
-constexpr Type kAllTypes[] = {kBool,    kInt8,     kInt32,   kInt64,
-                              kFloat16, kBFloat16, kFloat32, kFloat64};
+constexpr Type kAllTypes[] = {kBool,     kInt8,    kInt32,   kInt64,      kFloat16,
+                              kBFloat16, kFloat32, kFloat64, kFloat8E4M3, kFloat8E5M2};
 
 TEST(NDArrayTest, StartsAtZeroAndKeepsWhatIsSet) {
   for (Type type : kAllTypes) {
@@ -54,7 +54,7 @@ TEST(NDArrayTest, RandomFillDependsOnTheSeedOnly) {
 }
 
 TEST(NDArrayTest, PoisonIsNaNInFloats) {
-  for (Type type : {kFloat16, kBFloat16, kFloat32, kFloat64}) {
+  for (Type type : {kFloat8E4M3, kFloat8E5M2, kFloat16, kBFloat16, kFloat32, kFloat64}) {
     NDArray array(type, {3});
     array.Poison();
     EXPECT_TRUE(std::isnan(array.GetDouble(2))) << TypeName(type);

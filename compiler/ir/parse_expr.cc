@@ -331,6 +331,13 @@ class Parser {
     return pool_.Cast(type, inner);
   }
 
+  // A finite number that became infinity, or the largest where there is no such rounding.
+  static bool IsTooLarge(double number, double rounded, Type type) {
+    if (std::isinf(number)) return false;
+    return std::isinf(rounded) ||
+           (Float8FormatOf(type) != nullptr && std::abs(number) > LargestFinite(type));
+  }
+
   StatusOr<Expr> BuildLiteral(const Syntax& syntax, Type type) {
     const std::string sign = syntax.is_negative ? "-" : "";
     const auto does_not_fit = [&] {
@@ -344,8 +351,7 @@ class Parser {
     }
     if (syntax.form == Form::kFloatLiteral) {
       const Expr e = pool_.Float(syntax.number, type);
-      if (std::isinf(e->float_value) && !std::isinf(syntax.number)) return does_not_fit();
-      return e;
+      return IsTooLarge(syntax.number, e->float_value, type) ? does_not_fit() : StatusOr<Expr>(e);
     }
     const uint64_t magnitude = syntax.magnitude;
     if (!syntax.is_negative && magnitude > uint64_t{INT64_MAX}) return does_not_fit();
@@ -355,7 +361,8 @@ class Parser {
                                               : does_not_fit();
     }
     const double number = CastValue(Value::Int(value), kInt64, type).f;
-    return std::isinf(number) ? StatusOr<Expr>(does_not_fit()) : pool_.Float(number, type);
+    return IsTooLarge(static_cast<double>(value), number, type) ? StatusOr<Expr>(does_not_fit())
+                                                                : pool_.Float(number, type);
   }
 
   StatusOr<Expr> BuildIndex(int i) {

@@ -57,7 +57,7 @@ bool ReadsBack(std::string_view text, double value, Type type) {
 
 std::string Digits(double value, Type type) {
   const bool is_small_integer = value == std::trunc(value) && std::abs(value) < 1e6;
-  if (type.bits == 16 && !is_small_integer) {
+  if (type.is_short_float() && !is_small_integer) {
     for (int digits = 1; digits < 6; ++digits) {
       std::string text = fmt::format("{:.{}g}", value, digits);
       if (ReadsBack(text, value, type)) return text;

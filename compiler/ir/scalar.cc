@@ -1,5 +1,6 @@
 #include "compiler/ir/scalar.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -54,11 +55,30 @@ int64_t Saturate(double value, Type type) {
 
 }  // namespace
 
+const Float8Format* Float8FormatOf(Type type) {
+  if (type == kFloat8E4M3) return &kE4M3;
+  return type == kFloat8E5M2 ? &kE5M2 : nullptr;
+}
+
+double LargestFinite(Type type) {
+  if (type == kFloat16) return 65504;
+  if (type == kBFloat16) return 0x1.fep127;
+  if (type == kFloat32) return std::numeric_limits<float>::max();
+  if (const Float8Format* format = Float8FormatOf(type))
+    return Float8ToFloat(format->largest, *format);
+  return std::numeric_limits<double>::max();
+}
+
 double RoundToType(double value, Type type) {
   if (std::isnan(value)) return std::numeric_limits<double>::quiet_NaN();
   if (type == kFloat32) return static_cast<float>(value);
-  if (type == kFloat16) return RoundSignificand(value, 11, -24, 65504.0);
-  if (type == kBFloat16) return RoundSignificand(value, 8, -133, 0x1.fep127);
+  const double largest = LargestFinite(type);
+  if (type == kFloat16) return RoundSignificand(value, 11, -24, largest);
+  if (type == kBFloat16) return RoundSignificand(value, 8, -133, largest);
+  if (const Float8Format* format = Float8FormatOf(type)) {
+    return RoundSignificand(std::clamp(value, -largest, largest), format->mantissa_bits + 1,
+                            format->least_exponent(), largest);
+  }
   return value;
 }
 
@@ -102,6 +122,9 @@ Value ReadElement(const void* data, Type type) {
       return Value::Float(HalfToFloat(LoadAs<uint16_t>(data)));
     case TypeCode::kBFloat:
       return Value::Float(BFloat16ToFloat(LoadAs<uint16_t>(data)));
+    case TypeCode::kFloatE4M3:
+    case TypeCode::kFloatE5M2:
+      return Value::Float(Float8ToFloat(LoadAs<uint8_t>(data), *Float8FormatOf(type)));
   }
   return Value::Int(0);
 }
@@ -122,6 +145,10 @@ void WriteElement(void* data, Type type, Value value) {
       return StoreAs(data, FloatToHalf(static_cast<float>(RoundToType(value.f, type))));
     case TypeCode::kBFloat:
       return StoreAs(data, FloatToBFloat16(static_cast<float>(RoundToType(value.f, type))));
+    case TypeCode::kFloatE4M3:
+    case TypeCode::kFloatE5M2:
+      return StoreAs(data, FloatToFloat8(static_cast<float>(RoundToType(value.f, type)),
+                                         *Float8FormatOf(type)));
   }
 }
 

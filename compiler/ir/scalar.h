@@ -7,12 +7,13 @@
 
 #include <cstdint>
 
+#include "base/float8.h"
 #include "compiler/ir/type.h"
 
 namespace kiln::ir {
 
-// Ints, unsigned ones too, and bools (0 or 1) in `i`; floats of every width in `f`, exactly. The type is known from
-// context.
+// Ints, unsigned ones too, and bools (0 or 1) in `i`; floats of every width in `f`, exactly. The
+// type is known from context.
 struct Value {
   union {
     int64_t i;
@@ -31,8 +32,14 @@ struct Value {
 };
 static_assert(sizeof(Value) == 8);
 
-// Nearest value of a float type, ties to even; past the largest: infinity. Every NaN becomes one
-// NaN.
+// How an 8-bit float is made up; null for other types.
+const Float8Format* Float8FormatOf(Type type);
+
+// The largest finite value of a float type.
+double LargestFinite(Type type);
+
+// Nearest value of a float type, ties to even; past the largest: infinity, of 8-bit floats the
+// largest. Every NaN becomes one NaN.
 double RoundToType(double value, Type type);
 
 // Two's complement wrap to the width, modulo 2^bits for unsigned types; bool: value != 0.

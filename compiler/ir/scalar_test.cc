@@ -45,6 +45,74 @@ TEST(ScalarTest, BFloatRounding) {
   EXPECT_EQ(round(1 + 0x1p-8 + 0x1p-40), 1 + 0x1p-7);
 }
 
+TEST(ScalarTest, Float8Rounding) {
+  auto e4m3 = [](double x) { return RoundToType(x, kFloat8E4M3); };
+  EXPECT_EQ(e4m3(0.1), 0.1015625);
+  EXPECT_EQ(e4m3(17), 16);  // tie to even
+  EXPECT_EQ(e4m3(19), 20);
+  EXPECT_EQ(e4m3(448), 448);
+  EXPECT_EQ(e4m3(1e300), 448);
+  EXPECT_EQ(e4m3(-kInf), -448);
+  EXPECT_EQ(e4m3(0x1p-9), 0x1p-9);
+  EXPECT_EQ(e4m3(0x1p-10), 0);
+  EXPECT_EQ(e4m3(0x1.8p-10), 0x1p-9);
+  EXPECT_TRUE(std::signbit(e4m3(-0x1p-11)));
+  EXPECT_TRUE(std::isnan(e4m3(kNan)));
+  // Rounding to float32 first would give the tie, and then 1.
+  EXPECT_EQ(e4m3(1 + 0x1p-4 + 0x1p-40), 1.125);
+  auto e5m2 = [](double x) { return RoundToType(x, kFloat8E5M2); };
+  EXPECT_EQ(e5m2(0.1), 0.09375);
+  EXPECT_EQ(e5m2(9), 8);
+  EXPECT_EQ(e5m2(kInf), 57344);
+  EXPECT_EQ(e5m2(-60000), -57344);
+  EXPECT_EQ(e5m2(0x1p-16), 0x1p-16);
+  EXPECT_EQ(e5m2(0x1p-17), 0);
+}
+
+// By way of doubles as by way of floats.
+TEST(ScalarTest, EveryHalfRoundsToFloat8AsInTheBase) {
+  for (const Type type : {kFloat8E4M3, kFloat8E5M2}) {
+    for (uint32_t i = 0; i < 0x10000; ++i) {
+      const float half = HalfToFloat(static_cast<uint16_t>(i));
+      const uint8_t bits = FloatToFloat8(half, *Float8FormatOf(type));
+      uint8_t written = 0;
+      WriteElement(&written, type, Value::Float(half));
+      if (std::isnan(half)) {
+        EXPECT_TRUE(std::isnan(ReadElement(&written, type).f)) << i;
+        continue;
+      }
+      EXPECT_EQ(written, bits) << half;
+      EXPECT_EQ(RoundToType(half, type), ReadElement(&bits, type).f) << half;
+    }
+  }
+}
+
+TEST(ScalarTest, TheLargestOfEachType) {
+  for (const Type type : {kFloat8E4M3, kFloat8E5M2, kFloat16, kBFloat16, kFloat32, kFloat64}) {
+    const double largest = LargestFinite(type);
+    EXPECT_EQ(RoundToType(largest, type), largest) << TypeName(type);
+    EXPECT_EQ(std::isinf(RoundToType(largest * 2, type)), Float8FormatOf(type) == nullptr)
+        << TypeName(type);
+  }
+}
+
+TEST(ScalarTest, EveryFloat8SurvivesMemory) {
+  for (const Type type : {kFloat8E4M3, kFloat8E5M2}) {
+    for (uint32_t i = 0; i < 0x100; ++i) {
+      const auto bits = static_cast<uint8_t>(i);
+      const Value value = ReadElement(&bits, type);
+      uint8_t written = 0;
+      WriteElement(&written, type, value);
+      if (std::isnan(value.f)) {
+        EXPECT_TRUE(std::isnan(ReadElement(&written, type).f)) << i;
+      } else {
+        // Infinities are read and not made.
+        EXPECT_EQ(written, std::isinf(value.f) ? bits - 1 : bits) << i;
+      }
+    }
+  }
+}
+
 TEST(ScalarTest, EveryHalfAndBFloatSurvivesMemory) {
   for (const Type type : {kFloat16, kBFloat16}) {
     for (uint32_t i = 0; i < 0x10000; ++i) {
@@ -99,7 +167,7 @@ TEST(ScalarTest, ElementsInMemory) {
   }
   WriteElement(memory + 1, kInt8, Value::Int(-129));
   EXPECT_EQ(ReadElement(memory + 1, kInt8).i, 127);
-  for (Type type : {kFloat16, kBFloat16, kFloat32, kFloat64}) {
+  for (Type type : {kFloat8E4M3, kFloat8E5M2, kFloat16, kBFloat16, kFloat32, kFloat64}) {
     WriteElement(memory + 1, type, Value::Float(0.1));
     EXPECT_EQ(ReadElement(memory + 1, type).f, RoundToType(0.1, type)) << TypeName(type);
   }

@@ -10,9 +10,9 @@ namespace {
 using testing::HasSubstr;
 
 const std::vector<RandomSlot>& Slots() {
-  static const auto* slots =
-      new std::vector<RandomSlot>{{kFloat32, 2},  {kInt32, 1},   {kFloat16, 1}, {kBool, 1},
-                                  {kBFloat16, 0}, {kFloat64, 3}, {kInt64, 1}};
+  static const auto* slots = new std::vector<RandomSlot>{
+      {kFloat32, 2}, {kInt32, 1}, {kFloat16, 1},    {kBool, 1},      {kBFloat16, 0},
+      {kFloat64, 3}, {kInt64, 1}, {kFloat8E4M3, 1}, {kFloat8E5M2, 2}};
   return *slots;
 }
 

@@ -5,10 +5,12 @@
 
 namespace kiln::ir {
 namespace {
-constexpr std::array<std::pair<std::string_view, Type>, 12> kTypes = {{
+constexpr std::array<std::pair<std::string_view, Type>, 14> kTypes = {{
     {"float32", kFloat32},
     {"float16", kFloat16},
     {"bfloat16", kBFloat16},
+    {"float8_e4m3fn", kFloat8E4M3},
+    {"float8_e5m2", kFloat8E5M2},
     {"float64", kFloat64},
     {"int8", kInt8},
     {"int32", kInt32},
@@ -34,8 +36,8 @@ StatusOr<Type> ParseType(std::string_view name) {
     if (candidate == name) return type;
   }
   return InvalidArgument(
-      "unknown type '{}', expected one of float32, float16, bfloat16, float64, int8, int16, int32, "
-      "int64, uint8, uint16, uint32, bool",
+      "unknown type '{}', expected one of float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, "
+      "float64, int8, int16, int32, int64, uint8, uint16, uint32, bool",
       name);
 }
 

@@ -10,7 +10,7 @@
 
 namespace kiln::ir {
 
-enum class TypeCode : uint8_t { kBool, kInt, kFloat, kBFloat, kUInt };
+enum class TypeCode : uint8_t { kBool, kInt, kFloat, kBFloat, kUInt, kFloatE4M3, kFloatE5M2 };
 
 struct Type {
   TypeCode code = TypeCode::kFloat;
@@ -21,7 +21,9 @@ struct Type {
   bool is_int() const { return code == TypeCode::kInt || code == TypeCode::kUInt; }
   bool is_unsigned() const { return code == TypeCode::kUInt; }
   bool is_bool() const { return code == TypeCode::kBool; }
-  bool is_float() const { return code == TypeCode::kFloat || code == TypeCode::kBFloat; }
+  bool is_float() const { return !is_bool() && !is_int(); }
+  // Of fewer than 32 bits: computed with in float32, and rounded at each store or cast.
+  bool is_short_float() const { return is_float() && bits < 32; }
   int bytes() const { return (bits + 7) / 8; }
 };
 
@@ -35,13 +37,16 @@ inline constexpr Type kUInt16{TypeCode::kUInt, 16};
 inline constexpr Type kUInt32{TypeCode::kUInt, 32};
 inline constexpr Type kFloat16{TypeCode::kFloat, 16};
 inline constexpr Type kBFloat16{TypeCode::kBFloat, 16};
+// base/float8.h says which numbers they have.
+inline constexpr Type kFloat8E4M3{TypeCode::kFloatE4M3, 8};
+inline constexpr Type kFloat8E5M2{TypeCode::kFloatE5M2, 8};
 inline constexpr Type kFloat32{TypeCode::kFloat, 32};
 inline constexpr Type kFloat64{TypeCode::kFloat, 64};
 // Loop variables and index arithmetic. Code generators narrow it to 32 bits where every value fits.
 inline constexpr Type kIndex = kInt64;
 
-// "float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16",
-// "uint32", "bool".
+// "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float64", "int8", "int16",
+// "int32", "int64", "uint8", "uint16", "uint32", "bool".
 std::string_view TypeName(Type type);
 StatusOr<Type> ParseType(std::string_view name);
 

@@ -32,9 +32,9 @@ constexpr OnnxType kTypes[] = {
     {"complex64"},
     {"complex128"},
     {"bfloat16", ir::kBFloat16},
-    {"float8e4m3fn"},
+    {"float8_e4m3fn", ir::kFloat8E4M3},
     {"float8e4m3fnuz"},
-    {"float8e5m2"},
+    {"float8_e5m2", ir::kFloat8E5M2},
     {"float8e5m2fnuz"},
     {"uint4"},
     {"int4"},
@@ -57,7 +57,8 @@ StatusOr<ir::Type> ElementType(int onnx_type) {
   const OnnxType* found = Find(onnx_type);
   if (found != nullptr && found->type) return *found->type;
   return Unimplemented(
-      "elements of {}; Kiln has bool, int8, int32, int64, float16, bfloat16, float32 and float64",
+      "elements of {}; Kiln has bool, int8, int32, int64, float8_e4m3fn, float8_e5m2, float16, "
+      "bfloat16, float32 and float64",
       ElementTypeName(onnx_type));
 }
 

@@ -13,14 +13,21 @@ using ::onnx::AttributeProto;
 using ::onnx::TensorProto;
 
 int OnnxType(std::string_view name) {
-  const std::pair<std::string_view, int> types[] = {
-      {"float32", TensorProto::FLOAT},   {"float64", TensorProto::DOUBLE},
-      {"float16", TensorProto::FLOAT16}, {"bfloat16", TensorProto::BFLOAT16},
-      {"int8", TensorProto::INT8},       {"int32", TensorProto::INT32},
-      {"int64", TensorProto::INT64},     {"bool", TensorProto::BOOL},
-      {"uint8", TensorProto::UINT8},     {"uint16", TensorProto::UINT16},
-      {"int16", TensorProto::INT16},     {"uint32", TensorProto::UINT32},
-      {"string", TensorProto::STRING}};
+  const std::pair<std::string_view, int> types[] = {{"float32", TensorProto::FLOAT},
+                                                    {"float64", TensorProto::DOUBLE},
+                                                    {"float16", TensorProto::FLOAT16},
+                                                    {"bfloat16", TensorProto::BFLOAT16},
+                                                    {"float8_e4m3fn", 17},
+                                                    {"float8_e5m2", 19},
+                                                    {"int8", TensorProto::INT8},
+                                                    {"int32", TensorProto::INT32},
+                                                    {"int64", TensorProto::INT64},
+                                                    {"bool", TensorProto::BOOL},
+                                                    {"uint8", TensorProto::UINT8},
+                                                    {"uint16", TensorProto::UINT16},
+                                                    {"int16", TensorProto::INT16},
+                                                    {"uint32", TensorProto::UINT32},
+                                                    {"string", TensorProto::STRING}};
   for (const auto& [known, type] : types)
     if (known == name) return type;
   return TensorProto::UNDEFINED;

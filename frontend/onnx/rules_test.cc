@@ -377,6 +377,41 @@ TEST(QuantizationTest, ByTensorAxisAndBlock) {
               StatusIs(StatusCode::kUnimplemented, HasSubstr("elements of uint8")));
 }
 
+// By their numbers in the file, which are newer than the proto's.
+TEST(QuantizationTest, Float8) {
+  const ir::NDArray x = Floats({6}, {0.1, 17, 19, -1000, 1e6, 0});
+  for (const auto& [number, type] :
+       {std::pair{int64_t{17}, ir::kFloat8E4M3}, {int64_t{19}, ir::kFloat8E5M2}}) {
+    std::vector<double> rounded;
+    for (int64_t i = 0; i < 6; ++i) rounded.push_back(ir::RoundToType(x.GetDouble(i), type));
+    const ir::NDArray want(type, {6}, rounded);
+    EXPECT_EQ(
+        OutputOf({.op = "Cast", .version = 19, .attributes = {{"to", number}}, .inputs = {x}}),
+        want);
+    EXPECT_EQ(OutputOf({.op = "CastLike", .version = 19, .inputs = {x, ir::NDArray(type, {1})}}),
+              want);
+    EXPECT_THAT(TryNode({.op = "Cast",
+                         .version = 19,
+                         .attributes = {{"to", number}, {"saturate", int64_t{0}}},
+                         .inputs = {x}}),
+                StatusIs(StatusCode::kUnimplemented, HasSubstr("saturate is 0")));
+    const ir::NDArray zero(type, {});
+    EXPECT_EQ(
+        OutputOf({.op = "QuantizeLinear", .version = 19, .inputs = {x, Floats({}, {1}), zero}}),
+        want);
+    EXPECT_EQ(OutputOf({.op = "QuantizeLinear",
+                        .version = 21,
+                        .attributes = {{"output_dtype", number}},
+                        .inputs = {x, Floats({}, {1})}}),
+              want);
+    for (double& value : rounded) value *= 2;
+    EXPECT_EQ(
+        OutputOf(
+            {.op = "DequantizeLinear", .version = 19, .inputs = {want, Floats({}, {2}), zero}}),
+        Floats({6}, rounded));
+  }
+}
+
 TEST(QuantizationTest, Products) {
   const ir::NDArray a = Int8({2, 2}, {1, -2, 3, 4}), b = Int8({2, 2}, {5, 6, 7, -8});
   const ir::NDArray y =

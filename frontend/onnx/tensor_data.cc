@@ -86,7 +86,7 @@ ConstantPtr Widened(const TensorType& type, const NarrowType& narrow,
   return Constant::FromArray(std::move(array));
 }
 
-// A list whose numbers stand for others: the bits of 16-bit floats, or integers of another size.
+// A list whose numbers stand for others: the bits of short floats, or integers of another size.
 template <typename List>
 StatusOr<ConstantPtr> FromNarrowed(const TensorType& type, const List& list) {
   if (list.size() != type.num_elements()) return WrongCount(type, list.size());
@@ -94,8 +94,8 @@ StatusOr<ConstantPtr> FromNarrowed(const TensorType& type, const List& list) {
   for (int64_t i = 0; i < array.num_elements(); ++i) {
     const auto bits = static_cast<int64_t>(list.Get(static_cast<int>(i)));
     if (type.type.is_float()) {
-      const auto half = static_cast<uint16_t>(bits);
-      std::memcpy(array.mutable_bytes().data() + 2 * i, &half, sizeof(half));
+      const auto size = static_cast<size_t>(type.type.bytes());  // the low ones come first
+      std::memcpy(array.mutable_bytes().data() + static_cast<size_t>(i) * size, &bits, size);
     } else {
       array.Set(i, ir::Value::Int(bits));
     }

@@ -116,7 +116,8 @@ TEST_P(EachNetworkTest, HasItsInputsAndOutputs) {
 
 // Weights are never made: those of all networks would take minutes.
 TEST_P(EachNetworkTest, AllFloatsAreOfTheTypeAskedForInEitherLayout) {
-  for (const ir::Type dtype : {ir::kFloat16, ir::kBFloat16, ir::kFloat32, ir::kFloat64}) {
+  for (const ir::Type dtype :
+       {ir::kFloat16, ir::kBFloat16, ir::kFloat8E4M3, ir::kFloat32, ir::kFloat64}) {
     for (const bool channels_last : {false, true}) {
       const Graph graph = Made(GetParam().name, {.channels_last = channels_last, .dtype = dtype});
       for (const graph::Value& value : graph.values()) {

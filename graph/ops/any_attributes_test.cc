@@ -36,8 +36,9 @@ class Mutation {
       INT64_MIN,        INT64_MIN + 1,          -(int64_t{1} << 40), INT32_MIN,        INT32_MAX,
       int64_t{1} << 31, (int64_t{1} << 31) + 1, int64_t{1} << 40,    int64_t{1} << 62, INT64_MAX};
   static constexpr int64_t kExtents[] = {1, 2, 3, 4, 5, 7, 1 << 20, int64_t{1} << 33};
-  static constexpr ir::Type kTypes[] = {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16,
-                                        ir::kInt64,   ir::kInt32,   ir::kInt8,    ir::kBool};
+  static constexpr ir::Type kTypes[] = {ir::kFloat32,  ir::kFloat64, ir::kFloat16,
+                                        ir::kBFloat16, ir::kInt64,   ir::kInt32,
+                                        ir::kInt8,     ir::kBool,    ir::kFloat8E4M3};
 
   uint64_t Below(uint64_t bound) { return rng_() % bound; }
   template <typename T, size_t n>

@@ -130,7 +130,7 @@ bool BroadcastsTo(std::span<const int64_t> shape, std::span<const int64_t> to) {
 }
 
 Value Widened(const Value& x, ir::Type type) {
-  return type == ir::kFloat16 || type == ir::kBFloat16 ? Cast(ir::kFloat32, x) : x;
+  return type.is_short_float() ? Cast(ir::kFloat32, x) : x;
 }
 
 Value IndexOf(const Value& id) { return Cast(ir::kIndex, id); }

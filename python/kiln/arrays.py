@@ -14,6 +14,8 @@ _DTYPES = {
     "float32": (2, 32, "f"),
     "float16": (2, 16, "e"),
     "bfloat16": (4, 16, "H"),
+    "float8_e4m3fn": (10, 8, "B"),
+    "float8_e5m2": (12, 8, "B"),
     "int64": (0, 64, "q"),
     "int32": (0, 32, "i"),
     "int16": (0, 16, "h"),
@@ -24,7 +26,9 @@ _DTYPES = {
     "uint8": (1, 8, "B"),
     "bool": (6, 8, "?"),
 }
-_FORMATS = {format: name for name, (_, _, format) in _DTYPES.items()}
+# Those that numpy and Python's buffers lack: what holds their bits.
+_BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+_FORMATS = {format: name for name, (_, _, format) in _DTYPES.items() if name not in _BITS}
 _FORMATS.update(l="int64", L="uint64")  # of C's long, which has 64 bits here
 
 _ALIGNMENT = 64  # what the kernels want; other memory is copied
@@ -46,8 +50,8 @@ def _contiguous(address, dtype, shape, wanted, *owners):
     """Row-major elements in the memory of the host."""
     if dtype not in _DTYPES:
         raise _refusal(wanted, f"its dtype is {dtype}, expected {wanted.dtype}")
-    if dtype == "uint16" and wanted.dtype == "bfloat16":  # its bits
-        dtype = "bfloat16"
+    if dtype == _BITS.get(wanted.dtype):
+        dtype = wanted.dtype
     code, bits, _ = _DTYPES[dtype]
     extents = (ctypes.c_int64 * len(shape))(*shape)
     tensor = DLTensor(address, DLDevice(CPU, 0), len(shape), DLDataType(code, bits, 1), extents, None, 0)
@@ -71,12 +75,19 @@ def _from_dlpack(array, wanted):
         device_type, _ = array.__dlpack_device__()
         # 1: what the library waits for is the legacy default stream.
         on_gpu = device_type in (CUDA, CUDA_MANAGED)
-        capsule = array.__dlpack__(stream=1) if on_gpu else array.__dlpack__()
+        as_bits = _is_torch_float8(array)
+        # Not every release of PyTorch hands out 8-bit floats.
+        handed = array.view(sys.modules["torch"].uint8) if as_bits else array
+        capsule = handed.__dlpack__(stream=1) if on_gpu else handed.__dlpack__()
     except (BufferError, RuntimeError) as error:  # it requires gradients, it is sparse, ...
         raise _refusal(wanted, str(error)) from error
     # A consumer that takes no capsule over leaves it to the capsule to free the tensor.
     address = _capsule.PyCapsule_GetPointer(capsule, b"dltensor")
-    return Held(DLTensor.from_address(address), capsule, array)
+    tensor = DLTensor.from_address(address)
+    if as_bits:
+        tensor = DLTensor.from_buffer_copy(tensor)
+        tensor.dtype = DLDataType(*_DTYPES[_torch_dtype(array)][:2], 1)
+    return Held(tensor, capsule, array)
 
 
 def _from_buffer(array, wanted):
@@ -120,8 +131,16 @@ def is_torch(array):
     return type(array).__module__.split(".")[0] == "torch"
 
 
+def _torch_dtype(array):
+    return str(array.dtype).removeprefix("torch.")
+
+
+def _is_torch_float8(array):
+    return is_torch(array) and _BITS.get(_torch_dtype(array)) == "uint8"
+
+
 def _new_numpy(numpy, dtype, shape):
-    dtype = numpy.dtype("uint16" if dtype == "bfloat16" else dtype)  # numpy has no bfloat16: its bits
+    dtype = numpy.dtype(_BITS.get(dtype, dtype))
     bytes_ = math.prod(shape) * dtype.itemsize
     memory = numpy.empty(bytes_ + _ALIGNMENT, numpy.uint8)
     begin = -memory.ctypes.data % _ALIGNMENT

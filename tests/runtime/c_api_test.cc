@@ -129,6 +129,10 @@ TEST_F(CApiTest, RefusesTensors) {
             "tensor 'x': its dtype is float16, expected float32");
   EXPECT_EQ(RefusalOf([](KilnDLTensor& x) { x.dtype.lanes = 4; }),
             "tensor 'x': its dtype is float32x4, expected float32");
+  EXPECT_EQ(RefusalOf([](KilnDLTensor& x) { x.dtype = {10, 8, 1}; }),
+            "tensor 'x': its dtype is float8_e4m3fn, expected float32");
+  EXPECT_EQ(RefusalOf([](KilnDLTensor& x) { x.dtype = {12, 8, 1}; }),
+            "tensor 'x': its dtype is float8_e5m2, expected float32");
   EXPECT_EQ(RefusalOf([](KilnDLTensor& x) { x.ndim = 1; }),
             "tensor 'x': its shape is [8], expected [8, 16]");
   int64_t transposed[] = {1, 8};

@@ -129,6 +129,20 @@ class NetworkTest(unittest.TestCase):
         self.refuses("'x': its dtype is uint8, expected float32", bytes(512))
         self.refuses("'x': list is no array", X.tolist())
 
+    def test_types_that_numpy_lacks_are_their_bits(self):
+        for dtype, held_as, code, bits in (
+            ("bfloat16", "uint16", 4, 16), ("float8_e4m3fn", "uint8", 10, 8), ("float8_e5m2", "uint8", 12, 8),
+        ):
+            wanted = kiln.network.Tensor("x", dtype, (2, 3))
+            values = kiln.arrays.new_array(wanted, None)
+            self.assertEqual((values.dtype.name, values.shape), (held_as, (2, 3)))
+            for given in (values, memoryview(values)):
+                got = kiln.arrays.hold(given, wanted).tensor.dtype
+                self.assertEqual((got.code, got.bits, got.lanes), (code, bits, 1))
+        # Of other networks they are what they say.
+        wanted = kiln.network.Tensor("x", "float32", (2, 3))
+        self.assertEqual(kiln.arrays.hold(numpy.zeros((2, 3), "uint8"), wanted).tensor.dtype.code, 1)
+
     def test_writes_outputs_where_the_caller_says(self):
         y, hidden = aligned((8, 8)), aligned((8, 8))
         outputs = self.net(X, out=(y, hidden))

@@ -1,4 +1,4 @@
-// Programs over 16-bit floats and bytes, and reductions over threads, as CUDA text on a CPU: what
+// Programs over short floats and bytes, and reductions over threads, as CUDA text on a CPU: what
 // the search proposes computes what the interpreter computes, with the instructions meant for it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,6 +67,22 @@ TEST(GpuTypes, BrainFloats) {
   const std::string texts =
       CheckedTexts(Dense("bfloat16", "float32(A[i, k]) * float32(B[j, k])"), 4, 1e-3);
   EXPECT_THAT(texts, testing::ContainsRegex("bfloat_x[248]"));
+}
+
+TEST(GpuTypes, Float8s) {
+  for (const auto& [type, vector] :
+       {std::pair{"float8_e4m3fn", "e4m3_x(2|4|8|16)"}, {"float8_e5m2", "e5m2_x(2|4|8|16)"}}) {
+    const std::string texts =
+        CheckedTexts(Dense(type, "float32(A[i, k]) * float32(B[j, k])"), 4, 1e-3);
+    EXPECT_THAT(texts, testing::ContainsRegex(vector));
+  }
+  // Sums in 8 bits, as the declaration says: the neighbours of what rounds else may differ. Maxima
+  // over threads are shuffled as they are.
+  CheckedTexts(Dense("float8_e5m2", "A[i, k] * B[j, k]"), 2, 0.3, "cuda -arch=sm_80");
+  const auto largest =
+      dag::ParseDag("input A: float8_e4m3fn[3, 300]\nC[i: 3] = max(k: 300) A[i, k]\n");
+  ASSERT_OK(largest);
+  EXPECT_THAT(CheckedTexts(*largest, 6, 0), testing::HasSubstr("__shfl_down_sync("));
 }
 
 TEST(GpuTypes, Bytes) {

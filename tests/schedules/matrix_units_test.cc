@@ -63,6 +63,13 @@ constexpr dag::OpCase kCases[] = {
     {"batch_matmul", "2,32,24,48,transpose_a=1,transpose_b=1", "", ir::kInt8},
     {"conv2d_nhwc", "1,14,14,32,32,3,3,1,1", "relu", ir::kInt8},
     {"conv2d_nhwc", "2,15,15,24,16,3,3,2,1,2", "", ir::kInt8},
+    {"matmul", "64,64,64", "", ir::kFloat8E4M3},
+    {"matmul", "49,40,147", "relu", ir::kFloat8E5M2},
+    {"dense", "33,100,80", "bias", ir::kFloat8E4M3},
+    {"batch_matmul", "2,32,24,48,transpose_a=1", "", ir::kFloat8E5M2},
+    {"batch_matmul", "2,32,24,48,transpose_a=1,transpose_b=1", "", ir::kFloat8E4M3},
+    {"conv2d_nhwc", "1,14,14,32,32,3,3,1,1", "bias,relu", ir::kFloat8E4M3},
+    {"conv2d_nhwc", "2,15,15,24,16,3,3,2,1,2", "", ir::kFloat8E5M2},
 };
 
 // Of more than 32 rows, and 16 columns at least.
@@ -79,8 +86,11 @@ constexpr dag::OpCase kWarpgroupCases[] = {
     {"conv2d_nhwc", "1,16,16,32,24,1,1,2,0", "", ir::kFloat16},
     {"conv1d_nwc", "1,64,32,32,3,1,1", "", ir::kFloat16},
 };
-// Of 16-bit results the last bit; of TF32 the rounding of factors.
-double ToleranceOf(const dag::OpCase& c) { return c.dtype.is_float() ? 1e-2 : 0; }
+// Of short floats the last bit; of TF32 the rounding of factors.
+double ToleranceOf(const dag::OpCase& c) {
+  if (!c.dtype.is_float()) return 0;
+  return c.dtype == ir::kFloat8E5M2 ? 0.26 : c.dtype.bits == 8 ? 0.13 : 1e-2;
+}
 
 Task MakeTask(const dag::OpCase& c) {
   return Task(c.Build(), *target::ParseTarget("cuda -arch=sm_90 -math=tf32"), {}, "[]");
@@ -226,8 +236,9 @@ TEST(MatrixUnits, OnlyOneArchitectureHasThoseOfFourWarps) {
 TEST(MatrixUnits, OnlyWhereThereAreSome) {
   Parameters parameters;
   parameters.matrix_unit_prob = 1;
-  for (const auto& [target, dtype] :
-       {std::pair{"cuda -arch=sm_75", ir::kFloat16}, {"cuda -arch=sm_90", ir::kFloat32}}) {
+  for (const auto& [target, dtype] : {std::pair{"cuda -arch=sm_75", ir::kFloat16},
+                                      {"cuda -arch=sm_86", ir::kFloat8E4M3},
+                                      {"cuda -arch=sm_90", ir::kFloat32}}) {
     const Task task(dag::OpCase{"matmul", "64,64,64", "", dtype}.Build(),
                     *target::ParseTarget(target), {}, "[]");
     const Sketch sketch = GenerateSketches({task, parameters})[0];

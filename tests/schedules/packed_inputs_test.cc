@@ -32,6 +32,7 @@ constexpr Case kCases[] = {
     {"conv2d_nhwc", "1,7,6,9,5,3,3,2,1", "bias,relu"},
     {"conv2d_nhwc", "2,5,5,8,4,3,3,1,1"},
     {"conv2d_nhwc", "1,4,4,16,8,1,1,1,0", "relu", "bfloat16"},
+    {"conv2d_nhwc", "1,4,4,16,8,1,1,1,0", "relu", "float8_e4m3fn"},
     {"matmul", "7,11,13"},
     {"dense", "5,17,9", "bias"},
     {"batch_matmul", "2,7,9,13"},

@@ -8,6 +8,7 @@
 #include "compiler/codegen/cuda/emulation_testing.h"
 #include "compiler/codegen/cuda/programs_testing.h"
 #include "compiler/codegen/cuda/source.h"
+#include "compiler/ir/interpreter.h"
 #include "compiler/ir/program_text.h"
 
 namespace kiln::codegen {
@@ -195,11 +196,14 @@ TEST(Cuda, TwoKernelsVirtualThreadsGuardsAndIndices) {
 }
 
 TEST(Cuda, HalfVectors) {
-  for (const std::string type : {"float16", "bfloat16"}) {
+  for (const auto& [type, tolerance] : {std::pair<std::string, double>{"float16", 2e-3},
+                                        {"bfloat16", 2e-2},
+                                        {"float8_e4m3fn", 0.13},
+                                        {"float8_e5m2", 0.26}}) {
     const std::string text = Elementwise(
         fmt::format("a: input {0}[64], b: input {0}[64], out: output {0}[64]", type),
         "vectorize v in 0..8 { out[t*8 + v] = a[t*8 + v]*b[t*8 + v] + a[t*8 + v] @ s }");
-    ExpectRight(text, type == "float16" ? 2e-3 : 2e-2);
+    ExpectRight(text, tolerance);
     EXPECT_THAT(Generate(text), HasSubstr("_x8*>(&a[t * 8]);"));
   }
 }
@@ -229,6 +233,61 @@ TEST(Cuda, VectorsOfSeveralOutputs) {
   // Lane after lane: what is stored is read by another lane.
   const std::string across = text(32, "y[t*4 + v] = if(v >= 1, x[t*4 + v - 1], 0.0)");
   EXPECT_THAT(Generate(across), AllOf(HasSubstr("y["), Not(HasSubstr("float4"))));
+}
+
+// Of what a half can say, the middles of neighbours among it, and of what lies beside that.
+TEST(Cuda, ConversionsOfFloat8AreThoseOfTheInterpreter) {
+  for (const std::string type : {"float8_e4m3fn", "float8_e5m2"}) {
+    for (const std::string from : {"float16", "float32", "float64", "int32", "int64", "bool"}) {
+      SCOPED_TRACE(from + " to " + type);
+      ASSERT_OK_AND_ASSIGN(
+          const ir::Program program,
+          ir::ParseProgram(fmt::format(
+              "program(a: input {0}[65536], out: output {1}[65536], back: output float32[65536]) "
+              "{{ stage s stage b kernel k grid [64, 1, 1] block [256, 1, 1] {{ blockIdx.x i in "
+              "0..64 {{ threadIdx.x t in 0..256 {{ for f in 0..4 {{ out[i*1024 + f*256 + t] = "
+              "{1}(a[i*1024 + f*256 + t]) @ s back[i*1024 + f*256 + t] = "
+              "float32({1}(a[i*1024 + f*256 + t])) @ b }} }} }} }} }}",
+              from, type)));
+      std::vector<ir::NDArray> buffers = {ir::NDArray(*ir::ParseType(from), {65536}),
+                                          ir::NDArray(*ir::ParseType(type), {65536}),
+                                          ir::NDArray(ir::kFloat32, {65536})};
+      const double nudge = from == "float64" ? 0x1p-40 : 0x1p-20;
+      for (uint32_t i = 0; i < 65536; ++i) {
+        const auto bits = static_cast<uint16_t>(i);
+        const double half = ir::ReadElement(&bits, ir::kFloat16).f;
+        buffers[0].SetDouble(i, half * (1 + nudge * (static_cast<int>(i / 5 % 3) - 1)));
+      }
+      std::vector<ir::NDArray> expected = buffers;
+      ir::NDArray* const arguments[] = {&expected[0], &expected[1], &expected[2]};
+      ASSERT_OK(ir::Interpret(program, arguments));
+      ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+      EXPECT_FALSE(source.needs_toolkit_headers && from != "float16");
+      ASSERT_OK(EmulateCuda(program, source, buffers));
+      for (int64_t i = 0; i < 65536; ++i) {
+        const double got = buffers[1].GetDouble(i), want = expected[1].GetDouble(i);
+        ASSERT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
+            << buffers[0].GetDouble(i) << ": " << got << ", expected " << want;
+        ASSERT_EQ(std::signbit(got), std::signbit(want));
+        ASSERT_TRUE(buffers[2].GetDouble(i) == got || std::isnan(got));
+      }
+      if (!FindNvrtc().ok()) continue;
+      for (const char* arch : {"sm_80", "sm_89", "sm_90"}) {
+        ASSERT_OK_AND_ASSIGN(const std::string ptx, CompilePtx(source.text, arch));
+        EXPECT_EQ(ptx.find("cvt.rn.satfinite.") != ptx.npos, std::string(arch) != "sm_80");
+        EXPECT_OK(CompileCubin(source.text, arch).status());
+      }
+    }
+  }
+}
+
+TEST(Cuda, MovedFloat8sAreNotConverted) {
+  const std::string text =
+      Elementwise("a: input float8_e4m3fn[256], out: output float8_e4m3fn[256]",
+                  "vectorize v in 0..16 { out[t*16 + v] = a[t*16 + v] @ s }");
+  ExpectRight(text, 0);
+  const std::string cuda = Generate(text), kernel = cuda.substr(cuda.find("__global__"));
+  EXPECT_THAT(kernel, AllOf(HasSubstr("e4m3_x16"), Not(HasSubstr("_to_"))));
 }
 
 TEST(Cuda, MovedHalvesAreNotConverted) {

@@ -27,6 +27,7 @@ template <typename T> T max(T a, T b) { return a < b ? b : a; }
 template <typename T> T min(T a, T b) { return b < a ? b : a; }
 #define __global__
 #define __device__
+#define __host__
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
@@ -216,6 +217,15 @@ void EmulateMultiply(Sum* const (&c)[4], const unsigned (&a)[4], const unsigned 
                                       const unsigned (&b)[2]) { \
     EmulateMultiply<BITS, SUM>({&c0, &c1, &c2, &c3}, a, b, [](unsigned bits) { return VALUE; }); \
   }
+// With so many bits of exponent; those of 5 have infinities.
+inline float float8_value(unsigned bits, int exponent_bits) {
+  const int m = 7 - exponent_bits, e = bits >> m & ((1 << exponent_bits) - 1), bias = (1 << (exponent_bits - 1)) - 1;
+  const int mantissa = bits & ((1 << m) - 1);
+  const float sign = bits & 0x80 ? -1.0f : 1.0f;
+  if (exponent_bits == 5 && e == 31) return mantissa ? NAN : sign * INFINITY;
+  if ((bits & 0x7f) == 0x7f) return NAN;
+  return sign * ldexpf(e == 0 ? mantissa : mantissa + (1 << m), (e == 0 ? 1 : e) - bias - m);
+}
 MULTIPLY_TILES(f16, 16, float, __half2float(__half{(unsigned short)bits}))
 MULTIPLY_TILES(bf16, 16, float, __bfloat162float(__nv_bfloat16{(unsigned short)bits}))
 // What the unit does with bits that were not rounded away is not said.
@@ -226,6 +236,8 @@ inline float tf32_value(unsigned bits) {
 MULTIPLY_TILES(tf32, 32, float, tf32_value(bits))
 MULTIPLY_TILES(s8, 8, int, (signed char)bits)
 MULTIPLY_TILES(u8, 8, int, (unsigned char)bits)
+MULTIPLY_TILES(e4m3, 8, float, float8_value(bits, 4))
+MULTIPLY_TILES(e5m2, 8, float, float8_value(bits, 5))
 template <int kTiles, int kParts> void emulated_round_tiles(unsigned (&tiles)[kTiles][kParts]) {
   for (auto& tile : tiles) {
     for (unsigned& bits : tile) bits = (bits + 0x1000) & ~0x1fffu;

@@ -3,8 +3,10 @@
 #include <cmath>
 
 #include "compiler/arith/range.h"
+#include "compiler/codegen/cuda/float8.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/ir/infix.h"
+#include "compiler/ir/scalar.h"
 
 namespace kiln::codegen {
 namespace {
@@ -17,7 +19,6 @@ using enum Precedence;
 
 bool FitsInt(Interval r) { return arith::RangeOfType(ir::kInt32).Contains(r); }
 bool IsIndex(Expr e) { return e->type == ir::kIndex; }
-bool IsHalf(Type type) { return type == ir::kFloat16 || type == ir::kBFloat16; }
 
 std::string FloatText(double value, Type type) {
   const bool is_double = type == ir::kFloat64;
@@ -56,6 +57,8 @@ Precedence Tighter(Precedence p) { return static_cast<Precedence>(static_cast<in
 CudaText FromMemory(Type type, int64_t index_limit, const std::string& raw) {
   if (type == ir::kFloat16) return {fmt::format("__half2float({})", raw)};
   if (type == ir::kBFloat16) return {fmt::format("__bfloat162float({})", raw)};
+  if (ir::Float8FormatOf(type) != nullptr)
+    return {fmt::format("{}_to_float({})", Float8Name(type), raw)};
   if (type != ir::kInt64) return {raw};
   if (index_limit > 0 && index_limit <= INT32_MAX)
     return {fmt::format("static_cast<int>({})", raw)};
@@ -70,6 +73,10 @@ std::string ToMemory(Type type, const CudaText& value) {
   if (type == ir::kBFloat16) {
     return value.is_long ? fmt::format("__double2bfloat16({})", value.text)
                          : fmt::format("__float2bfloat16_rn({})", value.text);
+  }
+  if (ir::Float8FormatOf(type) != nullptr) {
+    return fmt::format("{}_to_{}({})", value.is_long ? "double" : "float", Float8Name(type),
+                       value.text);
   }
   return value.text;
 }
@@ -308,14 +315,14 @@ CudaText CudaExprs::PrintCast(Expr e) {
   const CudaText a = Child(e->arg(0));
   if (from == to) return a;
   if (to.is_bool()) return {fmt::format("{} != 0", Wrap(a, kSum)), kEquality};
-  if (IsHalf(to)) {
-    (to == ir::kFloat16 ? preamble_.half : preamble_.bfloat) = true;
+  if (to.is_short_float()) {
+    preamble_.Use(to);
     return FromMemory(
         to, 0,
         ToMemory(to,
                  from == ir::kFloat64 ? CudaText{fmt::format("{}", a.text), kTernary, true} : a));
   }
-  if (to == ir::kFloat32 && IsHalf(from)) return a;
+  if (to == ir::kFloat32 && from.is_short_float()) return a;
   if (to == ir::kIndex && (from.is_int() || from.is_bool())) {
     // Beside an unsigned int, C computes with unsigned ints.
     if (from == ir::kUInt32) {
@@ -358,7 +365,7 @@ CudaText CudaExprs::PrintLoad(Expr e) {
 }
 
 CudaText CudaExprs::PrintRaw(Expr e) {
-  if (!IsHalf(e->type)) return Print(e);
+  if (!e->type.is_short_float()) return Print(e);
   // What is only moved is not converted.
   if (const auto found = held_loads_.find(e); found != held_loads_.end()) return {found->second};
   if (e->op == Op::kLoad) return {Element(e->id, PlaceOf(e->id, e->args()))};

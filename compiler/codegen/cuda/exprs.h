@@ -3,7 +3,7 @@
 //   * Addresses are flattened and simplified (compiler/arith/simplify.h).
 //   * Index arithmetic is `int` wherever every intermediate value fits, proven node by node, and
 //     `long long` elsewhere.
-//   * Halves are converted where they are computed with, not where they are only moved.
+//   * Short floats are converted where they are computed with, not where they are only moved.
 #pragma once
 
 #include <cstdint>

@@ -103,7 +103,8 @@ void ExpectRight(const Product& product, double tolerance = 1e-5) {
   ASSERT_OK(CompareEmulated(program, 17, tolerance));
   if (!FindNvrtc().ok()) return;
   ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
-  ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileCubin(source.text, "sm_80"));
+  const bool is_float8 = product.type.starts_with("float8");
+  ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileCubin(source.text, is_float8 ? "sm_89" : "sm_80"));
   for (const KernelResources& kernel : cubin.kernels) EXPECT_EQ(kernel.stack_bytes, 0);
   EXPECT_EQ(cubin.log, "");
 }
@@ -215,6 +216,39 @@ TEST(MatrixTile, BytesOfSeveralWarpsAndTiles) {
   ExpectRight(Bytes({.a_by_k = true, .wi = 2, .wj = 2, .iv = 3, .jv = 1}, "uint8"), 0);
 }
 
+Product Float8s(Product product, std::string_view type = "float8_e4m3fn") {
+  product = Bytes(product, type);
+  product.product = "float32({a})*float32({b})";
+  product.accumulator = "float32";
+  return product;
+}
+
+// Read as other bytes are.
+TEST(MatrixTile, Float8sOfEveryLayout) {
+  for (const auto& [type, unit] : {std::pair{"float8_e4m3fn", "e4m3"}, {"float8_e5m2", "e5m2"}}) {
+    for (const bool a_by_k : {false, true}) {
+      for (const bool b_by_k : {false, true}) {
+        const Product product =
+            Float8s({.a_by_k = a_by_k, .b_by_k = b_by_k, .wj = 2, .depth = 64}, type);
+        ExpectRight(product);
+        const std::string text = Generate(product);
+        const std::string kernel = text.substr(text.find("__global__"));
+        EXPECT_THAT(kernel, HasSubstr(fmt::format("multiply_tiles_{}(acc[0], acc[", unit)));
+        EXPECT_EQ(kernel.find("load_tiles_transposed(a_tiles") != kernel.npos, a_by_k);
+        EXPECT_EQ(kernel.find("load_tiles_transposed(b_tiles") != kernel.npos, b_by_k);
+        EXPECT_EQ(kernel.find("unzip_bytes(") != kernel.npos, a_by_k || b_by_k);
+        EXPECT_THAT(kernel, Not(HasSubstr("_to_float(")));
+      }
+    }
+  }
+}
+
+TEST(MatrixTile, Float8sOfSeveralWarpsAndTiles) {
+  ExpectRight(Float8s({.wi = 2, .wj = 2, .iv = 4, .jv = 3, .depth = 96, .k_split = 3}));
+  ExpectRight(Float8s({.a_by_k = true, .b_by_k = false, .wi = 4, .iv = 1, .jv = 4}, "float8_e5m2"));
+  ExpectRight(Float8s({.a_by_k = true, .wi = 2, .wj = 2, .iv = 3, .jv = 1}));
+}
+
 TEST(MatrixTile, LongSumsInLoops) {
   const Product product{.jv = 4, .depth = 96, .k_split = 3};
   ExpectRight(product);
@@ -243,6 +277,8 @@ TEST(MatrixTile, WhatDoesNotFitIsRefused) {
        "it is no sum of products of two elements"},
       {Bytes({.depth = 48}), "no loop of the sum has a multiple of 32 iterations"},
       {Tf32({.depth = 20}), "no loop of the sum has a multiple of 8 iterations"},
+      {Float8s({.depth = 48}), "no loop of the sum has a multiple of 32 iterations"},
+      {Bytes({}, "float8_e4m3fn"), "it is no sum of products of two elements"},
   };
   for (const auto& [product, why] : kCases) {
     EXPECT_THAT(Generate(product),
@@ -257,11 +293,14 @@ TEST(MatrixTile, CompilesForEveryArchitecture) {
       {Tf32({}), "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"},
       {Bytes({.a_by_k = true}), "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"},
       {Bytes({}, "uint8"), "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"},
+      {Float8s({.b_by_k = false}), "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"},
+      {Float8s({}, "float8_e5m2"), "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32"},
   };
   if (!FindNvrtc().ok()) GTEST_SKIP() << "no NVRTC";
   for (const auto& [product, instruction] : kCases) {
     const std::string text = Generate(product);
     for (const char* arch : {"sm_80", "sm_89", "sm_90"}) {
+      if (product.type.starts_with("float8") && std::string_view(arch) == "sm_80") continue;
       SCOPED_TRACE(arch);
       ASSERT_OK_AND_ASSIGN(const std::string ptx, CompilePtx(text, arch));
       EXPECT_THAT(ptx, HasSubstr(instruction));
@@ -282,6 +321,14 @@ TEST(MatrixTile, NeedsAnArchitectureThatHasThem) {
   EXPECT_THAT(CheckCudaProgram(program, {}, *target::ParseTarget("cuda -arch=sm_75")),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("matrix units as they are from sm_80 on, the target is sm_75")));
+}
+
+TEST(MatrixTile, Float8sNeedALaterOne) {
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(Float8s({}).Text()));
+  EXPECT_OK(CheckCudaProgram(program, {}, *target::ParseTarget("cuda -arch=sm_89")));
+  EXPECT_THAT(CheckCudaProgram(program, {}, *target::ParseTarget("cuda -arch=sm_86")),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("matrix units as they are from sm_89 on, the target is sm_86")));
 }
 
 TEST(MatrixTile, RoundsOnlyWhereTheTargetAllowsIt) {

@@ -24,6 +24,9 @@ constexpr std::string_view kReserved[] = {
     "sigmoid", "floor_div", "floor_mod", "shared_memory", "copied", "copy_async", "copy_async_if",
     "commit_copies", "wait_for_copies", "in_block", "cluster_barrier", "leave_cluster",
     "load_tiles", "load_tiles_transposed", "multiply_tiles_f16", "multiply_tiles_bf16",
+    "float8_e4m3fn", "float8_e5m2", "e4m3_to_float", "e5m2_to_float", "float_to_e4m3",
+    "float_to_e5m2", "double_to_e4m3", "double_to_e5m2", "to_odd",
+    "float_bits_of",
     "swizzled", "fence_async_proxy", "start_products", "commit_products", "wait_for_products",
     "settle", "matrix_descriptor", "multiply_warpgroup_f16", "multiply_warpgroup_bf16",
     // types and variables of CUDA

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "compiler/codegen/cuda/float8.h"
 #include "compiler/codegen/cuda/matrix_warpgroup.h"
 
 namespace kiln::codegen {
@@ -186,11 +187,19 @@ std::string MatrixUnits(const CudaPreamble& preamble) {
 
 }  // namespace
 
+void CudaPreamble::Use(ir::Type type) {
+  half |= type == ir::kFloat16;
+  bfloat |= type == ir::kBFloat16;
+  e4m3 |= type == ir::kFloat8E4M3;
+  e5m2 |= type == ir::kFloat8E5M2;
+}
+
 std::string PreambleText(const CudaPreamble& preamble) {
   std::string text;
   if (preamble.half) text += "#include <cuda_fp16.h>\n";
   if (preamble.bfloat) text += "#include <cuda_bf16.h>\n";
   if (!text.empty()) text += '\n';
+  text += Float8Definitions(preamble.e4m3, preamble.e5m2);
   for (const auto& [name, definition] : preamble.vector_types) text += definition + '\n';
   if (preamble.sigmoid) {
     text +=

@@ -15,17 +15,20 @@ namespace kiln::codegen {
 
 // What the kernels use of it; noted while they are emitted.
 struct CudaPreamble {
-  bool half = false, bfloat = false;                           // types
-  bool sigmoid = false, floor_div = false, floor_mod = false;  // functions of values
-  bool async_copies = false;                                   // sm_80: copies to shared memory
-  bool swizzle = false;                                        // places in shared memory
-  bool cluster = false;                                        // sm_90: blocks of a cluster
+  bool half = false, bfloat = false, e4m3 = false, e5m2 = false;  // types
+  bool sigmoid = false, floor_div = false, floor_mod = false;     // functions of values
+  bool async_copies = false;                                      // sm_80: copies to shared memory
+  bool swizzle = false;                                           // places in shared memory
+  bool cluster = false;                                           // sm_90: blocks of a cluster
   // sm_90a: products by four warps together, by columns and type.
   std::set<std::pair<int64_t, std::string_view>> warpgroup_units;
   std::map<std::string, std::string> vector_types;  // name -> definition
   // Whose products of tiles they use, in the order of their table.
   std::set<const ir::MatrixUnit*> matrix_units;
   bool unzips_bytes = false;  // of their tiles
+
+  // Of elements and values of a type, its definition and conversions.
+  void Use(ir::Type type);
 };
 
 std::string PreambleText(const CudaPreamble& preamble);

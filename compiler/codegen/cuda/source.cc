@@ -9,6 +9,7 @@
 #include "compiler/codegen/cuda/shared.h"
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/types.h"
+#include "compiler/ir/scalar.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
@@ -68,8 +69,7 @@ class Generator {
       kernel_names_.push_back(names_.Unique(kernel.name));
     for (const ir::Buffer& buffer : program_.buffers) {
       buffer_names_.push_back(names_.Unique(buffer.name));
-      if (buffer.type == ir::kFloat16) preamble_.half = true;
-      if (buffer.type == ir::kBFloat16) preamble_.bfloat = true;
+      preamble_.Use(buffer.type);
     }
     for (const ir::LoopVar& var : program_.vars) var_names_.push_back(names_.Unique(var.name));
   }
@@ -142,7 +142,10 @@ class Generator {
         : output->type.is_bool()        ? "!out[0]"
         : output->type == ir::kFloat16  ? "__float2half_rn(__half2float(out[0]) + 1000.0f)"
         : output->type == ir::kBFloat16 ? "__float2bfloat16_rn(__bfloat162float(out[0]) + 1000.0f)"
-                                        : "out[0] + 100";
+        : ir::Float8FormatOf(output->type) != nullptr  // large, of the other sign
+            ? fmt::format("{}{{static_cast<unsigned char>((~out[0].bits & 0x80) | 0x78)}}",
+                          CudaTypeName(output->type))
+            : "out[0] + 100";
     const int64_t index = outside ? output->num_elements() + 10 : 0;
     kernels += fmt::format(
         "// fault test\nextern \"C\" __global__ void {}({}* out) {{\n  out[{}] = {};\n}}\n\n",

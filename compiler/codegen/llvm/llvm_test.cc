@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <cstring>
 #include <random>
 #include <regex>
 #include <sstream>
@@ -62,9 +64,9 @@ std::string InnerLoop(const std::string& assembly) {
 TEST(LlvmTest, EveryLoopKindAndType) {
   for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kParallel, LoopKind::kVectorized,
                               LoopKind::kUnrolled, LoopKind::kVThread}) {
-    for (const ir::Type type :
-         {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16, ir::kInt8, ir::kInt16,
-          ir::kInt32, ir::kInt64, ir::kUInt8, ir::kUInt16, ir::kUInt32, ir::kBool}) {
+    for (const ir::Type type : {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16,
+                                ir::kFloat8E4M3, ir::kFloat8E5M2, ir::kInt8, ir::kInt16, ir::kInt32,
+                                ir::kInt64, ir::kUInt8, ir::kUInt16, ir::kUInt32, ir::kBool}) {
       for (const int64_t extent : {1, 7, 100, 1000}) {
         const Status status = CompareWithReference(MakeCopy(kind, extent, type).program(), 3, 0);
         EXPECT_TRUE(status.ok()) << ir::LoopKindName(kind) << " " << ir::TypeName(type) << " "
@@ -74,10 +76,44 @@ TEST(LlvmTest, EveryLoopKindAndType) {
   }
 }
 
+// All that 16 bits can say, in vectors with a rest.
+TEST(LlvmTest, EveryHalfRoundsToFloat8AndBack) {
+  for (const std::string cpu : {"native", "x86-64"}) {
+    for (const ir::Type type : {ir::kFloat8E4M3, ir::kFloat8E5M2}) {
+      constexpr int64_t kSize = 65536;
+      ProgramBuilder b;
+      const int X = b.Buffer("x", Scope::kInput, {kSize}, ir::kFloat16);
+      const int Y = b.Buffer("y", Scope::kOutput, {kSize}, type);
+      const int Z = b.Buffer("z", Scope::kOutput, {kSize}, ir::kFloat32);
+      const Expr v = b.Var("v", kSize), w = b.Var("w", kSize);
+      b.Kernel("round", b.For(v, LoopKind::kVectorized,
+                              b.Store(Y, {v}, b.pool().Cast(type, b.Load(X, {v})))));
+      b.Kernel("widen", b.For(w, LoopKind::kVectorized,
+                              b.Store(Z, {w}, b.pool().Cast(ir::kFloat32, b.Load(Y, {w})))));
+      std::vector<ir::NDArray> args = MakeArguments(b.program(), 1);
+      for (uint32_t i = 0; i < kSize; ++i) {
+        const auto bits = static_cast<uint16_t>(i);
+        std::memcpy(args[0].mutable_bytes().data() + 2 * i, &bits, 2);
+      }
+      ASSERT_OK_AND_ASSIGN(const std::vector<ir::NDArray> actual,
+                           RunCompiled(b.program(), args, Cpu(cpu)));
+      ASSERT_OK(RunReference(b.program(), args));
+      for (int64_t i = 0; i < kSize; ++i) {
+        const double got = actual[2].GetDouble(i), want = args[2].GetDouble(i);
+        ASSERT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
+            << cpu << " " << ir::TypeName(type) << " of " << args[0].GetDouble(i) << ": " << got
+            << ", expected " << want;
+        ASSERT_EQ(std::signbit(got), std::signbit(want)) << args[0].GetDouble(i);
+      }
+    }
+  }
+}
+
 TEST(LlvmTest, ConversionsRoundToNearestEven) {
-  const std::vector<ir::Type> types = {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16,
-                                       ir::kInt8,    ir::kInt32,   ir::kInt64,   ir::kBool,
-                                       ir::kInt16,   ir::kUInt8,   ir::kUInt16,  ir::kUInt32};
+  const std::vector<ir::Type> types = {ir::kFloat32,    ir::kFloat64,   ir::kFloat16, ir::kBFloat16,
+                                       ir::kInt8,       ir::kInt32,     ir::kInt64,   ir::kBool,
+                                       ir::kInt16,      ir::kUInt8,     ir::kUInt16,  ir::kUInt32,
+                                       ir::kFloat8E4M3, ir::kFloat8E5M2};
   std::mt19937_64 rng(5);
   for (const std::string cpu : {"native", "x86-64"}) {
     for (const ir::Type from : types) {
@@ -460,8 +496,8 @@ TEST_F(LlvmFaultTest, InfiniteLoopHangs) {
 }
 
 TEST(LlvmWrongAnswerTest, OneElementIsFarOff) {
-  for (const ir::Type type : {ir::kFloat32, ir::kFloat16, ir::kBFloat16, ir::kFloat64, ir::kInt8,
-                              ir::kInt64, ir::kBool}) {
+  for (const ir::Type type : {ir::kFloat32, ir::kFloat16, ir::kBFloat16, ir::kFloat8E4M3,
+                              ir::kFloat8E5M2, ir::kFloat64, ir::kInt8, ir::kInt64, ir::kBool}) {
     const ir::Program program = MakeCopy(LoopKind::kVectorized, 9, type).program();
     for (uint64_t seed = 1; seed <= 4; ++seed) {
       std::vector<ir::NDArray> expected = MakeArguments(program, seed);

@@ -168,7 +168,8 @@ INSTANTIATE_TEST_SUITE_P(
 // Every intrinsic, on float32, float64 and the short types, in vectors with a rest, against the
 // reference.
 TEST(LlvmIntrinsicTest, AllOnAllFloatTypes) {
-  for (const ir::Type type : {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16}) {
+  for (const ir::Type type : {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16,
+                              ir::kFloat8E4M3, ir::kFloat8E5M2}) {
     for (int id = 0; id <= static_cast<int>(Intrinsic::kLog2); ++id) {
       const auto intrinsic = static_cast<Intrinsic>(id);
       ProgramBuilder b;
@@ -183,7 +184,8 @@ TEST(LlvmIntrinsicTest, AllOnAllFloatTypes) {
       const double tolerance = type == ir::kFloat64   ? 1e-14
                                : type == ir::kFloat32 ? 1e-6
                                : type == ir::kFloat16 ? 2e-3
-                                                      : 2e-2;
+                               : type.bits == 16      ? 2e-2
+                                                      : 0.3;
       const Status status = CompareWithReference(b.program(), 1, tolerance);
       EXPECT_TRUE(status.ok()) << ir::IntrinsicName(intrinsic) << " " << ir::TypeName(type) << ": "
                                << status;

@@ -1,11 +1,9 @@
 #include "compiler/codegen/llvm/number.h"
 
+#include "compiler/ir/scalar.h"
+
 namespace kiln::codegen {
 using llvm::Value;
-
-namespace {
-bool IsShortFloat(ir::Type type) { return type.is_float() && type.bits == 16; }
-}  // namespace
 
 llvm::Type* NumberFormats::ComputeType(ir::Type type) {
   if (type.is_bool()) return builder_.getInt1Ty();
@@ -14,7 +12,7 @@ llvm::Type* NumberFormats::ComputeType(ir::Type type) {
 }
 
 llvm::Type* NumberFormats::MemoryType(ir::Type type) {
-  if (type.is_bool()) return builder_.getInt8Ty();
+  if (type.is_bool() || ir::Float8FormatOf(type) != nullptr) return builder_.getInt8Ty();
   if (type == ir::kBFloat16 || (type == ir::kFloat16 && !half_convert_))
     return builder_.getInt16Ty();
   if (type == ir::kFloat16) return builder_.getHalfTy();
@@ -24,6 +22,7 @@ llvm::Type* NumberFormats::MemoryType(ir::Type type) {
 Value* NumberFormats::FromMemory(ir::Type type, Value* v) {
   if (type.is_bool()) return builder_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
   if (type == ir::kBFloat16) return BFloatToFloat(v);
+  if (const Float8Format* format = ir::Float8FormatOf(type)) return Float8ToFloat(v, *format);
   if (type != ir::kFloat16) return v;
   return half_convert_ ? builder_.CreateFPExt(v, Like(v, builder_.getFloatTy())) : HalfToFloat(v);
 }
@@ -31,11 +30,12 @@ Value* NumberFormats::FromMemory(ir::Type type, Value* v) {
 Value* NumberFormats::ToMemory(ir::Type type, Value* v) {
   if (type.is_bool()) return builder_.CreateZExt(v, Like(v, builder_.getInt8Ty()));
   if (type == ir::kBFloat16) return FloatToBFloat(v);
+  if (const Float8Format* format = ir::Float8FormatOf(type)) return FloatToFloat8(v, *format);
   if (type != ir::kFloat16) return v;
   return half_convert_ ? builder_.CreateFPTrunc(v, Like(v, builder_.getHalfTy())) : FloatToHalf(v);
 }
 
-// Rounding twice (64 -> 32 -> 16 bits) goes wrong only on ties that the first rounding made;
+// Rounding twice (64 -> 32 -> 16 or 8 bits) goes wrong only on ties that the first rounding made;
 // rounding to odd makes none.
 Value* NumberFormats::NarrowToFloat(Value* v) {
   llvm::Type* bits_type = Like(v, builder_.getInt32Ty());
@@ -111,6 +111,52 @@ Value* NumberFormats::FloatToBFloat(Value* v) {
                               Like(v, builder_.getInt16Ty()));
 }
 
+// As base/float8.cc does it.
+Value* NumberFormats::Float8ToFloat(Value* v, const Float8Format& format) {
+  llvm::Type* type = Like(v, builder_.getInt32Ty());
+  llvm::Type* float_type = Like(v, builder_.getFloatTy());
+  const auto constant = [&](uint32_t c) { return llvm::ConstantInt::get(type, c); };
+  Value* bits = builder_.CreateZExt(v, type);
+  Value* sign = builder_.CreateShl(builder_.CreateAnd(bits, constant(0x80)), constant(24));
+  Value* magnitude = builder_.CreateAnd(bits, constant(0x7f));
+  Value* shifted =
+      builder_.CreateShl(magnitude, constant(static_cast<uint32_t>(format.dropped_bits())));
+  Value* special = builder_.CreateOr(shifted, constant(0x7f800000));
+  Value* normal = builder_.CreateAdd(shifted, constant(format.rebias()));
+  Value* result = builder_.CreateSelect(builder_.CreateICmpUGT(magnitude, constant(format.largest)),
+                                        special, normal);
+  Value* small = builder_.CreateFMul(builder_.CreateUIToFP(magnitude, float_type),
+                                     llvm::ConstantFP::get(float_type, format.least()));
+  Value* is_small = builder_.CreateICmpULT(magnitude, constant(1u << format.mantissa_bits));
+  result = builder_.CreateSelect(is_small, builder_.CreateBitCast(small, type), result);
+  return builder_.CreateBitCast(builder_.CreateOr(result, sign), float_type);
+}
+
+Value* NumberFormats::FloatToFloat8(Value* v, const Float8Format& format) {
+  llvm::Type* type = Like(v, builder_.getInt32Ty());
+  const auto constant = [&](uint32_t c) { return llvm::ConstantInt::get(type, c); };
+  const auto drop = static_cast<uint32_t>(format.dropped_bits());
+  Value* bits = builder_.CreateBitCast(v, type);
+  Value* sign = builder_.CreateAnd(builder_.CreateLShr(bits, constant(24)), constant(0x80));
+  Value* magnitude = builder_.CreateAnd(bits, constant(0x7fffffff));
+  Value* odd = builder_.CreateAnd(builder_.CreateLShr(magnitude, constant(drop)), constant(1));
+  const uint32_t half = (1u << (drop - 1)) - 1;
+  Value* normal = builder_.CreateAdd(magnitude, constant(half - format.rebias()));
+  normal = builder_.CreateLShr(builder_.CreateAdd(normal, odd), constant(drop));
+  Value* sum =
+      builder_.CreateFAdd(builder_.CreateBitCast(magnitude, v->getType()),
+                          builder_.CreateBitCast(constant(format.aligning()), v->getType()));
+  Value* small = builder_.CreateSub(builder_.CreateBitCast(sum, type), constant(format.aligning()));
+  Value* result = builder_.CreateSelect(
+      builder_.CreateICmpULT(magnitude, constant(format.least_normal())), small, normal);
+  result = builder_.CreateSelect(
+      builder_.CreateICmpUGE(magnitude, constant(format.FloatBits(format.largest))),
+      constant(format.largest), result);
+  result = builder_.CreateSelect(builder_.CreateICmpUGT(magnitude, constant(0x7f800000)),
+                                 constant(0x7f), result);
+  return builder_.CreateTrunc(builder_.CreateOr(result, sign), Like(v, builder_.getInt8Ty()));
+}
+
 Value* NumberFormats::Convert(ir::Type from, ir::Type to, Value* v) {
   if (from == to) return v;
   llvm::Type* type = Like(v, ComputeType(to));
@@ -126,7 +172,7 @@ Value* NumberFormats::Convert(ir::Type from, ir::Type to, Value* v) {
     }
     return builder_.CreateIntCast(v, type, /*isSigned=*/!from.is_bool() && !from.is_unsigned());
   }
-  if (IsShortFloat(to)) {
+  if (to.is_short_float()) {
     if (from.is_int() && from.bits >= 32) {
       llvm::Type* wide = Like(v, builder_.getDoubleTy());
       v = from.is_unsigned() ? builder_.CreateUIToFP(v, wide) : builder_.CreateSIToFP(v, wide);

@@ -2,12 +2,14 @@
 // header includes LLVM.
 //
 //   float16, bfloat16   half, i16 in memory    float in registers
+//   8-bit floats        i8 in memory           float in registers
 //   bool                i8 in memory           i1 in registers
 //   others              the same
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "base/float8.h"
 #include "compiler/ir/type.h"
 
 namespace kiln::codegen {
@@ -37,6 +39,8 @@ class NumberFormats {
   llvm::Value* FloatToHalf(llvm::Value* v);     // float -> i16
   llvm::Value* BFloatToFloat(llvm::Value* bits);
   llvm::Value* FloatToBFloat(llvm::Value* v);
+  llvm::Value* Float8ToFloat(llvm::Value* bits, const Float8Format& format);  // i8 -> float
+  llvm::Value* FloatToFloat8(llvm::Value* v, const Float8Format& format);
 
   llvm::IRBuilder<>& builder_;
   const bool half_convert_;

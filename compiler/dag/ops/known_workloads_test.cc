@@ -41,7 +41,8 @@ TEST(KnownWorkloads, EachComputationIsThereOnceForEachKey) {
 }
 
 TEST(KnownWorkloads, MatrixProductsAreThereInEachType) {
-  for (const char* dtype : {"float32", "float16", "bfloat16", "int8"}) {
+  for (const char* dtype :
+       {"float32", "float16", "bfloat16", "int8", "float8_e4m3fn", "float8_e5m2"}) {
     const std::vector<KnownWorkload> workloads = MatrixWorkloads(dtype);
     EXPECT_GE(workloads.size(), 12u);
     for (const KnownWorkload& workload : workloads) {

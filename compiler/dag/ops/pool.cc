@@ -6,11 +6,12 @@
 #include <limits>
 
 #include "base/integers.h"
+#include "compiler/ir/scalar.h"
 
 namespace kiln::dag {
 
 double LowestValue(ir::Type type) {
-  if (type == ir::kFloat16) return -65504.0;
+  if (type == ir::kFloat16 || ir::Float8FormatOf(type) != nullptr) return -ir::LargestFinite(type);
   if (type == ir::kFloat64) return std::numeric_limits<double>::lowest();
   if (type.is_float()) return std::numeric_limits<float>::lowest();
   return -std::ldexp(1.0, type.bits - 1);

@@ -243,16 +243,10 @@ std::string Signature(const OpInfo& op) {
   return text + closing;
 }
 
-namespace {
-
-bool IsHalf(ir::Type type) { return type == ir::kFloat16 || type == ir::kBFloat16; }
-
-}  // namespace
-
-// Sums of 16-bit floats are rounded once, at the end.
+// Sums of short floats are rounded once, at the end.
 ir::Type AccumulatorType(ir::Type type) {
   if (type == ir::kInt8) return ir::kInt32;
-  return IsHalf(type) ? ir::kFloat32 : type;
+  return type.is_short_float() ? ir::kFloat32 : type;
 }
 
 ir::Type ResultType(ir::Type type) { return type == ir::kInt8 ? ir::kInt32 : type; }
@@ -282,7 +276,7 @@ StatusOr<DagPtr> BuildOp(std::string_view name, const OpArguments& arguments,
   for (const std::string& step : options.epilogue) {
     KILN_ASSIGN_OR_RETURN(result, ApplyEpilogue(context, step, result, op->channel_axis));
   }
-  if (IsHalf(options.dtype) && result.type() == context.out_type)
+  if (options.dtype.is_short_float() && result.type() == context.out_type)
     result = Converted(context, result, context.result_type);
   StatusOr<DagPtr> dag = builder.Build();
   if (!dag.ok()) return Annotate(dag.status(), op->name);

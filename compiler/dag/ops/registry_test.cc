@@ -140,7 +140,8 @@ TEST(Registry, EveryOperatorBuilds) {
     const DagPtr made = c.Build();
     EXPECT_GE(made->flop_count(), 0);
     if (c.dtype != ir::kFloat32) continue;
-    for (ir::Type type : {ir::kFloat16, ir::kFloat64, ir::kBFloat16}) {
+    for (ir::Type type :
+         {ir::kFloat16, ir::kFloat64, ir::kBFloat16, ir::kFloat8E4M3, ir::kFloat8E5M2}) {
       EXPECT_OK(BuildOp(c.op, c.args, {.dtype = type}).status());
     }
     if (std::string_view(c.op).starts_with("arg")) continue;

@@ -29,7 +29,7 @@ TEST(AlgorithmVariants, WhereTheyAre) {
                            "1,9,9,4,4,3,3,1,1,2", "1,9,9,4,4,3,3,1,1,1,2"}) {
     EXPECT_EQ(FormOf("conv2d_nhwc", args), "") << args;
   }
-  for (ir::Type type : {ir::kFloat16, ir::kBFloat16, ir::kInt8}) {
+  for (ir::Type type : {ir::kFloat16, ir::kBFloat16, ir::kFloat8E4M3, ir::kInt8}) {
     EXPECT_EQ(FormOf("conv2d_nhwc", "1,9,9,4,4,3,3,1,1", false, type), "") << ir::TypeName(type);
   }
   EXPECT_EQ(FormOf("conv2d_nchw", "1,9,9,4,4,3,3,1,1"), "");

@@ -179,9 +179,10 @@ class ProgramPrinter {
   Status CheckOperators() const {
     for (const dag::OpNode& node : dag_.nodes()) {
       for (int k = 0; k < node.op->num_outputs(); ++k) {
-        if (node.op->type(k) != ir::kBFloat16) continue;
-        return InvalidArgument("{} is of bfloat16, which numpy does not have: expected other types",
-                               node.op->name());
+        const ir::Type type = node.op->type(k);
+        if (!type.is_short_float() || type == ir::kFloat16) continue;
+        return InvalidArgument("{} is of {}, which numpy does not have: expected other types",
+                               node.op->name(), ir::TypeName(type));
       }
     }
     return OkStatus();

@@ -244,6 +244,10 @@ TEST(TvmProgram, NamesTheStepThatTvmLacks) {
                        dag::ParseDag("input A: bfloat16[8]\nB[i: 8] = A[i] + A[i]\n"));
   EXPECT_THAT(Program(dag, "[]").status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("A is of bfloat16")));
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr narrow,
+                       dag::ParseDag("input A: float8_e5m2[8]\nB[i: 8] = float32(A[i])\n"));
+  EXPECT_THAT(Program(narrow, "[]").status(),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("A is of float8_e5m2")));
 }
 
 }  // namespace

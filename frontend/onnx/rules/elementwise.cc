@@ -3,6 +3,7 @@
 #include <limits>
 #include <optional>
 
+#include "compiler/ir/scalar.h"
 #include "frontend/onnx/element_type.h"
 #include "frontend/onnx/rule.h"
 
@@ -196,9 +197,17 @@ Tensor Wrapped(NodeContext& n, const Tensor& x, const NarrowType& narrow) {
   return n.Add(above, n.ScalarLike(x, least));
 }
 
+// Of 8-bit floats alone: what is too large becomes the largest, which is the attribute's default.
+void RequireSaturation(NodeContext& n, ir::Type to) {
+  if (n.Int("saturate", 1) != 0 || ir::Float8FormatOf(to) == nullptr) return;
+  n.Unsupported("saturate is 0, and casts to {} saturate", ir::TypeName(to));
+}
+
 void CastTo(NodeContext& n, int onnx_type) {
   const StatusOr<HeldType> held = HeldElementType(onnx_type);
   if (!held.ok()) return n.Fail(held.status());
+  RequireSaturation(n, held->type);
+  if (n.failed()) return;
   const Tensor& x = n.input(0);
   if (held->narrow.onnx_type == 0) return n.SetOutput(n.Cast(x, held->type));
   if (x.is_empty()) return n.SetOutput(Tensor::Empty({held->type, x.shape()}));
@@ -228,6 +237,8 @@ void CastLike(NodeContext& n) {
   if (n.failed()) return;
   const Tensor& like = n.input(1);
   if (like.is_narrow()) return CastTo(n, like.narrow.onnx_type);
+  RequireSaturation(n, like.element());
+  if (n.failed()) return;
   n.SetOutput(n.Cast(n.input(0), like.element()));
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 
 #include "base/integers.h"
+#include "compiler/ir/scalar.h"
 #include "frontend/onnx/element_type.h"
 #include "frontend/onnx/rule.h"
 #include "frontend/onnx/rules/quantized.h"
@@ -76,6 +78,21 @@ QuantizedType ReadQuantizedType(NodeContext& n) {
   return n.failed() ? QuantizedType() : TypeOf(n, *held);
 }
 
+// To 8-bit floats, which what is too large saturates to; their zero points are 0.
+std::optional<ir::Type> QuantizedFloat(NodeContext& n) {
+  ir::Type type = ir::kFloat32;
+  if (n.has_input(2)) {
+    type = n.input(2).element();
+  } else {
+    const int64_t number = std::clamp<int64_t>(n.Int("output_dtype", 0), -1, 99);
+    type = ElementType(static_cast<int>(number)).value_or(type);
+  }
+  if (ir::Float8FormatOf(type) == nullptr) return std::nullopt;
+  if (n.Int("saturate", 1) == 0)
+    n.Unsupported("saturate is 0, and casts to {} saturate", ir::TypeName(type));
+  return type;
+}
+
 // x rounded and saturated.
 Tensor Saturated(NodeContext& n, const Tensor& x, const QuantizedType& type) {
   const Tensor y = n.Emit("clip", {x}, {{"min", type.least}, {"max", type.most}});
@@ -96,10 +113,13 @@ void Quantize(NodeContext& n) {
   n.RequireRank(0, 0);
   n.RequireRank(1, 0);
   if (n.failed()) return;
-  const QuantizedType type = ReadQuantizedType(n);
+  const std::optional<ir::Type> type_of_float = QuantizedFloat(n);
+  const QuantizedType type = type_of_float ? QuantizedType() : ReadQuantizedType(n);
   if (n.failed()) return;
   const Tensor& x = n.input(0);
   const Tensor scale = Spread(n, n.Cast(n.input(1), ir::kFloat32), x);
+  if (type_of_float)
+    return n.SetOutput(n.Cast(n.Div(n.Cast(x, ir::kFloat32), scale), *type_of_float));
   Tensor zero_point;
   if (n.has_input(2)) zero_point = Spread(n, n.Cast(n.input(2), ir::kFloat32), x);
   n.SetOutput(Quantized(n, x, scale, zero_point, type));

@@ -1,0 +1,117 @@
+#include "compiler/codegen/cuda/float8.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "compiler/ir/scalar.h"
+
+namespace kiln::codegen {
+namespace {
+
+constexpr std::string_view kWords =
+    R"cuda(// A float and its bits.
+union float_bits_of {
+  float value;
+  unsigned bits;
+};
+// To the nearest float, but of the two around what is none that which is odd: it may be rounded again.
+__host__ __device__ __forceinline__ float to_odd(double x) {
+  float_bits_of y;
+  y.value = static_cast<float>(x);
+  const double back = y.value;
+  if (back < x || back > x) {
+    y.bits -= (x < 0 ? back < x : back > x) ? 1 : 0;
+    y.bits |= 1;
+  }
+  return y.value;
+}
+)cuda";
+
+// $T: the type, $N its short name, $E and $M bits of exponent and mantissa, $D those of a float's
+// mantissa that have no place. The other constants are those of base/float8.h.
+constexpr std::string_view kType =
+    R"cuda(// A sign, $E bits of the exponent, $M of the mantissa.
+struct $T {
+  unsigned char bits;
+};
+__host__ __device__ __forceinline__ float $N_to_float($T x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  unsigned halves;
+  float value;
+  asm("cvt.rn.f16x2.$Nx2 %0, %1;" : "=r"(halves) : "h"(static_cast<unsigned short>(x.bits)));
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<unsigned short>(halves)));
+  return value;
+#else
+  const unsigned magnitude = x.bits & 0x7fu;
+  float_bits_of y;
+  y.bits = (magnitude << $D) + $REBIAS;
+  if (magnitude > $LARGEST) y.bits = 0x7f800000u | magnitude << $D;
+  if (magnitude >> $M == 0) y.value = static_cast<float>(magnitude) * $LEASTf;
+  y.bits |= (x.bits & 0x80u) << 24;
+  return y.value;
+#endif
+}
+// To the nearest, ties to even; what is too large becomes the largest.
+__host__ __device__ __forceinline__ $T float_to_$N(float x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  unsigned short pair;
+  asm("cvt.rn.satfinite.$Nx2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+  return $T{static_cast<unsigned char>(pair)};
+#else
+  float_bits_of y;
+  y.value = x;
+  const unsigned sign = y.bits >> 24 & 0x80u, magnitude = y.bits & 0x7fffffffu;
+  unsigned bits = (magnitude - $REBIAS + $HALF + (magnitude >> $D & 1u)) >> $D;
+  if (magnitude < $NORMAL) {
+    y.bits = magnitude;
+    y.value += $ALIGNINGf;
+    bits = y.bits - $ALIGNING_BITS;
+  }
+  if (magnitude >= $MOST) bits = $LARGEST;
+  if (magnitude > 0x7f800000u) bits = 0x7fu;
+  return $T{static_cast<unsigned char>(sign | bits)};
+#endif
+}
+__host__ __device__ __forceinline__ $T double_to_$N(double x) { return float_to_$N(to_odd(x)); }
+)cuda";
+
+std::string Hex(uint32_t bits) { return fmt::format("{:#x}u", bits); }
+
+std::string Definition(ir::Type type) {
+  const Float8Format& format = *ir::Float8FormatOf(type);
+  const int drop = format.dropped_bits();
+  // Longer names first: of two that begin alike the longer one is meant.
+  return absl::StrReplaceAll(
+      {kType.data(), kType.size()},
+      std::vector<std::pair<std::string, std::string>>{
+          {"$ALIGNING_BITS", Hex(format.aligning())},
+          {"$ALIGNING", fmt::format("{:.1f}", std::bit_cast<float>(format.aligning()))},
+          {"$REBIAS", Hex(format.rebias())},
+          {"$LARGEST", Hex(format.largest)},
+          {"$NORMAL", Hex(format.least_normal())},
+          {"$LEAST", fmt::format("{}", format.least())},
+          {"$MOST", Hex(format.FloatBits(format.largest))},
+          {"$HALF", Hex((1u << (drop - 1)) - 1)},
+          {"$T", std::string(ir::TypeName(type))},
+          {"$N", std::string(Float8Name(type))},
+          {"$E", std::to_string(7 - format.mantissa_bits)},
+          {"$M", std::to_string(format.mantissa_bits)},
+          {"$D", std::to_string(drop)}});
+}
+
+}  // namespace
+
+std::string_view Float8Name(ir::Type type) { return type == ir::kFloat8E4M3 ? "e4m3" : "e5m2"; }
+
+std::string Float8Definitions(bool e4m3, bool e5m2) {
+  std::string text;
+  if (e4m3) text += Definition(ir::kFloat8E4M3);
+  if (e5m2) text += Definition(ir::kFloat8E5M2);
+  return text.empty() ? text : std::string(kWords) + text + "\n";
+}
+
+}  // namespace kiln::codegen
