@@ -247,7 +247,8 @@ TEST(Evaluate, OperatorsSumFloat8InFloat32) {
               Numbers(ir::kFloat32, {1, 1}, {-321}));
     // What does not fit is the largest number.
     b.Fill(type == ir::kFloat8E4M3 ? 2 : 256);
-    EXPECT_EQ(RunOp("matmul", "1,1,321", {.dtype = type}, more),
+    const NDArray large[] = {a, b};
+    EXPECT_EQ(RunOp("matmul", "1,1,321", {.dtype = type}, large),
               Numbers(type, {1, 1}, {ir::LargestFinite(type)}));
   }
 }

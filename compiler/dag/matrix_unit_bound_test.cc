@@ -134,8 +134,9 @@ TEST(MatrixUnitBound, AllowsSumsOfFewBitsAndNotAMissingSlice) {
             return CutSum(a, b, unit.sum_bits, aligns);
           });
           EXPECT_TRUE(IsWithin(bound, cut, exact)) << aligns;
-          // Not by what float32 does.
-          EXPECT_EQ(IsWithin({.relative = 1e-4, .absolute = 1e-5}, cut, exact), terms == 32);
+          if (terms > 32) {  // not by what float32 does
+            EXPECT_FALSE(IsWithin({.relative = 1e-4, .absolute = 1e-5}, cut, exact)) << aligns;
+          }
         }
         // Of products of one sign a slice is as much less as the sum is longer.
         const int64_t slice = low < 0 ? 32 : (terms + 1) / 2;

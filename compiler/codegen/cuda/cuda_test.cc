@@ -268,7 +268,7 @@ TEST(Cuda, ConversionsOfFloat8AreThoseOfTheInterpreter) {
         const double got = buffers[1].GetDouble(i), want = expected[1].GetDouble(i);
         ASSERT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
             << buffers[0].GetDouble(i) << ": " << got << ", expected " << want;
-        ASSERT_EQ(std::signbit(got), std::signbit(want));
+        ASSERT_TRUE(std::signbit(got) == std::signbit(want) || std::isnan(want));
         ASSERT_TRUE(buffers[2].GetDouble(i) == got || std::isnan(got));
       }
       if (!FindNvrtc().ok()) continue;
@@ -283,7 +283,7 @@ TEST(Cuda, ConversionsOfFloat8AreThoseOfTheInterpreter) {
 
 TEST(Cuda, MovedFloat8sAreNotConverted) {
   const std::string text =
-      Elementwise("a: input float8_e4m3fn[256], out: output float8_e4m3fn[256]",
+      Elementwise("a: input float8_e4m3fn[128], out: output float8_e4m3fn[128]",
                   "vectorize v in 0..16 { out[t*16 + v] = a[t*16 + v] @ s }");
   ExpectRight(text, 0);
   const std::string cuda = Generate(text), kernel = cuda.substr(cuda.find("__global__"));
@@ -299,7 +299,7 @@ TEST(Cuda, MovedHalvesAreNotConverted) {
 
 TEST(Cuda, EveryType) {
   for (const std::string type : {"int8", "int32", "int64", "float32", "float64", "float16", "uint8",
-                                 "int16", "uint16", "uint32"}) {
+                                 "int16", "uint16", "uint32", "float8_e4m3fn", "float8_e5m2"}) {
     ExpectRight(Elementwise(fmt::format("a: input {0}[64], out: output {0}[64]", type),
                             "vectorize v in 0..4 { for i in 0..2 { out[t*8 + v + 4*i] = "
                             "max(a[t*8 + v + 4*i], a[t]) - a[63] @ s } }"),
