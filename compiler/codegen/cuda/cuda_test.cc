@@ -414,6 +414,14 @@ TEST(Cuda, Faults) {
   ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(kReduction));
   EXPECT_THAT(CompareEmulated(program, 1, 1e-5, {.fault = Fault::kWrongAnswer}),
               StatusIs(StatusCode::kInternal, HasSubstr("y[0] is 10")));
+  for (const std::string type : {"float8_e4m3fn", "float8_e5m2"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const ir::Program copy,
+        ir::ParseProgram(Elementwise(fmt::format("a: input {0}[8], out: output {0}[8]", type),
+                                     "out[t] = a[t] @ s")));
+    EXPECT_THAT(CompareEmulated(copy, 1, 100, {.fault = Fault::kWrongAnswer}),
+                StatusIs(StatusCode::kInternal, HasSubstr("out[0] is ")));
+  }
 }
 
 // 5 rows through a ring of 3 buffers, `pending` groups in flight; each thread reads what others
