@@ -310,18 +310,19 @@ CudaText CudaExprs::PrintChoice(Expr e) {
   return {fmt::format("{} ? {} : {}", Wrap(c, kOr), Wrap(a, kOr), Wrap(b, kOr)), kTernary, is_long};
 }
 
+// A value of another type as a short float in memory.
+std::string CudaExprs::PrintShort(Type to, Type from, CudaText value) {
+  preamble_.Use(to);
+  value.is_long |= from == ir::kFloat64;
+  return ToMemory(to, value);
+}
+
 CudaText CudaExprs::PrintCast(Expr e) {
   const Type from = e->arg(0)->type, to = e->type;
   const CudaText a = Child(e->arg(0));
   if (from == to) return a;
   if (to.is_bool()) return {fmt::format("{} != 0", Wrap(a, kSum)), kEquality};
-  if (to.is_short_float()) {
-    preamble_.Use(to);
-    return FromMemory(
-        to, 0,
-        ToMemory(to,
-                 from == ir::kFloat64 ? CudaText{fmt::format("{}", a.text), kTernary, true} : a));
-  }
+  if (to.is_short_float()) return FromMemory(to, 0, PrintShort(to, from, a));
   if (to == ir::kFloat32 && from.is_short_float()) return a;
   if (to == ir::kIndex && (from.is_int() || from.is_bool())) {
     // Beside an unsigned int, C computes with unsigned ints.
@@ -378,6 +379,9 @@ CudaText CudaExprs::PrintRaw(Expr e) {
     const CudaText a = PrintRaw(e->arg(1));
     return {fmt::format("{} ? {} : {}", Wrap(c, kOr), Wrap(a, kOr), Wrap(b, kOr)), kTernary};
   }
+  // Rounded once.
+  if (e->op == Op::kCast && e->arg(0)->type.is_float())
+    return {PrintShort(e->type, e->arg(0)->type, Child(e->arg(0)))};
   return {ToMemory(e->type, Print(e))};
 }
 
