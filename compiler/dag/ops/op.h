@@ -117,6 +117,7 @@ struct OpInfo {
 
 // One call per family file; the registry puts them together.
 std::vector<OpInfo> MatmulOps();
+std::vector<OpInfo> AttentionOps();
 std::vector<OpInfo> ConvOps();
 std::vector<OpInfo> ConvTransposeOps();
 std::vector<OpInfo> DepthwiseOps();

@@ -578,5 +578,26 @@ TEST(Reference, BatchMatmulTransposed) {
   }
 }
 
+TEST(Reference, Attention) {
+  for (const bool causal : {false, true}) {
+    for (const bool mask : {false, true}) {
+      Check("attention", fmt::format("2,4,3,causal={:d},keys=5,values=2,mask={:d}", causal, mask),
+            [=](const Tensors& in, const Index& at) {
+              double sum = 0, result = 0;
+              for (int64_t n = 0; n < 5; ++n) {
+                if (causal && n > at[1]) continue;
+                double score = 0;
+                for (int64_t k = 0; k < 3; ++k)
+                  score += in("p0", {at[0], at[1], k}) * in("p1", {at[0], n, k});
+                score = score / std::sqrt(3) + (mask ? in("p2", {at[1], n}) : 0);
+                sum += std::exp(score);
+                result += std::exp(score) * in(mask ? "p3" : "p2", {at[0], n, at[2]});
+              }
+              return result / sum;
+            });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kiln::dag

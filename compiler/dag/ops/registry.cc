@@ -12,9 +12,9 @@ namespace {
 
 std::vector<OpInfo> CollectOps() {
   std::vector<OpInfo> all;
-  for (auto family : {MatmulOps, ConvOps, DepthwiseOps, ConvTransposeOps, WinogradOps, PoolOps,
-                      AdaptivePoolOps, SoftmaxOps, NormalizeOps, ReduceOps, UnaryOps, BinaryOps,
-                      RearrangeOps, PadOps, ResizeOps}) {
+  for (auto family : {MatmulOps, AttentionOps, ConvOps, DepthwiseOps, ConvTransposeOps, WinogradOps,
+                      PoolOps, AdaptivePoolOps, SoftmaxOps, NormalizeOps, ReduceOps, UnaryOps,
+                      BinaryOps, RearrangeOps, PadOps, ResizeOps}) {
     for (OpInfo& op : family()) all.push_back(std::move(op));
   }
   return all;
