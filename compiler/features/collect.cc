@@ -45,7 +45,7 @@ class Collector {
       record_.loops.emplace_back();
       record_.loops.back().loop = {s->var, s->extent, s->loop_kind};
     }
-    if (s->kind == StmtKind::kBarrier) {
+    if (s->kind == StmtKind::kBarrier && !s->is_of_warp) {
       for (int loop : loop_ids_) record_.loops[static_cast<size_t>(loop)].has_barrier = true;
     }
     for (Stmt child : s->children()) FindWriters(child);
@@ -86,7 +86,9 @@ class Collector {
     }
   }
 
+  // Threads of a warp hardly ever wait for each other.
   void AddBarrier(Stmt s) {
+    if (s->is_of_warp) return;
     KernelTotals& totals = record_.totals;
     (s->is_of_cluster ? totals.cluster_barriers : totals.barriers) += ThreadTrips();
     totals.copies_ahead = std::max(totals.copies_ahead, s->pending + 1.0);

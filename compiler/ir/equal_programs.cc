@@ -42,8 +42,8 @@ class Comparison {
   bool Same(Stmt a, Stmt b) {
     if (a->kind != b->kind || a->loop_kind != b->loop_kind || a->stage != b->stage ||
         a->extent != b->extent || a->is_async != b->is_async || a->pending != b->pending ||
-        a->is_of_cluster != b->is_of_cluster || a->num_exprs != b->num_exprs ||
-        a->num_children != b->num_children) {
+        a->is_of_cluster != b->is_of_cluster || a->is_of_warp != b->is_of_warp ||
+        a->num_exprs != b->num_exprs || a->num_children != b->num_children) {
       return false;
     }
     if (a->kind == StmtKind::kFor) {

@@ -232,7 +232,7 @@ class Machine : public LoadSource {
         }
         KILN_RETURN_IF_ERROR(FinishCopies(step.stmt->pending));
         if (!step.stmt->is_of_cluster) {
-          clock_.Barrier();
+          step.stmt->is_of_warp ? clock_.WarpBarrier() : clock_.Barrier();
           return OkStatus();
         }
         clock_.ClusterBarrier();

@@ -310,5 +310,46 @@ TEST(InterpreterTest, EachBlockOfAClusterHasItsSharedMemory) {
     EXPECT_EQ(outcome.arrays[1].GetDouble(i), outcome.arrays[0].GetDouble(i));
 }
 
+// 64 threads; `c` is shared.
+Outcome RunWarpsBody(std::string_view body) {
+  return RunText(fmt::format(
+      "program(a: input float32[64], b: output float32[64]) {{ stage s kernel k grid [1, 1, 1] "
+      "block [64, 1, 1] {{ alloc c: shared float32[64] threadIdx.x t in 0..64 {{ {} }} }} }}",
+      body));
+}
+
+TEST(InterpreterTest, WarpsWaitForThemselves) {
+  constexpr std::string_view kFill = "c[t] = a[t] @ s";
+  constexpr std::string_view kTurn = "b[t] = c[t // 32 * 32 + 31 - t % 32] @ s";
+  constexpr std::string_view kOther = "b[t] = c[(t + 32) % 64] @ s";
+  const Outcome outcome = RunWarpsBody(fmt::format("{} warp_barrier {}", kFill, kTurn));
+  ASSERT_OK(outcome.status);
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(outcome.arrays[1].GetDouble(i),
+              outcome.arrays[0].GetDouble(i / 32 * 32 + 31 - i % 32));
+  ExpectFails(RunWarpsBody(fmt::format("{} {}", kFill, kTurn)),
+              "load of c[31] by thread 0 of block 0 races with thread 31 of block 0");
+  ExpectFails(RunWarpsBody(fmt::format("{} warp_barrier {}", kFill, kOther)),
+              "load of c[32] by thread 0 of block 0 races with thread 32 of block 0");
+  EXPECT_OK(RunWarpsBody(fmt::format("{} barrier {}", kFill, kOther)).status);
+  // What any thread of another warp has read, and then two of the own one.
+  constexpr std::string_view kFirst = "b[t] = c[0] @ s";
+  ExpectFails(RunWarpsBody(fmt::format("{} barrier {} warp_barrier if t < 1 {{ c[0] = 0 @ s }}",
+                                       kFill, kFirst)),
+              "store of c[0] by thread 0 of block 0 races with thread 63 of block 0");
+  ExpectFails(RunWarpsBody(fmt::format("{} barrier {} warp_barrier if t > 62 {{ c[0] = 0 @ s }}",
+                                       kFill, kFirst)),
+              "store of c[0] by thread 63 of block 0 races with thread 0 of block 0");
+  EXPECT_OK(
+      RunWarpsBody(fmt::format("{} barrier {} barrier if t > 62 {{ c[0] = 0 @ s }}", kFill, kFirst))
+          .status);
+  EXPECT_OK(RunWarpsBody(fmt::format("{} barrier if t > 31 {{ b[t] = c[0] @ s }} warp_barrier if t "
+                                     "> 62 {{ c[0] = 0 @ s }} if t < 32 {{ b[t] = a[t] @ s }}",
+                                     kFill))
+                .status);
+  ExpectFails(RunWarpsBody("if t < 32 { warp_barrier }"),
+              "32 of 64 threads of the block reach a barrier");
+}
+
 }  // namespace
 }  // namespace kiln::ir

@@ -189,6 +189,7 @@ class Parser {
     if (tokens_.TakeWord("alloc")) return ParseAlloc(is_rest);
     if (tokens_.TakeWord("barrier")) return ParseBarrier();
     if (tokens_.TakeWord("cluster_barrier")) return MakeClusterBarrier(pool());
+    if (tokens_.TakeWord("warp_barrier")) return MakeWarpBarrier(pool());
     if (tokens_.TakeWord("commit")) return MakeCommit(pool());
     if (tokens_.TakeWord("async")) return ParseStore(/*is_async=*/true);
     for (LoopKind kind : kLoopKinds) {

@@ -115,6 +115,7 @@ class Printer {
         return Line("}}");
       case StmtKind::kBarrier:
         if (s->is_of_cluster) return Line("cluster_barrier");
+        if (s->is_of_warp) return Line("warp_barrier");
         return s->pending < 0 ? Line("barrier") : Line("barrier({})", s->pending);
       case StmtKind::kCommit:
         return Line("commit");

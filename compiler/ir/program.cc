@@ -136,6 +136,12 @@ Stmt MakeClusterBarrier(ExprPool& pool) {
   return node;
 }
 
+Stmt MakeWarpBarrier(ExprPool& pool) {
+  StmtNode* node = NewNode(pool, StmtKind::kBarrier, {}, {});
+  node->is_of_warp = true;
+  return node;
+}
+
 Stmt MakeCommit(ExprPool& pool) { return NewNode(pool, StmtKind::kCommit, {}, {}); }
 
 namespace {

@@ -47,8 +47,8 @@ enum class StmtKind : uint8_t {
   kIf,       // if exprs[0] then children[0]
   kSeq,      // children in order
   kAlloc,    // buffer `slot` exists inside children[0]; contents undefined at entry
-  kBarrier,  // all threads of a block, or of a cluster, wait for each other; with `pending` >= 0
-             // each thread first waits for its asynchronous copies
+  kBarrier,  // all threads of a block, of a cluster, or of each warp wait for each other; with
+             // `pending` >= 0 each thread first waits for its asynchronous copies
   kCommit,   // the asynchronous stores since the last kCommit form a group; all threads reach it
 };
 
@@ -62,6 +62,9 @@ struct StmtNode {
   // waited for the copy's group at a barrier; the element is undefined before that.
   bool is_async = false;
   bool is_of_cluster = false;  // kBarrier
+  // kBarrier: the threads of each warp, 32 that follow each other in the order x, y, z. All threads
+  // of the block reach it.
+  bool is_of_warp = false;
   int8_t pending =
       -1;  // kBarrier: the newest groups that need not be complete; -1: none is waited for
   int32_t var = -1;    // kFor
@@ -90,6 +93,7 @@ Stmt MakeSeq(ExprPool& pool, std::span<const Stmt> children);  // flattens; one 
 Stmt MakeAlloc(ExprPool& pool, int32_t slot, Stmt body);
 Stmt MakeBarrier(ExprPool& pool, int pending = -1);
 Stmt MakeClusterBarrier(ExprPool& pool);
+Stmt MakeWarpBarrier(ExprPool& pool);
 Stmt MakeCommit(ExprPool& pool);
 
 enum class Scope : uint8_t {

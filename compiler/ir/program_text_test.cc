@@ -246,6 +246,27 @@ TEST(ProgramTextTest, MutatedTextNeverCrashes) {
   EXPECT_GT(parsed_count, 50);
 }
 
+TEST(ProgramTextTest, Warps) {
+  constexpr std::string_view kText = R"(program(
+  b: output float32[64],
+) {
+  stage s
+  kernel k grid [1, 1, 1] block [64, 1, 1] {
+    threadIdx.x t in 0..64 {
+      warp_barrier
+      b[t] = 1.0 @ s
+    }
+  }
+}
+)";
+  ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(kText));
+  EXPECT_EQ(ProgramText(program), kText);
+  std::string other(kText);
+  other.replace(other.find("warp_barrier"), 12, "barrier");
+  ASSERT_OK_AND_ASSIGN(const Program block, ParseProgram(other));
+  EXPECT_FALSE(Equal(program, block));
+}
+
 TEST(ProgramTextTest, Clusters) {
   constexpr std::string_view kText = R"(program(
   a: input float32[4, 2],

@@ -3,13 +3,14 @@
 //
 // Time is cut into epochs. A region (one parallel loop, one kernel launch) begins with a new epoch;
 // agents of one region are grouped in blocks, which run one after the other here but side by side
-// in truth. A barrier orders the agents of its block: it starts a new epoch. Blocks that form a
-// cluster run in step, and a barrier of the cluster orders the agents of all of them. Outside
-// regions everything is in order.
+// in truth. A barrier orders the agents of its block: it starts a new epoch. So does one of warps,
+// which orders those of each warp alone. Blocks that form a cluster run in step, and a barrier of
+// the cluster orders the agents of all of them. Outside regions everything is in order.
 //
 // Exact for this order of execution: an element keeps its last writer, its first reader of the
 // region (which is of another cluster if any reader is), its first one since the last barrier of
-// the cluster with one of another block, and its last two different readers.
+// the cluster with one of another block, its first one since the last barrier of the block with one
+// of another warp, and its last two different readers.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace kiln::ir {
 class RaceClock {
  public:
   void EnterRegion(int64_t agents_per_block, int64_t blocks_per_cluster = 1) {
-    region_start_ = cluster_start_ = ++epoch_;
+    region_start_ = cluster_start_ = block_start_ = ++epoch_;
     agents_per_block_ = agents_per_block;
     agents_per_cluster_ = agents_per_block * blocks_per_cluster;
     is_in_region_ = true;
@@ -29,15 +30,22 @@ class RaceClock {
     region_start_ = ++epoch_;
     is_in_region_ = false;
   }
-  void Barrier() { ++epoch_; }
-  void ClusterBarrier() { cluster_start_ = ++epoch_; }
+  void WarpBarrier() { ++epoch_; }
+  void Barrier() { block_start_ = ++epoch_; }
+  void ClusterBarrier() { cluster_start_ = block_start_ = ++epoch_; }
   bool is_in_region() const { return is_in_region_; }
 
  private:
   friend class RaceShadow;
+  static constexpr int64_t kWarp = 32;  // agents
+  int64_t WarpOf(int64_t agent) const {
+    return agent / agents_per_block_ * agents_per_block_ + agent % agents_per_block_ / kWarp;
+  }
+
   int64_t epoch_ = 1;
   int64_t region_start_ = 1;
   int64_t cluster_start_ = 1;  // the last barrier of the cluster
+  int64_t block_start_ = 1;    // the last barrier of the block
   int64_t agents_per_block_ = 1, agents_per_cluster_ = 1;
   bool is_in_region_ = false;
 };
@@ -60,14 +68,20 @@ class RaceShadow {
                agent / clock.agents_per_block_) {
       e.other_block_reader = now;
     }
+    if (e.block_reader.epoch < clock.block_start_) {
+      e.block_reader = now;
+    } else if (clock.WarpOf(e.block_reader.agent) != clock.WarpOf(agent)) {
+      e.other_warp_reader = now;
+    }
     if (e.last_reader.agent != agent) e.other_reader = e.last_reader;
     e.last_reader = now;
     return -1;
   }
   int64_t Write(const RaceClock& clock, size_t element, int64_t agent) {
     Element& e = elements_[element];
-    for (const Access& access : {e.writer, e.first_reader, e.cluster_reader, e.other_block_reader,
-                                 e.last_reader, e.other_reader}) {
+    for (const Access& access :
+         {e.writer, e.first_reader, e.cluster_reader, e.other_block_reader, e.block_reader,
+          e.other_warp_reader, e.last_reader, e.other_reader}) {
       if (Conflicts(clock, access, agent)) return access.agent;
     }
     e.writer = {agent, clock.epoch_};
@@ -78,6 +92,8 @@ class RaceShadow {
     const Element& e = elements_[element];
     return !Conflicts(clock, e.first_reader, agent) && !Conflicts(clock, e.cluster_reader, agent) &&
            !Conflicts(clock, e.other_block_reader, agent) &&
+           !Conflicts(clock, e.block_reader, agent) &&
+           !Conflicts(clock, e.other_warp_reader, agent) &&
            !Conflicts(clock, e.last_reader, agent) && !Conflicts(clock, e.other_reader, agent);
   }
 
@@ -87,13 +103,16 @@ class RaceShadow {
     int64_t epoch = 0;
   };
   struct Element {
-    Access writer, first_reader, cluster_reader, other_block_reader, last_reader, other_reader;
+    Access writer, first_reader, cluster_reader, other_block_reader, block_reader,
+        other_warp_reader, last_reader, other_reader;
   };
 
   static bool Conflicts(const RaceClock& clock, const Access& earlier, int64_t agent) {
     if (earlier.epoch < clock.region_start_ || earlier.agent == agent) return false;
-    if (earlier.agent / clock.agents_per_block_ == agent / clock.agents_per_block_)
-      return earlier.epoch == clock.epoch_;
+    if (earlier.agent / clock.agents_per_block_ == agent / clock.agents_per_block_) {
+      const bool is_warp = clock.WarpOf(earlier.agent) == clock.WarpOf(agent);
+      return earlier.epoch >= (is_warp ? clock.epoch_ : clock.block_start_);
+    }
     if (earlier.agent / clock.agents_per_cluster_ == agent / clock.agents_per_cluster_)
       return earlier.epoch >= clock.cluster_start_;
     return true;

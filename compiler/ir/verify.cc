@@ -137,6 +137,8 @@ class Verifier {
       case StmtKind::kBarrier:
         if (s->is_of_cluster && kernel_->cluster == 1)
           return Internal("a barrier of a cluster in a kernel without");
+        if (s->is_of_warp && (s->is_of_cluster || s->pending >= 0))
+          return Internal("a barrier of warps that is one of more, or waits for copies");
         return OkStatus();
       case StmtKind::kCommit:
         return OkStatus();

@@ -116,6 +116,12 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
         "order: let warps lie along the rows",
         kernel_.name);
   }
+  if (matrix_tiles_.warp_columns() > 1 && has_warp_barriers_) {
+    return InvalidArgument(
+        "kernel '{}' has barriers of warps, and its matrix units have other threads in a warp: let "
+        "warps lie along the rows",
+        kernel_.name);
+  }
   if (exprs_.is_exhausted()) {
     return ResourceExhausted(
         "the expressions of kernel '{}' have more than {} nodes written out: inline less",
@@ -318,6 +324,10 @@ void CudaEmitter::EmitBarrier(Stmt barrier) {
     preamble_.cluster = true;
     const bool is_last = ++cluster_barriers_ == last_cluster_barrier_;
     return blocks_.Line(is_last ? "leave_cluster();" : "cluster_barrier();");
+  }
+  if (barrier->is_of_warp) {
+    has_warp_barriers_ = true;
+    return blocks_.Line("__syncwarp();");
   }
   if (barrier->pending >= 0) {
     preamble_.async_copies = true;

@@ -102,6 +102,7 @@ class CudaEmitter {
   std::optional<Dot> dot_;               // inside of its loop
   int32_t stage_ = -1;                   // of the last comment
   ThreadsAround threads_;                // around the current statement
+  bool has_warp_barriers_ = false;
   Status refused_;                       // why the kernel can't be what its hints say
   std::set<int32_t> with_matrix_units_;  // stages that have been computed by them
   // Barriers of the cluster emitted so far; after which of them the kernel ends, -1: none.

@@ -119,6 +119,8 @@ static void Enter() {
 static void __syncthreads() {
   swapcontext(&current->context, &main_context);
 }
+// All threads of the block reach it.
+static void __syncwarp() { __syncthreads(); }
 static void emulated_cluster_barrier() {
   current->waits_for_cluster = true;
   swapcontext(&current->context, &main_context);

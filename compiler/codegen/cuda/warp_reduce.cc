@@ -104,7 +104,7 @@ std::optional<WarpReduction> Matcher::Match(std::span<const Stmt> stmts) const {
                                    : all > kWarpThreads && all % kWarpThreads != 0)
     return std::nullopt;
   const auto is_barrier = [&] {
-    return i < stmts.size() && stmts[i++]->kind == StmtKind::kBarrier;
+    return i < stmts.size() && stmts[i]->kind == StmtKind::kBarrier && !stmts[i++]->is_of_warp;
   };
   if (!is_barrier()) return std::nullopt;
   for (int64_t half = match.threads / 2; half > 0; half /= 2) {
