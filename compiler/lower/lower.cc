@@ -8,6 +8,7 @@
 #include "compiler/lower/cluster_sums.h"
 #include "compiler/lower/loops.h"
 #include "compiler/lower/nest.h"
+#include "compiler/lower/online_softmax.h"
 #include "compiler/lower/summing_threads.h"
 #include "compiler/lower/vthread.h"
 
@@ -26,9 +27,26 @@ std::vector<int32_t> StagesOfVars(const Bounds& bounds) {
   return stages;
 }
 
+StatusOr<ir::Program> LowerOnlineSoftmax(const schedule::State& state, const Options& options) {
+  const int stage = state.num_stages() - 1;
+  if (!options.gpu || !state.concrete()) {
+    return FailedPrecondition("stage {} ({}): its online softmax {}", stage,
+                              state.stage(stage).op->name(),
+                              options.gpu ? "has blanks; expected a tile" : "is for GPUs only");
+  }
+  ir::PassRunner passes(options.instruments);
+  KILN_ASSIGN_OR_RETURN(ir::Program program,
+                        passes.Time("online-softmax", [&] { return BuildOnlineSoftmax(state); }));
+  // Also verifies what was built.
+  KILN_RETURN_IF_ERROR(passes.Run("legalize-loops", program,
+                                  [](ir::Program& p) { LegalizeVectorized(p, kMaxGpuLanes); }));
+  return program;
+}
+
 }  // namespace
 
 StatusOr<ir::Program> Lower(const schedule::State& original, const Options& options) {
+  if (original.online() != nullptr) return LowerOnlineSoftmax(original, options);
   const bool gpu = options.gpu;
   ir::PassRunner passes(options.instruments);
   KILN_ASSIGN_OR_RETURN(const schedule::State state,
@@ -67,6 +85,7 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
 }
 
 StatusOr<schedule::State> FillExtents(const schedule::State& state, const std::stop_token& stop) {
+  if (state.online() != nullptr) return state;  // its loops depend on nothing
   // Bound loops of a GPU state keep their own extents; sharing of variables does not change
   // extents.
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, InferBounds(state, /*gpu=*/true, stop));

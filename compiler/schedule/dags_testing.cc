@@ -134,6 +134,30 @@ dag::DagPtr Softmax(int64_t m, int64_t n) {
   return Finish(b);
 }
 
+dag::DagPtr Attention(int64_t batch, int64_t rows, int64_t keys, int64_t size) {
+  DagBuilder b;
+  const TensorRef query = b.Placeholder("Q", kType, {batch, rows, size}),
+                  key = b.Placeholder("K", kType, {batch, keys, size}),
+                  value = b.Placeholder("V", kType, {batch, keys, size});
+  const std::vector<dag::Axis> row = {{"b", batch}, {"i", rows}},
+                               all = {{"b", batch}, {"i", rows}, {"j", keys}},
+                               out = {{"b", batch}, {"i", rows}, {"d", size}};
+  const TensorRef scores = b.Reduce("scores", all, {{"k", size}}, Combiner::kSum, [&](Vars v) {
+    return query(v[0], v[1], v[3]) * key(v[0], v[2], v[3]);
+  });
+  const TensorRef max = b.Reduce("max", row, {{"n", keys}}, Combiner::kMax,
+                                 [&](Vars v) { return scores(v[0], v[1], v[2]); });
+  const TensorRef exp =
+      b.Compute("exp", all, [&](Vars v) { return Exp(scores.At(v) - max(v[0], v[1])); });
+  const TensorRef sum = b.Reduce("sum", row, {{"n", keys}}, Combiner::kSum,
+                                 [&](Vars v) { return exp(v[0], v[1], v[2]); });
+  const TensorRef values = b.Reduce("values", out, {{"n", keys}}, Combiner::kSum, [&](Vars v) {
+    return exp(v[0], v[1], v[3]) * value(v[0], v[3], v[2]);
+  });
+  b.Compute("output", out, [&](Vars v) { return values.At(v) / sum(v[0], v[1]); });
+  return Finish(b);
+}
+
 dag::DagPtr AvgPool(int64_t size, int64_t channels) {
   DagBuilder b;
   const TensorRef data = b.Placeholder("data", kType, {1, size, size, channels});

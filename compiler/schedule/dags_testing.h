@@ -29,6 +29,8 @@ dag::DagPtr TwoSums(int64_t m, int64_t k);
 dag::DagPtr Dense(int64_t m, int64_t n, int64_t k);
 // data, max, exp, sum, norm: stages 0 to 4.
 dag::DagPtr Softmax(int64_t m, int64_t n);
+// Q[b,i,k], K[b,j,k], scores, max, exp, V[b,n,d], sum of values, sum, output: stages 0 to 8.
+dag::DagPtr Attention(int64_t batch, int64_t rows, int64_t keys, int64_t size);
 // data, sum over kernel windows, divided: stages 0 to 2.
 dag::DagPtr AvgPool(int64_t size, int64_t channels);
 // data, pad, max, bias, add, relu: stages 0 to 5.

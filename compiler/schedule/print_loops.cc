@@ -35,6 +35,13 @@ class LoopPrinter {
       Line(indent, fmt::format("{} buffering: {}{}", name, stage.buffering,
                                stage.asynchronous ? ", asynchronous" : ""));
     }
+    if (stage.online) {
+      const OnlineTile& tile = *stage.online;
+      Line(indent,
+           fmt::format("{} online softmax: {} warps of {} rows, tiles of {} keys, depth {}{}", name,
+                       tile.warps, tile.rows, tile.keys, tile.depth,
+                       tile.matrix_unit ? ", matrix units" : ""));
+    }
     for (const ir::HintRow& row : ir::kHints) {
       const int32_t value = stage.hints[row.hint];
       if (value != 0) Line(indent, fmt::format("{} {}: {}", name, row.word, value));

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "compiler/schedule/step.h"
+#include "compiler/schedule/steps/steps.h"
 
 namespace kiln::schedule {
 namespace {
@@ -19,6 +20,12 @@ void CollectThroughInlined(const State& state, int stage, const Neighbours& neig
       out.push_back(other);
     }
   }
+}
+
+// Does it set a hint of the stage, and nothing else?
+bool IsHint(const Step& step, int stage) {
+  const auto* pragma = As<PragmaStep>(step);
+  return pragma != nullptr && pragma->stage_id == stage && pragma->setting.has_value();
 }
 
 std::vector<int> SortedUnique(std::vector<int> values) {
@@ -58,6 +65,7 @@ State::State(dag::DagPtr dag) : initial_dag_(dag), dag_(std::move(dag)) {
 }
 
 bool State::concrete() const {
+  if (online() != nullptr && online()->has_blank()) return false;
   for (const StagePtr& stage : stages_) {
     for (const Relation& relation : stage->relations) {
       for (int64_t length : relation.lengths) {
@@ -66,6 +74,11 @@ bool State::concrete() const {
     }
   }
   return true;
+}
+
+const OnlineTile* State::online() const {
+  const std::optional<OnlineTile>& tile = stages_.back()->online;
+  return tile ? &*tile : nullptr;
 }
 
 std::vector<int> State::AttachedTo(int stage, int loop) const {
@@ -117,7 +130,12 @@ Status State::Apply(StepPtr step) {
     return InvalidArgument("{} #{} ({}) of stage {}: the state has stages 0 to {}", step->name(),
                            steps_.size(), step->tag(), stage, num_stages() - 1);
   }
-  Status status = step->ApplyTo(*this);
+  Status status = online() == nullptr || IsHint(*step, num_stages() - 1)
+                      ? step->ApplyTo(*this)
+                      : InvalidArgument(
+                            "an online softmax computes all stages; expected no more "
+                            "steps than hints of its stage, {}",
+                            num_stages() - 1);
   if (!status.ok()) {
     return Annotate(status, fmt::format("{} #{} ({}) of stage {} ({})", step->name(), steps_.size(),
                                         step->tag(), stage, dag_->op(stage).name()));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -80,6 +81,18 @@ enum class MemoryScope : uint8_t {
   kShared,  // "shared": in that of the block wherever it is computed
 };
 
+// How one kernel computes a softmax between two products (steps OS), 0: a blank. A block has the
+// rows of its warps, and visits all keys, a tile of them after the other.
+struct OnlineTile {
+  int32_t rows = 0;   // of a warp
+  int32_t keys = 0;   // of a tile
+  int32_t warps = 0;  // of a block
+  int32_t depth = 0;  // tiles of keys in shared memory: those ahead are copied asynchronously
+  bool matrix_unit = false;  // compute the products, where their types have some
+  bool has_blank() const { return rows == 0 || keys == 0 || warps == 0 || depth == 0; }
+  bool operator==(const OnlineTile&) const = default;
+};
+
 struct Stage {
   dag::OperatorPtr op;
   // Set by the step that made the stage; kept when a later step gives the stage fresh loops.
@@ -100,6 +113,9 @@ struct Stage {
   // ahead, through registers or by copies that need none.
   int32_t buffering = 1;
   bool asynchronous = false;
+
+  // Of the output of a softmax chain (dag/softmax_chain.h): its kernel computes all of it.
+  std::optional<OnlineTile> online = {};
 
   bool is_placeholder() const { return op->is_placeholder(); }
   bool asks_for_shared() const { return scope == MemoryScope::kShared; }
@@ -147,6 +163,8 @@ class State {
   bool HasAttached(int stage, int loop) const;
   // How many stages are attached to any loop of this one.
   int NumAttached(int stage) const { return places_[stage].attached; }
+  // The tile by which the output, the last stage, is computed with all others; null: by loops.
+  const OnlineTile* online() const;
   // The most loops that stand around a statement: a stage's own, and those it is attached to.
   int NestDepth() const;
 

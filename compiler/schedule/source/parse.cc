@@ -42,6 +42,7 @@ constexpr std::array kPrimitives = std::to_array<Primitive>({
     {"rfactor", false, ReadRfactor},
     {"buffering", true, ReadBuffering},
     {"layout", true, ReadLayout},
+    {"online_softmax", true, ReadOnlineSoftmax},
 });
 
 constexpr std::string_view kAxes = "axes";

@@ -206,6 +206,19 @@ struct LayoutStep final : Step {
   std::vector<int> order;
 };
 
+// ["OS", stage, rows, keys, warps, depth, matrix_unit]: one kernel computes the softmax chain that
+// ends in the stage (dag/softmax_chain.h). 0 = blank. A step of our own.
+struct OnlineSoftmaxStep final : Step {
+  static constexpr std::string_view kTag = "OS", kName = "online softmax";
+  static constexpr int kMaxRows = 64, kMaxKeys = 256, kMaxWarps = 16, kMaxDepth = 8;
+  OnlineSoftmaxStep(int stage_id, OnlineTile tile) : stage_id(stage_id), tile(tile) {}
+  KILN_STEP_OVERRIDES;
+  uint64_t ShapeHash() const override;
+  bool IsExtension() const override { return true; }
+  int stage_id;
+  OnlineTile tile;
+};
+
 #undef KILN_STEP_OVERRIDES
 
 // The table of step kinds: a new kind adds its row.
@@ -226,7 +239,8 @@ using StepKinds = StepList<AnnotateStep,          //
                            CacheWriteStep,        //
                            RfactorStep,           //
                            BufferingStep,         //
-                           LayoutStep>;
+                           LayoutStep,            //
+                           OnlineSoftmaxStep>;
 
 // A PR step for loop 0.
 StepPtr HintStep(int stage, ir::Hint hint, int32_t value);

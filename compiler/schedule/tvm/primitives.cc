@@ -143,6 +143,7 @@ void Print(const RfactorStep& step, SourcePrinter& out) {
 // CheckIsTvms refuses them.
 void Print(const BufferingStep&, SourcePrinter&) {}
 void Print(const LayoutStep&, SourcePrinter&) {}
+void Print(const OnlineSoftmaxStep&, SourcePrinter&) {}
 
 template <typename... StepTs>
 void PrintKind(StepList<StepTs...>, const Step& step, SourcePrinter& out) {

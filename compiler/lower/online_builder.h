@@ -1,0 +1,165 @@
+// Writes the kernel of an online softmax (online_softmax.h). One class in two files:
+//
+//   online_builder.cc  buffers, expressions of the chain, loops over what a thread has
+//   online_softmax.cc  the statements, in their order
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "base/integers.h"
+#include "base/status.h"
+#include "compiler/dag/softmax_chain.h"
+#include "compiler/ir/program.h"
+#include "compiler/lower/loop_writer.h"
+#include "compiler/lower/names.h"
+#include "compiler/lower/shared_tile.h"
+#include "compiler/schedule/state.h"
+
+namespace kiln::lower {
+
+class OnlineBuilder {
+ public:
+  OnlineBuilder(const schedule::State& state, dag::SoftmaxChain chain)
+      : state_(state),
+        dag_(*state.dag()),
+        chain_(std::move(chain)),
+        tile_(*state.online()),
+        write_(MakeProgram()) {}
+
+  StatusOr<ir::Program> Build();
+
+ private:
+  // Of an instruction of matrix units: rows and columns of threads, neighbours of one thread.
+  static constexpr int64_t kWarp = 32, kThreadRows = 8, kThreadColumns = 4, kNeighbours = 2;
+  static constexpr int64_t kColumns = kThreadColumns * kNeighbours;
+  // Terms that the sums of products are rounded up to: the deepest instruction of floats.
+  static constexpr int64_t kTerms = 16;
+
+  // ---- tables
+  ir::Program& MakeProgram();
+  int32_t NewStage(std::string_view name);
+  int32_t NewBuffer(std::string_view name, ir::Type type, std::vector<int64_t> shape,
+                    ir::Scope scope);
+  int32_t NewRegisters(std::string_view name, std::vector<int64_t> shape) {
+    return NewBuffer(name, ir::kFloat32, std::move(shape), ir::Scope::kLocal);
+  }
+  void MakeBuffers();
+  void FindScale();
+  SharedTile NewTile(ir::Expr load, TileAxis a, TileAxis b);
+  Status SetMatrixUnits();
+  bool HasUnit(ir::Expr term);
+
+  // ---- expressions of the chain
+  // In the program, with these in place of some of its parts.
+  using Parts = std::map<ir::Expr, ir::Expr>;
+  ir::Expr Written(ir::Expr e, const Parts& parts);
+  ir::Expr LoadOf(int op) const;
+
+  // ---- where a thread is
+  ir::Expr Lane() { return write_.Mod(thread_, kWarp); }
+  // Rows of the block; i: of those of a thread.
+  ir::Expr RowOf(ir::Expr i) {
+    return write_.Add(
+        write_.Add(write_.Mul(write_.Div(thread_, kWarp), tile_.rows), write_.Mul(i, kThreadRows)),
+        write_.Div(Lane(), kThreadColumns));
+  }
+  ir::Expr ColumnOf(ir::Expr group, ir::Expr neighbour) {
+    return write_.Add(write_.Add(write_.Mul(group, kColumns),
+                                 write_.Mul(write_.Mod(Lane(), kThreadColumns), kNeighbours)),
+                      neighbour);
+  }
+
+  // ---- statements
+  ir::Stmt BodyOfBlock();
+  ir::Stmt BodyOfThread();
+  ir::Stmt Copy(const SharedTile& tile, bool is_async);
+  ir::Stmt VisitKeys();
+  ir::Stmt VisitOneTile();
+  ir::Stmt VisitInTurns();
+  ir::Stmt VisitAhead();
+  void SetKeyTile(ir::Expr tile) { first_key_ = write_.Mul(tile, tile_.keys); }
+  ir::Stmt WithoutUnseen(ir::Stmt visit, ir::Expr seen);
+  ir::Stmt ComputeScores();
+  ir::Stmt ScoresToWeights();
+  ir::Stmt ComputeLogits();
+  ir::Stmt LogitsOfTile(bool is_whole);
+  ir::Stmt LogitsOfWholeTile();
+  ir::Stmt NewHighest();
+  ir::Stmt ComputeWeights();
+  ir::Stmt AddValues();
+  ir::Stmt Results();
+  // body(i, group, neighbour) for all elements of a thread.
+  ir::Stmt ForTile(int64_t groups, ir::LoopKind innermost,
+                   absl::FunctionRef<ir::Stmt(ir::Expr, ir::Expr, ir::Expr)> body);
+  ir::Stmt ForRows(absl::FunctionRef<ir::Stmt(ir::Expr)> body);
+  // for k: slot[i, group, neighbour] += term
+  ir::Stmt AddTerms(int32_t slot, int32_t stage, int64_t terms, int64_t groups,
+                    absl::FunctionRef<ir::Expr(ir::Expr, ir::Expr, ir::Expr, ir::Expr)> term);
+  // What the four threads of each row have in the registers becomes what all of them have together.
+  // `of_threads`: in shared memory, an element for each thread and row.
+  ir::Stmt OverRow(int32_t registers, int32_t of_threads, int32_t stage, ir::Op combine);
+  ir::Expr At(int32_t slot, std::initializer_list<ir::Expr> at) {
+    return write_.Load(slot, std::vector<ir::Expr>(at));
+  }
+  ir::Stmt Set(int32_t slot, int32_t stage, std::initializer_list<ir::Expr> at, ir::Expr value) {
+    return write_.Store(slot, stage, std::vector<ir::Expr>(at), value);
+  }
+  ir::Expr Float(double value) { return pool().Float(value, ir::kFloat32); }
+  // 2 to the power of a difference of logits times log2 of e.
+  ir::Expr Power(ir::Expr logit, ir::Expr highest);
+  // Does any row of the block see a key of the tile? Null: always.
+  ir::Expr IsSeen();
+  // Are all keys of the tile seen by all rows of the block, and there? Null: always.
+  ir::Expr IsWhole();
+
+  ir::ExprPool& pool() { return *program_.pool; }
+  int64_t extent(int32_t var) const { return chain_.extent(var); }
+  int64_t block_rows() const { return int64_t{tile_.rows} * tile_.warps; }
+  int64_t threads() const { return kWarp * tile_.warps; }
+  int64_t rows_of_thread() const { return tile_.rows / kThreadRows; }
+  int64_t key_groups() const { return tile_.keys / kColumns; }
+  int64_t value_groups() const { return CeilDiv(extent(chain_.column), kColumns); }
+  int64_t terms() const { return RoundUp(extent(chain_.depth), kTerms); }
+  int64_t row_tiles() const { return CeilDiv(extent(chain_.row), block_rows()); }
+  int64_t blocks() const;
+  int64_t key_tiles() const { return CeilDiv(extent(chain_.key), tile_.keys); }
+
+  const schedule::State& state_;
+  const dag::Dag& dag_;
+  const dag::SoftmaxChain chain_;
+  const schedule::OnlineTile tile_;
+
+  ir::Program program_;
+  LoopWriter write_;
+  std::vector<int32_t> slots_;  // of arguments, by operator
+  Names stage_names_;
+
+  SharedTile query_, keys_, values_;
+  int32_t scores_ = -1, highest_ = -1, new_highest_ = -1, total_ = -1, sums_ = -1, factor_ = -1;
+  int32_t weights_ = -1, highest_of_threads_ = -1, total_of_threads_ = -1;  // in shared memory
+  bool has_inputs_in_logit_ = false;
+  // Has every row a finite logit in the first tile of keys, and is none near the largest number?
+  bool is_finite_ = false;
+  // Then, and with weights of 16 bits: powers are of one multiply-add, whose error grows with the logit
+  // and is less than their rounding.
+  bool is_fast_ = false;
+  // With them, too: of a logit that is a score times a positive number, registers have the score, the
+  // maximum is that of scores, and the number is in the multiply-add.
+  ir::Expr scaled_ = nullptr;
+  double scale_ = 1;
+
+  // Of the statement that is written.
+  ir::Expr thread_ = nullptr;
+  ir::Expr first_row_ = nullptr;  // of the block
+  ir::Expr first_key_ = nullptr;  // of the tile
+  int32_t key_tile_ = -1;         // its variable
+  std::vector<ir::Expr> vars_;    // [variable of the chain]: its value, where it has one
+};
+
+}  // namespace kiln::lower

@@ -1,0 +1,290 @@
+#include "compiler/lower/online_softmax.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "compiler/dag/softmax_chain.h"
+#include "compiler/ir/rewrite.h"
+#include "compiler/lower/fetch_ahead.h"
+#include "compiler/lower/online_builder.h"
+
+namespace kiln::lower {
+
+using ir::Expr;
+using ir::Stmt;
+
+Stmt OnlineBuilder::ComputeScores() {
+  const Stmt init =
+      ForTile(key_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
+        return Set(scores_, chain_.scores, {i, group, side}, Float(0));
+      });
+  const Stmt add = AddTerms(
+      scores_, chain_.scores, terms(), key_groups(), [&](Expr i, Expr group, Expr side, Expr k) {
+        const auto query = PlaceIn(query_, chain_.row, RowOf(i), k);
+        const auto key = PlaceIn(keys_, chain_.key, ColumnOf(group, side), k);
+        return Written(chain_.score_term, {{chain_.query, write_.Load(query_.slot, query)},
+                                           {chain_.keys, write_.Load(keys_.slot, key)}});
+      });
+  return write_.Seq({init, add});
+}
+
+Stmt OnlineBuilder::ScoresToWeights() {
+  return write_.Seq({ComputeLogits(), NewHighest(), ComputeWeights()});
+}
+
+// The stage of the maximum, which is of no products.
+Stmt OnlineBuilder::LogitsOfTile(bool is_whole) {
+  const Expr logit = is_whole && chain_.seen_logit != nullptr ? chain_.seen_logit : chain_.logit;
+  const Expr score = LoadOf(chain_.scores);
+  return ForTile(key_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
+    const Expr row = write_.Add(first_row_, RowOf(i)),
+               key = write_.Add(first_key_, ColumnOf(group, side));
+    vars_[static_cast<size_t>(chain_.row)] = row;
+    vars_[static_cast<size_t>(chain_.key)] = key;
+    const Expr own = At(scores_, {i, group, side});
+    Expr value = Written(logit, {{score, own}, {scaled_, own}});
+    if (!is_whole) {
+      Expr inside = nullptr;
+      if (extent(chain_.key) % tile_.keys != 0) inside = write_.Less(key, extent(chain_.key));
+      if (has_inputs_in_logit_ && extent(chain_.row) % block_rows() != 0)
+        inside = write_.And(inside, write_.Less(row, extent(chain_.row)));
+      if (inside != nullptr)
+        value = pool().If(inside, value, Float(-std::numeric_limits<double>::infinity()));
+    }
+    return Set(scores_, chain_.maximum, {i, group, side}, value);
+  });
+}
+
+// Nothing where it is what is there already.
+Stmt OnlineBuilder::LogitsOfWholeTile() {
+  const Expr logit = chain_.seen_logit != nullptr ? chain_.seen_logit : chain_.logit;
+  if (logit->op == ir::Op::kLoad || logit == scaled_) return write_.Seq({});
+  return LogitsOfTile(/*is_whole=*/true);
+}
+
+Stmt OnlineBuilder::ComputeLogits() {
+  const Expr whole = IsWhole();
+  if (whole == nullptr) return LogitsOfWholeTile();
+  const Stmt all = LogitsOfWholeTile();
+  return write_.Seq({ir::IsEmpty(all) ? all : write_.If(whole, all),
+                     write_.If(pool().Not(whole), LogitsOfTile(/*is_whole=*/false))});
+}
+
+Stmt OnlineBuilder::NewHighest() {
+  const int32_t stage = chain_.maximum;
+  const Stmt own =
+      write_.Seq({ForRows([&](Expr i) { return Set(new_highest_, stage, {i}, At(highest_, {i})); }),
+                  ForTile(key_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
+                    return Set(new_highest_, stage, {i},
+                               pool().Binary(ir::Op::kMax, At(new_highest_, {i}),
+                                             At(scores_, {i, group, side})));
+                  })});
+  const Stmt take = ForRows([&](Expr i) {
+    const Expr now = At(new_highest_, {i});
+    return write_.Seq(
+        {Set(factor_, stage, {i}, Power(At(highest_, {i}), now)), Set(highest_, stage, {i}, now)});
+  });
+  return write_.Seq({own, OverRow(new_highest_, highest_of_threads_, stage, ir::Op::kMax), take});
+}
+
+Stmt OnlineBuilder::ComputeWeights() {
+  const int32_t stage = chain_.total;
+  const Stmt rescale = ForRows([&](Expr i) {
+    return Set(total_, stage, {i}, pool().Mul(At(total_, {i}), At(factor_, {i})));
+  });
+  const Stmt exponentials =
+      ForTile(key_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
+        const Expr score = At(scores_, {i, group, side});
+        return write_.Seq(
+            {Set(scores_, stage, {i, group, side}, Power(score, At(highest_, {i}))),
+             Set(total_, stage, {i},
+                 pool().Add(At(total_, {i}),
+                            Written(chain_.total_term, {{chain_.exponential, score}})))});
+      });
+  const Stmt weights =
+      ForTile(key_groups(), ir::LoopKind::kVectorized, [&](Expr i, Expr group, Expr side) {
+        const Expr score = At(scores_, {i, group, side});
+        return Set(weights_, stage, {RowOf(i), ColumnOf(group, side)},
+                   Written(chain_.weight, {{chain_.exponential, score}}));
+      });
+  return write_.Seq({rescale, exponentials, weights, ir::MakeWarpBarrier(pool())});
+}
+
+Stmt OnlineBuilder::AddValues() {
+  const Stmt rescale =
+      ForTile(value_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
+        return Set(sums_, chain_.total, {i, group, side},
+                   pool().Mul(At(sums_, {i, group, side}), At(factor_, {i})));
+      });
+  const Stmt add = AddTerms(
+      sums_, chain_.weighted, tile_.keys, value_groups(),
+      [&](Expr i, Expr group, Expr side, Expr k) {
+        const auto value = PlaceIn(values_, chain_.key, k, ColumnOf(group, side));
+        return Written(chain_.value_term, {{chain_.weight, At(weights_, {RowOf(i), k})},
+                                           {chain_.values, write_.Load(values_.slot, value)}});
+      });
+  return write_.Seq({rescale, add});
+}
+
+// All tiles of keys, from the first to the last that is seen.
+Stmt OnlineBuilder::VisitKeys() {
+  if (key_tiles() == 1) return VisitOneTile();
+  key_tile_ = ir::AddVar(program_, "key_tile", key_tiles());
+  return tile_.depth == 1 ? VisitInTurns() : VisitAhead();
+}
+
+// The values arrive while the scores are computed.
+Stmt OnlineBuilder::VisitOneTile() {
+  SetKeyTile(write_.Int(0));
+  const Stmt commit = ir::MakeCommit(pool());
+  return write_.Seq({Copy(keys_, /*is_async=*/true), commit, Copy(values_, /*is_async=*/true),
+                     commit, ir::MakeBarrier(pool(), 1), ComputeScores(), ScoresToWeights(),
+                     ir::MakeBarrier(pool(), 0), AddValues()});
+}
+
+// So do they with one tile of each; the next keys arrive while the sums are computed.
+Stmt OnlineBuilder::VisitInTurns() {
+  const Stmt commit = ir::MakeCommit(pool()), barrier = ir::MakeBarrier(pool(), 0);
+  const Expr tile = pool().Var(key_tile_);
+  SetKeyTile(write_.Int(0));
+  const Stmt first_keys = Copy(keys_, /*is_async=*/true);
+  SetKeyTile(write_.Add(tile, 1));
+  const Expr more = write_.And(write_.Less(tile, key_tiles() - 1), IsSeen());
+  const Stmt next_keys = write_.If(more, Copy(keys_, /*is_async=*/true));
+  SetKeyTile(tile);
+  const Stmt body = write_.Seq({barrier, Copy(values_, /*is_async=*/true), commit, ComputeScores(),
+                                barrier, next_keys, commit, ScoresToWeights(), AddValues()});
+  return write_.Seq({first_keys, commit,
+                     ir::MakeFor(pool(), key_tile_, key_tiles(), ir::LoopKind::kSerial,
+                                 write_.If(IsSeen(), body))});
+}
+
+Stmt OnlineBuilder::VisitAhead() {
+  SetKeyTile(pool().Var(key_tile_));
+  const Stmt fetch =
+      write_.Seq({Copy(keys_, /*is_async=*/false), Copy(values_, /*is_async=*/false)});
+  const Stmt work = write_.Seq({ComputeScores(), ScoresToWeights(), AddValues()});
+  const Expr seen = IsSeen();
+  const std::vector<FetchedSlot> slots = {{keys_.slot, keys_.may_be_async()},
+                                          {values_.slot, values_.may_be_async()}};
+  const CopyVar copy_var = [&](int32_t var, int64_t count) {
+    const std::string name = program_.vars[static_cast<size_t>(var)].name;
+    return ir::AddVar(program_, name, count);
+  };
+  const Stmt visit = FetchAhead(program_, {{key_tile_, key_tiles()}}, slots,
+                                {.depth = tile_.depth, .asynchronous = true},
+                                write_.If(seen, fetch), write_.If(seen, work), copy_var);
+  return seen == nullptr ? visit : WithoutUnseen(visit, seen);
+}
+
+// With nothing but tests left of the tiles behind the last one that is seen.
+Stmt OnlineBuilder::WithoutUnseen(Stmt visit, Expr seen) {
+  std::vector<Stmt> parts(visit->children().begin(), visit->children().end());
+  Stmt& loop = parts.back();
+  if (loop->kind != ir::StmtKind::kFor) return visit;
+  ir::Substitution names;
+  names.SetVar(key_tile_, pool().Var(loop->var));
+  loop = ir::WithBody(pool(), loop, write_.If(pool().Substitute(seen, names), loop->body()));
+  return write_.Seq(parts);
+}
+
+Stmt OnlineBuilder::Results() {
+  const Expr weighted = LoadOf(chain_.weighted), total = LoadOf(chain_.total);
+  // One division for a row.
+  const Expr quotient = chain_.pool->Div(weighted, total);
+  const Stmt invert = ForRows([&](Expr i) {
+    return Set(factor_, chain_.total, {i}, pool().Div(Float(1), At(total_, {i})));
+  });
+  const dag::Operator& output = dag_.op(chain_.output);
+  const bool is_pair = extent(chain_.column) % kNeighbours == 0 &&
+                       chain_.column + 1 == static_cast<int32_t>(output.axes().size());
+  const ir::LoopKind kind = is_pair ? ir::LoopKind::kVectorized : ir::LoopKind::kSerial;
+  const Stmt store = ForTile(value_groups(), kind, [&](Expr i, Expr group, Expr side) {
+    const Expr row = write_.Add(first_row_, RowOf(i)), column = ColumnOf(group, side);
+    vars_[static_cast<size_t>(chain_.row)] = row;
+    vars_[static_cast<size_t>(chain_.column)] = column;
+    const Expr sum = At(sums_, {i, group, side});
+    const Expr value = Written(
+        chain_.result,
+        {{quotient, pool().Mul(sum, At(factor_, {i}))}, {weighted, sum}, {total, At(total_, {i})}});
+    Expr inside = nullptr;
+    if (extent(chain_.row) % block_rows() != 0) inside = write_.Less(row, extent(chain_.row));
+    if (extent(chain_.column) % kColumns != 0)
+      inside = write_.And(inside, write_.Less(column, extent(chain_.column)));
+    const std::vector<Expr> at(vars_.begin(),
+                               vars_.begin() + static_cast<std::ptrdiff_t>(output.axes().size()));
+    return write_.If(
+        inside, write_.Store(slots_[static_cast<size_t>(chain_.output)], chain_.output, at, value));
+  });
+  return write_.Seq(
+      {OverRow(total_, total_of_threads_, chain_.total, ir::Op::kAdd), invert, store});
+}
+
+Stmt OnlineBuilder::BodyOfThread() {
+  // A row that has had no key yet has a maximum that can be taken off another one all the same.
+  const double lowest =
+      is_finite_ ? -std::numeric_limits<double>::infinity() : std::numeric_limits<float>::lowest();
+  const Stmt init = write_.Seq(
+      {ForRows([&](Expr i) {
+         return write_.Seq({Set(highest_, chain_.maximum, {i}, Float(lowest)),
+                            Set(total_, chain_.total, {i}, Float(0))});
+       }),
+       ForTile(value_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
+         return Set(sums_, chain_.weighted, {i, group, side}, Float(0));
+       })});
+  const Stmt query = Copy(query_, /*is_async=*/true);
+  const Stmt visit = VisitKeys();
+  const int32_t registers[] = {highest_, new_highest_, factor_, total_, sums_, scores_};
+  return write_.Alloc(registers, write_.Seq({query, init, visit, Results()}));
+}
+
+Stmt OnlineBuilder::BodyOfBlock() {
+  const int32_t shared[] = {query_.slot, keys_.slot,          values_.slot,
+                            weights_,    highest_of_threads_, total_of_threads_};
+  return write_.Loop("block", blocks(), ir::LoopKind::kBlockX, [&](Expr block) {
+    Expr row_tile = write_.Mod(block, row_tiles());
+    // Those that see the most keys first.
+    if (chain_.last_key && row_tiles() > 1)
+      row_tile = pool().Sub(write_.Int(row_tiles() - 1), row_tile);
+    first_row_ = write_.Mul(row_tile, block_rows());
+    Expr rest = write_.Div(block, row_tiles());
+    for (size_t i = chain_.batch.size(); i-- > 0;) {
+      const int32_t var = chain_.batch[i];
+      vars_[static_cast<size_t>(var)] = i == 0 ? rest : write_.Mod(rest, extent(var));
+      rest = write_.Div(rest, extent(var));
+    }
+    return write_.Alloc(shared,
+                        write_.Loop("thread", threads(), ir::LoopKind::kThreadX, [&](Expr thread) {
+                          thread_ = thread;
+                          return BodyOfThread();
+                        }));
+  });
+}
+
+StatusOr<ir::Program> OnlineBuilder::Build() {
+  vars_.assign(chain_.extents.size(), nullptr);
+  MakeBuffers();
+  for (Expr& value : vars_) value = write_.Int(0);
+  KILN_RETURN_IF_ERROR(SetMatrixUnits());
+  ir::Kernel kernel;
+  kernel.name = Identifier(dag_.op(chain_.output).name());
+  kernel.body = BodyOfBlock();
+  kernel.grid[0] = blocks();
+  kernel.block[0] = threads();
+  const ir::Hints& hints = state_.stage(chain_.output).hints;
+  for (const ir::HintRow& row : ir::kHints) {
+    if (row.place == ir::HintPlace::kKernel) kernel.hints[row.hint] = hints[row.hint];
+    if (row.place == ir::HintPlace::kStage)
+      program_.stages[static_cast<size_t>(chain_.output)].hints[row.hint] = hints[row.hint];
+  }
+  program_.kernels.push_back(std::move(kernel));
+  return std::move(program_);
+}
+
+StatusOr<ir::Program> BuildOnlineSoftmax(const schedule::State& state) {
+  KILN_ASSIGN_OR_RETURN(dag::SoftmaxChain chain, dag::FindSoftmaxChain(*state.dag()));
+  return OnlineBuilder(state, std::move(chain)).Build();
+}
+
+}  // namespace kiln::lower

@@ -1,0 +1,156 @@
+#include "compiler/lower/online_softmax.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status_testing.h"
+#include "compiler/dag/evaluate.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
+#include "compiler/ir/interpreter.h"
+#include "compiler/ir/program_text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/step.h"
+
+namespace kiln::lower {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// [rows, keys, warps, depth, matrix_unit] of the last stage.
+StatusOr<schedule::State> Scheduled(const dag::DagPtr& dag, std::string_view tile) {
+  KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(fmt::format("[[\"OS\", {}, {}]]",
+                                                                           dag->size() - 1, tile)));
+  return schedule::Replay(dag, steps);
+}
+
+StatusOr<ir::Program> Lowered(const dag::DagPtr& dag, std::string_view tile) {
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, Scheduled(dag, tile));
+  return Lower(state, {.gpu = true});
+}
+
+// The program is well formed, reads back, has no races, and computes what the DAG says.
+void ExpectRight(const dag::DagPtr& dag, std::string_view tile, double tolerance = 2e-3) {
+  SCOPED_TRACE(fmt::format("{}\n{}", tile, dag::PrintDag(*dag)));
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, Lowered(dag, tile));
+  ASSERT_OK(ir::Verify(program));
+  const std::string text = ir::ProgramText(program);
+  ASSERT_OK_AND_ASSIGN(const ir::Program read, ir::ParseProgram(text));
+  EXPECT_TRUE(ir::Equal(read, program));
+  std::vector<ir::NDArray> inputs = dag::RandomInputs(*dag, 1);
+  ASSERT_OK_AND_ASSIGN(const std::vector<ir::NDArray> want, dag::Evaluate(*dag, inputs));
+  ir::NDArray output(want[0].type(), want[0].shape());
+  output.Poison();
+  std::vector<ir::NDArray*> arguments;
+  for (ir::NDArray& input : inputs) arguments.push_back(&input);
+  arguments.push_back(&output);
+  SCOPED_TRACE(text);
+  ASSERT_OK(ir::Interpret(program, arguments));
+  for (int64_t i = 0; i < output.num_elements(); ++i) {
+    ASSERT_NEAR(output.GetDouble(i), want[0].GetDouble(i), tolerance)
+        << fmt::format("at [{}]", fmt::join(output.Unflatten(i), ", "));
+  }
+}
+
+dag::DagPtr Attention(std::string_view args, ir::Type type = ir::kFloat16) {
+  StatusOr<dag::DagPtr> dag = dag::BuildOp("attention", args, {.dtype = type});
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  return *std::move(dag);
+}
+
+TEST(OnlineSoftmax, EveryLength) {
+  for (const int rows : {1, 7, 16, 49, 128}) {
+    for (const bool causal : {false, true}) {
+      const dag::DagPtr dag = Attention(fmt::format("2,{},8,causal={:d}", rows, causal));
+      ExpectRight(dag, "16, 16, 1, 1, 1");
+      ExpectRight(dag, "16, 32, 2, 2, 1");
+      ExpectRight(dag, "32, 16, 2, 3, 1");
+    }
+  }
+}
+
+TEST(OnlineSoftmax, EverySizeOfHead) {
+  for (const int size : {1, 3, 8, 24, 64, 128}) {
+    const dag::DagPtr dag = Attention(fmt::format("1,20,{},keys=37,values={}", size, size + 4));
+    ExpectRight(dag, "16, 16, 2, 2, 1");
+    ExpectRight(dag, "16, 48, 1, 1, 0");
+  }
+}
+
+TEST(OnlineSoftmax, EveryType) {
+  for (const ir::Type type : {ir::kFloat16, ir::kBFloat16, ir::kFloat32}) {
+    const dag::DagPtr dag = Attention("3,40,16,causal=1", type);
+    ExpectRight(dag, "16, 16, 2, 2, 1", type == ir::kFloat32 ? 1e-5 : 2e-2);
+    ExpectRight(dag, "16, 32, 1, 3, 0", type == ir::kFloat32 ? 1e-5 : 2e-2);
+  }
+}
+
+TEST(OnlineSoftmax, MasksAreAdded) {
+  ExpectRight(Attention("2,21,8,keys=35,mask=1"), "16, 16, 1, 2, 1");
+  ExpectRight(Attention("2,40,8,causal=1,mask=1"), "16, 16, 1, 1, 1");
+}
+
+TEST(OnlineSoftmax, AsItIsWritten) {
+  // Of groups of queries that share keys; keys by columns; weights that are not rounded; divided
+  // before the product; a window of keys, none of which is in the first tiles.
+  const std::string_view texts[] = {R"(
+input Q: float16[19, 2, 3, 4]
+input K: float16[2, 4, 24]
+input V: float16[24, 2, 5]
+S[h: 2, g: 3, i: 19, j: 24] = sum(k: 4) float32(K[h, k, j])*float32(Q[i, h, g, k])
+M[i: 19, h: 2, g: 3] = max(n: 24) S[h, g, i, n]*0.5
+P[h: 2, g: 3, i: 19, j: 24] = exp(S[h, g, i, j]*0.5 - M[i, h, g])
+L[g: 3, h: 2, i: 19] = sum(n: 24) P[h, g, i, n]
+O[i: 19, g: 3, h: 2, d: 5] = sum(n: 24) P[h, g, i, n]*float32(V[n, h, d])
+out[i: 19, h: 2, g: 3, d: 5] = float16(max(O[i, g, h, d]/L[g, h, i], 0.0))
+)",
+                                    R"(
+input Q: bfloat16[30, 8]
+input K: bfloat16[40, 8]
+input V: bfloat16[40, 8]
+S[i: 30, j: 40] = sum(k: 8) float32(Q[i, k])*float32(K[j, k])
+X[i: 30, j: 40] = if(j > i + 10 || j < i + 6, -inf, S[i, j])
+M[i: 30] = max(j: 40) X[i, j]
+P[i: 30, j: 40] = exp(X[i, j] - M[i])
+L[i: 30] = sum(j: 40) P[i, j]
+W[i: 30, j: 40] = bfloat16(P[i, j]/L[i])
+O[i: 30, d: 8] = sum(n: 40) float32(W[i, n])*float32(V[n, d])
+out[i: 30, d: 8] = bfloat16(O[i, d])
+)"};
+  for (const std::string_view text : texts) {
+    ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(text));
+    ExpectRight(dag, "16, 16, 1, 1, 1", 2e-2);
+    ExpectRight(dag, "16, 16, 2, 2, 1", 2e-2);
+  }
+}
+
+TEST(OnlineSoftmax, LeavesOutTilesThatNobodySees) {
+  ASSERT_OK_AND_ASSIGN(const ir::Program program,
+                       Lowered(Attention("1,64,16,causal=1"), "16, 16, 1, 2, 1"));
+  EXPECT_THAT(
+      ir::ProgramText(program),
+      AllOf(HasSubstr("async p1_shared["), HasSubstr("if key_tile_1*16 < "),
+            HasSubstr("stage attention_scores matrix_unit 1\n"),
+            HasSubstr("stage attention_values matrix_unit 1\n"), HasSubstr("warp_barrier\n")));
+  ASSERT_OK_AND_ASSIGN(const ir::Program all, Lowered(Attention("1,64,16"), "16, 16, 1, 2, 0"));
+  EXPECT_THAT(ir::ProgramText(all), AllOf(Not(HasSubstr("*16 < ")), Not(HasSubstr("matrix_unit"))));
+}
+
+TEST(OnlineSoftmax, IsRefusedWhereItHasNoMeaning) {
+  ASSERT_OK_AND_ASSIGN(const schedule::State state,
+                       Scheduled(Attention("1,16,16"), "16, 16, 1, 1, 1"));
+  EXPECT_THAT(
+      Lower(state, {.gpu = false}),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("its online softmax is for GPUs only")));
+  EXPECT_THAT(Lowered(Attention("1,16,16"), "16, 0, 1, 1, 1"),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("has blanks")));
+}
+
+}  // namespace
+}  // namespace kiln::lower

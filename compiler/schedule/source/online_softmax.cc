@@ -1,0 +1,23 @@
+#include "compiler/schedule/source/kinds.h"
+
+namespace kiln::schedule {
+
+void PrintSource(const OnlineSoftmaxStep& step, SourcePrinter& out) {
+  const OnlineTile& tile = step.tile;
+  out.Line("s[{}].online_softmax(rows={}, keys={}, warps={}, depth={}, matrix_unit={})",
+           out.Stage(step.stage_id), tile.rows, tile.keys, tile.warps, tile.depth,
+           tile.matrix_unit ? "True" : "False");
+}
+
+StatusOr<StepPtr> ReadOnlineSoftmax(SourceCall& call) {
+  using Step = OnlineSoftmaxStep;
+  OnlineTile tile;
+  tile.rows = static_cast<int32_t>(call.IntOf("rows", 0, Step::kMaxRows));
+  tile.keys = static_cast<int32_t>(call.IntOf("keys", 0, Step::kMaxKeys));
+  tile.warps = static_cast<int32_t>(call.IntOf("warps", 0, Step::kMaxWarps));
+  tile.depth = static_cast<int32_t>(call.IntOf("depth", 0, Step::kMaxDepth));
+  tile.matrix_unit = call.FlagOf("matrix_unit");
+  return call.Make<Step>(call.stage(), tile);
+}
+
+}  // namespace kiln::schedule

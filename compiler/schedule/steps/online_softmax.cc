@@ -1,0 +1,72 @@
+#include "compiler/dag/softmax_chain.h"
+#include "compiler/schedule/steps/hash.h"
+#include "compiler/schedule/steps/legality.h"
+#include "compiler/schedule/steps/reader.h"
+#include "compiler/schedule/steps/steps.h"
+
+namespace kiln::schedule {
+namespace {
+
+constexpr int kRows = 16;  // of an instruction of a matrix unit, and terms of one of 16-bit floats
+
+Status CheckMultiple(std::string_view what, int found, int most) {
+  if (found >= 0 && found <= most && found % kRows == 0) return OkStatus();
+  return InvalidArgument("{} {}; expected a multiple of {} up to {}", found, what, kRows, most);
+}
+
+Status CheckRange(std::string_view what, int found, int most) {
+  if (found >= 0 && found <= most) return OkStatus();
+  return InvalidArgument("{} {}; expected 1 to {}", found, what, most);
+}
+
+}  // namespace
+
+StatusOr<StepPtr> OnlineSoftmaxStep::Parse(StepReader& reader) {
+  const int stage = reader.Int("stage");
+  OnlineTile tile;
+  tile.rows = reader.Int("rows of a warp");
+  tile.keys = reader.Int("keys");
+  tile.warps = reader.Int("warps");
+  tile.depth = reader.Int("depth");
+  tile.matrix_unit = reader.Flag("matrix unit");
+  return reader.Make<OnlineSoftmaxStep>(stage, tile);
+}
+
+Status OnlineSoftmaxStep::ApplyTo(State& state) const {
+  KILN_RETURN_IF_ERROR(CheckComputes(state, stage_id));
+  KILN_RETURN_IF_ERROR(CheckMultiple("rows of a warp", tile.rows, kMaxRows));
+  KILN_RETURN_IF_ERROR(CheckMultiple("keys of a tile", tile.keys, kMaxKeys));
+  KILN_RETURN_IF_ERROR(CheckRange("warps", tile.warps, kMaxWarps));
+  KILN_RETURN_IF_ERROR(CheckRange("tiles of keys at once", tile.depth, kMaxDepth));
+  if (!state.steps().empty())
+    return InvalidArgument("it is the whole schedule; expected no steps before it");
+  const StatusOr<dag::SoftmaxChain> chain = dag::FindSoftmaxChain(*state.dag());
+  if (!chain.ok()) return InvalidArgument("{}", Message(chain.status()));
+  if (chain->output != stage_id) {
+    return InvalidArgument("the softmax ends in stage {} ({}); expected the step there",
+                           chain->output, state.dag()->op(chain->output).name());
+  }
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (s != stage_id && !state.stage(s).is_placeholder())
+      state.SetAttach(s, {.kind = Attach::kInlined});
+  }
+  state.MutableStage(stage_id).online = tile;
+  return OkStatus();
+}
+
+std::string OnlineSoftmaxStep::ToJson() const {
+  return fmt::format("[\"OS\", {}, {}, {}, {}, {}, {:d}]", stage_id, tile.rows, tile.keys,
+                     tile.warps, tile.depth, tile.matrix_unit);
+}
+
+uint64_t OnlineSoftmaxStep::Hash() const {
+  StepHash hash(kTag);
+  hash.Add(stage_id).Add(tile.rows).Add(tile.keys).Add(tile.warps).Add(tile.depth);
+  return hash.Add(tile.matrix_unit).value();
+}
+
+uint64_t OnlineSoftmaxStep::ShapeHash() const {
+  return StepHash(kTag).Add(stage_id).Add(tile.matrix_unit).value();
+}
+
+}  // namespace kiln::schedule
