@@ -54,6 +54,13 @@ std::string InWarps(int64_t columns) {
       32 * columns, 4 * columns, columns);
 }
 
+// Of floats.
+std::string Combined(ir::Op op, std::string_view a, std::string_view b) {
+  if (op == ir::Op::kMax) return fmt::format("fmaxf({}, {})", a, b);
+  if (op == ir::Op::kMin) return fmt::format("fminf({}, {})", a, b);
+  return fmt::format("{} {} {}", a, op == ir::Op::kAdd ? "+" : "*", b);
+}
+
 constexpr int kNoStage = -1, kSeveralStages = -2;
 
 int32_t OnlyStage(Stmt stmt) {
@@ -80,17 +87,20 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       preamble_(preamble),
       scope_(program, var_names),
       swizzles_(FindSwizzles(program, kernel)),
+      held_(lower::FindWarpRegisters(program, kernel)),
       exprs_(program, kernel, buffer_names, swizzles_, scope_, quotients_, preamble),
       blocks_(scope_, quotients_, exprs_, names),
       stores_(scope_, exprs_, blocks_, preamble),
       vectors_(scope_, exprs_, preamble),
       vector_loops_(scope_, exprs_, vectors_, blocks_, stores_, names, preamble),
       shuffles_(kernel, scope_, exprs_, blocks_, names),
-      matrix_tiles_(scope_, exprs_, vectors_, blocks_, names, preamble),
+      matrix_tiles_(scope_, exprs_, vectors_, blocks_, held_, names, preamble),
       warp_reductions_(FindWarpReductions(program, kernel)),
       unroll_(
           PlanUnrolling(program, kernel.body, kernel.block[0] * kernel.block[1] * kernel.block[2])),
       uses_warpgroups_(ir::UsesMatrixUnits(program, kernel.body, ir::MatrixUnitScope::kWarpgroup)) {
+  // Rounded to 16 bits nothing is left of such a weight beside that of the highest score, 1.
+  if (!held_.pairs.empty()) exprs_.FlushPowers();
   // Statements may be one node: the last one is known by its place.
   if (EndsWithClusterBarrier(kernel.body))
     last_cluster_barrier_ = CountClusterBarriers(kernel.body);
@@ -144,6 +154,13 @@ void CudaEmitter::EmitWhole(Stmt stmt) {
 }
 
 void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
+  for (const auto& [slot, pairs] : held_.pairs) {
+    blocks_.Line(fmt::format("unsigned {}[{}];  // pairs of the warp's [{}]",
+                             exprs_.buffer_name(slot), pairs.registers,
+                             fmt::join(exprs_.buffer(slot).shape, ", ")));
+  }
+  for (const auto& [slot, rows] : held_.rows)
+    blocks_.Line(fmt::format("float {}[{}];", exprs_.buffer_name(slot), rows.registers));
   if (is_dynamic) {
     blocks_.Line(fmt::format("extern __shared__ __align__({}) unsigned char shared_memory[];",
                              shared.alignment));
@@ -188,7 +205,7 @@ void CudaEmitter::Emit(Stmt stmt) {
 
 void CudaEmitter::EmitFor(Stmt loop) {
   if (IsBound(loop->loop_kind)) return EmitBound(loop);
-  if (EmitMatrixTile(loop)) return;
+  if (EmitMatrixTile(loop) || EmitHeldPair(loop)) return;
   if (loop->extent == 1) return Emit(loop->body());
   if (!dot_ && EmitDotLoop(loop)) return;
   if (!dot_ && loop->loop_kind == LoopKind::kVectorized && vector_loops_.Emit(loop)) return;
@@ -287,8 +304,62 @@ bool CudaEmitter::EmitDotLoop(Stmt loop) {
 }
 
 void CudaEmitter::EmitStore(Stmt store) {
+  if (EmitHeldRow(store)) return;
   if (dot_ && dot_->store == store) return blocks_.Line(DotText(*dot_, exprs_, vectors_));
   stores_.Emit(store);
+}
+
+std::string CudaEmitter::RegisterOf(const lower::RegisterNumber& number) {
+  arith::Linear sum = arith::Constant(0);
+  for (const auto& [var, stride] : number) sum = arith::MultiplyAdd(sum, scope_.value(var), stride);
+  return exprs_.PrintSimplified(scope_.simplifier().ToExpr(sum)).text;
+}
+
+// Two elements that are stored become one register.
+bool CudaEmitter::EmitHeldPair(Stmt loop) {
+  const Stmt store = loop->body();
+  if (store->kind != StmtKind::kStore) return false;
+  const auto held = held_.pairs.find(store->slot);
+  if (held == held_.pairs.end() || held->second.store != store) return false;
+  CommentStage(store);
+  const ir::Expr value = store->value();
+  std::string parts;
+  for (const int64_t side : {0, 1}) {
+    scope_.SetValue(loop->var, arith::Constant(side));
+    parts += (side == 0 ? "" : ", ") + exprs_.Print(value->arg(0)).text;
+  }
+  scope_.ResetValue(loop->var);
+  preamble_.packed_types.insert(value->type == ir::kFloat16 ? "f16" : "bf16");
+  blocks_.Line(fmt::format("{}[{}] = pack_{}({});", exprs_.buffer_name(store->slot),
+                           RegisterOf(held->second.number),
+                           value->type == ir::kFloat16 ? "f16" : "bf16", parts));
+  return true;
+}
+
+// What one of four threads has of a row; or what all four have of it, combined.
+bool CudaEmitter::EmitHeldRow(Stmt store) {
+  for (const auto& [slot, rows] : held_.rows) {
+    const std::string& name = exprs_.buffer_name(slot);
+    if (rows.store == store) {
+      blocks_.Line(fmt::format("{}[{}] = {};", name, RegisterOf(rows.stored),
+                               exprs_.PrintRaw(store->value()).text));
+      return true;
+    }
+    if (rows.reader != store) continue;
+    const std::string value = names_.Unique(name + "_value");
+    blocks_.Braced("{", [&] {
+      blocks_.Line(fmt::format("float {} = {}[{}];", value, name, RegisterOf(rows.read)));
+      for (const int step : {1, 2}) {
+        const std::string other = fmt::format("__shfl_xor_sync(0xffffffffu, {}, {})", value, step);
+        blocks_.Line(fmt::format("{} = {};", value, Combined(rows.combine, value, other)));
+      }
+      blocks_.Line(fmt::format(
+          "{} = {};", exprs_.Element(store->slot, exprs_.PlaceOf(store->slot, store->indices())),
+          value));
+    });
+    return true;
+  }
+  return false;
 }
 
 void CudaEmitter::EmitSeq(Stmt seq) {
@@ -327,7 +398,8 @@ void CudaEmitter::EmitBarrier(Stmt barrier) {
   }
   if (barrier->is_of_warp) {
     has_warp_barriers_ = true;
-    return blocks_.Line("__syncwarp();");
+    if (!held_.is_all) blocks_.Line("__syncwarp();");
+    return;
   }
   if (barrier->pending >= 0) {
     preamble_.async_copies = true;

@@ -40,6 +40,7 @@
 #include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/codegen/cuda/warp_shuffles.h"
 #include "compiler/ir/program.h"
+#include "compiler/lower/warp_registers.h"
 
 namespace kiln::codegen {
 
@@ -72,6 +73,9 @@ class CudaEmitter {
   Status NotForMatrixUnits(int32_t stage, const Status& why) const;
   Status CheckMatrixUnits() const;
   void EmitStore(ir::Stmt store);
+  bool EmitHeldPair(ir::Stmt loop);
+  bool EmitHeldRow(ir::Stmt store);
+  std::string RegisterOf(const lower::RegisterNumber& number);
   void EmitSeq(ir::Stmt seq);
   void EmitAlloc(ir::Stmt alloc);
   void EmitBarrier(ir::Stmt barrier);
@@ -88,6 +92,7 @@ class CudaEmitter {
   CudaScope scope_;
   QuotientNames quotients_;
   const Swizzles swizzles_;
+  const lower::WarpRegisters held_;
   CudaExprs exprs_;
   CudaBlocks blocks_;
   CudaStores stores_;
@@ -99,9 +104,9 @@ class CudaEmitter {
   const WarpReductions warp_reductions_;
   const UnrollPlan unroll_;
   const bool uses_warpgroups_;
-  std::optional<Dot> dot_;               // inside of its loop
-  int32_t stage_ = -1;                   // of the last comment
-  ThreadsAround threads_;                // around the current statement
+  std::optional<Dot> dot_;  // inside of its loop
+  int32_t stage_ = -1;      // of the last comment
+  ThreadsAround threads_;   // around the current statement
   bool has_warp_barriers_ = false;
   Status refused_;                       // why the kernel can't be what its hints say
   std::set<int32_t> with_matrix_units_;  // stages that have been computed by them

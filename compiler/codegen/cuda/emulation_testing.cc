@@ -166,6 +166,18 @@ template <typename T> void ExchangeInWarp(const T& mine, T (&all)[32]) {
   __syncthreads();
   for (unsigned i = 0; i < 32; ++i) memcpy(&all[i], slots[first + i], sizeof(T));
 }
+template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
+  T all[32];
+  ExchangeInWarp(value, all);
+  return all[(current->thread % 32) ^ mask];
+}
+inline float emulated_flushed_exp2(float x) { return x < -126 ? 0 : exp2f(x); }
+inline unsigned emulated_pack_f16(float first, float second) {
+  return __float2half_rn(first).bits | unsigned(__float2half_rn(second).bits) << 16;
+}
+inline unsigned emulated_pack_bf16(float first, float second) {
+  return __float2bfloat16_rn(first).bits | unsigned(__float2bfloat16_rn(second).bits) << 16;
+}
 // PTX ISA, ldmatrix: 8 x 8 elements of 16 bits, of which each thread gets two neighbours.
 template <int kTiles> void EmulateLoad(unsigned* const (&out)[kTiles], const void* row, bool transposed) {
   const unsigned lane = current->thread % 32;
@@ -399,6 +411,9 @@ std::string HostText(const CudaSource& source, bool late_copies) {
                                  "wait_for_products", "settle", "multiply_warpgroup"})
     ReplaceCalls(text, name, "emulated_" + name);
   ReplaceCalls(text, "round_tiles", "emulated_round_tiles");
+  ReplaceCalls(text, "flushed_exp2(", "emulated_flushed_exp2(");
+  ReplaceCalls(text, "pack_f16(", "emulated_pack_f16(");
+  ReplaceCalls(text, "pack_bf16(", "emulated_pack_bf16(");
   ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
   ReplaceCalls(text, "leave_cluster();", "emulated_leave_cluster();");
   Replace(text, "#include <cuda_fp16.h>\n", "");

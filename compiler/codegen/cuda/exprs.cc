@@ -351,6 +351,10 @@ CudaText CudaExprs::PrintCall(Expr e) {
       if (e->type == ir::kInt64) return {fmt::format("llabs({})", args), kPrimary, true};
       if (e->type.is_int()) return Narrowed(e->type, {fmt::format("abs({})", args)});
       return {fmt::format("fabs{}({})", suffix, args)};
+    case ir::Intrinsic::kExp2:
+      if (!flushes_powers_ || is_double) return {fmt::format("exp2{}({})", suffix, args)};
+      preamble_.flushed_powers = true;
+      return {fmt::format("flushed_exp2({})", args)};
     case ir::Intrinsic::kRound:
       return {fmt::format("rint{}({})", suffix, args)};
     default:

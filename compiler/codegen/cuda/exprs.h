@@ -99,6 +99,9 @@ class CudaExprs {
   void HoldBuffer(int32_t slot, std::string name) { held_buffers_[slot] = std::move(name); }
   const std::string* HeldBufferOrNull(int32_t slot) const;
 
+  // Powers of 2 below 2^-126 become 0, which takes one instruction in place of several.
+  void FlushPowers() { flushes_powers_ = true; }
+
   // ---- the budget, in nodes written out
   static constexpr int64_t kMaxNodes = 1 << 20;
   void RefillBudget() { budget_ = kMaxNodes; }
@@ -134,6 +137,7 @@ class CudaExprs {
   std::set<int32_t> cluster_vars_;  // which number the block in its cluster
   std::unordered_map<ir::Expr, std::string> held_loads_;
   std::unordered_map<int32_t, std::string> held_buffers_;
+  bool flushes_powers_ = false;
   int64_t budget_ = kMaxNodes;
 };
 

@@ -173,6 +173,7 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
   Status status = FindPositions(nest, tile);
   if (status.ok()) status = CheckOperand("first", tile.row, tile.column, tile, tile.a);
   if (status.ok()) status = CheckOperand("second", tile.column, tile.row, tile, tile.b);
+  if (status.ok()) status = CheckHeld(tile);
   for (Operand* operand : {&tile.a, &tile.b}) {
     if (status.ok()) status = CheckRows(tile, *operand);
   }
@@ -216,8 +217,10 @@ Linear CudaMatrixTiles::PlaceOfThread(const Tile& tile, Expr load, const Linear&
                                       const Linear& k) {
   arith::Simplifier& simplifier = scope_.simplifier();
   scope_.SetValue(tile.thread, thread);
-  scope_.SetValue(tile.k_loop->var,
-                  tile.steps() > 1 ? simplifier.Var(tile.step) * tile.depth() + k : k);
+  const Linear step = tile.known_step >= 0 ? arith::Constant(tile.known_step)
+                      : tile.steps() > 1   ? simplifier.Var(tile.step)
+                                           : arith::Constant(0);
+  scope_.SetValue(tile.k_loop->var, step * tile.depth() + k);
   return exprs_.PlaceOf(load->id, load->args()).offset;
 }
 
@@ -393,7 +396,8 @@ Linear CudaMatrixTiles::ElementOf(const Tile& tile, const Operand& operand, size
 }
 
 Status CudaMatrixTiles::CheckRows(const Tile& tile, Operand& operand) {
-  if (operand.reading == Operand::Reading::kElements) return OkStatus();
+  if (operand.reading == Operand::Reading::kElements || operand.reading == Operand::Reading::kHeld)
+    return OkStatus();
   const int64_t elements = tile.unit->row_elements();
   for (size_t i = 0; i < operand.places.size(); i += operand.group) {
     if (vectors_.MultipleOf(RowOf(tile, operand, i)) % elements == 0) continue;
@@ -404,6 +408,21 @@ Status CudaMatrixTiles::CheckRows(const Tile& tile, Operand& operand) {
     return InvalidArgument("{} neighbours of {} are not aligned to 16 bytes", elements,
                            exprs_.buffer(operand.load->id).name);
   }
+  return OkStatus();
+}
+
+Status CudaMatrixTiles::CheckHeld(Tile& tile) {
+  if (held_.pairs.contains(tile.b.load->id))
+    return InvalidArgument("{} is held as if it were the first factor",
+                           exprs_.buffer(tile.b.load->id).name);
+  const auto held = held_.pairs.find(tile.a.load->id);
+  if (held == held_.pairs.end()) return OkStatus();
+  if (held->second.term_var != tile.k_loop->var || tile.is_warpgroup || tile.warp_columns > 1) {
+    return InvalidArgument("{} is held for another tile", exprs_.buffer(tile.a.load->id).name);
+  }
+  tile.a.reading = Operand::Reading::kHeld;
+  // Quotients of its own: it needs few of those of other tiles.
+  tile.lane = scope_.OwnVar("lane beside held", kWarpThreads);
   return OkStatus();
 }
 

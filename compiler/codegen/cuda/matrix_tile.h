@@ -44,6 +44,7 @@
 #include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/program.h"
+#include "compiler/lower/warp_registers.h"
 
 namespace kiln::codegen {
 
@@ -61,11 +62,12 @@ struct ThreadsAround {
 class CudaMatrixTiles {
  public:
   CudaMatrixTiles(CudaScope& scope, CudaExprs& exprs, CudaVectors& vectors, CudaBlocks& blocks,
-                  CudaNames& names, CudaPreamble& preamble)
+                  const lower::WarpRegisters& held, CudaNames& names, CudaPreamble& preamble)
       : scope_(scope),
         exprs_(exprs),
         vectors_(vectors),
         blocks_(blocks),
+        held_(held),
         names_(names),
         preamble_(preamble) {}
 
@@ -88,6 +90,7 @@ class CudaMatrixTiles {
       // Of 8 bits: ldmatrix transposes pairs of neighbours, which are taken apart. A thread has rows
       // 2*(t/4) and 2*(t/4) + 1, or columns 4*(t%4) to 4*(t%4) + 3 in two tiles.
       kPairs,
+      kHeld,  // the first one: each thread has them already (lower/warp_registers.h)
     };
     ir::Expr load = nullptr;
     std::vector<arith::Linear> places;  // of element (0, 0) of a fragment; [position]
@@ -107,6 +110,7 @@ class CudaMatrixTiles {
     // Variables of the scope: which warp, thread / 4 and thread % 4 in it, thread in it, which
     // iterations of the reduction, `depth` at once, which of them.
     int32_t warp = -1, row = -1, column = -1, lane = -1, step = -1, k = -1;
+    int64_t known_step = -1;  // where steps are written out
     Operand a, b;
     std::vector<std::vector<Place>> sums;  // [position of a][of b]
     // Elements of a thread by number: the first of each position.
@@ -131,6 +135,7 @@ class CudaMatrixTiles {
   Status CheckOperand(std::string_view what, int own, int other, Tile& tile, Operand& operand);
   Status CheckNeighbours(bool is_row, const Tile& tile, Operand& operand);
   Status CheckRows(const Tile& tile, Operand& operand);
+  Status CheckHeld(Tile& tile);
   static bool HasNext(const Operand& operand, size_t position);
   arith::Linear RowOf(const Tile& tile, const Operand& operand, size_t position);
   arith::Linear ElementOf(const Tile& tile, const Operand& operand, size_t position, int part);
@@ -140,14 +145,17 @@ class CudaMatrixTiles {
                               const arith::Linear& k);
   bool DependsOnColumn(const Tile& tile, ir::Expr load);
   void SetPosition(const Tile& tile, size_t element);
+  static bool IsOfOneWarp(const Tile& tile);
   void EmitSteps(const Tile& tile);
   void EmitStep(const Tile& tile);
+  void EmitKnownSteps(Tile tile);
   // matrix_warpgroup.h
   static Status CheckWarpgroups(const Tile& tile, const ThreadsAround& threads);
   Status MatchWarpgroup(Tile& tile);
   void EmitWarpgroupSteps(const Tile& tile);
   static std::pair<size_t, size_t> ColumnsOf(const Tile& tile, size_t fragment);
   void LoadFirst(const Tile& tile, const std::string& name);
+  void TakeHeld(const Tile& tile, const std::string& name);
   void LoadSecond(const Tile& tile, const std::string& name);
   void LoadSecondPairs(const Tile& tile, const std::string& name);
   void Unzip(const Tile& tile, const std::string& first, const std::string& second);
@@ -159,6 +167,7 @@ class CudaMatrixTiles {
   CudaExprs& exprs_;
   CudaVectors& vectors_;
   CudaBlocks& blocks_;
+  const lower::WarpRegisters& held_;
   CudaNames& names_;
   CudaPreamble& preamble_;
 

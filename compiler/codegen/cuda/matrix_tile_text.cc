@@ -1,5 +1,8 @@
 // The text of a tile that fits: which registers are loaded from where, and multiplied.
+#include <algorithm>
+
 #include "compiler/codegen/cuda/matrix_tile.h"
+#include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
 namespace {
@@ -23,7 +26,7 @@ Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& thre
   blocks_.Braced("{", [&] {
     blocks_.Bound(tile.lane, lane, [&] {
       if (tile.is_warpgroup) return EmitWarpgroupSteps(tile);
-      if (!tile.has_warps()) return EmitSteps(tile);
+      if (!tile.has_warps() || IsOfOneWarp(tile)) return EmitSteps(tile);
       scope_.SetName(tile.warp, names_.Unique("warp"));
       const std::string warp =
           fmt::format("const int {} = {} / {};", scope_.name(tile.warp), thread, kWarpThreads);
@@ -34,6 +37,16 @@ Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& thre
   return OkStatus();
 }
 
+// Do addresses not depend on which warp it is?
+bool CudaMatrixTiles::IsOfOneWarp(const Tile& tile) {
+  return tile.a.reading == Operand::Reading::kHeld &&
+         std::ranges::none_of(tile.b.places, [&](const arith::Linear& place) {
+           return std::ranges::any_of(place.terms, [&](const arith::Term& term) {
+             return ir::UsesVar(term.atom, tile.warp);
+           });
+         });
+}
+
 void CudaMatrixTiles::EmitSteps(const Tile& tile) {
   const auto emit = [&](auto& self, size_t depth) -> void {
     if (depth < tile.around.size()) {
@@ -41,12 +54,21 @@ void CudaMatrixTiles::EmitSteps(const Tile& tile) {
       if (loop->extent == 1) return self(self, depth + 1);
       return blocks_.Loop(loop->var, loop->extent, 0, [&] { self(self, depth + 1); });
     }
+    if (tile.a.reading == Operand::Reading::kHeld) return EmitKnownSteps(tile);
     if (tile.steps() == 1) return EmitStep(tile);
     scope_.SetName(tile.step, names_.Unique(scope_.name(tile.k_loop->var) + "_step"));
     blocks_.Loop(tile.step, tile.steps(), tile.steps() <= 8 ? tile.steps() : 0,
                  [&] { EmitStep(tile); });
   };
   emit(emit, 0);
+}
+
+// Registers have no addresses.
+void CudaMatrixTiles::EmitKnownSteps(Tile tile) {
+  for (int64_t step = 0; step < tile.steps(); ++step) {
+    tile.known_step = step;
+    blocks_.Braced("{", [&] { EmitStep(tile); });
+  }
 }
 
 std::string CudaMatrixTiles::Row(const Tile& tile, const Operand& operand, size_t position) {
@@ -66,6 +88,7 @@ std::string CudaMatrixTiles::Element(const Tile& tile, const Operand& operand, s
 
 // Of each two rows a fragment of four registers.
 void CudaMatrixTiles::LoadFirst(const Tile& tile, const std::string& name) {
+  if (tile.a.reading == Operand::Reading::kHeld) return TakeHeld(tile, name);
   for (size_t i = 0; i < tile.a.places.size() / 2; ++i) {
     if (tile.a.reading == Operand::Reading::kElements) {
       for (int part = 0; part < 4; ++part)
@@ -81,6 +104,24 @@ void CudaMatrixTiles::LoadFirst(const Tile& tile, const std::string& name) {
       Unzip(tile, fmt::format("{}[{}][{}]", name, i, half),
             fmt::format("{}[{}][{}]", name, i, half + 1));
   }
+}
+
+// A register has two neighbours of 8 terms of a row: of both rows of a fragment first.
+void CudaMatrixTiles::TakeHeld(const Tile& tile, const std::string& name) {
+  constexpr int64_t kHalf = 8;
+  const lower::HeldPairs& held = held_.pairs.at(tile.a.load->id);
+  for (size_t i = 0; i < tile.a.places.size() / 2; ++i) {
+    for (int part = 0; part < 4; ++part) {
+      SetPosition(tile, tile.a_elements[2 * i + static_cast<size_t>(part % 2)]);
+      std::vector<int64_t> rows;
+      for (const int32_t var : held.row_vars) rows.push_back(scope_.value(var).constant);
+      const int64_t term = tile.known_step * tile.depth() + part / 2 * kHalf;
+      blocks_.Line(fmt::format("{}[{}][{}] = {}[{}];", name, i, part,
+                               exprs_.buffer_name(tile.a.load->id),
+                               held.register_of.at({rows, term})));
+    }
+  }
+  Reset(tile);
 }
 
 void CudaMatrixTiles::Unzip(const Tile& tile, const std::string& first, const std::string& second) {

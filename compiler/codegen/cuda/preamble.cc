@@ -149,6 +149,27 @@ __device__ __forceinline__ void unzip_bytes(unsigned& x, unsigned& y, int lane) 
 }
 )cuda";
 
+// $P: the type in PTX.
+constexpr std::string_view kPack =
+    R"cuda(// Two floats, rounded, as neighbours in a register.
+__device__ __forceinline__ unsigned pack_$P(float first, float second) {
+  unsigned pair;
+  asm("cvt.rn.$Px2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
+}
+
+)cuda";
+
+constexpr std::string_view kFlushedPowers =
+    R"cuda(// 2 to the power of x; 0 below 2^-126.
+__device__ __forceinline__ float flushed_exp2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
+)cuda";
+
 using Replacements = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
 std::string Filled(std::string_view definition, Replacements values) {
@@ -234,6 +255,8 @@ std::string PreambleText(const CudaPreamble& preamble) {
   if (preamble.async_copies) text += kAsyncCopies;
   if (preamble.cluster) text += kClusters;
   if (!preamble.matrix_units.empty()) text += MatrixUnits(preamble);
+  if (preamble.flushed_powers) text += kFlushedPowers;
+  for (const std::string_view type : preamble.packed_types) text += Filled(kPack, {{"$P", type}});
   if (!preamble.warpgroup_units.empty()) text += WarpgroupDefinitions(preamble.warpgroup_units);
   return text;
 }

@@ -25,7 +25,10 @@ struct CudaPreamble {
   std::map<std::string, std::string> vector_types;  // name -> definition
   // Whose products of tiles they use, in the order of their table.
   std::set<const ir::MatrixUnit*> matrix_units;
+  bool flushed_powers = false;
   bool unzips_bytes = false;  // of their tiles
+  // sm_80: floats rounded to two neighbours of a type in one register, by its name in PTX.
+  std::set<std::string_view> packed_types;
 
   // Of elements and values of a type, its definition and conversions.
   void Use(ir::Type type);

@@ -5,14 +5,15 @@
 
 #include "base/integers.h"
 #include "compiler/codegen/cuda/swizzle.h"
+#include "compiler/lower/warp_registers.h"
 
 namespace kiln::codegen {
 namespace {
 constexpr int64_t kAlignment = 16;  // of the widest vector access
 
 void Collect(const ir::Program& program, ir::Stmt stmt, const Swizzles& swizzles,
-             SharedLayout& layout) {
-  if (stmt->kind == ir::StmtKind::kAlloc) {
+             const lower::WarpRegisters& held, SharedLayout& layout) {
+  if (stmt->kind == ir::StmtKind::kAlloc && !held.Holds(stmt->slot)) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(stmt->slot)];
     if (buffer.scope == ir::Scope::kShared || buffer.scope == ir::Scope::kCluster) {
       const auto swizzle = swizzles.find(stmt->slot);
@@ -20,7 +21,7 @@ void Collect(const ir::Program& program, ir::Stmt stmt, const Swizzles& swizzles
       layout.buffers.push_back({stmt->slot, 0, std::max(kAlignment, period)});
     }
   }
-  for (ir::Stmt child : stmt->children()) Collect(program, child, swizzles, layout);
+  for (ir::Stmt child : stmt->children()) Collect(program, child, swizzles, held, layout);
 }
 }  // namespace
 
@@ -31,7 +32,8 @@ int64_t ElementsInBlock(const ir::Buffer& buffer) {
 
 SharedLayout LayOutShared(const ir::Program& program, const ir::Kernel& kernel) {
   SharedLayout layout;
-  Collect(program, kernel.body, FindSwizzles(program, kernel), layout);
+  Collect(program, kernel.body, FindSwizzles(program, kernel),
+          lower::FindWarpRegisters(program, kernel), layout);
   std::ranges::stable_sort(layout.buffers, std::greater<>(), &SharedBuffer::alignment);
   for (SharedBuffer& place : layout.buffers) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(place.slot)];

@@ -23,7 +23,8 @@ struct SharedLayout {
   int64_t alignment = 16;             // of the start
 };
 
-// Shared buffers that the kernel allocates, one behind the other. They never overlap, even where
+// Shared buffers that the kernel allocates and that are not in registers (lower/warp_registers.h), one
+// behind the other. They never overlap, even where
 // their allocs are disjoint: that would need barriers the program does not have.
 SharedLayout LayOutShared(const ir::Program& program, const ir::Kernel& kernel);
 
