@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/thread_pool.h"
 #include "client/view/json.h"
@@ -11,6 +12,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "compiler/target/target.h"
 #include "search/space/factorization.h"
+#include "search/space/online_tiles.h"
 #include "search/space/sketch.h"
 #include "search/space/uneven_tiles.h"
 
@@ -25,6 +27,7 @@ bool IsBlank(const schedule::SplitStep& split) {
 double CountTileSizes(const search::Sketch& sketch, bool gpu,
                       const search::Parameters& parameters) {
   double count = 1;
+  if (sketch.state.online() != nullptr) count *= search::CountOnlineTiles(*sketch.state.online());
   for (size_t i = 0; i < sketch.steps.size(); ++i) {
     const auto* split = schedule::As<schedule::SplitStep>(*sketch.steps[i]);
     if (split == nullptr || !IsBlank(*split) || split->extent <= 0) continue;
@@ -59,6 +62,8 @@ std::string PrimitivesText(const search::Sketch& sketch) {
   ReplaceAll(text, "factors=[0", "factors=[?");
   ReplaceAll(text, "?, 0", "?, ?");
   ReplaceAll(text, "factor=0", "factor=?");
+  for (const std::string_view number : {"rows", "keys", "warps", "depth"})
+    ReplaceAll(text, fmt::format("{}=0", number), fmt::format("{}=?", number));
   return text;
 }
 

@@ -16,9 +16,14 @@ using schedule::Is;
 using schedule::SplitStep;
 using schedule::Step;
 
+// Does it say how long tiles are?
+bool IsTile(const Step& step) {
+  return Is<SplitStep>(step) || Is<schedule::OnlineSoftmaxStep>(step);
+}
+
 // The same structure: tile lengths may differ.
 bool SameShape(const Step& a, const Step& b) {
-  return Is<SplitStep>(a) ? a.ShapeHash() == b.ShapeHash() : a.Hash() == b.Hash();
+  return IsTile(a) ? a.ShapeHash() == b.ShapeHash() : a.Hash() == b.Hash();
 }
 
 bool BeginsWith(std::span<const schedule::StepPtr> steps,
@@ -86,7 +91,7 @@ std::string Describe(const Individual& individual, const dag::DagPtr& dag) {
 uint64_t TilesHash(const Individual& individual) {
   uint64_t hash = HashOfSketch(individual);
   for (const schedule::StepPtr& step : individual.steps) {
-    if (Is<SplitStep>(*step)) hash = MixBits(hash ^ step->Hash());
+    if (IsTile(*step)) hash = MixBits(hash ^ step->Hash());
   }
   return hash;
 }
@@ -135,6 +140,13 @@ uint64_t BlockShapesHash(const Individual& individual) {
 
 uint64_t OuterTilesHash(const Individual& individual) {
   uint64_t hash = HashOfSketch(individual);
+  for (const schedule::StepPtr& step : individual.steps) {
+    const auto* const online = As<schedule::OnlineSoftmaxStep>(*step);
+    if (online == nullptr) continue;
+    const int rows = online->tile.rows * online->tile.warps;
+    hash = MixBits(MixBits(hash ^ static_cast<uint64_t>(rows)) ^
+                   static_cast<uint64_t>(online->tile.keys));
+  }
   for (const Tiles& tiles : TilesOf(individual.steps))
     hash = MixBits(hash ^ MixBits(static_cast<uint64_t>(tiles.step)) ^
                    static_cast<uint64_t>(tiles.levels[0]));

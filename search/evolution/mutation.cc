@@ -12,6 +12,7 @@
 #include "search/sampling/compute_location.h"
 #include "search/space/factorization.h"
 #include "search/space/matrix_product.h"
+#include "search/space/online_tiles.h"
 #include "search/space/shared_layout.h"
 #include "search/space/stage_hints.h"
 #include "search/space/thread_shapes.h"
@@ -66,8 +67,21 @@ StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome, Ma
 // How likely the tile of matrix units is what changes, not a split beside it.
 constexpr double kMoveMatrixTile = 0.8;
 
+StatusOr<Mutation> MutateOnlineTile(MutationKind kind, const Genome& genome,
+                                    const schedule::OnlineSoftmaxStep& step, Rng& rng) {
+  const std::vector<schedule::OnlineTile> near = OnlineTilesNear(step.tile);
+  if (near.empty()) return NoChange();
+  Mutation mutation{kind, Copy(genome), 0};
+  mutation.steps[0] =
+      std::make_shared<schedule::OnlineSoftmaxStep>(step.stage_id, PickFrom(rng, near));
+  return mutation;
+}
+
 StatusOr<Mutation> MutateTiles(MutationKind kind, const Task& task, const Parameters& parameters,
                                const Genome& genome, Rng& rng) {
+  if (const auto* const online =
+          genome.steps.empty() ? nullptr : As<schedule::OnlineSoftmaxStep>(*genome.steps[0]))
+    return MutateOnlineTile(kind, genome, *online, rng);
   const bool gpu = task.target.is_gpu();
   std::vector<Tiles> tiles = TilesOf(genome.steps, genome.sketch);
   for (Tiles& t : tiles) {

@@ -22,7 +22,7 @@ namespace kiln::search {
 // The kind of a mutation: of one hint (stage_hints.h), or one of these.
 struct MutationKind {
   enum Of : uint8_t {
-    kTileSize,         // factors move between the levels of a split
+    kTileSize,         // factors move between the levels of a split; the tile of an online softmax
     kHint,             // another value of a hint
     kThreads,          // GPU: the shape of a kernel that is not tiled (thread_shapes.h)
     kFetchWidth,       // GPU: elements that a thread fetches at once into shared memory

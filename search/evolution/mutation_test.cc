@@ -284,7 +284,8 @@ TEST(Mutation, GpuWalksStayLegal) {
                         {"sum", "8,100000,axis=1"},
                         {"transpose", "300,512"},
                         {"softmax", "64,1000"},
-                        {"matmul", "256,256,256", {}, ir::kFloat16}};
+                        {"matmul", "256,256,256", {}, ir::kFloat16},
+                        {"attention", "2,64,32", {}, ir::kFloat16}};
   Walk(true, cases, 800);
 }
 

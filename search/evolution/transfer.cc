@@ -102,8 +102,9 @@ class Transfer {
     const StepPtr same = Renumber(step);
     if (same == nullptr) return differs;
     // Tile lengths are what the sketch leaves open.
-    const bool is_same = Is<SplitStep>(step) ? same->ShapeHash() == of_sketch.ShapeHash()
-                                             : same->Hash() == of_sketch.Hash();
+    const bool has_tiles = Is<SplitStep>(step) || Is<schedule::OnlineSoftmaxStep>(step);
+    const bool is_same =
+        has_tiles ? same->ShapeHash() == of_sketch.ShapeHash() : same->Hash() == of_sketch.Hash();
     if (!is_same) return differs;
     Append(step, same);
     ++next_;

@@ -14,6 +14,7 @@
 #include "search/space/factorization.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
+#include "search/space/online_tiles.h"
 #include "search/space/shared_layout.h"
 #include "search/space/stage_hints.h"
 #include "search/space/stage_view.h"
@@ -545,8 +546,20 @@ Status AnnotateGpuUnroll(State& state, Rng& rng) {
   });
 }
 
+StatusOr<State> SampleOnlineSoftmax(const Sketch& sketch, const Task& task,
+                                    const Parameters& parameters, Rng& rng) {
+  const auto& step = *schedule::As<schedule::OnlineSoftmaxStep>(*sketch.steps[0]);
+  State state(task.dag);
+  KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::OnlineSoftmaxStep>(
+      step.stage_id, RandomOnlineTile(step.tile, rng))));
+  KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, rng));
+  KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
+  return state;
+}
+
 StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
                           Rng& rng) {
+  if (sketch.state.online() != nullptr) return SampleOnlineSoftmax(sketch, task, parameters, rng);
   const bool vary = parameters.vary_thread_counts;
   KILN_ASSIGN_OR_RETURN(
       State state, FillGpuTileSizes(vary ? VaryReducingThreads(sketch, task.hardware, rng) : sketch,

@@ -8,6 +8,7 @@
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"
 #include "search/space/matrix_product.h"
+#include "search/space/online_tiles.h"
 #include "search/space/sketch_rules/rules.h"
 
 namespace kiln::search {
@@ -23,7 +24,7 @@ int RootOf(const State& state, int s) {
   return s;
 }
 
-constexpr int64_t kWordBytes = 4;
+constexpr int64_t kWordBytes = 4, kWarpThreads = 32;
 
 bool IsThread(Annotation a) {
   return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ;
@@ -92,6 +93,10 @@ int64_t RegionBytes(const Stage& stage) { return BytesOf(stage, RegionOf(stage))
 
 BlockUse UseOfKernel(const State& state, int root) {
   BlockUse use;
+  if (const schedule::OnlineTile* const tile = state.online()) {
+    use.threads = kWarpThreads * tile->warps;
+    return use;
+  }
   std::array<int64_t, 3> threads = {1, 1, 1};
   std::vector<int64_t> ahead_bytes;
   for (int s = 0; s < state.num_stages(); ++s) {
@@ -137,6 +142,7 @@ BlockUse UseOfKernel(const State& state, int root) {
 
 Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware,
                       int64_t max_cluster_blocks) {
+  if (state.online() != nullptr) return CheckOnlineLimits(state, hardware);
   KILN_RETURN_IF_ERROR(CheckMatrixTile(state));
   const int64_t most_vthreads = MostVThreads(hardware, MatrixStageOf(state).has_value());
   for (int s = 0; s < state.num_stages(); ++s) {

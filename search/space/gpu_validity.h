@@ -14,7 +14,8 @@
 
 namespace kiln::search {
 
-// Of the kernel of one root stage.
+// Of the kernel of one root stage; of an online softmax only the threads, the rest of which
+// CheckGpuLimits reads off its program.
 struct BlockUse {
   int64_t threads = 1;       // per block
   int64_t cluster = 1;       // blocks

@@ -56,6 +56,9 @@ inline bool IsClusterSize(int64_t blocks, int64_t most) {
 SketchRulePtr CacheReadRule();  // GPU
 SketchRulePtr CacheWriteRule();
 
+// online_softmax.cc: a softmax between two products as one kernel.
+SketchRulePtr OnlineSoftmaxRule();  // GPU
+
 // tiling.cc
 SketchRulePtr TilingWithFusionRule();
 SketchRulePtr TilingRule();

@@ -1,0 +1,118 @@
+#include "search/space/online_tiles.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "base/integers.h"
+#include "compiler/dag/softmax_chain.h"
+#include "compiler/ir/matrix_unit.h"
+#include "compiler/lower/lower.h"
+#include "compiler/lower/warp_registers.h"
+#include "search/space/gpu_validity.h"
+#include "search/space/matrix_product.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::OnlineTile;
+
+constexpr int64_t kWarpThreads = 32;
+// Words of scores and sums that a thread has beside what it computes with; more spill.
+constexpr int64_t kMostWords = 208, kOtherWords = 40;
+
+// A number of the tile and its values, ascending.
+struct Choice {
+  int32_t OnlineTile::* number;
+  std::span<const int32_t> values;
+};
+constexpr int32_t kRows[] = {16, 32}, kKeys[] = {16, 32, 48, 64, 96, 128}, kWarps[] = {1, 2, 4, 8},
+                  kDepths[] = {1, 2, 3, 4};
+constexpr Choice kRowChoice = {&OnlineTile::rows, kRows};
+constexpr Choice kWarpChoice = {&OnlineTile::warps, kWarps};
+constexpr Choice kChoices[] = {
+    kRowChoice, {&OnlineTile::keys, kKeys}, kWarpChoice, {&OnlineTile::depth, kDepths}};
+
+// The tile with the next value of the number, or the one before; none: there is no such.
+std::optional<OnlineTile> Moved(OnlineTile tile, const Choice& choice, int by) {
+  const auto at = std::ranges::lower_bound(choice.values, tile.*choice.number);
+  const auto next = at - choice.values.begin() + by;
+  if (at == choice.values.end() || next < 0 || next >= std::ssize(choice.values))
+    return std::nullopt;
+  tile.*choice.number = choice.values[static_cast<size_t>(next)];
+  return tile;
+}
+
+bool Multiplies(const ir::MatrixUnit& unit, ir::Type a, ir::Type b) {
+  return unit.factor == a && unit.factor == b && unit.sum == ir::kFloat32;
+}
+
+}  // namespace
+
+bool HasOnlineMatrixUnit(const dag::Dag& dag, const target::Target& target) {
+  const StatusOr<dag::SoftmaxChain> chain = dag::FindSoftmaxChain(dag);
+  KILN_CHECK(chain.ok(), "{}", Message(chain.status()));
+  return std::ranges::any_of(ir::MatrixUnits(), [&](const ir::MatrixUnit& unit) {
+    return HasMatrixUnit(target, unit) &&
+           (Multiplies(unit, chain->query->type, chain->keys->type) ||
+            Multiplies(unit, chain->weight->type, chain->values->type));
+  });
+}
+
+OnlineTile RandomOnlineTile(OnlineTile tile, Rng& rng) {
+  for (const auto& [number, values] : kChoices) {
+    if (tile.*number == 0) tile.*number = PickFrom(rng, values);
+  }
+  return tile;
+}
+
+int64_t CountOnlineTiles(const OnlineTile& tile) {
+  int64_t count = 1;
+  for (const auto& [number, values] : kChoices) {
+    if (tile.*number == 0) count *= std::ssize(values);
+  }
+  return count;
+}
+
+std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile) {
+  std::vector<OnlineTile> near;
+  for (const int by : {-1, 1}) {
+    for (const Choice& choice : kChoices) {
+      if (const auto next = Moved(tile, choice, by)) near.push_back(*next);
+    }
+    const auto rows = Moved(tile, kRowChoice, by);
+    if (const auto both = rows ? Moved(*rows, kWarpChoice, -by) : std::nullopt)
+      near.push_back(*both);
+  }
+  return near;
+}
+
+Status CheckOnlineLimits(const schedule::State& state, const target::HardwareParams& hardware) {
+  KILN_ASSIGN_OR_RETURN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+  const int stage = state.num_stages() - 1;
+  const auto refuse = [&](std::string_view what, int64_t found, int64_t limit) {
+    return FailedPrecondition("stage {} ({}): {} {}, the device has {}", stage,
+                              state.stage(stage).op->name(), found, what, limit);
+  };
+  int64_t shared_bytes = 0, words = 0;
+  const lower::WarpRegisters held = lower::FindWarpRegisters(program, program.kernels[0]);
+  for (size_t slot = 0; slot < program.buffers.size(); ++slot) {
+    const ir::Buffer& buffer = program.buffers[slot];
+    if (buffer.scope == ir::Scope::kShared && !held.Holds(static_cast<int32_t>(slot)))
+      shared_bytes += RoundUp(buffer.bytes(), 16);
+    if (buffer.scope == ir::Scope::kLocal) words += CeilDiv(buffer.bytes(), 4);
+  }
+  const int64_t threads = kWarpThreads * state.online()->warps;
+  if (threads > hardware.max_threads_per_block)
+    return refuse("threads per block", threads, hardware.max_threads_per_block);
+  if (shared_bytes > hardware.max_shared_memory_per_block_bytes) {
+    return refuse("bytes of shared memory per block", shared_bytes,
+                  hardware.max_shared_memory_per_block_bytes);
+  }
+  const int64_t blocks = std::max<int64_t>(1, state.stage(stage).hints[ir::Hint::kMinBlocks]);
+  const int64_t most = std::min(kMostWords, kRegisters / (threads * blocks) - kOtherWords);
+  if (words > most) return refuse("registers for scores and sums of a thread", words, most);
+  return OkStatus();
+}
+
+}  // namespace kiln::search
