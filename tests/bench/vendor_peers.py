@@ -6,7 +6,8 @@ usage: vendor_peers.py KILN FOLDER [--set NAME,... | --only "WORD;..."] [--type 
 Each workload is tuned by `KILN tune ... --target cuda` with a database of its own in FOLDER. Types are float32, tf32,
 float16, bfloat16, int8 and float8_e4m3fn; tf32 is `--dtype float32 --math tf32`. The peer is PyTorch in the same type
 (float32: without TF32): of a convolution the faster of cuDNN's NCHW and NHWC, without bias and relu, which ours has; of a
-matrix product cuBLAS, of 8 bits cuBLASLt (torch._int_mm, torch._scaled_mm). Peers are medians of 30 replays of a CUDA graph
+matrix product cuBLAS, of 8 bits cuBLASLt (torch._int_mm, torch._scaled_mm); of attention
+scaled_dot_product_attention. Peers are medians of 30 replays of a CUDA graph
 of 20 calls. Writes FOLDER/vendor_peers.json and .md.
 """
 import argparse
@@ -31,6 +32,7 @@ SETS = {
         "1,56,56,64,64,1,1,1,0") + ["matmul 512,512,512", "matmul 2048,2048,2048"],
     "products": [f"matmul {n},{n},{n}" for n in (512, 1024, 1536, 2048, 4096, 8192)],
     "skinny": [f"dense {m},{n},{k}" for m in (1, 16, 64, 128) for n, k in ((768, 3072), (4096, 4096), (11008, 4096))],
+    "attention": ["attention 12,128,64", "attention 16,1024,64", "attention 32,4096,128,causal=1"],
     # The twelve convolutions of ResNet-18, batch 1.
     "resnet-18": convolutions(
         "1,224,224,64,3,7,7,2,3", "1,56,56,64,64,3,3,1,1", "1,56,56,64,64,1,1,1,0", "1,56,56,128,64,3,3,2,1",
@@ -76,7 +78,12 @@ def peer_us(torch, row):
     dtype = getattr(torch, dtype_name)
     is_tf32 = "tf32" in words
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = is_tf32
-    op, numbers = words[0], [int(n) for n in words[2].split(",")]
+    op, numbers = words[0], [int(n.split("=")[-1]) for n in words[2].split(",")]
+    if op == "attention":
+        heads, rows, size = numbers[:3]
+        q, k, v = (tensor(torch, dtype, 1, heads, rows, size) for _ in range(3))
+        attend = torch.nn.functional.scaled_dot_product_attention
+        return median_us(torch, lambda: attend(q, k, v, is_causal="causal=1" in words[2])), "PyTorch"
     if op in ("matmul", "dense"):
         m, n, k = numbers
         if dtype.itemsize == 1:
