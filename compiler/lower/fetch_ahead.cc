@@ -27,7 +27,8 @@ class Transform {
         slots_(slots),
         copy_var_(copy_var),
         asynchronous_(mode.asynchronous),
-        work_first_(mode.work_first) {
+        work_first_(mode.work_first),
+        spares_one_(mode.spares_one) {
     for (const FetchLoop& loop : loops) total_ *= loop.extent;
     depth_ = std::min<int64_t>(mode.depth, total_);
   }
@@ -63,7 +64,7 @@ class Transform {
   }
 
   Stmt InRing(Stmt fetch, Stmt work) {
-    const int64_t ahead = depth_ - 1;
+    const int64_t ahead = spares_one_ && depth_ > 2 ? depth_ - 2 : depth_ - 1;
     const Stmt commit = ir::MakeCommit(pool_);
     const int32_t first_var = ahead > 1 ? copy_var_(loops_.back().var, ahead) : -1;
     SetIteration(ahead > 1 ? pool_.Var(first_var) : pool_.Int(0));
@@ -192,7 +193,7 @@ class Transform {
   const std::vector<FetchLoop>& loops_;
   const std::vector<FetchedSlot>& slots_;
   const CopyVar& copy_var_;
-  const bool asynchronous_, work_first_;
+  const bool asynchronous_, work_first_, spares_one_;
   int64_t total_ = 1, depth_ = 1;
 
   // What the rewriting of a statement depends on.

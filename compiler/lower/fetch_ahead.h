@@ -29,7 +29,8 @@
 //   }
 //
 // Where matrix units work beside the threads, the work stands before the copies instead: it is under
-// way while they are issued.
+// way while they are issued. Of a ring with a buffer to spare one copy less is ahead: then those of
+// iteration t are not into the buffer of t - 1, so that its work may still be under way, too.
 //
 // Parts of a fetch that cannot be copied asynchronously (a tile that is transposed, a value that is
 // computed) go through registers: they are read where the copies are, and stored behind the work.
@@ -56,6 +57,7 @@ struct PipelineMode {
   int depth = 2;              // of the ring; no more than there are iterations
   bool asynchronous = false;  // else through registers, and depth is 2
   bool work_first = false;    // asynchronous copies stand behind the work
+  bool spares_one = false;    // a buffer of an asynchronous ring, of three or more
 };
 
 // A shared buffer that is fetched; may_copy: asynchronously, where its values are copies.

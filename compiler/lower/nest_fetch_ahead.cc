@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/matrix_unit_scope.h"
+#include "compiler/ir/traverse.h"
 #include "compiler/lower/fetch_ahead.h"
 #include "compiler/lower/launch.h"
 #include "compiler/lower/nest_builder.h"
@@ -10,6 +13,33 @@
 namespace kiln::lower {
 
 using schedule::IterKind;
+
+namespace {
+
+// Is the first factor of a product, that of the rows, a matrix with its neighbours along the sum? Then
+// units of four warps read it from shared memory as they do the second one
+// (codegen/cuda/matrix_warpgroup.h).
+bool IsOfMatrices(const dag::Operator& op) {
+  const std::optional<ir::MatrixFactors> factors = ir::MatrixFactorsOf(op.bodies()[0]);
+  if (!factors) return false;
+  const auto reads = [](ir::Expr load, int axis) {
+    return std::ranges::any_of(load->args(), [&](ir::Expr i) { return ir::UsesVar(i, axis); });
+  };
+  const auto spatial = static_cast<int>(op.axes().size());
+  ir::Expr first = factors->a, second = factors->b;
+  if (reads(first, spatial - 1)) std::swap(first, second);
+  int row_indices = 0;
+  for (const ir::Expr index : first->args()) {
+    for (int axis = 0; axis < spatial; ++axis) {
+      if (op.axes()[axis].extent == 1 || reads(second, axis) || !ir::UsesVar(index, axis)) continue;
+      if (index->op != ir::Op::kVar || index == first->args().back()) return false;
+      ++row_indices;
+    }
+  }
+  return row_indices == 1;
+}
+
+}  // namespace
 
 int NestBuilder::FetchAheadLevel(const StageFrame& frame) const {
   bool repeats = false;
@@ -58,10 +88,12 @@ ir::Stmt NestBuilder::EmitFetchAhead(const StageFrame& frame, int level) {
   // The last round's tiles are still being read.
   if (attachments_.RunsRepeatedly(frame.s, frame.first_reduce - 1))
     all.push_back(ir::MakeBarrier(pool_));
-  const PipelineMode mode{
-      .depth = frame.stage.buffering,
-      .asynchronous = frame.stage.asynchronous,
-      .work_first = ir::MatrixUnitScopeOf(frame.stage.hints) == ir::MatrixUnitScope::kWarpgroup};
+  const bool is_of_warpgroups =
+      ir::MatrixUnitScopeOf(frame.stage.hints) == ir::MatrixUnitScope::kWarpgroup;
+  const PipelineMode mode{.depth = frame.stage.buffering,
+                          .asynchronous = frame.stage.asynchronous,
+                          .work_first = is_of_warpgroups,
+                          .spares_one = is_of_warpgroups && IsOfMatrices(*frame.stage.op)};
   all.push_back(
       FetchAhead(program(), loops, slots, mode, ir::MakeSeq(pool_, fetches), work, copy_var));
   ir::Stmt result = ir::MakeSeq(pool_, all);

@@ -298,7 +298,7 @@ class TileFiller {
         product->TiledAxes(extents.size()).empty())
       return false;
     std::vector<std::vector<int64_t>> tile;
-    if (has_warpgroup_units_ && IsForWarpgroups(*product->unit) &&
+    if (has_warpgroup_units_ && IsForWarpgroups(*product) &&
         Chance(rng_, parameters_.warpgroup_prob)) {
       tile = DrawMatrixTile(*product, ir::MatrixUnitScope::kWarpgroup, extents);
       if (!tile.empty()) matrix_scope_ = ir::MatrixUnitScope::kWarpgroup;

@@ -60,6 +60,43 @@ std::optional<int64_t> CoefficientOf(Expr e, int axis) {
   return *a + *b;
 }
 
+// c, where an index reads the axis as axis // c and in no other way.
+std::optional<int64_t> GroupOf(Expr e, int axis) {
+  const bool is_quotient = e->op == Op::kFloorDiv && e->arg(0)->op == Op::kVar &&
+                           e->arg(0)->id == axis && e->arg(1)->is_const_int();
+  if (is_quotient) return e->arg(1)->int_value;
+  std::optional<int64_t> group;
+  for (const Expr arg : e->args()) {
+    if (!ir::UsesVar(arg, axis)) continue;
+    const std::optional<int64_t> of_arg = GroupOf(arg, axis);
+    if (!of_arg || (group && *group != *of_arg)) return std::nullopt;
+    group = of_arg;
+  }
+  return group;
+}
+
+// Does it read the axis, and not only which group of it?
+bool ReadsEach(Expr load, int axis) { return Reads(load, axis) && !GroupOf(load, axis); }
+
+// With each quotient by which it reads a group of the axis in place of the axis.
+std::optional<int64_t> CoefficientOfGroup(Expr e, int axis, int64_t group) {
+  if (!ir::UsesVar(e, axis)) return 0;
+  if (e->op == Op::kFloorDiv)
+    return e->arg(1)->is_const_int(group) ? std::optional(1) : std::nullopt;
+  if (e->op == Op::kMul) {
+    const bool is_first = e->arg(0)->is_const_int();
+    const std::optional<int64_t> of_rest =
+        CoefficientOfGroup(e->arg(is_first ? 1 : 0), axis, group);
+    if (!of_rest || !e->arg(is_first ? 0 : 1)->is_const_int()) return std::nullopt;
+    return *of_rest * e->arg(is_first ? 0 : 1)->int_value;
+  }
+  if (e->op != Op::kAdd) return std::nullopt;
+  const std::optional<int64_t> a = CoefficientOfGroup(e->arg(0), axis, group),
+                               b = CoefficientOfGroup(e->arg(1), axis, group);
+  if (!a || !b) return std::nullopt;
+  return *a + *b;
+}
+
 // Is each step along the axis one along what it is the index of?
 bool MovesByOne(Expr load, int axis) {
   return Reads(load, axis) && std::ranges::all_of(load->args(), [&](Expr index) {
@@ -98,11 +135,11 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
   Expr first = factors->a, second = factors->b;
   const int spatial = static_cast<int>(op.axes().size());
   // The second one is that of the columns.
-  if (Reads(first, spatial - 1)) std::swap(first, second);
+  if (ReadsEach(first, spatial - 1)) std::swap(first, second);
   MatrixProduct product = {.unit = factors->unit, .first = first, .second = second};
   int64_t rows = 1;
   for (int axis = 0; axis < spatial; ++axis) {
-    const bool in_first = Reads(first, axis), in_second = Reads(second, axis);
+    const bool in_first = ReadsEach(first, axis), in_second = ReadsEach(second, axis);
     product.axes.push_back(in_first == in_second ? MatrixAxis::kBatch
                            : in_first            ? MatrixAxis::kRow
                                                  : MatrixAxis::kColumn);
@@ -120,7 +157,8 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
     product.depth_axis = loop;
   }
   if (longest < product.unit->depth() / 2) return std::nullopt;
-  product.is_part = IsPart(product);
+  product.group_columns = GroupOf(first, spatial - 1).value_or(0);
+  product.is_part = product.group_columns > 0 || IsPart(product);
   if (product.is_part && longest % product.unit->depth() != 0) return std::nullopt;
   const auto is_row = [](MatrixAxis axis) { return axis == MatrixAxis::kRow; };
   std::optional<int> only_row;
@@ -149,6 +187,10 @@ bool MatrixProduct::IsAlongDepth(Expr load) const {
   return std::ranges::all_of(in_row, [&](int axis) {
     const std::optional<int64_t> coefficient = CoefficientOf(index, axis);
     if (axis == depth_axis) return coefficient == 1;
+    if (group_columns > 0 && axis == spatial - 1) {
+      const std::optional<int64_t> of_group = CoefficientOfGroup(index, axis, group_columns);
+      return of_group && *of_group % vector == 0;
+    }
     const bool is_part = axis >= spatial || axes[static_cast<size_t>(axis)] == MatrixAxis::kBatch;
     return is_part && coefficient && *coefficient % vector == 0;
   });
@@ -173,7 +215,10 @@ bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit) {
   return target.GpuArch() >= unit.first_arch && (!unit.rounds || target::AllowsTf32(target));
 }
 
-bool IsForWarpgroups(const ir::MatrixUnit& unit) { return unit.factor.bytes() == 2; }
+bool IsForWarpgroups(const MatrixProduct& product) {
+  return product.unit->factor.bytes() == 2 ||
+         (product.IsAlongDepth(product.first) && product.IsAlongDepth(product.second));
+}
 
 bool HasWarpgroupUnits(const target::Target& target) {
   return target.is_gpu() && target.GpuArch() == ir::kWarpgroupArch;
@@ -283,7 +328,9 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   const int64_t room = kMaxElements / (thread_rows * product.columns_of_thread);
   std::vector<int64_t> choices;
   for (const int64_t n : ColumnTiles(scope)) {
-    if (n <= most && n <= room) choices.push_back(n);
+    const bool is_of_group =
+        product.group_columns == 0 || product.group_columns % (n * ProductOfCounts(columns)) == 0;
+    if (n <= most && n <= room && is_of_group) choices.push_back(n);
   }
   if (choices.empty()) return {};
   columns[0] = PickFrom(rng, choices);
@@ -363,6 +410,8 @@ std::string WhyNoColumns(const MatrixProduct& product, MatrixUnitScope scope,
     return fmt::format("its last axis has not 4, 8, 16 or 32 threads with {} neighbours each",
                        product.columns_of_thread);
   }
+  if (product.group_columns > 0 && product.group_columns % ProductOfCounts(t) != 0)
+    return "its columns are of several groups";
   if (scope != MatrixUnitScope::kWarpgroup) return "";
   if (warps != 1) return "four warps together are beside others";
   if (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns)
@@ -378,8 +427,8 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
   const std::span<const MatrixAxis> axes = product.TiledAxes(lengths.size());
   if (axes.empty()) return "its axes are not tiled in five levels";
   const bool is_warpgroup = scope == MatrixUnitScope::kWarpgroup;
-  if (is_warpgroup && !IsForWarpgroups(*product.unit))
-    return "four warps multiply 16-bit floats only";
+  if (is_warpgroup && !IsForWarpgroups(product))
+    return "four warps multiply 16-bit floats, or what has its neighbours along the sum";
   if (std::string why = WhyNoColumns(product, scope, lengths.back()); !why.empty()) return why;
   int64_t rows = 1, vrows = 0,
           elements = product.columns_of_thread * product.rows_of_thread * lengths.back()[0];

@@ -3,9 +3,10 @@
 // A sum of products of two elements that a unit multiplies (compiler/ir/matrix_unit.h) is a matrix
 // product: spatial axes that the first factor alone is read by are rows, those of the second alone
 // columns, those of both batches; the reduce axes are its depth. Convolutions are such products as
-// they stand: their windows are what is read, and are fetched once for all of a tile. In memory both
-// factors have neighbours along the depth, or the first along its only row axis, the second along
-// the last axis.
+// they stand: their windows are what is read, and are fetched once for all of a tile. Where the last
+// axis numbers groups of columns by its quotient, as in grouped convolutions, a tile is of one group. In
+// memory both factors have neighbours along the depth, or the first along its only row axis, the second
+// along the last axis.
 //
 // The instruction's tile is 16 rows, 8 columns, `depth` deep (compiler/codegen/cuda/matrix_tile.h
 // says which thread has what). A tile in levels [vthreads, threads, inner, inner] fits it where
@@ -19,7 +20,7 @@
 // Sums may be split (search/space/sketch_rules/reduction_split.cc): the number of the part is a batch,
 // and parts begin at multiples of 16 bytes.
 // Four warps together (Hint::kMatrixUnit of 2; codegen/cuda/matrix_warpgroup.h) compute it where
-//   * factors have 16 bits;
+//   * factors have 16 bits, or the second has its neighbours along the depth;
 //   * no warps are beside each other, and the threads of the rows are a multiple of 32;
 //   * of the columns but the last axis has several, an even number up to 32 of virtual threads.
 #pragma once
@@ -47,8 +48,10 @@ struct MatrixProduct {
   int depth_axis = -1;  // the reduce axis, as a loop of the untiled stage, that tiles cut
   ir::Expr first = nullptr, second = nullptr;         // the factors' loads
   int64_t columns_of_thread = 2, rows_of_thread = 1;  // neighbours
-  // Is the depth a part of a sum that is split? Behind it are not zeros but the next part, so that
-  // steps divide it.
+  int64_t group_columns =
+      0;  // columns of a group, which the columns of a block divide; 0: no groups
+  // Is the depth a part of a sum that is split, or of the channels, of a group? Behind it are not zeros
+  // but the next part, so that steps divide it.
   bool is_part = false;
 
   // Is it read along the depth?
@@ -66,7 +69,7 @@ bool HasMatrixUnits(const target::Target& target);
 bool HasWarpgroupUnits(const target::Target& target);
 // May those be used that multiply such factors? Do four warps together multiply them?
 bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit);
-bool IsForWarpgroups(const ir::MatrixUnit& unit);
+bool IsForWarpgroups(const MatrixProduct& product);
 
 // The stage that a hint says matrix units compute; none: there is none.
 std::optional<int> MatrixStageOf(const schedule::State& state);

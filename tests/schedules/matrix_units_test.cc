@@ -49,6 +49,9 @@ constexpr dag::OpCase kCases[] = {
     {"conv2d_nhwc", "2,15,15,16,16,3,3,2,1", "relu", ir::kFloat16},
     {"conv2d_nhwc", "1,16,16,32,24,1,1,2,0", "", ir::kFloat16},
     {"conv1d_nwc", "1,64,32,32,3,1,1", "", ir::kFloat16},
+    {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1,groups=4", "", ir::kFloat16},
+    {"conv2d_nhwc", "1,10,10,64,32,3,3,1,1,groups=2", "relu", ir::kBFloat16},
+    {"conv2d_transpose_nhwc", "1,8,8,32,64,4,4,2,1", "", ir::kFloat16},
     {"matmul", "64,64,64", "", ir::kFloat32},
     {"matmul", "49,40,147", "relu", ir::kFloat32},
     {"dense", "33,100,72", "bias", ir::kFloat32},
@@ -56,6 +59,7 @@ constexpr dag::OpCase kCases[] = {
     {"batch_matmul", "2,32,24,40,transpose_a=1,transpose_b=1", "", ir::kFloat32},
     {"conv2d_nhwc", "1,14,14,16,32,3,3,1,1", "bias,relu", ir::kFloat32},
     {"conv2d_nhwc", "1,15,15,12,16,3,3,2,1,2", "", ir::kFloat32},
+    {"conv2d_nhwc", "1,10,10,64,32,3,3,1,1,groups=2", "", ir::kFloat32},
     {"matmul", "64,64,64", "", ir::kInt8},
     {"matmul", "49,40,147", "", ir::kInt8},
     {"dense", "33,100,80", "", ir::kInt8},
@@ -85,6 +89,15 @@ constexpr dag::OpCase kWarpgroupCases[] = {
     {"conv2d_nhwc", "2,15,15,16,16,3,3,2,1", "relu", ir::kFloat16},
     {"conv2d_nhwc", "1,16,16,32,24,1,1,2,0", "", ir::kFloat16},
     {"conv1d_nwc", "1,64,32,32,3,1,1", "", ir::kFloat16},
+    {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1,groups=4", "", ir::kFloat16},
+    {"dense", "64,48,64", "", ir::kFloat32},
+    {"dense", "33,100,72", "bias", ir::kFloat32},
+    {"batch_matmul", "2,64,32,40,transpose_b=1", "", ir::kFloat32},
+    {"dense", "64,48,128", "", ir::kInt8},
+    {"dense", "49,40,144", "", ir::kInt8},
+    {"batch_matmul", "2,64,32,96,transpose_b=1", "", ir::kInt8},
+    {"dense", "64,48,128", "", ir::kFloat8E4M3},
+    {"dense", "49,40,144", "bias", ir::kFloat8E5M2},
 };
 // Of short floats the last bit; of TF32 the rounding of factors.
 double ToleranceOf(const dag::OpCase& c) {
@@ -184,6 +197,26 @@ TEST(MatrixUnits, PartsOfSumsAreTheirs) {
     ++split;
   }
   EXPECT_GE(split, 5u);
+}
+
+// With a buffer to spare, products run on while the next ones begin.
+TEST(MatrixUnits, ProductsOfTwoIterationsAreUnderWay) {
+  for (const dag::OpCase& c : {dag::OpCase{"matmul", "64,64,256", "relu", ir::kFloat16},
+                               dag::OpCase{"dense", "64,48,512", "", ir::kInt8}}) {
+    SCOPED_TRACE(c.Name());
+    const Task task = MakeTask(c);
+    int found = 0;
+    for (const State& state :
+         MatrixStates(task, MatrixUnitScope::kWarpgroup, EnvironmentOr("KILN_SEED", 1), 60)) {
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+      if (source.text.find("wait_for_products<1>();") == source.text.npos) continue;
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+      if (++found == 3) break;
+    }
+    EXPECT_GE(found, 1);
+  }
 }
 
 // Half of the samples have swizzled tiles, padded ones the others.

@@ -94,7 +94,7 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       vectors_(scope_, exprs_, preamble),
       vector_loops_(scope_, exprs_, vectors_, blocks_, stores_, names, preamble),
       shuffles_(kernel, scope_, exprs_, blocks_, names),
-      matrix_tiles_(scope_, exprs_, vectors_, blocks_, held_, names, preamble),
+      matrix_tiles_(scope_, swizzles_, exprs_, vectors_, blocks_, held_, names, preamble),
       warp_reductions_(FindWarpReductions(program, kernel)),
       unroll_(
           PlanUnrolling(program, kernel.body, kernel.block[0] * kernel.block[1] * kernel.block[2])),
@@ -106,7 +106,7 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
     last_cluster_barrier_ = CountClusterBarriers(kernel.body);
 }
 
-// Twice: the first time finds the quotients to name.
+// Twice: the first time finds the quotients to name, and which rows of swizzled tiles to interleave.
 StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_dynamic) {
   const CudaNames names = names_;
   EmitOnce(shared, is_dynamic);
@@ -142,6 +142,7 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
 
 void CudaEmitter::EmitOnce(const SharedLayout& shared, bool is_dynamic) {
   cluster_barriers_ = 0;
+  copies_under_way_ = -1;
   stage_ = kNoStage;
   EmitShared(shared, is_dynamic);
   EmitWhole(kernel_.body);
@@ -206,6 +207,13 @@ void CudaEmitter::Emit(Stmt stmt) {
 void CudaEmitter::EmitFor(Stmt loop) {
   if (IsBound(loop->loop_kind)) return EmitBound(loop);
   if (EmitMatrixTile(loop) || EmitHeldPair(loop)) return;
+  // Of a ring of tiles in this loop.
+  const bool is_in_ring = matrix_tiles_.is_in_ring();
+  EmitLoop(loop);
+  if (!is_in_ring) matrix_tiles_.WaitForRing();
+}
+
+void CudaEmitter::EmitLoop(Stmt loop) {
   if (loop->extent == 1) return Emit(loop->body());
   if (!dot_ && EmitDotLoop(loop)) return;
   if (!dot_ && loop->loop_kind == LoopKind::kVectorized && vector_loops_.Emit(loop)) return;
@@ -223,7 +231,7 @@ void CudaEmitter::EmitIf(Stmt condition) {
 bool CudaEmitter::EmitMatrixTile(Stmt loop) {
   const std::optional<RegisterTile> tile = MatchRegisterTile(program_, loop);
   if (!tile || !IsForMatrixUnits(program_, tile->store)) return false;
-  const Status status = matrix_tiles_.Emit(*tile, threads_);
+  const Status status = matrix_tiles_.Emit(*tile, threads_, copies_under_way_);
   if (!status.ok() && refused_.ok()) refused_ = NotForMatrixUnits(tile->store->stage, status);
   with_matrix_units_.insert(tile->store->stage);
   return status.ok();
@@ -401,6 +409,7 @@ void CudaEmitter::EmitBarrier(Stmt barrier) {
     if (!held_.is_all) blocks_.Line("__syncwarp();");
     return;
   }
+  copies_under_way_ = barrier->pending;
   if (barrier->pending >= 0) {
     preamble_.async_copies = true;
     blocks_.Line(fmt::format("wait_for_copies<{}>();", barrier->pending));

@@ -65,6 +65,7 @@ class CudaEmitter {
   // And what it is waited for inside of it.
   void EmitWhole(ir::Stmt stmt);
   void EmitFor(ir::Stmt loop);
+  void EmitLoop(ir::Stmt loop);
   void EmitBound(ir::Stmt loop);
   void EmitBoundInside(ir::Stmt loop);
   bool EmitDotLoop(ir::Stmt loop);
@@ -91,7 +92,7 @@ class CudaEmitter {
 
   CudaScope scope_;
   QuotientNames quotients_;
-  const Swizzles swizzles_;
+  Swizzles swizzles_;
   const lower::WarpRegisters held_;
   CudaExprs exprs_;
   CudaBlocks blocks_;
@@ -104,9 +105,10 @@ class CudaEmitter {
   const WarpReductions warp_reductions_;
   const UnrollPlan unroll_;
   const bool uses_warpgroups_;
-  std::optional<Dot> dot_;  // inside of its loop
-  int32_t stage_ = -1;      // of the last comment
-  ThreadsAround threads_;   // around the current statement
+  std::optional<Dot> dot_;         // inside of its loop
+  int32_t stage_ = -1;             // of the last comment
+  ThreadsAround threads_;          // around the current statement
+  int64_t copies_under_way_ = -1;  // behind the last barrier
   bool has_warp_barriers_ = false;
   Status refused_;                       // why the kernel can't be what its hints say
   std::set<int32_t> with_matrix_units_;  // stages that have been computed by them

@@ -14,14 +14,15 @@ namespace kiln::codegen {
 
 inline constexpr std::string_view kWarpgroupEmulation = R"cuda(
 struct WarpgroupProduct {
-  float *low, *high, a[2][16];
-  unsigned long long descriptor;
-  int columns, is_transposed;
-  bool has_saved;
-  float saved[2][64];  // the sums before the first of several products
-  float (*to_float)(unsigned short);
+  void *low, *high;  // a thread's sums, of four bytes each
+  unsigned a[2][32];  // its rows of the first factor; bits of the elements
+  unsigned long long a_descriptor, b_descriptor;
+  int columns, is_transposed, group;
+  bool reads_a, has_saved;
+  unsigned saved[2][64];  // the sums before the first of several products
+  void (*run)(WarpgroupProduct&);
 };
-struct WarpgroupProducts { WarpgroupProduct* items; int count, room, committed; };
+struct WarpgroupProducts { WarpgroupProduct* items; int count, room, groups; };
 static WarpgroupProducts products[kMaxThreads * kMaxCluster];
 static char* seen_by_units[kMaxCluster];  // of the block that is resident
 static struct ReleaseProducts {
@@ -30,7 +31,7 @@ static struct ReleaseProducts {
     for (char* seen : seen_by_units) free(seen);
   }
 } release_products;
-static void ResetProducts(size_t fiber) { products[fiber].count = products[fiber].committed = 0; }
+static void ResetProducts(size_t fiber) { products[fiber].count = products[fiber].groups = 0; }
 static char* SeenByUnits() {
   char*& seen = seen_by_units[resident];
   if (seen == nullptr) {
@@ -45,14 +46,12 @@ static void emulated_fence_async_proxy() {
     memcpy(SeenByUnits(), __start_kiln_shared, SharedBytes());
 }
 static void emulated_start_products() { current->has_started = true; }
-static void emulated_commit_products() {
-  WarpgroupProducts& mine = products[current - fibers];
-  mine.committed = mine.count;
-}
-template <int kCount> void emulated_settle(float (&)[kCount]) {}
+static void emulated_commit_products() { ++products[current - fibers].groups; }
+template <typename Sum, int kCount> void emulated_settle(Sum (&)[kCount]) {}
 // PTX ISA, "Matrix Descriptor Format", "Strides", "Swizzling modes": where element (n, k) is. All
 // numbers are bytes.
-static unsigned AddressOf(unsigned long long descriptor, bool is_transposed, unsigned n, unsigned k) {
+template <unsigned kBytes>
+unsigned AddressOf(unsigned long long descriptor, bool is_transposed, unsigned n, unsigned k) {
   const unsigned start = (descriptor & 0x3fff) << 4, leading = (descriptor >> 16 & 0x3fff) << 4,
                  stride = (descriptor >> 32 & 0x3fff) << 4, base = descriptor >> 49 & 7,
                  mode = descriptor >> 62;
@@ -60,91 +59,158 @@ static unsigned AddressOf(unsigned long long descriptor, bool is_transposed, uns
   const unsigned width = mode == 1 ? 128 : mode == 2 ? 64 : 32;
   unsigned address = start;
   if (is_transposed) {  // neighbours along n: 8 rows of k, panels of `width` along n
-    address += n * 2 / width * leading + n * 2 % width + k / 8 * stride + k % 8 * width;
+    address += n * kBytes / width * leading + n * kBytes % width + k / 8 * stride + k % 8 * width;
   } else {  // neighbours along k: 8 rows of n
-    address += n / 8 * stride + n % 8 * width + k * 2;
+    address += n / 8 * stride + n % 8 * width + k * kBytes;
   }
   const unsigned swapped = width == 128 ? 7 : width == 64 ? 3 : 1;  // bits 4.. by bits 7..
   return (address ^ (address >> 7 & swapped) << 4) & 0x3ffff;
 }
-static unsigned short ReadByUnit(unsigned address) {
-  unsigned short seen, there;
-  if (address + 2 > SharedBytes()) __builtin_trap();
-  memcpy(&seen, SeenByUnits() + address, 2);
-  memcpy(&there, __start_kiln_shared + address, 2);
+template <unsigned kBytes> unsigned ReadByUnit(unsigned address) {
+  unsigned seen = 0, there = 0;
+  if (address + kBytes > SharedBytes()) __builtin_trap();
+  memcpy(&seen, SeenByUnits() + address, kBytes);
+  memcpy(&there, __start_kiln_shared + address, kBytes);
   if (seen != there) __builtin_trap();
   return seen;
 }
-static void RunProduct(WarpgroupProduct& p) {
+template <typename Sum, unsigned kBytes, Sum (*kValue)(unsigned)>
+void RunProduct(WarpgroupProduct& p) {
   const unsigned lane = current->thread % 32, pairs = p.columns / 4;
+  Sum *const low = static_cast<Sum*>(p.low), *const high = static_cast<Sum*>(p.high);
   if (p.has_saved) {
-    memcpy(p.low, p.saved[0], pairs * sizeof(float));
-    memcpy(p.high, p.saved[1], pairs * sizeof(float));
+    memcpy(low, p.saved[0], pairs * 4);
+    memcpy(high, p.saved[1], pairs * 4);
   }
-  for (unsigned i = 0; i < pairs; ++i) {
-    const unsigned n = i / 2 * 8 + lane % 4 * 2 + i % 2;
-    for (unsigned k = 0; k < 16; ++k) {
-      const float b = p.to_float(ReadByUnit(AddressOf(p.descriptor, p.is_transposed, n, k)));
-      p.low[i] += p.a[0][k] * b;
-      p.high[i] += p.a[1][k] * b;
+  for (unsigned k = 0; k < 32 / kBytes; ++k) {
+    Sum a[2];
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned row = current->thread % 128 / 32 * 16 + half * 8 + lane / 4;
+      a[half] = kValue(p.reads_a ? ReadByUnit<kBytes>(AddressOf<kBytes>(p.a_descriptor, false, row, k))
+                                 : p.a[half][k]);
+    }
+    for (unsigned i = 0; i < pairs; ++i) {
+      const unsigned n = i / 2 * 8 + lane % 4 * 2 + i % 2;
+      const Sum b =
+          kValue(ReadByUnit<kBytes>(AddressOf<kBytes>(p.b_descriptor, p.is_transposed, n, k)));
+      low[i] += a[0] * b;
+      high[i] += a[1] * b;
     }
   }
 }
-static void emulated_wait_for_products() {
+// The product is the next one to be added to its sums.
+static void Poison(WarpgroupProduct& p) {
+  const size_t bytes = p.columns / 4 * 4;
+  memcpy(p.saved[0], p.low, bytes);
+  memcpy(p.saved[1], p.high, bytes);
+  const unsigned poison = 0x7fc00000;
+  for (size_t i = 0; i < bytes; i += 4) {
+    memcpy(static_cast<char*>(p.low) + i, &poison, 4);
+    memcpy(static_cast<char*>(p.high) + i, &poison, 4);
+  }
+  p.has_saved = true;
+}
+static bool IsFirstOfItsSums(const WarpgroupProducts& mine, int i) {
+  for (int j = 0; j < i; ++j) {
+    if (mine.items[j].low == mine.items[i].low) return false;
+  }
+  return true;
+}
+template <int kUnderWay> void emulated_wait_for_products() {
   WarpgroupProducts& mine = products[current - fibers];
-  if (mine.committed != mine.count) __builtin_trap();
-  for (int i = 0; i < mine.count; ++i) RunProduct(mine.items[i]);
-  mine.count = mine.committed = 0;
+  if (mine.count > 0 && mine.items[mine.count - 1].group == mine.groups) __builtin_trap();
+  int done = 0;
+  for (; done < mine.count && mine.items[done].group < mine.groups - kUnderWay; ++done)
+    mine.items[done].run(mine.items[done]);
+  mine.count -= done;
+  memmove(mine.items, mine.items + done, mine.count * sizeof(WarpgroupProduct));
+  for (int i = 0; i < mine.count; ++i) {
+    if (!mine.items[i].has_saved && IsFirstOfItsSums(mine, i)) Poison(mine.items[i]);
+  }
   current->has_started = false;
 }
-template <int kColumns, int kTransposed>
-void EmulateWarpgroup(float* low, float* high, const unsigned (&a)[4], unsigned long long b,
-                      float (*to_float)(unsigned short)) {
-  static_assert(kColumns % 8 == 0 && kColumns >= 8 && kColumns <= 256, "");
+// What the four warps say together: registers of the first factor, or its descriptor in two of them.
+struct WarpgroupOperands { unsigned a[4]; unsigned long long b; };
+static void CheckOfWarpgroup(const WarpgroupOperands& mine, bool reads_a, WarpgroupOperands (&all)[128]) {
   if (!current->has_started || block_threads % 128 != 0) __builtin_trap();
-  struct Mine { unsigned a[4]; unsigned long long b; } all[128], mine;
-  memcpy(mine.a, a, sizeof a);
-  mine.b = b;
-  const unsigned self = current->thread, lane = self % 32, warp = self % 128 / 32 * 32;
+  const unsigned self = current->thread;
   auto& slots = shuffle_slots[current->shuffles++ % 2];
   memcpy(slots[self], &mine, sizeof mine);
   __syncthreads();
   for (unsigned i = 0; i < 128; ++i) {
-    memcpy(&all[i], slots[self / 128 * 128 + i], sizeof(Mine));
-    if (all[i].b != b) __builtin_trap();  // the four warps say the same
+    memcpy(&all[i], slots[self / 128 * 128 + i], sizeof(WarpgroupOperands));
+    if (all[i].b != mine.b || (reads_a && memcmp(all[i].a, mine.a, 8) != 0)) __builtin_trap();
   }
+}
+static void Enqueue(WarpgroupProduct p) {
   WarpgroupProducts& queue = products[current - fibers];
   if (queue.count == queue.room) {
     queue.room = queue.room * 2 + 16;
     queue.items =
         static_cast<WarpgroupProduct*>(realloc(queue.items, queue.room * sizeof(WarpgroupProduct)));
   }
-  bool is_pending = false;
-  for (int i = 0; i < queue.count; ++i) is_pending |= queue.items[i].low == low;
-  WarpgroupProduct& p = queue.items[queue.count++];
-  p = {low, high, {}, b, kColumns, kTransposed, !is_pending, {}, to_float};
-  for (unsigned k = 0; k < 16; ++k) {
-    const Mine& from = all[warp + lane / 4 * 4 + k % 8 / 2];
-    for (unsigned half = 0; half < 2; ++half)
-      p.a[half][k] = to_float(static_cast<unsigned short>(from.a[half + k / 8 * 2] >> 16 * (k % 2)));
+  p.group = queue.groups;
+  queue.items[queue.count] = p;
+  if (IsFirstOfItsSums(queue, queue.count)) Poison(queue.items[queue.count]);
+  ++queue.count;
+}
+template <typename Sum, unsigned kBytes, Sum (*kValue)(unsigned), int kColumns, int kTransposed>
+void EmulateWarpgroup(Sum* low, Sum* high, const unsigned (&a)[4], bool reads_a, unsigned long long b) {
+  static_assert(kColumns % 8 == 0 && kColumns >= 8 && kColumns <= 256, "");
+  static_assert(kBytes != 1 || kColumns == 8 || kColumns == 24 || kColumns % 16 == 0, "");
+  static_assert(kBytes == 2 || kTransposed == 0, "");
+  WarpgroupOperands mine, all[128];
+  memcpy(mine.a, a, sizeof a);
+  mine.b = b;
+  CheckOfWarpgroup(mine, reads_a, all);
+  WarpgroupProduct p = {};
+  p.low = low;
+  p.high = high;
+  memcpy(&p.a_descriptor, a, 8);
+  p.b_descriptor = b;
+  p.columns = kColumns;
+  p.is_transposed = kTransposed;
+  p.reads_a = reads_a;
+  p.run = RunProduct<Sum, kBytes, kValue>;
+  // A register has neighbours along k; the upper half of k is in the next two.
+  const unsigned lane = current->thread % 32, warp = current->thread % 128 / 32 * 32;
+  constexpr unsigned kIn = 4 / kBytes, kHalf = 4 * kIn;
+  for (unsigned k = 0; k < 2 * kHalf; ++k) {
+    const WarpgroupOperands& from = all[warp + lane / 4 * 4 + k % kHalf / kIn];
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned word = from.a[half + k / kHalf * 2];
+      p.a[half][k] = kBytes == 4 ? word : word >> 8 * kBytes * (k % kIn) & ((1u << 8 * kBytes % 32) - 1);
+    }
   }
-  if (is_pending) return;
-  memcpy(p.saved[0], low, kColumns / 4 * sizeof(float));
-  memcpy(p.saved[1], high, kColumns / 4 * sizeof(float));
-  for (int i = 0; i < kColumns / 4; ++i) low[i] = high[i] = NAN;
+  Enqueue(p);
 }
-template <int kColumns, int kTransposed>
-void emulated_multiply_warpgroup_f16(float* low, float* high, const unsigned (&a)[4],
-                                     unsigned long long b) {
-  EmulateWarpgroup<kColumns, kTransposed>(
-      low, high, a, b, [](unsigned short h) { return __half2float(__half{h}); });
-}
-template <int kColumns, int kTransposed>
-void emulated_multiply_warpgroup_bf16(float* low, float* high, const unsigned (&a)[4],
-                                      unsigned long long b) {
-  EmulateWarpgroup<kColumns, kTransposed>(
-      low, high, a, b, [](unsigned short h) { return __bfloat162float(__nv_bfloat16{h}); });
-}
+// The units take no notice of the lower bits.
+static float Tf32OfUnit(unsigned bits) { return __int_as_float(bits & ~0x1fffu); }
+static float HalfOfUnit(unsigned bits) { return __half2float(__half{(unsigned short)bits}); }
+static float BFloatOfUnit(unsigned bits) { return __bfloat162float(__nv_bfloat16{(unsigned short)bits}); }
+static float E4M3OfUnit(unsigned bits) { return float8_value(bits, 4); }
+static float E5M2OfUnit(unsigned bits) { return float8_value(bits, 5); }
+static int SignedByteOfUnit(unsigned bits) { return (signed char)bits; }
+static int ByteOfUnit(unsigned bits) { return (unsigned char)bits; }
+#define MULTIPLY_WARPGROUP(NAME, BYTES, SUM, VALUE) \
+  template <int kColumns, int kTransposed> \
+  void emulated_multiply_warpgroup_##NAME(SUM* low, SUM* high, const unsigned (&a)[4], \
+                                          unsigned long long b) { \
+    EmulateWarpgroup<SUM, BYTES, VALUE, kColumns, kTransposed>(low, high, a, false, b); \
+  } \
+  template <int kColumns, int kTransposed> \
+  void emulated_multiply_warpgroup_##NAME(SUM* low, SUM* high, unsigned long long a, \
+                                          unsigned long long b) { \
+    const unsigned words[4] = {(unsigned)a, (unsigned)(a >> 32), 0, 0}; \
+    EmulateWarpgroup<SUM, BYTES, VALUE, kColumns, kTransposed>(low, high, words, true, b); \
+  }
+MULTIPLY_WARPGROUP(f16, 2, float, HalfOfUnit)
+MULTIPLY_WARPGROUP(bf16, 2, float, BFloatOfUnit)
+MULTIPLY_WARPGROUP(tf32, 4, float, Tf32OfUnit)
+MULTIPLY_WARPGROUP(s8, 1, int, SignedByteOfUnit)
+MULTIPLY_WARPGROUP(u8, 1, int, ByteOfUnit)
+MULTIPLY_WARPGROUP(e4m3, 1, float, E4M3OfUnit)
+MULTIPLY_WARPGROUP(e5m2, 1, float, E5M2OfUnit)
 )cuda";
 
 }  // namespace kiln::codegen

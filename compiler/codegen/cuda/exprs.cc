@@ -401,6 +401,10 @@ Place CudaExprs::PlaceOf(int32_t slot, std::span<const Expr> indices) {
     linear.back() = scope_.simplifier().FloorMod(column, swizzle->width);
     std::vector<int64_t> in_panel(shape.begin(), shape.end());
     in_panel.back() = swizzle->width;
+    if (swizzle->interleaved_rows > 0) {
+      Linear& row = linear[linear.size() - 2];
+      row = Interleaved(scope_.simplifier(), row, swizzle->interleaved_rows);
+    }
     const Linear offset = arith::Flatten(scope_.simplifier(), linear, in_panel);
     if (shape.back() == swizzle->width) return {offset, std::nullopt};
     return {offset + scope_.simplifier().FloorDiv(column, swizzle->width) * swizzle->panel,

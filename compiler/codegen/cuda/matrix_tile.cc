@@ -1,6 +1,7 @@
 #include "compiler/codegen/cuda/matrix_tile.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -50,6 +51,15 @@ std::optional<int64_t> CoefficientOf(const Linear& e, int32_t var) {
     }
   }
   return coefficient;
+}
+
+Linear WithoutVar(const Linear& e, int32_t var) {
+  Linear result = arith::Constant(e.constant);
+  for (const arith::Term& term : e.terms) {
+    if (term.atom->op != Op::kVar || term.atom->id != var)
+      result.AddTerm(term.atom, term.coefficient);
+  }
+  return result;
 }
 
 // Sorts the places by where they are, and gives the new number of each. Those that are not a constant
@@ -429,8 +439,6 @@ Status CudaMatrixTiles::CheckHeld(Tile& tile) {
 // ---- of four warps together
 
 Status CudaMatrixTiles::CheckWarpgroups(const Tile& tile, const ThreadsAround& threads) {
-  if (tile.unit->factor.bytes() != 2)
-    return InvalidArgument("four warps together multiply 16-bit floats only");
   if (tile.warp_columns > 1)
     return InvalidArgument("warps stand beside each other along the columns");
   if (threads.count % kWarpgroupThreads == 0) return OkStatus();
@@ -440,6 +448,49 @@ Status CudaMatrixTiles::CheckWarpgroups(const Tile& tile, const ThreadsAround& t
 }
 
 Status CudaMatrixTiles::MatchWarpgroup(Tile& tile) {
+  KILN_RETURN_IF_ERROR(MatchColumns(tile));
+  MatchRows(tile);
+  return OkStatus();
+}
+
+// Rows that are no matrix's, as those of a window, come through registers.
+void CudaMatrixTiles::MatchRows(Tile& tile) {
+  const auto found = swizzles_.find(tile.a.load->id);
+  if (found == swizzles_.end() || tile.a.reading != Operand::Reading::kRows) return;
+  Swizzle& swizzle = found->second;
+  const std::vector<int64_t>& shape = exprs_.buffer(tile.a.load->id).shape;
+  const bool is_known = swizzle.interleaved_rows > 0;
+  if (!is_known) {
+    const int64_t rows = 2 * tile.a.pair_stride / swizzle.width;
+    if (shape.size() < 2 || rows % (2 * kWarpgroupWarps * kRows) != 0 || rows == 0 ||
+        shape[shape.size() - 2] % rows != 0)
+      return;
+    swizzle.interleaved_rows = rows;
+  }
+  if (DescribeRowsOf(tile, swizzle).ok() || is_known) return;
+  swizzle.interleaved_rows = 0;
+}
+
+Status CudaMatrixTiles::DescribeRowsOf(Tile& tile, const Swizzle& swizzle) {
+  arith::Simplifier& simplifier = scope_.simplifier();
+  const Linear zero = arith::Constant(0), row = simplifier.Var(tile.row);
+  for (size_t i = 0; i < tile.a_elements.size(); i += 2) {
+    const auto place = [&](size_t element, const Linear& thread_row) {
+      return PlaceWith(tile, tile.a.load, tile.a_elements[element], thread_row, zero, zero);
+    };
+    const Linear low = place(i, row), apart = place(i + 1, row) - low;
+    const RowPlaces found = {.row_stride = CoefficientOf(low, tile.row).value_or(0),
+                             .pair_stride = apart.is_constant() ? apart.constant : 0,
+                             .member_stride = CoefficientOf(low, tile.member).value_or(0),
+                             .k_stride = tile.a.k_stride,
+                             .start = WithoutVar(place(i, zero), tile.member)};
+    KILN_ASSIGN_OR_RETURN(tile.rows, DescribeRows(scope_, swizzle, found));
+    tile.row_starts.push_back(found.start);
+  }
+  return OkStatus();
+}
+
+Status CudaMatrixTiles::MatchColumns(Tile& tile) {
   const Operand& b = tile.b;
   const std::string& name = exprs_.buffer(b.load->id).name;
   const Swizzle* const swizzle = exprs_.SwizzleOrNull(b.load->id);
@@ -469,6 +520,22 @@ Status CudaMatrixTiles::MatchWarpgroup(Tile& tile) {
   }
   tile.columns = *std::move(columns);
   return OkStatus();
+}
+
+// Of a ring of buffers that are filled ahead of their use: those that no copy under way fills and no
+// thread reads.
+int64_t CudaMatrixTiles::SpareBuffers(const Tile& tile, const CudaExprs& exprs,
+                                      int64_t copies_under_way) {
+  if (copies_under_way < 0) return 0;
+  int64_t spare = std::numeric_limits<int64_t>::max();
+  for (const Expr load : {tile.a.load, tile.b.load}) {
+    const int64_t ring = exprs.buffer(load->id).shape[0];
+    const Expr which = load->arg(0);
+    if (which->op != Op::kFloorMod || !which->arg(1)->is_const_int(ring)) return 0;
+    // One is read, and one is filled behind this tile.
+    spare = std::min(spare, ring - 2 - copies_under_way);
+  }
+  return std::max<int64_t>(0, spare);
 }
 
 }  // namespace kiln::codegen

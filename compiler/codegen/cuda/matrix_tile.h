@@ -28,6 +28,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/scope.h"
+#include "compiler/codegen/cuda/swizzle.h"
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/vectors.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
@@ -61,9 +63,13 @@ struct ThreadsAround {
 // References are kept. One thread. Cost: three simplified addresses for each element of a tile.
 class CudaMatrixTiles {
  public:
-  CudaMatrixTiles(CudaScope& scope, CudaExprs& exprs, CudaVectors& vectors, CudaBlocks& blocks,
-                  const lower::WarpRegisters& held, CudaNames& names, CudaPreamble& preamble)
+  // Of `swizzles` it finds which rows are to be interleaved, where a kernel is emitted for the first
+  // time.
+  CudaMatrixTiles(CudaScope& scope, Swizzles& swizzles, CudaExprs& exprs, CudaVectors& vectors,
+                  CudaBlocks& blocks, const lower::WarpRegisters& held, CudaNames& names,
+                  CudaPreamble& preamble)
       : scope_(scope),
+        swizzles_(swizzles),
         exprs_(exprs),
         vectors_(vectors),
         blocks_(blocks),
@@ -71,11 +77,16 @@ class CudaMatrixTiles {
         names_(names),
         preamble_(preamble) {}
 
-  // Emits the nest. InvalidArgument: why the tile does not fit; nothing is emitted then.
-  Status Emit(const RegisterTile& tile, const ThreadsAround& threads);
-  // Is a tile that was emitted still being computed? Waits for it.
+  // Emits the nest, behind a barrier with so many groups of copies under way; -1: that waits for none.
+  // InvalidArgument: why the tile does not fit; nothing is emitted then.
+  Status Emit(const RegisterTile& tile, const ThreadsAround& threads, int64_t copies_under_way);
+  // Is a tile that was emitted still being computed? Waits for it, or, in a ring with buffers to
+  // spare, for those of earlier iterations.
   bool is_waiting() const { return !awaited_sums_.empty(); }
   void Wait();
+  // Behind the loop: waits for those of its last iterations, where there are any.
+  bool is_in_ring() const { return !ring_sums_.empty(); }
+  void WaitForRing();
   // Warps beside each other along the columns, as the last tile had them; 0: there was none.
   int64_t warp_columns() const { return warp_columns_; }
 
@@ -120,6 +131,9 @@ class CudaMatrixTiles {
     int64_t warp_columns = 1;
     int32_t member = -1;
     WarpgroupFactor columns = {};
+    // Of the first factor, where the units read it: of each 64 rows, which start at these places.
+    std::optional<WarpgroupFactor> rows = {};
+    std::vector<arith::Linear> row_starts = {};
 
     bool has_warps() const {
       return num_threads > (is_warpgroup ? kWarpgroupThreads : kWarpThreads);
@@ -152,6 +166,10 @@ class CudaMatrixTiles {
   // matrix_warpgroup.h
   static Status CheckWarpgroups(const Tile& tile, const ThreadsAround& threads);
   Status MatchWarpgroup(Tile& tile);
+  Status MatchColumns(Tile& tile);
+  void MatchRows(Tile& tile);
+  Status DescribeRowsOf(Tile& tile, const Swizzle& swizzle);
+  static int64_t SpareBuffers(const Tile& tile, const CudaExprs& exprs, int64_t copies_under_way);
   void EmitWarpgroupSteps(const Tile& tile);
   static std::pair<size_t, size_t> ColumnsOf(const Tile& tile, size_t fragment);
   void LoadFirst(const Tile& tile, const std::string& name);
@@ -164,6 +182,7 @@ class CudaMatrixTiles {
   void Reset(const Tile& tile);
 
   CudaScope& scope_;
+  Swizzles& swizzles_;
   CudaExprs& exprs_;
   CudaVectors& vectors_;
   CudaBlocks& blocks_;
@@ -173,6 +192,8 @@ class CudaMatrixTiles {
 
   int64_t warp_columns_ = 0;
   std::string awaited_sums_;  // the array; empty: none
+  std::string ring_sums_;     // the same of earlier iterations' tiles
+  int64_t under_way_ = 0;     // iterations whose products need not be waited for
 };
 
 }  // namespace kiln::codegen

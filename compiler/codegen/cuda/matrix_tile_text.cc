@@ -14,9 +14,11 @@ std::string_view LoadName(bool is_transposed) {
 
 }  // namespace
 
-Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& threads) {
+Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& threads,
+                             int64_t copies_under_way) {
   KILN_ASSIGN_OR_RETURN(const Tile tile, Find(nest, threads));
-  preamble_.matrix_units.insert(tile.unit);
+  under_way_ = tile.rows ? SpareBuffers(tile, exprs_, copies_under_way) : 0;
+  if (!tile.rows) preamble_.matrix_units.insert(tile.unit);
   // Not the number that the thread has in the program.
   const std::string thread =
       tile.warp_columns > 1 ? "static_cast<int>(threadIdx.x)" : scope_.name(tile.thread);
@@ -24,6 +26,7 @@ Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& thre
   const std::string lane =
       fmt::format("const int {} = {} % {};", scope_.name(tile.lane), thread, kWarpThreads);
   blocks_.Braced("{", [&] {
+    if (tile.rows) return EmitWarpgroupSteps(tile);
     blocks_.Bound(tile.lane, lane, [&] {
       if (tile.is_warpgroup) return EmitWarpgroupSteps(tile);
       if (!tile.has_warps() || IsOfOneWarp(tile)) return EmitSteps(tile);
@@ -207,35 +210,53 @@ void CudaMatrixTiles::EmitWarpgroupSteps(const Tile& tile) {
     text.loops.emplace_back(tile.step, tile.steps());
   }
   const auto sum = [&](size_t row) { return exprs_.Element(tile.store->slot, tile.sums[row][0]); };
-  for (size_t i = 0; i < tile.sums.size(); i += 2) text.rows.push_back({sum(i), sum(i + 1)});
-  text.sums = exprs_.buffer_name(tile.store->slot);
-  text.type = tile.unit->name;
-  text.factor = tile.columns;
-  text.load = [&](const std::string& tiles) { LoadFirst(tile, tiles); };
-  text.start = [&] {
-    return exprs_.LineElement(tile.b.load->id, {.offset = tile.columns.start, .block = {}});
+  const auto start = [&](ir::Expr load, const arith::Linear& offset) {
+    return exprs_.LineElement(load->id, {.offset = offset, .block = {}});
   };
-  preamble_.warpgroup_units.emplace(tile.columns.columns, text.type);
+  for (size_t i = 0; i < tile.sums.size(); i += 2) text.rows.push_back({sum(i), sum(i + 1)});
+  for (size_t i = 0; i < tile.row_starts.size(); ++i)
+    text.rows[i].start = [&, i] { return start(tile.a.load, tile.row_starts[i]); };
+  text.sums = exprs_.buffer_name(tile.store->slot);
+  text.unit = tile.unit;
+  text.factor = tile.columns;
+  text.first_factor = tile.rows;
+  text.load = [&](const std::string& tiles) {
+    LoadFirst(tile, tiles);
+    if (tile.unit->rounds) blocks_.Line(fmt::format("round_tiles({});", tiles));
+  };
+  text.start = [&] { return start(tile.b.load, tile.columns.start); };
+  preamble_.warpgroup_units.insert({.unit = tile.unit,
+                                    .is_first_shared = tile.rows.has_value(),
+                                    .columns = tile.columns.columns});
   const std::string tiles = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
                     &thread = scope_.name(tile.thread);
-  scope_.SetName(tile.member, names_.Unique("warp"));
-  const std::string member = fmt::format("const int {} = {} / {} % {};", scope_.name(tile.member),
-                                         thread, kWarpThreads, kWarpgroupWarps);
-  blocks_.Bound(tile.member, member, [&] {
-    const auto emit = [&] {
-      if (EmitWarpgroup(text, tiles, blocks_)) awaited_sums_ = text.sums;
-    };
+  const auto emit = [&] {
+    if (EmitWarpgroup(text, tiles, blocks_)) awaited_sums_ = text.sums;
+  };
+  const auto emit_of_warpgroup = [&] {
     if (!tile.has_warps()) return emit();
     scope_.SetName(tile.warp, names_.Unique("warpgroup"));
     const std::string warpgroup =
         fmt::format("const int {} = {} / {};", scope_.name(tile.warp), thread, kWarpgroupThreads);
     blocks_.Bound(tile.warp, warpgroup, emit);
-  });
+  };
+  if (tile.rows) return emit_of_warpgroup();
+  scope_.SetName(tile.member, names_.Unique("warp"));
+  const std::string member = fmt::format("const int {} = {} / {} % {};", scope_.name(tile.member),
+                                         thread, kWarpThreads, kWarpgroupWarps);
+  blocks_.Bound(tile.member, member, emit_of_warpgroup);
 }
 
 void CudaMatrixTiles::Wait() {
-  EmitWait(awaited_sums_, blocks_);
+  EmitWait(awaited_sums_, under_way_, blocks_);
+  ring_sums_ = under_way_ > 0 ? awaited_sums_ : "";
   awaited_sums_.clear();
+}
+
+void CudaMatrixTiles::WaitForRing() {
+  if (ring_sums_.empty()) return;
+  EmitWait(ring_sums_, 0, blocks_);
+  ring_sums_.clear();
 }
 
 }  // namespace kiln::codegen

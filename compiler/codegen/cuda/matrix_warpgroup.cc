@@ -7,23 +7,48 @@ namespace {
 using arith::Linear;
 
 constexpr int64_t kMaxColumns = 256, kColumnsOfTile = 8, kLeastSwizzleBytes = 32;
-constexpr int64_t kElementsOfPiece = 8;  // 16 bytes
+constexpr int64_t kRowsOfTile = 64, kPieceBytes = 16;
 // Instructions whose operands are in registers of their own, so that they need not wait for each
 // other.
 constexpr int64_t kMostAhead = 8;
+
+Status CheckWidth(const Swizzle& swizzle) {
+  if (swizzle.bytes >= kLeastSwizzleBytes) return OkStatus();
+  return InvalidArgument("its rows are no multiple of {} bytes", kLeastSwizzleBytes);
+}
+
+// Permutations are of addresses: lines are numbered from a multiple of 8. `room`: elements of a line
+// in which it may start.
+Status CheckStart(CudaScope& scope, const Swizzle& swizzle, const Linear& start, int64_t room) {
+  const int64_t piece = kPieceBytes / swizzle.element_bytes();
+  const auto [whole, rest] = InPeriods(swizzle, start);
+  const arith::Interval in_line = scope.simplifier().RangeOf(rest);
+  const bool is_aligned = std::ranges::all_of(
+      rest.terms, [&](const arith::Term& term) { return term.coefficient % piece == 0; });
+  if (in_line.lo >= 0 && in_line.hi <= room && is_aligned && rest.constant % piece == 0)
+    return OkStatus();
+  return InvalidArgument("it does not start in a row that is a multiple of 8");
+}
+
+// Where what one instruction reads of a line may start, of neighbours along the sum.
+int64_t RoomAlongSum(const Swizzle& swizzle) {
+  return swizzle.width - 2 * kPieceBytes / swizzle.element_bytes();
+}
 
 }  // namespace
 
 StatusOr<WarpgroupFactor> DescribeColumns(CudaScope& scope, const Swizzle& swizzle,
                                           const ColumnPlaces& found) {
+  KILN_RETURN_IF_ERROR(CheckWidth(swizzle));
   const int64_t bytes = swizzle.element_bytes(), line = swizzle.width;
-  if (swizzle.bytes < kLeastSwizzleBytes)
-    return InvalidArgument("its rows are no multiple of {} bytes", kLeastSwizzleBytes);
   WarpgroupFactor factor;
   factor.columns = std::ssize(found.places) / 2 * kColumnsOfTile;
   if (factor.columns > kMaxColumns)
     return InvalidArgument("it has {} columns, at most {} can be", factor.columns, kMaxColumns);
   factor.is_transposed = found.k_stride != 1;
+  if (factor.is_transposed && bytes != 2)
+    return InvalidArgument(
+        "its neighbours are not along the sum, as those of 16 bits alone may be");
   const int64_t step = factor.is_transposed ? 1 : line;  // from a column to the next one
   if (found.column_stride != 2 * step || found.pair_stride != step ||
       (factor.is_transposed && found.k_stride != line))
@@ -44,18 +69,12 @@ StatusOr<WarpgroupFactor> DescribeColumns(CudaScope& scope, const Swizzle& swizz
                                                   : static_cast<int64_t>(j) * stride;
     if (tiles[j] != expected) return InvalidArgument("its columns do not follow each other");
   }
-  // Permutations are of addresses: lines are numbered from a multiple of 8.
   if (stride % swizzle.period() != 0 && factor.columns > (factor.is_transposed ? line : 8))
     return InvalidArgument("its rows are not a multiple of 8");
-  const auto [whole, rest] = InPeriods(swizzle, found.start);
-  const arith::Interval in_line = scope.simplifier().RangeOf(rest);
-  const int64_t room = !factor.is_transposed   ? line - 2 * kElementsOfPiece
+  const int64_t room = !factor.is_transposed   ? RoomAlongSum(swizzle)
                        : factor.columns < line ? line - factor.columns
                                                : 0;
-  const bool is_aligned = std::ranges::all_of(
-      rest.terms, [](const arith::Term& term) { return term.coefficient % kElementsOfPiece == 0; });
-  if (in_line.lo < 0 || in_line.hi > room || !is_aligned || rest.constant % kElementsOfPiece != 0)
-    return InvalidArgument("it does not start in a row that is a multiple of 8");
+  KILN_RETURN_IF_ERROR(CheckStart(scope, swizzle, found.start, room));
   factor.start = found.start;
   factor.swizzle_bytes = swizzle.bytes;
   // Panels, and 8 rows; of neighbours along the sum there is but one panel.
@@ -64,135 +83,103 @@ StatusOr<WarpgroupFactor> DescribeColumns(CudaScope& scope, const Swizzle& swizz
   return factor;
 }
 
-bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks) {
-  // Inner loops are unrolled: their instructions are in flight together.
-  size_t first_inner = tile.loops.size();
-  for (int64_t ahead = 1; first_inner > 0; --first_inner) {
-    ahead *= tile.loops[first_inner - 1].second;
+StatusOr<WarpgroupFactor> DescribeRows(CudaScope& scope, const Swizzle& swizzle,
+                                       const RowPlaces& found) {
+  KILN_RETURN_IF_ERROR(CheckWidth(swizzle));
+  if (found.k_stride != 1) return InvalidArgument("its neighbours are not along the sum");
+  if (found.row_stride != swizzle.width || found.pair_stride != swizzle.period() ||
+      found.member_stride != 2 * swizzle.period())
+    return InvalidArgument("its rows do not follow each other");
+  KILN_RETURN_IF_ERROR(CheckStart(scope, swizzle, found.start, RoomAlongSum(swizzle)));
+  return WarpgroupFactor{.start = found.start,
+                         .columns = kRowsOfTile,
+                         .swizzle_bytes = swizzle.bytes,
+                         .leading_bytes = kPieceBytes,
+                         .stride_bytes = swizzle.period() * swizzle.element_bytes()};
+}
+
+namespace {
+
+// Loops from this one on are unrolled.
+size_t FirstInner(const WarpgroupText& tile) {
+  size_t first = tile.loops.size();
+  for (int64_t ahead = 1; first > 0; --first) {
+    ahead *= tile.loops[first - 1].second;
     if (ahead > kMostAhead) break;
   }
-  const auto multiply = [&] {
+  return first;
+}
+
+// `body` inside of the loops from `depth` on.
+void EmitLoops(const WarpgroupText& tile, size_t depth, CudaBlocks& blocks,
+               const std::function<void()>& body) {
+  if (depth == tile.loops.size()) return body();
+  const auto [var, extent] = tile.loops[depth];
+  blocks.Loop(var, extent, depth >= FirstInner(tile) ? extent : 0,
+              [&] { EmitLoops(tile, depth + 1, blocks, body); });
+}
+
+std::string Descriptor(const WarpgroupFactor& factor, const std::string& start) {
+  return fmt::format("matrix_descriptor<{}, {}, {}>(&{})", factor.swizzle_bytes,
+                     factor.leading_bytes, factor.stride_bytes, start);
+}
+
+// first(i): the first factor of the i-th 64 rows.
+template <typename First>
+void EmitProducts(const WarpgroupText& tile, CudaBlocks& blocks, First&& first) {
+  for (size_t i = 0; i < tile.rows.size(); ++i) {
+    blocks.Line(fmt::format("multiply_warpgroup_{}<{}, {}>(&{}, &{}, {}, {});", tile.unit->name,
+                            tile.factor.columns, tile.factor.is_transposed ? 1 : 0,
+                            tile.rows[i].low, tile.rows[i].high, first(i),
+                            Descriptor(tile.factor, tile.start())));
+  }
+}
+
+// All products are in flight together.
+void EmitOfShared(const WarpgroupText& tile, CudaBlocks& blocks) {
+  blocks.Line(fmt::format("settle({});", tile.sums));
+  blocks.Line("start_products();");
+  EmitLoops(tile, 0, blocks, [&] {
+    EmitProducts(tile, blocks,
+                 [&](size_t i) { return Descriptor(*tile.first_factor, tile.rows[i].start()); });
+  });
+  blocks.Line("commit_products();");
+}
+
+// Those of the unrolled loops are: the registers of their next iterations are the same ones.
+bool EmitOfRegisters(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks) {
+  const auto step = [&] {
     blocks.Line(fmt::format("unsigned {}[{}][4];", tiles, tile.rows.size()));
     tile.load(tiles);
     blocks.Line("start_products();");
-    for (size_t i = 0; i < tile.rows.size(); ++i) {
-      blocks.Line(fmt::format(
-          "multiply_warpgroup_{}<{}, {}>(&{}, &{}, {}[{}], matrix_descriptor<{}, {}, {}>(&{}));",
-          tile.type, tile.factor.columns, tile.factor.is_transposed ? 1 : 0, tile.rows[i].low,
-          tile.rows[i].high, tiles, i, tile.factor.swizzle_bytes, tile.factor.leading_bytes,
-          tile.factor.stride_bytes, tile.start()));
-    }
+    EmitProducts(tile, blocks, [&](size_t i) { return fmt::format("{}[{}]", tiles, i); });
     blocks.Line("commit_products();");
   };
+  const size_t first_inner = FirstInner(tile);
   const auto emit = [&](auto& self, size_t depth) -> void {
-    const bool is_first_inner = depth == first_inner;
-    if (is_first_inner) blocks.Line(fmt::format("settle({});", tile.sums));
-    if (depth == tile.loops.size()) {
-      multiply();
-    } else {
+    if (depth < first_inner) {
       const auto [var, extent] = tile.loops[depth];
-      blocks.Loop(var, extent, depth >= first_inner ? extent : 0, [&] { self(self, depth + 1); });
+      return blocks.Loop(var, extent, 0, [&] { self(self, depth + 1); });
     }
-    // Registers of the next iteration are those of this one.
-    if (is_first_inner && first_inner > 0) EmitWait(tile.sums, blocks);
+    blocks.Line(fmt::format("settle({});", tile.sums));
+    EmitLoops(tile, depth, blocks, step);
+    if (depth > 0) EmitWait(tile.sums, 0, blocks);
   };
   emit(emit, 0);
   return first_inner == 0;
 }
 
-void EmitWait(const std::string& sums, CudaBlocks& blocks) {
-  blocks.Line("wait_for_products();");
-  blocks.Line(fmt::format("settle({});", sums));
-}
-
-// ---- preamble
-
-namespace {
-
-constexpr std::string_view kWarpgroups =
-    R"cuda(// From sm_90a on: products of tiles by 128 threads together, beside what they do themselves.
-// What the threads wrote to shared memory, their units see as well.
-__device__ __forceinline__ void fence_async_proxy() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-// What is in registers before is what products behind it begin with.
-__device__ __forceinline__ void start_products() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void commit_products() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void wait_for_products() {
-  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-}
-// The compiler moves nothing that it does with the sums past it.
-template <int kCount>
-__device__ __forceinline__ void settle(float (&sums)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(sums[i])::"memory");
-}
-// A matrix in shared memory (PTX ISA, "Matrix Descriptor Format").
-template <int kSwizzleBytes, int kLeadingBytes, int kStrideBytes>
-__device__ __forceinline__ unsigned long long matrix_descriptor(const void* start) {
-  constexpr unsigned long long kMode = kSwizzleBytes == 128 ? 1 : kSwizzleBytes == 64 ? 2 : 3,
-                               kStride = kStrideBytes / 16, kLeading = kLeadingBytes / 16;
-  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(start));
-  return kMode << 62 | kStride << 32 | kLeading << 16 | (address & 0x3ffff) >> 4;
-}
-)cuda";
-
-// Names of operands, cut into lines.
-template <typename Name>
-std::string Operands(int64_t count, std::string_view indent, std::string_view quote, Name&& name) {
-  constexpr int64_t kOfLine = 8;
-  std::string text;
-  for (int64_t i = 0; i < count; ++i) {
-    if (i % kOfLine == 0) text += fmt::format("{}\n{}{}", i > 0 ? quote : "", indent, quote);
-    text += name(i) + (i + 1 < count ? ", " : "");
-  }
-  return text;
-}
-
-// Sum i of a thread: columns 0 and 1 of its low row, then of its high row, tile after tile.
-std::string SumName(int64_t i) {
-  return fmt::format("\"+f\"({}[{}])", i % 4 < 2 ? "low" : "high", i / 4 * 2 + i % 2);
-}
-
-std::string MultiplyText(int64_t columns, std::string_view type) {
-  const int64_t sums = columns / 2;
-  return fmt::format(
-      "  if constexpr (kColumns == {0}) {{\n"
-      "    asm volatile(\n"
-      "        \"{{\\n.reg .pred p;\\nsetp.ne.b32 p, 1, 0;\\n\"\n"
-      "        \"wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{\"{2}}}, \"\n"
-      "        \"{{%{3}, %{4}, %{5}, %{6}}}, %{7}, p, 1, 1, %{8};\\n}}\\n\"\n"
-      "        :{9}\n"
-      "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"l\"(b), \"n\"(kTransposed)\n"
-      "        : \"memory\");\n"
-      "  }}\n",
-      columns, type,
-      Operands(sums, "        ", "\"", [](int64_t i) { return fmt::format("%{}", i); }), sums,
-      sums + 1, sums + 2, sums + 3, sums + 4, sums + 5, Operands(sums, "          ", "", SumName));
-}
-
 }  // namespace
 
-std::string WarpgroupDefinitions(const WarpgroupUnits& units) {
-  std::string text(kWarpgroups);
-  for (const std::string_view type : {"f16", "bf16"}) {
-    std::string body;
-    for (const auto& [columns, of] : units) {
-      if (of == type) body += MultiplyText(columns, type);
-    }
-    if (body.empty()) continue;
-    text += fmt::format(
-        "// c += a b, tiles of 64 x 16 and 16 x kColumns. low and high are a thread's rows of c.\n"
-        "template <int kColumns, int kTransposed>\n"
-        "__device__ __forceinline__ void multiply_warpgroup_{}(float* low, float* high,\n"
-        "    const unsigned (&a)[4], unsigned long long b) {{\n{}}}\n",
-        type, body);
-  }
-  return text + "\n";
+bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks) {
+  if (!tile.first_factor) return EmitOfRegisters(tile, tiles, blocks);
+  EmitOfShared(tile, blocks);
+  return true;
+}
+
+void EmitWait(const std::string& sums, int64_t under_way, CudaBlocks& blocks) {
+  blocks.Line(fmt::format("wait_for_products<{}>();", under_way));
+  blocks.Line(fmt::format("settle({});", sums));
 }
 
 }  // namespace kiln::codegen

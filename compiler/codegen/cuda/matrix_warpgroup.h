@@ -3,25 +3,31 @@
 //
 // A stage with the hint matrix_unit 2 is tiled as for one warp (matrix_tile.h). What a thread has of
 // the first factor and of the sums is the same as for mma.sync, warp after warp (PTX ISA, "Register
-// Fragments for wgmma.mma_async.m64nNk16"), so that any rows do. Besides,
+// Fragments for wgmma.mma_async.m64nNk16", likewise k8 and k32), so that any rows do. Besides,
 //
 //   * the columns of a thread's tile are those of the whole instruction: the second factor is the
 //     same for the four warps, and its columns follow each other;
 //   * the units read the second factor from shared memory themselves, where it is swizzled
-//     (swizzle.h): they are told of it by a descriptor (PTX ISA, "Matrix Descriptor Format").
+//     (swizzle.h): they are told of it by a descriptor (PTX ISA, "Matrix Descriptor Format"). But of
+//     16 bits its neighbours are along the sum;
+//   * the first factor, too, where its neighbours are along the sum and the threads of its rows follow
+//     each other: the rows of a matrix, not those of a window that moves. Else it comes through
+//     registers.
 //
 // The units work beside the threads. The text waits for them before anything but asynchronous copies
 // that stands behind the tile, so that a barrier is all that is needed before the shared memory is
-// written that they read. What threads and copies wrote, the units see behind fence_async_proxy, which
-// stands before the barriers of such a kernel.
+// written that they read. Where nothing is in registers and the tiles are a ring with a buffer to
+// spare (compiler/lower/fetch_ahead.h), it waits for the products of the iteration before, and for the
+// last ones behind the loop: those of an iteration run on while all threads meet for the next one.
+// What threads and copies wrote, the units see behind fence_async_proxy, which stands before the
+// barriers of such a kernel.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,17 +37,17 @@
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/scope.h"
 #include "compiler/codegen/cuda/swizzle.h"
-#include "compiler/ir/program.h"
+#include "compiler/ir/matrix_unit.h"
 
 namespace kiln::codegen {
 
 inline constexpr int64_t kWarpgroupWarps = 4, kWarpgroupThreads = 128;
 
-// What a descriptor says of the second factor.
+// What a descriptor says of a factor.
 struct WarpgroupFactor {
   arith::Linear start;         // its first element, in panels
   bool is_transposed = false;  // neighbours are columns
-  int64_t columns = 0;
+  int64_t columns = 0;         // or rows
   int64_t swizzle_bytes = 0, leading_bytes = 0, stride_bytes = 0;
 };
 
@@ -58,27 +64,38 @@ struct ColumnPlaces {
 StatusOr<WarpgroupFactor> DescribeColumns(CudaScope& scope, const Swizzle& swizzle,
                                           const ColumnPlaces& found);
 
+// Rows of the first factor, likewise: 64 of four warps.
+struct RowPlaces {
+  int64_t row_stride = 0;     // of the threads of a warp
+  int64_t pair_stride = 0;    // of the two rows of a thread
+  int64_t member_stride = 0;  // of the warps
+  int64_t k_stride = 0;
+  arith::Linear start;
+};
+StatusOr<WarpgroupFactor> DescribeRows(CudaScope& scope, const Swizzle& swizzle,
+                                       const RowPlaces& found);
+
 // The text of a tile.
 struct WarpgroupText {
   struct Rows {
     std::string low, high;  // where the sums of rows t/4 and t/4 + 8 are, column after column
+    // Where the first factor starts, inside of the loops; none: it is in registers.
+    std::function<std::string()> start = {};
   };
   std::vector<std::pair<int32_t, int64_t>> loops;  // of the sum: variable, extent
   std::vector<Rows> rows;                          // each is 64 rows
   std::string sums;                                // the array of all
-  std::string_view type;                           // of the factors, as instructions call it
-  WarpgroupFactor factor;
-  // Inside of the loops: emits what brings the first factor into `tiles`, a name; and where the
-  // second one starts.
+  const ir::MatrixUnit* unit = nullptr;
+  WarpgroupFactor factor;                            // the second one
+  std::optional<WarpgroupFactor> first_factor = {};  // none: it is in registers
+  // Inside of the loops: emits what brings the first factor into `tiles`, a name, where it is to be in
+  // registers; and where the second one starts.
   std::function<void(const std::string& tiles)> load;
   std::function<std::string()> start;
 };
 // True: it is to be waited for.
 bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks);
-void EmitWait(const std::string& sums, CudaBlocks& blocks);
-
-// Functions of the preamble: columns and types of the instructions.
-using WarpgroupUnits = std::set<std::pair<int64_t, std::string_view>>;
-std::string WarpgroupDefinitions(const WarpgroupUnits& units);
+// Waits until so many tiles are under way, the latest ones.
+void EmitWait(const std::string& sums, int64_t under_way, CudaBlocks& blocks);
 
 }  // namespace kiln::codegen

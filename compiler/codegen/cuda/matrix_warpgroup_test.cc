@@ -27,14 +27,15 @@ struct Product {
   bool swizzles_a = true, swizzles_b = true;
   std::string type = "float16";
   int a_pad = 0, b_pad = 0;
-  std::string column = "0";  // of the warp: added to the columns of the second factor
-  int first_b_row = 0;       // in its buffer
+  std::string column = "0";              // of the warp: added to the columns of the second factor
+  int first_a_row = 0, first_b_row = 0;  // in their buffers
   bool sums_by_column = false;
   int warp_columns = 1;  // of the warps
 
   int row_threads() const { return 8 * warps / warp_columns; }
   int rows() const { return row_threads() * iv; }
   int columns() const { return 8 * jv * warp_columns; }
+  std::string sum() const { return type.find("int") != type.npos ? "int32" : "float32"; }
 
   std::string Text() const {
     const int n = 32 * warps;
@@ -57,6 +58,10 @@ struct Product {
           "{4}[(f{0}*{2} + t) // {3}, (f{0}*{2} + t) % {3}] @ {0} }} ",
           to, all / n, n, inner, from, first);
     };
+    const auto factor = [&](std::string_view from, const std::string& at) {
+      const std::string load = fmt::format("{}[{}]", from, at);
+      return type == "float32" ? load : fmt::format("{}({})", sum(), load);
+    };
     const std::string k = k_split > 1 ? fmt::format("ko*{} + k", depth / k_split) : "k";
     const int in_row = 4 * warp_columns;
     const std::string i = fmt::format("iv*{} + t // {}", row_threads(), in_row);
@@ -67,18 +72,19 @@ struct Product {
     };
     return fmt::format(
         "program(A: input {type}[{a_dims}], B: input {type}[{b_dims}], "
-        "C: output float32[{rows}, {columns}]) {{ stage a{swizzle_a} stage b{swizzle_b} "
+        "C: output {sum}[{rows}, {columns}]) {{ stage a{swizzle_a} stage b{swizzle_b} "
         "stage s matrix_unit {unit} stage C "
         "kernel product grid [1, 1, 1] block [{n}, 1, 1] {{ threadIdx.x t in 0..{n} {{ "
-        "alloc acc: local float32[{acc_shape}] alloc a: shared {type}[{a_shape}] "
+        "alloc acc: local {sum}[{acc_shape}] alloc a: shared {type}[{a_shape}] "
         "alloc b: shared {type}[{b_shape}] {fill_a} {fill_b} barrier "
-        "for i0 in 0..{iv} {{ for j0 in 0..{jv} {{ for jj0 in 0..2 {{ {acc0} = 0.0 @ s }} }} }} "
+        "for i0 in 0..{iv} {{ for j0 in 0..{jv} {{ for jj0 in 0..2 {{ {acc0} = {zero} @ s }} }} }} "
         "for ko in 0..{k_split} {{ for k in 0..{k_depth} {{ unroll iv in 0..{iv} {{ unroll jv in "
-        "0..{jv} {{ for jj in 0..2 {{ {acc} = {acc} + float32(a[{a}])*float32(b[{b}]) @ s "
+        "0..{jv} {{ for jj in 0..2 {{ {acc} = {acc} + {a}*{b} @ s "
         "}} }} }} }} }} "
         "for i1 in 0..{iv} {{ for j1 in 0..{jv} {{ for jj1 in 0..2 {{ C[i1*{row_threads} + "
         "t // {in_row}, j1*2*{in_row} + t % {in_row} * 2 + jj1] = {acc1} @ C }} }} }} }} }} }}",
-        fmt::arg("type", type), fmt::arg("a_dims", dims(a_by_k, rows())),
+        fmt::arg("type", type), fmt::arg("sum", sum()),
+        fmt::arg("zero", sum() == "int32" ? "0" : "0.0"), fmt::arg("a_dims", dims(a_by_k, rows())),
         fmt::arg("b_dims", dims(b_by_k, columns())), fmt::arg("rows", rows()),
         fmt::arg("columns", columns()), fmt::arg("swizzle_a", swizzles_a ? " swizzle 1" : ""),
         fmt::arg("swizzle_b", swizzles_b ? " swizzle 1" : ""), fmt::arg("unit", unit),
@@ -86,15 +92,16 @@ struct Product {
         fmt::arg("acc_shape", sums_by_column ? fmt::format("{}, 2, {}", jv, iv)
                                              : fmt::format("{}, {}, 2", iv, jv)),
         fmt::arg("iv", iv), fmt::arg("jv", jv),
-        fmt::arg("a_shape", shape(a_by_k, rows(), a_pad, 0)),
+        fmt::arg("a_shape", shape(a_by_k, rows(), a_pad, first_a_row)),
         fmt::arg("b_shape", shape(b_by_k, columns(), b_pad, first_b_row)),
-        fmt::arg("fill_a", fill("a", "A", a_by_k, rows(), 0)),
+        fmt::arg("fill_a", fill("a", "A", a_by_k, rows(), first_a_row)),
         fmt::arg("fill_b", fill("b", "B", b_by_k, columns(), first_b_row)),
         fmt::arg("acc0", acc("i0", "j0", "jj0")), fmt::arg("acc", acc("iv", "jv", "jj")),
         fmt::arg("acc1", acc("i1", "j1", "jj1")), fmt::arg("k_split", k_split),
-        fmt::arg("k_depth", depth / k_split), fmt::arg("a", at(a_by_k, 0, i, k)),
-        fmt::arg("b", at(b_by_k, first_b_row, j, k)), fmt::arg("row_threads", row_threads()),
-        fmt::arg("in_row", in_row));
+        fmt::arg("k_depth", depth / k_split),
+        fmt::arg("a", factor("a", at(a_by_k, first_a_row, i, k))),
+        fmt::arg("b", factor("b", at(b_by_k, first_b_row, j, k))),
+        fmt::arg("row_threads", row_threads()), fmt::arg("in_row", in_row));
   }
 };
 
@@ -113,7 +120,8 @@ std::string Kernel(const Product& product) {
 void ExpectRight(const Product& product) {
   SCOPED_TRACE(product.Text());
   ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(product.Text()));
-  ASSERT_OK(CompareEmulated(program, 17, 1e-5));
+  // Of TF32 what the units leave out.
+  ASSERT_OK(CompareEmulated(program, 17, product.type == "float32" ? 1e-2 : 1e-5));
   if (!FindNvrtc().ok()) return;
   ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
   EXPECT_EQ(source.uses_warpgroups, product.unit == 2);
@@ -178,11 +186,44 @@ TEST(MatrixWarpgroup, SeveralWarpgroupsAndTilesOfRows) {
 
 TEST(MatrixWarpgroup, BFloats) { ExpectRight({.type = "bfloat16"}); }
 
+// Of other types the neighbours are along the sum.
+TEST(MatrixWarpgroup, TypesOfEveryWidth) {
+  for (const char* type : {"float32", "int8", "uint8", "float8_e4m3fn", "float8_e5m2"}) {
+    for (const int first_a_row : {0, 8}) {
+      for (const int jv : {2, 6, 8, 32})
+        ExpectRight({.b_by_k = false, .jv = jv, .type = type, .first_a_row = first_a_row});
+    }
+  }
+  EXPECT_THAT(Kernel({.b_by_k = false, .type = "int8"}),
+              HasSubstr("multiply_warpgroup_s8<64, 0>(&acc[0], &acc[16], matrix_descriptor<64, 16, "
+                        "512>(&a["));
+  EXPECT_THAT(Kernel({.b_by_k = false, .type = "float32", .first_a_row = 8}),
+              HasSubstr("round_tiles(a_tiles);"));
+}
+
+// Rows that follow each other are read from shared memory; those of a window are not.
+TEST(MatrixWarpgroup, TheFirstFactorIsReadByTheUnitsOrByThreads) {
+  for (const int warps : {4, 8, 12}) {
+    for (const int iv : {2, 4}) {
+      for (const int depth : {16, 32, 64, 128}) {
+        const Product product{.b_by_k = false, .warps = warps, .iv = iv, .jv = 6, .depth = depth};
+        ExpectRight(product);
+        EXPECT_THAT(Kernel(product), Not(HasSubstr("load_tiles")));
+      }
+    }
+  }
+  for (const int first_a_row : {1, 8}) {
+    const Product product{.first_a_row = first_a_row};
+    ExpectRight(product);
+    EXPECT_THAT(Kernel(product), HasSubstr("load_tiles"));
+  }
+}
+
 TEST(MatrixWarpgroup, LongSumsInLoops) {
   const Product product{.jv = 4, .depth = 512, .k_split = 8};
   ExpectRight(product);
   EXPECT_THAT(Kernel(product), AllOf(HasSubstr("for (int ko = 0; ko < 8; ++ko) {\n"),
-                                     HasSubstr("wait_for_products();\n")));
+                                     HasSubstr("wait_for_products<0>();\n")));
 }
 
 // A text without one of its calls is wrong on a GPU, mostly by chance; here always.
@@ -194,7 +235,7 @@ TEST(MatrixWarpgroup, EveryCallIsNeeded) {
     SCOPED_TRACE(call);
     EXPECT_DEATH((void)RunWithout(program, call), "");
   }
-  ASSERT_OK_AND_ASSIGN(const double found, RunWithout(program, "wait_for_products();"));
+  ASSERT_OK_AND_ASSIGN(const double found, RunWithout(program, "wait_for_products<0>();"));
   EXPECT_TRUE(std::isnan(found));
   ASSERT_OK_AND_ASSIGN(const double right, RunWithout(program, "nothing"));
   EXPECT_FALSE(std::isnan(right));
@@ -240,6 +281,8 @@ TEST(MatrixWarpgroup, WhatDoesNotFitIsRefused) {
   } kCases[] = {
       {{.warps = 2}, "a block has 64 threads, expected a multiple of 128"},
       {{.swizzles_b = false}, "b is not swizzled, which the units of four warps need"},
+      {{.type = "float32"},
+       "b can't be read by the units of four warps: its neighbours are not along the sum"},
       {{.jv = 3}, "b can't be read by the units of four warps: its rows are no multiple of 32"},
       {{.jv = 34}, "it has 272 columns, at most 256 can be"},
       {{.jv = 4, .b_pad = 32, .column = "t // 32 % 2 * 32"},

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_replace.h"
 #include "compiler/codegen/cuda/float8.h"
-#include "compiler/codegen/cuda/matrix_warpgroup.h"
 
 namespace kiln::codegen {
 namespace {

@@ -2,13 +2,11 @@
 // this folder.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
-#include <utility>
 
+#include "compiler/codegen/cuda/warpgroup_units.h"
 #include "compiler/ir/matrix_unit.h"
 
 namespace kiln::codegen {
@@ -20,9 +18,8 @@ struct CudaPreamble {
   bool async_copies = false;                                      // sm_80: copies to shared memory
   bool swizzle = false;                                           // places in shared memory
   bool cluster = false;                                           // sm_90: blocks of a cluster
-  // sm_90a: products by four warps together, by columns and type.
-  std::set<std::pair<int64_t, std::string_view>> warpgroup_units;
-  std::map<std::string, std::string> vector_types;  // name -> definition
+  WarpgroupUnits warpgroup_units;                                 // sm_90a
+  std::map<std::string, std::string> vector_types;                // name -> definition
   // Whose products of tiles they use, in the order of their table.
   std::set<const ir::MatrixUnit*> matrix_units;
   bool flushed_powers = false;

@@ -5,7 +5,7 @@
 namespace kiln::codegen {
 namespace {
 
-constexpr int64_t kPieceBytes = 16;
+constexpr int64_t kPieceBytes = 16, kGroupRows = 8;
 
 std::optional<Swizzle> SwizzleOf(const ir::Buffer& buffer) {
   if (buffer.shape.empty() || buffer.num_elements() == 0) return std::nullopt;
@@ -37,6 +37,16 @@ std::pair<arith::Linear, arith::Linear> InPeriods(const Swizzle& swizzle,
   for (const arith::Term& term : offset.terms)
     (term.coefficient % period == 0 ? periods : rest).AddTerm(term.atom, term.coefficient);
   return {periods, rest};
+}
+
+arith::Linear Interleaved(arith::Simplifier& simplifier, const arith::Linear& row, int64_t rows) {
+  const int64_t groups = rows / kGroupRows;
+  const arith::Linear group = simplifier.FloorDiv(row, kGroupRows),
+                      in_tile = simplifier.FloorMod(group, groups);
+  const arith::Linear place = simplifier.FloorDiv(group, groups) * groups +
+                              simplifier.FloorMod(in_tile, groups / 2) * 2 +
+                              simplifier.FloorDiv(in_tile, groups / 2);
+  return place * kGroupRows + simplifier.FloorMod(row, kGroupRows);
 }
 
 Swizzles FindSwizzles(const ir::Program& program, const ir::Kernel& kernel) {

@@ -12,6 +12,11 @@
 //
 // Elements keep their order within 16 bytes, and what is aligned to them stays so. Rows of 16 bytes
 // times an odd number are in panels of 16 bytes, which have nothing to permute.
+//
+// Units of four warps that read both factors themselves (matrix_warpgroup.h) want the rows of a warp
+// behind each other: 8 rows, and the 8 that its threads have besides. In a tile that is cut as others
+// are, those stand half of some 2 n rows apart. Interleaved rows lie in that other order: of each 2 n
+// rows the first 8, the first 8 of the upper half, the next 8 of the lower half, and so on.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +25,16 @@
 
 #include "base/status.h"
 #include "compiler/arith/linear.h"
+#include "compiler/arith/simplify.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
 
 struct Swizzle {
-  int64_t bytes = 0;  // of a row in a panel: 128, 64, 32 or 16
-  int64_t width = 0;  // the same in elements
-  int64_t panel = 0;  // elements of a panel
+  int64_t bytes = 0;             // of a row in a panel: 128, 64, 32 or 16
+  int64_t width = 0;             // the same in elements
+  int64_t panel = 0;             // elements of a panel
+  int64_t interleaved_rows = 0;  // 2 n; 0: rows lie in their order
 
   int64_t element_bytes() const { return bytes / width; }
   // Of the number of an element.
@@ -40,6 +47,9 @@ struct Swizzle {
 // The number of an element as a sum: whole periods, and what the permutation depends on.
 std::pair<arith::Linear, arith::Linear> InPeriods(const Swizzle& swizzle,
                                                   const arith::Linear& offset);
+
+// Where a row of interleaved rows is among them.
+arith::Linear Interleaved(arith::Simplifier& simplifier, const arith::Linear& row, int64_t rows);
 
 using Swizzles = std::map<int32_t, Swizzle>;  // by slot
 
