@@ -99,9 +99,9 @@ std::string PreparationOf(const graph::PreparedNetwork& network, int kernel) {
   if (node.op->name != "winograd_conv") return "";
   const auto number = [&](const char* name) { return std::get<int64_t>(node.attributes.at(name)); };
   return fmt::format(
-      "{} = winograd_weights tile={}, by_rows={}",
+      "{} = winograd_weights tile={}, by_rows={}, stride={}",
       PlaceholderOf(*network.kernels.dags[static_cast<size_t>(kernel)], node.inputs[1]),
-      number("tile"), number("by_rows"));
+      number("tile"), number("by_rows"), number("stride"));
 }
 
 TaskVariant VariantOf(const graph::PreparedNetwork& network, const graph::NetworkTask& task) {

@@ -1,4 +1,4 @@
-// 3x3 convolutions of stride 1 by Winograd's method, with weights that are transformed before.
+// 3x3 convolutions by Winograd's method, with weights that are transformed before.
 #include "graph/op.h"
 
 namespace kiln::graph {
@@ -17,6 +17,8 @@ AttributeSpec Tile() { return Int("tile", "rows and columns of an output tile: 2
 AttributeSpec ByRows() {
   return Int("by_rows", "1: transforms by rows, then by columns, for CPUs", 0);
 }
+
+AttributeSpec Stride() { return Int("stride", "1, or 2: with tile = 2 and by_rows = 1", 1); }
 
 // Both take what the library's operators do, which check the rest.
 std::vector<TensorRef> Convolution(NodeWriter& w) {
@@ -39,6 +41,7 @@ std::vector<TensorRef> Convolution(NodeWriter& w) {
   args.Set("pad", w.Int("pad"));
   args.Set("tile", w.Int("tile"));
   args.Set("by_rows", w.Int("by_rows"));
+  args.Set("stride", w.Int("stride"));
   return {w.Library("conv2d_winograd_nhwc", args, {w.input(0), w.input(1)})};
 }
 
@@ -53,6 +56,7 @@ std::vector<TensorRef> Weights(NodeWriter& w) {
   args.Set("CO", weights[3]);
   args.Set("tile", w.Int("tile"));
   args.Set("by_rows", w.Int("by_rows"));
+  args.Set("stride", w.Int("stride"));
   return {w.Library("conv2d_winograd_weights", args, {w.input(0)})};
 }
 
@@ -61,16 +65,17 @@ std::vector<TensorRef> Weights(NodeWriter& w) {
 std::vector<OpDef> WinogradOps() {
   return {{.name = "winograd_conv",
            .family = "convolutions",
-           .doc = "3x3 convolution of stride 1, channels last, with transformed weights",
+           .doc = "3x3 convolution of stride 1 or 2, channels last, with transformed weights",
            .pattern = OpPattern::kProduct,
            .min_inputs = 2,
            .max_inputs = 2,
-           .attributes = {Int("pad", "zeros around the image on each side", 1), Tile(), ByRows()},
+           .attributes = {Int("pad", "zeros around the image on each side", 1), Tile(), ByRows(),
+                          Stride()},
            .write = Convolution},
           {.name = "winograd_weights",
            .family = "convolutions",
            .doc = "weights [3, 3, CI, CO] transformed for winograd_conv",
-           .attributes = {Tile(), ByRows()},
+           .attributes = {Tile(), ByRows(), Stride()},
            .write = Weights}};
 }
 

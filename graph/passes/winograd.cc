@@ -20,8 +20,8 @@ bool AllAre(const std::vector<int64_t>& values, int64_t value) {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }
 
-// The padding, where Winograd's method can do the convolution.
-std::optional<int64_t> PadOf(const Graph& graph, const Node& node) {
+// What Winograd's method can do.
+std::optional<dag::WinogradImage> ImageOf(const Graph& graph, const Node& node) {
   if (node.op->name != "conv" || IntOf(node, "channels_last") == 0 || IntOf(node, "groups") != 1)
     return std::nullopt;
   const Value &data = graph.value(node.inputs[0]), &weights = graph.value(node.inputs[1]);
@@ -29,21 +29,20 @@ std::optional<int64_t> PadOf(const Graph& graph, const Node& node) {
   if (weights.constant == nullptr || shape.size() != 4 || shape[0] != 3 || shape[1] != 3 ||
       (data.type.type != ir::kFloat32 && data.type.type != ir::kFloat64))
     return std::nullopt;
-  const std::vector<int64_t>& pads = IntsOf(node, "pads");
-  const int64_t pad = pads.empty() ? 0 : pads[0];
-  if (!AllAre(IntsOf(node, "strides"), 1) || !AllAre(IntsOf(node, "dilations"), 1) ||
-      !AllAre(pads, pad))
+  const std::vector<int64_t>&pads = IntsOf(node, "pads"), &strides = IntsOf(node, "strides");
+  const int64_t pad = pads.empty() ? 0 : pads[0], stride = strides.empty() ? 1 : strides[0];
+  if (!AllAre(strides, stride) || !AllAre(IntsOf(node, "dilations"), 1) || !AllAre(pads, pad))
     return std::nullopt;
-  return pad;
+  const std::vector<int64_t>& image = data.type.shape;
+  return dag::WinogradImage{image[0], image[1], image[2], pad, stride};
 }
 
 // What TVM takes on a GPU (topi/cuda/conv2d_winograd.py), or what is faster here.
-dag::WinogradForm FormOf(const Graph& graph, const Node& node, int64_t pad,
-                         const PassOptions& options) {
-  const std::vector<int64_t>& data = graph.value(node.inputs[0]).type.shape;
-  if (options.winograd == WinogradRule::kTvm)
-    return {.tile = data[1] % 8 == 0 ? 4 : 2, .by_rows = false};
-  return dag::FastWinogradForm(data[0], data[1], data[2], pad, options.is_gpu);
+std::optional<dag::WinogradForm> FormOf(const dag::WinogradImage& image,
+                                        const PassOptions& options) {
+  if (options.winograd != WinogradRule::kTvm) return dag::FastWinogradForm(image, options.is_gpu);
+  if (image.stride != 1) return std::nullopt;
+  return dag::WinogradForm{.tile = image.height % 8 == 0 ? 4 : 2, .by_rows = false};
 }
 
 }  // namespace
@@ -52,17 +51,18 @@ StatusOr<Graph> UseWinograd(const Graph& graph, const PassOptions& options) {
   Rewriter r(graph);
   for (int i = 0; i < graph.num_nodes(); ++i) {
     const Node& node = graph.node(i);
-    const std::optional<int64_t> pad = PadOf(graph, node);
+    const std::optional<dag::WinogradImage> image = ImageOf(graph, node);
+    const std::optional<dag::WinogradForm> form = image ? FormOf(*image, options) : std::nullopt;
     const bool wanted = !options.winograd_only ||
                         options.winograd_only->contains(graph.value(node.outputs[0]).name);
-    if (!pad || !wanted) {
+    if (!form || !wanted) {
       KILN_RETURN_IF_ERROR(r.Copy(i));
       continue;
     }
-    const dag::WinogradForm form = FormOf(graph, node, *pad, options);
-    const Attributes transform = {{"tile", form.tile}, {"by_rows", int64_t{form.by_rows}}};
+    const Attributes transform = {
+        {"tile", form->tile}, {"by_rows", int64_t{form->by_rows}}, {"stride", image->stride}};
     Attributes attributes = transform;
-    attributes["pad"] = *pad;
+    attributes["pad"] = image->pad;
     const Value& weights = graph.value(node.inputs[1]);
     KILN_ASSIGN_OR_RETURN(const ValueId transformed,
                           r.builder().AddOne("winograd_weights", {r.at(node.inputs[1])}, transform,

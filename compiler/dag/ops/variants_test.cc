@@ -1,4 +1,5 @@
 // Other variants of operators: which there are, and that they compute the same.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +26,9 @@ std::string FormOf(std::string_view op, std::string_view args, bool gpu = false,
 TEST(AlgorithmVariants, WhereTheyAre) {
   EXPECT_EQ(FormOf("conv2d_nhwc", "1,56,56,64,64,3,3,1,1"), "winograd F(4,3)");
   EXPECT_EQ(FormOf("conv2d_nhwc", "1,56,56,64,64,3,3,1,1", false, ir::kFloat64), "winograd F(4,3)");
-  for (const char* args : {"1,56,56,64,64,3,3,2,1", "1,56,56,64,64,1,1,1,0", "1,9,9,4,4,5,3,1,1",
+  EXPECT_EQ(FormOf("conv2d_nhwc", "1,56,56,64,64,3,3,2,1"), "winograd F(2,3) of stride 2");
+  EXPECT_EQ(FormOf("conv2d_nhwc", "1,56,56,64,64,3,3,2,1", true), "");
+  for (const char* args : {"1,56,56,64,64,3,3,3,1", "1,56,56,64,64,1,1,1,0", "1,9,9,4,4,5,3,1,1",
                            "1,9,9,4,4,3,3,1,1,2", "1,9,9,4,4,3,3,1,1,1,2"}) {
     EXPECT_EQ(FormOf("conv2d_nhwc", args), "") << args;
   }
@@ -90,6 +93,29 @@ TEST(AlgorithmVariants, TheAnswerIsTheDirectVariantsWithinTheTolerance) {
       EXPECT_LT(Difference(args, "", gpu, ir::kFloat32), 1e-5);
       EXPECT_LT(Difference(args, gpu ? "bias,relu" : "residual", gpu, ir::kFloat64), 1e-13);
     }
+  }
+}
+
+// Images whose last tile ends before, with and behind the padding.
+TEST(AlgorithmVariants, SoIsThatOfStride2) {
+  for (const int pad : {0, 1, 2}) {
+    for (int extent = 3; extent <= 12; ++extent) {
+      for (const int width : {3, 8, 13}) {
+        const std::string args = fmt::format("2,{},{},3,5,3,3,2,{}", extent, width, pad);
+        SCOPED_TRACE(args);
+        EXPECT_LT(Difference(args, "bias,relu", false, ir::kFloat32), 1e-5);
+        EXPECT_LT(Difference(args, "residual", false, ir::kFloat64), 1e-13);
+      }
+    }
+  }
+}
+
+TEST(AlgorithmVariants, WhatStride2HasNoTransformForIsRefused) {
+  for (const char* args : {"1,8,8,4,4,stride=2", "1,8,8,4,4,tile=4,by_rows=1,stride=2"}) {
+    EXPECT_THAT(
+        BuildOp("conv2d_winograd_nhwc", args),
+        StatusIs(StatusCode::kInvalidArgument,
+                 testing::HasSubstr("stride 2 has a transform for tile = 2 and by_rows = 1")));
   }
 }
 

@@ -1,10 +1,13 @@
-// 3x3 stride-1 convolution NHWC by Winograd's minimal filtering, F(2x2, 3x3) and F(4x4, 3x3), with
-// weights that are already transformed: [alpha, alpha, CO, CI], alpha = tile + 2. With by_rows the
-// transforms are written out, rows first, then columns, and weights are
-// [alpha * alpha, CO / b, CI, b]: less arithmetic, vectors along channels, weights read in order.
-// And the operator that transforms them.
+// 3x3 convolution NHWC by Winograd's minimal filtering, F(2x2, 3x3) and F(4x4, 3x3), with weights that
+// are already transformed: [alpha, alpha, CO, CI], alpha = tile + 2. With by_rows the transforms are
+// written out, rows first, then columns, and weights are [alpha * alpha, CO / b, CI, b]: less arithmetic,
+// vectors along channels, weights read in order. And the operator that transforms them.
+//
+// Of stride 2 and two outputs, y0 = g0 d0 + g1 d1 + g2 d2 and y1 = g0 d2 + g1 d3 + g2 d4: of the even
+// elements an F(2, 2), of the odd ones g1 d1 and g1 d3. That is 5 products for 6, of a tile 25 for 36.
 #include "compiler/dag/ops/winograd.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/integers.h"
@@ -16,6 +19,16 @@ namespace {
 struct Matrix {
   int rows, columns;
   std::vector<double> values;  // row-major
+};
+
+// Of a row of outputs. Inputs of a tile are rows of `in`, points its columns: the results of inputs by
+// one column are multiplied by those of the weights, and `out` adds up the products.
+struct Transforms {
+  int64_t tile, stride;
+  Matrix in, weight, out;
+
+  int64_t points() const { return in.columns; }
+  int64_t inputs() const { return in.rows; }
 };
 
 Matrix OutputTransform(int64_t tile) {
@@ -38,6 +51,24 @@ Matrix WeightTransform(int64_t tile) {
           {1, -k3, k3, -16 * k15, k15, 0,     //
            0, k3, k3, -8 * k15, -2 * k15, 0,  //
            0, -k3, k3, -4 * k15, 4 * k15, 1}};
+}
+
+Transforms TransformsOf(int64_t tile, int64_t stride) {
+  if (stride == 1)
+    return {tile, stride, InputTransform(tile), WeightTransform(tile), OutputTransform(tile)};
+  return {.tile = 2,
+          .stride = 2,
+          .in = {5, 5, {1,  0, 0,  0, 0,  //
+                        0,  0, 0,  1, 0,  //
+                        -1, 1, 1,  0, 0,  //
+                        0,  0, 0,  0, 1,  //
+                        0,  0, -1, 0, 0}},
+          .weight = {3,
+                     5,
+                     {1, 1, 0, 0, 0,  //
+                      0, 0, 0, 1, 1,  //
+                      0, 1, 1, 0, 0}},
+          .out = {5, 2, {1, 0, 1, 1, 0, -1, 1, 0, 0, 1}}};
 }
 
 // An operator whose elements are constants: a chain of selects, unrolled wherever it is used.
@@ -63,7 +94,7 @@ constexpr int64_t kChannelBlock = 32;
 int64_t ChannelBlock(int64_t co) { return co % kChannelBlock == 0 ? kChannelBlock : co; }
 
 struct Shape {
-  int64_t n, co, ci, tile, alpha, out_h, out_w;
+  int64_t n, co, ci, out_h, out_w;
   int64_t rows, columns;  // of tiles
   int64_t tiles() const { return n * rows * columns; }
 };
@@ -88,14 +119,14 @@ Value Mix(OpContext& c, const Matrix& matrix, const Value& at, const std::functi
   return chosen;
 }
 
-TensorRef ByRows(OpContext& c, const Shape& s, const TensorRef& padded) {
-  const int64_t alpha = s.alpha, per_image = s.rows * s.columns;
-  const Matrix in = InputTransform(s.tile), out = OutputTransform(s.tile);
+TensorRef ByRows(OpContext& c, const Shape& s, const Transforms& t, const TensorRef& padded) {
+  const int64_t alpha = t.points(), per_image = s.rows * s.columns, step = t.tile * t.stride;
+  const Matrix &in = t.in, &out = t.out;
   TensorRef rows = c.b.Compute(
-      "input_rows", {{"p", s.tiles()}, {"x", alpha}, {"eps", alpha}, {"ci", s.ci}},
+      "input_rows", {{"p", s.tiles()}, {"x", t.inputs()}, {"eps", alpha}, {"ci", s.ci}},
       [&](Vars v) {
         const Value& p = v[0];
-        const Value y = FloorDiv(p, s.columns) % s.rows * s.tile, x = p % s.columns * s.tile + v[1];
+        const Value y = FloorDiv(p, s.columns) % s.rows * step, x = p % s.columns * step + v[1];
         return Mix(c, in, v[2],
                    [&](int i) { return c.Widen(padded(FloorDiv(p, per_image), y + i, x, v[3])); });
       },
@@ -115,7 +146,7 @@ TensorRef ByRows(OpContext& c, const Shape& s, const TensorRef& padded) {
                  },
                  {.layout_free_placeholders = {weight.name()}});
   TensorRef columns = c.b.Compute(
-      "output_columns", {{"p", s.tiles()}, {"eps", alpha}, {"x", s.tile}, {"co", s.co}},
+      "output_columns", {{"p", s.tiles()}, {"eps", alpha}, {"x", t.tile}, {"co", s.co}},
       [&](Vars v) {
         return Mix(c, out, v[2], [&](int nu) { return bgemm(v[1] * alpha + nu, v[0], v[3]); });
       },
@@ -123,33 +154,54 @@ TensorRef ByRows(OpContext& c, const Shape& s, const TensorRef& padded) {
   return c.b.Compute(
       "conv2d_winograd", {{"n", s.n}, {"h", s.out_h}, {"w", s.out_w}, {"co", s.co}}, [&](Vars v) {
         const Value p =
-            v[0] * per_image + FloorDiv(v[1], s.tile) * s.columns + FloorDiv(v[2], s.tile);
-        return Mix(c, out, v[1] % s.tile,
-                   [&](int eps) { return columns(p, eps, v[2] % s.tile, v[3]); });
+            v[0] * per_image + FloorDiv(v[1], t.tile) * s.columns + FloorDiv(v[2], t.tile);
+        return Mix(c, out, v[1] % t.tile,
+                   [&](int eps) { return columns(p, eps, v[2] % t.tile, v[3]); });
       });
+}
+
+// The stride that the arguments ask for; 1 where it is refused.
+int64_t StrideOf(OpContext& c) {
+  const int64_t stride = c.args["stride"];
+  if (stride == 1 || stride == 2) return stride;
+  c.Fail("stride = {}: there are transforms for 1 and 2", stride);
+  return 1;
+}
+
+// The tile that the arguments ask for, `fallback` for 0; one that there is where it is refused.
+int64_t TileOf(OpContext& c, int64_t fallback) {
+  const int64_t asked = c.args["tile"], tile = asked == 0 ? fallback : asked;
+  const bool is_strided = c.args["stride"] == 2;
+  if (is_strided && (tile != 2 || c.args["by_rows"] == 0)) {
+    c.Fail("tile = {} and by_rows = {}: stride 2 has a transform for tile = 2 and by_rows = 1",
+           tile, c.args["by_rows"]);
+    return 2;
+  }
+  if (tile == 2 || tile == 4) return tile;
+  c.Fail("tile = {}: there are transforms for 2 and 4{}", asked,
+         fallback == 0 ? "" : ", and 0 chooses");
+  return 2;
 }
 
 TensorRef Winograd(OpContext& c) {
   const int64_t n = c.args["N"], h = c.args["H"], w = c.args["W"], co = c.args["CO"],
                 ci = c.args["CI"];
-  const int64_t pad = c.args["pad"];
-  int64_t tile = c.args["tile"];
-  if (tile == 0) tile = h % 8 == 0 ? 4 : 2;
-  if (tile != 2 && tile != 4) {
-    c.Fail("tile = {}: there are transforms for 2 and 4, and 0 chooses", tile);
-    tile = 2;
-  }
-  const int64_t alpha = tile + 2;
-  const int64_t oh = WindowExtent(c, "H", h, 2 * pad, 3, 1, 1),
-                ow = WindowExtent(c, "W", w, 2 * pad, 3, 1, 1);
+  const int64_t pad = c.args["pad"], stride = StrideOf(c);
+  const int64_t tile = TileOf(c, stride == 1 && h % 8 == 0 ? 4 : 2);
+  const Transforms transforms = TransformsOf(tile, stride);
+  const int64_t alpha = transforms.points();
+  const int64_t oh = WindowExtent(c, "H", h, 2 * pad, 3, stride, 1),
+                ow = WindowExtent(c, "W", w, 2 * pad, 3, stride, 1);
   const int64_t nh = CeilDiv(oh, tile), nw = CeilDiv(ow, tile);
   const int64_t tiles = n * nh * nw;
-  const int64_t extra_h = nh * tile + 2 - (h + 2 * pad), extra_w = nw * tile + 2 - (w + 2 * pad);
-
+  // Behind the image, up to the end of the last tile: of stride 2 that may be before the padding's.
+  const auto behind = [&](int64_t count, int64_t extent) {
+    return std::max<int64_t>(0, (count - 1) * tile * stride + transforms.inputs() - extent - pad);
+  };
   TensorRef data = c.Input({n, h, w, ci});
   TensorRef padded =
-      Pad(c, data, "data_pad", "i", {{0, pad, pad, 0}, {0, pad + extra_h, pad + extra_w, 0}}, true);
-  if (c.args["by_rows"] != 0) return ByRows(c, {n, co, ci, tile, alpha, oh, ow, nh, nw}, padded);
+      Pad(c, data, "data_pad", "i", {{0, pad, pad, 0}, {0, behind(nh, h), behind(nw, w), 0}}, true);
+  if (c.args["by_rows"] != 0) return ByRows(c, {n, co, ci, oh, ow, nh, nw}, transforms, padded);
   TensorRef input_tile = c.b.Compute(
       "input_tile", {{"eps", alpha}, {"nu", alpha}, {"p", tiles}, {"ci", ci}}, [&](Vars v) {
         const Value &eps = v[0], &nu = v[1], &p = v[2];
@@ -188,13 +240,9 @@ TensorRef Winograd(OpContext& c) {
 TensorRef Weights(OpContext& c) {
   c.RequireFloat();
   const int64_t co = c.args["CO"], ci = c.args["CI"];
-  int64_t tile = c.args["tile"];
-  if (tile != 2 && tile != 4) {
-    c.Fail("tile = {}: there are transforms for 2 and 4", tile);
-    tile = 2;
-  }
-  const int64_t alpha = tile + 2;
-  const Matrix m = WeightTransform(tile);
+  const Transforms transforms = TransformsOf(TileOf(c, 0), StrideOf(c));
+  const int64_t alpha = transforms.points();
+  const Matrix& m = transforms.weight;
   TensorRef plain = c.Input({3, 3, ci, co});
   TensorRef rows = c.b.Compute(
       "weight_rows", {{"eps", alpha}, {"x", 3}, {"ci", ci}, {"co", co}},
@@ -223,39 +271,50 @@ TensorRef Weights(OpContext& c) {
 // weights from afar for each block of tiles, for 28x28 (49) too.
 constexpr int64_t kLargeTiles = 8, kLargeTilesOnGpu = 100;
 
+Parameter StrideParameter() {
+  return {
+      .name = "stride", .doc = "1, or 2: with tile=2 and by_rows=1", .max = 2, .default_value = 1};
+}
+
 }  // namespace
 
-WinogradForm FastWinogradForm(int64_t batch, int64_t height, int64_t width, int64_t pad, bool gpu) {
-  const auto tiles = [&](int64_t extent) { return (extent + 2 * pad - 2 + 3) / 4; };
-  const int64_t large_tiles = batch * tiles(height) * tiles(width);
+std::optional<WinogradForm> FastWinogradForm(const WinogradImage& image, bool gpu) {
+  if (image.stride == 2 && !gpu) return WinogradForm{.tile = 2, .by_rows = true};
+  if (image.stride != 1) return std::nullopt;
+  const auto tiles = [&](int64_t extent) { return (extent + 2 * image.pad - 2 + 3) / 4; };
+  const int64_t large_tiles = image.batch * tiles(image.height) * tiles(image.width);
   // GPUs have rules for small products with constant matrices.
-  return {.tile = large_tiles >= (gpu ? kLargeTilesOnGpu : kLargeTiles) ? 4 : 2, .by_rows = !gpu};
+  return WinogradForm{.tile = large_tiles >= (gpu ? kLargeTilesOnGpu : kLargeTiles) ? 4 : 2,
+                      .by_rows = !gpu};
 }
 
 std::vector<AlgorithmVariant> WinogradVariants(const OpArgs& args, ir::Type dtype, bool gpu) {
-  const bool fits = args["KH"] == 3 && args["KW"] == 3 && args["stride"] == 1 &&
-                    args["dilation"] == 1 && args["groups"] == 1;
+  const bool fits =
+      args["KH"] == 3 && args["KW"] == 3 && args["dilation"] == 1 && args["groups"] == 1;
   // Of 16 bits, transformed weights have too few.
   if (!fits || (dtype != ir::kFloat32 && dtype != ir::kFloat64)) return {};
-  const auto [tile, form_by_rows] =
-      FastWinogradForm(args["N"], args["H"], args["W"], args["pad"], gpu);
-  const int by_rows = form_by_rows ? 1 : 0;
-  return {{.name = fmt::format("winograd F({},3)", tile),
+  const int64_t stride = args["stride"];
+  const std::optional<WinogradForm> form =
+      FastWinogradForm({args["N"], args["H"], args["W"], args["pad"], stride}, gpu);
+  if (!form) return {};
+  const std::string of_form = fmt::format("tile={},by_rows={}{}", form->tile, form->by_rows ? 1 : 0,
+                                          stride == 1 ? "" : fmt::format(",stride={}", stride));
+  return {{.name = fmt::format("winograd F({},3){}", form->tile,
+                               stride == 1 ? "" : fmt::format(" of stride {}", stride)),
            .op = "conv2d_winograd_nhwc",
-           .args = fmt::format("{},{},{},{},{},pad={},tile={},by_rows={}", args["N"], args["H"],
-                               args["W"], args["CO"], args["CI"], args["pad"], tile, by_rows),
+           .args = fmt::format("{},{},{},{},{},pad={},{}", args["N"], args["H"], args["W"],
+                               args["CO"], args["CI"], args["pad"], of_form),
            .prepared = 1,
            .prepare_op = "conv2d_winograd_weights",
-           .prepare_args =
-               fmt::format("{},{},tile={},by_rows={}", args["CO"], args["CI"], tile, by_rows)}};
+           .prepare_args = fmt::format("{},{},{}", args["CO"], args["CI"], of_form)}};
 }
 
 std::vector<OpInfo> WinogradOps() {
   return {{.name = "conv2d_winograd_nhwc",
            .family = "convolutions",
-           .doc = "3x3 stride-1 convolution by Winograd's method; weights are transformed: "
+           .doc = "3x3 convolution by Winograd's method; weights are transformed: "
                   "[tile+2, tile+2, CO, CI]; by_rows: [(tile+2)^2, CO/b, CI, b], b = 32 where it "
-                  "divides CO, else CO",
+                  "divides CO, else CO; of stride 2 25 for (tile+2)^2",
            .parameters =
                {{.name = "N", .doc = "batch"},
                 {.name = "H", .doc = "input height"},
@@ -272,7 +331,8 @@ std::vector<OpInfo> WinogradOps() {
                  .doc = "1: transforms by rows, then by columns, for CPUs",
                  .min = 0,
                  .max = 1,
-                 .default_value = 0}},
+                 .default_value = 0},
+                StrideParameter()},
            .channel_axis = 3,
            .build = Winograd},
           {.name = "conv2d_winograd_weights",
@@ -285,7 +345,8 @@ std::vector<OpInfo> WinogradOps() {
                            .doc = "1: as conv2d_winograd_nhwc wants them with by_rows=1",
                            .min = 0,
                            .max = 1,
-                           .default_value = 0}},
+                           .default_value = 0},
+                          StrideParameter()},
            .build = Weights}};
 }
 
