@@ -19,9 +19,7 @@ constexpr char kNvcc[] = "/usr/local/cuda/bin/nvcc";
 
 StatusOr<ExportedFile> Exported(const SelfTestProgram& program) {
   KILN_ASSIGN_OR_RETURN(target::Target target, target::ParseTarget("cuda -arch=sm_90"));
-  if (program.shared_bytes > 0) {
-    target.options["max_shared_memory_per_block"] = fmt::format("{}", program.shared_bytes);
-  }
+  target = TargetFor(program, std::move(target));
   ExportedKernel kernel;
   KILN_ASSIGN_OR_RETURN(kernel.dag, program.workload.Build());
   KILN_ASSIGN_OR_RETURN(kernel.steps, StepsOf(program, kernel.dag, target, 1));
@@ -36,13 +34,17 @@ StatusOr<ExportedFile> Exported(const SelfTestProgram& program) {
   return ExportCuda(kernel);
 }
 
+std::vector<SelfTestProgram> Programs() {
+  return SelfTestPrograms(*target::ParseTarget("cuda -arch=sm_90"));
+}
+
 // Of the program's kind.
-const SelfTestProgram& Program(std::string_view kind) {
-  for (const SelfTestProgram& program : SelfTestPrograms()) {
+SelfTestProgram Program(std::string_view kind) {
+  for (const SelfTestProgram& program : Programs()) {
     if (kind == program.kind) return program;
   }
   KILN_CHECK(false, "no program of kind {}", kind);
-  return SelfTestPrograms()[0];
+  return Programs()[0];
 }
 
 TEST(ExportCudaTest, SaysWhatItIsAndHowToCompileIt) {

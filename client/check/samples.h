@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,15 @@ namespace kiln::client {
 StatusOr<std::vector<std::string>> SampleSteps(const dag::DagPtr& dag, const target::Target& target,
                                                uint64_t seed, int n);
 
-// The first of n samples for a GPU whose CUDA text is as wanted. NotFound: none is.
+// Which samples are looked through, and for what.
+struct WantedSample {
+  std::function<bool(const codegen::CudaSource&)> is_wanted;
+  int samples = 64;
+  std::map<std::string, double> parameters = {};  // of the policy that draws them
+};
+// The first one for a GPU whose CUDA text is as wanted. NotFound: none is.
 StatusOr<std::string> SampleGpuSteps(const dag::DagPtr& dag, const target::Target& target,
-                                     uint64_t seed, int n,
-                                     const std::function<bool(const codegen::CudaSource&)>& wanted);
+                                     uint64_t seed, const WantedSample& wanted);
 
 // The CUDA text of a schedule.
 StatusOr<codegen::CudaSource> CudaOfSteps(const dag::DagPtr& dag, const std::string& steps);

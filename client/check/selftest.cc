@@ -113,7 +113,7 @@ class SelfTester {
     report_.Heading(
         fmt::format("device {} ({})", trials_.runner().device(), trials_.runner().target()));
     report_.Heading("programs: built, checked against the unscheduled program, timed");
-    for (const SelfTestProgram& program : SelfTestPrograms()) {
+    for (const SelfTestProgram& program : SelfTestPrograms(target_)) {
       report_.Add(program.kind, CheckProgram(program));
     }
     report_.Heading("faults: each costs one trial, and the next one works at once");
@@ -143,10 +143,7 @@ class SelfTester {
 
   StatusOr<v1::TrialResult> RunProgram(const SelfTestProgram& program) {
     KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, program.workload.Build());
-    target::Target target = target_;
-    if (target.kind == &target::kCuda && program.shared_bytes > 0) {
-      target.options["max_shared_memory_per_block"] = fmt::format("{}", program.shared_bytes);
-    }
+    const target::Target target = TargetFor(program, target_);
     DirectTrial trial = TrialOf(*dag, target);
     KILN_ASSIGN_OR_RETURN(trial.steps, StepsOf(program, dag, target, flags_.seed));
     return trials_.Run(trial);

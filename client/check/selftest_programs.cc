@@ -1,11 +1,13 @@
 #include "client/check/selftest_programs.h"
 
-#include "client/check/samples.h"
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ir/matrix_unit.h"
 
 namespace kiln::client {
 namespace {
-
-constexpr int kSamples = 64;
 
 using codegen::CudaSource;
 
@@ -39,38 +41,105 @@ bool HasClusters(const CudaSource& source) {
 }
 bool HasManyKernels(const CudaSource& source) { return source.kernels.size() > 1; }
 bool HalfVectors(const CudaSource& source) { return Has(source, "half_x") || Has(source, "half2"); }
+bool IsOfCores(const CudaSource& source) { return !Has(source, "multiply_"); }
 bool ByteVectors(const CudaSource& source) { return Has(source, "char_x") || Has(source, "char4"); }
+
+// ---- matrix units
+
+// Columns that samples have for four warps together.
+constexpr int kColumns[] = {16, 32, 48, 64, 96, 128, 192, 256};
+
+SelfTestProgram MatrixProgram(const ir::MatrixUnit& unit, std::string kind,
+                              dag::KnownWorkload workload, ir::MatrixUnitScope scope,
+                              std::vector<std::string> texts) {
+  workload.dtype = ir::TypeName(unit.factor).data();
+  const auto is_wanted = [texts = std::move(texts)](const CudaSource& source) {
+    return std::ranges::all_of(texts, [&](const std::string& text) { return Has(source, text); });
+  };
+  return {.kind = std::move(kind),
+          .workload = workload,
+          .wanted = {.is_wanted = is_wanted,
+                     .samples = 2048,
+                     .parameters = {{"matrix_unit_prob", 1},
+                                    {"warpgroup_prob",
+                                     scope == ir::MatrixUnitScope::kWarpgroup ? 1.0 : 0.0}}},
+          .rounds_to_tf32 = unit.rounds};
+}
+
+// mma.sync: its operands along the sum, and across it.
+void AddWarpPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgram>& programs) {
+  const std::string call = fmt::format("multiply_tiles_{}(", unit.name),
+                    shape = fmt::format("mma.sync {} m16n8k{}", unit.name, unit.depth());
+  constexpr auto kWarp = ir::MatrixUnitScope::kWarp;
+  programs.push_back(MatrixProgram(unit, shape, {"dense", "64,96,128"}, kWarp, {call}));
+  programs.push_back(
+      MatrixProgram(unit, shape + ", B across", {"matmul", "64,96,128"}, kWarp, {call}));
+}
+
+// wgmma: every number of columns; both factors from shared memory, and the first from registers.
+void AddWarpgroupPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgram>& programs) {
+  constexpr auto kWarpgroup = ir::MatrixUnitScope::kWarpgroup;
+  const auto call = [&](int columns, bool is_across) {
+    return fmt::format("multiply_warpgroup_{}<{}, {}>(", unit.name, columns, is_across ? 1 : 0);
+  };
+  const auto shape = [&](int columns) {
+    return fmt::format("wgmma {} m64n{}k{}", unit.name, columns, unit.depth());
+  };
+  for (const int columns : kColumns) {
+    programs.push_back(MatrixProgram(unit, shape(columns), {"dense", "128,256,256"}, kWarpgroup,
+                                     {call(columns, false)}));
+  }
+  if (unit.factor.bytes() != 2) return;
+  programs.push_back(MatrixProgram(unit, shape(64) + ", B across", {"matmul", "128,256,256"},
+                                   kWarpgroup, {call(64, true)}));
+  programs.push_back(MatrixProgram(unit, shape(64) + ", A in registers",
+                                   {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1"}, kWarpgroup,
+                                   {call(64, true), "load_tiles"}));
+}
 
 }  // namespace
 
-const std::vector<SelfTestProgram>& SelfTestPrograms() {
-  static const std::vector<SelfTestProgram> programs = {
-      {"tiled convolution", {"conv2d_nhwc", "1,14,14,64,32,3,3,1,1", "bias,relu"}, UsesShared},
-      {"vector loads", {"matmul", "256,256,256"}, SharedVectorLoads},
-      {"shared memory above 48 KiB", {"matmul", "512,512,512"}, UsesMuchShared, 96 << 10},
-      {"reduction across threads", {"softmax", "64,1000"}, AcrossThreads},
-      {"sum of rows", {"sum", "128,4096,axis=1"}, AcrossThreads},
-      {"several kernels", {"conv2d_winograd_nhwc", "1,14,14,32,32", "bias,relu"}, HasManyKernels},
-      {"clusters of blocks", {"conv2d_nhwc", "1,7,7,256,64,3,3,1,1", "bias,relu"}, HasClusters},
+std::vector<SelfTestProgram> SelfTestPrograms(const target::Target& target) {
+  std::vector<SelfTestProgram> programs = {
+      {"tiled convolution", {"conv2d_nhwc", "1,14,14,64,32,3,3,1,1", "bias,relu"}, {UsesShared}},
+      {"vector loads", {"matmul", "256,256,256"}, {SharedVectorLoads}},
+      {"shared memory above 48 KiB", {"matmul", "512,512,512"}, {UsesMuchShared}, 96 << 10},
+      {"reduction across threads", {"softmax", "64,1000"}, {AcrossThreads}},
+      {"sum of rows", {"sum", "128,4096,axis=1"}, {AcrossThreads}},
+      {"several kernels", {"conv2d_winograd_nhwc", "1,14,14,32,32", "bias,relu"}, {HasManyKernels}},
+      {"clusters of blocks", {"conv2d_nhwc", "1,7,7,256,64,3,3,1,1", "bias,relu"}, {HasClusters}},
       {"argmax", {"argmax", "32,777,axis=1"}},
       {"pooling", {"max_pool2d_nhwc", "1,28,28,32,3,3,2,1"}},
       {"odd sizes, matmul", {"matmul", "127,255,63", "relu"}},
       {"odd sizes, convolution", {"conv2d_nhwc", "3,7,13,17,5,3,3,1,1"}},
-      {"float16", {"matmul", "128,128,128", "", "float16"}, HalfVectors},
-      {"bfloat16", {"dense", "64,128,96", "relu", "bfloat16"}},
-      {"int8", {"dense", "64,128,256", "", "int8"}, ByteVectors},
+      {"float16", {"matmul", "128,128,128", "", "float16"}, {HalfVectors}},
+      {"bfloat16", {"dense", "64,128,96", "relu", "bfloat16"}, {IsOfCores}},
+      {"int8", {"dense", "64,128,256", "", "int8"}, {ByteVectors}},
       {"float8_e4m3fn", {"dense", "64,128,256", "", "float8_e4m3fn"}},
       {"float8_e5m2", {"matmul", "64,96,64", "relu", "float8_e5m2"}},
       {"float64", {"matmul", "64,64,64", "", "float64"}},
   };
+  for (const ir::MatrixUnit& unit : ir::MatrixUnits()) {
+    // No operator sums products of unsigned bytes in int32.
+    if (target.GpuArch() < unit.first_arch || unit.factor == ir::kUInt8) continue;
+    AddWarpPrograms(unit, programs);
+    if (target.GpuArch() == ir::kWarpgroupArch) AddWarpgroupPrograms(unit, programs);
+  }
   return programs;
+}
+
+target::Target TargetFor(const SelfTestProgram& program, target::Target target) {
+  if (target.kind != &target::kCuda) return target;
+  if (program.shared_bytes > 0)
+    target.options["max_shared_memory_per_block"] = fmt::format("{}", program.shared_bytes);
+  if (program.rounds_to_tf32) target.options["math"] = "tf32";
+  return target;
 }
 
 StatusOr<std::string> StepsOf(const SelfTestProgram& program, const dag::DagPtr& dag,
                               const target::Target& target, uint64_t seed) {
-  if (target.kind == &target::kCuda && program.wanted != nullptr) {
-    return SampleGpuSteps(dag, target, seed, kSamples, program.wanted);
-  }
+  if (target.kind == &target::kCuda && program.wanted.is_wanted)
+    return SampleGpuSteps(dag, target, seed, program.wanted);
   KILN_ASSIGN_OR_RETURN(const auto samples, SampleSteps(dag, target, seed, 1));
   if (samples.empty()) return NotFound("random sampling finds no candidate");
   return samples[0];
