@@ -6,9 +6,9 @@ usage: vendor_peers.py KILN FOLDER [--set NAME,... | --only "WORD;..."] [--type 
 Each workload is tuned by `KILN tune ... --target cuda` with a database of its own in FOLDER. Types are float32, tf32,
 float16, bfloat16, int8 and float8_e4m3fn; tf32 is `--dtype float32 --math tf32`. The peer is PyTorch in the same type
 (float32: without TF32): of a convolution the faster of cuDNN's NCHW and NHWC, without bias and relu, which ours has; of a
-matrix product cuBLAS, of 8 bits cuBLASLt (torch._int_mm, torch._scaled_mm); of attention
-scaled_dot_product_attention. Peers are medians of 30 replays of a CUDA graph
-of 20 calls. Writes FOLDER/vendor_peers.json and .md.
+matrix product cuBLAS, of 8 bits cuBLASLt (torch._int_mm, torch._scaled_mm), which wants the second factor as `dense` has
+it; of attention scaled_dot_product_attention. Peers are medians of 30 replays of a CUDA graph of 20 calls. Writes
+FOLDER/vendor_peers.json and .md.
 """
 import argparse
 import json
@@ -31,6 +31,7 @@ SETS = {
         "1,224,224,64,3,7,7,2,3", "1,28,28,128,128,3,3,1,1", "1,14,14,256,256,3,3,1,1",
         "1,56,56,64,64,1,1,1,0") + ["matmul 512,512,512", "matmul 2048,2048,2048"],
     "products": [f"matmul {n},{n},{n}" for n in (512, 1024, 1536, 2048, 4096, 8192)],
+    "transposed": [f"dense {n},{n},{n}" for n in (512, 1024, 1536, 2048, 4096, 8192)],
     "skinny": [f"dense {m},{n},{k}" for m in (1, 16, 64, 128) for n, k in ((768, 3072), (4096, 4096), (11008, 4096))],
     "attention": ["attention 12,128,64", "attention 16,1024,64", "attention 32,4096,128,causal=1"],
     # The twelve convolutions of ResNet-18, batch 1.
