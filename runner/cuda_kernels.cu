@@ -124,8 +124,7 @@ extern "C" __global__ void kiln_largest(const void* want, i64 elements, int dtyp
 extern "C" __global__ void kiln_compare(const void* got_data, const void* want_data, i64 elements,
                                         int dtype, double least, double absolute, double relative,
                                         CompareState* state) {
-  const double allowed =
-      least + absolute * __longlong_as_double(static_cast<i64>(state->largest));
+  const double allowed = least + absolute * __longlong_as_double(static_cast<i64>(state->largest));
   u64 worst = 0;
   u64 different = 0;
   u64 first = ~0ull;

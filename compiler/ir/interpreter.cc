@@ -231,8 +231,12 @@ class Machine : public LoadSource {
                                   num_threads_, GroupName()));
         }
         KILN_RETURN_IF_ERROR(FinishCopies(step.stmt->pending));
+        if (step.stmt->is_of_warp) {
+          clock_.WarpBarrier();
+          return OkStatus();
+        }
         if (!step.stmt->is_of_cluster) {
-          step.stmt->is_of_warp ? clock_.WarpBarrier() : clock_.Barrier();
+          clock_.Barrier();
           return OkStatus();
         }
         clock_.ClusterBarrier();
