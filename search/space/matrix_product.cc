@@ -42,20 +42,23 @@ std::set<int> NeighbourAxes(Expr load) {
   return axes;
 }
 
-// Of the axis in a sum of products by constants. Nothing: it stands in it in another way.
-std::optional<int64_t> CoefficientOf(Expr e, int axis) {
+// Of the axis, or of axis // group where there is a group, in a sum of products by constants. Nothing:
+// the axis stands in it in another way.
+std::optional<int64_t> CoefficientOf(Expr e, int axis, int64_t group = 0) {
   if (!ir::UsesVar(e, axis)) return 0;
-  if (e->op == Op::kVar) return 1;
+  if (e->op == Op::kVar) return group == 0 ? std::optional<int64_t>(1) : std::nullopt;
+  if (e->op == Op::kFloorDiv && group > 0 && e->arg(0)->op == Op::kVar)
+    return e->arg(1)->is_const_int(group) ? std::optional<int64_t>(1) : std::nullopt;
   if (e->op == Op::kMul) {
     const Expr factor = e->arg(0)->is_const_int() ? e->arg(0) : e->arg(1);
     const std::optional<int64_t> of_rest =
-        CoefficientOf(factor == e->arg(0) ? e->arg(1) : e->arg(0), axis);
+        CoefficientOf(factor == e->arg(0) ? e->arg(1) : e->arg(0), axis, group);
     if (!factor->is_const_int() || !of_rest) return std::nullopt;
     return *of_rest * factor->int_value;
   }
   if (e->op != Op::kAdd) return std::nullopt;
-  const std::optional<int64_t> a = CoefficientOf(e->arg(0), axis),
-                               b = CoefficientOf(e->arg(1), axis);
+  const std::optional<int64_t> a = CoefficientOf(e->arg(0), axis, group),
+                               b = CoefficientOf(e->arg(1), axis, group);
   if (!a || !b) return std::nullopt;
   return *a + *b;
 }
@@ -77,25 +80,6 @@ std::optional<int64_t> GroupOf(Expr e, int axis) {
 
 // Does it read the axis, and not only which group of it?
 bool ReadsEach(Expr load, int axis) { return Reads(load, axis) && !GroupOf(load, axis); }
-
-// With each quotient by which it reads a group of the axis in place of the axis.
-std::optional<int64_t> CoefficientOfGroup(Expr e, int axis, int64_t group) {
-  if (!ir::UsesVar(e, axis)) return 0;
-  if (e->op == Op::kFloorDiv)
-    return e->arg(1)->is_const_int(group) ? std::optional(1) : std::nullopt;
-  if (e->op == Op::kMul) {
-    const bool is_first = e->arg(0)->is_const_int();
-    const std::optional<int64_t> of_rest =
-        CoefficientOfGroup(e->arg(is_first ? 1 : 0), axis, group);
-    if (!of_rest || !e->arg(is_first ? 0 : 1)->is_const_int()) return std::nullopt;
-    return *of_rest * e->arg(is_first ? 0 : 1)->int_value;
-  }
-  if (e->op != Op::kAdd) return std::nullopt;
-  const std::optional<int64_t> a = CoefficientOfGroup(e->arg(0), axis, group),
-                               b = CoefficientOfGroup(e->arg(1), axis, group);
-  if (!a || !b) return std::nullopt;
-  return *a + *b;
-}
 
 // Is each step along the axis one along what it is the index of?
 bool MovesByOne(Expr load, int axis) {
@@ -188,7 +172,7 @@ bool MatrixProduct::IsAlongDepth(Expr load) const {
     const std::optional<int64_t> coefficient = CoefficientOf(index, axis);
     if (axis == depth_axis) return coefficient == 1;
     if (group_columns > 0 && axis == spatial - 1) {
-      const std::optional<int64_t> of_group = CoefficientOfGroup(index, axis, group_columns);
+      const std::optional<int64_t> of_group = CoefficientOf(index, axis, group_columns);
       return of_group && *of_group % vector == 0;
     }
     const bool is_part = axis >= spatial || axes[static_cast<size_t>(axis)] == MatrixAxis::kBatch;
