@@ -32,6 +32,10 @@ using CuStream = CuStreamTag*;
 using CuEvent = CuEventTag*;
 using CuGraph = CuGraphTag*;
 using CuGraphExec = CuGraphExecTag*;
+// CUtensorMap.
+struct alignas(64) CuTensorMap {
+  uint64_t words[16];
+};
 struct CuUuid {
   unsigned char bytes[16];
 };
@@ -97,6 +101,13 @@ struct CuLaunchConfig {
   void* attributes;
   unsigned attribute_count;
 };
+// CUtensorMapDataType of elements of 1, 2 and 4 bytes; the other enums of a CUtensorMap.
+constexpr int kCuTensorMapUint8 = 0, kCuTensorMapUint16 = 1, kCuTensorMapUint32 = 2;
+constexpr int kCuTensorMapNoInterleave = 0;
+constexpr int kCuTensorMapSwizzleNone = 0, kCuTensorMapSwizzle32 = 1, kCuTensorMapSwizzle64 = 2,
+              kCuTensorMapSwizzle128 = 3;
+constexpr int kCuTensorMapPromoteL2To128 = 2, kCuTensorMapPromoteL2To256 = 3;
+constexpr int kCuTensorMapZerosOutside = 0;
 constexpr unsigned kCuContextBlockingSync = 4;
 constexpr unsigned kCuStreamDefault = 0;  // waits for the legacy default stream
 constexpr unsigned kCuStreamNonBlocking = 1;
@@ -162,13 +173,17 @@ constexpr int kCuCaptureThreadLocal = 1;
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CuStream, void** parameters,      \
      void** extra))
 // Newer drivers have these, too; null where they are missing.
-#define KILN_CUDA_OPTIONAL_FUNCTIONS(X)                         \
-  X(FuncGetParamInfo, "cuFuncGetParamInfo",                     \
-    (CuFunction, size_t index, size_t* offset, size_t* bytes))  \
-  X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", \
-    (int* clusters, CuFunction, const CuLaunchConfig*))         \
-  X(LaunchKernelEx, "cuLaunchKernelEx",                         \
-    (const CuLaunchConfig*, CuFunction, void** parameters, void** extra))
+#define KILN_CUDA_OPTIONAL_FUNCTIONS(X)                                              \
+  X(FuncGetParamInfo, "cuFuncGetParamInfo",                                          \
+    (CuFunction, size_t index, size_t* offset, size_t* bytes))                       \
+  X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",                      \
+    (int* clusters, CuFunction, const CuLaunchConfig*))                              \
+  X(LaunchKernelEx, "cuLaunchKernelEx",                                              \
+    (const CuLaunchConfig*, CuFunction, void** parameters, void** extra))            \
+  X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                  \
+    (CuTensorMap*, int data_type, unsigned rank, CuPointer, const uint64_t* extents, \
+     const uint64_t* strides, const unsigned* box, const unsigned* element_strides,  \
+     int interleave, int swizzle, int promotion, int outside))
 
 struct CudaDriver {
 #define KILN_CUDA_DECLARE(member, symbol, parameters) CuResult(*member) parameters = nullptr;

@@ -24,6 +24,7 @@
 
 #include "base/packing.h"
 #include "base/status.h"
+#include "base/tensor_map.h"
 
 namespace kiln::runtime {
 
@@ -73,6 +74,7 @@ struct NetworkLaunch {
   uint32_t dynamic_shared_bytes = 0;
   uint32_t cluster = 0;        // blocks of one along x, as the kernel was compiled for; 0: none
   std::vector<uint32_t> args;  // indices into the kernel's
+  std::vector<TensorMap> tensor_maps = {};  // further parameters; `arg` likewise
   // It begins by waiting for the launch before it: it may be launched before that has ended.
   bool waits_for_previous = false;
 };

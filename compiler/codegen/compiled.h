@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/packing.h"
+#include "base/tensor_map.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
@@ -41,6 +42,8 @@ struct Launch {
   uint32_t dynamic_shared_bytes = 0;
   std::vector<uint32_t> args;                // indices into Compiled::args
   std::vector<ScalarArgument> scalars = {};  // by ascending position
+  // Behind all else that the kernel takes. `arg` is an index into Compiled::args.
+  std::vector<TensorMap> tensor_maps = {};
   // It waits by itself for what was launched before it (CompileOptions::waits_for_previous).
   bool waits_for_previous = false;
   // What the compiler says of a GPU kernel.

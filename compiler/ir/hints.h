@@ -36,6 +36,10 @@ enum class Hint : uint8_t {
   // other, padded as its SA step says; 1: not padded, their parts of 16 bytes permuted
   // (codegen/cuda/swizzle.h).
   kSwizzle,
+  // GPU: what brings the tiles that units of four warps multiply. 0: asynchronous copies of all
+  // threads; 1: the bulk copy engine of sm_90, told by a warp of its own
+  // (codegen/cuda/bulk_copies.h).
+  kBulkCopies,
 };
 
 // Where a program keeps it.
@@ -85,6 +89,12 @@ inline constexpr HintRow kHints[] = {
     {.hint = Hint::kSwizzle,
      .pragma = "swizzle",
      .word = "swizzle",
+     .most = 1,
+     .place = HintPlace::kStage,
+     .is_gpu_only = true},
+    {.hint = Hint::kBulkCopies,
+     .pragma = "bulk_copies",
+     .word = "bulk_copies",
      .most = 1,
      .place = HintPlace::kStage,
      .is_gpu_only = true},

@@ -132,6 +132,12 @@ constexpr HintChoice kHintChoices[] = {
      .gpu_weight = 0.03,
      .stages = ReadByMatrixUnits,
      .values = OffAndOn},
+    {.hint = ir::Hint::kBulkCopies,
+     .parameter = "bulk_copies",
+     .mutation = "bulk copies",
+     .gpu_weight = 0.02,
+     .stages = NoStages,
+     .values = OffAndOn},
 };
 static_assert(std::size(kHintChoices) == ir::kNumHints);
 static_assert(

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/tensor_map.h"
 #include "compiler/codegen/compiled.h"
 #include "compiler/ir/pass.h"
 #include "compiler/ir/program.h"
@@ -38,9 +39,10 @@ struct CudaKernel {
   int64_t cluster =
       1;  // blocks, consecutive along x; known to the kernel, which is launched as any
   int64_t static_shared_bytes = 0;
-  int64_t dynamic_shared_bytes = 0;  // to be given at launch
-  int64_t unrolled_cost = 0;         // of compiling it: unroll.h
-  std::vector<int32_t> args;         // buffers of the program, in the order of the parameters
+  int64_t dynamic_shared_bytes = 0;    // to be given at launch
+  int64_t unrolled_cost = 0;           // of compiling it: unroll.h
+  std::vector<int32_t> args;           // buffers of the program, in the order of the parameters
+  std::vector<TensorMap> tensor_maps;  // further parameters; of buffers of the program
 };
 
 struct CudaSource {
