@@ -55,6 +55,15 @@ void AddLaunch(const codegen::Launch& launch, v1::LaunchPlan& plan) {
     scalar.set_position(from.position);
     scalar.set_value(from.value);
   }
+  for (const TensorMap& from : launch.tensor_maps) {
+    v1::TensorMap& map = *kernel.add_tensor_maps();
+    map.set_arg(from.arg);
+    map.set_element_bytes(from.element_bytes);
+    map.mutable_extents()->Add(from.extents.begin(), from.extents.end());
+    map.mutable_strides()->Add(from.strides.begin(), from.strides.end());
+    map.mutable_box()->Add(from.box.begin(), from.box.end());
+    map.set_swizzle_bytes(from.swizzle_bytes);
+  }
   kernel.set_registers(launch.registers);
   kernel.set_spilled_bytes(launch.spilled_bytes);
   kernel.set_stack_bytes(launch.stack_bytes);

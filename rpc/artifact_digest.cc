@@ -60,6 +60,15 @@ std::string DigestOf(const v1::Artifact& artifact) {
     digest.Add(int64_t{kernel.dynamic_shared_bytes()});
     digest.AddList(kernel.args());
     if (kernel.cluster() > 1) digest.Add(int64_t{kernel.cluster()});
+    for (const v1::TensorMap& map : kernel.tensor_maps()) {
+      digest.Add("tensor map");
+      digest.Add(int64_t{map.arg()});
+      digest.Add(int64_t{map.element_bytes()});
+      digest.AddList(map.extents());
+      digest.AddList(map.strides());
+      digest.AddList(map.box());
+      digest.Add(int64_t{map.swizzle_bytes()});
+    }
     if (kernel.scalars().empty()) continue;
     digest.Add("scalars");
     for (const v1::ScalarArgument& scalar : kernel.scalars()) {

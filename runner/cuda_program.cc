@@ -1,5 +1,7 @@
 #include "runner/cuda_program.h"
 
+#include "runner/arguments.h"
+
 namespace kiln::runner {
 
 using namespace runtime;  // the names of the CUDA driver
@@ -27,6 +29,23 @@ StatusOr<CudaLaunchShape> ReadShape(const v1::KernelLaunch& from, int plan_args)
   return shape;
 }
 
+StatusOr<TensorMap> ReadTensorMap(const v1::TensorMap& from, const v1::LaunchPlan& plan) {
+  const TensorMap map{.arg = from.arg(),
+                      .element_bytes = from.element_bytes(),
+                      .extents = {from.extents().begin(), from.extents().end()},
+                      .strides = {from.strides().begin(), from.strides().end()},
+                      .box = {from.box().begin(), from.box().end()},
+                      .swizzle_bytes = from.swizzle_bytes()};
+  KILN_RETURN_IF_ERROR(CheckTensorMap(map));
+  if (map.arg >= static_cast<uint32_t>(plan.args_size()))
+    return InvalidArgument("maps argument {} of a plan with {}", map.arg, plan.args_size());
+  KILN_ASSIGN_OR_RETURN(const std::vector<Argument> arguments, ParseArguments(plan));
+  const Argument& argument = arguments[map.arg];
+  if (ReachedBytes(map) <= argument.bytes) return map;
+  return InvalidArgument("maps {} bytes of argument '{}', which has {}", ReachedBytes(map),
+                         argument.name, argument.bytes);
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Load(const CudaDriver& driver,
@@ -42,15 +61,15 @@ StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Load(const CudaDriver& drive
   KILN_ASSIGN_OR_RETURN(program->module_, CudaModule::Load(driver, gpu, artifact.binary()));
   for (const v1::KernelLaunch& from : artifact.plan().launches()) {
     KILN_ASSIGN_OR_RETURN(PlannedLaunch launch,
-                          program->Prepare(from, artifact.plan().args_size()));
+                          program->Prepare(from, artifact.plan()));
     program->launches_.push_back(std::move(launch));
   }
   return program;
 }
 
 StatusOr<CudaProgram::PlannedLaunch> CudaProgram::Prepare(const v1::KernelLaunch& from,
-                                                          int plan_args) const {
-  const auto shape = ReadShape(from, plan_args);
+                                                          const v1::LaunchPlan& plan) const {
+  const auto shape = ReadShape(from, plan.args_size());
   if (!shape.ok()) return Annotate(shape.status(), fmt::format("kernel '{}'", from.symbol()));
   PlannedLaunch planned;
   for (const uint32_t arg : from.args()) planned.parameters.push_back({.arg = arg});
@@ -70,19 +89,33 @@ StatusOr<CudaProgram::PlannedLaunch> CudaProgram::Prepare(const v1::KernelLaunch
   std::vector<size_t> bytes;
   for (const PlannedLaunch::Parameter& parameter : planned.parameters)
     bytes.push_back(parameter.value.empty() ? sizeof(CuPointer) : parameter.value.size());
+  for (const v1::TensorMap& map : from.tensor_maps()) {
+    const auto read = ReadTensorMap(map, plan);
+    if (!read.ok()) return Annotate(read.status(), fmt::format("kernel '{}'", from.symbol()));
+    planned.tensor_maps.push_back(*read);
+    bytes.push_back(sizeof(CuTensorMap));
+  }
   KILN_ASSIGN_OR_RETURN(planned.launch, module_->Prepare(from.symbol(), *shape, bytes));
   return planned;
 }
 
 Status CudaProgram::Launch(CuStream stream, std::span<CuPointer> args) const {
   std::vector<void*> parameters;
+  std::vector<CuTensorMap> maps;
   for (const PlannedLaunch& planned : launches_) {
     parameters.clear();
+    maps.clear();
+    for (const TensorMap& map : planned.tensor_maps) {
+      KILN_ASSIGN_OR_RETURN(const CuTensorMap encoded,
+                            EncodeTensorMap(driver_, map, args[map.arg]));
+      maps.push_back(encoded);
+    }
     for (const PlannedLaunch::Parameter& parameter : planned.parameters) {
       // The driver reads it and writes nothing.
       void* const value = const_cast<char*>(parameter.value.data());
       parameters.push_back(parameter.value.empty() ? &args[parameter.arg] : value);
     }
+    for (CuTensorMap& map : maps) parameters.push_back(&map);
     KILN_RETURN_IF_ERROR(runtime::Launch(driver_, planned.launch, stream, parameters.data()));
   }
   return OkStatus();

@@ -34,10 +34,11 @@ class CudaProgram : public Program {
       std::string value = {};  // its bytes; "": the argument
     };
     std::vector<Parameter> parameters;
+    std::vector<TensorMap> tensor_maps;  // behind them
   };
 
   explicit CudaProgram(const runtime::CudaDriver& driver) : driver_(driver) {}
-  StatusOr<PlannedLaunch> Prepare(const v1::KernelLaunch& from, int plan_args) const;
+  StatusOr<PlannedLaunch> Prepare(const v1::KernelLaunch& from, const v1::LaunchPlan& plan) const;
 
   const runtime::CudaDriver& driver_;
   std::unique_ptr<runtime::CudaModule> module_;

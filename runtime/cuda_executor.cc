@@ -117,6 +117,7 @@ class CudaExecutor : public Executor {
   struct Launching {
     CudaLaunch launch;
     std::vector<uint32_t> args;  // of the kernel's
+    std::vector<TensorMap> tensor_maps;
     bool waits_for_previous = false;
   };
   struct Kernel {
@@ -230,9 +231,11 @@ StatusOr<CudaExecutor::Kernel> CudaExecutor::LoadKernel(const NetworkKernel& fro
     std::copy_n(launch.grid, 3, shape.grid);
     std::copy_n(launch.block, 3, shape.block);
     const CudaModule& module = *modules_[static_cast<size_t>(from.binary)];
-    const std::vector<size_t> pointers(launch.args.size(), sizeof(CuPointer));
-    KILN_ASSIGN_OR_RETURN(CudaLaunch prepared, module.Prepare(launch.symbol, shape, pointers));
-    kernel.launches.push_back({std::move(prepared), launch.args, launch.waits_for_previous});
+    std::vector<size_t> parameters(launch.args.size(), sizeof(CuPointer));
+    parameters.resize(parameters.size() + launch.tensor_maps.size(), sizeof(CuTensorMap));
+    KILN_ASSIGN_OR_RETURN(CudaLaunch prepared, module.Prepare(launch.symbol, shape, parameters));
+    kernel.launches.push_back(
+        {std::move(prepared), launch.args, launch.tensor_maps, launch.waits_for_previous});
   }
   return kernel;
 }
@@ -473,6 +476,13 @@ Status CudaExecutor::LaunchKernel(const Kernel& kernel, CuStream stream,
   for (const Launching& launching : kernel.launches) {
     parameters.clear();
     for (uint32_t arg : launching.args) parameters.push_back(&addresses[arg]);
+    std::vector<CuTensorMap> maps;
+    for (const TensorMap& map : launching.tensor_maps) {
+      KILN_ASSIGN_OR_RETURN(const CuTensorMap encoded,
+                            EncodeTensorMap(driver_, map, addresses[map.arg]));
+      maps.push_back(encoded);
+    }
+    for (CuTensorMap& map : maps) parameters.push_back(&map);
     const bool may_overlap = follows_kernel && launching.waits_for_previous;
     KILN_RETURN_IF_ERROR(
         Launch(driver_, launching.launch, stream, parameters.data(),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace kiln::runtime {
 namespace {
@@ -184,6 +185,35 @@ StatusOr<CudaLaunch> CudaModule::Prepare(const std::string& symbol, const CudaLa
   CudaLaunch launch{.symbol = symbol, .shape = shape};
   KILN_RETURN_IF_ERROR(Annotate(prepare(launch), fmt::format("kernel '{}'", symbol)));
   return launch;
+}
+
+StatusOr<CuTensorMap> EncodeTensorMap(const CudaDriver& driver, const TensorMap& map,
+                                      CuPointer begin) {
+  KILN_RETURN_IF_ERROR(CheckTensorMap(map));
+  if (driver.TensorMapEncodeTiled == nullptr) {
+    return FailedPrecondition(
+        "the kernel is told of arrays by tensor maps, which this driver does not know: CUDA 12.0 or "
+        "later does");
+  }
+  const auto rank = map.extents.size();
+  const std::vector<uint64_t> extents(map.extents.begin(), map.extents.end()),
+      strides(map.strides.begin(), map.strides.end());
+  const std::vector<unsigned> box(map.box.begin(), map.box.end()), steps(rank, 1);
+  const int type = map.element_bytes == 1   ? kCuTensorMapUint8
+                   : map.element_bytes == 2 ? kCuTensorMapUint16
+                                            : kCuTensorMapUint32;
+  const int swizzle = map.swizzle_bytes == 128  ? kCuTensorMapSwizzle128
+                      : map.swizzle_bytes == 64 ? kCuTensorMapSwizzle64
+                      : map.swizzle_bytes == 32 ? kCuTensorMapSwizzle32
+                                                : kCuTensorMapSwizzleNone;
+  CuTensorMap encoded = {};
+  KILN_RETURN_IF_ERROR(driver.Check(
+      driver.TensorMapEncodeTiled(&encoded, type, static_cast<unsigned>(rank), begin,
+                                  extents.data(), strides.data(), box.data(), steps.data(),
+                                  kCuTensorMapNoInterleave, swizzle, kCuTensorMapPromoteL2To256,
+                                  kCuTensorMapZerosOutside),
+      fmt::format("encode the tensor map of {}", TensorMapText(map))));
+  return encoded;
 }
 
 Status Launch(const CudaDriver& driver, const CudaLaunch& launch, CuStream stream,

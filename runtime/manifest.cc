@@ -57,13 +57,22 @@ Json BufferJson(const NetworkBuffer& buffer) {
 }
 
 Json LaunchJson(const NetworkLaunch& launch) {
-  return {{"symbol", launch.symbol},
-          {"grid", launch.grid},
-          {"block", launch.block},
-          {"dynamic_shared_bytes", launch.dynamic_shared_bytes},
-          {"cluster", launch.cluster},
-          {"args", launch.args},
-          {"waits_for_previous", launch.waits_for_previous}};
+  Json json = {{"symbol", launch.symbol},
+               {"grid", launch.grid},
+               {"block", launch.block},
+               {"dynamic_shared_bytes", launch.dynamic_shared_bytes},
+               {"cluster", launch.cluster},
+               {"args", launch.args},
+               {"waits_for_previous", launch.waits_for_previous}};
+  for (const TensorMap& map : launch.tensor_maps) {
+    json["tensor_maps"].push_back({{"arg", map.arg},
+                                   {"element_bytes", map.element_bytes},
+                                   {"extents", map.extents},
+                                   {"strides", map.strides},
+                                   {"box", map.box},
+                                   {"swizzle_bytes", map.swizzle_bytes}});
+  }
+  return json;
 }
 
 Json KernelJson(const NetworkKernel& kernel) {
@@ -256,6 +265,16 @@ NetworkLaunch ReadLaunch(Members json) {
                        .waits_for_previous = json.Bool("waits_for_previous")};
   json.Extents("grid", launch.grid);
   json.Extents("block", launch.block);
+  if (!json.Has("tensor_maps")) return launch;
+  json.ForEach("tensor_maps", [&](const Json& map, std::string where) {
+    Members members(map, std::move(where), json.status());
+    launch.tensor_maps.push_back({.arg = members.UInt32("arg"),
+                                  .element_bytes = members.UInt32("element_bytes"),
+                                  .extents = members.Ints<int64_t>("extents"),
+                                  .strides = members.Ints<int64_t>("strides"),
+                                  .box = members.Ints<int64_t>("box"),
+                                  .swizzle_bytes = members.UInt32("swizzle_bytes")});
+  });
   return launch;
 }
 

@@ -187,6 +187,20 @@ Status CheckTensors(const Network& network) {
   return OkStatus();
 }
 
+Status CheckTensorMaps(const Network& network, const NetworkKernel& kernel,
+                       const NetworkLaunch& launch) {
+  KILN_RETURN_IF_ERROR(CheckCount("tensor maps", launch.tensor_maps.size(), kMostPerKernel));
+  for (const TensorMap& map : launch.tensor_maps) {
+    KILN_RETURN_IF_ERROR(CheckTensorMap(map));
+    KILN_RETURN_IF_ERROR(CheckNumber("argument", map.arg, kernel.args.size()));
+    const int64_t bytes = network.buffers[static_cast<size_t>(kernel.args[map.arg].buffer)].bytes;
+    if (ReachedBytes(map) <= bytes) continue;
+    return InvalidArgument("a launch of '{}' maps {} bytes of a buffer of {}", launch.symbol,
+                           ReachedBytes(map), bytes);
+  }
+  return OkStatus();
+}
+
 Status CheckGpuLaunch(const NetworkLaunch& launch, size_t num_args) {
   for (int axis = 0; axis < 3; ++axis) {
     if (launch.grid[axis] >= 1 && launch.block[axis] >= 1) continue;
@@ -222,6 +236,7 @@ Status CheckLaunches(const Network& network, const NetworkKernel& kernel) {
   if (kernel.launches.empty()) return InvalidArgument("it launches nothing");
   for (const NetworkLaunch& launch : kernel.launches) {
     KILN_RETURN_IF_ERROR(CheckGpuLaunch(launch, kernel.args.size()));
+    KILN_RETURN_IF_ERROR(CheckTensorMaps(network, kernel, launch));
   }
   return OkStatus();
 }

@@ -24,6 +24,7 @@ runtime::NetworkLaunch LaunchOf(const codegen::Launch& from) {
                                 .dynamic_shared_bytes = from.dynamic_shared_bytes,
                                 .cluster = from.cluster > 1 ? from.cluster : 0,
                                 .args = from.args,
+                                .tensor_maps = from.tensor_maps,
                                 .waits_for_previous = from.waits_for_previous};
   for (size_t d = 0; d < from.grid.size(); ++d) launch.grid[d] = from.grid[d];
   for (size_t d = 0; d < from.block.size(); ++d) launch.block[d] = from.block[d];

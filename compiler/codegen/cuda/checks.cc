@@ -91,6 +91,7 @@ class Checker {
       }
       threads *= kernel_.block[i];
     }
+    if (WantsBulkCopies(program_, kernel_)) threads += kCopyingThreads;
     const int64_t limit = hardware_.max_threads_per_block > 0
                               ? std::min<int64_t>(hardware_.max_threads_per_block, kMaxThreads)
                               : kMaxThreads;

@@ -200,6 +200,7 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
          .cluster = static_cast<uint32_t>(kernel.cluster),
          .dynamic_shared_bytes = static_cast<uint32_t>(kernel.dynamic_shared_bytes),
          .args = {kernel.args.begin(), kernel.args.end()},
+         .tensor_maps = kernel.tensor_maps,
          .waits_for_previous = options.waits_for_previous});
     Launch& launch = compiled.launches.back();
     launch.shared_bytes =

@@ -95,6 +95,7 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       vector_loops_(scope_, exprs_, vectors_, blocks_, stores_, names, preamble),
       shuffles_(kernel, scope_, exprs_, blocks_, names),
       matrix_tiles_(scope_, swizzles_, exprs_, vectors_, blocks_, held_, names, preamble),
+      bulk_copies_(program, kernel, swizzles_, scope_, exprs_, blocks_, names, preamble),
       warp_reductions_(FindWarpReductions(program, kernel)),
       unroll_(
           PlanUnrolling(program, kernel.body, kernel.block[0] * kernel.block[1] * kernel.block[2])),
@@ -119,6 +120,14 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
   }
   KILN_RETURN_IF_ERROR(CheckSwizzles(program_, kernel_));
   KILN_RETURN_IF_ERROR(refused_);
+  if (!bulk_copies_.status().ok()) {
+    return InvalidArgument("bulk copies can't bring the tiles of kernel '{}': {}", kernel_.name,
+                           Message(bulk_copies_.status()));
+  }
+  if (bulk_copies_.is_used() && !warp_reductions_.by_first.empty()) {
+    return InvalidArgument("kernel '{}' reduces over threads, and has a warp that copies",
+                           kernel_.name);
+  }
   KILN_RETURN_IF_ERROR(CheckMatrixUnits());
   if (matrix_tiles_.warp_columns() > 1 && !warp_reductions_.by_first.empty()) {
     return InvalidArgument(
@@ -142,7 +151,7 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
 
 void CudaEmitter::EmitOnce(const SharedLayout& shared, bool is_dynamic) {
   cluster_barriers_ = 0;
-  copies_under_way_ = -1;
+  copies_under_way_ = kNoCopies;
   stage_ = kNoStage;
   EmitShared(shared, is_dynamic);
   EmitWhole(kernel_.body);
@@ -181,6 +190,14 @@ void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
                                name, ElementsInBlock(b), shape));
     }
   }
+  if (!bulk_copies_.is_used()) return;
+  std::string barriers = fmt::format("shared_memory + {}", shared.bulk_barriers);
+  if (!is_dynamic) {
+    barriers = names_.Unique("tile_barriers");
+    blocks_.Line(
+        fmt::format("__shared__ __align__(16) unsigned char {}[{}];", barriers, kBulkBarrierBytes));
+  }
+  bulk_copies_.EmitStart(barriers, [this](LoopKind kind) { return Coordinate(kind); });
 }
 
 void CudaEmitter::Emit(Stmt stmt) {
@@ -206,7 +223,8 @@ void CudaEmitter::Emit(Stmt stmt) {
 
 void CudaEmitter::EmitFor(Stmt loop) {
   if (IsBound(loop->loop_kind)) return EmitBound(loop);
-  if (EmitMatrixTile(loop) || EmitHeldPair(loop)) return;
+  if (bulk_copies_.IsAhead(loop)) return;
+  if (EmitBulkRing(loop) || EmitMatrixTile(loop) || EmitHeldPair(loop)) return;
   // Of a ring of tiles in this loop.
   const bool is_in_ring = matrix_tiles_.is_in_ring();
   EmitLoop(loop);
@@ -221,7 +239,23 @@ void CudaEmitter::EmitLoop(Stmt loop) {
   blocks_.Loop(loop->var, loop->extent, CopiesOf(loop), [&] { EmitWhole(loop->body()); });
 }
 
+// What is copied, and barriers between threads, the other warp does.
+bool CudaEmitter::EmitBulkRing(Stmt loop) {
+  if (!bulk_copies_.IsRing(loop)) return false;
+  // Products run on while the next ones begin, whose buffer is another one.
+  copies_under_way_ = bulk_copies_.depth() - 3;
+  blocks_.Loop(loop->var, loop->extent, 0, [&] {
+    bulk_copies_.EmitArrival();
+    for (const Stmt stmt : bulk_copies_.work()) EmitWhole(stmt);
+    bulk_copies_.EmitRelease(matrix_tiles_.is_in_ring());
+  });
+  matrix_tiles_.WaitForRing();
+  copies_under_way_ = kNoCopies;
+  return true;
+}
+
 void CudaEmitter::EmitIf(Stmt condition) {
+  if (bulk_copies_.IsAhead(condition)) return;
   const ThreadsAround threads = threads_;
   if (threads.var >= 0) threads_.is_all &= !ir::UsesVar(condition->condition(), threads.var);
   blocks_.Where(condition->condition(), [&] { EmitWhole(condition->body()); });
@@ -374,6 +408,7 @@ void CudaEmitter::EmitSeq(Stmt seq) {
   const std::span<const Stmt> stmts = seq->children();
   const bool is_behind_tile = matrix_tiles_.is_waiting();
   for (size_t i = 0; i < stmts.size(); ++i) {
+    if (bulk_copies_.IsAhead(stmts[i])) continue;
     const auto reduction = warp_reductions_.by_first.find(stmts[i]);
     if (reduction == warp_reductions_.by_first.end()) {
       Emit(stmts[i]);
@@ -409,13 +444,15 @@ void CudaEmitter::EmitBarrier(Stmt barrier) {
     if (!held_.is_all) blocks_.Line("__syncwarp();");
     return;
   }
-  copies_under_way_ = barrier->pending;
+  copies_under_way_ = barrier->pending >= 0 ? barrier->pending : kNoCopies;
   if (barrier->pending >= 0) {
     preamble_.async_copies = true;
     blocks_.Line(fmt::format("wait_for_copies<{}>();", barrier->pending));
   }
   if (uses_warpgroups_) blocks_.Line("fence_async_proxy();");
-  blocks_.Line("__syncthreads();");
+  blocks_.Line(bulk_copies_.is_used()
+                   ? fmt::format("barrier_of_computing<{}>();", bulk_copies_.computing_threads())
+                   : "__syncthreads();");
 }
 
 void CudaEmitter::CommentStage(Stmt stmt) {

@@ -11,6 +11,7 @@
 //   warp_reduce.h   reductions over threads; warp_shuffles.h their text
 //   matrix_tile.h   sums of products by matrix units; matrix_warpgroup.h those of sm_90
 //   swizzle.h       how what they read lies in shared memory
+//   bulk_copies.h   tiles that the copy engine of sm_90 brings
 //   unroll.h        which loops are unrolled
 //
 // This is what is left: which statement becomes what.
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "compiler/codegen/cuda/blocks.h"
+#include "compiler/codegen/cuda/bulk_copies.h"
 #include "compiler/codegen/cuda/dot.h"
 #include "compiler/codegen/cuda/exprs.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
@@ -57,6 +59,7 @@ class CudaEmitter {
   // Statements of the kernel, indented by two. Once.
   StatusOr<std::string> EmitBody(const SharedLayout& shared, bool is_dynamic);
   const UnrollPlan& unrolling() const { return unroll_; }
+  const CudaBulkCopies& bulk_copies() const { return bulk_copies_; }
 
  private:
   void EmitOnce(const SharedLayout& shared, bool is_dynamic);
@@ -70,6 +73,7 @@ class CudaEmitter {
   void EmitBoundInside(ir::Stmt loop);
   bool EmitDotLoop(ir::Stmt loop);
   bool EmitMatrixTile(ir::Stmt loop);
+  bool EmitBulkRing(ir::Stmt loop);
   void EmitIf(ir::Stmt condition);
   Status NotForMatrixUnits(int32_t stage, const Status& why) const;
   Status CheckMatrixUnits() const;
@@ -101,14 +105,15 @@ class CudaEmitter {
   CudaVectorLoops vector_loops_;
   WarpShuffles shuffles_;
   CudaMatrixTiles matrix_tiles_;
+  CudaBulkCopies bulk_copies_;
 
   const WarpReductions warp_reductions_;
   const UnrollPlan unroll_;
   const bool uses_warpgroups_;
-  std::optional<Dot> dot_;         // inside of its loop
-  int32_t stage_ = -1;             // of the last comment
-  ThreadsAround threads_;          // around the current statement
-  int64_t copies_under_way_ = -1;  // behind the last barrier
+  std::optional<Dot> dot_;                // inside of its loop
+  int32_t stage_ = -1;                    // of the last comment
+  ThreadsAround threads_;                 // around the current statement
+  int64_t copies_under_way_ = kNoCopies;  // behind the last barrier
   bool has_warp_barriers_ = false;
   Status refused_;                       // why the kernel can't be what its hints say
   std::set<int32_t> with_matrix_units_;  // stages that have been computed by them

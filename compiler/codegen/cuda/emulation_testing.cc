@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "compiler/codegen/cuda/emulation_bulk_testing.h"
 #include "compiler/codegen/cuda/emulation_warpgroup_testing.h"
 #include "compiler/ir/interpreter.h"
 
@@ -22,6 +23,7 @@ constexpr std::string_view kHeader = R"cuda(
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include <type_traits>
 #include <utility>
 template <typename T> T max(T a, T b) { return a < b ? b : a; }
 template <typename T> T min(T a, T b) { return b < a ? b : a; }
@@ -31,6 +33,7 @@ template <typename T> T min(T a, T b) { return b < a ? b : a; }
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 #define __cluster_dims__(...)
 // In a section: blocks of a cluster, which run in turns, have a copy each.
@@ -104,11 +107,13 @@ struct Fiber {
   unsigned thread, shuffles;  // thread of the block
   bool is_done, waits_for_cluster, has_left;
   bool has_started;  // products of the warpgroup, since it loaded for them
+  bool spins;        // waits for a barrier in shared memory
 };
 static Fiber fibers[kMaxThreads * kMaxCluster];  // block after block
 static ucontext_t main_context;
 static Fiber* current;
-static unsigned block_threads;
+static unsigned block_threads, copying_threads;  // the last ones of them
+static unsigned ComputingThreads() { return block_threads - copying_threads; }
 static void (*kernel_call)(void*);
 static void* kernel_state;
 static void Enter() {
@@ -307,22 +312,32 @@ static void Start(Fiber& fiber, unsigned thread) {
   makecontext(&fiber.context, Enter, 0);
 }
 // Until the block is done (1) or waits for the others of its cluster (2). 0: some threads ended or
-// wait at another barrier than others.
+// wait at another barrier than others, or for what nobody does. Threads that copy have no barriers
+// with the others but the first.
+static unsigned long long bulk_events;  // what threads that spin wait for
 static int RunBlock(dim3 block, Fiber* threads) {
-  const unsigned n = block_threads = block.x * block.y * block.z;
+  const unsigned n = block_threads = block.x * block.y * block.z, computing = ComputingThreads();
   while (true) {
-    unsigned done = 0, waiting = 0;
+    unsigned done = 0, waiting = 0, spinning = 0;
+    const unsigned long long before = bulk_events;
+    bool goes_on = false;
     for (unsigned t = 0; t < n; ++t) {
       threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
       current = &threads[t];
-      current->waits_for_cluster = false;
+      if (t >= computing && current->is_done) continue;
+      current->waits_for_cluster = current->spins = false;
       swapcontext(&main_context, &current->context);
+      goes_on |= !current->spins;
+      if (t >= computing) continue;
       done += current->is_done;
       waiting += current->waits_for_cluster;
+      spinning += current->spins;
     }
-    if (done == n) return 1;
-    if (waiting == n) return 2;
-    if (done != 0 || waiting != 0) return 0;
+    const bool copies_done = n == computing || threads[computing].is_done;
+    if (done == computing) return copies_done ? 1 : 0;
+    if (waiting == computing) return 2;
+    if (done != 0 || waiting != 0 || (spinning != 0 && spinning != computing)) return 0;
+    if (!goes_on && bulk_events == before) return 0;
   }
 }
 // Each block runs as far as it gets, alone. False: see RunBlock, or blocks ended while others wait.
@@ -352,10 +367,14 @@ static bool RunCluster(dim3 block) {
     if (done != 0) return false;
   }
 }
+template <typename A> A ArgOf(void* arg) {
+  if constexpr (std::is_pointer<A>::value) return static_cast<A>(arg);
+  else return *static_cast<A*>(arg);
+}
 template <typename... A, size_t... I>
 static int LaunchWith(void (*f)(A...), void** args, dim3 grid, dim3 block,
                       std::index_sequence<I...>) {
-  auto call = [&] { f(static_cast<A>(args[I])...); };
+  auto call = [&] { f(ArgOf<A>(args[I])...); };
   kernel_call = [](void* state) { (*static_cast<decltype(call)*>(state))(); };
   kernel_state = &call;
   for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z)
@@ -365,8 +384,10 @@ static int LaunchWith(void (*f)(A...), void** args, dim3 grid, dim3 block,
   return 0;
 }
 template <typename... A>
-static int Launch(void (*f)(A...), void** args, dim3 grid, dim3 block, unsigned cluster) {
+static int Launch(void (*f)(A...), void** args, dim3 grid, dim3 block, unsigned cluster,
+                  unsigned copying) {
   cluster_size = cluster;
+  copying_threads = copying;
   return LaunchWith(f, args, grid, block, std::index_sequence_for<A...>());
 }
 )cuda";
@@ -410,6 +431,9 @@ std::string HostText(const CudaSource& source, bool late_copies) {
   for (const std::string name : {"fence_async_proxy", "start_products", "commit_products",
                                  "wait_for_products", "settle", "multiply_warpgroup"})
     ReplaceCalls(text, name, "emulated_" + name);
+  for (const std::string name : {"start_barriers", "wait_for(", "release(", "expect_bytes(",
+                                 "copy_box(", "barrier_of_computing"})
+    ReplaceCalls(text, name, "emulated_" + name);
   ReplaceCalls(text, "round_tiles", "emulated_round_tiles");
   ReplaceCalls(text, "flushed_exp2(", "emulated_flushed_exp2(");
   ReplaceCalls(text, "pack_f16(", "emulated_pack_f16(");
@@ -419,15 +443,17 @@ std::string HostText(const CudaSource& source, bool late_copies) {
   Replace(text, "#include <cuda_fp16.h>\n", "");
   Replace(text, "#include <cuda_bf16.h>\n", "");
   Replace(text, "extern \"C\" __global__", "__global__ static");
-  text = std::string(kHeader) + std::string(kWarpgroupEmulation) + text;
+  text =
+      std::string(kHeader) + std::string(kWarpgroupEmulation) + std::string(kBulkEmulation) + text;
   for (size_t i = 0; i < source.kernels.size(); ++i) {
     const CudaKernel& k = source.kernels[i];
     const auto dims = [](const std::array<int64_t, 3>& d) {
       return fmt::format("{{{}, {}, {}}}", d[0], d[1], d[2]);
     };
     text += fmt::format(
-        "extern \"C\" int run_kernel_{}(void** args) {{ return Launch({}, args, {}, {}, {}); }}\n",
-        i, k.name, dims(k.grid), dims(k.block), k.cluster);
+        "extern \"C\" int run_kernel_{}(void** args) {{ return Launch({}, args, {}, {}, {}, {}); "
+        "}}\n",
+        i, k.name, dims(k.grid), dims(k.block), k.cluster, k.copying_threads);
   }
   return text;
 }
@@ -463,6 +489,10 @@ Status RunKernels(void* library, const CudaSource& source, std::vector<ir::NDArr
     std::vector<void*> args;
     for (int32_t slot : source.kernels[i].args)
       args.push_back(buffers[static_cast<size_t>(slot)].mutable_bytes().data());
+    std::vector<EmulatedTensorMap> maps;
+    for (const TensorMap& map : source.kernels[i].tensor_maps)
+      maps.push_back(EmulatedMapOf(map, buffers[map.arg].mutable_bytes().data()));
+    for (EmulatedTensorMap& map : maps) args.push_back(&map);
     args.push_back(nullptr);
     if (run(args.data()) != 0) {
       return Internal(

@@ -42,7 +42,7 @@ static char* SeenByUnits() {
 }
 // All threads of the block do it, the last one last.
 static void emulated_fence_async_proxy() {
-  if (current->thread + 1 == block_threads)
+  if (current->thread + 1 == ComputingThreads())
     memcpy(SeenByUnits(), __start_kiln_shared, SharedBytes());
 }
 static void emulated_start_products() { current->has_started = true; }
@@ -132,7 +132,7 @@ template <int kUnderWay> void emulated_wait_for_products() {
 // What the four warps say together: registers of the first factor, or its descriptor in two of them.
 struct WarpgroupOperands { unsigned a[4]; unsigned long long b; };
 static void CheckOfWarpgroup(const WarpgroupOperands& mine, bool reads_a, WarpgroupOperands (&all)[128]) {
-  if (!current->has_started || block_threads % 128 != 0) __builtin_trap();
+  if (!current->has_started || ComputingThreads() % 128 != 0) __builtin_trap();
   const unsigned self = current->thread;
   auto& slots = shuffle_slots[current->shuffles++ % 2];
   memcpy(slots[self], &mine, sizeof mine);

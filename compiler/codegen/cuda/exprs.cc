@@ -389,12 +389,14 @@ CudaText CudaExprs::PrintRaw(Expr e) {
   return {ToMemory(e->type, Print(e))};
 }
 
+Linear CudaExprs::IndexOf(Expr index) {
+  return ToLinear(IsIndex(index) ? index : scope_.pool().Cast(ir::kIndex, index));
+}
+
 Place CudaExprs::PlaceOf(int32_t slot, std::span<const Expr> indices) {
   std::vector<Linear> linear;
   linear.reserve(indices.size());
-  for (Expr index : indices) {
-    linear.push_back(ToLinear(IsIndex(index) ? index : scope_.pool().Cast(ir::kIndex, index)));
-  }
+  for (Expr index : indices) linear.push_back(IndexOf(index));
   const std::span<const int64_t> shape = buffer(slot).shape;
   if (const Swizzle* swizzle = SwizzleOrNull(slot); swizzle != nullptr) {
     const Linear column = linear.back();

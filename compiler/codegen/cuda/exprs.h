@@ -79,6 +79,7 @@ class CudaExprs {
   // Each part of a && b knows what those before it say.
   ir::Expr SimplifyCondition(ir::Expr condition);
   Place PlaceOf(int32_t slot, std::span<const ir::Expr> indices);
+  arith::Linear IndexOf(ir::Expr index);
 
   // ---- text
   CudaText Print(ir::Expr e);            // of the program

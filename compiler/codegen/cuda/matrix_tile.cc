@@ -526,7 +526,7 @@ Status CudaMatrixTiles::MatchColumns(Tile& tile) {
 // thread reads.
 int64_t CudaMatrixTiles::SpareBuffers(const Tile& tile, const CudaExprs& exprs,
                                       int64_t copies_under_way) {
-  if (copies_under_way < 0) return 0;
+  if (copies_under_way == kNoCopies) return 0;
   int64_t spare = std::numeric_limits<int64_t>::max();
   for (const Expr load : {tile.a.load, tile.b.load}) {
     const int64_t ring = exprs.buffer(load->id).shape[0];

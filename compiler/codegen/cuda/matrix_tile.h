@@ -28,6 +28,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,6 +50,9 @@
 #include "compiler/lower/warp_registers.h"
 
 namespace kiln::codegen {
+
+// No copies are waited for.
+inline constexpr int64_t kNoCopies = std::numeric_limits<int64_t>::min();
 
 // Is the store the sum of a tile that matrix units are to compute?
 bool IsForMatrixUnits(const ir::Program& program, ir::Stmt store);
@@ -77,7 +81,7 @@ class CudaMatrixTiles {
         names_(names),
         preamble_(preamble) {}
 
-  // Emits the nest, behind a barrier with so many groups of copies under way; -1: that waits for none.
+  // Emits the nest, behind a barrier with so many groups of copies under way; kNoCopies: that waits for none.
   // InvalidArgument: why the tile does not fit; nothing is emitted then.
   Status Emit(const RegisterTile& tile, const ThreadsAround& threads, int64_t copies_under_way);
   // Is a tile that was emitted still being computed? Waits for it, or, in a ring with buffers to

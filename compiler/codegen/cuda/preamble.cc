@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "compiler/codegen/cuda/bulk_copies.h"
 #include "compiler/codegen/cuda/float8.h"
 
 namespace kiln::codegen {
@@ -253,6 +254,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
   }
   if (preamble.async_copies) text += kAsyncCopies;
   if (preamble.cluster) text += kClusters;
+  if (preamble.bulk_copies) text += BulkCopyDefinitions();
   if (!preamble.matrix_units.empty()) text += MatrixUnits(preamble);
   if (preamble.flushed_powers) text += kFlushedPowers;
   for (const std::string_view type : preamble.packed_types) text += Filled(kPack, {{"$P", type}});

@@ -11,6 +11,13 @@ namespace kiln::codegen {
 namespace {
 constexpr int64_t kAlignment = 16;  // of the widest vector access
 
+bool HasHint(const ir::Program& program, ir::Stmt stmt) {
+  if (stmt->kind == ir::StmtKind::kStore &&
+      program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kBulkCopies] != 0)
+    return true;
+  return std::ranges::any_of(stmt->children(), [&](ir::Stmt s) { return HasHint(program, s); });
+}
+
 void Collect(const ir::Program& program, ir::Stmt stmt, const Swizzles& swizzles,
              const lower::WarpRegisters& held, SharedLayout& layout) {
   if (stmt->kind == ir::StmtKind::kAlloc && !held.Holds(stmt->slot)) {
@@ -24,6 +31,10 @@ void Collect(const ir::Program& program, ir::Stmt stmt, const Swizzles& swizzles
   for (ir::Stmt child : stmt->children()) Collect(program, child, swizzles, held, layout);
 }
 }  // namespace
+
+bool WantsBulkCopies(const ir::Program& program, const ir::Kernel& kernel) {
+  return HasHint(program, kernel.body);
+}
 
 int64_t ElementsInBlock(const ir::Buffer& buffer) {
   const int64_t elements = buffer.num_elements();
@@ -41,6 +52,10 @@ SharedLayout LayOutShared(const ir::Program& program, const ir::Kernel& kernel) 
     layout.bytes =
         place.offset + RoundUp(ElementsInBlock(buffer) * buffer.type.bytes(), kAlignment);
     layout.alignment = std::max(layout.alignment, place.alignment);
+  }
+  if (WantsBulkCopies(program, kernel)) {
+    layout.bulk_barriers = layout.bytes;
+    layout.bytes += kBulkBarrierBytes;
   }
   return layout;
 }

@@ -1,4 +1,4 @@
-// Where the shared buffers of a GPU kernel lie.
+// Where the shared buffers of a GPU kernel lie, and the barriers of its bulk copies.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,13 @@
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
+
+// Has a stage that the kernel computes Hint::kBulkCopies (bulk_copies.h)?
+bool WantsBulkCopies(const ir::Program& program, const ir::Kernel& kernel);
+// Threads of such a kernel beside those that compute.
+inline constexpr int64_t kCopyingThreads = 32;
+// Of shared memory, for the barriers of a ring: two of 8 bytes for each of up to 8 buffers.
+inline constexpr int64_t kMostBulkBuffers = 8, kBulkBarrierBytes = 16 * kMostBulkBuffers;
 
 // Elements of a shared buffer in each block; of a buffer of a cluster, the elements of one part.
 int64_t ElementsInBlock(const ir::Buffer& buffer);
@@ -20,7 +27,8 @@ struct SharedBuffer {
 struct SharedLayout {
   std::vector<SharedBuffer> buffers;  // by alignment, the greatest first; else as their allocs are
   int64_t bytes = 0;                  // in all
-  int64_t alignment = 16;             // of the start
+  int64_t bulk_barriers = 0;  // where those of bulk copies are (bulk_copies.h), if there are any
+  int64_t alignment = 16;     // of the start
 };
 
 // Shared buffers that the kernel allocates and that are not in registers (lower/warp_registers.h), one

@@ -86,13 +86,19 @@ class Generator {
     CudaEmitter emitter(program_, kernel, buffer_names_, var_names_, names_, preamble_);
     KILN_ASSIGN_OR_RETURN(const std::string body, emitter.EmitBody(shared, is_dynamic));
     launch.unrolled_cost = emitter.unrolling().cost;
+    const CudaBulkCopies& bulk = emitter.bulk_copies();
+    if (bulk.is_used()) {
+      launch.copying_threads = kCopyingThreads;
+      launch.block[0] += kCopyingThreads;
+      launch.tensor_maps = bulk.maps();
+    }
     std::string text = fmt::format("// {} blocks of {} threads", Dimensions(launch.grid),
-                                   Dimensions(kernel.block));
+                                   Dimensions(launch.block));
     if (kernel.cluster > 1) text += fmt::format(", in clusters of {}", kernel.cluster);
     if (shared.bytes > 0)
       text +=
           fmt::format(", {} bytes of {}shared memory", shared.bytes, is_dynamic ? "dynamic " : "");
-    const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+    const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
     std::string bounds = std::to_string(threads);
     const int64_t blocks =
         std::min<int64_t>(kernel.hints[ir::Hint::kMinBlocks], kThreadsPerMultiprocessor / threads);
@@ -100,13 +106,13 @@ class Generator {
     const std::string cluster =
         kernel.cluster > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", kernel.cluster) : "";
     text += fmt::format("\nextern \"C\" __global__ void {}__launch_bounds__({})\n{}(\n{}) {{\n",
-                        cluster, bounds, launch.name, Parameters(kernel, launch));
+                        cluster, bounds, launch.name, Parameters(kernel, bulk, launch));
     if (options_.waits_for_previous) text += kWait;
     if (&kernel == &program_.kernels.front()) text += FaultText();
     return text + body + "}\n";
   }
 
-  std::string Parameters(const ir::Kernel& kernel, CudaKernel& launch) {
+  std::string Parameters(const ir::Kernel& kernel, const CudaBulkCopies& bulk, CudaKernel& launch) {
     std::string text;
     for (int32_t slot = 0; slot < program_.num_args(); ++slot) {
       if (!Uses(kernel.body, slot)) continue;
@@ -117,6 +123,9 @@ class Generator {
                           CudaTypeName(buffer.type), buffer_names_[static_cast<size_t>(slot)]);
       text += fmt::format(" /* [{}] */", fmt::join(buffer.shape, ", "));
     }
+    if (!bulk.is_used()) return text;
+    for (const std::string& name : bulk.map_names())
+      text += fmt::format(",\n    const __grid_constant__ TensorMap {}", name);
     return text;
   }
 

@@ -36,6 +36,7 @@ struct CudaKernel {
   std::string name;
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> block = {1, 1, 1};
+  int64_t copying_threads = 0;  // the last ones of them: they compute nothing (bulk_copies.h)
   int64_t cluster =
       1;  // blocks, consecutive along x; known to the kernel, which is launched as any
   int64_t static_shared_bytes = 0;

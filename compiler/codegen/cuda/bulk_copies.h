@@ -1,0 +1,135 @@
+// Tiles that the bulk copy engine of sm_90 (TMA) brings into shared memory: Hint::kBulkCopies of a
+// stage whose tiles are multiplied by units of four warps. Internal to this folder.
+//
+// As a program the tiles of a loop are a ring of buffers, filled ahead by asynchronous copies of all
+// threads (compiler/lower/fetch_ahead.h):
+//
+//   for s < ahead { copies of tiles s; commit }
+//   for t { barrier(ahead - 1); products of tiles t; if t + ahead < n { copies of t + ahead }; commit }
+//
+// That is what the interpreter runs and what races are checked on. On the GPU a warp of its own, behind
+// those that compute, has one thread that tells the engine of each tile; no thread computes an address
+// or waits for another but at the tiles (warp specialisation; CUTLASS 3, "Efficient GEMM in CUDA"):
+//
+//   thread that copies:  for u < n { wait until buffer u % depth is empty; copies of u into it }
+//   all others:          for t { wait until buffer t % depth is filled; products of t;
+//                                buffer of what is done: empty }
+//
+// Barriers in shared memory (mbarrier) say what is filled and what is empty.
+//
+// A tile can be brought so if element s of the buffer is element base + s of the array in all
+// dimensions, zeros where that is beyond the ends of the array: all that a loop over threads computes
+// then says no more than where the tile starts. The engine permutes the rows as swizzle.h does. Where
+// rows are interleaved the array is told of with more dimensions: of each 2 n rows 8, two halves, groups.
+//
+// What does not fit is refused: the hint is a search's choice, and nothing else would be as fast as it
+// expects.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/tensor_map.h"
+#include "compiler/arith/linear.h"
+#include "compiler/codegen/cuda/blocks.h"
+#include "compiler/codegen/cuda/exprs.h"
+#include "compiler/codegen/cuda/names.h"
+#include "compiler/codegen/cuda/preamble.h"
+#include "compiler/codegen/cuda/scope.h"
+#include "compiler/codegen/cuda/shared.h"
+#include "compiler/codegen/cuda/swizzle.h"
+#include "compiler/ir/program.h"
+
+namespace kiln::codegen {
+
+// The ring of a kernel that wants bulk copies. References are kept. One thread.
+class CudaBulkCopies {
+ public:
+  CudaBulkCopies(const ir::Program& program, const ir::Kernel& kernel, const Swizzles& swizzles,
+                 CudaScope& scope, CudaExprs& exprs, CudaBlocks& blocks, CudaNames& names,
+                 CudaPreamble& preamble);
+
+  // Where the kernel wants none, nothing below holds.
+  bool is_used() const { return is_used_; }
+  // Why the kernel can't have what it wants.
+  const Status& status() const { return status_; }
+
+  // The copies ahead of the loop, which the other warp does.
+  bool IsAhead(ir::Stmt stmt) const { return ahead_.contains(stmt); }
+  bool IsRing(ir::Stmt stmt) const { return loop_ != nullptr && stmt == loop_; }
+  const std::vector<ir::Stmt>& work() const { return work_; }
+  int64_t depth() const { return depth_; }
+  int64_t computing_threads() const { return kernel_.block[0]; }
+
+  // Finds out what the tiles are: rows are interleaved once the products have been emitted. Then
+  // emits barriers at `barriers`, the address of kBulkBarrierBytes, and the warp that copies.
+  // coordinate(kind): the text of the number of a block.
+  void EmitStart(std::string_view barriers,
+                 const std::function<std::string(ir::LoopKind)>& coordinate);
+  // Inside of the loop: before and behind its work. `is_next_under_way`: the products of this
+  // iteration are not waited for, those of the one before are done.
+  void EmitArrival();
+  void EmitRelease(bool is_next_under_way);
+
+  // Parameters of the kernel, in order: names, and what of the program's buffers they map.
+  const std::vector<std::string>& map_names() const { return map_names_; }
+  std::vector<TensorMap> maps() const;
+
+ private:
+  struct Copy {
+    ir::Stmt store = nullptr;
+    std::vector<int32_t> vars;  // of the loops around it
+  };
+  struct Tile {
+    int32_t slot = -1;
+    TensorMap map;                     // of the buffer that map.arg numbers
+    std::vector<arith::Linear> start;  // in the array's dimensions
+    int64_t panels = 1, width = 1;     // copies, and elements from one to the next in a row
+    int64_t panel = 0, buffer = 0;     // elements from one to the next in shared memory
+  };
+
+  Status FindRing();
+  bool FindRingIn(ir::Stmt stmt);
+  bool MatchRing(std::span<const ir::Stmt> stmts, size_t at);
+  void CollectCopies(ir::Stmt stmt, std::vector<int32_t>& vars);
+  Status FindTiles();
+  StatusOr<Tile> FindTile(const Copy& copy);
+  StatusOr<std::vector<arith::Linear>> StartOf(const Copy& copy, ir::Expr load,
+                                               std::vector<arith::Linear>& places);
+  Status CheckZeros(ir::Expr value, std::span<const int64_t> shape,
+                    const std::vector<arith::Linear>& places);
+  Status SplitRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of);
+  void EmitCopies(std::string_view buffer, std::string_view filled);
+  std::string IndexText(const arith::Linear& index);
+
+  const ir::Program& program_;
+  const ir::Kernel& kernel_;
+  const Swizzles& swizzles_;
+  CudaScope& scope_;
+  CudaExprs& exprs_;
+  CudaBlocks& blocks_;
+  CudaNames& names_;
+  CudaPreamble& preamble_;
+
+  const bool is_used_;
+  Status ring_status_, status_;
+  std::vector<ir::Stmt> around_;  // loops around the ring, outermost first
+  std::set<ir::Stmt> ahead_;
+  ir::Stmt loop_ = nullptr;
+  std::vector<ir::Stmt> work_;
+  std::vector<Copy> copies_;
+  int64_t depth_ = 0, ahead_count_ = 0;
+  std::vector<Tile> tiles_;
+  int32_t iteration_ = -1;  // of the thread that copies: a variable of the scope
+  std::string filled_, emptied_;
+  std::vector<std::string> map_names_;
+};
+
+// Their definitions above the kernels.
+std::string_view BulkCopyDefinitions();
+
+}  // namespace kiln::codegen
