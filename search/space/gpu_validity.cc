@@ -7,6 +7,7 @@
 #include "base/integers.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"
+#include "search/space/bulk_copies.h"
 #include "search/space/matrix_product.h"
 #include "search/space/online_tiles.h"
 #include "search/space/sketch_rules/rules.h"
@@ -164,8 +165,9 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
           state.stage(s).op->name(), use.cluster, max_cluster_blocks);
     }
     if (use.vthreads > most_vthreads) return refuse("virtual threads", use.vthreads, most_vthreads);
-    if (use.shared_bytes > hardware.max_shared_memory_per_block_bytes) {
-      return refuse("bytes of shared memory per block", use.shared_bytes,
+    const int64_t shared_bytes = use.shared_bytes + BulkBarrierBytes(state, s);
+    if (shared_bytes > hardware.max_shared_memory_per_block_bytes) {
+      return refuse("bytes of shared memory per block", shared_bytes,
                     hardware.max_shared_memory_per_block_bytes);
     }
     if (use.ahead_words > kMaxAheadWords) {

@@ -8,6 +8,7 @@
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/space/bulk_copies.h"
 #include "search/space/matrix_product.h"
 #include "search/space/thread_shapes.h"
 
@@ -153,6 +154,7 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
 
 bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps) {
   bool changed = SimplifySwizzles(filled, steps);
+  changed = SimplifyBulkCopies(filled, steps) || changed;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (!IsLayout(steps, i)) continue;
     // Layouts are given when all stages are made: the number is still the stage's.

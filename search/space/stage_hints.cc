@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/schedule/steps/steps.h"
+#include "search/space/bulk_copies.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
 #include "search/space/shared_layout.h"
@@ -136,7 +137,7 @@ constexpr HintChoice kHintChoices[] = {
      .parameter = "bulk_copies",
      .mutation = "bulk copies",
      .gpu_weight = 0.02,
-     .stages = NoStages,
+     .stages = ProductsOfWarpgroups,
      .values = OffAndOn},
 };
 static_assert(std::size(kHintChoices) == ir::kNumHints);

@@ -1,0 +1,184 @@
+#include "search/space/bulk_copies.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/integers.h"
+#include "compiler/arith/linear.h"
+#include "compiler/dag/packed_inputs.h"
+#include "compiler/ir/matrix_unit_scope.h"
+#include "compiler/schedule/async_copy.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/space/gpu_validity.h"
+#include "search/space/matrix_product.h"
+#include "search/space/shared_layout.h"
+#include "search/space/thread_shapes.h"
+
+namespace kiln::search {
+namespace {
+
+using ir::Expr;
+using ir::Op;
+using schedule::Attach;
+using schedule::State;
+
+constexpr int64_t kPieceBytes = 16, kMostOfBox = 256, kBarrierBytes = 128, kMostBuffers = 8;
+// With those that copy a block must not have too many.
+constexpr int64_t kMostThreads = 896;
+constexpr size_t kMostDimensions = 5;
+
+// Is the condition that an index is at or behind the beginning of its dimension, or before its end?
+bool IsEnd(Expr part, Expr load, std::span<const int64_t> shape) {
+  if (part->op != Op::kLt && part->op != Op::kGe) return false;
+  const arith::Linear difference = arith::Linearize(part->arg(0)) - arith::Linearize(part->arg(1));
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const arith::Linear index = arith::Linearize(load->arg(d));
+    if (difference == (part->op == Op::kGe ? index : index - arith::Constant(shape[d])))
+      return true;
+  }
+  return false;
+}
+
+bool AreEnds(Expr condition, Expr load, std::span<const int64_t> shape) {
+  if (condition->op != Op::kAnd) return IsEnd(condition, load, shape);
+  return std::ranges::all_of(condition->args(),
+                             [&](Expr part) { return AreEnds(part, load, shape); });
+}
+
+// Does the operator copy elements that are as far apart where they come from, and have zeros beyond the
+// ends of that alone? What is computed where it is read copies itself.
+std::optional<int> SourceOf(const State& state, int s) {
+  const dag::OpNode& node = state.dag()->node(s);
+  if (node.op->is_placeholder() || node.op->is_reduction() || node.op->num_outputs() != 1)
+    return std::nullopt;
+  Expr value = node.op->body();
+  const Expr load = ir::CopiedLoad(value);
+  if (load == nullptr || load->num_args != node.op->axes().size()) return std::nullopt;
+  const int from = node.inputs[load->id].op;
+  const std::vector<int64_t>& shape = state.dag()->shape({from, node.inputs[load->id].output});
+  for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
+    const arith::Linear index = arith::Linearize(load->arg(static_cast<size_t>(d)));
+    const bool is_shifted = index.terms.size() == 1 && index.terms[0].coefficient == 1 &&
+                            index.terms[0].atom->op == Op::kVar && index.terms[0].atom->id == d;
+    if (!is_shifted) return std::nullopt;
+  }
+  bool has_zeros = false;
+  for (; value != load; value = value->arg(1)) {
+    has_zeros = true;
+    if (!AreEnds(value->arg(0), load, shape)) return std::nullopt;
+  }
+  if (state.attach(from).kind != Attach::kInlined) return from;
+  // Zeros of zeros would be those of another array.
+  return has_zeros ? std::nullopt : SourceOf(state, from);
+}
+
+// The rows of the first factor, if they are interleaved: groups of so many.
+int64_t RowsOfGroup(const State& state, int s, const MatrixProduct& product) {
+  const dag::Operator& op = *state.stage(s).op;
+  const MatrixSplits splits = MatrixSplitsOf(state, s);
+  int64_t threads = 0;
+  int rows = 0;
+  const size_t before = product.axes.size() - splits.lengths.size();
+  for (size_t axis = before; axis < product.axes.size(); ++axis) {
+    if (product.axes[axis] != MatrixAxis::kRow || op.axes()[static_cast<int>(axis)].extent == 1)
+      continue;
+    ++rows;
+    threads = splits.lengths[axis - before][1];
+    const bool is_plain = std::ranges::any_of(product.first->args(), [&](Expr index) {
+      return index->op == Op::kVar && index->id == static_cast<int32_t>(axis) &&
+             index != product.first->args().back();
+    });
+    if (!is_plain) return 0;
+  }
+  return rows == 1 && product.IsAlongDepth(product.first) ? 2 * threads : 0;
+}
+
+// Of the dimension of the array that the row axis is the index of.
+bool HasWholeGroups(const State& state, int s, const MatrixProduct& product, int64_t group) {
+  if (group == 0) return true;
+  const dag::Operator& op = *state.stage(s).op;
+  for (size_t axis = 0; axis < product.axes.size(); ++axis) {
+    const int64_t extent = op.axes()[static_cast<int>(axis)].extent;
+    if (product.axes[axis] == MatrixAxis::kRow && extent > 1 && extent % group != 0) return false;
+  }
+  return true;
+}
+
+bool IsBox(const State& state, int f) {
+  const std::optional<int> from = SourceOf(state, f);
+  if (!from) return false;
+  const dag::Dag& dag = *state.dag();
+  const schedule::Stage& stage = state.stage(f);
+  const std::vector<int64_t>& shape = dag.shape({*from, 0});
+  const int64_t bytes = stage.op->type().bytes();
+  if (shape.size() > kMostDimensions || shape.size() < 2 || bytes > 4 ||
+      shape.back() * bytes % kPieceBytes != 0)
+    return false;
+  const std::vector<int> packed = dag::PackedInputs(dag);
+  if (std::ranges::find(packed, *from) != packed.end()) return false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t extent = std::max<int64_t>(1, stage.iters[d].extent);
+    const bool is_last = d + 1 == shape.size();
+    if (is_last ? extent * bytes % kPieceBytes != 0 : extent > kMostOfBox) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<int> ProductsOfWarpgroups(const State& state) {
+  std::vector<int> stages;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (ir::MatrixUnitScopeOf(state.stage(s).hints) == ir::MatrixUnitScope::kWarpgroup)
+      stages.push_back(s);
+  }
+  return stages;
+}
+
+bool CanCopyInBulk(const State& state, int s) {
+  const schedule::Stage& stage = state.stage(s);
+  if (!stage.asynchronous || stage.buffering < 2 || stage.buffering > kMostBuffers) return false;
+  const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
+  if (!product) return false;
+  // Groups of threads that share a sum out have tiles of their own.
+  const MatrixSplits splits = MatrixSplitsOf(state, s);
+  int64_t threads = 1, root = s;
+  for (const std::vector<int64_t>& lengths : splits.lengths) threads *= lengths[1];
+  while (state.attach(static_cast<int>(root)).kind == Attach::kIter)
+    root = state.attach(static_cast<int>(root)).stage;
+  if (splits.lengths.empty() || threads > kMostThreads ||
+      UseOfKernel(state, static_cast<int>(root)).threads != threads)
+    return false;
+  if (!HasWholeGroups(state, s, *product, RowsOfGroup(state, s, *product))) return false;
+  int fetched = 0;
+  for (const int f : FetchedStages(state)) {
+    if (state.attach(f).stage != s) continue;
+    if (IsCopied(state, f) || !schedule::CanCopyAsync(state, f) || !IsBox(state, f)) return false;
+    ++fetched;
+  }
+  return fetched == 2;
+}
+
+int64_t BulkBarrierBytes(const State& state, int root) {
+  for (const int product : ProductsOfWarpgroups(state)) {
+    if (state.stage(product).hints[ir::Hint::kBulkCopies] == 0) continue;
+    int s = product;
+    while (state.attach(s).kind == Attach::kIter) s = state.attach(s).stage;
+    if (s == root) return kBarrierBytes;
+  }
+  return 0;
+}
+
+bool SimplifyBulkCopies(const State& filled, std::vector<schedule::StepPtr>& steps) {
+  bool changed = false;
+  for (schedule::StepPtr& step : steps) {
+    if (schedule::HintOf(*step, ir::Hint::kBulkCopies).value_or(0) == 0 ||
+        CanCopyInBulk(filled, step->stage()))
+      continue;
+    step = schedule::HintStep(step->stage(), ir::Hint::kBulkCopies, 0);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace kiln::search

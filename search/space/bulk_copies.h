@@ -1,0 +1,26 @@
+// Which products of four warps' units can have their tiles brought by the bulk copy engine of sm_90
+// (Hint::kBulkCopies; compiler/codegen/cuda/bulk_copies.h says what it does).
+#pragma once
+
+#include <vector>
+
+#include "compiler/schedule/state.h"
+
+namespace kiln::search {
+
+// Products of four warps' units, ascending: stages that have the hint, on or off.
+std::vector<int> ProductsOfWarpgroups(const schedule::State& state);
+
+// Does code generation take the hint on such a stage? Its tiles are fetched asynchronously, as they lie
+// in arrays of up to 5 dimensions with rows of a multiple of 16 bytes, zeros beyond their ends, at most
+// 256 elements along a dimension; where rows are interleaved, those of the array are whole groups of
+// them. The extents must be filled.
+bool CanCopyInBulk(const schedule::State& state, int s);
+
+// Bytes of shared memory that the barriers of kernel `root` take.
+int64_t BulkBarrierBytes(const schedule::State& state, int root);
+
+// Takes the hint from those that can't. Returns whether a step changed.
+bool SimplifyBulkCopies(const schedule::State& filled, std::vector<schedule::StepPtr>& steps);
+
+}  // namespace kiln::search

@@ -1,0 +1,142 @@
+// Tiles that the bulk copy engine brings, as the search samples and changes them: over products and
+// convolutions of all types and shapes the CUDA text computes what the program says.
+//
+// KILN_SEED (default 1) and KILN_CANDIDATES (default 3, of each workload) choose which and how many;
+// a failure prints workload, seed and steps.
+#include "search/space/bulk_copies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <span>
+
+#include "base/status_testing.h"
+#include "compiler/codegen/cuda/checks.h"
+#include "compiler/codegen/cuda/compile.h"
+#include "compiler/codegen/cuda/emulation_testing.h"
+#include "compiler/codegen/cuda/source.h"
+#include "compiler/dag/ops/op_cases_testing.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/evolution/mutation.h"
+#include "search/evolution/rebuild.h"
+#include "search/sampling/sample_gpu.h"
+#include "search/space/matrix_product.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::State;
+using testing::HasSubstr;
+
+uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+Task MakeTask(const dag::OpCase& c) {
+  return Task(c.Build(), *target::ParseTarget("cuda -arch=sm_90 -math=tf32"), {}, "[]");
+}
+
+bool HasBulkCopies(const State& state) {
+  const std::optional<int> s = MatrixStageOf(state);
+  return s && state.stage(*s).hints[ir::Hint::kBulkCopies] != 0;
+}
+
+// Samples of all sketches in turn, every second one with its tiles changed.
+std::vector<State> BulkStates(const Task& task, uint64_t seed, size_t count) {
+  Parameters parameters;
+  parameters.matrix_unit_prob = parameters.warpgroup_prob = 1;
+  const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
+  Rng rng(seed);
+  std::vector<State> states;
+  for (size_t draw = 0; draw < 400 * sketches.size() && states.size() < count; ++draw) {
+    const Sketch& sketch = sketches[draw % sketches.size()];
+    StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
+    if (state.ok() && states.size() % 2 == 1) {
+      const auto mutation =
+          MutateAs(MutationKind::kTileSize, task, parameters, {state->steps(), sketch.steps}, rng);
+      Drop why = Drop::kIllegal;
+      if (!mutation.ok()) continue;
+      state = Rebuild(task, mutation->steps, why);
+    }
+    if (state.ok() && HasBulkCopies(*state)) states.push_back(*std::move(state));
+  }
+  return states;
+}
+
+double ToleranceOf(const dag::OpCase& c) {
+  if (!c.dtype.is_float()) return 0;
+  return c.dtype == ir::kFloat8E5M2 ? 0.26 : c.dtype.bits == 8 ? 0.13 : 1e-2;
+}
+
+// Rows that are whole groups, and ends that are not; windows, strides of their own, batches; tails of
+// sums and of columns.
+constexpr dag::OpCase kCases[] = {
+    {"matmul", "128,64,128", "", ir::kFloat16},
+    {"matmul", "256,256,64", "relu", ir::kBFloat16},
+    {"matmul", "64,40,152", "", ir::kFloat16},
+    {"dense", "192,48,128", "bias", ir::kFloat16},
+    {"dense", "64,100,72", "", ir::kFloat16},
+    {"batch_matmul", "3,64,32,64", "", ir::kFloat16},
+    {"batch_matmul", "2,128,48,64,transpose_b=1", "", ir::kFloat16},
+    {"conv2d_nhwc", "1,14,14,32,32,3,3,1,1", "bias,relu", ir::kFloat16},
+    {"conv2d_nhwc", "2,7,7,24,16,3,3,1,1", "", ir::kFloat16},
+    {"conv2d_nhwc", "2,15,15,16,16,3,3,2,1", "relu", ir::kBFloat16},
+    {"conv2d_nhwc", "1,16,16,32,64,1,1,1,0", "", ir::kFloat16},
+    {"conv1d_nwc", "1,64,32,32,3,1,1", "", ir::kFloat16},
+    {"dense", "128,48,64", "", ir::kFloat32},
+    {"dense", "128,48,128", "", ir::kInt8},
+    {"dense", "64,40,144", "", ir::kInt8},
+    {"dense", "64,48,128", "", ir::kFloat8E4M3},
+};
+
+TEST(BulkCopies, CandidatesComputeWhatTheProgramSays) {
+  const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
+  for (const dag::OpCase& c : kCases) {
+    SCOPED_TRACE(fmt::format("{}, seed {}", c.Name(), seed));
+    const Task task = MakeTask(c);
+    const std::vector<State> states = BulkStates(task, seed, EnvironmentOr("KILN_CANDIDATES", 3));
+    EXPECT_GE(states.size(), 2u);
+    for (const State& state : states) {
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
+      ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+      EXPECT_THAT(source.text, HasSubstr("copy_box("));
+      EXPECT_EQ(source.kernels.back().tensor_maps.size() + source.kernels[0].tensor_maps.size(),
+                source.kernels.size() == 1 ? 4u : 2u);
+      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+      if (!codegen::FindNvrtc().ok()) continue;
+      ASSERT_OK_AND_ASSIGN(const codegen::Cubin cubin, codegen::CompileSource(source, "sm_90"));
+      EXPECT_EQ(cubin.log, "");
+    }
+  }
+}
+
+// What is sampled is what code can be made of.
+TEST(BulkCopies, SamplesFit) {
+  for (const dag::OpCase& c : kCases) {
+    SCOPED_TRACE(c.Name());
+    const Task task = MakeTask(c);
+    for (const State& state : BulkStates(task, 7, 20)) {
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
+      EXPECT_OK(codegen::GenerateCuda(program).status());
+    }
+  }
+}
+
+// Rows that are no whole groups, sums that groups of threads share, factors through registers: none.
+TEST(BulkCopies, WhatDoesNotFitGetsNone) {
+  for (const dag::OpCase& c : {dag::OpCase{"matmul", "49,40,80", "", ir::kFloat16},
+                               dag::OpCase{"matmul", "64,40,147", "", ir::kFloat16}}) {
+    SCOPED_TRACE(c.Name());
+    EXPECT_TRUE(BulkStates(MakeTask(c), 3, 1).empty());
+  }
+}
+
+}  // namespace
+}  // namespace kiln::search
