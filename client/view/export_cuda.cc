@@ -76,7 +76,14 @@ std::string Comment(const std::string& name, const std::string& text) {
   return out;
 }
 
-std::string Head(const ExportedKernel& kernel, std::string_view arch_flag, bool half_types) {
+bool HasTensorMaps(const codegen::CudaSource& source) {
+  return std::ranges::any_of(source.kernels, [](const codegen::CudaKernel& kernel) {
+    return !kernel.tensor_maps.empty();
+  });
+}
+
+std::string Head(const ExportedKernel& kernel, std::string_view arch_flag, bool half_types,
+                 bool has_tensor_maps) {
   std::string text = fmt::format("// {}: a kernel tuned by Kiln.\n//\n", kernel.description);
   text += Comment("workload", kernel.workload_key);
   if (!kernel.preparation.empty()) text += Comment("prepared", kernel.preparation + ", before");
@@ -91,6 +98,7 @@ std::string Head(const ExportedKernel& kernel, std::string_view arch_flag, bool 
   std::string program = kernel.file_name;
   if (program.ends_with(".cu")) program.resize(program.size() - 3);
   text += fmt::format("//\n// nvcc {} -O3 -o {} {}\n\n", arch_flag, program, kernel.file_name);
+  if (has_tensor_maps) text += "#include <cuda.h>\n";
   text += "#include <cuda_runtime.h>\n";
   if (half_types) text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
   text +=
@@ -112,6 +120,14 @@ std::string LaunchFunction(const std::string& name, const codegen::CudaSource& s
           "    static const cudaError_t attribute =\n        cudaFuncSetAttribute({}, "
           "cudaFuncAttributeMaxDynamicSharedMemorySize, {});\n    check(attribute);\n",
           function, kernel.dynamic_shared_bytes);
+    }
+    for (size_t i = 0; i < kernel.tensor_maps.size(); ++i) {
+      const TensorMap& map = kernel.tensor_maps[i];
+      text += fmt::format(
+          "    CUtensorMap map{} = tensor_map(b[{}], {}, {{{}}}, {{{}}}, {{{}}}, {});\n", i,
+          map.arg, map.element_bytes, fmt::join(map.extents, ", "), fmt::join(map.strides, ", "),
+          fmt::join(map.box, ", "), map.swizzle_bytes);
+      args.push_back(fmt::format("&map{}", i));
     }
     text += fmt::format("    void* args[] = {{{}}};\n", fmt::join(args, ", "));
     text += fmt::format(
@@ -171,6 +187,35 @@ struct Buffer {
   long long index_limit;        // inputs that are indices: values in [0, index_limit)
   double relative, absolute;    // |got - want| <= absolute * max|want| + relative * |want|
 };
+
+)cuda";
+
+// Behind kDeclarations, where a kernel takes some.
+constexpr char kTensorMaps[] =
+    R"cuda(// A part of an array, for the bulk copy engine; extents in elements, strides in bytes.
+CUtensorMap tensor_map(void* array, int element_bytes, std::vector<cuuint64_t> extents,
+                       std::vector<cuuint64_t> strides, std::vector<cuuint32_t> box, int swizzle_bytes) {
+  void* encode = nullptr;
+  cudaDriverEntryPointQueryResult found;
+  check(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &encode, cudaEnableDefault, &found));
+  if (encode == nullptr) std::fprintf(stderr, "this driver knows no tensor maps\n"), std::exit(2);
+  const std::vector<cuuint32_t> steps(extents.size(), 1);
+  CUtensorMap map;
+  const CUresult result = ((decltype(&cuTensorMapEncodeTiled))encode)(
+      &map,
+      element_bytes == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+      : element_bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16
+                           : CU_TENSOR_MAP_DATA_TYPE_UINT32,
+      (cuuint32_t)extents.size(), array, extents.data(), strides.data(), box.data(), steps.data(),
+      CU_TENSOR_MAP_INTERLEAVE_NONE,
+      swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+      : swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+      : swizzle_bytes == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                            : CU_TENSOR_MAP_SWIZZLE_NONE,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) std::fprintf(stderr, "a tensor map is refused: %d\n", result), std::exit(2);
+  return map;
+}
 
 )cuda";
 
@@ -402,13 +447,15 @@ StatusOr<ExportedFile> ExportCuda(const ExportedKernel& kernel) {
   file.arch_flag = arch == kernel.arch
                        ? "-arch=" + arch
                        : fmt::format("-gencode=arch=compute_{0},code=sm_{0}", arch.substr(3));
-  file.text = Head(kernel, file.arch_flag, half_types) + InNamespace("tuned", tuned_source.text) +
+  const bool has_tensor_maps = HasTensorMaps(tuned_source);
+  file.text = Head(kernel, file.arch_flag, half_types, has_tensor_maps) +
+              InNamespace("tuned", tuned_source.text) +
               "// The same computation, one thread per output element.\n" +
               InNamespace("reference", reference_source.text) + kDeclarations + tuned_table +
               reference_table +
               fmt::format("const double kFlops = {:g};  // 0: not known\n\n",
                           std::max(0.0, kernel.flop_count)) +
-              LaunchFunction("tuned", tuned_source) +
+              (has_tensor_maps ? kTensorMaps : "") + LaunchFunction("tuned", tuned_source) +
               LaunchFunction("reference", reference_source) + Main(half_types, reference);
   return file;
 }
