@@ -60,6 +60,20 @@ TEST(ArtifactTest, CarriesHowInputsArePacked) {
             "packing { axis: 1 extent: 3 step: 1 } packing { extent: 2 step: 1 } is_packed: true");
 }
 
+TEST(ArtifactTest, CarriesTensorMaps) {
+  codegen::Compiled compiled = Sample();
+  compiled.launches[0].tensor_maps = {{.arg = 1,
+                                       .element_bytes = 2,
+                                       .extents = {64, 8},
+                                       .strides = {128},
+                                       .box = {32, 4},
+                                       .swizzle_bytes = 64}};
+  const v1::Artifact artifact = MakeArtifact(std::move(compiled), "cuda");
+  EXPECT_EQ(artifact.plan().launches(0).tensor_maps(0).ShortDebugString(),
+            "arg: 1 element_bytes: 2 extents: 64 extents: 8 strides: 128 box: 32 box: 4 "
+            "swizzle_bytes: 64");
+}
+
 // The digest is a name that others keep: it must never change for the same content.
 TEST(ArtifactTest, DigestIsStable) {
   EXPECT_EQ(MakeArtifact(Sample(), "cuda").digest(),
@@ -97,6 +111,17 @@ TEST(ArtifactTest, DigestDependsOnEachField) {
   differs("shared",
           [](A a) { a.mutable_plan()->mutable_launches(0)->set_dynamic_shared_bytes(0); });
   differs("order", [](A a) { a.mutable_plan()->mutable_launches(0)->set_args(0, 1); });
+  const auto differs_in_map = [&](const char* what,
+                                  const std::function<void(v1::TensorMap&)>& change) {
+    differs(what, [&](A a) { change(*a.mutable_plan()->mutable_launches(0)->add_tensor_maps()); });
+  };
+  differs_in_map("map", [](v1::TensorMap&) {});
+  differs_in_map("map of", [](v1::TensorMap& m) { m.set_arg(1); });
+  differs_in_map("map bytes", [](v1::TensorMap& m) { m.set_element_bytes(1); });
+  differs_in_map("map extents", [](v1::TensorMap& m) { m.add_extents(1); });
+  differs_in_map("map strides", [](v1::TensorMap& m) { m.add_strides(1); });
+  differs_in_map("map box", [](v1::TensorMap& m) { m.add_box(1); });
+  differs_in_map("map swizzle", [](v1::TensorMap& m) { m.set_swizzle_bytes(1); });
   differs("launches", [](A a) { a.mutable_plan()->add_launches()->set_symbol("k"); });
   v1::Artifact renamed = artifact;
   renamed.set_digest("other");

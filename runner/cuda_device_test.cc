@@ -304,6 +304,44 @@ TEST_F(CudaDeviceTest, RefusesLaunchesThatTheGpuDoesNotTake) {
   expect_refused(artifact, "expected one for cuda");
 }
 
+// Behind all else, of the arguments' addresses in that call.
+TEST_F(CudaDeviceTest, TensorMapsAreParameters) {
+  MakeDevice({.lead_in_ns = 0});
+  static CuTensorMap seen;
+  cuda_.kernels["add"].tensor_maps = 1;
+  cuda_.kernels["add"].run = [](const FakeLaunch& launch) {
+    seen = FakeParameter<CuTensorMap>(launch, 2);
+    return 0;
+  };
+  v1::Artifact artifact = Add();
+  for (v1::ArgSpec& spec : *artifact.mutable_plan()->mutable_args()) {
+    spec.set_dtype("float32");
+    spec.add_shape(2);
+    spec.add_shape(4);
+    spec.set_alignment_bytes(64);
+  }
+  artifact.mutable_plan()->mutable_args(1)->set_role(v1::ArgSpec::OUTPUT);
+  v1::TensorMap& map = *LaunchOf(artifact).add_tensor_maps();
+  map.set_element_bytes(4);
+  for (int64_t extent : {4, 2}) map.add_extents(extent);
+  map.add_strides(16);
+  for (int64_t extent : {4, 1}) map.add_box(extent);
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(artifact));
+  ASSERT_OK(device_->Run(*program, args_));
+  EXPECT_EQ(seen.words[2], 2u);  // dimensions
+  EXPECT_EQ(seen.words[5], 16u);
+  EXPECT_TRUE(cuda_.memory.lower_bound(seen.words[0]) != cuda_.memory.begin());
+
+  const auto refusal = [&] { return std::string(device_->Load(artifact).status().message()); };
+  map.set_extents(1, 3);
+  EXPECT_THAT(refusal(), HasSubstr("kernel 'add': maps 48 bytes of argument 'in', which has 32"));
+  map.set_extents(1, 2);
+  map.set_arg(2);
+  EXPECT_THAT(refusal(), HasSubstr("kernel 'add': maps argument 2 of a plan with 2"));
+  map.set_strides(0, 8);
+  EXPECT_THAT(refusal(), HasSubstr("stride 1 is 8 bytes"));
+}
+
 TEST_F(CudaDeviceTest, RefusesEveryCutOffCubin) {
   const std::string cubin = EmptyCubin();
   ASSERT_OK(CheckCubin(cubin));

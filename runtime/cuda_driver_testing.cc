@@ -144,14 +144,18 @@ CuResult LaunchKernel(CuFunction function, unsigned gx, unsigned gy, unsigned gz
     Execute(name, launch);
     return Fake().sticky;
   }
-  // The parameters are copied when the launch is recorded. All of ours have 8 bytes.
+  // The parameters are copied when the launch is recorded.
+  const FakeCuda::Kernel& kernel = KernelOf(function);
   std::vector<uint64_t> values;
-  for (int i = 0; i < KernelOf(function).parameters; ++i) {
+  std::vector<CuTensorMap> maps;
+  for (int i = 0; i < kernel.parameters; ++i)
     values.push_back(*static_cast<uint64_t*>(parameters[i]));
-  }
+  for (int i = 0; i < kernel.tensor_maps; ++i)
+    maps.push_back(*static_cast<CuTensorMap*>(parameters[kernel.parameters + i]));
   Record(stream, [=]() mutable {
     std::vector<void*> pointers;
     for (uint64_t& value : values) pointers.push_back(&value);
+    for (CuTensorMap& map : maps) pointers.push_back(&map);
     FakeLaunch again = launch;
     again.parameters = pointers.data();
     Execute(name, again);
@@ -175,6 +179,21 @@ CuResult LaunchKernelEx(const CuLaunchConfig* config, CuFunction function, void*
   return LaunchKernel(function, config->grid[0], config->grid[1], config->grid[2], config->block[0],
                       config->block[1], config->block[2], config->shared_bytes, config->stream,
                       parameters, extra);
+}
+
+// The words are the array's address, the type, dimensions, extents, strides and the box.
+CuResult EncodeTiled(CuTensorMap* map, int type, unsigned rank, CuPointer begin,
+                     const uint64_t* extents, const uint64_t* strides, const unsigned* box,
+                     const unsigned*, int, int swizzle, int, int) {
+  *map = {};
+  uint64_t* word = map->words;
+  *word++ = begin;
+  *word++ = static_cast<uint64_t>(type) << 8 | static_cast<uint64_t>(swizzle);
+  *word++ = rank;
+  word = std::copy_n(extents, rank, word);
+  word = std::copy_n(strides, rank - 1, word);
+  std::copy_n(box, std::min<size_t>(rank, map->words + 16 - word), word);
+  return 0;
 }
 
 void AddDevices(CudaDriver& d) {
@@ -233,8 +252,9 @@ void AddKernels(CudaDriver& d) {
   };
   d.FuncGetParamInfo = [](CuFunction function, size_t index, size_t* offset, size_t* bytes) {
     *offset = 8 * index;
-    *bytes = 8;
-    return index < static_cast<size_t>(KernelOf(function).parameters) ? 0 : 1;
+    const FakeCuda::Kernel& kernel = KernelOf(function);
+    *bytes = index < static_cast<size_t>(kernel.parameters) ? 8 : sizeof(CuTensorMap);
+    return index < static_cast<size_t>(kernel.parameters + kernel.tensor_maps) ? 0 : 1;
   };
   d.OccupancyMaxActiveClusters = [](int* clusters, CuFunction, const CuLaunchConfig* config) {
     *clusters = Fake().active_clusters;
@@ -373,6 +393,7 @@ CudaDriver MakeDriver() {
   AddEvents(d);
   d.LaunchKernel = LaunchKernel;
   d.LaunchKernelEx = LaunchKernelEx;
+  d.TensorMapEncodeTiled = EncodeTiled;
   return d;
 }
 

@@ -32,7 +32,8 @@ struct FakeCuda {
   };
   struct Kernel {
     std::function<CuResult(const FakeLaunch&)> run;  // not 0: a sticky error
-    int parameters = 0;
+    int parameters = 0;                              // of 8 bytes
+    int tensor_maps = 0;                             // behind them
     int max_threads = 1024;
     int static_shared_bytes = 0;
     int dynamic_shared_bytes = 0;  // as allowed last

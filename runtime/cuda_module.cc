@@ -192,7 +192,8 @@ StatusOr<CuTensorMap> EncodeTensorMap(const CudaDriver& driver, const TensorMap&
   KILN_RETURN_IF_ERROR(CheckTensorMap(map));
   if (driver.TensorMapEncodeTiled == nullptr) {
     return FailedPrecondition(
-        "the kernel is told of arrays by tensor maps, which this driver does not know: CUDA 12.0 or "
+        "the kernel is told of arrays by tensor maps, which this driver does not know: CUDA 12.0 "
+        "or "
         "later does");
   }
   const auto rank = map.extents.size();

@@ -189,6 +189,20 @@ TEST(NetworkTest, RefusesKernels) {
                 n.kernels[0].launches[0].args = {3};
               }),
               HasSubstr("it names argument 3, and there are 3"));
+  const auto refusal_of_map = [](const TensorMap& map) {
+    return RefusalOf([&](Network& n) {
+      n.target.kind = "cuda";
+      n.kernels[0].launches[0].tensor_maps = {map};
+    });
+  };
+  TensorMap map = {.arg = 0, .element_bytes = 4, .extents = {4}, .strides = {}, .box = {4}};
+  EXPECT_THAT(refusal_of_map({}), HasSubstr("it has 0 extents"));
+  map.arg = 3;
+  EXPECT_THAT(refusal_of_map(map), HasSubstr("it names argument 3, and there are 3"));
+  map.arg = 0;
+  map.extents = {1 << 20};
+  EXPECT_THAT(refusal_of_map(map),
+              HasSubstr("a launch of 'add' maps 4194304 bytes of a buffer of"));
 }
 
 TEST(NetworkTest, RefusesWrongDataFlow) {
