@@ -141,6 +141,23 @@ Status CudaBulkCopies::FindTiles() {
   return OkStatus();
 }
 
+// Where one loop numbers all blocks.
+void CudaBulkCopies::FindOrder() {
+  block_grid_.reset();
+  const Stmt* only = nullptr;
+  for (const Stmt& loop : around_) {
+    if (loop->extent == 1 || IsThread(loop->loop_kind) || loop->loop_kind < LoopKind::kBlockX)
+      continue;
+    if (only != nullptr || loop->loop_kind != LoopKind::kBlockX) return;
+    only = &loop;
+  }
+  if (only == nullptr) return;
+  std::vector<Linear> starts;
+  for (const Tile& tile : tiles_) starts.insert(starts.end(), tile.start.begin(), tile.start.end());
+  block_grid_ = FindBlockGrid(starts, (*only)->var, (*only)->extent);
+  if (block_grid_) preamble_.block_order = true;
+}
+
 StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {
   const int32_t slot = copy.store->slot;
   const Expr load = ir::CopiedLoad(copy.store->value());
@@ -196,6 +213,11 @@ StatusOr<std::vector<Linear>> CudaBulkCopies::StartOf(const Copy& copy, Expr loa
       if (!Uses(start.back(), var)) continue;
       return InvalidArgument("neighbours of {} are no neighbours in {}",
                              exprs_.buffer(copy.store->slot).name, exprs_.buffer(load->id).name);
+    }
+    for (const Stmt loop : around_) {
+      if (!IsThread(loop->loop_kind) || !Uses(start.back(), loop->var)) continue;
+      return InvalidArgument("groups of threads have tiles of {} of their own",
+                             exprs_.buffer(load->id).name);
     }
   }
   return start;
@@ -271,6 +293,7 @@ void CudaBulkCopies::EmitStart(std::string_view barriers,
   scope_.SetValue(loop_->var, simplifier.Var(iteration_) - arith::Constant(ahead_count_));
   status_ = FindTiles();
   if (!status_.ok()) return scope_.ResetValue(loop_->var);
+  FindOrder();
 
   filled_ = names_.Unique("filled");
   emptied_ = names_.Unique("emptied");

@@ -28,6 +28,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@
 #include "base/status.h"
 #include "base/tensor_map.h"
 #include "compiler/arith/linear.h"
+#include "compiler/codegen/cuda/block_order.h"
 #include "compiler/codegen/cuda/blocks.h"
 #include "compiler/codegen/cuda/exprs.h"
 #include "compiler/codegen/cuda/names.h"
@@ -70,6 +72,8 @@ class CudaBulkCopies {
   // coordinate(kind): the text of the number of a block.
   void EmitStart(std::string_view barriers,
                  const std::function<std::string(ir::LoopKind)>& coordinate);
+  // The tiles of blocks in this order are better for the cache; none: as they are numbered.
+  const std::optional<BlockGrid>& block_grid() const { return block_grid_; }
   // Inside of the loop: before and behind its work. `is_next_under_way`: the products of this
   // iteration are not waited for, those of the one before are done.
   void EmitArrival();
@@ -105,6 +109,7 @@ class CudaBulkCopies {
   Status SplitRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of);
   void EmitCopies(std::string_view buffer, std::string_view filled);
   std::string IndexText(const arith::Linear& index);
+  void FindOrder();
 
   const ir::Program& program_;
   const ir::Kernel& kernel_;
@@ -124,6 +129,7 @@ class CudaBulkCopies {
   std::vector<Copy> copies_;
   int64_t depth_ = 0, ahead_count_ = 0;
   std::vector<Tile> tiles_;
+  std::optional<BlockGrid> block_grid_;
   int32_t iteration_ = -1;  // of the thread that copies: a variable of the scope
   std::string filled_, emptied_;
   std::vector<std::string> map_names_;

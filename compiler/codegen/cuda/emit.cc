@@ -316,6 +316,8 @@ std::string CudaEmitter::Coordinate(LoopKind kind) const {
     return InWarps(matrix_tiles_.warp_columns());
   if (kind == LoopKind::kBlockX && kernel_.cluster > 1)
     return fmt::format("blockIdx.x / {}", kernel_.cluster);
+  if (kind == LoopKind::kBlockX && bulk_copies_.block_grid())
+    return OrderedBlock(*bulk_copies_.block_grid(), "blockIdx.x");
   return std::string(ir::LoopKindName(kind));
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "compiler/codegen/cuda/block_order.h"
 #include "compiler/codegen/cuda/bulk_copies.h"
 #include "compiler/codegen/cuda/float8.h"
 
@@ -254,6 +255,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
   }
   if (preamble.async_copies) text += kAsyncCopies;
   if (preamble.cluster) text += kClusters;
+  if (preamble.block_order) text += BlockOrderDefinition();
   if (preamble.bulk_copies) text += BulkCopyDefinitions();
   if (!preamble.matrix_units.empty()) text += MatrixUnits(preamble);
   if (preamble.flushed_powers) text += kFlushedPowers;

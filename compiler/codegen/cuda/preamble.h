@@ -18,9 +18,10 @@ struct CudaPreamble {
   bool async_copies = false;                                      // sm_80: copies to shared memory
   bool swizzle = false;                                           // places in shared memory
   bool cluster = false;                                           // sm_90: blocks of a cluster
-  bool bulk_copies = false;                                       // sm_90
-  WarpgroupUnits warpgroup_units;                                 // sm_90a
-  std::map<std::string, std::string> vector_types;                // name -> definition
+  bool block_order = false;
+  bool bulk_copies = false;                         // sm_90
+  WarpgroupUnits warpgroup_units;                   // sm_90a
+  std::map<std::string, std::string> vector_types;  // name -> definition
   // Whose products of tiles they use, in the order of their table.
   std::set<const ir::MatrixUnit*> matrix_units;
   bool flushed_powers = false;
