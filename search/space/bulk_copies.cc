@@ -9,6 +9,7 @@
 #include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/steps/steps.h"
+#include "compiler/target/math.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
 #include "search/space/shared_layout.h"
@@ -149,6 +150,10 @@ bool CanCopyInBulk(const State& state, int s) {
   if (splits.lengths.empty() || threads > kMostThreads ||
       UseOfKernel(state, static_cast<int>(root)).threads != threads)
     return false;
+  int64_t tiles = 1;
+  for (const MatrixSplits::Reduction& split : splits.reductions)
+    tiles *= CeilDiv(split.extent, ProductOfCounts(split.lengths));
+  if (tiles < 2) return false;
   if (!HasWholeGroups(state, s, *product, RowsOfGroup(state, s, *product))) return false;
   int fetched = 0;
   for (const int f : FetchedStages(state)) {
