@@ -9,7 +9,6 @@
 #include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/steps/steps.h"
-#include "compiler/target/math.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
 #include "search/space/shared_layout.h"
