@@ -37,8 +37,8 @@ enum class Hint : uint8_t {
   // (codegen/cuda/swizzle.h).
   kSwizzle,
   // GPU: what brings the tiles that units of four warps multiply. 0: asynchronous copies of all
-  // threads; 1: the bulk copy engine of sm_90, told by a warp of its own
-  // (codegen/cuda/bulk_copies.h).
+  // threads; 1: the bulk copy engine of sm_90, told by a warp of its own; 2: likewise, and pairs of
+  // blocks share what both need (codegen/cuda/bulk_copies.h).
   kBulkCopies,
 };
 
@@ -95,7 +95,7 @@ inline constexpr HintRow kHints[] = {
     {.hint = Hint::kBulkCopies,
      .pragma = "bulk_copies",
      .word = "bulk_copies",
-     .most = 1,
+     .most = 2,
      .place = HintPlace::kStage,
      .is_gpu_only = true},
 };

@@ -124,6 +124,11 @@ bool IsBox(const State& state, int f) {
   return true;
 }
 
+int RootOf(const State& state, int s) {
+  while (state.attach(s).kind == Attach::kIter) s = state.attach(s).stage;
+  return s;
+}
+
 }  // namespace
 
 std::vector<int> ProductsOfWarpgroups(const State& state) {
@@ -142,12 +147,10 @@ bool CanCopyInBulk(const State& state, int s) {
   if (!product) return false;
   // Groups of threads that share a sum out have tiles of their own.
   const MatrixSplits splits = MatrixSplitsOf(state, s);
-  int64_t threads = 1, root = s;
+  int64_t threads = 1;
   for (const std::vector<int64_t>& lengths : splits.lengths) threads *= lengths[1];
-  while (state.attach(static_cast<int>(root)).kind == Attach::kIter)
-    root = state.attach(static_cast<int>(root)).stage;
   if (splits.lengths.empty() || threads > kMostThreads ||
-      UseOfKernel(state, static_cast<int>(root)).threads != threads)
+      UseOfKernel(state, RootOf(state, s)).threads != threads)
     return false;
   int64_t tiles = 1;
   for (const MatrixSplits::Reduction& split : splits.reductions)
@@ -163,12 +166,24 @@ bool CanCopyInBulk(const State& state, int s) {
   return fetched == 2;
 }
 
+bool CanCopyForPairs(const State& state, int s) {
+  const MatrixSplits splits = MatrixSplitsOf(state, s);
+  if (UseOfKernel(state, RootOf(state, s)).cluster > 1 || splits.lengths.empty()) return false;
+  const auto blocks = [&](size_t axis) {
+    return CeilDiv(splits.extents[axis], ProductOfCounts(splits.lengths[axis]));
+  };
+  size_t axis = splits.lengths.size() - 1;
+  // The second factor's halves: panels of 128 bytes, or groups of 8 rows.
+  const int64_t columns = ProductOfCounts(splits.lengths[axis]);
+  if (blocks(axis) < 2 || columns % 64 != 0) return false;
+  while (axis > 0 && blocks(axis - 1) == 1) --axis;
+  return axis > 0 && blocks(axis - 1) % 2 == 0 && CanCopyInBulk(state, s);
+}
+
 int64_t BulkBarrierBytes(const State& state, int root) {
   for (const int product : ProductsOfWarpgroups(state)) {
     if (state.stage(product).hints[ir::Hint::kBulkCopies] == 0) continue;
-    int s = product;
-    while (state.attach(s).kind == Attach::kIter) s = state.attach(s).stage;
-    if (s == root) return kBarrierBytes;
+    if (RootOf(state, product) == root) return kBarrierBytes;
   }
   return 0;
 }
@@ -176,10 +191,13 @@ int64_t BulkBarrierBytes(const State& state, int root) {
 bool SimplifyBulkCopies(const State& filled, std::vector<schedule::StepPtr>& steps) {
   bool changed = false;
   for (schedule::StepPtr& step : steps) {
-    if (schedule::HintOf(*step, ir::Hint::kBulkCopies).value_or(0) == 0 ||
-        CanCopyInBulk(filled, step->stage()))
-      continue;
-    step = schedule::HintStep(step->stage(), ir::Hint::kBulkCopies, 0);
+    const int32_t value = schedule::HintOf(*step, ir::Hint::kBulkCopies).value_or(0);
+    if (value == 0) continue;
+    const int32_t most = CanCopyForPairs(filled, step->stage()) ? 2
+                         : CanCopyInBulk(filled, step->stage()) ? 1
+                                                                : 0;
+    if (value <= most) continue;
+    step = schedule::HintStep(step->stage(), ir::Hint::kBulkCopies, most);
     changed = true;
   }
   return changed;

@@ -17,10 +17,13 @@ std::vector<int> ProductsOfWarpgroups(const schedule::State& state);
 // them. The extents must be filled.
 bool CanCopyInBulk(const schedule::State& state, int s);
 
+// Its value 2 likewise: blocks are pairs of a column of tiles.
+bool CanCopyForPairs(const schedule::State& state, int s);
+
 // Bytes of shared memory that the barriers of kernel `root` take.
 int64_t BulkBarrierBytes(const schedule::State& state, int root);
 
-// Takes the hint from those that can't. Returns whether a step changed.
+// Gives those that can't have the hint a lower value, which they can. Returns whether a step changed.
 bool SimplifyBulkCopies(const schedule::State& filled, std::vector<schedule::StepPtr>& steps);
 
 }  // namespace kiln::search

@@ -100,6 +100,10 @@ std::vector<int> ReadByMatrixUnits(const State& state) {
 
 std::vector<int32_t> OffAndOn(const HintQuestion&) { return {0, 1}; }
 
+// ---- bulk_copies: of what units of four warps read; what does not fit is lowered (bulk_copies.h)
+
+std::vector<int32_t> WaysToCopy(const HintQuestion&) { return {0, 1, 2}; }
+
 constexpr HintChoice kHintChoices[] = {
     {.hint = ir::Hint::kUnroll,
      .parameter = "",
@@ -138,7 +142,7 @@ constexpr HintChoice kHintChoices[] = {
      .mutation = "bulk copies",
      .gpu_weight = 0.02,
      .stages = ProductsOfWarpgroups,
-     .values = OffAndOn},
+     .values = WaysToCopy},
 };
 static_assert(std::size(kHintChoices) == ir::kNumHints);
 static_assert(

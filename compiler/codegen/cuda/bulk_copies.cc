@@ -17,6 +17,7 @@ using ir::Op;
 using ir::Stmt;
 using ir::StmtKind;
 
+constexpr int32_t kOfPairs = 2;  // the hint's value
 constexpr int64_t kGroupRows = 8, kWarpThreads = 32, kLeastSwizzleBytes = 32;
 
 // Asynchronous copies and the ends of their groups, nothing else, and at least one of them.
@@ -54,7 +55,8 @@ CudaBulkCopies::CudaBulkCopies(const ir::Program& program, const ir::Kernel& ker
       blocks_(blocks),
       names_(names),
       preamble_(preamble),
-      is_used_(WantsBulkCopies(program, kernel)) {
+      is_used_(WantsBulkCopies(program, kernel)),
+      has_pairs_(BulkCopiesOf(program, kernel) == kOfPairs) {
   if (is_used_) ring_status_ = status_ = FindRing();
 }
 
@@ -144,6 +146,7 @@ Status CudaBulkCopies::FindTiles() {
 // Where one loop numbers all blocks.
 void CudaBulkCopies::FindOrder() {
   block_grid_.reset();
+  block_ = -1;
   const Stmt* only = nullptr;
   for (const Stmt& loop : around_) {
     if (loop->extent == 1 || IsThread(loop->loop_kind) || loop->loop_kind < LoopKind::kBlockX)
@@ -152,10 +155,51 @@ void CudaBulkCopies::FindOrder() {
     only = &loop;
   }
   if (only == nullptr) return;
+  block_ = (*only)->var;
   std::vector<Linear> starts;
   for (const Tile& tile : tiles_) starts.insert(starts.end(), tile.start.begin(), tile.start.end());
   block_grid_ = FindBlockGrid(starts, (*only)->var, (*only)->extent);
   if (block_grid_) preamble_.block_order = true;
+}
+
+// Is it the same for all blocks of a column of tiles?
+bool CudaBulkCopies::IsOfColumn(const Tile& tile) const {
+  const auto is_of_column = [&](const arith::Term& term) {
+    const Expr e = term.atom;
+    if (!ir::UsesVar(e, block_)) return true;
+    if (e->op != Op::kFloorMod && e->op != Op::kFloorDiv) return false;
+    const int64_t all = block_grid_->rows * block_grid_->columns;
+    return e->arg(0)->op == Op::kVar &&
+           e->arg(1)->is_const_int(e->op == Op::kFloorMod ? block_grid_->columns : all);
+  };
+  return std::ranges::all_of(tile.start, [&](const Linear& start) {
+    return std::ranges::all_of(start.terms, is_of_column);
+  });
+}
+
+Status CudaBulkCopies::ShareTiles() {
+  if (kernel_.cluster > 1) return InvalidArgument("its blocks are clusters already, and no pairs");
+  if (!block_grid_ || block_grid_->rows % 2 != 0)
+    return InvalidArgument("its blocks are no pairs of a column of tiles");
+  int shared = 0;
+  for (Tile& tile : tiles_) {
+    tile.is_shared = IsOfColumn(tile);
+    if (!tile.is_shared) continue;
+    ++shared;
+    const bool has_groups = tile.map.box.size() > 1 && tile.map.box[1] % (2 * kGroupRows) == 0 &&
+                            std::ranges::all_of(tile.map.box.begin() + 2, tile.map.box.end(),
+                                                [](int64_t extent) { return extent == 1; });
+    if (tile.panels % 2 == 0) {
+      tile.half_panels = tile.panels / 2;
+    } else if (tile.panels == 1 && has_groups) {
+      tile.half_rows = tile.map.box[1] /= 2;
+    } else {
+      return InvalidArgument("{} has no halves", exprs_.buffer(tile.slot).name);
+    }
+  }
+  if (shared == 1) return OkStatus();
+  return InvalidArgument("blocks of a column of tiles have {} tiles in common, expected one",
+                         shared);
 }
 
 StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {
@@ -287,14 +331,25 @@ std::string CudaBulkCopies::IndexText(const Linear& index) {
 void CudaBulkCopies::EmitStart(std::string_view barriers,
                                const std::function<std::string(LoopKind)>& coordinate) {
   if (!ring_status_.ok()) return;
-  preamble_.bulk_copies = true;
-  arith::Simplifier& simplifier = scope_.simplifier();
   iteration_ = scope_.OwnVar("tile that is copied", loop_->extent);
-  scope_.SetValue(loop_->var, simplifier.Var(iteration_) - arith::Constant(ahead_count_));
+  half_ = scope_.OwnVar("block of a pair", 2);
+  scope_.SetValue(loop_->var, scope_.simplifier().Var(iteration_) - arith::Constant(ahead_count_));
   status_ = FindTiles();
-  if (!status_.ok()) return scope_.ResetValue(loop_->var);
-  FindOrder();
+  if (status_.ok()) FindOrder();
+  if (status_.ok() && has_pairs_) status_ = ShareTiles();
+  if (status_.ok()) {
+    EmitBarriers(barriers);
+    blocks_.Braced(fmt::format("if (threadIdx.x >= {}) {{  // copies", computing_threads()), [&] {
+      EmitCopyingThread(coordinate);
+      EmitEnd();
+      blocks_.Line("return;");
+    });
+  }
+  scope_.ResetValue(loop_->var);
+}
 
+void CudaBulkCopies::EmitBarriers(std::string_view barriers) {
+  preamble_.bulk_copies = true;
   filled_ = names_.Unique("filled");
   emptied_ = names_.Unique("emptied");
   map_names_.clear();
@@ -307,53 +362,74 @@ void CudaBulkCopies::EmitStart(std::string_view barriers,
                   filled_, barriers, depth_));
   blocks_.Line(fmt::format("unsigned long long* const {} = {} + {};", emptied_, filled_, depth_));
   blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", threads), [&] {
-    blocks_.Line(fmt::format("start_barriers<{}, {}>({}, {});", depth_, threads / kWarpThreads,
-                             filled_, emptied_));
+    blocks_.Line(fmt::format("start_barriers<{}, {}>({}, {});", depth_,
+                             threads / kWarpThreads * (has_pairs_ ? 2 : 1), filled_, emptied_));
   });
-  blocks_.Line("__syncthreads();");
-  blocks_.Braced(fmt::format("if (threadIdx.x >= {}) {{  // copies", threads), [&] {
-    blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", threads), [&] {
-      const auto loops = [&](auto& self, size_t i) -> void {
-        while (i < around_.size() && (around_[i]->extent == 1 || IsThread(around_[i]->loop_kind) ||
-                                      around_[i]->loop_kind < LoopKind::kBlockX))
-          ++i;
-        if (i < around_.size()) {
-          const Stmt loop = around_[i];
-          return blocks_.Bound(loop->var,
-                               fmt::format("const int {} = {};", scope_.name(loop->var),
-                                           coordinate(loop->loop_kind)),
-                               [&] { self(self, i + 1); });
-        }
-        scope_.SetName(iteration_, names_.Unique(scope_.name(loop_->var)));
-        blocks_.Loop(iteration_, loop_->extent, 1, [&] {
-          const std::string buffer = names_.Unique("buffer"), &u = scope_.name(iteration_);
-          blocks_.Line(fmt::format("const int {} = {} % {};", buffer, u, depth_));
-          blocks_.Line(fmt::format("if ({} >= {}) wait_for(&{}[{}], ({} / {} + 1) % 2);", u, depth_,
-                                   emptied_, buffer, u, depth_));
-          EmitCopies(buffer, fmt::format("&{}[{}]", filled_, buffer));
-        });
-      };
-      loops(loops, 0);
-    });
-    blocks_.Line("return;");
+  blocks_.Line(has_pairs_ ? "meet_pair();" : "__syncthreads();");
+}
+
+// One thread for all: it needs the numbers of the blocks, and nothing of threads.
+void CudaBulkCopies::EmitCopyingThread(const std::function<std::string(LoopKind)>& coordinate) {
+  std::vector<Stmt> block_loops;
+  for (const Stmt loop : around_) {
+    if (loop->extent > 1 && loop->loop_kind >= LoopKind::kBlockX && !IsThread(loop->loop_kind))
+      block_loops.push_back(loop);
+  }
+  const auto inside = [&](auto& self, size_t i) -> void {
+    if (i == block_loops.size()) return EmitAllCopies();
+    const int32_t var = block_loops[i]->var;
+    blocks_.Bound(
+        var,
+        fmt::format("const int {} = {};", scope_.name(var), coordinate(block_loops[i]->loop_kind)),
+        [&] { self(self, i + 1); });
+  };
+  blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", computing_threads()), [&] {
+    if (has_pairs_) {
+      scope_.SetName(half_, names_.Unique("of_pair"));
+      blocks_.Line(fmt::format("const int {} = blockIdx.x % 2;", scope_.name(half_)));
+    }
+    inside(inside, 0);
   });
-  scope_.ResetValue(loop_->var);
+}
+
+void CudaBulkCopies::EmitAllCopies() {
+  scope_.SetName(iteration_, names_.Unique(scope_.name(loop_->var)));
+  blocks_.Loop(iteration_, loop_->extent, 1, [&] {
+    const std::string buffer = names_.Unique("buffer"), &u = scope_.name(iteration_);
+    blocks_.Line(fmt::format("const int {} = {} % {};", buffer, u, depth_));
+    blocks_.Line(fmt::format("if ({} >= {}) wait_for(&{}[{}], ({} / {} + 1) % 2);", u, depth_,
+                             emptied_, buffer, u, depth_));
+    EmitCopies(buffer, fmt::format("&{}[{}]", filled_, buffer));
+  });
 }
 
 void CudaBulkCopies::EmitCopies(std::string_view buffer, std::string_view filled) {
   int64_t bytes = 0;
-  for (const Tile& tile : tiles_) bytes += tile.panels * BoxBytes(tile.map);
+  for (const Tile& tile : tiles_) bytes += tile.bytes();
   blocks_.Line(fmt::format("expect_bytes({}, {});", filled, bytes));
-  for (size_t i = 0; i < tiles_.size(); ++i) {
-    const Tile& tile = tiles_[i];
-    for (int64_t p = 0; p < tile.panels; ++p) {
-      std::vector<std::string> start;
-      for (const Linear& at : tile.start) start.push_back(IndexText(at));
-      if (p > 0) start[0] = IndexText(tile.start[0] + arith::Constant(p * tile.width));
-      blocks_.Line(fmt::format("copy_box(&{}[{} * {} + {}], &{}, {}, {});",
-                               exprs_.buffer_name(tile.slot), buffer, tile.buffer, p * tile.panel,
-                               map_names_[i], filled, fmt::join(start, ", ")));
+  for (size_t i = 0; i < tiles_.size(); ++i) EmitTile(tiles_[i], map_names_[i], buffer, filled);
+}
+
+// Of a tile that pairs share the block's half.
+void CudaBulkCopies::EmitTile(const Tile& tile, const std::string& map, std::string_view buffer,
+                              std::string_view filled) {
+  const Linear half = scope_.simplifier().Var(half_);
+  const int64_t panels = tile.half_panels > 0 ? tile.half_panels : tile.panels;
+  for (int64_t p = 0; p < panels; ++p) {
+    const Linear panel = arith::Constant(p) + half * tile.half_panels;
+    std::vector<Linear> start = tile.start;
+    start[0] = start[0] + panel * tile.width;
+    Linear offset = panel * tile.panel;
+    if (tile.half_rows > 0) {
+      start[1] = start[1] + half * tile.half_rows;
+      offset = offset + half * (tile.half_rows * tile.width);
     }
+    std::vector<std::string> texts;
+    for (const Linear& at : start) texts.push_back(IndexText(at));
+    blocks_.Line(fmt::format("{}(&{}[{} * {} + {}], &{}, {}, {});",
+                             tile.is_shared ? "copy_box_to_pair" : "copy_box",
+                             exprs_.buffer_name(tile.slot), buffer, tile.buffer, IndexText(offset),
+                             map, filled, fmt::join(texts, ", ")));
   }
 }
 
@@ -362,12 +438,16 @@ void CudaBulkCopies::EmitArrival() {
   blocks_.Line(fmt::format("wait_for(&{}[{} % {}], {} / {} % 2);", filled_, t, depth_, t, depth_));
 }
 
+void CudaBulkCopies::EmitEnd() {
+  if (has_pairs_) blocks_.Line("meet_pair();");
+}
+
 void CudaBulkCopies::EmitRelease(bool is_next_under_way) {
   const std::string& t = scope_.name(loop_->var);
   const std::string which = is_next_under_way ? fmt::format("({} - 1)", t) : t;
-  blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0{}) release(&{}[{} % {}]);",
-                           is_next_under_way ? fmt::format(" && {} > 0", t) : "", emptied_, which,
-                           depth_));
+  blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0{}) {}(&{}[{} % {}]);",
+                           is_next_under_way ? fmt::format(" && {} > 0", t) : "",
+                           has_pairs_ ? "release_pair" : "release", emptied_, which, depth_));
 }
 
 std::vector<TensorMap> CudaBulkCopies::maps() const {
@@ -442,6 +522,42 @@ __device__ __forceinline__ void copy_box(void* to, const TensorMap* map, unsigne
       "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
       ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
       : "memory");
+}
+// Of a pair of blocks, a cluster: all of their threads meet; into the shared memory of both; what both
+// have at this place.
+__device__ __forceinline__ void meet_pair() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+__device__ __forceinline__ void copy_box_to_pair(void* to, const TensorMap* map, unsigned long long* barrier,
+                                                 int x, int y) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)),
+      "r"(x), "r"(y), "h"(static_cast<unsigned short>(3)) : "memory");
+}
+__device__ __forceinline__ void copy_box_to_pair(void* to, const TensorMap* map, unsigned long long* barrier,
+                                                 int x, int y, int z) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(to)), "l"(map),
+      "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "h"(static_cast<unsigned short>(3)) : "memory");
+}
+__device__ __forceinline__ void copy_box_to_pair(void* to, const TensorMap* map, unsigned long long* barrier,
+                                                 int x, int y, int z, int w) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(shared_address(to)), "l"(map),
+      "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "h"(static_cast<unsigned short>(3))
+      : "memory");
+}
+__device__ __forceinline__ void release_pair(unsigned long long* barrier) {
+#pragma unroll
+  for (int block = 0; block < 2; ++block) {
+    asm volatile(
+        "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}\n" ::"r"(shared_address(barrier)),
+        "r"(block) : "memory");
+  }
 }
 // The threads that compute wait for each other.
 template <int kThreads>

@@ -22,6 +22,10 @@
 // then says no more than where the tile starts. The engine permutes the rows as swizzle.h does. Where
 // rows are interleaved the array is told of with more dimensions: of each 2 n rows 8, two halves, groups.
 //
+// Of the hint's value 2 blocks are pairs (clusters), one behind the other in a column of tiles
+// (block_order.h): of the tile that both need each copies one half, into the shared memory of both
+// (multicast). A buffer is empty when the threads of both say so.
+//
 // What does not fit is refused: the hint is a search's choice, and nothing else would be as fast as it
 // expects.
 #pragma once
@@ -66,6 +70,7 @@ class CudaBulkCopies {
   const std::vector<ir::Stmt>& work() const { return work_; }
   int64_t depth() const { return depth_; }
   int64_t computing_threads() const { return kernel_.block[0]; }
+  bool has_pairs() const { return has_pairs_; }
 
   // Finds out what the tiles are: rows are interleaved once the products have been emitted. Then
   // emits barriers at `barriers`, the address of kBulkBarrierBytes, and the warp that copies.
@@ -78,6 +83,8 @@ class CudaBulkCopies {
   // iteration are not waited for, those of the one before are done.
   void EmitArrival();
   void EmitRelease(bool is_next_under_way);
+  // At the end of the kernel.
+  void EmitEnd();
 
   // Parameters of the kernel, in order: names, and what of the program's buffers they map.
   const std::vector<std::string>& map_names() const { return map_names_; }
@@ -94,6 +101,10 @@ class CudaBulkCopies {
     std::vector<arith::Linear> start;  // in the array's dimensions
     int64_t panels = 1, width = 1;     // copies, and elements from one to the next in a row
     int64_t panel = 0, buffer = 0;     // elements from one to the next in shared memory
+    // Of a tile that pairs share: how far apart the halves are, in panels, or in rows of a panel.
+    bool is_shared = false;
+    int64_t half_panels = 0, half_rows = 0;
+    int64_t bytes() const { return BoxBytes(map) * panels * (half_rows > 0 ? 2 : 1); }
   };
 
   Status FindRing();
@@ -107,9 +118,16 @@ class CudaBulkCopies {
   Status CheckZeros(ir::Expr value, std::span<const int64_t> shape,
                     const std::vector<arith::Linear>& places);
   Status SplitRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of);
+  void EmitBarriers(std::string_view barriers);
+  void EmitCopyingThread(const std::function<std::string(ir::LoopKind)>& coordinate);
+  void EmitAllCopies();
   void EmitCopies(std::string_view buffer, std::string_view filled);
   std::string IndexText(const arith::Linear& index);
   void FindOrder();
+  Status ShareTiles();
+  bool IsOfColumn(const Tile& tile) const;
+  void EmitTile(const Tile& tile, const std::string& map, std::string_view buffer,
+                std::string_view filled);
 
   const ir::Program& program_;
   const ir::Kernel& kernel_;
@@ -120,7 +138,7 @@ class CudaBulkCopies {
   CudaNames& names_;
   CudaPreamble& preamble_;
 
-  const bool is_used_;
+  const bool is_used_, has_pairs_;
   Status ring_status_, status_;
   std::vector<ir::Stmt> around_;  // loops around the ring, outermost first
   std::set<ir::Stmt> ahead_;
@@ -131,6 +149,8 @@ class CudaBulkCopies {
   std::vector<Tile> tiles_;
   std::optional<BlockGrid> block_grid_;
   int32_t iteration_ = -1;  // of the thread that copies: a variable of the scope
+  int32_t half_ = -1;       // of the block in its pair, likewise
+  int32_t block_ = -1;      // the only variable that numbers blocks; -1: there are several
   std::string filled_, emptied_;
   std::vector<std::string> map_names_;
 };

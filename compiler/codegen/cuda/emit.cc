@@ -155,6 +155,7 @@ void CudaEmitter::EmitOnce(const SharedLayout& shared, bool is_dynamic) {
   stage_ = kNoStage;
   EmitShared(shared, is_dynamic);
   EmitWhole(kernel_.body);
+  if (bulk_copies_.is_used()) bulk_copies_.EmitEnd();
 }
 
 void CudaEmitter::EmitWhole(Stmt stmt) {

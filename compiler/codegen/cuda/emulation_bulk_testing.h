@@ -117,6 +117,29 @@ void emulated_copy_box(void* to, const void* map, unsigned long long* barrier, S
     memset(__start_kiln_shared + address, 0xff, copy.map->element_bytes);
   });
 }
+// The memory of a block of the pair where this one has p.
+static char* InBlock(unsigned block, void* p) {
+  if (block == resident) return static_cast<char*>(p);
+  return shared_of[block] + (static_cast<char*>(p) - __start_kiln_shared);
+}
+template <typename... Start>
+void emulated_copy_box_to_pair(void* to, const void* map, unsigned long long* barrier, Start... start) {
+  const auto* of = static_cast<const EmulatedTensorMap*>(map);
+  if (of->rank != sizeof...(Start) || cluster_size != 2) __builtin_trap();
+  for (unsigned block = 0; block < 2; ++block) {
+    BoxCopies& mine = box_copies[block];
+    if (mine.count == 1024) __builtin_trap();
+    const BoxCopy copy = mine.items[mine.count++] = {static_cast<char*>(to), of, barrier, {start...}};
+    VisitBox(copy, [&](size_t address, const long long (&)[5]) {
+      memset(InBlock(block, __start_kiln_shared + address), 0xff, of->element_bytes);
+    });
+  }
+}
+static void emulated_release_pair(unsigned long long* barrier) {
+  for (unsigned block = 0; block < 2; ++block)
+    Arrive(reinterpret_cast<unsigned long long*>(InBlock(block, barrier)), 0);
+}
+static void emulated_meet_pair() { emulated_cluster_barrier(); }
 static void emulated_wait_for(unsigned long long* barrier, unsigned parity) {
   while (true) {
     BoxCopies& mine = box_copies[resident];

@@ -311,33 +311,33 @@ static void Start(Fiber& fiber, unsigned thread) {
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, Enter, 0);
 }
-// Until the block is done (1) or waits for the others of its cluster (2). 0: some threads ended or
-// wait at another barrier than others, or for what nobody does. Threads that copy have no barriers
-// with the others but the first.
+// Until the block is done (1), waits for the others of its cluster (2) or spins (3) until they do
+// something. 0: some threads ended or wait at another barrier than others, or for what nobody does.
+// Threads that copy have no barriers with the others of the block but the first and the last.
 static unsigned long long bulk_events;  // what threads that spin wait for
 static int RunBlock(dim3 block, Fiber* threads) {
   const unsigned n = block_threads = block.x * block.y * block.z, computing = ComputingThreads();
+  const auto is_some = [&](unsigned count) { return count != 0 && count != computing; };
   while (true) {
-    unsigned done = 0, waiting = 0, spinning = 0;
+    unsigned done = 0, waiting = 0, spinning = 0, copying_done = 0, copying_waiting = 0;
     const unsigned long long before = bulk_events;
     bool goes_on = false;
     for (unsigned t = 0; t < n; ++t) {
       threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
       current = &threads[t];
-      if (t >= computing && current->is_done) continue;
-      current->waits_for_cluster = current->spins = false;
-      swapcontext(&main_context, &current->context);
-      goes_on |= !current->spins;
-      if (t >= computing) continue;
-      done += current->is_done;
-      waiting += current->waits_for_cluster;
-      spinning += current->spins;
+      if (!current->is_done && !current->waits_for_cluster) {
+        current->spins = false;
+        swapcontext(&main_context, &current->context);
+        goes_on |= !current->spins;
+      }
+      (t < computing ? done : copying_done) += current->is_done;
+      (t < computing ? waiting : copying_waiting) += current->waits_for_cluster;
+      if (t < computing) spinning += current->spins;
     }
-    const bool copies_done = n == computing || threads[computing].is_done;
-    if (done == computing) return copies_done ? 1 : 0;
-    if (waiting == computing) return 2;
-    if (done != 0 || waiting != 0 || (spinning != 0 && spinning != computing)) return 0;
-    if (!goes_on && bulk_events == before) return 0;
+    if (done == computing && copying_done == copying_threads) return 1;
+    if (waiting == computing && copying_done + copying_waiting == copying_threads) return 2;
+    if (is_some(done) || is_some(waiting) || is_some(spinning)) return 0;
+    if (!goes_on && bulk_events == before) return cluster_size > 1 ? 3 : 0;
   }
 }
 // Each block runs as far as it gets, alone. False: see RunBlock, or blocks ended while others wait.
@@ -350,21 +350,30 @@ static bool RunCluster(dim3 block) {
   }
   resident = 0;
   if (cluster_size > 1) memset(__start_kiln_shared, 0xff, SharedBytes());
+  int states[kMaxCluster] = {};
   while (true) {
-    unsigned done = 0;
+    unsigned done = 0, waiting = 0;
+    const unsigned long long before = bulk_events;
     for (unsigned b = 0; b < cluster_size; ++b) {
       blockIdx.x = first + b;
-      Switch(b);
-      const int result = RunBlock(block, fibers + b * n);
-      if (result == 0) return false;
-      if (result == 2) continue;
-      ++done;
-      // Its shared memory is another block's now.
-      if (cluster_size > 1) memset(__start_kiln_shared, 0xff, SharedBytes());
+      if (states[b] != 1 && states[b] != 2) {
+        Switch(b);
+        states[b] = RunBlock(block, fibers + b * n);
+        if (states[b] == 0) return false;
+        // Its shared memory is another block's now.
+        if (states[b] == 1 && cluster_size > 1) memset(__start_kiln_shared, 0xff, SharedBytes());
+      }
+      done += states[b] == 1;
+      waiting += states[b] == 2;
     }
     blockIdx.x = first;
     if (done == cluster_size) return true;
-    if (done != 0) return false;
+    if (waiting == cluster_size) {
+      for (unsigned b = 0; b < cluster_size; ++b) states[b] = 3;
+      for (unsigned i = 0; i < n * cluster_size; ++i) fibers[i].waits_for_cluster = false;
+    } else if (bulk_events == before) {
+      return false;
+    }
   }
 }
 template <typename A> A ArgOf(void* arg) {
@@ -431,8 +440,9 @@ std::string HostText(const CudaSource& source, bool late_copies) {
   for (const std::string name : {"fence_async_proxy", "start_products", "commit_products",
                                  "wait_for_products", "settle", "multiply_warpgroup"})
     ReplaceCalls(text, name, "emulated_" + name);
-  for (const std::string name : {"start_barriers", "wait_for(", "release(", "expect_bytes(",
-                                 "copy_box(", "barrier_of_computing"})
+  for (const std::string name :
+       {"start_barriers", "wait_for(", "release(", "release_pair(", "expect_bytes(", "copy_box(",
+        "copy_box_to_pair(", "meet_pair(", "barrier_of_computing"})
     ReplaceCalls(text, name, "emulated_" + name);
   ReplaceCalls(text, "round_tiles", "emulated_round_tiles");
   ReplaceCalls(text, "flushed_exp2(", "emulated_flushed_exp2(");

@@ -11,11 +11,13 @@ namespace kiln::codegen {
 namespace {
 constexpr int64_t kAlignment = 16;  // of the widest vector access
 
-bool HasHint(const ir::Program& program, ir::Stmt stmt) {
-  if (stmt->kind == ir::StmtKind::kStore &&
-      program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kBulkCopies] != 0)
-    return true;
-  return std::ranges::any_of(stmt->children(), [&](ir::Stmt s) { return HasHint(program, s); });
+int32_t HintOf(const ir::Program& program, ir::Stmt stmt) {
+  int32_t value =
+      stmt->kind == ir::StmtKind::kStore
+          ? program.stages[static_cast<size_t>(stmt->stage)].hints[ir::Hint::kBulkCopies]
+          : 0;
+  for (ir::Stmt child : stmt->children()) value = std::max(value, HintOf(program, child));
+  return value;
 }
 
 void Collect(const ir::Program& program, ir::Stmt stmt, const Swizzles& swizzles,
@@ -32,8 +34,8 @@ void Collect(const ir::Program& program, ir::Stmt stmt, const Swizzles& swizzles
 }
 }  // namespace
 
-bool WantsBulkCopies(const ir::Program& program, const ir::Kernel& kernel) {
-  return HasHint(program, kernel.body);
+int32_t BulkCopiesOf(const ir::Program& program, const ir::Kernel& kernel) {
+  return HintOf(program, kernel.body);
 }
 
 int64_t ElementsInBlock(const ir::Buffer& buffer) {

@@ -8,8 +8,11 @@
 
 namespace kiln::codegen {
 
-// Has a stage that the kernel computes Hint::kBulkCopies (bulk_copies.h)?
-bool WantsBulkCopies(const ir::Program& program, const ir::Kernel& kernel);
+// Hint::kBulkCopies (bulk_copies.h) of a stage that the kernel computes; 0: none has it.
+int32_t BulkCopiesOf(const ir::Program& program, const ir::Kernel& kernel);
+inline bool WantsBulkCopies(const ir::Program& program, const ir::Kernel& kernel) {
+  return BulkCopiesOf(program, kernel) != 0;
+}
 // Threads of such a kernel beside those that compute.
 inline constexpr int64_t kCopyingThreads = 32;
 // Of shared memory, for the barriers of a ring: two of 8 bytes for each of up to 8 buffers.

@@ -91,10 +91,11 @@ class Generator {
       launch.copying_threads = kCopyingThreads;
       launch.block[0] += kCopyingThreads;
       launch.tensor_maps = bulk.maps();
+      if (bulk.has_pairs()) launch.cluster = 2;
     }
     std::string text = fmt::format("// {} blocks of {} threads", Dimensions(launch.grid),
                                    Dimensions(launch.block));
-    if (kernel.cluster > 1) text += fmt::format(", in clusters of {}", kernel.cluster);
+    if (launch.cluster > 1) text += fmt::format(", in clusters of {}", launch.cluster);
     if (shared.bytes > 0)
       text +=
           fmt::format(", {} bytes of {}shared memory", shared.bytes, is_dynamic ? "dynamic " : "");
@@ -104,7 +105,7 @@ class Generator {
         std::min<int64_t>(kernel.hints[ir::Hint::kMinBlocks], kThreadsPerMultiprocessor / threads);
     if (blocks > 0) bounds += fmt::format(", {}", blocks);
     const std::string cluster =
-        kernel.cluster > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", kernel.cluster) : "";
+        launch.cluster > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", launch.cluster) : "";
     text += fmt::format("\nextern \"C\" __global__ void {}__launch_bounds__({})\n{}(\n{}) {{\n",
                         cluster, bounds, launch.name, Parameters(kernel, bulk, launch));
     if (options_.waits_for_previous) text += kWait;
