@@ -200,8 +200,20 @@ bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit) {
 }
 
 bool IsForWarpgroups(const MatrixProduct& product) {
-  return product.unit->factor.bytes() == 2 ||
-         (product.IsAlongDepth(product.first) && product.IsAlongDepth(product.second));
+  const int64_t bytes = product.unit->factor.bytes();
+  return bytes == 2 || (product.IsAlongDepth(product.first) &&
+                        (bytes == 4 || product.IsAlongDepth(product.second)));
+}
+
+bool IsTransposedForWarpgroups(const MatrixProduct& product) {
+  return product.unit->factor.bytes() == 4 && !product.IsAlongDepth(product.second);
+}
+
+int DepthDimension(const MatrixProduct& product, Expr load) {
+  for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
+    if (ir::UsesVar(load->arg(static_cast<size_t>(d)), product.depth_axis)) return d;
+  }
+  return -1;
 }
 
 bool HasWarpgroupUnits(const target::Target& target) {
@@ -442,6 +454,16 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
   return "";
 }
 
+namespace {
+
+// Has the stage that product s reads its second factor from its depth as the last dimension?
+bool HasTransposedTile(const State& state, int s, const MatrixProduct& product) {
+  const schedule::Stage& read = state.stage(state.dag()->node(s).inputs[product.second->id].op);
+  return !read.layout.empty() && read.layout.back() == DepthDimension(product, product.second);
+}
+
+}  // namespace
+
 Status CheckMatrixTile(const State& state) {
   const std::optional<int> s = MatrixStageOf(state);
   if (!s) return OkStatus();
@@ -456,6 +478,9 @@ Status CheckMatrixTile(const State& state) {
   const std::string why =
       WhyNoMatrixTile(*product, ir::MatrixUnitScopeOf(stage.hints), splits.extents, splits.lengths);
   if (!why.empty()) return refuse(why);
+  if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
+      IsTransposedForWarpgroups(*product) && !HasTransposedTile(state, *s, *product))
+    return refuse("the tile of its second factor is not transposed, as four warps read it");
   if (IsDeep(*product, *stage.op, splits)) return OkStatus();
   return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
                             product->unit->depth()));

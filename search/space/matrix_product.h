@@ -20,7 +20,8 @@
 // Sums may be split (search/space/sketch_rules/reduction_split.cc): the number of the part is a batch,
 // and parts begin at multiples of 16 bytes.
 // Four warps together (Hint::kMatrixUnit of 2; codegen/cuda/matrix_warpgroup.h) compute it where
-//   * factors have 16 bits, or the second has its neighbours along the depth;
+//   * factors have 16 bits, or their neighbours along the depth; of 32 bits the second one is else
+//     transposed on its way to shared memory (search/space/shared_layout.h);
 //   * no warps are beside each other, and the threads of the rows are a multiple of 32;
 //   * of the columns but the last axis has several, an even number up to 32 of virtual threads.
 #pragma once
@@ -70,6 +71,10 @@ bool HasWarpgroupUnits(const target::Target& target);
 // May those be used that multiply such factors? Do four warps together multiply them?
 bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit);
 bool IsForWarpgroups(const MatrixProduct& product);
+// Do they need the second factor transposed?
+bool IsTransposedForWarpgroups(const MatrixProduct& product);
+// The dimension of what the load reads that the depth moves along.
+int DepthDimension(const MatrixProduct& product, ir::Expr load);
 
 // The stage that a hint says matrix units compute; none: there is none.
 std::optional<int> MatrixStageOf(const schedule::State& state);

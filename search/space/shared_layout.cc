@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "compiler/ir/traverse.h"
@@ -42,6 +43,19 @@ bool IsReadByElements(const State& state, int s) {
   return std::ranges::any_of(std::array{product->first, product->second}, [&](ir::Expr load) {
     return state.dag()->node(reader).inputs[load->id].op == s && !product->IsAlongDepth(load);
   });
+}
+
+// The axis of the depth, where the units of four warps read the tile with its neighbours along it and
+// they lie otherwise.
+std::optional<int> TransposedAxis(const State& state, int s) {
+  const int reader = state.attach(s).stage;
+  if (ir::MatrixUnitScopeOf(state.stage(reader).hints) != ir::MatrixUnitScope::kWarpgroup)
+    return std::nullopt;
+  const std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(reader).op);
+  if (!product || !IsTransposedForWarpgroups(*product) ||
+      state.dag()->node(reader).inputs[product->second->id].op != s)
+    return std::nullopt;
+  return DepthDimension(*product, product->second);
 }
 
 LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
@@ -131,6 +145,11 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
   const std::array<Padding, 4> paddings = Paddings(state, s);
   // Matrix units read whole vectors, 8 rows at once: an odd multiple is free of bank conflicts.
   // Single elements of four rows are so where a row begins 8 banks behind the one before.
+  if (const std::optional<int> depth = TransposedAxis(state, s)) {
+    order.erase(order.begin() + *depth);
+    order.push_back(*depth);
+    return StepsOf(s, std::move(order), paddings[0]);
+  }
   if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0) {
     const size_t padded = IsReadByElements(state, s) ? 3 : 2;
     return StepsOf(s, std::move(order),
