@@ -331,10 +331,30 @@ class TileFiller {
       use.threads = std::max<int64_t>(use.threads, parameters_.few_threads);
       if (Chance(rng_,
                  AcceptanceProbability(use, groups_, parts_, device_.multiprocessors, parameters_) *
-                     UsedShare(extents, tile)))
+                     UsedShare(extents, tile) * SpeedOf(product, scope, extents, tile)))
         return tile;
     }
     return tile;
+  }
+
+  // Units of four warps are as fast as tiles come: the larger a tile, the more is done with each byte
+  // of it; the better its blocks fill the device, the fewer wait. 1: as good as can be.
+  double SpeedOf(const MatrixProduct& product, ir::MatrixUnitScope scope,
+                 const std::vector<int64_t>& extents,
+                 const std::vector<std::vector<int64_t>>& tiles) const {
+    constexpr double kEnough = 64;  // a tile of 128 x 128
+    if (scope != ir::MatrixUnitScope::kWarpgroup || device_.multiprocessors <= 0) return 1;
+    const std::span<const MatrixAxis> axes = product.TiledAxes(extents.size());
+    double rows = 1, columns = 1;
+    int64_t blocks = parts_;
+    for (size_t k = 0; k < extents.size(); ++k) {
+      const int64_t covered = ProductOfCounts(tiles[k]);
+      (axes[k] == MatrixAxis::kRow ? rows : columns) *= static_cast<double>(covered);
+      blocks *= CeilDiv(extents[k], covered);
+    }
+    const int64_t waves = CeilDiv(blocks, device_.multiprocessors);
+    return static_cast<double>(blocks) / static_cast<double>(waves * device_.multiprocessors) *
+           std::min(1.0, rows * columns / (rows + columns) / kEnough);
   }
 
   // Of what the tiles cover.
