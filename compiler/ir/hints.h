@@ -40,6 +40,9 @@ enum class Hint : uint8_t {
   // threads; 1: the bulk copy engine of sm_90, told by a warp of its own; 2: likewise, and pairs of
   // blocks share what both need (codegen/cuda/bulk_copies.h).
   kBulkCopies,
+  // GPU: of a kernel with bulk copies, how many blocks there are, each of which computes one tile after
+  // the other (persistent blocks). 0, or no fewer than tiles: a block has one tile.
+  kPersistentBlocks,
 };
 
 // Where a program keeps it.
@@ -97,6 +100,12 @@ inline constexpr HintRow kHints[] = {
      .word = "bulk_copies",
      .most = 2,
      .place = HintPlace::kStage,
+     .is_gpu_only = true},
+    {.hint = Hint::kPersistentBlocks,
+     .pragma = "persistent_blocks",
+     .word = "persistent_blocks",
+     .most = 1 << 16,
+     .place = HintPlace::kKernel,
      .is_gpu_only = true},
 };
 inline constexpr size_t kNumHints = std::size(kHints);

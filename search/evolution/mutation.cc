@@ -126,7 +126,8 @@ StatusOr<Mutation> MutateHint(MutationKind kind, const Task& task, const Paramet
       {.gpu = task.target.is_gpu(),
        .current = current,
        .threads_per_block = [&] { return ThreadsOfTiles(genome.steps).value_or(1); },
-       .has_warpgroup_units = HasWarpgroupUnits(task.target)});
+       .has_warpgroup_units = HasWarpgroupUnits(task.target),
+       .multiprocessors = task.device.multiprocessors});
   std::erase(values, current);
   if (values.empty()) return NoChange();
   Mutation mutation{kind, Copy(genome), picked};

@@ -256,7 +256,9 @@ TEST(SampleGpu, HintsAreDrawnUnlessAParameterLeavesThemOut) {
   const Task conv = MakeTask({"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}});
   const Task half = MakeTask({"matmul", "256,256,256", {}, ir::kFloat16});
   const auto values = [&](ir::Hint hint, const Parameters& parameters) {
-    const bool is_of_matrix_units = hint == ir::Hint::kMatrixUnit || hint == ir::Hint::kSwizzle;
+    const bool is_of_matrix_units = hint == ir::Hint::kMatrixUnit || hint == ir::Hint::kSwizzle ||
+                                    hint == ir::Hint::kBulkCopies ||
+                                    hint == ir::Hint::kPersistentBlocks;
     const Task& task = is_of_matrix_units ? half : conv;
     std::set<int32_t> drawn;
     Rng rng(11);

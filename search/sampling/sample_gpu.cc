@@ -552,7 +552,7 @@ StatusOr<State> SampleOnlineSoftmax(const Sketch& sketch, const Task& task,
   State state(task.dag);
   KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::OnlineSoftmaxStep>(
       step.stage_id, RandomOnlineTile(step.tile, rng))));
-  KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, rng));
+  KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, task.device.multiprocessors, rng));
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
   return state;
 }
@@ -573,7 +573,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
     KILN_RETURN_IF_ERROR(AnnotateBuffering(state, task, parameters, rng));
   }
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
-  KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, rng));
+  KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, task.device.multiprocessors, rng));
   // Swizzled tiles may take more room than padded ones.
   if (MatrixStageOf(state))
     KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));

@@ -1,6 +1,7 @@
 #include "search/space/bulk_copies.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "base/integers.h"
@@ -124,6 +125,14 @@ bool IsBox(const State& state, int f) {
   return true;
 }
 
+// That follow each other in the ring.
+int64_t TilesOfSum(const MatrixSplits& splits) {
+  int64_t tiles = 1;
+  for (const MatrixSplits::Reduction& split : splits.reductions)
+    tiles *= CeilDiv(split.extent, ProductOfCounts(split.lengths));
+  return tiles;
+}
+
 int RootOf(const State& state, int s) {
   while (state.attach(s).kind == Attach::kIter) s = state.attach(s).stage;
   return s;
@@ -140,6 +149,12 @@ std::vector<int> ProductsOfWarpgroups(const State& state) {
   return stages;
 }
 
+std::vector<int> RootsOfWarpgroups(const State& state) {
+  std::set<int> roots;
+  for (const int s : ProductsOfWarpgroups(state)) roots.insert(RootOf(state, s));
+  return {roots.begin(), roots.end()};
+}
+
 bool CanCopyInBulk(const State& state, int s) {
   const schedule::Stage& stage = state.stage(s);
   if (!stage.asynchronous || stage.buffering < 2 || stage.buffering > kMostBuffers) return false;
@@ -152,10 +167,7 @@ bool CanCopyInBulk(const State& state, int s) {
   if (splits.lengths.empty() || threads > kMostThreads ||
       UseOfKernel(state, RootOf(state, s)).threads != threads)
     return false;
-  int64_t tiles = 1;
-  for (const MatrixSplits::Reduction& split : splits.reductions)
-    tiles *= CeilDiv(split.extent, ProductOfCounts(split.lengths));
-  if (tiles < 2) return false;
+  if (TilesOfSum(splits) < 2) return false;
   if (!HasWholeGroups(state, s, *product, RowsOfGroup(state, s, *product))) return false;
   int fetched = 0;
   for (const int f : FetchedStages(state)) {
@@ -180,6 +192,24 @@ bool CanCopyForPairs(const State& state, int s) {
   return axis > 0 && blocks(axis - 1) % 2 == 0 && CanCopyInBulk(state, s);
 }
 
+bool CanPersist(const State& state, int root, int32_t blocks) {
+  for (const int s : ProductsOfWarpgroups(state)) {
+    if (RootOf(state, s) != root) continue;
+    const schedule::Stage& stage = state.stage(s);
+    const MatrixSplits splits = MatrixSplitsOf(state, s);
+    // Parts of a sum are no tiles.
+    if (splits.lengths.empty() || splits.lengths.size() != stage.op->axes().size() ||
+        UseOfKernel(state, root).cluster > 1)
+      return false;
+    int64_t tiles = 1;
+    for (size_t axis = 0; axis < splits.lengths.size(); ++axis)
+      tiles *= CeilDiv(splits.extents[axis], ProductOfCounts(splits.lengths[axis]));
+    return stage.hints[ir::Hint::kBulkCopies] != 0 && tiles > blocks && blocks % 2 == 0 &&
+           TilesOfSum(splits) % std::min<int64_t>(stage.buffering, TilesOfSum(splits)) == 0;
+  }
+  return false;
+}
+
 int64_t BulkBarrierBytes(const State& state, int root) {
   for (const int product : ProductsOfWarpgroups(state)) {
     if (state.stage(product).hints[ir::Hint::kBulkCopies] == 0) continue;
@@ -188,17 +218,28 @@ int64_t BulkBarrierBytes(const State& state, int root) {
   return 0;
 }
 
+namespace {
+
+// The largest value up to this one that the hint can have.
+int32_t MostOf(const State& filled, int s, ir::Hint hint, int32_t value) {
+  if (hint == ir::Hint::kPersistentBlocks) return CanPersist(filled, s, value) ? value : 0;
+  if (value > 1 && CanCopyForPairs(filled, s)) return value;
+  return CanCopyInBulk(filled, s) ? 1 : 0;
+}
+
+}  // namespace
+
 bool SimplifyBulkCopies(const State& filled, std::vector<schedule::StepPtr>& steps) {
   bool changed = false;
   for (schedule::StepPtr& step : steps) {
-    const int32_t value = schedule::HintOf(*step, ir::Hint::kBulkCopies).value_or(0);
-    if (value == 0) continue;
-    const int32_t most = CanCopyForPairs(filled, step->stage()) ? 2
-                         : CanCopyInBulk(filled, step->stage()) ? 1
-                                                                : 0;
-    if (value <= most) continue;
-    step = schedule::HintStep(step->stage(), ir::Hint::kBulkCopies, most);
-    changed = true;
+    for (const ir::Hint hint : {ir::Hint::kBulkCopies, ir::Hint::kPersistentBlocks}) {
+      const int32_t value = schedule::HintOf(*step, hint).value_or(0);
+      if (value == 0) continue;
+      const int32_t most = MostOf(filled, step->stage(), hint, value);
+      if (value == most) continue;
+      step = schedule::HintStep(step->stage(), hint, most);
+      changed = true;
+    }
   }
   return changed;
 }

@@ -11,6 +11,9 @@ namespace kiln::search {
 // Products of four warps' units, ascending: stages that have the hint, on or off.
 std::vector<int> ProductsOfWarpgroups(const schedule::State& state);
 
+// The root stages that they are computed in, ascending.
+std::vector<int> RootsOfWarpgroups(const schedule::State& state);
+
 // Does code generation take the hint on such a stage? Its tiles are fetched asynchronously, as they lie
 // in arrays of up to 5 dimensions with rows of a multiple of 16 bytes, zeros beyond their ends, at most
 // 256 elements along a dimension; where rows are interleaved, those of the array are whole groups of
@@ -19,6 +22,10 @@ bool CanCopyInBulk(const schedule::State& state, int s);
 
 // Its value 2 likewise: blocks are pairs of a column of tiles.
 bool CanCopyForPairs(const schedule::State& state, int s);
+
+// Hint::kPersistentBlocks of this value on the root of such a kernel: there are more tiles than blocks,
+// and buffers of a ring are whole turns of a tile's loop.
+bool CanPersist(const schedule::State& state, int root, int32_t blocks);
 
 // Bytes of shared memory that the barriers of kernel `root` take.
 int64_t BulkBarrierBytes(const schedule::State& state, int root);

@@ -104,6 +104,17 @@ std::vector<int32_t> OffAndOn(const HintQuestion&) { return {0, 1}; }
 
 std::vector<int32_t> WaysToCopy(const HintQuestion&) { return {0, 1, 2}; }
 
+// ---- persistent_blocks: likewise
+
+// Of a multiprocessor: its registers and shared memory have room for hardly more.
+std::vector<int32_t> OneOrTwoEach(const HintQuestion& question) {
+  std::vector<int32_t> choices = {0};
+  for (const int32_t each : {1, 2}) {
+    if (question.multiprocessors > 0) choices.push_back(each * question.multiprocessors);
+  }
+  return choices;
+}
+
 constexpr HintChoice kHintChoices[] = {
     {.hint = ir::Hint::kUnroll,
      .parameter = "",
@@ -143,6 +154,12 @@ constexpr HintChoice kHintChoices[] = {
      .gpu_weight = 0.02,
      .stages = ProductsOfWarpgroups,
      .values = WaysToCopy},
+    {.hint = ir::Hint::kPersistentBlocks,
+     .parameter = "persistent_blocks",
+     .mutation = "persistent blocks",
+     .gpu_weight = 0.02,
+     .stages = RootsOfWarpgroups,
+     .values = OneOrTwoEach},
 };
 static_assert(std::size(kHintChoices) == ir::kNumHints);
 static_assert(
@@ -163,12 +180,15 @@ int32_t DrawHint(const HintChoice& choice, const HintQuestion& question, Rng& rn
   return PickFrom(rng, choice.values(question));
 }
 
-Status AnnotateGpuHints(State& state, std::span<const bool, ir::kNumHints> wanted, Rng& rng) {
+Status AnnotateGpuHints(State& state, std::span<const bool, ir::kNumHints> wanted,
+                        int32_t multiprocessors, Rng& rng) {
   for (const HintChoice& choice : kHintChoices) {
     if (!ir::RowOf(choice.hint).is_gpu_only || !wanted[static_cast<size_t>(choice.hint)]) continue;
     for (const int s : choice.stages(state)) {
       const HintQuestion question{
-          .gpu = true, .threads_per_block = [&] { return UseOfKernel(state, s).threads; }};
+          .gpu = true,
+          .threads_per_block = [&] { return UseOfKernel(state, s).threads; },
+          .multiprocessors = multiprocessors};
       KILN_RETURN_IF_ERROR(
           state.Apply(schedule::HintStep(s, choice.hint, DrawHint(choice, question, rng))));
     }

@@ -21,6 +21,7 @@ struct HintQuestion {
   int32_t current = 0;                           // the value there is; of a fresh draw 0
   std::function<int64_t()> threads_per_block{};  // GPU
   bool has_warpgroup_units = false;
+  int32_t multiprocessors = 0;  // of the device; 0: not known
 };
 
 struct HintChoice {
@@ -47,6 +48,6 @@ int32_t DrawHint(const HintChoice& choice, const HintQuestion& question, Rng& rn
 // A step for every stage that has a use for one of the hints that only GPUs have, where
 // `wanted[hint]` says so. The extents must be filled.
 Status AnnotateGpuHints(schedule::State& state, std::span<const bool, ir::kNumHints> wanted,
-                        Rng& rng);
+                        int32_t multiprocessors, Rng& rng);
 
 }  // namespace kiln::search

@@ -129,6 +129,37 @@ TEST(BulkCopies, CandidatesComputeWhatTheProgramSays) { ExpectRight(kCases, 1, "
 
 TEST(BulkCopies, SoDoPairsOfBlocks) { ExpectRight(kPairCases, 2, "copy_box_to_pair("); }
 
+// Two blocks for all tiles.
+TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {
+  constexpr dag::OpCase kLarge[] = {{"matmul", "256,256,256", "relu", ir::kFloat16},
+                                    {"dense", "384,192,256", "bias", ir::kInt8},
+                                    {"batch_matmul", "3,128,128,128", "", ir::kBFloat16},
+                                    {"conv2d_nhwc", "2,16,16,64,32,3,3,1,1", "relu", ir::kFloat16}};
+  for (const dag::OpCase& c : kLarge) {
+    for (const int32_t value : {1, 2}) {
+      const Task task = MakeTask(c);
+      int found = 0;
+      for (const State& state : BulkStates(task, value, EnvironmentOr("KILN_SEED", 1), 40)) {
+        const int root = RootsOfWarpgroups(state).at(0);
+        if (!CanPersist(state, root, 2)) continue;
+        std::vector<schedule::StepPtr> steps = state.steps();
+        std::erase_if(steps, [](const schedule::StepPtr& step) {
+          return schedule::HintOf(*step, ir::Hint::kPersistentBlocks).has_value();
+        });
+        steps.push_back(schedule::HintStep(root, ir::Hint::kPersistentBlocks, 2));
+        SCOPED_TRACE(fmt::format("{}: {}", c.Name(), schedule::PrintSteps(steps)));
+        ASSERT_OK_AND_ASSIGN(const State persistent, schedule::Replay(task.dag, steps, task.stop));
+        ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(persistent, {.gpu = true}));
+        ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+        EXPECT_EQ(source.kernels.back().grid[0], 2);
+        ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+        if (++found == 2) break;
+      }
+      EXPECT_GE(found, 1) << c.Name() << " " << value;
+    }
+  }
+}
+
 // What is sampled is what code can be made of.
 TEST(BulkCopies, SamplesFit) {
   for (const auto& [cases, value] : {std::pair(std::span<const dag::OpCase>(kCases), 1),

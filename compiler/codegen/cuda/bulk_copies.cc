@@ -177,6 +177,30 @@ bool CudaBulkCopies::IsOfColumn(const Tile& tile) const {
   });
 }
 
+Status CudaBulkCopies::FindPersistent() {
+  persistent_blocks_ = 0;
+  const int32_t wanted = kernel_.hints[ir::Hint::kPersistentBlocks];
+  if (wanted == 0) return OkStatus();
+  if (block_ < 0 || kernel_.cluster > 1)
+    return InvalidArgument("its blocks are not numbered by one loop, and can't be persistent");
+  if (wanted >= kernel_.grid[0]) return OkStatus();
+  if (has_pairs_ && wanted % 2 != 0)
+    return InvalidArgument("{} persistent blocks are no pairs", wanted);
+  if (loop_->extent % depth_ != 0) {
+    return InvalidArgument(
+        "a sum has {} tiles, which rings of {} buffers do not divide, as those of persistent "
+        "blocks "
+        "must",
+        loop_->extent, depth_);
+  }
+  persistent_blocks_ = wanted;
+  return OkStatus();
+}
+
+std::string CudaBulkCopies::Numbered(const std::string& tile) const {
+  return persistent_blocks_ == 0 ? tile : fmt::format("({} * {} + {})", turn_, loop_->extent, tile);
+}
+
 Status CudaBulkCopies::ShareTiles() {
   if (kernel_.cluster > 1) return InvalidArgument("its blocks are clusters already, and no pairs");
   if (!block_grid_ || block_grid_->rows % 2 != 0)
@@ -337,6 +361,7 @@ void CudaBulkCopies::EmitStart(std::string_view barriers,
   status_ = FindTiles();
   if (status_.ok()) FindOrder();
   if (status_.ok() && has_pairs_) status_ = ShareTiles();
+  if (status_.ok()) status_ = FindPersistent();
   if (status_.ok()) {
     EmitBarriers(barriers);
     blocks_.Braced(fmt::format("if (threadIdx.x >= {}) {{  // copies", computing_threads()), [&] {
@@ -378,6 +403,8 @@ void CudaBulkCopies::EmitCopyingThread(const std::function<std::string(LoopKind)
   const auto inside = [&](auto& self, size_t i) -> void {
     if (i == block_loops.size()) return EmitAllCopies();
     const int32_t var = block_loops[i]->var;
+    if (IsOfPersistentBlocks(block_loops[i]))
+      return EmitTiles(block_loops[i], [&] { self(self, i + 1); });
     blocks_.Bound(
         var,
         fmt::format("const int {} = {};", scope_.name(var), coordinate(block_loops[i]->loop_kind)),
@@ -397,8 +424,9 @@ void CudaBulkCopies::EmitAllCopies() {
   blocks_.Loop(iteration_, loop_->extent, 1, [&] {
     const std::string buffer = names_.Unique("buffer"), &u = scope_.name(iteration_);
     blocks_.Line(fmt::format("const int {} = {} % {};", buffer, u, depth_));
-    blocks_.Line(fmt::format("if ({} >= {}) wait_for(&{}[{}], ({} / {} + 1) % 2);", u, depth_,
-                             emptied_, buffer, u, depth_));
+    const std::string number = Numbered(u);
+    blocks_.Line(fmt::format("if ({} >= {}) wait_for(&{}[{}], ({} / {} + 1) % 2);", number, depth_,
+                             emptied_, buffer, number, depth_));
     EmitCopies(buffer, fmt::format("&{}[{}]", filled_, buffer));
   });
 }
@@ -435,7 +463,8 @@ void CudaBulkCopies::EmitTile(const Tile& tile, const std::string& map, std::str
 
 void CudaBulkCopies::EmitArrival() {
   const std::string& t = scope_.name(loop_->var);
-  blocks_.Line(fmt::format("wait_for(&{}[{} % {}], {} / {} % 2);", filled_, t, depth_, t, depth_));
+  blocks_.Line(
+      fmt::format("wait_for(&{}[{} % {}], {} / {} % 2);", filled_, t, depth_, Numbered(t), depth_));
 }
 
 void CudaBulkCopies::EmitEnd() {
@@ -448,6 +477,13 @@ void CudaBulkCopies::EmitRelease(bool is_next_under_way) {
   blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0{}) {}(&{}[{} % {}]);",
                            is_next_under_way ? fmt::format(" && {} > 0", t) : "",
                            has_pairs_ ? "release_pair" : "release", emptied_, which, depth_));
+}
+
+void CudaBulkCopies::EmitReleaseOfLast() {
+  if (persistent_blocks_ == 0) return;
+  blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0) {}(&{}[{}]);",
+                           has_pairs_ ? "release_pair" : "release", emptied_,
+                           (loop_->extent - 1) % depth_));
 }
 
 std::vector<TensorMap> CudaBulkCopies::maps() const {

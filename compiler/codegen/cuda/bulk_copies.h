@@ -26,6 +26,10 @@
 // (block_order.h): of the tile that both need each copies one half, into the shared memory of both
 // (multicast). A buffer is empty when the threads of both say so.
 //
+// Persistent blocks (Hint::kPersistentBlocks) go from tile to tile of the result: the thread that copies
+// is ahead of the others, so that the first tiles of the next sum arrive while the results of this one
+// are stored. Buffers and phases of barriers go on from one sum to the next.
+//
 // What does not fit is refused: the hint is a search's choice, and nothing else would be as fast as it
 // expects.
 #pragma once
@@ -71,6 +75,8 @@ class CudaBulkCopies {
   int64_t depth() const { return depth_; }
   int64_t computing_threads() const { return kernel_.block[0]; }
   bool has_pairs() const { return has_pairs_; }
+  // Blocks that are launched, fewer than there are tiles; 0: one for each.
+  int64_t persistent_blocks() const { return persistent_blocks_; }
 
   // Finds out what the tiles are: rows are interleaved once the products have been emitted. Then
   // emits barriers at `barriers`, the address of kBulkBarrierBytes, and the warp that copies.
@@ -79,6 +85,14 @@ class CudaBulkCopies {
                  const std::function<std::string(ir::LoopKind)>& coordinate);
   // The tiles of blocks in this order are better for the cache; none: as they are numbered.
   const std::optional<BlockGrid>& block_grid() const { return block_grid_; }
+  // body() with the loop's variable bound: that numbers the blocks.
+  bool IsOfPersistentBlocks(ir::Stmt loop) const {
+    return persistent_blocks_ > 0 && loop->var == block_;
+  }
+  template <typename Body>
+  void EmitTiles(ir::Stmt loop, Body&& body);
+  // Behind the loop over tiles of a sum.
+  void EmitReleaseOfLast();
   // Inside of the loop: before and behind its work. `is_next_under_way`: the products of this
   // iteration are not waited for, those of the one before are done.
   void EmitArrival();
@@ -124,7 +138,10 @@ class CudaBulkCopies {
   void EmitCopies(std::string_view buffer, std::string_view filled);
   std::string IndexText(const arith::Linear& index);
   void FindOrder();
+  Status FindPersistent();
   Status ShareTiles();
+  // Of a tile of a sum among all that the block has.
+  std::string Numbered(const std::string& tile) const;
   bool IsOfColumn(const Tile& tile) const;
   void EmitTile(const Tile& tile, const std::string& map, std::string_view buffer,
                 std::string_view filled);
@@ -139,6 +156,8 @@ class CudaBulkCopies {
   CudaPreamble& preamble_;
 
   const bool is_used_, has_pairs_;
+  int64_t persistent_blocks_ = 0;
+  std::string turn_;  // sums that the block has computed: a name
   Status ring_status_, status_;
   std::vector<ir::Stmt> around_;  // loops around the ring, outermost first
   std::set<ir::Stmt> ahead_;
@@ -154,6 +173,25 @@ class CudaBulkCopies {
   std::string filled_, emptied_;
   std::vector<std::string> map_names_;
 };
+
+// ---- implementation of templates
+
+template <typename Body>
+void CudaBulkCopies::EmitTiles(ir::Stmt loop, Body&& body) {
+  const std::string number = names_.Unique("number");
+  turn_ = names_.Unique("turn");
+  blocks_.Line("#pragma unroll 1");
+  blocks_.Braced(fmt::format("for (int {0} = blockIdx.x, {1} = 0; {0} < {2}; {0} += {3}, ++{1}) {{",
+                             number, turn_, loop->extent, persistent_blocks_),
+                 [&] {
+                   const std::string tile =
+                       block_grid_ ? OrderedBlock(*block_grid_, number) : number;
+                   blocks_.Bound(loop->var,
+                                 fmt::format("const int {} = {};  // 0..{}", scope_.name(loop->var),
+                                             tile, loop->extent - 1),
+                                 body);
+                 });
+}
 
 // Their definitions above the kernels.
 std::string_view BulkCopyDefinitions();

@@ -245,12 +245,15 @@ bool CudaEmitter::EmitBulkRing(Stmt loop) {
   if (!bulk_copies_.IsRing(loop)) return false;
   // Products run on while the next ones begin, whose buffer is another one.
   copies_under_way_ = bulk_copies_.depth() - 3;
+  bool is_next_under_way = false;
   blocks_.Loop(loop->var, loop->extent, 0, [&] {
     bulk_copies_.EmitArrival();
     for (const Stmt stmt : bulk_copies_.work()) EmitWhole(stmt);
-    bulk_copies_.EmitRelease(matrix_tiles_.is_in_ring());
+    is_next_under_way = matrix_tiles_.is_in_ring();
+    bulk_copies_.EmitRelease(is_next_under_way);
   });
   matrix_tiles_.WaitForRing();
+  if (is_next_under_way) bulk_copies_.EmitReleaseOfLast();
   copies_under_way_ = kNoCopies;
   return true;
 }
@@ -305,6 +308,8 @@ void CudaEmitter::EmitBound(Stmt loop) {
 
 void CudaEmitter::EmitBoundInside(Stmt loop) {
   if (loop->extent <= 1) return Emit(loop->body());
+  if (bulk_copies_.IsOfPersistentBlocks(loop))
+    return bulk_copies_.EmitTiles(loop, [&] { Emit(loop->body()); });
   const std::string definition = fmt::format("const int {} = {};  // 0..{}", scope_.name(loop->var),
                                              Coordinate(loop->loop_kind), loop->extent - 1);
   blocks_.Bound(loop->var, definition, [&] { Emit(loop->body()); });

@@ -92,6 +92,7 @@ class Generator {
       launch.block[0] += kCopyingThreads;
       launch.tensor_maps = bulk.maps();
       if (bulk.has_pairs()) launch.cluster = 2;
+      if (bulk.persistent_blocks() > 0) launch.grid[0] = bulk.persistent_blocks();
     }
     std::string text = fmt::format("// {} blocks of {} threads", Dimensions(launch.grid),
                                    Dimensions(launch.block));
