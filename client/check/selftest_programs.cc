@@ -89,7 +89,16 @@ void AddWarpgroupPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgra
     programs.push_back(MatrixProgram(unit, shape(columns), {"dense", "128,256,256"}, kWarpgroup,
                                      {call(columns, false)}));
   }
+  // Tiles of rows of 128 bytes by the copy engine, of a matrix, of one that pairs share, of a window.
+  const std::string copies = "copy_box(&", shared_copies = "copy_box_to_pair(&";
+  programs.push_back(MatrixProgram(unit, shape(64) + ", bulk copies", {"dense", "128,256,256"},
+                                   kWarpgroup, {call(64, false), copies}));
+  programs.push_back(MatrixProgram(unit, shape(64) + ", copies for pairs", {"dense", "256,256,256"},
+                                   kWarpgroup, {call(64, false), shared_copies}));
   if (unit.factor.bytes() != 2) return;
+  programs.push_back(MatrixProgram(unit, shape(64) + ", copies of a window",
+                                   {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1"}, kWarpgroup,
+                                   {call(64, true), "load_tiles", copies}));
   programs.push_back(MatrixProgram(unit, shape(64) + ", B across", {"matmul", "128,256,256"},
                                    kWarpgroup, {call(64, true)}));
   programs.push_back(MatrixProgram(unit, shape(64) + ", A in registers",
