@@ -202,7 +202,7 @@ TEST(NetworkTest, RefusesKernels) {
   map.arg = 0;
   map.extents = {1 << 20};
   EXPECT_THAT(refusal_of_map(map),
-              HasSubstr("a launch of 'add' maps 4194304 bytes of a buffer of"));
+              HasSubstr("a launch of 'kiln_entry' maps 4194304 bytes of a buffer of"));
 }
 
 TEST(NetworkTest, RefusesWrongDataFlow) {

@@ -291,27 +291,36 @@ StatusOr<std::vector<Linear>> CudaBulkCopies::StartOf(const Copy& copy, Expr loa
   return start;
 }
 
+// Are the two negative for the same values? Conditions have been divided by what all their terms are
+// multiples of: then one is the other, divided and rounded down.
+bool CudaBulkCopies::HaveSameSign(const Linear& divided, const Linear& form) {
+  if (divided.is_constant()) return divided == form;
+  const int64_t first = form.Coefficient(divided.terms[0].atom);
+  const int64_t divisor = first / divided.terms[0].coefficient;
+  if (divisor < 1) return false;
+  const arith::Interval rest = scope_.simplifier().RangeOf(form - divided * divisor);
+  return rest.lo >= 0 && rest.hi < divisor;
+}
+
 // Zeros are where the place is beyond an end of the array, and nowhere else.
 Status CudaBulkCopies::CheckZeros(Expr value, std::span<const int64_t> shape,
                                   const std::vector<Linear>& places) {
   bool is_known = true;
-  for (; value->op == Op::kIf || value->op == Op::kSelect; value = value->arg(1)) {
-    VisitParts(exprs_.SimplifyCondition(value->arg(0)), [&](Expr part) {
-      if (part->is_const_int() && part->int_value != 0) return;
-      if (part->op != Op::kLt && part->op != Op::kGe) {
-        is_known = false;
-        return;
-      }
+  const auto check = [&](Expr part) {
+    if (part->is_const_int() && part->int_value != 0) return;
+    bool is_end = false;
+    if (part->op == Op::kLt || part->op == Op::kGe) {
       const Linear difference =
           scope_.simplifier().ToLinear(part->arg(0)) - scope_.simplifier().ToLinear(part->arg(1));
-      bool is_end = false;
       for (size_t d = 0; d < places.size(); ++d) {
-        is_end |=
-            difference == (part->op == Op::kGe ? places[d] : places[d] - arith::Constant(shape[d]));
+        is_end |= HaveSameSign(
+            difference, part->op == Op::kGe ? places[d] : places[d] - arith::Constant(shape[d]));
       }
-      is_known &= is_end;
-    });
-  }
+    }
+    is_known &= is_end;
+  };
+  for (; value->op == Op::kIf || value->op == Op::kSelect; value = value->arg(1))
+    VisitParts(exprs_.SimplifyCondition(value->arg(0)), check);
   if (is_known) return OkStatus();
   return InvalidArgument("zeros of its tiles are not those beyond the ends of an array");
 }
