@@ -266,13 +266,13 @@ template <int kTiles, int kParts> void emulated_round_tiles(unsigned (&tiles)[kT
 struct Copy { void* to; unsigned char bytes[16]; int size; unsigned group; };
 struct Copies { Copy* items; int count, room; unsigned groups; };
 static Copies copies[kMaxThreads * kMaxCluster];
-static struct Release {
-  ~Release() {
+static struct ReleaseMemory {
+  ~ReleaseMemory() {
     for (Fiber& fiber : fibers) free(fiber.stack);
     for (Copies& mine : copies) free(mine.items);
     for (char* shared : shared_of) free(shared);
   }
-} release;
+} release_memory;
 template <int kBytes> void late_copy_async_if(bool condition, void* to, const void* from) {
   if ((size_t)to % kBytes != 0 || (condition && (size_t)from % kBytes != 0)) __builtin_trap();
   Copies& mine = copies[current - fibers];
