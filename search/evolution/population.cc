@@ -4,6 +4,7 @@
 
 #include "base/cpu_time.h"
 #include "search/sampling/sample.h"
+#include "search/sampling/sketch_weights.h"
 
 namespace kiln::search {
 namespace {
@@ -16,11 +17,13 @@ struct Slot {
 };
 
 void Fill(const Task& task, const Parameters& parameters, const std::vector<Sketch>& sketches,
-          uint64_t seed, Slot& slot) {
+          const std::vector<double>& weights, uint64_t seed, Slot& slot) {
   const double start = ThreadCpuSeconds();
   Rng rng(seed);
   while (slot.refused < parameters.draws_per_sample && !task.stop.stop_requested()) {
-    const int sketch = static_cast<int>(UniformInt(rng, static_cast<int64_t>(sketches.size())));
+    const int64_t picked = weights.empty() ? UniformInt(rng, static_cast<int64_t>(sketches.size()))
+                                           : PickWeighted(rng, weights);
+    const int sketch = static_cast<int>(picked);
     StatusOr<schedule::State> state = Sample(sketches[sketch], task, parameters, rng);
     if (state.ok()) {
       slot.individual = MakeIndividual(*std::move(state), sketch, {});
@@ -38,6 +41,7 @@ std::vector<Individual> DrawPopulation(const Workers& workers, const Parameters&
                                        const std::vector<Sketch>& sketches, int count,
                                        int max_rejected, uint64_t seed,
                                        std::unordered_set<uint64_t>& known, RoundReport& report) {
+  const std::vector<double> weights = SketchWeights(workers.task, sketches);
   std::vector<Individual> drawn;
   int rejected = 0;
   for (uint64_t batch = 0; static_cast<int>(drawn.size()) < count && rejected < max_rejected;
@@ -45,7 +49,8 @@ std::vector<Individual> DrawPopulation(const Workers& workers, const Parameters&
     if (workers.task.stop.stop_requested()) break;
     std::vector<Slot> slots(std::clamp(count - static_cast<int>(drawn.size()), 16, 1024));
     workers.ForEach(static_cast<int64_t>(slots.size()), [&](int64_t i) {
-      Fill(workers.task, parameters, sketches, SplitSeed(SplitSeed(seed, batch), i), slots[i]);
+      Fill(workers.task, parameters, sketches, weights, SplitSeed(SplitSeed(seed, batch), i),
+           slots[i]);
     });
     for (Slot& slot : slots) {
       report.seconds(Part::kSample) += slot.cpu_s;

@@ -1,0 +1,16 @@
+// How often a sample is of each sketch.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "search/space/sketch.h"
+#include "search/space/task.h"
+
+namespace kiln::search {
+
+// Empty: each equally often. Else [sketch], up to 1: sums that are split on a GPU (RF steps) are rarer
+// where there are more results than fill the device without, down to a tenth. Pure.
+std::vector<double> SketchWeights(const Task& task, std::span<const Sketch> sketches);
+
+}  // namespace kiln::search
