@@ -13,7 +13,7 @@ struct Found {
   double plain = 0, split = 0;
 };
 
-Found WeightsOf(std::string_view args, std::string_view target = "cuda -arch=sm_90") {
+Found WeightsOf(const char* args, std::string_view target = "cuda -arch=sm_90") {
   Task task(dag::OpCase{"matmul", args, "", ir::kFloat16}.Build(), *target::ParseTarget(target), {},
             "[]");
   task.device.multiprocessors = 100;
