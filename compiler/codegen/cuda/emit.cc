@@ -96,6 +96,7 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       shuffles_(kernel, scope_, exprs_, blocks_, names),
       matrix_tiles_(scope_, swizzles_, exprs_, vectors_, blocks_, held_, names, preamble),
       bulk_copies_(program, kernel, swizzles_, scope_, exprs_, blocks_, names, preamble),
+      quad_stores_(scope_, exprs_, vectors_, blocks_, names, preamble),
       warp_reductions_(FindWarpReductions(program, kernel)),
       unroll_(
           PlanUnrolling(program, kernel.body, kernel.block[0] * kernel.block[1] * kernel.block[2])),
@@ -226,6 +227,7 @@ void CudaEmitter::EmitFor(Stmt loop) {
   if (IsBound(loop->loop_kind)) return EmitBound(loop);
   if (bulk_copies_.IsAhead(loop)) return;
   if (EmitBulkRing(loop) || EmitMatrixTile(loop) || EmitHeldPair(loop)) return;
+  if (EmitQuadStores(loop)) return;
   // Of a ring of tiles in this loop.
   const bool is_in_ring = matrix_tiles_.is_in_ring();
   EmitLoop(loop);
@@ -256,6 +258,13 @@ bool CudaEmitter::EmitBulkRing(Stmt loop) {
   if (is_next_under_way) bulk_copies_.EmitReleaseOfLast();
   copies_under_way_ = kNoCopies;
   return true;
+}
+
+// Behind the tiles of matrix units, whose results they are.
+bool CudaEmitter::EmitQuadStores(Stmt loop) {
+  constexpr int64_t kWarp = 32;
+  return !with_matrix_units_.empty() && threads_.var >= 0 && threads_.is_all &&
+         threads_.count % kWarp == 0 && quad_stores_.Emit(loop, threads_.var);
 }
 
 void CudaEmitter::EmitIf(Stmt condition) {

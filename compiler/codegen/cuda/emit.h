@@ -11,6 +11,7 @@
 //   warp_reduce.h   reductions over threads; warp_shuffles.h their text
 //   matrix_tile.h   sums of products by matrix units; matrix_warpgroup.h those of sm_90
 //   swizzle.h       how what they read lies in shared memory
+//   quad_stores.h   results of 16 bits, stored 16 bytes at once
 //   bulk_copies.h   tiles that the copy engine of sm_90 brings
 //   unroll.h        which loops are unrolled
 //
@@ -31,6 +32,7 @@
 #include "compiler/codegen/cuda/matrix_warpgroup.h"
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/preamble.h"
+#include "compiler/codegen/cuda/quad_stores.h"
 #include "compiler/codegen/cuda/quotients.h"
 #include "compiler/codegen/cuda/scope.h"
 #include "compiler/codegen/cuda/shared.h"
@@ -74,6 +76,7 @@ class CudaEmitter {
   bool EmitDotLoop(ir::Stmt loop);
   bool EmitMatrixTile(ir::Stmt loop);
   bool EmitBulkRing(ir::Stmt loop);
+  bool EmitQuadStores(ir::Stmt loop);
   void EmitIf(ir::Stmt condition);
   Status NotForMatrixUnits(int32_t stage, const Status& why) const;
   Status CheckMatrixUnits() const;
@@ -106,6 +109,7 @@ class CudaEmitter {
   WarpShuffles shuffles_;
   CudaMatrixTiles matrix_tiles_;
   CudaBulkCopies bulk_copies_;
+  CudaQuadStores quad_stores_;
 
   const WarpReductions warp_reductions_;
   const UnrollPlan unroll_;

@@ -9,6 +9,7 @@
 #include "compiler/codegen/cuda/block_order.h"
 #include "compiler/codegen/cuda/bulk_copies.h"
 #include "compiler/codegen/cuda/float8.h"
+#include "compiler/codegen/cuda/quad_stores.h"
 
 namespace kiln::codegen {
 namespace {
@@ -260,6 +261,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
   if (!preamble.matrix_units.empty()) text += MatrixUnits(preamble);
   if (preamble.flushed_powers) text += kFlushedPowers;
   for (const std::string_view type : preamble.packed_types) text += Filled(kPack, {{"$P", type}});
+  if (preamble.quads) text += QuadDefinition();
   if (!preamble.warpgroup_units.empty()) text += WarpgroupDefinitions(preamble.warpgroup_units);
   return text;
 }

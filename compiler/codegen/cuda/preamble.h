@@ -26,6 +26,7 @@ struct CudaPreamble {
   std::set<const ir::MatrixUnit*> matrix_units;
   bool flushed_powers = false;
   bool unzips_bytes = false;  // of their tiles
+  bool quads = false;         // of their results
   // sm_80: floats rounded to two neighbours of a type in one register, by its name in PTX.
   std::set<std::string_view> packed_types;
 

@@ -1,0 +1,66 @@
+// Results of matrix units in 16 bits, stored 16 bytes at once. Internal to this folder.
+//
+// Of a row of 8 columns each of four threads has two neighbours (matrix_tile.h): stores of 4 bytes, of
+// which a warp writes half a sector of 32 bytes in 8 rows. Of four such tiles beside each other the four
+// threads exchange their pairs, so that each has all 8 columns of one of them. A loop
+//
+//   for v: vectorize j in 0..2:  out[.. + 8 v + 2 (t%4) + j] = value
+//
+// is then one over groups of four v:
+//
+//   unsigned quad[4] = {pack_f16(value of 4 v and j = 0, j = 1), of 4 v + 1, ...};
+//   transpose_quad(quad);
+//   16 bytes at out[.. + 32 v + 8 (t%4)] = quad;
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "compiler/arith/linear.h"
+#include "compiler/codegen/cuda/blocks.h"
+#include "compiler/codegen/cuda/exprs.h"
+#include "compiler/codegen/cuda/names.h"
+#include "compiler/codegen/cuda/preamble.h"
+#include "compiler/codegen/cuda/scope.h"
+#include "compiler/codegen/cuda/vectors.h"
+#include "compiler/ir/program.h"
+
+namespace kiln::codegen {
+
+// References are kept. One thread.
+class CudaQuadStores {
+ public:
+  CudaQuadStores(CudaScope& scope, CudaExprs& exprs, CudaVectors& vectors, CudaBlocks& blocks,
+                 CudaNames& names, CudaPreamble& preamble)
+      : scope_(scope),
+        exprs_(exprs),
+        vectors_(vectors),
+        blocks_(blocks),
+        names_(names),
+        preamble_(preamble) {}
+
+  // False, and nothing is emitted: the loop is none of these. `thread` is the variable that numbers the
+  // threads of the block, whole warps that all reach the loop; warps are 32 of them that follow each
+  // other, or 8 x 4 of them whose last four do.
+  bool Emit(ir::Stmt loop, int32_t thread);
+
+ private:
+  bool Matches(ir::Stmt loop, ir::Stmt store, int32_t thread);
+  bool IsSameInQuad(ir::Expr e, int32_t thread) const;
+  bool ReadsLittle(ir::Expr value, int64_t columns) const;
+  arith::Linear PlaceAt(ir::Stmt loop, ir::Stmt store, int64_t v, int64_t lane);
+  std::string PairAt(ir::Stmt loop, ir::Stmt store, int64_t v);
+
+  CudaScope& scope_;
+  CudaExprs& exprs_;
+  CudaVectors& vectors_;
+  CudaBlocks& blocks_;
+  CudaNames& names_;
+  CudaPreamble& preamble_;
+
+  int32_t group_ = -1;  // a variable of the scope: which four
+};
+
+std::string_view QuadDefinition();
+
+}  // namespace kiln::codegen
