@@ -108,7 +108,7 @@ bool CudaQuadStores::Emit(Stmt loop, int32_t thread) {
     const Linear in_quad = scope_.simplifier().FloorMod(scope_.simplifier().Var(thread), kQuad);
     const Linear place = PlaceAt(loop, store, 0, 0) + in_quad * (kColumns - kPair);
     blocks_.Line(
-        fmt::format("*reinterpret_cast<uint4*>(&{}) = make_uint4({1}[0], {1}[1], {1}[2], {1}[3]);",
+        fmt::format("*reinterpret_cast<uint4*>(&{0}) = make_uint4({1}[0], {1}[1], {1}[2], {1}[3]);",
                     exprs_.Element(store->slot, {.offset = place, .block = {}}), quad));
   };
   blocks_.Loop(group_, groups, groups, body);
@@ -125,7 +125,7 @@ __device__ __forceinline__ void transpose_quad(unsigned (&quad)[4]) {
     for (int i = 0; i < 4; ++i) {
       if (i & step) continue;
       const unsigned other = __shfl_xor_sync(0xffffffffu, is_upper ? quad[i] : quad[i + step], step);
-      (is_upper ? quad[i] : quad[i + step]) = other;
+      if (is_upper) quad[i] = other; else quad[i + step] = other;
     }
   }
 }
