@@ -299,7 +299,7 @@ class TileFiller {
       return false;
     std::vector<std::vector<int64_t>> tile;
     if (has_warpgroup_units_ && IsForWarpgroups(*product) &&
-        Chance(rng_, parameters_.warpgroup_prob)) {
+        Chance(rng_, WarpgroupShare(ProductOfCounts(extents)))) {
       tile = DrawMatrixTile(*product, ir::MatrixUnitScope::kWarpgroup, extents);
       if (!tile.empty()) matrix_scope_ = ir::MatrixUnitScope::kWarpgroup;
     }
@@ -335,6 +335,16 @@ class TileFiller {
         return tile;
     }
     return tile;
+  }
+
+  // Tiles of single warps are for few results: of more than fill the device they are rarer.
+  double WarpgroupShare(int64_t results) const {
+    constexpr double kEnoughOfEach = 8192, kLeast = 0.2;
+    const double enough = kEnoughOfEach * device_.multiprocessors,
+                 of_single = std::clamp(enough / static_cast<double>(std::max<int64_t>(1, results)),
+                                        kLeast, 1.0);
+    const double share = parameters_.warpgroup_prob;
+    return enough <= 0 ? share : 1 - (1 - share) * of_single;
   }
 
   // Units of four warps are as fast as tiles come: the larger a tile, the more is done with each byte
