@@ -222,6 +222,31 @@ TEST(MatrixUnits, ProductsOfTwoIterationsAreUnderWay) {
   }
 }
 
+// Of results in 16 bits four threads exchange what they have, and store 16 bytes each; whatever else is
+// read by the way but another whole tensor.
+TEST(MatrixUnits, ResultsOf16BitsAreStoredWhole) {
+  for (const auto& [c, is_whole] :
+       {std::pair(dag::OpCase{"matmul", "64,64,64", "", ir::kFloat16}, true),
+        {dag::OpCase{"dense", "64,64,64", "bias,relu", ir::kBFloat16}, true},
+        {dag::OpCase{"conv2d_nhwc", "1,8,8,64,32,3,3,1,1", "bias,relu", ir::kFloat16}, true},
+        {dag::OpCase{"matmul", "64,64,64", "add", ir::kFloat16}, false}}) {
+    for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
+      SCOPED_TRACE(c.Name());
+      const Task task = MakeTask(c);
+      int found = 0;
+      for (const State& state : MatrixStates(task, scope, EnvironmentOr("KILN_SEED", 1), 40)) {
+        ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+        ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+        if (source.text.find("transpose_quad(quad") == source.text.npos) continue;
+        SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+        ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+        if (++found == 2) break;
+      }
+      EXPECT_EQ(found > 0, is_whole);
+    }
+  }
+}
+
 // Half of the samples have swizzled tiles, padded ones the others.
 TEST(MatrixUnits, TilesAreSwizzledOrPadded) {
   const Task task = MakeTask(kCases[0]);
