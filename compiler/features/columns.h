@@ -119,7 +119,8 @@ inline constexpr int kNumCurve = 10;
 //                    "registers" lie in memory
 //   lanes, vector_bytes   of the vectorized loop
 //   register_buffering        raw: 0, 1, 2: the register double buffering of operands (Hint::kRegisterBuffering)
-//   async            raw: 1 for an asynchronous copy to shared memory
+//   async            raw: 1 for an asynchronous copy to shared memory, 1 + Hint::kBulkCopies of a
+//                    product in the program
 //   register_bytes   of operands and results of the body; register_share: raw, of a CPU's registers
 //   miss_*           bytes from beyond a cache of this size
 #define KILN_FEATURE_ROW(X)  \
@@ -154,6 +155,7 @@ inline constexpr int kNumCurve = 10;
   X(row_register_buffering)
 
 // Of the kernel.
+//   blocks           that are launched
 //   waves            rounds of blocks (CPU: of parallel tasks) over the cores, not rounded
 //   wave_share       raw: waves / rounds up
 //   occupancy        raw: resident warps / most a multiprocessor holds

@@ -70,7 +70,10 @@ void WriteLaunch(const KernelFeatures& record, Row row) {
   const double tasks = record.gpu ? record.Blocks() : record.totals.parallel_tasks;
   const Residency residency = ResidencyOf(record);
   const double waves = tasks / (usable_cores * residency.blocks);
-  row.Set(col::kernel_blocks, record.gpu ? record.Blocks() : 0);
+  const int32_t persistent = record.kernel.hints[ir::Hint::kPersistentBlocks];
+  const double launched =
+      persistent > 0 ? std::min<double>(persistent, record.Blocks()) : record.Blocks();
+  row.Set(col::kernel_blocks, record.gpu ? launched : 0);
   row.Set(col::kernel_threads, record.gpu ? record.Threads() : 0);
   row.Set(col::kernel_shared_bytes, record.totals.shared_bytes);
   row.Set(col::kernel_registers, residency.registers);

@@ -49,6 +49,15 @@ int32_t RegisterBufferingOf(const KernelFeatures& record, const StoreFeatures& s
       .hints[ir::Hint::kRegisterBuffering];
 }
 
+// Of a copy: 1 + what brings the tiles of a product.
+int32_t WayOfCopy(const KernelFeatures& record, const StoreFeatures& store) {
+  if (!store.store->is_async) return 0;
+  int32_t way = 1;
+  for (const ir::ProgramStage& stage : record.program.stages)
+    way = std::max(way, 1 + stage.hints[ir::Hint::kBulkCopies]);
+  return way;
+}
+
 void WriteLoops(const KernelFeatures& record, const StoreFeatures& store, const Trips& trips,
                 Row row) {
   row.Set(col::row_thread_trips, store.thread_trips);
@@ -59,7 +68,7 @@ void WriteLoops(const KernelFeatures& record, const StoreFeatures& store, const 
   row.Set(col::row_reduce_len, trips.reduce);
   row.Set(col::row_chains, trips.chains);
   row.Set(col::row_lanes, trips.lanes);
-  row.SetRaw(col::row_async, store.store->is_async ? 1 : 0);
+  row.SetRaw(col::row_async, WayOfCopy(record, store));
   row.SetRaw(col::row_register_buffering, RegisterBufferingOf(record, store));
   row.Set(col::row_innermost_stride, InnermostStride(store));
 }
