@@ -222,14 +222,17 @@ TEST(MatrixUnits, ProductsOfTwoIterationsAreUnderWay) {
   }
 }
 
-// Of results in 16 bits four threads exchange what they have, and store 16 bytes each; whatever else is
-// read by the way but another whole tensor.
+// Of results in 16 bits four threads exchange what they have, and store 16 bytes each; likewise what is
+// added to them.
 TEST(MatrixUnits, ResultsOf16BitsAreStoredWhole) {
   for (const auto& [c, is_whole] :
        {std::pair(dag::OpCase{"matmul", "64,64,64", "", ir::kFloat16}, true),
         {dag::OpCase{"dense", "64,64,64", "bias,relu", ir::kBFloat16}, true},
         {dag::OpCase{"conv2d_nhwc", "1,8,8,64,32,3,3,1,1", "bias,relu", ir::kFloat16}, true},
-        {dag::OpCase{"matmul", "64,64,64", "add", ir::kFloat16}, false}}) {
+        {dag::OpCase{"matmul", "64,64,64", "add", ir::kFloat16}, true},
+        {dag::OpCase{"conv2d_nhwc", "1,8,8,64,32,3,3,1,1", "bias,residual,relu", ir::kBFloat16},
+         true},
+        {dag::OpCase{"matmul", "64,64,64", "", ir::kFloat32}, false}}) {
     for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
       SCOPED_TRACE(c.Name());
       const Task task = MakeTask(c);

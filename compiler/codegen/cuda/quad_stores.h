@@ -11,10 +11,16 @@
 //   unsigned quad[4] = {pack_f16(value of 4 v and j = 0, j = 1), of 4 v + 1, ...};
 //   transpose_quad(quad);
 //   16 bytes at out[.. + 32 v + 8 (t%4)] = quad;
+//
+// What the value reads of another tensor at such places, a residual sum say, comes the same way: 16
+// bytes are loaded, and exchanged.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/arith/linear.h"
 #include "compiler/codegen/cuda/blocks.h"
@@ -45,11 +51,20 @@ class CudaQuadStores {
   bool Emit(ir::Stmt loop, int32_t thread);
 
  private:
+  // An access to 16-bit elements, of the pairs of the loop.
+  struct Access {
+    int32_t slot;
+    std::span<const ir::Expr> indices;
+    ir::Expr load = nullptr;  // none: the store
+  };
   bool Matches(ir::Stmt loop, ir::Stmt store, int32_t thread);
+  bool IsOfQuads(ir::Stmt loop, const Access& access, int32_t thread);
   bool IsSameInQuad(ir::Expr e, int32_t thread) const;
-  bool ReadsLittle(ir::Expr value, int64_t columns) const;
-  arith::Linear PlaceAt(ir::Stmt loop, ir::Stmt store, int64_t v, int64_t lane);
-  std::string PairAt(ir::Stmt loop, ir::Stmt store, int64_t v);
+  bool FindLoads(ir::Stmt loop, ir::Stmt store, int32_t thread);
+  arith::Linear PlaceAt(ir::Stmt loop, const Access& access, int64_t v, int64_t lane);
+  std::string Vector(ir::Stmt loop, const Access& access, int32_t thread);
+  std::string PairAt(ir::Stmt loop, ir::Stmt store, int64_t v,
+                     const std::vector<std::string>& loaded);
 
   CudaScope& scope_;
   CudaExprs& exprs_;
@@ -58,7 +73,8 @@ class CudaQuadStores {
   CudaNames& names_;
   CudaPreamble& preamble_;
 
-  int32_t group_ = -1;  // a variable of the scope: which four
+  int32_t group_ = -1;         // a variable of the scope: which four
+  std::vector<Access> loads_;  // of the value
 };
 
 std::string_view QuadDefinition();
