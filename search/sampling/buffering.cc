@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/gpu_validity.h"
@@ -13,6 +14,8 @@ namespace {
 
 using schedule::BufferingStep;
 using schedule::State;
+
+constexpr double kOfWarpgroups = 0.2;
 
 bool IsAsynchronous(const schedule::StepPtr& step) {
   return schedule::As<BufferingStep>(*step)->asynchronous;
@@ -42,13 +45,15 @@ Status AnnotateBuffering(State& state, const Task& task, const Parameters& param
   for (const int reader : readers) {
     std::vector<schedule::StepPtr> choices = BufferingChoices(reader, task, parameters);
     if (!copying.contains(reader)) std::erase_if(choices, IsAsynchronous);
+    // Units of four warps wait for nothing but their tiles.
+    const bool is_warpgroup =
+        ir::MatrixUnitScopeOf(state.stage(reader).hints) == ir::MatrixUnitScope::kWarpgroup;
+    const double rarely = is_warpgroup ? kOfWarpgroups : 1;
     std::vector<double> weights(choices.size(), 1);
-    weights[0] = parameters.not_ahead_prob;
-    weights[1] = parameters.registers_ahead_prob;
-    for (size_t i = 2; i < weights.size(); ++i) {
-      weights[i] = (1 - parameters.not_ahead_prob - parameters.registers_ahead_prob) /
-                   static_cast<double>(weights.size() - 2);
-    }
+    weights[0] = parameters.not_ahead_prob * rarely;
+    weights[1] = parameters.registers_ahead_prob * rarely;
+    for (size_t i = 2; i < weights.size(); ++i)
+      weights[i] = (1 - weights[0] - weights[1]) / static_cast<double>(weights.size() - 2);
     State next = state;
     KILN_RETURN_IF_ERROR(next.Apply(choices[PickWeighted(rng, weights)]));
     if (CheckGpuLimits(next, task.hardware, task.device.max_cluster_blocks).ok()) {

@@ -115,6 +115,7 @@ bool IsBox(const State& state, int f) {
   if (shape.size() > kMostDimensions || shape.size() < 2 || bytes > 4 ||
       shape.back() * bytes % kPieceBytes != 0)
     return false;
+  if (!std::ranges::is_sorted(stage.layout)) return false;
   const std::vector<int> packed = dag::PackedInputs(dag);
   if (std::ranges::find(packed, *from) != packed.end()) return false;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -140,24 +141,26 @@ int RootOf(const State& state, int s) {
 
 }  // namespace
 
-std::vector<int> ProductsOfWarpgroups(const State& state) {
+std::vector<int> ProductsOfMatrixUnits(const State& state) {
   std::vector<int> stages;
   for (int s = 0; s < state.num_stages(); ++s) {
-    if (ir::MatrixUnitScopeOf(state.stage(s).hints) == ir::MatrixUnitScope::kWarpgroup)
+    if (ir::MatrixUnitScopeOf(state.stage(s).hints) != ir::MatrixUnitScope::kNone)
       stages.push_back(s);
   }
   return stages;
 }
 
-std::vector<int> RootsOfWarpgroups(const State& state) {
+std::vector<int> RootsOfMatrixUnits(const State& state) {
   std::set<int> roots;
-  for (const int s : ProductsOfWarpgroups(state)) roots.insert(RootOf(state, s));
+  for (const int s : ProductsOfMatrixUnits(state)) roots.insert(RootOf(state, s));
   return {roots.begin(), roots.end()};
 }
 
 bool CanCopyInBulk(const State& state, int s) {
   const schedule::Stage& stage = state.stage(s);
-  if (!stage.asynchronous || stage.buffering < 2 || stage.buffering > kMostBuffers) return false;
+  if (ir::MatrixUnitScopeOf(stage.hints) != ir::MatrixUnitScope::kWarpgroup ||
+      !stage.asynchronous || stage.buffering < 2 || stage.buffering > kMostBuffers)
+    return false;
   const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
   if (!product) return false;
   // Groups of threads that share a sum out have tiles of their own.
@@ -180,7 +183,11 @@ bool CanCopyInBulk(const State& state, int s) {
 
 bool CanCopyForPairs(const State& state, int s) {
   const MatrixSplits splits = MatrixSplitsOf(state, s);
-  if (UseOfKernel(state, RootOf(state, s)).cluster > 1 || splits.lengths.empty()) return false;
+  // Parts of a sum are no tiles.
+  if (splits.lengths.empty() ||
+      splits.lengths.size() != static_cast<size_t>(state.stage(s).op->axes().size()) ||
+      UseOfKernel(state, RootOf(state, s)).cluster > 1)
+    return false;
   const auto blocks = [&](size_t axis) {
     return CeilDiv(splits.extents[axis], ProductOfCounts(splits.lengths[axis]));
   };
@@ -193,7 +200,7 @@ bool CanCopyForPairs(const State& state, int s) {
 }
 
 bool CanPersist(const State& state, int root, int32_t blocks) {
-  for (const int s : ProductsOfWarpgroups(state)) {
+  for (const int s : ProductsOfMatrixUnits(state)) {
     if (RootOf(state, s) != root) continue;
     const schedule::Stage& stage = state.stage(s);
     const MatrixSplits splits = MatrixSplitsOf(state, s);
@@ -211,7 +218,7 @@ bool CanPersist(const State& state, int root, int32_t blocks) {
 }
 
 int64_t BulkBarrierBytes(const State& state, int root) {
-  for (const int product : ProductsOfWarpgroups(state)) {
+  for (const int product : ProductsOfMatrixUnits(state)) {
     if (state.stage(product).hints[ir::Hint::kBulkCopies] == 0) continue;
     if (RootOf(state, product) == root) return kBarrierBytes;
   }

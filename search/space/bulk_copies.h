@@ -8,11 +8,11 @@
 
 namespace kiln::search {
 
-// Products of four warps' units, ascending: stages that have the hint, on or off.
-std::vector<int> ProductsOfWarpgroups(const schedule::State& state);
-
+// Products of matrix units, ascending: stages that have the hint, on or off; off where a unit is one
+// warp's.
+std::vector<int> ProductsOfMatrixUnits(const schedule::State& state);
 // The root stages that they are computed in, ascending.
-std::vector<int> RootsOfWarpgroups(const schedule::State& state);
+std::vector<int> RootsOfMatrixUnits(const schedule::State& state);
 
 // Does code generation take the hint on such a stage? Its tiles are fetched asynchronously, as they lie
 // in arrays of up to 5 dimensions with rows of a multiple of 16 bytes, zeros beyond their ends, at most

@@ -156,7 +156,10 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
     if (use.threads > hardware.max_threads_per_block)
       return refuse("threads per block", use.threads, hardware.max_threads_per_block);
     const int64_t blocks = std::max<int64_t>(1, state.stage(s).hints[ir::Hint::kMinBlocks]);
-    const int64_t registers = kRegisters / std::max<int64_t>(1, use.threads * blocks);
+    constexpr int64_t kCopyingThreads = 32;
+    const int64_t bulk_bytes = BulkBarrierBytes(state, s),
+                  threads = use.threads + (bulk_bytes > 0 ? kCopyingThreads : 0);
+    const int64_t registers = kRegisters / std::max<int64_t>(1, threads * blocks);
     if (const int64_t least = LeastRegisters(state, s); least > registers)
       return refuse("registers for the results of a thread", least, registers);
     if (use.cluster > 1 && !IsClusterSize(use.cluster, max_cluster_blocks)) {
@@ -165,7 +168,7 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
           state.stage(s).op->name(), use.cluster, max_cluster_blocks);
     }
     if (use.vthreads > most_vthreads) return refuse("virtual threads", use.vthreads, most_vthreads);
-    const int64_t shared_bytes = use.shared_bytes + BulkBarrierBytes(state, s);
+    const int64_t shared_bytes = use.shared_bytes + bulk_bytes;
     if (shared_bytes > hardware.max_shared_memory_per_block_bytes) {
       return refuse("bytes of shared memory per block", shared_bytes,
                     hardware.max_shared_memory_per_block_bytes);

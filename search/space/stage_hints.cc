@@ -102,7 +102,8 @@ std::vector<int32_t> OffAndOn(const HintQuestion&) { return {0, 1}; }
 
 // ---- bulk_copies: of what units of four warps read; what does not fit is lowered (bulk_copies.h)
 
-std::vector<int32_t> WaysToCopy(const HintQuestion&) { return {0, 1, 2}; }
+// The engine is hardly ever slower.
+std::vector<int32_t> WaysToCopy(const HintQuestion&) { return {0, 1, 1, 1, 2, 2}; }
 
 // ---- persistent_blocks: likewise
 
@@ -152,13 +153,13 @@ constexpr HintChoice kHintChoices[] = {
      .parameter = "bulk_copies",
      .mutation = "bulk copies",
      .gpu_weight = 0.02,
-     .stages = ProductsOfWarpgroups,
+     .stages = ProductsOfMatrixUnits,
      .values = WaysToCopy},
     {.hint = ir::Hint::kPersistentBlocks,
      .parameter = "persistent_blocks",
      .mutation = "persistent blocks",
      .gpu_weight = 0.02,
-     .stages = RootsOfWarpgroups,
+     .stages = RootsOfMatrixUnits,
      .values = OneOrTwoEach},
 };
 static_assert(std::size(kHintChoices) == ir::kNumHints);

@@ -140,7 +140,7 @@ TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {
       const Task task = MakeTask(c);
       int found = 0;
       for (const State& state : BulkStates(task, value, EnvironmentOr("KILN_SEED", 1), 40)) {
-        const int root = RootsOfWarpgroups(state).at(0);
+        const int root = RootsOfMatrixUnits(state).at(0);
         if (!CanPersist(state, root, 2)) continue;
         std::vector<schedule::StepPtr> steps = state.steps();
         std::erase_if(steps, [](const schedule::StepPtr& step) {
