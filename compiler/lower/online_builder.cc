@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "compiler/dag/index_limit.h"
+#include "compiler/dag/unrounded.h"
 #include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
@@ -32,6 +33,9 @@ bool IsFinite(Expr logit, int scores) {
       case ir::Op::kAdd:
       case ir::Op::kSub:
       case ir::Op::kMul:
+        break;
+      case ir::Op::kDiv:
+        finite &= node->arg(1)->op == ir::Op::kFloat && node->arg(1)->float_value != 0;
         break;
       default:
         finite = false;
@@ -159,17 +163,11 @@ Expr OnlineBuilder::Written(Expr e, const Parts& parts) {
 void OnlineBuilder::FindScale() {
   const Expr logit = chain_.seen_logit != nullptr ? chain_.seen_logit : chain_.logit;
   is_finite_ = IsFinite(logit, chain_.scores);
-  const bool is_product = logit->op == ir::Op::kMul;
-  if (!is_finite_ || chain_.weight->type.bits != 16) return;
-  is_fast_ = true;
-  for (const int side : {0, 1}) {
-    if (!is_product || logit->arg(side)->op != ir::Op::kFloat ||
-        logit->arg(1 - side)->op != ir::Op::kLoad)
-      continue;
-    if (logit->arg(side)->float_value <= 0) continue;
-    scaled_ = logit;
-    scale_ = logit->arg(side)->float_value;
-  }
+  is_fast_ = is_finite_ && chain_.weight->type.bits == 16;
+  const auto scaled = dag::AsScaledLoad(logit);
+  if (!is_fast_ || !scaled || scaled->load == logit || scaled->scale <= 0) return;
+  scaled_ = logit;
+  scale_ = scaled->scale;
 }
 
 Expr OnlineBuilder::Power(Expr logit, Expr highest) {

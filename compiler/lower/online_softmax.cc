@@ -275,7 +275,7 @@ StatusOr<ir::Program> OnlineBuilder::Build() {
   const ir::Hints& hints = state_.stage(chain_.output).hints;
   for (const ir::HintRow& row : ir::kHints) {
     if (row.place == ir::HintPlace::kKernel) kernel.hints[row.hint] = hints[row.hint];
-    if (row.place == ir::HintPlace::kStage)
+    if (row.place == ir::HintPlace::kStage && hints[row.hint] != 0)
       program_.stages[static_cast<size_t>(chain_.output)].hints[row.hint] = hints[row.hint];
   }
   program_.kernels.push_back(std::move(kernel));

@@ -122,6 +122,15 @@ L[i: 30] = sum(j: 40) P[i, j]
 W[i: 30, j: 40] = bfloat16(P[i, j]/L[i])
 O[i: 30, d: 8] = sum(n: 40) float32(W[i, n])*float32(V[n, d])
 out[i: 30, d: 8] = bfloat16(O[i, d])
+)",
+                                    R"(
+input X: float16[24, 48]
+S[i: 24, j: 24] = sum(k: 16) float32(X[i, k])*float32(X[j, k + 16]*float16(0.5))
+M[i: 24] = max(j: 24) S[i, j]
+P[i: 24, j: 24] = exp(S[i, j] - M[i])
+L[i: 24] = sum(j: 24) P[i, j]
+W[i: 24, j: 24] = float16(P[i, j]/L[i])
+out[i: 24, d: 16] = sum(n: 24) float32(W[i, n])*float32(X[n, d + 32])
 )"};
   for (const std::string_view text : texts) {
     ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(text));

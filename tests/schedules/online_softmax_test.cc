@@ -127,7 +127,7 @@ TEST(OnlineSoftmax, RandomProposalsHaveSome) {
   const Task task = MakeTask(c.Build());
   const Workload workload = MakeWorkload(c.Name(), task.dag, 3);
   ASSERT_OK_AND_ASSIGN(const auto policy, MakePolicy("sketch.random", task, 17));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy->Propose(48));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy->Propose(96));
   std::set<std::string> online;
   size_t others = 0;
   for (const Candidate& candidate : candidates) {
