@@ -75,6 +75,19 @@ TEST(OnlineSoftmax, EveryLength) {
   }
 }
 
+TEST(OnlineSoftmax, WarpsShareTheKeys) {
+  for (const int rows : {1, 7, 33, 64, 100}) {
+    for (const bool causal : {false, true}) {
+      const dag::DagPtr dag = Attention(fmt::format("2,{},8,causal={:d},values=12", rows, causal));
+      ExpectRight(dag, "16, 32, 1, 1, 1, 2");
+      ExpectRight(dag, "16, 64, 2, 2, 1, 4");
+      ExpectRight(dag, "32, 128, 1, 1, 0, 8");
+    }
+  }
+  ExpectRight(Attention("2,21,8,keys=35,mask=1"), "16, 32, 1, 2, 1, 2");
+  ExpectRight(Attention("1,40,24", ir::kFloat32), "16, 48, 2, 1, 0, 3", 1e-5);
+}
+
 TEST(OnlineSoftmax, EverySizeOfHead) {
   for (const int size : {1, 3, 8, 24, 64, 128}) {
     const dag::DagPtr dag = Attention(fmt::format("1,20,{},keys=37,values={}", size, size + 4));
