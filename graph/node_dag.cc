@@ -41,6 +41,12 @@ StatusOr<std::vector<TensorRef>> WriteNode(dag::DagBuilder& b, const OpDef& op,
   return outputs;
 }
 
+TensorRef WriteNumber(dag::DagBuilder& b, const Constant& number) {
+  const TensorType& type = number.type();
+  return b.Compute("T_number", dag::NumberedAxes("ax", type.shape),
+                   [&](dag::Vars) { return b.Constant(number.At(0), type.type); });
+}
+
 }  // namespace
 
 StatusOr<std::vector<TensorType>> InferTypes(const OpDef& op, const Attributes& attributes,
@@ -60,8 +66,12 @@ StatusOr<std::vector<TensorType>> InferTypes(const OpDef& op, const Attributes& 
   return types;
 }
 
+bool IsNumber(const Value& value) {
+  return value.constant != nullptr && value.type.num_elements() == 1 && value.type.type.is_float();
+}
+
 StatusOr<NodeDag> MakeNodeDag(const Graph& graph, std::span<const int> nodes,
-                              std::span<const ValueId> outputs) {
+                              std::span<const ValueId> outputs, const NodeDagOptions& options) {
   dag::DagBuilder b;
   std::map<ValueId, TensorRef> made;
   std::map<const dag::Operator*, ValueId> placeholders;
@@ -72,6 +82,10 @@ StatusOr<NodeDag> MakeNodeDag(const Graph& graph, std::span<const int> nodes,
     for (ValueId id : node.inputs) {
       inputs.emplace_back();
       if (id == kAbsent) continue;
+      if (!made.contains(id) && options.inline_numbers && IsNumber(graph.value(id))) {
+        made[id] = WriteNumber(b, *graph.value(id).constant);
+        KILN_RETURN_IF_ERROR(b.status());
+      }
       if (!made.contains(id)) {
         const TensorType& type = graph.value(id).type;
         made[id] = b.Placeholder(fmt::format("p{}", num_placeholders++), type.type, type.shape);

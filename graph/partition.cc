@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compiler/ir/traverse.h"
+#include "graph/attention.h"
 
 namespace kiln::graph {
 namespace {
@@ -103,12 +104,21 @@ class PostDominators {
 class Partition {
  public:
   explicit Partition(const Graph& graph)
-      : graph_(graph), dominators_(graph), parent_(graph.nodes().size()) {
+      : graph_(graph),
+        dominators_(graph),
+        parent_(graph.nodes().size()),
+        is_attention_(graph.nodes().size()) {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (const Node& node : graph.nodes()) pattern_.push_back(node.op->pattern);
   }
 
   std::vector<KernelGroup> Run(const PartitionOptions& options) {
+    if (options.attention) {
+      for (const std::vector<int>& nodes : FindAttention(graph_)) {
+        Join(nodes.front(), nodes, nodes.back());
+        is_attention_[static_cast<size_t>(nodes.back())] = true;
+      }
+    }
     // Epilogues first: an elementwise node belongs to the product before it sooner than to what is
     // behind it.
     for (int i = 0; i < graph_.num_nodes(); ++i) {
@@ -214,6 +224,7 @@ class Partition {
     const int sink = SinkOf(node);
     const std::optional<int> next = dominators_.of(sink);
     if (!next || graph_.node(node).outputs.size() != 1) return;
+    if (is_attention_[static_cast<size_t>(GroupOf(*next))]) return;  // it has what it takes already
     const OpPattern own = graph_.node(*next).op->pattern;
     if (!IsInjective(own) && own != OpPattern::kReduction) return;
     // A group that has an anchor takes in only what is as simple as what it takes in behind it.
@@ -240,7 +251,8 @@ class Partition {
 
   // Heads that are cut out of rows of tokens, for instance: the product reads the rows themselves.
   void JoinMoved(int sink) {
-    if (const std::optional<int> product = OnlyProduct(sink)) Join(sink, {}, *product);
+    const std::optional<int> product = OnlyProduct(sink);
+    if (product && PatternOf(*product) == OpPattern::kProduct) Join(sink, {}, *product);
   }
 
   // The nodes only say where the elements are, and leave rows of them as they lie. Views alone need
@@ -257,6 +269,7 @@ class Partition {
   void JoinAsPrologue(int sink) {
     const std::optional<int> product = OnlyProduct(sink);
     if (!product || graph_.node(*product).inputs[0] != graph_.node(sink).outputs[0]) return;
+    if (PatternOf(*product) != OpPattern::kProduct) return;
     if (IsCheapBefore(NodesOf(sink))) Join(sink, {}, *product);
   }
 
@@ -343,6 +356,7 @@ class Partition {
     std::vector<KernelGroup> groups;
     for (KernelGroup& group : by_root) {
       if (group.nodes.empty()) continue;
+      group.is_attention = is_attention_[static_cast<size_t>(GroupOf(group.nodes[0]))];
       for (int node : group.nodes) {
         for (ValueId output : graph_.node(node).outputs) {
           if (IsReadOutside(output, GroupOf(node))) group.outputs.push_back(output);
@@ -367,6 +381,7 @@ class Partition {
   const PostDominators dominators_;
   std::vector<int> parent_;
   std::vector<OpPattern> pattern_;  // by group
+  std::vector<bool> is_attention_;  // by group
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 //   products   convolutions, matrix products, pools take the elementwise functions behind them in
 //   reductions sums over axes take injective nodes before them and elementwise ones behind them in
 //   injective  elementwise functions, broadcasts and rearrangements join among themselves
-//   opaque     alone
+//   opaque     alone, or with PartitionOptions::attention with the products around it
 // All nodes between two that join join with them: x in x sigmoid(x) is read twice, by one group.
 #pragma once
 
@@ -21,8 +21,9 @@ namespace kiln::graph {
 
 struct KernelGroup {
   std::vector<int> nodes;        // ascending
-  int anchor = 0;                // of the nodes: the product, if there is one; else the first
+  int anchor = 0;                // of the nodes: the first product, if there is one; else the first
   std::vector<ValueId> outputs;  // what others read, ascending: a value before functions of it
+  bool is_attention = false;     // attention.h; in what it computes numbers are no inputs
 };
 
 struct PartitionOptions {
@@ -34,6 +35,10 @@ struct PartitionOptions {
   // channel, by products, the kernel that makes it makes both. TVM reads it again, in kernels of
   // their own.
   bool second_outputs = false;
+  // A product, the softmax of it and the product of that are one group
+  // (attention.h), for targets that have a kernel for them: the scores are
+  // never in memory. TVM makes three.
+  bool attention = false;
 };
 
 // Every node is in one group. Groups stand in an order in which they can run. Nodes whose output is

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/status_testing.h"
@@ -240,6 +241,133 @@ output y)",
                      options),
               ElementsAre("t r", "y"))
       << "rows of 8";
+}
+
+// Two heads of attention over rows [tokens, 3 * 32], which one product makes. `scores`: from s, the
+// product of queries and keys, to x, which the softmax is of.
+std::string Heads(std::string_view scores = "x = mul(s, factor)",
+                  std::string_view softmax = "w = softmax(x)", std::string_view outputs = "y") {
+  return fmt::format(R"(
+input rows: float16[24, 96]
+input m: float16[1, 1, 1, 24]
+const weights: float16[96, 96] = random(1, -1, 1)
+const factor: float16[] = [0.25]
+qkv = matmul(rows, weights)
+q1 = slice(qkv) {{begin: [0, 0], extents: [24, 32]}}
+q2 = reshape(q1) {{shape: [1, 24, 2, 16]}}
+q = transpose(q2) {{axes: [0, 2, 1, 3]}}
+k1 = slice(qkv) {{begin: [0, 32], extents: [24, 32]}}
+k2 = reshape(k1) {{shape: [1, 24, 2, 16]}}
+k = transpose(k2) {{axes: [0, 2, 1, 3]}}
+v1 = slice(qkv) {{begin: [0, 64], extents: [24, 32]}}
+v2 = reshape(v1) {{shape: [1, 24, 2, 16]}}
+v = transpose(v2) {{axes: [0, 2, 1, 3]}}
+s = matmul(q, k) {{transpose_b: 1}}
+{}
+{}
+o = matmul(w, v)
+o1 = transpose(o) {{axes: [0, 2, 1, 3]}}
+o2 = reshape(o1) {{shape: [24, 32]}}
+const back: float16[32, 96] = random(3, -1, 1)
+y = matmul(o2, back)
+output {})",
+                     scores, softmax, outputs);
+}
+
+constexpr PartitionOptions kWithAttention{
+    .prologues = true, .second_outputs = true, .attention = true};
+constexpr std::string_view kMovesOfHeads = "q1 q2 q k1 k2 k v1 v2 v";
+
+TEST(PartitionTest, AttentionIsOneGroupIfAskedFor) {
+  EXPECT_THAT(Groups(Heads(), kWithAttention),
+              ElementsAre("qkv", fmt::format("{} s x w o o1", kMovesOfHeads), "o2", "y"));
+  EXPECT_THAT(Groups(Heads(), kOwnWay),
+              ElementsAre("qkv", "q1 q2 q k1 k2 k s x", "w", "v1 v2 v o", "o1 o2 y"));
+  const Graph graph = ParsedGraph(Heads());
+  const std::vector<KernelGroup> groups = PartitionIntoKernels(graph, kWithAttention);
+  EXPECT_FALSE(groups[0].is_attention);
+  EXPECT_TRUE(groups[1].is_attention);
+  EXPECT_EQ(graph.value(graph.node(groups[1].anchor).outputs[0]).name, "s");
+}
+
+TEST(PartitionTest, AttentionTakesWhatItsScoresGoThrough) {
+  const auto attention = [](std::string_view scores) {
+    return Groups(Heads(scores), kWithAttention)[1];
+  };
+  EXPECT_EQ(attention("a = div(s, factor)\nx = add(a, m)"),
+            fmt::format("{} s a x w o o1", kMovesOfHeads));
+  EXPECT_EQ(attention("a = cast(s) {to: float32}\nb = tanh(a)\nx = cast(b) {to: float16}"),
+            fmt::format("{} s a b x w o o1", kMovesOfHeads));
+}
+
+TEST(PartitionTest, AttentionWhoseScoresOthersReadIsCutAsEver) {
+  const auto has_attention = [](const std::string& text) {
+    const Graph graph = ParsedGraph(text);
+    return std::ranges::any_of(PartitionIntoKernels(graph, kWithAttention),
+                               [](const KernelGroup& group) { return group.is_attention; });
+  };
+  EXPECT_TRUE(has_attention(Heads()));
+  const std::string_view scale = "x = mul(s, factor)", softmax = "w = softmax(x)";
+  EXPECT_FALSE(has_attention(Heads(scale, softmax, "y, s"))) << "scores are an output";
+  EXPECT_FALSE(has_attention(Heads(scale, softmax, "y, x")));
+  EXPECT_FALSE(has_attention(Heads(scale, softmax, "y, w"))) << "weights are an output";
+  EXPECT_FALSE(has_attention(Heads("x = mul(s, s)"))) << "scores are read twice";
+  EXPECT_FALSE(has_attention(Heads("x = mul(s, factor)\nz = relu(s)", softmax, "y, z")))
+      << "scores have two readers";
+  EXPECT_FALSE(has_attention(Heads(scale, "w = softmax(x) {axis: 2}"))) << "not over the keys";
+  EXPECT_FALSE(has_attention(Heads(scale, "w = relu(x)"))) << "no softmax";
+  EXPECT_FALSE(has_attention(Heads(scale, "a = softmax(x)\nw = relu(a)")))
+      << "weights that do not add up to 1";
+}
+
+TEST(PartitionTest, AttentionEndsWhereOthersReadItsValues) {
+  EXPECT_THAT(Groups(Heads("x = mul(s, factor)", "w = softmax(x)", "y, o"), kWithAttention),
+              ElementsAre("qkv", fmt::format("{} s x w o", kMovesOfHeads), "o1 o2 y"));
+}
+
+// Keys that lie in columns, scaled queries and keys, as in models of ONNX.
+TEST(PartitionTest, AttentionReadsItsInputsWhereTheyLie) {
+  constexpr std::string_view kText = R"(
+input rows: float32[24, 64]
+input values: float32[24, 2, 24]
+const factor: float32[] = [0.25]
+q1 = reshape(rows) {{shape: [24, 2, 32]}}
+q2 = transpose(q1) {{axes: [1, 0, 2]}}
+q = mul(q2, factor)
+k1 = reshape(rows) {{shape: [24, 2, 32]}}
+k2 = transpose(k1) {{axes: [1, 2, 0]}}
+k = mul(k2, factor)
+{}
+s = matmul(q, k)
+w = softmax(s)
+y = matmul(w, v)
+output y)";
+  EXPECT_THAT(Groups(fmt::format(kText, "v = transpose(values) {axes: [1, 0, 2]}"), kWithAttention),
+              ElementsAre("q1 q2 q k1 k2 k v s w y"));
+  EXPECT_THAT(Groups(fmt::format(kText, "v = transpose(values) {axes: [1, 2, 0]}"), kWithAttention),
+              ElementsAre("q1 q2 q k1 k2 k v s w y"))
+      << "values that lie in columns";
+  EXPECT_THAT(
+      Groups(fmt::format(kText,
+                         "v1 = slice(values) {begin: [0, 0, 0], extents: [24, 2, 12], strides: "
+                         "[1, 1, 2]}\nv = transpose(v1) {axes: [1, 0, 2]}"),
+             kWithAttention),
+      ElementsAre("v1", "q1 q2 q k1 k2 k v s w y"))
+      << "every second element of a row";
+}
+
+TEST(PartitionTest, AProductIsPartOfOneAttention) {
+  EXPECT_THAT(Groups(R"(
+input a: float32[16, 16]
+input b: float32[16, 16]
+s = matmul(a, b)
+w = softmax(s)
+o = matmul(w, b)
+v = softmax(o)
+y = matmul(v, b)
+output y)",
+                     kWithAttention),
+              ElementsAre("s w o", "v", "y"));
 }
 
 TEST(PartitionTest, BranchesThatMeetAgainJoin) {

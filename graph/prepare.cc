@@ -6,7 +6,9 @@ StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PrepareOpti
   PreparedNetwork prepared;
   KILN_ASSIGN_OR_RETURN(prepared.graph, RunPasses(network, options.passes));
   const bool own_way = options.passes.winograd != WinogradRule::kTvm;
-  const PartitionOptions partition{.prologues = own_way, .second_outputs = own_way};
+  const PartitionOptions partition{.prologues = own_way,
+                                   .second_outputs = own_way,
+                                   .attention = own_way && options.passes.is_gpu};
   KILN_ASSIGN_OR_RETURN(prepared.kernels,
                         ExtractTasks(prepared.graph, {.partition = partition,
                                                       .pack_constants = options.pack_constants}));

@@ -26,8 +26,9 @@ struct PrepareOptions {
 };
 
 // Tuning and compiling both come this way, so that a network is compiled of the tasks that were
-// tuned. Kernels take prologues and make second outputs (PartitionOptions), but not where TVM's use
-// of Winograd's method is asked for, which is to give TVM's tasks.
+// tuned. Kernels take prologues and make second outputs, and on GPUs, which have a kernel for it,
+// attention is one (PartitionOptions); but not where TVM's use of Winograd's method is asked for,
+// which is to give TVM's tasks.
 StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PrepareOptions& options);
 
 // The tasks by the names of what their kernels make.

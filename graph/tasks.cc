@@ -60,9 +60,11 @@ StatusOr<NetworkKernels> ExtractTasks(const Graph& graph, const TaskOptions& opt
     const KernelGroup& group = result.groups[g];
     result.dags.emplace_back();
     if (IsView(graph, group)) continue;
-    KILN_ASSIGN_OR_RETURN(result.dags.back(), MakeNodeDag(graph, group.nodes, group.outputs));
+    KILN_ASSIGN_OR_RETURN(result.dags.back(), MakeNodeDag(graph, group.nodes, group.outputs,
+                                                          {.inline_numbers = group.is_attention}));
     dag::DagPtr& dag = result.dags.back()->dag;
-    if (options.pack_constants) dag = WithConstantsPacked(graph, *result.dags.back());
+    if (options.pack_constants && !group.is_attention)
+      dag = WithConstantsPacked(graph, *result.dags.back());
     const auto [found, is_new] = by_id.emplace(dag::WorkloadId(*dag), result.tasks.size());
     if (is_new) result.tasks.push_back(MakeTask(dag, Description(graph, group)));
     result.tasks[found->second].kernels.push_back(static_cast<int>(g));

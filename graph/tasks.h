@@ -28,8 +28,9 @@ NetworkTask MakeTask(dag::DagPtr dag, std::string description);
 
 struct TaskOptions {
   PartitionOptions partition = {};
-  // Kernels take constants packed where they can (dag::PackConstants): the tasks of those are
-  // computations of their own, also beside equal ones whose weights another kernel makes.
+  // Kernels take constants packed where they can (dag::PackConstants), attention apart: the tasks
+  // of those are computations of their own, also beside equal ones whose weights another kernel
+  // makes.
   bool pack_constants = false;
 };
 

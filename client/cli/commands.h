@@ -172,7 +172,7 @@ Status TemplatesCommand(const TemplatesFlags& flags, bool json);
 struct TasksFlags {
   NetworkArguments network;
   std::string target = "cuda";
-  std::string variants = "winograd";
+  std::string variants = "all";
   std::string layout_rewrite;  // ParseLayoutRewrite
   bool include_simple = false;
   bool dags = false;       // the text of each task's computation, too

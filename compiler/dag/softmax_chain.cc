@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "compiler/arith/linear.h"
+#include "compiler/arith/simplify.h"
+#include "compiler/dag/unrounded.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::dag {
@@ -12,7 +14,7 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
-constexpr int kMostOperators = 32;
+constexpr int kMostOperators = 64;
 constexpr int kMostNodes = 4096;  // that are written out
 // A logit below is no key's: its exponential is 0 beside that of any score of numbers that have
 // neither overflowed nor come near it.
@@ -29,7 +31,10 @@ Expr WithoutCasts(Expr e) {
 
 class Finder {
  public:
-  explicit Finder(const Dag& dag) : dag_(dag) { chain_.pool = std::make_shared<ir::ExprPool>(); }
+  explicit Finder(const Dag& dag)
+      : dag_(dag), pool_(std::make_shared<ir::ExprPool>()), simplifier_(*pool_) {
+    chain_.pool = pool_;
+  }
 
   StatusOr<SoftmaxChain> Run() {
     KILN_RETURN_IF_ERROR(CheckShape());
@@ -38,6 +43,7 @@ class Finder {
     KILN_RETURN_IF_ERROR(FindLogit());
     KILN_RETURN_IF_ERROR(FindScores());
     KILN_RETURN_IF_ERROR(FindRoles());
+    chain_.logit = Unrounded(pool(), chain_.logit);
     FindLastKey();
     return std::move(chain_);
   }
@@ -62,15 +68,15 @@ class Finder {
     }
     if (sums != 3 || maxima != 1 || outputs != 1)
       return NotOne("it has not three sums, a maximum and one output");
-    if (dag_.op(chain_.output).is_reduction()) return NotOne("its output is a reduction");
     return OkStatus();
   }
 
-  ir::ExprPool& pool() { return *chain_.pool; }
+  ir::ExprPool& pool() { return *pool_; }
 
   int32_t NewVar(int64_t extent) {
     chain_.extents.push_back(extent);
-    return static_cast<int32_t>(chain_.extents.size()) - 1;
+    // A variable of one value stays one: by it an index says which axis it is.
+    return simplifier_.AddVar(std::max<int64_t>(extent, 2));
   }
 
   // An expression of operator `op` whose axes have these values, with what it reads written out up
@@ -86,14 +92,13 @@ class Finder {
     if (e->op != Op::kLoad) return e->num_args == 0 ? pool().Import(e) : pool().WithArgs(e, args);
     const int from = dag_.node(op).inputs[static_cast<size_t>(e->id)].op;
     const Operator& producer = dag_.op(from);
-    if (producer.is_placeholder() || producer.is_reduction())
-      return pool().Load(from, args, e->type);
-    return WriteOut(from, producer.body(), args);
+    if (!producer.is_placeholder() && !producer.is_reduction())
+      return WriteOut(from, producer.body(), args);
+    for (Expr& arg : args) arg = simplifier_.Simplify(arg);
+    return pool().Load(from, args, e->type);
   }
 
-  StatusOr<Expr> BodyOf(int op, const std::vector<int32_t>& vars) {
-    std::vector<Expr> axes;
-    for (int32_t var : vars) axes.push_back(pool().Var(var));
+  StatusOr<Expr> BodyOf(int op, const std::vector<Expr>& axes) {
     const Expr body = WriteOut(op, dag_.op(op).body(), axes);
     if (body == nullptr) return NotOne("its expressions are too long");
     return body;
@@ -103,19 +108,20 @@ class Finder {
   // `reduced`.
   StatusOr<Expr> BodyOf(Expr load, int32_t reduced) {
     const Operator& op = dag_.op(load->id);
-    std::vector<int32_t> vars;
+    std::vector<Expr> axes;
     for (size_t i = 0; i < load->num_args; ++i) {
       const Expr arg = load->arg(static_cast<int>(i));
+      const bool is_only = arg->is_const_int(0) && op.axes()[i].extent == 1;
       const bool is_whole = arg->op == Op::kVar && arg->id != reduced &&
                             chain_.extent(arg->id) == op.axes()[i].extent &&
-                            std::ranges::find(vars, arg->id) == vars.end();
-      if (!is_whole) return NotOne("a reduction is read at other places than its own");
-      vars.push_back(arg->id);
+                            std::ranges::find(axes, arg) == axes.end();
+      if (!is_only && !is_whole) return NotOne("a reduction is read at other places than its own");
+      axes.push_back(arg);
     }
     if (op.reduce_axes()[0].extent != chain_.extent(reduced))
       return NotOne("reductions are of different lengths");
-    vars.push_back(reduced);
-    return BodyOf(load->id, vars);
+    axes.push_back(pool().Var(reduced));
+    return BodyOf(load->id, axes);
   }
 
   // The one load of a reduction in the expression, but for `other`; null: there is not one.
@@ -132,9 +138,15 @@ class Finder {
 
   // The output, of two sums; which is which their bodies tell.
   Status FindResult() {
-    std::vector<int32_t> axes;
-    for (const Axis& axis : dag_.op(chain_.output).axes()) axes.push_back(NewVar(axis.extent));
-    KILN_ASSIGN_OR_RETURN(chain_.result, BodyOf(chain_.output, axes));
+    std::vector<Expr> axes;
+    for (const Axis& axis : dag_.op(chain_.output).axes())
+      axes.push_back(pool().Var(NewVar(axis.extent)));
+    const Operator& output = dag_.op(chain_.output);
+    if (output.is_reduction()) {
+      chain_.result = pool().Load(chain_.output, axes, output.type());
+    } else {
+      KILN_ASSIGN_OR_RETURN(chain_.result, BodyOf(chain_.output, axes));
+    }
     ir::Visit(chain_.result, [&](Expr node) {
       if (node->op == Op::kLoad && dag_.op(node->id).is_reduction()) sums_.push_back(node);
     });
@@ -193,26 +205,14 @@ class Finder {
     chain_.total = total_->id;
     KILN_ASSIGN_OR_RETURN(chain_.total_term, BodyOf(total_, chain_.key));
     const Expr exponential = quotient->arg(0);
-    const auto divided = [&](auto& self, Expr e) -> Expr {
-      if (e == quotient) return exponential;
-      const Expr args[] = {self(self, e->arg(0))};
-      return pool().WithArgs(e, args);
-    };
-    const Expr factor = divided(divided, weight_factor_);
+    const Expr factor = Replaced(weight_factor_, quotient, exponential);
     const bool is_first = chain_.value_term->arg(0) == weight_factor_;
     const Expr other = chain_.value_term->arg(is_first ? 1 : 0);
-    chain_.weight = divided(divided, chain_.weight);
+    chain_.weight = Replaced(chain_.weight, quotient, exponential);
     chain_.value_term = is_first ? pool().Mul(factor, other) : pool().Mul(other, factor);
     weight_factor_ = factor;
     // The result is of the quotient.
-    const auto result = [&](auto& self, Expr e) -> Expr {
-      if (e == weighted_) return pool().Div(weighted_, total_);
-      if (e->num_args == 0) return e;
-      std::vector<Expr> args;
-      for (Expr arg : e->args()) args.push_back(self(self, arg));
-      return pool().WithArgs(e, args);
-    };
-    chain_.result = result(result, chain_.result);
+    chain_.result = Replaced(chain_.result, weighted_, pool().Div(weighted_, total_));
     return OkStatus();
   }
 
@@ -244,6 +244,7 @@ class Finder {
     chain_.depth = NewVar(dag_.op(score->id).reduce_axes()[0].extent);
     KILN_ASSIGN_OR_RETURN(chain_.score_term, BodyOf(score, chain_.depth));
     if (chain_.score_term->op != Op::kMul) return NotOne("its scores are no sums of products");
+    TakeScalesOut();
     for (const int side : {0, 1}) {
       const Expr load = WithoutCasts(chain_.score_term->arg(side));
       if (load->op != Op::kLoad || !dag_.op(load->id).is_placeholder())
@@ -253,6 +254,25 @@ class Finder {
     if (chain_.keys == nullptr || chain_.query == nullptr)
       return NotOne("not one of the factors of its scores depends on the key");
     return OkStatus();
+  }
+
+  // sum over k of (Q*s)*(K*t) is s*t * sum over k of Q*K.
+  void TakeScalesOut() {
+    const auto q = AsScaledLoad(chain_.score_term->arg(0)),
+               k = AsScaledLoad(chain_.score_term->arg(1));
+    if (!q || !k || (q->scale == 1 && k->scale == 1)) return;
+    chain_.score_term =
+        pool().Mul(pool().Cast(ir::kFloat32, q->load), pool().Cast(ir::kFloat32, k->load));
+    const Expr scaled = pool().Mul(score_, pool().Float(q->scale * k->scale));
+    chain_.logit = Replaced(chain_.logit, score_, scaled);
+  }
+
+  Expr Replaced(Expr e, Expr old, Expr by) {
+    if (e == old) return by;
+    if (e->num_args == 0) return e;
+    std::vector<Expr> args;
+    for (Expr arg : e->args()) args.push_back(Replaced(arg, old, by));
+    return pool().WithArgs(e, args);
   }
 
   Status FindRoles() {
@@ -325,6 +345,8 @@ class Finder {
   }
 
   const Dag& dag_;
+  const std::shared_ptr<ir::ExprPool> pool_;
+  arith::Simplifier simplifier_;  // of the chain's variables
   SoftmaxChain chain_;
   int budget_ = kMostNodes;
   bool is_normalized_before_ = false;

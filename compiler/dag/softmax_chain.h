@@ -8,7 +8,8 @@
 // maximum and the sum so far (the online softmax: Milakov, Gimelshein 2018; FlashAttention: Dao et
 // al. 2022). It goes by the DAG, not by names: stages without a reduction are written out, so that
 // it is all the same how many there are, what they are called, and in which order they have their
-// axes. Pure functions.
+// axes. Inputs may be read at any places; numbers that Q or K is multiplied with become one that S
+// is. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ namespace kiln::dag {
 struct SoftmaxChain {
   std::shared_ptr<ir::ExprPool> pool;
   std::vector<int64_t> extents;  // [variable]
-  // Operators: all that reduce, and the output.
+  // Operators: all that reduce, and the output, which may be the last one of these.
   int scores = -1, maximum = -1, total = -1, weighted = -1, output = -1;
   // Variables: a row of scores, a column of the values, a key, a term of a score. What is left
   // numbers problems that have nothing in common.
@@ -35,10 +36,11 @@ struct SoftmaxChain {
 
   ir::Expr score_term = nullptr;             // of S: a product of `query` and `keys`, converted
   ir::Expr query = nullptr, keys = nullptr;  // loads of placeholders
-  ir::Expr logit = nullptr;                  // X of a load of S
-  ir::Expr exponential = nullptr;            // exp(X - M): what the next two are made of
-  ir::Expr total_term = nullptr;             // of L, converted from the exponential
-  ir::Expr value_term = nullptr;             // of O: a product of `weight` and `values`, converted
+  // X of a load of S, in float32: what is rounded to 16 bits between its stages is not rounded.
+  ir::Expr logit = nullptr;
+  ir::Expr exponential = nullptr;  // exp(X - M): what the next two are made of
+  ir::Expr total_term = nullptr;   // of L, converted from the exponential
+  ir::Expr value_term = nullptr;   // of O: a product of `weight` and `values`, converted
   // The weight as it is multiplied, as it was rounded last: a conversion of the exponential.
   ir::Expr weight = nullptr;
   ir::Expr values = nullptr;  // a load of a placeholder

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/status_testing.h"
+#include "compiler/arith/linear.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 
@@ -100,6 +101,15 @@ TEST(SoftmaxChain, DividesByTheSumAfterwards) {
   EXPECT_EQ(chain.result->arg(0)->op, ir::Op::kDiv);
 }
 
+TEST(SoftmaxChain, TheSumOfValuesMayBeTheOutput) {
+  ASSERT_OK_AND_ASSIGN(const SoftmaxChain chain,
+                       Find(Text{.weight = "P[b, i, n]/L[b, i]", .output = ""}.Get()));
+  EXPECT_EQ(chain.output, chain.weighted);
+  EXPECT_EQ(chain.result->op, ir::Op::kDiv);
+  EXPECT_EQ(chain.result->arg(0)->id, chain.weighted);
+  EXPECT_EQ(chain.result->arg(1)->id, chain.total);
+}
+
 TEST(SoftmaxChain, OtherOrdersOfAxes) {
   ASSERT_OK_AND_ASSIGN(const SoftmaxChain chain, Find(R"(
 input Q: float16[6, 8, 2, 4]
@@ -116,6 +126,50 @@ out[i: 6, h: 2, g: 8, d: 3] = float16(O[i, g, h, d]/L[g, h, i])
   EXPECT_EQ(chain.column, 3);
   EXPECT_EQ(chain.batch, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(chain.extent(chain.key), 5);
+}
+
+// As networks have it: one tensor holds all three, axes of one problem are indexed by 0, and
+// results are rounded between stages.
+TEST(SoftmaxChain, ReadsInputsWhereTheyLie) {
+  ASSERT_OK_AND_ASSIGN(const SoftmaxChain chain, Find(R"(
+input X: float16[6, 96]
+q[b: 1, h: 2, i: 6, k: 16] = X[(b*6 + i)*2 // 2, (h*16 + k) % 32]
+K[b: 1, h: 2, i: 6, k: 16] = X[b*6 + i, h*16 + k + 32]
+V[b: 1, h: 2, i: 6, k: 16] = X[b*6 + i, h*16 + k + 64]
+S[b: 1, h: 2, i: 6, j: 6] = sum(k: 16) float32(q[0, h, i, k])*float32(K[0, h, j, k])
+T[b: 1, h: 2, i: 6, j: 6] = float16(S[b, h, i, j])
+c[] = float16(0.25)
+U[b: 1, h: 2, i: 6, j: 6] = T[b, h, i, j]*c[]
+M[b: 1, h: 2, i: 6] = max(j: 6) float32(U[b, h, i, j])
+E[b: 1, h: 2, i: 6, j: 6] = exp(float32(U[b, h, i, j]) - M[b, h, i])
+L[b: 1, h: 2, i: 6] = sum(j: 6) E[b, h, i, j]
+P[b: 1, h: 2, i: 6, j: 6] = float16(E[b, h, i, j]/L[b, h, i])
+O[b: 1, h: 2, i: 6, d: 16] = sum(n: 6) float32(P[0, h, i, n])*float32(V[0, h, n, d])
+out[b: 1, i: 6, h: 2, d: 16] = float16(O[b, h, i, d])
+)"));
+  EXPECT_EQ(chain.row, 1);
+  EXPECT_EQ(chain.column, 3);
+  EXPECT_EQ(chain.batch, (std::vector<int32_t>{0, 2}));
+  ir::ExprPool& pool = *chain.pool;
+  const ir::Expr head = pool.Mul(pool.Var(2), pool.Int(16)), k = pool.Var(chain.depth);
+  EXPECT_EQ(chain.query->arg(0), pool.Var(chain.row));
+  EXPECT_EQ(chain.query->arg(1), pool.Add(head, k));
+  EXPECT_EQ(arith::Linearize(chain.keys->arg(1)).constant, 32);
+  EXPECT_EQ(arith::Linearize(chain.values->arg(1)).constant, 64);
+  EXPECT_EQ(chain.logit->op, ir::Op::kMul);
+  EXPECT_EQ(chain.logit->arg(0)->id, chain.scores) << "no rounding";
+  EXPECT_EQ(chain.logit->arg(1), pool.Float(0.25));
+}
+
+TEST(SoftmaxChain, NumbersOfQueriesAndKeysAreTheScores) {
+  std::string text = Text{.logit = "S[b, i, j] + 1.0"}.Get();
+  const std::string factor = "float32(Q[b, i, k])";
+  text.replace(text.find(factor), factor.size(), "float32(Q[b, i, k]*float16(3.0))/8.0");
+  ASSERT_OK_AND_ASSIGN(const SoftmaxChain chain, Find(text));
+  EXPECT_EQ(chain.score_term->arg(0)->arg(0), chain.query);
+  ir::ExprPool& pool = *chain.pool;
+  ASSERT_EQ(chain.logit->op, ir::Op::kAdd);
+  EXPECT_EQ(chain.logit->arg(0)->arg(1), pool.Float(0.375));
 }
 
 TEST(SoftmaxChain, RefusesWhatIsNone) {

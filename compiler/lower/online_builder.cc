@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "compiler/dag/index_limit.h"
+#include "compiler/dag/unrounded.h"
 #include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
@@ -32,6 +33,9 @@ bool IsFinite(Expr logit, int scores) {
       case ir::Op::kAdd:
       case ir::Op::kSub:
       case ir::Op::kMul:
+        break;
+      case ir::Op::kDiv:
+        finite &= node->arg(1)->op == ir::Op::kFloat && node->arg(1)->float_value != 0;
         break;
       default:
         finite = false;
@@ -97,10 +101,21 @@ void OnlineBuilder::MakeBuffers() {
   const ir::Type type = chain_.weight->type;
   weights_ = NewBuffer("weights", type, {block_rows(), tile_.keys + 16 / type.bytes()},
                        ir::Scope::kShared);
-  const std::vector<int64_t> of_threads = {block_rows(), kThreadColumns};
+  const std::vector<int64_t> of_threads = {block_rows() * tile_.parts, kThreadColumns};
   highest_of_threads_ =
       NewBuffer("highest_of_threads", ir::kFloat32, of_threads, ir::Scope::kShared);
   total_of_threads_ = NewBuffer("total_of_threads", ir::kFloat32, of_threads, ir::Scope::kShared);
+  if (tile_.parts > 1) {
+    const auto shared = [&](std::string_view name, std::vector<int64_t> shape) {
+      return NewBuffer(name, ir::kFloat32, std::move(shape), ir::Scope::kShared);
+    };
+    highest_of_parts_ = shared("highest_of_parts", {block_rows(), tile_.parts});
+    total_of_parts_ = shared("total_of_parts", {block_rows(), tile_.parts});
+    // Rows of threads in banks of their own.
+    sums_of_parts_ =
+        shared("sums_of_parts", {tile_.parts, block_rows(), value_groups() * kColumns + kColumns});
+    part_factor_ = NewRegisters("part_factor", {rows, tile_.parts});
+  }
   ir::Visit(chain_.logit, [&](Expr node) {
     has_inputs_in_logit_ |= node->op == ir::Op::kLoad && node->id != chain_.scores;
   });
@@ -158,18 +173,15 @@ Expr OnlineBuilder::Written(Expr e, const Parts& parts) {
 
 void OnlineBuilder::FindScale() {
   const Expr logit = chain_.seen_logit != nullptr ? chain_.seen_logit : chain_.logit;
-  is_finite_ = IsFinite(logit, chain_.scores);
-  const bool is_product = logit->op == ir::Op::kMul;
-  if (!is_finite_ || chain_.weight->type.bits != 16) return;
-  is_fast_ = true;
-  for (const int side : {0, 1}) {
-    if (!is_product || logit->arg(side)->op != ir::Op::kFloat ||
-        logit->arg(1 - side)->op != ir::Op::kLoad)
-      continue;
-    if (logit->arg(side)->float_value <= 0) continue;
-    scaled_ = logit;
-    scale_ = logit->arg(side)->float_value;
-  }
+  const bool has_every_part_keys =
+      tile_.parts == 1 ||
+      (!chain_.last_key && extent(chain_.key) > (tile_.parts - 1) * keys_of_part());
+  is_finite_ = has_every_part_keys && IsFinite(logit, chain_.scores);
+  is_fast_ = is_finite_ && chain_.weight->type.bits == 16;
+  const auto scaled = dag::AsScaledLoad(logit);
+  if (!is_fast_ || !scaled || scaled->load == logit || scaled->scale <= 0) return;
+  scaled_ = logit;
+  scale_ = scaled->scale;
 }
 
 Expr OnlineBuilder::Power(Expr logit, Expr highest) {
@@ -230,11 +242,13 @@ Stmt OnlineBuilder::AddTerms(int32_t slot, int32_t stage, int64_t count, int64_t
 
 Stmt OnlineBuilder::OverRow(int32_t registers, int32_t of_threads, int32_t stage, ir::Op combine) {
   const Stmt tell = ForRows([&](Expr i) {
-    return Set(of_threads, stage, {RowOf(i), write_.Mod(Lane(), kThreadColumns)},
+    return Set(of_threads, stage, {RowOfWarp(i), write_.Mod(Lane(), kThreadColumns)},
                At(registers, {i}));
   });
   const Stmt combined = ForRows([&](Expr i) {
-    const auto of = [&](int64_t column) { return At(of_threads, {RowOf(i), write_.Int(column)}); };
+    const auto of = [&](int64_t column) {
+      return At(of_threads, {RowOfWarp(i), write_.Int(column)});
+    };
     return Set(registers, stage, {i},
                pool().Binary(combine, pool().Binary(combine, of(0), of(1)),
                              pool().Binary(combine, of(2), of(3))));

@@ -63,16 +63,29 @@ class OnlineBuilder {
 
   // ---- where a thread is
   ir::Expr Lane() { return write_.Mod(thread_, kWarp); }
-  // Rows of the block; i: of those of a thread.
-  ir::Expr RowOf(ir::Expr i) {
-    return write_.Add(
-        write_.Add(write_.Mul(write_.Div(thread_, kWarp), tile_.rows), write_.Mul(i, kThreadRows)),
-        write_.Div(Lane(), kThreadColumns));
+  ir::Expr Part() { return write_.Mod(write_.Div(thread_, kWarp), tile_.parts); }
+  // Of rows of warps one after the other; i: of those of a thread.
+  ir::Expr RowAt(ir::Expr warp, ir::Expr i) {
+    return write_.Add(write_.Add(write_.Mul(warp, tile_.rows), write_.Mul(i, kThreadRows)),
+                      write_.Div(Lane(), kThreadColumns));
   }
+  // Rows of the block.
+  ir::Expr RowOf(ir::Expr i) { return RowAt(write_.Div(thread_, kWarp * tile_.parts), i); }
+  // The same, counted once for each part of the keys.
+  ir::Expr RowOfWarp(ir::Expr i) { return RowAt(write_.Div(thread_, kWarp), i); }
   ir::Expr ColumnOf(ir::Expr group, ir::Expr neighbour) {
     return write_.Add(write_.Add(write_.Mul(group, kColumns),
                                  write_.Mul(write_.Mod(Lane(), kThreadColumns), kNeighbours)),
                       neighbour);
+  }
+  // Of the tile; in_part: of the part.
+  ir::Expr KeyOf(ir::Expr in_part) {
+    return write_.Add(write_.Mul(Part(), keys_of_part()), in_part);
+  }
+
+  // Groups of columns that a thread stores, by number.
+  ir::Expr StoredGroup(ir::Expr group) {
+    return write_.Add(write_.Mul(group, tile_.parts), Part());
   }
 
   // ---- statements
@@ -94,6 +107,9 @@ class OnlineBuilder {
   ir::Stmt ComputeWeights();
   ir::Stmt AddValues();
   ir::Stmt Results();
+  ir::Stmt StoreResults();
+  ir::Stmt TellParts();
+  ir::Stmt CombineParts();
   // body(i, group, neighbour) for all elements of a thread.
   ir::Stmt ForTile(int64_t groups, ir::LoopKind innermost,
                    absl::FunctionRef<ir::Stmt(ir::Expr, ir::Expr, ir::Expr)> body);
@@ -121,10 +137,13 @@ class OnlineBuilder {
   ir::ExprPool& pool() { return *program_.pool; }
   int64_t extent(int32_t var) const { return chain_.extent(var); }
   int64_t block_rows() const { return int64_t{tile_.rows} * tile_.warps; }
-  int64_t threads() const { return kWarp * tile_.warps; }
+  int64_t threads() const { return kWarp * tile_.warps * tile_.parts; }
+  int64_t keys_of_part() const { return tile_.keys / tile_.parts; }
   int64_t rows_of_thread() const { return tile_.rows / kThreadRows; }
-  int64_t key_groups() const { return tile_.keys / kColumns; }
+  int64_t key_groups() const { return keys_of_part() / kColumns; }
   int64_t value_groups() const { return CeilDiv(extent(chain_.column), kColumns); }
+  // Of the columns that a thread stores.
+  int64_t stored_groups() const { return CeilDiv(value_groups(), tile_.parts); }
   int64_t terms() const { return RoundUp(extent(chain_.depth), kTerms); }
   int64_t row_tiles() const { return CeilDiv(extent(chain_.row), block_rows()); }
   int64_t blocks() const;
@@ -143,8 +162,11 @@ class OnlineBuilder {
   SharedTile query_, keys_, values_;
   int32_t scores_ = -1, highest_ = -1, new_highest_ = -1, total_ = -1, sums_ = -1, factor_ = -1;
   int32_t weights_ = -1, highest_of_threads_ = -1, total_of_threads_ = -1;  // in shared memory
+  // Of each part of the keys, too; -1: there is one. The last one is in registers.
+  int32_t highest_of_parts_ = -1, total_of_parts_ = -1, sums_of_parts_ = -1, part_factor_ = -1;
   bool has_inputs_in_logit_ = false;
-  // Has every row a finite logit in the first tile of keys, and is none near the largest number?
+  // Has every row a finite logit in the first tile of keys, of each part, and is none near the largest
+  // number?
   bool is_finite_ = false;
   // Then, and with weights of 16 bits: powers are of one multiply-add, whose error grows with the logit
   // and is less than their rounding.

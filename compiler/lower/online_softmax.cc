@@ -22,7 +22,7 @@ Stmt OnlineBuilder::ComputeScores() {
   const Stmt add = AddTerms(
       scores_, chain_.scores, terms(), key_groups(), [&](Expr i, Expr group, Expr side, Expr k) {
         const auto query = PlaceIn(query_, chain_.row, RowOf(i), k);
-        const auto key = PlaceIn(keys_, chain_.key, ColumnOf(group, side), k);
+        const auto key = PlaceIn(keys_, chain_.key, KeyOf(ColumnOf(group, side)), k);
         return Written(chain_.score_term, {{chain_.query, write_.Load(query_.slot, query)},
                                            {chain_.keys, write_.Load(keys_.slot, key)}});
       });
@@ -39,7 +39,7 @@ Stmt OnlineBuilder::LogitsOfTile(bool is_whole) {
   const Expr score = LoadOf(chain_.scores);
   return ForTile(key_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
     const Expr row = write_.Add(first_row_, RowOf(i)),
-               key = write_.Add(first_key_, ColumnOf(group, side));
+               key = write_.Add(first_key_, KeyOf(ColumnOf(group, side)));
     vars_[static_cast<size_t>(chain_.row)] = row;
     vars_[static_cast<size_t>(chain_.key)] = key;
     const Expr own = At(scores_, {i, group, side});
@@ -105,7 +105,7 @@ Stmt OnlineBuilder::ComputeWeights() {
   const Stmt weights =
       ForTile(key_groups(), ir::LoopKind::kVectorized, [&](Expr i, Expr group, Expr side) {
         const Expr score = At(scores_, {i, group, side});
-        return Set(weights_, stage, {RowOf(i), ColumnOf(group, side)},
+        return Set(weights_, stage, {RowOf(i), KeyOf(ColumnOf(group, side))},
                    Written(chain_.weight, {{chain_.exponential, score}}));
       });
   return write_.Seq({rescale, exponentials, weights, ir::MakeWarpBarrier(pool())});
@@ -118,10 +118,10 @@ Stmt OnlineBuilder::AddValues() {
                    pool().Mul(At(sums_, {i, group, side}), At(factor_, {i})));
       });
   const Stmt add = AddTerms(
-      sums_, chain_.weighted, tile_.keys, value_groups(),
+      sums_, chain_.weighted, keys_of_part(), value_groups(),
       [&](Expr i, Expr group, Expr side, Expr k) {
-        const auto value = PlaceIn(values_, chain_.key, k, ColumnOf(group, side));
-        return Written(chain_.value_term, {{chain_.weight, At(weights_, {RowOf(i), k})},
+        const auto value = PlaceIn(values_, chain_.key, KeyOf(k), ColumnOf(group, side));
+        return Written(chain_.value_term, {{chain_.weight, At(weights_, {RowOf(i), KeyOf(k)})},
                                            {chain_.values, write_.Load(values_.slot, value)}});
       });
   return write_.Seq({rescale, add});
@@ -189,19 +189,16 @@ Stmt OnlineBuilder::WithoutUnseen(Stmt visit, Expr seen) {
   return write_.Seq(parts);
 }
 
-Stmt OnlineBuilder::Results() {
+Stmt OnlineBuilder::StoreResults() {
   const Expr weighted = LoadOf(chain_.weighted), total = LoadOf(chain_.total);
   // One division for a row.
   const Expr quotient = chain_.pool->Div(weighted, total);
-  const Stmt invert = ForRows([&](Expr i) {
-    return Set(factor_, chain_.total, {i}, pool().Div(Float(1), At(total_, {i})));
-  });
   const dag::Operator& output = dag_.op(chain_.output);
   const bool is_pair = extent(chain_.column) % kNeighbours == 0 &&
                        chain_.column + 1 == static_cast<int32_t>(output.axes().size());
   const ir::LoopKind kind = is_pair ? ir::LoopKind::kVectorized : ir::LoopKind::kSerial;
-  const Stmt store = ForTile(value_groups(), kind, [&](Expr i, Expr group, Expr side) {
-    const Expr row = write_.Add(first_row_, RowOf(i)), column = ColumnOf(group, side);
+  return ForTile(stored_groups(), kind, [&](Expr i, Expr group, Expr side) {
+    const Expr row = write_.Add(first_row_, RowOf(i)), column = ColumnOf(StoredGroup(group), side);
     vars_[static_cast<size_t>(chain_.row)] = row;
     vars_[static_cast<size_t>(chain_.column)] = column;
     const Expr sum = At(sums_, {i, group, side});
@@ -210,15 +207,76 @@ Stmt OnlineBuilder::Results() {
         {{quotient, pool().Mul(sum, At(factor_, {i}))}, {weighted, sum}, {total, At(total_, {i})}});
     Expr inside = nullptr;
     if (extent(chain_.row) % block_rows() != 0) inside = write_.Less(row, extent(chain_.row));
-    if (extent(chain_.column) % kColumns != 0)
+    if (extent(chain_.column) % (kColumns * tile_.parts) != 0)
       inside = write_.And(inside, write_.Less(column, extent(chain_.column)));
     const std::vector<Expr> at(vars_.begin(),
                                vars_.begin() + static_cast<std::ptrdiff_t>(output.axes().size()));
     return write_.If(
         inside, write_.Store(slots_[static_cast<size_t>(chain_.output)], chain_.output, at, value));
   });
-  return write_.Seq(
-      {OverRow(total_, total_of_threads_, chain_.total, ir::Op::kAdd), invert, store});
+}
+
+// What the warps of each part have of their rows.
+Stmt OnlineBuilder::TellParts() {
+  const int32_t stage = chain_.total;
+  // By one of the threads of a row.
+  const Stmt of_rows = write_.If(
+      write_.Less(write_.Mod(Lane(), kThreadColumns), 1), ForRows([&](Expr i) {
+        return write_.Seq({Set(highest_of_parts_, stage, {RowOf(i), Part()}, At(highest_, {i})),
+                           Set(total_of_parts_, stage, {RowOf(i), Part()}, At(total_, {i}))});
+      }));
+  const Stmt of_sums =
+      ForTile(value_groups(), ir::LoopKind::kVectorized, [&](Expr i, Expr group, Expr side) {
+        return Set(sums_of_parts_, stage, {Part(), RowOf(i), ColumnOf(group, side)},
+                   At(sums_, {i, group, side}));
+      });
+  return write_.Seq({of_rows, of_sums, ir::MakeBarrier(pool(), 0)});
+}
+
+// All parts of a row, of the columns that the thread stores.
+Stmt OnlineBuilder::CombineParts() {
+  const int32_t stage = chain_.total;
+  const auto over_parts = [&](ir::Op combine, absl::FunctionRef<Expr(Expr)> of) {
+    Expr all = of(write_.Int(0));
+    for (int32_t part = 1; part < tile_.parts; ++part)
+      all = pool().Binary(combine, all, of(write_.Int(part)));
+    return all;
+  };
+  const Stmt of_rows = ForRows([&](Expr i) {
+    const Expr row = RowOf(i);
+    const Expr highest =
+        over_parts(ir::Op::kMax, [&](Expr part) { return At(highest_of_parts_, {row, part}); });
+    const Stmt factors = write_.Loop("part", tile_.parts, [&](Expr part) {
+      return Set(part_factor_, stage, {i, part},
+                 Power(At(highest_of_parts_, {row, part}), At(new_highest_, {i})));
+    });
+    const Expr total = over_parts(ir::Op::kAdd, [&](Expr part) {
+      return pool().Mul(At(total_of_parts_, {row, part}), At(part_factor_, {i, part}));
+    });
+    return write_.Seq(
+        {Set(new_highest_, stage, {i}, highest), factors, Set(total_, stage, {i}, total)});
+  });
+  const Stmt of_sums =
+      ForTile(stored_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
+        const Expr stored = StoredGroup(group);
+        const Expr sum = over_parts(ir::Op::kAdd, [&](Expr part) {
+          return pool().Mul(At(sums_of_parts_, {part, RowOf(i), ColumnOf(stored, side)}),
+                            At(part_factor_, {i, part}));
+        });
+        const bool is_whole = value_groups() % tile_.parts == 0;
+        return write_.If(is_whole ? nullptr : write_.Less(stored, value_groups()),
+                         Set(sums_, stage, {i, group, side}, sum));
+      });
+  return write_.Seq({of_rows, of_sums});
+}
+
+Stmt OnlineBuilder::Results() {
+  const Stmt total = OverRow(total_, total_of_threads_, chain_.total, ir::Op::kAdd);
+  const Stmt invert = ForRows([&](Expr i) {
+    return Set(factor_, chain_.total, {i}, pool().Div(Float(1), At(total_, {i})));
+  });
+  if (tile_.parts == 1) return write_.Seq({total, invert, StoreResults()});
+  return write_.Seq({total, TellParts(), CombineParts(), invert, StoreResults()});
 }
 
 Stmt OnlineBuilder::BodyOfThread() {
@@ -235,13 +293,16 @@ Stmt OnlineBuilder::BodyOfThread() {
        })});
   const Stmt query = Copy(query_, /*is_async=*/true);
   const Stmt visit = VisitKeys();
-  const int32_t registers[] = {highest_, new_highest_, factor_, total_, sums_, scores_};
+  std::vector<int32_t> registers = {highest_, new_highest_, factor_, total_, sums_, scores_};
+  if (tile_.parts > 1) registers.push_back(part_factor_);
   return write_.Alloc(registers, write_.Seq({query, init, visit, Results()}));
 }
 
 Stmt OnlineBuilder::BodyOfBlock() {
-  const int32_t shared[] = {query_.slot, keys_.slot,          values_.slot,
-                            weights_,    highest_of_threads_, total_of_threads_};
+  std::vector<int32_t> shared = {query_.slot, keys_.slot,          values_.slot,
+                                 weights_,    highest_of_threads_, total_of_threads_};
+  if (tile_.parts > 1)
+    shared.insert(shared.end(), {highest_of_parts_, total_of_parts_, sums_of_parts_});
   return write_.Loop("block", blocks(), ir::LoopKind::kBlockX, [&](Expr block) {
     Expr row_tile = write_.Mod(block, row_tiles());
     // Those that see the most keys first.
@@ -275,7 +336,7 @@ StatusOr<ir::Program> OnlineBuilder::Build() {
   const ir::Hints& hints = state_.stage(chain_.output).hints;
   for (const ir::HintRow& row : ir::kHints) {
     if (row.place == ir::HintPlace::kKernel) kernel.hints[row.hint] = hints[row.hint];
-    if (row.place == ir::HintPlace::kStage)
+    if (row.place == ir::HintPlace::kStage && hints[row.hint] != 0)
       program_.stages[static_cast<size_t>(chain_.output)].hints[row.hint] = hints[row.hint];
   }
   program_.kernels.push_back(std::move(kernel));

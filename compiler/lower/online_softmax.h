@@ -20,6 +20,10 @@
 // row belongs to four threads of one warp, and what threads have to tell each other stays in their
 // warp.
 //
+// With `tile.parts` there are so many warps for the same rows, each with a part of the keys of every
+// tile. At the end they tell each other through shared memory what each has of a row, and each
+// stores a part of the columns.
+//
 // Tiles are whole: terms, keys and columns beyond the ends are zeros, rows beyond are not stored.
 #pragma once
 

@@ -75,6 +75,19 @@ TEST(OnlineSoftmax, EveryLength) {
   }
 }
 
+TEST(OnlineSoftmax, WarpsShareTheKeys) {
+  for (const int rows : {1, 7, 33, 64, 100}) {
+    for (const bool causal : {false, true}) {
+      const dag::DagPtr dag = Attention(fmt::format("2,{},8,causal={:d},values=12", rows, causal));
+      ExpectRight(dag, "16, 32, 1, 1, 1, 2");
+      ExpectRight(dag, "16, 64, 2, 2, 1, 4");
+      ExpectRight(dag, "32, 128, 1, 1, 0, 8");
+    }
+  }
+  ExpectRight(Attention("2,21,8,keys=35,mask=1"), "16, 32, 1, 2, 1, 2");
+  ExpectRight(Attention("1,40,24", ir::kFloat32), "16, 48, 2, 1, 0, 3", 1e-5);
+}
+
 TEST(OnlineSoftmax, EverySizeOfHead) {
   for (const int size : {1, 3, 8, 24, 64, 128}) {
     const dag::DagPtr dag = Attention(fmt::format("1,20,{},keys=37,values={}", size, size + 4));
@@ -122,6 +135,15 @@ L[i: 30] = sum(j: 40) P[i, j]
 W[i: 30, j: 40] = bfloat16(P[i, j]/L[i])
 O[i: 30, d: 8] = sum(n: 40) float32(W[i, n])*float32(V[n, d])
 out[i: 30, d: 8] = bfloat16(O[i, d])
+)",
+                                    R"(
+input X: float16[24, 48]
+S[i: 24, j: 24] = sum(k: 16) float32(X[i, k])*float32(X[j, k + 16]*float16(0.5))
+M[i: 24] = max(j: 24) S[i, j]
+P[i: 24, j: 24] = exp(S[i, j] - M[i])
+L[i: 24] = sum(j: 24) P[i, j]
+W[i: 24, j: 24] = float16(P[i, j]/L[i])
+out[i: 24, d: 16] = sum(n: 24) float32(W[i, n])*float32(X[n, d + 32])
 )"};
   for (const std::string_view text : texts) {
     ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(text));

@@ -1,8 +1,11 @@
 #include "compiler/lower/shared_tile.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/integers.h"
+#include "compiler/arith/linear.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::lower {
@@ -10,9 +13,29 @@ namespace {
 
 constexpr int64_t kPieceBytes = 16;
 
-bool IsAlong(ir::Expr load, int32_t var) {
-  const ir::Expr last = load->args().back();
-  return last->op == ir::Op::kVar && last->id == var;
+bool IsVar(ir::Expr e, int32_t var) { return e->op == ir::Op::kVar && e->id == var; }
+
+// Where in a row of the input its element is: the variable, and this besides. None: neighbours
+// along the variable are no neighbours in a row.
+std::optional<arith::Linear> OffsetInRow(ir::Expr load, int32_t var) {
+  for (size_t i = 0; i + 1 < load->num_args; ++i) {
+    if (ir::UsesVar(load->arg(static_cast<int>(i)), var)) return std::nullopt;
+  }
+  arith::Linear offset = arith::Linearize(load->args().back());
+  if (offset.overflow) return std::nullopt;
+  const auto own =
+      std::ranges::find_if(offset.terms, [&](const arith::Term& t) { return IsVar(t.atom, var); });
+  if (own == offset.terms.end() || own->coefficient != 1) return std::nullopt;
+  offset.terms.erase(own);
+  const bool uses_var = std::ranges::any_of(
+      offset.terms, [&](const arith::Term& t) { return ir::UsesVar(t.atom, var); });
+  return uses_var ? std::nullopt : std::optional(offset);
+}
+
+bool IsMultiple(const arith::Linear& offset, int64_t factor) {
+  return offset.constant % factor == 0 &&
+         std::ranges::all_of(offset.terms,
+                             [&](const arith::Term& t) { return t.coefficient % factor == 0; });
 }
 
 ir::Expr Zero(ir::ExprPool& pool, ir::Type type) {
@@ -21,12 +44,11 @@ ir::Expr Zero(ir::ExprPool& pool, ir::Type type) {
 
 // Elements that are copied at once: all of them or none are inside, and they are aligned.
 int64_t LanesOf(ir::Expr load, const std::vector<int64_t>& shape, const TileAxis& inner) {
-  if (!IsAlong(load, inner.var)) return 1;
-  for (size_t i = 0; i + 1 < load->num_args; ++i) {
-    if (ir::UsesVar(load->arg(static_cast<int>(i)), inner.var)) return 1;
-  }
+  const std::optional<arith::Linear> offset = OffsetInRow(load, inner.var);
+  if (!offset) return 1;
   int64_t lanes = kPieceBytes / load->type.bytes();
-  while (shape.back() % lanes != 0 || inner.limit % lanes != 0 || inner.extent % lanes != 0)
+  while (shape.back() % lanes != 0 || inner.limit % lanes != 0 || inner.extent % lanes != 0 ||
+         !IsMultiple(*offset, lanes))
     lanes /= 2;
   return lanes;
 }
@@ -37,7 +59,7 @@ SharedTile MakeSharedTile(ir::Expr load, const std::vector<int64_t>& shape, Tile
                           TileAxis b) {
   SharedTile tile;
   tile.load = load;
-  if (IsAlong(load, a.var)) std::swap(a, b);
+  if (OffsetInRow(load, a.var)) std::swap(a, b);
   tile.outer = a;
   tile.inner = b;
   tile.lanes = LanesOf(load, shape, b);

@@ -38,8 +38,9 @@ class LoopPrinter {
     if (stage.online) {
       const OnlineTile& tile = *stage.online;
       Line(indent,
-           fmt::format("{} online softmax: {} warps of {} rows, tiles of {} keys, depth {}{}", name,
-                       tile.warps, tile.rows, tile.keys, tile.depth,
+           fmt::format("{} online softmax: {} warps of {} rows, tiles of {} keys{}, depth {}{}",
+                       name, tile.warps, tile.rows, tile.keys,
+                       tile.parts == 1 ? "" : fmt::format(" in {} parts", tile.parts), tile.depth,
                        tile.matrix_unit ? ", matrix units" : ""));
     }
     for (const ir::HintRow& row : ir::kHints) {

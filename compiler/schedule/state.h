@@ -82,14 +82,18 @@ enum class MemoryScope : uint8_t {
 };
 
 // How one kernel computes a softmax between two products (steps OS), 0: a blank. A block has the
-// rows of its warps, and visits all keys, a tile of them after the other.
+// rows of its warps, and visits all keys, a tile of them after the other. The same rows may be those
+// of several warps, each of which has a part of the keys of every tile.
 struct OnlineTile {
   int32_t rows = 0;   // of a warp
   int32_t keys = 0;   // of a tile
-  int32_t warps = 0;  // of a block
+  int32_t warps = 0;  // of a block, with rows of their own
   int32_t depth = 0;  // tiles of keys in shared memory: those ahead are copied asynchronously
   bool matrix_unit = false;  // compute the products, where their types have some
-  bool has_blank() const { return rows == 0 || keys == 0 || warps == 0 || depth == 0; }
+  int32_t parts = 1;         // of the keys of a tile: so many warps for each of `warps`
+  bool has_blank() const {
+    return rows == 0 || keys == 0 || warps == 0 || depth == 0 || parts == 0;
+  }
   bool operator==(const OnlineTile&) const = default;
 };
 

@@ -9,6 +9,9 @@ namespace {
 
 // Results of a block: a tile of 64 x 64. So many blocks for each multiprocessor leave none idle.
 constexpr double kResultsOfBlock = 4096, kBlocksEach = 2, kLeast = 0.1;
+// Of all samples those of an online softmax: one sketch beside a hundred of the stages one by one,
+// whose choices multiply, and mostly better than they.
+constexpr double kOnlineShare = 0.25;
 
 // Of the operator that adds up most.
 double ResultsOf(const dag::Dag& dag) {
@@ -32,16 +35,30 @@ bool SplitsSums(const Sketch& sketch) {
   });
 }
 
+// Of sketches that split sums.
+double SplitWeight(const Task& task) {
+  const double results = ResultsOf(*task.dag),
+               enough = kBlocksEach * kResultsOfBlock * task.device.multiprocessors;
+  return enough <= 0 || results <= enough ? 1 : std::max(kLeast, enough / results);
+}
+
 }  // namespace
 
 std::vector<double> SketchWeights(const Task& task, std::span<const Sketch> sketches) {
-  const double results = ResultsOf(*task.dag),
-               enough = kBlocksEach * kResultsOfBlock * task.device.multiprocessors;
-  if (!task.target.is_gpu() || enough <= 0 || results <= enough) return {};
-  std::vector<double> weights(sketches.size(), 1);
-  for (size_t i = 0; i < sketches.size(); ++i) {
-    if (SplitsSums(sketches[i])) weights[i] = std::max(kLeast, enough / results);
+  if (!task.target.is_gpu()) return {};
+  const double split = SplitWeight(task);
+  const auto online = std::ranges::find_if(
+      sketches, [](const Sketch& sketch) { return sketch.state.online() != nullptr; });
+  if (split == 1 && online == sketches.end()) return {};
+  std::vector<double> weights;
+  double others = 0;
+  for (auto sketch = sketches.begin(); sketch != sketches.end(); ++sketch) {
+    weights.push_back(SplitsSums(*sketch) ? split : 1);
+    if (sketch != online) others += weights.back();
   }
+  if (online != sketches.end() && others > 0)
+    weights[static_cast<size_t>(online - sketches.begin())] =
+        others * kOnlineShare / (1 - kOnlineShare);
   return weights;
 }
 

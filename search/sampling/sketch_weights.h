@@ -9,8 +9,9 @@
 
 namespace kiln::search {
 
-// Empty: each equally often. Else [sketch], up to 1: sums that are split on a GPU (RF steps) are rarer
-// where there are more results than fill the device without, down to a tenth. Pure.
+// Empty: each equally often. Else [sketch], mostly 1: sums that are split on a GPU (RF steps) are
+// rarer where there are more results than fill the device without, down to a tenth, and a quarter of
+// all is of an online softmax where there is one. Pure.
 std::vector<double> SketchWeights(const Task& task, std::span<const Sketch> sketches);
 
 }  // namespace kiln::search

@@ -40,6 +40,22 @@ TEST(SketchWeights, SumsAreSplitWhereResultsAreFew) {
   EXPECT_EQ(WeightsOf("8192,8192,8192").split, 0.1);
 }
 
+TEST(SketchWeights, AQuarterIsOfAnOnlineSoftmax) {
+  const Task task(dag::OpCase{"attention", "2,48,16", "", ir::kFloat16}.Build(),
+                  *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
+  const Parameters parameters;
+  const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
+  const std::vector<double> weights = SketchWeights(task, sketches);
+  ASSERT_EQ(weights.size(), sketches.size());
+  double all = 0, online = 0;
+  for (size_t i = 0; i < sketches.size(); ++i) {
+    all += weights[i];
+    if (sketches[i].state.online() != nullptr) online += weights[i];
+  }
+  EXPECT_GT(sketches.size(), 4u);
+  EXPECT_NEAR(online / all, 0.25, 1e-9);
+}
+
 TEST(SketchWeights, OfACpuAllAreAlike) { EXPECT_EQ(WeightsOf("8192,8192,8192", "llvm").split, 1); }
 
 }  // namespace

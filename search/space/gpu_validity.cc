@@ -95,7 +95,7 @@ int64_t RegionBytes(const Stage& stage) { return BytesOf(stage, RegionOf(stage))
 BlockUse UseOfKernel(const State& state, int root) {
   BlockUse use;
   if (const schedule::OnlineTile* const tile = state.online()) {
-    use.threads = kWarpThreads * tile->warps;
+    use.threads = kWarpThreads * tile->warps * tile->parts;
     return use;
   }
   std::array<int64_t, 3> threads = {1, 1, 1};

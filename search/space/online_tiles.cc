@@ -27,11 +27,19 @@ struct Choice {
   std::span<const int32_t> values;
 };
 constexpr int32_t kRows[] = {16, 32}, kKeys[] = {16, 32, 48, 64, 96, 128}, kWarps[] = {1, 2, 4, 8},
-                  kDepths[] = {1, 2, 3, 4};
+                  kDepths[] = {1, 2, 3, 4}, kParts[] = {1, 2, 4};
 constexpr Choice kRowChoice = {&OnlineTile::rows, kRows};
 constexpr Choice kWarpChoice = {&OnlineTile::warps, kWarps};
-constexpr Choice kChoices[] = {
-    kRowChoice, {&OnlineTile::keys, kKeys}, kWarpChoice, {&OnlineTile::depth, kDepths}};
+constexpr Choice kPartChoice = {&OnlineTile::parts, kParts};
+constexpr Choice kChoices[] = {kRowChoice,
+                               {&OnlineTile::keys, kKeys},
+                               kWarpChoice,
+                               {&OnlineTile::depth, kDepths},
+                               kPartChoice};
+// Keys of a part: those of an instruction.
+constexpr int32_t kLeastKeys = 16;
+
+bool HasWholeParts(const OnlineTile& tile) { return tile.keys % (kLeastKeys * tile.parts) == 0; }
 
 // The tile with the next value of the number, or the one before; none: there is no such.
 std::optional<OnlineTile> Moved(OnlineTile tile, const Choice& choice, int by) {
@@ -63,6 +71,7 @@ OnlineTile RandomOnlineTile(OnlineTile tile, Rng& rng) {
   for (const auto& [number, values] : kChoices) {
     if (tile.*number == 0) tile.*number = PickFrom(rng, values);
   }
+  while (!HasWholeParts(tile)) tile.parts /= 2;
   return tile;
 }
 
@@ -80,10 +89,13 @@ std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile) {
     for (const Choice& choice : kChoices) {
       if (const auto next = Moved(tile, choice, by)) near.push_back(*next);
     }
-    const auto rows = Moved(tile, kRowChoice, by);
-    if (const auto both = rows ? Moved(*rows, kWarpChoice, -by) : std::nullopt)
-      near.push_back(*both);
+    for (const Choice& choice : {kRowChoice, kPartChoice}) {
+      const auto other = Moved(tile, choice, by);
+      if (const auto both = other ? Moved(*other, kWarpChoice, -by) : std::nullopt)
+        near.push_back(*both);
+    }
   }
+  std::erase_if(near, [](const OnlineTile& changed) { return !HasWholeParts(changed); });
   return near;
 }
 
@@ -102,7 +114,7 @@ Status CheckOnlineLimits(const schedule::State& state, const target::HardwarePar
       shared_bytes += RoundUp(buffer.bytes(), 16);
     if (buffer.scope == ir::Scope::kLocal) words += CeilDiv(buffer.bytes(), 4);
   }
-  const int64_t threads = kWarpThreads * state.online()->warps;
+  const int64_t threads = kWarpThreads * state.online()->warps * state.online()->parts;
   if (threads > hardware.max_threads_per_block)
     return refuse("threads per block", threads, hardware.max_threads_per_block);
   if (shared_bytes > hardware.max_shared_memory_per_block_bytes) {

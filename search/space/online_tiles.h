@@ -19,7 +19,8 @@ bool HasOnlineMatrixUnit(const dag::Dag& dag, const target::Target& target);
 schedule::OnlineTile RandomOnlineTile(schedule::OnlineTile tile, Rng& rng);
 // How many there are to draw.
 int64_t CountOnlineTiles(const schedule::OnlineTile& tile);
-// All tiles one change away: a number is the next one that is drawn, or rows go to warps and back.
+// All tiles one change away: a number is the next one that is drawn, or rows or parts go to warps and
+// back.
 std::vector<schedule::OnlineTile> OnlineTilesNear(const schedule::OnlineTile& tile);
 
 // FailedPrecondition names the amount and the limit. The state has a tile without blanks. Lowers it.

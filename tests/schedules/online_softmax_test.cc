@@ -127,7 +127,7 @@ TEST(OnlineSoftmax, RandomProposalsHaveSome) {
   const Task task = MakeTask(c.Build());
   const Workload workload = MakeWorkload(c.Name(), task.dag, 3);
   ASSERT_OK_AND_ASSIGN(const auto policy, MakePolicy("sketch.random", task, 17));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy->Propose(48));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy->Propose(96));
   std::set<std::string> online;
   size_t others = 0;
   for (const Candidate& candidate : candidates) {
@@ -146,6 +146,7 @@ TEST(OnlineSoftmax, RandomProposalsHaveSome) {
 TEST(OnlineSoftmax, CompilesWithoutSpills) {
   if (!codegen::FindNvrtc().ok()) GTEST_SKIP() << "no NVRTC";
   for (const auto& [args, tile] : {std::pair{"12,128,64", "16, 64, 4, 2, 1"},
+                                   {"12,128,64", "16, 128, 1, 1, 1, 4"},
                                    {"16,1024,64", "32, 64, 4, 2, 1"},
                                    {"32,4096,128,causal=1", "16, 64, 8, 2, 1"}}) {
     SCOPED_TRACE(args);

@@ -4,9 +4,10 @@ namespace kiln::schedule {
 
 void PrintSource(const OnlineSoftmaxStep& step, SourcePrinter& out) {
   const OnlineTile& tile = step.tile;
-  out.Line("s[{}].online_softmax(rows={}, keys={}, warps={}, depth={}, matrix_unit={})",
+  out.Line("s[{}].online_softmax(rows={}, keys={}, warps={}, depth={}, matrix_unit={}{})",
            out.Stage(step.stage_id), tile.rows, tile.keys, tile.warps, tile.depth,
-           tile.matrix_unit ? "True" : "False");
+           tile.matrix_unit ? "True" : "False",
+           tile.parts == 1 ? "" : fmt::format(", parts={}", tile.parts));
 }
 
 StatusOr<StepPtr> ReadOnlineSoftmax(SourceCall& call) {
@@ -17,6 +18,7 @@ StatusOr<StepPtr> ReadOnlineSoftmax(SourceCall& call) {
   tile.warps = static_cast<int32_t>(call.IntOf("warps", 0, Step::kMaxWarps));
   tile.depth = static_cast<int32_t>(call.IntOf("depth", 0, Step::kMaxDepth));
   tile.matrix_unit = call.FlagOf("matrix_unit");
+  if (call.Has("parts")) tile.parts = static_cast<int32_t>(call.IntOf("parts", 0, Step::kMaxParts));
   return call.Make<Step>(call.stage(), tile);
 }
 

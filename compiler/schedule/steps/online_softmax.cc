@@ -29,6 +29,7 @@ StatusOr<StepPtr> OnlineSoftmaxStep::Parse(StepReader& reader) {
   tile.warps = reader.Int("warps");
   tile.depth = reader.Int("depth");
   tile.matrix_unit = reader.Flag("matrix unit");
+  if (reader.HasNext()) tile.parts = reader.Int("parts of the keys");
   return reader.Make<OnlineSoftmaxStep>(stage, tile);
 }
 
@@ -38,6 +39,15 @@ Status OnlineSoftmaxStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckMultiple("keys of a tile", tile.keys, kMaxKeys));
   KILN_RETURN_IF_ERROR(CheckRange("warps", tile.warps, kMaxWarps));
   KILN_RETURN_IF_ERROR(CheckRange("tiles of keys at once", tile.depth, kMaxDepth));
+  KILN_RETURN_IF_ERROR(CheckRange("parts of the keys", tile.parts, kMaxParts));
+  if (!tile.has_blank() && tile.keys % (kRows * tile.parts) != 0) {
+    return InvalidArgument("{} keys of a tile in {} parts; expected a multiple of {} in each",
+                           tile.keys, tile.parts, kRows);
+  }
+  if (tile.warps * tile.parts > 2 * kMaxWarps) {
+    return InvalidArgument("{} warps for each of {} parts; expected at most {} in all", tile.warps,
+                           tile.parts, 2 * kMaxWarps);
+  }
   if (!state.steps().empty())
     return InvalidArgument("it is the whole schedule; expected no steps before it");
   const StatusOr<dag::SoftmaxChain> chain = dag::FindSoftmaxChain(*state.dag());
@@ -55,14 +65,17 @@ Status OnlineSoftmaxStep::ApplyTo(State& state) const {
 }
 
 std::string OnlineSoftmaxStep::ToJson() const {
-  return fmt::format("[\"OS\", {}, {}, {}, {}, {}, {:d}]", stage_id, tile.rows, tile.keys,
-                     tile.warps, tile.depth, tile.matrix_unit);
+  return fmt::format("[\"OS\", {}, {}, {}, {}, {}, {:d}{}]", stage_id, tile.rows, tile.keys,
+                     tile.warps, tile.depth, tile.matrix_unit,
+                     tile.parts == 1 ? "" : fmt::format(", {}", tile.parts));
 }
 
 uint64_t OnlineSoftmaxStep::Hash() const {
   StepHash hash(kTag);
   hash.Add(stage_id).Add(tile.rows).Add(tile.keys).Add(tile.warps).Add(tile.depth);
-  return hash.Add(tile.matrix_unit).value();
+  hash.Add(tile.matrix_unit);
+  if (tile.parts != 1) hash.Add(tile.parts);
+  return hash.value();
 }
 
 uint64_t OnlineSoftmaxStep::ShapeHash() const {

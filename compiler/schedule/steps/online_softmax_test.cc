@@ -31,6 +31,19 @@ TEST(OnlineSoftmax, PrintsAsItWasRead) {
                         "matrix_unit=True)\n"));
 }
 
+TEST(OnlineSoftmax, PartsOfTheKeysAreSaidWhereThereAreSeveral) {
+  constexpr std::string_view kText = R"([["OS", 8, 16, 64, 2, 1, 0, 4]])";
+  ASSERT_OK_AND_ASSIGN(const auto steps, ParseSteps(kText));
+  EXPECT_EQ(PrintSteps(steps), kText);
+  ASSERT_OK_AND_ASSIGN(const State state, Scheduled(kText));
+  EXPECT_EQ(state.online()->parts, 4);
+  EXPECT_THAT(PrintLoops(state), HasSubstr("2 warps of 16 rows, tiles of 64 keys in 4 parts"));
+  EXPECT_THAT(PrintPrimitives(state), HasSubstr("matrix_unit=False, parts=4)\n"));
+  ASSERT_OK_AND_ASSIGN(const auto one, ParseSteps(R"([["OS", 8, 16, 64, 2, 1, 0, 1]])"));
+  EXPECT_EQ(PrintSteps(one), R"([["OS", 8, 16, 64, 2, 1, 0]])");
+  EXPECT_NE(one[0]->Hash(), steps[0]->Hash());
+}
+
 TEST(OnlineSoftmax, IsOfAllStages) {
   ASSERT_OK_AND_ASSIGN(const State state,
                        Scheduled(R"([["OS", 8, 16, 32, 4, 2, 0], ["PR", 8, 0, "min_blocks$3"]])"));
@@ -46,9 +59,9 @@ TEST(OnlineSoftmax, IsOfAllStages) {
 }
 
 TEST(OnlineSoftmax, BlanksAreZero) {
-  for (const std::string_view tile :
-       {"0, 16, 1, 1", "16, 0, 1, 1", "16, 16, 0, 1", "16, 16, 1, 0"}) {
-    ASSERT_OK_AND_ASSIGN(const State state, Scheduled(fmt::format("[[\"OS\", 8, {}, 1]]", tile)));
+  for (const std::string_view tile : {"0, 16, 1, 1, 1", "16, 0, 1, 1, 1", "16, 16, 0, 1, 1",
+                                      "16, 16, 1, 0, 1", "16, 16, 1, 1, 1, 0"}) {
+    ASSERT_OK_AND_ASSIGN(const State state, Scheduled(fmt::format("[[\"OS\", 8, {}]]", tile)));
     EXPECT_FALSE(state.concrete());
   }
 }
@@ -67,7 +80,12 @@ TEST(OnlineSoftmax, Refuses) {
        "an online softmax computes all stages; expected no more steps than hints of its stage, 8"},
       {R"([["OS", 8, 16, 16, 1, 1, 1], ["PR", 4, 0, "min_blocks$1"]])",
        "expected no more steps than hints of its stage, 8"},
-      {R"([["OS", 8, 16, 16, 1, 1, 2]])", "matrix unit"}};
+      {R"([["OS", 8, 16, 16, 1, 1, 2]])", "matrix unit"},
+      {R"([["OS", 8, 16, 128, 1, 1, 1, 9]])", "9 parts of the keys; expected 1 to 8"},
+      {R"([["OS", 8, 16, 48, 1, 1, 1, 2]])",
+       "48 keys of a tile in 2 parts; expected a multiple of 16 in each"},
+      {R"([["OS", 8, 16, 64, 9, 1, 1, 4]])",
+       "9 warps for each of 4 parts; expected at most 32 in all"}};
   for (const auto& [steps, message] : cases) {
     EXPECT_THAT(Scheduled(steps).status(),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(message)))

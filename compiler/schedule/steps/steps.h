@@ -206,11 +206,12 @@ struct LayoutStep final : Step {
   std::vector<int> order;
 };
 
-// ["OS", stage, rows, keys, warps, depth, matrix_unit]: one kernel computes the softmax chain that
-// ends in the stage (dag/softmax_chain.h). 0 = blank. A step of our own.
+// ["OS", stage, rows, keys, warps, depth, matrix_unit, parts]: one kernel computes the softmax chain
+// that ends in the stage (dag/softmax_chain.h). 0 = blank; without the last number: 1. A step of our
+// own.
 struct OnlineSoftmaxStep final : Step {
   static constexpr std::string_view kTag = "OS", kName = "online softmax";
-  static constexpr int kMaxRows = 64, kMaxKeys = 256, kMaxWarps = 16, kMaxDepth = 8;
+  static constexpr int kMaxRows = 64, kMaxKeys = 256, kMaxWarps = 16, kMaxDepth = 8, kMaxParts = 8;
   OnlineSoftmaxStep(int stage_id, OnlineTile tile) : stage_id(stage_id), tile(tile) {}
   KILN_STEP_OVERRIDES;
   uint64_t ShapeHash() const override;

@@ -22,7 +22,7 @@ class OnlineSoftmax final : public SketchRule {
   }
 
   NextStates Apply(const RuleContext& context, State state, int s) const override {
-    schedule::OnlineTile tile;
+    schedule::OnlineTile tile{.parts = 0};
     tile.matrix_unit = HasOnlineMatrixUnit(*state.dag(), context.task.target);
     MustApply(state, std::make_shared<schedule::OnlineSoftmaxStep>(s, tile));
     return One(std::move(state), -1);

@@ -1,0 +1,204 @@
+#include "graph/attention.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "compiler/arith/linear.h"
+#include "compiler/dag/softmax_chain.h"
+#include "compiler/ir/traverse.h"
+#include "graph/node_dag.h"
+
+namespace kiln::graph {
+namespace {
+
+// Elements that lie beside each other in what a chain reads: pieces of 16 bytes of any float.
+constexpr int64_t kLeastRow = 16;
+
+using Nodes = std::vector<int>;
+
+bool IsElementwise(const Node& node) {
+  return node.op->pattern <= OpPattern::kBroadcast && node.outputs.size() == 1;
+}
+
+bool IsMove(const Node& node) {
+  static constexpr std::array kMoves = {"reshape", "transpose", "slice"};
+  return std::ranges::find(kMoves, node.op->name) != kMoves.end();
+}
+
+// Neighbours along the variable lie beside each other, in pieces that are whole.
+bool IsRowAlong(const dag::SoftmaxChain& chain, ir::Expr load, int32_t var) {
+  for (size_t i = 0; i + 1 < load->num_args; ++i) {
+    if (ir::UsesVar(load->arg(static_cast<int>(i)), var)) return false;
+  }
+  const arith::Linear offset = arith::Linearize(load->args().back());
+  if (offset.overflow || offset.Coefficient(chain.pool->Var(var)) != 1) return false;
+  if (offset.terms.size() == 1 && offset.constant == 0) return true;
+  return chain.extent(var) % kLeastRow == 0 && offset.constant % kLeastRow == 0 &&
+         std::ranges::all_of(offset.terms, [&](const arith::Term& t) {
+           return t.coefficient % kLeastRow == 0 || t.atom == chain.pool->Var(var);
+         });
+}
+
+// Of the three inputs, those that are read in rows.
+int CountRows(const dag::SoftmaxChain& chain) {
+  const auto is_row = [&](ir::Expr load, int32_t a, int32_t b) {
+    return IsRowAlong(chain, load, a) || IsRowAlong(chain, load, b);
+  };
+  return is_row(chain.query, chain.row, chain.depth) + is_row(chain.keys, chain.key, chain.depth) +
+         is_row(chain.values, chain.key, chain.column);
+}
+
+class Finder {
+ public:
+  explicit Finder(const Graph& graph) : graph_(graph), is_taken_(graph.nodes().size()) {}
+
+  // The nodes of what this softmax is part of, but for what is part of another one. Empty: none.
+  Nodes Around(int softmax) {
+    std::optional<Nodes> before = FromProduct(graph_.node(softmax).inputs[0]);
+    std::optional<Nodes> behind = ToProduct(graph_.node(softmax).outputs[0]);
+    if (!before || !behind) return {};
+    nodes_ = *std::move(before);
+    nodes_.push_back(softmax);
+    nodes_.insert(nodes_.end(), behind->begin(), behind->end());
+    const std::optional<int> rows = RowsOf(nodes_);
+    if (!rows || std::ranges::any_of(nodes_, [&](int node) { return IsTaken(node); })) return {};
+    rows_ = *rows;
+    const std::array products = {nodes_.front(), nodes_.back()};
+    for (const int product : products) {
+      for (const ValueId input : graph_.node(product).inputs) TakeBefore(input);
+    }
+    TakeBehind(products[1]);
+    std::ranges::sort(nodes_);
+    for (const int node : nodes_) is_taken_[static_cast<size_t>(node)] = true;
+    return nodes_;
+  }
+
+ private:
+  const std::vector<int64_t>& shape(ValueId id) const { return graph_.value(id).type.shape; }
+  bool IsTaken(int node) const { return is_taken_[static_cast<size_t>(node)]; }
+
+  // The node that alone reads the value, and once.
+  std::optional<int> OnlyReader(ValueId value) const {
+    const std::vector<int>& readers = graph_.readers(value);
+    if (graph_.is_output(value) || readers.size() != 1) return std::nullopt;
+    const bool once = std::ranges::count(graph_.node(readers[0]).inputs, value) == 1;
+    return once ? std::optional(readers[0]) : std::nullopt;
+  }
+
+  // From a product to this value that is made of it, elementwise.
+  std::optional<Nodes> FromProduct(ValueId value) const {
+    const int made_by = graph_.value(value).producer;
+    if (made_by < 0 || !OnlyReader(value)) return std::nullopt;
+    const Node& node = graph_.node(made_by);
+    if (node.op->pattern == OpPattern::kProduct) return Nodes{made_by};
+    if (!IsElementwise(node)) return std::nullopt;
+    for (const ValueId input : node.inputs) {
+      if (input == kAbsent || shape(input) != shape(value)) continue;
+      std::optional<Nodes> nodes = FromProduct(input);
+      if (!nodes) continue;
+      nodes->push_back(made_by);
+      return nodes;
+    }
+    return std::nullopt;
+  }
+
+  // From this value to the product of what is made of it, elementwise.
+  std::optional<Nodes> ToProduct(ValueId value) const {
+    Nodes nodes;
+    while (const std::optional<int> reader = OnlyReader(value)) {
+      const Node& node = graph_.node(*reader);
+      nodes.push_back(*reader);
+      if (node.op->pattern == OpPattern::kProduct) return nodes;
+      if (!IsElementwise(node) || shape(node.outputs[0]) != shape(value)) break;
+      value = node.outputs[0];
+    }
+    return std::nullopt;
+  }
+
+  // None: the nodes are no chain.
+  std::optional<int> RowsOf(Nodes nodes) const {
+    std::ranges::sort(nodes);
+    const StatusOr<NodeDag> dag =
+        MakeNodeDag(graph_, nodes, graph_.node(nodes.back()).outputs, {.inline_numbers = true});
+    if (!dag.ok()) return std::nullopt;
+    const StatusOr<dag::SoftmaxChain> chain = dag::FindSoftmaxChain(*dag->dag);
+    if (!chain.ok() || chain->column + 1 != std::ssize(chain->batch) + 2) return std::nullopt;
+    return CountRows(*chain);
+  }
+
+  // x of x times a number, and the like.
+  std::optional<ValueId> ScaledBy(const Node& node) const {
+    std::optional<ValueId> scaled;
+    if (!IsElementwise(node)) return std::nullopt;
+    for (const ValueId input : node.inputs) {
+      if (input != kAbsent && IsNumber(graph_.value(input))) continue;
+      if (input == kAbsent || scaled || shape(input) != shape(node.outputs[0])) return std::nullopt;
+      scaled = input;
+    }
+    return scaled;
+  }
+
+  // What makes this input of a product, as much of it as leaves a chain that reads rows.
+  void TakeBefore(ValueId value) {
+    Nodes before;
+    size_t count = 0;  // without those that scale what is no move
+    while (value != kAbsent && graph_.value(value).producer >= 0 && OnlyReader(value)) {
+      const int made_by = graph_.value(value).producer;
+      if (IsTaken(made_by) || std::ranges::find(nodes_, made_by) != nodes_.end()) break;
+      const Node& node = graph_.node(made_by);
+      const bool is_move = IsMove(node);
+      const std::optional<ValueId> from = is_move ? std::optional(node.inputs[0]) : ScaledBy(node);
+      if (!from) break;
+      before.push_back(made_by);
+      if (is_move) count = before.size();
+      value = *from;
+    }
+    for (; count > 0; --count) {
+      Nodes more = nodes_;
+      more.insert(more.end(), before.begin(), before.begin() + static_cast<std::ptrdiff_t>(count));
+      const std::optional<int> rows = RowsOf(more);
+      if (!rows || *rows < rows_) continue;
+      nodes_ = std::move(more);
+      rows_ = *rows;
+      return;
+    }
+  }
+
+  // What follows the last node.
+  void TakeBehind(int last) {
+    while (const std::optional<int> reader = OnlyReader(graph_.node(last).outputs[0])) {
+      const Node& node = graph_.node(*reader);
+      const bool keeps_shape =
+          IsElementwise(node) && shape(node.outputs[0]) == shape(graph_.node(last).outputs[0]);
+      if (IsTaken(*reader) || (node.op->name != "transpose" && !keeps_shape)) return;
+      nodes_.push_back(*reader);
+      if (!RowsOf(nodes_)) {
+        nodes_.pop_back();
+        return;
+      }
+      last = *reader;
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<bool> is_taken_;
+  Nodes nodes_;   // of a chain
+  int rows_ = 0;  // of its inputs that are read in rows
+};
+
+}  // namespace
+
+std::vector<std::vector<int>> FindAttention(const Graph& graph) {
+  Finder finder(graph);
+  std::vector<std::vector<int>> found;
+  for (int i = 0; i < graph.num_nodes(); ++i) {
+    if (graph.node(i).op->name != "softmax") continue;
+    Nodes nodes = finder.Around(i);
+    if (!nodes.empty()) found.push_back(std::move(nodes));
+  }
+  return found;
+}
+
+}  // namespace kiln::graph
