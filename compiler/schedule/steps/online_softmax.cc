@@ -19,6 +19,20 @@ Status CheckRange(std::string_view what, int found, int most) {
   return InvalidArgument("{} {}; expected 1 to {}", found, what, most);
 }
 
+// Four warps together have 64 rows that follow each other.
+Status CheckMatrixUnit(const OnlineTile& tile) {
+  constexpr int kWarpgroupWarps = 4;
+  const int unit = static_cast<int>(tile.matrix_unit);
+  if (unit < 0 || unit > static_cast<int>(ir::MatrixUnitScope::kWarpgroup))
+    return InvalidArgument("matrix unit {}; expected 0, 1 (of one warp) or 2 (of four)", unit);
+  if (tile.matrix_unit != ir::MatrixUnitScope::kWarpgroup) return OkStatus();
+  if ((tile.rows == 0 || tile.rows == kRows) && tile.warps % kWarpgroupWarps == 0)
+    return OkStatus();
+  return InvalidArgument(
+      "{} warps of {} rows; expected a multiple of {} warps of {} rows for the units of four warps",
+      tile.warps, tile.rows, kWarpgroupWarps, kRows);
+}
+
 }  // namespace
 
 StatusOr<StepPtr> OnlineSoftmaxStep::Parse(StepReader& reader) {
@@ -28,7 +42,8 @@ StatusOr<StepPtr> OnlineSoftmaxStep::Parse(StepReader& reader) {
   tile.keys = reader.Int("keys");
   tile.warps = reader.Int("warps");
   tile.depth = reader.Int("depth");
-  tile.matrix_unit = reader.Flag("matrix unit");
+  const int unit = reader.Int("matrix unit");
+  tile.matrix_unit = static_cast<ir::MatrixUnitScope>(unit);
   return reader.Make<OnlineSoftmaxStep>(stage, tile);
 }
 
@@ -38,6 +53,7 @@ Status OnlineSoftmaxStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckMultiple("keys of a tile", tile.keys, kMaxKeys));
   KILN_RETURN_IF_ERROR(CheckRange("warps", tile.warps, kMaxWarps));
   KILN_RETURN_IF_ERROR(CheckRange("tiles of keys at once", tile.depth, kMaxDepth));
+  KILN_RETURN_IF_ERROR(CheckMatrixUnit(tile));
   if (!state.steps().empty())
     return InvalidArgument("it is the whole schedule; expected no steps before it");
   const StatusOr<dag::SoftmaxChain> chain = dag::FindSoftmaxChain(*state.dag());
@@ -55,18 +71,19 @@ Status OnlineSoftmaxStep::ApplyTo(State& state) const {
 }
 
 std::string OnlineSoftmaxStep::ToJson() const {
-  return fmt::format("[\"OS\", {}, {}, {}, {}, {}, {:d}]", stage_id, tile.rows, tile.keys,
-                     tile.warps, tile.depth, tile.matrix_unit);
+  return fmt::format("[\"OS\", {}, {}, {}, {}, {}, {}]", stage_id, tile.rows, tile.keys, tile.warps,
+                     tile.depth, static_cast<int>(tile.matrix_unit));
 }
 
 uint64_t OnlineSoftmaxStep::Hash() const {
   StepHash hash(kTag);
   hash.Add(stage_id).Add(tile.rows).Add(tile.keys).Add(tile.warps).Add(tile.depth);
-  return hash.Add(tile.matrix_unit).value();
+  return hash.Add(static_cast<int>(tile.matrix_unit)).value();
 }
 
 uint64_t OnlineSoftmaxStep::ShapeHash() const {
-  return StepHash(kTag).Add(stage_id).Add(tile.matrix_unit).value();
+  const bool has_unit = tile.matrix_unit != ir::MatrixUnitScope::kNone;
+  return StepHash(kTag).Add(stage_id).Add(has_unit).value();
 }
 
 }  // namespace kiln::schedule
