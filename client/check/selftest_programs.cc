@@ -104,6 +104,8 @@ void AddWarpgroupPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgra
   programs.push_back(MatrixProgram(unit, shape(64) + ", A in registers",
                                    {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1"}, kWarpgroup,
                                    {call(64, true), "load_tiles"}));
+  programs.push_back(MatrixProgram(unit, shape(64) + ", online softmax", {"attention", "2,256,64"},
+                                   kWarpgroup, {call(64, true), "pairs of the warp's"}));
 }
 
 }  // namespace

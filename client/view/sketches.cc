@@ -24,10 +24,14 @@ bool IsBlank(const schedule::SplitStep& split) {
 }
 
 // Of all blanks together; a double: there are many.
-double CountTileSizes(const search::Sketch& sketch, bool gpu,
+double CountTileSizes(const search::Sketch& sketch, const search::Task& task,
                       const search::Parameters& parameters) {
+  const bool gpu = task.target.is_gpu();
   double count = 1;
-  if (sketch.state.online() != nullptr) count *= search::CountOnlineTiles(*sketch.state.online());
+  if (const schedule::OnlineTile* const tile = sketch.state.online()) {
+    count *= static_cast<double>(
+        search::CountOnlineTiles(*tile, search::HasOnlineWarpgroupUnits(*task.dag, task.target)));
+  }
   for (size_t i = 0; i < sketch.steps.size(); ++i) {
     const auto* split = schedule::As<schedule::SplitStep>(*sketch.steps[i]);
     if (split == nullptr || !IsBlank(*split) || split->extent <= 0) continue;
@@ -88,7 +92,7 @@ StatusOr<std::string> PrintSketches(const dag::DagPtr& dag, const std::string& t
   std::string text;
   int number = 0;
   for (const search::Sketch& sketch : search::GenerateSketches({task, parameters})) {
-    const double tile_sizes = CountTileSizes(sketch, task.target.is_gpu(), parameters);
+    const double tile_sizes = CountTileSizes(sketch, task, parameters);
     if (json) {
       text += fmt::format("{{\"sketch\":{},\"steps\":{},\"tile_sizes\":{}}}\n", number++,
                           JsonString(schedule::PrintSteps(sketch.steps)), tile_sizes);

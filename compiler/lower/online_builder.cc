@@ -66,8 +66,10 @@ int32_t OnlineBuilder::NewBuffer(std::string_view name, ir::Type type, std::vect
 SharedTile OnlineBuilder::NewTile(Expr load, TileAxis a, TileAxis b) {
   const dag::Operator& op = dag_.op(load->id);
   SharedTile tile = MakeSharedTile(load, op.shape(), a, b);
+  tile.is_swizzled = is_warpgroup();
   tile.slot = NewBuffer(op.name() + "_shared", op.type(), ShapeOf(tile), ir::Scope::kShared);
   tile.stage = NewStage(op.name() + "_shared");
+  program_.stages[static_cast<size_t>(tile.stage)].hints[ir::Hint::kSwizzle] = tile.is_swizzled;
   return tile;
 }
 
@@ -130,16 +132,35 @@ bool OnlineBuilder::HasUnit(Expr term) {
       is_score ? Parts{{chain_.query, element(query_.slot)}, {chain_.keys, element(keys_.slot)}}
                : Parts{{chain_.weight, element(weights_)}, {chain_.values, element(values_.slot)}};
   const auto factors = ir::MatrixFactorsOf(Written(term, parts));
-  return factors.has_value() && factors->unit->sum == ir::kFloat32;
+  return factors.has_value() && factors->unit->sum == ir::kFloat32 &&
+         (!is_warpgroup() || factors->unit->factor.bits == 16);
+}
+
+// Weights are a first factor in registers, of 16 bits.
+Status OnlineBuilder::CheckWarpgroups() {
+  constexpr int64_t kMostColumns = 256;
+  const auto refuse = [&](std::string_view why) {
+    return FailedPrecondition(
+        "stage {} ({}): the units of four warps can't compute its online softmax: {}",
+        chain_.output, dag_.op(chain_.output).name(), why);
+  };
+  if (!HasUnit(chain_.score_term) || !HasUnit(chain_.value_term))
+    return refuse("expected two products of 16-bit floats, summed in float32");
+  const int64_t columns = value_groups() * kColumns;
+  if (columns > kMostColumns)
+    return refuse(fmt::format("{} columns, expected at most {}", columns, kMostColumns));
+  return OkStatus();
 }
 
 Status OnlineBuilder::SetMatrixUnits() {
-  if (!tile_.matrix_unit) return OkStatus();
+  if (tile_.matrix_unit == ir::MatrixUnitScope::kNone) return OkStatus();
+  if (is_warpgroup()) KILN_RETURN_IF_ERROR(CheckWarpgroups());
   bool any = false;
   for (const auto& [op, term] : {std::pair{chain_.scores, chain_.score_term},
                                  std::pair{chain_.weighted, chain_.value_term}}) {
     if (!HasUnit(term)) continue;
-    program_.stages[static_cast<size_t>(op)].hints[ir::Hint::kMatrixUnit] = 1;
+    program_.stages[static_cast<size_t>(op)].hints[ir::Hint::kMatrixUnit] =
+        static_cast<int32_t>(tile_.matrix_unit);
     any = true;
   }
   if (any) return OkStatus();
@@ -197,6 +218,14 @@ Expr OnlineBuilder::IsSeen() {
   if (!chain_.last_key) return nullptr;
   // Of the block's last row.
   return write_.Less(first_key_, write_.Add(first_row_, block_rows() + *chain_.last_key));
+}
+
+Expr OnlineBuilder::LastSeen() {
+  const Expr last = write_.Int(key_tiles() - 1);
+  if (!chain_.last_key) return last;
+  const Expr of_block =
+      write_.Div(write_.Add(first_row_, block_rows() + *chain_.last_key - 1), tile_.keys);
+  return pool().Binary(ir::Op::kMin, of_block, last);
 }
 
 Expr OnlineBuilder::IsWhole() {

@@ -4,6 +4,7 @@
 //   online_softmax.cc  the statements, in their order
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -54,6 +55,7 @@ class OnlineBuilder {
   SharedTile NewTile(ir::Expr load, TileAxis a, TileAxis b);
   Status SetMatrixUnits();
   bool HasUnit(ir::Expr term);
+  Status CheckWarpgroups();
 
   // ---- expressions of the chain
   // In the program, with these in place of some of its parts.
@@ -92,19 +94,26 @@ class OnlineBuilder {
   ir::Stmt BodyOfBlock();
   ir::Stmt BodyOfThread();
   ir::Stmt Copy(const SharedTile& tile, bool is_async);
+  ir::Stmt UseScores();
   ir::Stmt VisitKeys();
   ir::Stmt VisitOneTile();
   ir::Stmt VisitInTurns();
   ir::Stmt VisitAhead();
+  ir::Stmt VisitOverlapped();
+  ir::Stmt CopyToRing(const SharedTile& tile, ir::Expr key_tile);
+  ir::Stmt CopyGroup(ir::Expr key_tile);
+  ir::Stmt InRing(ir::Stmt stmt, const SharedTile& tile, ir::Expr key_tile);
   void SetKeyTile(ir::Expr tile) { first_key_ = write_.Mul(tile, tile_.keys); }
   ir::Stmt WithoutUnseen(ir::Stmt visit, ir::Expr seen);
   ir::Stmt ComputeScores();
-  ir::Stmt ScoresToWeights();
+  ir::Stmt ScoresToExponentials();
   ir::Stmt ComputeLogits();
   ir::Stmt LogitsOfTile(bool is_whole);
   ir::Stmt LogitsOfWholeTile();
   ir::Stmt NewHighest();
-  ir::Stmt ComputeWeights();
+  ir::Stmt ComputeExponentials();
+  ir::Stmt StoreWeights();
+  ir::Stmt RescaleSums();
   ir::Stmt AddValues();
   ir::Stmt Results();
   ir::Stmt StoreResults();
@@ -131,6 +140,8 @@ class OnlineBuilder {
   ir::Expr Power(ir::Expr logit, ir::Expr highest);
   // Does any row of the block see a key of the tile? Null: always.
   ir::Expr IsSeen();
+  // The last tile of keys that one sees.
+  ir::Expr LastSeen();
   // Are all keys of the tile seen by all rows of the block, and there? Null: always.
   ir::Expr IsWhole();
 
@@ -141,13 +152,19 @@ class OnlineBuilder {
   int64_t keys_of_part() const { return tile_.keys / tile_.parts; }
   int64_t rows_of_thread() const { return tile_.rows / kThreadRows; }
   int64_t key_groups() const { return keys_of_part() / kColumns; }
-  int64_t value_groups() const { return CeilDiv(extent(chain_.column), kColumns); }
+  // Rows that are swizzled have a multiple of 32 bytes.
+  int64_t value_groups() const {
+    return CeilDiv(extent(chain_.column), is_warpgroup() ? kTerms : kColumns) *
+           (is_warpgroup() ? kTerms / kColumns : 1);
+  }
   // Of the columns that a thread stores.
   int64_t stored_groups() const { return CeilDiv(value_groups(), tile_.parts); }
+  bool is_warpgroup() const { return tile_.matrix_unit == ir::MatrixUnitScope::kWarpgroup; }
   int64_t terms() const { return RoundUp(extent(chain_.depth), kTerms); }
   int64_t row_tiles() const { return CeilDiv(extent(chain_.row), block_rows()); }
   int64_t blocks() const;
   int64_t key_tiles() const { return CeilDiv(extent(chain_.key), tile_.keys); }
+  int64_t ring() const { return std::min<int64_t>(tile_.depth, key_tiles()); }
 
   const schedule::State& state_;
   const dag::Dag& dag_;

@@ -1,11 +1,13 @@
 #include "compiler/lower/online_softmax.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "compiler/dag/softmax_chain.h"
 #include "compiler/ir/rewrite.h"
+#include "compiler/ir/substitution.h"
 #include "compiler/lower/fetch_ahead.h"
 #include "compiler/lower/online_builder.h"
 
@@ -29,8 +31,8 @@ Stmt OnlineBuilder::ComputeScores() {
   return write_.Seq({init, add});
 }
 
-Stmt OnlineBuilder::ScoresToWeights() {
-  return write_.Seq({ComputeLogits(), NewHighest(), ComputeWeights()});
+Stmt OnlineBuilder::ScoresToExponentials() {
+  return write_.Seq({ComputeLogits(), NewHighest(), ComputeExponentials()});
 }
 
 // The stage of the maximum, which is of no products.
@@ -88,7 +90,7 @@ Stmt OnlineBuilder::NewHighest() {
   return write_.Seq({own, OverRow(new_highest_, highest_of_threads_, stage, ir::Op::kMax), take});
 }
 
-Stmt OnlineBuilder::ComputeWeights() {
+Stmt OnlineBuilder::ComputeExponentials() {
   const int32_t stage = chain_.total;
   const Stmt rescale = ForRows([&](Expr i) {
     return Set(total_, stage, {i}, pool().Mul(At(total_, {i}), At(factor_, {i})));
@@ -102,36 +104,46 @@ Stmt OnlineBuilder::ComputeWeights() {
                  pool().Add(At(total_, {i}),
                             Written(chain_.total_term, {{chain_.exponential, score}})))});
       });
+  return write_.Seq({rescale, exponentials});
+}
+
+Stmt OnlineBuilder::StoreWeights() {
   const Stmt weights =
       ForTile(key_groups(), ir::LoopKind::kVectorized, [&](Expr i, Expr group, Expr side) {
         const Expr score = At(scores_, {i, group, side});
-        return Set(weights_, stage, {RowOf(i), KeyOf(ColumnOf(group, side))},
+        return Set(weights_, chain_.total, {RowOf(i), KeyOf(ColumnOf(group, side))},
                    Written(chain_.weight, {{chain_.exponential, score}}));
       });
-  return write_.Seq({rescale, exponentials, weights, ir::MakeWarpBarrier(pool())});
+  return write_.Seq({weights, ir::MakeWarpBarrier(pool())});
+}
+
+Stmt OnlineBuilder::RescaleSums() {
+  return ForTile(value_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
+    return Set(sums_, chain_.total, {i, group, side},
+               pool().Mul(At(sums_, {i, group, side}), At(factor_, {i})));
+  });
 }
 
 Stmt OnlineBuilder::AddValues() {
-  const Stmt rescale =
-      ForTile(value_groups(), ir::LoopKind::kSerial, [&](Expr i, Expr group, Expr side) {
-        return Set(sums_, chain_.total, {i, group, side},
-                   pool().Mul(At(sums_, {i, group, side}), At(factor_, {i})));
-      });
-  const Stmt add = AddTerms(
+  return AddTerms(
       sums_, chain_.weighted, keys_of_part(), value_groups(),
       [&](Expr i, Expr group, Expr side, Expr k) {
         const auto value = PlaceIn(values_, chain_.key, KeyOf(k), ColumnOf(group, side));
         return Written(chain_.value_term, {{chain_.weight, At(weights_, {RowOf(i), KeyOf(k)})},
                                            {chain_.values, write_.Load(values_.slot, value)}});
       });
-  return write_.Seq({rescale, add});
+}
+
+Stmt OnlineBuilder::UseScores() {
+  return write_.Seq({ScoresToExponentials(), StoreWeights(), RescaleSums(), AddValues()});
 }
 
 // All tiles of keys, from the first to the last that is seen.
 Stmt OnlineBuilder::VisitKeys() {
   if (key_tiles() == 1) return VisitOneTile();
   key_tile_ = ir::AddVar(program_, "key_tile", key_tiles());
-  return tile_.depth == 1 ? VisitInTurns() : VisitAhead();
+  if (tile_.depth == 1) return VisitInTurns();
+  return is_warpgroup() ? VisitOverlapped() : VisitAhead();
 }
 
 // The values arrive while the scores are computed.
@@ -139,8 +151,8 @@ Stmt OnlineBuilder::VisitOneTile() {
   SetKeyTile(write_.Int(0));
   const Stmt commit = ir::MakeCommit(pool());
   return write_.Seq({Copy(keys_, /*is_async=*/true), commit, Copy(values_, /*is_async=*/true),
-                     commit, ir::MakeBarrier(pool(), 1), ComputeScores(), ScoresToWeights(),
-                     ir::MakeBarrier(pool(), 0), AddValues()});
+                     commit, ir::MakeBarrier(pool(), 1), ComputeScores(), ScoresToExponentials(),
+                     StoreWeights(), ir::MakeBarrier(pool(), 0), AddValues()});
 }
 
 // So do they with one tile of each; the next keys arrive while the sums are computed.
@@ -154,7 +166,7 @@ Stmt OnlineBuilder::VisitInTurns() {
   const Stmt next_keys = write_.If(more, Copy(keys_, /*is_async=*/true));
   SetKeyTile(tile);
   const Stmt body = write_.Seq({barrier, Copy(values_, /*is_async=*/true), commit, ComputeScores(),
-                                barrier, next_keys, commit, ScoresToWeights(), AddValues()});
+                                barrier, next_keys, commit, UseScores()});
   return write_.Seq({first_keys, commit,
                      ir::MakeFor(pool(), key_tile_, key_tiles(), ir::LoopKind::kSerial,
                                  write_.If(IsSeen(), body))});
@@ -164,7 +176,7 @@ Stmt OnlineBuilder::VisitAhead() {
   SetKeyTile(pool().Var(key_tile_));
   const Stmt fetch =
       write_.Seq({Copy(keys_, /*is_async=*/false), Copy(values_, /*is_async=*/false)});
-  const Stmt work = write_.Seq({ComputeScores(), ScoresToWeights(), AddValues()});
+  const Stmt work = write_.Seq({ComputeScores(), UseScores()});
   const Expr seen = IsSeen();
   const std::vector<FetchedSlot> slots = {{keys_.slot, keys_.may_be_async()},
                                           {values_.slot, values_.may_be_async()}};
@@ -176,6 +188,60 @@ Stmt OnlineBuilder::VisitAhead() {
                                 {.depth = tile_.depth, .asynchronous = true},
                                 write_.If(seen, fetch), write_.If(seen, work), copy_var);
   return seen == nullptr ? visit : WithoutUnseen(visit, seen);
+}
+
+Stmt OnlineBuilder::InRing(Stmt stmt, const SharedTile& tile, Expr key_tile) {
+  ir::Substitution names;
+  names.SetFirstIndex(tile.slot, write_.Mod(key_tile, ring()));
+  return ir::Substitute(pool(), stmt, names);
+}
+
+// Nothing behind the last tile that is seen.
+Stmt OnlineBuilder::CopyToRing(const SharedTile& tile, Expr key_tile) {
+  SetKeyTile(key_tile);
+  const Stmt copy = write_.If(IsSeen(), Copy(tile, /*is_async=*/true));
+  return InRing(write_.If(write_.Less(key_tile, key_tiles()), copy), tile, key_tile);
+}
+
+// The keys of a tile arrive with the values of the one before.
+Stmt OnlineBuilder::CopyGroup(Expr key_tile) {
+  return write_.Seq({CopyToRing(keys_, key_tile), CopyToRing(values_, write_.Add(key_tile, -1)),
+                     ir::MakeCommit(pool())});
+}
+
+// Units of four warps work beside the threads: scores of a tile are computed together with the sums of
+// the one before, which go on while the threads make weights of the scores.
+Stmt OnlineBuilder::VisitOverlapped() {
+  std::vector<Stmt> stmts;
+  const Expr first = write_.Int(0);
+  const auto scores_of = [&](Expr tile) {
+    SetKeyTile(tile);
+    return InRing(ComputeScores(), keys_, tile);
+  };
+  const auto values_of = [&](Expr tile) { return InRing(AddValues(), values_, tile); };
+
+  SetKeyTile(first);
+  stmts = {InRing(Copy(keys_, /*is_async=*/true), keys_, first), ir::MakeCommit(pool())};
+  for (int64_t tile = 1; tile < ring(); ++tile) stmts.push_back(CopyGroup(write_.Int(tile)));
+  const int ahead = static_cast<int>(ring()) - 1;
+  stmts.insert(stmts.end(), {ir::MakeBarrier(pool(), ahead), scores_of(first),
+                             ScoresToExponentials(), StoreWeights()});
+
+  key_tile_ = ir::AddVar(program_, "key_tile", key_tiles() - 1);
+  const Expr before = pool().Var(key_tile_), tile = write_.Add(before, 1);
+  const Stmt products = write_.Seq({scores_of(tile), values_of(before)});
+  const Stmt copies = CopyGroup(write_.Add(tile, ahead));
+  SetKeyTile(tile);
+  const Stmt body = write_.Seq({ir::MakeBarrier(pool(), ahead - 1), products, copies,
+                                ScoresToExponentials(), RescaleSums(), StoreWeights()});
+  stmts.push_back(ir::MakeFor(pool(), key_tile_, key_tiles() - 1, ir::LoopKind::kSerial,
+                              write_.If(IsSeen(), body)));
+  stmts.insert(stmts.end(), {ir::MakeBarrier(pool(), 0), values_of(LastSeen())});
+  for (const SharedTile* const copied : {&keys_, &values_}) {
+    std::vector<int64_t>& shape = program_.buffers[static_cast<size_t>(copied->slot)].shape;
+    shape.insert(shape.begin(), ring());
+  }
+  return write_.Seq(stmts);
 }
 
 // With nothing but tests left of the tiles behind the last one that is seen.
@@ -207,7 +273,7 @@ Stmt OnlineBuilder::StoreResults() {
         {{quotient, pool().Mul(sum, At(factor_, {i}))}, {weighted, sum}, {total, At(total_, {i})}});
     Expr inside = nullptr;
     if (extent(chain_.row) % block_rows() != 0) inside = write_.Less(row, extent(chain_.row));
-    if (extent(chain_.column) % (kColumns * tile_.parts) != 0)
+    if (extent(chain_.column) != stored_groups() * tile_.parts * kColumns)
       inside = write_.And(inside, write_.Less(column, extent(chain_.column)));
     const std::vector<Expr> at(vars_.begin(),
                                vars_.begin() + static_cast<std::ptrdiff_t>(output.axes().size()));

@@ -71,6 +71,9 @@ TEST(OnlineSoftmax, EveryLength) {
       ExpectRight(dag, "16, 16, 1, 1, 1");
       ExpectRight(dag, "16, 32, 2, 2, 1");
       ExpectRight(dag, "32, 16, 2, 3, 1");
+      ExpectRight(dag, "16, 32, 4, 1, 2");
+      ExpectRight(dag, "16, 16, 8, 2, 2");
+      ExpectRight(dag, "16, 32, 4, 3, 2");
     }
   }
 }
@@ -93,6 +96,7 @@ TEST(OnlineSoftmax, EverySizeOfHead) {
     const dag::DagPtr dag = Attention(fmt::format("1,20,{},keys=37,values={}", size, size + 4));
     ExpectRight(dag, "16, 16, 2, 2, 1");
     ExpectRight(dag, "16, 48, 1, 1, 0");
+    ExpectRight(dag, "16, 16, 4, 2, 2");
   }
 }
 
@@ -107,6 +111,7 @@ TEST(OnlineSoftmax, EveryType) {
 TEST(OnlineSoftmax, MasksAreAdded) {
   ExpectRight(Attention("2,21,8,keys=35,mask=1"), "16, 16, 1, 2, 1");
   ExpectRight(Attention("2,40,8,causal=1,mask=1"), "16, 16, 1, 1, 1");
+  ExpectRight(Attention("2,90,8,causal=1,mask=1"), "16, 32, 4, 2, 2");
 }
 
 TEST(OnlineSoftmax, AsItIsWritten) {
@@ -150,6 +155,10 @@ out[i: 24, d: 16] = sum(n: 24) float32(W[i, n])*float32(X[n, d + 32])
     ExpectRight(dag, "16, 16, 1, 1, 1", 2e-2);
     ExpectRight(dag, "16, 16, 2, 2, 1", 2e-2);
   }
+  // In one tile of keys, and in more than a ring of them.
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr window, dag::ParseDag(texts[1]));
+  for (const std::string_view tile : {"16, 48, 4, 2, 2", "16, 16, 4, 2, 2", "16, 16, 4, 3, 2"})
+    ExpectRight(window, tile, 2e-2);
 }
 
 TEST(OnlineSoftmax, LeavesOutTilesThatNobodySees) {
@@ -172,6 +181,13 @@ TEST(OnlineSoftmax, IsRefusedWhereItHasNoMeaning) {
       StatusIs(StatusCode::kFailedPrecondition, HasSubstr("its online softmax is for GPUs only")));
   EXPECT_THAT(Lowered(Attention("1,16,16"), "16, 0, 1, 1, 1"),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("has blanks")));
+  const std::string_view tile = "16, 64, 4, 2, 2";
+  EXPECT_THAT(
+      Lowered(Attention("1,64,16", ir::kFloat32), tile),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("two products of 16-bit floats")));
+  EXPECT_THAT(
+      Lowered(Attention("1,64,16,values=300"), tile),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("304 columns, expected at most 256")));
 }
 
 }  // namespace

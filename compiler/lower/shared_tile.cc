@@ -69,6 +69,7 @@ SharedTile MakeSharedTile(ir::Expr load, const std::vector<int64_t>& shape, Tile
 std::vector<int64_t> ShapeOf(const SharedTile& tile) {
   const int64_t piece = kPieceBytes / tile.load->type.bytes();
   const int64_t row = RoundUp(tile.inner.extent, piece);
+  if (tile.is_swizzled) return {tile.outer.extent, row};
   return {tile.outer.extent, row / piece % 2 == 0 ? row + piece : row};
 }
 

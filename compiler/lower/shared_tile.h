@@ -1,6 +1,6 @@
 // Tiles of inputs that all threads of a block copy to shared memory, as matrix units read them:
 // rows of whole pieces of 16 bytes, an odd number of them apart, so that eight rows are in banks of
-// their own.
+// their own; or as they are, where the pieces are permuted (Hint::kSwizzle).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@ struct SharedTile {
   ir::Expr load = nullptr;  // of the input, over the variables of the axes and others
   TileAxis outer, inner;    // dimensions of the tile; along the inner one elements are neighbours
   int64_t lanes = 1;        // copied at once
+  bool is_swizzled = false;
   int32_t slot = -1, stage = -1;
 
   // Asynchronous copies have at least 4 bytes.
@@ -32,7 +33,7 @@ struct SharedTile {
 // of the input. The rest of the tile is the caller's.
 SharedTile MakeSharedTile(ir::Expr load, const std::vector<int64_t>& shape, TileAxis a, TileAxis b);
 
-// Of its buffer: rows are padded.
+// Of its buffer: rows are padded, unless they are swizzled.
 std::vector<int64_t> ShapeOf(const SharedTile& tile);
 // The indices of element (a, b) of the axes of these variables.
 std::vector<ir::Expr> PlaceIn(const SharedTile& tile, int32_t a_var, ir::Expr a, ir::Expr b);

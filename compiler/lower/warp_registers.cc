@@ -64,16 +64,14 @@ class Finder {
     WarpRegisters found;
     found.is_all = true;
     for (const auto& [slot, stores] : stores_) {
-      const bool is_one =
-          stores.size() == 1 && reads_[slot].size() == 1 && !stores[0].store->is_async;
-      if (is_one) {
-        if (auto pairs = FindPairs(slot, stores[0], reads_[slot][0])) {
+      const auto is_async = [](const Use& use) { return use.store->is_async; };
+      if (std::ranges::none_of(stores, is_async)) {
+        if (auto pairs = FindPairs(slot, stores, reads_[slot])) {
           found.pairs.emplace(slot, *std::move(pairs));
-        } else if (auto rows = FindRows(slot, stores[0], reads_[slot][0])) {
+        } else if (auto rows = FindRows(slot, stores, reads_[slot])) {
           found.rows.emplace(slot, *std::move(rows));
         }
       }
-      const auto is_async = [](const Use& use) { return use.store->is_async; };
       found.is_all &= found.Holds(slot) || std::ranges::all_of(stores, is_async);
     }
     return found;
@@ -169,10 +167,35 @@ class Finder {
 
   // ---- pairs
 
-  std::optional<HeldPairs> FindPairs(int32_t slot, const Use& store, const Use& read) {
+  // All stores have each register at the same place.
+  std::optional<HeldPairs> FindPairs(int32_t slot, const std::vector<Use>& stores,
+                                     const std::vector<Use>& reads) {
     HeldPairs held;
+    std::vector<Linear> places;
+    for (const Use& store : stores) {
+      std::vector<Linear> of_store;
+      auto stored = FindStored(slot, store, of_store);
+      if (!stored || (!places.empty() && of_store != places)) return std::nullopt;
+      held.stores.push_back(*std::move(stored));
+      places = std::move(of_store);
+    }
+    held.registers = std::ssize(places);
+    Places numbers;
+    for (int64_t n = 0; n < held.registers; ++n) numbers.Add(places[static_cast<size_t>(n)], n);
+    for (const Use& read : reads) {
+      auto found = FindRead(slot, read, numbers);
+      if (!found) return std::nullopt;
+      held.reads.push_back(*std::move(found));
+    }
+    if (held.reads.empty()) return std::nullopt;
+    return held;
+  }
+
+  // `places`: of the registers, in their order.
+  std::optional<HeldPairs::Stored> FindStored(int32_t slot, const Use& store,
+                                              std::vector<Linear>& places) {
+    HeldPairs::Stored held;
     held.store = store.store;
-    held.reader = read.store;
     const Expr value = store.store->value();
     const bool is_rounded = value->op == Op::kCast && value->type.bits == 16 &&
                             value->type.is_float() && value->arg(0)->type == ir::kFloat32;
@@ -181,30 +204,31 @@ class Finder {
       return std::nullopt;
     held.pair_var = pair->var;
     const std::vector<Stmt> loops = LoopsIn(store.store->indices(), store, pair->var);
-    held.registers = CountOf(loops);
-    if (held.registers > kMostRegisters) return std::nullopt;
+    const int64_t registers = CountOf(loops);
+    if (registers > kMostRegisters) return std::nullopt;
     held.number = NumberBy(loops);
-    Places places;
-    for (int64_t n = 0; n < held.registers; ++n) {
+    for (int64_t n = 0; n < registers; ++n) {
       SetIteration(loops, n);
       Set(pair->var, arith::Constant(0));
       const Linear first = PlaceOf(slot, store.store->indices());
       Set(pair->var, arith::Constant(1));
       if (PlaceOf(slot, store.store->indices()) - first != arith::Constant(1)) return std::nullopt;
-      places.Add(first, n);
+      places.push_back(first);
     }
     ResetAll(loops);
     Reset(pair->var);
-    return FindFragments(slot, read, places, held) ? std::optional(std::move(held)) : std::nullopt;
+    return held;
   }
 
-  bool FindFragments(int32_t slot, const Use& read, const Places& places, HeldPairs& held) {
+  std::optional<HeldPairs::Read> FindRead(int32_t slot, const Use& read, const Places& numbers) {
+    HeldPairs::Read held;
+    held.reader = read.store;
     const ir::Hints& hints = program_.stages[static_cast<size_t>(read.store->stage)].hints;
     const Expr product = ir::AddedBy(read.store);
-    if (product == nullptr || ir::MatrixUnitScopeOf(hints) != ir::MatrixUnitScope::kWarp)
-      return false;
+    if (product == nullptr || ir::MatrixUnitScopeOf(hints) == ir::MatrixUnitScope::kNone)
+      return std::nullopt;
     const auto factors = ir::MatrixFactorsOf(product);
-    if (!factors || (factors->a->id == slot) == (factors->b->id == slot)) return false;
+    if (!factors || (factors->a->id == slot) == (factors->b->id == slot)) return std::nullopt;
     const Expr load = factors->a->id == slot ? factors->a : factors->b;
     std::vector<Stmt> rows;
     Stmt terms = nullptr;
@@ -216,10 +240,10 @@ class Finder {
       } else if (terms == nullptr) {
         terms = loop;
       } else {
-        return false;
+        return std::nullopt;
       }
     }
-    if (terms == nullptr || terms->extent % (2 * kHalf) != 0) return false;
+    if (terms == nullptr || terms->extent % (2 * kHalf) != 0) return std::nullopt;
     held.term_var = terms->var;
     for (Stmt loop : rows) held.row_vars.push_back(loop->var);
     bool is_own = true;
@@ -227,14 +251,14 @@ class Finder {
       const std::vector<int64_t> values = SetIteration(rows, n);
       for (int64_t term = 0; term < terms->extent && is_own; term += kHalf) {
         Set(terms->var, column_ * kPair + arith::Constant(term));
-        const std::optional<int64_t> number = places.Find(PlaceOf(slot, load->args()));
+        const std::optional<int64_t> number = numbers.Find(PlaceOf(slot, load->args()));
         is_own = number.has_value();
         if (is_own) held.register_of[{values, term}] = *number;
       }
     }
     ResetAll(rows);
     Reset(terms->var);
-    return is_own;
+    return is_own ? std::optional(std::move(held)) : std::nullopt;
   }
 
   // ---- rows
@@ -264,7 +288,23 @@ class Finder {
     });
   }
 
-  std::optional<HeldRows> FindRows(int32_t slot, const Use& store, const Use& read) {
+  // Each store with the read behind it.
+  std::optional<HeldRows> FindRows(int32_t slot, const std::vector<Use>& stores,
+                                   const std::vector<Use>& reads) {
+    if (stores.size() != reads.size()) return std::nullopt;
+    HeldRows held;
+    for (size_t i = 0; i < stores.size(); ++i) {
+      int64_t registers = 0;
+      auto exchange = FindExchange(slot, stores[i], reads[i], registers);
+      if (!exchange || (i > 0 && registers != held.registers)) return std::nullopt;
+      held.registers = registers;
+      held.exchanges.push_back(*std::move(exchange));
+    }
+    return held;
+  }
+
+  std::optional<HeldRows::Exchange> FindExchange(int32_t slot, const Use& store, const Use& read,
+                                                 int64_t& registers) {
     const auto loads = FourOf(read.store->value(), slot);
     const std::span<const Expr> own = store.store->indices();
     if (!loads || own.empty() || store.store->value()->type != ir::kFloat32 ||
@@ -272,15 +312,15 @@ class Finder {
       return std::nullopt;
     const std::vector<Stmt> stored = LoopsIn(own, store),
                             read_by = LoopsIn(loads->front()->args(), read);
-    HeldRows held{.store = store.store,
-                  .reader = read.store,
-                  .stored = NumberBy(stored),
-                  .read = NumberBy(read_by),
-                  .registers = CountOf(stored),
-                  .combine = read.store->value()->op};
-    if (held.registers > kMostRegisters || CountOf(read_by) != held.registers) return std::nullopt;
+    HeldRows::Exchange held{.store = store.store,
+                            .reader = read.store,
+                            .stored = NumberBy(stored),
+                            .read = NumberBy(read_by),
+                            .combine = read.store->value()->op};
+    registers = CountOf(stored);
+    if (registers > kMostRegisters || CountOf(read_by) != registers) return std::nullopt;
     bool fits = true;
-    for (int64_t n = 0; n < held.registers && fits; ++n) {
+    for (int64_t n = 0; n < registers && fits; ++n) {
       SetIteration(stored, n);
       const Linear place = PlaceOf(slot, own), number = ValueOf(own.back());
       SetIteration(read_by, n);
@@ -308,6 +348,16 @@ class Finder {
 };
 
 }  // namespace
+
+const HeldPairs::Stored* HeldPairs::StoredBy(ir::Stmt store) const {
+  const auto found = std::ranges::find(stores, store, &Stored::store);
+  return found == stores.end() ? nullptr : &*found;
+}
+
+const HeldPairs::Read* HeldPairs::ReadBy(ir::Stmt reader) const {
+  const auto found = std::ranges::find(reads, reader, &Read::reader);
+  return found == reads.end() ? nullptr : &*found;
+}
 
 WarpRegisters FindWarpRegisters(const ir::Program& program, const ir::Kernel& kernel) {
   return Finder(program, kernel).Run();

@@ -53,7 +53,8 @@ std::string With(std::string text, std::string_view from, std::string_view to) {
 }
 
 TEST(WarpRegisters, OfAttentionNothingIsLeftInMemory) {
-  for (const std::string_view tile : {"16, 16, 1, 1, 1", "32, 64, 2, 2, 1", "16, 32, 4, 3, 1"}) {
+  for (const std::string_view tile : {"16, 16, 1, 1, 1", "32, 64, 2, 2, 1", "16, 32, 4, 3, 1",
+                                      "16, 32, 4, 1, 2", "16, 16, 4, 2, 2"}) {
     ASSERT_OK_AND_ASSIGN(const std::string text, AttentionText(tile));
     bool is_all = false;
     EXPECT_EQ(Held(text, true, &is_all), std::vector<std::string>{"weights"}) << text;

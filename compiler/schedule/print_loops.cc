@@ -4,6 +4,11 @@
 namespace kiln::schedule {
 namespace {
 
+std::string_view UnitsText(ir::MatrixUnitScope scope) {
+  if (scope == ir::MatrixUnitScope::kNone) return "";
+  return scope == ir::MatrixUnitScope::kWarp ? ", matrix units" : ", matrix units of four warps";
+}
+
 class LoopPrinter {
  public:
   LoopPrinter(const State& state, bool omit_unit_loops)
@@ -41,7 +46,7 @@ class LoopPrinter {
            fmt::format("{} online softmax: {} warps of {} rows, tiles of {} keys{}, depth {}{}",
                        name, tile.warps, tile.rows, tile.keys,
                        tile.parts == 1 ? "" : fmt::format(" in {} parts", tile.parts), tile.depth,
-                       tile.matrix_unit ? ", matrix units" : ""));
+                       UnitsText(tile.matrix_unit)));
     }
     for (const ir::HintRow& row : ir::kHints) {
       const int32_t value = stage.hints[row.hint];

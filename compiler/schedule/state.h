@@ -17,6 +17,7 @@
 #include "absl/container/inlined_vector.h"
 #include "compiler/dag/dag.h"
 #include "compiler/ir/hints.h"
+#include "compiler/ir/matrix_unit_scope.h"
 
 namespace kiln::schedule {
 
@@ -89,8 +90,9 @@ struct OnlineTile {
   int32_t keys = 0;   // of a tile
   int32_t warps = 0;  // of a block, with rows of their own
   int32_t depth = 0;  // tiles of keys in shared memory: those ahead are copied asynchronously
-  bool matrix_unit = false;  // compute the products, where their types have some
-  int32_t parts = 1;         // of the keys of a tile: so many warps for each of `warps`
+  // Units that compute the products, where their types have some.
+  ir::MatrixUnitScope matrix_unit = ir::MatrixUnitScope::kNone;
+  int32_t parts = 1;  // of the keys of a tile: so many warps for each of `warps`
   bool has_blank() const {
     return rows == 0 || keys == 0 || warps == 0 || depth == 0 || parts == 0;
   }

@@ -15,9 +15,11 @@
 namespace kiln::search {
 namespace {
 
+using ir::MatrixUnitScope;
 using schedule::OnlineTile;
 
 constexpr int64_t kWarpThreads = 32;
+constexpr int64_t kPeriod = 1024;  // bytes; of swizzled tiles
 // Words of scores and sums that a thread has beside what it computes with; more spill.
 constexpr int64_t kMostWords = 208, kOtherWords = 40;
 
@@ -38,8 +40,31 @@ constexpr Choice kChoices[] = {kRowChoice,
                                kPartChoice};
 // Keys of a part: those of an instruction.
 constexpr int32_t kLeastKeys = 16;
+// Of four warps together.
+constexpr int32_t kRowsOfFour[] = {16}, kKeysOfFour[] = {32, 64, 96, 128, 192, 256},
+                  kWarpsOfFour[] = {4, 8, 12}, kDepthsOfFour[] = {1, 2, 3}, kPartsOfFour[] = {1};
+constexpr Choice kChoicesOfFour[] = {{&OnlineTile::rows, kRowsOfFour},
+                                     {&OnlineTile::keys, kKeysOfFour},
+                                     {&OnlineTile::warps, kWarpsOfFour},
+                                     {&OnlineTile::depth, kDepthsOfFour},
+                                     {&OnlineTile::parts, kPartsOfFour}};
+
+std::span<const Choice> ChoicesOf(MatrixUnitScope unit) {
+  if (unit == MatrixUnitScope::kWarpgroup) return kChoicesOfFour;
+  return kChoices;
+}
 
 bool HasWholeParts(const OnlineTile& tile) { return tile.keys % (kLeastKeys * tile.parts) == 0; }
+
+// With the other units, and the nearest numbers that are drawn for them.
+OnlineTile WithUnits(OnlineTile tile, MatrixUnitScope unit) {
+  tile.matrix_unit = unit;
+  for (const auto& [number, values] : ChoicesOf(unit)) {
+    const auto at = std::ranges::lower_bound(values, tile.*number);
+    tile.*number = at == values.end() ? values.back() : *at;
+  }
+  return tile;
+}
 
 // The tile with the next value of the number, or the one before; none: there is no such.
 std::optional<OnlineTile> Moved(OnlineTile tile, const Choice& choice, int by) {
@@ -67,28 +92,50 @@ bool HasOnlineMatrixUnit(const dag::Dag& dag, const target::Target& target) {
   });
 }
 
-OnlineTile RandomOnlineTile(OnlineTile tile, Rng& rng) {
-  for (const auto& [number, values] : kChoices) {
+bool HasOnlineWarpgroupUnits(const dag::Dag& dag, const target::Target& target) {
+  const StatusOr<dag::SoftmaxChain> chain = dag::FindSoftmaxChain(dag);
+  KILN_CHECK(chain.ok(), "{}", Message(chain.status()));
+  return HasWarpgroupUnits(target) &&
+         std::ranges::any_of(ir::MatrixUnits(), [&](const ir::MatrixUnit& unit) {
+           return unit.factor.bits == 16 &&
+                  Multiplies(unit, chain->query->type, chain->keys->type) &&
+                  Multiplies(unit, chain->weight->type, chain->values->type);
+         });
+}
+
+OnlineTile RandomOnlineTile(OnlineTile tile, double warpgroup_prob, Rng& rng) {
+  if (tile.matrix_unit == MatrixUnitScope::kWarp && Chance(rng, warpgroup_prob))
+    tile.matrix_unit = MatrixUnitScope::kWarpgroup;
+  for (const auto& [number, values] : ChoicesOf(tile.matrix_unit)) {
     if (tile.*number == 0) tile.*number = PickFrom(rng, values);
   }
   while (!HasWholeParts(tile)) tile.parts /= 2;
   return tile;
 }
 
-int64_t CountOnlineTiles(const OnlineTile& tile) {
-  int64_t count = 1;
-  for (const auto& [number, values] : kChoices) {
-    if (tile.*number == 0) count *= std::ssize(values);
-  }
-  return count;
+int64_t CountOnlineTiles(const OnlineTile& tile, bool has_warpgroup_units) {
+  const auto count = [&](MatrixUnitScope unit) {
+    int64_t tiles = 1;
+    for (const auto& [number, values] : ChoicesOf(unit)) {
+      if (tile.*number == 0) tiles *= std::ssize(values);
+    }
+    return tiles;
+  };
+  const bool is_either = has_warpgroup_units && tile.matrix_unit == MatrixUnitScope::kWarp;
+  return count(tile.matrix_unit) + (is_either ? count(MatrixUnitScope::kWarpgroup) : 0);
 }
 
-std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile) {
+std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile, bool has_warpgroup_units) {
   std::vector<OnlineTile> near;
+  if (tile.matrix_unit == MatrixUnitScope::kWarpgroup)
+    near.push_back(WithUnits(tile, MatrixUnitScope::kWarp));
+  if (tile.matrix_unit == MatrixUnitScope::kWarp && has_warpgroup_units)
+    near.push_back(WithUnits(tile, MatrixUnitScope::kWarpgroup));
   for (const int by : {-1, 1}) {
-    for (const Choice& choice : kChoices) {
+    for (const Choice& choice : ChoicesOf(tile.matrix_unit)) {
       if (const auto next = Moved(tile, choice, by)) near.push_back(*next);
     }
+    if (tile.matrix_unit == MatrixUnitScope::kWarpgroup) continue;
     for (const Choice& choice : {kRowChoice, kPartChoice}) {
       const auto other = Moved(tile, choice, by);
       if (const auto both = other ? Moved(*other, kWarpChoice, -by) : std::nullopt)
@@ -106,14 +153,17 @@ Status CheckOnlineLimits(const schedule::State& state, const target::HardwarePar
     return FailedPrecondition("stage {} ({}): {} {}, the device has {}", stage,
                               state.stage(stage).op->name(), found, what, limit);
   };
+  const bool is_swizzled = state.online()->matrix_unit == MatrixUnitScope::kWarpgroup;
   int64_t shared_bytes = 0, words = 0;
   const lower::WarpRegisters held = lower::FindWarpRegisters(program, program.kernels[0]);
   for (size_t slot = 0; slot < program.buffers.size(); ++slot) {
     const ir::Buffer& buffer = program.buffers[slot];
     if (buffer.scope == ir::Scope::kShared && !held.Holds(static_cast<int32_t>(slot)))
-      shared_bytes += RoundUp(buffer.bytes(), 16);
+      shared_bytes += RoundUp(buffer.bytes(), is_swizzled ? kPeriod : 16);
     if (buffer.scope == ir::Scope::kLocal) words += CeilDiv(buffer.bytes(), 4);
   }
+  // Those of four warps together have weights beside the next scores.
+  for (const auto& [slot, pairs] : held.pairs) words += is_swizzled ? pairs.registers : 0;
   const int64_t threads = kWarpThreads * state.online()->warps * state.online()->parts;
   if (threads > hardware.max_threads_per_block)
     return refuse("threads per block", threads, hardware.max_threads_per_block);

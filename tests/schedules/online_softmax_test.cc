@@ -61,8 +61,10 @@ const Sketch& OnlineSketch(const std::vector<Sketch>& sketches) {
 }
 
 // Samples, every second one with its tile changed.
-std::vector<State> Samples(const Task& task, uint64_t seed, size_t count) {
-  const Parameters parameters;
+std::vector<State> Samples(const Task& task, uint64_t seed, size_t count,
+                           double warpgroup_prob = Parameters().warpgroup_prob) {
+  Parameters parameters;
+  parameters.warpgroup_prob = warpgroup_prob;
   const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
   const Sketch& sketch = OnlineSketch(sketches);
   Rng rng(seed);
@@ -87,7 +89,13 @@ void ExpectRight(const Task& task, const Workload& workload, const State& state,
   ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
   ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
   ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
-  EXPECT_EQ(source.text.find("multiply_tiles_") != source.text.npos, has_units);
+  const ir::MatrixUnitScope scope = state.online()->matrix_unit;
+  const auto has = [&](std::string_view text) {
+    return source.text.find(text) != source.text.npos;
+  };
+  const bool is_warpgroup = scope == ir::MatrixUnitScope::kWarpgroup;
+  EXPECT_EQ(has("multiply_warpgroup_"), is_warpgroup);
+  if (!is_warpgroup) EXPECT_EQ(has("multiply_tiles_"), has_units);
   ASSERT_OK(codegen::CompareEmulated(program, 5, 1e-2));
 }
 
@@ -100,6 +108,35 @@ TEST(OnlineSoftmax, CandidatesComputeWhatTheProgramSays) {
     const std::vector<State> states = Samples(task, seed, EnvironmentOr("KILN_CANDIDATES", 4));
     EXPECT_GE(states.size(), 3u);
     for (const State& state : states) ExpectRight(task, workload, state, c.dtype != ir::kFloat32);
+  }
+}
+
+// Keys and values by columns; heads whose rows are no multiple of 32 bytes; queries by columns, which
+// come through registers.
+TEST(OnlineSoftmax, FourWarpsTogether) {
+  const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
+  std::vector<Task> tasks;
+  for (const dag::OpCase& c : kCases) {
+    if (c.dtype != ir::kFloat32) tasks.push_back(MakeTask(c.Build()));
+  }
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr columns, dag::ParseDag(R"(
+input Q: float16[2, 32, 70]
+input K: float16[2, 32, 90]
+input V: float16[2, 24, 90]
+S[b: 2, i: 70, j: 90] = sum(k: 32) float32(Q[b, k, i])*float32(K[b, k, j])
+M[b: 2, i: 70] = max(n: 90) S[b, i, n]*0.25
+P[b: 2, i: 70, j: 90] = exp(S[b, i, j]*0.25 - M[b, i])
+L[b: 2, i: 70] = sum(n: 90) P[b, i, n]
+O[b: 2, i: 70, d: 24] = sum(n: 90) float32(float16(P[b, i, n]))*float32(V[b, d, n])
+out[b: 2, i: 70, d: 24] = float16(O[b, i, d]/L[b, i])
+)"));
+  tasks.push_back(MakeTask(columns));
+  for (const Task& task : tasks) {
+    SCOPED_TRACE(fmt::format("{}, seed {}", dag::PrintDag(*task.dag), seed));
+    const Workload workload = MakeWorkload("of four warps", task.dag, 3);
+    const std::vector<State> states = Samples(task, seed, EnvironmentOr("KILN_CANDIDATES", 4), 1);
+    EXPECT_GE(states.size(), 3u);
+    for (const State& state : states) ExpectRight(task, workload, state, true);
   }
 }
 
@@ -148,8 +185,13 @@ TEST(OnlineSoftmax, CompilesWithoutSpills) {
   for (const auto& [args, tile] : {std::pair{"12,128,64", "16, 64, 4, 2, 1"},
                                    {"12,128,64", "16, 128, 1, 1, 1, 4"},
                                    {"16,1024,64", "32, 64, 4, 2, 1"},
-                                   {"32,4096,128,causal=1", "16, 64, 8, 2, 1"}}) {
-    SCOPED_TRACE(args);
+                                   {"32,4096,128,causal=1", "16, 64, 8, 2, 1"},
+                                   {"12,128,64", "16, 64, 4, 1, 2"},
+                                   {"16,1024,64", "16, 128, 8, 2, 2"},
+                                   {"16,1024,64", "16, 128, 12, 2, 2"},
+                                   {"32,4096,128,causal=1", "16, 128, 8, 2, 2"},
+                                   {"32,4096,128,causal=1", "16, 64, 4, 3, 2"}}) {
+    SCOPED_TRACE(fmt::format("{}: {}", args, tile));
     ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag,
                          dag::BuildOp("attention", args, {.dtype = ir::kFloat16}));
     ASSERT_OK_AND_ASSIGN(const auto steps, schedule::ParseSteps(fmt::format(
@@ -159,6 +201,8 @@ TEST(OnlineSoftmax, CompilesWithoutSpills) {
     ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
     ASSERT_OK_AND_ASSIGN(const codegen::Cubin cubin, codegen::CompileSource(source, "sm_90"));
     EXPECT_EQ(cubin.log, "");
+    ASSERT_EQ(cubin.kernels.size(), 1u);
+    EXPECT_EQ(cubin.kernels[0].spill_store_bytes, 0);
   }
 }
 
@@ -167,7 +211,7 @@ TEST(OnlineSoftmax, EveryGpuHasThem) {
   const dag::OpCase c{"attention", "2,48,16", "", ir::kFloat16};
   const Task old = MakeTask(c.Build(), "cuda -arch=sm_75");
   const std::vector<Sketch> sketches = GenerateSketches({old, Parameters()});
-  EXPECT_FALSE(OnlineSketch(sketches).state.online()->matrix_unit);
+  EXPECT_EQ(OnlineSketch(sketches).state.online()->matrix_unit, ir::MatrixUnitScope::kNone);
   const Task wide = MakeTask(dag::OpCase{"attention", "2,48,16", "", ir::kFloat64}.Build());
   for (const Sketch& sketch : GenerateSketches({wide, Parameters()}))
     EXPECT_EQ(sketch.state.online(), nullptr);

@@ -40,12 +40,6 @@ std::vector<int64_t> ShapeInBlock(const ir::Buffer& buffer) {
   return {buffer.shape.begin() + (is_part ? 1 : 0), buffer.shape.end()};
 }
 
-// Nothing but asynchronous copies, which touch no registers of a tile?
-bool IsCopies(Stmt stmt) {
-  if (stmt->kind == StmtKind::kStore) return stmt->is_async;
-  return stmt->kind != StmtKind::kBarrier && std::ranges::all_of(stmt->children(), IsCopies);
-}
-
 // The number of a thread where a warp is 8 x 4 of a matrix that has so many warps in a row.
 std::string InWarps(int64_t columns) {
   return fmt::format(
@@ -160,9 +154,9 @@ void CudaEmitter::EmitOnce(const SharedLayout& shared, bool is_dynamic) {
 }
 
 void CudaEmitter::EmitWhole(Stmt stmt) {
-  const bool is_behind_tile = matrix_tiles_.is_waiting();  // copies
+  const size_t before = matrix_tiles_.under_way();  // it runs beside these
   Emit(stmt);
-  if (matrix_tiles_.is_waiting() && !is_behind_tile) matrix_tiles_.Wait();
+  matrix_tiles_.Wait(before);
 }
 
 void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
@@ -378,8 +372,10 @@ std::string CudaEmitter::RegisterOf(const lower::RegisterNumber& number) {
 bool CudaEmitter::EmitHeldPair(Stmt loop) {
   const Stmt store = loop->body();
   if (store->kind != StmtKind::kStore) return false;
-  const auto held = held_.pairs.find(store->slot);
-  if (held == held_.pairs.end() || held->second.store != store) return false;
+  const auto pairs = held_.pairs.find(store->slot);
+  const lower::HeldPairs::Stored* const held =
+      pairs == held_.pairs.end() ? nullptr : pairs->second.StoredBy(store);
+  if (held == nullptr) return false;
   CommentStage(store);
   const ir::Expr value = store->value();
   std::string parts;
@@ -390,53 +386,60 @@ bool CudaEmitter::EmitHeldPair(Stmt loop) {
   scope_.ResetValue(loop->var);
   preamble_.packed_types.insert(value->type == ir::kFloat16 ? "f16" : "bf16");
   blocks_.Line(fmt::format("{}[{}] = pack_{}({});", exprs_.buffer_name(store->slot),
-                           RegisterOf(held->second.number),
-                           value->type == ir::kFloat16 ? "f16" : "bf16", parts));
+                           RegisterOf(held->number), value->type == ir::kFloat16 ? "f16" : "bf16",
+                           parts));
   return true;
 }
 
 // What one of four threads has of a row; or what all four have of it, combined.
 bool CudaEmitter::EmitHeldRow(Stmt store) {
-  for (const auto& [slot, rows] : held_.rows) {
-    const std::string& name = exprs_.buffer_name(slot);
-    if (rows.store == store) {
-      blocks_.Line(fmt::format("{}[{}] = {};", name, RegisterOf(rows.stored),
-                               exprs_.PrintRaw(store->value()).text));
-      return true;
+  for (const auto& [slot, held] : held_.rows) {
+    for (const lower::HeldRows::Exchange& exchange : held.exchanges) {
+      if (EmitExchange(store, exprs_.buffer_name(slot), exchange)) return true;
     }
-    if (rows.reader != store) continue;
-    const std::string value = names_.Unique(name + "_value");
-    blocks_.Braced("{", [&] {
-      blocks_.Line(fmt::format("float {} = {}[{}];", value, name, RegisterOf(rows.read)));
-      for (const int step : {1, 2}) {
-        const std::string other = fmt::format("__shfl_xor_sync(0xffffffffu, {}, {})", value, step);
-        blocks_.Line(fmt::format("{} = {};", value, Combined(rows.combine, value, other)));
-      }
-      blocks_.Line(fmt::format(
-          "{} = {};", exprs_.Element(store->slot, exprs_.PlaceOf(store->slot, store->indices())),
-          value));
-    });
-    return true;
   }
   return false;
 }
 
+bool CudaEmitter::EmitExchange(Stmt store, const std::string& name,
+                               const lower::HeldRows::Exchange& rows) {
+  if (rows.store == store) {
+    blocks_.Line(fmt::format("{}[{}] = {};", name, RegisterOf(rows.stored),
+                             exprs_.PrintRaw(store->value()).text));
+    return true;
+  }
+  if (rows.reader != store) return false;
+  const std::string value = names_.Unique(name + "_value");
+  blocks_.Braced("{", [&] {
+    blocks_.Line(fmt::format("float {} = {}[{}];", value, name, RegisterOf(rows.read)));
+    for (const int step : {1, 2}) {
+      const std::string other = fmt::format("__shfl_xor_sync(0xffffffffu, {}, {})", value, step);
+      blocks_.Line(fmt::format("{} = {};", value, Combined(rows.combine, value, other)));
+    }
+    blocks_.Line(fmt::format(
+        "{} = {};", exprs_.Element(store->slot, exprs_.PlaceOf(store->slot, store->indices())),
+        value));
+  });
+  return true;
+}
+
 void CudaEmitter::EmitSeq(Stmt seq) {
   const std::span<const Stmt> stmts = seq->children();
-  const bool is_behind_tile = matrix_tiles_.is_waiting();
+  const size_t before = matrix_tiles_.under_way();
   for (size_t i = 0; i < stmts.size(); ++i) {
     if (bulk_copies_.IsAhead(stmts[i])) continue;
     const auto reduction = warp_reductions_.by_first.find(stmts[i]);
     if (reduction == warp_reductions_.by_first.end()) {
+      matrix_tiles_.WaitBefore(stmts[i], before);
       Emit(stmts[i]);
-      const bool goes_on = i + 1 < stmts.size() && IsCopies(stmts[i + 1]);
-      if (matrix_tiles_.is_waiting() && !goes_on && !is_behind_tile) matrix_tiles_.Wait();
     } else {
+      matrix_tiles_.Wait(before);
       CommentStage(stmts[i]);
       shuffles_.Emit(reduction->second);
       i += reduction->second.count - 1;
     }
   }
+  matrix_tiles_.Wait(before);
 }
 
 // Shared memory is laid out at the start of the kernel.

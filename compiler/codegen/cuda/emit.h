@@ -83,6 +83,7 @@ class CudaEmitter {
   void EmitStore(ir::Stmt store);
   bool EmitHeldPair(ir::Stmt loop);
   bool EmitHeldRow(ir::Stmt store);
+  bool EmitExchange(ir::Stmt store, const std::string& name, const lower::HeldRows::Exchange& rows);
   std::string RegisterOf(const lower::RegisterNumber& number);
   void EmitSeq(ir::Stmt seq);
   void EmitAlloc(ir::Stmt alloc);

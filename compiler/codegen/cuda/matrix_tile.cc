@@ -105,6 +105,11 @@ bool AreNeighbours(const std::vector<Linear>& places, int64_t count) {
 
 }  // namespace
 
+bool IsCopies(Stmt stmt) {
+  if (stmt->kind == ir::StmtKind::kStore) return stmt->is_async;
+  return stmt->kind != ir::StmtKind::kBarrier && std::ranges::all_of(stmt->children(), IsCopies);
+}
+
 bool IsForMatrixUnits(const ir::Program& program, Stmt store) {
   return program.stages[static_cast<size_t>(store->stage)].hints[ir::Hint::kMatrixUnit] != 0 &&
          ir::AddedBy(store) != nullptr;
@@ -425,9 +430,13 @@ Status CudaMatrixTiles::CheckHeld(Tile& tile) {
   if (held_.pairs.contains(tile.b.load->id))
     return InvalidArgument("{} is held as if it were the first factor",
                            exprs_.buffer(tile.b.load->id).name);
-  const auto held = held_.pairs.find(tile.a.load->id);
-  if (held == held_.pairs.end()) return OkStatus();
-  if (held->second.term_var != tile.k_loop->var || tile.is_warpgroup || tile.warp_columns > 1) {
+  const auto pairs = held_.pairs.find(tile.a.load->id);
+  if (pairs == held_.pairs.end()) return OkStatus();
+  const lower::HeldPairs::Read* const held = pairs->second.ReadBy(tile.store);
+  const bool is_in_loops =
+      std::ranges::any_of(tile.around, [](Stmt loop) { return loop->extent > 1; });
+  if (held == nullptr || held->term_var != tile.k_loop->var || tile.warp_columns > 1 ||
+      (tile.is_warpgroup && is_in_loops)) {
     return InvalidArgument("{} is held for another tile", exprs_.buffer(tile.a.load->id).name);
   }
   tile.a.reading = Operand::Reading::kHeld;
@@ -461,6 +470,8 @@ void CudaMatrixTiles::MatchRows(Tile& tile) {
   const std::vector<int64_t>& shape = exprs_.buffer(tile.a.load->id).shape;
   const bool is_known = swizzle.interleaved_rows > 0;
   if (!is_known) {
+    // Those of a warp may follow each other as they are.
+    if (DescribeRowsOf(tile, swizzle).ok()) return;
     const int64_t rows = 2 * tile.a.pair_stride / swizzle.width;
     if (shape.size() < 2 || rows % (2 * kWarpgroupWarps * kRows) != 0 || rows == 0 ||
         shape[shape.size() - 2] % rows != 0)
@@ -474,6 +485,8 @@ void CudaMatrixTiles::MatchRows(Tile& tile) {
 Status CudaMatrixTiles::DescribeRowsOf(Tile& tile, const Swizzle& swizzle) {
   arith::Simplifier& simplifier = scope_.simplifier();
   const Linear zero = arith::Constant(0), row = simplifier.Var(tile.row);
+  std::vector<Linear> starts;
+  std::optional<WarpgroupFactor> rows;
   for (size_t i = 0; i < tile.a_elements.size(); i += 2) {
     const auto place = [&](size_t element, const Linear& thread_row) {
       return PlaceWith(tile, tile.a.load, tile.a_elements[element], thread_row, zero, zero);
@@ -484,10 +497,20 @@ Status CudaMatrixTiles::DescribeRowsOf(Tile& tile, const Swizzle& swizzle) {
                              .member_stride = CoefficientOf(low, tile.member).value_or(0),
                              .k_stride = tile.a.k_stride,
                              .start = WithoutVar(place(i, zero), tile.member)};
-    KILN_ASSIGN_OR_RETURN(tile.rows, DescribeRows(scope_, swizzle, found));
-    tile.row_starts.push_back(found.start);
+    KILN_ASSIGN_OR_RETURN(rows, DescribeRows(scope_, swizzle, found));
+    starts.push_back(found.start);
   }
+  tile.rows = std::move(rows);
+  tile.row_starts = std::move(starts);
   return OkStatus();
+}
+
+// Of the second factor, at the step.
+Linear CudaMatrixTiles::StartOfColumns(const Tile& tile) {
+  const Linear zero = arith::Constant(0);
+  Linear start = PlaceWith(tile, tile.b.load, tile.b_elements[0], zero, zero, zero);
+  Reset(tile);
+  return start;
 }
 
 Status CudaMatrixTiles::MatchColumns(Tile& tile) {
@@ -506,13 +529,13 @@ Status CudaMatrixTiles::MatchColumns(Tile& tile) {
       return InvalidArgument("the sums of a row do not follow each other");
     }
   }
-  const Linear zero = arith::Constant(0);
-  const ColumnPlaces found = {
-      .places = b.places,
-      .column_stride = CoefficientOf(b.places[0], tile.column).value_or(0),
-      .pair_stride = b.pair_stride,
-      .k_stride = b.k_stride,
-      .start = PlaceWith(tile, b.load, tile.b_elements[0], zero, zero, zero)};
+  const ColumnPlaces found = {.places = b.places,
+                              .column_stride = CoefficientOf(b.places[0], tile.column).value_or(0),
+                              .pair_stride = b.pair_stride,
+                              .k_stride = b.k_stride,
+                              .start = StartOfColumns(tile)};
+  if (tile.a.reading == Operand::Reading::kHeld && HasVar(found.start, tile.warp))
+    return InvalidArgument("the second factor, {}, is not the same for all warps", name);
   StatusOr<WarpgroupFactor> columns = DescribeColumns(scope_, *swizzle, found);
   if (!columns.ok()) {
     return InvalidArgument("{} can't be read by the units of four warps: {}", name,

@@ -54,6 +54,9 @@ namespace kiln::codegen {
 // No copies are waited for.
 inline constexpr int64_t kNoCopies = std::numeric_limits<int64_t>::min();
 
+// Nothing but asynchronous copies, which touch no registers of a tile?
+bool IsCopies(ir::Stmt stmt);
+
 // Is the store the sum of a tile that matrix units are to compute?
 bool IsForMatrixUnits(const ir::Program& program, ir::Stmt store);
 
@@ -84,10 +87,13 @@ class CudaMatrixTiles {
   // Emits the nest, behind a barrier with so many groups of copies under way; kNoCopies: that waits for none.
   // InvalidArgument: why the tile does not fit; nothing is emitted then.
   Status Emit(const RegisterTile& tile, const ThreadsAround& threads, int64_t copies_under_way);
-  // Is a tile that was emitted still being computed? Waits for it, or, in a ring with buffers to
-  // spare, for those of earlier iterations.
-  bool is_waiting() const { return !awaited_sums_.empty(); }
-  void Wait();
+  // How many tiles that were emitted are still being computed, the latest ones last.
+  size_t under_way() const { return under_way_.size(); }
+  // Waits for all but the first `kept` of them, or, in a ring with buffers to spare, for those of
+  // earlier iterations.
+  void Wait(size_t kept);
+  // The same, for no more of them than a statement needs that comes next.
+  void WaitBefore(ir::Stmt next, size_t kept);
   // Behind the loop: waits for those of its last iterations, where there are any.
   bool is_in_ring() const { return !ring_sums_.empty(); }
   void WaitForRing();
@@ -164,6 +170,8 @@ class CudaMatrixTiles {
   bool DependsOnColumn(const Tile& tile, ir::Expr load);
   void SetPosition(const Tile& tile, size_t element);
   static bool IsOfOneWarp(const Tile& tile);
+  bool MayRunBeside(ir::Stmt stmt) const;
+  std::vector<std::string> SumsFrom(size_t first, size_t end) const;
   void EmitSteps(const Tile& tile);
   void EmitStep(const Tile& tile);
   void EmitKnownSteps(Tile tile);
@@ -174,7 +182,8 @@ class CudaMatrixTiles {
   void MatchRows(Tile& tile);
   Status DescribeRowsOf(Tile& tile, const Swizzle& swizzle);
   static int64_t SpareBuffers(const Tile& tile, const CudaExprs& exprs, int64_t copies_under_way);
-  void EmitWarpgroupSteps(const Tile& tile);
+  arith::Linear StartOfColumns(const Tile& tile);
+  void EmitWarpgroupSteps(Tile tile);
   static std::pair<size_t, size_t> ColumnsOf(const Tile& tile, size_t fragment);
   void LoadFirst(const Tile& tile, const std::string& name);
   void TakeHeld(const Tile& tile, const std::string& name);
@@ -195,9 +204,15 @@ class CudaMatrixTiles {
   CudaPreamble& preamble_;
 
   int64_t warp_columns_ = 0;
-  std::string awaited_sums_;  // the array; empty: none
-  std::string ring_sums_;     // the same of earlier iterations' tiles
-  int64_t under_way_ = 0;     // iterations whose products need not be waited for
+  // A tile whose products go on beside the threads.
+  struct UnderWay {
+    int32_t sums = -1, held = -1;  // buffers in registers that they change, and that they read
+    bool is_committed_once = true;
+    int64_t iterations = 0;  // whose products need not be waited for
+  };
+  std::vector<UnderWay> under_way_;
+  std::string ring_sums_;  // the array of earlier iterations' tiles
+  int64_t spare_ = 0;      // iterations of the tile that is emitted
 };
 
 }  // namespace kiln::codegen

@@ -1,6 +1,7 @@
 // The text of a tile that fits: which registers are loaded from where, and multiplied.
 #include <algorithm>
 
+#include "compiler/codegen/cuda/buffer_use.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
 #include "compiler/ir/traverse.h"
 
@@ -17,8 +18,10 @@ std::string_view LoadName(bool is_transposed) {
 Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& threads,
                              int64_t copies_under_way) {
   KILN_ASSIGN_OR_RETURN(const Tile tile, Find(nest, threads));
-  under_way_ = tile.rows ? SpareBuffers(tile, exprs_, copies_under_way) : 0;
-  if (!tile.rows) preamble_.matrix_units.insert(tile.unit);
+  spare_ = tile.rows ? SpareBuffers(tile, exprs_, copies_under_way) : 0;
+  const bool is_held = tile.a.reading == Operand::Reading::kHeld;
+  const bool is_of_units = tile.rows || (tile.is_warpgroup && is_held);
+  if (!is_of_units) preamble_.matrix_units.insert(tile.unit);
   // Not the number that the thread has in the program.
   const std::string thread =
       tile.warp_columns > 1 ? "static_cast<int>(threadIdx.x)" : scope_.name(tile.thread);
@@ -26,7 +29,7 @@ Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& thre
   const std::string lane =
       fmt::format("const int {} = {} % {};", scope_.name(tile.lane), thread, kWarpThreads);
   blocks_.Braced("{", [&] {
-    if (tile.rows) return EmitWarpgroupSteps(tile);
+    if (is_of_units) return EmitWarpgroupSteps(tile);
     blocks_.Bound(tile.lane, lane, [&] {
       if (tile.is_warpgroup) return EmitWarpgroupSteps(tile);
       if (!tile.has_warps() || IsOfOneWarp(tile)) return EmitSteps(tile);
@@ -112,7 +115,7 @@ void CudaMatrixTiles::LoadFirst(const Tile& tile, const std::string& name) {
 // A register has two neighbours of 8 terms of a row: of both rows of a fragment first.
 void CudaMatrixTiles::TakeHeld(const Tile& tile, const std::string& name) {
   constexpr int64_t kHalf = 8;
-  const lower::HeldPairs& held = held_.pairs.at(tile.a.load->id);
+  const lower::HeldPairs::Read& held = *held_.pairs.at(tile.a.load->id).ReadBy(tile.store);
   for (size_t i = 0; i < tile.a.places.size() / 2; ++i) {
     for (int part = 0; part < 4; ++part) {
       SetPosition(tile, tile.a_elements[2 * i + static_cast<size_t>(part % 2)]);
@@ -200,12 +203,16 @@ void CudaMatrixTiles::EmitStep(const Tile& tile) {
 
 // ---- of four warps together
 
-void CudaMatrixTiles::EmitWarpgroupSteps(const Tile& tile) {
+void CudaMatrixTiles::EmitWarpgroupSteps(Tile tile) {
+  const bool is_held = tile.a.reading == Operand::Reading::kHeld;
   WarpgroupText text;
   for (const ir::Stmt loop : tile.around) {
     if (loop->extent > 1) text.loops.emplace_back(loop->var, loop->extent);
   }
-  if (tile.steps() > 1) {
+  if (is_held) {
+    text.held_steps = tile.steps();
+    text.set_step = [&](int64_t step) { tile.known_step = step; };
+  } else if (tile.steps() > 1) {
     scope_.SetName(tile.step, names_.Unique(scope_.name(tile.k_loop->var) + "_step"));
     text.loops.emplace_back(tile.step, tile.steps());
   }
@@ -224,15 +231,23 @@ void CudaMatrixTiles::EmitWarpgroupSteps(const Tile& tile) {
     LoadFirst(tile, tiles);
     if (tile.unit->rounds) blocks_.Line(fmt::format("round_tiles({});", tiles));
   };
-  text.start = [&] { return start(tile.b.load, tile.columns.start); };
+  text.start = [&] {
+    return start(tile.b.load, is_held ? StartOfColumns(tile) : tile.columns.start);
+  };
   preamble_.warpgroup_units.insert({.unit = tile.unit,
                                     .is_first_shared = tile.rows.has_value(),
                                     .columns = tile.columns.columns});
   const std::string tiles = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
                     &thread = scope_.name(tile.thread);
   const auto emit = [&] {
-    if (EmitWarpgroup(text, tiles, blocks_)) awaited_sums_ = text.sums;
+    if (!EmitWarpgroup(text, tiles, blocks_)) return;
+    under_way_.push_back({.sums = tile.store->slot,
+                          .held = is_held ? tile.a.load->id : -1,
+                          .is_committed_once = is_held || tile.rows,
+                          .iterations = spare_});
   };
+  // What the units read is the same for all.
+  if (is_held) return emit();
   const auto emit_of_warpgroup = [&] {
     if (!tile.has_warps()) return emit();
     scope_.SetName(tile.warp, names_.Unique("warpgroup"));
@@ -247,15 +262,49 @@ void CudaMatrixTiles::EmitWarpgroupSteps(const Tile& tile) {
   blocks_.Bound(tile.member, member, emit_of_warpgroup);
 }
 
-void CudaMatrixTiles::Wait() {
-  EmitWait(awaited_sums_, under_way_, blocks_);
-  ring_sums_ = under_way_ > 0 ? awaited_sums_ : "";
-  awaited_sums_.clear();
+void CudaMatrixTiles::Wait(size_t kept) {
+  if (under_way_.size() <= kept) return;
+  const int64_t iterations = under_way_.size() == 1 ? under_way_[0].iterations : 0;
+  ring_sums_ = iterations > 0 ? exprs_.buffer_name(under_way_[0].sums) : "";
+  EmitWait(SumsFrom(kept, under_way_.size()), iterations, blocks_);
+  under_way_.resize(kept);
+}
+
+std::vector<std::string> CudaMatrixTiles::SumsFrom(size_t first, size_t end) const {
+  std::vector<std::string> sums;
+  for (size_t i = first; i < end; ++i) sums.push_back(exprs_.buffer_name(under_way_[i].sums));
+  return sums;
+}
+
+// Products run on beside copies, and beside what threads do with other registers alone.
+void CudaMatrixTiles::WaitBefore(ir::Stmt next, size_t kept) {
+  if (under_way_.size() <= kept || IsCopies(next)) return;
+  const auto is_once = [](const UnderWay& tile) {
+    return tile.is_committed_once && tile.iterations == 0;
+  };
+  if (!MayRunBeside(next) || !std::ranges::all_of(under_way_, is_once)) return Wait(kept);
+  size_t needed = under_way_.size();
+  while (needed > kept && !UsesBuffer(next, under_way_[needed - 1].sums) &&
+         !UsesBuffer(next, under_way_[needed - 1].held))
+    --needed;
+  if (needed == kept) return;
+  EmitWait(SumsFrom(kept, needed), std::ssize(under_way_) - static_cast<int64_t>(needed), blocks_);
+  under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(kept),
+                   under_way_.begin() + static_cast<std::ptrdiff_t>(needed));
+}
+
+// Does it change nothing that is shared, and meet no other threads?
+bool CudaMatrixTiles::MayRunBeside(ir::Stmt stmt) const {
+  if (stmt->kind == ir::StmtKind::kBarrier) return stmt->is_of_warp;
+  if (stmt->kind == ir::StmtKind::kStore && !stmt->is_async && !held_.Holds(stmt->slot)) {
+    if (exprs_.buffer(stmt->slot).scope != ir::Scope::kLocal) return false;
+  }
+  return std::ranges::all_of(stmt->children(), [&](ir::Stmt s) { return MayRunBeside(s); });
 }
 
 void CudaMatrixTiles::WaitForRing() {
   if (ring_sums_.empty()) return;
-  EmitWait(ring_sums_, 0, blocks_);
+  EmitWait({ring_sums_}, 0, blocks_);
   ring_sums_.clear();
 }
 

@@ -163,23 +163,41 @@ bool EmitOfRegisters(const WarpgroupText& tile, const std::string& tiles, CudaBl
     }
     blocks.Line(fmt::format("settle({});", tile.sums));
     EmitLoops(tile, depth, blocks, step);
-    if (depth > 0) EmitWait(tile.sums, 0, blocks);
+    if (depth > 0) EmitWait({tile.sums}, 0, blocks);
   };
   emit(emit, 0);
   return first_inner == 0;
 }
 
+// Registers have no addresses: all are named before the products begin, which are in flight together.
+void EmitOfHeld(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks) {
+  const auto of_step = [&](int64_t step) { return fmt::format("{}[{}]", tiles, step); };
+  blocks.Line(fmt::format("unsigned {}[{}][{}][4];", tiles, tile.held_steps, tile.rows.size()));
+  for (int64_t step = 0; step < tile.held_steps; ++step) {
+    tile.set_step(step);
+    tile.load(of_step(step));
+  }
+  blocks.Line(fmt::format("settle({});", tile.sums));
+  blocks.Line("start_products();");
+  for (int64_t step = 0; step < tile.held_steps; ++step) {
+    tile.set_step(step);
+    EmitProducts(tile, blocks, [&](size_t i) { return fmt::format("{}[{}]", of_step(step), i); });
+  }
+  blocks.Line("commit_products();");
+}
+
 }  // namespace
 
 bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks) {
-  if (!tile.first_factor) return EmitOfRegisters(tile, tiles, blocks);
-  EmitOfShared(tile, blocks);
+  const bool is_held = tile.held_steps > 0;
+  if (!is_held && !tile.first_factor) return EmitOfRegisters(tile, tiles, blocks);
+  is_held ? EmitOfHeld(tile, tiles, blocks) : EmitOfShared(tile, blocks);
   return true;
 }
 
-void EmitWait(const std::string& sums, int64_t under_way, CudaBlocks& blocks) {
+void EmitWait(const std::vector<std::string>& sums, int64_t under_way, CudaBlocks& blocks) {
   blocks.Line(fmt::format("wait_for_products<{}>();", under_way));
-  blocks.Line(fmt::format("settle({});", sums));
+  for (const std::string& array : sums) blocks.Line(fmt::format("settle({});", array));
 }
 
 }  // namespace kiln::codegen

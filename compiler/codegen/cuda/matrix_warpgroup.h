@@ -12,7 +12,7 @@
 //     16 bits its neighbours are along the sum;
 //   * the first factor, too, where its neighbours are along the sum and the threads of its rows follow
 //     each other: the rows of a matrix, not those of a window that moves. Else it comes through
-//     registers.
+//     registers; or it is there already (lower/warp_registers.h).
 //
 // The units work beside the threads. The text waits for them before anything but asynchronous copies
 // that stands behind the tile, so that a barrier is all that is needed before the shared memory is
@@ -88,6 +88,10 @@ struct WarpgroupText {
   const ir::MatrixUnit* unit = nullptr;
   WarpgroupFactor factor;                            // the second one
   std::optional<WarpgroupFactor> first_factor = {};  // none: it is in registers
+  // Steps that are written out, without loops, since what each thread has of the first factor is in
+  // registers of known numbers before; 0: it is not. set_step(i): what follows is of step i.
+  int64_t held_steps = 0;
+  std::function<void(int64_t step)> set_step = {};
   // Inside of the loops: emits what brings the first factor into `tiles`, a name, where it is to be in
   // registers; and where the second one starts.
   std::function<void(const std::string& tiles)> load;
@@ -95,7 +99,7 @@ struct WarpgroupText {
 };
 // True: it is to be waited for.
 bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks);
-// Waits until so many tiles are under way, the latest ones.
-void EmitWait(const std::string& sums, int64_t under_way, CudaBlocks& blocks);
+// Waits until so many tiles are under way, the latest ones. `sums`: arrays of those that no longer are.
+void EmitWait(const std::vector<std::string>& sums, int64_t under_way, CudaBlocks& blocks);
 
 }  // namespace kiln::codegen

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/cuda/buffer_use.h"
 #include "compiler/codegen/cuda/emit.h"
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/preamble.h"
@@ -10,29 +11,16 @@
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/ir/scalar.h"
-#include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
 namespace {
 using ir::Stmt;
-using ir::StmtKind;
 
 constexpr int64_t kThreadsPerMultiprocessor = 2048;  // some have fewer: ptxas takes what fits
 
 // Of programmatic dependent launch: what is written by what was launched before can be read behind
 // it, and what that reads can be overwritten.
 constexpr std::string_view kWait = "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n";
-
-bool Uses(Stmt stmt, int32_t slot) {
-  if (stmt->kind == StmtKind::kStore && stmt->slot == slot) return true;
-  bool result = false;
-  for (ir::Expr e : stmt->exprs()) {
-    ir::Visit(e, [&](ir::Expr node) {
-      if (node->op == ir::Op::kLoad && node->id == slot) result = true;
-    });
-  }
-  return result || std::ranges::any_of(stmt->children(), [&](Stmt s) { return Uses(s, slot); });
-}
 
 std::string Dimensions(const std::array<int64_t, 3>& sizes) {
   return fmt::format("{} x {} x {}", sizes[0], sizes[1], sizes[2]);
@@ -117,7 +105,7 @@ class Generator {
   std::string Parameters(const ir::Kernel& kernel, const CudaBulkCopies& bulk, CudaKernel& launch) {
     std::string text;
     for (int32_t slot = 0; slot < program_.num_args(); ++slot) {
-      if (!Uses(kernel.body, slot)) continue;
+      if (!UsesBuffer(kernel.body, slot)) continue;
       launch.args.push_back(slot);
       const ir::Buffer& buffer = program_.buffers[static_cast<size_t>(slot)];
       text += fmt::format("{}    {}{}* __restrict__ {}", text.empty() ? "" : ",\n",

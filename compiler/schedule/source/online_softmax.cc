@@ -6,7 +6,7 @@ void PrintSource(const OnlineSoftmaxStep& step, SourcePrinter& out) {
   const OnlineTile& tile = step.tile;
   out.Line("s[{}].online_softmax(rows={}, keys={}, warps={}, depth={}, matrix_unit={}{})",
            out.Stage(step.stage_id), tile.rows, tile.keys, tile.warps, tile.depth,
-           tile.matrix_unit ? "True" : "False",
+           static_cast<int>(tile.matrix_unit),
            tile.parts == 1 ? "" : fmt::format(", parts={}", tile.parts));
 }
 
@@ -17,7 +17,8 @@ StatusOr<StepPtr> ReadOnlineSoftmax(SourceCall& call) {
   tile.keys = static_cast<int32_t>(call.IntOf("keys", 0, Step::kMaxKeys));
   tile.warps = static_cast<int32_t>(call.IntOf("warps", 0, Step::kMaxWarps));
   tile.depth = static_cast<int32_t>(call.IntOf("depth", 0, Step::kMaxDepth));
-  tile.matrix_unit = call.FlagOf("matrix_unit");
+  constexpr auto kMostWarps = static_cast<int64_t>(ir::MatrixUnitScope::kWarpgroup);
+  tile.matrix_unit = static_cast<ir::MatrixUnitScope>(call.IntOf("matrix_unit", 0, kMostWarps));
   if (call.Has("parts")) tile.parts = static_cast<int32_t>(call.IntOf("parts", 0, Step::kMaxParts));
   return call.Make<Step>(call.stage(), tile);
 }

@@ -19,6 +19,23 @@ Status CheckRange(std::string_view what, int found, int most) {
   return InvalidArgument("{} {}; expected 1 to {}", found, what, most);
 }
 
+// Four warps together have 64 rows that follow each other.
+Status CheckMatrixUnit(const OnlineTile& tile) {
+  constexpr int kWarpgroupWarps = 4;
+  const int unit = static_cast<int>(tile.matrix_unit);
+  if (unit < 0 || unit > static_cast<int>(ir::MatrixUnitScope::kWarpgroup))
+    return InvalidArgument("matrix unit {}; expected 0, 1 (of one warp) or 2 (of four)", unit);
+  if (tile.matrix_unit != ir::MatrixUnitScope::kWarpgroup) return OkStatus();
+  if (tile.parts > 1)
+    return InvalidArgument("{} parts of the keys; expected 1 for the units of four warps",
+                           tile.parts);
+  if ((tile.rows == 0 || tile.rows == kRows) && tile.warps % kWarpgroupWarps == 0)
+    return OkStatus();
+  return InvalidArgument(
+      "{} warps of {} rows; expected a multiple of {} warps of {} rows for the units of four warps",
+      tile.warps, tile.rows, kWarpgroupWarps, kRows);
+}
+
 }  // namespace
 
 StatusOr<StepPtr> OnlineSoftmaxStep::Parse(StepReader& reader) {
@@ -28,7 +45,8 @@ StatusOr<StepPtr> OnlineSoftmaxStep::Parse(StepReader& reader) {
   tile.keys = reader.Int("keys");
   tile.warps = reader.Int("warps");
   tile.depth = reader.Int("depth");
-  tile.matrix_unit = reader.Flag("matrix unit");
+  const int unit = reader.Int("matrix unit");
+  tile.matrix_unit = static_cast<ir::MatrixUnitScope>(unit);
   if (reader.HasNext()) tile.parts = reader.Int("parts of the keys");
   return reader.Make<OnlineSoftmaxStep>(stage, tile);
 }
@@ -48,6 +66,7 @@ Status OnlineSoftmaxStep::ApplyTo(State& state) const {
     return InvalidArgument("{} warps for each of {} parts; expected at most {} in all", tile.warps,
                            tile.parts, 2 * kMaxWarps);
   }
+  KILN_RETURN_IF_ERROR(CheckMatrixUnit(tile));
   if (!state.steps().empty())
     return InvalidArgument("it is the whole schedule; expected no steps before it");
   const StatusOr<dag::SoftmaxChain> chain = dag::FindSoftmaxChain(*state.dag());
@@ -65,21 +84,22 @@ Status OnlineSoftmaxStep::ApplyTo(State& state) const {
 }
 
 std::string OnlineSoftmaxStep::ToJson() const {
-  return fmt::format("[\"OS\", {}, {}, {}, {}, {}, {:d}{}]", stage_id, tile.rows, tile.keys,
-                     tile.warps, tile.depth, tile.matrix_unit,
+  return fmt::format("[\"OS\", {}, {}, {}, {}, {}, {}{}]", stage_id, tile.rows, tile.keys,
+                     tile.warps, tile.depth, static_cast<int>(tile.matrix_unit),
                      tile.parts == 1 ? "" : fmt::format(", {}", tile.parts));
 }
 
 uint64_t OnlineSoftmaxStep::Hash() const {
   StepHash hash(kTag);
   hash.Add(stage_id).Add(tile.rows).Add(tile.keys).Add(tile.warps).Add(tile.depth);
-  hash.Add(tile.matrix_unit);
+  hash.Add(static_cast<int>(tile.matrix_unit));
   if (tile.parts != 1) hash.Add(tile.parts);
   return hash.value();
 }
 
 uint64_t OnlineSoftmaxStep::ShapeHash() const {
-  return StepHash(kTag).Add(stage_id).Add(tile.matrix_unit).value();
+  const bool has_unit = tile.matrix_unit != ir::MatrixUnitScope::kNone;
+  return StepHash(kTag).Add(stage_id).Add(has_unit).value();
 }
 
 }  // namespace kiln::schedule

@@ -28,7 +28,9 @@ TEST(OnlineSoftmax, PrintsAsItWasRead) {
                         "matrix units\n"));
   EXPECT_THAT(PrintPrimitives(state),
               HasSubstr("s[output].online_softmax(rows=16, keys=32, warps=4, depth=2, "
-                        "matrix_unit=True)\n"));
+                        "matrix_unit=1)\n"));
+  ASSERT_OK_AND_ASSIGN(const State four, Scheduled(R"([["OS", 8, 16, 64, 8, 2, 2]])"));
+  EXPECT_THAT(PrintLoops(four), HasSubstr("depth 2, matrix units of four warps\n"));
 }
 
 TEST(OnlineSoftmax, PartsOfTheKeysAreSaidWhereThereAreSeveral) {
@@ -48,8 +50,11 @@ TEST(OnlineSoftmax, IsOfAllStages) {
   ASSERT_OK_AND_ASSIGN(const State state,
                        Scheduled(R"([["OS", 8, 16, 32, 4, 2, 0], ["PR", 8, 0, "min_blocks$3"]])"));
   ASSERT_NE(state.online(), nullptr);
-  EXPECT_EQ(*state.online(),
-            (OnlineTile{.rows = 16, .keys = 32, .warps = 4, .depth = 2, .matrix_unit = false}));
+  EXPECT_EQ(*state.online(), (OnlineTile{.rows = 16,
+                                         .keys = 32,
+                                         .warps = 4,
+                                         .depth = 2,
+                                         .matrix_unit = ir::MatrixUnitScope::kNone}));
   EXPECT_TRUE(state.concrete());
   for (int s = 0; s < 8; ++s) {
     if (state.stage(s).is_placeholder()) continue;
@@ -80,12 +85,16 @@ TEST(OnlineSoftmax, Refuses) {
        "an online softmax computes all stages; expected no more steps than hints of its stage, 8"},
       {R"([["OS", 8, 16, 16, 1, 1, 1], ["PR", 4, 0, "min_blocks$1"]])",
        "expected no more steps than hints of its stage, 8"},
-      {R"([["OS", 8, 16, 16, 1, 1, 2]])", "matrix unit"},
       {R"([["OS", 8, 16, 128, 1, 1, 1, 9]])", "9 parts of the keys; expected 1 to 8"},
       {R"([["OS", 8, 16, 48, 1, 1, 1, 2]])",
        "48 keys of a tile in 2 parts; expected a multiple of 16 in each"},
       {R"([["OS", 8, 16, 64, 9, 1, 1, 4]])",
-       "9 warps for each of 4 parts; expected at most 32 in all"}};
+       "9 warps for each of 4 parts; expected at most 32 in all"},
+      {R"([["OS", 8, 16, 64, 4, 1, 2, 2]])",
+       "2 parts of the keys; expected 1 for the units of four warps"},
+      {R"([["OS", 8, 16, 16, 1, 1, 3]])", "matrix unit 3; expected 0, 1 (of one warp) or 2"},
+      {R"([["OS", 8, 16, 64, 6, 1, 2]])", "6 warps of 16 rows; expected a multiple of 4 warps"},
+      {R"([["OS", 8, 32, 64, 4, 1, 2]])", "4 warps of 32 rows; expected a multiple of 4 warps"}};
   for (const auto& [steps, message] : cases) {
     EXPECT_THAT(Scheduled(steps).status(),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr(message)))
@@ -100,11 +109,13 @@ TEST(OnlineSoftmax, Refuses) {
 TEST(OnlineSoftmax, TilesHaveOneShape) {
   ASSERT_OK_AND_ASSIGN(const auto steps,
                        ParseSteps(R"([["OS", 8, 16, 32, 4, 2, 1], ["OS", 8, 32, 16, 2, 3, 1],)"
-                                  R"( ["OS", 8, 16, 32, 4, 2, 0]])"));
+                                  R"( ["OS", 8, 16, 32, 4, 2, 0], ["OS", 8, 16, 64, 4, 2, 2]])"));
   EXPECT_NE(steps[0]->Hash(), steps[1]->Hash());
   EXPECT_NE(steps[0]->Hash(), steps[2]->Hash());
   EXPECT_EQ(steps[0]->ShapeHash(), steps[1]->ShapeHash());
   EXPECT_NE(steps[0]->ShapeHash(), steps[2]->ShapeHash());
+  EXPECT_NE(steps[0]->Hash(), steps[3]->Hash());
+  EXPECT_EQ(steps[0]->ShapeHash(), steps[3]->ShapeHash());
   EXPECT_TRUE(steps[0]->IsExtension());
 }
 

@@ -23,7 +23,8 @@ class OnlineSoftmax final : public SketchRule {
 
   NextStates Apply(const RuleContext& context, State state, int s) const override {
     schedule::OnlineTile tile{.parts = 0};
-    tile.matrix_unit = HasOnlineMatrixUnit(*state.dag(), context.task.target);
+    if (HasOnlineMatrixUnit(*state.dag(), context.task.target))
+      tile.matrix_unit = ir::MatrixUnitScope::kWarp;
     MustApply(state, std::make_shared<schedule::OnlineSoftmaxStep>(s, tile));
     return One(std::move(state), -1);
   }

@@ -1,0 +1,21 @@
+#include "compiler/codegen/cuda/buffer_use.h"
+
+#include <algorithm>
+
+#include "compiler/ir/traverse.h"
+
+namespace kiln::codegen {
+
+bool UsesBuffer(ir::Stmt stmt, int32_t slot) {
+  if (stmt->kind == ir::StmtKind::kStore && stmt->slot == slot) return true;
+  bool result = false;
+  for (ir::Expr e : stmt->exprs()) {
+    ir::Visit(e, [&](ir::Expr node) {
+      if (node->op == ir::Op::kLoad && node->id == slot) result = true;
+    });
+  }
+  return result ||
+         std::ranges::any_of(stmt->children(), [&](ir::Stmt s) { return UsesBuffer(s, slot); });
+}
+
+}  // namespace kiln::codegen
