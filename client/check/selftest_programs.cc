@@ -96,9 +96,9 @@ void AddWarpgroupPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgra
   programs.push_back(MatrixProgram(unit, shape(64) + ", copies for pairs", {"dense", "256,256,256"},
                                    kWarpgroup, {call(64, false), shared_copies}));
   if (unit.factor.bytes() != 2) return;
-  programs.push_back(MatrixProgram(unit, shape(64) + ", copies of a window",
-                                   {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1"}, kWarpgroup,
-                                   {call(64, true), "load_tiles", copies}));
+  programs.push_back(MatrixProgram(unit, shape(32) + ", copies of a window",
+                                   {"conv2d_nhwc", "1,16,16,32,64,3,3,1,1"}, kWarpgroup,
+                                   {call(32, true), "load_tiles", copies}));
   programs.push_back(MatrixProgram(unit, shape(64) + ", B across", {"matmul", "128,256,256"},
                                    kWarpgroup, {call(64, true)}));
   programs.push_back(MatrixProgram(unit, shape(64) + ", A in registers",

@@ -53,8 +53,6 @@ TYPES = ("float32", "tf32", "float16", "bfloat16", "int8", "float8_e4m3fn")
 def typed(row, kind):
     if kind == "float32":
         return row
-    if kind == "float8_e4m3fn":
-        return row + f" --dtype {kind} --out-dtype float16"  # as the peer's results
     return row + (" --math tf32" if kind == "tf32" else f" --dtype {kind}")
 
 
