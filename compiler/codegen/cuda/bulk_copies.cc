@@ -305,7 +305,7 @@ bool CudaBulkCopies::HaveSameSign(const Linear& divided, const Linear& form) {
 // Zeros are where the place is beyond an end of the array, and nowhere else.
 Status CudaBulkCopies::CheckZeros(Expr value, std::span<const int64_t> shape,
                                   const std::vector<Linear>& places) {
-  bool is_known = true;
+  std::string unknown;
   const auto check = [&](Expr part) {
     if (part->is_const_int() && part->int_value != 0) return;
     bool is_end = false;
@@ -317,12 +317,13 @@ Status CudaBulkCopies::CheckZeros(Expr value, std::span<const int64_t> shape,
             difference, part->op == Op::kGe ? places[d] : places[d] - arith::Constant(shape[d]));
       }
     }
-    is_known &= is_end;
+    if (!is_end && unknown.empty()) unknown = exprs_.PrintSimplified(part).text;
   };
   for (; value->op == Op::kIf || value->op == Op::kSelect; value = value->arg(1))
     VisitParts(exprs_.SimplifyCondition(value->arg(0)), check);
-  if (is_known) return OkStatus();
-  return InvalidArgument("zeros of its tiles are not those beyond the ends of an array");
+  if (unknown.empty()) return OkStatus();
+  return InvalidArgument(
+      "zeros of its tiles are not those beyond the ends of an array, but where not {}", unknown);
 }
 
 // Of each 2 n rows lie one behind the other 8, the 8 that are n further on, the next 8, and so on
