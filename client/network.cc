@@ -63,7 +63,8 @@ StatusOr<graph::Graph> LoadFile(const NetworkArguments& arguments) {
   return frontend::ImportOnnx(arguments.what, options);
 }
 
-// "conv 1,56,56,64 x 3,3,64,64 + add + relu", "... + add (stored) + relu" with the sum as an output
+// "conv 1,56,56,64 x 3,3,64,64 + add + relu", "... + add (stored) + relu" with the sum as an output,
+// "attention: matmul 1,12,128,64 x 1,12,128,64 + mul + softmax + matmul", without its moves
 std::string Description(const graph::Graph& graph, const graph::KernelGroup& group) {
   std::vector<std::string> shapes, nodes;
   for (graph::ValueId id : graph.node(group.anchor).inputs) {
@@ -71,11 +72,13 @@ std::string Description(const graph::Graph& graph, const graph::KernelGroup& gro
       shapes.push_back(fmt::format("{}", fmt::join(graph.value(id).type.shape, ",")));
   }
   for (int node : group.nodes) {
+    if (group.is_attention && graph.node(node).op->pattern == graph::OpPattern::kInjective)
+      continue;
     nodes.push_back(graph.node(node).op->name);
     if (node == group.anchor) nodes.back() += fmt::format(" {}", fmt::join(shapes, " x "));
     if (graph::IsStoredBetween(graph, group, node)) nodes.back() += " (stored)";
   }
-  return fmt::format("{}", fmt::join(nodes, " + "));
+  return fmt::format("{}{}", group.is_attention ? "attention: " : "", fmt::join(nodes, " + "));
 }
 
 graph::WinogradRule RuleOf(Variants variants) {

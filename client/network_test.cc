@@ -54,6 +54,30 @@ TEST(NetworkTest, TasksWithAlternatives) {
   EXPECT_EQ(alternatives, 12);
 }
 
+// The twelve of bert-base are one task on GPUs, three on CPUs and where tasks are to be TVM's.
+TEST(NetworkTest, AttentionIsATask) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph network,
+                       LoadNetwork({.what = "network:bert-base", .dtype = "float16"}));
+  const auto weights = [&](const target::Target& target, Variants variants,
+                           std::string_view description) {
+    const auto tasks = TuneTasks(network, target, {.variants = variants});
+    double weight = 0;
+    for (const NetworkTuneTask& task : *tasks) {
+      if (task.description.starts_with(description)) weight += task.weight;
+    }
+    return weight;
+  };
+  constexpr std::string_view kAttention =
+      "attention: matmul 1,12,128,64 x 1,12,128,64 + mul + softmax + matmul";
+  for (const Variants variants : {Variants::kDirect, Variants::kAll}) {
+    EXPECT_EQ(weights(Cuda(), variants, kAttention), 12);
+    EXPECT_EQ(weights(Cuda(), variants, "softmax"), 0);
+    EXPECT_EQ(weights(Llvm(), variants, kAttention), 0);
+    EXPECT_EQ(weights(Llvm(), variants, "softmax"), 12);
+  }
+  EXPECT_EQ(weights(Cuda(), Variants::kWinograd, "softmax"), 12);
+}
+
 // What stands before a convolution is a part of it, or a kernel of its own.
 TEST(NetworkTest, SimpleTasksAreLeftOutUnlessAskedFor) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:resnet-18"}));
