@@ -51,7 +51,7 @@ std::vector<State> BulkStates(const Task& task, int32_t value, uint64_t seed, si
   const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
   Rng rng(seed);
   std::vector<State> states;
-  for (size_t draw = 0; draw < 400 * sketches.size() && states.size() < count; ++draw) {
+  for (size_t draw = 0; draw < 1000 * sketches.size() && states.size() < count; ++draw) {
     const Sketch& sketch = sketches[draw % sketches.size()];
     StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
     if (state.ok() && states.size() % 2 == 1) {
@@ -95,7 +95,7 @@ constexpr dag::OpCase kCases[] = {
 // Of at least two rows and two columns of tiles.
 constexpr dag::OpCase kPairCases[] = {
     {"matmul", "256,256,128", "", ir::kFloat16},
-    {"matmul", "512,128,152", "relu", ir::kBFloat16},
+    {"matmul", "512,256,152", "relu", ir::kBFloat16},
     {"dense", "256,192,128", "bias", ir::kFloat16},
     {"batch_matmul", "2,256,128,64", "", ir::kFloat16},
     {"conv2d_nhwc", "1,16,16,128,32,3,3,1,1", "bias,relu", ir::kFloat16},

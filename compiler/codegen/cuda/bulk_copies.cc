@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "compiler/ir/traverse.h"
 
@@ -291,15 +292,23 @@ StatusOr<std::vector<Linear>> CudaBulkCopies::StartOf(const Copy& copy, Expr loa
   return start;
 }
 
-// Are the two negative for the same values? Conditions have been divided by what all their terms are
-// multiples of: then one is the other, divided and rounded down.
-bool CudaBulkCopies::HaveSameSign(const Linear& divided, const Linear& form) {
-  if (divided.is_constant()) return divided == form;
-  const int64_t first = form.Coefficient(divided.terms[0].atom);
-  const int64_t divisor = first / divided.terms[0].coefficient;
+// Are the two negative for the same values? Conditions have been simplified: what all their terms are
+// multiples of is divided by, and what is less than that left out. So one is the other, divided by
+// something and rounded down.
+bool CudaBulkCopies::HaveSameSign(const Linear& condition, const Linear& form) {
+  if (condition.is_constant()) return condition == form;
+  int64_t common = condition.constant;
+  for (const arith::Term& term : condition.terms) common = std::gcd(common, term.coefficient);
+  const arith::Term& first = condition.terms[0];
+  const int64_t divisor = form.Coefficient(first.atom) / (first.coefficient / common);
   if (divisor < 1) return false;
-  const arith::Interval rest = scope_.simplifier().RangeOf(form - divided * divisor);
-  return rest.lo >= 0 && rest.hi < divisor;
+  // form - divisor * condition / common
+  Linear rest = form;
+  rest.constant -= divisor * (condition.constant / common);
+  for (const arith::Term& term : condition.terms)
+    rest.AddTerm(term.atom, -divisor * (term.coefficient / common));
+  const arith::Interval range = scope_.simplifier().RangeOf(rest);
+  return range.lo >= 0 && range.hi < divisor;
 }
 
 // Zeros are where the place is beyond an end of the array, and nowhere else.
@@ -367,6 +376,7 @@ void CudaBulkCopies::EmitStart(std::string_view barriers,
   if (!ring_status_.ok()) return;
   iteration_ = scope_.OwnVar("tile that is copied", loop_->extent);
   half_ = scope_.OwnVar("block of a pair", 2);
+  scope_.SetName(iteration_, scope_.name(loop_->var));
   scope_.SetValue(loop_->var, scope_.simplifier().Var(iteration_) - arith::Constant(ahead_count_));
   status_ = FindTiles();
   if (status_.ok()) FindOrder();

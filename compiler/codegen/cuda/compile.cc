@@ -134,6 +134,8 @@ StatusOr<Cubin> CompileSource(const CudaSource& source, std::string_view arch,
   KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());
   std::vector<std::string> flags(more.begin(), more.end());
   if (nvrtc->KnowsMinimal()) flags.emplace_back("--minimal");
+  // Quotients are named where they are worth it in one of the places of a variable.
+  flags.emplace_back("--diag-suppress=177");
   return CompileCubin(source.text, ArchFor(source, arch), options, flags);
 }
 
