@@ -209,8 +209,8 @@ Stmt OnlineBuilder::CopyGroup(Expr key_tile) {
                      ir::MakeCommit(pool())});
 }
 
-// Units of four warps work beside the threads: scores of a tile are computed together with the sums of
-// the one before, which go on while the threads make weights of the scores.
+// Units of four warps work beside the threads: scores of a tile are computed together with the sums
+// of the one before, which go on while the threads make weights of the scores.
 Stmt OnlineBuilder::VisitOverlapped() {
   std::vector<Stmt> stmts;
   const Expr first = write_.Int(0);

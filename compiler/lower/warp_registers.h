@@ -2,10 +2,10 @@
 // registers. Programs say what each thread stores and reads, with barriers of warps between
 // (ir/program.h); code generators and checks ask here what becomes of it.
 //
-//   * Pairs. Each thread stores two neighbours after the other, and the only readers are products by
-//     matrix units, as their first factor. Of that a thread has rows t/4 and neighbours 2 (t%4) of
-//     each 8 terms (PTX ISA, "Matrix Fragments for mma.m16n8k16"; four warps together have the same,
-//     one after the other): where that is what it stored itself, a pair is a register of the
+//   * Pairs. Each thread stores two neighbours after the other, and the only readers are products
+//     by matrix units, as their first factor. Of that a thread has rows t/4 and neighbours 2 (t%4)
+//     of each 8 terms (PTX ISA, "Matrix Fragments for mma.m16n8k16"; four warps together have the
+//     same, one after the other): where that is what it stored itself, a pair is a register of the
 //     instruction.
 //   * Rows. Thread t stores one element as number t%4 of a row that belongs to it and its three
 //     neighbours, and all four combine the four: two steps of shuffles.

@@ -169,7 +169,8 @@ bool EmitOfRegisters(const WarpgroupText& tile, const std::string& tiles, CudaBl
   return first_inner == 0;
 }
 
-// Registers have no addresses: all are named before the products begin, which are in flight together.
+// Registers have no addresses: all are named before the products begin, which are in flight
+// together.
 void EmitOfHeld(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks) {
   const auto of_step = [&](int64_t step) { return fmt::format("{}[{}]", tiles, step); };
   blocks.Line(fmt::format("unsigned {}[{}][{}][4];", tiles, tile.held_steps, tile.rows.size()));

@@ -99,7 +99,8 @@ struct WarpgroupText {
 };
 // True: it is to be waited for.
 bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks);
-// Waits until so many tiles are under way, the latest ones. `sums`: arrays of those that no longer are.
+// Waits until so many tiles are under way, the latest ones. `sums`: arrays of those that no longer
+// are.
 void EmitWait(const std::vector<std::string>& sums, int64_t under_way, CudaBlocks& blocks);
 
 }  // namespace kiln::codegen
