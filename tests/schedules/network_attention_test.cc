@@ -248,7 +248,8 @@ TEST(NetworkAttention, NetworksHaveOneTask) {
     const Task task = MakeTask(attention.dag, c.target);
     const std::vector<Sketch> sketches = GenerateSketches({task, Parameters()});
     const Sketch& sketch = OnlineSketch(sketches);
-    EXPECT_EQ(sketch.state.online()->matrix_unit, c.type == ir::kFloat16 || c.target.size() > 20);
+    const bool has_units = c.type == ir::kFloat16 || c.target.size() > 20;
+    EXPECT_EQ(sketch.state.online()->matrix_unit != ir::MatrixUnitScope::kNone, has_units);
     for (const State& state : Samples(task, sketch, 2)) {
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
       ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));

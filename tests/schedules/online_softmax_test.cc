@@ -95,7 +95,9 @@ void ExpectRight(const Task& task, const Workload& workload, const State& state,
   };
   const bool is_warpgroup = scope == ir::MatrixUnitScope::kWarpgroup;
   EXPECT_EQ(has("multiply_warpgroup_"), is_warpgroup);
-  if (!is_warpgroup) EXPECT_EQ(has("multiply_tiles_"), has_units);
+  if (!is_warpgroup) {
+    EXPECT_EQ(has("multiply_tiles_"), has_units);
+  }
   ASSERT_OK(codegen::CompareEmulated(program, 5, 1e-2));
 }
 

@@ -40,7 +40,7 @@ TEST(OnlineSoftmax, PartsOfTheKeysAreSaidWhereThereAreSeveral) {
   ASSERT_OK_AND_ASSIGN(const State state, Scheduled(kText));
   EXPECT_EQ(state.online()->parts, 4);
   EXPECT_THAT(PrintLoops(state), HasSubstr("2 warps of 16 rows, tiles of 64 keys in 4 parts"));
-  EXPECT_THAT(PrintPrimitives(state), HasSubstr("matrix_unit=False, parts=4)\n"));
+  EXPECT_THAT(PrintPrimitives(state), HasSubstr("matrix_unit=0, parts=4)\n"));
   ASSERT_OK_AND_ASSIGN(const auto one, ParseSteps(R"([["OS", 8, 16, 64, 2, 1, 0, 1]])"));
   EXPECT_EQ(PrintSteps(one), R"([["OS", 8, 16, 64, 2, 1, 0]])");
   EXPECT_NE(one[0]->Hash(), steps[0]->Hash());
