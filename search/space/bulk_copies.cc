@@ -8,6 +8,7 @@
 #include "compiler/arith/linear.h"
 #include "compiler/dag/packed_inputs.h"
 #include "compiler/ir/matrix_unit_scope.h"
+#include "compiler/ir/traverse.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/gpu_validity.h"
@@ -73,36 +74,45 @@ std::optional<int> SourceOf(const State& state, int s) {
   return has_zeros ? std::nullopt : SourceOf(state, from);
 }
 
-// The rows of the first factor, if they are interleaved: groups of so many.
-int64_t RowsOfGroup(const State& state, int s, const MatrixProduct& product) {
+// Where the rows of a tile of the first factor are interleaved (codegen/cuda/swizzle.h), those of the
+// array are whole groups of them, and a tile starts at one: rows of one axis, which are the last
+// dimension but one of what stage `f` fetches, all of them and no more.
+bool HasWholeGroups(const State& state, int s, int f, const MatrixProduct& product) {
   const dag::Operator& op = *state.stage(s).op;
   const MatrixSplits splits = MatrixSplitsOf(state, s);
-  int64_t threads = 0;
-  int rows = 0;
-  const size_t before = product.axes.size() - splits.lengths.size();
+  const Expr load = product.first;
+  if (!product.IsAlongDepth(load) || load->num_args < 2) return true;
+  const size_t before = product.axes.size() - splits.lengths.size(), dim = load->num_args - 2u;
+  int axes = 0;
+  std::optional<size_t> only;
   for (size_t axis = before; axis < product.axes.size(); ++axis) {
-    if (product.axes[axis] != MatrixAxis::kRow || op.axes()[static_cast<int>(axis)].extent == 1)
-      continue;
-    ++rows;
-    threads = splits.lengths[axis - before][1];
-    const bool is_plain = std::ranges::any_of(product.first->args(), [&](Expr index) {
-      return index->op == Op::kVar && index->id == static_cast<int32_t>(axis) &&
-             index != product.first->args().back();
-    });
-    if (!is_plain) return 0;
+    const std::vector<int64_t>& lengths = splits.lengths[axis - before];
+    if (product.axes[axis] != MatrixAxis::kRow || ProductOfCounts(lengths) == 1) continue;
+    ++axes;
+    only = axis;
   }
-  return rows == 1 && product.IsAlongDepth(product.first) ? 2 * threads : 0;
+  if (axes != 1) return true;
+  const std::vector<int64_t>& lengths = splits.lengths[*only - before];
+  const Expr index = load->arg(dim);
+  if (!ir::UsesVar(index, static_cast<int32_t>(*only)) ||
+      state.stage(f).iters[dim].extent != ProductOfCounts(lengths))
+    return true;
+  const int64_t group = 2 * lengths[1];
+  return index->op == Op::kVar && op.axes()[static_cast<int>(*only)].extent % group == 0;
 }
 
-// Of the dimension of the array that the row axis is the index of.
-bool HasWholeGroups(const State& state, int s, const MatrixProduct& product, int64_t group) {
-  if (group == 0) return true;
-  const dag::Operator& op = *state.stage(s).op;
-  for (size_t axis = 0; axis < product.axes.size(); ++axis) {
-    const int64_t extent = op.axes()[static_cast<int>(axis)].extent;
-    if (product.axes[axis] == MatrixAxis::kRow && extent > 1 && extent % group != 0) return false;
+// Has a tile two halves: panels of rows of 128 bytes, or groups of 8 rows?
+bool HasHalves(const State& state, int f) {
+  const schedule::Stage& stage = state.stage(f);
+  const auto extent = [&](size_t d) { return std::max<int64_t>(1, stage.iters[d].extent); };
+  const size_t last = stage.op->axes().size() - 1u;
+  const int64_t row = extent(last) * stage.op->type().bytes();
+  const int64_t panel = row % 128 == 0 ? 128 : row % 64 == 0 ? 64 : row % 32 == 0 ? 32 : 16;
+  if (row / panel % 2 == 0) return true;
+  for (size_t d = 0; d + 1 < last; ++d) {
+    if (extent(d) != 1) return false;
   }
-  return true;
+  return row == panel && last > 0 && extent(last - 1) % 16 == 0;
 }
 
 bool IsBox(const State& state, int f) {
@@ -171,32 +181,34 @@ bool CanCopyInBulk(const State& state, int s) {
       UseOfKernel(state, RootOf(state, s)).threads != threads)
     return false;
   if (TilesOfSum(splits) < 2) return false;
-  if (!HasWholeGroups(state, s, *product, RowsOfGroup(state, s, *product))) return false;
   int fetched = 0;
   for (const int f : FetchedStages(state)) {
     if (state.attach(f).stage != s) continue;
     if (IsCopied(state, f) || !schedule::CanCopyAsync(state, f) || !IsBox(state, f)) return false;
+    const bool is_first = state.dag()->node(s).inputs[product->first->id].op == f;
+    if (is_first && !HasWholeGroups(state, s, f, *product)) return false;
     ++fetched;
   }
   return fetched == 2;
 }
 
 bool CanCopyForPairs(const State& state, int s) {
+  const std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(s).op);
   const MatrixSplits splits = MatrixSplitsOf(state, s);
-  // Parts of a sum are no tiles.
-  if (splits.lengths.empty() ||
-      splits.lengths.size() != static_cast<size_t>(state.stage(s).op->axes().size()) ||
+  if (!product || splits.lengths.size() != product->axes.size() ||
       UseOfKernel(state, RootOf(state, s)).cluster > 1)
     return false;
-  const auto blocks = [&](size_t axis) {
-    return CeilDiv(splits.extents[axis], ProductOfCounts(splits.lengths[axis]));
-  };
-  size_t axis = splits.lengths.size() - 1;
-  // The second factor's halves: panels of 128 bytes, or groups of 8 rows.
-  const int64_t columns = ProductOfCounts(splits.lengths[axis]);
-  if (blocks(axis) < 2 || columns % 64 != 0) return false;
-  while (axis > 0 && blocks(axis - 1) == 1) --axis;
-  return axis > 0 && blocks(axis - 1) % 2 == 0 && CanCopyInBulk(state, s);
+  // Several tiles along the last axis, and an even number of them along one of rows.
+  int64_t rows = 0;
+  for (size_t axis = 0; axis < splits.lengths.size(); ++axis) {
+    const int64_t blocks = CeilDiv(splits.extents[axis], ProductOfCounts(splits.lengths[axis]));
+    const bool is_last = axis + 1 == splits.lengths.size();
+    if (is_last ? blocks < 2 : blocks > 1 && (rows > 0 || product->axes[axis] != MatrixAxis::kRow))
+      return false;
+    if (!is_last && blocks > 1) rows = blocks;
+  }
+  const int f = state.dag()->node(s).inputs[product->second->id].op;
+  return rows > 0 && rows % 2 == 0 && CanCopyInBulk(state, s) && HasHalves(state, f);
 }
 
 bool CanPersist(const State& state, int root, int32_t blocks) {

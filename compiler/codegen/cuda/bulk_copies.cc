@@ -292,11 +292,10 @@ StatusOr<std::vector<Linear>> CudaBulkCopies::StartOf(const Copy& copy, Expr loa
   return start;
 }
 
-// Are the two negative for the same values? Conditions have been simplified: what all their terms are
-// multiples of is divided by, and what is less than that left out. So one is the other, divided by
-// something and rounded down.
-bool CudaBulkCopies::HaveSameSign(const Linear& condition, const Linear& form) {
-  if (condition.is_constant()) return condition == form;
+// Does the condition, condition < 0 or condition >= 0, hold where form < 0, or form >= 0? Conditions
+// have been simplified: what all their terms are multiples of is divided by, and less than that left out.
+bool CudaBulkCopies::Implies(const Linear& form, const Linear& condition, bool is_negative) {
+  if (condition.is_constant()) return (condition.constant < 0) == is_negative;
   int64_t common = condition.constant;
   for (const arith::Term& term : condition.terms) common = std::gcd(common, term.coefficient);
   const arith::Term& first = condition.terms[0];
@@ -308,25 +307,27 @@ bool CudaBulkCopies::HaveSameSign(const Linear& condition, const Linear& form) {
   for (const arith::Term& term : condition.terms)
     rest.AddTerm(term.atom, -divisor * (term.coefficient / common));
   const arith::Interval range = scope_.simplifier().RangeOf(rest);
-  return range.lo >= 0 && range.hi < divisor;
+  return is_negative ? range.lo >= 0 : range.hi < divisor;
 }
 
-// Zeros are where the place is beyond an end of the array, and nowhere else.
+// Zeros are nowhere but beyond the ends of the array: its inside fulfils all conditions. (And they keep
+// whatever is read inside of it.)
 Status CudaBulkCopies::CheckZeros(Expr value, std::span<const int64_t> shape,
                                   const std::vector<Linear>& places) {
   std::string unknown;
   const auto check = [&](Expr part) {
     if (part->is_const_int() && part->int_value != 0) return;
-    bool is_end = false;
+    bool is_implied = false;
     if (part->op == Op::kLt || part->op == Op::kGe) {
+      const bool is_negative = part->op == Op::kLt;
       const Linear difference =
           scope_.simplifier().ToLinear(part->arg(0)) - scope_.simplifier().ToLinear(part->arg(1));
       for (size_t d = 0; d < places.size(); ++d) {
-        is_end |= HaveSameSign(
-            difference, part->op == Op::kGe ? places[d] : places[d] - arith::Constant(shape[d]));
+        is_implied |= Implies(is_negative ? places[d] - arith::Constant(shape[d]) : places[d],
+                              difference, is_negative);
       }
     }
-    if (!is_end && unknown.empty()) unknown = exprs_.PrintSimplified(part).text;
+    if (!is_implied && unknown.empty()) unknown = exprs_.PrintSimplified(part).text;
   };
   for (; value->op == Op::kIf || value->op == Op::kSelect; value = value->arg(1))
     VisitParts(exprs_.SimplifyCondition(value->arg(0)), check);

@@ -129,7 +129,7 @@ class CudaBulkCopies {
   StatusOr<Tile> FindTile(const Copy& copy);
   StatusOr<std::vector<arith::Linear>> StartOf(const Copy& copy, ir::Expr load,
                                                std::vector<arith::Linear>& places);
-  bool HaveSameSign(const arith::Linear& condition, const arith::Linear& form);
+  bool Implies(const arith::Linear& form, const arith::Linear& condition, bool is_negative);
   Status CheckZeros(ir::Expr value, std::span<const int64_t> shape,
                     const std::vector<arith::Linear>& places);
   Status SplitRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of);
