@@ -176,7 +176,8 @@ TEST(BulkCopies, SamplesFit) {
         SCOPED_TRACE(schedule::PrintSteps(state.steps()));
         ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
         ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
-        EXPECT_OK(codegen::GenerateCuda(program).status()) << ir::PrintProgram(program);
+        SCOPED_TRACE(ir::ProgramText(program));
+        EXPECT_OK(codegen::GenerateCuda(program).status());
       }
     }
   }
