@@ -99,7 +99,6 @@ constexpr dag::OpCase kPairCases[] = {
     {"matmul", "256,256,128", "", ir::kFloat16},
     {"matmul", "512,256,152", "relu", ir::kBFloat16},
     {"dense", "256,192,128", "bias", ir::kFloat16},
-    {"batch_matmul", "2,256,128,64", "", ir::kFloat16},
     {"conv2d_nhwc", "1,16,16,128,32,3,3,1,1", "bias,relu", ir::kFloat16},
     {"dense", "256,128,64", "", ir::kFloat32},
     {"dense", "256,128,128", "", ir::kInt8},
@@ -135,7 +134,7 @@ TEST(BulkCopies, SoDoPairsOfBlocks) { ExpectRight(kPairCases, 2, "copy_box_to_pa
 TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {
   constexpr dag::OpCase kLarge[] = {{"matmul", "256,256,256", "relu", ir::kFloat16},
                                     {"dense", "384,192,256", "bias", ir::kInt8},
-                                    {"batch_matmul", "3,128,128,128", "", ir::kBFloat16},
+                                    {"matmul", "256,192,192", "", ir::kBFloat16},
                                     {"conv2d_nhwc", "2,16,16,64,32,3,3,1,1", "relu", ir::kFloat16}};
   for (const dag::OpCase& c : kLarge) {
     for (const int32_t value : {1, 2}) {

@@ -34,6 +34,8 @@ bool Uses(const Linear& form, int32_t var) {
                              [&](const arith::Term& term) { return ir::UsesVar(term.atom, var); });
 }
 
+bool IsInTurn(LoopKind kind) { return kind == LoopKind::kSerial || kind == LoopKind::kUnrolled; }
+
 bool IsThread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
 
 // fn(condition) for each part of a && b.
@@ -96,7 +98,7 @@ bool CudaBulkCopies::FindRingIn(Stmt stmt) {
 // barrier; work; if t < n - ahead { copies }; commit
 bool CudaBulkCopies::MatchRing(std::span<const Stmt> stmts, size_t at) {
   const Stmt loop = stmts[at];
-  if (loop->kind != StmtKind::kFor || loop->loop_kind != LoopKind::kSerial ||
+  if (loop->kind != StmtKind::kFor || !IsInTurn(loop->loop_kind) ||
       loop->body()->kind != StmtKind::kSeq || loop->body()->num_children < 4)
     return false;
   const std::span<const Stmt> body = loop->body()->children();
