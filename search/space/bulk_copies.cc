@@ -27,7 +27,13 @@ using schedule::State;
 constexpr int64_t kPieceBytes = 16, kMostOfBox = 256, kBarrierBytes = 128, kMostBuffers = 8;
 // With those that copy a block must not have too many.
 constexpr int64_t kMostThreads = 896;
+constexpr int64_t kAlignment = 128;
 constexpr size_t kMostDimensions = 5;
+
+// Of a row of a swizzled tile (codegen/cuda/swizzle.h).
+int64_t PanelBytes(int64_t row) {
+  return row % 128 == 0 ? 128 : row % 64 == 0 ? 64 : row % 32 == 0 ? 32 : 16;
+}
 
 // Is the condition that an index is at or behind the beginning of its dimension, or before its end?
 bool IsEnd(Expr part, Expr load, std::span<const int64_t> shape) {
@@ -107,7 +113,7 @@ bool HasHalves(const State& state, int f) {
   const auto extent = [&](size_t d) { return std::max<int64_t>(1, stage.iters[d].extent); };
   const size_t last = stage.op->axes().size() - 1u;
   const int64_t row = extent(last) * stage.op->type().bytes();
-  const int64_t panel = row % 128 == 0 ? 128 : row % 64 == 0 ? 64 : row % 32 == 0 ? 32 : 16;
+  const int64_t panel = PanelBytes(row);
   if (row / panel % 2 == 0) return true;
   for (size_t d = 0; d + 1 < last; ++d) {
     if (extent(d) != 1) return false;
@@ -128,12 +134,15 @@ bool IsBox(const State& state, int f) {
   if (!std::ranges::is_sorted(stage.layout)) return false;
   const std::vector<int> packed = dag::PackedInputs(dag);
   if (std::ranges::find(packed, *from) != packed.end()) return false;
+  int64_t rows = 1;
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t extent = std::max<int64_t>(1, stage.iters[d].extent);
     const bool is_last = d + 1 == shape.size();
     if (is_last ? extent * bytes % kPieceBytes != 0 : extent > kMostOfBox) return false;
+    rows *= is_last ? 1 : extent;
   }
-  return true;
+  const int64_t row = std::max<int64_t>(1, stage.iters[shape.size() - 1].extent) * bytes;
+  return rows * PanelBytes(row) % kAlignment == 0;
 }
 
 // That follow each other in the ring.

@@ -20,6 +20,7 @@ using ir::StmtKind;
 
 constexpr int32_t kOfPairs = 2;  // the hint's value
 constexpr int64_t kGroupRows = 8, kWarpThreads = 32, kLeastSwizzleBytes = 32;
+constexpr int64_t kBoxAlignment = 128;  // in shared memory
 
 // Asynchronous copies and the ends of their groups, nothing else, and at least one of them.
 bool IsCopies(Stmt stmt) {
@@ -267,6 +268,10 @@ StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {
     if (!is_last) rows *= shape[d];
   }
   tile.buffer = rows * width;
+  if (tile.buffer * bytes % kBoxAlignment != 0) {
+    return InvalidArgument("the tiles of {} have {} bytes, no multiple of {}", into.name,
+                           tile.buffer * bytes, kBoxAlignment);
+  }
   if (swizzle->second.interleaved_rows > 0)
     KILN_RETURN_IF_ERROR(SplitRows(swizzle->second, shape, tile));
   KILN_RETURN_IF_ERROR(CheckTensorMap(tile.map));
