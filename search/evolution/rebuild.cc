@@ -136,9 +136,13 @@ StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
     return limits;
   }
   std::vector<StepPtr> steps = state.steps();
-  KILN_ASSIGN_OR_RETURN(bool changed, MendFetches(filled, task.hardware, steps));
-  changed = SimplifyLayouts(filled, steps) || changed;
-  return changed ? schedule::Replay(task.dag, steps, task.stop) : state;
+  KILN_ASSIGN_OR_RETURN(const bool is_mended, MendFetches(filled, task.hardware, steps));
+  if (!is_mended)
+    return SimplifyLayouts(filled, steps) ? schedule::Replay(task.dag, steps, task.stop) : state;
+  // How tiles can be copied depends on how they are fetched.
+  KILN_ASSIGN_OR_RETURN(State mended, schedule::Replay(task.dag, steps, task.stop));
+  KILN_ASSIGN_OR_RETURN(const State all, lower::FillExtents(mended, task.stop));
+  return SimplifyLayouts(all, steps) ? schedule::Replay(task.dag, steps, task.stop) : mended;
 }
 
 }  // namespace
