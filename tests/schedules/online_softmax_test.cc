@@ -95,9 +95,7 @@ void ExpectRight(const Task& task, const Workload& workload, const State& state,
   };
   const bool is_warpgroup = scope == ir::MatrixUnitScope::kWarpgroup;
   EXPECT_EQ(has("multiply_warpgroup_"), is_warpgroup);
-  if (!is_warpgroup) {
-    EXPECT_EQ(has("multiply_tiles_"), has_units);
-  }
+  EXPECT_EQ(has("multiply_tiles_"), has_units && !is_warpgroup);
   ASSERT_OK(codegen::CompareEmulated(program, 5, 1e-2));
 }
 
