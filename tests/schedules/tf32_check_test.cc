@@ -37,7 +37,7 @@ std::string TextOf(const Task& task) {
         SampleGpu(sketches[static_cast<size_t>(draw) % sketches.size()], task, parameters, rng);
     if (!state.ok() || !MatrixStageOf(*state)) continue;
     const auto program = lower::Lower(*state, {.gpu = true});
-    if (!program.ok()) continue;
+    if (!program.ok() || program->num_args() != 3) continue;  // no partial sums in between
     std::string text = ir::ProgramText(*program);
     if (std::regex_search(text, kSteps)) return text;
   }
