@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -291,7 +293,9 @@ TEST(Mutation, GpuWalksStayLegal) {
 
 // Hints that only some draws of some sketches have.
 bool IsOfMatrixUnits(MutationKind kind) {
-  return kind == MutationKind(ir::Hint::kMatrixUnit) || kind == MutationKind(ir::Hint::kSwizzle);
+  return std::ranges::any_of(std::array{ir::Hint::kMatrixUnit, ir::Hint::kSwizzle,
+                                        ir::Hint::kBulkCopies, ir::Hint::kPersistentBlocks},
+                             [&](ir::Hint hint) { return kind == MutationKind(hint); });
 }
 
 TEST(Mutation, EachKindChangesWhatItSays) {
@@ -316,7 +320,8 @@ TEST(Mutation, EachKindChangesWhatItSays) {
   }
   for (const auto& [kind, gpu, c] : cases) {
     SCOPED_TRACE(fmt::format("{} gpu {}", MutationName(kind), gpu));
-    const Task task = MakeTask(c, gpu);
+    Task task = MakeTask(c, gpu);
+    task.device.multiprocessors = gpu ? 132 : 0;
     const Parameters parameters;
     const auto sketches = GenerateSketches({task, parameters});
     Rng rng(7);

@@ -255,11 +255,16 @@ TEST(SampleGpu, ShapesOfMovesAndRowsVary) {
 TEST(SampleGpu, HintsAreDrawnUnlessAParameterLeavesThemOut) {
   const Task conv = MakeTask({"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}});
   const Task half = MakeTask({"matmul", "256,256,256", {}, ir::kFloat16});
+  // More tiles than there are multiprocessors.
+  Task large = MakeTask({"matmul", "4096,4096,256", {}, ir::kFloat16});
+  large.device.multiprocessors = 132;
   const auto values = [&](ir::Hint hint, const Parameters& parameters) {
     const bool is_of_matrix_units = hint == ir::Hint::kMatrixUnit || hint == ir::Hint::kSwizzle ||
                                     hint == ir::Hint::kBulkCopies ||
                                     hint == ir::Hint::kPersistentBlocks;
-    const Task& task = is_of_matrix_units ? half : conv;
+    const Task& task = hint == ir::Hint::kPersistentBlocks ? large
+                       : is_of_matrix_units                ? half
+                                                           : conv;
     std::set<int32_t> drawn;
     Rng rng(11);
     const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
