@@ -141,6 +141,17 @@ BlockUse UseOfKernel(const State& state, int root) {
   return use;
 }
 
+namespace {
+
+// Warps are shared out over the four parts of a multiprocessor; a thread has a multiple of 8.
+int64_t RegistersOfThread(int64_t threads, int64_t blocks) {
+  constexpr int64_t kParts = 4, kUnit = 8;
+  const int64_t warps = std::max<int64_t>(1, CeilDiv(threads, kWarpThreads) * blocks);
+  return kRegisters / kParts / (CeilDiv(warps, kParts) * kWarpThreads) / kUnit * kUnit;
+}
+
+}  // namespace
+
 Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware,
                       int64_t max_cluster_blocks) {
   if (state.online() != nullptr) return CheckOnlineLimits(state, hardware);
@@ -159,7 +170,7 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
     constexpr int64_t kCopyingThreads = 32;
     const int64_t bulk_bytes = BulkBarrierBytes(state, s),
                   threads = use.threads + (bulk_bytes > 0 ? kCopyingThreads : 0);
-    const int64_t registers = kRegisters / std::max<int64_t>(1, threads * blocks);
+    const int64_t registers = RegistersOfThread(threads, blocks);
     if (const int64_t least = LeastRegisters(state, s); least > registers)
       return refuse("registers for the results of a thread", least, registers);
     if (use.cluster > 1 && !IsClusterSize(use.cluster, max_cluster_blocks)) {
