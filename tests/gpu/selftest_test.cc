@@ -120,7 +120,7 @@ TEST(JobTiming, SaysWhereTheTimeWent) {
   }
   const Json json = Json::parse(KilnPrints({"jobs", job, "--timing", "--db", db, "--json"}));
   EXPECT_EQ(json["trials"], 6);
-  EXPECT_GT(json["parts"]["timed runs of the program"]["p50_s"], 0.001);
+  EXPECT_GT(json["parts"]["timed runs of the program"]["p50_s"], 0);
 }
 
 }  // namespace
