@@ -25,6 +25,8 @@ constexpr char kTarget[] = "cuda -arch=sm_90 -math=tf32";
 
 // A loop of a sum of 512 terms of which each iteration has 8, one step of the instruction.
 const std::regex kSteps("for (k\\S*) in 0\\.\\.64 \\{");
+// And that of a step, of 8 terms.
+const std::regex kStep(" k\\S* in 0\\.\\.8 \\{");
 
 // The text of a program with such a loop.
 std::string TextOf(const Task& task) {
@@ -39,7 +41,7 @@ std::string TextOf(const Task& task) {
     const auto program = lower::Lower(*state, {.gpu = true});
     if (!program.ok() || program->num_args() != 3) continue;  // no partial sums in between
     std::string text = ir::ProgramText(*program);
-    if (std::regex_search(text, kSteps)) return text;
+    if (std::regex_search(text, kSteps) && std::regex_search(text, kStep)) return text;
   }
   return "";
 }
