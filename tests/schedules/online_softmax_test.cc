@@ -95,7 +95,10 @@ void ExpectRight(const Task& task, const Workload& workload, const State& state,
   };
   const bool is_warpgroup = scope == ir::MatrixUnitScope::kWarpgroup;
   EXPECT_EQ(has("multiply_warpgroup_"), is_warpgroup);
-  EXPECT_EQ(has("multiply_tiles_"), has_units && !is_warpgroup);
+  // Beside four warps together, a product whose factors lie across may still be of single warps.
+  if (!is_warpgroup) {
+    EXPECT_EQ(has("multiply_tiles_"), has_units);
+  }
   ASSERT_OK(codegen::CompareEmulated(program, 5, 1e-2));
 }
 
@@ -164,7 +167,7 @@ TEST(OnlineSoftmax, RandomProposalsHaveSome) {
   const Task task = MakeTask(c.Build());
   const Workload workload = MakeWorkload(c.Name(), task.dag, 3);
   ASSERT_OK_AND_ASSIGN(const auto policy, MakePolicy("sketch.random", task, 17));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy->Propose(96));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> candidates, policy->Propose(256));
   std::set<std::string> online;
   size_t others = 0;
   for (const Candidate& candidate : candidates) {
