@@ -41,7 +41,11 @@ std::string TextOf(const Task& task) {
     const auto program = lower::Lower(*state, {.gpu = true});
     if (!program.ok() || program->num_args() != 3) continue;  // no partial sums in between
     std::string text = ir::ProgramText(*program);
-    if (std::regex_search(text, kSteps) && std::regex_search(text, kStep)) return text;
+    std::smatch steps, step;
+    if (std::regex_search(text, steps, kSteps) && std::regex_search(text, step, kStep) &&
+        steps.position() < step.position()) {
+      return text;
+    }
   }
   return "";
 }
