@@ -60,8 +60,7 @@ StatusOr<std::unique_ptr<CudaProgram>> CudaProgram::Load(const CudaDriver& drive
   std::unique_ptr<CudaProgram> program(new CudaProgram(driver));
   KILN_ASSIGN_OR_RETURN(program->module_, CudaModule::Load(driver, gpu, artifact.binary()));
   for (const v1::KernelLaunch& from : artifact.plan().launches()) {
-    KILN_ASSIGN_OR_RETURN(PlannedLaunch launch,
-                          program->Prepare(from, artifact.plan()));
+    KILN_ASSIGN_OR_RETURN(PlannedLaunch launch, program->Prepare(from, artifact.plan()));
     program->launches_.push_back(std::move(launch));
   }
   return program;
