@@ -21,9 +21,7 @@ void Fill(const Task& task, const Parameters& parameters, const std::vector<Sket
   const double start = ThreadCpuSeconds();
   Rng rng(seed);
   while (slot.refused < parameters.draws_per_sample && !task.stop.stop_requested()) {
-    const int64_t picked = weights.empty() ? UniformInt(rng, static_cast<int64_t>(sketches.size()))
-                                           : PickWeighted(rng, weights);
-    const int sketch = static_cast<int>(picked);
+    const int sketch = PickSketch(sketches, weights, rng);
     StatusOr<schedule::State> state = Sample(sketches[sketch], task, parameters, rng);
     if (state.ok()) {
       slot.individual = MakeIndividual(*std::move(state), sketch, {});

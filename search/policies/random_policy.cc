@@ -2,6 +2,7 @@
 
 #include "compiler/lower/lower.h"
 #include "search/sampling/sample.h"
+#include "search/sampling/sketch_weights.h"
 
 namespace kiln::search {
 
@@ -16,10 +17,11 @@ constinit const PolicyKind kSketchRandom = {
 RandomPolicy::RandomPolicy(const Task& task, Parameters parameters, uint64_t seed)
     : task_(task), parameters_(std::move(parameters)), rng_(seed) {
   sketches_ = GenerateSketches({task_, parameters_});
+  weights_ = SketchWeights(task_, sketches_);
 }
 
 StatusOr<Candidate> RandomPolicy::Draw() {
-  const int number = static_cast<int>(UniformInt(rng_, static_cast<int64_t>(sketches_.size())));
+  const int number = PickSketch(sketches_, weights_, rng_);
   StatusOr<schedule::State> state = Sample(sketches_[number], task_, parameters_, rng_);
   if (!state.ok()) {
     ++report_.count(Drop::kIllegal);

@@ -34,6 +34,7 @@ class RandomPolicy final : public Policy {
   const Parameters parameters_;
   Rng rng_;
   std::vector<Sketch> sketches_;
+  std::vector<double> weights_;         // of them
   std::unordered_set<uint64_t> known_;  // proposed or observed
   RoundReport report_;
 };

@@ -62,4 +62,10 @@ std::vector<double> SketchWeights(const Task& task, std::span<const Sketch> sket
   return weights;
 }
 
+int PickSketch(std::span<const Sketch> sketches, std::span<const double> weights, Rng& rng) {
+  const int64_t picked =
+      weights.empty() ? UniformInt(rng, std::ssize(sketches)) : PickWeighted(rng, weights);
+  return static_cast<int>(picked);
+}
+
 }  // namespace kiln::search

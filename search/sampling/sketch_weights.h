@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/rng.h"
 #include "search/space/sketch.h"
 #include "search/space/task.h"
 
@@ -13,5 +14,8 @@ namespace kiln::search {
 // rarer where there are more results than fill the device without, down to a tenth, and a quarter of
 // all is of an online softmax where there is one. Pure.
 std::vector<double> SketchWeights(const Task& task, std::span<const Sketch> sketches);
+
+// The number of the sketch that the next sample is of, by such weights. One draw.
+int PickSketch(std::span<const Sketch> sketches, std::span<const double> weights, Rng& rng);
 
 }  // namespace kiln::search
